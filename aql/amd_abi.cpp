@@ -41,7 +41,8 @@ QueueView view(hsa_queue_t* queue) noexcept {
   auto* const abi_queue = reinterpret_cast<amd_queue_t*>(queue);
   // ROCr stores this offset when it creates a queue (amd_aql_queue.cpp:164). Its intercepting
   // proxies copy it with the other fields.
-  if (abi_queue->read_dispatch_id_field_base_byte_offset == offsetof(amd_queue_t, read_dispatch_id)) {
+  if (abi_queue->read_dispatch_id_field_base_byte_offset ==
+      offsetof(amd_queue_t, read_dispatch_id)) {
     out.read_index = plain(&abi_queue->read_dispatch_id);
     out.write_index = plain(&abi_queue->write_dispatch_id);
   }
@@ -53,7 +54,8 @@ QueueView view(hsa_queue_t* queue) noexcept {
 
 void require_ring(const hsa_queue_t* queue) {
   if (queue == nullptr)
-    throw std::invalid_argument("AQL queue: the pointer is null; pass a queue made by hsa_queue_create");
+    throw std::invalid_argument(
+        "AQL queue: the pointer is null; pass a queue made by hsa_queue_create");
   if (!std::has_single_bit(queue->size)) {
     throw std::invalid_argument("AQL queue: the ring has " + std::to_string(queue->size) +
                                 " packets, which is not a power of two");

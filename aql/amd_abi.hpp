@@ -90,7 +90,8 @@ inline std::atomic_ref<int64_t> value_of(hsa_signal_t signal) noexcept {
 }  // namespace detail
 
 inline SignalKind signal_kind(hsa_signal_t signal) noexcept {
-  return signal.handle == 0 ? SignalKind::invalid : static_cast<SignalKind>(detail::abi(signal)->kind);
+  return signal.handle == 0 ? SignalKind::invalid
+                            : static_cast<SignalKind>(detail::abi(signal)->kind);
 }
 
 inline hsa_signal_value_t load_acquire(hsa_signal_t signal) noexcept {
@@ -99,7 +100,8 @@ inline hsa_signal_value_t load_acquire(hsa_signal_t signal) noexcept {
 }
 
 inline void rearm(hsa_signal_t signal, hsa_signal_value_t value) noexcept {
-  if (signal_kind(signal) != SignalKind::user) return hsa_signal_silent_store_relaxed(signal, value);
+  if (signal_kind(signal) != SignalKind::user)
+    return hsa_signal_silent_store_relaxed(signal, value);
   detail::abi(signal)->start_ts = 0;
   detail::abi(signal)->end_ts = 0;
   detail::value_of(signal).store(value, std::memory_order_relaxed);

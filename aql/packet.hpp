@@ -40,11 +40,15 @@ struct alignas(packet_size_bytes) Packet64 {
     std::memcpy(&address, &word[10], sizeof address);
     return address;
   }
-  void set_kernarg_address(const void* address) noexcept { std::memcpy(&word[10], &address, sizeof address); }
+  void set_kernarg_address(const void* address) noexcept {
+    std::memcpy(&word[10], &address, sizeof address);
+  }
   uint32_t group_segment_size() const noexcept { return word[7]; }
   void set_group_segment_size(uint32_t bytes) noexcept { word[7] = bytes; }
   // The field has the same offset in every packet type except INVALID.
-  void set_completion_signal(hsa_signal_t signal) noexcept { std::memcpy(&word[14], &signal, sizeof signal); }
+  void set_completion_signal(hsa_signal_t signal) noexcept {
+    std::memcpy(&word[14], &signal, sizeof signal);
+  }
   friend constexpr bool operator==(const Packet64&, const Packet64&) = default;
 };
 static_assert(sizeof(Packet64) == packet_size_bytes && alignof(Packet64) == packet_size_bytes);
@@ -92,9 +96,10 @@ constexpr PacketType packet_type(uint16_t header) noexcept {
 
 // A scope of 3 (undefined) is returned as FenceScope{3}.
 constexpr HeaderFlags header_flags(uint16_t header) noexcept {
-  return {.barrier = static_cast<Barrier>(header >> HSA_PACKET_HEADER_BARRIER & 1),
-          .acquire = static_cast<FenceScope>(header >> HSA_PACKET_HEADER_SCACQUIRE_FENCE_SCOPE & 3),
-          .release = static_cast<FenceScope>(header >> HSA_PACKET_HEADER_SCRELEASE_FENCE_SCOPE & 3)};
+  return {
+      .barrier = static_cast<Barrier>(header >> HSA_PACKET_HEADER_BARRIER & 1),
+      .acquire = static_cast<FenceScope>(header >> HSA_PACKET_HEADER_SCACQUIRE_FENCE_SCOPE & 3),
+      .release = static_cast<FenceScope>(header >> HSA_PACKET_HEADER_SCRELEASE_FENCE_SCOPE & 3)};
 }
 
 // Barrier bits and system-scope fences in one or more headers.
@@ -107,7 +112,9 @@ struct HeaderCosts {
     system_releases += other.system_releases;
     return *this;
   }
-  friend constexpr HeaderCosts operator+(HeaderCosts a, const HeaderCosts& b) noexcept { return a += b; }
+  friend constexpr HeaderCosts operator+(HeaderCosts a, const HeaderCosts& b) noexcept {
+    return a += b;
+  }
   constexpr HeaderCosts operator*(uint64_t times) const noexcept {
     return {barriers * times, system_acquires * times, system_releases * times};
   }
@@ -214,8 +221,9 @@ inline void store_body(void* slot, const HsaPacket& packet) noexcept {
   detail::put(slot, offsetof(P, reserved2), uint64_t{0});
   detail::put(slot, offsetof(P, completion_signal), d.completion_signal);
   const uint16_t dimensions = d.dimensions != 0 ? d.dimensions : dimensions_of(d.grid);
-  return first_word(make_header(PacketType::kernel_dispatch, d.flags),
-                    static_cast<uint16_t>(dimensions << HSA_KERNEL_DISPATCH_PACKET_SETUP_DIMENSIONS));
+  return first_word(
+      make_header(PacketType::kernel_dispatch, d.flags),
+      static_cast<uint16_t>(dimensions << HSA_KERNEL_DISPATCH_PACKET_SETUP_DIMENSIONS));
 }
 
 [[nodiscard]] inline uint32_t fill(void* slot, const BarrierAnd& b) noexcept {
@@ -242,7 +250,8 @@ inline void store_body(void* slot, const HsaPacket& packet) noexcept {
   p.cond = static_cast<hsa_signal_condition32_t>(b.condition);
   p.completion_signal = b.completion_signal;
   detail::store_body(slot, p);
-  return first_word(make_header(PacketType::vendor_specific, b.flags), HSA_AMD_PACKET_TYPE_BARRIER_VALUE);
+  return first_word(make_header(PacketType::vendor_specific, b.flags),
+                    HSA_AMD_PACKET_TYPE_BARRIER_VALUE);
 }
 
 // Copies a raw packet's bytes 4..63 and returns its first 32 bits.
@@ -275,7 +284,8 @@ inline void store_behind_gate(std::span<Packet64> slots, const Packet64* packets
 
 // Stores dispatch packets equal to `first` except for kernarg addresses, which are `step` bytes
 // apart.
-inline void store_behind_gate(std::span<Packet64> slots, const Packet64& first, ptrdiff_t step) noexcept {
+inline void store_behind_gate(std::span<Packet64> slots, const Packet64& first,
+                              ptrdiff_t step) noexcept {
   // Copies 16-byte quarters held in registers. A packet modified in memory is stored in pieces and
   // read whole, which fails store forwarding.
   using Quarter = uint64_t __attribute__((vector_size(16)));

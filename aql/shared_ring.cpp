@@ -21,7 +21,8 @@ SharedRing::SharedRing(hsa_queue_t* queue) {
   committed_.store(next, std::memory_order_relaxed);
 }
 
-bool SharedRing::claim(const void* who, uint64_t count, uint64_t& read_seen, uint64_t& first) noexcept {
+bool SharedRing::claim(const void* who, uint64_t count, uint64_t& read_seen,
+                       uint64_t& first) noexcept {
   uint64_t next = claimed_.load(std::memory_order_relaxed);
   for (;;) {
     // Relaxed: a thread that just misses the store overtakes once more.
@@ -92,7 +93,8 @@ uint32_t SharedRing::commit(uint64_t first, uint64_t end) noexcept {
     // The owner of a claimed slot without a mark will store the mark and then check its turn.
     // Relaxed: marks are stored after their claims, so this value is no older than the marks just
     // loaded.
-    if (doorbells >= rounds_for_others && pass_over_ready(end) != claimed_.load(std::memory_order_relaxed))
+    if (doorbells >= rounds_for_others &&
+        pass_over_ready(end) != claimed_.load(std::memory_order_relaxed))
       return doorbells;
     if (!take_turn(end)) return doorbells;
   }

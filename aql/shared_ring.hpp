@@ -108,7 +108,9 @@ class SharedRing {
   }
   // Length in packets of the publication that begins at `at`. A difference is used because the end
   // alone would lack the highest bit.
-  static constexpr uint64_t length(uint64_t at, uint64_t mark) noexcept { return (mark - mark_of(at)) / 2; }
+  static constexpr uint64_t length(uint64_t at, uint64_t mark) noexcept {
+    return (mark - mark_of(at)) / 2;
+  }
   std::atomic<uint64_t>& mark(uint64_t index) noexcept { return marks_[index & mask_]; }
   uint64_t pass_over_ready(uint64_t index) noexcept;
   bool take_turn(uint64_t& end) noexcept;

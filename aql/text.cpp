@@ -79,7 +79,8 @@ struct FieldPrinter {
     line += " dimensions=" + std::to_string(d.dimensions);
     if (d.private_segment_size != 0)
       line += " private_segment_size=" + std::to_string(d.private_segment_size);
-    if (d.group_segment_size != 0) line += " group_segment_size=" + std::to_string(d.group_segment_size);
+    if (d.group_segment_size != 0)
+      line += " group_segment_size=" + std::to_string(d.group_segment_size);
     line += " kernel_object=" + hex(d.kernel_object);
     append_handle(line, "kernarg_address", address(d.kernarg_address));
     append_handle(line, "completion_signal", d.completion_signal.handle);
@@ -93,7 +94,8 @@ struct FieldPrinter {
     append_handle(line, "completion_signal", b.completion_signal.handle);
   }
   void operator()(const BarrierValue& b) const {
-    line += " signal=" + hex(b.signal.handle) + " mask=" + hex(static_cast<uint64_t>(b.mask)) + " condition=";
+    line += " signal=" + hex(b.signal.handle) + " mask=" + hex(static_cast<uint64_t>(b.mask)) +
+            " condition=";
     line += condition_name(static_cast<uint32_t>(b.condition));
     line += " value=" + std::to_string(b.value);
     append_handle(line, "completion_signal", b.completion_signal.handle);
@@ -101,13 +103,13 @@ struct FieldPrinter {
   void operator()(const AgentDispatch& a) const {
     line += " function=" + std::to_string(a.function);
     append_handle(line, "return_address", a.return_address);
-    line += " arguments=[" + hex(a.arguments[0]) + ',' + hex(a.arguments[1]) + ',' + hex(a.arguments[2]) +
-            ',' + hex(a.arguments[3]) + ']';
+    line += " arguments=[" + hex(a.arguments[0]) + ',' + hex(a.arguments[1]) + ',' +
+            hex(a.arguments[2]) + ',' + hex(a.arguments[3]) + ']';
     append_handle(line, "completion_signal", a.completion_signal.handle);
   }
   void operator()(const Pm4Ib& p) const {
-    line +=
-        " jump=[" + hex(p.jump[0]) + ',' + hex(p.jump[1]) + ',' + hex(p.jump[2]) + ',' + hex(p.jump[3]) + ']';
+    line += " jump=[" + hex(p.jump[0]) + ',' + hex(p.jump[1]) + ',' + hex(p.jump[2]) + ',' +
+            hex(p.jump[3]) + ']';
     append_handle(line, "completion_signal", p.completion_signal.handle);
   }
   void operator()(const UnknownVendor& v) const { line += " format=" + std::to_string(v.format); }
@@ -129,13 +131,15 @@ class Linter {
   }
 
  private:
-  void add(std::string field, std::string text) { findings_.push_back({std::move(field), std::move(text)}); }
+  void add(std::string field, std::string text) {
+    findings_.push_back({std::move(field), std::move(text)});
+  }
 
   void header() {
     const HeaderFlags flags = header_flags(packet_.header());
     if (packet_.header() >> header_bits_used != 0)
-      add("header",
-          "reserved bits 13 to 15 are " + hex(packet_.header() >> header_bits_used) + ", must be 0");
+      add("header", "reserved bits 13 to 15 are " + hex(packet_.header() >> header_bits_used) +
+                        ", must be 0");
     if (scope_name(flags.acquire) == "undefined")
       add("header", "the acquire scope is 3, which is not defined");
     if (scope_name(flags.release) == "undefined")
@@ -148,7 +152,8 @@ class Linter {
 
   void aligned(std::string field, uint64_t value, uint64_t alignment) {
     if (value % alignment != 0)
-      add(std::move(field), hex(value) + " is not aligned to " + std::to_string(alignment) + " bytes");
+      add(std::move(field),
+          hex(value) + " is not aligned to " + std::to_string(alignment) + " bytes");
   }
 
   void dimension(char axis, bool used, uint32_t workgroup, uint32_t grid) {
@@ -158,16 +163,17 @@ class Linter {
     if (grid == 0) add(grid_field, "is 0, must be at least 1");
     if (used) {
       if (grid != 0 && grid < workgroup) {
-        add(grid_field,
-            std::to_string(grid) + " work-items are fewer than a workgroup's " + std::to_string(workgroup));
+        add(grid_field, std::to_string(grid) + " work-items are fewer than a workgroup's " +
+                            std::to_string(workgroup));
       }
       return;
     }
     if (workgroup > 1)
-      add(workgroup_field,
-          "is " + std::to_string(workgroup) + " in a dimension that setup does not have, must be 1");
+      add(workgroup_field, "is " + std::to_string(workgroup) +
+                               " in a dimension that setup does not have, must be 1");
     if (grid > 1)
-      add(grid_field, "is " + std::to_string(grid) + " in a dimension that setup does not have, must be 1");
+      add(grid_field,
+          "is " + std::to_string(grid) + " in a dimension that setup does not have, must be 1");
   }
 
   void check(const KernelDispatch& d) {
@@ -232,10 +238,13 @@ class Linter {
     aligned("completion_signal", a.completion_signal.handle, signal_alignment);
   }
 
-  void check(const Pm4Ib& p) { aligned("completion_signal", p.completion_signal.handle, signal_alignment); }
+  void check(const Pm4Ib& p) {
+    aligned("completion_signal", p.completion_signal.handle, signal_alignment);
+  }
 
   void check(const UnknownVendor& v) {
-    add("AmdFormat", std::to_string(v.format) + " is not a known vendor format (1 PM4 IB, 2 barrier-value)");
+    add("AmdFormat",
+        std::to_string(v.format) + " is not a known vendor format (1 PM4 IB, 2 barrier-value)");
   }
   void check(const Invalid&) {}
   void check(const Undefined& u) {
@@ -258,7 +267,8 @@ AnyPacket decode(const Packet64& packet) noexcept {
           .flags = flags,
           .grid = {p.grid_size_x, p.grid_size_y, p.grid_size_z},
           .workgroup = {p.workgroup_size_x, p.workgroup_size_y, p.workgroup_size_z},
-          .dimensions = static_cast<uint16_t>(p.setup >> HSA_KERNEL_DISPATCH_PACKET_SETUP_DIMENSIONS & mask),
+          .dimensions =
+              static_cast<uint16_t>(p.setup >> HSA_KERNEL_DISPATCH_PACKET_SETUP_DIMENSIONS & mask),
           .private_segment_size = p.private_segment_size,
           .group_segment_size = p.group_segment_size,
           .kernel_object = p.kernel_object,
@@ -290,8 +300,9 @@ AnyPacket decode(const Packet64& packet) noexcept {
                             .completion_signal = p.completion_signal};
       }
       if (p.header.AmdFormat == vendor_format_pm4_ib) {
-        return Pm4Ib{
-            flags, {packet.word[1], packet.word[2], packet.word[3], packet.word[4]}, p.completion_signal};
+        return Pm4Ib{flags,
+                     {packet.word[1], packet.word[2], packet.word[3], packet.word[4]},
+                     p.completion_signal};
       }
       return UnknownVendor{flags, p.header.AmdFormat};
     }
@@ -351,8 +362,8 @@ std::string format_words(const Packet64& packet) {
 std::vector<Finding> lint(const Packet64& packet) { return Linter(packet).run(); }
 
 std::string describe(const PublishResult& result) {
-  const std::string progress =
-      std::to_string(result.published) + " of " + std::to_string(result.requested) + " packets published";
+  const std::string progress = std::to_string(result.published) + " of " +
+                               std::to_string(result.requested) + " packets published";
   switch (result.status) {
     case PublishStatus::ok:
       return {};
@@ -361,8 +372,9 @@ std::string describe(const PublishResult& result) {
              std::to_string(result.ring_size) + " slots in use, " + progress +
              "; wait longer, publish fewer packets at once, or create the queue with a larger ring";
     case PublishStatus::queue_failed:
-      return "the queue has failed with HSA status " + hex(static_cast<uint64_t>(result.queue_error)) + ", " +
-             progress + "; destroy it and create another";
+      return "the queue has failed with HSA status " +
+             hex(static_cast<uint64_t>(result.queue_error)) + ", " + progress +
+             "; destroy it and create another";
   }
   return {};
 }

@@ -48,8 +48,8 @@ struct Undefined {  // a type that HSA does not define
   uint8_t type = 0;
 };
 
-using AnyPacket = std::variant<KernelDispatch, BarrierAnd, BarrierOr, BarrierValue, AgentDispatch, Pm4Ib,
-                               UnknownVendor, Invalid, Undefined>;
+using AnyPacket = std::variant<KernelDispatch, BarrierAnd, BarrierOr, BarrierValue, AgentDispatch,
+                               Pm4Ib, UnknownVendor, Invalid, Undefined>;
 
 AnyPacket decode(const Packet64& packet) noexcept;
 

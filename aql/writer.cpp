@@ -47,7 +47,9 @@ class Backoff {
 
 }  // namespace
 
-void AqlQueueWriter::Destroy::operator()(hsa_queue_t* queue) const noexcept { hsa_queue_destroy(queue); }
+void AqlQueueWriter::Destroy::operator()(hsa_queue_t* queue) const noexcept {
+  hsa_queue_destroy(queue);
+}
 
 AqlQueueWriter AqlQueueWriter::own(hsa_queue_t* queue, Producers producers,
                                    const std::atomic<hsa_status_t>* error) {
@@ -64,16 +66,19 @@ AqlQueueWriter AqlQueueWriter::share(SharedRing& ring, const std::atomic<hsa_sta
 }
 
 AqlQueueWriter::AqlQueueWriter(hsa_queue_t* queue, Producers producers,
-                               const std::atomic<hsa_status_t>* error, bool owned, SharedRing* shared)
+                               const std::atomic<hsa_status_t>* error, bool owned,
+                               SharedRing* shared)
     : producers_(producers), queue_(queue), error_(error), shared_(shared) {
   require_ring(queue);
   if (producers == Producers::foreign && queue->type == HSA_QUEUE_TYPE_SINGLE) {
     throw std::invalid_argument(
-        "AqlQueueWriter: foreign producers on a queue of type SINGLE; create it with HSA_QUEUE_TYPE_MULTI");
+        "AqlQueueWriter: foreign producers on a queue of type SINGLE; create it with "
+        "HSA_QUEUE_TYPE_MULTI");
   }
   if (producers == Producers::shared && shared == nullptr) {
     throw std::invalid_argument(
-        "AqlQueueWriter: shared producers without a SharedRing; make one and use AqlQueueWriter::share");
+        "AqlQueueWriter: shared producers without a SharedRing; make one and use "
+        "AqlQueueWriter::share");
   }
   ring_ = static_cast<Packet64*>(queue->base_address);
   mask_ = queue->size - 1;

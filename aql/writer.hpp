@@ -114,7 +114,8 @@ concept Emitter = std::is_nothrow_invocable_r_v<uint32_t, Emit&, uint64_t, void*
 // noexcept stores whole packets from the i-th on (store_behind_gate() in packet.hpp). Except for
 // foreign producers, publish() calls it for all packets of a chunk except the first.
 template <class Emit>
-concept RunEmitter = Emitter<Emit> && std::is_nothrow_invocable_v<Emit&, uint64_t, std::span<Packet64>>;
+concept RunEmitter =
+    Emitter<Emit> && std::is_nothrow_invocable_v<Emit&, uint64_t, std::span<Packet64>>;
 
 class AqlQueueWriter {
  public:
@@ -150,7 +151,8 @@ class AqlQueueWriter {
   PublishResult publish(uint64_t count, Deadline deadline, Emit&& emit, Chunking chunking = {});
 
   // Publishes finished packets.
-  PublishResult publish(std::span<const Packet64> packets, Deadline deadline, Chunking chunking = {});
+  PublishResult publish(std::span<const Packet64> packets, Deadline deadline,
+                        Chunking chunking = {});
 
   // Proves room for `count` packets, or for ring_size() if that is less, and changes nothing. With
   // exclusive producers, the next publish() of up to that many packets does not wait. With shared
@@ -193,8 +195,8 @@ class AqlQueueWriter {
     void operator()(hsa_queue_t* queue) const noexcept;
   };
 
-  AqlQueueWriter(hsa_queue_t* queue, Producers producers, const std::atomic<hsa_status_t>* error, bool owned,
-                 SharedRing* shared);
+  AqlQueueWriter(hsa_queue_t* queue, Producers producers, const std::atomic<hsa_status_t>* error,
+                 bool owned, SharedRing* shared);
 
   template <class Emit>
   // returns the number of doorbells
@@ -212,7 +214,8 @@ class AqlQueueWriter {
   // Returns true when `count` slots are proven free (exclusive) or claimed from `first` on
   // (foreign, shared). Otherwise returns false with the reason in `result`.
   bool reserve(uint64_t count, Deadline deadline, uint64_t& first, PublishResult& result) noexcept;
-  bool wait_for_slots(uint64_t count, Deadline deadline, uint64_t& first, PublishResult& result) noexcept;
+  bool wait_for_slots(uint64_t count, Deadline deadline, uint64_t& first,
+                      PublishResult& result) noexcept;
 
   Packet64* ring_ = nullptr;
   uint32_t mask_ = 0;
@@ -228,7 +231,8 @@ class AqlQueueWriter {
 };
 
 inline hsa_status_t AqlQueueWriter::queue_error() const noexcept {
-  const hsa_status_t first = error_ == nullptr ? HSA_STATUS_SUCCESS : error_->load(std::memory_order_acquire);
+  const hsa_status_t first =
+      error_ == nullptr ? HSA_STATUS_SUCCESS : error_->load(std::memory_order_acquire);
   if (first != HSA_STATUS_SUCCESS || second_error_ == nullptr) return first;
   return second_error_->load(std::memory_order_acquire);
 }
@@ -306,7 +310,8 @@ inline uint64_t AqlQueueWriter::publish_in_place(const Packet64& first, uint64_t
 }
 
 template <Emitter Emit>
-PublishResult AqlQueueWriter::publish(uint64_t count, Deadline deadline, Emit&& emit, Chunking chunking) {
+PublishResult AqlQueueWriter::publish(uint64_t count, Deadline deadline, Emit&& emit,
+                                      Chunking chunking) {
   PublishResult result{.ring_size = ring_size(), .requested = count};
   // A publication that fits in the ring is reserved whole; a longer one goes by halves of the ring.
   const uint64_t portion_limit = count <= ring_size() ? count : (ring_size() + 1) / 2;

@@ -11,8 +11,10 @@
 //
 // OPTIONS "-Dprintf(...)=", with which a user removes all calls, remains effective.
 #if !defined(UPTEMPO_NO_PRINTF)
-#define UPTEMPO_NO_PRINTF \
-  __asm__("printf (Uptempo cannot print from a kernel: write the values to a buffer and print them on the host)")
+#define UPTEMPO_NO_PRINTF                                                                        \
+  __asm__(                                                                                       \
+      "printf (Uptempo cannot print from a kernel: write the values to a buffer and print them " \
+      "on the host)")
 #if !defined(printf)
 #define UPTEMPO_DECLARES_PRINTF
 #define printf(...) printf(__VA_ARGS__) UPTEMPO_NO_PRINTF __attribute__((error("remove the call")))

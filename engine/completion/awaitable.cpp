@@ -6,7 +6,9 @@ namespace uptempo::detail {
 
 CompletionAwaiter::CompletionAwaiter(const Completion& completion) noexcept
     : completion_(completion),
-      resume_([](CompletionAwaiter&, std::coroutine_handle<> coroutine) noexcept { coroutine.resume(); }) {
+      resume_([](CompletionAwaiter&, std::coroutine_handle<> coroutine) noexcept {
+        coroutine.resume();
+      }) {
   timeline = completion.timeline_;
   value = completion.value_;
   on_finished = &CompletionAwaiter::hand_back;

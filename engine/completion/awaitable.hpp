@@ -83,7 +83,8 @@ inline detail::CompletionAwaiter operator co_await(const Completion& completion)
 }
 
 template <class Executor>
-detail::ExecutorAwaiter<Executor> resume_on(Executor& executor, const Completion& completion) noexcept {
+detail::ExecutorAwaiter<Executor> resume_on(Executor& executor,
+                                            const Completion& completion) noexcept {
   return {executor, completion};
 }
 

@@ -8,12 +8,12 @@ namespace uptempo {
 
 void Completion::throw_failure() const {
   const Failure failure = timeline_->failure();
-  throw Error(
-      {.status = failure.status,
-       .call = "Completion",
-       .asked = fmt::format("publication {} of the queue", value_),
-       .found = failure.text,
-       .remedy = fmt::format("{}; work of this queue that had not completed is lost", remedy(failure))});
+  throw Error({.status = failure.status,
+               .call = "Completion",
+               .asked = fmt::format("publication {} of the queue", value_),
+               .found = failure.text,
+               .remedy = fmt::format("{}; work of this queue that had not completed is lost",
+                                     remedy(failure))});
 }
 
 void Completion::wait(WaitPolicy policy) const {

@@ -25,7 +25,7 @@ namespace detail {
 class CompletionAwaiter;
 class StreamQueue;
 class CopyLane;
-}
+}  // namespace detail
 class CompletionNotifier;
 
 class Completion {

@@ -239,8 +239,9 @@ void CompletionThread::sleep(std::unique_lock<std::mutex>& lock) {
   if (how == Sleep::on_signals) {
     in_rocr_ = true;
     lock.unlock();
-    hsa_amd_signal_wait_any(static_cast<uint32_t>(signals_.size()), signals_.data(), conditions_.data(),
-                            values_.data(), ticks_in(longest_sleep), HSA_WAIT_STATE_BLOCKED, nullptr);
+    hsa_amd_signal_wait_any(static_cast<uint32_t>(signals_.size()), signals_.data(),
+                            conditions_.data(), values_.data(), ticks_in(longest_sleep),
+                            HSA_WAIT_STATE_BLOCKED, nullptr);
     lock.lock();
     in_rocr_ = false;
     aql::rearm(control_->handle(), 1);

@@ -26,18 +26,25 @@ int make_eventfd() {
 }  // namespace
 
 CompletionNotifier::CompletionNotifier(uint32_t capacity)
-    : capacity_(capacity), fd_(make_eventfd()), owns_fd_(true), slots_(std::make_unique<Slot[]>(capacity)) {
+    : capacity_(capacity),
+      fd_(make_eventfd()),
+      owns_fd_(true),
+      slots_(std::make_unique<Slot[]>(capacity)) {
   for (uint32_t i = capacity; i-- > 0;) slots_[i].next = std::exchange(free_, &slots_[i]);
 }
 
 CompletionNotifier::CompletionNotifier(uint32_t capacity, int eventfd)
-    : capacity_(capacity), fd_(eventfd), owns_fd_(false), slots_(std::make_unique<Slot[]>(capacity)) {
+    : capacity_(capacity),
+      fd_(eventfd),
+      owns_fd_(false),
+      slots_(std::make_unique<Slot[]>(capacity)) {
   for (uint32_t i = capacity; i-- > 0;) slots_[i].next = std::exchange(free_, &slots_[i]);
 }
 
 CompletionNotifier::~CompletionNotifier() {
   uint32_t removed = 0;
-  for (uint32_t i = 0; i < capacity_; ++i) removed += detail::CompletionThread::of_process().remove(slots_[i]);
+  for (uint32_t i = 0; i < capacity_; ++i)
+    removed += detail::CompletionThread::of_process().remove(slots_[i]);
   {
     std::unique_lock lock(mutex_);
     idle_.wait(lock, [&] { return pending_ == removed; });
@@ -83,8 +90,8 @@ void CompletionNotifier::watch(const Completion& completion, uint64_t tag) {
   throw Error({.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
                .call = "CompletionNotifier::watch",
                .asked = "one more completion",
-               .found = fmt::format("{} of {} are pending, the others are notices not yet taken", pending(),
-                                    capacity_),
+               .found = fmt::format("{} of {} are pending, the others are notices not yet taken",
+                                    pending(), capacity_),
                .remedy = "take notices, or make the notifier with a larger capacity"});
 }
 

@@ -52,7 +52,8 @@ void pause() noexcept {
 nanoseconds until(Deadline deadline, nanoseconds at_most) noexcept {
   if (deadline.is_never()) return at_most;
   if (deadline.is_now()) return nanoseconds::zero();
-  return std::clamp<nanoseconds>(deadline.when() - Deadline::Clock::now(), nanoseconds::zero(), at_most);
+  return std::clamp<nanoseconds>(deadline.when() - Deadline::Clock::now(), nanoseconds::zero(),
+                                 at_most);
 }
 
 }  // namespace
@@ -69,17 +70,21 @@ bool Timeline::enter() noexcept {
 
 // Must not hold mutex_: the completion thread takes it.
 void Timeline::wake_awaited_server() noexcept {
-  if (detail::AwaitedServer* const server = awaited_.server.load(std::memory_order_seq_cst)) server->look_again();
+  if (detail::AwaitedServer* const server = awaited_.server.load(std::memory_order_seq_cst))
+    server->look_again();
 }
 
 Timeline::Timeline(uint32_t capacity)
-    : capacity_(capacity), mask_(std::bit_ceil(size_t{capacity}) - 1), entries_(places()), times_(places()) {}
+    : capacity_(capacity),
+      mask_(std::bit_ceil(size_t{capacity}) - 1),
+      entries_(places()),
+      times_(places()) {}
 
 Timeline& Timeline::acquire(uint32_t capacity) {
   const std::lock_guard lock(registry().mutex);
   auto& free = registry().free;
-  const auto found =
-      std::find_if(free.begin(), free.end(), [&](const Timeline* t) { return t->capacity() == capacity; });
+  const auto found = std::find_if(free.begin(), free.end(),
+                                  [&](const Timeline* t) { return t->capacity() == capacity; });
   if (found != free.end()) {
     Timeline& timeline = **found;
     free.erase(found);
@@ -106,7 +111,8 @@ void Timeline::close() noexcept {
     changed_.notify_all();
   }
   wake_awaited_server();
-  while (visitors_.load(std::memory_order_seq_cst) != 0) std::this_thread::sleep_for(microseconds(50));
+  while (visitors_.load(std::memory_order_seq_cst) != 0)
+    std::this_thread::sleep_for(microseconds(50));
 }
 
 void Timeline::release() noexcept {
@@ -148,7 +154,8 @@ void Timeline::time(ReadTimes read) {
 }
 
 bool Timeline::fired(uint64_t value) noexcept {
-  if (closed_.load(std::memory_order_acquire) || error_.load(std::memory_order_acquire) != HSA_STATUS_SUCCESS)
+  if (closed_.load(std::memory_order_acquire) ||
+      error_.load(std::memory_order_acquire) != HSA_STATUS_SUCCESS)
     return done_.load(std::memory_order_acquire) >= value;
   Entry& e = entry(value);
   // Acquire: the signal read below belongs to this value or a later one; the second check detects
@@ -159,7 +166,8 @@ bool Timeline::fired(uint64_t value) noexcept {
   const hsa_signal_value_t left = aql::load_acquire(signal);
   // hsa_ext_amd.h, hsa_amd_memory_async_copy: a negative value means that the copy has failed. The
   // next check reports it, because failure_ needs a lock that may be held here.
-  if (left < 0 && e.state.load(std::memory_order_acquire) >> pin_bits == value) watch(&negative_signal);
+  if (left < 0 && e.state.load(std::memory_order_acquire) >> pin_bits == value)
+    watch(&negative_signal);
   if (left != 0) return false;
   // The signal may have been re-armed and have fired for a later publication. Then this one is
   // complete, too.
@@ -264,7 +272,8 @@ WaitResult Timeline::wait_blocked(uint64_t value, Deadline deadline) {
     }
     uint64_t expected = state_of(value);
     // Fails only if the owner has just reclaimed the publication; the next look() returns true.
-    if (!e.state.compare_exchange_strong(expected, expected + 1, std::memory_order_acq_rel)) continue;
+    if (!e.state.compare_exchange_strong(expected, expected + 1, std::memory_order_acq_rel))
+      continue;
     e.led = true;
     const hsa_signal_t signal{e.signal.load(std::memory_order_relaxed)};
     lock.unlock();
@@ -284,7 +293,8 @@ Timeline::Lookout Timeline::begin_lookout(uint64_t value, hsa_signal_t& signal) 
   if (!enter()) return Lookout::finished;
   const Lookout found = [&] {
     const std::lock_guard lock(mutex_);
-    if (look(value) || error_.load(std::memory_order_relaxed) != HSA_STATUS_SUCCESS) return Lookout::finished;
+    if (look(value) || error_.load(std::memory_order_relaxed) != HSA_STATUS_SUCCESS)
+      return Lookout::finished;
     Entry& e = entry(value);
     if (e.led) {
       e.relied = true;
@@ -327,7 +337,8 @@ void Timeline::lead(uint64_t value, hsa_signal_t signal, Deadline deadline) noex
     }
     return;
   }
-  for (nanoseconds pause_for = detail::first_pause; !look(value) && !failing() && !deadline.passed();
+  for (nanoseconds pause_for = detail::first_pause;
+       !look(value) && !failing() && !deadline.passed();
        pause_for = std::min(pause_for * 2, detail::longest_pause)) {
     std::this_thread::sleep_for(until(deadline, pause_for));
   }

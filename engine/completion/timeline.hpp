@@ -77,7 +77,9 @@ std::string_view remedy(const Failure& failure) noexcept;
 struct PacketTime {
   uint64_t start_ns = 0;
   uint64_t end_ns = 0;
-  std::chrono::nanoseconds duration() const noexcept { return std::chrono::nanoseconds(end_ns - start_ns); }
+  std::chrono::nanoseconds duration() const noexcept {
+    return std::chrono::nanoseconds(end_ns - start_ns);
+  }
 };
 
 enum class WaitResult : uint8_t { done, timed_out, failed };
@@ -101,7 +103,9 @@ class Timeline {
   // lock.
   using ReadTimes = std::function<void(std::vector<PacketTime>& times)>;
 
-  bool has_room() const noexcept { return last_.load(std::memory_order_relaxed) - reclaimed_ < capacity_; }
+  bool has_room() const noexcept {
+    return last_.load(std::memory_order_relaxed) - reclaimed_ < capacity_;
+  }
   uint32_t capacity() const noexcept { return capacity_; }
   // For tables with one place per unfinished publication: `capacity` rounded up to a power of two,
   // and a publication's place.
@@ -216,7 +220,9 @@ class Timeline {
   void leave() noexcept { visitors_.fetch_sub(1, std::memory_order_release); }
   void wake_awaited_server() noexcept;
 
-  bool noted(uint64_t value) const noexcept { return done_.load(std::memory_order_acquire) >= value; }
+  bool noted(uint64_t value) const noexcept {
+    return done_.load(std::memory_order_acquire) >= value;
+  }
   // is_done() and failed() for visitors and the owner.
   bool look(uint64_t value) noexcept;
   bool failing() noexcept;
@@ -272,7 +278,8 @@ inline uint64_t Timeline::begin(hsa_signal_t signal) noexcept {
 }
 
 inline bool Timeline::fired_for_owner(hsa_signal_t signal, uint64_t value) const noexcept {
-  if (closed_.load(std::memory_order_acquire) || error_.load(std::memory_order_acquire) != HSA_STATUS_SUCCESS)
+  if (closed_.load(std::memory_order_acquire) ||
+      error_.load(std::memory_order_acquire) != HSA_STATUS_SUCCESS)
     return noted(value);
   return aql::load_acquire(signal) == 0;
 }

@@ -4,7 +4,8 @@
 
 namespace uptempo::detail {
 
-void TimelineWatch::start(Timeline& timeline, const Agent& gpu, const std::atomic<uint32_t>* open_packets) {
+void TimelineWatch::start(Timeline& timeline, const Agent& gpu,
+                          const std::atomic<uint32_t>* open_packets) {
   timeline_ = &timeline;
   agent_ = gpu.handle();
   open_packets_ = open_packets;

@@ -18,7 +18,8 @@ class TimelineWatch {
  public:
   // Without ROCr: watches nothing.
   TimelineWatch() = default;
-  explicit TimelineWatch(std::shared_ptr<Session> session) noexcept : session_(std::move(session)) {}
+  explicit TimelineWatch(std::shared_ptr<Session> session) noexcept
+      : session_(std::move(session)) {}
   TimelineWatch(const TimelineWatch&) = delete;
   TimelineWatch& operator=(const TimelineWatch&) = delete;
   ~TimelineWatch() { stop(); }
@@ -26,7 +27,8 @@ class TimelineWatch {
   // After this call, a memory fault or the end of the Runtime fails the timeline; the end of the
   // Runtime also closes it. The watch claims a fault while publications are unfinished or
   // `open_packets` (packets that no publication covers yet) is not zero. Throws Error.
-  void start(Timeline& timeline, const Agent& gpu, const std::atomic<uint32_t>* open_packets = nullptr);
+  void start(Timeline& timeline, const Agent& gpu,
+             const std::atomic<uint32_t>* open_packets = nullptr);
   // Call before releasing the timeline. Gives up unfinished work.
   void stop() noexcept;
 

@@ -31,24 +31,28 @@ uint32_t timing_signals_for(const Publication& publication) noexcept {
 }
 
 // Packets [from, from + published) are published.
-void count_packets(const Publication& publication, uint64_t from, uint64_t published, uint64_t doorbells,
-                   const aql::HeaderCosts& costs) noexcept {
+void count_packets(const Publication& publication, uint64_t from, uint64_t published,
+                   uint64_t doorbells, const aql::HeaderCosts& costs) noexcept {
   if (published == 0) return;
   const uint64_t end = from + published;
   const bool whole = end == publication.packets.size();
   uint64_t signals = whole;
   for (uint64_t i = from; i < std::min<uint64_t>(end, publication.timing_signals.size()); ++i)
     signals += publication.timing_signals[i].handle != 0;
-  count_published(
-      {.packets = published, .completion_signals = signals, .doorbells = doorbells, .batches = whole}, costs);
+  count_published({.packets = published,
+                   .completion_signals = signals,
+                   .doorbells = doorbells,
+                   .batches = whole},
+                  costs);
 }
 
 }  // namespace
 
 // Fast path: most batches need no scarce resource.
 bool BatchQueue::admits_at_once(const Publication& publication) noexcept {
-  return publication.timing == Timing::none && publication.own_signal.handle == 0 && timeline_.has_room() &&
-         signals_.has(SignalKind::interrupt) && writer_->admits_now(publication.packets.size());
+  return publication.timing == Timing::none && publication.own_signal.handle == 0 &&
+         timeline_.has_room() && signals_.has(SignalKind::interrupt) &&
+         writer_->admits_now(publication.packets.size());
 }
 
 BatchQueue::SignalNeeds BatchQueue::signal_needs(const Publication& publication) const {
@@ -57,18 +61,21 @@ BatchQueue::SignalNeeds BatchQueue::signal_needs(const Publication& publication)
   const uint32_t event_less =
       timing + (signals_.interrupts() == 0 && publication.own_signal.handle == 0 ? 1 : 0);
   if (timing != 0 && event_less > signals_.event_less()) {
-    throw_exhausted(fmt::format("set of {} event-less signals for timing and completion", event_less),
-                    fmt::format("{} event-less signals", signals_.event_less()),
-                    "a batch cannot have more, whatever is free");
+    throw_exhausted(
+        fmt::format("set of {} event-less signals for timing and completion", event_less),
+        fmt::format("{} event-less signals", signals_.event_less()),
+        "a batch cannot have more, whatever is free");
   }
   return {timing, event_less};
 }
 
 // Waits for a place on the timeline and for signals.
-bool BatchQueue::await_signals(const Publication& publication, const SignalNeeds& needs, Deadline deadline) {
+bool BatchQueue::await_signals(const Publication& publication, const SignalNeeds& needs,
+                               Deadline deadline) {
   for (;;) {
     refusal_ = !timeline_.has_room() ? Refusal::publications
-               : publication.own_signal.handle == 0 && !signals_.has(SignalKind::interrupt) ? Refusal::signals
+               : publication.own_signal.handle == 0 && !signals_.has(SignalKind::interrupt)
+                   ? Refusal::signals
                : needs.timing != 0 && signals_.free(SignalKind::event_less) < needs.event_less
                    ? Refusal::timing_signals
                    : Refusal::none;
@@ -128,13 +135,16 @@ void BatchQueue::publish_in_place(Publication& publication) noexcept {
   // Before publication: afterwards the packet processor may have set the headers to INVALID.
   const aql::HeaderCosts costs = publication.costs(0, count);
   count_packets(publication, 0, count,
-                writer_->publish_in_place(publication.packets[0], count, publication.chunking), costs);
+                writer_->publish_in_place(publication.packets[0], count, publication.chunking),
+                costs);
 }
 
 aql::PublishResult BatchQueue::publish_by_copy(Publication& publication, Deadline deadline) {
   const uint64_t from = publication.published;
   struct Packets {
-    uint32_t operator()(uint64_t i, void* slot) const noexcept { return publication.emit(from + i, slot); }
+    uint32_t operator()(uint64_t i, void* slot) const noexcept {
+      return publication.emit(from + i, slot);
+    }
     void operator()(uint64_t i, std::span<aql::Packet64> slots) const noexcept {
       publication.emit(from + i, slots);
     }
@@ -171,7 +181,8 @@ void BatchQueue::evict(Publication& tenant) {
 std::optional<uint64_t> BatchQueue::submit(Publication& publication, Deadline deadline) {
   if (timeline_.failed()) refuse_failed(publication);
   if (publication.packets.empty()) return timeline_.last_begun();
-  if (partly_out_ != nullptr && partly_out_ != &publication) refuse_behind(*partly_out_, publication);
+  if (partly_out_ != nullptr && partly_out_ != &publication)
+    refuse_behind(*partly_out_, publication);
   if (tenant_ != nullptr && tenant_ != &publication) evict(*tenant_);
 
   const bool resumes = publication.value != 0;  // an earlier call has published its first packets
@@ -209,7 +220,8 @@ void BatchQueue::plan(Publication& publication, Deadline deadline) {
   publication.has_closing_packet = false;
   if constexpr (handle_checks)
     if (publication.own_signal.handle != 0) check_own_signal(publication);
-  publication.has_closing_packet = !publication.declared.empty() && append_closing_packet(publication);
+  publication.has_closing_packet =
+      !publication.declared.empty() && append_closing_packet(publication);
   if (const size_t packets = publication.packets.size();
       deadline.is_now() && packets > writer_->ring_size())
     refuse_longer_than_ring(packets);
@@ -225,15 +237,16 @@ bool BatchQueue::admit(Publication& publication, Deadline deadline) {
     return true;
   }
   const SignalNeeds needs = signal_needs(publication);
-  if (!await_signals(publication, needs, deadline) || !await_ring(publication.packets.size(), deadline))
+  if (!await_signals(publication, needs, deadline) ||
+      !await_ring(publication.packets.size(), deadline))
     return false;
   if (publication.timing != Timing::none) enable_profiling();
   publication.timing_signals.reserve(needs.timing);
   // After this point, only a ring with other producers can refuse the batch.
   take_timing_signals(publication, needs.timing);
   if (publication.own_signal.handle != 0) aql::rearm(publication.own_signal, 1);
-  begin(publication,
-        publication.own_signal.handle != 0 ? publication.own_signal : signals_.take(SignalKind::interrupt));
+  begin(publication, publication.own_signal.handle != 0 ? publication.own_signal
+                                                        : signals_.take(SignalKind::interrupt));
   if (publication.timing != Timing::none) note_timing(publication.value);
   return true;
 }
@@ -247,7 +260,8 @@ uint64_t BatchQueue::settle(Publication& publication) noexcept {
 
 // The ring refused packets after admit() had found room: it has other producers, or the batch is
 // longer than the ring and the deadline has passed.
-std::optional<uint64_t> BatchQueue::settle_refused(Publication& publication, const aql::PublishResult& result) {
+std::optional<uint64_t> BatchQueue::settle_refused(Publication& publication,
+                                                   const aql::PublishResult& result) {
   if (result.status == aql::PublishStatus::queue_failed) {
     forget(publication);
     timeline_.fail(result.queue_error, "the queue's error source reported an error");
@@ -311,8 +325,9 @@ void BatchQueue::close(Publication& publication, Deadline deadline) noexcept {
                       .completion_signal = publication.completion});
   // Returns when a slot is free, the queue has failed or the deadline has passed.
   if (const aql::PublishResult result = writer_->publish(std::span(&closing, 1), deadline))
-    count_published({.packets = 1, .completion_signals = 1, .doorbells = result.doorbells, .batches = 0},
-                    aql::costs_of(closing.header()));
+    count_published(
+        {.packets = 1, .completion_signals = 1, .doorbells = result.doorbells, .batches = 0},
+        aql::costs_of(closing.header()));
 }
 
 void BatchQueue::drop(Publication& publication, Deadline deadline) noexcept {
@@ -326,7 +341,8 @@ void BatchQueue::drop(Publication& publication, Deadline deadline) noexcept {
 }
 
 BatchQueue::BatchQueue(Ended)
-    : QueueResources(Failure{.status = HSA_STATUS_ERROR_INVALID_QUEUE, .text = "the queue has ended"}) {}
+    : QueueResources(
+          Failure{.status = HSA_STATUS_ERROR_INVALID_QUEUE, .text = "the queue has ended"}) {}
 
 BatchQueue& BatchQueue::ended() {
   // batches in static storage may outlive every other object

@@ -38,7 +38,8 @@ struct QueueGuest {
 
 class BatchQueue : public QueueResources {
  public:
-  BatchQueue(const Agent& agent, const QueueOptions& options) : BatchQueue(agent, options, Parts{}) {}
+  BatchQueue(const Agent& agent, const QueueOptions& options)
+      : BatchQueue(agent, options, Parts{}) {}
   BatchQueue(const Agent& agent, const QueueOptions& options, Parts parts)
       : QueueResources(agent, options, std::move(parts)) {
     session_end_.start([this] { end_guests(); });
@@ -103,7 +104,8 @@ class BatchQueue : public QueueResources {
   void publish_in_place(Publication& publication) noexcept;
   aql::PublishResult publish_by_copy(Publication& publication, Deadline deadline);
   uint64_t settle(Publication& publication) noexcept;
-  std::optional<uint64_t> settle_refused(Publication& publication, const aql::PublishResult& result);
+  std::optional<uint64_t> settle_refused(Publication& publication,
+                                         const aql::PublishResult& result);
 
   // Parts of plan() and admit().
   bool append_closing_packet(Publication& publication);

@@ -17,13 +17,13 @@ void QueueResources::throw_failed() const {
 }
 
 void QueueResources::throw_exhausted(const std::string& resource, const std::string& size,
-                                 const std::string& in_use) const {
-  throw Error(
-      {.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
-       .call = "Queue",
-       .asked = fmt::format("a free {} within the deadline", resource),
-       .found = fmt::format("{}: {}", size, in_use),
-       .remedy = "wait longer, submit smaller batches, or make the queue with more of it (QueueOptions)"});
+                                     const std::string& in_use) const {
+  throw Error({.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
+               .call = "Queue",
+               .asked = fmt::format("a free {} within the deadline", resource),
+               .found = fmt::format("{}: {}", size, in_use),
+               .remedy = "wait longer, submit smaller batches, or make the queue with more of it "
+                         "(QueueOptions)"});
 }
 
 void BatchQueue::refuse_failed(const Publication& publication) const {
@@ -38,26 +38,31 @@ void BatchQueue::refuse_ended(const Publication& publication) {
       {.status = runtime ? HSA_STATUS_ERROR_NOT_INITIALIZED : HSA_STATUS_ERROR_INVALID_QUEUE,
        .call = publication.kept ? "Recording" : "BatchSubmitter",
        .asked = fmt::format("more of a {}", what),
-       .found = runtime ? "the Runtime was destroyed, and the memory of its queues with it"
-                        : "its Queue no longer exists: it was destroyed, or another one was assigned to it",
+       .found =
+           runtime
+               ? "the Runtime was destroyed, and the memory of its queues with it"
+               : "its Queue no longer exists: it was destroyed, or another one was assigned to it",
        .remedy =
            runtime
-               ? fmt::format("keep the Runtime while the {} is in use, and make a new {} in a new Runtime",
-                             what, what)
-               : "keep the Queue while the batch is in use, and make a new batch over another Queue"});
+               ? fmt::format(
+                     "keep the Runtime while the {} is in use, and make a new {} in a new Runtime",
+                     what, what)
+               : "keep the Queue while the batch is in use, and make a new batch over another "
+                 "Queue"});
 }
 
 void BatchQueue::throw_last_refusal() const {
   const std::string pending = fmt::format("{} publications are unfinished", timeline_.pending());
   switch (refusal_) {
     case Refusal::publications:
-      throw_exhausted("place on the timeline", fmt::format("{} publications", timeline_.capacity()), pending);
+      throw_exhausted("place on the timeline", fmt::format("{} publications", timeline_.capacity()),
+                      pending);
     case Refusal::signals:
-      throw_exhausted("completion signal", fmt::format("{} signals", signals_.size(SignalKind::interrupt)),
-                      pending);
+      throw_exhausted("completion signal",
+                      fmt::format("{} signals", signals_.size(SignalKind::interrupt)), pending);
     case Refusal::timing_signals:
-      throw_exhausted("set of timing signals", fmt::format("{} event-less signals", signals_.event_less()),
-                      pending);
+      throw_exhausted("set of timing signals",
+                      fmt::format("{} event-less signals", signals_.event_less()), pending);
     case Refusal::ring:
     case Refusal::none:
       break;
@@ -73,11 +78,13 @@ void BatchQueue::throw_last_refusal() const {
 void BatchQueue::check_own_signal(const Publication& publication) const {
   for (uint64_t value = timeline_.oldest_pending(); value <= timeline_.last_begun(); ++value) {
     const Retained& held = retained_[timeline_.place(value)];
-    if (held.completion.handle != publication.own_signal.handle || timeline_.is_done(value)) continue;
+    if (held.completion.handle != publication.own_signal.handle || timeline_.is_done(value))
+      continue;
     throw Error(
         {.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
          .call = "BatchSubmitter::complete_with",
-         .asked = fmt::format("signal 0x{:x} for one more publication", publication.own_signal.handle),
+         .asked =
+             fmt::format("signal 0x{:x} for one more publication", publication.own_signal.handle),
          .found = fmt::format("publication {}, which is not complete, still uses it", value),
          .remedy = "use one signal for each publication until its completion"});
   }
@@ -88,8 +95,8 @@ void BatchQueue::refuse_behind(const Publication& first, const Publication& seco
   throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
                .call = "BatchSubmitter::submit",
                .asked = fmt::format("{} packets after another batch", second.packets.size()),
-               .found = fmt::format("that batch is partly published: {} packets of {}", first.published,
-                                    first.packets.size()),
+               .found = fmt::format("that batch is partly published: {} packets of {}",
+                                    first.published, first.packets.size()),
                .remedy = "submit the rest of that batch first, or clear it"});
 }
 

@@ -62,19 +62,22 @@ detail::DispatchSlots BatchSubmitter::take_slots(uint32_t count, uint32_t block_
 }
 
 std::byte* BatchSubmitter::wait_for_block(uint32_t block_bytes) {
-  return guest_.state->take_kernargs(publication_.kernargs, block_bytes, Deadline::after(patience_));
+  return guest_.state->take_kernargs(publication_.kernargs, block_bytes,
+                                     Deadline::after(patience_));
 }
 
 void BatchSubmitter::require_block(const KernelInfo& kernel, std::span<std::byte> block) const {
   const size_t needed =
       // implicit arguments are stored in 8-byte words
       (size_t{kernel.arguments.size_bytes()} + 7) / 8 * 8;
-  if (block.size() >= needed && reinterpret_cast<uintptr_t>(block.data()) % KernargPool::block_alignment == 0)
+  if (block.size() >= needed &&
+      reinterpret_cast<uintptr_t>(block.data()) % KernargPool::block_alignment == 0)
     return;
   throw Error(
       {.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
        .call = fmt::format("dispatch of '{}'", kernel.name),
-       .asked = fmt::format("a kernarg block of {} bytes at {}", block.size(), fmt::ptr(block.data())),
+       .asked =
+           fmt::format("a kernarg block of {} bytes at {}", block.size(), fmt::ptr(block.data())),
        .found = fmt::format("the kernel needs {} bytes, and blocks are aligned to 64", needed),
        .remedy = "pass a larger or better aligned block"});
 }
@@ -105,7 +108,8 @@ void BatchSubmitter::complete_with(const Signal& signal) {
                  .found = "an empty Signal: it was moved from, or left to the Runtime",
                  .remedy = "pass the Signal that it was moved to, or a new one"});
   }
-  if (publication_.published != 0) guest_.state->refuse_more(publication_, "another completion signal");
+  if (publication_.published != 0)
+    guest_.state->refuse_more(publication_, "another completion signal");
   publication_.own_signal = signal.handle();
 }
 

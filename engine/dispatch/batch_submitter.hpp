@@ -52,15 +52,15 @@
 #include <tuple>
 #include <type_traits>
 
-#include "engine/dispatch/command_ref.hpp"
 #include "engine/completion/completion.hpp"
+#include "engine/dispatch/batch_queue.hpp"
+#include "engine/dispatch/command_ref.hpp"
 #include "engine/dispatch/dispatch_shape.hpp"
-#include "engine/runtime/handle_check.hpp"
 #include "engine/dispatch/publication.hpp"
 #include "engine/dispatch/queue.hpp"
-#include "engine/dispatch/batch_queue.hpp"
 #include "engine/program/grid.hpp"
 #include "engine/program/program.hpp"
+#include "engine/runtime/handle_check.hpp"
 #include "engine/runtime/signal.hpp"
 
 namespace uptempo {
@@ -132,8 +132,8 @@ class BatchSubmitter {
   // As dispatch(), with the caller's kernarg block: host-writable kernarg memory, 64-byte aligned,
   // unused until completion. Throws Error if the block is too small or misaligned.
   template <class... Args>
-  CommandRef dispatch_at(std::span<std::byte> block, const Kernel<Args...>& kernel, const Grid& grid,
-                         const std::type_identity_t<Args>&... args) {
+  CommandRef dispatch_at(std::span<std::byte> block, const Kernel<Args...>& kernel,
+                         const Grid& grid, const std::type_identity_t<Args>&... args) {
     const detail::DispatchShape& shape = shape_for(kernel.info(), grid);
     detail::require_local_bytes<Args...>(kernel.info(), grid.lds_bytes, args...);
     require_block(kernel.info(), block);
@@ -202,10 +202,12 @@ class BatchSubmitter {
   void require_block(const KernelInfo& kernel, std::span<std::byte> block) const;
 
   template <class... Args>
-  CommandRef append(const detail::DispatchShape& shape, const std::array<uint32_t, sizeof...(Args)>& offsets,
-                    std::byte* block, const Args&... args) {
+  CommandRef append(const detail::DispatchShape& shape,
+                    const std::array<uint32_t, sizeof...(Args)>& offsets, std::byte* block,
+                    const Args&... args) {
     publication_.touched.next();
-    detail::write_dispatch(publication_.packets.add(), block, shape, shape.packet, offsets, args...);
+    detail::write_dispatch(publication_.packets.add(), block, shape, shape.packet, offsets,
+                           args...);
     return CommandRef(publication_.ref_of_last());
   }
 
@@ -238,8 +240,12 @@ class Prepared {
 
  private:
   friend class BatchSubmitter;
-  Prepared(BatchSubmitter& batch, const KernelInfo& kernel, const detail::DispatchShape& shape) noexcept
-      : batch_(&batch), kernel_(&kernel), shape_(&shape), offsets_(detail::offsets<Args...>(kernel)) {}
+  Prepared(BatchSubmitter& batch, const KernelInfo& kernel,
+           const detail::DispatchShape& shape) noexcept
+      : batch_(&batch),
+        kernel_(&kernel),
+        shape_(&shape),
+        offsets_(detail::offsets<Args...>(kernel)) {}
   uint32_t lds_bytes() const noexcept {
     return shape_->packet.group_segment_size() - kernel_->group_segment_size;
   }
@@ -281,7 +287,9 @@ void Prepared<Args...>::dispatch_each(uint32_t count, F&& arguments_of) const {
     for (const uint32_t end = i + slots.count; i < end; ++i, ++slot, block += block_bytes) {
       const std::tuple<Args...> arguments = arguments_of(i);
       std::apply(
-          [&](const Args&... args) { detail::write_dispatch(*slot, block, shape, packet, offsets, args...); },
+          [&](const Args&... args) {
+            detail::write_dispatch(*slot, block, shape, packet, offsets, args...);
+          },
           arguments);
     }
   }

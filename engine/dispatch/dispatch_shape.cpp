@@ -3,7 +3,8 @@
 namespace uptempo::detail {
 
 void DispatchShapes::make(DispatchShape& shape, const KernelInfo& kernel, uint64_t items_xy,
-                          uint64_t items_z_workgroup_x, uint64_t workgroup_yz, uint64_t dimensions_lds) {
+                          uint64_t items_z_workgroup_x, uint64_t workgroup_yz,
+                          uint64_t dimensions_lds) {
   const auto low = [](uint64_t pair) { return static_cast<uint32_t>(pair); };
   const auto high = [](uint64_t pair) { return static_cast<uint32_t>(pair >> 32); };
   Grid grid = Grid{low(items_xy), high(items_xy), low(items_z_workgroup_x)}
@@ -21,14 +22,14 @@ void DispatchShapes::make(DispatchShape& shape, const KernelInfo& kernel, uint64
   for (const uint32_t word : kernel.arguments.implicit_words())
     shape.implicit.push_back({.offset = 8 * word, .value = block_[word]});
   shape.implicit_words = shape.implicit.size();
-  shape.packet =
-      aql::to_packet(aql::KernelDispatch{.flags = flags_,
-                                         .grid = grid.items,
-                                         .workgroup = grid.workgroup,
-                                         .dimensions = grid.dimensions,
-                                         .private_segment_size = kernel.private_segment_size,
-                                         .group_segment_size = kernel.group_segment_size + grid.lds_bytes,
-                                         .kernel_object = kernel.object});
+  shape.packet = aql::to_packet(
+      aql::KernelDispatch{.flags = flags_,
+                          .grid = grid.items,
+                          .workgroup = grid.workgroup,
+                          .dimensions = grid.dimensions,
+                          .private_segment_size = kernel.private_segment_size,
+                          .group_segment_size = kernel.group_segment_size + grid.lds_bytes,
+                          .kernel_object = kernel.object});
   shape.key = {kernel, grid};
 }
 

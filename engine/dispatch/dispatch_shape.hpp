@@ -38,7 +38,8 @@ struct DispatchShape {
     static constexpr uint64_t pair(uint32_t low, uint32_t high) noexcept {
       return low | uint64_t{high} << 32;
     }
-    uint64_t kernel_number = 0, dimensions_lds = 0, items_xy = 0, items_z_workgroup_x = 0, workgroup_yz = 0;
+    uint64_t kernel_number = 0, dimensions_lds = 0, items_xy = 0, items_z_workgroup_x = 0,
+             workgroup_yz = 0;
   };
 
   // Part of the kernarg block without explicit arguments: hidden arguments and zero padding.
@@ -60,7 +61,8 @@ struct DispatchShape {
   void put_implicit(std::byte* into) const noexcept {
     if (implicit_words == 0) [[likely]]
       return;
-    for (const Word& word : implicit) std::memcpy(into + word.offset, &word.value, sizeof word.value);
+    for (const Word& word : implicit)
+      std::memcpy(into + word.offset, &word.value, sizeof word.value);
   }
 };
 
@@ -95,7 +97,8 @@ class DispatchShapes {
  public:
   // `facts` must outlive this object. `flags` are those of a packet without declarations, neither
   // first nor last.
-  DispatchShapes(const QueueFacts& facts, aql::HeaderFlags flags) noexcept : facts_(facts), flags_(flags) {
+  DispatchShapes(const QueueFacts& facts, aql::HeaderFlags flags) noexcept
+      : facts_(facts), flags_(flags) {
     for (size_t i = 0; i < shapes_.size(); ++i) places_[i] = &shapes_[i];
   }
 
@@ -107,15 +110,16 @@ class DispatchShapes {
     DispatchShape& shape = *places_[kernel.identity.number() % places_.size()];
     const DispatchShape::Key key(kernel, grid);
     if (shape.key != key) [[unlikely]]
-      make(shape, kernel, key.items_xy, key.items_z_workgroup_x, key.workgroup_yz, key.dimensions_lds);
+      make(shape, kernel, key.items_xy, key.items_z_workgroup_x, key.workgroup_yz,
+           key.dimensions_lds);
     return shape;
   }
 
  private:
   // Takes the key in pieces, which fit in registers. A whole grid or key would be stored to memory
   // at every dispatch, for a call that is rarely made.
-  void make(DispatchShape& shape, const KernelInfo& kernel, uint64_t items_xy, uint64_t items_z_workgroup_x,
-            uint64_t workgroup_yz, uint64_t dimensions_lds);
+  void make(DispatchShape& shape, const KernelInfo& kernel, uint64_t items_xy,
+            uint64_t items_z_workgroup_x, uint64_t workgroup_yz, uint64_t dimensions_lds);
 
   const QueueFacts& facts_;
   const aql::HeaderFlags flags_;
@@ -123,7 +127,7 @@ class DispatchShapes {
       shapes_;  // identities are consecutive, so the kernels of one program get different places
   // pointers, because a multiplication takes longer than a load
   std::array<DispatchShape*, 32> places_;
-  std::vector<uint64_t> block_;            // reused to avoid allocations
+  std::vector<uint64_t> block_;  // reused to avoid allocations
 };
 
 }  // namespace uptempo::detail

@@ -15,7 +15,8 @@ std::optional<ptrdiff_t> step_between(const aql::Packet64& packet, aql::Packet64
 }
 
 std::optional<ptrdiff_t> step_of(std::span<const aql::Packet64> packets) noexcept {
-  if (packets.size() < 2 || aql::packet_type(packets[0].header()) != aql::PacketType::kernel_dispatch)
+  if (packets.size() < 2 ||
+      aql::packet_type(packets[0].header()) != aql::PacketType::kernel_dispatch)
     return {};
   const std::optional<ptrdiff_t> step = step_between(packets[0], packets[1]);
   for (size_t i = 2; step && i < packets.size(); ++i)
@@ -25,7 +26,8 @@ std::optional<ptrdiff_t> step_of(std::span<const aql::Packet64> packets) noexcep
 
 }  // namespace
 
-PacketRuns::Run PacketRuns::run_from(size_t first, std::span<const aql::Packet64> packets) noexcept {
+PacketRuns::Run PacketRuns::run_from(size_t first,
+                                     std::span<const aql::Packet64> packets) noexcept {
   const size_t number = first / group_size;
   const size_t begin = std::max<size_t>(1, number * group_size);
   const size_t end = std::min(packets.size() - 1, (number + 1) * group_size);

@@ -11,7 +11,8 @@ namespace {
 constexpr size_t smallest = 64;  // packets
 
 void invalidate(aql::Packet64& slot) noexcept {
-  std::atomic_ref(slot.word[0]).store(aql::first_word(aql::invalid_header), std::memory_order_release);
+  std::atomic_ref(slot.word[0])
+      .store(aql::first_word(aql::invalid_header), std::memory_order_release);
 }
 
 }  // namespace
@@ -35,7 +36,8 @@ void PacketStore::extend(std::span<aql::Packet64> slots) noexcept {
   end_ = begin_ + slots.size();
 }
 
-void PacketStore::stage(std::unique_ptr<aql::Packet64[]> memory, size_t capacity, size_t packets) noexcept {
+void PacketStore::stage(std::unique_ptr<aql::Packet64[]> memory, size_t capacity,
+                        size_t packets) noexcept {
   if (memory) {
     staged_ = std::move(memory);
     capacity_ = capacity;

@@ -50,7 +50,8 @@ class PacketStore {
 
   // Continues a store of one packet in a ring, in the slots after that packet's slot. `first`:
   // packet index of that slot.
-  void open_ring(aql::Packet64* ring, uint64_t mask, uint64_t first, std::span<aql::Packet64> slots) noexcept;
+  void open_ring(aql::Packet64* ring, uint64_t mask, uint64_t first,
+                 std::span<aql::Packet64> slots) noexcept;
   // Continues a full store in the ring with these slots, which follow the last one.
   void extend(std::span<aql::Packet64> slots) noexcept;
   // Moves packets from the ring into its own memory and leaves INVALID headers in the ring. Strong

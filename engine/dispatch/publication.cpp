@@ -43,8 +43,9 @@ Publication::Publication(FencePolicy the_policy, bool is_kept, const Agent* agen
       planner_(overwrites_on(agent)) {}
 
 size_t Publication::place_of(uint32_t packet) const noexcept {
-  const auto place = std::lower_bound(declared.begin(), declared.end(), packet,
-                                      [](const PacketDeclarations& what, uint32_t of) { return what.packet < of; });
+  const auto place = std::lower_bound(
+      declared.begin(), declared.end(), packet,
+      [](const PacketDeclarations& what, uint32_t of) { return what.packet < of; });
   return static_cast<size_t>(place - declared.begin());
 }
 
@@ -56,7 +57,8 @@ const Publication::PacketDeclarations* Publication::find_declared(uint32_t packe
 Declarations& Publication::declarations_of_earlier(uint32_t packet) {
   const size_t place = place_of(packet);
   if (place == declared.size() || declared[place].packet != packet)
-    declared.insert(declared.begin() + static_cast<ptrdiff_t>(place), {.packet = packet, .declarations = {}});
+    declared.insert(declared.begin() + static_cast<ptrdiff_t>(place),
+                    {.packet = packet, .declarations = {}});
   return declared[place].declarations;
 }
 
@@ -79,10 +81,11 @@ bool Publication::forget_declarations(uint32_t packet) {
 
 void Publication::put(const aql::Packet64& finished) {
   const aql::HeaderFlags flags = aql::header_flags(finished.header());
-  declarations_of(static_cast<uint32_t>(packets.size())) = {.is_finished = true,
-                                                      .without_barrier = flags.barrier == aql::Barrier::off,
-                                                      .acquire = flags.acquire,
-                                                      .release = flags.release};
+  declarations_of(static_cast<uint32_t>(packets.size())) = {
+      .is_finished = true,
+      .without_barrier = flags.barrier == aql::Barrier::off,
+      .acquire = flags.acquire,
+      .release = flags.release};
   // last, after everything that may throw
   aql::store_behind_gate(std::span(&packets.add(), 1), &finished);
 }
@@ -120,7 +123,8 @@ void Publication::make_plan(size_t count) {
 }
 
 void Publication::plan_packets(size_t count) {
-  if (last_.packets != count || last_.declared != declared || last_.accesses != accesses) make_plan(count);
+  if (last_.packets != count || last_.declared != declared || last_.accesses != accesses)
+    make_plan(count);
   planned_costs_ = {};
   for (size_t i = 0; i < count; ++i) {
     aql::Packet64& packet = packets[i];
@@ -174,7 +178,8 @@ void Publication::emit(uint64_t first, std::span<aql::Packet64> slots) noexcept 
       continue;
     }
     const PacketRuns::Run run = kept ? runs_.run_from(i, all) : PacketRuns::Run{planned_ - 1, {}};
-    const std::span<aql::Packet64> to = slots.subspan(done, std::min(run.end - i, slots.size() - done));
+    const std::span<aql::Packet64> to =
+        slots.subspan(done, std::min(run.end - i, slots.size() - done));
     if (run.step) {
       aql::store_behind_gate(to, all[i], *run.step);
     } else {
@@ -225,7 +230,9 @@ void refuse_stale_handle() {
                .remedy = "make all declarations of a dispatch before the next call"});
 }
 
-void observe(const PacketRef& packet, Observer observer) { declarations_of(packet).observer = observer; }
+void observe(const PacketRef& packet, Observer observer) {
+  declarations_of(packet).observer = observer;
+}
 
 void set_fences(const PacketRef& packet, aql::FenceScope acquire, aql::FenceScope release) {
   declarations_of(packet).give_fences(acquire, release);

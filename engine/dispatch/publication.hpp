@@ -14,11 +14,11 @@
 #include "aql/packet.hpp"
 #include "aql/writer.hpp"
 #include "engine/dispatch/command_ref.hpp"
-#include "engine/fences/fence_planner.hpp"
-#include "engine/fences/fence_rules.hpp"
-#include "engine/dispatch/pools/kernarg_pool.hpp"
 #include "engine/dispatch/packet_runs.hpp"
 #include "engine/dispatch/packet_store.hpp"
+#include "engine/dispatch/pools/kernarg_pool.hpp"
+#include "engine/fences/fence_planner.hpp"
+#include "engine/fences/fence_rules.hpp"
 
 namespace uptempo {
 
@@ -73,13 +73,16 @@ struct Publication {
 
   // No packet has declarations and none is timed.
   bool is_plain() const noexcept { return declared.empty() && timing == Timing::none; }
-  PacketRef ref_of(size_t packet) noexcept { return {this, static_cast<uint32_t>(packet), touched}; }
+  PacketRef ref_of(size_t packet) noexcept {
+    return {this, static_cast<uint32_t>(packet), touched};
+  }
   PacketRef ref_of_last() noexcept { return ref_of(packets.size() - 1); }
   // Declarations of a packet, usually the last one; adds an entry if there is none.
   Declarations& declarations_of(uint32_t packet) {
     if (kept) replan();
     if (declared.empty() || declared.back().packet < packet)
-      return declared.emplace_back(PacketDeclarations{.packet = packet, .declarations = {}}).declarations;
+      return declared.emplace_back(PacketDeclarations{.packet = packet, .declarations = {}})
+          .declarations;
     if (declared.back().packet == packet) return declared.back().declarations;
     return declarations_of_earlier(packet);
   }
@@ -134,7 +137,8 @@ struct Publication {
   aql::HeaderCosts costs(uint64_t from, uint64_t count) const noexcept {
     if (count != planned_) return costs_by_packet(from, count);
     if (!is_plain()) return planned_costs_;
-    return count == 1 ? plain_costs_.alone : plain_costs_.ends + plain_costs_.interior * (count - 2);
+    return count == 1 ? plain_costs_.alone
+                      : plain_costs_.ends + plain_costs_.interior * (count - 2);
   }
   // Flags of a packet without declarations that is neither first nor last.
   aql::HeaderFlags plain_flags() const noexcept { return aql::header_flags(plain_.interior); }
@@ -185,10 +189,10 @@ struct Publication {
 
   const PlainHeaders plain_;
   const struct { aql::HeaderCosts alone, ends, interior; } plain_costs_;
-  FencePlanner planner_;               // for FencePolicy::minimal
+  FencePlanner planner_;                    // for FencePolicy::minimal
   std::vector<Declarations> declarations_;  // one per packet; empty for a plain batch
-  std::vector<PacketPlan> plans_;      // of the last plan(); for a plain batch, made on request
-  aql::HeaderCosts planned_costs_{};      // of all packets; not for a plain batch
+  std::vector<PacketPlan> plans_;     // of the last plan(); for a plain batch, made on request
+  aql::HeaderCosts planned_costs_{};  // of all packets; not for a plain batch
   // Input of plans_. A batch with the same declarations is not planned again.
   struct {
     size_t packets = 0;  // 0: none

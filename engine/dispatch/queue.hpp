@@ -48,7 +48,7 @@ class BatchQueue;
 }
 
 struct QueueOptions {
-  uint32_t packets = 4096;           // ring size, a power of two; lowered to the agent's maximum
+  uint32_t packets = 4096;  // ring size, a power of two; lowered to the agent's maximum
   // unfinished publications at a time; each has an interrupt signal of the process's budget
   // (signal_budget.hpp)
   uint32_t publications = 64;
@@ -69,7 +69,8 @@ class Queue {
   // the Queue. QueueOptions::packets is ignored. Throws Error for Producers::shared, which requires
   // a SharedQueue.
   static Queue borrow(const Agent& agent, hsa_queue_t* queue, aql::Producers producers,
-                      const std::atomic<hsa_status_t>* error = nullptr, const QueueOptions& options = {});
+                      const std::atomic<hsa_status_t>* error = nullptr,
+                      const QueueOptions& options = {});
 
   Queue(Queue&&) noexcept;
   Queue& operator=(Queue&&) noexcept;

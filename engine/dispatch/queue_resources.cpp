@@ -32,19 +32,23 @@ QueueOptions checked(QueueOptions options) {
   if (!std::has_single_bit(options.packets))
     refuse(fmt::format("a ring of {} packets", options.packets), "not a power of two");
   if (options.publications == 0) refuse("no publication at a time", "at least one is needed");
-  if (options.kernarg_slab_bytes == 0 || options.kernarg_slab_bytes % KernargPool::block_alignment != 0) {
-    refuse(fmt::format("kernarg slabs of {} bytes", options.kernarg_slab_bytes), "not a multiple of 64");
+  if (options.kernarg_slab_bytes == 0 ||
+      options.kernarg_slab_bytes % KernargPool::block_alignment != 0) {
+    refuse(fmt::format("kernarg slabs of {} bytes", options.kernarg_slab_bytes),
+           "not a multiple of 64");
   }
   if (options.kernarg_bytes < options.kernarg_slab_bytes) {
     refuse(fmt::format("{} bytes of kernargs", options.kernarg_bytes),
            fmt::format("less than one slab of {}", options.kernarg_slab_bytes));
   }
-  for (const WaterMarks& marks : {options.marks.ring, options.marks.publications, options.marks.signals,
-                                  options.marks.timing_signals, options.marks.kernarg_slabs}) {
-    if (marks.high_per_cent == 0 || marks.high_per_cent > 100 || marks.low_per_cent > marks.high_per_cent)
-      refuse(
-          fmt::format("a high mark of {} % and a low mark of {} %", marks.high_per_cent, marks.low_per_cent),
-          "high marks are 1 to 100, and low marks not above them");
+  for (const WaterMarks& marks :
+       {options.marks.ring, options.marks.publications, options.marks.signals,
+        options.marks.timing_signals, options.marks.kernarg_slabs}) {
+    if (marks.high_per_cent == 0 || marks.high_per_cent > 100 ||
+        marks.low_per_cent > marks.high_per_cent)
+      refuse(fmt::format("a high mark of {} % and a low mark of {} %", marks.high_per_cent,
+                         marks.low_per_cent),
+             "high marks are 1 to 100, and low marks not above them");
   }
   return options;
 }
@@ -85,7 +89,8 @@ QueueResources::QueueResources(const Agent& agent, const QueueOptions& options, 
   }
 }
 
-QueueResources::QueueResources(Parts parts, std::span<const hsa_signal_t> signals, const QueueOptions& options)
+QueueResources::QueueResources(Parts parts, std::span<const hsa_signal_t> signals,
+                               const QueueOptions& options)
     : options_(checked(options)),
       signals_(signals, options.marks),
       timeline_(Timeline::acquire(options.publications)),
@@ -145,21 +150,23 @@ void QueueResources::drain(Deadline deadline) noexcept {
   if (timeline_.is_done(last)) return;
   if (timeline_.wait(last, {}, deadline) == WaitResult::done) return;
   if (queue_.handle() != 0) hsa_queue_inactivate(handle());
-  timeline_.fail(HSA_STATUS_ERROR_INVALID_QUEUE, "its Queue was destroyed before the work was complete");
+  timeline_.fail(HSA_STATUS_ERROR_INVALID_QUEUE,
+                 "its Queue was destroyed before the work was complete");
 }
 
 void QueueResources::reclaim(uint32_t limit) noexcept {
-  const uint32_t reclaimed = timeline_.reclaim(limit, [this](uint64_t value, hsa_signal_t signal) noexcept {
-    Retained& held = retained(value);
-    kernargs_.retire(held.slabs);
-    held.slabs = {};
-    if (held.pooled_signal) signals_.give_back(signal);
-    for (const hsa_signal_t timing : held.timing_signals) {
-      if (timing.handle != 0) signals_.give_back(timing);
-    }
-    held.timing_signals.clear();
-    held.loans.clear();
-  });
+  const uint32_t reclaimed =
+      timeline_.reclaim(limit, [this](uint64_t value, hsa_signal_t signal) noexcept {
+        Retained& held = retained(value);
+        kernargs_.retire(held.slabs);
+        held.slabs = {};
+        if (held.pooled_signal) signals_.give_back(signal);
+        for (const hsa_signal_t timing : held.timing_signals) {
+          if (timing.handle != 0) signals_.give_back(timing);
+        }
+        held.timing_signals.clear();
+        held.loans.clear();
+      });
   if (reclaimed != 0) publications_level_.set(timeline_.pending());
 }
 
@@ -171,7 +178,8 @@ Pressure QueueResources::pressure() noexcept {
   return {.ring = ring_level_.level(),
           .publications = publications_level_.level(),
           .signals = signals_.level(SignalKind::interrupt),
-          .timing_signals = signals_.interrupts() != 0 ? signals_.level(SignalKind::event_less) : Level{},
+          .timing_signals =
+              signals_.interrupts() != 0 ? signals_.level(SignalKind::event_less) : Level{},
           .kernarg_slabs = kernargs_.level()};
 }
 
@@ -194,13 +202,15 @@ bool QueueResources::wait_for_oldest(Deadline deadline) {
   return true;
 }
 
-std::byte* QueueResources::try_take_kernargs(KernargPool::Cursor& cursor, uint32_t size_bytes) noexcept {
+std::byte* QueueResources::try_take_kernargs(KernargPool::Cursor& cursor,
+                                             uint32_t size_bytes) noexcept {
   if (std::byte* const block = kernargs_.take(cursor, size_bytes)) return block;
   reclaim(all);
   return kernargs_.take(cursor, size_bytes);
 }
 
-std::byte* QueueResources::take_kernargs(KernargPool::Cursor& cursor, uint32_t size_bytes, Deadline deadline) {
+std::byte* QueueResources::take_kernargs(KernargPool::Cursor& cursor, uint32_t size_bytes,
+                                         Deadline deadline) {
   if (size_bytes > kernargs_.slab_bytes()) {
     throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
                  .call = "BatchSubmitter::dispatch",
@@ -211,10 +221,11 @@ std::byte* QueueResources::take_kernargs(KernargPool::Cursor& cursor, uint32_t s
   for (;;) {
     if (std::byte* const block = try_take_kernargs(cursor, size_bytes)) return block;
     if (!wait_for_oldest(deadline)) {
-      throw_exhausted("kernarg slab",
-                      fmt::format("{} slabs of {} bytes", kernargs_.slabs(), kernargs_.slab_bytes()),
-                      fmt::format("all are in use by {} unfinished publications and by unsubmitted batches",
-                                  timeline_.pending()));
+      throw_exhausted(
+          "kernarg slab",
+          fmt::format("{} slabs of {} bytes", kernargs_.slabs(), kernargs_.slab_bytes()),
+          fmt::format("all are in use by {} unfinished publications and by unsubmitted batches",
+                      timeline_.pending()));
     }
   }
 }
@@ -224,8 +235,8 @@ void QueueResources::enable_profiling() {
   if (common_) {
     common_->enable_profiling();
   } else {
-    check(hsa_amd_profiling_set_profiler_enabled(handle(), 1), "hsa_amd_profiling_set_profiler_enabled",
-          "timestamps of packets");
+    check(hsa_amd_profiling_set_profiler_enabled(handle(), 1),
+          "hsa_amd_profiling_set_profiler_enabled", "timestamps of packets");
   }
   profiling_ = true;
 }

@@ -19,11 +19,11 @@
 #include <vector>
 
 #include "aql/writer.hpp"
-#include "engine/dispatch/pools/kernarg_pool.hpp"
-#include "engine/dispatch/queue.hpp"
-#include "engine/dispatch/pools/signal_pool.hpp"
 #include "engine/completion/timeline.hpp"
 #include "engine/completion/timeline_watch.hpp"
+#include "engine/dispatch/pools/kernarg_pool.hpp"
+#include "engine/dispatch/pools/signal_pool.hpp"
+#include "engine/dispatch/queue.hpp"
 #include "engine/memory/buffer.hpp"
 #include "engine/program/arguments.hpp"
 #include "engine/runtime/session.hpp"
@@ -48,7 +48,7 @@ class QueueResources {
     aql::Producers producers = aql::Producers::exclusive;
     std::span<std::byte> kernargs{};
     const std::atomic<hsa_status_t>* foreign_error = nullptr;  // of a borrowed queue
-    std::shared_ptr<SharedHsaQueue> common{};                     // of shared producers
+    std::shared_ptr<SharedHsaQueue> common{};                  // of shared producers
   };
 
   QueueResources(const QueueResources&) = delete;

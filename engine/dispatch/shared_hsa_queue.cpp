@@ -22,15 +22,17 @@ std::string stopped_with(hsa_status_t status) {
 }
 
 Owned make_hsa_queue(const Agent& agent, uint32_t packets,
-                     void (*on_error)(hsa_status_t status, hsa_queue_t* queue, void* data), void* data) {
+                     void (*on_error)(hsa_status_t status, hsa_queue_t* queue, void* data),
+                     void* data) {
   packets = std::min(packets, agent.properties().queue_max_packets);
   hsa_queue_t* queue = nullptr;
   check(hsa_queue_create(agent.handle(), packets, HSA_QUEUE_TYPE_MULTI, on_error, data, UINT32_MAX,
                          UINT32_MAX, &queue),
         "hsa_queue_create", fmt::format("a queue of {} packets on agent {}", packets, agent.name()),
         "destroy queues that are no longer used");
-  return Owned(Session::current(), Session::Kind::queue, reinterpret_cast<uint64_t>(queue),
-               [](uint64_t handle) noexcept { hsa_queue_destroy(reinterpret_cast<hsa_queue_t*>(handle)); });
+  return Owned(
+      Session::current(), Session::Kind::queue, reinterpret_cast<uint64_t>(queue),
+      [](uint64_t handle) noexcept { hsa_queue_destroy(reinterpret_cast<hsa_queue_t*>(handle)); });
 }
 
 SharedHsaQueue::SharedHsaQueue(const Agent& agent, uint32_t packets)
@@ -58,8 +60,8 @@ void SharedHsaQueue::fail(hsa_status_t status, std::string text) noexcept {
 void SharedHsaQueue::enable_profiling() {
   const std::lock_guard lock(mutex_);
   if (profiling_) return;
-  check(hsa_amd_profiling_set_profiler_enabled(ring_->queue(), 1), "hsa_amd_profiling_set_profiler_enabled",
-        "timestamps of packets");
+  check(hsa_amd_profiling_set_profiler_enabled(ring_->queue(), 1),
+        "hsa_amd_profiling_set_profiler_enabled", "timestamps of packets");
   profiling_ = true;
 }
 

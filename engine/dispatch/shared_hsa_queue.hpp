@@ -22,7 +22,8 @@ namespace uptempo::detail {
 // Creates an HSA queue of `packets` packets, or of the agent's maximum. ROCr calls `on_error` with
 // `data` on a thread of its own until the queue is destroyed. Throws Error.
 Owned make_hsa_queue(const Agent& agent, uint32_t packets,
-                     void (*on_error)(hsa_status_t status, hsa_queue_t* queue, void* data), void* data);
+                     void (*on_error)(hsa_status_t status, hsa_queue_t* queue, void* data),
+                     void* data);
 inline hsa_queue_t* hsa_queue(const Owned& owned) noexcept {
   return reinterpret_cast<hsa_queue_t*>(owned.handle());
 }

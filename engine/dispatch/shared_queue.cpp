@@ -1,7 +1,7 @@
 #include "engine/dispatch/shared_queue.hpp"
 
-#include "engine/dispatch/shared_hsa_queue.hpp"
 #include "engine/dispatch/batch_queue.hpp"
+#include "engine/dispatch/shared_hsa_queue.hpp"
 #include "engine/runtime/error.hpp"
 
 namespace uptempo {
@@ -13,11 +13,12 @@ SharedQueue::SharedQueue(const Agent& agent, const QueueOptions& options)
 
 detail::SharedHsaQueue& SharedQueue::common(const char* call) const {
   if (common_) return *common_;
-  throw Error({.status = HSA_STATUS_ERROR_INVALID_QUEUE,
-               .call = call,
-               .asked = "the use of a SharedQueue",
-               .found = "this one was moved from",
-               .remedy = "use the SharedQueue that it was moved to, or assign another one to it first"});
+  throw Error(
+      {.status = HSA_STATUS_ERROR_INVALID_QUEUE,
+       .call = call,
+       .asked = "the use of a SharedQueue",
+       .found = "this one was moved from",
+       .remedy = "use the SharedQueue that it was moved to, or assign another one to it first"});
 }
 
 Queue SharedQueue::producer() {
@@ -30,10 +31,13 @@ Queue SharedQueue::producer() {
   }
   return Queue(std::make_unique<detail::BatchQueue>(
       agent_, options_,
-      detail::BatchQueue::Parts{.queue = handle(), .producers = aql::Producers::shared, .common = common_}));
+      detail::BatchQueue::Parts{
+          .queue = handle(), .producers = aql::Producers::shared, .common = common_}));
 }
 
 hsa_queue_t* SharedQueue::handle() const { return common("SharedQueue::handle").ring().queue(); }
-uint32_t SharedQueue::ring_size() const { return common("SharedQueue::ring_size").ring().ring_size(); }
+uint32_t SharedQueue::ring_size() const {
+  return common("SharedQueue::ring_size").ring().ring_size();
+}
 
 }  // namespace uptempo

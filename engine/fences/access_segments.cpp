@@ -32,7 +32,8 @@ size_t AccessSegments::place_of(uintptr_t begin, uintptr_t end) const noexcept {
 
 uint32_t AccessSegments::find_or_add(const AccessRange& range) {
   if (table_.size() <= 2 * known_.size()) grow_table();
-  for (size_t place = place_of(range.begin, range.end);; place = (place + 1) & (table_.size() - 1)) {
+  for (size_t place = place_of(range.begin, range.end);;
+       place = (place + 1) & (table_.size() - 1)) {
     const uint32_t found = table_[place];
     if (found != 0 && known_[found - 1].is(range)) return found - 1;
     if (found != 0) continue;
@@ -67,7 +68,8 @@ void AccessSegments::number_segments() {
     return static_cast<uint32_t>(std::ranges::lower_bound(cuts_, address) - cuts_.begin());
   };
   for (Known& range : known_)
-    range.run = range.begin < range.end ? Run{segment_at(range.begin), segment_at(range.end)} : Run{};
+    range.run =
+        range.begin < range.end ? Run{segment_at(range.begin), segment_at(range.end)} : Run{};
 }
 
 }  // namespace uptempo::detail

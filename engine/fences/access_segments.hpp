@@ -39,7 +39,9 @@ class AccessSegments {
   struct Known {
     uintptr_t begin, end;
     Run run{};
-    bool is(const AccessRange& range) const noexcept { return begin == range.begin && end == range.end; }
+    bool is(const AccessRange& range) const noexcept {
+      return begin == range.begin && end == range.end;
+    }
   };
   uint32_t find_or_add(const AccessRange& range);
   void grow_table();

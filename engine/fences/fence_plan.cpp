@@ -36,7 +36,9 @@ void observe(const PlannedRef& packet, Observer observer) {
 void set_fences(const PlannedRef& packet, aql::FenceScope acquire, aql::FenceScope release) {
   packet.plan->say(packet.packet).give_fences(acquire, release);
 }
-void drop_barrier(const PlannedRef& packet) { packet.plan->say(packet.packet).without_barrier = true; }
+void drop_barrier(const PlannedRef& packet) {
+  packet.plan->say(packet.packet).without_barrier = true;
+}
 
 }  // namespace detail
 }  // namespace uptempo

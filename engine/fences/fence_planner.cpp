@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "engine/fences/overrides.hpp"
 #include "engine/fences/fence_search.hpp"
+#include "engine/fences/overrides.hpp"
 
 namespace uptempo {
 namespace {
@@ -32,11 +32,12 @@ FenceCost cost_of(std::span<const PacketPlan> plans) noexcept {
 namespace detail {
 
 Overwrites overwrites_on(const Agent* agent) noexcept {
-  return agent != nullptr && has_gfx9_caches(*agent) ? Overwrites::ordered : Overwrites::handed_over;
+  return agent != nullptr && has_gfx9_caches(*agent) ? Overwrites::ordered
+                                                     : Overwrites::handed_over;
 }
 
-void FencePlanner::plan(std::span<const Declarations> packets, std::span<const AccessRange> accesses,
-                        std::span<PacketPlan> plans) {
+void FencePlanner::plan(std::span<const Declarations> packets,
+                        std::span<const AccessRange> accesses, std::span<PacketPlan> plans) {
   relations_.find(packets, accesses, overwrites_ == Overwrites::handed_over);
   sweep(packets, plans);
   if (packets.size() <= searched) search_fences(packets, relations_, plans);
@@ -135,7 +136,8 @@ void FencePlanner::hand_over(std::span<const HandOver> pairs, std::span<const De
 
 // The acquires come in order. So a release at the end of the epoch before one acquire also serves
 // all later acquires whose writers have completed by then.
-void FencePlanner::place_deferred(std::span<const Declarations> packets, std::span<PacketPlan> plans) {
+void FencePlanner::place_deferred(std::span<const Declarations> packets,
+                                  std::span<PacketPlan> plans) {
   epochs_.assign(epoch_.back() + 1, {});
   for (uint32_t i = 0; i < packets.size(); ++i) {
     if (!scopes_are_given(packets[i])) epochs_[epoch_[i]].last_packet = i + 1;
@@ -146,7 +148,8 @@ void FencePlanner::place_deferred(std::span<const Declarations> packets, std::sp
   uint32_t placed = 0;
   for (const Deferred& deferred : deferred_) {
     const uint32_t written = epoch_[deferred.pair.writer], before = deferred.acquire - 1;
-    if (releases(plans[deferred.pair.writer]) || std::max(epochs_[before].released, placed) > written)
+    if (releases(plans[deferred.pair.writer]) ||
+        std::max(epochs_[before].released, placed) > written)
       continue;
     const uint32_t last = epochs_[before].last_packet;
     if (last != 0) {

@@ -35,8 +35,8 @@
 #include <span>
 #include <vector>
 
-#include "engine/fences/fence_relations.hpp"
 #include "engine/fences/declarations.hpp"
+#include "engine/fences/fence_relations.hpp"
 #include "engine/fences/packet_plan.hpp"
 #include "engine/runtime/memory_model.hpp"
 

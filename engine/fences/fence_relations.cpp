@@ -4,8 +4,8 @@
 
 namespace uptempo::detail {
 
-void FenceRelations::find(std::span<const Declarations> packets, std::span<const AccessRange> accesses,
-                          bool overwrites_are_handed_over) {
+void FenceRelations::find(std::span<const Declarations> packets,
+                          std::span<const AccessRange> accesses, bool overwrites_are_handed_over) {
   segments_.cut(accesses);
   begin(packets.size());
   for (uint32_t i = 0; i < packets.size(); ++i) {
@@ -35,12 +35,13 @@ void FenceRelations::touch_everything(uint32_t packet) {
   everything_ = last_ = count_of(packet);
 }
 
-void FenceRelations::touch(uint32_t packet, const Declarations& declarations, std::span<const AccessRange> accesses,
-                           bool overwrites_are_handed_over) {
+void FenceRelations::touch(uint32_t packet, const Declarations& declarations,
+                           std::span<const AccessRange> accesses, bool overwrites_are_handed_over) {
   Count after = before_;
   bool touches = false;
   // Read all states before updating any: a dispatch may read and write the same bytes.
-  for (uint32_t i = declarations.first_access; i < declarations.first_access + declarations.access_count; ++i) {
+  for (uint32_t i = declarations.first_access;
+       i < declarations.first_access + declarations.access_count; ++i) {
     const AccessSegments::Run& run = segments_.of(i);
     const bool writes = accesses[i].writes;
     for (uint32_t segment = run.first; segment < run.last; ++segment) {
@@ -51,7 +52,8 @@ void FenceRelations::touch(uint32_t packet, const Declarations& declarations, st
       touches = true;
     }
   }
-  for (uint32_t i = declarations.first_access; i < declarations.first_access + declarations.access_count; ++i) {
+  for (uint32_t i = declarations.first_access;
+       i < declarations.first_access + declarations.access_count; ++i) {
     const AccessSegments::Run& run = segments_.of(i);
     for (uint32_t segment = run.first; segment < run.last; ++segment) {
       Segment& state = states_[segment];

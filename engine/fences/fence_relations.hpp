@@ -45,8 +45,8 @@ class FenceRelations {
   void begin(size_t packets);
 
   void touch_everything(uint32_t packet);
-  void touch(uint32_t packet, const Declarations& declarations, std::span<const AccessRange> accesses,
-             bool overwrites_are_handed_over);
+  void touch(uint32_t packet, const Declarations& declarations,
+             std::span<const AccessRange> accesses, bool overwrites_are_handed_over);
   void hand_over(Count writer, uint32_t reader);
   Count count_of(uint32_t packet) const noexcept { return before_ + packet + 1; }
   // Packet number plus one; 0 if the packet belongs to an earlier call.

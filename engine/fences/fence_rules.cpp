@@ -34,8 +34,9 @@ struct BarrierChoice {
 
 // `since` is the last packet with a barrier bit. It and all later packets may still run when packet
 // i is processed.
-BarrierChoice choose_barrier(std::span<const Declarations> packets, std::span<const AccessRange> accesses,
-                             size_t i, size_t since) noexcept {
+BarrierChoice choose_barrier(std::span<const Declarations> packets,
+                             std::span<const AccessRange> accesses, size_t i,
+                             size_t since) noexcept {
   if (i == 0) return {BarrierReason::first_of_batch};
   if (!packets[i].declared) return {BarrierReason::undeclared};
   for (size_t j = i; j-- > since;) {

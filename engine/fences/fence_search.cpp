@@ -112,7 +112,8 @@ class Search {
     }
   }
 
-  bool try_acquires(Set barriers, const std::array<uint32_t, most_packets>& epoch, Set acquires) noexcept {
+  bool try_acquires(Set barriers, const std::array<uint32_t, most_packets>& epoch,
+                    Set acquires) noexcept {
     // Per writer: the first epoch that acquires for one of its readers; 0: none.
     std::array<uint32_t, most_packets> due{};
     for (const HandOver& pair : relations_.hand_overs()) {

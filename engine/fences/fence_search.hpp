@@ -8,8 +8,8 @@
 
 #include <span>
 
-#include "engine/fences/fence_relations.hpp"
 #include "engine/fences/declarations.hpp"
+#include "engine/fences/fence_relations.hpp"
 #include "engine/fences/packet_plan.hpp"
 
 namespace uptempo::detail {

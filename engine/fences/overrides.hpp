@@ -12,13 +12,15 @@ namespace uptempo::detail {
 inline PacketPlan plan_finished_packet(const Declarations& packet) noexcept {
   return {.flags = {packet.without_barrier ? aql::Barrier::off : aql::Barrier::on, packet.acquire,
                     packet.release},
-          .barrier = packet.without_barrier ? BarrierReason::caller_without : BarrierReason::caller_with,
+          .barrier =
+              packet.without_barrier ? BarrierReason::caller_without : BarrierReason::caller_with,
           .acquire = ScopeReason::caller,
           .release = ScopeReason::caller};
 }
 
 // Raises the release to the scope that the host or a declared observer requires.
-inline void release_to_observers(const Declarations& packet, bool is_last, PacketPlan& plan) noexcept {
+inline void release_to_observers(const Declarations& packet, bool is_last,
+                                 PacketPlan& plan) noexcept {
   if (is_last) {
     plan.flags.release = aql::FenceScope::system;
     plan.release = ScopeReason::host_reads;
@@ -31,7 +33,8 @@ inline void release_to_observers(const Declarations& packet, bool is_last, Packe
 
 // Applies the caller's choices after the policy's, except where the first engine packet or the last
 // packet forbids it.
-inline void apply_overrides(const Declarations& packet, bool is_first, bool is_last, PacketPlan& plan) noexcept {
+inline void apply_overrides(const Declarations& packet, bool is_first, bool is_last,
+                            PacketPlan& plan) noexcept {
   if (packet.explicit_fences) {
     plan.flags.acquire = packet.acquire;
     plan.flags.release = packet.release;

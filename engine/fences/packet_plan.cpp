@@ -77,8 +77,8 @@ PlanReasons reasons_of(const PacketPlan& plan, size_t packet) {
 std::string explain(const PacketPlan& plan, size_t packet) {
   const PlanReasons reasons = reasons_of(plan, packet);
   return fmt::format("{}: {}; acquire {}: {}; release {}: {}",
-                     plan.flags.barrier == aql::Barrier::on ? "barrier bit" : "no barrier bit", reasons.barrier,
-                     aql::scope_name(plan.flags.acquire), reasons.acquire,
+                     plan.flags.barrier == aql::Barrier::on ? "barrier bit" : "no barrier bit",
+                     reasons.barrier, aql::scope_name(plan.flags.acquire), reasons.acquire,
                      aql::scope_name(plan.flags.release), reasons.release);
 }
 

@@ -21,17 +21,19 @@ bool can_reach(hsa_agent_t agent, const Agent& owner) {
 }
 
 [[noreturn]] void throw_out_of_reach(const Agent& owner, const std::string& who) {
-  throw Error(
-      {.status = HSA_STATUS_ERROR_INVALID_AGENT,
-       .call = "allow_access",
-       .asked = fmt::format("access to device memory of {} (node {})", owner.name(), owner.properties().node),
-       .found = fmt::format("{} cannot access it", who),
-       .remedy = "copy through host memory"});
+  throw Error({.status = HSA_STATUS_ERROR_INVALID_AGENT,
+               .call = "allow_access",
+               .asked = fmt::format("access to device memory of {} (node {})", owner.name(),
+                                    owner.properties().node),
+               .found = fmt::format("{} cannot access it", who),
+               .remedy = "copy through host memory"});
 }
 
 void allow(const void* memory, const std::vector<hsa_agent_t>& agents) {
-  check(hsa_amd_agents_allow_access(static_cast<uint32_t>(agents.size()), agents.data(), nullptr, memory),
-        "hsa_amd_agents_allow_access", fmt::format("access to {} for {} agents", memory, agents.size()),
+  check(hsa_amd_agents_allow_access(static_cast<uint32_t>(agents.size()), agents.data(), nullptr,
+                                    memory),
+        "hsa_amd_agents_allow_access",
+        fmt::format("access to {} for {} agents", memory, agents.size()),
         "pass the address of an allocation of device memory");
 }
 
@@ -45,8 +47,8 @@ void allow_access(const Agent& owner, const void* memory, std::span<const Agent>
   for (const Agent& agent : agents) {
     handles.push_back(agent.handle());
     if (!can_reach(agent, owner))
-      refused +=
-          fmt::format("{}{} (node {})", refused.empty() ? "" : ", ", agent.name(), agent.properties().node);
+      refused += fmt::format("{}{} (node {})", refused.empty() ? "" : ", ", agent.name(),
+                             agent.properties().node);
   }
   if (!refused.empty()) throw_out_of_reach(owner, refused);
   allow(memory, handles);

@@ -30,11 +30,12 @@ namespace detail {
 // Throws Error if the product overflows.
 inline size_t bytes_for(size_t count, size_t size_bytes) {
   if (count > std::numeric_limits<size_t>::max() / size_bytes) {
-    throw Error({.status = HSA_STATUS_ERROR_INVALID_ALLOCATION,
-                 .call = "buffer",
-                 .asked = std::to_string(count) + " elements of " + std::to_string(size_bytes) + " bytes",
-                 .found = "more than the address space holds",
-                 .remedy = "request fewer elements"});
+    throw Error(
+        {.status = HSA_STATUS_ERROR_INVALID_ALLOCATION,
+         .call = "buffer",
+         .asked = std::to_string(count) + " elements of " + std::to_string(size_bytes) + " bytes",
+         .found = "more than the address space holds",
+         .remedy = "request fewer elements"});
   }
   return count * size_bytes;
 }
@@ -91,7 +92,8 @@ class PinnedBuffer {
 class KernargBuffer {
  public:
   KernargBuffer() = default;
-  KernargBuffer(const Agent& gpu, size_t size_bytes) : memory_(gpu, MemoryKind::kernarg, size_bytes) {}
+  KernargBuffer(const Agent& gpu, size_t size_bytes)
+      : memory_(gpu, MemoryKind::kernarg, size_bytes) {}
 
   std::byte* data() const noexcept { return static_cast<std::byte*>(memory_.data()); }
   size_t size_bytes() const noexcept { return memory_.size_bytes(); }

@@ -79,7 +79,9 @@ struct Copier::Work {
 };
 
 Copier::Copier(const Agent& gpu)
-    : gpu_(gpu), host_(find_pool(gpu, MemoryKind::pinned).owner), work_(std::make_unique<Work>(gpu)) {}
+    : gpu_(gpu),
+      host_(find_pool(gpu, MemoryKind::pinned).owner),
+      work_(std::make_unique<Work>(gpu)) {}
 
 Copier::Copier(Copier&&) noexcept = default;
 Copier& Copier::operator=(Copier&&) noexcept = default;
@@ -87,13 +89,14 @@ Copier::~Copier() = default;
 
 Copier::Work& Copier::work() const {
   if (work_ && work_->session->alive()) return *work_;
-  throw Error({.status = HSA_STATUS_ERROR_NOT_INITIALIZED,
-               .call = "Copier",
-               .asked = "a copy or fill",
-               .found = work_ ? "the Runtime was destroyed, and the memory and signal of the Copier with it"
-                              : "this Copier was moved from",
-               .remedy = work_ ? "make a new Runtime and a new Copier"
-                               : "use the Copier that it was moved to, or assign another one to it first"});
+  throw Error(
+      {.status = HSA_STATUS_ERROR_NOT_INITIALIZED,
+       .call = "Copier",
+       .asked = "a copy or fill",
+       .found = work_ ? "the Runtime was destroyed, and the memory and signal of the Copier with it"
+                      : "this Copier was moved from",
+       .remedy = work_ ? "make a new Runtime and a new Copier"
+                       : "use the Copier that it was moved to, or assign another one to it first"});
 }
 
 void Copier::require_equal(size_t destination_bytes, size_t source_bytes) {
@@ -112,9 +115,10 @@ void Copier::start(Direction direction, void* destination, const void* source, s
   const hsa_agent_t destination_agent = direction == Direction::to_host ? host_ : gpu_.handle();
   const hsa_agent_t source_agent = direction == Direction::to_device ? host_ : gpu_.handle();
   check(hsa_amd_memory_async_copy(destination, destination_agent, source, source_agent, bytes,
-                                  static_cast<uint32_t>(after.size()), after.empty() ? nullptr : after.data(),
-                                  done),
-        "hsa_amd_memory_async_copy", fmt::format("{} bytes from {} to {}", bytes, source, destination),
+                                  static_cast<uint32_t>(after.size()),
+                                  after.empty() ? nullptr : after.data(), done),
+        "hsa_amd_memory_async_copy",
+        fmt::format("{} bytes from {} to {}", bytes, source, destination),
         "pass addresses inside buffers that this GPU may access");
   if (direction == Direction::to_device) count(&CounterBlock::bytes_to_device, bytes);
   if (direction == Direction::to_host) count(&CounterBlock::bytes_to_host, bytes);
@@ -134,8 +138,8 @@ void Copier::run(Direction direction, void* destination, const void* source, siz
       mine.throw_fault(destination, source, bytes);
     }
     // In slices, because a copy that has faulted never touches its signal.
-    hsa_signal_wait_scacquire(done, HSA_SIGNAL_CONDITION_LT, 1, detail::ticks_in(detail::longest_sleep),
-                              HSA_WAIT_STATE_BLOCKED);
+    hsa_signal_wait_scacquire(done, HSA_SIGNAL_CONDITION_LT, 1,
+                              detail::ticks_in(detail::longest_sleep), HSA_WAIT_STATE_BLOCKED);
     // Before the last check: a copy that completed despite the fault is complete.
     faulted = mine.faulted();
     // Our own acquire: ROCr is not instrumented, so ThreadSanitizer cannot see an acquire inside
@@ -166,7 +170,8 @@ void Copier::on_device(void* destination, const void* source, size_t bytes) {
   count(&CounterBlock::copies_on_device);
 }
 
-void Copier::to_device_pageable(void* destination, const void* source, size_t bytes, PageablePath path) {
+void Copier::to_device_pageable(void* destination, const void* source, size_t bytes,
+                                PageablePath path) {
   if (bytes == 0) return;
   std::byte* const staging = work().staging.data();
   if (path == PageablePath::pinned_for_once ||
@@ -186,7 +191,8 @@ void Copier::to_device_pageable(void* destination, const void* source, size_t by
   count(&CounterBlock::copies_staged);
 }
 
-void Copier::to_host_pageable(void* destination, const void* source, size_t bytes, PageablePath path) {
+void Copier::to_host_pageable(void* destination, const void* source, size_t bytes,
+                              PageablePath path) {
   if (bytes == 0) return;
   std::byte* const staging = work().staging.data();
   if (path == PageablePath::pinned_for_once ||
@@ -207,20 +213,22 @@ void Copier::to_host_pageable(void* destination, const void* source, size_t byte
 
 void Copier::fill(void* destination, uint32_t value, size_t words) {
   if (words == 0) return;
-  if (Work& mine = work(); mine.faulted()) mine.throw_fault(destination, &value, words * sizeof(value));
+  if (Work& mine = work(); mine.faulted())
+    mine.throw_fault(destination, &value, words * sizeof(value));
   check(hsa_amd_memory_fill(destination, value, words), "hsa_amd_memory_fill",
-        fmt::format("{} words at {}", words, destination), "pass an address inside a device buffer");
+        fmt::format("{} words at {}", words, destination),
+        "pass an address inside a device buffer");
   count(&CounterBlock::fills);
 }
 
-void Copier::start_to_device(void* destination, const void* pinned_source, size_t bytes, hsa_signal_t done,
-                             std::span<const hsa_signal_t> after) {
+void Copier::start_to_device(void* destination, const void* pinned_source, size_t bytes,
+                             hsa_signal_t done, std::span<const hsa_signal_t> after) {
   start(Direction::to_device, destination, pinned_source, bytes, done, after);
   count(&CounterBlock::copies_pinned);
 }
 
-void Copier::start_to_host(void* pinned_destination, const void* source, size_t bytes, hsa_signal_t done,
-                           std::span<const hsa_signal_t> after) {
+void Copier::start_to_host(void* pinned_destination, const void* source, size_t bytes,
+                           hsa_signal_t done, std::span<const hsa_signal_t> after) {
   start(Direction::to_host, pinned_destination, source, bytes, done, after);
   count(&CounterBlock::copies_pinned);
 }

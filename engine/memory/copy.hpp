@@ -94,8 +94,8 @@ class Copier {
 
   // Asynchronous, pinned path. Begins when all of `after` are zero (up to 5 need no extra packet),
   // and decrements `done` by one when complete.
-  void start_to_device(void* destination, const void* pinned_source, size_t bytes, hsa_signal_t done,
-                       std::span<const hsa_signal_t> after = {});
+  void start_to_device(void* destination, const void* pinned_source, size_t bytes,
+                       hsa_signal_t done, std::span<const hsa_signal_t> after = {});
   void start_to_host(void* pinned_destination, const void* source, size_t bytes, hsa_signal_t done,
                      std::span<const hsa_signal_t> after = {});
 
@@ -106,8 +106,8 @@ class Copier {
   // Throws Error if there is nothing to copy with.
   Work& work() const;
   static void require_equal(size_t destination_bytes, size_t source_bytes);
-  void start(Direction direction, void* destination, const void* source, size_t bytes, hsa_signal_t done,
-             std::span<const hsa_signal_t> after);
+  void start(Direction direction, void* destination, const void* source, size_t bytes,
+             hsa_signal_t done, std::span<const hsa_signal_t> after);
   void run(Direction direction, void* destination, const void* source, size_t bytes);
 
   Agent gpu_;

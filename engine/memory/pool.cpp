@@ -38,7 +38,8 @@ std::vector<hsa_agent_t> host_agents() {
               hsa_device_type_t type{};
               const hsa_status_t status = hsa_agent_get_info(agent, HSA_AGENT_INFO_DEVICE, &type);
               if (status != HSA_STATUS_SUCCESS) return status;
-              if (type == HSA_DEVICE_TYPE_CPU) static_cast<std::vector<hsa_agent_t>*>(data)->push_back(agent);
+              if (type == HSA_DEVICE_TYPE_CPU)
+                static_cast<std::vector<hsa_agent_t>*>(data)->push_back(agent);
               return HSA_STATUS_SUCCESS;
             },
             &hosts),
@@ -52,15 +53,18 @@ std::string why_not(hsa_amd_memory_pool_t pool, MemoryKind kind, hsa_agent_t gpu
   if (segment != HSA_AMD_SEGMENT_GLOBAL) return "not of the global segment";
   const auto flags = pool_info<uint32_t>(pool, HSA_AMD_MEMORY_POOL_INFO_GLOBAL_FLAGS);
   const bool coarse = kind == MemoryKind::device || kind == MemoryKind::pinned_coarse;
-  if (coarse && (flags & HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_COARSE_GRAINED) == 0) return "not coarse-grained";
-  if (!coarse && (flags & HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_FINE_GRAINED) == 0) return "not fine-grained";
+  if (coarse && (flags & HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_COARSE_GRAINED) == 0)
+    return "not coarse-grained";
+  if (!coarse && (flags & HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_FINE_GRAINED) == 0)
+    return "not fine-grained";
   if (kind == MemoryKind::kernarg && (flags & HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_KERNARG_INIT) == 0)
     return "not for kernargs";
   if (!pool_info<bool>(pool, HSA_AMD_MEMORY_POOL_INFO_RUNTIME_ALLOC_ALLOWED))
     return "allocation is not allowed";
   hsa_amd_memory_pool_access_t access{};
-  check(hsa_amd_agent_memory_pool_get_info(gpu, pool, HSA_AMD_AGENT_MEMORY_POOL_INFO_ACCESS, &access),
-        "hsa_amd_agent_memory_pool_get_info");
+  check(
+      hsa_amd_agent_memory_pool_get_info(gpu, pool, HSA_AMD_AGENT_MEMORY_POOL_INFO_ACCESS, &access),
+      "hsa_amd_agent_memory_pool_get_info");
   if (access == HSA_AMD_MEMORY_POOL_ACCESS_NEVER_ALLOWED) return "not accessible to the GPU";
   return {};
 }
@@ -94,8 +98,10 @@ MemoryPool find_pool(const Agent& gpu, MemoryKind kind) {
                 .owner = owner,
                 .kind = kind,
                 .size_bytes = pool_info<size_t>(pool, HSA_AMD_MEMORY_POOL_INFO_SIZE),
-                .granule_bytes = pool_info<size_t>(pool, HSA_AMD_MEMORY_POOL_INFO_RUNTIME_ALLOC_GRANULE),
-                .alignment_bytes = pool_info<size_t>(pool, HSA_AMD_MEMORY_POOL_INFO_RUNTIME_ALLOC_ALIGNMENT)};
+                .granule_bytes =
+                    pool_info<size_t>(pool, HSA_AMD_MEMORY_POOL_INFO_RUNTIME_ALLOC_GRANULE),
+                .alignment_bytes =
+                    pool_info<size_t>(pool, HSA_AMD_MEMORY_POOL_INFO_RUNTIME_ALLOC_ALIGNMENT)};
       }
       rejected += fmt::format("{}pool {} is {}", rejected.empty() ? "" : ", ", number++, reason);
     }
@@ -107,10 +113,12 @@ MemoryPool find_pool(const Agent& gpu, MemoryKind kind) {
                .remedy = "check the agent's pools with rocminfo"});
 }
 
-Allocation::Allocation(const Agent& gpu, MemoryKind kind, size_t size_bytes) : size_bytes_(size_bytes) {
+Allocation::Allocation(const Agent& gpu, MemoryKind kind, size_t size_bytes)
+    : size_bytes_(size_bytes) {
   std::shared_ptr<Session> session = Session::current();
   const MemoryPool pool = find_pool(gpu, kind);
-  const std::string asked = fmt::format("{} bytes of {} for agent {}", size_bytes, name_of(kind), gpu.name());
+  const std::string asked =
+      fmt::format("{} bytes of {} for agent {}", size_bytes, name_of(kind), gpu.name());
   if (size_bytes == 0) {
     throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
                  .call = "Allocation",
@@ -121,18 +129,21 @@ Allocation::Allocation(const Agent& gpu, MemoryKind kind, size_t size_bytes) : s
   void* data = nullptr;
   if (const hsa_status_t status = hsa_amd_memory_pool_allocate(pool.handle, size_bytes, 0, &data);
       status != HSA_STATUS_SUCCESS) {
-    throw Error({.status = status,
-                 .call = "hsa_amd_memory_pool_allocate",
-                 .asked = asked,
-                 .found = fmt::format("the pool of {} bytes has too little free memory", pool.size_bytes),
-                 .remedy = "free buffers or request less"});
+    throw Error(
+        {.status = status,
+         .call = "hsa_amd_memory_pool_allocate",
+         .asked = asked,
+         .found = fmt::format("the pool of {} bytes has too little free memory", pool.size_bytes),
+         .remedy = "free buffers or request less"});
   }
-  owned_ = Owned(std::move(session), Session::Kind::memory, reinterpret_cast<uint64_t>(data),
-                 [](uint64_t handle) noexcept { hsa_amd_memory_pool_free(reinterpret_cast<void*>(handle)); });
+  owned_ = Owned(
+      std::move(session), Session::Kind::memory, reinterpret_cast<uint64_t>(data),
+      [](uint64_t handle) noexcept { hsa_amd_memory_pool_free(reinterpret_cast<void*>(handle)); });
   if (kind != MemoryKind::device) {
     // Replaces the set of agents; the pool's own agent keeps its access.
     const hsa_agent_t agent = gpu.handle();
-    check(hsa_amd_agents_allow_access(1, &agent, nullptr, data), "hsa_amd_agents_allow_access", asked);
+    check(hsa_amd_agents_allow_access(1, &agent, nullptr, data), "hsa_amd_agents_allow_access",
+          asked);
   }
   detail::count(&detail::CounterBlock::memory_allocations);
   if (kind == MemoryKind::kernarg) detail::count(&detail::CounterBlock::kernarg_allocations);

@@ -69,7 +69,8 @@ template <class T>
 constexpr ElementType element_of() noexcept {
   using Scalar = ElementType::Scalar;
   using U = std::remove_cv_t<std::remove_all_extents_t<T>>;
-  static_assert(!std::is_same_v<U, long double>, "long double has another size on the device; pass double");
+  static_assert(!std::is_same_v<U, long double>,
+                "long double has another size on the device; pass double");
   if constexpr (is_std_array<U>) {
     return element_of<typename U::value_type>();
   } else if constexpr (std::is_same_v<U, bool>) {
@@ -79,7 +80,7 @@ constexpr ElementType element_of() noexcept {
   } else if constexpr (std::is_floating_point_v<U>) {
     return {Scalar::floating, sizeof(U)};
 #ifdef __FLT16_MANT_DIG__
-  // the standard library knows it as floating-point only since C++23
+    // the standard library knows it as floating-point only since C++23
   } else if constexpr (std::is_same_v<U, _Float16>) {
     return {Scalar::floating, sizeof(U)};
 #endif
@@ -118,7 +119,8 @@ constexpr std::string_view name_of_type() noexcept {
 
 template <class T>
 constexpr ArgumentType argument_type() noexcept {
-  static_assert(!std::is_reference_v<T>, "kernel arguments are values and addresses; pass a pointer");
+  static_assert(!std::is_reference_v<T>,
+                "kernel arguments are values and addresses; pass a pointer");
   static_assert(std::is_trivially_copyable_v<T>, "kernel arguments are copied byte for byte");
   if constexpr (std::is_same_v<std::remove_cv_t<T>, LocalBytes>) {
     return {.kind = ArgumentType::Kind::local, .size = sizeof(uint32_t), .name = "LocalBytes"};

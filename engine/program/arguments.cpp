@@ -9,8 +9,8 @@
 namespace uptempo {
 namespace {
 
-[[noreturn]] void refuse(hsa_status_t status, const std::string& kernel, std::string asked, std::string found,
-                         std::string remedy) {
+[[noreturn]] void refuse(hsa_status_t status, const std::string& kernel, std::string asked,
+                         std::string found, std::string remedy) {
   throw Error({.status = status,
                .call = fmt::format("kernel '{}'", kernel),
                .asked = std::move(asked),
@@ -18,7 +18,9 @@ namespace {
                .remedy = std::move(remedy)});
 }
 
-std::string bytes(uint32_t count) { return fmt::format("{} {}", count, count == 1 ? "byte" : "bytes"); }
+std::string bytes(uint32_t count) {
+  return fmt::format("{} {}", count, count == 1 ? "byte" : "bytes");
+}
 
 bool always_zero(ArgumentKind kind) noexcept {
   switch (kind) {
@@ -111,7 +113,8 @@ ArgumentLayout::ArgumentLayout(const KernelMetadata& kernel, bool program_has_pr
       case ArgumentKind::queue:
         refuse(HSA_STATUS_ERROR_INCOMPATIBLE_ARGUMENTS, kernel_,
                "arguments that are values, addresses or LDS arrays",
-               fmt::format("an argument of kind '{}' at offset {}", argument.kind_name, argument.offset),
+               fmt::format("an argument of kind '{}' at offset {}", argument.kind_name,
+                           argument.offset),
                "images, samplers, pipes and device queues are not supported; pass buffers");
       default:
         break;
@@ -125,20 +128,23 @@ ArgumentLayout::ArgumentLayout(const KernelMetadata& kernel, bool program_has_pr
              fmt::format("hidden argument '{}': it uses {}", argument.kind_name, service),
              "remove the call, or compile with optimization so that an unused one disappears");
     }
-    if (!always_zero(argument.kind)) hidden_.push_back({argument.kind, argument.offset, argument.size});
+    if (!always_zero(argument.kind))
+      hidden_.push_back({argument.kind, argument.offset, argument.size});
   }
   std::vector<bool> is_explicit(size_, false);
   for (const Explicit& argument : explicit_)
     std::fill_n(is_explicit.begin() + argument.offset, argument.size, true);
   for (uint32_t byte = 0; byte < size_; ++byte) {
-    if (is_explicit[byte] || (!implicit_words_.empty() && implicit_words_.back() == byte / 8)) continue;
+    if (is_explicit[byte] || (!implicit_words_.empty() && implicit_words_.back() == byte / 8))
+      continue;
     implicit_words_.push_back(byte / 8);
   }
 }
 
 bool ArgumentLayout::names_queue() const noexcept {
-  return std::any_of(hidden_.begin(), hidden_.end(),
-                     [](const Hidden& hidden) { return hidden.kind == ArgumentKind::hidden_queue_ptr; });
+  return std::any_of(hidden_.begin(), hidden_.end(), [](const Hidden& hidden) {
+    return hidden.kind == ArgumentKind::hidden_queue_ptr;
+  });
 }
 
 ArgumentType::Kind ArgumentLayout::kind(size_t argument) const noexcept {
@@ -154,7 +160,8 @@ ArgumentType::Kind ArgumentLayout::kind(size_t argument) const noexcept {
 
 void ArgumentLayout::require(std::span<const ArgumentType> types) const {
   if (types.size() != explicit_.size()) {
-    refuse(HSA_STATUS_ERROR_INCOMPATIBLE_ARGUMENTS, kernel_, fmt::format("{} arguments", types.size()),
+    refuse(HSA_STATUS_ERROR_INCOMPATIBLE_ARGUMENTS, kernel_,
+           fmt::format("{} arguments", types.size()),
            fmt::format("the kernel takes {}", explicit_.size()),
            "name one type for each of the kernel's parameters");
   }
@@ -162,18 +169,21 @@ void ArgumentLayout::require(std::span<const ArgumentType> types) const {
   for (size_t i = 0; i < types.size(); ++i) {
     if (takes(types[i], i)) continue;
     const char* const separator = asked.empty() ? "" : ", ";
-    asked += fmt::format("{}argument {} as '{}' ({})", separator, i, types[i].name, bytes(types[i].size));
+    asked += fmt::format("{}argument {} as '{}' ({})", separator, i, types[i].name,
+                         bytes(types[i].size));
     found += fmt::format("{}{}", separator, describe(i));
   }
   if (asked.empty()) return;
   refuse(HSA_STATUS_ERROR_INCOMPATIBLE_ARGUMENTS, kernel_, std::move(asked),
-         fmt::format("the kernel takes {}", found), "make each C++ type the type of the kernel's parameter");
+         fmt::format("the kernel takes {}", found),
+         "make each C++ type the type of the kernel's parameter");
 }
 
 bool ArgumentLayout::takes(const ArgumentType& type, size_t argument) const noexcept {
   const ArgumentType::Kind kind = this->kind(argument);
   if (type.kind != kind || type.size != size(argument)) return false;
-  return kind == ArgumentType::Kind::local || fits(type, declared_element(declared_[argument].type_name));
+  return kind == ArgumentType::Kind::local ||
+         fits(type, declared_element(declared_[argument].type_name));
 }
 
 std::string ArgumentLayout::describe(size_t argument) const {
@@ -182,12 +192,14 @@ std::string ArgumentLayout::describe(size_t argument) const {
   if (!declared.name.empty()) text += fmt::format(" {}", declared.name);
   if (!declared.type_name.empty()) text += fmt::format(" '{}'", declared.type_name);
   if (kind(argument) == ArgumentType::Kind::local) return text + " (an LDS array: LocalBytes)";
-  return text + fmt::format(" ({}, {}, at offset {})", bytes(size(argument)),
-                            kind(argument) == ArgumentType::Kind::address ? "an address" : "by value",
-                            offset(argument));
+  return text +
+         fmt::format(" ({}, {}, at offset {})", bytes(size(argument)),
+                     kind(argument) == ArgumentType::Kind::address ? "an address" : "by value",
+                     offset(argument));
 }
 
-void ArgumentLayout::fill_hidden(std::byte* block, const Grid& grid, const QueueFacts& queue) const noexcept {
+void ArgumentLayout::fill_hidden(std::byte* block, const Grid& grid,
+                                 const QueueFacts& queue) const noexcept {
   // Writes gaps, too: blocks are compared byte by byte, and a reused block must not keep another
   // kernel's bytes.
   uint32_t at = 0;
@@ -199,7 +211,8 @@ void ArgumentLayout::fill_hidden(std::byte* block, const Grid& grid, const Queue
   for (const Hidden& argument : hidden_) {
     const uint64_t value = hidden_value(argument.kind, grid, queue);
     // Little-endian: the low bytes come first.
-    std::memcpy(block + argument.offset, &value, argument.size < sizeof value ? argument.size : sizeof value);
+    std::memcpy(block + argument.offset, &value,
+                argument.size < sizeof value ? argument.size : sizeof value);
   }
 }
 

@@ -92,7 +92,7 @@ class ArgumentLayout {
   std::vector<Explicit> explicit_;
   // of explicit arguments; separate from the data that dispatches read
   std::vector<Declared> declared_;
-  std::vector<Hidden> hidden_;      // those that are not always zero
+  std::vector<Hidden> hidden_;  // those that are not always zero
   std::vector<uint32_t> implicit_words_;
 };
 
@@ -107,7 +107,8 @@ constexpr uint64_t align_local(uint64_t offset) noexcept {
 }
 
 template <class... Args>
-inline constexpr bool takes_local_bytes = (std::is_same_v<std::remove_cv_t<Args>, LocalBytes> || ...);
+inline constexpr bool takes_local_bytes = (std::is_same_v<std::remove_cv_t<Args>, LocalBytes> ||
+                                           ...);
 
 // Size of the group segment after one more argument. 64 bits, so that it cannot overflow.
 template <class T>

@@ -11,8 +11,8 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "XXH64 reads little-endian words");
 
-constexpr uint64_t prime[] = {0x9e3779b185ebca87, 0xc2b2ae3d27d4eb4f, 0x165667b19e3779f9, 0x85ebca77c2b2ae63,
-                              0x27d4eb2f165667c5};
+constexpr uint64_t prime[] = {0x9e3779b185ebca87, 0xc2b2ae3d27d4eb4f, 0x165667b19e3779f9,
+                              0x85ebca77c2b2ae63, 0x27d4eb2f165667c5};
 
 constexpr uint64_t round_of(uint64_t lane, uint64_t input) noexcept {
   return std::rotl(lane + input * prime[1], 31) * prime[0];
@@ -36,14 +36,15 @@ uint64_t content_hash(std::span<const std::byte> bytes) noexcept {
     std::array<uint64_t, 4> lanes{prime[0] + prime[1], prime[1], 0, 0 - prime[0]};
     while (bytes.size() >= 32)
       for (uint64_t& lane : lanes) lane = round_of(lane, take<uint64_t>(bytes));
-    hash =
-        std::rotl(lanes[0], 1) + std::rotl(lanes[1], 7) + std::rotl(lanes[2], 12) + std::rotl(lanes[3], 18);
+    hash = std::rotl(lanes[0], 1) + std::rotl(lanes[1], 7) + std::rotl(lanes[2], 12) +
+           std::rotl(lanes[3], 18);
     for (const uint64_t lane : lanes) hash = (hash ^ round_of(0, lane)) * prime[0] + prime[3];
   }
   hash += length;
   while (bytes.size() >= 8)
     hash = std::rotl(hash ^ round_of(0, take<uint64_t>(bytes)), 27) * prime[0] + prime[3];
-  if (bytes.size() >= 4) hash = std::rotl(hash ^ take<uint32_t>(bytes) * prime[0], 23) * prime[1] + prime[2];
+  if (bytes.size() >= 4)
+    hash = std::rotl(hash ^ take<uint32_t>(bytes) * prime[0], 23) * prime[1] + prime[2];
   while (!bytes.empty()) hash = std::rotl(hash ^ take<uint8_t>(bytes) * prime[4], 11) * prime[0];
   hash = (hash ^ hash >> 33) * prime[1];
   hash = (hash ^ hash >> 29) * prime[2];

@@ -36,8 +36,9 @@ constexpr Processor processors[] = {
     {0x55, "gfx1152"}, {0x58, "gfx1153"},
 };
 
-[[noreturn]] void refuse(std::string found,
-                         std::string remedy = "pass a code object built by clang for amdgcn-amd-amdhsa") {
+[[noreturn]] void refuse(
+    std::string found,
+    std::string remedy = "pass a code object built by clang for amdgcn-amd-amdhsa") {
   throw Error({.status = HSA_STATUS_ERROR_INVALID_CODE_OBJECT,
                .call = "code object",
                .asked = "an AMDGPU ELF file or a clang offload bundle of them",
@@ -105,8 +106,8 @@ std::vector<CodeObjectCandidate> bundle_entries(std::span<const std::byte> bundl
     const auto id_size = read_at<uint64_t>(bundle, offset + 16);
     const auto id = id_size ? slice(bundle, offset + 24, *id_size) : std::nullopt;
     if (!data_offset || !data_size || !id) {
-      refuse(
-          fmt::format("an offload bundle of {} bytes, cut off in entry {} of {}", bundle.size(), i, *count));
+      refuse(fmt::format("an offload bundle of {} bytes, cut off in entry {} of {}", bundle.size(),
+                         i, *count));
     }
     offset += 24 + *id_size;
     std::string name(reinterpret_cast<const char*>(id->data()), id->size());
@@ -143,7 +144,8 @@ CodeObject read_code_object(std::span<const std::byte> elf) {
   if (header->e_ident[EI_OSABI] != os_abi_hsa)
     refuse(fmt::format("an AMDGPU file for OS ABI {}, not HSA (64)", header->e_ident[EI_OSABI]));
   if (header->e_type != ET_DYN)
-    refuse("an AMDGPU object file that has not been linked", "link it with lld (clang does unless given -c)");
+    refuse("an AMDGPU object file that has not been linked",
+           "link it with lld (clang does unless given -c)");
 
   CodeObject object{.bytes = elf, .target = {}, .version = 0};
   switch (header->e_ident[EI_ABIVERSION]) {
@@ -161,7 +163,8 @@ CodeObject read_code_object(std::span<const std::byte> elf) {
     if (processor.machine == (flags & 0xff)) object.target.processor = processor.name;
   }
   if (object.target.processor.empty())
-    refuse(fmt::format("a code object for processor number 0x{:x}, which is unknown here", flags & 0xff));
+    refuse(fmt::format("a code object for processor number 0x{:x}, which is unknown here",
+                       flags & 0xff));
   if (object.version == 3) {
     // Version 3 has one bit per feature. Clear means off if the processor has the feature.
     object.target.xnack = feature_v3(flags, 0x100, has_xnack(object.target.processor));
@@ -196,11 +199,12 @@ CodeObject select_code_object(std::span<const std::byte> input, const TargetId& 
     }
     rejected += fmt::format("{}'{}' {}", rejected.empty() ? "" : ", ", candidate.name, reason);
   }
-  throw Error({.status = HSA_STATUS_ERROR_INVALID_ISA,
-               .call = "Program",
-               .asked = fmt::format("a code object for {}", to_string(agent)),
-               .found = fmt::format("none that fits: {}", rejected),
-               .remedy = fmt::format("build the kernels with GPU_TARGETS containing {}", agent.processor)});
+  throw Error(
+      {.status = HSA_STATUS_ERROR_INVALID_ISA,
+       .call = "Program",
+       .asked = fmt::format("a code object for {}", to_string(agent)),
+       .found = fmt::format("none that fits: {}", rejected),
+       .remedy = fmt::format("build the kernels with GPU_TARGETS containing {}", agent.processor)});
 }
 
 std::span<const std::byte> metadata_note(const CodeObject& object) {

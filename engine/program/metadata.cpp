@@ -52,11 +52,12 @@ constexpr KindName kind_names[] = {
 };
 
 [[noreturn]] void refuse(std::string found) {
-  throw Error({.status = HSA_STATUS_ERROR_INVALID_CODE_OBJECT,
-               .call = "code object metadata",
-               .asked = "NT_AMDGPU_METADATA of code object version 3, 4 or 5",
-               .found = std::move(found),
-               .remedy = "rebuild the code object; if it is from a newer compiler, ask for version 4"});
+  throw Error(
+      {.status = HSA_STATUS_ERROR_INVALID_CODE_OBJECT,
+       .call = "code object metadata",
+       .asked = "NT_AMDGPU_METADATA of code object version 3, 4 or 5",
+       .found = std::move(found),
+       .remedy = "rebuild the code object; if it is from a newer compiler, ask for version 4"});
 }
 
 const json& member(const json& map, const char* key, std::string_view where) {
@@ -72,7 +73,8 @@ uint32_t number(const json& map, const char* key, std::string_view where) {
     refuse(fmt::format("'{}' of {} is not an unsigned number", key, where));
   }
   const auto wide = value.get<uint64_t>();
-  if (wide > std::numeric_limits<uint32_t>::max()) refuse(fmt::format("'{}' of {} is {}", key, where, wide));
+  if (wide > std::numeric_limits<uint32_t>::max())
+    refuse(fmt::format("'{}' of {} is {}", key, where, wide));
   return static_cast<uint32_t>(wide);
 }
 
@@ -87,8 +89,10 @@ const json* optional_member(const json& map, const char* key) {
   return found == map.end() ? nullptr : &*found;
 }
 
-ArgumentMetadata read_argument(const json& map, const KernelMetadata& kernel, size_t number_of_argument) {
-  const std::string where = fmt::format("argument {} of kernel '{}'", number_of_argument, kernel.name);
+ArgumentMetadata read_argument(const json& map, const KernelMetadata& kernel,
+                               size_t number_of_argument) {
+  const std::string where =
+      fmt::format("argument {} of kernel '{}'", number_of_argument, kernel.name);
   ArgumentMetadata argument;
   argument.offset = number(map, ".offset", where);
   argument.size = number(map, ".size", where);
@@ -100,7 +104,8 @@ ArgumentMetadata read_argument(const json& map, const KernelMetadata& kernel, si
   if (!kind) refuse(fmt::format("{} has the unknown kind '{}'", where, argument.kind_name));
   argument.kind = *kind;
   if (optional_member(map, ".name") != nullptr) argument.name = text(map, ".name", where);
-  if (optional_member(map, ".type_name") != nullptr) argument.type_name = text(map, ".type_name", where);
+  if (optional_member(map, ".type_name") != nullptr)
+    argument.type_name = text(map, ".type_name", where);
   if (uint64_t{argument.offset} + argument.size > kernel.kernarg_size) {
     refuse(fmt::format("{} takes bytes {} to {} of a block of {}", where, argument.offset,
                        uint64_t{argument.offset} + argument.size, kernel.kernarg_size));
@@ -142,9 +147,10 @@ KernelMetadata read_kernel(const json& map, size_t number_of_kernel) {
 
 ProgramMetadata read_metadata(std::span<const std::byte> message_pack) {
   const auto* const begin = reinterpret_cast<const uint8_t*>(message_pack.data());
-  const json root =
-      json::from_msgpack(begin, begin + message_pack.size(), /*strict=*/true, /*allow_exceptions=*/false);
-  if (root.is_discarded()) refuse(fmt::format("{} bytes that are not MessagePack", message_pack.size()));
+  const json root = json::from_msgpack(begin, begin + message_pack.size(), /*strict=*/true,
+                                       /*allow_exceptions=*/false);
+  if (root.is_discarded())
+    refuse(fmt::format("{} bytes that are not MessagePack", message_pack.size()));
   if (!root.is_object()) refuse("MessagePack that is not a map");
 
   ProgramMetadata program;

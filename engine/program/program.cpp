@@ -45,8 +45,8 @@ Owned load(const Agent& agent, const CodeObject& code) {
       &reader, [](hsa_code_object_reader_t* r) { hsa_code_object_reader_destroy(*r); });
 
   hsa_executable_t executable{};
-  check(hsa_executable_create_alt(HSA_PROFILE_FULL, HSA_DEFAULT_FLOAT_ROUNDING_MODE_DEFAULT, nullptr,
-                                  &executable),
+  check(hsa_executable_create_alt(HSA_PROFILE_FULL, HSA_DEFAULT_FLOAT_ROUNDING_MODE_DEFAULT,
+                                  nullptr, &executable),
         "hsa_executable_create_alt", asked);
   Owned owned(std::move(session), Session::Kind::executable, executable.handle,
               [](uint64_t handle) noexcept { hsa_executable_destroy({handle}); });
@@ -61,7 +61,8 @@ template <class T>
 T symbol_info(hsa_executable_symbol_t symbol, hsa_executable_symbol_info_t attribute,
               const std::string& kernel) {
   T value{};
-  check(hsa_executable_symbol_get_info(symbol, attribute, &value), "hsa_executable_symbol_get_info", kernel);
+  check(hsa_executable_symbol_get_info(symbol, attribute, &value), "hsa_executable_symbol_get_info",
+        kernel);
   return value;
 }
 
@@ -109,8 +110,9 @@ std::shared_ptr<const KernelInfo> Program::kernel_info(std::string_view name) co
   }
 
   const auto& known = program.metadata.kernels;
-  const auto metadata = std::find_if(known.begin(), known.end(),
-                                     [&](const KernelMetadata& kernel) { return kernel.name == name; });
+  const auto metadata = std::find_if(known.begin(), known.end(), [&](const KernelMetadata& kernel) {
+    return kernel.name == name;
+  });
   if (metadata == known.end()) {
     throw Error({.status = HSA_STATUS_ERROR_INVALID_SYMBOL_NAME,
                  .call = "Program::kernel",
@@ -129,11 +131,12 @@ std::shared_ptr<const KernelInfo> Program::kernel_info(std::string_view name) co
 
   hsa_executable_symbol_t symbol{};
   const hsa_agent_t agent = program.agent.handle();
-  check(hsa_executable_get_symbol_by_name({program.executable.handle()}, metadata->symbol.c_str(), &agent,
-                                          &symbol),
+  check(hsa_executable_get_symbol_by_name({program.executable.handle()}, metadata->symbol.c_str(),
+                                          &agent, &symbol),
         "hsa_executable_get_symbol_by_name", metadata->symbol);
   if (metadata->uses_dynamic_stack ||
-      symbol_info<bool>(symbol, HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_DYNAMIC_CALLSTACK, metadata->name)) {
+      symbol_info<bool>(symbol, HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_DYNAMIC_CALLSTACK,
+                        metadata->name)) {
     throw Error({.status = HSA_STATUS_ERROR_INVALID_CODE_SYMBOL,
                  .call = "Program::kernel",
                  .asked = fmt::format("kernel '{}'", name),
@@ -144,13 +147,15 @@ std::shared_ptr<const KernelInfo> Program::kernel_info(std::string_view name) co
   program.kernels.push_back(
       {.code = program.identity,
        .name = metadata->name,
-       .object = symbol_info<uint64_t>(symbol, HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT, metadata->name),
+       .object =
+           symbol_info<uint64_t>(symbol, HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT, metadata->name),
        .group_segment_size = symbol_info<uint32_t>(
            symbol, HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_GROUP_SEGMENT_SIZE, metadata->name),
        .private_segment_size = symbol_info<uint32_t>(
            symbol, HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_PRIVATE_SEGMENT_SIZE, metadata->name),
        .max_workgroup_size = std::min(metadata->max_workgroup_size, limits.max_workgroup_size),
-       .required_workgroup_size = {metadata->required_workgroup_size[0], metadata->required_workgroup_size[1],
+       .required_workgroup_size = {metadata->required_workgroup_size[0],
+                                   metadata->required_workgroup_size[1],
                                    metadata->required_workgroup_size[2]},
        .max_grid = {limits.max_grid_dim[0], limits.max_grid_dim[1], limits.max_grid_dim[2]},
        .max_group_segment_size = limits.group_segment_bytes,
@@ -162,9 +167,9 @@ void require_geometry(const KernelInfo& kernel, const Grid& grid) {
   const auto refuse = [&](std::string found, std::string remedy) {
     throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
                  .call = fmt::format("dispatch of '{}'", kernel.name),
-                 .asked = fmt::format("a grid of {} x {} x {} by workgroups of {} x {} x {}", grid.items.x,
-                                      grid.items.y, grid.items.z, grid.workgroup.x, grid.workgroup.y,
-                                      grid.workgroup.z),
+                 .asked = fmt::format("a grid of {} x {} x {} by workgroups of {} x {} x {}",
+                                      grid.items.x, grid.items.y, grid.items.z, grid.workgroup.x,
+                                      grid.workgroup.y, grid.workgroup.z),
                  .found = std::move(found),
                  .remedy = std::move(remedy)});
   };
@@ -177,8 +182,10 @@ void require_geometry(const KernelInfo& kernel, const Grid& grid) {
       refuse(fmt::format("dimension {} is limited to {}", d, kernel.max_grid[d]), "split the grid");
     // hsa.h, hsa_kernel_dispatch_packet_t: a grid must not be smaller than its workgroups.
     if (items[d] < group[d])
-      refuse(fmt::format("dimension {} has workgroups larger than the grid", d), "make workgroups smaller");
-    if (group[d] > 65535) refuse("a workgroup dimension is limited to 65535", "make workgroups smaller");
+      refuse(fmt::format("dimension {} has workgroups larger than the grid", d),
+             "make workgroups smaller");
+    if (group[d] > 65535)
+      refuse("a workgroup dimension is limited to 65535", "make workgroups smaller");
     if (kernel.required_workgroup_size[d] != 0 && kernel.required_workgroup_size[d] != group[d]) {
       refuse(fmt::format("the kernel was compiled for workgroups of {}",
                          fmt::join(kernel.required_workgroup_size, " x ")),
@@ -191,7 +198,8 @@ void require_geometry(const KernelInfo& kernel, const Grid& grid) {
                        kernel.max_workgroup_size),
            "make workgroups smaller, or compile the kernel for larger ones");
   }
-  detail::require_group_segment(kernel, grid.lds_bytes, uint64_t{kernel.group_segment_size} + grid.lds_bytes);
+  detail::require_group_segment(kernel, grid.lds_bytes,
+                                uint64_t{kernel.group_segment_size} + grid.lds_bytes);
 }
 
 void detail::require_group_segment(const KernelInfo& kernel, uint32_t lds_bytes, uint64_t bytes) {
@@ -200,12 +208,13 @@ void detail::require_group_segment(const KernelInfo& kernel, uint32_t lds_bytes,
   std::string asked = fmt::format("{} bytes of dynamic group memory", dynamic);
   if (dynamic != lds_bytes)
     asked += fmt::format(" ({} of Grid::lds, the rest for LocalBytes arguments)", lds_bytes);
-  throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
-               .call = fmt::format("dispatch of '{}'", kernel.name),
-               .asked = std::move(asked),
-               .found = fmt::format("with {} bytes of static group memory the sum is {}; the limit is {}",
-                                    kernel.group_segment_size, bytes, kernel.max_group_segment_size),
-               .remedy = "ask for less, or make the kernel's static arrays smaller"});
+  throw Error(
+      {.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
+       .call = fmt::format("dispatch of '{}'", kernel.name),
+       .asked = std::move(asked),
+       .found = fmt::format("with {} bytes of static group memory the sum is {}; the limit is {}",
+                            kernel.group_segment_size, bytes, kernel.max_group_segment_size),
+       .remedy = "ask for less, or make the kernel's static arrays smaller"});
 }
 
 }  // namespace uptempo

@@ -98,7 +98,8 @@ void require_group_segment(const KernelInfo& kernel, uint32_t lds_bytes, uint64_
 // Checks the arguments of one dispatch. Without LocalBytes, require_geometry() has checked
 // everything.
 template <class... Args>
-void require_local_bytes([[maybe_unused]] const KernelInfo& kernel, [[maybe_unused]] uint32_t lds_bytes,
+void require_local_bytes([[maybe_unused]] const KernelInfo& kernel,
+                         [[maybe_unused]] uint32_t lds_bytes,
                          [[maybe_unused]] const Args&... args) {
   if constexpr (takes_local_bytes<Args...>) {
     uint64_t bytes = uint64_t{kernel.group_segment_size} + lds_bytes;

@@ -29,7 +29,8 @@ std::optional<TargetId> parse_target_id(std::string_view text) {
   TargetId id;
   id.processor = text.substr(0, text.find(':'));
   if (!id.processor.starts_with("gfx") || id.processor.size() < 6) return {};
-  if (id.processor.find_first_not_of("0123456789abcdefghijklmnopqrstuvwxyz-") != std::string::npos) return {};
+  if (id.processor.find_first_not_of("0123456789abcdefghijklmnopqrstuvwxyz-") != std::string::npos)
+    return {};
   text.remove_prefix(id.processor.size());
   while (!text.empty()) {
     text.remove_prefix(1);  // ':'
@@ -59,7 +60,8 @@ std::string to_string(const TargetId& id) {
 std::string why_incompatible(const TargetId& code, const TargetId& agent) {
   if (code.processor != agent.processor)
     return fmt::format("is for {}, the agent is {}", code.processor, agent.processor);
-  if (std::string why = why_feature("sramecc", code.sramecc, agent.sramecc); !why.empty()) return why;
+  if (std::string why = why_feature("sramecc", code.sramecc, agent.sramecc); !why.empty())
+    return why;
   return why_feature("xnack", code.xnack, agent.xnack);
 }
 

@@ -11,11 +11,12 @@ namespace uptempo {
 Bindings& Bindings::add(std::string name, const void* data, size_t size_bytes) {
   const auto begin = reinterpret_cast<uintptr_t>(data);
   const auto refuse = [&](std::string found, std::string remedy) {
-    throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
-                 .call = "Bindings",
-                 .asked = fmt::format("the name '{}' for {} bytes at 0x{:x}", name, size_bytes, begin),
-                 .found = std::move(found),
-                 .remedy = std::move(remedy)});
+    throw Error(
+        {.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
+         .call = "Bindings",
+         .asked = fmt::format("the name '{}' for {} bytes at 0x{:x}", name, size_bytes, begin),
+         .found = std::move(found),
+         .remedy = std::move(remedy)});
   };
   if (name.empty()) refuse("no name", "pass the name that loading will look up");
   if (begin == 0 || size_bytes == 0 || size_bytes - 1 > UINTPTR_MAX - begin)
@@ -54,7 +55,8 @@ const MemoryRange* Bindings::find(uintptr_t address) const noexcept {
 std::string Bindings::list() const {
   std::string text;
   for (const auto& [begin, range] : ranges_)
-    text += fmt::format("{}'{}' of {} bytes", text.empty() ? "" : ", ", range.name, range.size_bytes);
+    text +=
+        fmt::format("{}'{}' of {} bytes", text.empty() ? "" : ", ", range.name, range.size_bytes);
   return text.empty() ? "nothing" : text;
 }
 

@@ -8,7 +8,8 @@ void RecordedBlocks::grow(size_t bytes) {
   const std::span<std::byte> chunk = allocate_(bytes);
   blocks_ += chunk.size() / line;
   std::vector<Retired> ring(blocks_);
-  for (size_t i = 0; i < retired_count_; ++i) ring[i] = retired_[(retired_first_ + i) % retired_.size()];
+  for (size_t i = 0; i < retired_count_; ++i)
+    ring[i] = retired_[(retired_first_ + i) % retired_.size()];
   retired_ = std::move(ring);
   retired_first_ = 0;
   next_ = chunk.data();

@@ -14,10 +14,12 @@ RecordedNode RecordedNode::of(const Recording& recording, size_t index) {
   RecordedNode node{.kernel = recorded.kernel, .grid = recorded.grid};
   if (node.kernel != nullptr) {
     node.arguments.resize(node.kernel->arguments.size_bytes());
-    if (!node.arguments.empty()) std::memcpy(node.arguments.data(), recorded.block, node.arguments.size());
+    if (!node.arguments.empty())
+      std::memcpy(node.arguments.data(), recorded.block, node.arguments.size());
     node.group_segment_size = packet.word[7];
   }
-  const Publication::PacketDeclarations* const declared = publication.find_declared(static_cast<uint32_t>(index));
+  const Publication::PacketDeclarations* const declared =
+      publication.find_declared(static_cast<uint32_t>(index));
   if (declared == nullptr) return node;
   node.declarations = declared->declarations;
   const auto first = publication.accesses.begin() + node.declarations.first_access;
@@ -32,14 +34,15 @@ void RecordedNode::append(Recording& recording, const RecordedNode& node) {
   const uint32_t index = recording.add(node.kernel, node.grid);
   const ArgumentLayout& layout = node.kernel->arguments;
   for (size_t i = 0; i < layout.explicit_count(); ++i)
-    std::memcpy(recording.nodes_[index].block + layout.offset(i), node.arguments.data() + layout.offset(i),
-                layout.size(i));
+    std::memcpy(recording.nodes_[index].block + layout.offset(i),
+                node.arguments.data() + layout.offset(i), layout.size(i));
   recording.publication_.edit(index).set_group_segment_size(node.group_segment_size);
   const PacketRef packet = recording.publication_.ref_of(index);
   const Declarations& declarations = node.declarations;
   if (declarations.declared) declare(packet, nullptr, 0, false);
   for (const AccessRange& access : node.accesses)
-    declare(packet, reinterpret_cast<const void*>(access.begin), access.end - access.begin, access.writes);
+    declare(packet, reinterpret_cast<const void*>(access.begin), access.end - access.begin,
+            access.writes);
   if (declarations.observer != Observer::none) observe(packet, declarations.observer);
   if (declarations.explicit_fences) set_fences(packet, declarations.acquire, declarations.release);
   if (declarations.without_barrier) drop_barrier(packet);

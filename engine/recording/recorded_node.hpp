@@ -12,9 +12,9 @@
 
 #include "aql/packet.hpp"
 #include "engine/fences/declarations.hpp"
-#include "engine/recording/recording.hpp"
 #include "engine/program/grid.hpp"
 #include "engine/program/program.hpp"
+#include "engine/recording/recording.hpp"
 
 namespace uptempo::detail {
 

@@ -52,7 +52,8 @@ Recording::Recording(detail::BatchQueue& state, std::span<std::byte> kernargs,
                      const RecordingOptions& options)
     : Recording(state, options, [rest = kernargs](size_t bytes) mutable {
         if (rest.size() < bytes)
-          refuse(fmt::format("{} bytes of kernargs", bytes), fmt::format("{} bytes are left", rest.size()),
+          refuse(fmt::format("{} bytes of kernargs", bytes),
+                 fmt::format("{} bytes are left", rest.size()),
                  "pass more kernarg memory to the recording");
         const std::span<std::byte> chunk = rest.first(bytes);
         rest = rest.subspan(bytes);
@@ -115,7 +116,8 @@ Recording::Recorded& Recording::find(uint64_t recording, uint32_t index, uint32_
   publication_.touched.next();
   require_not_partly_out("a patch");
   if (recording != id_)
-    refuse(fmt::format("node {} of another recording", index), fmt::format("this one has {} nodes", size()),
+    refuse(fmt::format("node {} of another recording", index),
+           fmt::format("this one has {} nodes", size()),
            "patch a node through the recording that it belongs to");
   Recorded& recorded = nodes_[index];
   if (recorded.generation != generation)
@@ -125,7 +127,8 @@ Recording::Recorded& Recording::find(uint64_t recording, uint32_t index, uint32_
   return recorded;
 }
 
-uint32_t Recording::generation_of_dispatch(size_t index, std::span<const ArgumentType> types) const {
+uint32_t Recording::generation_of_dispatch(size_t index,
+                                           std::span<const ArgumentType> types) const {
   if (index >= nodes_.size())
     refuse(fmt::format("node {}", index), fmt::format("the recording has {} nodes", nodes_.size()),
            "count nodes from 0 in the order of recording");
@@ -151,7 +154,8 @@ uint32_t Recording::add(const std::shared_ptr<const KernelInfo>& kernel, const G
   require_not_partly_out("one more dispatch");
   keep_in_step();
   const detail::DispatchShape& shape = shapes_.of(*kernel, grid);
-  Recorded recorded{.kernel = kernel, .grid = grid, .block_bytes = shape.block_bytes, .since = replays_};
+  Recorded recorded{
+      .kernel = kernel, .grid = grid, .block_bytes = shape.block_bytes, .since = replays_};
   if (shape.block_bytes != 0) {
     expect(shape.block_bytes);
     recorded.block = blocks_.take_first(shape.block_bytes);
@@ -197,7 +201,8 @@ void Recording::complete_finished() {
   publication_.replan();
 }
 
-void Recording::change(uint32_t index, const std::shared_ptr<const KernelInfo>& kernel, const Grid& grid) {
+void Recording::change(uint32_t index, const std::shared_ptr<const KernelInfo>& kernel,
+                       const Grid& grid) {
   const detail::DispatchShape& shape =
       shapes_.of(*kernel, grid);  // may throw, so before any change
   kernels_.insert(kernel);
@@ -258,8 +263,9 @@ uint64_t Recording::place_local_arrays(uint32_t index, uint64_t begin, const std
   uint64_t end = begin;
   for (size_t i = next_array(0); i < layout.explicit_count();) {
     const size_t next = next_array(i + 1);
-    const uint32_t array_end =
-        next < layout.explicit_count() ? offset_at(next) : publication_.packets[index].group_segment_size();
+    const uint32_t array_end = next < layout.explicit_count()
+                                   ? offset_at(next)
+                                   : publication_.packets[index].group_segment_size();
     const uint32_t bytes = array_end - offset_at(i);
     const uint64_t offset = detail::align_local(end);
     if (block != nullptr) {  // may equal `arguments`: every byte written here has been read
@@ -310,17 +316,21 @@ std::byte* Recording::wait_for_spare(uint32_t size) {
     const bool landed = all_landed();
     if (std::byte* const block = blocks_.take_spare(size)) return block;
     const Flight* const oldest = landed || flight_count_ == 0 ? nullptr : &flights_[first_flight_];
-    if (oldest != nullptr && oldest->timeline->wait(oldest->value, {}, deadline) != WaitResult::timed_out)
+    if (oldest != nullptr &&
+        oldest->timeline->wait(oldest->value, {}, deadline) != WaitResult::timed_out)
       continue;
     throw Error(
         {.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
          .call = "Recording",
          .asked = fmt::format("a kernarg block of {} bytes for a patched node", size),
-         .found = fmt::format("none of {} spare bytes is free; {} replays are in flight and hold {} blocks{}",
-                              options_.spare_kernarg_bytes, flight_count_, blocks_.retired(),
-                              lost_ ? ", because a queue failed before it had finished one" : ""),
-         .remedy = lost_ ? "record it again"
-                         : "give the recording more spare_kernarg_bytes, or have fewer replays in flight"});
+         .found = fmt::format(
+             "none of {} spare bytes is free; {} replays are in flight and hold {} blocks{}",
+             options_.spare_kernarg_bytes, flight_count_, blocks_.retired(),
+             lost_ ? ", because a queue failed before it had finished one" : ""),
+         .remedy =
+             lost_
+                 ? "record it again"
+                 : "give the recording more spare_kernarg_bytes, or have fewer replays in flight"});
   }
 }
 
@@ -353,7 +363,8 @@ void Recording::make_room_for_flight() {
 }
 
 void Recording::note_flight(detail::BatchQueue& state, uint64_t value) noexcept {
-  flights_[(first_flight_ + flight_count_) % flights_.size()] = {++replays_, &state.timeline(), value};
+  flights_[(first_flight_ + flight_count_) % flights_.size()] = {++replays_, &state.timeline(),
+                                                                 value};
   ++flight_count_;
 }
 
@@ -363,15 +374,17 @@ void Recording::require_queue(detail::BatchQueue& state) const {
   const Agent* const agent = state.agent();
   if ((agent != nullptr) != agent_.has_value() ||
       (agent != nullptr && agent->handle().handle != agent_->handle().handle))
-    refuse(fmt::format("a replay on {}", agent == nullptr ? "a queue without agent" : agent->name()),
-           fmt::format("it was recorded for {}", agent_ ? agent_->name() : "a queue without agent"),
-           "record it for that agent");
+    refuse(
+        fmt::format("a replay on {}", agent == nullptr ? "a queue without agent" : agent->name()),
+        fmt::format("it was recorded for {}", agent_ ? agent_->name() : "a queue without agent"),
+        "record it for that agent");
   if (naming_queue_ == 0 || state.facts().queue_address == facts_.queue_address) return;
   const auto naming = std::find_if(nodes_.begin(), nodes_.end(), [](const Recorded& recorded) {
     return recorded.kernel != nullptr && recorded.kernel->arguments.names_queue();
   });
   refuse("a replay on another queue",
-         fmt::format("a hidden argument of kernel '{}' holds the address of its queue", naming->kernel->name),
+         fmt::format("a hidden argument of kernel '{}' holds the address of its queue",
+                     naming->kernel->name),
          "replay it on the queue that it was recorded for, or record it for this one too");
 }
 
@@ -419,7 +432,8 @@ Completion Recording::replay(Queue& queue) {
   detail::BatchQueue& state = queue.state("Recording::replay");
   // Common case: there is room at once, and the clock is not read.
   if (publication_.packets.size() < state.ring_size()) {
-    if (const std::optional<Completion> completion = submit(state, Deadline::now())) return *completion;
+    if (const std::optional<Completion> completion = submit(state, Deadline::now()))
+      return *completion;
   }
   return replay(state, Deadline::after(options_.patience));
 }

@@ -54,15 +54,15 @@
 #include <utility>
 #include <vector>
 
-#include "engine/dispatch/command_ref.hpp"
 #include "engine/completion/completion.hpp"
+#include "engine/dispatch/batch_queue.hpp"
+#include "engine/dispatch/command_ref.hpp"
 #include "engine/dispatch/dispatch_shape.hpp"
 #include "engine/dispatch/publication.hpp"
 #include "engine/dispatch/queue.hpp"
-#include "engine/dispatch/batch_queue.hpp"
-#include "engine/recording/recorded_blocks.hpp"
 #include "engine/program/grid.hpp"
 #include "engine/program/program.hpp"
+#include "engine/recording/recorded_blocks.hpp"
 
 namespace uptempo {
 
@@ -118,7 +118,8 @@ class Recording {
   explicit Recording(Queue& queue, const RecordingOptions& options = {});
   // For a queue without ROCr; `kernargs` is the kernarg memory, including spare bytes. See
   // batch_queue.hpp.
-  Recording(detail::BatchQueue& state, std::span<std::byte> kernargs, const RecordingOptions& options);
+  Recording(detail::BatchQueue& state, std::span<std::byte> kernargs,
+            const RecordingOptions& options);
   ~Recording();
   Recording(const Recording&) = delete;
   Recording& operator=(const Recording&) = delete;
@@ -148,7 +149,8 @@ class Recording {
     Recorded& recorded = find(node.recording_, node.index_, node.generation_);
     if constexpr (std::is_pointer_v<T>) refuse_if_declared(node.index_, I);
     uint32_t none = 0;
-    detail::store_argument(writable_block(node.index_), recorded.kernel->arguments.offset(I), value, none);
+    detail::store_argument(writable_block(node.index_), recorded.kernel->arguments.offset(I), value,
+                           none);
   }
   // Changes the grid of a node. Its declared accesses must hold for the new grid, too. LocalBytes
   // arguments keep their sizes; all but the last are rounded up to 16 bytes, the offset of the next
@@ -160,8 +162,8 @@ class Recording {
   }
   // Replaces a node by another dispatch, which has no declarations yet. Invalidates the old handle.
   template <class... Old, class... Args>
-  NodeRef<Args...> replace(const Node<Old...>& node, const Kernel<Args...>& kernel, const Grid& grid,
-                           const std::type_identity_t<Args>&... args) {
+  NodeRef<Args...> replace(const Node<Old...>& node, const Kernel<Args...>& kernel,
+                           const Grid& grid, const std::type_identity_t<Args>&... args) {
     find(node.recording_, node.index_, node.generation_);
     detail::require_local_bytes<Args...>(kernel.info(), grid.lds_bytes, args...);
     change(node.index_, kernel.shared_info(), grid);
@@ -249,7 +251,9 @@ class Recording {
     const Recorded& recorded = nodes_[index];
     size_t i = 0;
     uint32_t group_segment = recorded.kernel->group_segment_size + recorded.grid.lds_bytes;
-    ((detail::store_argument(recorded.block, recorded.kernel->arguments.offset(i), args, group_segment), ++i),
+    ((detail::store_argument(recorded.block, recorded.kernel->arguments.offset(i), args,
+                             group_segment),
+      ++i),
      ...);
     publication_.edit(index).set_group_segment_size(group_segment);
   }

@@ -16,8 +16,8 @@
 #include <string_view>
 #include <utility>
 
-#include "engine/recording/recording_payload.hpp"
 #include "engine/program/code_identity.hpp"
+#include "engine/recording/recording_payload.hpp"
 #include "engine/runtime/error.hpp"
 
 namespace uptempo {
@@ -59,7 +59,8 @@ std::string file_of(const Recording& recording, const Bindings& memory) {
 std::optional<uint64_t> decimal(std::string_view text) {
   uint64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || end != text.data() + text.size() || fmt::to_string(number) != text) return {};
+  if (error != std::errc{} || end != text.data() + text.size() || fmt::to_string(number) != text)
+    return {};
   return number;
 }
 
@@ -90,8 +91,10 @@ FirstLine parse_first_line(std::string_view line, bool at_end, const std::string
     refuse_cut_off(origin, fmt::format("{} bytes, cut off in the first line", line.size()));
   const std::optional<uint64_t> version = decimal(word_of(rest));
   if (version && *version > newest_version)
-    refuse(origin, fmt::format("version {}; this library reads versions up to {}", *version, newest_version),
-           "load it with the version of this library that saved it, or a newer one");
+    refuse(
+        origin,
+        fmt::format("version {}; this library reads versions up to {}", *version, newest_version),
+        "load it with the version of this library that saved it, or a newer one");
   if (!ended && at_end)
     refuse_cut_off(origin, fmt::format("{} bytes, cut off in the first line", line.size()));
   const std::optional<uint64_t> bytes = decimal(word_of(rest));
@@ -111,17 +114,18 @@ detail::Payload read_payload(std::istream& in, const std::string& origin) {
   // In portions: the size in the first line is only a claim until the bytes have been read.
   while (payload.size() < first.payload_bytes && in) {
     const size_t before = payload.size();
-    payload.resize(before + static_cast<size_t>(std::min<uint64_t>(portion, first.payload_bytes - before)));
+    payload.resize(before +
+                   static_cast<size_t>(std::min<uint64_t>(portion, first.payload_bytes - before)));
     in.read(payload.data() + before, static_cast<std::streamsize>(payload.size() - before));
     payload.resize(before + static_cast<size_t>(in.gcount()));
   }
   if (payload.size() < first.payload_bytes)
-    refuse_cut_off(origin,
-                   fmt::format("{} of {} bytes after the first line", payload.size(), first.payload_bytes));
+    refuse_cut_off(origin, fmt::format("{} of {} bytes after the first line", payload.size(),
+                                       first.payload_bytes));
   const std::string hash = fmt::format("{:016x}", hash_of(payload));
   if (hash != first.hash)
-    refuse_damaged(origin,
-                   fmt::format("bytes whose hash is {}, but the first line has {}", hash, first.hash));
+    refuse_damaged(
+        origin, fmt::format("bytes whose hash is {}, but the first line has {}", hash, first.hash));
   return {first.version, std::move(payload)};
 }
 
@@ -130,8 +134,8 @@ std::unique_ptr<Recording> load(std::istream& in, const std::string& origin, boo
                                 const std::function<std::unique_ptr<Recording>()>& make) {
   const detail::Payload payload = read_payload(in, origin);
   if (to_its_end && in.peek() != std::istream::traits_type::eof())
-    refuse_damaged(origin,
-                   fmt::format("more than the {} bytes that the first line announces", payload.text.size()));
+    refuse_damaged(origin, fmt::format("more than the {} bytes that the first line announces",
+                                       payload.text.size()));
   const std::vector<detail::RecordedNode> nodes =
       detail::read_payload(payload.text, payload.version, origin, kernels, memory);
   std::unique_ptr<Recording> recording = make();
@@ -144,8 +148,9 @@ std::unique_ptr<Recording> load(std::istream& in, const std::string& origin, boo
                .call = "save_recording",
                .asked = fmt::format("a file '{}'", file.string()),
                .found = std::move(found),
-               .remedy = "pass a path in a directory where files may be made and there is room; what was "
-                         "there is unchanged"});
+               .remedy =
+                   "pass a path in a directory where files may be made and there is room; what was "
+                   "there is unchanged"});
 }
 
 // A temporary file beside `file`. Its destructor removes it unless it has replaced `file`.
@@ -154,7 +159,8 @@ class FileBeside {
   explicit FileBeside(const std::filesystem::path& file) : file_(file) {
     static std::atomic<unsigned> last{0};
     do {  // a crashed process with the same number may have left this name
-      beside_ = file.string() + fmt::format(".{}-{}", getpid(), last.fetch_add(1, std::memory_order_relaxed));
+      beside_ = file.string() +
+                fmt::format(".{}-{}", getpid(), last.fetch_add(1, std::memory_order_relaxed));
       descriptor_ = open(beside_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     } while (descriptor_ < 0 && errno == EEXIST);
     if (descriptor_ < 0) fail("a temporary file cannot be created beside it");
@@ -205,7 +211,8 @@ void save_recording(const Recording& recording, std::ostream& out, const Binding
                  .remedy = "check the device or file of the stream"});
 }
 
-void save_recording(const Recording& recording, const std::filesystem::path& file, const Bindings& memory) {
+void save_recording(const Recording& recording, const std::filesystem::path& file,
+                    const Bindings& memory) {
   const std::string bytes = file_of(recording, memory);
   std::error_code error;
   // A link stays a link to its file, and a device is not replaced by a file.
@@ -220,26 +227,28 @@ void save_recording(const Recording& recording, const std::filesystem::path& fil
 }
 
 std::unique_ptr<Recording> load_recording(Queue& queue, const std::filesystem::path& file,
-                                          const std::vector<KernelSource>& kernels, const Bindings& memory,
-                                          const RecordingOptions& options) {
+                                          const std::vector<KernelSource>& kernels,
+                                          const Bindings& memory, const RecordingOptions& options) {
   const std::string origin = fmt::format("'{}'", file.string());
   std::ifstream in(file, std::ios::binary);
   if (!in) {
     const std::string reason = std::strerror(errno);
     refuse(origin, fmt::format("it cannot be opened: {}", reason), "pass a file that may be read");
   }
-  return load(in, origin, true, kernels, memory, [&] { return std::make_unique<Recording>(queue, options); });
+  return load(in, origin, true, kernels, memory,
+              [&] { return std::make_unique<Recording>(queue, options); });
 }
 
 std::unique_ptr<Recording> load_recording(Queue& queue, std::istream& in,
-                                          const std::vector<KernelSource>& kernels, const Bindings& memory,
-                                          const RecordingOptions& options) {
+                                          const std::vector<KernelSource>& kernels,
+                                          const Bindings& memory, const RecordingOptions& options) {
   return load(in, "a stream", false, kernels, memory,
               [&] { return std::make_unique<Recording>(queue, options); });
 }
 
 std::unique_ptr<Recording> load_recording(detail::BatchQueue& state, std::span<std::byte> kernargs,
-                                          std::istream& in, const std::vector<KernelSource>& kernels,
+                                          std::istream& in,
+                                          const std::vector<KernelSource>& kernels,
                                           const Bindings& memory, const RecordingOptions& options) {
   return load(in, "a stream", false, kernels, memory,
               [&] { return std::make_unique<Recording>(state, kernargs, options); });

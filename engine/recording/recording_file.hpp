@@ -58,28 +58,33 @@
 #include <variant>
 #include <vector>
 
+#include "engine/program/program.hpp"
 #include "engine/recording/bindings.hpp"
 #include "engine/recording/recording.hpp"
-#include "engine/program/program.hpp"
 
 namespace uptempo {
 
 using KernelSource = std::variant<Program, std::shared_ptr<const KernelInfo>>;
 
 // Throws Error. A path is then unchanged; a stream may have received a part.
-void save_recording(const Recording& recording, const std::filesystem::path& file, const Bindings& memory);
+void save_recording(const Recording& recording, const std::filesystem::path& file,
+                    const Bindings& memory);
 void save_recording(const Recording& recording, std::ostream& out, const Bindings& memory);
 
 // Throws Error. Reads a stream up to the recording's last byte; a file must end there.
 std::unique_ptr<Recording> load_recording(Queue& queue, const std::filesystem::path& file,
-                                          const std::vector<KernelSource>& kernels, const Bindings& memory,
+                                          const std::vector<KernelSource>& kernels,
+                                          const Bindings& memory,
                                           const RecordingOptions& options = {});
 std::unique_ptr<Recording> load_recording(Queue& queue, std::istream& in,
-                                          const std::vector<KernelSource>& kernels, const Bindings& memory,
+                                          const std::vector<KernelSource>& kernels,
+                                          const Bindings& memory,
                                           const RecordingOptions& options = {});
 // For a queue without ROCr; `kernargs` is the kernarg memory. See recording.hpp.
 std::unique_ptr<Recording> load_recording(detail::BatchQueue& state, std::span<std::byte> kernargs,
-                                          std::istream& in, const std::vector<KernelSource>& kernels,
-                                          const Bindings& memory, const RecordingOptions& options = {});
+                                          std::istream& in,
+                                          const std::vector<KernelSource>& kernels,
+                                          const Bindings& memory,
+                                          const RecordingOptions& options = {});
 
 }  // namespace uptempo

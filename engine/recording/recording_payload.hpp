@@ -37,8 +37,9 @@ struct NameInFile {
   const char* name;
   Value value;
 };
-inline constexpr NameInFile<aql::FenceScope> scope_names[] = {
-    {"none", aql::FenceScope::none}, {"agent", aql::FenceScope::agent}, {"system", aql::FenceScope::system}};
+inline constexpr NameInFile<aql::FenceScope> scope_names[] = {{"none", aql::FenceScope::none},
+                                                              {"agent", aql::FenceScope::agent},
+                                                              {"system", aql::FenceScope::system}};
 inline constexpr NameInFile<Observer> observer_names[] = {
     {"none", Observer::none}, {"agent", Observer::agent}, {"system", Observer::system}};
 
@@ -55,7 +56,9 @@ struct Payload {
 Payload write_payload(const Recording& recording, const Bindings& memory);
 // Returns the nodes, checked except for kinds of packet that a recording refuses. Requires
 // `version` from 1 to newest_version. `origin` names the file in errors. Throws Error.
-std::vector<RecordedNode> read_payload(std::string_view payload, uint64_t version, const std::string& origin,
-                                       const std::vector<KernelSource>& kernels, const Bindings& memory);
+std::vector<RecordedNode> read_payload(std::string_view payload, uint64_t version,
+                                       const std::string& origin,
+                                       const std::vector<KernelSource>& kernels,
+                                       const Bindings& memory);
 
 }  // namespace uptempo::detail

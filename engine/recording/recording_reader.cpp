@@ -25,7 +25,8 @@ struct Origin {
                  .remedy = std::move(remedy)});
   }
   [[noreturn]] void nonsense(std::string found) const {
-    refuse(HSA_STATUS_ERROR_INVALID_FILE, std::move(found), "pass a file as save_recording() wrote it");
+    refuse(HSA_STATUS_ERROR_INVALID_FILE, std::move(found),
+           "pass a file as save_recording() wrote it");
   }
 };
 
@@ -111,8 +112,8 @@ void unhex(const Origin& origin, const std::string& where, const std::string& di
     origin.nonsense(fmt::format("{} has a character that is not a hexadecimal digit", where));
   };
   if (digits.size() != 2 * into.size())
-    origin.nonsense(
-        fmt::format("{} has {} digits, but the kernel takes {} bytes", where, digits.size(), into.size()));
+    origin.nonsense(fmt::format("{} has {} digits, but the kernel takes {} bytes", where,
+                                digits.size(), into.size()));
   for (size_t i = 0; i < into.size(); ++i)
     into[i] = static_cast<std::byte>(digit(digits[2 * i]) << 4 | digit(digits[2 * i + 1]));
 }
@@ -126,8 +127,10 @@ std::shared_ptr<const KernelInfo> find_kernel(const Origin& origin, const std::s
       const std::vector<std::string> names = program->kernel_names();
       const bool has = std::find(names.begin(), names.end(), name) != names.end();
       if (has && program->identity() == wanted) return program->kernel_info(name);
-      if (has) others += fmt::format("{}{}", others.empty() ? "" : "; ", to_string(program->identity()));
-      for (const std::string& known : names) all += fmt::format("{}'{}'", all.empty() ? "" : ", ", known);
+      if (has)
+        others += fmt::format("{}{}", others.empty() ? "" : "; ", to_string(program->identity()));
+      for (const std::string& known : names)
+        all += fmt::format("{}'{}'", all.empty() ? "" : ", ", known);
       continue;
     }
     const auto& kernel = std::get<std::shared_ptr<const KernelInfo>>(source);
@@ -139,15 +142,16 @@ std::shared_ptr<const KernelInfo> find_kernel(const Origin& origin, const std::s
   }
   if (others.empty())
     origin.refuse(HSA_STATUS_ERROR_INVALID_SYMBOL_NAME,
-                  fmt::format("it needs kernel '{}' of {}; the caller passed {}", name, to_string(wanted),
-                              all.empty() ? "no kernels" : all),
+                  fmt::format("it needs kernel '{}' of {}; the caller passed {}", name,
+                              to_string(wanted), all.empty() ? "no kernels" : all),
                   "pass the program that the recording was made with");
   const bool other_target = others.find(wanted.target + ",") == std::string::npos;
-  origin.refuse(HSA_STATUS_ERROR_INVALID_CODE_OBJECT,
-                fmt::format("it needs kernel '{}' of {}; the caller passed one {} code object: {}", name,
-                            to_string(wanted),
-                            other_target ? "for another target and from another" : "from another", others),
-                "pass the program that the recording was made with, or record and save it again");
+  origin.refuse(
+      HSA_STATUS_ERROR_INVALID_CODE_OBJECT,
+      fmt::format("it needs kernel '{}' of {}; the caller passed one {} code object: {}", name,
+                  to_string(wanted),
+                  other_target ? "for another target and from another" : "from another", others),
+      "pass the program that the recording was made with, or record and save it again");
 }
 
 struct Range {
@@ -157,20 +161,20 @@ struct Range {
 };
 
 Range find_memory(const Origin& origin, Map map, const Bindings& memory) {
-  Range range{.name = map.text("name"), .begin = 0, .size_bytes = map.number("size_bytes", 1, UINT64_MAX)};
+  Range range{
+      .name = map.text("name"), .begin = 0, .size_bytes = map.number("size_bytes", 1, UINT64_MAX)};
   map.require_no_more();
   const MemoryRange* const found = memory.find(range.name);
-  const char* const remedy =
-      "name memory of at least that size in the Bindings";
+  const char* const remedy = "name memory of at least that size in the Bindings";
   if (found == nullptr)
     origin.refuse(HSA_STATUS_ERROR_INVALID_ARGUMENT,
-                  fmt::format("it uses memory '{}' of {} bytes; named are {}", range.name, range.size_bytes,
-                              memory.list()),
+                  fmt::format("it uses memory '{}' of {} bytes; named are {}", range.name,
+                              range.size_bytes, memory.list()),
                   remedy);
   if (found->size_bytes < range.size_bytes)
     origin.refuse(HSA_STATUS_ERROR_INVALID_ARGUMENT,
-                  fmt::format("it uses memory '{}' of {} bytes; the one of that name has {}", range.name,
-                              range.size_bytes, found->size_bytes),
+                  fmt::format("it uses memory '{}' of {} bytes; the one of that name has {}",
+                              range.name, range.size_bytes, found->size_bytes),
                   remedy);
   range.begin = found->begin;
   return range;
@@ -192,8 +196,8 @@ class Reader {
       kernels_.push_back(find_kernel(origin_, name, code, sources_));
     }
     for (const json& entry : root.list("memory"))
-      ranges_.push_back(
-          find_memory(origin_, Map(origin_, fmt::format("memory {}", ranges_.size()), entry), memory_));
+      ranges_.push_back(find_memory(
+          origin_, Map(origin_, fmt::format("memory {}", ranges_.size()), entry), memory_));
   }
 
   RecordedNode node(const std::string& where, const json& value) {
@@ -227,9 +231,10 @@ class Reader {
     if (kind == "closing") return;
     if (kind != "and" && kind != "or")
       origin_.nonsense(fmt::format("{} is '{}', which is unknown", map.path("barrier"), kind));
-    const aql::HeaderFlags flags{.barrier = map.flag("waits") ? aql::Barrier::on : aql::Barrier::off,
-                                 .acquire = map.one_of("acquire", scope_names),
-                                 .release = map.one_of("release", scope_names)};
+    const aql::HeaderFlags flags{
+        .barrier = map.flag("waits") ? aql::Barrier::on : aql::Barrier::off,
+        .acquire = map.one_of("acquire", scope_names),
+        .release = map.one_of("release", scope_names)};
     node.finished = kind == "and" ? aql::to_packet(aql::BarrierAnd{.flags = flags})
                                   : aql::to_packet(aql::BarrierOr{.flags = flags});
   }
@@ -244,9 +249,11 @@ class Reader {
         origin_.nonsense(fmt::format("{} has {} sizes", map.path(key), found.size()));
       dimensions = found.size();
       for (size_t d = 0; d < dimensions; ++d)
-        sizes[which][d] = static_cast<uint32_t>(number(origin_, map.path(key), found[d], 0, UINT32_MAX));
+        sizes[which][d] =
+            static_cast<uint32_t>(number(origin_, map.path(key), found[d], 0, UINT32_MAX));
     }
-    Grid grid = Grid(sizes[0][0], sizes[0][1], sizes[0][2]).by(sizes[1][0], sizes[1][1], sizes[1][2]);
+    Grid grid =
+        Grid(sizes[0][0], sizes[0][1], sizes[0][2]).by(sizes[1][0], sizes[1][1], sizes[1][2]);
     grid.dimensions = static_cast<uint16_t>(dimensions);
     // Version 1 has no such member.
     if (version_ >= 2 && map.has("lds"))
@@ -260,7 +267,8 @@ class Reader {
     const uint64_t offset = map.number("offset", 0, range.size_bytes - 1);
     if (bytes > range.size_bytes - offset)
       origin_.nonsense(fmt::format("{} is {}: with {} bytes from there it leaves '{}' of {} bytes",
-                                   map.path("offset"), offset, bytes, range.name, range.size_bytes));
+                                   map.path("offset"), offset, bytes, range.name,
+                                   range.size_bytes));
     return range.begin + static_cast<uintptr_t>(offset);
   }
 
@@ -268,18 +276,22 @@ class Reader {
     const ArgumentLayout& layout = node.kernel->arguments;
     const json& list = map.list("arguments");
     if (list.size() != layout.explicit_count())
-      origin_.nonsense(fmt::format("{} has {} entries; kernel '{}' takes {} arguments", map.path("arguments"),
-                                   list.size(), node.kernel->name, layout.explicit_count()));
+      origin_.nonsense(fmt::format("{} has {} entries; kernel '{}' takes {} arguments",
+                                   map.path("arguments"), list.size(), node.kernel->name,
+                                   layout.explicit_count()));
     node.arguments.resize(layout.size_bytes());
     node.group_segment_size = node.kernel->group_segment_size + node.grid.lds_bytes;
     for (size_t i = 0; i < list.size(); ++i) {
       const std::string where = fmt::format("argument {} of {}", i, map.path("arguments"));
-      const std::span<std::byte> bytes = std::span(node.arguments).subspan(layout.offset(i), layout.size(i));
+      const std::span<std::byte> bytes =
+          std::span(node.arguments).subspan(layout.offset(i), layout.size(i));
       const ArgumentType::Kind kind = layout.kind(i);
       if (kind != ArgumentType::Kind::value &&
-          bytes.size() != (kind == ArgumentType::Kind::address ? sizeof(uintptr_t) : sizeof(uint32_t)))
-        origin_.nonsense(fmt::format("{} is of {} bytes, which is neither an address nor an LDS array", where,
-                                     bytes.size()));
+          bytes.size() !=
+              (kind == ArgumentType::Kind::address ? sizeof(uintptr_t) : sizeof(uint32_t)))
+        origin_.nonsense(
+            fmt::format("{} is of {} bytes, which is neither an address nor an LDS array", where,
+                        bytes.size()));
       switch (kind) {
         case ArgumentType::Kind::address: {
           if (list[i].is_null()) break;
@@ -294,8 +306,8 @@ class Reader {
           const uint64_t begin = align_local(node.group_segment_size);
           const uint32_t limit = node.kernel->max_group_segment_size;
           if (begin > limit)
-            origin_.nonsense(
-                fmt::format("{} begins at byte {} of group memory; the limit is {}", where, begin, limit));
+            origin_.nonsense(fmt::format("{} begins at byte {} of group memory; the limit is {}",
+                                         where, begin, limit));
           const LocalBytes local{static_cast<uint32_t>(argument.number("local", 0, limit - begin))};
           argument.require_no_more();
           store_argument(node.arguments.data(), layout.offset(i), local, node.group_segment_size);
@@ -315,11 +327,13 @@ class Reader {
     if (map.has("accesses")) {
       node.declarations.declared = true;
       for (const json& entry : map.list("accesses")) {
-        Map access(origin_, fmt::format("access {} of {}", node.accesses.size(), map.path("accesses")),
+        Map access(origin_,
+                   fmt::format("access {} of {}", node.accesses.size(), map.path("accesses")),
                    entry);
         const uint64_t bytes = access.number("size_bytes", 1, UINT64_MAX);
         const uintptr_t begin = place(access, bytes);
-        node.accesses.push_back({begin, begin + static_cast<uintptr_t>(bytes), access.flag("writes")});
+        node.accesses.push_back(
+            {begin, begin + static_cast<uintptr_t>(bytes), access.flag("writes")});
         access.require_no_more();
       }
     }
@@ -344,7 +358,8 @@ class Reader {
 
 std::vector<RecordedNode> read_payload(std::string_view payload, uint64_t version,
                                        const std::string& origin_name,
-                                       const std::vector<KernelSource>& kernels, const Bindings& memory) {
+                                       const std::vector<KernelSource>& kernels,
+                                       const Bindings& memory) {
   const Origin origin{origin_name};
   const json root = json::parse(payload, nullptr, /*allow_exceptions=*/false);
   if (root.is_discarded()) origin.nonsense("bytes that are not JSON");

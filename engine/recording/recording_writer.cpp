@@ -16,7 +16,8 @@ using nlohmann::json;
 
 template <class Value, size_t N>
 const char* name_of(const NameInFile<Value> (&names)[N], Value value) {
-  const auto found = std::find_if(names, names + N, [&](const auto& entry) { return entry.value == value; });
+  const auto found =
+      std::find_if(names, names + N, [&](const auto& entry) { return entry.value == value; });
   return found == names + N ? nullptr : found->name;
 }
 
@@ -57,12 +58,14 @@ class Writer {
                                             : json::object({{"barrier", "closing"}}));
   }
   Payload payload() && {
-    const json root{
-        {"kernels", std::move(kernels_)}, {"memory", std::move(ranges_)}, {"nodes", std::move(nodes_)}};
+    const json root{{"kernels", std::move(kernels_)},
+                    {"memory", std::move(ranges_)},
+                    {"nodes", std::move(nodes_)}};
     try {
       return {version_, root.dump()};
     } catch (const json::exception& error) {
-      refuse_to_save("names of kernels and memory", fmt::format("one that is not UTF-8 ({})", error.what()),
+      refuse_to_save("names of kernels and memory",
+                     fmt::format("one that is not UTF-8 ({})", error.what()),
                      "give memory a name in UTF-8");
     }
   }
@@ -79,14 +82,17 @@ class Writer {
       json& accesses = object["accesses"] = json::array();
       for (const AccessRange& access : node.accesses) {
         const size_t bytes = access.end - access.begin;
-        json entry = place(access.begin, bytes, fmt::format("access {} of {}", accesses.size(), name_));
+        json entry =
+            place(access.begin, bytes, fmt::format("access {} of {}", accesses.size(), name_));
         entry["size_bytes"] = bytes;
         entry["writes"] = access.writes;
         accesses.push_back(std::move(entry));
       }
     }
-    if (declarations.explicit_fences) put_scopes(object, declarations.acquire, declarations.release);
-    if (declarations.observer != Observer::none) object["observer"] = name_of(observer_names, declarations.observer);
+    if (declarations.explicit_fences)
+      put_scopes(object, declarations.acquire, declarations.release);
+    if (declarations.observer != Observer::none)
+      object["observer"] = name_of(observer_names, declarations.observer);
     if (declarations.without_barrier) object["without_barrier"] = true;
     return object;
   }
@@ -95,10 +101,11 @@ class Writer {
     const aql::HeaderFlags flags = aql::header_flags(packet.header());
     const bool is_and = packet == aql::to_packet(aql::BarrierAnd{.flags = flags});
     if (!is_and && packet != aql::to_packet(aql::BarrierOr{.flags = flags}))
-      refuse_to_save(fmt::format("{}, a finished packet with header 0x{:04x}", name_, packet.header()),
-                     "it is not a barrier packet without signals: signals and addresses are not valid in "
-                     "another process",
-                     "save the recording without the packet, and record the packet after loading");
+      refuse_to_save(
+          fmt::format("{}, a finished packet with header 0x{:04x}", name_, packet.header()),
+          "it is not a barrier packet without signals: signals and addresses are not valid in "
+          "another process",
+          "save the recording without the packet, and record the packet after loading");
     json object{{"barrier", is_and ? "and" : "or"}, {"waits", flags.barrier == aql::Barrier::on}};
     put_scopes(object, flags.acquire, flags.release);
     return object;
@@ -114,13 +121,15 @@ class Writer {
 
   void put_sizes(json& object, const Grid& grid) {
     if (grid.dimensions < 1 || grid.dimensions > 3)
-      refuse_to_save(name_, fmt::format("a grid of {} dimensions", grid.dimensions), "use 1 to 3 dimensions");
+      refuse_to_save(name_, fmt::format("a grid of {} dimensions", grid.dimensions),
+                     "use 1 to 3 dimensions");
     const auto sizes = [&](const aql::Size3& size) {
       const uint32_t all[] = {size.x, size.y, size.z};
       for (size_t d = grid.dimensions; d < 3; ++d)
         if (all[d] != 1)
-          refuse_to_save(name_, fmt::format("size {} in dimension {} of {}", all[d], d + 1, grid.dimensions),
-                         "leave sizes beyond the grid's dimensions at 1");
+          refuse_to_save(
+              name_, fmt::format("size {} in dimension {} of {}", all[d], d + 1, grid.dimensions),
+              "leave sizes beyond the grid's dimensions at 1");
       return json(std::vector<uint32_t>(all, all + grid.dimensions));
     };
     object["grid"] = sizes(grid.items);
@@ -147,10 +156,11 @@ class Writer {
   json place(uintptr_t address, size_t bytes, const std::string& what) {
     const MemoryRange* const range = memory_.find(address);
     if (range == nullptr || bytes > range->size_bytes - (address - range->begin))
-      refuse_to_save(what,
-                     fmt::format("{} bytes at 0x{:x}, which are not all in one named range; named are {}",
-                                 bytes, address, memory_.list()),
-                     "name the memory that the recording uses");
+      refuse_to_save(
+          what,
+          fmt::format("{} bytes at 0x{:x}, which are not all in one named range; named are {}",
+                      bytes, address, memory_.list()),
+          "name the memory that the recording uses");
     const auto known = std::find(named_.begin(), named_.end(), range);
     const auto number = static_cast<size_t>(known - named_.begin());
     if (known == named_.end()) {
@@ -185,8 +195,8 @@ class Writer {
       const MemoryRange* const hidden = memory_.find(load_from<uintptr_t>(block + at));
       if (hidden != nullptr)
         refuse_to_save(what,
-                       fmt::format("a value whose bytes {} to {} are an address in '{}'", at - offset,
-                                   at - offset + 7, hidden->name),
+                       fmt::format("a value whose bytes {} to {} are an address in '{}'",
+                                   at - offset, at - offset + 7, hidden->name),
                        "pass each address as an argument of its own");
     }
     return json::object({{"value", hex({block + offset, layout.size(i)})}});

@@ -15,14 +15,15 @@ namespace {
 // int.
 template <class T>
 void get(hsa_agent_t agent, int attribute, T& out, const char* name) {
-  check(hsa_agent_get_info(agent, static_cast<hsa_agent_info_t>(attribute), &out), "hsa_agent_get_info",
-        name);
+  check(hsa_agent_get_info(agent, static_cast<hsa_agent_info_t>(attribute), &out),
+        "hsa_agent_get_info", name);
 }
 
 template <class T>
 void get_optional(hsa_agent_t agent, int attribute, T& out) {
   T value{};
-  if (hsa_agent_get_info(agent, static_cast<hsa_agent_info_t>(attribute), &value) == HSA_STATUS_SUCCESS)
+  if (hsa_agent_get_info(agent, static_cast<hsa_agent_info_t>(attribute), &value) ==
+      HSA_STATUS_SUCCESS)
     out = value;
 }
 
@@ -40,7 +41,8 @@ hsa_status_t append_isa(hsa_isa_t isa, void* data) {
 
 hsa_status_t find_group_segment(hsa_amd_memory_pool_t pool, void* data) {
   hsa_amd_segment_t segment{};
-  hsa_status_t status = hsa_amd_memory_pool_get_info(pool, HSA_AMD_MEMORY_POOL_INFO_SEGMENT, &segment);
+  hsa_status_t status =
+      hsa_amd_memory_pool_get_info(pool, HSA_AMD_MEMORY_POOL_INFO_SEGMENT, &segment);
   if (status != HSA_STATUS_SUCCESS || segment != HSA_AMD_SEGMENT_GROUP) return status;
   size_t size_bytes = 0;
   status = hsa_amd_memory_pool_get_info(pool, HSA_AMD_MEMORY_POOL_INFO_SIZE, &size_bytes);
@@ -60,13 +62,15 @@ AgentProperties read_properties(hsa_agent_t agent) {
   p.product_name.assign(product.data(), strnlen(product.data(), product.size()));
   get_optional(agent, HSA_AMD_AGENT_INFO_COMPUTE_UNIT_COUNT, p.compute_units);
   get_optional(agent, HSA_AMD_AGENT_INFO_MAX_CLOCK_FREQUENCY, p.clock_mhz);
-  check(hsa_system_get_info(HSA_SYSTEM_INFO_TIMESTAMP_FREQUENCY, &p.timestamp_hz), "hsa_system_get_info",
-        "HSA_SYSTEM_INFO_TIMESTAMP_FREQUENCY");
+  check(hsa_system_get_info(HSA_SYSTEM_INFO_TIMESTAMP_FREQUENCY, &p.timestamp_hz),
+        "hsa_system_get_info", "HSA_SYSTEM_INFO_TIMESTAMP_FREQUENCY");
   if (p.type != HSA_DEVICE_TYPE_GPU) return p;
 
   get(agent, HSA_AGENT_INFO_WAVEFRONT_SIZE, p.wavefront_size, "HSA_AGENT_INFO_WAVEFRONT_SIZE");
-  get(agent, HSA_AGENT_INFO_WORKGROUP_MAX_SIZE, p.max_workgroup_size, "HSA_AGENT_INFO_WORKGROUP_MAX_SIZE");
-  get(agent, HSA_AGENT_INFO_WORKGROUP_MAX_DIM, p.max_workgroup_dim, "HSA_AGENT_INFO_WORKGROUP_MAX_DIM");
+  get(agent, HSA_AGENT_INFO_WORKGROUP_MAX_SIZE, p.max_workgroup_size,
+      "HSA_AGENT_INFO_WORKGROUP_MAX_SIZE");
+  get(agent, HSA_AGENT_INFO_WORKGROUP_MAX_DIM, p.max_workgroup_dim,
+      "HSA_AGENT_INFO_WORKGROUP_MAX_DIM");
   uint32_t max_grid_size = 0;
   get(agent, HSA_AGENT_INFO_GRID_MAX_SIZE, max_grid_size, "HSA_AGENT_INFO_GRID_MAX_SIZE");
   p.max_grid_size = max_grid_size;
@@ -91,7 +95,8 @@ AgentProperties read_properties(hsa_agent_t agent) {
 }  // namespace
 
 Agent::Agent(hsa_agent_t handle)
-    : handle_(handle), properties_(std::make_shared<const AgentProperties>(read_properties(handle))) {}
+    : handle_(handle),
+      properties_(std::make_shared<const AgentProperties>(read_properties(handle))) {}
 
 const std::string& Agent::isa() const {
   if (properties_->isas.empty()) {

@@ -69,7 +69,8 @@ std::string sentence(const ErrorFacts& facts) {
 }  // namespace
 
 Error::Error(ErrorFacts facts)
-    : std::runtime_error(sentence(facts)), facts_(std::make_shared<const ErrorFacts>(std::move(facts))) {}
+    : std::runtime_error(sentence(facts)),
+      facts_(std::make_shared<const ErrorFacts>(std::move(facts))) {}
 
 std::string status_name(hsa_status_t status) {
   for (const StatusName& entry : status_names) {

@@ -35,8 +35,8 @@ Runtime::Runtime(RuntimeVersion needed) : session_(Session::start()), version_(r
   if (version_ < needed) {
     throw Error({.status = HSA_STATUS_ERROR_INVALID_RUNTIME_STATE,
                  .call = "Runtime",
-                 .asked = fmt::format("an HSA runtime of interface version {}.{} or newer", needed.major,
-                                      needed.minor),
+                 .asked = fmt::format("an HSA runtime of interface version {}.{} or newer",
+                                      needed.major, needed.minor),
                  .found = fmt::format("version {}.{}", version_.major, version_.minor),
                  .remedy = "install a newer hsa-runtime64 (ROCr)"});
   }
@@ -86,14 +86,16 @@ Agent Runtime::gpu(size_t index) const {
   size_t gpu_number = 0;
   for (const Agent& agent : agents_) {
     rejected += fmt::format("{}agent '{}' is ", rejected.empty() ? "" : ", ", agent.name());
-    rejected += agent.is_gpu() ? fmt::format("GPU {}", gpu_number++) : type_name(agent.properties().type);
+    rejected +=
+        agent.is_gpu() ? fmt::format("GPU {}", gpu_number++) : type_name(agent.properties().type);
   }
   throw Error({.status = HSA_STATUS_ERROR_INVALID_AGENT,
                .call = "Runtime::gpu",
                .asked = fmt::format("no GPU agent with index {}", index),
                .found = fmt::format("{} agents: {}", agents_.size(), rejected),
-               .remedy = gpus_.empty() ? "check that the amdgpu driver sees a GPU, or run under uptempo-vgpu"
-                                       : fmt::format("use an index below {}", gpus_.size())});
+               .remedy = gpus_.empty()
+                             ? "check that the amdgpu driver sees a GPU, or run under uptempo-vgpu"
+                             : fmt::format("use an index below {}", gpus_.size())});
 }
 
 }  // namespace uptempo

@@ -57,7 +57,8 @@ constexpr FaultReason fault_reasons[] = {
 
 bool hsa_is_initialised() noexcept {
   uint16_t major = 0;
-  return hsa_system_get_info(HSA_SYSTEM_INFO_VERSION_MAJOR, &major) != HSA_STATUS_ERROR_NOT_INITIALIZED;
+  return hsa_system_get_info(HSA_SYSTEM_INFO_VERSION_MAJOR, &major) !=
+         HSA_STATUS_ERROR_NOT_INITIALIZED;
 }
 
 std::string describe(const hsa_amd_gpu_memory_fault_info_t& fault) {
@@ -65,8 +66,8 @@ std::string describe(const hsa_amd_gpu_memory_fault_info_t& fault) {
   for (const FaultReason& reason : fault_reasons) {
     if ((fault.fault_reason_mask & reason.bit) != 0) reasons += fmt::format(", {}", reason.text);
   }
-  return fmt::format("the GPU accessed address 0x{:x}, which it may not access{}", fault.virtual_address,
-                     reasons);
+  return fmt::format("the GPU accessed address 0x{:x}, which it may not access{}",
+                     fault.virtual_address, reasons);
 }
 
 }  // namespace
@@ -104,13 +105,12 @@ std::shared_ptr<Session> Session::start() {
 
   const bool is_first_user = !hsa_is_initialised();
   if (const hsa_status_t status = hsa_init(); status != HSA_STATUS_SUCCESS) {
-    throw Error(
-        {.status = status,
-         .call = "hsa_init",
-         .asked = "the HSA runtime",
-         .found = "it does not start; usually /dev/kfd is missing or not accessible",
-         .remedy =
-             "load the amdgpu driver and join the group that owns /dev/kfd, or run under uptempo-vgpu"});
+    throw Error({.status = status,
+                 .call = "hsa_init",
+                 .asked = "the HSA runtime",
+                 .found = "it does not start; usually /dev/kfd is missing or not accessible",
+                 .remedy = "load the amdgpu driver and join the group that owns /dev/kfd, or run "
+                           "under uptempo-vgpu"});
   }
   std::shared_ptr<Session> session(new Session);
   uintptr_t number = 0;

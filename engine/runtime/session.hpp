@@ -34,7 +34,8 @@ class Session {
 
   struct MemoryFault {
     static constexpr auto status = static_cast<hsa_status_t>(HSA_STATUS_ERROR_MEMORY_FAULT);
-    static constexpr const char* remedy = "correct the access; no more work of this Runtime runs on that GPU";
+    static constexpr const char* remedy =
+        "correct the access; no more work of this Runtime runs on that GPU";
 
     hsa_agent_t agent;
     std::string text;  // address and reasons
@@ -106,8 +107,11 @@ class Session {
 class Owned {
  public:
   Owned() = default;
-  Owned(std::shared_ptr<Session> session, Session::Kind kind, uint64_t handle, Session::Release release)
-      : session_(std::move(session)), ticket_(session_->adopt(kind, handle, release)), handle_(handle) {}
+  Owned(std::shared_ptr<Session> session, Session::Kind kind, uint64_t handle,
+        Session::Release release)
+      : session_(std::move(session)),
+        ticket_(session_->adopt(kind, handle, release)),
+        handle_(handle) {}
   Owned(Owned&& other) noexcept
       : session_(std::move(other.session_)),
         ticket_(other.ticket_),

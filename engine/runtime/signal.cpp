@@ -25,7 +25,8 @@ hsa_signal_t create(hsa_signal_value_t initial, SignalKind kind) {
   hsa_signal_t signal{};
   // ROCr treats a signal that only GPUs wait on as event-less (hsa_ext_amd.cpp:445 at 5.2.3).
   check(hsa_amd_signal_create(initial, 0, nullptr,
-                              kind == SignalKind::event_less ? HSA_AMD_SIGNAL_AMD_GPU_ONLY : 0, &signal),
+                              kind == SignalKind::event_less ? HSA_AMD_SIGNAL_AMD_GPU_ONLY : 0,
+                              &signal),
         "hsa_amd_signal_create",
         kind == SignalKind::interrupt ? "an interrupt signal" : "an event-less signal",
         "destroy unused signals, or make pools smaller");
@@ -41,14 +42,17 @@ bool events_in_use() noexcept {
 [[noreturn]] void refuse(const char* what_ran_out) {
   detail::note_refused();
   const SignalUse use = signal_use();
-  throw Error({.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
-               .call = "Signal",
-               .asked = "an interrupt signal",
-               .found = fmt::format("{}: {} interrupt signals of this library are in use, its budget is {}, "
-                                    "and the driver has 4095 events for the process, ROCr's own included",
-                                    what_ran_out, use.in_use, use.budget),
-               .remedy = "lower QueueOptions::publications, destroy unused queues and signals, raise "
-                         "SignalBudget::interrupts, or allow signals without event (SignalBudget::Beyond)"});
+  throw Error(
+      {.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
+       .call = "Signal",
+       .asked = "an interrupt signal",
+       .found =
+           fmt::format("{}: {} interrupt signals of this library are in use, its budget is {}, "
+                       "and the driver has 4095 events for the process, ROCr's own included",
+                       what_ran_out, use.in_use, use.budget),
+       .remedy =
+           "lower QueueOptions::publications, destroy unused queues and signals, raise "
+           "SignalBudget::interrupts, or allow signals without event (SignalBudget::Beyond)"});
 }
 
 }  // namespace
@@ -59,12 +63,14 @@ uint64_t detail::ticks_in(std::chrono::nanoseconds duration) noexcept {
     hsa_system_get_info(HSA_SYSTEM_INFO_TIMESTAMP_FREQUENCY, &value);
     return value == 0 ? 1'000'000'000u : value;
   }();
-  return static_cast<uint64_t>(static_cast<double>(duration.count()) * 1e-9 * static_cast<double>(hz));
+  return static_cast<uint64_t>(static_cast<double>(duration.count()) * 1e-9 *
+                               static_cast<double>(hz));
 }
 
 Signal::Signal(SignalKind asked, hsa_signal_value_t initial) {
   std::shared_ptr<Session> session = Session::current();
-  const bool may_replace = signal_budget().beyond == SignalBudget::Beyond::event_less || !events_in_use();
+  const bool may_replace =
+      signal_budget().beyond == SignalBudget::Beyond::event_less || !events_in_use();
   bool has_place = asked == SignalKind::interrupt && detail::reserve_interrupt();
   if (asked == SignalKind::interrupt && !has_place && !may_replace) refuse("the budget is used up");
   hsa_signal_t signal{};

@@ -12,12 +12,15 @@ constexpr uint32_t page_bytes = 4096;
 
 }  // namespace
 
-bool ArgumentBlock::is_free() const noexcept { return std::ranges::all_of(uses, &QueueUse::is_over); }
+bool ArgumentBlock::is_free() const noexcept {
+  return std::ranges::all_of(uses, &QueueUse::is_over);
+}
 
 bool ArgumentBlock::serves_as_well(const DispatchShape& shape, const StreamQueue& in) noexcept {
   // The words include the queue's address, if the kernel requests it, and values that depend on the
   // grid.
-  if (!std::ranges::equal(implicit, shape.implicit, {}, {}, &DispatchShape::Word::value)) return false;
+  if (!std::ranges::equal(implicit, shape.implicit, {}, {}, &DispatchShape::Word::value))
+    return false;
   key = shape.key;
   queue = &in;
   return true;
@@ -50,7 +53,8 @@ ArgumentBlock* ArgumentBlocks::find_free() noexcept {
 }
 
 void ArgumentBlocks::grow() {
-  const size_t count = std::min<size_t>(std::max(page_bytes / block_bytes_, 2u), most_ - blocks_.size());
+  const size_t count =
+      std::min<size_t>(std::max(page_bytes / block_bytes_, 2u), most_ - blocks_.size());
   KernargMemory memory(agent_, uint64_t{block_bytes_} * count);
   auto shadow = std::make_unique<std::byte[]>(size_t{block_bytes_} * count);
   blocks_.reserve(blocks_.size() + count);
@@ -68,7 +72,8 @@ void ArgumentBlocks::grow() {
   shadows_.push_back(std::move(shadow));
 }
 
-void ArgumentBlocks::write(ArgumentBlock& block, const DispatchShape& shape, const StreamQueue& queue) {
+void ArgumentBlocks::write(ArgumentBlock& block, const DispatchShape& shape,
+                           const StreamQueue& queue) {
   std::memcpy(block.block, block.shadow, block_bytes_);
   block.key = shape.key;
   block.queue = &queue;

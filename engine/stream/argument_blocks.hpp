@@ -59,8 +59,11 @@ class ArgumentBlocks {
   // Returns the block that a launch of that shape in that queue can read and whose shadow `holds`
   // its explicit arguments; otherwise null.
   template <class Holds>
-  ArgumentBlock* find(const DispatchShape& shape, const StreamQueue& queue, Holds&& holds) noexcept {
-    const auto fits = [&](ArgumentBlock& block) { return holds(block.shadow) && block.serves(shape, queue); };
+  ArgumentBlock* find(const DispatchShape& shape, const StreamQueue& queue,
+                      Holds&& holds) noexcept {
+    const auto fits = [&](ArgumentBlock& block) {
+      return holds(block.shadow) && block.serves(shape, queue);
+    };
     if (last_ == nullptr) return nullptr;
     if (fits(*last_->next)) [[likely]]
       return last_->next;

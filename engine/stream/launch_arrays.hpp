@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "engine/memory/buffer.hpp"
-#include "engine/stream/stream.hpp"
 #include "engine/stream/queue/stream_queue.hpp"
+#include "engine/stream/stream.hpp"
 
 namespace uptempo {
 
@@ -45,7 +45,8 @@ template <class Given, class Parameter>
 constexpr bool can_be_given() {
   if constexpr (is_host_array<Given>) {
     return std::is_pointer_v<Parameter> &&
-           std::is_same_v<typename Given::value_type, std::remove_cv_t<std::remove_pointer_t<Parameter>>>;
+           std::is_same_v<typename Given::value_type,
+                          std::remove_cv_t<std::remove_pointer_t<Parameter>>>;
   } else {
     return std::is_convertible_v<const Given&, Parameter>;
   }
@@ -70,7 +71,8 @@ auto out(R&& range) {
 template <std::ranges::contiguous_range R>
 auto in_out(R&& range) {
   const std::span memory(range);
-  return detail::HostArray<typename decltype(memory)::element_type, detail::ArrayWay::in_out>{memory};
+  return detail::HostArray<typename decltype(memory)::element_type, detail::ArrayWay::in_out>{
+      memory};
 }
 
 namespace detail {

@@ -44,7 +44,8 @@ void LauncherCore::begin_arrays(Stream& stream) {
 }
 
 void LauncherCore::abandon_arrays(const Stream& stream) {
-  if (!scratch_.empty()) streams_->give_back_later(scratch_.take_memory(), {{stream.queue_, UINT64_MAX}});
+  if (!scratch_.empty())
+    streams_->give_back_later(scratch_.take_memory(), {{stream.queue_, UINT64_MAX}});
   scratch_.standing = {};
 }
 
@@ -59,11 +60,12 @@ void LauncherCore::count_hit() const noexcept {
 void LauncherCore::count_miss() const noexcept { count(&CounterBlock::argument_misses); }
 
 void LauncherCore::refuse_stream() const {
-  throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
-               .call = "Launcher::launch",
-               .asked = fmt::format("kernel '{}' on a stream", kernel_->name),
-               .found = "the stream belongs to other Streams than the Launcher",
-               .remedy = "create the Launcher with the Streams of the streams that it is used with"});
+  throw Error(
+      {.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
+       .call = "Launcher::launch",
+       .asked = fmt::format("kernel '{}' on a stream", kernel_->name),
+       .found = "the stream belongs to other Streams than the Launcher",
+       .remedy = "create the Launcher with the Streams of the streams that it is used with"});
 }
 
 }  // namespace uptempo::detail

@@ -54,7 +54,8 @@ namespace detail {
 // What does not depend on the types of the arguments.
 class LauncherCore {
  public:
-  LauncherCore(Streams& streams, std::shared_ptr<const KernelInfo> kernel, const LauncherOptions& options);
+  LauncherCore(Streams& streams, std::shared_ptr<const KernelInfo> kernel,
+               const LauncherOptions& options);
   ~LauncherCore();
   LauncherCore(const LauncherCore&) = delete;
   LauncherCore& operator=(const LauncherCore&) = delete;
@@ -88,8 +89,9 @@ class LauncherCore {
   void begin_arrays(Stream& stream);
   // The last launch on the stream uses it.
   void end_arrays(Stream& stream) {
-    scratch_.standing = {
-        .queue = stream.queue_, .position = stream.position_, .behind_host = stream.is_behind_host()};
+    scratch_.standing = {.queue = stream.queue_,
+                         .position = stream.position_,
+                         .behind_host = stream.is_behind_host()};
   }
   // Nobody knows what uses it.
   void abandon_arrays(const Stream& stream);
@@ -126,8 +128,8 @@ class Launcher {
   // The same with arrays of the host for some of the arguments. Throws Error as Stream::copy(), too; what comes out is undefined then.
   template <class... Given>
   requires(sizeof...(Given) == sizeof...(Args) && (detail::is_host_array<Given> || ...) &&
-           (detail::can_be_given<Given, Args>() && ...)) void launch(Stream& stream, const Grid& grid,
-                                                                     const Given&... given);
+           (detail::can_be_given<Given, Args>() &&
+            ...)) void launch(Stream& stream, const Grid& grid, const Given&... given);
 
   // What is kept stays ready.
   void skip_arguments(bool on) noexcept { skips_ = on && sizeof...(Args) != 0; }
@@ -145,7 +147,8 @@ class Launcher {
     [[maybe_unused]] size_t i = 0;
     return (detail::holds_argument(shadow, offsets_[i++], args, group_segment) && ...);
   }
-  uint32_t fill(std::byte* shadow, const detail::DispatchShape& shape, const Args&... args) const noexcept {
+  uint32_t fill(std::byte* shadow, const detail::DispatchShape& shape,
+                const Args&... args) const noexcept {
     shape.put_implicit(shadow);
     uint32_t group_segment = shape.packet.group_segment_size();
     [[maybe_unused]] size_t i = 0;
@@ -157,8 +160,8 @@ class Launcher {
   Arg put_in(Stream& stream, size_t argument, const Given& given) {
     if constexpr (detail::is_host_array<Given>) {
       const auto memory = std::as_bytes(given.memory);
-      const Arg room =
-          reinterpret_cast<Arg>(core_.scratch().room(stream, core_.agent(), argument, memory.size()));
+      const Arg room = reinterpret_cast<Arg>(
+          core_.scratch().room(stream, core_.agent(), argument, memory.size()));
       if constexpr (Given::goes_in) core_.scratch().copy_in(stream, argument, memory);
       return room;
     } else {
@@ -184,7 +187,8 @@ class Launcher {
 };
 
 template <class... Args>
-void Launcher<Args...>::launch(Stream& stream, const Grid& grid, const std::type_identity_t<Args>&... args) {
+void Launcher<Args...>::launch(Stream& stream, const Grid& grid,
+                               const std::type_identity_t<Args>&... args) {
   detail::require_local_bytes<Args...>(kernel_.info(), grid.lds_bytes, args...);
   detail::StreamQueue& queue = core_.prepare(stream);
   detail::ArgumentBlocks& blocks = core_.blocks();
@@ -227,7 +231,8 @@ template <class... Args>
 template <class... Given>
 requires(sizeof...(Given) == sizeof...(Args) && (detail::is_host_array<Given> || ...) &&
          (detail::can_be_given<Given, Args>() &&
-          ...)) void Launcher<Args...>::launch(Stream& stream, const Grid& grid, const Given&... given) {
+          ...)) void Launcher<Args...>::launch(Stream& stream, const Grid& grid,
+                                               const Given&... given) {
   core_.begin_arrays(stream);
   try {
     [&]<size_t... I>(std::index_sequence<I...>) {

@@ -15,14 +15,16 @@ using detail::CounterBlock;
 using detail::StreamQueue;
 using detail::StreamsState;
 
-Stream::Stream(Streams& streams, const StreamOptions& options) : Stream(streams.state_, options, false) {}
+Stream::Stream(Streams& streams, const StreamOptions& options)
+    : Stream(streams.state_, options, false) {}
 
 Stream::Stream(std::shared_ptr<StreamsState> streams, const StreamOptions& options, bool is_default)
     : streams_(std::move(streams)),
       number_(streams_->next_stream_number()),
       options_(options),
       queue_(&streams_->place(options.priority, options.cu_mask)),
-      follows_others_(streams_->options().default_order == DefaultStreamOrder::legacy && options.blocking),
+      follows_others_(streams_->options().default_order == DefaultStreamOrder::legacy &&
+                      options.blocking),
       is_default_(is_default) {
   waits_.reserve(8);
 }
@@ -76,7 +78,8 @@ void Stream::follow(detail::Standing standing) {
 }
 
 void Stream::note_order() {
-  const detail::Standing standing{.queue = queue_, .position = position_, .behind_host = is_behind_host()};
+  const detail::Standing standing{
+      .queue = queue_, .position = position_, .behind_host = is_behind_host()};
   if (is_default_) {
     streams_->note_default(standing);
   } else {
@@ -110,7 +113,8 @@ void Stream::leave_own_queue() noexcept {
     streams_->give_back_own_queue(*queue_);
     queue_ = &shared;
     owns_queue_ = false;
-  } catch (const std::exception&) {  // no further queue can be made: the stream keeps the one it has
+  } catch (
+      const std::exception&) {  // no further queue can be made: the stream keeps the one it has
   }
 }
 
@@ -121,8 +125,9 @@ bool Stream::is_behind_host() {
 }
 
 void Stream::add(const Event& event) {
-  const auto same = std::ranges::find_if(
-      waits_, [&](const Event& other) { return other.completion_.timeline_ == event.completion_.timeline_; });
+  const auto same = std::ranges::find_if(waits_, [&](const Event& other) {
+    return other.completion_.timeline_ == event.completion_.timeline_;
+  });
   if (same == waits_.end()) {
     waits_.push_back(event);
   } else if (same->completion_.value() < event.completion_.value()) {
@@ -169,7 +174,8 @@ void Stream::record(TimedEvent& event) {
   if (event.event_.source_ != nullptr) return;
   count(&CounterBlock::markers_elided);
   uint64_t now_ns = 0;
-  check(hsa_system_get_info(HSA_SYSTEM_INFO_TIMESTAMP, &now_ns), "hsa_system_get_info", "the system's time");
+  check(hsa_system_get_info(HSA_SYSTEM_INFO_TIMESTAMP, &now_ns), "hsa_system_get_info",
+        "the system's time");
   event.time_->set(now_ns);
 }
 
@@ -189,13 +195,12 @@ void Stream::wait(const Event& event) {
 
 void Stream::wait(hsa_signal_t signal) {
   if (signal.handle == 0) {
-    throw Error(
-        {.status = HSA_STATUS_ERROR_INVALID_SIGNAL,
-         .call = "Stream::wait",
-         .asked = "a wait for a signal",
-         .found =
-             "the null signal, which is the handle of a Signal that was moved from or left to the Runtime",
-         .remedy = "pass the Signal that it was moved to, or a new one"});
+    throw Error({.status = HSA_STATUS_ERROR_INVALID_SIGNAL,
+                 .call = "Stream::wait",
+                 .asked = "a wait for a signal",
+                 .found = "the null signal, which is the handle of a Signal that was moved from or "
+                          "left to the Runtime",
+                 .remedy = "pass the Signal that it was moved to, or a new one"});
   }
   if (aql::load_acquire(signal) == 0) {
     position_.acquires_system = true;

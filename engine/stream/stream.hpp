@@ -58,9 +58,9 @@
 #include "engine/runtime/signal.hpp"
 #include "engine/stream/copy/copy_ends.hpp"
 #include "engine/stream/event/event.hpp"
+#include "engine/stream/event/timed_event.hpp"
 #include "engine/stream/queue/stream_queue.hpp"
 #include "engine/stream/streams.hpp"
-#include "engine/stream/event/timed_event.hpp"
 
 namespace uptempo {
 
@@ -87,7 +87,8 @@ class Stream {
   // Throws Error for a geometry or an amount of group memory that kernel or agent cannot run, if no
   // room becomes available in time, and if the queue has failed.
   template <class... Args>
-  void launch(const Kernel<Args...>& kernel, const Grid& grid, const std::type_identity_t<Args>&... args) {
+  void launch(const Kernel<Args...>& kernel, const Grid& grid,
+              const std::type_identity_t<Args>&... args) {
     detail::require_local_bytes<Args...>(kernel.info(), grid.lds_bytes, args...);
     detail::StreamQueue& queue = prepare();
     detail::StreamQueue::Turn turn = queue.take_turn<Args...>(kernel.info(), grid);
@@ -162,7 +163,8 @@ class Stream {
  private:
   friend class Streams;
   friend class detail::LauncherCore;
-  Stream(std::shared_ptr<detail::StreamsState> streams, const StreamOptions& options, bool is_default);
+  Stream(std::shared_ptr<detail::StreamsState> streams, const StreamOptions& options,
+         bool is_default);
 
   // Returns the queue for the stream's next packet, after publishing the waits that must precede
   // it.
@@ -172,8 +174,8 @@ class Stream {
     return *queue_;
   }
   struct Transfer;
-  CopyPath fill_with(const CopyTarget& to, const CopyRows& rows, const void* pattern, size_t pattern_bytes,
-                     CopyPath path);
+  CopyPath fill_with(const CopyTarget& to, const CopyRows& rows, const void* pattern,
+                     size_t pattern_bytes, CopyPath path);
   CopyPath put(Transfer transfer, const CopyOptions& options);
   CopyPath path_for(const Transfer& transfer, CopyPath asked);
   bool is_known_idle();
@@ -182,7 +184,8 @@ class Stream {
   void launch_fill(const Transfer& transfer);
   void carry_out_on_host(const Transfer& transfer);
   void put_staged(const Transfer& transfer, CopyPath path);
-  void put_staged_part(const Transfer& part, CopyPath path, const std::shared_ptr<detail::Staging>& own);
+  void put_staged_part(const Transfer& part, CopyPath path,
+                       const std::shared_ptr<detail::Staging>& own);
   void put_pinned_for_once(const Transfer& transfer, CopyPath path);
   static void count_transfer(const Transfer& transfer, CopyPath path) noexcept;
   void free_after(const Event& after, Allocation&& memory);

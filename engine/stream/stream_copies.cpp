@@ -9,9 +9,9 @@
 #include "engine/runtime/counters.hpp"
 #include "engine/runtime/error.hpp"
 #include "engine/stream/copy/host_duties.hpp"
+#include "engine/stream/copy/transfers.hpp"
 #include "engine/stream/stream.hpp"
 #include "engine/stream/streams_state.hpp"
-#include "engine/stream/copy/transfers.hpp"
 
 namespace uptempo {
 
@@ -39,8 +39,9 @@ struct Stream::Transfer {
   size_t bytes() const noexcept { return rows.width_bytes * rows.height; }
   bool is_linear() const noexcept { return rows.height == 1; }
   std::string text() const {
-    const std::string shape = is_linear() ? fmt::format("{} bytes", rows.width_bytes)
-                                          : fmt::format("{} rows of {} bytes", rows.height, rows.width_bytes);
+    const std::string shape =
+        is_linear() ? fmt::format("{} bytes", rows.width_bytes)
+                    : fmt::format("{} rows of {} bytes", rows.height, rows.width_bytes);
     if (is_fill()) return fmt::format("a fill of {} of {}", shape, name_of(to.place));
     return fmt::format("a copy of {} from {} to {}", shape, name_of(from.place), name_of(to.place));
   }
@@ -48,7 +49,9 @@ struct Stream::Transfer {
 
 namespace {
 
-bool is_host(CopyPlace place) noexcept { return place == CopyPlace::pinned || place == CopyPlace::pageable; }
+bool is_host(CopyPlace place) noexcept {
+  return place == CopyPlace::pinned || place == CopyPlace::pageable;
+}
 
 // Bytes from the start of the first row to the end of the last.
 size_t extent(size_t pitch, const CopyRows& rows) noexcept {
@@ -65,12 +68,13 @@ size_t extent(size_t pitch, const CopyRows& rows) noexcept {
 
 void check_rows(const char* what, const CopyEnd& end, size_t pitch, const CopyRows& rows) {
   if (rows.height > 1 && pitch < rows.width_bytes)
-    refuse(fmt::format("rows of {} bytes", rows.width_bytes), fmt::format("a {} pitch of {}", what, pitch),
-           "make the pitch at least the width");
+    refuse(fmt::format("rows of {} bytes", rows.width_bytes),
+           fmt::format("a {} pitch of {}", what, pitch), "make the pitch at least the width");
   const bool too_far = rows.height > 1 && pitch > (SIZE_MAX - rows.width_bytes) / (rows.height - 1);
   if (too_far || extent(pitch, rows) > end.size_bytes)
-    refuse(fmt::format("{} rows of {} bytes with a pitch of {}", rows.height, rows.width_bytes, pitch),
-           fmt::format("a {} of {} bytes", what, end.size_bytes), "choose rows inside the memory");
+    refuse(
+        fmt::format("{} rows of {} bytes with a pitch of {}", rows.height, rows.width_bytes, pitch),
+        fmt::format("a {} of {} bytes", what, end.size_bytes), "choose rows inside the memory");
 }
 
 CopyDirection direction_of(const CopyEnd& to, const CopyEnd& from) noexcept {
@@ -78,7 +82,8 @@ CopyDirection direction_of(const CopyEnd& to, const CopyEnd& from) noexcept {
   return is_host(from.place) ? CopyDirection::to_device : CopyDirection::between_devices;
 }
 
-void fill_on_host(std::byte* to, const CopyRows& rows, const std::array<uint64_t, 2>& pattern) noexcept {
+void fill_on_host(std::byte* to, const CopyRows& rows,
+                  const std::array<uint64_t, 2>& pattern) noexcept {
   for (size_t row = 0; row < rows.height; ++row) {
     std::byte* const start = to + row * rows.to_pitch;
     for (size_t at = 0; at < rows.width_bytes; at += sizeof(pattern))
@@ -91,7 +96,8 @@ void fill_on_host(std::byte* to, const CopyRows& rows, const std::array<uint64_t
 CopyPath Stream::copy(const CopyTarget& to, const CopySource& from, const CopyOptions& options) {
   const size_t bytes = from.end().size_bytes;
   if (to.end().size_bytes != bytes)
-    refuse(fmt::format("a copy of {} bytes", bytes), fmt::format("a target of {} bytes", to.end().size_bytes),
+    refuse(fmt::format("a copy of {} bytes", bytes),
+           fmt::format("a target of {} bytes", to.end().size_bytes),
            "make both the same size, or pass a part of the larger one");
   return put(Transfer{to.end(), from.end(), {bytes, 1, bytes, bytes}}, options);
 }
@@ -132,7 +138,8 @@ CopyPath Stream::path_for(const Transfer& transfer, CopyPath asked) {
            "use another path, or CopyPath::automatic");
   };
   if (from == CopyPlace::pageable && to == CopyPlace::pageable)
-    refuse(transfer.text(), "the device can access neither end", "copy on the host after synchronize()");
+    refuse(transfer.text(), "the device can access neither end",
+           "copy on the host after synchronize()");
 
   const char* no_host = nullptr;
   if (!is_host(from) || !(is_host(to) || (to == CopyPlace::device && transfer.to.host_writes))) {
@@ -147,10 +154,12 @@ CopyPath Stream::path_for(const Transfer& transfer, CopyPath asked) {
   } else if (!transfer.is_linear()) {
     no_engine = "copy engines copy contiguous bytes only";
   } else if (is_behind_host()) {
-    no_engine = "the stream waits for the host, and a copy engine would block the copies of other streams";
+    no_engine =
+        "the stream waits for the host, and a copy engine would block the copies of other streams";
   }
-  const char* const no_kernel =
-      transfer.is_fill() && to == CopyPlace::pageable ? "kernels cannot access pageable memory" : nullptr;
+  const char* const no_kernel = transfer.is_fill() && to == CopyPlace::pageable
+                                    ? "kernels cannot access pageable memory"
+                                    : nullptr;
 
   switch (asked) {
     case CopyPath::host:
@@ -166,11 +175,14 @@ CopyPath Stream::path_for(const Transfer& transfer, CopyPath asked) {
     case CopyPath::automatic:
       break;
   }
-  if (no_host == nullptr && transfer.bytes() <= transfers.limits().host_bytes) return CopyPath::host;
-  const bool prefers_kernel = no_engine != nullptr || transfer.bytes() <= transfers.limits().kernel_bytes;
+  if (no_host == nullptr && transfer.bytes() <= transfers.limits().host_bytes)
+    return CopyPath::host;
+  const bool prefers_kernel =
+      no_engine != nullptr || transfer.bytes() <= transfers.limits().kernel_bytes;
   if (prefers_kernel && no_kernel == nullptr && transfers.has_kernels()) return CopyPath::kernel;
   if (no_engine == nullptr) return CopyPath::engine;
-  if (no_kernel != nullptr) refuse(transfer.text(), no_kernel, "fill pinned memory, or synchronize() first");
+  if (no_kernel != nullptr)
+    refuse(transfer.text(), no_kernel, "fill pinned memory, or synchronize() first");
   transfers.kernels();  // throws the reason why there are none
   return CopyPath::kernel;
 }
@@ -195,14 +207,16 @@ CopyPath Stream::put(Transfer transfer, const CopyOptions& options) {
   for (const CopyEnd* end : {&transfer.to, &transfer.from})
     if (end->data != nullptr && end->place == CopyPlace::peer) transfers.require_reach(end->peer);
   if (!transfer.is_fill() && transfer.from.place == CopyPlace::pageable)
-    transfers.await_users(transfer.from.data, extent(rows.from_pitch, rows), HostDuties::Uses::writes);
+    transfers.await_users(transfer.from.data, extent(rows.from_pitch, rows),
+                          HostDuties::Uses::writes);
 
   const CopyPath path = path_for(transfer, options.path);
   if (path == CopyPath::host) {
     carry_out_on_host(transfer);
   } else if (transfer.is_fill()) {
     launch_fill(transfer);
-  } else if (transfer.from.place != CopyPlace::pageable && transfer.to.place != CopyPlace::pageable) {
+  } else if (transfer.from.place != CopyPlace::pageable &&
+             transfer.to.place != CopyPlace::pageable) {
     begin(transfer, path);
   } else if (options.pageable == PageablePath::staged ||
              (options.pageable == PageablePath::automatic &&
@@ -258,7 +272,8 @@ TimelinePoint Stream::begin(const Transfer& transfer, CopyPath path) {
     return {&queue_->timeline(), position_.epoch};
   }
   Transfers& transfers = streams_->transfers();
-  const hsa_agent_t own = transfers.agent() != nullptr ? transfers.agent()->handle() : hsa_agent_t{0};
+  const hsa_agent_t own =
+      transfers.agent() != nullptr ? transfers.agent()->handle() : hsa_agent_t{0};
   const auto agent_of = [&](const CopyEnd& end) {
     if (end.place == CopyPlace::peer) return end.peer;
     return is_host(end.place) ? transfers.host() : own;
@@ -293,7 +308,8 @@ void Stream::launch_copy(const Transfer& transfer) {
   const auto* const from = reinterpret_cast<const uint8_t*>(transfer.from.data);
   const CopyRows& rows = transfer.rows;
   if (transfer.is_linear()) {
-    launch(transfers.kernels().copy_bytes, transfers.grid(rows.width_bytes), to, from, rows.width_bytes);
+    launch(transfers.kernels().copy_bytes, transfers.grid(rows.width_bytes), to, from,
+           rows.width_bytes);
   } else {
     launch(transfers.kernels().copy_rows, transfers.grid(rows.width_bytes, rows.height), to, from,
            rows.width_bytes, rows.height, rows.to_pitch, rows.from_pitch);
@@ -306,10 +322,11 @@ void Stream::launch_fill(const Transfer& transfer) {
   const CopyRows& rows = transfer.rows;
   const auto [low, high] = transfer.pattern;
   if (transfer.is_linear()) {
-    launch(transfers.kernels().fill_bytes, transfers.grid(rows.width_bytes), to, rows.width_bytes, low, high);
+    launch(transfers.kernels().fill_bytes, transfers.grid(rows.width_bytes), to, rows.width_bytes,
+           low, high);
   } else {
-    launch(transfers.kernels().fill_rows, transfers.grid(rows.width_bytes, rows.height), to, rows.width_bytes,
-           rows.height, rows.to_pitch, low, high);
+    launch(transfers.kernels().fill_rows, transfers.grid(rows.width_bytes, rows.height), to,
+           rows.width_bytes, rows.height, rows.to_pitch, low, high);
   }
 }
 
@@ -336,12 +353,14 @@ void Stream::put_staged(const Transfer& transfer, CopyPath path) {
   count(&CounterBlock::bytes_staged, transfer.bytes());
 }
 
-void Stream::put_staged_part(const Transfer& part, CopyPath path, const std::shared_ptr<Staging>& own) {
+void Stream::put_staged_part(const Transfer& part, CopyPath path,
+                             const std::shared_ptr<Staging>& own) {
   Transfers& transfers = streams_->transfers();
   Staging::Chunk chunk =
       own ? std::move(own->try_take(part.bytes()).value()) : transfers.take_staging(part.bytes());
   Staging& staging = own ? *own : transfers.staging();
-  const CopyEnd staged{.data = chunk.data(), .size_bytes = part.bytes(), .place = CopyPlace::pinned};
+  const CopyEnd staged{
+      .data = chunk.data(), .size_bytes = part.bytes(), .place = CopyPlace::pinned};
   Transfer on_device = part;
   const bool to_device = part.from.place == CopyPlace::pageable;
   if (to_device) {
@@ -374,7 +393,8 @@ void Stream::put_pinned_for_once(const Transfer& transfer, CopyPath path) {
   Transfers& transfers = streams_->transfers();
   const bool to_device = transfer.from.place == CopyPlace::pageable;
   const CopyEnd& pageable = to_device ? transfer.from : transfer.to;
-  const size_t bytes = extent(to_device ? transfer.rows.from_pitch : transfer.rows.to_pitch, transfer.rows);
+  const size_t bytes =
+      extent(to_device ? transfer.rows.from_pitch : transfer.rows.to_pitch, transfer.rows);
   if (transfers.agent() == nullptr)
     refuse(transfer.text(), "there is no agent to pin memory for", "use PageablePath::staged");
   // hsa_amd_memory_unlock selects a pin by address alone, so two pins of the same memory must not

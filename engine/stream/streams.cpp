@@ -32,8 +32,10 @@ Stream& Streams::current() {
 
 void Streams::synchronize(WaitPolicy policy) {
   std::vector<Event> events;
-  state_->for_each_queue([&](detail::StreamQueue& queue) { events.push_back(queue.event_for_all()); });
-  state_->transfers().for_each_lane([&](detail::CopyLane& lane) { events.push_back(lane.event_for_all()); });
+  state_->for_each_queue(
+      [&](detail::StreamQueue& queue) { events.push_back(queue.event_for_all()); });
+  state_->transfers().for_each_lane(
+      [&](detail::CopyLane& lane) { events.push_back(lane.event_for_all()); });
   for (const Event& event : events) event.wait(policy);
   detail::finish_host_duties();
   state_->frees().give_back(nullptr);

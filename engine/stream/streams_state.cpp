@@ -14,7 +14,9 @@ namespace uptempo::detail {
 namespace {
 
 CopyLaneOptions of_lanes(const StreamsOptions& options) {
-  return {.copies = options.copies.engine_copies, .patience = options.patience, .drain = options.queue.drain};
+  return {.copies = options.copies.engine_copies,
+          .patience = options.patience,
+          .drain = options.queue.drain};
 }
 
 }  // namespace
@@ -27,11 +29,12 @@ StreamsState::StreamsState(const Agent& agent, const StreamsOptions& options)
   transfers_ = std::make_unique<Transfers>(agent, options.copies, of_lanes(options), hooks());
 }
 
-StreamsState::StreamsState(const StreamsOptions& options, MakeQueue make_queue, Transfers::Parts of_copies)
+StreamsState::StreamsState(const StreamsOptions& options, MakeQueue make_queue,
+                           Transfers::Parts of_copies)
     : options_(options),
       make_queue_(std::move(make_queue)),
-      transfers_(
-          std::make_unique<Transfers>(std::move(of_copies), options.copies, of_lanes(options), hooks())) {
+      transfers_(std::make_unique<Transfers>(std::move(of_copies), options.copies,
+                                             of_lanes(options), hooks())) {
   const auto refuse = [](const char* asked, const char* found) {
     throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
                  .call = "Streams",
@@ -41,7 +44,8 @@ StreamsState::StreamsState(const StreamsOptions& options, MakeQueue make_queue, 
   };
   if (options_.hardware_queues == 0) refuse("no hardware queue", "streams need at least one");
   if (options_.queue.publications < 2)
-    refuse("fewer than two publications", "streams need one for others to wait on, and one to continue with");
+    refuse("fewer than two publications",
+           "streams need one for others to wait on, and one to continue with");
 }
 
 StreamsState::~StreamsState() {
@@ -69,10 +73,12 @@ void StreamsState::give_back_loans() noexcept {
 }
 
 Transfers::Hooks StreamsState::hooks() {
-  return {.ask_when_short = [this] { give_back_loans(); }, .close_epochs = [this] { close_epochs(); }};
+  return {.ask_when_short = [this] { give_back_loans(); },
+          .close_epochs = [this] { close_epochs(); }};
 }
 
-StreamQueue& StreamsState::make(StreamPriority priority, const std::vector<uint32_t>& cu_mask, bool own) {
+StreamQueue& StreamsState::make(StreamPriority priority, const std::vector<uint32_t>& cu_mask,
+                                bool own) {
   auto place = std::make_unique<Place>();
   place->priority = priority;
   place->cu_mask = cu_mask;
@@ -91,7 +97,8 @@ StreamQueue& StreamsState::make(StreamPriority priority, const std::vector<uint3
 }
 
 StreamsState::Place& StreamsState::place_of(const StreamQueue& queue) noexcept {
-  return **std::ranges::find_if(places_, [&](const auto& place) { return place->queue.get() == &queue; });
+  return **std::ranges::find_if(places_,
+                                [&](const auto& place) { return place->queue.get() == &queue; });
 }
 
 StreamQueue& StreamsState::place(StreamPriority priority, const std::vector<uint32_t>& cu_mask) {
@@ -102,12 +109,14 @@ StreamQueue& StreamsState::place(StreamPriority priority, const std::vector<uint
   return make(priority, cu_mask, false);
 }
 
-StreamQueue* StreamsState::try_place(StreamPriority priority, const std::vector<uint32_t>& cu_mask) {
+StreamQueue* StreamsState::try_place(StreamPriority priority,
+                                     const std::vector<uint32_t>& cu_mask) {
   const std::lock_guard lock(mutex_);
   Place* best = nullptr;
   uint32_t shared = 0;
   for (const auto& place : places_) {
-    if (place->own || place->priority != priority || place->cu_mask != cu_mask || place->queue->failed())
+    if (place->own || place->priority != priority || place->cu_mask != cu_mask ||
+        place->queue->failed())
       continue;
     ++shared;
     if (best == nullptr || place->streams < best->streams) best = place.get();
@@ -135,7 +144,8 @@ void StreamsState::leave(StreamQueue& queue) noexcept {
   --place_of(queue).streams;
 }
 
-StreamQueue& StreamsState::take_own_queue(StreamPriority priority, const std::vector<uint32_t>& cu_mask) {
+StreamQueue& StreamsState::take_own_queue(StreamPriority priority,
+                                          const std::vector<uint32_t>& cu_mask) {
   if (StreamQueue* const queue = try_own_queue(priority, cu_mask)) return *queue;
   const std::lock_guard making(making_mutex_);
   // A queue may have become free, or the last one may have been taken.
@@ -143,7 +153,8 @@ StreamQueue& StreamsState::take_own_queue(StreamPriority priority, const std::ve
   return make(priority, cu_mask, true);
 }
 
-StreamQueue* StreamsState::try_own_queue(StreamPriority priority, const std::vector<uint32_t>& cu_mask) {
+StreamQueue* StreamsState::try_own_queue(StreamPriority priority,
+                                         const std::vector<uint32_t>& cu_mask) {
   const std::lock_guard lock(mutex_);
   uint32_t own = 0;
   for (const auto& place : places_) {
@@ -156,15 +167,16 @@ StreamQueue* StreamsState::try_own_queue(StreamPriority priority, const std::vec
     return place->queue.get();
   }
   if (own >= options_.own_queues) {
-    throw Error(
-        {.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
-         .call = "Stream::wait",
-         .asked = "a wait for an action of the host",
-         .found = fmt::format("the stream would block others that share its hardware queue, and all {} "
-                              "queues for streams that wait for the host are in use",
-                              options_.own_queues),
-         .remedy = "create the Streams with more own_queues, or synchronize and destroy streams that wait "
-                   "for the host"});
+    throw Error({.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
+                 .call = "Stream::wait",
+                 .asked = "a wait for an action of the host",
+                 .found = fmt::format(
+                     "the stream would block others that share its hardware queue, and all {} "
+                     "queues for streams that wait for the host are in use",
+                     options_.own_queues),
+                 .remedy = "create the Streams with more own_queues, or synchronize and destroy "
+                           "streams that wait "
+                           "for the host"});
   }
   return nullptr;
 }
@@ -193,9 +205,9 @@ void StreamsState::give_back_later(std::shared_ptr<void> memory, std::vector<Que
   std::vector<GivenBack> over;  // destroyed without the lock: freeing memory calls the driver
   const std::lock_guard lock(given_back_mutex_);
   given_back_.push_back({std::move(memory), std::move(uses)});
-  const auto first = std::partition(given_back_.begin(), given_back_.end(), [](const GivenBack& given) {
-    return !std::ranges::all_of(given.uses, &QueueUse::is_over);
-  });
+  const auto first = std::partition(
+      given_back_.begin(), given_back_.end(),
+      [](const GivenBack& given) { return !std::ranges::all_of(given.uses, &QueueUse::is_over); });
   std::move(first, given_back_.end(), std::back_inserter(over));
   given_back_.erase(first, given_back_.end());
 }

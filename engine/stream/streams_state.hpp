@@ -13,10 +13,10 @@
 #include <vector>
 
 #include "engine/stream/copy/deferred_frees.hpp"
+#include "engine/stream/copy/transfers.hpp"
 #include "engine/stream/event/event.hpp"
 #include "engine/stream/queue/stream_queue.hpp"
 #include "engine/stream/streams.hpp"
-#include "engine/stream/copy/transfers.hpp"
 
 namespace uptempo::detail {
 
@@ -25,7 +25,8 @@ class StreamsState {
   using MakeQueue = std::function<std::unique_ptr<StreamQueue>(const StreamQueueOptions& options)>;
 
   StreamsState(const Agent& agent, const StreamsOptions& options);
-  StreamsState(const StreamsOptions& options, MakeQueue make_queue, Transfers::Parts of_copies = {});
+  StreamsState(const StreamsOptions& options, MakeQueue make_queue,
+               Transfers::Parts of_copies = {});
   ~StreamsState();
   StreamsState(const StreamsState&) = delete;
   StreamsState& operator=(const StreamsState&) = delete;
@@ -53,7 +54,9 @@ class StreamsState {
   void take_blocking(std::vector<Standing>& standings);
   void note_blocking(const Standing& standing);
   // Number of submissions to the default stream, and its standing.
-  uint64_t default_sequence() const noexcept { return default_sequence_.load(std::memory_order_acquire); }
+  uint64_t default_sequence() const noexcept {
+    return default_sequence_.load(std::memory_order_acquire);
+  }
   Standing default_standing();
   void note_default(const Standing& standing);
 

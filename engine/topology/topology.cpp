@@ -12,11 +12,12 @@ namespace {
 
 void check_kmt(HSAKMT_STATUS status, const char* call) {
   if (status == HSAKMT_STATUS_SUCCESS) return;
-  throw Error({.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
-               .call = call,
-               .asked = "the driver's topology",
-               .found = fmt::format("hsakmt status {}", static_cast<int>(status)),
-               .remedy = "check that /dev/kfd exists and is accessible, or run under uptempo-vgpu"});
+  throw Error(
+      {.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
+       .call = call,
+       .asked = "the driver's topology",
+       .found = fmt::format("hsakmt status {}", static_cast<int>(status)),
+       .remedy = "check that /dev/kfd exists and is accessible, or run under uptempo-vgpu"});
 }
 
 // Opens the driver and takes hsakmt's topology snapshot. hsakmt keeps one snapshot per process.
@@ -27,7 +28,8 @@ class Snapshot {
   Snapshot() {
     const HSAKMT_STATUS opened = hsaKmtOpenKFD();
     if (opened != HSAKMT_STATUS_KERNEL_ALREADY_OPENED) check_kmt(opened, "hsaKmtOpenKFD");
-    if (HsaNodeProperties first{}; hsaKmtGetNodeProperties(0, &first) == HSAKMT_STATUS_SUCCESS) return;
+    if (HsaNodeProperties first{}; hsaKmtGetNodeProperties(0, &first) == HSAKMT_STATUS_SUCCESS)
+      return;
     HsaSystemProperties system{};
     if (const HSAKMT_STATUS acquired = hsaKmtAcquireSystemProperties(&system);
         acquired != HSAKMT_STATUS_SUCCESS) {
@@ -65,7 +67,8 @@ GpuTopology describe(uint32_t node, const HsaNodeProperties& p) {
   gpu.bdf_id = p.LocationId;
   gpu.unique_id = p.UniqueID;
   gpu.name = marketing_name(p);
-  gpu.gfx_version = p.EngineId.ui32.Major * 10000 + p.EngineId.ui32.Minor * 100 + p.EngineId.ui32.Stepping;
+  gpu.gfx_version =
+      p.EngineId.ui32.Major * 10000 + p.EngineId.ui32.Minor * 100 + p.EngineId.ui32.Stepping;
   gpu.sdma_engines = p.NumSdmaEngines;
   gpu.sdma_xgmi_engines = p.NumSdmaXgmiEngines;
   gpu.sdma_queues_per_engine = p.NumSdmaQueuesPerEngine;
@@ -106,11 +109,12 @@ GpuTopology gpu_topology(uint32_t node) {
     if (gpu.node == node) return gpu;
     known += fmt::format("{}{} ({})", known.empty() ? "" : ", ", gpu.node, gpu.name);
   }
-  throw Error({.status = HSA_STATUS_ERROR_INVALID_AGENT,
-               .call = "gpu_topology",
-               .asked = fmt::format("the GPU of node {}", node),
-               .found = known.empty() ? "no node is a GPU" : fmt::format("GPUs are nodes {}", known),
-               .remedy = "use AgentProperties::node of a GPU agent"});
+  throw Error(
+      {.status = HSA_STATUS_ERROR_INVALID_AGENT,
+       .call = "gpu_topology",
+       .asked = fmt::format("the GPU of node {}", node),
+       .found = known.empty() ? "no node is a GPU" : fmt::format("GPUs are nodes {}", known),
+       .remedy = "use AgentProperties::node of a GPU agent"});
 }
 
 EventBudget event_budget() noexcept { return {}; }

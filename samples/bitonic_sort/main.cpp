@@ -55,8 +55,8 @@ support::ExitCode run(const sort::Options& options, int argc, char** argv) {
                       .verified = std::nullopt,
                       .rungs = results};
   if (options.verify)
-    report.verified =
-        std::ranges::all_of(results, [](const auto& result) { return result.wrong_iterations == 0; });
+    report.verified = std::ranges::all_of(
+        results, [](const auto& result) { return result.wrong_iterations == 0; });
 
   support::print_report(options.json_file, sort::table(report));
   if (!options.json_file.empty()) support::write_output(options.json_file, sort::json_text(report));

@@ -10,11 +10,13 @@ std::vector<RungResult> measure(const std::vector<Rung>& rungs, uint32_t iterati
                                 const std::function<Iteration(const Switches&)>& sort,
                                 const std::function<void(const std::string&)>& progress) {
   std::vector<RungResult> results;
-  for (const Rung& rung : rungs) results.push_back({.rung = rung, .iteration_us = {}, .counts = {}});
+  for (const Rung& rung : rungs)
+    results.push_back({.rung = rung, .iteration_us = {}, .counts = {}});
 
   for (uint32_t i = 0; i < iterations; ++i) {
     for (RungResult& result : results) {
-      if (progress) progress(fmt::format("iteration {}/{}, {}", i + 1, iterations, result.rung.name));
+      if (progress)
+        progress(fmt::format("iteration {}/{}, {}", i + 1, iterations, result.rung.name));
       const Iteration iteration = sort(result.rung.switches);
       result.iteration_us.push_back(iteration.us);
       result.counts = iteration.counts;

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "samples/bitonic_sort/switches.hpp"
 #include "engine/runtime/counters.hpp"
+#include "samples/bitonic_sort/switches.hpp"
 
 namespace uptempo::sort {
 

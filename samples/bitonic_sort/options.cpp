@@ -13,10 +13,12 @@ void declare(CLI::App& app, Options& options) {
       "shows the effect of five switches that make dispatches cheaper. Without a switch\n"
       "it runs the ladder: the baseline, then one more switch per rung.");
   for (const SwitchInfo& info : kSwitches)
-    app.add_flag("--" + std::string(info.name), options.switches.*info.member, info.help)->group("Switches");
+    app.add_flag("--" + std::string(info.name), options.switches.*info.member, info.help)
+        ->group("Switches");
   app.add_flag("--baseline", options.baseline, "Measure without any switch")->group("Switches");
   app.add_flag("--ladder", options.ladder, "Run the ladder (the default)")->group("Switches");
-  app.add_option("--length", options.length, "Number of keys: a power of two from 2 to 2^24 (32768)")
+  app.add_option("--length", options.length,
+                 "Number of keys: a power of two from 2 to 2^24 (32768)")
       ->type_name("N");
   app.add_option("--iterations", options.iterations, "Timed sorts per rung (25)")
       ->check(CLI::Range(1u, 1000000u).description(""))
@@ -33,10 +35,11 @@ void declare(CLI::App& app, Options& options) {
 std::vector<Rung> rungs(const Options& options) {
   const bool any_switch = !(options.switches == Switches{});
   if (options.baseline && any_switch)
-    throw support::UsageError("--baseline means no switch at all, but " + name_of(options.switches) +
-                              " was given too");
+    throw support::UsageError("--baseline means no switch at all, but " +
+                              name_of(options.switches) + " was given too");
   if (options.ladder && (options.baseline || any_switch))
-    throw support::UsageError("--ladder adds all switches by itself; leave out " + name_of(options.switches));
+    throw support::UsageError("--ladder adds all switches by itself; leave out " +
+                              name_of(options.switches));
   if (options.baseline || any_switch)
     return {{.name = name_of(options.switches), .switches = options.switches}};
   return ladder();

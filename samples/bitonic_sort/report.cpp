@@ -40,21 +40,25 @@ std::string times_table(const Report& report) {
   for (size_t i = 0; i < report.rungs.size(); ++i) {
     const RungResult& result = report.rungs[i];
     const support::MedianInterval interval = support::median_interval(result.iteration_us);
-    table.add_row(
-        {rung_label(report, i), fmt::format("{:.1f}", result.us_per_iteration),
-         interval.coverage < 0.95 ? "-" : fmt::format("{:.1f} .. {:.1f}", interval.low, interval.high),
-         i == 0 ? "" : fmt::format("{:+.1f}", result.delta_us), fmt::format("{:.2f}x", result.speedup)});
+    table.add_row({rung_label(report, i), fmt::format("{:.1f}", result.us_per_iteration),
+                   interval.coverage < 0.95
+                       ? "-"
+                       : fmt::format("{:.1f} .. {:.1f}", interval.low, interval.high),
+                   i == 0 ? "" : fmt::format("{:+.1f}", result.delta_us),
+                   fmt::format("{:.2f}x", result.speedup)});
   }
   return table.text();
 }
 
-std::string counts_table(const Report& report, const char* subject, const std::vector<CountInfo>& counts) {
+std::string counts_table(const Report& report, const char* subject,
+                         const std::vector<CountInfo>& counts) {
   std::vector<support::Column> columns{{subject, support::Align::left}};
   for (const CountInfo& info : counts) columns.push_back({info.title});
   support::Table table(columns);
   for (size_t i = 0; i < report.rungs.size(); ++i) {
     std::vector<std::string> cells{rung_label(report, i)};
-    for (const CountInfo& info : counts) cells.push_back(std::to_string(report.rungs[i].counts.*info.member));
+    for (const CountInfo& info : counts)
+      cells.push_back(std::to_string(report.rungs[i].counts.*info.member));
     table.add_row(cells);
   }
   return table.text();
@@ -64,8 +68,9 @@ std::string counts_table(const Report& report, const char* subject, const std::v
 std::vector<CountInfo> copy_columns(const Report& report) {
   std::vector<CountInfo> columns(kCopyCounts.begin(), kCopyCounts.end());
   for (const CountInfo& path : kCopyPaths) {
-    const bool taken = std::any_of(report.rungs.begin(), report.rungs.end(),
-                                   [&](const RungResult& result) { return result.counts.*path.member > 0; });
+    const bool taken =
+        std::any_of(report.rungs.begin(), report.rungs.end(),
+                    [&](const RungResult& result) { return result.counts.*path.member > 0; });
     if (taken) columns.push_back(path);
   }
   return columns;
@@ -92,11 +97,12 @@ std::string rung_label(const Report& report, size_t i) {
 std::string table(const Report& report) {
   return fmt::format(
       "{} keys {}, {} kernels, workgroups of {}\n{}Median of {} iteration{}{}\n\n{}\n{}\n{}\n{}",
-      report.length, report.descending ? "descending" : "ascending", report.kernels, report.workgroup,
-      switches_line(report), report.iterations, report.iterations == 1 ? "" : "s",
+      report.length, report.descending ? "descending" : "ascending", report.kernels,
+      report.workgroup, switches_line(report), report.iterations, report.iterations == 1 ? "" : "s",
       report.is_virtual ? ", virtual GPU time" : "", times_table(report),
 
-      counts_table(report, "dispatching,\nper iteration", {kDispatchCounts.begin(), kDispatchCounts.end()}),
+      counts_table(report, "dispatching,\nper iteration",
+                   {kDispatchCounts.begin(), kDispatchCounts.end()}),
       counts_table(report, "copying,\nper iteration", copy_columns(report)), verdict(report));
 }
 
@@ -115,10 +121,12 @@ nlohmann::ordered_json json(const Report& report) {
   for (const RungResult& result : report.rungs) {
     const support::MedianInterval interval = support::median_interval(result.iteration_us);
     nlohmann::ordered_json switches, counts;
-    for (const SwitchInfo& info : kSwitches) switches[info.name] = result.rung.switches.*info.member;
+    for (const SwitchInfo& info : kSwitches)
+      switches[info.name] = result.rung.switches.*info.member;
     for (const CountInfo& info : kDispatchCounts) counts[info.name] = result.counts.*info.member;
     for (const CountInfo& info : kCopyCounts) counts[info.name] = result.counts.*info.member;
-    for (const CountInfo& info : kCopyPaths) counts["copies_by_path"][info.name] = result.counts.*info.member;
+    for (const CountInfo& info : kCopyPaths)
+      counts["copies_by_path"][info.name] = result.counts.*info.member;
     out["rungs"].push_back({{"name", result.rung.name},
                             {"switches", switches},
                             {"us_per_iteration", result.us_per_iteration},

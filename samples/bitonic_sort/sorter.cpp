@@ -27,8 +27,8 @@ Sorter::Sorter(const Agent& gpu, Network network, bool descending)
     : gpu_(gpu),
       network_(std::move(network)),
       ascending_(descending ? 0 : 1),
-      kernel_(Program{gpu, builtin_kernels::bitonic_sort()}.kernel<uint32_t*, uint32_t, uint32_t, uint32_t>(
-          "bitonic_sort")),
+      kernel_(Program{gpu, builtin_kernels::bitonic_sort()}
+                  .kernel<uint32_t*, uint32_t, uint32_t, uint32_t>("bitonic_sort")),
       queue_(gpu),
       batch_(queue_),
       copier_(gpu),
@@ -53,8 +53,10 @@ Iteration Sorter::run_with_interior(const aql::HeaderFlags& interior) {
 }
 
 Iteration Sorter::run(const Switches& switches, const std::optional<aql::HeaderFlags>& interior) {
-  last_output_ = switches.pinned_host ? std::span<const uint32_t>(pinned_output_.span()) : pageable_output_;
-  std::ranges::fill(switches.pinned_host ? pinned_output_.span() : std::span(pageable_output_), kNotAResult);
+  last_output_ =
+      switches.pinned_host ? std::span<const uint32_t>(pinned_output_.span()) : pageable_output_;
+  std::ranges::fill(switches.pinned_host ? pinned_output_.span() : std::span(pageable_output_),
+                    kNotAResult);
   std::optional<Signal> signal;
   std::vector<KernargBuffer> blocks;
   blocks.reserve(network_.passes().size());
@@ -73,7 +75,8 @@ Iteration Sorter::run(const Switches& switches, const std::optional<aql::HeaderF
   } else {
     copier_.to_host(std::span<uint32_t>(pageable_output_), keys_);
   }
-  const std::chrono::duration<double, std::micro> elapsed = std::chrono::steady_clock::now() - start;
+  const std::chrono::duration<double, std::micro> elapsed =
+      std::chrono::steady_clock::now() - start;
   return {.us = elapsed.count(), .counts = Counters::now() - before};
 }
 
@@ -88,7 +91,8 @@ void Sorter::dispatch_all(const Switches& switches, const std::optional<aql::Hea
 
   for (size_t i = 0; i < passes.size(); ++i) {
     const bool inside = i > 0 && i + 1 < passes.size();
-    const aql::HeaderFlags flags = inside && interior ? *interior : packet_flags(switches, i, passes.size());
+    const aql::HeaderFlags flags =
+        inside && interior ? *interior : packet_flags(switches, i, passes.size());
     const auto set_flags = [&](CommandRef command) {
       command.fences(flags.acquire, flags.release);
       if (flags.barrier == aql::Barrier::off) command.without_barrier();
@@ -100,8 +104,8 @@ void Sorter::dispatch_all(const Switches& switches, const std::optional<aql::Hea
       // One block serves all kernels if the host waits for each; kernels in flight need one each.
       if (blocks.empty() || switches.avoid_host_sync)
         blocks.emplace_back(gpu_, kernel_.info().arguments.size_bytes());
-      set_flags(
-          batch_.dispatch_at(blocks.back().span(), kernel_, grid, keys_.data(), stage, pass, ascending_));
+      set_flags(batch_.dispatch_at(blocks.back().span(), kernel_, grid, keys_.data(), stage, pass,
+                                   ascending_));
     }
     if (!switches.avoid_host_sync) submit();
   }

@@ -14,10 +14,10 @@
 #include <span>
 #include <vector>
 
+#include "engine/uptempo.hpp"
 #include "samples/bitonic_sort/measurement.hpp"
 #include "samples/bitonic_sort/network.hpp"
 #include "samples/bitonic_sort/switches.hpp"
-#include "engine/uptempo.hpp"
 
 namespace uptempo::sort {
 

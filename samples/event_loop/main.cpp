@@ -160,10 +160,11 @@ bool serve_all() {
 
 int main(int argc, char** argv) {
   try {
-    const auto device = vgpu::choose_device(vgpu::parse_device(argc > 1 ? argv[1] : "auto"), argc, argv);
+    const auto device =
+        vgpu::choose_device(vgpu::parse_device(argc > 1 ? argv[1] : "auto"), argc, argv);
     const bool right = serve_all();
-    std::printf("%s: %u requests of %u batches each, %s\n", vgpu::label(device).data(), requests, batches,
-                right ? "right" : "wrong");
+    std::printf("%s: %u requests of %u batches each, %s\n", vgpu::label(device).data(), requests,
+                batches, right ? "right" : "wrong");
     return right ? 0 : 1;
   } catch (const std::invalid_argument& wrong) {
     std::fprintf(stderr, "event_loop: %s\n", wrong.what());

@@ -45,7 +45,8 @@ bool sort_32768_keys() {
 
 int main(int argc, char** argv) {
   try {
-    const auto device = vgpu::choose_device(vgpu::parse_device(argc > 1 ? argv[1] : "auto"), argc, argv);
+    const auto device =
+        vgpu::choose_device(vgpu::parse_device(argc > 1 ? argv[1] : "auto"), argc, argv);
     const bool sorted = sort_32768_keys();
     std::printf("%s: 32768 keys %s by 120 dispatches\n", vgpu::label(device).data(),
                 sorted ? "sorted" : "left unsorted");

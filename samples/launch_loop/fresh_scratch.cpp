@@ -25,8 +25,9 @@ void FreshScratch::copy_in(void* room, std::span<const std::byte> host) {
   std::memcpy(pinned.data(), host.data(), host.size());
   const hsa_signal_t copied = signals_.emplace_back().handle();
   copier_.start_to_device(room, pinned.data(), host.size(), copied);
-  batch_.raw(aql::to_packet(aql::BarrierAnd{
-      .flags = {aql::Barrier::on, aql::FenceScope::none, aql::FenceScope::none}, .dependencies = {copied}}));
+  batch_.raw(aql::to_packet(
+      aql::BarrierAnd{.flags = {aql::Barrier::on, aql::FenceScope::none, aql::FenceScope::none},
+                      .dependencies = {copied}}));
 }
 
 void FreshScratch::copy_out(std::span<std::byte> host, const void* room) {

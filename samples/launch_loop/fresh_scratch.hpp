@@ -33,7 +33,11 @@ concept HostArray = requires(const T& array) {
 class FreshScratch {
  public:
   FreshScratch(const Agent& gpu, bool waits)
-      : gpu_(gpu), waits_(waits), queue_(gpu, {.publications = 256}), batch_(queue_), copier_(gpu) {}
+      : gpu_(gpu),
+        waits_(waits),
+        queue_(gpu, {.publications = 256}),
+        batch_(queue_),
+        copier_(gpu) {}
   ~FreshScratch();  // waits for pending launches
   FreshScratch(const FreshScratch&) = delete;
   FreshScratch& operator=(const FreshScratch&) = delete;

@@ -16,7 +16,9 @@ constexpr uint32_t steps_of_a_turn = 100;
 
 using Clock = std::chrono::steady_clock;
 
-double us_of(Clock::duration spent) { return std::chrono::duration<double, std::micro>(spent).count(); }
+double us_of(Clock::duration spent) {
+  return std::chrono::duration<double, std::micro>(spent).count();
+}
 
 uint32_t rounds_of(const Loop& loop) {
   return (loop.steps - first_steps + steps_of_a_turn - 1) / steps_of_a_turn;
@@ -78,8 +80,8 @@ class Turns {
 
   Row finish() {
     const HostMembrane& expected = reference_.after.at(row_.steps);
-    row_.right_state =
-        same_bits(membrane_.height(), expected.height()) && same_bits(membrane_.speed(), expected.speed());
+    row_.right_state = same_bits(membrane_.height(), expected.height()) &&
+                       same_bits(membrane_.speed(), expected.speed());
     return row_;
   }
 
@@ -93,7 +95,8 @@ class Turns {
       handing_over += Clock::now() - begin;
       membrane_.observe();
       // A simulator reads its observation, so the check is part of the step.
-      if (!same_bits(membrane_.observation(), reference_.observations[row_.steps])) ++row_.wrong_observations;
+      if (!same_bits(membrane_.observation(), reference_.observations[row_.steps]))
+        ++row_.wrong_observations;
     }
     return handing_over;
   }

@@ -52,7 +52,8 @@ std::string text_of(const std::vector<Row>& rows, const Options& options, const 
       count(last.calls.allocations, last), count(last.calls.frees, last),
       count(last.calls.blocking_copies, last), count(last.calls.signals_created, last));
 
-  support::Table times({{"", support::Align::left}, {"us per\nstep"}, {"until\nhanded over"}, {"speed-up"}});
+  support::Table times(
+      {{"", support::Align::left}, {"us per\nstep"}, {"until\nhanded over"}, {"speed-up"}});
   support::Table counts({{"each step", support::Align::left},
                          {"allo-\ncations"},
                          {"\nfrees"},
@@ -65,13 +66,14 @@ std::string text_of(const std::vector<Row>& rows, const Options& options, const 
                    fmt::format("{:.1f}", support::median(row.host_us_per_step)),
                    fmt::format("{:.2f}x", speed_up_of(row, first))});
     const bool skips = row.way == Way::skipped_arguments;
-    counts.add_row({name_of(row), count(row.calls.allocations, row), count(row.calls.frees, row),
-                    count(row.calls.blocking_copies, row), count(row.calls.signals_created, row),
-                    skips ? count(row.counters.argument_misses, row) : std::to_string(options.loop.kernels),
-                    count(row.counters.argument_hits, row)});
+    counts.add_row(
+        {name_of(row), count(row.calls.allocations, row), count(row.calls.frees, row),
+         count(row.calls.blocking_copies, row), count(row.calls.signals_created, row),
+         skips ? count(row.counters.argument_misses, row) : std::to_string(options.loop.kernels),
+         count(row.counters.argument_hits, row)});
   }
-  text += fmt::format("Median of {} turns, {}\n\n{}\n{}\n", first.us_per_step.size(), time_name, times.text(),
-                      counts.text());
+  text += fmt::format("Median of {} turns, {}\n\n{}\n{}\n", first.us_per_step.size(), time_name,
+                      times.text(), counts.text());
 
   std::string wrong;
   for (const Row& row : rows)

@@ -35,7 +35,9 @@ Field actions_of(uint32_t step) {
   return actions;
 }
 
-float wind_of(uint32_t step, uint32_t kernel) { return scattered(~(step * 1024 + kernel)) * 0x1p-24f; }
+float wind_of(uint32_t step, uint32_t kernel) {
+  return scattered(~(step * 1024 + kernel)) * 0x1p-24f;
+}
 
 void HostMembrane::actuate(const Field& actions) {
   for_each_inside(

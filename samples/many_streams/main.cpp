@@ -81,8 +81,8 @@ class Row {
   std::deque<Stream> idle_;
 };
 
-support::ExitCode run(const std::string& choice, const support::Rounds& rounds, const std::string& json_file,
-                      int argc, char** argv) {
+support::ExitCode run(const std::string& choice, const support::Rounds& rounds,
+                      const std::string& json_file, int argc, char** argv) {
   const support::Device device = support::open_device(choice, argc, argv);
   support::print_report(json_file, device.line());
   const Program program(device.gpu, builtin_kernels::basics());
@@ -116,7 +116,8 @@ support::ExitCode run(const std::string& choice, const support::Rounds& rounds, 
   json["verified"] = right;
   support::print_report(
       json_file,
-      fmt::format("The default stream (legacy order) beside idle blocking streams\nMedian of {} rounds of {} "
+      fmt::format("The default stream (legacy order) beside idle blocking streams\nMedian of {} "
+                  "rounds of {} "
                   "launches, and of {} launches with a finish each; {}\n\n{}\n{}\n",
                   rounds.count, launches, finishes, device.time_name(), table.text(),
                   right ? "Verified: all launches were executed, in order." : "WRONG RESULTS."));
@@ -136,5 +137,6 @@ int main(int argc, char** argv) {
   support::add_rounds_options(app, rounds, 1);
   support::add_device_option(app, device);
   support::add_json_option(app, json_file);
-  return support::run_program(app, argc, argv, [&] { return run(device, rounds, json_file, argc, argv); });
+  return support::run_program(app, argc, argv,
+                              [&] { return run(device, rounds, json_file, argc, argv); });
 }

@@ -45,8 +45,10 @@ bool simulate() {
   for (uint32_t i = 0; i < oscillators; ++i) x[i] = 1, v[i] = 0;
 
   Recording step{queue};
-  Node kick = step.dispatch(saxpy, Grid{oscillators}.by(256), v.data(), x.data(), -slow, oscillators);
-  Node drift = step.dispatch(saxpy, Grid{oscillators}.by(256), x.data(), v.data(), slow, oscillators);
+  Node kick =
+      step.dispatch(saxpy, Grid{oscillators}.by(256), v.data(), x.data(), -slow, oscillators);
+  Node drift =
+      step.dispatch(saxpy, Grid{oscillators}.by(256), x.data(), v.data(), slow, oscillators);
   for (int i = 0; i < steps; ++i) {
     if (i == steps / 2) {  // replays in flight keep their width
       step.set<2>(kick, -fast);
@@ -62,7 +64,8 @@ bool simulate() {
 
 int main(int argc, char** argv) {
   try {
-    const auto device = vgpu::choose_device(vgpu::parse_device(argc > 1 ? argv[1] : "auto"), argc, argv);
+    const auto device =
+        vgpu::choose_device(vgpu::parse_device(argc > 1 ? argv[1] : "auto"), argc, argv);
     const bool right = simulate();
     std::printf("%s: %d replays of a step of 2 dispatches, %s the host's result\n",
                 vgpu::label(device).data(), steps, right ? "equal to" : "different from");

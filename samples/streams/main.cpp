@@ -44,7 +44,8 @@ struct Timeline {
   std::deque<Batch> batches{};
 };
 
-Timeline run_on(const Agent& gpu, const Kernel<uint32_t*, uint32_t>& chain, uint32_t number_of_streams) {
+Timeline run_on(const Agent& gpu, const Kernel<uint32_t*, uint32_t>& chain,
+                uint32_t number_of_streams) {
   Timeline line{.streams = number_of_streams};
   Streams streams(gpu);
   std::deque<Stream> all;
@@ -80,14 +81,15 @@ Timeline run_on(const Agent& gpu, const Kernel<uint32_t*, uint32_t>& chain, uint
 // A row per batch: u, k and d where the device executed that step.
 std::string text_of(const Timeline& line) {
   const double span = static_cast<double>(std::max<uint64_t>(line.end_ns - line.begin_ns, 1));
-  std::string text =
-      fmt::format("{} stream{}: {:.0f} us\n", line.streams, line.streams == 1 ? "" : "s", span / 1000);
+  std::string text = fmt::format("{} stream{}: {:.0f} us\n", line.streams,
+                                 line.streams == 1 ? "" : "s", span / 1000);
   for (uint32_t b = 0; b < batches; ++b) {
     const Batch& batch = line.batches[b];
     std::string row(columns, '.');
     for (size_t step = 0; step < step_names.size(); ++step) {
       const auto column = [&](const TimedEvent& time) {
-        return static_cast<size_t>(static_cast<double>(time.ns() - line.begin_ns) / span * (columns - 1));
+        return static_cast<size_t>(static_cast<double>(time.ns() - line.begin_ns) / span *
+                                   (columns - 1));
       };
       const size_t first = column(batch.times[step]), last = column(batch.times[step + 1]);
       std::fill(row.begin() + static_cast<ptrdiff_t>(first),
@@ -104,15 +106,17 @@ nlohmann::ordered_json json_of(const Timeline& line) {
                               {"timeline", nlohmann::ordered_json::array()}};
   for (uint32_t b = 0; b < batches; ++b)
     for (size_t step = 0; step < step_names.size(); ++step)
-      json["timeline"].push_back({{"batch", b},
-                                  {"stream", line.batches[b].stream},
-                                  {"step", step_names[step]},
-                                  {"begin_ns", line.batches[b].times[step].ns() - line.begin_ns},
-                                  {"end_ns", line.batches[b].times[step + 1].ns() - line.begin_ns}});
+      json["timeline"].push_back(
+          {{"batch", b},
+           {"stream", line.batches[b].stream},
+           {"step", step_names[step]},
+           {"begin_ns", line.batches[b].times[step].ns() - line.begin_ns},
+           {"end_ns", line.batches[b].times[step + 1].ns() - line.begin_ns}});
   return json;
 }
 
-support::ExitCode run(const std::string& choice, const std::string& json_file, int argc, char** argv) {
+support::ExitCode run(const std::string& choice, const std::string& json_file, int argc,
+                      char** argv) {
   const support::Device device = support::open_device(choice, argc, argv);
   support::print_report(json_file, device.line());
   const Program program(device.gpu, builtin_kernels::basics());
@@ -121,8 +125,8 @@ support::ExitCode run(const std::string& choice, const std::string& json_file, i
       {"device", device.name()}, {"virtual_gpu", device.is_virtual}, {"verified", true}};
   bool right = true;
   support::print_report(
-      json_file, fmt::format("{} batches of {} KiB: u upload, k {} kernels, d download; {}\n\n", batches,
-                             elements * 4 / 1024, kernels_per_batch, device.time_name()));
+      json_file, fmt::format("{} batches of {} KiB: u upload, k {} kernels, d download; {}\n\n",
+                             batches, elements * 4 / 1024, kernels_per_batch, device.time_name()));
   for (const uint32_t streams : {1u, 4u}) {
     const Timeline line = run_on(device.gpu, chain, streams);
     right = right && line.right;
@@ -130,8 +134,8 @@ support::ExitCode run(const std::string& choice, const std::string& json_file, i
     json["rows"].push_back(json_of(line));
   }
   json["verified"] = right;
-  support::print_report(json_file,
-                        right ? "Verified: every batch equals the host's result.\n" : "WRONG RESULTS.\n");
+  support::print_report(
+      json_file, right ? "Verified: every batch equals the host's result.\n" : "WRONG RESULTS.\n");
   if (!json_file.empty()) support::write_output(json_file, json.dump(2) + '\n');
   return right ? support::exit_ok : support::exit_measured_failure;
 }
@@ -139,7 +143,8 @@ support::ExitCode run(const std::string& choice, const std::string& json_file, i
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Runs copies and kernels on one stream and on four, and prints the timeline.", "streams");
+  CLI::App app("Runs copies and kernels on one stream and on four, and prints the timeline.",
+               "streams");
   std::string device = "auto", json_file;
   support::add_device_option(app, device);
   support::add_json_option(app, json_file);

@@ -42,9 +42,11 @@ struct Task {
 // A valid sequential order. Branches alternate, so that neighbours are independent.
 std::vector<Task> graph() {
   std::vector<Task> tasks;
-  for (uint32_t branch = 0; branch < branches; ++branch) tasks.push_back({Task::Kind::make, branch});
+  for (uint32_t branch = 0; branch < branches; ++branch)
+    tasks.push_back({Task::Kind::make, branch});
   for (uint32_t i = 0; i < advances; ++i)
-    for (uint32_t branch = 0; branch < branches; ++branch) tasks.push_back({Task::Kind::advance, branch});
+    for (uint32_t branch = 0; branch < branches; ++branch)
+      tasks.push_back({Task::Kind::advance, branch});
   for (uint32_t apart = 1; apart < branches; apart *= 2)
     for (uint32_t branch = 0; branch < branches; branch += 2 * apart)
       tasks.push_back({Task::Kind::join, branch, branch + apart});
@@ -110,8 +112,10 @@ class GraphRunner {
   uint32_t* at(uint32_t branch) { return vectors_[branch].data(); }
 
   const Program basics_, probes_;
-  const Kernel<uint32_t*, uint32_t, uint32_t> make_ = basics_.kernel<uint32_t*, uint32_t, uint32_t>("iota");
-  const Kernel<uint32_t*, uint32_t> advance_ = basics_.kernel<uint32_t*, uint32_t>("chain_increment");
+  const Kernel<uint32_t*, uint32_t, uint32_t> make_ =
+      basics_.kernel<uint32_t*, uint32_t, uint32_t>("iota");
+  const Kernel<uint32_t*, uint32_t> advance_ =
+      basics_.kernel<uint32_t*, uint32_t>("chain_increment");
   const Kernel<uint32_t*, const uint32_t*, const uint32_t*, uint32_t> join_ =
       probes_.kernel<uint32_t*, const uint32_t*, const uint32_t*, uint32_t>("combine");
   std::vector<DeviceBuffer<uint32_t>> vectors_;
@@ -132,8 +136,8 @@ double device_us(const Completion& completion) {
   return static_cast<double>(times.back().end_ns - times.front().start_ns) / 1000;
 }
 
-void run_once(Way& way, Queue& queue, GraphRunner& runner, const std::vector<Task>& tasks, Copier& copier,
-              PinnedBuffer<uint32_t>& host, const std::vector<uint32_t>& expected) {
+void run_once(Way& way, Queue& queue, GraphRunner& runner, const std::vector<Task>& tasks,
+              Copier& copier, PinnedBuffer<uint32_t>& host, const std::vector<uint32_t>& expected) {
   BatchSubmitter batch(queue, {.timing = Timing::batch, .fences = way.policy});
   for (const Task& task : tasks) {
     const CommandRef says = runner.dispatch(batch, task);
@@ -156,7 +160,8 @@ std::string table_of(const std::vector<Way>& ways, const char* time_name) {
                         {fmt::format("{}\nmedian, us", time_name)}});
   for (const Way& way : ways)
     table.add_row({way.name, fmt::format("{}", way.cost.system_fences),
-                   fmt::format("{}", way.cost.barrier_bits), fmt::format("{}", way.cost.agent_fences),
+                   fmt::format("{}", way.cost.barrier_bits),
+                   fmt::format("{}", way.cost.agent_fences),
                    fmt::format("{:.1f}", support::median_interval(way.device_us).median)});
   return table.text();
 }
@@ -167,13 +172,14 @@ std::string saved_against(const Way& other, const FenceCost& plan) {
   const auto compare = [&](uint64_t before, uint64_t now, const char* what) {
     std::string& text = now < before ? less : more;
     if (now != before)
-      text +=
-          fmt::format("{}{} {}", text.empty() ? "" : ", ", now < before ? before - now : now - before, what);
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ",
+                          now < before ? before - now : now - before, what);
   };
   compare(other.cost.system_fences, plan.system_fences, "system fences");
   compare(other.cost.barrier_bits, plan.barrier_bits, "barrier bits");
   compare(other.cost.agent_fences, plan.agent_fences, "agent fences");
-  return fmt::format("  against {}: {}{}{}\n", other.name, less, more.empty() ? "" : "; for ", more);
+  return fmt::format("  against {}: {}{}{}\n", other.name, less, more.empty() ? "" : "; for ",
+                     more);
 }
 
 nlohmann::ordered_json json_of(const Way& way) {
@@ -184,8 +190,8 @@ nlohmann::ordered_json json_of(const Way& way) {
           {"device_us", support::median_interval(way.device_us).median}};
 }
 
-support::ExitCode run(const std::string& choice, uint32_t rounds, const std::string& json_file, int argc,
-                      char** argv) {
+support::ExitCode run(const std::string& choice, uint32_t rounds, const std::string& json_file,
+                      int argc, char** argv) {
   support::Device device = support::open_device(choice, argc, argv);
   support::print_report(json_file, device.line());
   const std::vector<Task> tasks = graph();
@@ -196,8 +202,8 @@ support::ExitCode run(const std::string& choice, uint32_t rounds, const std::str
   support::print_report(json_file, fmt::format("{} tasks: {} branches of {}, joined in pairs\n\n",
                                                tasks.size(), branches, advances + 1));
   for (size_t i = 0; i < tasks.size(); ++i)
-    support::print_report(
-        json_file, fmt::format("packet {}, {}: {}\n", i, name_of(tasks[i]), explain(plan.packets()[i], i)));
+    support::print_report(json_file, fmt::format("packet {}, {}: {}\n", i, name_of(tasks[i]),
+                                                 explain(plan.packets()[i], i)));
 
   Queue queue(device.gpu);
   Copier copier(device.gpu);
@@ -210,12 +216,15 @@ support::ExitCode run(const std::string& choice, uint32_t rounds, const std::str
     for (Way& way : ways) run_once(way, queue, runner, tasks, copier, host, expected);
 
   const bool as_planned = ways[0].cost == plan.cost();
-  const bool right = as_planned && std::ranges::all_of(ways, [](const Way& way) { return way.right; });
+  const bool right =
+      as_planned && std::ranges::all_of(ways, [](const Way& way) { return way.right; });
   support::print_report(
       json_file,
       fmt::format("\n{}\nSaved by the plan\n{}{}{}\n", table_of(ways, device.time_name()),
                   saved_against(ways[1], plan.cost()), saved_against(ways[2], plan.cost()),
-                  device.is_virtual ? "On hardware these cost time; on the virtual GPU hardly any.\n" : ""));
+                  device.is_virtual
+                      ? "On hardware these cost time; on the virtual GPU hardly any.\n"
+                      : ""));
   support::print_report(json_file, right        ? "Verified: every result equals the host's.\n"
                                    : as_planned ? "WRONG RESULTS.\n"
                                                 : "THE BATCH'S FENCES DIFFER FROM THE PLAN.\n");
@@ -225,7 +234,8 @@ support::ExitCode run(const std::string& choice, uint32_t rounds, const std::str
                                 {"verified", right},
                                 {"rounds", rounds}};
     for (size_t i = 0; i < tasks.size(); ++i)
-      json["tasks"].push_back({{"name", name_of(tasks[i])}, {"fences", explain(plan.packets()[i], i)}});
+      json["tasks"].push_back(
+          {{"name", name_of(tasks[i])}, {"fences", explain(plan.packets()[i], i)}});
     for (const Way& way : ways) json["ways"].push_back(json_of(way));
     support::write_output(json_file, json.dump(2) + '\n');
   }
@@ -244,5 +254,6 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(1u, 10000u))
       ->capture_default_str();
   support::add_json_option(app, json_file);
-  return support::run_program(app, argc, argv, [&] { return run(device, rounds, json_file, argc, argv); });
+  return support::run_program(app, argc, argv,
+                              [&] { return run(device, rounds, json_file, argc, argv); });
 }

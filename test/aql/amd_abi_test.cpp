@@ -51,8 +51,9 @@ TEST_CASE("only a doorbell signal of kind DOORBELL yields a direct doorbell", "[
   }
 }
 
-TEST_CASE("a signal's kind, interrupt, value and times are read from its ABI block without HSA calls",
-          "[abi]") {
+TEST_CASE(
+    "a signal's kind, interrupt, value and times are read from its ABI block without HSA calls",
+    "[abi]") {
   hsa_calls().reset();
   SignalDouble signal(5);
   CHECK(aql::signal_kind(signal.handle()) == aql::SignalKind::user);

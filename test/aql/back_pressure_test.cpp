@@ -25,7 +25,9 @@ using Clock = std::chrono::steady_clock;
 namespace {
 
 auto emit_tickets(uint64_t first) {
-  return [first](uint64_t i, void* slot) noexcept { return aql::fill(slot, ticketed_packet(first + i)); };
+  return [first](uint64_t i, void* slot) noexcept {
+    return aql::fill(slot, ticketed_packet(first + i));
+  };
 }
 
 // Takes `count` packets out of the ring, as a processor would.
@@ -42,7 +44,8 @@ struct Filled {
 
   Filled(uint32_t ring_size, uint64_t used, Producers producers,
          const std::atomic<hsa_status_t>* error = nullptr)
-      : queue({.ring_size = ring_size}), writer(AqlQueueWriter::borrow(queue.queue(), producers, error)) {
+      : queue({.ring_size = ring_size}),
+        writer(AqlQueueWriter::borrow(queue.queue(), producers, error)) {
     REQUIRE(writer.publish(used, Deadline::now(), emit_tickets(0)));
   }
 };
@@ -72,7 +75,8 @@ void check_full_ring(Producers producers) {
     CHECK(result.published == 0);
   }
   SECTION("a publication that fits in the ring is all or nothing, however it is chunked") {
-    const auto result = ring.writer.publish(10, Deadline::now(), emit_tickets(62), {.lead = 1, .chunk = 1});
+    const auto result =
+        ring.writer.publish(10, Deadline::now(), emit_tickets(62), {.lead = 1, .chunk = 1});
     CHECK(result.status == PublishStatus::resource_full);
     CHECK(result.published == 0);
     CHECK(ring.queue.write_index().load() == 62);
@@ -134,8 +138,10 @@ TEST_CASE("Invariant 3: nothing fallible runs between reserving a slot and publi
   }
 }
 
-TEST_CASE("Invariant 7: a writer waits for a full ring until the deadline, reports it, and leaves no trace",
-          "[writer][invariant]") {
+TEST_CASE(
+    "Invariant 7: a writer waits for a full ring until the deadline, reports it, and leaves no "
+    "trace",
+    "[writer][invariant]") {
   SECTION("exclusive") { check_full_ring(Producers::exclusive); }
   SECTION("foreign") { check_full_ring(Producers::foreign); }
 }
@@ -182,8 +188,9 @@ TEST_CASE("a failed queue refuses publications at once and ends a wait", "[write
   }
 }
 
-TEST_CASE("room counts the claims of other producers on a foreign queue, even beyond the ring's size",
-          "[writer]") {
+TEST_CASE(
+    "room counts the claims of other producers on a foreign queue, even beyond the ring's size",
+    "[writer]") {
   QueueDouble queue({.ring_size = 64});
   auto writer = AqlQueueWriter::borrow(queue.queue(), Producers::foreign);
   queue.write_index().store(70);  // a producer that claims first and waits afterwards

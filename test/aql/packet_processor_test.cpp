@@ -23,8 +23,11 @@ constexpr aql::HeaderFlags with_barrier{Barrier::on, FenceScope::agent, FenceSco
 constexpr aql::HeaderFlags without_barrier{Barrier::off, FenceScope::agent, FenceScope::agent};
 
 aql::Packet64 kernel(aql::HeaderFlags flags, uint64_t object, hsa_signal_t signal = {0}) {
-  return aql::to_packet(aql::KernelDispatch{
-      .flags = flags, .grid = {64}, .workgroup = {64}, .kernel_object = object, .completion_signal = signal});
+  return aql::to_packet(aql::KernelDispatch{.flags = flags,
+                                            .grid = {64},
+                                            .workgroup = {64},
+                                            .kernel_object = object,
+                                            .completion_signal = signal});
 }
 
 std::vector<uint64_t> order_of_completion(const PacketProcessor& device) {
@@ -35,7 +38,9 @@ std::vector<uint64_t> order_of_completion(const PacketProcessor& device) {
 
 // The first kernel is long; all others are short.
 test::PacketProcessorOptions first_is_long() {
-  return {.duration = [](const hsa_kernel_dispatch_packet_t& p) { return p.kernel_object == 1 ? 200u : 1u; }};
+  return {.duration = [](const hsa_kernel_dispatch_packet_t& p) {
+    return p.kernel_object == 1 ? 200u : 1u;
+  }};
 }
 
 }  // namespace
@@ -43,8 +48,8 @@ test::PacketProcessorOptions first_is_long() {
 TEST_CASE("a thread that acquires a completion signal sees the kernel's effects", "[double]") {
   SignalDouble signal(1);
   uint64_t effect = 0;  // not atomic: the signal orders it
-  PacketProcessor device({},
-                         [&](const hsa_kernel_dispatch_packet_t& p, uint64_t) { effect = p.kernel_object; });
+  PacketProcessor device(
+      {}, [&](const hsa_kernel_dispatch_packet_t& p, uint64_t) { effect = p.kernel_object; });
   auto writer = AqlQueueWriter::borrow(device.queue(), Producers::exclusive, &device.error());
   const std::vector<aql::Packet64> packets{kernel(with_barrier, 42, signal.handle())};
   REQUIRE(writer.publish(packets, Deadline::now()));
@@ -62,12 +67,14 @@ TEST_CASE("a packet overtakes an earlier one only without its barrier bit", "[do
     const std::vector<aql::Packet64> packets{kernel(without_barrier, 1), kernel(flags, 2)};
     REQUIRE(writer.publish(packets, Deadline::now()));
     REQUIRE(device.wait_completed(2));
-    const auto expected = flags == with_barrier ? std::vector<uint64_t>{0, 1} : std::vector<uint64_t>{1, 0};
+    const auto expected =
+        flags == with_barrier ? std::vector<uint64_t>{0, 1} : std::vector<uint64_t>{1, 0};
     CHECK(order_of_completion(device) == expected);
   }
 }
 
-TEST_CASE("the read index passes a packet at its completion, or at its launch by option", "[double]") {
+TEST_CASE("the read index passes a packet at its completion, or at its launch by option",
+          "[double]") {
   for (const bool early : {false, true}) {
     auto options = first_is_long();
     options.early_read_index = early;

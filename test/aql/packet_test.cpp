@@ -47,15 +47,18 @@ Packet64 random_packet(std::mt19937_64& random) {
 struct Fenced {
   explicit Fenced(size_t count) : packets(count + 2, Slot().packet) {}
   std::span<Packet64> slots() { return std::span(packets).subspan(1, packets.size() - 2); }
-  bool fences_stand() const { return packets.front() == Slot().packet && packets.back() == Slot().packet; }
+  bool fences_stand() const {
+    return packets.front() == Slot().packet && packets.back() == Slot().packet;
+  }
   std::vector<Packet64> packets;
 };
 
 }  // namespace
 
 TEST_CASE("a header holds type, barrier bit and scopes at the positions of hsa.h", "[packet]") {
-  for (const auto type : {PacketType::vendor_specific, PacketType::invalid, PacketType::kernel_dispatch,
-                          PacketType::barrier_and, PacketType::agent_dispatch, PacketType::barrier_or}) {
+  for (const auto type :
+       {PacketType::vendor_specific, PacketType::invalid, PacketType::kernel_dispatch,
+        PacketType::barrier_and, PacketType::agent_dispatch, PacketType::barrier_or}) {
     for (const auto barrier : {Barrier::off, Barrier::on}) {
       for (const auto acquire : {FenceScope::none, FenceScope::agent, FenceScope::system}) {
         for (const auto release : {FenceScope::none, FenceScope::agent, FenceScope::system}) {
@@ -84,27 +87,32 @@ TEST_CASE("headers equal those that HIP writes", "[packet]") {
 
 TEST_CASE("a fill writes every byte of a slot except the first four", "[packet]") {
   SECTION("kernel dispatch") {
-    check_writes_exactly_bytes_4_to_63(KernelDispatch{.flags = agent_agent, .grid = {64}, .workgroup = {64}});
+    check_writes_exactly_bytes_4_to_63(
+        KernelDispatch{.flags = agent_agent, .grid = {64}, .workgroup = {64}});
   }
   SECTION("barrier-AND") { check_writes_exactly_bytes_4_to_63(BarrierAnd{.flags = system_system}); }
   SECTION("barrier-OR") { check_writes_exactly_bytes_4_to_63(BarrierOr{.flags = system_system}); }
-  SECTION("barrier-value") { check_writes_exactly_bytes_4_to_63(BarrierValue{.flags = system_system}); }
+  SECTION("barrier-value") {
+    check_writes_exactly_bytes_4_to_63(BarrierValue{.flags = system_system});
+  }
   SECTION("raw packet") {
-    check_writes_exactly_bytes_4_to_63(to_packet(KernelDispatch{.flags = agent_agent, .grid = {7}}));
+    check_writes_exactly_bytes_4_to_63(
+        to_packet(KernelDispatch{.flags = agent_agent, .grid = {7}}));
   }
 }
 
-TEST_CASE("a kernel dispatch packet reads back through hsa.h with the values that were filled", "[packet]") {
+TEST_CASE("a kernel dispatch packet reads back through hsa.h with the values that were filled",
+          "[packet]") {
   int kernarg = 0;
-  const auto p =
-      packet_as<hsa_kernel_dispatch_packet_t>(to_packet(KernelDispatch{.flags = system_agent,
-                                                                       .grid = {1024, 3, 2},
-                                                                       .workgroup = {256, 1, 2},
-                                                                       .private_segment_size = 16,
-                                                                       .group_segment_size = 4096,
-                                                                       .kernel_object = 0x1234567890abcdef,
-                                                                       .kernarg_address = &kernarg,
-                                                                       .completion_signal = {77}}));
+  const auto p = packet_as<hsa_kernel_dispatch_packet_t>(
+      to_packet(KernelDispatch{.flags = system_agent,
+                               .grid = {1024, 3, 2},
+                               .workgroup = {256, 1, 2},
+                               .private_segment_size = 16,
+                               .group_segment_size = 4096,
+                               .kernel_object = 0x1234567890abcdef,
+                               .kernarg_address = &kernarg,
+                               .completion_signal = {77}}));
   CHECK(p.header == 0x0d02);
   CHECK(p.setup == 3);
   CHECK(p.workgroup_size_x == 256);
@@ -141,8 +149,10 @@ TEST_CASE("barrier packets carry their five dependencies and their signal", "[pa
     CHECK(p.reserved2 == 0);
     CHECK(p.completion_signal.handle == 9);
   };
-  check(packet_as<hsa_barrier_and_packet_t>(to_packet(BarrierAnd{system_system, signals, {9}})), 0x1503);
-  check(packet_as<hsa_barrier_or_packet_t>(to_packet(BarrierOr{system_system, signals, {9}})), 0x1505);
+  check(packet_as<hsa_barrier_and_packet_t>(to_packet(BarrierAnd{system_system, signals, {9}})),
+        0x1503);
+  check(packet_as<hsa_barrier_or_packet_t>(to_packet(BarrierOr{system_system, signals, {9}})),
+        0x1505);
 }
 
 TEST_CASE("a barrier-value packet has AMD's vendor format 2", "[packet]") {
@@ -178,8 +188,9 @@ TEST_CASE("packets stored behind a gate equal the given packets byte by byte", "
   }
 }
 
-TEST_CASE("a dispatch stored behind a gate equals its model except for kernarg address and group segment",
-          "[packet]") {
+TEST_CASE(
+    "a dispatch stored behind a gate equals its model except for kernarg address and group segment",
+    "[packet]") {
   std::mt19937_64 random(2);
   for (int round = 0; round < 200; ++round) {
     const Packet64 like = random_packet(random);
@@ -195,12 +206,15 @@ TEST_CASE("a dispatch stored behind a gate equals its model except for kernarg a
   }
 }
 
-TEST_CASE("dispatches stored behind a gate step through kernarg memory by any distance, also 0 or backward",
-          "[packet]") {
+TEST_CASE(
+    "dispatches stored behind a gate step through kernarg memory by any distance, also 0 or "
+    "backward",
+    "[packet]") {
   std::mt19937_64 random(3);
   // Includes steps across the end of an address's lower half, and of the whole address.
-  for (const ptrdiff_t step : {ptrdiff_t{0}, ptrdiff_t{64}, ptrdiff_t{-64}, ptrdiff_t{1}, ptrdiff_t{-4096},
-                               ptrdiff_t{1} << 31, -(ptrdiff_t{1} << 33), PTRDIFF_MAX, PTRDIFF_MIN}) {
+  for (const ptrdiff_t step :
+       {ptrdiff_t{0}, ptrdiff_t{64}, ptrdiff_t{-64}, ptrdiff_t{1}, ptrdiff_t{-4096},
+        ptrdiff_t{1} << 31, -(ptrdiff_t{1} << 33), PTRDIFF_MAX, PTRDIFF_MIN}) {
     for (const size_t count : {0u, 1u, 2u, 3u, 64u, 129u}) {
       CAPTURE(step, count);
       const Packet64 first = random_packet(random);

@@ -41,12 +41,14 @@ class Interleaver {
 
 // Runs until the reader has taken all packets and freed their slots.
 inline void catch_up(QueueDouble& queue, RingReader& reader) {
-  for (int i = 0; i < 100'000 && queue.read_index().load() != queue.write_index().load(); ++i) reader.step();
+  for (int i = 0; i < 100'000 && queue.read_index().load() != queue.write_index().load(); ++i)
+    reader.step();
 }
 
 // Takes all published packets out of the ring, as a processor would, and moves the read index.
 inline void drain(QueueDouble& queue) {
-  for (uint64_t i = queue.read_index().load(); i != queue.write_index().load(); ++i) queue.invalidate(i);
+  for (uint64_t i = queue.read_index().load(); i != queue.write_index().load(); ++i)
+    queue.invalidate(i);
   queue.read_index().store(queue.write_index().load());
 }
 
@@ -141,8 +143,8 @@ void interleaved(aql::Producers producers, Gate gate, uint64_t seed, uint64_t fi
 // With `full_ring`, the writers reach the ring's end and publish more packets at a time than it
 // holds.
 template <class Publish>
-void threaded(aql::Producers producers, Gate gate, uint64_t seed, uint32_t ring_size, unsigned writers,
-              uint64_t packets, bool full_ring) {
+void threaded(aql::Producers producers, Gate gate, uint64_t seed, uint32_t ring_size,
+              unsigned writers, uint64_t packets, bool full_ring) {
   CAPTURE(static_cast<int>(gate), seed, ring_size);
   QueueDouble queue({.ring_size = ring_size});
   RingReader reader(queue, gate, seed);
@@ -159,7 +161,8 @@ void threaded(aql::Producers producers, Gate gate, uint64_t seed, uint32_t ring_
       if (count > packets - done) count = packets - done;
       if (!full_ring) {
         announced += count;
-        while (announced.load() - queue.read_index().load() > ring_size / 2) std::this_thread::yield();
+        while (announced.load() - queue.read_index().load() > ring_size / 2)
+          std::this_thread::yield();
       }
       const aql::Chunking chunking{.lead = static_cast<uint32_t>(random() % 3),
                                    .chunk = 1 + static_cast<uint32_t>(random() % 16)};

@@ -6,8 +6,8 @@
 // back_pressure_test.cpp tests the rest of back-pressure.
 #include <vector>
 
-#include "test/aql/publication_fixture.hpp"
 #include "aql/writer.hpp"
+#include "test/aql/publication_fixture.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/hsa_double.hpp"
 #include "test/support/queue_double.hpp"
@@ -26,7 +26,9 @@ using test::ticketed_packet;
 namespace {
 
 auto emit_tickets(uint64_t first) {
-  return [first](uint64_t i, void* slot) noexcept { return aql::fill(slot, ticketed_packet(first + i)); };
+  return [first](uint64_t i, void* slot) noexcept {
+    return aql::fill(slot, ticketed_packet(first + i));
+  };
 }
 
 std::vector<uint64_t> doorbells_of(uint64_t packets, aql::Chunking chunking, uint32_t ring_size) {
@@ -38,7 +40,8 @@ std::vector<uint64_t> doorbells_of(uint64_t packets, aql::Chunking chunking, uin
     test::drain(queue);
   };
   auto writer = AqlQueueWriter::borrow(queue.queue(), Producers::exclusive);
-  const aql::PublishResult result = writer.publish(packets, Deadline::now(), emit_tickets(0), chunking);
+  const aql::PublishResult result =
+      writer.publish(packets, Deadline::now(), emit_tickets(0), chunking);
   hsa_calls().reset();
   REQUIRE(result);
   CHECK(result.published == packets);
@@ -52,7 +55,8 @@ void check_slot_lifetime(Producers producers) {
   // Completion has been observed and headers are INVALID again, but the read index has not moved.
   for (uint64_t i = 0; i < 64; ++i) queue.invalidate(i);
   const aql::Packet64 before = queue.slot(0);
-  CHECK(writer.publish(1, Deadline::now(), emit_tickets(64)).status == PublishStatus::resource_full);
+  CHECK(writer.publish(1, Deadline::now(), emit_tickets(64)).status ==
+        PublishStatus::resource_full);
   CHECK(queue.slot(0) == before);
   CHECK(writer.room().free == 0);
 
@@ -60,7 +64,8 @@ void check_slot_lifetime(Producers producers) {
   CHECK(writer.room().free == 1);
   REQUIRE(writer.publish(1, Deadline::now(), emit_tickets(64)));
   CHECK(queue.slot(64) == ticketed_packet(64));
-  CHECK(writer.publish(1, Deadline::now(), emit_tickets(65)).status == PublishStatus::resource_full);
+  CHECK(writer.publish(1, Deadline::now(), emit_tickets(65)).status ==
+        PublishStatus::resource_full);
 }
 
 }  // namespace
@@ -76,7 +81,8 @@ TEST_CASE("Invariant 1: a packet's first 32 bits are stored last, and read INVAL
   // Several foreign producers, whose claims move the write index ahead, so that only the headers
   // protect the slots.
   for (const uint32_t ring_size : {64u, 512u}) {
-    test::threaded<OneByOne>(Producers::foreign, Gate::header, ring_size, ring_size, 3, 10'000, true);
+    test::threaded<OneByOne>(Producers::foreign, Gate::header, ring_size, ring_size, 3, 10'000,
+                             true);
   }
 }
 
@@ -88,14 +94,18 @@ TEST_CASE("Invariant 2: with exclusive producers the write index covers publishe
   test::threaded<OneByOne>(Producers::exclusive, Gate::write_index, 2, 256, 1, 50'000, false);
 }
 
-TEST_CASE("Invariant 6: the doorbell is rung once per chunk, last of all, with the index of its last packet",
-          "[writer][invariant]") {
+TEST_CASE(
+    "Invariant 6: the doorbell is rung once per chunk, last of all, with the index of its last "
+    "packet",
+    "[writer][invariant]") {
   SECTION("a processor that sleeps until the doorbell finds all packets published") {
     for (uint64_t seed = 1; seed <= 40; ++seed)
       test::interleaved<OneByOne>(Producers::exclusive, Gate::doorbell, seed);
     test::threaded<OneByOne>(Producers::exclusive, Gate::doorbell, 3, 256, 1, 50'000, false);
   }
-  SECTION("once per chunk, through hsa_signal_store_screlease where the doorbell is not of kind DOORBELL") {
+  SECTION(
+      "once per chunk, through hsa_signal_store_screlease where the doorbell is not of kind "
+      "DOORBELL") {
     QueueDouble queue({.ring_size = 64, .doorbell_kind = AMD_SIGNAL_KIND_USER});
     auto writer = AqlQueueWriter::borrow(queue.queue(), Producers::exclusive);
     std::vector<hsa_signal_value_t> rung;
@@ -109,10 +119,10 @@ TEST_CASE("Invariant 6: the doorbell is rung once per chunk, last of all, with t
       for (uint64_t i = 0; i <= last; ++i)
         all_published = all_published && queue.slot(i) == ticketed_packet(i);
     };
-    REQUIRE(
-        writer.publish(20, Deadline::now(),
-                       [](uint64_t i, void* slot) noexcept { return aql::fill(slot, ticketed_packet(i)); },
-                       {.lead = 8, .chunk = 6}));
+    REQUIRE(writer.publish(
+        20, Deadline::now(),
+        [](uint64_t i, void* slot) noexcept { return aql::fill(slot, ticketed_packet(i)); },
+        {.lead = 8, .chunk = 6}));
     hsa_calls().on_store = nullptr;
     CHECK(rung == std::vector<hsa_signal_value_t>{7, 13, 19});
     CHECK(all_published);
@@ -144,7 +154,8 @@ TEST_CASE("Invariant 4: a slot is free when the read index has passed it, and no
   SECTION("foreign") { check_slot_lifetime(Producers::foreign); }
   SECTION("no packet is overwritten in a ring that keeps filling up") {
     for (const uint32_t ring_size : {64u, 128u, 1024u}) {
-      test::threaded<OneByOne>(Producers::exclusive, Gate::all, ring_size, ring_size, 1, 50'000, true);
+      test::threaded<OneByOne>(Producers::exclusive, Gate::all, ring_size, ring_size, 1, 50'000,
+                               true);
     }
   }
 }

@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
+#include "aql/writer.hpp"
 #include "test/aql/publication_fixture.hpp"
 #include "test/aql/shared_ring_fixture.hpp"
-#include "aql/writer.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/hsa_double.hpp"
 
@@ -39,7 +39,8 @@ void let_loose(Producers producers, Gate gate) {
 // ring.
 void longer_than_the_ring(Gate gate, uint64_t seed) {
   CAPTURE(static_cast<int>(gate), seed);
-  QueueDouble queue({.ring_size = 64, .doorbell_kind = AMD_SIGNAL_KIND_USER, .first_index = before_the_wrap});
+  QueueDouble queue(
+      {.ring_size = 64, .doorbell_kind = AMD_SIGNAL_KIND_USER, .first_index = before_the_wrap});
   RingReader reader(queue, gate, seed);
   Interleaver interleave(reader, seed * 7919);
   hsa_calls().reset();
@@ -88,11 +89,12 @@ class Nest {
     ticket_ += count;
     const Chunking chunking{.lead = static_cast<uint32_t>(interleave_.draw(0, 2)),
                             .chunk = static_cast<uint32_t>(interleave_.draw(1, 10))};
-    const auto result = ByTheRun{}(shared_[depth], first, count, Deadline::now(), chunking, [this, depth] {
-      interleave_.here();
-      if (depth + 1 < 3 && interleave_.draw(1, 16) == 1 && ticket_ + 10 - begin_of_round_ < 64)
-        publish(depth + 1);
-    });
+    const auto result =
+        ByTheRun{}(shared_[depth], first, count, Deadline::now(), chunking, [this, depth] {
+          interleave_.here();
+          if (depth + 1 < 3 && interleave_.draw(1, 16) == 1 && ticket_ + 10 - begin_of_round_ < 64)
+            publish(depth + 1);
+        });
     CHECK(result);
   }
 
@@ -203,8 +205,10 @@ std::vector<uint64_t> doorbells_in_place(uint64_t packets, Chunking chunking) {
 
 }  // namespace
 
-TEST_CASE("Invariant 1: packets by the run are whole before the header of the chunk's first one is stored",
-          "[writer][invariant]") {
+TEST_CASE(
+    "Invariant 1: packets by the run are whole before the header of the chunk's first one is "
+    "stored",
+    "[writer][invariant]") {
   // A processor that follows headers alone, and therefore relies on the gate.
   let_loose(Producers::exclusive, Gate::header);
   let_loose(Producers::foreign, Gate::header);
@@ -228,7 +232,8 @@ TEST_CASE("Invariant 2: packets by the run are published before the write index 
   nested(Gate::write_index);
 }
 
-TEST_CASE("Invariant 6: the doorbell of a chunk by the run is rung last of all", "[writer][invariant]") {
+TEST_CASE("Invariant 6: the doorbell of a chunk by the run is rung last of all",
+          "[writer][invariant]") {
   let_loose(Producers::exclusive, Gate::doorbell);
   threaded<ByTheRun>(Producers::exclusive, Gate::doorbell, 3, 256, 1, 50'000, false);
   threaded<FromSpan>(Producers::exclusive, Gate::doorbell, 3, 256, 1, 50'000, false);
@@ -236,18 +241,22 @@ TEST_CASE("Invariant 6: the doorbell of a chunk by the run is rung last of all",
   nested(Gate::doorbell);
 }
 
-TEST_CASE("Invariant 4: a run overwrites no packet in a ring that keeps filling up", "[writer][invariant]") {
+TEST_CASE("Invariant 4: a run overwrites no packet in a ring that keeps filling up",
+          "[writer][invariant]") {
   for (const uint32_t ring_size : {64u, 128u, 1024u}) {
     threaded<ByTheRun>(Producers::exclusive, Gate::all, ring_size, ring_size, 1, 50'000, true);
     threaded<FromSpan>(Producers::exclusive, Gate::all, ring_size, ring_size, 1, 50'000, true);
   }
 }
 
-TEST_CASE("packets by the run reach the emitter in one piece, or in two around the ring's end", "[writer]") {
+TEST_CASE("packets by the run reach the emitter in one piece, or in two around the ring's end",
+          "[writer]") {
   // Index of the first packet, and their number.
   using Pieces = std::vector<std::pair<uint64_t, uint64_t>>;
   struct Emit {
-    uint32_t operator()(uint64_t i, void* slot) const noexcept { return aql::fill(slot, ticketed_packet(i)); }
+    uint32_t operator()(uint64_t i, void* slot) const noexcept {
+      return aql::fill(slot, ticketed_packet(i));
+    }
     void operator()(uint64_t i, std::span<aql::Packet64> slots) const noexcept {
       pieces.push_back({i, slots.size()});
       for (aql::Packet64& slot : slots) slot = ticketed_packet(i++);
@@ -274,7 +283,8 @@ TEST_CASE("packets in place are taken in order, after their gate opens", "[write
     for (uint64_t seed = 1; seed <= 40; ++seed) in_place_interleaved(gate, seed);
     in_place_threaded(gate, 256, false, 50'000);
   }
-  for (const uint32_t ring_size : {64u, 1024u}) in_place_threaded(Gate::all, ring_size, true, 50'000);
+  for (const uint32_t ring_size : {64u, 1024u})
+    in_place_threaded(Gate::all, ring_size, true, 50'000);
 }
 
 TEST_CASE("packets in place ring one doorbell per chunk, after all of them are whole", "[writer]") {
@@ -287,8 +297,10 @@ TEST_CASE("packets in place ring one doorbell per chunk, after all of them are w
   CHECK(doorbells_in_place(3, {.lead = 1, .chunk = 0}) == Rung{0, 1, 2});
 }
 
-TEST_CASE("the free run is contiguous, begins after the skipped slots and ends before the oldest one in use",
-          "[writer]") {
+TEST_CASE(
+    "the free run is contiguous, begins after the skipped slots and ends before the oldest one in "
+    "use",
+    "[writer]") {
   QueueDouble queue({.ring_size = 16, .first_index = 10});
   auto writer = AqlQueueWriter::borrow(queue.queue(), Producers::exclusive);
   const auto is = [&](std::span<aql::Packet64> run, uint64_t first, uint64_t count) {

@@ -24,7 +24,8 @@ class Nest {
   void run() {
     for (int round = 0; round < 60; ++round) {
       publish(0);
-      for (int i = 0; i < 100'000 && shared_.queue.read_index().load() != shared_.queue.write_index().load();
+      for (int i = 0;
+           i < 100'000 && shared_.queue.read_index().load() != shared_.queue.write_index().load();
            ++i)
         reader_.step();
     }
@@ -42,17 +43,20 @@ class Nest {
         [&](uint64_t i, void* slot) noexcept {
           let_loose();
           const uint32_t word = fill_ticketed(slot, first + i, [&] { let_loose(); });
-          if (depth + 1 < 3 && random_() % 4 == 0 && ticket_ + 10 - begin_of_round_ < 64) publish(depth + 1);
+          if (depth + 1 < 3 && random_() % 4 == 0 && ticket_ + 10 - begin_of_round_ < 64)
+            publish(depth + 1);
           let_loose();
           return word;
         },
-        {.lead = static_cast<uint32_t>(random_() % 3), .chunk = 1 + static_cast<uint32_t>(random_() % 10)});
+        {.lead = static_cast<uint32_t>(random_() % 3),
+         .chunk = 1 + static_cast<uint32_t>(random_() % 10)});
     CHECK(result);
     if (depth == 0) begin_of_round_ = ticket_;
   }
   void let_loose() {
     const auto kind = random_() % 4;
-    for (unsigned i = kind == 0 ? 0 : kind == 1 ? 1 : kind == 2 ? 6 : 400; i > 0; --i) reader_.step();
+    for (unsigned i = kind == 0 ? 0 : kind == 1 ? 1 : kind == 2 ? 6 : 400; i > 0; --i)
+      reader_.step();
   }
 
   Shared shared_;
@@ -76,8 +80,9 @@ TEST_CASE("Invariant 2: with shared producers the write index covers published s
   }
 }
 
-TEST_CASE("Invariant 6: a publication that finishes while the doorbell is rung gets its own doorbell",
-          "[shared][invariant]") {
+TEST_CASE(
+    "Invariant 6: a publication that finishes while the doorbell is rung gets its own doorbell",
+    "[shared][invariant]") {
   Doorbells doorbells;
   Shared shared({.ring_size = 64, .doorbell_kind = AMD_SIGNAL_KIND_USER});
   hsa_calls().on_store = [&](hsa_signal_t, hsa_signal_value_t value) {

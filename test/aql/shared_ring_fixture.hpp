@@ -16,7 +16,9 @@
 namespace uptempo::test {
 
 inline auto emit_tickets(uint64_t first) {
-  return [first](uint64_t i, void* slot) noexcept { return aql::fill(slot, ticketed_packet(first + i)); };
+  return [first](uint64_t i, void* slot) noexcept {
+    return aql::fill(slot, ticketed_packet(first + i));
+  };
 }
 
 // The same, but calls `meanwhile` before storing the first packet's header.

@@ -29,14 +29,16 @@ TEST_CASE("shared writers publish to consecutive slots in the order of their cla
     Shared shared({.ring_size = 64, .first_index = first});
     CHECK(shared[0].producers() == Producers::shared);
     for (uint64_t i = 0; i < 90; i += 3) {
-      const PublishResult result = shared[i % 2].publish(3, Deadline::now(), emit_tickets(first + i));
+      const PublishResult result =
+          shared[i % 2].publish(3, Deadline::now(), emit_tickets(first + i));
       REQUIRE(result);
       CHECK(result.published == 3);
       CHECK(result.last_index == first + i + 2);
       CHECK(result.doorbells == 1);
       CHECK(shared.queue.write_index().load() == first + i + 3);
       CHECK(shared.queue.doorbell().load() == first + i + 2);
-      for (uint64_t p = i; p < i + 3; ++p) CHECK(shared.queue.slot(first + p) == ticketed_packet(first + p));
+      for (uint64_t p = i; p < i + 3; ++p)
+        CHECK(shared.queue.slot(first + p) == ticketed_packet(first + p));
       if (i >= 30) take(shared.queue, 3);
     }
     CHECK(shared[0].next_index() == first + 90);
@@ -45,7 +47,8 @@ TEST_CASE("shared writers publish to consecutive slots in the order of their cla
 }
 
 TEST_CASE(
-    "a writer that finishes out of turn does not wait, and the oldest commits its packets with one doorbell",
+    "a writer that finishes out of turn does not wait, and the oldest commits its packets with one "
+    "doorbell",
     "[shared]") {
   for (const uint64_t first : {uint64_t{0}, uint64_t{0} - 5, (uint64_t{1} << 63) - 2}) {
     Doorbells doorbells;
@@ -61,7 +64,8 @@ TEST_CASE(
     REQUIRE(outer);
     CHECK(shared.queue.write_index().load() == first + 10);
     CHECK(doorbells.rung == Rung{first + 9});
-    for (uint64_t p = 0; p < 10; ++p) CHECK(shared.queue.slot(first + p) == ticketed_packet(first + p));
+    for (uint64_t p = 0; p < 10; ++p)
+      CHECK(shared.queue.slot(first + p) == ticketed_packet(first + p));
     CHECK(outer.doorbells == 1);
   }
 }
@@ -71,11 +75,11 @@ TEST_CASE("the oldest writer commits finished publications only up to the first 
   Shared shared({.ring_size = 64, .doorbell_kind = AMD_SIGNAL_KIND_USER});
   // Claim order 0, 1, 2; finish order 2, 1, 0.
   REQUIRE(shared[0].publish(1, Deadline::now(), emit_tickets(0, [&] {
-                              CHECK(shared[1].publish(2, Deadline::now(), emit_tickets(1, [&] {
-                                                        CHECK(shared[2].publish(3, Deadline::now(),
-                                                                                emit_tickets(3)));
-                                                        CHECK(shared.queue.write_index().load() == 0);
-                                                      })));
+                              CHECK(shared[1].publish(
+                                  2, Deadline::now(), emit_tickets(1, [&] {
+                                    CHECK(shared[2].publish(3, Deadline::now(), emit_tickets(3)));
+                                    CHECK(shared.queue.write_index().load() == 0);
+                                  })));
                               CHECK(shared.queue.write_index().load() == 0);
                             })));
   CHECK(doorbells.rung == Rung{5});
@@ -162,7 +166,8 @@ void stress(QueueDouble& queue, Gate gate, uint64_t seed, uint64_t packets_each)
 }  // namespace
 
 TEST_CASE(
-    "with eight delayed producers on a ring of 64, every packet is taken once, whole, in its producer's "
+    "with eight delayed producers on a ring of 64, every packet is taken once, whole, in its "
+    "producer's "
     "order",
     "[shared][stress]") {
   for (const Gate gate : {Gate::write_index, Gate::doorbell}) {
@@ -173,7 +178,8 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("doorbells of several producers grow, even if ringing one takes long", "[shared][stress]") {
+TEST_CASE("doorbells of several producers grow, even if ringing one takes long",
+          "[shared][stress]") {
   QueueDouble queue({.ring_size = 64, .doorbell_kind = AMD_SIGNAL_KIND_USER});
   hsa_calls().reset();
   // Not atomic, because only one thread at a time rings.
@@ -218,8 +224,9 @@ TEST_CASE("when no producer is publishing, all packets are visible and rung", "[
   CHECK(lost == 0);
 }
 
-TEST_CASE("a thread commits for others for at most sixteen rounds while another producer is to follow",
-          "[shared]") {
+TEST_CASE(
+    "a thread commits for others for at most sixteen rounds while another producer is to follow",
+    "[shared]") {
   QueueDouble queue({.ring_size = 64, .doorbell_kind = AMD_SIGNAL_KIND_USER});
   SharedRing ring(queue.queue());
   constexpr unsigned others = 20;
@@ -301,9 +308,11 @@ TEST_CASE("a full ring refuses shared writers and strands no slot", "[shared]") 
       std::this_thread::sleep_for(5ms);
       error = HSA_STATUS_ERROR_EXCEPTION;
     });
-    CHECK(writer.publish(10, Deadline::never(), emit_tickets(62)).status == PublishStatus::queue_failed);
+    CHECK(writer.publish(10, Deadline::never(), emit_tickets(62)).status ==
+          PublishStatus::queue_failed);
     device.join();
-    CHECK(writer.publish(1, Deadline::now(), emit_tickets(62)).queue_error == HSA_STATUS_ERROR_EXCEPTION);
+    CHECK(writer.publish(1, Deadline::now(), emit_tickets(62)).queue_error ==
+          HSA_STATUS_ERROR_EXCEPTION);
     CHECK(shared.ring.claimed() == 62);
   }
 }
@@ -348,7 +357,8 @@ TEST_CASE("a waiter that a ring full of packets has overtaken is served next", "
   };
   SECTION("until it has its slots, others are refused") {
     std::optional<PublishResult> result;
-    std::thread waiter([&] { result = shared[1].publish(40, Deadline::after(60s), emit_tickets(0)); });
+    std::thread waiter(
+        [&] { result = shared[1].publish(40, Deadline::after(60s), emit_tickets(0)); });
     std::this_thread::sleep_for(2ms);
     const int overtaken = overtake_until_refused();
     CHECK(overtaken >= 0);
@@ -373,15 +383,18 @@ TEST_CASE("a waiter that a ring full of packets has overtaken is served next", "
   }
 }
 
-TEST_CASE("a ring that others have filled and the processor has emptied meanwhile is not reported as full",
-          "[shared]") {
+TEST_CASE(
+    "a ring that others have filled and the processor has emptied meanwhile is not reported as "
+    "full",
+    "[shared]") {
   // The index of the next slot was loaded before that, the read index after it.
   for (const auto kind : {Producers::shared, Producers::foreign}) {
     QueueDouble queue({.ring_size = 64, .amd_layout = false});
     std::optional<SharedRing> ring;
     if (kind == Producers::shared) ring.emplace(queue.queue());
     const auto make = [&] {
-      return ring ? AqlQueueWriter::share(*ring) : AqlQueueWriter::borrow(queue.queue(), Producers::foreign);
+      return ring ? AqlQueueWriter::share(*ring)
+                  : AqlQueueWriter::borrow(queue.queue(), Producers::foreign);
     };
     auto one = make(), other = make();
     REQUIRE(one.publish(64, Deadline::now(), emit_tickets(0)));

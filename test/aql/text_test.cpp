@@ -55,7 +55,8 @@ TEST_CASE("a packet prints as one line with the names of the trace", "[text]") {
   CHECK(format(to_packet(good_dispatch())) ==
         "kernel_dispatch barrier acquire=system release=agent grid=[16384,1,1] workgroup=[256,1,1] "
         "dimensions=1 "
-        "kernel_object=0x7f0000001000 kernarg_address=0x7f0000002040 completion_signal=0x7f0000003080");
+        "kernel_object=0x7f0000001000 kernarg_address=0x7f0000002040 "
+        "completion_signal=0x7f0000003080");
   CHECK(format(to_packet(KernelDispatch{.flags = no_fences,
                                         .grid = {8, 4, 2},
                                         .workgroup = {8, 4, 1},
@@ -136,8 +137,9 @@ TEST_CASE("barrier packets that can never complete are reported", "[lint]") {
   CHECK(fields(lint(to_packet(BarrierOr{agent_agent, {}, {0}}))) == Fields{"dep_signal"});
   CHECK(fields(lint(to_packet(BarrierAnd{agent_agent, {{{0x80}, {0x40}}}, {0x40}}))) ==
         Fields{"dep_signal[1]"});
-  CHECK(fields(lint(to_packet(BarrierValue{
-            .flags = agent_agent, .signal = {0x40}, .completion_signal = {0x40}}))) == Fields{"signal"});
+  CHECK(fields(lint(to_packet(
+            BarrierValue{.flags = agent_agent, .signal = {0x40}, .completion_signal = {0x40}}))) ==
+        Fields{"signal"});
 }
 
 TEST_CASE("reserved fields of barrier packets are reported by name", "[lint]") {
@@ -155,16 +157,19 @@ TEST_CASE("unknown packets are reported", "[lint]") {
   CHECK(lint(Packet64{{0x06}}) ==
         std::vector<Finding>{{"header", "packet type 6 is not defined (0 to 5 are)"}});
   CHECK(lint(Packet64{{0x00090000}}) ==
-        std::vector<Finding>{{"AmdFormat", "9 is not a known vendor format (1 PM4 IB, 2 barrier-value)"}});
+        std::vector<Finding>{
+            {"AmdFormat", "9 is not a known vendor format (1 PM4 IB, 2 barrier-value)"}});
 }
 
-TEST_CASE("any 64 bytes decode, print and lint; without findings, a packet fills back into the same bytes",
-          "[text][fuzz]") {
+TEST_CASE(
+    "any 64 bytes decode, print and lint; without findings, a packet fills back into the same "
+    "bytes",
+    "[text][fuzz]") {
   std::mt19937_64 random(20240607);
-  const std::vector<Packet64> seeds{to_packet(good_dispatch()),
-                                    to_packet(BarrierAnd{agent_agent, {{{0x40}}}, {0x80}}),
-                                    to_packet(BarrierOr{agent_agent, {{{0x40}}}, {0x80}}),
-                                    to_packet(BarrierValue{.flags = agent_agent, .signal = {0x40}})};
+  const std::vector<Packet64> seeds{
+      to_packet(good_dispatch()), to_packet(BarrierAnd{agent_agent, {{{0x40}}}, {0x80}}),
+      to_packet(BarrierOr{agent_agent, {{{0x40}}}, {0x80}}),
+      to_packet(BarrierValue{.flags = agent_agent, .signal = {0x40}})};
   unsigned silent = 0;
   for (int i = 0; i < 200'000; ++i) {
     Packet64 packet;
@@ -190,14 +195,17 @@ TEST_CASE("any 64 bytes decode, print and lint; without findings, a packet fills
 
 TEST_CASE("a refused publication is described by what was full and what can be done", "[text]") {
   CHECK(describe({}).empty());
-  CHECK(
-      describe({.status = PublishStatus::resource_full, .ring_size = 64, .occupancy = 60, .requested = 10}) ==
-      "the ring was full until the deadline: 60 of 64 slots in use, 0 of 10 packets published; wait longer, "
-      "publish fewer packets at once, or create the queue with a larger ring");
-  CHECK(
-      describe({.status = PublishStatus::queue_failed,
-                .queue_error = HSA_STATUS_ERROR_EXCEPTION,
-                .ring_size = 64,
-                .requested = 3}) ==
-      "the queue has failed with HSA status 0x1016, 0 of 3 packets published; destroy it and create another");
+  CHECK(describe({.status = PublishStatus::resource_full,
+                  .ring_size = 64,
+                  .occupancy = 60,
+                  .requested = 10}) ==
+        "the ring was full until the deadline: 60 of 64 slots in use, 0 of 10 packets published; "
+        "wait longer, "
+        "publish fewer packets at once, or create the queue with a larger ring");
+  CHECK(describe({.status = PublishStatus::queue_failed,
+                  .queue_error = HSA_STATUS_ERROR_EXCEPTION,
+                  .ring_size = 64,
+                  .requested = 3}) ==
+        "the queue has failed with HSA status 0x1016, 0 of 3 packets published; destroy it and "
+        "create another");
 }

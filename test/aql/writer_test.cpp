@@ -20,12 +20,15 @@ using test::ticketed_packet;
 namespace {
 
 auto emit_tickets(uint64_t first) {
-  return [first](uint64_t i, void* slot) noexcept { return aql::fill(slot, ticketed_packet(first + i)); };
+  return [first](uint64_t i, void* slot) noexcept {
+    return aql::fill(slot, ticketed_packet(first + i));
+  };
 }
 
 // Takes all published packets out of the ring, as a processor would, and moves the read index.
 void drain(QueueDouble& queue) {
-  for (uint64_t i = queue.read_index().load(); i != queue.write_index().load(); ++i) queue.invalidate(i);
+  for (uint64_t i = queue.read_index().load(); i != queue.write_index().load(); ++i)
+    queue.invalidate(i);
   queue.read_index().store(queue.write_index().load());
 }
 
@@ -80,14 +83,16 @@ TEST_CASE("publishing no packets changes nothing", "[writer]") {
 
 TEST_CASE("packets wrap around the ring's end", "[writer]") {
   // Includes the wrap of the indices themselves.
-  for (const uint64_t first : {uint64_t{0}, uint64_t{60}, (uint64_t{1} << 32) - 3, UINT64_MAX - 5}) {
+  for (const uint64_t first :
+       {uint64_t{0}, uint64_t{60}, (uint64_t{1} << 32) - 3, UINT64_MAX - 5}) {
     QueueDouble queue({.ring_size = 64, .first_index = first});
     auto writer = AqlQueueWriter::borrow(queue.queue(), Producers::exclusive);
     uint64_t index = first;
     for (const uint64_t count : {5u, 64u, 63u, 1u, 40u, 30u, 64u}) {
       const auto result = writer.publish(count, Deadline::now(), emit_tickets(index));
       REQUIRE(result);
-      for (uint64_t i = 0; i < count; ++i) REQUIRE(queue.slot(index + i) == ticketed_packet(index + i));
+      for (uint64_t i = 0; i < count; ++i)
+        REQUIRE(queue.slot(index + i) == ticketed_packet(index + i));
       index += count;
       CHECK(result.last_index == index - 1);
       CHECK(queue.doorbell().load() == index - 1);
@@ -108,14 +113,16 @@ TEST_CASE("a publication makes no HSA call if the doorbell is a hardware one", "
   CHECK(hsa_calls().total() == 0);
 }
 
-TEST_CASE("a queue without AMD's layout is driven through HSA calls, with the same result", "[writer]") {
+TEST_CASE("a queue without AMD's layout is driven through HSA calls, with the same result",
+          "[writer]") {
   for (const auto producers : {Producers::exclusive, Producers::foreign}) {
     QueueDouble queue({.ring_size = 64, .amd_layout = false});
     auto writer = AqlQueueWriter::borrow(queue.queue(), producers);
     hsa_calls().reset();
     for (uint64_t index = 0; index < 320; index += 32) {
       REQUIRE(writer.publish(32, Deadline::now(), emit_tickets(index)));
-      for (uint64_t i = 0; i < 32; ++i) REQUIRE(queue.slot(index + i) == ticketed_packet(index + i));
+      for (uint64_t i = 0; i < 32; ++i)
+        REQUIRE(queue.slot(index + i) == ticketed_packet(index + i));
       drain(queue);
     }
     CHECK(queue.write_index().load() == 320);
@@ -124,8 +131,9 @@ TEST_CASE("a queue without AMD's layout is driven through HSA calls, with the sa
   }
 }
 
-TEST_CASE("an owned queue is destroyed once, with the last writer that held it; a borrowed one never",
-          "[writer]") {
+TEST_CASE(
+    "an owned queue is destroyed once, with the last writer that held it; a borrowed one never",
+    "[writer]") {
   QueueDouble queue;
   hsa_calls().reset();
   {
@@ -142,7 +150,8 @@ TEST_CASE("an owned queue is destroyed once, with the last writer that held it; 
 TEST_CASE("a queue with an invalid ring is refused by the writer's constructor", "[writer]") {
   QueueDouble single({.type = HSA_QUEUE_TYPE_SINGLE});
   CHECK_THROWS_AS(AqlQueueWriter::borrow(nullptr, Producers::exclusive), std::invalid_argument);
-  CHECK_THROWS_AS(AqlQueueWriter::borrow(single.queue(), Producers::foreign), std::invalid_argument);
+  CHECK_THROWS_AS(AqlQueueWriter::borrow(single.queue(), Producers::foreign),
+                  std::invalid_argument);
   CHECK_NOTHROW(AqlQueueWriter::borrow(single.queue(), Producers::exclusive));
 
   QueueDouble odd;
@@ -150,7 +159,8 @@ TEST_CASE("a queue with an invalid ring is refused by the writer's constructor",
   CHECK_THROWS_AS(AqlQueueWriter::borrow(odd.queue(), Producers::exclusive), std::invalid_argument);
   QueueDouble shifted;
   shifted.queue()->base_address = static_cast<char*>(shifted.queue()->base_address) + 8;
-  CHECK_THROWS_AS(AqlQueueWriter::borrow(shifted.queue(), Producers::exclusive), std::invalid_argument);
+  CHECK_THROWS_AS(AqlQueueWriter::borrow(shifted.queue(), Producers::exclusive),
+                  std::invalid_argument);
 
   hsa_calls().reset();
   CHECK_THROWS_AS(AqlQueueWriter::own(odd.queue()), std::invalid_argument);

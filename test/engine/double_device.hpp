@@ -12,9 +12,9 @@
 #include <memory>
 #include <vector>
 
-#include "test/engine/double_kernel.hpp"
-#include "engine/dispatch/batch_submitter.hpp"
 #include "engine/dispatch/batch_queue.hpp"
+#include "engine/dispatch/batch_submitter.hpp"
+#include "test/engine/double_kernel.hpp"
 #include "test/support/packet_processor.hpp"
 #include "test/support/queue_double.hpp"
 
@@ -43,7 +43,8 @@ class DoubleDevice {
           // detected.
           if (effect_) effect_(*static_cast<const volatile uint32_t*>(packet.kernarg_address));
         }) {
-    for (uint32_t i = 0; i < options.signals; ++i) handles_.push_back(signals_.emplace_back(0).handle());
+    for (uint32_t i = 0; i < options.signals; ++i)
+      handles_.push_back(signals_.emplace_back(0).handle());
     state_ = std::make_unique<detail::BatchQueue>(
         detail::BatchQueue::Parts{.queue = processor_.queue(),
                                   .producers = aql::Producers::exclusive,
@@ -54,7 +55,9 @@ class DoubleDevice {
 
   detail::BatchQueue& state() { return *state_; }
   PacketProcessor& processor() { return processor_; }
-  BatchSubmitter batch(const BatchOptions& options = {}) { return BatchSubmitter(*state_, options); }
+  BatchSubmitter batch(const BatchOptions& options = {}) {
+    return BatchSubmitter(*state_, options);
+  }
   void destroy_queue() { state_.reset(); }
   std::deque<SignalDouble>& signals() { return signals_; }
 

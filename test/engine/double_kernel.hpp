@@ -13,7 +13,12 @@
 namespace uptempo::test {
 
 inline ArgumentMetadata argument(ArgumentKind kind, uint32_t offset, uint32_t size) {
-  return {.kind = kind, .kind_name = "any", .offset = offset, .size = size, .name = {}, .type_name = {}};
+  return {.kind = kind,
+          .kind_name = "any",
+          .offset = offset,
+          .size = size,
+          .name = {},
+          .type_name = {}};
 }
 
 struct DoubleKernel {

@@ -73,8 +73,8 @@ TEST_CASE("bitonic_sort: all passes sort, up and down, for every power of two", 
       const auto buffer = device.upload(keys);
       for (uint32_t stage = 0; stage < log2; ++stage)
         for (uint32_t pass = 0; pass <= stage; ++pass)
-          device.batch.dispatch(sort, Grid{length / 2}.by(std::min(length / 2, 256u)), buffer.data(), stage,
-                                pass, ascending);
+          device.batch.dispatch(sort, Grid{length / 2}.by(std::min(length / 2, 256u)),
+                                buffer.data(), stage, pass, ascending);
       device.run();
       std::sort(keys.begin(), keys.end());
       if (ascending == 0) std::reverse(keys.begin(), keys.end());
@@ -90,7 +90,8 @@ TEST_CASE("fill, iota and copy write every element, also of partial workgroups",
   const auto iota = device.basics.kernel<uint32_t*, uint32_t, uint32_t>("iota");
   const auto copy = device.basics.kernel<uint32_t*, const uint32_t*>("copy");
   for (const uint32_t length : {1u, 63u, 64u, 65u, 1000u, 4096u}) {
-    const DeviceBuffer<uint32_t> a{device.gpu, length}, b{device.gpu, length}, c{device.gpu, length};
+    const DeviceBuffer<uint32_t> a{device.gpu, length}, b{device.gpu, length},
+        c{device.gpu, length};
     const Grid grid = Grid{length}.by(std::min(length, 256u));
     device.batch.dispatch(fill, grid, a.data(), 0xa5a5a5a5u);
     device.batch.dispatch(iota, grid, b.data(), 7u, 3u);
@@ -124,7 +125,8 @@ TEST_CASE("vector_add and saxpy round as the host does and stop at their length"
     const float expected_sum = i < 990 ? x[i] + y[i] : -1.f;
     if (std::bit_cast<uint32_t>(got_sum[i]) != std::bit_cast<uint32_t>(expected_sum))
       FAIL("vector_add at " << i);
-    if (std::bit_cast<uint32_t>(got_y[i]) != std::bit_cast<uint32_t>(product + y[i])) FAIL("saxpy at " << i);
+    if (std::bit_cast<uint32_t>(got_y[i]) != std::bit_cast<uint32_t>(product + y[i]))
+      FAIL("saxpy at " << i);
   }
 }
 
@@ -177,13 +179,14 @@ TEST_CASE("chain_increment applies once per launch", "[kernels]") {
 
 TEST_CASE("probe_arguments stores every argument as it was passed", "[kernels]") {
   Device device;
-  const auto probe = device.probes.kernel<uint64_t*, int8_t, int16_t, int32_t, int64_t, uint8_t, float,
-                                          double, Float4, ProbeStruct, const uint32_t*>("probe_arguments");
+  const auto probe =
+      device.probes.kernel<uint64_t*, int8_t, int16_t, int32_t, int64_t, uint8_t, float, double,
+                           Float4, ProbeStruct, const uint32_t*>("probe_arguments");
   const DeviceBuffer<uint64_t> out{device.gpu, 13};
   const auto in = device.upload(std::vector<uint32_t>{424242});
   device.batch.dispatch(probe, Grid{64}, out.data(), int8_t{-5}, int16_t{-3000}, -123456789,
-                        int64_t{-1234567890123}, uint8_t{200}, 1.5f, -2.25, Float4{1.f, 2.f, 3.f, 4.f},
-                        ProbeStruct{11, 22, 33}, in.data());
+                        int64_t{-1234567890123}, uint8_t{200}, 1.5f, -2.25,
+                        Float4{1.f, 2.f, 3.f, 4.f}, ProbeStruct{11, 22, 33}, in.data());
   device.run();
   const std::vector<uint64_t> expected = {static_cast<uint64_t>(int64_t{-5}),
                                           static_cast<uint64_t>(int64_t{-3000}),
@@ -258,10 +261,12 @@ TEST_CASE("wait_for_gate reads a store of another queue's kernel", "[kernels]") 
   CHECK(word[32] == 1);
 }
 
-TEST_CASE("meet: kernels of two queues find each other, those of one queue with barrier bits do not",
-          "[kernels]") {
+TEST_CASE(
+    "meet: kernels of two queues find each other, those of one queue with barrier bits do not",
+    "[kernels]") {
   Device device;
-  const auto meet = device.probes.kernel<uint32_t*, uint32_t*, uint32_t, uint32_t, uint32_t*>("meet");
+  const auto meet =
+      device.probes.kernel<uint32_t*, uint32_t*, uint32_t, uint32_t, uint32_t*>("meet");
   const DeviceBuffer<uint32_t> flags = device.upload(std::vector<uint32_t>(64, 0));
   const PinnedBuffer<uint32_t> met{device.gpu, 2};
   uint32_t* const one = flags.data();
@@ -288,13 +293,15 @@ TEST_CASE("meet: kernels of two queues find each other, those of one queue with 
 
 TEST_CASE("combine reads three inputs, one of them from the other end", "[kernels]") {
   Device device;
-  const auto combine = device.probes.kernel<uint32_t*, const uint32_t*, const uint32_t*, uint32_t>("combine");
+  const auto combine =
+      device.probes.kernel<uint32_t*, const uint32_t*, const uint32_t*, uint32_t>("combine");
   constexpr uint32_t count = 300;
   std::vector<uint32_t> out(count), a(count), b(count);
   for (uint32_t i = 0; i < count; ++i) out[i] = i, a[i] = 0x90000000u + i * i, b[i] = ~i;
   const DeviceBuffer<uint32_t> on_device = device.upload(out), of_a = device.upload(a),
                                of_b = device.upload(b);
-  device.batch.dispatch(combine, Grid{count}.by(64), on_device.data(), of_a.data(), of_b.data(), 11u);
+  device.batch.dispatch(combine, Grid{count}.by(64), on_device.data(), of_a.data(), of_b.data(),
+                        11u);
   device.run();
   for (uint32_t i = 0; i < count; ++i) out[i] = out[i] * 7 + a[count - 1 - i] * 3 + b[i] * 5 + 11;
   CHECK(device.download(on_device) == out);
@@ -302,10 +309,10 @@ TEST_CASE("combine reads three inputs, one of them from the other end", "[kernel
 
 TEST_CASE("each program lists its kernels in order of their definition", "[kernels]") {
   Device device;
-  CHECK(device.basics.kernel_names() == std::vector<std::string>{"empty", "fill", "iota", "copy",
-                                                                 "vector_add", "saxpy", "chain_increment",
-                                                                 "count_work_items", "reduce_lds", "tally"});
-  CHECK(device.probes.kernel_names() == std::vector<std::string>{"spin", "wait_for_gate", "meet", "combine",
-                                                                 "probe_arguments", "probe_geometry",
-                                                                 "probe_private"});
+  CHECK(device.basics.kernel_names() ==
+        std::vector<std::string>{"empty", "fill", "iota", "copy", "vector_add", "saxpy",
+                                 "chain_increment", "count_work_items", "reduce_lds", "tally"});
+  CHECK(device.probes.kernel_names() ==
+        std::vector<std::string>{"spin", "wait_for_gate", "meet", "combine", "probe_arguments",
+                                 "probe_geometry", "probe_private"});
 }

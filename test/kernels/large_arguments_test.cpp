@@ -24,8 +24,8 @@ template <size_t Segment>
 void check(const Runtime& runtime) {
   const Agent gpu = runtime.gpu();
   const Program program{gpu, builtin_kernels::large_arguments()};
-  const auto kernel =
-      program.kernel<uint32_t*, uint64_t, Rest<Segment>>("last_bytes_of_" + std::to_string(Segment));
+  const auto kernel = program.kernel<uint32_t*, uint64_t, Rest<Segment>>("last_bytes_of_" +
+                                                                         std::to_string(Segment));
   CAPTURE(kernel.name());
   REQUIRE(kernel.info().arguments.size_bytes() == Segment);
   CHECK(kernel.info().arguments.offset(2) == 16);
@@ -35,9 +35,11 @@ void check(const Runtime& runtime) {
   // multiples of 64 KiB before it are different.
   const auto arguments = std::make_unique<Rest<Segment>>();
   std::mt19937 random(static_cast<uint32_t>(Segment));
-  std::generate(arguments->begin(), arguments->end(), [&] { return static_cast<uint8_t>(random() % 200); });
+  std::generate(arguments->begin(), arguments->end(),
+                [&] { return static_cast<uint8_t>(random() % 200); });
   arguments->front() = 201;
-  for (size_t i = 0; i < 4; ++i) (*arguments)[arguments->size() - 4 + i] = static_cast<uint8_t>(211 + i);
+  for (size_t i = 0; i < 4; ++i)
+    (*arguments)[arguments->size() - 4 + i] = static_cast<uint8_t>(211 + i);
 
   Queue queue{gpu};
   BatchSubmitter batch{queue};

@@ -59,8 +59,8 @@ Bytes random_bytes(size_t count, uint32_t seed) {
 
 // Index of the first difference between an image and the expected one; its size if there is none.
 size_t first_difference(const Bytes& is, const Bytes& expected) {
-  return static_cast<size_t>(std::mismatch(is.begin(), is.end(), expected.begin(), expected.end()).first -
-                             is.begin());
+  return static_cast<size_t>(
+      std::mismatch(is.begin(), is.end(), expected.begin(), expected.end()).first - is.begin());
 }
 
 // A pattern of `size` bytes in the form that the kernels take.
@@ -96,12 +96,13 @@ struct Shape {
   size_t width, height, to_offset, to_pitch, from_offset, from_pitch;
 };
 const Shape shapes[] = {
-    {1, 1, 0, 1, 0, 1},        {16, 7, 0, 16, 0, 16}, {16, 7, 0, 32, 16, 48},       {33, 5, 3, 41, 9, 37},
-    {100, 30, 1, 111, 0, 100}, {3, 200, 5, 7, 2, 3},  {1000, 3, 15, 1001, 1, 1003}, {64, 9, 0, 64, 7, 0},
-    {0, 9, 0, 16, 0, 16},      {16, 0, 0, 16, 0, 16}, {4096, 2, 0, 5000, 0, 4096},
+    {1, 1, 0, 1, 0, 1},           {16, 7, 0, 16, 0, 16},       {16, 7, 0, 32, 16, 48},
+    {33, 5, 3, 41, 9, 37},        {100, 30, 1, 111, 0, 100},   {3, 200, 5, 7, 2, 3},
+    {1000, 3, 15, 1001, 1, 1003}, {64, 9, 0, 64, 7, 0},        {0, 9, 0, 16, 0, 16},
+    {16, 0, 0, 16, 0, 16},        {4096, 2, 0, 5000, 0, 4096},
 };
-const Grid row_grids[] = {Grid{1, 1}, Grid{64, 1}.by(64, 1), Grid{8, 8}.by(8, 8), Grid{20, 6}.by(8, 4),
-                          Grid{256, 16}.by(64, 4)};
+const Grid row_grids[] = {Grid{1, 1}, Grid{64, 1}.by(64, 1), Grid{8, 8}.by(8, 8),
+                          Grid{20, 6}.by(8, 4), Grid{256, 16}.by(64, 4)};
 
 }  // namespace
 
@@ -125,7 +126,8 @@ TEST_CASE("copy_bytes copies every size from every alignment to every alignment,
     }
     device.run();
     const size_t wrong = first_difference(device.download(to), expected);
-    INFO("case " << wrong / room << ", byte " << wrong % room << " of its room, from offset " << from_offset);
+    INFO("case " << wrong / room << ", byte " << wrong % room << " of its room, from offset "
+                 << from_offset);
     CHECK(wrong == expected.size());
   }
 }
@@ -135,13 +137,14 @@ TEST_CASE("copy_bytes copies any size with any grid", "[kernels]") {
   const Bytes source = random_bytes(200'000, 2);
   const auto from = device.upload(source);
   const Bytes clean(source.size(), untouched);
-  for (const Grid& grid : {Grid{1}, Grid{7}.by(7), Grid{64}, Grid{100}.by(64), Grid{1024}.by(256)}) {
+  for (const Grid& grid :
+       {Grid{1}, Grid{7}.by(7), Grid{64}, Grid{100}.by(64), Grid{1024}.by(256)}) {
     for (const size_t size : {size_t{1000}, size_t{4097}, size_t{65'536}, size_t{199'950}}) {
       if (size > 5000 && grid.items.x < 64) continue;
       for (const auto& [to_offset, from_offset] : {std::pair{0, 0}, {5, 5}, {4, 8}, {1, 14}}) {
         const auto to = device.upload(clean);
-        device.batch.dispatch(device.copy_bytes, grid, to.data() + to_offset, from.data() + from_offset,
-                              size);
+        device.batch.dispatch(device.copy_bytes, grid, to.data() + to_offset,
+                              from.data() + from_offset, size);
         device.run();
         Bytes expected = clean;
         std::copy_n(source.begin() + from_offset, size, expected.begin() + to_offset);
@@ -152,7 +155,8 @@ TEST_CASE("copy_bytes copies any size with any grid", "[kernels]") {
   }
 }
 
-TEST_CASE("copy_rows copies rows of any width and pitch, and leaves the bytes between them", "[kernels]") {
+TEST_CASE("copy_rows copies rows of any width and pitch, and leaves the bytes between them",
+          "[kernels]") {
   Device device;
   const Bytes source = random_bytes(16'384, 3);
   const auto from = device.upload(source);
@@ -160,8 +164,9 @@ TEST_CASE("copy_rows copies rows of any width and pitch, and leaves the bytes be
   for (const Shape& s : shapes) {
     for (const Grid& grid : row_grids) {
       const auto to = device.upload(clean);
-      device.batch.dispatch(device.copy_rows, grid, to.data() + s.to_offset, from.data() + s.from_offset,
-                            s.width, s.height, s.to_pitch, s.from_pitch);
+      device.batch.dispatch(device.copy_rows, grid, to.data() + s.to_offset,
+                            from.data() + s.from_offset, s.width, s.height, s.to_pitch,
+                            s.from_pitch);
       device.run();
       Bytes expected = clean;
       for (size_t row = 0; row < s.height; ++row)
@@ -184,14 +189,15 @@ TEST_CASE("fill_bytes repeats patterns of every size from every alignment, and w
     size_t at = 0;
     for (const size_t size : sizes) {
       for (size_t offset = 0; offset < 16; ++offset, at += room) {
-        device.batch.dispatch(device.fill_bytes, Grid{64}, to.data() + at + 16 + offset, size, pattern.low,
-                              pattern.high);
+        device.batch.dispatch(device.fill_bytes, Grid{64}, to.data() + at + 16 + offset, size,
+                              pattern.low, pattern.high);
         pattern.put(std::span(expected).subspan(at + 16 + offset, size));
       }
     }
     device.run();
     const size_t wrong = first_difference(device.download(to), expected);
-    INFO("case " << wrong / room << ", byte " << wrong % room << " of its room, pattern of " << pattern_size);
+    INFO("case " << wrong / room << ", byte " << wrong % room << " of its room, pattern of "
+                 << pattern_size);
     CHECK(wrong == expected.size());
   }
 }
@@ -204,7 +210,8 @@ TEST_CASE("fill_bytes fills any size with any grid", "[kernels]") {
     for (const size_t size : {size_t{1000}, size_t{4097}, size_t{99'950}}) {
       if (size > 5000 && grid.items.x < 64) continue;
       const auto to = device.upload(clean);
-      device.batch.dispatch(device.fill_bytes, grid, to.data() + 11, size, pattern.low, pattern.high);
+      device.batch.dispatch(device.fill_bytes, grid, to.data() + 11, size, pattern.low,
+                            pattern.high);
       device.run();
       Bytes expected = clean;
       pattern.put(std::span(expected).subspan(11, size));
@@ -222,8 +229,8 @@ TEST_CASE("fill_rows restarts the pattern in every row", "[kernels]") {
     for (const Shape& s : shapes) {
       const Grid& grid = row_grids[(s.width + pattern_size) % std::size(row_grids)];
       const auto to = device.upload(clean);
-      device.batch.dispatch(device.fill_rows, grid, to.data() + s.to_offset, s.width, s.height, s.to_pitch,
-                            pattern.low, pattern.high);
+      device.batch.dispatch(device.fill_rows, grid, to.data() + s.to_offset, s.width, s.height,
+                            s.to_pitch, pattern.low, pattern.high);
       device.run();
       Bytes expected = clean;
       for (size_t row = 0; row < s.height; ++row)
@@ -242,11 +249,12 @@ TEST_CASE("rows may be further apart than 32 bits can express", "[kernels]") {
   const Pattern pattern(16, 7);
   device.batch.dispatch(device.fill_rows, Grid{1, 2}, filled.data(), 20u, 2u, pitch, pattern.low,
                         pattern.high);
-  device.batch.dispatch(device.copy_rows, Grid{1, 1}, copied.data(), filled.data(), 20u, 2u, pitch, pitch);
+  device.batch.dispatch(device.copy_rows, Grid{1, 1}, copied.data(), filled.data(), 20u, 2u, pitch,
+                        pitch);
   // copy_bytes, which has no pitch, must find the rows at their addresses.
   for (const uint64_t row : {0u, 1u})
-    device.batch.dispatch(device.copy_bytes, Grid{64}, rows.data() + row * 32, copied.data() + row * pitch,
-                          20u);
+    device.batch.dispatch(device.copy_bytes, Grid{64}, rows.data() + row * 32,
+                          copied.data() + row * pitch, 20u);
   device.run();
   Bytes expected(64, untouched);
   pattern.put(std::span(expected).subspan(0, 20));
@@ -267,8 +275,10 @@ uint8_t* bytes_of(const Allocation& memory) { return static_cast<uint8_t*>(memor
 
 }  // namespace
 
-TEST_CASE("copies and fills reach the first and the last byte of mapped memory of any kind, and no further",
-          "[kernels]") {
+TEST_CASE(
+    "copies and fills reach the first and the last byte of mapped memory of any kind, and no "
+    "further",
+    "[kernels]") {
   Device device;
   for (const MemoryKind kind : kinds) {
     const Allocation memory{device.gpu, kind, own_pages};
@@ -283,8 +293,8 @@ TEST_CASE("copies and fills reach the first and the last byte of mapped memory o
       // Writes both ends by copies from another alignment, reads them back, and fills them.
       device.batch.dispatch(device.copy_bytes, Grid{64}, begin, elsewhere.data() + 3, size);
       device.batch.dispatch(device.copy_bytes, Grid{64}, end - size, elsewhere.data() + 128, size);
-      device.batch.dispatch(device.copy_rows, Grid{16, 2}.by(16, 2), back.data(), begin, size, 1u, size,
-                            size);
+      device.batch.dispatch(device.copy_rows, Grid{16, 2}.by(16, 2), back.data(), begin, size, 1u,
+                            size, size);
       device.batch.dispatch(device.copy_bytes, Grid{64}, back.data() + 129, end - size, size);
       device.batch.dispatch(device.fill_bytes, Grid{64}, begin, size, pattern.low, pattern.high);
       device.batch.dispatch(device.fill_rows, Grid{64, 1}, end - size, size, 1u, size, pattern.low,
@@ -295,7 +305,8 @@ TEST_CASE("copies and fills reach the first and the last byte of mapped memory o
       const Bytes got = device.download(back);
       Bytes filled(size);
       pattern.put(filled);
-      CHECK(std::equal(got.begin(), got.begin() + static_cast<ptrdiff_t>(size), source.begin() + 3));
+      CHECK(
+          std::equal(got.begin(), got.begin() + static_cast<ptrdiff_t>(size), source.begin() + 3));
       CHECK(std::equal(got.begin() + 129, got.begin() + 129 + static_cast<ptrdiff_t>(size),
                        source.begin() + 128));
       CHECK(std::equal(filled.begin(), filled.end(), got.begin() + 258));

@@ -25,8 +25,8 @@ struct Found {
 
 // Reads the lines of a report on one test that ran once per element of `runs`. Errors: throws
 // std::runtime_error with the line if it is not a finding, or concerns no step of the test.
-std::vector<Found> read_findings(std::istream& report, const Test& test, const std::vector<Run>& runs,
-                                 const QueueNumbers& queues);
+std::vector<Found> read_findings(std::istream& report, const Test& test,
+                                 const std::vector<Run>& runs, const QueueNumbers& queues);
 
 // True for the same pair of steps with the same complaint.
 bool agrees(const Found& found, const Hazard& hazard) noexcept;

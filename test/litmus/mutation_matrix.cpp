@@ -22,14 +22,14 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "tools/litmus/corpus.hpp"
 #include "test/litmus/findings.hpp"
 #include "test/litmus/programs.hpp"
+#include "tools/litmus/corpus.hpp"
 #include "tools/litmus/report.hpp"
+#include "tools/support/command.hpp"
 #include "tools/support/device.hpp"
 #include "tools/support/program.hpp"
 #include "tools/support/table.hpp"
-#include "tools/support/command.hpp"
 #include "tools/vgpu/launch.hpp"
 
 namespace {
@@ -170,7 +170,8 @@ class Matrix {
     std::vector<Row> rows;
     for (size_t number = 0; number < cases_.all().size(); ++number) {
       const Case& one = cases_.all()[number];
-      progress.show(fmt::format("checker, {} of {}: {}", number + 1, cases_.all().size(), one.program));
+      progress.show(
+          fmt::format("checker, {} of {}: {}", number + 1, cases_.all().size(), one.program));
       rows.push_back(judge(one, static_cast<int>(number)));
     }
     for (uint32_t seed = 1; seed <= options_.seeds; ++seed) {
@@ -182,8 +183,9 @@ class Matrix {
     for (size_t number = 0; number < rows.size(); ++number) {
       Row& row = rows[number];
       // If the host's timing decides, a few seeds may not be enough.
-      for (uint32_t seed = options_.seeds + 1; row.verdict == Verdict::possible && row.wrong_seeds == 0 &&
-                                               row.seeds < options_.seeds + kMoreSeeds;
+      for (uint32_t seed = options_.seeds + 1;
+           row.verdict == Verdict::possible && row.wrong_seeds == 0 &&
+           row.seeds < options_.seeds + kMoreSeeds;
            ++seed) {
         progress.show(fmt::format("seed {} for {}, {}", seed, row.packet, row.mutation));
         count(row, run_self({"--incoherent", std::to_string(seed)}, options_.iterations,
@@ -191,9 +193,11 @@ class Matrix {
                        .at(0));
       }
       if (row.verdict == Verdict::possible && row.wrong_seeds == 0)
-        row.disagreements.push_back("no seed gave a wrong result, but the target makes one possible");
+        row.disagreements.push_back(
+            "no seed gave a wrong result, but the target makes one possible");
       if (row.verdict != Verdict::possible && row.wrong_seeds != 0)
-        row.disagreements.push_back("a seed gave wrong results, but the target's caches exclude them");
+        row.disagreements.push_back(
+            "a seed gave wrong results, but the target's caches exclude them");
     }
     return rows;
   }
@@ -213,23 +217,23 @@ class Matrix {
                 const std::vector<std::string>& arguments) const {
     std::vector<std::string> command{launcher_};
     command.insert(command.end(), launcher_options.begin(), launcher_options.end());
-    command.insert(command.end(), {"--", self_, "--iterations", std::to_string(iterations), "--every",
-                                   std::to_string(options_.every)});
+    command.insert(command.end(), {"--", self_, "--iterations", std::to_string(iterations),
+                                   "--every", std::to_string(options_.every)});
     for (const std::string& program : options_.programs)
       command.insert(command.end(), {"--program", program});
     command.insert(command.end(), arguments.begin(), arguments.end());
     const test::CommandResult result = test::run_command(command);
     const json out = json::parse(result.out, nullptr, false);
     if (result.exit_code != 0 || out.is_discarded())
-      throw std::runtime_error(
-          fmt::format("{} ended with {}: {}", fmt::join(command, " "), result.exit_code, result.err));
+      throw std::runtime_error(fmt::format("{} ended with {}: {}", fmt::join(command, " "),
+                                           result.exit_code, result.err));
     return out;
   }
 
   Checked check(int number, uint32_t iterations) const {
     Checked checked{.report = directory_.file("report.jsonl"), .runs = {}};
-    const json placements = run_self({"--check", "fences,hsa", "--report", checked.report}, iterations,
-                                     {"--check", std::to_string(number + 1)});
+    const json placements = run_self({"--check", "fences,hsa", "--report", checked.report},
+                                     iterations, {"--check", std::to_string(number + 1)});
     for (const json& indices : placements) {
       Run& run = checked.runs.emplace_back();
       for (const json& index : indices) run.placement.push_back({index.get<uint64_t>()});
@@ -260,9 +264,11 @@ class Matrix {
       for (const Hazard& hazard : hazards) {
         if (!agrees(found, hazard)) continue;
         explained = true;
-        pairs.insert(fmt::format("{}-{}{}", hazard.earlier, hazard.later, hazard.ordered ? "" : " race"));
+        pairs.insert(
+            fmt::format("{}-{}{}", hazard.earlier, hazard.later, hazard.ordered ? "" : " race"));
       }
-      if (!explained) unexplained.insert("the checker reports a pair that the rules do not: " + found.line);
+      if (!explained)
+        unexplained.insert("the checker reports a pair that the rules do not: " + found.line);
     }
     if (!unexplained.empty()) {
       row.disagreements.push_back(*unexplained.begin());
@@ -281,7 +287,8 @@ class Matrix {
       if (row.verdict != Verdict::correct)
         row.disagreements.push_back("the program itself is not correct by the rules");
     } else {
-      row.packet = fmt::format("{} {}", one.mutant.step, name_of(one.original->steps[one.mutant.step]));
+      row.packet =
+          fmt::format("{} {}", one.mutant.step, name_of(one.original->steps[one.mutant.step]));
       row.mutation = one.mutant.mutation;
       if (row.verdict == Verdict::correct) row.pair = why_harmless(*one.original, one.mutant);
     }
@@ -349,12 +356,13 @@ support::ExitCode run_matrix(const Options& options, const Cases& cases) {
                    {"pair", row.pair},
                    {"disagreements", row.disagreements}});
   }
-  support::print_report(options.json_file,
-                        fmt::format("{}\n{} programs, {} mutants: {} found and shown by a seed, {} shown by "
-                                    "a seed only,\n{} found and harmless on the target, "
-                                    "{} harmless by the rules. {} of {} rows agree, over {} seeds.\n{}",
-                                    table(rows), originals, rows.size() - originals, possible, unobserved,
-                                    harmless, by_rules, agreed, rows.size(), options.seeds, disagreements));
+  support::print_report(
+      options.json_file,
+      fmt::format("{}\n{} programs, {} mutants: {} found and shown by a seed, {} shown by "
+                  "a seed only,\n{} found and harmless on the target, "
+                  "{} harmless by the rules. {} of {} rows agree, over {} seeds.\n{}",
+                  table(rows), originals, rows.size() - originals, possible, unobserved, harmless,
+                  by_rules, agreed, rows.size(), options.seeds, disagreements));
   if (!options.json_file.empty()) support::write_output(options.json_file, out.dump(2) + '\n');
   return agreed == rows.size() ? support::exit_ok : support::exit_measured_failure;
 }
@@ -362,8 +370,10 @@ support::ExitCode run_matrix(const Options& options, const Cases& cases) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Makes every single mistake in the fences of correct programs; checks that it is found and shows.",
-               "mutation_matrix");
+  CLI::App app(
+      "Makes every single mistake in the fences of correct programs; checks that it is found and "
+      "shows.",
+      "mutation_matrix");
   Options options;
   app.add_option("--program", options.programs, "Only this program; may be given more than once")
       ->type_name("NAME");

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "engine/fences/fence_planner.hpp"
+#include "test/support/catch.hpp"
 #include "tools/litmus/litmus.hpp"
 #include "tools/litmus/rules.hpp"
-#include "test/support/catch.hpp"
 
 using namespace uptempo;
 using namespace uptempo::litmus;
@@ -41,7 +41,9 @@ Program random_program(std::mt19937_64& random, size_t packets) {
     test.cell("c" + std::to_string(cell), kind);
   }
   // The host cannot access device-local memory; its content was acquired before.
-  const auto is_of_host = [&](CellId cell) { return test.cells[cell].kind != CellKind::device_local; };
+  const auto is_of_host = [&](CellId cell) {
+    return test.cells[cell].kind != CellKind::device_local;
+  };
   for (CellId cell = 0; cell < cells; ++cell)
     if (is_of_host(cell)) test.host_store(cell, 7);
   program.first = test.steps.size();
@@ -151,11 +153,14 @@ TEST_CASE("a plan with the fewest fences has no hazards, whatever its length", "
   }
 }
 
-TEST_CASE("every plan cheaper than the planner's has hazards, for up to six dispatches", "[planned]") {
+TEST_CASE("every plan cheaper than the planner's has hazards, for up to six dispatches",
+          "[planned]") {
   compare_with_all(1, {{1, 10}, {2, 60}, {3, 200}, {4, 100}, {5, 60}, {6, 30}});
 }
 
-TEST_CASE("every plan cheaper than the planner's has hazards, for up to six dispatches: many programs",
-          "[.long]") {
-  for (uint64_t seed = 2; seed < 12; ++seed) compare_with_all(seed, {{3, 200}, {4, 200}, {5, 100}, {6, 40}});
+TEST_CASE(
+    "every plan cheaper than the planner's has hazards, for up to six dispatches: many programs",
+    "[.long]") {
+  for (uint64_t seed = 2; seed < 12; ++seed)
+    compare_with_all(seed, {{3, 200}, {4, 200}, {5, 100}, {6, 40}});
 }

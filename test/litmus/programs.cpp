@@ -22,7 +22,8 @@ constexpr HeaderFlags kWait{Barrier::off, FenceScope::none, FenceScope::none};
 // The engine's fence plan for a batch of `count` dispatches that all read and write one buffer.
 std::vector<HeaderFlags> planned_flags(size_t count) {
   const AccessRange buffer{.begin = 0, .end = 1, .writes = true};
-  const std::vector<Declarations> intents(count, {.declared = true, .first_access = 0, .access_count = 1});
+  const std::vector<Declarations> intents(count,
+                                          {.declared = true, .first_access = 0, .access_count = 1});
   std::vector<PacketPlan> plans(count);
   plan_fences(intents, {&buffer, 1}, FencePolicy::planned, plans);
   std::vector<HeaderFlags> flags;
@@ -48,7 +49,8 @@ Test sort() {
   auto next = flags.begin();
   StepId last = 0;
   for (uint32_t stage = 0; stage < stages; ++stage)
-    for (uint32_t pass = 0; pass <= stage; ++pass) last = test.sort_pass(0, keys, stage, pass, *next++);
+    for (uint32_t pass = 0; pass <= stage; ++pass)
+      last = test.sort_pass(0, keys, stage, pass, *next++);
   test.host_wait(test.engine_copy(keys, output, {last}));
   test.host_load(output);
   return test;
@@ -58,8 +60,10 @@ Test sort() {
 // overwrites data that the caches hold from the first.
 Test chain() {
   Test test{.name = "chain", .cells = {}, .steps = {}};
-  const CellId a = test.cell("a", CellKind::coarse_grained), b = test.cell("b", CellKind::fine_grained),
-               c = test.cell("c", CellKind::device_local), d = test.cell("d", CellKind::coarse_grained);
+  const CellId a = test.cell("a", CellKind::coarse_grained),
+               b = test.cell("b", CellKind::fine_grained),
+               c = test.cell("c", CellKind::device_local),
+               d = test.cell("d", CellKind::coarse_grained);
   test.cells[a].initial = 10;
   for (const uint32_t value : {10u, 20u}) {
     if (value == 20) test.host_store(a, value);
@@ -77,7 +81,8 @@ Test chain() {
 Test producer_consumer() {
   Test test{.name = "producer-consumer", .cells = {}, .steps = {}};
   const CellId x = test.cell("x", CellKind::device_local);
-  const CellId r[] = {test.cell("r0", CellKind::fine_grained), test.cell("r1", CellKind::fine_grained)};
+  const CellId r[] = {test.cell("r0", CellKind::fine_grained),
+                      test.cell("r1", CellKind::fine_grained)};
   StepId produced = test.store(0, x, 1, kFirst);
   test.barrier(1, {produced}, kWait);
   const StepId consumed = test.copy(1, x, r[0], kOnly);
@@ -111,7 +116,8 @@ Test copy_kernel_copy() {
 // One kernarg block for three dispatches.
 Test kernarg_reuse() {
   Test test{.name = "kernarg-reuse", .cells = {}, .steps = {}};
-  const CellId x = test.cell("x", CellKind::fine_grained), y = test.cell("y", CellKind::fine_grained),
+  const CellId x = test.cell("x", CellKind::fine_grained),
+               y = test.cell("y", CellKind::fine_grained),
                z = test.cell("z", CellKind::fine_grained);
   test.host_wait(test.store_with_first_use(0, 0, x, 1, kOnly));
   test.host_wait(test.store_with_shared_block(0, 0, y, 2, kOnly));
@@ -147,7 +153,8 @@ std::string narrowing(const char* fence, FenceScope from, FenceScope to) {
 }  // namespace
 
 std::vector<Test> programs() {
-  return {sort(), chain(), producer_consumer(), copy_kernel_copy(), kernarg_reuse(), host_polling()};
+  return {sort(),          chain(),       producer_consumer(), copy_kernel_copy(),
+          kernarg_reuse(), host_polling()};
 }
 
 std::vector<Mutant> mutants_of(const Test& program) {
@@ -160,7 +167,8 @@ std::vector<Mutant> mutants_of(const Test& program) {
     const Step& step = program.steps[number];
     if (step.is_packet()) {
       if (step.flags.barrier == Barrier::on)
-        with(number, "barrier bit off", [](Step& changed) { changed.flags.barrier = Barrier::off; });
+        with(number, "barrier bit off",
+             [](Step& changed) { changed.flags.barrier = Barrier::off; });
       for (int to = static_cast<int>(step.flags.acquire) - 1; to >= 0; --to)
         with(number, narrowing("acquire", step.flags.acquire, static_cast<FenceScope>(to)),
              [&](Step& changed) { changed.flags.acquire = static_cast<FenceScope>(to); });

@@ -5,8 +5,8 @@
 #include <sstream>
 
 #include "test/litmus/findings.hpp"
-#include "tools/litmus/rules.hpp"
 #include "test/support/catch.hpp"
+#include "tools/litmus/rules.hpp"
 
 using namespace uptempo;
 using namespace uptempo::litmus;
@@ -27,7 +27,8 @@ TEST_CASE("a program's mutants differ from it in one step each, and from one ano
       CHECK(seen.insert({mutant.step, mutant.mutation}).second);
       for (StepId step = 0; step < program.steps.size(); ++step) {
         const Step &before = program.steps[step], &after = mutant.test.steps[step];
-        CHECK((before.flags == after.flags && before.after == after.after) == (step != mutant.step));
+        CHECK((before.flags == after.flags && before.after == after.after) ==
+              (step != mutant.step));
       }
     }
   }
@@ -39,7 +40,8 @@ TEST_CASE("each barrier bit, scope, dependency and wait has its mutants") {
     for (const Step& step : program.steps) {
       expected += step.after.size();
       if (step.is_packet())
-        expected += static_cast<size_t>(step.flags.barrier) + static_cast<size_t>(step.flags.acquire) +
+        expected += static_cast<size_t>(step.flags.barrier) +
+                    static_cast<size_t>(step.flags.acquire) +
                     static_cast<size_t>(step.flags.release);
     }
     CHECK(mutants_of(program).size() == expected);
@@ -64,7 +66,8 @@ struct Reported {
   Run run;
 
   Reported() {
-    const CellId x = test.cell("x", CellKind::coarse_grained), r = test.cell("r", CellKind::fine_grained);
+    const CellId x = test.cell("x", CellKind::coarse_grained),
+                 r = test.cell("r", CellKind::fine_grained);
     write = test.store(0, x, 1, {});
     read = test.copy(1, x, r, {});
     copy = test.engine_copy(x, r, {});

@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <set>
 
+#include "test/support/catch.hpp"
 #include "tools/litmus/corpus.hpp"
 #include "tools/litmus/report.hpp"
 #include "tools/litmus/rules.hpp"
-#include "test/support/catch.hpp"
 
 using namespace uptempo;
 using namespace uptempo::litmus;
@@ -50,7 +50,8 @@ TEST_CASE("declared accesses are judged like those of the kernels that make them
 }
 
 TEST_CASE("wider scopes never make a test worse") {
-  for (const CellKind memory : {CellKind::device_local, CellKind::coarse_grained, CellKind::fine_grained}) {
+  for (const CellKind memory :
+       {CellKind::device_local, CellKind::coarse_grained, CellKind::fine_grained}) {
     const std::string shape = std::string("message-in-one-queue/") + name_of(memory);
     for (const char* acquire : {"none", "agent", "system"}) {
       const auto at = [&](const char* release) {
@@ -71,7 +72,8 @@ TEST_CASE("agent scope suffices between kernels, and only a stale L1 makes its a
 
 TEST_CASE("an L1 that has never held the line cannot be stale") {
   Test test{.name = "cold", .cells = {}, .steps = {}};
-  const CellId x = test.cell("x", CellKind::device_local), r = test.cell("r", CellKind::fine_grained);
+  const CellId x = test.cell("x", CellKind::device_local),
+               r = test.cell("r", CellKind::fine_grained);
   test.store(0, x, 1, {Barrier::on, FenceScope::none, FenceScope::none});
   test.host_wait(test.copy(0, x, r, {Barrier::on, FenceScope::none, FenceScope::system}));
   test.host_load(r);
@@ -88,14 +90,17 @@ TEST_CASE("a second write that may come first does not repair a lost write") {
     test.host_wait(second);
     test.host_load(x);
     const std::vector<Hazard> hazards = hazards_of(test);
-    const bool lost = std::ranges::any_of(
-        hazards, [&](const Hazard& hazard) { return hazard.earlier == first && hazard.later > second; });
+    const bool lost = std::ranges::any_of(hazards, [&](const Hazard& hazard) {
+      return hazard.earlier == first && hazard.later > second;
+    });
     // The second packet's release may come too early for the first packet's write.
     CHECK(lost == (barrier == Barrier::off));
   }
 }
 
-TEST_CASE("host accesses require system scope, except that fine-grained memory makes its absence harmless") {
+TEST_CASE(
+    "host accesses require system scope, except that fine-grained memory makes its absence "
+    "harmless") {
   CHECK(verdict("kernel-to-host/coarse/release-agent") == Verdict::possible);
   CHECK(verdict("kernel-to-host/fine/release-none") == Verdict::harmless);
   CHECK(verdict("kernel-to-host/coarse/release-system") == Verdict::correct);
@@ -115,7 +120,8 @@ TEST_CASE("an acquire before the release that it needs has no effect") {
 }
 
 TEST_CASE(
-    "a barrier bit, a dependency or a host wait orders steps; barrier-OR orders no single one of several") {
+    "a barrier bit, a dependency or a host wait orders steps; barrier-OR orders no single one of "
+    "several") {
   CHECK(verdict("message-to-another-queue/fine/release-agent/acquire-agent") == Verdict::correct);
   CHECK(verdict("message-without-dependency/fine") == Verdict::possible);
   CHECK(verdict("overwritten-after-download/fine/release-none/acquire-none") == Verdict::correct);
@@ -158,8 +164,9 @@ TEST_CASE("outcomes are counted word by word, and a value that no step wrote is 
 TEST_CASE("a forbidden outcome fails the report and is named in the table") {
   Report report;
   report.machine.target = "gfx90a";
-  report.results.push_back(
-      {"shape/coarse", Verdict::correct, {{"r=0", {.count = 3}}, {"r=1", {.count = 5, .sequential = true}}}});
+  report.results.push_back({"shape/coarse",
+                            Verdict::correct,
+                            {{"r=0", {.count = 3}}, {"r=1", {.count = 5, .sequential = true}}}});
   CHECK_FALSE(report.passed());
   CHECK(table(report).find("FORBIDDEN  shape/coarse  r=0  3 times\n") != std::string::npos);
   report.results.front().verdict = Verdict::possible;

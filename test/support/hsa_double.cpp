@@ -20,7 +20,8 @@ void HsaCalls::reset() {
 namespace {
 
 std::atomic_ref<int64_t> value(hsa_signal_t signal) {
-  return std::atomic_ref(const_cast<int64_t&>(reinterpret_cast<amd_signal_t*>(signal.handle)->value));
+  return std::atomic_ref(
+      const_cast<int64_t&>(reinterpret_cast<amd_signal_t*>(signal.handle)->value));
 }
 
 std::atomic_ref<uint64_t> read_index(const hsa_queue_t* queue) {
@@ -79,9 +80,11 @@ void hsa_queue_store_write_index_screlease(const hsa_queue_t* queue, uint64_t va
   uptempo::test::write_index(queue).store(value, std::memory_order_release);
 }
 
-uint64_t hsa_queue_cas_write_index_scacq_screl(const hsa_queue_t* queue, uint64_t expected, uint64_t value) {
+uint64_t hsa_queue_cas_write_index_scacq_screl(const hsa_queue_t* queue, uint64_t expected,
+                                               uint64_t value) {
   ++hsa_calls().write_index;
-  uptempo::test::write_index(queue).compare_exchange_strong(expected, value, std::memory_order_acq_rel);
+  uptempo::test::write_index(queue).compare_exchange_strong(expected, value,
+                                                            std::memory_order_acq_rel);
   return expected;
 }
 

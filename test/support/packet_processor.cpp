@@ -7,7 +7,8 @@ namespace uptempo::test {
 namespace {
 
 std::atomic_ref<int64_t> value(hsa_signal_t signal) {
-  return std::atomic_ref(const_cast<int64_t&>(reinterpret_cast<amd_signal_t*>(signal.handle)->value));
+  return std::atomic_ref(
+      const_cast<int64_t&>(reinterpret_cast<amd_signal_t*>(signal.handle)->value));
 }
 
 bool holds(hsa_signal_condition32_t condition, hsa_signal_value_t left, hsa_signal_value_t right) {
@@ -28,8 +29,9 @@ bool holds(hsa_signal_condition32_t condition, hsa_signal_value_t left, hsa_sign
 PacketProcessor::PacketProcessor(PacketProcessorOptions options, Kernel kernel)
     : options_(std::move(options)),
       kernel_(std::move(kernel)),
-      double_(
-          {.ring_size = options_.ring_size, .type = options_.type, .doorbell_kind = options_.doorbell_kind}),
+      double_({.ring_size = options_.ring_size,
+               .type = options_.type,
+               .doorbell_kind = options_.doorbell_kind}),
       random_(options_.seed),
       doorbell_seen_(double_.doorbell().load()),
       paused_(options_.paused),
@@ -40,7 +42,9 @@ PacketProcessor::~PacketProcessor() {
   thread_.join();
 }
 
-void PacketProcessor::fail(hsa_status_t status) noexcept { error_.store(status, std::memory_order_release); }
+void PacketProcessor::fail(hsa_status_t status) noexcept {
+  error_.store(status, std::memory_order_release);
+}
 
 std::vector<Completed> PacketProcessor::completed() const {
   const std::lock_guard lock(mutex_);
@@ -97,8 +101,9 @@ bool PacketProcessor::launch_next() {
   unsigned steps = 0;
   switch (type) {
     case aql::PacketType::kernel_dispatch:
-      steps = options_.duration ? options_.duration(aql::packet_as<hsa_kernel_dispatch_packet_t>(packet))
-                                : 1 + static_cast<unsigned>(random_() % 16);
+      steps = options_.duration
+                  ? options_.duration(aql::packet_as<hsa_kernel_dispatch_packet_t>(packet))
+                  : 1 + static_cast<unsigned>(random_() % 16);
       break;
     case aql::PacketType::barrier_and:
     case aql::PacketType::barrier_or:
@@ -115,7 +120,8 @@ bool PacketProcessor::launch_next() {
       fail(HSA_STATUS_ERROR_INVALID_PACKET_FORMAT);
       return false;
   }
-  active_.push_back({.index = next_, .packet = packet, .steps_left = steps, .start_ticks = clock_++});
+  active_.push_back(
+      {.index = next_, .packet = packet, .steps_left = steps, .start_ticks = clock_++});
   double_.invalidate(next_);
   ++next_;
   if (options_.early_read_index) give_back_slots();
@@ -166,7 +172,8 @@ void PacketProcessor::advance_active() {
 }
 
 void PacketProcessor::complete(const Active& active) {
-  const bool is_kernel = aql::packet_type(active.packet.header()) == aql::PacketType::kernel_dispatch;
+  const bool is_kernel =
+      aql::packet_type(active.packet.header()) == aql::PacketType::kernel_dispatch;
   if (is_kernel && kernel_)
     kernel_(aql::packet_as<hsa_kernel_dispatch_packet_t>(active.packet), active.index);
   {
@@ -176,7 +183,8 @@ void PacketProcessor::complete(const Active& active) {
   // before the signal store, since a waiter may read the count
   completed_count_.fetch_add(1, std::memory_order_release);
   // The completion signal is the last field of every packet format.
-  const hsa_signal_t signal = aql::packet_as<hsa_kernel_dispatch_packet_t>(active.packet).completion_signal;
+  const hsa_signal_t signal =
+      aql::packet_as<hsa_kernel_dispatch_packet_t>(active.packet).completion_signal;
   if (signal.handle != 0) {
     auto* const abi = reinterpret_cast<amd_signal_t*>(signal.handle);
     abi->start_ts = active.start_ticks;

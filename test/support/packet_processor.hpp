@@ -75,7 +75,9 @@ class PacketProcessor {
   void fail(hsa_status_t status) noexcept;
   const std::atomic<hsa_status_t>& error() const noexcept { return error_; }
 
-  uint64_t completed_count() const noexcept { return completed_count_.load(std::memory_order_acquire); }
+  uint64_t completed_count() const noexcept {
+    return completed_count_.load(std::memory_order_acquire);
+  }
   std::vector<Completed> completed() const;
   // Returns true when `count` packets have completed in total, false after 20 seconds or a queue
   // error.

@@ -23,7 +23,8 @@ QueueDouble::QueueDouble(const QueueDoubleOptions& options)
       doorbell_signal_(std::make_unique<amd_signal_t>()),
       ring_(std::make_unique<aql::Packet64[]>(options.ring_size)) {
   std::memset(static_cast<void*>(ring_.get()), 0xcc, options.ring_size * sizeof(aql::Packet64));
-  for (uint32_t i = 0; i < options.ring_size; ++i) ring_[i].word[0] = aql::first_word(aql::invalid_header);
+  for (uint32_t i = 0; i < options.ring_size; ++i)
+    ring_[i].word[0] = aql::first_word(aql::invalid_header);
 
   doorbell_signal_->kind = options.doorbell_kind;
   doorbell_signal_->queue_ptr = abi_.get();
@@ -52,9 +53,11 @@ std::atomic_ref<uint64_t> QueueDouble::write_index() noexcept {
 }
 
 std::atomic_ref<uint64_t> QueueDouble::doorbell() noexcept {
-  if (doorbell_signal_->kind == AMD_SIGNAL_KIND_DOORBELL) return std::atomic_ref(hardware_doorbell_);
+  if (doorbell_signal_->kind == AMD_SIGNAL_KIND_DOORBELL)
+    return std::atomic_ref(hardware_doorbell_);
   // A signed and an unsigned integer of the same size may alias.
-  return std::atomic_ref(*reinterpret_cast<uint64_t*>(const_cast<int64_t*>(&doorbell_signal_->value)));
+  return std::atomic_ref(
+      *reinterpret_cast<uint64_t*>(const_cast<int64_t*>(&doorbell_signal_->value)));
 }
 
 uint32_t QueueDouble::first_word(uint64_t index) noexcept {
@@ -62,7 +65,8 @@ uint32_t QueueDouble::first_word(uint64_t index) noexcept {
 }
 
 void QueueDouble::invalidate(uint64_t index) noexcept {
-  std::atomic_ref(slot(index).word[0]).store(aql::first_word(aql::invalid_header), std::memory_order_relaxed);
+  std::atomic_ref(slot(index).word[0])
+      .store(aql::first_word(aql::invalid_header), std::memory_order_relaxed);
 }
 
 }  // namespace uptempo::test

@@ -42,7 +42,11 @@ aql::Packet64 ticketed_packet(uint64_t ticket) noexcept {
 }
 
 RingReader::RingReader(QueueDouble& queue, Gate gate, uint64_t seed)
-    : queue_(queue), gate_(gate), random_(seed), next_(queue.read_index().load()), read_index_(next_) {}
+    : queue_(queue),
+      gate_(gate),
+      random_(seed),
+      next_(queue.read_index().load()),
+      read_index_(next_) {}
 
 bool RingReader::chance(unsigned one_in) { return random_() % one_in == 0; }
 
@@ -68,7 +72,8 @@ void RingReader::peek() {
 }
 
 bool RingReader::published(uint64_t index) noexcept {
-  return aql::packet_type(static_cast<uint16_t>(queue_.first_word(index))) != aql::PacketType::invalid;
+  return aql::packet_type(static_cast<uint16_t>(queue_.first_word(index))) !=
+         aql::PacketType::invalid;
 }
 
 void RingReader::consume(const aql::Packet64& packet) {
@@ -115,7 +120,8 @@ bool RingReader::step() {
         if (static_cast<int64_t>(write - next_) <= 0) return false;
         for (uint64_t i = next_; i != write; ++i) {
           if (!published(i))
-            defect("the write index covers packet " + std::to_string(i) + ", which is not published");
+            defect("the write index covers packet " + std::to_string(i) +
+                   ", which is not published");
         }
         line_ = queue_.slot(next_);
         fetched_ = true;
@@ -129,7 +135,8 @@ bool RingReader::step() {
     case Gate::all: {
       const uint64_t last = queue_.doorbell().load(std::memory_order_acquire);
       const uint64_t write = queue_.write_index().load(std::memory_order_acquire);
-      if (static_cast<int64_t>(last - next_) < 0 || static_cast<int64_t>(write - next_) <= 0) return false;
+      if (static_cast<int64_t>(last - next_) < 0 || static_cast<int64_t>(write - next_) <= 0)
+        return false;
       if (!published(next_)) return false;
       const aql::Packet64 packet = queue_.slot(next_);
       consume(packet);
@@ -139,11 +146,12 @@ bool RingReader::step() {
       const uint64_t last = queue_.doorbell().load(std::memory_order_acquire);
       if (static_cast<int64_t>(last - next_) < 0) return false;
       if (static_cast<int64_t>(queue_.write_index().load(std::memory_order_relaxed) - last) <= 0) {
-        defect("the doorbell holds " + std::to_string(last) + ", but the write index does not cover it");
+        defect("the doorbell holds " + std::to_string(last) +
+               ", but the write index does not cover it");
       }
       if (!published(next_)) {
-        defect("the doorbell holds " + std::to_string(last) + ", but packet " + std::to_string(next_) +
-               " is not published");
+        defect("the doorbell holds " + std::to_string(last) + ", but packet " +
+               std::to_string(next_) + " is not published");
         return false;
       }
       aql::Packet64 packet = queue_.slot(next_);

@@ -19,7 +19,8 @@ std::vector<aql::Packet64> packets_from_words(const std::string& text) {
     std::string_view digits = token;
     if (digits.starts_with("0x") || digits.starts_with("0X")) digits.remove_prefix(2);
     uint32_t word = 0;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), word, 16);
+    const auto [end, error] =
+        std::from_chars(digits.data(), digits.data() + digits.size(), word, 16);
     if (error != std::errc() || end != digits.data() + digits.size()) {
       throw std::runtime_error("word " + std::to_string(words.size()) + ", '" + token +
                                "', is not a hexadecimal number of at most 32 bits");
@@ -45,7 +46,8 @@ std::vector<aql::Packet64> packets_from_bytes(const std::string& bytes, const st
   return packets;
 }
 
-std::vector<nlohmann::ordered_json> trace_from_lines(const std::string& lines, const std::string& name) {
+std::vector<nlohmann::ordered_json> trace_from_lines(const std::string& lines,
+                                                     const std::string& name) {
   std::istringstream in(lines);
   std::vector<nlohmann::ordered_json> events;
   size_t number = 0;

@@ -20,6 +20,7 @@ std::vector<aql::Packet64> packets_from_words(const std::string& text);
 std::vector<aql::Packet64> packets_from_bytes(const std::string& bytes, const std::string& name);
 
 // One JSON object per line; skips empty lines.
-std::vector<nlohmann::ordered_json> trace_from_lines(const std::string& lines, const std::string& name);
+std::vector<nlohmann::ordered_json> trace_from_lines(const std::string& lines,
+                                                     const std::string& name);
 
 }  // namespace uptempo::aql_dump

@@ -9,10 +9,12 @@ using namespace uptempo;
 
 int main(int argc, char** argv) {
   CLI::App app(
-      "Prints AQL packets, ring dumps and packet traces as text, and reports rules that a packet breaks.",
+      "Prints AQL packets, ring dumps and packet traces as text, and reports rules that a packet "
+      "breaks.",
       "aql_dump");
   app.require_subcommand(1);
-  app.footer("Exit code: 0 no findings, 1 a packet breaks a rule or the input is malformed, 2 usage.");
+  app.footer(
+      "Exit code: 0 no findings, 1 a packet breaks a rule or the input is malformed, 2 usage.");
   std::string json;
   support::add_json_option(app, json);
   app.fallthrough();
@@ -29,7 +31,8 @@ int main(int argc, char** argv) {
   ring->add_option("file", ring_file, "The file, or '-' for standard input")->required();
   ring->add_option("--first", first, "Index of the first packet")->capture_default_str();
   ring->add_flag("--skip-invalid", skip_invalid, "Skip slots whose header is INVALID");
-  for (auto* command : {packet, ring}) command->add_flag("--words", show_words, "Also print the words");
+  for (auto* command : {packet, ring})
+    command->add_flag("--words", show_words, "Also print the words");
 
   std::string trace_file;
   int64_t queue = -1;

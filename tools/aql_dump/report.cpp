@@ -27,7 +27,8 @@ bool flag(const Json& event, const char* name) {
 std::string duration(const Json& event) {
   const auto start = event.find("start_ns");
   const auto end = event.find("end_ns");
-  if (start == event.end() || end == event.end() || !start->is_number() || !end->is_number()) return {};
+  if (start == event.end() || end == event.end() || !start->is_number() || !end->is_number())
+    return {};
   return fmt::format(" ({} ns)", end->get<int64_t>() - start->get<int64_t>());
 }
 
@@ -39,9 +40,9 @@ std::string event_line(const Json& event) {
     return fmt::format("{} sdma {} offset={} bytes={}{}", line, field(event, "engine"),
                        field(event, "offset"), field(event, "bytes"), duration(event));
   }
-  line +=
-      fmt::format(" packet {} {}{} acquire={} release={}", field(event, "index"), type,
-                  flag(event, "barrier") ? " barrier" : "", field(event, "acquire"), field(event, "release"));
+  line += fmt::format(" packet {} {}{} acquire={} release={}", field(event, "index"), type,
+                      flag(event, "barrier") ? " barrier" : "", field(event, "acquire"),
+                      field(event, "release"));
   for (const char* name : {"kernel", "grid", "workgroup"}) {
     if (event.contains(name)) line += fmt::format(" {}={}", name, field(event, name));
   }
@@ -87,13 +88,14 @@ struct Summary {
     std::string out = counts(packets);
     out += fmt::format("{}{} doorbells", out.empty() ? "" : "; ", doorbells);
     if (acquires.empty()) return out;
-    return out + fmt::format("; barrier bit on {}; acquire {}; release {}; completion signal on {}", barriers,
-                             counts(acquires), counts(releases), completion_signals);
+    return out + fmt::format("; barrier bit on {}; acquire {}; release {}; completion signal on {}",
+                             barriers, counts(acquires), counts(releases), completion_signals);
   }
 
   Json json() const {
-    return {{"packets", packets},   {"doorbells", doorbells}, {"barriers", barriers},
-            {"acquires", acquires}, {"releases", releases},   {"completion_signals", completion_signals}};
+    return {{"packets", packets},   {"doorbells", doorbells},
+            {"barriers", barriers}, {"acquires", acquires},
+            {"releases", releases}, {"completion_signals", completion_signals}};
   }
 };
 
@@ -116,15 +118,16 @@ Json packet_json(const aql::Packet64& packet, uint64_t index) {
   }
   json["words"] = packet.word;
   Json findings = Json::array();
-  for (const aql::Finding& f : aql::lint(packet)) findings.push_back({{"field", f.field}, {"text", f.text}});
+  for (const aql::Finding& f : aql::lint(packet))
+    findings.push_back({{"field", f.field}, {"text", f.text}});
   json["findings"] = std::move(findings);
   return json;
 }
 
 }  // namespace
 
-PacketReport report_packets(const std::vector<aql::Packet64>& packets, uint64_t first, bool skip_invalid,
-                            bool words) {
+PacketReport report_packets(const std::vector<aql::Packet64>& packets, uint64_t first,
+                            bool skip_invalid, bool words) {
   PacketReport report;
   report.json["packets"] = Json::array();
   size_t shown = 0;
@@ -136,7 +139,8 @@ PacketReport report_packets(const std::vector<aql::Packet64>& packets, uint64_t 
     if (words) {
       const std::string text = aql::format_words(packet);
       const size_t half = text.find('\n');
-      report.text += fmt::format("        {}\n        {}\n", text.substr(0, half), text.substr(half + 1));
+      report.text +=
+          fmt::format("        {}\n        {}\n", text.substr(0, half), text.substr(half + 1));
     }
     for (const aql::Finding& f : aql::lint(packet)) {
       ++report.findings;

@@ -16,14 +16,15 @@ struct PacketReport {
   nlohmann::ordered_json json;
   size_t findings = 0;
 };
-PacketReport report_packets(const std::vector<aql::Packet64>& packets, uint64_t first, bool skip_invalid,
-                            bool words);
+PacketReport report_packets(const std::vector<aql::Packet64>& packets, uint64_t first,
+                            bool skip_invalid, bool words);
 
 // Events of a trace, in its order, with a summary per queue. `queue` below 0 selects all.
 struct TraceReport {
   std::string text;
   nlohmann::ordered_json json;
 };
-TraceReport report_trace(const std::vector<nlohmann::ordered_json>& events, int64_t queue, bool summary_only);
+TraceReport report_trace(const std::vector<nlohmann::ordered_json>& events, int64_t queue,
+                         bool summary_only);
 
 }  // namespace uptempo::aql_dump

@@ -13,10 +13,10 @@
 #include "tools/fence_scope/report/report_packets.hpp"
 #include "tools/fence_scope/report/report_table.hpp"
 #include "tools/fence_scope/report/report_words.hpp"
+#include "tools/fence_scope/sequence_options.hpp"
+#include "tools/fence_scope/session.hpp"
 #include "tools/fence_scope/trace/run_trace.hpp"
 #include "tools/fence_scope/verdict/checker_advice.hpp"
-#include "tools/fence_scope/session.hpp"
-#include "tools/fence_scope/sequence_options.hpp"
 
 namespace uptempo::fence_scope {
 namespace {
@@ -53,11 +53,16 @@ struct SweepOptions : Options {
 
 void add_options(CLI::App& command, Options& options, bool sized) {
   add_sequence_options(command, options.sequence_options, sized);
-  command.add_option("--filter", options.filter, "Only cells whose label contains TEXT, and the baseline")
+  command
+      .add_option("--filter", options.filter,
+                  "Only cells whose label contains TEXT, and the baseline")
       ->type_name("TEXT");
-  command.add_flag("--list", options.list, "List the cells and the built-in workloads; needs no device");
-  command.add_flag("--dry-run", options.dry_run, "Print the packets of each cell without running them");
-  command.add_option("--timing", options.timing, "Timestamps of packets: none, batch or each (none)")
+  command.add_flag("--list", options.list,
+                   "List the cells and the built-in workloads; needs no device");
+  command.add_flag("--dry-run", options.dry_run,
+                   "Print the packets of each cell without running them");
+  command
+      .add_option("--timing", options.timing, "Timestamps of packets: none, batch or each (none)")
       ->transform(CLI::CheckedTransformer(kTimingModes).description(""))
       ->type_name("MODE");
   command
@@ -78,14 +83,16 @@ void add_cell_option(CLI::App& command, Options& options) {
 
 void require_traceable(const Options& options) {
   if (options.outputs.trace.empty() && !options.cell.empty())
-    throw support::UsageError("--cell chooses the cell that --trace traces; give --trace FILE as well");
+    throw support::UsageError(
+        "--cell chooses the cell that --trace traces; give --trace FILE as well");
   if (options.dry_run) refuse_trace(options.outputs, "nothing runs with --dry-run");
   if (options.list) refuse_trace(options.outputs, "nothing runs with --list");
 }
 
 void write_trace(const Options& options, const support::Device& device, const Sequence& sequence,
                  const Cell& cell) {
-  nlohmann::ordered_json document = trace_of_case(device, {.sequence = &sequence, .headers = cell.headers});
+  nlohmann::ordered_json document =
+      trace_of_case(device, {.sequence = &sequence, .headers = cell.headers});
   nlohmann::ordered_json& about = document["otherData"];
   about["workload"] = cell.workload;
   about["cell"] = cell.label;
@@ -93,7 +100,9 @@ void write_trace(const Options& options, const support::Device& device, const Se
   support::write_output(options.outputs.trace, trace_text(document));
 }
 
-Choices choices_of(const Sequence& sequence) { return {everywhere(sequence), plan(sequence).headers}; }
+Choices choices_of(const Sequence& sequence) {
+  return {everywhere(sequence), plan(sequence).headers};
+}
 Choices choices_of(const Bench& bench) { return {bench.everywhere(), bench.planned()}; }
 
 support::ExitCode list(std::vector<Cell> cells, const Options& options) {
@@ -101,7 +110,8 @@ support::ExitCode list(std::vector<Cell> cells, const Options& options) {
   std::cout << "Workloads:\n" << list_of_workloads() << "\nCells of this command:\n";
   for (const Cell& cell : cells)
     fmt::print("{}{}: {}\n", cell.workload,
-               cell.position == Position::all ? "" : fmt::format(", {}", name_of(cell.position)), cell.label);
+               cell.position == Position::all ? "" : fmt::format(", {}", name_of(cell.position)),
+               cell.label);
   return support::exit_ok;
 }
 
@@ -116,7 +126,8 @@ void add_steps(Report& report, const Sequence& sequence) {
 
 support::ExitCode finish(Report& report, const Options& options) {
   report.timing = options.timing;
-  const std::vector<std::string> warnings = warnings_of(report.cells, options.method, report.time_kind);
+  const std::vector<std::string> warnings =
+      warnings_of(report.cells, options.method, report.time_kind);
   report.warnings.insert(report.warnings.end(), warnings.begin(), warnings.end());
   publish(report, options.outputs, table(report, terminal_columns()));
   return std::ranges::any_of(report.cells, broken_promise) ? support::exit_measured_failure
@@ -169,7 +180,8 @@ void add_packets(Report& report, const Bench& bench, const support::Device& devi
     progress.show("fence checker's advice");
     checker = ask_checker(bench.sequence(), bench.planned());
     if (!checker)
-      report.warnings.push_back("the fence checker gave no advice, because the sequence is too long for it");
+      report.warnings.push_back(
+          "the fence checker gave no advice, because the sequence is too long for it");
   }
   report.packets = planned_packets(bench.sequence(), bench.plan(), checker ? &*checker : nullptr);
   const std::string opinion = checker_advice(report.packets);
@@ -200,8 +212,8 @@ std::vector<Sequence> sweep_points(const SweepOptions& options, uint64_t l2,
   for (const uint32_t kernels : options.kernels) shapes.push_back({.kernels = kernels});
   for (const uint64_t bytes : options.bytes) shapes.push_back({.bytes_per_kernel = bytes});
   for (const double times : options.working_sets)
-    shapes.push_back(
-        {.working_set_bytes = static_cast<uint64_t>(times * static_cast<double>(l2 / 4096)) * 4096});
+    shapes.push_back({.working_set_bytes =
+                          static_cast<uint64_t>(times * static_cast<double>(l2 / 4096)) * 4096});
   std::vector<Shape> seen;
   std::vector<Sequence> sequences;
   for (const Shape& wanted : shapes) {
@@ -215,26 +227,29 @@ std::vector<Sequence> sweep_points(const SweepOptions& options, uint64_t l2,
     }
   }
   if (sequences.empty())
-    throw support::UsageError(left_out.empty()
-                                  ? "there is no size to sweep; give --kernels, --bytes or --working-set"
-                                  : left_out[0]);
+    throw support::UsageError(
+        left_out.empty() ? "there is no size to sweep; give --kernels, --bytes or --working-set"
+                         : left_out[0]);
   return sequences;
 }
 
 support::ExitCode run_sweep(const SweepOptions& options, const Invocation& call) {
-  refuse_trace(options.outputs,
-               "a sweep runs several sequences; trace one of them with fence_scope explain --kernels N "
-               "--bytes B");
+  refuse_trace(
+      options.outputs,
+      "a sweep runs several sequences; trace one of them with fence_scope explain --kernels N "
+      "--bytes B");
   if (!options.sequence_options.program_file.empty())
     throw support::UsageError(
-        "--program: a program file has fixed sizes, so a sweep has none to vary; use scopes or explain");
+        "--program: a program file has fixed sizes, so a sweep has none to vary; use scopes or "
+        "explain");
   require_writable(options.outputs);
   (void)resolve(options.sequence_options.workload);
   std::vector<std::string> left_out;
   if (options.list) {
     std::vector<Cell> cells;
     for (const Sequence& sequence : sweep_points(options, uint64_t{8} << 20, left_out))
-      for (Cell& cell : comparison_cells(sequence, choices_of(sequence))) cells.push_back(std::move(cell));
+      for (Cell& cell : comparison_cells(sequence, choices_of(sequence)))
+        cells.push_back(std::move(cell));
     return list(std::move(cells), options);
   }
   const support::Device device = support::open_device(options.device, call.argc, call.argv);
@@ -259,37 +274,40 @@ support::ExitCode run_sweep(const SweepOptions& options, const Invocation& call)
 
 // Adds a subcommand whose options outlive the parsing.
 template <class OptionsOfIt>
-std::shared_ptr<OptionsOfIt> declare(CLI::App& app, Commands& commands, const char* name, const char* help,
-                                     const char* workload,
-                                     support::ExitCode (*run)(const OptionsOfIt&, const Invocation&)) {
+std::shared_ptr<OptionsOfIt> declare(CLI::App& app, Commands& commands, const char* name,
+                                     const char* help, const char* workload,
+                                     support::ExitCode (*run)(const OptionsOfIt&,
+                                                              const Invocation&)) {
   const auto options = std::make_shared<OptionsOfIt>();
   options->sequence_options.workload = workload;
   CLI::App* command = app.add_subcommand(name, help);
-  commands.emplace_back(command, [options, run](const Invocation& call) { return run(*options, call); });
+  commands.emplace_back(command,
+                        [options, run](const Invocation& call) { return run(*options, call); });
   return options;
 }
 
 }  // namespace
 
 void declare_scopes(CLI::App& app, Commands& commands) {
-  const auto options =
-      declare(app, commands, "scopes",
-              "Time barrier bit x acquire x release on the first, last or other packets of a sequence",
-              "bitonic-sort", run_scopes);
+  const auto options = declare(
+      app, commands, "scopes",
+      "Time barrier bit x acquire x release on the first, last or other packets of a sequence",
+      "bitonic-sort", run_scopes);
   CLI::App& command = *commands.back().first;
   add_options(command, *options, true);
   add_cell_option(command, *options);
   command
-      .add_option("--position", options->positions, "Packets to vary: first, interior, last, all (interior)")
+      .add_option("--position", options->positions,
+                  "Packets to vary: first, interior, last, all (interior)")
       ->delimiter(',')
       ->transform(CLI::CheckedTransformer(kPositions).description(""))
       ->type_name("P,...");
 }
 
 void declare_sweep(CLI::App& app, Commands& commands) {
-  const auto options =
-      declare(app, commands, "sweep", "Cost of fences by kernels per batch, bytes per kernel and working set",
-              "chain", run_sweep);
+  const auto options = declare(
+      app, commands, "sweep",
+      "Cost of fences by kernels per batch, bytes per kernel and working set", "chain", run_sweep);
   CLI::App& command = *commands.back().first;
   add_options(command, *options, false);
   // These options exist only to be refused with a reason.
@@ -312,9 +330,10 @@ void declare_sweep(CLI::App& app, Commands& commands) {
 }
 
 void declare_explain(CLI::App& app, Commands& commands) {
-  const auto options = declare(app, commands, "explain",
-                               "Show the minimal header of each packet of a sequence, and the reasons",
-                               "bitonic-sort", run_explain);
+  const auto options =
+      declare(app, commands, "explain",
+              "Show the minimal header of each packet of a sequence, and the reasons",
+              "bitonic-sort", run_explain);
   add_options(*commands.back().first, *options, true);
   add_cell_option(*commands.back().first, *options);
 }

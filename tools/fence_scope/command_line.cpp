@@ -29,7 +29,8 @@ constexpr std::array<OutputInfo, 4> kOutputs{
     {{"--json", "Write JSON; '-' writes only JSON to standard output", &Outputs::json},
      {"--csv", "Write the cells as comma-separated values", &Outputs::csv},
      {"--html", "Write a web page: conclusion, matrix, charts", &Outputs::html},
-     {"--trace", "Write a trace of one run for ui.perfetto.dev and chrome://tracing", &Outputs::trace}}};
+     {"--trace", "Write a trace of one run for ui.perfetto.dev and chrome://tracing",
+      &Outputs::trace}}};
 
 // Whether `argument` is "--name" or "--name=value".
 bool is_option(const std::string& argument, const std::string& name) {
@@ -58,9 +59,10 @@ std::vector<CLI::Option*> add_output_options(CLI::App& command, Outputs& outputs
 }
 
 bool prints_text(const Outputs& outputs) {
-  const auto taken =
-      std::ranges::count_if(kOutputs, [&](const OutputInfo& output) { return outputs.*output.file == "-"; });
-  if (taken > 1) throw support::UsageError("only one output can use standard output, but two are '-'");
+  const auto taken = std::ranges::count_if(
+      kOutputs, [&](const OutputInfo& output) { return outputs.*output.file == "-"; });
+  if (taken > 1)
+    throw support::UsageError("only one output can use standard output, but two are '-'");
   return taken == 0;
 }
 
@@ -70,7 +72,8 @@ void require_writable(const Outputs& outputs) {
     const std::string& file = outputs.*output.file;
     const bool exists = std::filesystem::exists(file);
     // Do not open a pipe here: opening it would make this its writer.
-    if (file.empty() || file == "-" || (exists && !std::filesystem::is_regular_file(file))) continue;
+    if (file.empty() || file == "-" || (exists && !std::filesystem::is_regular_file(file)))
+      continue;
     errno = 0;
     if (!std::ofstream(file, std::ios::app))
       throw support::UsageError(
@@ -97,8 +100,9 @@ void add_method_options(CLI::App& command, Method& method) {
                   fmt::format("Seed of the order in which cells take turns ({})", method.seed))
       ->type_name("N");
   command
-      .add_option("--rounds", method.most_rounds,
-                  fmt::format("Most timed runs of each cell, gated and ungated ({})", method.most_rounds))
+      .add_option(
+          "--rounds", method.most_rounds,
+          fmt::format("Most timed runs of each cell, gated and ungated ({})", method.most_rounds))
       ->check(CLI::Range(1u, 100000u).description(""))
       ->type_name("N");
   command
@@ -119,8 +123,8 @@ std::vector<std::string> repeatable(const std::vector<std::string>& arguments, u
   std::vector<std::string> settled = arguments;
   for (const OutputInfo& output : kOutputs) remove_option(settled, output.option);
   for (const char* option : {"--seed", "--device", "--cell"}) remove_option(settled, option);
-  settled.insert(settled.end(),
-                 {"--seed", std::to_string(seed), "--device", on_virtual_gpu ? "virtual" : "hardware"});
+  settled.insert(settled.end(), {"--seed", std::to_string(seed), "--device",
+                                 on_virtual_gpu ? "virtual" : "hardware"});
   return settled;
 }
 
@@ -133,8 +137,8 @@ std::vector<std::string> with_outputs(std::vector<std::string> arguments, const 
   return arguments;
 }
 
-Report begin_report(const std::string& experiment, const Invocation& call, const support::Device& device,
-                    uint64_t seed) {
+Report begin_report(const std::string& experiment, const Invocation& call,
+                    const support::Device& device, uint64_t seed) {
   Report report;
   report.experiment = experiment;
   report.seed = seed;

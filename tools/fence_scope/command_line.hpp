@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "tools/fence_scope/run/measure.hpp"
 #include "tools/fence_scope/report/report.hpp"
+#include "tools/fence_scope/run/measure.hpp"
 #include "tools/support/device.hpp"
 #include "tools/support/program.hpp"
 
@@ -29,7 +29,8 @@ struct Invocation {
 };
 
 // Subcommands with the functions that run them after parsing.
-using Commands = std::vector<std::pair<CLI::App*, std::function<support::ExitCode(const Invocation&)>>>;
+using Commands =
+    std::vector<std::pair<CLI::App*, std::function<support::ExitCode(const Invocation&)>>>;
 
 // Files for a report or, with `trace`, for one run. "" is none; "-" is standard output, which then
 // carries nothing else.
@@ -62,7 +63,7 @@ std::vector<std::string> repeatable(const std::vector<std::string>& arguments, u
 std::vector<std::string> with_outputs(std::vector<std::string> arguments, const Outputs& outputs);
 
 // A report with device, versions, command and seed.
-Report begin_report(const std::string& experiment, const Invocation& call, const support::Device& device,
-                    uint64_t seed);
+Report begin_report(const std::string& experiment, const Invocation& call,
+                    const support::Device& device, uint64_t seed);
 
 }  // namespace uptempo::fence_scope

@@ -27,7 +27,8 @@ support::ExitCode run_compare(const Options& options) {
   const Report a = read_report(options.a), b = read_report(options.b);
   const ReportComparison comparison = compare(a, options.a, b, options.b, options.quantity);
   support::print_report(options.json_file, table(comparison, terminal_columns()));
-  if (!options.json_file.empty()) support::write_output(options.json_file, json(comparison).dump(2) + '\n');
+  if (!options.json_file.empty())
+    support::write_output(options.json_file, json(comparison).dump(2) + '\n');
   return comparison.worse() ? support::exit_measured_failure : support::exit_ok;
 }
 
@@ -36,11 +37,14 @@ support::ExitCode run_compare(const Options& options) {
 void declare_compare(CLI::App& app, Commands& commands) {
   const auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand(
-      "compare", "Compare two reports of the same kind cell by cell; exit code 1 if the second is worse");
+      "compare",
+      "Compare two reports of the same kind cell by cell; exit code 1 if the second is worse");
   command->add_option("a", options->a, "Report to compare with, the old one")
       ->required()
       ->type_name("A.json");
-  command->add_option("b", options->b, "Report to compare, the new one")->required()->type_name("B.json");
+  command->add_option("b", options->b, "Report to compare, the new one")
+      ->required()
+      ->type_name("B.json");
   command->add_option("--times", options->quantity, "gated, ungated, device or model (gated)")
       ->transform(CLI::CheckedTransformer(kQuantities).description(""))
       ->type_name("TIMES");

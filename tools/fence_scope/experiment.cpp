@@ -63,7 +63,8 @@ const Times& device_time(const Cell& cell) { return cell.device ? *cell.device :
 
 // No value if the two were not timed in the same rounds.
 std::optional<support::MedianInterval> ratio_of(const Times& times, const Times& to) {
-  if (times.samples_us.empty() || times.samples_us.size() != to.samples_us.size()) return std::nullopt;
+  if (times.samples_us.empty() || times.samples_us.size() != to.samples_us.size())
+    return std::nullopt;
   return support::median_ratio(times.samples_us, to.samples_us);
 }
 
@@ -85,13 +86,15 @@ std::optional<size_t> fastest(std::span<const Cell> cells, std::span<const size_
   if (first == candidates.end()) return std::nullopt;
   std::vector<size_t> tied;
   for (const size_t i : candidates)
-    if (i == *first || !tells_apart(device_time(cells[i]), device_time(cells[*first]))) tied.push_back(i);
-  return *std::ranges::min_element(tied, {},
-                                   [&](size_t i) { return std::tuple(cost_of(cells[i]), median(i)); });
+    if (i == *first || !tells_apart(device_time(cells[i]), device_time(cells[*first])))
+      tied.push_back(i);
+  return *std::ranges::min_element(
+      tied, {}, [&](size_t i) { return std::tuple(cost_of(cells[i]), median(i)); });
 }
 
 std::optional<size_t> cheapest(std::span<const Cell> cells, std::span<const size_t> candidates) {
-  const bool modelled = std::ranges::all_of(candidates, [&](size_t i) { return cells[i].model.has_value(); });
+  const bool modelled =
+      std::ranges::all_of(candidates, [&](size_t i) { return cells[i].model.has_value(); });
   const auto found = std::ranges::min_element(candidates, {}, [&](size_t i) {
     return std::tuple(modelled ? cells[i].model->us : 0, cost_of(cells[i]));
   });
@@ -99,7 +102,8 @@ std::optional<size_t> cheapest(std::span<const Cell> cells, std::span<const size
 }
 
 std::string fewer(uint64_t here, uint64_t baseline, const char* what) {
-  return here >= baseline ? std::string() : fmt::format("{} of {} {}", baseline - here, baseline, what);
+  return here >= baseline ? std::string()
+                          : fmt::format("{} of {} {}", baseline - here, baseline, what);
 }
 
 std::string saved_fences(const Cell& cell, const Cell& baseline) {
@@ -186,7 +190,8 @@ std::vector<size_t> steps_at(const Sequence& sequence, Position position) {
     for (size_t i = 0; i < packets.size(); ++i) {
       const bool first = i == 0, last = i + 1 == packets.size();
       if (position == Position::all || (position == Position::first && first) ||
-          (position == Position::last && last) || (position == Position::interior && !first && !last))
+          (position == Position::last && last) ||
+          (position == Position::interior && !first && !last))
         steps.push_back(packets[i]);
     }
   }
@@ -213,9 +218,9 @@ std::vector<Cell> scopes_cells(const Sequence& sequence, const Choices& choices,
   for (const Position position : positions) {
     const std::vector<size_t> steps = steps_at(sequence, position);
     if (steps.empty())
-      throw support::UsageError(
-          fmt::format("{}: no packet is {}; choose another --position or more kernels", sequence.name,
-                      position == Position::interior ? "between the first and the last" : name_of(position)));
+      throw support::UsageError(fmt::format(
+          "{}: no packet is {}; choose another --position or more kernels", sequence.name,
+          position == Position::interior ? "between the first and the last" : name_of(position)));
     for (const aql::HeaderFlags& flags : all_flags()) {
       Headers headers = choices.planned;
       for (const size_t step : steps) headers[step] = flags;
@@ -261,7 +266,9 @@ std::vector<PlannedPacket> planned_packets(const Sequence& sequence, const Plann
 }
 
 void keep_matching(std::vector<Cell>& cells, const std::string& filter) {
-  const auto matches = [&](const Cell& cell) { return cell.label.find(filter) != std::string::npos; };
+  const auto matches = [&](const Cell& cell) {
+    return cell.label.find(filter) != std::string::npos;
+  };
   if (std::ranges::none_of(cells, matches))
     throw support::UsageError("--filter: no cell has '" + filter + "' in its label (see --list)");
   std::erase_if(cells, [&](const Cell& cell) { return !cell.baseline && !matches(cell); });
@@ -276,7 +283,8 @@ const Cell& cell_to_trace(std::span<const Cell> cells, const std::string& wanted
   const std::vector<const Cell*>& found = exact.empty() ? similar : exact;
   if (found.size() == 1) return *found[0];
   if (wanted.empty())
-    throw support::UsageError("--trace: no cell is recommended; choose the cell to trace with --cell");
+    throw support::UsageError(
+        "--trace: no cell is recommended; choose the cell to trace with --cell");
   if (found.empty())
     throw support::UsageError("--cell: no cell has '" + wanted + "' in its label (see --list)");
   throw support::UsageError(fmt::format(
@@ -322,7 +330,8 @@ std::vector<std::vector<size_t>> groups_of(std::span<const Cell> cells) {
   };
   std::vector<std::vector<size_t>> groups;
   for (size_t i = 0; i < cells.size(); ++i) {
-    const auto group = std::ranges::find_if(groups, [&](const auto& each) { return key(each[0]) == key(i); });
+    const auto group =
+        std::ranges::find_if(groups, [&](const auto& each) { return key(each[0]) == key(i); });
     if (group == groups.end())
       groups.push_back({i});
     else
@@ -335,8 +344,10 @@ void recommend(std::vector<Cell>& cells, TimeKind kind) {
   for (Cell& cell : cells) cell.recommended = false;
   for (const std::vector<size_t>& group : groups_of(cells)) {
     std::vector<size_t> candidates;
-    std::ranges::copy_if(group, std::back_inserter(candidates), [&](size_t i) { return usable(cells[i]); });
-    const auto chosen = kind == TimeKind::hardware ? fastest(cells, candidates) : cheapest(cells, candidates);
+    std::ranges::copy_if(group, std::back_inserter(candidates),
+                         [&](size_t i) { return usable(cells[i]); });
+    const auto chosen =
+        kind == TimeKind::hardware ? fastest(cells, candidates) : cheapest(cells, candidates);
     if (chosen) cells[*chosen].recommended = true;
   }
 }
@@ -344,16 +355,17 @@ void recommend(std::vector<Cell>& cells, TimeKind kind) {
 std::string conclusion_of(std::span<const Cell> group, TimeKind kind) {
   const auto broken = std::ranges::count_if(group, broken_promise);
   if (broken > 0)
-    return fmt::format("Broken: {} of {} cells gave wrong results although the rules promise right ones.",
-                       broken, group.size());
+    return fmt::format(
+        "Broken: {} of {} cells gave wrong results although the rules promise right ones.", broken,
+        group.size());
   const Cell* cell = find(group, &Cell::recommended);
   if (cell == nullptr) return "No recommendation: no cell is known to be correct.";
   const Cell* baseline = find(group, &Cell::baseline);
   const char* superlative = kind == TimeKind::hardware ? "Fastest" : "Cheapest";
   if (baseline == nullptr || cell == baseline)
     return fmt::format("{} correct: {}{}.", superlative, cell->label, where(*cell));
-  return fmt::format("{} correct: {}{}; saves {} against {}.", superlative, cell->label, where(*cell),
-                     saved(*cell, *baseline, kind), kBaseline);
+  return fmt::format("{} correct: {}{}; saves {} against {}.", superlative, cell->label,
+                     where(*cell), saved(*cell, *baseline, kind), kBaseline);
 }
 
 std::string conclusion_of_sweep(std::span<const Cell> cells, TimeKind kind) {
@@ -369,8 +381,9 @@ std::string conclusion_of_sweep(std::span<const Cell> cells, TimeKind kind) {
     const Cell *chosen = nullptr, *baseline = nullptr;
     for (const size_t i : group) {
       if (broken_promise(cells[i]))
-        return fmt::format("Broken: {}, {} gave wrong results although the rules promise right ones.",
-                           cells[i].label, size_of(cells[i]));
+        return fmt::format(
+            "Broken: {}, {} gave wrong results although the rules promise right ones.",
+            cells[i].label, size_of(cells[i]));
       if (cells[i].recommended) chosen = &cells[i];
       if (cells[i].baseline) baseline = &cells[i];
     }
@@ -378,7 +391,8 @@ std::string conclusion_of_sweep(std::span<const Cell> cells, TimeKind kind) {
     const auto saving = saving_of(*chosen, *baseline, kind);
     if (saving && saving->certain) points.push_back({chosen, saving->share, saving->of});
     if (!saving && system_fences(*baseline) > 0)
-      points.push_back({chosen, 1 - system_fences(*chosen) / system_fences(*baseline), "system fences"});
+      points.push_back(
+          {chosen, 1 - system_fences(*chosen) / system_fences(*baseline), "system fences"});
   }
   if (points.empty())
     return fmt::format("None of {} sizes is known to save time against {}.", groups, kBaseline);
@@ -389,20 +403,22 @@ std::string conclusion_of_sweep(std::span<const Cell> cells, TimeKind kind) {
       kBaseline);
 }
 
-std::vector<std::string> warnings_of(std::span<const Cell> cells, const Method& method, TimeKind kind) {
+std::vector<std::string> warnings_of(std::span<const Cell> cells, const Method& method,
+                                     TimeKind kind) {
   std::vector<std::string> warnings;
   for (const Cell& cell : cells)
     if (broken_promise(cell))
-      warnings.push_back(fmt::format("{}: {} of {} runs were wrong although the rules promise right results",
-                                     cell.label, cell.judgement.wrong_runs, cell.judgement.runs));
+      warnings.push_back(
+          fmt::format("{}: {} of {} runs were wrong although the rules promise right results",
+                      cell.label, cell.judgement.wrong_runs, cell.judgement.runs));
   const auto noisy = std::ranges::count_if(cells, [](const Cell& cell) {
     return cell.gated.noisy || cell.ungated.noisy || (cell.device && cell.device->noisy);
   });
   if (noisy > 0)
-    warnings.push_back(
-        fmt::format("noisy: {} of {} cells are not known to {:g} % after {} rounds; use a quieter machine, "
-                    "more --rounds or a larger --precision",
-                    noisy, cells.size(), 100 * method.precision, cells[0].gated.samples_us.size()));
+    warnings.push_back(fmt::format(
+        "noisy: {} of {} cells are not known to {:g} % after {} rounds; use a quieter machine, "
+        "more --rounds or a larger --precision",
+        noisy, cells.size(), 100 * method.precision, cells[0].gated.samples_us.size()));
   if (kind == TimeKind::virtual_gpu) return warnings;
   for (const std::vector<size_t>& group : groups_of(cells)) {
     const auto chosen = std::ranges::find_if(group, [&](size_t i) { return cells[i].recommended; });
@@ -412,10 +428,10 @@ std::vector<std::string> warnings_of(std::span<const Cell> cells, const Method& 
              !tells_apart(device_time(cells[i]), device_time(cells[*chosen]));
     });
     if (tied > 0)
-      warnings.push_back(
-          fmt::format("{}: the times of {} other correct cells do not differ from the recommended cell's, "
-                      "which has the fewest fences",
-                      cells[*chosen].workload, tied));
+      warnings.push_back(fmt::format(
+          "{}: the times of {} other correct cells do not differ from the recommended cell's, "
+          "which has the fewest fences",
+          cells[*chosen].workload, tied));
   }
   return warnings;
 }

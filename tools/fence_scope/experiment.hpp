@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "engine/fences/fence_planner.hpp"
-#include "tools/fence_scope/run/measure.hpp"
 #include "tools/fence_scope/report/report.hpp"
+#include "tools/fence_scope/run/measure.hpp"
 #include "tools/fence_scope/sequence/sequence.hpp"
 
 namespace uptempo::fence_scope {
@@ -88,7 +88,8 @@ std::string conclusion_of(std::span<const Cell> group, TimeKind kind);
 std::string conclusion_of_sweep(std::span<const Cell> cells, TimeKind kind);
 
 // One sentence for each broken promise, and for results that the machine's noise makes uncertain.
-std::vector<std::string> warnings_of(std::span<const Cell> cells, const Method& method, TimeKind kind);
+std::vector<std::string> warnings_of(std::span<const Cell> cells, const Method& method,
+                                     TimeKind kind);
 
 // Whether a run was wrong although the rules promise a right result.
 bool broken_promise(const Cell& cell);

@@ -70,14 +70,16 @@ void add_model(std::vector<Cell>& cells, const Profile& profile, const sort::Net
   for (size_t i = 0; i < cells.size(); ++i) {
     HostSide host = published[i].host;
     host.copy_bytes = 2 * bytes;
-    cells[i].model = model_time(profile, sequence, published[i].headers(sequence.steps.size()), host);
+    cells[i].model =
+        model_time(profile, sequence, published[i].headers(sequence.steps.size()), host);
   }
 }
 
 // Empty without a model.
 std::string model_table(const std::vector<Cell>& cells) {
   if (!cells.front().model) return {};
-  const bool restated = std::ranges::all_of(cells, [](const Cell& cell) { return cell.model->restated; });
+  const bool restated =
+      std::ranges::all_of(cells, [](const Cell& cell) { return cell.model->restated; });
   support::Table table({{"", support::Align::left}, {"model us per\niteration"}, {"\nspeed-up"}});
   for (const Cell& cell : cells)
     table.add_row({cell.label, fmt::format("{:.0f}", cell.model->us),
@@ -92,17 +94,19 @@ std::string conclusion_of(const sort::Report& report, const support::Device& dev
   const auto wrong = std::ranges::count_if(
       report.rungs, [](const sort::RungResult& rung) { return rung.wrong_iterations > 0; });
   if (wrong > 0)
-    return fmt::format("Broken: {} of {} rungs sorted wrongly although the rules promise right results.",
-                       wrong, report.rungs.size());
+    return fmt::format(
+        "Broken: {} of {} rungs sorted wrongly although the rules promise right results.", wrong,
+        report.rungs.size());
   return fmt::format("All rungs sort correctly; the last one takes {:.2f} times the baseline's {}.",
                      report.rungs.back().us_per_iteration / report.rungs[0].us_per_iteration,
                      device.time_name());
 }
 
 support::ExitCode run_ladder(const Options& options, const Invocation& call) {
-  refuse_trace(options.outputs,
-               "the ladder times whole sorts; to trace a run of the same kernels, use fence_scope scopes or "
-               "explain");
+  refuse_trace(
+      options.outputs,
+      "the ladder times whole sorts; to trace a run of the same kernels, use fence_scope scopes or "
+      "explain");
   require_writable(options.outputs);
   const Profile& profile = find_profile(options.profile);
   const sort::Network network = sort::network_for_option(options.length);
@@ -138,8 +142,9 @@ support::ExitCode run_ladder(const Options& options, const Invocation& call) {
   report.cells = cells_of(measured, network);
   if (device.is_virtual) add_model(report.cells, profile, network);
   report.conclusion = conclusion_of(measured, device);
-  publish(report, options.outputs,
-          report.conclusion + '\n' + device.line() + sort::table(measured) + model_table(report.cells));
+  publish(
+      report, options.outputs,
+      report.conclusion + '\n' + device.line() + sort::table(measured) + model_table(report.cells));
   return *measured.verified ? support::exit_ok : support::exit_measured_failure;
 }
 
@@ -147,9 +152,11 @@ support::ExitCode run_ladder(const Options& options, const Invocation& call) {
 
 void declare_ladder(CLI::App& app, Commands& commands) {
   const auto options = std::make_shared<Options>();
-  CLI::App* command =
-      app.add_subcommand("ladder", "Time a bitonic sort: baseline, then one more optimisation per line");
-  command->add_option("--length", options->length, "Number of keys: a power of two from 2 to 2^24 (32768)")
+  CLI::App* command = app.add_subcommand(
+      "ladder", "Time a bitonic sort: baseline, then one more optimisation per line");
+  command
+      ->add_option("--length", options->length,
+                   "Number of keys: a power of two from 2 to 2^24 (32768)")
       ->type_name("N");
   command->add_option("--iterations", options->iterations, "Timed sorts per line (20)")
       ->check(CLI::Range(1u, 1000000u).description(""))
@@ -162,7 +169,8 @@ void declare_ladder(CLI::App& app, Commands& commands) {
   support::add_device_option(*command, options->device);
   add_output_options(*command, options->outputs);
   command->get_option("--trace")->group("");
-  commands.emplace_back(command, [options](const Invocation& call) { return run_ladder(*options, call); });
+  commands.emplace_back(command,
+                        [options](const Invocation& call) { return run_ladder(*options, call); });
 }
 
 }  // namespace uptempo::fence_scope

@@ -21,10 +21,12 @@ struct LitmusOptions {
 };
 
 void add_options(CLI::App& command, LitmusOptions& options) {
-  command.add_option("--iterations", options.iterations, "Runs of each test, of 1024 words each (10)")
+  command
+      .add_option("--iterations", options.iterations, "Runs of each test, of 1024 words each (10)")
       ->check(CLI::Range(1u, 1000000u).description(""))
       ->type_name("N");
-  command.add_option("--filter", options.filter, "Only tests whose name contains NAME")->type_name("NAME");
+  command.add_option("--filter", options.filter, "Only tests whose name contains NAME")
+      ->type_name("NAME");
   command.add_flag("--list", options.list, "List the tests and their verdicts; run none");
   command.add_option("--report", options.report_file, "Also write the JSON to FILE, for sending")
       ->type_name("FILE");
@@ -34,8 +36,9 @@ void add_options(CLI::App& command, LitmusOptions& options) {
 
 std::vector<litmus::Test> chosen_tests(const LitmusOptions& options) {
   std::vector<litmus::Test> tests = litmus::corpus();
-  std::erase_if(
-      tests, [&](const litmus::Test& test) { return test.name.find(options.filter) == std::string::npos; });
+  std::erase_if(tests, [&](const litmus::Test& test) {
+    return test.name.find(options.filter) == std::string::npos;
+  });
   if (tests.empty())
     throw support::UsageError("--filter: no litmus test has '" + options.filter +
                               "' in its name (see --list)");
@@ -51,9 +54,10 @@ support::ExitCode run_litmus(const LitmusOptions& options, const Invocation& cal
   }
   const support::Device device = support::open_device(options.device, call.argc, call.argv);
   support::print_report(options.json_file, device.line());
-  litmus::Report report{.machine = litmus::describe_machine(device.gpu, device.name(), device.is_virtual),
-                        .iterations = options.iterations,
-                        .results = {}};
+  litmus::Report report{
+      .machine = litmus::describe_machine(device.gpu, device.name(), device.is_virtual),
+      .iterations = options.iterations,
+      .results = {}};
   litmus::Runner runner(device.gpu);
   support::Progress progress;
   for (const litmus::Test& test : tests) {
@@ -78,7 +82,8 @@ void declare_litmus(CLI::App& app, Commands& commands) {
   CLI::App* command =
       app.add_subcommand("litmus", "Run small tests of order and fences and count their outcomes");
   add_options(*command, *options);
-  commands.emplace_back(command, [options](const Invocation& call) { return run_litmus(*options, call); });
+  commands.emplace_back(command,
+                        [options](const Invocation& call) { return run_litmus(*options, call); });
 }
 
 }  // namespace uptempo::fence_scope

@@ -5,11 +5,11 @@
 #include <iostream>
 
 #include "tools/fence_scope/commands.hpp"
-#include "tools/fence_scope/verdict/judge.hpp"
 #include "tools/fence_scope/report/report_json.hpp"
+#include "tools/fence_scope/sequence_options.hpp"
 #include "tools/fence_scope/trace/run_trace.hpp"
 #include "tools/fence_scope/verdict/checker_advice.hpp"
-#include "tools/fence_scope/sequence_options.hpp"
+#include "tools/fence_scope/verdict/judge.hpp"
 
 namespace {
 
@@ -18,15 +18,17 @@ using namespace uptempo::fence_scope;
 
 Commands declare_all(CLI::App& app) {
   Commands commands;
-  for (const auto declare :
-       {declare_ladder, declare_scopes, declare_sweep, declare_explain, declare_litmus, declare_compare})
+  for (const auto declare : {declare_ladder, declare_scopes, declare_sweep, declare_explain,
+                             declare_litmus, declare_compare})
     declare(app, commands);
   return commands;
 }
 
 support::ExitCode run_parsed(const Commands& commands, const Invocation& call) {
-  const auto chosen = std::ranges::find_if(commands, [](const auto& each) { return each.first->parsed(); });
-  if (chosen == commands.end()) throw support::UsageError("give a command, --list or --replay (see --help)");
+  const auto chosen =
+      std::ranges::find_if(commands, [](const auto& each) { return each.first->parsed(); });
+  if (chosen == commands.end())
+    throw support::UsageError("give a command, --list or --replay (see --help)");
   return chosen->second(call);
 }
 
@@ -41,7 +43,8 @@ support::ExitCode replay(const std::string& file, const Outputs& outputs, int ar
         // CLI11 takes them in reverse order
         std::vector<std::string>(arguments.rbegin(), arguments.rend()));
   } catch (const CLI::ParseError& error) {
-    throw support::UsageError(file + ": this version cannot run the report's command: " + error.what());
+    throw support::UsageError(file +
+                              ": this version cannot run the report's command: " + error.what());
   }
   return run_parsed(commands, {.argc = argc, .argv = argv, .arguments = arguments});
 }
@@ -60,8 +63,10 @@ int main(int argc, char** argv) {
   if (const auto status = run_judge_process(argc, argv)) return *status;
   if (const auto status = run_trace_process(argc, argv)) return *status;
   if (const auto status = run_advice_process(argc, argv)) return *status;
-  CLI::App app("Finds the barrier bits and fence scopes that a sequence of dispatches needs, and their cost.",
-               "fence_scope");
+  CLI::App app(
+      "Finds the barrier bits and fence scopes that a sequence of dispatches needs, and their "
+      "cost.",
+      "fence_scope");
   app.require_subcommand(0, 1);
   const Commands commands = declare_all(app);
   bool listed = false;

@@ -9,11 +9,11 @@
 namespace uptempo::fence_scope {
 
 void add_sequence_options(CLI::App& command, SequenceOptions& sequence_options, bool sized) {
-  CLI::Option* workload =
-      command
-          .add_option("--workload", sequence_options.workload,
-                      fmt::format("A built-in sequence, see --list ({})", sequence_options.workload))
-          ->type_name("NAME");
+  CLI::Option* workload = command
+                              .add_option("--workload", sequence_options.workload,
+                                          fmt::format("A built-in sequence, see --list ({})",
+                                                      sequence_options.workload))
+                              ->type_name("NAME");
   CLI::Option* program = command
                              .add_option("--program", sequence_options.program_file,
                                          "A sequence from a JSON file, see PROGRAM_FILES.md")
@@ -34,8 +34,9 @@ void add_sequence_options(CLI::App& command, SequenceOptions& sequence_options, 
 }
 
 Sequence sequence_of(const SequenceOptions& sequence_options) {
-  return sequence_options.program_file.empty() ? make_workload(sequence_options.workload, sequence_options.shape)
-                                      : read_program_file(sequence_options.program_file);
+  return sequence_options.program_file.empty()
+             ? make_workload(sequence_options.workload, sequence_options.shape)
+             : read_program_file(sequence_options.program_file);
 }
 
 std::string list_of_workloads() {

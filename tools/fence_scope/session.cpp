@@ -1,8 +1,8 @@
 #include "tools/fence_scope/session.hpp"
 
-#include "tools/fence_scope/verdict/judge.hpp"
 #include "tools/fence_scope/run/profile.hpp"
 #include "tools/fence_scope/run/vgpu_process.hpp"
+#include "tools/fence_scope/verdict/judge.hpp"
 #include "tools/support/program.hpp"
 
 namespace uptempo::fence_scope {
@@ -72,9 +72,11 @@ std::vector<Cell> Session::carry_out(const Method& method) {
   if (impl_->device.is_virtual) {
     std::vector<Case> cases;
     for (size_t i = 0; i < cells.size(); ++i)
-      cases.push_back({.sequence = &impl_->bench_of[i]->bench->sequence(), .headers = cells[i].headers});
+      cases.push_back(
+          {.sequence = &impl_->bench_of[i]->bench->sequence(), .headers = cells[i].headers});
     support::Progress progress;
-    evidence = gather_evidence(cases, {.progress = [&](const std::string& what) { progress.show(what); }});
+    evidence =
+        gather_evidence(cases, {.progress = [&](const std::string& what) { progress.show(what); }});
   }
   const Instruments instruments{
       .run =

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "tools/fence_scope/run/bench.hpp"
 #include "tools/fence_scope/experiment.hpp"
+#include "tools/fence_scope/run/bench.hpp"
 #include "tools/support/device.hpp"
 
 namespace uptempo::fence_scope {

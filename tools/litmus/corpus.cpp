@@ -26,9 +26,12 @@ struct Choice {
 
 // Loads `cell` into the caches.
 StepId warm(Test& test, uint32_t queue, CellId cell) {
-  return test.copy(queue, cell, test.cell("unused", CellKind::fine_grained), {Barrier::on, system, none});
+  return test.copy(queue, cell, test.cell("unused", CellKind::fine_grained),
+                   {Barrier::on, system, none});
 }
-CellId result(Test& test, const char* name = "r") { return test.cell(name, CellKind::fine_grained); }
+CellId result(Test& test, const char* name = "r") {
+  return test.cell(name, CellKind::fine_grained);
+}
 
 // The last step of most shapes: a kernel reads `cell`, and the host loads the value that it saw.
 void observe(Test& test, uint32_t queue, CellId cell, HeaderFlags reader) {
@@ -133,7 +136,8 @@ void kernel_to_engine(Test& test, const Choice& choice) {
 }
 
 void engine_to_kernel(Test& test, const Choice& choice) {
-  const CellId x = test.cell("x", choice.memory), source = test.cell("s", CellKind::fine_grained, 1);
+  const CellId x = test.cell("x", choice.memory),
+               source = test.cell("s", CellKind::fine_grained, 1);
   const StepId before = warm(test, 0, x);
   const StepId upload = test.engine_copy(source, x, {before});
   test.barrier(0, {upload}, kWait);
@@ -170,7 +174,9 @@ void store_buffering(Test& test, const Choice& choice, bool ordered) {
   test.host_load(r0);
   test.host_load(r1);
 }
-void store_buffering_with_order(Test& test, const Choice& choice) { store_buffering(test, choice, true); }
+void store_buffering_with_order(Test& test, const Choice& choice) {
+  store_buffering(test, choice, true);
+}
 void store_buffering_without_order(Test& test, const Choice& choice) {
   store_buffering(test, {choice.memory, system, system}, false);
 }
@@ -185,7 +191,9 @@ void download(Test& test, const Choice& choice, bool ordered) {
   test.host_load(r);
 }
 void overwritten_after_download(Test& test, const Choice& choice) { download(test, choice, true); }
-void overwritten_during_download(Test& test, const Choice& choice) { download(test, choice, false); }
+void overwritten_during_download(Test& test, const Choice& choice) {
+  download(test, choice, false);
+}
 
 void two_writers(Test& test, const Choice& choice, Barrier barrier) {
   const CellId x = test.cell("x", choice.memory);
@@ -227,14 +235,16 @@ void kernarg_reuse(Test& test, const Choice& choice) {
 }
 
 void kernarg_reuse_without_wait(Test& test, const Choice&) {
-  const CellId x = test.cell("x", CellKind::fine_grained), y = test.cell("y", CellKind::fine_grained);
+  const CellId x = test.cell("x", CellKind::fine_grained),
+               y = test.cell("y", CellKind::fine_grained);
   test.store_with_shared_block(0, 0, x, 1, {Barrier::on, system, system});
   test.host_wait(test.store_with_shared_block(0, 0, y, 2, {Barrier::on, system, system}));
   test.host_load(x);
   test.host_load(y);
 }
 
-constexpr CellKind kAll[] = {CellKind::device_local, CellKind::coarse_grained, CellKind::fine_grained};
+constexpr CellKind kAll[] = {CellKind::device_local, CellKind::coarse_grained,
+                             CellKind::fine_grained};
 constexpr CellKind kHost[] = {CellKind::coarse_grained, CellKind::fine_grained};
 constexpr CellKind kFine[] = {CellKind::fine_grained};
 constexpr FenceScope kScopes[] = {none, agent, system};
@@ -272,7 +282,8 @@ constexpr Shape kShapes[] = {
 };
 
 std::span<const FenceScope> scopes(bool choice) {
-  return choice ? std::span<const FenceScope>(kScopes) : std::span<const FenceScope>(kScopes).first(1);
+  return choice ? std::span<const FenceScope>(kScopes)
+                : std::span<const FenceScope>(kScopes).first(1);
 }
 
 }  // namespace
@@ -285,8 +296,10 @@ std::vector<Test> corpus() {
         for (const FenceScope acquire : scopes(shape.chooses_acquire)) {
           Test& test = tests.emplace_back();
           test.name = std::string(shape.name) + '/' + name_of(memory);
-          if (shape.chooses_release) test.name += std::string("/release-").append(aql::scope_name(release));
-          if (shape.chooses_acquire) test.name += std::string("/acquire-").append(aql::scope_name(acquire));
+          if (shape.chooses_release)
+            test.name += std::string("/release-").append(aql::scope_name(release));
+          if (shape.chooses_acquire)
+            test.name += std::string("/acquire-").append(aql::scope_name(acquire));
           shape.build(test, {memory, release, acquire});
         }
       }

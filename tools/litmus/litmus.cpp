@@ -83,7 +83,8 @@ StepId Test::add(uint32_t queue, CellId to, uint32_t value, aql::HeaderFlags fla
   return push(std::move(step));
 }
 
-StepId Test::sort_pass(uint32_t queue, CellId to, uint32_t stage, uint32_t pass, aql::HeaderFlags flags) {
+StepId Test::sort_pass(uint32_t queue, CellId to, uint32_t stage, uint32_t pass,
+                       aql::HeaderFlags flags) {
   Step step{.queue = queue,
             .flags = flags,
             .kernel = Step::Kernel::sort_pass,
@@ -94,12 +95,14 @@ StepId Test::sort_pass(uint32_t queue, CellId to, uint32_t stage, uint32_t pass,
 }
 
 StepId Test::barrier(uint32_t queue, std::vector<StepId> after, aql::HeaderFlags flags) {
-  Step step{.kind = Step::Kind::barrier_and, .queue = queue, .flags = flags, .after = std::move(after)};
+  Step step{
+      .kind = Step::Kind::barrier_and, .queue = queue, .flags = flags, .after = std::move(after)};
   return push(std::move(step));
 }
 
 StepId Test::barrier_or(uint32_t queue, std::vector<StepId> after, aql::HeaderFlags flags) {
-  Step step{.kind = Step::Kind::barrier_or, .queue = queue, .flags = flags, .after = std::move(after)};
+  Step step{
+      .kind = Step::Kind::barrier_or, .queue = queue, .flags = flags, .after = std::move(after)};
   return push(std::move(step));
 }
 
@@ -137,8 +140,8 @@ StepId Test::store_with_shared_block(int block, uint32_t queue, CellId to, uint3
 }
 
 size_t Test::loads() const noexcept {
-  return static_cast<size_t>(
-      std::ranges::count_if(steps, [](const Step& step) { return step.kind == Step::Kind::host_load; }));
+  return static_cast<size_t>(std::ranges::count_if(
+      steps, [](const Step& step) { return step.kind == Step::Kind::host_load; }));
 }
 
 bool is_for_rules_alone(const Test& test) noexcept {
@@ -186,7 +189,8 @@ void sort_pass(std::vector<uint32_t>& keys, uint32_t stage, uint32_t pass) {
   for (uint32_t item = 0; item < keys.size() / 2; ++item) {
     const uint32_t left = (item >> distance_log2) << (distance_log2 + 1) | (item & (distance - 1));
     const bool rising = (item >> stage & 1u) == 0;
-    if ((keys[left] > keys[left + distance]) == rising) std::swap(keys[left], keys[left + distance]);
+    if ((keys[left] > keys[left + distance]) == rising)
+      std::swap(keys[left], keys[left + distance]);
   }
 }
 
@@ -194,9 +198,10 @@ void sort_pass(std::vector<uint32_t>& keys, uint32_t stage, uint32_t pass) {
 
 std::vector<std::vector<uint32_t>> sequential_outcome(const Test& test) {
   if (is_for_rules_alone(test))
-    throw std::invalid_argument(test.name +
-                                ": a step with declared accesses has no values; use sequential_outcome() for "
-                                "tests without such steps");
+    throw std::invalid_argument(
+        test.name +
+        ": a step with declared accesses has no values; use sequential_outcome() for "
+        "tests without such steps");
   std::vector<std::vector<uint32_t>> memory;
   for (const Cell& cell : test.cells) {
     std::vector<uint32_t>& words = memory.emplace_back(test.words);

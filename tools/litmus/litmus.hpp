@@ -104,7 +104,8 @@ struct Test {
   StepId copy(uint32_t queue, CellId from, CellId to, aql::HeaderFlags flags);
   StepId add(uint32_t queue, CellId to, uint32_t value, aql::HeaderFlags flags);
   // A pass of samples/bitonic_sort's kernel on `to`.
-  StepId sort_pass(uint32_t queue, CellId to, uint32_t stage, uint32_t pass, aql::HeaderFlags flags);
+  StepId sort_pass(uint32_t queue, CellId to, uint32_t stage, uint32_t pass,
+                   aql::HeaderFlags flags);
   StepId barrier(uint32_t queue, std::vector<StepId> after, aql::HeaderFlags flags);
   StepId barrier_or(uint32_t queue, std::vector<StepId> after, aql::HeaderFlags flags);
   StepId engine_copy(CellId from, CellId to, std::vector<StepId> after);
@@ -113,7 +114,8 @@ struct Test {
   StepId host_wait(StepId after);
   // The arguments are in `block`, written before the test, or (adds two steps) by the host in the
   // test.
-  StepId store_with_first_use(int block, uint32_t queue, CellId to, uint32_t value, aql::HeaderFlags flags);
+  StepId store_with_first_use(int block, uint32_t queue, CellId to, uint32_t value,
+                              aql::HeaderFlags flags);
   StepId store_with_shared_block(int block, uint32_t queue, CellId to, uint32_t value,
                                  aql::HeaderFlags flags);
 

@@ -13,7 +13,8 @@
 namespace uptempo::litmus {
 
 Counter::Counter(const Test& test) : expected_(sequential_outcome(test)) {
-  if (expected_.empty()) throw std::invalid_argument("the litmus test " + test.name + " loads nothing");
+  if (expected_.empty())
+    throw std::invalid_argument("the litmus test " + test.name + " loads nothing");
   std::set<uint32_t> values, added;
   bool any = false;
   for (const Cell& cell : test.cells) {
@@ -116,15 +117,17 @@ std::string table(const Report& report) {
                        {"\nothers"},
                        {"\nforbidden"}});
   for (const auto& [shape, row] : rows)
-    text.add_row({shape, std::to_string(row.tests), std::to_string(row.correct), std::to_string(row.harmless),
-                  std::to_string(row.others), std::to_string(row.forbidden)});
-  return fmt::format("{} tests, {} iteration{} of {} words{}\n\n{}\n{}", report.results.size(),
-                     report.iterations, report.iterations == 1 ? "" : "s", cell_words,
-                     report.known_target()
-                         ? ""
-                         : fmt::format("; the caches of {} are unknown: only the specification's rules apply",
-                                       report.machine.target),
-                     text.text(), lines.empty() ? "No forbidden outcome.\n" : lines);
+    text.add_row({shape, std::to_string(row.tests), std::to_string(row.correct),
+                  std::to_string(row.harmless), std::to_string(row.others),
+                  std::to_string(row.forbidden)});
+  return fmt::format(
+      "{} tests, {} iteration{} of {} words{}\n\n{}\n{}", report.results.size(), report.iterations,
+      report.iterations == 1 ? "" : "s", cell_words,
+      report.known_target()
+          ? ""
+          : fmt::format("; the caches of {} are unknown: only the specification's rules apply",
+                        report.machine.target),
+      text.text(), lines.empty() ? "No forbidden outcome.\n" : lines);
 }
 
 nlohmann::ordered_json json(const Report& report) {
@@ -144,17 +147,19 @@ nlohmann::ordered_json json(const Report& report) {
   out["passed"] = report.passed();
   out["tests"] = nlohmann::ordered_json::array();
   for (const Result& result : report.results) {
-    const bool sequential_on_target =
-        report.known_target() ? result.verdict != Verdict::possible : result.verdict == Verdict::correct;
-    nlohmann::ordered_json test{{"name", result.name},
-                                {"specification", result.verdict == Verdict::correct ? "sequential" : "any"},
-                                {"target", sequential_on_target ? "sequential" : "any"},
-                                {"outcomes", nlohmann::ordered_json::array()}};
+    const bool sequential_on_target = report.known_target() ? result.verdict != Verdict::possible
+                                                            : result.verdict == Verdict::correct;
+    nlohmann::ordered_json test{
+        {"name", result.name},
+        {"specification", result.verdict == Verdict::correct ? "sequential" : "any"},
+        {"target", sequential_on_target ? "sequential" : "any"},
+        {"outcomes", nlohmann::ordered_json::array()}};
     for (const auto& [outcome, entry] : result.outcomes)
-      test["outcomes"].push_back({{"values", outcome},
-                                  {"count", entry.count},
-                                  {"sequential", entry.sequential},
-                                  {"forbidden", is_forbidden(entry, result.verdict, report.known_target())}});
+      test["outcomes"].push_back(
+          {{"values", outcome},
+           {"count", entry.count},
+           {"sequential", entry.sequential},
+           {"forbidden", is_forbidden(entry, result.verdict, report.known_target())}});
     out["tests"].push_back(std::move(test));
   }
   return out;

@@ -24,7 +24,8 @@ class Order {
     for (size_t via = 0; via < moments_; ++via)
       for (size_t from = 0; from < moments_; ++from)
         if (before(from, via))
-          for (size_t to = 0; to < row_; ++to) before_[from * row_ + to] |= before_[via * row_ + to];
+          for (size_t to = 0; to < row_; ++to)
+            before_[from * row_ + to] |= before_[via * row_ + to];
   }
 
   static size_t begin(StepId step) { return 2 * step; }
@@ -41,7 +42,8 @@ class Order {
       add(end(earlier), begin(later));  // orders the host, and everything that it publishes later
     } else if (a.is_packet() && b.is_packet() && a.queue == b.queue) {
       add(begin(earlier), begin(later));
-      if (b.flags.barrier == Barrier::on || a.kind != Step::Kind::dispatch) add(end(earlier), begin(later));
+      if (b.flags.barrier == Barrier::on || a.kind != Step::Kind::dispatch)
+        add(end(earlier), begin(later));
     }
   }
 
@@ -73,7 +75,8 @@ class Judge {
   }
 
  private:
-  std::optional<Hazard> judge(StepId earlier, const Access& a, StepId later, const Access& b) const {
+  std::optional<Hazard> judge(StepId earlier, const Access& a, StepId later,
+                              const Access& b) const {
     const auto conflict = !b.write  ? Hazard::Conflict::read_after_write
                           : a.write ? Hazard::Conflict::write_after_write
                                     : Hazard::Conflict::write_after_read;
@@ -87,8 +90,8 @@ class Judge {
     if (from_dispatch ? handed_over(earlier, later) : acquired(earlier, later, FenceScope::system))
       return std::nullopt;
     const bool stale_in_l1 = held(earlier, later, b, FenceScope::agent);
-    const bool stale_in_l2 =
-        !from_dispatch && needs_l2_fences(test_, a.cell) && held(earlier, later, b, FenceScope::system);
+    const bool stale_in_l2 = !from_dispatch && needs_l2_fences(test_, a.cell) &&
+                             held(earlier, later, b, FenceScope::system);
     return Hazard{earlier, later, conflict, true, stale_in_l1 || stale_in_l2};
   }
 
@@ -117,7 +120,8 @@ class Judge {
 
   bool released_to_system(StepId writer, StepId reader) const {
     for (StepId step = 0; step < test_.steps.size(); ++step)
-      if (is_release(step, FenceScope::system) && covers(step, writer) && order_.ended_before(step, reader))
+      if (is_release(step, FenceScope::system) && covers(step, writer) &&
+          order_.ended_before(step, reader))
         return true;
     return false;
   }

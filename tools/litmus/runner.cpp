@@ -107,7 +107,8 @@ struct Runner::Impl {
   std::byte* block(size_t number) {
     constexpr size_t per_page = 4096 / kBlockBytes;
     while (blocks.size() <= number / per_page) blocks.emplace_back(gpu, MemoryKind::kernarg, 4096);
-    return static_cast<std::byte*>(blocks[number / per_page].data()) + number % per_page * kBlockBytes;
+    return static_cast<std::byte*>(blocks[number / per_page].data()) +
+           number % per_page * kBlockBytes;
   }
   // Blocks of single dispatches follow the shared blocks, of which there are at most 15.
   static constexpr size_t delay_block = 15, first_own_block = 16;
@@ -148,7 +149,8 @@ struct Runner::Impl {
       uint32_t* const to = words(test, cell);
       const bool upload = test.cells[cell].kind == CellKind::device_local;
       uint32_t* const at = upload ? room(staging, MemoryKind::pinned, test.cell_bytes()) : to;
-      for (uint32_t word = 0; word < test.words; ++word) at[word] = initial_word(test.cells[cell], word);
+      for (uint32_t word = 0; word < test.words; ++word)
+        at[word] = initial_word(test.cells[cell], word);
       if (!upload) continue;
       hsa_signal_store_relaxed(done.handle(), 1);
       engine_copy(to, at, test.cell_bytes(), true, {}, done.handle());
@@ -242,14 +244,14 @@ struct Runner::Impl {
   }
   void publish_delay(hsa_signal_t the_gate, hsa_signal_t delayed) {
     hsa_signal_store_relaxed(delayed, 1);
-    const aql::Packet64 packets[] = {
-        aql::to_packet(aql::BarrierAnd{kOrderOnly, {the_gate}, {}}),
-        aql::to_packet(aql::KernelDispatch{.flags = {Barrier::on, FenceScope::none, FenceScope::none},
-                                           .grid = {kWorkgroup, 1, 1},
-                                           .workgroup = {kWorkgroup, 1, 1},
-                                           .kernel_object = store.info().object,
-                                           .kernarg_address = block(delay_block),
-                                           .completion_signal = delayed})};
+    const aql::Packet64 packets[] = {aql::to_packet(aql::BarrierAnd{kOrderOnly, {the_gate}, {}}),
+                                     aql::to_packet(aql::KernelDispatch{
+                                         .flags = {Barrier::on, FenceScope::none, FenceScope::none},
+                                         .grid = {kWorkgroup, 1, 1},
+                                         .workgroup = {kWorkgroup, 1, 1},
+                                         .kernel_object = store.info().object,
+                                         .kernarg_address = block(delay_block),
+                                         .completion_signal = delayed})};
     queues[delay_queue].publish(packets);
   }
 
@@ -259,10 +261,10 @@ struct Runner::Impl {
     const hsa_signal_t the_gate = pooled(gates, publication), delayed = pooled(delays, publication);
     hsa_signal_store_relaxed(the_gate, 1);
     std::vector<aql::Packet64> packets[queue_count];
-    const bool late =
-        delays_engines && std::any_of(test.steps.begin() + static_cast<ptrdiff_t>(first),
-                                      test.steps.begin() + static_cast<ptrdiff_t>(last),
-                                      [](const Step& step) { return step.kind == Step::Kind::copy; });
+    const bool late = delays_engines &&
+                      std::any_of(test.steps.begin() + static_cast<ptrdiff_t>(first),
+                                  test.steps.begin() + static_cast<ptrdiff_t>(last),
+                                  [](const Step& step) { return step.kind == Step::Kind::copy; });
     if (late) publish_delay(the_gate, delayed);
     const aql::Packet64 gate_packet = aql::to_packet(aql::BarrierAnd{kOrderOnly, {the_gate}, {}});
     for (StepId number = first; number < last; ++number) {
@@ -288,7 +290,8 @@ struct Runner::Impl {
 
   Run run(const Test& test, uint64_t iteration) {
     if (is_for_rules_alone(test))
-      throw std::invalid_argument(test.name + ": has steps with declared accesses, which no kernel can make");
+      throw std::invalid_argument(test.name +
+                                  ": has steps with declared accesses, which no kernel can make");
     Run result;
     result.placement.resize(test.steps.size());
     const std::unique_ptr<bool[]> awaited(new bool[test.steps.size()]());
@@ -310,7 +313,8 @@ struct Runner::Impl {
     size_t publications = 0;
     for (StepId number = 0; number < test.steps.size(); ++number) {
       const Step& step = test.steps[number];
-      if (!step.is_on_device() && step.kind != Step::Kind::host_wait) spin(host_delay(iteration, number));
+      if (!step.is_on_device() && step.kind != Step::Kind::host_wait)
+        spin(host_delay(iteration, number));
       switch (step.kind) {
         case Step::Kind::host_store:
           std::fill_n(words(test, step.to), test.words, step.value);
@@ -326,8 +330,8 @@ struct Runner::Impl {
         case Step::Kind::host_wait:
           for (const StepId awaited_step : step.after)
             queues[0].wait(completion(awaited_step), "step " + std::to_string(awaited_step) + " (" +
-                                                         name_of(test.steps[awaited_step]) + ") of " +
-                                                         test.name);
+                                                         name_of(test.steps[awaited_step]) +
+                                                         ") of " + test.name);
           break;
         case Step::Kind::dispatch:
         case Step::Kind::barrier_and:
@@ -335,8 +339,8 @@ struct Runner::Impl {
         case Step::Kind::copy: {
           StepId last = number;
           while (last < test.steps.size() && test.steps[last].is_on_device()) ++last;
-          publish_steps(test, number, last, {awaited.get(), test.steps.size()}, delay != 0, publications++,
-                        result);
+          publish_steps(test, number, last, {awaited.get(), test.steps.size()}, delay != 0,
+                        publications++, result);
           number = last - 1;
           break;
         }

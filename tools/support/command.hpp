@@ -26,7 +26,8 @@ class TemporaryDirectory {
  public:
   TemporaryDirectory() {
     std::string path = (std::filesystem::temp_directory_path() / "uptempo-test-XXXXXX").string();
-    if (mkdtemp(path.data()) == nullptr) throw std::runtime_error("cannot create a directory like " + path);
+    if (mkdtemp(path.data()) == nullptr)
+      throw std::runtime_error("cannot create a directory like " + path);
     path_ = path;
   }
   ~TemporaryDirectory() {
@@ -54,7 +55,8 @@ class RunningCommand {
  public:
   explicit RunningCommand(const std::vector<std::string>& arguments) {
     std::vector<char*> argv;
-    for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
+    for (const std::string& argument : arguments)
+      argv.push_back(const_cast<char*>(argument.c_str()));
     argv.push_back(nullptr);
     const std::string out = directory_.file("out"), err = directory_.file("err");
     process_ = fork();

@@ -54,7 +54,8 @@ void* memalign(size_t alignment, size_t size) noexcept {
 }
 void* aligned_alloc(size_t alignment, size_t size) noexcept { return memalign(alignment, size); }
 int posix_memalign(void** memory, size_t alignment, size_t size) noexcept {
-  if (alignment % sizeof(void*) != 0 || (alignment & (alignment - 1)) != 0 || alignment == 0) return EINVAL;
+  if (alignment % sizeof(void*) != 0 || (alignment & (alignment - 1)) != 0 || alignment == 0)
+    return EINVAL;
   void* const made = memalign(alignment, size);
   if (made == nullptr) return ENOMEM;
   *memory = made;
@@ -129,13 +130,14 @@ void on_system_call(int, siginfo_t*, void* raw) {
   // rt_sigreturn finds its frame by the stack pointer, which uptempo_meter_begin moves.
   const bool returns = registers[REG_RAX] == SYS_rt_sigreturn;
   registers[REG_RCX] = registers[REG_RIP];
-  registers[REG_RIP] = reinterpret_cast<greg_t>(returns ? uptempo_meter_return : uptempo_meter_begin);
+  registers[REG_RIP] =
+      reinterpret_cast<greg_t>(returns ? uptempo_meter_return : uptempo_meter_begin);
 }
 
 bool trap_system_calls(bool on) noexcept {
   if (!on) return prctl(set_user_dispatch, dispatch_off, 0, 0, nullptr) == 0;
-  return prctl(set_user_dispatch, dispatch_on, uptempo_meter_begin, uptempo_meter_end - uptempo_meter_begin,
-               const_cast<char*>(&selector)) == 0;
+  return prctl(set_user_dispatch, dispatch_on, uptempo_meter_begin,
+               uptempo_meter_end - uptempo_meter_begin, const_cast<char*>(&selector)) == 0;
 }
 
 // The kernel's struct sigaction. The C library's has no field for the code that returns from the
@@ -165,13 +167,15 @@ Cost cost_of(const std::function<void()>& work) {
   KernelAction before;
   const bool trapping =
       sees_system_calls() &&
-      exchange_action({on_system_call, SA_SIGINFO | has_restorer, uptempo_meter_return, 0}, &before) &&
+      exchange_action({on_system_call, SA_SIGINFO | has_restorer, uptempo_meter_return, 0},
+                      &before) &&
       trap_system_calls(true);
   const Cost first{allocations, locks, caught};
   if (trapping) selector = block;
   work();
   selector = allow;
-  const Cost cost{allocations - first.allocations, locks - first.locks, caught - first.system_calls};
+  const Cost cost{allocations - first.allocations, locks - first.locks,
+                  caught - first.system_calls};
   if (trapping) {
     trap_system_calls(false);
     exchange_action(before, nullptr);

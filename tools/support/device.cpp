@@ -35,8 +35,8 @@ std::string Device::line() const {
 Device open_device(const std::string& choice, int argc, char** argv,
                    const std::vector<std::string>& launcher_options) {
   try {
-    const bool is_virtual = vgpu::choose_device(vgpu::parse_device(choice), argc, argv, launcher_options) ==
-                            vgpu::RunningOn::virtual_gpu;
+    const bool is_virtual = vgpu::choose_device(vgpu::parse_device(choice), argc, argv,
+                                                launcher_options) == vgpu::RunningOn::virtual_gpu;
     Runtime runtime;
     Agent gpu = runtime.gpu();
     return {.runtime = runtime, .gpu = gpu, .is_virtual = is_virtual};

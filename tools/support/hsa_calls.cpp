@@ -10,7 +10,8 @@ namespace {
 
 using Count = std::atomic<uint64_t>;
 constinit struct {
-  Count allocations = 0, frees = 0, pins = 0, signals_created = 0, blocking_copies = 0, started_copies = 0;
+  Count allocations = 0, frees = 0, pins = 0, signals_created = 0, blocking_copies = 0,
+        started_copies = 0;
 } made;
 
 // Relaxed: the counts order no other memory access.
@@ -58,8 +59,9 @@ hsa_status_t hsa_amd_memory_lock(void* host, size_t bytes, hsa_agent_t* agents, 
   return rocr(host, bytes, agents, agent_count, memory);
 }
 
-hsa_status_t hsa_amd_memory_lock_to_pool(void* host, size_t bytes, hsa_agent_t* agents, int agent_count,
-                                         hsa_amd_memory_pool_t pool, uint32_t flags, void** memory) {
+hsa_status_t hsa_amd_memory_lock_to_pool(void* host, size_t bytes, hsa_agent_t* agents,
+                                         int agent_count, hsa_amd_memory_pool_t pool,
+                                         uint32_t flags, void** memory) {
   static const auto rocr = next("hsa_amd_memory_lock_to_pool", &hsa_amd_memory_lock_to_pool);
   count(made.pins);
   return rocr(host, bytes, agents, agent_count, pool, flags, memory);
@@ -73,7 +75,8 @@ hsa_status_t hsa_signal_create(hsa_signal_value_t value, uint32_t consumer_count
 }
 
 hsa_status_t hsa_amd_signal_create(hsa_signal_value_t value, uint32_t consumer_count,
-                                   const hsa_agent_t* consumers, uint64_t attributes, hsa_signal_t* signal) {
+                                   const hsa_agent_t* consumers, uint64_t attributes,
+                                   hsa_signal_t* signal) {
   static const auto rocr = next("hsa_amd_signal_create", &hsa_amd_signal_create);
   count(made.signals_created);
   return rocr(value, consumer_count, consumers, attributes, signal);
@@ -86,8 +89,9 @@ hsa_status_t hsa_memory_copy(void* to, const void* from, size_t bytes) {
 }
 
 hsa_status_t hsa_amd_memory_async_copy(void* to, hsa_agent_t to_agent, const void* from,
-                                       hsa_agent_t from_agent, size_t bytes, uint32_t dependency_count,
-                                       const hsa_signal_t* dependencies, hsa_signal_t done) {
+                                       hsa_agent_t from_agent, size_t bytes,
+                                       uint32_t dependency_count, const hsa_signal_t* dependencies,
+                                       hsa_signal_t done) {
   static const auto rocr = next("hsa_amd_memory_async_copy", &hsa_amd_memory_async_copy);
   count(made.started_copies);
   return rocr(to, to_agent, from, from_agent, bytes, dependency_count, dependencies, done);

@@ -20,7 +20,8 @@ struct PacketQueue::State {
       : patience(its_patience),
         session(Session::current()),
         queue(detail::make_hsa_queue(gpu, packets, on_error, this)),
-        writer(aql::AqlQueueWriter::borrow(detail::hsa_queue(queue), aql::Producers::exclusive, &error)) {
+        writer(aql::AqlQueueWriter::borrow(detail::hsa_queue(queue), aql::Producers::exclusive,
+                                           &error)) {
     const aql::QueueApertures apertures = aql::apertures(detail::hsa_queue(queue));
     facts = {.queue_address = reinterpret_cast<uint64_t>(detail::hsa_queue(queue)),
              .private_aperture_high = apertures.private_segment_high,
@@ -55,11 +56,12 @@ struct PacketQueue::State {
                  .remedy = "check the packets and the addresses that their kernels access"});
   }
   [[noreturn]] void throw_late(std::string_view what) {
-    throw Error({.status = HSA_STATUS_ERROR,
-                 .call = "PacketQueue",
-                 .asked = std::string(what) + " within " + std::to_string(patience.count()) + " s",
-                 .found = "it is not complete",
-                 .remedy = "look for a kernel that does not end, or a packet that waits for a later one"});
+    throw Error(
+        {.status = HSA_STATUS_ERROR,
+         .call = "PacketQueue",
+         .asked = std::string(what) + " within " + std::to_string(patience.count()) + " s",
+         .found = "it is not complete",
+         .remedy = "look for a kernel that does not end, or a packet that waits for a later one"});
   }
 
   const std::chrono::seconds patience;
@@ -90,7 +92,8 @@ void PacketQueue::enable_profiling() {
 }
 
 uint64_t PacketQueue::publish(std::span<const aql::Packet64> packets) {
-  const aql::PublishResult result = state_->writer.publish(packets, Deadline::after(state_->patience));
+  const aql::PublishResult result =
+      state_->writer.publish(packets, Deadline::after(state_->patience));
   if (!result) {
     state_->require_alive("room for packets");
     throw Error({.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
@@ -112,8 +115,9 @@ void PacketQueue::wait(hsa_signal_t signal, std::string_view what, std::chrono::
   for (const Clock::time_point limit = Clock::now() + state_->patience; value >= 1;) {
     state_->require_alive(what);
     if (Clock::now() > limit) state_->throw_late(what);
-    value = hsa_signal_wait_scacquire(signal, HSA_SIGNAL_CONDITION_LT, 1,
-                                      detail::ticks_in(detail::longest_sleep), HSA_WAIT_STATE_BLOCKED);
+    value =
+        hsa_signal_wait_scacquire(signal, HSA_SIGNAL_CONDITION_LT, 1,
+                                  detail::ticks_in(detail::longest_sleep), HSA_WAIT_STATE_BLOCKED);
   }
   // An acquire of our own: a thread sanitizer does not see the one inside ROCr, which is not
   // instrumented.

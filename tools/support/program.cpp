@@ -52,7 +52,8 @@ int run_program(CLI::App& app, int argc, char** argv, const std::function<ExitCo
 }
 
 void add_json_option(CLI::App& app, std::string& file) {
-  app.add_option("--json", file, "Write JSON; '-' writes only JSON to standard output")->type_name("FILE|-");
+  app.add_option("--json", file, "Write JSON; '-' writes only JSON to standard output")
+      ->type_name("FILE|-");
 }
 
 std::string read_input(const std::string& file) {
@@ -76,7 +77,8 @@ void write_output(const std::string& file, std::string_view text) {
   std::ofstream out(file);
   out << text;
   out.close();
-  if (!out) throw std::runtime_error(fmt::format("cannot write '{}': {}", file, std::strerror(errno)));
+  if (!out)
+    throw std::runtime_error(fmt::format("cannot write '{}': {}", file, std::strerror(errno)));
 }
 
 void print_report(const std::string& json_file, std::string_view text) {

@@ -14,7 +14,12 @@ class App;
 
 namespace uptempo::support {
 
-enum ExitCode : int { exit_ok = 0, exit_measured_failure = 1, exit_usage = 2, exit_unavailable = 77 };
+enum ExitCode : int {
+  exit_ok = 0,
+  exit_measured_failure = 1,
+  exit_usage = 2,
+  exit_unavailable = 77
+};
 
 // The command line asks for something that does not exist. Exit code 2.
 struct UsageError : std::runtime_error {

@@ -13,10 +13,12 @@
 namespace uptempo::support {
 
 void add_rounds_options(CLI::App& app, Rounds& rounds, uint32_t least) {
-  app.add_option("--rounds", rounds.count, fmt::format("Rounds, at least {} ({})", least, rounds.count))
+  app.add_option("--rounds", rounds.count,
+                 fmt::format("Rounds, at least {} ({})", least, rounds.count))
       ->check(CLI::Range(least, 100000u).description(""))
       ->type_name("N");
-  app.add_option("--seed", rounds.seed, fmt::format("Seed of the order within a round ({})", rounds.seed))
+  app.add_option("--seed", rounds.seed,
+                 fmt::format("Seed of the order within a round ({})", rounds.seed))
       ->type_name("N");
 }
 

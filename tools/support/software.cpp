@@ -24,9 +24,11 @@ Software describe_software() {
       build != nullptr)
     software.rocr_build = build;
   Dl_info library{};
-  if (dladdr(reinterpret_cast<const void*>(&hsa_init), &library) != 0 && library.dli_fname != nullptr) {
+  if (dladdr(reinterpret_cast<const void*>(&hsa_init), &library) != 0 &&
+      library.dli_fname != nullptr) {
     std::error_code ignored;
-    software.rocr_library = std::filesystem::canonical(library.dli_fname, ignored).filename().string();
+    software.rocr_library =
+        std::filesystem::canonical(library.dli_fname, ignored).filename().string();
   }
   std::ifstream driver("/sys/module/amdgpu/version");
   std::getline(driver, software.driver);
@@ -48,7 +50,8 @@ std::map<std::string, std::string> environment_of(const std::vector<std::string_
     const size_t equals = variable.find('=');
     if (equals == std::string_view::npos) continue;
     const std::string_view name = variable.substr(0, equals);
-    if (std::ranges::any_of(prefixes, [&](std::string_view prefix) { return name.starts_with(prefix); }))
+    if (std::ranges::any_of(prefixes,
+                            [&](std::string_view prefix) { return name.starts_with(prefix); }))
       found[std::string(name)] = variable.substr(equals + 1);
   }
   return found;

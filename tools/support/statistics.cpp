@@ -38,7 +38,8 @@ MedianInterval median_interval(std::span<const double> values, double confidence
   // Probability that exactly k values are below the true median. Computed through logarithms,
   // because 2^-n underflows double at n = 1075.
   const auto probability = [n](double k) {
-    return std::exp(std::lgamma(n + 1) - std::lgamma(k + 1) - std::lgamma(n - k + 1) - n * std::log(2.0));
+    return std::exp(std::lgamma(n + 1) - std::lgamma(k + 1) - std::lgamma(n - k + 1) -
+                    n * std::log(2.0));
   };
   size_t dropped = 0;  // values outside the interval on either side
   double tail = probability(0);

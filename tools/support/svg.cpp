@@ -35,9 +35,10 @@ std::string svg_image(double width, double height, std::string_view title, std::
       width, height, escaped(title), styles, dark_styles, content);
 }
 
-std::string svg_text(double x, double y, const char* style, std::string_view text, const char* anchor) {
-  return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" class=\"{}\" text-anchor=\"{}\">{}</text>\n", x, y,
-                     style, anchor, escaped(text));
+std::string svg_text(double x, double y, const char* style, std::string_view text,
+                     const char* anchor) {
+  return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" class=\"{}\" text-anchor=\"{}\">{}</text>\n",
+                     x, y, style, anchor, escaped(text));
 }
 
 }  // namespace uptempo::support

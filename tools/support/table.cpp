@@ -29,8 +29,9 @@ void append_line(std::string& out, std::string line) {
 
 void Table::add_row(std::vector<std::string> cells) {
   if (cells.size() != columns_.size())
-    throw std::invalid_argument("a row of " + std::to_string(cells.size()) + " cells in a table of " +
-                                std::to_string(columns_.size()) + " columns");
+    throw std::invalid_argument("a row of " + std::to_string(cells.size()) +
+                                " cells in a table of " + std::to_string(columns_.size()) +
+                                " columns");
   rows_.push_back(std::move(cells));
 }
 
@@ -62,7 +63,8 @@ std::string Table::text() const {
   append_line(out, std::string(total_width, '-'));
   for (const auto& row : rows_) {
     std::string line;
-    for (size_t c = 0; c < columns_.size(); ++c) append_cell(line, row[c], widths[c], columns_[c].align);
+    for (size_t c = 0; c < columns_.size(); ++c)
+      append_cell(line, row[c], widths[c], columns_[c].align);
     append_line(out, line);
   }
   return out;

@@ -32,7 +32,8 @@ inline DeviceChoice parse_device(std::string_view text) {
   if (text == "auto") return DeviceChoice::automatic;
   if (text == "hardware") return DeviceChoice::hardware;
   if (text == "virtual") return DeviceChoice::virtual_gpu;
-  throw std::invalid_argument("--device is '" + std::string(text) + "': use auto, hardware or virtual");
+  throw std::invalid_argument("--device is '" + std::string(text) +
+                              "': use auto, hardware or virtual");
 }
 
 inline std::string_view label(RunningOn device) {
@@ -79,8 +80,9 @@ inline std::string find_launcher() {
       return candidate.string();
     tried += (tried.empty() ? "" : ", ") + candidate.string();
   }
-  throw std::runtime_error("uptempo-vgpu was not found (tried " + tried +
-                           "): build or install it, put its folder into PATH, or name it in UPTEMPO_VGPU");
+  throw std::runtime_error(
+      "uptempo-vgpu was not found (tried " + tried +
+      "): build or install it, put its folder into PATH, or name it in UPTEMPO_VGPU");
 }
 
 // Returns the device that this process runs on, or executes the program again and does not return.
@@ -91,7 +93,8 @@ inline RunningOn choose_device(DeviceChoice choice, int argc, char** argv,
   if (on_virtual_gpu()) {
     if (choice == DeviceChoice::hardware)
       throw std::runtime_error(
-          "--device hardware was asked for, but the program runs under uptempo-vgpu: start it directly");
+          "--device hardware was asked for, but the program runs under uptempo-vgpu: start it "
+          "directly");
     return RunningOn::virtual_gpu;
   }
   const bool hardware = choice != DeviceChoice::virtual_gpu && kfd_answers();

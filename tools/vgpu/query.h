@@ -44,7 +44,8 @@ struct uptempo_vgpu_device_counts {
   uint64_t lines_counted;
   uint64_t vector_l1_lines_invalidated; /* by acquires of packets; lines of 64 bytes */
   uint64_t scalar_l1_lines_invalidated;
-  uint64_t l2_lines_invalidated;  /* by acquires at system scope; clean parts of lines of 128 bytes */
+  uint64_t
+      l2_lines_invalidated; /* by acquires at system scope; clean parts of lines of 128 bytes */
   uint64_t l2_lines_written_back; /* by releases at system scope */
 };
 typedef int (*uptempo_vgpu_device_t)(struct uptempo_vgpu_device_counts* counts);

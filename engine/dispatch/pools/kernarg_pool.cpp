@@ -61,7 +61,8 @@ void KernargPool::release(Slabs run) noexcept {
     if (--slabs_[i].holders == 0) {
       slabs_[i].generation.next();
       // Makes visible any packet that still reads its arguments from here.
-      if constexpr (detail::handle_checks) std::memset(memory_ + size_t{i} * slab_bytes_, 0xdb, slab_bytes_);
+      if constexpr (detail::handle_checks)
+        std::memset(memory_ + size_t{i} * slab_bytes_, 0xdb, slab_bytes_);
       slabs_[i].next = free_head_;
       free_head_ = i;
       held_.set(held_.in_use() - 1);

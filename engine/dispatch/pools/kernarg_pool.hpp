@@ -16,8 +16,8 @@
 #include <span>
 #include <vector>
 
-#include "engine/runtime/handle_check.hpp"
 #include "engine/dispatch/pools/pressure.hpp"
+#include "engine/runtime/handle_check.hpp"
 
 namespace uptempo {
 

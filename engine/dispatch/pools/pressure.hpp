@@ -52,7 +52,8 @@ struct Pressure {
 
   // True if any level is high.
   bool high() const noexcept {
-    return ring.high || publications.high || signals.high || timing_signals.high || kernarg_slabs.high;
+    return ring.high || publications.high || signals.high || timing_signals.high ||
+           kernarg_slabs.high;
   }
 };
 
@@ -73,7 +74,8 @@ class Gauge {
   // recent number.
   void set(uint32_t in_use) noexcept {
     in_use_.store(in_use, std::memory_order_relaxed);
-    if (in_use > peak_.load(std::memory_order_relaxed)) peak_.store(in_use, std::memory_order_relaxed);
+    if (in_use > peak_.load(std::memory_order_relaxed))
+      peak_.store(in_use, std::memory_order_relaxed);
     if (in_use >= high_mark_) {
       high_.store(capacity_ != 0, std::memory_order_relaxed);
     } else if (in_use <= low_mark_) {

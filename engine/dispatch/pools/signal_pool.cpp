@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "aql/amd_abi.hpp"
-#include "engine/runtime/handle_check.hpp"
 #include "engine/runtime/counters.hpp"
+#include "engine/runtime/handle_check.hpp"
 
 namespace uptempo {
 
@@ -14,7 +14,8 @@ SignalPool::SignalPool(uint32_t interrupt, uint32_t event_less, const QueueMarks
   interrupt_.free.reserve(total);
   without_event_.free.reserve(total);
   for (size_t i = 0; i < total; ++i) {
-    sort_in(owned_.emplace_back(i < interrupt ? SignalKind::interrupt : SignalKind::event_less).handle());
+    sort_in(owned_.emplace_back(i < interrupt ? SignalKind::interrupt : SignalKind::event_less)
+                .handle());
   }
   start(marks);
 }
@@ -30,7 +31,8 @@ SignalPool::~SignalPool() {
   sweep();
   for (const Lent& lent : std::span(lent_.get(), lent_places_))
     for (Signal& signal : owned_)
-      if (lent.signal.handle != 0 && signal.handle().handle == lent.signal.handle) signal.leave_to_session();
+      if (lent.signal.handle != 0 && signal.handle().handle == lent.signal.handle)
+        signal.leave_to_session();
 }
 
 void SignalPool::sort_in(hsa_signal_t signal) {
@@ -66,7 +68,8 @@ void SignalPool::give_back(hsa_signal_t signal) noexcept {
 void SignalPool::put_free(hsa_signal_t signal) noexcept {
   Kind& to = aql::has_interrupt(signal) ? interrupt_ : without_event_;
   if constexpr (detail::handle_checks)
-    if (std::ranges::any_of(to.free, [&](hsa_signal_t free) { return free.handle == signal.handle; }))
+    if (std::ranges::any_of(to.free,
+                            [&](hsa_signal_t free) { return free.handle == signal.handle; }))
       detail::end_with("a pooled signal was given back twice");
   to.free.push_back(signal);
   to.taken.set(to.taken.in_use() - 1);
@@ -77,7 +80,8 @@ bool SignalPool::may_lend(hsa_signal_t signal) noexcept {
   uint32_t of_kind = 0;
   for (const Lent& lent : std::span(lent_.get(), lent_places_)) {
     if (lent.signal.handle == signal.handle) return true;
-    of_kind += lent.signal.handle != 0 && aql::has_interrupt(lent.signal) == aql::has_interrupt(signal);
+    of_kind +=
+        lent.signal.handle != 0 && aql::has_interrupt(lent.signal) == aql::has_interrupt(signal);
   }
   const uint32_t all = aql::has_interrupt(signal) ? interrupts_ : event_less_;
   return of_kind + std::max(1u, all / 4) < all;
@@ -86,7 +90,8 @@ bool SignalPool::may_lend(hsa_signal_t signal) noexcept {
 SignalLoan SignalPool::lend(hsa_signal_t signal) noexcept {
   sweep();
   const std::span places(lent_.get(), lent_places_);
-  auto place = std::ranges::find(places, signal.handle, [](const Lent& lent) { return lent.signal.handle; });
+  auto place =
+      std::ranges::find(places, signal.handle, [](const Lent& lent) { return lent.signal.handle; });
   if (place == places.end())
     place = std::ranges::find(places, 0u, [](const Lent& lent) { return lent.signal.handle; });
   Lent& lent = place != places.end() ? *place : lent_[lent_places_++];
@@ -115,9 +120,10 @@ void SignalPool::sweep() noexcept {
 }
 
 uint32_t SignalPool::on_loan() const noexcept {
-  return static_cast<uint32_t>(std::ranges::count_if(
-      std::span(lent_.get(), lent_places_),
-      [](const Lent& lent) { return lent.given_back && lent.users.load(std::memory_order_relaxed) != 0; }));
+  return static_cast<uint32_t>(
+      std::ranges::count_if(std::span(lent_.get(), lent_places_), [](const Lent& lent) {
+        return lent.given_back && lent.users.load(std::memory_order_relaxed) != 0;
+      }));
 }
 
 }  // namespace uptempo

@@ -43,7 +43,8 @@ class SignalLoan {
 
  private:
   friend class SignalPool;
-  explicit SignalLoan(std::shared_ptr<std::atomic<uint32_t>> users) noexcept : users_(std::move(users)) {
+  explicit SignalLoan(std::shared_ptr<std::atomic<uint32_t>> users) noexcept
+      : users_(std::move(users)) {
     users_->fetch_add(1, std::memory_order_relaxed);
   }
   void end() noexcept {

@@ -15,14 +15,17 @@ KernargMemory::KernargMemory(const Agent* agent, uint64_t size_bytes)
   if (agent != nullptr) {
     memory_ = KernargBuffer(*agent, size_bytes_);
   } else {
-    host_.reset(static_cast<std::byte*>(std::aligned_alloc(KernargPool::block_alignment, size_bytes_)));
+    host_.reset(
+        static_cast<std::byte*>(std::aligned_alloc(KernargPool::block_alignment, size_bytes_)));
     if (!host_) throw std::bad_alloc();
   }
 }
 
 void KernargMemory::Free::operator()(std::byte* memory) const noexcept { std::free(memory); }
 
-uint64_t SpillPool::capacity_for(uint64_t block_bytes) noexcept { return std::bit_ceil(block_bytes); }
+uint64_t SpillPool::capacity_for(uint64_t block_bytes) noexcept {
+  return std::bit_ceil(block_bytes);
+}
 
 bool SpillPool::is_free(const Block& block, Timeline& timeline) noexcept {
   // The timeline does not know the open epoch yet.
@@ -48,7 +51,8 @@ std::byte* SpillPool::take(uint64_t block_bytes, uint64_t epoch, Timeline& timel
   return block->memory.data();
 }
 
-bool SpillPool::reserve(uint64_t block_bytes, Timeline& timeline, std::vector<KernargMemory>& dropped) {
+bool SpillPool::reserve(uint64_t block_bytes, Timeline& timeline,
+                        std::vector<KernargMemory>& dropped) {
   const uint64_t capacity = capacity_for(block_bytes);
   if (capacity > limit_bytes_) return false;
   for (size_t i = 0; i < blocks_.size() && size_bytes_ > limit_bytes_ - capacity;) {

@@ -94,16 +94,24 @@ struct CopyEnd {
 class CopyTarget {
  public:
   template <class T>
-  CopyTarget(const DeviceBuffer<T>& buffer) : CopyTarget(device(buffer.data(), buffer.size_bytes())) {}
+  CopyTarget(const DeviceBuffer<T>& buffer)
+      : CopyTarget(device(buffer.data(), buffer.size_bytes())) {}
   template <class T>
-  CopyTarget(const PinnedBuffer<T>& buffer) : CopyTarget(pinned(buffer.data(), buffer.size_bytes())) {}
+  CopyTarget(const PinnedBuffer<T>& buffer)
+      : CopyTarget(pinned(buffer.data(), buffer.size_bytes())) {}
   template <class T>
   requires(std::is_trivially_copyable_v<T> && !std::is_const_v<T>) CopyTarget(std::span<T> memory)
       : CopyTarget(pageable(memory.data(), memory.size_bytes())) {}
 
-  static CopyTarget device(void* data, size_t bytes) { return {data, bytes, detail::CopyPlace::device}; }
-  static CopyTarget pinned(void* data, size_t bytes) { return {data, bytes, detail::CopyPlace::pinned}; }
-  static CopyTarget pageable(void* data, size_t bytes) { return {data, bytes, detail::CopyPlace::pageable}; }
+  static CopyTarget device(void* data, size_t bytes) {
+    return {data, bytes, detail::CopyPlace::device};
+  }
+  static CopyTarget pinned(void* data, size_t bytes) {
+    return {data, bytes, detail::CopyPlace::pinned};
+  }
+  static CopyTarget pageable(void* data, size_t bytes) {
+    return {data, bytes, detail::CopyPlace::pageable};
+  }
   static CopyTarget peer(const Agent& owner, void* data, size_t bytes) {
     CopyTarget target(data, bytes, detail::CopyPlace::peer);
     target.end_.peer = owner.handle();
@@ -127,9 +135,11 @@ class CopyTarget {
 class CopySource {
  public:
   template <class T>
-  CopySource(const DeviceBuffer<T>& buffer) : CopySource(device(buffer.data(), buffer.size_bytes())) {}
+  CopySource(const DeviceBuffer<T>& buffer)
+      : CopySource(device(buffer.data(), buffer.size_bytes())) {}
   template <class T>
-  CopySource(const PinnedBuffer<T>& buffer) : CopySource(pinned(buffer.data(), buffer.size_bytes())) {}
+  CopySource(const PinnedBuffer<T>& buffer)
+      : CopySource(pinned(buffer.data(), buffer.size_bytes())) {}
   template <class T>
   requires std::is_trivially_copyable_v<T> CopySource(std::span<T> memory)
       : CopySource(pageable(memory.data(), memory.size_bytes())) {}
@@ -153,7 +163,9 @@ class CopySource {
 
  private:
   CopySource(const void* data, size_t bytes, detail::CopyPlace place)
-      : end_{.data = static_cast<std::byte*>(const_cast<void*>(data)), .size_bytes = bytes, .place = place} {}
+      : end_{.data = static_cast<std::byte*>(const_cast<void*>(data)),
+             .size_bytes = bytes,
+             .place = place} {}
   detail::CopyEnd end_;  // read only
 };
 

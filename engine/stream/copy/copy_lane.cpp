@@ -38,7 +38,8 @@ CopyLane::CopyLane(const Agent& gpu, const CopyLaneOptions& options)
   }
 }
 
-CopyLane::CopyLane(Start start, std::span<const hsa_signal_t> signals, const CopyLaneOptions& options)
+CopyLane::CopyLane(Start start, std::span<const hsa_signal_t> signals,
+                   const CopyLaneOptions& options)
     : options_(options),
       start_(std::move(start)),
       signals_(signals),
@@ -61,8 +62,9 @@ void CopyLane::check_failed() {
                .call = "Stream::copy",
                .asked = fmt::format("a copy {} by a copy engine", options_.name),
                .found = failure.text,
-               .remedy = failure.status == Session::MemoryFault::status ? Session::MemoryFault::remedy
-                                                                        : "create new Streams"});
+               .remedy = failure.status == Session::MemoryFault::status
+                             ? Session::MemoryFault::remedy
+                             : "create new Streams"});
 }
 
 uint64_t CopyLane::first_unfinished() noexcept {
@@ -74,11 +76,13 @@ uint64_t CopyLane::first_unfinished() noexcept {
 void CopyLane::reclaim() noexcept {
   const uint64_t next = first_unfinished(), finished = next - timeline_.oldest_pending();
   // The next copy may still read the signal of the last complete one.
-  const uint64_t due = next > timeline_.last_begun() ? finished : std::max(finished, uint64_t{1}) - 1;
-  timeline_.reclaim(static_cast<uint32_t>(due), [this](uint64_t value, hsa_signal_t signal) noexcept {
-    loans_[timeline_.place(value)].clear();
-    signals_.give_back(signal);
-  });
+  const uint64_t due =
+      next > timeline_.last_begun() ? finished : std::max(finished, uint64_t{1}) - 1;
+  timeline_.reclaim(static_cast<uint32_t>(due),
+                    [this](uint64_t value, hsa_signal_t signal) noexcept {
+                      loans_[timeline_.place(value)].clear();
+                      signals_.give_back(signal);
+                    });
 }
 
 bool CopyLane::has_room() noexcept {
@@ -96,14 +100,15 @@ void CopyLane::wait_for_room(std::unique_lock<std::mutex>& lock, Deadline deadli
     if (has_room()) return;
   }
   if (deadline.passed()) {
-    throw Error(
-        {.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
-         .call = "Stream::copy",
-         .asked = fmt::format("a copy {} by a copy engine", options_.name),
-         .found = fmt::format("{} of {} copies are unfinished; other queues still use the signals of the "
-                              "others",
-                              timeline_.pending(), options_.copies),
-         .remedy = "wait for earlier copies, or create the Streams with a larger CopyLimits::engine_copies"});
+    throw Error({.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
+                 .call = "Stream::copy",
+                 .asked = fmt::format("a copy {} by a copy engine", options_.name),
+                 .found = fmt::format(
+                     "{} of {} copies are unfinished; other queues still use the signals of the "
+                     "others",
+                     timeline_.pending(), options_.copies),
+                 .remedy = "wait for earlier copies, or create the Streams with a larger "
+                           "CopyLimits::engine_copies"});
   }
   const uint64_t next = first_unfinished();
   const bool waits = next <= timeline_.last_begun();

@@ -54,8 +54,8 @@ class CopyLane final : public SignalSource {
     size_t bytes = 0;
   };
   // Starts a copy that waits until all `after` signals are zero, then decrements `done`.
-  using Start =
-      std::function<hsa_status_t(const Copy& copy, std::span<const hsa_signal_t> after, hsa_signal_t done)>;
+  using Start = std::function<hsa_status_t(const Copy& copy, std::span<const hsa_signal_t> after,
+                                           hsa_signal_t done)>;
 
   // Copies with hsa_amd_memory_async_copy. Creates the signals. Throws Error.
   CopyLane(const Agent& gpu, const CopyLaneOptions& options);

@@ -40,8 +40,8 @@ void DeferredFrees::give_back(const void* stream) noexcept {
     const auto is_due = [&](Item& item) {
       return (stream == nullptr || item.stream == stream) && is_over(item.after, item.memory);
     };
-    const auto first =
-        std::stable_partition(items_.begin(), items_.end(), [&](Item& item) { return !is_due(item); });
+    const auto first = std::stable_partition(items_.begin(), items_.end(),
+                                             [&](Item& item) { return !is_due(item); });
     due.assign(std::make_move_iterator(first), std::make_move_iterator(items_.end()));
     items_.erase(first, items_.end());
   }

@@ -58,18 +58,21 @@ void HostDuties::finish_locked() noexcept {
       ++kept;
     }
   }
-  pending_host_duties.fetch_sub(static_cast<uint32_t>(duties_.size() - kept), std::memory_order_release);
+  pending_host_duties.fetch_sub(static_cast<uint32_t>(duties_.size() - kept),
+                                std::memory_order_release);
   duties_.erase(duties_.begin() + static_cast<ptrdiff_t>(kept), duties_.end());
 }
 
-std::optional<TimelinePoint> HostDuties::user_of(const std::byte* data, size_t bytes, Uses uses) noexcept {
+std::optional<TimelinePoint> HostDuties::user_of(const std::byte* data, size_t bytes,
+                                                 Uses uses) noexcept {
   if (pending_host_duties.load(std::memory_order_acquire) == 0) return {};
   const std::lock_guard lock(mutex_);
   const std::less<> before;
   for (size_t i = duties_.size(); i-- > 0;) {
     const HostDuty& duty = duties_[i];
     const bool so = uses == Uses::writes ? duty.writes : duty.pin.device_address() != nullptr;
-    if (so && before(duty.used, data + bytes) && before(data, duty.used + duty.used_bytes)) return duty.after;
+    if (so && before(duty.used, data + bytes) && before(data, duty.used + duty.used_bytes))
+      return duty.after;
   }
   return {};
 }

@@ -15,7 +15,9 @@ constexpr size_t alignment = 256;
 }  // namespace
 
 Staging::Staging(const Agent& gpu, size_t size_bytes, size_t piece_bytes)
-    : owned_(gpu, std::max<size_t>(size_bytes, 1)), memory_(owned_.span()), piece_bytes_(piece_bytes) {
+    : owned_(gpu, std::max<size_t>(size_bytes, 1)),
+      memory_(owned_.span()),
+      piece_bytes_(piece_bytes) {
   cut();
 }
 
@@ -26,12 +28,12 @@ Staging::Staging(std::span<std::byte> memory, size_t piece_bytes, std::shared_pt
 
 void Staging::cut() {
   if (piece_bytes_ == 0 || memory_.size() < piece_bytes_) {
-    throw Error(
-        {.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
-         .call = "Streams",
-         .asked = fmt::format("staging memory of {} bytes in pieces of {}", memory_.size(), piece_bytes_),
-         .found = "no piece fits in it",
-         .remedy = "correct CopyLimits::staging_bytes and piece_bytes"});
+    throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
+                 .call = "Streams",
+                 .asked = fmt::format("staging memory of {} bytes in pieces of {}", memory_.size(),
+                                      piece_bytes_),
+                 .found = "no piece fits in it",
+                 .remedy = "correct CopyLimits::staging_bytes and piece_bytes"});
   }
   pieces_.resize(memory_.size() / piece_bytes_);
 }

@@ -46,7 +46,9 @@ class Staging {
    public:
     Chunk() = default;
     Chunk(Chunk&& other) noexcept
-        : staging_(std::exchange(other.staging_, nullptr)), piece_(other.piece_), data_(other.data_) {}
+        : staging_(std::exchange(other.staging_, nullptr)),
+          piece_(other.piece_),
+          data_(other.data_) {}
     Chunk& operator=(Chunk&& other) noexcept {
       give_back();
       staging_ = std::exchange(other.staging_, nullptr);

@@ -22,10 +22,11 @@ TransferKernels load(const Agent& gpu) {
   const Program program(gpu, builtin_kernels::transfer());
   return {
       .copy_bytes = program.kernel<uint8_t*, const uint8_t*, uint64_t>("copy_bytes"),
-      .copy_rows =
-          program.kernel<uint8_t*, const uint8_t*, uint64_t, uint64_t, uint64_t, uint64_t>("copy_rows"),
+      .copy_rows = program.kernel<uint8_t*, const uint8_t*, uint64_t, uint64_t, uint64_t, uint64_t>(
+          "copy_rows"),
       .fill_bytes = program.kernel<uint8_t*, uint64_t, uint64_t, uint64_t>("fill_bytes"),
-      .fill_rows = program.kernel<uint8_t*, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t>("fill_rows"),
+      .fill_rows =
+          program.kernel<uint8_t*, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t>("fill_rows"),
   };
 }
 
@@ -39,16 +40,17 @@ volatile uint32_t* hdp_flush_of(const Agent& gpu) {
 }
 
 Transfers::Parts parts_of(const Agent& gpu) {
-  return {
-      .make_lane = [gpu](CopyDirection,
-                         const CopyLaneOptions& options) { return std::make_unique<CopyLane>(gpu, options); },
-      .load_kernels = [gpu] { return load(gpu); },
-      .make_staging =
-          [gpu](size_t size_bytes, size_t piece_bytes) {
-            return std::make_shared<Staging>(gpu, size_bytes, piece_bytes);
-          },
-      .compute_units = gpu.properties().compute_units,
-      .hdp_flush = hdp_flush_of(gpu)};
+  return {.make_lane =
+              [gpu](CopyDirection, const CopyLaneOptions& options) {
+                return std::make_unique<CopyLane>(gpu, options);
+              },
+          .load_kernels = [gpu] { return load(gpu); },
+          .make_staging =
+              [gpu](size_t size_bytes, size_t piece_bytes) {
+                return std::make_shared<Staging>(gpu, size_bytes, piece_bytes);
+              },
+          .compute_units = gpu.properties().compute_units,
+          .hdp_flush = hdp_flush_of(gpu)};
 }
 
 // Bytes that a work-item copies at a time, and the workgroup size.
@@ -69,7 +71,8 @@ const char* name_of(CopyDirection direction) noexcept {
 
 }  // namespace
 
-Transfers::Transfers(const Agent& gpu, const CopyLimits& limits, const CopyLaneOptions& of_lanes, Hooks hooks)
+Transfers::Transfers(const Agent& gpu, const CopyLimits& limits, const CopyLaneOptions& of_lanes,
+                     Hooks hooks)
     : agent_(gpu),
       host_(find_pool(gpu, MemoryKind::pinned).owner),
       limits_(limits),
@@ -83,7 +86,8 @@ Transfers::Transfers(const Agent& gpu, const CopyLimits& limits, const CopyLaneO
                      HostDuties::of_process().drop(reinterpret_cast<const Transfers*>(handle));
                    }) {}
 
-Transfers::Transfers(Parts parts, const CopyLimits& limits, const CopyLaneOptions& of_lanes, Hooks hooks)
+Transfers::Transfers(Parts parts, const CopyLimits& limits, const CopyLaneOptions& of_lanes,
+                     Hooks hooks)
     : limits_(limits), of_lanes_(of_lanes), hooks_(std::move(hooks)), parts_(std::move(parts)) {}
 
 Transfers::~Transfers() {
@@ -129,13 +133,16 @@ const TransferKernels& Transfers::kernels() {
 }
 
 Grid Transfers::grid(size_t bytes) const noexcept {
-  const auto items = static_cast<uint32_t>(std::clamp<size_t>((bytes + unit - 1) / unit, 1, most_items()));
+  const auto items =
+      static_cast<uint32_t>(std::clamp<size_t>((bytes + unit - 1) / unit, 1, most_items()));
   return Grid{items}.by(std::min(items, workgroup));
 }
 
 Grid Transfers::grid(size_t width_bytes, size_t height) const noexcept {
-  const auto x = static_cast<uint32_t>(std::clamp<size_t>((width_bytes + unit - 1) / unit, 1, workgroup));
-  const auto y = static_cast<uint32_t>(std::clamp<size_t>(height, 1, std::max<size_t>(most_items() / x, 1)));
+  const auto x =
+      static_cast<uint32_t>(std::clamp<size_t>((width_bytes + unit - 1) / unit, 1, workgroup));
+  const auto y =
+      static_cast<uint32_t>(std::clamp<size_t>(height, 1, std::max<size_t>(most_items() / x, 1)));
   return Grid{x, y}.by(x, std::clamp(workgroup / x, 1u, y));
 }
 
@@ -153,8 +160,9 @@ void Transfers::flush_host_stores(const std::byte* last) const noexcept {
 }
 
 Staging& Transfers::staging() {
-  std::call_once(staging_once_,
-                 [this] { staging_ = parts_.make_staging(limits_.staging_bytes, limits_.piece_bytes); });
+  std::call_once(staging_once_, [this] {
+    staging_ = parts_.make_staging(limits_.staging_bytes, limits_.piece_bytes);
+  });
   return *staging_;
 }
 
@@ -166,13 +174,14 @@ Staging::Chunk Transfers::take_staging(size_t bytes) {
     finish_host_duties();
     if (auto chunk = all.try_take(bytes)) return std::move(*chunk);
     if (deadline.passed()) {
-      throw Error({.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
-                   .call = "Stream::copy",
-                   .asked = fmt::format("{} bytes of staging memory for a copy of pageable memory", bytes),
-                   .found = fmt::format("{} pieces of {} bytes, all in use by unfinished copies",
-                                        all.pieces(), all.piece_bytes()),
-                   .remedy = "synchronize, create the Streams with a larger CopyLimits::staging_bytes, or "
-                             "copy from pinned memory"});
+      throw Error(
+          {.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
+           .call = "Stream::copy",
+           .asked = fmt::format("{} bytes of staging memory for a copy of pageable memory", bytes),
+           .found = fmt::format("{} pieces of {} bytes, all in use by unfinished copies",
+                                all.pieces(), all.piece_bytes()),
+           .remedy = "synchronize, create the Streams with a larger CopyLimits::staging_bytes, or "
+                     "copy from pinned memory"});
     }
     hooks_.close_epochs();
     const std::optional<TimelinePoint> point = all.unfinished();
@@ -185,7 +194,8 @@ Staging::Chunk Transfers::take_staging(size_t bytes) {
 
 void Transfers::await_users(const std::byte* data, size_t bytes, HostDuties::Uses uses) {
   std::optional<Deadline> deadline;
-  while (const std::optional<TimelinePoint> point = HostDuties::of_process().user_of(data, bytes, uses)) {
+  while (const std::optional<TimelinePoint> point =
+             HostDuties::of_process().user_of(data, bytes, uses)) {
     if (!deadline) deadline = Deadline::after(of_lanes_.patience);
     hooks_.close_epochs();
     const WaitResult result = point->value <= point->timeline->last_begun()
@@ -194,7 +204,8 @@ void Transfers::await_users(const std::byte* data, size_t bytes, HostDuties::Use
     if (result == WaitResult::failed || deadline->passed()) {
       throw Error({.status = HSA_STATUS_ERROR,
                    .call = "Stream::copy",
-                   .asked = fmt::format("a copy of {} bytes of pageable memory at {}", bytes, fmt::ptr(data)),
+                   .asked = fmt::format("a copy of {} bytes of pageable memory at {}", bytes,
+                                        fmt::ptr(data)),
                    .found = result == WaitResult::failed
                                 ? "an earlier copy that uses this memory has failed"
                                 : "an earlier copy that uses this memory does not complete",
@@ -213,8 +224,9 @@ void Transfers::require_reach(hsa_agent_t peer) {
   if (!can_reach(*agent_, owner)) {
     throw Error({.status = HSA_STATUS_ERROR_INVALID_AGENT,
                  .call = "Stream::copy",
-                 .asked = fmt::format("a copy between {} (node {}) and its peer {} (node {})", agent_->name(),
-                                      agent_->properties().node, owner.name(), owner.properties().node),
+                 .asked = fmt::format("a copy between {} (node {}) and its peer {} (node {})",
+                                      agent_->name(), agent_->properties().node, owner.name(),
+                                      owner.properties().node),
                  .found = "this agent cannot access the peer's memory",
                  .remedy = "copy through host memory"});
   }

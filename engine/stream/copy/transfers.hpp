@@ -49,7 +49,8 @@ class Transfers {
     std::function<void()> close_epochs;
   };
 
-  Transfers(const Agent& gpu, const CopyLimits& limits, const CopyLaneOptions& of_lanes, Hooks hooks);
+  Transfers(const Agent& gpu, const CopyLimits& limits, const CopyLaneOptions& of_lanes,
+            Hooks hooks);
   Transfers(Parts parts, const CopyLimits& limits, const CopyLaneOptions& of_lanes, Hooks hooks);
   // Requires that all copies are complete or lost.
   ~Transfers();

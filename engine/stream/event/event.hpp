@@ -65,8 +65,8 @@ class Event {
 
   Completion completion_;
   detail::SignalSource* source_ = nullptr;  // null: complete; dangles only if complete
-  hsa_agent_t writer_{};            // only writer of what the event covers; null: others wrote, too
-  bool behind_host_ = false;        // it may depend on an action of the host
+  hsa_agent_t writer_{};      // only writer of what the event covers; null: others wrote, too
+  bool behind_host_ = false;  // it may depend on an action of the host
 };
 
 }  // namespace uptempo

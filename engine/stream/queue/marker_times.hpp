@@ -21,11 +21,14 @@ namespace uptempo::detail {
 
 class MarkerTimes {
  public:
-  explicit MarkerTimes(const Timeline& timeline) : timeline_(timeline), markers_(timeline.places()) {}
+  explicit MarkerTimes(const Timeline& timeline)
+      : timeline_(timeline), markers_(timeline.places()) {}
 
   // Marks the epoch's marker as timed. Replaces the marker that used the same place.
   void begin(uint64_t epoch);
-  bool has(uint64_t epoch) const noexcept { return markers_[timeline_.place(epoch)].epoch == epoch; }
+  bool has(uint64_t epoch) const noexcept {
+    return markers_[timeline_.place(epoch)].epoch == epoch;
+  }
   // Sets `time`, which belongs to a timed marker, at once if the marker's time is known, otherwise
   // later.
   void share(uint64_t epoch, const std::shared_ptr<EventTime>& time);

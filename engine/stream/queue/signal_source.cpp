@@ -4,8 +4,8 @@
 
 namespace uptempo::detail {
 
-std::optional<SignalSource::Borrowed> SignalSource::borrow_in_time(uint64_t value, std::chrono::nanoseconds patience,
-                                                     const std::function<void()>& ask) {
+std::optional<SignalSource::Borrowed> SignalSource::borrow_in_time(
+    uint64_t value, std::chrono::nanoseconds patience, const std::function<void()>& ask) {
   for (std::optional<Deadline> deadline;;) {
     std::optional<Borrowed> signal = borrow(value);
     if (!signal || signal->signal.handle != 0) return signal;
@@ -16,7 +16,8 @@ std::optional<SignalSource::Borrowed> SignalSource::borrow_in_time(uint64_t valu
            .call = "Stream::wait",
            .asked = "a completion signal of another queue, for packets to wait for",
            .found = "packets of other queues still wait on every signal that the queue may lend",
-           .remedy = "wait on the host, or create the Streams with more QueueOptions::publications"});
+           .remedy =
+               "wait on the host, or create the Streams with more QueueOptions::publications"});
     }
     if (ask) ask();
     // If the event completes, no signal is needed.

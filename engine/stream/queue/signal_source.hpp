@@ -11,8 +11,8 @@
 #include <functional>
 #include <optional>
 
-#include "engine/dispatch/pools/signal_pool.hpp"
 #include "engine/completion/timeline.hpp"
+#include "engine/dispatch/pools/signal_pool.hpp"
 
 namespace uptempo::detail {
 

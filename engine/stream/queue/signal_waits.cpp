@@ -17,9 +17,12 @@ aql::Packet64 WaitSet::packet() const noexcept {
 
 SignalWaits::SignalWaits(Timeline& own) : own_(own) { reserve(loans_); }
 
-void SignalWaits::reserve(std::vector<SignalLoan>& loans) { loans.reserve(many_loans + WaitSet::most); }
+void SignalWaits::reserve(std::vector<SignalLoan>& loans) {
+  loans.reserve(many_loans + WaitSet::most);
+}
 
-const SignalWaits::Place* SignalWaits::find(const Timeline& timeline, uint64_t value) const noexcept {
+const SignalWaits::Place* SignalWaits::find(const Timeline& timeline,
+                                            uint64_t value) const noexcept {
   const auto at = std::ranges::find(seen_, &timeline, &Seen::timeline);
   return at == seen_.end() || at->value < value ? nullptr : &at->place;
 }
@@ -32,7 +35,8 @@ void SignalWaits::note(WaitSet& waits, Place place) {
   for (const WaitSet::Member& wait : waits.members()) {
     auto at = std::ranges::find(seen_, wait.timeline, &Seen::timeline);
     if (at == seen_.end()) at = seen_.insert(at, Seen{});
-    if (at->value <= wait.value) *at = {.timeline = wait.timeline, .value = wait.value, .place = place};
+    if (at->value <= wait.value)
+      *at = {.timeline = wait.timeline, .value = wait.value, .place = place};
     wait.timeline->fail_too(own_, wait.value);
   }
 }

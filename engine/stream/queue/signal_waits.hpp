@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "aql/packet.hpp"
-#include "engine/dispatch/pools/signal_pool.hpp"
 #include "engine/completion/timeline.hpp"
+#include "engine/dispatch/pools/signal_pool.hpp"
 #include "engine/stream/queue/signal_source.hpp"
 
 namespace uptempo::detail {

@@ -46,7 +46,8 @@ StreamQueueOptions checked(StreamQueueOptions options) {
                  .remedy = "set one bit per compute unit to use, or pass an empty mask for all"});
   }
   // Ensures room for a marker: an epoch never fills the ring.
-  options.epoch_packets = std::clamp(options.epoch_packets, 1u, std::max(1u, options.queue.packets / 4));
+  options.epoch_packets =
+      std::clamp(options.epoch_packets, 1u, std::max(1u, options.queue.packets / 4));
   return options;
 }
 
@@ -104,14 +105,17 @@ bool StreamQueue::add_spill(std::unique_lock<std::mutex>& lock, const KernelInfo
   const auto refuse = [&](std::string found, const char* remedy) {
     throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
                  .call = "Stream::launch",
-                 .asked = fmt::format("kernel '{}', whose arguments take {} bytes", kernel.name, block_bytes),
+                 .asked = fmt::format("kernel '{}', whose arguments take {} bytes", kernel.name,
+                                      block_bytes),
                  .found = std::move(found),
                  .remedy = remedy});
   };
   if (capacity > spills_.limit_bytes())
-    refuse(fmt::format("{} bytes at most for blocks larger than a slab, each rounded up to a power of two",
-                       spills_.limit_bytes()),
-           "create the Streams with a larger StreamsOptions::spill_bytes, or pass a buffer's address");
+    refuse(
+        fmt::format(
+            "{} bytes at most for blocks larger than a slab, each rounded up to a power of two",
+            spills_.limit_bytes()),
+        "create the Streams with a larger StreamsOptions::spill_bytes, or pass a buffer's address");
   // Freed, and new memory allocated, without the lock: both may take long.
   std::vector<KernargMemory> dropped;
   if (!spills_.reserve(block_bytes, timeline_, dropped)) return false;
@@ -121,7 +125,8 @@ bool StreamQueue::add_spill(std::unique_lock<std::mutex>& lock, const KernelInfo
   try {
     if (agent_)
       if (const size_t pool = find_pool(*agent_, MemoryKind::kernarg).size_bytes; capacity > pool)
-        refuse(fmt::format("a pool of {} bytes of kernarg memory", pool), "pass a buffer's address");
+        refuse(fmt::format("a pool of {} bytes of kernarg memory", pool),
+               "pass a buffer's address");
     memory = KernargMemory(agent(), capacity);
   } catch (...) {
     lock.lock();
@@ -138,10 +143,11 @@ void StreamQueue::wait_for_turn(std::unique_lock<std::mutex>& lock, const Kernel
   if (is_large(block_bytes) && !spills_.has_free(block_bytes, timeline_)) {
     if (add_spill(lock, kernel, block_bytes)) return;
     if (deadline.passed())
-      throw_exhausted(
-          fmt::format("block of {} bytes for the arguments of kernel '{}'", block_bytes, kernel.name),
-          fmt::format("{} bytes of blocks larger than a slab", spills_.limit_bytes()),
-          fmt::format("{} are in use by {} unfinished epochs", spills_.size_bytes(), timeline_.pending()));
+      throw_exhausted(fmt::format("block of {} bytes for the arguments of kernel '{}'", block_bytes,
+                                  kernel.name),
+                      fmt::format("{} bytes of blocks larger than a slab", spills_.limit_bytes()),
+                      fmt::format("{} are in use by {} unfinished epochs", spills_.size_bytes(),
+                                  timeline_.pending()));
   }
   wait_for_room(lock, deadline);
 }
@@ -155,9 +161,11 @@ bool StreamQueue::can_close() noexcept {
 void StreamQueue::throw_short() const {
   const std::string pending = fmt::format("{} epochs are unfinished", timeline_.pending());
   if (!timeline_.has_room())
-    throw_exhausted("place on the timeline", fmt::format("{} epochs", timeline_.capacity()), pending);
+    throw_exhausted("place on the timeline", fmt::format("{} epochs", timeline_.capacity()),
+                    pending);
   if (!signals_.has(SignalKind::interrupt))
-    throw_exhausted("completion signal", fmt::format("{} signals", signals_.size(SignalKind::interrupt)),
+    throw_exhausted("completion signal",
+                    fmt::format("{} signals", signals_.size(SignalKind::interrupt)),
                     fmt::format("{}, and other queues still use the rest", pending));
   const aql::Room room = writer_->room();
   if (room.free == 0)
@@ -224,33 +232,39 @@ uint64_t StreamQueue::publish(aql::Packet64& packet, aql::HeaderFlags flags, boo
     open_bytes_ = 0;
     open_packets_.store(0, std::memory_order_release);  // after begin(): see TimelineWatch
   } else {
-    open_packets_.store(open_packets_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    open_packets_.store(open_packets_.load(std::memory_order_relaxed) + 1,
+                        std::memory_order_relaxed);
   }
   const uint16_t header = aql::with_flags(packet.header(), flags);
   packet.word[0] = aql::first_word(header, packet.setup());
   if (flags.barrier == Barrier::on) last_barrier_ = place;
   const uint64_t doorbells = writer_->publish_in_place(packet, 1, {});
-  count_published({.packets = 1, .completion_signals = closes, .doorbells = doorbells, .batches = closes},
-                  aql::costs_of(header));
+  count_published(
+      {.packets = 1, .completion_signals = closes, .doorbells = doorbells, .batches = closes},
+      aql::costs_of(header));
   return place;
 }
 
 void StreamQueue::mark() noexcept {
   aql::Packet64 marker = aql::to_packet(aql::BarrierAnd{});
-  publish(marker, {.barrier = Barrier::on, .acquire = FenceScope::none, .release = FenceScope::system}, true);
+  publish(marker,
+          {.barrier = Barrier::on, .acquire = FenceScope::none, .release = FenceScope::system},
+          true);
   count(&CounterBlock::markers);
 }
 
 void StreamQueue::launch(Turn&& turn, StreamPosition& position, aql::Packet64& packet) noexcept {
   const std::unique_lock lock = std::move(turn.lock);
-  const aql::HeaderFlags flags{.barrier = needs_barrier(position) ? Barrier::on : Barrier::off,
-                               .acquire = acquires_system_always_ || position.acquires_system || is_over(position)
-                                              ? FenceScope::system
-                                              : FenceScope::agent,
-                               .release = FenceScope::agent};
+  const aql::HeaderFlags flags{
+      .barrier = needs_barrier(position) ? Barrier::on : Barrier::off,
+      .acquire = acquires_system_always_ || position.acquires_system || is_over(position)
+                     ? FenceScope::system
+                     : FenceScope::agent,
+      .release = FenceScope::agent};
   if (turn.block != nullptr) open_bytes_ += turn.shape->block_bytes;
-  const bool is_long = open_packets_.load(std::memory_order_relaxed) + 1 >= stream_options_.epoch_packets ||
-                       open_bytes_ >= options_.kernarg_bytes / kernarg_share || waits_.has_many_loans();
+  const bool is_long =
+      open_packets_.load(std::memory_order_relaxed) + 1 >= stream_options_.epoch_packets ||
+      open_bytes_ >= options_.kernarg_bytes / kernarg_share || waits_.has_many_loans();
   const bool closes = is_long && can_close();
   const uint64_t epoch = open_epoch();
   follow(position, publish(packet, flags, closes), epoch);
@@ -281,7 +295,8 @@ Event StreamQueue::event_for(StreamPosition& position) {
   return event_at(position.epoch, position);
 }
 
-Event StreamQueue::timed_event_for(StreamPosition& position, const std::shared_ptr<EventTime>& time) {
+Event StreamQueue::timed_event_for(StreamPosition& position,
+                                   const std::shared_ptr<EventTime>& time) {
   std::unique_lock lock(mutex_);
   check_failed();
   enable_profiling();
@@ -365,7 +380,8 @@ void StreamQueue::put_wait(StreamPosition& position, WaitSet& waits) {
   const uint64_t epoch = open_epoch();
   waits_.keep_loans(waits);
   // The stream's earlier packets need not be complete: the next packet waits for both.
-  follow(position, publish(packet, {Barrier::off, FenceScope::none, FenceScope::none}, false), epoch);
+  follow(position, publish(packet, {Barrier::off, FenceScope::none, FenceScope::none}, false),
+         epoch);
   count(&CounterBlock::wait_packets);
   waits_.note(waits, {.packet = position.packet, .epoch = epoch});
   waits = {};
@@ -379,7 +395,8 @@ Event StreamQueue::wait_for(StreamPosition& position, hsa_signal_t signal) {
   check_failed();
   await_closable(lock);
   const uint64_t epoch = open_epoch();
-  follow(position, publish(packet, {Barrier::on, FenceScope::none, FenceScope::system}, true), epoch);
+  follow(position, publish(packet, {Barrier::on, FenceScope::none, FenceScope::system}, true),
+         epoch);
   closers_[timeline_.place(epoch)] = position.packet;
   position.acquires_system = true;
   count(&CounterBlock::wait_packets);

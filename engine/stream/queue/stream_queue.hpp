@@ -37,8 +37,8 @@
 
 #include "aql/packet.hpp"
 #include "engine/dispatch/dispatch_shape.hpp"
-#include "engine/dispatch/queue_resources.hpp"
 #include "engine/dispatch/pools/spill_pool.hpp"
+#include "engine/dispatch/queue_resources.hpp"
 #include "engine/stream/event/event.hpp"
 #include "engine/stream/queue/marker_times.hpp"
 #include "engine/stream/queue/signal_source.hpp"
@@ -82,7 +82,8 @@ class StreamQueue final : private StreamSpills, public QueueResources, public Si
   // Creates an HSA queue. Throws Error.
   StreamQueue(const Agent& agent, const StreamQueueOptions& options);
   // Without ROCr; see queue_resources.hpp.
-  StreamQueue(Parts parts, std::span<const hsa_signal_t> signals, const StreamQueueOptions& options);
+  StreamQueue(Parts parts, std::span<const hsa_signal_t> signals,
+              const StreamQueueOptions& options);
 
   // A dispatch being prepared: the queue is locked, there is room for its packet, and its block is
   // allocated (null if the kernel takes no arguments).
@@ -132,7 +133,8 @@ class StreamQueue final : private StreamSpills, public QueueResources, public Si
 
   // True if the queue may have unfinished work.
   bool busy() noexcept {
-    return open_packets_.load(std::memory_order_relaxed) != 0 || !timeline_.is_done(timeline_.last_begun());
+    return open_packets_.load(std::memory_order_relaxed) != 0 ||
+           !timeline_.is_done(timeline_.last_begun());
   }
   bool failed() noexcept { return timeline_.failed(); }
   // Publishes a marker for the open epoch. Returns false if there is no room for one now.
@@ -161,14 +163,17 @@ class StreamQueue final : private StreamSpills, public QueueResources, public Si
   void wait_for_room(std::unique_lock<std::mutex>& lock, Deadline deadline);
   // Like wait_for_room(), for a dispatch that may instead lack memory for a block larger than a
   // slab.
-  void wait_for_turn(std::unique_lock<std::mutex>& lock, const KernelInfo& kernel, uint32_t block_bytes,
-                     Deadline deadline);
-  bool is_large(uint32_t block_bytes) const noexcept { return block_bytes > kernargs_.slab_bytes(); }
+  void wait_for_turn(std::unique_lock<std::mutex>& lock, const KernelInfo& kernel,
+                     uint32_t block_bytes, Deadline deadline);
+  bool is_large(uint32_t block_bytes) const noexcept {
+    return block_bytes > kernargs_.slab_bytes();
+  }
   // Returns false if blocks in use must be returned first.
-  bool add_spill(std::unique_lock<std::mutex>& lock, const KernelInfo& kernel, uint32_t block_bytes);
+  bool add_spill(std::unique_lock<std::mutex>& lock, const KernelInfo& kernel,
+                 uint32_t block_bytes);
   bool try_take(uint32_t block_bytes, std::byte*& block) noexcept {
-    block =
-        kernarg_cursor_.fits(block_bytes) ? kernarg_cursor_.take(block_bytes) : take_elsewhere(block_bytes);
+    block = kernarg_cursor_.fits(block_bytes) ? kernarg_cursor_.take(block_bytes)
+                                              : take_elsewhere(block_bytes);
     return block != nullptr;
   }
   std::byte* take_elsewhere(uint32_t block_bytes) noexcept;
@@ -185,18 +190,25 @@ class StreamQueue final : private StreamSpills, public QueueResources, public Si
   void inherit(StreamPosition& position, uint64_t packet, uint64_t epoch) noexcept;
   // Includes waits of the stream that no launch has acquired yet.
   Event event_at(uint64_t epoch, const StreamPosition& position) noexcept {
-    return {*this, Completion(timeline_, epoch), position.acquires_system ? hsa_agent_t{} : writer()};
+    return {*this, Completion(timeline_, epoch),
+            position.acquires_system ? hsa_agent_t{} : writer()};
   }
   // True if a packet in the queue already orders later packets of the stream after the event.
   bool is_implied(const Event& event, StreamPosition& position) noexcept;
   void put_wait(StreamPosition& position, WaitSet& waits);
   // True if writes of others than this agent's packets are covered by the event: only a
   // system-scope acquire makes them visible.
-  bool is_outside(const Event& event) const noexcept { return event.writer_.handle != writer().handle; }
+  bool is_outside(const Event& event) const noexcept {
+    return event.writer_.handle != writer().handle;
+  }
   // All queues without an agent share one value.
-  hsa_agent_t writer() const noexcept { return agent_ ? agent_->handle() : hsa_agent_t{UINT64_MAX}; }
+  hsa_agent_t writer() const noexcept {
+    return agent_ ? agent_->handle() : hsa_agent_t{UINT64_MAX};
+  }
   // Known to be complete, so the host may have written since.
-  bool is_over(const StreamPosition& position) const noexcept { return position.empty() || timeline_.is_known(position.epoch); }
+  bool is_over(const StreamPosition& position) const noexcept {
+    return position.empty() || timeline_.is_known(position.epoch);
+  }
 
   const StreamQueueOptions stream_options_;
   const bool acquires_system_always_;
@@ -229,7 +241,8 @@ StreamQueue::Turn StreamQueue::take_turn_if(const KernelInfo& kernel, const Grid
     return turn;
   const Deadline deadline = Deadline::after(stream_options_.patience);
   do {
-    wait_for_turn(turn.lock, kernel, takes_block(*turn.shape) ? turn.shape->block_bytes : 0, deadline);
+    wait_for_turn(turn.lock, kernel, takes_block(*turn.shape) ? turn.shape->block_bytes : 0,
+                  deadline);
     turn.shape = &shapes_.of(kernel, grid);  // another stream may have used its place
   } while (!has_turn(turn.shape->block_bytes, takes_block(*turn.shape), turn.block));
   return turn;

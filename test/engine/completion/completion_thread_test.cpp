@@ -12,16 +12,16 @@
 #include <thread>
 #include <vector>
 
-#include "test/engine/double_device.hpp"
 #include "engine/completion/awaitable.hpp"
 #include "engine/completion/completion_thread.hpp"
 #include "engine/completion/notifier.hpp"
 #include "engine/runtime/counters.hpp"
 #include "engine/runtime/error.hpp"
-#include "test/support/catch.hpp"
-#include "test/support/errors.hpp"
 #include "test/engine/completion/task.hpp"
 #include "test/engine/completion/thread_time.hpp"
+#include "test/engine/double_device.hpp"
+#include "test/support/catch.hpp"
+#include "test/support/errors.hpp"
 
 using namespace uptempo;
 using namespace uptempo::test;
@@ -83,7 +83,8 @@ Task count_when_done(Completion completion, std::atomic<int>& count) {
 
 }  // namespace
 
-TEST_CASE("a descriptor becomes readable when a watched completion is complete, and not before", "[drain]") {
+TEST_CASE("a descriptor becomes readable when a watched completion is complete, and not before",
+          "[drain]") {
   DoubleDevice device(with_publications(16, true));
   CompletionNotifier notifier(4);
   Sleeper sleeper(notifier.fd());
@@ -129,7 +130,8 @@ TEST_CASE("a caller's descriptor also works, and stays open", "[drain]") {
 TEST_CASE("a notifier accepts watches up to its capacity until notices are read", "[drain]") {
   DoubleDevice device(with_publications(16, true));
   CompletionNotifier notifier(2);
-  const Completion first = submit_one(device), second = submit_one(device), third = submit_one(device);
+  const Completion first = submit_one(device), second = submit_one(device),
+                   third = submit_one(device);
   notifier.watch(first);
   CHECK(notifier.try_watch(second));
   CHECK_FALSE(notifier.try_watch(third));
@@ -149,8 +151,9 @@ TEST_CASE("a notifier accepts watches up to its capacity until notices are read"
   CHECK(notifier.take()->completion == third);
 }
 
-TEST_CASE("1,000 completions of 4 queues arrive once each, in order, many per wake-up of one thread",
-          "[drain]") {
+TEST_CASE(
+    "1,000 completions of 4 queues arrive once each, in order, many per wake-up of one thread",
+    "[drain]") {
   constexpr size_t queues = 4, each = 250;
   std::vector<std::unique_ptr<DoubleDevice>> devices;
   for (size_t q = 0; q < queues; ++q)
@@ -189,7 +192,8 @@ TEST_CASE("notices of a queue arrive in order, also for completions that are com
   size_t notices = 0;
   const auto take_all = [&] {
     while (const auto notice = notifier.take()) {
-      if (notice->completion.value() <= last) FAIL(notice->completion.value() << " behind " << last);
+      if (notice->completion.value() <= last)
+        FAIL(notice->completion.value() << " behind " << last);
       last = notice->completion.value();
       ++notices;
     }
@@ -214,7 +218,8 @@ TEST_CASE("when a queue fails, its watched completions arrive as failed and othe
   notifier.watch(submit_one(sound), 3);
   SECTION("the packet processor stops it") { broken.processor().fail(HSA_STATUS_ERROR_EXCEPTION); }
   SECTION("a memory fault stops it") {
-    broken.state().timeline().fail(static_cast<hsa_status_t>(HSA_STATUS_ERROR_MEMORY_FAULT), "a fault");
+    broken.state().timeline().fail(static_cast<hsa_status_t>(HSA_STATUS_ERROR_MEMORY_FAULT),
+                                   "a fault");
   }
   SECTION("it is destroyed") { broken.destroy_queue(); }
   for (uint64_t i = 0; i < 3;) {
@@ -321,10 +326,12 @@ TEST_CASE("an executor selects where the coroutine resumes", "[drain]") {
     return task.done();
   }));
   CHECK(where.size() == 5);
-  CHECK(std::ranges::all_of(where, [](std::thread::id id) { return id == std::this_thread::get_id(); }));
+  CHECK(std::ranges::all_of(where,
+                            [](std::thread::id id) { return id == std::this_thread::get_id(); }));
 }
 
-TEST_CASE("the queue and its waiters may be destroyed in any order while completions arrive", "[drain]") {
+TEST_CASE("the queue and its waiters may be destroyed in any order while completions arrive",
+          "[drain]") {
   std::mt19937 random(11);
   for (int round = 0; round < 100; ++round) {
     auto device = std::make_unique<DoubleDevice>(with_publications(16, random() % 2 == 0));
@@ -337,7 +344,8 @@ TEST_CASE("the queue and its waiters may be destroyed in any order while complet
       if (random() % 2 == 0) continue;
       // The coroutine is suspended on the completion thread only where no thread resumes it during
       // its destruction.
-      if (device->processor().completed_count() == 0) tasks.push_back(count_when_done(completion, count));
+      if (device->processor().completed_count() == 0)
+        tasks.push_back(count_when_done(completion, count));
     }
     const auto let_coroutines_end = [&] {
       CHECK(eventually([&] { return std::ranges::all_of(tasks, &Task::done); }));
@@ -429,7 +437,8 @@ TEST_CASE("waiting threads and the completion thread share a publication", "[dra
   CHECK(count == 30 * 4);
 }
 
-TEST_CASE("waiters on signals without event, and the completion thread, use under 2 % of a core", "[drain]") {
+TEST_CASE("waiters on signals without event, and the completion thread, use under 2 % of a core",
+          "[drain]") {
   DoubleDevice device(with_publications(16, true));
   const Completion completion = submit_one(device);
   std::atomic<int> count{0};

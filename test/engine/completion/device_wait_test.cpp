@@ -15,12 +15,12 @@
 #include <thread>
 #include <vector>
 
-#include "test/engine/on_device.hpp"
-#include "test/support/catch.hpp"
-#include "tools/support/command.hpp"
-#include "test/support/errors.hpp"
 #include "test/engine/completion/task.hpp"
 #include "test/engine/completion/thread_time.hpp"
+#include "test/engine/on_device.hpp"
+#include "test/support/catch.hpp"
+#include "test/support/errors.hpp"
+#include "tools/support/command.hpp"
 
 using namespace uptempo;
 using namespace uptempo::test;
@@ -48,8 +48,8 @@ void open(const Signal& gate) { hsa_signal_store_screlease(gate.handle(), 0); }
 
 // CPU time of threads that wait together, each relative to the time from the start of its wait to
 // the opening of the gate.
-std::vector<double> cost_of_waiters(const Completion& completion, const Signal& gate, size_t waiters,
-                                    WaitPolicy policy) {
+std::vector<double> cost_of_waiters(const Completion& completion, const Signal& gate,
+                                    size_t waiters, WaitPolicy policy) {
   constexpr auto asleep = 1s;
   std::vector<double> cost(waiters);
   std::atomic<size_t> waiting{0};
@@ -124,8 +124,9 @@ TEST_CASE("waiters on a caller's signal without event use under 2 % of a core", 
   REQUIRE(eventually([&] { return notifier.pending() == 0; }));
 }
 
-TEST_CASE("the completion thread uses under 2 % of a core while hundreds of completions are pending",
-          "[wait]") {
+TEST_CASE(
+    "the completion thread uses under 2 % of a core while hundreds of completions are pending",
+    "[wait]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
   const Signal gate;
@@ -159,7 +160,8 @@ TEST_CASE("the completion thread uses under 2 % of a core while hundreds of comp
   open(gate);
   thread.join();
   CHECK(of_a_thread < 2);
-  REQUIRE(eventually([&] { return notifier.pending() == 0 && std::ranges::all_of(tasks, &Task::done); }));
+  REQUIRE(eventually(
+      [&] { return notifier.pending() == 0 && std::ranges::all_of(tasks, &Task::done); }));
   CHECK(count == 200);
   const Counters spent = Counters::now() - woken;
   CHECK(spent.completions_handed_back == 400);
@@ -215,8 +217,9 @@ TEST_CASE("a queue that fails wakes descriptors and coroutines", "[wait]") {
   CHECK(count == 0);
 }
 
-TEST_CASE("the completion thread ends with the runtime and reports the pending completions as failed",
-          "[wait]") {
+TEST_CASE(
+    "the completion thread ends with the runtime and reports the pending completions as failed",
+    "[wait]") {
   for (int round = 0; round < 3; ++round) {
     std::optional<Runtime> runtime;
     runtime.emplace();
@@ -280,11 +283,13 @@ TEST_CASE("child: awaits and leaks the runtime", "[.child]") {
 }
 
 TEST_CASE("a process ends cleanly while completions are pending", "[wait]") {
-  for (const char* const child : {"child: awaits in static storage", "child: awaits and leaks the runtime"}) {
+  for (const char* const child :
+       {"child: awaits in static storage", "child: awaits and leaks the runtime"}) {
     // The second child leaks the runtime on purpose, so ROCr leaks too.
     if (std::string_view(child).ends_with("leaks the runtime")) {
       const char* const options = std::getenv("ASAN_OPTIONS");
-      setenv("ASAN_OPTIONS", (std::string(options == nullptr ? "" : options) + ":detect_leaks=0").c_str(), 1);
+      setenv("ASAN_OPTIONS",
+             (std::string(options == nullptr ? "" : options) + ":detect_leaks=0").c_str(), 1);
     }
     const auto result = run_command({"/proc/self/exe", child});
     CAPTURE(child, result.out, result.err);

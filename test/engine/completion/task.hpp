@@ -15,13 +15,17 @@ class Task {
     std::atomic<bool> done{false};
     std::string error;
 
-    Task get_return_object() { return Task(std::coroutine_handle<promise_type>::from_promise(*this)); }
+    Task get_return_object() {
+      return Task(std::coroutine_handle<promise_type>::from_promise(*this));
+    }
     std::suspend_never initial_suspend() noexcept { return {}; }
     auto final_suspend() noexcept {
       struct Mark {
         bool await_ready() noexcept { return false; }
         // Last store: the owner may destroy the frame as soon as it reads this.
-        void await_suspend(std::coroutine_handle<promise_type> self) noexcept { self.promise().done = true; }
+        void await_suspend(std::coroutine_handle<promise_type> self) noexcept {
+          self.promise().done = true;
+        }
         void await_resume() noexcept {}
       };
       return Mark{};

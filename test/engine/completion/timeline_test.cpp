@@ -100,7 +100,8 @@ TEST_CASE("a timeline does not close while another thread reads a signal", "[tim
   timeline.release();
 }
 
-TEST_CASE("a queue and its signals may be destroyed while threads query without pause", "[timeline]") {
+TEST_CASE("a queue and its signals may be destroyed while threads query without pause",
+          "[timeline]") {
   const auto kernel = number_kernel();
   for (int round = 0; round < 100; ++round) {
     DoubleDevice device({.device = {.ring_size = 64}});

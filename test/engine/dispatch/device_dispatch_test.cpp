@@ -15,9 +15,9 @@
 
 #include "test/engine/on_device.hpp"
 #include "test/support/catch.hpp"
+#include "test/support/errors.hpp"
 #include "tools/support/command.hpp"
 #include "tools/support/cost_meter.hpp"
-#include "test/support/errors.hpp"
 
 using namespace uptempo;
 using namespace std::chrono_literals;
@@ -62,8 +62,9 @@ TEST_CASE("120 dispatches sort 32768 keys with one doorbell and one signal", "[d
   CHECK(spent.kernarg_allocations == 0);
 }
 
-TEST_CASE("a chain of dependent dispatches keeps its order, also across batches longer than the ring",
-          "[dispatch]") {
+TEST_CASE(
+    "a chain of dependent dispatches keeps its order, also across batches longer than the ring",
+    "[dispatch]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
   const Program program{gpu, builtin_kernels::basics()};
@@ -113,7 +114,8 @@ TEST_CASE("declared, disjoint dispatches give the same results as ordered ones",
   }
 }
 
-TEST_CASE("Invariant 5 on the device: completion covers a long kernel without barrier bit", "[dispatch]") {
+TEST_CASE("Invariant 5 on the device: completion covers a long kernel without barrier bit",
+          "[dispatch]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
   const Program program{gpu, builtin_kernels::probes()};
@@ -146,8 +148,8 @@ TEST_CASE("each wait mode returns, from several threads at once", "[dispatch]") 
     const Completion completion = batch.submit();
     std::vector<std::thread> threads;
     std::atomic<int> done{0};
-    for (const WaitMode mode :
-         {WaitMode::active, WaitMode::blocked, WaitMode::blocked, WaitMode::blocked, WaitMode::hybrid}) {
+    for (const WaitMode mode : {WaitMode::active, WaitMode::blocked, WaitMode::blocked,
+                                WaitMode::blocked, WaitMode::hybrid}) {
       threads.emplace_back([&, mode] {
         if (completion.wait(soon(), {.mode = mode})) ++done;
       });
@@ -157,7 +159,8 @@ TEST_CASE("each wait mode returns, from several threads at once", "[dispatch]") 
   }
 }
 
-TEST_CASE("a caller's signal, kernarg blocks and packets replace those of the queue", "[dispatch]") {
+TEST_CASE("a caller's signal, kernarg blocks and packets replace those of the queue",
+          "[dispatch]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
   const Program program{gpu, builtin_kernels::basics()};
@@ -262,8 +265,8 @@ TEST_CASE("a borrowed queue takes batches next to another producer", "[dispatch]
   const Program program{gpu, builtin_kernels::basics()};
   const auto counter = program.kernel<uint32_t*>("count_work_items");
   hsa_queue_t* handle = nullptr;
-  REQUIRE(hsa_queue_create(gpu.handle(), 128, HSA_QUEUE_TYPE_MULTI, nullptr, nullptr, UINT32_MAX, UINT32_MAX,
-                           &handle) == HSA_STATUS_SUCCESS);
+  REQUIRE(hsa_queue_create(gpu.handle(), 128, HSA_QUEUE_TYPE_MULTI, nullptr, nullptr, UINT32_MAX,
+                           UINT32_MAX, &handle) == HSA_STATUS_SUCCESS);
   {
     Queue one = Queue::borrow(gpu, handle, aql::Producers::foreign);
     Queue two = Queue::borrow(gpu, handle, aql::Producers::foreign);
@@ -294,8 +297,8 @@ TEST_CASE("resources that packets of a borrowed queue still use outlive its Queu
   const PinnedBuffer<uint32_t> out{gpu, 64};
   const Signal gate;
   hsa_queue_t* handle = nullptr;
-  REQUIRE(hsa_queue_create(gpu.handle(), 64, HSA_QUEUE_TYPE_MULTI, nullptr, nullptr, UINT32_MAX, UINT32_MAX,
-                           &handle) == HSA_STATUS_SUCCESS);
+  REQUIRE(hsa_queue_create(gpu.handle(), 64, HSA_QUEUE_TYPE_MULTI, nullptr, nullptr, UINT32_MAX,
+                           UINT32_MAX, &handle) == HSA_STATUS_SUCCESS);
   constexpr uint32_t kernarg_bytes = 1 << 20;
   Completion lost;
   {
@@ -324,7 +327,8 @@ TEST_CASE("resources that packets of a borrowed queue still use outlive its Queu
   CHECK(hsa_queue_destroy(handle) == HSA_STATUS_SUCCESS);
 }
 
-TEST_CASE("queues that are created and destroyed one after another share a timeline", "[dispatch]") {
+TEST_CASE("queues that are created and destroyed one after another share a timeline",
+          "[dispatch]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
   const Program program{gpu, builtin_kernels::basics()};
@@ -370,7 +374,8 @@ TEST_CASE("unread packet times outlive the queue and the runtime", "[dispatch]")
   CHECK(completion.times().front().end_ns > 0);
 }
 
-TEST_CASE("threads that wait while the runtime is destroyed get an error that says so", "[dispatch]") {
+TEST_CASE("threads that wait while the runtime is destroyed get an error that says so",
+          "[dispatch]") {
   for (int round = 0; round < 5; ++round) {
     std::optional<Runtime> runtime;
     runtime.emplace();
@@ -484,7 +489,8 @@ TEST_CASE("Invariant 8 on the device: a GPU memory fault ends the queue and name
   CHECK(contains(error, "the GPU accessed address 0x7000"));
 }
 
-TEST_CASE("a copy that faults throws and names the address; the next one throws at once", "[memory]") {
+TEST_CASE("a copy that faults throws and names the address; the next one throws at once",
+          "[memory]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
   const PinnedBuffer<uint32_t> pinned{gpu, 16};
@@ -539,7 +545,8 @@ TEST_CASE("child: a fault of a copy that nobody waits for", "[.child]") {
 }
 
 TEST_CASE("a memory fault without an owner ends the process with ROCr's message", "[dispatch]") {
-  const auto result = test::run_command({"/proc/self/exe", "child: a fault of a copy that nobody waits for"});
+  const auto result =
+      test::run_command({"/proc/self/exe", "child: a fault of a copy that nobody waits for"});
   CAPTURE(result.out, result.err);
   CHECK(result.exit_code == 128 + SIGABRT);
   CHECK(contains(result.err, "Memory access fault by GPU"));

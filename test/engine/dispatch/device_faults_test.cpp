@@ -15,8 +15,8 @@
 
 #include "test/engine/on_device.hpp"
 #include "test/support/catch.hpp"
-#include "tools/support/command.hpp"
 #include "test/support/errors.hpp"
+#include "tools/support/command.hpp"
 
 using namespace uptempo;
 using namespace std::chrono_literals;
@@ -90,7 +90,8 @@ uint64_t late_faults() { return Counters::now().late_faults; }
 void fault_of_somebody_else(hsa_agent_t gpu, void* pinned) {
   hsa_signal_t done{};
   REQUIRE(hsa_signal_create(1, 0, nullptr, &done) == HSA_STATUS_SUCCESS);
-  REQUIRE(hsa_amd_memory_async_copy(pinned, gpu, nobodys(), gpu, 64, 0, nullptr, done) == HSA_STATUS_SUCCESS);
+  REQUIRE(hsa_amd_memory_async_copy(pinned, gpu, nobodys(), gpu, 64, 0, nullptr, done) ==
+          HSA_STATUS_SUCCESS);
 }
 
 // Each submits a packet that faults, and is destroyed without a wait for it.
@@ -202,13 +203,15 @@ TEMPLATE_TEST_CASE("a fault of packets that no completion covers ends their stre
   CHECK(late_faults() == late);
 }
 
-TEST_CASE("a fault reported after its Runtime but before its queue is destroyed ends the queue", "[fault]") {
+TEST_CASE("a fault reported after its Runtime but before its queue is destroyed ends the queue",
+          "[fault]") {
   HeldReport report;
   std::optional<Runtime> runtime(std::in_place);
   const Agent gpu = runtime->gpu();
   const Told told;
   std::optional<Program> basics(std::in_place, gpu, builtin_kernels::basics());
-  std::optional<FaultingQueue> work(std::in_place, gpu, basics->kernel<uint32_t*, uint32_t>("fill"));
+  std::optional<FaultingQueue> work(std::in_place, gpu,
+                                    basics->kernel<uint32_t*, uint32_t>("fill"));
   const Completion lost = work->queue.last_submitted();
   report.wait_until_arrived();
   runtime.reset();
@@ -219,7 +222,8 @@ TEST_CASE("a fault reported after its Runtime but before its queue is destroyed 
   CHECK_THROWS_AS(lost.wait(), Error);
 }
 
-TEST_CASE("a fault after work was given up is attributed to that work and counted once", "[fault]") {
+TEST_CASE("a fault after work was given up is attributed to that work and counted once",
+          "[fault]") {
   const bool with_runtime = GENERATE(true, false);
   CAPTURE(with_runtime);
   HeldReport report;
@@ -274,9 +278,11 @@ TEST_CASE("child: a fault of somebody else in a later life of HSA", "[.child]") 
   std::this_thread::sleep_for(20s);
 }
 
-TEST_CASE("a fault that the engine cannot have caused ends the process with ROCr's message", "[fault]") {
-  const std::string child = GENERATE("child: a fault of somebody else behind work that was finished",
-                                     "child: a fault of somebody else in a later life of HSA");
+TEST_CASE("a fault that the engine cannot have caused ends the process with ROCr's message",
+          "[fault]") {
+  const std::string child =
+      GENERATE("child: a fault of somebody else behind work that was finished",
+               "child: a fault of somebody else in a later life of HSA");
   const auto result = test::run_command({"/proc/self/exe", child});
   CAPTURE(child, result.out, result.err);
   CHECK(result.exit_code == 128 + SIGABRT);

@@ -41,11 +41,14 @@ void check_all_say(const Uses& uses, const std::string& found) {
 }
 
 // Every use of a batch that could reach its queue.
-Uses uses_of(BatchSubmitter& batch, const PreparedFill& prepared, const FillKernel& fill, uint32_t* data) {
+Uses uses_of(BatchSubmitter& batch, const PreparedFill& prepared, const FillKernel& fill,
+             uint32_t* data) {
   return {
       {"dispatch", [&batch, &fill, data] { batch.dispatch(fill, Grid{64}, data, 1u); }},
-      {"dispatch with another grid", [&batch, &fill, data] { batch.dispatch(fill, Grid{128}, data, 1u); }},
-      {"try_dispatch", [&batch, &fill, data] { (void)batch.try_dispatch(fill, Grid{64}, data, 1u); }},
+      {"dispatch with another grid",
+       [&batch, &fill, data] { batch.dispatch(fill, Grid{128}, data, 1u); }},
+      {"try_dispatch",
+       [&batch, &fill, data] { (void)batch.try_dispatch(fill, Grid{64}, data, 1u); }},
       {"raw", [&batch] { batch.raw(aql::to_packet(aql::BarrierAnd{})); }},
       {"prepare", [&batch, &fill] { (void)batch.prepare(fill, Grid{192}); }},
       {"Prepared::dispatch", [&prepared, data] { prepared.dispatch(data, 1u); }},
@@ -93,7 +96,8 @@ TEST_CASE("a batch refuses its use after its queue was destroyed", "[misuse]") {
   const Completion before = batch.submit();
   for (uint32_t i = 0; i < unsubmitted; ++i) batch.dispatch(fill, Grid{256}, data.data(), i);
   queue.reset();
-  check_all_say(uses_of(batch, prepared, fill, data.data()), "its Queue no longer exists: it was destroyed");
+  check_all_say(uses_of(batch, prepared, fill, data.data()),
+                "its Queue no longer exists: it was destroyed");
   batch.clear();
   CHECK(batch.size() == 0);
   CHECK(before.ready());
@@ -134,7 +138,8 @@ TEST_CASE("a batch follows its queue when the queue is moved", "[misuse]") {
   CHECK(download(copier, data) == std::vector<uint32_t>(256, 9u));
 }
 
-TEST_CASE("every function of a moved-from queue is an error, and assignment repairs it", "[misuse]") {
+TEST_CASE("every function of a moved-from queue is an error, and assignment repairs it",
+          "[misuse]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
   const Program program{gpu, builtin_kernels::basics()};
@@ -238,8 +243,10 @@ TEST_CASE("moved-from buffers are empty", "[misuse]") {
   CHECK(kernarg.data() == nullptr);
   CHECK_FALSE(kernarg.alive());
   Copier copier{gpu};
-  CHECK(contains(error_of<Error>([&] { copier.to_device(device, pinned_too); }), "a destination of 0 bytes"));
-  CHECK(contains(error_of<Error>([&] { copier.to_host(pinned, device_too); }), "a destination of 0 bytes"));
+  CHECK(contains(error_of<Error>([&] { copier.to_device(device, pinned_too); }),
+                 "a destination of 0 bytes"));
+  CHECK(contains(error_of<Error>([&] { copier.to_host(pinned, device_too); }),
+                 "a destination of 0 bytes"));
   copier.to_device(device, pinned);
   Streams streams{gpu};
   Stream stream{streams};
@@ -270,7 +277,8 @@ TEST_CASE("a moved-from signal is refused where one is required", "[misuse]") {
   // NOLINTEND(bugprone-use-after-move)
 }
 
-TEST_CASE("a copier that was moved from, or whose runtime was destroyed, refuses copies", "[misuse]") {
+TEST_CASE("a copier that was moved from, or whose runtime was destroyed, refuses copies",
+          "[misuse]") {
   std::optional<Runtime> runtime{std::in_place};
   const Agent gpu = runtime->gpu();
   DeviceBuffer<uint32_t> data{gpu, 64};
@@ -287,11 +295,13 @@ TEST_CASE("a copier that was moved from, or whose runtime was destroyed, refuses
         {"to_host, pageable", [&] { copier.to_host(std::span(host), data); }},
         {"to_device, pinned for once",
          [&] { copier.to_device_pageable(data.data(), large.data(), 4 << 20); }},
-        {"to_host, pinned for once", [&] { copier.to_host_pageable(large.data(), data.data(), 4 << 20); }},
+        {"to_host, pinned for once",
+         [&] { copier.to_host_pageable(large.data(), data.data(), 4 << 20); }},
         {"fill", [&] { copier.fill(data.data(), 1, 64); }},
         {"start_to_device",
          [&] { copier.start_to_device(data.data(), pinned.data(), 256, signal.handle()); }},
-        {"start_to_host", [&] { copier.start_to_host(pinned.data(), data.data(), 256, signal.handle()); }},
+        {"start_to_host",
+         [&] { copier.start_to_host(pinned.data(), data.data(), 256, signal.handle()); }},
     };
   };
   Copier moved{std::move(copier)};
@@ -369,7 +379,8 @@ TEST_CASE("batches and recordings refuse their use after the runtime was destroy
   CHECK(batch.size() == 0);
 }
 
-TEST_CASE("a recording refuses its use after the runtime and the queue of a half-done replay", "[misuse]") {
+TEST_CASE("a recording refuses its use after the runtime and the queue of a half-done replay",
+          "[misuse]") {
   std::optional<Runtime> runtime{std::in_place};
   const Agent gpu = runtime->gpu();
   const Program program{gpu, builtin_kernels::basics()};
@@ -384,8 +395,9 @@ TEST_CASE("a recording refuses its use after the runtime and the queue of a half
   recording.raw(aql::to_packet(barrier));
   const Node node = recording.dispatch(fill, Grid{64}, data.data(), 0u).node();
   for (uint32_t i = 0; i < 200; ++i) recording.dispatch(fill, Grid{64}, data.data(), i);
-  CHECK(contains(error_of<Error>(
-                     [&] { (void)recording.replay(*queue, Deadline::after(std::chrono::milliseconds(20))); }),
+  CHECK(contains(error_of<Error>([&] {
+                   (void)recording.replay(*queue, Deadline::after(std::chrono::milliseconds(20)));
+                 }),
                  "packets of this batch are published"));
   runtime.reset();
   const Uses uses{{"set", [&] { recording.set<1>(node, 5u); }},
@@ -439,7 +451,8 @@ TEST_CASE("streams and launchers refuse their use after the runtime was destroye
           Stream late{streams};
           late.launch(fill, Grid{64}, address, 1u);
         }},
-       {"the default stream", [&] { streams.default_stream().launch(fill, Grid{64}, address, 1u); }}},
+       {"the default stream",
+        [&] { streams.default_stream().launch(fill, Grid{64}, address, 1u); }}},
       "Runtime");
   check_all_say({{"synchronize", [&] { stream.synchronize(); }},
                  {"synchronize until a deadline", [&] { (void)stream.synchronize(soon()); }},

@@ -88,8 +88,10 @@ TEST_CASE("an error of the HSA queue ends the work of every thread that shares i
   good.dispatch(empty, Grid{64});
   const Completion behind = good.submit();
   hsa_signal_store_screlease(gate.handle(), 0);
-  CHECK(contains(error_of([&] { (void)bad.wait(soon()); }), "the packet processor stopped the queue"));
-  CHECK(contains(error_of([&] { (void)behind.wait(soon()); }), "the packet processor stopped the queue"));
+  CHECK(contains(error_of([&] { (void)bad.wait(soon()); }),
+                 "the packet processor stopped the queue"));
+  CHECK(contains(error_of([&] { (void)behind.wait(soon()); }),
+                 "the packet processor stopped the queue"));
   CHECK(pending.ready());
   Queue late = shared.producer();
   BatchSubmitter refused{late};
@@ -127,8 +129,9 @@ TEST_CASE("the HSA queue exists until the last producer is destroyed", "[shared]
   two.reset();
 }
 
-TEST_CASE("a thread that leaves with unfinished work loses it, and the queue still serves the others",
-          "[shared]") {
+TEST_CASE(
+    "a thread that leaves with unfinished work loses it, and the queue still serves the others",
+    "[shared]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
   const Program program{gpu, builtin_kernels::basics()};

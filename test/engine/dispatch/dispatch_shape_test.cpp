@@ -5,9 +5,9 @@
 #include <random>
 #include <vector>
 
-#include "test/engine/double_device.hpp"
 #include "engine/dispatch/dispatch_shape.hpp"
 #include "engine/runtime/error.hpp"
+#include "test/engine/double_device.hpp"
 #include "test/support/catch.hpp"
 
 using namespace uptempo;
@@ -24,8 +24,12 @@ KernelMetadata random_kernel(std::mt19937& random) {
   uint32_t at = 0;
   const auto add = [&](ArgumentKind kind, uint32_t size) {
     at = (at + size - 1) / size * size;
-    kernel.arguments.push_back(
-        {.kind = kind, .kind_name = "any", .offset = at, .size = size, .name = {}, .type_name = {}});
+    kernel.arguments.push_back({.kind = kind,
+                                .kind_name = "any",
+                                .offset = at,
+                                .size = size,
+                                .name = {},
+                                .type_name = {}});
     at += size;
   };
   for (auto i = random() % 6; i > 0; --i) {
@@ -77,7 +81,8 @@ TEST_CASE("implicit words and explicit arguments fill the block, whatever it hel
     for (const ArgumentMetadata& argument : metadata.arguments) {
       if (is_hidden(argument.kind)) continue;
       for (uint32_t i = 0; i < argument.size; ++i)
-        block[argument.offset + i] = expected[argument.offset + i] = static_cast<std::byte>(random());
+        block[argument.offset + i] = expected[argument.offset + i] =
+            static_cast<std::byte>(random());
     }
     CAPTURE(round, metadata.kernarg_size);
     REQUIRE(std::memcmp(block.data(), expected.data(), metadata.kernarg_size) == 0);
@@ -122,7 +127,8 @@ TEST_CASE("kernels that share a cache entry are distinguished", "[dispatch_shape
   for (int round = 0; round < 2000; ++round) {
     const KernelInfo& kernel = kernels[random() % kernels.size()];
     const Grid grid{static_cast<uint32_t>(64 * (random() % 2 + 1))};
-    const auto packet = aql::packet_as<hsa_kernel_dispatch_packet_t>(shapes.of(kernel, grid).packet);
+    const auto packet =
+        aql::packet_as<hsa_kernel_dispatch_packet_t>(shapes.of(kernel, grid).packet);
     REQUIRE(packet.kernel_object == kernel.object);
     REQUIRE(packet.grid_size_x == grid.items.x);
   }

@@ -9,12 +9,12 @@
 #include <thread>
 #include <vector>
 
-#include "test/engine/double_device.hpp"
 #include "engine/runtime/error.hpp"
+#include "test/engine/double_device.hpp"
 #include "test/support/catch.hpp"
-#include "tools/support/cost_meter.hpp"
 #include "test/support/errors.hpp"
 #include "test/support/hsa_double.hpp"
+#include "tools/support/cost_meter.hpp"
 
 using namespace uptempo;
 using namespace uptempo::test;
@@ -32,13 +32,15 @@ uint32_t live_headers(DoubleDevice& device) {
   QueueDouble& queue = device.processor().memory();
   uint32_t live = 0;
   for (uint64_t i = 0; i < queue.ring_size(); ++i)
-    live += aql::packet_type(static_cast<uint16_t>(queue.first_word(i))) != aql::PacketType::invalid;
+    live +=
+        aql::packet_type(static_cast<uint16_t>(queue.first_word(i))) != aql::PacketType::invalid;
   return live;
 }
 
 }  // namespace
 
-TEST_CASE("Invariant 1: a batch that is not published leaves no live header behind", "[invariant]") {
+TEST_CASE("Invariant 1: a batch that is not published leaves no live header behind",
+          "[invariant]") {
   // 24 packets across the ring's end: the first 8 and the last 16 are not adjacent.
   const auto kernel = number_kernel();
   DoubleDevice device({.device = {.ring_size = 32}});
@@ -83,7 +85,8 @@ TEST_CASE("Invariant 1: a batch that is not published leaves no live header behi
   }
 }
 
-TEST_CASE("Invariant 2: a batch is not published over the unsubmitted packets of another", "[invariant]") {
+TEST_CASE("Invariant 2: a batch is not published over the unsubmitted packets of another",
+          "[invariant]") {
   std::vector<uint32_t> ran;
   DoubleDevice device({}, [&](uint32_t number) { ran.push_back(number); });
   const auto kernel = number_kernel();
@@ -98,15 +101,18 @@ TEST_CASE("Invariant 2: a batch is not published over the unsubmitted packets of
   CHECK(ran == std::vector<uint32_t>{20, 21, 22, 23, 24, 10, 11, 12, 13, 14, 15});
 }
 
-TEST_CASE("Invariant 4: kernarg blocks are not reused before their dispatch has completed", "[invariant]") {
+TEST_CASE("Invariant 4: kernarg blocks are not reused before their dispatch has completed",
+          "[invariant]") {
   // The read index passes packets at launch, kernels stay active for long, and blocks are scarce.
   // An engine that frees a block before completion, for example at the read index, overwrites
   // arguments that a kernel reads later.
   std::vector<uint32_t> ran;
-  DoubleDevice device(
-      {.device = {.ring_size = 64, .early_read_index = true},
-       .queue = {.packets = 64, .publications = 16, .kernarg_bytes = 512, .kernarg_slab_bytes = 128}},
-      [&](uint32_t number) { ran.push_back(number); });
+  DoubleDevice device({.device = {.ring_size = 64, .early_read_index = true},
+                       .queue = {.packets = 64,
+                                 .publications = 16,
+                                 .kernarg_bytes = 512,
+                                 .kernarg_slab_bytes = 128}},
+                      [&](uint32_t number) { ran.push_back(number); });
   const auto kernel = number_kernel();
   BatchSubmitter batch(device.state(), {});
   for (uint32_t i = 0; i < 600; ++i) {
@@ -120,7 +126,8 @@ TEST_CASE("Invariant 4: kernarg blocks are not reused before their dispatch has 
   }
 }
 
-TEST_CASE("Invariant 4: a signal is not reused before its publication has completed", "[invariant]") {
+TEST_CASE("Invariant 4: a signal is not reused before its publication has completed",
+          "[invariant]") {
   DoubleDevice device({.device = {.ring_size = 64, .early_read_index = true}, .signals = 2});
   const auto kernel = number_kernel();
   BatchSubmitter batch(device.state(), {});
@@ -135,7 +142,8 @@ TEST_CASE("Invariant 4: a signal is not reused before its publication has comple
   }
   for (uint32_t i = 2; i < 5; ++i) {
     batch.dispatch(kernel, Grid{1}, i);
-    CHECK(contains(error_of([&] { batch.submit(Deadline::after(5ms)); }), "a free completion signal"));
+    CHECK(contains(error_of([&] { batch.submit(Deadline::after(5ms)); }),
+                   "a free completion signal"));
   }
   for (const Completion& completion : held) CHECK_FALSE(completion.ready());
   for (const SignalDouble& signal : device.signals()) CHECK(signal.value() == 1);
@@ -147,7 +155,8 @@ TEST_CASE("Invariant 4: a signal is not reused before its publication has comple
   for (const SignalDouble& signal : device.signals()) CHECK(signal.value() == 0);
 }
 
-TEST_CASE("Invariant 4: a queue and the memory its kernels use are destroyed after its work", "[invariant]") {
+TEST_CASE("Invariant 4: a queue and the memory its kernels use are destroyed after its work",
+          "[invariant]") {
   std::atomic<uint32_t> ran{0};
   DoubleDevice device({.device = {.ring_size = 64, .duration = [](const auto&) { return 200u; }}},
                       [&](uint32_t) { ++ran; });
@@ -161,14 +170,16 @@ TEST_CASE("Invariant 4: a queue and the memory its kernels use are destroyed aft
   CHECK(ran == 8);
 }
 
-TEST_CASE("Invariant 5: completion covers a long kernel without barrier bit before a short last one",
-          "[invariant]") {
+TEST_CASE(
+    "Invariant 5: completion covers a long kernel without barrier bit before a short last one",
+    "[invariant]") {
   std::atomic<bool> long_one_ended{false};
   DoubleDevice device(
       {.device = {.ring_size = 64,
                   .duration =
                       [](const hsa_kernel_dispatch_packet_t& packet) {
-                        return *static_cast<const uint32_t*>(packet.kernarg_address) == 1 ? 5000u : 1u;
+                        return *static_cast<const uint32_t*>(packet.kernarg_address) == 1 ? 5000u
+                                                                                          : 1u;
                       }}},
       [&](uint32_t number) {
         if (number == 1) long_one_ended = true;
@@ -177,7 +188,9 @@ TEST_CASE("Invariant 5: completion covers a long kernel without barrier bit befo
   BatchSubmitter batch(device.state(), {});
   batch.dispatch(kernel, Grid{1}, 0);
   batch.dispatch(kernel, Grid{1}, 1).without_barrier();
-  batch.dispatch(kernel, Grid{1}, 2).fences(aql::FenceScope::none, aql::FenceScope::none).without_barrier();
+  batch.dispatch(kernel, Grid{1}, 2)
+      .fences(aql::FenceScope::none, aql::FenceScope::none)
+      .without_barrier();
   CHECK(batch.submit().wait(soon(), actively));
   CHECK(long_one_ended);
   const auto last = device.processor().completed().back();
@@ -205,27 +218,33 @@ TEST_CASE("Invariant 8: a queue error ends every pending completion and refuses 
   std::vector<std::thread> waiters;
   for (size_t t = 0; t < outcome.size(); ++t) {
     waiters.emplace_back([&, t] {
-      const WaitMode mode = t % 3 == 0 ? WaitMode::active : t % 3 == 1 ? WaitMode::blocked : WaitMode::hybrid;
+      const WaitMode mode = t % 3 == 0   ? WaitMode::active
+                            : t % 3 == 1 ? WaitMode::blocked
+                                         : WaitMode::hybrid;
       outcome[t] = error_of([&] {
-        if (!pending[t / 2].wait(Deadline::after(5s), {.mode = mode})) throw std::runtime_error("timed out");
+        if (!pending[t / 2].wait(Deadline::after(5s), {.mode = mode}))
+          throw std::runtime_error("timed out");
       });
     });
   }
   std::this_thread::sleep_for(20ms);
   device.processor().fail(static_cast<hsa_status_t>(HSA_STATUS_ERROR_ILLEGAL_INSTRUCTION));
   for (std::thread& waiter : waiters) waiter.join();
-  for (const std::string& text : outcome) CHECK(contains(text, "HSA_STATUS_ERROR_ILLEGAL_INSTRUCTION"));
+  for (const std::string& text : outcome)
+    CHECK(contains(text, "HSA_STATUS_ERROR_ILLEGAL_INSTRUCTION"));
 
   CHECK(before.ready());  // completed before the error and stays complete
-  CHECK(contains(error_of([&] { (void)pending[0].ready(); }), "HSA_STATUS_ERROR_ILLEGAL_INSTRUCTION"));
+  CHECK(contains(error_of([&] { (void)pending[0].ready(); }),
+                 "HSA_STATUS_ERROR_ILLEGAL_INSTRUCTION"));
   batch.dispatch(kernel, Grid{1}, 9);
   const uint64_t index = device.state().writer().next_index();
   CHECK(contains(error_of([&] { batch.submit(); }), "this one takes no more work"));
   CHECK(device.state().writer().next_index() == index);
 }
 
-TEST_CASE("Invariant 9: in steady state a batch allocates nothing and calls neither the kernel nor HSA",
-          "[invariant]") {
+TEST_CASE(
+    "Invariant 9: in steady state a batch allocates nothing and calls neither the kernel nor HSA",
+    "[invariant]") {
   for (const auto doorbell : {AMD_SIGNAL_KIND_DOORBELL, AMD_SIGNAL_KIND_USER}) {
     DoubleDevice device({.device = {.ring_size = 256, .doorbell_kind = doorbell}});
     // More kernels than the cache of shapes holds, and grids that change.
@@ -253,7 +272,8 @@ TEST_CASE("Invariant 9: in steady state a batch allocates nothing and calls neit
   }
 }
 
-TEST_CASE("Invariant 10: a submission costs the same whatever queues and past batches exist", "[invariant]") {
+TEST_CASE("Invariant 10: a submission costs the same whatever queues and past batches exist",
+          "[invariant]") {
   const auto kernel = number_kernel();
   std::vector<std::unique_ptr<DoubleDevice>> others;
   for (int i = 0; i < 24; ++i) {

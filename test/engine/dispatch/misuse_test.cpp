@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "aql/packet.hpp"
-#include "test/engine/double_device.hpp"
 #include "engine/recording/recording.hpp"
 #include "engine/runtime/error.hpp"
+#include "test/engine/double_device.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
 
@@ -27,8 +27,8 @@ struct alignas(64) Block {
 };
 
 // Every call that adds packets to a batch, or submits it.
-std::map<std::string, std::function<void()>> uses_of(BatchSubmitter& batch, Prepared<uint32_t>& prepared,
-                                                     Block& block) {
+std::map<std::string, std::function<void()>> uses_of(BatchSubmitter& batch,
+                                                     Prepared<uint32_t>& prepared, Block& block) {
   static const auto kernel = number_kernel();
   return {
       {"dispatch", [&] { batch.dispatch(kernel, Grid{1}, 1u); }},
@@ -61,7 +61,8 @@ void check_refuses(BatchSubmitter& batch, Prepared<uint32_t>& prepared) {
 
 }  // namespace
 
-TEST_CASE("a batch whose queue was destroyed refuses every use that could reach the queue", "[misuse]") {
+TEST_CASE("a batch whose queue was destroyed refuses every use that could reach the queue",
+          "[misuse]") {
   const uint32_t unsubmitted = GENERATE(0u, 1u, 2u, 40u, 70u);  // 70: more than the ring holds
   CAPTURE(unsubmitted);
   DoubleDevice device;
@@ -79,12 +80,14 @@ TEST_CASE("a batch whose queue was destroyed refuses every use that could reach 
   CHECK(device.processor().completed().size() == 1);
 }
 
-TEST_CASE("each batch refuses use after its queue is destroyed, whichever batch holds the ring", "[misuse]") {
+TEST_CASE("each batch refuses use after its queue is destroyed, whichever batch holds the ring",
+          "[misuse]") {
   DoubleDevice device;
   const auto kernel = number_kernel();
   BatchSubmitter first(device.state(), {}), second(device.state(), {});
   auto gone = std::make_unique<BatchSubmitter>(device.state(), BatchOptions{});
-  Prepared<uint32_t> of_first = first.prepare(kernel, Grid{1}), of_second = second.prepare(kernel, Grid{1});
+  Prepared<uint32_t> of_first = first.prepare(kernel, Grid{1}),
+                     of_second = second.prepare(kernel, Grid{1});
   for (uint32_t i = 0; i < 5; ++i) {
     first.dispatch(kernel, Grid{1}, i);
     gone->dispatch(kernel, Grid{1}, i);
@@ -111,8 +114,8 @@ TEST_CASE("a batch whose queue was destroyed may be queried, cleared and destroy
   CHECK(batch->plan().size() == 3);
   CHECK(batch->size() == 0);
   batch->clear();
-  CHECK(
-      contains(error_of<Error>([&] { batch->dispatch(kernel, Grid{1}, 5u); }), "its Queue no longer exists"));
+  CHECK(contains(error_of<Error>([&] { batch->dispatch(kernel, Grid{1}, 5u); }),
+                 "its Queue no longer exists"));
   batch.reset();
 }
 
@@ -159,8 +162,9 @@ TEST_CASE("a recording whose replay is partly published in a destroyed queue rep
   Recording recording(gone.state(), std::as_writable_bytes(std::span(kernargs)), {});
   for (uint32_t i = 0; i < 40; ++i) recording.dispatch(kernel, Grid{1}, i);
   gone.processor().pause();
-  CHECK(contains(error_of<Error>([&] { (void)recording.replay(gone.state(), Deadline::after(5ms)); }),
-                 "packets of this batch are published"));
+  CHECK(
+      contains(error_of<Error>([&] { (void)recording.replay(gone.state(), Deadline::after(5ms)); }),
+               "packets of this batch are published"));
   CHECK(contains(error_of<Error>([&] { (void)recording.replay(other.state(), soon()); }),
                  "a replay on another queue"));
   gone.processor().resume();
@@ -175,12 +179,13 @@ TEST_CASE("a recording outlives its queue, also during a replay", "[misuse]") {
   DoubleDevice device({.device = {.ring_size = 16}});
   const auto kernel = number_kernel();
   std::vector<Block> kernargs(2048);
-  auto recording = std::make_unique<Recording>(device.state(), std::as_writable_bytes(std::span(kernargs)),
-                                               RecordingOptions{});
+  auto recording = std::make_unique<Recording>(
+      device.state(), std::as_writable_bytes(std::span(kernargs)), RecordingOptions{});
   for (uint32_t i = 0; i < 40; ++i) recording->dispatch(kernel, Grid{1}, i);
   device.processor().pause();
-  CHECK(contains(error_of<Error>([&] { (void)recording->replay(device.state(), Deadline::after(5ms)); }),
-                 "packets of this batch are published"));
+  CHECK(contains(
+      error_of<Error>([&] { (void)recording->replay(device.state(), Deadline::after(5ms)); }),
+      "packets of this batch are published"));
   device.processor().resume();
   device.destroy_queue();
   recording->abandon();

@@ -22,7 +22,8 @@ uint64_t address_of(const aql::Packet64& packet) {
   return reinterpret_cast<uint64_t>(packet.kernarg_address());
 }
 
-aql::Packet64 dispatch(uint64_t kernarg_address, uint64_t object = 0x1000, aql::HeaderFlags flags = {}) {
+aql::Packet64 dispatch(uint64_t kernarg_address, uint64_t object = 0x1000,
+                       aql::HeaderFlags flags = {}) {
   aql::Packet64 packet =
       aql::to_packet(aql::KernelDispatch{.flags = flags, .grid = {64}, .kernel_object = object});
   packet.set_kernarg_address(address(kernarg_address));
@@ -112,7 +113,8 @@ bool covers(PacketRuns& runs, const Packets& packets) {
     if (run.step && !is_stepped(stretch, *run.step)) return false;
     // Equal packets must be reported as a run, or the class would gain nothing.
     if (!run.step && stretch.size() > 1 &&
-        is_stepped(stretch, static_cast<ptrdiff_t>(address_of(stretch[1]) - address_of(stretch[0]))))
+        is_stepped(stretch,
+                   static_cast<ptrdiff_t>(address_of(stretch[1]) - address_of(stretch[0]))))
       return false;
     i = run.end;
   }
@@ -148,7 +150,8 @@ TEST_CASE("a run may be queried from any of its packets, and in any order", "[pa
       const size_t first = 1 + random() % (packets.size() - 2);
       const PacketRuns::Run run = runs.run_from(first, packets);
       REQUIRE(Answer{run.end, run.step} == expected[first - 1]);
-      if (run.step) REQUIRE(is_stepped(std::span(packets).subspan(first, run.end - first), *run.step));
+      if (run.step)
+        REQUIRE(is_stepped(std::span(packets).subspan(first, run.end - first), *run.step));
     }
   }
 }
@@ -179,7 +182,8 @@ TEST_CASE("after a change the answers equal those for new packets", "[packet_run
   }
 }
 
-TEST_CASE("long runs of one kernel are found, whatever the distance of their blocks", "[packet_runs]") {
+TEST_CASE("long runs of one kernel are found, whatever the distance of their blocks",
+          "[packet_runs]") {
   for (const ptrdiff_t step : {ptrdiff_t{0}, ptrdiff_t{64}, ptrdiff_t{-192}}) {
     CAPTURE(step);
     Packets packets;

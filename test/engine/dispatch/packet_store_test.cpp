@@ -5,10 +5,10 @@
 #include <random>
 #include <vector>
 
-#include "test/engine/double_device.hpp"
 #include "engine/dispatch/packet_store.hpp"
 #include "engine/runtime/counters.hpp"
 #include "engine/runtime/error.hpp"
+#include "test/engine/double_device.hpp"
 #include "test/support/catch.hpp"
 
 using namespace uptempo;
@@ -41,7 +41,8 @@ uint64_t ready_headers(DoubleDevice& device) {
   QueueDouble& queue = device.processor().memory();
   uint64_t ready = 0;
   for (uint64_t i = 0; i < queue.ring_size(); ++i)
-    ready += aql::packet_type(static_cast<uint16_t>(queue.first_word(i))) != aql::PacketType::invalid;
+    ready +=
+        aql::packet_type(static_cast<uint16_t>(queue.first_word(i))) != aql::PacketType::invalid;
   return ready;
 }
 
@@ -118,7 +119,8 @@ TEST_CASE("slots of a discarded store and of a dropped packet read INVALID", "[p
   std::vector<aql::Packet64> ring(16);
   PacketStore store;
   const auto add_ready = [&] {
-    store.add().word[0] = aql::first_word(aql::make_header(aql::PacketType::kernel_dispatch, {}), 1);
+    store.add().word[0] =
+        aql::first_word(aql::make_header(aql::PacketType::kernel_dispatch, {}), 1);
   };
   add_ready();
   store.open_ring(ring.data(), 15, 12, std::span(ring).subspan(13, 3));
@@ -134,8 +136,10 @@ TEST_CASE("slots of a discarded store and of a dropped packet read INVALID", "[p
   CHECK(ring_reads_invalid(ring, 13, 5));
 }
 
-TEST_CASE("packets of an unsubmitted batch are in the ring, beyond the write index, after an INVALID slot",
-          "[packet_store]") {
+TEST_CASE(
+    "packets of an unsubmitted batch are in the ring, beyond the write index, after an INVALID "
+    "slot",
+    "[packet_store]") {
   DoubleDevice device({.device = {.ring_size = 64}});
   QueueDouble& queue = device.processor().memory();
   const auto kernel = number_kernel(0xabc0);
@@ -195,8 +199,10 @@ TEST_CASE("a chunk size of zero means one packet", "[packet_store]") {
   CHECK((Counters::now() - before).doorbells == 5);
 }
 
-TEST_CASE("the second batch of a queue uses its own memory, and its submission moves the first from the ring",
-          "[packet_store]") {
+TEST_CASE(
+    "the second batch of a queue uses its own memory, and its submission moves the first from the "
+    "ring",
+    "[packet_store]") {
   std::vector<uint32_t> ran;
   DoubleDevice device({}, [&](uint32_t number) { ran.push_back(number); });
   const auto kernel = number_kernel();
@@ -251,8 +257,10 @@ TEST_CASE("a batch gets no slots of a ring shared with foreign producers", "[pac
   CHECK(queue.slot(0).word[5] == 0xcccccccc);
 }
 
-TEST_CASE("batches that alternate on one small ring, dropped and submitted at random, run each dispatch once",
-          "[packet_store]") {
+TEST_CASE(
+    "batches that alternate on one small ring, dropped and submitted at random, run each dispatch "
+    "once",
+    "[packet_store]") {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     std::vector<uint32_t> ran;
     DoubleDevice device({.device = {.ring_size = 32, .seed = seed}},
@@ -294,7 +302,8 @@ TEST_CASE("batches that alternate on one small ring, dropped and submitted at ra
   }
 }
 
-TEST_CASE("a refused batch with later declarations has the same headers as a new batch", "[packet_store]") {
+TEST_CASE("a refused batch with later declarations has the same headers as a new batch",
+          "[packet_store]") {
   const auto headers = [](bool refused) {
     DoubleDevice device({.device = {.ring_size = 16, .paused = true}});
     const auto kernel = number_kernel();
@@ -327,7 +336,8 @@ TEST_CASE("a refused batch with later declarations has the same headers as a new
 
 TEST_CASE("dispatch_each() also fills a batch outside the ring", "[packet_store]") {
   std::vector<uint32_t> ran;
-  DoubleDevice device({.device = {.ring_size = 32}}, [&](uint32_t number) { ran.push_back(number); });
+  DoubleDevice device({.device = {.ring_size = 32}},
+                      [&](uint32_t number) { ran.push_back(number); });
   auto tenant = device.batch(), apart = device.batch();
   const auto first = tenant.prepare(number_kernel(), Grid{64}),
              second = apart.prepare(number_kernel(), Grid{64});
@@ -358,5 +368,7 @@ TEST_CASE("a timed batch across the ring's end has a signal on every packet, als
   const auto packets = device.processor().completed();
   REQUIRE(packets.size() == 20);
   for (size_t i = 12; i < 20; ++i)
-    CHECK(aql::packet_as<hsa_kernel_dispatch_packet_t>(packets[i].packet).completion_signal.handle != 0);
+    CHECK(
+        aql::packet_as<hsa_kernel_dispatch_packet_t>(packets[i].packet).completion_signal.handle !=
+        0);
 }

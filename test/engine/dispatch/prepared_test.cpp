@@ -5,12 +5,12 @@
 #include <tuple>
 #include <vector>
 
-#include "test/engine/double_device.hpp"
 #include "engine/runtime/counters.hpp"
 #include "engine/runtime/error.hpp"
+#include "test/engine/double_device.hpp"
 #include "test/support/catch.hpp"
-#include "tools/support/cost_meter.hpp"
 #include "test/support/errors.hpp"
+#include "tools/support/cost_meter.hpp"
 
 using namespace uptempo;
 using namespace uptempo::test;
@@ -114,7 +114,8 @@ TEST_CASE("dispatches of all kinds run in the order of their calls", "[prepared]
             break;
           case 2: {
             const auto count = static_cast<uint32_t>(random() % 40);
-            prepared.dispatch_each(count, [&](uint32_t i) noexcept { return std::tuple(number + i); });
+            prepared.dispatch_each(count,
+                                   [&](uint32_t i) noexcept { return std::tuple(number + i); });
             number += count;
             break;
           }
@@ -131,7 +132,8 @@ TEST_CASE("dispatches of all kinds run in the order of their calls", "[prepared]
 
 TEST_CASE("a kernel without arguments needs no kernarg block", "[prepared]") {
   DoubleDevice device;
-  const auto nothing = kernel_of<>({.name = "nothing", .object = 0x7700, .group_segment_bytes = 20});
+  const auto nothing =
+      kernel_of<>({.name = "nothing", .object = 0x7700, .group_segment_bytes = 20});
   auto batch = device.batch();
   const Prepared prepared = batch.prepare(nothing, Grid{64});
   const Counters before = Counters::now();
@@ -144,13 +146,14 @@ TEST_CASE("a kernel without arguments needs no kernarg block", "[prepared]") {
   for (const Completed& dispatch : completed) CHECK(dispatch.packet.kernarg_address() == nullptr);
 }
 
-TEST_CASE("dispatches that got a kernarg block stay in the batch when the next one gets none", "[prepared]") {
+TEST_CASE("dispatches that got a kernarg block stay in the batch when the next one gets none",
+          "[prepared]") {
   std::vector<uint32_t> ran;
   DoubleDevice device({}, [&](uint32_t number) { ran.push_back(number); });  // 1,024 blocks in all
   BatchSubmitter batch(device.state(), {.patience = 1ms});
   const auto prepared = batch.prepare(number_kernel(), Grid{64});
-  const std::string message =
-      error_of([&] { prepared.dispatch_each(2000, [](uint32_t i) noexcept { return std::tuple(i); }); });
+  const std::string message = error_of(
+      [&] { prepared.dispatch_each(2000, [](uint32_t i) noexcept { return std::tuple(i); }); });
   CHECK(contains(message, "kernarg slab"));
   CHECK(batch.size() == 1024);
   CHECK(batch.submit(soon()).wait(soon(), actively));
@@ -164,7 +167,8 @@ TEST_CASE("dispatches that got a kernarg block stay in the batch when the next o
 TEST_CASE("a kernel and grid that cannot run are refused when prepared", "[prepared]") {
   DoubleDevice device;
   auto batch = device.batch();
-  CHECK(contains(error_of([&] { (void)batch.prepare(number_kernel(), Grid{4096}.by(2048)); }), "2048"));
+  CHECK(contains(error_of([&] { (void)batch.prepare(number_kernel(), Grid{4096}.by(2048)); }),
+                 "2048"));
   CHECK(batch.size() == 0);
 }
 
@@ -204,7 +208,8 @@ TEST_CASE("a prepared dispatch accepts declarations, like any other", "[prepared
   CHECK(contains(batch.explain(), "packet 1: no barrier bit"));
 }
 
-TEST_CASE("a function of arguments must be noexcept and return the kernel's arguments", "[prepared]") {
+TEST_CASE("a function of arguments must be noexcept and return the kernel's arguments",
+          "[prepared]") {
   const auto right = [](uint32_t i) noexcept { return std::tuple(i); };
   const auto may_throw = [](uint32_t i) { return std::tuple(i); };
   const auto others = [](uint32_t i) noexcept { return std::tuple(i, i); };

@@ -6,8 +6,8 @@
 #include <memory>
 #include <vector>
 
-#include "test/engine/double_device.hpp"
 #include "engine/dispatch/shared_hsa_queue.hpp"
+#include "test/engine/double_device.hpp"
 
 namespace uptempo::test {
 
@@ -17,7 +17,8 @@ class SharedDevice {
       : effect_(std::move(effect)),
         processor_(options.device,
                    [this](const hsa_kernel_dispatch_packet_t& packet, uint64_t) {
-                     if (effect_) effect_(*static_cast<const volatile uint32_t*>(packet.kernarg_address));
+                     if (effect_)
+                       effect_(*static_cast<const volatile uint32_t*>(packet.kernarg_address));
                    }),
         common_(std::make_shared<detail::SharedHsaQueue>(processor_.queue())) {
     while (members_.size() < queues) members_.emplace_back(*this, options);
@@ -33,8 +34,10 @@ class SharedDevice {
     std::byte bytes[64];
   };
   struct Member {
-    Member(SharedDevice& device, const DoubleOptions& options) : kernargs(options.queue.kernarg_bytes / 64) {
-      for (uint32_t i = 0; i < options.signals; ++i) handles.push_back(signals.emplace_back(0).handle());
+    Member(SharedDevice& device, const DoubleOptions& options)
+        : kernargs(options.queue.kernarg_bytes / 64) {
+      for (uint32_t i = 0; i < options.signals; ++i)
+        handles.push_back(signals.emplace_back(0).handle());
       state = std::make_unique<detail::BatchQueue>(
           detail::BatchQueue::Parts{.queue = device.processor_.queue(),
                                     .producers = aql::Producers::shared,

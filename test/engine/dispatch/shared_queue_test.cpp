@@ -13,9 +13,9 @@
 #include "engine/runtime/error.hpp"
 #include "test/engine/dispatch/shared_device.hpp"
 #include "test/support/catch.hpp"
-#include "tools/support/cost_meter.hpp"
 #include "test/support/errors.hpp"
 #include "test/support/hsa_double.hpp"
+#include "tools/support/cost_meter.hpp"
 
 using namespace uptempo;
 using namespace uptempo::test;
@@ -64,8 +64,8 @@ TEST_CASE("batches of two queues over one ring are contiguous in it", "[shared]"
   device.processor().resume();
   CHECK(first.wait(soon(), actively));
   CHECK(second.ready());  // it is published before the first one
-  CHECK(ran.all == std::vector<uint32_t>{number(1, 0), number(1, 1), number(1, 2), number(0, 0), number(0, 1),
-                                         number(0, 2)});
+  CHECK(ran.all == std::vector<uint32_t>{number(1, 0), number(1, 1), number(1, 2), number(0, 0),
+                                         number(0, 1), number(0, 2)});
   // Each is planned as if it were alone.
   const auto packets = device.processor().completed();
   REQUIRE(packets.size() == 6);
@@ -83,7 +83,8 @@ TEST_CASE("with eight threads over a ring of 64 every dispatch runs once, in ord
   constexpr uint32_t threads = 8, each = 600;
   for (const uint64_t seed : {1u, 2u}) {
     Ran ran;
-    SharedDevice device(threads, {.device = {.ring_size = 64, .seed = seed, .early_read_index = seed == 2}},
+    SharedDevice device(threads,
+                        {.device = {.ring_size = 64, .seed = seed, .early_read_index = seed == 2}},
                         ran.note());
     std::atomic<uint32_t> failed{0};
     const auto produce = [&](uint32_t which) {
@@ -96,11 +97,13 @@ TEST_CASE("with eight threads over a ring of 64 every dispatch runs once, in ord
         // Sometimes longer than the ring.
         uint32_t count = 1 + static_cast<uint32_t>(random() % (random() % 32 == 0 ? 100 : 12));
         if (count > each - done) count = each - done;
-        for (uint32_t i = 0; i < count; ++i) batch.dispatch(kernel, Grid{1}, number(which, done + i));
+        for (uint32_t i = 0; i < count; ++i)
+          batch.dispatch(kernel, Grid{1}, number(which, done + i));
         last = batch.submit(Deadline::after(60s));
         done += count;
         if (random() % 4 == 0) failed += !last.wait(Deadline::after(60s), actively);
-        if (random() % 8 == 0) std::this_thread::sleep_for(std::chrono::microseconds(random() % 300));
+        if (random() % 8 == 0)
+          std::this_thread::sleep_for(std::chrono::microseconds(random() % 300));
       }
       failed += !last.wait(Deadline::after(60s), actively);
     };
@@ -115,8 +118,10 @@ TEST_CASE("with eight threads over a ring of 64 every dispatch runs once, in ord
   }
 }
 
-TEST_CASE("a submission waits for a ring that another thread has filled; a try refuses and changes nothing",
-          "[shared]") {
+TEST_CASE(
+    "a submission waits for a ring that another thread has filled; a try refuses and changes "
+    "nothing",
+    "[shared]") {
   Ran ran;
   SharedDevice device(2, {.device = {.ring_size = 64, .paused = true}}, ran.note());
   const auto kernel = number_kernel();
@@ -142,7 +147,8 @@ TEST_CASE("a submission waits for a ring that another thread has filled; a try r
   CHECK(ran.all.size() == 65);
 }
 
-TEST_CASE("a batch longer than the ring lets other threads' batches in between its portions", "[shared]") {
+TEST_CASE("a batch longer than the ring lets other threads' batches in between its portions",
+          "[shared]") {
   Ran ran;
   SharedDevice device(2, {.device = {.ring_size = 64, .paused = true}}, ran.note());
   const auto kernel = number_kernel();
@@ -193,11 +199,13 @@ TEST_CASE("an error of the common queue ends the work of every thread", "[shared
   device.common().fail(HSA_STATUS_ERROR_INVALID_PACKET_FORMAT,
                        detail::stopped_with(HSA_STATUS_ERROR_INVALID_PACKET_FORMAT));
   for (std::thread& waiter : waiters) waiter.join();
-  for (const std::string& text : texts) CHECK(contains(text, "the packet processor stopped the queue"));
+  for (const std::string& text : texts)
+    CHECK(contains(text, "the packet processor stopped the queue"));
   // Also the work of a thread that has submitted nothing yet, and of one that joins later.
   BatchSubmitter late(device[2], {});
   late.dispatch(kernel, Grid{1}, 0);
-  CHECK(contains(error_of<Error>([&] { late.submit(); }), "the packet processor stopped the queue"));
+  CHECK(
+      contains(error_of<Error>([&] { late.submit(); }), "the packet processor stopped the queue"));
   Timeline& newcomer = Timeline::acquire(4);
   device.common().join(newcomer);
   CHECK(newcomer.failed());

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "aql/packet.hpp"
-#include "test/engine/double_device.hpp"
 #include "engine/runtime/counters.hpp"
 #include "engine/runtime/error.hpp"
+#include "test/engine/double_device.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
 #include "test/support/hsa_double.hpp"
@@ -34,7 +34,8 @@ hsa_kernel_dispatch_packet_t dispatch_of(const Completed& completed) {
 
 TEST_CASE("a batch is one doorbell and one completion signal, on its last packet", "[submit]") {
   std::vector<uint32_t> ran;
-  DoubleDevice device({.device = {.ring_size = 256}}, [&](uint32_t number) { ran.push_back(number); });
+  DoubleDevice device({.device = {.ring_size = 256}},
+                      [&](uint32_t number) { ran.push_back(number); });
   const auto kernel = number_kernel(0xabc0);
   const Counters before = Counters::now();
   BatchSubmitter batch(device.state(), {});
@@ -79,8 +80,10 @@ TEST_CASE("declared, disjoint dispatches carry no barrier bits", "[submit]") {
   auto packets = device.processor().completed();
   std::sort(packets.begin(), packets.end(),
             [](const Completed& x, const Completed& y) { return x.index < y.index; });
-  const aql::Barrier expected[] = {aql::Barrier::on, aql::Barrier::off, aql::Barrier::off, aql::Barrier::on};
-  for (size_t i = 0; i < 4; ++i) CHECK(aql::header_flags(packets[i].packet.header()).barrier == expected[i]);
+  const aql::Barrier expected[] = {aql::Barrier::on, aql::Barrier::off, aql::Barrier::off,
+                                   aql::Barrier::on};
+  for (size_t i = 0; i < 4; ++i)
+    CHECK(aql::header_flags(packets[i].packet.header()).barrier == expected[i]);
   CHECK(contains(batch.explain(), "packet 2: no barrier bit: no conflict"));
 }
 
@@ -127,7 +130,8 @@ TEST_CASE("an empty batch completes with the work submitted before it", "[submit
 
 TEST_CASE("a batch longer than the ring is published in chunks", "[submit]") {
   std::vector<uint32_t> ran;
-  DoubleDevice device({.device = {.ring_size = 16}}, [&](uint32_t number) { ran.push_back(number); });
+  DoubleDevice device({.device = {.ring_size = 16}},
+                      [&](uint32_t number) { ran.push_back(number); });
   const auto kernel = number_kernel();
   BatchSubmitter batch(device.state(), {});
   const Counters before = Counters::now();
@@ -163,8 +167,8 @@ TEST_CASE("a partly published batch takes no packet and blocks every other batch
   BatchSubmitter cut_off(device.state(), {});
   for (uint32_t i = 0; i < 40; ++i) cut_off.dispatch(kernel, Grid{1}, i);
   CHECK(error_of<Error>([&] { cut_off.submit(Deadline::after(10ms)); }) != "no error");
-  CHECK(
-      contains(error_of<Error>([&] { cut_off.dispatch(kernel, Grid{1}, 40u); }), "are already published"));
+  CHECK(contains(error_of<Error>([&] { cut_off.dispatch(kernel, Grid{1}, 40u); }),
+                 "are already published"));
   CHECK(contains(error_of<Error>([&] { cut_off.raw(aql::to_packet(aql::BarrierAnd{})); }),
                  "are already published"));
   BatchSubmitter other(device.state(), {});
@@ -177,15 +181,18 @@ TEST_CASE("a partly published batch takes no packet and blocks every other batch
   CHECK(ran.back() == 41);
 }
 
-TEST_CASE("a half-submitted batch of a borrowed queue is given up when the GPU faults", "[submit]") {
+TEST_CASE("a half-submitted batch of a borrowed queue is given up when the GPU faults",
+          "[submit]") {
   // The owner's error source reports nothing: a memory fault reaches the timeline through another
   // path.
-  auto device = std::make_unique<DoubleDevice>(DoubleOptions{.device = {.ring_size = 16, .paused = true}});
+  auto device =
+      std::make_unique<DoubleDevice>(DoubleOptions{.device = {.ring_size = 16, .paused = true}});
   const auto kernel = number_kernel();
   auto batch = std::make_unique<BatchSubmitter>(device->state(), BatchOptions{});
   for (uint32_t i = 0; i < 40; ++i) batch->dispatch(kernel, Grid{1}, i);
   CHECK(error_of<Error>([&] { batch->submit(Deadline::after(10ms)); }) != "no error");
-  device->state().timeline().fail(static_cast<hsa_status_t>(HSA_STATUS_ERROR_MEMORY_FAULT), "a fault");
+  device->state().timeline().fail(static_cast<hsa_status_t>(HSA_STATUS_ERROR_MEMORY_FAULT),
+                                  "a fault");
   std::atomic<bool> dropped{false};
   std::thread dropper([&] {
     batch.reset();
@@ -238,7 +245,8 @@ TEST_CASE("a full ring refuses a try, and the batch can be submitted later uncha
   CHECK(batch.submit(soon()).wait(soon(), actively));
 }
 
-TEST_CASE("a refused batch takes more packets, and only its final ends carry the outer fences", "[submit]") {
+TEST_CASE("a refused batch takes more packets, and only its final ends carry the outer fences",
+          "[submit]") {
   for (const bool said : {false, true}) {
     DoubleDevice device({.device = {.ring_size = 16, .paused = true}});
     const auto kernel = number_kernel();
@@ -298,7 +306,8 @@ TEST_CASE("explain() describes the plan of the last submission, packet by packet
   }
 }
 
-TEST_CASE("explain() describes a plain submission also while the next batch is being filled", "[submit]") {
+TEST_CASE("explain() describes a plain submission also while the next batch is being filled",
+          "[submit]") {
   DoubleDevice device;
   uint32_t data = 0;
   auto batch = device.batch();
@@ -337,12 +346,14 @@ TEST_CASE("kernels and grids may change from dispatch to dispatch", "[submit]") 
   }
 }
 
-TEST_CASE("the error of a full timeline or an empty signal pool names size and occupancy", "[submit]") {
+TEST_CASE("the error of a full timeline or an empty signal pool names size and occupancy",
+          "[submit]") {
   const auto kernel = number_kernel();
   SECTION("timeline") {
     DoubleDevice device(
         {.device = {.ring_size = 64, .paused = true},
-         .queue = {.packets = 64, .publications = 2, .kernarg_bytes = 8192, .kernarg_slab_bytes = 1024}});
+         .queue = {
+             .packets = 64, .publications = 2, .kernarg_bytes = 8192, .kernarg_slab_bytes = 1024}});
     BatchSubmitter batch(device.state(), {.patience = 5ms});
     for (int i = 0; i < 2; ++i) {
       batch.dispatch(kernel, Grid{1}, 0);
@@ -367,18 +378,22 @@ TEST_CASE("the error of a full timeline or an empty signal pool names size and o
   }
 }
 
-TEST_CASE("without free kernarg blocks a try refuses, a wait is served, and a hopeless wait fails at once",
-          "[submit]") {
+TEST_CASE(
+    "without free kernarg blocks a try refuses, a wait is served, and a hopeless wait fails at "
+    "once",
+    "[submit]") {
   DoubleDevice device(
       {.device = {.ring_size = 64, .paused = true},
-       .queue = {.packets = 64, .publications = 16, .kernarg_bytes = 2048, .kernarg_slab_bytes = 1024}});
+       .queue = {
+           .packets = 64, .publications = 16, .kernarg_bytes = 2048, .kernarg_slab_bytes = 1024}});
   const auto kernel = number_kernel();
   BatchSubmitter batch(device.state(), {.patience = 10s});
   for (uint32_t i = 0; i < 32; ++i) batch.dispatch(kernel, Grid{1}, i);
   CHECK_FALSE(batch.try_dispatch(kernel, Grid{1}, 0).has_value());
   // No work in flight can return blocks, so no wait can help.
   const auto start = std::chrono::steady_clock::now();
-  CHECK(contains(error_of<Error>([&] { batch.dispatch(kernel, Grid{1}, 0); }), "2 slabs of 1024 bytes"));
+  CHECK(contains(error_of<Error>([&] { batch.dispatch(kernel, Grid{1}, 0); }),
+                 "2 slabs of 1024 bytes"));
   CHECK(std::chrono::steady_clock::now() - start < 5s);
   batch.submit();
   device.processor().resume();
@@ -390,7 +405,8 @@ TEST_CASE("an impossible geometry is refused before anything is taken", "[submit
   DoubleDevice device;
   const auto kernel = number_kernel();
   BatchSubmitter batch(device.state(), {});
-  CHECK(contains(error_of<Error>([&] { batch.dispatch(kernel, Grid{0}.by(1), 0); }), "a size of zero"));
+  CHECK(contains(error_of<Error>([&] { batch.dispatch(kernel, Grid{0}.by(1), 0); }),
+                 "a size of zero"));
   CHECK(contains(error_of<Error>([&] { batch.dispatch(kernel, Grid{4096}.by(2048), 0); }),
                  "2048 work-items, but the limit is 1024"));
   CHECK(contains(error_of<Error>([&] { batch.dispatch(kernel, Grid{64}.by(128), 0); }),
@@ -398,13 +414,15 @@ TEST_CASE("an impossible geometry is refused before anything is taken", "[submit
   CHECK(batch.size() == 0);
 }
 
-TEST_CASE("a raw packet keeps its header and is followed by a barrier packet that completes the batch",
-          "[submit]") {
+TEST_CASE(
+    "a raw packet keeps its header and is followed by a barrier packet that completes the batch",
+    "[submit]") {
   DoubleDevice device;
   BatchSubmitter batch(device.state(), {});
   SignalDouble own(1);
-  batch.raw(aql::to_packet(aql::BarrierAnd{.flags = {aql::Barrier::off, FenceScope::none, FenceScope::none},
-                                           .completion_signal = own.handle()}));
+  batch.raw(aql::to_packet(
+      aql::BarrierAnd{.flags = {aql::Barrier::off, FenceScope::none, FenceScope::none},
+                      .completion_signal = own.handle()}));
   CHECK(batch.submit().wait(soon(), actively));
   const auto packets = device.processor().completed();
   REQUIRE(packets.size() == 2);
@@ -434,19 +452,24 @@ TEST_CASE("a caller's kernarg block and signal are used", "[submit]") {
   CHECK(ran == std::vector<uint32_t>{77});
   CHECK((Counters::now() - before).kernarg_blocks == 0);
   CHECK(dispatch_of(device.processor().completed()[0]).kernarg_address == block);
-  CHECK(contains(error_of<Error>([&] { batch.dispatch_at(std::span(block).first(16), kernel, Grid{1}, 1u); }),
-                 "needs 32 bytes"));
-  CHECK(contains(error_of<Error>([&] { batch.dispatch_at(std::span(block).last(40), kernel, Grid{1}, 1u); }),
-                 "aligned to 64"));
+  CHECK(contains(
+      error_of<Error>([&] { batch.dispatch_at(std::span(block).first(16), kernel, Grid{1}, 1u); }),
+      "needs 32 bytes"));
+  CHECK(contains(
+      error_of<Error>([&] { batch.dispatch_at(std::span(block).last(40), kernel, Grid{1}, 1u); }),
+      "aligned to 64"));
 }
 
 TEST_CASE("times are recorded for every packet, for first and last, or for none", "[submit]") {
-  DoubleDevice device(
-      {.device = {.ring_size = 64},
-       .queue = {.packets = 64, .publications = 16, .kernarg_bytes = 8192, .kernarg_slab_bytes = 1024},
-       .signals = 32});
+  DoubleDevice device({.device = {.ring_size = 64},
+                       .queue = {.packets = 64,
+                                 .publications = 16,
+                                 .kernarg_bytes = 8192,
+                                 .kernarg_slab_bytes = 1024},
+                       .signals = 32});
   const auto kernel = number_kernel();
-  const std::pair<Timing, size_t> expected[] = {{Timing::none, 0}, {Timing::batch, 2}, {Timing::each, 6}};
+  const std::pair<Timing, size_t> expected[] = {
+      {Timing::none, 0}, {Timing::batch, 2}, {Timing::each, 6}};
   for (const auto& [timing, count] : expected) {
     BatchSubmitter batch(device.state(), {.timing = timing});
     for (uint32_t i = 0; i < 6; ++i) batch.dispatch(kernel, Grid{1}, i);
@@ -495,14 +518,15 @@ TEST_CASE("many threads wait for the same and for different publications while t
   std::vector<std::thread> threads;
   for (unsigned t = 0; t < 4; ++t) {
     threads.emplace_back([&, t] {
-      const WaitPolicy policy{.mode = t % 2 == 0 ? WaitMode::blocked : WaitMode::hybrid, .spin = 5us};
+      const WaitPolicy policy{.mode = t % 2 == 0 ? WaitMode::blocked : WaitMode::hybrid,
+                              .spin = 5us};
       while (!stop.load()) {
         Completion completion;
         {
           const std::lock_guard lock(mutex);
           if (!completions.empty())
-            completion =
-                completions[completions.size() - 1 - (waits + t) % std::min<size_t>(completions.size(), 3)];
+            completion = completions[completions.size() - 1 -
+                                     (waits + t) % std::min<size_t>(completions.size(), 3)];
         }
         if (!completion.wait(soon(), policy)) FAIL("a publication did not complete");
         ++waits;

@@ -31,7 +31,8 @@ constexpr uint32_t ring = 64;  // the smallest there is
 
 // Number of the fence checker's findings; empty if it does not run.
 std::optional<uint64_t> findings() {
-  const auto query = reinterpret_cast<uptempo_vgpu_findings_t>(dlsym(RTLD_DEFAULT, "uptempo_vgpu_findings"));
+  const auto query =
+      reinterpret_cast<uptempo_vgpu_findings_t>(dlsym(RTLD_DEFAULT, "uptempo_vgpu_findings"));
   uptempo_vgpu_finding_counts counts;
   if (query == nullptr || query(&counts) != 0) return {};
   return counts.unordered + counts.stale + counts.unreleased;
@@ -55,12 +56,14 @@ enum class Left : uint8_t { none, a, b, out };
 class Machine {
  public:
   explicit Machine(uint64_t seed)
-      : Machine(seed,
-                [](const Agent& agent) { return Queue(agent, {.packets = ring, .timing_signals = 256}); }) {}
+      : Machine(seed, [](const Agent& agent) {
+          return Queue(agent, {.packets = ring, .timing_signals = 256});
+        }) {}
   template <class MakeQueue>
   Machine(uint64_t seed, MakeQueue&& make_queue) : random(seed), queue(make_queue(gpu)) {
     for (uint32_t cell = 0; cell < cells; ++cell) {
-      constexpr MemoryKind kinds[] = {MemoryKind::device, MemoryKind::pinned, MemoryKind::pinned_coarse};
+      constexpr MemoryKind kinds[] = {MemoryKind::device, MemoryKind::pinned,
+                                      MemoryKind::pinned_coarse};
       memory_.emplace_back(gpu, kinds[cell % 3], words * sizeof(uint32_t));
       expected_[cell].fill(0);
     }
@@ -79,7 +82,8 @@ class Machine {
       one.value = static_cast<uint32_t>(random());
       one.length = part << random() % 3;
       const auto slice = [&](uint32_t cell) {
-        return Slice{cell, static_cast<uint32_t>(random() % ((words - one.length) / part + 1)) * part};
+        return Slice{cell,
+                     static_cast<uint32_t>(random() % ((words - one.length) / part + 1)) * part};
       };
       const auto number = static_cast<uint32_t>(random() % cells);
       const auto another = [&] {
@@ -94,7 +98,8 @@ class Machine {
       // observed one.
       const bool host_is_near = &one == &all.front() || one.observed;
       if (random() % 8 == 0)
-        one.fences = host_is_near || random() % 2 == 0 ? aql::FenceScope::system : aql::FenceScope::agent;
+        one.fences =
+            host_is_near || random() % 2 == 0 ? aql::FenceScope::system : aql::FenceScope::agent;
     }
     return all;
   }
@@ -109,7 +114,8 @@ class Machine {
       case Operation::Kind::copy:
         return declare(to.dispatch(copy_, grid, at(one.out), at(one.a)), one, left);
       case Operation::Kind::combine:
-        return declare(to.dispatch(combine_, grid, at(one.out), at(one.a), at(one.b), one.value), one, left);
+        return declare(to.dispatch(combine_, grid, at(one.out), at(one.a), at(one.b), one.value),
+                       one, left);
     }
   }
   // A dispatch without declarations.
@@ -184,7 +190,8 @@ class Machine {
   template <class Ref>
   void declare(Ref ref, const Operation& one, Left left) {
     ref.writes(at(one.out), one.length);
-    if (one.kind == Operation::Kind::combine && left != Left::out) ref.reads(at(one.out), one.length);
+    if (one.kind == Operation::Kind::combine && left != Left::out)
+      ref.reads(at(one.out), one.length);
     if (one.kind != Operation::Kind::fill && left != Left::a) ref.reads(at(one.a), one.length);
     if (one.kind == Operation::Kind::combine && left != Left::b) ref.reads(at(one.b), one.length);
     if (one.observed) ref.observed_by(Observer::system);
@@ -193,7 +200,8 @@ class Machine {
 
   const Program basics_{gpu, builtin_kernels::basics()}, probes_{gpu, builtin_kernels::probes()};
   const Kernel<uint32_t*, uint32_t> fill_ = basics_.kernel<uint32_t*, uint32_t>("fill");
-  const Kernel<uint32_t*, const uint32_t*> copy_ = basics_.kernel<uint32_t*, const uint32_t*>("copy");
+  const Kernel<uint32_t*, const uint32_t*> copy_ =
+      basics_.kernel<uint32_t*, const uint32_t*>("copy");
   const Kernel<uint32_t*, const uint32_t*, const uint32_t*, uint32_t> combine_ =
       probes_.kernel<uint32_t*, const uint32_t*, const uint32_t*, uint32_t>("combine");
   std::vector<Allocation> memory_;
@@ -214,8 +222,9 @@ aql::Packet64 barrier_packet() {
 
 }  // namespace
 
-TEST_CASE("random batches with the fewest fences compute the host's results, on every path of submission",
-          "[fences]") {
+TEST_CASE(
+    "random batches with the fewest fences compute the host's results, on every path of submission",
+    "[fences]") {
   Machine machine(1);
   const std::optional<uint64_t> before = findings();
   for (const Timing timing : {Timing::none, Timing::batch, Timing::each}) {
@@ -267,7 +276,8 @@ TEST_CASE("a batch longer than the ring is planned completely before its first p
   }
 }
 
-TEST_CASE("batches with the fewest fences do not rely on other producers of a shared queue", "[fences]") {
+TEST_CASE("batches with the fewest fences do not rely on other producers of a shared queue",
+          "[fences]") {
   const Runtime runtime;
   SharedQueue shared(runtime.gpu(), {.packets = ring});
   const std::optional<uint64_t> before = findings();
@@ -276,7 +286,8 @@ TEST_CASE("batches with the fewest fences do not rely on other producers of a sh
     BatchSubmitter batch(machine.queue, {.fences = FencePolicy::minimal});
     for (int i = 0; i < 100; ++i) {
       machine.host_writes();
-      const Operations all = machine.random_operations(1 + machine.random() % (i % 8 == 0 ? 2 * ring : 24));
+      const Operations all =
+          machine.random_operations(1 + machine.random() % (i % 8 == 0 ? 2 * ring : 24));
       for (const Operation& one : all) machine.dispatch(batch, one);
       batch.submit(soon()).wait();
       machine.expect(all);
@@ -325,11 +336,13 @@ TEST_CASE("the barrier packet that completes a finished one has nothing to acqui
   batch.submit().wait();
   const std::vector<aql::HeaderFlags> flags = flags_of(batch.plan());
   REQUIRE(flags.size() == 3);
-  CHECK(flags[2] == aql::HeaderFlags{aql::Barrier::on, aql::FenceScope::none, aql::FenceScope::system});
+  CHECK(flags[2] ==
+        aql::HeaderFlags{aql::Barrier::on, aql::FenceScope::none, aql::FenceScope::system});
 }
 
-TEST_CASE("a recording with the fewest fences is planned again when a replaced node touches other memory",
-          "[fences][recording]") {
+TEST_CASE(
+    "a recording with the fewest fences is planned again when a replaced node touches other memory",
+    "[fences][recording]") {
   Machine machine(3);
   const std::optional<uint64_t> before = findings();
   Queue other(machine.gpu, {.packets = ring});
@@ -394,8 +407,10 @@ TEST_CASE("the checker finds an undeclared read whose fences are missing", "[.mi
 // The finding names the reader and the writer; the regular expression of the ctest checks its text.
 TEST_CASE("a copy that does not declare its read", "[.unsaid]") {
   Machine machine(5);
-  const Operation fill{.kind = Operation::Kind::fill, .length = words, .value = 7, .out = {.cell = 0}};
-  const Operation copy{.kind = Operation::Kind::copy, .length = words, .out = {.cell = 3}, .a = {.cell = 0}};
+  const Operation fill{
+      .kind = Operation::Kind::fill, .length = words, .value = 7, .out = {.cell = 0}};
+  const Operation copy{
+      .kind = Operation::Kind::copy, .length = words, .out = {.cell = 3}, .a = {.cell = 0}};
   BatchSubmitter batch(machine.queue, {.fences = FencePolicy::minimal});
   // not the last one, which has its barrier bit for the completion signal
   for (int i = 0; i < 2; ++i) {

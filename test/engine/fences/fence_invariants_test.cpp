@@ -56,7 +56,8 @@ class PlannedProgram {
     for (size_t j = 0; j < packets_.size(); ++j)
       for (size_t i = 0; i < j; ++i) {
         const Packet &a = packets_[i], &b = packets_[j];
-        if ((a.writes & (b.reads | b.writes)) != 0 || (a.reads & b.writes) != 0) pairs.push_back({i, j});
+        if ((a.writes & (b.reads | b.writes)) != 0 || (a.reads & b.writes) != 0)
+          pairs.push_back({i, j});
       }
     return pairs;
   }

@@ -63,7 +63,8 @@ class Judge {
       uint32_t open = read_by(b) | (overwrites ? written_by(b) : 0);
       for (size_t earlier = later; earlier-- > 0;) {
         const Packet& a = program[earlier];
-        if ((written_by(a) & (read_by(b) | written_by(b))) != 0 || (read_by(a) & written_by(b)) != 0)
+        if ((written_by(a) & (read_by(b) | written_by(b))) != 0 ||
+            (read_by(a) & written_by(b)) != 0)
           conflicts_.push_back({earlier, later});
         if ((written_by(a) & open) != 0) hand_overs_.push_back({earlier, later});
         open &= ~written_by(a);
@@ -93,7 +94,8 @@ class Judge {
       bool handed_over = false;
       for (size_t r = i; r < j && !handed_over; ++r)
         for (size_t q = r + 1; q <= j && !handed_over; ++q)
-          handed_over = (r == i || before(i, r)) && before(r, q) && flags[r].release != FenceScope::none &&
+          handed_over = (r == i || before(i, r)) && before(r, q) &&
+                        flags[r].release != FenceScope::none &&
                         flags[q].acquire != FenceScope::none;
       if (!handed_over) return false;
     }
@@ -126,8 +128,9 @@ FenceCost least_cost(const Program& program, const Judge& judge) {
   for (uint32_t bits = 0; bits < 1u << 3 * count; ++bits) {
     for (size_t i = 0; i < count; ++i) {
       const auto bit = [&](size_t which) { return (bits >> (3 * i + which) & 1) != 0; };
-      flags[i] = {bit(0) ? Barrier::on : Barrier::off, bit(1) ? FenceScope::agent : FenceScope::none,
-                  std::max(judge.least_releases()[i], bit(2) ? FenceScope::agent : FenceScope::none)};
+      flags[i] = {
+          bit(0) ? Barrier::on : Barrier::off, bit(1) ? FenceScope::agent : FenceScope::none,
+          std::max(judge.least_releases()[i], bit(2) ? FenceScope::agent : FenceScope::none)};
     }
     flags.front().acquire = FenceScope::system;
     const FenceCost cost = cost_of_flags(flags);
@@ -148,7 +151,9 @@ Program random_program(std::mt19937_64& random, size_t count) {
     for (uint64_t i = random() % 3; i > 0; --i) packet.reads |= bits();
     for (uint64_t i = random() % 3; i > 0; --i) packet.writes |= bits();
     const uint64_t chance = random() % 16;
-    packet.observer = chance == 0 ? Observer::system : chance == 1 ? Observer::agent : Observer::none;
+    packet.observer = chance == 0   ? Observer::system
+                      : chance == 1 ? Observer::agent
+                                    : Observer::none;
     packet.undeclared = chance == 2;
   }
   return program;
@@ -173,8 +178,10 @@ struct Planned {
       intent.observer = packet.observer;
       if (packet.undeclared) continue;
       intent.declare(accesses, nullptr, 0, false);
-      for_each_range(packet.reads, [&](char* data, size_t n) { intent.declare(accesses, data, n, false); });
-      for_each_range(packet.writes, [&](char* data, size_t n) { intent.declare(accesses, data, n, true); });
+      for_each_range(packet.reads,
+                     [&](char* data, size_t n) { intent.declare(accesses, data, n, false); });
+      for_each_range(packet.writes,
+                     [&](char* data, size_t n) { intent.declare(accesses, data, n, true); });
     }
     plans.resize(program.size());
     planner.plan(intents, accesses, plans);
@@ -228,8 +235,9 @@ TEST_CASE("one release serves all finished writers when their readers come later
   CHECK(plan.cost().agent_fences == 6);
 }
 
-TEST_CASE("overwritten memory is ordered, and handed over where an agent may have several L2 caches",
-          "[fence_plan]") {
+TEST_CASE(
+    "overwritten memory is ordered, and handed over where an agent may have several L2 caches",
+    "[fence_plan]") {
   const Program program(4, Packet{.reads = 0, .writes = 3});
   CHECK(cost_of(Planned(program, false).plans) ==
         FenceCost{.system_fences = 2, .barrier_bits = 4, .agent_fences = 0});
@@ -250,7 +258,8 @@ TEST_CASE("an observer outside the queue costs a release of its scope", "[fence_
   CHECK(packets[2].flags.release == FenceScope::none);
 }
 
-TEST_CASE("without declarations, the fewest fences are those of FencePolicy::planned", "[fence_plan]") {
+TEST_CASE("without declarations, the fewest fences are those of FencePolicy::planned",
+          "[fence_plan]") {
   for (const size_t count : {1u, 2u, 3u, 8u, 9u, 40u}) {
     FencePlan plan;
     for (size_t i = 0; i < count; ++i) plan.dispatch();
@@ -285,17 +294,20 @@ TEST_CASE("a plan gives a reason for each packet", "[fence_plan]") {
   plan.dispatch().touches_nothing();
   const std::string text = plan.explain();
   CAPTURE(text);
-  CHECK(contains(text,
-                 "packet 0: barrier bit: first of its batch, earlier batches may still run; acquire system: "
-                 "the host wrote kernargs and inputs; release agent: packet 2 reads what it wrote\n"));
-  CHECK(contains(text,
-                 "packet 1: no barrier bit: no conflict with packets since the last barrier bit; "
-                 "acquire none: it reads nothing that has not been acquired; release agent: packet 2 reads "
-                 "what it wrote\n"));
-  CHECK(contains(text,
-                 "packet 2: barrier bit: it touches what packet 1 touches, and one of them writes; "
-                 "acquire agent: it reads what packet 0 wrote; release none: no packet reads what it "
-                 "wrote, or a later release covers it\n"));
+  CHECK(contains(
+      text,
+      "packet 0: barrier bit: first of its batch, earlier batches may still run; acquire system: "
+      "the host wrote kernargs and inputs; release agent: packet 2 reads what it wrote\n"));
+  CHECK(contains(
+      text,
+      "packet 1: no barrier bit: no conflict with packets since the last barrier bit; "
+      "acquire none: it reads nothing that has not been acquired; release agent: packet 2 reads "
+      "what it wrote\n"));
+  CHECK(
+      contains(text,
+               "packet 2: barrier bit: it touches what packet 1 touches, and one of them writes; "
+               "acquire agent: it reads what packet 0 wrote; release none: no packet reads what it "
+               "wrote, or a later release covers it\n"));
 }
 
 TEST_CASE("a dispatch may be declared further after later dispatches are added", "[fence_plan]") {

@@ -49,7 +49,8 @@ void check(const PacketPlan& plan, Barrier barrier, FenceScope acquire, FenceSco
 
 }  // namespace
 
-TEST_CASE("without declarations: barrier everywhere, system scope at the two ends only", "[fence_rules]") {
+TEST_CASE("without declarations: barrier everywhere, system scope at the two ends only",
+          "[fence_rules]") {
   const auto plans = Batch{}.undeclared().undeclared().undeclared().undeclared().plan();
   check(plans[0], Barrier::on, FenceScope::system, FenceScope::agent);
   check(plans[1], Barrier::on, FenceScope::agent, FenceScope::agent);
@@ -82,8 +83,12 @@ TEST_CASE("a conflict sets the barrier bit: write after write, read after write,
   const AccessRange pairs[][2] = {
       {writes(0, 10), writes(9, 20)}, {writes(0, 10), reads(5, 6)}, {reads(5, 6), writes(0, 10)}};
   for (const auto& pair : pairs) {
-    const auto plans =
-        Batch{}.declared({reads(1000, 1001)}).declared({pair[0]}).declared({pair[1]}).undeclared().plan();
+    const auto plans = Batch{}
+                           .declared({reads(1000, 1001)})
+                           .declared({pair[0]})
+                           .declared({pair[1]})
+                           .undeclared()
+                           .plan();
     CHECK(plans[1].flags.barrier == Barrier::off);
     CHECK(plans[2].flags.barrier == Barrier::on);
     CHECK(plans[2].barrier == BarrierReason::conflict);
@@ -95,8 +100,12 @@ TEST_CASE("two readers, neighbours and empty ranges do not conflict", "[fence_ru
   const AccessRange pairs[][2] = {
       {reads(0, 10), reads(0, 10)}, {writes(0, 10), writes(10, 20)}, {writes(0, 10), writes(5, 5)}};
   for (const auto& pair : pairs) {
-    const auto plans =
-        Batch{}.declared({reads(1000, 1001)}).declared({pair[0]}).declared({pair[1]}).undeclared().plan();
+    const auto plans = Batch{}
+                           .declared({reads(1000, 1001)})
+                           .declared({pair[0]})
+                           .declared({pair[1]})
+                           .undeclared()
+                           .plan();
     CHECK(plans[2].flags.barrier == Barrier::off);
   }
 }
@@ -130,7 +139,8 @@ TEST_CASE("a packet without declarations orders itself and its successor", "[fen
   CHECK(plans[3].flags.barrier == Barrier::off);
 }
 
-TEST_CASE("an observer outside the agent gets a system release, within the batch too", "[fence_rules]") {
+TEST_CASE("an observer outside the agent gets a system release, within the batch too",
+          "[fence_rules]") {
   Batch batch = Batch{}.undeclared().undeclared().undeclared().undeclared();
   batch.packets[1].observer = Observer::system;
   batch.packets[2].observer = Observer::agent;
@@ -155,8 +165,9 @@ TEST_CASE("inside a batch the caller's scopes and missing barrier bits are kept"
   }
 }
 
-TEST_CASE("the caller cannot remove the barrier bit or the system release of the packet with the signal",
-          "[fence_rules]") {
+TEST_CASE(
+    "the caller cannot remove the barrier bit or the system release of the packet with the signal",
+    "[fence_rules]") {
   Batch batch = Batch{}.undeclared().undeclared();
   batch.packets[1].explicit_fences = true;
   batch.packets[1].acquire = FenceScope::none;
@@ -168,7 +179,8 @@ TEST_CASE("the caller cannot remove the barrier bit or the system release of the
   CHECK(plans[1].release == ScopeReason::completion);
 }
 
-TEST_CASE("the first packet always acquires: its kernarg block may have been used before", "[fence_rules]") {
+TEST_CASE("the first packet always acquires: its kernarg block may have been used before",
+          "[fence_rules]") {
   Batch batch = Batch{}.undeclared().undeclared();
   batch.packets[0].explicit_fences = true;
   batch.packets[0].acquire = FenceScope::none;
@@ -178,8 +190,10 @@ TEST_CASE("the first packet always acquires: its kernarg block may have been use
 }
 
 TEST_CASE("system_everywhere sets everything on every packet", "[fence_rules]") {
-  const auto plans = Batch{}.undeclared().declared({}).undeclared().plan(FencePolicy::system_everywhere);
-  for (const PacketPlan& plan : plans) check(plan, Barrier::on, FenceScope::system, FenceScope::system);
+  const auto plans =
+      Batch{}.undeclared().declared({}).undeclared().plan(FencePolicy::system_everywhere);
+  for (const PacketPlan& plan : plans)
+    check(plan, Barrier::on, FenceScope::system, FenceScope::system);
 }
 
 TEST_CASE("a caller's finished packet keeps its header", "[fence_rules]") {
@@ -194,11 +208,14 @@ TEST_CASE("a caller's finished packet keeps its header", "[fence_rules]") {
 TEST_CASE("a plan explains itself", "[fence_rules]") {
   const auto plans = Batch{}.declared({writes(0, 10)}).declared({reads(0, 10)}).undeclared().plan();
   CHECK(explain(plans[0], 0) ==
-        "barrier bit: first of its batch, earlier batches may still run; acquire system: the host wrote "
+        "barrier bit: first of its batch, earlier batches may still run; acquire system: the host "
+        "wrote "
         "kernargs and inputs; "
         "release agent: only packets of this agent read it");
-  CHECK(contains(explain(plans[1], 1), "barrier bit: it touches what packet 0 touches, and one of them writes"));
-  CHECK(contains(explain(plans[2], 2), "release system: the host reads after the completion signal"));
+  CHECK(contains(explain(plans[1], 1),
+                 "barrier bit: it touches what packet 0 touches, and one of them writes"));
+  CHECK(
+      contains(explain(plans[2], 2), "release system: the host reads after the completion signal"));
 }
 
 TEST_CASE("after a raw packet the first dispatch acquires what the host wrote", "[fence_rules]") {

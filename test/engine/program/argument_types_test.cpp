@@ -56,8 +56,12 @@ ArgumentLayout taking(const std::string& type_name, uint32_t size,
   kernel.name = "k";
   kernel.kernarg_size = size;
   kernel.kernarg_alignment = 8;
-  kernel.arguments = {
-      {.kind = kind, .kind_name = "any", .offset = 0, .size = size, .name = {}, .type_name = type_name}};
+  kernel.arguments = {{.kind = kind,
+                       .kind_name = "any",
+                       .offset = 0,
+                       .size = size,
+                       .name = {},
+                       .type_name = type_name}};
   return ArgumentLayout(kernel, false);
 }
 
@@ -95,8 +99,9 @@ TEST_CASE("a type of the right size and the wrong kind is refused", "[argument_t
   CHECK(contains(refusal<float*, const int*, float, uint32_t>(saxpy), "argument 1 as 'const int"));
 }
 
-TEST_CASE("the argument check distinguishes every parameter of the probe kernel from its neighbours",
-          "[argument_types]") {
+TEST_CASE(
+    "the argument check distinguishes every parameter of the probe kernel from its neighbours",
+    "[argument_types]") {
   // out, char, short, int, long, uchar, float, double, float4, struct, in
   const ArgumentLayout probe = layout_of("probe_arguments", builtin_kernels::probes());
   struct Third {
@@ -104,20 +109,21 @@ TEST_CASE("the argument check distinguishes every parameter of the probe kernel 
     uint8_t second;
     uint64_t third;
   };
-  CHECK(refusal<uint64_t*, int8_t, int16_t, int32_t, int64_t, uint8_t, float, double, std::array<float, 4>,
-                Third, const uint32_t*>(probe) == "no error");
+  CHECK(refusal<uint64_t*, int8_t, int16_t, int32_t, int64_t, uint8_t, float, double,
+                std::array<float, 4>, Third, const uint32_t*>(probe) == "no error");
   const std::string error = refusal<double*, Opaque*, Half, float, double, Small, int32_t, int64_t,
                                     std::array<int32_t, 4>, Third, const float*>(probe);
   CAPTURE(error);
   for (const char* wrong :
-       {"argument 0 as", "argument 1 as", "argument 3 as", "argument 4 as", "argument 5 as", "argument 6 as",
-        "argument 7 as", "argument 8 as", "argument 10 as"})
+       {"argument 0 as", "argument 1 as", "argument 3 as", "argument 4 as", "argument 5 as",
+        "argument 6 as", "argument 7 as", "argument 8 as", "argument 10 as"})
     CHECK(contains(error, wrong));
   CHECK_FALSE(contains(error, "argument 2 as"));  // a class of that size
   CHECK_FALSE(contains(error, "argument 9 as"));
 }
 
-TEST_CASE("integers of one size fit each other, and enumerations are integers", "[argument_types]") {
+TEST_CASE("integers of one size fit each other, and enumerations are integers",
+          "[argument_types]") {
   for (const char* type : {"int", "uint"}) {
     CAPTURE(type);
     CHECK(value_fits<int32_t>(type));
@@ -154,7 +160,8 @@ TEST_CASE("half is a floating-point type of its own", "[argument_types]") {
   CHECK_FALSE(pointer_fits<uint16_t*>("float*"));
 }
 
-TEST_CASE("bool fits a one-byte parameter that is declared as bool or has no type name", "[argument_types]") {
+TEST_CASE("bool fits a one-byte parameter that is declared as bool or has no type name",
+          "[argument_types]") {
   CHECK(value_fits<bool>("bool"));
   CHECK(value_fits<bool>(""));
   CHECK_FALSE(value_fits<bool>("uchar"));
@@ -165,7 +172,8 @@ TEST_CASE("bool fits a one-byte parameter that is declared as bool or has no typ
   CHECK_FALSE(pointer_fits<bool*>("char*"));
 }
 
-TEST_CASE("a vector parameter accepts an array of its elements or a class of its size", "[argument_types]") {
+TEST_CASE("a vector parameter accepts an array of its elements or a class of its size",
+          "[argument_types]") {
   CHECK(value_fits<std::array<float, 4>>("float4"));
   CHECK(value_fits<std::array<float, 4>>("float3"));
   CHECK(value_fits<std::array<std::array<float, 2>, 2>>("float4"));
@@ -186,7 +194,8 @@ TEST_CASE("names that OpenCL C does not define are compared by size alone", "[ar
   CHECK(value_fits<double>("S"));
   CHECK(value_fits<float>("real"));
   CHECK(value_fits<uint32_t>("enum E"));
-  CHECK(contains(refusal<float>(taking("S", 8)), "argument 0 'S' (8 bytes, by value, at offset 0)"));
+  CHECK(
+      contains(refusal<float>(taking("S", 8)), "argument 0 'S' (8 bytes, by value, at offset 0)"));
   CHECK(pointer_fits<float*>("S*"));
   CHECK(pointer_fits<int*>("__global float[4]*"));
   CHECK(pointer_fits<int*>("struct (unnamed struct at t.cl:5:462)*"));
@@ -227,7 +236,8 @@ TEST_CASE("without type names, values and addresses are still distinguished", "[
                  "argument 0 (8 bytes, an address, at offset 0)"));
   CHECK(contains(refusal<uint32_t>(taking("float*", 4, ArgumentKind::dynamic_shared_pointer)),
                  "argument 0 'float*' (an LDS array: LocalBytes)"));
-  CHECK(refusal<LocalBytes>(taking("float*", 4, ArgumentKind::dynamic_shared_pointer)) == "no error");
+  CHECK(refusal<LocalBytes>(taking("float*", 4, ArgumentKind::dynamic_shared_pointer)) ==
+        "no error");
 }
 
 TEST_CASE("a refusal includes the parameter's name if the compiler kept it", "[argument_types]") {

@@ -90,9 +90,10 @@ std::vector<std::byte> with_dynamic_lds_size(const Agent& gpu, uint32_t offset) 
   const auto* const bytes = reinterpret_cast<const uint8_t*>(note.data());
   json metadata = json::from_msgpack(bytes, bytes + note.size());
   json& kernel = metadata["amdhsa.kernels"][0];
-  kernel[".args"].push_back({{".offset", offset}, {".size", 4}, {".value_kind", "hidden_dynamic_lds_size"}});
-  for (const char* unread : {".language", ".language_version", ".agpr_count", ".sgpr_count", ".vgpr_count",
-                             ".sgpr_spill_count", ".vgpr_spill_count"})
+  kernel[".args"].push_back(
+      {{".offset", offset}, {".size", 4}, {".value_kind", "hidden_dynamic_lds_size"}});
+  for (const char* unread : {".language", ".language_version", ".agpr_count", ".sgpr_count",
+                             ".vgpr_count", ".sgpr_spill_count", ".vgpr_spill_count"})
     kernel.erase(unread);
   // A replacement text that restores the original length.
   std::vector<uint8_t> packed;
@@ -126,7 +127,8 @@ TEST_CASE("a kernel's array sized at launch has the size given in the grid", "[h
     batch.submit().wait();
     CHECK(work.is_right());
     prepared.dispatch_each(2, [&](uint32_t) noexcept {
-      return std::tuple<uint32_t*, const uint32_t*, uint32_t>(work.out.data(), work.in.data(), work.count);
+      return std::tuple<uint32_t*, const uint32_t*, uint32_t>(work.out.data(), work.in.data(),
+                                                              work.count);
     });
     batch.submit().wait();
     CHECK(work.is_right());
@@ -161,7 +163,8 @@ TEST_CASE("a kernel's array sized at launch has the size given in the grid", "[h
   }
 }
 
-TEST_CASE("a grid can use all group memory of a compute unit, and one byte more is refused", "[hip]") {
+TEST_CASE("a grid can use all group memory of a compute unit, and one byte more is refused",
+          "[hip]") {
   const uint32_t limit = [] {
     const Runtime runtime;
     return runtime.gpu().properties().group_segment_bytes;
@@ -176,16 +179,17 @@ TEST_CASE("a grid can use all group memory of a compute unit, and one byte more 
   batch.submit().wait();
   CHECK(work.is_right());
   const std::string refusal =
-      "dispatch of 'through_lds': 65521 bytes of dynamic group memory: with 16 bytes of static group memory "
+      "dispatch of 'through_lds': 65521 bytes of dynamic group memory: with 16 bytes of static "
+      "group memory "
       "the sum is 65537; the limit is 65536";
   CHECK(contains(error_of<Error>([&] {
-                   batch.dispatch(work.kernel, work.grid(limit - 15), work.out.data(), work.in.data(),
-                                  work.count);
+                   batch.dispatch(work.kernel, work.grid(limit - 15), work.out.data(),
+                                  work.in.data(), work.count);
                  }),
                  refusal));
   CHECK(contains(error_of<Error>([&] {
-                   stream.launch(work.kernel, work.grid(limit - 15), work.out.data(), work.in.data(),
-                                 work.count);
+                   stream.launch(work.kernel, work.grid(limit - 15), work.out.data(),
+                                 work.in.data(), work.count);
                  }),
                  refusal));
   // The refused dispatch left no packet in a queue.

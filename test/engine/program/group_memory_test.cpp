@@ -8,9 +8,9 @@
 #include <tuple>
 #include <vector>
 
-#include "test/engine/double_device.hpp"
 #include "engine/recording/recording.hpp"
 #include "engine/runtime/error.hpp"
+#include "test/engine/double_device.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
 
@@ -32,7 +32,9 @@ DoubleKernel double_kernel(std::string name, uint32_t limit) {
           .group_segment_bytes = static_bytes,
           .max_group_segment_bytes = limit};
 }
-Plain plain_kernel(uint32_t limit = UINT32_MAX) { return kernel_of<uint32_t>(double_kernel("plain", limit)); }
+Plain plain_kernel(uint32_t limit = UINT32_MAX) {
+  return kernel_of<uint32_t>(double_kernel("plain", limit));
+}
 Arrays arrays_kernel(uint32_t limit = UINT32_MAX) {
   DoubleKernel kernel = double_kernel("arrays", limit);
   kernel.arguments.insert(kernel.arguments.begin() + 1,
@@ -112,7 +114,8 @@ TEST_CASE("dynamic group memory follows the static part, and LocalBytes arrays f
         Seen{.segment = 104, .first_array = 32, .second_array = 80, .hidden_size = 0});
 }
 
-TEST_CASE("a kernel gets the amount of dynamic group memory of each of its dispatches", "[group_memory]") {
+TEST_CASE("a kernel gets the amount of dynamic group memory of each of its dispatches",
+          "[group_memory]") {
   const Plain plain = plain_kernel();
   DoubleDevice device;
   BatchSubmitter batch(device.state(), {});
@@ -125,7 +128,8 @@ TEST_CASE("a kernel gets the amount of dynamic group memory of each of its dispa
   CHECK(seen_by(device) == expected);
 }
 
-TEST_CASE("a dispatch may request all group memory of the agent, and not one byte more", "[group_memory]") {
+TEST_CASE("a dispatch may request all group memory of the agent, and not one byte more",
+          "[group_memory]") {
   const Plain plain = plain_kernel(static_bytes + 100);
   const Arrays arrays = arrays_kernel(200);
   const Grid fits = Grid{64}.lds(100), too_much = Grid{64}.lds(101);
@@ -137,9 +141,10 @@ TEST_CASE("a dispatch may request all group memory of the agent, and not one byt
   const auto refused = [&](auto&& dispatch) {
     const std::string error = error_of<Error>(dispatch);
     CAPTURE(error);
-    CHECK(contains(error,
-                   "dispatch of 'plain': 101 bytes of dynamic group memory: with 20 bytes of static "
-                   "group memory the sum is 121; the limit is 120"));
+    CHECK(
+        contains(error,
+                 "dispatch of 'plain': 101 bytes of dynamic group memory: with 20 bytes of static "
+                 "group memory the sum is 121; the limit is 120"));
   };
   refused([&] { batch.dispatch(plain, too_much, 1u); });
   refused([&] { batch.try_dispatch(plain, too_much, 1u); });
@@ -151,14 +156,17 @@ TEST_CASE("a dispatch may request all group memory of the agent, and not one byt
   const auto refused_arrays = [&](auto&& dispatch) {
     const std::string error = error_of<Error>(dispatch);
     CAPTURE(error);
-    CHECK(contains(error,
-                   "dispatch of 'arrays': 181 bytes of dynamic group memory (100 of Grid::lds, the rest for "
-                   "LocalBytes arguments): with 20 bytes of static group memory the sum is 201; the limit is "
-                   "200"));
+    CHECK(contains(
+        error,
+        "dispatch of 'arrays': 181 bytes of dynamic group memory (100 of Grid::lds, the rest for "
+        "LocalBytes arguments): with 20 bytes of static group memory the sum is 201; the limit is "
+        "200"));
   };
   refused_arrays([&] { batch.dispatch(arrays, fits, 1u, first, third); });
   refused_arrays([&] { batch.try_dispatch(arrays, fits, 1u, first, third); });
-  refused_arrays([&] { batch.dispatch_at({lines.bytes, block_bytes}, arrays, fits, 1u, first, third); });
+  refused_arrays([&] {
+    batch.dispatch_at({lines.bytes, block_bytes}, arrays, fits, 1u, first, third);
+  });
   const auto prepared = batch.prepare(arrays, fits);
   refused_arrays([&] { prepared.dispatch(1u, first, third); });
   // An amount that overflows 32 bits is also too much.
@@ -166,8 +174,8 @@ TEST_CASE("a dispatch may request all group memory of the agent, and not one byt
                  "the limit is 200"));
   CHECK(batch.size() == 0);
   refused_arrays([&] {
-    prepared.dispatch_each(3,
-                           [&](uint32_t i) noexcept { return std::tuple(i, first, i < 2 ? second : third); });
+    prepared.dispatch_each(
+        3, [&](uint32_t i) noexcept { return std::tuple(i, first, i < 2 ? second : third); });
   });
   CHECK(batch.size() == 2);
 
@@ -180,10 +188,10 @@ TEST_CASE("a dispatch may request all group memory of the agent, and not one byt
   refused([&] { recording.set_grid(node, too_much); });
   refused([&] { recording.replace(node, plain, too_much, 1u); });
   refused_arrays([&] { recording.replace(node, arrays, fits, 1u, first, third); });
-  CHECK(
-      contains(error_of<Error>([&] { recording.set_grid(local, Grid{64}.lds(109)); }),
-               "(109 of Grid::lds, the rest for LocalBytes arguments): with 20 bytes of static group memory "
-               "the sum is 216; the limit is 200"));
+  CHECK(contains(
+      error_of<Error>([&] { recording.set_grid(local, Grid{64}.lds(109)); }),
+      "(109 of Grid::lds, the rest for LocalBytes arguments): with 20 bytes of static group memory "
+      "the sum is 216; the limit is 200"));
 
   batch.dispatch(plain, fits, 1u);
   REQUIRE(batch.submit().wait(soon(), actively));

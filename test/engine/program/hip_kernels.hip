@@ -10,7 +10,8 @@ extern "C" __global__ void through_lds(unsigned* out, const unsigned* in, unsign
   for (unsigned i = threadIdx.x; i < count; i += blockDim.x) words[i] = (in[i] + 1ull) << 8;
   __syncthreads();
   for (unsigned i = threadIdx.x; i < count; i += blockDim.x)
-    out[blockIdx.x * count + i] = static_cast<unsigned>(words[count - 1 - i] >> 8) * 3u + bias[i % 3];
+    out[blockIdx.x * count + i] =
+        static_cast<unsigned>(words[count - 1 - i] >> 8) * 3u + bias[i % 3];
 }
 
 extern "C" __global__ void choose(int* out, bool first, int a, bool negate, int b) {

@@ -51,7 +51,8 @@ KernelMetadata kernel_with(std::vector<ArgumentMetadata> arguments, uint32_t siz
   return kernel;
 }
 
-ArgumentMetadata argument(ArgumentKind kind, uint32_t offset, uint32_t size, std::string kind_name = {}) {
+ArgumentMetadata argument(ArgumentKind kind, uint32_t offset, uint32_t size,
+                          std::string kind_name = {}) {
   return {.kind = kind,
           .kind_name = std::move(kind_name),
           .offset = offset,
@@ -69,14 +70,17 @@ T at(const std::vector<std::byte>& block, size_t offset) {
 
 }  // namespace
 
-TEST_CASE("a target ID is parsed alone, after its triple, and with features in any order", "[program]") {
+TEST_CASE("a target ID is parsed alone, after its triple, and with features in any order",
+          "[program]") {
   CHECK(target("gfx90a") == TargetId{"gfx90a", TargetFeature::any, TargetFeature::any});
   CHECK(target("amdgcn-amd-amdhsa--gfx90a:sramecc+:xnack-") ==
         TargetId{"gfx90a", TargetFeature::on, TargetFeature::off});
-  CHECK(target("gfx908:xnack+:sramecc-") == TargetId{"gfx908", TargetFeature::off, TargetFeature::on});
+  CHECK(target("gfx908:xnack+:sramecc-") ==
+        TargetId{"gfx908", TargetFeature::off, TargetFeature::on});
   CHECK(to_string(target("gfx908:xnack+:sramecc-")) == "gfx908:sramecc-:xnack+");
-  for (const char* bad : {"", "gfx", "gfx90a:", "gfx90a:xnack", "gfx90a:tgsplit+", "amdgcn-amd-amdhsa--",
-                          "x86_64", "gfx90a:xnack+:", "amdgcn-amd-amdhsagfx90a", "gfx90A"}) {
+  for (const char* bad :
+       {"", "gfx", "gfx90a:", "gfx90a:xnack", "gfx90a:tgsplit+", "amdgcn-amd-amdhsa--", "x86_64",
+        "gfx90a:xnack+:", "amdgcn-amd-amdhsagfx90a", "gfx90A"}) {
     CAPTURE(bad);
     CHECK_FALSE(parse_target_id(bad));
   }
@@ -90,14 +94,16 @@ TEST_CASE("code runs where processor and features match, and an unset feature ma
   CHECK(why_incompatible(target("gfx90a:sramecc+:xnack-"), agent).empty());
   CHECK(why_incompatible(target("gfx908"), agent) == "is for gfx908, the agent is gfx90a");
   CHECK(why_incompatible(target("gfx90a:xnack+"), agent) == "needs xnack+, the agent has xnack-");
-  CHECK(why_incompatible(target("gfx90a:sramecc-"), agent) == "needs sramecc-, the agent has sramecc+");
+  CHECK(why_incompatible(target("gfx90a:sramecc-"), agent) ==
+        "needs sramecc-, the agent has sramecc+");
   CHECK(why_incompatible(target("gfx900:sramecc+"), target("gfx900:xnack-")) ==
         "needs sramecc+, which the agent does not have");
 }
 
 TEST_CASE("a bundle yields the code object for the agent's ISA", "[program]") {
   for (const char* processor : {"gfx90a", "gfx908", "gfx906", "gfx900"}) {
-    const CodeObject object = select_code_object(builtin_kernels::bitonic_sort(), target(processor));
+    const CodeObject object =
+        select_code_object(builtin_kernels::bitonic_sort(), target(processor));
     CHECK(object.target.processor == processor);
     CHECK(object.version == 4);
     const ProgramMetadata program = read_metadata(metadata_note(object));
@@ -114,13 +120,14 @@ TEST_CASE("a plain ELF file is a candidate", "[program]") {
                  "'ELF file' is for gfx906, the agent is gfx90a"));
 }
 
-TEST_CASE("when no code object fits, the error lists every candidate with its reason", "[program]") {
-  const std::string error =
-      error_of<Error>([] { select_code_object(builtin_kernels::bitonic_sort(), target("gfx1030")); });
+TEST_CASE("when no code object fits, the error lists every candidate with its reason",
+          "[program]") {
+  const std::string error = error_of<Error>(
+      [] { select_code_object(builtin_kernels::bitonic_sort(), target("gfx1030")); });
   CAPTURE(error);
   for (const char* processor : {"gfx90a", "gfx908", "gfx906", "gfx900"}) {
-    CHECK(contains(error, std::string("'hipv4-amdgcn-amd-amdhsa--") + processor + "' is for " + processor +
-                              ", the agent is gfx1030"));
+    CHECK(contains(error, std::string("'hipv4-amdgcn-amd-amdhsa--") + processor + "' is for " +
+                              processor + ", the agent is gfx1030"));
   }
   CHECK(contains(error, "GPU_TARGETS"));
   CHECK(contains(error, "HSA_STATUS_ERROR_INVALID_ISA"));
@@ -167,8 +174,10 @@ TEST_CASE("a truncated code object is refused, and nothing outside it is read", 
   const std::vector<std::byte> whole = elf_for("gfx90a");
   for (size_t length = 0; length < whole.size(); ++length) {
     // A copy of exactly that size, so that AddressSanitizer detects a read past the end.
-    const std::vector<std::byte> part(whole.begin(), whole.begin() + static_cast<ptrdiff_t>(length));
-    const bool refused = error_of<Error>([&] { select_code_object(part, target("gfx90a")); }) != "no error";
+    const std::vector<std::byte> part(whole.begin(),
+                                      whole.begin() + static_cast<ptrdiff_t>(length));
+    const bool refused =
+        error_of<Error>([&] { select_code_object(part, target("gfx90a")); }) != "no error";
     if (!refused) FAIL("accepted " << length << " bytes of " << whole.size());
   }
   CHECK(error_of<Error>([&] { select_code_object(whole, target("gfx90a")); }) == "no error");
@@ -177,13 +186,16 @@ TEST_CASE("a truncated code object is refused, and nothing outside it is read", 
 TEST_CASE("a truncated bundle is refused or still holds the requested code object", "[program]") {
   const auto bundle = builtin_kernels::bitonic_sort();
   for (size_t length = 0; length < bundle.size(); length += length < 512 ? 1 : 61) {
-    const std::vector<std::byte> part(bundle.begin(), bundle.begin() + static_cast<ptrdiff_t>(length));
+    const std::vector<std::byte> part(bundle.begin(),
+                                      bundle.begin() + static_cast<ptrdiff_t>(length));
     const std::string error = error_of<Error>([&] { select_code_object(part, target("gfx90a")); });
-    if (error == "no error") FAIL("accepted a bundle of " << length << " of " << bundle.size() << " bytes");
+    if (error == "no error")
+      FAIL("accepted a bundle of " << length << " of " << bundle.size() << " bytes");
   }
 }
 
-TEST_CASE("a code object with flipped bytes causes an error or a layout inside its block", "[program]") {
+TEST_CASE("a code object with flipped bytes causes an error or a layout inside its block",
+          "[program]") {
   const std::vector<std::byte> whole = elf_for("gfx90a");
   std::mt19937 random(20260101);
   unsigned accepted = 0, refused = 0;
@@ -239,8 +251,8 @@ TEST_CASE("metadata gives each argument its offset, size and kind", "[program]")
 }
 
 TEST_CASE("C++ types must match the kernel's parameters in number, size and kind", "[program]") {
-  const ProgramMetadata program =
-      read_metadata(metadata_note(select_code_object(builtin_kernels::bitonic_sort(), target("gfx90a"))));
+  const ProgramMetadata program = read_metadata(
+      metadata_note(select_code_object(builtin_kernels::bitonic_sort(), target("gfx90a"))));
   const ArgumentLayout layout(program.kernels[0], false);
   const auto require = [&](std::vector<ArgumentType> types) {
     return error_of<Error>([&] { layout.require(types); });
@@ -248,17 +260,18 @@ TEST_CASE("C++ types must match the kernel's parameters in number, size and kind
   const ArgumentType pointer = argument_type<uint32_t*>(), word = argument_type<uint32_t>();
   CHECK(require({pointer, word, word, word}) == "no error");
   CHECK(contains(require({pointer, word, word}), "3 arguments: the kernel takes 4"));
-  CHECK(
-      contains(require({pointer, word, argument_type<double>(), word}), "argument 2 as 'double' (8 bytes)"));
-  CHECK(
-      contains(require({argument_type<double>(), word, word, word}),
-               "argument 0 as 'double' (8 bytes): the kernel takes argument 0 'uint*' (8 bytes, an address, "
-               "at offset 0)"));
+  CHECK(contains(require({pointer, word, argument_type<double>(), word}),
+                 "argument 2 as 'double' (8 bytes)"));
+  CHECK(contains(
+      require({argument_type<double>(), word, word, word}),
+      "argument 0 as 'double' (8 bytes): the kernel takes argument 0 'uint*' (8 bytes, an address, "
+      "at offset 0)"));
   CHECK(contains(require({pointer, argument_type<LocalBytes>(), word, word}),
                  "argument 1 as 'LocalBytes' (4 bytes)"));
 }
 
-TEST_CASE("hidden arguments are filled from geometry and queue, and every other byte is zero", "[program]") {
+TEST_CASE("hidden arguments are filled from geometry and queue, and every other byte is zero",
+          "[program]") {
   using Kind = ArgumentKind;
   // Code object version 5's order, with an explicit pointer and a gap before the hidden arguments.
   const KernelMetadata kernel = kernel_with(
@@ -285,9 +298,10 @@ TEST_CASE("hidden arguments are filled from geometry and queue, and every other 
   std::vector<std::byte> block(288, std::byte{0xcc});
   const uint32_t canary = 0xcccccccc;
   std::memset(block.data(), 0x11, 10);  // as if the explicit arguments had been stored
-  layout.fill_hidden(
-      block.data(), Grid{1000, 50, 3}.by(64, 4, 2),
-      {.queue_address = 0x123456789a, .private_aperture_high = 0x2000, .group_aperture_high = 0x1000});
+  layout.fill_hidden(block.data(), Grid{1000, 50, 3}.by(64, 4, 2),
+                     {.queue_address = 0x123456789a,
+                      .private_aperture_high = 0x2000,
+                      .group_aperture_high = 0x1000});
   CHECK(at<uint64_t>(block, 0) == 0x1111111111111111u);
   CHECK(at<uint16_t>(block, 8) == 0x1111);
   CHECK(at<uint32_t>(block, 16) == 15);
@@ -309,13 +323,17 @@ TEST_CASE("hidden arguments are filled from geometry and queue, and every other 
   CHECK(at<uint32_t>(block, 272) == canary);  // past the block
 }
 
-TEST_CASE("a kernel that requires an unsupported feature is refused, and the error names it", "[program]") {
+TEST_CASE("a kernel that requires an unsupported feature is refused, and the error names it",
+          "[program]") {
   const auto refusal = [](ArgumentKind kind, const char* name, bool printf = false) {
-    return error_of<Error>([&] { ArgumentLayout(kernel_with({argument(kind, 0, 8, name)}, 8), printf); });
+    return error_of<Error>(
+        [&] { ArgumentLayout(kernel_with({argument(kind, 0, 8, name)}, 8), printf); });
   };
-  CHECK(contains(refusal(ArgumentKind::hidden_hostcall_buffer, "hidden_hostcall_buffer"), "host calls"));
+  CHECK(contains(refusal(ArgumentKind::hidden_hostcall_buffer, "hidden_hostcall_buffer"),
+                 "host calls"));
   CHECK(contains(refusal(ArgumentKind::hidden_heap_v1, "hidden_heap_v1"), "device heap"));
-  CHECK(contains(refusal(ArgumentKind::hidden_printf_buffer, "hidden_printf_buffer", true), "printf"));
+  CHECK(contains(refusal(ArgumentKind::hidden_printf_buffer, "hidden_printf_buffer", true),
+                 "printf"));
   CHECK(refusal(ArgumentKind::hidden_printf_buffer, "hidden_printf_buffer", false) == "no error");
   CHECK(contains(refusal(ArgumentKind::image, "image"), "kind 'image'"));
   CHECK(refusal(ArgumentKind::hidden_none, "hidden_none") == "no error");
@@ -338,7 +356,8 @@ TEST_CASE("an Error reports its facts as one sentence and one by one", "[runtime
                      .found = "HSA refused",
                      .remedy = "destroy queues that are no longer used"});
   CHECK(std::string(error.what()) ==
-        "hsa_queue_create: a queue of 64 packets: HSA refused; destroy queues that are no longer used "
+        "hsa_queue_create: a queue of 64 packets: HSA refused; destroy queues that are no longer "
+        "used "
         "(HSA_STATUS_ERROR_OUT_OF_RESOURCES)");
   CHECK(error.status() == HSA_STATUS_ERROR_OUT_OF_RESOURCES);
   CHECK(error.asked() == "a queue of 64 packets");

@@ -11,8 +11,8 @@
 #include "engine/program/code_object.hpp"
 #include "engine/program/target_id.hpp"
 #include "test/support/catch.hpp"
-#include "tools/support/command.hpp"
 #include "test/support/errors.hpp"
+#include "tools/support/command.hpp"
 
 using namespace uptempo;
 using namespace uptempo::test;
@@ -66,7 +66,8 @@ TEST_CASE("child: saves a recording", "[.child]") {
   std::printf("words at %p\n", static_cast<void*>(buffers.words.data()));
 }
 
-TEST_CASE("a recording that another process saved runs here, in memory of this process", "[recording]") {
+TEST_CASE("a recording that another process saved runs here, in memory of this process",
+          "[recording]") {
   const TemporaryDirectory directory;
   const std::string file = directory.file("sum.recording");
   REQUIRE(setenv(file_variable, file.c_str(), 1) == 0);
@@ -105,17 +106,20 @@ TEST_CASE("a recording that another process saved runs here, in memory of this p
   CHECK(contains(refusal({Program(gpu, builtin_kernels::probes())}),
                  "it needs kernel 'iota' of " + program.target()));
   // The same code except for a byte without meaning.
-  const CodeObject object = select_code_object(builtin_kernels::basics(), *parse_target_id(gpu.isa()));
+  const CodeObject object =
+      select_code_object(builtin_kernels::basics(), *parse_target_id(gpu.isa()));
   std::vector<std::byte> bytes(object.bytes.begin(), object.bytes.end());
   CHECK(program.identity() == CodeIdentity(program.target(), bytes.size(), content_hash(bytes)));
   bytes[15] ^= std::byte{1};
   CHECK(contains(refusal({Program(gpu, bytes)}),
                  "the caller passed one from another code object: " + program.target()));
   CHECK(refusal({Program(gpu, bytes), program}) == "no error");
-  CHECK(contains(error_of([&] { load_recording(queue, directory.file("none"), {program}, buffers.memory); }),
-                 "No such file or directory"));
-  CHECK(contains(error_of([&] { load_recording(queue, directory.file(""), {program}, buffers.memory); }),
-                 "cannot be read"));
+  CHECK(contains(
+      error_of([&] { load_recording(queue, directory.file("none"), {program}, buffers.memory); }),
+      "No such file or directory"));
+  CHECK(contains(
+      error_of([&] { load_recording(queue, directory.file(""), {program}, buffers.memory); }),
+      "cannot be read"));
 }
 
 TEST_CASE("a recording ends at the end of its file", "[recording]") {

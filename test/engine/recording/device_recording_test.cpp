@@ -110,7 +110,8 @@ TEST_CASE("a recording longer than the ring is replayed in portions", "[recordin
   CHECK(download(copier, values) == std::vector<uint32_t>(64, expected));
 }
 
-TEST_CASE("replays, patched or not, allocate nothing and call nothing but the doorbell", "[recording]") {
+TEST_CASE("replays, patched or not, allocate nothing and call nothing but the doorbell",
+          "[recording]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
   const Program program{gpu, builtin_kernels::basics()};
@@ -119,7 +120,8 @@ TEST_CASE("replays, patched or not, allocate nothing and call nothing but the do
   const DeviceBuffer<uint32_t> out{gpu, 64};
   Recording recording{queue};
   std::vector<Node<uint32_t*, uint32_t>> nodes;
-  for (uint32_t i = 0; i < 30; ++i) nodes.push_back(recording.dispatch(fill, Grid{64}, out.data(), i));
+  for (uint32_t i = 0; i < 30; ++i)
+    nodes.push_back(recording.dispatch(fill, Grid{64}, out.data(), i));
   uint32_t number = 0;
   const auto round = [&] {
     Completion last;

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "test/engine/double_device.hpp"
 #include "engine/recording/recording.hpp"
+#include "test/engine/double_device.hpp"
 #include "test/support/catch.hpp"
 
 using namespace uptempo;
@@ -42,15 +42,16 @@ struct Kernels {
       {.name = "wide",
        .object = 0x3000,
        .kernarg_bytes = 80,
-       .arguments = {argument(ArgumentKind::by_value, 0, 4), argument(ArgumentKind::global_buffer, 8, 8),
+       .arguments = {argument(ArgumentKind::by_value, 0, 4),
+                     argument(ArgumentKind::global_buffer, 8, 8),
                      argument(ArgumentKind::by_value, 16, 4),
                      argument(ArgumentKind::hidden_block_count_x, 24, 4)}});
-  Local local =
-      kernel_of<uint32_t, LocalBytes>({.name = "local",
-                                       .object = 0x4000,
-                                       .kernarg_bytes = 8,
-                                       .arguments = {argument(ArgumentKind::by_value, 0, 4),
-                                                     argument(ArgumentKind::dynamic_shared_pointer, 4, 4)}});
+  Local local = kernel_of<uint32_t, LocalBytes>(
+      {.name = "local",
+       .object = 0x4000,
+       .kernarg_bytes = 8,
+       .arguments = {argument(ArgumentKind::by_value, 0, 4),
+                     argument(ArgumentKind::dynamic_shared_pointer, 4, 4)}});
   Nothing nothing = kernel_of<>({.name = "nothing", .object = 0x5000});
 };
 
@@ -86,10 +87,11 @@ struct Bench {
   };
   explicit Bench(uint32_t ring_size, const RecordingOptions& options)
       : memory(8192),
-        device(
-            {.device = {.ring_size = ring_size, .duration = [](const auto&) { return 1u; }}, .signals = 512}),
+        device({.device = {.ring_size = ring_size, .duration = [](const auto&) { return 1u; }},
+                .signals = 512}),
         recording(std::make_unique<Recording>(
-            device.state(), std::span(memory.front().bytes, memory.size() * sizeof(Line)), options)) {}
+            device.state(), std::span(memory.front().bytes, memory.size() * sizeof(Line)),
+            options)) {}
 
   std::vector<Line> memory;
   DoubleDevice device;
@@ -212,7 +214,8 @@ std::string difference(const aql::Packet64& one, const aql::Packet64& other, Kin
   if ((of_a.kernarg_address != nullptr) != (of_b.kernarg_address != nullptr)) return "block";
   for (const Bytes& bytes : arguments_of(kind)) {
     if (std::memcmp(static_cast<const std::byte*>(of_a.kernarg_address) + bytes.offset,
-                    static_cast<const std::byte*>(of_b.kernarg_address) + bytes.offset, bytes.size) != 0)
+                    static_cast<const std::byte*>(of_b.kernarg_address) + bytes.offset,
+                    bytes.size) != 0)
       return "argument at " + std::to_string(bytes.offset);
   }
   for (aql::Packet64* packet : {&a, &b}) {
@@ -249,14 +252,16 @@ std::vector<Content> some_contents(std::mt19937_64& random, size_t count, bool s
     if (random() % 40 == 0) content.kind = static_cast<Kind>(random() % kinds);
     if (random() % 40 == 0) content.grid = static_cast<uint32_t>(64 << random() % 3);
     content.number = static_cast<uint32_t>(random() % 100'000);
-    content.said = silent || random() % 3 != 0 ? Said::nothing : static_cast<Said>(random() % sayings);
+    content.said =
+        silent || random() % 3 != 0 ? Said::nothing : static_cast<Said>(random() % sayings);
     contents.push_back(content);
     if (!silent && count > 1 && random() % 16 == 0) contents.back().kind = Kind::finished;
   }
   return contents;
 }
 
-void patch_some(Recording& recording, std::vector<Content>& contents, std::mt19937_64& random, bool silent) {
+void patch_some(Recording& recording, std::vector<Content>& contents, std::mt19937_64& random,
+                bool silent) {
   for (auto patches = random() % 10; patches > 0; --patches) {
     const size_t index = random() % contents.size();
     Content& content = contents[index];
@@ -280,9 +285,10 @@ void patch_some(Recording& recording, std::vector<Content>& contents, std::mt199
 }
 
 void replay_patch_and_compare(bool silent) {
-  const std::array<RecordingOptions, 3> ways{RecordingOptions{},
-                                             {.timing = Timing::batch, .chunking = {.lead = 0, .chunk = 50}},
-                                             {.timing = Timing::each}};
+  const std::array<RecordingOptions, 3> ways{
+      RecordingOptions{},
+      {.timing = Timing::batch, .chunking = {.lead = 0, .chunk = 50}},
+      {.timing = Timing::each}};
   for (const size_t count : {1u, 2u, 3u, 63u, 64u, 65u, 66u, 129u, 300u}) {
     for (const uint32_t ring_size : {64u, 1024u}) {
       for (uint64_t seed = 1; seed <= 6; ++seed) {

@@ -28,7 +28,8 @@ json without_numbers(const std::string& payload) {
     // An omitted default and an explicit default are equal.
     if (node.value("observer", json()) == "none") node.erase("observer");
     if (node.value("without_barrier", json()) == false) node.erase("without_barrier");
-    if (node.contains("kernel")) node["kernel"] = file.at("kernels").at(node["kernel"].get<size_t>());
+    if (node.contains("kernel"))
+      node["kernel"] = file.at("kernels").at(node["kernel"].get<size_t>());
     if (node.contains("arguments"))
       for (json& argument : node["arguments"]) name_memory(argument);
     if (node.contains("accesses"))
@@ -77,7 +78,8 @@ std::string a_file() {
 }
 
 // Every value in the file, by its path.
-void places_of(const json& value, const json::json_pointer& at, std::vector<json::json_pointer>& places) {
+void places_of(const json& value, const json::json_pointer& at,
+               std::vector<json::json_pointer>& places) {
   places.push_back(at);
   if (value.is_object())
     for (const auto& [key, member] : value.items()) places_of(member, at / key, places);
@@ -127,7 +129,8 @@ TEST_CASE("a truncated file is refused, whatever its length", "[recording-file]"
   for (size_t length = 0; length < file.size(); ++length) fuzz(file.substr(0, length));
   CHECK(fuzz.loaded == 0);
   CHECK(fuzz.refused == file.size());
-  for (size_t length = 0; length < payload.size(); ++length) fuzz(framed(payload.substr(0, length)));
+  for (size_t length = 0; length < payload.size(); ++length)
+    fuzz(framed(payload.substr(0, length)));
   CHECK(fuzz.loaded == 0);
   fuzz(file);
   CHECK(fuzz.loaded == 1);
@@ -146,8 +149,9 @@ TEST_CASE("a file with a changed bit is refused because of its hash", "[recordin
   CHECK(fuzz.refused == 8 * file.size());
 }
 
-TEST_CASE("a file with a changed bit and a matching hash is refused, or the recording equals its content",
-          "[recording-file]") {
+TEST_CASE(
+    "a file with a changed bit and a matching hash is refused, or the recording equals its content",
+    "[recording-file]") {
   std::string payload = payload_of(a_file());
   Fuzz fuzz;
   for (char& byte : payload)

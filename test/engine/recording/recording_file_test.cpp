@@ -37,7 +37,9 @@ size_t files_in(const std::string& directory) {
 }  // namespace
 
 TEST_CASE("a hash of content is XXH64", "[recording-file]") {
-  const auto hash = [](std::string_view text) { return content_hash(std::as_bytes(std::span(text))); };
+  const auto hash = [](std::string_view text) {
+    return content_hash(std::as_bytes(std::span(text)));
+  };
   CHECK(hash("") == 0xef46db3751d8e999);
   CHECK(hash("a") == 0xd24ec4f1a98c6e5b);
   CHECK(hash("abc") == 0x44bc2cf5ad770999);
@@ -71,8 +73,9 @@ TEST_CASE("a name is given once, to memory that has none", "[recording-file]") {
   CHECK(memory.find("before") == nullptr);
 }
 
-TEST_CASE("a recording loaded elsewhere does what the saved one did, with the memory of that process",
-          "[recording-file]") {
+TEST_CASE(
+    "a recording loaded elsewhere does what the saved one did, with the memory of that process",
+    "[recording-file]") {
   World here(0x1000), there(0x9000, 77);
   const auto saved = here.full_recording();
   const std::string file = here.save(*saved);
@@ -100,7 +103,8 @@ TEST_CASE("a recording loaded elsewhere does what the saved one did, with the me
   CHECK(replayed->size() == 9);
 }
 
-TEST_CASE("a loaded recording can be patched and extended like a recorded one", "[recording-file]") {
+TEST_CASE("a loaded recording can be patched and extended like a recorded one",
+          "[recording-file]") {
   World here(0x1000), there(0x9000, 3);
   const auto patch = [](World& world, Recording& recording) {
     const auto first = recording.node<uint32_t, const float*, float*, uint16_t>(0);
@@ -109,8 +113,10 @@ TEST_CASE("a loaded recording can be patched and extended like a recorded one", 
     recording.set<0>(first, 1234u);
     recording.set<1>(unplanned, world.x + 1);
     recording.set_grid(reduce, Grid{128}.by(128));
-    CHECK(contains(error_of<Error>([&] { recording.set<1>(first, world.x); }), "accesses are declared"));
-    recording.replace(recording.node(4), world.scale, Grid{64}, 5u, world.x + 3, world.f, uint16_t{1})
+    CHECK(contains(error_of<Error>([&] { recording.set<1>(first, world.x); }),
+                   "accesses are declared"));
+    recording
+        .replace(recording.node(4), world.scale, Grid{64}, 5u, world.x + 3, world.f, uint16_t{1})
         .writes(world.f, 9);
     recording.dispatch(world.empty, Grid{7});
     return world.replay(recording);
@@ -134,7 +140,8 @@ TEST_CASE("a node handle is requested by number and argument types, and refused 
   CHECK(contains(error_of<Error>([&] { saved->node<>(SIZE_MAX); }), "has 8 nodes"));
   CHECK(contains(error_of<Error>([&] { saved->node<>(3); }), "finished packet"));
   CHECK(contains(error_of<Error>([&] { saved->node<>(0); }), "takes 4"));
-  CHECK(contains(error_of<Error>([&] { saved->node<uint32_t, float*, float*, uint32_t>(0); }), "argument 3"));
+  CHECK(contains(error_of<Error>([&] { saved->node<uint32_t, float*, float*, uint32_t>(0); }),
+                 "argument 3"));
   CHECK(saved->node<>(4).index() == 4);
 }
 
@@ -188,7 +195,8 @@ TEST_CASE("content that another process cannot use is refused when saved, and th
     };
     const auto kernel = saved_kernel<uint32_t, Hidden>(
         "hidden", 0x2000, 24,
-        {argument(ArgumentKind::by_value, 0, 4), argument(ArgumentKind::by_value, 8, 16)}, World::the_code());
+        {argument(ArgumentKind::by_value, 0, 4), argument(ArgumentKind::by_value, 8, 16)},
+        World::the_code());
     recording->dispatch(kernel, Grid{64}, 1u, Hidden{1, unnamed.data()});
     CHECK(error() == "no error");
     recording->dispatch(kernel, Grid{64}, 1u, Hidden{1, here.x + 5});
@@ -240,12 +248,14 @@ TEST_CASE("a kernel must come from the recorded code object", "[recording-file]"
     code.hash ^= 1;
     const std::string error = error_of<Error>([&] { World(0x2000, 0, code).load(file); });
     CHECK(contains(error, "kernel 'scale' of gfx90a, 4711 bytes, hash 0123456789abcdef"));
-    CHECK(contains(
-        error, "the caller passed one from another code object: gfx90a, 4711 bytes, hash 0123456789abcdee"));
+    CHECK(contains(error,
+                   "the caller passed one from another code object: gfx90a, 4711 bytes, hash "
+                   "0123456789abcdee"));
   }
   SECTION("another size") {
     code.size_bytes = 4712;
-    CHECK(contains(error_of<Error>([&] { World(0x2000, 0, code).load(file); }), "gfx90a, 4712 bytes"));
+    CHECK(contains(error_of<Error>([&] { World(0x2000, 0, code).load(file); }),
+                   "gfx90a, 4712 bytes"));
   }
   SECTION("another target") {
     code.target = "gfx906";
@@ -259,9 +269,10 @@ TEST_CASE("a kernel must come from the recorded code object", "[recording-file]"
     CHECK(contains(error, "needs kernel 'scale'"));
     CHECK(contains(error, "has 'empty', 'reduce'"));
     CHECK(contains(error_of<Error>([&] { here.load(file, {}, here.memory); }), "has no kernels"));
-    CHECK(contains(
-        error_of<Error>([&] { here.load(file, {std::shared_ptr<const KernelInfo>()}, here.memory); }),
-        "has no kernels"));
+    CHECK(contains(error_of<Error>([&] {
+                     here.load(file, {std::shared_ptr<const KernelInfo>()}, here.memory);
+                   }),
+                   "has no kernels"));
   }
   SECTION("the right one among others") {
     code.hash ^= 1;
@@ -280,7 +291,8 @@ TEST_CASE("memory must have its recorded name and at least its size", "[recordin
   };
   Bindings memory;
   memory.add("positions", here.x, 4000);
-  CHECK(contains(error(memory), "memory 'forces' of 4000 bytes; named are 'positions' of 4000 bytes"));
+  CHECK(contains(error(memory),
+                 "memory 'forces' of 4000 bytes; named are 'positions' of 4000 bytes"));
   CHECK(contains(error({}), "named are nothing"));
   std::vector<std::byte> large(8000);
   memory.add("forces", large.data(), 3999);
@@ -295,16 +307,20 @@ TEST_CASE("errors distinguish a foreign file, another version, a truncated file 
   World here(0x1000);
   const std::string file = here.save(*here.full_recording());
   const std::string payload = payload_of(file);
-  const auto error = [&](const std::string& bytes) { return error_of<Error>([&] { here.load(bytes); }); };
+  const auto error = [&](const std::string& bytes) {
+    return error_of<Error>([&] { here.load(bytes); });
+  };
   CHECK(error(file) == "no error");
   CHECK(contains(error(""), "an empty input"));
-  for (const char* foreign : {"\x7f"
-                              "ELF",
-                              "{\"nodes\": []}", "uptempo_recording 1 ", "\n", "u\n", "uptempo-recordings 1"})
+  for (const char* foreign :
+       {"\x7f"
+        "ELF",
+        "{\"nodes\": []}", "uptempo_recording 1 ", "\n", "u\n", "uptempo-recordings 1"})
     CHECK(contains(error(foreign), "do not begin with 'uptempo-recording '"));
   for (const char* newer :
-       {"uptempo-recording 3 0 0\n", "uptempo-recording 3 what comes then\n", "uptempo-recording 10\n",
-        "uptempo-recording 18446744073709551615 5 5 5\n", "uptempo-recording 4 cut"})
+       {"uptempo-recording 3 0 0\n", "uptempo-recording 3 what comes then\n",
+        "uptempo-recording 10\n", "uptempo-recording 18446744073709551615 5 5 5\n",
+        "uptempo-recording 4 cut"})
     CHECK(contains(error(newer), "this library reads versions up to 2"));
   for (const char* damaged :
        {"uptempo-recording 0 0 ef46db3751d8e999\n", "uptempo-recording 01 0 ef46db3751d8e999\n",
@@ -313,11 +329,14 @@ TEST_CASE("errors distinguish a foreign file, another version, a truncated file 
         "uptempo-recording 1 +1 ef46db3751d8e999\n",
         "uptempo-recording 1 18446744073709551616 ef46db3751d8e999\n",
         "uptempo-recording 1 0 ef46db3751d8e99\n", "uptempo-recording 1 0 ef46db3751d8e999 \n",
-        "uptempo-recording 1\n", "uptempo-recording \n", "uptempo-recording x 0 ef46db3751d8e999\n"})
+        "uptempo-recording 1\n", "uptempo-recording \n",
+        "uptempo-recording x 0 ef46db3751d8e999\n"})
     CHECK(contains(error(damaged), "a first line that is not"));
-  CHECK(contains(error("uptempo-recording 1 0 " + std::string(100, '0')), "a first line that is not"));
+  CHECK(contains(error("uptempo-recording 1 0 " + std::string(100, '0')),
+                 "a first line that is not"));
   CHECK(contains(error("uptempo-recording 1 0 ef46db3751d8e999\n"), "no JSON"));
-  for (const char* claim : {"1", "1000000000000000000", "9223372036854775808", "18446744073709551615"})
+  for (const char* claim :
+       {"1", "1000000000000000000", "9223372036854775808", "18446744073709551615"})
     CHECK(contains(error(fmt::format("uptempo-recording 1 {} ef46db3751d8e999\n", claim)),
                    fmt::format("0 of {} bytes", claim)));
   std::string flipped = file;
@@ -329,7 +348,8 @@ TEST_CASE("errors distinguish a foreign file, another version, a truncated file 
   for (const char* wrong : {"[]", "null", "1", "\"text\""})
     CHECK(contains(error(framed(wrong)), "is not a map"));
   CHECK(contains(error(framed(std::string(200000, '['))), "no JSON"));
-  CHECK(contains(error(framed(std::string(200000, '[') + std::string(200000, ']'))), "is not a map"));
+  CHECK(
+      contains(error(framed(std::string(200000, '[') + std::string(200000, ']'))), "is not a map"));
 }
 
 TEST_CASE("an invalid value in a complete file is reported with its position", "[recording-file]") {
@@ -337,7 +357,8 @@ TEST_CASE("an invalid value in a complete file is reported with its position", "
   const std::string file = here.save(*here.full_recording());
   const auto error = [&](const char* pointer, const json& value) {
     return error_of<Error>([&] {
-      here.load(changed(file, [&](json& payload) { payload[json::json_pointer(pointer)] = value; }));
+      here.load(
+          changed(file, [&](json& payload) { payload[json::json_pointer(pointer)] = value; }));
     });
   };
   CHECK(contains(error("/nodes/0/kernel", 3), "'kernel' of node 0 is 3, not from 0 to 2"));
@@ -352,12 +373,16 @@ TEST_CASE("an invalid value in a complete file is reported with its position", "
   CHECK(contains(error("/nodes/0/grid/0", 0), "a size of zero"));
   CHECK(contains(error("/nodes/0/workgroup/0", 2048), "node 0, a dispatch of 'scale'"));
   CHECK(contains(error("/nodes/0/grid", "512"), "is not a list"));
-  CHECK(contains(error("/nodes/0/arguments", json::array()), "has 0 entries; kernel 'scale' takes 4"));
-  CHECK(contains(error("/nodes/0/arguments/0", nullptr), "argument 0 of 'arguments' of node 0 is not a map"));
-  CHECK(contains(error("/nodes/0/arguments/0/value", "2a0000"), "6 digits, but the kernel takes 4 bytes"));
+  CHECK(contains(error("/nodes/0/arguments", json::array()),
+                 "has 0 entries; kernel 'scale' takes 4"));
+  CHECK(contains(error("/nodes/0/arguments/0", nullptr),
+                 "argument 0 of 'arguments' of node 0 is not a map"));
+  CHECK(contains(error("/nodes/0/arguments/0/value", "2a0000"),
+                 "6 digits, but the kernel takes 4 bytes"));
   CHECK(contains(error("/nodes/0/arguments/0/value", "2A000000"), "not a hexadecimal digit"));
   CHECK(contains(error("/nodes/0/arguments/0", {{"memory", 0}, {"offset", 0}}), "has no 'value'"));
-  CHECK(contains(error("/nodes/0/arguments/1", {{"value", "0000000000000000"}}), "has no 'memory'"));
+  CHECK(
+      contains(error("/nodes/0/arguments/1", {{"value", "0000000000000000"}}), "has no 'memory'"));
   CHECK(contains(error("/nodes/0/arguments/1/memory", 2), "is 2, not from 0 to 1"));
   CHECK(contains(error("/nodes/0/arguments/1/offset", 4000), "is 4000, not from 0 to 3999"));
   CHECK(contains(error("/nodes/0/arguments/1/offset", -4), "no whole number"));
@@ -365,7 +390,8 @@ TEST_CASE("an invalid value in a complete file is reported with its position", "
   CHECK(contains(error("/nodes/2/arguments/0", nullptr), "is not a map"));
   CHECK(contains(error("/nodes/0/accesses", nullptr), "'accesses' of node 0 is not a list"));
   CHECK(contains(error("/nodes/0/accesses/1/offset", 3700), "leaves 'forces' of 4000 bytes"));
-  CHECK(contains(error("/nodes/0/accesses/1/size_bytes", UINT64_MAX), "leaves 'forces' of 4000 bytes"));
+  CHECK(contains(error("/nodes/0/accesses/1/size_bytes", UINT64_MAX),
+                 "leaves 'forces' of 4000 bytes"));
   CHECK(contains(error("/nodes/0/accesses/1/size_bytes", 0), "is 0, not from 1"));
   CHECK(contains(error("/nodes/0/accesses/1/writes", 1), "neither true nor false"));
   CHECK(contains(error("/nodes/0/observer", "everybody"),
@@ -373,7 +399,8 @@ TEST_CASE("an invalid value in a complete file is reported with its position", "
   CHECK(contains(error("/nodes/0/acquire", "agent"), "node 0 has no 'release'"));
   CHECK(contains(error("/nodes/5/release", "workgroup"), "which is unknown"));
   CHECK(contains(error("/nodes/5/without_barrier", "yes"), "neither true nor false"));
-  CHECK(contains(error("/nodes/3/barrier", "xor"), "'barrier' of node 3 is 'xor', which is unknown"));
+  CHECK(
+      contains(error("/nodes/3/barrier", "xor"), "'barrier' of node 3 is 'xor', which is unknown"));
   CHECK(contains(error("/nodes/3/waits", nullptr), "neither true nor false"));
   CHECK(contains(error("/nodes/3/kernel", 0), "unknown members"));
   CHECK(contains(error("/nodes/0/later", 0), "unknown members"));
@@ -399,10 +426,12 @@ TEST_CASE("several recordings follow each other in a stream", "[recording-file]"
   save_recording(*one, out, here.memory);
   std::istringstream in(out.str());
   for (size_t nodes = 1; nodes <= 2; ++nodes)
-    CHECK(load_recording(here.device.state(), {}, in, here.kernels(), here.memory)->size() == nodes);
-  CHECK(contains(
-      error_of<Error>([&] { load_recording(here.device.state(), {}, in, here.kernels(), here.memory); }),
-      "an empty input"));
+    CHECK(load_recording(here.device.state(), {}, in, here.kernels(), here.memory)->size() ==
+          nodes);
+  CHECK(contains(error_of<Error>([&] {
+                   load_recording(here.device.state(), {}, in, here.kernels(), here.memory);
+                 }),
+                 "an empty input"));
 }
 
 TEST_CASE("a recording is written to a file completely or not at all", "[recording-file]") {
@@ -419,7 +448,8 @@ TEST_CASE("a recording is written to a file completely or not at all", "[recordi
 
   SECTION("a recording that cannot be saved leaves the old file") {
     const std::string before = contents_of(path);
-    CHECK(contains(error_of<Error>([&] { save_recording(*recording, path, {}); }), "named are nothing"));
+    CHECK(contains(error_of<Error>([&] { save_recording(*recording, path, {}); }),
+                   "named are nothing"));
     CHECK(contents_of(path) == before);
   }
   SECTION("so does a file system without space") {
@@ -429,7 +459,8 @@ TEST_CASE("a recording is written to a file completely or not at all", "[recordi
     const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
     const rlimit little{.rlim_cur = 100, .rlim_max = old.rlim_max};
     REQUIRE(setrlimit(RLIMIT_FSIZE, &little) == 0);
-    const std::string error = error_of<Error>([&] { save_recording(*recording, path, here.memory); });
+    const std::string error =
+        error_of<Error>([&] { save_recording(*recording, path, here.memory); });
     setrlimit(RLIMIT_FSIZE, &old);
     std::signal(SIGXFSZ, old_handler);
     CHECK(contains(error, "it cannot be written: File too large"));
@@ -445,13 +476,15 @@ TEST_CASE("a recording is written to a file completely or not at all", "[recordi
     CHECK(contents_of(path) == here.save(*recording));
   }
   SECTION("only a regular file is replaced") {
-    CHECK(contains(error_of<Error>([&] { save_recording(*recording, directory.file(""), here.memory); }),
-                   "not a regular file"));
+    CHECK(contains(
+        error_of<Error>([&] { save_recording(*recording, directory.file(""), here.memory); }),
+        "not a regular file"));
     CHECK(contains(error_of<Error>([&] { save_recording(*recording, "/dev/null", here.memory); }),
                    "not a regular file"));
     CHECK(!std::filesystem::is_regular_file("/dev/null"));
-    CHECK(contains(
-        error_of<Error>([&] { save_recording(*recording, directory.file("none/file"), here.memory); }),
-        "No such file or directory"));
+    CHECK(contains(error_of<Error>([&] {
+                     save_recording(*recording, directory.file("none/file"), here.memory);
+                   }),
+                   "No such file or directory"));
   }
 }

@@ -16,8 +16,8 @@ TEST_CASE("a file of version 2 keeps dynamic group memory", "[recording-file]") 
   const auto saved = here.recording();
   saved->dispatch(here.empty, Grid{64});
   CHECK(here.save(*saved).starts_with("uptempo-recording 1 "));
-  saved->dispatch(here.reduce, Grid{64, 2}.by(32, 1).lds(50), LocalBytes{40}, here.f, LocalBytes{24},
-                  Vec3{1, 2.5f, -3});
+  saved->dispatch(here.reduce, Grid{64, 2}.by(32, 1).lds(50), LocalBytes{40}, here.f,
+                  LocalBytes{24}, Vec3{1, 2.5f, -3});
   const std::string file = here.save(*saved);
   CHECK(file.starts_with("uptempo-recording 2 "));
   const auto loaded = there.load(file);
@@ -27,7 +27,8 @@ TEST_CASE("a file of version 2 keeps dynamic group memory", "[recording-file]") 
   CHECK(there.save(*loaded).starts_with("uptempo-recording 2 "));
 }
 
-TEST_CASE("a file of version 1 loads, and its grids have no dynamic group memory", "[recording-file]") {
+TEST_CASE("a file of version 1 loads, and its grids have no dynamic group memory",
+          "[recording-file]") {
   World here(0x1000);
   const std::string payload =
       R"({"kernels":[{"code_bytes":4711,"code_hash":"0123456789abcdef","name":"empty","target":"gfx90a"}],)"
@@ -68,8 +69,8 @@ TEST_CASE("dynamic group memory in a file is checked as in a dispatch", "[record
     return error_of<Error>([&] { here.load(file, {kernel.shared_info()}, here.memory); });
   };
   CHECK(load_with_limit(148) == "no error");
-  CHECK(
-      contains(load_with_limit(147), "node 0, a dispatch of 'empty' with 48 bytes of dynamic group memory"));
+  CHECK(contains(load_with_limit(147),
+                 "node 0, a dispatch of 'empty' with 48 bytes of dynamic group memory"));
 
   const auto arrays = here.recording();
   arrays->dispatch(here.reduce, Grid{64}.lds(50), LocalBytes{40}, here.f, LocalBytes{24}, Vec3{});

@@ -9,13 +9,13 @@
 #include <vector>
 
 #include "aql/packet.hpp"
-#include "test/engine/double_device.hpp"
 #include "engine/recording/recording.hpp"
 #include "engine/runtime/counters.hpp"
 #include "engine/runtime/error.hpp"
+#include "test/engine/double_device.hpp"
 #include "test/support/catch.hpp"
-#include "tools/support/cost_meter.hpp"
 #include "test/support/errors.hpp"
+#include "tools/support/cost_meter.hpp"
 
 using namespace uptempo;
 using namespace uptempo::test;
@@ -32,7 +32,8 @@ Kernel<uint32_t, const uint32_t*, uint32_t> wide_kernel(uint64_t object) {
       {.name = "wide",
        .object = object,
        .kernarg_bytes = 80,
-       .arguments = {argument(ArgumentKind::by_value, 0, 4), argument(ArgumentKind::global_buffer, 8, 8),
+       .arguments = {argument(ArgumentKind::by_value, 0, 4),
+                     argument(ArgumentKind::global_buffer, 8, 8),
                      argument(ArgumentKind::by_value, 16, 4),
                      argument(ArgumentKind::hidden_block_count_x, 24, 4)}});
 }
@@ -40,7 +41,8 @@ Kernel<uint32_t, const uint32_t*, uint32_t> wide_kernel(uint64_t object) {
 // A double device with kernarg memory for recordings, which logs what ran.
 struct Bench {
   explicit Bench(DoubleOptions options = {}, size_t kernarg_lines = 8192)
-      : memory(kernarg_lines), device(options, [this](uint32_t number) { ran.push_back(number); }) {}
+      : memory(kernarg_lines),
+        device(options, [this](uint32_t number) { ran.push_back(number); }) {}
 
   std::span<std::byte> lend(size_t bytes) {
     const std::span<std::byte> lent{memory[used].bytes, bytes};
@@ -48,9 +50,10 @@ struct Bench {
     REQUIRE(used <= memory.size());
     return lent;
   }
-  std::unique_ptr<Recording> recording(const RecordingOptions& options = {.spare_kernarg_bytes = 16 << 10}) {
-    return std::make_unique<Recording>(device.state(), lend((64 << 10) + options.spare_kernarg_bytes),
-                                       options);
+  std::unique_ptr<Recording> recording(const RecordingOptions& options = {
+                                           .spare_kernarg_bytes = 16 << 10}) {
+    return std::make_unique<Recording>(device.state(),
+                                       lend((64 << 10) + options.spare_kernarg_bytes), options);
   }
 
   struct alignas(64) Line {
@@ -112,7 +115,8 @@ TEST_CASE("replays in flight share the blocks of nodes that are not patched", "[
   const auto packets = bench.device.processor().completed();
   REQUIRE(packets.size() == 200);
   for (size_t i = 20; i < packets.size(); ++i)
-    REQUIRE(dispatch_of(packets[i]).kernarg_address == dispatch_of(packets[i - 20]).kernarg_address);
+    REQUIRE(dispatch_of(packets[i]).kernarg_address ==
+            dispatch_of(packets[i - 20]).kernarg_address);
 }
 
 TEST_CASE("a patch applies from the next replay on, and replays in flight keep their arguments",
@@ -132,7 +136,8 @@ TEST_CASE("a patch applies from the next replay on, and replays in flight keep t
   bench.device.processor().resume();
   CHECK(last.wait(soon(), actively));
   std::vector<uint32_t> expected;
-  for (uint32_t replay = 0; replay < 15; ++replay) expected.insert(expected.end(), {1, 200 + replay, 3});
+  for (uint32_t replay = 0; replay < 15; ++replay)
+    expected.insert(expected.end(), {1, 200 + replay, 3});
   CHECK(bench.ran == expected);
   const auto packets = bench.device.processor().completed();
   std::set<void*> patched, unpatched;
@@ -163,7 +168,8 @@ TEST_CASE("a patch waits for a spare block, and its error names the shortage if 
   Bench bench({.device = {.ring_size = 256, .paused = true}});
   const auto recording = bench.recording({.spare_kernarg_bytes = 128, .patience = 500ms});
   std::vector<Node<uint32_t>> nodes;
-  for (uint32_t i = 0; i < 10; ++i) nodes.push_back(recording->dispatch(number_kernel(), Grid{64}, i));
+  for (uint32_t i = 0; i < 10; ++i)
+    nodes.push_back(recording->dispatch(number_kernel(), Grid{64}, i));
   // 64 blocks: 10 in use, 54 to replace them.
   std::vector<uint32_t> expected;
   uint32_t patches = 0;
@@ -189,7 +195,8 @@ TEST_CASE("a patch waits for a spare block, and its error names the shortage if 
   CHECK(bench.ran == expected);
 }
 
-TEST_CASE("a grid and a kernel may be changed, and a handle to the replaced node is refused", "[recording]") {
+TEST_CASE("a grid and a kernel may be changed, and a handle to the replaced node is refused",
+          "[recording]") {
   Bench bench;
   const auto recording = bench.recording();
   const auto other = bench.recording();
@@ -214,13 +221,15 @@ TEST_CASE("a grid and a kernel may be changed, and a handle to the replaced node
 
   CHECK(contains(error_of<Error>([&] { recording->set<0>(second, 1u); }), "replaced 1 times"));
   CHECK(contains(error_of<Error>([&] { other->set<0>(first, 1u); }), "another recording"));
-  CHECK(contains(error_of<Error>([&] { recording->set_grid(first, Grid{4096}.by(2048)); }), "workgroup"));
+  CHECK(contains(error_of<Error>([&] { recording->set_grid(first, Grid{4096}.by(2048)); }),
+                 "workgroup"));
   recording->set<2>(wide, 9u);
   CHECK(recording->replay(bench.device.state(), soon()).wait(soon(), actively));
   CHECK(bench.ran.size() == 6);
 }
 
-TEST_CASE("declared accesses are planned once, and a patch cannot change a declared address", "[recording]") {
+TEST_CASE("declared accesses are planned once, and a patch cannot change a declared address",
+          "[recording]") {
   Bench bench({.device = {.ring_size = 256}});
   const auto recording = bench.recording();
   std::vector<uint32_t> data(300);
@@ -239,35 +248,41 @@ TEST_CASE("declared accesses are planned once, and a patch cannot change a decla
     return bits;
   };
   CHECK(barriers() == "101");  // the last one for its signal
-  CHECK(
-      contains(error_of<Error>([&] { recording->set<1>(nodes[1], data.data()); }), "accesses are declared"));
+  CHECK(contains(error_of<Error>([&] { recording->set<1>(nodes[1], data.data()); }),
+                 "accesses are declared"));
   recording->set<2>(nodes[1], 5u);
   CHECK(barriers() == "101");
-  const auto replaced = recording->replace(nodes[1], wide_kernel(0x1000), Grid{64}, 1u, data.data(), 0u)
-                            .writes(data.data(), 100)
-                            .node();
+  const auto replaced =
+      recording->replace(nodes[1], wide_kernel(0x1000), Grid{64}, 1u, data.data(), 0u)
+          .writes(data.data(), 100)
+          .node();
   CHECK(barriers() == "111");
   CHECK(contains(recording->explain(), "touches what packet 0 touches"));
   recording->replace(replaced, wide_kernel(0x1000), Grid{64}, 1u, data.data() + 100, 0u)
       .writes(data.data() + 100, 100);
   CHECK(barriers() == "101");
-  recording->dispatch(wide_kernel(0x1000), Grid{64}, 3u, data.data() + 100, 0u).reads(data.data() + 100, 1);
+  recording->dispatch(wide_kernel(0x1000), Grid{64}, 3u, data.data() + 100, 0u)
+      .reads(data.data() + 100, 1);
   CHECK(barriers() == "1001");
 }
 
-TEST_CASE("a recording longer than the ring is interrupted by a deadline, continues after it, or is given up",
-          "[recording]") {
+TEST_CASE(
+    "a recording longer than the ring is interrupted by a deadline, continues after it, or is "
+    "given up",
+    "[recording]") {
   Bench bench({.device = {.ring_size = 16, .paused = true}});
   const auto recording = bench.recording();
   const Node node = recording->dispatch(number_kernel(), Grid{64}, 0u);
   for (uint32_t i = 1; i < 40; ++i) recording->dispatch(number_kernel(), Grid{64}, i);
   CHECK(contains(error_of<Error>([&] { recording->try_replay(bench.device.state()); }),
                  "40 packets without waiting"));
-  CHECK(contains(error_of<Error>([&] { recording->replay(bench.device.state(), Deadline::after(1ms)); }),
-                 "16 slots"));
+  CHECK(contains(
+      error_of<Error>([&] { recording->replay(bench.device.state(), Deadline::after(1ms)); }),
+      "16 slots"));
   Bench elsewhere;
   CHECK(contains(error_of<Error>([&] { recording->set<0>(node, 1u); }), "abandon()"));
-  CHECK(contains(error_of<Error>([&] { recording->dispatch(number_kernel(), Grid{64}, 1u); }), "abandon()"));
+  CHECK(contains(error_of<Error>([&] { recording->dispatch(number_kernel(), Grid{64}, 1u); }),
+                 "abandon()"));
   CHECK(contains(error_of<Error>([&] { recording->replay(elsewhere.device.state(), soon()); }),
                  "another queue"));
   bench.device.processor().resume();
@@ -276,8 +291,9 @@ TEST_CASE("a recording longer than the ring is interrupted by a deadline, contin
   CHECK(recording->replays() == 1);
 
   bench.device.processor().pause();
-  CHECK(contains(error_of<Error>([&] { recording->replay(bench.device.state(), Deadline::after(1ms)); }),
-                 "16 slots"));
+  CHECK(contains(
+      error_of<Error>([&] { recording->replay(bench.device.state(), Deadline::after(1ms)); }),
+      "16 slots"));
   bench.device.processor().resume();
   recording->abandon();
   recording->set<0>(node, 77u);
@@ -306,14 +322,16 @@ TEST_CASE("a recording is replayed on several queues, and its destructor waits f
   }
 }
 
-TEST_CASE("a recording that ends with a finished packet is completed by a barrier packet, recorded once",
-          "[recording]") {
+TEST_CASE(
+    "a recording that ends with a finished packet is completed by a barrier packet, recorded once",
+    "[recording]") {
   Bench bench;
   const auto recording = bench.recording();
   recording->dispatch(number_kernel(), Grid{64}, 1u);
   recording->raw(aql::to_packet(
       aql::BarrierAnd{.flags = {aql::Barrier::off, aql::FenceScope::none, aql::FenceScope::none}}));
-  for (int i = 0; i < 3; ++i) CHECK(recording->replay(bench.device.state(), soon()).wait(soon(), actively));
+  for (int i = 0; i < 3; ++i)
+    CHECK(recording->replay(bench.device.state(), soon()).wait(soon(), actively));
   CHECK(bench.device.processor().completed_count() == 9);
   const Node last = recording->dispatch(number_kernel(), Grid{64}, 2u);
   recording->set<0>(last, 3u);
@@ -332,7 +350,8 @@ TEST_CASE("an empty recording completes with the work submitted before it", "[re
   CHECK(recording->replays() == 0);
 }
 
-TEST_CASE("a replay overtakes a batch that is being filled, and leaves it unchanged", "[recording]") {
+TEST_CASE("a replay overtakes a batch that is being filled, and leaves it unchanged",
+          "[recording]") {
   Bench bench;
   const auto recording = bench.recording();
   for (uint32_t i = 0; i < 5; ++i) recording->dispatch(number_kernel(), Grid{64}, i);
@@ -343,11 +362,13 @@ TEST_CASE("a replay overtakes a batch that is being filled, and leaves it unchan
   CHECK(bench.ran == std::vector<uint32_t>{0, 1, 2, 3, 4, 10, 11, 12, 13, 14});
 }
 
-TEST_CASE("replays and patches in the steady state allocate nothing and make no calls", "[recording]") {
+TEST_CASE("replays and patches in the steady state allocate nothing and make no calls",
+          "[recording]") {
   Bench bench({.device = {.ring_size = 256}});
   const auto recording = bench.recording();
   std::vector<Node<uint32_t>> nodes;
-  for (uint32_t i = 0; i < 20; ++i) nodes.push_back(recording->dispatch(number_kernel(), Grid{64}, i));
+  for (uint32_t i = 0; i < 20; ++i)
+    nodes.push_back(recording->dispatch(number_kernel(), Grid{64}, i));
   bench.ran.reserve(1 << 16);
   uint32_t number = 0;
   const auto round = [&] {
@@ -368,8 +389,9 @@ TEST_CASE("replays and patches in the steady state allocate nothing and make no 
   if (support::sees_system_calls()) CHECK(cost.system_calls == 0);
 }
 
-TEST_CASE("patched at random and replayed on two queues, every replay runs the values set before it",
-          "[recording]") {
+TEST_CASE(
+    "patched at random and replayed on two queues, every replay runs the values set before it",
+    "[recording]") {
   for (uint64_t seed = 1; seed <= 30; ++seed) {
     Bench one({.device = {.ring_size = 64, .seed = seed}}),
         two({.device = {.ring_size = 64, .seed = seed + 100}});
@@ -388,8 +410,9 @@ TEST_CASE("patched at random and replayed on two queues, every replay runs the v
         const size_t which = random() % nodes.size();
         now[which] = number;
         if (random() % 5 == 0) {
-          nodes[which] = recording->replace(nodes[which], number_kernel(),
-                                            Grid{static_cast<uint32_t>(64 << random() % 4)}, number);
+          nodes[which] =
+              recording->replace(nodes[which], number_kernel(),
+                                 Grid{static_cast<uint32_t>(64 << random() % 4)}, number);
         } else {
           recording->set<0>(nodes[which], number);
         }
@@ -412,8 +435,9 @@ TEST_CASE("patched at random and replayed on two queues, every replay runs the v
   }
 }
 
-TEST_CASE("a node may be replaced before the first replay, and any number of times with none in flight",
-          "[recording]") {
+TEST_CASE(
+    "a node may be replaced before the first replay, and any number of times with none in flight",
+    "[recording]") {
   Bench bench;
   const auto recording = bench.recording({.spare_kernarg_bytes = 256});
   std::vector<Node<uint32_t>> nodes;
@@ -421,7 +445,8 @@ TEST_CASE("a node may be replaced before the first replay, and any number of tim
     nodes.push_back(recording->dispatch(number_kernel(), Grid{64}, i));  // a full chunk
   Node narrow = nodes[0];
   for (uint32_t i = 0; i < 100; ++i) {
-    const auto wide = recording->replace(narrow, wide_kernel(0x2000), Grid{64}, i, nullptr, 0u).node();
+    const auto wide =
+        recording->replace(narrow, wide_kernel(0x2000), Grid{64}, i, nullptr, 0u).node();
     if (i % 10 == 5) CHECK(recording->replay(bench.device.state(), soon()).wait(soon(), actively));
     narrow = recording->replace(wide, number_kernel(), Grid{64}, i).node();
     recording->set<0>(nodes[1], i);
@@ -429,8 +454,9 @@ TEST_CASE("a node may be replaced before the first replay, and any number of tim
   CHECK(bench.ran.size() == 640);
 }
 
-TEST_CASE("a recording outlives a failed queue, but never rewrites memory that the lost replay may read",
-          "[recording]") {
+TEST_CASE(
+    "a recording outlives a failed queue, but never rewrites memory that the lost replay may read",
+    "[recording]") {
   Bench dead({.device = {.ring_size = 16, .paused = true}}), alive;
   const auto recording = alive.recording({.spare_kernarg_bytes = 64, .patience = 1ms});
   const Node node = recording->dispatch(number_kernel(), Grid{64}, 0u);
@@ -442,7 +468,8 @@ TEST_CASE("a recording outlives a failed queue, but never rewrites memory that t
   CHECK(contains(error_of([&] { recording->replay(dead.device.state(), soon()); }), "INVALID_ISA"));
   failure.join();
   CHECK(recording->replays() == 1);
-  for (int i = 0; i < 40; ++i) CHECK(recording->replay(alive.device.state(), soon()).wait(soon(), actively));
+  for (int i = 0; i < 40; ++i)
+    CHECK(recording->replay(alive.device.state(), soon()).wait(soon(), actively));
   CHECK(alive.ran == sequence(20, 40));
   void* const block = dispatch_of(alive.device.processor().completed()[0]).kernarg_address;
   recording->set<0>(node, 100u);
@@ -457,8 +484,10 @@ TEST_CASE("a recording outlives a failed queue, but never rewrites memory that t
   CHECK(contains(error, "record it again"));
 }
 
-TEST_CASE("a recording of one finished packet replays any number of times and leaves ring space to others",
-          "[recording]") {
+TEST_CASE(
+    "a recording of one finished packet replays any number of times and leaves ring space to "
+    "others",
+    "[recording]") {
   Bench bench;
   const auto recording = bench.recording();
   recording->raw(aql::to_packet(aql::BarrierAnd{}));
@@ -479,7 +508,8 @@ TEST_CASE("a node with a new grid keeps its fence overrides", "[recording]") {
   Bench bench;
   const auto recording = bench.recording();
   for (uint32_t i = 0; i < 2; ++i) recording->dispatch(number_kernel(), Grid{64}, i);
-  const Node node = recording->dispatch(number_kernel(), Grid{64}, 2u).observed_by(Observer::system).node();
+  const Node node =
+      recording->dispatch(number_kernel(), Grid{64}, 2u).observed_by(Observer::system).node();
   recording->dispatch(number_kernel(), Grid{64}, 3u);
   const auto header_of_third = [&] {
     REQUIRE(recording->replay(bench.device.state(), soon()).wait(soon(), actively));
@@ -497,8 +527,8 @@ TEST_CASE("the first dispatch after a finished packet acquires at system scope, 
   for (const bool replaced : {false, true}) {
     Bench bench;
     const auto recording = bench.recording();
-    recording->raw(aql::to_packet(
-        aql::BarrierAnd{.flags = {aql::Barrier::off, aql::FenceScope::none, aql::FenceScope::none}}));
+    recording->raw(aql::to_packet(aql::BarrierAnd{
+        .flags = {aql::Barrier::off, aql::FenceScope::none, aql::FenceScope::none}}));
     const Node<uint32_t> node = recording->dispatch(number_kernel(), Grid{64}, 2u);
     recording->dispatch(number_kernel(), Grid{64}, 3u);
     CHECK(recording->replay(bench.device.state(), soon()).wait(soon(), actively));

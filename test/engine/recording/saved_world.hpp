@@ -14,10 +14,10 @@
 
 #include <fmt/format.h>
 
-#include "test/engine/double_device.hpp"
-#include "engine/recording/recording_file.hpp"
 #include "engine/program/code_identity.hpp"
+#include "engine/recording/recording_file.hpp"
 #include "engine/runtime/error.hpp"
+#include "test/engine/double_device.hpp"
 #include "test/support/errors.hpp"
 
 namespace uptempo::test {
@@ -57,7 +57,8 @@ struct World {
             "reduce", object + 64, 40,
             {argument(ArgumentKind::dynamic_shared_pointer, 0, 4),
              argument(ArgumentKind::global_buffer, 8, 8),
-             argument(ArgumentKind::dynamic_shared_pointer, 16, 4), argument(ArgumentKind::by_value, 20, 12)},
+             argument(ArgumentKind::dynamic_shared_pointer, 16, 4),
+             argument(ArgumentKind::by_value, 20, 12)},
             code)),
         empty(saved_kernel<>("empty", object + 128, 0, {}, code)),
         x(positions.data() + before),
@@ -97,23 +98,23 @@ struct World {
     r.dispatch(reduce, Grid{64, 2, 3}.by(32, 1, 1).lds(48), LocalBytes{40}, f, LocalBytes{24},
                Vec3{1, 2.5f, -3})
         .observed_by(Observer::agent);
-    r.raw(aql::to_packet(
-        aql::BarrierAnd{.flags = {aql::Barrier::off, aql::FenceScope::none, aql::FenceScope::agent}}));
+    r.raw(aql::to_packet(aql::BarrierAnd{
+        .flags = {aql::Barrier::off, aql::FenceScope::none, aql::FenceScope::agent}}));
     r.dispatch(empty, Grid{1}).touches_nothing();
     r.dispatch(scale, Grid{64}, 44u, nullptr, f + 999, uint16_t{9})
         .fences(aql::FenceScope::none, aql::FenceScope::system)
         .without_barrier();
     r.dispatch(empty, Grid{256}).observed_by(Observer::system);
-    r.raw(aql::to_packet(
-        aql::BarrierAnd{.flags = {aql::Barrier::on, aql::FenceScope::system, aql::FenceScope::none}}));
+    r.raw(aql::to_packet(aql::BarrierAnd{
+        .flags = {aql::Barrier::on, aql::FenceScope::system, aql::FenceScope::none}}));
     return made;
   }
 
   std::string place(const void* address) const {
     const MemoryRange* const range = memory.find(reinterpret_cast<uintptr_t>(address));
-    return range == nullptr
-               ? "nowhere"
-               : fmt::format("{}+{}", range->name, reinterpret_cast<uintptr_t>(address) - range->begin);
+    return range == nullptr ? "nowhere"
+                            : fmt::format("{}+{}", range->name,
+                                          reinterpret_cast<uintptr_t>(address) - range->begin);
   }
 
   // The effect of a replay: its packets with their kernarg blocks, addresses replaced by names, and
@@ -153,15 +154,18 @@ struct World {
     }
     const auto p = aql::packet_as<hsa_kernel_dispatch_packet_t>(packet);
     const std::array<const KernelInfo*, 3> known{&scale.info(), &reduce.info(), &empty.info()};
-    const auto kernel = std::find_if(known.begin(), known.end(),
-                                     [&](const KernelInfo* one) { return one->object == p.kernel_object; });
+    const auto kernel = std::find_if(known.begin(), known.end(), [&](const KernelInfo* one) {
+      return one->object == p.kernel_object;
+    });
     if (kernel == known.end()) return text + " of an unknown kernel";
     text += fmt::format(
-        " {} setup {} grid {} {} {} by {} {} {}, group {} private {} signal {}:", (*kernel)->name, p.setup,
-        p.grid_size_x, p.grid_size_y, p.grid_size_z, p.workgroup_size_x, p.workgroup_size_y,
-        p.workgroup_size_z, p.group_segment_size, p.private_segment_size, p.completion_signal.handle != 0);
+        " {} setup {} grid {} {} {} by {} {} {}, group {} private {} signal {}:", (*kernel)->name,
+        p.setup, p.grid_size_x, p.grid_size_y, p.grid_size_z, p.workgroup_size_x,
+        p.workgroup_size_y, p.workgroup_size_z, p.group_segment_size, p.private_segment_size,
+        p.completion_signal.handle != 0);
     const ArgumentLayout& layout = (*kernel)->arguments;
-    if (layout.size_bytes() == 0) return text + (p.kernarg_address == nullptr ? " none" : " a block");
+    if (layout.size_bytes() == 0)
+      return text + (p.kernarg_address == nullptr ? " none" : " a block");
     std::vector<std::byte> block(layout.size_bytes());
     std::memcpy(block.data(), p.kernarg_address, block.size());
     for (size_t i = 0; i < layout.explicit_count(); ++i) {
@@ -171,7 +175,8 @@ struct World {
       std::memset(block.data() + layout.offset(i), 0, sizeof address);
       text += fmt::format(" {}", address == nullptr ? "null" : place(address));
     }
-    for (const std::byte byte : block) text += fmt::format(" {:02x}", std::to_integer<unsigned>(byte));
+    for (const std::byte byte : block)
+      text += fmt::format(" {:02x}", std::to_integer<unsigned>(byte));
     return text;
   }
 

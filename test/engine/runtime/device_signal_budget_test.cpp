@@ -62,8 +62,9 @@ TEST_CASE("a signal beyond the budget takes nothing, and the error names budget,
   const Budget budget({.interrupts = signal_use().in_use + 10});
   const SignalUse before = signal_use();
   const std::string error = error_of<Error>([&] { Queue queue(gpu, {.publications = 64}); });
-  CHECK(contains(error,
-                 "the budget is used up: 12 interrupt signals of this library are in use, its budget is 12"));
+  CHECK(contains(
+      error,
+      "the budget is used up: 12 interrupt signals of this library are in use, its budget is 12"));
   CHECK(contains(error, "lower QueueOptions::publications"));
   CHECK(contains(error, "SignalBudget::interrupts"));
   CHECK(signal_use().in_use == before.in_use);
@@ -72,7 +73,8 @@ TEST_CASE("a signal beyond the budget takes nothing, and the error names budget,
   CHECK(small.interrupt_signals() == 8);
 }
 
-TEST_CASE("beyond a budget that permits it, signals without event replace interrupt signals", "[budget]") {
+TEST_CASE("beyond a budget that permits it, signals without event replace interrupt signals",
+          "[budget]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
   const uint32_t limit = GENERATE(0u, 3u);

@@ -60,7 +60,8 @@ TEST_CASE("a runtime that is too old for a request is refused with both versions
   CHECK(contains(error, "version 1."));
 }
 
-TEST_CASE("a request for an agent that does not exist is refused and lists those that exist", "[runtime]") {
+TEST_CASE("a request for an agent that does not exist is refused and lists those that exist",
+          "[runtime]") {
   const Runtime runtime;
   const std::string error = error_of<Error>([&] { runtime.gpu(99); });
   CHECK(contains(error, "no GPU agent with index 99"));
@@ -187,7 +188,8 @@ TEST_CASE("copies arrive on every path, and each path is counted", "[memory]") {
     copier.start_to_host(back.data(), device.data(), bytes, done.handle(), after);
     CHECK(hsa_signal_load_scacquire(done.handle()) == 1);
     hsa_signal_store_screlease(gate.handle(), 0);
-    hsa_signal_wait_scacquire(done.handle(), HSA_SIGNAL_CONDITION_LT, 1, UINT64_MAX, HSA_WAIT_STATE_BLOCKED);
+    hsa_signal_wait_scacquire(done.handle(), HSA_SIGNAL_CONDITION_LT, 1, UINT64_MAX,
+                              HSA_WAIT_STATE_BLOCKED);
     CHECK(std::equal(pinned.begin(), pinned.end(), back.begin()));
   }
 }
@@ -222,7 +224,8 @@ TEST_CASE("a program lists its kernels and checks argument types", "[program]") 
   CHECK(program.kernel_names() == std::vector<std::string>{"bitonic_sort"});
   const auto sort = program.kernel<uint32_t*, uint32_t, uint32_t, uint32_t>("bitonic_sort");
   CHECK(sort.info().object != 0);
-  CHECK(contains(error_of<Error>([&] { program.kernel<>("merge_sort"); }), "the program has bitonic_sort"));
+  CHECK(contains(error_of<Error>([&] { program.kernel<>("merge_sort"); }),
+                 "the program has bitonic_sort"));
   CHECK(contains(error_of<Error>([&] { program.kernel<uint32_t*>("bitonic_sort"); }),
                  "1 arguments: the kernel takes 4"));
 }

@@ -38,7 +38,8 @@ std::vector<float> numbers(size_t count, uint32_t seed) {
 
 }  // namespace
 
-TEST_CASE("arrays of the host are copied in before a launch and out after it", "[device][launcher][arrays]") {
+TEST_CASE("arrays of the host are copied in before a launch and out after it",
+          "[device][launcher][arrays]") {
   Device device;
   Streams streams(device.gpu);
   Stream stream(streams);
@@ -60,7 +61,8 @@ TEST_CASE("arrays of the host are copied in before a launch and out after it", "
   CHECK(values == std::vector<uint32_t>{8, 34, 43});
 }
 
-TEST_CASE("the caller may change an input array when the call returns", "[device][launcher][arrays]") {
+TEST_CASE("the caller may change an input array when the call returns",
+          "[device][launcher][arrays]") {
   Device device;
   Streams streams(device.gpu);
   std::deque<Stream> all;
@@ -139,7 +141,8 @@ TEST_CASE("in steady state input arrays cost no heap, and no packets except thos
   const std::vector<float> x = numbers(count, 1);
   const DeviceBuffer<float> y(device.gpu, count);
   const auto step = [&] {
-    for (uint32_t i = 0; i < launches; ++i) saxpy.launch(stream, Grid{count}, y.data(), in(x), 2.0f, count);
+    for (uint32_t i = 0; i < launches; ++i)
+      saxpy.launch(stream, Grid{count}, y.data(), in(x), 2.0f, count);
   };
   for (int i = 0; i < 10; ++i) {
     step();
@@ -155,8 +158,9 @@ TEST_CASE("in steady state input arrays cost no heap, and no packets except thos
   stream.synchronize();
 }
 
-TEST_CASE("in steady state arrays cost no memory, pin or signal, and only output arrays cost a wait",
-          "[device][launcher][arrays][cost]") {
+TEST_CASE(
+    "in steady state arrays cost no memory, pin or signal, and only output arrays cost a wait",
+    "[device][launcher][arrays][cost]") {
   Device device;
   Streams streams(device.gpu);
   Stream stream(streams);
@@ -218,7 +222,8 @@ TEST_CASE("a handle is destroyed while its arrays are in use", "[device][launche
   CHECK(result == expected);
 }
 
-TEST_CASE("a refused launch with arrays leaves the handle unchanged", "[device][launcher][arrays]") {
+TEST_CASE("a refused launch with arrays leaves the handle unchanged",
+          "[device][launcher][arrays]") {
   Device device;
   Streams streams(device.gpu), others(device.gpu);
   Stream stream(streams), foreign(others);

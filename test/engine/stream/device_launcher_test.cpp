@@ -34,7 +34,8 @@ std::vector<uint32_t> run(Device& device, uint64_t seed, bool skips) {
   std::deque<Launcher<uint32_t*, uint32_t>> handles;
   for (uint32_t i = 0; i < 3; ++i) {
     all.emplace_back(streams);
-    handles.emplace_back(streams, device.chain, LauncherOptions{.skip_arguments = skips, .blocks = 1 + i});
+    handles.emplace_back(streams, device.chain,
+                         LauncherOptions{.skip_arguments = skips, .blocks = 1 + i});
   }
   std::vector<DeviceBuffer<uint32_t>> values;
   const std::vector<uint32_t> start(count, 7);
@@ -52,7 +53,8 @@ std::vector<uint32_t> run(Device& device, uint64_t seed, bool skips) {
       for (Stream& other : all)
         if (&other != &all[stream]) all[stream].wait(other.record());
     }
-    handles[random() % handles.size()].launch(all[stream], Grid{count}.by(64), values[at].data(), number);
+    handles[random() % handles.size()].launch(all[stream], Grid{count}.by(64), values[at].data(),
+                                              number);
     if (at != stream)
       for (Stream& other : all)
         if (&other != &all[stream]) other.wait(all[stream].record());
@@ -109,7 +111,8 @@ TEST_CASE("a rewritten block is read anew", "[device][launcher]") {
   CHECK((Counters::now() - before).argument_hits == 100);
 }
 
-TEST_CASE("prepared blocks of 64 KiB are read to the last byte, on every queue", "[device][launcher]") {
+TEST_CASE("prepared blocks of 64 KiB are read to the last byte, on every queue",
+          "[device][launcher]") {
   Device device;
   const Program program{device.gpu, builtin_kernels::large_arguments()};
   using Rest = std::array<uint8_t, 65536 - 16>;

@@ -7,8 +7,8 @@
 #include <deque>
 #include <optional>
 
-#include "test/engine/stream/holdings.hpp"
 #include "test/engine/on_device.hpp"
+#include "test/engine/stream/holdings.hpp"
 #include "test/support/catch.hpp"
 #include "tools/vgpu/query.h"
 
@@ -24,7 +24,8 @@ struct Packets {
 // Completed packets of all queues so far. Hardware has no such counter, so the engine's own count
 // is used there.
 Packets completed() {
-  const auto ask = reinterpret_cast<uptempo_vgpu_packets_t>(dlsym(RTLD_DEFAULT, "uptempo_vgpu_packets"));
+  const auto ask =
+      reinterpret_cast<uptempo_vgpu_packets_t>(dlsym(RTLD_DEFAULT, "uptempo_vgpu_packets"));
   uptempo_vgpu_packet_counts counts{};
   if (ask != nullptr && ask(&counts) == 0) return {counts.dispatches, counts.others};
   return {.dispatches = Counters::now().packets};
@@ -32,8 +33,10 @@ Packets completed() {
 
 }  // namespace
 
-TEST_CASE("launches on a legacy default stream and finish take the same packets with 0 to 64 idle streams",
-          "[device][stream][markers]") {
+TEST_CASE(
+    "launches on a legacy default stream and finish take the same packets with 0 to 64 idle "
+    "streams",
+    "[device][stream][markers]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
   const Program program(gpu, builtin_kernels::basics());
@@ -64,7 +67,8 @@ TEST_CASE("launches on a legacy default stream and finish take the same packets 
   }
 }
 
-TEST_CASE("ten thousand records and waits take no more signals than the first", "[device][stream][markers]") {
+TEST_CASE("ten thousand records and waits take no more signals than the first",
+          "[device][stream][markers]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
   const Program program(gpu, builtin_kernels::basics());

@@ -28,7 +28,8 @@ struct Plan {
 
 class RandomProgram {
  public:
-  explicit RandomProgram(const Plan& plan) : plan_(plan), random_(plan.seed), streams_(gpu_, plan.options) {
+  explicit RandomProgram(const Plan& plan)
+      : plan_(plan), random_(plan.seed), streams_(gpu_, plan.options) {
     for (unsigned i = 0; i < plan.streams; ++i) add_stream();
     for (unsigned i = 0; i < buffers; ++i) {
       buffers_.emplace_back(gpu_, i % 2 == 0);
@@ -107,8 +108,8 @@ class RandomProgram {
     } else {
       auto own = std::make_unique<Stream>(streams_, StreamOptions{.blocking = blocking});
       Stream* const stream = own.get();
-      workers_.push_back(
-          std::make_shared<Worker>(Worker{.stream = stream, .own = std::move(own), .blocking = blocking}));
+      workers_.push_back(std::make_shared<Worker>(
+          Worker{.stream = stream, .own = std::move(own), .blocking = blocking}));
     }
   }
   const Work& any_stream() { return workers_[random_() % workers_.size()]; }
@@ -120,8 +121,8 @@ class RandomProgram {
   }
   // The default stream is ordered against blocking streams without events.
   bool is_ordered(const Work& one, const Work& other) const {
-    return one == other || (is_legacy() && (one->own == nullptr || other->own == nullptr) && one->blocking &&
-                            other->blocking);
+    return one == other || (is_legacy() && (one->own == nullptr || other->own == nullptr) &&
+                            one->blocking && other->blocking);
   }
   void follow(const Work& worker, const Use& use) {
     if (use.worker->end || !is_ordered(worker, use.worker)) worker->stream->wait(event_of(use));
@@ -145,7 +146,8 @@ class RandomProgram {
     const auto addend = static_cast<uint32_t>(random_());
     worker->stream->launch(combine_, Grid{count}.by(64), out->data(), a->data(), b->data(), addend);
     for (uint32_t i = 0; i < count; ++i)
-      out->expected[i] = out->expected[i] * 7 + a->expected[count - 1 - i] * 3 + b->expected[i] * 5 + addend;
+      out->expected[i] =
+          out->expected[i] * 7 + a->expected[count - 1 - i] * 3 + b->expected[i] * 5 + addend;
     const Use use = use_by(worker);
     out->write = use;
     out->reads.clear();
@@ -225,7 +227,8 @@ TEST_CASE("programs over several streams compute what the host computes, launch 
       for (const uint64_t seed : {1u, 2u, 3u}) {
         CAPTURE(queues, order == DefaultStreamOrder::legacy, seed);
         RandomProgram(
-            {.seed = seed, .options = {.hardware_queues = queues, .own_queues = 12, .default_order = order}})
+            {.seed = seed,
+             .options = {.hardware_queues = queues, .own_queues = 12, .default_order = order}})
             .run();
       }
 }
@@ -238,10 +241,12 @@ TEST_CASE("programs are right with a permanent shortage of signals, kernarg memo
         {.seed = seed,
          // a launch that runs short waits for the device, which must not wait for the host
          .gates = false,
-         .options =
-             {.hardware_queues = 2,
-              .queue = {.packets = 64, .publications = 4, .kernarg_bytes = 4096, .kernarg_slab_bytes = 512},
-              .epoch_packets = 8}})
+         .options = {.hardware_queues = 2,
+                     .queue = {.packets = 64,
+                               .publications = 4,
+                               .kernarg_bytes = 4096,
+                               .kernarg_slab_bytes = 512},
+                     .epoch_packets = 8}})
         .run();
   }
 }

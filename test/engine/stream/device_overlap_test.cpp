@@ -33,7 +33,8 @@ class Meeting {
   }
   void second(Stream& stream, uint32_t looks = for_ever) {
     second_ = &stream;
-    stream.launch(meet_, Grid{1}, &words_[other_flag], &words_[flag], round_, looks, &words_[met + 1]);
+    stream.launch(meet_, Grid{1}, &words_[other_flag], &words_[flag], round_, looks,
+                  &words_[met + 1]);
   }
   // Call after both: returns whether they ran at the same time. The second kernel also finds the
   // flag of a first one that ended long ago, so the first kernel's result decides.
@@ -78,7 +79,8 @@ TEST_CASE("kernels of two streams run at the same time, in hardware queues of th
   }
 }
 
-TEST_CASE("kernels of two streams run at the same time in one hardware queue", "[device][stream][overlap]") {
+TEST_CASE("kernels of two streams run at the same time in one hardware queue",
+          "[device][stream][overlap]") {
   Meeting meeting({.hardware_queues = 1});
   Stream a(meeting.streams()), b(meeting.streams());
   REQUIRE(a.hardware_queue() == b.hardware_queue());

@@ -37,8 +37,8 @@ uint32_t last_word(uint32_t number) {
 template <size_t Segment>
 void check(const Agent& gpu) {
   const Program program{gpu, builtin_kernels::large_arguments()};
-  const auto kernel =
-      program.kernel<uint32_t*, uint64_t, Rest<Segment>>("last_bytes_of_" + std::to_string(Segment));
+  const auto kernel = program.kernel<uint32_t*, uint64_t, Rest<Segment>>("last_bytes_of_" +
+                                                                         std::to_string(Segment));
   CAPTURE(kernel.name());
   Streams streams(gpu, {.hardware_queues = 2});
   std::deque<Stream> all;
@@ -78,7 +78,8 @@ void check(const Agent& gpu) {
 
 }  // namespace
 
-TEST_CASE("streams pass kernarg segments of 4 KiB to 128 KiB to the last byte", "[device][stream][spill]") {
+TEST_CASE("streams pass kernarg segments of 4 KiB to 128 KiB to the last byte",
+          "[device][stream][spill]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
   check<4096 - 16>(gpu);
@@ -97,8 +98,8 @@ TEST_CASE("a block larger than all room for such blocks is refused with kernel, 
   Stream stream(streams);
   const PinnedBuffer<uint32_t> out{gpu, 3};
   const auto arguments = std::make_unique<Rest<65536>>();
-  const std::string text =
-      test::error_of<Error>([&] { stream.launch(kernel, Grid{1}, out.data(), uint64_t{0}, *arguments); });
+  const std::string text = test::error_of<Error>(
+      [&] { stream.launch(kernel, Grid{1}, out.data(), uint64_t{0}, *arguments); });
   CAPTURE(text);
   CHECK(test::contains(text, "kernel 'last_bytes_of_65536', whose arguments take 65536 bytes"));
   CHECK(test::contains(text, "65535 bytes at most"));

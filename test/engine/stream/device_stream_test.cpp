@@ -31,9 +31,10 @@ struct Device {
 }  // namespace
 
 // Replaces ROCr's function and calls it.
-extern "C" hsa_status_t hsa_amd_queue_set_priority(hsa_queue_t* queue, hsa_amd_queue_priority_t priority) {
-  static const auto real =
-      reinterpret_cast<decltype(&hsa_amd_queue_set_priority)>(dlsym(RTLD_NEXT, "hsa_amd_queue_set_priority"));
+extern "C" hsa_status_t hsa_amd_queue_set_priority(hsa_queue_t* queue,
+                                                   hsa_amd_queue_priority_t priority) {
+  static const auto real = reinterpret_cast<decltype(&hsa_amd_queue_set_priority)>(
+      dlsym(RTLD_NEXT, "hsa_amd_queue_set_priority"));
   priorities[queue] = priority;
   return real(queue, priority);
 }
@@ -70,7 +71,8 @@ TEST_CASE("priority and mask reach the queue", "[device][stream]") {
   CHECK(priorities.at(patient.hardware_queue()) == HSA_AMD_QUEUE_PRIORITY_LOW);
   const auto mask_of = [&](const Stream& stream) {
     std::vector<uint32_t> mask((device.gpu.properties().compute_units + 31) / 32);
-    CHECK(hsa_amd_queue_cu_get_mask(stream.hardware_queue(), static_cast<uint32_t>(32 * mask.size()),
+    CHECK(hsa_amd_queue_cu_get_mask(stream.hardware_queue(),
+                                    static_cast<uint32_t>(32 * mask.size()),
                                     mask.data()) == HSA_STATUS_SUCCESS);
     return mask;
   };
@@ -88,7 +90,8 @@ TEST_CASE("priority and mask reach the queue", "[device][stream]") {
   CHECK_THROWS_AS(Stream(streams, {.cu_mask = {0}}), Error);
 }
 
-TEST_CASE("timed events report the device time of the work between them", "[device][stream][timed]") {
+TEST_CASE("timed events report the device time of the work between them",
+          "[device][stream][timed]") {
   Device device;
   Streams streams(device.gpu, {.hardware_queues = 2});
   Stream stream(streams), other(streams);
@@ -149,8 +152,9 @@ TEST_CASE("a timed event keeps its time over many later ones, and loses it when 
 }
 
 // A separate ctest runs this under the fence checker in its portable mode, which must find nothing.
-TEST_CASE("with system acquires streams emit the fences that the specification requires on any target",
-          "[portable]") {
+TEST_CASE(
+    "with system acquires streams emit the fences that the specification requires on any target",
+    "[portable]") {
   Device device;
   Streams streams(device.gpu, {.hardware_queues = 2, .system_acquires = true});
   Stream a(streams), b(streams);

@@ -11,8 +11,8 @@
 #include <memory>
 #include <optional>
 
-#include "test/engine/stream/holdings.hpp"
 #include "test/engine/on_device.hpp"
+#include "test/engine/stream/holdings.hpp"
 #include "test/support/catch.hpp"
 
 using namespace uptempo;
@@ -34,7 +34,8 @@ class Objects {
     basics_.emplace(gpu, builtin_kernels::basics());
     probes_.emplace(gpu, builtin_kernels::probes());
     words_.emplace(gpu, 256);
-    streams_.emplace(gpu, StreamsOptions{.queue = {.drain = work == Work::endless ? 1ms : 10'000ms}});
+    streams_.emplace(gpu,
+                     StreamsOptions{.queue = {.drain = work == Work::endless ? 1ms : 10'000ms}});
     stream_.emplace(*streams_);
     other_stream_.emplace(*streams_);
 
@@ -154,12 +155,15 @@ TEST_CASE("objects of streams are destroyed in any order, and everything is retu
   destroy_in_every_order(Work::none, 720);
 }
 
-TEST_CASE("with work in flight, which finishes unless the Runtime is destroyed first, everything is returned",
-          "[device][stream][teardown][in-flight]") {
+TEST_CASE(
+    "with work in flight, which finishes unless the Runtime is destroyed first, everything is "
+    "returned",
+    "[device][stream][teardown][in-flight]") {
   destroy_in_every_order(Work::some, 264);
 }
 
-TEST_CASE("with endless work in flight everything is returned", "[device][stream][teardown][in-flight]") {
+TEST_CASE("with endless work in flight everything is returned",
+          "[device][stream][teardown][in-flight]") {
   destroy_in_every_order(Work::endless, 264);
 }
 

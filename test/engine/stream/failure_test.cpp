@@ -18,9 +18,11 @@ std::string error_of_wait(const Event& event) {
 
 }  // namespace
 
-TEST_CASE("queues whose packets wait for one that has failed fail with its error", "[stream][failure]") {
+TEST_CASE("queues whose packets wait for one that has failed fail with its error",
+          "[stream][failure]") {
   StreamDevices devices(paused(4));
-  Stream fails(devices), waits(devices), waits_for_that(devices), other(devices), neighbour(devices);
+  Stream fails(devices), waits(devices), waits_for_that(devices), other(devices),
+      neighbour(devices);
   launch(fails, 0);
   const Event lost = fails.record();
   launch(waits, 1);

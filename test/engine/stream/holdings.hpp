@@ -23,15 +23,17 @@ struct Holdings {
 };
 
 inline std::ostream& operator<<(std::ostream& out, const Holdings& held) {
-  return out << held.signals << " signals, " << held.timelines << " timelines; in the driver " << held.queues
-             << " queues, " << held.events << " events, " << held.buffers << " buffers, " << held.device_bytes
-             << " bytes of device memory, " << held.host_bytes << " of host memory";
+  return out << held.signals << " signals, " << held.timelines << " timelines; in the driver "
+             << held.queues << " queues, " << held.events << " events, " << held.buffers
+             << " buffers, " << held.device_bytes << " bytes of device memory, " << held.host_bytes
+             << " of host memory";
 }
 
 inline Holdings holdings() {
   const Timeline::Census census = Timeline::census();
   Holdings held{.signals = signal_use().in_use, .timelines = census.all - census.free};
-  const auto ask = reinterpret_cast<uptempo_vgpu_holdings_t>(dlsym(RTLD_DEFAULT, "uptempo_vgpu_holdings"));
+  const auto ask =
+      reinterpret_cast<uptempo_vgpu_holdings_t>(dlsym(RTLD_DEFAULT, "uptempo_vgpu_holdings"));
   uptempo_vgpu_holding_counts counts{};
   if (ask == nullptr || ask(&counts) != 0) return held;
   held.queues = counts.queues;

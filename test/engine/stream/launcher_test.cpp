@@ -32,10 +32,10 @@ struct Hidden {
 constexpr uint32_t queue_at = 16, block_count_at = 24;
 
 Kernel<uint32_t, uint64_t> pair_kernel(Hidden hidden = {}) {
-  DoubleKernel pair{
-      .name = "pair",
-      .kernarg_bytes = 32,
-      .arguments = {argument(ArgumentKind::by_value, 0, 4), argument(ArgumentKind::by_value, 8, 8)}};
+  DoubleKernel pair{.name = "pair",
+                    .kernarg_bytes = 32,
+                    .arguments = {argument(ArgumentKind::by_value, 0, 4),
+                                  argument(ArgumentKind::by_value, 8, 8)}};
   if (hidden.queue) pair.arguments.push_back(argument(ArgumentKind::hidden_queue_ptr, queue_at, 8));
   if (hidden.block_count)
     pair.arguments.push_back(argument(ArgumentKind::hidden_block_count_x, block_count_at, 4));
@@ -84,11 +84,13 @@ std::vector<uint64_t> blocks_of(const std::vector<aql::Packet64>& packets) {
   std::vector<uint64_t> blocks;
   for (const aql::Packet64& packet : packets)
     if (aql::packet_type(packet.header()) == aql::PacketType::kernel_dispatch)
-      blocks.push_back(
-          reinterpret_cast<uint64_t>(aql::packet_as<hsa_kernel_dispatch_packet_t>(packet).kernarg_address));
+      blocks.push_back(reinterpret_cast<uint64_t>(
+          aql::packet_as<hsa_kernel_dispatch_packet_t>(packet).kernarg_address));
   return blocks;
 }
-size_t distinct(const std::vector<uint64_t>& values) { return std::set(values.begin(), values.end()).size(); }
+size_t distinct(const std::vector<uint64_t>& values) {
+  return std::set(values.begin(), values.end()).size();
+}
 
 }  // namespace
 
@@ -108,7 +110,8 @@ TEST_CASE("equal arguments are written once", "[launcher]") {
   CHECK(world.journal->by_grid[1] == std::vector<Found>(10, {7, 8, 0, 0}));
 }
 
-TEST_CASE("a block that is being read is not written; other arguments use another block", "[launcher]") {
+TEST_CASE("a block that is being read is not written; other arguments use another block",
+          "[launcher]") {
   World world(paused(), 1);
   Stream a(world.devices);
   Launcher step(world.devices, pair_kernel(), {.blocks = 3});
@@ -121,7 +124,8 @@ TEST_CASE("a block that is being read is not written; other arguments use anothe
   CHECK(step.blocks() == 3);
   world.devices.resume();
   a.synchronize();
-  for (uint32_t i = 0; i < 20; ++i) CHECK(world.journal->by_grid[1][i] == Found{i / 2, i / 2, 0, 0});
+  for (uint32_t i = 0; i < 20; ++i)
+    CHECK(world.journal->by_grid[1][i] == Found{i / 2, i / 2, 0, 0});
   // All are complete: one of the three is written again.
   world.devices.pause();
   const Spent again;
@@ -138,14 +142,16 @@ TEST_CASE("arguments that alternate are all kept", "[launcher]") {
   Launcher step(world.devices, pair_kernel());
   for (const uint32_t sets : {2u, 3u, 8u}) {
     const Spent spent;
-    for (uint32_t i = 0; i < 50 * sets; ++i) step.launch(a, Grid{1}, 100 * sets + i % sets, uint64_t{1});
+    for (uint32_t i = 0; i < 50 * sets; ++i)
+      step.launch(a, Grid{1}, 100 * sets + i % sets, uint64_t{1});
     a.synchronize();
     CAPTURE(sets);
     CHECK(spent().argument_misses <= 2 * sets);
   }
 }
 
-TEST_CASE("arguments that stop changing are skipped from the second equal launch on", "[launcher]") {
+TEST_CASE("arguments that stop changing are skipped from the second equal launch on",
+          "[launcher]") {
   World world({}, 1);
   Stream a(world.devices);
   Launcher step(world.devices, pair_kernel());
@@ -190,7 +196,8 @@ TEST_CASE("a block serves every queue, unless a hidden argument contains the que
       step.launch(a, Grid{1}, 7u, uint64_t{8});
       step.launch(b, Grid{2}, 7u, uint64_t{8});
     }
-    const auto in_a = blocks_of(world.devices.ring_of(a)), in_b = blocks_of(world.devices.ring_of(b));
+    const auto in_a = blocks_of(world.devices.ring_of(a)),
+               in_b = blocks_of(world.devices.ring_of(b));
     CHECK(distinct(in_a) == 1);
     CHECK(distinct(in_b) == 1);
     CHECK((in_a[0] == in_b[0]) == !names_queue);
@@ -217,7 +224,8 @@ TEST_CASE("another grid uses a block only if no hidden argument depends on it", 
     world.devices.resume();
     a.synchronize();
     for (uint32_t count = 1; count <= 3; ++count)
-      CHECK(world.journal->by_grid[64 * count] == std::vector<Found>(4, {7, 8, 0, depends ? count : 0}));
+      CHECK(world.journal->by_grid[64 * count] ==
+            std::vector<Found>(4, {7, 8, 0, depends ? count : 0}));
   }
 }
 
@@ -240,12 +248,14 @@ TEST_CASE("dynamic LDS is part of the arguments, and of every packet", "[launche
   std::vector<uint32_t> segments;
   for (const aql::Packet64& packet : world.devices.ring(0))
     segments.push_back(aql::packet_as<hsa_kernel_dispatch_packet_t>(packet).group_segment_size);
-  CHECK(segments == std::vector<uint32_t>{32 + 112 + 64, 32 + 112 + 64, 32 + 112 + 128, 32 + 208 + 64});
+  CHECK(segments ==
+        std::vector<uint32_t>{32 + 112 + 64, 32 + 112 + 64, 32 + 112 + 128, 32 + 208 + 64});
   world.devices.resume();
   a.synchronize();
 }
 
-TEST_CASE("a grid's dynamic group memory is in every packet, with skipping and without", "[launcher]") {
+TEST_CASE("a grid's dynamic group memory is in every packet, with skipping and without",
+          "[launcher]") {
   const auto make = [](bool hidden) {
     DoubleKernel kernel{.name = "local",
                         .kernarg_bytes = 16,
@@ -293,24 +303,27 @@ TEST_CASE("a grid's dynamic group memory is in every packet, with skipping and w
                                                        {216, 128, size(100)}});
     for (const bool skips : {true, false}) {
       step.skip_arguments(skips);
-      CHECK(contains(error_of<Error>([&] { launch(100, 89); }), "the sum is 217; the limit is 216"));
+      CHECK(
+          contains(error_of<Error>([&] { launch(100, 89); }), "the sum is 217; the limit is 216"));
       CHECK(contains(error_of<Error>([&] { launch(197, 0); }), "the limit is 216"));
     }
     CHECK(contains(error_of<Error>([&] { a.launch(kernel, Grid{1}.lds(100), 1u, LocalBytes{89}); }),
                    "dispatch of 'local': 197 bytes of dynamic group memory (100 of Grid::lds"));
     const auto plain =
         kernel_of<>({.name = "plain", .group_segment_bytes = 20, .max_group_segment_bytes = 216});
-    CHECK(contains(error_of<Error>([&] { a.launch(plain, Grid{1}.lds(197)); }),
-                   "dispatch of 'plain': 197 bytes of dynamic group memory: with 20 bytes of static group "
-                   "memory the sum is 217; the limit is 216"));
+    CHECK(contains(
+        error_of<Error>([&] { a.launch(plain, Grid{1}.lds(197)); }),
+        "dispatch of 'plain': 197 bytes of dynamic group memory: with 20 bytes of static group "
+        "memory the sum is 217; the limit is 216"));
     CHECK(world.devices.ring(0).size() == seen.size());
     world.devices.resume();
     a.synchronize();
   }
 }
 
-TEST_CASE("with any work in flight, every kernel finds its own arguments, with skipping and without",
-          "[launcher][stress]") {
+TEST_CASE(
+    "with any work in flight, every kernel finds its own arguments, with skipping and without",
+    "[launcher][stress]") {
   constexpr uint32_t launches = 3000, streams_count = 6;
   for (const uint64_t seed : {1u, 2u, 3u, 4u}) {
     for (const bool skips : {true, false}) {
@@ -352,7 +365,8 @@ TEST_CASE("with any work in flight, every kernel finds its own arguments, with s
   }
 }
 
-TEST_CASE("a launcher is destroyed with launches in flight, which find their arguments", "[launcher]") {
+TEST_CASE("a launcher is destroyed with launches in flight, which find their arguments",
+          "[launcher]") {
   World world(paused(), 2);
   Stream a(world.devices), b(world.devices);
   for (uint32_t i = 0; i < 20; ++i) {
@@ -446,7 +460,8 @@ TEST_CASE("a refused launch leaves the prepared blocks unchanged", "[launcher]")
   CHECK(world.journal->by_grid[1] == std::vector<Found>(2, {1, 2, 0, 0}));
 }
 
-TEST_CASE("when a queue fails, blocks that its launches may read are never written again", "[launcher]") {
+TEST_CASE("when a queue fails, blocks that its launches may read are never written again",
+          "[launcher]") {
   World world(paused(), 2);
   Stream a(world.devices), b(world.devices);
   Launcher step(world.devices, pair_kernel(), {.blocks = 1});

@@ -93,7 +93,8 @@ TEST_CASE("idle streams add no packets to launches on the default stream", "[str
     StreamDevices devices(options);
     Stream& default_stream = devices.streams().default_stream();
     std::deque<Stream> streams;
-    for (size_t i = 0; i < idle; ++i) launch(streams.emplace_back(devices), static_cast<uint32_t>(i));
+    for (size_t i = 0; i < idle; ++i)
+      launch(streams.emplace_back(devices), static_cast<uint32_t>(i));
     devices.streams().synchronize();
     launch(default_stream, 999);  // after the work of the streams, which is complete
     devices.pause();
@@ -161,7 +162,8 @@ TEST_CASE("a stream that waits for the host blocks no other stream", "[stream][g
   CHECK(devices.log.is_before(1, 2));
 }
 
-TEST_CASE("a stream that waits for an event after such a wait blocks no other stream", "[stream][gate]") {
+TEST_CASE("a stream that waits for an event after such a wait blocks no other stream",
+          "[stream][gate]") {
   StreamDevicesOptions options;
   options.streams.hardware_queues = 1;
   StreamDevices devices(options);
@@ -188,8 +190,9 @@ TEST_CASE("a stream that waits for an event after such a wait blocks no other st
   CHECK(devices.log.is_before(1, 2));
 }
 
-TEST_CASE("a wait for the host that exceeds the number of hardware queues is refused and changes nothing",
-          "[stream][gate]") {
+TEST_CASE(
+    "a wait for the host that exceeds the number of hardware queues is refused and changes nothing",
+    "[stream][gate]") {
   StreamDevicesOptions options;
   options.streams.own_queues = 2;
   StreamDevices devices(options);
@@ -223,8 +226,9 @@ TEST_CASE("a wait for a signal that is already zero costs nothing", "[stream][ga
   CHECK_FALSE(a.has_own_queue());
 }
 
-TEST_CASE("a stream that waits for the host may be destroyed, and its work runs when the host signals",
-          "[stream][gate]") {
+TEST_CASE(
+    "a stream that waits for the host may be destroyed, and its work runs when the host signals",
+    "[stream][gate]") {
   StreamDevices devices;
   SignalDouble gate(1);
   Event event;
@@ -262,7 +266,8 @@ TEST_CASE("the legacy default stream after a wait for the host takes a queue of 
   CHECK(devices.log.is_before(0, 1));
 }
 
-TEST_CASE("a call that throws keeps the order that the default stream requires", "[stream][default]") {
+TEST_CASE("a call that throws keeps the order that the default stream requires",
+          "[stream][default]") {
   StreamDevicesOptions options = legacy(2);
   options.streams.own_queues = 1;
   StreamDevices devices(options);
@@ -312,7 +317,8 @@ TEST_CASE("in one hardware queue the default stream and the others cost each oth
   for (uint32_t i = 1; i < 6; ++i) CHECK(devices.log.is_before(i - 1, i));
 }
 
-TEST_CASE("a wait for a caller's signal is added to the stream completely or not at all", "[stream][gate]") {
+TEST_CASE("a wait for a caller's signal is added to the stream completely or not at all",
+          "[stream][gate]") {
   StreamDevicesOptions options;
   options.streams.queue.publications = 2;
   options.streams.patience = std::chrono::milliseconds(20);

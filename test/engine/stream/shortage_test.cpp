@@ -24,7 +24,8 @@ StreamDevicesOptions tiny(uint32_t queues, uint32_t publications) {
 
 }  // namespace
 
-TEST_CASE("queues that wait for each other with two markers each always make progress", "[stream][short]") {
+TEST_CASE("queues that wait for each other with two markers each always make progress",
+          "[stream][short]") {
   for (const uint32_t publications : {2u, 3u, 4u}) {
     CAPTURE(publications);
     StreamDevicesOptions options = tiny(2, publications);
@@ -58,7 +59,8 @@ TEST_CASE("queues that wait for each other with two markers each always make pro
   }
 }
 
-TEST_CASE("two queues that could lend each other all their signals keep one each", "[stream][short]") {
+TEST_CASE("two queues that could lend each other all their signals keep one each",
+          "[stream][short]") {
   for (const uint32_t publications : {2u, 3u, 4u}) {
     CAPTURE(publications);
     StreamDevicesOptions options = tiny(2, publications);
@@ -140,7 +142,8 @@ TEST_CASE("random streams with tiny pools keep every order", "[stream][short][st
     for (const uint64_t seed : {1u, 2u, 3u, 4u}) {
       CAPTURE(publications, seed);
       StreamDevicesOptions options = tiny(1 + static_cast<uint32_t>(seed % 4), publications);
-      options.device = {.seed = seed, .early_read_index = seed == 2, .barriers_step_aside = seed == 3};
+      options.device = {
+          .seed = seed, .early_read_index = seed == 2, .barriers_step_aside = seed == 3};
       StreamDevices devices(options);
       std::mt19937_64 random(seed);
       std::deque<Stream> streams;

@@ -138,8 +138,10 @@ TEST_CASE("in steady state large blocks are not allocated", "[stream][spill]") {
   CHECK(checked->wrong == 0);
 }
 
-TEST_CASE("a launch without room for its large block waits until its patience ends, and the error names it",
-          "[stream][spill]") {
+TEST_CASE(
+    "a launch without room for its large block waits until its patience ends, and the error names "
+    "it",
+    "[stream][spill]") {
   const auto checked = std::make_shared<Checked>();
   StreamDevicesOptions options = options_with(checked, 1);
   options.device.paused = true;
@@ -164,8 +166,9 @@ TEST_CASE("a launch without room for its large block waits until its patience en
   CHECK(checked->wrong == 0);
 }
 
-TEST_CASE("a kernel whose arguments never fit is refused at once, with its name, size and the limit",
-          "[stream][spill]") {
+TEST_CASE(
+    "a kernel whose arguments never fit is refused at once, with its name, size and the limit",
+    "[stream][spill]") {
   const auto checked = std::make_shared<Checked>();
   StreamDevicesOptions options = options_with(checked, 1);
   options.streams.spill_bytes = 100'000;

@@ -12,10 +12,10 @@
 #include <mutex>
 #include <vector>
 
-#include "test/engine/double_device.hpp"
 #include "engine/runtime/counters.hpp"
 #include "engine/stream/stream.hpp"
 #include "engine/stream/streams_state.hpp"
+#include "test/engine/double_device.hpp"
 #include "test/support/packet_processor.hpp"
 #include "test/support/queue_double.hpp"
 
@@ -68,7 +68,8 @@ class StreamDevices {
         [this, options](const detail::StreamQueueOptions& of_queue) {
           if (options.before_queue) options.before_queue();
           const std::lock_guard lock(mutex_);
-          return devices_.emplace_back(*this, options, of_queue, devices_.size()).make_queue(of_queue);
+          return devices_.emplace_back(*this, options, of_queue, devices_.size())
+              .make_queue(of_queue);
         },
         options.copies);
     streams_ = std::make_unique<Streams>(state_);
@@ -125,7 +126,8 @@ class StreamDevices {
            const detail::StreamQueueOptions& of_queue, size_t index)
         : kernargs(of_queue.queue.kernarg_bytes / 64),
           processor(with_log(all, options.device, index),
-                    [&all, at_end = options.at_end](const hsa_kernel_dispatch_packet_t& packet, uint64_t) {
+                    [&all, at_end = options.at_end](const hsa_kernel_dispatch_packet_t& packet,
+                                                    uint64_t) {
                       if (at_end) at_end(packet);
                       all.log.end(number_of(packet));
                     }) {
@@ -148,7 +150,8 @@ class StreamDevices {
   static uint32_t number_of(const hsa_kernel_dispatch_packet_t& packet) {
     return *static_cast<const volatile uint32_t*>(packet.kernarg_address);
   }
-  static PacketProcessorOptions with_log(StreamDevices& all, PacketProcessorOptions options, size_t index) {
+  static PacketProcessorOptions with_log(StreamDevices& all, PacketProcessorOptions options,
+                                         size_t index) {
     options.seed = options.seed * 1000 + index;
     auto duration = options.duration;
     options.duration = [&all, duration, random = std::make_shared<std::mt19937_64>(options.seed)](

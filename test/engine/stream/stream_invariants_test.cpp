@@ -31,7 +31,8 @@ TEST_CASE("Streams: a signal on loan is not reused") {
   launch(a, 0);
   b.wait(a.record());
   launch(b, 1);
-  const hsa_signal_t lent = aql::packet_as<hsa_barrier_and_packet_t>(devices.ring_of(b)[0]).dep_signal[0];
+  const hsa_signal_t lent =
+      aql::packet_as<hsa_barrier_and_packet_t>(devices.ring_of(b)[0]).dep_signal[0];
   devices.device_of(a).resume();
   for (uint32_t i = 2; i < 20; ++i) {
     a.synchronize();

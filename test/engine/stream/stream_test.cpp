@@ -22,7 +22,8 @@ std::string text_of(const std::vector<aql::Packet64>& packets) {
   std::string text;
   for (const aql::Packet64& packet : packets) {
     const bool is_dispatch = aql::packet_type(packet.header()) == aql::PacketType::kernel_dispatch;
-    const bool has_signal = aql::packet_as<hsa_barrier_and_packet_t>(packet).completion_signal.handle != 0;
+    const bool has_signal =
+        aql::packet_as<hsa_barrier_and_packet_t>(packet).completion_signal.handle != 0;
     text += is_dispatch ? 'D' : has_signal ? 'M' : 'A';
     if (aql::header_flags(packet.header()).barrier == Barrier::on) text += '|';
   }
@@ -37,7 +38,8 @@ unsigned dependencies(const aql::Packet64& packet) {
 
 }  // namespace
 
-TEST_CASE("a packet carries its barrier bit only after an unfinished packet of its own stream", "[stream]") {
+TEST_CASE("a packet carries its barrier bit only after an unfinished packet of its own stream",
+          "[stream]") {
   StreamDevices devices(paused(1));
   Stream a(devices), b(devices), c(devices);
   launch(a, 0);
@@ -68,8 +70,9 @@ TEST_CASE("a stream whose work is known to be complete needs no barrier bit", "[
   devices.resume();
 }
 
-TEST_CASE("after a wait by the host the first launch acquires at system scope, later ones at agent scope",
-          "[stream]") {
+TEST_CASE(
+    "after a wait by the host the first launch acquires at system scope, later ones at agent scope",
+    "[stream]") {
   StreamDevices devices(paused(1));
   Stream a(devices);
   launch(a, 0);
@@ -90,8 +93,9 @@ TEST_CASE("after a wait by the host the first launch acquires at system scope, l
   devices.resume();
 }
 
-TEST_CASE("recording costs a marker where there is work that no marker covers, and nothing otherwise",
-          "[stream]") {
+TEST_CASE(
+    "recording costs a marker where there is work that no marker covers, and nothing otherwise",
+    "[stream]") {
   StreamDevices devices(paused(1));
   Stream a(devices), idle(devices);
   const Spent spent;
@@ -123,8 +127,9 @@ TEST_CASE("one marker serves all streams whose work it covers", "[stream]") {
   devices.resume();
 }
 
-TEST_CASE("a wait costs a packet only for unfinished work of another queue that has no wait there yet",
-          "[stream]") {
+TEST_CASE(
+    "a wait costs a packet only for unfinished work of another queue that has no wait there yet",
+    "[stream]") {
   StreamDevices devices(paused(2));
   Stream a(devices), b(devices), c(devices);  // c shares a's queue
   REQUIRE(c.hardware_queue() == a.hardware_queue());
@@ -196,7 +201,8 @@ TEST_CASE("a stream uses the wait that another stream put into its queue, and is
   CHECK(devices.log.is_before(3, 4));
 }
 
-TEST_CASE("a wait in the same queue for a launch that carries a signal comes after that launch", "[stream]") {
+TEST_CASE("a wait in the same queue for a launch that carries a signal comes after that launch",
+          "[stream]") {
   StreamDevicesOptions options = paused(1);
   options.streams.epoch_packets = 2;
   StreamDevices devices(options);
@@ -229,7 +235,8 @@ TEST_CASE("an event covers all that its stream waits for, whichever wait came la
   devices.streams().synchronize();
 }
 
-TEST_CASE("a launch after any wait of the host for the stream's work acquires at system scope", "[stream]") {
+TEST_CASE("a launch after any wait of the host for the stream's work acquires at system scope",
+          "[stream]") {
   StreamDevices devices;
   Stream a(devices);
   const auto acquire_of_launch = [&] {
@@ -330,7 +337,8 @@ TEST_CASE("a signal that packets wait for is not reused before they have read it
   launch(a, 0);
   b.wait(a.record());
   launch(b, 1);
-  const hsa_signal_t lent = aql::packet_as<hsa_barrier_and_packet_t>(devices.ring_of(b)[0]).dep_signal[0];
+  const hsa_signal_t lent =
+      aql::packet_as<hsa_barrier_and_packet_t>(devices.ring_of(b)[0]).dep_signal[0];
   // a submits many markers while b's queue is paused.
   devices.device_of(a).resume();
   for (uint32_t i = 2; i < 50; ++i) {
@@ -369,7 +377,8 @@ TEST_CASE("signals lent to a queue that is now idle return when they are short",
   for (uint32_t i = 0; i < 400; ++i) REQUIRE(devices.log.is_before(2 * i, 2 * i + 1));
 }
 
-TEST_CASE("streams that share queues each keep their order, whatever overlaps", "[stream][stress]") {
+TEST_CASE("streams that share queues each keep their order, whatever overlaps",
+          "[stream][stress]") {
   for (const bool aside : {false, true}) {
     for (const uint64_t seed : {1u, 2u, 3u}) {
       StreamDevicesOptions options;
@@ -411,7 +420,8 @@ TEST_CASE("streams that share queues each keep their order, whatever overlaps", 
             break;
           default:
             launch(stream, static_cast<uint32_t>(after.size()));
-            known[which] = {static_cast<uint32_t>((after.push_back(known[which]), after.size() - 1))};
+            known[which] = {
+                static_cast<uint32_t>((after.push_back(known[which]), after.size() - 1))};
         }
       }
       devices.streams().synchronize();
@@ -495,7 +505,8 @@ TEST_CASE("a full ring is waited for until patience ends, then the error names i
   CHECK(devices.log.ended(100) != 0);
 }
 
-TEST_CASE("a stream is destroyed with work in flight, which continues and blocks no other", "[stream]") {
+TEST_CASE("a stream is destroyed with work in flight, which continues and blocks no other",
+          "[stream]") {
   StreamDevices devices(paused(1));
   Stream other(devices);
   Event event;
@@ -513,7 +524,8 @@ TEST_CASE("a stream is destroyed with work in flight, which continues and blocks
   CHECK(devices.log.is_before(0, 1));
 }
 
-TEST_CASE("the queues exist until the last stream is destroyed, and finish their work", "[stream]") {
+TEST_CASE("the queues exist until the last stream is destroyed, and finish their work",
+          "[stream]") {
   StreamDevices devices;
   {
     Stream a(devices);
@@ -547,7 +559,8 @@ TEST_CASE("hardware queues that hang are given up after one common time limit", 
   CHECK(took < queues * options.streams.queue.drain);
 }
 
-TEST_CASE("a hardware queue that hangs without room for a marker lets the others finish", "[stream]") {
+TEST_CASE("a hardware queue that hangs without room for a marker lets the others finish",
+          "[stream]") {
   StreamDevicesOptions options = paused(2);
   options.streams.queue.publications = 2;
   options.streams.queue.drain = 500ms;
@@ -582,7 +595,8 @@ TEST_CASE("an event outlives streams and queues", "[stream]") {
   CHECK(event.ready());
 }
 
-TEST_CASE("a wait for an event reports how it ended when its Streams are destroyed meanwhile", "[stream]") {
+TEST_CASE("a wait for an event reports how it ended when its Streams are destroyed meanwhile",
+          "[stream]") {
   for (const bool ends : {true, false}) {
     CAPTURE(ends);
     StreamDevicesOptions options = paused(1);
@@ -616,7 +630,8 @@ TEST_CASE("a wait for an event reports how it ended when its Streams are destroy
   }
 }
 
-TEST_CASE("a wait for an event of destroyed Streams costs nothing, or throws their error", "[stream]") {
+TEST_CASE("a wait for an event of destroyed Streams costs nothing, or throws their error",
+          "[stream]") {
   StreamDevices others;
   Stream stream(others);
   for (const bool ends : {true, false}) {
@@ -661,7 +676,8 @@ TEST_CASE("when a queue fails its streams end with the error, and others continu
   CHECK(devices.log.ended(2) != 0);
 }
 
-TEST_CASE("the current stream of a thread is the innermost one selected of these Streams", "[stream]") {
+TEST_CASE("the current stream of a thread is the innermost one selected of these Streams",
+          "[stream]") {
   StreamDevices devices, others;
   Stream a(devices), b(devices), c(others);
   Stream& default_stream = devices.streams().default_stream();

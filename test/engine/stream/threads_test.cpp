@@ -16,7 +16,8 @@ using namespace uptempo;
 using namespace uptempo::test;
 using namespace std::chrono_literals;
 
-TEST_CASE("threads with a stream each, and events between them, keep every order", "[stream][stress]") {
+TEST_CASE("threads with a stream each, and events between them, keep every order",
+          "[stream][stress]") {
   constexpr uint32_t threads = 4, each = 600;
   for (const auto order : {DefaultStreamOrder::independent, DefaultStreamOrder::legacy}) {
     StreamDevicesOptions options;
@@ -82,8 +83,10 @@ TEST_CASE("threads with a stream each, and events between them, keep every order
   }
 }
 
-TEST_CASE("while a hardware queue is created, other threads create, use and destroy streams of existing ones",
-          "[stream]") {
+TEST_CASE(
+    "while a hardware queue is created, other threads create, use and destroy streams of existing "
+    "ones",
+    "[stream]") {
   StreamDevicesOptions options;
   options.streams.hardware_queues = 2;
   std::function<void()> meanwhile;
@@ -112,7 +115,8 @@ TEST_CASE("while a hardware queue is created, other threads create, use and dest
   CHECK(devices.streams().hardware_queues() == 2);
 }
 
-TEST_CASE("threads that need hardware queues at the same time create no more than the limit", "[stream]") {
+TEST_CASE("threads that need hardware queues at the same time create no more than the limit",
+          "[stream]") {
   constexpr uint32_t threads = 8;
   const auto in_each = [](auto&& f) {
     std::vector<std::thread> all;

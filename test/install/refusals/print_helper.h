@@ -1,3 +1,1 @@
-static inline void log_value(uint value) {
-  printf("value %u\n", value);
-}
+static inline void log_value(uint value) { printf("value %u\n", value); }

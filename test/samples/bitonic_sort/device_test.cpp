@@ -17,7 +17,8 @@ std::vector<Switches> every_combination() {
   std::vector<Switches> all;
   for (unsigned bits = 0; bits < 32; ++bits) {
     Switches switches;
-    for (size_t i = 0; i < kSwitches.size(); ++i) switches.*kSwitches[i].member = (bits >> i & 1) != 0;
+    for (size_t i = 0; i < kSwitches.size(); ++i)
+      switches.*kSwitches[i].member = (bits >> i & 1) != 0;
     all.push_back(switches);
   }
   return all;
@@ -50,7 +51,8 @@ void sort_a_thousand_times(uint32_t length) {
   Case sort(runtime, length);
   const auto round = [&](int sorts) {
     int wrong = 0;
-    for (int i = 0; i < sorts; ++i) wrong += sort.sorts(i % 10 == 0 ? Switches{} : kFullyOptimised) ? 0 : 1;
+    for (int i = 0; i < sorts; ++i)
+      wrong += sort.sorts(i % 10 == 0 ? Switches{} : kFullyOptimised) ? 0 : 1;
     return wrong;
   };
   CHECK(round(50) == 0);
@@ -152,8 +154,10 @@ TEST_CASE("each rung of the ladder uses what its switches select, and no more", 
   }
 }
 
-TEST_CASE("each kernel in flight has its own kernarg block, allocated in the iteration unless preallocated",
-          "[device]") {
+TEST_CASE(
+    "each kernel in flight has its own kernarg block, allocated in the iteration unless "
+    "preallocated",
+    "[device]") {
   const Runtime runtime;
   Case sort(runtime, 1024);
   Switches switches;
@@ -163,8 +167,9 @@ TEST_CASE("each kernel in flight has its own kernarg block, allocated in the ite
   CHECK(sort.sorter.run(switches).counts.kernarg_allocations == 0);
 }
 
-TEST_CASE("1,000 sorts in one process leave no memory, mapping, descriptor, signal or kernarg block",
-          "[device]") {
+TEST_CASE(
+    "1,000 sorts in one process leave no memory, mapping, descriptor, signal or kernarg block",
+    "[device]") {
   sort_a_thousand_times(1024);
 }
 

@@ -26,11 +26,13 @@ std::vector<std::string> names(const std::vector<Rung>& rungs) {
 
 }  // namespace
 
-TEST_CASE("without a switch every rung is measured: baseline, then each switch added to those before") {
+TEST_CASE(
+    "without a switch every rung is measured: baseline, then each switch added to those before") {
   for (const char* line : {"", "--ladder"}) {
     const auto rungs = uptempo::sort::rungs(parse(line));
-    CHECK(names(rungs) == std::vector<std::string>{"baseline", "prealloc-signal", "prealloc-kernarg",
-                                                   "avoid-host-sync", "fence", "pinned-host"});
+    CHECK(names(rungs) == std::vector<std::string>{"baseline", "prealloc-signal",
+                                                   "prealloc-kernarg", "avoid-host-sync", "fence",
+                                                   "pinned-host"});
     CHECK(rungs[0].switches == Switches{});
     CHECK(rungs[3].switches == Switches{true, true, true, false, false});
     CHECK(rungs[5].switches == Switches{true, true, true, true, true});
@@ -76,8 +78,8 @@ TEST_CASE("results are verified unless --no-verify is given") {
 }
 
 TEST_CASE("the parser refuses values that no run can have") {
-  for (const char* line :
-       {"--iterations 0", "--iterations -3", "--iterations many", "--length x", "--device moon", "--seed"}) {
+  for (const char* line : {"--iterations 0", "--iterations -3", "--iterations many", "--length x",
+                           "--device moon", "--seed"}) {
     CAPTURE(line);
     CHECK_THROWS_AS(parse(line), CLI::ParseError);
   }
@@ -102,9 +104,12 @@ TEST_CASE("small inputs have workgroups of half their keys") {
   CHECK(Network(1024).workgroup() == 256);
 }
 
-TEST_CASE("lengths other than powers of two from 2 to 2^24 are refused, and the error names the valid ones") {
-  for (const int64_t length : {int64_t{0}, int64_t{1}, int64_t{3}, int64_t{-4}, int64_t{1000},
-                               (int64_t{1} << 24) + 1, int64_t{1} << 25, int64_t{1} << 32, INT64_MIN}) {
+TEST_CASE(
+    "lengths other than powers of two from 2 to 2^24 are refused, and the error names the valid "
+    "ones") {
+  for (const int64_t length :
+       {int64_t{0}, int64_t{1}, int64_t{3}, int64_t{-4}, int64_t{1000}, (int64_t{1} << 24) + 1,
+        int64_t{1} << 25, int64_t{1} << 32, INT64_MIN}) {
     CAPTURE(length);
     try {
       const Network network(length);

@@ -15,8 +15,8 @@ using uptempo::test::TemporaryDirectory;
 
 namespace {
 
-const std::vector<std::string> kAllSwitches{"--prealloc-signal", "--prealloc-kernarg", "--avoid-host-sync",
-                                            "--fence", "--pinned-host"};
+const std::vector<std::string> kAllSwitches{"--prealloc-signal", "--prealloc-kernarg",
+                                            "--avoid-host-sync", "--fence", "--pinned-host"};
 
 std::vector<std::string> operator+(std::vector<std::string> a, const std::vector<std::string>& b) {
   a.insert(a.end(), b.begin(), b.end());
@@ -27,7 +27,8 @@ CommandResult sort(const std::vector<std::string>& arguments) {
   return run_command(std::vector<std::string>{BITONIC_SORT, "--device", "virtual"} + arguments);
 }
 
-CommandResult under_vgpu(const std::vector<std::string>& options, const std::vector<std::string>& arguments) {
+CommandResult under_vgpu(const std::vector<std::string>& options,
+                         const std::vector<std::string>& arguments) {
   return run_command(std::vector<std::string>{UPTEMPO_VGPU_LAUNCHER} + options +
                      std::vector<std::string>{"--", BITONIC_SORT} + arguments);
 }
@@ -47,12 +48,15 @@ std::vector<json> trace_of(const std::string& file) {
 }
 
 bool is_sort(const json& event) {
-  return event["type"] == "kernel_dispatch" && event["kernel"].get<std::string>().starts_with("bitonic_sort");
+  return event["type"] == "kernel_dispatch" &&
+         event["kernel"].get<std::string>().starts_with("bitonic_sort");
 }
 
 }  // namespace
 
-TEST_CASE("the fully optimised sort is 120 dispatches with the fewest fences and signals and one doorbell") {
+TEST_CASE(
+    "the fully optimised sort is 120 dispatches with the fewest fences and signals and one "
+    "doorbell") {
   const TemporaryDirectory directory;
   const CommandResult result =
       under_vgpu({"--trace", directory.file("trace")},
@@ -84,8 +88,9 @@ TEST_CASE("the fully optimised sort is 120 dispatches with the fewest fences and
   }
 
   std::vector<json> doorbells;
-  std::copy_if(events.begin(), events.end(), std::back_inserter(doorbells),
-               [&](const json& event) { return event["type"] == "doorbell" && event["queue"] == queue; });
+  std::copy_if(events.begin(), events.end(), std::back_inserter(doorbells), [&](const json& event) {
+    return event["type"] == "doorbell" && event["queue"] == queue;
+  });
   const json counts = json::parse(result.out)["rungs"][0]["counts"];
   CHECK(counts["doorbells"] == 1);
   REQUIRE(doorbells.size() == 1);
@@ -97,8 +102,8 @@ TEST_CASE("the fully optimised sort is 120 dispatches with the fewest fences and
 TEST_CASE("a traced sort ends, however often it is started") {
   const TemporaryDirectory directory;
   for (int i = 0; i < 15; ++i) {
-    const CommandResult result =
-        under_vgpu({"--trace", directory.file("trace")}, {"--fence", "--length", "16", "--iterations", "1"});
+    const CommandResult result = under_vgpu({"--trace", directory.file("trace")},
+                                            {"--fence", "--length", "16", "--iterations", "1"});
     CAPTURE(i, result.err);
     CHECK(result.exit_code == 0);
   }
@@ -127,7 +132,8 @@ TEST_CASE("the first line names the device and labels a virtual GPU's times; std
   REQUIRE(result.exit_code == 0);
   CHECK(result.err.empty());
   const auto lines = lines_of(result.out);
-  CHECK(lines.front() == "Device: virtual GPU, AMD Instinct MI210 (gfx90a); times are the virtual GPU's");
+  CHECK(lines.front() ==
+        "Device: virtual GPU, AMD Instinct MI210 (gfx90a); times are the virtual GPU's");
   CHECK(lines.back() == "Verified: every result equals std::sort of its input.");
   for (const std::string& line : lines) CHECK(line.size() <= 80);
 }
@@ -158,11 +164,13 @@ TEST_CASE("--json - prints JSON alone, with the ladder's six rungs in order") {
 
 TEST_CASE("JSON and chart are written to files in addition to the table") {
   const TemporaryDirectory directory;
-  const CommandResult result = sort({"--length", "64", "--iterations", "1", "--json",
-                                     directory.file("ladder.json"), "--svg", directory.file("ladder.svg")});
+  const CommandResult result =
+      sort({"--length", "64", "--iterations", "1", "--json", directory.file("ladder.json"), "--svg",
+            directory.file("ladder.svg")});
   REQUIRE(result.exit_code == 0);
   CHECK(result.out.find("baseline") != std::string::npos);
-  CHECK(json::parse(uptempo::test::contents_of(directory.file("ladder.json")))["rungs"].size() == 6);
+  CHECK(json::parse(uptempo::test::contents_of(directory.file("ladder.json")))["rungs"].size() ==
+        6);
   const std::string chart = uptempo::test::contents_of(directory.file("ladder.svg"));
   CHECK(chart.starts_with("<svg"));
   CHECK(chart.find("virtual GPU time") != std::string::npos);
@@ -170,9 +178,12 @@ TEST_CASE("JSON and chart are written to files in addition to the table") {
 
 TEST_CASE("a wrong command line ends with 2 and one sentence, before any device is opened") {
   const std::vector<std::vector<std::string>> wrong{
-      {"--length", "3"},       {"--length", "0"}, {"--length", "1"},         {"--length", "33554432"},
-      {"--length", "-4"},      {"--length", "x"}, {"--iterations", "0"},     {"--device", "moon"},
-      {"--ladder", "--fence"}, {"--no-such"},     {"--baseline", "--fence"}, {"extra"}};
+      {"--length", "3"},         {"--length", "0"},
+      {"--length", "1"},         {"--length", "33554432"},
+      {"--length", "-4"},        {"--length", "x"},
+      {"--iterations", "0"},     {"--device", "moon"},
+      {"--ladder", "--fence"},   {"--no-such"},
+      {"--baseline", "--fence"}, {"extra"}};
   for (const auto& arguments : wrong) {
     CAPTURE(arguments);
     const CommandResult result = run_command(std::vector<std::string>{BITONIC_SORT} + arguments);
@@ -205,9 +216,11 @@ TEST_CASE("a file that cannot be written ends with 1 and its name") {
 }
 
 TEST_CASE("a read index that passes packets early changes no result") {
-  for (const std::vector<std::string>& rung : {kAllSwitches, std::vector<std::string>{"--ladder"}}) {
-    const CommandResult result = under_vgpu(
-        {"--early-read-index"}, rung + std::vector<std::string>{"--length", "4096", "--iterations", "5"});
+  for (const std::vector<std::string>& rung :
+       {kAllSwitches, std::vector<std::string>{"--ladder"}}) {
+    const CommandResult result =
+        under_vgpu({"--early-read-index"},
+                   rung + std::vector<std::string>{"--length", "4096", "--iterations", "5"});
     CAPTURE(result.err, result.out);
     CHECK(result.exit_code == 0);
   }
@@ -215,7 +228,8 @@ TEST_CASE("a read index that passes packets early changes no result") {
 
 TEST_CASE("the sort runs on every device that the virtual GPU can model") {
   for (const std::string device : {"gfx90a", "gfx908", "gfx906", "gfx900"}) {
-    const CommandResult result = under_vgpu({"--device", device}, {"--length", "1024", "--iterations", "2"});
+    const CommandResult result =
+        under_vgpu({"--device", device}, {"--length", "1024", "--iterations", "2"});
     CAPTURE(device, result.err);
     CHECK(result.exit_code == 0);
     CHECK(result.out.find("(" + device + ")") != std::string::npos);
@@ -224,8 +238,9 @@ TEST_CASE("the sort runs on every device that the virtual GPU can model") {
 
 TEST_CASE("two simultaneous processes do not disturb each other") {
   const auto command = [](const char* seed) {
-    return std::vector<std::string>{BITONIC_SORT, "--device", "virtual", "--length", "8192", "--iterations",
-                                    "5",          "--json",   "-",       "--seed",   seed};
+    return std::vector<std::string>{BITONIC_SORT, "--device",     "virtual", "--length",
+                                    "8192",       "--iterations", "5",       "--json",
+                                    "-",          "--seed",       seed};
   };
   RunningCommand one(command("1")), two(command("2"));
   for (RunningCommand* running : {&one, &two}) {

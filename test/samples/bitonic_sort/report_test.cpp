@@ -69,7 +69,8 @@ TEST_CASE("delta is relative to the previous rung, speed-up to the first, both o
 
   int call = 0;
   const auto one = measure({{"baseline", {}}}, 5, [&](const Switches&) {
-    return Iteration{.us = std::vector<double>{9, 1, 2, 100, 3}[static_cast<size_t>(call++)], .counts = {}};
+    return Iteration{.us = std::vector<double>{9, 1, 2, 100, 3}[static_cast<size_t>(call++)],
+                     .counts = {}};
   });
   CHECK(one[0].us_per_iteration == 3);
 }
@@ -111,8 +112,8 @@ TEST_CASE("an interval is shown only where there are enough iterations for 95 %"
 }
 
 TEST_CASE("a single rung is named above the tables, which keeps them within 80 columns") {
-  for (const Switches& switches :
-       {Switches{}, Switches{false, true, false, true, false}, Switches{true, true, true, true, true}}) {
+  for (const Switches& switches : {Switches{}, Switches{false, true, false, true, false},
+                                   Switches{true, true, true, true, true}}) {
     Report report = article_report();
     report.rungs = measure({{name_of(switches), switches}}, 1,
                            [](const Switches&) { return Iteration{.us = 1, .counts = {}}; });
@@ -121,7 +122,8 @@ TEST_CASE("a single rung is named above the tables, which keeps them within 80 c
     for (const auto& line : lines_of(text)) CHECK(line.size() <= 80);
     CHECK(contains(text, "Switches: "));
     CHECK(contains(text, "none\n") == (switches == Switches{}));
-    for (const SwitchInfo& info : kSwitches) CHECK(contains(text, info.name) == switches.*info.member);
+    for (const SwitchInfo& info : kSwitches)
+      CHECK(contains(text, info.name) == switches.*info.member);
   }
 }
 
@@ -146,7 +148,8 @@ TEST_CASE("unchecked results are not called verified") {
   CHECK(json(report)["verified"].is_null());
 }
 
-TEST_CASE("the JSON has device, length, kernels, verified, and for each rung its figures and counts") {
+TEST_CASE(
+    "the JSON has device, length, kernels, verified, and for each rung its figures and counts") {
   const auto out = nlohmann::json::parse(json(article_report()).dump());
   CHECK(out["device"] == "AMD Instinct MI210 (gfx90a)");
   CHECK(out["virtual_gpu"] == true);
@@ -179,7 +182,8 @@ TEST_CASE("the JSON has device, length, kernels, verified, and for each rung its
 }
 
 TEST_CASE(
-    "the chart has a bar for each rung in proportion to its time, names the device and labels the time") {
+    "the chart has a bar for each rung in proportion to its time, names the device and labels the "
+    "time") {
   const std::string chart = svg(article_report());
   CHECK(contains(chart, "AMD Instinct MI210 (gfx90a)"));
   CHECK(contains(chart, "virtual GPU time"));

@@ -21,7 +21,9 @@ struct Device {
 
 }  // namespace
 
-TEST_CASE("after 2,000 steps the state has the same bits with arguments skipped, written, and on the host") {
+TEST_CASE(
+    "after 2,000 steps the state has the same bits with arguments skipped, written, and on the "
+    "host") {
   const Device device;
   HostMembrane host;
   DeviceMembrane written(device.gpu, device.program, Way::cached_scratch);

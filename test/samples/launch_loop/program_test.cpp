@@ -10,7 +10,8 @@ using uptempo::test::CommandResult;
 using uptempo::test::run_command;
 
 TEST_CASE(
-    "--json - prints JSON alone: a row for each way, verified, and zeros where launchers promise them") {
+    "--json - prints JSON alone: a row for each way, verified, and zeros where launchers promise "
+    "them") {
   const CommandResult result =
       run_command({LAUNCH_LOOP, "--device", "virtual", "--steps", "150", "--json", "-"});
   CAPTURE(result.err);
@@ -25,7 +26,8 @@ TEST_CASE(
   CHECK(report["points"] == 64);
   CHECK(report["verified"] == true);
   const json& rows = report["rows"];
-  const std::vector<std::string> names{"naive", "+ async copies", "+ cached scratch", "+ skipped arguments"};
+  const std::vector<std::string> names{"naive", "+ async copies", "+ cached scratch",
+                                       "+ skipped arguments"};
   REQUIRE(rows.size() == names.size());
   for (size_t i = 0; i < rows.size(); ++i) {
     CAPTURE(rows[i].dump());
@@ -56,8 +58,9 @@ TEST_CASE("the text report names the device first, then the results, then the ta
   REQUIRE(result.exit_code == 0);
   CHECK(result.out.starts_with("Device: virtual GPU, "));
   CHECK(result.out.find("\nA step of 8 kernels takes ") == result.out.find('\n'));
-  CHECK(result.out.find("launchers make 0\nallocations, 0 frees, 0 blocking copies and 0 signals") !=
-        std::string::npos);
+  CHECK(
+      result.out.find("launchers make 0\nallocations, 0 frees, 0 blocking copies and 0 signals") !=
+      std::string::npos);
   CHECK(result.out.find("virtual GPU time") != std::string::npos);
   CHECK(result.out.find("Verified: the host's bits in every observation, and in the state") !=
         std::string::npos);
@@ -95,7 +98,8 @@ TEST_CASE("kernels that do not run give wrong results, which are named, and exit
       run_command({UPTEMPO_VGPU_LAUNCHER, "--null-kernels", "--", LAUNCH_LOOP, "--steps", "20"});
   CAPTURE(result.out, result.err);
   CHECK(result.exit_code == 1);
-  CHECK(result.out.find("WRONG RESULTS: + skipped arguments (20 of 20 observations, wrong state).") !=
-        std::string::npos);
+  CHECK(
+      result.out.find("WRONG RESULTS: + skipped arguments (20 of 20 observations, wrong state).") !=
+      std::string::npos);
   CHECK(result.out.find("Verified") == std::string::npos);
 }

@@ -27,7 +27,9 @@ TEST_CASE("many_streams: the same packets with any number of idle streams, and r
   }
 }
 
-TEST_CASE("many_streams: the text report names the source of its times and says that results were checked") {
+TEST_CASE(
+    "many_streams: the text report names the source of its times and says that results were "
+    "checked") {
   const CommandResult result = run_command({MANY_STREAMS, "--device", "virtual", "--rounds", "1"});
   CAPTURE(result.out, result.err);
   CHECK(result.exit_code == 0);
@@ -44,7 +46,8 @@ TEST_CASE("many_streams: a wrong command line ends with 2 and one sentence") {
 }
 
 TEST_CASE(
-    "streams: each batch is uploaded, computed and downloaded in this order, on one stream and on four") {
+    "streams: each batch is uploaded, computed and downloaded in this order, on one stream and on "
+    "four") {
   const CommandResult result = run_command({STREAMS, "--device", "virtual", "--json", "-"});
   CAPTURE(result.err);
   REQUIRE(result.exit_code == 0);

@@ -8,7 +8,9 @@ using nlohmann::json;
 using uptempo::test::CommandResult;
 using uptempo::test::run_command;
 
-TEST_CASE("branches that join need a barrier bit for each level of the graph, and no system fence within") {
+TEST_CASE(
+    "branches that join need a barrier bit for each level of the graph, and no system fence "
+    "within") {
   const CommandResult result =
       run_command({TASK_GRAPH, "--device", "virtual", "--rounds", "3", "--json", "-"});
   CAPTURE(result.err);
@@ -42,7 +44,8 @@ TEST_CASE("the report explains each packet's fences, the savings, and the source
   const auto says = [&](const char* what) { return result.out.find(what) != std::string::npos; };
   CHECK(says("packet 24, join 1 into 0: barrier bit: it touches what packet 17 touches"));
   CHECK(says("  against barrier everywhere: 25 barrier bits, 25 agent fences\n"));
-  CHECK(says("  against system everywhere: 60 system fences, 25 barrier bits; for 35 agent fences\n"));
+  CHECK(says(
+      "  against system everywhere: 60 system fences, 25 barrier bits; for 35 agent fences\n"));
   CHECK(says("virtual GPU time"));
   CHECK(says("Verified: every result equals the host's."));
 }

@@ -50,8 +50,8 @@ Outcome aql_dump(const std::string& arguments, const std::string& input = {}) {
   const TemporaryFile in(input);
   const TemporaryFile out;
   const TemporaryFile err;
-  const std::string command =
-      std::string(AQL_DUMP) + ' ' + arguments + " <" + in.path() + " >" + out.path() + " 2>" + err.path();
+  const std::string command = std::string(AQL_DUMP) + ' ' + arguments + " <" + in.path() + " >" +
+                              out.path() + " 2>" + err.path();
   const int status = std::system(command.c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, slurp(out.path()), slurp(err.path())};
 }
@@ -70,16 +70,19 @@ bool is_one_sentence(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("a packet's words, as the library prints them, are decoded to the packet's line", "[aql_dump]") {
+TEST_CASE("a packet's words, as the library prints them, are decoded to the packet's line",
+          "[aql_dump]") {
   const std::string words = aql::format_words(good_packet());
-  const std::string expected = "     0  " + aql::format(good_packet()) + "\n1 packets, 0 findings\n";
+  const std::string expected =
+      "     0  " + aql::format(good_packet()) + "\n1 packets, 0 findings\n";
   const Outcome from_input = aql_dump("packet", words);
   CHECK(from_input.out == expected);
   CHECK(from_input.exit_code == 0);
   std::string as_arguments = words;
   for (char& c : as_arguments) c = c == '\n' ? ' ' : c;
   CHECK(aql_dump("packet " + as_arguments).out == expected);
-  CHECK(aql_dump("packet --words", words).out.find("\n        " + words.substr(0, words.find('\n')) + '\n') !=
+  CHECK(aql_dump("packet --words", words)
+            .out.find("\n        " + words.substr(0, words.find('\n')) + '\n') !=
         std::string::npos);
 }
 
@@ -92,7 +95,8 @@ TEST_CASE("a ring dump is read slot by slot; a broken packet is named and makes 
 
   const Outcome all = aql_dump("ring --first 100 " + file.path());
   CHECK(all.exit_code == 1);
-  CHECK(all.out == "   100  " + aql::format(ring[0]) + "\n   101  invalid\n   102  " + aql::format(ring[2]) +
+  CHECK(all.out == "   100  " + aql::format(ring[0]) + "\n   101  invalid\n   102  " +
+                       aql::format(ring[2]) +
                        "\n        grid_size_x: is 0, must be at least 1\n3 packets, 1 findings\n");
   CHECK(aql_dump("ring --skip-invalid " + file.path()).out.find("invalid") == std::string::npos);
 
@@ -120,11 +124,13 @@ TEST_CASE("a trace prints event by event with totals per queue", "[aql_dump]") {
   CHECK(outcome.exit_code == 0);
   CHECK(outcome.out ==
         "queue 1 doorbell 1\n"
-        "queue 1 packet 0 kernel_dispatch barrier acquire=system release=agent kernel=sort.kd grid=[512,1,1] "
+        "queue 1 packet 0 kernel_dispatch barrier acquire=system release=agent kernel=sort.kd "
+        "grid=[512,1,1] "
         "workgroup=[256,1,1] kernarg=0x1000 (15 ns)\n"
         "queue 1 packet 1 barrier_and acquire=none release=system completion_signal (1 ns)\n"
         "queue 2 sdma copy_linear offset=64 bytes=4096 (1 ns)\n"
-        "total queue 1: 1 barrier_and, 1 kernel_dispatch; 1 doorbells; barrier bit on 1; acquire 1 none, 1 "
+        "total queue 1: 1 barrier_and, 1 kernel_dispatch; 1 doorbells; barrier bit on 1; acquire 1 "
+        "none, 1 "
         "system; "
         "release 1 agent, 1 system; completion signal on 1\n"
         "total queue 2: 1 sdma copy_linear; 0 doorbells\n");
@@ -136,7 +142,8 @@ TEST_CASE("a trace prints event by event with totals per queue", "[aql_dump]") {
   CHECK(json["queues"]["1"]["completion_signals"] == 1);
 }
 
-TEST_CASE("errors are one sentence on standard error, with the exit code of their kind", "[aql_dump]") {
+TEST_CASE("errors are one sentence on standard error, with the exit code of their kind",
+          "[aql_dump]") {
   const auto fails = [](const std::string& arguments, const std::string& input, int exit_code,
                         const std::string& named) {
     CAPTURE(arguments);

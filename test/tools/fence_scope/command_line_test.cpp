@@ -26,12 +26,14 @@ TEST_CASE("a command that is repeated writes what is asked for now, and nothing 
 
 TEST_CASE("a command without a run to trace refuses --trace with its reason") {
   CHECK_NOTHROW(refuse_trace({}, "why"));
-  CHECK_THROWS_WITH(refuse_trace({.json = {}, .csv = {}, .html = {}, .trace = "t"}, "why"), "--trace: why");
+  CHECK_THROWS_WITH(refuse_trace({.json = {}, .csv = {}, .html = {}, .trace = "t"}, "why"),
+                    "--trace: why");
 }
 
 TEST_CASE("standard output carries text or one output") {
   CHECK(prints_text({}));
   CHECK(prints_text({.json = "a", .csv = "b", .html = "c", .trace = "d"}));
   CHECK_FALSE(prints_text({.json = "-", .csv = "b", .html = {}, .trace = {}}));
-  CHECK_THROWS_AS(prints_text({.json = "-", .csv = {}, .html = {}, .trace = "-"}), support::UsageError);
+  CHECK_THROWS_AS(prints_text({.json = "-", .csv = {}, .html = {}, .trace = "-"}),
+                  support::UsageError);
 }

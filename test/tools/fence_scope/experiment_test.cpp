@@ -4,11 +4,11 @@
 #include <tuple>
 #include <vector>
 
-#include "tools/fence_scope/verdict/judge.hpp"
-#include "tools/fence_scope/run/profile.hpp"
-#include "tools/fence_scope/sequence/workloads.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
+#include "tools/fence_scope/run/profile.hpp"
+#include "tools/fence_scope/sequence/workloads.hpp"
+#include "tools/fence_scope/verdict/judge.hpp"
 #include "tools/support/program.hpp"
 
 using namespace uptempo;
@@ -66,8 +66,9 @@ struct FakeDevice {
                 },
             .judge =
                 [this](size_t i) {
-                  return right(cells[i]) ? Judgement{.verdict = Verdict::correct, .runs = 2, .reason = {}}
-                                         : Judgement{.verdict = Verdict::unknown, .runs = 2, .reason = {}};
+                  return right(cells[i])
+                             ? Judgement{.verdict = Verdict::correct, .runs = 2, .reason = {}}
+                             : Judgement{.verdict = Verdict::unknown, .runs = 2, .reason = {}};
                 },
             .counts =
                 [this](size_t i) {
@@ -90,8 +91,10 @@ struct FakeDevice {
 
 std::vector<Cell> carried_out(std::vector<Cell> cells, TimeKind kind, bool modelled = true,
                               bool lucky = true) {
-  FakeDevice device{
-      .sequence = chain(cells.front().headers.size()), .cells = cells, .modelled = modelled, .lucky = lucky};
+  FakeDevice device{.sequence = chain(cells.front().headers.size()),
+                    .cells = cells,
+                    .modelled = modelled,
+                    .lucky = lucky};
   carry_out(cells, device.instruments(), {}, [] { return 0.0; });
   recommend(cells, kind);
   return cells;
@@ -112,7 +115,8 @@ const Cell& recommended(const std::vector<Cell>& cells) {
 
 TEST_CASE("all 18 combinations of barrier bit, acquire and release are there, each once") {
   std::set<std::tuple<Barrier, FenceScope, FenceScope>> seen;
-  for (const aql::HeaderFlags& flags : all_flags()) seen.emplace(flags.barrier, flags.acquire, flags.release);
+  for (const aql::HeaderFlags& flags : all_flags())
+    seen.emplace(flags.barrier, flags.acquire, flags.release);
   CHECK(all_flags().size() == 18);
   CHECK(seen.size() == 18);
 }
@@ -128,7 +132,8 @@ TEST_CASE("positions are those of each queue's dispatches; copies are none") {
 }
 
 TEST_CASE(
-    "scopes has a baseline and 18 cells a position, which differ from the plan at that position alone") {
+    "scopes has a baseline and 18 cells a position, which differ from the plan at that position "
+    "alone") {
   const Position positions[] = {Position::first, Position::interior, Position::last};
   const Choices choices = choices_for(5);
   const std::vector<Cell> cells = scopes_cells(chain(5), choices, positions);
@@ -161,8 +166,8 @@ TEST_CASE("the plan has a cell of its own where it is not one of the 18") {
 
 TEST_CASE("a position without a packet is a wrong command line that names the sequence") {
   const Position interior[] = {Position::interior};
-  const std::string error =
-      error_of<support::UsageError>([&] { (void)scopes_cells(chain(2), choices_for(2), interior); });
+  const std::string error = error_of<support::UsageError>(
+      [&] { (void)scopes_cells(chain(2), choices_for(2), interior); });
   CHECK(error.find("chain") != std::string::npos);
   CHECK(error.find("between the first and the last") != std::string::npos);
 }
@@ -185,7 +190,8 @@ TEST_CASE("a filter keeps the baseline beside what matches, and matching nothing
 }
 
 TEST_CASE(
-    "of correct cells the one that the model has cheapest is recommended on the virtual GPU, and no faster "
+    "of correct cells the one that the model has cheapest is recommended on the virtual GPU, and "
+    "no faster "
     "wrong one") {
   const std::vector<Cell> cells = carried_out(interior_cells(), TimeKind::virtual_gpu);
   const Cell& best = recommended(cells);
@@ -197,12 +203,15 @@ TEST_CASE(
   CHECK(fastest->judgement.verdict == Verdict::unknown);
   CHECK(conclusion_of(cells, TimeKind::virtual_gpu) ==
         "Cheapest correct: " + best.label +
-            " on packets between the first and the last, others as planned; saves 32 % of the model time "
+            " on packets between the first and the last, others as planned; saves 32 % of the "
+            "model time "
             "against a "
             "barrier bit and system scopes on every packet.");
 }
 
-TEST_CASE("a device's own model decides among what the rules have correct, for each profile and workload") {
+TEST_CASE(
+    "a device's own model decides among what the rules have correct, for each profile and "
+    "workload") {
   for (const char* profile : {"fiji", "mi210", "mi300x"}) {
     for (const char* workload : {"chain", "bitonic-sort", "independent"}) {
       CAPTURE(profile, workload);
@@ -273,12 +282,14 @@ TEST_CASE("cells that their times do not tell apart go by their fences, and a wa
   REQUIRE(warnings.size() == 2);
   CHECK(warnings[0].starts_with("noisy: 5 of 19 cells are not known to 5 %"));
   CHECK(warnings[1].find("times of 4 other correct cells do not differ") != std::string::npos);
-  CHECK(conclusion_of(cells, TimeKind::hardware).find("below this machine's noise") != std::string::npos);
+  CHECK(conclusion_of(cells, TimeKind::hardware).find("below this machine's noise") !=
+        std::string::npos);
 }
 
 TEST_CASE("the packets' timestamps decide where there are some") {
   std::vector<Cell> cells = carried_out(interior_cells(), TimeKind::hardware);
-  for (Cell& cell : cells) cell.device = times_of(std::vector<double>(6, cell.baseline ? 1 : 2), 0.05);
+  for (Cell& cell : cells)
+    cell.device = times_of(std::vector<double>(6, cell.baseline ? 1 : 2), 0.05);
   recommend(cells, TimeKind::hardware);
   CHECK(recommended(cells).baseline);
 }
@@ -297,24 +308,28 @@ TEST_CASE("wrong runs make what only hardware could tell stale, and never what i
 }
 
 TEST_CASE(
-    "a wrong result where a right one is promised is a broken promise, and the conclusion says nothing "
+    "a wrong result where a right one is promised is a broken promise, and the conclusion says "
+    "nothing "
     "else") {
   std::vector<Cell> cells = interior_cells();
-  FakeDevice device{
-      .sequence = chain(5), .cells = cells, .breaks = [](const Cell& cell) { return cell.baseline; }};
+  FakeDevice device{.sequence = chain(5), .cells = cells, .breaks = [](const Cell& cell) {
+                      return cell.baseline;
+                    }};
   carry_out(cells, device.instruments(), {}, [] { return 0.0; });
   recommend(cells, TimeKind::hardware);
   CHECK(broken_promise(cells[0]));
   CHECK(std::ranges::count_if(cells, broken_promise) == 1);
   CHECK_FALSE(cells[0].recommended);
   CHECK(conclusion_of(cells, TimeKind::hardware).starts_with("Broken: 1 of 19 cells"));
-  CHECK(warnings_of(cells, {}, TimeKind::hardware)[0].find("14 of 16 runs were wrong") != std::string::npos);
+  CHECK(warnings_of(cells, {}, TimeKind::hardware)[0].find("14 of 16 runs were wrong") !=
+        std::string::npos);
 }
 
 TEST_CASE("relative times are to the baseline, which is 1") {
   const std::vector<Cell> cells = carried_out(interior_cells(), TimeKind::hardware);
   CHECK(cells[0].relative == 1);
-  for (const Cell& cell : cells) CHECK(cell.relative == cell.gated.median_us / cells[0].gated.median_us);
+  for (const Cell& cell : cells)
+    CHECK(cell.relative == cell.gated.median_us / cells[0].gated.median_us);
 }
 
 TEST_CASE("what is traced is the recommended cell, or the one whose label says so") {
@@ -328,14 +343,16 @@ TEST_CASE("what is traced is the recommended cell, or the one whose label says s
   };
   CHECK(refusal(cells, "no such").find("--list") != std::string::npos);
   CHECK(refusal(cells, "acquire none, release none").starts_with("--cell: 2 cells have"));
-  CHECK(refusal(interior_cells(), "").find("choose the cell to trace with --cell") != std::string::npos);
+  CHECK(refusal(interior_cells(), "").find("choose the cell to trace with --cell") !=
+        std::string::npos);
   // The baseline, and the same headers at the position that varies.
   CHECK(refusal(cells, cells[0].label).find("--position") != std::string::npos);
 }
 
 TEST_CASE("where no cell is correct nothing is recommended") {
   std::vector<Cell> cells = interior_cells();
-  std::erase_if(cells, [](const Cell& cell) { return cell.baseline || cell.flags.barrier == Barrier::on; });
+  std::erase_if(
+      cells, [](const Cell& cell) { return cell.baseline || cell.flags.barrier == Barrier::on; });
   const std::vector<Cell> done = carried_out(cells, TimeKind::virtual_gpu);
   CHECK(std::ranges::count(done, true, &Cell::recommended) == 0);
   CHECK(conclusion_of(done, TimeKind::virtual_gpu).starts_with("No recommendation"));

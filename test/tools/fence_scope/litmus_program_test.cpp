@@ -33,8 +33,8 @@ TEST_CASE("every litmus test has its allowed outcomes alone on a coherent device
 TEST_CASE("the report says who ran which tests, what came out, and what is allowed") {
   const TemporaryDirectory directory;
   const std::string file = directory.file("report.json");
-  const CommandResult result = litmus(
-      {"--device", "virtual", "--iterations", "3", "--filter", "kernel-to-host/coarse", "--report", file});
+  const CommandResult result = litmus({"--device", "virtual", "--iterations", "3", "--filter",
+                                       "kernel-to-host/coarse", "--report", file});
   CAPTURE(result.err);
   REQUIRE(result.exit_code == 0);
   const json report = json::parse(uptempo::test::contents_of(file));
@@ -76,8 +76,8 @@ TEST_CASE("--json - prints the same report and nothing else") {
 TEST_CASE("a device whose caches go stale shows more outcomes, none of them forbidden") {
   uint64_t others = 0;
   for (const char* seed : {"1", "2", "3"}) {
-    const CommandResult result = run_command(
-        {VGPU, "--incoherent", seed, "--", FENCE_SCOPE, "litmus", "--iterations", "2", "--json", "-"});
+    const CommandResult result = run_command({VGPU, "--incoherent", seed, "--", FENCE_SCOPE,
+                                              "litmus", "--iterations", "2", "--json", "-"});
     CAPTURE(seed, result.err);
     REQUIRE(result.exit_code == 0);
     const json report = json::parse(result.out);
@@ -115,7 +115,8 @@ TEST_CASE("a wrong command line of litmus ends with 2 and one sentence") {
 }
 
 TEST_CASE("hardware asked for under the virtual GPU ends litmus with 77") {
-  const CommandResult result = run_command({VGPU, "--", FENCE_SCOPE, "litmus", "--device", "hardware"});
+  const CommandResult result =
+      run_command({VGPU, "--", FENCE_SCOPE, "litmus", "--device", "hardware"});
   CHECK(result.exit_code == 77);
   CHECK(result.err.starts_with("fence_scope: "));
 }

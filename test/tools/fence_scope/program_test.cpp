@@ -47,8 +47,8 @@ void check_choice(const std::string& workload) {
   REQUIRE(out["cells"].size() >= 1 + 18);
   CHECK(out["cells"][0]["baseline"] == true);
   CHECK(verdict_of(out["cells"][0]) == "correct");
-  CHECK(std::ranges::count_if(out["cells"], [](const json& cell) { return cell["recommended"] == true; }) ==
-        1);
+  CHECK(std::ranges::count_if(out["cells"],
+                              [](const json& cell) { return cell["recommended"] == true; }) == 1);
   for (const json& cell : out["cells"]) {
     if (cell["recommended"] == false) continue;
     CHECK(verdict_of(cell) == "correct");
@@ -60,8 +60,8 @@ void check_choice(const std::string& workload) {
 }  // namespace
 
 TEST_CASE("ladder climbs the sort's ladder, each rung verified") {
-  const CommandResult result =
-      fence_scope({"ladder", "--device", "virtual", "--length", "256", "--iterations", "2", "--json", "-"});
+  const CommandResult result = fence_scope(
+      {"ladder", "--device", "virtual", "--length", "256", "--iterations", "2", "--json", "-"});
   CAPTURE(result.err);
   REQUIRE(result.exit_code == 0);
   const json out = json::parse(result.out);
@@ -77,7 +77,8 @@ TEST_CASE("ladder climbs the sort's ladder, each rung verified") {
 }
 
 TEST_CASE(
-    "ladder restates the article's figures on the virtual GPU, and predicts other lengths and devices") {
+    "ladder restates the article's figures on the virtual GPU, and predicts other lengths and "
+    "devices") {
   const auto contains = [](const std::string& text, const char* words) {
     return text.find(words) != std::string::npos;
   };
@@ -102,14 +103,15 @@ TEST_CASE("ladder prints its conclusion first, then the device and the sort's ow
       fence_scope({"ladder", "--device", "virtual", "--length", "16", "--iterations", "1"});
   REQUIRE(result.exit_code == 0);
   CHECK(first_line(result.out).starts_with("All rungs sort correctly"));
-  CHECK(
-      result.out.find("\nDevice: virtual GPU, AMD Instinct MI210 (gfx90a); times are the virtual GPU's\n") !=
-      std::string::npos);
+  CHECK(result.out.find(
+            "\nDevice: virtual GPU, AMD Instinct MI210 (gfx90a); times are the virtual GPU's\n") !=
+        std::string::npos);
   CHECK(result.out.find("+ avoid-host-sync") != std::string::npos);
 }
 
 TEST_CASE(
-    "scopes tries all 18 settings of a sort's interior packets, each with the counts that it asked for") {
+    "scopes tries all 18 settings of a sort's interior packets, each with the counts that it asked "
+    "for") {
   const json out = report_of({"scopes", "--bytes", "1024"});
   CHECK(out["experiment"] == "scopes");
   CHECK(out["time_kind"] == "virtual_gpu");
@@ -133,7 +135,8 @@ TEST_CASE(
     CHECK(cell["position"] == "interior");
     CHECK(cell["counts"]["system_acquires"] == (cell["acquire"] == "system" ? 35 : 1));
     CHECK(cell["counts"]["system_releases"] == (cell["release"] == "system" ? 35 : 1));
-    const bool needed = cell["barrier"] == true && cell["acquire"] != "none" && cell["release"] != "none";
+    const bool needed =
+        cell["barrier"] == true && cell["acquire"] != "none" && cell["release"] != "none";
     CHECK((verdict_of(cell) == "correct") == needed);
     if (cell["barrier"] == false) CHECK(verdict_of(cell) == "unordered");
     if (cell["recommended"] == true) {
@@ -145,10 +148,12 @@ TEST_CASE(
   CHECK(recommended == 1);
 }
 
-TEST_CASE("the first line of the table is the conclusion, and times are labelled as the virtual GPU's") {
+TEST_CASE(
+    "the first line of the table is the conclusion, and times are labelled as the virtual GPU's") {
   const CommandResult result = quick({"scopes", "--bytes", "1024"});
   REQUIRE(result.exit_code == 0);
-  CHECK(first_line(result.out).starts_with("Cheapest correct: barrier, acquire agent, release agent"));
+  CHECK(first_line(result.out)
+            .starts_with("Cheapest correct: barrier, acquire agent, release agent"));
   CHECK(result.out.find("AMD Instinct MI210 (gfx90a)") != std::string::npos);
   CHECK(result.out.find("virtual GPU") != std::string::npos);
   std::istringstream lines(result.out);
@@ -166,7 +171,8 @@ TEST_CASE("so over two queues") { check_choice("producer-consumer"); }
 TEST_CASE("so with copies before and after") { check_choice("copy-kernel-copy"); }
 
 TEST_CASE("sweep compares the baseline with the plan for each size, one size varied at a time") {
-  const json out = report_of({"sweep", "--kernels", "2,4", "--bytes", "1K", "--working-set", "0.03125"});
+  const json out =
+      report_of({"sweep", "--kernels", "2,4", "--bytes", "1K", "--working-set", "0.03125"});
   REQUIRE(out["cells"].size() == 4 * 3);
   for (size_t i = 0; i < out["cells"].size(); ++i) {
     CHECK(out["cells"][i]["baseline"] == (i % 3 == 0));
@@ -178,24 +184,26 @@ TEST_CASE("sweep compares the baseline with the plan for each size, one size var
 }
 
 TEST_CASE(
-    "explain gives each packet's header, and why it needs no more and no less, in every form of report") {
+    "explain gives each packet's header, and why it needs no more and no less, in every form of "
+    "report") {
   const TemporaryDirectory directory;
   const std::string file = directory.file("report.json"), cells = directory.file("packets.csv"),
                     page = directory.file("page.html");
-  const CommandResult result = quick({"explain", "--workload", "chain", "--kernels", "4", "--bytes", "1024",
-                                      "--json", file, "--csv", cells, "--html", page});
+  const CommandResult result = quick({"explain", "--workload", "chain", "--kernels", "4", "--bytes",
+                                      "1024", "--json", file, "--csv", cells, "--html", page});
   CAPTURE(result.out, result.err);
   REQUIRE(result.exit_code == 0);
   CHECK(first_line(result.out).starts_with("Cheapest correct: as planned"));
   // Nothing is sent ahead of it: the checker need not count on earlier work.
-  CHECK(result.out.find("\n  fence checker   disagrees; sufficient: no barrier bit\n") != std::string::npos);
+  CHECK(result.out.find("\n  fence checker   disagrees; sufficient: no barrier bit\n") !=
+        std::string::npos);
   CHECK(result.out.find("the fence checker disagrees with 1 of 4 headers") != std::string::npos);
-  for (const char* line :
-       {"\npacket 0 'link 0': header 0x0d02\n", "\npackets 1 to 2, 'link 1' to 'link 2': header 0x0b02\n",
-        "\n  barrier bit     it reads what the packet before it wrote\n",
-        "\n  acquire agent   it reads what the packet before it wrote\n",
-        "\n  release agent   the next packet reads what it wrote\n",
-        "\n  release system  last packet: the host reads the results\n"}) {
+  for (const char* line : {"\npacket 0 'link 0': header 0x0d02\n",
+                           "\npackets 1 to 2, 'link 1' to 'link 2': header 0x0b02\n",
+                           "\n  barrier bit     it reads what the packet before it wrote\n",
+                           "\n  acquire agent   it reads what the packet before it wrote\n",
+                           "\n  release agent   the next packet reads what it wrote\n",
+                           "\n  release system  last packet: the host reads the results\n"}) {
     CAPTURE(line);
     CHECK(result.out.find(line) != std::string::npos);
   }
@@ -203,14 +211,17 @@ TEST_CASE(
   REQUIRE(packets.size() == 4);
   CHECK(packets[1]["name"] == "link 1");
   CHECK(packets[1]["header"] == "0x0b02");
-  CHECK(packets[0]["checker"] == json{{"barrier", false}, {"acquire", "system"}, {"release", "agent"}});
-  CHECK(packets[1]["checker"] == json{{"barrier", true}, {"acquire", "agent"}, {"release", "agent"}});
+  CHECK(packets[0]["checker"] ==
+        json{{"barrier", false}, {"acquire", "system"}, {"release", "agent"}});
+  CHECK(packets[1]["checker"] ==
+        json{{"barrier", true}, {"acquire", "agent"}, {"release", "agent"}});
   CHECK(packets[1]["because"]["release"] == "the next packet reads what it wrote");
   const std::string records = contents_of(cells);
   CHECK(std::ranges::count(records, '\n') == 1 + 4);
   CHECK(records.find("link 2,0x0b02,true,agent,agent,it reads what the packet before it wrote,") !=
         std::string::npos);
-  CHECK(contents_of(page).find("<td>the next packet reads what it wrote</td>") != std::string::npos);
+  CHECK(contents_of(page).find("<td>the next packet reads what it wrote</td>") !=
+        std::string::npos);
 }
 
 TEST_CASE("--dry-run prints the packets of the cells that were asked for, and sends none") {
@@ -221,7 +232,8 @@ TEST_CASE("--dry-run prints the packets of the cells that were asked for, and se
   CHECK(result.out.starts_with("# barrier, acquire system, release system\n"));
   CHECK(result.out.find("# no barrier, acquire none, release none\n") != std::string::npos);
   size_t packets = 0;
-  for (size_t at = 0; (at = result.out.find("kernel_dispatch", at)) != std::string::npos; ++at) ++packets;
+  for (size_t at = 0; (at = result.out.find("kernel_dispatch", at)) != std::string::npos; ++at)
+    ++packets;
   CHECK(packets == 2 * 3);
 }
 
@@ -230,7 +242,8 @@ TEST_CASE("--list names commands, workloads and cells, and needs no device") {
   CHECK(all.exit_code == 0);
   for (const char* name : {"ladder", "scopes", "sweep", "explain", "litmus", "producer-consumer"})
     CHECK(all.out.find(name) != std::string::npos);
-  const CommandResult cells = fence_scope({"scopes", "--list", "--filter", "acquire none, release none"});
+  const CommandResult cells =
+      fence_scope({"scopes", "--list", "--filter", "acquire none, release none"});
   CHECK(cells.exit_code == 0);
   CHECK(cells.out.find("bitonic-sort, interior: no barrier, acquire none, release none\n") !=
         std::string::npos);
@@ -238,12 +251,13 @@ TEST_CASE("--list names commands, workloads and cells, and needs no device") {
 }
 
 TEST_CASE(
-    "a report can be replayed: the same command and seed, and only the outputs that are asked for now") {
+    "a report can be replayed: the same command and seed, and only the outputs that are asked for "
+    "now") {
   const TemporaryDirectory directory;
   const std::string file = directory.file("report.json"), again = directory.file("again.json"),
                     cells = directory.file("cells.csv"), page = directory.file("page.html");
-  REQUIRE(quick({"scopes", "--workload", "chain", "--kernels", "3", "--bytes=1024", "--seed", "7", "--json",
-                 file, "--csv=" + cells, "--html", page})
+  REQUIRE(quick({"scopes", "--workload", "chain", "--kernels", "3", "--bytes=1024", "--seed", "7",
+                 "--json", file, "--csv=" + cells, "--html", page})
               .exit_code == 0);
   REQUIRE_FALSE(contents_of(cells).empty());
   CHECK(contents_of(page).find("<html") != std::string::npos);
@@ -280,12 +294,14 @@ TEST_CASE("a program of the user's own is an experiment's sequence_options like 
 TEST_CASE("a report compares with itself, and nothing is worse") {
   const TemporaryDirectory directory;
   const std::string file = directory.file("report.json");
-  REQUIRE(quick({"explain", "--workload", "chain", "--kernels", "3", "--bytes", "1024", "--json", file})
-              .exit_code == 0);
+  REQUIRE(
+      quick({"explain", "--workload", "chain", "--kernels", "3", "--bytes", "1024", "--json", file})
+          .exit_code == 0);
   const CommandResult same = fence_scope({"compare", file, file});
   CAPTURE(same.out, same.err);
   CHECK(same.exit_code == 0);
-  const CommandResult cells = fence_scope({"compare", file, file, "--times", "ungated", "--json", "-"});
+  const CommandResult cells =
+      fence_scope({"compare", file, file, "--times", "ungated", "--json", "-"});
   REQUIRE(cells.exit_code == 0);
   CHECK(json::parse(cells.out).is_object());
   // Nothing has timestamps.
@@ -333,7 +349,8 @@ TEST_CASE("a wrong command line ends with 2 and one sentence") {
 
 TEST_CASE("hardware asked for under the virtual GPU ends with 77") {
   for (const char* command : {"scopes", "sweep", "explain", "ladder"}) {
-    const CommandResult result = run_command({VGPU, "--", FENCE_SCOPE, command, "--device", "hardware"});
+    const CommandResult result =
+        run_command({VGPU, "--", FENCE_SCOPE, command, "--device", "hardware"});
     CHECK(result.exit_code == 77);
     CHECK(result.err.starts_with("fence_scope: "));
   }

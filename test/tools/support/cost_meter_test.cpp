@@ -107,8 +107,9 @@ TEST_CASE("calls of a signal handler are counted for its thread, and the handler
   set_action(SIGUSR1, before);
 }
 
-TEST_CASE("calls of a fault handler are not counted, since on the virtual GPU they belong to the device",
-          "[cost_meter]") {
+TEST_CASE(
+    "calls of a fault handler are not counted, since on the virtual GPU they belong to the device",
+    "[cost_meter]") {
   if (!sees_system_calls()) return;
   page = mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   REQUIRE(page != MAP_FAILED);

@@ -32,7 +32,8 @@ TEST_CASE("allocations, signals and their releases are counted, and nothing else
   CHECK(HsaCalls::now() - before == HsaCalls{.signals_created = 3});
 }
 
-TEST_CASE("blocking copies and started copies are counted separately, and copy to the right place") {
+TEST_CASE(
+    "blocking copies and started copies are counted separately, and copy to the right place") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
   const DeviceBuffer<uint32_t> device(gpu, 64);

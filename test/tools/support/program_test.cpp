@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "test/support/catch.hpp"
-#include "tools/support/command.hpp"
 #include "test/support/errors.hpp"
+#include "tools/support/command.hpp"
 
 using namespace uptempo::support;
 using uptempo::test::error_of;
@@ -15,12 +15,14 @@ namespace {
 int run(std::vector<const char*> arguments, const std::function<ExitCode()>& body) {
   CLI::App app("", "tried");
   arguments.insert(arguments.begin(), "tried");
-  return run_program(app, static_cast<int>(arguments.size()), const_cast<char**>(arguments.data()), body);
+  return run_program(app, static_cast<int>(arguments.size()), const_cast<char**>(arguments.data()),
+                     body);
 }
 
 }  // namespace
 
-TEST_CASE("exit codes distinguish a failed measurement, a wrong command line and a missing device") {
+TEST_CASE(
+    "exit codes distinguish a failed measurement, a wrong command line and a missing device") {
   CHECK(run({}, [] { return exit_ok; }) == 0);
   CHECK(run({}, [] { return exit_measured_failure; }) == 1);
   CHECK(run({}, []() -> ExitCode { throw std::runtime_error("broken"); }) == 1);
@@ -56,7 +58,8 @@ TEST_CASE("output is written to the named file, and the error for an unwritable 
 
 TEST_CASE("input is read completely, and an unreadable file is a usage error that names it") {
   const uptempo::test::TemporaryDirectory directory;
-  for (const std::string& text : {std::string(), std::string("a\0b\r\n", 5), std::string(100000, 'x')}) {
+  for (const std::string& text :
+       {std::string(), std::string("a\0b\r\n", 5), std::string(100000, 'x')}) {
     write_output(directory.file("in"), text);
     CHECK(read_input(directory.file("in")) == text);
   }

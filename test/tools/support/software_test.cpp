@@ -23,7 +23,8 @@ TEST_CASE("software: the runtime's version is that of its library, the kernel's 
         std::string(system.sysname) + ' ' + system.release + ' ' + system.machine);
 }
 
-TEST_CASE("software: environment variables with one of the prefixes are found, whatever their value") {
+TEST_CASE(
+    "software: environment variables with one of the prefixes are found, whatever their value") {
   setenv("UPTEMPO_TEST_A", "1=2", 1);
   setenv("UPTEMPO_TEST_B", "", 1);
   setenv("UPTEMPO_OTHER_C", "x", 1);

@@ -21,7 +21,8 @@ std::vector<double> one_to(int n) {
 
 }  // namespace
 
-TEST_CASE("the median is the middle value, or the mean of the two middle ones, in any input order") {
+TEST_CASE(
+    "the median is the middle value, or the mean of the two middle ones, in any input order") {
   CHECK(median(std::vector<double>{7}) == 7);
   CHECK(median(std::vector<double>{9, 1, 5}) == 5);
   CHECK(median(std::vector<double>{4, 1, 3, 2}) == 2.5);
@@ -82,7 +83,8 @@ TEST_CASE("a ratio of pairs is the median of the pairs' ratios, and requires pai
 }
 
 TEST_CASE(
-    "the median absolute deviation uses distances from the median, and one outlier does not change it") {
+    "the median absolute deviation uses distances from the median, and one outlier does not change "
+    "it") {
   CHECK(median_absolute_deviation(std::vector<double>{5}) == 0);
   CHECK(median_absolute_deviation(std::vector<double>{1, 1, 2, 2, 4, 6, 9}) == 1);
   CHECK(median_absolute_deviation(std::vector<double>{1, 2, 3, 4, 1e9}) == 1);

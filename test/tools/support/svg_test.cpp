@@ -6,10 +6,12 @@ using namespace uptempo::support;
 
 TEST_CASE("text has its requested position, and markup in it stays text") {
   CHECK(svg_text(20, 51.25, "quiet", "a<b> & c", "end") ==
-        "<text x=\"20.0\" y=\"51.2\" class=\"quiet\" text-anchor=\"end\">a&lt;b&gt; &amp; c</text>\n");
+        "<text x=\"20.0\" y=\"51.2\" class=\"quiet\" text-anchor=\"end\">a&lt;b&gt; &amp; "
+        "c</text>\n");
 }
 
-TEST_CASE("an image is complete: a background of its size, and styles for light and dark background") {
+TEST_CASE(
+    "an image is complete: a background of its size, and styles for light and dark background") {
   const std::string image =
       svg_image(720, 300, "a < b", ".own { fill: #111111; }", ".own { fill: #eeeeee; }", "<g/>\n");
   CHECK(image.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 720 300\""));

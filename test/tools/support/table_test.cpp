@@ -5,7 +5,9 @@
 using uptempo::support::Align;
 using uptempo::support::Table;
 
-TEST_CASE("columns are as wide as their widest cell, titles sit on the rule, lines have no trailing blanks") {
+TEST_CASE(
+    "columns are as wide as their widest cell, titles sit on the rule, lines have no trailing "
+    "blanks") {
   Table table({{"name", Align::left}, {"us per\niteration"}, {"note", Align::left}});
   table.add_row({"a", "1.5", "x"});
   table.add_row({"longer", "12345678.9", ""});

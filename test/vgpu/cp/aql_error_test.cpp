@@ -46,7 +46,8 @@ TEST_CASE("A malformed dispatch stops its queue with the matching error bit") {
     std::function<void(hsa_kernel_dispatch_packet_t&)> make;
   };
   const std::vector<Row> rows{
-      {"reserved header bit", QueueError::packet_format, [](auto& packet) { packet.header |= 0x2000; }},
+      {"reserved header bit", QueueError::packet_format,
+       [](auto& packet) { packet.header |= 0x2000; }},
       {"acquire scope 3", QueueError::packet_format,
        [](auto& packet) { packet.header |= 3 << HSA_PACKET_HEADER_SCACQUIRE_FENCE_SCOPE; }},
       {"release scope 3", QueueError::packet_format,
@@ -55,7 +56,8 @@ TEST_CASE("A malformed dispatch stops its queue with the matching error bit") {
       {"reserved0", QueueError::packet_format, [](auto& packet) { packet.reserved0 = 1; }},
       {"no dimension", QueueError::invalid_dimensions, [](auto& packet) { packet.setup = 0; }},
       {"empty grid", QueueError::invalid_dimensions, [](auto& packet) { packet.grid_size_x = 0; }},
-      {"empty workgroup", QueueError::invalid_dimensions, [](auto& packet) { packet.workgroup_size_y = 0; }},
+      {"empty workgroup", QueueError::invalid_dimensions,
+       [](auto& packet) { packet.workgroup_size_y = 0; }},
       {"a second dimension that is not declared", QueueError::invalid_dimensions,
        [](auto& packet) { packet.grid_size_y = 2; }},
       {"grid smaller than a workgroup", QueueError::invalid_dimensions,
@@ -80,7 +82,8 @@ TEST_CASE("A malformed dispatch stops its queue with the matching error bit") {
        }},
       {"group segment beyond the device's", QueueError::group_memory,
        [](auto& packet) { packet.group_segment_size = 65537; }},
-      {"null kernel object", QueueError::invalid_code_object, [](auto& packet) { packet.kernel_object = 0; }},
+      {"null kernel object", QueueError::invalid_code_object,
+       [](auto& packet) { packet.kernel_object = 0; }},
       {"unmapped kernel object", QueueError::invalid_code_object,
        [](auto& packet) { packet.kernel_object = 0x1000; }},
       {"a kernel that the instruction set refuses", QueueError::too_many_registers,
@@ -151,7 +154,8 @@ TEST_CASE("A doorbell signal cannot complete a packet") {
   doorbell->kind = AMD_SIGNAL_KIND_DOORBELL;
   ComputeQueue queue(device);
   queue.submit(barrier_and({}, false, doorbell));
-  CHECK(eventually([&] { return queue.error() == static_cast<uint64_t>(QueueError::packet_format); }));
+  CHECK(eventually(
+      [&] { return queue.error() == static_cast<uint64_t>(QueueError::packet_format); }));
   CHECK(DeviceFixture::value(doorbell) == 1);
 }
 
@@ -220,7 +224,8 @@ TEST_CASE("PM4 in a vendor packet: ACQUIRE_MEM and NOP complete, the error names
 }
 
 TEST_CASE(
-    "A kernel that faults stops its queue: its packets never complete, its other dispatches end, and other "
+    "A kernel that faults stops its queue: its packets never complete, its other dispatches end, "
+    "and other "
     "queues continue") {
   DeviceFixture device;
   ComputeQueue queue(device);
@@ -237,7 +242,8 @@ TEST_CASE(
     if (slice.id[0] != 3) return Result::ended;
     gfx9::Executor::Fault fault;
     if (memory_fault) {
-      fault.memory = MemoryFault{0xbad000, Access::write, false, "kernel faulty, workgroup (3,0,0)"};
+      fault.memory =
+          MemoryFault{0xbad000, Access::write, false, "kernel faulty, workgroup (3,0,0)"};
     } else {
       fault.error = QueueError::illegal_instruction;
       fault.message = "s_bogus";

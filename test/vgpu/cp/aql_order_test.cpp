@@ -53,7 +53,8 @@ TEST_CASE("A dispatch runs every workgroup of its grid once, partial ones includ
 }
 
 TEST_CASE(
-    "Dispatches without barrier bit run concurrently and complete out of order, while slots are released "
+    "Dispatches without barrier bit run concurrently and complete out of order, while slots are "
+    "released "
     "in order") {
   DeviceFixture device;
   ComputeQueue queue(device);
@@ -219,7 +220,8 @@ TEST_CASE("The processor waits for a header that reads INVALID, also after a doo
 }
 
 TEST_CASE(
-    "No packet is taken before a doorbell, and none beyond the write index whatever the doorbell's value") {
+    "No packet is taken before a doorbell, and none beyond the write index whatever the doorbell's "
+    "value") {
   DeviceFixture device;
   ComputeQueue queue(device);
   amd_signal_t* first = device.signal(1);
@@ -276,21 +278,24 @@ TEST_CASE("A queue created with percentage 0 does nothing until it is updated") 
   settle();
   CHECK(DeviceFixture::value(done) == 1);
   CHECK(device.processor->update_queue(
-      queue.id, DeviceFixture::address(static_cast<std::byte*>(queue.queue->hsa_queue.base_address)),
+      queue.id,
+      DeviceFixture::address(static_cast<std::byte*>(queue.queue->hsa_queue.base_address)),
       queue.packets * 64, 100, 15));
   CHECK(eventually([&] { return DeviceFixture::value(done) == 0; }));
 }
 
-TEST_CASE("An update with percentage 0 or ring size 0 suspends a queue, and other queues continue") {
+TEST_CASE(
+    "An update with percentage 0 or ring size 0 suspends a queue, and other queues continue") {
   DeviceFixture device;
   ComputeQueue queue(device);
   ComputeQueue other(device);
-  const auto ring = DeviceFixture::address(static_cast<std::byte*>(queue.queue->hsa_queue.base_address));
+  const auto ring =
+      DeviceFixture::address(static_cast<std::byte*>(queue.queue->hsa_queue.base_address));
   bool by_size = false;
   SECTION("by percentage") { by_size = false; }
   SECTION("by ring size") { by_size = true; }
-  CHECK(
-      device.processor->update_queue(queue.id, ring, by_size ? 0 : queue.packets * 64, by_size ? 100 : 0, 7));
+  CHECK(device.processor->update_queue(queue.id, ring, by_size ? 0 : queue.packets * 64,
+                                       by_size ? 100 : 0, 7));
   amd_signal_t* done = device.signal(1);
   amd_signal_t* elsewhere = device.signal(1);
   queue.submit(barrier_and({}, false, done));

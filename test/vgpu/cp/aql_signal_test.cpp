@@ -64,7 +64,8 @@ TEST_CASE("A kernel's stores are visible when its signal has fired") {
 }
 
 TEST_CASE(
-    "An interrupt signal gets its event id in the mailbox and raises the event, after the value has "
+    "An interrupt signal gets its event id in the mailbox and raises the event, after the value "
+    "has "
     "changed") {
   DeviceFixture device;
   ComputeQueue queue(device);

@@ -41,7 +41,8 @@ double full_ring(DeviceFixture& device, const Packet& packet, uint32_t packets =
     queue.ring();
     const auto begin = Clock::now();
     device.processor->update_queue(
-        queue.id, DeviceFixture::address(static_cast<std::byte*>(queue.queue->hsa_queue.base_address)),
+        queue.id,
+        DeviceFixture::address(static_cast<std::byte*>(queue.queue->hsa_queue.base_address)),
         packets * 64, 100, 7);
     while (DeviceFixture::value(done) != 0) {
     }
@@ -92,7 +93,8 @@ class FutexSleeper {
   void run() {
     prefer_latency();
     do {
-      while (rung_.load() == 0) syscall(SYS_futex, &rung_, FUTEX_WAIT_PRIVATE, 0, nullptr, nullptr, 0);
+      while (rung_.load() == 0)
+        syscall(SYS_futex, &rung_, FUTEX_WAIT_PRIVATE, 0, nullptr, nullptr, 0);
       rung_ = 0;
       woken_at_ = Clock::now();
       woken_ = 1;
@@ -131,8 +133,8 @@ int main() {
       trips.push_back(ns_between(begin, Clock::now()));
     }
     const Quantiles trip = quantiles(trips);
-    std::printf("round trip of a barrier           %8.1f ns p10, %8.1f ns median, %8.1f ns p90\n", trip.p10,
-                trip.median, trip.p90);
+    std::printf("round trip of a barrier           %8.1f ns p10, %8.1f ns median, %8.1f ns p90\n",
+                trip.p10, trip.median, trip.p90);
     // Time until the processor has begun the packet. The futex row is the time that the operating
     // system needs to wake a thread, which no sleeping device can beat.
     queue.set_property(AMD_QUEUE_PROPERTIES_ENABLE_PROFILING, true);
@@ -154,10 +156,11 @@ int main() {
     }
     const Quantiles wake = quantiles(seen);
     const Quantiles floor = quantiles(woken);
-    std::printf("doorbell on a sleeping device     %8.1f ns p10, %8.1f ns median, %8.1f ns p90\n", wake.p10,
-                wake.median, wake.p90);
+    std::printf("doorbell on a sleeping device     %8.1f ns p10, %8.1f ns median, %8.1f ns p90\n",
+                wake.p10, wake.median, wake.p90);
     std::printf(
-        "wake-up of a thread by a futex    %8.1f ns p10, %8.1f ns median, %8.1f ns p90; doorbell / futex "
+        "wake-up of a thread by a futex    %8.1f ns p10, %8.1f ns median, %8.1f ns p90; doorbell / "
+        "futex "
         "%.2fx\n",
         floor.p10, floor.median, floor.p90, wake.median / floor.median);
   }
@@ -205,7 +208,8 @@ int main() {
     for (int round = 0; round < kRounds; ++round) {
       const auto begin = Clock::now();
       for (size_t page = 0; page < kPages; ++page)
-        if (pages.close(0x10000 + page * kPage, true)) pages.device_wrote(0x10000 + page * kPage, nullptr);
+        if (pages.close(0x10000 + page * kPage, true))
+          pages.device_wrote(0x10000 + page * kPage, nullptr);
       const auto closed = Clock::now();
       while (pages.take(event, changes)) {
       }

@@ -46,10 +46,12 @@ uint64_t field(const std::string& line, const std::string& name) {
   return std::stoull(line.substr(at + name.size() + 3));
 }
 
-std::vector<std::string> lines_of(const DeviceFixture& device, uint32_t queue, const std::string& with) {
+std::vector<std::string> lines_of(const DeviceFixture& device, uint32_t queue,
+                                  const std::string& with) {
   std::vector<std::string> result;
   for (const std::string& line : device.trace_lines())
-    if (line.find(with) != std::string::npos && field(line, "queue") == queue) result.push_back(line);
+    if (line.find(with) != std::string::npos && field(line, "queue") == queue)
+      result.push_back(line);
   return result;
 }
 
@@ -115,7 +117,8 @@ TEST_CASE("Each packet has the delays of its seed, before it is launched and bef
   }
 }
 
-TEST_CASE("A seed delays each queue in the same way on every run, and another seed in another way") {
+TEST_CASE(
+    "A seed delays each queue in the same way on every run, and another seed in another way") {
   const auto run = [](uint64_t seed) {
     GatedQueues queues(delayed(seed), 3, 30);
     std::map<uint64_t, std::vector<std::string>> delays;
@@ -154,8 +157,8 @@ TEST_CASE("A delayed queue delays no other") {
                drawn_ns(seed, queue, DelayPlace::completion, packet);
     return total;
   };
-  const uint64_t seed =
-      first_seed([&](uint64_t each) { return sum(each, 0) > 5 * kMillisecond && sum(each, 1) < 1'000; });
+  const uint64_t seed = first_seed(
+      [&](uint64_t each) { return sum(each, 0) > 5 * kMillisecond && sum(each, 1) < 1'000; });
   GatedQueues queues(delayed(seed), 2, kPackets);
   settle();  // doorbells
   REQUIRE(queues.run());
@@ -202,7 +205,8 @@ TEST_CASE("Packets of a queue keep their order, barrier bits and dependencies") 
 TEST_CASE("A dispatch without barrier bit passes an earlier one whose completion is delayed") {
   const uint64_t seed = first_seed([](uint64_t each) {
     return drawn_ns(each, 0, DelayPlace::completion, 0) > kMillisecond &&
-           drawn_ns(each, 0, DelayPlace::launch, 1) == 0 && drawn_ns(each, 0, DelayPlace::completion, 1) == 0;
+           drawn_ns(each, 0, DelayPlace::launch, 1) == 0 &&
+           drawn_ns(each, 0, DelayPlace::completion, 1) == 0;
   });
   DeviceFixture device(delayed(seed));
   ComputeQueue queue(device);
@@ -269,7 +273,8 @@ TEST_CASE("A delayed event is raised after its signal has its value, even if its
 TEST_CASE("A delayed doorbell is seen together with those rung meanwhile") {
   // Independent of which of the two is found first.
   const auto drawn = [](uint64_t seed) {
-    return std::min(drawn_ns(seed, 0, DelayPlace::doorbell, 0), drawn_ns(seed, 0, DelayPlace::doorbell, 1));
+    return std::min(drawn_ns(seed, 0, DelayPlace::doorbell, 0),
+                    drawn_ns(seed, 0, DelayPlace::doorbell, 1));
   };
   const uint64_t seed = first_seed([&](uint64_t each) { return drawn(each) > kMillisecond / 2; });
   DeviceFixture device(delayed(seed));

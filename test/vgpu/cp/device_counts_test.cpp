@@ -56,7 +56,8 @@ TEST_CASE("A packet without completion signal updates no signal", "[counts]") {
   CHECK(device.counts.signal_updates() == 0);
 }
 
-TEST_CASE("A signal with an event is an interrupt, counted before the signal can be seen", "[counts]") {
+TEST_CASE("A signal with an event is an interrupt, counted before the signal can be seen",
+          "[counts]") {
   DeviceFixture device;
   ComputeQueue queue(device);
   for (uint64_t round = 1; round <= 50; ++round) {

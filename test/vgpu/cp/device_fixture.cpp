@@ -59,8 +59,8 @@ DeviceFixture::DeviceFixture(Options with) : options(std::move(with)) {
     options.delay = Options::from_environment().delay;  // runs all tests with delays
   trace_file = options.trace_file;
   trace = std::make_unique<Trace>(options.trace_file);
-  void* pages =
-      mmap(nullptr, kArenaBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* pages = mmap(nullptr, kArenaBytes, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (pages == MAP_FAILED) throw std::bad_alloc();
   arena = static_cast<std::byte*>(pages);
   Mapping mapping;
@@ -70,11 +70,12 @@ DeviceFixture::DeviceFixture(Options with) : options(std::move(with)) {
   memory.map(mapping);
 
   const int file = memfd_create("doorbells", MFD_CLOEXEC);
-  if (file < 0 || ftruncate(file, kPageBytes) != 0) throw std::runtime_error("no memory file for doorbells");
-  program_page =
-      static_cast<std::byte*>(mmap(nullptr, kPageBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0));
-  alias_page =
-      static_cast<std::byte*>(mmap(nullptr, kPageBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0));
+  if (file < 0 || ftruncate(file, kPageBytes) != 0)
+    throw std::runtime_error("no memory file for doorbells");
+  program_page = static_cast<std::byte*>(
+      mmap(nullptr, kPageBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0));
+  alias_page = static_cast<std::byte*>(
+      mmap(nullptr, kPageBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0));
 #if defined(__SANITIZE_THREAD__)
   // The thread sanitizer treats two mappings of one page as two memories without order between
   // them. Recording needs both, because its handler stores through the alias.
@@ -87,7 +88,8 @@ DeviceFixture::DeviceFixture(Options with) : options(std::move(with)) {
 
   if (options.checks.fences)
     checker = std::make_unique<fences::Checker>(
-        fences::JudgeOptions{.specification = options.checks.specification}, [this](const auto& finding) {
+        fences::JudgeOptions{.specification = options.checks.specification},
+        [this](const auto& finding) {
           const std::lock_guard lock(findings_mutex_);
           findings_.push_back(finding);
         });
@@ -246,10 +248,11 @@ void ComputeQueue::set_property(amd_queue_properties_t property, bool on) {
 }
 
 hsa_kernel_dispatch_packet_t dispatch(const ScriptedKernel* kernel, uint32_t grid,
-                                      uint16_t workgroup, bool barrier, const amd_signal_t* completion) {
+                                      uint16_t workgroup, bool barrier,
+                                      const amd_signal_t* completion) {
   hsa_kernel_dispatch_packet_t packet{};
-  packet.header =
-      header_of(HSA_PACKET_TYPE_KERNEL_DISPATCH, barrier, HSA_FENCE_SCOPE_AGENT, HSA_FENCE_SCOPE_AGENT);
+  packet.header = header_of(HSA_PACKET_TYPE_KERNEL_DISPATCH, barrier, HSA_FENCE_SCOPE_AGENT,
+                            HSA_FENCE_SCOPE_AGENT);
   packet.setup = 1;
   packet.workgroup_size_x = workgroup;
   packet.workgroup_size_y = packet.workgroup_size_z = 1;
@@ -263,8 +266,8 @@ hsa_kernel_dispatch_packet_t dispatch(const ScriptedKernel* kernel, uint32_t gri
 namespace {
 
 template <typename Packet>
-Packet barrier(hsa_packet_type_t type, const std::vector<const amd_signal_t*>& dependencies, bool bit,
-               const amd_signal_t* completion) {
+Packet barrier(hsa_packet_type_t type, const std::vector<const amd_signal_t*>& dependencies,
+               bool bit, const amd_signal_t* completion) {
   Packet packet{};
   packet.header = header_of(type, bit);
   for (size_t index = 0; index < dependencies.size(); ++index)
@@ -277,17 +280,19 @@ Packet barrier(hsa_packet_type_t type, const std::vector<const amd_signal_t*>& d
 
 hsa_barrier_and_packet_t barrier_and(std::vector<const amd_signal_t*> dependencies, bool bit,
                                      const amd_signal_t* completion) {
-  return barrier<hsa_barrier_and_packet_t>(HSA_PACKET_TYPE_BARRIER_AND, dependencies, bit, completion);
+  return barrier<hsa_barrier_and_packet_t>(HSA_PACKET_TYPE_BARRIER_AND, dependencies, bit,
+                                           completion);
 }
 
 hsa_barrier_or_packet_t barrier_or(std::vector<const amd_signal_t*> dependencies, bool bit,
                                    const amd_signal_t* completion) {
-  return barrier<hsa_barrier_or_packet_t>(HSA_PACKET_TYPE_BARRIER_OR, dependencies, bit, completion);
+  return barrier<hsa_barrier_or_packet_t>(HSA_PACKET_TYPE_BARRIER_OR, dependencies, bit,
+                                          completion);
 }
 
-hsa_amd_barrier_value_packet_t barrier_value(const amd_signal_t* signal, hsa_signal_condition32_t condition,
-                                             int64_t value, int64_t mask,
-                                             const amd_signal_t* completion) {
+hsa_amd_barrier_value_packet_t barrier_value(const amd_signal_t* signal,
+                                             hsa_signal_condition32_t condition, int64_t value,
+                                             int64_t mask, const amd_signal_t* completion) {
   hsa_amd_barrier_value_packet_t packet{};
   packet.header.header = header_of(HSA_PACKET_TYPE_VENDOR_SPECIFIC);
   packet.header.AmdFormat = HSA_AMD_PACKET_TYPE_BARRIER_VALUE;

@@ -72,7 +72,9 @@ struct DeviceFixture {
   amd_signal_t* signal(int64_t value, uint32_t event_id = 0);
   static int64_t value(const amd_signal_t* signal);
   static void set(amd_signal_t* signal, int64_t value);
-  static hsa_signal_t handle(const amd_signal_t* signal) { return {reinterpret_cast<uint64_t>(signal)}; }
+  static hsa_signal_t handle(const amd_signal_t* signal) {
+    return {reinterpret_cast<uint64_t>(signal)};
+  }
 
   ScriptedKernel* kernel(Body body = nullptr);
 
@@ -167,23 +169,25 @@ class ComputeQueue {
 };
 
 constexpr uint16_t header_of(hsa_packet_type_t type, bool barrier = false,
-                                  hsa_fence_scope_t acquire = HSA_FENCE_SCOPE_NONE,
-                                  hsa_fence_scope_t release = HSA_FENCE_SCOPE_NONE) {
+                             hsa_fence_scope_t acquire = HSA_FENCE_SCOPE_NONE,
+                             hsa_fence_scope_t release = HSA_FENCE_SCOPE_NONE) {
   return static_cast<uint16_t>(type << HSA_PACKET_HEADER_TYPE |
-                                    (barrier ? 1 : 0) << HSA_PACKET_HEADER_BARRIER |
-                                    acquire << HSA_PACKET_HEADER_SCACQUIRE_FENCE_SCOPE |
-                                    release << HSA_PACKET_HEADER_SCRELEASE_FENCE_SCOPE);
+                               (barrier ? 1 : 0) << HSA_PACKET_HEADER_BARRIER |
+                               acquire << HSA_PACKET_HEADER_SCACQUIRE_FENCE_SCOPE |
+                               release << HSA_PACKET_HEADER_SCRELEASE_FENCE_SCOPE);
 }
 
 hsa_kernel_dispatch_packet_t dispatch(const ScriptedKernel* kernel, uint32_t grid = 1,
                                       uint16_t workgroup = 1, bool barrier = false,
                                       const amd_signal_t* completion = nullptr);
-hsa_barrier_and_packet_t barrier_and(std::vector<const amd_signal_t*> dependencies = {}, bool barrier = false,
+hsa_barrier_and_packet_t barrier_and(std::vector<const amd_signal_t*> dependencies = {},
+                                     bool barrier = false,
                                      const amd_signal_t* completion = nullptr);
-hsa_barrier_or_packet_t barrier_or(std::vector<const amd_signal_t*> dependencies, bool barrier = false,
-                                   const amd_signal_t* completion = nullptr);
-hsa_amd_barrier_value_packet_t barrier_value(const amd_signal_t* signal, hsa_signal_condition32_t condition,
-                                             int64_t value, int64_t mask = -1,
+hsa_barrier_or_packet_t barrier_or(std::vector<const amd_signal_t*> dependencies,
+                                   bool barrier = false, const amd_signal_t* completion = nullptr);
+hsa_amd_barrier_value_packet_t barrier_value(const amd_signal_t* signal,
+                                             hsa_signal_condition32_t condition, int64_t value,
+                                             int64_t mask = -1,
                                              const amd_signal_t* completion = nullptr);
 
 }  // namespace uptempo::vgpu::test

@@ -153,7 +153,8 @@ TEST_CASE("A doorbell that a kernel rings is seen while the processor only waits
   CHECK(answered);
 }
 
-TEST_CASE("A kernel that runs for long on another worker costs the processor under 10 % of a core") {
+TEST_CASE(
+    "A kernel that runs for long on another worker costs the processor under 10 % of a core") {
   Options options;
   options.workers = 2;
   DeviceFixture device(options);
@@ -188,7 +189,8 @@ TEST_CASE("Doorbells of many threads, rung just as the device goes to sleep, are
   for (unsigned thread = 0; thread < 4; ++thread) {
     threads.emplace_back([&, thread] {
       for (int round = 0; round < 300; ++round) {
-        std::this_thread::sleep_for(std::chrono::microseconds(10 + (round * 37 + thread * 11) % 90));
+        std::this_thread::sleep_for(
+            std::chrono::microseconds(10 + (round * 37 + thread * 11) % 90));
         DeviceFixture::set(signals[thread], 1);
         queues[thread]->submit(barrier_and({}, false, signals[thread]));
         if (!eventually([&] { return DeviceFixture::value(signals[thread]) == 0; })) ++failed;
@@ -199,7 +201,8 @@ TEST_CASE("Doorbells of many threads, rung just as the device goes to sleep, are
   CHECK(failed == 0);
 }
 
-TEST_CASE("Faults of the program go to the program's handler, installed before or after the device's") {
+TEST_CASE(
+    "Faults of the program go to the program's handler, installed before or after the device's") {
   bool before = false;
   SECTION("before") { before = true; }
   SECTION("after") { before = false; }
@@ -338,7 +341,8 @@ TEST_CASE("Idle policy: spin, then sleep; more spinning after short sleeps, less
 }
 
 TEST_CASE(
-    "Idle policy: changes without a doorbell are polled at growing intervals, and progress resets the "
+    "Idle policy: changes without a doorbell are polled at growing intervals, and progress resets "
+    "the "
     "intervals") {
   IdlePolicy policy;
   CHECK(policy.decide(0us, true).action == IdlePolicy::Action::spin);

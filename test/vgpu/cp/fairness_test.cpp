@@ -105,27 +105,30 @@ TEST_CASE("Busy queues never differ by more than one turn's packets", "[prompt]"
   }
 }
 
-TEST_CASE("Between two packets of a busy queue each other queue gets at most one turn", "[prompt]") {
+TEST_CASE("Between two packets of a busy queue each other queue gets at most one turn",
+          "[prompt]") {
   for (const size_t count : {2u, 4u, 16u}) {
     CAPTURE(count);
     FullQueues queues(std::vector<unsigned>(count, 10 * kTurn));
     REQUIRE(queues.run());
-    for (size_t queue = 0; queue < count; ++queue) CHECK(longest_wait(queues.order, queue) <= kTurn);
+    for (size_t queue = 0; queue < count; ++queue)
+      CHECK(longest_wait(queues.order, queue) <= kTurn);
   }
 }
 
 TEST_CASE("Empty queues leave the processor to the others", "[prompt]") {
   FullQueues queues({kTurn, 20 * kTurn, kTurn});
   REQUIRE(queues.run());
-  const auto last_of_short =
-      std::find_if(queues.order.rbegin(), queues.order.rend(), [](size_t queue) { return queue != 1; });
+  const auto last_of_short = std::find_if(queues.order.rbegin(), queues.order.rend(),
+                                          [](size_t queue) { return queue != 1; });
   // The remaining packets complete in a row: the long queue had one turn for two turns of the short
   // ones. The first of those began with the gate.
   CHECK(last_of_short - queues.order.rbegin() >= 18 * static_cast<ptrdiff_t>(kTurn));
 }
 
 TEST_CASE(
-    "A single packet waits for at most one turn of each busy queue, however many packets those still have",
+    "A single packet waits for at most one turn of each busy queue, however many packets those "
+    "still have",
     "[prompt]") {
   struct Case {
     size_t busy;
@@ -142,7 +145,8 @@ TEST_CASE(
     std::vector<size_t> rung;
     queues.after_each = [&] {
       const size_t completed = queues.order.size();
-      if (rung.size() == kPackets || completed != (rung.size() + 1) * (2 * given.busy * kTurn + 3)) return;
+      if (rung.size() == kPackets || completed != (rung.size() + 1) * (2 * given.busy * kTurn + 3))
+        return;
       rung.push_back(completed);
       const uint64_t index = lone.write(barrier_and({}, false, done));
       // Rings like a kernel: through the device's own mapping, which is never protected.

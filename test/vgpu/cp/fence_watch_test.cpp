@@ -14,7 +14,8 @@ using Class = fences::Finding::Class;
 
 namespace {
 
-constexpr auto kNone = HSA_FENCE_SCOPE_NONE, kAgent = HSA_FENCE_SCOPE_AGENT, kSystem = HSA_FENCE_SCOPE_SYSTEM;
+constexpr auto kNone = HSA_FENCE_SCOPE_NONE, kAgent = HSA_FENCE_SCOPE_AGENT,
+               kSystem = HSA_FENCE_SCOPE_SYSTEM;
 
 Options checked() {
   Options options;
@@ -37,8 +38,9 @@ ScriptedKernel* accessing(DeviceFixture& device, Access access, const void* data
   });
 }
 
-hsa_kernel_dispatch_packet_t packet(const ScriptedKernel* kernel, bool barrier, hsa_fence_scope_t acquire,
-                                    hsa_fence_scope_t release, const amd_signal_t* done = nullptr) {
+hsa_kernel_dispatch_packet_t packet(const ScriptedKernel* kernel, bool barrier,
+                                    hsa_fence_scope_t acquire, hsa_fence_scope_t release,
+                                    const amd_signal_t* done = nullptr) {
   auto result = dispatch(kernel, 64, 64, barrier, done);
   result.header = header_of(HSA_PACKET_TYPE_KERNEL_DISPATCH, barrier, acquire, release);
   return result;
@@ -48,7 +50,8 @@ hsa_kernel_dispatch_packet_t packet(const ScriptedKernel* kernel, bool barrier, 
 // gate is ordered after everything that the host had waited for by then. Work that waits for this
 // signal is not ordered after anything else.
 struct Start {
-  explicit Start(DeviceFixture& device) : queue(device), gate(device.signal(1)), signal(device.signal(1)) {
+  explicit Start(DeviceFixture& device)
+      : queue(device), gate(device.signal(1)), signal(device.signal(1)) {
     queue.submit(barrier_and({gate}, false, signal));
   }
   void go() const {
@@ -168,7 +171,9 @@ TEST_CASE("A packet rung before a completion was announced is not ordered after 
   amd_signal_t* written = device.signal(1);
   amd_signal_t* done = device.signal(1);
   ScriptedKernel* reader = accessing(device, Access::read, data);
-  const auto ring_for_dispatch = [&] { second.submit(packet(reader, false, kSystem, kSystem, done)); };
+  const auto ring_for_dispatch = [&] {
+    second.submit(packet(reader, false, kSystem, kSystem, done));
+  };
   const auto ring_for_copy = [&] {
     ring.write(test::copy(copied, data, 256));
     ring.submit(decrement(low_word(done)));
@@ -392,7 +397,8 @@ TEST_CASE("A load of the host while a dispatch writes the page for the first tim
   }
 }
 
-TEST_CASE("A load of the host before a copy that it has rung for is found, and one after it is not") {
+TEST_CASE(
+    "A load of the host before a copy that it has rung for is found, and one after it is not") {
   SharedPage page;
   ComputeQueue queue(page.device);
   SdmaRing ring(page.device);

@@ -19,13 +19,14 @@ Executor::~Executor() = default;
 void Executor::enter() noexcept { memory.enter(); }
 void Executor::leave() noexcept { memory.leave(); }
 
-std::variant<Kernel, Kernel::Rejected> Kernel::load(AddressSpace::Reader& memory, GpuAddress kernel_object,
-                                                    Target) {
+std::variant<Kernel, Kernel::Rejected> Kernel::load(AddressSpace::Reader& memory,
+                                                    GpuAddress kernel_object, Target) {
   const auto* scripted = reinterpret_cast<const test::ScriptedKernel*>(
       memory.translate(kernel_object, sizeof(test::ScriptedKernel), Access::read));
   if (scripted == nullptr)
     return Rejected{QueueError::invalid_code_object, "the kernel object is not mapped"};
-  if (scripted->rejected != QueueError::none) return Rejected{scripted->rejected, "rejected by the test"};
+  if (scripted->rejected != QueueError::none)
+    return Rejected{scripted->rejected, "rejected by the test"};
   Kernel kernel;
   kernel.entry = kernel_object;
   kernel.group_segment_bytes = scripted->group_segment_bytes;
@@ -56,11 +57,12 @@ unsigned Workgroup::waves() const noexcept { return impl_->dispatch->waves_per_w
 const DispatchState& Workgroup::dispatch() const noexcept { return *impl_->dispatch; }
 
 Workgroup::Result Workgroup::run(Executor& executor, uint64_t) {
-  const auto* scripted = reinterpret_cast<const test::ScriptedKernel*>(
-      executor.memory.translate(impl_->dispatch->kernel.entry, sizeof(test::ScriptedKernel), Access::read));
+  const auto* scripted = reinterpret_cast<const test::ScriptedKernel*>(executor.memory.translate(
+      impl_->dispatch->kernel.entry, sizeof(test::ScriptedKernel), Access::read));
   executor.instructions += scripted->instructions_per_slice;
   if (!scripted->body) return Result::ended;
-  return scripted->body({executor, *impl_->dispatch, impl_->id, impl_->scratch_slot, impl_->turn++});
+  return scripted->body(
+      {executor, *impl_->dispatch, impl_->id, impl_->scratch_slot, impl_->turn++});
 }
 
 }  // namespace uptempo::vgpu::gfx9

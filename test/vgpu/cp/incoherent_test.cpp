@@ -47,7 +47,8 @@ struct Incoherent : DeviceFixture {
     return kernel([this](const Slice& slice) {
       const Mapping& mapping = *slice.executor.memory.find(0x1000000);
       caches->load(0, mapping, mapping.begin, std::as_writable_bytes(std::span(&vector, 1)), false);
-      caches->scalar_load(0, mapping, mapping.begin, std::as_writable_bytes(std::span(&scalar, 1)), false);
+      caches->scalar_load(0, mapping, mapping.begin, std::as_writable_bytes(std::span(&scalar, 1)),
+                          false);
       return Result::ended;
     });
   }
@@ -90,7 +91,8 @@ struct Incoherent : DeviceFixture {
 
 }  // namespace
 
-TEST_CASE("A dispatch's stores reach memory before its signal if it releases to the system, else not") {
+TEST_CASE(
+    "A dispatch's stores reach memory before its signal if it releases to the system, else not") {
   for (const auto release : {kNone, kAgent, kSystem}) {
     Incoherent device;
     ComputeQueue queue(device);
@@ -109,7 +111,8 @@ TEST_CASE("A barrier packet releases the stores of earlier dispatches") {
   }
 }
 
-TEST_CASE("A dispatch sees the host's stores if it or an earlier barrier acquires from the system") {
+TEST_CASE(
+    "A dispatch sees the host's stores if it or an earlier barrier acquires from the system") {
   for (const bool by_barrier : {false, true}) {
     for (const auto acquire : {kNone, kAgent, kSystem}) {
       Incoherent device;

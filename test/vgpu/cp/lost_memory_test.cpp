@@ -66,13 +66,16 @@ void check(const std::vector<MemoryFault>& faults, const Pages& pages, Access ac
 
 }  // namespace
 
-TEST_CASE("A kernel's access to host memory that was unmapped is a memory fault while the kernel runs") {
+TEST_CASE(
+    "A kernel's access to host memory that was unmapped is a memory fault while the kernel runs") {
   const Pages pages;
   munmap(pages.begin + kPage, kPage);
   check(faults_of(pages, false), pages, Access::read, false, "unmapped");
 }
 
-TEST_CASE("A kernel's access to host memory that was protected is a memory fault that names read or write") {
+TEST_CASE(
+    "A kernel's access to host memory that was protected is a memory fault that names read or "
+    "write") {
   SECTION("a write to a read-only page") {
     const Pages pages;
     mprotect(pages.begin + kPage, kPage, PROT_READ);

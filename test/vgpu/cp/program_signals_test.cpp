@@ -59,12 +59,14 @@ bool round_trip(hsa_queue_t* queue, hsa_signal_t signal) {
 
 }  // namespace
 
-TEST_CASE("Doorbells get through a program's SIGSEGV handler and through a thread that blocks every signal") {
+TEST_CASE(
+    "Doorbells get through a program's SIGSEGV handler and through a thread that blocks every "
+    "signal") {
   REQUIRE(hsa_init() == HSA_STATUS_SUCCESS);
   hsa_queue_t* queue = nullptr;
   hsa_signal_t signal{};
-  REQUIRE(hsa_queue_create(find_gpu(), 64, HSA_QUEUE_TYPE_MULTI, nullptr, nullptr, ~0u, ~0u, &queue) ==
-          HSA_STATUS_SUCCESS);
+  REQUIRE(hsa_queue_create(find_gpu(), 64, HSA_QUEUE_TYPE_MULTI, nullptr, nullptr, ~0u, ~0u,
+                           &queue) == HSA_STATUS_SUCCESS);
   REQUIRE(hsa_signal_create(1, 0, nullptr, &signal) == HSA_STATUS_SUCCESS);
   REQUIRE(round_trip(queue, signal));
 

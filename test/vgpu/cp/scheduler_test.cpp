@@ -22,7 +22,9 @@ Options with_workers(uint32_t workers) {
 
 }  // namespace
 
-TEST_CASE("A kernel that spins on a kernel of another queue lets it run, with one worker as with several") {
+TEST_CASE(
+    "A kernel that spins on a kernel of another queue lets it run, with one worker as with "
+    "several") {
   for (const uint32_t workers : {1u, 2u, 4u}) {
     CAPTURE(workers);
     DeviceFixture device(with_workers(workers));
@@ -30,9 +32,9 @@ TEST_CASE("A kernel that spins on a kernel of another queue lets it run, with on
     ComputeQueue second(device);
     std::atomic<bool> released{false};
     amd_signal_t* waited = device.signal(1);
-    first.submit(
-        dispatch(device.kernel([&](const Slice&) { return released ? Result::ended : Result::preempted; }),
-                 4096, 64, false, waited));
+    first.submit(dispatch(
+        device.kernel([&](const Slice&) { return released ? Result::ended : Result::preempted; }),
+        4096, 64, false, waited));
     settle();
     second.submit(dispatch(device.kernel([&](const Slice&) {
       released = true;
@@ -50,8 +52,9 @@ TEST_CASE("A kernel that spins on the host lets queues be served") {
   auto* word = device.allocate_object<uint32_t>();
   amd_signal_t* waited = device.signal(1);
   queue.submit(dispatch(device.kernel([&](const Slice&) {
-    return std::atomic_ref<uint32_t>(*word).load(std::memory_order_acquire) != 0 ? Result::ended
-                                                                                      : Result::preempted;
+    return std::atomic_ref<uint32_t>(*word).load(std::memory_order_acquire) != 0
+               ? Result::ended
+               : Result::preempted;
   }),
                         1, 1, false, waited));
   for (int round = 0; round < 50; ++round) {
@@ -104,7 +107,8 @@ TEST_CASE("A dispatch beside one that never ends gets a fair share") {
   ComputeQueue queue(device);
   ComputeQueue other(device);
   std::atomic<bool> stop{false};
-  ScriptedKernel* hog = device.kernel([&](const Slice&) { return stop ? Result::ended : Result::preempted; });
+  ScriptedKernel* hog =
+      device.kernel([&](const Slice&) { return stop ? Result::ended : Result::preempted; });
   hog->instructions_per_slice = 4096;
   queue.submit(dispatch(hog, 64 * 64, 64));
   settle();
@@ -132,7 +136,8 @@ TEST_CASE("Deterministic: only the seed determines the order of workgroups") {
     for (int round = 0; round < 5; ++round) {
       amd_signal_t* done = device.signal(1);
       queue.submit(dispatch(kernel, 101, 1, true, done));
-      if (!eventually([&] { return DeviceFixture::value(done) == 0; })) return std::vector<uint32_t>{};
+      if (!eventually([&] { return DeviceFixture::value(done) == 0; }))
+        return std::vector<uint32_t>{};
     }
     return ids;
   };
@@ -155,7 +160,8 @@ TEST_CASE("Destroying a queue abandons its kernels and does not affect other que
     for (int round = 0; round < 20; ++round) {
       ComputeQueue queue(device);
       amd_signal_t* never = device.signal(1);
-      for (int index = 0; index < 10; ++index) queue.write(dispatch(endless, 640, 64, false, never));
+      for (int index = 0; index < 10; ++index)
+        queue.write(dispatch(endless, 640, 64, false, never));
       queue.ring();
       const uint64_t seen = runs;
       REQUIRE(eventually([&] { return runs > seen + 10; }));
@@ -171,7 +177,8 @@ TEST_CASE("Destroying a queue abandons its kernels and does not affect other que
 }
 
 TEST_CASE(
-    "Abandoned dispatches release their residency: a grid that must be resident as a whole still fits") {
+    "Abandoned dispatches release their residency: a grid that must be resident as a whole still "
+    "fits") {
   bool faults = false;
   SECTION("after queues that were destroyed") { faults = false; }
   SECTION("after kernels that faulted") { faults = true; }
@@ -182,7 +189,8 @@ TEST_CASE(
   ScriptedKernel* endless = device.kernel([&](const Slice& slice) {
     if (slice.turn == 0) ++resident;
     if (!fault) return Result::preempted;
-    slice.executor.fault = gfx9::Executor::Fault{QueueError::illegal_instruction, std::nullopt, "s_bogus"};
+    slice.executor.fault =
+        gfx9::Executor::Fault{QueueError::illegal_instruction, std::nullopt, "s_bogus"};
     return Result::faulted;
   });
   constexpr unsigned kDeviceWaves = 104 * 4 * 8;

@@ -34,11 +34,11 @@ TEST_CASE(
   device.interrupts.when_raised = [&](uint32_t event) {
     if (event == queue.error_event()) asked_at = queue.read_index();
   };
-  ScriptedKernel* earlier =
-      device.kernel([&](const Slice&) { return earlier_may_end ? Result::ended : Result::preempted; });
+  ScriptedKernel* earlier = device.kernel(
+      [&](const Slice&) { return earlier_may_end ? Result::ended : Result::preempted; });
   ScriptedKernel* kernel = device.kernel([&](const Slice& slice) {
-    if (slice.dispatch.scratch_base == 0x500000 && slice.dispatch.scratch_bytes_per_wave == 64 * 256 &&
-        slice.dispatch.scratch_waves == 8)
+    if (slice.dispatch.scratch_base == 0x500000 &&
+        slice.dispatch.scratch_bytes_per_wave == 64 * 256 && slice.dispatch.scratch_waves == 8)
       ++ran;
     return Result::ended;
   });
@@ -80,7 +80,8 @@ TEST_CASE("A runtime that gives too little scratch is asked three times, then th
     REQUIRE(eventually([&] { return queue.error() == 1; }));
     give_scratch(queue, 64, 8);
   }
-  CHECK(eventually([&] { return queue.error() == static_cast<uint64_t>(QueueError::packet_format); }));
+  CHECK(eventually(
+      [&] { return queue.error() == static_cast<uint64_t>(QueueError::packet_format); }));
 }
 
 TEST_CASE("Scratch for one dispatch alone is reclaimed before anything else is launched") {
@@ -108,7 +109,9 @@ TEST_CASE("Scratch for one dispatch alone is reclaimed before anything else is l
   CHECK(eventually([&] { return DeviceFixture::value(behind) == 0; }));
 }
 
-TEST_CASE("Resident workgroups never share wave slots, and the queue's slots bound how many are resident") {
+TEST_CASE(
+    "Resident workgroups never share wave slots, and the queue's slots bound how many are "
+    "resident") {
   DeviceFixture device;
   ComputeQueue queue(device);
   give_scratch(queue, 256, 8);
@@ -125,7 +128,8 @@ TEST_CASE("Resident workgroups never share wave slots, and the queue's slots bou
     // No workgroup ends before two have been resident together, however late the second worker
     // starts.
     if (slice.turn < 3 || most < 6) return Result::preempted;
-    for (uint32_t slot = slice.scratch_slot; slot < slice.scratch_slot + 3; ++slot) taken.erase(slot);
+    for (uint32_t slot = slice.scratch_slot; slot < slice.scratch_slot + 3; ++slot)
+      taken.erase(slot);
     return Result::ended;
   });
   amd_signal_t* done = device.signal(1);

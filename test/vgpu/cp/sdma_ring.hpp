@@ -22,10 +22,17 @@ inline uint32_t high(const void* address) {
 inline Words copy(void* destination, const void* source, uint32_t bytes) {
   return {1, bytes - 1, 0, low(source), high(source), low(destination), high(destination)};
 }
-inline Words fence(void* address, uint32_t value) { return {5, low(address), high(address), value}; }
+inline Words fence(void* address, uint32_t value) {
+  return {5, low(address), high(address), value};
+}
 inline Words trap(uint32_t event) { return {6, event}; }
 inline Words poll(const void* address, uint32_t reference, uint32_t function = 3) {
-  return {8u | function << 28 | 1u << 31, low(address), high(address), reference, 0xffffffff, 0x0fff0004};
+  return {8u | function << 28 | 1u << 31,
+          low(address),
+          high(address),
+          reference,
+          0xffffffff,
+          0x0fff0004};
 }
 inline Words hdp_flush() { return {8, 0, 0x80000000, 0, 0, 0}; }
 inline Words decrement(const void* address) {
@@ -38,7 +45,8 @@ inline Words timestamp(void* address) { return {13u | 2u << 8, low(address), hig
 
 class SdmaRing {
  public:
-  explicit SdmaRing(DeviceFixture& fixture, uint64_t bytes = 4096) : fixture_(fixture), bytes_(bytes) {
+  explicit SdmaRing(DeviceFixture& fixture, uint64_t bytes = 4096)
+      : fixture_(fixture), bytes_(bytes) {
     ring_ = static_cast<std::byte*>(fixture.allocate(bytes, 4096));
     pointers_ = fixture.allocate_object<uint64_t>(2);
     bell_ = fixture.doorbell(0);
@@ -60,7 +68,9 @@ class SdmaRing {
       written_ += 4;
     }
   }
-  void ring() { std::atomic_ref<uint64_t>(*bell_.program).store(written_, std::memory_order_release); }
+  void ring() {
+    std::atomic_ref<uint64_t>(*bell_.program).store(written_, std::memory_order_release);
+  }
   // Rings through the device's own mapping, which is never protected.
   void ring_as_device() {
     std::atomic_ref<uint64_t>(*bell_.alias).store(written_, std::memory_order_release);

@@ -64,7 +64,8 @@ TEST_CASE("A fill writes exactly its dwords") {
 }
 
 TEST_CASE(
-    "The trace line of a copy or a fill has the addresses that it reads and writes; no other has them") {
+    "The trace line of a copy or a fill has the addresses that it reads and writes; no other has "
+    "them") {
   DeviceFixture device(traced());
   SdmaRing ring(device);
   auto* source = static_cast<std::byte*>(device.allocate(64));
@@ -76,7 +77,8 @@ TEST_CASE(
   const std::vector<std::string> lines = device.trace_lines();
   REQUIRE(lines.size() == 4);  // the doorbell's first
   const auto field = [](const char* name, const void* address) {
-    return "\"" + std::string(name) + "\":" + std::to_string(reinterpret_cast<uint64_t>(address)) + ",";
+    return "\"" + std::string(name) + "\":" + std::to_string(reinterpret_cast<uint64_t>(address)) +
+           ",";
   };
   CHECK(lines[1].find(field("from", source) + field("to", destination) + "\"start_ns\"") !=
         std::string::npos);
@@ -107,7 +109,8 @@ TEST_CASE("A sub-window copy moves a box between pitched buffers, for every elem
     for (uint32_t z = 0; z < depth; ++z)
       for (uint32_t y = 0; y < height; ++y)
         std::memcpy(&expected[z * target_slice + (y + 2) * target_pitch + element],
-                    source + (z + 1) * source_slice + (y + 3) * source_pitch + 2 * element, width * element);
+                    source + (z + 1) * source_slice + (y + 3) * source_pitch + 2 * element,
+                    width * element);
     CHECK(std::memcmp(expected.data(), target, expected.size()) == 0);
   }
 }
@@ -117,8 +120,8 @@ TEST_CASE("Every comparison of a poll") {
   struct Row {
     uint32_t function, below, equal, above;
   };
-  for (const Row& row : {Row{0, 1, 1, 1}, Row{1, 1, 0, 0}, Row{2, 1, 1, 0}, Row{3, 0, 1, 0}, Row{4, 1, 0, 1},
-                         Row{5, 0, 1, 1}, Row{6, 0, 0, 1}}) {
+  for (const Row& row : {Row{0, 1, 1, 1}, Row{1, 1, 0, 0}, Row{2, 1, 1, 0}, Row{3, 0, 1, 0},
+                         Row{4, 1, 0, 1}, Row{5, 0, 1, 1}, Row{6, 0, 0, 1}}) {
     CAPTURE(row.function);
     const PollMemory poll_packet{0, 5, 0xff, row.function};
     CHECK(sdma::poll_holds(poll_packet, 0x104) == (row.below != 0));
@@ -132,7 +135,8 @@ TEST_CASE("Padding, a ring that wraps, and many copies") {
   SdmaRing ring(device, 1024);
   auto* words = device.allocate_object<uint32_t>(2000);
   for (uint32_t index = 0; index < 1000; ++index) {
-    if (const uint64_t left = 1024 - ring.written() % 1024; left < 4 * 4) ring.write(Words(left / 4, 0));
+    if (const uint64_t left = 1024 - ring.written() % 1024; left < 4 * 4)
+      ring.write(Words(left / 4, 0));
     ring.submit(fence(&words[index], index + 1));
   }
   REQUIRE(ring.drained());
@@ -196,15 +200,15 @@ TEST_CASE("A copy crosses from one mapping to the next") {
 }
 
 TEST_CASE("The error names an unsupported SDMA packet") {
-  for (const auto& [words, name] :
-       std::vector<std::pair<Words, std::string>>{{{2, 0, 0, 0}, "WRITE"},
-                                                  {{1u | 1u << 8, 0, 0, 0, 0, 0, 0}, "COPY"},
-                                                  {{10u | 15u << 25, 0, 0, 0, 0, 0, 0, 0}, "operation 15"},
-                                                  {{17, 0, 0, 0, 0}, "GCR"},
-                                                  {{13, 0, 0}, "TIMESTAMP"},
-                                                  {{8u | 3u << 28, 0, 0, 0, 0, 0}, "register"},
-                                                  {{5, 0}, "cut off"},
-                                                  {{200}, "unknown"}}) {
+  for (const auto& [words, name] : std::vector<std::pair<Words, std::string>>{
+           {{2, 0, 0, 0}, "WRITE"},
+           {{1u | 1u << 8, 0, 0, 0, 0, 0, 0}, "COPY"},
+           {{10u | 15u << 25, 0, 0, 0, 0, 0, 0, 0}, "operation 15"},
+           {{17, 0, 0, 0, 0}, "GCR"},
+           {{13, 0, 0}, "TIMESTAMP"},
+           {{8u | 3u << 28, 0, 0, 0, 0, 0}, "register"},
+           {{5, 0}, "cut off"},
+           {{200}, "unknown"}}) {
     CAPTURE(name);
     const sdma::Decoded decoded = sdma::decode(words);
     const auto* unsupported = std::get_if<sdma::Unsupported>(&decoded.packet);
@@ -230,7 +234,8 @@ TEST_CASE("An unsupported SDMA packet stops its queue, and the others continue")
 }
 
 TEST_CASE(
-    "SDMA outside the address space, or into read-only memory, is a memory fault with the first bad "
+    "SDMA outside the address space, or into read-only memory, is a memory fault with the first "
+    "bad "
     "address") {
   DeviceFixture device;
   auto* page = static_cast<std::byte*>(device.allocate(4096, 4096));
@@ -267,7 +272,8 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "Access to registered host memory that was unmapped is a memory fault, not the end of the process") {
+    "Access to registered host memory that was unmapped is a memory fault, not the end of the "
+    "process") {
   DeviceFixture device;
   SdmaRing ring(device);
   void* page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -20,7 +20,8 @@ void submit_shared(ComputeQueue& queue, const hsa_kernel_dispatch_packet_t& pack
           .fetch_add(1, std::memory_order_acq_rel);
   while (index - queue.read_index() >= queue.packets) std::this_thread::yield();
   auto* slot = static_cast<hsa_kernel_dispatch_packet_t*>(queue.slot(index));
-  std::memcpy(reinterpret_cast<std::byte*>(slot) + 4, reinterpret_cast<const std::byte*>(&packet) + 4, 60);
+  std::memcpy(reinterpret_cast<std::byte*>(slot) + 4,
+              reinterpret_cast<const std::byte*>(&packet) + 4, 60);
   uint32_t first;
   std::memcpy(&first, &packet, 4);
   std::atomic_ref<uint32_t>(*reinterpret_cast<uint32_t*>(slot))
@@ -58,8 +59,8 @@ TEST_CASE("Threads create and destroy queues while other queues work") {
   DeviceFixture device;
   constexpr unsigned threads_count = 4, rounds = 30;
   std::atomic<unsigned> failed{0};
-  ScriptedKernel* kernel =
-      device.kernel([](const Slice& slice) { return slice.turn == 2 ? Result::ended : Result::preempted; });
+  ScriptedKernel* kernel = device.kernel(
+      [](const Slice& slice) { return slice.turn == 2 ? Result::ended : Result::preempted; });
   std::vector<std::thread> threads;
   std::mutex fixture;  // its allocator is not thread-safe
   for (unsigned thread = 0; thread < threads_count; ++thread) {
@@ -72,7 +73,8 @@ TEST_CASE("Threads create and destroy queues while other queues work") {
         for (int index = 0; index < 40; ++index) queue.submit(dispatch(kernel, 128, 64));
         queue.submit(dispatch(kernel, 128, 64, true, done));
         // Every third queue is destroyed with work in flight.
-        if ((round + thread) % 3 != 0 && !eventually([&] { return DeviceFixture::value(done) == 0; }))
+        if ((round + thread) % 3 != 0 &&
+            !eventually([&] { return DeviceFixture::value(done) == 0; }))
           ++failed;
       }
     });

@@ -9,9 +9,12 @@ using Result = gfx9::Workgroup::Result;
 
 namespace {
 
-bool holds(const std::string& line, const std::string& part) { return line.find(part) != std::string::npos; }
+bool holds(const std::string& line, const std::string& part) {
+  return line.find(part) != std::string::npos;
+}
 
-std::vector<std::string> lines_with(const std::vector<std::string>& lines, const std::string& part) {
+std::vector<std::string> lines_with(const std::vector<std::string>& lines,
+                                    const std::string& part) {
   std::vector<std::string> result;
   for (const std::string& line : lines)
     if (holds(line, part)) result.push_back(line);
@@ -20,14 +23,15 @@ std::vector<std::string> lines_with(const std::vector<std::string>& lines, const
 
 }  // namespace
 
-TEST_CASE("Packets are traced with their header, geometry, kernarg and times, in order of completion") {
+TEST_CASE(
+    "Packets are traced with their header, geometry, kernarg and times, in order of completion") {
   DeviceFixture device(traced());
   ComputeQueue first(device);
   ComputeQueue queue(device);
   amd_signal_t* done = device.signal(1);
   auto packet = dispatch(device.kernel(), 256, 64);
-  packet.header =
-      header_of(HSA_PACKET_TYPE_KERNEL_DISPATCH, true, HSA_FENCE_SCOPE_SYSTEM, HSA_FENCE_SCOPE_AGENT);
+  packet.header = header_of(HSA_PACKET_TYPE_KERNEL_DISPATCH, true, HSA_FENCE_SCOPE_SYSTEM,
+                            HSA_FENCE_SCOPE_AGENT);
   packet.kernarg_address = reinterpret_cast<void*>(0x1230);
   queue.write(packet);
   queue.write(barrier_and({}, true, done));
@@ -55,10 +59,12 @@ TEST_CASE("Deterministic runs give the same trace, times aside", "[prompt]") {
     options.deterministic = true;
     DeviceFixture device(options);
     ComputeQueue queue(device);
-    ScriptedKernel* kernel = device.kernel(
-        [](const Slice& slice) { return slice.turn == slice.id[0] % 4 ? Result::ended : Result::preempted; });
+    ScriptedKernel* kernel = device.kernel([](const Slice& slice) {
+      return slice.turn == slice.id[0] % 4 ? Result::ended : Result::preempted;
+    });
     amd_signal_t* done = device.signal(1);
-    for (uint32_t index = 0; index < 20; ++index) queue.write(dispatch(kernel, 64 * (index + 1), 64));
+    for (uint32_t index = 0; index < 20; ++index)
+      queue.write(dispatch(kernel, 64 * (index + 1), 64));
     queue.write(barrier_and({}, true, done));
     queue.ring();
     std::vector<std::string> result;

@@ -38,7 +38,8 @@ void check_dependences(const Verdicts& wrong) {
 
 TEST_CASE("waiting is right for every seed, relying on timing is wrong for some", "[delay]") {
   Verdicts wrong;
-  for (unsigned seed = 1; seed <= 24; ++seed) add_verdicts(wrong, {"--delay", std::to_string(seed)});
+  for (unsigned seed = 1; seed <= 24; ++seed)
+    add_verdicts(wrong, {"--delay", std::to_string(seed)});
   check_dependences(wrong);
   for (const auto& [name, times] : wrong) {
     CAPTURE(name, times);
@@ -63,8 +64,9 @@ TEST_CASE("waiting is right together with every other option", "[delay]") {
   }
 }
 
-TEST_CASE("the fence checker finds mistakes where the program relies on timing, none where it waits",
-          "[delay]") {
+TEST_CASE(
+    "the fence checker finds mistakes where the program relies on timing, none where it waits",
+    "[delay]") {
   // Programs that rely on timing are sometimes ordered, depending on the time that the host takes.
   bool found = false;
   for (const char* seed : {"1", "2", "3", "4", "5", "6"}) {

@@ -19,8 +19,8 @@ constexpr unsigned kRounds = 24;
 using Words = std::span<uint32_t>;
 
 void wait(hsa_signal_t signal) {
-  while (hsa_signal_wait_scacquire(signal, HSA_SIGNAL_CONDITION_LT, 1, UINT64_MAX, HSA_WAIT_STATE_BLOCKED) >
-         0)
+  while (hsa_signal_wait_scacquire(signal, HSA_SIGNAL_CONDITION_LT, 1, UINT64_MAX,
+                                   HSA_WAIT_STATE_BLOCKED) > 0)
     continue;
 }
 
@@ -33,14 +33,16 @@ void wait_for_luck() {
 class Queue {
  public:
   explicit Queue(hsa_agent_t gpu) {
-    check(hsa_queue_create(gpu, 64, HSA_QUEUE_TYPE_SINGLE, nullptr, nullptr, UINT32_MAX, UINT32_MAX, &queue_),
+    check(hsa_queue_create(gpu, 64, HSA_QUEUE_TYPE_SINGLE, nullptr, nullptr, UINT32_MAX, UINT32_MAX,
+                           &queue_),
           "hsa_queue_create");
   }
   ~Queue() { check(hsa_queue_destroy(queue_), "hsa_queue_destroy"); }
   Queue(const Queue&) = delete;
   Queue& operator=(const Queue&) = delete;
 
-  void dispatch(const TestDevice::Kernel& kernel, const TestDevice::Arguments& arguments, hsa_signal_t done) {
+  void dispatch(const TestDevice::Kernel& kernel, const TestDevice::Arguments& arguments,
+                hsa_signal_t done) {
     hsa_kernel_dispatch_packet_t packet{};
     packet.setup = 1 << HSA_KERNEL_DISPATCH_PACKET_SETUP_DIMENSIONS;
     packet.workgroup_size_x = 64;
@@ -69,8 +71,8 @@ class Queue {
     constexpr unsigned kSystem = HSA_FENCE_SCOPE_SYSTEM;
     const auto header =
         static_cast<uint32_t>(type << HSA_PACKET_HEADER_TYPE | 1 << HSA_PACKET_HEADER_BARRIER |
-                                   kSystem << HSA_PACKET_HEADER_SCACQUIRE_FENCE_SCOPE |
-                                   kSystem << HSA_PACKET_HEADER_SCRELEASE_FENCE_SCOPE);
+                              kSystem << HSA_PACKET_HEADER_SCACQUIRE_FENCE_SCOPE |
+                              kSystem << HSA_PACKET_HEADER_SCRELEASE_FENCE_SCOPE);
     __atomic_store_n(reinterpret_cast<uint32_t*>(slot), header | uint32_t{setup} << 16,
                      __ATOMIC_RELEASE);
     hsa_signal_store_screlease(queue_->doorbell_signal, static_cast<hsa_signal_value_t>(index));
@@ -139,7 +141,8 @@ class Races {
     for (uint32_t index = 0; index < kCount; ++index) source_[index] = value_ + index;
     arm();
     hsa_signal_store_relaxed(first_done_, 0);
-    second_queue_.dispatch(copy_, device_.arguments().add(second_.data()).add(source_.data()), second_done_);
+    second_queue_.dispatch(copy_, device_.arguments().add(second_.data()).add(source_.data()),
+                           second_done_);
     if (order == Order::by_dependence) {
       wait(second_done_);
     } else {
@@ -178,12 +181,14 @@ class Races {
     } else {
       wait_for_luck();
     }
-    second_queue_.dispatch(copy_, device_.arguments().add(second_.data()).add(words.data()), second_done_);
+    second_queue_.dispatch(copy_, device_.arguments().add(second_.data()).add(words.data()),
+                           second_done_);
   }
   void copy(Words to, Words from, const hsa_signal_t* dependency, hsa_signal_t done) {
-    check(hsa_amd_memory_async_copy(to.data(), device_.gpu, from.data(), device_.gpu, to.size_bytes(),
-                                    dependency != nullptr ? 1 : 0, dependency, done),
-          "hsa_amd_memory_async_copy");
+    check(
+        hsa_amd_memory_async_copy(to.data(), device_.gpu, from.data(), device_.gpu, to.size_bytes(),
+                                  dependency != nullptr ? 1 : 0, dependency, done),
+        "hsa_amd_memory_async_copy");
   }
   bool holds(Words words) const {
     for (uint32_t index = 0; index < kCount; ++index)
@@ -211,11 +216,11 @@ int main(int argc, char** argv) {
     const char* name;
     bool (Races::*run)(Order);
   };
-  for (const Way& way :
-       {Way{"host-reads", &Races::host_reads}, Way{"copy-behind-kernel", &Races::copy_behind_kernel},
-        Way{"kernel-behind-copy", &Races::kernel_behind_copy},
-        Way{"kernel-behind-kernel", &Races::kernel_behind_kernel},
-        Way{"host-overwrites", &Races::host_overwrites}}) {
+  for (const Way& way : {Way{"host-reads", &Races::host_reads},
+                         Way{"copy-behind-kernel", &Races::copy_behind_kernel},
+                         Way{"kernel-behind-copy", &Races::kernel_behind_copy},
+                         Way{"kernel-behind-kernel", &Races::kernel_behind_kernel},
+                         Way{"host-overwrites", &Races::host_overwrites}}) {
     const auto run = [&](Order order) { return (races.*way.run)(order); };
     for (const Order order : {Order::by_dependence, Order::by_luck}) {
       if (order == Order::by_luck && !all) continue;

@@ -157,7 +157,8 @@ TEST_CASE("Of each line it is known whether several workgroups touched it") {
   CHECK(page(set, kPage).shared_lines == 0b1010);
 }
 
-TEST_CASE("The listener is told of each page once, and of the first write to it, ahead of the access") {
+TEST_CASE(
+    "The listener is told of each page once, and of the first write to it, ahead of the access") {
   class Ahead : public AccessSet::Listener {
    public:
     void touched(GpuAddress page_address, bool writes) noexcept override {
@@ -185,10 +186,11 @@ TEST_CASE("The listener is told of each page once, and of the first write to it,
   set.add_write(kPage + 8192, 4, Path::vector, 0);
   set.add_read(kPage + 8192, 4, Path::vector, 0);
   set.add_write(kPage + 8200, 4, Path::vector, 0);
-  CHECK(
-      listener.order ==
-      std::vector<std::pair<GpuAddress, bool>>{
-          {kPage, false}, {kPage + 4096, false}, {kPage, true}, {kPage + 4096, true}, {kPage + 8192, true}});
+  CHECK(listener.order == std::vector<std::pair<GpuAddress, bool>>{{kPage, false},
+                                                                   {kPage + 4096, false},
+                                                                   {kPage, true},
+                                                                   {kPage + 4096, true},
+                                                                   {kPage + 8192, true}});
   CHECK_FALSE(listener.late);
 }
 
@@ -221,7 +223,8 @@ TEST_CASE("Many pages are kept apart") {
 }
 
 TEST_CASE(
-    "All workers may add at once: nothing is lost, and each page is told of once, and so is its first "
+    "All workers may add at once: nothing is lost, and each page is told of once, and so is its "
+    "first "
     "write") {
   constexpr uint32_t kWorkers = 4, kPages = 40;
   Touched listener;

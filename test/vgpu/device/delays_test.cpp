@@ -18,7 +18,8 @@ using uptempo::test::Approx;
 constexpr DelayPlace kPlaces[] = {DelayPlace::doorbell, DelayPlace::launch, DelayPlace::completion,
                                   DelayPlace::interrupt, DelayPlace::copy};
 
-std::vector<std::chrono::nanoseconds> drawn(const Delays& delays, DelayPlace place, uint64_t count) {
+std::vector<std::chrono::nanoseconds> drawn(const Delays& delays, DelayPlace place,
+                                            uint64_t count) {
   std::vector<std::chrono::nanoseconds> result;
   for (uint64_t number = 0; number < count; ++number) result.push_back(delays.of(place, number));
   return result;
@@ -91,14 +92,17 @@ TEST_CASE("one of so many is delayed as the period says", "[delays]") {
     }
 }
 
-TEST_CASE("what is delayed is so for microseconds mostly, and now and then for a millisecond", "[delays]") {
+TEST_CASE("what is delayed is so for microseconds mostly, and now and then for a millisecond",
+          "[delays]") {
   constexpr size_t kCount = 100'000;
   auto delays = drawn(always_late(DelayPlace::launch), DelayPlace::launch, kCount);
   std::sort(delays.begin(), delays.end());
   CHECK(delays.front() >= Delays::kShortest);
   CHECK(delays.back() <= Delays::kLongest);
   const auto longer_than = [&](std::chrono::nanoseconds limit) {
-    return static_cast<double>(delays.end() - std::upper_bound(delays.begin(), delays.end(), limit)) / kCount;
+    return static_cast<double>(delays.end() -
+                               std::upper_bound(delays.begin(), delays.end(), limit)) /
+           kCount;
   };
   // (sqrt(1 us / x) - sqrt(1 us / 2 ms)) / (1 - sqrt(1 us / 2 ms))
   CHECK(longer_than(4us) == Approx(0.4886).margin(0.01));

@@ -21,8 +21,8 @@ struct Which {
   size_t pages;
   std::string text() const {
     return "seed " + std::to_string(seed) + ", " + std::to_string(steps) + " steps" +
-           (synchronising ? ", synchronising" : "") + (alike ? ", alike, " : ", ") + std::to_string(pages) +
-           " pages";
+           (synchronising ? ", synchronising" : "") + (alike ? ", alike, " : ", ") +
+           std::to_string(pages) + " pages";
   }
 };
 
@@ -53,10 +53,12 @@ std::string name(const uptempo::vgpu::fences::Task& task, bool in_full) {
 // Of a finding all but the reason, which may change with the headers. Not in full: without what differs between pages.
 std::string line(const Finding& finding, bool in_full) {
   constexpr const char* kConflicts[] = {"RAW", "WAR", "WAW"};
-  return std::string(class_name(finding.what)) + ' ' + kConflicts[static_cast<int>(finding.conflict)] + ' ' +
-         name(*finding.writer, in_full) + "->" + name(*finding.reader, in_full) +
+  return std::string(class_name(finding.what)) + ' ' +
+         kConflicts[static_cast<int>(finding.conflict)] + ' ' + name(*finding.writer, in_full) +
+         "->" + name(*finding.reader, in_full) +
          (finding.possible_on_target ? " possible" : " harmless") +
-         (in_full ? ' ' + std::to_string(finding.address) + '+' + std::to_string(finding.bytes) : "");
+         (in_full ? ' ' + std::to_string(finding.address) + '+' + std::to_string(finding.bytes)
+                  : "");
 }
 std::multiset<std::string> verdicts(const RandomProgram& program) {
   std::multiset<std::string> lines;
@@ -103,12 +105,14 @@ TEST_CASE("What is kept of a random program is judged as the program was") {
     std::set<std::string> found, again;
     const bool all_kept = which.pages == 1;
     for (const Finding& finding : live.program.findings()) found.insert(line(finding, all_kept));
-    Judge judge({"gfx90a", true}, [&](const Finding& finding) { again.insert(line(finding, all_kept)); });
+    Judge judge({"gfx90a", true},
+                [&](const Finding& finding) { again.insert(line(finding, all_kept)); });
     for (const Event& event : run.events) judge.tell(event);
     INFO(live.program.text());
     REQUIRE(again == found);
     if (all_kept) REQUIRE(judge.presumed() == live.program.presumed());
-    REQUIRE((judge.presumed() == Judge::Presumed{}) == (live.program.presumed() == Judge::Presumed{}));
+    REQUIRE((judge.presumed() == Judge::Presumed{}) ==
+            (live.program.presumed() == Judge::Presumed{}));
     for (const auto& [page, count] : run.page_count) left_out += count - 1;
   });
   CHECK(left_out > 1000);

@@ -12,7 +12,8 @@ using namespace uptempo::vgpu;
 
 namespace {
 
-constexpr FenceScope none = FenceScope::none, agent = FenceScope::agent, system_ = FenceScope::system;
+constexpr FenceScope none = FenceScope::none, agent = FenceScope::agent,
+                     system_ = FenceScope::system;
 
 // A run that is kept, and what could have been narrower in it: "barrier b -> clear 1; release c -> none 2 3".
 class Run {
@@ -27,8 +28,9 @@ class Run {
     std::set<std::string> lines;
     for (const Advice& one : advise().list) {
       constexpr const char* kParts[] = {"barrier", "acquire", "release"};
-      std::string line = std::string(kParts[static_cast<int>(one.part)]) + ' ' + one.kernel + " -> " +
-                         (one.part == Advice::Part::barrier ? "clear" : std::string(scope_name(one.to)));
+      std::string line =
+          std::string(kParts[static_cast<int>(one.part)]) + ' ' + one.kernel + " -> " +
+          (one.part == Advice::Part::barrier ? "clear" : std::string(scope_name(one.to)));
       for (const uint64_t packet : one.packets) line += ' ' + std::to_string(packet);
       lines.insert(line);
     }
@@ -43,7 +45,8 @@ using Lines = std::set<std::string>;
 
 }  // namespace
 
-TEST_CASE("What a chain of dispatches needs is not advised against, what a dispatch beside it has is") {
+TEST_CASE(
+    "What a chain of dispatches needs is not advised against, what a dispatch beside it has is") {
   Run run;
   Program& program = run.program;
   const ActorId queue = program.compute();
@@ -55,7 +58,8 @@ TEST_CASE("What a chain of dispatches needs is not advised against, what a dispa
         Lines{"barrier beside -> clear 1", "acquire beside -> none 1", "release beside -> none 1"});
 }
 
-TEST_CASE("Packets with the same kernel and header are advised together, those that need it excepted") {
+TEST_CASE(
+    "Packets with the same kernel and header are advised together, those that need it excepted") {
   Run run;
   Program& program = run.program;
   const ActorId queue = program.compute();
@@ -92,8 +96,8 @@ TEST_CASE("Of packets of which any would do, the last one ahead of the reader ke
       program.dispatch(queue, "step", header);
       program.dispatch(queue, "step", header, {reads(data)});
       program.dispatch(queue, "step", header);
-      const auto others =
-          ' ' + std::to_string(first) + ' ' + std::to_string(first + 1) + ' ' + std::to_string(first + 3);
+      const auto others = ' ' + std::to_string(first) + ' ' + std::to_string(first + 1) + ' ' +
+                          std::to_string(first + 3);
       const Lines lines = run.advice();
       CHECK(lines.count("acquire step -> none" + others) == 1);
       if (writer == 0) CHECK(lines.count("barrier step -> clear" + others) == 1);
@@ -102,11 +106,13 @@ TEST_CASE("Of packets of which any would do, the last one ahead of the reader ke
 }
 
 TEST_CASE(
-    "Of two fences that would each do alone, the cheaper one remains, and what saves most is said first") {
+    "Of two fences that would each do alone, the cheaper one remains, and what saves most is said "
+    "first") {
   Run run;
   Program& program = run.program;
   const ActorId queue = program.compute();
-  program.dispatch(queue, "write", {false, none, agent}, {writes(kLocal), reads(kLocal + 4096, 4096)});
+  program.dispatch(queue, "write", {false, none, agent},
+                   {writes(kLocal), reads(kLocal + 4096, 4096)});
   program.dispatch(queue, "dear", {true, agent, agent}, {reads(kLocal + 4096, 4096)});
   program.dispatch(queue, "cheap", {false, agent, agent}, {reads(kLocal), writes(kLocal + 8192)});
   const std::vector<Advice> list = run.advise().list;
@@ -118,14 +124,17 @@ TEST_CASE(
     CHECK_FALSE((advice.part == Advice::Part::acquire && advice.kernel == "cheap"));
 }
 
-TEST_CASE("What is saved is what the narrowed packets cost, and no more than the step that they take") {
+TEST_CASE(
+    "What is saved is what the narrowed packets cost, and no more than the step that they take") {
   Run run;
   Program& program = run.program;
   const ActorId queue = program.compute();
   program.dispatch(queue, "write", {false, none, system_, 7}, {writes(kCoarse, 4096)});
   program.host_reads(kCoarse);
-  program.dispatch(queue, "write", {false, none, system_}, {reads(kLocal, 4096), writes(kLocal, 8192)});
-  program.dispatch(queue, "read", {true, system_, none}, {reads(kLocal, 4096), writes(kLocal + 16384)});
+  program.dispatch(queue, "write", {false, none, system_},
+                   {reads(kLocal, 4096), writes(kLocal, 8192)});
+  program.dispatch(queue, "read", {true, system_, none},
+                   {reads(kLocal, 4096), writes(kLocal + 16384)});
   double release_ns = 0, acquire_ns = 0;
   for (const Advice& advice : run.advise().list) {
     if (advice.part == Advice::Part::release) {
@@ -151,13 +160,16 @@ TEST_CASE("Advice holds together: of two fences that would each do alone, one re
   program.barrier_packet(queue, {true, agent, none});
   program.dispatch(queue, "read", {true, agent, none}, {reads(kLocal)});
   const Lines lines = run.advice();
-  CHECK(lines.count("barrier barrier packet -> clear 1") + lines.count("barrier read -> clear 2") == 1);
-  CHECK(lines.count("acquire barrier packet -> none 1") + lines.count("acquire read -> none 2") == 1);
+  CHECK(lines.count("barrier barrier packet -> clear 1") + lines.count("barrier read -> clear 2") ==
+        1);
+  CHECK(lines.count("acquire barrier packet -> none 1") + lines.count("acquire read -> none 2") ==
+        1);
   CHECK(lines.size() == 2);
 }
 
 TEST_CASE(
-    "A release of system scope stays where the host or a copy reads the data or may read it, and becomes "
+    "A release of system scope stays where the host or a copy reads the data or may read it, and "
+    "becomes "
     "narrower where another dispatch does") {
   for (const int reader : {0, 1, 2, 3}) {
     CAPTURE(reader);
@@ -179,7 +191,8 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "An acquire of system scope stays behind what the host has stored, and becomes narrower behind a "
+    "An acquire of system scope stays behind what the host has stored, and becomes narrower behind "
+    "a "
     "dispatch") {
   for (const bool host : {true, false}) {
     Run run;
@@ -222,7 +235,8 @@ TEST_CASE("Order by packets is not given up for order that is only presumed insi
     program.dispatch(first, "add", {}, {writes(kLocal, 4, Path::synchronising)});
     program.barrier_packet(first, {true, none, none, 7});
     program.barrier_packet(second, {}, {7});
-    Program::Dispatch add = program.launch(second, "add", {}, {writes(kLocal, 4, Path::synchronising)});
+    Program::Dispatch add =
+        program.launch(second, "add", {}, {writes(kLocal, 4, Path::synchronising)});
     program.barrier_packet(first, {true, none, none});
     program.end(add);
     CHECK(run.advice() == Lines{"barrier barrier packet -> clear 2"});
@@ -231,7 +245,8 @@ TEST_CASE("Order by packets is not given up for order that is only presumed insi
     Run run;
     Program& program = run.program;
     const ActorId queue = program.compute();
-    program.dispatch(queue, "count", {false, none, system_}, {writes(kFine, 4, Path::synchronising)});
+    program.dispatch(queue, "count", {false, none, system_},
+                     {writes(kFine, 4, Path::synchronising)});
     program.barrier_packet(queue, {true, none, none, 7});
     program.host_reads(kFine);
     CHECK(run.advice() == Lines{});
@@ -323,7 +338,8 @@ TEST_CASE("Advice as JSON and as a sentence") {
       R"({"advice":"acquire","queue":3,"kernel":"sum\".kd","header":{"barrier":true,"acquire":"system","release":"agent"},)"
       R"("to":"agent","packets":[4,5],"count":2,"of":120,"saved_ns":1234,"basis":"estimate","device":"gfx90a"})");
   CHECK(to_sentence(advice, device) ==
-        "advice: the acquire of system scope of sum\".kd (queue 3, packets 4, 5: 2 of 120) could be agent "
+        "advice: the acquire of system scope of sum\".kd (queue 3, packets 4, 5: 2 of 120) could "
+        "be agent "
         "for all that "
         "this run did; it costs an estimated 1234 ns on AMD Instinct MI210");
   advice.part = Advice::Part::barrier;
@@ -331,8 +347,10 @@ TEST_CASE("Advice as JSON and as a sentence") {
   CHECK(to_json(advice, device).find(R"("to":"clear")") != std::string::npos);
   std::string listed = "9";
   for (size_t i = 1; i < kListedPackets; ++i) listed += ",9";
-  CHECK(to_json(advice, device).find(R"("packets":[)" + listed + R"(],"count":100)") != std::string::npos);
-  CHECK(to_sentence(advice, device).find("9, 9, ...: 100 of 120) could be clear") != std::string::npos);
+  CHECK(to_json(advice, device).find(R"("packets":[)" + listed + R"(],"count":100)") !=
+        std::string::npos);
+  CHECK(to_sentence(advice, device).find("9, 9, ...: 100 of 120) could be clear") !=
+        std::string::npos);
 }
 
 TEST_CASE("Advice about a kernel with an odd name is one line of JSON") {

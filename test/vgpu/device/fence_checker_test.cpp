@@ -8,8 +8,10 @@ using namespace uptempo::test;
 namespace {
 
 constexpr FenceScope kScopes[] = {FenceScope::none, FenceScope::agent, FenceScope::system};
-constexpr Header kFenced{.barrier = true, .acquire = FenceScope::agent, .release = FenceScope::agent};
-constexpr Header kUnordered{.barrier = false, .acquire = FenceScope::agent, .release = FenceScope::agent};
+constexpr Header kFenced{
+    .barrier = true, .acquire = FenceScope::agent, .release = FenceScope::agent};
+constexpr Header kUnordered{
+    .barrier = false, .acquire = FenceScope::agent, .release = FenceScope::agent};
 
 std::string verdict(FenceScope acquire, FenceScope release, bool line_was_read,
                     const std::string& target = "gfx90a") {
@@ -29,10 +31,13 @@ TEST_CASE("Two dispatches on the same data need the barrier bit on the second") 
     const char* found;
   };
   for (const auto& [first, second, found] :
-       {Conflict{writes(kCoarse + 0x40, 64), reads(kCoarse + 0x50, 8), "unordered RAW a->b 0x50+8 possible"},
-        Conflict{reads(kCoarse + 0x40, 64), writes(kCoarse, 0x48), "unordered WAR b->a 0x40+8 possible"},
+       {Conflict{writes(kCoarse + 0x40, 64), reads(kCoarse + 0x50, 8),
+                 "unordered RAW a->b 0x50+8 possible"},
+        Conflict{reads(kCoarse + 0x40, 64), writes(kCoarse, 0x48),
+                 "unordered WAR b->a 0x40+8 possible"},
         Conflict{writes(kCoarse, 4), writes(kCoarse + 2, 4), "unordered WAW a->b 0x2+2 possible"},
-        Conflict{reads(kCoarse), reads(kCoarse), ""}, Conflict{writes(kCoarse), writes(kCoarse + 4), ""}}) {
+        Conflict{reads(kCoarse), reads(kCoarse), ""},
+        Conflict{writes(kCoarse), writes(kCoarse + 4), ""}}) {
     CAPTURE(found);
     Program with, without;
     for (Program* program : {&with, &without}) {
@@ -58,7 +63,8 @@ TEST_CASE("The barrier bit of a packet between two orders the one behind it afte
   }
 }
 
-TEST_CASE("The barrier bit of a third packet orders it after both, and not the second after the first") {
+TEST_CASE(
+    "The barrier bit of a third packet orders it after both, and not the second after the first") {
   Program program;
   const ActorId queue = program.compute();
   program.dispatch(queue, "a", kUnordered, {writes(kCoarse)});
@@ -67,7 +73,8 @@ TEST_CASE("The barrier bit of a third packet orders it after both, and not the s
   CHECK(program.found() == "unordered RAW a->b 0x0+4 possible");
 }
 
-TEST_CASE("A packet that had ended by chance before the next was launched is not ordered before it") {
+TEST_CASE(
+    "A packet that had ended by chance before the next was launched is not ordered before it") {
   Program program;
   const ActorId queue = program.compute();
   auto a = program.launch(queue, "a", kUnordered, {writes(kCoarse)});
@@ -78,23 +85,29 @@ TEST_CASE("A packet that had ended by chance before the next was launched is not
   CHECK(program.found() == "unordered WAR a->b 0x0+4 possible; unordered RAW a->c 0x0+4 possible");
 }
 
-TEST_CASE("The specification wants a release and an acquire between dispatches, of agent scope or wider") {
+TEST_CASE(
+    "The specification wants a release and an acquire between dispatches, of agent scope or "
+    "wider") {
   for (const FenceScope release : kScopes) {
     for (const FenceScope acquire : kScopes) {
       CAPTURE(static_cast<int>(release), static_cast<int>(acquire));
       const bool right = release != FenceScope::none && acquire != FenceScope::none;
-      CHECK(verdict(acquire, release, false) == (right ? "" : "stale RAW fill->sum 0x0+4 harmless"));
+      CHECK(verdict(acquire, release, false) ==
+            (right ? "" : "stale RAW fill->sum 0x0+4 harmless"));
     }
   }
 }
 
 TEST_CASE(
-    "L1 is written through: on gfx9 a missing release harms nobody, a missing acquire who has the old line") {
+    "L1 is written through: on gfx9 a missing release harms nobody, a missing acquire who has the "
+    "old line") {
   for (const char* target : {"gfx900", "gfx90a"}) {
     for (const FenceScope release : kScopes) {
       CAPTURE(target, static_cast<int>(release));
-      CHECK(verdict(FenceScope::none, release, true, target) == "stale RAW fill->sum 0x0+4 possible");
-      CHECK(verdict(FenceScope::none, release, false, target) == "stale RAW fill->sum 0x0+4 harmless");
+      CHECK(verdict(FenceScope::none, release, true, target) ==
+            "stale RAW fill->sum 0x0+4 possible");
+      CHECK(verdict(FenceScope::none, release, false, target) ==
+            "stale RAW fill->sum 0x0+4 harmless");
       for (const FenceScope acquire : {FenceScope::agent, FenceScope::system})
         CHECK(verdict(acquire, release, true, target) ==
               (release == FenceScope::none ? "stale RAW fill->sum 0x0+4 harmless" : ""));
@@ -111,20 +124,25 @@ TEST_CASE("Findings that the target forgives are kept for those who ask for the 
   CHECK(program.checker().counts().total() == 0);
 }
 
-TEST_CASE("An old line may be in an L1 by a read of any byte of it since the caches were invalidated last") {
+TEST_CASE(
+    "An old line may be in an L1 by a read of any byte of it since the caches were invalidated "
+    "last") {
   struct Case {
     Touch early;
     FenceScope between;  // acquired by the writer
     bool possible;
   };
   for (const auto& [early, between, possible] :
-       {Case{reads(kFine + 60), FenceScope::none, true}, Case{reads(kFine + 64), FenceScope::none, false},
-        Case{reads(kFine + 60), FenceScope::agent, false}, Case{writes(kFine + 60), FenceScope::none, false},
+       {Case{reads(kFine + 60), FenceScope::none, true},
+        Case{reads(kFine + 64), FenceScope::none, false},
+        Case{reads(kFine + 60), FenceScope::agent, false},
+        Case{writes(kFine + 60), FenceScope::none, false},
         Case{reads(kFine + 60, 4, Path::synchronising), FenceScope::none, false}}) {
     Program program;
     const ActorId queue = program.compute();
     program.dispatch(queue, "early", {.barrier = true}, {early});
-    program.dispatch(queue, "fill", {.barrier = true, .acquire = between, .release = FenceScope::agent},
+    program.dispatch(queue, "fill",
+                     {.barrier = true, .acquire = between, .release = FenceScope::agent},
                      {writes(kFine)});
     program.dispatch(queue, "sum", {.barrier = true}, {reads(kFine)});
     CAPTURE(early.address, early.write, static_cast<int>(between));
@@ -134,7 +152,8 @@ TEST_CASE("An old line may be in an L1 by a read of any byte of it since the cac
 }
 
 TEST_CASE(
-    "A line that several workgroups of the writer shared may be in the L1 of one that did not write it") {
+    "A line that several workgroups of the writer shared may be in the L1 of one that did not "
+    "write it") {
   for (const uint32_t reader : {0u, 1u}) {
     Program program;
     const ActorId queue = program.compute();
@@ -143,12 +162,13 @@ TEST_CASE(
                      {reads(kCoarse + 8, 4, Path::vector, reader), writes(kCoarse)});
     program.dispatch(queue, "sum", {.barrier = true}, {reads(kCoarse)});
     CAPTURE(reader);
-    CHECK(program.found() ==
-          (reader == 1 ? "stale RAW fill->sum 0x0+4 possible" : "stale RAW fill->sum 0x0+4 harmless"));
+    CHECK(program.found() == (reader == 1 ? "stale RAW fill->sum 0x0+4 possible"
+                                          : "stale RAW fill->sum 0x0+4 harmless"));
   }
 }
 
-TEST_CASE("A kernel that wrote its arguments is not seen through the scalar cache without an acquire") {
+TEST_CASE(
+    "A kernel that wrote its arguments is not seen through the scalar cache without an acquire") {
   for (const FenceScope acquire : {FenceScope::none, FenceScope::agent}) {
     for (const bool scalar : {true, false}) {
       Program program;
@@ -160,8 +180,8 @@ TEST_CASE("A kernel that wrote its arguments is not seen through the scalar cach
       if (acquire == FenceScope::agent) {
         CHECK(program.found() == "");
       } else {
-        CHECK(program.found() ==
-              (scalar ? "stale RAW update->use 0x0+8 possible" : "stale RAW update->use 0x0+8 harmless"));
+        CHECK(program.found() == (scalar ? "stale RAW update->use 0x0+8 possible"
+                                         : "stale RAW update->use 0x0+8 harmless"));
       }
     }
   }
@@ -177,8 +197,10 @@ TEST_CASE("Another queue's fences count when its packet comes in between, and on
   for (const auto& [waits_for_writer, reader_waits, acquire, release, found] :
        {Case{true, true, FenceScope::none, FenceScope::agent, ""},
         Case{true, true, FenceScope::none, FenceScope::none, "stale RAW fill->sum 0x0+4 harmless"},
-        Case{false, true, FenceScope::none, FenceScope::agent, "stale RAW fill->sum 0x0+4 harmless"},
-        Case{true, false, FenceScope::none, FenceScope::agent, "stale RAW fill->sum 0x0+4 harmless"}}) {
+        Case{false, true, FenceScope::none, FenceScope::agent,
+             "stale RAW fill->sum 0x0+4 harmless"},
+        Case{true, false, FenceScope::none, FenceScope::agent,
+             "stale RAW fill->sum 0x0+4 harmless"}}) {
     Program program;
     const ActorId compute = program.compute(), other = program.compute();
     program.ring(compute, 4);
@@ -189,13 +211,15 @@ TEST_CASE("Another queue's fences count when its packet comes in between, and on
     } else {
       program.barrier_packet(other, {});
     }
-    program.dispatch(other, "fences", {.acquire = acquire, .release = release, .signal = kFencesDone});
+    program.dispatch(other, "fences",
+                     {.acquire = acquire, .release = release, .signal = kFencesDone});
     if (reader_waits) {
       program.barrier_packet(compute, {.barrier = true}, {kFencesDone});
     } else {
       program.barrier_packet(compute, {.barrier = true});
     }
-    program.dispatch(compute, "sum", {.barrier = true, .acquire = FenceScope::agent}, {reads(kCoarse)});
+    program.dispatch(compute, "sum", {.barrier = true, .acquire = FenceScope::agent},
+                     {reads(kCoarse)});
     CAPTURE(waits_for_writer, reader_waits, static_cast<int>(release));
     CHECK(program.found() == found);
   }
@@ -208,7 +232,8 @@ TEST_CASE("Another queue's acquire serves a dispatch that comes after it") {
       const ActorId compute = program.compute(), other = program.compute();
       program.ring(compute, 3);
       program.ring(other, 2);
-      program.dispatch(compute, "fill", {.release = FenceScope::agent, .signal = 1}, {writes(kCoarse)});
+      program.dispatch(compute, "fill", {.release = FenceScope::agent, .signal = 1},
+                       {writes(kCoarse)});
       program.barrier_packet(other, {}, {1});
       program.dispatch(other, "acquires", {.acquire = acquire, .signal = 2});
       if (waits) {
@@ -224,38 +249,45 @@ TEST_CASE("Another queue's acquire serves a dispatch that comes after it") {
   }
 }
 
-TEST_CASE("A release covers what is known to have ended: without the barrier bit, no earlier packet") {
+TEST_CASE(
+    "A release covers what is known to have ended: without the barrier bit, no earlier packet") {
   for (const bool barrier : {true, false}) {
     Program program;
     const ActorId queue = program.compute();
     program.dispatch(queue, "fill", {.barrier = true}, {writes(kCoarse)});
     program.dispatch(queue, "releases", {.barrier = barrier, .release = FenceScope::agent});
-    program.dispatch(queue, "sum", {.barrier = true, .acquire = FenceScope::agent}, {reads(kCoarse)});
+    program.dispatch(queue, "sum", {.barrier = true, .acquire = FenceScope::agent},
+                     {reads(kCoarse)});
     CAPTURE(barrier);
     CHECK(program.found() == (barrier ? "" : "stale RAW fill->sum 0x0+4 harmless"));
   }
 }
 
-TEST_CASE("A barrier packet acquires when it completes: what its dependency released meanwhile is acquired") {
+TEST_CASE(
+    "A barrier packet acquires when it completes: what its dependency released meanwhile is "
+    "acquired") {
   for (const FenceScope acquire : {FenceScope::agent, FenceScope::none}) {
     Program program;
     const ActorId producer = program.compute(), consumer = program.compute();
     program.ring(producer);
     program.ring(consumer, 2);
-    program.dispatch(producer, "fill", {.release = FenceScope::agent, .signal = 1}, {writes(kCoarse)});
+    program.dispatch(producer, "fill", {.release = FenceScope::agent, .signal = 1},
+                     {writes(kCoarse)});
     program.barrier_packet(consumer, {.acquire = acquire}, {1});
     program.dispatch(consumer, "sum", {}, {reads(kCoarse)});
     CAPTURE(static_cast<int>(acquire));
-    CHECK(program.found() == (acquire == FenceScope::agent ? "" : "stale RAW fill->sum 0x0+4 harmless"));
+    CHECK(program.found() ==
+          (acquire == FenceScope::agent ? "" : "stale RAW fill->sum 0x0+4 harmless"));
   }
 }
 
-TEST_CASE("A barrier packet releases after it acquired, so it cannot acquire what it releases itself") {
+TEST_CASE(
+    "A barrier packet releases after it acquired, so it cannot acquire what it releases itself") {
   Program program;
   const ActorId queue = program.compute();
   program.dispatch(queue, "fill", {}, {writes(kCoarse)});
-  program.barrier_packet(queue,
-                         {.barrier = true, .acquire = FenceScope::agent, .release = FenceScope::agent});
+  program.barrier_packet(
+      queue, {.barrier = true, .acquire = FenceScope::agent, .release = FenceScope::agent});
   program.dispatch(queue, "sum", {}, {reads(kCoarse)});
   CHECK(program.found() == "stale RAW fill->sum 0x0+4 harmless");
   program.clear();
@@ -276,7 +308,9 @@ TEST_CASE("Each of five dependencies orders, and what was not waited for does no
                        {.release = FenceScope::agent, .signal = producer},
                        {writes(kCoarse + 256 * producer)});
     }
-    const auto signal = [missing](uint64_t which) { return which == missing ? which % 5 + 1 : which; };
+    const auto signal = [missing](uint64_t which) {
+      return which == missing ? which % 5 + 1 : which;
+    };
     program.barrier_packet(consumer, {}, {signal(1), signal(2), signal(3), signal(4), signal(5)});
     program.dispatch(consumer, "sum", {.acquire = FenceScope::agent}, {reads(kCoarse, 256 * 6)});
     CAPTURE(missing);

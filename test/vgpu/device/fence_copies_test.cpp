@@ -49,10 +49,12 @@ TEST_CASE("Copy, kernel, copy with its dependencies and system fences is right i
 
 TEST_CASE("Each dependency of copy, kernel, copy is needed") {
   CHECK(CopyKernelCopy{.kernel_waits = false}.found() == "unordered RAW up->work 0x0+64 possible");
-  CHECK(CopyKernelCopy{.download_waits = false}.found() == "unordered RAW work->down 0x1000+64 possible");
+  CHECK(CopyKernelCopy{.download_waits = false}.found() ==
+        "unordered RAW work->down 0x1000+64 possible");
 }
 
-TEST_CASE("A kernel releases at system scope ahead of a copy: what L2 keeps back is missed otherwise") {
+TEST_CASE(
+    "A kernel releases at system scope ahead of a copy: what L2 keeps back is missed otherwise") {
   for (const FenceScope release : {FenceScope::agent, FenceScope::none}) {
     const auto found = [release](GpuAddress data, const char* target) {
       return CopyKernelCopy{.release = release, .data = data}.found(target);
@@ -71,7 +73,8 @@ TEST_CASE("A kernel acquires at system scope after a copy: an old line of L2 is 
   for (const char* target : {"gfx900", "gfx90a"}) {
     CAPTURE(target);
     const auto found = [target](FenceScope acquire, GpuAddress data, bool lines_in_l2) {
-      return CopyKernelCopy{.acquire = acquire, .lines_in_l2 = lines_in_l2, .data = data}.found(target);
+      return CopyKernelCopy{.acquire = acquire, .lines_in_l2 = lines_in_l2, .data = data}.found(
+          target);
     };
     CHECK(found(FenceScope::agent, kLocal, true) == "stale RAW up->work 0x0+64 possible");
     CHECK(found(FenceScope::agent, kCoarse, true) == "stale RAW up->work 0x0+64 possible");
@@ -148,19 +151,21 @@ TEST_CASE("A kernel may write again what a download reads only after the downloa
   }
 }
 
-TEST_CASE("A fill over what a kernel wrote needs its release, or L2 writes the old data back over it") {
+TEST_CASE(
+    "A fill over what a kernel wrote needs its release, or L2 writes the old data back over it") {
   for (const FenceScope release : {FenceScope::system, FenceScope::agent}) {
     for (const GpuAddress data : {kLocal, kLocalFine}) {
       Program program;
       const ActorId queue = program.compute(), sdma = program.sdma();
       program.ring_sdma(sdma, 2);
-      program.dispatch(queue, "work", {.release = release, .signal = kComputed}, {writes(data, 64)});
+      program.dispatch(queue, "work", {.release = release, .signal = kComputed},
+                       {writes(data, 64)});
       program.sdma_waits(sdma, kComputed);
       program.fill(sdma, "fill", data, 16);
       CAPTURE(static_cast<int>(release), data);
       CHECK(program.found() == (release == FenceScope::system ? ""
-                                : data == kLocal              ? "stale WAW work->fill 0x0+16 possible"
-                                                              : "stale WAW work->fill 0x0+16 harmless"));
+                                : data == kLocal ? "stale WAW work->fill 0x0+16 possible"
+                                                 : "stale WAW work->fill 0x0+16 harmless"));
     }
   }
 }
@@ -169,12 +174,14 @@ TEST_CASE("A fill that nothing orders after the kernel that wrote is found") {
   Program program;
   const ActorId queue = program.compute(), sdma = program.sdma();
   program.ring_sdma(sdma, 1);
-  program.dispatch(queue, "work", {.release = FenceScope::system, .signal = kComputed}, {writes(kLocal, 64)});
+  program.dispatch(queue, "work", {.release = FenceScope::system, .signal = kComputed},
+                   {writes(kLocal, 64)});
   program.fill(sdma, "fill", kLocal, 64);
   CHECK(program.found() == "unordered WAW work->fill 0x0+64 possible");
 }
 
-TEST_CASE("Copies of one engine come in order and go to memory; those of two engines need a dependency") {
+TEST_CASE(
+    "Copies of one engine come in order and go to memory; those of two engines need a dependency") {
   for (const bool waits : {true, false}) {
     Program program;
     const ActorId one = program.sdma(), two = program.sdma();

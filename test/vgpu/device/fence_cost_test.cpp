@@ -9,7 +9,8 @@ using namespace uptempo::vgpu;
 
 namespace {
 
-constexpr FenceScope none = FenceScope::none, agent = FenceScope::agent, system_ = FenceScope::system;
+constexpr FenceScope none = FenceScope::none, agent = FenceScope::agent,
+                     system_ = FenceScope::system;
 constexpr uint32_t kPages = 50;
 
 class Cost {
@@ -61,7 +62,8 @@ TEST_CASE("A release of system scope writes back no more than L2 holds") {
         Approx((cost.memory_ns(kMemoryBytes) + cost.link_ns(kMemoryBytes)) / 4));
 }
 
-TEST_CASE("An acquire costs what is read again because of it: from L2, and of system scope from memory") {
+TEST_CASE(
+    "An acquire costs what is read again because of it: from L2, and of system scope from memory") {
   for (const FenceScope scope : {agent, system_}) {
     Cost cost;
     Program& program = cost.program;
@@ -71,7 +73,8 @@ TEST_CASE("An acquire costs what is read again because of it: from L2, and of sy
                      {reads(kLocal, 640), reads(kCoarse, 64), reads(kLocal + 8192, 64)});
     const PacketCost found = cost.of().at({queue, 1});
     CHECK(found.acquire_agent_ns == Approx(cost.l1_ns(704)));
-    CHECK(found.acquire_system_ns == Approx(scope == system_ ? cost.memory_ns(640) + cost.link_ns(64) : 0));
+    CHECK(found.acquire_system_ns ==
+          Approx(scope == system_ ? cost.memory_ns(640) + cost.link_ns(64) : 0));
   }
 }
 
@@ -99,7 +102,8 @@ TEST_CASE("An acquire costs nothing for what is only written behind it") {
 }
 
 TEST_CASE(
-    "What was in no L1, or is read past it, an acquire does not make slower; what was in a scalar one, it "
+    "What was in no L1, or is read past it, an acquire does not make slower; what was in a scalar "
+    "one, it "
     "does") {
   struct Case {
     Path before, behind;
@@ -107,7 +111,8 @@ TEST_CASE(
   };
   for (const Case& one :
        {Case{Path::vector, Path::vector, true}, Case{Path::scalar, Path::scalar, true},
-        Case{Path::synchronising, Path::vector, false}, Case{Path::vector, Path::synchronising, false}}) {
+        Case{Path::synchronising, Path::vector, false},
+        Case{Path::vector, Path::synchronising, false}}) {
     CAPTURE(static_cast<int>(one.before), static_cast<int>(one.behind));
     Cost cost;
     Program& program = cost.program;
@@ -167,7 +172,8 @@ TEST_CASE("A barrier bit costs what it keeps from the dispatch right before it, 
 }
 
 TEST_CASE(
-    "Of two barrier bits between dispatches neither costs anything; one on a barrier packet costs as much as "
+    "Of two barrier bits between dispatches neither costs anything; one on a barrier packet costs "
+    "as much as "
     "on the dispatch") {
   for (const bool both : {true, false}) {
     Cost cost;

@@ -86,7 +86,9 @@ TEST_CASE("A host store while the dispatch that reads it runs is unordered") {
   CHECK(program.found() == "unordered RAW host->sum 0x0+4 possible");
 }
 
-TEST_CASE("A store after the doorbell of the packet that reads it is unordered, whenever the packet starts") {
+TEST_CASE(
+    "A store after the doorbell of the packet that reads it is unordered, whenever the packet "
+    "starts") {
   for (const bool in_time : {true, false}) {
     Program program;
     const ActorId queue = program.compute();
@@ -110,30 +112,34 @@ TEST_CASE("The host reads a result after its completion, which needs a release o
         program.host_reads(data + 2);
         const bool cached = data == kCoarse || data == kLocal;
         CAPTURE(data, static_cast<int>(release), announced);
-        CHECK(program.found() == (!announced                      ? "unordered RAW fill->host 0x2+1 possible"
+        CHECK(program.found() == (!announced ? "unordered RAW fill->host 0x2+1 possible"
                                   : release == FenceScope::system ? ""
-                                  : cached                        ? "stale RAW fill->host 0x2+1 possible"
-                                                                  : "stale RAW fill->host 0x2+1 harmless"));
+                                  : cached ? "stale RAW fill->host 0x2+1 possible"
+                                           : "stale RAW fill->host 0x2+1 harmless"));
       }
     }
   }
 }
 
-TEST_CASE("The host may overwrite what it read, and a dispatch what the host read and then rang for") {
+TEST_CASE(
+    "The host may overwrite what it read, and a dispatch what the host read and then rang for") {
   Program program;
   const ActorId queue = program.compute();
-  program.dispatch(queue, "fill", {.release = FenceScope::system, .signal = kDone}, {writes(kFine)});
+  program.dispatch(queue, "fill", {.release = FenceScope::system, .signal = kDone},
+                   {writes(kFine)});
   program.host_reads(kFine);
   program.host_writes(kFine);
   program.dispatch(queue, "refill", {}, {writes(kFine)});
   CHECK(program.found() == "");
 }
 
-TEST_CASE("A dispatch that was published before the host read its old result overwrites it unordered") {
+TEST_CASE(
+    "A dispatch that was published before the host read its old result overwrites it unordered") {
   Program program;
   const ActorId queue = program.compute();
   program.ring(queue, 2);
-  program.dispatch(queue, "fill", {.release = FenceScope::system, .signal = kDone}, {writes(kFine)});
+  program.dispatch(queue, "fill", {.release = FenceScope::system, .signal = kDone},
+                   {writes(kFine)});
   program.host_reads(kFine);
   program.dispatch(queue, "refill", {.barrier = true}, {writes(kFine)});
   CHECK(program.found() == "unordered WAR refill->host 0x0+1 possible");
@@ -223,8 +229,10 @@ TEST_CASE("A later release of system scope that is announced too covers what cam
     Program program;
     const ActorId queue = program.compute();
     program.ring(queue, 2);
-    program.dispatch(queue, "fill", {.release = FenceScope::agent, .signal = kDone}, {writes(kCoarse)});
-    program.dispatch(queue, "last", {.barrier = barrier, .release = FenceScope::system, .signal = kDone});
+    program.dispatch(queue, "fill", {.release = FenceScope::agent, .signal = kDone},
+                     {writes(kCoarse)});
+    program.dispatch(queue, "last",
+                     {.barrier = barrier, .release = FenceScope::system, .signal = kDone});
     program.finish();
     CAPTURE(barrier);
     CHECK(program.found() == (barrier ? "" : "unreleased RAW fill->host 0x0+4 possible"));
@@ -234,7 +242,8 @@ TEST_CASE("A later release of system scope that is announced too covers what cam
 TEST_CASE("What a copy or the host wrote over is not unreleased any more") {
   Program program;
   const ActorId queue = program.compute(), sdma = program.sdma();
-  program.dispatch(queue, "fill", {.release = FenceScope::system, .signal = kDone}, {writes(kCoarse)});
+  program.dispatch(queue, "fill", {.release = FenceScope::system, .signal = kDone},
+                   {writes(kCoarse)});
   program.fill(sdma, "fill", kCoarse);
   program.sdma_signals(sdma, kDone);
   program.finish();

@@ -9,7 +9,8 @@ using namespace uptempo::vgpu;
 
 namespace {
 
-constexpr FenceScope none = FenceScope::none, agent = FenceScope::agent, system_ = FenceScope::system;
+constexpr FenceScope none = FenceScope::none, agent = FenceScope::agent,
+                     system_ = FenceScope::system;
 constexpr uint32_t kPages = 50;
 
 // How many pages each kept page stands for, most first.
@@ -29,7 +30,8 @@ Lines judged(const Program& program) {
 Lines judged_again(Journal& journal) {
   Lines lines;
   const Recording run = journal.recording();
-  Judge judge({"gfx90a", true}, [&](const Finding& finding) { lines.push_back(to_json(finding, "gfx90a")); });
+  Judge judge({"gfx90a", true},
+              [&](const Finding& finding) { lines.push_back(to_json(finding, "gfx90a")); });
   for (const Event& event : run.events) judge.tell(event);
   return lines;
 }
@@ -58,7 +60,8 @@ TEST_CASE("Pages of different kinds, or touched by several workgroups, are diffe
   CHECK(counts(journal.recording()) == std::vector<uint64_t>{1, 1, 1, 1});
 }
 
-TEST_CASE("What the host does page by page is the same for all of them, as long as it knew the same") {
+TEST_CASE(
+    "What the host does page by page is the same for all of them, as long as it knew the same") {
   Journal journal;
   Program program("gfx90a", true, &journal);
   const ActorId queue = program.compute();
@@ -73,7 +76,8 @@ TEST_CASE("What the host does page by page is the same for all of them, as long 
 }
 
 TEST_CASE(
-    "What the host did before and after it may have known of a completion is different, whenever it is "
+    "What the host did before and after it may have known of a completion is different, whenever "
+    "it is "
     "told") {
   for (const int announcer : {0, 1, 2, 3}) {
     CAPTURE(announcer);
@@ -141,7 +145,8 @@ TEST_CASE("A kept run is judged as the run was, page for page") {
   Program program("gfx90a", true, &journal);
   const ActorId queue = program.compute(), engine = program.sdma();
   program.host_writes(kFine);
-  program.dispatch(queue, "fill", {false, agent, none}, {reads(kFine), writes(kCoarse, 2 * kPageBytes)});
+  program.dispatch(queue, "fill", {false, agent, none},
+                   {reads(kFine), writes(kCoarse, 2 * kPageBytes)});
   program.dispatch(queue, "race", {false, none, none, 7}, {reads(kCoarse, 2 * kPageBytes)});
   program.sdma_waits(engine, 7);
   program.copy(engine, "copy", kCoarse + 100, kLocal + 100, 2 * kPageBytes);
@@ -156,8 +161,8 @@ TEST_CASE("A dispatch that meets the host at one page has not met it at another 
   Journal journal;
   Program program("gfx90a", true, &journal);
   const ActorId queue = program.compute();
-  Program::Dispatch dispatch =
-      program.launch(queue, "add", {}, {writes(kFine, 4, Path::synchronising), writes(kFine + kPageBytes)});
+  Program::Dispatch dispatch = program.launch(
+      queue, "add", {}, {writes(kFine, 4, Path::synchronising), writes(kFine + kPageBytes)});
   program.host_reads(kFine);
   program.host_reads(kFine + kPageBytes);
   program.end(dispatch);
@@ -194,7 +199,9 @@ TEST_CASE("A run that is too long is not kept at all, whatever it is that is lon
     program.end(dispatch);
   }
   SECTION("the names of kernels") { program.dispatch(queue, std::string(16 << 10, 'k'), {}); }
-  SECTION("how many pages there are") { program.dispatch(queue, "fill", {}, {writes(kLocal, kMemoryBytes)}); }
+  SECTION("how many pages there are") {
+    program.dispatch(queue, "fill", {}, {writes(kLocal, kMemoryBytes)});
+  }
   SECTION("the ways in which pages came by it") {
     for (uint32_t bit = 1; bit < 128; bit *= 2) {
       Program::Dispatch dispatch = program.launch(queue, "same", {});

@@ -83,8 +83,10 @@ class FenceOracle {
   Task meet(Task task, const std::vector<Access>& accesses) {
     for (const Access& access : accesses)
       for (const auto& [other, before_it] : touched_[access.cell]) {
-        if (task.agent == Agent::copy || other.name == task.name || before(other.end, task.begin)) continue;
-        if (!(access.write || before_it.write) || !(access.synchronising || before_it.synchronising))
+        if (task.agent == Agent::copy || other.name == task.name || before(other.end, task.begin))
+          continue;
+        if (!(access.write || before_it.write) ||
+            !(access.synchronising || before_it.synchronising))
           continue;
         if (task.agent == Agent::host) {
           task.met.push_back({other.end, std::nullopt});
@@ -122,7 +124,8 @@ class FenceOracle {
              bool synchronising = false) {
     Cell& memory = cells_[cell];
     // Who reads and overwrites what another wrote is found once.
-    if (memory.writer && memory.writer->name != task.name && !found_reading) judge_overwrite(memory, task);
+    if (memory.writer && memory.writer->name != task.name && !found_reading)
+      judge_overwrite(memory, task);
     for (const Task& reader : memory.readers)
       if (reader.name != task.name && !before(reader.end, task.begin) && !presumed(reader, task) &&
           !perhaps_the_other_way(reader, task))
@@ -166,7 +169,8 @@ class FenceOracle {
 
   // The host's stores lie somewhere between opening and closing a page: what may have been in order is.
   bool perhaps_the_other_way(const Task& first, const Task& second) const {
-    return second.agent == Agent::host && (before(second.end, first.begin) || presumed(second, first));
+    return second.agent == Agent::host &&
+           (before(second.end, first.begin) || presumed(second, first));
   }
   // A release of system scope after `store` and not after `node`.
   bool released_before_or_at(Node store, Node node) const {

@@ -60,9 +60,11 @@ struct Header {
 
 class Program {
  public:
-  explicit Program(std::string target = "gfx90a", bool specification = true, Journal* journal = nullptr)
+  explicit Program(std::string target = "gfx90a", bool specification = true,
+                   Journal* journal = nullptr)
       : checker_(
-            {std::move(target), specification}, [this](const Finding& finding) { add(finding); }, journal) {}
+            {std::move(target), specification}, [this](const Finding& finding) { add(finding); },
+            journal) {}
 
   Checker& checker() { return checker_; }
   const std::string& found() const { return found_; }
@@ -88,10 +90,13 @@ class Program {
     position.published = std::max(position.published, position.next) + packets;
     checker_.doorbell(queue, position.published - 1, vgpu::host_clock_ns());
   }
-  void host_reads(GpuAddress address) { checker_.host_read(address, vgpu::host_clock_ns(), kind_of); }
+  void host_reads(GpuAddress address) {
+    checker_.host_read(address, vgpu::host_clock_ns(), kind_of);
+  }
   void host_opens(GpuAddress page) { checker_.host_opened(page_of(page), vgpu::host_clock_ns()); }
   void host_wrote(GpuAddress address, uint32_t bytes = 4) {
-    checker_.host_wrote(page_of(address), page_bytes(address, bytes), vgpu::host_clock_ns(), kind_of);
+    checker_.host_wrote(page_of(address), page_bytes(address, bytes), vgpu::host_clock_ns(),
+                        kind_of);
   }
   void host_writes(GpuAddress address, uint32_t bytes = 4) {
     host_opens(address);
@@ -126,12 +131,14 @@ class Program {
     dispatch.packet.signal = completion(dispatch.header);
     checker_.end(dispatch.running, dispatch.packet, kind_of);
   }
-  void dispatch(ActorId queue, std::string kernel, Header header, std::initializer_list<Touch> touches = {}) {
+  void dispatch(ActorId queue, std::string kernel, Header header,
+                std::initializer_list<Touch> touches = {}) {
     Dispatch one = launch(queue, std::move(kernel), header, touches);
     end(one);
   }
   // A barrier packet completes; `satisfied`: signals that it found so.
-  void barrier_packet(ActorId queue, Header header, std::initializer_list<uint64_t> satisfied = {}) {
+  void barrier_packet(ActorId queue, Header header,
+                      std::initializer_list<uint64_t> satisfied = {}) {
     Checker::Packet packet = next(queue, header);
     std::vector<Checker::SignalValue> values;
     for (const uint64_t handle : satisfied) values.push_back(value(handle));
@@ -145,7 +152,8 @@ class Program {
   }
   void copy(ActorId queue, std::string_view name, GpuAddress source, GpuAddress destination,
             uint64_t bytes = 4) {
-    checker_.copy(queue, advance(queue), name, Checker::Range{source, bytes}, {destination, bytes}, kind_of);
+    checker_.copy(queue, advance(queue), name, Checker::Range{source, bytes}, {destination, bytes},
+                  kind_of);
   }
   void fill(ActorId queue, std::string_view name, GpuAddress destination, uint64_t bytes = 4) {
     checker_.copy(queue, advance(queue), name, std::nullopt, {destination, bytes}, kind_of);
@@ -166,8 +174,9 @@ class Program {
   void forget(GpuAddress begin, GpuAddress end) { checker_.forget(begin, end); }
 
   static std::optional<MemoryKind> kind_of(GpuAddress page) {
-    for (const MemoryKind kind : {MemoryKind::fine_grained, MemoryKind::coarse_grained, MemoryKind::uncached,
-                                  MemoryKind::device_local, MemoryKind::device_local_fine})
+    for (const MemoryKind kind :
+         {MemoryKind::fine_grained, MemoryKind::coarse_grained, MemoryKind::uncached,
+          MemoryKind::device_local, MemoryKind::device_local_fine})
       if (page >= memory(kind) && page < memory(kind) + kMemoryBytes) return kind;
     return std::nullopt;
   }

@@ -20,9 +20,11 @@ std::map<std::string, uint64_t> judge_programs(bool synchronising) {
   std::map<std::string, uint64_t> seen;
   for (const int steps : {6, 12, 25, 50}) {
     for (uint64_t seed = 0; seed < 2500; ++seed) {
-      RandomProgram program(seed * 64 + static_cast<uint64_t>(steps), {.synchronising = synchronising});
+      RandomProgram program(seed * 64 + static_cast<uint64_t>(steps),
+                            {.synchronising = synchronising});
       program.run(steps);
-      for (const Verdict& verdict : program.expected()) ++seen[std::get<0>(verdict) + std::get<1>(verdict)];
+      for (const Verdict& verdict : program.expected())
+        ++seen[std::get<0>(verdict) + std::get<1>(verdict)];
       if (program.expected().empty()) ++seen["silent"];
       seen["meetings"] += program.meetings();
       std::set<Verdict> found = program.found();
@@ -40,17 +42,19 @@ std::map<std::string, uint64_t> judge_programs(bool synchronising) {
 
 }  // namespace
 
-TEST_CASE("What the checker finds in a random program is what the specification forbids, and all of it") {
+TEST_CASE(
+    "What the checker finds in a random program is what the specification forbids, and all of it") {
   std::map<std::string, uint64_t> seen = judge_programs(false);
   // The programs are about something.
-  for (const char* kind :
-       {"unorderedRAW", "unorderedWAR", "unorderedWAW", "staleRAW", "staleWAW", "unreleasedRAW", "silent"}) {
+  for (const char* kind : {"unorderedRAW", "unorderedWAR", "unorderedWAW", "staleRAW", "staleWAW",
+                           "unreleasedRAW", "silent"}) {
     CAPTURE(kind, seen[kind]);
     CHECK(seen[kind] > 100);
   }
 }
 
-TEST_CASE("The same of programs that synchronise inside their kernels, but for those that meet there") {
+TEST_CASE(
+    "The same of programs that synchronise inside their kernels, but for those that meet there") {
   std::map<std::string, uint64_t> seen = judge_programs(true);
   for (const char* kind : {"unorderedRAW", "unorderedWAR", "unorderedWAW", "staleRAW", "staleWAW",
                            "unreleasedRAW", "silent", "meetings", "perhaps"}) {

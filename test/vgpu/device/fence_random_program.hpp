@@ -16,9 +16,11 @@
 namespace uptempo::test {
 
 struct RandomProgramOptions {
-  bool synchronising = false;  // half of the accesses of dispatches are atomics or loads that bypass L1
-  bool alike = false;     // dispatches are of two kernels, their headers of one kind in each queue and wide
-  size_t pages = 1;  // of each kind of memory; most accesses do the same to all of them
+  bool synchronising =
+      false;  // half of the accesses of dispatches are atomics or loads that bypass L1
+  bool alike =
+      false;  // dispatches are of two kernels, their headers of one kind in each queue and wide
+  size_t pages = 1;            // of each kind of memory; most accesses do the same to all of them
   Journal* journal = nullptr;  // keeps the run
   // Changes the header of a packet. What the program does is the same whatever the headers say.
   std::function<void(ActorId queue, Checker::Packet&)> rewrite = {};
@@ -30,9 +32,11 @@ class RandomProgram {
 
   explicit RandomProgram(uint64_t seed, RandomProgramOptions options = {})
       : random_(seed), options_(std::move(options)) {
-    for (size_t page = 0; page < options_.pages; ++page) oracle_.is_coherent(cell_name(4 * page + 2));
+    for (size_t page = 0; page < options_.pages; ++page)
+      oracle_.is_coherent(cell_name(4 * page + 2));
     uint32_t ordinal = 0;
-    for (Queue& queue : queues_) queue.actor = checker().add_queue(Checker::QueueKind::compute, ++ordinal);
+    for (Queue& queue : queues_)
+      queue.actor = checker().add_queue(Checker::QueueKind::compute, ++ordinal);
     sdma_ = checker().add_queue(Checker::QueueKind::sdma, 3);
     for (Signal& signal : signals_) signal.value = 1;
   }
@@ -129,15 +133,15 @@ class RandomProgram {
     ActorId actor = 0;
     uint64_t next = 0, published = 0;
     bool several_producers = false;
-    std::optional<Node> last;             // launched
-    Nodes ended;                          // all of the queue's
+    std::optional<Node> last;        // launched
+    Nodes ended;                     // all of the queue's
     std::map<uint64_t, Node> rings;  // of the packets that are not launched yet
     std::vector<Dispatch> running;
   };
   struct Signal {
     int64_t value = 1;
     std::optional<int64_t> left;  // by the device
-    Nodes completed;                   // since the host stored to it last
+    Nodes completed;              // since the host stored to it last
   };
 
   Checker& checker() { return checker_; }
@@ -182,8 +186,9 @@ class RandomProgram {
   std::string describe(const Queue& queue, const Checker::Packet& packet) {
     constexpr const char* kScopes[] = {"none", "agent", "system"};
     return "q" + std::to_string(queue.actor) + "[" + std::to_string(packet.index) + "]" +
-           (packet.barrier ? " barrier" : "") + " acquire " + kScopes[static_cast<int>(packet.acquire)] +
-           " release " + kScopes[static_cast<int>(packet.release)];
+           (packet.barrier ? " barrier" : "") + " acquire " +
+           kScopes[static_cast<int>(packet.acquire)] + " release " +
+           kScopes[static_cast<int>(packet.release)];
   }
 
   void launch(Queue& queue) {
@@ -228,7 +233,8 @@ class RandomProgram {
     const size_t which = pick(queue.running.size());
     Dispatch dispatch = std::move(queue.running[which]);
     queue.running.erase(queue.running.begin() + static_cast<ptrdiff_t>(which));
-    say("end " + dispatch.name + (dispatch.signal ? " completes s" + std::to_string(*dispatch.signal) : ""));
+    say("end " + dispatch.name +
+        (dispatch.signal ? " completes s" + std::to_string(*dispatch.signal) : ""));
 
     const Node stores = oracle_.add({dispatch.launch});
     const Node release = oracle_.add({stores}, Width::none, width(dispatch.packet.release));
@@ -238,7 +244,8 @@ class RandomProgram {
     const FenceOracle::Task task =
         oracle_.meet({dispatch.name, Agent::dispatch, dispatch.launch, stores}, accesses);
     for (const auto& [cell, access] : dispatch.accesses) {
-      const bool found_reading = access.read && oracle_.read(cell_name(cell), task, access.synchronising);
+      const bool found_reading =
+          access.read && oracle_.read(cell_name(cell), task, access.synchronising);
       if (access.write) oracle_.write(cell_name(cell), task, found_reading, access.synchronising);
     }
     queue.ended.push_back(release);
@@ -315,7 +322,8 @@ class RandomProgram {
     std::vector<FenceOracle::Access> accesses{{to, true, false}};
     if (!fill) accesses.push_back({cell_name(source), false, false});
     const FenceOracle::Task task = oracle_.meet({name, Agent::copy, node, node}, accesses);
-    say("sdma " + name + (fill ? "" : " from " + cell_name(source)) + " to " + cell_name(destination));
+    say("sdma " + name + (fill ? "" : " from " + cell_name(source)) + " to " +
+        cell_name(destination));
     if (!fill) oracle_.read(cell_name(source), task);
     oracle_.write(to, task);
     checker().copy(sdma_, advance(), name,
@@ -357,8 +365,9 @@ class RandomProgram {
     const Node node = oracle_.host_event();
     say("host reads " + cell_name(cell));
     const std::string name = cell_name(cell);
-    oracle_.read(name, oracle_.meet({"host" + std::to_string(host_events_++), Agent::host, node, node},
-                                    {{name, false, false}}));
+    oracle_.read(name,
+                 oracle_.meet({"host" + std::to_string(host_events_++), Agent::host, node, node},
+                              {{name, false, false}}));
     checker().host_read(address(cell), now(), Program::kind_of);
   }
   void host_write(Cell cell) {
@@ -371,9 +380,9 @@ class RandomProgram {
     } else {
       say("host wrote " + cell_name(cell));
       const std::string name = cell_name(cell);
-      oracle_.write(
-          name, oracle_.meet({opened->second.first, Agent::host, oracle_.host_event(), opened->second.second},
-                             {{name, true, false}}));
+      oracle_.write(name, oracle_.meet({opened->second.first, Agent::host, oracle_.host_event(),
+                                        opened->second.second},
+                                       {{name, true, false}}));
       checker().host_wrote(page_of(address(cell)), page_bytes(address(cell), kCellBytes), now(),
                            Program::kind_of);
       opened_.erase(opened);
@@ -400,14 +409,15 @@ class RandomProgram {
   void add(const Finding& finding) {
     constexpr const char* kConflicts[] = {"RAW", "WAR", "WAW"};
     findings_.push_back(finding);
-    found_.insert({std::string(class_name(finding.what)), kConflicts[static_cast<int>(finding.conflict)],
-                   name(*finding.writer),
+    found_.insert({std::string(class_name(finding.what)),
+                   kConflicts[static_cast<int>(finding.conflict)], name(*finding.writer),
                    finding.what == Finding::Class::unreleased ? "" : name(*finding.reader)});
   }
 
   std::mt19937_64 random_;
   const RandomProgramOptions options_;
-  Checker checker_{{"gfx90a", true}, [this](const Finding& finding) { add(finding); }, options_.journal};
+  Checker checker_{
+      {"gfx90a", true}, [this](const Finding& finding) { add(finding); }, options_.journal};
   FenceOracle oracle_;
   Queue queues_[kQueues];
   Signal signals_[kSignals];

@@ -33,12 +33,15 @@ class Memory {
       View& view = result->view;
       view.ordered.join(known);
       if (!fences) continue;
-      for (Clock* clock : {&view.released_agent, &view.released_system, &view.visible, &view.l1_clean})
+      for (Clock* clock :
+           {&view.released_agent, &view.released_system, &view.visible, &view.l1_clean})
         clock->join(known);
     }
     return result;
   }
-  TaskPtr dispatch(std::initializer_list<TaskPtr> after = {}) { return task(Task::Kind::dispatch, after); }
+  TaskPtr dispatch(std::initializer_list<TaskPtr> after = {}) {
+    return task(Task::Kind::dispatch, after);
+  }
   TaskPtr copy(std::initializer_list<TaskPtr> after = {}) { return task(Task::Kind::copy, after); }
 
   void apply(const TaskPtr& task, AccessSet& accesses, MemoryType type = kType) {
@@ -74,11 +77,11 @@ class Memory {
   std::string found() { return std::exchange(found_, {}); }
   std::string writers(GpuAddress begin, GpuAddress end) const {
     std::string text;
-    shadow.for_each_write(begin, end,
-                          [&](const TaskPtr& writer, bool, GpuAddress address, uint32_t bytes) {
-                            text += (text.empty() ? "" : " ") + std::to_string(writer->id.actor) + ":" +
-                                    std::to_string(address - kPage) + "+" + std::to_string(bytes);
-                          });
+    shadow.for_each_write(
+        begin, end, [&](const TaskPtr& writer, bool, GpuAddress address, uint32_t bytes) {
+          text += (text.empty() ? "" : " ") + std::to_string(writer->id.actor) + ":" +
+                  std::to_string(address - kPage) + "+" + std::to_string(bytes);
+        });
     return text;
   }
 
@@ -90,9 +93,9 @@ class Memory {
     return [this](const Violation& violation, Finding::Conflict conflict, const TaskPtr& writer,
                   const TaskPtr& reader, GpuAddress address, uint32_t bytes) {
       constexpr const char* kConflicts[] = {"RAW", "WAR", "WAW"};
-      found_ += (found_.empty() ? "" : "; ") + std::string(kConflicts[static_cast<int>(conflict)]) + ' ' +
-                std::to_string(writer->id.actor) + '>' + std::to_string(reader->id.actor) + ' ' +
-                std::to_string(address - kPage) + '+' + std::to_string(bytes);
+      found_ += (found_.empty() ? "" : "; ") + std::string(kConflicts[static_cast<int>(conflict)]) +
+                ' ' + std::to_string(writer->id.actor) + '>' + std::to_string(reader->id.actor) +
+                ' ' + std::to_string(address - kPage) + '+' + std::to_string(bytes);
       if (violation.what == Finding::Class::stale)
         found_ += violation.possible_on_target ? " stale" : " harmless";
     };
@@ -118,7 +121,8 @@ TEST_CASE("A conflict is about the bytes that both touched, to the byte") {
     const uint32_t first = std::max(begin, 100u), end = std::min(begin + 8, 108u);
     CAPTURE(begin);
     CHECK(memory.found() ==
-          (first < end ? "RAW 1>2 " + std::to_string(first) + '+' + std::to_string(end - first) : ""));
+          (first < end ? "RAW 1>2 " + std::to_string(first) + '+' + std::to_string(end - first)
+                       : ""));
   }
 }
 
@@ -168,7 +172,8 @@ TEST_CASE("A write is held against every reader since the last one") {
   SECTION("unordered with all") {
     memory.writes(memory.dispatch(), kPage, 96);
     CHECK(memory.found() ==
-          "WAR 4>1 0+32; WAR 4>1 32+16; WAR 4>2 32+16; WAR 4>1 48+4; WAR 4>2 48+4; WAR 4>3 48+4; WAR 4>1 "
+          "WAR 4>1 0+32; WAR 4>1 32+16; WAR 4>2 32+16; WAR 4>1 48+4; WAR 4>2 48+4; WAR 4>3 48+4; "
+          "WAR 4>1 "
           "52+12; "
           "WAR 4>2 52+12; WAR 4>2 64+32");
   }
@@ -182,7 +187,8 @@ TEST_CASE("A write is held against every reader since the last one") {
   }
 }
 
-TEST_CASE("A reader after another stands for both, and a new write forgets the readers of the old one") {
+TEST_CASE(
+    "A reader after another stands for both, and a new write forgets the readers of the old one") {
   Memory memory;
   const TaskPtr a = memory.reads(memory.dispatch(), kPage, 4);
   const TaskPtr b = memory.reads(memory.dispatch({a}), kPage, 4);
@@ -215,7 +221,8 @@ TEST_CASE("Readers that hold no data back: bytes of other runs have their own") 
   CHECK(memory.found() == "WAR 3>1 0+1");
 }
 
-TEST_CASE("Whether an old line may be in a cache depends on the last invalidation before the write") {
+TEST_CASE(
+    "Whether an old line may be in a cache depends on the last invalidation before the write") {
   for (const bool invalidated : {false, true}) {
     for (const Path path : {Path::vector, Path::scalar, Path::synchronising}) {
       Memory memory;
@@ -245,12 +252,14 @@ TEST_CASE("A copy's data may be old in L2 if the line was there since L2 was inv
       const TaskPtr reader = memory.task(Task::Kind::dispatch, {early, writer}, false);
       memory.reads(reader, kPage, 4);
       CAPTURE(invalidated, address);
-      CHECK(memory.found() == (same_line && !invalidated ? "RAW 2>3 0+4 stale" : "RAW 2>3 0+4 harmless"));
+      CHECK(memory.found() ==
+            (same_line && !invalidated ? "RAW 2>3 0+4 stale" : "RAW 2>3 0+4 harmless"));
     }
   }
 }
 
-TEST_CASE("Only tasks at synchronising accesses to the same byte meet, and only if they are unordered") {
+TEST_CASE(
+    "Only tasks at synchronising accesses to the same byte meet, and only if they are unordered") {
   struct Case {
     Path first, second;
     GpuAddress where;
@@ -284,7 +293,8 @@ TEST_CASE("What is forgotten is gone, to the page, and what lies around it stays
   CHECK(memory.writers(0, ~GpuAddress{0}) == "1:0+4096 1:8192+4096");
 }
 
-TEST_CASE("Bytes that somebody unobserved may have changed have no past, their neighbours keep theirs") {
+TEST_CASE(
+    "Bytes that somebody unobserved may have changed have no past, their neighbours keep theirs") {
   for (const auto& [begin, bytes, left] : {std::tuple{0u, 4096u, ""},
                                            {0u, 1u, "1:1+4095"},
                                            {4095u, 1u, "1:0+4095"},
@@ -310,9 +320,11 @@ TEST_CASE("A line that was read while another task wrote to it may be held with 
     const TaskPtr reader = memory.task(Task::Kind::dispatch, {beside, writer}, false);
     memory.reads(reader, kPage, 128);
     CAPTURE(overlapped);
-    CHECK(memory.found() ==
-          (overlapped ? "RAW 2>3 0+60 stale; RAW 2>3 60+2 stale; RAW 2>3 62+2 stale; RAW 2>3 64+64 harmless"
-                      : "RAW 2>3 0+128 harmless"));
+    CHECK(
+        memory.found() ==
+        (overlapped
+             ? "RAW 2>3 0+60 stale; RAW 2>3 60+2 stale; RAW 2>3 62+2 stale; RAW 2>3 64+64 harmless"
+             : "RAW 2>3 0+128 harmless"));
   }
 }
 
@@ -348,20 +360,24 @@ TEST_CASE("Runs of bytes remember what a byte-by-byte memory remembers") {
           if (!write && !written[byte]) read[byte] = true;
         }
       }
-      const auto ordered = [&](const TaskPtr& other) { return task->view.ordered.contains(other->id); };
-      std::map<std::tuple<Finding::Conflict, const Task*, const Task*>, std::set<uint32_t>> expected,
-          found;
+      const auto ordered = [&](const TaskPtr& other) {
+        return task->view.ordered.contains(other->id);
+      };
+      std::map<std::tuple<Finding::Conflict, const Task*, const Task*>, std::set<uint32_t>>
+          expected, found;
       for (uint32_t byte = 0; byte < kBytes; ++byte) {
         Byte& at = model[byte];
         const bool race = at.writer != nullptr && !ordered(at.writer);
         if (read[byte] && race)
           expected[{Finding::Conflict::read_after_write, at.writer.get(), task.get()}].insert(byte);
         if (written[byte] && !read[byte] && race)
-          expected[{Finding::Conflict::write_after_write, at.writer.get(), task.get()}].insert(byte);
+          expected[{Finding::Conflict::write_after_write, at.writer.get(), task.get()}].insert(
+              byte);
         if (written[byte]) {
           for (const TaskPtr& reader : at.readers)
             if (!ordered(reader))
-              expected[{Finding::Conflict::write_after_read, task.get(), reader.get()}].insert(byte);
+              expected[{Finding::Conflict::write_after_read, task.get(), reader.get()}].insert(
+                  byte);
           at = {task, {}};
         } else if (read[byte]) {
           std::erase_if(at.readers, ordered);
@@ -385,7 +401,8 @@ TEST_CASE("Runs of bytes remember what a byte-by-byte memory remembers") {
       const auto half = static_cast<uint32_t>(random() % 2 * (kBytes / 2));
       const auto begin = static_cast<uint32_t>(random() % (kBytes / 2));
       const auto count = static_cast<uint32_t>(1 + random() % (kBytes / 2 - begin));
-      memory.shadow.forget_bytes(page_of(kBase + half + begin), page_bytes(kBase + half + begin, count));
+      memory.shadow.forget_bytes(page_of(kBase + half + begin),
+                                 page_bytes(kBase + half + begin, count));
       for (uint32_t byte = half + begin; byte < half + begin + count; ++byte) model[byte] = {};
     }
   }

@@ -25,7 +25,8 @@ TEST_CASE("A producer and a consumer in two queues need the dependency") {
   }
 }
 
-TEST_CASE("The producer may overwrite what the consumer read only after it waited for the consumer") {
+TEST_CASE(
+    "The producer may overwrite what the consumer read only after it waited for the consumer") {
   constexpr uint64_t kRead = 2;
   for (const bool dependency : {true, false}) {
     Program program;
@@ -34,7 +35,8 @@ TEST_CASE("The producer may overwrite what the consumer read only after it waite
     program.ring(consumer, 2);
     program.dispatch(producer, "fill", kProduces, {writes(kCoarse)});
     program.barrier_packet(consumer, {}, {kDone});
-    program.dispatch(consumer, "sum", {.acquire = FenceScope::agent, .signal = kRead}, {reads(kCoarse)});
+    program.dispatch(consumer, "sum", {.acquire = FenceScope::agent, .signal = kRead},
+                     {reads(kCoarse)});
     if (dependency) program.barrier_packet(producer, {}, {kRead});
     program.dispatch(producer, "refill", {.barrier = true}, {writes(kCoarse)});
     CAPTURE(dependency);
@@ -79,14 +81,16 @@ TEST_CASE("One doorbell that covers several packets was rung once, for all of th
   CHECK(program.found() == "");
 }
 
-TEST_CASE("Where several producers ring out of order, the host is taken to know all that was announced") {
+TEST_CASE(
+    "Where several producers ring out of order, the host is taken to know all that was announced") {
   for (const bool several : {true, false}) {
     Program program;
     const ActorId producer = program.compute(), consumer = program.compute();
     program.checker().doorbell(consumer, 1, uptempo::vgpu::host_clock_ns());
     if (several) program.checker().doorbell(consumer, 0, uptempo::vgpu::host_clock_ns());
     program.dispatch(producer, "fill", kProduces, {writes(kCoarse)});
-    Running sum = program.checker().launch(consumer, {.index = 0, .acquire = FenceScope::agent}, "sum");
+    Running sum =
+        program.checker().launch(consumer, {.index = 0, .acquire = FenceScope::agent}, "sum");
     sum.accesses->add_read(kCoarse, 4, Path::vector, 0);
     program.checker().end(sum, {.index = 0, .acquire = FenceScope::agent}, Program::kind_of);
     CAPTURE(several);
@@ -95,7 +99,8 @@ TEST_CASE("Where several producers ring out of order, the host is taken to know 
 }
 
 TEST_CASE(
-    "A signal that the host stored to passes on what the host knew, and a signal that nobody completed "
+    "A signal that the host stored to passes on what the host knew, and a signal that nobody "
+    "completed "
     "nothing") {
   constexpr uint64_t kGate = 7;
   for (const bool announced : {true, false}) {
@@ -103,7 +108,8 @@ TEST_CASE(
     const ActorId producer = program.compute(), consumer = program.compute();
     program.ring(producer);
     program.ring(consumer, 2);
-    program.dispatch(producer, "fill", {.release = FenceScope::agent, .signal = announced ? kDone : 0},
+    program.dispatch(producer, "fill",
+                     {.release = FenceScope::agent, .signal = announced ? kDone : 0},
                      {writes(kCoarse)});
     program.host_stores_signal(kGate, 0);
     program.barrier_packet(consumer, {}, {kGate});
@@ -116,7 +122,8 @@ TEST_CASE(
 TEST_CASE("A signal used again does not order by its old completions") {
   for (const bool old : {true, false}) {
     Program program;
-    const ActorId first = program.compute(), second = program.compute(), consumer = program.compute();
+    const ActorId first = program.compute(), second = program.compute(),
+                  consumer = program.compute();
     program.ring(first);
     program.ring(second);
     program.ring(consumer, 2);
@@ -147,14 +154,16 @@ TEST_CASE("A barrier-OR packet orders after what it found satisfied alone") {
   const ActorId first = program.compute(), second = program.compute(), consumer = program.compute();
   program.ring(consumer, 2);
   program.dispatch(first, "a", {.release = FenceScope::agent, .signal = 1}, {writes(kCoarse)});
-  program.dispatch(second, "b", {.release = FenceScope::agent, .signal = 2}, {writes(kCoarse + 64)});
+  program.dispatch(second, "b", {.release = FenceScope::agent, .signal = 2},
+                   {writes(kCoarse + 64)});
   program.barrier_packet(consumer, {}, {1});
   program.dispatch(consumer, "sum", kConsumes, {reads(kCoarse, 128)});
   CHECK(program.found() == "unordered RAW b->sum 0x40+4 possible");
 }
 
 TEST_CASE(
-    "Packets behind a barrier packet without the barrier bit come after its dependencies, not after its "
+    "Packets behind a barrier packet without the barrier bit come after its dependencies, not "
+    "after its "
     "queue") {
   Program program;
   const ActorId producer = program.compute(), consumer = program.compute();
@@ -166,7 +175,8 @@ TEST_CASE(
   CHECK(program.found() == "unordered RAW own->sum 0x40+4 possible");
 }
 
-TEST_CASE("A batch of packets after the host waited for the one before is ordered after all of it") {
+TEST_CASE(
+    "A batch of packets after the host waited for the one before is ordered after all of it") {
   for (const bool covers : {true, false}) {
     Program program;
     const ActorId queue = program.compute();
@@ -199,7 +209,8 @@ TEST_CASE("Dispatches that count in the same place by atomics may overlap") {
 TEST_CASE("A flag that is read past L1 excuses the pair that meets there, and nobody else") {
   for (const bool flag : {true, false}) {
     Program program;
-    const ActorId producer = program.compute(), consumer = program.compute(), third = program.compute();
+    const ActorId producer = program.compute(), consumer = program.compute(),
+                  third = program.compute();
     for (const ActorId queue : {producer, consumer, third}) program.ring(queue);
     auto fill = program.launch(producer, "fill", {}, {writes(kCoarse), writes(kFine)});
     auto sum = program.launch(consumer, "sum", {}, {reads(kCoarse)});
@@ -209,8 +220,9 @@ TEST_CASE("A flag that is read past L1 excuses the pair that meets there, and no
     program.end(sum);
     program.end(other);
     CAPTURE(flag);
-    CHECK(program.found() == (flag ? "unordered RAW fill->other 0x0+4 possible"
-                                   : std::string(kRace) + "; unordered RAW fill->other 0x0+4 possible"));
+    CHECK(program.found() ==
+          (flag ? "unordered RAW fill->other 0x0+4 possible"
+                : std::string(kRace) + "; unordered RAW fill->other 0x0+4 possible"));
   }
 }
 
@@ -220,7 +232,8 @@ TEST_CASE("A load past L1 beside the data excuses nobody who overwrites the data
   program.ring(a);
   program.ring(b);
   auto sum = program.launch(a, "sum", {}, {reads(kCoarse, 8)});
-  auto polls = program.launch(b, "polls", {}, {reads(kCoarse, 4, Path::synchronising), writes(kCoarse + 4)});
+  auto polls =
+      program.launch(b, "polls", {}, {reads(kCoarse, 4, Path::synchronising), writes(kCoarse + 4)});
   program.end(sum);
   program.end(polls);
   CHECK(program.found() == "unordered WAR polls->sum 0x4+4 possible");
@@ -230,10 +243,12 @@ TEST_CASE("What a dispatch learnt inside a kernel is not passed on by its packet
   Program program;
   const ActorId producer = program.compute(), consumer = program.compute();
   for (const ActorId queue : {producer, consumer}) program.ring(queue, 2);
-  program.dispatch(producer, "fill", {.release = FenceScope::agent}, {writes(kCoarse), writes(kFine)});
+  program.dispatch(producer, "fill", {.release = FenceScope::agent},
+                   {writes(kCoarse), writes(kFine)});
   program.dispatch(consumer, "sum", {.release = FenceScope::agent},
                    {reads(kFine, 4, Path::synchronising), reads(kCoarse)});
-  program.dispatch(consumer, "behind", {.barrier = true, .acquire = FenceScope::agent}, {reads(kCoarse)});
+  program.dispatch(consumer, "behind", {.barrier = true, .acquire = FenceScope::agent},
+                   {reads(kCoarse)});
   CHECK(program.found() == "unordered RAW fill->behind 0x0+4 possible");
 }
 
@@ -243,8 +258,9 @@ TEST_CASE("What a copy engine reads or overwrites needs order, atomics or not") 
     const ActorId queue = program.compute(), sdma = program.sdma();
     program.ring(queue);
     program.ring_sdma(sdma, 2);
-    program.dispatch(queue, "count", {.release = FenceScope::system, .signal = kDone},
-                     {reads(kLocal, 4, Path::synchronising), writes(kLocal, 4, Path::synchronising)});
+    program.dispatch(
+        queue, "count", {.release = FenceScope::system, .signal = kDone},
+        {reads(kLocal, 4, Path::synchronising), writes(kLocal, 4, Path::synchronising)});
     if (dependency) program.sdma_waits(sdma, kDone);
     program.copy(sdma, "copy", kLocal, kFine);
     CAPTURE(dependency);
@@ -252,21 +268,26 @@ TEST_CASE("What a copy engine reads or overwrites needs order, atomics or not") 
   }
 }
 
-TEST_CASE("Atomics are carried out in L2: data of a copy engine still needs the acquire of system scope") {
+TEST_CASE(
+    "Atomics are carried out in L2: data of a copy engine still needs the acquire of system "
+    "scope") {
   for (const FenceScope acquire : {FenceScope::system, FenceScope::agent}) {
     Program program;
     const ActorId queue = program.compute(), sdma = program.sdma();
     program.dispatch(queue, "early", {.signal = kDone}, {reads(kLocal)});
     program.fill(sdma, "fill", kLocal);
     program.sdma_signals(sdma, 2);
-    program.dispatch(queue, "count", {.acquire = acquire},
-                     {reads(kLocal, 4, Path::synchronising), writes(kLocal, 4, Path::synchronising)});
+    program.dispatch(
+        queue, "count", {.acquire = acquire},
+        {reads(kLocal, 4, Path::synchronising), writes(kLocal, 4, Path::synchronising)});
     CAPTURE(static_cast<int>(acquire));
-    CHECK(program.found() == (acquire == FenceScope::system ? "" : "stale RAW fill->count 0x0+4 possible"));
+    CHECK(program.found() ==
+          (acquire == FenceScope::system ? "" : "stale RAW fill->count 0x0+4 possible"));
   }
 }
 
-TEST_CASE("What atomics left in L2 is read by a plain load behind an acquire, and past L1 without one") {
+TEST_CASE(
+    "What atomics left in L2 is read by a plain load behind an acquire, and past L1 without one") {
   struct Case {
     FenceScope acquire;
     Path path;
@@ -274,24 +295,29 @@ TEST_CASE("What atomics left in L2 is read by a plain load behind an acquire, an
   };
   for (const auto& [acquire, path, found] :
        {Case{FenceScope::none, Path::vector, "stale RAW count->sum 0x0+4 possible"},
-        Case{FenceScope::agent, Path::vector, ""}, Case{FenceScope::none, Path::synchronising, ""}}) {
+        Case{FenceScope::agent, Path::vector, ""},
+        Case{FenceScope::none, Path::synchronising, ""}}) {
     Program program;
     const ActorId queue = program.compute();
     program.dispatch(queue, "early", {}, {reads(kCoarse)});
-    program.dispatch(queue, "count", {.barrier = true, .release = FenceScope::agent},
-                     {reads(kCoarse, 4, Path::synchronising), writes(kCoarse, 4, Path::synchronising)});
-    program.dispatch(queue, "sum", {.barrier = true, .acquire = acquire}, {reads(kCoarse, 4, path)});
+    program.dispatch(
+        queue, "count", {.barrier = true, .release = FenceScope::agent},
+        {reads(kCoarse, 4, Path::synchronising), writes(kCoarse, 4, Path::synchronising)});
+    program.dispatch(queue, "sum", {.barrier = true, .acquire = acquire},
+                     {reads(kCoarse, 4, path)});
     CAPTURE(static_cast<int>(acquire), static_cast<int>(path));
     CHECK(program.found() == found);
   }
 }
 
 TEST_CASE(
-    "A host that polls what atomics write, and a dispatch that polls what the host writes, are excused") {
+    "A host that polls what atomics write, and a dispatch that polls what the host writes, are "
+    "excused") {
   Program program;
   const ActorId queue = program.compute();
   program.ring(queue);
-  auto polls = program.launch(queue, "polls", {}, {reads(kFine, 4, Path::synchronising), reads(kFine + 256)});
+  auto polls = program.launch(queue, "polls", {},
+                              {reads(kFine, 4, Path::synchronising), reads(kFine + 256)});
   program.host_writes(kFine + 256);
   program.host_writes(kFine);
   program.touch(polls, {writes(kFine + 512, 4, Path::synchronising)});

@@ -38,7 +38,8 @@ Finding finding(TaskPtr writer, TaskPtr reader) {
 }  // namespace
 
 TEST_CASE("A finding is one line of JSON with every field of its pair") {
-  const std::string line = to_json(finding(dispatch(1, 0, "fill.kd"), dispatch(2, 71, "sum.kd")), "gfx90a");
+  const std::string line =
+      to_json(finding(dispatch(1, 0, "fill.kd"), dispatch(2, 71, "sum.kd")), "gfx90a");
   CHECK(line.find('\n') == std::string::npos);
   CHECK(json::parse(line) == json{{"class", "stale"},
                                   {"conflict", "read-after-write"},
@@ -67,7 +68,8 @@ TEST_CASE("A finding is one line of JSON with every field of its pair") {
 
 TEST_CASE("A copy is named by its engine and its place in the ring, the host by itself") {
   const json line = json::parse(to_json(
-      finding(task(Task::Kind::copy, 3, 64, "copy_linear"), task(Task::Kind::host, 0, 0, "host")), "gfx900"));
+      finding(task(Task::Kind::copy, 3, 64, "copy_linear"), task(Task::Kind::host, 0, 0, "host")),
+      "gfx900"));
   CHECK(line["writer"] == json{{"queue", 3}, {"offset", 64}, {"engine", "copy_linear"}});
   CHECK(line["reader"] == json{{"engine", "host"}});
   CHECK(line["device"] == "gfx900");
@@ -75,9 +77,10 @@ TEST_CASE("A copy is named by its engine and its place in the ring, the host by 
 
 TEST_CASE("Classes, conflicts and verdicts have the names of the report") {
   Finding one = finding(dispatch(1, 0, "a"), dispatch(1, 1, "b"));
-  const std::pair<Finding::Class, const char*> classes[] = {{Finding::Class::unordered, "unordered"},
-                                                            {Finding::Class::stale, "stale"},
-                                                            {Finding::Class::unreleased, "unreleased"}};
+  const std::pair<Finding::Class, const char*> classes[] = {
+      {Finding::Class::unordered, "unordered"},
+      {Finding::Class::stale, "stale"},
+      {Finding::Class::unreleased, "unreleased"}};
   for (const auto& [what, name] : classes) {
     one.what = what;
     CHECK(class_name(what) == name);
@@ -100,8 +103,10 @@ TEST_CASE("Classes, conflicts and verdicts have the names of the report") {
 }
 
 TEST_CASE("Names of kernels may hold quotes, backslashes and UTF-8, and come back as they are") {
-  for (const char* name : {"operator\"\"_km", "back\\slash\\\"", "", "größe.kd", "{\"kernel\":1}"}) {
-    const json line = json::parse(to_json(finding(dispatch(1, 0, name), dispatch(1, 1, "b")), "gfx90a"));
+  for (const char* name :
+       {"operator\"\"_km", "back\\slash\\\"", "", "größe.kd", "{\"kernel\":1}"}) {
+    const json line =
+        json::parse(to_json(finding(dispatch(1, 0, name), dispatch(1, 1, "b")), "gfx90a"));
     CHECK(line["writer"]["kernel"] == name);
   }
 }
@@ -152,9 +157,11 @@ TEST_CASE("A sentence names both packets with their fences, the later access fir
   sum->acquire = FenceScope::system;
   Finding found = finding(fill, sum);
   CHECK(to_sentence(found) ==
-        "stale: sum.kd (queue 2, packet 71: barrier, acquire system, release none) reads 4096 bytes from "
+        "stale: sum.kd (queue 2, packet 71: barrier, acquire system, release none) reads 4096 "
+        "bytes from "
         "address "
-        "139637976731648 on, which fill.kd (queue 1, packet 0: acquire none, release agent) wrote: no "
+        "139637976731648 on, which fill.kd (queue 1, packet 0: acquire none, release agent) wrote: "
+        "no "
         "acquire [HSA "
         "2.9]");
   found.what = Finding::Class::unordered;

@@ -98,7 +98,8 @@ TEST_CASE("a page that is closed during a system call stays usable for it, and n
   CHECK(watched.events().size() == 1);
 }
 
-TEST_CASE("ranges that are partly watched, empty or beyond all memory are no mistake", "[host_access]") {
+TEST_CASE("ranges that are partly watched, empty or beyond all memory are no mistake",
+          "[host_access]") {
   Watched watched;
   REQUIRE(watched.use(0, true));
   REQUIRE(watched.use(3, true));

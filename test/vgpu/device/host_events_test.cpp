@@ -9,7 +9,9 @@
 namespace uptempo::vgpu {
 namespace {
 
-HostEvent read_at(GpuAddress address) { return {.kind = HostEvent::Kind::read, .address = address}; }
+HostEvent read_at(GpuAddress address) {
+  return {.kind = HostEvent::Kind::read, .address = address};
+}
 
 TEST_CASE("events come out in the order in which they went in, over many rounds of the ring",
           "[host_events]") {
@@ -52,8 +54,11 @@ TEST_CASE("a mask comes out as the runs of its bits, across its words and up to 
   mask[2] = ~uint64_t{0};
   mask[3] = 1;
   mask[63] = uint64_t{3} << 62;
-  const HostEvent page{
-      .kind = HostEvent::Kind::wrote, .address = 0x7000, .bytes = 4096, .opened_ns = 3, .closed_ns = 8};
+  const HostEvent page{.kind = HostEvent::Kind::wrote,
+                       .address = 0x7000,
+                       .bytes = 4096,
+                       .opened_ns = 3,
+                       .closed_ns = 8};
   REQUIRE(ring.push(page, &mask));
   REQUIRE(ring.push(read_at(1)));
   struct Run {
@@ -137,7 +142,8 @@ TEST_CASE("an event that went in before take() began comes out of it, whoever el
   CHECK(missed == 0);
 }
 
-TEST_CASE("what several threads push at once comes out complete and in each one's order", "[host_events]") {
+TEST_CASE("what several threads push at once comes out complete and in each one's order",
+          "[host_events]") {
   constexpr uint64_t kThreads = 4;
   constexpr uint64_t kEach = 5000;
   HostEventRing ring(64);

@@ -25,8 +25,9 @@ PageMask bits(size_t begin, size_t end) {
   return mask;
 }
 
-TEST_CASE("the first store to a closed page is an event, and what was stored comes with the next close",
-          "[host_pages]") {
+TEST_CASE(
+    "the first store to a closed page is an event, and what was stored comes with the next close",
+    "[host_pages]") {
   Watched watched;
   REQUIRE(watched.use(1));
   REQUIRE(watched.events().empty());
@@ -116,8 +117,10 @@ TEST_CASE("a page that a dispatch is about to store to is hidden from loads, too
   is(events[1], Kind::wrote, kGpu + 20);
 }
 
-TEST_CASE("a page that the host has stored to stays open, though a dispatch is about to store there as well",
-          "[host_pages]") {
+TEST_CASE(
+    "a page that the host has stored to stays open, though a dispatch is about to store there as "
+    "well",
+    "[host_pages]") {
   Watched watched;
   REQUIRE(watched.host.close(kGpu, false));
   store(watched.memory.program + 20, 1);
@@ -148,7 +151,8 @@ TEST_CASE("pages that are not watched are not hidden", "[host_pages]") {
   CHECK(watched.events().empty());
 }
 
-TEST_CASE("a page that was read may still not be stored to unseen, and the other way round", "[host_pages]") {
+TEST_CASE("a page that was read may still not be stored to unseen, and the other way round",
+          "[host_pages]") {
   Watched watched;
   REQUIRE(watched.use(0, true));
   CHECK(load(watched.memory.program + 1) == 0);
@@ -220,7 +224,8 @@ TEST_CASE("what a device stored before the host's first store is not the host's"
   is(events[1], Kind::wrote, kGpu + 20);
 }
 
-TEST_CASE("bytes that a dispatch stored while the page was open are nobody's for certain", "[host_pages]") {
+TEST_CASE("bytes that a dispatch stored while the page was open are nobody's for certain",
+          "[host_pages]") {
   Watched watched;
   REQUIRE(watched.host.close(kGpu, false));
   store(watched.memory.program + 20, 1);     // opens the page
@@ -240,7 +245,8 @@ TEST_CASE("bytes that a dispatch stored while the page was open are nobody's for
   is(events[1], Kind::wrote, kGpu + 10);
 }
 
-TEST_CASE("changes while another dispatch still uses the page are nobody's for certain", "[host_pages]") {
+TEST_CASE("changes while another dispatch still uses the page are nobody's for certain",
+          "[host_pages]") {
   Watched watched;
   REQUIRE(watched.host.close(kGpu, false));  // begins, and does not end
   store(watched.memory.program + 20, 1);
@@ -257,8 +263,9 @@ TEST_CASE("changes while another dispatch still uses the page are nobody's for c
   is(events[1], Kind::wrote, kGpu + 21);
 }
 
-TEST_CASE("memory that the host cannot reach needs no watching, memory that nobody has added has none",
-          "[host_pages]") {
+TEST_CASE(
+    "memory that the host cannot reach needs no watching, memory that nobody has added has none",
+    "[host_pages]") {
   Watched watched;
   const TwoMappings device_only(1);
   watched.host.add(kGpu + 16 * kPage, nullptr, device_only.device, kPage);
@@ -303,7 +310,8 @@ TEST_CASE("a page that faults too often is left open and unknown", "[host_pages]
   CHECK(watched.events().size() == 1);
 }
 
-TEST_CASE("a page whose event finds no room is left open and unknown, and counted as lost", "[host_pages]") {
+TEST_CASE("a page whose event finds no room is left open and unknown, and counted as lost",
+          "[host_pages]") {
   Watched watched(4, 2);
   for (size_t page = 0; page < 4; ++page) REQUIRE(watched.use(page, page == 3));
   store(watched.memory.program, 1);
@@ -352,7 +360,8 @@ TEST_CASE("a fork child may use the pages, and its parent goes on watching", "[h
     store(watched.memory.program + kPage, 5);
     store(watched.memory.program, 6);
     HostEvent event;
-    _exit(sum == 0 && load(watched.memory.program + kPage) == 5 && !watched.host.take(event) ? 0 : 1);
+    _exit(sum == 0 && load(watched.memory.program + kPage) == 5 && !watched.host.take(event) ? 0
+                                                                                             : 1);
   }
   int status = -1;
   REQUIRE(waitpid(child, &status, 0) == child);
@@ -376,8 +385,8 @@ TEST_CASE("the stores of a child that shares the memory are seen", "[host_pages]
     store(static_cast<std::byte*>(target), 9);
     return 0;
   };
-  const pid_t child =
-      real_clone(body, stack.data() + stack.size(), CLONE_VM | CLONE_VFORK | SIGCHLD, watched.memory.program);
+  const pid_t child = real_clone(body, stack.data() + stack.size(),
+                                 CLONE_VM | CLONE_VFORK | SIGCHLD, watched.memory.program);
   int status = -1;
   REQUIRE(waitpid(child, &status, 0) == child);
   CHECK(status == 0);
@@ -391,8 +400,9 @@ TEST_CASE("the stores of a child that shares the memory are seen", "[host_pages]
 std::atomic<std::byte*> guarded{nullptr};
 std::atomic<int> own_faults{0};
 
-TEST_CASE("faults on other pages stay the program's, also those on a page that it has protected itself",
-          "[host_pages]") {
+TEST_CASE(
+    "faults on other pages stay the program's, also those on a page that it has protected itself",
+    "[host_pages]") {
   Watched watched;
   struct sigaction previous {};
   struct sigaction action {};
@@ -400,7 +410,8 @@ TEST_CASE("faults on other pages stay the program's, also those on a page that i
     ++own_faults;
     mprotect(guarded.load(), kPage, PROT_READ | PROT_WRITE);
   };
-  if (!replace_program_action(SIGSEGV, &action, &previous)) FAIL("the fault chain is not installed");
+  if (!replace_program_action(SIGSEGV, &action, &previous))
+    FAIL("the fault chain is not installed");
   own_faults = 0;
   const TwoMappings other(1);
   mprotect(other.program, kPage, PROT_NONE);
@@ -419,8 +430,9 @@ TEST_CASE("faults on other pages stay the program's, also those on a page that i
 // --- many threads ---
 
 // What the events say was stored, byte by byte, after whatever order of faults and closes.
-TEST_CASE("every byte that several threads store is reported, while others close the pages all the time",
-          "[host_pages][threads]") {
+TEST_CASE(
+    "every byte that several threads store is reported, while others close the pages all the time",
+    "[host_pages][threads]") {
   constexpr size_t kPages = 8;
   constexpr size_t kThreads = 3;
   constexpr size_t kRounds = 60;
@@ -511,7 +523,8 @@ TEST_CASE("buffers come and go under threads that use and close them", "[host_pa
     while (!end)
       for (size_t page = 0; page < 4; ++page)
         for (const GpuAddress base : {kGpu, kGpu + 64 * kPage})
-          if (host.close(base + page * kPage, true)) host.device_wrote(base + page * kPage, nullptr);
+          if (host.close(base + page * kPage, true))
+            host.device_wrote(base + page * kPage, nullptr);
   });
   for (int round = 0; round < 500; ++round) {
     host.add(kGpu, memory.program, memory.device, memory.bytes);

@@ -22,19 +22,21 @@ struct Agent {
                          .compute_units = 4,
                          .l1_eviction_period = l1_period,
                          .l2_eviction_period = l2_period}) {
-    mapping = {.begin = 0x100000, .end = 0x100000 + memory.size(), .host = memory.data(), .kind = kind};
+    mapping = {
+        .begin = 0x100000, .end = 0x100000 + memory.size(), .host = memory.data(), .kind = kind};
   }
 
   template <class T = uint32_t>
   T load(uint32_t compute_unit, uint64_t offset, bool coherent = false) {
     T value;
-    caches.load(compute_unit, mapping, mapping.begin + offset, std::as_writable_bytes(std::span(&value, 1)),
-                coherent);
+    caches.load(compute_unit, mapping, mapping.begin + offset,
+                std::as_writable_bytes(std::span(&value, 1)), coherent);
     return value;
   }
   template <class T = uint32_t>
   void store(uint32_t compute_unit, uint64_t offset, T value) {
-    caches.store(compute_unit, mapping, mapping.begin + offset, std::as_bytes(std::span(&value, 1)));
+    caches.store(compute_unit, mapping, mapping.begin + offset,
+                 std::as_bytes(std::span(&value, 1)));
   }
   uint32_t scalar_load(uint32_t compute_unit, uint64_t offset, bool coherent = false) {
     uint32_t value;
@@ -43,7 +45,8 @@ struct Agent {
     return value;
   }
   void scalar_store(uint32_t compute_unit, uint64_t offset, uint32_t value) {
-    caches.scalar_store(compute_unit, mapping, mapping.begin + offset, std::as_bytes(std::span(&value, 1)));
+    caches.scalar_store(compute_unit, mapping, mapping.begin + offset,
+                        std::as_bytes(std::span(&value, 1)));
   }
   void add(uint32_t compute_unit, uint64_t offset, uint32_t addend) {
     std::byte* at = caches.atomic(compute_unit, mapping, mapping.begin + offset, 4);
@@ -123,7 +126,8 @@ TEST_CASE("a coherent load misses L1 and drops the compute unit's own copy", "[c
   CHECK(agent.load(2, 16) == 0);
 }
 
-TEST_CASE("an atomic operation takes place in L2 and drops the compute unit's own copy", "[caches]") {
+TEST_CASE("an atomic operation takes place in L2 and drops the compute unit's own copy",
+          "[caches]") {
   Agent agent;
   agent.load(1, 16);
   agent.load(2, 16);
@@ -136,7 +140,8 @@ TEST_CASE("an atomic operation takes place in L2 and drops the compute unit's ow
   CHECK(agent.in_memory(16) == 5);
 }
 
-TEST_CASE("an atomic operation starts from what memory holds, and leaves its neighbours alone", "[caches]") {
+TEST_CASE("an atomic operation starts from what memory holds, and leaves its neighbours alone",
+          "[caches]") {
   for (const MemoryKind kind : kHeldInL2) {
     Agent agent(kind);
     agent.host_stores(16, 10u);
@@ -227,7 +232,8 @@ TEST_CASE("fine-grained and uncached memory are not held in L2", "[caches]") {
   }
 }
 
-TEST_CASE("a store does not fetch its line: what the host stores beside it later is seen", "[caches]") {
+TEST_CASE("a store does not fetch its line: what the host stores beside it later is seen",
+          "[caches]") {
   Agent agent;
   agent.store<uint16_t>(0, 18, 0x1234);
   agent.host_stores<uint16_t>(16, 0x5678);
@@ -247,8 +253,8 @@ TEST_CASE("writing back touches no byte that the agent has not stored", "[caches
   for (uint64_t offset = 0; offset < 256; ++offset) {
     CAPTURE(offset);
     CHECK(agent.in_memory<uint8_t>(offset) == (stored.count(offset) != 0     ? 0xaa
-                                                    : offset >= 40 && offset < 48 ? 0xbb
-                                                                                  : 0x11));
+                                               : offset >= 40 && offset < 48 ? 0xbb
+                                                                             : 0x11));
   }
 }
 
@@ -281,7 +287,8 @@ TEST_CASE("instruction fetch sees what L2 holds, and memory where it holds nothi
   agent.store(0, 16, 5u);
   agent.host_stores(20, 6u);
   std::array<uint32_t, 2> words{};
-  agent.caches.peek(agent.mapping, agent.mapping.begin + 16, std::as_writable_bytes(std::span(words)));
+  agent.caches.peek(agent.mapping, agent.mapping.begin + 16,
+                    std::as_writable_bytes(std::span(words)));
   CHECK(words == std::array<uint32_t, 2>{5, 6});
   agent.host_stores(20, 7u);
   CHECK(agent.load(0, 20) == 7);
@@ -289,8 +296,10 @@ TEST_CASE("instruction fetch sees what L2 holds, and memory where it holds nothi
 
 // Accesses of every size and place
 
-TEST_CASE("accesses of any size and alignment see the bytes that memory has, across lines and mappings' ends",
-          "[caches]") {
+TEST_CASE(
+    "accesses of any size and alignment see the bytes that memory has, across lines and mappings' "
+    "ends",
+    "[caches]") {
   for (const MemoryKind kind : {MemoryKind::coarse_grained, MemoryKind::fine_grained}) {
     Agent agent(kind, 5, 7);
     std::array<uint8_t, 512> expected{};
@@ -328,7 +337,8 @@ TEST_CASE("a buffer that is mapped twice is one in the caches", "[caches]") {
   second.end += 0x100000;
   agent.store(0, 16, 5u);
   uint32_t value = 0;
-  agent.caches.load(0, second, second.begin + 16, std::as_writable_bytes(std::span(&value, 1)), false);
+  agent.caches.load(0, second, second.begin + 16, std::as_writable_bytes(std::span(&value, 1)),
+                    false);
   CHECK(value == 5);
 }
 
@@ -351,7 +361,8 @@ TEST_CASE("what no longer fits into L2 is in memory", "[caches]") {
   Caches caches(small, {.seed = 1});
   for (uint64_t offset = 0; offset < 65536; offset += 4) {
     const auto value = static_cast<uint32_t>(offset + 1);
-    caches.store(0, agent.mapping, agent.mapping.begin + offset, std::as_bytes(std::span(&value, 1)));
+    caches.store(0, agent.mapping, agent.mapping.begin + offset,
+                 std::as_bytes(std::span(&value, 1)));
   }
   unsigned written = 0;
   for (uint64_t offset = 0; offset < 65536; offset += 4)
@@ -359,7 +370,8 @@ TEST_CASE("what no longer fits into L2 is in memory", "[caches]") {
   CHECK(written >= 3 * 4096);
   CHECK(written < 4 * 4096);
   caches.write_back_l2();
-  for (uint64_t offset = 0; offset < 65536; offset += 4) REQUIRE(agent.in_memory(offset) == offset + 1);
+  for (uint64_t offset = 0; offset < 65536; offset += 4)
+    REQUIRE(agent.in_memory(offset) == offset + 1);
 }
 
 // Fences of packets
@@ -406,7 +418,8 @@ TEST_CASE("only a release of system scope writes L2 back", "[caches]") {
   CHECK(agent.in_memory(16) == 5);
 }
 
-TEST_CASE("what is forgotten has been written back, and nothing of it is left anywhere", "[caches]") {
+TEST_CASE("what is forgotten has been written back, and nothing of it is left anywhere",
+          "[caches]") {
   Agent agent;
   agent.load(0, 16);
   agent.scalar_load(0, 16);
@@ -500,7 +513,8 @@ TEST_CASE("an acquire of system scope counts the lines of L2 that lose clean byt
   CHECK(agent.caches.moved_lines().l2_invalidated == 1);
 }
 
-TEST_CASE("a release of system scope counts dirty lines once, one of agent scope none", "[caches]") {
+TEST_CASE("a release of system scope counts dirty lines once, one of agent scope none",
+          "[caches]") {
   Agent agent(MemoryKind::coarse_grained);
   agent.store(0, 0, 5u);
   agent.store(1, 4, 5u);

@@ -73,7 +73,8 @@ TEST_CASE("overlapping and empty mappings are refused by name and change nothing
     CHECK_THROWS_AS(space.map(page_at(begin, host.data(), 2)), std::invalid_argument);
   }
   CHECK_THROWS_AS(space.map(page_at(0x1f000, host.data(), 4)), std::invalid_argument);
-  CHECK_THROWS_AS(space.map({.begin = 0x5000, .end = 0x5000, .host = host.data()}), std::invalid_argument);
+  CHECK_THROWS_AS(space.map({.begin = 0x5000, .end = 0x5000, .host = host.data()}),
+                  std::invalid_argument);
   CHECK(space.generation() == before);
   try {
     space.map(page_at(0x21000, host.data()));
@@ -101,8 +102,9 @@ TEST_CASE("unmap takes the address a mapping begins at, and nothing else", "[mem
   reader.leave();
 }
 
-TEST_CASE("memory that is mapped during a section is found in it, and what was found before stays valid",
-          "[memory]") {
+TEST_CASE(
+    "memory that is mapped during a section is found in it, and what was found before stays valid",
+    "[memory]") {
   std::array<std::byte, 2 * kPage> host{};
   AddressSpace space;
   space.map(page_at(0x10000, host.data()));
@@ -140,7 +142,8 @@ TEST_CASE("many mappings without an unmap between them stay findable", "[memory]
   }
   reader.enter();
   for (uint64_t i = 0; i < kCount; ++i) {
-    REQUIRE(reader.translate(0x100000 + i * 2 * kPage + 8, 8, Access::read) == host.data() + i * kPage + 8);
+    REQUIRE(reader.translate(0x100000 + i * 2 * kPage + 8, 8, Access::read) ==
+            host.data() + i * kPage + 8);
     REQUIRE(reader.find(0x100000 + i * 2 * kPage + kPage) == nullptr);
   }
   reader.leave();
@@ -167,7 +170,8 @@ TEST_CASE("unmap waits for a reader that is inside a section", "[memory][threads
 
 // What the whole scheme is for: after unmap() returns, the memory may be destroyed although readers run all the time. Freed blocks are
 // overwritten, so that a reader which still used one would see a wrong value (and the sanitizers would see the access).
-TEST_CASE("memory may be freed once unmap has returned, whatever readers are doing", "[memory][threads]") {
+TEST_CASE("memory may be freed once unmap has returned, whatever readers are doing",
+          "[memory][threads]") {
   constexpr int kReaders = 3;
   constexpr int kRounds = 300;
   AddressSpace space;

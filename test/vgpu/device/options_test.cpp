@@ -94,15 +94,17 @@ TEST_CASE("checks are a list", "[options]") {
     CHECK(Options::from_environment().checks.atomics);
     CHECK(Options::from_environment().checks.fences == (std::string(with_atomics) != "atomics"));
   }
-  for (const char* wrong : {"fence", "fences,", ",fences", "fences;hsa", "all", "hsa", "advice", "hsa,advice",
-                            "atomics,hsa", "atomics,advice", "atomics,repeated", "atomic"}) {
+  for (const char* wrong :
+       {"fence", "fences,", ",fences", "fences;hsa", "all", "hsa", "advice", "hsa,advice",
+        "atomics,hsa", "atomics,advice", "atomics,repeated", "atomic"}) {
     CAPTURE(wrong);
     setenv("UPTEMPO_VGPU_CHECK", wrong, 1);
     CHECK_THROWS_AS(Options::from_environment(), std::invalid_argument);
   }
 }
 
-TEST_CASE("an incoherent device is a deterministic one, and its seed is that of everything", "[options]") {
+TEST_CASE("an incoherent device is a deterministic one, and its seed is that of everything",
+          "[options]") {
   const CleanEnvironment clean;
   setenv("UPTEMPO_VGPU_INCOHERENT", "18446744073709551615", 1);
   const Options options = Options::from_environment();
@@ -140,7 +142,8 @@ TEST_CASE("fences are not checked on an incoherent device", "[options]") {
   CHECK_THROWS_AS(Options::from_environment(), std::invalid_argument);
 }
 
-TEST_CASE("a value that is not accepted is refused with variable, value and what would be", "[options]") {
+TEST_CASE("a value that is not accepted is refused with variable, value and what would be",
+          "[options]") {
   const CleanEnvironment clean;
   struct Case {
     const char* variable;
@@ -149,8 +152,9 @@ TEST_CASE("a value that is not accepted is refused with variable, value and what
   };
   for (const Case& each :
        {Case{"UPTEMPO_VGPU_DEVICE", "gfx1100", "gfx90a, gfx908, gfx906, gfx900"},
-        Case{"UPTEMPO_VGPU_NULL_KERNELS", "yes", "0 or 1"}, Case{"UPTEMPO_VGPU_SEED", "12x", "decimal"},
-        Case{"UPTEMPO_VGPU_WORKERS", "-1", "decimal"}, Case{"UPTEMPO_VGPU_INCOHERENT", "yes", "decimal"},
+        Case{"UPTEMPO_VGPU_NULL_KERNELS", "yes", "0 or 1"},
+        Case{"UPTEMPO_VGPU_SEED", "12x", "decimal"}, Case{"UPTEMPO_VGPU_WORKERS", "-1", "decimal"},
+        Case{"UPTEMPO_VGPU_INCOHERENT", "yes", "decimal"},
         Case{"UPTEMPO_VGPU_DELAY", "0x7", "decimal"},
         Case{"UPTEMPO_VGPU_DELAY", "18446744073709551616", "decimal"},
         Case{"UPTEMPO_VGPU_WORKERS", "4294967296", "decimal"}}) {

@@ -24,7 +24,8 @@ void for_page_bytes(vgpu::GpuAddress address, uint64_t bytes, Visit visit) {
 // Of one page.
 inline vgpu::PageMask page_bytes(vgpu::GpuAddress address, uint32_t bytes) {
   vgpu::PageMask result{};
-  for_page_bytes(address, bytes, [&](vgpu::GpuAddress, const vgpu::PageMask& mask) { result = mask; });
+  for_page_bytes(address, bytes,
+                 [&](vgpu::GpuAddress, const vgpu::PageMask& mask) { result = mask; });
   return result;
 }
 

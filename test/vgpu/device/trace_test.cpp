@@ -90,7 +90,8 @@ TEST_CASE("lines of many threads never mix", "[trace][threads]") {
   const auto lines = lines_of(file.path);
   CHECK(lines.size() == 800);
   CHECK(std::all_of(lines.begin(), lines.end(), [](const std::string& line) {
-    return line.size() == 200 && std::all_of(line.begin(), line.end(), [&](char c) { return c == line[0]; });
+    return line.size() == 200 &&
+           std::all_of(line.begin(), line.end(), [&](char c) { return c == line[0]; });
   }));
 }
 

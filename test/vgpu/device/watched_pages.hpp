@@ -44,7 +44,9 @@ class TwoMappings {
 };
 
 // Accesses that no compiler leaves out.
-inline void store(std::byte* at, unsigned value) { *const_cast<volatile std::byte*>(at) = std::byte(value); }
+inline void store(std::byte* at, unsigned value) {
+  *const_cast<volatile std::byte*>(at) = std::byte(value);
+}
 inline unsigned load(const std::byte* at) {
   return std::to_integer<unsigned>(*const_cast<const volatile std::byte*>(at));
 }
@@ -74,7 +76,8 @@ struct Watched {
   HostPages host;  // after the memory: it is opened before it goes
 };
 
-inline bool is(const HostEvent& event, HostEvent::Kind kind, GpuAddress address, uint32_t bytes = 1) {
+inline bool is(const HostEvent& event, HostEvent::Kind kind, GpuAddress address,
+               uint32_t bytes = 1) {
   CAPTURE(static_cast<int>(event.kind), event.address - kGpu, event.bytes);
   CHECK(event.kind == kind);
   CHECK(event.address == address);

@@ -77,7 +77,8 @@ std::string scalar(unsigned code, unsigned count) {
     unsigned code;
     const char* name;
   };
-  static constexpr Name kPairs[] = {{102, "flat_scratch"}, {104, "xnack_mask"}, {106, "vcc"}, {126, "exec"}};
+  static constexpr Name kPairs[] = {
+      {102, "flat_scratch"}, {104, "xnack_mask"}, {106, "vcc"}, {126, "exec"}};
   if (code <= 101) return group("s", code, count);
   if (code >= 108 && code <= 123) return group("ttmp", code - 108, count);
   for (const Name& pair : kPairs) {
@@ -110,7 +111,8 @@ std::string vector(unsigned number, unsigned count, bool accumulation) {
 
 bool is_wide(Operand kind) { return kind == Operand::i64 || kind == Operand::f64; }
 bool is_half(Operand kind) {
-  return kind == Operand::i16 || kind == Operand::f16 || kind == Operand::pk_f16 || kind == Operand::pk_i16;
+  return kind == Operand::i16 || kind == Operand::f16 || kind == Operand::pk_f16 ||
+         kind == Operand::pk_i16;
 }
 
 std::string inline_constant(unsigned code, Operand kind) {
@@ -119,10 +121,11 @@ std::string inline_constant(unsigned code, Operand kind) {
   if (kind == Operand::i16 || kind == Operand::pk_i16) {
     // LLVM shows what a 16-bit integer operand receives: the f16 pattern, or for packed operands the low half of the f32 pattern.
     static constexpr uint32_t kHalf[] = {0x3800, 0xb800, 0x3c00, 0xbc00, 0x4000,
-                                              0xc000, 0x4400, 0xc400, 0x3118};
+                                         0xc000, 0x4400, 0xc400, 0x3118};
     return fmt::format("{:#x}", kHalf[code - 240]);
   }
-  static constexpr const char* kFloats[] = {"0.5", "-0.5", "1.0", "-1.0", "2.0", "-2.0", "4.0", "-4.0"};
+  static constexpr const char* kFloats[] = {"0.5", "-0.5", "1.0", "-1.0",
+                                            "2.0", "-2.0", "4.0", "-4.0"};
   if (code <= 247) return kFloats[code - 240];
   return is_wide(kind) ? "0.15915494309189532" : is_half(kind) ? "0.15915494" : "0.15915494";
 }
@@ -160,10 +163,12 @@ std::string source(const Instruction& in, const Encoding& e, unsigned i) {
   const unsigned code = in.src[i], count = dwords(kind);
   if (kind == Operand::i8) return fmt::format("{:#x}", code);
   if (kind == Operand::literal) return fmt::format("{:#x}", in.literal);
-  if (is_vgpr(static_cast<OperandCode>(code))) return vector(code - kFirstVgpr, count, in.acc >> i & 1);
+  if (is_vgpr(static_cast<OperandCode>(code)))
+    return vector(code - kFirstVgpr, count, in.acc >> i & 1);
   if (code == kLiteral) return literal(in.literal, kind);
   if ((code >= 128 && code <= 208) || (code >= 240 && code <= 248))
-    return inline_constant(code, is_mfma(e) && mnemonic(in.opcode).ends_with("f64") ? Operand::f64 : kind);
+    return inline_constant(
+        code, is_mfma(e) && mnemonic(in.opcode).ends_with("f64") ? Operand::f64 : kind);
   return scalar(code, count);
 }
 
@@ -353,11 +358,12 @@ const char* sdwa_select(unsigned select) {
 
 std::string modified_source(const Instruction& in, const Encoding& e, unsigned i) {
   std::string text = source(in, e, i);
-  const bool sext =
-      in.modifier == OperandModifier::sdwa && (i == 0 ? in.sdwa.src0_sext : i == 1 && in.sdwa.src1_sext);
+  const bool sext = in.modifier == OperandModifier::sdwa &&
+                    (i == 0 ? in.sdwa.src0_sext : i == 1 && in.sdwa.src1_sext);
   if (sext) return "sext(" + text + ")";
   const bool constant = in.src[i] >= 128 && in.src[i] < kFirstVgpr && in.src[i] != 254 &&
-                        !(in.src[i] >= 235 && in.src[i] <= 239) && !(in.src[i] >= 251 && in.src[i] <= 253);
+                        !(in.src[i] >= 235 && in.src[i] <= 239) &&
+                        !(in.src[i] >= 251 && in.src[i] <= 253);
   // On an integer operand LLVM reads the bit of neg as that of sext.
   const bool integer =
       (e.src[i] == Operand::i32 || e.src[i] == Operand::i16) && in.opcode != Opcode::v_cndmask_b32;
@@ -372,7 +378,8 @@ std::string vector_alu(const Instruction& in, const Encoding& e) {
   const bool scalar_dst = e.dst == Operand::s1 || e.dst == Operand::mask;
   const unsigned n = sources(e);
   if (e.dst != Operand::none) {
-    line.operand(scalar_dst ? scalar(in.dst, dwords(e.dst)) : vector(in.dst, dwords(e.dst), in.acc & 8));
+    line.operand(scalar_dst ? scalar(in.dst, dwords(e.dst))
+                            : vector(in.dst, dwords(e.dst), in.acc & 8));
   }
   if (e.sdst == Operand::mask) line.operand(scalar(in.sdst, 2));
   for (unsigned i = 0; i < n; ++i)
@@ -407,7 +414,8 @@ std::string packed(const Instruction& in, const Encoding& e) {
   Line line(mnemonic(in.opcode));
   const unsigned n = sources(e);
   line.operand(vector(in.dst, dwords(e.dst), in.acc & 8));
-  for (unsigned i = 0; i < n; ++i) line.operand(is_mix(e) ? modified_source(in, e, i) : source(in, e, i));
+  for (unsigned i = 0; i < n; ++i)
+    line.operand(is_mix(e) ? modified_source(in, e, i) : source(in, e, i));
   if (is_mfma(e)) {
     if (in.neg_hi) line.modifier(fmt::format("cbsz:{}", in.neg_hi));
     if (in.op_sel || in.op_sel_hi >> 2)
@@ -432,7 +440,8 @@ std::string lds(const Instruction& in, const Encoding& e) {
   Line line(mnemonic(in.opcode));
   const bool acc = in.acc & 8;
   if (e.dst != Operand::none) line.operand(vector(in.dst, dwords(e.dst), acc));
-  const bool wave_sync = mnemonic(in.opcode).starts_with("ds_gws_");  // its address field holds data
+  const bool wave_sync =
+      mnemonic(in.opcode).starts_with("ds_gws_");  // its address field holds data
   if (e.src[0] != Operand::none) line.operand(vector(in.addr, 1, acc && wave_sync));
   if (e.src[1] != Operand::none) line.operand(vector(in.data0, dwords(e.src[1]), acc));
   if (e.src[2] != Operand::none) line.operand(vector(in.data1, dwords(e.src[2]), acc));
@@ -477,21 +486,24 @@ std::string buffer(const Instruction& in, const Encoding& e) {
   if (data != Operand::none && !in.lds)
     line.operand(vector(e.src[1] != Operand::none ? in.data0 : in.dst, dwords(data), in.acc & 8));
   if (in.opcode != Opcode::buffer_store_lds_dword)
-    line.operand(in.offen || in.idxen ? vector(in.addr, in.offen && in.idxen ? 2 : 1, false) : "off");
+    line.operand(in.offen || in.idxen ? vector(in.addr, in.offen && in.idxen ? 2 : 1, false)
+                                      : "off");
   line.operand(scalar(in.srsrc, 4));
-  const bool constant = in.soffset >= 128 && !(in.soffset >= 235 && in.soffset <= 239) && in.soffset < 249;
+  const bool constant =
+      in.soffset >= 128 && !(in.soffset >= 235 && in.soffset <= 239) && in.soffset < 249;
   line.operand(constant ? inline_constant(in.soffset, Operand::i32) : scalar(in.soffset, 1));
   if (in.format == Format::mtbuf) {
-    static constexpr const char* kData[] = {"INVALID",     "8",          "16",          "8_8",
-                                            "32",          "16_16",      "10_11_11",    "11_11_10",
-                                            "10_10_10_2",  "2_10_10_10", "8_8_8_8",     "32_32",
-                                            "16_16_16_16", "32_32_32",   "32_32_32_32", "RESERVED_15"};
+    static constexpr const char* kData[] = {
+        "INVALID",     "8",        "16",          "8_8",        "32",      "16_16",
+        "10_11_11",    "11_11_10", "10_10_10_2",  "2_10_10_10", "8_8_8_8", "32_32",
+        "16_16_16_16", "32_32_32", "32_32_32_32", "RESERVED_15"};
     static constexpr const char* kNumber[] = {"UNORM", "SNORM", "USCALED",    "SSCALED",
                                               "UINT",  "SINT",  "RESERVED_6", "FLOAT"};
     const unsigned dfmt = in.literal & 15, nfmt = in.literal >> 4;
     std::string text;
     if (dfmt != 1) text += fmt::format("BUF_DATA_FORMAT_{}", kData[dfmt]);
-    if (nfmt != 0) text += fmt::format("{}BUF_NUM_FORMAT_{}", text.empty() ? "" : ",", kNumber[nfmt]);
+    if (nfmt != 0)
+      text += fmt::format("{}BUF_NUM_FORMAT_{}", text.empty() ? "" : ",", kNumber[nfmt]);
     if (!text.empty()) line.modifier("format:[" + text + "]");
   }
   line.flag(in.idxen, "idxen");

@@ -69,7 +69,8 @@ std::optional<T> read(std::string_view bytes, size_t at) {
 std::vector<uint32_t> text(std::string_view elf, const Elf64_Ehdr& header) {
   for (unsigned i = 0; i < header.e_shnum; ++i) {
     const auto section = read<Elf64_Shdr>(elf, header.e_shoff + i * sizeof(Elf64_Shdr));
-    if (!section || section->sh_type != SHT_PROGBITS || !(section->sh_flags & SHF_EXECINSTR)) continue;
+    if (!section || section->sh_type != SHT_PROGBITS || !(section->sh_flags & SHF_EXECINSTR))
+      continue;
     if (section->sh_offset + section->sh_size > elf.size()) continue;
     std::vector<uint32_t> words(section->sh_size / 4);
     std::memcpy(words.data(), elf.data() + section->sh_offset, words.size() * 4);
@@ -91,7 +92,8 @@ void for_each_code(const std::string& file, const std::function<void(const Code&
     if (at == bytes.end()) return;
     const std::string_view elf = bytes.substr(static_cast<size_t>(at - bytes.begin()));
     const auto header = read<Elf64_Ehdr>(elf, 0);
-    if (!header || header->e_machine != EM_AMDGPU || header->e_ident[EI_CLASS] != ELFCLASS64) continue;
+    if (!header || header->e_machine != EM_AMDGPU || header->e_ident[EI_CLASS] != ELFCLASS64)
+      continue;
     const auto target = target_of(header->e_flags);
     if (!target) continue;
     auto words = text(elf, *header);

@@ -12,7 +12,7 @@ namespace uptempo::vgpu::gfx9::test {
 
 struct Code {
   Target target;
-  std::string object;                // "librocrand.so.1.1 #0 gfx90a"
+  std::string object;           // "librocrand.so.1.1 #0 gfx90a"
   std::vector<uint32_t> words;  // .text
 };
 

@@ -26,7 +26,8 @@ std::vector<T> random_values(size_t count, uint32_t seed, T low, T high) {
     if constexpr (std::is_floating_point_v<T>) {
       value = std::uniform_real_distribution<T>(low, high)(random);
     } else {
-      value = static_cast<T>(low + static_cast<T>(random() % (static_cast<uint64_t>(high - low) + 1)));
+      value =
+          static_cast<T>(low + static_cast<T>(random() % (static_cast<uint64_t>(high - low) + 1)));
     }
   }
   return values;
@@ -46,7 +47,9 @@ void require_ends(const std::optional<Executor::Fault>& fault) {
 Launch line(uint32_t items, uint16_t workgroup) { return {{items, 1, 1}, {workgroup, 1, 1}, 0}; }
 
 struct Kernels : Machine {
-  explicit Kernels(Target wanted = Target::gfx90a) : Machine(wanted) { load(kernels::core_kernels()); }
+  explicit Kernels(Target wanted = Target::gfx90a) : Machine(wanted) {
+    load(kernels::core_kernels());
+  }
 };
 
 constexpr Target kTargets[] = {Target::gfx90a, Target::gfx908, Target::gfx906, Target::gfx900};
@@ -60,9 +63,9 @@ TEST_CASE("A kernel adds two vectors, on each target, with a partial last workgr
     const auto a = random_values<uint32_t>(kCount, 1, 0, 0xffffffff),
                b = random_values<uint32_t>(kCount, 2, 0, 0xffffffff);
     const Buffer out = machine.allocate(kCount * 4);
-    require_ends(
-        machine.run("vector_add", line(kCount, 192),
-                    Arguments().add(upload(machine, a)).add(upload(machine, b)).add(out).add(kCount)));
+    require_ends(machine.run(
+        "vector_add", line(kCount, 192),
+        Arguments().add(upload(machine, a)).add(upload(machine, b)).add(out).add(kCount)));
     std::vector<uint32_t> expected(kCount);
     std::transform(a.begin(), a.end(), b.begin(), expected.begin(), std::plus<>());
     CHECK(download<uint32_t>(out) == expected);
@@ -74,7 +77,8 @@ TEST_CASE("Lanes that leave a loop early keep their results: divergent control f
   constexpr uint32_t kCount = 512;
   const auto in = random_values<uint32_t>(kCount, 3, 1, 100000);
   const Buffer out = machine.allocate(kCount * 4);
-  require_ends(machine.run("collatz", line(kCount, 256), Arguments().add(upload(machine, in)).add(out)));
+  require_ends(
+      machine.run("collatz", line(kCount, 256), Arguments().add(upload(machine, in)).add(out)));
   for (uint32_t i = 0; i < kCount; ++i) {
     uint32_t n = in[i], steps = 0;
     while (n != 1) {
@@ -125,8 +129,8 @@ TEST_CASE("LDS atomics of all waves add up") {
   constexpr uint32_t kCount = 512;
   const auto in = random_values<uint32_t>(kCount, 6, 0, 1000);
   const Buffer out = machine.allocate(2 * 32 * 4);
-  require_ends(
-      machine.run("local_atomics", line(kCount, 256), Arguments().add(upload(machine, in)).add(out)));
+  require_ends(machine.run("local_atomics", line(kCount, 256),
+                           Arguments().add(upload(machine, in)).add(out)));
   std::vector<uint32_t> expected(64, 0);
   for (uint32_t i = 0; i < kCount; ++i) expected[i / 256 * 32 + in[i] % 32] += i % 256;
   CHECK(download<uint32_t>(out) == expected);
@@ -143,7 +147,8 @@ TEST_CASE("Arrays in private memory are each work-item's own") {
     for (uint32_t i = 0; i < kCount; ++i) {
       uint32_t table[61];
       for (uint32_t k = 0; k < 61; ++k) table[k] = in[i] + k * k;
-      for (uint32_t r = 0; r < kRounds; ++r) table[(i + r * 13) % 61] ^= table[(in[i] + r * 7) % 61] + r;
+      for (uint32_t r = 0; r < kRounds; ++r)
+        table[(i + r * 13) % 61] ^= table[(in[i] + r * 7) % 61] + r;
       uint32_t result = 0;
       for (const uint32_t value : table) result = result * 31 + value;
       REQUIRE(out.as<uint32_t>()[i] == result);
@@ -156,7 +161,8 @@ TEST_CASE("Bytes in private memory keep their neighbours") {
   constexpr uint32_t kCount = 192;
   const auto in = random_values<uint8_t>(kCount, 8, 0, 255);
   const Buffer out = machine.allocate(kCount * 4);
-  require_ends(machine.run("private_bytes", line(kCount, 64), Arguments().add(upload(machine, in)).add(out)));
+  require_ends(machine.run("private_bytes", line(kCount, 64),
+                           Arguments().add(upload(machine, in)).add(out)));
   for (uint32_t i = 0; i < kCount; ++i) {
     uint8_t text[40];
     for (uint32_t k = 0; k < 40; ++k) text[(k * 7 + in[i]) % 40] = static_cast<uint8_t>(in[i] * k);
@@ -206,7 +212,7 @@ TEST_CASE("32-bit integer division is exact") {
   for (uint32_t i = 0; i < kCount; ++i) {
     const auto ua = static_cast<uint32_t>(a[i]), ub = static_cast<uint32_t>(b[i]);
     const uint32_t expected[4] = {static_cast<uint32_t>(a[i] / b[i]),
-                                       static_cast<uint32_t>(a[i] % b[i]), ua / ub, ua % ub};
+                                  static_cast<uint32_t>(a[i] % b[i]), ua / ub, ua % ub};
     for (unsigned k = 0; k < 4; ++k) {
       CAPTURE(i, k, a[i], b[i]);
       REQUIRE(out.as<uint32_t>()[4 * i + k] == expected[k]);
@@ -253,9 +259,9 @@ TEST_CASE("Bytes and halfwords are loaded, extended and stored") {
   const auto c = random_values<uint8_t>(kCount, 17, 0, 255);
   const auto s = random_values<uint16_t>(kCount, 18, 0, 65535);
   const Buffer c_out = machine.allocate(kCount), s_out = machine.allocate(kCount * 2);
-  require_ends(
-      machine.run("sub_dword", line(kCount, 64),
-                  Arguments().add(upload(machine, c)).add(upload(machine, s)).add(c_out).add(s_out)));
+  require_ends(machine.run(
+      "sub_dword", line(kCount, 64),
+      Arguments().add(upload(machine, c)).add(upload(machine, s)).add(c_out).add(s_out)));
   for (uint32_t i = 0; i < kCount; ++i) {
     const int value = static_cast<int8_t>(c[i]);
     REQUIRE(c_out.as<int8_t>()[i] == static_cast<int8_t>(value - s[i]));
@@ -269,12 +275,12 @@ TEST_CASE("Vectors of two, three and four dwords keep their order, in full and p
     const auto in = random_values<uint32_t>(count * 4, 19, 0, 0xffffffff),
                pairs = random_values<uint32_t>(count * 2, 20, 0, 0xffffffff);
     const Buffer out = machine.allocate(count * 16), triples = machine.allocate(count * 12);
-    require_ends(
-        machine.run("wide", line(count, 64),
-                    Arguments().add(upload(machine, in)).add(out).add(upload(machine, pairs)).add(triples)));
+    require_ends(machine.run(
+        "wide", line(count, 64),
+        Arguments().add(upload(machine, in)).add(out).add(upload(machine, pairs)).add(triples)));
     for (uint32_t i = 0; i < count; ++i) {
       const uint32_t expected[4] = {in[4 * i + 3] + pairs[2 * i], in[4 * i + 2] + pairs[2 * i + 1],
-                                         in[4 * i + 1] + i, in[4 * i] + 7};
+                                    in[4 * i + 1] + i, in[4 * i] + 7};
       for (unsigned k = 0; k < 4; ++k) REQUIRE(out.as<uint32_t>()[4 * i + k] == expected[k]);
       for (unsigned k = 0; k < 3; ++k) REQUIRE(triples.as<uint32_t>()[3 * i + k] == in[4 * i + k]);
     }
@@ -282,7 +288,8 @@ TEST_CASE("Vectors of two, three and four dwords keep their order, in full and p
 }
 
 TEST_CASE(
-    "Work-item ids, workgroup ids and sizes in three dimensions, with partial workgroups at each edge") {
+    "Work-item ids, workgroup ids and sizes in three dimensions, with partial workgroups at each "
+    "edge") {
   for (const Target target : kTargets) {
     Kernels machine(target);
     const Launch launch{{13, 9, 5}, {8, 4, 2}, 0};
@@ -313,7 +320,8 @@ TEST_CASE("Functions are called and return, for some lanes only") {
   constexpr uint32_t kCount = 128;
   const auto in = random_values<uint32_t>(kCount, 21, 0, 0xffffffff);
   const Buffer out = machine.allocate(kCount * 4);
-  require_ends(machine.run("calls", line(kCount, 64), Arguments().add(upload(machine, in)).add(out)));
+  require_ends(
+      machine.run("calls", line(kCount, 64), Arguments().add(upload(machine, in)).add(out)));
   const auto mix = [](uint32_t a, uint32_t b) { return (a ^ (b << 3)) * 2654435761u + (b >> 5); };
   for (uint32_t i = 0; i < kCount; ++i)
     REQUIRE(out.as<uint32_t>()[i] ==
@@ -326,8 +334,8 @@ TEST_CASE("Generic pointers reach LDS, private and global memory") {
     constexpr uint32_t kCount = 128;
     const auto in = random_values<uint32_t>(kCount, 22, 0, 0xffffffff);
     const Buffer out = machine.allocate(kCount * 12);
-    require_ends(
-        machine.run("generic_pointers", line(kCount, 64), Arguments().add(upload(machine, in)).add(out)));
+    require_ends(machine.run("generic_pointers", line(kCount, 64),
+                             Arguments().add(upload(machine, in)).add(out)));
     for (uint32_t i = 0; i < kCount; ++i) {
       const uint32_t group =
           std::accumulate(in.begin() + i / 64 * 64, in.begin() + i / 64 * 64 + 64, 0u);
@@ -352,7 +360,8 @@ TEST_CASE("Stores to scattered addresses land where they should") {
   std::iota(index.begin(), index.end(), 0u);
   std::shuffle(index.begin(), index.end(), std::mt19937(23));
   const Buffer out = machine.allocate(kCount * 4);
-  require_ends(machine.run("scatter", line(kCount, 256), Arguments().add(upload(machine, index)).add(out)));
+  require_ends(
+      machine.run("scatter", line(kCount, 256), Arguments().add(upload(machine, index)).add(out)));
   for (uint32_t i = 0; i < kCount; ++i) REQUIRE(out.as<uint32_t>()[index[i]] == i);
 }
 
@@ -363,7 +372,8 @@ TEST_CASE("A vector in registers is indexed by a scalar") {
   const Buffer source = upload(machine, in);
   for (uint32_t at = 0; at < 16; ++at) {
     const Buffer out = machine.allocate(kCount * 64);
-    require_ends(machine.run("indexed", line(kCount, 64), Arguments().add(source).add(out).add(at)));
+    require_ends(
+        machine.run("indexed", line(kCount, 64), Arguments().add(source).add(out).add(at)));
     auto expected = in;
     for (uint32_t i = 0; i < kCount; ++i) expected[16 * i + at] = in[16 * i + (at + 5) % 16] + 1;
     CHECK(download<uint32_t>(out) == expected);

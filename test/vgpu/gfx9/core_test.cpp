@@ -9,18 +9,22 @@
 namespace uptempo::vgpu::gfx9::test {
 namespace {
 
-bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+bool contains(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
 
 }  // namespace
 
 TEST_CASE(
-    "A load from an unmapped address is a memory fault that names address, kernel, workgroup, wave, offset "
+    "A load from an unmapped address is a memory fault that names address, kernel, workgroup, "
+    "wave, offset "
     "and instruction") {
   Fragment fragment;
   const Buffer data = fragment.machine.allocate(4096);
   Wave& wave = fragment.prepare("s_nop 0\nglobal_load_dword v1, v0, s[0:1]");
   wave.set_pair(0, data.address);
-  for (unsigned lane = 0; lane < kLanes; ++lane) wave.vgpr[0].lane[lane] = lane == 37 ? 8192 : 4 * lane;
+  for (unsigned lane = 0; lane < kLanes; ++lane)
+    wave.vgpr[0].lane[lane] = lane == 37 ? 8192 : 4 * lane;
   const auto fault = fragment.run();
   REQUIRE(fault);
   REQUIRE(fault->memory);
@@ -28,7 +32,8 @@ TEST_CASE(
   CHECK(fault->memory->address == data.address + 8192);
   CHECK(fault->memory->access == Access::read);
   CHECK_FALSE(fault->memory->present);
-  CHECK(fault->memory->where == "kernel assembled + 0x4, workgroup (0,0,0), wave 0: global_load_dword");
+  CHECK(fault->memory->where ==
+        "kernel assembled + 0x4, workgroup (0,0,0), wave 0: global_load_dword");
   CHECK(contains(fault->message, "not mapped"));
 }
 
@@ -84,14 +89,16 @@ TEST_CASE("A 64-bit atomic on private memory stops with its name") {
   CHECK(contains(fault->message, "updates 64 bits of private memory"));
 }
 
-TEST_CASE("An instruction that is not supported stops with its mnemonic, bytes, kernel and offset") {
+TEST_CASE(
+    "An instruction that is not supported stops with its mnemonic, bytes, kernel and offset") {
   Fragment fragment;
   fragment.prepare("s_mov_b32 s0, 0\ns_setvskip s0, 1");
   const auto fault = fragment.run();
   REQUIRE(fault);
   CHECK(fault->error == QueueError::illegal_instruction);
   CHECK(fault->message ==
-        "s_setvskip (0xbf108100) is not supported: kernel assembled + 0x4, workgroup (0,0,0), wave 0");
+        "s_setvskip (0xbf108100) is not supported: kernel assembled + 0x4, workgroup (0,0,0), wave "
+        "0");
 }
 
 TEST_CASE("A word that is no instruction stops with its bytes") {
@@ -163,7 +170,8 @@ TEST_CASE("Kernel objects that cannot run are rejected with the reason") {
   std::memcpy(copy.bytes.data() + 48, &fp16_ovfl, 4);
   const auto overflowing = load(copy.address);
   REQUIRE(std::holds_alternative<Kernel::Rejected>(overflowing));
-  CHECK(contains(std::get<Kernel::Rejected>(overflowing).reason, "sets FP16_OVFL, which is not supported"));
+  CHECK(contains(std::get<Kernel::Rejected>(overflowing).reason,
+                 "sets FP16_OVFL, which is not supported"));
 }
 
 TEST_CASE("The older amd_kernel_code_t is read: segments, registers, entry") {
@@ -204,7 +212,8 @@ TEST_CASE("Straight-line code, branches and two-dword instructions cross page bo
   for (int i = 0; i < 1500; ++i)
     text += "s_add_u32 s4, s4, 0x10001\n";  // 8 bytes each: some lie across a boundary
   text +=
-      "s_add_u32 s5, s5, 1\ns_cmp_lt_u32 s5, 3\ns_cbranch_scc0 over\ns_branch back\nback:\ns_add_u32 s6, s6, "
+      "s_add_u32 s5, s5, 1\ns_cmp_lt_u32 s5, 3\ns_cbranch_scc0 over\ns_branch "
+      "back\nback:\ns_add_u32 s6, s6, "
       "1\n";
   for (int i = 0; i < 1100; ++i) text += "s_nop 0\n";
   text += "over:\ns_mov_b32 s7, s4";
@@ -215,11 +224,14 @@ TEST_CASE("Straight-line code, branches and two-dword instructions cross page bo
   for (int nops = 956; nops <= 962; ++nops) {
     std::string odd;
     for (int i = 0; i < nops; ++i) odd += "s_nop 0\n";
-    CHECK(fragment.finish(odd + "s_mov_b32 s4, 0x12345678\ns_mov_b32 s5, 5").scalar[4] == 0x12345678);
+    CHECK(fragment.finish(odd + "s_mov_b32 s4, 0x12345678\ns_mov_b32 s5, 5").scalar[4] ==
+          0x12345678);
   }
 }
 
-TEST_CASE("Code that is overwritten runs anew after invalidate(), and code that moves without being asked") {
+TEST_CASE(
+    "Code that is overwritten runs anew after invalidate(), and code that moves without being "
+    "asked") {
   Machine machine;
   const auto program = [](uint32_t value) {
     return std::array<uint32_t, 3>{0xbe8400ff, value, 0xbf810000};  // s_mov_b32 s4, value; s_endpgm
@@ -302,8 +314,9 @@ TEST_CASE("Waves that have ended are not waited for at a barrier") {
   end:
     s_endpgm)");
   Workgroup workgroup;
-  workgroup.start(machine.prepare(machine.assemble_kernel(words), {{256, 1, 1}, {256, 1, 1}, 0}, {}),
-                  {0, 0, 0}, 0);
+  workgroup.start(
+      machine.prepare(machine.assemble_kernel(words), {{256, 1, 1}, {256, 1, 1}, 0}, {}), {0, 0, 0},
+      0);
   machine.executor.enter();
   CHECK(workgroup.run(machine.executor, 100) == Workgroup::Result::ended);
   machine.executor.leave();
@@ -356,7 +369,8 @@ TEST_CASE("An observer sees every access: address, size, lanes, kind and who") {
     std::vector<Seen> seen;
     void access(const ObservedAccess& what) noexcept override {
       seen.push_back({what.access, what.scalar, what.size_bytes, what.lanes,
-                      what.scalar ? what.address[0] : what.address[std::countr_zero(what.lanes)], what.wave});
+                      what.scalar ? what.address[0] : what.address[std::countr_zero(what.lanes)],
+                      what.wave});
     }
   } recorder;
   Fragment fragment(Target::gfx90a, MemoryPolicy::observed);
@@ -375,8 +389,8 @@ TEST_CASE("An observer sees every access: address, size, lanes, kind and who") {
   for (unsigned lane = 0; lane < kLanes; ++lane) wave.vgpr[0].lane[lane] = 8 * lane;
   fragment.finish();
   REQUIRE(recorder.seen.size() == 6);
-  const auto check = [&](size_t index, Access access, bool scalar, uint32_t bytes,
-                         uint64_t lanes, GpuAddress first) {
+  const auto check = [&](size_t index, Access access, bool scalar, uint32_t bytes, uint64_t lanes,
+                         GpuAddress first) {
     CAPTURE(index);
     const auto& seen = recorder.seen[index];
     CHECK(seen.access == access);
@@ -411,7 +425,8 @@ TEST_CASE("An observer sees where FLAT leads: private memory at its own address,
   Fragment fragment(Target::gfx90a, MemoryPolicy::observed);
   fragment.machine.observer = &recorder;
   const Buffer data = fragment.machine.allocate(4096), scratch = fragment.machine.allocate(64 * 64);
-  Wave& wave = fragment.prepare("flat_load_dwordx2 v[2:3], v[0:1]\nflat_atomic_add v[0:1], v4", 1024);
+  Wave& wave =
+      fragment.prepare("flat_load_dwordx2 v[2:3], v[0:1]\nflat_atomic_add v[0:1], v4", 1024);
   wave.set_pair(kFlatScratchLo, scratch.address);
   const auto in_lds = [](unsigned lane) { return lane % 3 == 0; };
   const auto in_private = [](unsigned lane) { return lane % 3 == 1; };
@@ -443,7 +458,8 @@ TEST_CASE("An observer sees where FLAT leads: private memory at its own address,
   CHECK(recorder.seen[3].address[2] == data.address + 16 * 2);
 }
 
-TEST_CASE("Two workers share decoded code while a third thread invalidates it and moves other memory") {
+TEST_CASE(
+    "Two workers share decoded code while a third thread invalidates it and moves other memory") {
   Machine machine(Target::gfx90a, MemoryPolicy::direct);  // caches are for one worker
   LlvmMc assembler(Target::gfx90a);
   const auto words = assembler.assemble(R"(
@@ -495,8 +511,8 @@ TEST_CASE("Registers that a kernel never wrote hold the same on every run") {
   const auto leftovers = [] {
     Machine machine;
     LlvmMc assembler(Target::gfx90a);
-    const auto dispatch =
-        machine.prepare(machine.assemble_kernel(assembler.assemble("v_mov_b32 v5, 9\ns_endpgm")), {}, {});
+    const auto dispatch = machine.prepare(
+        machine.assemble_kernel(assembler.assemble("v_mov_b32 v5, 9\ns_endpgm")), {}, {});
     Workgroup workgroup;
     std::vector<uint32_t> seen;
     for (int i = 0; i < 3; ++i) {

@@ -79,7 +79,8 @@ std::array<uint32_t, 2> plain_words(const Encoding& e) {
     case Family::vop3:
       return {0xd0000000 | n << 16, sources};
     case Family::vop3p:
-      return {0xd0000000 | n << 16, sources | ((e.modifiers.used >> 8 & 1) != 0 ? 0x18000000u : 0u)};
+      return {0xd0000000 | n << 16,
+              sources | ((e.modifiers.used >> 8 & 1) != 0 ? 0x18000000u : 0u)};
     case Family::ds:
       return {0xd8000000 | n << 17, 0};
     case Family::flat:
@@ -106,7 +107,8 @@ void find_missing(const Code& code, std::map<std::string, size_t>& missing, size
   const std::span<const uint32_t> words = code.words;
   for (size_t at = 0; at < words.size();) {
     const Instruction in = decode(words.subspan(at), code.target);
-    if (!executes(in)) ++missing[fmt::format("{} ({})", mnemonic(in.opcode), cpu_name(code.target))];
+    if (!executes(in))
+      ++missing[fmt::format("{} ({})", mnemonic(in.opcode), cpu_name(code.target))];
     ++seen;
     at += in.size_bytes / 4;
   }
@@ -131,7 +133,8 @@ TEST_CASE("every instruction of our kernels, for every target, is executed") {
 }
 
 TEST_CASE("every instruction of ROCm's prebuilt random-number kernels is executed") {
-  for (const char* library : {"/usr/lib/x86_64-linux-gnu/librocrand.so.1", "/opt/rocm/lib/librocrand.so.1"}) {
+  for (const char* library :
+       {"/usr/lib/x86_64-linux-gnu/librocrand.so.1", "/opt/rocm/lib/librocrand.so.1"}) {
     if (!std::filesystem::exists(library)) continue;
     std::map<std::string, size_t> missing;
     size_t seen = 0;
@@ -174,8 +177,8 @@ TEST_CASE("how many opcodes of gfx90a are decoded, executed and held against the
     if (checked_opcodes().contains(e.opcode)) count.checked.insert(e.opcode);
   }
   for (const auto& [name, count] : families) {
-    fmt::print("{:<9} {:3} decoded, {:3} executed, {:3} held against the oracle; not executed:{}\n", name,
-               count.decoded.size(), count.executed.size(), count.checked.size(),
+    fmt::print("{:<9} {:3} decoded, {:3} executed, {:3} held against the oracle; not executed:{}\n",
+               name, count.decoded.size(), count.executed.size(), count.checked.size(),
                count.missing.empty() ? " none" : count.missing);
   }
   CHECK(families.at("v_").executed.size() > 400);

@@ -39,22 +39,25 @@ constexpr Exclusion kExclusions[] = {
      [](const Instruction&, std::string_view ours, std::string_view theirs) {
        return ours.empty() && has(theirs, "null");
      }},
-    {"LLVM prints an operand that is no register where one must be as an invalid immediate instead of "
+    {"LLVM prints an operand that is no register where one must be as an invalid immediate instead "
+     "of "
      "refusing it",
      [](const Instruction&, std::string_view ours, std::string_view theirs) {
        return ours.empty() && has(theirs, "/*");
      }},
-    {"operands that must be a register: LLVM drops the ninth bit of the operand code, or takes any scalar or "
+    {"operands that must be a register: LLVM drops the ninth bit of the operand code, or takes any "
+     "scalar or "
      "constant",
      [](const Instruction&, std::string_view ours, std::string_view theirs) {
-       return ours.empty() && starts(theirs, {"v_mfma_", "v_readfirstlane_b32 ", "v_swap_b32 ", "v_accvgpr_",
-                                              "v_readlane_b32 ", "v_writelane_b32 ", "v_mqsad_u32_u8 ",
-                                              "s_movrels_", "s_cbranch_join ", "s_setpc_b64 ", "s_rfe_b64 "});
+       return ours.empty() &&
+              starts(theirs, {"v_mfma_", "v_readfirstlane_b32 ", "v_swap_b32 ", "v_accvgpr_",
+                              "v_readlane_b32 ", "v_writelane_b32 ", "v_mqsad_u32_u8 ",
+                              "s_movrels_", "s_cbranch_join ", "s_setpc_b64 ", "s_rfe_b64 "});
      }},
     {"the lane mask of these must be in scalar registers: LLVM takes any source",
      [](const Instruction&, std::string_view ours, std::string_view theirs) {
-       return ours.empty() &&
-              starts(theirs, {"v_cndmask_b32 ", "v_addc_co_u32 ", "v_subb_co_u32 ", "v_subbrev_co_u32 "});
+       return ours.empty() && starts(theirs, {"v_cndmask_b32 ", "v_addc_co_u32 ", "v_subb_co_u32 ",
+                                              "v_subbrev_co_u32 "});
      }},
     {"the destination of a compare must be a scalar register that can be written",
      [](const Instruction&, std::string_view ours, std::string_view theirs) {
@@ -67,7 +70,8 @@ constexpr Exclusion kExclusions[] = {
     {"gfx9 has 102 SGPRs, and VCC and the like are no part of a group of four or more",
      [](const Instruction&, std::string_view ours, std::string_view theirs) {
        const auto past_end = {"s[100:103]", "s[96:103]", "s[92:103]", "s[88:103]"};
-       const bool group = std::ranges::any_of(past_end, [&](const char* g) { return has(theirs, g); });
+       const bool group =
+           std::ranges::any_of(past_end, [&](const char* g) { return has(theirs, g); });
        const bool pair = std::ranges::any_of(
            std::initializer_list<const char*>{"vcc", "xnack_mask", "flat_scratch", "exec"},
            [&](const char* p) { return has(theirs, p); });
@@ -90,7 +94,8 @@ constexpr Exclusion kExclusions[] = {
      }},
     {"neg of an integer source under DPP means nothing; LLVM prints it as sext",
      [](const Instruction& in, std::string_view, std::string_view theirs) {
-       return in.opcode == Opcode::v_ldexp_f16 && in.modifier == OperandModifier::dpp && has(theirs, "sext(");
+       return in.opcode == Opcode::v_ldexp_f16 && in.modifier == OperandModifier::dpp &&
+              has(theirs, "sext(");
      }},
     {"LLVM prints src0 of v_madmk_f16 as if it were f32",
      [](const Instruction& in, std::string_view ours, std::string_view theirs) {
@@ -128,20 +133,23 @@ std::optional<std::string> DecoderOracle::compare(std::span<const uint32_t> word
       instruction.format == Format::smem && zero != theirs.npos)
     theirs.erase(zero, 11);
   if (accepted && instruction.format == Format::other && disassembled) theirs = mnemonic_of(theirs);
-  if (accepted && disassembled && ours == theirs && instruction.size_bytes == disassembled->size_bytes) {
+  if (accepted && disassembled && ours == theirs &&
+      instruction.size_bytes == disassembled->size_bytes) {
     ++agreed;
     return std::nullopt;
   }
-  const bool same_size = !accepted || !disassembled || instruction.size_bytes == disassembled->size_bytes;
+  const bool same_size =
+      !accepted || !disassembled || instruction.size_bytes == disassembled->size_bytes;
   if (same_size && std::ranges::any_of(kExclusions, [&](const Exclusion& e) {
         return e.applies(instruction, ours, theirs);
       })) {
     ++excluded;
     return std::nullopt;
   }
-  return fmt::format("{} {:08x} {:08x}: ours \"{}\" ({} bytes), LLVM's \"{}\" ({} bytes)", cpu_name(target_),
-                     words[0], words.size() > 1 ? words[1] : 0, accepted ? ours : "refused",
-                     instruction.size_bytes, disassembled ? theirs : "refused", size_bytes);
+  return fmt::format("{} {:08x} {:08x}: ours \"{}\" ({} bytes), LLVM's \"{}\" ({} bytes)",
+                     cpu_name(target_), words[0], words.size() > 1 ? words[1] : 0,
+                     accepted ? ours : "refused", instruction.size_bytes,
+                     disassembled ? theirs : "refused", size_bytes);
 }
 
 }  // namespace uptempo::vgpu::gfx9::test

@@ -163,7 +163,8 @@ TEST_CASE("fields come out as the encoding has them") {
   }
 }
 
-TEST_CASE("no two entries of the encoding table claim the same bits, and every opcode has an encoding") {
+TEST_CASE(
+    "no two entries of the encoding table claim the same bits, and every opcode has an encoding") {
   std::set<Opcode> encoded;
   std::set<std::tuple<Family, unsigned, unsigned>> taken;
   for (const Encoding& e : encodings()) {
@@ -193,8 +194,8 @@ TEST_CASE("random words decode as LLVM decodes them, refusals included") {
     INFO(report.text());
     CHECK(report.count() == 0);
     CHECK(oracle.agreed > static_cast<uint64_t>(count) / 4);
-    fmt::print("{}: {} words agree, {} refused by both, {} excluded\n", cpu_name(target), oracle.agreed,
-               oracle.both_refuse, oracle.excluded);
+    fmt::print("{}: {} words agree, {} refused by both, {} excluded\n", cpu_name(target),
+               oracle.agreed, oracle.both_refuse, oracle.excluded);
   }
 }
 
@@ -222,7 +223,8 @@ TEST_CASE("ROCm's prebuilt libraries decode wholly as LLVM decodes them", "[.lon
   for (const std::string& library : prebuilt_libraries()) {
     Report report;
     const Totals totals = sweep_file(library, kWhole, kWhole, report);
-    fmt::print("{}: {} code objects, {} instructions agree\n", library, totals.objects, totals.agreed);
+    fmt::print("{}: {} code objects, {} instructions agree\n", library, totals.objects,
+               totals.agreed);
     INFO(library << "\n" << report.text());
     CHECK(report.count() == 0);
     CHECK(totals.agreed > 100'000);

@@ -40,7 +40,8 @@ T wrapped_sum(T a, T b) {
   if constexpr (std::is_floating_point_v<T>)
     return a + b;
   else
-    return static_cast<T>(static_cast<std::make_unsigned_t<T>>(a) + static_cast<std::make_unsigned_t<T>>(b));
+    return static_cast<T>(static_cast<std::make_unsigned_t<T>>(a) +
+                          static_cast<std::make_unsigned_t<T>>(b));
 }
 
 // Small integers for floats: their sums are exact in any order.
@@ -100,11 +101,12 @@ double error_in_ulp(T got, long double want) {
   // Beyond the largest number by what the error allows, infinity and the largest are as good as
   // each other.
   const long double largest = std::numeric_limits<T>::max();
-  const long double finite =
-      std::isinf(got) ? std::copysign(largest, static_cast<long double>(got)) : static_cast<long double>(got);
+  const long double finite = std::isinf(got) ? std::copysign(largest, static_cast<long double>(got))
+                                             : static_cast<long double>(got);
   const long double limited = std::clamp(want, -largest, largest);
-  const int exponent = limited == 0 ? std::numeric_limits<T>::min_exponent
-                                    : std::max(std::ilogb(limited) + 1, std::numeric_limits<T>::min_exponent);
+  const int exponent =
+      limited == 0 ? std::numeric_limits<T>::min_exponent
+                   : std::max(std::ilogb(limited) + 1, std::numeric_limits<T>::min_exponent);
   return static_cast<double>(std::abs(finite - limited) /
                              std::ldexp(1.0L, exponent - std::numeric_limits<T>::digits));
 }
@@ -193,10 +195,12 @@ const Function<double> kDouble[] = {
 #undef DOUBLE
 #undef DOUBLE2
 #define DOUBLE(function, error) \
-  {#function, error, [](double a, double) -> long double { return std::function(More<double>{a}); }},
-#define DOUBLE2(function, error) \
-  {#function, error,             \
-   [](double a, double b) -> long double { return std::function(More<double>{a}, More<double>{b}); }},
+  {#function, error,            \
+   [](double a, double) -> long double { return std::function(More<double>{a}); }},
+#define DOUBLE2(function, error)                             \
+  {#function, error, [](double a, double b) -> long double { \
+     return std::function(More<double>{a}, More<double>{b}); \
+   }},
 #include "device_library.inc"
     {"divide", 0, [](double a, double b) -> long double { return a / b; }},
 };
@@ -207,7 +211,8 @@ void check_function(Machine& machine, const Function<T>& function) {
   const auto a = arguments<T>(kItems, 41), b = arguments<T>(kItems, 42);
   const Buffer out = machine.allocate(kItems * sizeof(T));
   const std::string kernel = std::string(sizeof(T) == 4 ? "float_" : "double_") + function.name;
-  run(machine, kernel, kItems, 256, Arguments().add(upload(machine, a)).add(upload(machine, b)).add(out));
+  run(machine, kernel, kItems, 256,
+      Arguments().add(upload(machine, a)).add(upload(machine, b)).add(out));
   for (uint32_t i = 0; i < kItems; ++i) {
     long double want = function.reference(a[i], b[i]);
     // The neighbour of a float is one of a float.
@@ -236,7 +241,8 @@ void check_parts(Machine& machine) {
   std::vector<int> by(kItems);
   for (int& n : by)
     n = random() % 8 == 0 ? static_cast<int>(random()) : static_cast<int>(random() % 4400) - 2200;
-  const Buffer out = machine.allocate(2 * kItems * sizeof(T)), exponents = machine.allocate(kItems * 4);
+  const Buffer out = machine.allocate(2 * kItems * sizeof(T)),
+               exponents = machine.allocate(kItems * 4);
   run(machine, sizeof(T) == 4 ? "float_parts" : "double_parts", kItems, 256,
       Arguments().add(upload(machine, a)).add(upload(machine, by)).add(out).add(exponents));
   for (uint32_t i = 0; i < kItems; ++i) {
@@ -283,7 +289,9 @@ TEST_CASE("votes over lanes and lane numbers are those of the sub-group") {
   }
 }
 
-TEST_CASE("AMD's shifts over lanes read the lane at that distance, and keep a lane's own value at the end") {
+TEST_CASE(
+    "AMD's shifts over lanes read the lane at that distance, and keep a lane's own value at the "
+    "end") {
   for (const Target target : kTargets) {
     Machine machine(target);
     machine.load(kernels::device_library());
@@ -319,9 +327,10 @@ TEST_CASE("AMD's dot products are the same on targets with and without instructi
     std::mt19937_64 random(53);
     std::vector<uint32_t> in(3 * kItems);
     constexpr uint32_t kEdges[] = {0,          0xffffffff, 0x80808080, 0x7f7f7f7f, 0x80008000,
-                                        0x7fff7fff, 0x88888888, 0x77777777, 0x80000000, 0x7fffffff};
+                                   0x7fff7fff, 0x88888888, 0x77777777, 0x80000000, 0x7fffffff};
     for (uint32_t& value : in)
-      value = random() % 2 != 0 ? kEdges[random() % std::size(kEdges)] : static_cast<uint32_t>(random());
+      value = random() % 2 != 0 ? kEdges[random() % std::size(kEdges)]
+                                : static_cast<uint32_t>(random());
     const Buffer out = machine.allocate(12 * kItems * 4);
     run(machine, "dots", kItems, 128, Arguments().add(upload(machine, in)).add(out));
     for (uint32_t i = 0; i < kItems; ++i) {
@@ -359,7 +368,8 @@ TEST_CASE("AMD's dot products are the same on targets with and without instructi
       CHECK(row[0] == static_cast<float>(dot + x[4]));
       CHECK(row[1] == static_cast<float>(x[4] - dot));
       CHECK(row[2] == static_cast<float>(-dot - x[4]));
-      CHECK(row[3] == std::clamp(static_cast<float>(-x[0] * x[3] + x[1] * x[2] + x[4]), 0.0f, 1.0f));
+      CHECK(row[3] ==
+            std::clamp(static_cast<float>(-x[0] * x[3] + x[1] * x[2] + x[4]), 0.0f, 1.0f));
     }
   }
 }
@@ -394,7 +404,8 @@ TEST_CASE("atomics that LLVM combines over a wave give each lane its own part") 
     const Buffer out = machine.allocate(kItems * 4), extremes = machine.allocate(8);
     extremes.as<int32_t>()[0] = std::numeric_limits<int>::min();
     extremes.as<int32_t>()[1] = std::numeric_limits<int>::max();
-    run(machine, "extremes", kItems, 200, Arguments().add(upload(machine, in)).add(out).add(extremes));
+    run(machine, "extremes", kItems, 200,
+        Arguments().add(upload(machine, in)).add(out).add(extremes));
     CHECK(extremes.as<uint32_t>()[0] == *std::max_element(in.begin(), in.end()));
     CHECK(extremes.as<uint32_t>()[1] == *std::min_element(in.begin(), in.end()));
     run(machine, "local_masks", kItems, 200, Arguments().add(upload(machine, in)).add(out));

@@ -55,10 +55,11 @@ std::string range(unsigned first, unsigned count) {
 // v8.
 std::string text_of(const std::string& name, Form form, unsigned dwords, bool returns) {
   const std::string data = range(4, dwords), glc = returns ? " glc" : "";
-  if (form == Form::buffer) return "buffer_atomic_" + name + " " + data + ", v0, s[4:7], 0 offen" + glc;
+  if (form == Form::buffer)
+    return "buffer_atomic_" + name + " " + data + ", v0, s[4:7], 0 offen" + glc;
   const std::string result = returns ? range(8, dwords) + ", " : "";
-  return (form == Form::flat ? "flat_atomic_" : "global_atomic_") + name + " " + result + "v[0:1], " + data +
-         (form == Form::flat ? "" : ", off") + glc;
+  return (form == Form::flat ? "flat_atomic_" : "global_atomic_") + name + " " + result +
+         "v[0:1], " + data + (form == Form::flat ? "" : ", off") + glc;
 }
 
 void set_lanes(Wave& wave, const Instruction& instruction, Form form, const Buffer& memory) {
@@ -80,7 +81,8 @@ u64 value_of(const Wave& wave, unsigned vgpr, unsigned lane, unsigned dwords) {
   return wave.vgpr[vgpr].lane[lane] | (dwords == 2 ? u64{wave.vgpr[vgpr + 1].lane[lane]} << 32 : 0);
 }
 
-void check(Target target, const Instruction& instruction, Form form, const Kind& kind, bool returns) {
+void check(Target target, const Instruction& instruction, Form form, const Kind& kind,
+           bool returns) {
   Fragment fragment(target);
   const Buffer memory = fragment.machine.allocate(64 * 8, true, kind.kind);
   const std::string text = text_of(instruction.name, form, instruction.dwords, returns);
@@ -94,7 +96,8 @@ void check(Target target, const Instruction& instruction, Form form, const Kind&
   each_lane([&](unsigned lane) {
     const bool active = (kStripes >> lane & 1) != 0;
     CAPTURE(text, static_cast<int>(target), static_cast<int>(kind.kind), lane);
-    CHECK(memory.as<u64>()[lane] == (active && kind.works ? instruction.after : instruction.before));
+    CHECK(memory.as<u64>()[lane] ==
+          (active && kind.works ? instruction.after : instruction.before));
     const u64 want = !active || !returns ? untouched : kind.works ? instruction.before : 0;
     CHECK(value_of(wave, result, lane, instruction.dwords) == (want & mask));
   });
@@ -151,7 +154,8 @@ TEST_CASE("Integer atomics and compare-and-swap work on memory of every kind", "
   }
 }
 
-TEST_CASE("Each lane goes by the memory that it meets, and LDS carries out its own", "[float-atomics]") {
+TEST_CASE("Each lane goes by the memory that it meets, and LDS carries out its own",
+          "[float-atomics]") {
   Fragment fragment;
   const Buffer coarse = fragment.machine.allocate(64 * 8);
   const Buffer fine = fragment.machine.allocate(64 * 8, true, MemoryKind::fine_grained);
@@ -178,7 +182,8 @@ TEST_CASE("Each lane goes by the memory that it meets, and LDS carries out its o
   });
 }
 
-TEST_CASE("An ignored atomic still needs memory that may be written, and alignment", "[float-atomics]") {
+TEST_CASE("An ignored atomic still needs memory that may be written, and alignment",
+          "[float-atomics]") {
   const auto fault_at = [](bool writable, u64 offset) {
     Fragment fragment;
     const Buffer memory = fragment.machine.allocate(4096, writable, MemoryKind::fine_grained);
@@ -219,7 +224,8 @@ TEST_CASE("Each instruction that ignores lanes is reported once for a kind of me
   CHECK(ignored.counts().places == 2);
   REQUIRE(lines.size() == 2);
   char address[32];
-  std::snprintf(address, sizeof address, "0x%llx", static_cast<unsigned long long>(fine.address + 32));
+  std::snprintf(address, sizeof address, "0x%llx",
+                static_cast<unsigned long long>(fine.address + 32));
   CAPTURE(lines[0], lines[1]);
   CHECK(lines[0].find("global_atomic_add_f32 of 4 lanes at address " + std::string(address)) !=
         std::string::npos);
@@ -232,8 +238,8 @@ TEST_CASE("Each instruction that ignores lanes is reported once for a kind of me
   CHECK(
       json[1].find(
           R"("instruction":"global_atomic_max_f64","offset":16,"workgroup":[0,0,0],"wave":0,"lanes":4,"address":)" +
-          std::to_string(fine.address + 32) + R"(,"memory":"fine-grained host memory","reason":")") !=
-      std::string::npos);
+          std::to_string(fine.address + 32) +
+          R"(,"memory":"fine-grained host memory","reason":")") != std::string::npos);
   CHECK(json[1].ends_with(R"("device":"gfx90a"})"));
 }
 

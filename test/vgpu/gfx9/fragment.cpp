@@ -4,7 +4,8 @@
 
 namespace uptempo::vgpu::gfx9::test {
 
-Fragment::Fragment(Target target, MemoryPolicy policy) : machine(target, policy), assembler_(target) {}
+Fragment::Fragment(Target target, MemoryPolicy policy)
+    : machine(target, policy), assembler_(target) {}
 
 Wave& Fragment::prepare(std::string_view text, uint32_t lds_bytes) {
   const auto words = assembler_.assemble(std::string(text) + "\ns_endpgm\n");

@@ -34,7 +34,8 @@ SSE41 u32 masked_sad(u32 a, u32 reference) {
 SSE41 __m128i quad(u64 a, u32 b) { return _mm_mpsadbw_epu8(vector(a), vector(b), 0); }
 SSE41 u64 masked_quad(u64 a, u32 b) {
   u64 sums = 0;
-  for (unsigned i = 0; i < 4; ++i) sums |= u64{masked_sad(static_cast<u32>(a >> 8 * i), b)} << 16 * i;
+  for (unsigned i = 0; i < 4; ++i)
+    sums |= u64{masked_sad(static_cast<u32>(a >> 8 * i), b)} << 16 * i;
   return sums;
 }
 SSE41 u64 added16(u64 a, u64 b) { return low64(_mm_add_epi16(vector(a), vector(b))); }
@@ -204,9 +205,11 @@ TEST_CASE("v_mqsad_u32_u8 gives four masked sums of 32 bits") {
         bench.registers[0].lane[lane] = u(a[lane]);
         bench.registers[1].lane[lane] = u(a[lane] >> 32);
         bench.registers[2].lane[lane] = u(b[lane]);
-        for (unsigned i = 0; i < 4; ++i) c[i][lane] = bench.registers[4 + i].lane[lane] = u(number(random));
+        for (unsigned i = 0; i < 4; ++i)
+          c[i][lane] = bench.registers[4 + i].lane[lane] = u(number(random));
       }
-      bench.run(std::string("v_mqsad_u32_u8 v[8:11], v[0:1], v2, v[4:7]") + (clamp ? " clamp" : ""));
+      bench.run(std::string("v_mqsad_u32_u8 v[8:11], v[0:1], v2, v[4:7]") +
+                (clamp ? " clamp" : ""));
       for (unsigned lane = 0; lane < kLanes; ++lane) {
         for (unsigned i = 0; i < 4; ++i) {
           const u64 sum = u64{masked_sad(u(a[lane] >> 8 * i), u(b[lane]))} + c[i][lane];

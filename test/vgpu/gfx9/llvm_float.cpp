@@ -18,7 +18,9 @@ const llvm::fltSemantics& semantics(Format format) {
   }
   return llvm::APFloat::Bogus();
 }
-unsigned width(Format format) { return format == Format::f16 ? 16 : format == Format::f32 ? 32 : 64; }
+unsigned width(Format format) {
+  return format == Format::f16 ? 16 : format == Format::f32 ? 32 : 64;
+}
 
 llvm::APFloat number(Format format, Bits bits) {
   return {semantics(format), llvm::APInt(width(format), bits)};
@@ -93,7 +95,8 @@ Bits to_integer(Format format, Bits a, unsigned result_width, bool is_signed) {
   number(format, a).convertToInteger(result, llvm::RoundingMode::TowardZero, &exact);
   return result.getZExtValue();
 }
-Bits from_integer(Format format, Bits value, unsigned value_width, bool is_signed, Rounding rounding) {
+Bits from_integer(Format format, Bits value, unsigned value_width, bool is_signed,
+                  Rounding rounding) {
   llvm::APFloat result(semantics(format));
   result.convertFromAPInt(llvm::APInt(value_width, value), is_signed, mode(rounding));
   return bits(result);

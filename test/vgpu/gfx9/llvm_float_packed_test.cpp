@@ -29,7 +29,8 @@ struct Modifiers {
       for (unsigned i = 1; i < sources; ++i) out += fmt::format(",{}", bits >> i & 1);
       return out + "]";
     };
-    return list("op_sel", op_sel) + list("op_sel_hi", op_sel_hi) + list(low, neg) + list(high, neg_hi);
+    return list("op_sel", op_sel) + list("op_sel_hi", op_sel_hi) + list(low, neg) +
+           list(high, neg_hi);
   }
 };
 Modifiers any_modifiers(unsigned sources, std::mt19937_64& random) {
@@ -65,14 +66,15 @@ bool same(Format f, Bits got, Bits want) {
   return got == want || (apfloat::is_nan(f, got) && apfloat::is_nan(f, want));
 }
 
-constexpr std::array kRoundings{Rounding::nearest_even, Rounding::up, Rounding::down, Rounding::to_zero};
+constexpr std::array kRoundings{Rounding::nearest_even, Rounding::up, Rounding::down,
+                                Rounding::to_zero};
 
 struct Bench : LaneBench {
   using LaneBench::LaneBench;
   // Rounding of float32, then of float64 and float16; denormals kept, DX10 clamp, IEEE.
   void set_mode(Rounding single, Rounding other, bool single_denormals = true) {
-    wave.mode =
-        static_cast<u32>(single) | static_cast<u32>(other) << 2 | (single_denormals ? 0x3f0u : 0x3c0u);
+    wave.mode = static_cast<u32>(single) | static_cast<u32>(other) << 2 |
+                (single_denormals ? 0x3f0u : 0x3c0u);
   }
 };
 
@@ -84,7 +86,9 @@ struct Packed {
   bool halves;  // else two float32 in a pair of registers
   Operation operation;
 };
-Bits sum(Format f, const std::array<Bits, 3>& x, Rounding r) { return apfloat::add(f, x[0], x[1], r); }
+Bits sum(Format f, const std::array<Bits, 3>& x, Rounding r) {
+  return apfloat::add(f, x[0], x[1], r);
+}
 Bits product(Format f, const std::array<Bits, 3>& x, Rounding r) {
   return apfloat::multiply(f, x[0], x[1], r);
 }
@@ -111,8 +115,9 @@ void check_packed(const Packed& which, Rounding rounding, const Modifiers& m, Be
   const Format f = which.halves ? Format::f16 : Format::f32;
   const Bits sign = which.halves ? 0x8000 : 0x80000000;
   const std::string registers =
-      which.halves ? (which.sources == 3 ? " v6, v0, v2, v4" : " v6, v0, v2")
-                   : (which.sources == 3 ? " v[6:7], v[0:1], v[2:3], v[4:5]" : " v[6:7], v[0:1], v[2:3]");
+      which.halves
+          ? (which.sources == 3 ? " v6, v0, v2, v4" : " v6, v0, v2")
+          : (which.sources == 3 ? " v[6:7], v[0:1], v[2:3], v[4:5]" : " v[6:7], v[0:1], v[2:3]");
   const std::string text = which.name + registers + m.text(which.sources, "neg_lo", "neg_hi");
   const Rounding wrong = kRoundings[(static_cast<unsigned>(rounding) + 1) % 4];
   bench.set_mode(which.halves ? wrong : rounding, which.halves ? rounding : wrong);
@@ -162,18 +167,22 @@ constexpr Mixed kMixed[] = {{"v_fma_mix_f32", Target::gfx90a, Mixed::whole, true
                             {"v_mad_mixlo_f16", Target::gfx900, Mixed::low, false},
                             {"v_mad_mixhi_f16", Target::gfx900, Mixed::high, false}};
 
-Bits flushed(Bits value) { return apfloat::is_denormal(Format::f32, value) ? value & 0x80000000 : value; }
+Bits flushed(Bits value) {
+  return apfloat::is_denormal(Format::f32, value) ? value & 0x80000000 : value;
+}
 
-void check_mixed(const Mixed& which, Rounding single, Rounding other, Bench& bench, std::mt19937_64& random) {
+void check_mixed(const Mixed& which, Rounding single, Rounding other, Bench& bench,
+                 std::mt19937_64& random) {
   const Modifiers m = any_modifiers(3, random);
   std::string operands;
   for (unsigned n = 0; n < 3; ++n) {
     const std::string name = fmt::format("v{}", 2 * n);
-    operands += fmt::format(", {}{}", m.neg >> n & 1 ? "-" : "", m.neg_hi >> n & 1 ? "|" + name + "|" : name);
+    operands += fmt::format(", {}{}", m.neg >> n & 1 ? "-" : "",
+                            m.neg_hi >> n & 1 ? "|" + name + "|" : name);
   }
-  const std::string text = fmt::format("{} v6{} op_sel:[{},{},{}] op_sel_hi:[{},{},{}]", which.name, operands,
-                                       m.op_sel & 1, m.op_sel >> 1 & 1, m.op_sel >> 2 & 1, m.op_sel_hi & 1,
-                                       m.op_sel_hi >> 1 & 1, m.op_sel_hi >> 2 & 1);
+  const std::string text = fmt::format("{} v6{} op_sel:[{},{},{}] op_sel_hi:[{},{},{}]", which.name,
+                                       operands, m.op_sel & 1, m.op_sel >> 1 & 1, m.op_sel >> 2 & 1,
+                                       m.op_sel_hi & 1, m.op_sel_hi >> 1 & 1, m.op_sel_hi >> 2 & 1);
   bench.set_mode(single, other, which.fused);
   std::array<Bits, 4> x[kLanes];
   for (unsigned lane = 0; lane < kLanes; ++lane) {
@@ -200,7 +209,8 @@ void check_mixed(const Mixed& which, Rounding single, Rounding other, Bench& ben
     } else {
       // v_mad rounds its product and knows no denormals.
       const Bits rounded = apfloat::multiply(Format::f32, v[0], v[1], single);
-      if ((rounded & 0x7fffffff) == 0x00800000) continue;  // tiny before or after rounding: both are allowed
+      if ((rounded & 0x7fffffff) == 0x00800000)
+        continue;  // tiny before or after rounding: both are allowed
       want = apfloat::add(Format::f32, flushed(rounded), v[2], single);
       if ((want & 0x7fffffff) == 0x00800000) continue;
       want = flushed(want);
@@ -241,13 +251,15 @@ void check_dot2(const Modifiers& m, Bench& bench, std::mt19937_64& random) {
       for (unsigned n = 0; n < 2; ++n) {
         const unsigned select = (half == 0 ? m.op_sel : m.op_sel_hi) >> n & 1,
                        negate = (half == 0 ? m.neg : m.neg_hi) >> n & 1;
-        factor[n] = apfloat::convert(Format::f16, Format::f32,
-                                     (x[lane][n] >> 16 * select & 0xffff) ^ (negate != 0 ? 0x8000 : 0),
-                                     Rounding::nearest_even);
+        factor[n] =
+            apfloat::convert(Format::f16, Format::f32,
+                             (x[lane][n] >> 16 * select & 0xffff) ^ (negate != 0 ? 0x8000 : 0),
+                             Rounding::nearest_even);
       }
-      want = apfloat::add(Format::f32, want,
-                          apfloat::multiply(Format::f32, factor[0], factor[1], Rounding::nearest_even),
-                          Rounding::nearest_even);
+      want =
+          apfloat::add(Format::f32, want,
+                       apfloat::multiply(Format::f32, factor[0], factor[1], Rounding::nearest_even),
+                       Rounding::nearest_even);
     }
     const Bits got = bench.registers[6].lane[lane];
     if (!same(Format::f32, got, want)) {
@@ -261,17 +273,20 @@ void check_dot2(const Modifiers& m, Bench& bench, std::mt19937_64& random) {
 
 }  // namespace
 
-TEST_CASE("packed floats take the halves and signs that their modifiers name, and round as MODE says") {
+TEST_CASE(
+    "packed floats take the halves and signs that their modifiers name, and round as MODE says") {
   Bench bench(Target::gfx90a);
   std::mt19937_64 random(13);
   const vector::Simd best = vector::simd_in_use();
-  for (const vector::Simd simd : {vector::Simd::avx512, vector::Simd::avx2, vector::Simd::baseline}) {
+  for (const vector::Simd simd :
+       {vector::Simd::avx512, vector::Simd::avx2, vector::Simd::baseline}) {
     if (!vector::use_simd(simd)) continue;
     CAPTURE(static_cast<unsigned>(simd));
     for (const Packed& which : kPacked) {
       for (unsigned round = 0; round < 24; ++round)
         check_packed(which, kRoundings[round % 4],
-                     round < 4 ? Modifiers{0, 7, 0, 0} : any_modifiers(which.sources, random), bench, random);
+                     round < 4 ? Modifiers{0, 7, 0, 0} : any_modifiers(which.sources, random),
+                     bench, random);
     }
   }
   vector::use_simd(best);
@@ -280,7 +295,8 @@ TEST_CASE("packed floats take the halves and signs that their modifiers name, an
 TEST_CASE("mixed-precision multiply-adds take halves and singles as their modifiers say") {
   std::mt19937_64 random(14);
   const vector::Simd best = vector::simd_in_use();
-  for (const vector::Simd simd : {vector::Simd::avx512, vector::Simd::avx2, vector::Simd::baseline}) {
+  for (const vector::Simd simd :
+       {vector::Simd::avx512, vector::Simd::avx2, vector::Simd::baseline}) {
     if (!vector::use_simd(simd)) continue;
     CAPTURE(static_cast<unsigned>(simd));
     for (const Mixed& which : kMixed) {

@@ -20,7 +20,9 @@ using apfloat::Rounding;
 // A value of a register: a float of a format, or an integer.
 enum class Kind : uint8_t { none, f16, f32, f64, i16, u16, i32, u32 };
 
-constexpr bool is_float(Kind kind) { return kind == Kind::f16 || kind == Kind::f32 || kind == Kind::f64; }
+constexpr bool is_float(Kind kind) {
+  return kind == Kind::f16 || kind == Kind::f32 || kind == Kind::f64;
+}
 constexpr Format format(Kind kind) {
   return kind == Kind::f16 ? Format::f16 : kind == Kind::f32 ? Format::f32 : Format::f64;
 }
@@ -48,10 +50,13 @@ struct Mode {
 
   uint32_t bits() const {
     return static_cast<uint32_t>(single) | static_cast<uint32_t>(other) << 2 |
-           (single_denormals ? 0x30u : 0u) | (other_denormals ? 0xc0u : 0u) | 0x100u | (ieee ? 0x200u : 0u);
+           (single_denormals ? 0x30u : 0u) | (other_denormals ? 0xc0u : 0u) | 0x100u |
+           (ieee ? 0x200u : 0u);
   }
   Rounding of(Format f) const { return f == Format::f32 ? single : other; }
-  bool keeps_denormals(Format f) const { return f == Format::f32 ? single_denormals : other_denormals; }
+  bool keeps_denormals(Format f) const {
+    return f == Format::f32 ? single_denormals : other_denormals;
+  }
 };
 
 using Operands = std::array<Bits, 4>;  // a, b, c, and what the destination held
@@ -135,7 +140,11 @@ Bits integral(const Operands& x, const Mode&) {
 template <Format kFormat>
 Bits scaled(const Operands& x, const Mode& mode) {
   const int by = kFormat == Format::f16 ? static_cast<int16_t>(x[1]) : static_cast<int32_t>(x[1]);
-  return apfloat::scale(kFormat, x[0], by < -5000 ? -5000 : by > 5000 ? 5000 : by, mode.of(kFormat));
+  return apfloat::scale(kFormat, x[0],
+                        by < -5000  ? -5000
+                        : by > 5000 ? 5000
+                                    : by,
+                        mode.of(kFormat));
 }
 template <Format kFrom, Format kTo>
 Bits converted(const Operands& x, const Mode& mode) {
@@ -151,7 +160,8 @@ Bits from_integer(const Operands& x, const Mode& mode) {
 }
 template <unsigned kByte>
 Bits from_byte(const Operands& x, const Mode&) {
-  return apfloat::from_integer(Format::f32, x[0] >> 8 * kByte & 0xff, 32, false, Rounding::nearest_even);
+  return apfloat::from_integer(Format::f32, x[0] >> 8 * kByte & 0xff, 32, false,
+                               Rounding::nearest_even);
 }
 
 constexpr Kind kH = Kind::f16, kF = Kind::f32, kD = Kind::f64, kN = Kind::none;
@@ -226,28 +236,32 @@ const ModeRow kRows[] = {
 // clang-format on
 
 Bits number(Kind kind, std::mt19937_64& random) {
-  constexpr Bits kHalves[] = {0x0000, 0x8000, 0x3c00, 0xbc00, 0x3800, 0x4000, 0x4248, 0x3e00, 0x7c00,
-                              0xfc00, 0x7e00, 0xfe01, 0x7c01, 0xfd23, 0x0001, 0x8001, 0x0002, 0x03ff,
-                              0x83ff, 0x0400, 0x8400, 0x0401, 0x7bff, 0xfbff, 0x6400, 0x6401, 0x67ff,
-                              0x5bff, 0x2e66, 0x3bff, 0x3c01, 0x1000, 0x1400};
+  constexpr Bits kHalves[] = {
+      0x0000, 0x8000, 0x3c00, 0xbc00, 0x3800, 0x4000, 0x4248, 0x3e00, 0x7c00, 0xfc00, 0x7e00,
+      0xfe01, 0x7c01, 0xfd23, 0x0001, 0x8001, 0x0002, 0x03ff, 0x83ff, 0x0400, 0x8400, 0x0401,
+      0x7bff, 0xfbff, 0x6400, 0x6401, 0x67ff, 0x5bff, 0x2e66, 0x3bff, 0x3c01, 0x1000, 0x1400};
   constexpr Bits kSingles[] = {
-      0x00000000, 0x80000000, 0x3f800000, 0xbf800000, 0x3f000000, 0x40000000, 0x40490fdb, 0x3fc00000,
-      0x40200000, 0x7f800000, 0xff800000, 0x7fc00000, 0xffc00000, 0x7f800001, 0xff812345, 0x00000001,
-      0x80000001, 0x007fffff, 0x807fffff, 0x00800000, 0x80800000, 0x00800001, 0x7f7fffff, 0xff7fffff,
-      0x4effffff, 0x4f000000, 0xcf000000, 0x4f7fffff, 0x4f800000, 0x33800000, 0x33800001, 0x477fe000,
-      0x477ff000, 0x477fefff, 0x38800000, 0x387fe000, 0x387fefff, 0x387ff000, 0x33000000, 0x33000001,
-      0x32ffffff, 0x3effffff, 0x3f7fffff, 0x3f800001, 0x4b000001, 0x4b800001, 0x4affffff, 0x3f802000,
-      0x3f801000, 0x3f803000, 0x20000000, 0x1f800000, 0x00ffffff};
+      0x00000000, 0x80000000, 0x3f800000, 0xbf800000, 0x3f000000, 0x40000000, 0x40490fdb,
+      0x3fc00000, 0x40200000, 0x7f800000, 0xff800000, 0x7fc00000, 0xffc00000, 0x7f800001,
+      0xff812345, 0x00000001, 0x80000001, 0x007fffff, 0x807fffff, 0x00800000, 0x80800000,
+      0x00800001, 0x7f7fffff, 0xff7fffff, 0x4effffff, 0x4f000000, 0xcf000000, 0x4f7fffff,
+      0x4f800000, 0x33800000, 0x33800001, 0x477fe000, 0x477ff000, 0x477fefff, 0x38800000,
+      0x387fe000, 0x387fefff, 0x387ff000, 0x33000000, 0x33000001, 0x32ffffff, 0x3effffff,
+      0x3f7fffff, 0x3f800001, 0x4b000001, 0x4b800001, 0x4affffff, 0x3f802000, 0x3f801000,
+      0x3f803000, 0x20000000, 0x1f800000, 0x00ffffff};
   constexpr Bits kDoubles[] = {
-      0x0000000000000000, 0x8000000000000000, 0x3ff0000000000000, 0xbff0000000000000, 0x3fe0000000000000,
-      0x4000000000000000, 0x400921fb54442d18, 0x3ff8000000000000, 0x4004000000000000, 0x7ff0000000000000,
-      0xfff0000000000000, 0x7ff8000000000000, 0x7ff0000000000001, 0xfff8123456789abc, 0x0000000000000001,
-      0x8000000000000001, 0x800fffffffffffff, 0x0010000000000000, 0x0010000000000001, 0x7fefffffffffffff,
-      0xffefffffffffffff, 0x41dfffffffc00000, 0x41dfffffffe00000, 0x41e0000000000000, 0xc1e0000000000000,
-      0xc1e0000000100000, 0xc1e0000000200000, 0x41efffffffe00000, 0x41effffffff00000, 0x41f0000000000000,
-      0x4330000000000001, 0x47efffffe0000000, 0x47efffffefffffff, 0x47effffff0000000, 0x36a0000000000000,
-      0x3690000000000000, 0x3690000000000001, 0x368fffffffffffff, 0x3810000000000000, 0x380fffffe0000000,
-      0x380ffffff0000000, 0x3ff0000010000000, 0x3ff0000030000000, 0x3fdfffffffffffff, 0x3fefffffffffffff};
+      0x0000000000000000, 0x8000000000000000, 0x3ff0000000000000, 0xbff0000000000000,
+      0x3fe0000000000000, 0x4000000000000000, 0x400921fb54442d18, 0x3ff8000000000000,
+      0x4004000000000000, 0x7ff0000000000000, 0xfff0000000000000, 0x7ff8000000000000,
+      0x7ff0000000000001, 0xfff8123456789abc, 0x0000000000000001, 0x8000000000000001,
+      0x800fffffffffffff, 0x0010000000000000, 0x0010000000000001, 0x7fefffffffffffff,
+      0xffefffffffffffff, 0x41dfffffffc00000, 0x41dfffffffe00000, 0x41e0000000000000,
+      0xc1e0000000000000, 0xc1e0000000100000, 0xc1e0000000200000, 0x41efffffffe00000,
+      0x41effffffff00000, 0x41f0000000000000, 0x4330000000000001, 0x47efffffe0000000,
+      0x47efffffefffffff, 0x47effffff0000000, 0x36a0000000000000, 0x3690000000000000,
+      0x3690000000000001, 0x368fffffffffffff, 0x3810000000000000, 0x380fffffe0000000,
+      0x380ffffff0000000, 0x3ff0000010000000, 0x3ff0000030000000, 0x3fdfffffffffffff,
+      0x3fefffffffffffff};
   const auto pick = [&](const auto& values) { return values[random() % std::size(values)]; };
   const unsigned way = random() % 8;
   switch (kind) {
@@ -272,11 +286,11 @@ Bits number(Kind kind, std::mt19937_64& random) {
     }
     case Kind::i32:
     case Kind::u32: {
-      constexpr Bits kInts[] = {0,          1,          2,          23,         24,         126,
-                                127,        149,        150,        277,        1023,       1074,
-                                2098,       0x7fffffff, 0x80000000, 0x80000001, 0xffffffff, 0xfffffffe,
-                                0xffffff81, 0xffffff6a, 0xfffffbce, 0x01000001, 0x01000003, 0x7fffffbf,
-                                0x7fffffc0, 0xffffff7f, 0xffffff80};
+      constexpr Bits kInts[] = {
+          0,          1,          2,          23,         24,         126,        127,
+          149,        150,        277,        1023,       1074,       2098,       0x7fffffff,
+          0x80000000, 0x80000001, 0xffffffff, 0xfffffffe, 0xffffff81, 0xffffff6a, 0xfffffbce,
+          0x01000001, 0x01000003, 0x7fffffbf, 0x7fffffc0, 0xffffff7f, 0xffffff80};
       return way < 5 ? pick(kInts) : random() & 0xffffffff;
     }
   }
@@ -285,7 +299,8 @@ Bits number(Kind kind, std::mt19937_64& random) {
 
 bool same(Kind kind, Bits got, Bits want) {
   if (got == want) return true;
-  return is_float(kind) && apfloat::is_nan(format(kind), got) && apfloat::is_nan(format(kind), want);
+  return is_float(kind) && apfloat::is_nan(format(kind), got) &&
+         apfloat::is_nan(format(kind), want);
 }
 
 // Whether a flushed result may differ: at the smallest normal number "tiny before rounding" and
@@ -304,13 +319,15 @@ void check(const ModeRow& row, const Mode& mode, LaneBench& bench, std::mt19937_
     for (unsigned n = 0; n < 3; ++n) {
       const Kind kind = row.sources[n];
       operands[lane][n] = seen[n] = number(kind, random);
-      if (is_float(kind) && !mode.keeps_denormals(format(kind))) seen[n] = flushed(format(kind), seen[n]);
+      if (is_float(kind) && !mode.keeps_denormals(format(kind)))
+        seen[n] = flushed(format(kind), seen[n]);
     }
     operands[lane][3] = seen[3] = random();
     want[lane] = row.expected(seen, mode);
   }
   const vector::Simd best = vector::simd_in_use();
-  for (const vector::Simd simd : {vector::Simd::avx512, vector::Simd::avx2, vector::Simd::baseline}) {
+  for (const vector::Simd simd :
+       {vector::Simd::avx512, vector::Simd::avx2, vector::Simd::baseline}) {
     if (!vector::use_simd(simd)) continue;
     for (unsigned lane = 0; lane < kLanes; ++lane) {
       for (unsigned n = 0; n < 4; ++n) {
@@ -354,7 +371,8 @@ std::vector<Mode> modes() {
     for (const bool denormals : {true, false}) {
       for (const bool ieee : {true, false}) {
         // The two fields differ, so that the wrong one shows.
-        const auto other = static_cast<Rounding>((static_cast<unsigned>(single) + (ieee ? 0 : 1)) % 4);
+        const auto other =
+            static_cast<Rounding>((static_cast<unsigned>(single) + (ieee ? 0 : 1)) % 4);
         all.push_back({single, other, denormals, ieee ? denormals : !denormals, ieee});
       }
     }

@@ -41,8 +41,8 @@ llvm::TargetMachine& machine() {
 }  // namespace
 
 std::vector<std::optional<uint64_t>> llvm_fold(const std::string& declarations,
-                                                    const std::string& result_type,
-                                                    const std::vector<std::string>& bodies) {
+                                               const std::string& result_type,
+                                               const std::vector<std::string>& bodies) {
   std::string text = "target triple = \"" + std::string(kTriple) + "\"\n" + declarations + "\n";
   for (size_t n = 0; n < bodies.size(); ++n)
     text += "define " + result_type + " @f" + std::to_string(n) + "() {\n" + bodies[n] + "\n}\n";
@@ -60,7 +60,8 @@ std::vector<std::optional<uint64_t>> llvm_fold(const std::string& declarations,
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager components;
   llvm::ModuleAnalysisManager modules;
-  llvm::PassBuilder passes(&machine());  // instruction combining asks the target about its intrinsics
+  llvm::PassBuilder passes(
+      &machine());  // instruction combining asks the target about its intrinsics
   passes.registerModuleAnalyses(modules);
   passes.registerCGSCCAnalyses(components);
   passes.registerFunctionAnalyses(functions);

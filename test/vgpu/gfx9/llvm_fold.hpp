@@ -15,7 +15,7 @@ namespace uptempo::vgpu::gfx9::test {
 // of what the bodies call. Throws std::runtime_error with LLVM's message for text that it does not
 // accept.
 std::vector<std::optional<uint64_t>> llvm_fold(const std::string& declarations,
-                                                    const std::string& result_type,
-                                                    const std::vector<std::string>& bodies);
+                                               const std::string& result_type,
+                                               const std::vector<std::string>& bodies);
 
 }  // namespace uptempo::vgpu::gfx9::test

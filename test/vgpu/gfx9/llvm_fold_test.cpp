@@ -70,7 +70,9 @@ const Folded kRows[] = {
 };
 // clang-format on
 
-unsigned width(Operand operand) { return operand == Operand::f16 ? 16 : operand == Operand::f64 ? 64 : 32; }
+unsigned width(Operand operand) {
+  return operand == Operand::f16 ? 16 : operand == Operand::f64 ? 64 : 32;
+}
 const char* type(Operand operand) {
   switch (operand) {
     case Operand::f16:
@@ -87,20 +89,22 @@ Bits number(Operand operand, std::mt19937_64& random) {
   constexpr Bits kHalves[] = {0x0000, 0x8000, 0x3c00, 0xbc00, 0x3800, 0xb800, 0x4248, 0x7c00,
                               0xfc00, 0x7e00, 0x7c01, 0x0001, 0x8001, 0x03ff, 0x83ff, 0x0400,
                               0x8400, 0x7bff, 0xfbff, 0x6400, 0x3bff, 0xbbff, 0x3400, 0x3a00};
-  constexpr Bits kSingles[] = {0x00000000, 0x80000000, 0x3f800000, 0xbf800000, 0x3f000000, 0xbf000000,
-                               0x40490fdb, 0x7f800000, 0xff800000, 0x7fc00000, 0xffc00000, 0x7f800001,
-                               0x00000001, 0x80000001, 0x007fffff, 0x807fffff, 0x00800000, 0x80800000,
-                               0x7f7fffff, 0xff7fffff, 0x3effffff, 0x3f7fffff, 0xbf7fffff, 0xb3000000,
-                               0xb2800000, 0x477fe000, 0x477ff000, 0x477fffff, 0x33800000, 0x337fffff,
-                               0x38800000, 0x387fffff, 0x40000000, 0xc0000000, 0x3e800000};
-  constexpr Bits kDoubles[] = {0x0000000000000000, 0x8000000000000000, 0x3ff0000000000000, 0xbff0000000000000,
-                               0x3fe0000000000000, 0x400921fb54442d18, 0x7ff0000000000000, 0xfff0000000000000,
-                               0x7ff8000000000000, 0x7ff0000000000001, 0x0000000000000001, 0x800fffffffffffff,
-                               0x0010000000000000, 0x7fefffffffffffff, 0xbfefffffffffffff, 0xbc90000000000000,
-                               0xbc80000000000000, 0x3fefffffffffffff, 0x4330000000000001};
-  constexpr Bits kInts[] = {0,      1,      2,          7,          8,          15,         16,        24,
-                            31,     32,     33,         63,         64,         65,         128,       1074,
-                            0x7fff, 0x8000, 0x7fffffff, 0x80000000, 0xffffffff, 0xffffff81, 0xfffffb00};
+  constexpr Bits kSingles[] = {
+      0x00000000, 0x80000000, 0x3f800000, 0xbf800000, 0x3f000000, 0xbf000000, 0x40490fdb,
+      0x7f800000, 0xff800000, 0x7fc00000, 0xffc00000, 0x7f800001, 0x00000001, 0x80000001,
+      0x007fffff, 0x807fffff, 0x00800000, 0x80800000, 0x7f7fffff, 0xff7fffff, 0x3effffff,
+      0x3f7fffff, 0xbf7fffff, 0xb3000000, 0xb2800000, 0x477fe000, 0x477ff000, 0x477fffff,
+      0x33800000, 0x337fffff, 0x38800000, 0x387fffff, 0x40000000, 0xc0000000, 0x3e800000};
+  constexpr Bits kDoubles[] = {
+      0x0000000000000000, 0x8000000000000000, 0x3ff0000000000000, 0xbff0000000000000,
+      0x3fe0000000000000, 0x400921fb54442d18, 0x7ff0000000000000, 0xfff0000000000000,
+      0x7ff8000000000000, 0x7ff0000000000001, 0x0000000000000001, 0x800fffffffffffff,
+      0x0010000000000000, 0x7fefffffffffffff, 0xbfefffffffffffff, 0xbc90000000000000,
+      0xbc80000000000000, 0x3fefffffffffffff, 0x4330000000000001};
+  constexpr Bits kInts[] = {0,          1,          2,          7,          8,         15,
+                            16,         24,         31,         32,         33,        63,
+                            64,         65,         128,        1074,       0x7fff,    0x8000,
+                            0x7fffffff, 0x80000000, 0xffffffff, 0xffffff81, 0xfffffb00};
   const auto pick = [&](const auto& values) { return values[random() % std::size(values)]; };
   const bool edge = random() % 2 != 0;
   switch (operand) {
@@ -147,14 +151,18 @@ std::string body(const Folded& row, const std::array<Bits, 3>& x) {
     arguments += fmt::format("{}{} %x{}", n == 0 ? "" : ", ", type(operand), n);
   }
   const std::string signature = row.intrinsic, result = signature.substr(0, signature.find(" @"));
-  return text + fmt::format("  %y = call {}({})\n  %r = bitcast {} %y to i{}\n  ret i{} %r", signature,
-                            arguments, result, row.result_bits, row.result_bits);
+  return text + fmt::format("  %y = call {}({})\n  %r = bitcast {} %y to i{}\n  ret i{} %r",
+                            signature, arguments, result, row.result_bits, row.result_bits);
 }
 
 apfloat::Format format(unsigned bits) {
-  return bits == 16 ? apfloat::Format::f16 : bits == 32 ? apfloat::Format::f32 : apfloat::Format::f64;
+  return bits == 16   ? apfloat::Format::f16
+         : bits == 32 ? apfloat::Format::f32
+                      : apfloat::Format::f64;
 }
-double value_of(unsigned bits, Bits v) { return bits == 16 ? f16(v) : bits == 32 ? double{f32(v)} : f64(v); }
+double value_of(unsigned bits, Bits v) {
+  return bits == 16 ? f16(v) : bits == 32 ? double{f32(v)} : f64(v);
+}
 
 bool matches(const Folded& row, Bits got, Bits want) {
   if (got == want) return true;
@@ -162,7 +170,8 @@ bool matches(const Folded& row, Bits got, Bits want) {
   if (result.starts_with("<2 x half>")) {
     for (const unsigned at : {0u, 16u}) {
       const Bits g = got >> at & 0xffff, w = want >> at & 0xffff;
-      if (g != w && !(apfloat::is_nan(apfloat::Format::f16, g) && apfloat::is_nan(apfloat::Format::f16, w)))
+      if (g != w &&
+          !(apfloat::is_nan(apfloat::Format::f16, g) && apfloat::is_nan(apfloat::Format::f16, w)))
         return false;
     }
     return true;
@@ -185,10 +194,12 @@ bool is_excluded(const Folded& row, const std::array<Bits, 3>& x) {
   // ("med3 with a nan input acts like v_min_f32(v_min_f32(s0, s1), s2)"). llvm_float_test.cpp holds
   // the instruction against that.
   if (text.starts_with("v_med3_f32"))
-    return apfloat::is_nan(apfloat::Format::f32, x[0]) || apfloat::is_nan(apfloat::Format::f32, x[1]) ||
+    return apfloat::is_nan(apfloat::Format::f32, x[0]) ||
+           apfloat::is_nan(apfloat::Format::f32, x[1]) ||
            apfloat::is_nan(apfloat::Format::f32, x[2]);
   if (text.starts_with("v_med3_f16"))
-    return apfloat::is_nan(apfloat::Format::f16, x[0]) || apfloat::is_nan(apfloat::Format::f16, x[1]) ||
+    return apfloat::is_nan(apfloat::Format::f16, x[0]) ||
+           apfloat::is_nan(apfloat::Format::f16, x[1]) ||
            apfloat::is_nan(apfloat::Format::f16, x[2]);
   // Denormals are kept by the fold; the instruction flushes them ("1ULP accuracy, denormals are
   // flushed", CDNA3 ISA manual), which LLVM's lowering of divisions allows for.
@@ -220,7 +231,8 @@ void check(const Folded& row, unsigned rounds) {
     for (unsigned lane = 0; lane < kLanes; ++lane) {
       const size_t at = round * kLanes + lane;
       if (!want[at] || is_excluded(row, operands[at])) continue;
-      Bits got = row.result_bits == 1 ? bench.wave.pair(10) >> lane & 1 : bench.registers[6].lane[lane];
+      Bits got =
+          row.result_bits == 1 ? bench.wave.pair(10) >> lane & 1 : bench.registers[6].lane[lane];
       if (row.result_bits == 64) got |= Bits{bench.registers[7].lane[lane]} << 32;
       if (row.result_bits == 16) got &= 0xffff;
       ++compared;

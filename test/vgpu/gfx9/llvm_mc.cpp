@@ -101,7 +101,7 @@ LlvmMc::~LlvmMc() = default;
 
 std::optional<LlvmMc::Disassembled> LlvmMc::disassemble(std::span<const uint32_t> words) {
   const llvm::ArrayRef<uint8_t> bytes(reinterpret_cast<const uint8_t*>(words.data()),
-                                           words.size_bytes());
+                                      words.size_bytes());
   llvm::MCInst instruction;
   uint64_t size = 0;
   if (impl_->disassembler->getInstruction(instruction, size, bytes, 0, llvm::nulls()) !=
@@ -123,7 +123,9 @@ bool LlvmMc::is_fatal(std::span<const uint32_t> words) noexcept {
   if (!sdwa) return false;
   const unsigned format = words[0] >> 25;
   const bool compare = format == 0x3e, one_source = format == 0x3f;
-  const auto field = [&](unsigned low, unsigned width) { return words[1] >> low & ((1u << width) - 1); };
+  const auto field = [&](unsigned low, unsigned width) {
+    return words[1] >> low & ((1u << width) - 1);
+  };
   return field(16, 3) == 7 || (!one_source && field(24, 3) == 7) ||
          (!compare && (field(8, 3) == 7 || field(11, 2) == 3));
 }
@@ -137,20 +139,23 @@ std::vector<uint32_t> LlvmMc::assemble(std::string_view text) {
             diagnostic.getMessage().str() + " in \"" + diagnostic.getLineContents().str() + "\"; ";
       },
       &message);
-  source.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(llvm::StringRef(text.data(), text.size())),
-                            llvm::SMLoc());
+  source.AddNewSourceBuffer(
+      llvm::MemoryBuffer::getMemBufferCopy(llvm::StringRef(text.data(), text.size())),
+      llvm::SMLoc());
 
   const llvm::Target& target = amdgpu();
   llvm::MCContext context(impl_->triple, impl_->assembly.get(), impl_->registers.get(),
                           impl_->subtarget.get(), &source);
-  std::unique_ptr<llvm::MCObjectFileInfo> file(target.createMCObjectFileInfo(context, /*PIC=*/true));
+  std::unique_ptr<llvm::MCObjectFileInfo> file(
+      target.createMCObjectFileInfo(context, /*PIC=*/true));
   context.setObjectFileInfo(file.get());
   llvm::SmallString<1024> object;
   llvm::raw_svector_ostream stream(object);
   std::unique_ptr<llvm::MCAsmBackend> backend(
       target.createMCAsmBackend(*impl_->subtarget, *impl_->registers, impl_->options));
   std::unique_ptr<llvm::MCObjectWriter> writer = backend->createObjectWriter(stream);
-  std::unique_ptr<llvm::MCCodeEmitter> emitter(target.createMCCodeEmitter(*impl_->instructions, context));
+  std::unique_ptr<llvm::MCCodeEmitter> emitter(
+      target.createMCCodeEmitter(*impl_->instructions, context));
   std::unique_ptr<llvm::MCStreamer> streamer(
       target.createMCObjectStreamer(impl_->triple, context, std::move(backend), std::move(writer),
                                     std::move(emitter), *impl_->subtarget, false, false, false));

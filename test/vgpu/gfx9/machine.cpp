@@ -33,7 +33,8 @@ std::unique_ptr<Caches> make_caches(Target target) {
 // clang offload bundle: magic, count, then {offset, size, id length, id} for each.
 std::span<const std::byte> unbundle(std::span<const std::byte> object, Target target) {
   constexpr std::string_view kMagic = "__CLANG_OFFLOAD_BUNDLE__";
-  if (object.size() < kMagic.size() || std::memcmp(object.data(), kMagic.data(), kMagic.size()) != 0)
+  if (object.size() < kMagic.size() ||
+      std::memcmp(object.data(), kMagic.data(), kMagic.size()) != 0)
     return object;
   size_t at = kMagic.size();
   const auto count = read<uint64_t>(object, at);
@@ -45,13 +46,15 @@ std::span<const std::byte> unbundle(std::span<const std::byte> object, Target ta
     if (id.find(target_name(target)) != std::string_view::npos) return object.subspan(offset, size);
     at += 24 + length;
   }
-  throw std::runtime_error(std::string("the bundle holds no code object for ") + target_name(target));
+  throw std::runtime_error(std::string("the bundle holds no code object for ") +
+                           target_name(target));
 }
 
 }  // namespace
 
 MemoryPolicy policy_of_run() {
-  return std::getenv("UPTEMPO_TEST_INCOHERENT") != nullptr ? MemoryPolicy::cached : MemoryPolicy::direct;
+  return std::getenv("UPTEMPO_TEST_INCOHERENT") != nullptr ? MemoryPolicy::cached
+                                                           : MemoryPolicy::direct;
 }
 uint64_t seed_of_run() {
   const char* seed = std::getenv("UPTEMPO_TEST_INCOHERENT");
@@ -60,7 +63,8 @@ uint64_t seed_of_run() {
 
 struct Machine::Block {
   explicit Block(size_t size)
-      : size_bytes(size), host(static_cast<std::byte*>(std::aligned_alloc(kPage, size)), &std::free) {
+      : size_bytes(size),
+        host(static_cast<std::byte*>(std::aligned_alloc(kPage, size)), &std::free) {
     std::memset(host.get(), 0xcc, size);
   }
   size_t size_bytes;
@@ -90,8 +94,8 @@ void Machine::place(Workgroup& workgroup) {
 }
 
 Buffer Machine::allocate(size_t size_bytes, bool writable, MemoryKind kind) {
-  auto& block =
-      blocks_.emplace_back(std::make_unique<Block>(round_up(std::max<size_t>(size_bytes, 1), kPage)));
+  auto& block = blocks_.emplace_back(
+      std::make_unique<Block>(round_up(std::max<size_t>(size_bytes, 1), kPage)));
   block->address = next_;
   next_ += block->size_bytes + 16 * kPage;
   memory.map({.begin = block->address,
@@ -104,8 +108,9 @@ Buffer Machine::allocate(size_t size_bytes, bool writable, MemoryKind kind) {
 
 void Machine::release(const Buffer& buffer) {
   if (caches != nullptr)
-    caches->forget(
-        {.begin = buffer.address, .end = buffer.address + buffer.bytes.size(), .host = buffer.bytes.data()});
+    caches->forget({.begin = buffer.address,
+                    .end = buffer.address + buffer.bytes.size(),
+                    .host = buffer.bytes.data()});
   memory.unmap(buffer.address);
   std::erase_if(blocks_, [&](const auto& block) { return block->address == buffer.address; });
 }
@@ -124,16 +129,19 @@ void Machine::load(std::span<const std::byte> object) {
   const Buffer image = allocate(size);
   std::memset(image.bytes.data(), 0, image.bytes.size());
   for (const Elf64_Phdr& segment : segments)
-    std::memcpy(image.bytes.data() + segment.p_vaddr, elf.data() + segment.p_offset, segment.p_filesz);
+    std::memcpy(image.bytes.data() + segment.p_vaddr, elf.data() + segment.p_offset,
+                segment.p_filesz);
 
   for (unsigned i = 0; i < header.e_shnum; ++i) {
     const auto section = read<Elf64_Shdr>(elf, header.e_shoff + i * sizeof(Elf64_Shdr));
     if (section.sh_type == SHT_DYNSYM) {
-      const auto names = read<Elf64_Shdr>(elf, header.e_shoff + section.sh_link * sizeof(Elf64_Shdr));
+      const auto names =
+          read<Elf64_Shdr>(elf, header.e_shoff + section.sh_link * sizeof(Elf64_Shdr));
       for (size_t at = 0; at < section.sh_size; at += sizeof(Elf64_Sym)) {
         const auto symbol = read<Elf64_Sym>(elf, section.sh_offset + at);
-        symbols_.push_back({reinterpret_cast<const char*>(elf.data()) + names.sh_offset + symbol.st_name,
-                            image.address + symbol.st_value});
+        symbols_.push_back(
+            {reinterpret_cast<const char*>(elf.data()) + names.sh_offset + symbol.st_name,
+             image.address + symbol.st_value});
       }
     } else if (section.sh_type == SHT_RELA) {
       for (size_t at = 0; at < section.sh_size; at += sizeof(Elf64_Rela)) {
@@ -149,8 +157,9 @@ void Machine::load(std::span<const std::byte> object) {
 }
 
 GpuAddress Machine::kernel(std::string_view name) const {
-  const auto found = std::find_if(symbols_.begin(), symbols_.end(),
-                                  [&](const Symbol& each) { return each.name == std::string(name) + ".kd"; });
+  const auto found = std::find_if(symbols_.begin(), symbols_.end(), [&](const Symbol& each) {
+    return each.name == std::string(name) + ".kd";
+  });
   if (found == symbols_.end()) throw std::runtime_error("no kernel " + std::string(name));
   return found->address;
 }
@@ -161,7 +170,7 @@ GpuAddress Machine::assemble_kernel(std::span<const uint32_t> words, uint32_t rs
   const int64_t entry = 256;
   const uint32_t rsrc3 = 127 / 4;  // gfx90a: accumulation registers start at v128
   const uint32_t rsrc1 = 31        // 256 (gfx90a) or 128 registers
-                              | 0xf0u << 12 | 1u << 21 | 1u << 23;
+                         | 0xf0u << 12 | 1u << 21 | 1u << 23;
   const uint16_t properties = 1u << 3;  // kernarg segment pointer
   std::memcpy(image.bytes.data() + 16, &entry, 8);
   std::memcpy(image.bytes.data() + 44, &rsrc3, 4);
@@ -172,7 +181,8 @@ GpuAddress Machine::assemble_kernel(std::span<const uint32_t> words, uint32_t rs
   return image.address;
 }
 
-std::shared_ptr<const DispatchState> Machine::prepare(GpuAddress kernel_object, const Launch& launch,
+std::shared_ptr<const DispatchState> Machine::prepare(GpuAddress kernel_object,
+                                                      const Launch& launch,
                                                       std::span<const std::byte> arguments) {
   auto state = std::make_shared<DispatchState>();
   state->observer = observer;
@@ -183,7 +193,8 @@ std::shared_ptr<const DispatchState> Machine::prepare(GpuAddress kernel_object, 
     throw std::runtime_error(rejected->reason);
   state->kernel = std::get<Kernel>(loaded);
 
-  const Buffer kernarg = allocate(std::max<size_t>(arguments.size(), state->kernel.kernarg_bytes) + 256);
+  const Buffer kernarg =
+      allocate(std::max<size_t>(arguments.size(), state->kernel.kernarg_bytes) + 256);
   std::memset(kernarg.bytes.data(), 0, kernarg.bytes.size());
   std::copy(arguments.begin(), arguments.end(), kernarg.bytes.begin());
   hsa_kernel_dispatch_packet_t& packet = state->packet;
@@ -207,7 +218,8 @@ std::shared_ptr<const DispatchState> Machine::prepare(GpuAddress kernel_object, 
 
   if (packet.private_segment_size != 0 || state->kernel.dynamic_stack) {
     // As ROCr lays it out: bytes per wave a multiple of 1 KiB, descriptor as in amd_aql_queue.cpp (InitScratchSRD).
-    const size_t per_work_item = packet.private_segment_size + (state->kernel.dynamic_stack ? 4096 : 0);
+    const size_t per_work_item =
+        packet.private_segment_size + (state->kernel.dynamic_stack ? 4096 : 0);
     state->scratch_bytes_per_wave = static_cast<uint32_t>(round_up(per_work_item * kLanes, 1024));
     state->scratch_waves = static_cast<uint32_t>(16 * workgroups_.size());
     state->scratch_bytes = uint64_t{state->scratch_bytes_per_wave} * state->scratch_waves;
@@ -218,8 +230,9 @@ std::shared_ptr<const DispatchState> Machine::prepare(GpuAddress kernel_object, 
                                  static_cast<uint32_t>(state->scratch_bytes),
                                  4u << 15 | 1u << 19 | 3u << 21 | 1u << 23};
   }
-  const auto symbol = std::find_if(symbols_.begin(), symbols_.end(),
-                                   [&](const Symbol& each) { return each.address == kernel_object; });
+  const auto symbol = std::find_if(symbols_.begin(), symbols_.end(), [&](const Symbol& each) {
+    return each.address == kernel_object;
+  });
   state->name = symbol != symbols_.end() ? symbol->name : "assembled";
   return state;
 }
@@ -232,8 +245,8 @@ std::optional<Executor::Fault> Machine::run(const std::shared_ptr<const Dispatch
   return fault;
 }
 
-std::optional<Executor::Fault> Machine::run_to_end(const std::shared_ptr<const DispatchState>& dispatch,
-                                                   uint64_t slice) {
+std::optional<Executor::Fault> Machine::run_to_end(
+    const std::shared_ptr<const DispatchState>& dispatch, uint64_t slice) {
   const auto counts = dispatch->workgroups();
   const uint64_t total = uint64_t{counts[0]} * counts[1] * counts[2];
   uint64_t started = 0, ended = 0;

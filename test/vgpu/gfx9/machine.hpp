@@ -64,7 +64,8 @@ class Machine {
   ~Machine();
 
   // Nothing is mapped behind its last page. Contents start as 0xcc.
-  Buffer allocate(size_t size_bytes, bool writable = true, MemoryKind kind = MemoryKind::coarse_grained);
+  Buffer allocate(size_t size_bytes, bool writable = true,
+                  MemoryKind kind = MemoryKind::coarse_grained);
   void release(const Buffer& buffer);
 
   // Loads an ELF code object, or the one for this target out of a clang offload bundle.

@@ -9,7 +9,8 @@ namespace {
 // Compute units 0 to 3, two to a scalar cache; nothing is evicted.
 class Agent {
  public:
-  explicit Agent(Target target = Target::gfx90a) : machine(target, MemoryPolicy::cached), assembler_(target) {
+  explicit Agent(Target target = Target::gfx90a)
+      : machine(target, MemoryPolicy::cached), assembler_(target) {
     machine.executor.caches = &caches;
   }
 
@@ -60,9 +61,10 @@ constexpr uint32_t kOld = 0x10000;
 }  // namespace
 
 TEST_CASE("Another compute unit loads the old value until its vector L1 is invalidated") {
-  for (const char* load : {"global_load_dword v4, v[0:1], off", "flat_load_dword v4, v[0:1]",
-                           "global_load_dwordx2 v[4:5], v[0:1], off", "buffer_load_dword v4, off, s[8:11], 0",
-                           "buffer_load_dwordx4 v[4:7], off, s[8:11], 0"}) {
+  for (const char* load :
+       {"global_load_dword v4, v[0:1], off", "flat_load_dword v4, v[0:1]",
+        "global_load_dwordx2 v[4:5], v[0:1], off", "buffer_load_dword v4, off, s[8:11], 0",
+        "buffer_load_dwordx4 v[4:7], off, s[8:11], 0"}) {
     for (const char* store :
          {"global_store_dword v[0:1], v2, off", "flat_store_dword v[0:1], v2",
           "buffer_store_dword v2, off, s[8:11], 0", "global_store_dwordx2 v[0:1], v[2:3], off",
@@ -83,8 +85,9 @@ TEST_CASE("Another compute unit loads the old value until its vector L1 is inval
 }
 
 TEST_CASE("A load with GLC sees what other compute units have stored") {
-  for (const char* load : {"global_load_dword v4, v[0:1], off glc", "flat_load_dword v4, v[0:1] glc",
-                           "buffer_load_dword v4, off, s[8:11], 0 glc"}) {
+  for (const char* load :
+       {"global_load_dword v4, v[0:1], off glc", "flat_load_dword v4, v[0:1] glc",
+        "buffer_load_dword v4, off, s[8:11], 0 glc"}) {
     CAPTURE(load);
     Agent agent;
     agent.load(1);
@@ -98,7 +101,8 @@ TEST_CASE("Narrow stores and loads keep their place, their sign and the other ha
   Agent agent;
   agent.load(1);
   agent.run(0,
-            "global_store_byte v[0:1], v2, off offset:1\nglobal_store_short_d16_hi v[0:1], v2, off offset:2",
+            "global_store_byte v[0:1], v2, off offset:1\nglobal_store_short_d16_hi v[0:1], v2, off "
+            "offset:2",
             0xabcd0080);
   const Wave& wave = agent.run(0, R"(
     v_mov_b32 v5, 0x11112222
@@ -116,9 +120,11 @@ TEST_CASE("Narrow stores and loads keep their place, their sign and the other ha
   CHECK(agent.load(1) == kOld);
 }
 
-TEST_CASE("Scalar loads keep a copy of their own until s_dcache_inv, which leaves vector copies alone") {
+TEST_CASE(
+    "Scalar loads keep a copy of their own until s_dcache_inv, which leaves vector copies alone") {
   for (const char* invalidate : {"s_dcache_inv", "s_dcache_inv_vol"}) {
-    for (const char* load : {"s_load_dword s4, s[0:1], 0x0", "s_buffer_load_dword s4, s[8:11], 0x0"}) {
+    for (const char* load :
+         {"s_load_dword s4, s[0:1], 0x0", "s_buffer_load_dword s4, s[8:11], 0x0"}) {
       CAPTURE(invalidate, load);
       Agent agent;
       CHECK(agent.run(0, load).scalar[4] == kOld);
@@ -173,8 +179,9 @@ TEST_CASE("What the host has stored is seen after buffer_invl2 and an invalidati
 }
 
 TEST_CASE("Atomic operations of all compute units add up in L2, whoever holds copies") {
-  for (const char* add : {"global_atomic_add v4, v[0:1], v2, off glc", "flat_atomic_add v4, v[0:1], v2 glc",
-                          "buffer_atomic_add v2, off, s[8:11], 0 glc\nv_mov_b32 v4, v2"}) {
+  for (const char* add :
+       {"global_atomic_add v4, v[0:1], v2, off glc", "flat_atomic_add v4, v[0:1], v2 glc",
+        "buffer_atomic_add v2, off, s[8:11], 0 glc\nv_mov_b32 v4, v2"}) {
     CAPTURE(add);
     Agent agent;
     for (uint32_t unit = 0; unit < 4; ++unit) {
@@ -213,8 +220,9 @@ TEST_CASE("FLAT into LDS and private memory passes the caches by") {
 }
 
 TEST_CASE("A fault is a fault with caches, too") {
-  for (const char* text : {"global_load_dword v4, v[2:3], off", "global_store_dword v[2:3], v4, off",
-                           "global_atomic_add v[2:3], v4, off", "s_load_dword s4, s[2:3], 0x0"}) {
+  for (const char* text :
+       {"global_load_dword v4, v[2:3], off", "global_store_dword v[2:3], v4, off",
+        "global_atomic_add v[2:3], v4, off", "s_load_dword s4, s[2:3], 0x0"}) {
     CAPTURE(text);
     Fragment fragment(Target::gfx90a, MemoryPolicy::cached);
     Wave& wave = fragment.prepare(text);

@@ -49,12 +49,14 @@ TEST_CASE("Structured buffers: index times stride, range in records") {
     wave.vgpr[1].lane[lane] = 4;
   });
   fragment.finish();
-  each_lane(
-      [&](unsigned lane) { REQUIRE(wave.vgpr[2].lane[lane] == (lane < 40 ? 0x10000 + 3 * lane + 2 : 0)); });
+  each_lane([&](unsigned lane) {
+    REQUIRE(wave.vgpr[2].lane[lane] == (lane < 40 ? 0x10000 + 3 * lane + 2 : 0));
+  });
 }
 
 TEST_CASE(
-    "Scratch: each lane has its own bytes at one offset, also misaligned ones and through flat addresses") {
+    "Scratch: each lane has its own bytes at one offset, also misaligned ones and through flat "
+    "addresses") {
   Fragment fragment;
   const Buffer scratch = fragment.machine.allocate(64 * 256);
   std::memset(scratch.bytes.data(), 0, scratch.bytes.size());
@@ -81,13 +83,16 @@ TEST_CASE(
   each_lane([&](unsigned lane) {
     CAPTURE(lane);
     REQUIRE(wave.vgpr[4].lane[lane] == (lane % 2 == 0 ? 0xabcd0000 : 0xef010000) + lane);
-    REQUIRE(wave.vgpr[5].lane[lane] == 0);  // the high byte of the short, which crossed into the next dword
+    REQUIRE(wave.vgpr[5].lane[lane] ==
+            0);  // the high byte of the short, which crossed into the next dword
     REQUIRE(wave.vgpr[6].lane[lane] == (lane % 2 == 0 ? 0 : 0xabcd0000 + lane));
     REQUIRE(wave.vgpr[7].lane[lane] == lane << 8);
   });
 }
 
-TEST_CASE("FLAT serves lanes in LDS, in private memory and elsewhere in one instruction, each element size") {
+TEST_CASE(
+    "FLAT serves lanes in LDS, in private memory and elsewhere in one instruction, each element "
+    "size") {
   struct Row {
     const char* load;
     const char* store;
@@ -105,12 +110,13 @@ TEST_CASE("FLAT serves lanes in LDS, in private memory and elsewhere in one inst
           const Buffer data = fragment.machine.allocate(4096);
           const Buffer scratch = fragment.machine.allocate(64 * 2048);
           const std::string load = row.load;
-          Wave& wave = fragment.prepare("flat_store_" + std::string(row.store) + " v[0:1], v" +
-                                            (load.find('[') == std::string::npos
-                                                 ? std::string("8")
-                                                 : "[8:" + std::to_string(8 + row.bytes / 4 - 1) + "]") +
-                                            "\nflat_load_" + load + ", v[0:1]",
-                                        2048);
+          Wave& wave =
+              fragment.prepare("flat_store_" + std::string(row.store) + " v[0:1], v" +
+                                   (load.find('[') == std::string::npos
+                                        ? std::string("8")
+                                        : "[8:" + std::to_string(8 + row.bytes / 4 - 1) + "]") +
+                                   "\nflat_load_" + load + ", v[0:1]",
+                               2048);
           wave.set_pair(kFlatScratchLo, scratch.address);
           wave.set_exec(exec);
           const auto way_of = [&](unsigned lane) { return way == 3 ? lane % 3 : way; };
@@ -118,9 +124,11 @@ TEST_CASE("FLAT serves lanes in LDS, in private memory and elsewhere in one inst
             return way_of(lane) == 2 ? 16 + step * lane : 32 * lane;
           };
           each_lane([&](unsigned lane) {
-            const GpuAddress base = way_of(lane) == 0 ? data.address : GpuAddress{way_of(lane)} << 48;
+            const GpuAddress base =
+                way_of(lane) == 0 ? data.address : GpuAddress{way_of(lane)} << 48;
             set_address(wave, 0, lane, base + offset_of(lane));
-            for (unsigned v = 0; v < 4; ++v) wave.vgpr[8 + v].lane[lane] = 0x01010101 * (lane + 1) + v;
+            for (unsigned v = 0; v < 4; ++v)
+              wave.vgpr[8 + v].lane[lane] = 0x01010101 * (lane + 1) + v;
           });
           fragment.finish();
           const uint32_t mask = row.bytes >= 4 ? ~0u : (1u << 8 * row.bytes) - 1;
@@ -134,7 +142,8 @@ TEST_CASE("FLAT serves lanes in LDS, in private memory and elsewhere in one inst
               uint32_t there = 0;
               if (way_of(lane) == 0) std::memcpy(&there, data.bytes.data() + 4 * dword, 4);
               if (way_of(lane) == 1) there = lds_dword(wave, dword);
-              if (way_of(lane) == 2) std::memcpy(&there, scratch.bytes.data() + 4 * (64 * dword + lane), 4);
+              if (way_of(lane) == 2)
+                std::memcpy(&there, scratch.bytes.data() + 4 * (64 * dword + lane), 4);
               if (active) REQUIRE((there & mask) == stored);
             }
           });
@@ -147,7 +156,8 @@ TEST_CASE("FLAT serves lanes in LDS, in private memory and elsewhere in one inst
 TEST_CASE("FLAT past the end of LDS is a memory fault") {
   Fragment fragment;
   Wave& wave = fragment.prepare("flat_load_dwordx2 v[4:5], v[0:1]", 1024);
-  each_lane([&](unsigned lane) { set_address(wave, 0, lane, (GpuAddress{1} << 48) + 16 * lane + 4); });
+  each_lane(
+      [&](unsigned lane) { set_address(wave, 0, lane, (GpuAddress{1} << 48) + 16 * lane + 4); });
   set_address(wave, 0, 63, (GpuAddress{1} << 48) + 1020);
   const auto fault = fragment.run();
   REQUIRE(fault);

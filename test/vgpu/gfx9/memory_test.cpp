@@ -8,17 +8,18 @@
 namespace uptempo::vgpu::gfx9::test {
 
 TEST_CASE(
-    "Loads agree whether the lanes' addresses follow each other or not, and inactive lanes keep their "
+    "Loads agree whether the lanes' addresses follow each other or not, and inactive lanes keep "
+    "their "
     "registers") {
   for (const char* width : {"dword v4", "dwordx2 v[4:5]", "dwordx3 v[4:6]", "dwordx4 v[4:7]"}) {
-    for (const uint64_t exec :
-         {~uint64_t{0}, kStripes, uint64_t{1} << 63, uint64_t{0xff00}}) {
+    for (const uint64_t exec : {~uint64_t{0}, kStripes, uint64_t{1} << 63, uint64_t{0xff00}}) {
       for (const unsigned step : {1u, 2u, 3u, 4u, 5u, 0u}) {
         Fragment fragment;
         const Buffer data = counted(fragment.machine, 64 * 5 + 8);
         const std::string text = width;
         Wave& wave = fragment.prepare(
-            "global_load_" + text + ", v[0:1], off offset:4\nglobal_load_" + text.substr(0, text.find(' ')) +
+            "global_load_" + text + ", v[0:1], off offset:4\nglobal_load_" +
+            text.substr(0, text.find(' ')) +
             (text.find('[') == std::string::npos
                  ? " v12"
                  : " v[12:" + std::to_string(12 + text[text.find(':') + 1] - '4') + "]") +
@@ -28,11 +29,13 @@ TEST_CASE(
         each_lane([&](unsigned lane) {
           set_address(wave, 0, lane, data.address + 4 * step * lane);
           wave.vgpr[2].lane[lane] = 4 * step * lane;
-          for (unsigned v = 0; v < 4; ++v) wave.vgpr[4 + v].lane[lane] = wave.vgpr[12 + v].lane[lane] = 99;
+          for (unsigned v = 0; v < 4; ++v)
+            wave.vgpr[4 + v].lane[lane] = wave.vgpr[12 + v].lane[lane] = 99;
         });
         fragment.finish();
-        const unsigned count =
-            text.find('[') == std::string::npos ? 1 : static_cast<unsigned>(text[text.find(':') + 1] - '3');
+        const unsigned count = text.find('[') == std::string::npos
+                                   ? 1
+                                   : static_cast<unsigned>(text[text.find(':') + 1] - '3');
         each_lane([&](unsigned lane) {
           for (unsigned v = 0; v < count; ++v) {
             CAPTURE(text, exec, step, lane, v);
@@ -51,9 +54,9 @@ TEST_CASE("Stores touch only the active lanes' memory") {
     for (const unsigned dwords : {1u, 2u, 3u, 4u}) {
       Fragment fragment;
       const Buffer data = counted(fragment.machine, 64 * 4);
-      const char* text[] = {"global_store_dword v2, v4, s[0:1]", "global_store_dwordx2 v2, v[4:5], s[0:1]",
-                            "global_store_dwordx3 v2, v[4:6], s[0:1]",
-                            "global_store_dwordx4 v2, v[4:7], s[0:1]"};
+      const char* text[] = {
+          "global_store_dword v2, v4, s[0:1]", "global_store_dwordx2 v2, v[4:5], s[0:1]",
+          "global_store_dwordx3 v2, v[4:6], s[0:1]", "global_store_dwordx4 v2, v[4:7], s[0:1]"};
       Wave& wave = fragment.prepare(text[dwords - 1]);
       wave.set_exec(exec);
       wave.set_pair(0, data.address);
@@ -84,7 +87,8 @@ TEST_CASE("Dword stores at any distance, rising or falling, leave what lies betw
     for (unsigned pattern = 0; pattern < std::size(patterns); ++pattern) {
       Fragment fragment;
       const Buffer data = counted(fragment.machine, 256);
-      Wave& wave = fragment.prepare("global_load_dword v3, v1, s[0:1]\nglobal_store_dword v1, v2, s[0:1]");
+      Wave& wave =
+          fragment.prepare("global_load_dword v3, v1, s[0:1]\nglobal_store_dword v1, v2, s[0:1]");
       wave.set_pair(0, data.address);
       wave.set_exec(exec);
       std::vector<uint32_t> expected(256);
@@ -99,7 +103,8 @@ TEST_CASE("Dword stores at any distance, rising or falling, leave what lies betw
       CHECK(std::vector<uint32_t>(data.as<uint32_t>().begin(), data.as<uint32_t>().end()) ==
             expected);
       each_lane([&](unsigned lane) {
-        REQUIRE(wave.vgpr[3].lane[lane] == ((exec >> lane & 1) != 0 ? 0x10000 + patterns[pattern](lane) : 0));
+        REQUIRE(wave.vgpr[3].lane[lane] ==
+                ((exec >> lane & 1) != 0 ? 0x10000 + patterns[pattern](lane) : 0));
       });
     }
   }
@@ -111,15 +116,16 @@ TEST_CASE("Sub-dword loads extend, and the d16 forms write one half") {
     uint32_t result;
   };
   for (const Row& row :
-       {Row{"ubyte", 0x85}, Row{"sbyte", 0xffffff85}, Row{"ushort", 0x9485}, Row{"sshort", 0xffff9485},
-        Row{"ubyte_d16", 0x11110085}, Row{"ubyte_d16_hi", 0x00852222}, Row{"sbyte_d16", 0x1111ff85},
-        Row{"sbyte_d16_hi", 0xff852222}, Row{"short_d16", 0x11119485}, Row{"short_d16_hi", 0x94852222}}) {
+       {Row{"ubyte", 0x85}, Row{"sbyte", 0xffffff85}, Row{"ushort", 0x9485},
+        Row{"sshort", 0xffff9485}, Row{"ubyte_d16", 0x11110085}, Row{"ubyte_d16_hi", 0x00852222},
+        Row{"sbyte_d16", 0x1111ff85}, Row{"sbyte_d16_hi", 0xff852222}, Row{"short_d16", 0x11119485},
+        Row{"short_d16_hi", 0x94852222}}) {
     for (const char* form : {"global_load_", "flat_load_"}) {
       Fragment fragment;
       INFO(form << row.mnemonic);
       const Buffer data = fragment.machine.allocate(64 * 2);
-      Wave& wave =
-          fragment.prepare(std::string(form) + row.mnemonic + " v4, v[0:1]" + (*form == 'g' ? ", off" : ""));
+      Wave& wave = fragment.prepare(std::string(form) + row.mnemonic + " v4, v[0:1]" +
+                                    (*form == 'g' ? ", off" : ""));
       each_lane([&](unsigned lane) {
         data.as<uint16_t>()[lane] = 0x9485;
         set_address(wave, 0, lane, data.address + lane * 2);
@@ -262,32 +268,33 @@ TEST_CASE("LDS atomics return what was there and leave what they say") {
   };
   const uint64_t minus1 = 0xffffffff, one_f = 0x3f800000, two_f = 0x40000000, three_f = 0x40400000;
   const auto d = [](double value) { return std::bit_cast<uint64_t>(value); };
-  for (const Row& row : {Row{"ds_add_rtn_u32 v8, v0, v2", minus1, 2, 0, 1},
-                         Row{"ds_sub_rtn_u32 v8, v0, v2", 1, 2, 0, minus1},
-                         Row{"ds_rsub_rtn_u32 v8, v0, v2", 1, 5, 0, 4},
-                         Row{"ds_inc_rtn_u32 v8, v0, v2", 5, 5, 0, 0},
-                         Row{"ds_dec_rtn_u32 v8, v0, v2", 9, 5, 0, 5},
-                         Row{"ds_dec_rtn_u32 v8, v0, v2", 3, 5, 0, 2},
-                         Row{"ds_min_rtn_i32 v8, v0, v2", 1, minus1, 0, minus1},
-                         Row{"ds_min_rtn_u32 v8, v0, v2", 1, minus1, 0, 1},
-                         Row{"ds_max_rtn_i32 v8, v0, v2", 1, minus1, 0, 1},
-                         Row{"ds_and_rtn_b32 v8, v0, v2", 0xff, 0x0f, 0, 0x0f},
-                         Row{"ds_or_rtn_b32 v8, v0, v2", 0xf0, 0x0f, 0, 0xff},
-                         Row{"ds_xor_rtn_b32 v8, v0, v2", 0xff, 0x0f, 0, 0xf0},
-                         Row{"ds_mskor_rtn_b32 v8, v0, v2, v4", 0xff, 0x0f, 0x100, 0x1f0},
-                         Row{"ds_wrxchg_rtn_b32 v8, v0, v2", 7, 8, 0, 8},
-                         Row{"ds_cmpst_rtn_b32 v8, v0, v2, v4", 7, 7, 9, 9},
-                         Row{"ds_cmpst_rtn_b32 v8, v0, v2, v4", 7, 8, 9, 7},
-                         Row{"ds_wrap_rtn_b32 v8, v0, v2, v4", 7, 5, 100, 2},
-                         Row{"ds_wrap_rtn_b32 v8, v0, v2, v4", 3, 5, 100, 103},
-                         Row{"ds_add_rtn_f32 v8, v0, v2", one_f, two_f, 0, three_f},
-                         Row{"ds_max_rtn_f32 v8, v0, v2", one_f, two_f, 0, two_f},
-                         Row{"ds_add_rtn_u64 v[8:9], v0, v[2:3]", minus1, 1, 0, 1ull << 32},
-                         Row{"ds_max_rtn_i64 v[8:9], v0, v[2:3]", 1, ~0ull, 0, 1},
-                         Row{"ds_cmpst_rtn_b64 v[8:9], v0, v[2:3], v[4:5]", 1ull << 40, 1ull << 40, 6, 6},
-                         Row{"ds_add_rtn_f64 v[8:9], v0, v[2:3]", d(1.5), d(2.25), 0, d(3.75)},
-                         Row{"ds_condxchg32_rtn_b64 v[8:9], v0, v[2:3]", 0x0000000500000006,
-                             0x8000000700000008, 0, 0x0000000700000006}}) {
+  for (const Row& row :
+       {Row{"ds_add_rtn_u32 v8, v0, v2", minus1, 2, 0, 1},
+        Row{"ds_sub_rtn_u32 v8, v0, v2", 1, 2, 0, minus1},
+        Row{"ds_rsub_rtn_u32 v8, v0, v2", 1, 5, 0, 4},
+        Row{"ds_inc_rtn_u32 v8, v0, v2", 5, 5, 0, 0},
+        Row{"ds_dec_rtn_u32 v8, v0, v2", 9, 5, 0, 5},
+        Row{"ds_dec_rtn_u32 v8, v0, v2", 3, 5, 0, 2},
+        Row{"ds_min_rtn_i32 v8, v0, v2", 1, minus1, 0, minus1},
+        Row{"ds_min_rtn_u32 v8, v0, v2", 1, minus1, 0, 1},
+        Row{"ds_max_rtn_i32 v8, v0, v2", 1, minus1, 0, 1},
+        Row{"ds_and_rtn_b32 v8, v0, v2", 0xff, 0x0f, 0, 0x0f},
+        Row{"ds_or_rtn_b32 v8, v0, v2", 0xf0, 0x0f, 0, 0xff},
+        Row{"ds_xor_rtn_b32 v8, v0, v2", 0xff, 0x0f, 0, 0xf0},
+        Row{"ds_mskor_rtn_b32 v8, v0, v2, v4", 0xff, 0x0f, 0x100, 0x1f0},
+        Row{"ds_wrxchg_rtn_b32 v8, v0, v2", 7, 8, 0, 8},
+        Row{"ds_cmpst_rtn_b32 v8, v0, v2, v4", 7, 7, 9, 9},
+        Row{"ds_cmpst_rtn_b32 v8, v0, v2, v4", 7, 8, 9, 7},
+        Row{"ds_wrap_rtn_b32 v8, v0, v2, v4", 7, 5, 100, 2},
+        Row{"ds_wrap_rtn_b32 v8, v0, v2, v4", 3, 5, 100, 103},
+        Row{"ds_add_rtn_f32 v8, v0, v2", one_f, two_f, 0, three_f},
+        Row{"ds_max_rtn_f32 v8, v0, v2", one_f, two_f, 0, two_f},
+        Row{"ds_add_rtn_u64 v[8:9], v0, v[2:3]", minus1, 1, 0, 1ull << 32},
+        Row{"ds_max_rtn_i64 v[8:9], v0, v[2:3]", 1, ~0ull, 0, 1},
+        Row{"ds_cmpst_rtn_b64 v[8:9], v0, v[2:3], v[4:5]", 1ull << 40, 1ull << 40, 6, 6},
+        Row{"ds_add_rtn_f64 v[8:9], v0, v[2:3]", d(1.5), d(2.25), 0, d(3.75)},
+        Row{"ds_condxchg32_rtn_b64 v[8:9], v0, v[2:3]", 0x0000000500000006, 0x8000000700000008, 0,
+            0x0000000700000006}}) {
     Fragment fragment;
     INFO(row.text);
     Wave& wave = fragment.prepare(std::string(row.text) + " offset:16", 64);
@@ -338,11 +345,12 @@ TEST_CASE("Global atomics of each kind, with and without a returned value") {
       INFO(row.name << (returns ? " returning" : ""));
       const bool compares = std::string_view(row.name).starts_with("cmpswap");
       const unsigned data_dwords = row.dwords * (compares ? 2 : 1);
-      const std::string data = data_dwords == 1 ? "v4" : "v[4:" + std::to_string(3 + data_dwords) + "]";
+      const std::string data =
+          data_dwords == 1 ? "v4" : "v[4:" + std::to_string(3 + data_dwords) + "]";
       const std::string destination = !returns ? "" : row.dwords == 1 ? "v8, " : "v[8:9], ";
       const Buffer memory = fragment.machine.allocate(64 * 8);
-      Wave& wave = fragment.prepare("global_atomic_" + std::string(row.name) + " " + destination + "v0, " +
-                                    data + ", s[0:1]" + (returns ? " glc" : ""));
+      Wave& wave = fragment.prepare("global_atomic_" + std::string(row.name) + " " + destination +
+                                    "v0, " + data + ", s[0:1]" + (returns ? " glc" : ""));
       wave.set_pair(0, memory.address);
       wave.set_exec(kStripes);
       each_lane([&](unsigned lane) {
@@ -383,7 +391,9 @@ TEST_CASE("Lanes exchange data through the LDS crossbar") {
   fragment.finish();
   each_lane([&](unsigned lane) {
     CAPTURE(lane);
-    const auto from = [&](unsigned source) { return lane == 9 ? 7 : source == 9 ? 0 : 1000 + source; };
+    const auto from = [&](unsigned source) {
+      return lane == 9 ? 7 : source == 9 ? 0 : 1000 + source;
+    };
     REQUIRE(wave.vgpr[2].lane[lane] == from((lane + 3) % 64));
     REQUIRE(wave.vgpr[3].lane[lane] == from((lane + 61) % 64));
     REQUIRE(wave.vgpr[4].lane[lane] == from(lane ^ 1));
@@ -395,7 +405,8 @@ TEST_CASE("Lanes exchange data through the LDS crossbar") {
 
 TEST_CASE("Append and consume count the active lanes") {
   Fragment fragment;
-  Wave& wave = fragment.prepare("ds_append v0 offset:8\nds_append v1 offset:8\nds_consume v2 offset:8", 64);
+  Wave& wave =
+      fragment.prepare("ds_append v0 offset:8\nds_append v1 offset:8\nds_consume v2 offset:8", 64);
   wave.set_exec(0xff);
   fragment.finish();
   CHECK(wave.vgpr[0].lane[0] == 0);
@@ -407,7 +418,8 @@ TEST_CASE("Append and consume count the active lanes") {
 TEST_CASE("Accumulation registers are loaded and stored directly") {
   Fragment fragment;
   const Buffer data = counted(fragment.machine, 128);
-  Wave& wave = fragment.prepare("global_load_dwordx2 a[4:5], v0, s[0:1]\nglobal_store_dword v0, a5, s[0:1]");
+  Wave& wave =
+      fragment.prepare("global_load_dwordx2 a[4:5], v0, s[0:1]\nglobal_store_dword v0, a5, s[0:1]");
   wave.set_pair(0, data.address);
   each_lane([&](unsigned lane) { wave.vgpr[0].lane[lane] = 8 * lane; });
   fragment.finish();

@@ -56,7 +56,9 @@ std::vector<Out> run(Machine& machine, const std::string& kernel, const std::vec
   return {values.begin(), values.end()};
 }
 
-u32 pair(int low, int high) { return (static_cast<u32>(low) & 0xffff) | static_cast<u32>(high) << 16; }
+u32 pair(int low, int high) {
+  return (static_cast<u32>(low) & 0xffff) | static_cast<u32>(high) << 16;
+}
 
 template <class T>
 void check_gather(Machine& machine, const std::string& kernel) {
@@ -116,7 +118,8 @@ void check_private(Machine& machine, const std::string& kernel) {
     T own[24];
     for (u32 n = 0; n < 24; ++n) own[n] = static_cast<T>(in[i] + static_cast<T>(n));
     own[small[2 * i] % 24] = in[i];
-    own[small[2 * i + 1] % 24] = static_cast<T>(own[small[2 * i + 1] % 24] + own[small[2 * i] % 24]);
+    own[small[2 * i + 1] % 24] =
+        static_cast<T>(own[small[2 * i + 1] % 24] + own[small[2 * i] % 24]);
     T sum = 0;
     for (u32 n = 0; n < 24; ++n) sum = static_cast<T>(sum * 3 + own[(n * 7 + small[i]) % 24]);
     CAPTURE(kernel, i);

@@ -118,7 +118,8 @@ class Generator {
   template <class T>
   Expression<T> variable() {
     const unsigned index = 2 * static_cast<unsigned>(type_of<T>()) + below(2);
-    return {"v" + std::to_string(index), [index](State& s) { return value_of<T>(s.variable[index]); }};
+    return {"v" + std::to_string(index),
+            [index](State& s) { return value_of<T>(s.variable[index]); }};
   }
 
   template <class T>
@@ -128,14 +129,16 @@ class Generator {
       constexpr double kValues[] = {0.5, 1, -1, 2, 0.1, 1e-3, 100, -7.5, 65504, 0x1p-120, 3e30};
       value = static_cast<T>(kValues[below(std::size(kValues))]);
     } else {
-      constexpr u64 kValues[] = {0, 1, 2, 3, 5, 15, 31, 64, 127, 128, 255, 0x8000, 0xffffff, ~u64{0}};
+      constexpr u64 kValues[] = {0,  1,   2,   3,   5,      15,       31,
+                                 64, 127, 128, 255, 0x8000, 0xffffff, ~u64{0}};
       const unsigned pick = below(std::size(kValues) + 4);
       value = static_cast<T>(pick < std::size(kValues) ? kValues[pick] : random_());
     }
     const std::string bits = std::to_string(bits_of(value)) + "ul";
     if constexpr (std::is_same_v<T, float>)
       return {"__builtin_astype((uint)" + bits + ", float)", always(value)};
-    if constexpr (std::is_same_v<T, double>) return {"__builtin_astype(" + bits + ", double)", always(value)};
+    if constexpr (std::is_same_v<T, double>)
+      return {"__builtin_astype(" + bits + ", double)", always(value)};
     return {"(" + name<T>() + ")" + bits, always(value)};
   }
   template <class T>
@@ -166,8 +169,9 @@ class Generator {
                     name<T>() + ")(long)" + x + " : (" + name<T>() + ")7)",
                 [from](State& s) {
                   const double value = static_cast<double>(from.value(s));
-                  return value > -0x1p62 && value < 0x1p62 ? static_cast<T>(static_cast<int64_t>(value))
-                                                           : T{7};
+                  return value > -0x1p62 && value < 0x1p62
+                             ? static_cast<T>(static_cast<int64_t>(value))
+                             : T{7};
                 }};
       } else {
         return {"(" + name<T>() + ")(" + from.text + ")",
@@ -197,8 +201,9 @@ class Generator {
   }
 
   template <class T, class F>
-  static Expression<T> binary(const std::string& before, const Expression<T>& a, const std::string& between,
-                              const Expression<T>& b, const std::string& after, F f) {
+  static Expression<T> binary(const std::string& before, const Expression<T>& a,
+                              const std::string& between, const Expression<T>& b,
+                              const std::string& after, F f) {
     return {before + "(" + a.text + ")" + between + "(" + b.text + ")" + after,
             [a, b, f](State& s) { return static_cast<T>(f(a.value(s), b.value(s))); }};
   }
@@ -208,7 +213,8 @@ class Generator {
     // Arithmetic is done in an unsigned type, where it wraps.
     using W = std::conditional_t<sizeof(T) == 8, u64, u32>;
     constexpr unsigned kWidth = 8 * sizeof(T);
-    const std::string t = "(" + name<T>() + ")", w = "(" + name<W>() + ")", mask = std::to_string(kWidth - 1);
+    const std::string t = "(" + name<T>() + ")", w = "(" + name<W>() + ")",
+                      mask = std::to_string(kWidth - 1);
     const Expression<T> a = expression<T>(depth), b = expression<T>(depth);
     switch (below(15)) {
       case 0:
@@ -232,8 +238,9 @@ class Generator {
         return binary(t + "(" + w, a, " ^ " + w, b, ")",
                       [](T x, T y) { return static_cast<W>(x) ^ static_cast<W>(y); });
       case 8:
-        return binary(t + "(" + w, a, " << (", b, " & " + mask + "))",
-                      [](T x, T y) { return static_cast<W>(x) << (static_cast<W>(y) & (kWidth - 1)); });
+        return binary(t + "(" + w, a, " << (", b, " & " + mask + "))", [](T x, T y) {
+          return static_cast<W>(x) << (static_cast<W>(y) & (kWidth - 1));
+        });
       case 9:
         return binary(t + "(", a, " >> (", b, " & " + mask + "))",
                       [](T x, T y) { return x >> (static_cast<W>(y) & (kWidth - 1)); });
@@ -252,12 +259,14 @@ class Generator {
                 [which, a, b](State& s) { return which.value(s) ? a.value(s) : b.value(s); }};
       }
       case 12:
-        if constexpr (sizeof(T) <= 4) {  // 0 is no divisor, and the least number over -1 has no quotient
+        if constexpr (sizeof(T) <=
+                      4) {  // 0 is no divisor, and the least number over -1 has no quotient
           const bool remainder = below(2) == 0;
           const std::string op = remainder ? " % " : " / ", divisor = "(" + b.text + ")",
                             dividend = (std::is_same_v<T, u32> ? "opaque(" : "(") + a.text + ")";
-          return {t + "((" + t + "(" + w + divisor + " + 1) < " + t + "2) && " + t + "(" + w + divisor +
-                      " + 1) >= " + t + "0 ? " + dividend + " : " + dividend + op + divisor + ")",
+          return {t + "((" + t + "(" + w + divisor + " + 1) < " + t + "2) && " + t + "(" + w +
+                      divisor + " + 1) >= " + t + "0 ? " + dividend + " : " + dividend + op +
+                      divisor + ")",
                   [a, b, remainder](State& s) {
                     const T x = a.value(s), y = b.value(s);
                     const T next = static_cast<T>(static_cast<W>(y) + 1);
@@ -281,7 +290,8 @@ class Generator {
   }
 
   Expression<u32> bit_operation(const Expression<u32>& a, const Expression<u32>& b) {
-    const auto one = [&](const std::string& before, const std::string& after, auto f) -> Expression<u32> {
+    const auto one = [&](const std::string& before, const std::string& after,
+                         auto f) -> Expression<u32> {
       return {before + "(" + a.text + ")" + after,
               [a, f](State& s) { return static_cast<u32>(f(a.value(s))); }};
     };
@@ -304,8 +314,9 @@ class Generator {
       default: {
         const unsigned shift = 1 + below(31);
         const std::string left = std::to_string(shift), right = std::to_string(32 - shift);
-        return {"(((" + a.text + ") << " + left + ") | ((" + b.text + ") >> " + right + "))",
-                [a, b, shift](State& s) { return a.value(s) << shift | b.value(s) >> (32 - shift); }};
+        return {
+            "(((" + a.text + ") << " + left + ") | ((" + b.text + ") >> " + right + "))",
+            [a, b, shift](State& s) { return a.value(s) << shift | b.value(s) >> (32 - shift); }};
       }
     }
   }
@@ -376,11 +387,12 @@ class Generator {
         const Expression<u32> what = expression<u32>(2);
         const std::string temporary = "u" + std::to_string(temporaries_++);
         declarations_ += "  uint " + temporary + ";\n";
-        return {"  " + temporary + " = " + what.text + ";\n  " + to.text + " = " + temporary + ";\n",
-                [to, what](State& s) {
-                  const u32 value = what.value(s);
-                  *to.value(s) = value;
-                }};
+        return {
+            "  " + temporary + " = " + what.text + ";\n  " + to.text + " = " + temporary + ";\n",
+            [to, what](State& s) {
+              const u32 value = what.value(s);
+              *to.value(s) = value;
+            }};
       }
       case 7:
       case 8: {
@@ -392,10 +404,11 @@ class Generator {
       case 9: {
         const Expression<u32> count = expression<u32>(2);
         const Statement body = block(depth - 1);
-        const std::string i = "i" + std::to_string(temporaries_), n = "n" + std::to_string(temporaries_);
+        const std::string i = "i" + std::to_string(temporaries_),
+                          n = "n" + std::to_string(temporaries_);
         ++temporaries_;
-        return {"  for (uint " + i + " = 0, " + n + " = (" + count.text + ") & 7; " + i + " < " + n + "; ++" +
-                    i + ") {\n" + body.text + "  }\n",
+        return {"  for (uint " + i + " = 0, " + n + " = (" + count.text + ") & 7; " + i + " < " +
+                    n + "; ++" + i + ") {\n" + body.text + "  }\n",
                 [count, body](State& s) {
                   for (u32 left = count.value(s) & 7; left != 0; --left) body.run(s);
                 }};
@@ -484,10 +497,12 @@ RandomProgram::RandomProgram(uint32_t seed) {
   for (unsigned type = 0; type < kTypes; ++type) {
     const std::string name(kNames[type]), first = "v" + std::to_string(2 * type),
                                           second = "v" + std::to_string(2 * type + 1);
-    source_ += "  " + name + " " + first + " = (" + name + ")(long)a;\n  " + name + " " + second + " = " +
-               (type < kIntegers                           ? "(" + name + ")b"
-                : static_cast<Type>(type) == Type::float32 ? std::string("__builtin_astype((uint)b, float)")
-                                                           : std::string("__builtin_astype(b, double)")) +
+    source_ += "  " + name + " " + first + " = (" + name + ")(long)a;\n  " + name + " " + second +
+               " = " +
+               (type < kIntegers ? "(" + name + ")b"
+                : static_cast<Type>(type) == Type::float32
+                    ? std::string("__builtin_astype((uint)b, float)")
+                    : std::string("__builtin_astype(b, double)")) +
                ";\n";
   }
   for (const Statement& each : body) source_ += each.text;
@@ -496,14 +511,16 @@ RandomProgram::RandomProgram(uint32_t seed) {
     const std::string v = "v" + std::to_string(i);
     const Type type = static_cast<Type>(i / 2);
     const std::string bits =
-        type == Type::float32 ? "(" + v + " != " + v + " ? 0x7fc00000u : __builtin_astype(" + v + ", uint))"
+        type == Type::float32
+            ? "(" + v + " != " + v + " ? 0x7fc00000u : __builtin_astype(" + v + ", uint))"
         : type == Type::float64
             ? "(" + v + " != " + v + " ? 0x7ff8000000000000ul : __builtin_astype(" + v + ", ulong))"
             : "(u" + std::string(kNames[i / 2]).substr(kNames[i / 2][0] == 'u') + ")" + v;
     source_ += "  hash = mixed(hash, " + bits + ");\n";
   }
   source_ +=
-      "  for (uint i = 0; i < 16; ++i) hash = mixed(mixed(hash, stack[i]), shared[i]);\n  out[item] = "
+      "  for (uint i = 0; i < 16; ++i) hash = mixed(mixed(hash, stack[i]), shared[i]);\n  "
+      "out[item] = "
       "hash;\n}\n";
 
   body_ = [body](State& s) {

@@ -34,10 +34,11 @@ std::vector<std::byte> compiled(const Directory& directory, const std::string& s
                                 const std::string& options) {
   const std::string from = directory.path / "program.cl", to = directory.path / "program.co";
   std::ofstream(from) << source;
-  const std::string command = std::string("'" UPTEMPO_DEVICE_CLANG
-                                          "' -x cl -cl-std=CL2.0 -target amdgcn-amd-amdhsa -nogpulib "
-                                          "-mcode-object-version=4 -ffp-contract=off -w ") +
-                              options + " '" + from + "' -o '" + to + "'";
+  const std::string command =
+      std::string("'" UPTEMPO_DEVICE_CLANG
+                  "' -x cl -cl-std=CL2.0 -target amdgcn-amd-amdhsa -nogpulib "
+                  "-mcode-object-version=4 -ffp-contract=off -w ") +
+      options + " '" + from + "' -o '" + to + "'";
   INFO(command);
   REQUIRE(std::system(command.c_str()) == 0);
   std::ifstream file(to, std::ios::binary);
@@ -75,7 +76,8 @@ std::vector<uint64_t> inputs(uint32_t seed) {
 
 }  // namespace
 
-TEST_CASE("Random programs compute what they say, on every target and every SIMD target", "[random]") {
+TEST_CASE("Random programs compute what they say, on every target and every SIMD target",
+          "[random]") {
   struct Choice {
     Target target;
     const char* option;
@@ -92,14 +94,16 @@ TEST_CASE("Random programs compute what they say, on every target and every SIMD
         only != nullptr ? static_cast<uint32_t>(std::strtoul(only, nullptr, 10)) : n;
     const RandomProgram program(seed);
     const Choice& choice = kTargets[seed % 4];
-    const auto object = compiled(directory, program.source(),
-                                 std::string(choice.option) + " -O" + std::to_string(1 + seed / 4 % 3));
+    const auto object =
+        compiled(directory, program.source(),
+                 std::string(choice.option) + " -O" + std::to_string(1 + seed / 4 % 3));
     const auto values = inputs(seed);
     std::vector<uint64_t> expected(kItems);
     for (uint32_t i = 0; i < kItems; ++i)
       expected[i] = program.expected(values[2 * i], values[2 * i + 1]);
     const vector::Simd best = vector::simd_in_use();
-    for (const vector::Simd simd : {vector::Simd::avx512, vector::Simd::avx2, vector::Simd::baseline}) {
+    for (const vector::Simd simd :
+         {vector::Simd::avx512, vector::Simd::avx2, vector::Simd::baseline}) {
       if (!vector::use_simd(simd)) continue;
       Machine machine(choice.target);
       machine.load(object);

@@ -83,11 +83,11 @@ uint both_halves(uint a, uint b, uint c, F f) {
   return result;
 }
 
-#define PK(type, expression)                                                                           \
-  both_halves<type>(a, b, c,                                                                           \
-                    []([[maybe_unused]] type x0, [[maybe_unused]] type y0, [[maybe_unused]] type z0) { \
-                      return expression;                                                               \
-                    })
+#define PK(type, expression)                                                                      \
+  both_halves<type>(                                                                              \
+      a, b, c, []([[maybe_unused]] type x0, [[maybe_unused]] type y0, [[maybe_unused]] type z0) { \
+        return expression;                                                                        \
+      })
 #define PK_U(expression) PK(ushort, expression)
 #define PK_I(expression) PK(short, expression)
 
@@ -95,15 +95,16 @@ uint both_halves(uint a, uint b, uint c, F f) {
 #pragma GCC diagnostic ignored "-Wconversion"
 #pragma GCC diagnostic ignored "-Wsign-conversion"
 #pragma GCC diagnostic ignored "-Wparentheses"
-#define FUNCTION(name, instruction, expression)                                                           \
-  ulong name([[maybe_unused]] ulong x, [[maybe_unused]] ulong y, [[maybe_unused]] ulong z) {              \
-    [[maybe_unused]] const uint a = static_cast<uint>(x), b = static_cast<uint>(y),                       \
-                                c = static_cast<uint>(z);                                                 \
-    [[maybe_unused]] const int i = static_cast<int>(a), j = static_cast<int>(b), k = static_cast<int>(c); \
-    const auto value = expression;                                                                        \
-    ulong bits = 0;                                                                                       \
-    std::memcpy(&bits, &value, sizeof value);                                                             \
-    return bits;                                                                                          \
+#define FUNCTION(name, instruction, expression)                                              \
+  ulong name([[maybe_unused]] ulong x, [[maybe_unused]] ulong y, [[maybe_unused]] ulong z) { \
+    [[maybe_unused]] const uint a = static_cast<uint>(x), b = static_cast<uint>(y),          \
+                                c = static_cast<uint>(z);                                    \
+    [[maybe_unused]] const int i = static_cast<int>(a), j = static_cast<int>(b),             \
+                               k = static_cast<int>(c);                                      \
+    const auto value = expression;                                                           \
+    ulong bits = 0;                                                                          \
+    std::memcpy(&bits, &value, sizeof value);                                                \
+    return bits;                                                                             \
   }
 #define VECTOR FUNCTION
 #define SCALAR FUNCTION
@@ -144,42 +145,42 @@ constexpr uint32_t kItems = 1024;
 // Numbers at which integer operations change what they do, and random ones of every magnitude.
 std::vector<uint64_t> operands() {
   constexpr uint64_t kEdges[] = {0,
-                                      1,
-                                      2,
-                                      7,
-                                      8,
-                                      15,
-                                      16,
-                                      31,
-                                      32,
-                                      33,
-                                      63,
-                                      64,
-                                      0x7f,
-                                      0x80,
-                                      0xff,
-                                      0x100,
-                                      0x7fff,
-                                      0x8000,
-                                      0xffff,
-                                      0x10000,
-                                      0x7fffff,
-                                      0x800000,
-                                      0xffffff,
-                                      0x1000000,
-                                      0x7fffffff,
-                                      0x80000000,
-                                      0x80000001,
-                                      0xffffffff,
-                                      0xfffffffe,
-                                      0x7fff8000,
-                                      0x80007fff,
-                                      0x0000ffff00000000,
-                                      0x7fffffffffffffff,
-                                      0x8000000000000000,
-                                      0xffffffffffffffff,
-                                      0x00000001ffffffff,
-                                      0x123456789abcdef0};
+                                 1,
+                                 2,
+                                 7,
+                                 8,
+                                 15,
+                                 16,
+                                 31,
+                                 32,
+                                 33,
+                                 63,
+                                 64,
+                                 0x7f,
+                                 0x80,
+                                 0xff,
+                                 0x100,
+                                 0x7fff,
+                                 0x8000,
+                                 0xffff,
+                                 0x10000,
+                                 0x7fffff,
+                                 0x800000,
+                                 0xffffff,
+                                 0x1000000,
+                                 0x7fffffff,
+                                 0x80000000,
+                                 0x80000001,
+                                 0xffffffff,
+                                 0xfffffffe,
+                                 0x7fff8000,
+                                 0x80007fff,
+                                 0x0000ffff00000000,
+                                 0x7fffffffffffffff,
+                                 0x8000000000000000,
+                                 0xffffffffffffffff,
+                                 0x00000001ffffffff,
+                                 0x123456789abcdef0};
   std::mt19937_64 random(20);
   std::vector<uint64_t> values(3 * kItems);
   for (uint64_t& value : values)
@@ -208,7 +209,8 @@ std::string listing(Machine& machine, LlvmMc& llvm, const char* name) {
     std::array<uint32_t, 5> words{};
     std::memcpy(words.data(), code, sizeof words);
     const auto instruction = llvm.disassemble(words);
-    if (!instruction) throw std::runtime_error("LLVM does not know an instruction of " + std::string(name));
+    if (!instruction)
+      throw std::runtime_error("LLVM does not know an instruction of " + std::string(name));
     text += instruction->text + "\n";
     code += instruction->size_bytes;
   }
@@ -245,12 +247,14 @@ namespace {
 
 // Every expression with the kernels of one instruction selector; `must_contain` says of which the
 // named instruction is looked for.
-void check_all(std::span<const std::byte> object, bool (*must_contain)(const Case& which, Target target)) {
+void check_all(std::span<const std::byte> object,
+               bool (*must_contain)(const Case& which, Target target)) {
   const std::vector<uint64_t> values = operands();
   const vector::Simd best = vector::simd_in_use();
   for (const Target target : kTargets) {
     LlvmMc llvm(target);
-    for (const vector::Simd simd : {vector::Simd::avx512, vector::Simd::avx2, vector::Simd::baseline}) {
+    for (const vector::Simd simd :
+         {vector::Simd::avx512, vector::Simd::avx2, vector::Simd::baseline}) {
       if (!vector::use_simd(simd)) continue;
       Machine machine(target);
       machine.load(object);

@@ -180,13 +180,17 @@ TEST_CASE("Branches are taken on SCC, VCC and EXEC") {
   for (const Taken& row :
        {Taken{"s_branch", false, 0, 1, true}, Taken{"s_cbranch_scc0", false, 0, 1, true},
         Taken{"s_cbranch_scc0", true, 0, 1, false}, Taken{"s_cbranch_scc1", true, 0, 1, true},
-        Taken{"s_cbranch_vccz", false, 0, 1, true}, Taken{"s_cbranch_vccz", false, 1ull << 40, 1, false},
-        Taken{"s_cbranch_vccnz", false, 1ull << 40, 1, true}, Taken{"s_cbranch_execz", false, 0, 0, true},
-        Taken{"s_cbranch_execnz", false, 0, 1ull << 63, true}, Taken{"s_cbranch_execnz", false, 0, 0, false},
+        Taken{"s_cbranch_vccz", false, 0, 1, true},
+        Taken{"s_cbranch_vccz", false, 1ull << 40, 1, false},
+        Taken{"s_cbranch_vccnz", false, 1ull << 40, 1, true},
+        Taken{"s_cbranch_execz", false, 0, 0, true},
+        Taken{"s_cbranch_execnz", false, 0, 1ull << 63, true},
+        Taken{"s_cbranch_execnz", false, 0, 0, false},
         Taken{"s_cbranch_cdbgsys", false, 0, 1, false}}) {
     Fragment fragment;
     INFO(row.branch);
-    Wave& wave = fragment.prepare(std::string(row.branch) + " skip\ns_mov_b32 s4, 1\nskip:\ns_mov_b32 s5, 2");
+    Wave& wave = fragment.prepare(std::string(row.branch) +
+                                  " skip\ns_mov_b32 s4, 1\nskip:\ns_mov_b32 s5, 2");
     wave.scc = row.scc;
     wave.set_vcc(row.vcc);
     wave.set_exec(row.exec);
@@ -215,7 +219,8 @@ TEST_CASE("Calls save where to return") {
   CHECK(wave.scalar[4] == 102);
 }
 
-TEST_CASE("Hardware registers: MODE is read and written by fields, apertures are where the driver says") {
+TEST_CASE(
+    "Hardware registers: MODE is read and written by fields, apertures are where the driver says") {
   Fragment fragment;
   Wave& wave = fragment.prepare(R"(
     s_getreg_b32 s0, hwreg(HW_REG_MODE, 4, 4)
@@ -274,8 +279,8 @@ TEST_CASE("Scalar buffer loads read 0 past the end, and scalar stores reach memo
   Fragment fragment;
   const Buffer data = fragment.machine.allocate(256);
   for (uint32_t i = 0; i < 64; ++i) data.as<uint32_t>()[i] = i + 1;
-  Wave& wave =
-      fragment.prepare("s_buffer_load_dwordx4 s[8:11], s[0:3], 0x8\ns_store_dwordx2 s[12:13], s[4:5], 0x10");
+  Wave& wave = fragment.prepare(
+      "s_buffer_load_dwordx4 s[8:11], s[0:3], 0x8\ns_store_dwordx2 s[12:13], s[4:5], 0x10");
   wave.set_pair(0, data.address);
   wave.scalar[2] = 16;  // bytes
   wave.set_pair(4, data.address);

@@ -18,12 +18,12 @@ namespace {
 
 using u64 = uint64_t;
 
-constexpr u64 kInts[] = {0,          1,          2,          3,          5,          7,          8,
-                         15,         16,         24,         31,         32,         33,         63,
-                         64,         0x7f,       0x80,       0xff,       0x100,      0x7fff,     0x8000,
-                         0xffff,     0x10000,    0x7fffff,   0x800000,   0xffffff,   0x1000000,  0x3fffffff,
-                         0x40000000, 0x7ffffffe, 0x7fffffff, 0x80000000, 0x80000001, 0xaaaaaaaa, 0x55555555,
-                         0xfffffffe, 0xffffffff, 0x01020304, 0x0c070004, 0xdeadbeef};
+constexpr u64 kInts[] = {
+    0,          1,          2,          3,          5,          7,          8,          15,
+    16,         24,         31,         32,         33,         63,         64,         0x7f,
+    0x80,       0xff,       0x100,      0x7fff,     0x8000,     0xffff,     0x10000,    0x7fffff,
+    0x800000,   0xffffff,   0x1000000,  0x3fffffff, 0x40000000, 0x7ffffffe, 0x7fffffff, 0x80000000,
+    0x80000001, 0xaaaaaaaa, 0x55555555, 0xfffffffe, 0xffffffff, 0x01020304, 0x0c070004, 0xdeadbeef};
 constexpr u64 kLongs[] = {0,
                           1,
                           2,
@@ -43,23 +43,24 @@ constexpr u64 kLongs[] = {0,
                           0x123456789abcdef0,
                           0xffffffff00000000,
                           0x00000000ffffffff};
-constexpr u64 kF32[] = {0x00000000, 0x80000000, 0x3f800000, 0xbf800000, 0x3f000000, 0xbf000000, 0x40000000,
-                        0xc0000000, 0x40490fdb, 0x3fc00000, 0xbfc00000, 0x40200000, 0xc0200000, 0x7f800000,
-                        0xff800000, 0x7fc00000, 0xffc00000, 0x7fc12345, 0x7f800001, 0xff812345, 0x00000001,
-                        0x80000001, 0x007fffff, 0x807fffff, 0x00800000, 0x80800000, 0x7f7fffff, 0xff7fffff,
-                        0x4effffff, 0x4f000000, 0xcf000000, 0xcf000001, 0x4f7fffff, 0x4f800000, 0x33800000,
-                        0x477fe000, 0x477ff000, 0x38800000, 0x387fc000, 0x33000000, 0x33000001, 0x42fe0000,
-                        0x437f0000, 0x437f8000, 0x3effffff, 0x3f7fffff, 0x4b000001, 0x4b800001, 0x3dcccccd,
-                        0xc2fe8000};
-constexpr u64 kF64[] = {0x0000000000000000, 0x8000000000000000, 0x3ff0000000000000, 0xbff0000000000000,
-                        0x3fe0000000000000, 0x4000000000000000, 0x400921fb54442d18, 0x3ff8000000000000,
-                        0xbff8000000000000, 0x4004000000000000, 0x7ff0000000000000, 0xfff0000000000000,
-                        0x7ff8000000000000, 0x7ff0000000000001, 0xfff8123456789abc, 0x0000000000000001,
-                        0x800fffffffffffff, 0x0010000000000000, 0x7fefffffffffffff, 0xffefffffffffffff,
-                        0x41dfffffffc00000, 0x41e0000000000000, 0xc1e0000000000000, 0xc1e0000000200000,
-                        0x41efffffffe00000, 0x41f0000000000000, 0x4330000000000001, 0x47efffffe0000000,
-                        0x47effffff0000000, 0x36a0000000000000, 0x3690000000000000, 0x3690000000000001,
-                        0x3810000000000000, 0x3fb999999999999a, 0xbfdfffffffffffff, 0x3fefffffffffffff};
+constexpr u64 kF32[] = {
+    0x00000000, 0x80000000, 0x3f800000, 0xbf800000, 0x3f000000, 0xbf000000, 0x40000000, 0xc0000000,
+    0x40490fdb, 0x3fc00000, 0xbfc00000, 0x40200000, 0xc0200000, 0x7f800000, 0xff800000, 0x7fc00000,
+    0xffc00000, 0x7fc12345, 0x7f800001, 0xff812345, 0x00000001, 0x80000001, 0x007fffff, 0x807fffff,
+    0x00800000, 0x80800000, 0x7f7fffff, 0xff7fffff, 0x4effffff, 0x4f000000, 0xcf000000, 0xcf000001,
+    0x4f7fffff, 0x4f800000, 0x33800000, 0x477fe000, 0x477ff000, 0x38800000, 0x387fc000, 0x33000000,
+    0x33000001, 0x42fe0000, 0x437f0000, 0x437f8000, 0x3effffff, 0x3f7fffff, 0x4b000001, 0x4b800001,
+    0x3dcccccd, 0xc2fe8000};
+constexpr u64 kF64[] = {
+    0x0000000000000000, 0x8000000000000000, 0x3ff0000000000000, 0xbff0000000000000,
+    0x3fe0000000000000, 0x4000000000000000, 0x400921fb54442d18, 0x3ff8000000000000,
+    0xbff8000000000000, 0x4004000000000000, 0x7ff0000000000000, 0xfff0000000000000,
+    0x7ff8000000000000, 0x7ff0000000000001, 0xfff8123456789abc, 0x0000000000000001,
+    0x800fffffffffffff, 0x0010000000000000, 0x7fefffffffffffff, 0xffefffffffffffff,
+    0x41dfffffffc00000, 0x41e0000000000000, 0xc1e0000000000000, 0xc1e0000000200000,
+    0x41efffffffe00000, 0x41f0000000000000, 0x4330000000000001, 0x47efffffe0000000,
+    0x47effffff0000000, 0x36a0000000000000, 0x3690000000000000, 0x3690000000000001,
+    0x3810000000000000, 0x3fb999999999999a, 0xbfdfffffffffffff, 0x3fefffffffffffff};
 constexpr u64 kF16[] = {0x0000, 0x8000, 0x3c00, 0xbc00, 0x3800, 0xb800, 0x4000, 0xc000, 0x4248,
                         0x3e00, 0xbe00, 0x4100, 0x7c00, 0xfc00, 0x7e00, 0xfe01, 0x7c01, 0xfd23,
                         0x0001, 0x8001, 0x03ff, 0x83ff, 0x0400, 0x8400, 0x7bff, 0xfbff, 0x6400,
@@ -130,9 +131,14 @@ std::set<Opcode>& checked() {
   return opcodes;
 }
 
-constexpr u64 kExecShapes[] = {
-    ~u64{0}, ~u64{0}, ~u64{0}, 0x5555555555555555, 0x00000000ffffffff, 0xffff0000ffff0001, 0x8000000000000000,
-    0};
+constexpr u64 kExecShapes[] = {~u64{0},
+                               ~u64{0},
+                               ~u64{0},
+                               0x5555555555555555,
+                               0x00000000ffffffff,
+                               0xffff0000ffff0001,
+                               0x8000000000000000,
+                               0};
 
 void fill_registers(LaneBench& bench, Fill fill, std::mt19937_64& random) {
   for (unsigned reg = 0; reg < 8; reg += 2) {
@@ -175,7 +181,8 @@ u64 half_bits(double value) noexcept {
   // The unit in the last place: 2^-24 for denormals, else 2^(exponent - 10).
   const int exponent = magnitude < 0x1p-14 ? -14 : std::ilogb(magnitude);
   const double scaled = std::ldexp(magnitude, 10 - exponent);
-  const auto rounded = static_cast<u64>(std::nearbyint(scaled));  // the default rounding: nearest even
+  const auto rounded =
+      static_cast<u64>(std::nearbyint(scaled));  // the default rounding: nearest even
   // A carry out of the fraction moves into the exponent by itself.
   if (exponent == -14 && rounded < 1024) return sign | rounded;
   return sign | ((static_cast<u64>(exponent + 15) << 10) + (rounded - 1024));
@@ -185,7 +192,9 @@ u64 half_fma(u64 a, u64 b, u64 c) noexcept {
   const double x = f16(a), y = f16(b), z = f16(c);
   if (!std::isfinite(x) || !std::isfinite(y) || !std::isfinite(z)) return half_bits(x * y + z);
   // Products are multiples of 2^-48, sums of at most 2^33: exact in 128 bits. What is below a double's reach only breaks ties.
-  const auto fixed = [](double v, int scale) { return static_cast<__int128>(std::ldexp(v, scale)); };
+  const auto fixed = [](double v, int scale) {
+    return static_cast<__int128>(std::ldexp(v, scale));
+  };
   const __int128 sum = fixed(x * y, 48) + fixed(z, 48);
   if (sum == 0) return half_bits(x * y + z);
   const bool negative = sum < 0;
@@ -197,7 +206,8 @@ u64 half_fma(u64 a, u64 b, u64 c) noexcept {
     magnitude >>= 1;
     ++scale;
   }
-  const double value = std::ldexp(static_cast<double>(static_cast<u64>(magnitude) << 1 | sticky), scale - 1);
+  const double value =
+      std::ldexp(static_cast<double>(static_cast<u64>(magnitude) << 1 | sticky), scale - 1);
   return half_bits(negative ? -value : value);
 }
 
@@ -221,7 +231,8 @@ void LaneBench::run(const std::string& text) {
     for (size_t at = 0; at < words.size();) {
       Op op{};
       op.in = decode(std::span(words).subspan(at), target_);
-      if (op.in.opcode == Opcode::invalid) throw std::runtime_error("decoder refuses \"" + text + "\"");
+      if (op.in.opcode == Opcode::invalid)
+        throw std::runtime_error("decoder refuses \"" + text + "\"");
       checked().insert(op.in.opcode);
       at += op.dwords();
       const Format format = op.in.format;
@@ -280,9 +291,11 @@ void check_on_one_simd(std::span<const Row> rows, uint32_t mode, const char* sim
         }
         if (!(active ? matches(row.match, row.result_bits, got, want) : got == want)) {
           failed = true;
-          FAIL_CHECK(fmt::format(
-              "{} on {}: lane {} ({}) a={:#x} b={:#x} c={:#x} old={:#x} mask={}: got {:#x}, want {:#x}",
-              row.text, simd, lane, active ? "active" : "inactive", x.a, x.b, x.c, x.old, x.bit, got, want));
+          FAIL_CHECK(
+              fmt::format("{} on {}: lane {} ({}) a={:#x} b={:#x} c={:#x} old={:#x} mask={}: got "
+                          "{:#x}, want {:#x}",
+                          row.text, simd, lane, active ? "active" : "inactive", x.a, x.b, x.c,
+                          x.old, x.bit, got, want));
         }
       }
     }
@@ -295,8 +308,9 @@ void check_on_one_simd(std::span<const Row> rows, uint32_t mode, const char* sim
 // With every SIMD target that this machine can run.
 void check(std::span<const Row> rows, uint32_t mode) {
   const vector::Simd best = vector::simd_in_use();
-  constexpr std::pair<vector::Simd, const char*> kSimds[] = {
-      {vector::Simd::avx512, "avx512"}, {vector::Simd::avx2, "avx2"}, {vector::Simd::baseline, "baseline"}};
+  constexpr std::pair<vector::Simd, const char*> kSimds[] = {{vector::Simd::avx512, "avx512"},
+                                                             {vector::Simd::avx2, "avx2"},
+                                                             {vector::Simd::baseline, "baseline"}};
   for (const auto& [simd, name] : kSimds) {
     if (vector::use_simd(simd)) check_on_one_simd(rows, mode, name);
   }

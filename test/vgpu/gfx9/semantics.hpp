@@ -20,7 +20,7 @@ enum class Fill : uint8_t { ints, longs, f32, f64, f16 };
 enum class Match : uint8_t {
   exact,
   any_nan,  // exact, except that one NaN is as good as another
-  ulp1,     // float32 within one unit in the last place, the precision the instruction set document gives
+  ulp1,  // float32 within one unit in the last place, the precision the instruction set document gives
   ulp_f64,  // float64 within 2^-26 relative: the double-precision estimates are refined by software
   ulp_f16,  // float16 within one unit in the last place
 };

@@ -138,7 +138,8 @@ void check_lanes(const std::string& text, const Wave& wave, const std::byte* bas
     u64 want = active ? update(v.memory[lane], v.a[lane], v.b[lane]) : v.memory[lane];
     if (!wide) want &= 0xffffffff;
     CHECK(get(base + kStride * lane, wide) == want);
-    if (result >= 0 && active) CHECK(reg(wave, static_cast<unsigned>(result), lane, wide) == v.memory[lane]);
+    if (result >= 0 && active)
+      CHECK(reg(wave, static_cast<unsigned>(result), lane, wide) == v.memory[lane]);
     if (result == 10 && !active) CHECK(wave.vgpr[10].lane[lane] == 0xabcd);
   }
 }
@@ -147,8 +148,9 @@ void check_lds(const Operation& op, bool wide, bool returns) {
   const std::string type = wide ? op.type64 : op.type32;
   const unsigned n = wide ? 2 : 1;
   const std::string text = std::string("ds_") + op.lds + (returns ? "_rtn_" : "_") + type +
-                           (returns ? " " + registers(10, n) + "," : "") + " v0, " + registers(2, n) +
-                           (op.two_data ? ", " + registers(4, n) : "") + " offset:16";
+                           (returns ? " " + registers(10, n) + "," : "") + " v0, " +
+                           registers(2, n) + (op.two_data ? ", " + registers(4, n) : "") +
+                           " offset:16";
   std::mt19937_64 random(1);
   const Values v = values(random, wide);
   Fragment fragment;
@@ -162,7 +164,8 @@ void check_lds(const Operation& op, bool wide, bool returns) {
     wave.vgpr[10].lane[lane] = 0xabcd;
   }
   fragment.finish();
-  check_lanes(text, wave, wave.lds + 16, v, wide ? op.update64 : op.update32, wide, returns ? 10 : -1);
+  check_lanes(text, wave, wave.lds + 16, v, wide ? op.update64 : op.update32, wide,
+              returns ? 10 : -1);
 }
 
 enum class Form { flat, global, global_based, buffer };
@@ -170,7 +173,8 @@ enum class Form { flat, global, global_based, buffer };
 void check_vmem(const Operation& op, bool wide, bool returns, Form form) {
   const unsigned n = wide ? 2 : 1, data = op.two_data ? 2 * n : n;
   const std::string name = std::string("atomic_") + op.vmem + (wide ? "_x2" : "");
-  const std::string result = returns ? " " + registers(10, n) + "," : "", glc = returns ? " glc" : "";
+  const std::string result = returns ? " " + registers(10, n) + "," : "",
+                    glc = returns ? " glc" : "";
   std::string text;
   switch (form) {
     case Form::flat:
@@ -287,7 +291,8 @@ TEST_CASE("float atomics of gfx90a add and order numbers") {
 TEST_CASE("lanes that meet at one address each see a value of their own") {
   Fragment fragment;
   const Buffer buffer = fragment.machine.allocate(4096);
-  Wave& wave = fragment.prepare("global_atomic_add v10, v0, v2, s[2:3] glc\nds_add_rtn_u32 v11, v0, v2", 64);
+  Wave& wave =
+      fragment.prepare("global_atomic_add v10, v0, v2, s[2:3] glc\nds_add_rtn_u32 v11, v0, v2", 64);
   wave.set_pair(2, buffer.address);
   std::memset(buffer.bytes.data(), 0, 4);
   for (unsigned lane = 0; lane < kLanes; ++lane) {

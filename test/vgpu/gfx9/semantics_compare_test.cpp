@@ -15,7 +15,10 @@ enum class Relation { less, equal, greater, unordered };
 
 template <class T>
 Relation relation(T a, T b) {
-  return a < b ? Relation::less : a > b ? Relation::greater : a == b ? Relation::equal : Relation::unordered;
+  return a < b    ? Relation::less
+         : a > b  ? Relation::greater
+         : a == b ? Relation::equal
+                  : Relation::unordered;
 }
 
 struct Type {
@@ -48,8 +51,9 @@ struct Condition {
 };
 const Condition kIntegers[] = {{"f", 0},  {"lt", 1}, {"eq", 2}, {"le", 3},
                                {"gt", 4}, {"ne", 5}, {"ge", 6}, {"t", 7}};
-const Condition kFloats[] = {{"f", 0},    {"lt", 1},   {"eq", 2},   {"le", 3},  {"gt", 4},   {"lg", 5},
-                             {"ge", 6},   {"o", 7},    {"u", 8},    {"nge", 9}, {"nlg", 10}, {"ngt", 11},
+const Condition kFloats[] = {{"f", 0},    {"lt", 1},   {"eq", 2},   {"le", 3},
+                             {"gt", 4},   {"lg", 5},   {"ge", 6},   {"o", 7},
+                             {"u", 8},    {"nge", 9},  {"nlg", 10}, {"ngt", 11},
                              {"nle", 12}, {"neq", 13}, {"nlt", 14}, {"tru", 15}};
 
 u64 number(const Type& type, std::mt19937_64& random) {

@@ -265,15 +265,21 @@ void check_wave(const char* text, double (*function)(double)) {
 }  // namespace
 
 TEST_CASE("float32 arithmetic does what the instruction set says") { check(kFloat32); }
-TEST_CASE("float64 and packed float32 arithmetic do what the instruction set says") { check(kFloat64); }
+TEST_CASE("float64 and packed float32 arithmetic do what the instruction set says") {
+  check(kFloat64);
+}
 TEST_CASE("conversions do what the instruction set says") { check(kConversions); }
-TEST_CASE("float compares order NaN, zeros and infinities as the instruction set says") { check(kCompares); }
+TEST_CASE("float compares order NaN, zeros and infinities as the instruction set says") {
+  check(kCompares);
+}
 TEST_CASE("estimates are within their stated precision") { check(kEstimates); }
 TEST_CASE("sine and cosine take revolutions") {
   check_wave("v_sin_f32 v6, v0", [](double v) { return std::sin(v); });
   check_wave("v_cos_f32 v6, v0", [](double v) { return std::cos(v); });
 }
-TEST_CASE("divisions and square roots, as compilers build them, round correctly") { check(kDivision); }
+TEST_CASE("divisions and square roots, as compilers build them, round correctly") {
+  check(kDivision);
+}
 
 TEST_CASE("with denormals off, float32 inputs and results are flushed to zero") {
   static const Row kRows[] = {

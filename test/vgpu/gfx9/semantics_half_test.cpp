@@ -28,8 +28,12 @@ u64 numbers(const Lane& x, u64 result) {
   return any_nan16(x) || nan16(result & 0xffff) || nan16(result >> 16 & 0xffff) ? kOpen : result;
 }
 
-double lesser(double a, double b) { return a == 0 && b == 0 ? (std::signbit(a) ? a : b) : std::min(a, b); }
-double greater(double a, double b) { return a == 0 && b == 0 ? (std::signbit(a) ? b : a) : std::max(a, b); }
+double lesser(double a, double b) {
+  return a == 0 && b == 0 ? (std::signbit(a) ? a : b) : std::min(a, b);
+}
+double greater(double a, double b) {
+  return a == 0 && b == 0 ? (std::signbit(a) ? b : a) : std::max(a, b);
+}
 
 // Toward zero: finite values stay finite.
 u64 truncated_half(float v) {
@@ -41,9 +45,10 @@ u64 truncated_half(float v) {
 }
 
 constexpr Fill kH = Fill::f16, kF = Fill::f32, kI = Fill::ints;
-constexpr Match kExact = Match::exact,
-                kNan =
-                    Match::ulp_f16;  // NaN payloads are free; other differences are caught by kOpen-free rows
+constexpr Match
+    kExact = Match::exact,
+    kNan =
+        Match::ulp_f16;  // NaN payloads are free; other differences are caught by kOpen-free rows
 
 template <class F>
 u64 estimate(const Lane& x, F f) {

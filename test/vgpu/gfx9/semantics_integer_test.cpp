@@ -14,7 +14,9 @@ using i32 = int32_t;
 
 constexpr u32 u(u64 v) { return static_cast<u32>(v); }
 constexpr i32 s(u64 v) { return static_cast<i32>(static_cast<u32>(v)); }
-constexpr i64 sx(u64 v, unsigned width) { return static_cast<i64>(v << (64 - width)) >> (64 - width); }
+constexpr i64 sx(u64 v, unsigned width) {
+  return static_cast<i64>(v << (64 - width)) >> (64 - width);
+}
 constexpr u64 low(u64 v, unsigned width) { return v & ((u64{1} << width) - 1); }
 constexpr i64 clamp(i64 v, i64 from, i64 to) { return v < from ? from : v > to ? to : v; }
 constexpr u64 byte(u64 v, unsigned i) { return v >> 8 * i & 0xff; }

@@ -58,8 +58,8 @@ void number_lanes(LaneBench& bench) {
 void check_dpp(const Control& control, unsigned row_mask, unsigned bank_mask, bool bound_ctrl) {
   LaneBench bench;
   char text[160];
-  std::snprintf(text, sizeof text, "v_add_u32_dpp v6, v0, v2 %s row_mask:0x%x bank_mask:0x%x%s", control.text,
-                row_mask, bank_mask, bound_ctrl ? " bound_ctrl:0" : "");
+  std::snprintf(text, sizeof text, "v_add_u32_dpp v6, v0, v2 %s row_mask:0x%x bank_mask:0x%x%s",
+                control.text, row_mask, bank_mask, bound_ctrl ? " bound_ctrl:0" : "");
   for (const u64 exec : kExecShapes) {
     number_lanes(bench);
     const Vgpr a = bench.registers[0], b = bench.registers[2], old = bench.registers[6];
@@ -84,14 +84,16 @@ struct Select {
   const char* name;
   unsigned shift, width;
 };
-constexpr Select kSelects[] = {{"BYTE_0", 0, 8},  {"BYTE_1", 8, 8},   {"BYTE_2", 16, 8}, {"BYTE_3", 24, 8},
-                               {"WORD_0", 0, 16}, {"WORD_1", 16, 16}, {"DWORD", 0, 32}};
+constexpr Select kSelects[] = {{"BYTE_0", 0, 8},  {"BYTE_1", 8, 8},  {"BYTE_2", 16, 8},
+                               {"BYTE_3", 24, 8}, {"WORD_0", 0, 16}, {"WORD_1", 16, 16},
+                               {"DWORD", 0, 32}};
 constexpr const char* kUnused[] = {"UNUSED_PAD", "UNUSED_SEXT", "UNUSED_PRESERVE"};
 
 u32 selected(u32 value, const Select& s, bool sext) {
   const u64 field = (u64{value} >> s.shift) & ((u64{1} << s.width) - 1);
   return static_cast<u32>(
-      sext ? static_cast<u64>(static_cast<int64_t>(field << (64 - s.width)) >> (64 - s.width)) : field);
+      sext ? static_cast<u64>(static_cast<int64_t>(field << (64 - s.width)) >> (64 - s.width))
+           : field);
 }
 u32 placed(u32 result, u32 old, const Select& s, int unused) {
   const u64 mask = ((u64{1} << s.width) - 1) << s.shift;
@@ -124,8 +126,8 @@ TEST_CASE("SDWA selects, extends and places as it says") {
       for (size_t i = 0; i < std::size(kSelects); ++i) {
         const Select &s0 = kSelects[i], &s1 = kSelects[(i * 3 + 1) % std::size(kSelects)];
         const bool sext0 = i % 2 == 0, sext1 = i % 3 == 0;
-        const std::string text = std::string("v_add_u32_sdwa v6, ") + (sext0 ? "sext(v0)" : "v0") + ", " +
-                                 (sext1 ? "sext(v2)" : "v2") + " dst_sel:" + dst.name +
+        const std::string text = std::string("v_add_u32_sdwa v6, ") + (sext0 ? "sext(v0)" : "v0") +
+                                 ", " + (sext1 ? "sext(v2)" : "v2") + " dst_sel:" + dst.name +
                                  " dst_unused:" + kUnused[unused] + " src0_sel:" + s0.name +
                                  " src1_sel:" + s1.name;
         number_lanes(bench);
@@ -154,7 +156,8 @@ TEST_CASE("SDWA compares and scalar sources") {
   bench.run("v_cmp_lt_u32_sdwa s[10:11], v0, s20 src0_sel:WORD_1 src1_sel:WORD_0");
   for (unsigned lane = 0; lane < kLanes; ++lane) {
     CAPTURE(lane);
-    CHECK((bench.wave.pair(10) >> lane & 1) == (lane < 63 && bench.registers[0].lane[lane] >> 16 < 0x8000));
+    CHECK((bench.wave.pair(10) >> lane & 1) ==
+          (lane < 63 && bench.registers[0].lane[lane] >> 16 < 0x8000));
   }
 }
 
@@ -175,7 +178,8 @@ TEST_CASE("lanes are read and written by number, whatever EXEC says") {
   const Vgpr before = bench.registers[6];
   bench.run("v_writelane_b32 v6, s21, 63");
   CHECK(bench.registers[6].lane[63] == 69);
-  for (unsigned lane = 0; lane < 63; ++lane) CHECK(bench.registers[6].lane[lane] == before.lane[lane]);
+  for (unsigned lane = 0; lane < 63; ++lane)
+    CHECK(bench.registers[6].lane[lane] == before.lane[lane]);
 }
 
 TEST_CASE("v_mbcnt counts the mask's bits below each lane") {

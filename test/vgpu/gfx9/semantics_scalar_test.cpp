@@ -44,7 +44,8 @@ u64 field(u64 value, unsigned offset, unsigned width) {
 }
 u64 extended(u64 value, unsigned width) {
   if (width == 0) return 0;
-  return width >= 64 ? value : static_cast<u64>(static_cast<i64>(value << (64 - width)) >> (64 - width));
+  return width >= 64 ? value
+                     : static_cast<u64>(static_cast<i64>(value << (64 - width)) >> (64 - width));
 }
 
 // clang-format off
@@ -206,7 +207,9 @@ TEST_CASE("scalar arithmetic, logic and compares do what the instruction set say
       bench.wave.scc = x.scc;
       bench.run(row.text);
       const Result want = row.reference(x);
-      const u64 got = row.bits == 64 ? bench.wave.pair(6) : row.bits == 32 ? bench.wave.scalar[6] : 0;
+      const u64 got = row.bits == 64   ? bench.wave.pair(6)
+                      : row.bits == 32 ? bench.wave.scalar[6]
+                                       : 0;
       if (got != want.value || bench.wave.scc != want.scc) {
         CAPTURE(row.text, x.a, x.b, x.old, x.scc, want.value, want.scc);
         CHECK(got == want.value);

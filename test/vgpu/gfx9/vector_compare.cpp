@@ -74,60 +74,84 @@ void check(const Line<T> (&lines)[kN], unsigned registers, T (*value)(u64)) {
 
 TEST_CASE("comparisons of i16") {
   const Line<int16_t> lines[] = {
-      {f, Opcode::v_cmp_f_i16, Opcode::v_cmpx_f_i16},    {lt, Opcode::v_cmp_lt_i16, Opcode::v_cmpx_lt_i16},
-      {eq, Opcode::v_cmp_eq_i16, Opcode::v_cmpx_eq_i16}, {le, Opcode::v_cmp_le_i16, Opcode::v_cmpx_le_i16},
-      {gt, Opcode::v_cmp_gt_i16, Opcode::v_cmpx_gt_i16}, {neq, Opcode::v_cmp_ne_i16, Opcode::v_cmpx_ne_i16},
-      {ge, Opcode::v_cmp_ge_i16, Opcode::v_cmpx_ge_i16}, {t, Opcode::v_cmp_t_i16, Opcode::v_cmpx_t_i16},
+      {f, Opcode::v_cmp_f_i16, Opcode::v_cmpx_f_i16},
+      {lt, Opcode::v_cmp_lt_i16, Opcode::v_cmpx_lt_i16},
+      {eq, Opcode::v_cmp_eq_i16, Opcode::v_cmpx_eq_i16},
+      {le, Opcode::v_cmp_le_i16, Opcode::v_cmpx_le_i16},
+      {gt, Opcode::v_cmp_gt_i16, Opcode::v_cmpx_gt_i16},
+      {neq, Opcode::v_cmp_ne_i16, Opcode::v_cmpx_ne_i16},
+      {ge, Opcode::v_cmp_ge_i16, Opcode::v_cmpx_ge_i16},
+      {t, Opcode::v_cmp_t_i16, Opcode::v_cmpx_t_i16},
   };
   check<int16_t>(lines, 1, [](u64 v) -> int16_t { return static_cast<int16_t>(v); });
 }
 
 TEST_CASE("comparisons of u16") {
   const Line<uint16_t> lines[] = {
-      {f, Opcode::v_cmp_f_u16, Opcode::v_cmpx_f_u16},    {lt, Opcode::v_cmp_lt_u16, Opcode::v_cmpx_lt_u16},
-      {eq, Opcode::v_cmp_eq_u16, Opcode::v_cmpx_eq_u16}, {le, Opcode::v_cmp_le_u16, Opcode::v_cmpx_le_u16},
-      {gt, Opcode::v_cmp_gt_u16, Opcode::v_cmpx_gt_u16}, {neq, Opcode::v_cmp_ne_u16, Opcode::v_cmpx_ne_u16},
-      {ge, Opcode::v_cmp_ge_u16, Opcode::v_cmpx_ge_u16}, {t, Opcode::v_cmp_t_u16, Opcode::v_cmpx_t_u16},
+      {f, Opcode::v_cmp_f_u16, Opcode::v_cmpx_f_u16},
+      {lt, Opcode::v_cmp_lt_u16, Opcode::v_cmpx_lt_u16},
+      {eq, Opcode::v_cmp_eq_u16, Opcode::v_cmpx_eq_u16},
+      {le, Opcode::v_cmp_le_u16, Opcode::v_cmpx_le_u16},
+      {gt, Opcode::v_cmp_gt_u16, Opcode::v_cmpx_gt_u16},
+      {neq, Opcode::v_cmp_ne_u16, Opcode::v_cmpx_ne_u16},
+      {ge, Opcode::v_cmp_ge_u16, Opcode::v_cmpx_ge_u16},
+      {t, Opcode::v_cmp_t_u16, Opcode::v_cmpx_t_u16},
   };
   check<uint16_t>(lines, 1, [](u64 v) -> uint16_t { return static_cast<uint16_t>(v); });
 }
 
 TEST_CASE("comparisons of i32") {
   const Line<int32_t> lines[] = {
-      {f, Opcode::v_cmp_f_i32, Opcode::v_cmpx_f_i32},    {lt, Opcode::v_cmp_lt_i32, Opcode::v_cmpx_lt_i32},
-      {eq, Opcode::v_cmp_eq_i32, Opcode::v_cmpx_eq_i32}, {le, Opcode::v_cmp_le_i32, Opcode::v_cmpx_le_i32},
-      {gt, Opcode::v_cmp_gt_i32, Opcode::v_cmpx_gt_i32}, {neq, Opcode::v_cmp_ne_i32, Opcode::v_cmpx_ne_i32},
-      {ge, Opcode::v_cmp_ge_i32, Opcode::v_cmpx_ge_i32}, {t, Opcode::v_cmp_t_i32, Opcode::v_cmpx_t_i32},
+      {f, Opcode::v_cmp_f_i32, Opcode::v_cmpx_f_i32},
+      {lt, Opcode::v_cmp_lt_i32, Opcode::v_cmpx_lt_i32},
+      {eq, Opcode::v_cmp_eq_i32, Opcode::v_cmpx_eq_i32},
+      {le, Opcode::v_cmp_le_i32, Opcode::v_cmpx_le_i32},
+      {gt, Opcode::v_cmp_gt_i32, Opcode::v_cmpx_gt_i32},
+      {neq, Opcode::v_cmp_ne_i32, Opcode::v_cmpx_ne_i32},
+      {ge, Opcode::v_cmp_ge_i32, Opcode::v_cmpx_ge_i32},
+      {t, Opcode::v_cmp_t_i32, Opcode::v_cmpx_t_i32},
   };
   check<int32_t>(lines, 1, [](u64 v) -> int32_t { return static_cast<int32_t>(v); });
 }
 
 TEST_CASE("comparisons of u32") {
   const Line<uint32_t> lines[] = {
-      {f, Opcode::v_cmp_f_u32, Opcode::v_cmpx_f_u32},    {lt, Opcode::v_cmp_lt_u32, Opcode::v_cmpx_lt_u32},
-      {eq, Opcode::v_cmp_eq_u32, Opcode::v_cmpx_eq_u32}, {le, Opcode::v_cmp_le_u32, Opcode::v_cmpx_le_u32},
-      {gt, Opcode::v_cmp_gt_u32, Opcode::v_cmpx_gt_u32}, {neq, Opcode::v_cmp_ne_u32, Opcode::v_cmpx_ne_u32},
-      {ge, Opcode::v_cmp_ge_u32, Opcode::v_cmpx_ge_u32}, {t, Opcode::v_cmp_t_u32, Opcode::v_cmpx_t_u32},
+      {f, Opcode::v_cmp_f_u32, Opcode::v_cmpx_f_u32},
+      {lt, Opcode::v_cmp_lt_u32, Opcode::v_cmpx_lt_u32},
+      {eq, Opcode::v_cmp_eq_u32, Opcode::v_cmpx_eq_u32},
+      {le, Opcode::v_cmp_le_u32, Opcode::v_cmpx_le_u32},
+      {gt, Opcode::v_cmp_gt_u32, Opcode::v_cmpx_gt_u32},
+      {neq, Opcode::v_cmp_ne_u32, Opcode::v_cmpx_ne_u32},
+      {ge, Opcode::v_cmp_ge_u32, Opcode::v_cmpx_ge_u32},
+      {t, Opcode::v_cmp_t_u32, Opcode::v_cmpx_t_u32},
   };
   check<uint32_t>(lines, 1, [](u64 v) -> uint32_t { return static_cast<uint32_t>(v); });
 }
 
 TEST_CASE("comparisons of i64") {
   const Line<int64_t> lines[] = {
-      {f, Opcode::v_cmp_f_i64, Opcode::v_cmpx_f_i64},    {lt, Opcode::v_cmp_lt_i64, Opcode::v_cmpx_lt_i64},
-      {eq, Opcode::v_cmp_eq_i64, Opcode::v_cmpx_eq_i64}, {le, Opcode::v_cmp_le_i64, Opcode::v_cmpx_le_i64},
-      {gt, Opcode::v_cmp_gt_i64, Opcode::v_cmpx_gt_i64}, {neq, Opcode::v_cmp_ne_i64, Opcode::v_cmpx_ne_i64},
-      {ge, Opcode::v_cmp_ge_i64, Opcode::v_cmpx_ge_i64}, {t, Opcode::v_cmp_t_i64, Opcode::v_cmpx_t_i64},
+      {f, Opcode::v_cmp_f_i64, Opcode::v_cmpx_f_i64},
+      {lt, Opcode::v_cmp_lt_i64, Opcode::v_cmpx_lt_i64},
+      {eq, Opcode::v_cmp_eq_i64, Opcode::v_cmpx_eq_i64},
+      {le, Opcode::v_cmp_le_i64, Opcode::v_cmpx_le_i64},
+      {gt, Opcode::v_cmp_gt_i64, Opcode::v_cmpx_gt_i64},
+      {neq, Opcode::v_cmp_ne_i64, Opcode::v_cmpx_ne_i64},
+      {ge, Opcode::v_cmp_ge_i64, Opcode::v_cmpx_ge_i64},
+      {t, Opcode::v_cmp_t_i64, Opcode::v_cmpx_t_i64},
   };
   check<int64_t>(lines, 2, [](u64 v) -> int64_t { return static_cast<int64_t>(v); });
 }
 
 TEST_CASE("comparisons of u64") {
   const Line<uint64_t> lines[] = {
-      {f, Opcode::v_cmp_f_u64, Opcode::v_cmpx_f_u64},    {lt, Opcode::v_cmp_lt_u64, Opcode::v_cmpx_lt_u64},
-      {eq, Opcode::v_cmp_eq_u64, Opcode::v_cmpx_eq_u64}, {le, Opcode::v_cmp_le_u64, Opcode::v_cmpx_le_u64},
-      {gt, Opcode::v_cmp_gt_u64, Opcode::v_cmpx_gt_u64}, {neq, Opcode::v_cmp_ne_u64, Opcode::v_cmpx_ne_u64},
-      {ge, Opcode::v_cmp_ge_u64, Opcode::v_cmpx_ge_u64}, {t, Opcode::v_cmp_t_u64, Opcode::v_cmpx_t_u64},
+      {f, Opcode::v_cmp_f_u64, Opcode::v_cmpx_f_u64},
+      {lt, Opcode::v_cmp_lt_u64, Opcode::v_cmpx_lt_u64},
+      {eq, Opcode::v_cmp_eq_u64, Opcode::v_cmpx_eq_u64},
+      {le, Opcode::v_cmp_le_u64, Opcode::v_cmpx_le_u64},
+      {gt, Opcode::v_cmp_gt_u64, Opcode::v_cmpx_gt_u64},
+      {neq, Opcode::v_cmp_ne_u64, Opcode::v_cmpx_ne_u64},
+      {ge, Opcode::v_cmp_ge_u64, Opcode::v_cmpx_ge_u64},
+      {t, Opcode::v_cmp_t_u64, Opcode::v_cmpx_t_u64},
   };
   check<uint64_t>(lines, 2, [](u64 v) -> uint64_t { return v; });
 }
@@ -212,7 +236,8 @@ TEST_CASE("v_cmp_class tells ten classes apart") {
       [&](u64 a, u64 b) { return (class_of(f32(a), a >> 22 & 1, 0x1p-126) & b) != 0; }, false);
   check_bits(
       {Opcode::v_cmp_class_f16, 2},
-      [&](u64 a, u64 b) { return (class_of(f16(a & 0xffff), a >> 9 & 1, 0x1p-14) & b) != 0; }, false);
+      [&](u64 a, u64 b) { return (class_of(f16(a & 0xffff), a >> 9 & 1, 0x1p-14) & b) != 0; },
+      false);
   check_bits(
       {Opcode::v_cmp_class_f64, 2, {2, 1, 1}},
       [&](u64 a, u64 b) { return (class_of(f64(a), a >> 51 & 1, 0x1p-1022) & b) != 0; }, false);

@@ -72,7 +72,8 @@ TEST_CASE("min and max ignore quiet NaNs and order zeros") {
   two(Opcode::v_max_f32, extreme<true>);
   three(Opcode::v_min3_f32,
         [](float a, float b, float c) { return extreme<false>(extreme<false>(a, b), c); });
-  three(Opcode::v_max3_f32, [](float a, float b, float c) { return extreme<true>(extreme<true>(a, b), c); });
+  three(Opcode::v_max3_f32,
+        [](float a, float b, float c) { return extreme<true>(extreme<true>(a, b), c); });
 }
 
 TEST_CASE("rounding to integral values keeps the sign of zero") {
@@ -102,19 +103,22 @@ TEST_CASE("float64 arithmetic is IEEE") {
 }
 
 TEST_CASE("ldexp and frexp cover denormals and overflow") {
-  check_lanes({Opcode::v_ldexp_f32, 2, {1, 1, 1}, 1, Compare::floats32}, [](u64 a, u64 n, u64, bool) {
-    return bits(static_cast<float>(
-        std::scalbln(static_cast<double>(f32(a)), std::clamp(static_cast<int>(n), -1000, 700))));
-  });
-  check_lanes({Opcode::v_ldexp_f64, 2, {2, 1, 1}, 2, Compare::floats64}, [](u64 a, u64 n, u64, bool) {
-    return bits(std::ldexp(f64(a), static_cast<int>(static_cast<uint32_t>(n))));
-  });
+  check_lanes({Opcode::v_ldexp_f32, 2, {1, 1, 1}, 1, Compare::floats32},
+              [](u64 a, u64 n, u64, bool) {
+                return bits(static_cast<float>(std::scalbln(
+                    static_cast<double>(f32(a)), std::clamp(static_cast<int>(n), -1000, 700))));
+              });
+  check_lanes({Opcode::v_ldexp_f64, 2, {2, 1, 1}, 2, Compare::floats64},
+              [](u64 a, u64 n, u64, bool) {
+                return bits(std::ldexp(f64(a), static_cast<int>(static_cast<uint32_t>(n))));
+              });
   const auto exponent = [](double v) {
     int e = 0;
     std::frexp(v, &e);
     return static_cast<u64>(std::isfinite(v) ? static_cast<uint32_t>(e) : 0u);
   };
-  check_lanes({Opcode::v_frexp_exp_i32_f32, 1}, [&](u64 a, u64, u64, bool) { return exponent(f32(a)); });
+  check_lanes({Opcode::v_frexp_exp_i32_f32, 1},
+              [&](u64 a, u64, u64, bool) { return exponent(f32(a)); });
   check_lanes({Opcode::v_frexp_exp_i32_f64, 1, {2, 1, 1}},
               [&](u64 a, u64, u64, bool) { return exponent(f64(a)); });
   const auto significand = [](double v) {
@@ -143,7 +147,8 @@ TEST_CASE("conversions saturate and turn NaN into zero") {
   check_lanes({Opcode::v_cvt_i32_f32, 1}, [](u64 a, u64, u64, bool) {
     const float v = f32(a);
     const double limited =
-        std::isnan(v) ? 0.0 : std::clamp(std::trunc(static_cast<double>(v)), -2147483648.0, 2147483647.0);
+        std::isnan(v) ? 0.0
+                      : std::clamp(std::trunc(static_cast<double>(v)), -2147483648.0, 2147483647.0);
     return static_cast<u64>(static_cast<uint32_t>(static_cast<int64_t>(limited)));
   });
   check_lanes({Opcode::v_cvt_u32_f32, 1}, [](u64 a, u64, u64, bool) {
@@ -157,16 +162,21 @@ TEST_CASE("conversions saturate and turn NaN into zero") {
     return static_cast<u64>(static_cast<uint32_t>(static_cast<int64_t>(limited)));
   });
   check_lanes({Opcode::v_cvt_u32_f64, 1, {2, 1, 1}}, [](u64 a, u64, u64, bool) {
-    return static_cast<u64>(std::isnan(f64(a)) ? 0.0 : std::clamp(std::trunc(f64(a)), 0.0, 4294967295.0));
+    return static_cast<u64>(std::isnan(f64(a)) ? 0.0
+                                               : std::clamp(std::trunc(f64(a)), 0.0, 4294967295.0));
   });
-  check_lanes({Opcode::v_cvt_f32_u32, 1},
-              [](u64 a, u64, u64, bool) { return bits(static_cast<float>(static_cast<uint32_t>(a))); });
-  check_lanes({Opcode::v_cvt_f32_i32, 1},
-              [](u64 a, u64, u64, bool) { return bits(static_cast<float>(static_cast<int32_t>(a))); });
-  check_lanes({Opcode::v_cvt_f64_u32, 1, {1, 1, 1}, 2},
-              [](u64 a, u64, u64, bool) { return bits(static_cast<double>(static_cast<uint32_t>(a))); });
-  check_lanes({Opcode::v_cvt_f64_i32, 1, {1, 1, 1}, 2},
-              [](u64 a, u64, u64, bool) { return bits(static_cast<double>(static_cast<int32_t>(a))); });
+  check_lanes({Opcode::v_cvt_f32_u32, 1}, [](u64 a, u64, u64, bool) {
+    return bits(static_cast<float>(static_cast<uint32_t>(a)));
+  });
+  check_lanes({Opcode::v_cvt_f32_i32, 1}, [](u64 a, u64, u64, bool) {
+    return bits(static_cast<float>(static_cast<int32_t>(a)));
+  });
+  check_lanes({Opcode::v_cvt_f64_u32, 1, {1, 1, 1}, 2}, [](u64 a, u64, u64, bool) {
+    return bits(static_cast<double>(static_cast<uint32_t>(a)));
+  });
+  check_lanes({Opcode::v_cvt_f64_i32, 1, {1, 1, 1}, 2}, [](u64 a, u64, u64, bool) {
+    return bits(static_cast<double>(static_cast<int32_t>(a)));
+  });
   check_lanes({Opcode::v_cvt_f64_f32, 1, {1, 1, 1}, 2, Compare::floats64},
               [](u64 a, u64, u64, bool) { return bits(static_cast<double>(f32(a))); });
   check_lanes({Opcode::v_cvt_f32_f64, 1, {2, 1, 1}, 1, Compare::floats32},
@@ -211,8 +221,10 @@ TEST_CASE("approximations stay within their tolerance") {
       {Opcode::v_sqrt_f32, [](long double x) { return std::sqrt(x); }, 0.5},
       {Opcode::v_exp_f32, [](long double x) { return std::exp2(x); }, 0.51},
       {Opcode::v_log_f32, [](long double x) { return std::log2(x); }, 0.51},
-      {Opcode::v_sin_f32, [](long double x) { return std::sin(kTurn * std::remainder(x, 1.0L)); }, 0.51},
-      {Opcode::v_cos_f32, [](long double x) { return std::cos(kTurn * std::remainder(x, 1.0L)); }, 0.51}};
+      {Opcode::v_sin_f32, [](long double x) { return std::sin(kTurn * std::remainder(x, 1.0L)); },
+       0.51},
+      {Opcode::v_cos_f32, [](long double x) { return std::cos(kTurn * std::remainder(x, 1.0L)); },
+       0.51}};
   for (const Approximation& c : cases) {
     for (const vector::Simd simd : simd_targets()) {
       vector::use_simd(simd);
@@ -221,21 +233,23 @@ TEST_CASE("approximations stay within their tolerance") {
         for (uint32_t& lane : machine.registers[10].lane) {
           const float v = std::ldexp(static_cast<float>(machine.random() >> 8),
                                      static_cast<int>(machine.random() % 24) - 30);
-          lane =
-              std::bit_cast<uint32_t>(c.opcode == Opcode::v_sqrt_f32 || c.opcode == Opcode::v_rsq_f32 ||
-                                                   c.opcode == Opcode::v_log_f32 || machine.random() % 2
-                                               ? v
-                                               : -v);
+          lane = std::bit_cast<uint32_t>(
+              c.opcode == Opcode::v_sqrt_f32 || c.opcode == Opcode::v_rsq_f32 ||
+                      c.opcode == Opcode::v_log_f32 || machine.random() % 2
+                  ? v
+                  : -v);
         }
         machine.run(vop3(c.opcode, 1));
         for (unsigned lane = 0; lane < kLanes; ++lane) {
           const float x = f32(machine.registers[10].lane[lane]);
-          if ((c.opcode == Opcode::v_sin_f32 || c.opcode == Opcode::v_cos_f32) && std::fabs(x) > 256)
+          if ((c.opcode == Opcode::v_sin_f32 || c.opcode == Opcode::v_cos_f32) &&
+              std::fabs(x) > 256)
             continue;
           const float got = f32(machine.registers[40].lane[lane]);
           const long double exact = c.exact(x);
           if (std::fabs(exact) > 3.4e38L || x == 0) continue;
-          const float ulp = std::max(std::nextafter(std::fabs(got), INFINITY) - std::fabs(got), 0x1p-149f);
+          const float ulp =
+              std::max(std::nextafter(std::fabs(got), INFINITY) - std::fabs(got), 0x1p-149f);
           CAPTURE(name(simd), static_cast<unsigned>(c.opcode), x, got, static_cast<double>(exact));
           REQUIRE(std::fabs(static_cast<double>(got - exact)) <= c.ulps * ulp * 1.001 + 1e-17);
         }

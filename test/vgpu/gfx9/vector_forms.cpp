@@ -173,8 +173,8 @@ TEST_CASE("abs, neg, omod and clamp of float operands") {
     m.run(in);
     for (unsigned lane = 0; lane < kLanes; ++lane) {
       const double expected = std::fabs(f64(m.pair(10, lane))) - f64(m.pair(20, lane));
-      REQUIRE(
-          (std::isnan(expected) ? std::isnan(f64(m.pair(40, lane))) : m.pair(40, lane) == bits(expected)));
+      REQUIRE((std::isnan(expected) ? std::isnan(f64(m.pair(40, lane)))
+                                    : m.pair(40, lane) == bits(expected)));
     }
     in = vop3(Opcode::v_mul_f32, 2);
     in.omod = 3;  // half
@@ -199,7 +199,8 @@ TEST_CASE("omod is ignored where MODE keeps denormals or is IEEE, and leaves no 
       in.omod = 1;
       in.src[1] = 242;  // 1.0
       m.wave.mode = mode;
-      m.registers[10].lane[9] = static_cast<u32>(a), m.registers[11].lane[9] = static_cast<u32>(a >> 32);
+      m.registers[10].lane[9] = static_cast<u32>(a),
+      m.registers[11].lane[9] = static_cast<u32>(a >> 32);
       m.run(in);
       return opcode == Opcode::v_mul_f64 ? m.pair(40, 9) : m.registers[40].lane[9];
     };
@@ -292,19 +293,20 @@ TEST_CASE("DPP moves lanes within rows and across the wave") {
     unsigned control;
     int (*source)(int lane);  // -1: none
   };
-  const Control controls[] = {{0x1b, [](int lane) { return (lane & ~3) | (3 - (lane & 3)); }},
-                              {0x103, [](int lane) { return (lane & 15) + 3 < 16 ? lane + 3 : -1; }},
-                              {0x112, [](int lane) { return (lane & 15) >= 2 ? lane - 2 : -1; }},
-                              {0x125, [](int lane) { return (lane & ~15) | ((lane - 5) & 15); }},
-                              {0x130, [](int lane) { return lane == 63 ? -1 : lane + 1; }},
-                              {0x134, [](int lane) { return (lane + 1) % 64; }},
-                              {0x138, [](int lane) { return lane - 1; }},
-                              {0x13c, [](int lane) { return (lane + 63) % 64; }},
-                              {0x140, [](int lane) { return lane ^ 15; }},
-                              {0x141, [](int lane) { return lane ^ 7; }},
-                              {0x142, [](int lane) { return lane < 16 ? -1 : (lane & ~15) - 1; }},
-                              {0x143, [](int lane) { return lane < 32 ? -1 : 31; }},
-                              {0x15a, [](int lane) { return (lane & ~15) | 10; }}};
+  const Control controls[] = {
+      {0x1b, [](int lane) { return (lane & ~3) | (3 - (lane & 3)); }},
+      {0x103, [](int lane) { return (lane & 15) + 3 < 16 ? lane + 3 : -1; }},
+      {0x112, [](int lane) { return (lane & 15) >= 2 ? lane - 2 : -1; }},
+      {0x125, [](int lane) { return (lane & ~15) | ((lane - 5) & 15); }},
+      {0x130, [](int lane) { return lane == 63 ? -1 : lane + 1; }},
+      {0x134, [](int lane) { return (lane + 1) % 64; }},
+      {0x138, [](int lane) { return lane - 1; }},
+      {0x13c, [](int lane) { return (lane + 63) % 64; }},
+      {0x140, [](int lane) { return lane ^ 15; }},
+      {0x141, [](int lane) { return lane ^ 7; }},
+      {0x142, [](int lane) { return lane < 16 ? -1 : (lane & ~15) - 1; }},
+      {0x143, [](int lane) { return lane < 32 ? -1 : 31; }},
+      {0x15a, [](int lane) { return (lane & ~15) | 10; }}};
   on_every_target([&](VectorMachine& m) {
     for (const Control& c : controls) {
       for (const u64 exec : {~u64{0}, u64{0xf0f0ffff0ff0fff7}}) {
@@ -323,11 +325,12 @@ TEST_CASE("DPP moves lanes within rows and across the wave") {
             for (int lane = 0; lane < static_cast<int>(kLanes); ++lane) {
               const int from = c.source(lane);
               const bool valid = from >= 0 && (exec >> from & 1);
-              const bool enabled =
-                  (exec >> lane & 1) && (masks >> (4 + lane / 16) & 1) && (masks >> (lane % 16 / 4) & 1);
+              const bool enabled = (exec >> lane & 1) && (masks >> (4 + lane / 16) & 1) &&
+                                   (masks >> (lane % 16 / 4) & 1);
               const u32 operand = valid ? m.registers[10].lane[from] : 0;
-              const u32 expected =
-                  enabled && (valid || bound) ? operand - m.registers[20].lane[lane] : before.lane[lane];
+              const u32 expected = enabled && (valid || bound)
+                                       ? operand - m.registers[20].lane[lane]
+                                       : before.lane[lane];
               CAPTURE(c.control, exec, masks, bound, lane);
               REQUIRE(m.registers[40].lane[lane] == expected);
             }
@@ -390,8 +393,8 @@ TEST_CASE("packed 16-bit instructions work on both halves as selected") {
   on_every_target([](VectorMachine& m) {
     for (const u64 exec : exec_shapes()) {
       for (unsigned select = 0; select < 64; ++select) {
-        for (const Opcode opcode :
-             {Opcode::v_pk_add_f16, Opcode::v_pk_mul_lo_u16, Opcode::v_pk_fma_f16, Opcode::v_pk_max_f16}) {
+        for (const Opcode opcode : {Opcode::v_pk_add_f16, Opcode::v_pk_mul_lo_u16,
+                                    Opcode::v_pk_fma_f16, Opcode::v_pk_max_f16}) {
           m.wave.set_exec(exec);
           const bool floats = opcode != Opcode::v_pk_mul_lo_u16;
           Instruction in = vop3(opcode, 3);
@@ -480,7 +483,8 @@ TEST_CASE("packed float32 works on register pairs as selected") {
 
 TEST_CASE("mixed precision takes each operand as float32 or as half of a register") {
   on_every_target([](VectorMachine& m) {
-    for (const Opcode opcode : {Opcode::v_fma_mix_f32, Opcode::v_fma_mixlo_f16, Opcode::v_fma_mixhi_f16}) {
+    for (const Opcode opcode :
+         {Opcode::v_fma_mix_f32, Opcode::v_fma_mixlo_f16, Opcode::v_fma_mixhi_f16}) {
       for (unsigned select = 0; select < 64; ++select) {
         Instruction in = vop3(opcode, 3);
         in.format = Format::vop3p;
@@ -508,7 +512,8 @@ TEST_CASE("mixed precision takes each operand as float32 or as half of a registe
           }
           REQUIRE((std::isnan(exact) ? std::isnan(f16(half)) : half == nearest_f16(exact)));
           if (opcode == Opcode::v_fma_mixlo_f16) REQUIRE(got >> 16 == before.lane[lane] >> 16);
-          if (opcode == Opcode::v_fma_mixhi_f16) REQUIRE((got & 0xffff) == (before.lane[lane] & 0xffff));
+          if (opcode == Opcode::v_fma_mixhi_f16)
+            REQUIRE((got & 0xffff) == (before.lane[lane] & 0xffff));
         }
       }
     }
@@ -522,8 +527,8 @@ TEST_CASE("accumulating forms add to their destination") {
     const Vgpr before = m.registers[40];
     m.run(in);
     for (unsigned lane = 0; lane < kLanes; ++lane) {
-      const float expected =
-          std::fma(f32(m.registers[10].lane[lane]), f32(m.registers[20].lane[lane]), f32(before.lane[lane]));
+      const float expected = std::fma(f32(m.registers[10].lane[lane]),
+                                      f32(m.registers[20].lane[lane]), f32(before.lane[lane]));
       const float got = f32(m.registers[40].lane[lane]);
       REQUIRE((std::isnan(expected) ? std::isnan(got) : bits(got) == bits(expected)));
     }
@@ -554,7 +559,8 @@ TEST_CASE("lanes and scalars exchange values") {
     Vgpr expected = m.registers[40];
     expected.lane[63] = m.wave.scalar[31];
     m.run(in);
-    for (unsigned lane = 0; lane < kLanes; ++lane) CHECK(m.registers[40].lane[lane] == expected.lane[lane]);
+    for (unsigned lane = 0; lane < kLanes; ++lane)
+      CHECK(m.registers[40].lane[lane] == expected.lane[lane]);
   });
 }
 

@@ -39,13 +39,17 @@ TEST_CASE("32-bit additions wrap, multiplications keep the half that they name")
   two(Opcode::v_sub_i32, [](u64 a, u64 b) { return a - b; });
   two(Opcode::v_mul_lo_u32, [](u64 a, u64 b) { return a * b; });
   two(Opcode::v_mul_hi_u32, [](u64 a, u64 b) { return a * b >> 32; });
-  two(Opcode::v_mul_hi_i32, [](u64 a, u64 b) { return static_cast<u64>(i64{sx(a)} * sx(b) >> 32); });
+  two(Opcode::v_mul_hi_i32,
+      [](u64 a, u64 b) { return static_cast<u64>(i64{sx(a)} * sx(b) >> 32); });
   two(Opcode::v_mul_u32_u24, [](u64 a, u64 b) { return (a & 0xffffff) * (b & 0xffffff); });
   two(Opcode::v_mul_hi_u32_u24, [](u64 a, u64 b) { return (a & 0xffffff) * (b & 0xffffff) >> 32; });
   two(Opcode::v_mul_i32_i24, [](u64 a, u64 b) { return static_cast<u64>(sx24(a) * sx24(b)); });
-  two(Opcode::v_mul_hi_i32_i24, [](u64 a, u64 b) { return static_cast<u64>(sx24(a) * sx24(b) >> 32); });
-  three(Opcode::v_mad_u32_u24, [](u64 a, u64 b, u64 c) { return (a & 0xffffff) * (b & 0xffffff) + c; });
-  three(Opcode::v_mad_i32_i24, [](u64 a, u64 b, u64 c) { return static_cast<u64>(sx24(a) * sx24(b)) + c; });
+  two(Opcode::v_mul_hi_i32_i24,
+      [](u64 a, u64 b) { return static_cast<u64>(sx24(a) * sx24(b) >> 32); });
+  three(Opcode::v_mad_u32_u24,
+        [](u64 a, u64 b, u64 c) { return (a & 0xffffff) * (b & 0xffffff) + c; });
+  three(Opcode::v_mad_i32_i24,
+        [](u64 a, u64 b, u64 c) { return static_cast<u64>(sx24(a) * sx24(b)) + c; });
   three(Opcode::v_mad_u32_u16, [](u64 a, u64 b, u64 c) { return u16(a) * u16(b) + c; });
   three(Opcode::v_mad_i32_i16,
         [](u64 a, u64 b, u64 c) { return static_cast<u64>(i64{sx16(a)} * sx16(b)) + c; });
@@ -56,7 +60,8 @@ TEST_CASE("32-bit additions wrap, multiplications keep the half that they name")
 }
 
 TEST_CASE("64-bit multiply-adds are exact modulo 2^64") {
-  check_lanes({Opcode::v_mad_u64_u32, 3, {1, 1, 2}, 2}, [](u64 a, u64 b, u64 c, bool) { return a * b + c; });
+  check_lanes({Opcode::v_mad_u64_u32, 3, {1, 1, 2}, 2},
+              [](u64 a, u64 b, u64 c, bool) { return a * b + c; });
   check_lanes({Opcode::v_mad_i64_i32, 3, {1, 1, 2}, 2},
               [](u64 a, u64 b, u64 c, bool) { return static_cast<u64>(i64{sx(a)} * sx(b)) + c; });
 }
@@ -64,8 +69,10 @@ TEST_CASE("64-bit multiply-adds are exact modulo 2^64") {
 TEST_CASE("integer min, max and median choose by sign") {
   two(Opcode::v_min_u32, [](u64 a, u64 b) { return std::min(a, b); });
   two(Opcode::v_max_u32, [](u64 a, u64 b) { return std::max(a, b); });
-  two(Opcode::v_min_i32, [](u64 a, u64 b) { return u64{lo(static_cast<u64>(std::min(sx(a), sx(b))))}; });
-  two(Opcode::v_max_i32, [](u64 a, u64 b) { return u64{lo(static_cast<u64>(std::max(sx(a), sx(b))))}; });
+  two(Opcode::v_min_i32,
+      [](u64 a, u64 b) { return u64{lo(static_cast<u64>(std::min(sx(a), sx(b))))}; });
+  two(Opcode::v_max_i32,
+      [](u64 a, u64 b) { return u64{lo(static_cast<u64>(std::max(sx(a), sx(b))))}; });
   three(Opcode::v_min3_u32, [](u64 a, u64 b, u64 c) { return std::min({a, b, c}); });
   three(Opcode::v_max3_i32, [](u64 a, u64 b, u64 c) {
     return static_cast<u64>(std::max({sx(a), sx(b), sx(c)}));
@@ -94,21 +101,25 @@ TEST_CASE("bitwise logic, shifts and fields") {
   two(Opcode::v_lshrrev_b32, [](u64 a, u64 b) { return b >> (a & 31); });
   two(Opcode::v_ashrrev_i32, [](u64 a, u64 b) { return static_cast<u64>(i64{sx(b)} >> (a & 31)); });
   two(Opcode::v_bfm_b32, [](u64 a, u64 b) { return ((u64{1} << (a & 31)) - 1) << (b & 31); });
-  three(Opcode::v_bfe_u32, [](u64 a, u64 b, u64 c) { return a >> (b & 31) & ((u64{1} << (c & 31)) - 1); });
+  three(Opcode::v_bfe_u32,
+        [](u64 a, u64 b, u64 c) { return a >> (b & 31) & ((u64{1} << (c & 31)) - 1); });
   three(Opcode::v_bfe_i32, [](u64 a, u64 b, u64 c) {
     const unsigned width = c & 31;
     if (width == 0) return u64{0};
-    const i64 field = static_cast<i64>((i64{sx(a)} >> (b & 31)) & static_cast<i64>((u64{1} << width) - 1));
+    const i64 field =
+        static_cast<i64>((i64{sx(a)} >> (b & 31)) & static_cast<i64>((u64{1} << width) - 1));
     return static_cast<u64>(field >> (width - 1) & 1 ? field - (i64{1} << width) : field);
   });
   three(Opcode::v_alignbit_b32, [](u64 a, u64 b, u64 c) { return (a << 32 | b) >> (c & 31); });
-  three(Opcode::v_alignbyte_b32, [](u64 a, u64 b, u64 c) { return (a << 32 | b) >> (8 * (c & 3)); });
+  three(Opcode::v_alignbyte_b32,
+        [](u64 a, u64 b, u64 c) { return (a << 32 | b) >> (8 * (c & 3)); });
   check_lanes({Opcode::v_lshlrev_b64, 2, {1, 2, 1}, 2},
               [](u64 a, u64 b, u64, bool) { return b << (a & 63); });
   check_lanes({Opcode::v_lshrrev_b64, 2, {1, 2, 1}, 2},
               [](u64 a, u64 b, u64, bool) { return b >> (a & 63); });
-  check_lanes({Opcode::v_ashrrev_i64, 2, {1, 2, 1}, 2},
-              [](u64 a, u64 b, u64, bool) { return static_cast<u64>(static_cast<i64>(b) >> (a & 63)); });
+  check_lanes({Opcode::v_ashrrev_i64, 2, {1, 2, 1}, 2}, [](u64 a, u64 b, u64, bool) {
+    return static_cast<u64>(static_cast<i64>(b) >> (a & 63));
+  });
 }
 
 TEST_CASE("v_perm_b32 picks bytes, signs and constants") {
@@ -133,8 +144,10 @@ TEST_CASE("counting and reversing bits") {
     for (unsigned i = 0; i < 32; ++i) r |= (a >> i & 1) << (31 - i);
     return r;
   });
-  one(Opcode::v_ffbh_u32, [](u64 a) { return a == 0 ? ~u64{0} : static_cast<u64>(std::countl_zero(lo(a))); });
-  one(Opcode::v_ffbl_b32, [](u64 a) { return a == 0 ? ~u64{0} : static_cast<u64>(std::countr_zero(lo(a))); });
+  one(Opcode::v_ffbh_u32,
+      [](u64 a) { return a == 0 ? ~u64{0} : static_cast<u64>(std::countl_zero(lo(a))); });
+  one(Opcode::v_ffbl_b32,
+      [](u64 a) { return a == 0 ? ~u64{0} : static_cast<u64>(std::countr_zero(lo(a))); });
   one(Opcode::v_ffbh_i32, [](u64 a) {
     const u32 folded = sx(a) < 0 ? ~lo(a) : lo(a);
     return folded == 0 ? ~u64{0} : static_cast<u64>(std::countl_zero(folded));
@@ -170,15 +183,18 @@ TEST_CASE("carries are one bit per active lane") {
     bool takes;
     u64 (*exact)(u64 a, u64 b, u64 carry);  // more than 32 bits: carried or borrowed
   };
-  const Carry cases[] = {{Opcode::v_add_co_u32, false, [](u64 a, u64 b, u64) { return a + b; }},
-                         {Opcode::v_sub_co_u32, false, [](u64 a, u64 b, u64) { return a - b; }},
-                         {Opcode::v_subrev_co_u32, false, [](u64 a, u64 b, u64) { return b - a; }},
-                         {Opcode::v_addc_co_u32, true, [](u64 a, u64 b, u64 c) { return a + b + c; }},
-                         {Opcode::v_subb_co_u32, true, [](u64 a, u64 b, u64 c) { return a - b - c; }},
-                         {Opcode::v_subbrev_co_u32, true, [](u64 a, u64 b, u64 c) { return b - a - c; }}};
+  const Carry cases[] = {
+      {Opcode::v_add_co_u32, false, [](u64 a, u64 b, u64) { return a + b; }},
+      {Opcode::v_sub_co_u32, false, [](u64 a, u64 b, u64) { return a - b; }},
+      {Opcode::v_subrev_co_u32, false, [](u64 a, u64 b, u64) { return b - a; }},
+      {Opcode::v_addc_co_u32, true, [](u64 a, u64 b, u64 c) { return a + b + c; }},
+      {Opcode::v_subb_co_u32, true, [](u64 a, u64 b, u64 c) { return a - b - c; }},
+      {Opcode::v_subbrev_co_u32, true, [](u64 a, u64 b, u64 c) { return b - a - c; }}};
   for (const Carry& c : cases) {
     check_lanes({c.opcode, 2, {1, 1, 1}, 1, Compare::bits, c.takes ? 2u : 0u},
-                [&](u64 a, u64 b, u64, bool carry) { return c.exact(a, b, c.takes && carry) & 0xffffffff; });
+                [&](u64 a, u64 b, u64, bool carry) {
+                  return c.exact(a, b, c.takes && carry) & 0xffffffff;
+                });
     for (const vector::Simd simd : simd_targets()) {
       vector::use_simd(simd);
       for (const u64 exec : exec_shapes()) {
@@ -191,7 +207,8 @@ TEST_CASE("carries are one bit per active lane") {
         machine.run(in);
         u64 expected = 0;
         for (unsigned lane = 0; lane < kLanes; ++lane) {
-          const bool out = c.exact(a.lane[lane], b.lane[lane], c.takes ? carries >> lane & 1 : 0) >> 32 != 0;
+          const bool out =
+              c.exact(a.lane[lane], b.lane[lane], c.takes ? carries >> lane & 1 : 0) >> 32 != 0;
           if (exec >> lane & 1) expected |= u64{out} << lane;
         }
         CAPTURE(name(simd), exec);
@@ -213,7 +230,8 @@ TEST_CASE("v_mad_u64_u32 carries out of bit 63") {
         const u32 a = machine.registers[10].lane[lane], b = machine.registers[20].lane[lane];
         const u64 c = machine.pair(30, lane);
         __extension__ using Exact = __int128;
-        const Exact sum = is_signed ? Exact{i64{sx(a)} * sx(b)} + static_cast<i64>(c) : Exact{u64{a} * b} + c;
+        const Exact sum =
+            is_signed ? Exact{i64{sx(a)} * sx(b)} + static_cast<i64>(c) : Exact{u64{a} * b} + c;
         expected |= static_cast<u64>(sum >> 64 & 1) << lane;
       }
       CAPTURE(name(simd), is_signed);
@@ -234,10 +252,12 @@ TEST_CASE("16-bit integer results zero the high half") {
   two(Opcode::v_subrev_u16, [](u64 a, u64 b) { return u16(b - a); });
   two(Opcode::v_mul_lo_u16, [](u64 a, u64 b) { return u16(a * b); });
   two(Opcode::v_min_u16, [](u64 a, u64 b) { return std::min(u16(a), u16(b)); });
-  two(Opcode::v_max_i16, [](u64 a, u64 b) { return u16(static_cast<u64>(std::max(sx16(a), sx16(b)))); });
+  two(Opcode::v_max_i16,
+      [](u64 a, u64 b) { return u16(static_cast<u64>(std::max(sx16(a), sx16(b)))); });
   two(Opcode::v_lshlrev_b16, [](u64 a, u64 b) { return u16(b << (a & 15)); });
   two(Opcode::v_lshrrev_b16, [](u64 a, u64 b) { return u16(b) >> (a & 15); });
-  two(Opcode::v_ashrrev_i16, [](u64 a, u64 b) { return u16(static_cast<u64>(sx16(b) >> (a & 15))); });
+  two(Opcode::v_ashrrev_i16,
+      [](u64 a, u64 b) { return u16(static_cast<u64>(sx16(b) >> (a & 15))); });
 }
 
 TEST_CASE("sums of absolute differences and dot products") {
@@ -294,11 +314,12 @@ TEST_CASE("the clamp bit saturates integers") {
       {Opcode::v_add_u32, [](u64 a, u64 b) { return static_cast<i64>(a + b); }, 0, 0xffffffff},
       {Opcode::v_sub_u32, [](u64 a, u64 b) { return static_cast<i64>(a - b); }, 0, 0xffffffff},
       {Opcode::v_subrev_u32, [](u64 a, u64 b) { return static_cast<i64>(b - a); }, 0, 0xffffffff},
-      {Opcode::v_add_i32, [](u64 a, u64 b) { return i64{sx(a)} + sx(b); }, std::numeric_limits<i32>::min(),
-       std::numeric_limits<i32>::max()},
-      {Opcode::v_sub_i32, [](u64 a, u64 b) { return i64{sx(a)} - sx(b); }, std::numeric_limits<i32>::min(),
-       std::numeric_limits<i32>::max()},
-      {Opcode::v_add_u16, [](u64 a, u64 b) { return static_cast<i64>(u16(a) + u16(b)); }, 0, 0xffff},
+      {Opcode::v_add_i32, [](u64 a, u64 b) { return i64{sx(a)} + sx(b); },
+       std::numeric_limits<i32>::min(), std::numeric_limits<i32>::max()},
+      {Opcode::v_sub_i32, [](u64 a, u64 b) { return i64{sx(a)} - sx(b); },
+       std::numeric_limits<i32>::min(), std::numeric_limits<i32>::max()},
+      {Opcode::v_add_u16, [](u64 a, u64 b) { return static_cast<i64>(u16(a) + u16(b)); }, 0,
+       0xffff},
   };
   for (const Saturating& c : cases) {
     for (const vector::Simd simd : simd_targets()) {

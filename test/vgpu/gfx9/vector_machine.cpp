@@ -11,15 +11,16 @@ constexpr unsigned kSource[3] = {10, 20, 30};
 constexpr unsigned kResult = 40, kScalarResult = 20, kScalarSource = 30, kCarry = 60;
 
 constexpr uint32_t kEdges[] = {
-    0u,          1u,          2u,          3u,          7u,          8u,          15u,         16u,
-    31u,         32u,         33u,         63u,         64u,         127u,        128u,        255u,
-    256u,        0x7fffu,     0x8000u,     0xffffu,     0x10000u,    0x7fffffu,   0x800000u,   0xffffffu,
-    0x1000000u,  0x7fffffffu, 0x80000000u, 0x80000001u, 0xfffffffeu, 0xffffffffu, 0x3f800000u, 0xbf800000u,
-    0x3f000000u, 0x40000000u, 0x3fc00000u, 0xc0200000u, 0x00400000u, 0x807fffffu, 0x00800000u, 0x7f7fffffu,
-    0xff7fffffu, 0x7f800000u, 0xff800000u, 0x7fc00000u, 0xffc12345u, 0x7f800001u, 0x4f000000u, 0xcf000000u,
-    0x4f800000u, 0x4effffffu, 0x3c003c00u, 0x7c00fc00u, 0x7bff0001u, 0x03ff83ffu, 0x7e007d00u, 0x3ff00000u,
-    0x7ff00000u, 0x7ff80000u, 0xfff00000u, 0x41dfffffu, 0x43300000u, 0x34000000u, 0x0c0d0e0fu, 0x07060504u,
-    0x03020100u, 0x0b0a0908u, 0x42fe0000u, 0xc2fe0000u};
+    0u,          1u,          2u,          3u,          7u,          8u,          15u,
+    16u,         31u,         32u,         33u,         63u,         64u,         127u,
+    128u,        255u,        256u,        0x7fffu,     0x8000u,     0xffffu,     0x10000u,
+    0x7fffffu,   0x800000u,   0xffffffu,   0x1000000u,  0x7fffffffu, 0x80000000u, 0x80000001u,
+    0xfffffffeu, 0xffffffffu, 0x3f800000u, 0xbf800000u, 0x3f000000u, 0x40000000u, 0x3fc00000u,
+    0xc0200000u, 0x00400000u, 0x807fffffu, 0x00800000u, 0x7f7fffffu, 0xff7fffffu, 0x7f800000u,
+    0xff800000u, 0x7fc00000u, 0xffc12345u, 0x7f800001u, 0x4f000000u, 0xcf000000u, 0x4f800000u,
+    0x4effffffu, 0x3c003c00u, 0x7c00fc00u, 0x7bff0001u, 0x03ff83ffu, 0x7e007d00u, 0x3ff00000u,
+    0x7ff00000u, 0x7ff80000u, 0xfff00000u, 0x41dfffffu, 0x43300000u, 0x34000000u, 0x0c0d0e0fu,
+    0x07060504u, 0x03020100u, 0x0b0a0908u, 0x42fe0000u, 0xc2fe0000u};
 
 bool same(Compare compare, uint64_t a, uint64_t b) {
   switch (compare) {
@@ -82,7 +83,8 @@ uint64_t VectorMachine::pair(unsigned reg, unsigned lane) const {
 std::vector<vector::Simd> simd_targets() {
   const vector::Simd best = vector::simd_in_use();
   std::vector<vector::Simd> targets;
-  for (const vector::Simd simd : {vector::Simd::avx512, vector::Simd::avx2, vector::Simd::baseline}) {
+  for (const vector::Simd simd :
+       {vector::Simd::avx512, vector::Simd::avx2, vector::Simd::baseline}) {
     if (vector::use_simd(simd)) targets.push_back(simd);
   }
   vector::use_simd(best);
@@ -95,16 +97,16 @@ std::string name(vector::Simd simd) {
 
 const std::vector<uint64_t>& exec_shapes() {
   static const std::vector<uint64_t> kShapes = {~uint64_t{0},
-                                                     0,
-                                                     1,
-                                                     uint64_t{1} << 63,
-                                                     0xffffffff,
-                                                     0xffffffff00000000,
-                                                     0x5555555555555555,
-                                                     0xaaaaaaaaaaaaaaaa,
-                                                     0x00ff00ff00ff00ff,
-                                                     0xfffffffffffffffe,
-                                                     0x123456789abcdef0};
+                                                0,
+                                                1,
+                                                uint64_t{1} << 63,
+                                                0xffffffff,
+                                                0xffffffff00000000,
+                                                0x5555555555555555,
+                                                0xaaaaaaaaaaaaaaaa,
+                                                0x00ff00ff00ff00ff,
+                                                0xfffffffffffffffe,
+                                                0x123456789abcdef0};
   return kShapes;
 }
 
@@ -113,7 +115,8 @@ Instruction vop3(Opcode opcode, unsigned sources) {
   in.opcode = opcode;
   in.format = Format::vop3;
   in.size_bytes = 8;
-  for (unsigned i = 0; i < sources; ++i) in.src[i] = static_cast<OperandCode>(kFirstVgpr + kSource[i]);
+  for (unsigned i = 0; i < sources; ++i)
+    in.src[i] = static_cast<OperandCode>(kFirstVgpr + kSource[i]);
   in.dst = kResult;
   in.sdst = kScalarResult;
   return in;
@@ -142,16 +145,18 @@ void check_lanes(const Case& what, const Reference& reference) {
           for (unsigned i = 0; i < what.sources; ++i) {
             for (unsigned r = what.registers[i]; r-- > 0;) {
               const unsigned scalar = kScalarSource + 4 * i + r;
-              operand[i] = operand[i] << 32 | (scalars >> i & 1 ? machine.wave.scalar[scalar]
-                                                                : before[kSource[i] + r].lane[lane]);
+              operand[i] =
+                  operand[i] << 32 | (scalars >> i & 1 ? machine.wave.scalar[scalar]
+                                                       : before[kSource[i] + r].lane[lane]);
             }
           }
           const bool wide = what.result_registers == 2;
           const uint64_t got =
               wide ? machine.pair(kResult, lane) : machine.registers[kResult].lane[lane];
           if ((exec >> lane & 1) == 0) {
-            const bool kept = before[kResult].lane[lane] == machine.registers[kResult].lane[lane] &&
-                              before[kResult + 1].lane[lane] == machine.registers[kResult + 1].lane[lane];
+            const bool kept =
+                before[kResult].lane[lane] == machine.registers[kResult].lane[lane] &&
+                before[kResult + 1].lane[lane] == machine.registers[kResult + 1].lane[lane];
             if (!kept) {
               CAPTURE(lane);
               FAIL("an inactive lane was written");
@@ -196,9 +201,9 @@ void check_bits(const Case& what, const std::function<bool(uint64_t, uint64_t)>&
           for (unsigned i = 0; i < 2; ++i) {
             for (unsigned r = what.registers[i]; r-- > 0;) {
               const unsigned scalar = kScalarSource + 4 * i + r;
-              operand[i] =
-                  operand[i] << 32 | (scalars >> i & 1 ? machine.wave.scalar[scalar]
-                                                       : machine.registers[kSource[i] + r].lane[lane]);
+              operand[i] = operand[i] << 32 |
+                           (scalars >> i & 1 ? machine.wave.scalar[scalar]
+                                             : machine.registers[kSource[i] + r].lane[lane]);
             }
           }
           if (exec >> lane & 1)
@@ -218,7 +223,8 @@ double f16(uint64_t bits) {
   const double mantissa = static_cast<double>(bits & 0x3ff);
   const double sign = bits & 0x8000 ? -1.0 : 1.0;
   if (exponent == 31) return mantissa != 0 ? std::nan("") : sign * INFINITY;
-  return sign * (exponent == 0 ? std::ldexp(mantissa, -24) : std::ldexp(1024 + mantissa, exponent - 25));
+  return sign *
+         (exponent == 0 ? std::ldexp(mantissa, -24) : std::ldexp(1024 + mantissa, exponent - 25));
 }
 
 uint64_t nearest_f16(double v) {

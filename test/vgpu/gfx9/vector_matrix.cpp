@@ -18,7 +18,9 @@ using u32 = uint32_t;
 using u64 = uint64_t;
 using i64 = int64_t;
 
-bool is_matrix(std::string_view name) { return name.starts_with("v_mfma") || name.starts_with("v_smfmac"); }
+bool is_matrix(std::string_view name) {
+  return name.starts_with("v_mfma") || name.starts_with("v_smfmac");
+}
 
 u64 encoded(Element element, i64 value) {
   const auto number = static_cast<double>(value);
@@ -58,7 +60,9 @@ i64 decoded(Element element, u64 bits) {
 
 // Largest magnitudes for which 16 products and an addend are exact in the type of the result, and an
 // input in its own.
-i64 largest_input(Element in) { return in == Element::f64 ? i64{1} << 24 : in == Element::f32 ? 1000 : 127; }
+i64 largest_input(Element in) {
+  return in == Element::f64 ? i64{1} << 24 : in == Element::f32 ? 1000 : 127;
+}
 i64 largest_addend(Element out) { return out == Element::f64 ? i64{1} << 51 : 1'000'000; }
 
 // Fills registers with integers of the type, a random one in every place that can hold one.
@@ -127,7 +131,8 @@ std::string difference(const MatrixInstruction& what, const Layout& a, const Lay
   unsigned touched = 0;
   for (unsigned reg = 0; reg < m.registers.size(); ++reg) {
     for (unsigned lane = 0; lane < kLanes; ++lane) {
-      touched += !written.contains({reg, lane}) && m.registers[reg].lane[lane] != before[reg].lane[lane];
+      touched +=
+          !written.contains({reg, lane}) && m.registers[reg].lane[lane] != before[reg].lane[lane];
     }
   }
   if (touched != 0) text << touched << " lanes outside of D were written; ";
@@ -195,7 +200,8 @@ TEST_CASE("matrix entries are in the registers, lanes and bits that AMD's calcul
             const Files use = files[runs++ % files.size()];
             const std::string text = difference(what, a, b, use, m);
             if (text.empty()) continue;
-            CAPTURE(name(simd), name(what.target), what.name, a.cbsz, a.abid, b.blgp, use.a, use.b, use.cd);
+            CAPTURE(name(simd), name(what.target), what.name, a.cbsz, a.abid, b.blgp, use.a, use.b,
+                    use.cd);
             CHECK(text == "");
           }
         }
@@ -219,13 +225,15 @@ TEST_CASE("a modifier that AMD does not define for a matrix instruction is not s
     for (unsigned cbsz = 0; cbsz < 8; ++cbsz) {
       for (unsigned abid = 0; abid < 16; ++abid) {
         for (unsigned blgp = 0; blgp < 8; ++blgp) {
-          Instruction in = decode(encode(what, {.a = 0, .b = 0, .cd = 1}, cbsz, abid, blgp), what.target);
+          Instruction in =
+              decode(encode(what, {.a = 0, .b = 0, .cd = 1}, cbsz, abid, blgp), what.target);
           const bool defined = broadcasts.contains({cbsz, abid}) && patterns.contains(blgp);
           const bool translated = translate_vector(in) != nullptr;
           supported += translated;
           if (translated == defined) continue;
-          wrong.push_back("cbsz " + std::to_string(cbsz) + " abid " + std::to_string(abid) + " blgp " +
-                          std::to_string(blgp) + (defined ? " is defined" : " is not defined"));
+          wrong.push_back("cbsz " + std::to_string(cbsz) + " abid " + std::to_string(abid) +
+                          " blgp " + std::to_string(blgp) +
+                          (defined ? " is defined" : " is not defined"));
         }
       }
     }
@@ -252,7 +260,8 @@ TEST_CASE("a matrix instruction may overwrite its addend, and takes a constant f
   in.src[2] = kFirstVgpr + 8;
   in.acc = 12;
   m.run(in);
-  for (unsigned lane = 0; lane < kLanes; ++lane) CHECK(f32(m.registers[256 + 8].lane[lane]) == 13.0f);
+  for (unsigned lane = 0; lane < kLanes; ++lane)
+    CHECK(f32(m.registers[256 + 8].lane[lane]) == 13.0f);
 }
 
 }  // namespace uptempo::vgpu::gfx9::test

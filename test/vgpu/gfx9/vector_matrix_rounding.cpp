@@ -65,15 +65,16 @@ unsigned added_together(const MatrixInstruction& what) {
   return 1;
 }
 
-float pairwise(const std::vector<float>& a, const std::vector<float>& b, unsigned first, unsigned count) {
+float pairwise(const std::vector<float>& a, const std::vector<float>& b, unsigned first,
+               unsigned count) {
   if (count == 1) return std::fma(a[first], b[first], 0.0f);
   const float low = pairwise(a, b, first, count / 2);
   const float high = pairwise(a, b, first + count / 2, count / 2);
   return low + high;
 }
 
-u64 expected(const MatrixInstruction& what, const std::vector<double>& a, const std::vector<double>& b,
-             double c) {
+u64 expected(const MatrixInstruction& what, const std::vector<double>& a,
+             const std::vector<double>& b, double c) {
   if (what.out == Element::f64) {
     double sum = c;
     for (unsigned k = 0; k < what.k; ++k) sum = std::fma(a[k], b[k], sum);
@@ -109,7 +110,8 @@ std::string difference(const MatrixInstruction& what, VectorMachine& m) {
           a.push_back(value(what.in, entry_bits(before, kA, what.in, what.a[0].at(block, i, k))));
           b.push_back(value(what.in, entry_bits(before, kB, what.in, what.b[0].at(block, k, j))));
         }
-        const double c = value(what.out, entry_bits(before, kC + file, what.out, what.c[0].at(block, i, j)));
+        const double c =
+            value(what.out, entry_bits(before, kC + file, what.out, what.c[0].at(block, i, j)));
         const u64 want = expected(what, a, b, c);
         const u64 got = entry_bits(m.registers, kD + file, what.out, what.d[0].at(block, i, j));
         if (got == want || wrong++ != 0) continue;
@@ -158,7 +160,8 @@ TEST_CASE("float matrix instructions add in the order and round as MMA-Sim state
 
 // PyTorch's "Numerical accuracy" note: of the AMD GPUs it supports only MI200 (gfx90a) flushes, in
 // float16 and bfloat16 instructions alone.
-TEST_CASE("matrix instructions keep denormals of float32 and float64, gfx908 those of 16 bits too") {
+TEST_CASE(
+    "matrix instructions keep denormals of float32 and float64, gfx908 those of 16 bits too") {
   check_all([](const MatrixInstruction& what, VectorMachine& m) {
     const bool short_floats = what.in == Element::f16 || what.in == Element::bf16;
     if (short_floats && what.target == Target::gfx90a) return false;

@@ -6,13 +6,14 @@
 #include <cstdio>
 #include <cstdlib>
 
-#define CHECK_HIP(call)                                                                              \
-  do {                                                                                               \
-    const hipError_t status = (call);                                                                \
-    if (status != hipSuccess) {                                                                      \
-      std::fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call, hipGetErrorString(status)); \
-      std::exit(1);                                                                                  \
-    }                                                                                                \
+#define CHECK_HIP(call)                                                  \
+  do {                                                                   \
+    const hipError_t status = (call);                                    \
+    if (status != hipSuccess) {                                          \
+      std::fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call, \
+                   hipGetErrorString(status));                           \
+      std::exit(1);                                                      \
+    }                                                                    \
   } while (false)
 
 #define CHECK(condition)                                                   \

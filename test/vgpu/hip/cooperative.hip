@@ -38,7 +38,8 @@ int main() {
   for (int launch = 0; launch < 2; ++launch) {
     int rounds = kRounds;
     void* arguments[] = {&from, &to, &rounds};
-    CHECK_HIP(hipLaunchCooperativeKernel(reinterpret_cast<const void*>(&exchange), dim3(kGroups), dim3(kGroup), arguments, 0, nullptr));
+    CHECK_HIP(hipLaunchCooperativeKernel(reinterpret_cast<const void*>(&exchange), dim3(kGroups),
+                                         dim3(kGroup), arguments, 0, nullptr));
     for (int round = 0; round < rounds; ++round) {
       for (unsigned i = 0; i < kCount; ++i) b[i] = a[i] + a[(i + 5 * kGroup + 1) % kCount];
       std::swap(a, b);

@@ -27,7 +27,9 @@ __global__ void plain_add(T* value, T* old) {
 // an option.
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wdeprecated-declarations"
-__global__ void add_without_return(float* value) { atomicAddNoRet(value, static_cast<float>(kAddend)); }
+__global__ void add_without_return(float* value) {
+  atomicAddNoRet(value, static_cast<float>(kAddend));
+}
 #pragma clang diagnostic pop
 
 __global__ void add_in_lds(float* sum) {
@@ -101,7 +103,8 @@ int main(int count, char** arguments) {
   const auto is = [&](const char* target) {
     return std::strncmp(properties.gcnArchName, target, std::strlen(target)) == 0;
   };
-  const bool unsafe_is_instruction = is("gfx90a"), no_return_is_instruction = is("gfx90a") || is("gfx908");
+  const bool unsafe_is_instruction = is("gfx90a"),
+             no_return_is_instruction = is("gfx90a") || is("gfx908");
 
   on_device<float>();
   on_device<double>();

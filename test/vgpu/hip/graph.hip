@@ -20,7 +20,8 @@ int main() {
   hipGraph_t graph;
   hipGraphExec_t executable;
   CHECK_HIP(hipStreamBeginCapture(stream, hipStreamCaptureModeGlobal));
-  for (int i = 0; i < kSteps; ++i) step<<<(kCount + 255) / 256, 256, 0, stream>>>(data, kCount, i + 2);
+  for (int i = 0; i < kSteps; ++i)
+    step<<<(kCount + 255) / 256, 256, 0, stream>>>(data, kCount, i + 2);
   CHECK_HIP(hipMemcpyAsync(host, data, kCount * sizeof(int), hipMemcpyDeviceToHost, stream));
   CHECK_HIP(hipStreamEndCapture(stream, &graph));
   CHECK_HIP(hipGraphInstantiate(&executable, graph, nullptr, nullptr, 0));

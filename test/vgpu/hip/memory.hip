@@ -27,8 +27,10 @@ void copies(size_t bytes) {
   CHECK_HIP(hipMemcpy(back.data(), two, bytes, hipMemcpyDeviceToHost));
   CHECK(back == source);
   if (bytes > 16) {  // from and to odd addresses
-    CHECK_HIP(hipMemcpy(static_cast<char*>(two) + 3, static_cast<char*>(one) + 5, bytes - 9, hipMemcpyDeviceToDevice));
-    CHECK_HIP(hipMemcpy(back.data(), static_cast<char*>(two) + 3, bytes - 9, hipMemcpyDeviceToHost));
+    CHECK_HIP(hipMemcpy(static_cast<char*>(two) + 3, static_cast<char*>(one) + 5, bytes - 9,
+                        hipMemcpyDeviceToDevice));
+    CHECK_HIP(
+        hipMemcpy(back.data(), static_cast<char*>(two) + 3, bytes - 9, hipMemcpyDeviceToHost));
     CHECK(std::memcmp(back.data(), source.data() + 5, bytes - 9) == 0);
   }
   CHECK_HIP(hipFree(one));
@@ -45,7 +47,8 @@ void sets() {
   for (const unsigned each : host) CHECK(each == 0xa5a5a5a5);
   CHECK_HIP(hipMemsetD32(device, 0x12345678, kCount / 2));
   CHECK_HIP(hipMemcpy(host.data(), device, kCount * sizeof(unsigned), hipMemcpyDeviceToHost));
-  CHECK(host[0] == 0x12345678 && host[kCount / 2 - 1] == 0x12345678 && host[kCount / 2] == 0xa5a5a5a5);
+  CHECK(host[0] == 0x12345678 && host[kCount / 2 - 1] == 0x12345678 &&
+        host[kCount / 2] == 0xa5a5a5a5);
   // An odd address and size. For sizes that do not reach the next multiple of 8, HIP 5.2.3 itself
   // writes far too many bytes.
   CHECK_HIP(hipMemset(reinterpret_cast<char*>(device) + 1, 0, 21));
@@ -62,8 +65,10 @@ void pitched() {
   CHECK(pitch >= kWidth);
   std::vector<unsigned char> source(kWidth * kHeight), back(source.size());
   for (size_t i = 0; i < source.size(); ++i) source[i] = static_cast<unsigned char>(i);
-  CHECK_HIP(hipMemcpy2D(device, pitch, source.data(), kWidth, kWidth, kHeight, hipMemcpyHostToDevice));
-  CHECK_HIP(hipMemcpy2D(back.data(), kWidth, device, pitch, kWidth, kHeight, hipMemcpyDeviceToHost));
+  CHECK_HIP(
+      hipMemcpy2D(device, pitch, source.data(), kWidth, kWidth, kHeight, hipMemcpyHostToDevice));
+  CHECK_HIP(
+      hipMemcpy2D(back.data(), kWidth, device, pitch, kWidth, kHeight, hipMemcpyDeviceToHost));
   CHECK(back == source);
   CHECK_HIP(hipFree(device));
 }
@@ -117,7 +122,9 @@ void budget() {
 }
 
 int main() {
-  for (const size_t bytes : {size_t{1}, size_t{3}, size_t{4096}, size_t{65537}, size_t{1} << 20, (size_t{5} << 20) + 13}) copies(bytes);
+  for (const size_t bytes :
+       {size_t{1}, size_t{3}, size_t{4096}, size_t{65537}, size_t{1} << 20, (size_t{5} << 20) + 13})
+    copies(bytes);
   sets();
   pitched();
   host_memory();

@@ -34,7 +34,8 @@ void order_within_a_stream() {
   CHECK_HIP(hipStreamCreate(&stream));
   for (int i = 0; i < kLaunches; ++i) append<<<1, 64, 0, stream>>>(log, length, i);
   std::vector<int> host(kLaunches);
-  CHECK_HIP(hipMemcpyAsync(host.data(), log, kLaunches * sizeof(int), hipMemcpyDeviceToHost, stream));
+  CHECK_HIP(
+      hipMemcpyAsync(host.data(), log, kLaunches * sizeof(int), hipMemcpyDeviceToHost, stream));
   CHECK_HIP(hipStreamSynchronize(stream));
   CHECK(hipStreamQuery(stream) == hipSuccess);
   for (int i = 0; i < kLaunches; ++i) CHECK(host[static_cast<size_t>(i)] == i);
@@ -74,13 +75,15 @@ void many_streams_from_many_threads() {
         std::vector<int> host(kCount, 1);
         CHECK_HIP(hipStreamCreate(&stream));
         CHECK_HIP(hipMalloc(&data, kCount * sizeof(int)));
-        CHECK_HIP(hipMemcpyAsync(data, host.data(), kCount * sizeof(int), hipMemcpyHostToDevice, stream));
+        CHECK_HIP(
+            hipMemcpyAsync(data, host.data(), kCount * sizeof(int), hipMemcpyHostToDevice, stream));
         unsigned expected = 1;
         for (int i = 0; i < kRounds; ++i) {
           fill<<<(kCount + 255) / 256, 256, 0, stream>>>(data, kCount, t + i);
           expected = expected * 3 + static_cast<unsigned>(t + i);
         }
-        CHECK_HIP(hipMemcpyAsync(host.data(), data, kCount * sizeof(int), hipMemcpyDeviceToHost, stream));
+        CHECK_HIP(
+            hipMemcpyAsync(host.data(), data, kCount * sizeof(int), hipMemcpyDeviceToHost, stream));
         CHECK_HIP(hipStreamSynchronize(stream));
         for (const int each : host) wrong += static_cast<unsigned>(each) != expected;
         CHECK_HIP(hipFree(data));
@@ -104,8 +107,11 @@ void host_function_runs_in_order() {
     std::atomic<int>* seen;
   } data{pinned, &seen};
   CHECK_HIP(hipStreamAddCallback(
-      stream, [](hipStream_t, hipError_t, void* user) { *static_cast<Data*>(user)->seen = *static_cast<Data*>(user)->pinned; }, &data,
-      0));
+      stream,
+      [](hipStream_t, hipError_t, void* user) {
+        *static_cast<Data*>(user)->seen = *static_cast<Data*>(user)->pinned;
+      },
+      &data, 0));
   CHECK_HIP(hipStreamSynchronize(stream));
   CHECK(seen == 16);
   CHECK_HIP(hipStreamDestroy(stream));

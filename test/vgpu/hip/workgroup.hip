@@ -34,13 +34,15 @@ __global__ void lanes(int* out) {
   int value = lane * lane;
   for (int offset = 32; offset > 0; offset /= 2) value += __shfl_xor(value, offset);
   const unsigned long long odd = __ballot(lane & 1);
-  out[lane] = value + __popcll(odd) + (__all(lane < 64) ? 1000000 : 0) + (__any(lane == 63) ? 10000000 : 0);
+  out[lane] =
+      value + __popcll(odd) + (__all(lane < 64) ? 1000000 : 0) + (__any(lane == 63) ? 10000000 : 0);
 }
 __global__ void collatz(int* steps, int count) {
   const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   if (i >= count) return;
   int taken = 0;
-  for (unsigned n = static_cast<unsigned>(i) + 1; n != 1; ++taken) n = n % 2 == 0 ? n / 2 : 3 * n + 1;
+  for (unsigned n = static_cast<unsigned>(i) + 1; n != 1; ++taken)
+    n = n % 2 == 0 ? n / 2 : 3 * n + 1;
   steps[i] = taken;
 }
 __global__ void private_memory(int* out, int seed) {
@@ -82,7 +84,8 @@ int main() {
   histogram<<<kGroups, kGroup>>>(data, kCount, bins);
   const auto counted = fetch(bins, 16);
   for (int bin = 0; bin < 16; ++bin)
-    CHECK(counted[static_cast<size_t>(bin)] == std::count_if(in.begin(), in.end(), [bin](int each) { return (each & 15) == bin; }));
+    CHECK(counted[static_cast<size_t>(bin)] ==
+          std::count_if(in.begin(), in.end(), [bin](int each) { return (each & 15) == bin; }));
 
   lanes<<<1, 64>>>(out);
   int squares = 0;
@@ -114,7 +117,8 @@ int main() {
     const double expected = std::sqrt(v) * std::exp(-v) + std::sin(v) / (1 + v);
     CHECK(std::abs(values[i] - expected) < 1e-5);
   }
-  for (void* each : {static_cast<void*>(data), static_cast<void*>(out), static_cast<void*>(bins), static_cast<void*>(x), static_cast<void*>(y)})
+  for (void* each : {static_cast<void*>(data), static_cast<void*>(out), static_cast<void*>(bins),
+                     static_cast<void*>(x), static_cast<void*>(y)})
     CHECK_HIP(hipFree(each));
   std::puts("ok");
 }

@@ -35,7 +35,8 @@ hsa_status_t take_pool(hsa_amd_memory_pool_t pool, void* result) {
   uint32_t flags = 0;
   hsa_amd_memory_pool_get_info(pool, HSA_AMD_MEMORY_POOL_INFO_GLOBAL_FLAGS, &flags);
   const bool fine = (flags & HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_FINE_GRAINED) != 0;
-  if (segment != HSA_AMD_SEGMENT_GLOBAL || !allocatable || fine != search.fine) return HSA_STATUS_SUCCESS;
+  if (segment != HSA_AMD_SEGMENT_GLOBAL || !allocatable || fine != search.fine)
+    return HSA_STATUS_SUCCESS;
   search.found = pool;
   return HSA_STATUS_INFO_BREAK;
 }
@@ -86,7 +87,8 @@ TestDevice::TestDevice() {
   host_fine_ = pool_of(cpu, true);
   host_coarse_ = pool_of(cpu, false);
   local_ = pool_of(gpu, false);
-  check(hsa_queue_create(gpu, 1024, HSA_QUEUE_TYPE_SINGLE, nullptr, nullptr, UINT32_MAX, UINT32_MAX, &queue_),
+  check(hsa_queue_create(gpu, 1024, HSA_QUEUE_TYPE_SINGLE, nullptr, nullptr, UINT32_MAX, UINT32_MAX,
+                         &queue_),
         "hsa_queue_create");
   check(hsa_signal_create(0, 0, nullptr, &done_), "hsa_signal_create");
   kernargs_ = allocate<std::byte>(Memory::host_fine, kKernargBlockBytes * kKernargBlocks);
@@ -97,7 +99,8 @@ TestDevice::~TestDevice() {
   check(hsa_executable_destroy(executable_), "hsa_executable_destroy");
   check(hsa_queue_destroy(queue_), "hsa_queue_destroy");
   check(hsa_signal_destroy(done_), "hsa_signal_destroy");
-  for (void* address : allocated_) check(hsa_amd_memory_pool_free(address), "hsa_amd_memory_pool_free");
+  for (void* address : allocated_)
+    check(hsa_amd_memory_pool_free(address), "hsa_amd_memory_pool_free");
   check(hsa_shut_down(), "hsa_shut_down");
 }
 
@@ -108,22 +111,25 @@ void TestDevice::load_code() {
   hsa_code_object_reader_t reader{};
   check(hsa_code_object_reader_create_from_memory(code.data(), code.size(), &reader),
         "reading the code object");
-  check(hsa_executable_create_alt(HSA_PROFILE_FULL, HSA_DEFAULT_FLOAT_ROUNDING_MODE_DEFAULT, nullptr,
-                                  &executable_),
+  check(hsa_executable_create_alt(HSA_PROFILE_FULL, HSA_DEFAULT_FLOAT_ROUNDING_MODE_DEFAULT,
+                                  nullptr, &executable_),
         "hsa_executable_create_alt");
-  check(hsa_executable_load_agent_code_object(executable_, gpu, reader, nullptr, nullptr), "loading code");
+  check(hsa_executable_load_agent_code_object(executable_, gpu, reader, nullptr, nullptr),
+        "loading code");
   check(hsa_executable_freeze(executable_, nullptr), "hsa_executable_freeze");
   check(hsa_code_object_reader_destroy(reader), "hsa_code_object_reader_destroy");
 }
 
 TestDevice::Kernel TestDevice::kernel(const std::string& name) const {
   hsa_executable_symbol_t symbol{};
-  check(hsa_executable_get_symbol_by_name(executable_, (name + ".kd").c_str(), &gpu, &symbol), name.c_str());
+  check(hsa_executable_get_symbol_by_name(executable_, (name + ".kd").c_str(), &gpu, &symbol),
+        name.c_str());
   Kernel kernel{};
-  check(hsa_executable_symbol_get_info(symbol, HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT, &kernel.object),
+  check(hsa_executable_symbol_get_info(symbol, HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT,
+                                       &kernel.object),
         "a kernel object");
-  check(hsa_executable_symbol_get_info(symbol, HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_KERNARG_SEGMENT_SIZE,
-                                       &kernel.kernarg_bytes),
+  check(hsa_executable_symbol_get_info(
+            symbol, HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_KERNARG_SEGMENT_SIZE, &kernel.kernarg_bytes),
         "a kernel's arguments");
   return kernel;
 }
@@ -133,7 +139,8 @@ void* TestDevice::allocate_bytes(Memory memory, size_t size_bytes) {
                                      : memory == Memory::host_coarse ? host_coarse_
                                                                      : local_;
   void* address = nullptr;
-  check(hsa_amd_memory_pool_allocate(pool, size_bytes, 0, &address), "hsa_amd_memory_pool_allocate");
+  check(hsa_amd_memory_pool_allocate(pool, size_bytes, 0, &address),
+        "hsa_amd_memory_pool_allocate");
   const hsa_agent_t both[] = {gpu, cpu};
   check(hsa_amd_agents_allow_access(2, both, nullptr, address), "hsa_amd_agents_allow_access");
   std::memset(address, 0, size_bytes);
@@ -142,7 +149,8 @@ void* TestDevice::allocate_bytes(Memory memory, size_t size_bytes) {
 }
 
 TestDevice::Arguments TestDevice::arguments() {
-  if (kernargs_.empty()) check(HSA_STATUS_ERROR_OUT_OF_RESOURCES, "allocating blocks for arguments");
+  if (kernargs_.empty())
+    check(HSA_STATUS_ERROR_OUT_OF_RESOURCES, "allocating blocks for arguments");
   std::byte* block = kernargs_.data();
   kernargs_ = kernargs_.subspan(kKernargBlockBytes);
   return Arguments(block);
@@ -160,10 +168,10 @@ void TestDevice::publish(uint64_t index, hsa_packet_type_t type, uint16_t setup,
   hsa_signal_add_relaxed(done_, 1);
   const auto header =
       static_cast<uint32_t>(type << HSA_PACKET_HEADER_TYPE | 1 << HSA_PACKET_HEADER_BARRIER |
-                                 fences.acquire << HSA_PACKET_HEADER_SCACQUIRE_FENCE_SCOPE |
-                                 fences.release << HSA_PACKET_HEADER_SCRELEASE_FENCE_SCOPE);
+                            fences.acquire << HSA_PACKET_HEADER_SCACQUIRE_FENCE_SCOPE |
+                            fences.release << HSA_PACKET_HEADER_SCRELEASE_FENCE_SCOPE);
   __atomic_store_n(reinterpret_cast<uint32_t*>(static_cast<std::byte*>(queue_->base_address) +
-                                                    index % queue_->size * 64),
+                                               index % queue_->size * 64),
                    header | uint32_t{setup} << 16, __ATOMIC_RELEASE);
   hsa_signal_store_screlease(queue_->doorbell_signal, static_cast<hsa_signal_value_t>(index));
 }
@@ -171,7 +179,8 @@ void TestDevice::publish(uint64_t index, hsa_packet_type_t type, uint16_t setup,
 void TestDevice::dispatch(const Kernel& kernel, uint32_t work_items, const Arguments& arguments,
                           Fences fences) {
   const uint64_t index = claim();
-  auto& packet = static_cast<hsa_kernel_dispatch_packet_t*>(queue_->base_address)[index % queue_->size];
+  auto& packet =
+      static_cast<hsa_kernel_dispatch_packet_t*>(queue_->base_address)[index % queue_->size];
   packet.workgroup_size_x = 64;
   packet.workgroup_size_y = packet.workgroup_size_z = 1;
   packet.grid_size_x = work_items;
@@ -179,7 +188,8 @@ void TestDevice::dispatch(const Kernel& kernel, uint32_t work_items, const Argum
   packet.kernel_object = kernel.object;
   packet.kernarg_address = arguments.address();
   packet.completion_signal = done_;
-  publish(index, HSA_PACKET_TYPE_KERNEL_DISPATCH, 1 << HSA_KERNEL_DISPATCH_PACKET_SETUP_DIMENSIONS, fences);
+  publish(index, HSA_PACKET_TYPE_KERNEL_DISPATCH, 1 << HSA_KERNEL_DISPATCH_PACKET_SETUP_DIMENSIONS,
+          fences);
 }
 
 void TestDevice::barrier(Fences fences) {
@@ -190,7 +200,8 @@ void TestDevice::barrier(Fences fences) {
 }
 
 void TestDevice::wait() {
-  if (hsa_signal_wait_scacquire(done_, HSA_SIGNAL_CONDITION_EQ, 0, UINT64_MAX, HSA_WAIT_STATE_BLOCKED) != 0)
+  if (hsa_signal_wait_scacquire(done_, HSA_SIGNAL_CONDITION_EQ, 0, UINT64_MAX,
+                                HSA_WAIT_STATE_BLOCKED) != 0)
     check(HSA_STATUS_ERROR, "waiting for packets");
 }
 

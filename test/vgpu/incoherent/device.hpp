@@ -66,7 +66,8 @@ class TestDevice {
   Arguments arguments();
 
   // The packet has the barrier bit. The host waits for its end with wait().
-  void dispatch(const Kernel& kernel, uint32_t work_items, const Arguments& arguments, Fences fences);
+  void dispatch(const Kernel& kernel, uint32_t work_items, const Arguments& arguments,
+                Fences fences);
   void barrier(Fences fences);
   // Blocks until all packets have completed.
   void wait();

@@ -14,8 +14,8 @@ namespace {
 std::map<std::string, unsigned> run_messages(unsigned seeds, const std::string& target) {
   std::map<std::string, unsigned> wrong;
   for (unsigned seed = 1; seed <= seeds; ++seed) {
-    const Finished finished =
-        launch({"--device", target, "--incoherent", std::to_string(seed), "--", UPTEMPO_VGPU_MESSAGES});
+    const Finished finished = launch(
+        {"--device", target, "--incoherent", std::to_string(seed), "--", UPTEMPO_VGPU_MESSAGES});
     CAPTURE(seed, finished.err);
     REQUIRE(finished.status == 0);
     std::istringstream lines(finished.out);
@@ -37,7 +37,8 @@ void check_messages(unsigned seeds, const std::string& target) {
   }
 }
 
-TEST_CASE("sufficient fences are right for every seed, missing ones are wrong for some", "[incoherent]") {
+TEST_CASE("sufficient fences are right for every seed, missing ones are wrong for some",
+          "[incoherent]") {
   check_messages(20, "gfx90a");
 }
 
@@ -54,13 +55,15 @@ TEST_CASE("a coherent device gives right results without the fences", "[incohere
   CHECK(finished.out.find("!copy-over-kernel/agent right\n") != std::string::npos);
 }
 
-TEST_CASE("with --check the fence checker finds each missing fence, and nothing else", "[incoherent]") {
+TEST_CASE("with --check the fence checker finds each missing fence, and nothing else",
+          "[incoherent]") {
   const Finished finished = launch({"--check", "fences", "--", UPTEMPO_VGPU_MESSAGES});
   REQUIRE(finished.status == 0);
   std::istringstream lines(finished.out);
   unsigned asked = 0;
   std::string name, verdict;
-  for (unsigned unordered, stale, unreleased; lines >> name >> verdict >> unordered >> stale >> unreleased;) {
+  for (unsigned unordered, stale, unreleased;
+       lines >> name >> verdict >> unordered >> stale >> unreleased;) {
     CAPTURE(name, stale, unreleased);
     CHECK(unordered == 0);
     CHECK((stale != 0) == name.starts_with('!'));

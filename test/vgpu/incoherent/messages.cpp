@@ -46,7 +46,8 @@ class Messages {
   }
 
   bool kernel_to_kernel(Memory memory, hsa_fence_scope_t acquire) {
-    const Words message = device.allocate(memory, kCount), seen = device.allocate(Memory::host_fine, kCount);
+    const Words message = device.allocate(memory, kCount),
+                seen = device.allocate(Memory::host_fine, kCount);
     have_read(message);
     write(message, 1000, {kNone, kAgent});  // its acquire would refresh the others' caches too
     copy(seen, message, {acquire, kSystem});
@@ -70,7 +71,8 @@ class Messages {
   }
 
   bool host_to_kernel(Memory memory, hsa_fence_scope_t acquire) {
-    const Words message = device.allocate(memory, kCount), seen = device.allocate(Memory::host_fine, kCount);
+    const Words message = device.allocate(memory, kCount),
+                seen = device.allocate(Memory::host_fine, kCount);
     have_read(message);
     std::iota(message.begin(), message.end(), 1000u);
     copy(seen, message, {acquire, kSystem});
@@ -79,7 +81,8 @@ class Messages {
   }
 
   bool host_to_kernel_by_barrier(Memory memory, hsa_fence_scope_t acquire) {
-    const Words message = device.allocate(memory, kCount), seen = device.allocate(Memory::host_fine, kCount);
+    const Words message = device.allocate(memory, kCount),
+                seen = device.allocate(Memory::host_fine, kCount);
     have_read(message);
     std::iota(message.begin(), message.end(), 1000u);
     device.barrier({acquire, kNone});
@@ -144,7 +147,8 @@ class Messages {
     const Words message(words, kCount);
     std::fill(message.begin(), message.end(), 0u);
     void* address = nullptr;
-    check(hsa_amd_memory_lock(words, message.size_bytes(), &device.gpu, 1, &address), "hsa_amd_memory_lock");
+    check(hsa_amd_memory_lock(words, message.size_bytes(), &device.gpu, 1, &address),
+          "hsa_amd_memory_lock");
     write(Words(static_cast<uint32_t*>(address), kCount), 1000, {kSystem, kNone});
     device.wait();
     check(hsa_amd_memory_unlock(words), "hsa_amd_memory_unlock");
@@ -172,7 +176,8 @@ void report(Messages& messages, const char* name, bool right) {
   if (uptempo_vgpu_finding_counts now; find(now)) {
     messages.settle();
     find(now);
-    std::printf(" %llu %llu %llu", static_cast<unsigned long long>(now.unordered - before.unordered),
+    std::printf(" %llu %llu %llu",
+                static_cast<unsigned long long>(now.unordered - before.unordered),
                 static_cast<unsigned long long>(now.stale - before.stale),
                 static_cast<unsigned long long>(now.unreleased - before.unreleased));
     before = now;

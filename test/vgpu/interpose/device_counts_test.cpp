@@ -12,7 +12,8 @@
 namespace {
 
 uptempo_vgpu_device_counts now() {
-  const auto ask = reinterpret_cast<uptempo_vgpu_device_t>(dlsym(RTLD_DEFAULT, "uptempo_vgpu_device"));
+  const auto ask =
+      reinterpret_cast<uptempo_vgpu_device_t>(dlsym(RTLD_DEFAULT, "uptempo_vgpu_device"));
   REQUIRE(ask != nullptr);
   uptempo_vgpu_device_counts counts;
   REQUIRE(ask(&counts) == 0);
@@ -63,8 +64,8 @@ TEST_CASE("the difference of two counts is what the program sent in between") {
   }
   hsa_queue_store_write_index_screlease(queue, 3);
   hsa_signal_store_screlease(queue->doorbell_signal, 2);
-  REQUIRE(hsa_signal_wait_scacquire(done, HSA_SIGNAL_CONDITION_EQ, 0, UINT64_MAX, HSA_WAIT_STATE_BLOCKED) ==
-          0);
+  REQUIRE(hsa_signal_wait_scacquire(done, HSA_SIGNAL_CONDITION_EQ, 0, UINT64_MAX,
+                                    HSA_WAIT_STATE_BLOCKED) == 0);
   const uptempo_vgpu_device_counts after = now();
 
   CHECK(after.packets - before.packets == 3);

@@ -15,7 +15,8 @@
 namespace {
 
 std::optional<uint32_t> number_of(const void* ring) {
-  const auto ask = reinterpret_cast<uptempo_vgpu_queue_t>(dlsym(RTLD_DEFAULT, "uptempo_vgpu_queue"));
+  const auto ask =
+      reinterpret_cast<uptempo_vgpu_queue_t>(dlsym(RTLD_DEFAULT, "uptempo_vgpu_queue"));
   REQUIRE(ask != nullptr);
   uint32_t number = 0;
   if (ask(ring, &number) != 0) return std::nullopt;
@@ -53,8 +54,8 @@ void send(hsa_queue_t* queue, uint64_t packets) {
   }
   hsa_queue_store_write_index_screlease(queue, packets);
   hsa_signal_store_screlease(queue->doorbell_signal, static_cast<hsa_signal_value_t>(packets) - 1);
-  REQUIRE(hsa_signal_wait_scacquire(done, HSA_SIGNAL_CONDITION_EQ, 0, UINT64_MAX, HSA_WAIT_STATE_BLOCKED) ==
-          0);
+  REQUIRE(hsa_signal_wait_scacquire(done, HSA_SIGNAL_CONDITION_EQ, 0, UINT64_MAX,
+                                    HSA_WAIT_STATE_BLOCKED) == 0);
   hsa_signal_destroy(done);
 }
 

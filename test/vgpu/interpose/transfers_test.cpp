@@ -64,19 +64,22 @@ TEST_CASE("every call that fills a buffer fills closed pages, and is recorded", 
       {"__read_chk", [](Ends& e, std::byte* to, size_t n) { return __read_chk(e.file, to, n, n); }},
       {"pread", [](Ends& e, std::byte* to, size_t n) { return pread(e.file, to, n, 0); }},
       {"pread64", [](Ends& e, std::byte* to, size_t n) { return pread64(e.file, to, n, 0); }},
-      {"__pread_chk", [](Ends& e, std::byte* to, size_t n) { return __pread_chk(e.file, to, n, 0, n); }},
+      {"__pread_chk",
+       [](Ends& e, std::byte* to, size_t n) { return __pread_chk(e.file, to, n, 0, n); }},
       {"__pread64_chk",
        [](Ends& e, std::byte* to, size_t n) { return __pread64_chk(e.file, to, n, 0, n); }},
       {"readv",
        [&](Ends& e, std::byte* to, size_t n) { return readv(e.file, vector_of(to, n).data(), 2); }},
-      {"preadv",
-       [&](Ends& e, std::byte* to, size_t n) { return preadv(e.file, vector_of(to, n).data(), 2, 0); }},
+      {"preadv", [&](Ends& e, std::byte* to,
+                     size_t n) { return preadv(e.file, vector_of(to, n).data(), 2, 0); }},
       {"preadv64", [&](Ends& e, std::byte* to,
                        size_t n) { return preadv64(e.file, vector_of(to, n).data(), 2, 0); }},
       {"preadv2", [&](Ends& e, std::byte* to,
                       size_t n) { return preadv2(e.file, vector_of(to, n).data(), 2, 0, 0); }},
-      {"preadv64v2", [&](Ends& e, std::byte* to,
-                         size_t n) { return preadv64v2(e.file, vector_of(to, n).data(), 2, 0, 0); }},
+      {"preadv64v2",
+       [&](Ends& e, std::byte* to, size_t n) {
+         return preadv64v2(e.file, vector_of(to, n).data(), 2, 0, 0);
+       }},
       {"recv", [](Ends& e, std::byte* to, size_t n) { return recv(e.sockets[0], to, n, 0); }},
       {"__recv_chk",
        [](Ends& e, std::byte* to, size_t n) { return __recv_chk(e.sockets[0], to, n, n, 0); }},
@@ -99,8 +102,9 @@ TEST_CASE("every call that fills a buffer fills closed pages, and is recorded", 
        [](Ends& e, std::byte* to, size_t n) { return fread_unlocked(to, n, 1, e.stream) * n; }},
       {"__fread_chk",
        [](Ends& e, std::byte* to, size_t n) { return __fread_chk(to, n, 1, n, e.stream); }},
-      {"__fread_unlocked_chk",
-       [](Ends& e, std::byte* to, size_t n) { return __fread_unlocked_chk(to, n, 1, n, e.stream); }}};
+      {"__fread_unlocked_chk", [](Ends& e, std::byte* to, size_t n) {
+         return __fread_unlocked_chk(to, n, 1, n, e.stream);
+       }}};
   for (const Input& input : inputs) {
     CAPTURE(input.name);
     Ends ends;
@@ -129,8 +133,9 @@ struct Output {
   std::function<size_t(Ends&, const std::byte* from, size_t bytes)> call;
 };
 
-TEST_CASE("every call that sends a buffer sends the content of closed pages, and is recorded as a read",
-          "[transfers]") {
+TEST_CASE(
+    "every call that sends a buffer sends the content of closed pages, and is recorded as a read",
+    "[transfers]") {
   const auto vector_of = [](const std::byte* from, size_t bytes) {
     auto* const begin = const_cast<std::byte*>(from);
     return std::array<iovec, 2>{iovec{begin, 3}, iovec{begin + 3, bytes - 3}};
@@ -139,13 +144,18 @@ TEST_CASE("every call that sends a buffer sends the content of closed pages, and
   const std::vector<Output> outputs{
       {"write", false, [](Ends& e, From from, size_t n) { return ::write(e.file, from, n); }},
       {"pwrite", false, [](Ends& e, From from, size_t n) { return pwrite(e.file, from, n, 0); }},
-      {"pwrite64", false, [](Ends& e, From from, size_t n) { return pwrite64(e.file, from, n, 0); }},
+      {"pwrite64", false,
+       [](Ends& e, From from, size_t n) { return pwrite64(e.file, from, n, 0); }},
       {"writev", false,
        [&](Ends& e, From from, size_t n) { return writev(e.file, vector_of(from, n).data(), 2); }},
       {"pwritev", false,
-       [&](Ends& e, From from, size_t n) { return pwritev(e.file, vector_of(from, n).data(), 2, 0); }},
+       [&](Ends& e, From from, size_t n) {
+         return pwritev(e.file, vector_of(from, n).data(), 2, 0);
+       }},
       {"pwritev64", false,
-       [&](Ends& e, From from, size_t n) { return pwritev64(e.file, vector_of(from, n).data(), 2, 0); }},
+       [&](Ends& e, From from, size_t n) {
+         return pwritev64(e.file, vector_of(from, n).data(), 2, 0);
+       }},
       {"pwritev2", false,
        [&](Ends& e, From from, size_t n) {
          return pwritev2(e.file, vector_of(from, n).data(), 2, 0, 0);
@@ -165,7 +175,8 @@ TEST_CASE("every call that sends a buffer sends the content of closed pages, and
          message.msg_iovlen = 2;
          return sendmsg(e.sockets[0], &message, 0);
        }},
-      {"fwrite", false, [](Ends& e, From from, size_t n) { return std::fwrite(from, 1, n, e.stream); }},
+      {"fwrite", false,
+       [](Ends& e, From from, size_t n) { return std::fwrite(from, 1, n, e.stream); }},
       {"fwrite_unlocked", false,
        [](Ends& e, From from, size_t n) { return fwrite_unlocked(from, n, 1, e.stream) * n; }}};
   const std::string results = "RESULTS OF A KERNEL here";
@@ -233,7 +244,8 @@ TEST_CASE("invalid pointers give EFAULT, with and without watched pages", "[tran
   munmap(hole, kPage);
 }
 
-TEST_CASE("a thread that is cancelled in a call leaves the pages as a completed call does", "[transfers]") {
+TEST_CASE("a thread that is cancelled in a call leaves the pages as a completed call does",
+          "[transfers]") {
   Ends ends;
   Watched watched;
   REQUIRE(watched.use(0, true));

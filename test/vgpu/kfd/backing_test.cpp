@@ -31,7 +31,8 @@ TEST_CASE("a range without enough contiguous space is refused", "[ranges]") {
 }
 
 TEST_CASE("freed neighbours become one range again, in any order", "[ranges]") {
-  constexpr uint64_t kOrders[][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+  constexpr uint64_t kOrders[][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
+                                     {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
   for (const auto& order : kOrders) {
     RangeAllocator ranges(0, 0x3000);
     for (uint64_t i = 0; i < 3; ++i) REQUIRE(ranges.allocate(0x1000, 0x1000) == i * 0x1000);

@@ -29,8 +29,10 @@ TEST_CASE("the GPU counter runs at 100 MHz of the system counter's 1 GHz", "[clo
   nanosleep(&pause, nullptr);
   REQUIRE(hsaKmtGetClockCounters(kGpuNode, &end) == HSAKMT_STATUS_SUCCESS);
   CHECK(value(end.SystemClockFrequencyHz) == 1'000'000'000);
-  const auto gpu_ns = static_cast<double>(value(end.GPUClockCounter) - value(begin.GPUClockCounter)) * 10;
-  const auto system_ns = static_cast<double>(value(end.SystemClockCounter) - value(begin.SystemClockCounter));
+  const auto gpu_ns =
+      static_cast<double>(value(end.GPUClockCounter) - value(begin.GPUClockCounter)) * 10;
+  const auto system_ns =
+      static_cast<double>(value(end.SystemClockCounter) - value(begin.SystemClockCounter));
   CHECK(gpu_ns == test::Approx(system_ns).epsilon(0.02));
 }
 

@@ -61,14 +61,17 @@ int remember(const char* path, const struct stat* status, int type, struct FTW* 
 
 TEST_CASE("std::filesystem lists virtual directories, also recursively", "[directories]") {
   Names names;
-  for (const auto& entry : std::filesystem::directory_iterator(kNode)) names.insert(entry.path().filename());
+  for (const auto& entry : std::filesystem::directory_iterator(kNode))
+    names.insert(entry.path().filename());
   CHECK(names == kInNode);
   Names paths;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(kNode)) paths.insert(entry.path());
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(kNode))
+    paths.insert(entry.path());
   CHECK(paths == paths_below(kNode));
 }
 
-TEST_CASE("nftw and ftw walk virtual directories from the top or from the bottom", "[directories]") {
+TEST_CASE("nftw and ftw walk virtual directories from the top or from the bottom",
+          "[directories]") {
   walked.clear();
   CHECK(nftw(kNode.c_str(), remember, 8, FTW_PHYS) == 0);
   CHECK(walked == paths_below(kNode));
@@ -78,7 +81,8 @@ TEST_CASE("nftw and ftw walk virtual directories from the top or from the bottom
   CHECK(walked == paths_below(kNode));
   CHECK(depth_first == 9);
   CHECK(nftw(
-            kNode.c_str(), [](const char*, const struct stat*, int, struct FTW*) { return 7; }, 8, 0) == 7);
+            kNode.c_str(), [](const char*, const struct stat*, int, struct FTW*) { return 7; }, 8,
+            0) == 7);
   static int files = 0;
   CHECK(ftw(
             "/dev/dri",

@@ -45,7 +45,8 @@ class Sleeper {
  public:
   Sleeper(Events& events, std::vector<EventData> all_of, bool all) : data_(std::move(all_of)) {
     thread_ = std::thread([this, &events, all] {
-      error_ = events.wait(data_.data(), static_cast<uint32_t>(data_.size()), all, kForever, result_);
+      error_ =
+          events.wait(data_.data(), static_cast<uint32_t>(data_.size()), all, kForever, result_);
       awake_ = true;
     });
     std::this_thread::sleep_for(20ms);
@@ -102,7 +103,8 @@ TEST_CASE("setting an auto-reset event wakes all present waiters and leaves it r
   CHECK_FALSE(is_set(events, id));
 }
 
-TEST_CASE("an auto-reset event that one thread has consumed still wakes each other thread once", "[events]") {
+TEST_CASE("an auto-reset event that one thread has consumed still wakes each other thread once",
+          "[events]") {
   Events events(kGpu);
   const uint32_t id = make(events, true);
   REQUIRE(events.set(id) == 0);
@@ -128,7 +130,8 @@ TEST_CASE("an auto-reset event set while a thread slept wakes only that thread",
   CHECK_FALSE(is_set(events, id));
 }
 
-TEST_CASE("a wait for any event ends with the first set, a wait for all with the last", "[events]") {
+TEST_CASE("a wait for any event ends with the first set, a wait for all with the last",
+          "[events]") {
   Events events(kGpu);
   const uint32_t a = make(events, false);
   const uint32_t b = make(events, false);
@@ -207,7 +210,8 @@ TEST_CASE("a waiter that passes the age misses no set between two waits", "[even
   CHECK(result == KFD_IOC_WAIT_RESULT_TIMEOUT);
 }
 
-TEST_CASE("a wait for all that times out returns no age, so the next wait sees the same sets", "[events]") {
+TEST_CASE("a wait for all that times out returns no age, so the next wait sees the same sets",
+          "[events]") {
   Events events(kGpu);
   const uint32_t a = make(events, true), b = make(events, true);
   std::vector<EventData> both{data(a, 1), data(b, 1)};
@@ -247,7 +251,8 @@ TEST_CASE("after 4095 signal events the next is refused until one is destroyed",
   CHECK(make(events, true) == 100);
 }
 
-TEST_CASE("an event that does not exist cannot be set, reset, destroyed or waited for", "[events]") {
+TEST_CASE("an event that does not exist cannot be set, reset, destroyed or waited for",
+          "[events]") {
   Events events(kGpu);
   EventData each = data(5);
   uint32_t result = 0;
@@ -277,7 +282,8 @@ TEST_CASE("a memory fault reaches every memory event with page, kind and device"
   const uint32_t signal = make(events, true);
   const uint32_t id = make(events, false, KFD_IOC_EVENT_MEMORY);
   Sleeper sleeper(events, {data(signal), data(id)}, false);
-  events.memory_fault({.address = 0x12345678, .access = Access::write, .present = true, .where = "test"});
+  events.memory_fault(
+      {.address = 0x12345678, .access = Access::write, .present = true, .where = "test"});
   CHECK(sleeper.join() == KFD_IOC_WAIT_RESULT_COMPLETE);
   const auto& exception = sleeper.at(1).memory_exception_data;
   CHECK(exception.va == 0x12345000);
@@ -285,7 +291,8 @@ TEST_CASE("a memory fault reaches every memory event with page, kind and device"
   CHECK(exception.failure.ReadOnly == 1);
   CHECK(exception.failure.NotPresent == 0);
 
-  events.memory_fault({.address = 0x5000, .access = Access::read, .present = false, .where = "test"});
+  events.memory_fault(
+      {.address = 0x5000, .access = Access::read, .present = false, .where = "test"});
   EventData each = data(id);
   uint32_t result = 0;
   REQUIRE(events.wait(&each, 1, true, 0, result) == 0);
@@ -301,7 +308,8 @@ TEST_CASE("no set is lost between threads that pass an event back and forth", "[
   const auto wait_for = [&events](uint32_t id) {
     EventData each = data(id);
     uint32_t result = 0;
-    return events.wait(&each, 1, true, 10'000, result) == 0 && result == KFD_IOC_WAIT_RESULT_COMPLETE;
+    return events.wait(&each, 1, true, 10'000, result) == 0 &&
+           result == KFD_IOC_WAIT_RESULT_COMPLETE;
   };
   int answered = 0;
   std::thread partner([&] {

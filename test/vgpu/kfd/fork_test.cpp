@@ -45,9 +45,11 @@ TEST_CASE("a child that opens the device gets a device of its own", "[fork]") {
           HsaSystemProperties system{};
           void* own = nullptr;
           if (hsaKmtOpenKFD() != HSAKMT_STATUS_SUCCESS) return 1;
-          if (hsaKmtAcquireSystemProperties(&system) != HSAKMT_STATUS_SUCCESS || system.NumNodes != 2)
+          if (hsaKmtAcquireSystemProperties(&system) != HSAKMT_STATUS_SUCCESS ||
+              system.NumNodes != 2)
             return 2;
-          if (hsaKmtAllocMemory(kGpuNode, 4 * kPage, vram(false), &own) != HSAKMT_STATUS_SUCCESS) return 3;
+          if (hsaKmtAllocMemory(kGpuNode, 4 * kPage, vram(false), &own) != HSAKMT_STATUS_SUCCESS)
+            return 3;
           return 0;
         }) == 0);
   CHECK(*static_cast<volatile int*>(memory) == 42);

@@ -13,13 +13,15 @@ namespace {
 
 using namespace std::chrono_literals;
 
-HsaEvent* create(bool manual_reset, bool signaled = false, HSA_EVENTTYPE type = HSA_EVENTTYPE_SIGNAL) {
+HsaEvent* create(bool manual_reset, bool signaled = false,
+                 HSA_EVENTTYPE type = HSA_EVENTTYPE_SIGNAL) {
   HsaEventDescriptor descriptor{};
   descriptor.EventType = type;
   descriptor.NodeId = kGpuNode;
   HsaEvent* event = nullptr;
-  return hsaKmtCreateEvent(&descriptor, manual_reset, signaled, &event) == HSAKMT_STATUS_SUCCESS ? event
-                                                                                                 : nullptr;
+  return hsaKmtCreateEvent(&descriptor, manual_reset, signaled, &event) == HSAKMT_STATUS_SUCCESS
+             ? event
+             : nullptr;
 }
 
 TEST_CASE("each event has its own mailbox in the event page", "[events]") {
@@ -55,7 +57,8 @@ TEST_CASE("a wait consumes an auto-reset event and not a manual-reset event", "[
     REQUIRE(event != nullptr);
     REQUIRE(hsaKmtSetEvent(event) == HSAKMT_STATUS_SUCCESS);
     CHECK(hsaKmtWaitOnEvent(event, 0) == HSAKMT_STATUS_SUCCESS);
-    CHECK(hsaKmtWaitOnEvent(event, 0) == (manual ? HSAKMT_STATUS_SUCCESS : HSAKMT_STATUS_WAIT_TIMEOUT));
+    CHECK(hsaKmtWaitOnEvent(event, 0) ==
+          (manual ? HSAKMT_STATUS_SUCCESS : HSAKMT_STATUS_WAIT_TIMEOUT));
     REQUIRE(hsaKmtResetEvent(event) == HSAKMT_STATUS_SUCCESS);
     CHECK(hsaKmtWaitOnEvent(event, 0) == HSAKMT_STATUS_WAIT_TIMEOUT);
     hsaKmtDestroyEvent(event);
@@ -77,7 +80,8 @@ TEST_CASE("a blocked wait ends when another thread sets the event", "[events]") 
 }
 
 TEST_CASE(
-    "a cancelled thread that is blocked in a wait leaves it by its time-out, as ioctl() is no cancellation "
+    "a cancelled thread that is blocked in a wait leaves it by its time-out, as ioctl() is no "
+    "cancellation "
     "point",
     "[events]") {
   const Thunk thunk;

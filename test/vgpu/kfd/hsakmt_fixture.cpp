@@ -13,7 +13,8 @@ namespace uptempo::vgpu {
 
 const DeviceDescription& expected_device() {
   const char* target = std::getenv("UPTEMPO_VGPU_DEVICE");
-  const DeviceDescription* description = find_device_description(target == nullptr ? "gfx90a" : target);
+  const DeviceDescription* description =
+      find_device_description(target == nullptr ? "gfx90a" : target);
   REQUIRE(description != nullptr);
   return *description;
 }

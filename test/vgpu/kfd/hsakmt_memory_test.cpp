@@ -51,15 +51,14 @@ struct RawBuffer {
     request.handle = args.handle;
     return kfd_request(AMDKFD_IOC_FREE_MEMORY_OF_GPU, &request);
   }
-  int map(bool map_it, uint32_t devices = 1, uint32_t* success = nullptr,
-          uint32_t first_id = 0) {
+  int map(bool map_it, uint32_t devices = 1, uint32_t* success = nullptr, uint32_t first_id = 0) {
     uint32_t ids[2] = {first_id == 0 ? args.gpu_id : first_id, 0xdead};
     kfd_ioctl_map_memory_to_gpu_args request{};
     request.handle = args.handle;
     request.device_ids_array_ptr = reinterpret_cast<uintptr_t>(ids);
     request.n_devices = devices;
-    const int result =
-        kfd_request(map_it ? AMDKFD_IOC_MAP_MEMORY_TO_GPU : AMDKFD_IOC_UNMAP_MEMORY_FROM_GPU, &request);
+    const int result = kfd_request(
+        map_it ? AMDKFD_IOC_MAP_MEMORY_TO_GPU : AMDKFD_IOC_UNMAP_MEMORY_FROM_GPU, &request);
     if (success != nullptr) *success = request.n_success;
     return result;
   }

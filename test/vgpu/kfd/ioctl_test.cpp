@@ -20,7 +20,9 @@ namespace {
 
 struct Descriptor {
   int number = -1;
-  explicit Descriptor(const char* path) : number(open(path, O_RDWR | O_CLOEXEC)) { REQUIRE(number >= 0); }
+  explicit Descriptor(const char* path) : number(open(path, O_RDWR | O_CLOEXEC)) {
+    REQUIRE(number >= 0);
+  }
   ~Descriptor() { close(number); }
 };
 
@@ -28,7 +30,8 @@ TEST_CASE("a number unknown to KFD returns EINVAL", "[ioctl]") {
   std::array<uint64_t, 16> block{};
   for (const unsigned number : {0x00u, 0x30u, 0x7fu, 0x85u, 0xffu}) {
     CAPTURE(number);
-    CHECK(kfd_request(_IOC(_IOC_READ | _IOC_WRITE, 'K', number, sizeof block), block.data()) == -EINVAL);
+    CHECK(kfd_request(_IOC(_IOC_READ | _IOC_WRITE, 'K', number, sizeof block), block.data()) ==
+          -EINVAL);
   }
 }
 
@@ -59,7 +62,8 @@ TEST_CASE("a null argument returns EFAULT", "[ioctl]") {
   CHECK(kfd_request(AMDKFD_IOC_GET_VERSION, nullptr) == -EFAULT);
 }
 
-TEST_CASE("a pointer that the program may not use returns EFAULT, as an argument and inside one", "[ioctl]") {
+TEST_CASE("a pointer that the program may not use returns EFAULT, as an argument and inside one",
+          "[ioctl]") {
   void* const page = mmap(nullptr, kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   const auto bad = reinterpret_cast<uintptr_t>(page);
   CHECK(kfd_request(AMDKFD_IOC_GET_VERSION, page) == -EFAULT);

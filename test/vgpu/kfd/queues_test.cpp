@@ -28,7 +28,8 @@ struct Ring {
     CHECK(hsaKmtFreeMemory(memory, 2 * kPage) == HSAKMT_STATUS_SUCCESS);
   }
   HSAuint64 index(int which) const {
-    return reinterpret_cast<HSAuint64>(memory) + kPage + 0x200 + 0x48 * static_cast<HSAuint64>(which);
+    return reinterpret_cast<HSAuint64>(memory) + kPage + 0x200 +
+           0x48 * static_cast<HSAuint64>(which);
   }
 };
 
@@ -37,8 +38,8 @@ HSAKMT_STATUS create(const Ring& ring, HSA_QUEUE_TYPE type, HsaQueueResource& re
   resource = {};
   resource.QueueRptrValue = ring.index(1);
   resource.QueueWptrValue = ring.index(0);
-  return hsaKmtCreateQueue(kGpuNode, type, percentage, HSA_QUEUE_PRIORITY_NORMAL, ring.memory, bytes, nullptr,
-                           &resource);
+  return hsaKmtCreateQueue(kGpuNode, type, percentage, HSA_QUEUE_PRIORITY_NORMAL, ring.memory,
+                           bytes, nullptr, &resource);
 }
 
 TEST_CASE("an AQL queue is created with a doorbell that reads -1, and destroyed", "[queues]") {
@@ -82,8 +83,8 @@ TEST_CASE("properties that KFD refuses are refused", "[queues]") {
   CHECK(create(ring, HSA_QUEUE_COMPUTE_AQL, resource, 101) == HSAKMT_STATUS_ERROR);
   CHECK(create(ring, HSA_QUEUE_COMPUTE_AQL, resource, 100, 3000) == HSAKMT_STATUS_ERROR);
   CHECK(create(ring, HSA_QUEUE_COMPUTE, resource) == HSAKMT_STATUS_ERROR);
-  CHECK(hsaKmtCreateQueue(7, HSA_QUEUE_COMPUTE_AQL, 100, HSA_QUEUE_PRIORITY_NORMAL, ring.memory, kRingBytes,
-                          nullptr, &resource) == HSAKMT_STATUS_INVALID_NODE_UNIT);
+  CHECK(hsaKmtCreateQueue(7, HSA_QUEUE_COMPUTE_AQL, 100, HSA_QUEUE_PRIORITY_NORMAL, ring.memory,
+                          kRingBytes, nullptr, &resource) == HSAKMT_STATUS_INVALID_NODE_UNIT);
 }
 
 TEST_CASE("the number of SDMA queues is that of the engines' queues", "[queues]") {
@@ -103,10 +104,10 @@ TEST_CASE("a queue is suspended, resumed, prioritised and masked", "[queues]") {
   HsaQueueResource resource{};
   REQUIRE(create(ring, HSA_QUEUE_COMPUTE_AQL, resource) == HSAKMT_STATUS_SUCCESS);
   for (const HSAuint32 percentage : {0u, 100u})
-    CHECK(hsaKmtUpdateQueue(value(resource.QueueId), percentage, HSA_QUEUE_PRIORITY_MAXIMUM, ring.memory,
-                            kRingBytes, nullptr) == HSAKMT_STATUS_SUCCESS);
-  CHECK(hsaKmtUpdateQueue(value(resource.QueueId), 200, HSA_QUEUE_PRIORITY_NORMAL, ring.memory, kRingBytes,
-                          nullptr) == HSAKMT_STATUS_ERROR);
+    CHECK(hsaKmtUpdateQueue(value(resource.QueueId), percentage, HSA_QUEUE_PRIORITY_MAXIMUM,
+                            ring.memory, kRingBytes, nullptr) == HSAKMT_STATUS_SUCCESS);
+  CHECK(hsaKmtUpdateQueue(value(resource.QueueId), 200, HSA_QUEUE_PRIORITY_NORMAL, ring.memory,
+                          kRingBytes, nullptr) == HSAKMT_STATUS_ERROR);
   HSAuint32 mask[4] = {0xffff, 0, 0, 0};
   CHECK(hsaKmtSetQueueCUMask(value(resource.QueueId), 128, mask) == HSAKMT_STATUS_SUCCESS);
   HSAuint32 first = 99;
@@ -121,10 +122,10 @@ TEST_CASE("a queue's ring cannot be moved", "[queues]") {
   const Ring other;
   HsaQueueResource resource{};
   REQUIRE(create(ring, HSA_QUEUE_COMPUTE_AQL, resource) == HSAKMT_STATUS_SUCCESS);
-  CHECK(hsaKmtUpdateQueue(value(resource.QueueId), 100, HSA_QUEUE_PRIORITY_NORMAL, other.memory, kRingBytes,
-                          nullptr) != HSAKMT_STATUS_SUCCESS);
-  CHECK(hsaKmtUpdateQueue(value(resource.QueueId), 100, HSA_QUEUE_PRIORITY_NORMAL, ring.memory, kRingBytes,
-                          nullptr) == HSAKMT_STATUS_SUCCESS);
+  CHECK(hsaKmtUpdateQueue(value(resource.QueueId), 100, HSA_QUEUE_PRIORITY_NORMAL, other.memory,
+                          kRingBytes, nullptr) != HSAKMT_STATUS_SUCCESS);
+  CHECK(hsaKmtUpdateQueue(value(resource.QueueId), 100, HSA_QUEUE_PRIORITY_NORMAL, ring.memory,
+                          kRingBytes, nullptr) == HSAKMT_STATUS_SUCCESS);
   CHECK(hsaKmtDestroyQueue(value(resource.QueueId)) == HSAKMT_STATUS_SUCCESS);
 }
 

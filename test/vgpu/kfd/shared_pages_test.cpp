@@ -29,12 +29,14 @@ struct Memory {
   std::byte* const begin;
 };
 
-TEST_CASE("untouched memory keeps its address and its zeros, and gets a second mapping", "[shared_pages]") {
+TEST_CASE("untouched memory keeps its address and its zeros, and gets a second mapping",
+          "[shared_pages]") {
   const Memory memory;
   const auto shared = SharedPages::replace(memory.address(), memory.bytes);
   REQUIRE(shared != nullptr);
   CHECK(shared->alias() != memory.begin);
-  for (size_t byte = 0; byte < memory.bytes; byte += 512) REQUIRE(memory.begin[byte] == std::byte{0});
+  for (size_t byte = 0; byte < memory.bytes; byte += 512)
+    REQUIRE(memory.begin[byte] == std::byte{0});
   memory.begin[5000] = std::byte{7};
   CHECK(shared->alias()[5000] == std::byte{7});
   shared->alias()[5001] = std::byte{8};
@@ -52,7 +54,8 @@ TEST_CASE("the memory keeps its content when the device removes its mapping", "[
   CHECK(memory.begin[100] == std::byte{10});
 }
 
-TEST_CASE("replacing pages inside a larger mapping leaves their neighbours unchanged", "[shared_pages]") {
+TEST_CASE("replacing pages inside a larger mapping leaves their neighbours unchanged",
+          "[shared_pages]") {
   const Memory memory(6);
   memory.begin[0] = std::byte{1};
   memory.begin[5 * kPage] = std::byte{2};
@@ -102,7 +105,8 @@ TEST_CASE("a fork child does not have the pages, as with ROCT alone", "[shared_p
   if (child == 0) {
     // mincore() returns ENOMEM, because the page is unmapped in the child.
     unsigned char present = 0;
-    _exit(mincore(memory.begin, kPage, &present) == -1 && mincore(shared->alias(), kPage, &present) == -1
+    _exit(mincore(memory.begin, kPage, &present) == -1 &&
+                  mincore(shared->alias(), kPage, &present) == -1
               ? 0
               : 1);
   }
@@ -116,7 +120,8 @@ TEST_CASE("a mapping of a file is recognised by file, offset and permissions", "
   SparseFile file("uptempo-vgpu-test", 16 * kPage);
   SparseFile other("uptempo-vgpu-other", 16 * kPage);
   const int descriptor = file.open(true);
-  void* const at = mmap(nullptr, 4 * kPage, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 8 * kPage);
+  void* const at =
+      mmap(nullptr, 4 * kPage, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 8 * kPage);
   const auto address = reinterpret_cast<uint64_t>(at);
   CHECK(is_mapping_of(address, 4 * kPage, file, 8 * kPage));
   CHECK(is_mapping_of(address + kPage, kPage, file, 9 * kPage));

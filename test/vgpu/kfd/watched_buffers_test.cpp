@@ -59,8 +59,8 @@ struct Memory {
     if ((flags & KFD_IOC_ALLOC_MEM_FLAGS_USERPTR) == 0) {
       const int file = driver.render_file.open(true);
       const int sharing = protection == PROT_NONE ? MAP_PRIVATE : MAP_SHARED;
-      REQUIRE(mmap(program, bytes, protection, sharing | MAP_FIXED, file, static_cast<off_t>(offset)) ==
-              program);
+      REQUIRE(mmap(program, bytes, protection, sharing | MAP_FIXED, file,
+                   static_cast<off_t>(offset)) == program);
       close(file);
     }
   }
@@ -93,7 +93,7 @@ TEST_CASE(
     "[watched_buffers]") {
   Driver driver;
   for (const uint32_t flags : {KFD_IOC_ALLOC_MEM_FLAGS_VRAM | KFD_IOC_ALLOC_MEM_FLAGS_PUBLIC,
-                                    KFD_IOC_ALLOC_MEM_FLAGS_GTT, KFD_IOC_ALLOC_MEM_FLAGS_USERPTR}) {
+                               KFD_IOC_ALLOC_MEM_FLAGS_GTT, KFD_IOC_ALLOC_MEM_FLAGS_USERPTR}) {
     CAPTURE(flags);
     Memory memory(driver, flags);
     CHECK_FALSE(memory.use(0));
@@ -155,7 +155,8 @@ TEST_CASE("VRAM that the host may not access is not watched", "[watched_buffers]
   close(pipes[1]);
 }
 
-TEST_CASE("memory that the program has registered stays unchanged and is not watched", "[watched_buffers]") {
+TEST_CASE("memory that the program has registered stays unchanged and is not watched",
+          "[watched_buffers]") {
   Driver driver;
   std::vector<std::byte> memory(4 * kPage, std::byte{5});
   auto* const begin = reinterpret_cast<std::byte*>(
@@ -207,7 +208,8 @@ TEST_CASE("a ring that is mapped twice is not watched", "[watched_buffers]") {
   CHECK_FALSE(memory.use(0));
 }
 
-TEST_CASE("the ring of a queue and its pointers are not watched while they are in use", "[watched_buffers]") {
+TEST_CASE("the ring of a queue and its pointers are not watched while they are in use",
+          "[watched_buffers]") {
   Driver driver;
   driver.options.device = &device_descriptions()[0];
   Memory ring(driver, KFD_IOC_ALLOC_MEM_FLAGS_USERPTR, 4);

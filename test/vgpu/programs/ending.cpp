@@ -28,7 +28,8 @@ void submit(hsa_queue_t* queue, uint64_t index, uint32_t fences, hsa_signal_t de
   packet->dep_signal[0] = dependency;
   packet->completion_signal = completion;
   __atomic_store_n(reinterpret_cast<uint32_t*>(packet),
-                   HSA_PACKET_TYPE_BARRIER_AND | 1u << HSA_PACKET_HEADER_BARRIER | fences, __ATOMIC_RELEASE);
+                   HSA_PACKET_TYPE_BARRIER_AND | 1u << HSA_PACKET_HEADER_BARRIER | fences,
+                   __ATOMIC_RELEASE);
   hsa_queue_store_write_index_relaxed(queue, index + 1);
   hsa_signal_store_screlease(queue->doorbell_signal, static_cast<hsa_signal_value_t>(index));
 }
@@ -43,15 +44,16 @@ int main(int argc, char** argv) {
   hsa_signal_t first{};
   hsa_signal_t never{};
   hsa_signal_t done{};
-  if (hsa_init() != HSA_STATUS_SUCCESS || hsa_iterate_agents(take_gpu, &gpu) != HSA_STATUS_INFO_BREAK ||
-      hsa_queue_create(gpu, 64, HSA_QUEUE_TYPE_SINGLE, nullptr, nullptr, UINT32_MAX, UINT32_MAX, &queue) !=
-          HSA_STATUS_SUCCESS ||
+  if (hsa_init() != HSA_STATUS_SUCCESS ||
+      hsa_iterate_agents(take_gpu, &gpu) != HSA_STATUS_INFO_BREAK ||
+      hsa_queue_create(gpu, 64, HSA_QUEUE_TYPE_SINGLE, nullptr, nullptr, UINT32_MAX, UINT32_MAX,
+                       &queue) != HSA_STATUS_SUCCESS ||
       hsa_signal_create(1, 0, nullptr, &first) != HSA_STATUS_SUCCESS ||
       hsa_signal_create(1, 0, nullptr, &never) != HSA_STATUS_SUCCESS ||
       hsa_signal_create(1, 0, nullptr, &done) != HSA_STATUS_SUCCESS)
     return 1;
   constexpr uint32_t kWide = HSA_FENCE_SCOPE_SYSTEM << HSA_PACKET_HEADER_SCACQUIRE_FENCE_SCOPE |
-                                  HSA_FENCE_SCOPE_SYSTEM << HSA_PACKET_HEADER_SCRELEASE_FENCE_SCOPE;
+                             HSA_FENCE_SCOPE_SYSTEM << HSA_PACKET_HEADER_SCRELEASE_FENCE_SCOPE;
   submit(queue, 0, kWide, {}, first);
   hsa_signal_wait_scacquire(first, HSA_SIGNAL_CONDITION_LT, 1, UINT64_MAX, HSA_WAIT_STATE_BLOCKED);
   submit(queue, 1, 0, never, done);

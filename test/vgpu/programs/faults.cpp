@@ -40,9 +40,10 @@ hsa_status_t take_gpu(hsa_agent_t agent, void* result) {
 
 bool open_device() {
   hsa_agent_t gpu{};
-  if (hsa_init() != HSA_STATUS_SUCCESS || hsa_iterate_agents(take_gpu, &gpu) != HSA_STATUS_INFO_BREAK ||
-      hsa_queue_create(gpu, 64, HSA_QUEUE_TYPE_SINGLE, nullptr, nullptr, UINT32_MAX, UINT32_MAX, &queue) !=
-          HSA_STATUS_SUCCESS)
+  if (hsa_init() != HSA_STATUS_SUCCESS ||
+      hsa_iterate_agents(take_gpu, &gpu) != HSA_STATUS_INFO_BREAK ||
+      hsa_queue_create(gpu, 64, HSA_QUEUE_TYPE_SINGLE, nullptr, nullptr, UINT32_MAX, UINT32_MAX,
+                       &queue) != HSA_STATUS_SUCCESS)
     return false;
   std::this_thread::sleep_for(30ms);  // lets the device fall asleep
   return true;
@@ -58,14 +59,18 @@ bool round_trip() {
   __atomic_store_n(reinterpret_cast<uint32_t*>(packet),
                    HSA_PACKET_TYPE_BARRIER_AND | 1u << HSA_PACKET_HEADER_BARRIER, __ATOMIC_RELEASE);
   hsa_signal_store_screlease(queue->doorbell_signal, 0);
-  return hsa_signal_wait_scacquire(done, HSA_SIGNAL_CONDITION_EQ, 0, UINT64_MAX, HSA_WAIT_STATE_BLOCKED) == 0;
+  return hsa_signal_wait_scacquire(done, HSA_SIGNAL_CONDITION_EQ, 0, UINT64_MAX,
+                                   HSA_WAIT_STATE_BLOCKED) == 0;
 }
 
 // Returns a page that faults on the next store.
 volatile char* guarded_page() {
-  return static_cast<volatile char*>(mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  return static_cast<volatile char*>(
+      mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
 }
-void open_page(volatile char* page) { mprotect(const_cast<char*>(page), 4096, PROT_READ | PROT_WRITE); }
+void open_page(volatile char* page) {
+  mprotect(const_cast<char*>(page), 4096, PROT_READ | PROT_WRITE);
+}
 
 volatile char* page = nullptr;
 volatile char* other_page = nullptr;
@@ -85,7 +90,8 @@ std::string mask_now() {
   sigset_t mask;
   pthread_sigmask(SIG_BLOCK, nullptr, &mask);
   return std::string(sigismember(&mask, SIGUSR1) == 1 ? "USR1 " : "") +
-         (sigismember(&mask, SIGSEGV) == 1 ? "SEGV " : "") + (sigismember(&mask, SIGTERM) == 1 ? "TERM" : "");
+         (sigismember(&mask, SIGSEGV) == 1 ? "SEGV " : "") +
+         (sigismember(&mask, SIGTERM) == 1 ? "TERM" : "");
 }
 
 void say_mask(int) {
@@ -207,7 +213,8 @@ void fork_child() {
 void bus_error() {
   install([](int) { siglongjmp(way_out, 1); }, 0, 0, SIGBUS);
   const int file = memfd_create("short", 0);
-  auto* const beyond = static_cast<volatile char*>(mmap(nullptr, 4096, PROT_READ, MAP_SHARED, file, 0));
+  auto* const beyond =
+      static_cast<volatile char*>(mmap(nullptr, 4096, PROT_READ, MAP_SHARED, file, 0));
   for (int i = 0; i < 2; ++i)
     if (sigsetjmp(way_out, 1) == 0) std::printf("read %d\n", *beyond);
   std::printf("two bus errors\n");
@@ -275,7 +282,8 @@ void limited_threads(rlim_t allowed) {
   create.queue_percentage = 100;
   std::ifstream("/sys/class/kfd/kfd/topology/nodes/1/gpu_id") >> create.gpu_id;
   const int result = ioctl(kfd, AMDKFD_IOC_CREATE_QUEUE, &create);
-  std::printf("%s, blocked: %s\n", result == 0 ? "created" : std::strerror(errno), mask_now().c_str());
+  std::printf("%s, blocked: %s\n", result == 0 ? "created" : std::strerror(errno),
+              mask_now().c_str());
 }
 
 }  // namespace

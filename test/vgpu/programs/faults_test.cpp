@@ -15,8 +15,8 @@ std::string outcome(const Finished& finished) {
 }
 
 TEST_CASE("a program's SIGSEGV action behaves the same with and without the launcher", "[faults]") {
-  for (const char* what : {"reset", "nested", "nested-deferred", "jump", "jump-nodefer", "masks", "reentered",
-                           "vfork", "fork", "bus"}) {
+  for (const char* what : {"reset", "nested", "nested-deferred", "jump", "jump-nodefer", "masks",
+                           "reentered", "vfork", "fork", "bus"}) {
     const std::string plain = outcome(run({"timeout", "20", UPTEMPO_VGPU_FAULTS, what}));
     CAPTURE(what, plain);
     CHECK(outcome(launch({"--", "timeout", "20", UPTEMPO_VGPU_FAULTS, what})) == plain);
@@ -40,13 +40,15 @@ TEST_CASE("a handler that blocks every signal can ring a sleeping device", "[fau
         "status 0: round trip\n");
 }
 
-TEST_CASE("the device uses the process's cores, not those of the thread that creates the first queue",
-          "[faults]") {
+TEST_CASE(
+    "the device uses the process's cores, not those of the thread that creates the first queue",
+    "[faults]") {
   CHECK(outcome(launch({"--", UPTEMPO_VGPU_FAULTS, "cores"})) == "status 0: as many as cores\n");
 }
 
-TEST_CASE("the device runs with fewer threads if more are refused; without any, no queue is created",
-          "[faults]") {
+TEST_CASE(
+    "the device runs with fewer threads if more are refused; without any, no queue is created",
+    "[faults]") {
   CHECK(outcome(launch({"--workers", "4", "--", UPTEMPO_VGPU_FAULTS, "threads", "1"})) ==
         "status 0: Cannot allocate memory, blocked: \n");
   CHECK(outcome(launch({"--workers", "4", "--", UPTEMPO_VGPU_FAULTS, "threads", "2"})) ==

@@ -13,7 +13,9 @@
 namespace uptempo::vgpu {
 namespace {
 
-bool holds(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+bool holds(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
 
 TEST_CASE("the launcher's exit status is the program's", "[launcher]") {
   for (const int status : {0, 1, 42, 255})
@@ -24,23 +26,26 @@ TEST_CASE("a signal that ends the program ends the launched process", "[launcher
   CHECK(launch({UPTEMPO_VGPU_PROBE, "signal", "15"}).status == 128 + 15);
 }
 
-TEST_CASE("the program receives its arguments unchanged, also those that look like options", "[launcher]") {
+TEST_CASE("the program receives its arguments unchanged, also those that look like options",
+          "[launcher]") {
   const Finished finished =
       launch({"--seed", "3", "--", UPTEMPO_VGPU_PROBE, "arguments", "--help", "", "a b", "--"});
   CHECK(finished.status == 0);
   CHECK(finished.out == "--help\n\na b\n--\n");
 }
 
-TEST_CASE("without the separator the first word that is not an option is the program", "[launcher]") {
-  CHECK(launch({"--null-kernels", UPTEMPO_VGPU_PROBE, "arguments", "--verbose"}).out == "--verbose\n");
+TEST_CASE("without the separator the first word that is not an option is the program",
+          "[launcher]") {
+  CHECK(launch({"--null-kernels", UPTEMPO_VGPU_PROBE, "arguments", "--verbose"}).out ==
+        "--verbose\n");
 }
 
 TEST_CASE("--help and --version print text and succeed", "[launcher]") {
   const Finished help = launch({"--help"});
   CHECK(help.status == 0);
-  for (const char* option :
-       {"--device", "--trace", "--null-kernels", "--early-read-index", "--deterministic", "--incoherent",
-        "--delay", "--seed", "--workers", "--verbose", "--check", "--report", "gfx90a", "gfx900"}) {
+  for (const char* option : {"--device", "--trace", "--null-kernels", "--early-read-index",
+                             "--deterministic", "--incoherent", "--delay", "--seed", "--workers",
+                             "--verbose", "--check", "--report", "gfx90a", "gfx900"}) {
     CAPTURE(option);
     CHECK(holds(help.out, option));
   }
@@ -120,10 +125,12 @@ TEST_CASE("a script runs, and the programs that it starts use the device too", "
   CHECK(finished.out == "gfx906\n");
 }
 
-TEST_CASE("a launcher inside a launched program changes only the options it is given", "[launcher]") {
-  const Finished finished = launch(
-      {"--device", "gfx908", "--", UPTEMPO_VGPU_LAUNCHER, "--seed", "2", "--", "sh", "-c",
-       "cat /sys/class/kfd/kfd/topology/nodes/1/name; echo $LD_PRELOAD | tr ':' '\\n' | grep -c uptempo"});
+TEST_CASE("a launcher inside a launched program changes only the options it is given",
+          "[launcher]") {
+  const Finished finished =
+      launch({"--device", "gfx908", "--", UPTEMPO_VGPU_LAUNCHER, "--seed", "2", "--", "sh", "-c",
+              "cat /sys/class/kfd/kfd/topology/nodes/1/name; echo $LD_PRELOAD | tr ':' '\\n' | "
+              "grep -c uptempo"});
   CHECK(finished.status == 0);
   CHECK(finished.out == "gfx908\n1\n");
 }

@@ -48,21 +48,23 @@ TEST_CASE("a program with busy queues ends as on hardware, in every way of endin
     const char* how;
     int status;
   };
-  for (const Case& each :
-       {Case{"return", 3}, Case{"exit", 3}, Case{"_exit", 3}, Case{"quick_exit", 3}, Case{"exec", 3},
-        Case{"abort", 128 + 6}, Case{"segfault", 128 + 11}, Case{"terminate", 128 + 15}}) {
+  for (const Case& each : {Case{"return", 3}, Case{"exit", 3}, Case{"_exit", 3},
+                           Case{"quick_exit", 3}, Case{"exec", 3}, Case{"abort", 128 + 6},
+                           Case{"segfault", 128 + 11}, Case{"terminate", 128 + 15}}) {
     const Finished finished = launch({"--", UPTEMPO_VGPU_ENDING, each.how});
     CAPTURE(each.how, finished.err);
     CHECK(finished.status == each.status);
   }
 }
 
-TEST_CASE("advice is written when a program ends by itself, for each of its processes", "[process]") {
+TEST_CASE("advice is written when a program ends by itself, for each of its processes",
+          "[process]") {
   const auto advice = [](const char* part) {
     return std::string(R"({"advice":")") + part +
            R"(","queue":1,"kernel":"barrier packet","header":{"barrier":true,"acquire":"system","release":"system"},"to":")" +
            (std::string(part) == "barrier" ? "clear" : "none") +
-           R"(","packets":[0],"count":1,"of":1,"saved_ns":0,"basis":"estimate","device":"gfx90a"})" + '\n';
+           R"(","packets":[0],"count":1,"of":1,"saved_ns":0,"basis":"estimate","device":"gfx90a"})" +
+           '\n';
   };
   const std::string all = advice("barrier") + advice("acquire") + advice("release");
   for (const char* how : {"return", "exit"}) {

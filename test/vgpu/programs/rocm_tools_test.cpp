@@ -7,7 +7,9 @@
 namespace uptempo::vgpu {
 namespace {
 
-bool holds(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+bool holds(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
 
 TEST_CASE("rocminfo prints the agent of each target", "[tools]") {
   struct Case {
@@ -19,7 +21,8 @@ TEST_CASE("rocminfo prints the agent of each target", "[tools]") {
   for (const Case& each :
        {Case{"gfx90a", "amdgcn-amd-amdhsa--gfx90a:sramecc+:xnack-", "AMD Instinct MI210", "104"},
         Case{"gfx908", "amdgcn-amd-amdhsa--gfx908:sramecc+:xnack-", "AMD Instinct MI100", "120"},
-        Case{"gfx906", "amdgcn-amd-amdhsa--gfx906:sramecc+:xnack-", "AMD Instinct MI60 / MI50", "64"},
+        Case{"gfx906", "amdgcn-amd-amdhsa--gfx906:sramecc+:xnack-", "AMD Instinct MI60 / MI50",
+             "64"},
         Case{"gfx900", "amdgcn-amd-amdhsa--gfx900:xnack-", "AMD Radeon Instinct MI25", "64"}}) {
     const Finished finished = launch({"--device", each.target, "--", "rocminfo"});
     CAPTURE(each.target, finished.err, finished.out);

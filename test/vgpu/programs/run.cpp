@@ -31,7 +31,8 @@ void drain(int out, int err, Finished& finished) {
 
 }  // namespace
 
-Finished run(const std::vector<std::string>& arguments, const std::vector<std::string>& environment) {
+Finished run(const std::vector<std::string>& arguments,
+             const std::vector<std::string>& environment) {
   int out[2];
   int err[2];
   REQUIRE(pipe(out) == 0);
@@ -44,7 +45,8 @@ Finished run(const std::vector<std::string>& arguments, const std::vector<std::s
     for (const int descriptor : {out[0], out[1], err[0], err[1]}) close(descriptor);
     for (const std::string& each : environment) putenv(const_cast<char*>(each.c_str()));
     std::vector<char*> argv;
-    for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
+    for (const std::string& argument : arguments)
+      argv.push_back(const_cast<char*>(argument.c_str()));
     argv.push_back(nullptr);
     execvp(argv[0], argv.data());
     _exit(127);

@@ -14,9 +14,11 @@ struct Finished {
 
 // `arguments[0]` is the program, searched in PATH unless it contains a slash. `environment` entries
 // ("NAME=value") are added to the program's environment.
-Finished run(const std::vector<std::string>& arguments, const std::vector<std::string>& environment = {});
+Finished run(const std::vector<std::string>& arguments,
+             const std::vector<std::string>& environment = {});
 
 // Runs the launcher of this build with `arguments`.
-Finished launch(std::vector<std::string> arguments, const std::vector<std::string>& environment = {});
+Finished launch(std::vector<std::string> arguments,
+                const std::vector<std::string>& environment = {});
 
 }  // namespace uptempo::vgpu

@@ -107,8 +107,9 @@ Run publish(MemoryQueue& queue, Way way, uint32_t threads, uint32_t batch) {
   const uint32_t each = kPackets / threads;
 
   const auto produce = [&](uint32_t which) {
-    auto own = way == Way::shared ? aql::AqlQueueWriter::share(ring)
-                                  : aql::AqlQueueWriter::borrow(queue.queue(), aql::Producers::foreign);
+    auto own = way == Way::shared
+                   ? aql::AqlQueueWriter::share(ring)
+                   : aql::AqlQueueWriter::borrow(queue.queue(), aql::Producers::foreign);
     aql::Packet64 packet =
         aql::to_packet(aql::KernelDispatch{.grid = {64}, .workgroup = {64}, .kernel_object = 1});
     uint64_t rung = 0;
@@ -139,7 +140,8 @@ Run publish(MemoryQueue& queue, Way way, uint32_t threads, uint32_t batch) {
   const Clock::time_point start = Clock::now();
   go.store(true, std::memory_order_release);
   for (std::thread& thread : all) thread.join();
-  if (refused != 0) throw std::runtime_error(fmt::format("publish() refused {} batches", refused.load()));
+  if (refused != 0)
+    throw std::runtime_error(fmt::format("publish() refused {} batches", refused.load()));
   const std::chrono::duration<double, std::nano> time = *std::ranges::max_element(ends) - start;
   return {.ns_per_packet = time.count() / kPackets,
           .doorbells = static_cast<double>(doorbells) / (kPackets / batch)};
@@ -178,7 +180,9 @@ struct Series {
   std::array<std::vector<double>, kWays.size()> ns, doorbells;
 
   const std::vector<double>& ns_of(Way way) const { return ns[static_cast<size_t>(way)]; }
-  double doorbells_of(Way way) const { return support::median(doorbells[static_cast<size_t>(way)]); }
+  double doorbells_of(Way way) const {
+    return support::median(doorbells[static_cast<size_t>(way)]);
+  }
 };
 
 std::vector<Series> measure(const Options& options) {
@@ -222,11 +226,13 @@ std::string table(const std::vector<Series>& all) {
                         {"shared, doorbells\nper batch"}});
   for (const Series& series : all) {
     std::vector<std::string> cells{std::to_string(series.batch), std::to_string(series.threads)};
-    for (const Way way : kWays) cells.push_back(fmt::format("{:.1f}", support::median(series.ns_of(way))));
+    for (const Way way : kWays)
+      cells.push_back(fmt::format("{:.1f}", support::median(series.ns_of(way))));
     for (const Way other : {Way::mutex, Way::foreign}) {
       const support::MedianInterval times =
           support::median_ratio(series.ns_of(Way::shared), series.ns_of(other));
-      cells.push_back(fmt::format("{:.2f} ({:.2f} .. {:.2f})", times.median, times.low, times.high));
+      cells.push_back(
+          fmt::format("{:.2f} ({:.2f} .. {:.2f})", times.median, times.low, times.high));
     }
     cells.push_back(fmt::format("{:.2f}", series.doorbells_of(Way::shared)));
     table.add_row(std::move(cells));
@@ -235,7 +241,8 @@ std::string table(const std::vector<Series>& all) {
 }
 
 nlohmann::ordered_json json(const std::vector<Series>& all) {
-  nlohmann::ordered_json results = nlohmann::ordered_json::array(), ratios = nlohmann::ordered_json::array();
+  nlohmann::ordered_json results = nlohmann::ordered_json::array(),
+                         ratios = nlohmann::ordered_json::array();
   for (const Series& series : all) {
     for (const Way way : kWays) {
       const support::MedianInterval ns = support::median_interval(series.ns_of(way));
@@ -266,7 +273,8 @@ support::ExitCode run(const Options& options) {
   const uint32_t cores = support::usable_cores();
   const std::vector<Series> all = measure(options);
   std::string text = fmt::format(
-      "{} rounds in random order (seed {}), {} packets per run, into a ring in memory: no device\n{} core{}",
+      "{} rounds in random order (seed {}), {} packets per run, into a ring in memory: no "
+      "device\n{} core{}",
       options.rounds.count, options.rounds.seed, kPackets, cores, cores == 1 ? "" : "s");
   if (*options.threads.rbegin() > cores)
     text += ": with more threads than cores, threads also wait for a core";
@@ -288,7 +296,8 @@ support::ExitCode run(const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Host time per packet when several threads publish to one queue.", "contention_bench");
+  CLI::App app("Host time per packet when several threads publish to one queue.",
+               "contention_bench");
   Options options;
   support::add_rounds_options(app, options.rounds, 20);
   app.add_option("--threads", options.threads, "Thread counts (1 2 4 8)")

@@ -99,8 +99,8 @@ std::string text(const support::MedianInterval& interval) {
 
 Judgement judge(const RatioBar& bar, const Results& results) {
   Judgement judgement{.bar = fmt::format("{} of {}: {} {} times {} of {}", bar.row, bar.batch,
-                                         bar.bound == Bound::at_most ? "at most" : "at least", bar.limit,
-                                         bar.other, bar.other_batch),
+                                         bar.bound == Bound::at_most ? "at most" : "at least",
+                                         bar.limit, bar.other, bar.other_batch),
                       .found = {}};
   const Series* const row = results.find(bar.row, bar.batch, Phase::submit);
   const Series* const other = results.find(bar.other, bar.other_batch, Phase::submit);
@@ -117,9 +117,9 @@ Judgement judge(const RatioBar& bar, const Results& results) {
 }
 
 Judgement judge(const DifferenceBar& bar, const Results& results) {
-  Judgement judgement{
-      .bar = fmt::format("{} of {}: at most {} ns more than {}", bar.row, bar.batch, bar.limit_ns, bar.other),
-      .found = {}};
+  Judgement judgement{.bar = fmt::format("{} of {}: at most {} ns more than {}", bar.row, bar.batch,
+                                         bar.limit_ns, bar.other),
+                      .found = {}};
   const Series* const row = results.find(bar.row, bar.batch, Phase::submit);
   const Series* const other = results.find(bar.other, bar.batch, Phase::submit);
   if (row == nullptr || other == nullptr) {
@@ -146,8 +146,8 @@ Judgement judge(const FreeBar& bar, const Results& results) {
     }
     if (judgement.verdict == Verdict::not_judged || *count > most) {
       most = *count;
-      judgement.found =
-          fmt::format("{:.3g} per batch of {}, phase {}", *count, series.batch, phase_name(series.phase));
+      judgement.found = fmt::format("{:.3g} per batch of {}, phase {}", *count, series.batch,
+                                    phase_name(series.phase));
     }
     judgement.verdict = most > 0 ? Verdict::missed : Verdict::met;
   }
@@ -156,8 +156,9 @@ Judgement judge(const FreeBar& bar, const Results& results) {
 }
 
 Judgement judge(const FloorBar& bar, const Results& results) {
-  Judgement judgement{.bar = fmt::format("{}: no row is cheaper", bar.floor),
-                      .found = fmt::format("no figure of {} and another row to compare", bar.floor)};
+  Judgement judgement{
+      .bar = fmt::format("{}: no row is cheaper", bar.floor),
+      .found = fmt::format("no figure of {} and another row to compare", bar.floor)};
   support::MedianInterval least;
   for (const Series& series : results.all) {
     if (series.phase != Phase::submit || series.name == bar.floor ||
@@ -214,8 +215,9 @@ std::string table(const std::vector<Judgement>& judgements) {
 nlohmann::ordered_json json(const std::vector<Judgement>& judgements) {
   nlohmann::ordered_json out = nlohmann::ordered_json::array();
   for (const Judgement& judgement : judgements)
-    out.push_back(
-        {{"bar", judgement.bar}, {"found", judgement.found}, {"verdict", name_of(judgement.verdict)}});
+    out.push_back({{"bar", judgement.bar},
+                   {"found", judgement.found},
+                   {"verdict", name_of(judgement.verdict)}});
   return out;
 }
 

@@ -53,7 +53,8 @@ std::vector<Line> lines_of(const Report& report, Phase phase) {
       const auto family = std::ranges::find_if(
           kFamilies, [&](const Family& each) { return series.name.starts_with(each.prefix); });
       const auto index = static_cast<size_t>(family - std::begin(kFamilies));
-      lines.push_back({series.name, family->style, kDashes[used[index]++ % std::size(kDashes)], {}});
+      lines.push_back(
+          {series.name, family->style, kDashes[used[index]++ % std::size(kDashes)], {}});
       line = std::prev(lines.end());
     }
     if (series.phase == phase) line->points.push_back(&series);
@@ -86,16 +87,18 @@ std::string axes(const Scales& scales, const std::vector<uint32_t>& batches) {
     for (const double step : {1.0, 2.0, 5.0}) {
       const double ns = step * std::pow(10, decade);
       if (std::log10(ns) > scales.high_decade + 1e-9) break;
-      out += fmt::format("<path class=\"grid\" d=\"M{:.1f} {:.1f}H{:.1f}\"/>\n", kLeft, scales.y(ns), kRight);
+      out += fmt::format("<path class=\"grid\" d=\"M{:.1f} {:.1f}H{:.1f}\"/>\n", kLeft,
+                         scales.y(ns), kRight);
       out += svg_text(kLeft - 8, scales.y(ns) + 4, "quiet", fmt::format("{:.6g}", ns), "end");
     }
   }
   for (const uint32_t batch : batches) {
-    out += fmt::format("<path class=\"grid\" d=\"M{:.1f} {:.1f}V{:.1f}\"/>\n", scales.x(batch), scales.top,
-                       bottom);
+    out += fmt::format("<path class=\"grid\" d=\"M{:.1f} {:.1f}V{:.1f}\"/>\n", scales.x(batch),
+                       scales.top, bottom);
     out += svg_text(scales.x(batch), bottom + 17, "quiet", std::to_string(batch), "middle");
   }
-  return out + svg_text((kLeft + kRight) / 2, bottom + 36, "quiet", "dispatches per batch", "middle");
+  return out +
+         svg_text((kLeft + kRight) / 2, bottom + 36, "quiet", "dispatches per batch", "middle");
 }
 
 // Places each label next to the end of its line, as near as the label's height allows.
@@ -124,9 +127,11 @@ std::string drawing(const Line& line, const Scales& scales) {
   const Series& last = *line.points.back();
   const double end_x = scales.x(last.batch), end_y = scales.y(last.median());
   return fmt::format(
-             "<path class=\"line {0}\" stroke-dasharray=\"{1}\" d=\"{2}\"/><path class=\"line {0}\" "
+             "<path class=\"line {0}\" stroke-dasharray=\"{1}\" d=\"{2}\"/><path class=\"line "
+             "{0}\" "
              "d=\"{3}\"/>"
-             "<path class=\"leader {0}\" stroke-dasharray=\"1 3\" d=\"M{4:.1f} {5:.1f}L{6:.1f} {7:.1f}\"/>"
+             "<path class=\"leader {0}\" stroke-dasharray=\"1 3\" d=\"M{4:.1f} {5:.1f}L{6:.1f} "
+             "{7:.1f}\"/>"
              "<path class=\"line {0}\" stroke-dasharray=\"{1}\" d=\"M{6:.1f} {7:.1f}h26\"/>\n",
              line.style, line.dashes, path, marks, end_x, end_y, kLabels - 8, line.label_y) +
          svg_text(kLabels + 24, line.label_y + 4, "text", line.name);
@@ -142,17 +147,18 @@ std::string panel(const Report& report, Phase phase, double top) {
       high = std::max(high, point->interval().high);
     }
   }
-  const Scales scales{.low_decade = std::floor(std::log10(low)),
-                      .high_decade = std::max(std::ceil(std::log10(high)), std::floor(std::log10(low)) + 1),
-                      .top = top,
-                      .first_batch = report.batches.front(),
-                      .last_batch = report.batches.back()};
+  const Scales scales{
+      .low_decade = std::floor(std::log10(low)),
+      .high_decade = std::max(std::ceil(std::log10(high)), std::floor(std::log10(low)) + 1),
+      .top = top,
+      .first_batch = report.batches.front(),
+      .last_batch = report.batches.back()};
   place_labels(lines, scales);
-  std::string out =
-      svg_text(kLeft, top - 12, "text",
-               fmt::format("{}: host ns per dispatch{}", phase_name(phase),
-                           phase == Phase::submit ? ", until the last packet is published"
-                                                  : ", until the host sees the last dispatch complete"));
+  std::string out = svg_text(
+      kLeft, top - 12, "text",
+      fmt::format("{}: host ns per dispatch{}", phase_name(phase),
+                  phase == Phase::submit ? ", until the last packet is published"
+                                         : ", until the host sees the last dispatch complete"));
   out += axes(scales, report.batches);
   for (const Line& line : lines) out += drawing(line, scales);
   return out;
@@ -171,13 +177,13 @@ std::string svg(const Report& report) {
   if (panels.empty()) throw std::runtime_error("the report has no figures to draw");
   const std::string heading =
       svg_text(20, 30, "title", "Host time per dispatch") +
-      svg_text(
-          20, 51, "quiet",
-          fmt::format("{}{}; kernels {}; medians of {} rounds, bars: 95 % intervals",
-                      report.is_virtual ? "virtual GPU, not hardware: " : "", report.device,
-                      report.kernels_executed ? "executed" : "not executed (null kernels)", report.rounds));
-  return support::svg_image(kWidth, top - kPanelGap + 50, "Host time per dispatch, by batch length", kStyles,
-                            kDarkStyles, heading + panels);
+      svg_text(20, 51, "quiet",
+               fmt::format("{}{}; kernels {}; medians of {} rounds, bars: 95 % intervals",
+                           report.is_virtual ? "virtual GPU, not hardware: " : "", report.device,
+                           report.kernels_executed ? "executed" : "not executed (null kernels)",
+                           report.rounds));
+  return support::svg_image(kWidth, top - kPanelGap + 50, "Host time per dispatch, by batch length",
+                            kStyles, kDarkStyles, heading + panels);
 }
 
 }  // namespace uptempo::bench

@@ -90,7 +90,8 @@ size_t count_within(const std::vector<uint64_t>& moments, const Window& window) 
 
 CountReport read(const ordered_json& in, const std::vector<uint64_t>& doorbells_ns,
                  const std::string& no_trace) {
-  if (in.at("format") != kFormat) throw std::runtime_error("its format must be " + std::string(kFormat));
+  if (in.at("format") != kFormat)
+    throw std::runtime_error("its format must be " + std::string(kFormat));
   CountReport report;
   const auto is_seen = [&](const char* what, const char* why) {
     const bool yes = in.at("seen").at(what).get<bool>();
@@ -100,7 +101,8 @@ CountReport read(const ordered_json& in, const std::vector<uint64_t>& doorbells_
   const bool allocations = is_seen("allocations", "the program's malloc() could not be replaced");
   const bool system_calls =
       is_seen("system_calls", "the kernel has no system call user dispatch (Linux 5.11)");
-  const bool hsa_calls = is_seen("hsa_calls", "ROCr did not load the library named by HSA_TOOLS_LIB");
+  const bool hsa_calls =
+      is_seen("hsa_calls", "ROCr did not load the library named by HSA_TOOLS_LIB");
   bool doorbells = no_trace.empty();
   if (!doorbells) report.missing["doorbells"] = no_trace;
   if (doorbells && count_within(doorbells_ns, window_of(in.at("probe"))) == 0) {
@@ -145,7 +147,8 @@ ordered_json count(const Rows& rows, Check& check, const std::vector<uint32_t>& 
                    const std::function<void()>& probe) {
   const auto counter = reinterpret_cast<uptempo_count_t>(dlsym(RTLD_DEFAULT, UPTEMPO_COUNT_SYMBOL));
   if (counter == nullptr)
-    throw support::Unavailable("the counting library is not preloaded; --count-into is for internal use");
+    throw support::Unavailable(
+        "the counting library is not preloaded; --count-into is for internal use");
   const Seen sees = seen(counter);
   ordered_json results = ordered_json::array();
   std::map<std::string_view, const Row*> variants;  // the variant that is counted

@@ -97,11 +97,14 @@ class Doorbells {
 };
 
 // This process's environment with `changes` applied.
-std::vector<std::string> environment(const std::vector<std::pair<std::string, std::string>>& changes) {
+std::vector<std::string> environment(
+    const std::vector<std::pair<std::string, std::string>>& changes) {
   std::vector<std::string> variables;
   for (char** variable = environ; *variable != nullptr; ++variable) {
     const std::string_view text = *variable;
-    const auto is_changed = [&](const auto& change) { return text.starts_with(change.first + "="); };
+    const auto is_changed = [&](const auto& change) {
+      return text.starts_with(change.first + "=");
+    };
     if (std::ranges::none_of(changes, is_changed)) variables.emplace_back(text);
   }
   for (const auto& [name, value] : changes) variables.push_back(name + "=" + value);
@@ -123,9 +126,10 @@ class Process {
     posix_spawn_file_actions_init(&files);
     posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-    posix_spawn_file_actions_addopen(&files, STDERR_FILENO, error_file.c_str(), O_WRONLY | O_CREAT, 0600);
-    const int error = posix_spawn(&id_, arguments[0].c_str(), &files, nullptr, pointers(arguments).data(),
-                                  pointers(variables).data());
+    posix_spawn_file_actions_addopen(&files, STDERR_FILENO, error_file.c_str(), O_WRONLY | O_CREAT,
+                                     0600);
+    const int error = posix_spawn(&id_, arguments[0].c_str(), &files, nullptr,
+                                  pointers(arguments).data(), pointers(variables).data());
     posix_spawn_file_actions_destroy(&files);
     if (error != 0) fail("cannot run " + arguments[0], error);
   }
@@ -154,7 +158,8 @@ CountReport count(const std::vector<std::string>& arguments, bool on_virtual_gpu
   const std::string library = (program.parent_path() / "libdispatch_bench_counters.so").string();
   if (access(library.c_str(), R_OK) != 0) fail("cannot read " + library, errno);
   if (library.find_first_of(": ") != std::string::npos)
-    throw std::runtime_error(library + " has a space or colon in its path, which LD_PRELOAD cannot express");
+    throw std::runtime_error(library +
+                             " has a space or colon in its path, which LD_PRELOAD cannot express");
   const TemporaryFolder folder;
   Doorbells doorbells(folder.file("trace"));
   std::vector<std::string> command;
@@ -165,7 +170,8 @@ CountReport count(const std::vector<std::string>& arguments, bool on_virtual_gpu
   const char* const preloaded = std::getenv("LD_PRELOAD");
   // Last, because a sanitizer's runtime must be the first preloaded library.
   const std::string others = preloaded == nullptr ? "" : preloaded + std::string(":");
-  Process process(command, environment({{"LD_PRELOAD", others + library}, {"HSA_TOOLS_LIB", library}}),
+  Process process(command,
+                  environment({{"LD_PRELOAD", others + library}, {"HSA_TOOLS_LIB", library}}),
                   folder.file("errors"));
   const auto limit = std::chrono::steady_clock::now() + kLimit;
   while (!process.has_ended()) {
@@ -187,7 +193,8 @@ CountReport count(const std::vector<std::string>& arguments, bool on_virtual_gpu
 
 }  // namespace
 
-CountReport count_in_a_run_of_its_own(const std::vector<std::string>& arguments, bool on_virtual_gpu) {
+CountReport count_in_a_run_of_its_own(const std::vector<std::string>& arguments,
+                                      bool on_virtual_gpu) {
   try {
     return count(arguments, on_virtual_gpu);
   } catch (const std::exception& error) {

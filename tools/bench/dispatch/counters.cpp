@@ -12,7 +12,8 @@
 // the thread's counter and jumps to the original function. R11 is free at the start of any
 // function.
 extern "C" {
-[[gnu::visibility("hidden"), gnu::tls_model("initial-exec")]] __thread uint64_t uptempo_hsa_calls = 0;
+[[gnu::visibility("hidden"), gnu::tls_model("initial-exec")]] __thread uint64_t uptempo_hsa_calls =
+    0;
 [[gnu::visibility("hidden")]] void* uptempo_hsa_next[512] = {};
 [[gnu::visibility("hidden")]] extern const char uptempo_hsa_thunks[];
 }
@@ -49,7 +50,9 @@ struct TableVersion {
 size_t entries_of(const void* table) {
   TableVersion version{};
   std::memcpy(&version, table, sizeof version);
-  return version.size_bytes <= sizeof version ? 0 : (version.size_bytes - sizeof version) / sizeof(void*);
+  return version.size_bytes <= sizeof version
+             ? 0
+             : (version.size_bytes - sizeof version) / sizeof(void*);
 }
 void** entries(void* table) {
   return reinterpret_cast<void**>(static_cast<std::byte*>(table) + sizeof(TableVersion));
@@ -66,7 +69,8 @@ void for_each_function(void* tables, F&& f) {
     void* const functions = entries(tables)[t];
     if (functions == nullptr) continue;
     for (size_t i = 0; i < entries_of(functions); ++i)
-      if (void*& function = entries(functions)[i]; function != nullptr && !is_thunk(function)) f(function);
+      if (void*& function = entries(functions)[i]; function != nullptr && !is_thunk(function))
+        f(function);
   }
 }
 
@@ -87,9 +91,8 @@ extern "C" __attribute__((visibility("default"))) bool OnLoad(void* tables, uint
   return true;
 }
 
-extern "C" __attribute__((visibility("default"))) void uptempo_dispatch_bench_count(void (*work)(void*),
-                                                                                    void* argument,
-                                                                                    uptempo_counts* counts) {
+extern "C" __attribute__((visibility("default"))) void uptempo_dispatch_bench_count(
+    void (*work)(void*), void* argument, uptempo_counts* counts) {
   const uint64_t calls = uptempo_hsa_calls;
   const uptempo::support::Cost cost = uptempo::support::cost_of([=] { work(argument); });
   counts->allocations += cost.allocations;

@@ -38,10 +38,11 @@ struct CountKind {
   const char* key;   // JSON key
   std::optional<double> Counts::*value;
 };
-inline constexpr CountKind kCountKinds[] = {{"heap allocations", "allocations", &Counts::allocations},
-                                            {"system calls", "system_calls", &Counts::system_calls},
-                                            {"HSA calls", "hsa_calls", &Counts::hsa_calls},
-                                            {"doorbells", "doorbells", &Counts::doorbells}};
+inline constexpr CountKind kCountKinds[] = {
+    {"heap allocations", "allocations", &Counts::allocations},
+    {"system calls", "system_calls", &Counts::system_calls},
+    {"HSA calls", "hsa_calls", &Counts::hsa_calls},
+    {"doorbells", "doorbells", &Counts::doorbells}};
 
 struct CountedBatches {
   std::string name;  // without the variant
@@ -79,6 +80,7 @@ CountReport read_counts(const std::string& text, const std::vector<uint64_t>& do
 
 // Starts the counting run and waits for it. `arguments` select rows, batches and device. Failures
 // are in the report's `missing`.
-CountReport count_in_a_run_of_its_own(const std::vector<std::string>& arguments, bool on_virtual_gpu);
+CountReport count_in_a_run_of_its_own(const std::vector<std::string>& arguments,
+                                      bool on_virtual_gpu);
 
 }  // namespace uptempo::bench

@@ -69,9 +69,11 @@ Bench::Bench(const Options& options, const support::Device& device)
   if (options.peer == "pocl") peers.push_back(bench::add_pocl_rows(rows, workload));
 
   if (!options.only.empty())
-    std::erase_if(rows,
-                  [&](const auto& row) { return row->name().find(options.only) == std::string_view::npos; });
-  if (rows.empty()) throw support::UsageError("--only " + options.only + ": no row has that in its name");
+    std::erase_if(rows, [&](const auto& row) {
+      return row->name().find(options.only) == std::string_view::npos;
+    });
+  if (rows.empty())
+    throw support::UsageError("--only " + options.only + ": no row has that in its name");
   check = executed ? bench::check_tallies(workload) : bench::check_device_counts(workload);
 }
 
@@ -88,13 +90,15 @@ bench::CountReport count(const Options& options, const support::Device& device) 
 
 support::ExitCode run(const Options& options, int argc, char** argv) {
   const std::vector<std::string> launcher_options =
-      options.kernels == "real" ? std::vector<std::string>{} : std::vector<std::string>{"--null-kernels"};
+      options.kernels == "real" ? std::vector<std::string>{}
+                                : std::vector<std::string>{"--null-kernels"};
   const support::Device device = support::open_device(options.device, argc, argv, launcher_options);
   Bench bench(options, device);
   if (!options.count_file.empty()) {
     const auto probe = [&] { bench::executes_kernels(bench.raw); };
-    support::write_output(options.count_file,
-                          bench::count(bench.rows, *bench.check, options.batch_list(), probe).dump());
+    support::write_output(
+        options.count_file,
+        bench::count(bench.rows, *bench.check, options.batch_list(), probe).dump());
     return support::exit_ok;
   }
   bench::Report report{.device = device.name(),
@@ -120,7 +124,8 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
   report.results = bench::run(bench.rows, *bench.check, options.batch_list(), options.rounds,
                               bench.executed ? 1 : bench::kRing);
   for (bench::Series& series : report.results.all)
-    if (const bench::Counts* counted = counts.find(bench::row_name(series.name), series.batch, series.phase))
+    if (const bench::Counts* counted =
+            counts.find(bench::row_name(series.name), series.batch, series.phase))
       series.counts = *counted;
   bench::Results best = report.results;
   best.keep_best_variants();
@@ -147,26 +152,31 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Host time per dispatch: Uptempo compared with the HSA API, HIP and PoCL.", "dispatch_bench");
+  CLI::App app("Host time per dispatch: Uptempo compared with the HSA API, HIP and PoCL.",
+               "dispatch_bench");
   Options options;
   support::add_rounds_options(app, options.rounds, 20);
   app.add_option("--batch", options.batches, "Dispatches per batch (1 8 120 1024 8192)")
       ->check(CLI::Range(1u, bench::kMaxDispatches).description(""))
       ->type_name("N...");
-  app.add_option("--kernels", options.kernels,
-                 "null: do not execute kernels, time only the dispatch (the virtual GPU's default); real")
+  app.add_option(
+         "--kernels", options.kernels,
+         "null: do not execute kernels, time only the dispatch (the virtual GPU's default); real")
       ->check(CLI::IsMember({"auto", "null", "real"}).description(""))
       ->type_name("K");
   app.add_option("--only", options.only, "Only rows whose names contain TEXT")->type_name("TEXT");
-  app.add_option("--peer", options.peer, "hip, pocl or none (hip); HIP and PoCL cannot share a process")
+  app.add_option("--peer", options.peer,
+                 "hip, pocl or none (hip); HIP and PoCL cannot share a process")
       ->check(CLI::IsMember({"hip", "pocl", "none"}).description(""))
       ->type_name("P");
   app.add_flag("--variants", options.variants,
                "Show every variant of the floors, not only the best per batch");
-  app.add_flag("--no-counts", options.no_counts, "Skip the run that counts allocations, calls and doorbells");
+  app.add_flag("--no-counts", options.no_counts,
+               "Skip the run that counts allocations, calls and doorbells");
   app.add_flag("--bars", options.bars, "Exit with 1 if a bar is missed or cannot be judged");
   app.add_option("--svg", options.svg_file, "Write a chart")->type_name("FILE");
-  app.add_option("--compare", options.compare_file, "Compare with an earlier report written by --json")
+  app.add_option("--compare", options.compare_file,
+                 "Compare with an earlier report written by --json")
       ->type_name("OLD.json");
   // internal: makes this the counting run
   app.add_option("--count-into", options.count_file)->group("");

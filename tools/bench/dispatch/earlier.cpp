@@ -26,7 +26,8 @@ void require_format(const ordered_json& in, const std::string& file) {
   const size_t dash = ours.rfind('-') + 1;
   const auto version = [&](std::string_view format) {
     uint32_t number = 0;
-    const auto [end, error] = std::from_chars(format.data() + dash, format.data() + format.size(), number);
+    const auto [end, error] =
+        std::from_chars(format.data() + dash, format.data() + format.size(), number);
     return error == std::errc{} && end == format.data() + format.size() ? std::optional(number)
                                                                         : std::nullopt;
   };
@@ -36,9 +37,11 @@ void require_format(const ordered_json& in, const std::string& file) {
   if (format == ours) return;
   if (format.starts_with(ours.substr(0, dash)) && version(format) > version(ours))
     refuse(file,
-           fmt::format("it was written by a newer dispatch_bench: its format is {}, this version reads {}",
-                       format, ours));
-  refuse(file, fmt::format("it is no report of dispatch_bench: its format is '{}', not {}", format, ours));
+           fmt::format(
+               "it was written by a newer dispatch_bench: its format is {}, this version reads {}",
+               format, ours));
+  refuse(file, fmt::format("it is no report of dispatch_bench: its format is '{}', not {}", format,
+                           ours));
 }
 
 Figure figure_of(const ordered_json& in) {
@@ -52,9 +55,11 @@ Figure figure_of(const ordered_json& in) {
   if (phase != phase_name(Phase::submit) && phase != phase_name(Phase::complete))
     throw std::runtime_error("unknown phase '" + phase + "'");
   if (phase == phase_name(Phase::complete)) figure.phase = Phase::complete;
-  if (!(figure.low > 0 && figure.low <= figure.ns && figure.ns <= figure.high && std::isfinite(figure.high)))
-    throw std::runtime_error(fmt::format("{} of {} has impossible figures: {} in {} .. {}", figure.name,
-                                         figure.batch, figure.ns, figure.low, figure.high));
+  if (!(figure.low > 0 && figure.low <= figure.ns && figure.ns <= figure.high &&
+        std::isfinite(figure.high)))
+    throw std::runtime_error(fmt::format("{} of {} has impossible figures: {} in {} .. {}",
+                                         figure.name, figure.batch, figure.ns, figure.low,
+                                         figure.high));
   return figure;
 }
 
@@ -103,7 +108,8 @@ EarlierReport parse_earlier(const std::string& text, const std::string& file) {
   try {
     in = ordered_json::parse(text);
   } catch (const ordered_json::parse_error& error) {
-    refuse(file, fmt::format("it is no JSON or is truncated at byte {} of {}", error.byte, text.size()));
+    refuse(file,
+           fmt::format("it is no JSON or is truncated at byte {} of {}", error.byte, text.size()));
   } catch (const ordered_json::exception& error) {  // a number out of range
     refuse(file, fmt::format("it is damaged: {}", error.what()));
   }
@@ -124,19 +130,24 @@ EarlierReport parse_earlier(const std::string& text, const std::string& file) {
   }
 }
 
-EarlierReport read_earlier(const std::string& file) { return parse_earlier(support::read_input(file), file); }
+EarlierReport read_earlier(const std::string& file) {
+  return parse_earlier(support::read_input(file), file);
+}
 
 void require_comparable(const EarlierReport& earlier, const Report& now) {
   if (earlier.is_virtual != now.is_virtual)
-    refuse(earlier.file, fmt::format("it was measured on {}, this is {}: their times cannot be compared",
-                                     earlier.is_virtual ? "the virtual GPU" : "hardware",
-                                     now.is_virtual ? "the virtual GPU" : "hardware"));
+    refuse(earlier.file,
+           fmt::format("it was measured on {}, this is {}: their times cannot be compared",
+                       earlier.is_virtual ? "the virtual GPU" : "hardware",
+                       now.is_virtual ? "the virtual GPU" : "hardware"));
   if (earlier.device != now.device)
-    refuse(earlier.file, fmt::format("it was measured on {}, this is {}", earlier.device, now.device));
+    refuse(earlier.file,
+           fmt::format("it was measured on {}, this is {}", earlier.device, now.device));
   if (earlier.kernels_executed != now.kernels_executed)
-    refuse(earlier.file, fmt::format("its kernels were {}, these are {}: use --kernels {}",
-                                     executed(earlier.kernels_executed), executed(now.kernels_executed),
-                                     earlier.kernels_executed ? "real" : "null"));
+    refuse(earlier.file,
+           fmt::format("its kernels were {}, these are {}: use --kernels {}",
+                       executed(earlier.kernels_executed), executed(now.kernels_executed),
+                       earlier.kernels_executed ? "real" : "null"));
 }
 
 std::string comparison_table(const EarlierReport& earlier, const Report& now) {
@@ -154,8 +165,10 @@ std::string comparison_table(const EarlierReport& earlier, const Report& now) {
                         {"", Align::left}});
   for (const Pair& pair : pairs(earlier, now))
     table.add_row(
-        {pair.name, std::to_string(pair.batch), phase_name(pair.phase), cell(pair.before), cell(pair.after),
-         pair.before && pair.after ? fmt::format("{:.2f}", pair.ratio()) : std::string("-"), pair.verdict()});
+        {pair.name, std::to_string(pair.batch), phase_name(pair.phase), cell(pair.before),
+         cell(pair.after),
+         pair.before && pair.after ? fmt::format("{:.2f}", pair.ratio()) : std::string("-"),
+         pair.verdict()});
   return fmt::format("Beside {}:\n\n{}", earlier.file, table.text());
 }
 

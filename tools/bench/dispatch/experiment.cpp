@@ -25,9 +25,9 @@ class Tallies final : public Check {
   void after(const Row& row, const Load& load) override {
     for (uint32_t i = 0; i < load.dispatches(); ++i)
       if (workload_.tallies[i] != row.times(i, load))
-        throw std::runtime_error(fmt::format("{} (batches of {}): dispatch {} of {} was executed {} times",
-                                             row.name(), load.batch, i, load.dispatches(),
-                                             workload_.tallies[i]));
+        throw std::runtime_error(
+            fmt::format("{} (batches of {}): dispatch {} of {} was executed {} times", row.name(),
+                        load.batch, i, load.dispatches(), workload_.tallies[i]));
   }
 
  private:
@@ -38,7 +38,8 @@ class DeviceCounts final : public Check {
  public:
   explicit DeviceCounts(const Workload& workload)
       : tallies_(workload),
-        query_(reinterpret_cast<uptempo_vgpu_packets_t>(dlsym(RTLD_DEFAULT, "uptempo_vgpu_packets"))) {
+        query_(
+            reinterpret_cast<uptempo_vgpu_packets_t>(dlsym(RTLD_DEFAULT, "uptempo_vgpu_packets"))) {
     if (query_ == nullptr)
       throw std::runtime_error("only the virtual GPU can skip kernels; use --kernels real");
   }
@@ -52,8 +53,8 @@ class DeviceCounts final : public Check {
     const uint64_t carried_out = now() - dispatches_;
     if (carried_out != load.dispatches())
       throw std::runtime_error(
-          fmt::format("{} (batches of {}): {} dispatches were submitted, the device completed {}", row.name(),
-                      load.batch, load.dispatches(), carried_out));
+          fmt::format("{} (batches of {}): {} dispatches were submitted, the device completed {}",
+                      row.name(), load.batch, load.dispatches(), carried_out));
   }
 
  private:
@@ -82,7 +83,9 @@ double time(const Turn& turn, Check& check) {
 
 }  // namespace
 
-std::unique_ptr<Check> check_tallies(const Workload& workload) { return std::make_unique<Tallies>(workload); }
+std::unique_ptr<Check> check_tallies(const Workload& workload) {
+  return std::make_unique<Tallies>(workload);
+}
 std::unique_ptr<Check> check_device_counts(const Workload& workload) {
   return std::make_unique<DeviceCounts>(workload);
 }
@@ -141,7 +144,8 @@ Results run(const Rows& rows, Check& check, const std::vector<uint32_t>& batches
   for (const Turn& turn : turns)
     results.all.push_back({std::string(turn.row->name()), turn.load.batch, turn.phase, {}, {}});
   support::take_turns(rounds, turns.size(), [&](size_t i) {
-    for (uint32_t warm = 0; warm < warm_up; warm += turns[i].load.dispatches()) time(turns[i], check);
+    for (uint32_t warm = 0; warm < warm_up; warm += turns[i].load.dispatches())
+      time(turns[i], check);
     results.all[i].ns_per_dispatch.push_back(time(turns[i], check));
   });
   return results;

@@ -108,7 +108,8 @@ class Floor : public Row {
       std::atomic_ref(*view_.doorbell).store(index - 1, std::memory_order_release);
     } else {
       hsa_queue_store_write_index_screlease(raw_->queue(), index);
-      hsa_signal_store_screlease(raw_->queue()->doorbell_signal, static_cast<hsa_signal_value_t>(index - 1));
+      hsa_signal_store_screlease(raw_->queue()->doorbell_signal,
+                                 static_cast<hsa_signal_value_t>(index - 1));
     }
   }
 
@@ -147,8 +148,8 @@ class Narrow final : public Floor {
     const auto copy = [=, packets = packets_.data()](uint32_t i) {
       const Line& packet = packets[dispatch + i];
       blocks.put(dispatch + i);
-      put_line<streaming>(ring + ((index + i) & mask), packet.part[0], packet.part[1], packet.part[2],
-                          packet.part[3]);
+      put_line<streaming>(ring + ((index + i) & mask), packet.part[0], packet.part[1],
+                          packet.part[2], packet.part[3]);
     };
     if constexpr (!built) {
       for (uint32_t i = 0; i < count; ++i) copy(i);
@@ -161,8 +162,8 @@ class Narrow final : public Floor {
         const __m128i further = _mm_set_epi64x(step(), 0);
         for (uint32_t i = 1; i + 1 < count; ++i) {
           blocks.put(dispatch + i);
-          put_line<streaming>(ring + ((index + i) & mask), interior.part[0], interior.part[1], address,
-                              interior.part[3]);
+          put_line<streaming>(ring + ((index + i) & mask), interior.part[0], interior.part[1],
+                              address, interior.part[3]);
           address = _mm_add_epi64(address, further);
         }
       }

@@ -21,7 +21,9 @@ struct State {
   uint32_t* tallies = nullptr;
 } state;
 
-const char* text(hipError_t error) { return error == hipSuccess ? nullptr : hipGetErrorString(error); }
+const char* text(hipError_t error) {
+  return error == hipSuccess ? nullptr : hipGetErrorString(error);
+}
 
 const char* make_graph(hipGraphExec_t& made) {
   hipGraph_t graph = nullptr;
@@ -36,18 +38,21 @@ const char* make_graph(hipGraphExec_t& made) {
     node.blockDim = dim3(kItems);
     node.kernelParams = arguments;
     hipGraphNode_t added = nullptr;
-    if (const char* error = text(hipGraphAddKernelNode(&added, graph, i == 0 ? nullptr : &previous, i == 0 ? 0 : 1, &node)))
+    if (const char* error = text(hipGraphAddKernelNode(&added, graph, i == 0 ? nullptr : &previous,
+                                                       i == 0 ? 0 : 1, &node)))
       return error;
     previous = added;
   }
-  if (const char* error = text(hipGraphInstantiate(&made, graph, nullptr, nullptr, 0))) return error;
+  if (const char* error = text(hipGraphInstantiate(&made, graph, nullptr, nullptr, 0)))
+    return error;
   return text(hipGraphDestroy(graph));
 }
 
 const char* launch() {
   for (uint32_t i = 0; i < state.batch * state.repeats; ++i) {
     void* arguments[] = {&state.tallies, &i};
-    if (const char* error = text(hipLaunchKernel(reinterpret_cast<void*>(tally), dim3(1), dim3(kItems), arguments, 0, state.stream)))
+    if (const char* error = text(hipLaunchKernel(reinterpret_cast<void*>(tally), dim3(1),
+                                                 dim3(kItems), arguments, 0, state.stream)))
       return error;
   }
   return nullptr;
@@ -67,7 +72,8 @@ const char* prepare(uint32_t batch, uint32_t repeats, uint32_t* tallies, int gra
   state.repeats = repeats;
   state.tallies = tallies;
   if (state.stream == nullptr) {
-    if (const char* error = text(hipStreamCreateWithFlags(&state.stream, hipStreamNonBlocking))) return error;
+    if (const char* error = text(hipStreamCreateWithFlags(&state.stream, hipStreamNonBlocking)))
+      return error;
     // At the first launch HIP loads code, which launches kernels of its own.
     if (const char* error = launch()) return error;
     if (const char* error = wait()) return error;
@@ -89,4 +95,7 @@ constexpr uptempo_hip_peer peer{prepare, launch, launch_graphs, wait, version};
 
 }  // namespace
 
-extern "C" __attribute__((visibility("default"))) const struct uptempo_hip_peer* uptempo_hip_peer_functions() { return &peer; }
+extern "C" __attribute__((visibility("default"))) const struct uptempo_hip_peer*
+uptempo_hip_peer_functions() {
+  return &peer;
+}

@@ -41,7 +41,8 @@ class Graph final : public HipRow {
   std::string_view name() const override { return "hip-graph"; }
   uint32_t times(uint32_t i, const Load& load) const override { return first_batch_again(i, load); }
   void prepare(const Load& load) override {
-    require(hip_.prepare(load.batch, load.repeats, workload_.tallies.data(), 1), "preparing HIP graphs");
+    require(hip_.prepare(load.batch, load.repeats, workload_.tallies.data(), 1),
+            "preparing HIP graphs");
   }
   void submit(const Load&) override { require(hip_.launch_graphs(), "hipGraphLaunch"); }
 };
@@ -50,8 +51,8 @@ class Graph final : public HipRow {
 
 Peer add_hip_rows(Rows& rows, const Workload& workload) {
   Peer peer{.name = "HIP", .note = "its rows are not gated"};
-  const auto functions =
-      open_peer<uptempo_hip_peer_t>("libdispatch_bench_hip.so", "uptempo_hip_peer_functions", peer.missing);
+  const auto functions = open_peer<uptempo_hip_peer_t>("libdispatch_bench_hip.so",
+                                                       "uptempo_hip_peer_functions", peer.missing);
   if (functions == nullptr) return peer;
   peer.version = functions()->version();
   rows.push_back(std::make_unique<Launch>(workload, *functions()));

@@ -33,7 +33,9 @@ class HsaRow : public Row {
           interior(first_word_of(1, 3)),
           last(first_word_of(batch - 1, batch)),
           last_index(batch - 1) {}
-    uint32_t of(uint32_t i) const noexcept { return i == last_index ? last : i == 0 ? first : interior; }
+    uint32_t of(uint32_t i) const noexcept {
+      return i == last_index ? last : i == 0 ? first : interior;
+    }
     uint32_t first, interior, last, last_index;
   };
 
@@ -49,7 +51,8 @@ class HsaRow : public Row {
 
     // Writes dispatch `i` of the load into the slot of packet `index`: arguments first, header
     // last.
-    void write(uint64_t index, uint32_t i, uint32_t first_word, hsa_signal_t signal) const noexcept {
+    void write(uint64_t index, uint32_t i, uint32_t first_word,
+               hsa_signal_t signal) const noexcept {
       auto* const arguments = reinterpret_cast<TallyArguments*>(kernargs + i * stride);
       arguments->tallies = tallies;
       arguments->dispatch = i;
@@ -67,7 +70,8 @@ class HsaRow : public Row {
       packet->kernarg_address = arguments;
       packet->reserved2 = 0;
       packet->completion_signal = signal;
-      std::atomic_ref(*reinterpret_cast<uint32_t*>(packet)).store(first_word, std::memory_order_release);
+      std::atomic_ref(*reinterpret_cast<uint32_t*>(packet))
+          .store(first_word, std::memory_order_release);
     }
 
     hsa_kernel_dispatch_packet_t* ring;
@@ -101,7 +105,8 @@ class Careful final : public HsaRow {
     for (uint32_t batch = 0; batch < load.repeats; ++batch) {
       const uint64_t first = reserve(queue, load.batch);
       for (uint32_t i = 0; i < load.batch; ++i)
-        target.write(first + i, dispatch++, words.of(i), i == last ? raw.signal(batch) : hsa_signal_t{0});
+        target.write(first + i, dispatch++, words.of(i),
+                     i == last ? raw.signal(batch) : hsa_signal_t{0});
       ring_doorbell(queue, first + last);
     }
   }
@@ -122,7 +127,8 @@ class DoorbellEach final : public HsaRow {
     for (uint32_t batch = 0; batch < load.repeats; ++batch) {
       for (uint32_t i = 0; i < load.batch; ++i) {
         const uint64_t index = reserve(queue, 1);
-        target.write(index, dispatch++, words.of(i), i == last ? raw.signal(batch) : hsa_signal_t{0});
+        target.write(index, dispatch++, words.of(i),
+                     i == last ? raw.signal(batch) : hsa_signal_t{0});
         ring_doorbell(queue, index);
       }
     }

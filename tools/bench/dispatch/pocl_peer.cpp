@@ -37,14 +37,16 @@ const char* make(uint32_t* tallies, uint32_t count) {
   const char* source = kSource;
   cl_program program = clCreateProgramWithSource(state.context, 1, &source, nullptr, &status);
   if (const char* error = failed("clCreateProgramWithSource", status)) return error;
-  if (const char* error = failed("clBuildProgram", clBuildProgram(program, 1, &device, "", nullptr, nullptr)))
+  if (const char* error =
+          failed("clBuildProgram", clBuildProgram(program, 1, &device, "", nullptr, nullptr)))
     return error;
   state.kernel = clCreateKernel(program, "tally", &status);
   if (const char* error = failed("clCreateKernel", status)) return error;
   cl_mem marks = clCreateBuffer(state.context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR,
                                 count * sizeof *tallies, tallies, &status);
   if (const char* error = failed("clCreateBuffer", status)) return error;
-  if (const char* error = failed("clSetKernelArg", clSetKernelArg(state.kernel, 0, sizeof marks, &marks)))
+  if (const char* error =
+          failed("clSetKernelArg", clSetKernelArg(state.kernel, 0, sizeof marks, &marks)))
     return error;
   // Last: if the queue exists, everything else does.
   state.queue = clCreateCommandQueue(state.context, device, 0, &status);
@@ -57,8 +59,8 @@ const char* launch(uint32_t batch, uint32_t repeats) {
     for (uint32_t i = 0; i < batch; ++i, ++dispatch) {
       cl_int status = clSetKernelArg(state.kernel, 1, sizeof dispatch, &dispatch);
       if (status == CL_SUCCESS)
-        status = clEnqueueNDRangeKernel(state.queue, state.kernel, 1, nullptr, &kItems, &kItems, 0, nullptr,
-                                        nullptr);
+        status = clEnqueueNDRangeKernel(state.queue, state.kernel, 1, nullptr, &kItems, &kItems, 0,
+                                        nullptr, nullptr);
       if (const char* error = failed("clEnqueueNDRangeKernel", status)) return error;
     }
     if (const char* error = failed("clFlush", clFlush(state.queue))) return error;
@@ -82,6 +84,7 @@ constexpr uptempo_pocl_peer peer{prepare, launch, wait, version};
 
 }  // namespace
 
-extern "C" __attribute__((visibility("default"))) const uptempo_pocl_peer* uptempo_pocl_peer_functions() {
+extern "C" __attribute__((visibility("default"))) const uptempo_pocl_peer*
+uptempo_pocl_peer_functions() {
   return &peer;
 }

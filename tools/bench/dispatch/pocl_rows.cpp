@@ -31,8 +31,8 @@ class Pocl final : public Row {
 
 Peer add_pocl_rows(Rows& rows, const Workload& workload) {
   Peer peer{.name = "PoCL", .note = "its device is the processor and its row is not gated"};
-  const auto functions = open_peer<uptempo_pocl_peer_t>("libdispatch_bench_pocl.so",
-                                                        "uptempo_pocl_peer_functions", peer.missing);
+  const auto functions = open_peer<uptempo_pocl_peer_t>(
+      "libdispatch_bench_pocl.so", "uptempo_pocl_peer_functions", peer.missing);
   if (functions == nullptr) return peer;
   if (const char* error = functions()->prepare(workload.tallies.data(), kMaxDispatches)) {
     peer.missing = error;

@@ -12,14 +12,15 @@ namespace {
 
 hsa_queue_t* create(const Agent& agent) {
   hsa_queue_t* queue = nullptr;
-  const hsa_status_t status = hsa_queue_create(agent.handle(), kRing, HSA_QUEUE_TYPE_SINGLE, nullptr, nullptr,
-                                               UINT32_MAX, UINT32_MAX, &queue);
+  const hsa_status_t status = hsa_queue_create(agent.handle(), kRing, HSA_QUEUE_TYPE_SINGLE,
+                                               nullptr, nullptr, UINT32_MAX, UINT32_MAX, &queue);
   if (status != HSA_STATUS_SUCCESS)
-    throw Error({.status = status,
-                 .call = "hsa_queue_create",
-                 .asked = std::to_string(kRing) + " packets",
-                 .found = "refused",
-                 .remedy = "the agent allows " + std::to_string(agent.properties().queue_max_packets)});
+    throw Error(
+        {.status = status,
+         .call = "hsa_queue_create",
+         .asked = std::to_string(kRing) + " packets",
+         .found = "refused",
+         .remedy = "the agent allows " + std::to_string(agent.properties().queue_max_packets)});
   return queue;
 }
 
@@ -79,8 +80,9 @@ void RawQueue::prepare(const Load& load) noexcept {
 
 void RawQueue::close_gate() noexcept {
   hsa_signal_store_screlease(gate_.handle(), 1);
-  const aql::BarrierAnd barrier{.flags = {aql::Barrier::on, aql::FenceScope::none, aql::FenceScope::none},
-                                .dependencies = {gate_.handle()}};
+  const aql::BarrierAnd barrier{
+      .flags = {aql::Barrier::on, aql::FenceScope::none, aql::FenceScope::none},
+      .dependencies = {gate_.handle()}};
   const uint64_t index = hsa_queue_add_write_index_relaxed(queue(), 1);
   aql::Packet64* const slot = reinterpret_cast<aql::Packet64*>(ring() + (index & mask()));
   const uint32_t word = aql::fill(slot, barrier);

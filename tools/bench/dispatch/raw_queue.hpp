@@ -11,9 +11,9 @@
 #include <memory>
 #include <vector>
 
-#include "tools/bench/dispatch/row.hpp"
 #include "engine/memory/buffer.hpp"
 #include "engine/runtime/signal.hpp"
+#include "tools/bench/dispatch/row.hpp"
 
 namespace uptempo::bench {
 
@@ -36,7 +36,9 @@ class RawQueue {
   }
   uint64_t mask() const noexcept { return queue_->size - 1; }
   // The kernarg block of dispatch `i` of a load, on separate cache lines, with its arguments.
-  std::byte* kernargs(uint32_t i) const noexcept { return kernargs_.data() + size_t{i} * kernarg_stride_; }
+  std::byte* kernargs(uint32_t i) const noexcept {
+    return kernargs_.data() + size_t{i} * kernarg_stride_;
+  }
   // The signal of batch `i` of a load.
   hsa_signal_t signal(uint32_t i) const noexcept { return signals_[i].handle(); }
 

@@ -21,15 +21,17 @@ struct Published {
   const char* source;
 };
 constexpr const char* kRocm7 =
-    "averages of github.com/ROCm/rocm-systems pull request 4831, 'clr: hipGraph fast dispatch via flat "
+    "averages of github.com/ROCm/rocm-systems pull request 4831, 'clr: hipGraph fast dispatch via "
+    "flat "
     "packet "
     "buffer', another machine's";
 constexpr Published kPublished[] = {{"ROCm 7 hipGraphLaunch, CPU time", 1024, 6.9, kRocm7},
                                     {"ROCm 7 hipGraphLaunch, CPU time", 8192, 31.9, kRocm7}};
 
 std::string published_text(const Published& published) {
-  return fmt::format("{}: {} us for {} nodes, {:.1f} ns each ({})\n", published.name, published.total_us,
-                     published.batch, published.total_us * 1000 / published.batch, published.source);
+  return fmt::format("{}: {} us for {} nodes, {:.1f} ns each ({})\n", published.name,
+                     published.total_us, published.batch,
+                     published.total_us * 1000 / published.batch, published.source);
 }
 
 std::vector<std::string> names(const Results& results) {
@@ -46,7 +48,8 @@ std::string nanoseconds(double ns) {
 template <class Cell>
 std::string grid(const Report& report, Phase phase, const std::string& title, Cell cell) {
   std::vector<support::Column> columns{{title, support::Align::left}};
-  for (const uint32_t batch : report.batches) columns.push_back({fmt::format("batch of\n{}", batch)});
+  for (const uint32_t batch : report.batches)
+    columns.push_back({fmt::format("batch of\n{}", batch)});
   support::Table table(columns);
   for (const std::string& name : names(report.results)) {
     std::vector<std::string> cells{name};
@@ -83,7 +86,8 @@ std::string count_cell(const Series& series) {
 
 std::string count_kinds() {
   std::string names;
-  for (const CountKind& kind : kCountKinds) names += (names.empty() ? "" : " / ") + std::string(kind.name);
+  for (const CountKind& kind : kCountKinds)
+    names += (names.empty() ? "" : " / ") + std::string(kind.name);
   return names;
 }
 
@@ -91,49 +95,55 @@ std::string count_kinds() {
 
 std::string table(const Report& report) {
   std::string text =
-      fmt::format("{} rounds in random order (seed {}), {} core{}; {}\n", report.rounds, report.seed,
-                  report.cores, report.cores == 1 ? "" : "s",
+      fmt::format("{} rounds in random order (seed {}), {} core{}; {}\n", report.rounds,
+                  report.seed, report.cores, report.cores == 1 ? "" : "s",
                   report.kernels_executed ? "kernels are executed"
                                           : "kernels are not executed, only the dispatch is timed");
   for (const Peer& peer : report.peers)
     text += peer.missing.empty() ? fmt::format("{}: {}\n", peer.version, peer.note)
                                  : fmt::format("no {}: {}\n", peer.name, peer.missing);
   for (const Phase phase : {Phase::submit, Phase::complete}) {
-    text += '\n' + grid(report, phase, fmt::format("{}, host ns per\ndispatch, median", phase_name(phase)),
+    text += '\n' + grid(report, phase,
+                        fmt::format("{}, host ns per\ndispatch, median", phase_name(phase)),
                         median_cell);
     text +=
-        '\n' + grid(report, phase, fmt::format("{},\ntimes {}", phase_name(phase), kPeer),
-                    [&](const Series& series) {
-                      const Series* const peer = report.results.find(kPeer, series.batch, phase);
-                      if (peer == nullptr) return std::string("-");
-                      const support::MedianInterval times = ratio(series, *peer);
-                      return fmt::format("{:.2f} ({:.2f} .. {:.2f})", times.median, times.low, times.high);
-                    });
+        '\n' +
+        grid(report, phase, fmt::format("{},\ntimes {}", phase_name(phase), kPeer),
+             [&](const Series& series) {
+               const Series* const peer = report.results.find(kPeer, series.batch, phase);
+               if (peer == nullptr) return std::string("-");
+               const support::MedianInterval times = ratio(series, *peer);
+               return fmt::format("{:.2f} ({:.2f} .. {:.2f})", times.median, times.low, times.high);
+             });
   }
   text += "\nPublished, not measured here:\n";
   for (const Published& published : kPublished) text += published_text(published);
-  text +=
-      fmt::format("\nCounted per batch for the submitting thread, in a separate run: {}\n", count_kinds());
+  text += fmt::format("\nCounted per batch for the submitting thread, in a separate run: {}\n",
+                      count_kinds());
   for (const auto& [kind, reason] : report.not_counted)
     text += fmt::format("? {}: not counted: {}\n", kind, reason);
   if (report.not_counted.size() < std::size(kCountKinds))
     for (const Phase phase : {Phase::submit, Phase::complete})
-      text +=
-          '\n' + grid(report, phase, fmt::format("{},\ncounted per batch", phase_name(phase)), count_cell);
+      text += '\n' + grid(report, phase, fmt::format("{},\ncounted per batch", phase_name(phase)),
+                          count_cell);
   return text + "\nVerified after every run: each dispatch completed exactly once.\n";
 }
 
 nlohmann::ordered_json json(const Report& report) {
   nlohmann::ordered_json peers = nlohmann::ordered_json::object();
   for (const Peer& peer : report.peers)
-    peers[peer.name] =
-        peer.missing.empty() ? nlohmann::ordered_json(peer.version) : nlohmann::ordered_json(nullptr);
-  nlohmann::ordered_json results = nlohmann::ordered_json::array(), ratios = nlohmann::ordered_json::array();
+    peers[peer.name] = peer.missing.empty() ? nlohmann::ordered_json(peer.version)
+                                            : nlohmann::ordered_json(nullptr);
+  nlohmann::ordered_json results = nlohmann::ordered_json::array(),
+                         ratios = nlohmann::ordered_json::array();
   for (const Series& series : report.results.all) {
     const support::MedianInterval ns = series.interval();
-    nlohmann::ordered_json entry{
-        {"name", series.name},          {"batch", series.batch}, {"phase", phase_name(series.phase)},
-        {"ns_per_dispatch", ns.median}, {"low", ns.low},         {"high", ns.high}};
+    nlohmann::ordered_json entry{{"name", series.name},
+                                 {"batch", series.batch},
+                                 {"phase", phase_name(series.phase)},
+                                 {"ns_per_dispatch", ns.median},
+                                 {"low", ns.low},
+                                 {"high", ns.high}};
     for (const CountKind& kind : kCountKinds) {
       const std::optional<double> count = series.counts.*kind.value;
       entry[kind.key] = count ? nlohmann::ordered_json(*count) : nlohmann::ordered_json(nullptr);

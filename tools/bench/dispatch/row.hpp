@@ -55,7 +55,9 @@ class Row {
   virtual uint32_t max_dispatches() const { return kMaxDispatches; }
 
   // Number of times that the load executes dispatch `i`.
-  virtual uint32_t times(uint32_t i, const Load& load) const { return i < load.dispatches() ? 1 : 0; }
+  virtual uint32_t times(uint32_t i, const Load& load) const {
+    return i < load.dispatches() ? 1 : 0;
+  }
 
   // Untimed preparation. No earlier load is unfinished.
   virtual void prepare(const Load& load) = 0;
@@ -75,7 +77,9 @@ constexpr uint32_t first_batch_again(uint32_t i, const Load& load) noexcept {
 }
 
 // The name without its variant.
-constexpr std::string_view row_name(std::string_view name) noexcept { return name.substr(0, name.find('/')); }
+constexpr std::string_view row_name(std::string_view name) noexcept {
+  return name.substr(0, name.find('/'));
+}
 
 // The kernel that all rows launch, and the memory of its marks.
 struct Workload {

@@ -3,9 +3,9 @@
 #include <memory>
 #include <string_view>
 
-#include "tools/bench/dispatch/row.hpp"
 #include "engine/stream/launcher.hpp"
 #include "engine/stream/stream.hpp"
+#include "tools/bench/dispatch/row.hpp"
 
 namespace uptempo::bench {
 namespace {
@@ -46,10 +46,13 @@ class StreamRow : public Row {
 // Always the arguments of the first dispatch, which the launcher has written once.
 class LauncherRow final : public StreamRow {
  public:
-  explicit LauncherRow(const Workload& workload) : StreamRow(workload), launcher_(streams_, workload.tally) {}
+  explicit LauncherRow(const Workload& workload)
+      : StreamRow(workload), launcher_(streams_, workload.tally) {}
 
   std::string_view name() const override { return "uptempo-launcher"; }
-  uint32_t times(uint32_t i, const Load& load) const override { return i == 0 ? load.dispatches() : 0; }
+  uint32_t times(uint32_t i, const Load& load) const override {
+    return i == 0 ? load.dispatches() : 0;
+  }
   void submit(const Load& load) override {
     for (uint32_t i = 0; i < load.dispatches(); ++i)
       launcher_.launch(stream_, Grid{Workload::items}, workload_.tallies.data(), 0u);

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "aql/packet.hpp"
-#include "tools/bench/dispatch/row.hpp"
 #include "engine/dispatch/batch_submitter.hpp"
 #include "engine/recording/recording.hpp"
+#include "tools/bench/dispatch/row.hpp"
 
 namespace uptempo::bench {
 namespace {
@@ -18,7 +18,10 @@ namespace {
 constexpr uint32_t kPublications = 1024;
 
 QueueOptions queue_options() {
-  return {.packets = kRing, .publications = kPublications, .timing_signals = 1, .kernarg_bytes = 8 << 20};
+  return {.packets = kRing,
+          .publications = kPublications,
+          .timing_signals = 1,
+          .kernarg_bytes = 8 << 20};
 }
 
 using Tally = Prepared<uint32_t*, uint32_t>;
@@ -98,7 +101,8 @@ class Planned final : public UptempoRow {
     slices,  // each has its own slice
     anew,    // a chain that is declared differently than in the previous batch
   };
-  Planned(const Workload& workload, std::shared_ptr<Queue> queue, Shape shape, std::string_view name)
+  Planned(const Workload& workload, std::shared_ptr<Queue> queue, Shape shape,
+          std::string_view name)
       : UptempoRow(workload, std::move(queue)), shape_(shape), name_(name) {}
   std::string_view name() const override { return name_; }
   uint32_t times(uint32_t i, const Load& load) const override { return first_batch_again(i, load); }
@@ -157,12 +161,13 @@ class Replay : public UptempoRow {
     recorded_->recording = std::make_unique<Recording>(
         *queue_, RecordingOptions{.spare_kernarg_bytes = size_t{64} * kMaxDispatches});
     for (uint32_t i = 0; i < load.batch; ++i)
-      recorded_->nodes.push_back(recorded_->recording->dispatch(workload_.tally, Grid{Workload::items},
-                                                                workload_.tallies.data(), i));
+      recorded_->nodes.push_back(recorded_->recording->dispatch(
+          workload_.tally, Grid{Workload::items}, workload_.tallies.data(), i));
   }
 
   void submit(const Load& load) override {
-    for (uint32_t batch = 0; batch < load.repeats; ++batch) last_ = recorded_->recording->replay(*queue_);
+    for (uint32_t batch = 0; batch < load.repeats; ++batch)
+      last_ = recorded_->recording->replay(*queue_);
   }
 
  protected:
@@ -205,12 +210,15 @@ Rows uptempo_rows(const Workload& workload) {
   uint32_t* const tallies = workload.tallies.data();
   add("uptempo-dispatch", [tallies, &tally = workload.tally](BatchSubmitter& batch, const Tally&,
                                                              uint32_t first, uint32_t count) {
-    for (uint32_t i = 0; i < count; ++i) batch.dispatch(tally, Grid{Workload::items}, tallies, first + i);
+    for (uint32_t i = 0; i < count; ++i)
+      batch.dispatch(tally, Grid{Workload::items}, tallies, first + i);
   });
-  add("uptempo-prepared", [tallies](BatchSubmitter&, const Tally& tally, uint32_t first, uint32_t count) {
-    for (uint32_t i = 0; i < count; ++i) tally.dispatch(tallies, first + i);
-  });
-  add("uptempo-batch", [tallies](BatchSubmitter&, const Tally& tally, uint32_t first, uint32_t count) {
+  add("uptempo-prepared",
+      [tallies](BatchSubmitter&, const Tally& tally, uint32_t first, uint32_t count) {
+        for (uint32_t i = 0; i < count; ++i) tally.dispatch(tallies, first + i);
+      });
+  add("uptempo-batch", [tallies](BatchSubmitter&, const Tally& tally, uint32_t first,
+                                 uint32_t count) {
     tally.dispatch_each(count, [=](uint32_t i) noexcept { return std::tuple(tallies, first + i); });
   });
   const auto add_planned = [&](std::string_view name, Planned::Shape shape) {

@@ -31,9 +31,8 @@ Pocl find_pocl() {
     }
     others += (others.empty() ? "" : ", ") + name;
   }
-  pocl.missing =
-      "PoCL has no device on this machine; OpenCL platforms found: " + (others.empty() ? "none" : others) +
-      "; install pocl-opencl-icd";
+  pocl.missing = "PoCL has no device on this machine; OpenCL platforms found: " +
+                 (others.empty() ? "none" : others) + "; install pocl-opencl-icd";
   return pocl;
 }
 

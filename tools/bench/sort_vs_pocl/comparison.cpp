@@ -8,9 +8,12 @@
 
 namespace uptempo::bench {
 
-support::MedianInterval Comparison::ratio() const { return support::median_ratio(ours_us, peer_us); }
+support::MedianInterval Comparison::ratio() const {
+  return support::median_ratio(ours_us, peer_us);
+}
 
-Comparison compare(uint32_t pairs, const std::function<double()>& ours, const std::function<double()>& peer,
+Comparison compare(uint32_t pairs, const std::function<double()>& ours,
+                   const std::function<double()>& peer,
                    const std::function<void(const std::string&)>& progress) {
   Comparison comparison;
   for (uint32_t i = 0; i < pairs; ++i) {
@@ -26,7 +29,8 @@ std::string table(const SortComparisonReport& report) {
   support::Table table(
       {{"", support::Align::left}, {"wall time,\nmedian us"}, {"95 % interval\nof the median"}});
   const auto add = [&](const char* name, const support::MedianInterval& us) {
-    table.add_row({name, fmt::format("{:.0f}", us.median), fmt::format("{:.0f} .. {:.0f}", us.low, us.high)});
+    table.add_row(
+        {name, fmt::format("{:.0f}", us.median), fmt::format("{:.0f} .. {:.0f}", us.low, us.high)});
   };
   add(report.is_virtual ? "Uptempo, virtual GPU" : "Uptempo, GPU", report.comparison.ours());
   add("PoCL, host cores", report.comparison.peer());

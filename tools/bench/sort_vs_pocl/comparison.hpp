@@ -25,7 +25,8 @@ struct Comparison {
 };
 
 // `ours` and `peer` return the microseconds of one run. `progress` is called for each pair.
-Comparison compare(uint32_t pairs, const std::function<double()>& ours, const std::function<double()>& peer,
+Comparison compare(uint32_t pairs, const std::function<double()>& ours,
+                   const std::function<double()>& peer,
                    const std::function<void(const std::string&)>& progress = {});
 
 struct SortComparisonReport {

@@ -55,7 +55,8 @@ PoclSort::PoclSort(uint32_t length) : impl_(std::make_unique<Impl>()) {
   check(clBuildProgram(cl.program, 1, &device, "", nullptr, nullptr), "clBuildProgram");
   cl.kernel = clCreateKernel(cl.program, "bitonic_sort", &status);
   check(status, "clCreateKernel");
-  cl.keys = clCreateBuffer(cl.context, CL_MEM_READ_WRITE, length * sizeof(uint32_t), nullptr, &status);
+  cl.keys =
+      clCreateBuffer(cl.context, CL_MEM_READ_WRITE, length * sizeof(uint32_t), nullptr, &status);
   check(status, "clCreateBuffer");
   check(clSetKernelArg(cl.kernel, 0, sizeof cl.keys, &cl.keys), "clSetKernelArg");
   const cl_uint ascending = 1;
@@ -70,27 +71,28 @@ const std::string& PoclSort::version() const noexcept { return impl_->found.vers
 std::chrono::nanoseconds PoclSort::sort(std::span<uint32_t> keys) {
   Impl& cl = *impl_;
   if (keys.size() != cl.length)
-    throw std::invalid_argument(fmt::format("PoclSort for {} keys was given {}", cl.length, keys.size()));
+    throw std::invalid_argument(
+        fmt::format("PoclSort for {} keys was given {}", cl.length, keys.size()));
   const size_t work_items = cl.length / 2;
   const size_t workgroup = std::min<size_t>(256, work_items);
   const auto stages = static_cast<cl_uint>(std::countr_zero(cl.length));
 
   const auto start = std::chrono::steady_clock::now();
-  check(clEnqueueWriteBuffer(cl.queue, cl.keys, CL_FALSE, 0, keys.size_bytes(), keys.data(), 0, nullptr,
-                             nullptr),
+  check(clEnqueueWriteBuffer(cl.queue, cl.keys, CL_FALSE, 0, keys.size_bytes(), keys.data(), 0,
+                             nullptr, nullptr),
         "clEnqueueWriteBuffer");
   for (cl_uint stage = 0; stage < stages; ++stage) {
     check(clSetKernelArg(cl.kernel, 1, sizeof stage, &stage), "clSetKernelArg");
     for (cl_uint pass = 0; pass <= stage; ++pass) {
       check(clSetKernelArg(cl.kernel, 2, sizeof pass, &pass), "clSetKernelArg");
-      check(clEnqueueNDRangeKernel(cl.queue, cl.kernel, 1, nullptr, &work_items, &workgroup, 0, nullptr,
-                                   nullptr),
+      check(clEnqueueNDRangeKernel(cl.queue, cl.kernel, 1, nullptr, &work_items, &workgroup, 0,
+                                   nullptr, nullptr),
             "clEnqueueNDRangeKernel");
     }
   }
-  check(
-      clEnqueueReadBuffer(cl.queue, cl.keys, CL_TRUE, 0, keys.size_bytes(), keys.data(), 0, nullptr, nullptr),
-      "clEnqueueReadBuffer");
+  check(clEnqueueReadBuffer(cl.queue, cl.keys, CL_TRUE, 0, keys.size_bytes(), keys.data(), 0,
+                            nullptr, nullptr),
+        "clEnqueueReadBuffer");
   return std::chrono::steady_clock::now() - start;
 }
 

@@ -23,7 +23,8 @@ struct Options {
   std::string json_file;
 };
 
-void require_sorted(std::span<const uint32_t> result, std::span<const uint32_t> expected, const char* whose) {
+void require_sorted(std::span<const uint32_t> result, std::span<const uint32_t> expected,
+                    const char* whose) {
   if (!std::ranges::equal(result, expected))
     throw std::runtime_error(
         fmt::format("{} did not sort: its result differs from std::sort of the input", whose));
@@ -66,8 +67,8 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
       .length = network.length(),
       .kernels = static_cast<uint32_t>(network.passes().size()),
       .cores = support::usable_cores(),
-      .comparison =
-          bench::compare(options.pairs, ours, peer, [&](const std::string& what) { progress.show(what); })};
+      .comparison = bench::compare(options.pairs, ours, peer,
+                                   [&](const std::string& what) { progress.show(what); })};
   progress.clear();
   support::print_report(options.json_file, bench::table(report));
   if (!options.json_file.empty())
@@ -82,15 +83,18 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
 
 int main(int argc, char** argv) {
   CLI::App app(
-      "Compares the wall time of the fully optimised bitonic sort with PoCL's, which runs the same\n"
+      "Compares the wall time of the fully optimised bitonic sort with PoCL's, which runs the "
+      "same\n"
       "kernel source on the host's cores.",
       "sort_vs_pocl");
   Options options;
-  app.add_option("--length", options.length, "Keys: a power of two from 2 to 2^24 (32768)")->type_name("N");
+  app.add_option("--length", options.length, "Keys: a power of two from 2 to 2^24 (32768)")
+      ->type_name("N");
   app.add_option("--pairs", options.pairs, "Pairs of runs, at least 20 (40)")
       ->check(CLI::Range(20u, 100000u).description(""))
       ->type_name("N");
-  app.add_option("--max-ratio", options.max_ratio, "Exit with 1 if the ratio Uptempo / PoCL is above R")
+  app.add_option("--max-ratio", options.max_ratio,
+                 "Exit with 1 if the ratio Uptempo / PoCL is above R")
       ->check(CLI::PositiveNumber.description(""))
       ->type_name("R");
   support::add_device_option(app, options.device);

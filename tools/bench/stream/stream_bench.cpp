@@ -46,7 +46,8 @@ class Launches {
  public:
   Launches(const Agent& gpu, Streams& streams, const Program& program)
       : stream_(streams),
-        launcher_(streams, program.kernel<uint32_t*, Words<Bytes>>(fmt::format("arguments_of_{}", Bytes))),
+        launcher_(streams,
+                  program.kernel<uint32_t*, Words<Bytes>>(fmt::format("arguments_of_{}", Bytes))),
         out_(gpu, 1) {}
 
   double operator()(Way way) {
@@ -64,10 +65,12 @@ class Launches {
     const std::chrono::duration<double, std::nano> spent = std::chrono::steady_clock::now() - start;
     stream_.synchronize();
     if (out_[0] != words_.front() + words_.back())
-      throw std::runtime_error(fmt::format("a kernel with {} bytes of arguments read other values", Bytes));
+      throw std::runtime_error(
+          fmt::format("a kernel with {} bytes of arguments read other values", Bytes));
     if (const uint64_t hits = (Counters::now() - before).argument_hits;
         hits != (way == Way::skipped ? launches : 0))
-      throw std::runtime_error(fmt::format("{} of {} launches found their arguments ready", hits, launches));
+      throw std::runtime_error(
+          fmt::format("{} of {} launches found their arguments ready", hits, launches));
     return spent.count() / launches;
   }
 
@@ -88,10 +91,11 @@ struct Size {
 template <size_t... Bytes>
 std::vector<Size> sizes(const Agent& gpu, Streams& streams, const Program& program) {
   std::vector<Size> all;
-  (all.push_back(
-       {Bytes,
-        [run = std::make_shared<Launches<Bytes>>(gpu, streams, program)](Way way) { return (*run)(way); },
-        {}}),
+  (all.push_back({Bytes,
+                  [run = std::make_shared<Launches<Bytes>>(gpu, streams, program)](Way way) {
+                    return (*run)(way);
+                  },
+                  {}}),
    ...);
   return all;
 }
@@ -101,7 +105,8 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
   support::print_report(options.json_file, device.line());
   Streams streams(device.gpu);
   const Program program(device.gpu, kernels::arguments());
-  std::vector<Size> all = sizes<16, 32, 64, 128, 256, 512, 1024, 2048, 4096>(device.gpu, streams, program);
+  std::vector<Size> all =
+      sizes<16, 32, 64, 128, 256, 512, 1024, 2048, 4096>(device.gpu, streams, program);
   for (Size& size : all)
     for (const Way way : ways) size.run(way);  // untimed: creates the objects of first use
   support::take_turns(options.rounds, all.size() * ways.size(), [&](size_t turn) {
@@ -127,8 +132,9 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
       return fmt::format("{:.2f}-{:.2f}", of.low, of.high);
     };
     table.add_row({std::to_string(size.bytes), fmt::format("{:.0f}", support::median(written)),
-                   fmt::format("{:.0f}", support::median(skipped)), fmt::format("{:.2f}", skip.median),
-                   interval(skip), fmt::format("{:.0f}", support::median(changed)),
+                   fmt::format("{:.0f}", support::median(skipped)),
+                   fmt::format("{:.2f}", skip.median), interval(skip),
+                   fmt::format("{:.0f}", support::median(changed)),
                    fmt::format("{:.2f}", change.median), interval(change)});
     results.push_back({{"argument_bytes", size.bytes},
                        {"written_ns", support::median(written)},
@@ -139,8 +145,9 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
   }
   support::print_report(
       options.json_file,
-      fmt::format("Launches of a launcher, medians of {} rounds of {} ({}s on this machine's host):\n{}",
-                  options.rounds.count, launches, device.time_name(), table.text()));
+      fmt::format(
+          "Launches of a launcher, medians of {} rounds of {} ({}s on this machine's host):\n{}",
+          options.rounds.count, launches, device.time_name(), table.text()));
   if (!options.json_file.empty()) {
     const nlohmann::json report{{"device", device.name()},
                                 {"virtual_gpu", device.is_virtual},

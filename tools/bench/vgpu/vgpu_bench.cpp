@@ -48,7 +48,10 @@ const Case kCases[] = {
     {"float: v_fma_f32", {0xd1cb0001, 0x04120702}, 1},
     {"float, half of EXEC: v_fma_f32", {0xd1cb0001, 0x04120702}, 1, 0x5555555555555555},
     {"memory, coalesced: global_load_dword", {0xdc508000, 0x08020000}, 1},
-    {"memory, coalesced, half of EXEC: global_load_dword", {0xdc508000, 0x08020000}, 1, 0x5555555555555555},
+    {"memory, coalesced, half of EXEC: global_load_dword",
+     {0xdc508000, 0x08020000},
+     1,
+     0x5555555555555555},
     {"memory, coalesced: global_load_dwordx4", {0xdc5c8000, 0x08020001}, 1},
     {"memory, coalesced: global_store_dword", {0xdc708000, 0x00020800}, 1},
     {"memory, scattered: global_load_dword", {0xdc508000, 0x0802000c}, 1},
@@ -77,7 +80,8 @@ class Bench {
   double nanoseconds(const Case& one) {
     Words words;
     const unsigned repeats = kBody / one.instructions;
-    for (unsigned i = 0; i < repeats; ++i) words.insert(words.end(), one.body.begin(), one.body.end());
+    for (unsigned i = 0; i < repeats; ++i)
+      words.insert(words.end(), one.body.begin(), one.body.end());
     words.insert(words.end(), std::begin(kLoopEnd), std::end(kLoopEnd));
     words.push_back(kBranchIfScc |
                     (static_cast<uint32_t>(-static_cast<int>(words.size()) - 1) & 0xffff));
@@ -94,7 +98,8 @@ class Bench {
       executor_.enter();
       const auto result = workgroup_.run(executor_, std::numeric_limits<uint64_t>::max());
       executor_.leave();
-      const std::chrono::duration<double, std::nano> time = std::chrono::steady_clock::now() - begin;
+      const std::chrono::duration<double, std::nano> time =
+          std::chrono::steady_clock::now() - begin;
       if (result != Workgroup::Result::ended) {
         fmt::print(stderr, "vgpu_bench: {}: {}\n", one.name,
                    executor_.fault ? executor_.fault->message : "did not end");
@@ -112,7 +117,8 @@ class Bench {
       constexpr int kStarts = 2000;
       const auto begin = std::chrono::steady_clock::now();
       for (int i = 0; i < kStarts; ++i) workgroup_.start(dispatch(256), {0, 0, 0}, 0);
-      const std::chrono::duration<double, std::nano> time = std::chrono::steady_clock::now() - begin;
+      const std::chrono::duration<double, std::nano> time =
+          std::chrono::steady_clock::now() - begin;
       best = std::min(best, time.count() / (kStarts * 4.0));
     }
     return best;
@@ -170,7 +176,9 @@ class Bench {
 
 int main(int argc, char** argv) {
   static constexpr std::pair<std::string_view, vector::Simd> kSimds[] = {
-      {"avx512", vector::Simd::avx512}, {"avx2", vector::Simd::avx2}, {"baseline", vector::Simd::baseline}};
+      {"avx512", vector::Simd::avx512},
+      {"avx2", vector::Simd::avx2},
+      {"baseline", vector::Simd::baseline}};
   if (argc > 2) {
     fmt::print(stderr, "usage: vgpu_bench [avx512|avx2|baseline]\n");
     return 2;
@@ -186,11 +194,13 @@ int main(int argc, char** argv) {
     if (vector::simd_in_use() == simd) simd_name = name;
   }
   if (argc == 2 && simd_name != argv[1]) {
-    fmt::print(stderr, "vgpu_bench: unknown SIMD target {}; use avx512, avx2 or baseline\n", argv[1]);
+    fmt::print(stderr, "vgpu_bench: unknown SIMD target {}; use avx512, avx2 or baseline\n",
+               argv[1]);
     return 2;
   }
   Bench bench;
   fmt::print("ns per wave64 instruction, {}\n", simd_name);
   for (const Case& one : kCases) fmt::print("{:>8.2f}  {}\n", bench.nanoseconds(one), one.name);
-  fmt::print("{:>8.2f}  start of a wave, per wave of a workgroup of four\n", bench.start_nanoseconds());
+  fmt::print("{:>8.2f}  start of a wave, per wave of a workgroup of four\n",
+             bench.start_nanoseconds());
 }

@@ -43,7 +43,8 @@ struct Way {
 std::vector<Way> ways() {
   std::vector<Way> all{{"active", {.mode = WaitMode::active, .spin = {}}}};
   for (const int spin : {5, 20, 50, 100, 200})
-    all.push_back({fmt::format("hybrid {}", spin), {.mode = WaitMode::hybrid, .spin = microseconds(spin)}});
+    all.push_back(
+        {fmt::format("hybrid {}", spin), {.mode = WaitMode::hybrid, .spin = microseconds(spin)}});
   all.push_back({"blocked", {.mode = WaitMode::blocked, .spin = {}}});
   return all;
 }
@@ -187,9 +188,9 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
   Bench bench(device, options.second);
   const std::vector<Way> all = ways();
   // For short work a second thread starts waiting too late.
-  const std::vector<double> lengths = options.second
-                                          ? std::vector<double>{300, 1'000, 3'000, 10'000}
-                                          : std::vector<double>{1, 10, 30, 100, 300, 1'000, 3'000, 10'000};
+  const std::vector<double> lengths =
+      options.second ? std::vector<double>{300, 1'000, 3'000, 10'000}
+                     : std::vector<double>{1, 10, 30, 100, 300, 1'000, 3'000, 10'000};
   std::vector<Row> rows;
   for (const double length : lengths)
     for (const Way& way : all) rows.push_back({length, &way, {}, {}, {}});
@@ -217,7 +218,8 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
                  cores = support::median(row.cores);
     table.add_row({row.way == all.data() ? fmt::format("{:.0f}", work) : "", row.way->name,
                    fmt::format("{:.1f}", late), fmt::format("{:.2f}", ratio.median),
-                   fmt::format("{:.2f}-{:.2f}", ratio.low, ratio.high), fmt::format("{:.1f}", cores)});
+                   fmt::format("{:.2f}-{:.2f}", ratio.low, ratio.high),
+                   fmt::format("{:.1f}", cores)});
     results.push_back({{"work_us", work},
                        {"asked_us", row.asked_us},
                        {"wait", row.way->name},
@@ -225,10 +227,11 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
                        {"late_to_active", {ratio.low, ratio.median, ratio.high}},
                        {"core_per_cent", cores}});
   }
-  support::print_report(options.json_file,
-                        fmt::format("Waits of {} thread, medians of {} rounds ({}s on this machine):\n{}",
-                                    options.second ? "a second" : "one", options.rounds.count,
-                                    device.time_name(), table.text()));
+  support::print_report(
+      options.json_file,
+      fmt::format("Waits of {} thread, medians of {} rounds ({}s on this machine):\n{}",
+                  options.second ? "a second" : "one", options.rounds.count, device.time_name(),
+                  table.text()));
   if (!options.json_file.empty()) {
     const nlohmann::json report{{"device", device.name()},
                                 {"virtual_gpu", device.is_virtual},
@@ -246,10 +249,12 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Cost of waiting: how late each wait returns, and its share of a core.", "wait_bench");
+  CLI::App app("Cost of waiting: how late each wait returns, and its share of a core.",
+               "wait_bench");
   Options options;
   support::add_rounds_options(app, options.rounds, 6);
-  app.add_flag("--second", options.second, "Also time a second thread that waits for the same work");
+  app.add_flag("--second", options.second,
+               "Also time a second thread that waits for the same work");
   support::add_device_option(app, options.device);
   support::add_json_option(app, options.json_file);
   return support::run_program(app, argc, argv, [&] { return run(options, argc, argv); });

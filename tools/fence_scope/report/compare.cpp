@@ -22,18 +22,21 @@ constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 struct Refusal {
   const std::string &name_a, &name_b;
 
-  [[noreturn]] void operator()(const std::string& what, std::string_view of_a, std::string_view of_b) const {
-    throw support::UsageError(
-        fmt::format("{} cannot be compared: {} has {}, {} has {}", what, name_a, of_a, name_b, of_b));
+  [[noreturn]] void operator()(const std::string& what, std::string_view of_a,
+                               std::string_view of_b) const {
+    throw support::UsageError(fmt::format("{} cannot be compared: {} has {}, {} has {}", what,
+                                          name_a, of_a, name_b, of_b));
   }
 };
 
-void require_comparable(const Report& a, const Report& b, Quantity quantity, const Refusal& refuse) {
+void require_comparable(const Report& a, const Report& b, Quantity quantity,
+                        const Refusal& refuse) {
   if (a.schema != b.schema || a.schema != report_schema)
     refuse("reports of different schemas", std::to_string(a.schema), std::to_string(b.schema));
   if (quantity == Quantity::model) return;
   if (a.time_kind != b.time_kind)
-    refuse("times of hardware and of a virtual GPU", kind_text(a.time_kind), kind_text(b.time_kind));
+    refuse("times of hardware and of a virtual GPU", kind_text(a.time_kind),
+           kind_text(b.time_kind));
   if (a.timing != b.timing)
     refuse("times taken in different modes of Timing", fmt::format("Timing::{}", name_of(a.timing)),
            fmt::format("Timing::{}", name_of(b.timing)));
@@ -62,7 +65,8 @@ const Times* times_of(const Cell& cell, Quantity quantity) {
 }
 
 bool usable(const std::vector<double>& samples) {
-  return !samples.empty() && std::ranges::all_of(samples, [](double each) { return std::isfinite(each); });
+  return !samples.empty() &&
+         std::ranges::all_of(samples, [](double each) { return std::isfinite(each); });
 }
 
 void compare_times(ComparedCell& cell, const std::vector<double>& a, const std::vector<double>& b) {
@@ -90,7 +94,8 @@ ComparedCell compared(const Cell& a, const Cell& b, Quantity quantity, const Ref
                     .coverage = kUnknown};
   if (quantity == Quantity::model) {
     if (a.model && b.model && a.model->profile != b.model->profile)
-      refuse("models of different devices", "model " + a.model->profile, "model " + b.model->profile);
+      refuse("models of different devices", "model " + a.model->profile,
+             "model " + b.model->profile);
     if (a.model) cell.a_us = a.model->us;
     if (b.model) cell.b_us = b.model->us;
     if (cell.a_us > 0) cell.ratio = cell.b_us / cell.a_us;
@@ -112,7 +117,8 @@ void note_maps(std::vector<std::string>& out, const std::map<std::string, std::s
     const std::string of_a = in_a == a.end() ? "none" : in_a->second,
                       of_b = in_b == b.end() ? "none" : in_b->second;
     if (of_a != of_b || (in_a == a.end()) != (in_b == b.end()))
-      out.push_back(fmt::format("{}: {} in {}, {} in {}", key, of_a, names.name_a, of_b, names.name_b));
+      out.push_back(
+          fmt::format("{}: {} in {}, {} in {}", key, of_a, names.name_a, of_b, names.name_b));
   }
 }
 
@@ -129,7 +135,8 @@ std::vector<std::string> differences_of(const Report& a, const Report& b, const 
 }
 
 bool lost_correctness(const ComparedCell& cell) {
-  return cell.a->judgement.verdict == Verdict::correct && cell.b->judgement.verdict != Verdict::correct;
+  return cell.a->judgement.verdict == Verdict::correct &&
+         cell.b->judgement.verdict != Verdict::correct;
 }
 bool slower(const ComparedCell& cell) { return cell.differs() && cell.ratio > 1; }
 bool faster(const ComparedCell& cell) { return cell.differs() && cell.ratio < 1; }
@@ -137,7 +144,8 @@ bool faster(const ComparedCell& cell) { return cell.differs() && cell.ratio < 1;
 std::string p_text(double p) { return p < 0.001 ? "<0.001" : fmt::format("{:.3f}", p); }
 
 std::string verdicts_text(const ComparedCell& cell) {
-  const std::string_view a = name_of(cell.a->judgement.verdict), b = name_of(cell.b->judgement.verdict);
+  const std::string_view a = name_of(cell.a->judgement.verdict),
+                         b = name_of(cell.b->judgement.verdict);
   return a == b ? std::string(a) : fmt::format("{}, now {}", a, b);
 }
 
@@ -146,8 +154,9 @@ struct Detail {
   bool interval, p, old;
 };
 
-std::string section_table(const ReportComparison& comparison, const std::vector<const ComparedCell*>& cells,
-                          const Section& section, Detail detail) {
+std::string section_table(const ReportComparison& comparison,
+                          const std::vector<const ComparedCell*>& cells, const Section& section,
+                          Detail detail) {
   using support::Align;
   std::vector<Field> lead = identity(section);
   lead.pop_back();  // the verdict of only one report
@@ -200,29 +209,35 @@ std::string_view name_of(Quantity quantity) noexcept {
 }
 
 bool ReportComparison::worse() const noexcept {
-  return std::ranges::any_of(cells,
-                             [](const ComparedCell& cell) { return lost_correctness(cell) || slower(cell); });
+  return std::ranges::any_of(
+      cells, [](const ComparedCell& cell) { return lost_correctness(cell) || slower(cell); });
 }
 
 std::string ReportComparison::conclusion() const {
   const auto wrong = std::ranges::count_if(cells, lost_correctness);
   if (quantity == Quantity::model)
     return fmt::format(
-        "Of {} cells, {} are no longer correct; modelled times have no spread, so there is no test of "
+        "Of {} cells, {} are no longer correct; modelled times have no spread, so there is no test "
+        "of "
         "them.",
         cells.size(), wrong);
   return fmt::format(
       "Of {} cells, {} are no longer correct, {} are slower, {} are faster, and {} do not differ.",
-      cells.size(), wrong, std::ranges::count_if(cells, slower), std::ranges::count_if(cells, faster),
-      std::ranges::count_if(cells, [](const ComparedCell& cell) { return !slower(cell) && !faster(cell); }));
+      cells.size(), wrong, std::ranges::count_if(cells, slower),
+      std::ranges::count_if(cells, faster),
+      std::ranges::count_if(
+          cells, [](const ComparedCell& cell) { return !slower(cell) && !faster(cell); }));
 }
 
 ReportComparison compare(const Report& a, const std::string& name_a, const Report& b,
                          const std::string& name_b, Quantity quantity) {
   const Refusal refuse{name_a, name_b};
   require_comparable(a, b, quantity, refuse);
-  ReportComparison out{
-      .name_a = name_a, .name_b = name_b, .quantity = quantity, .time_kind = a.time_kind, .timing = a.timing};
+  ReportComparison out{.name_a = name_a,
+                       .name_b = name_b,
+                       .quantity = quantity,
+                       .time_kind = a.time_kind,
+                       .timing = a.timing};
   out.differences = differences_of(a, b, refuse);
   std::vector<bool> taken(b.cells.size(), false);
   for (const Cell& cell : a.cells) {
@@ -238,9 +253,11 @@ ReportComparison compare(const Report& a, const std::string& name_a, const Repor
   for (size_t i = 0; i < b.cells.size(); ++i)
     if (!taken[i]) out.only_in_b.push_back(&b.cells[i]);
   if (out.cells.empty())
-    refuse("reports without a cell in common", fmt::format("{} of '{}'", a.cells.size(), a.experiment),
+    refuse("reports without a cell in common",
+           fmt::format("{} of '{}'", a.cells.size(), a.experiment),
            fmt::format("{} of '{}'", b.cells.size(), b.experiment));
-  if (std::ranges::none_of(out.cells, [](const ComparedCell& cell) { return std::isfinite(cell.ratio); })) {
+  if (std::ranges::none_of(out.cells,
+                           [](const ComparedCell& cell) { return std::isfinite(cell.ratio); })) {
     const auto held = [&](const Report& report) {
       const bool any = std::ranges::any_of(report.cells, [&](const Cell& cell) {
         const Times* times = times_of(cell, quantity);
@@ -278,7 +295,8 @@ std::string table(const ReportComparison& comparison, unsigned columns) {
   for (const ComparedCell& cell : comparison.cells) {
     auto found = std::ranges::find_if(
         sections, [&](const auto& each) { return each.first.workload == cell.b->workload; });
-    if (found == sections.end()) found = sections.insert(found, {Section{cell.b->workload, {}}, {}});
+    if (found == sections.end())
+      found = sections.insert(found, {Section{cell.b->workload, {}}, {}});
     found->first.cells.push_back(cell.b);
     found->second.push_back(&cell);
   }
@@ -293,20 +311,20 @@ std::string table(const ReportComparison& comparison, unsigned columns) {
   }
   const auto list = [&](const std::vector<const Cell*>& cells, const std::string& name) {
     if (cells.empty()) return;
-    text += '\n' +
-            wrapped(fmt::format("Only in {}: {} cell{}.", name, cells.size(), cells.size() == 1 ? "" : "s"),
-                    width, 2);
+    text += '\n' + wrapped(fmt::format("Only in {}: {} cell{}.", name, cells.size(),
+                                       cells.size() == 1 ? "" : "s"),
+                           width, 2);
   };
   list(comparison.only_in_a, comparison.name_a);
   list(comparison.only_in_b, comparison.name_b);
   if (comparison.quantity != Quantity::model)
-    text +=
-        '\n' +
-        wrapped(
-            "Slower and faster: Mann-Whitney rank test, p < 0.05 after Holm's correction for the number of "
-            "cells. The reports are from different runs: every other change between them is part of a "
-            "difference.",
-            width);
+    text += '\n' + wrapped(
+                       "Slower and faster: Mann-Whitney rank test, p < 0.05 after Holm's "
+                       "correction for the number of "
+                       "cells. The reports are from different runs: every other change between "
+                       "them is part of a "
+                       "difference.",
+                       width);
   return text;
 }
 

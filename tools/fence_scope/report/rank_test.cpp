@@ -67,7 +67,8 @@ RankTest mann_whitney(std::span<const double> a, std::span<const double> b) {
     begin = end;
   }
   const auto n = static_cast<double>(a.size()), m = static_cast<double>(b.size());
-  RankTest test{.u = rank_sum - n * (n + 1) / 2, .p = 1, .exact = tie_term == 0 && all.size() <= kMostExact};
+  RankTest test{
+      .u = rank_sum - n * (n + 1) / 2, .p = 1, .exact = tie_term == 0 && all.size() <= kMostExact};
   test.p = test.exact ? exact_p(test.u, a.size(), b.size()) : approximate_p(test.u, n, m, tie_term);
   return test;
 }

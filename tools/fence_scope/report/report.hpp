@@ -54,7 +54,8 @@ struct Times {
 // Counts of one iteration, by the virtual GPU, or by the engine where it knows them.
 struct DeviceCounts {
   uint64_t packets = 0, doorbells = 0, signal_updates = 0, interrupts = 0;
-  uint64_t barrier_bits = 0, agent_acquires = 0, agent_releases = 0, system_acquires = 0, system_releases = 0;
+  uint64_t barrier_bits = 0, agent_acquires = 0, agent_releases = 0, system_acquires = 0,
+           system_releases = 0;
   // Cache lines, if caches are modelled: dropped by acquires, written back by releases.
   std::optional<uint64_t> l1_lines_invalidated{}, l2_lines_invalidated{}, l2_lines_written_back{};
   friend bool operator==(const DeviceCounts&, const DeviceCounts&) = default;

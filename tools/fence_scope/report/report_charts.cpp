@@ -33,8 +33,9 @@ constexpr const char* kDarkStyles =
 std::string short_label(const Cell& cell, bool with_position) {
   std::string text = with_position ? std::string(name_of(cell.position)) + ": " : "";
   if (cell.label != flags_label(cell.flags)) return text + cell.label;
-  return text + fmt::format("{}, {}/{}", cell.flags.barrier == aql::Barrier::on ? "barrier" : "no barrier",
-                            aql::scope_name(cell.flags.acquire), aql::scope_name(cell.flags.release));
+  return text +
+         fmt::format("{}, {}/{}", cell.flags.barrier == aql::Barrier::on ? "barrier" : "no barrier",
+                     aql::scope_name(cell.flags.acquire), aql::scope_name(cell.flags.release));
 }
 
 // The times in a chart: the host's clock, or one model.
@@ -83,7 +84,8 @@ std::string bar_chart(const Report& report, const Section& section) {
   const Cell& like = *section.cells.back();  // the largest size of a sweep
   for (const Cell* cell : section.cells)
     if (clock.knows(*cell) && cell->kernels == like.kernels &&
-        cell->bytes_per_kernel == like.bytes_per_kernel && cell->working_set_bytes == like.working_set_bytes)
+        cell->bytes_per_kernel == like.bytes_per_kernel &&
+        cell->working_set_bytes == like.working_set_bytes)
       cells.push_back(cell);
   if (cells.size() < 2) return {};
   // If all cells but the baseline have one position, the heading names it.
@@ -107,14 +109,15 @@ std::string bar_chart(const Report& report, const Section& section) {
   const double left = 24 + 7.1 * characters;
   const auto x = [&](double us) { return left + (kRight - left) * std::min(us, most) / most; };
   const double bottom = kTop + kRow * static_cast<double>(cells.size());
-  std::string out =
-      svg_text(16, 24, "title",
-               (clock.modelled ? "Cheapest first: " : "Fastest first: ") + fitted(section.workload, 32));
-  out += svg_text(
-      16, 43, "quiet",
-      clock.title + (clock.modelled ? ", in us" : " in us, with intervals") + "; > recommended, = baseline");
+  std::string out = svg_text(
+      16, 24, "title",
+      (clock.modelled ? "Cheapest first: " : "Fastest first: ") + fitted(section.workload, 32));
+  out += svg_text(16, 43, "quiet",
+                  clock.title + (clock.modelled ? ", in us" : " in us, with intervals") +
+                      "; > recommended, = baseline");
   for (double us = 0; us <= most; us += nice_step(most)) {
-    out += fmt::format("<path class=\"grid\" d=\"M{0:.1f} {1:.1f}V{2:.1f}\"/>\n", x(us), kTop - 4, bottom);
+    out += fmt::format("<path class=\"grid\" d=\"M{0:.1f} {1:.1f}V{2:.1f}\"/>\n", x(us), kTop - 4,
+                       bottom);
     out += svg_text(x(us), bottom + 16, "quiet", fmt::format("{:.6g}", us), "middle");
   }
   double y = kTop;
@@ -127,14 +130,16 @@ std::string bar_chart(const Report& report, const Section& section) {
         name_of(cell.judgement.verdict), left, y + 3, x(clock.us(cell)) - left, kRow - 6);
     if (interval(cell))
       out += fmt::format(
-          "<path class=\"whisker\" d=\"M{0:.1f} {1:.1f}H{2:.1f}M{0:.1f} {3:.1f}v6M{2:.1f} {3:.1f}v6\"/>\n",
+          "<path class=\"whisker\" d=\"M{0:.1f} {1:.1f}H{2:.1f}M{0:.1f} {3:.1f}v6M{2:.1f} "
+          "{3:.1f}v6\"/>\n",
           x(cell.gated.low_us), y + kRow / 2, x(cell.gated.high_us), y + kRow / 2 - 3);
-    out += svg_text(kRight + 8, y + 14, "text",
-                    fmt::format("{} {}{}", sign_of(cell.judgement.verdict), microseconds_text(clock.us(cell)),
-                                !clock.modelled && cell.gated.noisy ? "?" : ""));
+    out += svg_text(
+        kRight + 8, y + 14, "text",
+        fmt::format("{} {}{}", sign_of(cell.judgement.verdict), microseconds_text(clock.us(cell)),
+                    !clock.modelled && cell.gated.noisy ? "?" : ""));
   }
-  return support::svg_image(kWidth, bottom + 28, "Times of the settings of " + section.workload, kStyles,
-                            kDarkStyles, out);
+  return support::svg_image(kWidth, bottom + 28, "Times of the settings of " + section.workload,
+                            kStyles, kDarkStyles, out);
 }
 
 namespace {
@@ -202,7 +207,8 @@ Cells along(const Axis& axis, const Cells& cells) {
   return longest;
 }
 
-std::string sweep_chart(const Clock& clock, const Section& section, const Axis& axis, const Cells& cells) {
+std::string sweep_chart(const Clock& clock, const Section& section, const Axis& axis,
+                        const Cells& cells) {
   constexpr double kLeft = 64, kRight = 476, kTop = 62, kHeight = 200, kLegendRow = 18;
   constexpr size_t kMostLines = 6;
   struct Line {
@@ -231,23 +237,25 @@ std::string sweep_chart(const Clock& clock, const Section& section, const Axis& 
   };
   const auto y = [&](double share) { return kTop + kHeight * (1 - share / most); };
 
-  std::string out =
-      svg_text(16, 24, "title", fmt::format("Over {}: {}", axis.title, fitted(section.workload, 20)));
+  std::string out = svg_text(16, 24, "title",
+                             fmt::format("Over {}: {}", axis.title, fitted(section.workload, 20)));
   out += svg_text(16, 43, "quiet", clock.title + ", times the baseline's of the same size");
   const double step = nice_step(most);
   for (double share = 0; share <= most + step / 100; share += step) {
-    out += fmt::format("<path class=\"grid\" d=\"M{:.1f} {:.1f}H{:.1f}\"/>\n", kLeft, y(share), kRight);
+    out += fmt::format("<path class=\"grid\" d=\"M{:.1f} {:.1f}H{:.1f}\"/>\n", kLeft, y(share),
+                       kRight);
     out += svg_text(kLeft - 8, y(share) + 4, "quiet", fmt::format("{:.3g}x", share), "end");
   }
   double free = -1;
   for (const double tick : ticks) {
-    out +=
-        fmt::format("<path class=\"grid\" d=\"M{0:.1f} {1:.1f}V{2:.1f}\"/>\n", x(tick), kTop, kTop + kHeight);
+    out += fmt::format("<path class=\"grid\" d=\"M{0:.1f} {1:.1f}V{2:.1f}\"/>\n", x(tick), kTop,
+                       kTop + kHeight);
     if (x(tick) < free) continue;  // its label would touch the previous one
     free = x(tick) + 56;
-    out += svg_text(x(tick), kTop + kHeight + 17, "quiet",
-                    axis.bytes ? bytes_text(static_cast<uint64_t>(tick)) : fmt::format("{:.6g}", tick),
-                    "middle");
+    out +=
+        svg_text(x(tick), kTop + kHeight + 17, "quiet",
+                 axis.bytes ? bytes_text(static_cast<uint64_t>(tick)) : fmt::format("{:.6g}", tick),
+                 "middle");
   }
   constexpr const char* kDashes[] = {"", "7 4", "2 3", "10 3 2 3", "4 4", "1 4"};
   double legend = kTop + kHeight + 42;
@@ -255,22 +263,27 @@ std::string sweep_chart(const Clock& clock, const Section& section, const Axis& 
     std::ranges::stable_sort(lines[i].points, {}, [&](const Cell* cell) { return axis.of(*cell); });
     std::string path;
     for (const Cell* cell : lines[i].points) {
-      path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : "L", x(axis.of(*cell)), y(relative(*cell)));
-      out += svg_text(x(axis.of(*cell)), y(relative(*cell)) + 4, name_of(cell->judgement.verdict).data(),
-                      sign_of(cell->judgement.verdict), "middle");
+      path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : "L", x(axis.of(*cell)),
+                          y(relative(*cell)));
+      out += svg_text(x(axis.of(*cell)), y(relative(*cell)) + 4,
+                      name_of(cell->judgement.verdict).data(), sign_of(cell->judgement.verdict),
+                      "middle");
     }
-    out +=
-        fmt::format("<path class=\"line c{0}\" stroke-dasharray=\"{1}\" d=\"{2}\"/>\n", i, kDashes[i], path);
-    out += fmt::format("<path class=\"line c{0}\" stroke-dasharray=\"{1}\" d=\"M{2:.1f} {3:.1f}h34\"/>\n", i,
-                       kDashes[i], kLeft, legend - 4);
+    out += fmt::format("<path class=\"line c{0}\" stroke-dasharray=\"{1}\" d=\"{2}\"/>\n", i,
+                       kDashes[i], path);
+    out += fmt::format(
+        "<path class=\"line c{0}\" stroke-dasharray=\"{1}\" d=\"M{2:.1f} {3:.1f}h34\"/>\n", i,
+        kDashes[i], kLeft, legend - 4);
     out += svg_text(kLeft + 44, legend, "text", fitted(lines[i].label, 52));
     legend += kLegendRow;
   }
   if (drawn < lines.size()) {
-    out += svg_text(kLeft, legend, "quiet", fmt::format("{} more in the table", lines.size() - drawn));
+    out +=
+        svg_text(kLeft, legend, "quiet", fmt::format("{} more in the table", lines.size() - drawn));
     legend += kLegendRow;
   }
-  return support::svg_image(kWidth, legend, fmt::format("Times of {} over {}", section.workload, axis.title),
+  return support::svg_image(kWidth, legend,
+                            fmt::format("Times of {} over {}", section.workload, axis.title),
                             kStyles, kDarkStyles, out);
 }
 
@@ -285,8 +298,8 @@ std::vector<std::string> sweep_charts(const Report& report, const Section& secti
   };
   for (const Axis& axis : axes()) add(axis, along(axis, section.cells));
   if (!charts.empty()) return charts;
-  const auto varied =
-      std::ranges::find_if(axes(), [&](const Axis& axis) { return values_on(axis, section.cells) > 1; });
+  const auto varied = std::ranges::find_if(
+      axes(), [&](const Axis& axis) { return values_on(axis, section.cells) > 1; });
   if (varied != axes().end()) add(*varied, section.cells);
   return charts;
 }

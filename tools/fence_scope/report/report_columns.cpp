@@ -14,8 +14,9 @@ using support::Align;
 namespace {
 
 bool differ(const Section& section, auto member) {
-  return std::ranges::any_of(
-      section.cells, [&](const Cell* cell) { return cell->*member != section.cells.front()->*member; });
+  return std::ranges::any_of(section.cells, [&](const Cell* cell) {
+    return cell->*member != section.cells.front()->*member;
+  });
 }
 
 // for example "1221 +-3%", followed by "?" if it was too noisy.
@@ -29,7 +30,9 @@ std::string times_text(const Times& times) {
 }
 
 std::string pair_text(uint64_t a, uint64_t b) { return fmt::format("{}/{}", a, b); }
-std::string count_text(const std::optional<uint64_t>& count) { return count ? std::to_string(*count) : "-"; }
+std::string count_text(const std::optional<uint64_t>& count) {
+  return count ? std::to_string(*count) : "-";
+}
 
 }  // namespace
 
@@ -69,26 +72,30 @@ size_t Field::width(const Section& section) const {
 }
 
 bool only_flags(const Section& section) {
-  return std::ranges::all_of(section.cells,
-                             [](const Cell* cell) { return cell->label == flags_label(cell->flags); });
+  return std::ranges::all_of(
+      section.cells, [](const Cell* cell) { return cell->label == flags_label(cell->flags); });
 }
 
 std::vector<Field> identity(const Section& section) {
   std::vector<Field> fields;
   if (differ(section, &Cell::position))
     fields.emplace_back(
-        "position", [](const Cell& cell) { return std::string(name_of(cell.position)); }, Align::left);
+        "position", [](const Cell& cell) { return std::string(name_of(cell.position)); },
+        Align::left);
   if (differ(section, &Cell::kernels))
     fields.emplace_back("kernels", [](const Cell& cell) { return std::to_string(cell.kernels); });
   if (differ(section, &Cell::bytes_per_kernel))
     fields.emplace_back("bytes per\nkernel",
                         [](const Cell& cell) { return bytes_text(cell.bytes_per_kernel); });
   if (differ(section, &Cell::working_set_bytes))
-    fields.emplace_back("working\nset", [](const Cell& cell) { return bytes_text(cell.working_set_bytes); });
+    fields.emplace_back("working\nset",
+                        [](const Cell& cell) { return bytes_text(cell.working_set_bytes); });
   if (only_flags(section)) {
     fields.emplace_back(
         "bar-\nrier",
-        [](const Cell& cell) { return std::string(cell.flags.barrier == aql::Barrier::on ? "yes" : "no"); },
+        [](const Cell& cell) {
+          return std::string(cell.flags.barrier == aql::Barrier::on ? "yes" : "no");
+        },
         Align::left);
     fields.emplace_back(
         "acquire/\nrelease",
@@ -117,10 +124,12 @@ std::vector<Field> count_fields(const Section& section) {
   std::vector<Field> fields;
   fields.emplace_back("packets", [](C cell) { return std::to_string(cell.counts.packets); });
   fields.emplace_back("doorbells", [](C cell) { return std::to_string(cell.counts.doorbells); });
-  fields.emplace_back("signal\nupdates", [](C cell) { return std::to_string(cell.counts.signal_updates); });
+  fields.emplace_back("signal\nupdates",
+                      [](C cell) { return std::to_string(cell.counts.signal_updates); });
   fields.emplace_back("interrupts", [](C cell) { return std::to_string(cell.counts.interrupts); });
   if (!only_flags(section)) {
-    fields.emplace_back("barrier\nbits", [](C cell) { return std::to_string(cell.counts.barrier_bits); });
+    fields.emplace_back("barrier\nbits",
+                        [](C cell) { return std::to_string(cell.counts.barrier_bits); });
     fields.emplace_back("agent\nacquires/\nreleases", [](C cell) {
       return pair_text(cell.counts.agent_acquires, cell.counts.agent_releases);
     });
@@ -134,7 +143,8 @@ std::vector<Field> count_fields(const Section& section) {
   fields.emplace_back("L2 lines\ndropped/\nwritten", [](C cell) {
     const DeviceCounts& counts = cell.counts;
     return counts.l2_lines_invalidated || counts.l2_lines_written_back
-               ? count_text(counts.l2_lines_invalidated) + '/' + count_text(counts.l2_lines_written_back)
+               ? count_text(counts.l2_lines_invalidated) + '/' +
+                     count_text(counts.l2_lines_written_back)
                : "-";
   });
   return fields;
@@ -150,8 +160,10 @@ std::vector<Field> figures(const Report& report, const Section& section) {
   const std::string clock = report.time_kind == TimeKind::hardware ? "" : "virtual\nGPU us,\n";
   const std::string unit = report.time_kind == TimeKind::hardware ? " us" : "";
   std::vector<Field> fields;
-  fields.emplace_back(clock + "gated" + unit, [](const Cell& cell) { return times_text(cell.gated); });
-  fields.emplace_back("against\nbaseline", [](const Cell& cell) { return relative_text(cell.relative); });
+  fields.emplace_back(clock + "gated" + unit,
+                      [](const Cell& cell) { return times_text(cell.gated); });
+  fields.emplace_back("against\nbaseline",
+                      [](const Cell& cell) { return relative_text(cell.relative); });
   std::vector<std::string> models;
   for (const Cell* cell : section.cells)
     if (cell->model && std::ranges::find(models, model_text(*cell->model)) == models.end())
@@ -160,7 +172,8 @@ std::vector<Field> figures(const Report& report, const Section& section) {
     std::string title = model;  // for example "model fiji: restated, not reproduced"
     title.replace(title.find(": "), 2, ":\n");
     title.replace(title.find(' '), 1, "\n");
-    if (const size_t comma = title.find(", "); comma != std::string::npos) title.replace(comma, 2, ",\n");
+    if (const size_t comma = title.find(", "); comma != std::string::npos)
+      title.replace(comma, 2, ",\n");
     fields.emplace_back(title + "\nus", [&section, model](const Cell& cell) {
       if (!cell.model || model_text(*cell.model) != model) return std::string();
       const double relative = model_relative(section, cell);
@@ -172,7 +185,8 @@ std::vector<Field> figures(const Report& report, const Section& section) {
     fields.emplace_back(clock + "device" + unit, [](const Cell& cell) {
       return cell.device ? times_text(*cell.device) : std::string("-");
     });
-  fields.emplace_back(clock + "ungated" + unit, [](const Cell& cell) { return times_text(cell.ungated); });
+  fields.emplace_back(clock + "ungated" + unit,
+                      [](const Cell& cell) { return times_text(cell.ungated); });
   for (const Field& count : count_fields(section))
     if (!all_alike(section, count)) fields.push_back(count);
   return fields;

@@ -17,7 +17,8 @@ namespace uptempo::fence_scope {
 inline constexpr unsigned kFewestColumns = 80, kMostColumns = 400;
 
 // `prefix` and the words of `text`, in lines of at most `columns`; all but the first are indented.
-std::string wrapped(std::string_view text, size_t columns, size_t indent = 0, std::string prefix = {});
+std::string wrapped(std::string_view text, size_t columns, size_t indent = 0,
+                    std::string prefix = {});
 
 // A column of a section's table, and its text for a cell.
 struct Field {

@@ -47,7 +47,8 @@ class Record {
     real("_low_us", t.low_us);
     real("_high_us", t.high_us);
     real("_coverage", t.coverage);
-    any ? add(name + "_samples", uint64_t{t.samples_us.size()}) : add(name + "_samples", std::string());
+    any ? add(name + "_samples", uint64_t{t.samples_us.size()})
+        : add(name + "_samples", std::string());
     any ? add(name + "_noisy", t.noisy) : add(name + "_noisy", std::string());
   }
 
@@ -73,7 +74,9 @@ void add_run(Record& out, const Report& report) {
 }
 
 void add_flags(Record& out, const std::string& prefix, const aql::HeaderFlags* flags) {
-  const auto text = [&](std::string_view value) { return std::string(flags == nullptr ? "" : value); };
+  const auto text = [&](std::string_view value) {
+    return std::string(flags == nullptr ? "" : value);
+  };
   const aql::HeaderFlags known = flags == nullptr ? aql::HeaderFlags{} : *flags;
   out.add(prefix + "barrier", text(known.barrier == aql::Barrier::on ? "true" : "false"));
   out.add(prefix + "acquire", text(aql::scope_name(known.acquire)));
@@ -88,8 +91,8 @@ std::string record(const Report& report, const PlannedPacket& packet, bool names
   out.add("packet", packet.packet);
   out.add("step", uint64_t{packet.step});
   out.add("name", packet.step < report.steps.size() ? report.steps[packet.step] : std::string());
-  out.add("header",
-          fmt::format("0x{:04x}", aql::make_header(aql::PacketType::kernel_dispatch, packet.flags)));
+  out.add("header", fmt::format("0x{:04x}",
+                                aql::make_header(aql::PacketType::kernel_dispatch, packet.flags)));
   add_flags(out, "", &packet.flags);
   out.add("barrier_because", packet.barrier);
   out.add("acquire_because", packet.acquire);
@@ -125,7 +128,8 @@ std::string record(const Report& report, const Cell& cell, bool names) {
   out.add("device_time", cell.device ? &*cell.device : nullptr);
   out.add("model_profile", cell.model ? cell.model->profile : std::string());
   cell.model ? out.add("model_us", cell.model->us) : out.add("model_us", std::string());
-  cell.model ? out.add("model_restated", cell.model->restated) : out.add("model_restated", std::string());
+  cell.model ? out.add("model_restated", cell.model->restated)
+             : out.add("model_restated", std::string());
   for (const CountInfo& info : counts_info()) out.add(info.key, cell.counts.*info.member);
   for (const LineCountInfo& info : line_counts_info()) out.add(info.key, cell.counts.*info.member);
   return out.line();

@@ -67,7 +67,8 @@ std::string cell_content(const Section& section, const Cell& cell) {
     if (std::isfinite(cell.relative)) out += piece(relative_text(cell.relative));
   }
   if (cell.model) {
-    out += "<br><span class=\"soft\">" + piece(fmt::format("model {} us", microseconds_text(cell.model->us)));
+    out += "<br><span class=\"soft\">" +
+           piece(fmt::format("model {} us", microseconds_text(cell.model->us)));
     const double relative = model_relative(section, cell);
     if (std::isfinite(relative)) out += piece(relative_text(relative));
     // If all cells are alike, the head of the page has it.
@@ -83,8 +84,8 @@ std::string cell_content(const Section& section, const Cell& cell) {
 }
 
 std::string attributes(const Cell& cell) {
-  std::string out =
-      fmt::format(" class=\"v-{}{}\"", name_of(cell.judgement.verdict), cell.recommended ? " chosen" : "");
+  std::string out = fmt::format(" class=\"v-{}{}\"", name_of(cell.judgement.verdict),
+                                cell.recommended ? " chosen" : "");
   if (!cell.judgement.reason.empty()) out += fmt::format(" title=\"{}\"", e(cell.judgement.reason));
   return out;
 }
@@ -98,8 +99,9 @@ struct Group {
 std::vector<Group> groups_of(const Section& section) {
   std::vector<Group> groups;
   const auto varies = [&](auto member) {
-    return std::ranges::any_of(
-        section.cells, [&](const Cell* cell) { return cell->*member != section.cells.front()->*member; });
+    return std::ranges::any_of(section.cells, [&](const Cell* cell) {
+      return cell->*member != section.cells.front()->*member;
+    });
   };
   const bool kernels = varies(&Cell::kernels), bytes = varies(&Cell::bytes_per_kernel),
              set = varies(&Cell::working_set_bytes), position = varies(&Cell::position);
@@ -108,9 +110,11 @@ std::vector<Group> groups_of(const Section& section) {
     if (position || !(kernels || bytes || set))
       title.push_back(cell->position == Position::all     ? "All packets"
                       : cell->position == Position::first ? "First packet"
-                      : cell->position == Position::last  ? "Last packet"
-                                                          : "Packets between the first and the last");
-    if (kernels) title.push_back(fmt::format("{} kernel{}", cell->kernels, cell->kernels == 1 ? "" : "s"));
+                      : cell->position == Position::last
+                          ? "Last packet"
+                          : "Packets between the first and the last");
+    if (kernels)
+      title.push_back(fmt::format("{} kernel{}", cell->kernels, cell->kernels == 1 ? "" : "s"));
     if (bytes) title.push_back(bytes_text(cell->bytes_per_kernel) + " each");
     if (set) title.push_back("working set " + bytes_text(cell->working_set_bytes));
     auto group = std::ranges::find(groups, title, &Group::title);
@@ -128,11 +132,13 @@ bool is_matrix(const Group& group) {
 }
 
 std::string matrix(const Section& section, const Group& group) {
-  constexpr std::array kScopes{aql::FenceScope::none, aql::FenceScope::agent, aql::FenceScope::system};
-  std::string out =
-      fmt::format("<h3>{}</h3>\n<div class=\"pair\">\n", e(fmt::format("{}", fmt::join(group.title, ", "))));
+  constexpr std::array kScopes{aql::FenceScope::none, aql::FenceScope::agent,
+                               aql::FenceScope::system};
+  std::string out = fmt::format("<h3>{}</h3>\n<div class=\"pair\">\n",
+                                e(fmt::format("{}", fmt::join(group.title, ", "))));
   for (const aql::Barrier barrier : {aql::Barrier::on, aql::Barrier::off}) {
-    if (std::ranges::none_of(group.cells, [&](const Cell* cell) { return cell->flags.barrier == barrier; }))
+    if (std::ranges::none_of(group.cells,
+                             [&](const Cell* cell) { return cell->flags.barrier == barrier; }))
       continue;
     out += fmt::format("<div><table class=\"matrix\"><caption>{}</caption><tr><th>acquire</th>",
                        barrier == aql::Barrier::on ? "with barrier bit" : "without barrier bit");
@@ -146,11 +152,12 @@ std::string matrix(const Section& section, const Group& group) {
       if (std::ranges::none_of(group.cells, in_row)) continue;
       out += fmt::format("<tr><th>{}</th>", aql::scope_name(acquire));
       for (const aql::FenceScope release : kScopes) {
-        const auto cell = std::ranges::find_if(
-            group.cells, [&](const Cell* each) { return in_row(each) && each->flags.release == release; });
-        out += cell == group.cells.end()
-                   ? std::string("<td class=\"soft\">not run</td>")
-                   : fmt::format("<td{}>{}</td>", attributes(**cell), cell_content(section, **cell));
+        const auto cell = std::ranges::find_if(group.cells, [&](const Cell* each) {
+          return in_row(each) && each->flags.release == release;
+        });
+        out += cell == group.cells.end() ? std::string("<td class=\"soft\">not run</td>")
+                                         : fmt::format("<td{}>{}</td>", attributes(**cell),
+                                                       cell_content(section, **cell));
       }
       out += "</tr>\n";
     }
@@ -178,7 +185,8 @@ std::string list(const Section& section, const std::vector<Group>& groups) {
   out += "</tr>\n";
   for (const Group& group : groups) {
     out += "<tr><th>";
-    for (size_t i = 0; i < group.title.size(); ++i) out += (i == 0 ? "" : "<br>") + e(group.title[i]);
+    for (size_t i = 0; i < group.title.size(); ++i)
+      out += (i == 0 ? "" : "<br>") + e(group.title[i]);
     out += "</th>";
     for (const std::string& label : labels) {
       std::string content;
@@ -208,14 +216,15 @@ std::string figures_table(const Report& report, const Section& section) {
   std::vector<Field> fields = identity(section);
   for (Field& field : figures(report, section)) fields.push_back(std::move(field));
   std::string out = "<div class=\"wide\"><table class=\"figures\">\n<tr>";
-  for (const Field& field : fields) out += fmt::format("<th>{}</th>", e(one_line(field.column.title)));
+  for (const Field& field : fields)
+    out += fmt::format("<th>{}</th>", e(one_line(field.column.title)));
   out += "</tr>\n";
   for (const Cell* cell : section.cells) {
     out += "<tr>";
     for (const Field& field : fields)
-      out +=
-          fmt::format("<td{}>{}</td>", field.column.align == support::Align::right ? " class=\"right\"" : "",
-                      e(field.text(*cell)));
+      out += fmt::format("<td{}>{}</td>",
+                         field.column.align == support::Align::right ? " class=\"right\"" : "",
+                         e(field.text(*cell)));
     out += "</tr>\n";
   }
   out += "</table></div>\n";
@@ -230,7 +239,8 @@ std::string steps_text(const Report& report, const HeaderRun& run, size_t total)
     if (report.steps.size() == total) text += " " + e(report.steps[index]);
     return text;
   };
-  return run.count == 1 ? step(run.first) : step(run.first) + " to " + step(run.first + run.count - 1);
+  return run.count == 1 ? step(run.first)
+                        : step(run.first) + " to " + step(run.first + run.count - 1);
 }
 
 // A row for each run of equal headers.
@@ -238,8 +248,8 @@ std::string headers_rows(const Report& report, const Cell& cell, const std::stri
   const std::vector<HeaderRun> runs = runs_of(cell.headers);
   std::string out = fmt::format("<tbody><tr><th rowspan=\"{}\">{}</th>", runs.size(), e(name));
   for (size_t i = 0; i < runs.size(); ++i)
-    out += fmt::format("{}<td>{}</td><td><code>0x{:04x}</code></td><td>{}</td></tr>\n", i == 0 ? "" : "<tr>",
-                       steps_text(report, runs[i], cell.headers.size()),
+    out += fmt::format("{}<td>{}</td><td><code>0x{:04x}</code></td><td>{}</td></tr>\n",
+                       i == 0 ? "" : "<tr>", steps_text(report, runs[i], cell.headers.size()),
                        aql::make_header(aql::PacketType::kernel_dispatch, runs[i].flags),
                        flags_label(runs[i].flags));
   return out + "</tbody>\n";
@@ -250,12 +260,15 @@ std::string full_name(const Report& report, const Cell& cell) {
   std::string text = sections_of(report).size() > 1 ? cell.workload + ": " : "";
   if (cell.position != Position::all) text += std::string(name_of(cell.position)) + ": ";
   return text + cell.label +
-         (cell.kernels != 0 ? fmt::format(" ({} kernel{})", cell.kernels, cell.kernels == 1 ? "" : "s") : "");
+         (cell.kernels != 0
+              ? fmt::format(" ({} kernel{})", cell.kernels, cell.kernels == 1 ? "" : "s")
+              : "");
 }
 
 std::string headers(const Report& report) {
   const std::string head =
-      "<div class=\"wide\"><table class=\"headers\">\n<tr><th></th><th>steps</th><th>header</th><th>in "
+      "<div class=\"wide\"><table "
+      "class=\"headers\">\n<tr><th></th><th>steps</th><th>header</th><th>in "
       "words</th></tr>\n";
   std::string chosen, others;
   size_t count = 0;
@@ -274,28 +287,31 @@ std::string headers(const Report& report) {
   }
   if (chosen.empty() && others.empty()) return {};
   std::string out =
-      "<h2>Packet headers</h2>\n<p class=\"soft\">Of kernel dispatches: bits 0 to 7 type, 8 barrier, 9 and "
+      "<h2>Packet headers</h2>\n<p class=\"soft\">Of kernel dispatches: bits 0 to 7 type, 8 "
+      "barrier, 9 and "
       "10 acquire, 11 and 12 release. "
       "A copy among the steps has no packet.</p>\n";
   if (!chosen.empty()) out += head + chosen + "</table></div>\n";
   if (!others.empty())
-    out += fmt::format("<details><summary>{} cell{} more</summary>\n{}{}</table></div></details>\n", count,
-                       count == 1 ? "" : "s", head, others);
+    out += fmt::format("<details><summary>{} cell{} more</summary>\n{}{}</table></div></details>\n",
+                       count, count == 1 ? "" : "s", head, others);
   return out;
 }
 
 std::string legend(const Report& report) {
   std::string out = "<table class=\"legend\">\n";
-  for (const Verdict verdict : {Verdict::correct, Verdict::stale, Verdict::unordered, Verdict::unknown})
+  for (const Verdict verdict :
+       {Verdict::correct, Verdict::stale, Verdict::unordered, Verdict::unknown})
     if (std::ranges::any_of(report.cells,
                             [&](const Cell& cell) { return cell.judgement.verdict == verdict; }))
-      out += fmt::format("<tr><td class=\"v-{0}\"><b>{1} {0}</b></td><td>{2}</td></tr>\n", name_of(verdict),
-                         sign_of(verdict), meaning_of(verdict));
+      out += fmt::format("<tr><td class=\"v-{0}\"><b>{1} {0}</b></td><td>{2}</td></tr>\n",
+                         name_of(verdict), sign_of(verdict), meaning_of(verdict));
   out += "</table>\n";
   if (std::ranges::any_of(report.cells, [](const Cell& cell) {
         return cell.judgement.writer != Judgement::npos || cell.judgement.reader != Judgement::npos;
       }))
-    out += "<p class=\"soft\">2&gt;3: step 2 writes data that step 3 touches, in either order.</p>\n";
+    out +=
+        "<p class=\"soft\">2&gt;3: step 2 writes data that step 3 touches, in either order.</p>\n";
   return out;
 }
 
@@ -304,7 +320,8 @@ std::string packets(const Report& report) {
   if (report.packets.empty()) return {};
   std::string out = "<h2>The fewest fences for each packet, and why</h2>\n";
   if (const std::string opinion = checker_advice(report.packets); !opinion.empty())
-    out += fmt::format("<p>In short, {}. {}</p>\n", e(opinion), e(about_checker_advice(report.packets)));
+    out += fmt::format("<p>In short, {}. {}</p>\n", e(opinion),
+                       e(about_checker_advice(report.packets)));
   out += "<table class=\"reasons\">\n";
   for (const PacketRun run : runs_of(report.packets)) {
     const PlannedPacket& packet = report.packets[run.first];
@@ -313,8 +330,9 @@ std::string packets(const Report& report) {
                        aql::make_header(aql::PacketType::kernel_dispatch, packet.flags));
     const std::vector<PacketReason> reasons = reasons_of(packet);
     for (size_t i = 0; i < reasons.size(); ++i)
-      out += fmt::format("<tr{}><td><b>{}</b></td><td>{}</td></tr>\n", i < 3 ? "" : " class=\"v-unknown\"",
-                         e(reasons[i].what), e(reasons[i].why));
+      out +=
+          fmt::format("<tr{}><td><b>{}</b></td><td>{}</td></tr>\n",
+                      i < 3 ? "" : " class=\"v-unknown\"", e(reasons[i].what), e(reasons[i].why));
     out += "</tbody>\n";
   }
   return out + "</table>\n";
@@ -364,7 +382,8 @@ std::string html_escaped(std::string_view text) {
 
 std::string html(const Report& report) {
   std::string out = fmt::format(
-      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" "
+      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta "
+      "name=\"viewport\" "
       "content=\"width=device-width, initial-scale=1\">\n<title>fence_scope {} on "
       "{}</title>\n<style>{}</style>\n</head>\n<body>\n",
       e(report.experiment), e(report.device), kStyles);
@@ -380,14 +399,17 @@ std::string html(const Report& report) {
   for (const std::string& model : models)
     out += fmt::format("<p><span class=\"label\">{}</span></p>\n", e(model));
   if (!models.empty())
-    out += "<p class=\"soft\">A model is an estimate from the profile of a device, not a measurement.</p>\n";
+    out +=
+        "<p class=\"soft\">A model is an estimate from the profile of a device, not a "
+        "measurement.</p>\n";
   if (!report.cells.empty()) out += legend(report);
 
   out += packets(report);
   for (const Section& section : sections_of(report)) {
     out += fmt::format("<h2>{} {}</h2>\n", e(report.experiment), e(section.workload));
     out += fmt::format(
-        "<p class=\"soft\">Medians of one iteration, gated{}, with half the width of their interval; "
+        "<p class=\"soft\">Medians of one iteration, gated{}, with half the width of their "
+        "interval; "
         "beneath, times the baseline's.</p>\n",
         report.time_kind == TimeKind::virtual_gpu ? ", virtual GPU time" : "");
     out += cells_of(section);
@@ -396,7 +418,8 @@ std::string html(const Report& report) {
     std::string boxes;
     for (const std::string& chart : charts)
       if (!chart.empty()) boxes += "<div>" + chart + "</div>\n";
-    if (!boxes.empty()) out += "<h3>Charts</h3>\n<div class=\"pair charts\">\n" + boxes + "</div>\n";
+    if (!boxes.empty())
+      out += "<h3>Charts</h3>\n<div class=\"pair charts\">\n" + boxes + "</div>\n";
     out += "<h3>All figures</h3>\n" + figures_table(report, section);
   }
   return out + headers(report) + facts(report) + "</body>\n</html>\n";

@@ -66,7 +66,8 @@ ordered_json json(const DeviceCounts& counts) {
 }
 
 ordered_json json(const Cell& cell) {
-  ordered_json out{{"workload", cell.workload}, {"label", cell.label}, {"position", name_of(cell.position)}};
+  ordered_json out{
+      {"workload", cell.workload}, {"label", cell.label}, {"position", name_of(cell.position)}};
   put(out, cell.flags);
   out["kernels"] = cell.kernels;
   out["bytes_per_kernel"] = cell.bytes_per_kernel;
@@ -93,9 +94,11 @@ ordered_json json(const Cell& cell) {
 ordered_json json(const PlannedPacket& packet, const std::vector<std::string>& steps) {
   ordered_json out{{"queue", packet.queue}, {"packet", packet.packet}, {"step", packet.step}};
   if (packet.step < steps.size()) out["name"] = steps[packet.step];
-  out["header"] = fmt::format("0x{:04x}", aql::make_header(aql::PacketType::kernel_dispatch, packet.flags));
+  out["header"] =
+      fmt::format("0x{:04x}", aql::make_header(aql::PacketType::kernel_dispatch, packet.flags));
   put(out, packet.flags);
-  out["because"] = {{"barrier", packet.barrier}, {"acquire", packet.acquire}, {"release", packet.release}};
+  out["because"] = {
+      {"barrier", packet.barrier}, {"acquire", packet.acquire}, {"release", packet.release}};
   if (packet.checker)
     put(out["checker"], *packet.checker);
   else
@@ -110,7 +113,8 @@ class Field {
       : value_(&value), path_(std::move(path)), file_(&file) {}
 
   [[noreturn]] void refuse(const std::string& why) const {
-    throw support::UsageError(fmt::format("{}: {}{}{}", *file_, path_.empty() ? "" : "'" + path_ + "' ",
+    throw support::UsageError(fmt::format("{}: {}{}{}", *file_,
+                                          path_.empty() ? "" : "'" + path_ + "' ",
                                           path_.empty() ? "" : "is ", why));
   }
 
@@ -121,7 +125,8 @@ class Field {
     const std::string path = path_.empty() ? name : path_ + '.' + name;
     if (!value_->is_object()) refuse(fmt::format("no object but {}", shown()));
     const auto found = value_->find(name);
-    if (found == value_->end()) throw support::UsageError(fmt::format("{}: '{}' is missing", *file_, path));
+    if (found == value_->end())
+      throw support::UsageError(fmt::format("{}: '{}' is missing", *file_, path));
     return {*found, path, *file_};
   }
 
@@ -211,22 +216,27 @@ Times read_times(const Field& in) {
               .high_us = in["high_us"].number(),
               .coverage = in["coverage"].number(),
               .noisy = in["noisy"].boolean()};
-  for (const Field& sample : in["samples_us"].elements()) times.samples_us.push_back(sample.number());
+  for (const Field& sample : in["samples_us"].elements())
+    times.samples_us.push_back(sample.number());
   if (times.low_us > times.median_us || times.median_us > times.high_us)
-    in.refuse(
-        fmt::format("an impossible time: {} us in {} .. {}", times.median_us, times.low_us, times.high_us));
+    in.refuse(fmt::format("an impossible time: {} us in {} .. {}", times.median_us, times.low_us,
+                          times.high_us));
   return times;
 }
 
 ModelTime read_model(const Field& in) {
-  return {.profile = in["profile"].text(), .us = in["us"].number(), .restated = in["restated"].boolean()};
+  return {.profile = in["profile"].text(),
+          .us = in["us"].number(),
+          .restated = in["restated"].boolean()};
 }
 
 DeviceCounts read_counts(const Field& in) {
   DeviceCounts counts;
-  for (const CountInfo& info : counts_info()) counts.*info.member = in[info.key].integer<uint64_t>();
+  for (const CountInfo& info : counts_info())
+    counts.*info.member = in[info.key].integer<uint64_t>();
   for (const LineCountInfo& info : line_counts_info())
-    if (const Field count = in[info.key]; !count.is_null()) counts.*info.member = count.integer<uint64_t>();
+    if (const Field count = in[info.key]; !count.is_null())
+      counts.*info.member = count.integer<uint64_t>();
   return counts;
 }
 
@@ -283,7 +293,8 @@ ordered_json json(const Report& report) {
           {"conclusion", report.conclusion},
           {"experiment", report.experiment},
           {"command", report.command},
-          {"units", {{"time", "us"}, {"size", "B"}, {"relative", "times the baseline's median of gated"}}},
+          {"units",
+           {{"time", "us"}, {"size", "B"}, {"relative", "times the baseline's median of gated"}}},
           {"time_kind", name_of(report.time_kind)},
           {"timing", name_of(report.timing)},
           {"device", report.device},
@@ -306,8 +317,8 @@ Report parse_report(std::string_view text, const std::string& file) {
   try {
     value = ordered_json::parse(text);
   } catch (const ordered_json::parse_error& error) {
-    throw support::UsageError(
-        fmt::format("{}: it is no JSON or is truncated at byte {} of {}", file, error.byte, text.size()));
+    throw support::UsageError(fmt::format("{}: it is no JSON or is truncated at byte {} of {}",
+                                          file, error.byte, text.size()));
   }
   const Field in(value, "", file);
   if (!in.has("format") || in["format"].is_null() || in["format"].text() != kFormat)
@@ -315,7 +326,8 @@ Report parse_report(std::string_view text, const std::string& file) {
   Report report;
   report.schema = in["schema"].integer<uint32_t>();
   if (report.schema != report_schema)
-    in.refuse(fmt::format("its schema is {}, but this version reads {}", report.schema, report_schema));
+    in.refuse(
+        fmt::format("its schema is {}, but this version reads {}", report.schema, report_schema));
   report.conclusion = in["conclusion"].text();
   report.experiment = in["experiment"].text();
   report.command = in["command"].texts();
@@ -330,7 +342,8 @@ Report parse_report(std::string_view text, const std::string& file) {
   report.warnings = in["warnings"].texts();
   // Reports of experiments without plans may lack it.
   if (in.has("packets"))
-    for (const Field& packet : in["packets"].elements()) report.packets.push_back(read_packet(packet));
+    for (const Field& packet : in["packets"].elements())
+      report.packets.push_back(read_packet(packet));
   for (const Field& cell : in["cells"].elements()) report.cells.push_back(read_cell(cell));
   return report;
 }

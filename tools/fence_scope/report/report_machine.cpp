@@ -19,8 +19,9 @@ void describe_machine(Report& report, const support::Device& device) {
   if (device.is_virtual)
     report.versions["kernel driver"] = "uptempo-vgpu";
   else
-    report.versions["kernel driver"] =
-        software.driver.empty() ? "amdgpu of Linux " + software.kernel : "amdgpu " + software.driver;
+    report.versions["kernel driver"] = software.driver.empty()
+                                           ? "amdgpu of Linux " + software.kernel
+                                           : "amdgpu " + software.driver;
   std::erase_if(report.versions, [](const auto& version) { return version.second.empty(); });
   report.environment = support::environment_of({"HSA_", "ROCR_"});
 }

@@ -60,13 +60,15 @@ std::string tables_of(const Report& report, const Section& section, size_t colum
   const std::string common = counted_alike(section);
   if (common.empty()) return text;
   return text + '\n' +
-         wrapped(common + '.', columns, 2, section.cells.size() == 1 ? "Counted: " : "Equal for all: ");
+         wrapped(common + '.', columns, 2,
+                 section.cells.size() == 1 ? "Counted: " : "Equal for all: ");
 }
 
 // The meaning of each verdict that occurs, and the reasons for cells that are not correct.
 std::string verdicts(const Report& report, size_t columns) {
   std::string text;
-  for (const Verdict verdict : {Verdict::correct, Verdict::stale, Verdict::unordered, Verdict::unknown})
+  for (const Verdict verdict :
+       {Verdict::correct, Verdict::stale, Verdict::unordered, Verdict::unknown})
     if (std::ranges::any_of(report.cells,
                             [&](const Cell& cell) { return cell.judgement.verdict == verdict; }))
       text += wrapped(meaning_of(verdict), columns, 10, fmt::format("{:<9} ", name_of(verdict)));
@@ -81,11 +83,13 @@ std::string verdicts(const Report& report, size_t columns) {
       ++reason->second;
   }
   if (reasons.empty()) return text;
-  std::ranges::stable_sort(reasons, std::ranges::greater{}, &std::pair<std::string, size_t>::second);
+  std::ranges::stable_sort(reasons, std::ranges::greater{},
+                           &std::pair<std::string, size_t>::second);
   text += "\nWhy not:\n";
   for (size_t i = 0; i < std::min(reasons.size(), kMostReasons); ++i)
-    text += wrapped(reasons[i].first, columns, 4,
-                    fmt::format("  {} cell{}: ", reasons[i].second, reasons[i].second == 1 ? "" : "s"));
+    text +=
+        wrapped(reasons[i].first, columns, 4,
+                fmt::format("  {} cell{}: ", reasons[i].second, reasons[i].second == 1 ? "" : "s"));
   if (reasons.size() > kMostReasons)
     text += fmt::format("  {} more reasons are in the JSON.\n", reasons.size() - kMostReasons);
   return text;
@@ -103,7 +107,8 @@ std::string legend(const Report& report, size_t columns) {
     text += "? too noisy: stopped before the interval was narrow enough. ";
   if (any([](const Cell& cell) { return cell.model.has_value(); }))
     text +=
-        "Model: an estimate from the profile of a device, not a measurement; then, times the baseline's. ";
+        "Model: an estimate from the profile of a device, not a measurement; then, times the "
+        "baseline's. ";
   if (any([](const Cell& cell) {
         return cell.judgement.writer != Judgement::npos || cell.judgement.reader != Judgement::npos;
       }))
@@ -116,14 +121,16 @@ std::string legend(const Report& report, size_t columns) {
 std::string table(const Report& report, unsigned columns) {
   const size_t width = std::clamp(columns, kFewestColumns, kMostColumns);
   std::string text = wrapped(report.conclusion, width);
-  text += '\n' + wrapped(fmt::format("{}; {}; Timing::{}; seed {}", report.device,
-                                     kind_text(report.time_kind), name_of(report.timing), report.seed),
-                         width, 2);
-  for (const std::string& warning : report.warnings) text += wrapped("warning: " + warning, width, 2);
+  text +=
+      '\n' + wrapped(fmt::format("{}; {}; Timing::{}; seed {}", report.device,
+                                 kind_text(report.time_kind), name_of(report.timing), report.seed),
+                     width, 2);
+  for (const std::string& warning : report.warnings)
+    text += wrapped("warning: " + warning, width, 2);
   if (report.cells.empty()) return text;
   for (const Section& section : sections_of(report))
-    text +=
-        fmt::format("\n{} {}\n\n", report.experiment, section.workload) + tables_of(report, section, width);
+    text += fmt::format("\n{} {}\n\n", report.experiment, section.workload) +
+            tables_of(report, section, width);
   text += '\n' + legend(report, width) + '\n' + verdicts(report, width);
   if (!report.packets.empty()) text += '\n' + packets_text(report, width);
   return text;

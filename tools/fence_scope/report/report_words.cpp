@@ -40,17 +40,20 @@ std::optional<Enum> named_in(const Names<Enum, N>& names, std::string_view name)
   return found == names.end() ? std::nullopt : std::optional(found->first);
 }
 
-std::string step_text(size_t step) { return step == Judgement::npos ? "host" : std::to_string(step); }
+std::string step_text(size_t step) {
+  return step == Judgement::npos ? "host" : std::to_string(step);
+}
 
-constexpr CountInfo kCounts[] = {{"packets", "packets", &DeviceCounts::packets},
-                                 {"doorbells", "door-\nbells", &DeviceCounts::doorbells},
-                                 {"signal_updates", "signal\nupdates", &DeviceCounts::signal_updates},
-                                 {"interrupts", "inter-\nrupts", &DeviceCounts::interrupts},
-                                 {"barrier_bits", "barrier\nbits", &DeviceCounts::barrier_bits},
-                                 {"agent_acquires", "agent\nacquires", &DeviceCounts::agent_acquires},
-                                 {"agent_releases", "agent\nreleases", &DeviceCounts::agent_releases},
-                                 {"system_acquires", "system\nacquires", &DeviceCounts::system_acquires},
-                                 {"system_releases", "system\nreleases", &DeviceCounts::system_releases}};
+constexpr CountInfo kCounts[] = {
+    {"packets", "packets", &DeviceCounts::packets},
+    {"doorbells", "door-\nbells", &DeviceCounts::doorbells},
+    {"signal_updates", "signal\nupdates", &DeviceCounts::signal_updates},
+    {"interrupts", "inter-\nrupts", &DeviceCounts::interrupts},
+    {"barrier_bits", "barrier\nbits", &DeviceCounts::barrier_bits},
+    {"agent_acquires", "agent\nacquires", &DeviceCounts::agent_acquires},
+    {"agent_releases", "agent\nreleases", &DeviceCounts::agent_releases},
+    {"system_acquires", "system\nacquires", &DeviceCounts::system_acquires},
+    {"system_releases", "system\nreleases", &DeviceCounts::system_releases}};
 constexpr LineCountInfo kLineCounts[] = {
     {"l1_lines_invalidated", "L1 lines\ninvalidated", &DeviceCounts::l1_lines_invalidated},
     {"l2_lines_invalidated", "L2 lines\ninvalidated", &DeviceCounts::l2_lines_invalidated},
@@ -81,7 +84,8 @@ std::optional<Verdict> named(std::string_view name) noexcept {
 }
 template <>
 std::optional<aql::FenceScope> named(std::string_view name) noexcept {
-  for (const aql::FenceScope scope : {aql::FenceScope::none, aql::FenceScope::agent, aql::FenceScope::system})
+  for (const aql::FenceScope scope :
+       {aql::FenceScope::none, aql::FenceScope::agent, aql::FenceScope::system})
     if (aql::scope_name(scope) == name) return scope;
   return std::nullopt;
 }
@@ -130,7 +134,10 @@ std::string_view meaning_of(Verdict verdict) noexcept {
 std::string microseconds_text(double us) {
   if (!std::isfinite(us)) return "-";
   const double magnitude = std::abs(us);
-  const int decimals = magnitude >= 999.5 ? 0 : magnitude >= 9.995 ? 1 : magnitude >= 0.9995 ? 2 : 3;
+  const int decimals = magnitude >= 999.5    ? 0
+                       : magnitude >= 9.995  ? 1
+                       : magnitude >= 0.9995 ? 2
+                                             : 3;
   return fmt::format("{:.{}f}", us, decimals);
 }
 
@@ -146,7 +153,8 @@ std::string bytes_text(uint64_t bytes) {
 }
 
 std::string_view kind_text(TimeKind kind) noexcept {
-  return kind == TimeKind::hardware ? "times of hardware" : "times of a virtual GPU, not of hardware";
+  return kind == TimeKind::hardware ? "times of hardware"
+                                    : "times of a virtual GPU, not of hardware";
 }
 
 std::string model_text(const ModelTime& model) {
@@ -157,7 +165,8 @@ std::string model_text(const ModelTime& model) {
 std::vector<HeaderRun> runs_of(std::span<const aql::HeaderFlags> headers) {
   std::vector<HeaderRun> runs;
   for (size_t step = 0; step < headers.size(); ++step) {
-    if (runs.empty() || runs.back().flags != headers[step]) runs.push_back({step, 0, headers[step]});
+    if (runs.empty() || runs.back().flags != headers[step])
+      runs.push_back({step, 0, headers[step]});
     ++runs.back().count;
   }
   return runs;

@@ -16,8 +16,8 @@
 #include "engine/memory/pool.hpp"
 #include "engine/runtime/error.hpp"
 #include "engine/runtime/signal.hpp"
-#include "tools/fence_scope/sequence/step_kernels.hpp"
 #include "kernels/transfer.hpp"
+#include "tools/fence_scope/sequence/step_kernels.hpp"
 #include "tools/support/packet_queue.hpp"
 
 namespace uptempo::fence_scope {
@@ -137,11 +137,12 @@ struct Bench::Impl {
         packets += 1 + (sequence.steps[step].after.size() + kDependencies - 1) / kDependencies;
       used[number] = packets > 2;
       if (packets > gpu.properties().queue_max_packets)
-        throw support::UsageError(
-            fmt::format("steps: queue {1} needs {0} packets, but this device's queues hold at most {2}",
-                        packets, number, gpu.properties().queue_max_packets));
+        throw support::UsageError(fmt::format(
+            "steps: queue {1} needs {0} packets, but this device's queues hold at most {2}",
+            packets, number, gpu.properties().queue_max_packets));
       // Queue 0 also has the packets before and after a run.
-      const uint64_t size = std::bit_ceil(std::max<uint64_t>(packets, 2 * sequence.buffers.size() + 1));
+      const uint64_t size =
+          std::bit_ceil(std::max<uint64_t>(packets, 2 * sequence.buffers.size() + 1));
       queues.emplace_back(gpu, static_cast<uint32_t>(std::max<uint64_t>(size, 64)), kPatience);
       if (timing != TimingMode::none) queues.back().enable_profiling();
     }
@@ -151,8 +152,8 @@ struct Bench::Impl {
     uint64_t largest = 0;
     for (const Buffer& buffer : sequence.buffers) {
       memory.emplace_back(gpu, memory_kind(buffer.kind), buffer.bytes);
-      std::byte* const bytes =
-          static_cast<std::byte*>(initial.emplace_back(gpu, MemoryKind::pinned, buffer.bytes).data());
+      std::byte* const bytes = static_cast<std::byte*>(
+          initial.emplace_back(gpu, MemoryKind::pinned, buffer.bytes).data());
       const size_t period = buffer.initial.size();
       for (uint64_t i = 0; i < buffer.bytes; ++i)
         bytes[i] = period == 0 ? std::byte{0} : buffer.initial[i % period];
@@ -173,7 +174,8 @@ struct Bench::Impl {
     constexpr size_t page = 65536;
     block_at = (block_at + line - 1) / line * line;
     if (blocks.empty() || block_at + kernel.arguments.size_bytes() > blocks.back().size_bytes()) {
-      blocks.emplace_back(gpu, MemoryKind::kernarg, std::max<size_t>(page, kernel.arguments.size_bytes()));
+      blocks.emplace_back(gpu, MemoryKind::kernarg,
+                          std::max<size_t>(page, kernel.arguments.size_bytes()));
       block_at = 0;
     }
     std::byte* const block = static_cast<std::byte*>(blocks.back().data()) + block_at;
@@ -185,7 +187,8 @@ struct Bench::Impl {
   static void put(std::byte* block, const KernelInfo& kernel, size_t argument, const T& value) {
     std::memcpy(block + kernel.arguments.offset(argument), &value, sizeof value);
   }
-  static aql::KernelDispatch dispatch_of(const KernelInfo& kernel, const Grid& grid, std::byte* block) {
+  static aql::KernelDispatch dispatch_of(const KernelInfo& kernel, const Grid& grid,
+                                         std::byte* block) {
     return {.grid = grid.items,
             .workgroup = grid.workgroup,
             .dimensions = grid.dimensions,
@@ -212,8 +215,8 @@ struct Bench::Impl {
           const std::byte* const address = at(argument.buffer, argument.begin);
           std::memcpy(to, &address, sizeof address);
         } else {
-          detail::store_argument(block, kernel.arguments.offset(a), LocalBytes{argument.local_bytes},
-                                 dispatch.group_segment_size);
+          detail::store_argument(block, kernel.arguments.offset(a),
+                                 LocalBytes{argument.local_bytes}, dispatch.group_segment_size);
         }
       }
     }
@@ -227,14 +230,16 @@ struct Bench::Impl {
     std::vector<aql::Packet64> reads;
     for (size_t i = 0; i < memory.size(); ++i) {
       const uint64_t bytes = sequence.buffers[i].bytes;
-      const Grid grid = Grid{static_cast<uint32_t>(std::clamp<uint64_t>(bytes / unit, 64, 65536))}.by(64);
+      const Grid grid =
+          Grid{static_cast<uint32_t>(std::clamp<uint64_t>(bytes / unit, 64, 65536))}.by(64);
       std::byte* const filling = new_block(fill.info(), grid, 0);
       put(filling, fill.info(), 0, at(i));
       put(filling, fill.info(), 1, bytes);
       put(filling, fill.info(), 2, pattern);
       put(filling, fill.info(), 3, pattern);
       aql::KernelDispatch packet = dispatch_of(fill.info(), grid, filling);
-      packet.flags = {Barrier::on, i == 0 ? FenceScope::system : FenceScope::none, FenceScope::agent};
+      packet.flags = {Barrier::on, i == 0 ? FenceScope::system : FenceScope::none,
+                      FenceScope::agent};
       spoiling.push_back(aql::to_packet(packet));
 
       std::byte* const reading = new_block(read.info(), grid, 0);
@@ -337,7 +342,8 @@ struct Bench::Impl {
     for (size_t i = 0; i < memory.size(); ++i) {
       const std::span<const std::byte> found = contents(i);
       if (std::memcmp(found.data(), expected[i].data(), found.size()) == 0) continue;
-      for (size_t byte = 0; byte < found.size(); ++byte) wrong += found[byte] != expected[i][byte] ? 1 : 0;
+      for (size_t byte = 0; byte < found.size(); ++byte)
+        wrong += found[byte] != expected[i][byte] ? 1 : 0;
     }
     return wrong;
   }
@@ -350,8 +356,8 @@ struct Bench::Impl {
 
   void require(const Headers& headers) const {
     if (headers.size() != sequence.steps.size())
-      throw std::invalid_argument(
-          fmt::format("Bench: {} headers for a sequence of {} steps", headers.size(), sequence.steps.size()));
+      throw std::invalid_argument(fmt::format("Bench: {} headers for a sequence of {} steps",
+                                              headers.size(), sequence.steps.size()));
   }
 
   // Actions in the order of the steps, so that no step waits for a later one; packets are published
@@ -385,10 +391,12 @@ struct Bench::Impl {
       }
       for (size_t first = 0; first < step.after.size(); first += kDependencies) {
         const std::span<const size_t> awaited =
-            std::span(step.after).subspan(first, std::min(kDependencies, step.after.size() - first));
+            std::span(step.after)
+                .subspan(first, std::min(kDependencies, step.after.size() - first));
         aql::BarrierAnd packet{.flags = kOrderOnly, .dependencies = {}, .completion_signal = {}};
         for (size_t d = 0; d < awaited.size(); ++d) packet.dependencies[d] = signal_of[awaited[d]];
-        add({.role = Role::waits, .queue = step.queue, .step = i, .after = awaited}, aql::to_packet(packet));
+        add({.role = Role::waits, .queue = step.queue, .step = i, .after = awaited},
+            aql::to_packet(packet));
       }
       aql::KernelDispatch packet = dispatches[i];
       packet.flags = headers[i];
@@ -398,7 +406,8 @@ struct Bench::Impl {
     for (const uint32_t queue : {0u, 1u})
       if (used[queue])
         add({.role = Role::closing, .queue = queue},
-            aql::to_packet(aql::BarrierAnd{.flags = kClosing, .completion_signal = closed[queue].handle()}));
+            aql::to_packet(
+                aql::BarrierAnd{.flags = kClosing, .completion_signal = closed[queue].handle()}));
     send();
     return all;
   }
@@ -448,7 +457,8 @@ struct Bench::Impl {
     for (const uint32_t queue : {0u, 1u})
       if (used[queue]) queues[queue].wait(closed[queue].handle(), "the end of a run", kSpin);
     for (size_t i = 0; i < sequence.steps.size(); ++i)
-      if (sequence.steps[i].kind == Step::Kind::copy) queues[0].wait(signal_of[i], "a copy of a run", kSpin);
+      if (sequence.steps[i].kind == Step::Kind::copy)
+        queues[0].wait(signal_of[i], "a copy of a run", kSpin);
   }
 
   std::vector<std::optional<Span>> spans() const {
@@ -551,7 +561,9 @@ const std::vector<std::byte>& Bench::reference(size_t buffer) const noexcept {
   return impl_->expected[buffer];
 }
 
-Bench::Run Bench::run(const Headers& headers, Release release) { return impl_->run(headers, release); }
+Bench::Run Bench::run(const Headers& headers, Release release) {
+  return impl_->run(headers, release);
+}
 
 void Bench::watch(std::function<void()> before, std::function<void()> after) {
   impl_->before = std::move(before);
@@ -576,7 +588,8 @@ DeviceCounts Bench::counts(const Headers& headers) const {
     counts.doorbells += action.packets.empty() ? 0 : 1;
   }
   for (const bool used : impl_->used) counts.interrupts += used ? 1 : 0;
-  for (const Step& step : impl_->sequence.steps) counts.interrupts += step.kind == Step::Kind::copy ? 1 : 0;
+  for (const Step& step : impl_->sequence.steps)
+    counts.interrupts += step.kind == Step::Kind::copy ? 1 : 0;
   counts.signal_updates = impl_->signals.size();
   for (const bool used : impl_->used) counts.signal_updates += used ? 1 : 0;
   for (size_t i = 0; i < headers.size(); ++i) {
@@ -599,9 +612,9 @@ std::string Bench::dry_run(const Headers& headers) const {
       continue;
     }
     for (size_t i = 0; i < action.packets.size(); ++i)
-      text +=
-          fmt::format("queue {}: {}\n{}\n{}\n\n", action.queue, in_words(action.roles[i], impl_->sequence),
-                      aql::format(action.packets[i]), aql::format_words(action.packets[i]));
+      text += fmt::format("queue {}: {}\n{}\n{}\n\n", action.queue,
+                          in_words(action.roles[i], impl_->sequence),
+                          aql::format(action.packets[i]), aql::format_words(action.packets[i]));
   }
   return text;
 }

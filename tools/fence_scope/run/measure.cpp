@@ -31,7 +31,8 @@ bool certain(const Samples& samples, double precision) {
 }  // namespace
 
 double uncertainty(const Times& times) {
-  if (times.coverage < kConfidence || times.median_us <= 0) return std::numeric_limits<double>::infinity();
+  if (times.coverage < kConfidence || times.median_us <= 0)
+    return std::numeric_limits<double>::infinity();
   return (times.high_us - times.low_us) / 2 / times.median_us;
 }
 
@@ -54,7 +55,8 @@ double steady_seconds() {
 }
 
 std::vector<Measured> measure(size_t configurations, const Method& method,
-                              const std::function<Bench::Run(size_t, Release)>& run, const Clock& now) {
+                              const std::function<Bench::Run(size_t, Release)>& run,
+                              const Clock& now) {
   std::vector<Samples> samples(configurations);
   std::vector<Measured> measured(configurations);
   const double start = now();
@@ -68,8 +70,10 @@ std::vector<Measured> measure(size_t configurations, const Method& method,
     ++measured[which].runs;
     if (!result.correct) ++measured[which].wrong_runs;
     if (!timed) return;
-    (release == Release::gated ? samples[which].gated : samples[which].ungated).push_back(result.us);
-    if (release == Release::gated && result.device_us) samples[which].device.push_back(*result.device_us);
+    (release == Release::gated ? samples[which].gated : samples[which].ungated)
+        .push_back(result.us);
+    if (release == Release::gated && result.device_us)
+      samples[which].device.push_back(*result.device_us);
   };
   const auto enough = [&](uint32_t rounds) {
     const uint32_t taken = rounds < method.warm_up ? 0 : rounds - method.warm_up;

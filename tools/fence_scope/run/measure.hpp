@@ -16,8 +16,8 @@
 #include <string>
 #include <vector>
 
-#include "tools/fence_scope/run/bench.hpp"
 #include "tools/fence_scope/report/report.hpp"
+#include "tools/fence_scope/run/bench.hpp"
 
 namespace uptempo::fence_scope {
 
@@ -50,8 +50,9 @@ double steady_seconds();
 
 // `run` receives the index of the configuration. Shows the round on a terminal. Throws what `run`
 // throws.
-std::vector<Measured> measure(size_t configurations, const Method& method,
-                              const std::function<Bench::Run(size_t configuration, Release release)>& run,
-                              const Clock& now = steady_seconds);
+std::vector<Measured> measure(
+    size_t configurations, const Method& method,
+    const std::function<Bench::Run(size_t configuration, Release release)>& run,
+    const Clock& now = steady_seconds);
 
 }  // namespace uptempo::fence_scope

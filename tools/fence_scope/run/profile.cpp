@@ -28,15 +28,18 @@ constexpr double us_for(double bytes, double gigabytes_per_second) {
 }
 
 constexpr double kFijiMemory = 512, kFijiPinnedRate = 13.5, kFijiPageableRate = 6.5;
-constexpr double kFijiBarrier = 0.5, kFijiAgentAcquire = 0.3, kFijiAgentRelease = 0, kFijiDoorbell = 0.2,
-                 kFijiSignalUpdate = 0.1, kFijiInterrupt = 0.9, kFijiPinnedCopy = 10;
+constexpr double kFijiBarrier = 0.5, kFijiAgentAcquire = 0.3, kFijiAgentRelease = 0,
+                 kFijiDoorbell = 0.2, kFijiSignalUpdate = 0.1, kFijiInterrupt = 0.9,
+                 kFijiPinnedCopy = 10;
 // Each of 119 waits removed saves a doorbell, a signal, an interrupt and a wake-up, and adds a
 // barrier bit that has something to wait for.
 constexpr double kFijiRoundTrip = (kKernarg - kNoWait) / (kKernels - 1) + kFijiBarrier;
-constexpr double kFijiHostWait = kFijiRoundTrip - kFijiDoorbell - kFijiSignalUpdate - kFijiInterrupt;
+constexpr double kFijiHostWait =
+    kFijiRoundTrip - kFijiDoorbell - kFijiSignalUpdate - kFijiInterrupt;
 // Agent scopes replace system scopes 119 times; the bytes of each pass are written back.
-constexpr double kFijiSystemPair = (kNoWait - kFence) / (kKernels - 1) - us_for(kSortBytes, kFijiMemory) +
-                                   kFijiAgentAcquire + kFijiAgentRelease;
+constexpr double kFijiSystemPair = (kNoWait - kFence) / (kKernels - 1) -
+                                   us_for(kSortBytes, kFijiMemory) + kFijiAgentAcquire +
+                                   kFijiAgentRelease;
 constexpr double kFijiSystemAcquire = kFijiSystemPair / 2, kFijiSystemRelease = kFijiSystemPair / 2;
 // For two copies.
 constexpr double kFijiPageableCopy =
@@ -58,7 +61,8 @@ constexpr std::array<Profile, 3> kProfiles{
         .launch = {kFijiLaunch, "fitted: the rest of 1137 us for 120 kernels"},
         .barrier = {kFijiBarrier, "assumed: part of the 1.7 us of a launch with a host wait"},
         .agent_acquire = {kFijiAgentAcquire, "assumed: part of a kernel's time"},
-        .agent_release = {kFijiAgentRelease, "assumed: L1 writes through, so there is nothing to do"},
+        .agent_release = {kFijiAgentRelease,
+                          "assumed: L1 writes through, so there is nothing to do"},
         .system_acquire =
             {kFijiSystemAcquire,
              "fitted: 1665 - 1221 us for 119 pairs of system fences; half of a pair is assumed"},
@@ -66,14 +70,17 @@ constexpr std::array<Profile, 3> kProfiles{
         .doorbell = {kFijiDoorbell, "assumed: a posted write over PCIe"},
         .signal_update = {kFijiSignalUpdate, "assumed: a posted write over PCIe"},
         .interrupt = {kFijiInterrupt, "assumed: its share of a host wait"},
-        .host_wait = {kFijiHostWait, "fitted: 1869 - 1665 us for 119 host waits, less the shares above"},
+        .host_wait = {kFijiHostWait,
+                      "fitted: 1869 - 1665 us for 119 host waits, less the shares above"},
         .signal_creation = {kBaseline - kSignal, "fitted: 1943 - 1906 us"},
         .kernarg_allocation = {kSignal - kKernarg, "fitted: 1906 - 1869 us"},
         .pinned_copy = {kFijiPinnedCopy, "assumed"},
-        .pageable_copy = {kFijiPageableCopy,
-                          "fitted: 1221 - 1137 us for two copies, less the time that the rates explain"},
-        .memory_rate = {kFijiMemory,
-                        "AMD, Radeon R9 Fury X specifications: 4096 bits of HBM at 1 Gbit/s, 512 GB/s"},
+        .pageable_copy =
+            {kFijiPageableCopy,
+             "fitted: 1221 - 1137 us for two copies, less the time that the rates explain"},
+        .memory_rate =
+            {kFijiMemory,
+             "AMD, Radeon R9 Fury X specifications: 4096 bits of HBM at 1 Gbit/s, 512 GB/s"},
         .pinned_rate = {kFijiPinnedRate, "the article: 13 to 14 GB/s"},
         .pageable_rate = {kFijiPageableRate, "the article: 6 to 7 GB/s"},
         .l2_bytes = {2 << 20, "assumed: 2 MiB of L2; no page of AMD's was found that gives it"},
@@ -95,7 +102,8 @@ constexpr std::array<Profile, 3> kProfiles{
         .kernarg_allocation = {20, "assumed"},
         .pinned_copy = {8, "assumed"},
         .pageable_copy = {30, "assumed: as fiji"},
-        .memory_rate = {1638, "AMD Instinct MI210 data sheet: 4096 bits of HBM2e at 3.2 Gbit/s, 1638 GB/s"},
+        .memory_rate =
+            {1638, "AMD Instinct MI210 data sheet: 4096 bits of HBM2e at 3.2 Gbit/s, 1638 GB/s"},
         .pinned_rate = {26, "assumed: 5/6 of PCIe 4.0 x16 (data sheet), 31.5 GB/s"},
         .pageable_rate = {10, "assumed: a copy by one processor core between"},
         .l2_bytes = {8 << 20, "ROCm, AMD GPU specifications: 8 MiB"},
@@ -106,16 +114,18 @@ constexpr std::array<Profile, 3> kProfiles{
         .launch = {4, "assumed: as mi210"},
         .barrier = {1, "assumed: eight dies agree on it"},
         .agent_acquire = {0.5, "assumed: eight dies agree on it"},
-        .agent_release = {0.5,
-                          "assumed: eight L2 caches are kept coherent with one another (LLVM AMDGPUUsage, "
-                          "memory model gfx942)"},
+        .agent_release =
+            {0.5,
+             "assumed: eight L2 caches are kept coherent with one another (LLVM AMDGPUUsage, "
+             "memory model gfx942)"},
         .system_acquire = {2, "assumed: as mi210, on eight dies"},
         .system_release = {2, "assumed: as mi210, on eight dies"},
         .doorbell = {0.2, "assumed: a posted write over PCIe"},
         .signal_update = {0.1, "assumed: a posted write over PCIe"},
         .interrupt = {1, "assumed"},
         .host_wait = {8,
-                      "assumed: below the 16.9 us that a launch with a synchronisation takes through PyTorch "
+                      "assumed: below the 16.9 us that a launch with a synchronisation takes "
+                      "through PyTorch "
                       "on MI325X "
                       "(github.com/pytorch/FBGEMM/pull/6219)"},
         .signal_creation = {20, "assumed"},
@@ -176,7 +186,8 @@ double acquire_us(const Profile& profile, FenceScope scope) {
 
 class Clock {
  public:
-  Clock(const Profile& profile, const Sequence& sequence, const Headers& headers, const HostSide& host)
+  Clock(const Profile& profile, const Sequence& sequence, const Headers& headers,
+        const HostSide& host)
       : profile_(profile), sequence_(sequence), headers_(headers), host_(host) {}
 
   double end() {
@@ -220,7 +231,8 @@ class Clock {
     double at = std::max(queue.free, ready);
     if (!step.after.empty()) at += profile_.launch.value;  // of the barrier-AND packet
     // If the host has waited, nothing is left to wait for.
-    if (flags.barrier == Barrier::on && queue.ended > profile_.doorbell.value && !host_.waits_after_each)
+    if (flags.barrier == Barrier::on && queue.ended > profile_.doorbell.value &&
+        !host_.waits_after_each)
       at = std::max(at, queue.ended) + profile_.barrier.value;
     at += acquire_us(profile_, flags.acquire) + profile_.launch.value;
     queue.free = at;
@@ -256,10 +268,11 @@ class Clock {
 
 // The article's sort: 120 passes over 128 KiB of device memory in one queue, and nothing else.
 bool is_published_sort(const Sequence& sequence) {
-  return sequence.steps.size() == kKernels && std::ranges::all_of(sequence.steps, [](const Step& step) {
-           return step.kind == Step::Kind::dispatch && step.kernel == "bitonic_sort" && step.queue == 0 &&
-                  step.after.empty() && step.accesses.size() == 2 && step.accesses[0].bytes == kSortBytes &&
-                  step.accesses[1].bytes == kSortBytes;
+  return sequence.steps.size() == kKernels &&
+         std::ranges::all_of(sequence.steps, [](const Step& step) {
+           return step.kind == Step::Kind::dispatch && step.kernel == "bitonic_sort" &&
+                  step.queue == 0 && step.after.empty() && step.accesses.size() == 2 &&
+                  step.accesses[0].bytes == kSortBytes && step.accesses[1].bytes == kSortBytes;
          });
 }
 
@@ -279,7 +292,8 @@ const Profile& find_profile(std::string_view name) {
 }
 
 Headers PublishedRung::headers(size_t kernels) const {
-  if (!fences_minimal) return Headers(kernels, {Barrier::on, FenceScope::system, FenceScope::system});
+  if (!fences_minimal)
+    return Headers(kernels, {Barrier::on, FenceScope::system, FenceScope::system});
   Headers headers(kernels, {Barrier::on, FenceScope::agent, FenceScope::agent});
   if (kernels == 0) return headers;
   headers.front().acquire = FenceScope::system;
@@ -290,8 +304,8 @@ Headers PublishedRung::headers(size_t kernels) const {
 ModelTime model_time(const Profile& profile, const Sequence& sequence, const Headers& headers,
                      const HostSide& host) {
   if (headers.size() != sequence.steps.size())
-    throw std::invalid_argument(
-        fmt::format("{} headers for a sequence of {} steps", headers.size(), sequence.steps.size()));
+    throw std::invalid_argument(fmt::format("{} headers for a sequence of {} steps", headers.size(),
+                                            sequence.steps.size()));
   const bool restated = profile.name == "fiji" && is_published_sort(sequence) &&
                         std::ranges::any_of(kLadder, [&](const PublishedRung& rung) {
                           return rung.host == host && rung.headers(headers.size()) == headers;

@@ -50,7 +50,8 @@ ordered_json run_under_vgpu(const std::vector<std::string>& launcher_options,
 void write_case_file(const std::string& file, std::span<const Case> cases) {
   const std::vector<uint8_t> bytes = to_bytes(cases);
   std::ofstream out(file, std::ios::binary);
-  out.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  out.write(reinterpret_cast<const char*>(bytes.data()),
+            static_cast<std::streamsize>(bytes.size()));
   if (!out.flush()) throw std::runtime_error("cannot write " + file);
 }
 
@@ -61,17 +62,20 @@ Cases read_case_file(const std::string& file) {
 }
 
 std::optional<uptempo_vgpu_device_counts> device_counts() {
-  static const auto ask = reinterpret_cast<uptempo_vgpu_device_t>(dlsym(RTLD_DEFAULT, "uptempo_vgpu_device"));
+  static const auto ask =
+      reinterpret_cast<uptempo_vgpu_device_t>(dlsym(RTLD_DEFAULT, "uptempo_vgpu_device"));
   uptempo_vgpu_device_counts counts{};
   if (ask == nullptr || ask(&counts) != 0) return std::nullopt;
   return counts;
 }
 
 std::array<std::optional<uint32_t>, 2> device_numbers(const Bench& bench) {
-  static const auto ask = reinterpret_cast<uptempo_vgpu_queue_t>(dlsym(RTLD_DEFAULT, "uptempo_vgpu_queue"));
+  static const auto ask =
+      reinterpret_cast<uptempo_vgpu_queue_t>(dlsym(RTLD_DEFAULT, "uptempo_vgpu_queue"));
   std::array<std::optional<uint32_t>, 2> numbers{};
   for (uint32_t queue = 0; queue < numbers.size(); ++queue)
-    if (uint32_t number = 0; ask != nullptr && ask(bench.ring(queue), &number) == 0) numbers[queue] = number;
+    if (uint32_t number = 0; ask != nullptr && ask(bench.ring(queue), &number) == 0)
+      numbers[queue] = number;
   return numbers;
 }
 

@@ -11,17 +11,21 @@ using nlohmann::json;
 
 json binary(const std::vector<std::byte>& bytes) {
   std::vector<uint8_t> copy(bytes.size());
-  std::ranges::transform(bytes, copy.begin(), [](std::byte byte) { return static_cast<uint8_t>(byte); });
+  std::ranges::transform(bytes, copy.begin(),
+                         [](std::byte byte) { return static_cast<uint8_t>(byte); });
   return json::binary(std::move(copy));
 }
 std::vector<std::byte> bytes_of(const json& value) {
   const auto& binary = value.get_binary();
   std::vector<std::byte> bytes(binary.size());
-  std::ranges::transform(binary, bytes.begin(), [](uint8_t byte) { return static_cast<std::byte>(byte); });
+  std::ranges::transform(binary, bytes.begin(),
+                         [](uint8_t byte) { return static_cast<std::byte>(byte); });
   return bytes;
 }
 
-json to_json(const Access& access) { return {access.buffer, access.begin, access.bytes, access.writes}; }
+json to_json(const Access& access) {
+  return {access.buffer, access.begin, access.bytes, access.writes};
+}
 Access access_of(const json& value) {
   return {value.at(0).get<size_t>(), value.at(1).get<uint64_t>(), value.at(2).get<uint64_t>(),
           value.at(3).get<bool>()};
@@ -77,7 +81,8 @@ Step step_of(const json& value) {
 json to_json(const Sequence& sequence) {
   json buffers = json::array(), steps = json::array();
   for (const Buffer& buffer : sequence.buffers)
-    buffers.push_back({buffer.name, buffer.bytes, static_cast<int>(buffer.kind), binary(buffer.initial)});
+    buffers.push_back(
+        {buffer.name, buffer.bytes, static_cast<int>(buffer.kind), binary(buffer.initial)});
   for (const Step& step : sequence.steps) steps.push_back(to_json(step));
   return {{"name", sequence.name},
           {"description", sequence.description},
@@ -126,7 +131,8 @@ Cases from_bytes(std::span<const uint8_t> bytes) {
   for (const json& sequence : all.at("sequences")) cases.sequences.push_back(sequence_of(sequence));
   for (const json& one : all.at("cases")) {
     Cases::One& last = cases.cases.emplace_back(Cases::One{one.at(0).get<size_t>(), {}});
-    for (const json& header : one.at(1)) last.headers.push_back(aql::header_flags(header.get<uint16_t>()));
+    for (const json& header : one.at(1))
+      last.headers.push_back(aql::header_flags(header.get<uint16_t>()));
   }
   return cases;
 }

@@ -134,12 +134,14 @@ std::vector<std::byte> bytes_of(const Node& list) {
 
 class Parser {
  public:
-  Parser(const json& document, const std::string& directory) : root_(document, ""), directory_(directory) {}
+  Parser(const json& document, const std::string& directory)
+      : root_(document, ""), directory_(directory) {}
 
   Sequence all() {
     root_.object({"name", "description", "code_object", "buffers", "steps"});
     if (const auto name = root_.find("name")) sequence_.name = name->text();
-    if (const auto description = root_.find("description")) sequence_.description = description->text();
+    if (const auto description = root_.find("description"))
+      sequence_.description = description->text();
     if (const auto code = root_.find("code_object")) sequence_.code_object = code_object(*code);
     for (const Node& buffer : root_.elements("buffers")) add_buffer(buffer);
     const Node steps = root_.at("steps");
@@ -155,14 +157,14 @@ class Parser {
     std::ifstream file(path, std::ios::binary | std::ios::ate);
     const std::streamoff size = file ? static_cast<std::streamoff>(file.tellg()) : -1;
     if (size < 0)
-      node.refuse(
-          fmt::format("cannot read '{}': {}", path.string(), std::strerror(errno != 0 ? errno : EIO)));
+      node.refuse(fmt::format("cannot read '{}': {}", path.string(),
+                              std::strerror(errno != 0 ? errno : EIO)));
     if (size == 0) node.refuse(fmt::format("'{}' is empty", path.string()));
     std::vector<std::byte> bytes(static_cast<size_t>(size));
     file.seekg(0);
     if (!file.read(reinterpret_cast<char*>(bytes.data()), size))
-      node.refuse(
-          fmt::format("cannot read '{}': {}", path.string(), std::strerror(errno != 0 ? errno : EIO)));
+      node.refuse(fmt::format("cannot read '{}': {}", path.string(),
+                              std::strerror(errno != 0 ? errno : EIO)));
     return bytes;
   }
 
@@ -190,15 +192,16 @@ class Parser {
       if (type == "bytes") {
         buffer.initial = bytes_of(values);
       } else {
-        const std::vector<Node> list = values.is_array() ? values.elements() : std::vector<Node>{values};
+        const std::vector<Node> list =
+            values.is_array() ? values.elements() : std::vector<Node>{values};
         for (const Node& value : list)
           if (!append_scalar(type, value, buffer.initial))
             initial->refuse(fmt::format("there is no type '{}'; there are {}", type, kTypes));
       }
       if (buffer.initial.empty()) values.refuse("empty; without 'initial' a buffer holds zeros");
       if (buffer.initial.size() > buffer.bytes)
-        values.refuse(
-            fmt::format("{} bytes, but '{}' has {}", buffer.initial.size(), buffer.name, buffer.bytes));
+        values.refuse(fmt::format("{} bytes, but '{}' has {}", buffer.initial.size(), buffer.name,
+                                  buffer.bytes));
     }
     sequence_.buffers.push_back(std::move(buffer));
   }
@@ -206,11 +209,13 @@ class Parser {
   size_t buffer_of(const Node& name) const {
     const std::string wanted = name.text();
     const auto found = std::ranges::find(sequence_.buffers, wanted, &Buffer::name);
-    if (found != sequence_.buffers.end()) return static_cast<size_t>(found - sequence_.buffers.begin());
+    if (found != sequence_.buffers.end())
+      return static_cast<size_t>(found - sequence_.buffers.begin());
     std::vector<std::string> names;
     for (const Buffer& buffer : sequence_.buffers) names.push_back(buffer.name);
-    name.refuse(fmt::format("no buffer is called '{}'; there {}", wanted,
-                            names.empty() ? "is none" : fmt::format("are {}", fmt::join(names, ", "))));
+    name.refuse(
+        fmt::format("no buffer is called '{}'; there {}", wanted,
+                    names.empty() ? "is none" : fmt::format("are {}", fmt::join(names, ", "))));
   }
 
   // "x" or {"buffer": "x", "offset": o, "bytes": n}. The default size is `otherwise`, without that
@@ -231,7 +236,8 @@ class Parser {
     if (access.bytes > room)
       (size ? *size : node)
           .refuse(fmt::format("{} bytes from byte {}, but '{}' has {}", access.bytes, access.begin,
-                              sequence_.buffers[access.buffer].name, sequence_.buffers[access.buffer].bytes));
+                              sequence_.buffers[access.buffer].name,
+                              sequence_.buffers[access.buffer].bytes));
     return access;
   }
   uint64_t offset_in(size_t buffer, const Node& node) const {
@@ -268,16 +274,18 @@ class Parser {
 
   Argument argument_of(const Node& node) const {
     Argument argument;
-    if (const auto buffer =
-            node.object({"buffer", "offset", "local", "u32", "i32", "f32", "u64", "i64", "f64", "bytes"})
-                .find("buffer")) {
+    if (const auto buffer = node.object({"buffer", "offset", "local", "u32", "i32", "f32", "u64",
+                                         "i64", "f64", "bytes"})
+                                .find("buffer")) {
       node.object({"buffer", "offset"});
       argument.kind = Argument::Kind::address;
       argument.buffer = buffer_of(*buffer);
-      if (const auto offset = node.find("offset")) argument.begin = offset_in(argument.buffer, *offset);
+      if (const auto offset = node.find("offset"))
+        argument.begin = offset_in(argument.buffer, *offset);
       return argument;
     }
-    const auto [type, value] = node.only("a buffer, or one of u32, i32, f32, u64, i64, f64, bytes, local");
+    const auto [type, value] =
+        node.only("a buffer, or one of u32, i32, f32, u64, i64, f64, bytes, local");
     if (type == "local") {
       argument.kind = Argument::Kind::local;
       argument.local_bytes = value.whole<uint32_t>(1);
@@ -290,8 +298,8 @@ class Parser {
   }
 
   void add_step(const Node& node) {
-    const bool copies = node.object({"name", "kernel", "grid", "workgroup", "queue", "arguments", "reads",
-                                     "writes", "after", "copy"})
+    const bool copies = node.object({"name", "kernel", "grid", "workgroup", "queue", "arguments",
+                                     "reads", "writes", "after", "copy"})
                             .find("copy")
                             .has_value();
     Step step;
@@ -306,7 +314,8 @@ class Parser {
       step.kernel = node.at("kernel").text();
       step.grid = grid_of(node);
       if (const auto queue = node.find("queue")) step.queue = queue->whole<uint32_t>(0, 1);
-      for (const Node& argument : node.elements("arguments")) step.arguments.push_back(argument_of(argument));
+      for (const Node& argument : node.elements("arguments"))
+        step.arguments.push_back(argument_of(argument));
       // Both are required, so that none is forgotten: undeclared accesses are not protected.
       const Node reads = node.at("reads"), writes = node.at("writes");
       for (const Node& range : reads.elements()) step.accesses.push_back(range_of(range, false));
@@ -367,7 +376,8 @@ Sequence read_program_file(const std::string& file) {
     if (sequence.name.empty()) sequence.name = file == "-" ? "program" : path.stem().string();
     return sequence;
   } catch (const support::UsageError& error) {
-    throw support::UsageError(fmt::format("{}: {}", file == "-" ? "standard input" : file, error.what()));
+    throw support::UsageError(
+        fmt::format("{}: {}", file == "-" ? "standard input" : file, error.what()));
   }
 }
 

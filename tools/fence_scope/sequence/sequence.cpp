@@ -8,7 +8,8 @@
 namespace uptempo::fence_scope {
 
 SequenceError::SequenceError(size_t step, const std::string& field, const std::string& text)
-    : support::UsageError(fmt::format("steps[{}]{}{}: {}", step, field.empty() ? "" : ".", field, text)) {}
+    : support::UsageError(
+          fmt::format("steps[{}]{}{}: {}", step, field.empty() ? "" : ".", field, text)) {}
 
 std::vector<size_t> Sequence::dispatches(uint32_t queue) const {
   std::vector<size_t> found;
@@ -18,7 +19,8 @@ std::vector<size_t> Sequence::dispatches(uint32_t queue) const {
 }
 
 Headers everywhere(const Sequence& sequence) {
-  return Headers(sequence.steps.size(), {aql::Barrier::on, aql::FenceScope::system, aql::FenceScope::system});
+  return Headers(sequence.steps.size(),
+                 {aql::Barrier::on, aql::FenceScope::system, aql::FenceScope::system});
 }
 
 namespace {
@@ -31,7 +33,8 @@ class Validator {
   void check() const {
     check_order();
     if (step_.kind == Step::Kind::copy) return check_copy();
-    if (step_.queue > 1) refuse("queue", fmt::format("{}; there are two queues, 0 and 1", step_.queue));
+    if (step_.queue > 1)
+      refuse("queue", fmt::format("{}; there are two queues, 0 and 1", step_.queue));
     if (step_.kernel.empty()) refuse("kernel", "a dispatch needs a kernel");
     for (size_t i = 0; i < step_.accesses.size(); ++i)
       check_range(fmt::format("accesses[{}]", i), step_.accesses[i].buffer, step_.accesses[i].begin,
@@ -54,22 +57,26 @@ class Validator {
       const std::string field = fmt::format("after[{}]", i);
       const size_t other = step_.after[i];
       if (other >= number_)
-        refuse(field, fmt::format("step {} is not an earlier one; a step waits for earlier steps", other));
+        refuse(field,
+               fmt::format("step {} is not an earlier one; a step waits for earlier steps", other));
       if (!seen.insert(other).second) refuse(field, fmt::format("step {} is listed twice", other));
       const Step& waited = sequence_.steps[other];
       if (step_.kind == Step::Kind::dispatch && waited.kind == Step::Kind::dispatch &&
           waited.queue == step_.queue)
         refuse(field,
-               fmt::format("step {} is in the same queue, where barrier bits define the order", other));
+               fmt::format("step {} is in the same queue, where barrier bits define the order",
+                           other));
     }
   }
 
   void check_range(const std::string& field, size_t buffer, uint64_t begin, uint64_t bytes) const {
     if (buffer >= sequence_.buffers.size())
-      refuse(field, fmt::format("there is no buffer {}, only {}", buffer, sequence_.buffers.size()));
+      refuse(field,
+             fmt::format("there is no buffer {}, only {}", buffer, sequence_.buffers.size()));
     const Buffer& of = sequence_.buffers[buffer];
     if (begin > of.bytes || bytes > of.bytes - begin)
-      refuse(field, fmt::format("{} bytes from byte {}, but '{}' has {}", bytes, begin, of.name, of.bytes));
+      refuse(field, fmt::format("{} bytes from byte {}, but '{}' has {}", bytes, begin, of.name,
+                                of.bytes));
   }
 
   void check_copy() const {
@@ -84,7 +91,8 @@ class Validator {
     if (is_device(step_.from) == is_device(step_.to))
       refuse("to",
              fmt::format("both '{}' and '{}' are in {} memory; copies are between device and host",
-                         sequence_.buffers[step_.from.buffer].name, sequence_.buffers[step_.to.buffer].name,
+                         sequence_.buffers[step_.from.buffer].name,
+                         sequence_.buffers[step_.to.buffer].name,
                          is_device(step_.to) ? "device" : "host"));
   }
 
@@ -100,7 +108,8 @@ void require_valid(const Sequence& sequence) {
                            [](const Step& step) { return step.kind == Step::Kind::dispatch; }))
     throw support::UsageError("steps: there is no dispatch, so no header to choose");
   for (size_t i = 0; i < sequence.buffers.size(); ++i)
-    if (sequence.buffers[i].bytes == 0) throw support::UsageError(fmt::format("buffers[{}]: 0 bytes", i));
+    if (sequence.buffers[i].bytes == 0)
+      throw support::UsageError(fmt::format("buffers[{}]: 0 bytes", i));
   for (size_t i = 0; i < sequence.steps.size(); ++i) Validator(sequence, i).check();
 }
 

@@ -61,7 +61,8 @@ class Planner {
   using Set = std::vector<bool>;  // a set of steps
 
   bool is_dispatch(size_t step, uint32_t queue) const {
-    return sequence_.steps[step].kind == Step::Kind::dispatch && sequence_.steps[step].queue == queue;
+    return sequence_.steps[step].kind == Step::Kind::dispatch &&
+           sequence_.steps[step].queue == queue;
   }
 
   // Adds `step` and the steps that cannot begin before it begins: later dispatches of its queue,
@@ -119,7 +120,8 @@ class Planner {
     for (const size_t waited : sequence_.steps[number].after) add_ahead(waited, writers);
     for_each_use(writers, readers, [&](size_t writer, size_t reader, bool overwrites) {
       const bool by_copy = sequence_.steps[writer].kind == Step::Kind::copy;
-      if (sequence_.steps[reader].kind == Step::Kind::copy || (overwrites && !overwrites_acquire_)) return;
+      if (sequence_.steps[reader].kind == Step::Kind::copy || (overwrites && !overwrites_acquire_))
+        return;
       scope = std::max(scope, by_copy ? FenceScope::system : FenceScope::agent);
     });
     return scope;
@@ -159,7 +161,10 @@ class Planner {
       // part of the dispatch, which follows directly and needs at least its scope.
       acquires.push_back(i == 0 ? FenceScope::none : outside(number));
       if (acquires.back() != FenceScope::none) {
-        fence_plan.dispatch().touches_nothing().fences(acquires.back(), FenceScope::none).without_barrier();
+        fence_plan.dispatch()
+            .touches_nothing()
+            .fences(acquires.back(), FenceScope::none)
+            .without_barrier();
         dispatches.push_back(static_cast<uint32_t>(i));
       }
       packets.push_back(static_cast<uint32_t>(dispatches.size()));
@@ -183,7 +188,8 @@ class Planner {
     std::vector<PacketPlan> plans;
     for (size_t i = 0; i < steps.size(); ++i) {
       PacketPlan& one = plans.emplace_back(fence_plan.packets()[packets[i]]);
-      for (PacketPair* const pair : {&one.conflict, &one.acquired, &one.released}) in_dispatches(*pair);
+      for (PacketPair* const pair : {&one.conflict, &one.acquired, &one.released})
+        in_dispatches(*pair);
       if (acquires[i] == FenceScope::none || acquires[i] < one.flags.acquire) continue;
       one.flags.acquire = acquires[i];
       one.acquire = ScopeReason::caller;
@@ -205,10 +211,10 @@ class Planner {
   std::string names(const std::vector<size_t>& steps) const {
     std::vector<std::string> names;
     for (const size_t step : steps)
-      names.push_back(
-          sequence_.steps[step].kind == Step::Kind::copy
-              ? fmt::format("the copy '{}'", sequence_.steps[step].name)
-              : fmt::format("'{}' of queue {}", sequence_.steps[step].name, sequence_.steps[step].queue));
+      names.push_back(sequence_.steps[step].kind == Step::Kind::copy
+                          ? fmt::format("the copy '{}'", sequence_.steps[step].name)
+                          : fmt::format("'{}' of queue {}", sequence_.steps[step].name,
+                                        sequence_.steps[step].queue));
     const std::string last = names.back();
     names.pop_back();
     return names.empty() ? last : fmt::format("{} and {}", fmt::join(names, ", "), last);
@@ -216,7 +222,8 @@ class Planner {
 
   // Describes a pair of packets of one queue, where `packet` is "it". Neighbours have no numbers,
   // so that equal relations have equal texts.
-  std::string relation(const std::vector<size_t>& steps, size_t packet, const PacketPair& pair) const {
+  std::string relation(const std::vector<size_t>& steps, size_t packet,
+                       const PacketPair& pair) const {
     const auto name = [&](size_t number) {
       return number == packet       ? std::string("it")
              : number + 1 == packet ? std::string("the packet before it")
@@ -239,27 +246,33 @@ class Planner {
     return fmt::format("a step that waits for {} touches what {} touches", later, earlier);
   }
 
-  PlanReasons reasons(const std::vector<size_t>& steps, size_t packet, const PacketPlan& plan) const {
+  PlanReasons reasons(const std::vector<size_t>& steps, size_t packet,
+                      const PacketPlan& plan) const {
     PlanReasons reasons = reasons_of(plan, packet);
-    if (plan.barrier == BarrierReason::conflict) reasons.barrier = relation(steps, packet, plan.conflict);
+    if (plan.barrier == BarrierReason::conflict)
+      reasons.barrier = relation(steps, packet, plan.conflict);
     if (plan.barrier == BarrierReason::first_of_batch)
       reasons.barrier = "first packet: earlier work may still run";
     if (plan.barrier == BarrierReason::completion)
       reasons.barrier = "last packet: its release covers only packets that are complete";
-    if (plan.acquire == ScopeReason::hand_over) reasons.acquire = relation(steps, packet, plan.acquired);
+    if (plan.acquire == ScopeReason::hand_over)
+      reasons.acquire = relation(steps, packet, plan.acquired);
     const std::vector<size_t>& after = sequence_.steps[steps[packet]].after;
     const std::string waits = after.empty() ? "" : "it waits for " + names(after);
     if (plan.acquire == ScopeReason::caller) reasons.acquire = waits;
-    if (plan.acquire == ScopeReason::host_wrote && !waits.empty()) reasons.acquire += ", and " + waits;
+    if (plan.acquire == ScopeReason::host_wrote && !waits.empty())
+      reasons.acquire += ", and " + waits;
 
-    if (plan.release == ScopeReason::hand_over) reasons.release = relation(steps, packet, plan.released);
+    if (plan.release == ScopeReason::hand_over)
+      reasons.release = relation(steps, packet, plan.released);
     const std::vector<size_t>& waiting = waited_for_[steps[packet]];
-    const std::string waited =
-        waiting.empty() ? ""
-                        : fmt::format("{} wait{} for it", names(waiting), waiting.size() == 1 ? "s" : "");
+    const std::string waited = waiting.empty() ? ""
+                                               : fmt::format("{} wait{} for it", names(waiting),
+                                                             waiting.size() == 1 ? "s" : "");
     if (plan.release == ScopeReason::observed) reasons.release = waited;
     if (plan.release == ScopeReason::host_reads)
-      reasons.release = "last packet: the host reads the results" + (waited.empty() ? "" : ", and " + waited);
+      reasons.release =
+          "last packet: the host reads the results" + (waited.empty() ? "" : ", and " + waited);
     return reasons;
   }
 

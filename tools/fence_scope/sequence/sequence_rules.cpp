@@ -80,7 +80,8 @@ class Translation {
   size_t common_buffer(const litmus::Hazard& hazard) const {
     for (const litmus::Access& a : test_.steps[hazard.earlier].declared)
       for (const litmus::Access& b : test_.steps[hazard.later].declared)
-        if (a.cell == b.cell && a.write == earlier_writes(hazard) && b.write == !later_reads(hazard))
+        if (a.cell == b.cell && a.write == earlier_writes(hazard) &&
+            b.write == !later_reads(hazard))
           return buffer_of_[a.cell];
     return 0;
   }
@@ -96,7 +97,8 @@ class Translation {
     std::vector<std::set<uint64_t>> edges(sequence_.buffers.size());
     for (const Step& step : sequence_.steps)
       for (const Access& access : accesses_of(step))
-        if (access.bytes != 0) edges.at(access.buffer).insert({access.begin, access.begin + access.bytes});
+        if (access.bytes != 0)
+          edges.at(access.buffer).insert({access.begin, access.begin + access.bytes});
     first_cell_.resize(edges.size());
     for (size_t buffer = 0; buffer < edges.size(); ++buffer) {
       first_cell_[buffer] = test_.cells.size();
@@ -114,8 +116,8 @@ class Translation {
     const auto begin = std::ranges::lower_bound(edges, access.begin);
     const auto end = std::ranges::lower_bound(edges, access.begin + access.bytes);
     for (auto edge = begin; edge != end; ++edge)
-      to.push_back(
-          {first_cell_[access.buffer] + static_cast<size_t>(edge - edges.begin()), access.writes, path});
+      to.push_back({first_cell_[access.buffer] + static_cast<size_t>(edge - edges.begin()),
+                    access.writes, path});
   }
 
   std::vector<litmus::Access> all_cells(bool write, Path path) const {
@@ -141,8 +143,9 @@ class Translation {
     std::vector<StepId> after;
     for (const size_t earlier : step.after) {
       if (earlier >= number)
-        throw std::invalid_argument(fmt::format("step {} ('{}') comes after step {}, which is no earlier one",
-                                                number, step.name, earlier));
+        throw std::invalid_argument(
+            fmt::format("step {} ('{}') comes after step {}, which is no earlier one", number,
+                        step.name, earlier));
       after.push_back(place_[earlier]);
     }
     std::vector<litmus::Access> accesses;
@@ -151,7 +154,8 @@ class Translation {
       add_cells(access, is_copy ? Path::engine : Path::vector, accesses);
     if (is_copy) {
       place_.push_back(
-          push({.kind = litmus::Step::Kind::copy, .after = std::move(after), .declared = accesses}, number));
+          push({.kind = litmus::Step::Kind::copy, .after = std::move(after), .declared = accesses},
+               number));
       return;
     }
     if (!after.empty())
@@ -179,7 +183,8 @@ std::string name_of(size_t step, const Sequence& sequence) {
 bool has(const std::vector<Hazard>& hazards, const Hazard& wanted) {
   return std::ranges::any_of(hazards, [&](const Hazard& hazard) {
     return hazard.earlier == wanted.earlier && hazard.later == wanted.later &&
-           hazard.later_reads == wanted.later_reads && hazard.earlier_writes == wanted.earlier_writes;
+           hazard.later_reads == wanted.later_reads &&
+           hazard.earlier_writes == wanted.earlier_writes;
   });
 }
 
@@ -187,8 +192,8 @@ bool has(const std::vector<Hazard>& hazards, const Hazard& wanted) {
 
 std::vector<Hazard> hazards_of(const Sequence& sequence, const Headers& headers) {
   if (headers.size() != sequence.steps.size())
-    throw std::invalid_argument(
-        fmt::format("{} headers for a sequence of {} steps", headers.size(), sequence.steps.size()));
+    throw std::invalid_argument(fmt::format("{} headers for a sequence of {} steps", headers.size(),
+                                            sequence.steps.size()));
   const Translation translation(sequence, headers);
   std::vector<Hazard> all;
   for (const litmus::Hazard& found : litmus::hazards_of(translation.test())) {
@@ -214,10 +219,10 @@ const Hazard* worst_of(const std::vector<Hazard>& hazards) noexcept {
 }
 
 std::string in_words(const Hazard& hazard, const Sequence& sequence, const Headers& headers) {
-  std::string text =
-      fmt::format("{} {} what {} {} {}, and ", name_of(hazard.later, sequence),
-                  hazard.later_reads ? "reads" : "overwrites", name_of(hazard.earlier, sequence),
-                  hazard.earlier_writes ? "wrote to" : "reads of", sequence.buffers[hazard.buffer].name);
+  std::string text = fmt::format(
+      "{} {} what {} {} {}, and ", name_of(hazard.later, sequence),
+      hazard.later_reads ? "reads" : "overwrites", name_of(hazard.earlier, sequence),
+      hazard.earlier_writes ? "wrote to" : "reads of", sequence.buffers[hazard.buffer].name);
   if (!hazard.ordered) return text + "nothing orders the two";
   const auto is_dispatch = [&](size_t step) {
     return step != kHost && sequence.steps[step].kind == Step::Kind::dispatch;
@@ -227,10 +232,12 @@ std::string in_words(const Hazard& hazard, const Sequence& sequence, const Heade
   // Find the missing fence: the one that removes the hazard.
   Headers wider = headers;
   wider[hazard.later].acquire = std::max(wider[hazard.later].acquire, FenceScope::agent);
-  if (!has(hazards_of(sequence, wider), hazard)) return text + "nothing acquires at agent scope in between";
+  if (!has(hazards_of(sequence, wider), hazard))
+    return text + "nothing acquires at agent scope in between";
   wider = headers;
   wider[hazard.earlier].release = std::max(wider[hazard.earlier].release, FenceScope::agent);
-  if (!has(hazards_of(sequence, wider), hazard)) return text + "nothing releases at agent scope in between";
+  if (!has(hazards_of(sequence, wider), hazard))
+    return text + "nothing releases at agent scope in between";
   return text + "nothing releases and acquires at agent scope in between";
 }
 

@@ -39,9 +39,9 @@ ArgumentType type_of(const Argument& argument) noexcept {
 
 void check_arguments(size_t number, const Step& step, const ArgumentLayout& layout) {
   if (step.arguments.size() != layout.explicit_count())
-    throw SequenceError(
-        number, "arguments",
-        fmt::format("{} given; '{}' takes {}", step.arguments.size(), step.kernel, layout.explicit_count()));
+    throw SequenceError(number, "arguments",
+                        fmt::format("{} given; '{}' takes {}", step.arguments.size(), step.kernel,
+                                    layout.explicit_count()));
   for (size_t i = 0; i < step.arguments.size(); ++i) {
     const ArgumentType given = type_of(step.arguments[i]);
     const ArgumentType taken{layout.kind(i), layout.size(i)};
@@ -54,7 +54,8 @@ void check_arguments(size_t number, const Step& step, const ArgumentLayout& layo
 
 }  // namespace
 
-StepKernels::StepKernels(const Agent& gpu, const Sequence& sequence) : kernels_(sequence.steps.size()) {
+StepKernels::StepKernels(const Agent& gpu, const Sequence& sequence)
+    : kernels_(sequence.steps.size()) {
   if (!sequence.code_object.empty()) {
     programs_.emplace_back(gpu, sequence.code_object);
   } else {
@@ -70,9 +71,9 @@ StepKernels::StepKernels(const Agent& gpu, const Sequence& sequence) : kernels_(
     const Step& step = sequence.steps[i];
     if (step.kind == Step::Kind::copy) continue;
     if (std::ranges::find(known, step.kernel) == known.end())
-      throw SequenceError(
-          i, "kernel",
-          fmt::format("there is no kernel '{}'; there are {}", step.kernel, fmt::join(known, ", ")));
+      throw SequenceError(i, "kernel",
+                          fmt::format("there is no kernel '{}'; there are {}", step.kernel,
+                                      fmt::join(known, ", ")));
     for (const Program& program : programs_) {
       const std::vector<std::string> names = program.kernel_names();
       if (std::ranges::find(names, step.kernel) == names.end()) continue;
@@ -92,12 +93,13 @@ StepKernels::StepKernels(const Agent& gpu, const Sequence& sequence) : kernels_(
     uint64_t local = kernels_[i]->group_segment_size;
     for (const Argument& argument : step.arguments)
       if (argument.kind == Argument::Kind::local)
-        local = (local + detail::local_alignment - 1) / detail::local_alignment * detail::local_alignment +
+        local = (local + detail::local_alignment - 1) / detail::local_alignment *
+                    detail::local_alignment +
                 argument.local_bytes;
     if (local > gpu.properties().group_segment_bytes)
-      throw SequenceError(
-          i, "arguments",
-          fmt::format("{} bytes of LDS; a compute unit has {}", local, gpu.properties().group_segment_bytes));
+      throw SequenceError(i, "arguments",
+                          fmt::format("{} bytes of LDS; a compute unit has {}", local,
+                                      gpu.properties().group_segment_bytes));
   }
 }
 

@@ -54,8 +54,8 @@ Grid words_of(const Piece& piece) {
 // and nothing was overwritten too early.
 Step combine(std::string name, const Piece& out, const Piece& a, const Piece& b, uint32_t number) {
   Step step{.name = std::move(name), .kernel = "combine", .grid = words_of(out)};
-  step.arguments = {address(out.buffer, out.begin), address(a.buffer, a.begin), address(b.buffer, b.begin),
-                    value(number)};
+  step.arguments = {address(out.buffer, out.begin), address(a.buffer, a.begin),
+                    address(b.buffer, b.begin), value(number)};
   step.accesses = {{out.buffer, out.begin, out.bytes, false},
                    {out.buffer, out.begin, out.bytes, true},
                    {a.buffer, a.begin, a.bytes, false}};
@@ -89,7 +89,8 @@ void add_chain(Sequence& sequence, size_t buffer, const Shape& shape) {
     return Piece{buffer, i % pieces * shape.bytes_per_kernel, shape.bytes_per_kernel};
   };
   for (uint32_t i = 0; i < shape.kernels; ++i)
-    sequence.steps.push_back(combine(fmt::format("link {}", i), piece(i + 1), piece(i), piece(i), i));
+    sequence.steps.push_back(
+        combine(fmt::format("link {}", i), piece(i + 1), piece(i), piece(i), i));
 }
 
 Sequence chain(const Shape& shape) {
@@ -109,7 +110,8 @@ Sequence independent(const Shape& shape) {
       shape.working_set_bytes / shape.kernels / shape.bytes_per_kernel * shape.bytes_per_kernel;
   for (uint32_t i = 0; i < shape.kernels; ++i) {
     const Piece mine{0, i * stride, shape.bytes_per_kernel};
-    Step step{.name = fmt::format("kernel {}", i), .kernel = "chain_increment", .grid = words_of(mine)};
+    Step step{
+        .name = fmt::format("kernel {}", i), .kernel = "chain_increment", .grid = words_of(mine)};
     step.arguments = {address(0, mine.begin), value(i)};
     step.accesses = {{0, mine.begin, mine.bytes, false}, {0, mine.begin, mine.bytes, true}};
     sequence.steps.push_back(std::move(step));
@@ -165,8 +167,9 @@ Sequence copy_kernel_copy(const Shape& shape) {
 Sequence empty(const Shape& shape) {
   Sequence sequence;
   for (uint32_t i = 0; i < shape.kernels; ++i)
-    sequence.steps.push_back(
-        {.name = fmt::format("kernel {}", i), .kernel = "empty", .grid = Grid{kWorkgroup}.by(kWorkgroup)});
+    sequence.steps.push_back({.name = fmt::format("kernel {}", i),
+                              .kernel = "empty",
+                              .grid = Grid{kWorkgroup}.by(kWorkgroup)});
   return sequence;
 }
 
@@ -182,13 +185,15 @@ Shape defaults(Shape shape, uint32_t kernels, uint64_t bytes, uint64_t pieces) {
 void require_pieces(std::string_view name, const Shape& shape, uint64_t least) {
   const uint64_t bytes = shape.bytes_per_kernel;
   if (bytes % (kWorkgroup * kWord) != 0)
-    refuse(name, fmt::format("{} bytes per kernel; take a multiple of {}", bytes, kWorkgroup * kWord));
+    refuse(name,
+           fmt::format("{} bytes per kernel; take a multiple of {}", bytes, kWorkgroup * kWord));
   if (bytes / kWord > UINT32_MAX)
     refuse(name, fmt::format("{} bytes per kernel; take at most {}", bytes, UINT32_MAX * kWord));
   if (shape.working_set_bytes % bytes != 0 || shape.working_set_bytes / bytes < least)
     refuse(name,
-           fmt::format("a working set of {} bytes; take a multiple of the {} bytes per kernel, {} or more",
-                       shape.working_set_bytes, bytes, bytes * least));
+           fmt::format(
+               "a working set of {} bytes; take a multiple of the {} bytes per kernel, {} or more",
+               shape.working_set_bytes, bytes, bytes * least));
 }
 
 Shape sort_shape(Shape shape) {
@@ -198,14 +203,17 @@ Shape sort_shape(Shape shape) {
   const uint64_t keys = shape.bytes_per_kernel / kWord;
   if (shape.bytes_per_kernel % kWord != 0 || !std::has_single_bit(keys) || keys < 2 ||
       keys > uint64_t{1} << 24)
-    refuse(name,
-           fmt::format("{} bytes per kernel; take 4 bytes per key, for a power of two of keys from 2 to 2^24",
-                       shape.bytes_per_kernel));
+    refuse(
+        name,
+        fmt::format(
+            "{} bytes per kernel; take 4 bytes per key, for a power of two of keys from 2 to 2^24",
+            shape.bytes_per_kernel));
   if (shape.working_set_bytes == 0) shape.working_set_bytes = shape.bytes_per_kernel;
   if (shape.working_set_bytes != shape.bytes_per_kernel)
     refuse(name, fmt::format("a working set of {} bytes; each kernel touches all of the {} bytes",
                              shape.working_set_bytes, shape.bytes_per_kernel));
-  const uint32_t stages = static_cast<uint32_t>(std::bit_width(keys) - 1), passes = stages * (stages + 1) / 2;
+  const uint32_t stages = static_cast<uint32_t>(std::bit_width(keys) - 1),
+                 passes = stages * (stages + 1) / 2;
   if (shape.kernels == 0) shape.kernels = passes;
   if (shape.kernels > passes)
     refuse(name, fmt::format("{} kernels; a sort of {} keys has {}", shape.kernels, keys, passes));
@@ -228,8 +236,8 @@ Shape producer_consumer_shape(Shape shape) {
   constexpr std::string_view name = "producer-consumer";
   shape = defaults(shape, 32, 65536, 5);
   if (shape.kernels % 2 != 0)
-    refuse(name,
-           fmt::format("{} kernels; each producer has a consumer, so take an even number", shape.kernels));
+    refuse(name, fmt::format("{} kernels; each producer has a consumer, so take an even number",
+                             shape.kernels));
   require_pieces(name, shape, 2);
   return shape;
 }
@@ -249,7 +257,9 @@ struct Entry {
 
 const std::vector<Entry>& entries() {
   static const std::vector<Entry> all{
-      {{"bitonic-sort", "a sort in place, each kernel on the result of the previous one"}, sort_shape, sort},
+      {{"bitonic-sort", "a sort in place, each kernel on the result of the previous one"},
+       sort_shape,
+       sort},
       {{"chain", "each kernel reads all output of the previous one"},
        [](const Shape& shape) { return chain_shape("chain", shape, 32); },
        chain},

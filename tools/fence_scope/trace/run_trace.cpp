@@ -10,8 +10,8 @@
 #include <stdexcept>
 
 #include "tools/fence_scope/run/vgpu_process.hpp"
-#include "tools/support/program.hpp"
 #include "tools/support/command.hpp"
+#include "tools/support/program.hpp"
 
 namespace uptempo::fence_scope {
 namespace {
@@ -25,7 +25,8 @@ constexpr const char* kProcessOption = "--trace-case";
 constexpr size_t kNothing = ~size_t{0};
 
 std::string name_of(const Bench::Packet& packet, const Sequence& sequence) {
-  return packet.role == Role::dispatch ? sequence.steps[packet.step].name : in_words(packet, sequence);
+  return packet.role == Role::dispatch ? sequence.steps[packet.step].name
+                                       : in_words(packet, sequence);
 }
 
 // Positions of steps in a TraceRun.
@@ -43,8 +44,10 @@ struct Steps {
 };
 
 // Dispatches depend on others through the packets before them, copies directly.
-void add_dependencies(TraceRun& trace, const Sequence& sequence, const Bench::Run& run, const Steps& steps) {
-  for (size_t i = 0; i < run.packets.size(); ++i) steps.depend(trace.packets[i], run.packets[i].after);
+void add_dependencies(TraceRun& trace, const Sequence& sequence, const Bench::Run& run,
+                      const Steps& steps) {
+  for (size_t i = 0; i < run.packets.size(); ++i)
+    steps.depend(trace.packets[i], run.packets[i].after);
   for (size_t step = 0; step < sequence.steps.size(); ++step)
     if (steps.copy[step] != kNothing)
       steps.depend(trace.copies[steps.copy[step]], sequence.steps[step].after);
@@ -69,7 +72,8 @@ void keep(TraceRun& trace, const std::vector<bool>& kept) {
       }
       const TraceRun::Packet& gone = trace.packets[earlier];
       after.insert(after.end(), gone.after_packets.begin(), gone.after_packets.end());
-      what.after_copies.insert(what.after_copies.end(), gone.after_copies.begin(), gone.after_copies.end());
+      what.after_copies.insert(what.after_copies.end(), gone.after_copies.begin(),
+                               gone.after_copies.end());
     }
     make_unique(after);
     make_unique(what.after_copies);
@@ -112,7 +116,8 @@ TraceRun trace_of_process(const std::string& case_file, const std::string& trace
   Bench bench(gpu, cases.sequences.at(0));
   Recorded recorded{.queues = device_numbers(bench),
                     .place_of = [&](uint64_t address) { return bench.place_of(address); }};
-  bench.watch([&] { recorded.begin_ns = monotonic_ns(); }, [&] { recorded.end_ns = monotonic_ns(); });
+  bench.watch([&] { recorded.begin_ns = monotonic_ns(); },
+              [&] { recorded.end_ns = monotonic_ns(); });
   const Bench::Run run = bench.run(cases.cases.at(0).headers, Release::ungated);
   recorded.lines = trace_of_vgpu(support::read_input(trace_file), trace_file);
   TraceRun trace = trace_of_recorded(bench.sequence(), run, recorded);
@@ -157,7 +162,8 @@ TraceRun trace_of_spans(const Sequence& sequence, const Headers& headers, const 
   return trace;
 }
 
-TraceRun trace_of_recorded(const Sequence& sequence, const Bench::Run& run, const Recorded& recorded) {
+TraceRun trace_of_recorded(const Sequence& sequence, const Bench::Run& run,
+                           const Recorded& recorded) {
   TraceRun trace;
   trace.is_virtual = true;
   Steps steps(sequence.steps.size());
@@ -165,10 +171,12 @@ TraceRun trace_of_recorded(const Sequence& sequence, const Bench::Run& run, cons
   for (const TraceRun::Packet& packet : recorded.lines.packets)
     packets[{packet.queue, packet.index}] = &packet;
   for (const Bench::Packet& packet : run.packets) {
-    const auto found = packets.find({recorded.queues[packet.queue].value_or(~uint32_t{0}), packet.index});
+    const auto found =
+        packets.find({recorded.queues[packet.queue].value_or(~uint32_t{0}), packet.index});
     if (found == packets.end())
-      throw std::runtime_error(fmt::format("the virtual GPU's trace has no packet {} of queue {}: {}",
-                                           packet.index, packet.queue, in_words(packet, sequence)));
+      throw std::runtime_error(
+          fmt::format("the virtual GPU's trace has no packet {} of queue {}: {}", packet.index,
+                      packet.queue, in_words(packet, sequence)));
     TraceRun::Packet& to = trace.packets.emplace_back(*found->second);
     to.queue = packet.queue;
     to.name = name_of(packet, sequence);
@@ -178,7 +186,8 @@ TraceRun trace_of_recorded(const Sequence& sequence, const Bench::Run& run, cons
   // Every copy during the run belongs to a step. The runtime may split a copy.
   std::vector<uint64_t> copied(sequence.steps.size());
   for (const TraceRun::Copy& line : recorded.lines.copies) {
-    if (line.begin_ns < recorded.begin_ns || line.end_ns > recorded.end_ns || !line.from || !line.to)
+    if (line.begin_ns < recorded.begin_ns || line.end_ns > recorded.end_ns || !line.from ||
+        !line.to)
       continue;
     const auto from = recorded.place_of(*line.from), to = recorded.place_of(*line.to);
     for (size_t step = 0; step < sequence.steps.size(); ++step) {
@@ -188,8 +197,10 @@ TraceRun trace_of_recorded(const Sequence& sequence, const Bench::Run& run, cons
         continue;
       if (copied[step] == 0) {
         steps.copy[step] = trace.copies.size();
-        trace.copies.push_back(
-            {.engine = line.engine, .name = copy.name, .begin_ns = line.begin_ns, .end_ns = line.end_ns});
+        trace.copies.push_back({.engine = line.engine,
+                                .name = copy.name,
+                                .begin_ns = line.begin_ns,
+                                .end_ns = line.end_ns});
       }
       TraceRun::Copy& whole = trace.copies[steps.copy[step]];
       whole.begin_ns = std::min(whole.begin_ns, line.begin_ns);
@@ -200,7 +211,8 @@ TraceRun trace_of_recorded(const Sequence& sequence, const Bench::Run& run, cons
   }
   for (const TraceRun::RingSample& sample : recorded.lines.ring) {
     const auto queue = std::ranges::find(recorded.queues, sample.queue);
-    if (queue == recorded.queues.end() || sample.ns < recorded.begin_ns || sample.ns > recorded.end_ns)
+    if (queue == recorded.queues.end() || sample.ns < recorded.begin_ns ||
+        sample.ns > recorded.end_ns)
       continue;
     trace.ring.push_back(sample);
     trace.ring.back().queue = static_cast<uint32_t>(queue - recorded.queues.begin());
@@ -212,7 +224,8 @@ TraceRun trace_of_recorded(const Sequence& sequence, const Bench::Run& run, cons
 ordered_json trace_of_case(const support::Device& device, const Case& one) {
   if (!device.is_virtual) {
     Bench bench(device.gpu, *one.sequence, TimingMode::each);
-    TraceRun trace = trace_of_spans(*one.sequence, one.headers, bench.run(one.headers, Release::ungated));
+    TraceRun trace =
+        trace_of_spans(*one.sequence, one.headers, bench.run(one.headers, Release::ungated));
     trace.device = device.name();
     return trace_json(trace);
   }

@@ -45,6 +45,7 @@ struct Recorded {
   std::function<std::optional<Bench::Place>(uint64_t address)> place_of;
 };
 // Throws std::runtime_error naming a packet of the run that the trace lacks.
-TraceRun trace_of_recorded(const Sequence& sequence, const Bench::Run& run, const Recorded& recorded);
+TraceRun trace_of_recorded(const Sequence& sequence, const Bench::Run& run,
+                           const Recorded& recorded);
 
 }  // namespace uptempo::fence_scope

@@ -69,8 +69,8 @@ class Writer {
         throw std::invalid_argument(
             fmt::format("{} depends on copy {} of {}", name, copy, run_.copies.size()));
     if (what.end_ns < what.begin_ns)
-      throw std::invalid_argument(
-          fmt::format("{} ends at {} ns, before it begins at {} ns", name, what.end_ns, what.begin_ns));
+      throw std::invalid_argument(fmt::format("{} ends at {} ns, before it begins at {} ns", name,
+                                              what.end_ns, what.begin_ns));
   }
 
   void check() const {
@@ -79,20 +79,22 @@ class Writer {
       const std::string name = fmt::format("packet {} ('{}')", i, packet.name);
       check_dependencies(packet, name);
       if (packet.submit_ns && *packet.submit_ns > packet.begin_ns)
-        throw std::invalid_argument(fmt::format("{} is submitted at {} ns, after it begins at {} ns", name,
-                                                *packet.submit_ns, packet.begin_ns));
+        throw std::invalid_argument(
+            fmt::format("{} is submitted at {} ns, after it begins at {} ns", name,
+                        *packet.submit_ns, packet.begin_ns));
     }
     for (size_t i = 0; i < run_.copies.size(); ++i)
       check_dependencies(run_.copies[i], fmt::format("copy {} ('{}')", i, run_.copies[i].name));
     for (size_t i = 0; i < run_.ring.size(); ++i)
       if (run_.ring[i].read_index > run_.ring[i].write_index)
         throw std::invalid_argument(
-            fmt::format("sample {} of queue {} has a read index of {} beyond its write index of {}", i,
-                        run_.ring[i].queue, run_.ring[i].read_index, run_.ring[i].write_index));
+            fmt::format("sample {} of queue {} has a read index of {} beyond its write index of {}",
+                        i, run_.ring[i].queue, run_.ring[i].read_index, run_.ring[i].write_index));
   }
 
   void name(const char* what, uint32_t pid, uint32_t tid, const std::string& text) {
-    names_.push_back({{"ph", "M"}, {"name", what}, {"pid", pid}, {"tid", tid}, {"args", {{"name", text}}}});
+    names_.push_back(
+        {{"ph", "M"}, {"name", what}, {"pid", pid}, {"tid", tid}, {"args", {{"name", text}}}});
   }
 
   std::string labelled(const std::string& text) const {
@@ -106,11 +108,12 @@ class Writer {
   // Puts executions of one queue, or all copies, into as few lanes as separate them.
   void place_in_lanes(uint32_t pid, const std::string& process, std::vector<Place*> places) {
     name("process_name", pid, 0, labelled(process));
-    std::ranges::stable_sort(places, {},
-                             [](const Place* place) { return std::pair(place->begin_ns, place->end_ns); });
+    std::ranges::stable_sort(
+        places, {}, [](const Place* place) { return std::pair(place->begin_ns, place->end_ns); });
     std::vector<uint64_t> free_ns;
     for (Place* place : places) {
-      auto lane = std::ranges::find_if(free_ns, [&](uint64_t free) { return free <= place->begin_ns; });
+      auto lane =
+          std::ranges::find_if(free_ns, [&](uint64_t free) { return free <= place->begin_ns; });
       if (lane == free_ns.end()) lane = free_ns.insert(lane, 0);
       // an execution of length 0 occupies its nanosecond
       *lane = std::max(place->end_ns, place->begin_ns + 1);
@@ -181,17 +184,19 @@ class Writer {
   void flow(const Place& writer, const std::string& writer_name, const Place& reader, bool waits) {
     const uint64_t from_ns = last_inside(writer);
     const uint64_t to_ns =
-        waits ? std::max(reader.begin_ns, std::min(writer.end_ns, last_inside(reader))) : reader.begin_ns;
+        waits ? std::max(reader.begin_ns, std::min(writer.end_ns, last_inside(reader)))
+              : reader.begin_ns;
     const uint64_t due_ns = waits ? reader.end_ns : reader.begin_ns;
     if (writer.end_ns > due_ns || from_ns > to_ns) {
-      events_.push_back({{"ph", "i"},
-                         {"s", "t"},
-                         {"cat", "dependency"},
-                         {"name", fmt::format("{} {} {} had ended", waits ? "ended" : "began",
-                                              writer.end_ns > due_ns ? "before" : "when", writer_name)},
-                         {"pid", reader.pid},
-                         {"tid", reader.tid},
-                         {"ts", us(due_ns)}});
+      events_.push_back(
+          {{"ph", "i"},
+           {"s", "t"},
+           {"cat", "dependency"},
+           {"name", fmt::format("{} {} {} had ended", waits ? "ended" : "began",
+                                writer.end_ns > due_ns ? "before" : "when", writer_name)},
+           {"pid", reader.pid},
+           {"tid", reader.tid},
+           {"ts", us(due_ns)}});
       return;
     }
     const uint64_t id = ++next_id_;
@@ -221,7 +226,8 @@ class Writer {
   void flows(const What& what, const Place& reader, bool waits) {
     for (const size_t packet : what.after_packets)
       flow(packets_[packet], run_.packets[packet].name, reader, waits);
-    for (const size_t copy : what.after_copies) flow(copies_[copy], run_.copies[copy].name, reader, waits);
+    for (const size_t copy : what.after_copies)
+      flow(copies_[copy], run_.copies[copy].name, reader, waits);
   }
 
   void packet(size_t i) {
@@ -232,7 +238,8 @@ class Writer {
       args["acquire"] = aql::scope_name(packet.flags->acquire);
       args["release"] = aql::scope_name(packet.flags->release);
     }
-    if (packet.submit_ns) args["waited_us"] = static_cast<double>(packet.begin_ns - *packet.submit_ns) / 1000;
+    if (packet.submit_ns)
+      args["waited_us"] = static_cast<double>(packet.begin_ns - *packet.submit_ns) / 1000;
     slices(packets_[i], packet.name, packet.type == "kernel_dispatch" ? "dispatch" : "packet",
            packet.submit_ns.value_or(packet.begin_ns), args);
     flows(packet, packets_[i], packet.type == "barrier_and" || packet.type == "barrier_or");
@@ -240,7 +247,8 @@ class Writer {
 
   void copy(size_t i) {
     const TraceRun::Copy& copy = run_.copies[i];
-    slices(copies_[i], copy.name, "copy", copy.begin_ns, {{"engine", copy.engine}, {"bytes", copy.bytes}});
+    slices(copies_[i], copy.name, "copy", copy.begin_ns,
+           {{"engine", copy.engine}, {"bytes", copy.bytes}});
     flows(copy, copies_[i], false);
   }
 
@@ -268,7 +276,8 @@ class Writer {
 void add_queue_order(TraceRun& run) {
   constexpr size_t kNothing = ~size_t{0};
   std::map<uint32_t, std::map<uint64_t, size_t>> queues;
-  for (size_t i = 0; i < run.packets.size(); ++i) queues[run.packets[i].queue][run.packets[i].index] = i;
+  for (size_t i = 0; i < run.packets.size(); ++i)
+    queues[run.packets[i].queue][run.packets[i].index] = i;
   for (const auto& [queue, packets] : queues) {
     std::vector<size_t> open;  // the last packet with a barrier bit, and those after it
     // a barrier-AND or -OR packet without a later packet with a barrier bit

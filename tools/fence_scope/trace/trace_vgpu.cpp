@@ -38,8 +38,9 @@ TraceRun::Packet packet_of(const json& line) {
       .index = line.at("index"),
       .name = line.at("type"),
       .type = line.at("type"),
-      .flags = aql::HeaderFlags{line.at("barrier").get<bool>() ? aql::Barrier::on : aql::Barrier::off,
-                                scope_of(line, "acquire"), scope_of(line, "release")},
+      .flags =
+          aql::HeaderFlags{line.at("barrier").get<bool>() ? aql::Barrier::on : aql::Barrier::off,
+                           scope_of(line, "acquire"), scope_of(line, "release")},
       .begin_ns = line.at("start_ns"),
       .end_ns = line.at("end_ns")};
   if (line.contains("kernel")) {
@@ -72,8 +73,8 @@ TraceRun::Copy copy_of(const json& line) {
 void submit(TraceRun& run, const Queue& queue) {
   for (const auto& [index, place] : queue.packets) {
     TraceRun::Packet& packet = run.packets[place];
-    const auto bell =
-        std::ranges::find_if(queue.doorbells, [&](const auto& each) { return each.first >= index; });
+    const auto bell = std::ranges::find_if(queue.doorbells,
+                                           [&](const auto& each) { return each.first >= index; });
     if (bell != queue.doorbells.end()) packet.submit_ns = std::min(bell->second, packet.begin_ns);
   }
 }
@@ -116,7 +117,8 @@ TraceRun trace_of_vgpu(std::string_view lines, const std::string& file) {
         queue.events.push_back({ns, static_cast<uint64_t>(value) + 1, 0});
       } else if (type == "sdma") {
         // Fences, polls and timestamps move no bytes.
-        if (line.at("engine").get<std::string>().starts_with("copy")) run.copies.push_back(copy_of(line));
+        if (line.at("engine").get<std::string>().starts_with("copy"))
+          run.copies.push_back(copy_of(line));
       } else if (line.contains("start_ns") && line.contains("index")) {
         run.packets.push_back(packet_of(line));
         const TraceRun::Packet& packet = run.packets.back();
@@ -127,8 +129,8 @@ TraceRun trace_of_vgpu(std::string_view lines, const std::string& file) {
         queue.events.push_back({packet.begin_ns, packet.index + 1, packet.index + 1});
       }
     } catch (const std::exception& error) {
-      throw support::UsageError(fmt::format("{}: line {} is not a line of the virtual GPU's trace: {}", file,
-                                            number, error.what()));
+      throw support::UsageError(fmt::format(
+          "{}: line {} is not a line of the virtual GPU's trace: {}", file, number, error.what()));
     }
   }
   for (auto& [queue_number, queue] : queues) {

@@ -30,7 +30,8 @@ void run_case(const std::string& file) {
   for (const Bench::Packet& packet : run.packets)
     if (packet.role == Bench::Packet::Role::dispatch)
       packets.push_back({packet.queue, packet.index, packet.step});
-  for (const std::optional<uint32_t>& number : device_numbers(bench)) queues.push_back(number.value());
+  for (const std::optional<uint32_t>& number : device_numbers(bench))
+    queues.push_back(number.value());
   std::cout << ordered_json{{"queues", queues}, {"packets", packets}}.dump() << '\n';
 }
 
@@ -72,8 +73,8 @@ std::optional<Headers> narrowed(const Headers& planned, std::span<const std::str
           if (placement.queues.at(packet.queue) == queue && packet.index == index.get<uint64_t>())
             narrow(headers.at(packet.step), part, advice.at("to").get<std::string>());
     } catch (const std::exception& error) {
-      throw std::runtime_error("the fence checker's report has an invalid line of advice: " + line + ": " +
-                               error.what());
+      throw std::runtime_error("the fence checker's report has an invalid line of advice: " + line +
+                               ": " + error.what());
     }
   }
   return headers;

@@ -9,8 +9,8 @@
 #include <span>
 #include <string>
 
-#include "tools/fence_scope/verdict/findings.hpp"
 #include "tools/fence_scope/sequence/sequence.hpp"
+#include "tools/fence_scope/verdict/findings.hpp"
 
 namespace uptempo::fence_scope {
 

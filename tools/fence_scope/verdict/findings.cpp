@@ -19,7 +19,8 @@ bool contains(const std::vector<size_t>& steps, size_t step) {
 }
 
 bool holds(const Access& range, const Bench::Place& place) {
-  return range.buffer == place.buffer && place.byte >= range.begin && place.byte - range.begin < range.bytes;
+  return range.buffer == place.buffer && place.byte >= range.begin &&
+         place.byte - range.begin < range.bytes;
 }
 
 // Copies that touch the byte; and the host, for which the bench also copies.
@@ -28,14 +29,16 @@ std::vector<size_t> copies_at(const std::optional<Bench::Place>& place, bool wri
   std::vector<size_t> steps;
   for (size_t i = 0; place && i < sequence.steps.size(); ++i) {
     const Step& step = sequence.steps[i];
-    if (step.kind == Step::Kind::copy && holds(writes ? step.to : step.from, *place)) steps.push_back(i);
+    if (step.kind == Step::Kind::copy && holds(writes ? step.to : step.from, *place))
+      steps.push_back(i);
   }
   steps.push_back(kHost);
   return steps;
 }
 
-std::vector<size_t> steps_of(const json& side, bool writes, const std::optional<Bench::Place>& place,
-                             const Sequence& sequence, const Placement& placement) {
+std::vector<size_t> steps_of(const json& side, bool writes,
+                             const std::optional<Bench::Place>& place, const Sequence& sequence,
+                             const Placement& placement) {
   if (!side.contains("kernel"))
     return side.at("engine") == "host" ? std::vector{kHost} : copies_at(place, writes, sequence);
   const auto queue = side.at("queue").get<uint32_t>();
@@ -57,8 +60,9 @@ bool declares(size_t number, const Bench::Place& place, bool writes, const Seque
   if (number == kHost) return true;
   const Step& step = sequence.steps[number];
   if (step.kind == Step::Kind::copy) return holds(writes ? step.to : step.from, place);
-  return std::ranges::any_of(
-      step.accesses, [&](const Access& access) { return access.writes == writes && holds(access, place); });
+  return std::ranges::any_of(step.accesses, [&](const Access& access) {
+    return access.writes == writes && holds(access, place);
+  });
 }
 
 auto rank(const Finding& finding) {
@@ -82,7 +86,8 @@ Finding finding_of(std::string_view line, const Sequence& sequence, const Placem
                     .reason = report.at("reason").get<std::string>()};
     // The report's "writer" is the writer of any conflict; "reader" is the later writer of two.
     const bool two_writers = conflict == "write-after-write";
-    std::vector<size_t> writer = steps_of(report.at("writer"), true, finding.place, sequence, placement);
+    std::vector<size_t> writer =
+        steps_of(report.at("writer"), true, finding.place, sequence, placement);
     std::vector<size_t> reader =
         steps_of(report.at("reader"), two_writers, finding.place, sequence, placement);
     if (!finding.earlier_writes) std::swap(writer, reader);
@@ -115,10 +120,10 @@ const Hazard* hazard_of(const Finding& finding, const std::vector<Hazard>& hazar
   for (const Hazard& hazard : hazards) {
     if (!agrees(finding, hazard)) continue;
     const bool turned = !contains(finding.earlier, hazard.earlier);
-    const bool same_accesses =
-        turned
-            ? finding.earlier_writes == !hazard.later_reads && finding.later_reads == !hazard.earlier_writes
-            : finding.earlier_writes == hazard.earlier_writes && finding.later_reads == hazard.later_reads;
+    const bool same_accesses = turned ? finding.earlier_writes == !hazard.later_reads &&
+                                            finding.later_reads == !hazard.earlier_writes
+                                      : finding.earlier_writes == hazard.earlier_writes &&
+                                            finding.later_reads == hazard.later_reads;
     if (same_accesses) return &hazard;
     if (found == nullptr) found = &hazard;
   }
@@ -136,7 +141,8 @@ std::string in_words(const Finding& finding, const Sequence& sequence) {
                                   finding.place->byte)
                     : " memory outside the buffers";
   return fmt::format("{} {} what {} {}{}", name_of(finding.later.front(), sequence),
-                     finding.later_reads ? "reads" : "overwrites", name_of(finding.earlier.front(), sequence),
+                     finding.later_reads ? "reads" : "overwrites",
+                     name_of(finding.earlier.front(), sequence),
                      finding.earlier_writes ? "wrote to" : "reads of", where);
 }
 

@@ -11,8 +11,8 @@
 
 #include "engine/runtime/runtime.hpp"
 #include "tools/fence_scope/run/bench.hpp"
-#include "tools/fence_scope/sequence/sequence_rules.hpp"
 #include "tools/fence_scope/run/vgpu_process.hpp"
+#include "tools/fence_scope/sequence/sequence_rules.hpp"
 #include "tools/support/command.hpp"
 
 namespace uptempo::fence_scope {
@@ -114,10 +114,12 @@ void run_cases(const std::string& file, uint32_t runs, const std::string& report
       Lines lines;
       bench.watch([&] { before = device_counts().value(); },
                   [&] { lines.add(before, device_counts().value()); });
-      Placement placement{.queues = queues, .place_of = [&](uint64_t at) { return bench.place_of(at); }};
+      Placement placement{.queues = queues,
+                          .place_of = [&](uint64_t at) { return bench.place_of(at); }};
       uint32_t wrong = 0;
       for (uint32_t run = 0; run < runs; ++run) {
-        Bench::Run one = bench.run(cases.cases[i].headers, run % 2 == 0 ? Release::gated : Release::ungated);
+        Bench::Run one =
+            bench.run(cases.cases[i].headers, run % 2 == 0 ? Release::gated : Release::ungated);
         wrong += one.correct ? 0 : 1;
         placement.packets.insert(placement.packets.end(), one.packets.begin(), one.packets.end());
       }
@@ -147,11 +149,13 @@ std::string unexplained(const Finding& finding, const Sequence& sequence) {
     return fmt::format(
         "'{}' ({}) does not declare all that it {}, found by the fence checker: {}",
         sequence.steps[*step].name, *step,
-        (*step == finding.later.front() ? finding.later_reads : !finding.earlier_writes) ? "reads" : "writes",
+        (*step == finding.later.front() ? finding.later_reads : !finding.earlier_writes) ? "reads"
+                                                                                         : "writes",
         pair);
   if (!finding.place) return "accesses outside the buffers, found by the fence checker: " + pair;
-  return fmt::format("the fence checker and the rules disagree, so one of them has a defect: {}, {}", pair,
-                     finding.ordered ? "which is fenced by the rules" : "which is ordered by the rules");
+  return fmt::format(
+      "the fence checker and the rules disagree, so one of them has a defect: {}, {}", pair,
+      finding.ordered ? "which is fenced by the rules" : "which is ordered by the rules");
 }
 
 void set_pair(Judgement& judgement, size_t earlier, size_t later, bool earlier_writes) {
@@ -170,7 +174,9 @@ Judgement judge(const Sequence& sequence, const Headers& headers, const Evidence
                        [&](const Finding& each) { return hazard_of(each, hazards) == nullptr; });
   const Hazard* const hazard = worst_of(hazards);
   const Finding* const finding = worst_of(findings);
-  const auto orders = [](const auto* complaint) { return complaint == nullptr || complaint->ordered; };
+  const auto orders = [](const auto* complaint) {
+    return complaint == nullptr || complaint->ordered;
+  };
 
   Judgement judgement{.wrong_runs = evidence.wrong_runs, .runs = evidence.runs};
   judgement.verdict =
@@ -178,7 +184,8 @@ Judgement judge(const Sequence& sequence, const Headers& headers, const Evidence
                  std::ranges::any_of(findings, &Finding::possible_on_target), evidence.wrong_runs);
   // The checker saw actual accesses, so its pair is used unless the rules have a worse one.
   const Hazard* told = finding != nullptr ? hazard_of(*finding, hazards) : hazard;
-  const bool unseen = hazard != nullptr && (finding == nullptr || (orders(finding) && !orders(hazard)));
+  const bool unseen =
+      hazard != nullptr && (finding == nullptr || (orders(finding) && !orders(hazard)));
   if (unseen) told = hazard;
   if (told != nullptr) {
     set_pair(judgement, told->earlier, told->later, told->earlier_writes);
@@ -204,11 +211,12 @@ std::vector<Evidence> gather_evidence(std::span<const Case> cases, const JudgeOp
   write_case_file(file, cases);
   std::vector<Evidence> all(cases.size());
   tell("fence checker");
-  const ordered_json checked = run_under_vgpu({"--check", "fences,hsa,repeated", "--report", report},
-                                              {kProcessOption, file, runs, report});
+  const ordered_json checked = run_under_vgpu(
+      {"--check", "fences,hsa,repeated", "--report", report}, {kProcessOption, file, runs, report});
   for (size_t i = 0; i < all.size(); ++i) {
     all[i].checked = true;
-    for (const ordered_json& one : checked.at(i).at("findings")) all[i].findings.push_back(finding_of(one));
+    for (const ordered_json& one : checked.at(i).at("findings"))
+      all[i].findings.push_back(finding_of(one));
   }
   for (uint32_t seed = 1; seed <= options.seeds; ++seed) {
     tell(fmt::format("seed {} of {}", seed, options.seeds));

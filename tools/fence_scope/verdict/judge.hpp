@@ -28,10 +28,10 @@
 #include <string>
 #include <vector>
 
-#include "tools/fence_scope/sequence/case_message.hpp"
-#include "tools/fence_scope/verdict/findings.hpp"
 #include "tools/fence_scope/report/report.hpp"
+#include "tools/fence_scope/sequence/case_message.hpp"
 #include "tools/fence_scope/sequence/sequence.hpp"
+#include "tools/fence_scope/verdict/findings.hpp"
 
 namespace uptempo::fence_scope {
 
@@ -57,7 +57,8 @@ struct JudgeOptions {
 // $UPTEMPO_VGPU_DEVICE, if set.
 // Errors: std::runtime_error with a process's message if it fails, or if uptempo-vgpu is not found.
 // Thread safety: one thread at a time.
-std::vector<Evidence> gather_evidence(std::span<const Case> cases, const JudgeOptions& options = {});
+std::vector<Evidence> gather_evidence(std::span<const Case> cases,
+                                      const JudgeOptions& options = {});
 
 // No value unless gather_evidence() has started this process.
 std::optional<int> run_judge_process(int argc, char** argv);

@@ -66,41 +66,44 @@ std::optional<PacketError> check_dispatch(const hsa_kernel_dispatch_packet_t& pa
     return refuse(QueueError::packet_format, "setup bits 2..15 are reserved and must be 0");
   if (packet.reserved0 != 0) return refuse(QueueError::packet_format, "reserved0 must be 0");
   const unsigned dimensions = packet.setup & 3u;
-  if (dimensions == 0) return refuse(QueueError::invalid_dimensions, "0 dimensions; 1, 2 or 3 are allowed");
+  if (dimensions == 0)
+    return refuse(QueueError::invalid_dimensions, "0 dimensions; 1, 2 or 3 are allowed");
   const std::array<uint32_t, 3> grid{packet.grid_size_x, packet.grid_size_y, packet.grid_size_z};
   const std::array<uint32_t, 3> group{packet.workgroup_size_x, packet.workgroup_size_y,
-                                           packet.workgroup_size_z};
+                                      packet.workgroup_size_z};
   for (unsigned axis = 0; axis < 3; ++axis) {
-    if (grid[axis] == 0) return refuse(QueueError::invalid_dimensions, "grid " + text(grid) + " is empty");
+    if (grid[axis] == 0)
+      return refuse(QueueError::invalid_dimensions, "grid " + text(grid) + " is empty");
     if (group[axis] == 0)
       return refuse(QueueError::invalid_dimensions, "workgroup " + text(group) + " is empty");
     if (axis >= dimensions && (grid[axis] != 1 || group[axis] != 1))
       return refuse(QueueError::invalid_dimensions,
-                    "a dispatch of " + std::to_string(dimensions) + " dimension(s) has grid " + text(grid) +
-                        " and workgroup " + text(group) + "; unused ones must be 1");
+                    "a dispatch of " + std::to_string(dimensions) + " dimension(s) has grid " +
+                        text(grid) + " and workgroup " + text(group) + "; unused ones must be 1");
   }
   // The product of two sizes fits into 64 bits. The product of three fits if that of two has at
   // most 32 bits.
   const uint64_t plane = uint64_t{grid[0]} * grid[1];
   if (plane > kMaxGridSize || plane * grid[2] > kMaxGridSize)
-    return refuse(QueueError::invalid_dimensions, "grid " + text(grid) + " has more than " +
-                                                      std::to_string(kMaxGridSize) +
-                                                      " work-items, the largest grid of this agent");
+    return refuse(QueueError::invalid_dimensions,
+                  "grid " + text(grid) + " has more than " + std::to_string(kMaxGridSize) +
+                      " work-items, the largest grid of this agent");
   const uint64_t work_items = uint64_t{group[0]} * group[1] * group[2];
   if (work_items > kMaxWorkgroupSize)
-    return refuse(QueueError::workgroup_too_large, "workgroup " + text(group) + " has " +
-                                                       std::to_string(work_items) + " work-items; at most " +
-                                                       std::to_string(kMaxWorkgroupSize) + " are allowed");
+    return refuse(QueueError::workgroup_too_large,
+                  "workgroup " + text(group) + " has " + std::to_string(work_items) +
+                      " work-items; at most " + std::to_string(kMaxWorkgroupSize) + " are allowed");
   for (unsigned axis = 0; axis < 3; ++axis) {
     if (grid[axis] < group[axis])
       return refuse(QueueError::invalid_dimensions,
                     "grid " + text(grid) + " is smaller than one workgroup " + text(group));
   }
   if (packet.group_segment_size > device.lds_bytes)
-    return refuse(QueueError::group_memory, "group segment of " + std::to_string(packet.group_segment_size) +
-                                                " bytes; " + std::string(device.target) + " has " +
-                                                std::to_string(device.lds_bytes));
-  if (packet.kernel_object == 0) return refuse(QueueError::invalid_code_object, "the kernel object is null");
+    return refuse(QueueError::group_memory,
+                  "group segment of " + std::to_string(packet.group_segment_size) + " bytes; " +
+                      std::string(device.target) + " has " + std::to_string(device.lds_bytes));
+  if (packet.kernel_object == 0)
+    return refuse(QueueError::invalid_code_object, "the kernel object is null");
   return std::nullopt;
 }
 
@@ -115,8 +118,9 @@ std::optional<PacketError> check_barrier_value(const hsa_amd_barrier_value_packe
     return refuse(QueueError::invalid_vendor_packet,
                   "the reserved fields of a barrier-value packet must be 0");
   if (packet.cond > HSA_SIGNAL_CONDITION_GTE)
-    return refuse(QueueError::invalid_vendor_packet, "condition " + std::to_string(packet.cond) +
-                                                         " does not exist; EQ, NE, LT and GTE (0..3) do");
+    return refuse(QueueError::invalid_vendor_packet,
+                  "condition " + std::to_string(packet.cond) +
+                      " does not exist; EQ, NE, LT and GTE (0..3) do");
   return std::nullopt;
 }
 

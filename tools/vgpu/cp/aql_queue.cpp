@@ -16,9 +16,10 @@
 namespace uptempo::vgpu {
 namespace {
 
-static_assert(offsetof(amd_queue_t, read_dispatch_id) == 0x80 &&
-                  offsetof(amd_queue_t, write_dispatch_id) == 0x38,
-              "KFD passes the addresses of these two fields; amd_queue_t's address follows from them");
+static_assert(
+    offsetof(amd_queue_t, read_dispatch_id) == 0x80 &&
+        offsetof(amd_queue_t, write_dispatch_id) == 0x38,
+    "KFD passes the addresses of these two fields; amd_queue_t's address follows from them");
 
 template <typename T>
 T load_acquire(T* word) noexcept {
@@ -59,7 +60,8 @@ bool AqlQueue::advance() {
   if (!attach()) return false;
   look_at_doorbell();
   bool progressed = reap();
-  for (unsigned taken = 0; taken < kPacketsPerTurn && !stopped_ && launch_next(); ++taken) progressed = true;
+  for (unsigned taken = 0; taken < kPacketsPerTurn && !stopped_ && launch_next(); ++taken)
+    progressed = true;
   publish_read_index();
   return progressed;
 }
@@ -166,7 +168,8 @@ bool AqlQueue::launch_next() {
   // Loads the index only when needed, because the producer stores to that line for every packet.
   if (next_ >= written_) written_ = load_acquire(write_index_);
   if (next_ >= written_) return wait_for(Waiting::memory);
-  if (next_ - oldest_ >= kMaxInFlight || next_ - retired_ >= packets_) return wait_for(Waiting::workers);
+  if (next_ - oldest_ >= kMaxInFlight || next_ - retired_ >= packets_)
+    return wait_for(Waiting::workers);
   const std::byte* packet = slot(next_);
   // acquire: the producer stores the header last, so a valid header means that the other 60 bytes
   // are complete.
@@ -203,7 +206,8 @@ bool AqlQueue::launch_next() {
 
 bool AqlQueue::has_property(amd_queue_properties_t property) const noexcept {
   // acquire: ROCr clears USE_SCRATCH_ONCE after it has replaced the scratch.
-  return (load_acquire(&amd_queue_->queue_properties) & static_cast<amd_queue_properties32_t>(property)) != 0;
+  return (load_acquire(&amd_queue_->queue_properties) &
+          static_cast<amd_queue_properties32_t>(property)) != 0;
 }
 
 void AqlQueue::begin_packet() {
@@ -235,22 +239,23 @@ bool AqlQueue::launch_dispatch(const std::byte* bytes, AqlHeader header) {
     return false;
   };
   if (packet.group_segment_size < kernel.group_segment_bytes)
-    return refuse(QueueError::group_memory, "group segment of " + std::to_string(packet.group_segment_size) +
-                                                " bytes; the kernel needs " +
-                                                std::to_string(kernel.group_segment_bytes));
+    return refuse(QueueError::group_memory,
+                  "group segment of " + std::to_string(packet.group_segment_size) +
+                      " bytes; the kernel needs " + std::to_string(kernel.group_segment_bytes));
   if (packet.private_segment_size < kernel.private_segment_bytes)
-    return refuse(QueueError::packet_format,
-                  "private segment of " + std::to_string(packet.private_segment_size) +
-                      " bytes a work-item; the kernel needs " + std::to_string(kernel.private_segment_bytes));
+    return refuse(QueueError::packet_format, "private segment of " +
+                                                 std::to_string(packet.private_segment_size) +
+                                                 " bytes a work-item; the kernel needs " +
+                                                 std::to_string(kernel.private_segment_bytes));
   if (kernel.kernarg_bytes != 0) {
     const auto kernarg = reinterpret_cast<GpuAddress>(packet.kernarg_address);
     if (kernarg % 16 != 0)
       return refuse(QueueError::packet_format,
                     "the kernarg address " + std::to_string(kernarg) + " is not 16-byte aligned");
     if (context_.memory.translate(kernarg, kernel.kernarg_bytes, Access::read) == nullptr)
-      return refuse(QueueError::packet_format, std::to_string(kernel.kernarg_bytes) +
-                                                   " bytes of kernargs at address " +
-                                                   std::to_string(kernarg) + " are not mapped for the GPU");
+      return refuse(QueueError::packet_format,
+                    std::to_string(kernel.kernarg_bytes) + " bytes of kernargs at address " +
+                        std::to_string(kernarg) + " are not mapped for the GPU");
   }
   if (options.null_kernels && !loaded.runtime_blit)
     return complete_in_place(header, packet.completion_signal, &packet, &loaded.name);
@@ -283,8 +288,8 @@ bool AqlQueue::launch_dispatch(const std::byte* bytes, AqlHeader header) {
   return true;
 }
 
-std::shared_ptr<gfx9::DispatchState> AqlQueue::make_state(const hsa_kernel_dispatch_packet_t& packet,
-                                                          const LoadedKernel& loaded) {
+std::shared_ptr<gfx9::DispatchState> AqlQueue::make_state(
+    const hsa_kernel_dispatch_packet_t& packet, const LoadedKernel& loaded) {
   auto state = std::make_shared<gfx9::DispatchState>();
   state->kernel = std::get<gfx9::Kernel>(loaded.kernel);
   state->packet = packet;
@@ -317,7 +322,8 @@ std::shared_ptr<gfx9::DispatchState> AqlQueue::make_state(const hsa_kernel_dispa
 // (amd_aql_queue.cpp, DynamicScratchHandler).
 bool AqlQueue::scratch_is_ready(const hsa_kernel_dispatch_packet_t& packet) {
   if (scratch_requested_) {
-    const amd_signal_t* signal = find_signal(context_.memory, amd_queue_->queue_inactive_signal.handle);
+    const amd_signal_t* signal =
+        find_signal(context_.memory, amd_queue_->queue_inactive_signal.handle);
     if (signal != nullptr && signal_value(*signal) != 0) return wait_for(Waiting::memory);
     scratch_requested_ = false;
   }
@@ -425,15 +431,16 @@ bool AqlQueue::launch_pm4(const std::byte* bytes, AqlHeader header) {
 }
 
 // Returns nullopt and stops the queue if the handle does not refer to a signal.
-std::optional<bool> AqlQueue::dependency_holds(hsa_signal_t handle, hsa_signal_condition32_t condition,
-                                               int64_t value, int64_t mask) {
+std::optional<bool> AqlQueue::dependency_holds(hsa_signal_t handle,
+                                               hsa_signal_condition32_t condition, int64_t value,
+                                               int64_t mask) {
   const amd_signal_t* signal = find_signal(context_.memory, handle.handle);
   if (signal == nullptr) {
     MemoryFault fault;
     fault.address = handle.handle;
     fault.present = context_.memory.find(handle.handle) != nullptr;
-    fault.where =
-        "a dependency signal of packet " + std::to_string(next_) + " of queue " + std::to_string(ordinal_);
+    fault.where = "a dependency signal of packet " + std::to_string(next_) + " of queue " +
+                  std::to_string(ordinal_);
     stop_with_fault(next_, HSA_PACKET_TYPE_BARRIER_AND, std::move(fault));
     return std::nullopt;
   }
@@ -445,7 +452,8 @@ std::optional<bool> AqlQueue::dependency_holds(hsa_signal_t handle, hsa_signal_c
 
 // For a packet that completes when it is launched.
 bool AqlQueue::complete_in_place(AqlHeader header, hsa_signal_t signal,
-                                 const hsa_kernel_dispatch_packet_t* dispatch, const std::string* kernel) {
+                                 const hsa_kernel_dispatch_packet_t* dispatch,
+                                 const std::string* kernel) {
   if (delays_ != nullptr && completes_late(header, signal, dispatch, kernel)) [[unlikely]]
     return false;
   const uint64_t index = next_++;
@@ -467,7 +475,8 @@ bool AqlQueue::complete_in_place(AqlHeader header, hsa_signal_t signal,
 
 // Returns false and stops the queue if the signal cannot be written.
 bool AqlQueue::signal_completion(uint64_t index, const Begun& packet,
-                                 const hsa_kernel_dispatch_packet_t* dispatch, const std::string* kernel) {
+                                 const hsa_kernel_dispatch_packet_t* dispatch,
+                                 const std::string* kernel) {
   const bool tracing = context_.device.trace.enabled();
   if (tracing) trace_packet(index, packet, host_clock_ns(), dispatch, kernel);
   if (DeviceCounts* const counts = context_.device.counts)
@@ -480,8 +489,8 @@ bool AqlQueue::signal_completion(uint64_t index, const Begun& packet,
     fault.address = packet.completion_signal.handle;
     fault.access = Access::atomic;
     fault.present = context_.memory.find(fault.address) != nullptr;
-    fault.where =
-        "the completion signal of packet " + std::to_string(index) + " of queue " + std::to_string(ordinal_);
+    fault.where = "the completion signal of packet " + std::to_string(index) + " of queue " +
+                  std::to_string(ordinal_);
     stop_with_fault(index, packet.header.type(), std::move(fault));
     return false;
   }
@@ -496,7 +505,8 @@ bool AqlQueue::signal_completion(uint64_t index, const Begun& packet,
     signal->end_ts = gpu_clock_ticks();
   }
   announcing();
-  if (const auto event = complete_signal(context_.device, context_.memory, *signal)) raise(*event, index);
+  if (const auto event = complete_signal(context_.device, context_.memory, *signal))
+    raise(*event, index);
   return true;
 }
 
@@ -533,7 +543,8 @@ void AqlQueue::stop_with_fault(uint64_t index, uint32_t type, MemoryFault fault)
 }
 
 void AqlQueue::halt(uint64_t index, uint32_t type, const std::string& reason) {
-  report("packet " + std::to_string(index) + " (" + std::string(packet_type_name(type)) + ")", reason);
+  report("packet " + std::to_string(index) + " (" + std::string(packet_type_name(type)) + ")",
+         reason);
   stopped_ = true;
   wait_for(Waiting::nothing);
   abandon();
@@ -547,17 +558,20 @@ void AqlQueue::send_inactive(uint64_t value) {
 }
 
 void AqlQueue::trace_packet(uint64_t index, const Begun& packet, uint64_t end_ns,
-                            const hsa_kernel_dispatch_packet_t* dispatch, const std::string* kernel) const {
+                            const hsa_kernel_dispatch_packet_t* dispatch,
+                            const std::string* kernel) const {
   const auto number = [](uint64_t value) { return std::to_string(value); };
-  std::string line = R"({"queue":)" + number(ordinal_) + R"(,"index":)" + number(index) + R"(,"type":")" +
-                     std::string(packet_type_name(packet.header.type())) + R"(","barrier":)" +
-                     (packet.header.barrier() ? "true" : "false") + R"(,"acquire":")" +
-                     std::string(fence_scope_name(packet.header.acquire())) + R"(","release":")" +
-                     std::string(fence_scope_name(packet.header.release())) + R"(","completion_signal":)" +
+  std::string line = R"({"queue":)" + number(ordinal_) + R"(,"index":)" + number(index) +
+                     R"(,"type":")" + std::string(packet_type_name(packet.header.type())) +
+                     R"(","barrier":)" + (packet.header.barrier() ? "true" : "false") +
+                     R"(,"acquire":")" + std::string(fence_scope_name(packet.header.acquire())) +
+                     R"(","release":")" + std::string(fence_scope_name(packet.header.release())) +
+                     R"(","completion_signal":)" +
                      (packet.completion_signal.handle != 0 ? "true" : "false");
   if (dispatch != nullptr) {
-    line += R"(,"kernel":)" + json_quoted(*kernel) + R"(,"grid":[)" + number(dispatch->grid_size_x) + ',' +
-            number(dispatch->grid_size_y) + ',' + number(dispatch->grid_size_z) + R"(],"workgroup":[)" +
+    line += R"(,"kernel":)" + json_quoted(*kernel) + R"(,"grid":[)" +
+            number(dispatch->grid_size_x) + ',' + number(dispatch->grid_size_y) + ',' +
+            number(dispatch->grid_size_z) + R"(],"workgroup":[)" +
             number(dispatch->workgroup_size_x) + ',' + number(dispatch->workgroup_size_y) + ',' +
             number(dispatch->workgroup_size_z) + R"(],"kernarg":)" +
             number(reinterpret_cast<uint64_t>(dispatch->kernarg_address));

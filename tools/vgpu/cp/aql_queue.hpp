@@ -105,8 +105,8 @@ class AqlQueue final : public Queue {
   std::shared_ptr<gfx9::DispatchState> make_state(const hsa_kernel_dispatch_packet_t& packet,
                                                   const LoadedKernel& kernel);
 
-  bool complete_in_place(AqlHeader header, hsa_signal_t signal, const hsa_kernel_dispatch_packet_t* dispatch,
-                         const std::string* kernel);
+  bool complete_in_place(AqlHeader header, hsa_signal_t signal,
+                         const hsa_kernel_dispatch_packet_t* dispatch, const std::string* kernel);
   bool signal_completion(uint64_t index, const Begun& packet,
                          const hsa_kernel_dispatch_packet_t* dispatch, const std::string* kernel);
 
@@ -115,8 +115,8 @@ class AqlQueue final : public Queue {
   // nullopt if the packet may be launched.
   std::optional<bool> hold_back();
   bool is_late(InFlight& packet, uint64_t index);
-  bool completes_late(AqlHeader header, hsa_signal_t signal, const hsa_kernel_dispatch_packet_t* dispatch,
-                      const std::string* kernel);
+  bool completes_late(AqlHeader header, hsa_signal_t signal,
+                      const hsa_kernel_dispatch_packet_t* dispatch, const std::string* kernel);
   std::string drawn_delays(uint64_t index) const;  // a field of the packet's trace line
 
   void retire();
@@ -156,11 +156,10 @@ class AqlQueue final : public Queue {
   uint64_t* write_index_ = nullptr;
 
   uint64_t doorbell_seen_ = ~uint64_t{0};
-  uint64_t written_ = 0;  // the last value loaded from the write index
-  uint64_t admitted_ =
-      0;                       // packets below this index and below the write index may be taken
-  uint64_t oldest_ = 0;   // first packet in in_flight_
-  uint64_t retired_ = 0;  // slots below it are released
+  uint64_t written_ = 0;   // the last value loaded from the write index
+  uint64_t admitted_ = 0;  // packets below this index and below the write index may be taken
+  uint64_t oldest_ = 0;    // first packet in in_flight_
+  uint64_t retired_ = 0;   // slots below it are released
   uint64_t read_index_published_ = 0;
   uint64_t next_ = 0;     // the next packet to launch
   uint64_t running_ = 0;  // launched and not complete

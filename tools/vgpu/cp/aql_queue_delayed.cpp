@@ -10,7 +10,8 @@ std::optional<bool> AqlQueue::hold_back() {
   if (!late_completion_) return std::nullopt;
   if (!delays_->over(DelayPlace::completion, next_)) return wait_for(Waiting::delay);
   const LateCompletion late = *std::exchange(late_completion_, std::nullopt);
-  return complete_in_place(late.header, late.signal, late.dispatch ? &*late.dispatch : nullptr, &late.kernel);
+  return complete_in_place(late.header, late.signal, late.dispatch ? &*late.dispatch : nullptr,
+                           &late.kernel);
 }
 
 // Until the delay ends, the packet's slot, its signal and packets with a barrier bit wait as they
@@ -22,7 +23,8 @@ bool AqlQueue::is_late(InFlight& packet, uint64_t index) {
 
 // The packet has executed; it is not executed again. A dependency that was met once stays met.
 bool AqlQueue::completes_late(AqlHeader header, hsa_signal_t signal,
-                              const hsa_kernel_dispatch_packet_t* dispatch, const std::string* kernel) {
+                              const hsa_kernel_dispatch_packet_t* dispatch,
+                              const std::string* kernel) {
   if (delays_->over(DelayPlace::completion, next_)) return false;
   LateCompletion& late = late_completion_.emplace();
   late.header = header;
@@ -34,7 +36,9 @@ bool AqlQueue::completes_late(AqlHeader header, hsa_signal_t signal,
 }
 
 std::string AqlQueue::drawn_delays(uint64_t index) const {
-  const auto drawn = [&](DelayPlace place) { return std::to_string(delays_->drawn_ns(place, index)); };
+  const auto drawn = [&](DelayPlace place) {
+    return std::to_string(delays_->drawn_ns(place, index));
+  };
   return R"(,"delays_ns":{"launch":)" + drawn(DelayPlace::launch) + R"(,"completion":)" +
          drawn(DelayPlace::completion) + R"(,"interrupt":)" + drawn(DelayPlace::interrupt) + '}';
 }

@@ -34,14 +34,16 @@ namespace {
 using gfx9::Target;
 
 Target target_of(const DeviceDescription& device) {
-  constexpr std::array<std::pair<std::string_view, Target>, 4> targets{{{"gfx900", Target::gfx900},
-                                                                        {"gfx906", Target::gfx906},
-                                                                        {"gfx908", Target::gfx908},
-                                                                        {"gfx90a", Target::gfx90a}}};
+  constexpr std::array<std::pair<std::string_view, Target>, 4> targets{
+      {{"gfx900", Target::gfx900},
+       {"gfx906", Target::gfx906},
+       {"gfx908", Target::gfx908},
+       {"gfx90a", Target::gfx90a}}};
   for (const auto& [name, target] : targets)
     if (name == device.target) return target;
   throw std::invalid_argument("the command processor has no instruction set for '" +
-                              std::string(device.target) + "'; it has gfx900, gfx906, gfx908 and gfx90a");
+                              std::string(device.target) +
+                              "'; it has gfx900, gfx906, gfx908 and gfx90a");
 }
 
 gfx9::MemoryPolicy policy_of(const Device& device) {
@@ -74,7 +76,8 @@ struct CommandProcessor::Impl {
         kernels(target_of(*device.options.device)),
         packet_copies(device.memory, device.options.early_read_index),
         random(device.options.seed),
-        late_interrupts(device.options.delay ? std::make_unique<LateInterrupts>(device.interrupts) : nullptr),
+        late_interrupts(device.options.delay ? std::make_unique<LateInterrupts>(device.interrupts)
+                                             : nullptr),
         // Started before the workers, because the device can run without workers.
         thread(start_device_thread("vgpu-cp",
                                    [this] {
@@ -94,7 +97,8 @@ struct CommandProcessor::Impl {
                 random,
                 late_interrupts.get()} {
     if (!thread.joinable())
-      throw std::system_error(EAGAIN, std::generic_category(), "the device's thread cannot be started");
+      throw std::system_error(EAGAIN, std::generic_category(),
+                              "the device's thread cannot be started");
     if (device.trace.enabled()) watch.record_all();
     catch_lost_host_memory();
     // release: all members that run() uses are initialised
@@ -196,7 +200,9 @@ struct CommandProcessor::Impl {
 
   void take_noted_doorbells() {
     while (const auto record = watch.take_record()) {
-      const auto rung = [&](const Entry& entry) { return entry.queue->doorbell() == record->doorbell; };
+      const auto rung = [&](const Entry& entry) {
+        return entry.queue->doorbell() == record->doorbell;
+      };
       const auto queue = std::find_if(queues.begin(), queues.end(), rung);
       if (queue != queues.end()) queue->queue->noted_doorbell(record->value, record->host_ns);
     }
@@ -234,8 +240,8 @@ struct CommandProcessor::Impl {
     watch.arm();
     // Changes before arming do not wake the processor, so it checks once more.
     const bool nothing_new = !stop.load(std::memory_order_acquire) &&
-                             !requested.load(std::memory_order_acquire) && !host_memory_was_lost() &&
-                             !scheduler.busy() && !advance_queues();
+                             !requested.load(std::memory_order_acquire) &&
+                             !host_memory_was_lost() && !scheduler.busy() && !advance_queues();
     // A doorbell seen just now may have left its queue waiting for a header, which must be polled.
     if (nothing_new && (polls || !must_poll())) {
       const auto begin = now();
@@ -285,8 +291,8 @@ struct CommandProcessor::Impl {
   };
 
   Queue* find(QueueId id) {
-    const auto found =
-        std::find_if(queues.begin(), queues.end(), [id](const Entry& entry) { return entry.id == id; });
+    const auto found = std::find_if(queues.begin(), queues.end(),
+                                    [id](const Entry& entry) { return entry.id == id; });
     return found == queues.end() ? nullptr : found->queue.get();
   }
 
@@ -337,7 +343,8 @@ CommandProcessor::~CommandProcessor() {
 }
 
 QueueId CommandProcessor::create_compute_queue(const ComputeQueueConfig& config) {
-  if (config.ring_bytes != 0 && (!is_power_of_two(config.ring_bytes) || config.ring_bytes < kAqlPacketBytes))
+  if (config.ring_bytes != 0 &&
+      (!is_power_of_two(config.ring_bytes) || config.ring_bytes < kAqlPacketBytes))
     throw std::invalid_argument("a compute queue's ring of " + std::to_string(config.ring_bytes) +
                                 " bytes is not a power of two of whole packets");
   return impl_->add([&](uint32_t ordinal) {
@@ -352,8 +359,9 @@ QueueId CommandProcessor::create_sdma_queue(const SdmaQueueConfig& config) {
   if (config.ring_bytes != 0 && !is_power_of_two(config.ring_bytes))
     throw std::invalid_argument("an SDMA queue's ring of " + std::to_string(config.ring_bytes) +
                                 " bytes is not a power of two");
-  return impl_->add(
-      [&](uint32_t ordinal) { return std::make_unique<SdmaQueue>(impl_->context, ordinal, config); });
+  return impl_->add([&](uint32_t ordinal) {
+    return std::make_unique<SdmaQueue>(impl_->context, ordinal, config);
+  });
 }
 
 bool CommandProcessor::destroy_queue(QueueId id) {

@@ -23,10 +23,10 @@ using QueueId = uint32_t;
 constexpr uint32_t ordinal_of(QueueId id) noexcept { return id - 1; }
 
 struct ComputeQueueConfig {
-  GpuAddress ring = 0;           // 64-byte AQL packets
-  uint64_t ring_bytes = 0;  // power of two
-  GpuAddress read_index = 0;     // &amd_queue_t::read_dispatch_id; amd_queue_t begins 0x80 below
-  GpuAddress write_index = 0;    // &amd_queue_t::write_dispatch_id
+  GpuAddress ring = 0;         // 64-byte AQL packets
+  uint64_t ring_bytes = 0;     // power of two
+  GpuAddress read_index = 0;   // &amd_queue_t::read_dispatch_id; amd_queue_t begins 0x80 below
+  GpuAddress write_index = 0;  // &amd_queue_t::write_dispatch_id
   uint64_t* doorbell =
       nullptr;  // device's alias of the slot; the index of the last packet, initialised to -1
   uint32_t percentage = 100;  // 0 suspends the queue

@@ -38,8 +38,8 @@ std::mutex registry_mutex;
 long futex(std::atomic<uint32_t>& word, int operation, uint32_t value,
            const timespec* timeout) noexcept {
   static_assert(sizeof(word) == sizeof(uint32_t));
-  return syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word), operation | FUTEX_PRIVATE_FLAG, value,
-                 timeout, nullptr, 0);
+  return syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word), operation | FUTEX_PRIVATE_FLAG,
+                 value, timeout, nullptr, 0);
 }
 
 }  // namespace
@@ -56,8 +56,8 @@ struct DoorbellFault {
     const auto store = decode_store(reinterpret_cast<const uint8_t*>(registers[REG_RIP]));
     if (!store || reinterpret_cast<uintptr_t>(alias) % sizeof(uint64_t) != 0) return false;
     auto& doorbell = *reinterpret_cast<uint64_t*>(alias);
-    const auto value =
-        static_cast<uint64_t>(store->immediate ? store->constant : registers[kRegisters[store->reg]]);
+    const auto value = static_cast<uint64_t>(store->immediate ? store->constant
+                                                              : registers[kRegisters[store->reg]]);
     if (watch.recording()) watch.note({&doorbell, value, host_clock_ns()});
     // seq_cst is correct for both MOV and XCHG.
     const uint64_t before =
@@ -73,12 +73,14 @@ struct DoorbellFault {
   static bool resolve(uintptr_t address, ucontext_t& context) noexcept {
     for (AttachedPage& page : registry) {
       const uintptr_t begin = page.begin.load(std::memory_order_acquire);
-      if (begin == 0 || address < begin || address >= begin + page.size_bytes.load(std::memory_order_relaxed))
+      if (begin == 0 || address < begin ||
+          address >= begin + page.size_bytes.load(std::memory_order_relaxed))
         continue;
       DoorbellWatch* const watch = page.watch.load(std::memory_order_acquire);
       auto* const alias = const_cast<std::byte*>(page.alias.load(std::memory_order_relaxed));
       const bool alias_is_writable = reinterpret_cast<uintptr_t>(alias) != begin;
-      if (watch != nullptr && alias_is_writable && carry_out(*watch, alias + (address - begin), context))
+      if (watch != nullptr && alias_is_writable &&
+          carry_out(*watch, alias + (address - begin), context))
         return true;
       // Any other instruction executes again on a page that is now writable.
       if (watch != nullptr) watch->recording_.store(false, std::memory_order_release);
@@ -107,7 +109,8 @@ DoorbellWatch::~DoorbellWatch() {
   for (AttachedPage& page : registry) {
     if (page.watch.load(std::memory_order_relaxed) != this) continue;
     if (page.write_protected.exchange(false))
-      mprotect(reinterpret_cast<void*>(page.begin.load()), page.size_bytes.load(), PROT_READ | PROT_WRITE);
+      mprotect(reinterpret_cast<void*>(page.begin.load()), page.size_bytes.load(),
+               PROT_READ | PROT_WRITE);
     page.begin.store(0, std::memory_order_release);
     page.watch.store(nullptr, std::memory_order_release);
   }
@@ -121,8 +124,8 @@ void DoorbellWatch::attach(std::byte* program_address, std::byte* alias, size_t 
     for (AttachedPage& page : registry)
       if (page.begin.load(std::memory_order_relaxed) == 0) free_page = &page;
     if (free_page == nullptr)
-      throw std::runtime_error("cannot watch another doorbell mapping: " + std::to_string(kMaxPages) +
-                               " are already attached");
+      throw std::runtime_error("cannot watch another doorbell mapping: " +
+                               std::to_string(kMaxPages) + " are already attached");
     free_page->size_bytes.store(size_bytes, std::memory_order_relaxed);
     free_page->alias.store(alias, std::memory_order_relaxed);
     free_page->watch.store(this, std::memory_order_relaxed);
@@ -146,7 +149,8 @@ DoorbellWatch::Range DoorbellWatch::detach(std::byte* program_address) {
     const std::lock_guard pages(pages_mutex_);
     const std::lock_guard lock(registry_mutex);
     for (AttachedPage& page : registry) {
-      if (page.begin.load() != reinterpret_cast<uintptr_t>(program_address) || page.watch.load() != this)
+      if (page.begin.load() != reinterpret_cast<uintptr_t>(program_address) ||
+          page.watch.load() != this)
         continue;
       range = {page.alias.load(), page.size_bytes.load()};
       if (page.write_protected.exchange(false))
@@ -161,9 +165,11 @@ DoorbellWatch::Range DoorbellWatch::detach(std::byte* program_address) {
 
 bool DoorbellWatch::watches(const void* alias_address) const noexcept {
   for (const AttachedPage& page : registry) {
-    if (page.begin.load(std::memory_order_acquire) == 0 || page.watch.load(std::memory_order_relaxed) != this)
+    if (page.begin.load(std::memory_order_acquire) == 0 ||
+        page.watch.load(std::memory_order_relaxed) != this)
       continue;
-    if (Range{page.alias.load(std::memory_order_relaxed), page.size_bytes.load(std::memory_order_relaxed)}
+    if (Range{page.alias.load(std::memory_order_relaxed),
+              page.size_bytes.load(std::memory_order_relaxed)}
             .contains(alias_address))
       return true;
   }
@@ -231,7 +237,8 @@ std::optional<DoorbellWatch::Record> DoorbellWatch::take_record() noexcept {
 }
 
 void DoorbellWatch::wake() noexcept {
-  if (armed_.exchange(0, std::memory_order_seq_cst) == 1) futex(armed_, FUTEX_WAKE, INT_MAX, nullptr);
+  if (armed_.exchange(0, std::memory_order_seq_cst) == 1)
+    futex(armed_, FUTEX_WAKE, INT_MAX, nullptr);
 }
 
 void DoorbellWatch::wake_all() noexcept {

@@ -24,14 +24,16 @@ using Range = fences::Checker::Range;
 template <typename Visit>
 void for_ranges(const sdma::Decoded& packet, Visit visit) {
   if (const auto* linear = std::get_if<sdma::CopyLinear>(&packet.packet)) {
-    visit(std::optional(Range{linear->source, linear->bytes}), Range{linear->destination, linear->bytes});
+    visit(std::optional(Range{linear->source, linear->bytes}),
+          Range{linear->destination, linear->bytes});
   } else if (const auto* fill = std::get_if<sdma::ConstFill>(&packet.packet)) {
     visit(std::optional<Range>(), Range{fill->destination, fill->bytes});
   } else if (const auto* rect = std::get_if<sdma::CopyRect>(&packet.packet)) {
     for (uint32_t slice = 0; slice < rect->slices; ++slice) {
       for (uint32_t row = 0; row < rect->rows; ++row) {
         const auto at = [&](const sdma::CopyRect::Side& side) {
-          return Range{side.base + slice * side.slice_bytes + row * side.pitch_bytes, rect->row_bytes};
+          return Range{side.base + slice * side.slice_bytes + row * side.pitch_bytes,
+                       rect->row_bytes};
         };
         visit(std::optional(at(rect->source)), at(rect->destination));
       }
@@ -63,11 +65,11 @@ uint64_t waves_of(const gfx9::DispatchState& state) {
 }  // namespace
 
 WatchedDispatch::WatchedDispatch(fences::Checker& checker, fences::ActorId queue,
-                                 const fences::Checker::Packet& packet, const gfx9::DispatchState& state,
-                                 HostPages* host_pages)
+                                 const fences::Checker::Packet& packet,
+                                 const gfx9::DispatchState& state, HostPages* host_pages)
     : host_pages_(host_pages),
-      running_(
-          checker.launch(queue, packet, state.name, host_pages == nullptr ? nullptr : this, waves_of(state))),
+      running_(checker.launch(queue, packet, state.name, host_pages == nullptr ? nullptr : this,
+                              waves_of(state))),
       scratch_begin_(state.scratch_base),
       scratch_end_(state.scratch_base + state.scratch_bytes),
       groups_(state.workgroups()) {}
@@ -150,8 +152,8 @@ void WatchedDispatch::access(const ObservedAccess& access) noexcept {
   flush();
 }
 
-FenceWatch::FenceWatch(Device& device, AddressSpace::Reader& memory, fences::Checker::QueueKind kind,
-                       uint32_t ordinal)
+FenceWatch::FenceWatch(Device& device, AddressSpace::Reader& memory,
+                       fences::Checker::QueueKind kind, uint32_t ordinal)
     : checker_(device.checker),
       host_pages_(checker_ == nullptr ? nullptr : device.host_pages),
       memory_(memory),
@@ -172,8 +174,8 @@ std::unique_ptr<WatchedDispatch> FenceWatch::launch(AqlHeader header, uint64_t i
                                                     gfx9::DispatchState& state) {
   if (checker_ == nullptr) return nullptr;
   observe_host();
-  auto watched =
-      std::make_unique<WatchedDispatch>(*checker_, actor_, packet(header, index, {0}), state, host_pages_);
+  auto watched = std::make_unique<WatchedDispatch>(*checker_, actor_, packet(header, index, {0}),
+                                                   state, host_pages_);
   state.observer = watched.get();
   return watched;
 }
@@ -286,7 +288,8 @@ void FenceWatch::signal(uint64_t offset, GpuAddress decremented) {
   if (const auto signal = signal_at(decremented)) checker_->signal(actor_, offset, *signal);
 }
 
-fences::Checker::Packet FenceWatch::packet(AqlHeader header, uint64_t index, hsa_signal_t completion) {
+fences::Checker::Packet FenceWatch::packet(AqlHeader header, uint64_t index,
+                                           hsa_signal_t completion) {
   return {.index = index,
           .barrier = header.barrier(),
           .acquire = static_cast<FenceScope>(header.acquire()),

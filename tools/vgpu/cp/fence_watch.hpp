@@ -24,8 +24,9 @@ namespace uptempo::vgpu {
 class WatchedDispatch final : public MemoryObserver, private fences::AccessSet::Listener {
  public:
   // A null `host_pages` means that the host is not observed.
-  WatchedDispatch(fences::Checker& checker, fences::ActorId queue, const fences::Checker::Packet& packet,
-                  const gfx9::DispatchState& state, HostPages* host_pages);
+  WatchedDispatch(fences::Checker& checker, fences::ActorId queue,
+                  const fences::Checker::Packet& packet, const gfx9::DispatchState& state,
+                  HostPages* host_pages);
   ~WatchedDispatch() override;
   WatchedDispatch(const WatchedDispatch&) = delete;
   WatchedDispatch& operator=(const WatchedDispatch&) = delete;
@@ -63,7 +64,8 @@ class FenceWatch {
   void doorbell(uint64_t value, uint64_t host_ns);
 
   // For compute queues, before `state` is launched. Returns null if checking is off.
-  std::unique_ptr<WatchedDispatch> launch(AqlHeader header, uint64_t index, gfx9::DispatchState& state);
+  std::unique_ptr<WatchedDispatch> launch(AqlHeader header, uint64_t index,
+                                          gfx9::DispatchState& state);
   void end(WatchedDispatch& dispatch, AqlHeader header, uint64_t index, hsa_signal_t completion);
   // Dependencies of the packet that completes next. look_at_dependencies() starts a new evaluation,
   // the next function records a satisfied signal, and the last one reports the packet's completion.

@@ -53,8 +53,7 @@ class LoadedImage {
     }
     if (symbols == 0 || strings == 0 || hash == 0) return std::nullopt;
     // DT_HASH's second word is the number of symbols (System V ABI, "Hash Table").
-    const uint64_t count =
-        std::min<uint64_t>(read<uint32_t>(hash + 4).value_or(0), kMaxSymbols);
+    const uint64_t count = std::min<uint64_t>(read<uint32_t>(hash + 4).value_or(0), kMaxSymbols);
     for (uint64_t index = 1; index < count; ++index) {
       const auto symbol = read<Elf64_Sym>(symbols + index * sizeof(Elf64_Sym));
       if (!symbol) return std::nullopt;
@@ -85,7 +84,8 @@ class LoadedImage {
 std::string kernel_name(AddressSpace::Reader& memory, GpuAddress kernel_object) {
   if (const Mapping* mapping = memory.find(kernel_object)) {
     const GpuAddress lowest = mapping->begin;
-    for (GpuAddress base = kernel_object / kPageBytes * kPageBytes; base >= lowest; base -= kPageBytes) {
+    for (GpuAddress base = kernel_object / kPageBytes * kPageBytes; base >= lowest;
+         base -= kPageBytes) {
       const LoadedImage image(memory, base);
       if (image.is_code_object()) {
         if (auto name = image.symbol_at(kernel_object - base); name && !name->empty()) return *name;

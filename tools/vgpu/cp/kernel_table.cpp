@@ -9,11 +9,13 @@ const LoadedKernel& KernelTable::find(AddressSpace::Reader& memory, GpuAddress k
   auto found = kernels_.find(kernel_object);
   if (found == kernels_.end()) {
     auto name = names_.find(kernel_object);
-    if (name == names_.end()) name = names_.emplace(kernel_object, kernel_name(memory, kernel_object)).first;
+    if (name == names_.end())
+      name = names_.emplace(kernel_object, kernel_name(memory, kernel_object)).first;
     auto kernel = gfx9::Kernel::load(memory, kernel_object, target_);
     const auto* loaded = std::get_if<gfx9::Kernel>(&kernel);
     const bool blit = loaded != nullptr && loaded->legacy;
-    found = kernels_.emplace(kernel_object, LoadedKernel{std::move(kernel), name->second, blit}).first;
+    found =
+        kernels_.emplace(kernel_object, LoadedKernel{std::move(kernel), name->second, blit}).first;
   }
   last_object_ = kernel_object;
   last_ = &found->second;

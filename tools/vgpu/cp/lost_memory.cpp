@@ -27,14 +27,16 @@ constexpr uint64_t encode(uintptr_t address, bool write, Loss loss) {
 }
 
 bool put_zeros(void* page, int placement) noexcept {
-  return mmap(page, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | placement, -1, 0) == page ||
+  return mmap(page, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | placement, -1,
+              0) == page ||
          errno == EEXIST;  // another device thread was faster
 }
 
 // For a page of a read-only file.
 bool put_private_copy(void* page) noexcept {
   if (mprotect(page, kPage, PROT_READ) != 0) return false;
-  void* const copy = mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* const copy =
+      mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (copy == MAP_FAILED) return false;
   std::memcpy(copy, page, kPage);
   return mremap(copy, kPage, kPage, MREMAP_MAYMOVE | MREMAP_FIXED, page) == page;
@@ -44,8 +46,9 @@ Loss let_through(int signal_number, int code, void* page) noexcept {
   if (signal_number == SIGSEGV && code == SEGV_MAPERR)
     return put_zeros(page, MAP_FIXED_NOREPLACE) ? Loss::unmapped : Loss::none;
   if (signal_number == SIGSEGV && code == SEGV_ACCERR)
-    return mprotect(page, kPage, PROT_READ | PROT_WRITE) == 0 || put_private_copy(page) ? Loss::is_protected
-                                                                                        : Loss::none;
+    return mprotect(page, kPage, PROT_READ | PROT_WRITE) == 0 || put_private_copy(page)
+               ? Loss::is_protected
+               : Loss::none;
   if (signal_number == SIGBUS && code == BUS_ADRERR)
     return put_zeros(page, MAP_FIXED) ? Loss::truncated : Loss::none;
   return Loss::none;

@@ -17,7 +17,8 @@ PacketCopies::PacketCopies(AddressSpace& memory, bool enabled) : memory_(memory)
   if (!enabled) return;
   void* pages = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (pages == MAP_FAILED)
-    throw std::system_error(errno, std::generic_category(), "cannot allocate memory for packet copies");
+    throw std::system_error(errno, std::generic_category(),
+                            "cannot allocate memory for packet copies");
   pages_ = static_cast<std::byte*>(pages);
   Mapping mapping;
   mapping.begin = reinterpret_cast<GpuAddress>(pages_);

@@ -11,8 +11,9 @@ constexpr uint32_t kNop = 0x10, kIndirectBuffer = 0x3f, kAcquireMem = 0x58;
 // COHER_CNTL bits of ACQUIRE_MEM on gfx9: TC_WB_ACTION_ENA, TCL1_ACTION_ENA, TC_ACTION_ENA,
 // SH_KCACHE_ACTION_ENA, SH_ICACHE_ACTION_ENA. Code and constants share the virtual GPU's code
 // cache.
-constexpr uint32_t kWriteBackL2 = 1u << 18, kInvalidateVectorL1 = 1u << 22, kInvalidateL2 = 1u << 23,
-                        kInvalidateScalar = 1u << 27, kInvalidateInstructions = 1u << 29;
+constexpr uint32_t kWriteBackL2 = 1u << 18, kInvalidateVectorL1 = 1u << 22,
+                   kInvalidateL2 = 1u << 23, kInvalidateScalar = 1u << 27,
+                   kInvalidateInstructions = 1u << 29;
 
 constexpr uint32_t type_of(uint32_t word) { return word >> 30; }
 constexpr uint32_t opcode_of(uint32_t word) { return word >> 8 & 0xff; }
@@ -64,7 +65,8 @@ Pm4Result execute_pm4(AddressSpace::Reader& memory, const Pm4IbPacket& packet) {
     result.error = unsupported(packet.jump[0]);
     return result;
   }
-  const GpuAddress buffer = (packet.jump[1] & ~3u) | static_cast<GpuAddress>(packet.jump[2] & 0xffff) << 32;
+  const GpuAddress buffer =
+      (packet.jump[1] & ~3u) | static_cast<GpuAddress>(packet.jump[2] & 0xffff) << 32;
   const uint32_t dwords = packet.jump[3] & 0xfffff;
   const std::byte* words = memory.translate(buffer, size_t{dwords} * 4, Access::read);
   if (words == nullptr) {
@@ -86,14 +88,15 @@ Pm4Result execute_pm4(AddressSpace::Reader& memory, const Pm4IbPacket& packet) {
       return result;
     }
     if (dwords_of(word) > dwords - at) {
-      result.error =
-          PacketError{QueueError::invalid_vendor_packet, "a PM4 command reaches past the end of its buffer"};
+      result.error = PacketError{QueueError::invalid_vendor_packet,
+                                 "a PM4 command reaches past the end of its buffer"};
       return result;
     }
     if (opcode_of(word) == kAcquireMem) {
       uint32_t control;
       std::memcpy(&control, words + size_t{at + 1} * 4, sizeof control);
-      if ((control & (kInvalidateScalar | kInvalidateInstructions)) != 0) result.invalidates_code = true;
+      if ((control & (kInvalidateScalar | kInvalidateInstructions)) != 0)
+        result.invalidates_code = true;
       if ((control & kInvalidateVectorL1) != 0) result.caches.invalidate_vector_l1 = true;
       if ((control & kInvalidateScalar) != 0) result.caches.invalidate_scalar_l1 = true;
       if ((control & kWriteBackL2) != 0) result.caches.write_back_l2 = true;

@@ -33,8 +33,8 @@ void Queue::report(std::string_view packet, std::string_view reason) const {
 
 void Queue::trace_doorbell(uint64_t value, uint64_t host_ns) {
   char line[160];
-  std::snprintf(line, sizeof line, R"({"type":"doorbell","queue":%u,"value":%lld,"ns":%llu%s})", ordinal_,
-                static_cast<long long>(value), static_cast<unsigned long long>(host_ns),
+  std::snprintf(line, sizeof line, R"({"type":"doorbell","queue":%u,"value":%lld,"ns":%llu%s})",
+                ordinal_, static_cast<long long>(value), static_cast<unsigned long long>(host_ns),
                 drawn_delay(DelayPlace::doorbell, value).c_str());
   context_.device.trace.write(line);
 }

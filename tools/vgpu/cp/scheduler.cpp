@@ -62,7 +62,8 @@ struct Scheduler::Impl {
   using ResidentPtr = std::unique_ptr<Resident>;
 
   struct Worker {
-    Worker(Device& device, gfx9::CodeCache& code, gfx9::Target target) : executor(device, code, target) {}
+    Worker(Device& device, gfx9::CodeCache& code, gfx9::Target target)
+        : executor(device, code, target) {}
 
     gfx9::Executor executor;
     std::vector<ResidentPtr> spare;  // storage for reuse
@@ -174,7 +175,8 @@ struct Scheduler::Impl {
   void release_resident(Resident& resident) {  // requires the mutex
     Dispatch& dispatch = *resident.dispatch;
     --dispatch.resident_;
-    if (resident.scratch_slot) dispatch.scratch_.give_back(*resident.scratch_slot, dispatch.waves_per_group_);
+    if (resident.scratch_slot)
+      dispatch.scratch_.give_back(*resident.scratch_slot, dispatch.waves_per_group_);
     resident.scratch_slot.reset();
   }
 
@@ -205,7 +207,8 @@ struct Scheduler::Impl {
       dispatch.resident_ += count;
       for (; !spare.empty() && worker.spare.size() < count; spare.pop_back())
         worker.spare.push_back(std::move(spare.back()));
-      if (dispatch.next_ == dispatch.total_) active.erase(active.begin() + static_cast<ptrdiff_t>(at));
+      if (dispatch.next_ == dispatch.total_)
+        active.erase(active.begin() + static_cast<ptrdiff_t>(at));
       publish_pending();
       return true;
     }
@@ -218,7 +221,8 @@ struct Scheduler::Impl {
     {
       const std::lock_guard lock(mutex);
       dispatch.resident_ -= count;
-      if (worker.chunk_scratch) dispatch.scratch_.give_back(*worker.chunk_scratch, dispatch.waves_per_group_);
+      if (worker.chunk_scratch)
+        dispatch.scratch_.give_back(*worker.chunk_scratch, dispatch.waves_per_group_);
       worker.chunk_scratch.reset();
     }
     worker.chunk = nullptr;
@@ -234,12 +238,13 @@ struct Scheduler::Impl {
         dispatch.stride_ == 1
             ? (worker.chunk_next + dispatch.offset_) % dispatch.total_
             : static_cast<uint64_t>(
-                  (static_cast<unsigned __int128>(worker.chunk_next) * dispatch.stride_ + dispatch.offset_) %
+                  (static_cast<unsigned __int128>(worker.chunk_next) * dispatch.stride_ +
+                   dispatch.offset_) %
                   dispatch.total_);
     const auto& groups = dispatch.groups_;
     const std::array<uint32_t, 3> id{static_cast<uint32_t>(index % groups[0]),
-                                          static_cast<uint32_t>(index / groups[0] % groups[1]),
-                                          static_cast<uint32_t>(index / groups[0] / groups[1])};
+                                     static_cast<uint32_t>(index / groups[0] % groups[1]),
+                                     static_cast<uint32_t>(index / groups[0] / groups[1])};
     ResidentPtr resident;
     if (worker.spare.empty()) {
       resident = std::make_unique<Resident>();
@@ -249,7 +254,8 @@ struct Scheduler::Impl {
     }
     resident->dispatch = &dispatch;
     resident->scratch_slot = std::exchange(worker.chunk_scratch, std::nullopt);
-    if (device.caches != nullptr) resident->workgroup.compute_unit = device.caches->any_compute_unit();
+    if (device.caches != nullptr)
+      resident->workgroup.compute_unit = device.caches->any_compute_unit();
     resident->workgroup.start(dispatch.state_, id, resident->scratch_slot.value_or(0));
     if (++worker.chunk_next == worker.chunk_end) worker.chunk = nullptr;
     return resident;
@@ -284,11 +290,13 @@ struct Scheduler::Impl {
     if (resident == nullptr) return Step::idle;
 
     Dispatch& dispatch = *resident->dispatch;
-    if (dispatch.abandoned_.load(std::memory_order_acquire)) return retire(worker, std::move(resident));
+    if (dispatch.abandoned_.load(std::memory_order_acquire))
+      return retire(worker, std::move(resident));
 
     gfx9::Executor& executor = worker.executor;
     const uint64_t before = executor.instructions;
-    const uint64_t quantum = std::max(kWorkgroupQuantum / dispatch.waves_per_group_, kMinWaveQuantum);
+    const uint64_t quantum =
+        std::max(kWorkgroupQuantum / dispatch.waves_per_group_, kMinWaveQuantum);
     const gfx9::Workgroup::Result result = resident->workgroup.run(executor, quantum);
     const uint64_t spent = executor.instructions - before;
 
@@ -365,7 +373,8 @@ struct Scheduler::Impl {
         continue;
       }
       sleepers.fetch_add(1, std::memory_order_seq_cst);  // pairs with wake_helpers()
-      if (epoch.load(std::memory_order_seq_cst) == seen) epoch.wait(seen, std::memory_order_acquire);
+      if (epoch.load(std::memory_order_seq_cst) == seen)
+        epoch.wait(seen, std::memory_order_acquire);
       sleepers.fetch_sub(1, std::memory_order_relaxed);
       seen = epoch.load(std::memory_order_acquire);
       idle = 0;
@@ -428,7 +437,8 @@ void Scheduler::drop_abandoned() {
     impl_->drop_chunk(worker);
 }
 bool Scheduler::busy() const noexcept {
-  return impl_->pending.load(std::memory_order_acquire) != 0 || impl_->workers.front()->chunk != nullptr;
+  return impl_->pending.load(std::memory_order_acquire) != 0 ||
+         impl_->workers.front()->chunk != nullptr;
 }
 
 }  // namespace uptempo::vgpu

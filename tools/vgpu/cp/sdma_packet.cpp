@@ -63,7 +63,8 @@ Decoded decode_copy(std::span<const uint32_t> words) {
       // gfx9 has 22 bits of count and newer firmware 30. The upper bits are 0 where they are not
       // used.
       const uint64_t count = uint64_t{bits(words[1], 0, 30)} + 1;
-      return {CopyLinear{address(words[3], words[4]), address(words[5], words[6]), count}, 7, "copy_linear"};
+      return {CopyLinear{address(words[3], words[4]), address(words[5], words[6]), count}, 7,
+              "copy_linear"};
     }
     case kCopyLinearRect: {
       if (words.size() < 13) break;

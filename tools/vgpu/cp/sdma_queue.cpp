@@ -28,7 +28,8 @@ std::string addresses_of(const sdma::Packet& packet) {
     return field("from", copy->source) + field("to", copy->destination);
   if (const auto* rect = std::get_if<sdma::CopyRect>(&packet))
     return field("from", rect->source.base) + field("to", rect->destination.base);
-  if (const auto* fill = std::get_if<sdma::ConstFill>(&packet)) return field("to", fill->destination);
+  if (const auto* fill = std::get_if<sdma::ConstFill>(&packet))
+    return field("to", fill->destination);
   return {};
 }
 
@@ -109,10 +110,10 @@ bool SdmaQueue::fetch() {
 // Requires at least one written dword of the packet.
 sdma::Decoded SdmaQueue::decode_at(uint64_t offset) const {
   std::array<uint32_t, sdma::kMaxDwords> words{};
-  const size_t count =
-      std::min<uint64_t>(words.size(), (written_ - offset) / sizeof(uint32_t));
+  const size_t count = std::min<uint64_t>(words.size(), (written_ - offset) / sizeof(uint32_t));
   for (size_t index = 0; index < count; ++index)
-    std::memcpy(&words[index], ring_ + ((offset + index * sizeof(uint32_t)) & (config_.ring_bytes - 1)),
+    std::memcpy(&words[index],
+                ring_ + ((offset + index * sizeof(uint32_t)) & (config_.ring_bytes - 1)),
                 sizeof(uint32_t));
   return sdma::decode(std::span(words).first(count));
 }
@@ -142,8 +143,9 @@ SdmaQueue::Outcome SdmaQueue::execute(uint64_t& budget) {
     return store(stamp->address, &ticks, sizeof ticks);
   }
   if (const auto* atomic = std::get_if<sdma::AtomicAdd64>(&packet)) {
-    std::byte* word =
-        atomic->address % 8 == 0 ? context_.memory.translate(atomic->address, 8, Access::atomic) : nullptr;
+    std::byte* word = atomic->address % 8 == 0
+                          ? context_.memory.translate(atomic->address, 8, Access::atomic)
+                          : nullptr;
     if (word == nullptr) {
       fault(atomic->address, Access::atomic);
       return Outcome::stopped;
@@ -169,7 +171,7 @@ SdmaQueue::Outcome SdmaQueue::execute(uint64_t& budget) {
 }
 
 uint64_t SdmaQueue::copy_some(GpuAddress destination, GpuAddress source, uint64_t bytes,
-                                   uint64_t budget) {
+                              uint64_t budget) {
   const Mapping* from = context_.memory.find(source);
   if (from == nullptr) {
     fault(source, Access::read);
@@ -188,8 +190,8 @@ uint64_t SdmaQueue::copy_some(GpuAddress destination, GpuAddress source, uint64_
 SdmaQueue::Outcome SdmaQueue::run(const sdma::CopyLinear& copy, uint64_t& budget) {
   while (progress_ < copy.bytes) {
     if (budget == 0) return Outcome::again;
-    const uint64_t count =
-        copy_some(copy.destination + progress_, copy.source + progress_, copy.bytes - progress_, budget);
+    const uint64_t count = copy_some(copy.destination + progress_, copy.source + progress_,
+                                     copy.bytes - progress_, budget);
     if (count == 0) return Outcome::stopped;
     progress_ += count;
     budget -= count;
@@ -207,8 +209,8 @@ SdmaQueue::Outcome SdmaQueue::run(const sdma::CopyRect& copy, uint64_t& budget) 
     const uint64_t z = row / copy.rows;
     const GpuAddress source =
         copy.source.base + z * copy.source.slice_bytes + y * copy.source.pitch_bytes + x;
-    const GpuAddress destination =
-        copy.destination.base + z * copy.destination.slice_bytes + y * copy.destination.pitch_bytes + x;
+    const GpuAddress destination = copy.destination.base + z * copy.destination.slice_bytes +
+                                   y * copy.destination.pitch_bytes + x;
     const uint64_t count = copy_some(destination, source, copy.row_bytes - x, budget);
     if (count == 0) return Outcome::stopped;
     progress_ += count;
@@ -278,8 +280,9 @@ void SdmaQueue::finish_packet() {
         line, sizeof line,
         R"({"type":"sdma","engine":"%s","queue":%u,"offset":%llu,"bytes":%llu%s,"start_ns":%llu,"end_ns":%llu%s})",
         current_.name, ordinal_, static_cast<unsigned long long>(read_),
-        static_cast<unsigned long long>(bytes_of(current_.packet)), addresses_of(current_.packet).c_str(),
-        static_cast<unsigned long long>(start_ns_), static_cast<unsigned long long>(host_clock_ns()),
+        static_cast<unsigned long long>(bytes_of(current_.packet)),
+        addresses_of(current_.packet).c_str(), static_cast<unsigned long long>(start_ns_),
+        static_cast<unsigned long long>(host_clock_ns()),
         drawn_delay(DelayPlace::copy, read_).c_str());
     context_.device.trace.write(line);
   }
@@ -294,8 +297,8 @@ void SdmaQueue::fault(GpuAddress address, Access access) {
   fault.address = address;
   fault.access = access;
   fault.present = context_.memory.find(address) != nullptr;
-  fault.where = "SDMA queue " + std::to_string(ordinal_) + ", offset " + std::to_string(read_) + ": " +
-                (fetched_ ? current_.name : "fetching packets");
+  fault.where = "SDMA queue " + std::to_string(ordinal_) + ", offset " + std::to_string(read_) +
+                ": " + (fetched_ ? current_.name : "fetching packets");
   stop("GPU memory fault: " + fault.where);
   context_.device.interrupts.memory_fault(fault);
 }

@@ -45,8 +45,7 @@ class SdmaQueue final : public Queue {
   Outcome store(GpuAddress address, const void* value, size_t size_bytes);
   // Copies up to `bytes`, limited by both mappings and the budget. Returns 0 after a fault, which
   // stops the queue.
-  uint64_t copy_some(GpuAddress destination, GpuAddress source, uint64_t bytes,
-                          uint64_t budget);
+  uint64_t copy_some(GpuAddress destination, GpuAddress source, uint64_t bytes, uint64_t budget);
   void fault(GpuAddress address, Access access);
   void stop(std::string_view reason);
   void finish_packet();

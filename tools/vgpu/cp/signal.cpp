@@ -42,7 +42,8 @@ std::atomic_ref<int64_t> value_of(amd_signal_t& signal) {
 
 amd_signal_t* find_signal(AddressSpace::Reader& memory, uint64_t handle) noexcept {
   if (handle % AMD_SIGNAL_ALIGN_BYTES != 0) return nullptr;
-  return reinterpret_cast<amd_signal_t*>(memory.translate(handle, sizeof(amd_signal_t), Access::atomic));
+  return reinterpret_cast<amd_signal_t*>(
+      memory.translate(handle, sizeof(amd_signal_t), Access::atomic));
 }
 
 int64_t signal_value(const amd_signal_t& signal) noexcept {
@@ -50,7 +51,7 @@ int64_t signal_value(const amd_signal_t& signal) noexcept {
 }
 
 std::optional<uint32_t> complete_signal(const Device& device, AddressSpace::Reader& memory,
-                                             amd_signal_t& signal) {
+                                        amd_signal_t& signal) {
   const Notification notification(signal);
   notification.count(device);
   value_of(signal).fetch_sub(1, std::memory_order_release);

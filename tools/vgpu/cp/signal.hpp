@@ -25,8 +25,9 @@ int64_t signal_value(const amd_signal_t& signal) noexcept;
 
 // Stores value - 1 with release, then the mailbox. Returns the event to raise afterwards, or
 // nullopt if the signal has none.
-[[nodiscard]] std::optional<uint32_t> complete_signal(const Device& device, AddressSpace::Reader& memory,
-                                                           amd_signal_t& signal);
+[[nodiscard]] std::optional<uint32_t> complete_signal(const Device& device,
+                                                      AddressSpace::Reader& memory,
+                                                      amd_signal_t& signal);
 
 // Stores the value with release, then mailbox and event. A queue reports errors this way through
 // queue_inactive_signal.

@@ -14,7 +14,7 @@ struct StoreInstruction {
   uint8_t size_bytes = 0;
   bool immediate = false;
   bool exchanges = false;  // the register receives the old value
-  uint8_t reg = 0;    // 0..15: rax, rcx, rdx, rbx, rsp, rbp, rsi, rdi, r8...
+  uint8_t reg = 0;         // 0..15: rax, rcx, rdx, rbx, rsp, rbp, rsi, rdi, r8...
   int64_t constant = 0;
 };
 

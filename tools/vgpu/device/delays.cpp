@@ -28,7 +28,9 @@ uint64_t Delays::stream(DelayPlace place) const noexcept {
   return mixed(seed_ ^ static_cast<uint64_t>(place));
 }
 
-unsigned Delays::period(DelayPlace place) const noexcept { return kPeriods[stream(place) % kPeriods.size()]; }
+unsigned Delays::period(DelayPlace place) const noexcept {
+  return kPeriods[stream(place) % kPeriods.size()];
+}
 
 std::chrono::nanoseconds Delays::of(DelayPlace place, uint64_t number) const noexcept {
   const unsigned one_of = period(place);

@@ -112,8 +112,9 @@ static_assert(arrays_hold_all_units());
 std::span<const DeviceDescription> device_descriptions() { return kDescriptions; }
 
 const DeviceDescription* find_device_description(std::string_view target) {
-  const auto* found = std::find_if(kDescriptions.begin(), kDescriptions.end(),
-                                   [target](const DeviceDescription& d) { return d.target == target; });
+  const auto* found =
+      std::find_if(kDescriptions.begin(), kDescriptions.end(),
+                   [target](const DeviceDescription& d) { return d.target == target; });
   return found == kDescriptions.end() ? nullptr : found;
 }
 

@@ -12,7 +12,7 @@ struct DeviceDescription {
   std::string_view marketing_name;
   // KFD topology: major * 10000 + minor * 100 + stepping, 90010 for gfx90a
   uint32_t gfx_target_version;
-  uint32_t device_id;           // PCI
+  uint32_t device_id;  // PCI
   // libdrm finds the marketing name by device id and revision (amdgpu.ids)
   uint32_t pci_revision;
   uint32_t compute_units;

@@ -32,12 +32,14 @@ class DeviceCounts {
     return packets_where([](bool, unsigned setting) { return (setting & 1) != 0; });
   }
   uint64_t acquires(FenceScope scope) const noexcept {
-    return packets_where(
-        [scope](bool, unsigned setting) { return (setting >> 1 & 3) == static_cast<unsigned>(scope); });
+    return packets_where([scope](bool, unsigned setting) {
+      return (setting >> 1 & 3) == static_cast<unsigned>(scope);
+    });
   }
   uint64_t releases(FenceScope scope) const noexcept {
-    return packets_where(
-        [scope](bool, unsigned setting) { return (setting >> 3 & 3) == static_cast<unsigned>(scope); });
+    return packets_where([scope](bool, unsigned setting) {
+      return (setting >> 3 & 3) == static_cast<unsigned>(scope);
+    });
   }
   uint64_t doorbells() const noexcept { return get(doorbells_); }
   uint64_t signal_updates() const noexcept { return get(signal_updates_); }

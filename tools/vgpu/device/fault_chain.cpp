@@ -50,7 +50,8 @@ struct ProgramAction {
   }
 };
 
-std::array<ProgramAction, 2> program_actions{{{.signal_number = SIGSEGV}, {.signal_number = SIGBUS}}};
+std::array<ProgramAction, 2> program_actions{
+    {{.signal_number = SIGSEGV}, {.signal_number = SIGBUS}}};
 std::array<std::atomic<FaultClient>, 3> clients{};  // by rank
 std::atomic<pid_t> owner{0};
 
@@ -97,7 +98,8 @@ struct sigaction take_for_delivery(ProgramAction& program) noexcept {
   if (!is_owner()) {
     const struct sigaction action = program.get();
     const struct sigaction standard = reset(action);
-    if ((action.sa_flags & SA_RESETHAND) != 0) __sigaction(program.signal_number, &standard, nullptr);
+    if ((action.sa_flags & SA_RESETHAND) != 0)
+      __sigaction(program.signal_number, &standard, nullptr);
     return action;
   }
   const ActionsLock lock;
@@ -154,7 +156,8 @@ bool in_front(int signal_number, struct sigaction& current) noexcept {
 }  // namespace
 
 void install_fault_chain(FaultRank rank, FaultClient client) noexcept {
-  [[maybe_unused]] static const int registered = pthread_atfork(nullptr, nullptr, after_fork_in_child);
+  [[maybe_unused]] static const int registered =
+      pthread_atfork(nullptr, nullptr, after_fork_in_child);
   clients[static_cast<size_t>(rank)].store(client, std::memory_order_release);
   owner.store(static_cast<pid_t>(syscall(SYS_getpid)), std::memory_order_relaxed);
   for (ProgramAction& program : program_actions) {

@@ -27,7 +27,8 @@ namespace uptempo::vgpu {
 // Examines a fault (never a signal sent by a process) on the faulting thread, with all signals
 // blocked except SIGSYS (a program may trap the system calls that clients make). Returns true when
 // the fault is resolved; the thread then continues from `context`.
-using FaultClient = bool (*)(int signal_number, const siginfo_t& info, ucontext_t& context) noexcept;
+using FaultClient = bool (*)(int signal_number, const siginfo_t& info,
+                             ucontext_t& context) noexcept;
 
 // The order in which clients are called. Doorbells fault most often, and their check costs nothing.
 enum class FaultRank : uint8_t { doorbell, host_pages, lost_memory };

@@ -44,14 +44,15 @@ bool HostEventRing::push(const HostEvent& event, const PageMask* mask) noexcept 
   uint64_t index = tail_.load(std::memory_order_relaxed);
   for (;;) {
     Entry& entry = ring_[index % entries_];
-    const uint64_t turn =
-        entry.turn.load(std::memory_order_acquire) + index % entries_;  // pairs with take(): it is done
+    const uint64_t turn = entry.turn.load(std::memory_order_acquire) +
+                          index % entries_;  // pairs with take(): it is done
     if (turn == index) {
       if (!tail_.compare_exchange_weak(index, index + 1, std::memory_order_relaxed)) continue;
       entry.event = event;
       entry.has_mask = mask != nullptr;
       if (mask != nullptr) entry.mask = *mask;
-      entry.turn.store(index + 1 - index % entries_, std::memory_order_release);  // the entry is complete
+      entry.turn.store(index + 1 - index % entries_,
+                       std::memory_order_release);  // the entry is complete
       return true;
     }
     if (turn < index) return false;  // still that of the round before

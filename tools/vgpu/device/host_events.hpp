@@ -29,7 +29,7 @@ uint32_t find_byte(const PageMask& mask, uint32_t from, bool set) noexcept;
 
 struct HostEvent {
   enum class Kind : uint8_t {
-    read,    // the first load from a page since it was closed to reads
+    read,  // the first load from a page since it was closed to reads
     // The first store to a page since it was closed. More may follow, up to closed_ns of its
     // `wrote` and `unknown`.
     opened,

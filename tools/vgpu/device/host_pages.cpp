@@ -22,8 +22,8 @@ constexpr size_t kPage = HostPages::kPageBytes;
 constexpr int kOpen = PROT_READ | PROT_WRITE;
 
 void* reserve(size_t bytes) {
-  void* const memory =
-      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) throw std::bad_alloc();
   return memory;
 }
@@ -87,11 +87,11 @@ struct HostPages::Page {
 
   std::atomic<bool> locked;
   State state;
-  bool has_twin;          // of an open page: false until it was closed once
-  bool device_wrote;      // while the page was open: see Buffer::stored
-  uint16_t holders;  // system calls that use it
-  uint32_t users;    // dispatches and copies that use it
-  uint32_t faults;   // since window_ns
+  bool has_twin;      // of an open page: false until it was closed once
+  bool device_wrote;  // while the page was open: see Buffer::stored
+  uint16_t holders;   // system calls that use it
+  uint32_t users;     // dispatches and copies that use it
+  uint32_t faults;    // since window_ns
   uint64_t opened_ns;
   uint64_t window_ns;
 };
@@ -104,7 +104,8 @@ struct HostPages::Buffer {
 
   // Zeros, taken from the system page by page as they are used.
   const size_t pages = bytes / kPage;
-  const size_t reserved = program == nullptr ? 0 : pages * (sizeof(Page) + sizeof(PageMask) + kPage);
+  const size_t reserved =
+      program == nullptr ? 0 : pages * (sizeof(Page) + sizeof(PageMask) + kPage);
   std::byte* const twins = reserved == 0 ? nullptr : static_cast<std::byte*>(reserve(reserved));
   PageMask* const stored = reinterpret_cast<PageMask*>(twins + pages * kPage);
   Page* const page = reinterpret_cast<Page*>(stored + pages);
@@ -137,10 +138,12 @@ struct HostPages::Buffer {
   // Ahead of the protection, so that open_all() finds the page. relaxed: remove() waits for the caller's section.
   void note_closed(size_t index) noexcept {
     size_t first = first_closed.load(std::memory_order_relaxed);
-    while (index < first && !first_closed.compare_exchange_weak(first, index, std::memory_order_relaxed)) {
+    while (index < first &&
+           !first_closed.compare_exchange_weak(first, index, std::memory_order_relaxed)) {
     }
     size_t last = last_closed.load(std::memory_order_relaxed);
-    while (index > last && !last_closed.compare_exchange_weak(last, index, std::memory_order_relaxed)) {
+    while (index > last &&
+           !last_closed.compare_exchange_weak(last, index, std::memory_order_relaxed)) {
     }
   }
 
@@ -150,7 +153,8 @@ struct HostPages::Buffer {
     const auto is_open = [this](size_t index) {
       return page[index].state == Page::State::open || page[index].state == Page::State::unwatched;
     };
-    for (size_t first = first_closed.load(std::memory_order_relaxed); first <= last && first < pages;) {
+    for (size_t first = first_closed.load(std::memory_order_relaxed);
+         first <= last && first < pages;) {
       size_t end = first;
       while (end <= last && !is_open(end)) page[end++].state = Page::State::unwatched;
       if (end > first) protect(first, end - first, kOpen);
@@ -174,9 +178,10 @@ struct HostPages::Table {
 
   // The first buffer that ends after `address`.
   Buffer* from_program(uintptr_t address) const noexcept {
-    const auto found = std::upper_bound(
-        by_program.begin(), by_program.end(), address,
-        [](uintptr_t at, const Buffer* buffer) { return at < buffer->program_begin() + buffer->bytes; });
+    const auto found = std::upper_bound(by_program.begin(), by_program.end(), address,
+                                        [](uintptr_t at, const Buffer* buffer) {
+                                          return at < buffer->program_begin() + buffer->bytes;
+                                        });
     return found == by_program.end() ? nullptr : *found;
   }
 
@@ -223,7 +228,8 @@ HostPages::Section::Section(HostPages& pages) noexcept
       table(*pages.table_.load(std::memory_order_seq_cst)) {}
 
 HostPages::Section::~Section() {
-  inside_.fetch_sub(1, std::memory_order_release);  // all that was done here comes before the end of the wait
+  inside_.fetch_sub(
+      1, std::memory_order_release);  // all that was done here comes before the end of the wait
 }
 
 void HostPages::wait_for_sections() noexcept {
@@ -232,7 +238,8 @@ void HostPages::wait_for_sections() noexcept {
 }
 
 void HostPages::publish(std::unique_ptr<const Table> next) {
-  const std::unique_ptr<const Table> previous(table_.exchange(next.release(), std::memory_order_seq_cst));
+  const std::unique_ptr<const Table> previous(
+      table_.exchange(next.release(), std::memory_order_seq_cst));
   wait_for_sections();
 }
 
@@ -259,15 +266,18 @@ HostPages::~HostPages() {
 }
 
 void HostPages::add(GpuAddress begin, std::byte* program, std::byte* device, size_t bytes) {
-  auto buffer = std::make_unique<Buffer>(begin, program, device, (bytes + kPage - 1) / kPage * kPage);
+  auto buffer =
+      std::make_unique<Buffer>(begin, program, device, (bytes + kPage - 1) / kPage * kPage);
   const std::lock_guard lock(writers_);
   auto next = std::make_unique<Table>(*table_.load(std::memory_order_relaxed));
   const auto insert = [&](std::vector<Buffer*>& buffers, auto before) {
-    buffers.insert(std::upper_bound(buffers.begin(), buffers.end(), buffer.get(), before), buffer.get());
+    buffers.insert(std::upper_bound(buffers.begin(), buffers.end(), buffer.get(), before),
+                   buffer.get());
   };
   insert(next->by_gpu, [](const Buffer* a, const Buffer* b) { return a->begin < b->begin; });
   if (program != nullptr)
-    insert(next->by_program, [](const Buffer* a, const Buffer* b) { return a->program < b->program; });
+    insert(next->by_program,
+           [](const Buffer* a, const Buffer* b) { return a->program < b->program; });
   buffers_.push_back(std::move(buffer));
   publish(std::move(next));
 }
@@ -299,8 +309,10 @@ bool HostPages::settle(int signal_number, const siginfo_t& info, ucontext_t& con
   const bool fetch = (error & 16) != 0;
   const auto address = reinterpret_cast<uintptr_t>(info.si_addr);
   if (fetch) return false;
-  for (HostPages* pages = newest.load(std::memory_order_acquire); pages != nullptr; pages = pages->older_)
-    if (is_inherited(*pages) ? pages->open_inherited(address, 1) : pages->fault(address, write)) return true;
+  for (HostPages* pages = newest.load(std::memory_order_acquire); pages != nullptr;
+       pages = pages->older_)
+    if (is_inherited(*pages) ? pages->open_inherited(address, 1) : pages->fault(address, write))
+      return true;
   return false;
 }
 
@@ -328,7 +340,8 @@ bool HostPages::fault(uintptr_t address, bool write) noexcept {
       continue;
     }
     const size_t index = (address - buffer->program_begin()) / kPage;
-    if (buffer->open_for_good.load(std::memory_order_acquire)) return buffer->protect(index, 1, kOpen);
+    if (buffer->open_for_good.load(std::memory_order_acquire))
+      return buffer->protect(index, 1, kOpen);
     const PageLock lock(buffer->page[index]);
     // Where there is nothing to do another thread has been here, or the program has protected its page. Asked under the lock: it stays as it is.
     return record_access(*buffer, index, address, write) || is_accessible(address, write);
@@ -438,12 +451,14 @@ bool HostPages::close(GpuAddress address, bool hide_from_reads) noexcept {
   const PageLock lock(page);
   if (page.state == Page::State::unwatched) return false;
   const bool was_open = page.state == Page::State::open;
-  const Page::State wanted =
-      hide_from_reads || page.state == Page::State::closed ? Page::State::closed : Page::State::readable;
+  const Page::State wanted = hide_from_reads || page.state == Page::State::closed
+                                 ? Page::State::closed
+                                 : Page::State::readable;
   if (page.state != wanted && page.holders == 0) {
     buffer->note_closed(index);
     // Before the comparison: what is stored until then is found, and nothing can be stored afterwards.
-    if (!set_protection(*buffer, index, wanted == Page::State::closed ? PROT_NONE : PROT_READ)) return false;
+    if (!set_protection(*buffer, index, wanted == Page::State::closed ? PROT_NONE : PROT_READ))
+      return false;
     page.state = wanted;
     if (buffer->open_for_good.load(std::memory_order_acquire)) return false;  // meanwhile
   }
@@ -492,8 +507,8 @@ bool HostPages::report_changes(Buffer& buffer, size_t index) noexcept {
     uint64_t any_certain = 0;
     for (size_t word = 0; word < changes.size(); ++word) {
       const uint64_t by_device = page.users != 0     ? ~uint64_t{0}
-                                      : page.device_wrote ? buffer.stored[index][word]
-                                                          : 0;
+                                 : page.device_wrote ? buffer.stored[index][word]
+                                                     : 0;
       doubtful[word] = changes[word] & by_device;
       changes[word] &= ~by_device;
       any_doubtful |= doubtful[word];

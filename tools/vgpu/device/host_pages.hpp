@@ -180,7 +180,9 @@ class HostPages {
 class HostAccess {
  public:
   HostAccess(const void* address, size_t bytes, bool write) noexcept
-      : pages_(HostPages::of_process()), address_(reinterpret_cast<uintptr_t>(address)), bytes_(bytes) {
+      : pages_(HostPages::of_process()),
+        address_(reinterpret_cast<uintptr_t>(address)),
+        bytes_(bytes) {
     if (pages_ != nullptr && !pages_->hold(address_, bytes, write)) pages_ = nullptr;
   }
   ~HostAccess() {

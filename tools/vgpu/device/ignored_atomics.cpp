@@ -10,7 +10,8 @@ namespace uptempo::vgpu {
 namespace {
 
 constexpr std::string_view kReason =
-    "only L2 carries out floating-point atomics, and it does not hold such memory for writing: memory "
+    "only L2 carries out floating-point atomics, and it does not hold such memory for writing: "
+    "memory "
     "stays as it is, and 0 is returned";
 constexpr std::string_view kRemedy =
     "use coarse-grained memory, or a compare-and-swap loop, which compilers make without "
@@ -27,25 +28,26 @@ std::string hex(uint64_t value) {
 
 std::string to_json(const IgnoredAtomic& atomic, std::string_view target) {
   const auto number = [](auto value) { return std::to_string(value); };
-  return R"({"class":"ignored-atomic","kernel":)" + json_quoted(atomic.kernel) + R"(,"instruction":)" +
-         json_quoted(atomic.instruction) + R"(,"offset":)" + number(atomic.offset) + R"(,"workgroup":[)" +
-         number(atomic.workgroup[0]) + "," + number(atomic.workgroup[1]) + "," + number(atomic.workgroup[2]) +
-         R"(],"wave":)" + number(atomic.wave) + R"(,"lanes":)" + number(atomic.lanes) + R"(,"address":)" +
+  return R"({"class":"ignored-atomic","kernel":)" + json_quoted(atomic.kernel) +
+         R"(,"instruction":)" + json_quoted(atomic.instruction) + R"(,"offset":)" +
+         number(atomic.offset) + R"(,"workgroup":[)" + number(atomic.workgroup[0]) + "," +
+         number(atomic.workgroup[1]) + "," + number(atomic.workgroup[2]) + R"(],"wave":)" +
+         number(atomic.wave) + R"(,"lanes":)" + number(atomic.lanes) + R"(,"address":)" +
          number(atomic.address) + R"(,"memory":)" + json_quoted(memory_kind_name(atomic.kind)) +
-         R"(,"reason":)" + json_quoted(kReason) + R"(,"remedy":)" + json_quoted(kRemedy) + R"(,"rule":)" +
-         json_quoted(kRule) + R"(,"device":)" + json_quoted(target) + "}";
+         R"(,"reason":)" + json_quoted(kReason) + R"(,"remedy":)" + json_quoted(kRemedy) +
+         R"(,"rule":)" + json_quoted(kRule) + R"(,"device":)" + json_quoted(target) + "}";
 }
 
 std::string to_sentence(const IgnoredAtomic& atomic, std::string_view target) {
   const bool before = atomic.offset < 0;
   const auto distance = static_cast<uint64_t>(before ? -atomic.offset : atomic.offset);
-  return "ignored-atomic: " + std::string(atomic.kernel) + (before ? " - " : " + ") + hex(distance) +
-         " (workgroup " + std::to_string(atomic.workgroup[0]) + "," + std::to_string(atomic.workgroup[1]) +
-         "," + std::to_string(atomic.workgroup[2]) + ", wave " + std::to_string(atomic.wave) +
-         "): " + std::string(atomic.instruction) + " of " + std::to_string(atomic.lanes) +
-         " lanes at address " + hex(atomic.address) + ", in " + std::string(memory_kind_name(atomic.kind)) +
-         ": on " + std::string(target) + " " + std::string(kReason) + "; " + std::string(kRemedy) + " (" +
-         std::string(kRule) + ")";
+  return "ignored-atomic: " + std::string(atomic.kernel) + (before ? " - " : " + ") +
+         hex(distance) + " (workgroup " + std::to_string(atomic.workgroup[0]) + "," +
+         std::to_string(atomic.workgroup[1]) + "," + std::to_string(atomic.workgroup[2]) +
+         ", wave " + std::to_string(atomic.wave) + "): " + std::string(atomic.instruction) +
+         " of " + std::to_string(atomic.lanes) + " lanes at address " + hex(atomic.address) +
+         ", in " + std::string(memory_kind_name(atomic.kind)) + ": on " + std::string(target) +
+         " " + std::string(kReason) + "; " + std::string(kRemedy) + " (" + std::string(kRule) + ")";
 }
 
 void IgnoredAtomics::add(const IgnoredAtomic& atomic) noexcept {
@@ -55,7 +57,8 @@ void IgnoredAtomics::add(const IgnoredAtomic& atomic) noexcept {
     const bool first = lanes == 0;
     lanes += atomic.lanes;
     if (first) report_(atomic);
-  } catch (const std::bad_alloc&) {  // no memory for one more line; the atomic was ignored all the same
+  } catch (
+      const std::bad_alloc&) {  // no memory for one more line; the atomic was ignored all the same
   }
 }
 

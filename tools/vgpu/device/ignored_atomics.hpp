@@ -26,11 +26,11 @@ namespace uptempo::vgpu {
 struct IgnoredAtomic {
   std::string_view kernel;       // "sum.kd"
   std::string_view instruction;  // "global_atomic_add_f32"
-  int64_t offset = 0;       // of the instruction, from the kernel's entry
+  int64_t offset = 0;            // of the instruction, from the kernel's entry
   std::array<uint32_t, 3> workgroup{};
-  uint32_t wave = 0;   // in the workgroup
-  uint32_t lanes = 0;  // without effect
-  GpuAddress address = 0;   // address of the first of these lanes
+  uint32_t wave = 0;       // in the workgroup
+  uint32_t lanes = 0;      // without effect
+  GpuAddress address = 0;  // address of the first of these lanes
   MemoryKind kind = MemoryKind::fine_grained;
 };
 

@@ -94,7 +94,8 @@ class Evictions {
 
  private:
   void start(Random& random) noexcept {
-    left_ = period_ == 0 ? std::numeric_limits<uint64_t>::max() : 1 + random.next() % (2 * period_ - 1);
+    left_ =
+        period_ == 0 ? std::numeric_limits<uint64_t>::max() : 1 + random.next() % (2 * period_ - 1);
   }
   const uint64_t period_;  // 0: never
   uint64_t left_ = 0;
@@ -105,7 +106,7 @@ struct Line {
   static constexpr size_t kSectors = Bytes / kSectorBytes;
 
   std::byte* home = nullptr;  // the line's place in host memory
-  uint32_t place = 0;    // in SetAssociative::used_
+  uint32_t place = 0;         // in SetAssociative::used_
   std::array<ByteMask, kSectors> valid{};
   std::array<ByteMask, kSectors> dirty{};
   alignas(8) std::array<std::byte, Bytes> data;
@@ -121,7 +122,8 @@ class SetAssociative {
  public:
   using Entry = Line<Bytes>;
 
-  SetAssociative(size_t size_bytes, unsigned ways) : ways_(ways), sets_(size_bytes / Bytes / ways) {}
+  SetAssociative(size_t size_bytes, unsigned ways)
+      : ways_(ways), sets_(size_bytes / Bytes / ways) {}
 
   static std::byte* home_of(std::byte* host) noexcept {
     return host - reinterpret_cast<uintptr_t>(host) % Bytes;
@@ -219,7 +221,8 @@ struct Piece {
 // What `mapping` has of the sector at `sector`: mappings need not begin and end with a line.
 Piece whole_sector(const Mapping& mapping, std::byte* sector) noexcept {
   std::byte* const begin = std::max(sector, mapping.host);
-  std::byte* const end = std::min(sector + kSectorBytes, mapping.host + (mapping.end - mapping.begin));
+  std::byte* const end =
+      std::min(sector + kSectorBytes, mapping.host + (mapping.end - mapping.begin));
   return {begin, static_cast<size_t>(end - begin)};
 }
 
@@ -292,7 +295,8 @@ struct Caches::Impl {
   static void fetch(L2::Entry& line, const Mapping& mapping) noexcept {
     for (size_t sector = 0; sector < L2::Entry::kSectors; ++sector) {
       std::byte* const home = line.home + sector * kSectorBytes;
-      if (home + kSectorBytes <= mapping.host || home >= mapping.host + (mapping.end - mapping.begin))
+      if (home + kSectorBytes <= mapping.host ||
+          home >= mapping.host + (mapping.end - mapping.begin))
         continue;
       const ByteMask missing = whole_sector(mapping, home).mask() & ~line.valid[sector];
       transfer_masked(line.data.data() + sector * kSectorBytes, home, missing);
@@ -337,7 +341,8 @@ struct Caches::Impl {
     });
   }
 
-  void store(L1& cache, const Mapping& mapping, GpuAddress address, std::span<const std::byte> from) {
+  void store(L1& cache, const Mapping& mapping, GpuAddress address,
+             std::span<const std::byte> from) {
     evict(cache);
     for_each_piece(mapping.at(address), from.size(), [&](const Piece& piece, size_t done) {
       write_l2(mapping, piece, from.data() + done);
@@ -496,8 +501,10 @@ void Caches::write_back_l2() noexcept { impl_->write_back_l2(); }
 void Caches::invalidate_l2() noexcept { impl_->invalidate_l2(); }
 
 void Caches::carry_out(const CacheActions& actions) noexcept {
-  if (actions.invalidate_vector_l1) Impl::add(impl_->vector_l1_invalidated, Impl::clear(impl_->vector_l1));
-  if (actions.invalidate_scalar_l1) Impl::add(impl_->scalar_l1_invalidated, Impl::clear(impl_->scalar_l1));
+  if (actions.invalidate_vector_l1)
+    Impl::add(impl_->vector_l1_invalidated, Impl::clear(impl_->vector_l1));
+  if (actions.invalidate_scalar_l1)
+    Impl::add(impl_->scalar_l1_invalidated, Impl::clear(impl_->scalar_l1));
   if (actions.write_back_l2) Impl::add(impl_->l2_written_back, impl_->write_back_l2());
   if (actions.invalidate_l2) Impl::add(impl_->l2_invalidated, impl_->invalidate_l2());
 }
@@ -509,7 +516,9 @@ void Caches::acquire(FenceScope scope) noexcept {
              .invalidate_l2 = scope == FenceScope::system});
 }
 
-void Caches::release(FenceScope scope) noexcept { carry_out({.write_back_l2 = scope == FenceScope::system}); }
+void Caches::release(FenceScope scope) noexcept {
+  carry_out({.write_back_l2 = scope == FenceScope::system});
+}
 
 void Caches::forget(const Mapping& mapping) noexcept { impl_->forget(mapping); }
 
@@ -517,8 +526,8 @@ MovedLines Caches::moved_lines() const noexcept {
   const auto sum = [](const std::atomic<uint64_t>& lines) {
     return lines.load(std::memory_order_relaxed);
   };
-  return {sum(impl_->vector_l1_invalidated), sum(impl_->scalar_l1_invalidated), sum(impl_->l2_invalidated),
-          sum(impl_->l2_written_back)};
+  return {sum(impl_->vector_l1_invalidated), sum(impl_->scalar_l1_invalidated),
+          sum(impl_->l2_invalidated), sum(impl_->l2_written_back)};
 }
 
 }  // namespace uptempo::vgpu

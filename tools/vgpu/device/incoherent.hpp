@@ -66,8 +66,8 @@ class Caches {
   // Accesses of a wave on `compute_unit` to bytes that are entirely in `mapping`. The caller checks
   // permissions. An aligned value of 1, 2, 4 or 8 bytes is read from and written to host memory by
   // one access.
-  void load(uint32_t compute_unit, const Mapping& mapping, GpuAddress address, std::span<std::byte> to,
-            bool coherent);
+  void load(uint32_t compute_unit, const Mapping& mapping, GpuAddress address,
+            std::span<std::byte> to, bool coherent);
   void store(uint32_t compute_unit, const Mapping& mapping, GpuAddress address,
              std::span<const std::byte> from);
   void scalar_load(uint32_t compute_unit, const Mapping& mapping, GpuAddress address,

@@ -30,7 +30,8 @@ AddressSpace::~AddressSpace() { delete current_.load(std::memory_order_relaxed);
 
 void AddressSpace::map(const Mapping& mapping) {
   if (mapping.begin >= mapping.end)
-    throw std::invalid_argument("the GPU mapping " + range_text(mapping.begin, mapping.end) + " is empty");
+    throw std::invalid_argument("the GPU mapping " + range_text(mapping.begin, mapping.end) +
+                                " is empty");
   const std::lock_guard lock(writers_);
   const Snapshot& now = *current_.load(std::memory_order_relaxed);  // writers_ orders writers
   const auto after = std::upper_bound(now.begin(), now.end(), mapping.begin, begins_after);
@@ -38,8 +39,8 @@ void AddressSpace::map(const Mapping& mapping) {
   if (after != now.end() && after->begin < mapping.end) clash = &*after;
   if (after != now.begin() && std::prev(after)->end > mapping.begin) clash = &*std::prev(after);
   if (clash != nullptr)
-    throw std::invalid_argument("the GPU mapping " + range_text(mapping.begin, mapping.end) + " overlaps " +
-                                range_text(clash->begin, clash->end));
+    throw std::invalid_argument("the GPU mapping " + range_text(mapping.begin, mapping.end) +
+                                " overlaps " + range_text(clash->begin, clash->end));
   auto next = std::make_unique<Snapshot>();
   next->reserve(now.size() + 1);
   next->insert(next->end(), now.begin(), after);
@@ -68,8 +69,9 @@ void AddressSpace::publish(std::unique_ptr<const Snapshot> next) {
   // seq_cst: pairs with Reader::enter(). Either the reader sees the new snapshot or reclaim() sees the reader inside.
   const Snapshot* previous = current_.exchange(next.release(), std::memory_order_seq_cst);
   retired_.emplace_back(previous);
-  generation_.fetch_add(1,
-                        std::memory_order_release);  // after the snapshot: who sees the number sees the map
+  generation_.fetch_add(
+      1,
+      std::memory_order_release);  // after the snapshot: who sees the number sees the map
 }
 
 void AddressSpace::reclaim() {
@@ -118,8 +120,10 @@ void AddressSpace::Reader::leave() noexcept {
 
 const Mapping* AddressSpace::Reader::search(GpuAddress address) noexcept {
   for (;;) {
-    const auto after = std::upper_bound(snapshot_->begin(), snapshot_->end(), address, begins_after);
-    if (after != snapshot_->begin() && address < std::prev(after)->end) return last_ = &*std::prev(after);
+    const auto after =
+        std::upper_bound(snapshot_->begin(), snapshot_->end(), address, begins_after);
+    if (after != snapshot_->begin() && address < std::prev(after)->end)
+      return last_ = &*std::prev(after);
     // A packet that was published during this section may refer to memory that was mapped during it. The older snapshot stays alive
     // until leave(), as every reclaim() waits for that.
     const Snapshot* latest = space_.current_.load(std::memory_order_seq_cst);

@@ -18,8 +18,8 @@ struct ObservedAccess {
   Access access = Access::read;  // read, write, atomic
   bool scalar = false;           // through the scalar cache: one address, lanes = 1
   bool bypasses_l1 = false;      // a vector load with GLC
-  uint32_t size_bytes = 0;  // per lane
-  uint64_t lanes = 0;       // bit i: lane i takes part
+  uint32_t size_bytes = 0;       // per lane
+  uint64_t lanes = 0;            // bit i: lane i takes part
   const GpuAddress* address =
       nullptr;  // [64]; entries of lanes that take no part are undefined. Valid during the call
   uint64_t dispatch_id = 0;

@@ -27,7 +27,8 @@ Integer number(const char* name, Integer otherwise) {
   Integer result{};
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), result);
   if (error != std::errc{} || end != value.data() + value.size())
-    throw std::invalid_argument(std::string(name) + " is '" + std::string(value) + "': use a decimal number");
+    throw std::invalid_argument(std::string(name) + " is '" + std::string(value) +
+                                "': use a decimal number");
   return result;
 }
 
@@ -62,8 +63,9 @@ Checks Checks::parse(std::string_view list) {
   }
   const bool of_fences = checks.specification || checks.repeated || checks.advice;
   if (!known || (!checks.fences && (of_fences || !checks.atomics)))
-    throw std::invalid_argument("'" + std::string(list) +
-                                "': use atomics, or fences with any of ,hsa ,repeated ,advice behind it");
+    throw std::invalid_argument(
+        "'" + std::string(list) +
+        "': use atomics, or fences with any of ,hsa ,repeated ,advice behind it");
   checks.atomics = true;
   return checks;
 }
@@ -74,8 +76,8 @@ Options Options::from_environment() {
   if (target.empty()) target = "gfx90a";
   options.device = find_device_description(target);
   if (options.device == nullptr)
-    throw std::invalid_argument("UPTEMPO_VGPU_DEVICE is '" + std::string(target) + "': use one of " +
-                                known_targets());
+    throw std::invalid_argument("UPTEMPO_VGPU_DEVICE is '" + std::string(target) +
+                                "': use one of " + known_targets());
   options.trace_file = value_of("UPTEMPO_VGPU_TRACE");
   if (const std::string_view checks = value_of("UPTEMPO_VGPU_CHECK"); !checks.empty()) {
     try {
@@ -96,7 +98,8 @@ Options Options::from_environment() {
       throw std::invalid_argument(
           "UPTEMPO_VGPU_INCOHERENT and UPTEMPO_VGPU_CHECK exclude each other: set one of them");
   }
-  if (!value_of("UPTEMPO_VGPU_DELAY").empty()) options.delay = number<uint64_t>("UPTEMPO_VGPU_DELAY", 0);
+  if (!value_of("UPTEMPO_VGPU_DELAY").empty())
+    options.delay = number<uint64_t>("UPTEMPO_VGPU_DELAY", 0);
   options.seed = number<uint64_t>("UPTEMPO_VGPU_SEED", options.seed);
   options.workers = number<uint32_t>("UPTEMPO_VGPU_WORKERS", options.workers);
   options.verbose = flag("UPTEMPO_VGPU_VERBOSE");

@@ -27,20 +27,19 @@ struct Options {
   const DeviceDescription* device = nullptr;  // never null after from_environment()
   std::string trace_file;                     // empty: no trace. "%p" stands for the process id.
   Checks checks;
-  std::string report_file;        // for findings; empty: stderr. "%p" as above.
+  std::string report_file;    // for findings; empty: stderr. "%p" as above.
   bool null_kernels = false;  // dispatches complete without executing (to measure dispatch cost)
   // user queues: the read index passes a packet as soon as it launches
   bool early_read_index = false;
-  bool deterministic = false;     // one worker, seeded order
+  bool deterministic = false;  // one worker, seeded order
   // Model incoherent caches; this seed decides everything that hardware leaves open about them.
   // Implies `deterministic`.
   std::optional<uint64_t> incoherent;
-  std::optional<uint64_t>
-      delay;                  // seed of the delays of packets, copies, doorbells and interrupts
-  uint64_t seed = 1;     // for everything else; the seed of `incoherent` unless given
+  std::optional<uint64_t> delay;  // seed of the delays of packets, copies, doorbells and interrupts
+  uint64_t seed = 1;              // for everything else; the seed of `incoherent` unless given
   // device threads that execute waves; 0: one per core available to the process
   uint32_t workers = 0;
-  bool verbose = false;       // log unknown ioctls and files to stderr
+  bool verbose = false;  // log unknown ioctls and files to stderr
 
   // Throws std::invalid_argument, which names the variable, its value and what is accepted.
   static Options from_environment();

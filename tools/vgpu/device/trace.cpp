@@ -43,7 +43,8 @@ Trace::Trace(const std::string& file) {
   impl_->file = with_process_id(file);
   impl_->descriptor = open_for_append(impl_->file);
   if (impl_->descriptor < 0)
-    throw std::runtime_error("cannot write the trace file '" + impl_->file + "': " + std::strerror(errno));
+    throw std::runtime_error("cannot write the trace file '" + impl_->file +
+                             "': " + std::strerror(errno));
 }
 
 Trace::~Trace() {
@@ -63,7 +64,8 @@ void Trace::write(std::string_view json_object) {
     if (count >= 0) {
       data += count;
       left -= static_cast<size_t>(count);
-    } else if (errno == EBADF && !reopened) {  // the program closed descriptors that are not its own
+    } else if (errno == EBADF &&
+               !reopened) {  // the program closed descriptors that are not its own
       reopened = true;
       impl_->descriptor = open_for_append(impl_->file);
     } else if (errno != EINTR) {

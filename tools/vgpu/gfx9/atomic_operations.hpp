@@ -113,7 +113,9 @@ struct CompareFirst {
 template <class T>
 struct CompareSecond {
   using Value = Bits<T>;
-  static Value apply(Value old, Value store, Value compare) noexcept { return old == compare ? store : old; }
+  static Value apply(Value old, Value store, Value compare) noexcept {
+    return old == compare ? store : old;
+  }
 };
 
 template <class T>

@@ -25,8 +25,8 @@ class Buffer {
   GpuAddress start() const noexcept { return base_ + soffset_; }
 
   // Of byte `displacement` of the lane's element, or nothing when `bytes` from there on are out of range.
-  std::optional<GpuAddress> address(const Op& op, const Wave& wave, unsigned lane, unsigned displacement,
-                                    unsigned bytes) const noexcept {
+  std::optional<GpuAddress> address(const Op& op, const Wave& wave, unsigned lane,
+                                    unsigned displacement, unsigned bytes) const noexcept {
     uint32_t index = op.in.idxen ? wave.vgpr[op.in.addr].lane[lane] : 0;
     if (add_lane_) index += lane;
     uint64_t offset = static_cast<uint32_t>(op.in.offset) + displacement;

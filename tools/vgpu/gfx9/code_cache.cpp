@@ -61,7 +61,8 @@ bool decode_into(const Op& op, Wave& wave) {
   uint32_t words[2] = {};
   size_t available = 0;
   for (; available < 2; ++available) {
-    const std::byte* host = wave.executor->memory.translate(address + 4 * available, 4, Access::execute);
+    const std::byte* host =
+        wave.executor->memory.translate(address + 4 * available, 4, Access::execute);
     if (host == nullptr) break;
     std::memcpy(&words[available], host, 4);
     if (const Caches* caches = wave.executor->caches)
@@ -146,7 +147,8 @@ void CodeCache::Impl::enter(Executor& executor) noexcept {
   // acquire, and before the reader's snapshot is taken: the snapshot is at least as new as this number.
   const uint64_t memory_generation = memory.generation();
   executor.memory.enter();
-  if (memory_generation != validated.load(std::memory_order_acquire)) validate(executor, memory_generation);
+  if (memory_generation != validated.load(std::memory_order_acquire))
+    validate(executor, memory_generation);
   uint64_t now = generation.load(std::memory_order_seq_cst);
   for (;;) {
     executor.inside_generation_.store(now, std::memory_order_seq_cst);
@@ -202,7 +204,8 @@ Executor::Executor(AddressSpace& space, CodeCache& cache, Target wanted)
   code.impl().add(*this);
 }
 
-Executor::Executor(Device& device, CodeCache& cache, Target wanted) : Executor(device.memory, cache, wanted) {
+Executor::Executor(Device& device, CodeCache& cache, Target wanted)
+    : Executor(device.memory, cache, wanted) {
   caches = device.caches;
   ignored_atomics = device.ignored_atomics;
 }
@@ -223,7 +226,8 @@ void Executor::leave() noexcept {
 const Op* Executor::find_page(GpuAddress base) noexcept { return code.impl().page(*this, base); }
 
 CodePage& Executor::copies(const CodePage& page) {
-  if (copies_ == nullptr) copies_ = std::make_unique<CodePage>(page.base, nullptr, page.target, page.policy);
+  if (copies_ == nullptr)
+    copies_ = std::make_unique<CodePage>(page.base, nullptr, page.target, page.policy);
   copies_->base = page.base;
   return *copies_;
 }

@@ -114,7 +114,8 @@ class Decoder {
       case Operand::a2:
       case Operand::av1:
       case Operand::av2:
-        if (!is_vgpr(static_cast<OperandCode>(code)) || code - kFirstVgpr + count > 256) return false;
+        if (!is_vgpr(static_cast<OperandCode>(code)) || code - kFirstVgpr + count > 256)
+          return false;
         break;
       case Operand::a4:
       case Operand::a8:
@@ -125,7 +126,8 @@ class Decoder {
           return false;
         break;
       case Operand::lane:
-        if (!is_scalar_register(code, 1) && !is_inline_constant(code) && !is_special_source(code, 1))
+        if (!is_scalar_register(code, 1) && !is_inline_constant(code) &&
+            !is_special_source(code, 1))
           return false;
         break;
       default:
@@ -170,26 +172,29 @@ class Decoder {
   // ---- scalar ----
 
   bool sop2() {
-    return find(Family::sop2, bits(w0_, 23, 7), Format::sop2) && scalar_destination(bits(w0_, 16, 7)) &&
-           source(0, bits(w0_, 0, 8), Literals::yes) && source(1, bits(w0_, 8, 8), Literals::yes);
-  }
-
-  bool sop1() {
-    return find(Family::sop1, bits(w0_, 8, 8), Format::sop1) && scalar_destination(bits(w0_, 16, 7)) &&
-           source(0, bits(w0_, 0, 8), Literals::yes);
-  }
-
-  bool sopc() {
-    return find(Family::sopc, bits(w0_, 16, 7), Format::sopc) && source(0, bits(w0_, 0, 8), Literals::yes) &&
+    return find(Family::sop2, bits(w0_, 23, 7), Format::sop2) &&
+           scalar_destination(bits(w0_, 16, 7)) && source(0, bits(w0_, 0, 8), Literals::yes) &&
            source(1, bits(w0_, 8, 8), Literals::yes);
   }
 
+  bool sop1() {
+    return find(Family::sop1, bits(w0_, 8, 8), Format::sop1) &&
+           scalar_destination(bits(w0_, 16, 7)) && source(0, bits(w0_, 0, 8), Literals::yes);
+  }
+
+  bool sopc() {
+    return find(Family::sopc, bits(w0_, 16, 7), Format::sopc) &&
+           source(0, bits(w0_, 0, 8), Literals::yes) && source(1, bits(w0_, 8, 8), Literals::yes);
+  }
+
   bool sopk() {
-    if (!find(Family::sopk, bits(w0_, 23, 5), Format::sopk) || !scalar_destination(bits(w0_, 16, 7)))
+    if (!find(Family::sopk, bits(w0_, 23, 5), Format::sopk) ||
+        !scalar_destination(bits(w0_, 16, 7)))
       return false;
     in_.src[0] = in_.dst;
     if (encoding_->src[1] ==
-        Operand::literal) {  // s_setreg_imm32_b32: simm16 names the hardware register, the value follows
+        Operand::
+            literal) {  // s_setreg_imm32_b32: simm16 names the hardware register, the value follows
       in_.dst = static_cast<uint16_t>(bits(w0_, 0, 16));
       in_.src[0] = kLiteral;
       return take_literal();
@@ -202,8 +207,9 @@ class Decoder {
 
   bool sopp() {
     if (!find(Family::sopp, bits(w0_, 16, 7), Format::sopp)) return false;
-    const bool branch = in_.opcode == Opcode::s_branch ||
-                        (in_.opcode >= Opcode::s_cbranch_cdbgsys && in_.opcode <= Opcode::s_cbranch_vccz);
+    const bool branch =
+        in_.opcode == Opcode::s_branch ||
+        (in_.opcode >= Opcode::s_cbranch_cdbgsys && in_.opcode <= Opcode::s_cbranch_vccz);
     const uint32_t simm16 = bits(w0_, 0, 16);
     if (encoding_->src[0] == Operand::none && simm16 != 0) return false;
     in_.literal = branch ? static_cast<uint32_t>(sign_extend(simm16, 16)) : simm16;
@@ -253,7 +259,8 @@ class Decoder {
 
   bool vop2(unsigned op) {
     if (!find(Family::vop2, op, Format::vop2)) return false;
-    const unsigned src0 = bits(w0_, 0, 9), src1 = kFirstVgpr + bits(w0_, 9, 8), dst = bits(w0_, 17, 8);
+    const unsigned src0 = bits(w0_, 0, 9), src1 = kFirstVgpr + bits(w0_, 9, 8),
+                   dst = bits(w0_, 17, 8);
     implied_masks();
     if (src0 == kSdwa && encoding_->forms.sdwa) return sdwa(dst, src1);
     if (src0 == kDpp && encoding_->forms.dpp) return dpp(dst, src1);
@@ -320,7 +327,8 @@ class Decoder {
       if (in_.omod && !encoding_->forms.omod) return false;
     }
     const auto half = [&](unsigned position, unsigned number, unsigned at) {
-      if (encoding_->src[position] == Operand::none) return bits(w1_, at, 6) == 0 && !bit(w1_, at + 7);
+      if (encoding_->src[position] == Operand::none)
+        return bits(w1_, at, 6) == 0 && !bit(w1_, at + 7);
       if (bits(w1_, at, 3) == 7) return false;
       const bool sext = bit(w1_, at + 3), neg = bit(w1_, at + 4), abs = bit(w1_, at + 5),
                  scalar = bit(w1_, at + 7);
@@ -328,7 +336,8 @@ class Decoder {
       in_.neg |= static_cast<uint8_t>(neg << position);
       in_.abs |= static_cast<uint8_t>(abs << position);
       const unsigned code = scalar ? number : kFirstVgpr + number;
-      if (scalar && !is_scalar_register(code, 1) && !is_inline_constant(code) && !is_special_source(code, 1))
+      if (scalar && !is_scalar_register(code, 1) && !is_inline_constant(code) &&
+          !is_special_source(code, 1))
         return false;
       in_.src[position] = static_cast<OperandCode>(code);
       return true;
@@ -470,7 +479,9 @@ class Decoder {
     if (!find(Family::ds, bits(w0_, 17, 8), Format::ds)) return false;
     const unsigned addr = bits(w1_, 0, 8), data0 = bits(w1_, 8, 8), data1 = bits(w1_, 16, 8),
                    dst = bits(w1_, 24, 8);
-    const auto absent = [](Operand kind, unsigned number) { return kind == Operand::none && number != 0; };
+    const auto absent = [](Operand kind, unsigned number) {
+      return kind == Operand::none && number != 0;
+    };
     if (absent(encoding_->src[0], addr) || absent(encoding_->src[1], data0) ||
         absent(encoding_->src[2], data1) || absent(encoding_->dst, dst)) {
       return false;
@@ -480,7 +491,8 @@ class Decoder {
     in_.offset = static_cast<int32_t>(bits(w0_, 0, 16));
     if (encoding_->offset == Offset::none && (in_.offset || in_.gds)) return false;
     if (is_global_only(in_.opcode) ? !in_.gds : in_.gds && is_local_only(in_.opcode)) return false;
-    if (bit(w0_, 25)) {  // data in accumulation registers: refused where there is none, ignored before gfx90a
+    if (bit(w0_,
+            25)) {  // data in accumulation registers: refused where there is none, ignored before gfx90a
       const bool data_in_address = is_global_only(in_.opcode) && encoding_->src[0] != Operand::none;
       if (encoding_->src[1] == Operand::none && encoding_->dst == Operand::none && !data_in_address)
         return false;
@@ -544,7 +556,8 @@ class Decoder {
     if (!is_scalar_register(resource, 4)) return false;
     in_.srsrc = static_cast<uint8_t>(resource);
     const unsigned soffset = bits(w1_, 24, 8);
-    if (!is_scalar_register(soffset, 1) && !is_inline_constant(soffset) && !is_special_source(soffset, 1))
+    if (!is_scalar_register(soffset, 1) && !is_inline_constant(soffset) &&
+        !is_special_source(soffset, 1))
       return false;
     in_.soffset = static_cast<uint8_t>(soffset);
     if (target_ == Target::gfx90a && bit(w1_, 23)) in_.acc = 8;
@@ -565,9 +578,11 @@ class Decoder {
     in_.scc_bit = target_ == Target::gfx90a && bit(w0_, 15);
     in_.tfe = target_ != Target::gfx90a && bit(w1_, 23);
     if (encoding_->src[0] == Operand::none) return cache_control();
-    if (in_.opcode == Opcode::buffer_store_lds_dword ? !in_.lds : in_.lds && !can_load_to_lds(in_.opcode))
+    if (in_.opcode == Opcode::buffer_store_lds_dword ? !in_.lds
+                                                     : in_.lds && !can_load_to_lds(in_.opcode))
       return false;
-    if (in_.opcode == Opcode::buffer_store_lds_dword && (bit(w0_, 12) || bit(w0_, 13))) return false;
+    if (in_.opcode == Opcode::buffer_store_lds_dword && (bit(w0_, 12) || bit(w0_, 13)))
+      return false;
     return buffer_fields();
   }
 
@@ -610,6 +625,8 @@ Instruction decode(std::span<const uint32_t> words, Target target) noexcept {
   return words.empty() ? Instruction{} : Decoder(words, target).run();
 }
 
-std::string_view mnemonic(Opcode opcode) noexcept { return kMnemonics[static_cast<size_t>(opcode)]; }
+std::string_view mnemonic(Opcode opcode) noexcept {
+  return kMnemonics[static_cast<size_t>(opcode)];
+}
 
 }  // namespace uptempo::vgpu::gfx9

@@ -7,7 +7,7 @@ namespace uptempo::vgpu::gfx9 {
 namespace {
 
 constexpr uint8_t all = 0b1111, not_90a = 0b0111, only_900 = 0b0001, since_906 = 0b1110,
-                       since_908 = 0b1100, only_90a = 0b1000;
+                  since_908 = 0b1100, only_90a = 0b1000;
 
 // d: used, =: ignored, F: must be 0; in the order of Modifiers' bits.
 consteval Modifiers pattern(std::string_view bits) {
@@ -136,7 +136,8 @@ constexpr unsigned capacity(Family family) {
 }
 constexpr unsigned first_slot(Family family) {
   unsigned at = 0;
-  for (unsigned f = 0; f < static_cast<unsigned>(family); ++f) at += capacity(static_cast<Family>(f));
+  for (unsigned f = 0; f < static_cast<unsigned>(family); ++f)
+    at += capacity(static_cast<Family>(f));
   return at;
 }
 constexpr unsigned kTotal = first_slot(Family::vintrp) + capacity(Family::vintrp);
@@ -155,7 +156,8 @@ constexpr auto kIndex = [] {
   for (const Encoding& e : kEncodings) {
     ++position;
     for (unsigned t = 0; t < kTargets; ++t) {
-      if (e.targets >> t & 1) index[t][kFirstSlot[static_cast<unsigned>(e.family)] + e.number] = position;
+      if (e.targets >> t & 1)
+        index[t][kFirstSlot[static_cast<unsigned>(e.family)] + e.number] = position;
     }
   }
   return index;

@@ -93,7 +93,8 @@ struct Encoding {
   Opcode opcode = Opcode::invalid;
   uint8_t targets = 0;  // bit t: Target t has it
   // Memory: src[0] is the base or address, src[1] and src[2] are data0 and data1.
-  Operand dst = Operand::none, sdst = Operand::none, src[3] = {Operand::none, Operand::none, Operand::none};
+  Operand dst = Operand::none, sdst = Operand::none,
+          src[3] = {Operand::none, Operand::none, Operand::none};
   Modifiers modifiers{};
   Forms forms{};
   Offset offset = Offset::none;

@@ -18,7 +18,8 @@ constexpr bool is_scalar_register(unsigned code, unsigned count) {
   if (code <= 101) return align_scalar(code, count) + count <= 102;
   if (code >= 108 && code <= 123) return align_scalar(code, count) + count <= 124;
   if (count == 1) return code <= 107 || code == kM0 || code == kExecLo || code == kExecLo + 1;
-  return count == 2 && (code == kFlatScratchLo || code == kXnackMaskLo || code == kVccLo || code == kExecLo);
+  return count == 2 &&
+         (code == kFlatScratchLo || code == kXnackMaskLo || code == kVccLo || code == kExecLo);
 }
 
 // What can be read but not written: apertures, pops_exiting_wave_id, vccz, execz, scc; lds_direct only as a 32-bit operand.

@@ -79,9 +79,11 @@ struct Instruction {
   uint8_t saddr =
       0x7f;  // FLAT/GLOBAL/SCRATCH scalar address; 0x7f: off. SMEM: sbase as SGPR index, data0 (and dst of
              // returning atomics) as SGPR index
-  uint8_t srsrc = 0;    // MUBUF: first SGPR of the descriptor
-  uint8_t soffset = 0;  // MUBUF: scalar operand code; SMEM: SGPR, when offset_is_sgpr: added to `offset`
-  int32_t offset = 0;  // bytes, sign-extended where signed; DS two-address forms: offset0 | offset1 << 8
+  uint8_t srsrc = 0;  // MUBUF: first SGPR of the descriptor
+  uint8_t soffset =
+      0;  // MUBUF: scalar operand code; SMEM: SGPR, when offset_is_sgpr: added to `offset`
+  int32_t offset =
+      0;  // bytes, sign-extended where signed; DS two-address forms: offset0 | offset1 << 8
   bool offset_is_sgpr : 1 = false;
   bool offen : 1 = false, idxen : 1 = false, glc : 1 = false, slc : 1 = false, lds : 1 = false,
                gds : 1 = false, scc_bit : 1 = false, tfe : 1 = false;

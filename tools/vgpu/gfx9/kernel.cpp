@@ -44,14 +44,16 @@ std::string hex(uint64_t value) {
 
 }  // namespace
 
-std::variant<Kernel, Kernel::Rejected> Kernel::load(AddressSpace::Reader& memory, GpuAddress kernel_object,
-                                                    Target target) {
+std::variant<Kernel, Kernel::Rejected> Kernel::load(AddressSpace::Reader& memory,
+                                                    GpuAddress kernel_object, Target target) {
   const auto rejected = [&](QueueError error, const std::string& why) {
     return Rejected{error, "kernel object " + hex(kernel_object) + " " + why};
   };
-  if (kernel_object % 64 != 0) return rejected(QueueError::invalid_code_object, "is not aligned to 64 bytes");
+  if (kernel_object % 64 != 0)
+    return rejected(QueueError::invalid_code_object, "is not aligned to 64 bytes");
   const std::byte* host = memory.translate(kernel_object, sizeof(Descriptor), Access::read);
-  if (host == nullptr) return rejected(QueueError::invalid_code_object, "is not mapped on the device");
+  if (host == nullptr)
+    return rejected(QueueError::invalid_code_object, "is not mapped on the device");
   Descriptor descriptor;
   std::memcpy(&descriptor, host, sizeof descriptor);
 
@@ -64,7 +66,8 @@ std::variant<Kernel, Kernel::Rejected> Kernel::load(AddressSpace::Reader& memory
   if (kernel.legacy) {
     uint32_t tail[12];  // amd_kernel_code_t from its offset 56 on
     const std::byte* rest = memory.translate(kernel_object + 56, sizeof tail, Access::read);
-    if (rest == nullptr) return rejected(QueueError::invalid_code_object, "reaches past its mapping");
+    if (rest == nullptr)
+      return rejected(QueueError::invalid_code_object, "reaches past its mapping");
     std::memcpy(tail, rest, sizeof tail);
     kernel.properties = static_cast<uint16_t>(tail[0] & 0x3ff);
     kernel.private_segment_bytes = tail[1];
@@ -93,8 +96,9 @@ std::variant<Kernel, Kernel::Rejected> Kernel::load(AddressSpace::Reader& memory
     kernel.vgprs = std::min({total, kernel.accumulation_offset, 256u});
     kernel.accumulation_vgprs = total - kernel.vgprs;
     if (kernel.accumulation_vgprs > 256)
-      return rejected(QueueError::too_many_registers, "wants " + std::to_string(kernel.accumulation_vgprs) +
-                                                          " accumulation VGPRs; a wave has at most 256");
+      return rejected(QueueError::too_many_registers,
+                      "wants " + std::to_string(kernel.accumulation_vgprs) +
+                          " accumulation VGPRs; a wave has at most 256");
   } else {
     kernel.vgprs = (granulated + 1) * 4;
     // gfx908 gives a wave as many accumulation registers as others, in a file of their own.

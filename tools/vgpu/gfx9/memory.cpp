@@ -57,7 +57,8 @@ void move(std::byte* host, void* buffer, unsigned bytes, Access access) noexcept
     case 8:
       return copy(std::integral_constant<size_t, 8>{});
     default:
-      for (unsigned i = 0; i < bytes; i += 4) move(host + i, static_cast<std::byte*>(buffer) + i, 4, access);
+      for (unsigned i = 0; i < bytes; i += 4)
+        move(host + i, static_cast<std::byte*>(buffer) + i, 4, access);
   }
 }
 
@@ -96,7 +97,8 @@ const Op* access_each_lane(const Op& op, Wave& wave, uint64_t exec, const GpuAdd
 const Op* access_each_private_lane(const Op& op, Wave& wave, uint64_t exec, GpuAddress base,
                                    const uint32_t* offset, const Transfer& transfer) {
   return each_lane(op, wave, exec, transfer, [&](unsigned lane, std::byte* raw) {
-    return access_private_lane(op, wave, base, lane, offset[lane], transfer.bytes, raw, transfer.access);
+    return access_private_lane(op, wave, base, lane, offset[lane], transfer.bytes, raw,
+                               transfer.access);
   });
 }
 
@@ -129,8 +131,8 @@ void observe_private(const Op& op, const Wave& wave, uint64_t exec, GpuAddress b
   }
 }
 
-bool access_lane_directly(const Op& op, Wave& wave, GpuAddress address, unsigned bytes, void* buffer,
-                          Access access) {
+bool access_lane_directly(const Op& op, Wave& wave, GpuAddress address, unsigned bytes,
+                          void* buffer, Access access) {
   std::byte* host = wave.executor->translate(op, address, bytes, access);
   if (host == nullptr) return stop_memory_fault(op, wave, address, access) != nullptr;
   move(host, buffer, bytes, access);

@@ -111,8 +111,8 @@ inline GpuAddress private_address(GpuAddress base, uint32_t offset, unsigned lan
 }
 
 // One lane's access to global memory: moves `bytes` between memory and `buffer`. False: the wave has stopped with a memory fault.
-bool access_lane_directly(const Op& op, Wave& wave, GpuAddress address, unsigned bytes, void* buffer,
-                          Access access);
+bool access_lane_directly(const Op& op, Wave& wave, GpuAddress address, unsigned bytes,
+                          void* buffer, Access access);
 // The same through the executor's caches (memory_cached.cpp).
 bool access_lane_cached(const Op& op, Wave& wave, GpuAddress address, unsigned bytes, void* buffer,
                         Access access);
@@ -198,11 +198,13 @@ Handler translate_flat(const Instruction& in,
 Handler translate_private(const Instruction& in,
                           MemoryPolicy policy) noexcept;  // SCRATCH, MUBUF loads and stores
 Handler translate_cache_control(const Instruction& in, MemoryPolicy policy) noexcept;
-Handler translate_atomic(const Instruction& in, MemoryPolicy policy) noexcept;  // FLAT, GLOBAL, MUBUF
-Handler translate_lds(const Instruction& in) noexcept;                          // DS loads and stores
+Handler translate_atomic(const Instruction& in,
+                         MemoryPolicy policy) noexcept;  // FLAT, GLOBAL, MUBUF
+Handler translate_lds(const Instruction& in) noexcept;   // DS loads and stores
 Handler translate_lds_lanes(
     const Instruction& in) noexcept;  // DS that move data between lanes, append and consume
 Handler translate_lds_atomic(const Instruction& in) noexcept;
-Handler translate_wave_sync(const Instruction& in) noexcept;  // DS that synchronise waves of all workgroups
+Handler translate_wave_sync(
+    const Instruction& in) noexcept;  // DS that synchronise waves of all workgroups
 
 }  // namespace uptempo::vgpu::gfx9::memory

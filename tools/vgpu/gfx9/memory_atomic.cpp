@@ -43,7 +43,8 @@ typename Operation::Value update(std::byte* host, typename Operation::Value a,
 
 // Host address of one lane's operand, or nullptr when the wave has stopped.
 template <class Observer>
-std::byte* operand_at(const Op& op, Wave& wave, bool shared, bool own, GpuAddress address, unsigned bytes) {
+std::byte* operand_at(const Op& op, Wave& wave, bool shared, bool own, GpuAddress address,
+                      unsigned bytes) {
   std::byte* host = nullptr;
   if (shared) {
     const uint64_t offset = address - aperture_base(kSharedAperture);
@@ -77,7 +78,7 @@ constexpr bool is_floating<atomic::AddPackedHalves> = true;
 // The lanes whose floating-point atomic does nothing; reports them to the check, if there is one.
 // Lanes that fault are not among them.
 uint64_t ignored_lanes(const Op& op, Wave& wave, uint64_t lanes, const GpuAddress* address,
-                            unsigned bytes) {
+                       unsigned bytes) {
   uint64_t ignored = 0;
   const Mapping* first = nullptr;
   for_each_lane(lanes, [&](unsigned lane) {
@@ -131,7 +132,8 @@ const Op* execute(const Op& op, Wave& wave) {
       if (address[lane] >> 48 == kSharedAperture) shared |= uint64_t{1} << lane;
       if (address[lane] >> 48 == kPrivateAperture) {
         own |= uint64_t{1} << lane;
-        address[lane] = private_address(private_base(wave), static_cast<uint32_t>(address[lane]), lane);
+        address[lane] =
+            private_address(private_base(wave), static_cast<uint32_t>(address[lane]), lane);
       }
     });
     // No memory model lets private memory be shared, so compilers do not ask for it.
@@ -151,9 +153,9 @@ const Op* execute(const Op& op, Wave& wave) {
     Observer::access(op, wave, Access::atomic, sizeof(Value), exec & ~shared, address);
   for (; exec != 0; exec &= exec - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(exec));
-    std::byte* host =
-        operand_at<Observer>(op, wave, (shared >> lane & 1) != 0, Observer::cached && (own >> lane & 1) != 0,
-                             address[lane], sizeof(Value));
+    std::byte* host = operand_at<Observer>(op, wave, (shared >> lane & 1) != 0,
+                                           Observer::cached && (own >> lane & 1) != 0,
+                                           address[lane], sizeof(Value));
     if (host == nullptr) return nullptr;
     const Value a = data_of<Value>(wave, op.in.src[0], lane);
     Value b = 0;
@@ -162,7 +164,8 @@ const Op* execute(const Op& op, Wave& wave) {
     const Value old = update<Operation>(host, a, b);
     if (op.in.glc) {
       wave.vgpr[op.in.dst].lane[lane] = static_cast<uint32_t>(old);
-      if constexpr (kDwords == 2) wave.vgpr[op.in.dst + 1].lane[lane] = static_cast<uint32_t>(old >> 32);
+      if constexpr (kDwords == 2)
+        wave.vgpr[op.in.dst + 1].lane[lane] = static_cast<uint32_t>(old >> 32);
     }
   }
   return next<2>(op);
@@ -178,7 +181,8 @@ constexpr Entry entry(Opcode flat, Opcode global, Opcode buffer) {
   return {flat,
           global,
           buffer,
-          {&execute<Operation, Unobserved>, &execute<Operation, Observed>, &execute<Operation, Cached>}};
+          {&execute<Operation, Unobserved>, &execute<Operation, Observed>,
+           &execute<Operation, Cached>}};
 }
 
 using u32 = uint32_t;
@@ -189,7 +193,8 @@ using enum Opcode;
 
 constexpr Entry kEntries[] = {
     entry<atomic::Exchange<u32>>(flat_atomic_swap, global_atomic_swap, buffer_atomic_swap),
-    entry<atomic::CompareSecond<u32>>(flat_atomic_cmpswap, global_atomic_cmpswap, buffer_atomic_cmpswap),
+    entry<atomic::CompareSecond<u32>>(flat_atomic_cmpswap, global_atomic_cmpswap,
+                                      buffer_atomic_cmpswap),
     entry<atomic::Add<u32>>(flat_atomic_add, global_atomic_add, buffer_atomic_add),
     entry<atomic::Subtract<u32>>(flat_atomic_sub, global_atomic_sub, buffer_atomic_sub),
     entry<atomic::Minimum<i32>>(flat_atomic_smin, global_atomic_smin, buffer_atomic_smin),
@@ -218,8 +223,10 @@ constexpr Entry kEntries[] = {
     entry<atomic::Add<float>>(invalid, global_atomic_add_f32, buffer_atomic_add_f32),
     entry<atomic::AddPackedHalves>(invalid, global_atomic_pk_add_f16, buffer_atomic_pk_add_f16),
     entry<atomic::Add<double>>(flat_atomic_add_f64, global_atomic_add_f64, buffer_atomic_add_f64),
-    entry<atomic::Minimum<double>>(flat_atomic_min_f64, global_atomic_min_f64, buffer_atomic_min_f64),
-    entry<atomic::Maximum<double>>(flat_atomic_max_f64, global_atomic_max_f64, buffer_atomic_max_f64),
+    entry<atomic::Minimum<double>>(flat_atomic_min_f64, global_atomic_min_f64,
+                                   buffer_atomic_min_f64),
+    entry<atomic::Maximum<double>>(flat_atomic_max_f64, global_atomic_max_f64,
+                                   buffer_atomic_max_f64),
 };
 
 }  // namespace

@@ -23,10 +23,12 @@ const Op* invalidate_l2(const Op& op, Wave& wave) {
   return next<2>(op);
 }
 
-const Mapping* mapping_for(const Op& op, Wave& wave, GpuAddress address, unsigned bytes, Access access) {
+const Mapping* mapping_for(const Op& op, Wave& wave, GpuAddress address, unsigned bytes,
+                           Access access) {
   const Mapping* mapping = wave.executor->mapping(op, address);
-  return mapping != nullptr && mapping->contains(address, bytes) && mapping->permits(access) ? mapping
-                                                                                             : nullptr;
+  return mapping != nullptr && mapping->contains(address, bytes) && mapping->permits(access)
+             ? mapping
+             : nullptr;
 }
 
 }  // namespace
@@ -46,9 +48,9 @@ bool access_lane_cached(const Op& op, Wave& wave, GpuAddress address, unsigned b
 
 std::byte* atomic_operand_cached(const Op& op, Wave& wave, GpuAddress address, unsigned bytes) {
   const Mapping* mapping = mapping_for(op, wave, address, bytes, Access::atomic);
-  return mapping == nullptr
-             ? nullptr
-             : wave.executor->caches->atomic(wave.workgroup->compute_unit, *mapping, address, bytes);
+  return mapping == nullptr ? nullptr
+                            : wave.executor->caches->atomic(wave.workgroup->compute_unit, *mapping,
+                                                            address, bytes);
 }
 
 Handler translate_cache_control(const Instruction& in, MemoryPolicy policy) noexcept {

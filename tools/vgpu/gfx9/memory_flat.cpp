@@ -32,20 +32,20 @@ HWY_INLINE void move_lanes(uint64_t distance, GpuAddress end, const GpuAddress* 
 
 // Lanes in the shared aperture.
 template <class E, Access Kind>
-HWY_NOINLINE const Op* access_shared(const Op& op, Wave& wave, uint64_t exec, const GpuAddress* address,
-                                     Bounds bounds) {
+HWY_NOINLINE const Op* access_shared(const Op& op, Wave& wave, uint64_t exec,
+                                     const GpuAddress* address, Bounds bounds) {
   constexpr GpuAddress kBegin = aperture_base(kSharedAperture);
   if (bounds.highest - kBegin + E::bytes > wave.lds_bytes)
     return stop_memory_fault(op, wave, bounds.highest, Kind);
-  move_lanes<E, Kind>(reinterpret_cast<uint64_t>(wave.lds) - kBegin, kBegin + wave.lds_bytes, address,
-                      exec, data_registers(op, wave, Kind));
+  move_lanes<E, Kind>(reinterpret_cast<uint64_t>(wave.lds) - kBegin, kBegin + wave.lds_bytes,
+                      address, exec, data_registers(op, wave, Kind));
   return next<2>(op);
 }
 
 // Lanes in the private aperture.
 template <class P, Access Kind>
-HWY_NOINLINE const Op* access_private(const Op& op, Wave& wave, uint64_t exec, const GpuAddress* address,
-                                      const Transfer& transfer) {
+HWY_NOINLINE const Op* access_private(const Op& op, Wave& wave, uint64_t exec,
+                                      const GpuAddress* address, const Transfer& transfer) {
   Vgpr offset;
   for (unsigned lane = 0; lane < kLanes; ++lane)
     offset.lane[lane] = static_cast<uint32_t>(address[lane]);
@@ -63,7 +63,8 @@ HWY_NOINLINE const Op* access_scattered(const Op& op, Wave& wave, uint64_t exec,
     const LanesByAperture lanes = lanes_by_aperture(exec, address, bounds);
     if (lanes.shared != 0) {
       const Bounds within = lanes.shared == exec ? bounds : bounds_of(lanes.shared, address);
-      if (access_shared<E, Kind>(op, wave, lanes.shared, address, within) == nullptr) return nullptr;
+      if (access_shared<E, Kind>(op, wave, lanes.shared, address, within) == nullptr)
+        return nullptr;
     }
     if (lanes.own != 0 &&
         access_private<Piece<E>, Kind>(op, wave, lanes.own, address, transfer) == nullptr)
@@ -75,8 +76,8 @@ HWY_NOINLINE const Op* access_scattered(const Op& op, Wave& wave, uint64_t exec,
   if (!transfer.direct()) Observed::access(op, wave, Kind, E::bytes, exec, address);
   if (transfer.policy != MemoryPolicy::cached) {
     const Mapping* mapping = wave.executor->mapping(op, bounds.lowest);
-    if (mapping != nullptr && bounds.highest < mapping->end && mapping->end - bounds.highest >= E::bytes &&
-        mapping->permits(Kind)) {
+    if (mapping != nullptr && bounds.highest < mapping->end &&
+        mapping->end - bounds.highest >= E::bytes && mapping->permits(Kind)) {
       move_lanes<E, Kind>(host_distance(*mapping), mapping->end, address, exec,
                           data_registers(op, wave, Kind));
       return next<2>(op);
@@ -107,7 +108,8 @@ const Op* access(const Op& op, Wave& wave) {
     GpuAddress lane0;
     if (is_run_of<E>(op, wave, exec, lane0) && lane0 >> 48 == 0) {
       const GpuAddress first = static_cast<unsigned>(std::countr_zero(exec)) * E::bytes;
-      const std::byte* host = wave.executor->translate(op, lane0 + first, span_bytes(exec, E::bytes), Kind);
+      const std::byte* host =
+          wave.executor->translate(op, lane0 + first, span_bytes(exec, E::bytes), Kind);
       if (host != nullptr) {
         const uint64_t host0 = reinterpret_cast<uint64_t>(host) - first;
         if constexpr (Kind == Access::read) {

@@ -69,7 +69,8 @@ HWY_INLINE void load_run(uint64_t host, uint64_t exec, Vgpr* dst) {
     if constexpr (kMaskedMemory) {
       for (size_t lane = 0; lane < kLanes; lane += kN32) {
         const auto mask = mask_at(d, exec, lane);
-        hn::Store(hn::IfThenElse(mask, hn::MaskedLoad(mask, d, from + lane), hn::Load(d, dst->lane + lane)),
+        hn::Store(hn::IfThenElse(mask, hn::MaskedLoad(mask, d, from + lane),
+                                 hn::Load(d, dst->lane + lane)),
                   d, dst->lane + lane);
       }
       return;
@@ -192,7 +193,8 @@ inline constexpr uint32_t kWindowDwords = 32;
 
 // Dword index in the window that begins at the chunk's first active lane; false when a lane lies outside or between dwords. `first` is that lane's
 // address. Lanes that are not active get index 0.
-HWY_INLINE bool window_of(const GpuAddress* address, __mmask16 active, __m512i& index, GpuAddress& first) {
+HWY_INLINE bool window_of(const GpuAddress* address, __mmask16 active, __m512i& index,
+                          GpuAddress& first) {
   first = address[std::countr_zero(static_cast<unsigned>(active))];
   const __m512i base = _mm512_set1_epi64(static_cast<long long>(first));
   const __m512i low = _mm512_sub_epi64(_mm512_load_si512(address), base);
@@ -200,12 +202,13 @@ HWY_INLINE bool window_of(const GpuAddress* address, __mmask16 active, __m512i& 
   // Rotated right by 2, a distance is small only if it is a multiple of 4.
   const __m512i low_index = _mm512_ror_epi64(low, 2), high_index = _mm512_ror_epi64(high, 2);
   const __m512i limit = _mm512_set1_epi64(kWindowDwords);
-  const __mmask8 low_out = _mm512_mask_cmpge_epu64_mask(static_cast<__mmask8>(active), low_index, limit);
+  const __mmask8 low_out =
+      _mm512_mask_cmpge_epu64_mask(static_cast<__mmask8>(active), low_index, limit);
   const __mmask8 high_out =
       _mm512_mask_cmpge_epu64_mask(static_cast<__mmask8>(active >> 8), high_index, limit);
-  index = _mm512_maskz_mov_epi32(active,
-                                 _mm512_inserti64x4(_mm512_castsi256_si512(_mm512_cvtepi64_epi32(low_index)),
-                                                    _mm512_cvtepi64_epi32(high_index), 1));
+  index = _mm512_maskz_mov_epi32(
+      active, _mm512_inserti64x4(_mm512_castsi256_si512(_mm512_cvtepi64_epi32(low_index)),
+                                 _mm512_cvtepi64_epi32(high_index), 1));
   return (low_out | high_out) == 0;
 }
 
@@ -238,18 +241,21 @@ HWY_INLINE void scatter_dwords(uint64_t distance, const GpuAddress* address, uin
     __m512i index;
     GpuAddress first;
     if (active == 0xffff && window_of(address + lane, active, index, first)) {
-      const __mmask16 ascends = _mm512_cmpgt_epu32_mask(index, _mm512_alignr_epi32(index, index, 15));
+      const __mmask16 ascends =
+          _mm512_cmpgt_epu32_mask(index, _mm512_alignr_epi32(index, index, 15));
       if ((ascends | 1) == 0xffff) {
-        const auto occupied =
-            static_cast<unsigned>(_mm512_reduce_or_epi32(_mm512_sllv_epi32(_mm512_set1_epi32(1), index)));
+        const auto occupied = static_cast<unsigned>(
+            _mm512_reduce_or_epi32(_mm512_sllv_epi32(_mm512_set1_epi32(1), index)));
         const __m512i value = _mm512_load_si512(src->lane + lane);
         std::byte* host = host_at(distance, first);
-        const auto low = static_cast<__mmask16>(occupied), high = static_cast<__mmask16>(occupied >> 16);
+        const auto low = static_cast<__mmask16>(occupied),
+                   high = static_cast<__mmask16>(occupied >> 16);
         _mm512_mask_storeu_epi32(host, low, _mm512_maskz_expand_epi32(low, value));
         if (high != 0) {
           const __mmask16 rest = _mm512_cmpge_epu32_mask(index, _mm512_set1_epi32(16));
-          _mm512_mask_storeu_epi32(host + 64, high,
-                                   _mm512_maskz_expand_epi32(high, _mm512_maskz_compress_epi32(rest, value)));
+          _mm512_mask_storeu_epi32(
+              host + 64, high,
+              _mm512_maskz_expand_epi32(high, _mm512_maskz_compress_epi32(rest, value)));
         }
         continue;
       }
@@ -274,7 +280,8 @@ struct Bounds {
 };
 
 // Addresses of FLAT and GLOBAL instructions: 64 bits in two VGPRs, or an SGPR pair plus 32 bits, plus the offset.
-HWY_INLINE Bounds lane_addresses(const Op& op, const Wave& wave, uint64_t exec, GpuAddress* address) {
+HWY_INLINE Bounds lane_addresses(const Op& op, const Wave& wave, uint64_t exec,
+                                 GpuAddress* address) {
   const D64 d;
   const hn::Rebind<uint32_t, D64> half;
   const bool scalar_base = op.in.saddr != 0x7f;
@@ -308,8 +315,10 @@ HWY_INLINE Bounds bounds_of(uint64_t exec, const GpuAddress* address) {
 struct LanesByAperture {
   uint64_t global = 0, shared = 0, own = 0;
 };
-HWY_INLINE LanesByAperture lanes_by_aperture(uint64_t exec, const GpuAddress* address, Bounds bounds) {
-  if (bounds.lowest >> 48 == kSharedAperture && bounds.highest >> 48 == kSharedAperture) return {0, exec, 0};
+HWY_INLINE LanesByAperture lanes_by_aperture(uint64_t exec, const GpuAddress* address,
+                                             Bounds bounds) {
+  if (bounds.lowest >> 48 == kSharedAperture && bounds.highest >> 48 == kSharedAperture)
+    return {0, exec, 0};
   if (bounds.lowest >> 48 == kPrivateAperture && bounds.highest >> 48 == kPrivateAperture)
     return {0, 0, exec};
   LanesByAperture lanes;

@@ -78,7 +78,8 @@ const Op* load_two(const Op& op, Wave& wave) {
   const Vgpr base = wave.vgpr[op.in.addr];  // a copy: the first result may replace it
   const auto offsets = static_cast<uint32_t>(op.in.offset);
   lds_access<E, Access::read>(wave, exec, base, (offsets & 0xff) * Unit, wave.vgpr + op.in.dst);
-  lds_access<E, Access::read>(wave, exec, base, (offsets >> 8) * Unit, wave.vgpr + op.in.dst + E::dwords);
+  lds_access<E, Access::read>(wave, exec, base, (offsets >> 8) * Unit,
+                              wave.vgpr + op.in.dst + E::dwords);
   return next<2>(op);
 }
 template <class E, unsigned Unit>

@@ -19,7 +19,8 @@ void pull(Wave& wave, const Op& op, const Vgpr& data, Source source) {
 const Op* bpermute(const Op& op, Wave& wave) {
   const Vgpr& address = wave.vgpr[op.in.addr];
   const auto offset = static_cast<uint32_t>(op.in.offset);
-  pull(wave, op, wave.vgpr[op.in.src[0]], [&](unsigned lane) { return (address.lane[lane] + offset) / 4; });
+  pull(wave, op, wave.vgpr[op.in.src[0]],
+       [&](unsigned lane) { return (address.lane[lane] + offset) / 4; });
   return next<2>(op);
 }
 
@@ -32,7 +33,8 @@ const Op* permute(const Op& op, Wave& wave) {
     result.lane[(address.lane[lane] + static_cast<uint32_t>(op.in.offset)) / 4 % kLanes] =
         data.lane[lane];
   });
-  for_each_lane(wave.exec(), [&](unsigned lane) { wave.vgpr[op.in.dst].lane[lane] = result.lane[lane]; });
+  for_each_lane(wave.exec(),
+                [&](unsigned lane) { wave.vgpr[op.in.dst].lane[lane] = result.lane[lane]; });
   return next<2>(op);
 }
 
@@ -45,7 +47,8 @@ constexpr unsigned reverse5(unsigned value) {
 // The pattern is the offset field (Vega ISA, DS_SWIZZLE_B32). All but quad permutation act on groups of 32 lanes.
 unsigned swizzle_source(uint32_t pattern, unsigned lane) {
   const unsigned group = lane & 0x20, i = lane & 0x1f;
-  const unsigned field0 = pattern & 0x1f, field1 = pattern >> 5 & 0x1f, field2 = pattern >> 10 & 0x1f;
+  const unsigned field0 = pattern & 0x1f, field1 = pattern >> 5 & 0x1f,
+                 field2 = pattern >> 10 & 0x1f;
   if (pattern >= 0xe000) {  // FFT
     return group | (reverse5(i) >> std::popcount(field0)) | (i & field0);
   }
@@ -53,7 +56,8 @@ unsigned swizzle_source(uint32_t pattern, unsigned lane) {
     const unsigned rotation = (pattern & 0x400) != 0 ? 32 - field1 : field1;
     return group | (i & field0) | ((i + rotation) & ~field0 & 0x1f);
   }
-  if ((pattern & 0x8000) != 0) return (lane & ~3u) | (pattern >> (2 * (lane & 3)) & 3);  // quad permutation
+  if ((pattern & 0x8000) != 0)
+    return (lane & ~3u) | (pattern >> (2 * (lane & 3)) & 3);  // quad permutation
   return group | (((i & field0) | field1) ^ field2);
 }
 

@@ -26,9 +26,9 @@ const Op* scratch(const Op& op, Wave& wave) {
   constexpr const Transfer& kThis = kTransfer<E, Kind, Policy>;
   if (op.in.saddr == 0x7f)
     return private_by_register<Piece<E>, Kind>(op, wave, exec, private_base(wave), kThis);
-  return private_uniform<Piece<E>, Kind>(op, wave, exec, private_base(wave),
-                                         wave.scalar[op.in.saddr] + static_cast<uint32_t>(op.in.offset),
-                                         kThis);
+  return private_uniform<Piece<E>, Kind>(
+      op, wave, exec, private_base(wave),
+      wave.scalar[op.in.saddr] + static_cast<uint32_t>(op.in.offset), kThis);
 }
 
 template <class E, Access Kind, MemoryPolicy Policy>
@@ -39,7 +39,8 @@ const Op* buffer(const Op& op, Wave& wave) {
   const Buffer buffer(op, wave);
   // The range check of the private segment's descriptor is left to the page map: it spans the queue's scratch as a whole.
   if (buffer.is_private_segment() && !op.in.idxen) {
-    if (op.in.offen) return private_by_register<Piece<E>, Kind>(op, wave, exec, buffer.start(), kThis);
+    if (op.in.offen)
+      return private_by_register<Piece<E>, Kind>(op, wave, exec, buffer.start(), kThis);
     return private_uniform<Piece<E>, Kind>(op, wave, exec, buffer.start(),
                                            static_cast<uint32_t>(op.in.offset), kThis);
   }
@@ -141,7 +142,8 @@ namespace uptempo::vgpu::gfx9::memory {
 
 Handler translate_private(const Instruction& in, MemoryPolicy policy) noexcept {
   if (in.lds) return nullptr;  // loads that go to LDS instead of a register
-  return for_simd(N_AVX3::choose_private, N_AVX2::choose_private, N_SSE4::choose_private)(in.opcode, policy);
+  return for_simd(N_AVX3::choose_private, N_AVX2::choose_private, N_SSE4::choose_private)(in.opcode,
+                                                                                          policy);
 }
 
 }  // namespace uptempo::vgpu::gfx9::memory

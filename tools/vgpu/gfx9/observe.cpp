@@ -32,7 +32,11 @@ void Observed::access(const Op& op, const Wave& wave, Access access, uint32_t si
 void Observed::scalar_access(const Op& op, const Wave& wave, Access access, uint32_t size_bytes,
                              GpuAddress address) noexcept {
   report(op, wave,
-         {.access = access, .scalar = true, .size_bytes = size_bytes, .lanes = 1, .address = &address});
+         {.access = access,
+          .scalar = true,
+          .size_bytes = size_bytes,
+          .lanes = 1,
+          .address = &address});
 }
 
 }  // namespace uptempo::vgpu::gfx9

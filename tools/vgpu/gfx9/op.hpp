@@ -41,10 +41,12 @@ enum class MemoryPolicy : uint8_t {
 
 // Translators, one per family: return the handler that executes `in` on this machine, or nullptr when the instruction is not supported.
 // They may rewrite operands of `in` (e.g. a float64 inline constant) for their handler. Pure; thread-safe.
-Handler translate_scalar(Instruction& in,
-                         MemoryPolicy policy) noexcept;  // SOP*, SMEM                  (scalar*.cpp)
-Handler translate_vector(Instruction& in) noexcept;      // VOP1, VOP2, VOPC, VOP3, VOP3P (vector/*.cpp)
-Handler translate_memory(Instruction& in,
-                         MemoryPolicy policy) noexcept;  // FLAT, MUBUF, MTBUF, DS       (memory*.cpp)
+Handler translate_scalar(
+    Instruction& in,
+    MemoryPolicy policy) noexcept;                   // SOP*, SMEM                  (scalar*.cpp)
+Handler translate_vector(Instruction& in) noexcept;  // VOP1, VOP2, VOPC, VOP3, VOP3P (vector/*.cpp)
+Handler translate_memory(
+    Instruction& in,
+    MemoryPolicy policy) noexcept;  // FLAT, MUBUF, MTBUF, DS       (memory*.cpp)
 
 }  // namespace uptempo::vgpu::gfx9

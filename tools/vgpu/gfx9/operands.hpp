@@ -14,11 +14,12 @@ namespace uptempo::vgpu::gfx9 {
 using OperandCode = uint16_t;
 
 // Scalar registers that have a name: the low half of each pair.
-inline constexpr unsigned kFlatScratchLo = 102, kXnackMaskLo = 104, kVccLo = 106, kM0 = 124, kExecLo = 126;
+inline constexpr unsigned kFlatScratchLo = 102, kXnackMaskLo = 104, kVccLo = 106, kM0 = 124,
+                          kExecLo = 126;
 inline constexpr unsigned kFirstConstant = 128;  // below: registers
 
-inline constexpr unsigned kSharedBase = 235, kSharedLimit = 236, kPrivateBase = 237, kPrivateLimit = 238,
-                          kPopsExitingWaveId = 239;
+inline constexpr unsigned kSharedBase = 235, kSharedLimit = 236, kPrivateBase = 237,
+                          kPrivateLimit = 238, kPopsExitingWaveId = 239;
 inline constexpr unsigned kVccz = 251, kExecz = 252, kScc = 253;
 inline constexpr OperandCode kLiteral = 255;
 inline constexpr OperandCode kFirstVgpr = 256;
@@ -37,7 +38,7 @@ constexpr bool is_status(unsigned code) noexcept { return code >= kVccz && code 
 // 0.5, -0.5, 1, -1, 2, -2, 4, -4 and 1/(2 pi), in the type of the operand.
 constexpr uint16_t float_constant16(unsigned code) noexcept {
   constexpr uint16_t kValues[9] = {0x3800, 0xb800, 0x3c00, 0xbc00, 0x4000,
-                                        0xc000, 0x4400, 0xc400, 0x3118};
+                                   0xc000, 0x4400, 0xc400, 0x3118};
   return kValues[code - 240];
 }
 constexpr uint32_t float_constant32(unsigned code) noexcept {

@@ -69,7 +69,9 @@ struct Argument<T> {
 template <class T>
 struct Argument<Old<T>> {
   static constexpr bool source = false;
-  static Old<T> get(const Op& op, Wave& wave, unsigned) noexcept { return {operand<T>(wave, op.in.dst)}; }
+  static Old<T> get(const Op& op, Wave& wave, unsigned) noexcept {
+    return {operand<T>(wave, op.in.dst)};
+  }
 };
 template <>
 struct Argument<Imm> {

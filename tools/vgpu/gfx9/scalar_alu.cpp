@@ -29,7 +29,8 @@ constexpr T mask_bits(u32 width) {
 template <class T>
 constexpr T extract(T value, u32 field) {
   const u32 width = field >> 16 & 0x7f;
-  return static_cast<T>(value >> (field & (std::numeric_limits<T>::digits - 1))) & mask_bits<T>(width);
+  return static_cast<T>(value >> (field & (std::numeric_limits<T>::digits - 1))) &
+         mask_bits<T>(width);
 }
 template <class T>
 constexpr T extract_signed(T value, u32 field) {
@@ -39,7 +40,8 @@ constexpr T extract_signed(T value, u32 field) {
   const T shifted = static_cast<T>(static_cast<S>(value) >> (field & (kBits - 1)));
   if (width == 0) return 0;
   if (width >= kBits) return shifted;
-  return static_cast<T>(static_cast<S>(static_cast<T>(shifted << (kBits - width))) >> (kBits - width));
+  return static_cast<T>(static_cast<S>(static_cast<T>(shifted << (kBits - width))) >>
+                        (kBits - width));
 }
 
 template <class T>
@@ -239,8 +241,8 @@ constexpr Entry kBits[] = {
     entry(s_bfe_u32, [](u32 a, u32 b, bool& scc) { return tested(extract(a, b), scc); }),
     entry(s_bfe_u64, [](u64 a, u32 b, bool& scc) { return tested(extract(a, b), scc); }),
     entry(s_bfe_i32, [](u32 a, u32 b, bool& scc) { return tested(extract_signed(a, b), scc); }),
-    entry(s_bfe_i64,
-          [](i64 a, u32 b, bool& scc) { return tested(extract_signed(static_cast<u64>(a), b), scc); }),
+    entry(s_bfe_i64, [](i64 a, u32 b,
+                        bool& scc) { return tested(extract_signed(static_cast<u64>(a), b), scc); }),
     entry(s_pack_ll_b32_b16, [](u32 a, u32 b) { return (a & 0xffff) | b << 16; }),
     entry(s_pack_lh_b32_b16, [](u32 a, u32 b) { return (a & 0xffff) | (b & 0xffff0000); }),
     entry(s_pack_hh_b32_b16, [](u32 a, u32 b) { return a >> 16 | (b & 0xffff0000); }),
@@ -250,10 +252,14 @@ constexpr Entry kBits[] = {
     entry(s_quadmask_b64, [](u64 a, bool& scc) { return tested(quad_mask(a), scc); }),
     entry(s_brev_b32, [](u32 a) { return reverse(a); }),
     entry(s_brev_b64, [](u64 a) { return reverse(a); }),
-    entry(s_bcnt0_i32_b32, [](u32 a, bool& scc) { return tested(static_cast<u32>(std::popcount(~a)), scc); }),
-    entry(s_bcnt0_i32_b64, [](u64 a, bool& scc) { return tested(static_cast<u32>(std::popcount(~a)), scc); }),
-    entry(s_bcnt1_i32_b32, [](u32 a, bool& scc) { return tested(static_cast<u32>(std::popcount(a)), scc); }),
-    entry(s_bcnt1_i32_b64, [](u64 a, bool& scc) { return tested(static_cast<u32>(std::popcount(a)), scc); }),
+    entry(s_bcnt0_i32_b32,
+          [](u32 a, bool& scc) { return tested(static_cast<u32>(std::popcount(~a)), scc); }),
+    entry(s_bcnt0_i32_b64,
+          [](u64 a, bool& scc) { return tested(static_cast<u32>(std::popcount(~a)), scc); }),
+    entry(s_bcnt1_i32_b32,
+          [](u32 a, bool& scc) { return tested(static_cast<u32>(std::popcount(a)), scc); }),
+    entry(s_bcnt1_i32_b64,
+          [](u64 a, bool& scc) { return tested(static_cast<u32>(std::popcount(a)), scc); }),
     entry(s_ff0_i32_b32, [](u32 a) { return first_one(~a, 32); }),
     entry(s_ff0_i32_b64, [](u64 a) { return first_one(~a, 64); }),
     entry(s_ff1_i32_b32, [](u32 a) { return first_one(a, 32); }),
@@ -292,10 +298,14 @@ constexpr Entry kCompares[] = {
     entry(s_bitcmp1_b64, [](u64 a, u32 b, bool& scc) { scc = (a >> (b & 63) & 1) == 1; }),
     entry(s_cmpk_eq_i32, [](Old<u32> a, Imm k, bool& scc) { scc = a.value == k.value; }),
     entry(s_cmpk_lg_i32, [](Old<u32> a, Imm k, bool& scc) { scc = a.value != k.value; }),
-    entry(s_cmpk_gt_i32, [](Old<i32> a, Imm k, bool& scc) { scc = a.value > static_cast<i32>(k.value); }),
-    entry(s_cmpk_ge_i32, [](Old<i32> a, Imm k, bool& scc) { scc = a.value >= static_cast<i32>(k.value); }),
-    entry(s_cmpk_lt_i32, [](Old<i32> a, Imm k, bool& scc) { scc = a.value < static_cast<i32>(k.value); }),
-    entry(s_cmpk_le_i32, [](Old<i32> a, Imm k, bool& scc) { scc = a.value <= static_cast<i32>(k.value); }),
+    entry(s_cmpk_gt_i32,
+          [](Old<i32> a, Imm k, bool& scc) { scc = a.value > static_cast<i32>(k.value); }),
+    entry(s_cmpk_ge_i32,
+          [](Old<i32> a, Imm k, bool& scc) { scc = a.value >= static_cast<i32>(k.value); }),
+    entry(s_cmpk_lt_i32,
+          [](Old<i32> a, Imm k, bool& scc) { scc = a.value < static_cast<i32>(k.value); }),
+    entry(s_cmpk_le_i32,
+          [](Old<i32> a, Imm k, bool& scc) { scc = a.value <= static_cast<i32>(k.value); }),
     entry(s_cmpk_eq_u32, [](Old<u32> a, Imm k, bool& scc) { scc = a.value == k.value; }),
     entry(s_cmpk_lg_u32, [](Old<u32> a, Imm k, bool& scc) { scc = a.value != k.value; }),
     entry(s_cmpk_gt_u32, [](Old<u32> a, Imm k, bool& scc) { scc = a.value > k.value; }),

@@ -9,9 +9,9 @@ namespace {
 const Op* branch(const Op& op, Wave& wave) noexcept {
   const uint32_t target = op.index + 1 + op.in.literal;  // wraps for negative displacements
   if (target < Executor::kCodePageBytes / 4) return &op - op.index + target;
-  return jump(op, wave,
-              address_of(op) + 4 +
-                  static_cast<uint64_t>(int64_t{static_cast<int32_t>(op.in.literal)} * 4));
+  return jump(
+      op, wave,
+      address_of(op) + 4 + static_cast<uint64_t>(int64_t{static_cast<int32_t>(op.in.literal)} * 4));
 }
 
 template <class Condition>
@@ -49,7 +49,8 @@ const Op* yield(const Op& op, Wave& wave) { return stop_after(op, wave, WaveStop
 
 const Op* halt(const Op& op, Wave& wave) {
   if ((op.in.literal & 1) == 0) return next<1>(op);
-  return stop_error(op, wave, QueueError::trap, "halts the wave, and there is no debugger to resume it");
+  return stop_error(op, wave, QueueError::trap,
+                    "halts the wave, and there is no debugger to resume it");
 }
 
 // Trap ids of the HSA trap handler ABI (LLVM AMDGPUUsage, "Trap Handler ABI"): 2 llvm.trap, 3 llvm.debugtrap, which does nothing
@@ -95,7 +96,9 @@ constexpr uint32_t kModeFp16Ovfl = 1u << 23;
 
 struct Field {
   explicit Field(uint32_t simm16)
-      : id(simm16 & 0x3f), offset(simm16 >> 6 & 0x1f), mask(0xffffffffu >> (31 - (simm16 >> 11 & 0x1f))) {}
+      : id(simm16 & 0x3f),
+        offset(simm16 >> 6 & 0x1f),
+        mask(0xffffffffu >> (31 - (simm16 >> 11 & 0x1f))) {}
   unsigned id;
   unsigned offset;
   uint32_t mask;
@@ -107,8 +110,9 @@ bool read_register(const Wave& wave, unsigned id, uint32_t& value) {
       value = wave.mode;
       return true;
     case kStatus:  // SCC, EXECZ, VCCZ, IN_TG, VALID
-      value = (wave.scc ? 1u : 0u) | (wave.exec() == 0 ? 1u << 9 : 0u) | (wave.vcc() == 0 ? 1u << 10 : 0u) |
-              (wave.workgroup->waves() > 1 ? 1u << 11 : 0u) | 1u << 16;
+      value = (wave.scc ? 1u : 0u) | (wave.exec() == 0 ? 1u << 9 : 0u) |
+              (wave.vcc() == 0 ? 1u << 10 : 0u) | (wave.workgroup->waves() > 1 ? 1u << 11 : 0u) |
+              1u << 16;
       return true;
     case kTrapSts:
       value = wave.trapsts;
@@ -185,9 +189,11 @@ const Op* move_relative(const Op& op, Wave& wave) {
     for (unsigned i = 0; i < Dwords; ++i) wave.scalar[op.in.dst + i] = wave.scalar[at + i];
     return next<1>(op);
   } else if constexpr (Dwords == 1) {
-    wave.scalar[at] = op.in.src[0] == kLiteral ? op.in.literal : operand<uint32_t>(wave, op.in.src[0]);
+    wave.scalar[at] =
+        op.in.src[0] == kLiteral ? op.in.literal : operand<uint32_t>(wave, op.in.src[0]);
   } else {
-    wave.set_pair(at, op.in.src[0] == kLiteral ? op.in.literal : operand<uint64_t>(wave, op.in.src[0]));
+    wave.set_pair(at,
+                  op.in.src[0] == kLiteral ? op.in.literal : operand<uint64_t>(wave, op.in.src[0]));
   }
   return next(op);
 }
@@ -197,7 +203,8 @@ const Op* move_relative(const Op& op, Wave& wave) {
 Handler translate_control(Instruction& in) noexcept {
   using enum Opcode;
   // s_swappc and s_movreld with a status bit as their 64-bit source mean nothing.
-  if (in.format != Format::sopp && in.format != Format::sopk && in.src[0] >= kVccz && in.src[0] <= kScc)
+  if (in.format != Format::sopp && in.format != Format::sopk && in.src[0] >= kVccz &&
+      in.src[0] <= kScc)
     return nullptr;
   switch (in.opcode) {
     case s_branch:

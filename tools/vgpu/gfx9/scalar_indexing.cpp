@@ -25,7 +25,8 @@ bool has_vector_destination(Opcode opcode) noexcept {
 void displace(Instruction& in, uint32_t m0) noexcept {
   const uint32_t index = m0 & 0xff, select = m0 >> 12 & 0xf;
   for (unsigned i = 0; i < 3; ++i) {
-    if ((select >> i & 1) != 0 && is_vgpr(in.src[i])) in.src[i] = static_cast<OperandCode>(in.src[i] + index);
+    if ((select >> i & 1) != 0 && is_vgpr(in.src[i]))
+      in.src[i] = static_cast<OperandCode>(in.src[i] + index);
   }
   if ((select & 8) != 0 && has_vector_destination(in.opcode))
     in.dst = static_cast<uint16_t>(in.dst + index);
@@ -48,7 +49,8 @@ const Op* run_indexed(const Op* op, Wave& wave) {
     if ((wave.mode & kGprIdxEn) == 0) return op;
     op = decoded(*op, wave);
     if (op == nullptr) return nullptr;
-    const Op* following = is_vector(op->in.format) ? execute_displaced(*op, wave) : op->handler(*op, wave);
+    const Op* following =
+        is_vector(op->in.format) ? execute_displaced(*op, wave) : op->handler(*op, wave);
     if (following == nullptr) return nullptr;
     op = following;
   }

@@ -22,8 +22,8 @@ uint64_t offset_of(const Op& op, const Wave& wave) noexcept {
 // SMEM ignores the two low address bits (Vega ISA, "Scalar Memory Read").
 constexpr GpuAddress kDwordMask = ~GpuAddress{3};
 
-void access_cached(const Op& op, Wave& wave, GpuAddress address, uint32_t* registers, unsigned dwords,
-                   Access access) {
+void access_cached(const Op& op, Wave& wave, GpuAddress address, uint32_t* registers,
+                   unsigned dwords, Access access) {
   Caches& caches = *wave.executor->caches;
   const Mapping& mapping = *wave.executor->mapping(op, address);
   const auto bytes = std::as_writable_bytes(std::span(registers, dwords));
@@ -36,7 +36,8 @@ void access_cached(const Op& op, Wave& wave, GpuAddress address, uint32_t* regis
 
 // Moves dwords between scalar registers and `host`, which is where `address` lies.
 template <unsigned Dwords, Access Kind, class Observer>
-inline void move(const Op& op, Wave& wave, GpuAddress address, std::byte* host, uint32_t* registers) {
+inline void move(const Op& op, Wave& wave, GpuAddress address, std::byte* host,
+                 uint32_t* registers) {
   if constexpr (Observer::cached) {
     access_cached(op, wave, address, registers, Dwords, Kind);
   } else if constexpr (Kind == Access::read) {
@@ -108,7 +109,8 @@ const Op* nothing(const Op& op, Wave&) { return next<2>(op); }
 
 template <class Observer>
 const Op* invalidate(const Op& op, Wave& wave) {
-  if constexpr (Observer::cached) wave.executor->caches->invalidate_scalar_l1(wave.workgroup->compute_unit);
+  if constexpr (Observer::cached)
+    wave.executor->caches->invalidate_scalar_l1(wave.workgroup->compute_unit);
   return next<2>(op);
 }
 

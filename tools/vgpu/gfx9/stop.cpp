@@ -15,7 +15,8 @@ std::string place(const Op& op, const Wave& wave) {
   const auto id = wave.workgroup->id();
   const auto offset = static_cast<long long>(address_of(op) - dispatch.kernel.entry);
   char text[128];
-  std::snprintf(text, sizeof text, " %c 0x%llx, workgroup (%u,%u,%u), wave %u", offset < 0 ? '-' : '+',
+  std::snprintf(text, sizeof text, " %c 0x%llx, workgroup (%u,%u,%u), wave %u",
+                offset < 0 ? '-' : '+',
                 static_cast<unsigned long long>(offset < 0 ? -offset : offset), id[0], id[1], id[2],
                 wave.index_in_workgroup);
   return "kernel " + dispatch.name + text;
@@ -24,7 +25,8 @@ std::string place(const Op& op, const Wave& wave) {
 std::string bytes(const Op& op, Wave& wave) {
   std::string text;
   for (uint32_t dword = 0; dword < op.dwords(); ++dword) {
-    const std::byte* host = wave.executor->memory.translate(address_of(op) + 4 * dword, 4, Access::execute);
+    const std::byte* host =
+        wave.executor->memory.translate(address_of(op) + 4 * dword, 4, Access::execute);
     if (host == nullptr) break;
     uint32_t word = 0;
     std::memcpy(&word, host, 4);
@@ -42,7 +44,9 @@ const Op* stop_faulted(const Op& op, Wave& wave, Executor::Fault fault) {
 
 }  // namespace
 
-GpuAddress address_of(const Op& op) noexcept { return CodePage::of(op).base + GpuAddress{4} * op.index; }
+GpuAddress address_of(const Op& op) noexcept {
+  return CodePage::of(op).base + GpuAddress{4} * op.index;
+}
 
 const Op* stop_after(const Op& op, Wave& wave, WaveStop why) noexcept {
   wave.pc = address_of(op) + op.in.size_bytes;
@@ -63,17 +67,20 @@ const Op* stop_memory_fault(const Op& op, Wave& wave, GpuAddress address, Access
   fault.access = access;
   fault.present = wave.executor->memory.find(address) != nullptr;
   fault.where = place(op, wave);
-  if (access != Access::execute) fault.where += std::string(": ") + std::string(mnemonic(op.in.opcode));
+  if (access != Access::execute)
+    fault.where += std::string(": ") + std::string(mnemonic(op.in.opcode));
   char text[160];
-  std::snprintf(text, sizeof text, " %s 0x%llx, which is %s", kVerb[static_cast<unsigned>(access)],
-                static_cast<unsigned long long>(address),
-                fault.present ? "mapped without the permission (or misaligned for an atomic)" : "not mapped");
+  std::snprintf(
+      text, sizeof text, " %s 0x%llx, which is %s", kVerb[static_cast<unsigned>(access)],
+      static_cast<unsigned long long>(address),
+      fault.present ? "mapped without the permission (or misaligned for an atomic)" : "not mapped");
   std::string message = fault.where + text;
   return stop_faulted(op, wave, {QueueError::none, std::move(fault), std::move(message)});
 }
 
 const Op* stop_error(const Op& op, Wave& wave, QueueError error, std::string_view reason) noexcept {
-  std::string message = op.in.opcode == Opcode::invalid ? "the word" : std::string(mnemonic(op.in.opcode));
+  std::string message =
+      op.in.opcode == Opcode::invalid ? "the word" : std::string(mnemonic(op.in.opcode));
   message += " (" + bytes(op, wave) + ") " + std::string(reason) + ": " + place(op, wave);
   return stop_faulted(op, wave, {error, std::nullopt, std::move(message)});
 }

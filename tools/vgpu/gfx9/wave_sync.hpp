@@ -33,7 +33,8 @@ class WaveSync {
     const std::lock_guard lock(mutex_);
     Resource& at = resources_[resource];
     if (!at.missing) return std::nullopt;
-    const uint64_t phase = at.phase.load(std::memory_order_relaxed);  // changes under the mutex only
+    const uint64_t phase =
+        at.phase.load(std::memory_order_relaxed);  // changes under the mutex only
     if (*at.missing != 0) {
       --*at.missing;
     } else {

@@ -123,7 +123,8 @@ void Workgroup::Impl::set_scalars(Wave& one, uint32_t slot, unsigned index) noex
   if (kernel.rsrc2 & 1u) put(wave_offset);
 
   // FLOAT_MODE, DX10_CLAMP, IEEE_MODE of rsrc1 at their places in MODE.
-  one.mode = (kernel.rsrc1 >> 12 & 0xff) | (kernel.rsrc1 >> 21 & 1) << 8 | (kernel.rsrc1 >> 23 & 1) << 9;
+  one.mode =
+      (kernel.rsrc1 >> 12 & 0xff) | (kernel.rsrc1 >> 21 & 1) << 8 | (kernel.rsrc1 >> 23 & 1) << 9;
   one.trapsts = 0;
   one.scc = false;
   one.scratch_base = state.scratch_base != 0 ? state.scratch_base + wave_offset : 0;
@@ -170,10 +171,12 @@ void Workgroup::start(std::shared_ptr<const DispatchState> dispatch, std::array<
   impl.id = id;
   const hsa_kernel_dispatch_packet_t& packet = impl.dispatch->packet;
   const Kernel& kernel = impl.dispatch->kernel;
-  impl.size = {
-      std::min<uint32_t>(packet.workgroup_size_x, packet.grid_size_x - id[0] * packet.workgroup_size_x),
-      std::min<uint32_t>(packet.workgroup_size_y, packet.grid_size_y - id[1] * packet.workgroup_size_y),
-      std::min<uint32_t>(packet.workgroup_size_z, packet.grid_size_z - id[2] * packet.workgroup_size_z)};
+  impl.size = {std::min<uint32_t>(packet.workgroup_size_x,
+                                  packet.grid_size_x - id[0] * packet.workgroup_size_x),
+               std::min<uint32_t>(packet.workgroup_size_y,
+                                  packet.grid_size_y - id[1] * packet.workgroup_size_y),
+               std::min<uint32_t>(packet.workgroup_size_z,
+                                  packet.grid_size_z - id[2] * packet.workgroup_size_z)};
   const unsigned items = impl.size[0] * impl.size[1] * impl.size[2];
   impl.waves = waves_of(items);
   impl.live = (1u << impl.waves) - 1;
@@ -255,7 +258,8 @@ Workgroup::Result Workgroup::run(Executor& executor, uint64_t instructions) {
       }
     }
     if (impl.live == 0) return Result::ended;
-    if (impl.waiting == impl.live) impl.waiting = 0;  // ended waves do not count (Vega ISA, S_BARRIER)
+    if (impl.waiting == impl.live)
+      impl.waiting = 0;  // ended waves do not count (Vega ISA, S_BARRIER)
   }
   return impl.live == 0 ? Result::ended : Result::preempted;
 }

@@ -68,8 +68,9 @@ struct DispatchState {
   uint32_t scratch_bytes_per_wave = 0;
   std::array<uint32_t, 4> scratch_descriptor{};
   std::shared_ptr<WaveSync> wave_sync;  // the queue's; null: global wave sync is an error
-  std::string name;                     // for messages: "bitonic_sort.kd", or the kernel object's address
-  MemoryObserver* observer = nullptr;   // called unless the code was translated with MemoryPolicy::direct
+  std::string name;  // for messages: "bitonic_sort.kd", or the kernel object's address
+  MemoryObserver* observer =
+      nullptr;  // called unless the code was translated with MemoryPolicy::direct
 
   // Counts per dimension, partial ones included. A grid may have up to 2^32 - 1 work-items in one dimension.
   std::array<uint32_t, 3> workgroups() const noexcept {
@@ -125,8 +126,10 @@ class Executor {
   const Target target;
   Caches* caches =
       nullptr;  // of the Device, if it was made from one; needed when `code` was made with MemoryPolicy::cached
-  IgnoredAtomics* ignored_atomics = nullptr;  // of the Device, if it was made from one; null: nobody asks
-  Interrupts* interrupts = nullptr;  // told by s_sendmsg; that of the Device, if it was made from one
+  IgnoredAtomics* ignored_atomics =
+      nullptr;  // of the Device, if it was made from one; null: nobody asks
+  Interrupts* interrupts =
+      nullptr;  // told by s_sendmsg; that of the Device, if it was made from one
 
   // Set when a wave stops with WaveStop::faulted.
   struct Fault {
@@ -147,9 +150,11 @@ class Executor {
     return found;
   }
   // Host pointer for [address, address + size_bytes) or nullptr.
-  std::byte* translate(const Op& op, GpuAddress address, size_t size_bytes, Access access) noexcept {
+  std::byte* translate(const Op& op, GpuAddress address, size_t size_bytes,
+                       Access access) noexcept {
     const Mapping* found = mapping(op, address);
-    if (found == nullptr || size_bytes > found->end - address || !found->permits(access)) return nullptr;
+    if (found == nullptr || size_bytes > found->end - address || !found->permits(access))
+      return nullptr;
     return found->at(address);
   }
   // The entry of the instruction at `address`, which is 4-byte aligned.
@@ -186,7 +191,7 @@ class Executor {
 class Workgroup {
  public:
   Workgroup();
-  ~Workgroup();                     // storage is reused from start() to start(): keep workgroups in a pool
+  ~Workgroup();  // storage is reused from start() to start(): keep workgroups in a pool
   Workgroup(Workgroup&&) noexcept;  // not while it is between start() and its end
   Workgroup& operator=(Workgroup&&) noexcept;
 
@@ -210,7 +215,8 @@ class Workgroup {
   // slice or yielded (preempted), or one faulted (executor.fault). Call between executor.enter() and leave().
   Result run(Executor& executor, uint64_t instructions);
 
-  uint32_t compute_unit = 0;  // that it runs on, as far as caches are concerned; not changed by start()
+  uint32_t compute_unit =
+      0;  // that it runs on, as far as caches are concerned; not changed by start()
 
  private:
   struct Impl;

@@ -58,13 +58,14 @@ bool open_virtual(const char* path, int flags, int& result) {
   if (found->entry == nullptr) {
     result = fail((flags & O_CREAT) != 0 ? EACCES : ENOENT);
   } else if (found->entry->kind == Entry::Kind::directory) {
-    result = (flags & (O_ACCMODE | O_CREAT)) == O_RDONLY ? open_directory(found->path, close_on_exec)
-                                                         : fail(EISDIR);
+    result = (flags & (O_ACCMODE | O_CREAT)) == O_RDONLY
+                 ? open_directory(found->path, close_on_exec)
+                 : fail(EISDIR);
   } else if ((flags & O_DIRECTORY) != 0) {
     result = fail(ENOTDIR);
   } else if (found->entry->kind == Entry::Kind::file) {
-    result =
-        (flags & O_ACCMODE) == O_RDONLY ? open_content(found->entry->content, close_on_exec) : fail(EACCES);
+    result = (flags & O_ACCMODE) == O_RDONLY ? open_content(found->entry->content, close_on_exec)
+                                             : fail(EACCES);
   } else {
     result = open_device(found->entry->kind, close_on_exec);
   }
@@ -76,8 +77,9 @@ bool fopen_virtual(const char* path, const char* mode, std::FILE*& result) {
   if (tree == nullptr || !tree->find(path)) return false;
   const bool reads_only = mode[0] == 'r' && std::strchr(mode, '+') == nullptr;
   int descriptor = -1;
-  open_virtual(path, (reads_only ? O_RDONLY : O_RDWR) | (std::strchr(mode, 'e') != nullptr ? O_CLOEXEC : 0),
-               descriptor);
+  open_virtual(
+      path, (reads_only ? O_RDONLY : O_RDWR) | (std::strchr(mode, 'e') != nullptr ? O_CLOEXEC : 0),
+      descriptor);
   result = descriptor < 0 ? nullptr : fdopen(descriptor, mode);
   return true;
 }

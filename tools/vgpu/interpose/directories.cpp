@@ -55,8 +55,8 @@ class Register {
   Directory* find(void* stream) {
     if (count_.load(std::memory_order_acquire) == 0) return nullptr;
     const std::lock_guard lock(mutex_);
-    const auto found =
-        std::find_if(open_.begin(), open_.end(), [stream](const auto& each) { return each.get() == stream; });
+    const auto found = std::find_if(open_.begin(), open_.end(),
+                                    [stream](const auto& each) { return each.get() == stream; });
     return found == open_.end() ? nullptr : found->get();
   }
   bool remove(void* stream) {
@@ -83,7 +83,8 @@ unsigned char type_of(mode_t mode) { return static_cast<unsigned char>(IFTODT(mo
 
 Name name_of(const Tree& tree, const std::string& directory, const std::string& name) {
   struct stat status {};
-  if (const auto found = tree.find((directory + '/' + name).c_str()); found && found->entry != nullptr) {
+  if (const auto found = tree.find((directory + '/' + name).c_str());
+      found && found->entry != nullptr) {
     Tree::describe(*found, status);
   } else {  // the parent of the tree's root
     stat((directory + '/' + name).c_str(), &status);
@@ -137,7 +138,8 @@ UPTEMPO_VGPU_EXPORT DIR* opendir(const char* path) {
 }
 
 UPTEMPO_VGPU_EXPORT dirent* readdir(DIR* stream) {
-  if (vgpu::Directory* directory = vgpu::directories().find(stream)) return vgpu::next_name(*directory);
+  if (vgpu::Directory* directory = vgpu::directories().find(stream))
+    return vgpu::next_name(*directory);
   static constinit vgpu::Next<dirent* (*)(DIR*)> next{"readdir"};
   return next(stream);
 }
@@ -175,7 +177,8 @@ UPTEMPO_VGPU_EXPORT DIR* fdopendir(int descriptor) {
 
 UPTEMPO_VGPU_EXPORT int dirfd(DIR* stream) noexcept {
   if (vgpu::Directory* directory = vgpu::directories().find(stream)) {
-    if (directory->descriptor < 0) directory->descriptor = vgpu::open_directory(directory->path, true);
+    if (directory->descriptor < 0)
+      directory->descriptor = vgpu::open_directory(directory->path, true);
     return directory->descriptor;
   }
   static constinit vgpu::Next<int (*)(DIR*)> next{"dirfd"};

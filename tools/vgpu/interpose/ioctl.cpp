@@ -64,8 +64,8 @@ UPTEMPO_VGPU_EXPORT int ioctl(int descriptor, unsigned long request, ...) noexce
     struct stat status {};
     kfd::Process* process = kfd::Process::existing();
     if (vgpu::identity(descriptor, status)) {
-      const auto node =
-          process == nullptr ? kfd::Process::Node::none : process->node_of(status.st_dev, status.st_ino);
+      const auto node = process == nullptr ? kfd::Process::Node::none
+                                           : process->node_of(status.st_dev, status.st_ino);
       int result = 1;
       if (node == kfd::Process::Node::kfd) {
         result = process->kfd_ioctl(request, argument);

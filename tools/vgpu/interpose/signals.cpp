@@ -54,7 +54,8 @@ UPTEMPO_VGPU_EXPORT sighandler_t signal(int signal_number, sighandler_t handler)
   action.sa_handler = handler;
   action.sa_flags = SA_RESTART;
   sigaddset(&action.sa_mask, signal_number);  // like the C library's signal()
-  if (uptempo::vgpu::replace_program_action(signal_number, &action, &previous)) return previous.sa_handler;
+  if (uptempo::vgpu::replace_program_action(signal_number, &action, &previous))
+    return previous.sa_handler;
   static constinit Next<decltype(&::signal)> real{"signal"};
   return real(signal_number, handler);
 }
@@ -65,7 +66,8 @@ UPTEMPO_VGPU_EXPORT int sigprocmask(int how, const sigset_t* mask, sigset_t* pre
   return real(how, permitted(how, mask, storage), previous);
 }
 
-UPTEMPO_VGPU_EXPORT int pthread_sigmask(int how, const sigset_t* mask, sigset_t* previous) noexcept {
+UPTEMPO_VGPU_EXPORT int pthread_sigmask(int how, const sigset_t* mask,
+                                        sigset_t* previous) noexcept {
   static constinit Next<decltype(&::pthread_sigmask)> real{"pthread_sigmask"};
   sigset_t storage;
   return real(how, permitted(how, mask, storage), previous);

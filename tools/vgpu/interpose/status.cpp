@@ -49,12 +49,12 @@ bool disguise(int descriptor, struct stat& status) {
     return stat_virtual(directory->c_str(), &status, result) && result == 0;
   }
   const kfd::Process* process = kfd::Process::existing();
-  const auto node =
-      process == nullptr ? kfd::Process::Node::none : process->node_of(status.st_dev, status.st_ino);
+  const auto node = process == nullptr ? kfd::Process::Node::none
+                                       : process->node_of(status.st_dev, status.st_ino);
   if (node == kfd::Process::Node::none) return false;
   status.st_mode = S_IFCHR | 0666;
-  status.st_rdev =
-      node == kfd::Process::Node::kfd ? makedev(kKfdMajor, kKfdMinor) : makedev(kRenderMajor, kRenderMinor);
+  status.st_rdev = node == kfd::Process::Node::kfd ? makedev(kKfdMajor, kKfdMinor)
+                                                   : makedev(kRenderMajor, kRenderMinor);
   status.st_size = 0;
   status.st_blocks = 0;
   return true;
@@ -158,14 +158,15 @@ UPTEMPO_VGPU_FSTAT(fstat, struct stat)
 UPTEMPO_VGPU_FSTAT(fstat64, struct stat64)
 #undef UPTEMPO_VGPU_FSTAT
 
-#define UPTEMPO_VGPU_FSTATAT(name, record)                                                            \
-  UPTEMPO_VGPU_EXPORT int name(int directory, const char* path, record* status, int flags) noexcept { \
-    const vgpu::AtPath at(directory, path);                                                           \
-    int result = 0;                                                                                   \
-    if (vgpu::stat_virtual(at.path(), status, result)) return result;                                 \
-    static constinit vgpu::Next<int (*)(int, const char*, record*, int)> next{#name};                 \
-    return vgpu::disguised(next(at.directory(), at.path(), status, flags),                            \
-                           vgpu::meant_descriptor(directory, path, flags), status);                   \
+#define UPTEMPO_VGPU_FSTATAT(name, record)                                            \
+  UPTEMPO_VGPU_EXPORT int name(int directory, const char* path, record* status,       \
+                               int flags) noexcept {                                  \
+    const vgpu::AtPath at(directory, path);                                           \
+    int result = 0;                                                                   \
+    if (vgpu::stat_virtual(at.path(), status, result)) return result;                 \
+    static constinit vgpu::Next<int (*)(int, const char*, record*, int)> next{#name}; \
+    return vgpu::disguised(next(at.directory(), at.path(), status, flags),            \
+                           vgpu::meant_descriptor(directory, path, flags), status);   \
   }
 UPTEMPO_VGPU_FSTATAT(fstatat, struct stat)
 UPTEMPO_VGPU_FSTATAT(fstatat64, struct stat64)
@@ -205,11 +206,13 @@ UPTEMPO_VGPU_EXPORT int statx(int directory, const char* path, int flags, unsign
     return result;
   }
   if (const int descriptor = vgpu::meant_descriptor(directory, path, flags);
-      descriptor >= 0 && syscall(SYS_fstat, descriptor, &plain) == 0 && vgpu::disguise(descriptor, plain)) {
+      descriptor >= 0 && syscall(SYS_fstat, descriptor, &plain) == 0 &&
+      vgpu::disguise(descriptor, plain)) {
     vgpu::fill(plain, *status);
     return 0;
   }
-  static constinit vgpu::Next<int (*)(int, const char*, int, unsigned, struct statx*)> next{"statx"};
+  static constinit vgpu::Next<int (*)(int, const char*, int, unsigned, struct statx*)> next{
+      "statx"};
   return next(at.directory(), at.path(), flags, mask, status);
 }
 
@@ -235,7 +238,8 @@ UPTEMPO_VGPU_EXPORT ssize_t readlink(const char* path, char* buffer, size_t size
   return next(path, buffer, size);
 }
 
-UPTEMPO_VGPU_EXPORT ssize_t readlinkat(int directory, const char* path, char* buffer, size_t size) noexcept {
+UPTEMPO_VGPU_EXPORT ssize_t readlinkat(int directory, const char* path, char* buffer,
+                                       size_t size) noexcept {
   const vgpu::AtPath at(directory, path);
   ssize_t result = 0;
   if (vgpu::readlink_virtual(at.path(), result)) return result;
@@ -257,12 +261,13 @@ UPTEMPO_VGPU_EXPORT char* __realpath_chk(const char* path, char* resolved, size_
   return next(path, resolved, size);
 }
 
-#define UPTEMPO_VGPU_GETXATTR(name)                                                                     \
-  UPTEMPO_VGPU_EXPORT ssize_t name(const char* path, const char* attribute, void* value, size_t size) { \
-    ssize_t result = 0;                                                                                 \
-    if (vgpu::attributes_virtual(path, ENODATA, result)) return result;                                 \
-    static constinit vgpu::Next<ssize_t (*)(const char*, const char*, void*, size_t)> next{#name};      \
-    return next(path, attribute, value, size);                                                          \
+#define UPTEMPO_VGPU_GETXATTR(name)                                                                \
+  UPTEMPO_VGPU_EXPORT ssize_t name(const char* path, const char* attribute, void* value,           \
+                                   size_t size) {                                                  \
+    ssize_t result = 0;                                                                            \
+    if (vgpu::attributes_virtual(path, ENODATA, result)) return result;                            \
+    static constinit vgpu::Next<ssize_t (*)(const char*, const char*, void*, size_t)> next{#name}; \
+    return next(path, attribute, value, size);                                                     \
   }
 UPTEMPO_VGPU_GETXATTR(getxattr)
 UPTEMPO_VGPU_GETXATTR(lgetxattr)

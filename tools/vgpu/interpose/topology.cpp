@@ -20,7 +20,8 @@ using Property = std::pair<const char*, uint64_t>;
 
 std::string properties(std::initializer_list<Property> list) {
   std::string text;
-  for (const auto& [name, value] : list) text += std::string(name) + ' ' + std::to_string(value) + '\n';
+  for (const auto& [name, value] : list)
+    text += std::string(name) + ' ' + std::to_string(value) + '\n';
   return text;
 }
 
@@ -81,7 +82,7 @@ std::string gpu_properties(const DeviceDescription& device) {
   constexpr uint64_t kQueueSizePowerOfTwo = 1u << 3;
   // four of them, encoded as a power of two
   constexpr uint64_t kWatchPoints = (1u << 7) | (2u << 8);
-  constexpr uint64_t kDoorbellType2 = 2u << 12;             // 64-bit doorbells of GFX9
+  constexpr uint64_t kDoorbellType2 = 2u << 12;  // 64-bit doorbells of GFX9
   constexpr uint64_t kSramEcc = 1u << 26;
   const uint64_t capability =
       kQueueSizePowerOfTwo | kWatchPoints | kDoorbellType2 | (device.sram_ecc ? kSramEcc : 0);
@@ -125,8 +126,7 @@ std::string gpu_properties(const DeviceDescription& device) {
                      {"max_engine_clk_ccompute", 0}});
 }
 
-std::string memory_bank(uint64_t heap_type, uint64_t bytes, uint64_t width,
-                        uint64_t clock) {
+std::string memory_bank(uint64_t heap_type, uint64_t bytes, uint64_t width, uint64_t clock) {
   return properties({{"heap_type", heap_type},
                      {"size_in_bytes", bytes},
                      {"flags", 0},
@@ -176,8 +176,8 @@ Tree device_tree() {
   const std::string drm = "/sys/dev/char/226:128/device";
 
   Tree tree;
-  for (const char* root :
-       {"/dev/kfd", "/dev/dri", "/sys/devices/virtual/kfd", "/sys/dev/char/226:128", "/sys/module/amdgpu"})
+  for (const char* root : {"/dev/kfd", "/dev/dri", "/sys/devices/virtual/kfd",
+                           "/sys/dev/char/226:128", "/sys/module/amdgpu"})
     tree.add_root(root);
   tree.add_alias("/sys/class/kfd/kfd", "/sys/devices/virtual/kfd/kfd");
   tree.add_alias("/sys/class/kfd", "/sys/devices/virtual/kfd");
@@ -210,12 +210,13 @@ Tree device_tree() {
   tree.add_file(gpu + "/gpu_id", std::to_string(kfd::kGpuId) + '\n');
   tree.add_file(gpu + "/name", std::string(device.target) + '\n');
   tree.add_file(gpu + "/properties", gpu_properties(device));
-  tree.add_file(
-      gpu + "/mem_banks/0/properties",
-      memory_bank(kPublicFrameBuffer, device.vram_bytes, device.memory_width_bits, device.memory_clock_mhz));
+  tree.add_file(gpu + "/mem_banks/0/properties",
+                memory_bank(kPublicFrameBuffer, device.vram_bytes, device.memory_width_bits,
+                            device.memory_clock_mhz));
   tree.add_file(gpu + "/caches/0/properties", cache(2147487744, 1, 16, 64, kGpuData));
   tree.add_file(gpu + "/caches/1/properties", cache(2147487744, 1, 32, 64, kGpuInstruction));
-  tree.add_file(gpu + "/caches/2/properties", cache(2147487744, 2, device.l2_bytes / 1024, 128, kGpuData));
+  tree.add_file(gpu + "/caches/2/properties",
+                cache(2147487744, 2, device.l2_bytes / 1024, 128, kGpuData));
   tree.add_file(gpu + "/io_links/0/properties", io_link(1, 0, device.host_link_mb_per_s));
   return tree;
 }

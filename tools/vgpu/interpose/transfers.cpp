@@ -42,7 +42,8 @@ class HeldBuffers {
         !kfd::copy_from_program(copy_.data(), reinterpret_cast<uint64_t>(buffers),
                                 count * sizeof *buffers))
       return;
-    for (; count_ < count; ++count_) pages_->hold(start(copy_[count_]), copy_[count_].iov_len, write);
+    for (; count_ < count; ++count_)
+      pages_->hold(start(copy_[count_]), copy_[count_].iov_len, write);
   }
   ~HeldBuffers() {
     while (count_ != 0) {
@@ -122,7 +123,8 @@ UPTEMPO_VGPU_EXPORT ssize_t pread(int descriptor, void* to, Bytes bytes, off_t o
   return next(descriptor, to, bytes, offset);
 }
 
-UPTEMPO_VGPU_EXPORT ssize_t __pread_chk(int descriptor, void* to, Bytes bytes, off_t offset, Bytes room) {
+UPTEMPO_VGPU_EXPORT ssize_t __pread_chk(int descriptor, void* to, Bytes bytes, off_t offset,
+                                        Bytes room) {
   static constinit Next<ssize_t (*)(int, void*, Bytes, off_t, Bytes)> next{"__pread_chk"};
   const HostAccess access(to, bytes, true);
   return next(descriptor, to, bytes, offset, room);
@@ -140,13 +142,15 @@ UPTEMPO_VGPU_EXPORT ssize_t pread64(int descriptor, void* to, Bytes bytes, off64
   return next(descriptor, to, bytes, offset);
 }
 
-UPTEMPO_VGPU_EXPORT ssize_t __pread64_chk(int descriptor, void* to, Bytes bytes, off64_t offset, Bytes room) {
+UPTEMPO_VGPU_EXPORT ssize_t __pread64_chk(int descriptor, void* to, Bytes bytes, off64_t offset,
+                                          Bytes room) {
   static constinit Next<ssize_t (*)(int, void*, Bytes, off64_t, Bytes)> next{"__pread64_chk"};
   const HostAccess access(to, bytes, true);
   return next(descriptor, to, bytes, offset, room);
 }
 
-UPTEMPO_VGPU_EXPORT ssize_t pwrite64(int descriptor, const void* from, Bytes bytes, off64_t offset) {
+UPTEMPO_VGPU_EXPORT ssize_t pwrite64(int descriptor, const void* from, Bytes bytes,
+                                     off64_t offset) {
   static constinit Next<ssize_t (*)(int, const void*, Bytes, off64_t)> next{"pwrite64"};
   const HostAccess access(from, bytes, false);
   return next(descriptor, from, bytes, offset);
@@ -187,15 +191,16 @@ UPTEMPO_VGPU_EXPORT ssize_t preadv2(int descriptor, const iovec* buffers, int co
   return next(descriptor, buffers, count, offset, flags);
 }
 
-UPTEMPO_VGPU_EXPORT ssize_t preadv64(int descriptor, const iovec* buffers, int count, off64_t offset) {
+UPTEMPO_VGPU_EXPORT ssize_t preadv64(int descriptor, const iovec* buffers, int count,
+                                     off64_t offset) {
   static constinit Next<ssize_t (*)(int, const iovec*, int, off64_t)> next{"preadv64"};
   if (!observed()) return next(descriptor, buffers, count, offset);
   const HeldBuffers held(buffers, static_cast<Bytes>(count), true);
   return next(descriptor, buffers, count, offset);
 }
 
-UPTEMPO_VGPU_EXPORT ssize_t preadv64v2(int descriptor, const iovec* buffers, int count, off64_t offset,
-                                       int flags) {
+UPTEMPO_VGPU_EXPORT ssize_t preadv64v2(int descriptor, const iovec* buffers, int count,
+                                       off64_t offset, int flags) {
   static constinit Next<ssize_t (*)(int, const iovec*, int, off64_t, int)> next{"preadv64v2"};
   if (!observed()) return next(descriptor, buffers, count, offset, flags);
   const HeldBuffers held(buffers, static_cast<Bytes>(count), true);
@@ -217,15 +222,16 @@ UPTEMPO_VGPU_EXPORT ssize_t pwritev2(int descriptor, const iovec* buffers, int c
   return next(descriptor, buffers, count, offset, flags);
 }
 
-UPTEMPO_VGPU_EXPORT ssize_t pwritev64(int descriptor, const iovec* buffers, int count, off64_t offset) {
+UPTEMPO_VGPU_EXPORT ssize_t pwritev64(int descriptor, const iovec* buffers, int count,
+                                      off64_t offset) {
   static constinit Next<ssize_t (*)(int, const iovec*, int, off64_t)> next{"pwritev64"};
   if (!observed()) return next(descriptor, buffers, count, offset);
   const HeldBuffers held(buffers, static_cast<Bytes>(count), false);
   return next(descriptor, buffers, count, offset);
 }
 
-UPTEMPO_VGPU_EXPORT ssize_t pwritev64v2(int descriptor, const iovec* buffers, int count, off64_t offset,
-                                        int flags) {
+UPTEMPO_VGPU_EXPORT ssize_t pwritev64v2(int descriptor, const iovec* buffers, int count,
+                                        off64_t offset, int flags) {
   static constinit Next<ssize_t (*)(int, const iovec*, int, off64_t, int)> next{"pwritev64v2"};
   if (!observed()) return next(descriptor, buffers, count, offset, flags);
   const HeldBuffers held(buffers, static_cast<Bytes>(count), false);
@@ -240,21 +246,23 @@ UPTEMPO_VGPU_EXPORT ssize_t recv(int descriptor, void* to, Bytes bytes, int flag
   return next(descriptor, to, bytes, flags);
 }
 
-UPTEMPO_VGPU_EXPORT ssize_t __recv_chk(int descriptor, void* to, Bytes bytes, Bytes room, int flags) {
+UPTEMPO_VGPU_EXPORT ssize_t __recv_chk(int descriptor, void* to, Bytes bytes, Bytes room,
+                                       int flags) {
   static constinit Next<ssize_t (*)(int, void*, Bytes, Bytes, int)> next{"__recv_chk"};
   const HostAccess access(to, bytes, true);
   return next(descriptor, to, bytes, room, flags);
 }
 
-UPTEMPO_VGPU_EXPORT ssize_t recvfrom(int descriptor, void* to, Bytes bytes, int flags, sockaddr* sender,
-                                     socklen_t* sender_bytes) {
-  static constinit Next<ssize_t (*)(int, void*, Bytes, int, sockaddr*, socklen_t*)> next{"recvfrom"};
+UPTEMPO_VGPU_EXPORT ssize_t recvfrom(int descriptor, void* to, Bytes bytes, int flags,
+                                     sockaddr* sender, socklen_t* sender_bytes) {
+  static constinit Next<ssize_t (*)(int, void*, Bytes, int, sockaddr*, socklen_t*)> next{
+      "recvfrom"};
   const HostAccess access(to, bytes, true);
   return next(descriptor, to, bytes, flags, sender, sender_bytes);
 }
 
-UPTEMPO_VGPU_EXPORT ssize_t __recvfrom_chk(int descriptor, void* to, Bytes bytes, Bytes room, int flags,
-                                           sockaddr* sender, socklen_t* sender_bytes) {
+UPTEMPO_VGPU_EXPORT ssize_t __recvfrom_chk(int descriptor, void* to, Bytes bytes, Bytes room,
+                                           int flags, sockaddr* sender, socklen_t* sender_bytes) {
   static constinit Next<ssize_t (*)(int, void*, Bytes, Bytes, int, sockaddr*, socklen_t*)> next{
       "__recvfrom_chk"};
   const HostAccess access(to, bytes, true);
@@ -276,7 +284,8 @@ UPTEMPO_VGPU_EXPORT ssize_t send(int descriptor, const void* from, Bytes bytes, 
 
 UPTEMPO_VGPU_EXPORT ssize_t sendto(int descriptor, const void* from, Bytes bytes, int flags,
                                    const sockaddr* receiver, socklen_t receiver_bytes) {
-  static constinit Next<ssize_t (*)(int, const void*, Bytes, int, const sockaddr*, socklen_t)> next{"sendto"};
+  static constinit Next<ssize_t (*)(int, const void*, Bytes, int, const sockaddr*, socklen_t)> next{
+      "sendto"};
   const HostAccess access(from, bytes, false);
   return next(descriptor, from, bytes, flags, receiver, receiver_bytes);
 }
@@ -314,7 +323,8 @@ UPTEMPO_VGPU_EXPORT Bytes fread_unlocked(void* to, Bytes size, Bytes count, FILE
   return next(to, size, count, stream);
 }
 
-UPTEMPO_VGPU_EXPORT Bytes __fread_unlocked_chk(void* to, Bytes room, Bytes size, Bytes count, FILE* stream) {
+UPTEMPO_VGPU_EXPORT Bytes __fread_unlocked_chk(void* to, Bytes room, Bytes size, Bytes count,
+                                               FILE* stream) {
   static constinit Next<Bytes (*)(void*, Bytes, Bytes, Bytes, FILE*)> next{"__fread_unlocked_chk"};
   const HostAccess access(to, bytes_of(size, count), true);
   return next(to, room, size, count, stream);

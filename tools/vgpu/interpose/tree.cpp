@@ -52,7 +52,8 @@ void Tree::insert(const std::string& path, Entry entry) {
     const std::string name = at.substr(slash + 1);
     at.erase(slash);
     auto& children = entries_[at].children;
-    if (std::find(children.begin(), children.end(), name) == children.end()) children.push_back(name);
+    if (std::find(children.begin(), children.end(), name) == children.end())
+      children.push_back(name);
   }
 }
 

@@ -60,7 +60,8 @@ int scan(const char* path, Record*** names, int (*filter)(const Record*),
 
 // Calls libc's glob() with directory functions of this library.
 template <typename Record, typename Status, typename Result, typename Next>
-int glob_with(Next& next, const char* pattern, int flags, int (*error)(const char*, int), Result* result) {
+int glob_with(Next& next, const char* pattern, int flags, int (*error)(const char*, int),
+              Result* result) {
   result->gl_opendir = [](const char* path) -> void* { return opendir(path); };
   result->gl_readdir = [](void* stream) {
     return reinterpret_cast<Record*>(readdir(static_cast<DIR*>(stream)));
@@ -135,45 +136,49 @@ UPTEMPO_VGPU_SCANDIR(scandir, dirent)
 UPTEMPO_VGPU_SCANDIR(scandir64, dirent64)
 #undef UPTEMPO_VGPU_SCANDIR
 
-#define UPTEMPO_VGPU_GLOB(name, results, record, status)                                                     \
-  UPTEMPO_VGPU_EXPORT int name(const char* pattern, int flags, int (*error)(const char*, int),               \
-                               results* result) {                                                            \
-    static constinit vgpu::Next<int (*)(const char*, int, int (*)(const char*, int), results*)> next{#name}; \
-    if (!vgpu::needs_ours(pattern, flags)) return next(pattern, flags, error, result);                       \
-    return vgpu::glob_with<record, status>(next, pattern, flags, error, result);                             \
+#define UPTEMPO_VGPU_GLOB(name, results, record, status)                                        \
+  UPTEMPO_VGPU_EXPORT int name(const char* pattern, int flags, int (*error)(const char*, int),  \
+                               results* result) {                                               \
+    static constinit vgpu::Next<int (*)(const char*, int, int (*)(const char*, int), results*)> \
+        next{#name};                                                                            \
+    if (!vgpu::needs_ours(pattern, flags)) return next(pattern, flags, error, result);          \
+    return vgpu::glob_with<record, status>(next, pattern, flags, error, result);                \
   }
 UPTEMPO_VGPU_GLOB(glob, glob_t, dirent, struct stat)
 UPTEMPO_VGPU_GLOB(glob64, glob64_t, dirent64, struct stat64)
 #undef UPTEMPO_VGPU_GLOB
 
-#define UPTEMPO_VGPU_NFTW(name, record)                                                                      \
-  UPTEMPO_VGPU_EXPORT int name(const char* path, int (*visit)(const char*, const record*, int, struct FTW*), \
-                               int descriptors, int flags) {                                                 \
-    if (vgpu::is_virtual(path))                                                                              \
-      return vgpu::walk_from(                                                                                \
-          path, flags, [visit](const char* at, const struct stat* status, int type, struct FTW* place) {     \
-            return visit(at, reinterpret_cast<const record*>(status), type, place);                          \
-          });                                                                                                \
-    static constinit vgpu::Next<int (*)(const char*, int (*)(const char*, const record*, int, struct FTW*),  \
-                                        int, int)>                                                           \
-        next{#name};                                                                                         \
-    return next(path, visit, descriptors, flags);                                                            \
+#define UPTEMPO_VGPU_NFTW(name, record)                                                     \
+  UPTEMPO_VGPU_EXPORT int name(const char* path,                                            \
+                               int (*visit)(const char*, const record*, int, struct FTW*),  \
+                               int descriptors, int flags) {                                \
+    if (vgpu::is_virtual(path))                                                             \
+      return vgpu::walk_from(                                                               \
+          path, flags,                                                                      \
+          [visit](const char* at, const struct stat* status, int type, struct FTW* place) { \
+            return visit(at, reinterpret_cast<const record*>(status), type, place);         \
+          });                                                                               \
+    static constinit vgpu::Next<int (*)(                                                    \
+        const char*, int (*)(const char*, const record*, int, struct FTW*), int, int)>      \
+        next{#name};                                                                        \
+    return next(path, visit, descriptors, flags);                                           \
   }
 UPTEMPO_VGPU_NFTW(nftw, struct stat)
 UPTEMPO_VGPU_NFTW(nftw64, struct stat64)
 #undef UPTEMPO_VGPU_NFTW
 
-#define UPTEMPO_VGPU_FTW(name, record)                                                                     \
-  UPTEMPO_VGPU_EXPORT int name(const char* path, int (*visit)(const char*, const record*, int),            \
-                               int descriptors) {                                                          \
-    if (vgpu::is_virtual(path))                                                                            \
-      return vgpu::walk_from(path, 0,                                                                      \
-                             [visit](const char* at, const struct stat* status, int type, struct FTW*) {   \
-                               return visit(at, reinterpret_cast<const record*>(status), type);            \
-                             });                                                                           \
-    static constinit vgpu::Next<int (*)(const char*, int (*)(const char*, const record*, int), int)> next{ \
-        #name};                                                                                            \
-    return next(path, visit, descriptors);                                                                 \
+#define UPTEMPO_VGPU_FTW(name, record)                                                          \
+  UPTEMPO_VGPU_EXPORT int name(const char* path, int (*visit)(const char*, const record*, int), \
+                               int descriptors) {                                               \
+    if (vgpu::is_virtual(path))                                                                 \
+      return vgpu::walk_from(                                                                   \
+          path, 0, [visit](const char* at, const struct stat* status, int type, struct FTW*) {  \
+            return visit(at, reinterpret_cast<const record*>(status), type);                    \
+          });                                                                                   \
+    static constinit vgpu::Next<int (*)(const char*, int (*)(const char*, const record*, int),  \
+                                        int)>                                                   \
+        next{#name};                                                                            \
+    return next(path, visit, descriptors);                                                      \
   }
 UPTEMPO_VGPU_FTW(ftw, struct stat)
 UPTEMPO_VGPU_FTW(ftw64, struct stat64)

@@ -66,7 +66,8 @@ SparseFile::SparseFile(const char* name, uint64_t size_bytes) : size_bytes_(size
     fail("ftruncate of " + std::to_string(size_bytes) + " bytes");
   device_ = status.st_dev;
   inode_ = status.st_ino;
-  void* alias = mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor_, 0);
+  void* alias =
+      mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor_, 0);
   if (alias == MAP_FAILED) fail("mmap of " + std::to_string(size_bytes) + " bytes");
   alias_ = static_cast<std::byte*>(alias);
   // A forked child has no device threads, and a core dump must not contain 100 GiB. Both calls are
@@ -84,7 +85,8 @@ int SparseFile::open(bool close_on_exec) const {
   // The program may have closed this descriptor together with all others. Its number may then refer
   // to another file.
   struct stat status {};
-  if (syscall(SYS_fstat, descriptor_, &status) != 0 || !is(status.st_dev, status.st_ino)) return -ENXIO;
+  if (syscall(SYS_fstat, descriptor_, &status) != 0 || !is(status.st_dev, status.st_ino))
+    return -ENXIO;
   const int descriptor = fcntl(descriptor_, close_on_exec ? F_DUPFD_CLOEXEC : F_DUPFD, 0);
   return descriptor >= 0 ? descriptor : -errno;
 }

@@ -65,8 +65,8 @@ void Buffers::set_command_processor(CommandProcessor* processor) {
   if (processor_ == nullptr) return;
   for (const auto& [handle, buffer] : buffers_)
     if (buffer.mapped && (buffer.request.flags & KFD_IOC_ALLOC_MEM_FLAGS_DOORBELL) != 0)
-      processor_->attach_doorbell_page(reinterpret_cast<std::byte*>(buffer.request.gpu_address), buffer.host,
-                                       buffer.request.size_bytes);
+      processor_->attach_doorbell_page(reinterpret_cast<std::byte*>(buffer.request.gpu_address),
+                                       buffer.host, buffer.request.size_bytes);
 }
 
 int Buffers::place(Buffer& buffer, uint64_t& mmap_offset) {
@@ -93,7 +93,8 @@ int Buffers::place(Buffer& buffer, uint64_t& mmap_offset) {
       return error;
     buffer.host = reinterpret_cast<std::byte*>(request.program_address & ~(kPage - 1));
     if (device_.host_pages != nullptr && request.gpu_address == request.program_address)
-      buffer.shared = SharedPages::replace(request.program_address, round_up(request.size_bytes, kPage));
+      buffer.shared =
+          SharedPages::replace(request.program_address, round_up(request.size_bytes, kPage));
     if (buffer.shared != nullptr) buffer.host = buffer.shared->alias();
     return 0;
   }
@@ -102,10 +103,11 @@ int Buffers::place(Buffer& buffer, uint64_t& mmap_offset) {
   // An AQL ring with AQL_QUEUE_MEM has one backing, mapped twice, back to back.
   const bool twice = (request.flags & KFD_IOC_ALLOC_MEM_FLAGS_AQL_QUEUE_MEM) != 0;
   const uint64_t bytes = round_up(twice ? request.size_bytes / 2 : request.size_bytes, kPage);
-  const auto offset = (vram ? vram_ : gtt_).allocate(bytes, bytes >= kLargePage ? kLargePage : kPage);
+  const auto offset =
+      (vram ? vram_ : gtt_).allocate(bytes, bytes >= kLargePage ? kLargePage : kPage);
   if (!offset) {
-    note("ALLOC_MEMORY_OF_GPU: " + std::to_string(bytes) + " contiguous bytes of " + (vram ? "VRAM" : "GTT") +
-         " are not available");
+    note("ALLOC_MEMORY_OF_GPU: " + std::to_string(bytes) + " contiguous bytes of " +
+         (vram ? "VRAM" : "GTT") + " are not available");
     return -ENOMEM;
   }
   (vram ? vram_used_ : gtt_used_) += bytes;
@@ -118,7 +120,8 @@ int Buffers::place(Buffer& buffer, uint64_t& mmap_offset) {
 
 int Buffers::allocate(const Request& request, uint64_t& handle, uint64_t& mmap_offset) {
   if (request.size_bytes == 0 || request.gpu_address % kPage != 0 || request.gpu_address == 0 ||
-      request.gpu_address >= kGpuAddressEnd || request.size_bytes > kGpuAddressEnd - request.gpu_address)
+      request.gpu_address >= kGpuAddressEnd ||
+      request.size_bytes > kGpuAddressEnd - request.gpu_address)
     return -EINVAL;
   const std::lock_guard lock(mutex_);
   Buffer buffer{.request = request};
@@ -148,9 +151,11 @@ int Buffers::free(uint64_t handle) {
 // mapped twice, because only the packet processor reads them.
 void Buffers::watch(const Buffer& buffer) {
   const Request& request = buffer.request;
-  const bool is_file = (request.flags & (KFD_IOC_ALLOC_MEM_FLAGS_VRAM | KFD_IOC_ALLOC_MEM_FLAGS_GTT)) != 0 &&
-                       buffer.file_bytes != 0;
-  if ((request.flags & KFD_IOC_ALLOC_MEM_FLAGS_AQL_QUEUE_MEM) != 0 || (!is_file && buffer.shared == nullptr))
+  const bool is_file =
+      (request.flags & (KFD_IOC_ALLOC_MEM_FLAGS_VRAM | KFD_IOC_ALLOC_MEM_FLAGS_GTT)) != 0 &&
+      buffer.file_bytes != 0;
+  if ((request.flags & KFD_IOC_ALLOC_MEM_FLAGS_AQL_QUEUE_MEM) != 0 ||
+      (!is_file && buffer.shared == nullptr))
     return;
   const uint64_t bytes = round_up(request.size_bytes, kPage);
   auto* program = reinterpret_cast<std::byte*>(request.gpu_address);
@@ -217,7 +222,8 @@ int Buffers::unmap(uint64_t handle) {
   if (processor_ != nullptr && (request.flags & KFD_IOC_ALLOC_MEM_FLAGS_DOORBELL) != 0)
     processor_->detach_doorbell_page(reinterpret_cast<std::byte*>(request.gpu_address));
   if (device_.checker != nullptr)
-    device_.checker->forget(request.gpu_address, request.gpu_address + round_up(request.size_bytes, kPage));
+    device_.checker->forget(request.gpu_address,
+                            request.gpu_address + round_up(request.size_bytes, kPage));
   const auto remove = [this](GpuAddress begin) {
     if (processor_ != nullptr) {
       processor_->unmap(begin);

@@ -81,7 +81,7 @@ class Buffers {
     Request request;
     std::byte* host = nullptr;
     uint64_t file_offset = 0;
-    uint64_t file_bytes = 0;           // taken from VRAM or GTT; 0 for other kinds
+    uint64_t file_bytes = 0;                // taken from VRAM or GTT; 0 for other kinds
     std::unique_ptr<SharedPages> shared{};  // for a USERPTR buffer whose device mapping is separate
     bool mapped = false;
   };

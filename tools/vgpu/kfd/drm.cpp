@@ -33,7 +33,8 @@ int version(drm_version& args) {
 
 template <typename Value>
 int answer(const drm_amdgpu_info& args, const Value& value) {
-  return copy_to_program(args.return_pointer, &value, std::min<size_t>(args.return_size, sizeof value))
+  return copy_to_program(args.return_pointer, &value,
+                         std::min<size_t>(args.return_size, sizeof value))
              ? 0
              : -EFAULT;
 }
@@ -81,7 +82,8 @@ drm_amdgpu_memory_info memory_info(const Buffers& buffers) {
   return info;
 }
 
-int info(const DeviceDescription& description, const Buffers& buffers, const drm_amdgpu_info& args) {
+int info(const DeviceDescription& description, const Buffers& buffers,
+         const drm_amdgpu_info& args) {
   switch (args.query) {
     case AMDGPU_INFO_ACCEL_WORKING:
       return answer(args, uint32_t{1});
@@ -135,7 +137,8 @@ int drm_ioctl(const DeviceDescription& description, const Buffers& buffers, uint
   }
   char text[96];
   std::snprintf(text, sizeof text, "DRM ioctl 0x%llx (number 0x%llx) is not emulated",
-                static_cast<unsigned long long>(request), static_cast<unsigned long long>(_IOC_NR(request)));
+                static_cast<unsigned long long>(request),
+                static_cast<unsigned long long>(_IOC_NR(request)));
   note(text);
   return -EINVAL;
 }

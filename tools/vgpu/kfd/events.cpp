@@ -59,7 +59,8 @@ int Events::create(uint32_t type, bool auto_reset, uint32_t& event_id) {
       note("CREATE_EVENT: all 4095 signal events are in use");
       return -ENOSPC;
     }
-    while (events_.contains(next_signal_id_)) next_signal_id_ = next_signal_id_ % kMaxSignalEvents + 1;
+    while (events_.contains(next_signal_id_))
+      next_signal_id_ = next_signal_id_ % kMaxSignalEvents + 1;
     event_id = next_signal_id_;
   } else {
     while (events_.contains(next_other_id_)) ++next_other_id_;
@@ -71,7 +72,7 @@ int Events::create(uint32_t type, bool auto_reset, uint32_t& event_id) {
     ++signal_count_;
   } else {
     next_other_id_ = next_other_id_ == std::numeric_limits<int32_t>::max() ? KFD_SIGNAL_EVENT_LIMIT
-                                                                                : next_other_id_ + 1;
+                                                                           : next_other_id_ + 1;
   }
   event.type = type;
   event.auto_reset = auto_reset;
@@ -198,12 +199,13 @@ void Events::raise(uint32_t event_id) {
 }
 
 void Events::memory_fault(const MemoryFault& fault) {
-  const bool read_only = fault.present && (fault.access == Access::write || fault.access == Access::atomic);
+  const bool read_only =
+      fault.present && (fault.access == Access::write || fault.access == Access::atomic);
   char text[160];
-  std::snprintf(
-      text, sizeof text, "GPU memory fault: %s at address 0x%llx, %s; ", access_name(fault.access),
-      static_cast<unsigned long long>(fault.address),
-      !fault.present ? "page not present" : (read_only ? "page is read-only" : "page is not executable"));
+  std::snprintf(text, sizeof text, "GPU memory fault: %s at address 0x%llx, %s; ",
+                access_name(fault.access), static_cast<unsigned long long>(fault.address),
+                !fault.present ? "page not present"
+                               : (read_only ? "page is read-only" : "page is not executable"));
   report(text + fault.where);
 
   const std::lock_guard lock(mutex_);

@@ -10,7 +10,8 @@
 namespace uptempo::vgpu::kfd {
 
 FenceReport::FenceReport(const Options& options)
-    : device_(*options.device), lines_(options.checks.atomics ? options.report_file : std::string()) {
+    : device_(*options.device),
+      lines_(options.checks.atomics ? options.report_file : std::string()) {
   if (!options.checks.atomics) return;
   const std::string target(device_.target);
   ignored_atomics_ = std::make_unique<IgnoredAtomics>([this, target](const IgnoredAtomic& atomic) {
@@ -32,7 +33,8 @@ FenceReport::FenceReport(const Options& options)
         }
       },
       journal_.get(),
-      options.checks.repeated ? std::numeric_limits<uint32_t>::max() : fences::Checker::kRepetitions);
+      options.checks.repeated ? std::numeric_limits<uint32_t>::max()
+                              : fences::Checker::kRepetitions);
 }
 
 void FenceReport::advise() {
@@ -60,8 +62,9 @@ void FenceReport::advise() {
 void FenceReport::finish(const HostPages* host_pages) {
   if (ignored_atomics_ == nullptr || finished_.exchange(true)) return;
   if (const IgnoredAtomics::Counts ignored = ignored_atomics_->counts(); ignored.lanes != 0)
-    report("atomics: " + std::to_string(ignored.lanes) + " floating-point atomics had no effect, at " +
-           std::to_string(ignored.places) + " places");
+    report("atomics: " + std::to_string(ignored.lanes) +
+           " floating-point atomics had no effect, at " + std::to_string(ignored.places) +
+           " places");
   if (checker_ == nullptr) return;
   checker_->finish();
   if (const auto unrecorded = checker_->counts().unrecorded; unrecorded != 0)

@@ -14,7 +14,9 @@ std::atomic<bool> verbose_notes{false};
 
 void report(std::string_view sentence) noexcept {
   constexpr std::string_view begin = "uptempo-vgpu: ", end = "\n";
-  const auto part = [](std::string_view text) { return iovec{const_cast<char*>(text.data()), text.size()}; };
+  const auto part = [](std::string_view text) {
+    return iovec{const_cast<char*>(text.data()), text.size()};
+  };
   const iovec line[] = {part(begin), part(sentence), part(end)};
   // One call, so that lines of several threads do not mix. If stderr is closed, the line is lost.
   [[maybe_unused]] const ssize_t written = ::writev(STDERR_FILENO, line, std::size(line));

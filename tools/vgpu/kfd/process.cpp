@@ -56,7 +56,8 @@ int with_copy(uint64_t request, void* argument, Answer&& answer) {
   if ((_IOC_DIR(request) & _IOC_WRITE) != 0 && !copy_from_program(block.data(), address, size))
     return -EFAULT;
   const int result = answered([&] { return answer(block.data()); });
-  if ((_IOC_DIR(request) & _IOC_READ) != 0 && !copy_to_program(address, block.data(), size)) return -EFAULT;
+  if ((_IOC_DIR(request) & _IOC_READ) != 0 && !copy_to_program(address, block.data(), size))
+    return -EFAULT;
   return result;
 }
 
@@ -74,7 +75,8 @@ Process* Process::get() noexcept {
   const std::lock_guard lock(creation_mutex());
   if (Process* process = existing(); process != nullptr) return process;
   try {
-    static const int handlers = pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+    static const int handlers =
+        pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
     if (handlers != 0) throw std::runtime_error("pthread_atfork was refused");
     const Options options = Options::from_environment();
     set_verbose(options.verbose);
@@ -88,7 +90,9 @@ Process* Process::get() noexcept {
   }
 }
 
-const DeviceDescription& Process::description() const noexcept { return *requests_->options.device; }
+const DeviceDescription& Process::description() const noexcept {
+  return *requests_->options.device;
+}
 
 const DeviceCounts& Process::counts() const noexcept { return requests_->counts; }
 const Caches* Process::caches() const noexcept { return requests_->caches.get(); }
@@ -100,7 +104,9 @@ Holdings Process::holdings() const {
 std::optional<uint32_t> Process::queue_with_ring(uint64_t ring_address) const {
   return requests_->queues.with_ring(ring_address);
 }
-const fences::Checker* Process::checker() const noexcept { return requests_->fence_report.checker(); }
+const fences::Checker* Process::checker() const noexcept {
+  return requests_->fence_report.checker();
+}
 void Process::finish_checks() { requests_->fence_report.finish(requests_->host_pages.get()); }
 
 int Process::open_kfd(bool close_on_exec) { return requests_->kfd_file.open(close_on_exec); }

@@ -15,7 +15,8 @@
 namespace uptempo::vgpu::kfd {
 namespace {
 
-using Copy = ssize_t (*)(pid_t, const iovec*, unsigned long, const iovec*, unsigned long, unsigned long);
+using Copy = ssize_t (*)(pid_t, const iovec*, unsigned long, const iovec*, unsigned long,
+                         unsigned long);
 
 // Copies through process_vm_readv() or process_vm_writev(). Returns false with errno EFAULT, or
 // with the errno of the refused call.
@@ -55,8 +56,8 @@ int walk(uint64_t address, uint64_t size_bytes, Visit&& visit) {
     unsigned major = 0, minor = 0;
     int name = 0;
     if (!whole_line ||
-        std::sscanf(line, "%lx-%lx %4c %lx %x:%x %lu %n", &first, &last, may, &offset, &major, &minor, &inode,
-                    &name) != 7 ||
+        std::sscanf(line, "%lx-%lx %4c %lx %x:%x %lu %n", &first, &last, may, &offset, &major,
+                    &minor, &inode, &name) != 7 ||
         last <= visited)
       continue;
     if (first > visited) return -EFAULT;
@@ -78,11 +79,12 @@ int walk(uint64_t address, uint64_t size_bytes, Visit&& visit) {
 // Whether the kernel has given no page to the range yet. Returns false if the kernel does not say.
 bool has_no_pages(uint64_t address, uint64_t size_bytes) {
   constexpr uint64_t kPresentOrSwapped = uint64_t{3}
-                                              << 62;  // Documentation/admin-guide/mm/pagemap.rst
+                                         << 62;  // Documentation/admin-guide/mm/pagemap.rst
   constexpr uint64_t kPage = 4096;
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> pages(std::fopen("/proc/self/pagemap", "re"),
-                                                              std::fclose);
-  if (pages == nullptr || std::fseek(pages.get(), static_cast<long>(address / kPage * 8), SEEK_SET) != 0)
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> pages(
+      std::fopen("/proc/self/pagemap", "re"), std::fclose);
+  if (pages == nullptr ||
+      std::fseek(pages.get(), static_cast<long>(address / kPage * 8), SEEK_SET) != 0)
     return false;
   std::array<uint64_t, 4096> entries;
   for (uint64_t left = (size_bytes + kPage - 1) / kPage; left != 0;) {
@@ -106,7 +108,8 @@ bool copy_from_program(void* to, uint64_t address, size_t size_bytes) noexcept {
 }
 
 bool copy_to_program(uint64_t address, const void* from, size_t size_bytes) noexcept {
-  if (size_bytes == 0 || copy(process_vm_writev, const_cast<void*>(from), address, size_bytes)) return true;
+  if (size_bytes == 0 || copy(process_vm_writev, const_cast<void*>(from), address, size_bytes))
+    return true;
   if (errno == EFAULT) return false;
   std::memcpy(reinterpret_cast<void*>(address), from, size_bytes);
   return true;
@@ -119,8 +122,7 @@ int check_user_pages(uint64_t address, uint64_t size_bytes) {
   });
 }
 
-bool is_mapping_of(uint64_t address, uint64_t size_bytes, const SparseFile& file,
-                   uint64_t offset) {
+bool is_mapping_of(uint64_t address, uint64_t size_bytes, const SparseFile& file, uint64_t offset) {
   return walk(address, size_bytes, [&](const ProgramMapping& mapping) {
            const bool same_byte = mapping.offset - mapping.begin == offset - address;
            return mapping.readable && mapping.writable && mapping.shared &&
@@ -131,12 +133,12 @@ bool is_mapping_of(uint64_t address, uint64_t size_bytes, const SparseFile& file
 }
 
 bool is_untouched_memory(uint64_t address, uint64_t size_bytes) {
-  const bool anonymous =
-      walk(address, size_bytes, [](const ProgramMapping& mapping) {
-        return mapping.readable && mapping.writable && !mapping.shared && mapping.inode == 0 && !mapping.named
-                   ? 0
-                   : -EINVAL;
-      }) == 0;
+  const bool anonymous = walk(address, size_bytes, [](const ProgramMapping& mapping) {
+                           return mapping.readable && mapping.writable && !mapping.shared &&
+                                          mapping.inode == 0 && !mapping.named
+                                      ? 0
+                                      : -EINVAL;
+                         }) == 0;
   return anonymous && has_no_pages(address, size_bytes);
 }
 

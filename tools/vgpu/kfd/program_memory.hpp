@@ -23,8 +23,7 @@ bool copy_to_program(uint64_t address, const void* from, size_t size_bytes) noex
 int check_user_pages(uint64_t address, uint64_t size_bytes);
 
 // Whether the whole range is readable, writable and a shared mapping of the file from `offset` on.
-bool is_mapping_of(uint64_t address, uint64_t size_bytes, const SparseFile& file,
-                   uint64_t offset);
+bool is_mapping_of(uint64_t address, uint64_t size_bytes, const SparseFile& file, uint64_t offset);
 
 // Whether the range is readable, writable, private anonymous memory without a touched page. Returns
 // false if the system does not provide the information (/proc/self/pagemap).

@@ -39,7 +39,10 @@ SdmaLayout sdma_layout(const DeviceDescription& description) {
 }
 
 Queues::Queues(Device& device, Buffers& buffers, SparseFile& kfd_file)
-    : device_(device), buffers_(buffers), kfd_file_(kfd_file), sdma_(sdma_layout(*device.options.device)) {}
+    : device_(device),
+      buffers_(buffers),
+      kfd_file_(kfd_file),
+      sdma_(sdma_layout(*device.options.device)) {}
 
 Queues::~Queues() { buffers_.set_command_processor(nullptr); }
 
@@ -56,7 +59,8 @@ CommandProcessor& Queues::processor() {
 }
 
 int Queues::create(kfd_ioctl_create_queue_args& args) {
-  if (const int error = check_properties(args.ring_size, args.queue_percentage, args.queue_priority);
+  if (const int error =
+          check_properties(args.ring_size, args.queue_percentage, args.queue_priority);
       error != 0)
     return error;
   if (args.ring_base_address == 0 && args.ring_size != 0) return -EFAULT;
@@ -76,14 +80,16 @@ int Queues::create(kfd_ioctl_create_queue_args& args) {
     });
     const uint32_t room = (xgmi ? sdma_.xgmi_engines : sdma_.engines) * sdma_.queues_per_engine;
     if (static_cast<uint64_t>(same) >= room) {
-      note("CREATE_QUEUE: all " + std::to_string(room) + (xgmi ? " XGMI" : "") + " SDMA queues are in use");
+      note("CREATE_QUEUE: all " + std::to_string(room) + (xgmi ? " XGMI" : "") +
+           " SDMA queues are in use");
       return -ENOMEM;
     }
   }
   uint32_t id = 0;
   while (id < kMaxQueues && queues_.contains(id)) ++id;
   if (id == kMaxQueues) {
-    note("CREATE_QUEUE: all " + std::to_string(kMaxQueues) + " doorbells of this process are in use");
+    note("CREATE_QUEUE: all " + std::to_string(kMaxQueues) +
+         " doorbells of this process are in use");
     return -ENOMEM;
   }
 
@@ -104,7 +110,8 @@ int Queues::create(kfd_ioctl_create_queue_args& args) {
     unwatch(args.read_pointer_address, sizeof(uint64_t));
     unwatch(args.write_pointer_address, sizeof(uint64_t));
   }
-  Queue queue{.device_queue = 0, .ring_address = args.ring_base_address, .sdma = sdma, .xgmi = xgmi};
+  Queue queue{
+      .device_queue = 0, .ring_address = args.ring_base_address, .sdma = sdma, .xgmi = xgmi};
   // The device reads the slot from now on. release: orders the store before the queue's
   // publication.
   std::atomic_ref(*doorbell(id)).store(sdma ? 0 : ~uint64_t{0}, std::memory_order_release);
@@ -115,13 +122,14 @@ int Queues::create(kfd_ioctl_create_queue_args& args) {
                                                         .write_pointer = args.write_pointer_address,
                                                         .doorbell = doorbell(id)});
   } else {
-    queue.device_queue = processor().create_compute_queue({.ring = args.ring_base_address,
-                                                           .ring_bytes = args.ring_size,
-                                                           .read_index = args.read_pointer_address,
-                                                           .write_index = args.write_pointer_address,
-                                                           .doorbell = doorbell(id),
-                                                           .percentage = args.queue_percentage & 0xff,
-                                                           .priority = args.queue_priority});
+    queue.device_queue =
+        processor().create_compute_queue({.ring = args.ring_base_address,
+                                          .ring_bytes = args.ring_size,
+                                          .read_index = args.read_pointer_address,
+                                          .write_index = args.write_pointer_address,
+                                          .doorbell = doorbell(id),
+                                          .percentage = args.queue_percentage & 0xff,
+                                          .priority = args.queue_priority});
   }
   queues_.emplace(id, queue);
   args.queue_id = id;
@@ -130,7 +138,8 @@ int Queues::create(kfd_ioctl_create_queue_args& args) {
 }
 
 int Queues::update(const kfd_ioctl_update_queue_args& args) {
-  if (const int error = check_properties(args.ring_size, args.queue_percentage, args.queue_priority);
+  if (const int error =
+          check_properties(args.ring_size, args.queue_percentage, args.queue_priority);
       error != 0)
     return error;
   const std::lock_guard lock(mutex_);

@@ -99,9 +99,10 @@ Requests::Requests(const Options& from)
       events(kGpuId),
       fence_report(options),
       host_pages(options.checks.fences ? std::make_unique<HostPages>() : nullptr),
-      caches(options.incoherent ? std::make_unique<Caches>(
-                                      *options.device, CacheHabits::of(*options.device, *options.incoherent))
-                                : nullptr),
+      caches(options.incoherent
+                 ? std::make_unique<Caches>(*options.device,
+                                            CacheHabits::of(*options.device, *options.incoherent))
+                 : nullptr),
       device{options,
              memory,
              events,
@@ -202,7 +203,8 @@ int Requests::kfd(uint32_t number, void* args) {
       break;
   }
   char text[96];
-  std::snprintf(text, sizeof text, "KFD ioctl 0x%02x (%s) is not emulated", number, ioctl_name(number));
+  std::snprintf(text, sizeof text, "KFD ioctl 0x%02x (%s) is not emulated", number,
+                ioctl_name(number));
   note(text);
   return -EINVAL;  // kfd_ioctl() of the kernel returns this for every unknown number
 }
@@ -242,8 +244,8 @@ int Requests::wait_events(kfd_ioctl_wait_events_args& args) {
   const size_t bytes = events_data.size() * sizeof(EventData);
   if (!copy_from_program(events_data.data(), args.events_ptr, bytes)) return -EFAULT;
   uint32_t result = KFD_IOC_WAIT_RESULT_FAIL;
-  const int error =
-      events.wait(events_data.data(), args.num_events, args.wait_for_all != 0, args.timeout, result);
+  const int error = events.wait(events_data.data(), args.num_events, args.wait_for_all != 0,
+                                args.timeout, result);
   if (error == 0 && result == KFD_IOC_WAIT_RESULT_COMPLETE &&
       !copy_to_program(args.events_ptr, events_data.data(), bytes))
     return -EFAULT;
@@ -278,7 +280,8 @@ int Requests::tile_config(kfd_ioctl_get_tile_config_args& args) {
 }
 
 int Requests::map_or_unmap(kfd_ioctl_map_memory_to_gpu_args& args, bool map) {
-  static_assert(sizeof(kfd_ioctl_map_memory_to_gpu_args) == sizeof(kfd_ioctl_unmap_memory_from_gpu_args));
+  static_assert(sizeof(kfd_ioctl_map_memory_to_gpu_args) ==
+                sizeof(kfd_ioctl_unmap_memory_from_gpu_args));
   if (args.n_devices == 0 || args.n_success > args.n_devices) return -EINVAL;
   for (; args.n_success < args.n_devices; ++args.n_success) {
     uint32_t id = 0;

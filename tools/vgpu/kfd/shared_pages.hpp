@@ -31,7 +31,8 @@ class SharedPages {
   std::byte* alias() const noexcept { return alias_; }
 
  private:
-  SharedPages(std::byte* alias, size_t size_bytes) noexcept : alias_(alias), size_bytes_(size_bytes) {}
+  SharedPages(std::byte* alias, size_t size_bytes) noexcept
+      : alias_(alias), size_bytes_(size_bytes) {}
 
   std::byte* const alias_;
   const size_t size_bytes_;

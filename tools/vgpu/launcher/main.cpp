@@ -54,27 +54,36 @@ void print_help() {
          "  --device TARGET     "
       << targets()
       << " (default gfx90a)\n"
-         "  --trace FILE        write each packet and doorbell as a line of JSON; %p stands for the\n"
+         "  --trace FILE        write each packet and doorbell as a line of JSON; %p stands for "
+         "the\n"
          "                      process id\n"
          "  --check fences[,hsa][,repeated][,advice]\n"
-         "                      find accesses of dispatches, copies and the host that no order or fence\n"
+         "                      find accesses of dispatches, copies and the host that no order or "
+         "fence\n"
          "                      separates. hsa: also those that only the specification forbids.\n"
-         "                      repeated: report each, not only the first 64 between kernels of the\n"
-         "                      same names. advice: at the program's end, list fences and barrier bits\n"
+         "                      repeated: report each, not only the first 64 between kernels of "
+         "the\n"
+         "                      same names. advice: at the program's end, list fences and barrier "
+         "bits\n"
          "                      that could be narrower\n"
-         "  --check atomics     find floating-point atomics that have no effect because their memory is\n"
+         "  --check atomics     find floating-point atomics that have no effect because their "
+         "memory is\n"
          "                      not coarse-grained; --check fences finds them too\n"
-         "  --report FILE       write the findings of --check to FILE as lines of JSON (default: sentences\n"
+         "  --report FILE       write the findings of --check to FILE as lines of JSON (default: "
+         "sentences\n"
          "                      on stderr)\n"
          "  --null-kernels      complete dispatches without executing them, to measure their cost\n"
          "  --early-read-index  advance the read index when a packet is launched, as hardware may\n"
          "  --deterministic     use one worker and a seeded order: the same trace on every run\n"
-         "  --incoherent SEED   keep stale cache lines wherever fences allow it, so that a missing fence\n"
+         "  --incoherent SEED   keep stale cache lines wherever fences allow it, so that a missing "
+         "fence\n"
          "                      gives wrong results for some seed. Uses one worker; excludes\n"
          "                      --check fences\n"
-         "  --delay SEED        delay packets, copies, doorbells and interrupts at random, so that a\n"
+         "  --delay SEED        delay packets, copies, doorbells and interrupts at random, so that "
+         "a\n"
          "                      program without the necessary order fails for some seed\n"
-         "  --seed N            seed of all other random choices (default: that of --incoherent, or 1)\n"
+         "  --seed N            seed of all other random choices (default: that of --incoherent, "
+         "or 1)\n"
          "  --workers N         number of threads that execute waves (default: one per core)\n"
          "  --verbose           report unknown ioctls and refused requests on stderr\n"
          "  --help, --version\n";
@@ -189,8 +198,10 @@ bool is_executable_file(const fs::path& path) {
 std::string find_program(const std::string& name) {
   if (name.find('/') != std::string::npos) {
     std::error_code ignored;
-    if (!fs::exists(name, ignored)) throw Failure{kNotFound, "the program '" + name + "' does not exist"};
-    if (!is_executable_file(name)) throw Failure{kCannotRun, "'" + name + "' is not an executable file"};
+    if (!fs::exists(name, ignored))
+      throw Failure{kNotFound, "the program '" + name + "' does not exist"};
+    if (!is_executable_file(name))
+      throw Failure{kCannotRun, "'" + name + "' is not an executable file"};
     return name;
   }
   const char* variable = std::getenv("PATH");
@@ -209,22 +220,22 @@ std::string find_program(const std::string& name) {
 // (installed).
 std::string find_library() {
   const fs::path here = fs::read_symlink("/proc/self/exe").parent_path();
-  const fs::path candidates[] = {here / "libuptempo-vgpu.so",
-                                 here.parent_path() / UPTEMPO_VGPU_LIBDIR / "uptempo" / "libuptempo-vgpu.so"};
+  const fs::path candidates[] = {
+      here / "libuptempo-vgpu.so",
+      here.parent_path() / UPTEMPO_VGPU_LIBDIR / "uptempo" / "libuptempo-vgpu.so"};
   std::string tried;
   for (const fs::path& candidate : candidates) {
     if (access(candidate.c_str(), R_OK) == 0) {
       if (candidate.string().find_first_of(": ") != std::string::npos)
-        throw Failure{
-            kCannotRun,
-            "'" + candidate.string() +
-                "' has a space or colon in its path, which LD_PRELOAD cannot express: install it elsewhere"};
+        throw Failure{kCannotRun, "'" + candidate.string() +
+                                      "' has a space or colon in its path, which LD_PRELOAD cannot "
+                                      "express: install it elsewhere"};
       return candidate.string();
     }
     tried += (tried.empty() ? "" : " nor ") + candidate.string();
   }
-  throw Failure{kCannotRun,
-                "libuptempo-vgpu.so is neither " + tried + "; build or install it with the launcher"};
+  throw Failure{kCannotRun, "libuptempo-vgpu.so is neither " + tried +
+                                "; build or install it with the launcher"};
 }
 
 bool is_sanitizer_runtime(const std::string& library) {
@@ -264,7 +275,8 @@ int run(const std::vector<std::string>& arguments) {
   if (first == arguments.size()) usage("no program was given");
   const auto asked = [](const char* variable) { return std::getenv(variable) != nullptr; };
   if (asked("UPTEMPO_VGPU_REPORT") && !asked("UPTEMPO_VGPU_CHECK"))
-    usage("--report has no findings to write without --check: add --check fences or --check atomics");
+    usage(
+        "--report has no findings to write without --check: add --check fences or --check atomics");
   if (asked("UPTEMPO_VGPU_CHECK") && asked("UPTEMPO_VGPU_NULL_KERNELS"))
     usage("--check has no accesses to check under --null-kernels: leave out one of them");
   if (const char* const checks = std::getenv("UPTEMPO_VGPU_CHECK");
@@ -273,7 +285,8 @@ int run(const std::vector<std::string>& arguments) {
   const std::string path = find_program(arguments[first]);
   const ElfProgram program = inspect_program(path);
   if (program.elf && !program.elf64)
-    throw Failure{kCannotRun, "'" + path + "' is a 32-bit program; ROCr supports 64-bit programs only"};
+    throw Failure{kCannotRun,
+                  "'" + path + "' is a 32-bit program; ROCr supports 64-bit programs only"};
   if (program.elf && !program.dynamic)
     throw Failure{kCannotRun, "'" + path +
                                   "' is statically linked, so the virtual GPU cannot be preloaded: "

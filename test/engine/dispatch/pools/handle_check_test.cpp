@@ -2,13 +2,13 @@
 #include <csignal>
 #include <vector>
 
-#include "test/engine/double_device.hpp"
-#include "engine/runtime/handle_check.hpp"
 #include "engine/runtime/error.hpp"
+#include "engine/runtime/handle_check.hpp"
+#include "test/engine/double_device.hpp"
 #include "test/support/catch.hpp"
-#include "tools/support/command.hpp"
 #include "test/support/errors.hpp"
 #include "test/support/hsa_double.hpp"
+#include "tools/support/command.hpp"
 
 using namespace uptempo;
 using namespace uptempo::test;
@@ -26,7 +26,8 @@ struct alignas(64) Line {
 
 }  // namespace
 
-TEST_CASE("a CommandRef is valid until its batch changes, and reports its use afterwards", "[handles]") {
+TEST_CASE("a CommandRef is valid until its batch changes, and reports its use afterwards",
+          "[handles]") {
   DoubleDevice device;
   const auto kernel = number_kernel();
   uint32_t data = 0;
@@ -42,20 +43,21 @@ TEST_CASE("a CommandRef is valid until its batch changes, and reports its use af
   CHECK(contains(error_of<Error>([&] { ref.reads(&data, 1); }), expected));
   CHECK(contains(error_of<Error>([&] { ref.touches_nothing(); }), expected));
   CHECK(contains(error_of<Error>([&] { ref.observed_by(Observer::agent); }), expected));
-  CHECK(
-      contains(error_of<Error>([&] { ref.fences(aql::FenceScope::none, aql::FenceScope::none); }), expected));
+  CHECK(contains(error_of<Error>([&] { ref.fences(aql::FenceScope::none, aql::FenceScope::none); }),
+                 expected));
   CHECK(contains(error_of<Error>([&] { ref.without_barrier(); }), expected));
 }
 
-TEST_CASE("a caller's kernarg block is refused while an earlier dispatch still reads it", "[handles]") {
+TEST_CASE("a caller's kernarg block is refused while an earlier dispatch still reads it",
+          "[handles]") {
   DoubleDevice device({.device = {.ring_size = 64, .paused = true}});
   const auto kernel = number_kernel();
   std::vector<Line> lines(2);
   const std::span<std::byte> first(lines[0].bytes), second(lines[1].bytes);
   BatchSubmitter batch(device.state(), {});
   batch.dispatch_at(first, kernel, Grid{1}, 1u);
-  CHECK(
-      contains(error_of<Error>([&] { batch.dispatch_at(first, kernel, Grid{1}, 2u); }), "not submitted yet"));
+  CHECK(contains(error_of<Error>([&] { batch.dispatch_at(first, kernel, Grid{1}, 2u); }),
+                 "not submitted yet"));
   batch.dispatch_at(second, kernel, Grid{1}, 2u);
   const Completion completion = batch.submit();
   CHECK(contains(error_of<Error>([&] { batch.dispatch_at(first, kernel, Grid{1}, 3u); }),
@@ -71,12 +73,14 @@ TEST_CASE("a caller's kernarg block is refused while an earlier dispatch still r
   CHECK(batch.submit().wait(soon(), actively));
 }
 
-TEST_CASE("a caller's completion signal is refused while an earlier publication uses it", "[handles]") {
+TEST_CASE("a caller's completion signal is refused while an earlier publication uses it",
+          "[handles]") {
   SignalDouble own(1), other(1);  // outlive the queue that waits for them
   DoubleDevice device({.device = {.ring_size = 64, .paused = true}});
   const auto publish = [&](const SignalDouble& signal) {
     struct Dropped : detail::Publication {
-      explicit Dropped(detail::BatchQueue& queue) : Publication(FencePolicy::planned), state(queue) {}
+      explicit Dropped(detail::BatchQueue& queue)
+          : Publication(FencePolicy::planned), state(queue) {}
       ~Dropped() { state.drop(*this); }
       detail::BatchQueue& state;
     } publication(device.state());
@@ -93,7 +97,8 @@ TEST_CASE("a caller's completion signal is refused while an earlier publication 
   CHECK(publish(own).has_value());
 }
 
-TEST_CASE("the kernarg block of a finished dispatch is overwritten when the slab is free", "[handles]") {
+TEST_CASE("the kernarg block of a finished dispatch is overwritten when the slab is free",
+          "[handles]") {
   std::vector<Line> lines(2);
   KernargPool pool({lines.front().bytes, sizeof(Line) * 2}, sizeof(Line));
   KernargPool::Cursor cursor;
@@ -136,5 +141,6 @@ TEST_CASE("an object that is returned twice ends the program with a message", "[
   };
   CHECK(contains(sentence_of("child: slabs twice"),
                  "uptempo: kernarg slabs were given back twice: they have a new owner by now"));
-  CHECK(contains(sentence_of("child: a signal twice"), "uptempo: a pooled signal was given back twice"));
+  CHECK(contains(sentence_of("child: a signal twice"),
+                 "uptempo: a pooled signal was given back twice"));
 }

@@ -136,12 +136,12 @@ TEST_CASE("signals are sorted by their actual kind, not by the requested one", "
   CHECK(pool.interrupts() == 1);
   CHECK(pool.event_less() == 1);
   CHECK(pool.take(SignalKind::interrupt).handle == with_event.handle().handle);
-  CHECK(pool.take(SignalKind::interrupt).handle ==
-        0);  // the event-less one is not a substitute
+  CHECK(pool.take(SignalKind::interrupt).handle == 0);  // the event-less one is not a substitute
   CHECK(pool.take(SignalKind::event_less).handle == without.handle().handle);
 }
 
-TEST_CASE("a pool without any interrupt signal serves completions with event-less ones", "[signal_pool]") {
+TEST_CASE("a pool without any interrupt signal serves completions with event-less ones",
+          "[signal_pool]") {
   SignalDouble signal(-3);
   const hsa_signal_t signals[] = {signal.handle()};
   SignalPool pool(signals);
@@ -171,7 +171,8 @@ TEST_CASE("a level is high from its high mark until it falls to its low mark", "
   CHECK(gauge.level().free() == 16);
 }
 
-TEST_CASE("a level with odd capacity or equal marks never sticks and is not high when unused", "[pressure]") {
+TEST_CASE("a level with odd capacity or equal marks never sticks and is not high when unused",
+          "[pressure]") {
   for (const uint32_t capacity : {1u, 3u, 7u, 100u}) {
     for (const WaterMarks marks :
          {WaterMarks{75, 50}, WaterMarks{50, 50}, WaterMarks{100, 0}, WaterMarks{1, 0}}) {

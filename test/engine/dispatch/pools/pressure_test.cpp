@@ -6,8 +6,8 @@
 #include <thread>
 #include <vector>
 
-#include "test/engine/double_device.hpp"
 #include "engine/runtime/error.hpp"
+#include "test/engine/double_device.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
 
@@ -50,7 +50,8 @@ std::vector<Scarce> scarcities() {
   publications.options.queue.publications = 8;
   Scarce signals{"signals", plenty(), 8, Timing::none, "completion signal", &Pressure::signals};
   signals.options.signals = 8;
-  Scarce timing{"timing signals", plenty(), 4, Timing::batch, "completion signal", &Pressure::signals};
+  Scarce timing{"timing signals",    plenty(),          4, Timing::batch,
+                "completion signal", &Pressure::signals};
   timing.options.signals = 8;
   Scarce kernargs{"kernargs", plenty(), 8, Timing::none, "kernarg slab", &Pressure::kernarg_slabs};
   kernargs.options.queue.kernarg_bytes = 16 * 64;
@@ -65,8 +66,10 @@ bool fill(BatchSubmitter& batch, const Kernel<uint32_t>& kernel) {
 
 }  // namespace
 
-TEST_CASE("an exhausted resource refuses a try, is named after a deadline, and serves waiters when returned",
-          "[pressure]") {
+TEST_CASE(
+    "an exhausted resource refuses a try, is named after a deadline, and serves waiters when "
+    "returned",
+    "[pressure]") {
   const auto kernel = number_kernel();
   for (const Scarce& scarce : scarcities()) {
     CAPTURE(scarce.name);
@@ -113,13 +116,15 @@ TEST_CASE("the level of a scarce resource is high before it is exhausted, and lo
       CHECK((full.*scarce.level).high);
       CHECK((full.*scarce.level).free() == 0);
       device.processor().resume();
-      CHECK(queue.timeline().wait(queue.timeline().last_begun(), actively, soon()) == WaitResult::done);
+      CHECK(queue.timeline().wait(queue.timeline().last_begun(), actively, soon()) ==
+            WaitResult::done);
     }
     queue.reclaim(UINT32_MAX);
     const Pressure after = queue.pressure();
     CHECK_FALSE(after.high());
     CHECK((after.*scarce.level).in_use == 0);
-    if (scarce.level != &Pressure::ring) CHECK((after.*scarce.level).peak == (after.*scarce.level).capacity);
+    if (scarce.level != &Pressure::ring)
+      CHECK((after.*scarce.level).peak == (after.*scarce.level).capacity);
   }
 }
 

@@ -3,9 +3,9 @@
 #include <string>
 #include <thread>
 
-#include "test/engine/stream/copy/copy_engine.hpp"
 #include "engine/runtime/counters.hpp"
 #include "engine/stream/copy/host_duties.hpp"
+#include "test/engine/stream/copy/copy_engine.hpp"
 #include "test/engine/stream/stream_devices.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
@@ -19,18 +19,22 @@ namespace {
 using Bytes = std::vector<uint8_t>;
 
 CopyTarget device(Bytes& memory) { return CopyTarget::device(memory.data(), memory.size()); }
-CopySource from_device(const Bytes& memory) { return CopySource::device(memory.data(), memory.size()); }
+CopySource from_device(const Bytes& memory) {
+  return CopySource::device(memory.data(), memory.size());
+}
 
 StreamDevicesOptions with(CopyEngine& engine) {
   StreamDevicesOptions options;
   options.copies = engine.parts();
-  options.streams.copies = {.host_bytes = 0, .staging_bytes = 4096, .piece_bytes = 1024, .engine_copies = 4};
+  options.streams.copies = {
+      .host_bytes = 0, .staging_bytes = 4096, .piece_bytes = 1024, .engine_copies = 4};
   return options;
 }
 
 template <class F>
 bool comes(F&& is_there) {
-  for (const Deadline deadline = Deadline::after(10s); !deadline.passed(); std::this_thread::sleep_for(100us))
+  for (const Deadline deadline = Deadline::after(10s); !deadline.passed();
+       std::this_thread::sleep_for(100us))
     if (is_there()) return true;
   return false;
 }
@@ -65,7 +69,8 @@ TEST_CASE("a copy begins after the kernels before it, and kernels after it begin
   CHECK(devices.log.is_before(1, 2));
 }
 
-TEST_CASE("copies that follow each other on one lane need no packets and no waits", "[stream][copy]") {
+TEST_CASE("copies that follow each other on one lane need no packets and no waits",
+          "[stream][copy]") {
   CopyEngine engine;
   StreamDevices devices(with(engine));
   Stream stream(devices);
@@ -109,7 +114,8 @@ TEST_CASE("bytes for pageable memory arrive once, in the first call that sees th
   CHECK(to == Bytes(3000, 1));
 }
 
-TEST_CASE("the later of two copies into the same pageable memory determines its content", "[stream][copy]") {
+TEST_CASE("the later of two copies into the same pageable memory determines its content",
+          "[stream][copy]") {
   CopyEngine engine;
   StreamDevices devices(with(engine));
   Stream a(devices), b(devices);
@@ -124,7 +130,8 @@ TEST_CASE("the later of two copies into the same pageable memory determines its 
   }
 }
 
-TEST_CASE("a copy from pageable memory waits for the copy that has yet to write it", "[stream][copy]") {
+TEST_CASE("a copy from pageable memory waits for the copy that has yet to write it",
+          "[stream][copy]") {
   CopyEngine engine(true);
   StreamDevices devices(with(engine));
   Stream stream(devices);
@@ -142,7 +149,8 @@ TEST_CASE("a copy from pageable memory waits for the copy that has yet to write 
   CHECK(to == from);
 }
 
-TEST_CASE("a copy waits for staging memory when all is in use, then the error names it", "[stream][copy]") {
+TEST_CASE("a copy waits for staging memory when all is in use, then the error names it",
+          "[stream][copy]") {
   CopyEngine engine(true);
   StreamDevicesOptions options = with(engine);
   options.streams.copies.engine_copies = 64;
@@ -198,7 +206,8 @@ TEST_CASE("a lane with as many copies as signals waits for the first, then the e
   CHECK(b == a);
 }
 
-TEST_CASE("a copy that reports failure fails its lane, and no bytes reach the host", "[stream][copy]") {
+TEST_CASE("a copy that reports failure fails its lane, and no bytes reach the host",
+          "[stream][copy]") {
   CopyEngine engine(true);
   StreamDevices devices(with(engine));
   Stream stream(devices), other(devices);
@@ -217,7 +226,8 @@ TEST_CASE("a copy that reports failure fails its lane, and no bytes reach the ho
                    "the copy engine reported that a copy has failed"));
   }
   SECTION("a host that queries") {
-    CHECK(comes([&] { return contains(error_of<Error>([&] { failed.ready(); }), "a copy has failed"); }));
+    CHECK(comes(
+        [&] { return contains(error_of<Error>([&] { failed.ready(); }), "a copy has failed"); }));
   }
   CHECK(to == Bytes(512));
   CHECK(contains(error_of<Error>([&] { other.copy(std::span(third), from_device(from)); }),
@@ -227,7 +237,8 @@ TEST_CASE("a copy that reports failure fails its lane, and no bytes reach the ho
   unharmed.synchronize();
 }
 
-TEST_CASE("copy engines that hang are given up together with the hardware queues", "[stream][copy]") {
+TEST_CASE("copy engines that hang are given up together with the hardware queues",
+          "[stream][copy]") {
   CopyEngine engine(true);
   StreamDevicesOptions options = with(engine);
   options.device.paused = true;
@@ -235,9 +246,9 @@ TEST_CASE("copy engines that hang are given up together with the hardware queues
   StreamDevices devices(options);
   Bytes a(16, 1), b(16);
   std::vector<Event> lost;
-  for (const auto& [to, from] :
-       {std::pair(device(b), CopySource::pinned(a.data(), 16)),
-        std::pair(CopyTarget::pinned(b.data(), 16), from_device(a)), std::pair(device(b), from_device(a))}) {
+  for (const auto& [to, from] : {std::pair(device(b), CopySource::pinned(a.data(), 16)),
+                                 std::pair(CopyTarget::pinned(b.data(), 16), from_device(a)),
+                                 std::pair(device(b), from_device(a))}) {
     Stream stream(devices);
     stream.copy(to, from, {.path = CopyPath::engine});
     lost.push_back(stream.record());
@@ -259,8 +270,8 @@ TEST_CASE("a copy that ROCr refuses changes nothing", "[stream][copy]") {
   engine.refuse(true);
   CHECK(contains(error_of<Error>([&] { stream.copy(device(b), from_device(a)); }),
                  "hsa_amd_memory_async_copy"));
-  CHECK(
-      contains(error_of<Error>([&] { stream.copy(device(b), std::span(a)); }), "hsa_amd_memory_async_copy"));
+  CHECK(contains(error_of<Error>([&] { stream.copy(device(b), std::span(a)); }),
+                 "hsa_amd_memory_async_copy"));
   engine.refuse(false);
   for (int i = 0; i < 20; ++i) stream.copy(device(b), std::span(a));
   stream.synchronize();
@@ -296,21 +307,24 @@ TEST_CASE("without kernels for the agent copies use engines, and what they canno
   Stream stream(devices), held(devices);
   Bytes a(16, 1), b(16);
   CHECK(stream.copy(device(b), from_device(a)) == CopyPath::engine);
-  CHECK(contains(error_of<Error>([&] { stream.copy(device(b), from_device(a), {.path = CopyPath::kernel}); }),
-                 "no code object"));
+  CHECK(contains(
+      error_of<Error>([&] { stream.copy(device(b), from_device(a), {.path = CopyPath::kernel}); }),
+      "no code object"));
   CHECK(contains(error_of<Error>([&] { stream.fill(device(b), uint8_t{1}); }), "no code object"));
   SignalDouble gate(1);
   held.wait(gate.handle());
   CHECK(contains(error_of<Error>([&] { held.copy(device(b), from_device(a)); }), "no code object"));
-  CHECK(contains(error_of<Error>([&] { held.copy(device(b), from_device(a), {.path = CopyPath::engine}); }),
-                 "waits for the host"));
+  CHECK(contains(
+      error_of<Error>([&] { held.copy(device(b), from_device(a), {.path = CopyPath::engine}); }),
+      "waits for the host"));
   gate.set(0);
   held.synchronize();
   CHECK(held.copy(device(b), from_device(a)) == CopyPath::engine);
   held.synchronize();
 }
 
-TEST_CASE("the legacy default stream is ordered after and before copies", "[stream][copy][default]") {
+TEST_CASE("the legacy default stream is ordered after and before copies",
+          "[stream][copy][default]") {
   CopyEngine engine(true);
   StreamDevicesOptions options = with(engine);
   options.streams.default_order = DefaultStreamOrder::legacy;
@@ -328,8 +342,10 @@ TEST_CASE("the legacy default stream is ordered after and before copies", "[stre
   CHECK(c == a);
 }
 
-TEST_CASE("threads with a stream each copy through common lanes and staging memory, and read their own bytes",
-          "[stream][copy][stress]") {
+TEST_CASE(
+    "threads with a stream each copy through common lanes and staging memory, and read their own "
+    "bytes",
+    "[stream][copy][stress]") {
   CopyEngine engine;
   StreamDevicesOptions options = with(engine);
   options.streams.hardware_queues = 2;

@@ -81,7 +81,8 @@ class CopyEngine {
     hsa_signal_t done;
   };
   static std::atomic_ref<int64_t> value(hsa_signal_t signal) {
-    return std::atomic_ref(const_cast<int64_t&>(reinterpret_cast<amd_signal_t*>(signal.handle)->value));
+    return std::atomic_ref(
+        const_cast<int64_t&>(reinterpret_cast<amd_signal_t*>(signal.handle)->value));
   }
   void set(bool& what, bool to) {
     const std::lock_guard lock(mutex_);
@@ -94,8 +95,9 @@ class CopyEngine {
       changed_.wait(lock, [this] { return stops_ || (!paused_ && !copies_.empty()); });
       if (stops_) return;
       const Begun next = copies_.front();
-      const bool is_due = std::ranges::all_of(
-          next.after, [](hsa_signal_t signal) { return value(signal).load(std::memory_order_acquire) == 0; });
+      const bool is_due = std::ranges::all_of(next.after, [](hsa_signal_t signal) {
+        return value(signal).load(std::memory_order_acquire) == 0;
+      });
       if (!is_due) {  // and the copies after it wait, too
         changed_.wait_for(lock, std::chrono::microseconds(50));
         continue;

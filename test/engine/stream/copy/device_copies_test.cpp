@@ -50,11 +50,13 @@ volatile uint32_t* readable_hdp_flush(const Agent& gpu) {
 }
 
 constexpr CopyPath both[] = {CopyPath::engine, CopyPath::kernel};
-constexpr size_t sizes[] = {1, 2, 3, 4, 15, 16, 17, 63, 64, 100, 4095, 4096, 4097, 65536, 262144, 300001};
+constexpr size_t sizes[] = {1,  2,   3,    4,    15,   16,    17,     63,
+                            64, 100, 4095, 4096, 4097, 65536, 262144, 300001};
 
 }  // namespace
 
-TEST_CASE("every path copies every size and alignment, and not a byte more", "[device][stream][copy]") {
+TEST_CASE("every path copies every size and alignment, and not a byte more",
+          "[device][stream][copy]") {
   Device device;
   Streams streams(device.gpu);
   Stream stream(streams);
@@ -72,10 +74,10 @@ TEST_CASE("every path copies every size and alignment, and not a byte more", "[d
       stream.fill(other, uint8_t{0xaa});
       REQUIRE(stream.copy(CopyTarget::device(one.data() + b, size),
                           CopySource::pinned(pinned.data() + a, size), {.path = path}) == path);
-      stream.copy(CopyTarget::device(other.data() + c, size), CopySource::device(one.data() + b, size),
-                  {.path = path});
-      stream.copy(CopyTarget::pinned(back.data() + d, size), CopySource::device(other.data() + c, size),
-                  {.path = path});
+      stream.copy(CopyTarget::device(other.data() + c, size),
+                  CopySource::device(one.data() + b, size), {.path = path});
+      stream.copy(CopyTarget::pinned(back.data() + d, size),
+                  CopySource::device(other.data() + c, size), {.path = path});
       std::vector<uint8_t> whole(room);
       stream.copy(std::span(whole), other, {.path = path});
       stream.synchronize();
@@ -188,8 +190,9 @@ TEST_CASE("rows of any width, pitch and place are copied, and nothing between th
   struct Shape {
     size_t width, height, to_pitch, from_pitch;
   };
-  for (const Shape s : {Shape{1, 7, 3, 5}, Shape{16, 20, 48, 33}, Shape{100, 9, 101, 100},
-                        Shape{5000, 3, 5001, 6000}, Shape{64, 64, 64, 64}, Shape{333, 100, 400, 334}}) {
+  for (const Shape s :
+       {Shape{1, 7, 3, 5}, Shape{16, 20, 48, 33}, Shape{100, 9, 101, 100},
+        Shape{5000, 3, 5001, 6000}, Shape{64, 64, 64, 64}, Shape{333, 100, 400, 334}}) {
     for (const bool pageable : {false, true}) {
       CAPTURE(s.width, s.height, s.to_pitch, s.from_pitch, pageable);
       const std::vector<uint8_t> bytes = some_bytes(room, s.width);
@@ -311,7 +314,8 @@ TEST_CASE("the host copies small data of an idle stream if it can access both en
   CHECK(stream.copy(CopyTarget(memory).host_writes(), std::span(bytes)) == CopyPath::host);
   if (hdp_flush != nullptr) CHECK(*hdp_flush == 1);
   CHECK(stream.copy(std::span(back), memory) != CopyPath::host);
-  CHECK_THROWS_AS(stream.copy(CopyTarget(memory).host_writes(), pinned, {.path = CopyPath::host}), Error);
+  CHECK_THROWS_AS(stream.copy(CopyTarget(memory).host_writes(), pinned, {.path = CopyPath::host}),
+                  Error);
   stream.synchronize();
   CHECK(back == bytes);
 }
@@ -387,30 +391,32 @@ TEST_CASE("an engine copy with an unmapped address ends the copies of its engine
   DeviceBuffer<uint8_t> memory(device.gpu, 4096);
   std::vector<uint8_t> back(4096, 1);
   const CopyOptions by_engine{.path = CopyPath::engine};
-  CHECK_THROWS_AS(([&] {
-                    stream.copy(memory,
-                                CopySource::device(reinterpret_cast<void*>(uintptr_t{0x7f0000001000}), 4096),
-                                by_engine);
-                    stream.copy(std::span(back), memory, by_engine);
-                    stream.synchronize();
-                  }()),
-                  Error);
+  CHECK_THROWS_AS(
+      ([&] {
+        stream.copy(memory,
+                    CopySource::device(reinterpret_cast<void*>(uintptr_t{0x7f0000001000}), 4096),
+                    by_engine);
+        stream.copy(std::span(back), memory, by_engine);
+        stream.synchronize();
+      }()),
+      Error);
   CHECK(back == std::vector<uint8_t>(4096, 1));
   CHECK_THROWS_AS(other.copy(memory, memory, by_engine), Error);
 }
 
-TEST_CASE("random programs of kernels, copies and fills on several streams compute what the host does",
-          "[device][stream][copy]") {
+TEST_CASE(
+    "random programs of kernels, copies and fills on several streams compute what the host does",
+    "[device][stream][copy]") {
   Device device;
   constexpr size_t count = 512, buffers = 4;
   for (uint64_t seed = 1; seed <= 6; ++seed) {
     CAPTURE(seed);
-    Streams streams(device.gpu,
-                    {.hardware_queues = 2,
-                     .default_order = seed % 2 ? DefaultStreamOrder::independent : DefaultStreamOrder::legacy,
-                     .copies = {.stage_bytes = seed == 3 ? size_t{0} : size_t{1} << 20,
-                                .staging_bytes = 16 << 10,
-                                .piece_bytes = 1 << 10}});
+    Streams streams(device.gpu, {.hardware_queues = 2,
+                                 .default_order = seed % 2 ? DefaultStreamOrder::independent
+                                                           : DefaultStreamOrder::legacy,
+                                 .copies = {.stage_bytes = seed == 3 ? size_t{0} : size_t{1} << 20,
+                                            .staging_bytes = 16 << 10,
+                                            .piece_bytes = 1 << 10}});
     std::mt19937_64 random(seed);
     std::deque<Stream> all;
     for (int i = 0; i < 4; ++i) all.emplace_back(streams);
@@ -434,8 +440,8 @@ TEST_CASE("random programs of kernels, copies and fills on several streams compu
                           : CopySource::pageable(pageable.data() + from, n * 4);
     };
     for (uint32_t step = 0; step < 300; ++step) {
-      Stream& stream =
-          seed % 2 == 0 && random() % 8 == 0 ? streams.default_stream() : all[random() % all.size()];
+      Stream& stream = seed % 2 == 0 && random() % 8 == 0 ? streams.default_stream()
+                                                          : all[random() % all.size()];
       stream.wait(last);
       const size_t n = 1 + random() % count, from = random() % (count - n + 1),
                    to = random() % (count - n + 1);
@@ -513,9 +519,10 @@ TEST_CASE("the error of an impossible copy names the reason", "[device][stream][
   DeviceBuffer<uint8_t> memory(device.gpu, 64), small(device.gpu, 32);
   std::vector<uint8_t> one(64), other(64);
   CHECK(contains(error_of<Error>([&] { stream.copy(small, memory); }), "a target of 32 bytes"));
-  CHECK(contains(
-      error_of<Error>([&] { stream.copy(std::span(one), std::span(other), {.path = CopyPath::kernel}); }),
-      "the device can access neither end"));
+  CHECK(contains(error_of<Error>([&] {
+                   stream.copy(std::span(one), std::span(other), {.path = CopyPath::kernel});
+                 }),
+                 "the device can access neither end"));
   CHECK(contains(error_of<Error>([&] {
                    stream.copy_2d(memory, memory,
                                   {.width_bytes = 8, .height = 9, .to_pitch = 8, .from_pitch = 8});

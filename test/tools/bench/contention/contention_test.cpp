@@ -9,7 +9,9 @@
 using nlohmann::json;
 using uptempo::test::run_command;
 
-TEST_CASE("each way has a verified figure per number of threads, and shared has a ratio to each other way") {
+TEST_CASE(
+    "each way has a verified figure per number of threads, and shared has a ratio to each other "
+    "way") {
   const auto result =
       run_command({CONTENTION_BENCH, "--threads", "1", "2", "--batch", "8", "120", "--json", "-"});
   CAPTURE(result.err);
@@ -24,7 +26,8 @@ TEST_CASE("each way has a verified figure per number of threads, and shared has 
     CHECK(entry["low"] > 0);
     CHECK(entry["low"] <= entry["ns_per_packet"]);
     CHECK(entry["ns_per_packet"] <= entry["high"]);
-    if (entry["name"] != "shared" || entry["threads"] == 1) CHECK(entry["doorbells_per_batch"] == 1.0);
+    if (entry["name"] != "shared" || entry["threads"] == 1)
+      CHECK(entry["doorbells_per_batch"] == 1.0);
   }
   CHECK(names == std::set<std::string>{"shared", "mutex", "foreign"});
   CHECK(out["results"].size() == 3 * 2 * 2);

@@ -81,7 +81,8 @@ TEST_CASE("for a bar on how many times cheaper a row is, the lower end counts") 
   Results results = good();
   auto& ns = series(results, "hip-launch", 120).ns_per_dispatch;
   std::fill_n(ns.begin(), 7, 7 * 29.9);
-  CHECK(of(results, "hip-launch of 120: at least 30 times uptempo-batch of 120").verdict == Verdict::missed);
+  CHECK(of(results, "hip-launch of 120: at least 30 times uptempo-batch of 120").verdict ==
+        Verdict::missed);
 }
 
 TEST_CASE("a bar may compare two lengths of batch of one row") {
@@ -125,9 +126,10 @@ TEST_CASE("a bar that cannot be judged is an error that names the bar and the mi
   Results results = good();
   std::erase_if(results.all, [](const Series& s) { return s.name == "uptempo-replay"; });
   const std::string error = error_of(results);
-  CHECK(contains(error,
-                 "not judged: 'uptempo-replay of 120: at most 1.15 times floor-packets of 120', found no "
-                 "figure of uptempo-replay for batches of 120, phase submit"));
+  CHECK(contains(
+      error,
+      "not judged: 'uptempo-replay of 120: at most 1.15 times floor-packets of 120', found no "
+      "figure of uptempo-replay for batches of 120, phase submit"));
   CHECK(contains(error, "not judged: 'uptempo-replay: no system calls'"));
   CHECK_FALSE(contains(error, kBatchBar));
 
@@ -137,7 +139,8 @@ TEST_CASE("a bar that cannot be judged is an error that names the bar and the mi
   CHECK(of(results, "uptempo-single: no system calls").found == "system calls were not counted");
 
   CHECK(contains(error_of(Results{}), "not judged: 'floor-packets: no row is cheaper'"));
-  for (const Judgement& judgement : judge(Results{})) CHECK(judgement.verdict == Verdict::not_judged);
+  for (const Judgement& judgement : judge(Results{}))
+    CHECK(judgement.verdict == Verdict::not_judged);
 }
 
 TEST_CASE("the report has every bar with its verdict") {
@@ -145,6 +148,6 @@ TEST_CASE("the report has every bar with its verdict") {
   CHECK(contains(table(judgements), kBatchBar));
   const nlohmann::ordered_json out = json(judgements);
   REQUIRE(out.size() == judgements.size());
-  CHECK(out[0] ==
-        nlohmann::ordered_json{{"bar", kBatchBar}, {"found", "1.17 (1.17 .. 1.17)"}, {"verdict", "met"}});
+  CHECK(out[0] == nlohmann::ordered_json{
+                      {"bar", kBatchBar}, {"found", "1.17 (1.17 .. 1.17)"}, {"verdict", "met"}});
 }

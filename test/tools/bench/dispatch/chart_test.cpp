@@ -23,10 +23,11 @@ Report report() {
   return {.device = "some <GPU>",
           .rounds = 20,
           .batches = {1, 32, 1024},
-          .results = {
-              {steady("hsa-careful", 1, Phase::submit, 100), steady("hsa-careful", 32, Phase::submit, 10),
-               steady("hsa-careful", 1024, Phase::submit, 1), steady("hip-launch", 1, Phase::submit, 1000),
-               steady("hsa-careful", 1, Phase::complete, 100)}}};
+          .results = {{steady("hsa-careful", 1, Phase::submit, 100),
+                       steady("hsa-careful", 32, Phase::submit, 10),
+                       steady("hsa-careful", 1024, Phase::submit, 1),
+                       steady("hip-launch", 1, Phase::submit, 1000),
+                       steady("hsa-careful", 1, Phase::complete, 100)}}};
 }
 
 size_t count(const std::string& text, const std::string& part) {
@@ -57,8 +58,8 @@ TEST_CASE("both axes are logarithmic") {
   const std::string text = svg(report());
   std::array<double, 6> at{};  // x and y of the first line of three points
   const auto three_points_at = [&](size_t path) {
-    return std::sscanf(text.c_str() + path, " d=\"M%lf %lfL%lf %lfL%lf %lf\"", &at[0], &at[1], &at[2], &at[3],
-                       &at[4], &at[5]) == 6;
+    return std::sscanf(text.c_str() + path, " d=\"M%lf %lfL%lf %lfL%lf %lf\"", &at[0], &at[1],
+                       &at[2], &at[3], &at[4], &at[5]) == 6;
   };
   size_t path = text.find(" d=\"M");
   while (path != std::string::npos && !three_points_at(path)) path = text.find(" d=\"M", path + 1);
@@ -76,7 +77,8 @@ TEST_CASE("labels of lines that end at one point do not overlap, and stay next t
   const std::string_view label = "\" class=\"text\" text-anchor=\"start\">row";
   double before = 0;
   size_t labels = 0;
-  for (size_t end = text.find(label); end != std::string::npos; end = text.find(label, end + 1), ++labels) {
+  for (size_t end = text.find(label); end != std::string::npos;
+       end = text.find(label, end + 1), ++labels) {
     const size_t begin = text.rfind("y=\"", end) + 3;
     const double y = std::stod(text.substr(begin, end - begin));
     CHECK(y >= before + 15);

@@ -2,10 +2,10 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "tools/bench/dispatch/counts.hpp"
-#include "tools/bench/dispatch/report.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
+#include "tools/bench/dispatch/counts.hpp"
+#include "tools/bench/dispatch/report.hpp"
 
 using namespace uptempo::bench;
 using nlohmann::ordered_json;
@@ -27,12 +27,14 @@ std::string error_of(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("counts are per batch, and a doorbell belongs to the row that was running when it was rung") {
+TEST_CASE(
+    "counts are per batch, and a doorbell belongs to the row that was running when it was rung") {
   const CountReport report = read_counts(written().dump(), {99, 100, 150, 250, 400, 401, 950}, "");
   CHECK(report.missing.empty());
   const Counts* const counts = report.find("row", 8, Phase::submit);
   REQUIRE(counts != nullptr);
-  CHECK(*counts == Counts{.allocations = 1.5, .system_calls = 0, .hsa_calls = 4, .doorbells = 0.75});
+  CHECK(*counts ==
+        Counts{.allocations = 1.5, .system_calls = 0, .hsa_calls = 4, .doorbells = 0.75});
   CHECK(report.find("row", 8, Phase::complete) == nullptr);
   CHECK(report.find("row", 1, Phase::submit) == nullptr);
 }
@@ -66,10 +68,11 @@ TEST_CASE("output that the counting run did not write is refused") {
 }
 
 TEST_CASE("uncountable values are printed as such, never as 0") {
-  Report report{.device = "some GPU",
-                .batches = {8},
-                .results = {{{"row", 8, Phase::submit, {1, 2, 3}, {0, std::nullopt, 12.25, std::nullopt}}}},
-                .not_counted = {{"doorbells", "no trace here"}}};
+  Report report{
+      .device = "some GPU",
+      .batches = {8},
+      .results = {{{"row", 8, Phase::submit, {1, 2, 3}, {0, std::nullopt, 12.25, std::nullopt}}}},
+      .not_counted = {{"doorbells", "no trace here"}}};
   CHECK(table(report).find("0/?/12/?") != std::string::npos);
   CHECK(table(report).find("doorbells: not counted: no trace here") != std::string::npos);
   const ordered_json out = json(report);

@@ -12,7 +12,8 @@ using uptempo::test::run_command;
 namespace {
 
 json results_of(const std::vector<std::string>& options) {
-  std::vector<std::string> command{DISPATCH_BENCH, "--device", "virtual", "--rounds", "20", "--json", "-"};
+  std::vector<std::string> command{DISPATCH_BENCH, "--device", "virtual", "--rounds",
+                                   "20",           "--json",   "-"};
   command.insert(command.end(), options.begin(), options.end());
   const auto result = run_command(command);
   CAPTURE(result.err);
@@ -96,8 +97,8 @@ TEST_CASE("the costs of a batch other than time are counted from outside") {
       CHECK(row["doorbells"] >= 120);
     }
   }
-  for (const char* name :
-       {"floor-packets submit", "hsa-careful submit", "hsa-naive complete", "uptempo-batch complete"})
+  for (const char* name : {"floor-packets submit", "hsa-careful submit", "hsa-naive complete",
+                           "uptempo-batch complete"})
     CHECK(seen.contains(name));
 }
 
@@ -116,7 +117,8 @@ TEST_CASE("PoCL replaces HIP, executes its kernels on the processor and rings no
 
 TEST_CASE("without a peer there are no rows of it, and bars on it are not judged") {
   const json out = results_of({"--batch", "8", "--peer", "none", "--no-counts"});
-  for (const json& row : out["results"]) CHECK(std::string(row["name"]).find("hip") == std::string::npos);
+  for (const json& row : out["results"])
+    CHECK(std::string(row["name"]).find("hip") == std::string::npos);
   CHECK(run_command({DISPATCH_BENCH, "--peer", "cuda"}).exit_code == 2);
 }
 
@@ -130,8 +132,8 @@ TEST_CASE("counts that were not requested are null, not 0") {
 }
 
 TEST_CASE("a missed bar, or one without rows, ends with 1 and is named next to the report") {
-  const auto result = run_command({DISPATCH_BENCH, "--device", "virtual", "--rounds", "20", "--batch", "120",
-                                   "--only", "uptempo", "--bars", "--json", "-"});
+  const auto result = run_command({DISPATCH_BENCH, "--device", "virtual", "--rounds", "20",
+                                   "--batch", "120", "--only", "uptempo", "--bars", "--json", "-"});
   CHECK(result.exit_code == 1);
   CHECK(result.err.find("--bars: ") != std::string::npos);
   CHECK(result.err.find("no figure of hsa-careful for batches of 120") != std::string::npos);
@@ -149,8 +151,9 @@ TEST_CASE("a report is compared with an earlier one, but not with one of another
   const uptempo::test::TemporaryDirectory directory;
   const std::string old = directory.file("old.json");
   const auto run = [&](std::vector<std::string> more) {
-    std::vector<std::string> command{DISPATCH_BENCH, "--device", "virtual", "--rounds", "20",
-                                     "--batch",      "8",        "--only",  "careful",  "--no-counts"};
+    std::vector<std::string> command{DISPATCH_BENCH, "--device",   "virtual", "--rounds",
+                                     "20",           "--batch",    "8",       "--only",
+                                     "careful",      "--no-counts"};
     command.insert(command.end(), more.begin(), more.end());
     return run_command(command);
   };
@@ -166,10 +169,12 @@ TEST_CASE("a report is compared with an earlier one, but not with one of another
   const auto other_mode = run({"--compare", old, "--kernels", "real"});
   CHECK(other_mode.exit_code == 2);
   CHECK(other_mode.err.find("use --kernels null") != std::string::npos);
-  const auto other_device = run_command({UPTEMPO_VGPU_LAUNCHER, "--device", "gfx908", "--null-kernels", "--",
-                                         DISPATCH_BENCH, "--no-counts", "--compare", old});
+  const auto other_device =
+      run_command({UPTEMPO_VGPU_LAUNCHER, "--device", "gfx908", "--null-kernels", "--",
+                   DISPATCH_BENCH, "--no-counts", "--compare", old});
   CHECK(other_device.exit_code == 2);
-  CHECK(other_device.err.find("measured on AMD Instinct MI210 (gfx90a), this is") != std::string::npos);
+  CHECK(other_device.err.find("measured on AMD Instinct MI210 (gfx90a), this is") !=
+        std::string::npos);
 }
 
 TEST_CASE("variants of the floor are shown on request") {
@@ -182,7 +187,8 @@ TEST_CASE("impossible options are refused") {
   CHECK(run_command({DISPATCH_BENCH, "--rounds", "19"}).exit_code == 2);
   CHECK(run_command({DISPATCH_BENCH, "--batch", "8193"}).exit_code == 2);
   CHECK(run_command({DISPATCH_BENCH, "--kernels", "some"}).exit_code == 2);
-  const auto executed = run_command({UPTEMPO_VGPU_LAUNCHER, "--", DISPATCH_BENCH, "--kernels", "null"});
+  const auto executed =
+      run_command({UPTEMPO_VGPU_LAUNCHER, "--", DISPATCH_BENCH, "--kernels", "null"});
   CHECK(executed.exit_code == 2);
   CHECK(executed.err.find("this device executes kernels") != std::string::npos);
   const auto nothing = run_command({DISPATCH_BENCH, "--device", "virtual", "--only", "nothing"});

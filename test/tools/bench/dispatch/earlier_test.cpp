@@ -20,7 +20,9 @@ Series steady(const std::string& name, double ns) {
   return {name, 120, Phase::submit, std::vector<double>(20, ns)};
 }
 
-ordered_json written() { return json(report_of({steady("a", 10), steady("b", 5), steady("gone", 1)})); }
+ordered_json written() {
+  return json(report_of({steady("a", 10), steady("b", 5), steady("gone", 1)}));
+}
 
 EarlierReport earlier() { return parse_earlier(written().dump(), "old.json"); }
 
@@ -35,7 +37,8 @@ std::string refusal(const std::string& text) {
 
 TEST_CASE("a written report is read again, and compared figure by figure") {
   Report now = report_of({steady("a", 20), steady("b", 5), steady("fresh", 2)});
-  CHECK(error_of<uptempo::support::UsageError>([&] { require_comparable(earlier(), now); }) == "no error");
+  CHECK(error_of<uptempo::support::UsageError>([&] { require_comparable(earlier(), now); }) ==
+        "no error");
   const ordered_json out = comparison_json(earlier(), now);
   REQUIRE(out.size() == 4);
   CHECK(out[0] == ordered_json{{"name", "a"},
@@ -52,8 +55,8 @@ TEST_CASE("a written report is read again, and compared figure by figure") {
   CHECK(out[3]["new"].is_null());
   CHECK(out[3]["ratio"].is_null());
   const std::string text = comparison_table(earlier(), now);
-  for (const char* part :
-       {"old.json", "10.0 (10.0 .. 10.0)", "2.00", "dearer", "intervals overlap", "not measured now"})
+  for (const char* part : {"old.json", "10.0 (10.0 .. 10.0)", "2.00", "dearer", "intervals overlap",
+                           "not measured now"})
     CHECK(contains(text, part));
   now.results.all[0] = steady("a", 2);
   CHECK(contains(comparison_table(earlier(), now), "cheaper"));
@@ -73,8 +76,8 @@ TEST_CASE("reports from other conditions are not compared") {
   };
   CHECK(contains(refused([](Report& now) { now.device = "another GPU"; }),
                  "measured on some GPU, this is another GPU"));
-  CHECK(
-      contains(refused([](Report& now) { now.is_virtual = false; }), "on the virtual GPU, this is hardware"));
+  CHECK(contains(refused([](Report& now) { now.is_virtual = false; }),
+                 "on the virtual GPU, this is hardware"));
   CHECK(contains(refused([](Report& now) { now.kernels_executed = true; }), "use --kernels null"));
 }
 
@@ -95,7 +98,8 @@ TEST_CASE("foreign, truncated, damaged and newer files are refused by name, with
   CHECK(contains(changed("format", "uptempo-dispatch-bench-2"),
                  "newer dispatch_bench: its format is uptempo-dispatch-bench-2, this version reads "
                  "uptempo-dispatch-bench-1"));
-  CHECK(contains(changed("format", "uptempo-dispatch-bench-x"), "it is no report of dispatch_bench"));
+  CHECK(
+      contains(changed("format", "uptempo-dispatch-bench-x"), "it is no report of dispatch_bench"));
   CHECK(contains(changed("format", "google-benchmark"), "it is no report of dispatch_bench"));
   CHECK(contains(changed("kernels", "some"), "damaged"));
   CHECK(contains(changed("device", 7), "damaged"));

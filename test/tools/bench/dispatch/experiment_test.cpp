@@ -4,12 +4,12 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "tools/bench/dispatch/experiment.hpp"
-#include "tools/bench/dispatch/report.hpp"
 #include "engine/dispatch/batch_submitter.hpp"
 #include "engine/runtime/runtime.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
+#include "tools/bench/dispatch/experiment.hpp"
+#include "tools/bench/dispatch/report.hpp"
 
 using namespace uptempo;
 using namespace uptempo::bench;
@@ -61,18 +61,21 @@ Rows rows_of(std::initializer_list<const char*> names, std::vector<std::string>*
 
 TEST_CASE("every row is timed once a round in each of its phases, warm, and every run is checked") {
   CountedCheck check;
-  const Results results = run(rows_of({"plain", "waits", "short"}), check, {1, 8192}, {.count = 20});
+  const Results results =
+      run(rows_of({"plain", "waits", "short"}), check, {1, 8192}, {.count = 20});
   CHECK(results.all.size() == 4 + 2 + 2);
   for (const Series& series : results.all) CHECK(series.ns_per_dispatch.size() == 20);
   CHECK(results.find("waits", 1, Phase::submit) == nullptr);
   CHECK(results.find("short", 8192, Phase::complete) == nullptr);
   CHECK(results.find("plain", 8192, Phase::submit) != nullptr);
   // 20 rounds, two runs each: the first one is not timed.
-  CHECK(check.afters == std::map<std::string, uint32_t>{{"plain", 160}, {"waits", 80}, {"short", 80}});
+  CHECK(check.afters ==
+        std::map<std::string, uint32_t>{{"plain", 160}, {"waits", 80}, {"short", 80}});
   CHECK(check.befores == 320);
 }
 
-TEST_CASE("a submission is timed after a gate that opens before the wait, a completion without a gate") {
+TEST_CASE(
+    "a submission is timed after a gate that opens before the wait, a completion without a gate") {
   std::vector<std::string> log;
   CountedCheck check;
   run(rows_of({"row"}, &log), check, {1}, {.count = 1, .seed = 7});
@@ -160,18 +163,21 @@ TEST_CASE("the report has each figure with its interval, and the ratio to the ca
 }
 
 TEST_CASE("published figures of others are distinguished from measurements, with their source") {
-  const Report report{
-      .device = "some GPU", .batches = {1024}, .results = {{{"a", 1024, Phase::submit, {1, 1, 1}}}}};
+  const Report report{.device = "some GPU",
+                      .batches = {1024},
+                      .results = {{{"a", 1024, Phase::submit, {1, 1, 1}}}}};
   CHECK(table(report).find("6.9 us for 1024 nodes, 6.7 ns each (averages of github.com/ROCm") !=
         std::string::npos);
   const nlohmann::ordered_json out = json(report);
   CHECK(out["results"].size() == 1);
   REQUIRE(out["published"].size() == 2);
   CHECK(out["published"][1]["batch"] == 8192);
-  CHECK(out["published"][1]["source"].get<std::string>().find("pull request 4831") != std::string::npos);
+  CHECK(out["published"][1]["source"].get<std::string>().find("pull request 4831") !=
+        std::string::npos);
 }
 
-TEST_CASE("a dispatch that was lost or executed twice is found, by its marks and by the device's count") {
+TEST_CASE(
+    "a dispatch that was lost or executed twice is found, by its marks and by the device's count") {
   const Runtime runtime;
   const Workload workload(runtime.gpu());
   const Idle row("row");
@@ -191,7 +197,8 @@ TEST_CASE("a dispatch that was lost or executed twice is found, by its marks and
   };
   CHECK(outcome(*tallies, {0, 1, 2, 3}) == "no error");
   CHECK(outcome(*tallies, {0, 1, 3}) == "row (batches of 4): dispatch 2 of 4 was executed 0 times");
-  CHECK(outcome(*tallies, {0, 1, 1, 2, 3}) == "row (batches of 4): dispatch 1 of 4 was executed 2 times");
+  CHECK(outcome(*tallies, {0, 1, 1, 2, 3}) ==
+        "row (batches of 4): dispatch 1 of 4 was executed 2 times");
   CHECK(outcome(*counts, {0, 1, 2, 3}) == "no error");
   CHECK(outcome(*counts, {0, 1, 3}) ==
         "row (batches of 4): 4 dispatches were submitted, the device completed 3");

@@ -8,7 +8,8 @@ using nlohmann::json;
 using uptempo::test::run_command;
 
 TEST_CASE("both sides sort, in interleaved pairs, and the ratio has its interval") {
-  const auto result = run_command({SORT_VS_POCL, "--length", "1024", "--pairs", "20", "--json", "-"});
+  const auto result =
+      run_command({SORT_VS_POCL, "--length", "1024", "--pairs", "20", "--json", "-"});
   CAPTURE(result.err);
   REQUIRE(result.exit_code == 0);
   const json out = json::parse(result.out);
@@ -32,7 +33,8 @@ TEST_CASE("a ratio above the limit ends with 1") {
 }
 
 TEST_CASE("without PoCL it ends with 77 and one sentence that names the package to install") {
-  const auto result = run_command({"/usr/bin/env", "OCL_ICD_VENDORS=/no/such/folder", SORT_VS_POCL});
+  const auto result =
+      run_command({"/usr/bin/env", "OCL_ICD_VENDORS=/no/such/folder", SORT_VS_POCL});
   CHECK(result.exit_code == 77);
   CHECK(result.err.find("pocl-opencl-icd") != std::string::npos);
   CHECK(result.err.find('\n') == result.err.size() - 1);

@@ -9,7 +9,8 @@ using nlohmann::json;
 using uptempo::test::run_command;
 
 TEST_CASE("skipping is compared with writing for arguments of 16 bytes to 4 KiB") {
-  const auto result = run_command({STREAM_BENCH, "--device", "virtual", "--rounds", "6", "--json", "-"});
+  const auto result =
+      run_command({STREAM_BENCH, "--device", "virtual", "--rounds", "6", "--json", "-"});
   CAPTURE(result.err);
   REQUIRE(result.exit_code == 0);  // each launch's result and the number of hits are checked
   const json out = json::parse(result.out);

@@ -12,7 +12,8 @@ using nlohmann::json;
 using uptempo::test::run_command;
 
 TEST_CASE(
-    "every row has a figure with its interval, ratios name their floor, and missed bars set the exit code") {
+    "every row has a figure with its interval, ratios name their floor, and missed bars set the "
+    "exit code") {
   const auto result =
       run_command({VGPU_CONSUME_BENCH, "--rounds", "6", "--seed", "3", "--bars", "--json", "-"});
   CAPTURE(result.err);
@@ -30,8 +31,8 @@ TEST_CASE(
     names.insert(row["name"]);
   }
   for (const char* name :
-       {"ring-barriers", "ring-dispatches", "trip-barrier", "trip-dispatch", "asleep-barrier", "beside-1",
-        "beside-15", "busy-1", "busy-4", "busy-16", "idle"}) {
+       {"ring-barriers", "ring-dispatches", "trip-barrier", "trip-dispatch", "asleep-barrier",
+        "beside-1", "beside-15", "busy-1", "busy-4", "busy-16", "idle"}) {
     CAPTURE(name);
     CHECK(names.count(name) == 1);
   }
@@ -50,7 +51,8 @@ TEST_CASE("without --json it prints a table, and missed bars fail only on reques
 }
 
 TEST_CASE("a device that executes kernels is refused") {
-  const auto result = run_command({UPTEMPO_VGPU_LAUNCHER, "--", VGPU_CONSUME_BENCH, "--rounds", "6"});
+  const auto result =
+      run_command({UPTEMPO_VGPU_LAUNCHER, "--", VGPU_CONSUME_BENCH, "--rounds", "6"});
   CHECK(result.exit_code == 2);
   CHECK(result.err.find("--null-kernels") != std::string::npos);
 }

@@ -1,7 +1,7 @@
 // How vgpu_consume_bench judges its measurements.
+#include "test/support/catch.hpp"
 #include "tools/bench/vgpu/consume/report.hpp"
 #include "tools/bench/vgpu/consume/shares.hpp"
-#include "test/support/catch.hpp"
 
 using namespace uptempo::vgpu::consume;
 using uptempo::test::Approx;

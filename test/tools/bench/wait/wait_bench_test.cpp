@@ -8,9 +8,11 @@
 using nlohmann::json;
 using uptempo::test::run_command;
 
-TEST_CASE("every way to wait is timed for every length of work, for one thread and for a second one") {
+TEST_CASE(
+    "every way to wait is timed for every length of work, for one thread and for a second one") {
   for (const bool second : {false, true}) {
-    std::vector<std::string> command{WAIT_BENCH, "--device", "virtual", "--rounds", "6", "--json", "-"};
+    std::vector<std::string> command{WAIT_BENCH, "--device", "virtual", "--rounds",
+                                     "6",        "--json",   "-"};
     if (second) command.push_back("--second");
     const auto result = run_command(command);
     CAPTURE(result.err);

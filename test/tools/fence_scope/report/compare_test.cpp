@@ -6,8 +6,8 @@
 #include <sstream>
 
 #include "test/support/catch.hpp"
-#include "tools/support/program.hpp"
 #include "test/tools/fence_scope/report/example_reports.hpp"
+#include "tools/support/program.hpp"
 
 using namespace uptempo;
 using namespace uptempo::fence_scope;
@@ -33,35 +33,42 @@ void scale(Cell& cell, double by) {
 }  // namespace
 
 TEST_CASE(
-    "comparison: times of different kinds, modes of Timing and schemas are refused, and both are named") {
+    "comparison: times of different kinds, modes of Timing and schemas are refused, and both are "
+    "named") {
   const Report hardware = examples::sweep_report();
   Report other = hardware;
   other.time_kind = TimeKind::virtual_gpu;
   CHECK(refusal(hardware, other) ==
-        "times of hardware and of a virtual GPU cannot be compared: a.json has times of hardware, b.json has "
+        "times of hardware and of a virtual GPU cannot be compared: a.json has times of hardware, "
+        "b.json has "
         "times of a "
         "virtual GPU, not of hardware");
   other = hardware;
   other.timing = TimingMode::each;
   CHECK(refusal(hardware, other) ==
-        "times taken in different modes of Timing cannot be compared: a.json has Timing::batch, b.json has "
+        "times taken in different modes of Timing cannot be compared: a.json has Timing::batch, "
+        "b.json has "
         "Timing::each");
   other = hardware;
   other.schema = 2;
   CHECK(refusal(hardware, other) ==
         "reports of different schemas cannot be compared: a.json has 1, b.json has 2");
-  CHECK(refusal(hardware, examples::scopes_report()).starts_with("times of hardware and of a virtual GPU"));
+  CHECK(refusal(hardware, examples::scopes_report())
+            .starts_with("times of hardware and of a virtual GPU"));
 }
 
-TEST_CASE("comparison: a model is compared with the same model alone, never with what was measured") {
+TEST_CASE(
+    "comparison: a model is compared with the same model alone, never with what was measured") {
   const Report fiji = examples::ladder_report();
   Report other = fiji;
   for (Cell& cell : other.cells) cell.model->profile = "mi300x";
   CHECK(refusal(fiji, other, Quantity::model) ==
-        "models of different devices cannot be compared: a.json has model fiji, b.json has model mi300x");
+        "models of different devices cannot be compared: a.json has model fiji, b.json has model "
+        "mi300x");
   for (Cell& cell : other.cells) cell.model.reset();
   CHECK(refusal(fiji, other, Quantity::model) ==
-        "reports without times of the same cells cannot be compared: a.json has some model times, b.json has "
+        "reports without times of the same cells cannot be compared: a.json has some model times, "
+        "b.json has "
         "no model "
         "times");
   other = fiji;
@@ -77,13 +84,14 @@ TEST_CASE("comparison: a model is compared with the same model alone, never with
 TEST_CASE("comparison: reports without a cell or a time in common are refused") {
   Report a = examples::scopes_report(), b = examples::ladder_report();
   CHECK(refusal(a, b) ==
-        "reports without a cell in common cannot be compared: a.json has 54 of 'scopes', b.json has 6 of "
+        "reports without a cell in common cannot be compared: a.json has 54 of 'scopes', b.json "
+        "has 6 of "
         "'ladder'");
-  CHECK(
-      refusal(a, a, Quantity::device) ==
-      "reports without times of the same cells cannot be compared: a.json has no device times, b.json has no "
-      "device "
-      "times");
+  CHECK(refusal(a, a, Quantity::device) ==
+        "reports without times of the same cells cannot be compared: a.json has no device times, "
+        "b.json has no "
+        "device "
+        "times");
 }
 
 TEST_CASE("comparison: a report beside itself shows no difference") {
@@ -158,7 +166,8 @@ TEST_CASE("comparison: of many cells that differ by chance alone, hardly any rep
   CHECK(wrong <= 14);
 }
 
-TEST_CASE("comparison: cells of one report alone are listed, and equal ones are taken in their order") {
+TEST_CASE(
+    "comparison: cells of one report alone are listed, and equal ones are taken in their order") {
   Report a = examples::ladder_report(), b = a;
   a.cells.erase(a.cells.begin());
   b.cells.push_back(b.cells[5]);
@@ -172,7 +181,8 @@ TEST_CASE("comparison: cells of one report alone are listed, and equal ones are 
 }
 
 TEST_CASE(
-    "comparison: the table begins with the conclusion, keeps to its width and has verdicts beside times") {
+    "comparison: the table begins with the conclusion, keeps to its width and has verdicts beside "
+    "times") {
   const Report before = examples::scopes_report();
   Report after = before;
   scale(after.cells[20], 3);

@@ -42,9 +42,10 @@ Judgement judged(HeaderFlags flags, Position position) {
     if (position != Position::first) judgement.writer = 1;
     judgement.reader = 2;
     judgement.wrong_runs = 9;
-    judgement.reason = position == Position::first
-                           ? "dispatch 2 reads what the host wrote, and nothing acquires in between"
-                           : "dispatch 2 reads what dispatch 1 wrote, and nothing acquires in between";
+    judgement.reason =
+        position == Position::first
+            ? "dispatch 2 reads what the host wrote, and nothing acquires in between"
+            : "dispatch 2 reads what dispatch 1 wrote, and nothing acquires in between";
   } else if (flags.release == FenceScope::none) {
     judgement.verdict = Verdict::unknown;
     judgement.reason = "nothing releases what dispatch 1 wrote, and no run was wrong";
@@ -86,13 +87,15 @@ Report scopes_report() {
   report.experiment = "scopes";
   report.command = {"scopes", "--workload", "chain", "--seed", "7"};
   report.conclusion =
-      "chain: the barrier bit with agent scopes between the packets is enough, and takes 0.60x the time of "
+      "chain: the barrier bit with agent scopes between the packets is enough, and takes 0.60x the "
+      "time of "
       "system scopes everywhere (times of a virtual GPU, not of hardware).";
   report.time_kind = TimeKind::virtual_gpu;
   report.device = "AMD Instinct MI210 (gfx90a)";
   report.target = "gfx90a";
-  report.versions = {
-      {"kernel driver", "uptempo-vgpu"}, {"rocr", "libhsa-runtime64.so.1.5.0"}, {"uptempo", "0.1.0"}};
+  report.versions = {{"kernel driver", "uptempo-vgpu"},
+                     {"rocr", "libhsa-runtime64.so.1.5.0"},
+                     {"uptempo", "0.1.0"}};
   report.environment = {{"HSA_ENABLE_INTERRUPT", "0"}, {"ROCR_VISIBLE_DEVICES", "0"}};
   report.seed = 7;
   report.steps = {"fill", "add <1>", "scale, \"twice\"", "sum & store", "copy back"};
@@ -125,8 +128,9 @@ Report scopes_report() {
           cell.counts.l2_lines_written_back = 512 * cell.counts.system_releases;
           cell.relative = us / everywhere_us;
           cell.baseline = position == Position::first && cell.flags == kEverywhere;
-          cell.recommended = position == Position::interior &&
-                             cell.flags == HeaderFlags{Barrier::on, FenceScope::agent, FenceScope::agent};
+          cell.recommended =
+              position == Position::interior &&
+              cell.flags == HeaderFlags{Barrier::on, FenceScope::agent, FenceScope::agent};
           report.cells.push_back(std::move(cell));
         }
       }
@@ -134,7 +138,8 @@ Report scopes_report() {
   }
   report.cells.back().gated.noisy = true;
   report.warnings = {
-      "last packet, no barrier, acquire system, release system: stopped after 2 s with an interval of 9 %: "
+      "last packet, no barrier, acquire system, release system: stopped after 2 s with an interval "
+      "of 9 %: "
       "the "
       "machine is too busy to tell times apart that differ by less"};
   return report;
@@ -182,7 +187,8 @@ Report ladder_report() {
   report.experiment = "ladder";
   report.command = {"ladder"};
   report.conclusion =
-      "Everything together takes 0.59x the baseline's time (times of a virtual GPU, not of hardware).";
+      "Everything together takes 0.59x the baseline's time (times of a virtual GPU, not of "
+      "hardware).";
   report.device = "AMD Radeon R9 Fury (gfx803)";
   report.target = "gfx803";
   const std::pair<const char*, double> rungs[] = {
@@ -217,9 +223,10 @@ Report random_report(std::mt19937_64& random) {
     return std::ldexp(static_cast<double>(random() >> 11), static_cast<int>(below(200)) - 150);
   };
   const auto text = [&] {
-    constexpr const char* kParts[] = {"a",   "\"",   "\\",   "\n",       "\r\n",         ",",
-                                      "<&>", "\x01", "\x7f", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x98\x80",
-                                      " ",   "{}",   "x=1"};
+    constexpr const char* kParts[] = {"a",    "\"",       "\\",           "\n",
+                                      "\r\n", ",",        "<&>",          "\x01",
+                                      "\x7f", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x98\x80",
+                                      " ",    "{}",       "x=1"};
     std::string out;
     for (uint64_t left = below(6); left > 0; --left) out += kParts[below(std::size(kParts))];
     return out;

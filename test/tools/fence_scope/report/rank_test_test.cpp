@@ -46,12 +46,15 @@ TEST_CASE("rank test: published values, exact") {
   CHECK(ages.p == Approx(1.0 / 9));
 }
 
-TEST_CASE("rank test: critical values of Mann and Whitney's tables, two-sided 5 %, are where p passes 0.05") {
+TEST_CASE(
+    "rank test: critical values of Mann and Whitney's tables, two-sided 5 %, are where p passes "
+    "0.05") {
   struct Entry {
     size_t n, m, critical;
   };
-  for (const Entry& entry : {Entry{4, 4, 0}, Entry{5, 5, 2}, Entry{6, 6, 5}, Entry{7, 7, 8}, Entry{8, 8, 13},
-                             Entry{10, 10, 23}, Entry{5, 10, 8}, Entry{10, 20, 55}, Entry{20, 20, 127}}) {
+  for (const Entry& entry :
+       {Entry{4, 4, 0}, Entry{5, 5, 2}, Entry{6, 6, 5}, Entry{7, 7, 8}, Entry{8, 8, 13},
+        Entry{10, 10, 23}, Entry{5, 10, 8}, Entry{10, 20, 55}, Entry{20, 20, 127}}) {
     // Values whose U is as wanted: b's are 1..m, and each a lies above as many of them as are left to place.
     const auto p_of = [&](size_t u) {
       std::vector<double> a, b;
@@ -99,7 +102,8 @@ TEST_CASE("rank test: published values, with ties, by the normal approximation")
 }
 
 TEST_CASE(
-    "rank test: groups of one and the same value do not differ; groups apart do, the more so the larger") {
+    "rank test: groups of one and the same value do not differ; groups apart do, the more so the "
+    "larger") {
   const std::vector<double> ones(10, 1.0);
   CHECK(mann_whitney(ones, ones).p == 1);
   std::vector<double> low, high;

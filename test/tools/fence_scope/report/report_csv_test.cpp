@@ -36,7 +36,8 @@ std::vector<Record> parse(const std::string& text) {
         }
       } else {
         for (; at < text.size() && text[at] != ',' && text[at] != '\r'; ++at) {
-          if (text[at] == '"' || text[at] == '\n') throw std::runtime_error("a bare quote or line feed");
+          if (text[at] == '"' || text[at] == '\n')
+            throw std::runtime_error("a bare quote or line feed");
           field += text[at];
         }
       }
@@ -59,7 +60,8 @@ std::map<std::string, std::string> by_name(const std::vector<Record>& records, s
 
 }  // namespace
 
-TEST_CASE("report as CSV: whatever names hold, there is a record for each cell, all of one length") {
+TEST_CASE(
+    "report as CSV: whatever names hold, there is a record for each cell, all of one length") {
   std::mt19937_64 random(5);
   for (int round = 0; round < 200; ++round) {
     Report report = examples::random_report(random);
@@ -83,7 +85,9 @@ TEST_CASE("report as CSV: whatever names hold, there is a record for each cell, 
   }
 }
 
-TEST_CASE("report as CSV: of a report with packets there is a record for each of these, with its reasons") {
+TEST_CASE(
+    "report as CSV: of a report with packets there is a record for each of these, with its "
+    "reasons") {
   std::mt19937_64 random(6);
   for (int round = 0; round < 200; ++round) {
     const Report report = examples::random_report(random);
@@ -104,7 +108,8 @@ TEST_CASE("report as CSV: of a report with packets there is a record for each of
 }
 
 TEST_CASE(
-    "report as CSV: a record says of which device, kind and mode its times are, and what they are worth") {
+    "report as CSV: a record says of which device, kind and mode its times are, and what they are "
+    "worth") {
   const std::vector<Record> records = parse(csv(examples::scopes_report()));
   REQUIRE(records.size() == 55);
   auto field = by_name(records, 1);

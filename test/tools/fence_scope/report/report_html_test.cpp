@@ -49,7 +49,9 @@ size_t count(const std::string& text, const std::string& part) {
 
 }  // namespace
 
-TEST_CASE("report as HTML: well formed, refers to nothing outside, and has no script, whatever names hold") {
+TEST_CASE(
+    "report as HTML: well formed, refers to nothing outside, and has no script, whatever names "
+    "hold") {
   std::mt19937_64 random(4);
   std::vector<Report> reports{
       examples::scopes_report(), examples::sweep_report(), examples::ladder_report(), {}};
@@ -77,7 +79,9 @@ TEST_CASE("report as HTML: text is escaped") {
   for (const char* raw : {"<script", "</td><b>", "onclick=\"", "<i>"}) CHECK(!contains(page, raw));
 }
 
-TEST_CASE("report as HTML: conclusion, words beside colours, labels of times, and headers as hex and words") {
+TEST_CASE(
+    "report as HTML: conclusion, words beside colours, labels of times, and headers as hex and "
+    "words") {
   const std::string page = html(examples::scopes_report());
   CHECK(page.find("<h1>chain: the barrier bit") < page.find("<h2>"));
   for (const char* part :
@@ -92,7 +96,8 @@ TEST_CASE("report as HTML: conclusion, words beside colours, labels of times, an
 }
 
 TEST_CASE(
-    "report as HTML: 18 settings are two squares of acquire and release, with a baseline beside them or "
+    "report as HTML: 18 settings are two squares of acquire and release, with a baseline beside "
+    "them or "
     "not") {
   Report report = examples::scopes_report();
   const size_t squares = count(html(report), "<caption>");
@@ -126,7 +131,9 @@ TEST_CASE("report as HTML: a chart for each size that varies by itself") {
     CHECK(count(page, title) == 1);
 }
 
-TEST_CASE("report as HTML: charts show a model's times where a virtual GPU's say nothing, and no others") {
+TEST_CASE(
+    "report as HTML: charts show a model's times where a virtual GPU's say nothing, and no "
+    "others") {
   const Report report = examples::scopes_report();
   CHECK(contains(html(report), ">Cheapest first: chain<"));
   CHECK(contains(html(report), ">model mi210: predicted, in us;"));

@@ -5,10 +5,10 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "tools/fence_scope/report/report_words.hpp"
 #include "test/support/catch.hpp"
-#include "tools/support/program.hpp"
 #include "test/tools/fence_scope/report/example_reports.hpp"
+#include "tools/fence_scope/report/report_words.hpp"
+#include "tools/support/program.hpp"
 
 using namespace uptempo;
 using namespace uptempo::fence_scope;
@@ -108,7 +108,8 @@ TEST_CASE("report as JSON: an error names the file, the field and what was found
             .starts_with("r.json: 'cells[3].gated' is an impossible time"));
   CHECK(refusal_of("/cells/5/acquire", "workgroup") ==
         "r.json: 'cells[5].acquire' is \"workgroup\", which this version does not know");
-  CHECK(refusal_of("/cells/5/barrier", 1) == "r.json: 'cells[5].barrier' is neither true nor false but 1");
+  CHECK(refusal_of("/cells/5/barrier", 1) ==
+        "r.json: 'cells[5].barrier' is neither true nor false but 1");
   CHECK(refusal_of("/cells/0/kernels", -1) ==
         "r.json: 'cells[0].kernels' is no whole number from 0 to 4294967295 but -1");
   CHECK(refusal_of("/cells/0/kernels", 4294967296) ==
@@ -119,25 +120,31 @@ TEST_CASE("report as JSON: an error names the file, the field and what was found
   CHECK(refusal_of("/cells", ordered_json::object()) == "r.json: 'cells' is no array but {}");
   CHECK(refusal_of("/steps/1", nullptr) == "r.json: 'steps[1]' is no text but null");
   CHECK(refusal_of("/versions/uptempo", 1) == "r.json: 'versions.uptempo' is no text but 1");
-  CHECK(refusal_of("/timing", "both") == "r.json: 'timing' is \"both\", which this version does not know");
+  CHECK(refusal_of("/timing", "both") ==
+        "r.json: 'timing' is \"both\", which this version does not know");
   CHECK(refusal_of("/cells/0/headers/0/count", 4000000000u) ==
         "r.json: 'cells[0].headers[0].count' is more than 1000000 headers");
 }
 
-TEST_CASE("report as JSON: another schema is refused with both versions, another file by what it lacks") {
-  CHECK(refusal_of("/schema", report_schema + 1) == "r.json: its schema is 2, but this version reads 1");
+TEST_CASE(
+    "report as JSON: another schema is refused with both versions, another file by what it lacks") {
+  CHECK(refusal_of("/schema", report_schema + 1) ==
+        "r.json: its schema is 2, but this version reads 1");
   CHECK(refusal("{}") ==
         "r.json: it is no report of fence_scope: it has no \"format\": \"fence_scope report\"");
   CHECK(refusal("[1]") == refusal("{}").substr(0, refusal("[1]").size()));
   CHECK(refusal("") == "r.json: it is no JSON or is truncated at byte 1 of 0");
   const std::string whole = json_text(examples::ladder_report());
   for (const size_t cut : {size_t{1}, whole.size() / 2, whole.size() - 3})
-    CHECK(refusal(whole.substr(0, cut)).starts_with("r.json: it is no JSON or is truncated at byte"));
+    CHECK(
+        refusal(whole.substr(0, cut)).starts_with("r.json: it is no JSON or is truncated at byte"));
   CHECK_THROWS_WITH(read_report("/nonexistent/r.json"),
                     "cannot read '/nonexistent/r.json': No such file or directory");
 }
 
-TEST_CASE("words of reports: times have three digits or more, sizes their unit, what is not known a dash") {
+TEST_CASE(
+    "words of reports: times have three digits or more, sizes their unit, what is not known a "
+    "dash") {
   CHECK(microseconds_text(1221.4) == "1221");
   CHECK(microseconds_text(999.6) == "1000");
   CHECK(microseconds_text(35.24) == "35.2");

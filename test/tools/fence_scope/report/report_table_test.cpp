@@ -6,9 +6,9 @@
 
 #include <unistd.h>
 
-#include "tools/fence_scope/report/report_words.hpp"
 #include "test/support/catch.hpp"
 #include "test/tools/fence_scope/report/example_reports.hpp"
+#include "tools/fence_scope/report/report_words.hpp"
 
 using namespace uptempo;
 using namespace uptempo::fence_scope;
@@ -40,7 +40,9 @@ size_t count(const std::string& text, const std::string& part) {
 
 }  // namespace
 
-TEST_CASE("table of a report: the first line begins the conclusion, and no line is wider than the terminal") {
+TEST_CASE(
+    "table of a report: the first line begins the conclusion, and no line is wider than the "
+    "terminal") {
   for (const Report& report :
        {examples::scopes_report(), examples::sweep_report(), examples::ladder_report()}) {
     for (const unsigned columns : {80u, 100u, 160u}) {
@@ -55,7 +57,8 @@ TEST_CASE("table of a report: the first line begins the conclusion, and no line 
 }
 
 TEST_CASE(
-    "table of a report: where one table is too wide, each of several has the verdict beside its times") {
+    "table of a report: where one table is too wide, each of several has the verdict beside its "
+    "times") {
   const Report report = examples::scopes_report();
   const std::string narrow = table(report, 80), wide = table(report, 160);
   const size_t narrow_tables = count(narrow, "\n---"), wide_tables = count(wide, "\n---");
@@ -68,14 +71,15 @@ TEST_CASE(
     CHECK(count(text, "unordered 0>1") == unordered * tables);
   }
   // Whatever the width, every figure is there.
-  for (const char* title :
-       {" gated", "ungated", "baseline", "mi210", "1 interrupt", "5 packets", "dropped/", "2560/1536"}) {
+  for (const char* title : {" gated", "ungated", "baseline", "mi210", "1 interrupt", "5 packets",
+                            "dropped/", "2560/1536"}) {
     CHECK(contains(narrow, title));
     CHECK(contains(wide, title));
   }
 }
 
-TEST_CASE("table of a report: times of a virtual GPU and of a model are labelled where they stand") {
+TEST_CASE(
+    "table of a report: times of a virtual GPU and of a model are labelled where they stand") {
   const std::string scopes = table(examples::scopes_report());
   CHECK(contains(scopes, "GPU us,"));
   CHECK(contains(scopes, "times of a virtual GPU, not of hardware"));
@@ -101,14 +105,16 @@ TEST_CASE("table of a report: a small one, to the letter") {
   report.cells.resize(3);
   report.cells[1].model.reset();
   report.cells[2].model.reset();
-  report.cells[2].judgement = {.verdict = Verdict::stale, .writer = 3, .reader = 4, .reason = "because"};
+  report.cells[2].judgement = {
+      .verdict = Verdict::stale, .writer = 3, .reader = 4, .reason = "because"};
   report.cells[2].gated = examples::times_of({100, 101, 99, 100, 100, 110, 90});
   report.cells[2].gated.noisy = true;
   report.cells[2].relative = std::numeric_limits<double>::quiet_NaN();
   for (Cell& cell : report.cells) cell.counts = {};
   report.warnings = {"the machine is busy"};
-  CHECK(table(report, 100) ==
-        R"(Everything together takes 0.59x the baseline's time (times of a virtual GPU, not of hardware).
+  CHECK(
+      table(report, 100) ==
+      R"(Everything together takes 0.59x the baseline's time (times of a virtual GPU, not of hardware).
 
 AMD Radeon R9 Fury (gfx803); times of a virtual GPU, not of hardware; Timing::none; seed 1
 warning: the machine is busy
@@ -141,13 +147,15 @@ Why not:
 )");
 }
 
-TEST_CASE("table of a report: why cells are not correct is said once for each reason, most frequent first") {
+TEST_CASE(
+    "table of a report: why cells are not correct is said once for each reason, most frequent "
+    "first") {
   const Report report = examples::scopes_report();
   const std::string text = table(report, 160);
   CHECK(contains(text, "18 cells: dispatch 1 reads what dispatch 0 wrote, and has no barrier bit"));
   CHECK(count(text, "dispatch 1 reads what dispatch 0 wrote") == 1);
-  CHECK(
-      contains(text, "unknown   not promised by the rules, but no run was wrong: only hardware could tell"));
+  CHECK(contains(
+      text, "unknown   not promised by the rules, but no run was wrong: only hardware could tell"));
 }
 
 TEST_CASE("table of a report: without cells the conclusion is all") {
@@ -155,10 +163,13 @@ TEST_CASE("table of a report: without cells the conclusion is all") {
   report.conclusion = "Nothing was asked for.";
   report.device = "D";
   CHECK(table(report) ==
-        "Nothing was asked for.\n\nD; times of a virtual GPU, not of hardware; Timing::none; seed 1\n");
+        "Nothing was asked for.\n\nD; times of a virtual GPU, not of hardware; Timing::none; seed "
+        "1\n");
 }
 
-TEST_CASE("table of a report: a terminal's width is $COLUMNS' where standard output is none, within bounds") {
+TEST_CASE(
+    "table of a report: a terminal's width is $COLUMNS' where standard output is none, within "
+    "bounds") {
   if (isatty(1) == 0) {
     setenv("COLUMNS", "160", 1);
     CHECK(terminal_columns() == 160);

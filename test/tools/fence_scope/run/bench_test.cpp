@@ -13,14 +13,14 @@
 
 #include "engine/runtime/error.hpp"
 #include "engine/runtime/runtime.hpp"
-#include "tools/fence_scope/sequence/program_file.hpp"
-#include "tools/fence_scope/trace/run_trace.hpp"
-#include "tools/fence_scope/sequence/workloads.hpp"
 #include "kernels/basics.hpp"
 #include "test/support/catch.hpp"
-#include "tools/support/command.hpp"
 #include "test/support/errors.hpp"
 #include "test/tools/fence_scope/trace/trace_rules.hpp"
+#include "tools/fence_scope/sequence/program_file.hpp"
+#include "tools/fence_scope/sequence/workloads.hpp"
+#include "tools/fence_scope/trace/run_trace.hpp"
+#include "tools/support/command.hpp"
 #include "tools/vgpu/query.h"
 
 using namespace uptempo;
@@ -41,7 +41,8 @@ Shape small(const std::string& workload) {
 
 // What --check fences has found so far; 0 without it.
 uint64_t findings() {
-  const auto ask = reinterpret_cast<uptempo_vgpu_findings_t>(dlsym(RTLD_DEFAULT, "uptempo_vgpu_findings"));
+  const auto ask =
+      reinterpret_cast<uptempo_vgpu_findings_t>(dlsym(RTLD_DEFAULT, "uptempo_vgpu_findings"));
   uptempo_vgpu_finding_counts counts{};
   if (ask == nullptr || ask(&counts) != 0) return 0;
   return counts.unordered + counts.stale + counts.unreleased;
@@ -51,7 +52,8 @@ constexpr aql::HeaderFlags kNothing{Barrier::off, FenceScope::none, FenceScope::
 
 }  // namespace
 
-TEST_CASE("every workload is right with fences everywhere and with the planned ones, gated and not") {
+TEST_CASE(
+    "every workload is right with fences everywhere and with the planned ones, gated and not") {
   const Runtime runtime;
   for (const Workload& workload : workloads()) {
     CAPTURE(workload.name);
@@ -97,9 +99,12 @@ TEST_CASE("each mode of timing gives a time of the device within that of the hos
     }
 }
 
-TEST_CASE("with timing of each, dispatches and copies have begin and end, in the order in which they wait") {
+TEST_CASE(
+    "with timing of each, dispatches and copies have begin and end, in the order in which they "
+    "wait") {
   const Runtime runtime;
-  Bench bench(runtime.gpu(), make_workload("copy-kernel-copy", small("copy-kernel-copy")), TimingMode::each);
+  Bench bench(runtime.gpu(), make_workload("copy-kernel-copy", small("copy-kernel-copy")),
+              TimingMode::each);
   const Bench::Run run = bench.run(bench.everywhere(), Release::ungated);
   const Sequence& sequence = bench.sequence();
   REQUIRE(run.spans.size() == sequence.steps.size());
@@ -120,7 +125,8 @@ TEST_CASE("timestamps of each packet and copy are a trace that keeps to the form
   const Runtime runtime;
   for (const Workload& workload : workloads()) {
     CAPTURE(workload.name);
-    Bench bench(runtime.gpu(), make_workload(workload.name, small(workload.name)), TimingMode::each);
+    Bench bench(runtime.gpu(), make_workload(workload.name, small(workload.name)),
+                TimingMode::each);
     const Headers headers = bench.planned();
     const Bench::Run run = bench.run(headers, Release::ungated);
     const TraceRun trace = trace_of_spans(bench.sequence(), headers, run);
@@ -194,7 +200,8 @@ TEST_CASE("whatever the headers say, a run ends, and the next one is not harmed"
     CAPTURE(workload.name);
     Bench bench(runtime.gpu(), make_workload(workload.name, small(workload.name)));
     for (int i = 0; i < 3; ++i) {
-      static_cast<void>(bench.run(Headers(bench.sequence().steps.size(), kNothing), Release::gated));
+      static_cast<void>(
+          bench.run(Headers(bench.sequence().steps.size(), kNothing), Release::gated));
       CHECK(bench.run(bench.planned(), Release::ungated).correct);
     }
   }
@@ -234,7 +241,8 @@ TEST_CASE("what is written is counted, and shown without being sent") {
         std::string::npos);
 
   Bench two(runtime.gpu(), make_workload("producer-consumer", small("producer-consumer")));
-  CHECK(two.dry_run(two.planned()).find("queue 1: 'consume 0' waits\nbarrier_and") != std::string::npos);
+  CHECK(two.dry_run(two.planned()).find("queue 1: 'consume 0' waits\nbarrier_and") !=
+        std::string::npos);
   CHECK(two.counts(two.planned()).interrupts == 2);
   CHECK(two.plan().headers == two.planned());
 }
@@ -255,7 +263,8 @@ TEST_CASE("a step that this device cannot run is refused, with the place") {
   };
   refused([](Step& step) { step.kernel = "combien"; },
           "steps[2].kernel: there is no kernel 'combien'; there are ");
-  refused([](Step& step) { step.arguments.pop_back(); }, "steps[2].arguments: 3 given; 'combine' takes 4");
+  refused([](Step& step) { step.arguments.pop_back(); },
+          "steps[2].arguments: 3 given; 'combine' takes 4");
   refused([](Step& step) { step.arguments[3].value.resize(8); },
           "steps[2].arguments[3]: a value of 8 bytes; 'combine' takes a value of 4 there");
   refused([](Step& step) { std::swap(step.arguments[2], step.arguments[3]); },

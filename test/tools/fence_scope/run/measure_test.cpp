@@ -34,7 +34,9 @@ struct FakeBench {
   }
 };
 
-double steady(size_t configuration, uint32_t) { return 100.0 * static_cast<double>(configuration + 1); }
+double steady(size_t configuration, uint32_t) {
+  return 100.0 * static_cast<double>(configuration + 1);
+}
 double wild(size_t, uint32_t run) { return run % 4 < 2 ? 1 : 1000; }
 
 }  // namespace
@@ -59,7 +61,8 @@ TEST_CASE("steady configurations need no more rounds than an interval does") {
 }
 
 TEST_CASE(
-    "every round runs each configuration once gated and once ungated, in an order that the seed gives") {
+    "every round runs each configuration once gated and once ungated, in an order that the seed "
+    "gives") {
   FakeBench bench{steady};
   (void)bench.measured(4, {.seed = 7});
   REQUIRE(bench.order.size() == (1 + 6) * 8);
@@ -88,7 +91,8 @@ TEST_CASE("rounds of the warm-up are not timed, but a wrong result of theirs cou
 }
 
 TEST_CASE(
-    "a configuration that is not certain keeps all of them running, until the bound, and is called noisy") {
+    "a configuration that is not certain keeps all of them running, until the bound, and is called "
+    "noisy") {
   FakeBench bench{[](size_t configuration, uint32_t run) {
     return configuration == 2 ? wild(configuration, run) : steady(configuration, run);
   }};

@@ -4,8 +4,8 @@
 
 #include <set>
 
-#include "tools/fence_scope/sequence/workloads.hpp"
 #include "test/support/catch.hpp"
+#include "tools/fence_scope/sequence/workloads.hpp"
 #include "tools/support/program.hpp"
 
 using namespace uptempo;
@@ -15,7 +15,9 @@ using aql::FenceScope;
 
 namespace {
 
-Sequence sort_of(uint64_t keys) { return make_workload("bitonic-sort", {.bytes_per_kernel = keys * 4}); }
+Sequence sort_of(uint64_t keys) {
+  return make_workload("bitonic-sort", {.bytes_per_kernel = keys * 4});
+}
 
 double us(const Profile& profile, const Sequence& sequence, const Headers& headers,
           const HostSide& host = {}) {
@@ -52,8 +54,9 @@ TEST_CASE("what the profile was not fitted to is a prediction", "[profile]") {
   CHECK_FALSE(model_time(find_profile("mi210"), sort, best.headers(120), best.host).restated);
 }
 
-TEST_CASE("every parameter is listed, named, positive where it divides, and says where it comes from",
-          "[profile]") {
+TEST_CASE(
+    "every parameter is listed, named, positive where it divides, and says where it comes from",
+    "[profile]") {
   std::set<std::string_view> names;
   for (const ParameterInfo& info : parameter_infos()) {
     CAPTURE(info.name);
@@ -70,7 +73,8 @@ TEST_CASE("every parameter is listed, named, positive where it divides, and says
   CHECK(names.size() * sizeof(Parameter) + 2 * sizeof(std::string_view) == sizeof(Profile));
 }
 
-TEST_CASE("a wider fence never costs less, nor does a barrier bit, on any device and workload", "[profile]") {
+TEST_CASE("a wider fence never costs less, nor does a barrier bit, on any device and workload",
+          "[profile]") {
   for (const Profile& profile : profiles()) {
     for (const Workload& workload : workloads()) {
       CAPTURE(profile.name, workload.name);
@@ -128,10 +132,12 @@ TEST_CASE("independent kernels overlap without barrier bits", "[profile]") {
   const Headers off(sequence.steps.size(), {Barrier::off, FenceScope::none, FenceScope::none});
   Headers on = off;
   for (aql::HeaderFlags& flags : on) flags.barrier = Barrier::on;
-  for (const Profile& profile : profiles()) CHECK(us(profile, sequence, on) > us(profile, sequence, off));
+  for (const Profile& profile : profiles())
+    CHECK(us(profile, sequence, on) > us(profile, sequence, off));
 }
 
 TEST_CASE("a profile that does not exist is refused with the names of those that do", "[profile]") {
-  CHECK_THROWS_WITH(find_profile("vega"), "there is no profile 'vega'; use one of fiji, mi210, mi300x");
+  CHECK_THROWS_WITH(find_profile("vega"),
+                    "there is no profile 'vega'; use one of fiji, mi210, mi300x");
   CHECK_THROWS_AS(model_time(find_profile("fiji"), sort_of(1024), {}), std::invalid_argument);
 }

@@ -6,8 +6,8 @@
 #include <sstream>
 
 #include "test/support/catch.hpp"
-#include "tools/support/command.hpp"
 #include "test/support/errors.hpp"
+#include "tools/support/command.hpp"
 
 using namespace uptempo;
 using namespace uptempo::fence_scope;
@@ -52,7 +52,9 @@ std::string changed(const std::string& from, const std::string& to) {
 std::string refusal(const std::string& text) {
   return error_of<support::UsageError>([&] { static_cast<void>(parse_program(text, ".")); });
 }
-std::string refusal(const std::string& from, const std::string& to) { return refusal(changed(from, to)); }
+std::string refusal(const std::string& from, const std::string& to) {
+  return refusal(changed(from, to));
+}
 
 }  // namespace
 
@@ -112,12 +114,15 @@ TEST_CASE("every mistake in a program file is told with its place") {
   CHECK(refusal("\"buffers\"", "\"bufers\"") ==
         "there is no field 'bufers'; there are name, description, code_object, buffers, steps");
 
-  CHECK(refusal("\"name\": \"y\"", "\"name\": \"x\"") == "buffers[1].name: another buffer is called 'x'");
+  CHECK(refusal("\"name\": \"y\"", "\"name\": \"x\"") ==
+        "buffers[1].name: another buffer is called 'x'");
   CHECK(refusal("\"bytes\": 512, \"kind\"", "\"bytes\": -1, \"kind\"") ==
         "buffers[2].bytes: -1; take a whole number from 1 to 1099511627776");
-  CHECK(refusal("\"fine\"", "\"finest\"") == "buffers[2].kind: \"finest\"; take device, coarse or fine");
-  CHECK(refusal("{\"f32\": 0.5}", "{\"f16\": 0.5}") ==
-        "buffers[1].initial: there is no type 'f16'; there are u32, i32, f32, u64, i64, f64, bytes");
+  CHECK(refusal("\"fine\"", "\"finest\"") ==
+        "buffers[2].kind: \"finest\"; take device, coarse or fine");
+  CHECK(
+      refusal("{\"f32\": 0.5}", "{\"f16\": 0.5}") ==
+      "buffers[1].initial: there is no type 'f16'; there are u32, i32, f32, u64, i64, f64, bytes");
   CHECK(refusal("[1, 2, 3, 4]", "[1, 2, -3, 4]") ==
         "buffers[0].initial.u32[2]: -3; take a whole number from 0 to 4294967295");
   CHECK(refusal("\"bytes\": 1024, \"initial\": {\"u32\"", "\"bytes\": 12, \"initial\": {\"u32\"") ==
@@ -139,11 +144,13 @@ TEST_CASE("every mistake in a program file is told with its place") {
   CHECK(refusal("\"kernel\": \"probe\", ", "") == "steps[1]: the field 'kernel' is missing");
   CHECK(refusal("\"reads\": [], \"writes\": []", "\"reads\": []") ==
         "steps[1]: the field 'writes' is missing");
-  CHECK(refusal("[8, 4]", "[8, 0]") == "steps[1].grid[1]: 0; take a whole number from 1 to 4294967295");
+  CHECK(refusal("[8, 4]", "[8, 0]") ==
+        "steps[1].grid[1]: 0; take a whole number from 1 to 4294967295");
   CHECK(refusal("[8, 4]", "[8, 4, 2, 1]") == "steps[1].grid: [8,4,2,1]; take one to three sizes");
   CHECK(refusal("\"workgroup\": 64", "\"workgroup\": [64, 1]") ==
         "steps[0].workgroup: 2 sizes for a grid of 1");
-  CHECK(refusal("\"queue\": 1", "\"queue\": 2") == "steps[1].queue: 2; take a whole number from 0 to 1");
+  CHECK(refusal("\"queue\": 1", "\"queue\": 2") ==
+        "steps[1].queue: 2; take a whole number from 0 to 1");
   CHECK(refusal("\"after\": [\"first\"]", "\"after\": [\"down\"]") ==
         "steps[1].after[0]: no earlier step is called 'down'");
   CHECK(refusal("\"queue\": 1", "\"queue\": 0") ==
@@ -161,7 +168,8 @@ TEST_CASE("every mistake in a program file is told with its place") {
 }
 
 TEST_CASE(
-    "a program file's paths begin where it stands, and its name is that of the file unless it says another") {
+    "a program file's paths begin where it stands, and its name is that of the file unless it says "
+    "another") {
   const test::TemporaryDirectory directory;
   std::ofstream(directory.file("code.co"), std::ios::binary) << "code";
   std::ofstream(directory.file("empty.co"));
@@ -174,13 +182,17 @@ TEST_CASE(
   const Sequence sequence = read_program_file(write("code.co"));
   CHECK(sequence.name == "sums");
   CHECK(sequence.code_object.size() == 4);
-  CHECK(error_of<support::UsageError>([&] { static_cast<void>(read_program_file(write("none.co"))); }) ==
-        directory.file("sums.json") + ": code_object: cannot read '" + directory.file("none.co") +
-            "': No such file or directory");
-  CHECK(error_of<support::UsageError>([&] { static_cast<void>(read_program_file(write("empty.co"))); }) ==
-        directory.file("sums.json") + ": code_object: '" + directory.file("empty.co") + "' is empty");
-  CHECK(test::contains(error_of<support::UsageError>(
-                           [&] { static_cast<void>(read_program_file(directory.file("none.json"))); }),
+  CHECK(error_of<support::UsageError>([&] {
+          static_cast<void>(read_program_file(write("none.co")));
+        }) == directory.file("sums.json") + ": code_object: cannot read '" +
+                  directory.file("none.co") + "': No such file or directory");
+  CHECK(error_of<support::UsageError>([&] {
+          static_cast<void>(read_program_file(write("empty.co")));
+        }) == directory.file("sums.json") + ": code_object: '" + directory.file("empty.co") +
+                  "' is empty");
+  CHECK(test::contains(error_of<support::UsageError>([&] {
+                         static_cast<void>(read_program_file(directory.file("none.json")));
+                       }),
                        "none.json"));
 }
 

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <random>
 
+#include "test/support/catch.hpp"
 #include "tools/fence_scope/sequence/sequence.hpp"
 #include "tools/fence_scope/sequence/sequence_rules.hpp"
-#include "test/support/catch.hpp"
 
 using namespace uptempo;
 using namespace uptempo::fence_scope;
@@ -13,7 +13,9 @@ namespace {
 
 // Some of what a step must wait for is left out, in the hope that something else stands for it.
 Sequence random_sequence(std::mt19937& random) {
-  const auto below = [&](uint32_t n) { return std::uniform_int_distribution<uint32_t>(0, n - 1)(random); };
+  const auto below = [&](uint32_t n) {
+    return std::uniform_int_distribution<uint32_t>(0, n - 1)(random);
+  };
   Sequence sequence;
   sequence.buffers = {{"a", 512, BufferKind::device, {}},
                       {"b", 512, BufferKind::device, {}},
@@ -37,7 +39,8 @@ Sequence random_sequence(std::mt19937& random) {
     } else {
       step.kernel = "k";
       step.queue = below(2);
-      for (uint32_t access = below(4); access-- > 0;) step.accesses.push_back(range(below(3), below(3) == 0));
+      for (uint32_t access = below(4); access-- > 0;)
+        step.accesses.push_back(range(below(3), below(3) == 0));
     }
     for (uint32_t earlier = 0; earlier < i; ++earlier) {
       const Step& other = sequence.steps[earlier];
@@ -56,7 +59,9 @@ Sequence random_sequence(std::mt19937& random) {
 
 }  // namespace
 
-TEST_CASE("a sequence that can be right is right as planned, and not without any barrier bit in between") {
+TEST_CASE(
+    "a sequence that can be right is right as planned, and not without any barrier bit in "
+    "between") {
   std::mt19937 random(1);
   size_t tried = 0, barrier_bits = 0, with_copies = 0, with_two_queues = 0;
   for (uint32_t i = 0; i < 20000; ++i) {
@@ -64,13 +69,16 @@ TEST_CASE("a sequence that can be right is right as planned, and not without any
     require_valid(sequence);
     if (!hazards_of(sequence, everywhere(sequence)).empty()) continue;
     ++tried;
-    with_copies +=
-        std::ranges::any_of(sequence.steps, [](const Step& s) { return s.kind == Step::Kind::copy; }) ? 1 : 0;
+    with_copies += std::ranges::any_of(sequence.steps,
+                                       [](const Step& s) { return s.kind == Step::Kind::copy; })
+                       ? 1
+                       : 0;
     with_two_queues += !sequence.dispatches(0).empty() && !sequence.dispatches(1).empty() ? 1 : 0;
     const PlannedHeaders planned = plan(sequence);
     const std::vector<Hazard> hazards = hazards_of(sequence, planned.headers);
     CAPTURE(i);
-    const std::string hazard = hazards.empty() ? "" : in_words(hazards.front(), sequence, planned.headers);
+    const std::string hazard =
+        hazards.empty() ? "" : in_words(hazards.front(), sequence, planned.headers);
     CAPTURE(hazard);
     REQUIRE(hazards.empty());
     for (const uint32_t queue : {0u, 1u}) {

@@ -3,8 +3,8 @@
 
 #include <stdexcept>
 
-#include "tools/fence_scope/sequence/workloads.hpp"
 #include "test/support/catch.hpp"
+#include "tools/fence_scope/sequence/workloads.hpp"
 
 using namespace uptempo;
 using namespace uptempo::fence_scope;
@@ -35,8 +35,12 @@ Step copy(Access from, Access to, std::vector<size_t> after = {}) {
   step.to = to;
   return step;
 }
-Access reads(size_t buffer, uint64_t begin = 0, uint64_t bytes = 64) { return {buffer, begin, bytes, false}; }
-Access writes(size_t buffer, uint64_t begin = 0, uint64_t bytes = 64) { return {buffer, begin, bytes, true}; }
+Access reads(size_t buffer, uint64_t begin = 0, uint64_t bytes = 64) {
+  return {buffer, begin, bytes, false};
+}
+Access writes(size_t buffer, uint64_t begin = 0, uint64_t bytes = 64) {
+  return {buffer, begin, bytes, true};
+}
 
 // Each kernel reads and writes the same device memory, as the passes of a sort do.
 Sequence chain(size_t kernels) {
@@ -56,7 +60,8 @@ Headers fewest(size_t kernels) {
 
 }  // namespace
 
-TEST_CASE("a chain with system scopes at its ends and agent scopes inside lacks nothing", "[rules]") {
+TEST_CASE("a chain with system scopes at its ends and agent scopes inside lacks nothing",
+          "[rules]") {
   CHECK(hazards_of(chain(4), fewest(4)).empty());
   CHECK(hazards_of(chain(1), fewest(1)).empty());
   CHECK(hazards_of(chain(4), Headers(4, {kOn, kSystem, kSystem})).empty());
@@ -74,8 +79,9 @@ TEST_CASE("a missing barrier bit leaves the two dispatches unordered", "[rules]"
   CHECK(in_words(*worst, chain(4), headers).find("nothing orders the two") != std::string::npos);
 }
 
-TEST_CASE("a missing acquire is named, and is possible on the target where an older copy was left in L1",
-          "[rules]") {
+TEST_CASE(
+    "a missing acquire is named, and is possible on the target where an older copy was left in L1",
+    "[rules]") {
   Headers headers = fewest(5);
   headers[2].acquire = kNone;
   std::vector<Hazard> hazards = hazards_of(chain(5), headers);
@@ -86,7 +92,8 @@ TEST_CASE("a missing acquire is named, and is possible on the target where an ol
   CHECK(worst->later == 2);
   CHECK_FALSE(worst->possible_on_target);  // 1 has dropped what 0 had read
   CHECK(in_words(*worst, chain(5), headers) ==
-        "'step' (2) reads what 'step' (1) wrote to keys, and nothing acquires at agent scope in between");
+        "'step' (2) reads what 'step' (1) wrote to keys, and nothing acquires at agent scope in "
+        "between");
 
   headers[3].acquire = kNone;
   hazards = hazards_of(chain(5), headers);
@@ -105,10 +112,12 @@ TEST_CASE("a missing release of agent scope is named, and harmless on the target
   REQUIRE(worst != nullptr);
   CHECK(worst->ordered);
   CHECK_FALSE(worst->possible_on_target);
-  CHECK(in_words(*worst, chain(4), headers).find("nothing releases at agent scope") != std::string::npos);
+  CHECK(in_words(*worst, chain(4), headers).find("nothing releases at agent scope") !=
+        std::string::npos);
 }
 
-TEST_CASE("the host's writes need an acquire of system scope, its reads a release of it", "[rules]") {
+TEST_CASE("the host's writes need an acquire of system scope, its reads a release of it",
+          "[rules]") {
   Headers headers = fewest(3);
   headers.front().acquire = kAgent;
   const std::vector<Hazard> ahead = hazards_of(chain(3), headers);
@@ -124,7 +133,8 @@ TEST_CASE("the host's writes need an acquire of system scope, its reads a releas
   CHECK(worst_of(behind)->earlier == 2);
   CHECK(worst_of(behind)->later == kHost);
   CHECK(in_words(*worst_of(behind), chain(3), headers) ==
-        "the host reads what 'step' (2) wrote to keys, and nothing releases it to the system in between");
+        "the host reads what 'step' (2) wrote to keys, and nothing releases it to the system in "
+        "between");
 }
 
 TEST_CASE("dispatches that touch different bytes of a buffer need no order", "[rules]") {
@@ -142,7 +152,8 @@ TEST_CASE("dispatches that touch different bytes of a buffer need no order", "[r
   CHECK_FALSE(hazards[0].later_reads);
 }
 
-TEST_CASE("steps of two queues are ordered by what they come after, and by nothing else", "[rules]") {
+TEST_CASE("steps of two queues are ordered by what they come after, and by nothing else",
+          "[rules]") {
   Sequence sequence;
   sequence.buffers = {{.name = "message", .bytes = 64, .kind = BufferKind::device},
                       {.name = "answer", .bytes = 64, .kind = BufferKind::device}};
@@ -155,8 +166,9 @@ TEST_CASE("steps of two queues are ordered by what they come after, and by nothi
   CHECK_FALSE(worst_of(hazards)->ordered);
 }
 
-TEST_CASE("a copy needs what it reads released to the system, and what it wrote acquired from there",
-          "[rules]") {
+TEST_CASE(
+    "a copy needs what it reads released to the system, and what it wrote acquired from there",
+    "[rules]") {
   Sequence sequence;
   sequence.buffers = {{.name = "in", .bytes = 64, .kind = BufferKind::fine},
                       {.name = "data", .bytes = 64, .kind = BufferKind::device},
@@ -178,7 +190,8 @@ TEST_CASE("a copy needs what it reads released to the system, and what it wrote 
   CHECK(worst_of(hazards)->later == 2);
 }
 
-TEST_CASE("a dispatch that touches nothing still orders and releases as its header says", "[rules]") {
+TEST_CASE("a dispatch that touches nothing still orders and releases as its header says",
+          "[rules]") {
   Sequence sequence = chain(2);
   sequence.steps.insert(sequence.steps.begin() + 1, dispatch({}));
   // Begins after the first has ended; the third begins after the second has begun.
@@ -191,8 +204,10 @@ TEST_CASE("a dispatch that touches nothing still orders and releases as its head
   CHECK(hazards_of(sequence, headers).empty());
 }
 
-TEST_CASE("every workload lacks nothing with system scopes everywhere, and nothing with the engine's plan",
-          "[rules]") {
+TEST_CASE(
+    "every workload lacks nothing with system scopes everywhere, and nothing with the engine's "
+    "plan",
+    "[rules]") {
   for (const Workload& workload : workloads()) {
     CAPTURE(workload.name);
     const Sequence sequence = make_workload(workload.name);
@@ -207,7 +222,8 @@ TEST_CASE("a sequence that touches nothing lacks nothing", "[rules]") {
   CHECK(hazards_of(sequence, Headers(2, {kOff, kNone, kNone})).empty());
 }
 
-TEST_CASE("headers that are too few, and steps that come after themselves, are refused", "[rules]") {
+TEST_CASE("headers that are too few, and steps that come after themselves, are refused",
+          "[rules]") {
   CHECK_THROWS_AS(hazards_of(chain(3), fewest(2)), std::invalid_argument);
   Sequence sequence = chain(2);
   sequence.steps[0].after = {1};

@@ -3,9 +3,9 @@
 
 #include <set>
 
-#include "tools/fence_scope/sequence/workloads.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
+#include "tools/fence_scope/sequence/workloads.hpp"
 
 using namespace uptempo;
 using namespace uptempo::fence_scope;
@@ -25,7 +25,8 @@ Sequence with_buffers() {
   return sequence;
 }
 
-size_t add(Sequence& sequence, uint32_t queue, std::vector<Access> accesses, std::vector<size_t> after = {}) {
+size_t add(Sequence& sequence, uint32_t queue, std::vector<Access> accesses,
+           std::vector<size_t> after = {}) {
   Step step{.name = "step " + std::to_string(sequence.steps.size()), .queue = queue};
   step.kernel = "k";
   step.accesses = std::move(accesses);
@@ -95,11 +96,13 @@ TEST_CASE("a shape that a workload cannot have is refused with what it can") {
         "workload chain: a working set of 256 bytes; take a multiple of the 256 bytes per "
         "kernel, 512 or more");
   CHECK_THROWS_AS(resolve("chain", {.bytes_per_kernel = 100}), support::UsageError);
-  CHECK_THROWS_AS(resolve("independent", {.kernels = 8, .bytes_per_kernel = 256, .working_set_bytes = 1024}),
-                  support::UsageError);
+  CHECK_THROWS_AS(
+      resolve("independent", {.kernels = 8, .bytes_per_kernel = 256, .working_set_bytes = 1024}),
+      support::UsageError);
   CHECK_THROWS_AS(resolve("producer-consumer", {.kernels = 3}), support::UsageError);
   CHECK_THROWS_AS(resolve("empty", {.bytes_per_kernel = 4}), support::UsageError);
-  CHECK_THROWS_AS(resolve("bitonic-sort", {.kernels = 37, .bytes_per_kernel = 1024}), support::UsageError);
+  CHECK_THROWS_AS(resolve("bitonic-sort", {.kernels = 37, .bytes_per_kernel = 1024}),
+                  support::UsageError);
 }
 
 TEST_CASE("a sequence that cannot be carried out is refused, with the place") {
@@ -113,7 +116,8 @@ TEST_CASE("a sequence that cannot be carried out is refused, with the place") {
     change(changed);
     CHECK(error_of<support::UsageError>([&] { require_valid(changed); }) == message);
   };
-  refused([](Sequence& s) { s.steps[0].queue = 2; }, "steps[0].queue: 2; there are two queues, 0 and 1");
+  refused([](Sequence& s) { s.steps[0].queue = 2; },
+          "steps[0].queue: 2; there are two queues, 0 and 1");
   refused([](Sequence& s) { s.steps[0].after = {0}; },
           "steps[0].after[0]: step 0 is not an earlier one; a step waits for earlier steps");
   refused([](Sequence& s) { add(s, 0, {}, {0}); },
@@ -129,8 +133,9 @@ TEST_CASE("a sequence that cannot be carried out is refused, with the place") {
         s.steps[0].accesses = {{3, 0, 1, true}};
       },
       "steps[0].accesses[0]: there is no buffer 3, only 3");
-  refused([](Sequence& s) { s.steps[0].arguments = {{.kind = Argument::Kind::address, .buffer = 9}}; },
-          "steps[0].arguments[0]: there is no buffer 9, only 3");
+  refused(
+      [](Sequence& s) { s.steps[0].arguments = {{.kind = Argument::Kind::address, .buffer = 9}}; },
+      "steps[0].arguments[0]: there is no buffer 9, only 3");
   refused([](Sequence& s) { add_copy(s, 0, 1); },
           "steps[1].to: both 'x' and 'y' are in device memory; copies are between device and host");
   refused([](Sequence& s) { s.steps[add_copy(s, 0, 2)].to.bytes = 8; },
@@ -150,7 +155,8 @@ TEST_CASE("in one queue the plan is the engine's") {
 }
 
 TEST_CASE(
-    "what a dispatch of the other queue reads is released to the agent, and acquired there by who waits") {
+    "what a dispatch of the other queue reads is released to the agent, and acquired there by who "
+    "waits") {
   Sequence sequence = with_buffers();
   const size_t unrelated = add(sequence, 1, {write(2)});
   const size_t producer = add(sequence, 0, {write(0)});
@@ -166,7 +172,8 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "what a copy wrote is acquired at system scope by who waits for it, and what it reads is released "
+    "what a copy wrote is acquired at system scope by who waits for it, and what it reads is "
+    "released "
     "there") {
   Sequence sequence = with_buffers();
   add(sequence, 0, {write(1)});
@@ -199,7 +206,8 @@ TEST_CASE("a packet that is waited for stands for earlier ones whose results are
   CHECK(plan(sequence).headers[awaited].barrier == Barrier::off);
 }
 
-TEST_CASE("who only overwrites what another queue has read, releases and acquires nothing on one L2") {
+TEST_CASE(
+    "who only overwrites what another queue has read, releases and acquires nothing on one L2") {
   Sequence sequence = with_buffers();
   add(sequence, 0, {});
   const size_t reader = add(sequence, 0, {read(0)});

@@ -3,10 +3,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "tools/fence_scope/sequence/workloads.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
 #include "test/tools/fence_scope/trace/trace_rules.hpp"
+#include "tools/fence_scope/sequence/workloads.hpp"
 
 using namespace uptempo;
 using namespace uptempo::fence_scope;
@@ -25,9 +25,15 @@ struct Example {
   Example() {
     sequence.buffers = {{.name = "host", .bytes = 256, .kind = BufferKind::coarse},
                         {.name = "x", .bytes = 256}};
-    const Access host{.buffer = 0, .begin = 0, .bytes = 256}, x{.buffer = 1, .begin = 0, .bytes = 256};
-    const auto copy = [](const char* name, const Access& from, const Access& to, std::vector<size_t> after) {
-      return Step{.kind = Step::Kind::copy, .name = name, .after = std::move(after), .from = from, .to = to};
+    const Access host{.buffer = 0, .begin = 0, .bytes = 256},
+        x{.buffer = 1, .begin = 0, .bytes = 256};
+    const auto copy = [](const char* name, const Access& from, const Access& to,
+                         std::vector<size_t> after) {
+      return Step{.kind = Step::Kind::copy,
+                  .name = name,
+                  .after = std::move(after),
+                  .from = from,
+                  .to = to};
     };
     sequence.steps = {copy("up", host, x, {}),
                       {.name = "left", .queue = 0, .after = {0}},
@@ -36,7 +42,8 @@ struct Example {
                       copy("down", x, host, {3})};
     headers = {{}, kOn, kOn, kOn, {}};
     const auto packet = [&](Role role, uint32_t queue, size_t step, uint64_t index) {
-      Bench::Packet made{.role = role, .queue = queue, .step = step, .index = index, .published_ns = 1000};
+      Bench::Packet made{
+          .role = role, .queue = queue, .step = step, .index = index, .published_ns = 1000};
       if (role == Role::waits) made.after = sequence.steps[step].after;
       run.packets.push_back(made);
     };
@@ -103,14 +110,16 @@ TEST_CASE("a step without times is left out, and who waited for it waits for wha
 TEST_CASE("clocks that differ a little give no packet that begins before it was published") {
   Example example;
   example.run.packets[1].published_ns = 1301;
-  CHECK(trace_of_spans(example.sequence, example.headers, example.run).packets[0].submit_ns == 1300);
+  CHECK(trace_of_spans(example.sequence, example.headers, example.run).packets[0].submit_ns ==
+        1300);
 }
 
 TEST_CASE("what the virtual GPU has recorded of a run is found by queue, index and address") {
   const Example example;
   Recorded recorded{
       .queues = {4u, 6u}, .begin_ns = 1000, .end_ns = 3000, .place_of = [](uint64_t address) {
-        return address < 512 ? std::optional(Bench::Place{address / 256, address % 256}) : std::nullopt;
+        return address < 512 ? std::optional(Bench::Place{address / 256, address % 256})
+                             : std::nullopt;
       }};
   TraceRun& lines = recorded.lines;
   const auto packet = [&](uint32_t queue, uint64_t index, const char* type, aql::HeaderFlags flags,
@@ -148,7 +157,8 @@ TEST_CASE("what the virtual GPU has recorded of a run is found by queue, index a
   copy(128, 384, 128, 1080);  // the second half of "up"
   copy(256, 0, 256, 1900);
   copy(9999, 0, 256, 1950);  // from elsewhere
-  lines.ring = {{4, 950, 70, 69}, {4, 1190, 75, 70}, {5, 1200, 3, 2}, {6, 1190, 43, 40}, {4, 3001, 76, 75}};
+  lines.ring = {
+      {4, 950, 70, 69}, {4, 1190, 75, 70}, {5, 1200, 3, 2}, {6, 1190, 43, 40}, {4, 3001, 76, 75}};
 
   const TraceRun trace = trace_of_recorded(example.sequence, example.run, recorded);
   REQUIRE(trace.packets.size() == 8);

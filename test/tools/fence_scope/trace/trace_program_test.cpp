@@ -5,8 +5,8 @@
 #include <set>
 
 #include "test/support/catch.hpp"
-#include "tools/support/command.hpp"
 #include "test/tools/fence_scope/trace/trace_rules.hpp"
+#include "tools/support/command.hpp"
 
 using nlohmann::ordered_json;
 using uptempo::test::broken_trace_rules;
@@ -46,7 +46,8 @@ std::vector<ordered_json> events_of(const ordered_json& trace, const std::string
 
 }  // namespace
 
-TEST_CASE("--trace writes the recommended cell's run: every dispatch, by name, as the virtual GPU's") {
+TEST_CASE(
+    "--trace writes the recommended cell's run: every dispatch, by name, as the virtual GPU's") {
   const ordered_json trace =
       trace_of({"explain", "--workload", "chain", "--kernels", "5", "--bytes", "1024"});
   CHECK(trace["otherData"]["time"] == "of a virtual GPU, not of hardware");
@@ -72,15 +73,17 @@ TEST_CASE("--trace writes the recommended cell's run: every dispatch, by name, a
   // The ring fills with all six, and empties.
   const std::vector<ordered_json> ring = events_of(trace, "C");
   REQUIRE(ring.size() >= 2);
-  const auto packets = [](const ordered_json& event) { return event["args"]["packets"].get<uint64_t>(); };
+  const auto packets = [](const ordered_json& event) {
+    return event["args"]["packets"].get<uint64_t>();
+  };
   CHECK(std::ranges::max(ring, {}, packets)["args"]["packets"] == 6);
   CHECK(ring.back()["args"]["packets"] == 0);
 }
 
 TEST_CASE("--cell chooses what is traced, a wrong cell's overtaking packets included") {
-  const ordered_json trace =
-      trace_of({"scopes", "--workload", "independent", "--kernels", "4", "--bytes", "1024", "--filter",
-                "acquire none, release none", "--cell", "no barrier, acquire none, release none"});
+  const ordered_json trace = trace_of({"scopes", "--workload", "independent", "--kernels", "4",
+                                       "--bytes", "1024", "--filter", "acquire none, release none",
+                                       "--cell", "no barrier, acquire none, release none"});
   CHECK(trace["otherData"]["cell"] == "no barrier, acquire none, release none");
   size_t without = 0;
   for (const ordered_json& event : events_of(trace, "b", "dispatch"))
@@ -89,12 +92,14 @@ TEST_CASE("--cell chooses what is traced, a wrong cell's overtaking packets incl
 }
 
 TEST_CASE("copies and both queues are there, joined by flows") {
-  const ordered_json copies = trace_of({"explain", "--workload", "copy-kernel-copy", "--kernels", "2"});
+  const ordered_json copies =
+      trace_of({"explain", "--workload", "copy-kernel-copy", "--kernels", "2"});
   CHECK(events_of(copies, "b", "copy").size() == 2);
   // Up to the first kernel's wait, that to the kernel, to the second one, to the closing packet;
   // and to the copy down.
   CHECK(events_of(copies, "s").size() >= 4);
-  const ordered_json queues = trace_of({"explain", "--workload", "producer-consumer", "--kernels", "4"});
+  const ordered_json queues =
+      trace_of({"explain", "--workload", "producer-consumer", "--kernels", "4"});
   std::set<uint64_t> processes;
   for (const ordered_json& event : events_of(queues, "b", "dispatch"))
     processes.insert(event["pid"].get<uint64_t>());
@@ -112,7 +117,8 @@ TEST_CASE("a program of the user's own is traced, and a report is replayed with 
   const TemporaryDirectory directory;
   const std::string program = directory.file("steps.json"), report = directory.file("report.json"),
                     file = directory.file("trace.json");
-  std::ofstream(program) << R"({"name": "twice", "buffers": [{"name": "x", "bytes": 1024}], "steps": [
+  std::ofstream(program)
+      << R"({"name": "twice", "buffers": [{"name": "x", "bytes": 1024}], "steps": [
     {"name": "one", "kernel": "chain_increment", "grid": 256, "arguments": [{"buffer": "x"}, {"u32": 1}], "reads": ["x"], "writes": ["x"]},
     {"name": "two", "kernel": "chain_increment", "grid": 256, "arguments": [{"buffer": "x"}, {"u32": 1}], "reads": ["x"], "writes": ["x"]}]})";
   const ordered_json trace = trace_of({"explain", "--program", program, "--json", report});
@@ -144,12 +150,14 @@ TEST_CASE("a trace that cannot be made is refused before anything runs, with wha
   const auto says = [](const std::string& text, const char* words) {
     return text.find(words) != std::string::npos;
   };
-  CHECK(says(refusal({"sweep"}), "--trace: a sweep runs several sequences; trace one of them with"));
+  CHECK(
+      says(refusal({"sweep"}), "--trace: a sweep runs several sequences; trace one of them with"));
   CHECK(says(run_command({FENCE_SCOPE, "ladder", "--trace", "t.json"}).err,
              "--trace: the ladder times whole sorts"));
   CHECK(says(refusal({"scopes", "--dry-run"}), "nothing runs with --dry-run"));
   CHECK(says(refusal({"scopes", "--list"}), "nothing runs with --list"));
-  CHECK(says(refusal({"scopes", "--cell", "no such"}), "--cell: no cell has 'no such' in its label"));
+  CHECK(
+      says(refusal({"scopes", "--cell", "no such"}), "--cell: no cell has 'no such' in its label"));
   CHECK(says(refusal({"scopes", "--cell", "acquire agent"}),
              "--cell: 6 cells have 'acquire agent' in their label"));
   const CommandResult alone = run_command({FENCE_SCOPE, "scopes", "--cell", "acquire agent"});

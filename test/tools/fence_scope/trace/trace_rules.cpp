@@ -83,11 +83,14 @@ class Checker {
 
   void look_at_metadata(const ordered_json& event) {
     const auto name = event["name"].get<std::string>();
-    if (name != "process_name" && name != "thread_name") return complain("metadata of another kind", event);
-    if (!event.contains("args") || !event["args"].contains("name") || !event["args"]["name"].is_string())
+    if (name != "process_name" && name != "thread_name")
+      return complain("metadata of another kind", event);
+    if (!event.contains("args") || !event["args"].contains("name") ||
+        !event["args"]["name"].is_string())
       return complain("metadata without a name", event);
     const auto pid = event["pid"].get<uint64_t>();
-    if (name == "process_name" ? ++named_processes_[pid] > 1 : ++named_threads_[thread_of(event)] > 1)
+    if (name == "process_name" ? ++named_processes_[pid] > 1
+                               : ++named_threads_[thread_of(event)] > 1)
       complain("named twice", event);
   }
 
@@ -99,7 +102,8 @@ class Checker {
   void check_slices() {
     for (auto& [thread, slices] : slices_) {
       // The longer of two that begin at once is the outer one.
-      std::ranges::sort(slices, {}, [](const Slice& slice) { return std::pair(slice.begin, -slice.end); });
+      std::ranges::sort(slices, {},
+                        [](const Slice& slice) { return std::pair(slice.begin, -slice.end); });
       std::vector<int64_t> ends;
       for (const Slice& slice : slices) {
         while (!ends.empty() && ends.back() <= slice.begin) ends.pop_back();
@@ -110,7 +114,8 @@ class Checker {
     }
   }
 
-  using Pairs = std::map<std::string, std::pair<std::vector<ordered_json>, std::vector<ordered_json>>>;
+  using Pairs =
+      std::map<std::string, std::pair<std::vector<ordered_json>, std::vector<ordered_json>>>;
 
   void check_pairs(const Pairs& pairs, const std::string& what) {
     for (const auto& [id, pair] : pairs) {
@@ -132,7 +137,8 @@ class Checker {
         for (const ordered_json& event : side) {
           const int64_t at = ns(event["ts"]);
           const auto slices = slices_.find(thread_of(event));
-          if (slices == slices_.end() || std::ranges::none_of(slices->second, [&](const Slice& slice) {
+          if (slices == slices_.end() ||
+              std::ranges::none_of(slices->second, [&](const Slice& slice) {
                 return slice.begin <= at && (at < slice.end || slice.begin == slice.end);
               }))
             complain("a flow lies in no slice", event);
@@ -162,6 +168,8 @@ class Checker {
 
 }  // namespace
 
-std::vector<std::string> broken_trace_rules(const ordered_json& trace) { return Checker(trace).broken; }
+std::vector<std::string> broken_trace_rules(const ordered_json& trace) {
+  return Checker(trace).broken;
+}
 
 }  // namespace uptempo::test

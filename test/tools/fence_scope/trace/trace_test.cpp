@@ -11,8 +11,8 @@
 #include <stdexcept>
 
 #include "test/support/catch.hpp"
-#include "tools/support/program.hpp"
 #include "test/tools/fence_scope/trace/trace_rules.hpp"
+#include "tools/support/program.hpp"
 
 using namespace uptempo;
 using namespace uptempo::fence_scope;
@@ -49,7 +49,12 @@ TraceRun small_run() {
        .begin_ns = 1500,
        .end_ns = 3000},
       {.queue = 0, .index = 5, .name = "add", .submit_ns = 1000, .begin_ns = 1600, .end_ns = 2500},
-      {.queue = 1, .index = 0, .name = "sum", .begin_ns = 3000, .end_ns = 4001, .after_packets = {0, 1}}};
+      {.queue = 1,
+       .index = 0,
+       .name = "sum",
+       .begin_ns = 3000,
+       .end_ns = 4001,
+       .after_packets = {0, 1}}};
   run.copies = {{.engine = 0,
                  .name = "copy back",
                  .bytes = 4096,
@@ -106,27 +111,39 @@ TEST_CASE("trace: whatever breaks a rule of the format is told") {
     };
   };
   CHECK(broken(with("b", [](ordered_json& event) { event.erase("id"); })) == "no category and id");
-  CHECK(broken(with("b", [](ordered_json& event) { event["cat"] = "other"; })) == "async events are no pair");
-  CHECK(broken(with("e", [](ordered_json& event) { event["id"] = 1; })) == "async events are no pair");
-  CHECK(broken(with("e", [](ordered_json& event) { event["name"] = "x"; })) == "async events of two names");
-  CHECK(broken(with("e", [](ordered_json& event) { event["ts"] = 0.0; })) == "async ends before it begins");
-  CHECK(broken(with("e", [](ordered_json& event) { event["pid"] = 1u; })) == "async events of two processes");
+  CHECK(broken(with("b", [](ordered_json& event) { event["cat"] = "other"; })) ==
+        "async events are no pair");
+  CHECK(broken(with("e", [](ordered_json& event) { event["id"] = 1; })) ==
+        "async events are no pair");
+  CHECK(broken(with("e", [](ordered_json& event) { event["name"] = "x"; })) ==
+        "async events of two names");
+  CHECK(broken(with("e", [](ordered_json& event) { event["ts"] = 0.0; })) ==
+        "async ends before it begins");
+  CHECK(broken(with("e", [](ordered_json& event) { event["pid"] = 1u; })) ==
+        "async events of two processes");
   CHECK(broken(with("X", [](ordered_json& event) { event["dur"] = -1; })) == "no duration");
   CHECK(broken(with("X", [](ordered_json& event) {
           event["tid"] = 200000u;
           event["dur"] = 1.4;
         })).starts_with("slices of a thread overlap"));
-  CHECK(broken(with("s", [](ordered_json& event) { event["ts"] = 100.0; })) == "flow ends before it begins");
-  CHECK(broken(with("s", [](ordered_json& event) { event["ts"] = 0.0; })) == "a flow lies in no slice");
-  CHECK(broken(with("s", [](ordered_json& event) { event["name"] = "x"; })) == "flow events of two names");
-  CHECK(broken(with("s", [](ordered_json& event) { event["id"] = 7777; })) == "flow events are no pair");
+  CHECK(broken(with("s", [](ordered_json& event) { event["ts"] = 100.0; })) ==
+        "flow ends before it begins");
+  CHECK(broken(with("s", [](ordered_json& event) { event["ts"] = 0.0; })) ==
+        "a flow lies in no slice");
+  CHECK(broken(with("s", [](ordered_json& event) { event["name"] = "x"; })) ==
+        "flow events of two names");
+  CHECK(broken(with("s", [](ordered_json& event) { event["id"] = 7777; })) ==
+        "flow events are no pair");
   CHECK(broken(with("f", [](ordered_json& event) { event.erase("bp"); })) ==
         "a flow binds to the next slice");
-  CHECK(broken(with("f", [](ordered_json& event) { event["tid"] = 9999u; })) == "a flow lies in no slice");
+  CHECK(broken(with("f", [](ordered_json& event) { event["tid"] = 9999u; })) ==
+        "a flow lies in no slice");
   CHECK(broken(with("C", [](ordered_json& event) { event["args"]["packets"] = "2"; })) ==
         "a counter's value is no number");
-  CHECK(broken(with("C", [](ordered_json& event) { event.erase("args"); })) == "a counter without series");
-  CHECK(broken(with("C", [](ordered_json& event) { event["pid"] = 77u; })) == "a process without name");
+  CHECK(broken(with("C", [](ordered_json& event) { event.erase("args"); })) ==
+        "a counter without series");
+  CHECK(broken(with("C", [](ordered_json& event) { event["pid"] = 77u; })) ==
+        "a process without name");
   CHECK(broken(with("M", [](ordered_json& event) { event["args"].erase("name"); })) ==
         "metadata without a name");
   CHECK(broken(with("M", [](ordered_json& event) {
@@ -142,7 +159,8 @@ TEST_CASE("trace: whatever breaks a rule of the format is told") {
 }
 
 TEST_CASE(
-    "trace: packets depend on what their barrier bit and barrier packets ahead of them hold them back for") {
+    "trace: packets depend on what their barrier bit and barrier packets ahead of them hold them "
+    "back for") {
   using aql::Barrier;
   const auto flags = [](Barrier barrier) {
     return aql::HeaderFlags{barrier, aql::FenceScope::none, aql::FenceScope::none};
@@ -312,8 +330,9 @@ TEST_CASE("trace: a line that is none is refused with its number") {
 TEST_CASE("trace: what a program does on the virtual GPU is converted whole") {
   const auto file =
       std::filesystem::temp_directory_path() / ("fence_scope_trace_" + std::to_string(getpid()));
-  const std::string command = std::string(VGPU) + " --trace " + file.string() + " -- " + FENCE_SCOPE +
-                              " litmus --filter message-in-one-queue --iterations 1 >/dev/null 2>&1";
+  const std::string command =
+      std::string(VGPU) + " --trace " + file.string() + " -- " + FENCE_SCOPE +
+      " litmus --filter message-in-one-queue --iterations 1 >/dev/null 2>&1";
   const int status = std::system(command.c_str());
   REQUIRE(status == 0);
   const std::string lines = support::read_input(file.string());
@@ -325,7 +344,7 @@ TEST_CASE("trace: what a program does on the virtual GPU is converted whole") {
     ++packets;
   CHECK(packets > 10);
   CHECK(run.packets.size() == packets);
-  CHECK(std::ranges::all_of(run.packets,
-                            [](const TraceRun::Packet& packet) { return packet.submit_ns.has_value(); }));
+  CHECK(std::ranges::all_of(
+      run.packets, [](const TraceRun::Packet& packet) { return packet.submit_ns.has_value(); }));
   check_rules(trace_json(run));
 }

@@ -1,7 +1,7 @@
 #include "tools/fence_scope/verdict/checker_advice.hpp"
 
-#include "tools/fence_scope/report/report_packets.hpp"
 #include "test/support/catch.hpp"
+#include "tools/fence_scope/report/report_packets.hpp"
 
 using namespace uptempo;
 using namespace uptempo::fence_scope;
@@ -29,12 +29,15 @@ std::optional<Headers> after(const std::vector<std::string>& lines) {
 
 }  // namespace
 
-TEST_CASE("advice of the fence checker narrows the packets that it names by queue and index, and no others") {
+TEST_CASE(
+    "advice of the fence checker narrows the packets that it names by queue and index, and no "
+    "others") {
   CHECK(after({}) == kHeaders);
-  const auto headers = after({R"({"class":"stale","conflict":"read-after-write"})",
-                              R"({"advice":"barrier","queue":9,"to":"clear","packets":[4,8],"count":2})",
-                              R"({"advice":"acquire","queue":7,"to":"none","packets":[3,5],"count":2})",
-                              R"({"advice":"acquire","queue":1,"to":"none","packets":[4],"count":1})"});
+  const auto headers =
+      after({R"({"class":"stale","conflict":"read-after-write"})",
+             R"({"advice":"barrier","queue":9,"to":"clear","packets":[4,8],"count":2})",
+             R"({"advice":"acquire","queue":7,"to":"none","packets":[3,5],"count":2})",
+             R"({"advice":"acquire","queue":1,"to":"none","packets":[4],"count":1})"});
   REQUIRE(headers);
   CHECK((*headers)[0] == kHeaders[0]);
   CHECK((*headers)[1] == aql::HeaderFlags{Barrier::off, FenceScope::system, FenceScope::agent});
@@ -46,8 +49,8 @@ TEST_CASE("advice that is not whole is none") {
   CHECK_FALSE(after({R"({"advice":"incomplete","reason":"too long"})"}));
   // A list that is cut off may mean packets with the same header, and no others.
   const auto cut = [](const std::string& acquire) {
-    return after({R"({"advice":"release","queue":7,"header":{"barrier":true,"acquire":")" + acquire +
-                  R"(","release":"agent"},"to":"none","packets":[1],"count":2})"});
+    return after({R"({"advice":"release","queue":7,"header":{"barrier":true,"acquire":")" +
+                  acquire + R"(","release":"agent"},"to":"none","packets":[1],"count":2})"});
   };
   CHECK_FALSE(cut("system"));
   CHECK(cut("agent") == kHeaders);

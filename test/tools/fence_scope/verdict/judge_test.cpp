@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <random>
 
+#include "test/support/catch.hpp"
 #include "tools/fence_scope/sequence/case_message.hpp"
 #include "tools/fence_scope/sequence/sequence_rules.hpp"
 #include "tools/fence_scope/sequence/workloads.hpp"
-#include "test/support/catch.hpp"
 
 using namespace uptempo;
 using namespace uptempo::fence_scope;
@@ -18,12 +18,14 @@ using aql::FenceScope;
 namespace {
 
 Sequence chain() {
-  return make_workload("chain", {.kernels = 6, .bytes_per_kernel = 4096, .working_set_bytes = 8192});
+  return make_workload("chain",
+                       {.kernels = 6, .bytes_per_kernel = 4096, .working_set_bytes = 8192});
 }
 
 }  // namespace
 
-TEST_CASE("what the rules promise is correct, and unknown if a run was wrong all the same", "[judge]") {
+TEST_CASE("what the rules promise is correct, and unknown if a run was wrong all the same",
+          "[judge]") {
   const Sequence sequence = chain();
   CHECK(judge(sequence, plan(sequence).headers).verdict == Verdict::correct);
   const Judgement broken = judge(sequence, plan(sequence).headers, {.runs = 4, .wrong_runs = 1});
@@ -57,7 +59,8 @@ TEST_CASE("a missing fence is unknown until a run or the checker has shown it", 
                   .reason = "r"};
   const Judgement judgement = judge(sequence, headers, {.checked = true, .findings = {finding}});
   finding.possible_on_target = true;
-  CHECK(judge(sequence, headers, {.checked = true, .findings = {finding}}).verdict == Verdict::stale);
+  CHECK(judge(sequence, headers, {.checked = true, .findings = {finding}}).verdict ==
+        Verdict::stale);
   CHECK(judgement.verdict == Verdict::unknown);
   CHECK(judgement.reader == Judgement::npos);  // the host
 }
@@ -83,7 +86,8 @@ TEST_CASE("the pair is the checker's, where it found one that the rules have, to
   CHECK(early.reason.find("disagree") == std::string::npos);
 }
 
-TEST_CASE("a finding about accesses that a step does not declare names step, buffer and byte", "[judge]") {
+TEST_CASE("a finding about accesses that a step does not declare names step, buffer and byte",
+          "[judge]") {
   Sequence sequence = chain();
   // What the third one writes, the second one reads: it says so no longer.
   std::erase_if(sequence.steps[2].accesses, [](const Access& access) { return !access.writes; });
@@ -103,8 +107,10 @@ TEST_CASE("a finding about accesses that a step does not declare names step, buf
   CHECK(judgement.reason.find("from byte 64: no barrier bit") != std::string::npos);
 }
 
-TEST_CASE("where rules and checker disagree over declared accesses the reason says so, whatever the verdict",
-          "[judge]") {
+TEST_CASE(
+    "where rules and checker disagree over declared accesses the reason says so, whatever the "
+    "verdict",
+    "[judge]") {
   const Sequence sequence = chain();
   const Headers planned = plan(sequence).headers;
   const Access* written = nullptr;
@@ -133,7 +139,8 @@ TEST_CASE("where rules and checker disagree over declared accesses the reason sa
   CHECK_FALSE(judge(sequence, headers).reason.ends_with("saw no such accesses"));
 }
 
-TEST_CASE("a line of the checker's report is told in steps, by queue and index of its packets", "[judge]") {
+TEST_CASE("a line of the checker's report is told in steps, by queue and index of its packets",
+          "[judge]") {
   const Sequence sequence = make_workload("copy-kernel-copy", {.kernels = 3});
   size_t up = 0, kernel = 0, down = 0;
   for (size_t i = 0; i < sequence.steps.size(); ++i) {
@@ -151,8 +158,8 @@ TEST_CASE("a line of the checker's report is told in steps, by queue and index o
         if (address < 1000) return std::nullopt;
         return Bench::Place{sequence.steps[up].to.buffer, address - 1000};
       }};
-  const auto told = [&](const std::string& conflict, const std::string& writer, const std::string& reader,
-                        int address = 1000) {
+  const auto told = [&](const std::string& conflict, const std::string& writer,
+                        const std::string& reader, int address = 1000) {
     return finding_of(R"({"class":"stale","conflict":")" + conflict + R"(","writer":)" + writer +
                           R"(,"reader":)" + reader + R"(,"address":)" + std::to_string(address) +
                           R"(,"bytes":4,"reason":"r","target":"possible"})",
@@ -162,7 +169,8 @@ TEST_CASE("a line of the checker's report is told in steps, by queue and index o
                     two = R"({"queue":7,"index":41,"kernel":"k.kd"})",
                     other = R"({"queue":9,"index":40,"kernel":"k.kd"})",
                     ahead = R"({"queue":7,"index":3,"kernel":"k.kd"})",
-                    copy = R"({"queue":4,"offset":64,"engine":"copy_linear"})", host = R"({"engine":"host"})";
+                    copy = R"({"queue":4,"offset":64,"engine":"copy_linear"})",
+                    host = R"({"engine":"host"})";
   using Steps = std::vector<size_t>;
   const Finding raw = told("read-after-write", one, two);
   CHECK(raw.earlier == Steps{kernel});
@@ -196,7 +204,8 @@ TEST_CASE("cases reach another process as they are", "[judge]") {
     REQUIRE(read.sequences.size() == 1);
     REQUIRE(read.cases.size() == 2);
     for (size_t i = 0; i < sequence.steps.size(); ++i)
-      if (sequence.steps[i].kind == Step::Kind::dispatch) CHECK(read.cases[0].headers[i] == one.headers[i]);
+      if (sequence.steps[i].kind == Step::Kind::dispatch)
+        CHECK(read.cases[0].headers[i] == one.headers[i]);
     // Nothing is lost: what was read is written the same.
     const std::vector<Case> again{{&read.sequences[0], read.cases[0].headers},
                                   {&read.sequences[0], read.cases[1].headers}};
@@ -223,7 +232,8 @@ TEST_CASE("checker and stale caches agree with the rules on each workload and ea
   }
   std::vector<std::string> told;
   const std::vector<Evidence> evidence = gather_evidence(
-      cases, {.seeds = 4, .runs = 2, .progress = [&](const std::string& what) { told.push_back(what); }});
+      cases,
+      {.seeds = 4, .runs = 2, .progress = [&](const std::string& what) { told.push_back(what); }});
   CHECK(told.size() == 5);
   REQUIRE(evidence.size() == cases.size());
   for (size_t i = 0; i < cases.size(); ++i) {
@@ -242,12 +252,15 @@ TEST_CASE("checker and stale caches agree with the rules on each workload and ea
       CHECK_FALSE(evidence[i].findings.empty());
       CHECK(judgement.wrong_runs > 0);
     }
-    if (i % 3 == 1 && cases[i].sequence->name == "chain") CHECK(*evidence[i].l2_lines_written_back == 0);
+    if (i % 3 == 1 && cases[i].sequence->name == "chain")
+      CHECK(*evidence[i].l2_lines_written_back == 0);
   }
 }
 
-TEST_CASE("of one kernel that occurs many times the checker's pair is the very two steps that lack something",
-          "[judge][device]") {
+TEST_CASE(
+    "of one kernel that occurs many times the checker's pair is the very two steps that lack "
+    "something",
+    "[judge][device]") {
   const Sequence sequence =
       make_workload("chain", {.kernels = 40, .bytes_per_kernel = 1024, .working_set_bytes = 2048});
   for (const Step& step : sequence.steps) REQUIRE(step.kernel == sequence.steps[0].kernel);
@@ -316,7 +329,8 @@ TEST_CASE("rules and checker agree about each pair, whatever is taken from a wor
     CHECK(hazards.empty() == evidence[i].findings.empty());
     for (const Finding& finding : evidence[i].findings) {
       CAPTURE(in_words(finding, *cases[i].sequence), finding.reason);
-      CHECK(std::ranges::any_of(hazards, [&](const Hazard& hazard) { return agrees(finding, hazard); }));
+      CHECK(std::ranges::any_of(hazards,
+                                [&](const Hazard& hazard) { return agrees(finding, hazard); }));
     }
     CHECK(judgement.reason.find("checker") == std::string::npos);
   }

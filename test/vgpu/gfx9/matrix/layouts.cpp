@@ -56,8 +56,8 @@ Place place(std::string_view text) {
   Place result;
   if (text == "0") return result;
   for (const std::string& part : split(text, '+')) {
-    unsigned& field =
-        *one_of<unsigned*>({{"r", &result.reg}, {"l", &result.lane}, {"b", &result.bit}}, part.substr(0, 1));
+    unsigned& field = *one_of<unsigned*>(
+        {{"r", &result.reg}, {"l", &result.lane}, {"b", &result.bit}}, part.substr(0, 1));
     field = number(std::string_view(part).substr(1));
   }
   return result;
@@ -92,8 +92,10 @@ MatrixInstruction instruction(const std::vector<std::string>& words) {
   result.blocks = number(value(all, "blocks"));
   result.in = element(value(all, "in"));
   result.out = element(value(all, "out"));
-  const auto registers = split(value(all, "registers"), ','), files = split(value(all, "files"), ',');
-  if (registers.size() != 4 || files.size() != 3) throw std::runtime_error("four registers and three files");
+  const auto registers = split(value(all, "registers"), ','),
+             files = split(value(all, "files"), ',');
+  if (registers.size() != 4 || files.size() != 3)
+    throw std::runtime_error("four registers and three files");
   for (unsigned i = 0; i < 4; ++i) result.registers[i] = number(registers[i]);
   for (unsigned i = 0; i < 3; ++i) result.files[i] = files[i];
   return result;
@@ -118,7 +120,8 @@ Layout layout(const std::vector<std::string>& words, const std::array<Axis, 3>& 
   }
   for (unsigned axis = 0; axis < 3; ++axis) {
     if (const auto found = all.find(axes[axis].name); found != all.end()) {
-      for (const std::string& step : split(found->second, ',')) result.steps[axis].push_back(place(step));
+      for (const std::string& step : split(found->second, ','))
+        result.steps[axis].push_back(place(step));
       all.erase(found);
     }
     if (axes[axis].size != 1u << result.steps[axis].size())
@@ -161,7 +164,8 @@ Place Layout::at(unsigned block, unsigned row, unsigned column) const noexcept {
   return result;
 }
 
-uint64_t entry_bits(const std::vector<Vgpr>& registers, unsigned first, Element element, Place place) {
+uint64_t entry_bits(const std::vector<Vgpr>& registers, unsigned first, Element element,
+                    Place place) {
   const Vgpr* const reg = &registers[first + place.reg];
   const uint64_t low = reg[0].lane[place.lane];
   const unsigned width = width_bits(element);
@@ -171,16 +175,17 @@ uint64_t entry_bits(const std::vector<Vgpr>& registers, unsigned first, Element 
 
 std::string name(Target target) { return target == Target::gfx908 ? "gfx908" : "gfx90a"; }
 
-std::array<uint32_t, 2> encode(const MatrixInstruction& what, Files files, unsigned cbsz, unsigned abid,
-                                    unsigned blgp) {
+std::array<uint32_t, 2> encode(const MatrixInstruction& what, Files files, unsigned cbsz,
+                               unsigned abid, unsigned blgp) {
   for (const Encoding& e : encodings()) {
-    if (mnemonic(e.opcode) != what.name || (e.targets >> static_cast<unsigned>(what.target) & 1) == 0)
+    if (mnemonic(e.opcode) != what.name ||
+        (e.targets >> static_cast<unsigned>(what.target) & 1) == 0)
       continue;
     const bool names_cd = what.target == Target::gfx90a && files.cd != 0;
     return {0xd0000000u | uint32_t{e.number} << 16 | uint32_t{names_cd} << 15 | abid << 11 |
                 cbsz << 8 | kD,
-            blgp << 29 | files.b << 28 | files.a << 27 | (kFirstVgpr + kC) << 18 | (kFirstVgpr + kB) << 9 |
-                (kFirstVgpr + kA)};
+            blgp << 29 | files.b << 28 | files.a << 27 | (kFirstVgpr + kC) << 18 |
+                (kFirstVgpr + kB) << 9 | (kFirstVgpr + kA)};
   }
   throw std::runtime_error(what.name + " has no encoding for " + name(what.target));
 }

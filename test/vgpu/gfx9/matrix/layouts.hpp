@@ -32,7 +32,8 @@ struct Layout {
 };
 
 // The bits of the entry of an operand that begins at register `first`.
-uint64_t entry_bits(const std::vector<Vgpr>& registers, unsigned first, Element element, Place place);
+uint64_t entry_bits(const std::vector<Vgpr>& registers, unsigned first, Element element,
+                    Place place);
 
 struct MatrixInstruction {
   Target target{};
@@ -61,7 +62,7 @@ inline constexpr unsigned kFileRegisters = 256;
 
 // The instruction with operands at kA to kD, encoded as the calculator's README draws VOP3P-MAI. gfx908
 // has no bit for the file of C and D, which is always the second.
-std::array<uint32_t, 2> encode(const MatrixInstruction& what, Files files, unsigned cbsz, unsigned abid,
-                                    unsigned blgp);
+std::array<uint32_t, 2> encode(const MatrixInstruction& what, Files files, unsigned cbsz,
+                               unsigned abid, unsigned blgp);
 
 }  // namespace uptempo::vgpu::gfx9::test

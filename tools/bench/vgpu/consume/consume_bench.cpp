@@ -12,10 +12,10 @@
 #include "tools/bench/vgpu/consume/floors.hpp"
 #include "tools/bench/vgpu/consume/report.hpp"
 #include "tools/bench/vgpu/consume/rows.hpp"
-#include "tools/vgpu/launch.hpp"
 #include "tools/support/program.hpp"
 #include "tools/support/rounds.hpp"
 #include "tools/support/statistics.hpp"
+#include "tools/vgpu/launch.hpp"
 
 namespace {
 
@@ -78,7 +78,8 @@ Rows declared() {
   rows.declare("asleep-barrier", "ns", "floor-futex");
   rows.declare("asleep-doorbell", "ns");
   for (const Backlog& backlog : kBacklogs) {
-    rows.declare(backlog.trip, "ns", backlog.trip == "beside-1" ? "beside-1-short" : "trip-barrier");
+    rows.declare(backlog.trip, "ns",
+                 backlog.trip == "beside-1" ? "beside-1-short" : "trip-barrier");
     rows.declare(backlog.overtaken, "packets");
   }
   for (const BusyQueues& busy : kBusy) {
@@ -149,7 +150,8 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
   if (const char* null_kernels = std::getenv("UPTEMPO_VGPU_NULL_KERNELS");
       null_kernels == nullptr || std::string_view(null_kernels) != "1")
     throw support::UsageError(
-        "this device executes kernels; start the program without uptempo-vgpu, or with uptempo-vgpu "
+        "this device executes kernels; start the program without uptempo-vgpu, or with "
+        "uptempo-vgpu "
         "--null-kernels");
   Cores cores{};
   try {
@@ -173,12 +175,14 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
   progress.clear();
 
   const std::vector<Judged> bars = judge(rows, kBars);
-  const Conditions conditions{gpu.name(), options.rounds.count, options.rounds.seed, cores.host, cores.other};
+  const Conditions conditions{gpu.name(), options.rounds.count, options.rounds.seed, cores.host,
+                              cores.other};
   support::print_report(
       options.json_file,
       fmt::format("Device: virtual GPU, {}; kernels are not executed; {} rounds; the "
                   "program on core {}, the device on core {}\n\n{}",
-                  conditions.device, options.rounds.count, cores.host, cores.other, table(rows, bars)));
+                  conditions.device, options.rounds.count, cores.host, cores.other,
+                  table(rows, bars)));
   if (!options.json_file.empty())
     support::write_output(options.json_file, json(conditions, rows, bars).dump(2) + '\n');
   const bool met = std::ranges::all_of(bars, &Judged::met);
@@ -188,7 +192,8 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Times the virtual GPU's command processor: packets and round trips.", "vgpu_consume_bench");
+  CLI::App app("Times the virtual GPU's command processor: packets and round trips.",
+               "vgpu_consume_bench");
   Options options;
   support::add_rounds_options(app, options.rounds, 6);
   app.add_flag("--bars", options.bars, "Exit with 1 if a bar is missed");

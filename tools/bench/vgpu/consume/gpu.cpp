@@ -15,8 +15,8 @@ constexpr uint32_t kEndProgram = 0xbf810000;  // s_endpgm
 
 uint16_t header_of(hsa_packet_type_t type, hsa_fence_scope_t scope) {
   return static_cast<uint16_t>(type << HSA_PACKET_HEADER_TYPE | 1 << HSA_PACKET_HEADER_BARRIER |
-                                    scope << HSA_PACKET_HEADER_SCACQUIRE_FENCE_SCOPE |
-                                    scope << HSA_PACKET_HEADER_SCRELEASE_FENCE_SCOPE);
+                               scope << HSA_PACKET_HEADER_SCACQUIRE_FENCE_SCOPE |
+                               scope << HSA_PACKET_HEADER_SCRELEASE_FENCE_SCOPE);
 }
 
 }  // namespace

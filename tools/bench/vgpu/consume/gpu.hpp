@@ -81,7 +81,8 @@ Packet null_dispatch(const Gpu& gpu, hsa_signal_t completion = {0});
 
 // Stores 64 bytes; the first four last, with release order.
 inline void store(Packet& slot, const Packet& packet) noexcept {
-  for (size_t word = 1; word < std::size(packet.words); ++word) slot.words[word] = packet.words[word];
+  for (size_t word = 1; word < std::size(packet.words); ++word)
+    slot.words[word] = packet.words[word];
   std::atomic_ref<uint32_t>(slot.words[0]).store(packet.words[0], std::memory_order_release);
 }
 

@@ -16,7 +16,8 @@ std::string number(double value) {
 }
 
 std::string limit_text(const Bar& bar) {
-  return fmt::format("{} {}{}", bar.at_least ? ">=" : "<=", number(bar.limit), bar.of_ratio ? "x" : "");
+  return fmt::format("{} {}{}", bar.at_least ? ">=" : "<=", number(bar.limit),
+                     bar.of_ratio ? "x" : "");
 }
 
 }  // namespace
@@ -32,7 +33,9 @@ const Row& Rows::at(std::string_view name) const {
   return *row;
 }
 
-void Rows::add(std::string_view name, double value) { const_cast<Row&>(at(name)).values.push_back(value); }
+void Rows::add(std::string_view name, double value) {
+  const_cast<Row&>(at(name)).values.push_back(value);
+}
 
 support::MedianInterval Rows::figure(std::string_view name) const {
   return support::median_interval(at(name).values);
@@ -77,12 +80,14 @@ std::string table(const Rows& rows, const std::vector<Judged>& bars) {
     }
     text.add_row({std::string(row.name), std::string(row.unit), number(figure.median),
                   fmt::format("{} - {}", number(figure.low), number(figure.high)),
-                  ratio ? fmt::format("{:.2f}x", ratio->median) : "", std::string(row.floor), bar, verdict});
+                  ratio ? fmt::format("{:.2f}x", ratio->median) : "", std::string(row.floor), bar,
+                  verdict});
   }
   return text.text();
 }
 
-nlohmann::json json(const Conditions& conditions, const Rows& rows, const std::vector<Judged>& bars) {
+nlohmann::json json(const Conditions& conditions, const Rows& rows,
+                    const std::vector<Judged>& bars) {
   nlohmann::json out{{"device", conditions.device},
                      {"virtual_gpu", true},
                      {"null_kernels", true},

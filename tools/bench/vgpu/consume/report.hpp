@@ -61,6 +61,7 @@ struct Conditions {
   int host_core, device_core;
 };
 std::string table(const Rows& rows, const std::vector<Judged>& bars);
-nlohmann::json json(const Conditions& conditions, const Rows& rows, const std::vector<Judged>& bars);
+nlohmann::json json(const Conditions& conditions, const Rows& rows,
+                    const std::vector<Judged>& bars);
 
 }  // namespace uptempo::vgpu::consume

@@ -18,7 +18,9 @@ std::vector<Queue> make_queues(const Gpu& gpu, size_t count, uint32_t packets) {
   return queues;
 }
 
-void pause(unsigned microseconds) { std::this_thread::sleep_for(std::chrono::microseconds(microseconds)); }
+void pause(unsigned microseconds) {
+  std::this_thread::sleep_for(std::chrono::microseconds(microseconds));
+}
 
 }  // namespace
 

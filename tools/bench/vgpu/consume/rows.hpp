@@ -18,7 +18,8 @@ namespace uptempo::vgpu::consume {
 struct Interrupted : std::runtime_error {
   Interrupted()
       : std::runtime_error(
-            "the device finished before this thread could observe it: other threads use this core") {}
+            "the device finished before this thread could observe it: other threads use this "
+            "core") {}
 };
 
 // `event`: a barrier whose signal has an event, as hsa_signal_create() makes them; for round trips.

@@ -23,7 +23,8 @@ Fairness fairness(std::span<const Snapshot> snapshots, uint64_t packets) {
     amounts.clear();
     for (size_t queue = 0; queue < to.size(); ++queue)
       amounts.push_back(static_cast<double>(to[queue] - from[queue]));
-    if (std::reduce(amounts.begin(), amounts.end()) < static_cast<double>(packets * amounts.size())) continue;
+    if (std::reduce(amounts.begin(), amounts.end()) < static_cast<double>(packets * amounts.size()))
+      continue;
     const auto [least, most] = std::minmax_element(amounts.begin(), amounts.end());
     result.least_to_most = std::min(result.least_to_most, *least / *most);
     result.jain = std::min(result.jain, jain_index(amounts));

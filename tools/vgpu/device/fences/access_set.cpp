@@ -58,8 +58,9 @@ AccessSet::~AccessSet() = default;
 
 AccessSet::Page* AccessSet::find(GpuAddress address, bool writes) noexcept {
   const Remembered& hint = remembered[address / kPageBytes % kRemembered];
-  Page* const page = hint.serial == serial_ && hint.address == address ? static_cast<Page*>(hint.page)
-                                                                       : find_or_add(address, writes);
+  Page* const page = hint.serial == serial_ && hint.address == address
+                         ? static_cast<Page*>(hint.page)
+                         : find_or_add(address, writes);
   if (writes && page != nullptr && !page->told_of_write.load(std::memory_order_relaxed) &&
       !page->told_of_write.exchange(true, std::memory_order_relaxed) && listener_ != nullptr)
     listener_->written(address);

@@ -21,8 +21,8 @@ namespace uptempo::vgpu::fences {
 
 // How a read or write was made.
 enum class Path : uint8_t {
-  vector,        // the compute unit's L1 may serve loads
-  scalar,        // the scalar L1 may serve loads
+  vector,  // the compute unit's L1 may serve loads
+  scalar,  // the scalar L1 may serve loads
   // atomics and loads that bypass L1 (GLC): never stale there, and programs use them for ordering
   synchronising
 };
@@ -67,7 +67,7 @@ class AccessSet {
     PageAccesses accesses;
     // the one that touched the line, + 1; or kSeveral
     std::array<uint32_t, kLinesPerPage> workgroup{};
-    std::atomic<bool> told_of_write{false};                // by the listener
+    std::atomic<bool> told_of_write{false};  // by the listener
   };
   static constexpr uint32_t kSeveral = ~0u;
 

@@ -92,7 +92,8 @@ class Adviser {
       if (const auto* queue = std::get_if<events::AddQueue>(&what)) {
         ordinals.push_back(queue->ordinal);
       } else if (const auto* launch = std::get_if<events::Launch>(&what)) {
-        sent[{launch->queue, launch->packet.index}] = add(launch->queue, launch->kernel, launch->packet);
+        sent[{launch->queue, launch->packet.index}] =
+            add(launch->queue, launch->kernel, launch->packet);
       } else if (const auto* end = std::get_if<events::End>(&what)) {
         Sent* const one = sent.at({end->queue, end->packet.index});
         one->completed_at = at;
@@ -129,7 +130,8 @@ class Adviser {
     std::vector<Trial> result;
     const auto add = [&](const Site& site, Advice::Part part, FenceScope to) {
       double saved_ns = 0;
-      for (const Sent* packet : site.packets) saved_ns += saving(*packet, part, scope(site.header, part), to);
+      for (const Sent* packet : site.packets)
+        saved_ns += saving(*packet, part, scope(site.header, part), to);
       result.push_back({&site, part, to, saved_ns});
     };
     for (const Site& site : sites_) {
@@ -183,12 +185,12 @@ class Adviser {
     for (int round = 0; !narrowed.empty(); ++round) {
       const std::vector<Change> changes = round < kRounds ? changed() : std::vector<Change>{};
       if (changes.empty() && round < kRounds && !exhausted_) break;
-      const auto is_widened = [&,
-                               culprits = find_culprits(changes, narrowed, trial.part)](const Sent* packet) {
-        if (!culprits.empty() && culprits.count(packet) == 0) return false;
-        set(*packet, trial.part, true, from);
-        return true;
-      };
+      const auto is_widened =
+          [&, culprits = find_culprits(changes, narrowed, trial.part)](const Sent* packet) {
+            if (!culprits.empty() && culprits.count(packet) == 0) return false;
+            set(*packet, trial.part, true, from);
+            return true;
+          };
       std::erase_if(narrowed, is_widened);
     }
     if (narrowed.empty()) return;
@@ -209,7 +211,8 @@ class Adviser {
   // The packets to widen: for each change the one that is the most likely to have brought it. A change to which a packet that is widened anyway may
   // have led is left to the next round. Empty: nobody knows which.
   static std::set<const Sent*> find_culprits(const std::vector<Change>& changes,
-                                             const std::vector<const Sent*>& narrowed, Advice::Part part) {
+                                             const std::vector<const Sent*>& narrowed,
+                                             Advice::Part part) {
     std::map<size_t, const Sent*> places;  // where each does what it does
     const bool releases = part == Advice::Part::release;
     for (const Sent* packet : narrowed) places[packet->launched_at] = packet;
@@ -242,7 +245,8 @@ class Adviser {
     Judgement result;
     Judge judge({std::string(device_.target), true}, [&](const Finding& finding) {
       result.verdicts.push_back({finding.what, finding.conflict, finding.possible_on_target,
-                                 finding.writer->id, finding.reader->id, finding.address, finding.bytes});
+                                 finding.writer->id, finding.reader->id, finding.address,
+                                 finding.bytes});
     });
     for (const Event& event : run_.events) {
       const uint64_t steps = 1 + event.pages.size();
@@ -311,7 +315,7 @@ class Adviser {
   std::deque<Site> sites_;
 
   std::map<std::pair<ActorId, uint64_t>, size_t> began_;  // events with which tasks began
-  Judgement original_;                                              // of the run as it was
+  Judgement original_;                                    // of the run as it was
 };
 
 std::string_view part_name(Advice::Part part) {
@@ -324,7 +328,8 @@ std::string described(const Advice& advice) {
   if (advice.part == Advice::Part::barrier) return "the barrier bit";
   const bool acquires = advice.part == Advice::Part::acquire;
   return std::string(acquires ? "the acquire" : "the release") + " of " +
-         std::string(scope_name(acquires ? advice.header.acquire : advice.header.release)) + " scope";
+         std::string(scope_name(acquires ? advice.header.acquire : advice.header.release)) +
+         " scope";
 }
 
 // "3, 4, 7"
@@ -340,17 +345,18 @@ std::string listed(const std::vector<uint64_t>& packets, size_t limit) {
 std::string to_json(const Advice& advice, const DeviceDescription& device) {
   const auto name = [](FenceScope scope) { return '"' + std::string(scope_name(scope)) + '"'; };
   const Packet& header = advice.header;
-  std::string line = R"({"advice":")" + std::string(part_name(advice.part)) + R"(","queue":)" +
-                     std::to_string(advice.queue) + R"(,"kernel":)" + json_quoted(advice.kernel) +
-                     R"(,"header":{"barrier":)" + (header.barrier ? "true" : "false") + R"(,"acquire":)" +
-                     name(header.acquire) + R"(,"release":)" + name(header.release) + R"(},"to":)" +
-                     (advice.part == Advice::Part::barrier ? R"("clear")" : name(advice.to)) +
-                     R"(,"packets":[)";
+  std::string line =
+      R"({"advice":")" + std::string(part_name(advice.part)) + R"(","queue":)" +
+      std::to_string(advice.queue) + R"(,"kernel":)" + json_quoted(advice.kernel) +
+      R"(,"header":{"barrier":)" + (header.barrier ? "true" : "false") + R"(,"acquire":)" +
+      name(header.acquire) + R"(,"release":)" + name(header.release) + R"(},"to":)" +
+      (advice.part == Advice::Part::barrier ? R"("clear")" : name(advice.to)) + R"(,"packets":[)";
   for (size_t at = 0; at < std::min(advice.packets.size(), kListedPackets); ++at)
     line += (at == 0 ? "" : ",") + std::to_string(advice.packets[at]);
   return line + R"(],"count":)" + std::to_string(advice.packets.size()) + R"(,"of":)" +
-         std::to_string(advice.of) + R"(,"saved_ns":)" + std::to_string(std::llround(advice.saved_ns)) +
-         R"(,"basis":"estimate","device":)" + json_quoted(device.target) + '}';
+         std::to_string(advice.of) + R"(,"saved_ns":)" +
+         std::to_string(std::llround(advice.saved_ns)) + R"(,"basis":"estimate","device":)" +
+         json_quoted(device.target) + '}';
 }
 
 std::string to_sentence(const Advice& advice, const DeviceDescription& device) {
@@ -358,9 +364,10 @@ std::string to_sentence(const Advice& advice, const DeviceDescription& device) {
                              ? "could be clear"
                              : "could be " + std::string(scope_name(advice.to));
   const std::string lost = advice.part == Advice::Part::barrier ? " ns of overlap on " : " ns on ";
-  return "advice: " + described(advice) + " of " + advice.kernel + " (queue " + std::to_string(advice.queue) +
-         ", packets " + listed(advice.packets, 8) + ": " + std::to_string(advice.packets.size()) + " of " +
-         std::to_string(advice.of) + ") " + to + " for all that this run did; it costs an estimated " +
+  return "advice: " + described(advice) + " of " + advice.kernel + " (queue " +
+         std::to_string(advice.queue) + ", packets " + listed(advice.packets, 8) + ": " +
+         std::to_string(advice.packets.size()) + " of " + std::to_string(advice.of) + ") " + to +
+         " for all that this run did; it costs an estimated " +
          std::to_string(std::llround(advice.saved_ns)) + lost + std::string(device.marketing_name);
 }
 

@@ -27,13 +27,13 @@ namespace uptempo::vgpu::fences {
 struct Advice {
   enum class Part : uint8_t { barrier, acquire, release };
   Part part = Part::barrier;
-  FenceScope to = FenceScope::none;    // of a fence; a barrier bit is cleared
-  uint32_t queue = 0;             // as in traces
-  std::string kernel;                  // "barrier packet" for packets other than dispatches
-  Packet header;                       // the header of these packets
-  std::vector<uint64_t> packets;  // their indices, ascending
-  uint64_t of = 0;                // number of packets with this kernel and header
-  double saved_ns = 0;                 // estimate for all of them together
+  FenceScope to = FenceScope::none;  // of a fence; a barrier bit is cleared
+  uint32_t queue = 0;                // as in traces
+  std::string kernel;                // "barrier packet" for packets other than dispatches
+  Packet header;                     // the header of these packets
+  std::vector<uint64_t> packets;     // their indices, ascending
+  uint64_t of = 0;                   // number of packets with this kernel and header
+  double saved_ns = 0;               // estimate for all of them together
 };
 
 struct Advices {

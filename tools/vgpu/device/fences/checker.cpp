@@ -37,8 +37,8 @@ struct Checker::Impl {
         ++counts.unreleased;
         break;
     }
-    auto& seen = repetitions[{static_cast<int>(finding.what), finding.reason.data(), finding.writer->name,
-                              finding.reader->name}];
+    auto& seen = repetitions[{static_cast<int>(finding.what), finding.reason.data(),
+                              finding.writer->name, finding.reader->name}];
     if (seen < limit) {
       ++seen;
       sink(finding);
@@ -66,7 +66,8 @@ void add(std::vector<TouchedPage>& pages, GpuAddress page, const PageAccesses& a
 // What a copy reads or writes, page by page.
 class CopiedPages {
  public:
-  void add(const Checker::Range& range, PageMask PageAccesses::*bytes, const Checker::KindOf& kind_of) {
+  void add(const Checker::Range& range, PageMask PageAccesses::*bytes,
+           const Checker::KindOf& kind_of) {
     for (uint64_t done = 0; done < range.bytes;) {
       const GpuAddress address = range.address + done;
       const auto first = static_cast<uint32_t>(address % kLineBytes);
@@ -126,7 +127,8 @@ void Checker::end(Running& running, const Packet& packet, const KindOf& kind_of)
   if (accesses->incomplete()) ++impl_->counts.unrecorded;
 }
 
-void Checker::complete(ActorId queue, const Packet& packet, std::span<const SignalValue> satisfied) {
+void Checker::complete(ActorId queue, const Packet& packet,
+                       std::span<const SignalValue> satisfied) {
   const std::lock_guard lock(impl_->mutex);
   impl_->tell(events::Complete{queue, packet, {satisfied.begin(), satisfied.end()}});
 }
@@ -136,8 +138,8 @@ void Checker::wait(ActorId queue, uint64_t offset, const SignalValue& satisfied)
   impl_->tell(events::Wait{queue, offset, satisfied});
 }
 
-void Checker::copy(ActorId queue, uint64_t offset, std::string_view engine, std::optional<Range> source,
-                   Range destination, const KindOf& kind_of) {
+void Checker::copy(ActorId queue, uint64_t offset, std::string_view engine,
+                   std::optional<Range> source, Range destination, const KindOf& kind_of) {
   const std::lock_guard lock(impl_->mutex);
   CopiedPages read, written;
   if (source) read.add(*source, &PageAccesses::read, kind_of);

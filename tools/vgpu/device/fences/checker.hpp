@@ -85,7 +85,8 @@ class Checker {
   // The host began to store to the page of `address` ...
   void host_opened(GpuAddress page, uint64_t host_ns);
   // ... and when the page was closed these bytes had changed.
-  void host_wrote(GpuAddress page, const PageMask& bytes, uint64_t closed_ns, const KindOf& kind_of);
+  void host_wrote(GpuAddress page, const PageMask& bytes, uint64_t closed_ns,
+                  const KindOf& kind_of);
 
   // These bytes may have changed; the writer, perhaps the host, is not known.
   void unknown(GpuAddress page, const PageMask& bytes);

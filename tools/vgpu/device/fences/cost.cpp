@@ -19,8 +19,9 @@ class Estimate {
         device_(device),
         memory_ns_per_byte_(1e3 / (2.0 * device.memory_clock_mhz * device.memory_width_bits / 8)),
         link_ns_per_byte_(1e3 / device.host_link_mb_per_s),
-        l1_ns_per_byte_(1e3 /
-                        (double{kL1FillBytesPerClock} * device.engine_clock_mhz * device.compute_units)) {}
+        l1_ns_per_byte_(
+            1e3 / (double{kL1FillBytesPerClock} * device.engine_clock_mhz * device.compute_units)) {
+  }
 
   PacketCosts costs() {
     for (const Event& event : run_.events)
@@ -45,7 +46,7 @@ class Estimate {
   struct Dispatch {
     PacketId packet;
     std::optional<PacketId> barrier;  // the packet whose barrier bit alone held it back
-    uint64_t waves_before = 0;   // of the dispatch before it
+    uint64_t waves_before = 0;        // of the dispatch before it
     double ns_before = 0;
     uint64_t waves = 0;
   };
@@ -53,7 +54,7 @@ class Estimate {
     std::map<uint64_t, Dispatch> running;
     std::optional<PacketId> barrier;  // of the packets since the last dispatch; ...
     bool several = false;             // ... more than one of them has the bit
-    uint64_t waves = 0;          // of the dispatch that ended last
+    uint64_t waves = 0;               // of the dispatch that ended last
     double ns = 0;
   };
 
@@ -71,8 +72,8 @@ class Estimate {
     const PacketId id{event.queue, event.packet.index};
     Queue& queue = queues_[event.queue];
     hold_back(queue, id, event.packet);
-    queue.running[event.packet.index] = {id, queue.several ? std::nullopt : queue.barrier, queue.waves,
-                                         queue.ns, event.waves};
+    queue.running[event.packet.index] = {id, queue.several ? std::nullopt : queue.barrier,
+                                         queue.waves, queue.ns, event.waves};
     queue.barrier.reset();
     queue.several = false;
     acquire(id, event.packet.acquire);
@@ -93,11 +94,11 @@ class Estimate {
 
   // Of its waves, that would have found room beside the dispatch before it.
   double share_beside(const Dispatch& dispatch) const {
-    const uint64_t slots =
-        uint64_t{device_.compute_units} * device_.simds_per_compute_unit * device_.max_waves_per_simd;
+    const uint64_t slots = uint64_t{device_.compute_units} * device_.simds_per_compute_unit *
+                           device_.max_waves_per_simd;
     if (dispatch.waves == 0 || dispatch.waves_before >= slots) return 0;
-    return std::min(1.0,
-                    static_cast<double>(slots - dispatch.waves_before) / static_cast<double>(dispatch.waves));
+    return std::min(1.0, static_cast<double>(slots - dispatch.waves_before) /
+                             static_cast<double>(dispatch.waves));
   }
 
   void tell(const events::Complete& event, const Pages&) {

@@ -12,14 +12,15 @@ std::string to_json(const Task& task) {
     case Task::Kind::host:
       return R"({"engine":"host"})";
     case Task::Kind::copy:
-      return R"({"queue":)" + std::to_string(task.queue) + R"(,"offset":)" + std::to_string(task.position) +
-             R"(,"engine":)" + json_quoted(task.name) + '}';
+      return R"({"queue":)" + std::to_string(task.queue) + R"(,"offset":)" +
+             std::to_string(task.position) + R"(,"engine":)" + json_quoted(task.name) + '}';
     case Task::Kind::dispatch:
       break;
   }
-  return R"({"queue":)" + std::to_string(task.queue) + R"(,"index":)" + std::to_string(task.position) +
-         R"(,"kernel":)" + json_quoted(task.name) + R"(,"barrier":)" + (task.barrier ? "true" : "false") +
-         R"(,"acquire":")" + std::string(scope_name(task.acquire)) + R"(","release":")" +
+  return R"({"queue":)" + std::to_string(task.queue) + R"(,"index":)" +
+         std::to_string(task.position) + R"(,"kernel":)" + json_quoted(task.name) +
+         R"(,"barrier":)" + (task.barrier ? "true" : "false") + R"(,"acquire":")" +
+         std::string(scope_name(task.acquire)) + R"(","release":")" +
          std::string(scope_name(task.release)) + R"("})";
 }
 
@@ -35,8 +36,10 @@ std::string described(const Task& task) {
     case Task::Kind::dispatch:
       break;
   }
-  return task.name + queue + ", packet " + position + (task.barrier ? ": barrier, acquire " : ": acquire ") +
-         std::string(scope_name(task.acquire)) + ", release " + std::string(scope_name(task.release)) + ")";
+  return task.name + queue + ", packet " + position +
+         (task.barrier ? ": barrier, acquire " : ": acquire ") +
+         std::string(scope_name(task.acquire)) + ", release " +
+         std::string(scope_name(task.release)) + ")";
 }
 
 constexpr std::array<std::string_view, 3> kConflicts{"read-after-write", "write-after-read",
@@ -53,10 +56,11 @@ std::string to_json(const Finding& finding, std::string_view target) {
   return R"({"class":")" + std::string(class_name(finding.what)) + R"(","conflict":")" +
          std::string(kConflicts[static_cast<size_t>(finding.conflict)]) + R"(","writer":)" +
          to_json(*finding.writer) + R"(,"reader":)" + to_json(*finding.reader) + R"(,"address":)" +
-         std::to_string(finding.address) + R"(,"bytes":)" + std::to_string(finding.bytes) + R"(,"reason":)" +
-         json_quoted(finding.reason) + R"(,"rule":)" + json_quoted(finding.rule) +
-         R"(,"hsa":"violated","target":")" + (finding.possible_on_target ? "possible" : "harmless") +
-         R"(","device":)" + json_quoted(target) + '}';
+         std::to_string(finding.address) + R"(,"bytes":)" + std::to_string(finding.bytes) +
+         R"(,"reason":)" + json_quoted(finding.reason) + R"(,"rule":)" + json_quoted(finding.rule) +
+         R"(,"hsa":"violated","target":")" +
+         (finding.possible_on_target ? "possible" : "harmless") + R"(","device":)" +
+         json_quoted(target) + '}';
 }
 
 std::string to_sentence(const Finding& finding) {
@@ -65,10 +69,10 @@ std::string to_sentence(const Finding& finding) {
   const Task& first = overtakes ? *finding.reader : *finding.writer;
   const Task& second = overtakes ? *finding.writer : *finding.reader;
   return std::string(class_name(finding.what)) + ": " + described(second) +
-         (writes ? " writes " : " reads ") + std::to_string(finding.bytes) + " bytes from address " +
-         std::to_string(finding.address) + " on, which " + described(first) +
-         (overtakes ? " reads: " : " wrote: ") + std::string(finding.reason) + " [" +
-         std::string(finding.rule) + ']';
+         (writes ? " writes " : " reads ") + std::to_string(finding.bytes) +
+         " bytes from address " + std::to_string(finding.address) + " on, which " +
+         described(first) + (overtakes ? " reads: " : " wrote: ") + std::string(finding.reason) +
+         " [" + std::string(finding.rule) + ']';
 }
 
 }  // namespace uptempo::vgpu::fences

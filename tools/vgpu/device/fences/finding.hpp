@@ -20,8 +20,8 @@ struct Task {
   Kind kind = Kind::dispatch;
   uint32_t queue = 0;     // as in traces; unused for the host
   uint64_t position = 0;  // packet index; for SDMA the byte offset in the ring, as in traces
-  std::string name;            // kernel, or the engine's operation
-  bool barrier = false;        // of the packet, for messages
+  std::string name;       // kernel, or the engine's operation
+  bool barrier = false;   // of the packet, for messages
   FenceScope acquire = FenceScope::none;
   FenceScope release = FenceScope::none;
   // The view when the task began, including its acquire. For a dispatch that has ended, also what it
@@ -30,7 +30,9 @@ struct Task {
   // view.ordered without what the task learnt inside its kernel; nothing: the same
   std::optional<Clock> by_packets = {};
 
-  const Clock& ordered_by_packets() const noexcept { return by_packets ? *by_packets : view.ordered; }
+  const Clock& ordered_by_packets() const noexcept {
+    return by_packets ? *by_packets : view.ordered;
+  }
 };
 using TaskPtr = std::shared_ptr<const Task>;
 
@@ -41,9 +43,9 @@ struct Finding {
   Class what = Class::unordered;
   Conflict conflict = Conflict::read_after_write;
   TaskPtr writer;
-  TaskPtr reader;           // of write_after_write: the later writer
-  GpuAddress address = 0;   // the first byte concerned
-  uint64_t bytes = 0;  // number of bytes concerned, perhaps not contiguous
+  TaskPtr reader;          // of write_after_write: the later writer
+  GpuAddress address = 0;  // the first byte concerned
+  uint64_t bytes = 0;      // number of bytes concerned, perhaps not contiguous
   std::string_view reason;
   std::string_view rule;  // source of the rule
   // false: the specification forbids it, but the caches of this target tolerate it

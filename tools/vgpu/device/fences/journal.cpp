@@ -90,8 +90,8 @@ void Journal::add(const Event& event) {
     touch(page.page, event.what.index(), host_ns ? known_ : 0, page.kind, page.accesses);
   }
   if (const auto* forget = std::get_if<events::Forget>(&event.what))
-    for (auto page = pages_.lower_bound(forget->begin); page != pages_.end() && page->first < forget->end;
-         ++page)
+    for (auto page = pages_.lower_bound(forget->begin);
+         page != pages_.end() && page->first < forget->end; ++page)
       touch(page->first, event.what.index(), 0, {}, nullptr);
   if (may_announce(event)) announcements_ns_.push_back(event.now_ns);
 
@@ -109,12 +109,14 @@ Recording Journal::recording() {
   Recording result;
   result.events = std::move(events_);
   std::unordered_map<uint32_t, GpuAddress> kept;  // by their last node
-  for (const auto& [page, last] : pages_) ++result.page_count[kept.try_emplace(last, page).first->second];
+  for (const auto& [page, last] : pages_)
+    ++result.page_count[kept.try_emplace(last, page).first->second];
   // Each page keeps its own events of the host, in order: who meets the host at one page need not have met it at another.
   std::unordered_map<GpuAddress, std::vector<uint32_t>> of_host;
   for (const auto& [last, page] : kept) of_host[page];
   for (const auto& [event, page] : of_host_)
-    if (const auto found = of_host.find(page); found != of_host.end()) found->second.push_back(event);
+    if (const auto found = of_host.find(page); found != of_host.end())
+      found->second.push_back(event);
   for (const auto& [last, page] : kept) {
     std::vector<uint32_t>& own = of_host[page];
     for (uint32_t node = last; node != kNone; node = nodes_[node].parent) {

@@ -19,8 +19,8 @@ using ViewPtr = std::shared_ptr<const View>;
 struct BatchQueue {
   QueueKind kind = QueueKind::compute;
   uint32_t ordinal = 0;
-  View started;                  // what the packet launched last relied on: the next one may, too
-  View completed;                // of all packets that have completed
+  View started;             // what the packet launched last relied on: the next one may, too
+  View completed;           // of all packets that have completed
   uint64_t operations = 0;  // of SDMA: tasks so far
 
   struct Ring {
@@ -36,7 +36,9 @@ struct BatchQueue {
 
 struct Judge::Impl {
   Impl(JudgeOptions the_options, Sink the_sink)
-      : target(the_options.target), specification(the_options.specification), sink(std::move(the_sink)) {
+      : target(the_options.target),
+        specification(the_options.specification),
+        sink(std::move(the_sink)) {
     queues.emplace_back();  // the host
   }
 
@@ -56,7 +58,8 @@ struct Judge::Impl {
   const ViewPtr& host_at(uint64_t host_ns) {
     if (announcements.empty() || announcements.front().host_ns > host_ns) return host;
     View next = *host;
-    for (; !announcements.empty() && announcements.front().host_ns <= host_ns; announcements.pop_front())
+    for (; !announcements.empty() && announcements.front().host_ns <= host_ns;
+         announcements.pop_front())
       next.join(announcements.front().view);
     host = std::make_shared<const View>(std::move(next));
     return host;
@@ -139,9 +142,9 @@ struct Judge::Impl {
     return [this](const Violation& violation, Finding::Conflict conflict, const TaskPtr& writer,
                   const TaskPtr& reader, GpuAddress address, uint32_t bytes) {
       if (!violation.possible_on_target && !specification) return;
-      const auto key =
-          std::tuple(violation.what, conflict, violation.reason.data(), violation.possible_on_target,
-                     writer->id.actor, writer->id.index, reader->id.actor, reader->id.index);
+      const auto key = std::tuple(violation.what, conflict, violation.reason.data(),
+                                  violation.possible_on_target, writer->id.actor, writer->id.index,
+                                  reader->id.actor, reader->id.index);
       Finding& finding = collected[key];
       if (finding.bytes == 0) {
         finding = {violation.what,   conflict,       writer,
@@ -173,7 +176,8 @@ struct Judge::Impl {
     const TaskPtr reader = host_task({kHost, host_events}, host_at(now_ns));
     const Shadow::Report report = reporter();
     shadow.for_each_write(
-        begin, end, [&](const TaskPtr& writer, bool synchronising, GpuAddress address, uint32_t bytes) {
+        begin, end,
+        [&](const TaskPtr& writer, bool synchronising, GpuAddress address, uint32_t bytes) {
           const MemoryKind kind = kinds.at(page_of(address));
           // Device-local memory need never be seen by the host.
           if (kind == MemoryKind::device_local || kind == MemoryKind::device_local_fine) return;
@@ -255,8 +259,8 @@ struct Judge::Impl {
       Clock known = partner->view.ordered;
       known.add(partner->id);
       View& view = task.view;
-      for (Clock* clock :
-           {&view.ordered, &view.released_agent, &view.released_system, &view.visible, &view.l1_clean})
+      for (Clock* clock : {&view.ordered, &view.released_agent, &view.released_system,
+                           &view.visible, &view.l1_clean})
         clock->join(known);
     }
     return before;
@@ -349,14 +353,14 @@ struct Judge::Impl {
   const std::string target;
   const bool specification;
   const Sink sink;
-  uint64_t now_ns = 0;       // of the present event
+  uint64_t now_ns = 0;            // of the present event
   std::deque<BatchQueue> queues;  // by actor
   Shadow shadow;
   CacheAges ages;
   uint64_t meetings = 0, excused_bytes = 0;
 
   struct Signal {
-    View view;                         // of what has completed it since the host gave it a value
+    View view;                    // of what has completed it since the host gave it a value
     std::optional<int64_t> left;  // the value that the device gave it last
   };
   std::unordered_map<uint64_t, Signal> signals;
@@ -365,8 +369,9 @@ struct Judge::Impl {
     uint64_t host_ns;
     View view;
   };
-  std::deque<Announcement> announcements;  // that the host has not been taken to know yet, in order of time
-  View announced;                          // all of them
+  std::deque<Announcement>
+      announcements;  // that the host has not been taken to know yet, in order of time
+  View announced;     // all of them
   ViewPtr host = std::make_shared<const View>();
   uint64_t host_events = 0;
   std::unordered_map<GpuAddress, TaskId> opened;     // pages to which the host is storing
@@ -377,7 +382,8 @@ struct Judge::Impl {
   std::map<Key, Finding> collected;
 };
 
-Judge::Judge(JudgeOptions options, Sink sink) : impl_(std::make_unique<Impl>(options, std::move(sink))) {}
+Judge::Judge(JudgeOptions options, Sink sink)
+    : impl_(std::make_unique<Impl>(options, std::move(sink))) {}
 Judge::~Judge() = default;
 
 void Judge::tell(const Event& event) {

@@ -15,7 +15,9 @@ inline constexpr uint32_t kPageBytes = 4096;
 inline constexpr uint32_t kLineBytes = 64;  // of both kinds of L1
 inline constexpr uint32_t kLinesPerPage = kPageBytes / kLineBytes;
 
-constexpr GpuAddress page_of(GpuAddress address) noexcept { return address & ~GpuAddress{kPageBytes - 1}; }
+constexpr GpuAddress page_of(GpuAddress address) noexcept {
+  return address & ~GpuAddress{kPageBytes - 1};
+}
 
 // Returns the bits [first, first + count) of a word, one per byte of a line; `count` from 1 to 64.
 constexpr uint64_t line_bits(uint32_t first, uint32_t count) noexcept {

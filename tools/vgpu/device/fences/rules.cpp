@@ -23,10 +23,11 @@ std::optional<Violation> judge_read(const Task& writer, Residency at_write, cons
                                     ReadPaths paths, MemoryType type) {
   const View& view = reader.view;
   if (!view.ordered.contains(writer.id))
-    return Violation{Finding::Class::unordered, true,
-                     "nothing orders the read after the write: neither a barrier bit nor a dependency nor a "
-                     "wait of the host",
-                     kOrder};
+    return Violation{
+        Finding::Class::unordered, true,
+        "nothing orders the read after the write: neither a barrier bit nor a dependency nor a "
+        "wait of the host",
+        kOrder};
   if (!is_dispatch(reader)) {
     // The host and SDMA engines go to memory.
     if (!is_dispatch(writer) || view.released_system.contains(writer.id)) return std::nullopt;
@@ -41,10 +42,13 @@ std::optional<Violation> judge_read(const Task& writer, Residency at_write, cons
   const bool in_l1 =
       !acquired && ((at_write.vector_l1 && paths.vector) || (at_write.scalar_l1 && paths.scalar));
   if (is_dispatch(writer)) {
-    std::string_view reason = "no release of agent scope or wider covers the write ahead of the acquire";
-    if (!acquired) reason = "neither a release nor an acquire of agent scope or wider lies between the two";
+    std::string_view reason =
+        "no release of agent scope or wider covers the write ahead of the acquire";
+    if (!acquired)
+      reason = "neither a release nor an acquire of agent scope or wider lies between the two";
     if (view.released_agent.contains(writer.id))
-      reason = "no acquire of agent scope or wider lies between the release of the write and the read";
+      reason =
+          "no acquire of agent scope or wider lies between the release of the write and the read";
     return Violation{Finding::Class::stale, in_l1, reason, kFences};
   }
   return Violation{Finding::Class::stale, in_l1 || (at_write.l2 && l2_needs_fences(type)),
@@ -62,16 +66,19 @@ std::optional<Violation> judge_overwrite(const Task& earlier, const Task& later,
         "nothing orders the two writes: neither a barrier bit nor a dependency nor a wait of the "
         "host",
         kOrder};
-  if (!is_dispatch(earlier) || is_dispatch(later) || later.view.released_system.contains(earlier.id))
+  if (!is_dispatch(earlier) || is_dispatch(later) ||
+      later.view.released_system.contains(earlier.id))
     return std::nullopt;
-  return Violation{Finding::Class::stale, l2_needs_fences(type),
-                   "no release of system scope covers the earlier write, which may be written back over the "
-                   "later one",
-                   kFences};
+  return Violation{
+      Finding::Class::stale, l2_needs_fences(type),
+      "no release of system scope covers the earlier write, which may be written back over the "
+      "later one",
+      kFences};
 }
 
 std::optional<Violation> judge_write_after_read(const Task& reader, const Task& writer) {
-  if (writer.view.ordered.contains(reader.id) || perhaps_ahead_of(writer, reader)) return std::nullopt;
+  if (writer.view.ordered.contains(reader.id) || perhaps_ahead_of(writer, reader))
+    return std::nullopt;
   return Violation{
       Finding::Class::unordered, true,
       "nothing orders the write after the read: neither a barrier bit nor a dependency nor a wait "
@@ -80,11 +87,13 @@ std::optional<Violation> judge_write_after_read(const Task& reader, const Task& 
 }
 
 std::optional<Violation> judge_announced(const Task& writer, const View& host, MemoryType type) {
-  if (!is_dispatch(writer) || !host.ordered.contains(writer.id) || host.released_system.contains(writer.id))
+  if (!is_dispatch(writer) || !host.ordered.contains(writer.id) ||
+      host.released_system.contains(writer.id))
     return std::nullopt;
-  return Violation{Finding::Class::unreleased, l2_needs_fences(type),
-                   "a completion signal announced the write, and no release of system scope has covered it",
-                   kCompletion};
+  return Violation{
+      Finding::Class::unreleased, l2_needs_fences(type),
+      "a completion signal announced the write, and no release of system scope has covered it",
+      kCompletion};
 }
 
 }  // namespace uptempo::vgpu::fences

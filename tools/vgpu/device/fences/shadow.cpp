@@ -46,7 +46,8 @@ class Shadow::Transitions {
   Transitions(const TaskPtr& task, MemoryType type, const Report& report, uint64_t& presumed_bytes)
       : task_(task), type_(type), report_(report), presumed_bytes_(presumed_bytes) {}
 
-  HistoryPtr operator()(const HistoryPtr& before, const Kind& kind, GpuAddress address, uint32_t bytes) {
+  HistoryPtr operator()(const HistoryPtr& before, const Kind& kind, GpuAddress address,
+                        uint32_t bytes) {
     for (const Done& done : done_) {
       if (done.before != before || done.kind != kind) continue;
       tell(done, address, bytes);
@@ -97,8 +98,8 @@ class Shadow::Transitions {
       };
       std::optional<Violation> found;
       if (kind.read) {
-        found = judge_read(*writer, before.at_write, *task_, kind.synchronising ? ReadPaths{} : kind.paths,
-                           type_);
+        found = judge_read(*writer, before.at_write, *task_,
+                           kind.synchronising ? ReadPaths{} : kind.paths, type_);
         add(found, Finding::Conflict::read_after_write);
       }
       if (kind.written && !found)
@@ -157,7 +158,8 @@ class Shadow::Transitions {
   void tell(const Done& done, GpuAddress address, uint32_t bytes) const {
     if (done.presumed) presumed_bytes_ += bytes;
     for (const Conflict& conflict : done.conflicts)
-      report_(conflict.violation, conflict.conflict, conflict.writer, conflict.reader, address, bytes);
+      report_(conflict.violation, conflict.conflict, conflict.writer, conflict.reader, address,
+              bytes);
   }
 
   const TaskPtr& task_;
@@ -169,7 +171,9 @@ class Shadow::Transitions {
 
 // Those that meet the bytes [begin, end).
 auto Shadow::Page::segments_of(uint32_t begin, uint32_t end) -> std::pair<Segments, Segments> {
-  const auto begins_behind = [](uint32_t byte, const Segment& segment) { return byte < segment.begin; };
+  const auto begins_behind = [](uint32_t byte, const Segment& segment) {
+    return byte < segment.begin;
+  };
   const auto behind = std::upper_bound(segments.begin(), segments.end(), begin, begins_behind);
   return {std::prev(behind), std::upper_bound(behind, segments.end(), end - 1, begins_behind)};
 }
@@ -180,13 +184,15 @@ Shadow::Page& Shadow::page(GpuAddress address) {
   return *entry;
 }
 
-void Shadow::meet(const Task& task, GpuAddress address, const PageAccesses& accesses, const Met& met) const {
+void Shadow::meet(const Task& task, GpuAddress address, const PageAccesses& accesses,
+                  const Met& met) const {
   const auto found = pages_.find(address);
   if (found == pages_.end()) return;
   const Page& page = *found->second;
   if (!page.synchronising && accesses.synchronising == PageMask{}) return;
   const auto unordered = [&](const TaskPtr& other) {
-    return other->id != task.id && other->kind != Task::Kind::copy && !task.view.ordered.contains(other->id);
+    return other->id != task.id && other->kind != Task::Kind::copy &&
+           !task.view.ordered.contains(other->id);
   };
   for (size_t at = 0; at < page.segments.size(); ++at) {
     const HistoryPtr& history = page.segments[at].history;
@@ -210,12 +216,13 @@ void Shadow::meet(const Task& task, GpuAddress address, const PageAccesses& acce
       met(history->writer);
     if (!written) continue;
     for (const Reader& reader : history->readers)
-      if ((written_synchronising || reader.synchronising) && unordered(reader.task)) met(reader.task);
+      if ((written_synchronising || reader.synchronising) && unordered(reader.task))
+        met(reader.task);
   }
 }
 
-void Shadow::apply(const TaskPtr& task, GpuAddress address, const PageAccesses& accesses, MemoryType type,
-                   CacheAges ages, const Report& report) {
+void Shadow::apply(const TaskPtr& task, GpuAddress address, const PageAccesses& accesses,
+                   MemoryType type, CacheAges ages, const Report& report) {
   Page& to = page(address);
   std::vector<Piece>&pieces = pieces_, &lines = lines_;
   pieces.clear();
@@ -226,7 +233,7 @@ void Shadow::apply(const TaskPtr& task, GpuAddress address, const PageAccesses& 
   for (; touched != 0; touched &= touched - 1) {
     const auto line = static_cast<uint32_t>(std::countr_zero(touched));
     const uint64_t read = accesses.read[line], written = accesses.written[line],
-                        synchronising = accesses.synchronising[line];
+                   synchronising = accesses.synchronising[line];
     to.synchronising = to.synchronising || synchronising != 0;
     const bool vector = (accesses.vector_lines >> line & 1) != 0;
     const bool scalar = (accesses.scalar_lines >> line & 1) != 0;
@@ -234,17 +241,19 @@ void Shadow::apply(const TaskPtr& task, GpuAddress address, const PageAccesses& 
     const Residency residency{
         to.vector_l1[line] == ages.l1 || (vector && (accesses.shared_lines >> line & 1) != 0),
         to.scalar_l1[line] == ages.l1 || scalar, false};
-    for_runs(read | written, std::array{read, written, synchronising}, [&](unsigned first, unsigned end) {
-      const auto has = [first](uint64_t mask) { return (mask >> first & 1) != 0; };
-      const Kind kind{has(read), has(written), has(synchronising), {vector, scalar}, residency};
-      const auto begin = static_cast<uint16_t>(line * kLineBytes + first);
-      const auto stop = static_cast<uint16_t>(line * kLineBytes + end);
-      if (!pieces.empty() && pieces.back().end == begin && pieces.back().kind == kind) {
-        pieces.back().end = stop;
-      } else {
-        pieces.push_back({begin, stop, kind});
-      }
-    });
+    for_runs(
+        read | written, std::array{read, written, synchronising},
+        [&](unsigned first, unsigned end) {
+          const auto has = [first](uint64_t mask) { return (mask >> first & 1) != 0; };
+          const Kind kind{has(read), has(written), has(synchronising), {vector, scalar}, residency};
+          const auto begin = static_cast<uint16_t>(line * kLineBytes + first);
+          const auto stop = static_cast<uint16_t>(line * kLineBytes + end);
+          if (!pieces.empty() && pieces.back().end == begin && pieces.back().kind == kind) {
+            pieces.back().end = stop;
+          } else {
+            pieces.push_back({begin, stop, kind});
+          }
+        });
     if (vector || scalar)
       lines.push_back({static_cast<uint16_t>(line * kLineBytes),
                        static_cast<uint16_t>((line + 1) * kLineBytes),
@@ -257,13 +266,14 @@ void Shadow::apply(const TaskPtr& task, GpuAddress address, const PageAccesses& 
   if (lines.empty()) return;
   // Lines that it read while another task wrote to them, whichever bytes: it may have been earlier.
   const auto [first, last] = to.segments_of(lines.front().begin, lines.back().end);
-  if (std::any_of(first, last,
-                  [&](const Segment& segment) { return is_overlapping(segment.history.get(), *task); }))
+  if (std::any_of(first, last, [&](const Segment& segment) {
+        return is_overlapping(segment.history.get(), *task);
+      }))
     apply(task, address, to, lines, type, report);
 }
 
-void Shadow::apply(const TaskPtr& task, GpuAddress address, Page& page, const std::vector<Piece>& pieces,
-                   MemoryType type, const Report& report) {
+void Shadow::apply(const TaskPtr& task, GpuAddress address, Page& page,
+                   const std::vector<Piece>& pieces, MemoryType type, const Report& report) {
   if (pieces.empty()) return;
   Transitions transition(task, type, report, presumed_bytes_);
   // Only the segments from the first piece to the last are made anew: a page of kernarg blocks has dozens.
@@ -323,7 +333,8 @@ void Shadow::write(const TaskPtr& task, GpuAddress address, const PageMask& byte
   for (uint32_t line = 0; line < kLinesPerPage; ++line) {
     if (bytes[line] == 0) continue;
     // A line of L2 is two of these.
-    const bool l2 = to.l2[line] == ages.l2 || to.l2[line ^ (kL2LineBytes / kLineBytes - 1)] == ages.l2;
+    const bool l2 =
+        to.l2[line] == ages.l2 || to.l2[line ^ (kL2LineBytes / kLineBytes - 1)] == ages.l2;
     const Kind kind{
         false, true, false, {}, {to.vector_l1[line] == ages.l1, to.scalar_l1[line] == ages.l1, l2}};
     for_runs(bytes[line], std::array{bytes[line]}, [&](unsigned first, unsigned end) {
@@ -342,7 +353,8 @@ void Shadow::write(const TaskPtr& task, GpuAddress address, const PageMask& byte
 void Shadow::for_each_write(
     GpuAddress begin, GpuAddress end,
     const std::function<void(const TaskPtr&, bool, GpuAddress, uint32_t)>& visit) const {
-  for (auto page = pages_.lower_bound(page_of(begin)); page != pages_.end() && page->first < end; ++page) {
+  for (auto page = pages_.lower_bound(page_of(begin)); page != pages_.end() && page->first < end;
+       ++page) {
     const auto& segments = page->second->segments;
     for (size_t at = 0; at < segments.size(); ++at) {
       const History* const history = segments[at].history.get();

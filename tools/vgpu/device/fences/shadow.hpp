@@ -41,13 +41,13 @@ class Shadow {
   // The accesses of a copy engine or the host.
   void read(const TaskPtr& task, GpuAddress page, const PageMask& bytes, MemoryType type,
             const Report& report);
-  void write(const TaskPtr& task, GpuAddress page, const PageMask& bytes, MemoryType type, CacheAges ages,
-             const Report& report);
+  void write(const TaskPtr& task, GpuAddress page, const PageMask& bytes, MemoryType type,
+             CacheAges ages, const Report& report);
 
   // Visits the remaining writes of each task in [begin, end).
   void for_each_write(GpuAddress begin, GpuAddress end,
-                      const std::function<void(const TaskPtr& writer, bool synchronising, GpuAddress address,
-                                               uint32_t bytes)>& visit) const;
+                      const std::function<void(const TaskPtr& writer, bool synchronising,
+                                               GpuAddress address, uint32_t bytes)>& visit) const;
   void forget(GpuAddress begin, GpuAddress end);
   // An unobserved writer may have written these bytes.
   void forget_bytes(GpuAddress page, const PageMask& bytes);

@@ -18,8 +18,8 @@
 namespace uptempo::vgpu::fences {
 
 struct View {
-  Clock ordered;          // ended before
-  Clock released_agent;   // covered by a release of agent scope or wider since then
+  Clock ordered;         // ended before
+  Clock released_agent;  // covered by a release of agent scope or wider since then
   // covered by a release of system scope. Writes of the host and of SDMA engines count as such
   Clock released_system;
   // By the specification: dispatches' writes that were released and then acquired at agent scope or

@@ -27,11 +27,14 @@ inline constexpr auto cmp_t = [](auto a, auto) HWY_ATTR { return hn::Not(hn::Lt(
 inline constexpr auto cmp_le = [](auto a, auto b) HWY_ATTR { return hn::Le(a, b); };
 inline constexpr auto cmp_ge = [](auto a, auto b) HWY_ATTR { return hn::Le(b, a); };
 // Less or greater, and its opposite.
-inline constexpr auto cmp_lg = [](auto a, auto b) HWY_ATTR { return hn::Or(hn::Lt(a, b), hn::Lt(b, a)); };
-inline constexpr auto cmp_nlg = [](auto a, auto b)
-                                    HWY_ATTR { return hn::Not(hn::Or(hn::Lt(a, b), hn::Lt(b, a))); };
+inline constexpr auto cmp_lg = [](auto a, auto b)
+                                   HWY_ATTR { return hn::Or(hn::Lt(a, b), hn::Lt(b, a)); };
+inline constexpr auto cmp_nlg = [](auto a, auto b) HWY_ATTR {
+  return hn::Not(hn::Or(hn::Lt(a, b), hn::Lt(b, a)));
+};
 // Ordered, unordered.
-inline constexpr auto cmp_o = [](auto a, auto b) HWY_ATTR { return hn::And(hn::Eq(a, a), hn::Eq(b, b)); };
+inline constexpr auto cmp_o = [](auto a, auto b)
+                                  HWY_ATTR { return hn::And(hn::Eq(a, a), hn::Eq(b, b)); };
 inline constexpr auto cmp_u = [](auto a, auto b)
                                   HWY_ATTR { return hn::Not(hn::And(hn::Eq(a, a), hn::Eq(b, b))); };
 
@@ -59,8 +62,8 @@ constexpr std::array<Entry, 16> float_compares(const std::array<Opcode, 16>& opc
 
 // Whether the value, given as bits, is in one of the classes of `wanted`: signalling NaN, quiet NaN, -infinity, -normal, -denormal, -0, +0, ...
 template <class D>
-HWY_INLINE auto in_class(D d, hn::Vec<D> bits, hn::Vec<D> wanted, hn::TFromD<D> sign, hn::TFromD<D> infinity,
-                         hn::TFromD<D> quiet) {
+HWY_INLINE auto in_class(D d, hn::Vec<D> bits, hn::Vec<D> wanted, hn::TFromD<D> sign,
+                         hn::TFromD<D> infinity, hn::TFromD<D> quiet) {
   using T = hn::TFromD<D>;
   const auto set = [&](T x) HWY_ATTR { return hn::Set(d, x); };
   const auto magnitude = hn::AndNot(set(sign), bits);
@@ -77,7 +80,8 @@ HWY_INLINE auto in_class(D d, hn::Vec<D> bits, hn::Vec<D> wanted, hn::TFromD<D> 
   one_hot = hn::IfThenElse(denormal, choose(16, 128), one_hot);
   one_hot = hn::IfThenElse(zero, choose(32, 64), one_hot);
   const auto is_quiet = hn::Ne(hn::And(bits, set(quiet)), hn::Zero(d));
-  one_hot = hn::IfThenElse(hn::RebindMask(d, nan), hn::IfThenElse(is_quiet, set(2), set(1)), one_hot);
+  one_hot =
+      hn::IfThenElse(hn::RebindMask(d, nan), hn::IfThenElse(is_quiet, set(2), set(1)), one_hot);
   return hn::Ne(hn::And(one_hot, wanted), hn::Zero(d));
 }
 

@@ -31,13 +31,15 @@ constexpr auto kCmpxF32 = float_compares<F32, kCold | kWritesExec>(
     {Opcode::v_cmpx_f_f32, Opcode::v_cmpx_lt_f32, Opcode::v_cmpx_eq_f32, Opcode::v_cmpx_le_f32,
      Opcode::v_cmpx_gt_f32, Opcode::v_cmpx_lg_f32, Opcode::v_cmpx_ge_f32, Opcode::v_cmpx_o_f32,
      Opcode::v_cmpx_u_f32, Opcode::v_cmpx_nge_f32, Opcode::v_cmpx_nlg_f32, Opcode::v_cmpx_ngt_f32,
-     Opcode::v_cmpx_nle_f32, Opcode::v_cmpx_neq_f32, Opcode::v_cmpx_nlt_f32, Opcode::v_cmpx_tru_f32});
+     Opcode::v_cmpx_nle_f32, Opcode::v_cmpx_neq_f32, Opcode::v_cmpx_nlt_f32,
+     Opcode::v_cmpx_tru_f32});
 
 constexpr auto is_class = [](auto a, auto wanted) HWY_ATTR {
   return in_class(D32<false>{}, a, wanted, 0x80000000u, 0x7f800000u, 0x400000u);
 };
-constexpr Entry kClass[] = {op<Bit(U32, U32)>(Opcode::v_cmp_class_f32, is_class),
-                            op<Bit(U32, U32), kCold | kWritesExec>(Opcode::v_cmpx_class_f32, is_class)};
+constexpr Entry kClass[] = {
+    op<Bit(U32, U32)>(Opcode::v_cmp_class_f32, is_class),
+    op<Bit(U32, U32), kCold | kWritesExec>(Opcode::v_cmpx_class_f32, is_class)};
 
 constexpr auto kEntries = [] {
   std::array<Entry, 66> all{};

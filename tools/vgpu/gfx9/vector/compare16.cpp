@@ -31,13 +31,15 @@ constexpr auto kCmpxF16 = float_compares<F16, kCold | kWritesExec>(
     {Opcode::v_cmpx_f_f16, Opcode::v_cmpx_lt_f16, Opcode::v_cmpx_eq_f16, Opcode::v_cmpx_le_f16,
      Opcode::v_cmpx_gt_f16, Opcode::v_cmpx_lg_f16, Opcode::v_cmpx_ge_f16, Opcode::v_cmpx_o_f16,
      Opcode::v_cmpx_u_f16, Opcode::v_cmpx_nge_f16, Opcode::v_cmpx_nlg_f16, Opcode::v_cmpx_ngt_f16,
-     Opcode::v_cmpx_nle_f16, Opcode::v_cmpx_neq_f16, Opcode::v_cmpx_nlt_f16, Opcode::v_cmpx_tru_f16});
+     Opcode::v_cmpx_nle_f16, Opcode::v_cmpx_neq_f16, Opcode::v_cmpx_nlt_f16,
+     Opcode::v_cmpx_tru_f16});
 
 constexpr auto is_class = [](auto a, auto wanted) HWY_ATTR {
   return in_class(D32<false>{}, a, wanted, 0x8000u, 0x7c00u, 0x200u);
 };
-constexpr Entry kClass[] = {op<Bit(U16, U32), kCold>(Opcode::v_cmp_class_f16, is_class),
-                            op<Bit(U16, U32), kCold | kWritesExec>(Opcode::v_cmpx_class_f16, is_class)};
+constexpr Entry kClass[] = {
+    op<Bit(U16, U32), kCold>(Opcode::v_cmp_class_f16, is_class),
+    op<Bit(U16, U32), kCold | kWritesExec>(Opcode::v_cmpx_class_f16, is_class)};
 
 constexpr auto kEntries = [] {
   std::array<Entry, 66> all{};

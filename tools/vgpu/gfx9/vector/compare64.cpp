@@ -31,14 +31,16 @@ constexpr auto kCmpxF64 = float_compares<F64, kCold | kWritesExec>(
     {Opcode::v_cmpx_f_f64, Opcode::v_cmpx_lt_f64, Opcode::v_cmpx_eq_f64, Opcode::v_cmpx_le_f64,
      Opcode::v_cmpx_gt_f64, Opcode::v_cmpx_lg_f64, Opcode::v_cmpx_ge_f64, Opcode::v_cmpx_o_f64,
      Opcode::v_cmpx_u_f64, Opcode::v_cmpx_nge_f64, Opcode::v_cmpx_nlg_f64, Opcode::v_cmpx_ngt_f64,
-     Opcode::v_cmpx_nle_f64, Opcode::v_cmpx_neq_f64, Opcode::v_cmpx_nlt_f64, Opcode::v_cmpx_tru_f64});
+     Opcode::v_cmpx_nle_f64, Opcode::v_cmpx_neq_f64, Opcode::v_cmpx_nlt_f64,
+     Opcode::v_cmpx_tru_f64});
 
 constexpr auto is_class = [](auto a, auto wanted) HWY_ATTR {
   return in_class(D64{}, a, hn::PromoteTo(D64{}, wanted), uint64_t{1} << 63, uint64_t{0x7ff} << 52,
                   uint64_t{1} << 51);
 };
-constexpr Entry kClass[] = {op<Bit(U64, U32)>(Opcode::v_cmp_class_f64, is_class),
-                            op<Bit(U64, U32), kCold | kWritesExec>(Opcode::v_cmpx_class_f64, is_class)};
+constexpr Entry kClass[] = {
+    op<Bit(U64, U32)>(Opcode::v_cmp_class_f64, is_class),
+    op<Bit(U64, U32), kCold | kWritesExec>(Opcode::v_cmpx_class_f64, is_class)};
 
 constexpr auto kEntries = [] {
   std::array<Entry, 66> all{};

@@ -35,8 +35,10 @@ constexpr auto to_u32 = [](auto v) HWY_ATTR {
   const auto safe = hn::Max(without_nan(v), hn::Zero(d));
   const auto half = hn::Set(d, 0x1p31f);
   const auto upper = hn::Not(hn::Lt(safe, half));
-  const auto low = hn::BitCast(du, hn::ConvertTo(di, hn::IfThenElse(upper, hn::Sub(safe, half), safe)));
-  const auto value = hn::Add(low, hn::IfThenElseZero(hn::RebindMask(du, upper), hn::Set(du, 0x80000000u)));
+  const auto low =
+      hn::BitCast(du, hn::ConvertTo(di, hn::IfThenElse(upper, hn::Sub(safe, half), safe)));
+  const auto value =
+      hn::Add(low, hn::IfThenElseZero(hn::RebindMask(du, upper), hn::Set(du, 0x80000000u)));
   const auto too_large = hn::RebindMask(du, hn::Not(hn::Lt(safe, hn::Set(d, 0x1p32f))));
   return hn::IfThenElse(too_large, hn::Set(du, ~0u), value);
 };
@@ -62,7 +64,8 @@ constexpr auto f64_to_u32 = [](auto v) HWY_ATTR {
   return hn::TruncateTo(D32<true>{}, bits(integer));
 };
 constexpr auto u32_to_f64 = [](auto v) HWY_ATTR {
-  const auto shifted = hn::BitCast(DF64{}, hn::Or(hn::PromoteTo(D64{}, v), bits(hn::Set(DF64{}, 0x1p52))));
+  const auto shifted =
+      hn::BitCast(DF64{}, hn::Or(hn::PromoteTo(D64{}, v), bits(hn::Set(DF64{}, 0x1p52))));
   // Rounding down, the difference of equal numbers is -0.
   return hn::Abs(hn::Sub(shifted, hn::Set(DF64{}, 0x1p52)));
 };
@@ -78,12 +81,14 @@ HWY_INLINE auto from_byte(V32<false> v) {
 constexpr auto to_snorm = [](auto v) HWY_ATTR {
   const hn::DFromV<decltype(v)> d;
   const D32<false> du;
-  return hn::And(hn::BitCast(du, hn::NearestInt(hn::Mul(clamped(v, -1.0f, 1.0f), hn::Set(d, 32767.0f)))),
-                 hn::Set(du, 0xffffu));
+  return hn::And(
+      hn::BitCast(du, hn::NearestInt(hn::Mul(clamped(v, -1.0f, 1.0f), hn::Set(d, 32767.0f)))),
+      hn::Set(du, 0xffffu));
 };
 constexpr auto to_unorm = [](auto v) HWY_ATTR {
   const hn::DFromV<decltype(v)> d;
-  return hn::BitCast(D32<false>{}, hn::NearestInt(hn::Mul(clamped(v, 0.0f, 1.0f), hn::Set(d, 65535.0f))));
+  return hn::BitCast(D32<false>{},
+                     hn::NearestInt(hn::Mul(clamped(v, 0.0f, 1.0f), hn::Set(d, 65535.0f))));
 };
 constexpr auto pair = [](auto lo, auto hi) HWY_ATTR { return hn::Or(lo, hn::ShiftLeft<16>(hi)); };
 constexpr auto byte_into = [](auto value, auto at, auto old) HWY_ATTR {
@@ -97,17 +102,19 @@ constexpr auto byte_into = [](auto value, auto at, auto old) HWY_ATTR {
 // Exponent and significand in [0.5, 1), seen in float64 where every float32 and float16 is normal.
 constexpr auto exponent_of = [](auto v) HWY_ATTR {
   const auto field = hn::And(hn::ShiftRight<52>(bits(v)), hn::Set(D64{}, 0x7ffu));
-  const auto none = hn::RebindMask(DI64{}, hn::Or(hn::Eq(v, hn::Zero(DF64{})), hn::Not(hn::IsFinite(v))));
+  const auto none =
+      hn::RebindMask(DI64{}, hn::Or(hn::Eq(v, hn::Zero(DF64{})), hn::Not(hn::IsFinite(v))));
   return hn::IfThenZeroElse(none, hn::Sub(hn::BitCast(DI64{}, field), hn::Set(DI64{}, 1022)));
 };
 constexpr auto significand_of = [](auto v) HWY_ATTR {
-  const auto half =
-      hn::Or(hn::And(bits(v), hn::Set(D64{}, 0x800fffffffffffffu)), hn::Set(D64{}, 0x3fe0000000000000u));
+  const auto half = hn::Or(hn::And(bits(v), hn::Set(D64{}, 0x800fffffffffffffu)),
+                           hn::Set(D64{}, 0x3fe0000000000000u));
   const auto itself = hn::Or(hn::Eq(v, hn::Zero(DF64{})), hn::Not(hn::IsFinite(v)));
   return hn::IfThenElse(itself, hn::Add(v, v), hn::BitCast(DF64{}, half));
 };
 constexpr auto in_32 = [](auto v) HWY_ATTR {
-  return hn::BitCast(hn::Rebind<int32_t, D64>{}, hn::TruncateTo(D32<true>{}, hn::BitCast(D64{}, v)));
+  return hn::BitCast(hn::Rebind<int32_t, D64>{},
+                     hn::TruncateTo(D32<true>{}, hn::BitCast(D64{}, v)));
 };
 // Float64 denormals made normal, and by how much.
 constexpr auto is_tiny = [](auto v) HWY_ATTR {
@@ -130,13 +137,16 @@ constexpr Entry kEntries[] = {
     op<F32(U32)>(Opcode::v_cvt_f32_u32, from_u32),
     op<I32(F32), kCold>(Opcode::v_cvt_rpi_i32_f32,
                         [](auto v) HWY_ATTR {
-                          return to_i32(hn::Floor(hn::Add(v, hn::Set(hn::DFromV<decltype(v)>{}, 0.5f))));
+                          return to_i32(
+                              hn::Floor(hn::Add(v, hn::Set(hn::DFromV<decltype(v)>{}, 0.5f))));
                         }),
-    op<I32(F32), kCold>(Opcode::v_cvt_flr_i32_f32, [](auto v) HWY_ATTR { return to_i32(hn::Floor(v)); }),
+    op<I32(F32), kCold>(Opcode::v_cvt_flr_i32_f32,
+                        [](auto v) HWY_ATTR { return to_i32(hn::Floor(v)); }),
     op<F32(I32), kCold>(Opcode::v_cvt_off_f32_i4,
                         [](auto v) HWY_ATTR {
-                          return hn::Mul(from_i32(hn::ShiftRight<28>(hn::ShiftLeft<28>(v))),
-                                         hn::Set(hn::RebindToFloat<hn::DFromV<decltype(v)>>{}, 0.0625f));
+                          return hn::Mul(
+                              from_i32(hn::ShiftRight<28>(hn::ShiftLeft<28>(v))),
+                              hn::Set(hn::RebindToFloat<hn::DFromV<decltype(v)>>{}, 0.0625f));
                         }),
     op<F32(U32)>(Opcode::v_cvt_f32_ubyte0, [](auto v) HWY_ATTR { return from_byte<0>(v); }),
     op<F32(U32)>(Opcode::v_cvt_f32_ubyte1, [](auto v) HWY_ATTR { return from_byte<1>(v); }),
@@ -168,14 +178,16 @@ constexpr Entry kEntries[] = {
     op<I16(F16), kWide | kCold>(Opcode::v_frexp_exp_i16_f16,
                                 [](auto v) HWY_ATTR { return in_32(exponent_of(widened(v))); }),
     op<F16(F16), kWide | kCold>(Opcode::v_frexp_mant_f16,
-                                [](auto v) HWY_ATTR { return narrowed(significand_of(widened(v))); }),
+                                [](auto v)
+                                    HWY_ATTR { return narrowed(significand_of(widened(v))); }),
     op<I32(F64), kExact>(Opcode::v_frexp_exp_i32_f64,
                          [](auto v) HWY_ATTR {
-                           const auto shift =
-                               hn::IfThenElseZero(hn::RebindMask(DI64{}, is_tiny(v)), hn::Set(DI64{}, 54));
+                           const auto shift = hn::IfThenElseZero(hn::RebindMask(DI64{}, is_tiny(v)),
+                                                                 hn::Set(DI64{}, 54));
                            return in_32(hn::Sub(exponent_of(normal(v)), shift));
                          }),
-    op<F64(F64)>(Opcode::v_frexp_mant_f64, [](auto v) HWY_ATTR { return significand_of(normal(v)); }),
+    op<F64(F64)>(Opcode::v_frexp_mant_f64,
+                 [](auto v) HWY_ATTR { return significand_of(normal(v)); }),
 
     op<U32(F32, F32)>(Opcode::v_cvt_pkrtz_f16_f32,
                       [](auto a, auto b) HWY_ATTR {
@@ -184,13 +196,17 @@ constexpr Entry kEntries[] = {
                                     float_to_half<HalfRounding::toward_zero>(d, b));
                       }),
     op<U32(F32, F32), kCold>(Opcode::v_cvt_pknorm_i16_f32,
-                             [](auto a, auto b) HWY_ATTR { return pair(to_snorm(a), to_snorm(b)); }),
+                             [](auto a, auto b)
+                                 HWY_ATTR { return pair(to_snorm(a), to_snorm(b)); }),
     op<U32(F32, F32), kCold>(Opcode::v_cvt_pknorm_u16_f32,
-                             [](auto a, auto b) HWY_ATTR { return pair(to_unorm(a), to_unorm(b)); }),
+                             [](auto a, auto b)
+                                 HWY_ATTR { return pair(to_unorm(a), to_unorm(b)); }),
     op<U32(F16, F16), kCold>(Opcode::v_cvt_pknorm_i16_f16,
-                             [](auto a, auto b) HWY_ATTR { return pair(to_snorm(a), to_snorm(b)); }),
+                             [](auto a, auto b)
+                                 HWY_ATTR { return pair(to_snorm(a), to_snorm(b)); }),
     op<U32(F16, F16), kCold>(Opcode::v_cvt_pknorm_u16_f16,
-                             [](auto a, auto b) HWY_ATTR { return pair(to_unorm(a), to_unorm(b)); }),
+                             [](auto a, auto b)
+                                 HWY_ATTR { return pair(to_unorm(a), to_unorm(b)); }),
     op<U32(U32, U32)>(Opcode::v_cvt_pk_u16_u32,
                       [](auto a, auto b) HWY_ATTR {
                         const auto limit = hn::Set(D32<false>{}, 0xffffu);
@@ -201,9 +217,9 @@ constexpr Entry kEntries[] = {
                         const D32<false> d;
                         const hn::RebindToSigned<D32<false>> di;
                         const auto limited = [&](auto v) HWY_ATTR {
-                          return hn::And(
-                              hn::BitCast(d, hn::Max(hn::Min(v, hn::Set(di, 32767)), hn::Set(di, -32768))),
-                              hn::Set(d, 0xffffu));
+                          return hn::And(hn::BitCast(d, hn::Max(hn::Min(v, hn::Set(di, 32767)),
+                                                                hn::Set(di, -32768))),
+                                         hn::Set(d, 0xffffu));
                         };
                         return pair(limited(a), limited(b));
                       }),
@@ -215,9 +231,11 @@ constexpr Entry kEntries[] = {
                           const D32<false> d;
                           const hn::RebindToSigned<D32<false>> di;
                           const auto limited = [&](auto x) HWY_ATTR {
-                            return hn::BitCast(d, hn::Max(hn::Min(x, hn::Set(di, 255)), hn::Zero(di)));
+                            return hn::BitCast(d,
+                                               hn::Max(hn::Min(x, hn::Set(di, 255)), hn::Zero(di)));
                           };
-                          const auto low = hn::ShiftRight<16>(hn::BitCast(di, hn::ShiftLeft<16>(v)));
+                          const auto low =
+                              hn::ShiftRight<16>(hn::BitCast(di, hn::ShiftLeft<16>(v)));
                           const auto high = hn::ShiftRight<16>(hn::BitCast(di, v));
                           return hn::Or(limited(low), hn::ShiftLeft<8>(limited(high)));
                         }),

@@ -24,13 +24,15 @@ template <>
 struct Layout<float> {
   static constexpr int kMantissa = 23, kScale = 64, kFar = 96, kTiny = 23, kUnderflow = -150;
   static constexpr float kUp = 0x1p64f, kDown = 0x1p-64f, kMinNormal = 0x1p-126f,
-                         kReciprocalDenormal = 0x1p126f, kHalfDenormalUp = 0x1p-86f;  // 2^-150 * kUp
+                         kReciprocalDenormal = 0x1p126f,
+                         kHalfDenormalUp = 0x1p-86f;  // 2^-150 * kUp
 };
 template <>
 struct Layout<double> {
   static constexpr int kMantissa = 52, kScale = 128, kFar = 768, kTiny = 53, kUnderflow = -1075;
   static constexpr double kUp = 0x1p128, kDown = 0x1p-128, kMinNormal = 0x1p-1022,
-                          kReciprocalDenormal = 0x1p1022, kHalfDenormalUp = 0x1p-947;  // 2^-1075 * kUp
+                          kReciprocalDenormal = 0x1p1022,
+                          kHalfDenormalUp = 0x1p-947;  // 2^-1075 * kUp
 };
 
 // The biased exponent, as signed lanes.
@@ -51,18 +53,20 @@ constexpr auto div_scale = [](auto value, auto denominator, auto numerator) HWY_
   using I = hn::TFromD<decltype(di)>;
   const auto zero = hn::Zero(d);
   const auto min_normal = hn::Set(d, Of::kMinNormal);
-  const auto is_denormal = [&](auto v)
-                               HWY_ATTR { return hn::And(hn::Lt(hn::Abs(v), min_normal), hn::Ne(v, zero)); };
+  const auto is_denormal = [&](auto v) HWY_ATTR {
+    return hn::And(hn::Lt(hn::Abs(v), min_normal), hn::Ne(v, zero));
+  };
   const auto is_denominator = hn::Eq(value, denominator);
   const auto is_numerator = hn::Eq(value, numerator);
 
   const auto distance = hn::Sub(exponent(numerator), exponent(denominator));
   const auto far = hn::RebindMask(d, hn::Gt(distance, hn::Set(di, I{Of::kFar - 1})));
   const auto denominator_denormal = is_denormal(denominator);
-  const auto reciprocal_denormal =
-      hn::And(hn::Gt(hn::Abs(denominator), hn::Set(d, Of::kReciprocalDenormal)), hn::IsFinite(denominator));
+  const auto reciprocal_denormal = hn::And(
+      hn::Gt(hn::Abs(denominator), hn::Set(d, Of::kReciprocalDenormal)), hn::IsFinite(denominator));
   const auto quotient_denormal = is_denormal(hn::Div(numerator, denominator));
-  const auto numerator_tiny = hn::RebindMask(d, hn::Lt(exponent(numerator), hn::Set(di, I{Of::kTiny + 1})));
+  const auto numerator_tiny =
+      hn::RebindMask(d, hn::Lt(exponent(numerator), hn::Set(di, I{Of::kTiny + 1})));
 
   const auto up = hn::Mul(value, hn::Set(d, Of::kUp));
   const auto down = hn::Mul(value, hn::Set(d, Of::kDown));
@@ -96,10 +100,11 @@ constexpr auto div_fmas = [](auto a, auto b, auto c, auto scale) HWY_ATTR {
   const auto error = fused(a, b, hn::Sub(c, quotient));
   const auto half = hn::Mul(hn::Set(d, Of::kHalfDenormalUp),
                             hn::IfThenElse(large, hn::Zero(d), hn::Set(d, hn::TFromV<V>{1})));
-  const auto misled =
-      hn::And(hn::Eq(hn::Abs(rest), half),
-              hn::Gt(hn::Mul(hn::CopySign(hn::Set(d, hn::TFromV<V>{1}), rest), error), hn::Zero(d)));
-  const auto step = hn::CopySign(hn::Set(d, std::numeric_limits<hn::TFromV<V>>::denorm_min()), rest);
+  const auto misled = hn::And(
+      hn::Eq(hn::Abs(rest), half),
+      hn::Gt(hn::Mul(hn::CopySign(hn::Set(d, hn::TFromV<V>{1}), rest), error), hn::Zero(d)));
+  const auto step =
+      hn::CopySign(hn::Set(d, std::numeric_limits<hn::TFromV<V>>::denorm_min()), rest);
   return hn::IfThenElse(scale, hn::IfThenElse(misled, hn::Add(scaled, step), scaled), quotient);
 };
 
@@ -109,7 +114,8 @@ constexpr auto div_fixup = [](auto quotient, auto denominator, auto numerator) H
   const hn::RebindToSigned<decltype(d)> di;
   using I = hn::TFromD<decltype(di)>;
   const auto zero = hn::Zero(d);
-  const auto sign = hn::And(hn::Xor(numerator, denominator), hn::BitCast(d, hn::Set(Bits<V>{}, kSignBit<V>)));
+  const auto sign =
+      hn::And(hn::Xor(numerator, denominator), hn::BitCast(d, hn::Set(Bits<V>{}, kSignBit<V>)));
   const auto with_sign = [&](auto magnitude) HWY_ATTR { return hn::Or(magnitude, sign); };
   const auto infinity = hn::Inf(d);
   const auto n_zero = hn::Eq(numerator, zero);
@@ -126,7 +132,8 @@ constexpr auto div_fixup = [](auto quotient, auto denominator, auto numerator) H
   result = hn::IfThenElse(hn::Or(d_infinite, n_zero), with_sign(zero), result);
   result = hn::IfThenElse(hn::Or(d_zero, n_infinite), with_sign(infinity), result);
   const auto undefined = hn::Or(hn::And(n_zero, d_zero), hn::And(n_infinite, d_infinite));
-  const auto invalid = hn::BitCast(d, hn::Or(bits(infinity), hn::Set(Bits<V>{}, kSignBit<V> | kQuietBit<V>)));
+  const auto invalid =
+      hn::BitCast(d, hn::Or(bits(infinity), hn::Set(Bits<V>{}, kSignBit<V> | kQuietBit<V>)));
   result = hn::IfThenElse(undefined, invalid, result);
   result = hn::IfThenElse(hn::IsNaN(denominator), quieted(denominator), result);
   return hn::IfThenElse(hn::IsNaN(numerator), quieted(numerator), result);

@@ -98,8 +98,8 @@ struct Entry {
   const Handler* fast = nullptr;  // indexed by a mask: bit i, src[i] is scalar
   Handler modified = nullptr;     // any operand kinds, with abs, neg, clamp or VOP3P selects
   Handler own = nullptr;          // does everything itself (v_readlane_b32)
-  uint8_t sources = 0;       // operands in src[], masks not counted
-  int8_t mask_source = -1;   // src[] index of the Bit operand; 3: VCC implied
+  uint8_t sources = 0;            // operands in src[], masks not counted
+  int8_t mask_source = -1;        // src[] index of the Bit operand; 3: VCC implied
   Type source[3] = {};
   Type result = Type::none;
   bool carry_out = false;
@@ -137,6 +137,7 @@ std::span<const Entry> lane_entries();
 std::span<const Entry> media_entries();
 
 // A source operand as one scalar value. Inline constants take the operand's type; literals of 64-bit floats are the high half.
-uint64_t scalar_operand(const Wave& wave, const Instruction& in, unsigned index, Type type) noexcept;
+uint64_t scalar_operand(const Wave& wave, const Instruction& in, unsigned index,
+                        Type type) noexcept;
 
 }  // namespace uptempo::vgpu::gfx9::vector

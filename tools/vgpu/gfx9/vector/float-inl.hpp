@@ -25,7 +25,8 @@ HWY_INLINE auto bits(V v) {
 template <class V>
 inline constexpr auto kSignBit = hn::TFromD<Bits<V>>{1} << (sizeof(hn::TFromD<Bits<V>>) * 8 - 1);
 template <class V>
-inline constexpr auto kQuietBit = hn::TFromD<Bits<V>>{1} << (sizeof(hn::TFromD<Bits<V>>) == 8 ? 51 : 22);
+inline constexpr auto kQuietBit =
+    hn::TFromD<Bits<V>>{1} << (sizeof(hn::TFromD<Bits<V>>) == 8 ? 51 : 22);
 
 template <class V>
 HWY_INLINE V quieted(V v) {
@@ -42,8 +43,9 @@ HWY_INLINE auto is_signalling(V v) {
 constexpr auto flushed = [](auto v) HWY_ATTR {
   const Bits<decltype(v)> d;
   const auto denormal = hn::Eq(hn::And(bits(v), hn::Set(d, 0x7f800000u)), hn::Zero(d));
-  return hn::BitCast(hn::DFromV<decltype(v)>{},
-                     hn::And(bits(v), hn::IfThenElse(denormal, hn::Set(d, 0x80000000u), hn::Set(d, ~0u))));
+  return hn::BitCast(
+      hn::DFromV<decltype(v)>{},
+      hn::And(bits(v), hn::IfThenElse(denormal, hn::Set(d, 0x80000000u), hn::Set(d, ~0u))));
 };
 
 // Of a pair with a NaN the other one; -0 is below +0; a signalling NaN gives its quiet form (MODE.ieee set; the general handler quiets
@@ -55,18 +57,22 @@ constexpr auto select_extreme = [](auto a, auto b, auto chosen) HWY_ATTR {
 };
 constexpr auto float_min = [](auto a, auto b) HWY_ATTR {
   // Equal values differ at most in the sign of zero.
-  return select_extreme(a, b, hn::IfThenElse(hn::Eq(a, b), hn::Or(a, b), hn::IfThenElse(hn::Lt(a, b), a, b)));
+  return select_extreme(
+      a, b, hn::IfThenElse(hn::Eq(a, b), hn::Or(a, b), hn::IfThenElse(hn::Lt(a, b), a, b)));
 };
 constexpr auto float_max = [](auto a, auto b) HWY_ATTR {
-  return select_extreme(a, b,
-                        hn::IfThenElse(hn::Eq(a, b), hn::And(a, b), hn::IfThenElse(hn::Lt(b, a), a, b)));
+  return select_extreme(
+      a, b, hn::IfThenElse(hn::Eq(a, b), hn::And(a, b), hn::IfThenElse(hn::Lt(b, a), a, b)));
 };
-constexpr auto float_min3 = [](auto a, auto b, auto c) HWY_ATTR { return float_min(float_min(a, b), c); };
-constexpr auto float_max3 = [](auto a, auto b, auto c) HWY_ATTR { return float_max(float_max(a, b), c); };
+constexpr auto float_min3 = [](auto a, auto b, auto c)
+                                HWY_ATTR { return float_min(float_min(a, b), c); };
+constexpr auto float_max3 = [](auto a, auto b, auto c)
+                                HWY_ATTR { return float_max(float_max(a, b), c); };
 constexpr auto float_med3 = [](auto a, auto b, auto c) HWY_ATTR {
   const auto largest = float_max3(a, b, c);
-  const auto middle = hn::IfThenElse(hn::Eq(largest, a), float_max(b, c),
-                                     hn::IfThenElse(hn::Eq(largest, b), float_max(a, c), float_max(a, b)));
+  const auto middle =
+      hn::IfThenElse(hn::Eq(largest, a), float_max(b, c),
+                     hn::IfThenElse(hn::Eq(largest, b), float_max(a, c), float_max(a, b)));
   const auto nan = hn::Or(hn::Or(hn::IsNaN(a), hn::IsNaN(b)), hn::IsNaN(c));
   return hn::IfThenElse(nan, float_min3(a, b, c), middle);
 };
@@ -115,8 +121,8 @@ HWY_INLINE hn::Vec<DF32> narrowed_to_odd(hn::Vec<DF64> v) {
   const auto near_bits = hn::BitCast(d, near);
   const auto inexact = hn::TruncateTo(
       d, hn::VecFromMask(D64{}, hn::RebindMask(D64{}, hn::And(hn::Ne(back, v), hn::Eq(v, v)))));
-  const auto too_large =
-      hn::TruncateTo(d, hn::VecFromMask(D64{}, hn::RebindMask(D64{}, hn::Gt(hn::Abs(back), hn::Abs(v)))));
+  const auto too_large = hn::TruncateTo(
+      d, hn::VecFromMask(D64{}, hn::RebindMask(D64{}, hn::Gt(hn::Abs(back), hn::Abs(v)))));
   const auto truncated = hn::Add(near_bits, too_large);  // minus one in the last place
   return hn::BitCast(DF32{}, hn::Or(truncated, hn::And(inexact, hn::Set(d, 1u))));
 }
@@ -128,8 +134,9 @@ HWY_INLINE hn::Vec<DF64> scaled(hn::Vec<DF64> v, hn::Vec<hn::RebindToSigned<D64>
   const auto power = [&](auto e) HWY_ATTR {
     return hn::BitCast(DF64{}, hn::ShiftLeft<52>(hn::Add(e, hn::Set(di, 1023))));
   };
-  const auto limited = [&](auto e)
-                           HWY_ATTR { return hn::Max(hn::Min(e, hn::Set(di, 1000)), hn::Set(di, -1000)); };
+  const auto limited = [&](auto e) HWY_ATTR {
+    return hn::Max(hn::Min(e, hn::Set(di, 1000)), hn::Set(di, -1000));
+  };
   return hn::Mul(v, power(limited(n)));
 }
 

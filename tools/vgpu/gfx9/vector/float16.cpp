@@ -23,7 +23,8 @@ constexpr auto fract = [](auto a) HWY_ATTR {
   const auto fraction = hn::Sub(a, hn::Floor(a));
   return hn::IfThenElse(hn::Gt(fraction, largest), largest, fraction);
 };
-constexpr auto mad = [](auto a, auto b, auto c) HWY_ATTR { return hn::Add(rounded(hn::Mul(a, b)), c); };
+constexpr auto mad = [](auto a, auto b, auto c)
+                         HWY_ATTR { return hn::Add(rounded(hn::Mul(a, b)), c); };
 constexpr auto fma = [](auto a, auto b, auto c) HWY_ATTR {
   return narrowed_to_odd(hn::Add(hn::Mul(widened(a), widened(b)), widened(c)));
 };
@@ -50,16 +51,18 @@ constexpr auto ordered = [](auto v) HWY_ATTR {
   const hn::DFromV<decltype(v)> d;
   return hn::Xor(v, hn::And(hn::BroadcastSignBit(v), hn::Set(d, 0x7fff)));
 };
-constexpr auto magnitude = [](auto v)
-                               HWY_ATTR { return hn::And(v, hn::Set(hn::DFromV<decltype(v)>{}, 0x7fff)); };
+constexpr auto magnitude = [](auto v) HWY_ATTR {
+  return hn::And(v, hn::Set(hn::DFromV<decltype(v)>{}, 0x7fff));
+};
 constexpr auto is_nan = [](auto v) HWY_ATTR {
   return hn::Gt(magnitude(v), hn::Set(hn::DFromV<decltype(v)>{}, 0x7c00));
 };
 constexpr auto choose = [](auto a, auto b, auto chosen) HWY_ATTR {
   const hn::DFromV<decltype(a)> d;
   const auto quiet = hn::Set(d, 0x200);
-  const auto signalling = [&](auto v)
-                              HWY_ATTR { return hn::And(is_nan(v), hn::Eq(hn::And(v, quiet), hn::Zero(d))); };
+  const auto signalling = [&](auto v) HWY_ATTR {
+    return hn::And(is_nan(v), hn::Eq(hn::And(v, quiet), hn::Zero(d)));
+  };
   auto result = hn::IfThenElse(is_nan(a), b, hn::IfThenElse(is_nan(b), a, chosen));
   result = hn::IfThenElse(signalling(b), hn::Or(b, quiet), result);
   return hn::IfThenElse(signalling(a), hn::Or(a, quiet), result);
@@ -80,8 +83,8 @@ constexpr auto med3 = [](auto a, auto b, auto c) HWY_ATTR {
     return hn::Or(hn::Eq(x, y), hn::Eq(hn::Or(magnitude(x), magnitude(y)), zero));
   };
   const auto largest = max3(a, b, c);
-  const auto middle =
-      hn::IfThenElse(equal(largest, a), max(b, c), hn::IfThenElse(equal(largest, b), max(a, c), max(a, b)));
+  const auto middle = hn::IfThenElse(equal(largest, a), max(b, c),
+                                     hn::IfThenElse(equal(largest, b), max(a, c), max(a, b)));
   return hn::IfThenElse(nan, min3(a, b, c), middle);
 };
 // Computed as integers, staged and written as floats.
@@ -120,11 +123,11 @@ constexpr Entry kEntries[] = {
     op<F16(F16), kCold>(Opcode::v_floor_f16, float_floor),
     op<F16(F16), kCold>(Opcode::v_rndne_f16, float_rndne),
     op<F16(F16), kCold>(Opcode::v_fract_f16, fract),
-    op<F16(F16, I16), kWide | kCold>(Opcode::v_ldexp_f16,
-                                     [](auto a, auto n) HWY_ATTR {
-                                       return narrowed_to_odd(
-                                           scaled(widened(a), hn::PromoteTo(hn::RebindToSigned<D64>{}, n)));
-                                     }),
+    op<F16(F16, I16), kWide | kCold>(
+        Opcode::v_ldexp_f16,
+        [](auto a, auto n) HWY_ATTR {
+          return narrowed_to_odd(scaled(widened(a), hn::PromoteTo(hn::RebindToSigned<D64>{}, n)));
+        }),
 
     pk<F16(F16, F16)>(Opcode::v_pk_add_f16, float_add),
     pk<F16(F16, F16)>(Opcode::v_pk_mul_f16, float_mul),

@@ -32,7 +32,8 @@ constexpr Entry kEntries[] = {
     op<F32(F32, F32)>(Opcode::v_subrev_f32, float_subrev),
     op<F32(F32, F32)>(Opcode::v_mul_f32, float_mul),
     op<F32(F32, F32), kCold>(Opcode::v_mul_legacy_f32,
-                             [](auto a, auto b) HWY_ATTR { return legacy_zero(a, b, hn::Mul(a, b)); }),
+                             [](auto a, auto b)
+                                 HWY_ATTR { return legacy_zero(a, b, hn::Mul(a, b)); }),
     op<F32(F32, F32, F32)>(Opcode::v_fma_f32, float_fma),
     op<F32(F32, F32, F32)>(Opcode::v_fmac_f32, float_fma),
     op<F32(F32, F32, F32)>(Opcode::v_mad_f32, mad),
@@ -42,8 +43,9 @@ constexpr Entry kEntries[] = {
     op<F32(F32, F32, F32), kCold>(
         Opcode::v_mad_legacy_f32,
         [](auto a, auto b, auto c) HWY_ATTR {
-          return flushed(hn::Add(
-              legacy_zero(flushed(a), flushed(b), flushed(hn::Mul(flushed(a), flushed(b)))), flushed(c)));
+          return flushed(
+              hn::Add(legacy_zero(flushed(a), flushed(b), flushed(hn::Mul(flushed(a), flushed(b)))),
+                      flushed(c)));
         }),
     op<F32(F32, F32), kIeee>(Opcode::v_min_f32, float_min),
     op<F32(F32, F32), kIeee>(Opcode::v_max_f32, float_max),
@@ -55,10 +57,11 @@ constexpr Entry kEntries[] = {
     op<F32(F32)>(Opcode::v_floor_f32, float_floor),
     op<F32(F32)>(Opcode::v_rndne_f32, float_rndne),
     op<F32(F32)>(Opcode::v_fract_f32, float_fract),
-    op<F32(F32, I32), kWide>(
-        Opcode::v_ldexp_f32,
-        [](auto a, auto n)
-            HWY_ATTR { return narrowed(scaled(widened(a), hn::PromoteTo(hn::RebindToSigned<D64>{}, n))); }),
+    op<F32(F32, I32), kWide>(Opcode::v_ldexp_f32,
+                             [](auto a, auto n) HWY_ATTR {
+                               return narrowed(
+                                   scaled(widened(a), hn::PromoteTo(hn::RebindToSigned<D64>{}, n)));
+                             }),
 
     pk<F32(F32, F32)>(Opcode::v_pk_add_f32, float_add),
     pk<F32(F32, F32)>(Opcode::v_pk_mul_f32, float_mul),

@@ -21,16 +21,19 @@ constexpr auto ldexp = [](auto v, auto exponent) HWY_ATTR {
   const auto tiny = hn::Lt(hn::Abs(v), hn::Set(DF64{}, 0x1p-1022));
   const auto normal = hn::IfThenElse(tiny, hn::Mul(v, two54), v);
   const auto special = hn::Or(hn::Eq(v, hn::Zero(DF64{})), hn::Not(hn::IsFinite(v)));
-  const auto field = hn::BitCast(di, hn::And(hn::ShiftRight<52>(bits(normal)), hn::Set(D64{}, 0x7ffu)));
+  const auto field =
+      hn::BitCast(di, hn::And(hn::ShiftRight<52>(bits(normal)), hn::Set(D64{}, 0x7ffu)));
   const auto old = hn::Sub(hn::Sub(field, hn::Set(di, 1023)),
                            hn::IfThenElseZero(hn::RebindMask(di, tiny), hn::Set(di, 54)));
-  const auto one = hn::BitCast(DF64{}, hn::Or(hn::And(bits(normal), hn::Set(D64{}, 0x800fffffffffffffu)),
-                                              hn::Set(D64{}, 0x3ff0000000000000u)));
+  const auto one =
+      hn::BitCast(DF64{}, hn::Or(hn::And(bits(normal), hn::Set(D64{}, 0x800fffffffffffffu)),
+                                 hn::Set(D64{}, 0x3ff0000000000000u)));
   const auto total = hn::Add(old, max(min(n, 4000), -4000));
   const auto first = max(min(total, 1023), -1022);
   const auto second = max(min(hn::Sub(total, first), 1023), -1022);
-  const auto result =
-      scaled(hn::Mul(one, hn::BitCast(DF64{}, hn::ShiftLeft<52>(hn::Add(first, hn::Set(di, 1023))))), second);
+  const auto result = scaled(
+      hn::Mul(one, hn::BitCast(DF64{}, hn::ShiftLeft<52>(hn::Add(first, hn::Set(di, 1023))))),
+      second);
   return hn::IfThenElse(special, hn::Add(v, v), result);
 };
 

@@ -20,7 +20,9 @@ namespace {
 // MODE.ieee off: a signalling NaN is a NaN like any other for min and max, which the cores see when it is quiet.
 void quiet(Type type, Pair& room, const uint32_t* (&src)[2]) noexcept {
   const unsigned half = type == Type::f64 ? 1 : 0;
-  const uint32_t exponent = type == Type::f32 ? 0x7f800000u : type == Type::f64 ? 0x7ff00000u : 0x7c00u;
+  const uint32_t exponent = type == Type::f32   ? 0x7f800000u
+                            : type == Type::f64 ? 0x7ff00000u
+                                                : 0x7c00u;
   const uint32_t bit = type == Type::f32 ? 0x400000u : type == Type::f64 ? 0x80000u : 0x200u;
   for (unsigned lane = 0; lane < kLanes; ++lane) {
     const uint32_t x = src[half][lane];
@@ -58,7 +60,8 @@ const Op* plain(const Op& op, Wave& wave, const Entry& entry, Core core) {
     if (entry.flags & kWritesExec) wave.set_exec(lanes.mask_out & write);
     return next(op);
   }
-  if (is_float(entry.result) && !(entry.flags & kExact)) modify_result(wave, in, entry.result, result);
+  if (is_float(entry.result) && !(entry.flags & kExact))
+    modify_result(wave, in, entry.result, result);
   write_result(wave, in, entry.result, (entry.flags & kKeepsHigh) != 0, result, write);
   // A lane that DPP disables is one that EXEC disables: its bit of a mask is 0. (The manuals have row_mask and bank_mask act on "the VGPR destination
   // write only" and say of VOPC that a disabled lane's bit receives zero; of a carry they say nothing.)
@@ -78,9 +81,10 @@ const Op* packed(const Op& op, Wave& wave, const Entry& entry, Core core) {
   Pair result;
   Lanes raw;
   for (unsigned i = 0; i < entry.sources; ++i) {
-    stage_raw(wave, in, i,
-              dwords && (is_vgpr(in.src[i]) || in.src[i] < kFirstConstant) ? Type::u64 : entry.source[i],
-              room[i], raw);
+    stage_raw(
+        wave, in, i,
+        dwords && (is_vgpr(in.src[i]) || in.src[i] < kFirstConstant) ? Type::u64 : entry.source[i],
+        room[i], raw);
     if (dwords && !is_vgpr(in.src[i]) && in.src[i] >= kFirstConstant) raw.src[i][1] = raw.src[i][0];
   }
   for (unsigned h = 0; h < 2; ++h) {
@@ -110,7 +114,8 @@ const Op* packed(const Op& op, Wave& wave, const Entry& entry, Core core) {
   }
   if (!dwords) {
     for (unsigned lane = 0; lane < kLanes; ++lane) {
-      result.half[0].lane[lane] = (result.half[0].lane[lane] & 0xffffu) | result.half[1].lane[lane] << 16;
+      result.half[0].lane[lane] = (result.half[0].lane[lane] & 0xffffu) | result.half[1].lane[lane]
+                                                                              << 16;
     }
   }
   write_result(wave, in, dwords ? Type::u64 : Type::u32, false, result, wave.exec());
@@ -129,7 +134,7 @@ const Op* paired(const Op& op, Wave& wave, const Entry& entry, Core core) {
     stage_raw(wave, in, i, Type::f16, room[i], lanes);
     const unsigned low = (in.op_sel >> i & 1) * 16u, high = (in.op_sel_hi >> i & 1) * 16u;
     const uint32_t flip_low = (in.neg >> i & 1) ? 0x8000u : 0u,
-                        flip_high = (in.neg_hi >> i & 1) ? 0x8000u : 0u;
+                   flip_high = (in.neg_hi >> i & 1) ? 0x8000u : 0u;
     Vgpr& to = room[i].half[1];
     for (unsigned lane = 0; lane < kLanes; ++lane) {
       const uint32_t x = lanes.src[i][0][lane];

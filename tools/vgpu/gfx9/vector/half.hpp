@@ -10,6 +10,6 @@ float half_value(uint32_t bits) noexcept;  // exact, NaNs become quiet
 // Rounds as MXCSR says (nearest even in the usual mode), overflows to infinity or the largest number accordingly.
 uint32_t half_of(float value) noexcept;
 uint32_t half_of(float value,
-                      unsigned mxcsr_rounding) noexcept;  // 0 nearest even, 1 down, 2 up, 3 toward zero
+                 unsigned mxcsr_rounding) noexcept;  // 0 nearest even, 1 down, 2 up, 3 toward zero
 
 }  // namespace uptempo::vgpu::gfx9::vector

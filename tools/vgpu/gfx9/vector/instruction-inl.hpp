@@ -108,7 +108,8 @@ HWY_NOINLINE inline Registers spread(const Wave& wave, const Instruction& in, un
   const uint64_t value = scalar_operand(wave, in, i, type);
   for (unsigned h = 0; h < (is_wide(type) ? 2u : 1u); ++h) {
     const auto v = hn::Set(d, static_cast<uint32_t>(value >> (32 * h)));
-    for (size_t lane = 0; lane < kLanes; lane += hn::MaxLanes(d)) hn::Store(v, d, room[h].lane + lane);
+    for (size_t lane = 0; lane < kLanes; lane += hn::MaxLanes(d))
+      hn::Store(v, d, room[h].lane + lane);
   }
   return {{room[0].lane, room[is_wide(type) ? 1 : 0].lane}};
 }
@@ -125,10 +126,13 @@ struct Instr;
 
 template <class R, class... S, unsigned kFlags, class F>
 struct Instr<R(S...), kFlags, F> {
-  static_assert(std::is_empty_v<F>, "a function object, not a pointer: it is made anew from its type");
-  static constexpr bool kWide = (kFlags & vector::kWide) || is_wide(R::type) || (is_wide(S::type) || ...);
+  static_assert(std::is_empty_v<F>,
+                "a function object, not a pointer: it is made anew from its type");
+  static constexpr bool kWide =
+      (kFlags & vector::kWide) || is_wide(R::type) || (is_wide(S::type) || ...);
   static constexpr size_t kStep = kChunk<kWide>;
-  static constexpr unsigned kSources = (0u + ... + (S::type != Type::bit && S::type != Type::none ? 1u : 0u));
+  static constexpr unsigned kSources =
+      (0u + ... + (S::type != Type::bit && S::type != Type::none ? 1u : 0u));
   static constexpr bool kCompare = R::type == Type::bit;
   static constexpr bool kTwo = is_wide(R::type);
   static constexpr bool kHasMask = ((S::type == Type::bit) || ...);
@@ -144,14 +148,14 @@ struct Instr<R(S...), kFlags, F> {
   using Result = typename Plain<R>::type;
   static constexpr bool kCarry = !std::is_same_v<Result, R>;
 
-  static constexpr uint32_t kModeMask =
-      (kFlags & kExact)
-          ? 0u
-          : mode_mask(R::type) | (0u | ... | mode_mask(S::type)) | ((kFlags & kIeee) ? kModeIeee : 0u);
+  static constexpr uint32_t kModeMask = (kFlags & kExact)
+                                            ? 0u
+                                            : mode_mask(R::type) | (0u | ... | mode_mask(S::type)) |
+                                                  ((kFlags & kIeee) ? kModeIeee : 0u);
   static constexpr uint32_t kModeUsual =
-      (kFlags & kExact)
-          ? 0u
-          : mode_usual(R::type) | (0u | ... | mode_usual(S::type)) | ((kFlags & kIeee) ? kModeIeee : 0u);
+      (kFlags & kExact) ? 0u
+                        : mode_usual(R::type) | (0u | ... | mode_usual(S::type)) |
+                              ((kFlags & kIeee) ? kModeIeee : 0u);
 
   // Where operand I of the function is in src[]: masks and lane numbers are not counted, except that a mask behind two operands is src[2].
   template <size_t I>
@@ -180,8 +184,8 @@ struct Instr<R(S...), kFlags, F> {
     using Signed = hn::RebindToSigned<Unsigned>;
     using type = std::conditional_t<
         is_float(R::type), Float,
-        std::conditional_t<R::type == Type::i32 || R::type == Type::i64 || R::type == Type::i16, Signed,
-                           Unsigned>>;
+        std::conditional_t<R::type == Type::i32 || R::type == Type::i64 || R::type == Type::i16,
+                           Signed, Unsigned>>;
   };
   // Of a comparison: as wide as its operands.
   static constexpr Type kFirst = std::get<0>(std::tuple{S::type..., Type::none});
@@ -195,8 +199,8 @@ struct Instr<R(S...), kFlags, F> {
 
   // What one chunk of lanes gives: the bits of a compare or carry; values are written.
   template <bool kFull, class Fetch>
-  static HWY_INLINE uint64_t chunk(Fetch fetch, uint64_t mask, uint64_t exec,
-                                        uint32_t* lo, uint32_t* hi, size_t lane) {
+  static HWY_INLINE uint64_t chunk(Fetch fetch, uint64_t mask, uint64_t exec, uint32_t* lo,
+                                   uint32_t* hi, size_t lane) {
     const auto result = fetch(lane, mask);
     if constexpr (kCompare) {
       return bits_of(typename CompareLanes::type{}, result) << lane;
@@ -210,7 +214,7 @@ struct Instr<R(S...), kFlags, F> {
   }
   template <bool kFull, class Fetch>
   static HWY_INLINE uint64_t loop(Fetch fetch, uint64_t mask, uint64_t exec, uint32_t* lo,
-                                       uint32_t* hi) {
+                                  uint32_t* hi) {
     uint64_t out = 0;
     UPTEMPO_VGPU_UNROLL_LANES
     for (size_t lane = 0; lane < kLanes; lane += kStep)
@@ -218,8 +222,7 @@ struct Instr<R(S...), kFlags, F> {
     return out;
   }
   template <bool kFull, class V>
-  static HWY_INLINE void write(V value, uint64_t exec, uint32_t* lo, uint32_t* hi,
-                               size_t lane) {
+  static HWY_INLINE void write(V value, uint64_t exec, uint32_t* lo, uint32_t* hi, size_t lane) {
     const Image<kWide> image = Repr<Result, kWide>::encode(value);
     store<kFull>(D32<kWide>{}, image.lo, exec, lo, lane);
     if constexpr (kTwo) store<kFull>(D32<kWide>{}, image.hi, exec, hi, lane);
@@ -236,7 +239,8 @@ struct Instr<R(S...), kFlags, F> {
         return {v, two ? hn::Load(d, lanes.src[i][1] + lane) : v};
       };
       return F{}(operand<S>(
-          image(index<I>(), is_wide(S::type), S::type != Type::bit && S::type != Type::none), mask, lane)...);
+          image(index<I>(), is_wide(S::type), S::type != Type::bit && S::type != Type::none), mask,
+          lane)...);
     };
     uint64_t out = 0;
     HWY_UNROLL(1)  // staging the operands costs more than the loop
@@ -256,7 +260,8 @@ struct Instr<R(S...), kFlags, F> {
         return general(op, wave);
     }
     const Instruction& in = op.in;
-    const std::tuple sources{make_source<S, (kScalars >> index<I>() & 1) != 0>(wave, in, index<I>())...};
+    const std::tuple sources{
+        make_source<S, (kScalars >> index<I>() & 1) != 0>(wave, in, index<I>())...};
     const auto fetch = [&](size_t lane, uint64_t mask) HWY_ATTR {
       return F{}(operand<S>(std::get<I>(sources).image(lane), mask, lane)...);
     };
@@ -273,7 +278,8 @@ struct Instr<R(S...), kFlags, F> {
         return general(op, wave);
     }
     Vgpr room[3][2];
-    const std::tuple sources{any_source<S>(wave, op.in, index<I>(), room[index<I>() < 3 ? index<I>() : 0])...};
+    const std::tuple sources{
+        any_source<S>(wave, op.in, index<I>(), room[index<I>() < 3 ? index<I>() : 0])...};
     const auto fetch = [&](size_t lane, uint64_t mask) HWY_ATTR {
       return F{}(operand<S>(std::get<I>(sources).image(lane), mask, lane)...);
     };
@@ -293,7 +299,8 @@ struct Instr<R(S...), kFlags, F> {
     Registers from;
   };
   template <class Tag>
-  static HWY_INLINE auto any_source(const Wave& wave, const Instruction& in, unsigned i, Vgpr (&room)[2]) {
+  static HWY_INLINE auto any_source(const Wave& wave, const Instruction& in, unsigned i,
+                                    Vgpr (&room)[2]) {
     if constexpr (Tag::type == Type::bit || Tag::type == Type::none) {
       return NoSource{};
     } else {
@@ -359,7 +366,8 @@ struct Instr<R(S...), kFlags, F> {
     const uint32_t sign = Tag::type == Type::f16 ? 0x8000u : 0x80000000u;
     const D32<kWide> d;
     const Registers from = registers_of(wave, in, i, Tag::type, room);
-    return Modified<Tag>{from.half[0], from.half[1], hn::Set(d, (in.abs >> i & 1) && applies ? ~sign : ~0u),
+    return Modified<Tag>{from.half[0], from.half[1],
+                         hn::Set(d, (in.abs >> i & 1) && applies ? ~sign : ~0u),
                          hn::Set(d, (in.neg >> i & 1) && applies ? sign : 0u)};
   }
   template <class Tag>

@@ -17,8 +17,9 @@ constexpr auto add_saturated = [](auto a, auto b) HWY_ATTR {
   const auto sum = hn::Add(a, b);
   return hn::Or(sum, hn::VecFromMask(D32<false>{}, hn::Lt(sum, a)));
 };
-constexpr auto sub_saturated = [](auto a, auto b)
-                                   HWY_ATTR { return hn::IfThenZeroElse(hn::Lt(a, b), hn::Sub(a, b)); };
+constexpr auto sub_saturated = [](auto a, auto b) HWY_ATTR {
+  return hn::IfThenZeroElse(hn::Lt(a, b), hn::Sub(a, b));
+};
 
 // Signed saturation of a result that overflowed towards the sign of `a`.
 constexpr auto saturated = [](auto overflow, auto result, auto a) HWY_ATTR {
@@ -49,7 +50,9 @@ constexpr auto add_carry = [](auto a, auto b) HWY_ATTR {
   const auto sum = hn::Add(a, b);
   return Carried{sum, hn::Lt(sum, a)};
 };
-constexpr auto sub_borrow = [](auto a, auto b) HWY_ATTR { return Carried{hn::Sub(a, b), hn::Lt(a, b)}; };
+constexpr auto sub_borrow = [](auto a, auto b) HWY_ATTR {
+  return Carried{hn::Sub(a, b), hn::Lt(a, b)};
+};
 constexpr auto add_with_carry = [](auto a, auto b, auto carry) HWY_ATTR {
   const D32<false> d;
   const auto sum = hn::Add(a, b);
@@ -67,20 +70,25 @@ constexpr auto sub_with_borrow = [](auto a, auto b, auto borrow) HWY_ATTR {
 constexpr auto mul_high = [](auto a, auto b) HWY_ATTR {
   const hn::DFromV<decltype(a)> d;
   const hn::RepartitionToWide<decltype(d)> wide;
-  const auto odd = [&](auto v) HWY_ATTR { return hn::BitCast(d, hn::ShiftRight<32>(hn::BitCast(wide, v))); };
+  const auto odd = [&](auto v) HWY_ATTR {
+    return hn::BitCast(d, hn::ShiftRight<32>(hn::BitCast(wide, v)));
+  };
   const auto even_high = odd(hn::MulEven(a, b));
   return hn::OddEven(hn::BitCast(d, hn::MulEven(odd(a), odd(b))), even_high);
 };
-constexpr auto low24 = [](auto v)
-                           HWY_ATTR { return hn::And(v, hn::Set(hn::DFromV<decltype(v)>{}, 0xffffffu)); };
+constexpr auto low24 = [](auto v) HWY_ATTR {
+  return hn::And(v, hn::Set(hn::DFromV<decltype(v)>{}, 0xffffffu));
+};
 constexpr auto signed24 = [](auto v) HWY_ATTR { return hn::ShiftRight<8>(hn::ShiftLeft<8>(v)); };
 // The exact sum, of up to 48 bits, is high:low; it fits when high is low's sign.
 constexpr auto mad24_saturated = [](auto a, auto b, auto c) HWY_ATTR {
   const hn::DFromV<decltype(a)> d;
   const D32<false> du;
   const auto low = hn::Add(hn::Mul(signed24(a), signed24(b)), c);
-  const auto carry = hn::BitCast(d, hn::VecFromMask(du, hn::Lt(hn::BitCast(du, low), hn::BitCast(du, c))));
-  const auto high = hn::Sub(hn::Add(mul_high(signed24(a), signed24(b)), hn::BroadcastSignBit(c)), carry);
+  const auto carry =
+      hn::BitCast(d, hn::VecFromMask(du, hn::Lt(hn::BitCast(du, low), hn::BitCast(du, c))));
+  const auto high =
+      hn::Sub(hn::Add(mul_high(signed24(a), signed24(b)), hn::BroadcastSignBit(c)), carry);
   const auto limit = hn::Xor(hn::BroadcastSignBit(high), hn::Set(d, 0x7fffffff));
   return hn::IfThenElse(hn::Eq(high, hn::BroadcastSignBit(low)), low, limit);
 };
@@ -88,12 +96,14 @@ constexpr auto mad24_saturated = [](auto a, auto b, auto c) HWY_ATTR {
 // 64-bit products of half vectors.
 constexpr auto wide_mul_u32 = [](auto a, auto b) HWY_ATTR {
   const hn::Repartition<uint32_t, D64> d;
-  return hn::MulEven(hn::BitCast(d, hn::PromoteTo(D64{}, a)), hn::BitCast(d, hn::PromoteTo(D64{}, b)));
+  return hn::MulEven(hn::BitCast(d, hn::PromoteTo(D64{}, a)),
+                     hn::BitCast(d, hn::PromoteTo(D64{}, b)));
 };
 constexpr auto wide_mul_i32 = [](auto a, auto b) HWY_ATTR {
   const hn::RebindToSigned<D64> wide;
   const hn::Repartition<int32_t, D64> d;
-  return hn::MulEven(hn::BitCast(d, hn::PromoteTo(wide, a)), hn::BitCast(d, hn::PromoteTo(wide, b)));
+  return hn::MulEven(hn::BitCast(d, hn::PromoteTo(wide, a)),
+                     hn::BitCast(d, hn::PromoteTo(wide, b)));
 };
 
 constexpr Entry kEntries[] = {
@@ -132,7 +142,8 @@ constexpr Entry kEntries[] = {
           return Carried{hn::IfThenZeroElse(difference.carry, difference.value), difference.carry};
         }),
     op<WithCarry<U32>(U32, U32, Bit)>(
-        Opcode::v_subbrev_co_u32, [](auto a, auto b, auto c) HWY_ATTR { return sub_with_borrow(b, a, c); },
+        Opcode::v_subbrev_co_u32,
+        [](auto a, auto b, auto c) HWY_ATTR { return sub_with_borrow(b, a, c); },
         [](auto a, auto b, auto c) HWY_ATTR {
           const auto difference = sub_with_borrow(b, a, c);
           return Carried{hn::IfThenZeroElse(difference.carry, difference.value), difference.carry};
@@ -148,8 +159,10 @@ constexpr Entry kEntries[] = {
           return hn::Or(hn::Mul(low24(a), low24(b)), hn::VecFromMask(D32<false>{}, over));
         }),
     op<I32(I32, I32)>(
-        Opcode::v_mul_i32_i24, [](auto a, auto b) HWY_ATTR { return hn::Mul(signed24(a), signed24(b)); },
-        [](auto a, auto b) HWY_ATTR { return mad24_saturated(a, b, hn::Zero(hn::DFromV<decltype(a)>{})); }),
+        Opcode::v_mul_i32_i24,
+        [](auto a, auto b) HWY_ATTR { return hn::Mul(signed24(a), signed24(b)); },
+        [](auto a, auto b)
+            HWY_ATTR { return mad24_saturated(a, b, hn::Zero(hn::DFromV<decltype(a)>{})); }),
     op<U32(U32, U32)>(Opcode::v_mul_hi_u32_u24,
                       [](auto a, auto b) HWY_ATTR { return mul_high(low24(a), low24(b)); }),
     op<I32(I32, I32)>(Opcode::v_mul_hi_i32_i24,
@@ -164,13 +177,16 @@ constexpr Entry kEntries[] = {
         }),
     op<I32(I32, I32, I32)>(
         Opcode::v_mad_i32_i24,
-        [](auto a, auto b, auto c) HWY_ATTR { return hn::Add(hn::Mul(signed24(a), signed24(b)), c); },
+        [](auto a, auto b, auto c)
+            HWY_ATTR { return hn::Add(hn::Mul(signed24(a), signed24(b)), c); },
         mad24_saturated),
     op<U32(U16, U16, U32)>(
-        Opcode::v_mad_u32_u16, [](auto a, auto b, auto c) HWY_ATTR { return hn::Add(hn::Mul(a, b), c); },
+        Opcode::v_mad_u32_u16,
+        [](auto a, auto b, auto c) HWY_ATTR { return hn::Add(hn::Mul(a, b), c); },
         [](auto a, auto b, auto c) HWY_ATTR { return add_saturated(hn::Mul(a, b), c); }),
     op<I32(I16, I16, I32)>(
-        Opcode::v_mad_i32_i16, [](auto a, auto b, auto c) HWY_ATTR { return hn::Add(hn::Mul(a, b), c); },
+        Opcode::v_mad_i32_i16,
+        [](auto a, auto b, auto c) HWY_ATTR { return hn::Add(hn::Mul(a, b), c); },
         [](auto a, auto b, auto c) HWY_ATTR { return add_saturated_signed(hn::Mul(a, b), c); }),
     op<WithCarry<U64>(U32, U32, U64)>(
         Opcode::v_mad_u64_u32,
@@ -199,15 +215,16 @@ constexpr Entry kEntries[] = {
           const auto sum = hn::Add(product, c);
           const auto overflow = hn::And(hn::Xor(product, sum), hn::Xor(c, sum));
           const auto negative = hn::Lt(hn::Xor(sum, overflow), hn::Zero(d));
-          const auto limit = hn::IfThenElse(negative, hn::Set(d, std::numeric_limits<int64_t>::min()),
-                                            hn::Set(d, std::numeric_limits<int64_t>::max()));
+          const auto limit =
+              hn::IfThenElse(negative, hn::Set(d, std::numeric_limits<int64_t>::min()),
+                             hn::Set(d, std::numeric_limits<int64_t>::max()));
           return Carried{hn::IfThenElse(hn::Lt(overflow, hn::Zero(d)), limit, sum), negative};
         }),
 
-    op<U32(U32, U32, U32)>(Opcode::v_add3_u32,
-                           [](auto a, auto b, auto c) HWY_ATTR { return hn::Add(hn::Add(a, b), c); }),
-    op<U32(U32, U32, U32)>(Opcode::v_xad_u32,
-                           [](auto a, auto b, auto c) HWY_ATTR { return hn::Add(hn::Xor(a, b), c); }),
+    op<U32(U32, U32, U32)>(Opcode::v_add3_u32, [](auto a, auto b, auto c)
+                                                   HWY_ATTR { return hn::Add(hn::Add(a, b), c); }),
+    op<U32(U32, U32, U32)>(Opcode::v_xad_u32, [](auto a, auto b, auto c)
+                                                  HWY_ATTR { return hn::Add(hn::Xor(a, b), c); }),
     op<I32(I32, I32)>(Opcode::v_min_i32, min),
     op<I32(I32, I32)>(Opcode::v_max_i32, max),
     op<U32(U32, U32)>(Opcode::v_min_u32, min),

@@ -21,8 +21,9 @@ constexpr auto med3 = [](auto a, auto b, auto c)
                           HWY_ATTR { return hn::Max(hn::Min(a, b), hn::Min(hn::Max(a, b), c)); };
 
 // Saturation of exact 32-bit results: a negative difference of unsigned values is zero.
-constexpr auto to_u16 = [](auto v)
-                            HWY_ATTR { return hn::Min(v, hn::Set(hn::DFromV<decltype(v)>{}, 0xffffu)); };
+constexpr auto to_u16 = [](auto v) HWY_ATTR {
+  return hn::Min(v, hn::Set(hn::DFromV<decltype(v)>{}, 0xffffu));
+};
 constexpr auto to_i16 = [](auto v) HWY_ATTR {
   const hn::DFromV<decltype(v)> d;
   return hn::Min(hn::Max(v, hn::Set(d, -32768)), hn::Set(d, 32767));
@@ -32,10 +33,13 @@ constexpr auto sub_u = [](auto a, auto b) HWY_ATTR { return hn::Sub(hn::Max(a, b
 constexpr auto add_s = [](auto a, auto b) HWY_ATTR { return to_i16(hn::Add(a, b)); };
 constexpr auto sub_s = [](auto a, auto b) HWY_ATTR { return to_i16(hn::Sub(a, b)); };
 // 0xffff * 0xffff + 0xffff still fits 32 bits.
-constexpr auto mad_u = [](auto a, auto b, auto c) HWY_ATTR { return to_u16(hn::Add(hn::Mul(a, b), c)); };
-constexpr auto mad_s = [](auto a, auto b, auto c) HWY_ATTR { return to_i16(hn::Add(hn::Mul(a, b), c)); };
+constexpr auto mad_u = [](auto a, auto b, auto c)
+                           HWY_ATTR { return to_u16(hn::Add(hn::Mul(a, b), c)); };
+constexpr auto mad_s = [](auto a, auto b, auto c)
+                           HWY_ATTR { return to_i16(hn::Add(hn::Mul(a, b), c)); };
 
-constexpr auto count = [](auto a) HWY_ATTR { return hn::And(a, hn::Set(hn::DFromV<decltype(a)>{}, 15)); };
+constexpr auto count = [](auto a)
+                           HWY_ATTR { return hn::And(a, hn::Set(hn::DFromV<decltype(a)>{}, 15)); };
 constexpr auto shl = [](auto a, auto b) HWY_ATTR { return b << count(a); };
 constexpr auto shr = [](auto a, auto b) HWY_ATTR { return b >> count(a); };
 
@@ -70,7 +74,8 @@ constexpr Entry kEntries[] = {
     pk<U16(U16, U16)>(Opcode::v_pk_sub_u16, sub, sub_u),
     pk<I16(I16, I16)>(Opcode::v_pk_add_i16, add, add_s),
     pk<I16(I16, I16)>(Opcode::v_pk_sub_i16, sub, sub_s),
-    pk<U16(U16, U16)>(Opcode::v_pk_mul_lo_u16, [](auto a, auto b) HWY_ATTR { return hn::Mul(a, b); }),
+    pk<U16(U16, U16)>(Opcode::v_pk_mul_lo_u16,
+                      [](auto a, auto b) HWY_ATTR { return hn::Mul(a, b); }),
     pk<U16(U16, U16, U16)>(Opcode::v_pk_mad_u16, mad, mad_u),
     pk<I16(I16, I16, I16)>(Opcode::v_pk_mad_i16, mad, mad_s),
     pk<U16(U16, U16)>(Opcode::v_pk_min_u16, min),

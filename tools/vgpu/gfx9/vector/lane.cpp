@@ -63,8 +63,8 @@ const Op* pk_mov(const Op& op, Wave& wave) {
     } else {
       const unsigned code = in.src[h];
       const uint32_t value = code < kFirstConstant
-                                      ? wave.scalar[code + select]
-                                      : static_cast<uint32_t>(scalar_operand(wave, in, h, Type::u32));
+                                 ? wave.scalar[code + select]
+                                 : static_cast<uint32_t>(scalar_operand(wave, in, h, Type::u32));
       for (uint32_t& lane : result[h].lane) lane = value;
     }
   }

@@ -63,8 +63,8 @@ HWY_INLINE auto half_to_float(D d32, hn::Vec<D> bits) {
 #if HWY_TARGET == HWY_SSE4
   // The exponent is moved up by an exact multiplication, which also normalises denormals; 2^112 = 0x77800000.
   const auto magnitude = hn::ShiftLeft<13>(hn::And(bits, hn::Set(d32, 0x7fffu)));
-  const auto scaled =
-      hn::BitCast(d32, hn::Mul(hn::BitCast(df, magnitude), hn::BitCast(df, hn::Set(d32, 0x77800000u))));
+  const auto scaled = hn::BitCast(
+      d32, hn::Mul(hn::BitCast(df, magnitude), hn::BitCast(df, hn::Set(d32, 0x77800000u))));
   const auto special = hn::Or(magnitude, hn::Set(d32, 0x7f800000u));
   const auto finite_limit = hn::Set(d32, 0x0f7fffffu);
   auto result = hn::IfThenElse(hn::Gt(magnitude, finite_limit), special, scaled);
@@ -91,7 +91,8 @@ HWY_INLINE hn::Vec<D> float_to_half(D d32, hn::Vec<hn::Rebind<float, D>> value) 
   return hn::Load(d32, out);
 #else
   const hn::Rebind<uint16_t, D> d16;
-  constexpr int kControl = kRounding == HalfRounding::current ? _MM_FROUND_CUR_DIRECTION : _MM_FROUND_TO_ZERO;
+  constexpr int kControl =
+      kRounding == HalfRounding::current ? _MM_FROUND_CUR_DIRECTION : _MM_FROUND_TO_ZERO;
   if constexpr (hn::MaxLanes(D{}) == 16) {
     return hn::PromoteTo(d32, hn::Vec<decltype(d16)>{_mm512_cvtps_ph(value.raw, kControl)});
   } else if constexpr (hn::MaxLanes(D{}) == 8) {
@@ -147,7 +148,9 @@ struct Repr<F32, Wide> {
 };
 template <bool Wide>
 struct Repr<U16, Wide> {
-  static HWY_INLINE auto decode(Image<Wide> v) { return hn::And(v.lo, hn::Set(D32<Wide>{}, 0xffffu)); }
+  static HWY_INLINE auto decode(Image<Wide> v) {
+    return hn::And(v.lo, hn::Set(D32<Wide>{}, 0xffffu));
+  }
   static HWY_INLINE Image<Wide> encode(V32<Wide> v) {
     v = hn::And(v, hn::Set(D32<Wide>{}, 0xffffu));
     return {v, v};
@@ -184,7 +187,9 @@ struct Repr<U64, true> {
 template <>
 struct Repr<I64, true> {
   using D = hn::RebindToSigned<D64>;
-  static HWY_INLINE hn::Vec<D> decode(Image<true> v) { return hn::BitCast(D{}, Repr<U64, true>::decode(v)); }
+  static HWY_INLINE hn::Vec<D> decode(Image<true> v) {
+    return hn::BitCast(D{}, Repr<U64, true>::decode(v));
+  }
   static HWY_INLINE Image<true> encode(hn::Vec<D> v) {
     return Repr<U64, true>::encode(hn::BitCast(D64{}, v));
   }
@@ -192,7 +197,9 @@ struct Repr<I64, true> {
 template <>
 struct Repr<F64, true> {
   using D = hn::RebindToFloat<D64>;
-  static HWY_INLINE hn::Vec<D> decode(Image<true> v) { return hn::BitCast(D{}, Repr<U64, true>::decode(v)); }
+  static HWY_INLINE hn::Vec<D> decode(Image<true> v) {
+    return hn::BitCast(D{}, Repr<U64, true>::decode(v));
+  }
   static HWY_INLINE Image<true> encode(hn::Vec<D> v) {
     return Repr<U64, true>::encode(hn::BitCast(D64{}, v));
   }

@@ -96,7 +96,9 @@ struct Mfma {
   static constexpr unsigned kRegisters = kM * kM * kBlocks / 64;
 
   // Where blocks and groups of rows both extend over lanes (float64, 4x4), blocks are the inner ones.
-  static unsigned row_lane(unsigned block, unsigned i) { return kM * (block % kBI + kBI * (i / kH % kMI)); }
+  static unsigned row_lane(unsigned block, unsigned i) {
+    return kM * (block % kBI + kBI * (i / kH % kMI));
+  }
   static unsigned row_register(unsigned block, unsigned i) {
     return i % kH + kH * (i / (kH * kMI) + kG * (block / kBI));
   }
@@ -107,7 +109,8 @@ struct Mfma {
     alignas(64) T a[kBlocks][kK][kM];
     alignas(64) T b[kBlocks][kK][kM];
     Vgpr constants[2][2];
-    const Vgpr* const sources[2] = {source(wave, in, 0, constants[0]), source(wave, in, 1, constants[1])};
+    const Vgpr* const sources[2] = {source(wave, in, 0, constants[0]),
+                                    source(wave, in, 1, constants[1])};
     for (unsigned block = 0; block < kBlocks; ++block) {
       // A group of 2^CBSZ blocks shares block ABID of the group.
       const unsigned mask = (1u << broadcast) - 1;
@@ -116,7 +119,8 @@ struct Mfma {
         for (unsigned i = 0; i < kM; ++i) {
           const unsigned group = k / In::kPerLane, part = k % In::kPerLane;
           a[block][k][i] = In::element(sources[0], i + kM * (a_block + kBlocks * group), part);
-          b[block][k][i] = In::element(sources[1], b_lane(i + kM * (block + kBlocks * group), pattern), part);
+          b[block][k][i] =
+              In::element(sources[1], b_lane(i + kM * (block + kBlocks * group), pattern), part);
         }
       }
     }
@@ -143,8 +147,8 @@ struct Mfma {
             } else if constexpr (In::kAddedTogether == 2) {
               sum = hn::Add(sum, hn::Add(product(k), product(k + 1)));
             } else {
-              sum = hn::Add(
-                  sum, hn::Add(hn::Add(product(k), product(k + 1)), hn::Add(product(k + 2), product(k + 3))));
+              sum = hn::Add(sum, hn::Add(hn::Add(product(k), product(k + 1)),
+                                         hn::Add(product(k + 2), product(k + 3))));
             }
           }
           hn::StoreU(sum, d, row + j);
@@ -200,7 +204,8 @@ struct Mfma {
 
 template <class In, unsigned kM, unsigned kK>
 constexpr Entry mfma(Opcode opcode) {
-  if (matrix_blocks(opcode) != Mfma<In, kM, kK>::kBlocks) throw "matrix.hpp has another number of blocks";
+  if (matrix_blocks(opcode) != Mfma<In, kM, kK>::kBlocks)
+    throw "matrix.hpp has another number of blocks";
   Entry e;
   e.opcode = opcode;
   e.own = &Mfma<In, kM, kK>::run;

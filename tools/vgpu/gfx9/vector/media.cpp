@@ -25,8 +25,12 @@ constexpr u32 msad_u8(u32 a, u32 b) {
   for (unsigned i = 0; i < 4; ++i) sum += byte(b, i) == 0 ? 0 : distance(byte(a, i), byte(b, i));
   return sum;
 }
-constexpr u32 sad_u16(u32 a, u32 b) { return distance(a & 0xffff, b & 0xffff) + distance(a >> 16, b >> 16); }
-constexpr u32 added(u32 a, u32 b, bool saturates) { return saturates && a + b < a ? ~u32{0} : a + b; }
+constexpr u32 sad_u16(u32 a, u32 b) {
+  return distance(a & 0xffff, b & 0xffff) + distance(a >> 16, b >> 16);
+}
+constexpr u32 added(u32 a, u32 b, bool saturates) {
+  return saturates && a + b < a ? ~u32{0} : a + b;
+}
 
 // A sum of differences plus the third operand: the plain form and, for the clamp bit, one that stops at the largest number.
 template <u32 (*kSad)(u32, u32), unsigned kShift = 0>
@@ -40,7 +44,8 @@ template <u32 (*kSad)(u32, u32)>
 constexpr u64 quad(u64 a, u32 b, u64 sums, bool saturates) {
   u64 result = 0;
   for (unsigned i = 0; i < 4; ++i) {
-    const u32 sum = kSad(static_cast<u32>(a >> (8 * i)), b) + static_cast<u32>(sums >> (16 * i) & 0xffff);
+    const u32 sum =
+        kSad(static_cast<u32>(a >> (8 * i)), b) + static_cast<u32>(sums >> (16 * i) & 0xffff);
     result |= static_cast<u64>(saturates && sum > 0xffff ? 0xffff : sum & 0xffff) << (16 * i);
   }
   return result;
@@ -62,11 +67,13 @@ const Op* mqsad_u32(const Op& op, Wave& wave) {
   const u64 exec = wave.exec();
   for (unsigned lane = 0; lane < kLanes; ++lane) {
     if ((exec >> lane & 1) == 0) continue;
-    const u64 a = operand(0, 0, lane, Type::u64) | static_cast<u64>(operand(0, 1, lane, Type::u64)) << 32;
+    const u64 a = operand(0, 0, lane, Type::u64) | static_cast<u64>(operand(0, 1, lane, Type::u64))
+                                                       << 32;
     const u32 b = operand(1, 0, lane, Type::u32);
     u32 sums[4];
     for (unsigned i = 0; i < 4; ++i)
-      sums[i] = added(msad_u8(static_cast<u32>(a >> (8 * i)), b), operand(2, i, lane, Type::u64), in.clamp);
+      sums[i] = added(msad_u8(static_cast<u32>(a >> (8 * i)), b), operand(2, i, lane, Type::u64),
+                      in.clamp);
     for (unsigned i = 0; i < 4; ++i) wave.vgpr[in.dst + i].lane[lane] = sums[i];
   }
   return next(op);
@@ -97,14 +104,16 @@ constexpr i64 dot(u32 a, u32 b, i64 c) {
   return c;
 }
 template <unsigned kBits>
-constexpr auto dot_i = [](u32 a, u32 b, i32 c) { return static_cast<i32>(dot<kBits, true>(a, b, c)); };
+constexpr auto dot_i =
+    [](u32 a, u32 b, i32 c) { return static_cast<i32>(dot<kBits, true>(a, b, c)); };
 template <unsigned kBits>
 constexpr auto dot_i_saturated = [](u32 a, u32 b, i32 c) {
   const i64 sum = dot<kBits, true>(a, b, c);
   return static_cast<i32>(sum > INT32_MAX ? INT32_MAX : sum < INT32_MIN ? INT32_MIN : sum);
 };
 template <unsigned kBits>
-constexpr auto dot_u = [](u32 a, u32 b, u32 c) { return static_cast<u32>(dot<kBits, false>(a, b, c)); };
+constexpr auto dot_u =
+    [](u32 a, u32 b, u32 c) { return static_cast<u32>(dot<kBits, false>(a, b, c)); };
 template <unsigned kBits>
 constexpr auto dot_u_saturated = [](u32 a, u32 b, u32 c) {
   const i64 sum = dot<kBits, false>(a, b, c);
@@ -126,10 +135,11 @@ Face face(float x, float y, float z) {
 
 // 2/pi after the binary point, most significant first: 1216 bits, of which v_trig_preop_f64 uses 1201.
 constexpr u64 kTwoOverPi[19] = {
-    0xa2f9836e4e441529, 0xfc2757d1f534ddc0, 0xdb6295993c439041, 0xfe5163abdebbc561, 0xb7246e3a424dd2e0,
-    0x06492eea09d1921c, 0xfe1deb1cb129a73e, 0xe88235f52ebb4484, 0xe99c7026b45f7e41, 0x3991d639835339f4,
-    0x9c845f8bbdf9283b, 0x1ff897ffde05980f, 0xef2f118b5a0a6d1f, 0x6d367ecf27cb09b7, 0x4f463f669e5fea2d,
-    0x7527bac7ebe5f17b, 0x3d0739f78a5292ea, 0x6bfb5fb11f8d5d08, 0x56033046fc7b6bab};
+    0xa2f9836e4e441529, 0xfc2757d1f534ddc0, 0xdb6295993c439041, 0xfe5163abdebbc561,
+    0xb7246e3a424dd2e0, 0x06492eea09d1921c, 0xfe1deb1cb129a73e, 0xe88235f52ebb4484,
+    0xe99c7026b45f7e41, 0x3991d639835339f4, 0x9c845f8bbdf9283b, 0x1ff897ffde05980f,
+    0xef2f118b5a0a6d1f, 0x6d367ecf27cb09b7, 0x4f463f669e5fea2d, 0x7527bac7ebe5f17b,
+    0x3d0739f78a5292ea, 0x6bfb5fb11f8d5d08, 0x56033046fc7b6bab};
 
 double trig_preop(double x, u32 segment) {
   const auto exponent = static_cast<unsigned>(std::bit_cast<u64>(x) >> 52 & 0x7ff);
@@ -157,7 +167,8 @@ constexpr Entry kEntries[] = {
                                   [](u32 a, u32 b, u32 c) {
                                     u32 result = 0;
                                     for (unsigned i = 0; i < 4; ++i)
-                                      result |= (byte(a, i) + byte(b, i) + (byte(c, i) & 1)) >> 1 << (8 * i);
+                                      result |= (byte(a, i) + byte(b, i) + (byte(c, i) & 1)) >>
+                                                1 << (8 * i);
                                     return result;
                                   }),
 

@@ -62,7 +62,9 @@ struct PackedInstr<R(S...), kFlags, F> {
     Vgpr room[3][2];
     const std::tuple operands{operand(wave, op.in, I, S::type, room[I])...};
     const auto half = [operands](unsigned h, size_t lane) HWY_ATTR {
-      return Repr<R, kWide>::encode(F{}(Repr<S, kWide>::decode(std::get<I>(operands).image(h, lane))...)).lo;
+      return Repr<R, kWide>::encode(
+                 F{}(Repr<S, kWide>::decode(std::get<I>(operands).image(h, lane))...))
+          .lo;
     };
     const uint64_t exec = wave.exec();
     uint32_t* const to = vgpr(wave, op.in.dst);

@@ -43,7 +43,8 @@ struct ScalarInstr;
 
 template <class R, class... S, class F>
 struct ScalarInstr<R(S...), F> {
-  static_assert(std::is_empty_v<F>, "a function object, not a pointer: it is made anew from its type");
+  static_assert(std::is_empty_v<F>,
+                "a function object, not a pointer: it is made anew from its type");
   static void core(Lanes& lanes) { core(lanes, std::index_sequence_for<S...>{}); }
   template <size_t... I>
   static void core(Lanes& lanes, std::index_sequence<I...>) {

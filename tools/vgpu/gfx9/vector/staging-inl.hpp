@@ -28,7 +28,8 @@ void each(Vgpr& v, F f) noexcept {
 void flush(Vgpr& lo, Vgpr* hi, Type type) noexcept {
   if (type == Type::f32)
     each(lo, [](uint32_t x) { return (x & 0x7f800000u) == 0 ? x & 0x80000000u : x; });
-  if (type == Type::f16) each(lo, [](uint32_t x) { return (x & 0x7c00u) == 0 ? x & 0xffff8000u : x; });
+  if (type == Type::f16)
+    each(lo, [](uint32_t x) { return (x & 0x7c00u) == 0 ? x & 0xffff8000u : x; });
   if (type == Type::f64) {
     for (unsigned i = 0; i < kLanes; ++i) {
       if ((hi->lane[i] & 0x7ff00000u) == 0) hi->lane[i] &= 0x80000000u, lo.lane[i] = 0;
@@ -84,7 +85,8 @@ uint64_t enabled_lanes(const Dpp& dpp) noexcept {
 void blend(Vgpr& to, const Vgpr& from, uint64_t mask) noexcept {
   const D32<false> d;
   for (size_t lane = 0; lane < kLanes; lane += hn::MaxLanes(d)) {
-    hn::Store(hn::IfThenElseZero(mask_at(d, mask, lane), hn::Load(d, from.lane + lane)), d, to.lane + lane);
+    hn::Store(hn::IfThenElseZero(mask_at(d, mask, lane), hn::Load(d, from.lane + lane)), d,
+              to.lane + lane);
   }
 }
 void put(Vgpr& to, const Vgpr& from, uint64_t mask) noexcept {
@@ -95,15 +97,16 @@ void put(Vgpr& to, const Vgpr& from, uint64_t mask) noexcept {
 
 // Source i of `in` as type `type`: fills `lanes.src[i]`, using `room` where the register itself will not do. Takes lanes out of `write`
 // that DPP disables.
-void stage_source(const Wave& wave, const Instruction& in, unsigned i, Type type, Pair& room, Lanes& lanes,
-                  uint64_t& write) noexcept {
+void stage_source(const Wave& wave, const Instruction& in, unsigned i, Type type, Pair& room,
+                  Lanes& lanes, uint64_t& write) noexcept {
   stage_raw(wave, in, i, type, room, lanes);
   const unsigned halves = is_wide(type) ? 2 : 1;
   Vgpr& lo = room.half[0];
   Vgpr& sign_half = room.half[halves - 1];
   const auto own = [&] {
     for (unsigned h = 0; h < halves; ++h) {
-      if (lanes.src[i][h] != room.half[h].lane) std::memcpy(room.half[h].lane, lanes.src[i][h], sizeof(Vgpr));
+      if (lanes.src[i][h] != room.half[h].lane)
+        std::memcpy(room.half[h].lane, lanes.src[i][h], sizeof(Vgpr));
       lanes.src[i][h] = room.half[h].lane;
     }
   };
@@ -115,7 +118,8 @@ void stage_source(const Wave& wave, const Instruction& in, unsigned i, Type type
     if (exec != ~uint64_t{0}) {
       // A source lane that EXEC disables counts as out of range: gfx9 has no fetch-inactive bit.
       uint64_t active = 0;
-      for (unsigned lane = 0; lane < kLanes; ++lane) active |= (exec >> pattern.from[lane] & 1) << lane;
+      for (unsigned lane = 0; lane < kLanes; ++lane)
+        active |= (exec >> pattern.from[lane] & 1) << lane;
       valid &= active;
     }
     write &= enabled_lanes(in.dpp);
@@ -204,7 +208,8 @@ void write_result(Wave& wave, const Instruction& in, Type type, bool keeps_high,
   const Vgpr& lo = result.half[0];
   const auto put_each = [&](auto value) {
     Vgpr merged;
-    for (unsigned lane = 0; lane < kLanes; ++lane) merged.lane[lane] = value(lo.lane[lane], dst->lane[lane]);
+    for (unsigned lane = 0; lane < kLanes; ++lane)
+      merged.lane[lane] = value(lo.lane[lane], dst->lane[lane]);
     put(*dst, merged, write);
   };
   if (is_wide(type)) {

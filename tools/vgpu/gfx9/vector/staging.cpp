@@ -53,7 +53,8 @@ DppSource dpp_source(uint32_t control, int lane) noexcept {
 
 }  // namespace
 
-uint64_t scalar_operand(const Wave& wave, const Instruction& in, unsigned index, Type type) noexcept {
+uint64_t scalar_operand(const Wave& wave, const Instruction& in, unsigned index,
+                        Type type) noexcept {
   const unsigned code = in.src[index];
   const bool wide = is_wide(type);
   if (code == kLiteral) {
@@ -97,10 +98,12 @@ const DppPattern* dpp_pattern(uint32_t control) noexcept {
     }
     return &patterns;
   }();
-  return control < kControls && kPatterns->defined[control] ? &kPatterns->pattern[control] : nullptr;
+  return control < kControls && kPatterns->defined[control] ? &kPatterns->pattern[control]
+                                                            : nullptr;
 }
 
-FloatMode::FloatMode(uint32_t mode, const Entry& entry) noexcept : before_(_mm_getcsr()), set_(before_) {
+FloatMode::FloatMode(uint32_t mode, const Entry& entry) noexcept
+    : before_(_mm_getcsr()), set_(before_) {
   Type type = entry.result;
   bool flush_in = false;
   for (unsigned i = 0; i < entry.sources; ++i) {
@@ -109,12 +112,13 @@ FloatMode::FloatMode(uint32_t mode, const Entry& entry) noexcept : before_(_mm_g
     flush_in |= entry.source[i] == Type::f64 && (mode & 0x40) == 0;
   }
   if (!is_float(type) || (entry.flags & kExact)) return;
-  const bool flush_out =
-      (entry.result == Type::f32 && (mode & 0x20) == 0) || (entry.result == Type::f64 && (mode & 0x80) == 0);
+  const bool flush_out = (entry.result == Type::f32 && (mode & 0x20) == 0) ||
+                         (entry.result == Type::f64 && (mode & 0x80) == 0);
   // MODE counts nearest, up, down, zero; MXCSR nearest, down, up, zero.
   constexpr unsigned kRounding[4] = {0, 2, 1, 3};
   const unsigned rounding = kRounding[(type == Type::f32 ? mode : mode >> 2) & 3];
-  set_ = (before_ & ~0xe040u) | rounding << 13 | (flush_out ? 0x8000u : 0u) | (flush_in ? 0x40u : 0u);
+  set_ =
+      (before_ & ~0xe040u) | rounding << 13 | (flush_out ? 0x8000u : 0u) | (flush_in ? 0x40u : 0u);
   if (set_ != before_) _mm_setcsr(set_);
 }
 

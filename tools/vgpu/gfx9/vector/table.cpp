@@ -59,8 +59,9 @@ bool has_avx2() noexcept {
 bool supported(Simd simd) noexcept {
   switch (simd) {
     case Simd::avx512:
-      return UPTEMPO_VGPU_AVX512 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-             __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") && has_avx2();
+      return UPTEMPO_VGPU_AVX512 && __builtin_cpu_supports("avx512f") &&
+             __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
+             __builtin_cpu_supports("avx512bw") && has_avx2();
     case Simd::avx2:
       return UPTEMPO_VGPU_AVX2 && has_avx2();
     case Simd::baseline:

@@ -16,7 +16,8 @@ namespace {
 template <size_t kN>
 HWY_INLINE hn::Vec<DF64> polynomial(hn::Vec<DF64> x, const double (&coefficients)[kN]) {
   auto sum = hn::Set(DF64{}, coefficients[kN - 1]);
-  for (size_t i = kN - 1; i-- > 0;) sum = hn::Add(hn::Mul(sum, x), hn::Set(DF64{}, coefficients[i]));
+  for (size_t i = kN - 1; i-- > 0;)
+    sum = hn::Add(hn::Mul(sum, x), hn::Set(DF64{}, coefficients[i]));
   return sum;
 }
 
@@ -51,7 +52,8 @@ constexpr auto log2_of = [](auto v) HWY_ATTR {
                                               hn::Set(D64{}, 0x3ff0000000000000u)));
   const auto high = hn::Gt(raw, set(1.4142135623730951));
   const auto m = hn::IfThenElse(high, hn::Mul(raw, set(0.5)), raw);
-  const auto whole = hn::Sub(hn::BitCast(DF64{}, hn::Or(field, bits(set(0x1p52)))), set(0x1p52 + 1023));
+  const auto whole =
+      hn::Sub(hn::BitCast(DF64{}, hn::Or(field, bits(set(0x1p52)))), set(0x1p52 + 1023));
   const auto exponent = hn::Add(whole, hn::IfThenElseZero(high, set(1)));
   const auto s = hn::Div(hn::Sub(m, set(1)), hn::Add(m, set(1)));
   auto result = hn::Add(hn::Mul(polynomial(hn::Mul(s, s), kLog2), s), exponent);
@@ -67,7 +69,9 @@ constexpr auto log2_of = [](auto v) HWY_ATTR {
 constexpr double kSin[] = {6.2831853071795864769,  -41.341702240399760234,  81.605249276075054203,
                            -76.705859753061385842, 42.058693944897653145,   -15.094642576822990392,
                            3.8199525848482821277,  -0.71812230177850051223, 0.10422916220813984117};
-constexpr auto sine_of_quarter = [](auto r) HWY_ATTR { return hn::Mul(polynomial(hn::Mul(r, r), kSin), r); };
+constexpr auto sine_of_quarter = [](auto r) HWY_ATTR {
+  return hn::Mul(polynomial(hn::Mul(r, r), kSin), r);
+};
 constexpr auto outside = [](auto v) HWY_ATTR {
   return hn::And(hn::Gt(hn::Abs(v), hn::Set(DF64{}, 256)), hn::IsFinite(v));
 };

@@ -42,7 +42,8 @@ enum class SourceKind { vector, scalar, special, none };
 
 SourceKind kind_of(OperandCode code) noexcept {
   if (is_vgpr(code)) return SourceKind::vector;
-  if (code < kFirstConstant || is_inline_constant(code) || code == kLiteral) return SourceKind::scalar;
+  if (code < kFirstConstant || is_inline_constant(code) || code == kLiteral)
+    return SourceKind::scalar;
   if (is_aperture(code) || is_status(code)) return SourceKind::special;
   return SourceKind::none;
 }
@@ -76,16 +77,20 @@ Handler translate_vector(Instruction& in) noexcept {
 
   // What VOP3P's selects and signs mean to integers that are no halves is defined nowhere.
   if (in.format == Format::vop3p && entry.packing == Packing::none &&
-      (in.op_sel != 0 || (entry.sources > 1 && (in.op_sel_hi & 3) != 3) || in.neg != 0 || in.neg_hi != 0))
+      (in.op_sel != 0 || (entry.sources > 1 && (in.op_sel_hi & 3) != 3) || in.neg != 0 ||
+       in.neg_hi != 0))
     return nullptr;
   if (entry.packing == Packing::pairs && !is_float(entry.result) && (in.neg != 0 || in.neg_hi != 0))
     return nullptr;
   const bool selects = in.format != Format::vop3p && in.op_sel != 0;
   const bool odd_mask = entry.mask_source == 2 && in.src[2] >= kFirstConstant;
-  if (in.modifier != OperandModifier::none || special || selects || odd_mask || clamps || in.omod != 0)
+  if (in.modifier != OperandModifier::none || special || selects || odd_mask || clamps ||
+      in.omod != 0)
     return general_handler();
-  if (entry.packing != Packing::none) return entry.modified != nullptr ? entry.modified : general_handler();
-  if (in.abs != 0 || in.neg != 0) return entry.modified != nullptr ? entry.modified : general_handler();
+  if (entry.packing != Packing::none)
+    return entry.modified != nullptr ? entry.modified : general_handler();
+  if (in.abs != 0 || in.neg != 0)
+    return entry.modified != nullptr ? entry.modified : general_handler();
   return entry.fast != nullptr ? entry.fast[scalars] : general_handler();
 }
 
