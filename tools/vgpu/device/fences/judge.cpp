@@ -16,7 +16,7 @@ namespace {
 using ViewPtr = std::shared_ptr<const View>;
 
 // What a queue knows at each moment, and what it was told by doorbells.
-struct BatchQueue {
+struct QueueState {
   QueueKind kind = QueueKind::compute;
   uint32_t ordinal = 0;
   View started;             // what the packet launched last relied on: the next one may, too
@@ -93,7 +93,7 @@ struct Judge::Impl {
 
   // What the host knew when it published the packet (of SDMA: the bytes) at `position`: when it first rang for it. Positions only grow, so
   // doorbells for earlier ones are not asked for again.
-  ViewPtr host_behind(BatchQueue& queue, uint64_t position) {
+  ViewPtr host_behind(QueueState& queue, uint64_t position) {
     while (!queue.rings.empty() && queue.rings.front().value < position) queue.rings.pop_front();
     // Of several producers, nobody knows who rang for whom.
     if (queue.shared || queue.rings.empty()) return host_at(now_ns);
@@ -101,7 +101,7 @@ struct Judge::Impl {
   }
 
   View begin(ActorId actor, const Packet& packet) {
-    BatchQueue& queue = queues[actor];
+    QueueState& queue = queues[actor];
     View view = queue.started;
     view.join(*host_behind(queue, packet.index));
     if (packet.barrier) {
@@ -197,19 +197,19 @@ struct Judge::Impl {
   using Pages = std::vector<TouchedPage>;
 
   void tell(const events::AddQueue& event, const Pages&) {
-    BatchQueue& queue = queues.emplace_back();
+    QueueState& queue = queues.emplace_back();
     queue.kind = event.kind;
     queue.ordinal = event.ordinal;
   }
 
   void tell(const events::Doorbell& event, const Pages&) {
-    BatchQueue& queue = queues[event.queue];
+    QueueState& queue = queues[event.queue];
     if (!queue.rings.empty() && event.value < queue.rings.back().value) queue.shared = true;
     queue.rings.push_back({event.value, host_at(event.host_ns)});
   }
 
   void tell(const events::Launch& event, const Pages&) {
-    BatchQueue& queue = queues[event.queue];
+    QueueState& queue = queues[event.queue];
     auto task = std::make_shared<Task>();
     task->id = {event.queue, event.packet.index};
     task->queue = queue.ordinal;
@@ -276,13 +276,13 @@ struct Judge::Impl {
   }
 
   void tell(const events::Wait& event, const Pages&) {
-    BatchQueue& queue = queues[event.queue];
+    QueueState& queue = queues[event.queue];
     queue.started.join(*host_behind(queue, event.offset + 1));
     depend(queue.started, event.satisfied);
   }
 
   void tell(const events::Copy& event, const Pages& pages) {
-    BatchQueue& queue = queues[event.queue];
+    QueueState& queue = queues[event.queue];
     queue.started.join(*host_behind(queue, event.offset + 1));
     auto task = std::make_shared<Task>();
     task->id = {event.queue, queue.operations++};
@@ -311,7 +311,7 @@ struct Judge::Impl {
   }
 
   void tell(const events::Signal& event, const Pages&) {
-    BatchQueue& queue = queues[event.queue];
+    QueueState& queue = queues[event.queue];
     queue.started.join(*host_behind(queue, event.offset + 1));
     complete_signal(event.signal, queue.started);
   }
@@ -354,7 +354,7 @@ struct Judge::Impl {
   const bool specification;
   const Sink sink;
   uint64_t now_ns = 0;            // of the present event
-  std::deque<BatchQueue> queues;  // by actor
+  std::deque<QueueState> queues;  // by actor
   Shadow shadow;
   CacheAges ages;
   uint64_t meetings = 0, excused_bytes = 0;
