@@ -131,6 +131,7 @@ void check_lanes(const Case& what, const Reference& reference) {
         VectorMachine machine(static_cast<uint32_t>(exec >> 7) + scalars * 77 +
                               static_cast<uint32_t>(what.opcode));
         Instruction in = vop3(what.opcode, what.sources);
+        in.op_sel_hi = 7;  // the high halves, as assemblers write it unless told otherwise
         for (unsigned i = 0; i < what.sources; ++i) {
           if (scalars >> i & 1) in.src[i] = static_cast<OperandCode>(kScalarSource + 4 * i);
         }
