@@ -42,7 +42,7 @@ run_refused(COMMAND ${build_refusals} ambiguous
 foreach(way call macro helper builtin)
   set(place_of_call "printf_by_${way}\\.cl:[34]:")
   if(way STREQUAL "helper")
-    set(place_of_call "print_helper\\.h:2:")
+    set(place_of_call "print_helper\\.h:1:")
   endif()
   run_refused(COMMAND ${build_refusals} printf_by_${way}
               EXPECT "printf_by_${way}\\.cl" "printf \\(Uptempo cannot print from a kernel: write the values to a buffer"

@@ -59,7 +59,7 @@ TEST_CASE("dynamic group memory in a file is checked as in a dispatch", "[record
   CHECK(contains(error(0), "'lds' of node 0 is 0, not from 1"));
   CHECK(contains(error(-1), "'lds' of node 0 is not a whole number"));
   CHECK(contains(error(uint64_t{1} << 32), "'lds' of node 0 is 4294967296"));
-  CHECK(contains(error("48"), "no whole number"));
+  CHECK(contains(error("48"), "not a whole number"));
 
   const auto load_with_limit = [&](uint32_t limit) {
     const auto kernel = kernel_of<>({.name = "empty",
