@@ -74,6 +74,30 @@ HWY_NOINLINE const Op* private_uniform(const Op& op, Wave& wave, uint64_t exec, 
   return private_lanes<P, Kind>(op, wave, exec, base, offsets, transfer);
 }
 
+// The common case of a stack, for handlers to inline: all lanes at one aligned offset, whole dwords, and
+// memory that nothing observes. Returns null if it is not that case; private_uniform() serves all.
+template <class E, Access Kind, MemoryPolicy Policy>
+HWY_INLINE const Op* private_run(const Op& op, Wave& wave, uint64_t exec, GpuAddress base,
+                                 uint32_t offset) {
+  if constexpr (E::bytes % 4 == 0 && Policy == MemoryPolicy::direct) {
+    if (offset % 4 != 0) return nullptr;
+    constexpr unsigned kPieces = E::bytes / 4;
+    const std::byte* host = wave.executor->translate(op, private_address(base, offset, 0),
+                                                     kPieces * sizeof(Vgpr), Kind);
+    if (host == nullptr) return nullptr;
+    const auto at = reinterpret_cast<uint64_t>(host);
+    Vgpr* data = data_registers(op, wave, Kind);
+    for (unsigned piece = 0; piece < kPieces; ++piece) {
+      if constexpr (Kind == Access::read)
+        load_run<B32>(at + piece * sizeof(Vgpr), exec, data + piece);
+      else
+        store_run<B32>(at + piece * sizeof(Vgpr), exec, data + piece);
+    }
+    return next<2>(op);
+  }
+  return nullptr;
+}
+
 // `v` holds the lanes' offsets, `added` is added to each.
 template <class P, Access Kind>
 HWY_INLINE const Op* private_access(const Op& op, Wave& wave, uint64_t exec, GpuAddress base,
