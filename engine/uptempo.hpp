@@ -5,7 +5,8 @@
 //
 //   Runtime runtime;
 //   Agent   gpu = runtime.gpu();
-//   Program program{gpu, kernels::bitonic_sort()};       // #include <kernels/bitonic_sort.hpp>, made by uptempo_add_kernels
+//   // from <kernels/bitonic_sort.hpp>, which uptempo_add_kernels makes
+//   Program program{gpu, kernels::bitonic_sort()};
 //   auto    sort = program.kernel<uint32_t*, uint32_t, uint32_t, uint32_t>("bitonic_sort");
 //   Queue   queue{gpu};
 //   DeviceBuffer<uint32_t> keys{gpu, 32768};
@@ -16,8 +17,9 @@
 //       batch.dispatch(sort, Grid{16384}.by(256), keys.data(), stage, pass, 1u);
 //   batch.submit().wait();                               // 120 packets, 1 doorbell, 1 signal
 //
-// Setting up may throw Error; so does misuse. The hot path - dispatch, submit, wait - throws only when the device has failed, a deadline has
-// passed or an argument is impossible. Each header states its contracts: threads, lifetimes, order, errors.
+// Errors: set-up may throw Error, and misuse does. The hot path (dispatch, submit, wait) throws
+// only if the device has failed, a deadline has passed or an argument is impossible. Each header
+// states its contracts: thread safety, lifetime, order, errors.
 #pragma once
 
 #include "engine/completion/awaitable.hpp"

@@ -70,7 +70,7 @@ struct Failure {
   hsa_status_t status = HSA_STATUS_SUCCESS;
   std::string text;
 };
-// What the caller can do about it.
+// Advice for the caller of a failed call.
 std::string_view remedy(const Failure& failure) noexcept;
 
 // Start and end of a packet on the device, in nanoseconds of the system's monotonic clock domain.

@@ -1,5 +1,5 @@
-// Declarations: what the caller declares about one packet of a batch, a recording or a plan. Input of
-// every plan of fences.
+// Declarations: the caller's declarations for one packet of a batch, a recording or a plan. Input
+// of every fence plan.
 //
 // Thread safety: plain values.
 #pragma once

@@ -51,7 +51,7 @@ FenceCost cost_of(std::span<const PacketPlan> plans) noexcept;
 
 namespace detail {
 
-// What a dispatch requires of an earlier one whose results it overwrites.
+// The requirement of a dispatch on an earlier one whose results it overwrites.
 enum class Overwrites : uint8_t {
   ordered,      // completion; enough with a single L2
   handed_over,  // a hand-over, as if it read them; enough for every target

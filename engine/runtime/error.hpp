@@ -19,7 +19,7 @@ struct ErrorFacts {
   // the function that failed: "hsa_queue_create", "Program::kernel"
   std::string call;
   std::string asked;  // what the caller requested
-  // What was found instead; for a choice, every candidate and why it was rejected.
+  // The finding; for a choice, every candidate and why it was rejected.
   std::string found;
   std::string remedy;  // what the caller can do
 };

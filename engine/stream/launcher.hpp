@@ -1,30 +1,43 @@
-// Launcher: a handle for one kernel that is launched again and again, mostly with the arguments that it had before.
+// Launcher: a handle for one kernel that is launched repeatedly, mostly with the same arguments.
 //
-//   Launcher<float*, const float*, float, uint32_t> step{streams, program.kernel<float*, const float*, float, uint32_t>("step")};
+//   using Step = Launcher<float*, const float*, float, uint32_t>;
+//   Step step{streams, program.kernel<float*, const float*, float, uint32_t>("step")};
 //   for (uint32_t i = 0; i < steps; ++i) step.launch(stream, Grid{n}.by(256), y, x, dt, n);
 //
-// Arguments that lie ready. The handle keeps a few kernarg blocks of its own. A launch whose arguments are the bytes that one of them holds writes none: its packet names that
-// block. Other arguments go into a block that no unfinished launch reads, else into the queue's kernarg memory as with Stream::launch(): a block is never changed while it
-// is being read, on whichever stream. Hidden arguments are part of the comparison, so another grid or queue uses a block only where they are the same for it.
-// Compared is with copies in ordinary memory, first with that of the block that is expected: the one that came next the last time. So sets of arguments that take turns cost one
-// comparison each.
+// Kept arguments: the handle owns a few kernarg blocks. A launch whose argument bytes equal those
+// of a block writes nothing; its packet names that block. Other arguments go into a block that no
+// unfinished launch reads, otherwise into the queue's kernarg memory, as with Stream::launch(). No
+// block changes while a launch on any stream reads it. Hidden arguments take part in the
+// comparison, so another grid or queue uses a block only if they are equal. The handle compares
+// with copies in ordinary memory, first with the block that followed the last one before. Sets of
+// arguments that take turns therefore cost one comparison each.
 //
-// What it costs and saves: tools/bench/stream shows from which size of the arguments on skipping beats writing. For arguments that change with every launch it is a loss, the comparison and a
-// second copy; skip_arguments(false) turns it off, and the handle is then no more than Stream::launch(). Counters (counters.hpp): argument_hits, argument_misses,
-// argument_bytes_saved.
+// Cost: tools/bench/stream shows the argument size from which skipping is cheaper than writing. For
+// arguments that change with every launch, skipping adds a comparison and a second copy.
+// skip_arguments(false) turns it off; the handle then works like Stream::launch(). The counters
+// argument_hits, argument_misses and argument_bytes_saved (counters.hpp) count the effect.
 //
-// Arrays of the host. Where the kernel takes a pointer, launch() takes in(x), out(x) or in_out(x) of a vector or span as well (launch_arrays.hpp): it copies the array to device memory of the
-// handle, launches, and copies back, all in the order of the stream (Stream::copy(), through its staging memory). The host waits once, after the launch and only where something comes out; the kernel and its
-// copies are never waited for before. A handle that was used on another stream puts the launch behind that use. out() and in_out() are complete when the call returns.
+// Host arrays: where the kernel takes a pointer, launch() also takes in(x), out(x) or in_out(x) of
+// a vector or span (launch_arrays.hpp). It copies the array to device memory of the handle,
+// launches, and copies back, all in the order of the stream (Stream::copy(), through its staging
+// memory). The host waits once, after the launch, and only if an array comes out. A handle that was
+// used on another stream orders the launch after that use. Arrays of out() and in_out() are
+// complete when the call returns.
 //
-// Memory. Scratch memory for arrays is allocated by the first launch that needs it, grows where it must, and launches without arrays touch none. Nothing else is allocated before the first launch, then blocks as far as they are needed, up to LauncherOptions::blocks. In steady state nothing is allocated or freed, and no
-// signal made. The destructor waits for nothing: memory that launches may still read is given back when they are over, at a later destruction, or with the Streams.
+// Memory: the first launch that needs scratch memory for arrays allocates it; later ones grow it on
+// demand, and launches without arrays use none. Blocks are allocated on demand from the first
+// launch on, up to LauncherOptions::blocks. In steady state a launch allocates and frees nothing
+// and makes no signal. The destructor does not wait. Memory that launches may still read is freed
+// after they have completed: by a later destructor of a handle, or with the Streams.
 //
-// Order, visibility, back-pressure and errors are those of Stream::launch(). Kernels must not write to their kernarg block (no compiler makes one that does); with launches that
-// share one it would be seen by the next.
+// Order, visibility, back-pressure and errors are those of Stream::launch(). Kernels must not write
+// to their kernarg block (no compiler produces such a kernel): the next launch that shares the
+// block would read the change.
 //
-// Thread safety: one thread at a time for one handle, with any stream that this thread may use. Lifetime: keeps the kernel's code loaded and the queues alive, so that streams and Streams may go
-// before it; the code itself, as with Stream::launch(), is needed until completion: hold on to the Program or a Kernel where the handle may go earlier.
+// Thread safety: one thread at a time per handle, with any stream that this thread may use.
+// Lifetime: the handle keeps the kernel's code loaded and the queues alive, so streams and Streams
+// may be destroyed before it. As with Stream::launch(), the code must stay loaded until completion:
+// keep the Program or a Kernel if the handle may be destroyed earlier.
 #pragma once
 
 #include <array>
@@ -51,7 +64,7 @@ struct LauncherOptions {
 
 namespace detail {
 
-// What does not depend on the types of the arguments.
+// The part of a Launcher that does not depend on the argument types.
 class LauncherCore {
  public:
   LauncherCore(Streams& streams, std::shared_ptr<const KernelInfo> kernel,
@@ -125,13 +138,14 @@ class Launcher {
   // Throws Error as Stream::launch(), for a stream of other Streams, and when memory is exhausted.
   void launch(Stream& stream, const Grid& grid, const std::type_identity_t<Args>&... args);
 
-  // The same with arrays of the host for some of the arguments. Throws Error as Stream::copy(), too; what comes out is undefined then.
+  // The same with host arrays for some of the arguments. Also throws Error as Stream::copy(); the
+  // contents of out() and in_out() arrays are then undefined.
   template <class... Given>
   requires(sizeof...(Given) == sizeof...(Args) && (detail::is_host_array<Given> || ...) &&
            (detail::can_be_given<Given, Args>() &&
             ...)) void launch(Stream& stream, const Grid& grid, const Given&... given);
 
-  // What is kept stays ready.
+  // Kept arguments stay valid.
   void skip_arguments(bool on) noexcept { skips_ = on && sizeof...(Args) != 0; }
   bool skips_arguments() const noexcept { return skips_; }
 
@@ -140,7 +154,7 @@ class Launcher {
   size_t blocks() noexcept { return core_.blocks().size(); }
 
  private:
-  // Whether the explicit arguments are those of a block. `group_segment` is that of the dispatch then.
+  // True if the block holds these explicit arguments. `group_segment` is then the dispatch's.
   bool holds(const std::byte* shadow, const detail::DispatchShape& shape, uint32_t& group_segment,
              const Args&... args) const noexcept {
     group_segment = shape.packet.group_segment_size();

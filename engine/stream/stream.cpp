@@ -54,7 +54,7 @@ void Stream::settle_place() {
   }
 }
 
-// What throws leaves the rest to be followed by the next call.
+// If this throws, the next call follows the rest.
 void Stream::settle_order() {
   if (is_default_) {
     streams_->take_blocking(to_follow_);
@@ -144,7 +144,7 @@ void Stream::drop_finished() {
   });
 }
 
-// What the stream waits for is in its queue afterwards.
+// Afterwards, the waits of the stream are in its queue.
 void Stream::put_waits() {
   if (waits_.empty()) return;
   queue_->wait_for(position_, waits_);

@@ -60,8 +60,8 @@ class Event {
   friend class Stream;
   friend class detail::StreamQueue;
   friend class detail::CopyLane;
-  Event(detail::SignalSource& track, Completion completion, hsa_agent_t writer = {}) noexcept
-      : completion_(completion), source_(&track), writer_(writer) {}
+  Event(detail::SignalSource& source, Completion completion, hsa_agent_t writer = {}) noexcept
+      : completion_(completion), source_(&source), writer_(writer) {}
 
   Completion completion_;
   detail::SignalSource* source_ = nullptr;  // null: complete; dangles only if complete

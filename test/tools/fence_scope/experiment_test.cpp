@@ -39,7 +39,7 @@ Choices choices_for(size_t kernels) {
   return choices;
 }
 
-// What cells of a chain cost, as a device would have it, and whether they are right: all packets
+// Times and verdicts of a chain's cells, as a device would give them: all packets
 // need what the plan has.
 struct FakeDevice {
   const Sequence sequence;

@@ -77,7 +77,7 @@ TEST_CASE("the pair is the checker's, where it found one that the rules have, to
   CHECK(judgement.reader == 4);
   CHECK(judgement.reason.find("nothing orders the two") != std::string::npos);
   CHECK(judgement.reason.find("disagree") == std::string::npos);
-  // Of two that nothing orders either may have come first: then one reads early what the other
+  // Either of two unordered steps may have come first: then one reads early what the other
   // overwrites.
   const Finding turned{.earlier = {4}, .later = {3}, .place = Bench::Place{0, 0}, .reason = "r"};
   const Judgement early = judge(sequence, headers, {.checked = true, .findings = {turned}});
