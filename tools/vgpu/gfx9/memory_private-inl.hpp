@@ -47,26 +47,34 @@ HWY_NOINLINE const Op* private_lanes(const Op& op, Wave& wave, uint64_t exec, Gp
   return access_each_private_lane(op, wave, exec, base, offset, transfer);
 }
 
-// All lanes at one offset, as the stack is: each dword is a run.
+// Whole dwords of all lanes at one offset: each dword is a run of 256 bytes. Returns null, and moves
+// nothing, if the offset is not aligned or the memory is not one mapping.
+template <Access Kind>
+HWY_INLINE const Op* private_runs(const Op& op, Wave& wave, uint64_t exec, GpuAddress base,
+                                  uint32_t offset, unsigned pieces) {
+  if (offset % 4 != 0) return nullptr;
+  const std::byte* host =
+      wave.executor->translate(op, private_address(base, offset, 0), pieces * sizeof(Vgpr), Kind);
+  if (host == nullptr) return nullptr;
+  auto at = reinterpret_cast<uint64_t>(host);
+  Vgpr* data = data_registers(op, wave, Kind);
+  for (unsigned piece = 0; piece < pieces; ++piece, at += sizeof(Vgpr)) {
+    if constexpr (Kind == Access::read)
+      load_run<B32>(at, exec, data + piece);
+    else
+      store_run<B32>(at, exec, data + piece);
+  }
+  return next<2>(op);
+}
+
+// All lanes at one offset, as the stack is. Not inlined: the handlers of all elements share it.
 template <class P, Access Kind>
 HWY_NOINLINE const Op* private_uniform(const Op& op, Wave& wave, uint64_t exec, GpuAddress base,
                                        uint32_t offset, const Transfer& transfer) {
   if constexpr (P::bytes == 4) {
-    if (transfer.direct() && offset % 4 == 0) {
-      const unsigned pieces = transfer.pieces();
-      const std::byte* host = wave.executor->translate(op, private_address(base, offset, 0),
-                                                       pieces * sizeof(Vgpr), Kind);
-      if (host != nullptr) {
-        auto at = reinterpret_cast<uint64_t>(host);
-        Vgpr* data = data_registers(op, wave, Kind);
-        for (unsigned piece = 0; piece < pieces; ++piece, at += sizeof(Vgpr)) {
-          if constexpr (Kind == Access::read)
-            load_run<B32>(at, exec, data + piece);
-          else
-            store_run<B32>(at, exec, data + piece);
-        }
-        return next<2>(op);
-      }
+    if (transfer.direct()) {
+      if (const Op* done = private_runs<Kind>(op, wave, exec, base, offset, transfer.pieces()))
+        return done;
     }
   }
   uint32_t offsets[kLanes];
@@ -74,28 +82,15 @@ HWY_NOINLINE const Op* private_uniform(const Op& op, Wave& wave, uint64_t exec, 
   return private_lanes<P, Kind>(op, wave, exec, base, offsets, transfer);
 }
 
-// The common case of a stack, for handlers to inline: all lanes at one aligned offset, whole dwords, and
-// memory that nothing observes. Returns null if it is not that case; private_uniform() serves all.
+// The same for handlers that know element and policy: the runs of a stack are inlined there.
 template <class E, Access Kind, MemoryPolicy Policy>
-HWY_INLINE const Op* private_run(const Op& op, Wave& wave, uint64_t exec, GpuAddress base,
-                                 uint32_t offset) {
+HWY_INLINE const Op* private_at(const Op& op, Wave& wave, uint64_t exec, GpuAddress base,
+                                uint32_t offset) {
   if constexpr (E::bytes % 4 == 0 && Policy == MemoryPolicy::direct) {
-    if (offset % 4 != 0) return nullptr;
-    constexpr unsigned kPieces = E::bytes / 4;
-    const std::byte* host = wave.executor->translate(op, private_address(base, offset, 0),
-                                                     kPieces * sizeof(Vgpr), Kind);
-    if (host == nullptr) return nullptr;
-    const auto at = reinterpret_cast<uint64_t>(host);
-    Vgpr* data = data_registers(op, wave, Kind);
-    for (unsigned piece = 0; piece < kPieces; ++piece) {
-      if constexpr (Kind == Access::read)
-        load_run<B32>(at + piece * sizeof(Vgpr), exec, data + piece);
-      else
-        store_run<B32>(at + piece * sizeof(Vgpr), exec, data + piece);
-    }
-    return next<2>(op);
+    if (const Op* done = private_runs<Kind>(op, wave, exec, base, offset, E::bytes / 4))
+      return done;
   }
-  return nullptr;
+  return private_uniform<Piece<E>, Kind>(op, wave, exec, base, offset, kTransfer<E, Kind, Policy>);
 }
 
 // `v` holds the lanes' offsets, `added` is added to each.

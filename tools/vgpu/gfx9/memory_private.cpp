@@ -26,10 +26,9 @@ const Op* scratch(const Op& op, Wave& wave) {
   constexpr const Transfer& kThis = kTransfer<E, Kind, Policy>;
   if (op.in.saddr == 0x7f)
     return private_by_register<Piece<E>, Kind>(op, wave, exec, private_base(wave), kThis);
-  const GpuAddress base = private_base(wave);
-  const uint32_t offset = wave.scalar[op.in.saddr] + static_cast<uint32_t>(op.in.offset);
-  if (const Op* done = private_run<E, Kind, Policy>(op, wave, exec, base, offset)) return done;
-  return private_uniform<Piece<E>, Kind>(op, wave, exec, base, offset, kThis);
+  return private_at<E, Kind, Policy>(
+      op, wave, exec, private_base(wave),
+      wave.scalar[op.in.saddr] + static_cast<uint32_t>(op.in.offset));
 }
 
 template <class E, Access Kind, MemoryPolicy Policy>
@@ -42,10 +41,8 @@ const Op* buffer(const Op& op, Wave& wave) {
   if (buffer.is_private_segment() && !op.in.idxen) {
     if (op.in.offen)
       return private_by_register<Piece<E>, Kind>(op, wave, exec, buffer.start(), kThis);
-    const auto offset = static_cast<uint32_t>(op.in.offset);
-    if (const Op* done = private_run<E, Kind, Policy>(op, wave, exec, buffer.start(), offset))
-      return done;
-    return private_uniform<Piece<E>, Kind>(op, wave, exec, buffer.start(), offset, kThis);
+    return private_at<E, Kind, Policy>(op, wave, exec, buffer.start(),
+                                       static_cast<uint32_t>(op.in.offset));
   }
   return access_each_buffer_lane(op, wave, exec, buffer, kThis);
 }
