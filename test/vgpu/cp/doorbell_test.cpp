@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "cp/idle_policy.hpp"
+#include "cp/doorbell/idle_policy.hpp"
 #include "device/fault_chain.hpp"
 #include "device_fixture.hpp"
 #include "test/support/catch.hpp"

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <span>
 
-#include "cp/aql_packet.hpp"
+#include "cp/packet/aql_packet.hpp"
 #include "device/incoherent.hpp"
 #include "device_fixture.hpp"
 #include "test/support/catch.hpp"

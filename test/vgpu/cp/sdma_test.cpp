@@ -6,7 +6,7 @@
 #include <numeric>
 #include <vector>
 
-#include "cp/sdma_packet.hpp"
+#include "cp/packet/sdma_packet.hpp"
 #include "device/clock.hpp"
 #include "device_fixture.hpp"
 #include "sdma_ring.hpp"

@@ -1,5 +1,5 @@
 // Bytes as `as` assembles them.
-#include "cp/store_instruction.hpp"
+#include "cp/doorbell/store_instruction.hpp"
 
 #include <vector>
 

@@ -1,5 +1,5 @@
 // The packet trace, as device/trace.hpp describes it.
-#include "cp/doorbell_lines.hpp"
+#include "cp/doorbell/doorbell_lines.hpp"
 #include "device_fixture.hpp"
 #include "test/support/catch.hpp"
 

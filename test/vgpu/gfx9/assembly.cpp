@@ -1,4 +1,4 @@
-#include "assembly.hpp"
+#include "test/vgpu/gfx9/assembly.hpp"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <map>
 #include <utility>
 
-#include "gfx9/encoding.hpp"
+#include "gfx9/decode/encoding.hpp"
 
 namespace uptempo::vgpu::gfx9::test {
 namespace {

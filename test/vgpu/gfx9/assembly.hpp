@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "gfx9/decoder.hpp"
+#include "gfx9/decode/decoder.hpp"
 
 namespace uptempo::vgpu::gfx9::test {
 

@@ -1,4 +1,4 @@
-#include "code_objects.hpp"
+#include "test/vgpu/gfx9/code_objects.hpp"
 
 #include <elf.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 #include <string_view>
 #include <system_error>
 
-#include "llvm_mc.hpp"
+#include "test/vgpu/gfx9/llvm/llvm_mc.hpp"
 
 namespace uptempo::vgpu::gfx9::test {
 namespace {

@@ -5,8 +5,8 @@
 #include <random>
 
 #include "kernels/core_kernels.hpp"
-#include "machine.hpp"
 #include "test/support/catch.hpp"
+#include "test/vgpu/gfx9/machine.hpp"
 
 namespace uptempo::vgpu::gfx9::test {
 namespace {

@@ -3,8 +3,8 @@
 #include <thread>
 
 #include "device/observer.hpp"
-#include "fragment.hpp"
 #include "test/support/catch.hpp"
+#include "test/vgpu/gfx9/fragment.hpp"
 
 namespace uptempo::vgpu::gfx9::test {
 namespace {

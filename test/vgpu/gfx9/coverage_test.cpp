@@ -6,10 +6,10 @@
 #include <map>
 #include <set>
 
-#include "code_objects.hpp"
-#include "gfx9/encoding.hpp"
-#include "semantics.hpp"
+#include "gfx9/decode/encoding.hpp"
 #include "test/support/catch.hpp"
+#include "test/vgpu/gfx9/code_objects.hpp"
+#include "test/vgpu/gfx9/semantics/semantics.hpp"
 
 namespace uptempo::vgpu::gfx9::test {
 namespace {

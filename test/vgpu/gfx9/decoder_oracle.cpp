@@ -1,10 +1,10 @@
-#include "decoder_oracle.hpp"
+#include "test/vgpu/gfx9/decoder_oracle.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "assembly.hpp"
+#include "test/vgpu/gfx9/assembly.hpp"
 
 namespace uptempo::vgpu::gfx9::test {
 namespace {

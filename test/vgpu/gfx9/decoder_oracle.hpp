@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
-#include "gfx9/decoder.hpp"
-#include "llvm_mc.hpp"
+#include "gfx9/decode/decoder.hpp"
+#include "test/vgpu/gfx9/llvm/llvm_mc.hpp"
 
 namespace uptempo::vgpu::gfx9::test {
 

@@ -7,10 +7,10 @@
 #include <random>
 #include <set>
 
-#include "code_objects.hpp"
-#include "decoder_oracle.hpp"
-#include "gfx9/encoding.hpp"
+#include "gfx9/decode/encoding.hpp"
 #include "test/support/catch.hpp"
+#include "test/vgpu/gfx9/code_objects.hpp"
+#include "test/vgpu/gfx9/decoder_oracle.hpp"
 
 using namespace uptempo::vgpu::gfx9;
 using namespace uptempo::vgpu::gfx9::test;

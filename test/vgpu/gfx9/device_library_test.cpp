@@ -11,8 +11,8 @@
 
 #include "kernels/device_library.hpp"
 #include "kernels/wave_atomics.hpp"
-#include "machine.hpp"
 #include "test/support/catch.hpp"
+#include "test/vgpu/gfx9/machine.hpp"
 
 namespace uptempo::vgpu::gfx9::test {
 namespace {
@@ -184,7 +184,7 @@ const Function<float> kFloat[] = {
    [](float a, float b) -> long double { return std::function(More<float>{a}, More<float>{b}); }},
 #define DOUBLE(function, error)
 #define DOUBLE2(function, error)
-#include "device_library.inc"
+#include "test/vgpu/gfx9/kernels/device_library.inc"
 #undef FLOAT
 #undef FLOAT2
     {"divide", 2.5, [](float a, float b) -> long double { return double{a} / double{b}; }},
@@ -201,7 +201,7 @@ const Function<double> kDouble[] = {
   {#function, error, [](double a, double b) -> long double { \
      return std::function(More<double>{a}, More<double>{b}); \
    }},
-#include "device_library.inc"
+#include "test/vgpu/gfx9/kernels/device_library.inc"
     {"divide", 0, [](double a, double b) -> long double { return a / b; }},
 };
 

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "device/ignored_atomics.hpp"
-#include "fragment.hpp"
-#include "memory_fragment.hpp"
 #include "test/support/catch.hpp"
+#include "test/vgpu/gfx9/fragment.hpp"
+#include "test/vgpu/gfx9/memory_fragment.hpp"
 
 namespace uptempo::vgpu::gfx9::test {
 namespace {

@@ -1,4 +1,4 @@
-#include "fragment.hpp"
+#include "test/vgpu/gfx9/fragment.hpp"
 
 #include "test/support/catch.hpp"
 

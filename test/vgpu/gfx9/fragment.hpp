@@ -4,8 +4,8 @@
 #include <optional>
 #include <string_view>
 
-#include "llvm_mc.hpp"
-#include "machine.hpp"
+#include "test/vgpu/gfx9/llvm/llvm_mc.hpp"
+#include "test/vgpu/gfx9/machine.hpp"
 
 namespace uptempo::vgpu::gfx9::test {
 

@@ -7,8 +7,8 @@
 #include <random>
 
 #include "gfx9/vector/entry.hpp"
-#include "semantics.hpp"
 #include "test/support/catch.hpp"
+#include "test/vgpu/gfx9/semantics/semantics.hpp"
 
 namespace uptempo::vgpu::gfx9::test {
 namespace {

@@ -1,4 +1,4 @@
-#include "machine.hpp"
+#include "test/vgpu/gfx9/machine.hpp"
 
 #include <elf.h>
 

@@ -1,7 +1,7 @@
 // Memory instructions on a device whose caches go stale: waves on two compute units, and the instructions that end staleness.
 #include "device/incoherent.hpp"
-#include "memory_fragment.hpp"
 #include "test/support/catch.hpp"
+#include "test/vgpu/gfx9/memory_fragment.hpp"
 
 namespace uptempo::vgpu::gfx9::test {
 namespace {

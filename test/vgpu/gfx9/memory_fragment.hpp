@@ -5,7 +5,7 @@
 #include <cstring>
 #include <functional>
 
-#include "fragment.hpp"
+#include "test/vgpu/gfx9/fragment.hpp"
 
 namespace uptempo::vgpu::gfx9::test {
 

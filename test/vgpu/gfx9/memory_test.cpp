@@ -2,8 +2,8 @@
 #include <bit>
 #include <functional>
 
-#include "memory_fragment.hpp"
 #include "test/support/catch.hpp"
+#include "test/vgpu/gfx9/memory_fragment.hpp"
 
 namespace uptempo::vgpu::gfx9::test {
 

@@ -7,8 +7,8 @@
 
 #include "kernels/narrow_memory.hpp"
 #include "kernels/narrow_memory_scratch.hpp"
-#include "machine.hpp"
 #include "test/support/catch.hpp"
+#include "test/vgpu/gfx9/machine.hpp"
 
 namespace uptempo::vgpu::gfx9::test {
 namespace {

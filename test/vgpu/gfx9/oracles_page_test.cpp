@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "gfx9/encoding.hpp"
+#include "gfx9/decode/encoding.hpp"
 #include "test/support/catch.hpp"
 
 namespace uptempo::vgpu::gfx9::test {

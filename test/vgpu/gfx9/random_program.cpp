@@ -1,4 +1,4 @@
-#include "random_program.hpp"
+#include "test/vgpu/gfx9/random_program.hpp"
 
 #include <bit>
 #include <cmath>

@@ -8,9 +8,9 @@
 #include <system_error>
 
 #include "gfx9/vector/entry.hpp"
-#include "machine.hpp"
-#include "random_program.hpp"
 #include "test/support/catch.hpp"
+#include "test/vgpu/gfx9/machine.hpp"
+#include "test/vgpu/gfx9/random_program.hpp"
 
 namespace uptempo::vgpu::gfx9::test {
 namespace {

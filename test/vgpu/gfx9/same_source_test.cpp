@@ -13,9 +13,9 @@
 #include "gfx9/vector/entry.hpp"
 #include "kernels/same_source.hpp"
 #include "kernels/same_source_global.hpp"
-#include "llvm_mc.hpp"
-#include "machine.hpp"
 #include "test/support/catch.hpp"
+#include "test/vgpu/gfx9/llvm/llvm_mc.hpp"
+#include "test/vgpu/gfx9/machine.hpp"
 
 namespace uptempo::vgpu::gfx9::test {
 namespace {
@@ -110,7 +110,7 @@ uint both_halves(uint a, uint b, uint c, F f) {
 #define SCALAR FUNCTION
 #define GLOBAL FUNCTION
 #define DOT FUNCTION
-#include "same_source.inc"
+#include "test/vgpu/gfx9/kernels/same_source.inc"
 #undef VECTOR
 #undef SCALAR
 #undef GLOBAL
@@ -132,7 +132,7 @@ constexpr Case kCases[] = {
 #define SCALAR(name, instruction, expression) {#name, instruction, &host::name, Case::scalar},
 #define GLOBAL(name, instruction, expression) {#name, instruction, &host::name, Case::global},
 #define DOT(name, instruction, expression) {#name, instruction, &host::name, Case::dot},
-#include "same_source.inc"
+#include "test/vgpu/gfx9/kernels/same_source.inc"
 #undef VECTOR
 #undef SCALAR
 #undef GLOBAL

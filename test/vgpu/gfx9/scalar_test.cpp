@@ -1,8 +1,8 @@
 // Scalar instructions: results and SCC, written as assembly.
 #include <bit>
 
-#include "fragment.hpp"
 #include "test/support/catch.hpp"
+#include "test/vgpu/gfx9/fragment.hpp"
 
 namespace uptempo::vgpu::gfx9::test {
 namespace {

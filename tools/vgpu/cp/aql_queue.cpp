@@ -5,8 +5,8 @@
 #include <cstring>
 #include <utility>
 
-#include "cp/packet_fences.hpp"
-#include "cp/pm4.hpp"
+#include "cp/packet/packet_fences.hpp"
+#include "cp/packet/pm4.hpp"
 #include "cp/signal.hpp"
 #include "device/clock.hpp"
 #include "device/device_counts.hpp"

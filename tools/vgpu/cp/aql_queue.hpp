@@ -30,8 +30,8 @@
 #include <optional>
 #include <string>
 
-#include "cp/aql_packet.hpp"
 #include "cp/command_processor.hpp"
+#include "cp/packet/aql_packet.hpp"
 #include "cp/queue.hpp"
 #include "cp/scratch_slots.hpp"
 

@@ -21,8 +21,8 @@
 
 #include "cp/aql_queue.hpp"
 #include "cp/device_thread.hpp"
-#include "cp/doorbell_watch.hpp"
-#include "cp/idle_policy.hpp"
+#include "cp/doorbell/doorbell_watch.hpp"
+#include "cp/doorbell/idle_policy.hpp"
 #include "cp/lost_memory.hpp"
 #include "cp/sdma_queue.hpp"
 #include "device/clock.hpp"

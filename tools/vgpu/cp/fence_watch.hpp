@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "cp/aql_packet.hpp"
-#include "cp/sdma_packet.hpp"
+#include "cp/packet/aql_packet.hpp"
+#include "cp/packet/sdma_packet.hpp"
 #include "device/device.hpp"
 #include "device/fences/checker.hpp"
 #include "device/host_pages.hpp"

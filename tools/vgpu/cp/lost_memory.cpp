@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "cp/device_thread.hpp"
-#include "cp/doorbell_watch.hpp"
+#include "cp/doorbell/doorbell_watch.hpp"
 #include "device/fault_chain.hpp"
 
 namespace uptempo::vgpu {

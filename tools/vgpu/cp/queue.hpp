@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-#include "cp/doorbell_lines.hpp"
+#include "cp/doorbell/doorbell_lines.hpp"
 #include "cp/fence_watch.hpp"
 #include "cp/kernel_table.hpp"
 #include "cp/packet_copies.hpp"

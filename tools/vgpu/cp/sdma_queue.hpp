@@ -11,8 +11,8 @@
 #include <array>
 
 #include "cp/command_processor.hpp"
+#include "cp/packet/sdma_packet.hpp"
 #include "cp/queue.hpp"
-#include "cp/sdma_packet.hpp"
 
 namespace uptempo::vgpu {
 

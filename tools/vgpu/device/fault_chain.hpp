@@ -1,6 +1,6 @@
 // The device's handler of SIGSEGV and SIGBUS, which runs before the program's.
 //
-// Parts of the device depend on faults (host_pages.hpp; cp/doorbell_watch.hpp, cp/lost_memory.hpp).
+// Parts of the device depend on faults (host_pages.hpp; cp/doorbell/doorbell_watch.hpp, cp/lost_memory.hpp).
 // They are clients of this one handler. A fault that no client resolves is delivered to the
 // program's action as the kernel would deliver it: that action's mask is added to the interrupted
 // one, SA_RESETHAND resets the action first, and SA_NODEFER leaves the signal unblocked. SA_ONSTACK

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "gfx9/instruction.hpp"
+#include "gfx9/decode/instruction.hpp"
 #include "gfx9/wave.hpp"
 
 namespace uptempo::vgpu::gfx9 {

@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "device/memory.hpp"
-#include "gfx9/operands.hpp"
+#include "gfx9/decode/operands.hpp"
 
 namespace uptempo::vgpu::gfx9 {
 

@@ -18,7 +18,7 @@
 
 #include "device/device.hpp"
 #include "device/observer.hpp"
-#include "gfx9/decoder.hpp"
+#include "gfx9/decode/decoder.hpp"
 #include "gfx9/op.hpp"
 
 namespace uptempo::vgpu::gfx9 {

@@ -1,4 +1,4 @@
-#include "llvm_float.hpp"
+#include "test/vgpu/gfx9/llvm/llvm_float.hpp"
 
 #include <llvm/ADT/APFloat.h>
 #include <llvm/ADT/APInt.h>

@@ -6,9 +6,9 @@
 #include <string>
 
 #include "gfx9/vector/entry.hpp"
-#include "llvm_float.hpp"
-#include "semantics.hpp"
 #include "test/support/catch.hpp"
+#include "test/vgpu/gfx9/llvm/llvm_float.hpp"
+#include "test/vgpu/gfx9/semantics/semantics.hpp"
 
 namespace uptempo::vgpu::gfx9::test {
 namespace {

@@ -1,4 +1,4 @@
-#include "llvm_fold.hpp"
+#include "test/vgpu/gfx9/llvm/llvm_fold.hpp"
 
 #include <llvm/AsmParser/Parser.h>
 #include <llvm/IR/Constants.h>

@@ -6,10 +6,10 @@
 #include <random>
 #include <string>
 
-#include "llvm_float.hpp"
-#include "llvm_fold.hpp"
-#include "semantics.hpp"
 #include "test/support/catch.hpp"
+#include "test/vgpu/gfx9/llvm/llvm_float.hpp"
+#include "test/vgpu/gfx9/llvm/llvm_fold.hpp"
+#include "test/vgpu/gfx9/semantics/semantics.hpp"
 
 namespace uptempo::vgpu::gfx9::test {
 namespace {

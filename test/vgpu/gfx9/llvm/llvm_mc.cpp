@@ -1,4 +1,4 @@
-#include "llvm_mc.hpp"
+#include "test/vgpu/gfx9/llvm/llvm_mc.hpp"
 
 #include <elf.h>
 #include <llvm/ADT/SmallString.h>

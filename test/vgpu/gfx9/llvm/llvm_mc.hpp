@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "gfx9/decoder.hpp"
+#include "gfx9/decode/decoder.hpp"
 
 namespace uptempo::vgpu::gfx9::test {
 

@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <string_view>
 
-#include "gfx9/encoding.hpp"
+#include "gfx9/decode/encoding.hpp"
 
 namespace uptempo::vgpu::gfx9::test {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "gfx9/decoder.hpp"
+#include "gfx9/decode/decoder.hpp"
 #include "gfx9/wave.hpp"
 
 namespace uptempo::vgpu::gfx9::test {

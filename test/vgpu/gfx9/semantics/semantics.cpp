@@ -1,4 +1,4 @@
-#include "semantics.hpp"
+#include "test/vgpu/gfx9/semantics/semantics.hpp"
 
 #include <fmt/format.h>
 

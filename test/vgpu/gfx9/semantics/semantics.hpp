@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "gfx9/op.hpp"
-#include "llvm_mc.hpp"
+#include "test/vgpu/gfx9/llvm/llvm_mc.hpp"
 
 namespace uptempo::vgpu::gfx9::test {
 

@@ -4,9 +4,9 @@
 #include <cstring>
 #include <random>
 
-#include "fragment.hpp"
-#include "semantics.hpp"
 #include "test/support/catch.hpp"
+#include "test/vgpu/gfx9/fragment.hpp"
+#include "test/vgpu/gfx9/semantics/semantics.hpp"
 
 namespace uptempo::vgpu::gfx9::test {
 namespace {

@@ -4,8 +4,8 @@
 #include <limits>
 #include <numbers>
 
-#include "semantics.hpp"
 #include "test/support/catch.hpp"
+#include "test/vgpu/gfx9/semantics/semantics.hpp"
 
 namespace uptempo::vgpu::gfx9::test {
 namespace {

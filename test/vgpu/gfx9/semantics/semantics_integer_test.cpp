@@ -1,8 +1,8 @@
 // Integer and bit instructions against the instruction set document.
 #include <bit>
 
-#include "semantics.hpp"
 #include "test/support/catch.hpp"
+#include "test/vgpu/gfx9/semantics/semantics.hpp"
 
 namespace uptempo::vgpu::gfx9::test {
 namespace {

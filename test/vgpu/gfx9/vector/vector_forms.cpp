@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "test/support/catch.hpp"
-#include "test/vgpu/gfx9/vector_machine.hpp"
+#include "test/vgpu/gfx9/vector/vector_machine.hpp"
 
 namespace uptempo::vgpu::gfx9::test {
 namespace {

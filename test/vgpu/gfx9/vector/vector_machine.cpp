@@ -1,4 +1,4 @@
-#include "test/vgpu/gfx9/vector_machine.hpp"
+#include "test/vgpu/gfx9/vector/vector_machine.hpp"
 
 #include <cmath>
 

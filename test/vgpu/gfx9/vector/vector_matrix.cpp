@@ -6,10 +6,10 @@
 #include <set>
 #include <sstream>
 
-#include "gfx9/encoding.hpp"
+#include "gfx9/decode/encoding.hpp"
 #include "test/support/catch.hpp"
 #include "test/vgpu/gfx9/matrix/layouts.hpp"
-#include "test/vgpu/gfx9/vector_machine.hpp"
+#include "test/vgpu/gfx9/vector/vector_machine.hpp"
 
 namespace uptempo::vgpu::gfx9::test {
 namespace {

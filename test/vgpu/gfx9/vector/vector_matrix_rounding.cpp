@@ -7,7 +7,7 @@
 
 #include "test/support/catch.hpp"
 #include "test/vgpu/gfx9/matrix/layouts.hpp"
-#include "test/vgpu/gfx9/vector_machine.hpp"
+#include "test/vgpu/gfx9/vector/vector_machine.hpp"
 
 namespace uptempo::vgpu::gfx9::test {
 namespace {

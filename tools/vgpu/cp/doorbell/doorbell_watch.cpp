@@ -1,4 +1,4 @@
-#include "cp/doorbell_watch.hpp"
+#include "cp/doorbell/doorbell_watch.hpp"
 
 #include <linux/futex.h>
 #include <sched.h>
@@ -15,7 +15,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "cp/store_instruction.hpp"
+#include "cp/doorbell/store_instruction.hpp"
 #include "device/clock.hpp"
 #include "device/fault_chain.hpp"
 

@@ -1,4 +1,4 @@
-#include "cp/store_instruction.hpp"
+#include "cp/doorbell/store_instruction.hpp"
 
 #include <cstring>
 

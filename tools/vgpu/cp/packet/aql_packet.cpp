@@ -1,4 +1,4 @@
-#include "cp/aql_packet.hpp"
+#include "cp/packet/aql_packet.hpp"
 
 #include <array>
 

@@ -6,7 +6,7 @@
 // Specification 1.2, 2.9).
 #pragma once
 
-#include "cp/aql_packet.hpp"
+#include "cp/packet/aql_packet.hpp"
 #include "device/device.hpp"
 #include "device/incoherent.hpp"
 

@@ -1,4 +1,4 @@
-#include "cp/pm4.hpp"
+#include "cp/packet/pm4.hpp"
 
 #include <cstdio>
 #include <cstring>

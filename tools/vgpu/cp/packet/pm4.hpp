@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "cp/aql_packet.hpp"
+#include "cp/packet/aql_packet.hpp"
 #include "device/caching.hpp"
 #include "device/memory.hpp"
 

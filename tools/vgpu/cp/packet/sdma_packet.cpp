@@ -1,4 +1,4 @@
-#include "cp/sdma_packet.hpp"
+#include "cp/packet/sdma_packet.hpp"
 
 #include <array>
 #include <cstdio>

@@ -1,10 +1,10 @@
-#include "gfx9/decoder.hpp"
+#include "gfx9/decode/decoder.hpp"
 
 #include <array>
 #include <optional>
 
-#include "gfx9/encoding.hpp"
-#include "gfx9/encoding_rules.hpp"
+#include "gfx9/decode/encoding.hpp"
+#include "gfx9/decode/encoding_rules.hpp"
 
 namespace uptempo::vgpu::gfx9 {
 namespace {
@@ -614,7 +614,7 @@ class Decoder {
 constexpr std::string_view kMnemonics[] = {
     "invalid",
 #define OPCODE(mnemonic) #mnemonic,
-#include "gfx9/opcodes.inc"
+#include "gfx9/decode/opcodes.inc"
 #undef OPCODE
 };
 static_assert(std::size(kMnemonics) == kOpcodeCount);

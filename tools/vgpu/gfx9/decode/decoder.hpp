@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "gfx9/instruction.hpp"
+#include "gfx9/decode/instruction.hpp"
 
 namespace uptempo::vgpu::gfx9 {
 

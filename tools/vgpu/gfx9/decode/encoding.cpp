@@ -1,4 +1,4 @@
-#include "gfx9/encoding.hpp"
+#include "gfx9/decode/encoding.hpp"
 
 #include <array>
 #include <string_view>
@@ -110,15 +110,15 @@ consteval Forms forms_of(Set set) { return set.forms; }
    Offset::none,   true},
 
 constexpr Encoding kEncodings[] = {
-#include "gfx9/encodings_flat_buffer.inc"
-#include "gfx9/encodings_image.inc"
-#include "gfx9/encodings_scalar.inc"
-#include "gfx9/encodings_smem_ds.inc"
-#include "gfx9/encodings_vop1_vop2.inc"
-#include "gfx9/encodings_vop3.inc"
-#include "gfx9/encodings_vop3_compare.inc"
-#include "gfx9/encodings_vop3_promoted.inc"
-#include "gfx9/encodings_vopc.inc"
+#include "gfx9/decode/encodings_flat_buffer.inc"
+#include "gfx9/decode/encodings_image.inc"
+#include "gfx9/decode/encodings_scalar.inc"
+#include "gfx9/decode/encodings_smem_ds.inc"
+#include "gfx9/decode/encodings_vop1_vop2.inc"
+#include "gfx9/decode/encodings_vop3.inc"
+#include "gfx9/decode/encodings_vop3_compare.inc"
+#include "gfx9/decode/encodings_vop3_promoted.inc"
+#include "gfx9/decode/encodings_vopc.inc"
 };
 
 #undef SCALAR

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <span>
 
-#include "gfx9/decoder.hpp"
+#include "gfx9/decode/decoder.hpp"
 
 namespace uptempo::vgpu::gfx9 {
 

@@ -1,7 +1,7 @@
 // What the encoding table does not say: rules that hold for a handful of opcodes of one format.
 #pragma once
 
-#include "gfx9/encoding.hpp"
+#include "gfx9/decode/encoding.hpp"
 
 namespace uptempo::vgpu::gfx9 {
 

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "gfx9/opcode.hpp"
-#include "gfx9/operands.hpp"
+#include "gfx9/decode/opcode.hpp"
+#include "gfx9/decode/operands.hpp"
 
 namespace uptempo::vgpu::gfx9 {
 

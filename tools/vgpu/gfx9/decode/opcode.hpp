@@ -13,7 +13,7 @@ namespace uptempo::vgpu::gfx9 {
 enum class Opcode : uint16_t {
   invalid,
 #define OPCODE(mnemonic) mnemonic,
-#include "gfx9/opcodes.inc"
+#include "gfx9/decode/opcodes.inc"
 #undef OPCODE
   count_,  // not an opcode: how many enumerators there are
 };

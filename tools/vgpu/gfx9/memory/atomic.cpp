@@ -6,9 +6,9 @@
 
 #include "device/caching.hpp"
 #include "device/ignored_atomics.hpp"
-#include "gfx9/atomic_operations.hpp"
-#include "gfx9/buffer.hpp"
-#include "gfx9/memory.hpp"
+#include "gfx9/memory/atomic_operations.hpp"
+#include "gfx9/memory/buffer.hpp"
+#include "gfx9/memory/memory.hpp"
 #include "gfx9/observe.hpp"
 #include "gfx9/vector/half.hpp"
 

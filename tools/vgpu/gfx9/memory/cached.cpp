@@ -1,6 +1,6 @@
 // Accesses through the caches of an incoherent device, lane by lane, and the instructions that control those caches.
 #include "device/incoherent.hpp"
-#include "gfx9/memory.hpp"
+#include "gfx9/memory/memory.hpp"
 
 namespace uptempo::vgpu::gfx9::memory {
 namespace {

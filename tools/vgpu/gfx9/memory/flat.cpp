@@ -1,10 +1,10 @@
 // FLAT and GLOBAL loads and stores.
 #include "gfx9/vector/targets.hpp"
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "gfx9/memory_flat.cpp"
+#define HWY_TARGET_INCLUDE "gfx9/memory/flat.cpp"
 #include <hwy/foreach_target.h>
 
-#include "gfx9/memory_private-inl.hpp"
+#include "gfx9/memory/private-inl.hpp"
 #include "gfx9/observe.hpp"
 
 HWY_BEFORE_NAMESPACE();

@@ -8,7 +8,7 @@
 
 #include <hwy/highway.h>
 
-#include "gfx9/memory.hpp"
+#include "gfx9/memory/memory.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace uptempo::vgpu::gfx9::memory::HWY_NAMESPACE {

@@ -2,10 +2,10 @@
 // are not written.
 #include "gfx9/vector/targets.hpp"
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "gfx9/memory_lds.cpp"
+#define HWY_TARGET_INCLUDE "gfx9/memory/lds.cpp"
 #include <hwy/foreach_target.h>
 
-#include "gfx9/memory_lanes-inl.hpp"
+#include "gfx9/memory/lanes-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace uptempo::vgpu::gfx9::memory::HWY_NAMESPACE {

@@ -1,6 +1,6 @@
 // DS atomics. One worker runs the workgroup, lane after lane, so they need no host atomics.
-#include "gfx9/atomic_operations.hpp"
-#include "gfx9/memory.hpp"
+#include "gfx9/memory/atomic_operations.hpp"
+#include "gfx9/memory/memory.hpp"
 
 namespace uptempo::vgpu::gfx9::memory {
 namespace {

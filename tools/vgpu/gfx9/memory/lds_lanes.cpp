@@ -1,5 +1,5 @@
 // DS instructions that move data between lanes, those addressed by M0, and the counters append and consume.
-#include "gfx9/memory.hpp"
+#include "gfx9/memory/memory.hpp"
 
 namespace uptempo::vgpu::gfx9::memory {
 namespace {

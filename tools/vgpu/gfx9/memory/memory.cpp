@@ -1,8 +1,8 @@
-#include "gfx9/memory.hpp"
+#include "gfx9/memory/memory.hpp"
 
 #include <algorithm>
 
-#include "gfx9/buffer.hpp"
+#include "gfx9/memory/buffer.hpp"
 #include "gfx9/observe.hpp"
 #include "gfx9/vector/entry.hpp"
 

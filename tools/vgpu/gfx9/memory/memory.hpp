@@ -113,7 +113,7 @@ inline GpuAddress private_address(GpuAddress base, uint32_t offset, unsigned lan
 // One lane's access to global memory: moves `bytes` between memory and `buffer`. False: the wave has stopped with a memory fault.
 bool access_lane_directly(const Op& op, Wave& wave, GpuAddress address, unsigned bytes,
                           void* buffer, Access access);
-// The same through the executor's caches (memory_cached.cpp).
+// The same through the executor's caches (cached.cpp).
 bool access_lane_cached(const Op& op, Wave& wave, GpuAddress address, unsigned bytes, void* buffer,
                         Access access);
 // Where an atomic operation on `bytes` of global memory takes place, or nullptr when they are not there. `address` is aligned.

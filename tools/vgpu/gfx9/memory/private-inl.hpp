@@ -6,7 +6,7 @@
 #define UPTEMPO_VGPU_GFX9_MEMORY_PRIVATE_INL_HPP
 #endif
 
-#include "gfx9/memory_lanes-inl.hpp"
+#include "gfx9/memory/lanes-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace uptempo::vgpu::gfx9::memory::HWY_NAMESPACE {

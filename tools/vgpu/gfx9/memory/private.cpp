@@ -1,11 +1,11 @@
 // SCRATCH and MUBUF loads and stores: private memory, and buffers with a range check.
 #include "gfx9/vector/targets.hpp"
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "gfx9/memory_private.cpp"
+#define HWY_TARGET_INCLUDE "gfx9/memory/private.cpp"
 #include <hwy/foreach_target.h>
 
-#include "gfx9/buffer.hpp"
-#include "gfx9/memory_private-inl.hpp"
+#include "gfx9/memory/buffer.hpp"
+#include "gfx9/memory/private-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace uptempo::vgpu::gfx9::memory::HWY_NAMESPACE {

@@ -1,8 +1,8 @@
 // ds_gws_init and ds_gws_barrier. Rules: Vega ISA, "DS_GWS_*"; the resource is M0[21:16] plus the offset, modulo 64 (LLVM,
 // SelectDS_GWS in AMDGPUISelDAGToDAG.cpp). The count comes from the first active lane. With EXEC 0 they execute all the same (LLVM,
 // SIInstrInfo::hasUnwantedEffectsWhenEXECEmpty); the lane is then 0, as for v_readfirstlane_b32.
-#include "gfx9/memory.hpp"
 #include "gfx9/wave_sync.hpp"
+#include "gfx9/memory/memory.hpp"
 
 namespace uptempo::vgpu::gfx9::memory {
 namespace {

@@ -3,7 +3,7 @@
 #include <bit>
 #include <limits>
 
-#include "gfx9/scalar.hpp"
+#include "gfx9/scalar/scalar.hpp"
 
 namespace uptempo::vgpu::gfx9::scalar {
 

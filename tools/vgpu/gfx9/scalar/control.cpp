@@ -1,5 +1,5 @@
-// Program control: branches, calls, barriers, messages, hardware registers, and VGPR indexing (scalar_indexing.cpp).
-#include "gfx9/scalar.hpp"
+// Program control: branches, calls, barriers, messages, hardware registers, and VGPR indexing (indexing.cpp).
+#include "gfx9/scalar/scalar.hpp"
 #include "gfx9/stop.hpp"
 #include "gfx9/workgroup.hpp"
 

@@ -4,7 +4,7 @@
 // Vector handlers know nothing of it: this is done by s_set_gpr_idx_on itself, which executes displaced copies of the instructions up to
 // s_set_gpr_idx_off. The copies live on a page that stands for the real one, so that they still know where they are.
 #include "gfx9/code_cache.hpp"
-#include "gfx9/scalar.hpp"
+#include "gfx9/scalar/scalar.hpp"
 #include "gfx9/stop.hpp"
 
 namespace uptempo::vgpu::gfx9::scalar {

@@ -6,7 +6,7 @@
 #include "device/clock.hpp"
 #include "device/incoherent.hpp"
 #include "gfx9/observe.hpp"
-#include "gfx9/scalar.hpp"
+#include "gfx9/scalar/scalar.hpp"
 #include "gfx9/stop.hpp"
 #include "gfx9/workgroup.hpp"
 

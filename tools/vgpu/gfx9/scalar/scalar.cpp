@@ -1,4 +1,4 @@
-#include "gfx9/scalar.hpp"
+#include "gfx9/scalar/scalar.hpp"
 
 namespace uptempo::vgpu::gfx9 {
 

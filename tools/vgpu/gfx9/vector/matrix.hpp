@@ -1,7 +1,7 @@
 // How many blocks a matrix instruction multiplies, and which of its modifiers AMD defines.
 #pragma once
 
-#include "gfx9/instruction.hpp"
+#include "gfx9/decode/instruction.hpp"
 
 namespace uptempo::vgpu::gfx9::vector {
 
