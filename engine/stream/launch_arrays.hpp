@@ -54,14 +54,14 @@ constexpr bool can_be_given() {
 
 }  // namespace detail
 
-// An array that the kernel reads. Any contiguous range: a vector, an array, a span.
+// An array that the kernel reads: any contiguous range (a vector, an array, a span).
 template <std::ranges::contiguous_range R>
 auto in(const R& range) {
   const std::span memory(range);
   using T = std::remove_const_t<typename decltype(memory)::element_type>;
   return detail::HostArray<const T, detail::ArrayWay::in>{memory};
 }
-// An array of which the kernel writes every element; elements it does not write are undefined.
+// An array that the kernel fills. Elements that the kernel does not write are undefined.
 template <std::ranges::contiguous_range R>
 auto out(R&& range) {
   const std::span memory(range);
@@ -89,7 +89,8 @@ class LaunchScratch {
   void copy_in(Stream& stream, size_t argument, std::span<const std::byte> host);
   void copy_out(Stream& stream, size_t argument, std::span<std::byte> host);
 
-  // Returns all memory, for the case that a launch that uses it may be unfinished.
+  // Transfers ownership of all memory to the caller. Call if a launch that uses it may be
+  // unfinished.
   std::shared_ptr<void> take_memory();
   bool empty() const noexcept { return buffers_.empty(); }
 

@@ -5,12 +5,12 @@
 //   for (uint32_t i = 0; i < steps; ++i) step.launch(stream, Grid{n}.by(256), y, x, dt, n);
 //
 // Kept arguments: the handle owns a few kernarg blocks. A launch whose argument bytes equal those
-// of a block writes nothing; its packet names that block. Other arguments go into a block that no
-// unfinished launch reads, otherwise into the queue's kernarg memory, as with Stream::launch(). No
-// block changes while a launch on any stream reads it. Hidden arguments take part in the
+// of a block writes nothing; its packet refers to that block. Other arguments go into a block that
+// no unfinished launch reads, otherwise into the queue's kernarg memory, as with Stream::launch().
+// No block changes while a launch on any stream reads it. Hidden arguments take part in the
 // comparison, so another grid or queue uses a block only if they are equal. The handle compares
-// with copies in ordinary memory, first with the block that followed the last one before. Sets of
-// arguments that take turns therefore cost one comparison each.
+// with copies in ordinary memory. It starts with the block that followed the last-used block the
+// previous time, so alternating sets of arguments cost one comparison each.
 //
 // Cost: tools/bench/stream shows the argument size from which skipping is cheaper than writing. For
 // arguments that change with every launch, skipping adds a comparison and a second copy.
@@ -20,9 +20,9 @@
 // Host arrays: where the kernel takes a pointer, launch() also takes in(x), out(x) or in_out(x) of
 // a vector or span (launch_arrays.hpp). It copies the array to device memory of the handle,
 // launches, and copies back, all in the order of the stream (Stream::copy(), through its staging
-// memory). The host waits once, after the launch, and only if an array comes out. A handle that was
-// used on another stream orders the launch after that use. Arrays of out() and in_out() are
-// complete when the call returns.
+// memory). The host waits once, after the launch, and only if there is an out() or in_out() array.
+// Such arrays are complete when the call returns. A handle that was used on another stream orders
+// the launch after that use.
 //
 // Memory: the first launch that needs scratch memory for arrays allocates it; later ones grow it on
 // demand, and launches without arrays use none. Blocks are allocated on demand from the first
@@ -87,7 +87,7 @@ class LauncherCore {
     if (stream.follows_others_) [[unlikely]]
       stream.note_order();
   }
-  // The same for a dispatch that reads that block.
+  // The same for a dispatch that reads `block`.
   void launch(Stream& stream, StreamQueue& queue, StreamQueue::Turn&& turn, ArgumentBlock& block,
               uint32_t group_segment) {
     aql::Packet64 packet;
@@ -98,15 +98,16 @@ class LauncherCore {
     if (stream.follows_others_) [[unlikely]]
       stream.note_order();
   }
-  // Before scratch memory is used on a stream: the stream comes after its use on another.
+  // Call before scratch memory is used on a stream. Orders the stream after a use on another one.
   void begin_arrays(Stream& stream);
-  // The last launch on the stream uses it.
+  // Records that the stream's last launch uses the scratch memory.
   void end_arrays(Stream& stream) {
     scratch_.standing = {.queue = stream.queue_,
                          .position = stream.position_,
                          .behind_host = stream.is_behind_host()};
   }
-  // Nobody knows what uses it.
+  // Call after an error. The last use of the scratch memory is then unknown, so it is freed with
+  // the queues.
   void abandon_arrays(const Stream& stream);
   LaunchScratch& scratch() noexcept { return scratch_; }
   const Agent& agent() const noexcept;
@@ -128,7 +129,7 @@ class LauncherCore {
 template <class... Args>
 class Launcher {
  public:
-  // Throws Error for options without a block.
+  // Throws Error if `options.blocks` is 0.
   Launcher(Streams& streams, const Kernel<Args...>& kernel, const LauncherOptions& options = {})
       : core_(streams, kernel.shared_info(), options),
         kernel_(kernel),
@@ -250,7 +251,7 @@ requires(sizeof...(Given) == sizeof...(Args) && (detail::is_host_array<Given> ||
   core_.begin_arrays(stream);
   try {
     [&]<size_t... I>(std::index_sequence<I...>) {
-      // In braces the arguments, and with them the copies, are in order.
+      // Braces evaluate the arguments, and so start the copies, in order.
       const std::tuple<Args...> args{put_in<Args>(stream, I, given)...};
       launch(stream, grid, std::get<I>(args)...);
       core_.end_arrays(stream);

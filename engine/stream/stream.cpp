@@ -54,7 +54,7 @@ void Stream::settle_place() {
   }
 }
 
-// If this throws, the next call follows the rest.
+// If this throws, the next call continues with the rest.
 void Stream::settle_order() {
   if (is_default_) {
     streams_->take_blocking(to_follow_);
@@ -113,12 +113,12 @@ void Stream::leave_own_queue() noexcept {
     streams_->give_back_own_queue(*queue_);
     queue_ = &shared;
     owns_queue_ = false;
-  } catch (
-      const std::exception&) {  // no further queue can be made: the stream keeps the one it has
+  } catch (const std::exception&) {
+    // No shared queue can be created: the stream keeps its own.
   }
 }
 
-// Forgets those waits that are over.
+// Forgets completed waits first.
 bool Stream::is_behind_host() {
   std::erase_if(gates_, [](const Event& gate) { return gate.completion_.ready(); });
   return !gates_.empty();
@@ -144,7 +144,7 @@ void Stream::drop_finished() {
   });
 }
 
-// Afterwards, the waits of the stream are in its queue.
+// Publishes the stream's collected waits in its queue.
 void Stream::put_waits() {
   if (waits_.empty()) return;
   queue_->wait_for(position_, waits_);

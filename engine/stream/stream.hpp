@@ -193,7 +193,8 @@ class Stream {
   void settle();
   void settle_place();
   void put_waits();
-  // Legacy order: what the next packet follows, and what follows the last one.
+  // Legacy order: settle_order() orders the next packet after other streams' work; note_order()
+  // records the last packet, so that other streams can follow it.
   void settle_order();
   void follow(detail::Standing standing);
   void note_order();

@@ -183,7 +183,7 @@ CopyPath Stream::path_for(const Transfer& transfer, CopyPath asked) {
   if (no_engine == nullptr) return CopyPath::engine;
   if (no_kernel != nullptr)
     refuse(transfer.text(), no_kernel, "fill pinned memory, or synchronize() first");
-  transfers.kernels();  // throws the reason why there are none
+  transfers.kernels();  // throws the Error of the failed load
   return CopyPath::kernel;
 }
 
@@ -251,7 +251,7 @@ void Stream::count_transfer(const Transfer& transfer, CopyPath path) noexcept {
 }
 
 void Stream::carry_out_on_host(const Transfer& transfer) {
-  detail::finish_host_duties();  // of earlier work of the stream
+  detail::finish_host_duties();  // of the stream's earlier work
   if (transfer.is_fill()) {
     fill_on_host(transfer.to.data, transfer.rows, transfer.pattern);
   } else {
@@ -292,7 +292,7 @@ TimelinePoint Stream::begin(const Transfer& transfer, CopyPath path) {
                 waits_);
   position_ = {};
   waits_.assign(1, copied);
-  if (follows_others_) {  // its followers follow its place in its queue
+  if (follows_others_) {  // streams that follow this one need a position in its queue
     put_waits();
     note_order();
   }

@@ -161,7 +161,7 @@ StreamQueue* StreamsState::try_own_queue(StreamPriority priority,
     if (!place->own || place->queue->failed()) continue;
     ++own;
     if (place->streams != 0 || place->priority != priority || place->cu_mask != cu_mask) continue;
-    place->queue->close_open();  // there may have been no room for it when the queue was given back
+    place->queue->close_open();  // the marker may not have fit when the queue was given back
     if (place->queue->busy()) continue;
     place->streams = 1;
     return place->queue.get();

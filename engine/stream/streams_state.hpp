@@ -49,8 +49,8 @@ class StreamsState {
   void give_back_own_queue(StreamQueue& queue) noexcept;
 
   // Legacy order.
-  // Takes and clears the standings of all blocking streams: one per queue that they have used
-  // since.
+  // Moves the standings of all blocking streams to `standings`: one per queue that they have used
+  // since the last call.
   void take_blocking(std::vector<Standing>& standings);
   void note_blocking(const Standing& standing);
   // Number of submissions to the default stream, and its standing.

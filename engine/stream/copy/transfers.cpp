@@ -187,7 +187,7 @@ Staging::Chunk Transfers::take_staging(size_t bytes) {
     const std::optional<TimelinePoint> point = all.unfinished();
     const bool waits = point && point->value <= point->timeline->last_begun() &&
                        point->timeline->wait(point->value, {}, deadline) != WaitResult::failed;
-    // Another thread is about to copy, or the copy was lost.
+    // Nothing to wait for: another thread is about to start its copy, or the copy was lost.
     if (!waits) std::this_thread::sleep_for(std::chrono::microseconds(20));
   }
 }

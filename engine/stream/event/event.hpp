@@ -64,9 +64,9 @@ class Event {
       : completion_(completion), source_(&source), writer_(writer) {}
 
   Completion completion_;
-  detail::SignalSource* source_ = nullptr;  // null: complete; dangles only if complete
-  hsa_agent_t writer_{};      // only writer of what the event covers; null: others wrote, too
-  bool behind_host_ = false;  // it may depend on an action of the host
+  detail::SignalSource* source_ = nullptr;  // null: complete; may dangle once complete
+  hsa_agent_t writer_{};      // agent that made all covered writes; null: others wrote, too
+  bool behind_host_ = false;  // completion may depend on an action of the host
 };
 
 }  // namespace uptempo

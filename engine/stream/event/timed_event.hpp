@@ -57,7 +57,7 @@ class EventTime {
 class TimedEvent {
  public:
   TimedEvent() : time_(std::make_shared<detail::EventTime>()) {}
-  // No move: a moved-from object would have no place for its time.
+  // Copies, no moves: a moved-from object would have no storage for its time.
   TimedEvent(const TimedEvent&) noexcept = default;
   TimedEvent& operator=(const TimedEvent&) noexcept = default;
 

@@ -1,9 +1,10 @@
 // SignalWaits: a hardware queue's waits for other signal sources. Private to engine/stream.
 //
-// A wait is a barrier-AND packet on signals of up to five sources. After publication, two things
-// remain. Its place: packets after it need not wait for the same events, or for earlier ones of
-// their sources. The signal loans: they last until the wait's epoch is complete. If one of the
-// sources fails first, the queue fails with it, because the packet would wait forever.
+// A wait is a barrier-AND packet on signals of up to five sources. After its publication, this
+// class keeps two things. The wait's place: packets after it need not wait for the same events, or
+// for earlier ones of the same sources. The signal loans: they last until the wait's epoch is
+// complete. If one of the sources fails first, the queue fails with it, because the packet would
+// wait forever.
 //
 // Thread safety: one owner.
 #pragma once

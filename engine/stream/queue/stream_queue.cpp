@@ -116,7 +116,7 @@ bool StreamQueue::add_spill(std::unique_lock<std::mutex>& lock, const KernelInfo
             "{} bytes at most for blocks larger than a slab, each rounded up to a power of two",
             spills_.limit_bytes()),
         "create the Streams with a larger StreamsOptions::spill_bytes, or pass a buffer's address");
-  // Freed, and new memory allocated, without the lock: both may take long.
+  // Freeing and allocating memory may take long, so both happen without the lock.
   std::vector<KernargMemory> dropped;
   if (!spills_.reserve(block_bytes, timeline_, dropped)) return false;
   lock.unlock();
@@ -176,7 +176,7 @@ void StreamQueue::throw_short() const {
 }
 
 void StreamQueue::wait_for_room(std::unique_lock<std::mutex>& lock, Deadline deadline) {
-  // An open epoch returns nothing.
+  // Close the epoch, because an open epoch returns no resources.
   if (open_packets_ != 0 && timeline_.pending() == 0 && can_close()) mark();
   if (ask_ && !signals_.has(SignalKind::interrupt)) {
     lock.unlock();
@@ -433,7 +433,7 @@ void StreamQueue::finish(Deadline deadline) noexcept {
   if (!usable()) return;
   drain(deadline);
   const std::lock_guard lock(mutex_);
-  reclaim(all);  // returns the signals it has borrowed
+  reclaim(all);  // returns borrowed signals
 }
 
 }  // namespace uptempo::detail

@@ -118,7 +118,7 @@ class StreamQueue final : private StreamSpills, public QueueResources, public Si
   // Makes later packets of the stream wait for the events. Throws Error like take_turn().
   void wait_for(StreamPosition& position, std::span<const Event> events);
   // Makes later packets of the stream wait until a caller's signal is zero. The returned event
-  // completes when it was zero.
+  // completes at that point.
   Event wait_for(StreamPosition& position, hsa_signal_t signal);
 
   // Orders later packets of the stream after another position in this queue.
@@ -188,7 +188,7 @@ class StreamQueue final : private StreamSpills, public QueueResources, public Si
   void follow(StreamPosition& position, uint64_t packet, uint64_t epoch) noexcept;
   // Orders the stream after that packet, in addition, and extends its events to that epoch.
   void inherit(StreamPosition& position, uint64_t packet, uint64_t epoch) noexcept;
-  // Includes waits of the stream that no launch has acquired yet.
+  // Also covers waits of the stream that no launch has acquired yet.
   Event event_at(uint64_t epoch, const StreamPosition& position) noexcept {
     return {*this, Completion(timeline_, epoch),
             position.acquires_system ? hsa_agent_t{} : writer()};
@@ -196,8 +196,8 @@ class StreamQueue final : private StreamSpills, public QueueResources, public Si
   // True if a packet in the queue already orders later packets of the stream after the event.
   bool is_implied(const Event& event, StreamPosition& position) noexcept;
   void put_wait(StreamPosition& position, WaitSet& waits);
-  // True if writes of others than this agent's packets are covered by the event: only a
-  // system-scope acquire makes them visible.
+  // True if the event covers writes that packets of this agent did not make. Only a system-scope
+  // acquire makes such writes visible.
   bool is_outside(const Event& event) const noexcept {
     return event.writer_.handle != writer().handle;
   }
@@ -205,7 +205,7 @@ class StreamQueue final : private StreamSpills, public QueueResources, public Si
   hsa_agent_t writer() const noexcept {
     return agent_ ? agent_->handle() : hsa_agent_t{UINT64_MAX};
   }
-  // Known to be complete, so the host may have written since.
+  // True if the host knows that the position is complete, and may have written since.
   bool is_over(const StreamPosition& position) const noexcept {
     return position.empty() || timeline_.is_known(position.epoch);
   }
