@@ -339,9 +339,8 @@ TEST_CASE("Advice as JSON and as a sentence") {
       R"("to":"agent","packets":[4,5],"count":2,"of":120,"saved_ns":1234,"basis":"estimate","device":"gfx90a"})");
   CHECK(to_sentence(advice, device) ==
         "advice: the acquire of system scope of sum\".kd (queue 3, packets 4, 5: 2 of 120) could "
-        "be agent "
-        "for all that "
-        "this run did; it costs an estimated 1234 ns on AMD Instinct MI210");
+        "be agent without changing a verdict of this run; it costs an estimated 1234 ns on AMD "
+        "Instinct MI210");
   advice.part = Advice::Part::barrier;
   advice.packets.assign(100, 9);
   CHECK(to_json(advice, device).find(R"("to":"clear")") != std::string::npos);

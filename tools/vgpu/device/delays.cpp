@@ -5,7 +5,8 @@
 namespace uptempo::vgpu {
 namespace {
 
-// The finalizer of SplitMix64 (Steele, Lea and Flood 2014), one step on: neighbouring numbers give unrelated ones.
+// One step of SplitMix64 with its finalizer (Steele, Lea and Flood 2014). Neighbouring inputs give
+// unrelated outputs.
 constexpr uint64_t mixed(uint64_t value) noexcept {
   uint64_t z = value + 0x9e3779b97f4a7c15;
   z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
@@ -37,7 +38,7 @@ std::chrono::nanoseconds Delays::of(DelayPlace place, uint64_t number) const noe
   if (one_of == 0) return std::chrono::nanoseconds(0);
   const uint64_t drawn = mixed(mixed(stream(place)) ^ number);
   if (drawn % one_of != 0) return std::chrono::nanoseconds(0);
-  // The 53 upper bits, which the choice above has not looked at, as a number from 0 to 1.
+  // The upper 53 bits, which the test above did not use, as a number from 0 to 1.
   const double uniform = static_cast<double>(drawn >> 11) * 0x1p-53;
   const double root = 1 - uniform * (1 - kRootOfShare);
   return std::chrono::nanoseconds(

@@ -9,10 +9,14 @@ namespace {
 constexpr uint64_t kGiB = uint64_t{1} << 30;
 constexpr uint32_t kMiB = 1u << 20;
 
-// Sources. Compute units, clocks, memory size, bus width: AMD's product pages and the "Accelerator and GPU hardware
-// specifications" table of the ROCm documentation. PCI ids, revisions and names: libdrm's amdgpu.ids. Shader engines, units per array and waves per SIMD: gfx_v9_0.c and
-// kfd_device.c of Linux (max_waves_per_simd: 8 on gfx90a, else 10). Host link: PCIe 4.0 x16,
-// of gfx900 3.0 x16, after encoding. SRAM ECC: LLVM's AMDGPUUsage, "Processors".
+// Sources:
+// * Compute units, clocks, memory size, bus width: AMD's product pages and the ROCm documentation,
+//   "Accelerator and GPU hardware specifications".
+// * PCI ids, revisions and names: libdrm's amdgpu.ids.
+// * Shader engines, units per array and waves per SIMD: gfx_v9_0.c and kfd_device.c of Linux
+//   (max_waves_per_simd: 8 on gfx90a, else 10).
+// * Host link: PCIe 4.0 x16, on gfx900 3.0 x16, after encoding.
+// * SRAM ECC: LLVM's AMDGPUUsage, "Processors".
 constexpr std::array<DeviceDescription, 4> kDescriptions{{
     {
         .target = "gfx90a",

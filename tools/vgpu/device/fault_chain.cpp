@@ -11,14 +11,14 @@
 #include <cstdint>
 #include <cstring>
 
-// glibc's own name for sigaction: the interposed one would record our handler as the program's.
+// glibc's own name of sigaction(). The interposed one would record our handler as the program's.
 extern "C" int __sigaction(int signal_number, const struct sigaction* action,
                            struct sigaction* previous) noexcept;
 
 namespace uptempo::vgpu {
 namespace {
 
-using KernelMask = uint64_t;  // of 64 signals; sigset_t is larger, but not in a signal frame
+using KernelMask = uint64_t;  // 64 signals; sigset_t is larger, but not in a signal frame
 
 constexpr KernelMask bit(int signal_number) { return KernelMask{1} << (signal_number - 1); }
 
@@ -28,14 +28,15 @@ KernelMask first_64(const sigset_t& mask) {
   return result;
 }
 
-// The raw call: what is in the C library may be the interposed one, which leaves SIGSEGV open.
+// Raw call, because the interposed function removes SIGSEGV from masks.
 KernelMask set_mask(KernelMask mask) noexcept {
   KernelMask before = 0;
   syscall(SYS_rt_sigprocmask, SIG_SETMASK, &mask, &before, sizeof mask);
   return before;
 }
 
-// What the program has asked for. Two slots, so that the current one is complete at any moment at which a fork may copy it.
+// The action that the program has set. Two slots, so that the current one is complete whenever a
+// fork copies it.
 struct ProgramAction {
   int signal_number;
   std::array<struct sigaction, 2> slots{};
@@ -46,7 +47,7 @@ struct ProgramAction {
   void set(const struct sigaction& action) {
     const unsigned next = current.load(std::memory_order_relaxed) ^ 1u;
     slots[next] = action;
-    current.store(next, std::memory_order_release);  // complete before it is current
+    current.store(next, std::memory_order_release);  // the slot is complete before it is current
   }
 };
 
@@ -57,7 +58,7 @@ std::atomic<pid_t> owner{0};
 
 std::atomic_flag actions_lock;
 
-// Every signal is blocked while it is held, so no handler of this thread can wait for it.
+// Blocks every signal while it is held, so that no handler of this thread can wait for it.
 class ActionsLock {
  public:
   ActionsLock() noexcept : before_(set_mask(~KernelMask{0})) {
@@ -80,7 +81,7 @@ bool is_owner() noexcept {
 
 void after_fork_in_child() {
   owner.store(static_cast<pid_t>(syscall(SYS_getpid)), std::memory_order_relaxed);
-  actions_lock.clear(std::memory_order_relaxed);  // its holder may not exist here
+  actions_lock.clear(std::memory_order_relaxed);  // the holder may not exist in the child
 }
 
 ProgramAction* action_of(int signal_number) noexcept {
@@ -89,7 +90,7 @@ ProgramAction* action_of(int signal_number) noexcept {
   return nullptr;
 }
 
-// What the kernel does on delivery: SA_RESETHAND resets before the handler runs.
+// Does what the kernel does on delivery: SA_RESETHAND resets the action before the handler runs.
 struct sigaction take_for_delivery(ProgramAction& program) noexcept {
   const auto reset = [](struct sigaction action) {
     action.sa_handler = SIG_DFL;
@@ -113,7 +114,8 @@ void deliver(int signal_number, siginfo_t* info, ucontext_t* context) noexcept {
   const struct sigaction action = take_for_delivery(*action_of(signal_number));
   if (action.sa_handler == SIG_IGN && !fault) return;
   if (action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN) {
-    // Nobody handles it: without the handler the fault happens again and ends the process as it would have.
+    // The program does not handle the signal. Without our handler the fault happens again and ends
+    // the process.
     struct sigaction standard {};
     standard.sa_handler = SIG_DFL;
     __sigaction(signal_number, &standard, nullptr);
@@ -134,7 +136,7 @@ void handle(int signal_number, siginfo_t* info, void* raw_context) noexcept {
   const int saved = errno;
   auto* const context = static_cast<ucontext_t*>(raw_context);
   bool settled = false;
-  if (info->si_code > 0) {  // else sent by kill() or raise(): no address
+  if (info->si_code > 0) {  // otherwise sent by kill() or raise(), without an address
     for (const auto& client : clients) {
       const FaultClient ask = client.load(std::memory_order_acquire);
       settled = ask != nullptr && ask(signal_number, *info, *context);
@@ -168,10 +170,11 @@ void install_fault_chain(FaultRank rank, FaultClient client) noexcept {
     program.set(current);
     struct sigaction ours {};
     ours.sa_sigaction = &handle;
-    // The program's handler may want its own stack and system calls restarted: allow what it may have asked for.
+    // The program's handler may require an alternate stack and restarted system calls.
     ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
-    sigfillset(&ours.sa_mask);  // deliver() opens what the program's action leaves open
-    // A program that traps system calls traps those of the clients, too; blocked, that would end it.
+    sigfillset(&ours.sa_mask);  // deliver() unblocks what the program's action leaves unblocked
+    // A program may trap system calls (SIGSYS), also those of clients. A blocked trap ends the
+    // process.
     sigdelset(&ours.sa_mask, SIGSYS);
     __sigaction(program.signal_number, &ours, nullptr);
     program.installed.store(true, std::memory_order_release);

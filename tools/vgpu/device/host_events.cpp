@@ -22,8 +22,9 @@ uint32_t find_byte(const PageMask& mask, uint32_t from, bool set) noexcept {
   return kPageBytes;
 }
 
-// `turn` is index + 1 once entry `index` is filled and index + entries once it may be filled for the next round. Kept relative to the
-// index of the slot, so that fresh pages of zeros are a ring of free entries.
+// `turn` is index + 1 when entry `index` is filled, and index + entries when it may be filled for
+// the next round. Stored relative to the slot's index, so that zeroed pages are a ring of free
+// entries.
 struct HostEventRing::Entry {
   std::atomic<uint64_t> turn;
   HostEvent event;
@@ -44,18 +45,18 @@ bool HostEventRing::push(const HostEvent& event, const PageMask* mask) noexcept 
   uint64_t index = tail_.load(std::memory_order_relaxed);
   for (;;) {
     Entry& entry = ring_[index % entries_];
-    const uint64_t turn = entry.turn.load(std::memory_order_acquire) +
-                          index % entries_;  // pairs with take(): it is done
+    // acquire: pairs with advance(); the consumer no longer reads the entry.
+    const uint64_t turn = entry.turn.load(std::memory_order_acquire) + index % entries_;
     if (turn == index) {
       if (!tail_.compare_exchange_weak(index, index + 1, std::memory_order_relaxed)) continue;
       entry.event = event;
       entry.has_mask = mask != nullptr;
       if (mask != nullptr) entry.mask = *mask;
-      entry.turn.store(index + 1 - index % entries_,
-                       std::memory_order_release);  // the entry is complete
+      // release: publishes the complete entry.
+      entry.turn.store(index + 1 - index % entries_, std::memory_order_release);
       return true;
     }
-    if (turn < index) return false;  // still that of the round before
+    if (turn < index) return false;  // the entry of the previous round has not been taken
     index = tail_.load(std::memory_order_relaxed);
   }
 }
@@ -63,7 +64,8 @@ bool HostEventRing::push(const HostEvent& event, const PageMask* mask) noexcept 
 const HostEventRing::Entry* HostEventRing::next() const noexcept {
   const Entry& entry = ring_[head_ % entries_];
   while (entry.turn.load(std::memory_order_acquire) + head_ % entries_ != head_ + 1) {
-    // relaxed: a push() that came before this call did so by some other way, and by that its place in the ring is known here.
+    // relaxed: if a push() happened before this call, some other synchronisation ordered it, and
+    // that also makes its tail_ visible.
     if (tail_.load(std::memory_order_relaxed) == head_) return nullptr;
     sched_yield();
   }
@@ -71,8 +73,9 @@ const HostEventRing::Entry* HostEventRing::next() const noexcept {
 }
 
 void HostEventRing::advance() noexcept {
+  // release: push() may fill the entry again.
   ring_[head_ % entries_].turn.store(head_ + entries_ - head_ % entries_,
-                                     std::memory_order_release);  // may be filled again
+                                     std::memory_order_release);
   ++head_;
 }
 

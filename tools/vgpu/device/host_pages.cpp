@@ -38,7 +38,8 @@ volatile bool* page_emptied_by_fork() {
   return made_here;
 }
 
-// Whether the page permits the access by now. The kernel tries it: the write adds 0 to the aligned word, atomically.
+// Returns whether the page now permits the access. The kernel tries it: a read compares the aligned
+// word, a write adds 0 to it atomically.
 bool is_accessible(uintptr_t address, bool write) noexcept {
   auto* const word = reinterpret_cast<uint32_t*>(address & ~uintptr_t{3});
   if (write) {
@@ -51,7 +52,8 @@ bool is_accessible(uintptr_t address, bool write) noexcept {
          errno != EFAULT;
 }
 
-// No handler may run on this thread while it holds the lock of a page that the handler could touch.
+// Blocks all signals: no handler may run on this thread while it holds the lock of a page that the
+// handler could touch.
 class WithoutSignals {
  public:
   WithoutSignals() noexcept {
@@ -81,14 +83,14 @@ class KeepErrno {
 
 std::atomic<HostPages*> HostPages::newest{nullptr};
 
-// Zeros are the state of a page that was just added.
+// All zeros is the state of a new page.
 struct HostPages::Page {
   enum class State : uint8_t { open, readable, closed, unwatched };
 
   std::atomic<bool> locked;
   State state;
-  bool has_twin;      // of an open page: false until it was closed once
-  bool device_wrote;  // while the page was open: see Buffer::stored
+  bool has_twin;      // open pages: false until the page has been closed once
+  bool device_wrote;  // while the page was open; see Buffer::stored
   uint16_t holders;   // system calls that use it
   uint32_t users;     // dispatches and copies that use it
   uint32_t faults;    // since window_ns
@@ -102,7 +104,7 @@ struct HostPages::Buffer {
   std::byte* const device;
   const size_t bytes;
 
-  // Zeros, taken from the system page by page as they are used.
+  // Zeroed memory that the system provides page by page on first use.
   const size_t pages = bytes / kPage;
   const size_t reserved =
       program == nullptr ? 0 : pages * (sizeof(Page) + sizeof(PageMask) + kPage);
@@ -111,7 +113,7 @@ struct HostPages::Buffer {
   Page* const page = reinterpret_cast<Page*>(stored + pages);
 
   std::atomic<bool> open_for_good{false};
-  std::atomic<size_t> first_closed{~size_t{0}};  // of the pages that were ever protected
+  std::atomic<size_t> first_closed{~size_t{0}};  // among all pages ever protected
   std::atomic<size_t> last_closed{0};
 
   Buffer(GpuAddress at, std::byte* program_view, std::byte* device_view, size_t size)
@@ -135,7 +137,8 @@ struct HostPages::Buffer {
     return mprotect(program + index * kPage, count * kPage, protection) == 0;
   }
 
-  // Ahead of the protection, so that open_all() finds the page. relaxed: remove() waits for the caller's section.
+  // Call before protecting the page, so that open_all() finds it. relaxed: remove() waits for the
+  // caller's section.
   void note_closed(size_t index) noexcept {
     size_t first = first_closed.load(std::memory_order_relaxed);
     while (index < first &&
@@ -147,7 +150,7 @@ struct HostPages::Buffer {
     }
   }
 
-  // Pages that were never protected may have been replaced by the program: they are left alone.
+  // Leaves pages that were never protected as they are: the program may have replaced them.
   void open_all() const noexcept {
     const size_t last = last_closed.load(std::memory_order_relaxed);
     const auto is_open = [this](size_t index) {
@@ -165,7 +168,7 @@ struct HostPages::Buffer {
 
 struct HostPages::Table {
   std::vector<Buffer*> by_gpu;
-  std::vector<Buffer*> by_program;  // without those that the host cannot reach
+  std::vector<Buffer*> by_program;  // only buffers that the host can access
 
   Buffer* at_gpu(GpuAddress address) const noexcept {
     const auto after =
@@ -176,7 +179,7 @@ struct HostPages::Table {
     return address - buffer->begin < buffer->bytes ? buffer : nullptr;
   }
 
-  // The first buffer that ends after `address`.
+  // Returns the first buffer that ends after `address`, or nullptr.
   Buffer* from_program(uintptr_t address) const noexcept {
     const auto found = std::upper_bound(by_program.begin(), by_program.end(), address,
                                         [](uintptr_t at, const Buffer* buffer) {
@@ -185,7 +188,8 @@ struct HostPages::Table {
     return found == by_program.end() ? nullptr : *found;
   }
 
-  // For each watched page of a range of the program: its buffer, its index there, and the range's first byte in it.
+  // Calls each(buffer, index of the page in it, the range's first byte in the page) for each
+  // watched page of a range of the program.
   template <typename Visit>
   void visit(uintptr_t at, size_t bytes, Visit&& each) const noexcept {
     const uintptr_t end = bytes > ~at ? ~uintptr_t{0} : at + bytes;
@@ -212,9 +216,10 @@ class HostPages::PageLock {
   Page& page_;
 };
 
-// --- sections -------------------------------------------------------------------------------------------------------------------------------
+// --- sections ---
 
-// seq_cst throughout: either wait_for_sections() sees the section, or the section sees the new table.
+// seq_cst throughout: either wait_for_sections() sees the section, or the section sees the new
+// table.
 HostPages::Section::Section(HostPages& pages) noexcept
     : inside_([&]() -> std::atomic<uint32_t>& {
         for (;;) {
@@ -228,8 +233,8 @@ HostPages::Section::Section(HostPages& pages) noexcept
       table(*pages.table_.load(std::memory_order_seq_cst)) {}
 
 HostPages::Section::~Section() {
-  inside_.fetch_sub(
-      1, std::memory_order_release);  // all that was done here comes before the end of the wait
+  // release: the section's accesses happen before wait_for_sections() returns.
+  inside_.fetch_sub(1, std::memory_order_release);
 }
 
 void HostPages::wait_for_sections() noexcept {
@@ -243,7 +248,7 @@ void HostPages::publish(std::unique_ptr<const Table> next) {
   wait_for_sections();
 }
 
-// --- life -----------------------------------------------------------------------------------------------------------------------------------
+// --- construction, add, remove ---
 
 HostPages::HostPages(size_t events)
     : events_(events), made_here_(page_emptied_by_fork()), table_(new Table) {
@@ -290,7 +295,8 @@ void HostPages::remove(GpuAddress begin) {
   auto next = std::make_unique<Table>(*table_.load(std::memory_order_relaxed));
   std::erase(next->by_gpu, found->get());
   std::erase(next->by_program, found->get());
-  // Found by the handler until every page is open. A thread that has faulted before and comes late finds that it may access the page.
+  // The handler finds the buffer until every page is open. A thread that faulted earlier and is
+  // handled later finds that it may access the page.
   (*found)->open_for_good.store(true, std::memory_order_seq_cst);
   wait_for_sections();
   (*found)->open_all();
@@ -298,14 +304,14 @@ void HostPages::remove(GpuAddress begin) {
   buffers_.erase(found);
 }
 
-// --- the host's side ------------------------------------------------------------------------------------------------------------------------
+// --- called by host threads ---
 
 bool HostPages::is_inherited(const HostPages& pages) noexcept { return !*pages.made_here_; }
 
 bool HostPages::settle(int signal_number, const siginfo_t& info, ucontext_t& context) noexcept {
   if (signal_number != SIGSEGV || info.si_code != SEGV_ACCERR) return false;
   const auto error = static_cast<uint64_t>(context.uc_mcontext.gregs[REG_ERR]);
-  const bool write = (error & 2) != 0;  // of the page fault error code
+  const bool write = (error & 2) != 0;  // bit of the page fault's error code
   const bool fetch = (error & 16) != 0;
   const auto address = reinterpret_cast<uintptr_t>(info.si_addr);
   if (fetch) return false;
@@ -316,7 +322,8 @@ bool HostPages::settle(int signal_number, const siginfo_t& info, ucontext_t& con
   return false;
 }
 
-// Without locks: this process has copies of locks and sections whose holders it lacks. Each page once; a second fault is the program's own.
+// Takes no locks, because the child inherits locks and sections whose holders do not exist in it.
+// Opens each page once; a second fault is the program's own.
 bool HostPages::open_inherited(uintptr_t address, size_t bytes) noexcept {
   bool opened = false;
   table_.load(std::memory_order_relaxed)
@@ -334,7 +341,8 @@ bool HostPages::fault(uintptr_t address, bool write) noexcept {
     const Section section(*this);
     Buffer* const buffer = section.table.from_program(address);
     if (buffer == nullptr || !buffer->holds(address)) {
-      // Perhaps in a buffer that has been forgotten since the fault, and so is open, unless it is watched again by now.
+      // The buffer may have been removed since the fault. Its pages are then open, unless they have
+      // been added again.
       if (is_accessible(address, write)) return true;
       if (table_.load(std::memory_order_seq_cst) == &section.table) return false;
       continue;
@@ -343,12 +351,13 @@ bool HostPages::fault(uintptr_t address, bool write) noexcept {
     if (buffer->open_for_good.load(std::memory_order_acquire))
       return buffer->protect(index, 1, kOpen);
     const PageLock lock(buffer->page[index]);
-    // Where there is nothing to do another thread has been here, or the program has protected its page. Asked under the lock: it stays as it is.
+    // If there is nothing to record, another thread has opened the page or the program has
+    // protected it. The lock keeps that state during the check.
     return record_access(*buffer, index, address, write) || is_accessible(address, write);
   }
 }
 
-// False: nothing to be done, the page permits the access already; or nothing that could be.
+// Returns false if the page already permits the access, or cannot be made to.
 bool HostPages::record_access(Buffer& buffer, size_t index, uintptr_t address,
                               bool write) noexcept {
   Page& page = buffer.page[index];
@@ -382,8 +391,8 @@ bool HostPages::give_up(Buffer& buffer, size_t index, std::atomic<uint64_t>& cou
   return set_protection(buffer, index, kOpen);
 }
 
-// False: refused, because the process has too many pieces of mappings already. Its limit is one for all of the program, so the whole buffer is opened, which
-// needs fewer.
+// Returns false if the kernel refuses, because the process has reached its limit of mappings. Then
+// opens the whole buffer, which frees some of them.
 bool HostPages::set_protection(Buffer& buffer, size_t index, int protection) noexcept {
   if (buffer.protect(index, 1, protection)) return true;
   if (!buffer.open_for_good.exchange(true, std::memory_order_seq_cst))
@@ -438,7 +447,7 @@ void HostPages::unwatch(const std::byte* program, size_t bytes) noexcept {
                       });
 }
 
-// --- the device's side ----------------------------------------------------------------------------------------------------------------------
+// --- called by device threads ---
 
 bool HostPages::close(GpuAddress address, bool hide_from_reads) noexcept {
   const Section section(*this);
@@ -456,11 +465,13 @@ bool HostPages::close(GpuAddress address, bool hide_from_reads) noexcept {
                                  : Page::State::readable;
   if (page.state != wanted && page.holders == 0) {
     buffer->note_closed(index);
-    // Before the comparison: what is stored until then is found, and nothing can be stored afterwards.
+    // Protect before comparing: the comparison then finds every earlier store, and no store can
+    // follow it.
     if (!set_protection(*buffer, index, wanted == Page::State::closed ? PROT_NONE : PROT_READ))
       return false;
     page.state = wanted;
-    if (buffer->open_for_good.load(std::memory_order_acquire)) return false;  // meanwhile
+    // another thread gave up the buffer
+    if (buffer->open_for_good.load(std::memory_order_acquire)) return false;
   }
   if (was_open && !report_changes(*buffer, index)) {
     give_up(*buffer, index, lost_);
@@ -482,7 +493,7 @@ void HostPages::hide(GpuAddress address) noexcept {
   if (set_protection(*buffer, index, PROT_NONE)) page.state = Page::State::closed;
 }
 
-// False: no room for the events.
+// Returns false if there is no room for the events.
 bool HostPages::report_changes(Buffer& buffer, size_t index) noexcept {
   Page& page = buffer.page[index];
   std::byte* const twin = buffer.twins + index * kPage;
@@ -496,7 +507,7 @@ bool HostPages::report_changes(Buffer& buffer, size_t index) noexcept {
   alignas(64) std::array<std::byte, kPage> snapshot;
   const bool stays_open = page.state == Page::State::open;
   if (stays_open) {
-    // A system call holds it open: what is compared now is what the next comparison starts from.
+    // A system call keeps the page open. The contents compared now are the next comparison's twin.
     copy_page(snapshot.data(), now);
     now = snapshot.data();
   }

@@ -10,11 +10,10 @@ namespace uptempo::vgpu {
 namespace {
 
 constexpr std::string_view kReason =
-    "only L2 carries out floating-point atomics, and it does not hold such memory for writing: "
-    "memory "
-    "stays as it is, and 0 is returned";
+    "only L2 executes floating-point atomics, and it does not hold such memory for writing: memory "
+    "does not change, and the lane gets 0";
 constexpr std::string_view kRemedy =
-    "use coarse-grained memory, or a compare-and-swap loop, which compilers make without "
+    "use coarse-grained memory, or a compare-and-swap loop, which compilers emit without "
     "-munsafe-fp-atomics and unsafeAtomicAdd";
 constexpr std::string_view kRule = "ROCm, \"Hardware atomics operation support\", MI200 and MI100";
 
@@ -57,8 +56,8 @@ void IgnoredAtomics::add(const IgnoredAtomic& atomic) noexcept {
     const bool first = lanes == 0;
     lanes += atomic.lanes;
     if (first) report_(atomic);
-  } catch (
-      const std::bad_alloc&) {  // no memory for one more line; the atomic was ignored all the same
+  } catch (const std::bad_alloc&) {
+    // Not reported for lack of memory.
   }
 }
 

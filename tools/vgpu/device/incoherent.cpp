@@ -12,7 +12,7 @@
 namespace uptempo::vgpu {
 namespace {
 
-// Bytes are tracked by the sector, one bit each.
+// Masks cover a sector, one bit per byte.
 constexpr size_t kSectorBytes = 64;
 using ByteMask = uint64_t;
 
@@ -21,7 +21,7 @@ constexpr unsigned kL2Ways = 16;
 
 constexpr std::array<uint64_t, 4> kEvictionPeriods{0, 4096, 256, 16};
 
-// Constant sizes, so that each is one host access.
+// A constant size, so that memcpy() is one host access.
 template <size_t Bytes>
 void transfer_one(std::byte* to, const std::byte* from) noexcept {
   std::memcpy(to, from, Bytes);
@@ -49,7 +49,7 @@ ByteMask mask_of(size_t begin, size_t end) noexcept {
   return begin == end ? 0 : ~ByteMask{0} >> (kSectorBytes - (end - begin)) << begin;
 }
 
-// The bytes of a sector that `mask` names, by accesses as large as it allows.
+// Copies the bytes of a sector that `mask` selects, in the largest possible accesses.
 template <unsigned Bytes = 8>
 void transfer_masked(std::byte* to, const std::byte* from, ByteMask mask) noexcept {
   constexpr ByteMask kAll = Bytes == 64 ? ~ByteMask{0} : (ByteMask{1} << Bytes) - 1;
@@ -69,7 +69,7 @@ class Random {
  public:
   explicit Random(uint64_t seed) noexcept : state_(seed) {}
 
-  // SplitMix64 (Steele, Lea and Flood 2014): every seed, 0 included, is as good as another.
+  // SplitMix64 (Steele, Lea and Flood 2014): all seeds, including 0, are equally good.
   uint64_t next() noexcept {
     uint64_t z = state_ += 0x9e3779b97f4a7c15;
     z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
@@ -116,7 +116,7 @@ struct Line {
   }
 };
 
-// Lines by their home, in sets. What replacing a line means is the owner's business.
+// A set-associative cache of lines, found by their home. The owner decides how a line is replaced.
 template <size_t Bytes>
 class SetAssociative {
  public:
@@ -137,7 +137,8 @@ class SetAssociative {
     return nullptr;
   }
 
-  // A line for `home`, which has none: a free one, else one of its set, after `replace(line)`.
+  // Returns a line for `home`, which must have none: a free line, otherwise one of its set after
+  // `replace(line)`.
   template <class Replace>
   Entry& add(std::byte* home, Random& random, Replace&& replace) {
     if (lines_.empty()) {
@@ -171,7 +172,7 @@ class SetAssociative {
     used_.pop_back();
   }
 
-  // How many lines there were.
+  // Drops all lines. Returns their number.
   size_t clear() noexcept {
     const size_t lines = used_.size();
     for (const uint32_t index : used_) homes_[index] = nullptr;
@@ -197,10 +198,10 @@ class SetAssociative {
 
   const unsigned ways_;
   const size_t sets_;
-  std::vector<Entry> lines_;  // empty until the first one is needed
-  std::vector<std::byte*>
-      homes_;  // of the lines, side by side because every access looks for one; null: the line is free
-  std::vector<uint32_t> used_;  // in any order
+  std::vector<Entry> lines_;  // empty until the first line is added
+  // Homes of the lines, contiguous because every access searches them; null: the line is free.
+  std::vector<std::byte*> homes_;
+  std::vector<uint32_t> used_;  // indices of used lines, in any order
 };
 
 using L1 = SetAssociative<kSectorBytes>;
@@ -208,7 +209,7 @@ using L2 = SetAssociative<kL2LineBytes>;
 static_assert(kVectorL1LineBytes == kSectorBytes && kScalarL1LineBytes == kSectorBytes &&
               kL2LineBytes % kSectorBytes == 0);
 
-// Part of an access that lies in one sector.
+// The part of an access in one sector.
 struct Piece {
   std::byte* host;
   size_t size_bytes;
@@ -218,7 +219,7 @@ struct Piece {
   ByteMask mask() const noexcept { return mask_of(offset(), offset() + size_bytes); }
 };
 
-// What `mapping` has of the sector at `sector`: mappings need not begin and end with a line.
+// Returns the part of the sector that `mapping` contains. Mappings need not begin or end at a line.
 Piece whole_sector(const Mapping& mapping, std::byte* sector) noexcept {
   std::byte* const begin = std::max(sector, mapping.host);
   std::byte* const end =
@@ -226,7 +227,7 @@ Piece whole_sector(const Mapping& mapping, std::byte* sector) noexcept {
   return {begin, static_cast<size_t>(end - begin)};
 }
 
-// Calls `function(piece, offset of it in the access)`.
+// Calls function(piece, its offset in the access).
 template <class Function>
 void for_each_piece(std::byte* host, size_t size_bytes, Function&& function) {
   for (size_t done = 0; done < size_bytes;) {
@@ -257,10 +258,10 @@ struct Caches::Impl {
     return in_l2[static_cast<size_t>(mapping.kind)];
   }
 
-  // Once for each access: chance takes its share.
+  // Call once per access. Evicts lines at random.
   void evict(L1& own) noexcept {
     if (l1_evictions.due(random)) {
-      // Its own or any vector L1's line.
+      // A line of the accessing L1 or of any vector L1.
       L1& cache = random.below(2) == 0 ? own : vector_l1[random.below(compute_units)];
       if (L1::Entry* line = cache.any(random)) cache.drop(*line);
     }
@@ -291,7 +292,7 @@ struct Caches::Impl {
     return {*line, static_cast<size_t>(piece.host - home) / kSectorBytes};
   }
 
-  // The line as a whole is fetched, so that bytes beside those that are asked for go stale, too.
+  // Fetches the whole line, so that bytes beside the requested ones go stale, too.
   static void fetch(L2::Entry& line, const Mapping& mapping) noexcept {
     for (size_t sector = 0; sector < L2::Entry::kSectors; ++sector) {
       std::byte* const home = line.home + sector * kSectorBytes;
@@ -363,7 +364,7 @@ struct Caches::Impl {
     return sector.data() + piece.offset();
   }
 
-  // How many lines were dirty.
+  // Returns the number of dirty lines.
   size_t write_back_l2() noexcept {
     size_t lines = 0;
     l2.for_each([&](L2::Entry& line) {
@@ -374,7 +375,7 @@ struct Caches::Impl {
     return lines;
   }
 
-  // How many lines had clean bytes.
+  // Returns the number of lines with clean bytes.
   size_t invalidate_l2() noexcept {
     size_t lines = 0;
     l2.for_each([&](L2::Entry& line) {
@@ -391,7 +392,8 @@ struct Caches::Impl {
     return lines;
   }
 
-  // The owner's thread alone adds. relaxed: a packet's completion signal orders it for who has waited.
+  // Only the owner's thread adds. relaxed: the packet's completion signal orders it for a thread
+  // that has waited for it.
   static void add(std::atomic<uint64_t>& sum, size_t lines) noexcept {
     sum.store(sum.load(std::memory_order_relaxed) + lines, std::memory_order_relaxed);
   }
@@ -419,7 +421,7 @@ struct Caches::Impl {
   }
 
   Random random;
-  const uint32_t compute_units;  // that take part
+  const uint32_t compute_units;  // on which workgroups run
   Evictions l1_evictions, l2_evictions;
   std::array<bool, static_cast<size_t>(MemoryKind::hdp_registers) + 1> in_l2{};
   std::vector<L1> vector_l1, scalar_l1;

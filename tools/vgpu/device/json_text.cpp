@@ -5,7 +5,7 @@
 namespace uptempo::vgpu {
 namespace {
 
-// Bytes of the UTF-8 sequence that the text begins with; 0: of none (RFC 3629).
+// Returns the length of the UTF-8 sequence (RFC 3629) at the start of `text`; 0 if there is none.
 size_t utf8_length(std::string_view text) {
   const auto byte = [text](size_t at) { return static_cast<unsigned char>(text[at]); };
   const unsigned lead = byte(0);

@@ -10,7 +10,7 @@
 namespace uptempo::vgpu {
 namespace {
 
-// map() does not wait for readers; old snapshots are kept until this many have gathered, then one wait frees them all.
+// map() does not wait for readers. It keeps this many old snapshots, then waits once and frees all.
 constexpr size_t kMaxRetiredSnapshots = 32;
 
 std::string range_text(GpuAddress begin, GpuAddress end) {
@@ -66,12 +66,12 @@ bool AddressSpace::unmap(GpuAddress begin) {
 
 void AddressSpace::publish(std::unique_ptr<const Snapshot> next) {
   retired_.reserve(retired_.size() + 1);
-  // seq_cst: pairs with Reader::enter(). Either the reader sees the new snapshot or reclaim() sees the reader inside.
+  // seq_cst: pairs with Reader::enter(). Either the reader sees the new snapshot, or reclaim() sees
+  // the reader inside.
   const Snapshot* previous = current_.exchange(next.release(), std::memory_order_seq_cst);
   retired_.emplace_back(previous);
-  generation_.fetch_add(
-      1,
-      std::memory_order_release);  // after the snapshot: who sees the number sees the map
+  // release, after the snapshot: a thread that reads this number also sees the new map.
+  generation_.fetch_add(1, std::memory_order_release);
 }
 
 void AddressSpace::reclaim() {
@@ -80,7 +80,7 @@ void AddressSpace::reclaim() {
     for (const Reader* reader : readers_) {
       const uint64_t seen = reader->inside_.load(std::memory_order_seq_cst);
       if (seen % 2 == 0) continue;
-      // acquire: what the reader did in its section happens before the caller's munmap.
+      // acquire: the reader's accesses in its section happen before the caller's munmap().
       for (int turn = 0; reader->inside_.load(std::memory_order_acquire) == seen; ++turn) {
         if (turn < 64) {
           sched_yield();
@@ -105,7 +105,8 @@ AddressSpace::Reader::~Reader() {
 }
 
 void AddressSpace::Reader::enter() noexcept {
-  // seq_cst: the store must be visible before the snapshot is read (see publish()). Only this thread writes inside_.
+  // seq_cst: the store must be visible before the snapshot is read (see publish()). Only this
+  // thread writes inside_.
   inside_.store(inside_.load(std::memory_order_relaxed) + 1, std::memory_order_seq_cst);
   snapshot_ = space_.current_.load(std::memory_order_seq_cst);
   last_ = nullptr;
@@ -114,7 +115,7 @@ void AddressSpace::Reader::enter() noexcept {
 void AddressSpace::Reader::leave() noexcept {
   snapshot_ = nullptr;
   last_ = nullptr;
-  // release: accesses of this section are over before reclaim() sees it left.
+  // release: accesses of this section happen before reclaim() sees that it has ended.
   inside_.store(inside_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
 }
 
@@ -124,8 +125,8 @@ const Mapping* AddressSpace::Reader::search(GpuAddress address) noexcept {
         std::upper_bound(snapshot_->begin(), snapshot_->end(), address, begins_after);
     if (after != snapshot_->begin() && address < std::prev(after)->end)
       return last_ = &*std::prev(after);
-    // A packet that was published during this section may refer to memory that was mapped during it. The older snapshot stays alive
-    // until leave(), as every reclaim() waits for that.
+    // A packet published during this section may use memory that was mapped during it. The older
+    // snapshot lives until leave(), because every reclaim() waits for that.
     const Snapshot* latest = space_.current_.load(std::memory_order_seq_cst);
     if (latest == snapshot_) return nullptr;
     snapshot_ = latest;

@@ -65,7 +65,7 @@ Checks Checks::parse(std::string_view list) {
   if (!known || (!checks.fences && (of_fences || !checks.atomics)))
     throw std::invalid_argument(
         "'" + std::string(list) +
-        "': use atomics, or fences with any of ,hsa ,repeated ,advice behind it");
+        "': use atomics, or fences with any of ,hsa ,repeated ,advice appended");
   checks.atomics = true;
   return checks;
 }

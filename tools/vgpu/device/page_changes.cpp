@@ -3,7 +3,7 @@
 namespace uptempo::vgpu {
 namespace {
 
-// Bit i: byte i of the word is not zero.
+// Returns bit i set if byte i of the word is not zero.
 constexpr uint64_t nonzero_bytes(uint64_t word) {
   constexpr uint64_t kLow7 = 0x7f7f7f7f7f7f7f7f;
   const uint64_t high_bits = (((word & kLow7) + kLow7) | word) & ~kLow7;
@@ -22,7 +22,8 @@ using Word [[gnu::may_alias]] = uint64_t;
 [[gnu::no_sanitize_thread]] void copy_page(std::byte* to, const std::byte* from) noexcept {
   auto* const target = reinterpret_cast<Word*>(to);
   const auto* const source = reinterpret_cast<const Word*>(from);
-  // Word by word and relaxed: a plain loop becomes memcpy(), which sanitizers watch whoever calls it.
+  // Relaxed loads, word by word. The compiler turns a plain loop into memcpy(), which the thread
+  // sanitizer always checks.
   for (size_t word = 0; word < kWords; ++word)
     target[word] = __atomic_load_n(&source[word], __ATOMIC_RELAXED);
 }

@@ -10,7 +10,7 @@
 namespace uptempo::vgpu {
 namespace {
 
-// Programs that close "all" descriptors, or count on the lowest free one, rarely look this high.
+// Programs that close "all" descriptors, or rely on the lowest free one, rarely reach this number.
 constexpr int kLowestDescriptor = 700;
 
 std::string with_process_id(std::string file) {
@@ -23,7 +23,7 @@ int open_for_append(const std::string& file) {
   const int low = ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (low < 0) return low;
   const int high = fcntl(low, F_DUPFD_CLOEXEC, kLowestDescriptor);
-  if (high < 0) return low;  // a small RLIMIT_NOFILE
+  if (high < 0) return low;  // RLIMIT_NOFILE is below kLowestDescriptor
   ::close(low);
   return high;
 }
@@ -64,8 +64,8 @@ void Trace::write(std::string_view json_object) {
     if (count >= 0) {
       data += count;
       left -= static_cast<size_t>(count);
-    } else if (errno == EBADF &&
-               !reopened) {  // the program closed descriptors that are not its own
+    } else if (errno == EBADF && !reopened) {
+      // The program has closed this descriptor with others.
       reopened = true;
       impl_->descriptor = open_for_append(impl_->file);
     } else if (errno != EINTR) {

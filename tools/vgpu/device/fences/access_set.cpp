@@ -8,20 +8,20 @@ namespace {
 
 std::atomic<uint64_t> next_serial{1};
 
-// Each worker's way to the pages that it met last.
+// Per worker: the pages that it accessed last.
 struct Remembered {
   uint64_t serial = 0;
   GpuAddress address = 0;
   void* page = nullptr;  // an AccessSet::Page
 };
 constexpr size_t kRemembered = 256;
-// The library is preloaded, never dlopened: its thread-locals lie at fixed offsets.
+// initial-exec: the library is preloaded, never opened with dlopen().
 [[gnu::tls_model("initial-exec")]] thread_local std::array<Remembered, kRemembered> remembered;
 
 constexpr uint64_t kAllBits = ~uint64_t{0};
 
-// relaxed throughout: read after the dispatch has ended, which orders everything. Most accesses repeat others or fill whole words, so that
-// the bus is seldom locked.
+// relaxed throughout: the end of the dispatch orders these stores before all reads. Most accesses
+// repeat others or fill whole words, so locked instructions are rare.
 void set_bits(uint64_t& bits, uint64_t mask) noexcept {
   const std::atomic_ref word(bits);
   if (mask == kAllBits) {
@@ -31,7 +31,7 @@ void set_bits(uint64_t& bits, uint64_t mask) noexcept {
   }
 }
 
-// Splits [address, address + bytes) at pages and at lines: in_line(page, line, mask).
+// Splits [address, address + bytes) at pages and lines and calls in_line(page, line, mask).
 template <typename Find, typename InLine>
 void for_lines(GpuAddress address, uint64_t bytes, Find find, InLine in_line) {
   while (bytes != 0) {

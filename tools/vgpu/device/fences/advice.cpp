@@ -17,7 +17,8 @@
 namespace uptempo::vgpu::fences {
 namespace {
 
-// What is found, without the reason: a narrower fence may change which of several is given.
+// A finding without its reason, because a narrower fence may change which of several reasons is
+// given.
 struct Verdict {
   Finding::Class what;
   Finding::Conflict conflict;
@@ -28,9 +29,9 @@ struct Verdict {
   bool operator==(const Verdict&) const = default;
 };
 
-// One packet, and where the run speaks of it.
+// One packet and its events in the run.
 struct Sent {
-  size_t launched_at = 0, completed_at = 0;  // events; the same for packets that are no dispatches
+  size_t launched_at = 0, completed_at = 0;  // events; equal for packets other than dispatches
   bool completed = false;
   PacketCost cost;
 };
@@ -72,7 +73,7 @@ class Adviser {
     std::vector<uint32_t> ordinals{0};  // by actor
     std::map<std::pair<ActorId, uint64_t>, Sent*> sent;
     std::map<std::tuple<ActorId, std::string, bool, FenceScope, FenceScope>, Site*> sites;
-    std::map<ActorId, uint64_t> operations;  // of copy engines and the host
+    std::map<ActorId, uint64_t> operations;  // by copy engine, and of the host
     for (size_t at = 0; at < run_.events.size(); ++at) {
       const auto& what = run_.events[at].what;
       const auto add = [&](ActorId queue, const std::string& kernel, const Packet& packet) {
@@ -109,7 +110,7 @@ class Adviser {
     }
   }
 
-  // What narrowing saves by estimate.
+  // Returns the estimated saving of the narrowing.
   static double saving(const Sent& packet, Advice::Part part, FenceScope from, FenceScope to) {
     switch (part) {
       case Advice::Part::barrier:
@@ -147,7 +148,7 @@ class Adviser {
     return result;
   }
 
-  // A packet, as the run speaks of it: twice, if it is a dispatch.
+  // Returns the packet in an event. A dispatch has two events, other packets one.
   static Packet& packet_of(Event& event) {
     if (auto* launch = std::get_if<events::Launch>(&event.what)) return launch->packet;
     if (auto* end = std::get_if<events::End>(&event.what)) return end->packet;
@@ -174,12 +175,13 @@ class Adviser {
     }
   }
 
-  // Narrows all packets of the trial, and widens those again that a changed verdict asks for, until there is none.
+  // Narrows all packets of the trial. Then widens packets to which a changed verdict points, until
+  // no verdict is changed.
   void narrow(const Trial& trial, Advices& advices) {
     const FenceScope from = scope(trial.site->header, trial.part);
     std::vector<const Sent*> narrowed;
     for (const Sent* packet : trial.site->packets)
-      // A dispatch without an end was running when the program ended.
+      // A dispatch without an end event was still running when the program ended.
       if (packet->completed && is_wider(*packet, trial.part, trial.to)) narrowed.push_back(packet);
     for (const Sent* packet : narrowed) set(*packet, trial.part, false, trial.to);
     for (int round = 0; !narrowed.empty(); ++round) {
@@ -203,23 +205,23 @@ class Adviser {
     advices.list.push_back(std::move(advice));
   }
 
-  // A verdict that the run did not have, or has no longer: about tasks that began with these events.
+  // A verdict that has appeared or disappeared. Its tasks began with these events.
   struct Change {
     size_t first, second;
   };
 
-  // The packets to widen: for each change the one that is the most likely to have brought it. A change to which a packet that is widened anyway may
-  // have led is left to the next round. Empty: nobody knows which.
+  // Returns the packets to widen: for each change its most likely cause. Leaves a change to the
+  // next round if a packet that is widened anyway may have caused it. Empty if no cause is known.
   static std::set<const Sent*> find_culprits(const std::vector<Change>& changes,
                                              const std::vector<const Sent*>& narrowed,
                                              Advice::Part part) {
-    std::map<size_t, const Sent*> places;  // where each does what it does
+    std::map<size_t, const Sent*> places;  // by the event at which the packet takes effect
     const bool releases = part == Advice::Part::release;
     for (const Sent* packet : narrowed) places[packet->launched_at] = packet;
     std::set<const Sent*> culprits;
     std::set<size_t> widened;
     for (const auto& [first, second] : changes) {
-      // A release covers its own packet's writes, an acquire and a barrier bit what came before.
+      // A release covers its own packet's writes; an acquire and a barrier bit cover earlier work.
       auto begin = releases ? places.lower_bound(first) : places.upper_bound(first);
       const auto end = places.upper_bound(second);
       const auto known = releases ? widened.lower_bound(first) : widened.upper_bound(first);
@@ -276,7 +278,8 @@ class Adviser {
             changes.push_back(change(verdict, at));
       };
       add_missing(new_ones, old_ones);
-      // One that is gone is no gain: the two are no longer told apart, or the host no longer learns of the write.
+      // A finding that disappears is a change, too: the two accesses may no longer be
+      // distinguished, or no signal may announce the write to the host.
       add_missing(old_ones, new_ones);
       const auto presumed = [](const After& before, const After& after) {
         return std::pair(after.presumed.meetings - before.presumed.meetings,
@@ -290,7 +293,8 @@ class Adviser {
     return changes;
   }
 
-  // Two tasks, in the order in which they began; host and finish events judge at once.
+  // Returns the events with which the two tasks began, in order. Host and finish events are judged
+  // at once.
   Change change(const Verdict& verdict, size_t at) const {
     const auto place = [&](const TaskId& task) {
       const auto found = began_.find({task.actor, task.index});
@@ -299,7 +303,7 @@ class Adviser {
     const size_t writer = place(verdict.writer), reader = place(verdict.reader);
     return {std::min(writer, reader), std::max(writer, reader)};
   }
-  // Where the packet was launched whose end the event is.
+  // Returns the launch of the packet that the event ends; otherwise the event itself.
   size_t began(size_t at) const {
     const auto* end = std::get_if<events::End>(&run_.events[at].what);
     return end == nullptr ? at : began_.at({end->queue, end->packet.index});
@@ -315,7 +319,7 @@ class Adviser {
   std::deque<Site> sites_;
 
   std::map<std::pair<ActorId, uint64_t>, size_t> began_;  // events with which tasks began
-  Judgement original_;                                    // of the run as it was
+  Judgement original_;                                    // of the original run
 };
 
 std::string_view part_name(Advice::Part part) {
@@ -367,7 +371,7 @@ std::string to_sentence(const Advice& advice, const DeviceDescription& device) {
   return "advice: " + described(advice) + " of " + advice.kernel + " (queue " +
          std::to_string(advice.queue) + ", packets " + listed(advice.packets, 8) + ": " +
          std::to_string(advice.packets.size()) + " of " + std::to_string(advice.of) + ") " + to +
-         " for all that this run did; it costs an estimated " +
+         " without changing a verdict of this run; it costs an estimated " +
          std::to_string(std::llround(advice.saved_ns)) + lost + std::string(device.marketing_name);
 }
 

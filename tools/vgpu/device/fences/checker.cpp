@@ -48,7 +48,7 @@ struct Checker::Impl {
   mutable std::mutex mutex;
   Judge judge;
   const Sink sink;
-  Journal* journal;  // null: nothing is kept, or not any more
+  Journal* journal;  // null: the run is not recorded, or no longer
   const uint32_t limit;
   ActorId queues = 0;
   std::map<std::tuple<int, const char*, std::string, std::string>, uint32_t> repetitions;
@@ -57,13 +57,13 @@ struct Checker::Impl {
 
 namespace {
 
-// Adds a page that is mapped.
+// Adds the page if it is mapped.
 void add(std::vector<TouchedPage>& pages, GpuAddress page, const PageAccesses& accesses,
          const Checker::KindOf& kind_of) {
   if (const auto kind = kind_of(page)) pages.push_back({page, *kind, &accesses});
 }
 
-// What a copy reads or writes, page by page.
+// The bytes that a copy reads or writes, page by page.
 class CopiedPages {
  public:
   void add(const Checker::Range& range, PageMask PageAccesses::*bytes,

@@ -33,27 +33,28 @@ class Estimate {
  private:
   using Pages = std::vector<TouchedPage>;
 
-  // One acquire, and what was read again because of it, by the cache that it came out of.
+  // One acquire, and the bytes read again because of it, by the cache that lost them.
   struct Invalidation {
     PacketId packet;
     uint64_t l1_bytes = 0;
     uint64_t l2_local_bytes = 0, l2_host_bytes = 0;
   };
-  // The last use of a line, as a number of invalidations, + 1; 0: never. `dirty`: the write-back that it waits for, + 1.
+  // `l1`, `l2`: the number of invalidations at the line's last use, + 1; 0: never used. `dirty`:
+  // the write-back that it waits for, + 1.
   struct Line {
     uint32_t l1 = 0, l2 = 0, dirty = 0;
   };
   struct Dispatch {
     PacketId packet;
-    std::optional<PacketId> barrier;  // the packet whose barrier bit alone held it back
+    std::optional<PacketId> barrier;  // the only packet whose barrier bit delayed it
     uint64_t waves_before = 0;        // of the dispatch before it
     double ns_before = 0;
     uint64_t waves = 0;
   };
   struct Queue {
     std::map<uint64_t, Dispatch> running;
-    std::optional<PacketId> barrier;  // of the packets since the last dispatch; ...
-    bool several = false;             // ... more than one of them has the bit
+    std::optional<PacketId> barrier;  // last packet with the bit since the last dispatch
+    bool several = false;             // more than one packet has had the bit since then
     uint64_t waves = 0;               // of the dispatch that ended last
     double ns = 0;
   };
@@ -92,7 +93,7 @@ class Estimate {
     release(dispatch.packet, event.packet.release);
   }
 
-  // Of its waves, that would have found room beside the dispatch before it.
+  // Returns the share of its waves that would have fit beside the previous dispatch.
   double share_beside(const Dispatch& dispatch) const {
     const uint64_t slots = uint64_t{device_.compute_units} * device_.simds_per_compute_unit *
                            device_.max_waves_per_simd;
@@ -133,7 +134,7 @@ class Estimate {
     ++write_backs_;
   }
 
-  // A dispatch's accesses to one page; returns how long memory takes for their bytes.
+  // Counts a dispatch's accesses to one page. Returns the time that memory needs for their bytes.
   double touch(const TouchedPage& page) {
     const PageAccesses& accesses = *page.accesses;
     const uint64_t count = run_.page_count.at(page.page);
@@ -184,7 +185,7 @@ class Estimate {
   PacketCosts costs_;
   std::map<ActorId, Queue> queues_;
   std::vector<Invalidation> invalidations_;
-  std::vector<size_t> l1_, l2_;  // those of each cache, in order
+  std::vector<size_t> l1_, l2_;  // invalidations of each cache, in order
   std::unordered_map<GpuAddress, std::array<Line, kLinesPerPage>> lines_;
   uint64_t dirty_local_ = 0, dirty_host_ = 0;
   uint32_t write_backs_ = 0;

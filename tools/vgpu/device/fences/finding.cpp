@@ -24,7 +24,7 @@ std::string to_json(const Task& task) {
          std::string(scope_name(task.release)) + R"("})";
 }
 
-// "sum.kd (queue 1, packet 7: barrier, acquire agent, release none)"
+// Example: "sum.kd (queue 1, packet 7: barrier, acquire agent, release none)".
 std::string described(const Task& task) {
   const std::string queue = " (queue " + std::to_string(task.queue);
   const std::string position = std::to_string(task.position);

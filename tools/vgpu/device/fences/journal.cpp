@@ -11,7 +11,7 @@ bool is_one_of(const Event& event) {
   return (std::holds_alternative<Whats>(event.what) || ...);
 }
 
-// When the host did it, as far as what it knew then matters.
+// Returns the time of a host event, if the host's knowledge at that time matters.
 std::optional<uint64_t> host_time(const Event& event) {
   if (const auto* read = std::get_if<events::HostRead>(&event.what)) return read->host_ns;
   if (const auto* opened = std::get_if<events::HostOpened>(&event.what)) return opened->host_ns;
@@ -19,7 +19,7 @@ std::optional<uint64_t> host_time(const Event& event) {
   return std::nullopt;
 }
 
-// About what an entry of a map or a set needs beside what is in it.
+// Approximate overhead of an entry of a map or set.
 constexpr size_t kEntryBytes = 64;
 
 bool is_of_host(const Event& event) {
@@ -45,7 +45,7 @@ size_t Journal::Hash::operator()(const PageAccesses& accesses) const noexcept {
   return hash;
 }
 
-// Of what had been announced, how much the host may have known.
+// Returns how many announcements the host may have known at that time.
 uint64_t Journal::known_at(uint64_t host_ns) const {
   const auto known = std::upper_bound(announcements_ns_.begin(), announcements_ns_.end(), host_ns);
   return static_cast<uint64_t>(known - announcements_ns_.begin());
@@ -108,10 +108,11 @@ void Journal::add(const Event& event) {
 Recording Journal::recording() {
   Recording result;
   result.events = std::move(events_);
-  std::unordered_map<uint32_t, GpuAddress> kept;  // by their last node
+  std::unordered_map<uint32_t, GpuAddress> kept;  // by last node
   for (const auto& [page, last] : pages_)
     ++result.page_count[kept.try_emplace(last, page).first->second];
-  // Each page keeps its own events of the host, in order: who meets the host at one page need not have met it at another.
+  // Each page keeps its own host events, in order, because a dispatch that meets the host at one
+  // page need not meet it at another.
   std::unordered_map<GpuAddress, std::vector<uint32_t>> of_host;
   for (const auto& [last, page] : kept) of_host[page];
   for (const auto& [event, page] : of_host_)
@@ -128,7 +129,7 @@ Recording Journal::recording() {
       result.events[event].pages.push_back({page, nodes_[node].kind, nodes_[node].accesses});
     }
   }
-  // The range that an event forgets is its own.
+  // A Forget event names its range itself.
   for (Event& event : result.events)
     if (std::holds_alternative<events::Forget>(event.what)) event.pages.clear();
   return result;

@@ -15,20 +15,20 @@ namespace {
 
 using ViewPtr = std::shared_ptr<const View>;
 
-// What a queue knows at each moment, and what it was told by doorbells.
+// The view of a queue at each moment, and what its doorbells carried.
 struct QueueState {
   QueueKind kind = QueueKind::compute;
   uint32_t ordinal = 0;
-  View started;             // what the packet launched last relied on: the next one may, too
+  View started;             // what the last launched packet could rely on; the next one can, too
   View completed;           // of all packets that have completed
-  uint64_t operations = 0;  // of SDMA: tasks so far
+  uint64_t operations = 0;  // SDMA: number of tasks so far
 
   struct Ring {
     uint64_t value;
     ViewPtr host;
   };
   std::deque<Ring> rings;
-  bool shared = false;  // doorbells have come out of order: several producers
+  bool shared = false;  // several producers: doorbells arrived out of order
   std::unordered_map<uint64_t, std::shared_ptr<Task>> running;  // by packet index
 };
 
@@ -54,7 +54,7 @@ struct Judge::Impl {
 
   // ---- the host
 
-  // What it may know at that time.
+  // Returns what the host may know at that time.
   const ViewPtr& host_at(uint64_t host_ns) {
     if (announcements.empty() || announcements.front().host_ns > host_ns) return host;
     View next = *host;
@@ -78,7 +78,7 @@ struct Judge::Impl {
     task->view = *view;
     return task;
   }
-  // A time of the host at which it does something: its later doorbells carry that.
+  // Records an action of the host. Later doorbells carry it.
   TaskId host_event(uint64_t host_ns) {
     View next = *host_at(host_ns);
     const TaskId id{kHost, host_events++};
@@ -91,11 +91,11 @@ struct Judge::Impl {
 
   // ---- queues
 
-  // What the host knew when it published the packet (of SDMA: the bytes) at `position`: when it first rang for it. Positions only grow, so
-  // doorbells for earlier ones are not asked for again.
+  // Returns what the host knew when it published the packet (SDMA: the bytes) at `position`, that
+  // is, when it first rang for it. Drops earlier doorbells, because positions only grow.
   ViewPtr host_behind(QueueState& queue, uint64_t position) {
     while (!queue.rings.empty() && queue.rings.front().value < position) queue.rings.pop_front();
-    // Of several producers, nobody knows who rang for whom.
+    // With several producers, the producer of a packet is not known.
     if (queue.shared || queue.rings.empty()) return host_at(now_ns);
     return queue.rings.front().host;
   }
@@ -111,7 +111,7 @@ struct Judge::Impl {
     return view;
   }
 
-  // Adds to `view` what those behind the packet may rely on, too: itself and its release.
+  // Adds the packet and its release to `view`; work after the packet may rely on both.
   void finish_packet(ActorId actor, const Packet& packet, View& view) {
     view.ordered.add({actor, packet.index});
     view.release(packet.release);
@@ -121,7 +121,8 @@ struct Judge::Impl {
 
   void complete_signal(const SignalValue& signal, const View& view) {
     Signal& state = signals[signal.handle];
-    // A value that the device did not leave there: the host uses the signal anew, and who waits for it waits for what comes now.
+    // If the device did not leave this value, the host has reset the signal. A waiter then waits
+    // for work that completes from now on.
     if (state.left && *state.left != signal.value) state.view = {};
     state.view.join(view);
     state.left = signal.value - 1;
@@ -131,7 +132,7 @@ struct Judge::Impl {
   void depend(View& view, const SignalValue& dependency) {
     const auto found = signals.find(dependency.handle);
     if (found != signals.end()) view.join(found->second.view);
-    // A value that the device did not leave there came from the host, which passes on what it knows.
+    // If the device did not leave this value, the host has stored it and passes on what it knows.
     if (found == signals.end() || !found->second.left || *found->second.left != dependency.value)
       view.join(*host_at(now_ns));
   }
@@ -156,7 +157,7 @@ struct Judge::Impl {
     };
   }
 
-  // Hands on what reporter() has collected, in the order of addresses.
+  // Passes on the findings that reporter() has collected, in order of address.
   void deliver() {
     if (collected.empty()) return;
     std::vector<Finding> findings;
@@ -179,11 +180,11 @@ struct Judge::Impl {
         begin, end,
         [&](const TaskPtr& writer, bool synchronising, GpuAddress address, uint32_t bytes) {
           const MemoryKind kind = kinds.at(page_of(address));
-          // Device-local memory need never be seen by the host.
+          // The host need not see device-local memory.
           if (kind == MemoryKind::device_local || kind == MemoryKind::device_local_fine) return;
           const auto found = judge_announced(*writer, announced, memory_type(target, kind));
           if (!found) return;
-          // An atomic needs no fence behind it where L2 does not keep what it writes from the host.
+          // An atomic needs no later fence if L2 does not hide its result from the host.
           if (synchronising && !found->possible_on_target) {
             excused_bytes += bytes;
           } else {
@@ -235,15 +236,16 @@ struct Judge::Impl {
     forget_fences(*task);
   }
 
-  // Of a task that has ended nobody asks more than what came before it, and thousands are kept.
+  // Keeps only the order of a task that has ended, because the rest is not used any more and
+  // thousands of tasks are kept.
   static void forget_fences(Task& task) {
     View ended;
     ended.ordered = std::move(task.view.ordered);
     task.view = std::move(ended);
   }
 
-  // Whatever those came after whom the dispatch met, and they themselves, is taken to be ordered and visible. The view without that, if
-  // there were any.
+  // Treats the tasks that the dispatch met, and the tasks before those, as ordered and visible.
+  // Returns the view without them, or nothing if it met none.
   std::optional<View> meet(Task& task, const Pages& pages) {
     std::vector<TaskPtr> partners;
     for (const TouchedPage& page : pages)
@@ -270,7 +272,7 @@ struct Judge::Impl {
     View view = begin(event.queue, event.packet);
     for (const SignalValue& dependency : event.satisfied) depend(view, dependency);
     acquire(view, event.packet.acquire);
-    // What comes behind it waited for it.
+    // Later packets wait for a barrier packet.
     finish_packet(event.queue, event.packet, view);
     queues[event.queue].started = std::move(view);
   }
@@ -298,7 +300,7 @@ struct Judge::Impl {
       clock->add(task->id);
   }
 
-  // What a copy engine or the host did.
+  // Accesses of a copy engine or the host.
   void read(const TaskPtr& task, const Pages& pages) {
     const Shadow::Report report = reporter();
     for (const TouchedPage& page : pages)
@@ -329,7 +331,8 @@ struct Judge::Impl {
   void tell(const events::HostWrote& event, const Pages& pages) {
     for (const TouchedPage& page : pages) {
       const auto found = opened.find(page.page);
-      // It stored between opening and closing: what was launched after the first may rely on it, and it on what had completed by the second.
+      // The host stored between opening and closing. Work launched after the opening may rely on
+      // the stores, and the stores on work completed by the closing.
       if (found != opened.end()) write(host_task(found->second, host_at(event.closed_ns)), {page});
     }
   }
@@ -353,15 +356,15 @@ struct Judge::Impl {
   const std::string target;
   const bool specification;
   const Sink sink;
-  uint64_t now_ns = 0;            // of the present event
+  uint64_t now_ns = 0;            // time of the current event
   std::deque<QueueState> queues;  // by actor
   Shadow shadow;
   CacheAges ages;
   uint64_t meetings = 0, excused_bytes = 0;
 
   struct Signal {
-    View view;                    // of what has completed it since the host gave it a value
-    std::optional<int64_t> left;  // the value that the device gave it last
+    View view;                    // of the tasks that have completed it since the host last set it
+    std::optional<int64_t> left;  // the last value stored by the device
   };
   std::unordered_map<uint64_t, Signal> signals;
 
@@ -369,9 +372,8 @@ struct Judge::Impl {
     uint64_t host_ns;
     View view;
   };
-  std::deque<Announcement>
-      announcements;  // that the host has not been taken to know yet, in order of time
-  View announced;     // all of them
+  std::deque<Announcement> announcements;  // not yet known to the host, in order of time
+  View announced;                          // all announcements
   ViewPtr host = std::make_shared<const View>();
   uint64_t host_events = 0;
   std::unordered_map<GpuAddress, TaskId> opened;     // pages to which the host is storing

@@ -11,8 +11,8 @@ constexpr std::string_view kCompletion = "HSA System Architecture 1.2, 2.9.1 (re
 
 bool is_dispatch(const Task& task) noexcept { return task.kind == Task::Kind::dispatch; }
 
-// The host's stores lie somewhere between the opening and the closing of a page: those that are seen late, after a task that began when
-// the page was open, may have been done ahead of it.
+// The host stored at some time between the opening and the closing of a page. Stores that are found
+// after a task, which began while the page was open, may have been made before the task.
 bool perhaps_ahead_of(const Task& host, const Task& task) noexcept {
   return host.kind == Task::Kind::host && task.view.ordered.contains(host.id);
 }
@@ -23,13 +23,12 @@ std::optional<Violation> judge_read(const Task& writer, Residency at_write, cons
                                     ReadPaths paths, MemoryType type) {
   const View& view = reader.view;
   if (!view.ordered.contains(writer.id))
-    return Violation{
-        Finding::Class::unordered, true,
-        "nothing orders the read after the write: neither a barrier bit nor a dependency nor a "
-        "wait of the host",
-        kOrder};
+    return Violation{Finding::Class::unordered, true,
+                     "nothing orders the read after the write: no barrier bit, no dependency, no "
+                     "wait by the host",
+                     kOrder};
   if (!is_dispatch(reader)) {
-    // The host and SDMA engines go to memory.
+    // The host and SDMA engines access memory directly.
     if (!is_dispatch(writer) || view.released_system.contains(writer.id)) return std::nullopt;
     return Violation{Finding::Class::stale, l2_needs_fences(type),
                      reader.kind == Task::Kind::host
@@ -43,18 +42,18 @@ std::optional<Violation> judge_read(const Task& writer, Residency at_write, cons
       !acquired && ((at_write.vector_l1 && paths.vector) || (at_write.scalar_l1 && paths.scalar));
   if (is_dispatch(writer)) {
     std::string_view reason =
-        "no release of agent scope or wider covers the write ahead of the acquire";
+        "no release of agent scope or wider covers the write before the acquire";
     if (!acquired)
-      reason = "neither a release nor an acquire of agent scope or wider lies between the two";
+      reason = "neither a release nor an acquire of agent scope or wider is between the two";
     if (view.released_agent.contains(writer.id))
       reason =
-          "no acquire of agent scope or wider lies between the release of the write and the read";
+          "no acquire of agent scope or wider is between the release of the write and the read";
     return Violation{Finding::Class::stale, in_l1, reason, kFences};
   }
   return Violation{Finding::Class::stale, in_l1 || (at_write.l2 && l2_needs_fences(type)),
                    writer.kind == Task::Kind::host
-                       ? "no acquire of system scope lies between the host's store and the read"
-                       : "no acquire of system scope lies between the copy and the read",
+                       ? "no acquire of system scope is between the host's store and the read"
+                       : "no acquire of system scope is between the copy and the read",
                    kFences};
 }
 
@@ -63,8 +62,7 @@ std::optional<Violation> judge_overwrite(const Task& earlier, const Task& later,
   if (!later.view.ordered.contains(earlier.id))
     return Violation{
         Finding::Class::unordered, true,
-        "nothing orders the two writes: neither a barrier bit nor a dependency nor a wait of the "
-        "host",
+        "nothing orders the two writes: no barrier bit, no dependency, no wait by the host",
         kOrder};
   if (!is_dispatch(earlier) || is_dispatch(later) ||
       later.view.released_system.contains(earlier.id))
@@ -81,8 +79,7 @@ std::optional<Violation> judge_write_after_read(const Task& reader, const Task& 
     return std::nullopt;
   return Violation{
       Finding::Class::unordered, true,
-      "nothing orders the write after the read: neither a barrier bit nor a dependency nor a wait "
-      "of the host",
+      "nothing orders the write after the read: no barrier bit, no dependency, no wait by the host",
       kOrder};
 }
 

@@ -9,7 +9,8 @@ namespace {
 
 constexpr uint64_t kAllBits = ~uint64_t{0};
 
-// Visits the bytes of a 64-byte line that `of` names, in runs within which each of the masks is constant: visit(first, last + 1).
+// Visits the bytes of a 64-byte line that `of` selects, in runs within which each mask is constant.
+// Calls visit(first, last + 1).
 template <size_t Count, typename Visit>
 void for_runs(uint64_t of, const std::array<uint64_t, Count>& masks, Visit visit) {
   while (of != 0) {
@@ -22,7 +23,7 @@ void for_runs(uint64_t of, const std::array<uint64_t, Count>& masks, Visit visit
   }
 }
 
-// The same for a whole page, in runs across lines: visit(first, last + 1).
+// Like for_runs(), for a whole page; runs may cross lines.
 template <typename Visit>
 void for_bytes(const PageMask& bytes, Visit visit) {
   for (uint32_t end = 0, begin = find_byte(bytes, 0, true); begin < kPageBytes;
@@ -34,13 +35,15 @@ void for_bytes(const PageMask& bytes, Visit visit) {
 
 }  // namespace
 
-// Whether the last write was another task's that may have been at it when `reader` had begun.
+// Returns whether another task made the last write and may still have been writing when `reader`
+// began.
 bool Shadow::is_overlapping(const History* history, const Task& reader) {
   return history != nullptr && history->writer != nullptr && history->writer->id != reader.id &&
          !reader.view.ordered.contains(history->writer->id);
 }
 
-// What one task makes of each history that it meets. Most bytes of a task share a few histories, so each is judged once.
+// Computes the history after a task's access from the history before it. Most bytes of a task share
+// a few histories, so each is judged once.
 class Shadow::Transitions {
  public:
   Transitions(const TaskPtr& task, MemoryType type, const Report& report, uint64_t& presumed_bytes)
@@ -74,7 +77,7 @@ class Shadow::Transitions {
     Kind kind;
     HistoryPtr after;
     std::vector<Conflict> conflicts;
-    bool presumed;  // some conflict was left out: the tasks may have ordered themselves
+    bool presumed;  // a conflict was not reported: the tasks may have synchronised
   };
 
   bool is_self(const TaskPtr& other) const { return other->id == task_->id; }
@@ -89,7 +92,8 @@ class Shadow::Transitions {
             done.presumed = true;
             return;
           }
-          // In order, so fences count: no L1 has what atomics read and write, but L2 keeps it from the host and the copy engines.
+          // The accesses are ordered, so fences count. No L1 holds what atomics read and write, but
+          // L2 may hide it from the host and the copy engines.
           if (found->what != Finding::Class::unordered && !found->possible_on_target &&
               (kind.synchronising || task_->kind != Task::Kind::dispatch))
             return;
@@ -118,7 +122,7 @@ class Shadow::Transitions {
     }
   }
 
-  // Dispatches and the host order themselves by atomics; a copy engine has none.
+  // Dispatches and the host can synchronise by atomics; a copy engine cannot.
   bool may_meet(const Task& other) const {
     return other.kind != Task::Kind::copy && task_->kind != Task::Kind::copy;
   }
@@ -132,7 +136,7 @@ class Shadow::Transitions {
       after->at_write.l2 = true;
       return after;
     }
-    // A write ends all that was before, so runs that were apart grow together.
+    // A write replaces the history, so separate runs get the same new history.
     if (kind.written)
       for (const Done& done : done_)
         if (done.kind == kind) return done.after;
@@ -145,8 +149,9 @@ class Shadow::Transitions {
     }
     if (before != nullptr) {
       *after = *before;
-      // Whoever is ordered after this read is ordered after those. What it learnt inside its kernel does not count: who comes after it by
-      // packets does not come after those.
+      // Drop earlier readers that this task comes after: a task ordered after this read is also
+      // ordered after theirs. Order from inside the kernel does not count, because later tasks do
+      // not inherit it.
       std::erase_if(after->readers, [&](const Reader& reader) {
         return task_->ordered_by_packets().contains(reader.task->id) || is_self(reader.task);
       });
@@ -169,7 +174,7 @@ class Shadow::Transitions {
   std::vector<Done> done_;
 };
 
-// Those that meet the bytes [begin, end).
+// Returns the segments that overlap the bytes [begin, end).
 auto Shadow::Page::segments_of(uint32_t begin, uint32_t end) -> std::pair<Segments, Segments> {
   const auto begins_behind = [](uint32_t byte, const Segment& segment) {
     return byte < segment.begin;
@@ -237,7 +242,8 @@ void Shadow::apply(const TaskPtr& task, GpuAddress address, const PageAccesses& 
     to.synchronising = to.synchronising || synchronising != 0;
     const bool vector = (accesses.vector_lines >> line & 1) != 0;
     const bool scalar = (accesses.scalar_lines >> line & 1) != 0;
-    // A vector L1 other than the writer's has old bytes when it held them before, or when another workgroup of this dispatch read the line.
+    // Another vector L1 holds old bytes if it held the line before, or if another workgroup of this
+    // dispatch read the line.
     const Residency residency{
         to.vector_l1[line] == ages.l1 || (vector && (accesses.shared_lines >> line & 1) != 0),
         to.scalar_l1[line] == ages.l1 || scalar, false};
@@ -264,7 +270,7 @@ void Shadow::apply(const TaskPtr& task, GpuAddress address, const PageAccesses& 
   }
   apply(task, address, to, pieces, type, report);
   if (lines.empty()) return;
-  // Lines that it read while another task wrote to them, whichever bytes: it may have been earlier.
+  // The task may have read a line before another task wrote any byte of it.
   const auto [first, last] = to.segments_of(lines.front().begin, lines.back().end);
   if (std::any_of(first, last, [&](const Segment& segment) {
         return is_overlapping(segment.history.get(), *task);
@@ -276,7 +282,8 @@ void Shadow::apply(const TaskPtr& task, GpuAddress address, Page& page,
                    const std::vector<Piece>& pieces, MemoryType type, const Report& report) {
   if (pieces.empty()) return;
   Transitions transition(task, type, report, presumed_bytes_);
-  // Only the segments from the first piece to the last are made anew: a page of kernarg blocks has dozens.
+  // Rebuild only the segments from the first to the last piece: a page of kernarg blocks has
+  // dozens.
   std::vector<Segment>& segments = page.segments;
   auto [first, last] = page.segments_of(pieces.front().begin, pieces.back().end);
   std::vector<Segment>& after = after_;
@@ -305,7 +312,7 @@ void Shadow::apply(const TaskPtr& task, GpuAddress address, Page& page,
       byte = stop;
     }
   }
-  // Neighbours with the same history become one.
+  // Merge neighbours with the same history.
   auto from = after.begin();
   if (first != segments.begin() && std::prev(first)->history == from->history) ++from;
   if (last != segments.end() && after.back().history == last->history) ++last;
@@ -332,7 +339,7 @@ void Shadow::write(const TaskPtr& task, GpuAddress address, const PageMask& byte
   pieces.clear();
   for (uint32_t line = 0; line < kLinesPerPage; ++line) {
     if (bytes[line] == 0) continue;
-    // A line of L2 is two of these.
+    // A line of L2 is two of these lines.
     const bool l2 =
         to.l2[line] == ages.l2 || to.l2[line ^ (kL2LineBytes / kLineBytes - 1)] == ages.l2;
     const Kind kind{
