@@ -30,8 +30,8 @@ std::string_view memory_kind_name(MemoryKind kind) noexcept {
 }
 
 MemoryType memory_type(std::string_view target, MemoryKind kind) noexcept {
-  const bool local_types =
-      target == "gfx908" || target == "gfx90a";  // other targets: UC and NC only
+  // Other targets have only UC and NC.
+  const bool local_types = target == "gfx908" || target == "gfx90a";
   switch (kind) {
     case MemoryKind::coarse_grained:
       return MemoryType::non_coherent;

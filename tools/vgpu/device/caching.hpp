@@ -44,7 +44,7 @@ struct CacheActions {
   bool invalidate_l2 = false;
 };
 
-// Whether a copy in L2 may differ from what the host and the SDMA engines see.
+// Returns whether a copy in L2 may differ from what the host and the SDMA engines see.
 constexpr bool l2_needs_fences(MemoryType type) noexcept {
   return type == MemoryType::non_coherent || type == MemoryType::read_write;
 }
@@ -55,9 +55,9 @@ MemoryType memory_type(std::string_view target, MemoryKind kind) noexcept;
 
 std::string_view memory_kind_name(MemoryKind kind) noexcept;  // "fine-grained host memory"
 
-// Whether the floating-point atomics of FLAT, GLOBAL and buffers work on such memory. Only L2
-// executes them; the fabric behind it has integer and bitwise atomics only. So they work on
-// coarse-grained memory, including the host's. On any other kind memory does not change and the
+// Returns whether the floating-point atomics of FLAT, GLOBAL and buffers work on such memory. Only
+// L2 executes them; the fabric beyond it has integer and bitwise atomics only. So they work on
+// coarse-grained memory, including the host's. On any other kind, memory does not change and the
 // lane gets 0.
 // Targets: gfx90a (add_f32, pk_add_f16, add, min and max of f64) and gfx908 (add_f32, pk_add_f16,
 // without a returned value); gfx900 and gfx906 have none. LDS has its own.
@@ -71,8 +71,8 @@ constexpr bool float_atomics_work(MemoryKind kind) noexcept {
 // Bytes of a line (Vega ISA; gfx90a: CDNA2 ISA, "Memory hierarchy").
 constexpr uint32_t kVectorL1LineBytes = 64;
 constexpr uint32_t kScalarL1LineBytes = 64;
-constexpr uint32_t kL2LineBytes =
-    128;  // gfx90a. 64 on gfx900 to gfx908, where whole pairs are a superset
+// gfx90a. gfx900 to gfx908 have 64-byte lines, for which whole pairs are a superset.
+constexpr uint32_t kL2LineBytes = 128;
 
 // Both L1s have 16 KiB (ROCm, "Accelerator and GPU hardware specifications"). Two compute units of
 // CDNA 2 share a scalar L1. On gfx900 to gfx908 the number depends on fused-off units; no rule

@@ -13,9 +13,9 @@
 // * The host address identifies a line and stands for the physical address: a buffer mapped twice
 //   is one in every cache.
 //
-// Randomness: the seed decides everything that hardware leaves open: where workgroups run, which
-// lines are evicted and when. The address beyond the page decides only which lines of L2 compete
-// for one set.
+// Randomness: the seed selects everything that hardware leaves open: where workgroups run, which
+// lines are evicted and when. Address bits above the page offset only affect which lines of L2
+// compete for one set.
 //
 // Thread safety: none. The one worker of an incoherent device, the command processor's thread, owns
 // the object.
@@ -33,12 +33,12 @@
 
 namespace uptempo::vgpu {
 
-// The choices that hardware leaves open.
+// Choices that hardware leaves open.
 struct CacheHabits {
   uint64_t seed = 0;
   uint32_t compute_units = 1;  // on which workgroups run, counted from the first
-  uint64_t l1_eviction_period =
-      0;  // mean number of accesses between two evictions; 0: only for lack of space
+  // Mean number of accesses between two evictions. 0: only for lack of space.
+  uint64_t l1_eviction_period = 0;
   uint64_t l2_eviction_period = 0;
 
   // Selects each habit by the seed: one to all compute units (powers of two), evictions from never
@@ -60,7 +60,7 @@ class Caches {
   Caches(const Caches&) = delete;
   Caches& operator=(const Caches&) = delete;
 
-  // Selects the compute unit for the next workgroup.
+  // Returns a compute unit for the next workgroup.
   uint32_t any_compute_unit() noexcept;
 
   // Accesses of a wave on `compute_unit` to bytes that are entirely in `mapping`. The caller checks

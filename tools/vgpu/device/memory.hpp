@@ -81,7 +81,7 @@ class AddressSpace {
 
   std::mutex writers_;
   std::atomic<const Snapshot*> current_;
-  // replaced, but a Reader may still use them
+  // replaced snapshots that a Reader may still use
   std::vector<std::unique_ptr<const Snapshot>> retired_;
   std::atomic<uint64_t> generation_{1};
   std::mutex readers_mutex_;

@@ -20,8 +20,8 @@ struct ObservedAccess {
   bool bypasses_l1 = false;      // a vector load with GLC
   uint32_t size_bytes = 0;       // per lane
   uint64_t lanes = 0;            // bit i: lane i takes part
-  const GpuAddress* address =
-      nullptr;  // [64]; entries of lanes that take no part are undefined. Valid during the call
+  // [64], valid during the call. Entries of lanes that take no part are undefined.
+  const GpuAddress* address = nullptr;
   uint64_t dispatch_id = 0;
   std::array<uint32_t, 3> workgroup{};
   uint32_t wave = 0;  // in the workgroup

@@ -1,10 +1,10 @@
 // Finds fences and barrier bits of a run that could have been narrower. Advice is never a finding.
 //
-// One fence or bit is narrowed and the run is judged again. The narrowing is kept under two
+// The adviser narrows one fence or bit and judges the run again. It keeps the narrowing under two
 // conditions. Each event must bring the same findings as before (none more, none fewer), by the
 // specification too. No pair of tasks that packets ordered before may need the assumption that it
-// synchronised inside kernels. The next narrowing is tried on top, so all advice of a run holds
-// together. It holds only for that run: another run may touch other bytes.
+// synchronised inside kernels. The next narrowing starts from the result, so all advice of a run
+// holds together. It holds only for that run: another run may touch other bytes.
 //
 // Order: the highest estimated cost first (cost.hpp); at equal cost barrier bits, then acquires,
 // then releases; for one fence, the widest step first. Packets of one queue with the same kernel

@@ -24,10 +24,10 @@ struct Task {
   bool barrier = false;   // of the packet, for messages
   FenceScope acquire = FenceScope::none;
   FenceScope release = FenceScope::none;
-  // The view when the task began, including its acquire. For a dispatch that has ended, also what it
-  // learnt inside its kernel; later only `ordered` is kept.
+  // The view when the task began, including its acquire. For a dispatch that has ended, also the
+  // tasks that it met inside its kernel; later only `ordered` is kept.
   View view;
-  // view.ordered without what the task learnt inside its kernel; nothing: the same
+  // view.ordered without the tasks met inside the kernel; nothing: the same
   std::optional<Clock> by_packets = {};
 
   const Clock& ordered_by_packets() const noexcept {

@@ -10,10 +10,10 @@
 // last accesses to the same bytes (shadow.hpp, rules.hpp). Copies and observed host accesses are
 // checked at once.
 //
-// The host: its waits are not observed, so it gets the benefit of the doubt. At any moment it is
-// assumed to know of every completion that a signal had announced by then, and a doorbell carries
-// all of that. It is not assumed to know anything that no signal had announced yet, so such a
-// finding is certain. A signal to which the host itself has stored passes on what the host knew.
+// The host: its waits are not observed. At any time, the judge assumes that the host knows of every
+// completion that a signal has announced, and that a doorbell carries all of that. It assumes no
+// knowledge of anything that no signal has announced, so such a finding is certain. A signal to
+// which the host itself has stored passes on what the host knew.
 //
 // In-kernel synchronisation: some dispatches meet, without being ordered by packets, at an atomic
 // access or at a load that bypasses L1. They are assumed to have synchronised there, since the
@@ -54,9 +54,9 @@ class Judge {
 
   void tell(const Event& event);
 
-  // Pairs and bytes on which nothing was reported so far, for benefit of the doubt: pairs without
-  // order by packets that were assumed to have synchronised inside kernels, counted as dispatches
-  // and as bytes, and bytes that atomics left for the host without a release.
+  // Pairs and bytes that the judge has excused so far. Pairs without order by packets that it
+  // assumed to have synchronised inside kernels, counted as dispatches and as bytes. Bytes that
+  // atomics left for the host without a release.
   struct Presumed {
     uint64_t meetings = 0, bytes = 0;
     bool operator==(const Presumed&) const = default;

@@ -1,9 +1,9 @@
 // Sets of tasks known to have happened before, one per actor.
 //
-// An actor is a compute queue, an SDMA queue or the host. Its tasks (packets, copies, groups of host
-// stores) are numbered from 0. A Clock holds the set of included tasks of each actor; it only grows.
-// Complete tasks mostly form a prefix, so an actor's set is a prefix and a few later tasks whose
-// signals were seen to complete early.
+// An actor is a compute queue, an SDMA queue or the host. Its tasks (packets, copies, groups of
+// host stores) are numbered from 0. A Clock holds the set of included tasks of each actor; it only
+// grows. Complete tasks mostly form a prefix, so an actor's set is a prefix and a few later tasks
+// whose signals were seen to complete early.
 //
 // Thread safety: none; a value type.
 #pragma once
