@@ -1,5 +1,6 @@
 // sigaction() and the functions of signal masks. A fault on the doorbell page wakes an idle device
-// (cp/doorbell/doorbell_watch.hpp), so the program must not replace the fault handler or block SIGSEGV.
+// (cp/doorbell/doorbell_watch.hpp), so the program must not replace the fault handler or block
+// SIGSEGV.
 //
 // - The device calls the action that the program installs for every other fault
 //   (device/fault_chain.hpp). The program reads back its own action.

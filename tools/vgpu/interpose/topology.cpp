@@ -48,7 +48,7 @@ std::string cpu_properties(uint64_t cores, uint64_t apic_id) {
   return properties({{"cpu_cores_count", cores},
                      {"simd_count", 0},
                      {"mem_banks_count", 1},
-                     {"caches_count", 1},  // with 0 ROCT would read the host's own tables
+                     {"caches_count", 1},  // 0 makes ROCT read the host's own tables
                      {"io_links_count", 1},
                      {"p2p_links_count", 0},
                      {"cpu_core_id_base", apic_id},

@@ -117,8 +117,8 @@ const Tree* tree_for(const char* path) noexcept {
     return nullptr;
   static const Tree* const tree = []() noexcept -> const Tree* {
     try {
-      return std::make_unique<const Tree>(device_tree())
-          .release();  // needed until the process ends, in exit handlers too
+      // Never destroyed, because exit handlers may open paths.
+      return std::make_unique<const Tree>(device_tree()).release();
     } catch (const std::exception&) {
       return nullptr;  // invalid options: the first open of /dev/kfd reports them
     }

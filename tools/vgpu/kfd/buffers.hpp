@@ -38,8 +38,8 @@ namespace uptempo::vgpu::kfd {
 inline constexpr uint64_t kDoorbellFileOffset = uint64_t{1} << 32;
 inline constexpr uint64_t kRegisterFileOffset = uint64_t{2} << 32;
 inline constexpr uint64_t kKfdFileBytes = uint64_t{3} << 32;
-inline constexpr uint64_t kDoorbellPageBytes =
-    8192;  // 1,024 doorbells of 8 bytes; one set of pages per process
+// 1,024 doorbells of 8 bytes; one set of pages per process.
+inline constexpr uint64_t kDoorbellPageBytes = 8192;
 inline constexpr uint64_t kRegisterPageBytes = 4096;
 
 class Buffers {

@@ -60,8 +60,8 @@ class Events final : public Interrupts {
 
   explicit Events(uint32_t gpu_id) : gpu_id_(gpu_id) {}
 
-  int create(uint32_t type, bool auto_reset,
-             uint32_t& event_id);  // -ENOSPC: 4095 signal events exist
+  // Returns -ENOSPC if 4095 signal events exist.
+  int create(uint32_t type, bool auto_reset, uint32_t& event_id);
   int destroy(uint32_t event_id);  // its waiters return with -EIO
   int set(uint32_t event_id);      // signal events only, as is reset()
   int reset(uint32_t event_id);
