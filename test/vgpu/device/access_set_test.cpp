@@ -1,4 +1,4 @@
-// What one dispatch touched, byte by byte.
+// The bytes that one dispatch touched.
 #include <map>
 #include <mutex>
 #include <thread>
@@ -15,7 +15,7 @@ namespace {
 constexpr GpuAddress kPage = 0x7f0000001000;
 using Mask = std::array<uint64_t, 64>;
 
-// The bytes of a mask as runs: "0-3 64-127".
+// Returns the bytes of a mask as runs: "0-3 64-127".
 std::string bytes(const Mask& mask) {
   std::string text;
   for (uint32_t byte = 0; byte < kPageBytes;) {
@@ -70,7 +70,7 @@ class Touched : public AccessSet::Listener {
 
 }  // namespace
 
-TEST_CASE("A set that nothing was added to is empty") {
+TEST_CASE("a set without accesses is empty") {
   AccessSet set;
   CHECK(set.empty());
   CHECK_FALSE(set.incomplete());
@@ -78,7 +78,7 @@ TEST_CASE("A set that nothing was added to is empty") {
   CHECK(set.empty());
 }
 
-TEST_CASE("Reads and writes are kept by the byte") {
+TEST_CASE("reads and writes are recorded byte by byte") {
   AccessSet set;
   set.add_read(kPage + 3, 1, Path::vector, 0);
   set.add_read(kPage + 60, 8, Path::vector, 0);
@@ -91,7 +91,7 @@ TEST_CASE("Reads and writes are kept by the byte") {
   CHECK(bytes(page(set, kPage).synchronising) == "");
 }
 
-TEST_CASE("A range may cross pages") {
+TEST_CASE("a range may cross pages") {
   AccessSet set;
   set.add_write(kPage + 4090, 6 + 4096 + 5, Path::vector, 0);
   CHECK(pages(set) == std::vector{kPage, kPage + 4096, kPage + 8192});
@@ -100,7 +100,7 @@ TEST_CASE("A range may cross pages") {
   CHECK(bytes(page(set, kPage + 8192).written) == "0-4");
 }
 
-TEST_CASE("A byte that the dispatch wrote before it read it is not counted as read") {
+TEST_CASE("a byte that the dispatch wrote before it read it does not count as read") {
   AccessSet set;
   set.add_write(kPage + 8, 4, Path::vector, 0);
   set.add_read(kPage + 4, 12, Path::vector, 0);
@@ -108,7 +108,7 @@ TEST_CASE("A byte that the dispatch wrote before it read it is not counted as re
   CHECK(bytes(page(set, kPage).written) == "8-11");
 }
 
-TEST_CASE("A byte that the dispatch read before it wrote it counts as both") {
+TEST_CASE("a byte that the dispatch read before it wrote it counts as read and written") {
   AccessSet set;
   set.add_read(kPage, 8, Path::vector, 0);
   set.add_write(kPage + 4, 8, Path::vector, 0);
@@ -116,7 +116,7 @@ TEST_CASE("A byte that the dispatch read before it wrote it counts as both") {
   CHECK(bytes(page(set, kPage).written) == "4-11");
 }
 
-TEST_CASE("Synchronising accesses are marked, and no L1 holds their lines") {
+TEST_CASE("synchronising accesses are marked, and no L1 holds their lines") {
   AccessSet set;
   set.add_read(kPage, 4, Path::synchronising, 0);
   set.add_write(kPage + 64, 8, Path::synchronising, 0);
@@ -127,7 +127,7 @@ TEST_CASE("Synchronising accesses are marked, and no L1 holds their lines") {
   CHECK(page(set, kPage).scalar_lines == 0);
 }
 
-TEST_CASE("Loads leave lines in the cache that served them, stores in none") {
+TEST_CASE("loads leave lines in the cache that served them, stores in no cache") {
   AccessSet set;
   set.add_read(kPage + 60, 8, Path::vector, 0);
   set.add_read(kPage + 4032, 64, Path::scalar, 0);
@@ -136,7 +136,7 @@ TEST_CASE("Loads leave lines in the cache that served them, stores in none") {
   CHECK(page(set, kPage).scalar_lines == uint64_t{1} << 63);
 }
 
-TEST_CASE("A load of what the dispatch wrote itself leaves the line in L1 all the same") {
+TEST_CASE("a load of bytes that the dispatch wrote itself also leaves the line in L1") {
   AccessSet set;
   set.add_write(kPage, 4, Path::vector, 0);
   set.add_read(kPage, 4, Path::vector, 1);
@@ -145,7 +145,7 @@ TEST_CASE("A load of what the dispatch wrote itself leaves the line in L1 all th
   CHECK(page(set, kPage).shared_lines == 1);
 }
 
-TEST_CASE("Of each line it is known whether several workgroups touched it") {
+TEST_CASE("the set records for each line whether several workgroups touched it") {
   AccessSet set;
   set.add_read(kPage, 128, Path::vector, 0);
   set.add_write(kPage + 64, 4, Path::vector, 7);
@@ -157,8 +157,7 @@ TEST_CASE("Of each line it is known whether several workgroups touched it") {
   CHECK(page(set, kPage).shared_lines == 0b1010);
 }
 
-TEST_CASE(
-    "The listener is told of each page once, and of the first write to it, ahead of the access") {
+TEST_CASE("the listener is called once for each page and for its first write, before the access") {
   class Ahead : public AccessSet::Listener {
    public:
     void touched(GpuAddress page_address, bool writes) noexcept override {
@@ -194,7 +193,7 @@ TEST_CASE(
   CHECK_FALSE(listener.late);
 }
 
-TEST_CASE("Sets do not mix, though the same thread fills both, or one lies where another was") {
+TEST_CASE("sets do not mix if one thread fills both, or if one has the address of an earlier one") {
   for (int round = 0; round < 4; ++round) {
     AccessSet a, b;
     a.add_read(kPage, 4, Path::vector, 0);
@@ -207,7 +206,7 @@ TEST_CASE("Sets do not mix, though the same thread fills both, or one lies where
   }
 }
 
-TEST_CASE("Many pages are kept apart") {
+TEST_CASE("many pages are recorded separately") {
   AccessSet set;
   constexpr uint32_t kPages = 3000;
   for (int round = 0; round < 2; ++round)
@@ -223,9 +222,8 @@ TEST_CASE("Many pages are kept apart") {
 }
 
 TEST_CASE(
-    "All workers may add at once: nothing is lost, and each page is told of once, and so is its "
-    "first "
-    "write") {
+    "all workers may add at once: nothing is lost, and each page and its first write is reported "
+    "once") {
   constexpr uint32_t kWorkers = 4, kPages = 40;
   Touched listener;
   AccessSet set(&listener);
@@ -234,7 +232,7 @@ TEST_CASE(
   for (uint32_t worker = 0; worker < kWorkers; ++worker) {
     workers.emplace_back([&, worker] {
       for (++ready; ready < kWorkers;) std::this_thread::yield();
-      // Each fourth byte of every page, and a line that is its own.
+      // Every fourth byte of each page, and a line of its own.
       for (uint32_t number = 0; number < kPages; ++number) {
         const GpuAddress address = kPage + GpuAddress{number} * kPageBytes;
         for (uint32_t byte = worker; byte < 2048; byte += kWorkers)

@@ -1,4 +1,4 @@
-// How --delay is distributed; no device.
+// The distribution of --delay. Needs no device.
 #include "device/delays.hpp"
 
 #include <algorithm>
@@ -25,13 +25,13 @@ std::vector<std::chrono::nanoseconds> drawn(const Delays& delays, DelayPlace pla
   return result;
 }
 
-// The first queue whose packets are all delayed at this place.
+// Returns the delays of the first queue whose steps are all delayed at this place.
 Delays always_late(DelayPlace place) {
   for (uint32_t queue = 0;; ++queue)
     if (const Delays delays(1, queue); delays.period(place) == 1) return delays;
 }
 
-TEST_CASE("a delay depends on seed, queue, place and number, and on nothing else", "[delays]") {
+TEST_CASE("a delay depends on seed, queue, place and number only", "[delays]") {
   for (const uint64_t seed : {uint64_t{0}, uint64_t{7}, ~uint64_t{0}}) {
     const Delays once(seed, 3), again(seed, 3);
     for (const DelayPlace place : kPlaces) {
@@ -41,7 +41,7 @@ TEST_CASE("a delay depends on seed, queue, place and number, and on nothing else
   }
 }
 
-TEST_CASE("seeds, queues, places and numbers differ", "[delays]") {
+TEST_CASE("different seeds, queues, places and numbers give different delays", "[delays]") {
   std::set<std::vector<std::chrono::nanoseconds>> different;
   unsigned sequences = 0;
   for (uint64_t seed = 0; seed < 40; ++seed)
@@ -58,8 +58,10 @@ TEST_CASE("seeds, queues, places and numbers differ", "[delays]") {
   CHECK(different.size() == sequences);
 }
 
-TEST_CASE("of all queues each fourth is delayed nowhere, now and then, often or always at a place",
-          "[delays]") {
+TEST_CASE(
+    "at each place, a quarter of the queues has no delays, the others rare, frequent or constant "
+    "ones",
+    "[delays]") {
   std::map<unsigned, unsigned> periods;
   for (uint64_t seed = 0; seed < 400; ++seed)
     for (uint32_t queue = 0; queue < 10; ++queue)
@@ -72,7 +74,7 @@ TEST_CASE("of all queues each fourth is delayed nowhere, now and then, often or 
   }
 }
 
-TEST_CASE("one of so many is delayed as the period says", "[delays]") {
+TEST_CASE("the period gives the share of delayed steps", "[delays]") {
   for (uint32_t queue = 0; queue < 64; ++queue)
     for (const DelayPlace place : kPlaces) {
       const Delays delays(5, queue);
@@ -92,8 +94,7 @@ TEST_CASE("one of so many is delayed as the period says", "[delays]") {
     }
 }
 
-TEST_CASE("what is delayed is so for microseconds mostly, and now and then for a millisecond",
-          "[delays]") {
+TEST_CASE("most delays last microseconds, some last a millisecond", "[delays]") {
   constexpr size_t kCount = 100'000;
   auto delays = drawn(always_late(DelayPlace::launch), DelayPlace::launch, kCount);
   std::sort(delays.begin(), delays.end());

@@ -9,7 +9,7 @@
 namespace uptempo::vgpu {
 namespace {
 
-TEST_CASE("the default target is first and every target is found by its name", "[description]") {
+TEST_CASE("the default target is first, and every target is found by its name", "[description]") {
   REQUIRE_FALSE(device_descriptions().empty());
   CHECK(device_descriptions().front().target == "gfx90a");
   std::set<std::string_view> names;
@@ -27,7 +27,7 @@ TEST_CASE("an unknown target is not found", "[description]") {
   CHECK(find_device_description("gfx90") == nullptr);
 }
 
-TEST_CASE("the KFD version number spells the target's name", "[description]") {
+TEST_CASE("the KFD version number matches the target's name", "[description]") {
   for (const DeviceDescription& device : device_descriptions()) {
     const uint32_t version = device.gfx_target_version;
     constexpr char kDigits[] = "0123456789abcdef";
@@ -38,7 +38,7 @@ TEST_CASE("the KFD version number spells the target's name", "[description]") {
   }
 }
 
-TEST_CASE("figures that must fit each other do", "[description]") {
+TEST_CASE("dependent figures are consistent", "[description]") {
   for (const DeviceDescription& device : device_descriptions()) {
     CAPTURE(std::string(device.target));
     CHECK(device.compute_units <= device.shader_engines * device.compute_units_per_shader_array);
@@ -50,7 +50,7 @@ TEST_CASE("figures that must fit each other do", "[description]") {
   }
 }
 
-TEST_CASE("both clocks tell one time", "[clock]") {
+TEST_CASE("both clocks count the same time", "[clock]") {
   const uint64_t before = host_clock_ns();
   const uint64_t ticks = gpu_clock_ticks();
   const uint64_t after = host_clock_ns();

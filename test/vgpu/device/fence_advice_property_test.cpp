@@ -1,4 +1,5 @@
-// Advice on random programs: what is kept of a run stands for the run, and everything that is advised holds when it is done.
+// Advice on random programs: a recording gives the findings of the run, and a program that follows
+// all advice has the same findings.
 #include <algorithm>
 
 #include "device/fences/advice.hpp"
@@ -10,10 +11,10 @@ using namespace uptempo::vgpu;
 
 namespace {
 
-// What a program's packets have in place of their own headers, by queue and index.
+// Headers that replace those of a program's packets, by queue and index.
 using Headers = std::map<std::pair<ActorId, uint64_t>, Checker::Packet>;
 
-// A random program.
+// The parameters of a random program.
 struct Which {
   uint64_t seed;
   int steps;
@@ -26,7 +27,7 @@ struct Which {
   }
 };
 
-// It has run, with other headers for some packets.
+// A random program that has run, with replaced headers for some packets.
 struct Play {
   explicit Play(const Which& which, const Headers& headers = {}, Journal* journal = nullptr)
       : program(which.seed, {which.synchronising, which.alike, which.pages, journal,
@@ -50,7 +51,8 @@ std::string name(const uptempo::vgpu::fences::Task& task, bool in_full) {
   if (task.kind == Kind::host && !in_full) return "host";
   return std::to_string(task.id.actor) + '.' + std::to_string(task.id.index);
 }
-// Of a finding all but the reason, which may change with the headers. Not in full: without what differs between pages.
+// Text of a finding without its reason, which may change with the headers. If not `in_full`, also
+// without everything that differs between pages.
 std::string line(const Finding& finding, bool in_full) {
   constexpr const char* kConflicts[] = {"RAW", "WAR", "WAW"};
   return std::string(class_name(finding.what)) + ' ' +
@@ -66,7 +68,7 @@ std::multiset<std::string> verdicts(const RandomProgram& program) {
   return lines;
 }
 
-// A run with the headers that `advices` asks for.
+// Returns the headers, narrowed as `advices` say.
 Headers narrowed(Headers headers, const std::vector<Advice>& advices) {
   for (const Advice& advice : advices)
     for (const uint64_t index : advice.packets) {
@@ -96,8 +98,8 @@ void for_programs(uint64_t seeds, std::initializer_list<int> all_steps, Visit vi
 
 }  // namespace
 
-TEST_CASE("What is kept of a random program is judged as the program was") {
-  uint64_t left_out = 0;  // pages
+TEST_CASE("the recording of a random program gives the same findings as the program") {
+  uint64_t left_out = 0;  // pages that the recordings omit
   for_programs(200, {12, 25, 50}, [&](const Which& which) {
     Journal journal;
     const Play live(which, {}, &journal);
@@ -118,7 +120,7 @@ TEST_CASE("What is kept of a random program is judged as the program was") {
   CHECK(left_out > 1000);
 }
 
-TEST_CASE("All advice on a random program holds at once, in the program itself") {
+TEST_CASE("a random program that follows all its advice has the same findings") {
   std::map<std::string, uint64_t> seen;
   for_programs(50, {12, 25, 50}, [&](const Which& which) {
     Journal journal;
@@ -138,7 +140,7 @@ TEST_CASE("All advice on a random program holds at once, in the program itself")
     }
     if (!original.program.findings().empty()) ++seen["findings"];
   });
-  // The programs are about something.
+  // The programs cover all kinds of advice.
   for (const char* kind :
        {"barrier", "to none", "to agent", "several packets", "not all packets", "findings"}) {
     CAPTURE(kind, seen[kind]);

@@ -1,4 +1,4 @@
-// Advice: which fences and barrier bits of a run could have been narrower.
+// Advice: fences and barrier bits of a run that could have been narrower.
 #include "device/fences/advice.hpp"
 
 #include <nlohmann/json.hpp>
@@ -15,7 +15,7 @@ namespace {
 constexpr FenceScope none = FenceScope::none, agent = FenceScope::agent,
                      system_ = FenceScope::system;
 
-// A run that is kept, and what could have been narrower in it: "barrier b -> clear 1; release c -> none 2 3".
+// A recorded run and its advice, one line each: "barrier b -> clear 1", "release c -> none 2 3".
 class Run {
  public:
   Program program{"gfx90a", false, &journal_};
@@ -45,8 +45,7 @@ using Lines = std::set<std::string>;
 
 }  // namespace
 
-TEST_CASE(
-    "What a chain of dispatches needs is not advised against, what a dispatch beside it has is") {
+TEST_CASE("advice concerns the fences of an independent dispatch, not those that a chain needs") {
   Run run;
   Program& program = run.program;
   const ActorId queue = program.compute();
@@ -59,7 +58,8 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "Packets with the same kernel and header are advised together, those that need it excepted") {
+    "packets with the same kernel and header get advice together, except those that need the "
+    "fence") {
   Run run;
   Program& program = run.program;
   const ActorId queue = program.compute();
@@ -67,13 +67,14 @@ TEST_CASE(
   for (uint32_t i = 1; i < 9; ++i)
     program.dispatch(queue, "step", {true, agent, agent},
                      {reads(kLocal + 4096 * (i % 4 == 0 ? i - 1 : 0)), writes(kLocal + 4096 * i)});
-  // Packet 1 is the first that reads what `fill` wrote, and what is behind it may rely on its barrier bit and its acquire; 4 and 8 read what
-  // 3 and 7 have written.
+  // Packet 1 is the first reader of `fill`'s data; later packets may rely on its barrier bit and
+  // its acquire. Packets 4 and 8 read the data of 3 and 7.
   CHECK(run.advice() == Lines{"barrier step -> clear 2 3 5 6 7", "acquire step -> none 2 3 5 6 7",
                               "release step -> none 1 2 4 5 6 8"});
 }
 
-TEST_CASE("Of packets of which any would do, the last one ahead of the reader keeps what it has") {
+TEST_CASE(
+    "if any of several packets would suffice, the last one before the reader keeps its fence") {
   Run run;
   Program& program = run.program;
   const ActorId queue = program.compute(), engine = program.sdma();
@@ -106,8 +107,7 @@ TEST_CASE("Of packets of which any would do, the last one ahead of the reader ke
 }
 
 TEST_CASE(
-    "Of two fences that would each do alone, the cheaper one remains, and what saves most is said "
-    "first") {
+    "of two sufficient fences, the cheaper one remains, and the largest saving is listed first") {
   Run run;
   Program& program = run.program;
   const ActorId queue = program.compute();
@@ -124,8 +124,7 @@ TEST_CASE(
     CHECK_FALSE((advice.part == Advice::Part::acquire && advice.kernel == "cheap"));
 }
 
-TEST_CASE(
-    "What is saved is what the narrowed packets cost, and no more than the step that they take") {
+TEST_CASE("the saving is the cost of the narrowed packets, and only of the narrowed step") {
   Run run;
   Program& program = run.program;
   const ActorId queue = program.compute();
@@ -149,10 +148,10 @@ TEST_CASE(
     }
   }
   CHECK(release_ns == Approx(8192 / 1638.4));
-  CHECK(acquire_ns == Approx(4096 / 1638.4));  // the L1 lines are lost either way
+  CHECK(acquire_ns == Approx(4096 / 1638.4));  // an agent acquire loses the L1 lines, too
 }
 
-TEST_CASE("Advice holds together: of two fences that would each do alone, one remains") {
+TEST_CASE("all advice holds together: of two sufficient fences, one remains") {
   Run run;
   Program& program = run.program;
   const ActorId queue = program.compute();
@@ -168,9 +167,8 @@ TEST_CASE("Advice holds together: of two fences that would each do alone, one re
 }
 
 TEST_CASE(
-    "A release of system scope stays where the host or a copy reads the data or may read it, and "
-    "becomes "
-    "narrower where another dispatch does") {
+    "a system release stays if the host or a copy may read the data, and is narrowed if a dispatch "
+    "reads it") {
   for (const int reader : {0, 1, 2, 3}) {
     CAPTURE(reader);
     Run run;
@@ -190,10 +188,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE(
-    "An acquire of system scope stays behind what the host has stored, and becomes narrower behind "
-    "a "
-    "dispatch") {
+TEST_CASE("a system acquire stays after a host store, and is narrowed after a dispatch") {
   for (const bool host : {true, false}) {
     Run run;
     Program& program = run.program;
@@ -205,7 +200,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("Order by packets is not given up for order that is only presumed inside kernels") {
+TEST_CASE("order by packets is not replaced by order that is only presumed inside kernels") {
   SECTION("between dispatches") {
     Run run;
     Program& program = run.program;
@@ -226,7 +221,7 @@ TEST_CASE("Order by packets is not given up for order that is only presumed insi
     program.dispatch(queue, "step", {true, none, none});
     CHECK(run.advice() == Lines{"barrier step -> clear 1 3"});
   }
-  SECTION("between dispatches of two queues, while the first goes on") {
+  SECTION("between dispatches of two queues, while the first continues") {
     Run run;
     Program& program = run.program;
     const ActorId first = program.compute(), second = program.compute();
@@ -253,7 +248,7 @@ TEST_CASE("Order by packets is not given up for order that is only presumed insi
   }
 }
 
-TEST_CASE("A run with findings is advised on, too, as long as they stay what they are") {
+TEST_CASE("a run with findings gets advice that leaves the findings unchanged") {
   Run run;
   Program& program = run.program;
   const ActorId queue = program.compute();
@@ -266,18 +261,18 @@ TEST_CASE("A run with findings is advised on, too, as long as they stay what the
   CHECK(lines.count("acquire race -> none 1") == 1);
 }
 
-TEST_CASE("A finding that would be gone is no reason for advice: what it told of is still there") {
+TEST_CASE("a narrowing that only hides a finding is not advised") {
   Run run;
   Program& program = run.program;
   const ActorId queue = program.compute();
   program.dispatch(queue, "write", {}, {writes(kCoarse)});
-  // It announces the write to the host, and nothing has released it.
+  // This packet announces the write to the host. No packet has released the write.
   program.barrier_packet(queue, {true, none, none, 7});
   CHECK(run.advice() == Lines{});
   CHECK(program.found() == "unreleased RAW write->host 0x0+4 possible");
 }
 
-TEST_CASE("What memory lost when it was unmapped is not blamed on packets behind that") {
+TEST_CASE("later packets are not the cause of a finding about unmapped memory") {
   Run run;
   Program& program = run.program;
   const ActorId queue = program.compute();
@@ -289,7 +284,7 @@ TEST_CASE("What memory lost when it was unmapped is not blamed on packets behind
   CHECK(run.advice() == Lines{"barrier barrier packet -> clear 2"});
 }
 
-TEST_CASE("What was running when the program ended is left alone") {
+TEST_CASE("a dispatch that runs when the program ends gets no advice") {
   Run run;
   Program& program = run.program;
   const ActorId queue = program.compute();
@@ -297,7 +292,7 @@ TEST_CASE("What was running when the program ended is left alone") {
   CHECK(run.advice() == Lines{});
 }
 
-TEST_CASE("What a run would take too long to try is not advised, and said to be missing") {
+TEST_CASE("advice that would take too long to find is omitted and reported as incomplete") {
   Journal journal;
   Program program("gfx90a", false, &journal);
   const ActorId queue = program.compute();
@@ -308,7 +303,7 @@ TEST_CASE("What a run would take too long to try is not advised, and said to be 
   CHECK(advices.list.size() < 3);
 }
 
-TEST_CASE("Pages take time to be judged, too") {
+TEST_CASE("the budget also counts pages") {
   for (const uint32_t pages : {1, 100}) {
     Journal journal;
     Program program("gfx90a", false, &journal);
@@ -323,7 +318,7 @@ TEST_CASE("Pages take time to be judged, too") {
   }
 }
 
-TEST_CASE("Advice as JSON and as a sentence") {
+TEST_CASE("advice is written as JSON and as a sentence") {
   Advice advice{Advice::Part::acquire,
                 agent,
                 3,
@@ -339,8 +334,9 @@ TEST_CASE("Advice as JSON and as a sentence") {
       R"("to":"agent","packets":[4,5],"count":2,"of":120,"saved_ns":1234,"basis":"estimate","device":"gfx90a"})");
   CHECK(to_sentence(advice, device) ==
         "advice: the acquire of system scope of sum\".kd (queue 3, packets 4, 5: 2 of 120) could "
-        "be agent without changing a verdict of this run; it costs an estimated 1234 ns on AMD "
-        "Instinct MI210");
+        "be agent "
+        "without changing a verdict of this run; it costs an estimated 1234 ns on AMD Instinct "
+        "MI210");
   advice.part = Advice::Part::barrier;
   advice.packets.assign(100, 9);
   CHECK(to_json(advice, device).find(R"("to":"clear")") != std::string::npos);
@@ -352,7 +348,7 @@ TEST_CASE("Advice as JSON and as a sentence") {
         std::string::npos);
 }
 
-TEST_CASE("Advice about a kernel with an odd name is one line of JSON") {
+TEST_CASE("advice about a kernel with an unusual name is one line of JSON") {
   Advice advice;
   advice.kernel = "qu\"ote\\back\xc3\xa4\xff\ttab\nline";
   const std::string line = to_json(advice, *find_device_description("gfx90a"));

@@ -1,5 +1,5 @@
-// Dispatches and barrier packets: what orders them, and which fences show one the other's data. Every program stands beside what is left of it
-// when one thing is taken away.
+// Dispatches and barrier packets: what orders them, and which fences make one's data visible to the
+// other. Each correct program is compared with the same program without one of its parts.
 #include "fence_program.hpp"
 #include "test/support/catch.hpp"
 
@@ -25,7 +25,7 @@ std::string verdict(FenceScope acquire, FenceScope release, bool line_was_read,
 
 }  // namespace
 
-TEST_CASE("Two dispatches on the same data need the barrier bit on the second") {
+TEST_CASE("of two dispatches on the same data, the second needs the barrier bit") {
   struct Conflict {
     Touch first, second;
     const char* found;
@@ -51,7 +51,7 @@ TEST_CASE("Two dispatches on the same data need the barrier bit on the second") 
   }
 }
 
-TEST_CASE("The barrier bit of a packet between two orders the one behind it after the one ahead") {
+TEST_CASE("the barrier bit of a packet between two others orders the second after the first") {
   for (const bool barrier : {true, false}) {
     Program program;
     const ActorId queue = program.compute();
@@ -64,7 +64,7 @@ TEST_CASE("The barrier bit of a packet between two orders the one behind it afte
 }
 
 TEST_CASE(
-    "The barrier bit of a third packet orders it after both, and not the second after the first") {
+    "the barrier bit of a third packet orders it after both, not the second after the first") {
   Program program;
   const ActorId queue = program.compute();
   program.dispatch(queue, "a", kUnordered, {writes(kCoarse)});
@@ -73,8 +73,7 @@ TEST_CASE(
   CHECK(program.found() == "unordered RAW a->b 0x0+4 possible");
 }
 
-TEST_CASE(
-    "A packet that had ended by chance before the next was launched is not ordered before it") {
+TEST_CASE("a packet that happens to end before the next launches is not ordered before it") {
   Program program;
   const ActorId queue = program.compute();
   auto a = program.launch(queue, "a", kUnordered, {writes(kCoarse)});
@@ -86,8 +85,8 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "The specification wants a release and an acquire between dispatches, of agent scope or "
-    "wider") {
+    "the specification requires a release and an acquire of agent scope or wider between "
+    "dispatches") {
   for (const FenceScope release : kScopes) {
     for (const FenceScope acquire : kScopes) {
       CAPTURE(static_cast<int>(release), static_cast<int>(acquire));
@@ -99,8 +98,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "L1 is written through: on gfx9 a missing release harms nobody, a missing acquire who has the "
-    "old line") {
+    "on gfx9 a missing release is harmless, a missing acquire is not if L1 holds the old line") {
   for (const char* target : {"gfx900", "gfx90a"}) {
     for (const FenceScope release : kScopes) {
       CAPTURE(target, static_cast<int>(release));
@@ -115,7 +113,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("Findings that the target forgives are kept for those who ask for the specification") {
+TEST_CASE("findings that are harmless on the target are reported only on request") {
   Program program("gfx90a", false);
   const ActorId queue = program.compute();
   program.dispatch(queue, "fill", {.barrier = true}, {writes(kCoarse)});
@@ -124,12 +122,10 @@ TEST_CASE("Findings that the target forgives are kept for those who ask for the 
   CHECK(program.checker().counts().total() == 0);
 }
 
-TEST_CASE(
-    "An old line may be in an L1 by a read of any byte of it since the caches were invalidated "
-    "last") {
+TEST_CASE("an L1 may hold an old line if any of its bytes was read since the last invalidation") {
   struct Case {
     Touch early;
-    FenceScope between;  // acquired by the writer
+    FenceScope between;  // the writer's acquire
     bool possible;
   };
   for (const auto& [early, between, possible] :
@@ -152,8 +148,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "A line that several workgroups of the writer shared may be in the L1 of one that did not "
-    "write it") {
+    "a line that several workgroups of the writer touched may be in the L1 of another workgroup") {
   for (const uint32_t reader : {0u, 1u}) {
     Program program;
     const ActorId queue = program.compute();
@@ -167,8 +162,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE(
-    "A kernel that wrote its arguments is not seen through the scalar cache without an acquire") {
+TEST_CASE("arguments that a kernel rewrote are stale in the scalar cache without an acquire") {
   for (const FenceScope acquire : {FenceScope::none, FenceScope::agent}) {
     for (const bool scalar : {true, false}) {
       Program program;
@@ -187,7 +181,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("Another queue's fences count when its packet comes in between, and only then") {
+TEST_CASE("another queue's fences count only if its packet is ordered between the two") {
   constexpr uint64_t kDone = 1, kFencesDone = 2;
   struct Case {
     bool waits_for_writer, reader_waits;
@@ -225,7 +219,7 @@ TEST_CASE("Another queue's fences count when its packet comes in between, and on
   }
 }
 
-TEST_CASE("Another queue's acquire serves a dispatch that comes after it") {
+TEST_CASE("another queue's acquire serves a dispatch that is ordered after it") {
   for (const FenceScope acquire : {FenceScope::agent, FenceScope::none}) {
     for (const bool waits : {true, false}) {
       Program program;
@@ -250,7 +244,8 @@ TEST_CASE("Another queue's acquire serves a dispatch that comes after it") {
 }
 
 TEST_CASE(
-    "A release covers what is known to have ended: without the barrier bit, no earlier packet") {
+    "a release covers only packets known to have ended: without the barrier bit, no earlier "
+    "packet") {
   for (const bool barrier : {true, false}) {
     Program program;
     const ActorId queue = program.compute();
@@ -264,8 +259,8 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "A barrier packet acquires when it completes: what its dependency released meanwhile is "
-    "acquired") {
+    "a barrier packet acquires when it completes, including what its dependency has just "
+    "released") {
   for (const FenceScope acquire : {FenceScope::agent, FenceScope::none}) {
     Program program;
     const ActorId producer = program.compute(), consumer = program.compute();
@@ -281,8 +276,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE(
-    "A barrier packet releases after it acquired, so it cannot acquire what it releases itself") {
+TEST_CASE("a barrier packet releases after it acquires, so it does not acquire its own release") {
   Program program;
   const ActorId queue = program.compute();
   program.dispatch(queue, "fill", {}, {writes(kCoarse)});
@@ -295,7 +289,7 @@ TEST_CASE(
   CHECK(program.found() == "");
 }
 
-TEST_CASE("Each of five dependencies orders, and what was not waited for does not") {
+TEST_CASE("each of five dependencies orders, and a signal without a wait does not") {
   for (uint64_t missing = 0; missing <= 5; ++missing) {
     Program program;
     const ActorId consumer = program.compute();

@@ -1,4 +1,5 @@
-// SDMA engines and the host go to memory beside L2: what dispatches, copies and the host need between them, by kind of memory.
+// SDMA engines and the host bypass L2. The fences that dispatches, copies and the host need between
+// each other, by kind of memory.
 #include "fence_program.hpp"
 #include "test/support/catch.hpp"
 
@@ -8,7 +9,8 @@ namespace {
 
 constexpr uint64_t kUploaded = 1, kComputed = 2, kDownloaded = 3;
 
-// Input copied to the device, worked on, the result copied back; the host only enqueues. What a test may take away:
+// Copies input to the device, runs a kernel, copies the result back; the host only enqueues. The
+// members that a test may remove:
 struct CopyKernelCopy {
   bool kernel_waits = true, download_waits = true;
   FenceScope acquire = FenceScope::system, release = FenceScope::system;
@@ -40,21 +42,21 @@ struct CopyKernelCopy {
 
 }  // namespace
 
-TEST_CASE("Copy, kernel, copy with its dependencies and system fences is right in every memory") {
+TEST_CASE(
+    "copy, kernel, copy with dependencies and system fences is correct in every kind of memory") {
   for (const char* target : {"gfx900", "gfx90a"})
     for (const GpuAddress data : {kLocal, kLocalFine, kCoarse, kFine + 0x8000})
       for (const bool lines_in_l2 : {true, false})
         CHECK(CopyKernelCopy{.lines_in_l2 = lines_in_l2, .data = data}.found(target) == "");
 }
 
-TEST_CASE("Each dependency of copy, kernel, copy is needed") {
+TEST_CASE("each dependency of copy, kernel, copy is required") {
   CHECK(CopyKernelCopy{.kernel_waits = false}.found() == "unordered RAW up->work 0x0+64 possible");
   CHECK(CopyKernelCopy{.download_waits = false}.found() ==
         "unordered RAW work->down 0x1000+64 possible");
 }
 
-TEST_CASE(
-    "A kernel releases at system scope ahead of a copy: what L2 keeps back is missed otherwise") {
+TEST_CASE("a kernel needs a system release before a copy, which otherwise misses data in L2") {
   for (const FenceScope release : {FenceScope::agent, FenceScope::none}) {
     const auto found = [release](GpuAddress data, const char* target) {
       return CopyKernelCopy{.release = release, .data = data}.found(target);
@@ -69,7 +71,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("A kernel acquires at system scope after a copy: an old line of L2 is read otherwise") {
+TEST_CASE("a kernel needs a system acquire after a copy, or it reads an old line of L2") {
   for (const char* target : {"gfx900", "gfx90a"}) {
     CAPTURE(target);
     const auto found = [target](FenceScope acquire, GpuAddress data, bool lines_in_l2) {
@@ -80,13 +82,13 @@ TEST_CASE("A kernel acquires at system scope after a copy: an old line of L2 is 
     CHECK(found(FenceScope::agent, kCoarse, true) == "stale RAW up->work 0x0+64 possible");
     CHECK(found(FenceScope::agent, kLocal, false) == "stale RAW up->work 0x0+64 harmless");
     CHECK(found(FenceScope::agent, kLocalFine, true) == "stale RAW up->work 0x0+64 harmless");
-    // Without any acquire the line may be in an L1, whatever the memory.
+    // Without an acquire the line may be in an L1, for every kind of memory.
     CHECK(found(FenceScope::none, kLocalFine, true) == "stale RAW up->work 0x0+64 possible");
     CHECK(found(FenceScope::none, kLocalFine, false) == "stale RAW up->work 0x0+64 harmless");
   }
 }
 
-TEST_CASE("A line of L2 is 128 bytes: a read of either half brings both") {
+TEST_CASE("a line of L2 has 128 bytes: a read of either half loads both") {
   for (const GpuAddress neighbour : {kLocal + 64, kLocal + 128}) {
     Program program;
     const ActorId queue = program.compute(), sdma = program.sdma();
@@ -100,7 +102,7 @@ TEST_CASE("A line of L2 is 128 bytes: a read of either half brings both") {
   }
 }
 
-TEST_CASE("A line that a dispatch reads beside a copy into it may be kept with the old bytes") {
+TEST_CASE("a line that a dispatch reads during a copy into it may stay cached with the old bytes") {
   for (const bool beside : {true, false}) {
     Program program;
     const ActorId queue = program.compute(), other = program.compute(), sdma = program.sdma();
@@ -115,7 +117,7 @@ TEST_CASE("A line that a dispatch reads beside a copy into it may be kept with t
   }
 }
 
-TEST_CASE("An acquire of agent scope leaves old lines in L2, one of system scope does not") {
+TEST_CASE("an agent acquire leaves old lines in L2, a system acquire does not") {
   for (const FenceScope between : {FenceScope::agent, FenceScope::system}) {
     Program program;
     const ActorId queue = program.compute(), sdma = program.sdma();
@@ -130,7 +132,7 @@ TEST_CASE("An acquire of agent scope leaves old lines in L2, one of system scope
   }
 }
 
-TEST_CASE("A kernel may write again what a download reads only after the download") {
+TEST_CASE("a kernel may overwrite the source of a download only after the download") {
   for (const bool waits : {true, false}) {
     Program program;
     const ActorId queue = program.compute(), sdma = program.sdma();
@@ -152,7 +154,7 @@ TEST_CASE("A kernel may write again what a download reads only after the downloa
 }
 
 TEST_CASE(
-    "A fill over what a kernel wrote needs its release, or L2 writes the old data back over it") {
+    "a fill over a kernel's data needs the kernel's release, or L2 writes old data over the fill") {
   for (const FenceScope release : {FenceScope::system, FenceScope::agent}) {
     for (const GpuAddress data : {kLocal, kLocalFine}) {
       Program program;
@@ -170,7 +172,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("A fill that nothing orders after the kernel that wrote is found") {
+TEST_CASE("a fill that is not ordered after the writing kernel is found") {
   Program program;
   const ActorId queue = program.compute(), sdma = program.sdma();
   program.ring_sdma(sdma, 1);
@@ -180,8 +182,7 @@ TEST_CASE("A fill that nothing orders after the kernel that wrote is found") {
   CHECK(program.found() == "unordered WAW work->fill 0x0+64 possible");
 }
 
-TEST_CASE(
-    "Copies of one engine come in order and go to memory; those of two engines need a dependency") {
+TEST_CASE("copies of one engine are ordered; copies of two engines need a dependency") {
   for (const bool waits : {true, false}) {
     Program program;
     const ActorId one = program.sdma(), two = program.sdma();
@@ -196,7 +197,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("A copy over several pages is one finding with all its bytes") {
+TEST_CASE("a copy over several pages is one finding with all its bytes") {
   Program program;
   const ActorId queue = program.compute(), sdma = program.sdma();
   program.ring_sdma(sdma, 1);
@@ -211,7 +212,7 @@ TEST_CASE("A copy over several pages is one finding with all its bytes") {
   CHECK(program.findings()[0].reader->position == 0);
 }
 
-TEST_CASE("Pages that are not mapped any more are passed over") {
+TEST_CASE("pages that are no longer mapped are skipped") {
   Program program;
   const ActorId queue = program.compute(), sdma = program.sdma();
   program.ring_sdma(sdma, 1);

@@ -1,4 +1,4 @@
-// What fences and barrier bits of a run cost, by estimate.
+// Estimated costs of a run's fences and barrier bits.
 #include "device/fences/cost.hpp"
 
 #include "fence_program.hpp"
@@ -33,7 +33,7 @@ class Cost {
 
 }  // namespace
 
-TEST_CASE("A release of system scope costs what it writes back, once") {
+TEST_CASE("a system release costs the bytes that it writes back, once") {
   Cost cost;
   Program& program = cost.program;
   const ActorId queue = program.compute();
@@ -50,7 +50,7 @@ TEST_CASE("A release of system scope costs what it writes back, once") {
   CHECK(costs.at({queue, 4}).release_system_ns == Approx(cost.memory_ns(64)));
 }
 
-TEST_CASE("A release of system scope writes back no more than L2 holds") {
+TEST_CASE("a system release writes back no more than L2 holds") {
   Cost cost;
   Program& program = cost.program;
   const ActorId queue = program.compute();
@@ -62,8 +62,7 @@ TEST_CASE("A release of system scope writes back no more than L2 holds") {
         Approx((cost.memory_ns(kMemoryBytes) + cost.link_ns(kMemoryBytes)) / 4));
 }
 
-TEST_CASE(
-    "An acquire costs what is read again because of it: from L2, and of system scope from memory") {
+TEST_CASE("an acquire costs the bytes read again: from L2, and at system scope from memory") {
   for (const FenceScope scope : {agent, system_}) {
     Cost cost;
     Program& program = cost.program;
@@ -78,7 +77,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("An acquire costs no more than the caches hold") {
+TEST_CASE("an acquire costs no more than the caches hold") {
   Cost cost;
   Program& program = cost.program;
   const ActorId queue = program.compute();
@@ -92,7 +91,7 @@ TEST_CASE("An acquire costs no more than the caches hold") {
   CHECK(found.acquire_system_ns == Approx(cost.memory_ns(3 * kPageBytes)));
 }
 
-TEST_CASE("An acquire costs nothing for what is only written behind it") {
+TEST_CASE("an acquire costs nothing for lines that are only written afterwards") {
   Cost cost;
   Program& program = cost.program;
   const ActorId queue = program.compute();
@@ -102,9 +101,8 @@ TEST_CASE("An acquire costs nothing for what is only written behind it") {
 }
 
 TEST_CASE(
-    "What was in no L1, or is read past it, an acquire does not make slower; what was in a scalar "
-    "one, it "
-    "does") {
+    "an acquire costs only lines that an L1 held, vector or scalar, and that are read again "
+    "through it") {
   struct Case {
     Path before, behind;
     bool costs;
@@ -123,7 +121,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("Of two acquires in a row neither costs anything: one of them would be left") {
+TEST_CASE("of two consecutive acquires neither costs anything, because the other would remain") {
   for (const FenceScope scope : {agent, system_}) {
     Cost cost;
     Program& program = cost.program;
@@ -135,7 +133,7 @@ TEST_CASE("Of two acquires in a row neither costs anything: one of them would be
   }
 }
 
-TEST_CASE("A barrier bit costs the time for which two dispatches could have run side by side") {
+TEST_CASE("a barrier bit costs the time for which two dispatches could have overlapped") {
   const uint64_t slots = 104 * 4 * 8;
   struct Case {
     uint64_t waves_before, waves;
@@ -154,7 +152,7 @@ TEST_CASE("A barrier bit costs the time for which two dispatches could have run 
   }
 }
 
-TEST_CASE("A barrier bit costs what it keeps from the dispatch right before it, and once") {
+TEST_CASE("a barrier bit costs the lost overlap with the dispatch directly before it, once") {
   Cost cost;
   Program& program = cost.program;
   const ActorId queue = program.compute();
@@ -172,9 +170,8 @@ TEST_CASE("A barrier bit costs what it keeps from the dispatch right before it, 
 }
 
 TEST_CASE(
-    "Of two barrier bits between dispatches neither costs anything; one on a barrier packet costs "
-    "as much as "
-    "on the dispatch") {
+    "of two barrier bits between dispatches neither costs anything; a single one on a barrier "
+    "packet does") {
   for (const bool both : {true, false}) {
     Cost cost;
     Program& program = cost.program;

@@ -1,4 +1,4 @@
-// The host's own stores and loads, and what completions announce to it.
+// The host's stores and loads, and what completions announce to it.
 #include "fence_program.hpp"
 #include "test/support/catch.hpp"
 
@@ -8,7 +8,7 @@ namespace {
 constexpr uint64_t kDone = 1;
 }
 
-TEST_CASE("A dispatch acquires at system scope what the host stored, or may read old lines") {
+TEST_CASE("a dispatch that reads host stores needs a system acquire, or it may read old lines") {
   struct Case {
     GpuAddress data;
     FenceScope acquire;
@@ -38,7 +38,7 @@ TEST_CASE("A dispatch acquires at system scope what the host stored, or may read
   }
 }
 
-TEST_CASE("A kernarg block used again under acquire none may be old in the scalar cache") {
+TEST_CASE("a reused kernarg block without an acquire may be stale in the scalar cache") {
   for (const bool used_before : {true, false}) {
     for (const FenceScope acquire : {FenceScope::none, FenceScope::agent, FenceScope::system}) {
       Program program;
@@ -61,7 +61,8 @@ TEST_CASE("A kernarg block used again under acquire none may be old in the scala
   }
 }
 
-TEST_CASE("The host may not store to what a dispatch reads before it knows of its end") {
+TEST_CASE(
+    "the host may overwrite a dispatch's input only after it knows that the dispatch has ended") {
   struct Case {
     bool announced;
     const char* found;
@@ -77,7 +78,7 @@ TEST_CASE("The host may not store to what a dispatch reads before it knows of it
   }
 }
 
-TEST_CASE("A host store while the dispatch that reads it runs is unordered") {
+TEST_CASE("a host store during the dispatch that reads it is unordered") {
   Program program;
   const ActorId queue = program.compute();
   auto sum = program.launch(queue, "sum", {.acquire = FenceScope::system}, {reads(kFine)});
@@ -86,9 +87,7 @@ TEST_CASE("A host store while the dispatch that reads it runs is unordered") {
   CHECK(program.found() == "unordered RAW host->sum 0x0+4 possible");
 }
 
-TEST_CASE(
-    "A store after the doorbell of the packet that reads it is unordered, whenever the packet "
-    "starts") {
+TEST_CASE("a store after the reader's doorbell is unordered, whenever the packet starts") {
   for (const bool in_time : {true, false}) {
     Program program;
     const ActorId queue = program.compute();
@@ -101,7 +100,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("The host reads a result after its completion, which needs a release of system scope") {
+TEST_CASE("a result that the host reads after completion needs a system release") {
   for (const GpuAddress data : {kFine, kCoarse, kLocal, kLocalFine}) {
     for (const FenceScope release : {FenceScope::none, FenceScope::agent, FenceScope::system}) {
       for (const bool announced : {true, false}) {
@@ -122,7 +121,8 @@ TEST_CASE("The host reads a result after its completion, which needs a release o
 }
 
 TEST_CASE(
-    "The host may overwrite what it read, and a dispatch what the host read and then rang for") {
+    "the host may overwrite what it has read, and so may a dispatch whose doorbell follows the "
+    "read") {
   Program program;
   const ActorId queue = program.compute();
   program.dispatch(queue, "fill", {.release = FenceScope::system, .signal = kDone},
@@ -133,8 +133,7 @@ TEST_CASE(
   CHECK(program.found() == "");
 }
 
-TEST_CASE(
-    "A dispatch that was published before the host read its old result overwrites it unordered") {
+TEST_CASE("a dispatch published before the host read the old result overwrites it unordered") {
   Program program;
   const ActorId queue = program.compute();
   program.ring(queue, 2);
@@ -145,7 +144,7 @@ TEST_CASE(
   CHECK(program.found() == "unordered WAR refill->host 0x0+1 possible");
 }
 
-TEST_CASE("A page that stays open over several batches gives no false findings") {
+TEST_CASE("a page that stays open over several batches gives no false findings") {
   for (const uint64_t signal : {uint64_t{0}, kDone}) {
     Program program;
     const ActorId queue = program.compute();
@@ -161,7 +160,7 @@ TEST_CASE("A page that stays open over several batches gives no false findings")
   }
 }
 
-TEST_CASE("A page is judged anew each time that it is opened") {
+TEST_CASE("each opening of a page is judged separately") {
   Program program;
   const ActorId queue = program.compute();
   program.host_writes(kFine);
@@ -170,7 +169,7 @@ TEST_CASE("A page is judged anew each time that it is opened") {
   CHECK(program.found() == "unordered WAR host->a 0x0+4 possible");
 }
 
-TEST_CASE("What was written to a page that was not seen to open is not guessed at") {
+TEST_CASE("stores to a page whose opening was not observed are ignored") {
   Program program;
   const ActorId queue = program.compute();
   program.dispatch(queue, "a", {}, {reads(kFine)});
@@ -180,7 +179,7 @@ TEST_CASE("What was written to a page that was not seen to open is not guessed a
 
 // ---- unreleased
 
-TEST_CASE("Announced data that no release of system scope covers is found when the program ends") {
+TEST_CASE("announced data without a system release is found when the program ends") {
   struct Case {
     GpuAddress data;
     FenceScope release;
@@ -211,7 +210,7 @@ TEST_CASE("Announced data that no release of system scope covers is found when t
   }
 }
 
-TEST_CASE("What an atomic left in memory that L2 does not keep needs no release") {
+TEST_CASE("the result of an atomic in memory that L2 does not hold needs no release") {
   for (const auto& [data, found] :
        {std::pair{kFine, ""}, std::pair{kCoarse, "unreleased RAW count->host 0x0+4 possible"}}) {
     Program program;
@@ -224,7 +223,7 @@ TEST_CASE("What an atomic left in memory that L2 does not keep needs no release"
   }
 }
 
-TEST_CASE("A later release of system scope that is announced too covers what came before") {
+TEST_CASE("a later announced system release covers earlier data") {
   for (const bool barrier : {true, false}) {
     Program program;
     const ActorId queue = program.compute();
@@ -239,7 +238,7 @@ TEST_CASE("A later release of system scope that is announced too covers what cam
   }
 }
 
-TEST_CASE("What a copy or the host wrote over is not unreleased any more") {
+TEST_CASE("data that a copy or the host has overwritten is no longer unreleased") {
   Program program;
   const ActorId queue = program.compute(), sdma = program.sdma();
   program.dispatch(queue, "fill", {.release = FenceScope::system, .signal = kDone},
@@ -250,7 +249,7 @@ TEST_CASE("What a copy or the host wrote over is not unreleased any more") {
   CHECK(program.found() == "");
 }
 
-TEST_CASE("Forgotten memory has no past") {
+TEST_CASE("forgotten memory has no history") {
   Program program;
   const ActorId queue = program.compute();
   program.dispatch(queue, "a", {}, {writes(kCoarse), writes(kCoarse + kPageBytes)});

@@ -1,4 +1,4 @@
-// Runs that are kept: what is left of them, and that it is judged as they were.
+// Recorded runs: what a recording keeps, and that it gives the same findings as the run.
 #include "device/fences/journal.hpp"
 
 #include "fence_program.hpp"
@@ -13,7 +13,7 @@ constexpr FenceScope none = FenceScope::none, agent = FenceScope::agent,
                      system_ = FenceScope::system;
 constexpr uint32_t kPages = 50;
 
-// How many pages each kept page stands for, most first.
+// Returns how many pages each kept page represents, in descending order.
 std::vector<uint64_t> counts(const Recording& run) {
   std::vector<uint64_t> result;
   for (const auto& [page, count] : run.page_count) result.push_back(count);
@@ -38,7 +38,7 @@ Lines judged_again(Journal& journal) {
 
 }  // namespace
 
-TEST_CASE("Of pages with the same past one is kept") {
+TEST_CASE("one of several pages with the same past is kept") {
   Journal journal;
   Program program("gfx90a", true, &journal);
   const ActorId queue = program.compute();
@@ -49,7 +49,7 @@ TEST_CASE("Of pages with the same past one is kept") {
   CHECK(counts(run) == std::vector<uint64_t>{kPages / 2, kPages / 2 - 1, 1});
 }
 
-TEST_CASE("Pages of different kinds, or touched by several workgroups, are different") {
+TEST_CASE("pages of different kinds, or touched by several workgroups, have different pasts") {
   Journal journal;
   Program program("gfx90a", true, &journal);
   const ActorId queue = program.compute();
@@ -61,7 +61,7 @@ TEST_CASE("Pages of different kinds, or touched by several workgroups, are diffe
 }
 
 TEST_CASE(
-    "What the host does page by page is the same for all of them, as long as it knew the same") {
+    "host accesses to several pages are the same event while the host's knowledge is the same") {
   Journal journal;
   Program program("gfx90a", true, &journal);
   const ActorId queue = program.compute();
@@ -75,10 +75,7 @@ TEST_CASE(
   CHECK(counts(journal.recording()) == std::vector<uint64_t>{kPages / 2, kPages / 2});
 }
 
-TEST_CASE(
-    "What the host did before and after it may have known of a completion is different, whenever "
-    "it is "
-    "told") {
+TEST_CASE("host accesses before and after a completion differ, whenever they are reported") {
   for (const int announcer : {0, 1, 2, 3}) {
     CAPTURE(announcer);
     for (const bool stores : {false, true}) {
@@ -105,7 +102,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("What the host is once taken to know it knows in everything that is told later") {
+TEST_CASE("knowledge assumed for the host also holds for all later reports") {
   Journal journal;
   Program program("gfx90a", true, &journal);
   const ActorId queue = program.compute();
@@ -120,7 +117,7 @@ TEST_CASE("What the host is once taken to know it knows in everything that is to
   CHECK(run.page_count.at(page(1)) == 2);
 }
 
-TEST_CASE("A store of the host and one that is perhaps its own are different") {
+TEST_CASE("a certain and an uncertain host store are different") {
   Journal journal;
   Program program("gfx90a", true, &journal);
   program.host_opens(kFine);
@@ -130,7 +127,7 @@ TEST_CASE("A store of the host and one that is perhaps its own are different") {
   CHECK(counts(journal.recording()) == std::vector<uint64_t>{1, 1});
 }
 
-TEST_CASE("Memory that was unmapped in between has another past") {
+TEST_CASE("memory that was unmapped in between has another past") {
   Journal journal;
   Program program("gfx90a", true, &journal);
   const ActorId queue = program.compute();
@@ -140,7 +137,7 @@ TEST_CASE("Memory that was unmapped in between has another past") {
   CHECK(counts(journal.recording()) == std::vector<uint64_t>{3, 1});
 }
 
-TEST_CASE("A kept run is judged as the run was, page for page") {
+TEST_CASE("a recording gives the same findings as the run, page by page") {
   Journal journal;
   Program program("gfx90a", true, &journal);
   const ActorId queue = program.compute(), engine = program.sdma();
@@ -157,7 +154,7 @@ TEST_CASE("A kept run is judged as the run was, page for page") {
   CHECK(judged_again(journal) == judged(program));
 }
 
-TEST_CASE("A dispatch that meets the host at one page has not met it at another that is kept") {
+TEST_CASE("a dispatch that meets the host at one page has not met it at another kept page") {
   Journal journal;
   Program program("gfx90a", true, &journal);
   const ActorId queue = program.compute();
@@ -170,7 +167,7 @@ TEST_CASE("A dispatch that meets the host at one page has not met it at another 
   CHECK(judged_again(journal) == judged(program));
 }
 
-TEST_CASE("A run is over when the program ends, though its threads and queues go on") {
+TEST_CASE("a recording ends when the program ends, even if threads and queues continue") {
   Journal journal;
   Program program("gfx90a", true, &journal);
   const ActorId queue = program.compute();
@@ -183,26 +180,26 @@ TEST_CASE("A run is over when the program ends, though its threads and queues go
   CHECK(run.page_count.empty());
 }
 
-TEST_CASE("A run that is too long is not kept at all, whatever it is that is long") {
+TEST_CASE("a run that exceeds the limit is dropped, whatever takes the space") {
   Journal journal(16 << 10);
   Program program("gfx90a", true, &journal);
   const ActorId queue = program.compute();
   const auto page = [](uint32_t number) { return kLocal + number * kPageBytes; };
   CHECK_FALSE(journal.overflowed());
-  SECTION("its packets") {
+  SECTION("packets") {
     for (uint32_t i = 0; i < 1000; ++i) program.barrier_packet(queue, {});
   }
-  SECTION("what they did") {
+  SECTION("accesses") {
     Program::Dispatch dispatch = program.launch(queue, "different", {});
     for (uint32_t i = 0; i < 64; ++i) program.touch(dispatch, {writes(page(i), i + 1)});
     CHECK_FALSE(journal.overflowed());
     program.end(dispatch);
   }
-  SECTION("the names of kernels") { program.dispatch(queue, std::string(16 << 10, 'k'), {}); }
-  SECTION("how many pages there are") {
+  SECTION("names of kernels") { program.dispatch(queue, std::string(16 << 10, 'k'), {}); }
+  SECTION("number of pages") {
     program.dispatch(queue, "fill", {}, {writes(kLocal, kMemoryBytes)});
   }
-  SECTION("the ways in which pages came by it") {
+  SECTION("different pasts of pages") {
     for (uint32_t bit = 1; bit < 128; bit *= 2) {
       Program::Dispatch dispatch = program.launch(queue, "same", {});
       for (uint32_t i = 0; i < 128; ++i)
@@ -211,7 +208,7 @@ TEST_CASE("A run that is too long is not kept at all, whatever it is that is lon
     }
   }
   CHECK(journal.overflowed());
-  // It is judged on.
+  // The checker continues.
   program.clear();
   program.dispatch(queue, "write", {}, {writes(kFine)});
   program.dispatch(queue, "race", {}, {reads(kFine)});

@@ -1,13 +1,19 @@
-// What the HSA specification says of a program of packets, copies and host accesses, by brute force.
+// FenceOracle: the findings that the HSA specification requires for a program of packets, copies
+// and host accesses, computed by brute force.
 //
-// Everything that happens is a node of a graph, with an edge from each node that it is certain to come after; "happens before" is reachability.
-// A dispatch has three nodes (its launch with the acquire, the end of its stores, its release), a barrier packet two (acquire, release;
-// HSA System Architecture 1.2, 2.9), everything else one. A fence is looked for on all paths, in plain loops. Shares no idea of
-// representation with the checker that it judges, and is meant for programs of some dozens of nodes.
+// Every operation is a node of a graph, with an edge from each node that certainly comes before it.
+// "Happens before" is reachability. A dispatch has three nodes (its launch with the acquire, the
+// end of its stores, its release), a barrier packet two (acquire and release; HSA System
+// Architecture 1.2, 2.9), everything else one. The oracle looks for a fence on all paths, in plain
+// loops. It shares no representation with the checker, and is meant for programs of some dozens of
+// nodes.
 //
-// In-kernel synchronisation. A task that touches a cell meets who wrote it last and, if it writes, who has read it since (of those whom packets put in
-// order, the last), unless one of the two is a copy, neither access synchronises, or packets have put the other one ahead of it. Nothing is said
-// about the two; nor, if the later one is a dispatch, about it and what the other one came after. What comes after it does not know of it.
+// In-kernel synchronisation: a task that touches a cell meets the cell's last writer and, if it
+// writes, the readers since then (of readers that packets order, only the last). They do not meet
+// if one of the two is a copy, if neither access synchronises, or if packets order the other task
+// first. The oracle reports nothing about a pair that met. If the later task is a dispatch, it also
+// reports nothing about this dispatch and the tasks before the other one. Later tasks do not
+// inherit that order.
 #pragma once
 
 #include <algorithm>
@@ -28,10 +34,10 @@ class FenceOracle {
   enum class Width { none, agent, system };
   enum class Agent { dispatch, copy, host };
 
-  // class, conflict, writer, reader (of unreleased data: nobody)
+  // Class, conflict, writer, reader (empty for unreleased data).
   using Verdict = std::tuple<std::string, std::string, std::string, std::string>;
   const std::set<Verdict>& verdicts() const { return verdicts_; }
-  // What may be found and need not be, because it depends on what a cache held.
+  // Findings that are permitted but not required, because they depend on cache contents.
   const std::set<Verdict>& perhaps() const { return perhaps_; }
   size_t meetings() const { return meetings_; }
 
@@ -50,7 +56,7 @@ class FenceOracle {
   bool before(Node a, Node b) const { return a < events_[b].past.size() && events_[b].past[a]; }
   bool before_or_same(Node a, Node b) const { return a == b || before(a, b); }
 
-  // ---- the host: one line of events, each of which knows what has been announced by then
+  // ---- the host: a sequence of events; each knows everything announced before it
 
   Node host_event() {
     Nodes after = announced_;
@@ -60,17 +66,18 @@ class FenceOracle {
   }
   void announce(Node node) { announced_.push_back(node); }
 
-  // ---- accesses, in the order in which they are known to have been made
+  // ---- accesses, in the order in which they are reported
 
   struct Task {
     std::string name;
     Agent agent;
     Node begin;  // before its first access
-    Node
-        end;  // its accesses are done; of host stores the first moment at which they may have been, so it lies ahead of begin
+    // After its last access. For host stores the first time at which they may have been made, so it
+    // is before `begin`.
+    Node end;
     struct Met {
       Node end;
-      std::optional<Node> begin;  // with all that is before it
+      std::optional<Node> begin;  // includes everything before it
     };
     std::vector<Met> met = {};
   };
@@ -79,7 +86,8 @@ class FenceOracle {
     bool write = false;
     bool synchronising = false;  // an atomic, or a load that bypasses L1
   };
-  // The task with what it met. Ahead of read() and write(), with all accesses to each cell in one.
+  // Returns the task with the tasks that it met. Call before read() and write(), with one combined
+  // access per cell.
   Task meet(Task task, const std::vector<Access>& accesses) {
     for (const Access& access : accesses)
       for (const auto& [other, before_it] : touched_[access.cell]) {
@@ -106,7 +114,7 @@ class FenceOracle {
     }
     return task;
   }
-  // A cell of memory that L2 does not hold.
+  // Declares that L2 does not hold the cell's memory.
   void is_coherent(const std::string& cell) { cells_[cell].coherent = true; }
 
   bool read(const std::string& cell, const Task& task, bool synchronising = false) {
@@ -123,7 +131,7 @@ class FenceOracle {
   void write(const std::string& cell, const Task& task, bool found_reading = false,
              bool synchronising = false) {
     Cell& memory = cells_[cell];
-    // Who reads and overwrites what another wrote is found once.
+    // A task that both reads and overwrites another's data is reported once.
     if (memory.writer && memory.writer->name != task.name && !found_reading)
       judge_overwrite(memory, task);
     for (const Task& reader : memory.readers)
@@ -134,7 +142,8 @@ class FenceOracle {
     memory.written_synchronising = synchronising;
     memory.readers.clear();
   }
-  // The program ends, or forgets the cell: the host was told of data that it may not be able to see.
+  // Call when the program ends or forgets the cell. Reports announced data that the host may not
+  // see.
   void forget(const std::string& cell) {
     const Cell& memory = cells_[cell];
     const std::optional<Task>& writer = memory.writer;
@@ -160,19 +169,21 @@ class FenceOracle {
     bool coherent = false;
   };
 
-  // Taken to be ordered, and visible, by what happened inside kernels.
+  // Returns true if `earlier` is assumed to be ordered and visible by synchronisation inside
+  // kernels.
   bool presumed(const Task& earlier, const Task& later) const {
     return std::any_of(later.met.begin(), later.met.end(), [&](const auto& met) {
       return earlier.end == met.end || (met.begin && before(earlier.end, *met.begin));
     });
   }
 
-  // The host's stores lie somewhere between opening and closing a page: what may have been in order is.
+  // The host stored at some time between opening and closing the page. If some such time gives a
+  // correct order, the oracle assumes it.
   bool perhaps_the_other_way(const Task& first, const Task& second) const {
     return second.agent == Agent::host &&
            (before(second.end, first.begin) || presumed(second, first));
   }
-  // A release of system scope after `store` and not after `node`.
+  // Returns true if there is a system release after `store` and not after `node`.
   bool released_before_or_at(Node store, Node node) const {
     for (Node release = 0; release < events_.size(); ++release)
       if (events_[release].release == Width::system && before(store, release) &&
@@ -181,7 +192,8 @@ class FenceOracle {
     return false;
   }
 
-  // In order, fences count; but no L1 has what synchronising accesses read, and what they write is in L2, or in memory that L2 does not hold.
+  // Between ordered accesses, fences count. But no L1 holds what synchronising accesses read, and
+  // their writes are in L2, or in memory that L2 does not hold.
   bool judge_read(const Cell& cell, const Task& reader, bool synchronising) {
     const Task& writer = *cell.writer;
     if (presumed(writer, reader)) return false;

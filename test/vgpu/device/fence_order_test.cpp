@@ -1,4 +1,4 @@
-// What is known to have happened before.
+// Clocks and views: the tasks that are known to have happened before.
 #include "device/fences/order.hpp"
 #include "device/fences/view.hpp"
 #include "test/support/catch.hpp"
@@ -6,7 +6,7 @@
 using namespace uptempo::vgpu::fences;
 using uptempo::vgpu::FenceScope;
 
-TEST_CASE("A prefix holds all tasks below it") {
+TEST_CASE("a prefix contains all tasks below it") {
   Progress progress;
   CHECK_FALSE(progress.contains(0));
   progress.add_below(3);
@@ -17,7 +17,7 @@ TEST_CASE("A prefix holds all tasks below it") {
   CHECK(progress.contains(2));
 }
 
-TEST_CASE("Tasks beyond the prefix are held one by one until the prefix reaches them") {
+TEST_CASE("tasks beyond the prefix are stored one by one until the prefix reaches them") {
   Progress progress;
   progress.add(2);
   progress.add(4);
@@ -32,7 +32,7 @@ TEST_CASE("Tasks beyond the prefix are held one by one until the prefix reaches 
   CHECK_FALSE(progress.contains(5));
 }
 
-TEST_CASE("Joining keeps what either side holds, and nothing else") {
+TEST_CASE("a join contains what either side contains, and nothing else") {
   for (uint64_t below : {0u, 1u, 3u, 6u}) {
     for (uint64_t mask = 0; mask < 64; ++mask) {
       Progress left, right;
@@ -50,7 +50,7 @@ TEST_CASE("Joining keeps what either side holds, and nothing else") {
   }
 }
 
-TEST_CASE("A clock keeps actors apart") {
+TEST_CASE("a clock separates actors") {
   Clock clock, other;
   clock.add({1, 0});
   other.add_below(3, 2);
@@ -74,7 +74,7 @@ View after_both() {
 }
 }  // namespace
 
-TEST_CASE("An acquire shows what had been released when it was carried out") {
+TEST_CASE("an acquire makes visible what had been released when it executed") {
   View view = after_both();
   view.acquire(FenceScope::agent, is_dispatcher);
   CHECK_FALSE(view.visible.contains(kDispatch));
@@ -84,7 +84,7 @@ TEST_CASE("An acquire shows what had been released when it was carried out") {
   CHECK(view.visible.contains(kDispatch));
 }
 
-TEST_CASE("A copy becomes visible by an acquire of system scope only") {
+TEST_CASE("only a system acquire makes a copy visible") {
   View view = after_both();
   view.acquire(FenceScope::agent, is_dispatcher);
   CHECK_FALSE(view.visible.contains(kCopy));
@@ -93,7 +93,7 @@ TEST_CASE("A copy becomes visible by an acquire of system scope only") {
   CHECK(view.visible.contains(kCopy));
 }
 
-TEST_CASE("A release covers what had ended, as wide as its scope") {
+TEST_CASE("a release covers ended tasks at its scope") {
   View view = after_both();
   view.release(FenceScope::none);
   CHECK_FALSE(view.released_agent.contains(kDispatch));

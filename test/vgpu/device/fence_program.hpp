@@ -1,8 +1,10 @@
-// Programs of packets, copies and host accesses, written by hand and shown to a fence checker one event after the other.
+// Program: reports a hand-written program of packets, copies and host accesses to a fence checker,
+// event by event.
 //
-// A Program keeps what the device would know (packet indices, offsets in SDMA rings, the values of signals) and the findings as text:
-//   "stale RAW fill->sum 0x40+4 harmless": class, conflict, writer, reader, first byte relative to its memory, bytes, target's verdict.
-// Findings are in the order in which they came, separated by "; ".
+// It stores what the device would know (packet indices, offsets in SDMA rings, values of signals),
+// and the findings as text, in order of arrival, separated by "; ". Example:
+//   "stale RAW fill->sum 0x40+4 harmless"
+// Class, conflict, writer, reader, first byte relative to its memory, bytes, the target's verdict.
 #pragma once
 
 #include <initializer_list>
@@ -23,7 +25,7 @@ using vgpu::FenceScope;
 using vgpu::GpuAddress;
 using vgpu::MemoryKind;
 
-// Where each kind of memory lies.
+// Addresses of each kind of memory.
 inline constexpr GpuAddress kMemoryBytes = 0x100000;
 constexpr GpuAddress memory(MemoryKind kind) {
   return 0x10000000 + static_cast<GpuAddress>(kind) * kMemoryBytes;
@@ -49,13 +51,13 @@ inline Touch writes(GpuAddress address, uint64_t bytes = 4, Path path = Path::ve
   return {true, address, bytes, path, workgroup};
 }
 
-// What a test chooses of a packet's header; `signal` is a handle, 0: none.
+// The parts of a packet's header that a test selects. `signal` is a handle; 0: none.
 struct Header {
   bool barrier = false;
   FenceScope acquire = FenceScope::none;
   FenceScope release = FenceScope::none;
   uint64_t signal = 0;
-  uint64_t waves = 0;  // of a dispatch
+  uint64_t waves = 0;  // dispatches only
 };
 
 class Program {
@@ -77,14 +79,14 @@ class Program {
   ActorId compute() { return checker_.add_queue(Checker::QueueKind::compute, ++queues_); }
   ActorId sdma() { return checker_.add_queue(Checker::QueueKind::sdma, ++queues_); }
 
-  // ---- signals: 1 until they are completed, unless the host stores something else
+  // ---- signals: 1 until they are completed, unless the host stores another value
   void host_stores_signal(uint64_t handle, int64_t value) { value_[handle] = value; }
   Checker::SignalValue value(uint64_t handle) {
     return {handle, value_.try_emplace(handle, 1).first->second};
   }
 
   // ---- the host
-  // Publishes the next `packets` packets now; packets that nobody published are published when they start.
+  // Publishes the next `packets` packets now. Other packets are published when they start.
   void ring(ActorId queue, uint64_t packets = 1) {
     Position& position = positions_[queue];
     position.published = std::max(position.published, position.next) + packets;
@@ -136,7 +138,7 @@ class Program {
     Dispatch one = launch(queue, std::move(kernel), header, touches);
     end(one);
   }
-  // A barrier packet completes; `satisfied`: signals that it found so.
+  // A barrier packet completes. `satisfied`: the signals that it found satisfied.
   void barrier_packet(ActorId queue, Header header,
                       std::initializer_list<uint64_t> satisfied = {}) {
     Checker::Packet packet = next(queue, header);

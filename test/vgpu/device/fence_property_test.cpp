@@ -1,4 +1,4 @@
-// Thousands of small random programs, judged by the checker and by an oracle that shares nothing with it.
+// Thousands of small random programs, judged by the checker and by an independent oracle.
 #include "fence_random_program.hpp"
 #include "test/support/catch.hpp"
 
@@ -15,7 +15,7 @@ std::string to_text(const std::set<Verdict>& verdicts) {
   return text;
 }
 
-// Of 10,000 programs: how many of each kind of verdict there are.
+// Judges 10,000 programs. Returns the number of verdicts of each kind.
 std::map<std::string, uint64_t> judge_programs(bool synchronising) {
   std::map<std::string, uint64_t> seen;
   for (const int steps : {6, 12, 25, 50}) {
@@ -42,10 +42,9 @@ std::map<std::string, uint64_t> judge_programs(bool synchronising) {
 
 }  // namespace
 
-TEST_CASE(
-    "What the checker finds in a random program is what the specification forbids, and all of it") {
+TEST_CASE("the checker finds in random programs exactly what the specification forbids") {
   std::map<std::string, uint64_t> seen = judge_programs(false);
-  // The programs are about something.
+  // The programs cover all kinds of verdicts.
   for (const char* kind : {"unorderedRAW", "unorderedWAR", "unorderedWAW", "staleRAW", "staleWAW",
                            "unreleasedRAW", "silent"}) {
     CAPTURE(kind, seen[kind]);
@@ -54,7 +53,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "The same of programs that synchronise inside their kernels, but for those that meet there") {
+    "the same for programs that synchronise inside kernels, except for tasks that meet there") {
   std::map<std::string, uint64_t> seen = judge_programs(true);
   for (const char* kind : {"unorderedRAW", "unorderedWAR", "unorderedWAW", "staleRAW", "staleWAW",
                            "unreleasedRAW", "silent", "meetings", "perhaps"}) {

@@ -1,4 +1,5 @@
-// Programs that make themselves up as they run, on a device that does only what packets allow, seen by the checker and by the oracle.
+// Programs that choose each step at random, on a device that only does what packets permit. Both
+// the checker and the oracle observe them.
 #pragma once
 
 #include <functional>
@@ -16,13 +17,13 @@
 namespace uptempo::test {
 
 struct RandomProgramOptions {
-  bool synchronising =
-      false;  // half of the accesses of dispatches are atomics or loads that bypass L1
-  bool alike =
-      false;  // dispatches are of two kernels, their headers of one kind in each queue and wide
-  size_t pages = 1;            // of each kind of memory; most accesses do the same to all of them
-  Journal* journal = nullptr;  // keeps the run
-  // Changes the header of a packet. What the program does is the same whatever the headers say.
+  // Half of the dispatches' accesses are atomics or loads that bypass L1.
+  bool synchronising = false;
+  // Dispatches run one of two kernels. All headers of a queue are equal, with wide fences.
+  bool alike = false;
+  size_t pages = 1;            // per kind of memory; most accesses touch all of them alike
+  Journal* journal = nullptr;  // records the run
+  // Changes the header of a packet. The program's steps do not depend on headers.
   std::function<void(ActorId queue, Checker::Packet&)> rewrite = {};
 };
 
@@ -92,7 +93,7 @@ class RandomProgram {
   const std::set<Verdict>& perhaps() const { return oracle_.perhaps(); }
   size_t meetings() const { return oracle_.meetings(); }
   const std::string& text() const { return text_; }
-  // As the checker told them.
+  // In the order in which the checker reported them.
   const std::vector<Finding>& findings() const { return findings_; }
   Judge::Presumed presumed() const { return checker_.presumed(); }
   // Packets of compute queues, launched or not.
@@ -104,20 +105,21 @@ class RandomProgram {
   using Node = FenceOracle::Node;
   using Nodes = FenceOracle::Nodes;
 
-  // On each page two neighbouring bytes of coarse-grained memory, one of fine-grained and one of device-local memory.
+  // Each page set has four cells: two neighbouring bytes of coarse-grained memory, one of
+  // fine-grained and one of device-local memory.
   using Cell = size_t;
   static GpuAddress address(Cell cell) {
     constexpr GpuAddress kCells[] = {kCoarse + 0x40, kCoarse + 0x41, kFine + 0x100, kLocal + 0x200};
     return kCells[cell % 4] + cell / 4 * kPageBytes;
   }
   static std::string cell_name(Cell cell) { return std::to_string(cell); }
-  static constexpr uint32_t kCellBytes = 1;  // as much as a page fault of the host shows
+  static constexpr uint32_t kCellBytes = 1;  // the size that a page fault of the host reports
   static constexpr uint64_t kSignals = 3;
   static constexpr size_t kQueues = 2;
   static constexpr Width width(FenceScope scope) { return static_cast<Width>(scope); }
 
   struct CellAccess {
-    bool read = false;  // ahead of its own write, if any
+    bool read = false;  // before its own write, if any
     bool write = false;
     bool synchronising = false;
   };
@@ -133,22 +135,22 @@ class RandomProgram {
     ActorId actor = 0;
     uint64_t next = 0, published = 0;
     bool several_producers = false;
-    std::optional<Node> last;        // launched
-    Nodes ended;                     // all of the queue's
-    std::map<uint64_t, Node> rings;  // of the packets that are not launched yet
+    std::optional<Node> last;        // last launch
+    Nodes ended;                     // all packets of the queue that have ended
+    std::map<uint64_t, Node> rings;  // doorbells of packets that have not launched
     std::vector<Dispatch> running;
   };
   struct Signal {
     int64_t value = 1;
-    std::optional<int64_t> left;  // by the device
-    Nodes completed;              // since the host stored to it last
+    std::optional<int64_t> left;  // last value stored by the device
+    Nodes completed;              // since the host's last store to it
   };
 
   Checker& checker() { return checker_; }
   size_t pick(size_t below) { return static_cast<size_t>(random_() % below); }
   bool likely() { return pick(8) != 0; }
   FenceScope any_scope() { return static_cast<FenceScope>(pick(3)); }
-  // The cell on one page or on all of them.
+  // Returns the cell on one page or on all pages.
   std::vector<Cell> on_pages(Cell cell) {
     if (options_.pages > 1 && pick(4) == 0) return {cell + 4 * pick(options_.pages)};
     std::vector<Cell> cells;
@@ -160,7 +162,7 @@ class RandomProgram {
 
   // ---- the device
 
-  // What comes ahead of a packet by its place in the queue.
+  // Returns the nodes before a packet, by its position in the queue.
   Nodes order(Queue& queue, const Checker::Packet& packet) {
     Nodes after;
     if (queue.last) after.push_back(*queue.last);
@@ -211,7 +213,7 @@ class RandomProgram {
     queue.running.push_back(std::move(dispatch));
   }
 
-  // A synchronising write is an atomic: it reads as well.
+  // A synchronising write is an atomic, so it also reads.
   void touch(Dispatch& dispatch, Cell cell, bool write, bool synchronising) {
     const Path path = synchronising ? Path::synchronising : Path::vector;
     CellAccess& all = dispatch.accesses[cell];
@@ -296,7 +298,7 @@ class RandomProgram {
 
   Node sdma_node(Nodes after) {
     if (last_sdma_) after.push_back(*last_sdma_);
-    after.push_back(oracle_.host_event());  // published when it is carried out
+    after.push_back(oracle_.host_event());  // published when it executes
     checker().doorbell(sdma_, offset_ + 32, now());
     last_sdma_ = oracle_.add(after);
     return *last_sdma_;
@@ -340,7 +342,7 @@ class RandomProgram {
   // ---- the host
 
   void ring(Queue& queue) {
-    if (!likely() && queue.published > queue.next) {  // another producer's, late
+    if (!likely() && queue.published > queue.next) {  // a late doorbell of another producer
       queue.several_producers = queue.several_producers || queue.published - 1 > queue.next;
       say("late ring q" + std::to_string(queue.actor) + " " + std::to_string(queue.next));
       checker().doorbell(queue.actor, queue.next, now());
@@ -355,7 +357,7 @@ class RandomProgram {
   }
   void store_signal(size_t which) {
     Signal& signal = signals_[which];
-    // A value that is already there would not be seen to have been stored.
+    // A store of the present value could not be detected.
     const auto value = static_cast<int64_t>(pick(3));
     if (value == signal.value || value == signal.left) return;
     signal.value = value;
@@ -391,7 +393,7 @@ class RandomProgram {
   void finish() {
     for (Cell cell = 0; cell < 4 * options_.pages; ++cell)
       if (cell % 4 != 3)
-        oracle_.forget(cell_name(cell));  // device-local memory is none of the host's business
+        oracle_.forget(cell_name(cell));  // the host need not see device-local memory
     checker().finish();
   }
 

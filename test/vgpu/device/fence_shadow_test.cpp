@@ -1,4 +1,5 @@
-// Bytes and their past: how runs split and join, and what is remembered of readers, writers and lines.
+// Histories of bytes: how runs split and join, and what the shadow stores about readers, writers
+// and cache lines.
 #include "device/fences/shadow.hpp"
 
 #include <map>
@@ -20,7 +21,8 @@ namespace {
 constexpr GpuAddress kPage = 0x7f0000001000;
 constexpr auto kType = MemoryType::non_coherent;
 
-// Tasks and what they do to a Shadow. Each is an actor of its own, ordered after those that the test names, with all fences.
+// Creates tasks and applies their accesses to a Shadow. Each task is its own actor, ordered with
+// all fences after the tasks that the test names.
 class Memory {
  public:
   TaskPtr task(Task::Kind kind, std::initializer_list<TaskPtr> after = {}, bool fences = true) {
@@ -73,7 +75,7 @@ class Memory {
     }
     return task;
   }
-  // What came up since the last call: "RAW 1>2 64+4 stale-".
+  // Returns the conflicts since the last call: "RAW 1>2 64+4 stale".
   std::string found() { return std::exchange(found_, {}); }
   std::string writers(GpuAddress begin, GpuAddress end) const {
     std::string text;
@@ -106,14 +108,14 @@ class Memory {
 
 }  // namespace
 
-TEST_CASE("Memory that nobody touched conflicts with nothing") {
+TEST_CASE("untouched memory conflicts with nothing") {
   Memory memory;
   memory.reads(memory.dispatch(), kPage, 64);
   memory.writes(memory.copy(), kPage + 64, 64);
   CHECK(memory.found() == "");
 }
 
-TEST_CASE("A conflict is about the bytes that both touched, to the byte") {
+TEST_CASE("a conflict covers exactly the bytes that both tasks touched") {
   for (const uint32_t begin : {100u, 104u, 107u, 108u, 93u, 92u}) {
     Memory memory;
     const TaskPtr writer = memory.writes(memory.dispatch(), kPage + 100, 8);
@@ -126,7 +128,7 @@ TEST_CASE("A conflict is about the bytes that both touched, to the byte") {
   }
 }
 
-TEST_CASE("Neighbouring bytes of different tasks are kept apart") {
+TEST_CASE("neighbouring bytes of different tasks are separate") {
   Memory memory;
   for (uint32_t byte = 0; byte < 8; ++byte) memory.writes(memory.dispatch(), kPage + byte, 1);
   CHECK(memory.found() == "");
@@ -135,7 +137,7 @@ TEST_CASE("Neighbouring bytes of different tasks are kept apart") {
   CHECK(memory.found() == "RAW 4>9 3+1; RAW 5>9 4+1");
 }
 
-TEST_CASE("A write over the middle leaves both ends to the one before") {
+TEST_CASE("a write over the middle leaves both ends to the previous writer") {
   Memory memory;
   const TaskPtr first = memory.writes(memory.dispatch(), kPage, 4096);
   memory.writes(memory.dispatch({first}), kPage + 1000, 100);
@@ -146,7 +148,7 @@ TEST_CASE("A write over the middle leaves both ends to the one before") {
   CHECK(memory.writers(kPage + 950, kPage + 4000) == "3:950+2950 1:3900+100");
 }
 
-TEST_CASE("A write over many runs makes one of them") {
+TEST_CASE("a write over many runs merges them") {
   Memory memory;
   for (uint32_t byte = 0; byte < 4096; byte += 3) memory.writes(memory.dispatch(), kPage + byte, 2);
   CHECK(memory.writers(kPage, kPage + 10) == "1:0+2 2:3+2 3:6+2 4:9+1");
@@ -155,7 +157,7 @@ TEST_CASE("A write over many runs makes one of them") {
   CHECK(memory.writers(kPage, kPage + 4096) == std::to_string(copy->id.actor) + ":0+4096");
 }
 
-TEST_CASE("Ranges end at the border of their page, first and last byte included") {
+TEST_CASE("ranges include the first and the last byte of a page") {
   Memory memory;
   memory.writes(memory.dispatch(), kPage + 4095, 2);
   CHECK(memory.writers(kPage, kPage + 8192) == "1:4095+1 1:4096+1");
@@ -164,7 +166,7 @@ TEST_CASE("Ranges end at the border of their page, first and last byte included"
   CHECK(memory.found() == "RAW 1>2 4095+1; RAW 1>3 4096+1");
 }
 
-TEST_CASE("A write is held against every reader since the last one") {
+TEST_CASE("a write is checked against every reader since the last write") {
   Memory memory;
   const TaskPtr a = memory.reads(memory.dispatch(), kPage, 64);
   const TaskPtr b = memory.reads(memory.dispatch(), kPage + 32, 64);
@@ -187,8 +189,7 @@ TEST_CASE("A write is held against every reader since the last one") {
   }
 }
 
-TEST_CASE(
-    "A reader after another stands for both, and a new write forgets the readers of the old one") {
+TEST_CASE("a later ordered reader replaces an earlier one, and a write drops all readers") {
   Memory memory;
   const TaskPtr a = memory.reads(memory.dispatch(), kPage, 4);
   const TaskPtr b = memory.reads(memory.dispatch({a}), kPage, 4);
@@ -198,7 +199,7 @@ TEST_CASE(
   CHECK(memory.found() == "WAW 3>4 0+4");
 }
 
-TEST_CASE("A task does not conflict with itself") {
+TEST_CASE("a task does not conflict with itself") {
   Memory memory;
   const TaskPtr task = memory.dispatch();
   AccessSet accesses;
@@ -212,7 +213,7 @@ TEST_CASE("A task does not conflict with itself") {
   CHECK(memory.found() == "");
 }
 
-TEST_CASE("Readers that hold no data back: bytes of other runs have their own") {
+TEST_CASE("each run of bytes has its own readers") {
   Memory memory;
   memory.reads(memory.dispatch(), kPage, 1);
   memory.writes(memory.dispatch(), kPage + 1, 63);
@@ -221,8 +222,7 @@ TEST_CASE("Readers that hold no data back: bytes of other runs have their own") 
   CHECK(memory.found() == "WAR 3>1 0+1");
 }
 
-TEST_CASE(
-    "Whether an old line may be in a cache depends on the last invalidation before the write") {
+TEST_CASE("a cache may hold an old line unless it was invalidated before the write") {
   for (const bool invalidated : {false, true}) {
     for (const Path path : {Path::vector, Path::scalar, Path::synchronising}) {
       Memory memory;
@@ -233,7 +233,7 @@ TEST_CASE(
       const TaskPtr reader = memory.task(Task::Kind::dispatch, {early, writer}, false);
       memory.reads(reader, kPage, 4, path);
       CAPTURE(invalidated, static_cast<int>(path));
-      // Loads past L1 are never old there, and need no fence.
+      // Loads past L1 are never stale there and need no fence.
       CHECK(memory.found() == (path == Path::synchronising ? ""
                                : invalidated               ? "RAW 2>3 0+4 harmless"
                                                            : "RAW 2>3 0+4 stale"));
@@ -241,7 +241,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("A copy's data may be old in L2 if the line was there since L2 was invalidated last") {
+TEST_CASE("a copy's data may be stale in L2 if the line was there since the last invalidation") {
   for (const bool invalidated : {false, true}) {
     for (const auto& [address, same_line] :
          {std::pair{kPage, true}, {kPage + 64, true}, {kPage + 128, false}}) {
@@ -258,8 +258,7 @@ TEST_CASE("A copy's data may be old in L2 if the line was there since L2 was inv
   }
 }
 
-TEST_CASE(
-    "Only tasks at synchronising accesses to the same byte meet, and only if they are unordered") {
+TEST_CASE("only unordered tasks with synchronising accesses to the same byte meet") {
   struct Case {
     Path first, second;
     GpuAddress where;
@@ -286,7 +285,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("What is forgotten is gone, to the page, and what lies around it stays") {
+TEST_CASE("forgotten pages are gone, and their neighbours stay") {
   Memory memory;
   memory.writes(memory.dispatch(), kPage, 3 * 4096);
   memory.shadow.forget(kPage + 4096, kPage + 8192);
@@ -294,7 +293,8 @@ TEST_CASE("What is forgotten is gone, to the page, and what lies around it stays
 }
 
 TEST_CASE(
-    "Bytes that somebody unobserved may have changed have no past, their neighbours keep theirs") {
+    "bytes that an unobserved writer may have changed lose their history, their neighbours keep "
+    "it") {
   for (const auto& [begin, bytes, left] : {std::tuple{0u, 4096u, ""},
                                            {0u, 1u, "1:1+4095"},
                                            {4095u, 1u, "1:0+4095"},
@@ -308,7 +308,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("A line that was read while another task wrote to it may be held with the old bytes") {
+TEST_CASE("a line that was read during another task's write may be cached with the old bytes") {
   for (const bool overlapped : {true, false}) {
     Memory memory;
     const TaskPtr beside = memory.dispatch();
@@ -316,7 +316,7 @@ TEST_CASE("A line that was read while another task wrote to it may be held with 
     if (!overlapped) memory.reads(beside, kPage + 128, 4);
     memory.writes(writer, kPage, 128);
     if (overlapped) memory.reads(beside, kPage + 60, 2);
-    memory.found();  // that pair is unordered
+    memory.found();  // drops the finding on the unordered pair
     const TaskPtr reader = memory.task(Task::Kind::dispatch, {beside, writer}, false);
     memory.reads(reader, kPage, 128);
     CAPTURE(overlapped);
@@ -328,9 +328,9 @@ TEST_CASE("A line that was read while another task wrote to it may be held with 
   }
 }
 
-TEST_CASE("Runs of bytes remember what a byte-by-byte memory remembers") {
+TEST_CASE("runs of bytes give the same conflicts as a byte-by-byte model") {
   constexpr uint32_t kBytes = 256;
-  constexpr GpuAddress kBase = kPage + 4096 - kBytes / 2;  // over the border of two pages
+  constexpr GpuAddress kBase = kPage + 4096 - kBytes / 2;  // spans two pages
   for (uint64_t seed = 0; seed < 300; ++seed) {
     std::mt19937_64 random(seed);
     Memory memory;
@@ -397,7 +397,7 @@ TEST_CASE("Runs of bytes remember what a byte-by-byte memory remembers") {
       CAPTURE(seed, step);
       REQUIRE((found == expected));
       if (random() % 4 != 0) continue;
-      // Somebody unobserved, up to the border of the first page or from there on.
+      // An unobserved writer, in the first page or in the second.
       const auto half = static_cast<uint32_t>(random() % 2 * (kBytes / 2));
       const auto begin = static_cast<uint32_t>(random() % (kBytes / 2));
       const auto count = static_cast<uint32_t>(1 + random() % (kBytes / 2 - begin));

@@ -1,4 +1,5 @@
-// Signals, doorbells and the host's knowledge: what they order. The host is given the benefit of the doubt, and no more.
+// The order that signals, doorbells and the host's knowledge give. The checker assumes that the
+// host knows everything announced, and no more.
 #include "fence_program.hpp"
 #include "test/support/catch.hpp"
 
@@ -11,7 +12,7 @@ constexpr Header kConsumes{.acquire = FenceScope::agent};
 constexpr const char* kRace = "unordered RAW fill->sum 0x0+4 possible";
 }  // namespace
 
-TEST_CASE("A producer and a consumer in two queues need the dependency") {
+TEST_CASE("a producer and a consumer in two queues need a dependency") {
   for (const bool dependency : {true, false}) {
     Program program;
     const ActorId producer = program.compute(), consumer = program.compute();
@@ -25,8 +26,7 @@ TEST_CASE("A producer and a consumer in two queues need the dependency") {
   }
 }
 
-TEST_CASE(
-    "The producer may overwrite what the consumer read only after it waited for the consumer") {
+TEST_CASE("the producer may overwrite the consumer's input only after it waits for the consumer") {
   constexpr uint64_t kRead = 2;
   for (const bool dependency : {true, false}) {
     Program program;
@@ -44,7 +44,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("A doorbell carries the completions that were announced before it, and no later ones") {
+TEST_CASE("a doorbell carries the completions announced before it, and no later ones") {
   for (const bool waits : {true, false}) {
     Program program;
     const ActorId producer = program.compute(), consumer = program.compute();
@@ -58,7 +58,7 @@ TEST_CASE("A doorbell carries the completions that were announced before it, and
   }
 }
 
-TEST_CASE("The end of a dispatch without a completion signal is unknown to the host") {
+TEST_CASE("the end of a dispatch without a completion signal is unknown to the host") {
   Program program;
   const ActorId producer = program.compute(), consumer = program.compute();
   program.dispatch(producer, "fill", {.release = FenceScope::system}, {writes(kCoarse)});
@@ -67,7 +67,7 @@ TEST_CASE("The end of a dispatch without a completion signal is unknown to the h
   CHECK(program.found() == kRace);
 }
 
-TEST_CASE("One doorbell that covers several packets was rung once, for all of them") {
+TEST_CASE("a doorbell for several packets counts for all of them") {
   Program program;
   const ActorId producer = program.compute(), consumer = program.compute();
   program.ring(consumer, 2);
@@ -81,8 +81,7 @@ TEST_CASE("One doorbell that covers several packets was rung once, for all of th
   CHECK(program.found() == "");
 }
 
-TEST_CASE(
-    "Where several producers ring out of order, the host is taken to know all that was announced") {
+TEST_CASE("with several producers, the host is assumed to know everything announced so far") {
   for (const bool several : {true, false}) {
     Program program;
     const ActorId producer = program.compute(), consumer = program.compute();
@@ -98,10 +97,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE(
-    "A signal that the host stored to passes on what the host knew, and a signal that nobody "
-    "completed "
-    "nothing") {
+TEST_CASE("a signal that the host has stored to passes on what the host knew") {
   constexpr uint64_t kGate = 7;
   for (const bool announced : {true, false}) {
     Program program;
@@ -119,7 +115,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("A signal used again does not order by its old completions") {
+TEST_CASE("a reused signal does not order by its old completions") {
   for (const bool old : {true, false}) {
     Program program;
     const ActorId first = program.compute(), second = program.compute(),
@@ -137,7 +133,7 @@ TEST_CASE("A signal used again does not order by its old completions") {
   }
 }
 
-TEST_CASE("A signal that several packets count down orders a waiter after all of them") {
+TEST_CASE("a signal that several packets decrement orders a waiter after all of them") {
   Program program;
   const ActorId first = program.compute(), second = program.compute(), consumer = program.compute();
   program.host_stores_signal(kDone, 2);
@@ -149,7 +145,7 @@ TEST_CASE("A signal that several packets count down orders a waiter after all of
   CHECK(program.found() == "");
 }
 
-TEST_CASE("A barrier-OR packet orders after what it found satisfied alone") {
+TEST_CASE("a barrier-OR packet orders only after the signals that it found satisfied") {
   Program program;
   const ActorId first = program.compute(), second = program.compute(), consumer = program.compute();
   program.ring(consumer, 2);
@@ -162,8 +158,7 @@ TEST_CASE("A barrier-OR packet orders after what it found satisfied alone") {
 }
 
 TEST_CASE(
-    "Packets behind a barrier packet without the barrier bit come after its dependencies, not "
-    "after its "
+    "packets after a barrier packet without the barrier bit follow its dependencies, not its "
     "queue") {
   Program program;
   const ActorId producer = program.compute(), consumer = program.compute();
@@ -175,14 +170,13 @@ TEST_CASE(
   CHECK(program.found() == "unordered RAW own->sum 0x40+4 possible");
 }
 
-TEST_CASE(
-    "A batch of packets after the host waited for the one before is ordered after all of it") {
+TEST_CASE("a batch that follows a host wait is ordered after the whole previous batch") {
   for (const bool covers : {true, false}) {
     Program program;
     const ActorId queue = program.compute();
     program.ring(queue, 2);
     program.dispatch(queue, "fill", {.release = FenceScope::agent}, {writes(kCoarse)});
-    // Whether the packet whose completion the host saw had waited for the one ahead.
+    // `covers`: the packet whose completion the host sees waits for the previous one.
     program.dispatch(queue, "last", {.barrier = covers, .signal = kDone});
     program.ring(queue);
     program.dispatch(queue, "sum", kConsumes, {reads(kCoarse)});
@@ -193,7 +187,7 @@ TEST_CASE(
 
 // ---- in-kernel synchronisation
 
-TEST_CASE("Dispatches that count in the same place by atomics may overlap") {
+TEST_CASE("dispatches that count in one place by atomics may overlap") {
   const Touch counter = writes(kCoarse, 4, Path::synchronising);
   Program program;
   const ActorId a = program.compute(), b = program.compute();
@@ -206,7 +200,7 @@ TEST_CASE("Dispatches that count in the same place by atomics may overlap") {
   CHECK(program.found() == "");
 }
 
-TEST_CASE("A flag that is read past L1 excuses the pair that meets there, and nobody else") {
+TEST_CASE("a flag that is read past L1 excuses only the pair that meets there") {
   for (const bool flag : {true, false}) {
     Program program;
     const ActorId producer = program.compute(), consumer = program.compute(),
@@ -226,7 +220,7 @@ TEST_CASE("A flag that is read past L1 excuses the pair that meets there, and no
   }
 }
 
-TEST_CASE("A load past L1 beside the data excuses nobody who overwrites the data") {
+TEST_CASE("a load past L1 beside the data does not excuse a write to the data") {
   Program program;
   const ActorId a = program.compute(), b = program.compute();
   program.ring(a);
@@ -239,7 +233,7 @@ TEST_CASE("A load past L1 beside the data excuses nobody who overwrites the data
   CHECK(program.found() == "unordered WAR polls->sum 0x4+4 possible");
 }
 
-TEST_CASE("What a dispatch learnt inside a kernel is not passed on by its packet") {
+TEST_CASE("order that a dispatch gained inside its kernel is not passed on by its packet") {
   Program program;
   const ActorId producer = program.compute(), consumer = program.compute();
   for (const ActorId queue : {producer, consumer}) program.ring(queue, 2);
@@ -252,7 +246,7 @@ TEST_CASE("What a dispatch learnt inside a kernel is not passed on by its packet
   CHECK(program.found() == "unordered RAW fill->behind 0x0+4 possible");
 }
 
-TEST_CASE("What a copy engine reads or overwrites needs order, atomics or not") {
+TEST_CASE("copies need order, also after atomics") {
   for (const bool dependency : {true, false}) {
     Program program;
     const ActorId queue = program.compute(), sdma = program.sdma();
@@ -268,9 +262,7 @@ TEST_CASE("What a copy engine reads or overwrites needs order, atomics or not") 
   }
 }
 
-TEST_CASE(
-    "Atomics are carried out in L2: data of a copy engine still needs the acquire of system "
-    "scope") {
+TEST_CASE("an atomic on a copy engine's data needs a system acquire, because it executes in L2") {
   for (const FenceScope acquire : {FenceScope::system, FenceScope::agent}) {
     Program program;
     const ActorId queue = program.compute(), sdma = program.sdma();
@@ -286,8 +278,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE(
-    "What atomics left in L2 is read by a plain load behind an acquire, and past L1 without one") {
+TEST_CASE("a plain load of an atomic's result needs an acquire, a load past L1 does not") {
   struct Case {
     FenceScope acquire;
     Path path;
@@ -310,9 +301,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE(
-    "A host that polls what atomics write, and a dispatch that polls what the host writes, are "
-    "excused") {
+TEST_CASE("polling between host and dispatch is excused in both directions") {
   Program program;
   const ActorId queue = program.compute();
   program.ring(queue);
@@ -326,7 +315,7 @@ TEST_CASE(
   CHECK(program.found() == "");
 }
 
-TEST_CASE("A repeated finding is counted every time and told so often") {
+TEST_CASE("a repeated finding is always counted, and reported up to the limit") {
   Program program;
   const ActorId producer = program.compute(), consumer = program.compute();
   constexpr uint32_t kTimes = Checker::kRepetitions + 10;

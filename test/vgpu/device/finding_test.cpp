@@ -1,4 +1,4 @@
-// Findings as JSON lines, read back by another implementation.
+// Findings as JSON lines, read back with nlohmann-json.
 #include "device/fences/finding.hpp"
 
 #include <nlohmann/json.hpp>
@@ -37,7 +37,7 @@ Finding finding(TaskPtr writer, TaskPtr reader) {
 
 }  // namespace
 
-TEST_CASE("A finding is one line of JSON with every field of its pair") {
+TEST_CASE("a finding is one line of JSON with every field of its pair") {
   const std::string line =
       to_json(finding(dispatch(1, 0, "fill.kd"), dispatch(2, 71, "sum.kd")), "gfx90a");
   CHECK(line.find('\n') == std::string::npos);
@@ -66,7 +66,7 @@ TEST_CASE("A finding is one line of JSON with every field of its pair") {
                                   {"device", "gfx90a"}});
 }
 
-TEST_CASE("A copy is named by its engine and its place in the ring, the host by itself") {
+TEST_CASE("a copy has engine and ring offset, the host only its name") {
   const json line = json::parse(to_json(
       finding(task(Task::Kind::copy, 3, 64, "copy_linear"), task(Task::Kind::host, 0, 0, "host")),
       "gfx900"));
@@ -75,7 +75,7 @@ TEST_CASE("A copy is named by its engine and its place in the ring, the host by 
   CHECK(line["device"] == "gfx900");
 }
 
-TEST_CASE("Classes, conflicts and verdicts have the names of the report") {
+TEST_CASE("classes, conflicts and verdicts have the names of the report") {
   Finding one = finding(dispatch(1, 0, "a"), dispatch(1, 1, "b"));
   const std::pair<Finding::Class, const char*> classes[] = {
       {Finding::Class::unordered, "unordered"},
@@ -102,7 +102,7 @@ TEST_CASE("Classes, conflicts and verdicts have the names of the report") {
   }
 }
 
-TEST_CASE("Names of kernels may hold quotes, backslashes and UTF-8, and come back as they are") {
+TEST_CASE("kernel names with quotes, backslashes and UTF-8 survive the JSON") {
   for (const char* name :
        {"operator\"\"_km", "back\\slash\\\"", "", "größe.kd", "{\"kernel\":1}"}) {
     const json line =
@@ -111,23 +111,23 @@ TEST_CASE("Names of kernels may hold quotes, backslashes and UTF-8, and come bac
   }
 }
 
-TEST_CASE("Control characters in a name do not break the line") {
+TEST_CASE("control characters in a name do not break the line") {
   const std::string line =
       to_json(finding(dispatch(1, 0, "two\nlines\t\x01"), dispatch(1, 1, "b")), "gfx90a");
   CHECK(line.find('\n') == std::string::npos);
   CHECK(json::parse(line)["writer"]["kernel"] == "two lines  ");
 }
 
-TEST_CASE("What is no UTF-8 in a name is replaced, so that parsers take the line") {
+TEST_CASE("invalid UTF-8 in a name is replaced, so that parsers accept the line") {
   const std::string replaced = "\ufffd";
   const std::pair<const char*, std::string> names[] = {
       {"\xff", replaced},
       {"a\xc3", "a" + replaced},
       {"\xc3z", replaced + "z"},
-      {"\xc0\xaf", replaced + replaced},                                // too long for what it says
+      {"\xc0\xaf", replaced + replaced},                                // overlong encoding
       {"\xe0\x80\xaf", replaced + replaced + replaced},                 // the same
       {"\xed\xa0\x80", replaced + replaced + replaced},                 // a surrogate
-      {"\xf4\x90\x80\x80", replaced + replaced + replaced + replaced},  // past the last character
+      {"\xf4\x90\x80\x80", replaced + replaced + replaced + replaced},  // above U+10FFFF
       {"\xf0\x9f\x99\x82\xf4\x8f\xbf\xbf\xe2\x82\xac", "\U0001f642\U0010ffff\u20ac"},
   };
   for (const auto& [name, expected] : names) {
@@ -138,7 +138,7 @@ TEST_CASE("What is no UTF-8 in a name is replaced, so that parsers take the line
   }
 }
 
-TEST_CASE("Numbers are written whole") {
+TEST_CASE("64-bit numbers are written in full") {
   Finding one = finding(dispatch(~0u, ~uint64_t{0}, "a"), dispatch(1, 1, "b"));
   one.address = ~uint64_t{0};
   one.bytes = uint64_t{1} << 40;
@@ -149,7 +149,7 @@ TEST_CASE("Numbers are written whole") {
   CHECK(line["writer"]["queue"] == ~0u);
 }
 
-TEST_CASE("A sentence names both packets with their fences, the later access first") {
+TEST_CASE("a sentence names both packets with their fences, the later access first") {
   auto fill = std::make_shared<Task>(*dispatch(1, 0, "fill.kd"));
   fill->release = FenceScope::agent;
   auto sum = std::make_shared<Task>(*dispatch(2, 71, "sum.kd"));

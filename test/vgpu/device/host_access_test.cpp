@@ -11,17 +11,17 @@ namespace {
 
 using Kind = HostEvent::Kind;
 
-TEST_CASE("without watched pages an access of a system call is nothing", "[host_access]") {
+TEST_CASE("without watched pages, HostAccess has no effect", "[host_access]") {
   REQUIRE(HostPages::of_process() == nullptr);
   const HostAccess access(nullptr, 100, true);
 }
 
-TEST_CASE("a system call may fill closed pages, and what it stored is found", "[host_access]") {
+TEST_CASE("a system call may fill closed pages, and its stores are found", "[host_access]") {
   Watched watched;
   for (size_t page = 0; page < 4; ++page) REQUIRE(watched.use(page, true));
   const int zero = open("/dev/zero", O_RDONLY);
   std::byte* const target = watched.memory.program + kPage - 100;
-  REQUIRE(read(zero, target, 200) == -1);  // as it would be without
+  REQUIRE(read(zero, target, 200) == -1);  // as without HostAccess
   REQUIRE(errno == EFAULT);
   int pipes[2];
   REQUIRE(pipe(pipes) == 0);
@@ -57,7 +57,7 @@ TEST_CASE("a page that a system call reads is not hidden from it", "[host_access
   watched.host.device_wrote(kGpu, nullptr);
 }
 
-TEST_CASE("a system call that reads closed pages is a read of each", "[host_access]") {
+TEST_CASE("a system call that reads closed pages is a read of each page", "[host_access]") {
   Watched watched;
   for (size_t page = 0; page < 4; ++page) REQUIRE(watched.use(page, true));
   const int null = open("/dev/null", O_WRONLY);
@@ -74,13 +74,13 @@ TEST_CASE("a system call that reads closed pages is a read of each", "[host_acce
   CHECK(watched.events().size() == 1);
 }
 
-TEST_CASE("a page that is closed during a system call stays usable for it, and nothing is lost",
+TEST_CASE("a page that is closed during a system call stays accessible to it, and no store is lost",
           "[host_access]") {
   Watched watched;
   REQUIRE(watched.use(0, true));
   {
     const HostAccess access(watched.memory.program, 100, true);
-    store(watched.memory.device, 1);  // stands for the kernel's stores: the same pages
+    store(watched.memory.device, 1);  // like the kernel's stores, which reach the same pages
     REQUIRE(watched.use(0, true));
     auto events = watched.events();
     REQUIRE(events.size() == 2);
@@ -98,7 +98,7 @@ TEST_CASE("a page that is closed during a system call stays usable for it, and n
   CHECK(watched.events().size() == 1);
 }
 
-TEST_CASE("ranges that are partly watched, empty or beyond all memory are no mistake",
+TEST_CASE("ranges that are partly watched, empty or past all memory are accepted",
           "[host_access]") {
   Watched watched;
   REQUIRE(watched.use(0, true));
@@ -114,7 +114,7 @@ TEST_CASE("ranges that are partly watched, empty or beyond all memory are no mis
   CHECK(watched.events().size() == 1);
 }
 
-TEST_CASE("a fork child may hand inherited pages to system calls", "[host_access]") {
+TEST_CASE("a fork child may pass inherited pages to system calls", "[host_access]") {
   Watched watched;
   REQUIRE(watched.use(0, true));
   const pid_t child = fork();

@@ -13,8 +13,7 @@ HostEvent read_at(GpuAddress address) {
   return {.kind = HostEvent::Kind::read, .address = address};
 }
 
-TEST_CASE("events come out in the order in which they went in, over many rounds of the ring",
-          "[host_events]") {
+TEST_CASE("events come out in the order of push(), over many rounds of the ring", "[host_events]") {
   HostEventRing ring(4);
   HostEvent event;
   CHECK_FALSE(ring.take(event));
@@ -30,7 +29,7 @@ TEST_CASE("events come out in the order in which they went in, over many rounds 
   }
 }
 
-TEST_CASE("a full ring says so and loses nothing that it has taken", "[host_events]") {
+TEST_CASE("a full ring refuses an event and loses none", "[host_events]") {
   HostEventRing ring(4);
   for (GpuAddress i = 0; i < 4; ++i) REQUIRE(ring.push(read_at(i)));
   CHECK_FALSE(ring.push(read_at(4)));
@@ -45,7 +44,7 @@ TEST_CASE("a full ring says so and loses nothing that it has taken", "[host_even
   }
 }
 
-TEST_CASE("a mask comes out as the runs of its bits, across its words and up to the page's end",
+TEST_CASE("a mask comes out as runs of its bits, across words and up to the end of the page",
           "[host_events]") {
   HostEventRing ring(2);
   PageMask mask{};
@@ -111,9 +110,9 @@ TEST_CASE("changes can be taken a page at a time", "[host_events]") {
   CHECK_FALSE(ring.take(event, taken));
 }
 
-// What the host does to memory before it rings a doorbell has been pushed when the device finds the doorbell: behind another thread's event, it may be, that is only just being
-// written.
-TEST_CASE("an event that went in before take() began comes out of it, whoever else is pushing",
+// The host's accesses before a doorbell have been pushed when the device finds the doorbell,
+// possibly after an event that another thread is still writing.
+TEST_CASE("take() returns every event pushed before it, also while other threads push",
           "[host_events]") {
   HostEventRing ring(64);
   constexpr GpuAddress ours = 1, theirs = 0x1000;
@@ -132,7 +131,7 @@ TEST_CASE("an event that went in before take() began comes out of it, whoever el
   });
   int missed = 0;
   while (!over.load(std::memory_order_relaxed)) {
-    const bool pushed = ring.push(read_at(ours));  // false: the other thread has filled it
+    const bool pushed = ring.push(read_at(ours));  // false: the other thread has filled the ring
     bool found = !pushed;
     HostEvent event;
     for (PageMask mask; ring.take(event, mask);) found = found || event.address == ours;
@@ -142,7 +141,7 @@ TEST_CASE("an event that went in before take() began comes out of it, whoever el
   CHECK(missed == 0);
 }
 
-TEST_CASE("what several threads push at once comes out complete and in each one's order",
+TEST_CASE("events of several threads come out complete and in each thread's order",
           "[host_events]") {
   constexpr uint64_t kThreads = 4;
   constexpr uint64_t kEach = 5000;

@@ -26,7 +26,7 @@ PageMask bits(size_t begin, size_t end) {
 }
 
 TEST_CASE(
-    "the first store to a closed page is an event, and what was stored comes with the next close",
+    "the first store to a closed page is an event, and the next close reports the stored bytes",
     "[host_pages]") {
   Watched watched;
   REQUIRE(watched.use(1));
@@ -54,7 +54,7 @@ TEST_CASE(
   CHECK(events[0].closed_ns >= after);
 }
 
-TEST_CASE("what the host does before the first close of a page is no event", "[host_pages]") {
+TEST_CASE("host accesses before the first close of a page are no events", "[host_pages]") {
   Watched watched;
   store(watched.memory.program + 5, 1);
   CHECK(load(watched.memory.program + 6) == 0);
@@ -68,7 +68,7 @@ TEST_CASE("what the host does before the first close of a page is no event", "[h
   is(events[1], Kind::wrote, kGpu + 6);
 }
 
-TEST_CASE("the first load is an event where loads are to be seen, and only there", "[host_pages]") {
+TEST_CASE("the first load is an event only if the page is hidden from reads", "[host_pages]") {
   Watched watched;
   watched.memory.device[8] = std::byte{42};
   SECTION("hidden from reads") {
@@ -86,7 +86,7 @@ TEST_CASE("the first load is an event where loads are to be seen, and only there
     CHECK(load(watched.memory.program + 8) == 42);
     CHECK(watched.events().empty());
   }
-  SECTION("hidden, then used by somebody who does not ask for it") {
+  SECTION("hidden, then used without hiding") {
     REQUIRE(watched.use(0, true));
     REQUIRE(watched.use(0, false));
     watched.events();
@@ -95,7 +95,7 @@ TEST_CASE("the first load is an event where loads are to be seen, and only there
   }
 }
 
-TEST_CASE("a page that a dispatch is about to store to is hidden from loads, too", "[host_pages]") {
+TEST_CASE("hide() closes a readable page to loads", "[host_pages]") {
   Watched watched;
   REQUIRE(watched.host.close(kGpu, false));
   CHECK(load(watched.memory.program) == 0);
@@ -117,10 +117,7 @@ TEST_CASE("a page that a dispatch is about to store to is hidden from loads, too
   is(events[1], Kind::wrote, kGpu + 20);
 }
 
-TEST_CASE(
-    "a page that the host has stored to stays open, though a dispatch is about to store there as "
-    "well",
-    "[host_pages]") {
+TEST_CASE("hide() leaves a page open that the host has stored to", "[host_pages]") {
   Watched watched;
   REQUIRE(watched.host.close(kGpu, false));
   store(watched.memory.program + 20, 1);
@@ -137,7 +134,7 @@ TEST_CASE(
   is(events[2], Kind::wrote, kGpu + 20);
 }
 
-TEST_CASE("pages that are not watched are not hidden", "[host_pages]") {
+TEST_CASE("hide() has no effect on pages that are not watched", "[host_pages]") {
   Watched watched;
   const TwoMappings device_only(1);
   watched.host.add(kGpu + 16 * kPage, nullptr, device_only.device, kPage);
@@ -151,8 +148,7 @@ TEST_CASE("pages that are not watched are not hidden", "[host_pages]") {
   CHECK(watched.events().empty());
 }
 
-TEST_CASE("a page that was read may still not be stored to unseen, and the other way round",
-          "[host_pages]") {
+TEST_CASE("a store after a load and a load after a store are both observed", "[host_pages]") {
   Watched watched;
   REQUIRE(watched.use(0, true));
   CHECK(load(watched.memory.program + 1) == 0);
@@ -180,7 +176,7 @@ TEST_CASE("pages are watched one by one", "[host_pages]") {
   uint64_t across = 0x0102030405060708;
   REQUIRE(watched.use(0));
   watched.events();
-  std::memcpy(watched.memory.program + kPage - 4, &across, sizeof across);  // faults in both
+  std::memcpy(watched.memory.program + kPage - 4, &across, sizeof across);  // faults in both pages
   const auto events = watched.events();
   REQUIRE(events.size() == 2);
   CHECK(events[0].address / kPage != events[1].address / kPage);
@@ -211,7 +207,8 @@ TEST_CASE("a store that changes nothing opens the page and writes no bytes", "[h
   is(events[0], Kind::opened, kGpu);
 }
 
-TEST_CASE("what a device stored before the host's first store is not the host's", "[host_pages]") {
+TEST_CASE("device stores before the host's first store do not count as the host's",
+          "[host_pages]") {
   Watched watched;
   REQUIRE(watched.host.close(kGpu, false));
   watched.memory.device[10] = std::byte{1};
@@ -224,12 +221,12 @@ TEST_CASE("what a device stored before the host's first store is not the host's"
   is(events[1], Kind::wrote, kGpu + 20);
 }
 
-TEST_CASE("bytes that a dispatch stored while the page was open are nobody's for certain",
+TEST_CASE("bytes that a dispatch stored while the page was open are reported as unknown",
           "[host_pages]") {
   Watched watched;
   REQUIRE(watched.host.close(kGpu, false));
   store(watched.memory.program + 20, 1);     // opens the page
-  watched.memory.device[10] = std::byte{1};  // the dispatch goes on
+  watched.memory.device[10] = std::byte{1};  // the dispatch continues to store
   const PageMask stored = bits(8, 12);
   watched.host.device_wrote(kGpu, &stored);
   REQUIRE(watched.use(0));
@@ -238,17 +235,16 @@ TEST_CASE("bytes that a dispatch stored while the page was open are nobody's for
   is(events[1], Kind::unknown, kGpu + 10);
   is(events[2], Kind::wrote, kGpu + 20);
 
-  store(watched.memory.program + 10, 2);  // the mask was for that time only
+  store(watched.memory.program + 10, 2);  // the mask covers only the earlier time
   REQUIRE(watched.use(0));
   events = watched.events();
   REQUIRE(events.size() == 2);
   is(events[1], Kind::wrote, kGpu + 10);
 }
 
-TEST_CASE("changes while another dispatch still uses the page are nobody's for certain",
-          "[host_pages]") {
+TEST_CASE("changes while another dispatch uses the page are reported as unknown", "[host_pages]") {
   Watched watched;
-  REQUIRE(watched.host.close(kGpu, false));  // begins, and does not end
+  REQUIRE(watched.host.close(kGpu, false));  // begins a use that does not end
   store(watched.memory.program + 20, 1);
   REQUIRE(watched.host.close(kGpu, false));
   auto events = watched.events();
@@ -264,7 +260,7 @@ TEST_CASE("changes while another dispatch still uses the page are nobody's for c
 }
 
 TEST_CASE(
-    "memory that the host cannot reach needs no watching, memory that nobody has added has none",
+    "memory that the host cannot access counts as watched, memory that was not added does not",
     "[host_pages]") {
   Watched watched;
   const TwoMappings device_only(1);
@@ -276,7 +272,7 @@ TEST_CASE(
   CHECK(watched.use(3));
 }
 
-TEST_CASE("the pages of a removed buffer are open and nobody's business", "[host_pages]") {
+TEST_CASE("the pages of a removed buffer are open and not watched", "[host_pages]") {
   Watched watched;
   for (const size_t page : {0u, 1u, 3u}) REQUIRE(watched.use(page, true));
   watched.events();
@@ -287,7 +283,7 @@ TEST_CASE("the pages of a removed buffer are open and nobody's business", "[host
   watched.host.remove(kGpu);
 }
 
-TEST_CASE("a page that faults too often is left open and unknown", "[host_pages]") {
+TEST_CASE("a page that faults too often stays open and is no longer watched", "[host_pages]") {
   Watched watched;
   bool is_watched = true;
   uint64_t rounds = 0;
@@ -304,28 +300,27 @@ TEST_CASE("a page that faults too often is left open and unknown", "[host_pages]
   CHECK(watched.host.lost() == 0);
   CHECK_FALSE(watched.use(0, true));
   CHECK(load(watched.memory.program) < 251);
-  CHECK(watched.use(1));  // the others go on
+  CHECK(watched.use(1));  // other pages are still watched
   watched.events();
   store(watched.memory.program + kPage, 1);
   CHECK(watched.events().size() == 1);
 }
 
-TEST_CASE("a page whose event finds no room is left open and unknown, and counted as lost",
-          "[host_pages]") {
+TEST_CASE("a page whose event finds no room stays open and is counted as lost", "[host_pages]") {
   Watched watched(4, 2);
   for (size_t page = 0; page < 4; ++page) REQUIRE(watched.use(page, page == 3));
   store(watched.memory.program, 1);
   store(watched.memory.program + kPage, 1);
-  SECTION("a store's") {
+  SECTION("event of a store") {
     store(watched.memory.program + 2 * kPage, 1);
     CHECK(load(watched.memory.device + 2 * kPage) == 1);
     CHECK_FALSE(watched.use(2));
   }
-  SECTION("a load's") {
+  SECTION("event of a load") {
     CHECK(load(watched.memory.program + 3 * kPage) == 0);
     CHECK_FALSE(watched.use(3));
   }
-  SECTION("a close's") {
+  SECTION("event of a close") {
     CHECK_FALSE(watched.use(0));
     store(watched.memory.program, 2);
     CHECK_FALSE(watched.use(0));
@@ -351,7 +346,8 @@ TEST_CASE("pages are unwatched on request", "[host_pages]") {
 
 // --- processes and the program's own faults ---
 
-TEST_CASE("a fork child may use the pages, and its parent goes on watching", "[host_pages]") {
+TEST_CASE("a fork child may use the pages, and its parent continues to watch them",
+          "[host_pages]") {
   Watched watched;
   for (size_t page = 0; page < 4; ++page) REQUIRE(watched.use(page, true));
   const pid_t child = fork();
@@ -373,10 +369,11 @@ TEST_CASE("a fork child may use the pages, and its parent goes on watching", "[h
   is(events[0], Kind::read, kGpu + kPage);
 }
 
-TEST_CASE("the stores of a child that shares the memory are seen", "[host_pages]") {
+TEST_CASE("the stores of a vfork child are observed", "[host_pages]") {
   Watched watched;
   REQUIRE(watched.use(0));
-  // What vfork() does, which sanitizers make a fork() of, as they do of clone(): the C library's own.
+  // Does what vfork() does, with the C library's own clone(), because sanitizers replace vfork()
+  // and clone() by fork().
   void* const libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
   REQUIRE(libc != nullptr);
   const auto real_clone = reinterpret_cast<decltype(&::clone)>(dlsym(libc, "clone"));
@@ -400,9 +397,8 @@ TEST_CASE("the stores of a child that shares the memory are seen", "[host_pages]
 std::atomic<std::byte*> guarded{nullptr};
 std::atomic<int> own_faults{0};
 
-TEST_CASE(
-    "faults on other pages stay the program's, also those on a page that it has protected itself",
-    "[host_pages]") {
+TEST_CASE("the program receives its own faults, also on a page that it has protected itself",
+          "[host_pages]") {
   Watched watched;
   struct sigaction previous {};
   struct sigaction action {};
@@ -429,10 +425,9 @@ TEST_CASE(
 
 // --- many threads ---
 
-// What the events say was stored, byte by byte, after whatever order of faults and closes.
-TEST_CASE(
-    "every byte that several threads store is reported, while others close the pages all the time",
-    "[host_pages][threads]") {
+// Checks the stored bytes that events report, byte by byte, for any order of faults and closes.
+TEST_CASE("every byte that several threads store is reported while others close the pages",
+          "[host_pages][threads]") {
   constexpr size_t kPages = 8;
   constexpr size_t kThreads = 3;
   constexpr size_t kRounds = 60;
@@ -444,7 +439,7 @@ TEST_CASE(
   std::vector<std::thread> threads;
   for (size_t thread = 0; thread < kThreads; ++thread)
     threads.emplace_back([&, thread] {
-      // Each its own bytes of all pages, each byte changed exactly once.
+      // Each thread changes its own bytes of all pages, each byte once.
       for (size_t round = 0; round < kRounds; ++round)
         for (size_t page = 0; page < kPages; ++page)
           store(watched.memory.program + page * kPage + round * kThreads + thread, 1);
@@ -477,7 +472,7 @@ TEST_CASE(
       REQUIRE(unsigned{reported[page * kPage + byte]} == (byte < kRounds * kThreads ? 1u : 0u));
 }
 
-TEST_CASE("threads that fault on one page at once all go on, and one of them is reported",
+TEST_CASE("all threads that fault on one page at once continue, and one fault is reported",
           "[host_pages][threads]") {
   constexpr size_t kThreads = 4;
   constexpr int kRounds = 200;
@@ -507,7 +502,8 @@ TEST_CASE("threads that fault on one page at once all go on, and one of them is 
   CHECK(one_each);
 }
 
-TEST_CASE("buffers come and go under threads that use and close them", "[host_pages][threads]") {
+TEST_CASE("buffers are added and removed while threads use and close them",
+          "[host_pages][threads]") {
   HostPages host;
   const TwoMappings memory(4);
   const TwoMappings another(4);

@@ -1,4 +1,4 @@
-// Each rule of the caches, one sentence.
+// Each rule of the caches, one test per sentence.
 #include "device/incoherent.hpp"
 
 #include <array>
@@ -14,7 +14,7 @@ namespace {
 
 const DeviceDescription& mi210() { return *find_device_description("gfx90a"); }
 
-// Host memory with one kind, all zero at first, and the caches of a device that never evicts unless it must.
+// Zeroed host memory of one kind, and the caches of a device that evicts only for lack of space.
 struct Agent {
   explicit Agent(MemoryKind kind = MemoryKind::coarse_grained, uint64_t l1_period = 0,
                  uint64_t l2_period = 0)
@@ -56,7 +56,7 @@ struct Agent {
     std::memcpy(at, &value, 4);
   }
 
-  // As the host and the SDMA engines do it.
+  // Accesses memory like the host and the SDMA engines.
   template <class T = uint32_t>
   T in_memory(uint64_t offset) const {
     T value;
@@ -86,7 +86,7 @@ TEST_CASE("a compute unit sees its own stores at once", "[caches]") {
   CHECK(agent.load(0, 16) == 5);
 }
 
-TEST_CASE("another compute unit's copy stays as it was until its L1 is invalidated", "[caches]") {
+TEST_CASE("another compute unit's copy stays unchanged until its L1 is invalidated", "[caches]") {
   for (const MemoryKind kind : {MemoryKind::coarse_grained, MemoryKind::device_local,
                                 MemoryKind::fine_grained, MemoryKind::device_local_fine}) {
     Agent agent(kind);
@@ -100,7 +100,7 @@ TEST_CASE("another compute unit's copy stays as it was until its L1 is invalidat
   }
 }
 
-TEST_CASE("a load copies the line, so that its neighbours go stale with it", "[caches]") {
+TEST_CASE("a load copies the whole line, so neighbouring bytes go stale, too", "[caches]") {
   Agent agent;
   agent.load(1, 0);
   agent.store(0, 60, 5u);
@@ -109,7 +109,7 @@ TEST_CASE("a load copies the line, so that its neighbours go stale with it", "[c
   CHECK(agent.load(1, 64) == 6);
 }
 
-TEST_CASE("a store leaves no copy behind where there was none", "[caches]") {
+TEST_CASE("a store creates no copy in L1", "[caches]") {
   Agent agent;
   agent.store(1, 16, 4u);
   agent.store(0, 16, 5u);
@@ -126,8 +126,7 @@ TEST_CASE("a coherent load misses L1 and drops the compute unit's own copy", "[c
   CHECK(agent.load(2, 16) == 0);
 }
 
-TEST_CASE("an atomic operation takes place in L2 and drops the compute unit's own copy",
-          "[caches]") {
+TEST_CASE("an atomic operation executes in L2 and drops the compute unit's own copy", "[caches]") {
   Agent agent;
   agent.load(1, 16);
   agent.load(2, 16);
@@ -140,7 +139,7 @@ TEST_CASE("an atomic operation takes place in L2 and drops the compute unit's ow
   CHECK(agent.in_memory(16) == 5);
 }
 
-TEST_CASE("an atomic operation starts from what memory holds, and leaves its neighbours alone",
+TEST_CASE("an atomic operation starts from the value in memory and leaves its neighbours unchanged",
           "[caches]") {
   for (const MemoryKind kind : kHeldInL2) {
     Agent agent(kind);
@@ -198,7 +197,7 @@ TEST_CASE("stores to coarse-grained memory stay in L2 until they are written bac
   }
 }
 
-TEST_CASE("a copy in L2 does not notice what the host stores until it is invalidated", "[caches]") {
+TEST_CASE("a copy in L2 does not see host stores until it is invalidated", "[caches]") {
   for (const MemoryKind kind : kHeldInL2) {
     Agent agent(kind);
     agent.load(0, 16);
@@ -232,7 +231,7 @@ TEST_CASE("fine-grained and uncached memory are not held in L2", "[caches]") {
   }
 }
 
-TEST_CASE("a store does not fetch its line: what the host stores beside it later is seen",
+TEST_CASE("a store does not fetch its line, so a later host store beside it is visible",
           "[caches]") {
   Agent agent;
   agent.store<uint16_t>(0, 18, 0x1234);
@@ -240,7 +239,7 @@ TEST_CASE("a store does not fetch its line: what the host stores beside it later
   CHECK(agent.load(0, 16) == 0x12345678);
 }
 
-TEST_CASE("writing back touches no byte that the agent has not stored", "[caches]") {
+TEST_CASE("a write-back changes only bytes that the agent has stored", "[caches]") {
   Agent agent;
   for (const uint64_t offset : {0u, 3u, 5u, 6u, 62u, 66u, 127u, 130u}) {
     agent.load(0, offset);
@@ -258,7 +257,7 @@ TEST_CASE("writing back touches no byte that the agent has not stored", "[caches
   }
 }
 
-TEST_CASE("what has been written back is not written again", "[caches]") {
+TEST_CASE("bytes that have been written back are not written again", "[caches]") {
   Agent agent;
   agent.store(0, 16, 5u);
   agent.caches.write_back_l2();
@@ -268,7 +267,7 @@ TEST_CASE("what has been written back is not written again", "[caches]") {
   CHECK(agent.load(1, 16) == 5);
 }
 
-TEST_CASE("invalidating L2 keeps dirty bytes, and forgets the clean ones beside them", "[caches]") {
+TEST_CASE("invalidating L2 keeps dirty bytes and drops the clean bytes beside them", "[caches]") {
   Agent agent;
   agent.load(0, 16);
   agent.store(0, 16, 5u);
@@ -282,7 +281,7 @@ TEST_CASE("invalidating L2 keeps dirty bytes, and forgets the clean ones beside 
   CHECK(agent.in_memory(16) == 5);
 }
 
-TEST_CASE("instruction fetch sees what L2 holds, and memory where it holds nothing", "[caches]") {
+TEST_CASE("instruction fetch reads L2 where it holds the line, otherwise memory", "[caches]") {
   Agent agent;
   agent.store(0, 16, 5u);
   agent.host_stores(20, 6u);
@@ -294,11 +293,11 @@ TEST_CASE("instruction fetch sees what L2 holds, and memory where it holds nothi
   CHECK(agent.load(0, 20) == 7);
 }
 
-// Accesses of every size and place
+// Accesses of every size and position
 
 TEST_CASE(
-    "accesses of any size and alignment see the bytes that memory has, across lines and mappings' "
-    "ends",
+    "accesses of any size and alignment read the bytes of memory, across lines and at the ends of "
+    "mappings",
     "[caches]") {
   for (const MemoryKind kind : {MemoryKind::coarse_grained, MemoryKind::fine_grained}) {
     Agent agent(kind, 5, 7);
@@ -307,7 +306,7 @@ TEST_CASE(
       expected[i] = static_cast<uint8_t>(i * 7);
       agent.host_stores(i, expected[i]);
     }
-    // Neither end lies at the edge of a line.
+    // Neither end is at the edge of a line.
     Mapping& mapping = agent.mapping;
     mapping.host += 36;
     mapping.end = mapping.begin + 300;
@@ -330,7 +329,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("a buffer that is mapped twice is one in the caches", "[caches]") {
+TEST_CASE("the caches treat a buffer that is mapped twice as one", "[caches]") {
   Agent agent;
   Mapping second = agent.mapping;
   second.begin += 0x100000;
@@ -342,9 +341,9 @@ TEST_CASE("a buffer that is mapped twice is one in the caches", "[caches]") {
   CHECK(value == 5);
 }
 
-// Room
+// Capacity
 
-TEST_CASE("an L1 holds 16 KiB: of more, something is fetched again", "[caches]") {
+TEST_CASE("an L1 holds 16 KiB and fetches again beyond that", "[caches]") {
   Agent agent;
   for (uint64_t offset = 0; offset < 32768; offset += 64) agent.load(0, offset);
   for (uint64_t offset = 0; offset < 32768; offset += 64) agent.store(1, offset, 5u);
@@ -354,7 +353,7 @@ TEST_CASE("an L1 holds 16 KiB: of more, something is fetched again", "[caches]")
   CHECK(seen < 512);
 }
 
-TEST_CASE("what no longer fits into L2 is in memory", "[caches]") {
+TEST_CASE("bytes that do not fit into L2 reach memory", "[caches]") {
   DeviceDescription small = mi210();
   small.l2_bytes = 16 * 1024;
   Agent agent;
@@ -376,7 +375,8 @@ TEST_CASE("what no longer fits into L2 is in memory", "[caches]") {
 
 // Fences of packets
 
-TEST_CASE("acquire none does nothing, agent invalidates every L1, system L2 as well", "[caches]") {
+TEST_CASE("an acquire of scope none does nothing, agent invalidates every L1, system also L2",
+          "[caches]") {
   Agent agent;
   for (uint32_t unit = 0; unit < 4; ++unit) {
     agent.load(unit, 16);
@@ -418,8 +418,7 @@ TEST_CASE("only a release of system scope writes L2 back", "[caches]") {
   CHECK(agent.in_memory(16) == 5);
 }
 
-TEST_CASE("what is forgotten has been written back, and nothing of it is left anywhere",
-          "[caches]") {
+TEST_CASE("forget() writes the mapping back and drops every copy of it", "[caches]") {
   Agent agent;
   agent.load(0, 16);
   agent.scalar_load(0, 16);
@@ -440,9 +439,9 @@ TEST_CASE("what is forgotten has been written back, and nothing of it is left an
   CHECK(agent.in_memory(16) == 9);
 }
 
-// Chance
+// Random choices
 
-TEST_CASE("evictions publish dirty bytes and end staleness, and lose nothing", "[caches]") {
+TEST_CASE("evictions publish dirty bytes, remove stale copies and lose nothing", "[caches]") {
   Agent agent(MemoryKind::coarse_grained, 4, 4);
   agent.load(1, 16);
   agent.store(0, 16, 5u);
@@ -457,7 +456,7 @@ TEST_CASE("evictions publish dirty bytes and end staleness, and lose nothing", "
   CHECK(noticed);
 }
 
-TEST_CASE("a seed makes the same choices each time, another seed others", "[caches]") {
+TEST_CASE("one seed always makes the same choices, another seed makes others", "[caches]") {
   const auto choices = [](uint64_t seed) {
     Caches caches(mi210(), CacheHabits::of(mi210(), seed));
     std::vector<uint32_t> units;
@@ -474,7 +473,7 @@ TEST_CASE("a seed makes the same choices each time, another seed others", "[cach
   CHECK(different.size() > 48);
 }
 
-TEST_CASE("over some seeds every habit occurs", "[caches]") {
+TEST_CASE("every habit occurs for some seed", "[caches]") {
   std::set<uint64_t> units, l1, l2;
   for (uint64_t seed = 0; seed < 64; ++seed) {
     const CacheHabits habits = CacheHabits::of(mi210(), seed);
@@ -489,7 +488,7 @@ TEST_CASE("over some seeds every habit occurs", "[caches]") {
 
 // Lines that fences move
 
-TEST_CASE("an acquire of agent scope counts the lines of every L1 that it empties, and none of L2",
+TEST_CASE("an agent acquire counts the lines of every L1 that it empties, and none of L2",
           "[caches]") {
   Agent agent;
   agent.load(0, 0);
@@ -500,21 +499,20 @@ TEST_CASE("an acquire of agent scope counts the lines of every L1 that it emptie
   CHECK(agent.caches.moved_lines().vector_l1_invalidated == 2);
   CHECK(agent.caches.moved_lines().scalar_l1_invalidated == 1);
   CHECK(agent.caches.moved_lines().l2_invalidated == 0);
-  agent.caches.acquire(FenceScope::agent);  // nothing is left
+  agent.caches.acquire(FenceScope::agent);  // the L1 is empty
   CHECK(agent.caches.moved_lines().vector_l1_invalidated == 2);
 }
 
-TEST_CASE("an acquire of system scope counts the lines of L2 that lose clean bytes", "[caches]") {
+TEST_CASE("a system acquire counts the lines of L2 that lose clean bytes", "[caches]") {
   Agent agent(MemoryKind::coarse_grained);
   agent.load(0, 0);
   agent.load(0, 64);         // the other half of the line
-  agent.store(0, 1024, 5u);  // dirty alone
+  agent.store(0, 1024, 5u);  // a line with dirty bytes only
   agent.caches.acquire(FenceScope::system);
   CHECK(agent.caches.moved_lines().l2_invalidated == 1);
 }
 
-TEST_CASE("a release of system scope counts dirty lines once, one of agent scope none",
-          "[caches]") {
+TEST_CASE("a system release counts dirty lines once, an agent release counts none", "[caches]") {
   Agent agent(MemoryKind::coarse_grained);
   agent.store(0, 0, 5u);
   agent.store(1, 4, 5u);
@@ -527,7 +525,7 @@ TEST_CASE("a release of system scope counts dirty lines once, one of agent scope
   CHECK(agent.caches.moved_lines().l2_written_back == 2);
 }
 
-TEST_CASE("memory beside L2 gives a release nothing to write back", "[caches]") {
+TEST_CASE("memory that L2 does not hold gives a release nothing to write back", "[caches]") {
   for (const MemoryKind kind : kBesideL2) {
     Agent agent(kind);
     agent.store(0, 0, 5u);
@@ -536,7 +534,7 @@ TEST_CASE("memory beside L2 gives a release nothing to write back", "[caches]") 
   }
 }
 
-TEST_CASE("what instructions and unmapping do to caches is not counted as a fence's", "[caches]") {
+TEST_CASE("the counts of fences exclude cache instructions and unmapping", "[caches]") {
   Agent agent(MemoryKind::coarse_grained);
   agent.load(0, 0);
   agent.store(0, 512, 5u);

@@ -47,7 +47,7 @@ TEST_CASE("an access that leaves its mapping does not translate, even where anot
   reader.leave();
 }
 
-TEST_CASE("permissions decide what may be done with a page", "[memory]") {
+TEST_CASE("a page permits only the accesses of its permissions", "[memory]") {
   std::array<std::byte, kPage> host{};
   AddressSpace space;
   Mapping mapping = page_at(0x10000, host.data());
@@ -63,7 +63,8 @@ TEST_CASE("permissions decide what may be done with a page", "[memory]") {
   reader.leave();
 }
 
-TEST_CASE("overlapping and empty mappings are refused by name and change nothing", "[memory]") {
+TEST_CASE("overlapping and empty mappings are refused with their ranges and change nothing",
+          "[memory]") {
   std::array<std::byte, 4 * kPage> host{};
   AddressSpace space;
   space.map(page_at(0x20000, host.data(), 2));
@@ -88,7 +89,7 @@ TEST_CASE("overlapping and empty mappings are refused by name and change nothing
   space.map(page_at(0x22000, host.data()));
 }
 
-TEST_CASE("unmap takes the address a mapping begins at, and nothing else", "[memory]") {
+TEST_CASE("unmap accepts only the address at which a mapping begins", "[memory]") {
   std::array<std::byte, 2 * kPage> host{};
   AddressSpace space;
   space.map(page_at(0x10000, host.data(), 2));
@@ -102,9 +103,8 @@ TEST_CASE("unmap takes the address a mapping begins at, and nothing else", "[mem
   reader.leave();
 }
 
-TEST_CASE(
-    "memory that is mapped during a section is found in it, and what was found before stays valid",
-    "[memory]") {
+TEST_CASE("memory that is mapped during a section is found in it, and earlier results stay valid",
+          "[memory]") {
   std::array<std::byte, 2 * kPage> host{};
   AddressSpace space;
   space.map(page_at(0x10000, host.data()));
@@ -131,7 +131,7 @@ TEST_CASE("the generation changes with every map and unmap", "[memory]") {
   CHECK(space.generation() != second);
 }
 
-TEST_CASE("many mappings without an unmap between them stay findable", "[memory]") {
+TEST_CASE("many mappings without an unmap between them are all found", "[memory]") {
   constexpr int kCount = 500;
   std::vector<std::byte> host(kCount * kPage);
   AddressSpace space;
@@ -168,10 +168,10 @@ TEST_CASE("unmap waits for a reader that is inside a section", "[memory][threads
   CHECK(unmapped);
 }
 
-// What the whole scheme is for: after unmap() returns, the memory may be destroyed although readers run all the time. Freed blocks are
-// overwritten, so that a reader which still used one would see a wrong value (and the sanitizers would see the access).
-TEST_CASE("memory may be freed once unmap has returned, whatever readers are doing",
-          "[memory][threads]") {
+// The purpose of the scheme: after unmap() returns, the memory may be destroyed although readers
+// run. Freed blocks are overwritten, so a reader that still uses one reads a wrong value, and
+// sanitizers report the access.
+TEST_CASE("memory may be freed once unmap has returned, whatever readers do", "[memory][threads]") {
   constexpr int kReaders = 3;
   constexpr int kRounds = 300;
   AddressSpace space;

@@ -24,7 +24,7 @@ struct CleanEnvironment {
   }
 };
 
-TEST_CASE("an empty environment means the default device and nothing special", "[options]") {
+TEST_CASE("an empty environment selects the default device without options", "[options]") {
   const CleanEnvironment clean;
   const Options options = Options::from_environment();
   REQUIRE(options.device != nullptr);
@@ -66,7 +66,7 @@ TEST_CASE("every option is read from its variable", "[options]") {
   CHECK(options.verbose);
 }
 
-TEST_CASE("checks are a list", "[options]") {
+TEST_CASE("checks are a comma-separated list", "[options]") {
   const CleanEnvironment clean;
   setenv("UPTEMPO_VGPU_CHECK", "fences", 1);
   setenv("UPTEMPO_VGPU_REPORT", "/tmp/findings", 1);
@@ -103,7 +103,7 @@ TEST_CASE("checks are a list", "[options]") {
   }
 }
 
-TEST_CASE("an incoherent device is a deterministic one, and its seed is that of everything",
+TEST_CASE("an incoherent device is deterministic, and its seed is the default of the general seed",
           "[options]") {
   const CleanEnvironment clean;
   setenv("UPTEMPO_VGPU_INCOHERENT", "18446744073709551615", 1);
@@ -118,7 +118,7 @@ TEST_CASE("an incoherent device is a deterministic one, and its seed is that of 
   CHECK(Options::from_environment().seed == 5);
 }
 
-TEST_CASE("delays go with everything, and their seed is theirs alone", "[options]") {
+TEST_CASE("delays combine with all options and have their own seed", "[options]") {
   const CleanEnvironment clean;
   setenv("UPTEMPO_VGPU_DELAY", "0", 1);
   CHECK(Options::from_environment().delay == 0);
@@ -142,7 +142,7 @@ TEST_CASE("fences are not checked on an incoherent device", "[options]") {
   CHECK_THROWS_AS(Options::from_environment(), std::invalid_argument);
 }
 
-TEST_CASE("a value that is not accepted is refused with variable, value and what would be",
+TEST_CASE("an invalid value is refused with the variable, the value and the accepted values",
           "[options]") {
   const CleanEnvironment clean;
   struct Case {

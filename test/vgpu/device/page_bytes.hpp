@@ -1,4 +1,4 @@
-// Runs of bytes as masks of their pages.
+// Converts ranges of bytes to masks of their pages.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ void for_page_bytes(vgpu::GpuAddress address, uint64_t bytes, Visit visit) {
   }
 }
 
-// Of one page.
+// The same for a range inside one page.
 inline vgpu::PageMask page_bytes(vgpu::GpuAddress address, uint32_t bytes) {
   vgpu::PageMask result{};
   for_page_bytes(address, bytes,

@@ -1,4 +1,4 @@
-// Pages with two mappings, as a buffer has them: one stands for the program's, the other for the device's.
+// Pages with two mappings, like a buffer: one for the program, one for the device.
 #pragma once
 
 #include <sys/mman.h>
@@ -43,7 +43,7 @@ class TwoMappings {
   }
 };
 
-// Accesses that no compiler leaves out.
+// Accesses that the compiler does not remove.
 inline void store(std::byte* at, unsigned value) {
   *const_cast<volatile std::byte*>(at) = std::byte(value);
 }
@@ -51,7 +51,7 @@ inline unsigned load(const std::byte* at) {
   return std::to_integer<unsigned>(*const_cast<const volatile std::byte*>(at));
 }
 
-// A buffer of that many pages at kGpu, watched for the object's life.
+// A buffer at kGpu that is watched for the lifetime of the object.
 inline constexpr GpuAddress kGpu = 0x4000'0000;
 
 struct Watched {
@@ -65,7 +65,7 @@ struct Watched {
     for (HostEvent event; host.take(event);) all.push_back(event);
     return all;
   }
-  // A dispatch that uses the page and stores nothing, from its beginning to its end.
+  // Begins and ends a dispatch that uses the page and stores nothing.
   bool use(size_t page, bool hide_from_reads = false) {
     const bool watched = host.close(kGpu + page * kPage, hide_from_reads);
     if (watched) host.device_wrote(kGpu + page * kPage, nullptr);
@@ -73,7 +73,7 @@ struct Watched {
   }
 
   TwoMappings memory;
-  HostPages host;  // after the memory: it is opened before it goes
+  HostPages host;  // after `memory`: destroyed first, which opens the pages
 };
 
 inline bool is(const HostEvent& event, HostEvent::Kind kind, GpuAddress address,
