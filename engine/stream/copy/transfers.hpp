@@ -61,7 +61,7 @@ class Transfers {
   // Throws Error.
   CopyLane& lane(CopyDirection direction);
   void for_each_lane(const std::function<void(CopyLane&)>& f);
-  // Throws Error if no code object matches the agent; has_kernels() tells in advance.
+  // Throws Error if no code object matches the agent; has_kernels() checks it in advance.
   const TransferKernels& kernels();
   bool has_kernels();
   // The largest useful grid for a copy or a fill.

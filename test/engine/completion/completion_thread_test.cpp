@@ -192,8 +192,7 @@ TEST_CASE("notices of a queue arrive in order, also for completions that are com
   size_t notices = 0;
   const auto take_all = [&] {
     while (const auto notice = notifier.take()) {
-      if (notice->completion.value() <= last)
-        FAIL(notice->completion.value() << " behind " << last);
+      if (notice->completion.value() <= last) FAIL(notice->completion.value() << " after " << last);
       last = notice->completion.value();
       ++notices;
     }

@@ -533,7 +533,7 @@ TEST_CASE("objects created after a memory fault fail like those created before i
 }
 
 // The next test case runs this in a process of its own.
-TEST_CASE("child: a fault of a copy that nobody waits for", "[.child]") {
+TEST_CASE("child: a fault of a copy without a waiter", "[.child]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
   const Queue idle{gpu};
@@ -546,7 +546,7 @@ TEST_CASE("child: a fault of a copy that nobody waits for", "[.child]") {
 
 TEST_CASE("a memory fault without an owner ends the process with ROCr's message", "[dispatch]") {
   const auto result =
-      test::run_command({"/proc/self/exe", "child: a fault of a copy that nobody waits for"});
+      test::run_command({"/proc/self/exe", "child: a fault of a copy without a waiter"});
   CAPTURE(result.out, result.err);
   CHECK(result.exit_code == 128 + SIGABRT);
   CHECK(contains(result.err, "Memory access fault by GPU"));

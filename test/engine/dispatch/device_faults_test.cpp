@@ -244,7 +244,7 @@ TEST_CASE("a fault after work was given up is attributed to that work and counte
 }
 
 // The next test case runs these in processes of their own.
-TEST_CASE("child: a fault of somebody else behind work that was finished", "[.child]") {
+TEST_CASE("child: a foreign fault after finished work", "[.child]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
   const Program basics{gpu, builtin_kernels::basics()};
@@ -267,7 +267,7 @@ TEST_CASE("child: a fault of somebody else behind work that was finished", "[.ch
   std::this_thread::sleep_for(20s);
 }
 
-TEST_CASE("child: a fault of somebody else in a later life of HSA", "[.child]") {
+TEST_CASE("child: a foreign fault in a later initialization of HSA", "[.child]") {
   {
     const Runtime runtime;
     give_up_work(runtime.gpu());
@@ -280,9 +280,8 @@ TEST_CASE("child: a fault of somebody else in a later life of HSA", "[.child]") 
 
 TEST_CASE("a fault that the engine cannot have caused ends the process with ROCr's message",
           "[fault]") {
-  const std::string child =
-      GENERATE("child: a fault of somebody else behind work that was finished",
-               "child: a fault of somebody else in a later life of HSA");
+  const std::string child = GENERATE("child: a foreign fault after finished work",
+                                     "child: a foreign fault in a later initialization of HSA");
   const auto result = test::run_command({"/proc/self/exe", child});
   CAPTURE(child, result.out, result.err);
   CHECK(result.exit_code == 128 + SIGABRT);

@@ -71,7 +71,7 @@ Packets some_recording(std::mt19937_64& random, size_t count) {
   return packets;
 }
 
-// Whether every packet equals the first one, with the address advanced by `step` per packet.
+// True if every packet equals the first one, with the address advanced by `step` per packet.
 bool is_stepped(std::span<const aql::Packet64> stretch, ptrdiff_t step) {
   if (aql::packet_type(stretch[0].header()) != aql::PacketType::kernel_dispatch) return false;
   for (size_t i = 0; i < stretch.size(); ++i) {

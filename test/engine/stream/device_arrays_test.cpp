@@ -190,7 +190,7 @@ TEST_CASE("a launcher without arrays has no scratch memory", "[device][launcher]
   Streams streams(device.gpu);
   Stream stream(streams);
   const DeviceBuffer<uint32_t> values(device.gpu, 64);
-  stream.launch(device.chain, Grid{64}, values.data(), 1u);  // what the stream itself needs
+  stream.launch(device.chain, Grid{64}, values.data(), 1u);  // the stream's own resources
   const Counters before = Counters::now();
   {
     Launcher chain(streams, device.chain);

@@ -76,7 +76,7 @@ class Objects {
         break;
     }
   }
-  // Whether kernels and buffers outlive the work in flight, which ends when the queues or the
+  // True if kernels and buffers outlive the work in flight, which ends when the queues or the
   // Runtime are destroyed.
   static bool is_allowed(const Order& order, Work work) {
     if (work == Work::none) return true;
@@ -85,7 +85,7 @@ class Objects {
     return at(program) > end && at(buffer) > end;
   }
 
-  // Whether the Runtime is destroyed before the queues have finished their work.
+  // True if the Runtime is destroyed before the queues have finished their work.
   static bool ends_early(const Order& order) {
     const auto at = [&](Part part) { return std::ranges::find(order, part) - order.begin(); };
     return at(runtime) < std::max({at(streams), at(stream), at(other_stream)});

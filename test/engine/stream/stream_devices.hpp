@@ -163,8 +163,8 @@ class StreamDevices {
   }
 
   std::mutex mutex_;
-  std::deque<SignalDouble>
-      signals_;  // of all devices: a failed queue may wait for another's until it is destroyed
+  // Signals of all devices. A failed queue may wait for another's signal until it is destroyed.
+  std::deque<SignalDouble> signals_;
   std::deque<Device> devices_;  // outlive the queues
   std::shared_ptr<detail::StreamsState> state_;
   std::unique_ptr<Streams> streams_;
