@@ -32,7 +32,7 @@ EventData data(uint32_t id, uint64_t last_age = 0) {
   return result;
 }
 
-// Whether a poll finds the event set.
+// Returns whether a poll finds the event set.
 bool is_set(Events& events, uint32_t id) {
   EventData each = data(id);
   uint32_t result = KFD_IOC_WAIT_RESULT_FAIL;

@@ -34,8 +34,8 @@ TEST_CASE("each event has its own mailbox in the event page", "[events]") {
   CHECK(value(two->EventData.HWData2) != 0);
   CHECK(value(one->EventData.HWData2) != value(two->EventData.HWData2));
   CHECK(value(one->EventData.HWData3) == one->EventId);
-  *reinterpret_cast<HSAuint64*>(value(one->EventData.HWData2)) =
-      one->EventId;  // the program may write the page
+  // The program may write the page.
+  *reinterpret_cast<HSAuint64*>(value(one->EventData.HWData2)) = one->EventId;
   CHECK(hsaKmtDestroyEvent(one) == HSAKMT_STATUS_SUCCESS);
   CHECK(hsaKmtDestroyEvent(two) == HSAKMT_STATUS_SUCCESS);
 }

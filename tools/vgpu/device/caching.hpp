@@ -35,8 +35,8 @@ enum class MemoryType : uint8_t {
 enum class FenceScope : uint8_t { none, agent, system };
 std::string_view scope_name(FenceScope scope) noexcept;  // the enumerator's name
 
-// What a fence or a PM4 command does to the caches of an agent, each as a whole. L2 is written back
-// before it is invalidated.
+// The effect of a fence or a PM4 command on the caches of an agent, each as a whole. L2 is written
+// back before it is invalidated.
 struct CacheActions {
   bool invalidate_vector_l1 = false;
   bool invalidate_scalar_l1 = false;

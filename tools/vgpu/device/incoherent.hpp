@@ -10,7 +10,7 @@
 //   bytes, which reach memory when they are written back. Copies do not see what the host or SDMA
 //   write. All other memory is read and written in place. Bytes are valid and dirty one by one, so
 //   writing back a line never undoes a neighbouring store.
-// * The host address identifies a line and stands for the physical address: a buffer mapped twice
+// * The host address identifies a line, in place of the physical address: a buffer mapped twice
 //   is one in every cache.
 //
 // Randomness: the seed selects everything that hardware leaves open: where workgroups run, which

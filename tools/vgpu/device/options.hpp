@@ -25,7 +25,7 @@ struct Checks {
 
 struct Options {
   const DeviceDescription* device = nullptr;  // never null after from_environment()
-  std::string trace_file;                     // empty: no trace. "%p" stands for the process id.
+  std::string trace_file;                     // empty: no trace. "%p" becomes the process id.
   Checks checks;
   std::string report_file;    // for findings; empty: stderr. "%p" as above.
   bool null_kernels = false;  // dispatches complete without executing (to measure dispatch cost)

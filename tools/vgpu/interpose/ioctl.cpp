@@ -24,7 +24,7 @@ bool identity(int descriptor, struct stat& status) {
   return syscall(SYS_fstat, descriptor, &status) == 0;
 }
 
-// Whether the descriptor is a device memfd of another process, inherited by fork().
+// Returns whether the descriptor is a device memfd of another process, inherited by fork().
 bool is_of_parent(int descriptor) {
   char link[64];
   char name[64] = {};

@@ -42,7 +42,7 @@ class SparseFile {
   // Returns a new descriptor for the program or a negative errno.
   int open(bool close_on_exec) const;
 
-  // Whether a descriptor with this identity refers to this file.
+  // Returns whether a descriptor with this identity refers to this file.
   bool is(dev_t device, ino_t inode) const noexcept { return device == device_ && inode == inode_; }
 
   std::byte* at(uint64_t offset) const noexcept { return alias_ + offset; }

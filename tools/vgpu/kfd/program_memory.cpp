@@ -76,7 +76,8 @@ int walk(uint64_t address, uint64_t size_bytes, Visit&& visit) {
   return visited < end ? -EFAULT : 0;
 }
 
-// Whether the kernel has given no page to the range yet. Returns false if the kernel does not say.
+// Returns whether the range has no pages yet. Returns false if the kernel does not provide the
+// information.
 bool has_no_pages(uint64_t address, uint64_t size_bytes) {
   constexpr uint64_t kPresentOrSwapped = uint64_t{3}
                                          << 62;  // Documentation/admin-guide/mm/pagemap.rst

@@ -16,17 +16,18 @@ namespace uptempo::vgpu::kfd {
 bool copy_from_program(void* to, uint64_t address, size_t size_bytes) noexcept;
 bool copy_to_program(uint64_t address, const void* from, size_t size_bytes) noexcept;
 
-// Whether the driver could pin the range for a USERPTR buffer. The driver requires every page to be
-// writable, whatever the buffer's own flags (amdgpu_amdkfd_gpuvm.c, init_user_pages; mm/hmm.c,
-// hmm_vma_fault). Returns 0, -EFAULT if a page is missing or unreadable, or -EPERM if a page is
-// read-only.
+// Checks whether the driver could pin the range for a USERPTR buffer. The driver requires every
+// page to be writable, whatever the buffer's own flags (amdgpu_amdkfd_gpuvm.c, init_user_pages;
+// mm/hmm.c, hmm_vma_fault). Returns 0, -EFAULT if a page is missing or unreadable, or -EPERM if a
+// page is read-only.
 int check_user_pages(uint64_t address, uint64_t size_bytes);
 
-// Whether the whole range is readable, writable and a shared mapping of the file from `offset` on.
+// Returns whether the whole range is readable, writable and a shared mapping of the file from
+// `offset` on.
 bool is_mapping_of(uint64_t address, uint64_t size_bytes, const SparseFile& file, uint64_t offset);
 
-// Whether the range is readable, writable, private anonymous memory without a touched page. Returns
-// false if the system does not provide the information (/proc/self/pagemap).
+// Returns whether the range is readable, writable, private anonymous memory without a touched page.
+// Returns false if the system does not provide the information (/proc/self/pagemap).
 bool is_untouched_memory(uint64_t address, uint64_t size_bytes);
 
 }  // namespace uptempo::vgpu::kfd

@@ -49,7 +49,7 @@ class AccessSet {
   void add_read(GpuAddress address, uint64_t bytes, Path path, uint32_t workgroup) noexcept;
   void add_write(GpuAddress address, uint64_t bytes, Path path, uint32_t workgroup) noexcept;
 
-  // The same for some bytes of the line that begins at `line`: bit i stands for byte i.
+  // The same for some bytes of the line that begins at `line`: bit i is byte i.
   void add_read_mask(GpuAddress line, uint64_t bytes, Path path, uint32_t workgroup) noexcept;
   void add_write_mask(GpuAddress line, uint64_t bytes, Path path, uint32_t workgroup) noexcept;
 

@@ -30,7 +30,7 @@ namespace uptempo::vgpu::fences {
 // The Journal owns the pages' accesses.
 struct Recording {
   std::vector<Event> events;  // all events, each with the pages that were kept
-  std::unordered_map<GpuAddress, uint64_t> page_count;  // how many pages each kept page stands for
+  std::unordered_map<GpuAddress, uint64_t> page_count;  // how many pages each kept page represents
 };
 
 class Journal {

@@ -20,7 +20,7 @@ struct QueueState {
   QueueKind kind = QueueKind::compute;
   uint32_t ordinal = 0;
   View started;             // what the last launched packet could rely on; the next one can, too
-  View completed;           // of all packets that have completed
+  View completed;           // from all completed packets
   uint64_t operations = 0;  // SDMA: number of tasks so far
 
   struct Ring {
@@ -363,7 +363,7 @@ struct Judge::Impl {
   uint64_t meetings = 0, excused_bytes = 0;
 
   struct Signal {
-    View view;                    // of the tasks that have completed it since the host last set it
+    View view;                    // from tasks that completed it since the host last set it
     std::optional<int64_t> left;  // the last value stored by the device
   };
   std::unordered_map<uint64_t, Signal> signals;

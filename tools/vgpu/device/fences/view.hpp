@@ -1,5 +1,5 @@
-// What a task may rely on: the tasks that happened before it, and how far fences have carried their
-// writes.
+// View: the tasks that happened before a task, and how far fences have carried their writes. The
+// task may rely on all of it.
 //
 // Fences act on the whole agent (HSA System Architecture 1.2, 2.9; ROCr's packet processors do the
 // same). Every task that comes after a packet, on any queue, may rely on what that packet released
