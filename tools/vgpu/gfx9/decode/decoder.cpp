@@ -9,7 +9,7 @@
 namespace uptempo::vgpu::gfx9 {
 namespace {
 
-constexpr unsigned kSdwa = 249, kDpp = 250;  // as src0 of VOP1, VOP2, VOPC: another dword says more
+constexpr unsigned kSdwa = 249, kDpp = 250;  // as src0 of VOP1, VOP2, VOPC: another dword follows
 
 constexpr uint32_t bits(uint32_t word, unsigned low, unsigned count) {
   return word >> low & ((1u << count) - 1);
@@ -23,7 +23,7 @@ constexpr int32_t sign_extend(uint32_t value, unsigned width) {
 
 enum class Literals : bool { no, yes };
 
-// One instruction being decoded. Every step returns false when the bits are no instruction.
+// Decodes one instruction. Every step returns false when the bits are not an instruction.
 class Decoder {
  public:
   Decoder(std::span<const uint32_t> words, Target target)
@@ -297,7 +297,7 @@ class Decoder {
     return scalar ? scalar_destination(number) : vector_destination(number);
   }
 
-  // Accumulation registers by the operand's kind alone.
+  // Accumulation registers that follow from the operand's kind.
   bool accumulators() {
     if (encoding_->dst == Operand::a1) in_.acc |= 8;
     if (encoding_->src[0] == Operand::a1) in_.acc |= 1;
@@ -402,7 +402,8 @@ class Decoder {
 
   // ---- vector, 64-bit encodings ----
 
-  // The modifier bits in the order of Modifiers; false when one is set that must not be.
+  // Returns the modifier bits in the order of Modifiers, or nullopt when a bit is set that must be
+  // 0.
   std::optional<unsigned> modifiers() const {
     const unsigned raw = bits(w0_, 8, 8) | bits(w1_, 27, 5) << 8;
     const Modifiers& allowed = encoding_->modifiers;
@@ -453,7 +454,8 @@ class Decoder {
     return true;
   }
 
-  // MFMA: two bits say in which file src0 and src1 are; gfx90a has one more for src2 and the destination.
+  // MFMA: two bits select the file of src0 and src1. gfx90a has one more bit for src2 and the
+  // destination.
   bool matrix_accumulators() {
     const Operand kind = encoding_->src[0];
     if (kind == Operand::av1 || kind == Operand::av2) {
@@ -491,8 +493,8 @@ class Decoder {
     in_.offset = static_cast<int32_t>(bits(w0_, 0, 16));
     if (encoding_->offset == Offset::none && (in_.offset || in_.gds)) return false;
     if (is_global_only(in_.opcode) ? !in_.gds : in_.gds && is_local_only(in_.opcode)) return false;
-    if (bit(w0_,
-            25)) {  // data in accumulation registers: refused where there is none, ignored before gfx90a
+    // Data in accumulation registers: rejected without a data operand, ignored before gfx90a.
+    if (bit(w0_, 25)) {
       const bool data_in_address = is_global_only(in_.opcode) && encoding_->src[0] != Operand::none;
       if (encoding_->src[1] == Operand::none && encoding_->dst == Operand::none && !data_in_address)
         return false;
@@ -535,7 +537,7 @@ class Decoder {
     return data_registers(1, bits(w1_, 8, 8), in_.data0) && flat_destination();
   }
 
-  // gfx908's first float atomics do not return the old value.
+  // gfx908's float atomics do not return the old value.
   bool returns_nothing() const { return target_ == Target::gfx908 && is_float_atomic(in_.opcode); }
 
   bool flat_destination() {
@@ -586,7 +588,7 @@ class Decoder {
     return buffer_fields();
   }
 
-  // Write-backs and invalidations: no operands, and only BUFFER_WBL2 has GLC and SCC.
+  // Write-backs and invalidations have no operands. Only BUFFER_WBL2 has GLC and SCC.
   bool cache_control() {
     in_.lds = in_.slc = in_.tfe = false;
     if (bit(w0_, 12) || bit(w0_, 13) || bit(w0_, 16)) return false;

@@ -1,4 +1,4 @@
-// words -> Instruction. Pure; no state; never reads past `available` words.
+// Words to Instruction. Pure and stateless; never reads past `words`.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,8 @@ namespace uptempo::vgpu::gfx9 {
 
 enum class Target : uint8_t { gfx900, gfx906, gfx908, gfx90a };
 
-// Decodes the instruction that starts at words[0]. When the bits are no instruction of `target`, or are cut off, opcode is Opcode::invalid and
-// size_bytes is 4.
+// Decodes the instruction that starts at words[0]. When the bits are not an instruction of
+// `target`, or are cut off, opcode is Opcode::invalid and size_bytes is 4.
 Instruction decode(std::span<const uint32_t> words, Target target) noexcept;
 
 // The assembler's mnemonic, "v_add_u32".

@@ -9,7 +9,7 @@ namespace {
 constexpr uint8_t all = 0b1111, not_90a = 0b0111, only_900 = 0b0001, since_906 = 0b1110,
                   since_908 = 0b1100, only_90a = 0b1000;
 
-// d: used, =: ignored, F: must be 0; in the order of Modifiers' bits.
+// d: used, =: ignored, F: must be 0. In the order of Modifiers' bits.
 consteval Modifiers pattern(std::string_view bits) {
   Modifiers m;
   for (unsigned i = 0; i < 13; ++i) {
@@ -127,7 +127,7 @@ constexpr Encoding kEncodings[] = {
 #undef VOP3
 #undef NAMED
 
-// One slot for every opcode number of every family; families of fewer numbers waste the rest.
+// One slot per opcode number of every family. Families with fewer numbers leave slots unused.
 constexpr unsigned kFamilies = static_cast<unsigned>(Family::vintrp) + 1, kTargets = 4;
 constexpr unsigned kSlots = 1024;
 

@@ -1,7 +1,9 @@
-// The encoding table: every instruction of the gfx9 family as data, one line each (encodings_*.inc), and how to look one up.
+// The encoding table and its lookup. The table holds every instruction of the gfx9 family as data,
+// one line each (encodings_*.inc).
 //
-// The facts were derived by asking LLVM 15's disassembler about every opcode number of every format for each target; test/vgpu/gfx9/decoder_* compares
-// the decoder that reads this table to it again.
+// Source: the answers of LLVM 15's disassembler for every opcode number of every format, for each
+// target. The tests test/vgpu/gfx9/decoder_* compare the decoder that reads this table with the
+// disassembler.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +13,7 @@
 
 namespace uptempo::vgpu::gfx9 {
 
-// Where an opcode number is counted: a format, or a segment of the flat family.
+// Number space of an opcode: a format, or a segment of the flat family.
 enum class Family : uint8_t {
   sop1,
   sop2,
@@ -35,7 +37,7 @@ enum class Family : uint8_t {
   vintrp,
 };
 
-// What an operand field may name.
+// The values that an operand field may take.
 enum class Operand : uint8_t {
   none,  // no such operand: the field must be 0 in VOP3, is ignored elsewhere
   s1,
@@ -67,22 +69,23 @@ enum class Operand : uint8_t {
   pk_f16,
   pk_i32,
   pk_f32,
-  mix,  // the same, packed; mix: f32 or half of a register, as op_sel_hi says
+  mix,  // the same, packed; mix: f32 or a half of a register, selected by op_sel_hi
   imm,
   i8,
-  literal,  // simm16; 8 bits of a source field taken as a number; the 32 bits that follow
+  literal,  // simm16; 8 bits of a source field as a number; the 32 bits that follow
 };
 
-// Where DS, FLAT, SMEM and buffer instructions keep their offset.
+// Kind of offset field of DS, FLAT, SMEM and buffer instructions.
 enum class Offset : uint8_t { none, one16, two8, signed21, unsigned12, signed13 };
 
-// Which of a 64-bit vector encoding's modifier bits an instruction has. Bits 0..2 abs (VOP3P: neg_hi), 3..6 op_sel (VOP3P: bit 6 is op_sel_hi[2]),
-// 7 clamp, 8..9 omod (VOP3P: op_sel_hi[0..1]), 10..12 neg. A bit that is neither used nor ignored must be 0.
+// Modifier bits of a 64-bit vector encoding that an instruction has. Bits 0..2 abs (VOP3P: neg_hi),
+// 3..6 op_sel (VOP3P: bit 6 is op_sel_hi[2]), 7 clamp, 8..9 omod (VOP3P: op_sel_hi[0..1]), 10..12
+// neg. A bit that is neither used nor ignored must be 0.
 struct Modifiers {
   uint16_t used = 0, ignored = 0;
 };
 
-// Which of SDWA and DPP an instruction has.
+// SDWA and DPP forms that an instruction has.
 struct Forms {
   bool sdwa : 1 = false, omod : 1 = false, dpp : 1 = false;
 };
@@ -101,13 +104,13 @@ struct Encoding {
   bool only_named = false;  // fields are not decoded
 };
 
-// All of it, in no promised order.
+// The whole table, in unspecified order.
 std::span<const Encoding> encodings() noexcept;
 
-// The entry of opcode `number` in `family`, or nullptr when `target` has none.
+// Returns the entry of opcode `number` in `family`, or nullptr when `target` has none.
 const Encoding* find_encoding(Family family, unsigned number, Target target) noexcept;
 
-// Registers of 32 bits that the operand occupies.
+// Number of 32-bit registers that the operand occupies.
 unsigned dwords(Operand operand) noexcept;
 
 }  // namespace uptempo::vgpu::gfx9

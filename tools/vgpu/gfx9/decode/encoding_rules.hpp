@@ -1,11 +1,12 @@
-// What the encoding table does not say: rules that hold for a handful of opcodes of one format.
+// Rules beside the encoding table: each holds for a few opcodes of one format.
 #pragma once
 
 #include "gfx9/decode/encoding.hpp"
 
 namespace uptempo::vgpu::gfx9 {
 
-// The lowest register of an aligned group: the hardware ignores the low bits of a scalar register number.
+// The lowest register of an aligned group. The hardware ignores the low bits of a scalar register
+// number.
 constexpr unsigned align_scalar(unsigned code, unsigned count) {
   const unsigned step = count > 4 ? 4 : count;
   if (code <= 101) return code / step * step;
@@ -13,7 +14,8 @@ constexpr unsigned align_scalar(unsigned code, unsigned count) {
   return code;
 }
 
-// Scalar registers 0..127 that exist: SGPRs, FLAT_SCRATCH, XNACK_MASK, VCC, trap temporaries, M0, EXEC.
+// Scalar registers 0..127 that exist: SGPRs, FLAT_SCRATCH, XNACK_MASK, VCC, trap temporaries, M0,
+// EXEC.
 constexpr bool is_scalar_register(unsigned code, unsigned count) {
   if (code <= 101) return align_scalar(code, count) + count <= 102;
   if (code >= 108 && code <= 123) return align_scalar(code, count) + count <= 124;
@@ -22,7 +24,8 @@ constexpr bool is_scalar_register(unsigned code, unsigned count) {
          (code == kFlatScratchLo || code == kXnackMaskLo || code == kVccLo || code == kExecLo);
 }
 
-// What can be read but not written: apertures, pops_exiting_wave_id, vccz, execz, scc; lds_direct only as a 32-bit operand.
+// Read-only sources: apertures, pops_exiting_wave_id, vccz, execz, scc. lds_direct is a source of
+// 32 bits only.
 constexpr bool is_special_source(unsigned code, unsigned count) {
   return is_aperture(code) || is_status(code) || (code == 254 && count == 1);
 }
@@ -44,7 +47,7 @@ constexpr bool is_unsigned_sopk(Opcode opcode) {
   }
 }
 
-// SMEM with a base address whose GLC bit means nothing: all but these have it.
+// SMEM with a base address that has a GLC bit: all except these.
 constexpr bool has_glc(Opcode opcode) {
   switch (opcode) {
     case Opcode::s_dcache_discard:
@@ -57,7 +60,7 @@ constexpr bool has_glc(Opcode opcode) {
   }
 }
 
-// Where neg and abs of a DPP source that is no float are ignored, not refused.
+// Instructions that ignore neg and abs of a DPP source that is not a float. The others reject them.
 constexpr bool ignores_dpp_modifiers(Opcode opcode) {
   switch (opcode) {
     case Opcode::v_cndmask_b32:
@@ -86,7 +89,7 @@ constexpr bool takes_abs(Opcode opcode) {
   }
 }
 
-// Global wave sync and ordered count exist in GDS only; permutes do not touch memory.
+// Global wave sync and ordered count exist in GDS only. Permutes do not access memory.
 constexpr bool is_global_only(Opcode opcode) {
   return (opcode >= Opcode::ds_gws_barrier && opcode <= Opcode::ds_gws_sema_v) ||
          opcode == Opcode::ds_ordered_count;

@@ -1,4 +1,4 @@
-// One decoded gfx9 instruction: the fields of its encoding, named, nothing executed or resolved.
+// One decoded gfx9 instruction: the named fields of its encoding, neither executed nor resolved.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace uptempo::vgpu::gfx9 {
 
-// The encoding it was found in; V_ADD_F32 may come as vop2 or, with the same Opcode, as vop3.
+// Encoding of the instruction. V_ADD_F32 may come as vop2 or, with the same Opcode, as vop3.
 enum class Format : uint8_t {
   sop1,
   sop2,
@@ -50,40 +50,45 @@ struct Instruction {
   OperandModifier modifier = OperandModifier::none;
   FlatSegment segment = FlatSegment::flat;
 
-  // ALU. Missing operands are 0. VOP1/VOP2/VOPC have src[0] as encoded and src[1] as code 256 + VGPR. In SDWA/DPP forms src[0] (src[1] in SDWA
-  // when its S bit says scalar) is the real register. src[2] of v_cndmask in VOP2 form is VCC (106), so that both forms look alike; carry-in likewise.
+  // ALU operands. Missing operands are 0. VOP1, VOP2 and VOPC have src[0] as encoded and src[1] as
+  // code 256 + VGPR. In SDWA and DPP forms src[0] is the real register; in SDWA so is src[1] when
+  // its S bit selects a scalar. src[2] of v_cndmask in VOP2 form is VCC (106), so that both forms
+  // look the same. The same holds for carry-in.
   OperandCode src[3] = {};
-  uint16_t dst =
-      0;  // VGPR index, or scalar code for SALU, VOPC (VCC = 106 when implied), v_readlane, v_readfirstlane
-  uint16_t sdst =
-      0;  // second, scalar destination: carry-out (VCC = 106 in VOP2 forms), v_div_scale, v_mad_u64_u32; SOPC none
-  uint8_t abs = 0;     // bit i: |src[i]|; of VOP3P only the mix instructions have it
+  // VGPR index, or scalar code for SALU, VOPC (VCC = 106 when implied), v_readlane,
+  // v_readfirstlane.
+  uint16_t dst = 0;
+  // second, scalar destination: carry-out (VCC = 106 in VOP2 forms), v_div_scale, v_mad_u64_u32;
+  // SOPC none.
+  uint16_t sdst = 0;
+  uint8_t abs = 0;     // bit i: |src[i]|; in VOP3P only for the mix instructions
   uint8_t neg = 0;     // bit i: -src[i] (VOP3P: neg of the low half)
   uint8_t neg_hi = 0;  // VOP3P
   uint8_t op_sel = 0;  // bits 0..2 sources, bit 3 destination
   uint8_t op_sel_hi = 0;
   uint8_t omod = 0;  // 0 none, 1 *2, 2 *4, 3 /2
   bool clamp = false;
-  uint8_t acc =
-      0;  // gfx90a/gfx908: bit 0..2 src[i] is an accumulation register; bit 3: dst; memory: bit 3: data
-  // When a source is kLiteral. SOPP, SOPK: simm16, sign-extended where the instruction is signed. SOPK has its register in both dst and src[0];
-  // s_setreg_imm32_b32 has simm16 in dst and src[0] = kLiteral. MTBUF: dfmt | nfmt << 4.
+  // gfx90a/gfx908: bit 0..2 src[i] is an accumulation register; bit 3: dst; memory: bit 3: data.
+  uint8_t acc = 0;
+  // Used when a source is kLiteral. SOPP, SOPK: simm16, sign-extended where the instruction is
+  // signed. SOPK has its register in both dst and src[0]. s_setreg_imm32_b32 has simm16 in dst and
+  // src[0] = kLiteral. MTBUF: dfmt | nfmt << 4.
   uint32_t literal = 0;
   Sdwa sdwa = {};
   Dpp dpp = {};
 
-  // Memory. `dst` is the destination, `data0/data1` the sources.
+  // Memory operands. `dst` is the destination, `data0` and `data1` are the sources.
   uint8_t addr = 0;  // VGPR of the address (DS, FLAT vaddr, MUBUF vaddr)
   uint8_t data0 = 0;
   uint8_t data1 = 0;  // DS
-  uint8_t saddr =
-      0x7f;  // FLAT/GLOBAL/SCRATCH scalar address; 0x7f: off. SMEM: sbase as SGPR index, data0 (and dst of
-             // returning atomics) as SGPR index
+  // FLAT, GLOBAL, SCRATCH: scalar address; 0x7f: off. SMEM: sbase as SGPR index; data0 (and dst of
+  // returning atomics) as SGPR index.
+  uint8_t saddr = 0x7f;
   uint8_t srsrc = 0;  // MUBUF: first SGPR of the descriptor
-  uint8_t soffset =
-      0;  // MUBUF: scalar operand code; SMEM: SGPR, when offset_is_sgpr: added to `offset`
-  int32_t offset =
-      0;  // bytes, sign-extended where signed; DS two-address forms: offset0 | offset1 << 8
+  // MUBUF: scalar operand code; SMEM: SGPR, when offset_is_sgpr: added to `offset`
+  uint8_t soffset = 0;
+  // bytes, sign-extended where signed; DS two-address forms: offset0 | offset1 << 8.
+  int32_t offset = 0;
   bool offset_is_sgpr : 1 = false;
   bool offen : 1 = false, idxen : 1 = false, glc : 1 = false, slc : 1 = false, lds : 1 = false,
                gds : 1 = false, scc_bit : 1 = false, tfe : 1 = false;

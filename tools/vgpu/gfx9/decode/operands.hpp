@@ -1,7 +1,11 @@
-// Operand codes of the gfx9 encodings, and what those that are constants hold: one definition for decoder, scalar unit, vector unit and memory.
+// Operand codes of the gfx9 encodings and the values of the constant ones. Decoder, scalar unit,
+// vector unit and memory share this definition.
 //
-// A source code has 9 bits as encoded: 0..127 scalar registers, 128..208 and 240..248 inline constants, 235..239 apertures, 251..253 status bits,
-// 255 a literal behind the instruction, 256..511 vector registers. ("Vega" ISA manual, "Scalar ALU Operands" and "Instruction Operands")
+// A source code has 9 bits: 0..127 scalar registers, 128..208 and 240..248 inline constants,
+// 235..239 apertures, 251..253 status bits, 255 a literal after the instruction, 256..511 vector
+// registers.
+//
+// Source: "Vega" ISA manual, "Scalar ALU Operands" and "Instruction Operands".
 #pragma once
 
 #include <bit>
@@ -13,7 +17,7 @@ namespace uptempo::vgpu::gfx9 {
 
 using OperandCode = uint16_t;
 
-// Scalar registers that have a name: the low half of each pair.
+// Named scalar registers: the low half of each pair.
 inline constexpr unsigned kFlatScratchLo = 102, kXnackMaskLo = 104, kVccLo = 106, kM0 = 124,
                           kExecLo = 126;
 inline constexpr unsigned kFirstConstant = 128;  // below: registers
@@ -50,7 +54,8 @@ constexpr uint64_t float_constant64(unsigned code) noexcept {
   return code == 248 ? 0x3fc45f306dc9c882u : std::bit_cast<uint64_t>(kValues[code - 240]);
 }
 
-// Value of any source code from 128 to 255 as a 64-bit operand; 0 for those that are no constants. Integers are sign-extended.
+// Value of a source code from 128 to 255 as a 64-bit operand; 0 for codes that are not constants.
+// Integers are sign-extended.
 constexpr uint64_t constant64(unsigned code) noexcept {
   if (code >= 128 && code <= 192) return code - 128;
   if (code >= 193 && code <= 208) return 0 - uint64_t{code - 192};
@@ -68,7 +73,8 @@ constexpr uint64_t constant64(unsigned code) noexcept {
       return 0;
   }
 }
-// The same as a 32-bit operand. Of an aperture that is 0: LLVM's getSegmentAperture() calls the register broken for 32-bit readers.
+// The same as a 32-bit operand. An aperture gives 0: LLVM's getSegmentAperture() calls the register
+// broken for 32-bit readers.
 constexpr uint32_t constant32(unsigned code) noexcept {
   if (is_float_constant(code)) return float_constant32(code);
   return is_aperture(code) ? 0 : static_cast<uint32_t>(constant64(code));
