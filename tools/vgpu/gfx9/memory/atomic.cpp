@@ -1,6 +1,6 @@
-// FLAT, GLOBAL and MUBUF atomics: real atomic operations of the host, because other workers and the program share the memory. Lanes take
-// their turn in order. Floating-point ones do nothing where L2 does not carry them out
-// (device/caching.hpp).
+// FLAT, GLOBAL and MUBUF atomics. They are atomic operations of the host, because other workers and
+// the program share the memory. Lanes execute in order. A floating-point atomic has no effect on
+// memory where the L2 does not execute it (device/caching.hpp).
 #include <atomic>
 #include <bit>
 
@@ -22,7 +22,8 @@ T data_of(const Wave& wave, unsigned vgpr, unsigned lane) noexcept {
   return value;
 }
 
-// acq_rel: memory models order atomics by the cache operations around them, which do nothing to memory that is shared with the host.
+// acq_rel: memory models order atomics by the cache operations around them, and those have no
+// effect on memory shared with the host.
 template <class Operation>
 typename Operation::Value update(std::byte* host, typename Operation::Value a,
                                  typename Operation::Value b) noexcept {
@@ -41,7 +42,7 @@ typename Operation::Value update(std::byte* host, typename Operation::Value a,
   return old;
 }
 
-// Host address of one lane's operand, or nullptr when the wave has stopped.
+// Returns the host address of one lane's operand, or nullptr when the wave has stopped.
 template <class Observer>
 std::byte* operand_at(const Op& op, Wave& wave, bool shared, bool own, GpuAddress address,
                       unsigned bytes) {
@@ -75,8 +76,8 @@ constexpr bool is_floating<atomic::Binary<T, Function>> = std::is_floating_point
 template <>
 constexpr bool is_floating<atomic::AddPackedHalves> = true;
 
-// The lanes whose floating-point atomic does nothing; reports them to the check, if there is one.
-// Lanes that fault are not among them.
+// Returns the lanes whose floating-point atomic has no effect, and reports them to the check, if
+// there is one. Lanes that fault are not included.
 uint64_t ignored_lanes(const Op& op, Wave& wave, uint64_t lanes, const GpuAddress* address,
                        unsigned bytes) {
   uint64_t ignored = 0;
@@ -111,7 +112,7 @@ const Op* execute(const Op& op, Wave& wave) {
   uint64_t exec = wave.exec();
   if (exec == 0) return next<2>(op);
   GpuAddress address[kLanes] = {};
-  uint64_t shared = 0, own = 0;  // lanes that FLAT leads to LDS and to private memory
+  uint64_t shared = 0, own = 0;  // lanes whose FLAT address is in LDS or private memory
   if (op.in.format == Format::mubuf) {
     const Buffer buffer(op, wave);
     for_each_lane(exec, [&](unsigned lane) {
@@ -119,7 +120,7 @@ const Op* execute(const Op& op, Wave& wave) {
       if (at) {
         address[lane] = *at;
       } else {
-        exec &= ~(uint64_t{1} << lane);  // out of range: nothing happens, and 0 is returned
+        exec &= ~(uint64_t{1} << lane);  // out of range: no effect, returns 0
         if (op.in.glc) {
           for (unsigned i = 0; i < kDwords; ++i) wave.vgpr[op.in.dst + i].lane[lane] = 0;
         }
@@ -136,10 +137,10 @@ const Op* execute(const Op& op, Wave& wave) {
             private_address(private_base(wave), static_cast<uint32_t>(address[lane]), lane);
       }
     });
-    // No memory model lets private memory be shared, so compilers do not ask for it.
+    // Compilers do not emit this: no memory model allows sharing of private memory.
     if (sizeof(Value) == 8 && own != 0)
       return stop_error(op, wave, QueueError::illegal_instruction,
-                        "updates 64 bits of private memory, whose halves do not lie together");
+                        "updates 64 bits of private memory, whose halves are not adjacent");
   }
   if constexpr (is_floating<Operation>) {
     const uint64_t ignored = ignored_lanes(op, wave, exec & ~shared & ~own, address, sizeof(Value));

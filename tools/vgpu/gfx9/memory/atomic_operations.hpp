@@ -1,5 +1,5 @@
-// Atomic operations as functions of the old value and the operands. Value is what lies in memory; operands() registers of that
-// size are read from the data operand(s).
+// Atomic operations as functions of the old value and the operands. Value is the type in memory.
+// operands() registers of that size are read from the data operands.
 #pragma once
 
 #include <bit>
@@ -8,7 +8,8 @@
 
 namespace uptempo::vgpu::gfx9::memory {
 
-// Half-precision sum. Rounding to float's 24 bits first changes nothing: they are more than twice the half's 11 plus 2.
+// Half-precision sum. Rounding to float's 24 bits first does not change the result: 24 is at least
+// 2 * 11 + 2, with the half's 11 bits.
 uint16_t add_halves(uint16_t a, uint16_t b) noexcept;
 
 namespace atomic {
@@ -102,7 +103,7 @@ struct AddPackedHalves {
   }
 };
 
-// DS: the first operand is compared, the second stored. FLAT and MUBUF have them the other way round.
+// DS compares with the first operand and stores the second. FLAT and MUBUF have the opposite order.
 template <class T>
 struct CompareFirst {
   using Value = Bits<T>;
@@ -127,7 +128,7 @@ struct Wrap {
   using Value = uint32_t;
   static Value apply(Value old, Value a, Value b) noexcept { return old >= a ? old - a : old + b; }
 };
-// Each dword is replaced, without its top bit, where the top bit of its operand is set.
+// Replaces each dword, without its top bit, where the top bit of its operand is set.
 struct ConditionalExchange {
   using Value = uint64_t;
   static Value apply(Value old, Value data, Value) noexcept {

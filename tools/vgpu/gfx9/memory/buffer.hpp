@@ -1,4 +1,4 @@
-// Buffer descriptors, as MUBUF reads them (Vega ISA, "Vector Memory Buffer Instructions").
+// Buffer descriptors of MUBUF (Vega ISA, "Vector Memory Buffer Instructions").
 #pragma once
 
 #include <optional>
@@ -18,13 +18,15 @@ class Buffer {
         index_stride_(8u << (wave.scalar[op.in.srsrc + 3] >> 21 & 3)),
         add_lane_((wave.scalar[op.in.srsrc + 3] >> 23 & 1) != 0) {}
 
-  // The layout that ROCr gives the scratch descriptor: swizzled, lane as index, index stride 64 (amd_aql_queue.cpp, FillBufRsrcWord3).
+  // Tests for ROCr's scratch descriptor: swizzled, lane as index, index stride 64
+  // (amd_aql_queue.cpp, FillBufRsrcWord3).
   bool is_private_segment() const noexcept {
     return swizzled_ && add_lane_ && index_stride_ == kLanes && stride_ == 0;
   }
   GpuAddress start() const noexcept { return base_ + soffset_; }
 
-  // Of byte `displacement` of the lane's element, or nothing when `bytes` from there on are out of range.
+  // Returns the address of byte `displacement` of the lane's element, or nullopt when the `bytes`
+  // at that address are out of range.
   std::optional<GpuAddress> address(const Op& op, const Wave& wave, unsigned lane,
                                     unsigned displacement, unsigned bytes) const noexcept {
     uint32_t index = op.in.idxen ? wave.vgpr[op.in.addr].lane[lane] : 0;

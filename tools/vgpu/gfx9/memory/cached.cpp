@@ -1,4 +1,5 @@
-// Accesses through the caches of an incoherent device, lane by lane, and the instructions that control those caches.
+// Accesses through the caches of an incoherent device, lane by lane, and the instructions that
+// control those caches.
 #include "device/incoherent.hpp"
 #include "gfx9/memory/memory.hpp"
 
@@ -17,7 +18,8 @@ const Op* write_back_l2(const Op& op, Wave& wave) {
   return next<2>(op);
 }
 
-// Of memory local to the L2, too: hardware invalidates that by probes instead (LLVM SIMemoryLegalizer, insertAcquire of gfx90a).
+// Also invalidates lines of memory local to the L2. Hardware invalidates those by probes (LLVM
+// SIMemoryLegalizer, insertAcquire of gfx90a).
 const Op* invalidate_l2(const Op& op, Wave& wave) {
   wave.executor->caches->invalidate_l2();
   return next<2>(op);
@@ -54,7 +56,8 @@ std::byte* atomic_operand_cached(const Op& op, Wave& wave, GpuAddress address, u
 }
 
 Handler translate_cache_control(const Instruction& in, MemoryPolicy policy) noexcept {
-  // Otherwise every access goes to memory that all agents see, and there is nothing to write back or invalidate.
+  // With the other policies every access goes to memory that all agents see, so cache controls have
+  // no effect.
   const bool cached = policy == MemoryPolicy::cached;
   switch (in.opcode) {
     case Opcode::buffer_wbinvl1:

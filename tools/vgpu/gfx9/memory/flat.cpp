@@ -15,7 +15,8 @@ HWY_INLINE uint64_t span_bytes(uint64_t exec, unsigned bytes) {
   return static_cast<uint64_t>(64 - std::countl_zero(exec) - std::countr_zero(exec)) * bytes;
 }
 
-// Each lane at an address of its own, all within [begin, end) of the host memory at begin + distance.
+// Each lane has its own address. All addresses are in [begin, end) of the host memory at begin +
+// distance.
 template <class E, Access Kind>
 HWY_INLINE void move_lanes(uint64_t distance, GpuAddress end, const GpuAddress* address,
                            uint64_t exec, Vgpr* data) {
@@ -52,8 +53,8 @@ HWY_NOINLINE const Op* access_private(const Op& op, Wave& wave, uint64_t exec,
   return private_access<P, Kind>(op, wave, exec, private_base(wave), offset, 0, transfer);
 }
 
-// The general form: any addresses. Lanes that FLAT leads to LDS or private memory are served together and apart from the others. Within one
-// mapping the others need one check together.
+// The general form: any addresses. Lanes in LDS, lanes in private memory and the other lanes are
+// served in three groups. Lanes of the last group within one mapping need one check together.
 template <class E, Access Kind>
 HWY_NOINLINE const Op* access_scattered(const Op& op, Wave& wave, uint64_t exec,
                                         const Transfer& transfer) {
@@ -90,7 +91,8 @@ template <unsigned Bytes>
 HWY_NOINLINE bool is_run_shared(const Op& op, const Wave& wave, uint64_t exec, GpuAddress& lane0) {
   return is_run<Bytes>(op, wave, exec, lane0);
 }
-// Inlined for single dwords alone, the most frequent; the other elements of one size share it.
+// Inlined only for single dwords, the most frequent size. The other elements of one size share one
+// function.
 template <class E>
 HWY_INLINE bool is_run_of(const Op& op, const Wave& wave, uint64_t exec, GpuAddress& lane0) {
   if constexpr (std::is_same_v<E, B32>) {

@@ -20,7 +20,8 @@ inline constexpr size_t kN32 = hn::MaxLanes(D32{});
 inline constexpr size_t kN64 = hn::MaxLanes(D64{});
 inline constexpr uint64_t kAll = ~uint64_t{0};
 
-// Whether masked loads and stores leave the memory of inactive lanes alone, which other workers may be using.
+// Whether masked loads and stores leave the memory of inactive lanes untouched. Other workers may
+// be using it.
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
 inline constexpr bool kMaskedMemory = true;
 #else
@@ -55,7 +56,7 @@ HWY_INLINE bool is_arithmetic(const Vgpr& v, uint64_t exec, uint32_t origin, uin
                       : is_arithmetic<false>(v, exec, origin, step);
 }
 
-// A run: lane i's element lies at host + i * E::bytes. Only active lanes' memory is touched.
+// A run: lane i's element is at host + i * E::bytes. Only memory of active lanes is touched.
 template <class E>
 HWY_INLINE void load_run(uint64_t host, uint64_t exec, Vgpr* dst) {
   const D32 d;
@@ -158,7 +159,7 @@ HWY_INLINE void store_run(uint64_t host, uint64_t exec, const Vgpr* src) {
   });
 }
 
-// Each lane has an address of its own: its element lies at distance + address[lane].
+// Each lane has its own address: its element is at distance + address[lane].
 template <class E, class Address>
 HWY_INLINE void gather(uint64_t distance, const Address* address, uint64_t exec, Vgpr* dst) {
   const auto one = [&](unsigned lane) HWY_ATTR {
@@ -178,7 +179,7 @@ HWY_INLINE void scatter(uint64_t distance, const Address* address, uint64_t exec
     const typename E::Raw raw = E::from_registers(src, lane);
     std::memcpy(host_at(distance, address[lane]), &raw, E::bytes);
   };
-  // In lane order: when lanes write one address, the highest wins, as on hardware.
+  // In lane order: when several lanes write one address, the highest lane wins, as on hardware.
   if (exec == kAll) {
     for (unsigned lane = 0; lane < kLanes; ++lane) one(lane);
   } else {
@@ -187,12 +188,14 @@ HWY_INLINE void scatter(uint64_t distance, const Address* address, uint64_t exec
 }
 
 #if HWY_TARGET == HWY_AVX3
-// Neighbouring lanes often lie close together without following each other: pairs at a distance, columns of a small matrix, one address for
-// all. Sixteen lanes within 128 bytes from the first are moved by permuting two vectors, a third of the cost of sixteen moves.
+// Neighbouring lanes often have addresses close together that are not consecutive: pairs at a
+// distance, columns of a small matrix, one address for all lanes. Sixteen lanes within 128 bytes of
+// the first are moved by permuting two vectors, at a third of the cost of sixteen moves.
 inline constexpr uint32_t kWindowDwords = 32;
 
-// Dword index in the window that begins at the chunk's first active lane; false when a lane lies outside or between dwords. `first` is that lane's
-// address. Lanes that are not active get index 0.
+// Computes the dword index of each lane in the window that begins at the chunk's first active lane,
+// and stores that lane's address in `first`. Returns false when a lane is outside the window or
+// between dwords. Inactive lanes get index 0.
 HWY_INLINE bool window_of(const GpuAddress* address, __mmask16 active, __m512i& index,
                           GpuAddress& first) {
   first = address[std::countr_zero(static_cast<unsigned>(active))];
@@ -212,7 +215,8 @@ HWY_INLINE bool window_of(const GpuAddress* address, __mmask16 active, __m512i& 
   return (low_out | high_out) == 0;
 }
 
-// Dwords of any addresses in one mapping, which ends at `end`: by window where possible, else one by one.
+// Gathers dwords from any addresses in one mapping, which ends at `end`: by window where possible,
+// else one by one.
 HWY_INLINE void gather_dwords(uint64_t distance, GpuAddress end, const GpuAddress* address,
                               uint64_t exec, Vgpr* dst) {
   for (unsigned lane = 0; lane < kLanes; lane += 16) {
@@ -227,13 +231,14 @@ HWY_INLINE void gather_dwords(uint64_t distance, GpuAddress end, const GpuAddres
       _mm512_mask_store_epi32(dst->lane + lane, active, value);
     } else {
       gather<B32>(distance, address, exec & kAll << lane,
-                  dst);  // the lanes that follow are scattered as well
+                  dst);  // the lanes that follow are scattered too
       return;
     }
   }
 }
 
-// Stores need lanes in ascending order: then the dwords of the window that they leave out are never written.
+// A window store requires lanes in ascending order. It never writes the dwords of the window that
+// the lanes leave out.
 HWY_INLINE void scatter_dwords(uint64_t distance, const GpuAddress* address, uint64_t exec,
                                const Vgpr* src) {
   for (unsigned lane = 0; lane < kLanes; lane += 16) {
@@ -279,7 +284,8 @@ struct Bounds {
   GpuAddress lowest, highest;  // of the active lanes
 };
 
-// Addresses of FLAT and GLOBAL instructions: 64 bits in two VGPRs, or an SGPR pair plus 32 bits, plus the offset.
+// Addresses of FLAT and GLOBAL instructions: 64 bits in two VGPRs, or an SGPR pair plus 32 bits,
+// plus the offset.
 HWY_INLINE Bounds lane_addresses(const Op& op, const Wave& wave, uint64_t exec,
                                  GpuAddress* address) {
   const D64 d;
@@ -311,7 +317,7 @@ HWY_INLINE Bounds bounds_of(uint64_t exec, const GpuAddress* address) {
   return bounds;
 }
 
-// Where the lanes of a FLAT instruction lead.
+// Active lanes of a FLAT instruction by aperture.
 struct LanesByAperture {
   uint64_t global = 0, shared = 0, own = 0;
 };
@@ -331,7 +337,8 @@ HWY_INLINE LanesByAperture lanes_by_aperture(uint64_t exec, const GpuAddress* ad
   return lanes;
 }
 
-// Whether the active lanes of a FLAT or GLOBAL instruction lie `bytes` apart in lane order; then `lane0` is where lane 0 would be.
+// Whether the active lanes of a FLAT or GLOBAL instruction are `bytes` apart in lane order. If so,
+// `lane0` is the address of lane 0.
 template <unsigned Bytes>
 HWY_INLINE bool is_run(const Op& op, const Wave& wave, uint64_t exec, GpuAddress& lane0) {
   const auto first = static_cast<unsigned>(std::countr_zero(exec));

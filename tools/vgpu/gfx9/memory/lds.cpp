@@ -1,5 +1,5 @@
-// DS loads and stores. A workgroup's LDS is touched by the one worker that runs it, so none of this is atomic. Elements out of range read 0 and
-// are not written.
+// DS loads and stores. Only the worker that runs a workgroup touches its LDS, so none of this is
+// atomic. Elements out of range read 0 and are not written.
 #include "gfx9/vector/targets.hpp"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "gfx9/memory/lds.cpp"

@@ -1,4 +1,4 @@
-// DS atomics. One worker runs the workgroup, lane after lane, so they need no host atomics.
+// DS atomics. One worker runs the workgroup, lane after lane, so these need no host atomics.
 #include "gfx9/memory/atomic_operations.hpp"
 #include "gfx9/memory/memory.hpp"
 

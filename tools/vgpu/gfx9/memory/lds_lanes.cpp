@@ -1,10 +1,11 @@
-// DS instructions that move data between lanes, those addressed by M0, and the counters append and consume.
+// DS instructions that move data between lanes, those addressed by M0, and the counters append and
+// consume.
 #include "gfx9/memory/memory.hpp"
 
 namespace uptempo::vgpu::gfx9::memory {
 namespace {
 
-// dst[i] = source(i) for active lanes; a lane that is not active gives 0.
+// dst[i] = source(i) for active lanes. A source lane that is inactive gives 0.
 template <class Source>
 void pull(Wave& wave, const Op& op, const Vgpr& data, Source source) {
   const uint64_t exec = wave.exec();
@@ -28,7 +29,7 @@ const Op* permute(const Op& op, Wave& wave) {
   const Vgpr& address = wave.vgpr[op.in.addr];
   const Vgpr& data = wave.vgpr[op.in.src[0]];
   Vgpr result{};
-  // In lane order: the highest lane that sends to a place wins.
+  // In lane order: the highest lane that writes to a place wins.
   for_each_lane(wave.exec(), [&](unsigned lane) {
     result.lane[(address.lane[lane] + static_cast<uint32_t>(op.in.offset)) / 4 % kLanes] =
         data.lane[lane];
@@ -44,7 +45,8 @@ constexpr unsigned reverse5(unsigned value) {
   return result;
 }
 
-// The pattern is the offset field (Vega ISA, DS_SWIZZLE_B32). All but quad permutation act on groups of 32 lanes.
+// The offset field holds the pattern (Vega ISA, DS_SWIZZLE_B32). All patterns except quad
+// permutation act on groups of 32 lanes.
 unsigned swizzle_source(uint32_t pattern, unsigned lane) {
   const unsigned group = lane & 0x20, i = lane & 0x1f;
   const unsigned field0 = pattern & 0x1f, field1 = pattern >> 5 & 0x1f,
@@ -87,7 +89,7 @@ const Op* by_lane(const Op& op, Wave& wave) {
   return next<2>(op);
 }
 
-// The counter moves by the number of active lanes, each of which gets the value before.
+// Changes the counter by the number of active lanes. Each active lane gets the old value.
 template <int Direction>
 const Op* count(const Op& op, Wave& wave) {
   const uint64_t exec = wave.exec(), address = from_m0(op, wave);

@@ -10,9 +10,9 @@ namespace uptempo::vgpu::gfx9 {
 
 Handler translate_memory(Instruction& in, MemoryPolicy policy) noexcept {
   if (in.format == Format::ds && in.gds)
-    return memory::translate_wave_sync(in);  // all there is of the global data share
+    return memory::translate_wave_sync(in);  // the only supported GDS instructions
   if (in.tfe) return nullptr;                // texture-fail results
-  // Each family asks for the same canonical operands (memory.hpp).
+  // All families use the same canonical operands (memory.hpp).
   const OperandCode accumulation = (in.acc & 8) != 0 ? 256 : 0;
   in.src[0] = static_cast<OperandCode>(in.data0 + accumulation);
   in.src[1] = static_cast<OperandCode>(in.data1 + accumulation);
@@ -38,7 +38,7 @@ Handler translate_memory(Instruction& in, MemoryPolicy policy) noexcept {
 namespace memory {
 namespace {
 
-// Constant sizes, so that each is one host access.
+// Constant sizes: each compiles to one host access.
 void move(std::byte* host, void* buffer, unsigned bytes, Access access) noexcept {
   const auto copy = [&]<size_t N>(std::integral_constant<size_t, N>) {
     if (access == Access::read) {
@@ -62,7 +62,7 @@ void move(std::byte* host, void* buffer, unsigned bytes, Access access) noexcept
   }
 }
 
-// One piece in global memory, as the policy says.
+// Accesses one piece in global memory under the transfer's policy.
 bool access_piece(const Op& op, Wave& wave, GpuAddress address, unsigned bytes, void* buffer,
                   const Transfer& transfer) {
   return transfer.policy == MemoryPolicy::cached
@@ -70,7 +70,8 @@ bool access_piece(const Op& op, Wave& wave, GpuAddress address, unsigned bytes, 
              : access_lane_directly(op, wave, address, bytes, buffer, transfer.access);
 }
 
-// access_raw(lane, raw) between the two sides of each lane's element; false ends the instruction.
+// Calls access_raw(lane, raw) between the two conversions of each lane's element. False from
+// access_raw ends the instruction.
 template <class F>
 const Op* each_lane(const Op& op, Wave& wave, uint64_t exec, const Transfer& transfer,
                     F&& access_raw) {
@@ -144,8 +145,8 @@ bool access_private_lane(const Op& op, Wave& wave, GpuAddress base, unsigned lan
   auto* data = static_cast<std::byte*>(buffer);
   while (bytes != 0) {
     const unsigned in_dword = std::min(bytes, 4 - offset % 4);
-    const unsigned step =
-        in_dword == 3 ? 1 : in_dword;  // a misaligned element goes in pieces of 1 and 2 bytes
+    // A misaligned element moves in pieces of 1 and 2 bytes.
+    const unsigned step = in_dword == 3 ? 1 : in_dword;
     const GpuAddress address = private_address(base, offset, lane);
     std::byte* host = wave.executor->translate(op, address, step, access);
     if (host == nullptr) return stop_memory_fault(op, wave, address, access) != nullptr;

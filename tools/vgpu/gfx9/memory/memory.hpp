@@ -1,7 +1,8 @@
-// What the memory instructions share: elements, and accesses lane by lane. memory_lanes-inl.hpp has the vector forms.
+// Shared parts of the memory instructions: elements, and accesses lane by lane. Vector forms are in
+// lanes-inl.hpp.
 //
-// translate_memory() puts the VGPR numbers of data operands into src[0] (data0), src[1] (data1) and dst, accumulation registers
-// counted from 256 as in Wave::vgpr.
+// translate_memory() stores the VGPR numbers of data operands in src[0] (data0), src[1] (data1) and
+// dst. Accumulation registers count from 256, as in Wave::vgpr.
 #pragma once
 
 #include <algorithm>
@@ -16,8 +17,9 @@
 
 namespace uptempo::vgpu::gfx9::memory {
 
-// Elements: how many bytes a lane moves, how many registers they fill, and how they look there. Raw is moved by one memcpy of constant
-// size, which for 1, 2, 4 and 8 bytes is one host access, so that aligned values never tear.
+// Elements: bytes per lane, number of registers, and the conversion between both. One memcpy of
+// constant size moves Raw. For 1, 2, 4 and 8 bytes that is one host access, so aligned values never
+// tear.
 template <class R, uint32_t (*Widen)(R raw, uint32_t old)>
 struct Narrow {
   using Raw = R;
@@ -60,7 +62,7 @@ template <class R>
 inline uint32_t sign(R raw, uint32_t) {
   return static_cast<uint32_t>(static_cast<int32_t>(static_cast<std::make_signed_t<R>>(raw)));
 }
-// d16 forms write one half and keep the other.
+// d16 forms write one half of the register and keep the other.
 template <class R, uint32_t (*Widen)(R, uint32_t)>
 inline uint32_t low(R raw, uint32_t old) {
   return (old & 0xffff0000) | (Widen(raw, 0) & 0xffff);
@@ -95,8 +97,9 @@ inline void for_each_lane(uint64_t lanes, F&& function) {
   for (; lanes != 0; lanes &= lanes - 1) function(static_cast<unsigned>(std::countr_zero(lanes)));
 }
 
-// `address` as a host pointer, given the distance from GPU to host addresses of its mapping. Integers, because the intermediate
-// values are no pointers into anything.
+// `address` as a host pointer. `distance` is the difference from GPU to host addresses of its
+// mapping. The function computes with integers, because the intermediate values are not valid
+// pointers.
 inline std::byte* host_at(uint64_t distance, uint64_t address) noexcept {
   return reinterpret_cast<std::byte*>(distance + address);
 }
@@ -104,34 +107,37 @@ inline uint64_t host_distance(const Mapping& mapping) noexcept {
   return reinterpret_cast<uint64_t>(mapping.host) - mapping.begin;
 }
 
-// Private memory of a wave, as flat_scratch and the scratch descriptor lay it out: dword after dword, each for all 64 lanes in turn
-// (element size 4, index stride 64).
+// Address in a wave's private memory. flat_scratch and the scratch descriptor order it dword by
+// dword, each dword for all 64 lanes (element size 4, index stride 64).
 inline GpuAddress private_address(GpuAddress base, uint32_t offset, unsigned lane) noexcept {
   return base + GpuAddress{offset / 4} * (4 * kLanes) + lane * 4 + offset % 4;
 }
 
-// One lane's access to global memory: moves `bytes` between memory and `buffer`. False: the wave has stopped with a memory fault.
+// One lane's access to global memory: moves `bytes` between memory and `buffer`. Returns false when
+// the wave has stopped with a memory fault.
 bool access_lane_directly(const Op& op, Wave& wave, GpuAddress address, unsigned bytes,
                           void* buffer, Access access);
 // The same through the executor's caches (cached.cpp).
 bool access_lane_cached(const Op& op, Wave& wave, GpuAddress address, unsigned bytes, void* buffer,
                         Access access);
-// Where an atomic operation on `bytes` of global memory takes place, or nullptr when they are not there. `address` is aligned.
+// Returns the host address at which an atomic operation on `bytes` of global memory takes place, or
+// nullptr when they are not mapped. `address` is aligned.
 std::byte* atomic_operand_cached(const Op& op, Wave& wave, GpuAddress address, unsigned bytes);
 
 // The same at `offset` in the lane's private memory.
 bool access_private_lane(const Op& op, Wave& wave, GpuAddress base, unsigned lane, uint32_t offset,
                          unsigned bytes, void* buffer, Access access);
 
-// A load or store as a value, for the paths that take one lane after the other: they are compiled
-// once, not for each element, policy and SIMD target.
+// A load or store as a value, for the paths that serve one lane after the other. Those are compiled
+// once, not per element, policy and SIMD target.
 struct Transfer {
   unsigned bytes;  // of a lane's element
   Access access;
   MemoryPolicy policy;
   void (*exchange)(Vgpr* data, unsigned lane, void* raw) noexcept;  // raw to registers, or back
 
-  // An element that does not cross a dword is one piece; of several dwords each is a piece.
+  // An element that does not cross a dword is one piece. In an element of several dwords, each
+  // dword is a piece.
   unsigned pieces() const noexcept { return bytes < 4 ? 1 : bytes / 4; }
   unsigned piece_bytes() const noexcept { return bytes < 4 ? bytes : 4; }
   bool direct() const noexcept { return policy == MemoryPolicy::direct; }
@@ -157,7 +163,8 @@ inline Vgpr* data_registers(const Op& op, Wave& wave, Access access) noexcept {
   return wave.vgpr + (access == Access::read ? op.in.dst : op.in.src[0]);
 }
 
-// All lanes of `exec` one by one, `address[lane]` in global memory. nullptr: the wave has stopped.
+// Accesses global memory at `address[lane]` for each lane of `exec`, one by one. Returns nullptr
+// when the wave has stopped.
 const Op* access_each_lane(const Op& op, Wave& wave, uint64_t exec, const GpuAddress* address,
                            const Transfer& transfer);
 // The same at `offset[lane]` in the lanes' private memory.
@@ -167,11 +174,11 @@ const Op* access_each_private_lane(const Op& op, Wave& wave, uint64_t exec, GpuA
 class Buffer;
 const Op* access_each_buffer_lane(const Op& op, Wave& wave, uint64_t exec, const Buffer& buffer,
                                   const Transfer& transfer);
-// Tells the observer of an access to private memory: each piece is an access of its own.
+// Notifies the observer of an access to private memory. Each piece is an access of its own.
 void observe_private(const Op& op, const Wave& wave, uint64_t exec, GpuAddress base,
                      const uint32_t* offset, const Transfer& transfer) noexcept;
 
-// choose.operator()<Policy>() for the value `policy`.
+// Returns choose.operator()<Policy>() for the value `policy`.
 template <class Choose>
 Handler with_policy(MemoryPolicy policy, Choose&& choose) {
   switch (policy) {
@@ -185,26 +192,27 @@ Handler with_policy(MemoryPolicy policy, Choose&& choose) {
   return choose.template operator()<MemoryPolicy::direct>();
 }
 
-// Where SCRATCH instructions and the private aperture lead.
+// Base of the memory of SCRATCH instructions and of the private aperture.
 inline GpuAddress private_base(const Wave& wave) noexcept { return wave.pair(kFlatScratchLo); }
 
-// The entry point of the SIMD target in use (vector::simd_in_use()).
+// Returns the entry point of the SIMD target in use (vector::simd_in_use()).
 using Choose = Handler (*)(Opcode opcode, MemoryPolicy policy);
 Choose for_simd(Choose avx512, Choose avx2, Choose baseline) noexcept;
 
-// Families; each returns nullptr for opcodes that are not its own.
-Handler translate_flat(const Instruction& in,
-                       MemoryPolicy policy) noexcept;  // FLAT, GLOBAL loads and stores
-Handler translate_private(const Instruction& in,
-                          MemoryPolicy policy) noexcept;  // SCRATCH, MUBUF loads and stores
+// Families. Each returns nullptr for opcodes of other families.
+// FLAT, GLOBAL loads and stores.
+Handler translate_flat(const Instruction& in, MemoryPolicy policy) noexcept;
+// SCRATCH, MUBUF loads and stores.
+Handler translate_private(const Instruction& in, MemoryPolicy policy) noexcept;
 Handler translate_cache_control(const Instruction& in, MemoryPolicy policy) noexcept;
-Handler translate_atomic(const Instruction& in,
-                         MemoryPolicy policy) noexcept;  // FLAT, GLOBAL, MUBUF
-Handler translate_lds(const Instruction& in) noexcept;   // DS loads and stores
-Handler translate_lds_lanes(
-    const Instruction& in) noexcept;  // DS that move data between lanes, append and consume
+// FLAT, GLOBAL, MUBUF.
+Handler translate_atomic(const Instruction& in, MemoryPolicy policy) noexcept;
+// DS loads and stores.
+Handler translate_lds(const Instruction& in) noexcept;
+// DS that move data between lanes, append and consume.
+Handler translate_lds_lanes(const Instruction& in) noexcept;
 Handler translate_lds_atomic(const Instruction& in) noexcept;
-Handler translate_wave_sync(
-    const Instruction& in) noexcept;  // DS that synchronise waves of all workgroups
+// DS that synchronise waves of all workgroups.
+Handler translate_wave_sync(const Instruction& in) noexcept;
 
 }  // namespace uptempo::vgpu::gfx9::memory

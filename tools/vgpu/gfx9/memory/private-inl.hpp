@@ -1,4 +1,5 @@
-// Private memory of all lanes at once, for each SIMD target: SCRATCH, MUBUF with the scratch descriptor, and FLAT into the private aperture.
+// Private memory of all lanes at once, for each SIMD target: SCRATCH, MUBUF with the scratch
+// descriptor, and FLAT into the private aperture.
 #if defined(UPTEMPO_VGPU_GFX9_MEMORY_PRIVATE_INL_HPP) == defined(HWY_TARGET_TOGGLE)
 #ifdef UPTEMPO_VGPU_GFX9_MEMORY_PRIVATE_INL_HPP
 #undef UPTEMPO_VGPU_GFX9_MEMORY_PRIVATE_INL_HPP
@@ -11,11 +12,11 @@
 HWY_BEFORE_NAMESPACE();
 namespace uptempo::vgpu::gfx9::memory::HWY_NAMESPACE {
 
-// What an element of type E is moved in: whole dwords one by one, 256 bytes apart.
+// The unit in which an element of type E moves: whole dwords one by one, 256 bytes apart.
 template <class E>
 using Piece = std::conditional_t<(E::bytes < 4), E, B32>;
 
-// Each lane at an offset of its own. A misaligned element goes lane by lane.
+// Each lane has its own offset. A misaligned element moves lane by lane.
 template <class P, Access Kind>
 HWY_NOINLINE const Op* private_lanes(const Op& op, Wave& wave, uint64_t exec, GpuAddress base,
                                      const uint32_t* offset, const Transfer& transfer) {
@@ -47,8 +48,8 @@ HWY_NOINLINE const Op* private_lanes(const Op& op, Wave& wave, uint64_t exec, Gp
   return access_each_private_lane(op, wave, exec, base, offset, transfer);
 }
 
-// Whole dwords of all lanes at one offset: each dword is a run of 256 bytes. Returns null, and moves
-// nothing, if the offset is not aligned or the memory is not one mapping.
+// Moves whole dwords of all lanes at one offset: each dword is a run of 256 bytes. Returns null and
+// moves nothing if the offset is not aligned or the memory is not one mapping.
 template <Access Kind>
 HWY_INLINE const Op* private_runs(const Op& op, Wave& wave, uint64_t exec, GpuAddress base,
                                   uint32_t offset, unsigned pieces) {
@@ -67,7 +68,7 @@ HWY_INLINE const Op* private_runs(const Op& op, Wave& wave, uint64_t exec, GpuAd
   return next<2>(op);
 }
 
-// All lanes at one offset, as the stack is. Not inlined: the handlers of all elements share it.
+// All lanes at one offset, as on the stack. Not inlined: the handlers of all elements share it.
 template <class P, Access Kind>
 HWY_NOINLINE const Op* private_uniform(const Op& op, Wave& wave, uint64_t exec, GpuAddress base,
                                        uint32_t offset, const Transfer& transfer) {
@@ -82,7 +83,7 @@ HWY_NOINLINE const Op* private_uniform(const Op& op, Wave& wave, uint64_t exec, 
   return private_lanes<P, Kind>(op, wave, exec, base, offsets, transfer);
 }
 
-// The same for handlers that know element and policy: the runs of a stack are inlined there.
+// The same for handlers that know element and policy. Runs of a stack are inlined here.
 template <class E, Access Kind, MemoryPolicy Policy>
 HWY_INLINE const Op* private_at(const Op& op, Wave& wave, uint64_t exec, GpuAddress base,
                                 uint32_t offset) {
@@ -93,11 +94,11 @@ HWY_INLINE const Op* private_at(const Op& op, Wave& wave, uint64_t exec, GpuAddr
   return private_uniform<Piece<E>, Kind>(op, wave, exec, base, offset, kTransfer<E, Kind, Policy>);
 }
 
-// `v` holds the lanes' offsets, `added` is added to each.
+// `v` holds the lanes' offsets; `added` is added to each.
 template <class P, Access Kind>
 HWY_INLINE const Op* private_access(const Op& op, Wave& wave, uint64_t exec, GpuAddress base,
                                     const Vgpr& v, uint32_t added, const Transfer& transfer) {
-  // Modulo: GCC 12 warns of lane 64, which exec == 0 would be.
+  // The modulo avoids a warning of GCC 12 about lane 64, the value for exec == 0.
   const uint32_t first = v.lane[static_cast<unsigned>(std::countr_zero(exec)) % kLanes];
   if (is_arithmetic(v, exec, first, 0))
     return private_uniform<P, Kind>(op, wave, exec, base, first + added, transfer);

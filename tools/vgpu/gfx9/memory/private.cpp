@@ -11,7 +11,8 @@ HWY_BEFORE_NAMESPACE();
 namespace uptempo::vgpu::gfx9::memory::HWY_NAMESPACE {
 namespace {
 
-// Offsets in the address register. Not inlined: the handlers of all elements and policies share it.
+// Offsets are in the address register. Not inlined: the handlers of all elements and policies share
+// it.
 template <class P, Access Kind>
 HWY_NOINLINE const Op* private_by_register(const Op& op, Wave& wave, uint64_t exec, GpuAddress base,
                                            const Transfer& transfer) {
@@ -37,7 +38,8 @@ const Op* buffer(const Op& op, Wave& wave) {
   if (exec == 0) return next<2>(op);
   constexpr const Transfer& kThis = kTransfer<E, Kind, Policy>;
   const Buffer buffer(op, wave);
-  // The range check of the private segment's descriptor is left to the page map: it spans the queue's scratch as a whole.
+  // The page map replaces the range check of the private segment's descriptor, which spans the
+  // whole scratch of the queue.
   if (buffer.is_private_segment() && !op.in.idxen) {
     if (op.in.offen)
       return private_by_register<Piece<E>, Kind>(op, wave, exec, buffer.start(), kThis);

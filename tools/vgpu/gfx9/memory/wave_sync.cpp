@@ -1,6 +1,7 @@
-// ds_gws_init and ds_gws_barrier. Rules: Vega ISA, "DS_GWS_*"; the resource is M0[21:16] plus the offset, modulo 64 (LLVM,
-// SelectDS_GWS in AMDGPUISelDAGToDAG.cpp). The count comes from the first active lane. With EXEC 0 they execute all the same (LLVM,
-// SIInstrInfo::hasUnwantedEffectsWhenEXECEmpty); the lane is then 0, as for v_readfirstlane_b32.
+// ds_gws_init and ds_gws_barrier. Rules: Vega ISA, "DS_GWS_*". The resource is M0[21:16] plus the
+// offset, modulo 64 (LLVM, SelectDS_GWS in AMDGPUISelDAGToDAG.cpp). The count comes from the first
+// active lane. With EXEC 0 they execute too (LLVM, SIInstrInfo::hasUnwantedEffectsWhenEXECEmpty).
+// The lane is then 0, as for v_readfirstlane_b32.
 #include "gfx9/wave_sync.hpp"
 #include "gfx9/memory/memory.hpp"
 
@@ -11,7 +12,7 @@ unsigned resource_of(const Op& op, const Wave& wave) noexcept {
   return ((wave.scalar[kM0] >> 16) + static_cast<uint32_t>(op.in.offset)) % WaveSync::kResources;
 }
 
-// The data register stands where other DS instructions have their address.
+// The data register occupies the address field of other DS instructions.
 uint32_t count_of(const Op& op, const Wave& wave) noexcept {
   const unsigned accumulation = (op.in.acc & 8) != 0 ? 256 : 0;
   const int lane = wave.exec() == 0 ? 0 : std::countr_zero(wave.exec());
@@ -20,7 +21,7 @@ uint32_t count_of(const Op& op, const Wave& wave) noexcept {
 
 const Op* stop_without_resource(const Op& op, Wave& wave) {
   return stop_error(op, wave, QueueError::illegal_instruction,
-                    "needs global wave sync, which was not given to this dispatch");
+                    "needs global wave sync, which this dispatch does not have");
 }
 
 const Op* initialize(const Op& op, Wave& wave) {
@@ -30,7 +31,8 @@ const Op* initialize(const Op& op, Wave& wave) {
   return next<2>(op);
 }
 
-// Executed again, slice after slice, until the barrier is passed; wave.sync_phase tells a return from an arrival.
+// The wave executes it again in each slice until the barrier is passed. wave.sync_phase
+// distinguishes a repeated execution from an arrival.
 const Op* barrier(const Op& op, Wave& wave) {
   WaveSync* sync = wave.workgroup->dispatch().wave_sync.get();
   if (sync == nullptr) return stop_without_resource(op, wave);
@@ -39,7 +41,7 @@ const Op* barrier(const Op& op, Wave& wave) {
     const auto phase = sync->arrive(resource, count_of(op, wave));
     if (!phase)
       return stop_error(op, wave, QueueError::illegal_instruction,
-                        "waits at a resource that no ds_gws_init of this queue has set up");
+                        "waits at a resource that no ds_gws_init of this queue has initialised");
     wave.sync_phase = *phase;
   }
   if (!sync->passed(resource, wave.sync_phase)) return stop_at(op, wave, WaveStop::yield);
