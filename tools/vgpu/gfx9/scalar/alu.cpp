@@ -1,4 +1,5 @@
-// Scalar arithmetic: SOP1, SOP2, SOPC and SOPK without control flow. Results and SCC as in "Instructions" of the Vega ISA document.
+// Scalar arithmetic: SOP1, SOP2, SOPC and SOPK without control flow. Results and SCC follow
+// "Instructions" of the Vega ISA document.
 #include <algorithm>
 #include <bit>
 #include <limits>
@@ -52,7 +53,8 @@ constexpr T reverse(T value) {
   return result;
 }
 
-// Each group of four bits: all set when one is (whole quad mode), or one bit per group.
+// For each group of four bits with a set bit: four set bits (whole quad mode), or one bit per
+// group.
 template <class T>
 constexpr T whole_quads(T value) {
   T result = 0;

@@ -1,4 +1,5 @@
-// Program control: branches, calls, barriers, messages, hardware registers, and VGPR indexing (indexing.cpp).
+// Program control: branches, calls, barriers, messages, hardware registers, and VGPR indexing
+// (indexing.cpp).
 #include "gfx9/scalar/scalar.hpp"
 #include "gfx9/stop.hpp"
 #include "gfx9/workgroup.hpp"
@@ -53,15 +54,16 @@ const Op* halt(const Op& op, Wave& wave) {
                     "halts the wave, and there is no debugger to resume it");
 }
 
-// Trap ids of the HSA trap handler ABI (LLVM AMDGPUUsage, "Trap Handler ABI"): 2 llvm.trap, 3 llvm.debugtrap, which does nothing
-// without a debugger.
+// Trap ids of the HSA trap handler ABI (LLVM AMDGPUUsage, "Trap Handler ABI"): 2 is llvm.trap. 3 is
+// llvm.debugtrap, which has no effect without a debugger.
 const Op* trap(const Op& op, Wave& wave) {
   if (op.in.literal == 3) return next<1>(op);
   return stop_error(op, wave, QueueError::trap, "ends the dispatch");
 }
 
-// s_sendmsg: MSG_INTERRUPT (1) carries the low 8 bits of a KFD event id in M0, and the driver sets each such event that it finds signalled. A
-// waiter that was woken for another's sake looks at its signal and sleeps again. Other messages concern graphics.
+// s_sendmsg. MSG_INTERRUPT (1) carries the low 8 bits of a KFD event id in M0. The driver sets each
+// event with these bits that it finds signalled. A waiter woken for another event checks its signal
+// and sleeps again. Other messages concern graphics.
 const Op* send_message(const Op& op, Wave& wave) {
   constexpr uint32_t kInterrupt = 1, kEvents = 4096;
   Interrupts* interrupts = wave.executor->interrupts;
@@ -73,8 +75,8 @@ const Op* send_message(const Op& op, Wave& wave) {
   return next<1>(op);
 }
 
-// Code that follows may have been written by this program: what is decoded is dropped, and the slice ends, because a worker
-// decodes anew only when it enters again.
+// The program may have written the code that follows. This drops decoded code and ends the slice,
+// because a worker decodes again only after its next enter().
 const Op* invalidate_code(const Op& op, Wave& wave) {
   wave.executor->code.invalidate();
   return stop_after(op, wave, WaveStop::yield);
@@ -119,7 +121,7 @@ bool read_register(const Wave& wave, unsigned id, uint32_t& value) {
       return true;
     case kHwId:
       value = wave.index_in_workgroup & 0xf;
-      return true;  // WAVE_ID; all on compute unit 0
+      return true;  // WAVE_ID; all waves are on compute unit 0
     case kGprAlloc:
       value = ((wave.workgroup->dispatch().kernel.vgprs / 4 - 1) & 0x3f) << 8;
       return true;
@@ -177,7 +179,8 @@ const Op* set_register_literal(const Op& op, Wave& wave) {
   return write_register(op, wave, op.in.dst, op.in.literal);
 }
 
-// s_movrel*: SGPR index relative to M0. An index past the file stops the wave; on hardware it is undefined.
+// s_movrel*: SGPR index relative to M0. An index past the file stops the wave. On hardware it is
+// undefined.
 template <unsigned Dwords, bool RelativeSource>
 const Op* move_relative(const Op& op, Wave& wave) {
   uint64_t index = RelativeSource ? op.in.src[0] : op.in.dst;
@@ -202,7 +205,7 @@ const Op* move_relative(const Op& op, Wave& wave) {
 
 Handler translate_control(Instruction& in) noexcept {
   using enum Opcode;
-  // s_swappc and s_movreld with a status bit as their 64-bit source mean nothing.
+  // s_swappc and s_movreld have no meaning with a status bit as their 64-bit source.
   if (in.format != Format::sopp && in.format != Format::sopk && in.src[0] >= kVccz &&
       in.src[0] <= kScc)
     return nullptr;
@@ -263,8 +266,8 @@ Handler translate_control(Instruction& in) noexcept {
     case s_set_gpr_idx_mode:
     case s_set_gpr_idx_idx:
       return translate_indexing(in);
-    // Memory operations complete in program order here, so there is nothing to wait for; priorities and counters have no effect; the
-    // debugger's conditions are never true.
+    // No-ops. Memory operations complete in program order, so waits are not needed. Priorities and
+    // counters have no effect. The debugger's conditions are never true.
     case s_nop:
     case s_waitcnt:
     case s_wakeup:

@@ -1,8 +1,10 @@
-// VGPR indexing: while MODE.gpr_idx_en is set, M0[7:0] is added to the VGPR numbers of the operands that M0[15:12] selects (Vega ISA, "VGPR
-// Indexing"). Compilers put one or two moves between s_set_gpr_idx_on and s_set_gpr_idx_off.
+// VGPR indexing: while MODE.gpr_idx_en is set, M0[7:0] is added to the VGPR numbers of the operands
+// that M0[15:12] selects (Vega ISA, "VGPR Indexing"). Compilers put one or two moves between
+// s_set_gpr_idx_on and s_set_gpr_idx_off.
 //
-// Vector handlers know nothing of it: this is done by s_set_gpr_idx_on itself, which executes displaced copies of the instructions up to
-// s_set_gpr_idx_off. The copies live on a page that stands for the real one, so that they still know where they are.
+// Vector handlers do not implement it. s_set_gpr_idx_on executes copies, with other register
+// numbers, of the instructions up to s_set_gpr_idx_off. The copies are on a page that represents
+// the original one, so that they have the original addresses.
 #include "gfx9/code_cache.hpp"
 #include "gfx9/scalar/scalar.hpp"
 #include "gfx9/stop.hpp"

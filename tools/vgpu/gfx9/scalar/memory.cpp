@@ -1,5 +1,5 @@
-// SMEM: scalar loads and stores, clocks and cache control. Scalar atomics and scratch accesses, which no compiler emits for
-// compute kernels, are not supported.
+// SMEM: scalar loads and stores, clocks and cache control. Scalar atomics and scratch accesses are
+// not supported: no compiler emits them for compute kernels.
 #include <cstring>
 #include <span>
 
@@ -34,7 +34,7 @@ void access_cached(const Op& op, Wave& wave, GpuAddress address, uint32_t* regis
   }
 }
 
-// Moves dwords between scalar registers and `host`, which is where `address` lies.
+// Moves dwords between scalar registers and `host`, the host pointer for `address`.
 template <unsigned Dwords, Access Kind, class Observer>
 inline void move(const Op& op, Wave& wave, GpuAddress address, std::byte* host,
                  uint32_t* registers) {
@@ -67,7 +67,8 @@ const Op* store(const Op& op, Wave& wave) {
   return next<2>(op);
 }
 
-// A buffer descriptor as scalar memory reads it: base, and bytes in it. Dwords past its end read 0 and are not written.
+// A buffer descriptor of scalar memory instructions: base and size in bytes. Dwords past the end
+// read 0 and are not written.
 struct Buffer {
   GpuAddress base;
   uint64_t bytes;
@@ -96,7 +97,7 @@ const Op* buffer(const Op& op, Wave& wave) {
   return next<2>(op);
 }
 
-// The shader clock runs at 1 GHz here; real ones at their engine clock.
+// The shader clock runs at 1 GHz. Real ones run at their engine clock.
 const Op* shader_clock(const Op& op, Wave& wave) {
   wave.set_pair(op.in.dst, host_clock_ns());
   return next<2>(op);
@@ -157,7 +158,7 @@ Handler choose(Opcode opcode) noexcept {
     case s_dcache_inv:
     case s_dcache_inv_vol:
       return &invalidate<Observer>;
-    // Scalar stores go to L2 at once: there is nothing to write back.
+    // Scalar stores go to L2 at once, so there is nothing to write back.
     case s_dcache_wb:
     case s_dcache_wb_vol:
     case s_atc_probe:
@@ -188,7 +189,7 @@ constexpr unsigned dwords_loaded(Opcode opcode) noexcept {
 }  // namespace
 
 Handler translate_memory(Instruction& in, MemoryPolicy policy) noexcept {
-  // The registers behind EXEC in Wave::scalar are the inline constants.
+  // The inline constants follow EXEC in Wave::scalar.
   if (dwords_loaded(in.opcode) > 2 && in.dst + dwords_loaded(in.opcode) > 128u) return nullptr;
   return with_observer(policy, [&in]<class Observer>() { return choose<Observer>(in.opcode); });
 }

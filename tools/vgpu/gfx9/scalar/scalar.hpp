@@ -1,7 +1,8 @@
-// What the scalar instructions share: operands, and handlers made from plain functions.
+// Shared parts of the scalar instructions: operands, and handlers made from plain functions.
 //
-// An operation is a captureless lambda. Its parameter types say what it reads: uint32_t, int32_t, uint64_t, int64_t are the
-// sources in order; Old<T> the destination's present value; Imm the 16-bit immediate; bool& is SCC; Wave& the wave. Its result, if any, goes to dst.
+// An operation is a captureless lambda. Its parameter types select its arguments: uint32_t,
+// int32_t, uint64_t, int64_t are the sources in order, Old<T> the destination's present value, Imm
+// the 16-bit immediate, bool& SCC, Wave& the wave. A result goes to dst.
 #pragma once
 
 #include <array>
@@ -14,7 +15,8 @@
 
 namespace uptempo::vgpu::gfx9::scalar {
 
-// Which sources need work before they can be read from Wave::scalar. A template parameter, so that plain registers cost nothing.
+// How sources are prepared before they are read from Wave::scalar. A template parameter, so that
+// plain registers cost nothing.
 enum class Staging : uint8_t { none, literal, status };
 inline constexpr unsigned kStagings = 3;
 
@@ -39,7 +41,8 @@ inline void stage(const Op& op, Wave& wave) noexcept {
   }
 }
 
-// A literal for a 64-bit operand is zero-extended, or sign-extended where the instruction is signed.
+// A literal for a 64-bit operand is zero-extended, or sign-extended where the instruction is
+// signed.
 template <class T>
 inline T operand(const Wave& wave, OperandCode code) noexcept {
   if constexpr (sizeof(T) == 4) {
@@ -56,7 +59,7 @@ inline T operand(const Wave& wave, OperandCode code) noexcept {
 }
 
 template <class T>
-struct Argument;  // how one parameter is obtained
+struct Argument;  // obtains one parameter
 
 template <class T>
 requires std::is_integral_v<T>
@@ -140,7 +143,7 @@ constexpr Entry entry(Opcode opcode, F) {
           kWide};
 }
 
-// Families; each returns nullptr for opcodes that are not its own.
+// Families. Each returns nullptr for opcodes of other families.
 Handler translate_alu(Instruction& in) noexcept;
 Handler translate_control(Instruction& in) noexcept;
 Handler translate_indexing(Instruction& in) noexcept;
