@@ -24,7 +24,7 @@ constexpr auto mask_of_width = [](auto width) HWY_ATTR {
   return hn::Sub(hn::Set(d, 1u) << count(width), hn::Set(d, 1u));
 };
 
-// {a, b} >> by; the left shift in two steps never reaches 32.
+// {a, b} >> by. The left shift in two steps never reaches 32.
 constexpr auto align = [](auto a, auto b, auto by) HWY_ATTR {
   const D32<false> d;
   return hn::Or(b >> by, hn::Add(a, a) << hn::Sub(hn::Set(d, 31u), by));
@@ -36,7 +36,8 @@ HWY_INLINE V32<false> swap_bits(V32<false> v, uint32_t low) {
   return hn::Or(hn::And(hn::ShiftRight<kShift>(v), mask), hn::ShiftLeft<kShift>(hn::And(v, mask)));
 }
 
-// Index of the highest set bit, 0 for 0: the exponent of the value as a float, with low bits cleared so that it cannot round up.
+// Index of the highest set bit, 0 for 0: the exponent of the value as a float. Low bits are cleared
+// so that it cannot round up.
 HWY_INLINE V32<false> highest_bit(V32<false> v) {
   const D32<false> d;
   const hn::RebindToSigned<D32<false>> di;
@@ -84,7 +85,8 @@ constexpr auto perm = [](auto a, auto b, auto selectors) HWY_ATTR {
                 hn::Or(hn::ShiftLeft<16>(r2), hn::ShiftLeft<24>(r3)));
 };
 
-// Bits of `v` in lanes below the lane's own: lanes of the first (kFirst 0) or second half of the wave.
+// Number of set bits of `v` in lanes below the lane's own, in the first (kFirst 0) or second half
+// of the wave.
 template <uint32_t kFirst>
 HWY_INLINE V32<false> masked_count(V32<false> v, V32<false> base, V32<false> lane) {
   const D32<false> d;
@@ -126,7 +128,8 @@ constexpr Entry kEntries[] = {
                       [](auto a, auto b) HWY_ATTR { return b >> count64(a); }),
     op<I64(U32, I64)>(Opcode::v_ashrrev_i64,
                       [](auto a, auto b) HWY_ATTR {
-                        // Without a 64-bit arithmetic shift before AVX-512: shift the value whose sign bits are zero.
+                        // There is no 64-bit arithmetic shift before AVX-512: shift the value with
+                        // its sign bits cleared.
                         const hn::DFromV<decltype(b)> d;
                         const auto sign = hn::BroadcastSignBit(b);
                         return hn::Xor(
@@ -145,7 +148,8 @@ constexpr Entry kEntries[] = {
                                HWY_ATTR { return hn::And(shr(a, b), mask_of_width(c)); }),
     op<I32(I32, U32, U32)>(Opcode::v_bfe_i32,
                            [](auto a, auto b, auto c) HWY_ATTR {
-                             // The field's top bit moved to the sign and back; a field of width 0 is zero whatever the shift.
+                             // Moves the field's top bit to the sign and back. A field of width 0
+                             // is zero for any shift.
                              const D32<false> d;
                              const hn::RebindToSigned<D32<false>> di;
                              const auto field = hn::And(
@@ -176,7 +180,8 @@ constexpr Entry kEntries[] = {
     op<U32(U32)>(Opcode::v_ffbh_u32, leading_zeros),
     op<U32(U32)>(Opcode::v_ffbh_i32,
                  [](auto v) HWY_ATTR {
-                   // Leading bits equal to the sign: leading zeros of the value with its sign bits cleared; none differ: -1.
+                   // Leading bits equal to the sign: leading zeros of the value with its sign bits
+                   // cleared. If no bit differs: -1.
                    const hn::RebindToSigned<D32<false>> di;
                    return leading_zeros(hn::Xor(
                        v, hn::BitCast(D32<false>{}, hn::BroadcastSignBit(hn::BitCast(di, v)))));

@@ -60,7 +60,8 @@ constexpr std::array<Entry, 16> float_compares(const std::array<Opcode, 16>& opc
           op<S, kFlags>(opcodes[14], cmp_nlt),      op<S, kFlags | kCold>(opcodes[15], cmp_t)};
 }
 
-// Whether the value, given as bits, is in one of the classes of `wanted`: signalling NaN, quiet NaN, -infinity, -normal, -denormal, -0, +0, ...
+// Whether the value, given as bits, is in one of the classes of `wanted`: signalling NaN, quiet
+// NaN, -infinity, -normal, -denormal, -0, +0, ...
 template <class D>
 HWY_INLINE auto in_class(D d, hn::Vec<D> bits, hn::Vec<D> wanted, hn::TFromD<D> sign,
                          hn::TFromD<D> infinity, hn::TFromD<D> quiet) {

@@ -66,7 +66,7 @@ constexpr auto f64_to_u32 = [](auto v) HWY_ATTR {
 constexpr auto u32_to_f64 = [](auto v) HWY_ATTR {
   const auto shifted =
       hn::BitCast(DF64{}, hn::Or(hn::PromoteTo(D64{}, v), bits(hn::Set(DF64{}, 0x1p52))));
-  // Rounding down, the difference of equal numbers is -0.
+  // When rounding down, the difference of equal numbers is -0.
   return hn::Abs(hn::Sub(shifted, hn::Set(DF64{}, 0x1p52)));
 };
 
@@ -99,7 +99,8 @@ constexpr auto byte_into = [](auto value, auto at, auto old) HWY_ATTR {
   return hn::Or(hn::AndNot(hn::Set(d, 0xffu) << shift, old), byte << shift);
 };
 
-// Exponent and significand in [0.5, 1), seen in float64 where every float32 and float16 is normal.
+// Exponent, and significand in [0.5, 1). Computed in float64, where every float32 and float16 is
+// normal.
 constexpr auto exponent_of = [](auto v) HWY_ATTR {
   const auto field = hn::And(hn::ShiftRight<52>(bits(v)), hn::Set(D64{}, 0x7ffu));
   const auto none =
@@ -124,7 +125,7 @@ constexpr auto normal = [](auto v) HWY_ATTR {
   return hn::IfThenElse(is_tiny(v), hn::Mul(v, hn::Set(DF64{}, 0x1p54)), v);
 };
 
-// Sources that only their bits matter of, but that take float modifiers.
+// Sources of which only the bits are used, but which take float modifiers.
 constexpr Entry of_halves(Entry e) {
   e.source[0] = e.source[1] = Type::f16;
   return e;

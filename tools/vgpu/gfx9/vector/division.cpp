@@ -1,10 +1,14 @@
-// v_div_scale, v_div_fmas, v_div_fixup: what compilers put around a reciprocal to get IEEE division.
+// v_div_scale, v_div_fmas, v_div_fixup: compilers use them around a reciprocal for IEEE division.
 //
-// v_div_scale moves numerator and denominator out of the range where the Newton steps would lose bits or overflow, and says in VCC that the
-// quotient must be scaled back; v_div_fmas does that with its last step; v_div_fixup puts in the special values.
+// v_div_scale moves numerator and denominator out of the range where the Newton steps would lose
+// bits or overflow. VCC records that the quotient must be scaled back, which v_div_fmas does in its
+// last step. v_div_fixup inserts the special values.
 //
-// Where AMD's published pseudocode cannot be what hardware does, this follows the arithmetic: a denominator whose reciprocal is denormal is scaled
-// down in every case (scaling it up overflows); a quotient that became NaN in the steps between is an overflow; v_div_fmas scales by 2^64 or 2^-64 (2^128, 2^-128) as the RDNA 3 manual has it.
+// Where AMD's published pseudocode cannot match hardware, this code follows the arithmetic:
+// - A denominator whose reciprocal is denormal is scaled down in every case, since scaling it up
+//   overflows.
+// - A quotient that became NaN in the steps between is an overflow.
+// - v_div_fmas scales by 2^64 or 2^-64 (2^128, 2^-128), as in the RDNA 3 manual.
 #include <limits>
 
 #include "gfx9/vector/targets.hpp"
@@ -70,7 +74,7 @@ constexpr auto div_scale = [](auto value, auto denominator, auto numerator) HWY_
 
   const auto up = hn::Mul(value, hn::Set(d, Of::kUp));
   const auto down = hn::Mul(value, hn::Set(d, Of::kDown));
-  // Last rule first: the first that holds wins.
+  // In ascending priority: the last rule that holds wins.
   auto result = hn::IfThenElse(numerator_tiny, up, value);
   result = hn::IfThenElse(quotient_denormal, hn::IfThenElse(is_numerator, up, value), result);
   result = hn::IfThenElse(reciprocal_denormal, down, result);
@@ -90,12 +94,13 @@ constexpr auto div_fmas = [](auto a, auto b, auto c, auto scale) HWY_ATTR {
   using Of = Layout<hn::TFromV<V>>;
   const hn::DFromV<V> d;
   const auto quotient = fused(a, b, c);
-  // An estimate of 2 or more: the denominator was scaled up.
+  // An estimate of at least 2 means that the denominator was scaled up.
   const auto large = hn::Not(hn::Lt(hn::Abs(c), hn::Set(d, hn::TFromV<V>{2})));
   const auto factor = hn::IfThenElse(large, hn::Set(d, Of::kUp), hn::Set(d, Of::kDown));
   const auto inverse = hn::IfThenElse(large, hn::Set(d, Of::kDown), hn::Set(d, Of::kUp));
   const auto scaled = hn::Mul(quotient, factor);
-  // One rounding: a quotient that the first one put halfway between two denormals goes where its error says.
+  // Rounds once. If the first rounding put the quotient halfway between two denormals, its error
+  // decides the direction.
   const auto rest = hn::Sub(quotient, hn::Mul(scaled, inverse));
   const auto error = fused(a, b, hn::Sub(c, quotient));
   const auto half = hn::Mul(hn::Set(d, Of::kHalfDenormalUp),
@@ -126,7 +131,7 @@ constexpr auto div_fixup = [](auto quotient, auto denominator, auto numerator) H
   const auto underflow =
       hn::RebindMask(d, hn::Lt(distance, hn::Set(di, I{Layout<hn::TFromV<V>>::kUnderflow})));
 
-  // Everything special is excluded below: a NaN here comes from steps that overflowed.
+  // Special values are handled below, so a NaN here comes from steps that overflowed.
   auto result = with_sign(hn::IfThenElse(hn::IsNaN(quotient), infinity, hn::Abs(quotient)));
   result = hn::IfThenElse(underflow, with_sign(zero), result);
   result = hn::IfThenElse(hn::Or(d_infinite, n_zero), with_sign(zero), result);

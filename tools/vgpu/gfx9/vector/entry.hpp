@@ -1,8 +1,11 @@
-// What the vector unit knows about one opcode: the types of its operands, and the functions that execute it.
+// Description of one opcode for the vector unit: the types of its operands, and the functions that
+// execute it.
 //
-// An instruction has one `core`, which computes all 64 lanes from staged operands, and optionally `fast` handlers, which do fetch, compute and
-// write back in one pass over the registers. The general handler (general.cpp) stages whatever the fast ones do not take - SDWA, DPP, modifiers,
-// special operands, unusual MODE - and calls the core, so that every form of an instruction shares one definition.
+// An instruction has one `core`, which computes all 64 lanes from staged operands. It may have
+// `fast` handlers, which fetch, compute and write back in one pass over the registers. The general
+// handler (general.cpp) serves all other forms: SDWA, DPP, modifiers, special operands, unusual
+// MODE. It stages the operands and calls the core, so that every form of an instruction shares one
+// definition.
 //
 // Thread safety: entries and tables are immutable once made.
 #pragma once
@@ -15,10 +18,11 @@
 
 namespace uptempo::vgpu::gfx9::vector {
 
-// Operand types. 16-bit values live in the low half of a 32-bit lane, 64-bit values in two consecutive registers.
+// Operand types. 16-bit values are in the low half of a 32-bit lane, 64-bit values in two
+// consecutive registers.
 enum class Type : uint8_t { none, u32, i32, f32, u16, i16, f16, u64, i64, f64, bit };
 
-// The same, as names in a signature: op<F32(F32, F32)>.
+// The same as names for signatures: op<F32(F32, F32)>.
 struct U32 {
   static constexpr Type type = Type::u32;
 };
@@ -51,7 +55,7 @@ struct Bit {
 };  // one bit per lane, in a scalar pair: compare result, carry, selector
 struct LaneId {
   static constexpr Type type = Type::none;
-};  // the lane's own number; not an operand
+};  // the lane's number; not an operand
 template <class T>
 struct WithCarry {
   static constexpr Type type = T::type;
@@ -76,19 +80,19 @@ struct Lanes {
 };
 using Core = void (*)(Lanes&);
 
-// How VOP3P applies a core to its operands.
-// `pairs`: two 16-bit halves of src0 and src1 each, as v_dot2 multiplies them; src2 is 32 bits wide.
+// How VOP3P applies a core to its operands. `pairs`: two 16-bit halves of src0 and src1 each, as
+// v_dot2 multiplies them; src2 is 32 bits wide.
 enum class Packing : uint8_t { none, halves, dwords, mix, mix_low, mix_high, pairs };
 
 enum Flag : unsigned {
-  kCold = 1,  // seldom executed: no fast handlers, to save code
+  kCold = 1,  // seldom executed: has no fast handlers, to save code
   kIeee = 2,  // signalling NaN inputs matter when MODE.ieee is set (min, max, med3)
-  kKeepsHigh =
-      4,  // a 16-bit result leaves the destination's high half as it was (the gfx9 forms of mad, fma, div_fixup)
-  kExact = 8,  // moves bits: MODE does not apply
+  // A 16-bit result keeps the destination's high half (the gfx9 forms of mad, fma, div_fixup).
+  kKeepsHigh = 4,
+  kExact = 8,  // copies bits: MODE does not apply
   kWritesExec = 16,
-  kWide =
-      32,  // computed in 64-bit lanes although no operand is that wide: float32 and float16 through float64
+  // Computed in 64-bit lanes although no operand is that wide: float32 and float16 through float64.
+  kWide = 32,
 };
 
 struct Entry {
@@ -97,7 +101,7 @@ struct Entry {
   Core saturating = nullptr;      // with the clamp bit, integer results
   const Handler* fast = nullptr;  // indexed by a mask: bit i, src[i] is scalar
   Handler modified = nullptr;     // any operand kinds, with abs, neg, clamp or VOP3P selects
-  Handler own = nullptr;          // does everything itself (v_readlane_b32)
+  Handler own = nullptr;          // executes every form itself (v_readlane_b32)
   uint8_t sources = 0;            // operands in src[], masks not counted
   int8_t mask_source = -1;        // src[] index of the Bit operand; 3: VCC implied
   Type source[3] = {};
@@ -107,7 +111,8 @@ struct Entry {
   unsigned flags = 0;
 };
 
-// The MODE bits that concern an instruction on these types, and the setting that compute kernels have: nearest even, denormals kept.
+// The MODE bits that affect an instruction on these types, and the setting of compute kernels:
+// nearest even, denormals kept.
 constexpr uint32_t mode_mask(Type type) noexcept {
   return type == Type::f32 ? 0x33u : type == Type::f16 || type == Type::f64 ? 0xccu : 0u;
 }
@@ -118,25 +123,27 @@ inline constexpr uint32_t kModeDx10Clamp = 0x100, kModeIeee = 0x200;
 
 using Table = std::array<Entry, kOpcodeCount>;
 
-// The entries of the SIMD target in use. An entry without core and own is an unsupported opcode.
+// The entries of the SIMD target in use. An entry without core and own means an unsupported opcode.
 const Table& table() noexcept;
 
-// The handler for any form of a supported instruction, of the SIMD target in use.
+// The handler of the SIMD target in use for any form of a supported instruction.
 Handler general_handler() noexcept;
 
 // SIMD targets, best first.
 enum class Simd : uint8_t { avx512, avx2, baseline };
 Simd simd_in_use() noexcept;
-// For tests and measurements: translations made and instructions executed from now on use `simd`. False when this machine or this
-// build lacks it.
-// Not thread-safe against execution.
+// For tests and measurements. Later translations and executions use `simd`. Returns false when this
+// machine or this build lacks it.
+//
+// Thread safety: do not call it while other threads execute instructions.
 bool use_simd(Simd simd) noexcept;
 
-// The families that are plain scalar code, the same for every SIMD target; the others are listed in table.cpp.
+// The families in plain scalar code, the same for every SIMD target. table.cpp lists the others.
 std::span<const Entry> lane_entries();
 std::span<const Entry> media_entries();
 
-// A source operand as one scalar value. Inline constants take the operand's type; literals of 64-bit floats are the high half.
+// Returns a source operand as one scalar value. Inline constants have the operand's type. Literals
+// of 64-bit floats are the high half.
 uint64_t scalar_operand(const Wave& wave, const Instruction& in, unsigned index,
                         Type type) noexcept;
 

@@ -1,4 +1,4 @@
-// Float functions shared by the widths.
+// Float functions shared by all widths.
 
 // Per-target include guard.
 #if defined(UPTEMPO_VGPU_GFX9_FLOAT_INL_HPP) == defined(HWY_TARGET_TOGGLE)
@@ -39,7 +39,7 @@ HWY_INLINE auto is_signalling(V v) {
   return hn::And(hn::IsNaN(v), hn::RebindMask(hn::DFromV<V>{}, hn::Eq(quiet, hn::Zero(Bits<V>{}))));
 }
 
-// Float32 denormals as zeros of their sign.
+// Replaces float32 denormals by zeros of their sign.
 constexpr auto flushed = [](auto v) HWY_ATTR {
   const Bits<decltype(v)> d;
   const auto denormal = hn::Eq(hn::And(bits(v), hn::Set(d, 0x7f800000u)), hn::Zero(d));
@@ -48,8 +48,8 @@ constexpr auto flushed = [](auto v) HWY_ATTR {
       hn::And(bits(v), hn::IfThenElse(denormal, hn::Set(d, 0x80000000u), hn::Set(d, ~0u))));
 };
 
-// Of a pair with a NaN the other one; -0 is below +0; a signalling NaN gives its quiet form (MODE.ieee set; the general handler quiets
-// operands beforehand when it is not).
+// If one of the pair is a NaN, gives the other one. -0 is below +0. A signalling NaN gives its
+// quiet form (MODE.ieee set). When MODE.ieee is clear, the general handler quiets operands first.
 constexpr auto select_extreme = [](auto a, auto b, auto chosen) HWY_ATTR {
   auto result = hn::IfThenElse(hn::IsNaN(a), b, hn::IfThenElse(hn::IsNaN(b), a, chosen));
   result = hn::IfThenElse(is_signalling(b), quieted(b), result);
@@ -86,7 +86,8 @@ constexpr auto float_trunc = [](auto a) HWY_ATTR { return hn::Trunc(a); };
 constexpr auto float_ceil = [](auto a) HWY_ATTR { return hn::Ceil(a); };
 constexpr auto float_floor = [](auto a) HWY_ATTR { return hn::Floor(a); };
 constexpr auto float_rndne = [](auto a) HWY_ATTR { return hn::Round(a); };
-// Always below 1: where the subtraction rounds up to it, the largest number below (compilers use it for min(x - floor(x), 1 - ulp)).
+// Always below 1. If the subtraction rounds up to 1, the result is the largest number below 1
+// (compilers use it for min(x - floor(x), 1 - ulp)).
 constexpr auto float_fract = [](auto a) HWY_ATTR {
   const hn::DFromV<decltype(a)> d;
   using T = hn::TFromD<decltype(d)>;
@@ -104,7 +105,8 @@ constexpr auto float_rsq = [](auto a) HWY_ATTR {
   return hn::Div(hn::Set(d, hn::TFromD<decltype(d)>{1}), hn::Sqrt(a));
 };
 
-// Float32 (and float16 held in float32) as the float64 that has the same value, and back with one rounding.
+// Converts float32 (and float16 held in float32) to the float64 of the same value, and back with
+// one rounding.
 using DF64 = hn::RebindToFloat<D64>;
 using DF32 = hn::Rebind<float, D64>;
 template <class V>
@@ -113,7 +115,8 @@ HWY_INLINE hn::Vec<DF64> widened(V v) {
 }
 HWY_INLINE hn::Vec<DF32> narrowed(hn::Vec<DF64> v) { return hn::DemoteTo(DF32{}, v); }
 
-// The float32 that rounds to the same float16 as `v` does, in any rounding mode: inexact results get an odd last bit.
+// Returns the float32 that rounds to the same float16 as `v` in any rounding mode: inexact results
+// get an odd last bit.
 HWY_INLINE hn::Vec<DF32> narrowed_to_odd(hn::Vec<DF64> v) {
   const D32<true> d;
   const auto near = narrowed(v);
@@ -127,8 +130,9 @@ HWY_INLINE hn::Vec<DF32> narrowed_to_odd(hn::Vec<DF64> v) {
   return hn::BitCast(DF32{}, hn::Or(truncated, hn::And(inexact, hn::Set(d, 1u))));
 }
 
-// v * 2^n, rounded once; n any int32 in 64-bit lanes. Three exact steps of at most 2^1022 would be needed in general: two suffice once n is
-// limited to what takes any finite value to zero or infinity.
+// v * 2^n, rounded once; n is any int32 in 64-bit lanes. In general this takes three exact steps of
+// at most 2^1022. Two suffice, because n is limited to the range that takes any finite value to
+// zero or infinity.
 HWY_INLINE hn::Vec<DF64> scaled(hn::Vec<DF64> v, hn::Vec<hn::RebindToSigned<D64>> n) {
   const hn::RebindToSigned<D64> di;
   const auto power = [&](auto e) HWY_ATTR {

@@ -1,7 +1,8 @@
 // Float16 arithmetic, single and packed, computed in float32.
 //
-// One float32 operation on float16 values, rounded to float16, equals the correctly rounded float16 operation for +, -, *, / and sqrt: 24 bits are
-// more than twice 11 plus 2. A fused multiply-add goes through float64 and rounds to odd on the way.
+// For +, -, *, / and sqrt, one float32 operation on float16 values, rounded to float16, equals the
+// correctly rounded float16 operation: 24 bits are at least 2 * 11 + 2. A fused multiply-add goes
+// through float64 and is rounded to odd in between.
 #include "gfx9/vector/targets.hpp"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "gfx9/vector/float16.cpp"
@@ -29,7 +30,8 @@ constexpr auto fma = [](auto a, auto b, auto c) HWY_ATTR {
   return narrowed_to_odd(hn::Add(hn::Mul(widened(a), widened(b)), widened(c)));
 };
 
-// The same without leaving float32, exact in the usual rounding mode only: the error of the sum decides which neighbour is odd.
+// The same in float32, exact only in the usual rounding mode. The error of the sum decides which
+// neighbour is odd.
 constexpr auto fma_nearest = [](auto a, auto b, auto c) HWY_ATTR {
   const D32<false> d;
   const hn::DFromV<decltype(a)> df;
@@ -46,7 +48,8 @@ constexpr auto fma_nearest = [](auto a, auto b, auto c) HWY_ATTR {
   return hn::BitCast(df, hn::Add(bits(sum), moved));
 };
 
-// min and max work on the bits, where signalling NaNs can be told apart: as two's complement the values order like integers, -0 below +0.
+// min and max work on the bits, where signalling NaNs can be recognised. As two's complement the
+// values have the order of integers, with -0 below +0.
 constexpr auto ordered = [](auto v) HWY_ATTR {
   const hn::DFromV<decltype(v)> d;
   return hn::Xor(v, hn::And(hn::BroadcastSignBit(v), hn::Set(d, 0x7fff)));
@@ -77,7 +80,8 @@ constexpr auto min3 = [](auto a, auto b, auto c) HWY_ATTR { return min(min(a, b)
 constexpr auto max3 = [](auto a, auto b, auto c) HWY_ATTR { return max(max(a, b), c); };
 constexpr auto med3 = [](auto a, auto b, auto c) HWY_ATTR {
   const auto nan = hn::Or(hn::Or(is_nan(a), is_nan(b)), is_nan(c));
-  // As for float32: the greater of the other two beside the largest. Zeros are equal there, so that of three zeros +0 is the median once one is +0.
+  // As for float32: the greater of the other two beside the largest. Zeros compare equal there, so
+  // the median of three zeros is +0 if one of them is +0.
   const auto equal = [](auto x, auto y) HWY_ATTR {
     const auto zero = hn::Zero(hn::DFromV<decltype(x)>{});
     return hn::Or(hn::Eq(x, y), hn::Eq(hn::Or(magnitude(x), magnitude(y)), zero));
@@ -87,7 +91,7 @@ constexpr auto med3 = [](auto a, auto b, auto c) HWY_ATTR {
                                      hn::IfThenElse(equal(largest, b), max(a, c), max(a, b)));
   return hn::IfThenElse(nan, min3(a, b, c), middle);
 };
-// Computed as integers, staged and written as floats.
+// Computed as integers; staged and written as floats.
 constexpr Entry as_float(Entry e) {
   for (Type& type : e.source) {
     if (type != Type::none) type = Type::f16;

@@ -11,7 +11,7 @@ HWY_BEFORE_NAMESPACE();
 namespace uptempo::vgpu::gfx9::vector::HWY_NAMESPACE {
 namespace {
 
-// v_mad_f32 and v_mac_f32 know no denormals, whatever MODE says, and round the product.
+// v_mad_f32 and v_mac_f32 flush denormals in every MODE and round the product.
 constexpr auto mad = [](auto a, auto b, auto c) HWY_ATTR {
   return flushed(hn::Add(flushed(hn::Mul(flushed(a), flushed(b))), flushed(c)));
 };

@@ -10,13 +10,15 @@ HWY_BEFORE_NAMESPACE();
 namespace uptempo::vgpu::gfx9::vector::HWY_NAMESPACE {
 namespace {
 
-// Split so that each factor is representable; the last one rounds. A value that the first step makes denormal is lost by the second anyway.
+// Two factors, so that each is representable; the last one rounds. If the first step makes a value
+// denormal, the second makes it zero anyway.
 constexpr auto ldexp = [](auto v, auto exponent) HWY_ATTR {
   const hn::RebindToSigned<D64> di;
   const auto n = hn::PromoteTo(di, exponent);
   const auto min = [&](auto e, int limit) HWY_ATTR { return hn::Min(e, hn::Set(di, limit)); };
   const auto max = [&](auto e, int limit) HWY_ATTR { return hn::Max(e, hn::Set(di, limit)); };
-  // Normal inputs to [1, 2): then the sum of exponents decides how the one rounding step goes.
+  // Scales normal inputs to [1, 2). The sum of exponents then selects the direction of the one
+  // rounding step.
   const auto two54 = hn::Set(DF64{}, 0x1p54);
   const auto tiny = hn::Lt(hn::Abs(v), hn::Set(DF64{}, 0x1p-1022));
   const auto normal = hn::IfThenElse(tiny, hn::Mul(v, two54), v);

@@ -1,5 +1,5 @@
-// The handler for every form of an instruction that no fast handler takes: stage each operand, run the entry's core on all lanes, put the result
-// back. About 10 to 40 ns.
+// The handler for every form of an instruction without a fast handler. It stages each operand, runs
+// the entry's core on all lanes, and writes the result back. Cost: about 10 to 40 ns.
 #include "gfx9/vector/targets.hpp"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "gfx9/vector/general.cpp"
@@ -17,7 +17,8 @@ const Table& target_table();
 
 namespace {
 
-// MODE.ieee off: a signalling NaN is a NaN like any other for min and max, which the cores see when it is quiet.
+// MODE.ieee off: min and max treat a signalling NaN like any other NaN, so the cores get it as a
+// quiet one.
 void quiet(Type type, Pair& room, const uint32_t* (&src)[2]) noexcept {
   const unsigned half = type == Type::f64 ? 1 : 0;
   const uint32_t exponent = type == Type::f32   ? 0x7f800000u
@@ -63,8 +64,9 @@ const Op* plain(const Op& op, Wave& wave, const Entry& entry, Core core) {
   if (is_float(entry.result) && !(entry.flags & kExact))
     modify_result(wave, in, entry.result, result);
   write_result(wave, in, entry.result, (entry.flags & kKeepsHigh) != 0, result, write);
-  // A lane that DPP disables is one that EXEC disables: its bit of a mask is 0. (The manuals have row_mask and bank_mask act on "the VGPR destination
-  // write only" and say of VOPC that a disabled lane's bit receives zero; of a carry they say nothing.)
+  // A lane that DPP disables is treated like one that EXEC disables: its bit of a mask is 0. (In
+  // the manuals row_mask and bank_mask affect "the VGPR destination write only". For VOPC the bit
+  // of a disabled lane receives zero. For a carry they state nothing.)
   if (entry.carry_out) wave.set_pair(in.sdst, lanes.mask_out & write);
   return next(op);
 }
@@ -122,7 +124,8 @@ const Op* packed(const Op& op, Wave& wave, const Entry& entry, Core core) {
   return next(op);
 }
 
-// Pairs of halves: op_sel says which half of its register is the low one of a pair, op_sel_hi which is the high one, neg and neg_hi their signs.
+// Pairs of halves. op_sel selects the half of the register that is the low one of a pair, op_sel_hi
+// the high one. neg and neg_hi are their signs.
 const Op* paired(const Op& op, Wave& wave, const Entry& entry, Core core) {
   const Instruction& in = op.in;
   Pair room[3];
@@ -157,7 +160,8 @@ const Op* paired(const Op& op, Wave& wave, const Entry& entry, Core core) {
   return next(op);
 }
 
-// Each source float32 or either half of it as float16; neg_hi means abs. LLVM: VOP3P mix modifiers.
+// Each source is float32 or one half of it as float16. neg_hi means abs. Source: LLVM, VOP3P mix
+// modifiers.
 const Op* mixed(const Op& op, Wave& wave, const Entry& entry) {
   const Instruction& in = op.in;
   Pair room[3];

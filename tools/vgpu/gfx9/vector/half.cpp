@@ -27,7 +27,8 @@ uint32_t half_of(float value, unsigned rounding) noexcept {
   if (magnitude == 0x7f800000u) return sign | 0x7c00u;
   const bool away = (rounding == 1 && sign) || (rounding == 2 && !sign);
 
-  // The result without rounding, and what was cut off as a fraction of a unit in the last place, scaled so that 0x80000000 is a half.
+  // The unrounded result, and the remainder as a fraction of a unit in the last place, scaled so
+  // that 0x80000000 is a half.
   uint32_t result;
   uint32_t rest;
   const int exponent = static_cast<int>(magnitude >> 23) - 127;
@@ -53,7 +54,7 @@ uint32_t half_of(float value, unsigned rounding) noexcept {
   return sign | result;
 }
 
-// MXCSR's DAZ applies, as it does to VCVTPS2PH.
+// MXCSR's DAZ applies, as for VCVTPS2PH.
 uint32_t half_of(float value) noexcept {
   const unsigned control = _mm_getcsr();
   const uint32_t bits = std::bit_cast<uint32_t>(value);

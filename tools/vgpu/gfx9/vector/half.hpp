@@ -7,7 +7,8 @@ namespace uptempo::vgpu::gfx9::vector {
 
 float half_value(uint32_t bits) noexcept;  // exact, NaNs become quiet
 
-// Rounds as MXCSR says (nearest even in the usual mode), overflows to infinity or the largest number accordingly.
+// Rounds as MXCSR specifies (usually nearest even). An overflow gives infinity or the largest
+// number, depending on the rounding.
 uint32_t half_of(float value) noexcept;
 uint32_t half_of(float value,
                  unsigned mxcsr_rounding) noexcept;  // 0 nearest even, 1 down, 2 up, 3 toward zero

@@ -1,9 +1,11 @@
-// From "op<F32(F32, F32)>(Opcode::v_add_f32, add)" to an Entry: the core and the fast handlers of one instruction, for each SIMD target.
+// Makes an Entry from "op<F32(F32, F32)>(Opcode::v_add_f32, add)": the core and the fast handlers
+// of one instruction, for each SIMD target.
 //
-// The function is called with one vector per operand, of the type that its signature names: float lanes for F32 and F16, int32 lanes for I32 and
-// I16, uint32 lanes for U32 and U16, 64-bit lanes for the wide types; a mask for Bit; uint32 lanes with the lanes' numbers for LaneId. It
-// returns a vector, a mask (result type Bit) or a Carried. The hot loops call it with the registers' chunks; nothing else is generated per
-// instruction.
+// The function takes one vector per operand, of the type in its signature: float lanes for F32 and
+// F16, int32 lanes for I32 and I16, uint32 lanes for U32 and U16, 64-bit lanes for the wide types,
+// a mask for Bit, uint32 lanes with the lanes' numbers for LaneId. It returns a vector, a mask
+// (result type Bit) or a Carried. The hot loops call it with the registers' chunks. Nothing else is
+// generated per instruction.
 
 // Per-target include guard.
 #if defined(UPTEMPO_VGPU_GFX9_INSTRUCTION_INL_HPP) == defined(HWY_TARGET_TOGGLE)
@@ -23,7 +25,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace uptempo::vgpu::gfx9::vector::HWY_NAMESPACE {
 
-// Executes any instruction that has an entry, by staging its operands.
+// Executes any instruction that has an entry: stages the operands and runs the core.
 const Op* general(const Op& op, Wave& wave);
 
 template <class V, class M>
@@ -37,8 +39,8 @@ Carried(V, M) -> Carried<V, M>;
 // The registers of operand i, [half].
 inline uint32_t* vgpr(const Wave& wave, unsigned index) { return wave.vgpr[index].lane; }
 
-// Processors that have no more than the baseline are rare: one handler serves all combinations of
-// vector and scalar sources there, and its loops are not unrolled.
+// Processors with only the baseline are rare. There, one handler serves all combinations of vector
+// and scalar sources, and its loops are not unrolled.
 #if HWY_TARGET == HWY_SSE4
 inline constexpr bool kEachCombination = false;
 #undef UPTEMPO_VGPU_UNROLL_LANES
@@ -98,7 +100,7 @@ class Source {
   uint32_t scalar_[2] = {};
 };
 
-// An operand of a handler for any kind: a scalar is spread over a register of its own.
+// An operand of any kind. A scalar is broadcast to a register.
 struct Registers {
   const uint32_t* half[2];
 };
@@ -126,8 +128,9 @@ struct Instr;
 
 template <class R, class... S, unsigned kFlags, class F>
 struct Instr<R(S...), kFlags, F> {
-  static_assert(std::is_empty_v<F>,
-                "a function object, not a pointer: it is made anew from its type");
+  static_assert(
+      std::is_empty_v<F>,
+      "pass a function object, not a pointer: the core default-constructs it from its type");
   static constexpr bool kWide =
       (kFlags & vector::kWide) || is_wide(R::type) || (is_wide(S::type) || ...);
   static constexpr size_t kStep = kChunk<kWide>;
@@ -157,7 +160,8 @@ struct Instr<R(S...), kFlags, F> {
                         : mode_usual(R::type) | (0u | ... | mode_usual(S::type)) |
                               ((kFlags & kIeee) ? kModeIeee : 0u);
 
-  // Where operand I of the function is in src[]: masks and lane numbers are not counted, except that a mask behind two operands is src[2].
+  // Index in src[] of the function's operand I. Masks and lane numbers are not counted, except that
+  // a mask after two operands is src[2].
   template <size_t I>
   static constexpr unsigned index() {
     constexpr Type kTypes[] = {S::type..., Type::none};
@@ -177,7 +181,8 @@ struct Instr<R(S...), kFlags, F> {
       return Repr<Tag, kWide>::decode(image);
     }
   }
-  // The lanes that masks of the function refer to: those of its result, or of its sources when it compares.
+  // The lanes to which masks of the function refer: those of its result, or those of its sources in
+  // a comparison.
   struct MaskLanes {
     using Float = std::conditional_t<kTwo, hn::RebindToFloat<D64>, hn::Rebind<float, D32<kWide>>>;
     using Unsigned = std::conditional_t<kTwo, D64, D32<kWide>>;
@@ -187,7 +192,7 @@ struct Instr<R(S...), kFlags, F> {
         std::conditional_t<R::type == Type::i32 || R::type == Type::i64 || R::type == Type::i16,
                            Signed, Unsigned>>;
   };
-  // Of a comparison: as wide as its operands.
+  // In a comparison: as wide as its operands.
   static constexpr Type kFirst = std::get<0>(std::tuple{S::type..., Type::none});
   struct CompareLanes {
     using Unsigned = std::conditional_t<is_wide(kFirst), D64, D32<kWide>>;
@@ -197,7 +202,7 @@ struct Instr<R(S...), kFlags, F> {
                            hn::RebindToSigned<Unsigned>, Unsigned>>;
   };
 
-  // What one chunk of lanes gives: the bits of a compare or carry; values are written.
+  // Computes one chunk of lanes and writes its values. Returns the bits of a compare or carry.
   template <bool kFull, class Fetch>
   static HWY_INLINE uint64_t chunk(Fetch fetch, uint64_t mask, uint64_t exec, uint32_t* lo,
                                    uint32_t* hi, size_t lane) {
@@ -268,8 +273,8 @@ struct Instr<R(S...), kFlags, F> {
     finish(op, wave, fetch);
     return next(op);
   }
-  // Operands of any kind, a scalar spread over a register: in place of the handlers for each
-  // combination, where their speed is not worth the time to compile them.
+  // Operands of any kind, a scalar broadcast to a register. Used where handlers for each
+  // combination are not worth their compile time.
   static const Op* any(const Op& op, Wave& wave) { return any(op, wave, Indices{}); }
   template <size_t... I>
   static const Op* any(const Op& op, Wave& wave, std::index_sequence<I...>) {
@@ -424,7 +429,7 @@ struct Instr<R(S...), kFlags, F> {
   }
 };
 
-// One line of a family's table.
+// Defines one line of a family's table.
 template <class Signature, unsigned kFlags = 0, class F>
 constexpr Entry op(Opcode opcode, F) {
   return Instr<Signature, kFlags, F>::entry(opcode);

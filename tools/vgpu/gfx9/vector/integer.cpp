@@ -12,7 +12,7 @@ HWY_BEFORE_NAMESPACE();
 namespace uptempo::vgpu::gfx9::vector::HWY_NAMESPACE {
 namespace {
 
-// All ones where `over`: unsigned saturation.
+// All ones where `over` is set: unsigned saturation.
 constexpr auto add_saturated = [](auto a, auto b) HWY_ATTR {
   const auto sum = hn::Add(a, b);
   return hn::Or(sum, hn::VecFromMask(D32<false>{}, hn::Lt(sum, a)));
@@ -56,7 +56,7 @@ constexpr auto sub_borrow = [](auto a, auto b) HWY_ATTR {
 constexpr auto add_with_carry = [](auto a, auto b, auto carry) HWY_ATTR {
   const D32<false> d;
   const auto sum = hn::Add(a, b);
-  // Subtracting a mask's all-ones adds one.
+  // Subtracting a mask of all ones adds one.
   const auto total = hn::Sub(sum, hn::VecFromMask(d, carry));
   return Carried{total, hn::Or(hn::Lt(sum, a), hn::Lt(total, sum))};
 };
@@ -80,7 +80,7 @@ constexpr auto low24 = [](auto v) HWY_ATTR {
   return hn::And(v, hn::Set(hn::DFromV<decltype(v)>{}, 0xffffffu));
 };
 constexpr auto signed24 = [](auto v) HWY_ATTR { return hn::ShiftRight<8>(hn::ShiftLeft<8>(v)); };
-// The exact sum, of up to 48 bits, is high:low; it fits when high is low's sign.
+// The exact sum, of up to 48 bits, is high:low. It fits when high equals low's sign.
 constexpr auto mad24_saturated = [](auto a, auto b, auto c) HWY_ATTR {
   const hn::DFromV<decltype(a)> d;
   const D32<false> du;

@@ -1,4 +1,5 @@
-// Instructions that are not one function per lane: between lanes and scalars, and two destinations.
+// Instructions that are not one function per lane: moves between lanes and scalars, and two
+// destinations.
 #include <bit>
 #include <utility>
 
@@ -7,7 +8,7 @@
 namespace uptempo::vgpu::gfx9::vector {
 namespace {
 
-// The value of a lane-select or scalar-like operand; a vector register gives its lane `lane`.
+// The value of a lane-select or scalar-like operand. A vector register gives its lane `lane`.
 uint32_t value_in_lane(const Wave& wave, const Instruction& in, unsigned i, unsigned lane) {
   if (is_vgpr(in.src[i])) return wave.vgpr[in.src[i] - kFirstVgpr].lane[lane];
   return static_cast<uint32_t>(scalar_operand(wave, in, i, Type::u32));
@@ -20,7 +21,7 @@ const Op* readfirstlane(const Op& op, Wave& wave) {
   return next(op);
 }
 
-// EXEC does not matter to v_readlane and v_writelane.
+// EXEC does not apply to v_readlane and v_writelane.
 const Op* readlane(const Op& op, Wave& wave) {
   const unsigned lane = value_in_lane(wave, op.in, 1, 0) & 63u;
   wave.scalar[op.in.dst] = value_in_lane(wave, op.in, 0, lane);
@@ -51,7 +52,8 @@ const Op* swap(const Op& op, Wave& wave) {
   return next(op);
 }
 
-// Low result from src0's register that op_sel bit 0 picks, high result from src1's that op_sel bit 1 picks.
+// op_sel bit 0 selects the register of src0 for the low result, op_sel bit 1 the register of src1
+// for the high result.
 const Op* pk_mov(const Op& op, Wave& wave) {
   const Instruction& in = op.in;
   const uint64_t exec = wave.exec();

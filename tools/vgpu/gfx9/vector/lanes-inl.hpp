@@ -1,7 +1,9 @@
-// Lanes as vectors, for each SIMD target: types in registers, their 32-bit image in the register file, and masks.
+// Lanes as vectors, for each SIMD target: types in registers, their 32-bit image in the register
+// file, and masks.
 //
-// A chunk is as many lanes as one vector holds. Instructions that touch a 64-bit type ("wide") work on chunks of 64-bit lanes, and their
-// 32-bit operands on half vectors, so that all operands of an instruction have the same number of lanes.
+// A chunk has as many lanes as one vector holds. Instructions with a 64-bit type ("wide") work on
+// chunks of 64-bit lanes and on half vectors of their 32-bit operands. All operands of an
+// instruction therefore have the same number of lanes.
 
 // Per-target include guard.
 #if defined(UPTEMPO_VGPU_GFX9_LANES_INL_HPP) == defined(HWY_TARGET_TOGGLE)
@@ -61,7 +63,7 @@ template <class D>
 HWY_INLINE auto half_to_float(D d32, hn::Vec<D> bits) {
   const hn::Rebind<float, D> df;
 #if HWY_TARGET == HWY_SSE4
-  // The exponent is moved up by an exact multiplication, which also normalises denormals; 2^112 = 0x77800000.
+  // An exact multiplication increases the exponent and normalises denormals; 2^112 = 0x77800000.
   const auto magnitude = hn::ShiftLeft<13>(hn::And(bits, hn::Set(d32, 0x7fffu)));
   const auto scaled = hn::BitCast(
       d32, hn::Mul(hn::BitCast(df, magnitude), hn::BitCast(df, hn::Set(d32, 0x77800000u))));
@@ -205,8 +207,9 @@ struct Repr<F64, true> {
   }
 };
 
-// Stores the lanes of `v` whose bit is set in `bits`. A blend and a whole store instead of a masked one: the next instruction's load can then be
-// served by store forwarding, and AVX2's masked stores are slow on many processors.
+// Stores the lanes of `v` whose bit is set in `bits`, by a blend and a whole store instead of a
+// masked store. Store forwarding can then serve the next instruction's load, and AVX2's masked
+// stores are slow on many processors.
 template <bool Full, class D>
 HWY_INLINE void store(D d, hn::Vec<D> v, uint64_t bits, uint32_t* to, size_t lane) {
   if constexpr (Full) {

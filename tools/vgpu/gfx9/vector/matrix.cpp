@@ -1,12 +1,18 @@
-// Matrix instructions (MFMA) of gfx908 and gfx90a: D = A * B + C on small matrices spread over the lanes.
+// Matrix instructions (MFMA) of gfx908 and gfx90a: D = A * B + C on small matrices spread over the
+// lanes.
 //
-// Layouts as AMD's matrix instruction calculator prints them (test/vgpu/gfx9/matrix/layouts.txt): with M = N rows and columns, K inner elements
-// of which each lane holds kPerLane, and as many independent blocks as fill 64 lanes. EXEC does not apply.
+// Layouts: as AMD's matrix instruction calculator prints them (test/vgpu/gfx9/matrix/layouts.txt).
+// There are M = N rows and columns, K inner elements of which each lane holds kPerLane, and as many
+// independent blocks as fill 64 lanes. EXEC does not apply.
 //
-// Order and rounding of additions are those of MMA-Sim, a public model of the hardware (github.com/microsoft/MMA-Sim, commit c785138,
-// mmasim/simulator/amd.py; arXiv 2511.10909), for CDNA1 and CDNA2. Float32 and float64: each product is added with one rounding, k ascending.
-// Float16 and bfloat16: the products of one lane are summed in pairs, ((p0 + p1) + (p2 + p3)), the sum is then added, each with one rounding.
-// Rounding is to nearest even. Denormals are kept; gfx90a flushes those of float16 and bfloat16 instructions, which is not emulated.
+// Order and rounding of additions: as in MMA-Sim, a public model of the hardware
+// (github.com/microsoft/MMA-Sim, commit c785138, mmasim/simulator/amd.py; arXiv 2511.10909), for
+// CDNA1 and CDNA2. Float32 and float64: each product is added with one rounding, k ascending.
+// Float16 and bfloat16: the products of one lane are summed in pairs, ((p0 + p1) + (p2 + p3)), then
+// the sum is added, each step with one rounding. Rounding is to nearest even.
+//
+// Denormals: kept. Hardware of gfx90a flushes those of float16 and bfloat16 instructions, which is
+// not emulated.
 #include "gfx9/vector/targets.hpp"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "gfx9/vector/matrix.cpp"
@@ -23,7 +29,8 @@ HWY_BEFORE_NAMESPACE();
 namespace uptempo::vgpu::gfx9::vector::HWY_NAMESPACE {
 namespace {
 
-// How inputs are held: element `k` of a lane, given the lane's registers; and how many products are added up before they are added to the result.
+// Input formats: element `k` of a lane, given the lane's registers, and the number of products that
+// are summed before they are added to the result.
 struct F32In {
   using Value = float;
   static constexpr unsigned kPerLane = 1;
@@ -66,7 +73,8 @@ struct F64In {
   }
 };
 
-// BLGP: which lane B is read from. 1 and 2 broadcast a half of the wave, 3 rotates by 16 lanes, 4..7 broadcast a quarter.
+// BLGP selects the lane from which B is read. 1 and 2 broadcast a half of the wave, 3 rotates by 16
+// lanes, 4..7 broadcast a quarter.
 unsigned b_lane(unsigned lane, unsigned pattern) {
   switch (pattern) {
     case 0:
@@ -88,14 +96,15 @@ struct Mfma {
   static constexpr bool kDouble = std::is_same_v<T, double>;
   static constexpr unsigned kGroups = kK / In::kPerLane;
   static constexpr unsigned kBlocks = 64 / (kM * kGroups);
-  // Rows of the result: H consecutive ones in consecutive registers, then M_I groups of them across lanes (the manual's names).
+  // Rows of the result: H consecutive rows in consecutive registers, then M_I groups of them across
+  // lanes (the manual's names).
   static constexpr unsigned kH = kDouble ? 1 : 4;
   static constexpr unsigned kBI = 64 > kM* kM / kH ? 64 / (kM * kM / kH) : 1;
   static constexpr unsigned kMI = 64 / kBI / kM;
   static constexpr unsigned kG = kM / (kH * kMI);
   static constexpr unsigned kRegisters = kM * kM * kBlocks / 64;
 
-  // Where blocks and groups of rows both extend over lanes (float64, 4x4), blocks are the inner ones.
+  // Where blocks and groups of rows both extend over lanes (float64, 4x4), blocks are innermost.
   static unsigned row_lane(unsigned block, unsigned i) {
     return kM * (block % kBI + kBI * (i / kH % kMI));
   }
@@ -135,7 +144,7 @@ struct Mfma {
           auto sum = hn::LoadU(d, row + j);
           const auto x = [&](unsigned k) HWY_ATTR { return hn::Set(d, a[block][k][i]); };
           const auto y = [&](unsigned k) HWY_ATTR { return hn::LoadU(d, &b[block][k][j]); };
-          // The rounded product; a zero is +0, as from a fused addition to +0.
+          // The rounded product. A zero is +0, as from a fused addition to +0.
           [[maybe_unused]] const auto product = [&](unsigned k) HWY_ATTR {
             return hn::Add(hn::Mul(x(k), y(k)), hn::Zero(d));
           };
@@ -205,7 +214,7 @@ struct Mfma {
 template <class In, unsigned kM, unsigned kK>
 constexpr Entry mfma(Opcode opcode) {
   if (matrix_blocks(opcode) != Mfma<In, kM, kK>::kBlocks)
-    throw "matrix.hpp has another number of blocks";
+    throw "the number of blocks differs from matrix.hpp";
   Entry e;
   e.opcode = opcode;
   e.own = &Mfma<In, kM, kK>::run;

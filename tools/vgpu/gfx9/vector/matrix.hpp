@@ -1,11 +1,11 @@
-// How many blocks a matrix instruction multiplies, and which of its modifiers AMD defines.
+// Number of blocks of a matrix instruction, and its valid modifiers.
 #pragma once
 
 #include "gfx9/decode/instruction.hpp"
 
 namespace uptempo::vgpu::gfx9::vector {
 
-// 0: no matrix instruction.
+// Returns 0 for other instructions.
 constexpr unsigned matrix_blocks(Opcode opcode) noexcept {
   switch (opcode) {
     case Opcode::v_mfma_f32_4x4x1f32:
@@ -50,9 +50,11 @@ constexpr unsigned matrix_abid(const Instruction& in) noexcept {
 }
 constexpr unsigned matrix_blgp(const Instruction& in) noexcept { return in.neg; }
 
-// Whether AMD defines CBSZ, ABID and BLGP of a matrix instruction for gfx908 and gfx90a, as the README of its
-// matrix instruction calculator states: 2^CBSZ is at most the number of blocks, ABID names a block of such a
-// group, and the float64 instructions have neither (BLGP negates their operands only since gfx940).
+// Whether AMD defines CBSZ, ABID and BLGP of a matrix instruction for gfx908 and gfx90a. 2^CBSZ is
+// at most the number of blocks, and ABID names a block of such a group. The float64 instructions
+// have neither; BLGP negates their operands only since gfx940.
+//
+// Source: the README of AMD's matrix instruction calculator.
 constexpr bool has_matrix_modifiers(const Instruction& in) noexcept {
   if (in.opcode == Opcode::v_mfma_f64_16x16x4f64 || in.opcode == Opcode::v_mfma_f64_4x4x4f64)
     return matrix_cbsz(in) == 0 && matrix_abid(in) == 0 && matrix_blgp(in) == 0;

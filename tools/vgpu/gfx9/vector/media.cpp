@@ -1,4 +1,5 @@
-// Sums of absolute differences, dot products, cube maps, trig_preop: rarely executed, one lane at a time.
+// Sums of absolute differences, dot products, cube maps, trig_preop. They are rarely executed, so
+// one lane at a time.
 #include <cmath>
 
 #include "gfx9/vector/scalar_core.hpp"
@@ -32,7 +33,8 @@ constexpr u32 added(u32 a, u32 b, bool saturates) {
   return saturates && a + b < a ? ~u32{0} : a + b;
 }
 
-// A sum of differences plus the third operand: the plain form and, for the clamp bit, one that stops at the largest number.
+// A sum of differences plus the third operand: the plain form and, for the clamp bit, one that
+// saturates.
 template <u32 (*kSad)(u32, u32), unsigned kShift = 0>
 constexpr Entry sad(Opcode opcode) {
   return scalar_op<U32(U32, U32, U32)>(
@@ -133,7 +135,8 @@ Face face(float x, float y, float z) {
   return std::fabs(y) >= std::fabs(x) ? Face::y : Face::x;
 }
 
-// 2/pi after the binary point, most significant first: 1216 bits, of which v_trig_preop_f64 uses 1201.
+// 2/pi after the binary point, most significant first: 1216 bits, of which v_trig_preop_f64 uses
+// 1201.
 constexpr u64 kTwoOverPi[19] = {
     0xa2f9836e4e441529, 0xfc2757d1f534ddc0, 0xdb6295993c439041, 0xfe5163abdebbc561,
     0xb7246e3a424dd2e0, 0x06492eea09d1921c, 0xfe1deb1cb129a73e, 0xe88235f52ebb4484,

@@ -1,5 +1,6 @@
-// Packed instructions in one pass: halves of a register (float16, 16-bit integers) or the two registers of packed float32, with op_sel,
-// op_sel_hi, neg and neg_hi. The general handler takes clamp and unusual MODE.
+// Packed instructions in one pass: halves of a register (float16, 16-bit integers) or the two
+// registers of packed float32, with op_sel, op_sel_hi, neg and neg_hi. The general handler serves
+// clamp and unusual MODE.
 
 // Per-target include guard.
 #if defined(UPTEMPO_VGPU_GFX9_PACKED_INL_HPP) == defined(HWY_TARGET_TOGGLE)
@@ -25,7 +26,7 @@ struct PackedInstr<R(S...), kFlags, F> {
   static constexpr bool kWide = Plain::kWide;
   using Indices = std::index_sequence_for<S...>;
 
-  // One operand: where each half of the result takes its half from, and with which sign.
+  // One operand: the source and sign of each half of the result.
   struct Operand {
     HWY_INLINE Image<kWide> image(unsigned h, size_t lane) const {
       const D32<kWide> d;
@@ -45,7 +46,7 @@ struct PackedInstr<R(S...), kFlags, F> {
     const unsigned low = selects ? in.op_sel >> i & 1u : 0u;
     const unsigned high = selects ? in.op_sel_hi >> i & 1u : 1u;
     const uint32_t sign = kDwords ? 0x80000000u : 0x8000u;
-    // A scalar pair has two registers; a 32-bit constant is both halves.
+    // A scalar pair has two registers. A 32-bit constant serves as both halves.
     const Registers source =
         registers_of(wave, in, i, kDwords && in.src[i] < kFirstConstant ? Type::u64 : type, room);
     return {{source.half[kDwords ? low : 0], source.half[kDwords ? high : 0]},
@@ -90,7 +91,7 @@ constexpr Entry as_packed(Entry e) {
   return e;
 }
 
-// One line of a family's table.
+// Defines one line of a family's table.
 template <class Signature, unsigned kFlags = 0, class F>
 constexpr Entry pk(Opcode opcode, F f) {
   return as_packed<Signature, kFlags, F>(op<Signature, kFlags | kCold>(opcode, f));

@@ -1,4 +1,5 @@
-// Cores of rarely executed instructions, as a function on one lane's scalars: about 1 to 5 ns a lane.
+// Cores of rarely executed instructions, as a function on one lane's scalars. Cost: about 1 to 5 ns
+// per lane.
 #pragma once
 
 #include <bit>
@@ -43,8 +44,9 @@ struct ScalarInstr;
 
 template <class R, class... S, class F>
 struct ScalarInstr<R(S...), F> {
-  static_assert(std::is_empty_v<F>,
-                "a function object, not a pointer: it is made anew from its type");
+  static_assert(
+      std::is_empty_v<F>,
+      "pass a function object, not a pointer: the core default-constructs it from its type");
   static void core(Lanes& lanes) { core(lanes, std::index_sequence_for<S...>{}); }
   template <size_t... I>
   static void core(Lanes& lanes, std::index_sequence<I...>) {
@@ -56,7 +58,8 @@ struct ScalarInstr<R(S...), F> {
   }
 };
 
-// One line of a family's table. The signature names types as for op<>() in instruction-inl.hpp; I64 is given as uint64.
+// Defines one line of a family's table. The signature names types as in op<>() of
+// instruction-inl.hpp. I64 values are uint64.
 template <class Signature, class F>
 constexpr Core scalar_core(F) {
   return &ScalarInstr<Signature, F>::core;

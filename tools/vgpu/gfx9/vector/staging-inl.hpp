@@ -1,5 +1,5 @@
-// Operand forms that are not hot: fetching a source as 64 lanes with everything applied that SDWA, DPP, op_sel, abs and neg ask for, and
-// putting a result back. Plain loops that the compiler vectorises for each SIMD target.
+// Rare operand forms. Fetches a source as 64 lanes with SDWA, DPP, op_sel, abs and neg applied, and
+// writes a result back. Plain loops, which the compiler vectorises for each SIMD target.
 
 // Per-target include guard.
 #if defined(UPTEMPO_VGPU_GFX9_STAGING_INL_HPP) == defined(HWY_TARGET_TOGGLE)
@@ -54,7 +54,7 @@ T clamped(T x, bool nan_to_zero) noexcept {
   return x > T{0} ? (x < T{1} ? x : T{1}) : T{0};
 }
 
-// The instruction's sources as registers or spread scalars, nothing applied.
+// The instruction's sources as registers or broadcast scalars, without modifiers.
 void stage_raw(const Wave& wave, const Instruction& in, unsigned i, Type type, Pair& room,
                Lanes& lanes) noexcept {
   if (is_vgpr(in.src[i])) {
@@ -71,7 +71,7 @@ void stage_raw(const Wave& wave, const Instruction& in, unsigned i, Type type, P
   lanes.src[i][1] = room.half[1].lane;
 }
 
-// Lanes that the row and bank masks let write.
+// Lanes that the row and bank masks enable.
 uint64_t enabled_lanes(const Dpp& dpp) noexcept {
   uint64_t lanes = 0;
   for (unsigned quad = 0; quad < 16; ++quad) {
@@ -95,8 +95,8 @@ void put(Vgpr& to, const Vgpr& from, uint64_t mask) noexcept {
     store<false>(d, hn::Load(d, from.lane + lane), mask, to.lane, lane);
 }
 
-// Source i of `in` as type `type`: fills `lanes.src[i]`, using `room` where the register itself will not do. Takes lanes out of `write`
-// that DPP disables.
+// Stages source i of `in` as type `type`: sets `lanes.src[i]`, and uses `room` where the register
+// itself is not usable. Removes lanes that DPP disables from `write`.
 void stage_source(const Wave& wave, const Instruction& in, unsigned i, Type type, Pair& room,
                   Lanes& lanes, uint64_t& write) noexcept {
   stage_raw(wave, in, i, type, room, lanes);
@@ -169,8 +169,9 @@ void stage_source(const Wave& wave, const Instruction& in, unsigned i, Type type
   }
 }
 
-// omod, clamp and denormal flushing of a float result. omod works only where denormals are flushed and MODE.ieee is off, and then a negative zero
-// becomes positive ("Output modifiers are not compatible with output denormals", Vega, CDNA and RDNA ISA manuals, "Instruction Outputs").
+// omod, clamp and denormal flushing of a float result. omod works only where denormals are flushed
+// and MODE.ieee is off, and turns a negative zero into a positive one ("Output modifiers are not
+// compatible with output denormals", Vega, CDNA and RDNA ISA manuals, "Instruction Outputs").
 void modify_result(const Wave& wave, const Instruction& in, Type type, Pair& result) noexcept {
   const bool nan_to_zero = (wave.mode & kModeDx10Clamp) != 0;
   const bool flushes = (wave.mode & (type == Type::f32 ? 0x20u : 0x80u)) == 0;
@@ -201,7 +202,7 @@ void modify_result(const Wave& wave, const Instruction& in, Type type, Pair& res
   if (scales) unsign_zeros(lo, hi, type);
 }
 
-// Writes the lanes of `write`: SDWA selects, op_sel's high half, 16-bit results.
+// Writes the lanes of `write`, with SDWA selects, op_sel's high half and 16-bit results.
 void write_result(Wave& wave, const Instruction& in, Type type, bool keeps_high, const Pair& result,
                   uint64_t write) noexcept {
   Vgpr* const dst = wave.vgpr + in.dst;
@@ -220,7 +221,8 @@ void write_result(Wave& wave, const Instruction& in, Type type, bool keeps_high,
     const unsigned at = select < 4 ? select * 8 : (select - 4) * 16;
     const uint32_t mask = (select < 4 ? 0xffu : 0xffffu) << at;
     const uint32_t top = select < 4 ? 0x80u : 0x8000u;
-    // What the unused bits above get when the value's top bit is set, and what they keep.
+    // The value of the unused bits above when the value's top bit is set, and the bits that are
+    // kept.
     const uint32_t above = in.sdwa.dst_unused == 1 ? ~(mask | (mask - 1)) : 0u;
     const uint32_t kept = in.sdwa.dst_unused == 2 ? ~mask : 0u;
     put_each([=](uint32_t x, uint32_t old) {

@@ -114,7 +114,7 @@ FloatMode::FloatMode(uint32_t mode, const Entry& entry) noexcept
   if (!is_float(type) || (entry.flags & kExact)) return;
   const bool flush_out = (entry.result == Type::f32 && (mode & 0x20) == 0) ||
                          (entry.result == Type::f64 && (mode & 0x80) == 0);
-  // MODE counts nearest, up, down, zero; MXCSR nearest, down, up, zero.
+  // Order in MODE: nearest, up, down, zero. Order in MXCSR: nearest, down, up, zero.
   constexpr unsigned kRounding[4] = {0, 2, 1, 3};
   const unsigned rounding = kRounding[(type == Type::f32 ? mode : mode >> 2) & 3];
   set_ =

@@ -1,4 +1,4 @@
-// What staging operands needs besides loops over lanes: DPP's lane patterns and the host's float unit.
+// Parts of staging other than loops over lanes: DPP's lane patterns and the host's float unit.
 #pragma once
 
 #include "gfx9/vector/entry.hpp"
@@ -9,15 +9,17 @@ struct Pair {
   Vgpr half[2];
 };
 
-// Where each lane's DPP source is.
+// The source lane of each lane under DPP.
 struct DppPattern {
   uint32_t from[kLanes];  // the lane itself where there is no source
   uint64_t valid = 0;     // lanes that have a source
 };
-// nullptr when the control value means nothing on gfx9. The patterns are made once, about 20 us.
+// Returns nullptr for control values that gfx9 does not define. The patterns are made once, in
+// about 20 us.
 const DppPattern* dpp_pattern(uint32_t control) noexcept;
 
-// The host's float unit set to what MODE says about an instruction on these types, for as long as it lives.
+// Sets the host's float unit as MODE specifies for an instruction on these types, for the lifetime
+// of the object.
 class FloatMode {
  public:
   FloatMode(uint32_t mode, const Entry& entry) noexcept;

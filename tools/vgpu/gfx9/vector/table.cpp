@@ -1,4 +1,4 @@
-// The table of each SIMD target, and which one is in use.
+// The table of each SIMD target, and the selection of the one in use.
 #include "gfx9/vector/targets.hpp"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "gfx9/vector/table.cpp"
@@ -55,7 +55,7 @@ bool has_avx2() noexcept {
          __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("f16c");
 }
 
-// By this machine, and compiled.
+// Whether this machine supports it and this build includes it.
 bool supported(Simd simd) noexcept {
   switch (simd) {
     case Simd::avx512:
@@ -76,7 +76,8 @@ struct Choice {
   Handler general;
 };
 
-// One table at a time: a target's table is filled by code of that target, which only its machines can run.
+// Makes one table at a time: code of the target itself fills its table, and only machines with that
+// target can run it.
 const Choice& choice_of(Simd simd) {
   switch (simd) {
     case Simd::avx512: {
@@ -103,7 +104,8 @@ std::atomic<const Choice*>& in_use() {
 
 }  // namespace
 
-// Relaxed everywhere: the choices are constants made before the pointer, and changing it is for single-threaded tests.
+// Relaxed everywhere: the choices are constants made before the pointer, and only single-threaded
+// tests change it.
 const Table& table() noexcept { return *in_use().load(std::memory_order_relaxed)->table; }
 Handler general_handler() noexcept { return in_use().load(std::memory_order_relaxed)->general; }
 Simd simd_in_use() noexcept { return in_use().load(std::memory_order_relaxed)->simd; }

@@ -1,12 +1,13 @@
-// Which SIMD targets the vector unit is compiled for; include before any Highway header.
+// SIMD targets for which the vector unit is compiled. Include before any Highway header.
 //
-// Each target costs compile time, so the steps that are seldom the best of a machine are left out. The choice at run time is table.cpp's: Highway's
-// own dispatcher would make the preloaded library depend on libhwy.so.
+// Each target costs compile time, so steps that are seldom the best of a machine are left out.
+// table.cpp chooses at run time, because Highway's own dispatcher would make the preloaded library
+// depend on libhwy.so.
 #pragma once
 
 #define HWY_DISABLE_PCLMUL_AES
 #define HWY_BASELINE_TARGETS HWY_SSE4
-// The build may leave out one of the others (UPTEMPO_VGPU_SIMD, CMakeLists.txt).
+// The build may leave out one of the other targets (UPTEMPO_VGPU_SIMD, CMakeLists.txt).
 #ifdef UPTEMPO_VGPU_WITHOUT_AVX512
 #define UPTEMPO_VGPU_AVX512 0
 #define UPTEMPO_VGPU_AVX2 1
@@ -22,7 +23,7 @@
 #endif
 #include <hwy/detect_targets.h>
 
-// A target left out has the baseline's names. table.cpp never chooses it.
+// Names of a target that is left out refer to the baseline. table.cpp never chooses it.
 namespace uptempo::vgpu::gfx9 {
 namespace vector {
 namespace N_SSE4 {}

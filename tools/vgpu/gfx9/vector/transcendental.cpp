@@ -1,7 +1,8 @@
 // Reciprocals, roots, exp2, log2, sine and cosine of revolutions.
 //
-// exp2, log2, sin and cos are computed in float64 by polynomials whose error is below 2^-34, with separate multiplications and additions, so that
-// every SIMD target gives the same bits; the result is within 0.51 ulp of float32.
+// exp2, log2, sin and cos are computed in float64 by polynomials whose error is below 2^-34.
+// Multiplications and additions are separate, so that every SIMD target gives the same bits. The
+// result is within 0.51 ulp of float32.
 #include "gfx9/vector/targets.hpp"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "gfx9/vector/transcendental.cpp"
@@ -61,7 +62,7 @@ constexpr auto log2_of = [](auto v) HWY_ATTR {
   result = hn::IfThenElse(hn::Eq(v, hn::Zero(DF64{})), hn::Neg(infinity), result);
   result = hn::IfThenElse(hn::Lt(v, hn::Zero(DF64{})),
                           hn::BitCast(DF64{}, hn::Set(D64{}, 0x7ff8000000000000u)), result);
-  // Infinity and NaN are their own logarithm.
+  // The logarithm of infinity is infinity, that of NaN is NaN.
   return hn::IfThenElse(hn::Or(hn::Eq(v, infinity), hn::IsNaN(v)), v, result);
 };
 
@@ -94,8 +95,9 @@ constexpr auto log2_narrow = [](auto v) HWY_ATTR { return narrowed(log2_of(widen
 constexpr auto sin_narrow = [](auto v) HWY_ATTR { return narrowed(sin_of(widened(v))); };
 constexpr auto cos_narrow = [](auto v) HWY_ATTR { return narrowed(cos_of(widened(v))); };
 
-// "1ULP accuracy, denormals are flushed" (CDNA3 ISA manual, VOP1), whatever MODE says; LLVM scales its operands around these instructions for that
-// reason. v_sin and v_cos keep denormals, and so do the other widths.
+// "1ULP accuracy, denormals are flushed" (CDNA3 ISA manual, VOP1), in every MODE. LLVM scales
+// operands of these instructions for that reason. v_sin and v_cos keep denormals, and so do the
+// other widths.
 constexpr auto rsq_narrow = [](auto v) HWY_ATTR { return narrowed(float_rsq(widened(v))); };
 template <unsigned kFlags = 0, class F>
 constexpr Entry estimate(Opcode opcode, F) {

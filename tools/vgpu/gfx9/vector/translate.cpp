@@ -1,4 +1,4 @@
-// Which handler executes an instruction.
+// Selects the handler of an instruction.
 #include "gfx9/op.hpp"
 #include "gfx9/vector/entry.hpp"
 #include "gfx9/vector/matrix.hpp"
@@ -9,7 +9,7 @@ namespace {
 
 using namespace vector;
 
-// Instructions whose addend is their destination read it as a third source.
+// Instructions that add to their destination read it as a third source.
 bool accumulates(Opcode opcode) noexcept {
   switch (opcode) {
     case Opcode::v_mac_f32:
@@ -75,7 +75,8 @@ Handler translate_vector(Instruction& in) noexcept {
   if (clamps && !is_float(entry.result) && entry.saturating == nullptr && !(entry.flags & kExact))
     return nullptr;
 
-  // What VOP3P's selects and signs mean to integers that are no halves is defined nowhere.
+  // No document defines VOP3P's selects and signs for integers that are not halves.
+  //
   if (in.format == Format::vop3p && entry.packing == Packing::none &&
       (in.op_sel != 0 || (entry.sources > 1 && (in.op_sel_hi & 3) != 3) || in.neg != 0 ||
        in.neg_hi != 0))
