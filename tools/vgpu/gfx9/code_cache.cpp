@@ -12,15 +12,16 @@
 namespace uptempo::vgpu::gfx9 {
 namespace {
 
-// The entry is shared between workers; its handler is the only member that changes once others can see the page.
+// The entry is shared between workers. Its handler is the only member that changes once other
+// workers can see the page.
 Handler load_handler(const Op& op) noexcept {
   return std::atomic_ref(const_cast<Handler&>(op.handler)).load(std::memory_order_acquire);
 }
 
 const Op* illegal_instruction(const Op& op, Wave& wave) {
-  return stop_error(
-      op, wave, QueueError::illegal_instruction,
-      op.in.opcode == Opcode::invalid ? "is no instruction of this target" : "is not supported");
+  return stop_error(op, wave, QueueError::illegal_instruction,
+                    op.in.opcode == Opcode::invalid ? "is not an instruction of this target"
+                                                    : "is not supported");
 }
 
 Handler translate(Instruction& in, MemoryPolicy policy) noexcept {
@@ -51,7 +52,8 @@ Handler translate(Instruction& in, MemoryPolicy policy) noexcept {
 
 const Op* decode_entry(const Op& op, Wave& wave);
 
-// Decodes what nobody has reached yet. False: there is no code, and the wave has stopped.
+// Decodes an entry that no worker has reached yet. Returns false if there is no code: the wave has
+// stopped.
 bool decode_into(const Op& op, Wave& wave) {
   CodePage& page = CodePage::of(op);
   const std::lock_guard lock(page.decoding);
@@ -85,7 +87,7 @@ const Op* decode_entry(const Op& op, Wave& wave) {
   return decode_into(op, wave) ? load_handler(op)(op, wave) : nullptr;
 }
 
-// Handler of the two entries behind a page's last dword.
+// Handler of the two entries after a page's last dword.
 const Op* next_page(const Op& op, Wave& wave) {
   const Op* target = wave.executor->code_at(address_of(op));
   return load_handler(*target)(*target, wave);
@@ -129,7 +131,8 @@ CodeCache::CodeCache(AddressSpace& memory, Target target, MemoryPolicy policy)
 CodeCache::~CodeCache() = default;
 
 void CodeCache::invalidate() noexcept {
-  // seq_cst: pairs with Impl::enter(). Either that worker sees the new generation, or its inside_generation_ is seen here.
+  // seq_cst: pairs with Impl::enter(). Either that worker sees the new generation, or this thread
+  // sees its inside_generation_.
   impl_->generation.fetch_add(1, std::memory_order_seq_cst);
 }
 
@@ -144,7 +147,8 @@ void CodeCache::Impl::remove(Executor& executor) {
 }
 
 void CodeCache::Impl::enter(Executor& executor) noexcept {
-  // acquire, and before the reader's snapshot is taken: the snapshot is at least as new as this number.
+  // acquire, and before this worker takes its snapshot: the snapshot is at least as new as this
+  // number.
   const uint64_t memory_generation = memory.generation();
   executor.memory.enter();
   if (memory_generation != validated.load(std::memory_order_acquire))
@@ -192,7 +196,8 @@ const Op* CodeCache::Impl::page(Executor& executor, GpuAddress base) {
   std::unique_ptr<CodePage>& page = pages_[base];
   if (page == nullptr) {
     page = std::make_unique<CodePage>(base, executor.memory.find(base), target, policy);
-    // This worker's view of memory may be older than the one for which the other pages were validated.
+    // This worker's view of memory may be older than the view for which the other pages were
+    // validated.
     validated.store(0, std::memory_order_release);
   }
   return page->ops;
@@ -218,7 +223,7 @@ void Executor::enter() noexcept {
 }
 
 void Executor::leave() noexcept {
-  // release: this worker's use of decoded pages is over before another frees them.
+  // release: this worker's use of decoded pages ends before another worker frees them.
   inside_generation_.store(0, std::memory_order_release);
   memory.leave();
 }

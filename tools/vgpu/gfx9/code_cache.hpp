@@ -9,15 +9,16 @@
 
 namespace uptempo::vgpu::gfx9 {
 
-// The Ops of 4 KiB of code. Behind the last dword come two entries that lead on to the next page: for an instruction that ends with this page and
-// for one of two dwords that reaches over its end.
+// The Ops of 4 KiB of code. Two entries after the last dword lead to the next page. The first
+// serves an instruction that ends with this page, the second an instruction of two dwords that
+// crosses its end.
 struct CodePage {
   static constexpr uint32_t kDwords = Executor::kCodePageBytes / 4;
 
   CodePage(GpuAddress base, const Mapping* mapping, Target target, MemoryPolicy policy) noexcept;
 
   GpuAddress base;
-  const Mapping mapping;  // as it was when the page was made; empty when there was none
+  const Mapping mapping;  // as it was when the page was made; empty if there was none
   const Target target;
   const MemoryPolicy policy;
   std::mutex decoding;
@@ -26,7 +27,8 @@ struct CodePage {
   static CodePage& of(const Op& op) noexcept;
 };
 
-// `op`, decoded; or the entry that it leads on to when it lies behind its page. nullptr when the wave has stopped, because there is no code.
+// Returns `op`, decoded. If `op` is one of the two entries after its page, returns the entry that
+// it leads to. Returns nullptr when there is no code: the wave has stopped.
 const Op* decoded(const Op& op, Wave& wave);
 
 struct CodeCache::Impl {
@@ -42,14 +44,15 @@ struct CodeCache::Impl {
   const Target target;
   const MemoryPolicy policy;
 
-  // Grows with each invalidation. A page made in generation g is not handed out once generation is past g.
+  // Each invalidation increments it. A page made in generation g is not handed out once generation
+  // exceeds g.
   std::atomic<uint64_t> generation{1};
-  // Of the address space, for which all pages are known to be where they were.
+  // Generation of the address space for which all pages are known to be at their old place.
   std::atomic<uint64_t> validated{0};
 
  private:
   struct Retired {
-    uint64_t since;  // first generation in which nobody can obtain it
+    uint64_t since;  // first generation in which no worker can obtain it
     std::unique_ptr<CodePage> page;
   };
   void validate(Executor& executor, uint64_t memory_generation);

@@ -1,4 +1,5 @@
-// Kernel objects: AMDHSAKernelDescriptor (code object v3 and later) and amd_kernel_code_t (v2, ROCr's blit kernels).
+// Kernel objects: AMDHSAKernelDescriptor (code object v3 and later) and amd_kernel_code_t (v2,
+// ROCr's blit kernels).
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -8,8 +9,8 @@
 namespace uptempo::vgpu::gfx9 {
 namespace {
 
-// llvm/Support/AMDHSAKernelDescriptor.h. The older amd_kernel_code_t has entry offset, rsrc1, rsrc2 and properties at the same
-// offsets, because the packet processor reads only these.
+// Layout: llvm/Support/AMDHSAKernelDescriptor.h. The older amd_kernel_code_t has entry offset,
+// rsrc1, rsrc2 and properties at the same offsets, because the packet processor reads only these.
 struct Descriptor {
   uint32_t group_segment_bytes;
   uint32_t private_segment_bytes;
@@ -29,8 +30,9 @@ constexpr uint32_t kFp16Ovfl = 1u << 26;
 constexpr uint16_t kWavefrontSize32 = 1u << 10;
 constexpr uint16_t kUsesDynamicStack = 1u << 11;
 
-// amd_kernel_code_t: amd_kernel_code_version_major at 0 is 1 and amd_machine_kind at 8 is AMDGPU (1), with a gfx major version at 10.
-// Read as a descriptor that would be a kernarg segment of more than 6 * 65536 bytes.
+// In an amd_kernel_code_t, amd_kernel_code_version_major at 0 is 1, amd_machine_kind at 8 is AMDGPU
+// (1), and a gfx major version follows at 10. As a descriptor this would be a kernarg segment of
+// more than 6 * 65536 bytes.
 bool is_kernel_code(const Descriptor& descriptor) noexcept {
   const uint32_t kind = descriptor.kernarg_bytes & 0xffff, major = descriptor.kernarg_bytes >> 16;
   return descriptor.group_segment_bytes == 1 && kind == 1 && major >= 6 && major <= 10;
@@ -81,14 +83,15 @@ std::variant<Kernel, Kernel::Rejected> Kernel::load(AddressSpace::Reader& memory
     kernel.kernarg_bytes = descriptor.kernarg_bytes;
     kernel.dynamic_stack = (descriptor.properties & kUsesDynamicStack) != 0;
     if ((descriptor.properties & kWavefrontSize32) != 0)
-      return rejected(QueueError::invalid_code_object, "wants waves of 32 lanes; gfx9 has 64");
+      return rejected(QueueError::invalid_code_object, "requires waves of 32 lanes; gfx9 has 64");
   }
 
-  // MODE would clamp float16 results that overflow instead of making them infinite.
+  // The bit makes overflowing float16 results the largest number instead of infinity.
   if ((kernel.rsrc1 & kFp16Ovfl) != 0)
     return rejected(QueueError::invalid_code_object, "sets FP16_OVFL, which is not supported");
 
-  // GRANULATED_WORKITEM_VGPR_COUNT: in units of 4, on gfx90a of 8, where it counts architectural and accumulation registers together.
+  // GRANULATED_WORKITEM_VGPR_COUNT: units of 4. On gfx90a units of 8, and the count includes the
+  // accumulation registers.
   const uint32_t granulated = kernel.rsrc1 & 0x3f;
   if (target == Target::gfx90a) {
     const uint32_t total = (granulated + 1) * 8;
@@ -97,11 +100,11 @@ std::variant<Kernel, Kernel::Rejected> Kernel::load(AddressSpace::Reader& memory
     kernel.accumulation_vgprs = total - kernel.vgprs;
     if (kernel.accumulation_vgprs > 256)
       return rejected(QueueError::too_many_registers,
-                      "wants " + std::to_string(kernel.accumulation_vgprs) +
+                      "requires " + std::to_string(kernel.accumulation_vgprs) +
                           " accumulation VGPRs; a wave has at most 256");
   } else {
     kernel.vgprs = (granulated + 1) * 4;
-    // gfx908 gives a wave as many accumulation registers as others, in a file of their own.
+    // gfx908 gives a wave as many accumulation registers as architectural ones, in a separate file.
     kernel.accumulation_vgprs = target == Target::gfx908 ? kernel.vgprs : 0;
   }
   if (memory.translate(kernel.entry, 4, Access::execute) == nullptr)

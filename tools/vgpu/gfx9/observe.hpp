@@ -1,4 +1,5 @@
-// What happens beside or instead of an access to memory, as a policy: handlers are templates over one of these.
+// Policies for accesses to memory: plain, observed, or through caches. Handlers are templates over
+// one of these classes.
 #pragma once
 
 #include <cstdint>
@@ -26,12 +27,13 @@ struct Observed {
                             GpuAddress address) noexcept;
 };
 
-// Observed, and through the executor's Caches, which must exist. Private memory is not: it belongs to one wave, which cannot tell.
+// Observed, and through the executor's Caches, which must exist. Private memory bypasses the
+// caches: it belongs to one wave, so the wave cannot see a difference.
 struct Cached : Observed {
   static constexpr bool cached = true;
 };
 
-// choose.operator()<Observer>() for the one that `policy` stands for.
+// Returns choose.operator()<Observer>() with the class that `policy` stands for.
 template <class Choose>
 Handler with_observer(MemoryPolicy policy, Choose&& choose) {
   switch (policy) {

@@ -17,8 +17,9 @@ constexpr unsigned kMaxWaves = 16;  // 1024 work-items
 constexpr size_t kLdsBytes = 64 * 1024;
 constexpr unsigned kAccumulation = 256;  // Vgpr index of the first accumulation register
 
-// Vector registers of all waves lie one wave behind the other, as many as the kernel allocates. A register number past
-// the allocation (a broken kernel) then names another wave's register or the tail, never memory of the host program.
+// Vector registers of all waves, wave after wave, as many as the kernel allocates. A register
+// number past the allocation (a broken kernel) names a register of another wave or of the spare one
+// at the end, never memory of the host program.
 constexpr size_t kRegistersPerWave = 2 * kAccumulation;
 constexpr size_t kStorageBytes = kLdsBytes + (kMaxWaves + 1) * kRegistersPerWave * sizeof(Vgpr);
 
@@ -41,7 +42,8 @@ constexpr auto kConstants32 = [] {
 }();
 
 std::byte* map_storage() {
-  // Untouched pages cost nothing, so each workgroup object reserves what the largest kernel needs.
+  // Untouched pages take no memory, so each workgroup object reserves what the largest kernel
+  // needs.
   void* storage = mmap(nullptr, kStorageBytes, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (storage == MAP_FAILED) throw std::bad_alloc();
@@ -83,12 +85,13 @@ const DispatchState& Workgroup::dispatch() const noexcept { return *impl_->dispa
 std::array<uint32_t, 3> Workgroup::id() const noexcept { return impl_->id; }
 Wave& Workgroup::wave(unsigned index) noexcept { return impl_->wave[index]; }
 
-// Initial SGPRs, in the order of the "Initial Kernel Execution State" section of LLVM's AMDGPUUsage: user SGPRs as enabled by the
-// properties, as many as rsrc2 says; then the system SGPRs.
+// Initial SGPRs, in the order of "Initial Kernel Execution State" in LLVM's AMDGPUUsage: the user
+// SGPRs that the properties enable, as many as rsrc2 states, then the system SGPRs.
 void Workgroup::Impl::set_scalars(Wave& one, uint32_t slot, unsigned index) noexcept {
   const DispatchState& state = *dispatch;
   const Kernel& kernel = state.kernel;
-  // A size that the compiler does not know: GCC would make a known one `rep stos`, which takes four times as long as the library's memset.
+  // Hides the size from the compiler. GCC compiles a known size to `rep stos`, which takes four
+  // times as long as the library's memset.
   size_t size_bytes = kFirstConstant * sizeof one.scalar[0];
   asm("" : "+r"(size_bytes));
   std::memset(one.scalar, 0, size_bytes);
@@ -117,7 +120,8 @@ void Workgroup::Impl::set_scalars(Wave& one, uint32_t slot, unsigned index) noex
   for (unsigned i = 0; i < 3; ++i) {
     if (kernel.rsrc2 & (1u << (7 + i))) put(id[i]);
   }
-  // TG_SIZE_EN: waves in the workgroup [5:0], this wave [11:6] (ordered append term), first wave [31].
+  // TG_SIZE_EN: waves in the workgroup [5:0], this wave [11:6] (ordered append term), first wave
+  // [31].
   if (kernel.rsrc2 & (1u << 10)) put(waves | index << 6 | (index == 0 ? 1u << 31 : 0));
   const uint32_t wave_offset = (slot + index) * state.scratch_bytes_per_wave;
   if (kernel.rsrc2 & 1u) put(wave_offset);
@@ -130,8 +134,8 @@ void Workgroup::Impl::set_scalars(Wave& one, uint32_t slot, unsigned index) noex
   one.scratch_base = state.scratch_base != 0 ? state.scratch_base + wave_offset : 0;
 }
 
-// Lanes are numbered x first, then y, z, over the work-items that exist. gfx90a packs x, y, z into v0, 10 bits each; the others use v0..v2 as far as
-// ENABLE_VGPR_WORKITEM_ID says.
+// Lanes are numbered x first, then y, z, over the existing work-items. gfx90a packs x, y, z into
+// v0, 10 bits each. The others use v0..v2, as ENABLE_VGPR_WORKITEM_ID states.
 void Workgroup::Impl::set_work_item_ids(unsigned items) noexcept {
   const bool packed = dispatch->kernel.target == Target::gfx90a;
   const unsigned components = dispatch->kernel.rsrc2 >> 11 & 3;
@@ -202,8 +206,9 @@ void Workgroup::start(std::shared_ptr<const DispatchState> dispatch, std::array<
 
 namespace {
 
-// Runs one wave for at most `limit` instructions and returns how many it executed. The count is kept per instruction: it costs less than
-// the misprediction that a check at branches alone would hide, and it preempts every loop.
+// Runs one wave for at most `limit` instructions and returns how many it executed. The loop counts
+// each instruction, which preempts every loop of the program. The count costs less than the branch
+// mispredictions of a check at branches only.
 uint64_t run_wave(Executor& executor, Wave& wave, uint64_t limit) {
   const Op* op = executor.code_at(wave.pc);
   wave.stop = WaveStop::running;
@@ -228,14 +233,14 @@ Workgroup::Result Workgroup::run(Executor& executor, uint64_t instructions) {
   Impl& impl = *impl_;
   std::array<uint64_t, kMaxWaves> left;
   left.fill(instructions);
-  uint32_t done = 0;  // had its slice, or yielded
+  uint32_t done = 0;  // used up its slice, or yielded
   for (uint32_t runnable = impl.live & ~impl.waiting; runnable != 0;
        runnable = impl.live & ~impl.waiting & ~done) {
     for (; runnable != 0; runnable &= runnable - 1) {
       const auto index = static_cast<unsigned>(std::countr_zero(runnable));
       const uint32_t bit = 1u << index;
       Wave& wave = impl.wave[index];
-      wave.workgroup = this;  // may have moved
+      wave.workgroup = this;  // the workgroup may have moved
       wave.executor = &executor;
       const uint64_t executed = run_wave(executor, wave, left[index]);
       executor.instructions += executed;

@@ -1,7 +1,9 @@
-// A workgroup in execution, and what it is started from. The command processor schedules workgroups; this runs them.
+// A workgroup in execution, and the objects that it is started from. The command processor
+// schedules workgroups; this class runs them.
 //
-// Thread safety: Kernel and DispatchState are immutable once made and shared by all workers. A Workgroup and an Executor belong to one
-// worker at a time. A Workgroup may move between workers between two run() calls.
+// Thread safety: Kernel and DispatchState are immutable once made and shared by all workers. A
+// Workgroup and an Executor belong to one worker at a time. A Workgroup may move between workers
+// between two run() calls.
 #pragma once
 
 #include <hsa/hsa.h>
@@ -23,8 +25,9 @@
 
 namespace uptempo::vgpu::gfx9 {
 
-// What a kernel object says: entry, registers, segments, which SGPRs and VGPRs are set up. Reads code-object v3+ kernel descriptors
-// (llvm AMDHSAKernelDescriptor.h) and the older amd_kernel_code_t, which ROCr's blit kernels carry.
+// Contents of a kernel object: entry, registers, segments, and the SGPRs and VGPRs to set up. Reads
+// code-object v3+ kernel descriptors (llvm AMDHSAKernelDescriptor.h) and the older
+// amd_kernel_code_t, which ROCr's blit kernels use.
 struct Kernel {
   GpuAddress entry = 0;
   uint32_t group_segment_bytes = 0;
@@ -39,7 +42,7 @@ struct Kernel {
   bool dynamic_stack = false;
   bool legacy = false;  // an amd_kernel_code_t: in practice a blit kernel of ROCr
 
-  // The error is the queue error to report, with a sentence that says why.
+  // The queue error to report, and a sentence that gives the reason.
   struct Rejected {
     QueueError error;
     std::string reason;
@@ -50,16 +53,16 @@ struct Kernel {
 
 class WaveSync;
 
-// Waves that so many work-items fill, the last one perhaps in part.
+// Number of waves for `work_items`, including a partial last wave.
 constexpr uint32_t waves_of(uint32_t work_items) noexcept {
   return (work_items + kLanes - 1) / kLanes;
 }
 
 struct DispatchState {
   Kernel kernel;
-  hsa_kernel_dispatch_packet_t packet;  // a copy: the slot may be gone
-  GpuAddress packet_address = 0;        // what dispatch_ptr shows to the kernel
-  GpuAddress queue_address = 0;         // amd_queue_t, what queue_ptr shows
+  hsa_kernel_dispatch_packet_t packet;  // a copy: the slot may be reused
+  GpuAddress packet_address = 0;        // the value of dispatch_ptr
+  GpuAddress queue_address = 0;         // amd_queue_t, the value of queue_ptr
   uint64_t dispatch_id = 0;
   // From amd_queue_t, see amd_hsa_queue.h; all 0 when the kernel has no private segment.
   GpuAddress scratch_base = 0;  // scratch_backing_memory_location
@@ -69,10 +72,11 @@ struct DispatchState {
   std::array<uint32_t, 4> scratch_descriptor{};
   std::shared_ptr<WaveSync> wave_sync;  // the queue's; null: global wave sync is an error
   std::string name;  // for messages: "bitonic_sort.kd", or the kernel object's address
-  MemoryObserver* observer =
-      nullptr;  // called unless the code was translated with MemoryPolicy::direct
+  // Called unless the code was translated with MemoryPolicy::direct.
+  MemoryObserver* observer = nullptr;
 
-  // Counts per dimension, partial ones included. A grid may have up to 2^32 - 1 work-items in one dimension.
+  // Workgroups per dimension, partial ones included. A grid may have up to 2^32 - 1 work-items in
+  // one dimension.
   std::array<uint32_t, 3> workgroups() const noexcept {
     const auto count = [](uint32_t grid, uint32_t size) {
       return grid / size + (grid % size != 0);
@@ -81,7 +85,7 @@ struct DispatchState {
             count(packet.grid_size_y, packet.workgroup_size_y),
             count(packet.grid_size_z, packet.workgroup_size_z)};
   }
-  // Of a whole workgroup.
+  // Waves of a complete workgroup.
   uint32_t waves_per_workgroup() const noexcept {
     return waves_of(uint32_t{packet.workgroup_size_x} * packet.workgroup_size_y *
                     packet.workgroup_size_z);
@@ -90,15 +94,17 @@ struct DispatchState {
 
 struct CodePage;
 
-// Decoded code, shared by all workers; pages of 4 KiB, decoded instruction by instruction as they are reached.
+// Decoded code, shared by all workers, in pages of 4 KiB. Each instruction is decoded when it is
+// first reached.
 //
-// Thread safety: invalidate() from any thread, also while workers run: each decodes anew from its next enter() on, and what
-// they still use is freed when they have left. When code is unmapped or moved, enter() notices by itself; code that is overwritten in place
-// needs invalidate() (the ACQUIRE_MEM packet that ROCr sends after it has loaded an executable).
+// Thread safety: invalidate() may be called from any thread, also while workers run. Each worker
+// decodes again after its next enter(). Pages in use are freed when the workers have left. enter()
+// detects code that was unmapped or moved. Code that is overwritten in place needs invalidate():
+// ROCr sends an ACQUIRE_MEM packet after it has loaded an executable.
 class CodeCache {
  public:
   CodeCache(AddressSpace& memory, Target target, MemoryPolicy policy = MemoryPolicy::direct);
-  ~CodeCache();  // every Executor on it is gone by then
+  ~CodeCache();  // requires that all its Executors are destroyed
   void invalidate() noexcept;
 
   struct Impl;
@@ -108,7 +114,8 @@ class CodeCache {
   std::unique_ptr<Impl> impl_;
 };
 
-// One worker's means: its view of memory, the code cache, counters, and the last fault. Not thread-safe.
+// The state of one worker: its view of memory, the code cache, counters, and the last fault. Not
+// thread-safe.
 class Executor {
  public:
   Executor(Device& device, CodeCache& code, Target target);
@@ -117,23 +124,23 @@ class Executor {
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
-  // Bracket every run() of workgroups: translations and decoded code are stable in between. Keep it to a time slice. Cost: about 100 ns.
+  // Enclose every run() of workgroups: translations and decoded code stay valid in between. Keep
+  // the section to one time slice. Cost: about 100 ns.
   void enter() noexcept;
   void leave() noexcept;
 
   AddressSpace::Reader memory;
   CodeCache& code;
   const Target target;
-  Caches* caches =
-      nullptr;  // of the Device, if it was made from one; needed when `code` was made with MemoryPolicy::cached
-  IgnoredAtomics* ignored_atomics =
-      nullptr;  // of the Device, if it was made from one; null: nobody asks
-  Interrupts* interrupts =
-      nullptr;  // told by s_sendmsg; that of the Device, if it was made from one
+  // The Device's, if it was made from one; required when `code` was made with MemoryPolicy::cached.
+  Caches* caches = nullptr;
+  // The Device's, if it was made from one; null: no observer.
+  IgnoredAtomics* ignored_atomics = nullptr;
+  Interrupts* interrupts = nullptr;  // notified by s_sendmsg; the Device's, if it was made from one
 
   // Set when a wave stops with WaveStop::faulted.
   struct Fault {
-    QueueError error = QueueError::none;  // none: a memory fault, then `memory` says which
+    QueueError error = QueueError::none;  // none: a memory fault, described by `memory`
     std::optional<MemoryFault> memory;
     std::string message;  // one sentence: instruction, bytes, kernel, offset, workgroup, wave
   };
@@ -141,7 +148,8 @@ class Executor {
 
   uint64_t instructions = 0;  // executed wave instructions, all waves
 
-  // For handlers: the mapping that holds `address`, or nullptr. A memory instruction seldom changes its buffer, so each remembers its own.
+  // For handlers: the mapping that holds `address`, or nullptr. Each memory instruction remembers
+  // its mapping, because an instruction seldom changes its buffer.
   const Mapping* mapping(const Op& op, GpuAddress address) noexcept {
     const Mapping*& hint = hints_[op.index % kHints];
     if (address - hint->begin < hint->end - hint->begin) return hint;
@@ -165,7 +173,8 @@ class Executor {
     return hint.ops + (address - base) / 4;
   }
 
-  // A page of this worker's own that stands for `page`: its entries have the same addresses. Kept until another page is asked for.
+  // A page of this worker's own that represents `page`: its entries have the same addresses. Valid
+  // until the next call.
   CodePage& copies(const CodePage& page);
 
   static constexpr GpuAddress kCodePageBytes = 4096;
@@ -181,26 +190,30 @@ class Executor {
   const Op* find_page(GpuAddress base) noexcept;
   void forget_pages() noexcept;
 
-  std::array<const Mapping*, kHints> hints_;  // never null: an empty mapping stands for none
+  std::array<const Mapping*, kHints> hints_;  // never null: an empty mapping means none
   std::array<PageHint, kPageHints> pages_;
   std::unique_ptr<CodePage> copies_;
-  uint64_t pages_generation_ = 0;               // of the code cache, when pages_ was last emptied
-  std::atomic<uint64_t> inside_generation_{0};  // of the code cache at enter(); 0 while outside
+  // Generation of the code cache when pages_ was last emptied.
+  uint64_t pages_generation_ = 0;
+  // Generation of the code cache at enter(); 0 outside.
+  std::atomic<uint64_t> inside_generation_{0};
 };
 
 class Workgroup {
  public:
   Workgroup();
-  ~Workgroup();  // storage is reused from start() to start(): keep workgroups in a pool
+  ~Workgroup();                     // start() reuses the storage: keep workgroups in a pool
   Workgroup(Workgroup&&) noexcept;  // not while it is between start() and its end
   Workgroup& operator=(Workgroup&&) noexcept;
 
-  // Sets up LDS and all waves of workgroup `id` (in workgroups, not work-items). `scratch_slot` is the first of waves() consecutive slots of the
-  // queue's scratch that no other resident workgroup uses; ignored when the kernel has no private segment. The caller has checked the packet's
+  // Sets up LDS and all waves of workgroup `id` (in workgroups, not work-items). `scratch_slot` is
+  // the first of waves() consecutive slots of the queue's scratch that no other resident workgroup
+  // uses. It is ignored when the kernel has no private segment. The caller has checked the packet's
   // dimensions (at most 1024 work-items) and group segment (at most 64 KiB).
   //
-  // Scalar registers that the kernel did not ask for start as 0. Vector registers and LDS start with what the previous workgroup in
-  // this object left there, 0 at first: the same on every run when workgroups are taken and given back in the same order.
+  // Scalar registers that the kernel did not ask for start as 0. Vector registers and LDS keep the
+  // contents that the previous workgroup in this object left, initially 0. Runs are therefore
+  // reproducible when workgroups are taken and given back in the same order.
   void start(std::shared_ptr<const DispatchState> dispatch, std::array<uint32_t, 3> id,
              uint32_t scratch_slot);
 
@@ -211,12 +224,13 @@ class Workgroup {
 
   enum class Result : uint8_t { ended, preempted, faulted };
 
-  // Runs every wave that can run, each for at most `instructions` wave instructions, round robin until all have ended (ended), each had its
-  // slice or yielded (preempted), or one faulted (executor.fault). Call between executor.enter() and leave().
+  // Runs every wave that can run, round robin, each for at most `instructions` wave instructions.
+  // Returns `ended` when all waves have ended, `preempted` when each had its slice or yielded, and
+  // `faulted` when one faulted (executor.fault). Call between executor.enter() and leave().
   Result run(Executor& executor, uint64_t instructions);
 
-  uint32_t compute_unit =
-      0;  // that it runs on, as far as caches are concerned; not changed by start()
+  // Compute unit whose caches it uses. start() does not change it.
+  uint32_t compute_unit = 0;
 
  private:
   struct Impl;
