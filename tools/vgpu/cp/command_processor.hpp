@@ -27,8 +27,8 @@ struct ComputeQueueConfig {
   uint64_t ring_bytes = 0;     // power of two
   GpuAddress read_index = 0;   // &amd_queue_t::read_dispatch_id; amd_queue_t begins 0x80 below
   GpuAddress write_index = 0;  // &amd_queue_t::write_dispatch_id
-  uint64_t* doorbell =
-      nullptr;  // device's alias of the slot; the index of the last packet, initialised to -1
+  // device's alias of the slot; the index of the last packet, initialised to -1.
+  uint64_t* doorbell = nullptr;
   uint32_t percentage = 100;  // 0 suspends the queue
   uint32_t priority = 7;      // 0..15, KFD's scale
 };

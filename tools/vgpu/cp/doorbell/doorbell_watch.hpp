@@ -34,8 +34,8 @@ namespace uptempo::vgpu {
 
 class DoorbellWatch {
  public:
-  static constexpr size_t kMaxPages =
-      16;  // mappings, not 4 KiB pages; ROCT makes one per process and device
+  // mappings, not 4 KiB pages; ROCT makes one per process and device.
+  static constexpr size_t kMaxPages = 16;
 
   DoorbellWatch();
   ~DoorbellWatch();

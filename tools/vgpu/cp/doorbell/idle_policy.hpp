@@ -20,8 +20,8 @@ class IdlePolicy {
   using Nanoseconds = std::chrono::nanoseconds;
   static constexpr Nanoseconds kMinSpin = std::chrono::microseconds(20);
   static constexpr Nanoseconds kMaxSpin = std::chrono::microseconds(400);
-  static constexpr Nanoseconds kSoon =
-      std::chrono::milliseconds(2);  // a spin that long does not pay; a much shorter one does
+  // A spin that long does not pay; a much shorter one does.
+  static constexpr Nanoseconds kSoon = std::chrono::milliseconds(2);
   static constexpr Nanoseconds kPollSpin = std::chrono::microseconds(200);
   static constexpr Nanoseconds kFirstDoze = std::chrono::microseconds(20);
   static constexpr Nanoseconds kLastDoze = std::chrono::milliseconds(1);
