@@ -1,9 +1,14 @@
-# What every target of this tree is built with. Used by the tree itself and by tools/vgpu when that is built alone.
+# Options of every target of this tree. The top level uses this file, and so does tools/vgpu when it
+# is built alone.
 #
-#   uptempo_target(<target>)         warnings (errors with UPTEMPO_WERROR), C++20, sanitizers of UPTEMPO_SANITIZE; includes
-#                                    are spelled from the root of the tree
-#   uptempo_executable(<target> ...)  add_executable + uptempo_target, in bin/
-#   uptempo_cold_sources(<file> ...)  sources of the calling directory that parse command lines or print reports: optimised less
+#   uptempo_target(<target>)
+#       Sets warnings (errors with UPTEMPO_WERROR), C++20 and the sanitizers of UPTEMPO_SANITIZE.
+#       Includes are relative to the root of the tree.
+#   uptempo_executable(<target> <source>...)
+#       Calls add_executable and uptempo_target. The program goes to bin/.
+#   uptempo_cold_sources(<file>...)
+#       Compiles sources of the calling directory with less optimisation. For sources that parse
+#       command lines or print reports.
 include_guard(GLOBAL)
 include(GNUInstallDirs)
 
@@ -25,7 +30,8 @@ if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
 endif()
 
-# Packages that were built with another configuration name (Debian's are all "None") serve every configuration of ours.
+# Configurations of this build use packages that were built with another configuration name
+# (Debian's are all "None").
 foreach(_config RELEASE DEBUG RELWITHDEBINFO MINSIZEREL)
   if(NOT DEFINED CMAKE_MAP_IMPORTED_CONFIG_${_config})
     set(CMAKE_MAP_IMPORTED_CONFIG_${_config} ${_config} NONE RELEASE "")
@@ -38,7 +44,7 @@ set(UPTEMPO_ROOT_DIR ${UPTEMPO_ROOT_DIR} CACHE INTERNAL "Root of Uptempo's tree"
 function(uptempo_target target)
   target_compile_features(${target} PUBLIC cxx_std_20)
   target_include_directories(${target} PRIVATE ${UPTEMPO_ROOT_DIR})
-  # GCC 12 warns of overlapping copies inside std::string that cannot happen (GCC bug 105651).
+  # GCC 12 reports an impossible overlap inside std::string's operator+ (GCC bug 105651).
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wconversion -Wshadow
     $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict>)
   if(UPTEMPO_WERROR)
@@ -56,7 +62,8 @@ function(uptempo_executable target)
   uptempo_target(${target})
 endfunction()
 
-# CLI11 and nlohmann-json are large templates whose speed no program notices; -O3 doubles the time to compile them.
+# CLI11 and nlohmann-json are large templates whose speed does not matter here. -O3 doubles their
+# compile time.
 function(uptempo_cold_sources)
   set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-O1>)
 endfunction()

@@ -1,9 +1,11 @@
-# Corrects the imported targets of the packages hsa-runtime64 and hsakmt. Installed with the package uptempo, whose configuration needs it too.
+# Corrects the imported targets of the packages hsa-runtime64 and hsakmt. It is installed with the
+# package uptempo, whose configuration needs it too.
 #
-# Both packages record an include directory, but not always the one that serves `#include <hsa/hsa.h>`: Debian's hsa-runtime64 names
-# .../include/hsa, and a -dev package may ship no such directory at all, which CMake refuses. So: directories that do not exist
-# are dropped, and the one that holds the header is added unless the compiler searches it anyway (-isystem /usr/include would
-# break the order of include_next).
+# Both packages record an include directory, but not always the one for `#include <hsa/hsa.h>`.
+# Debian's hsa-runtime64 names .../include/hsa. A -dev package may lack the recorded directory,
+# which CMake rejects. This function therefore drops directories that do not exist. It adds the
+# directory of the header unless the compiler searches that one anyway, because -isystem
+# /usr/include would break the order of include_next.
 include_guard(GLOBAL)
 
 function(uptempo_correct_includes target header)
@@ -23,7 +25,7 @@ function(uptempo_correct_includes target header)
     find_path(${variable} NAMES ${header} PATHS /opt/rocm/include)
     mark_as_advanced(${variable})
     if(NOT ${variable})
-      message(FATAL_ERROR "uptempo: ${target} is installed but its header <${header}> is not; install its development package")
+      message(FATAL_ERROR "uptempo: ${target} is installed but its header <${header}> is not. Install its development package.")
     endif()
     if(NOT "${${variable}}" IN_LIST CMAKE_CXX_IMPLICIT_INCLUDE_DIRECTORIES)
       list(APPEND directories "${${variable}}")

@@ -1,13 +1,16 @@
 # Libraries of the package `uptempo`.
 #
-#   uptempo_library(<name> HEADERS file... [INNER_HEADERS file...] SOURCES file...)
-#       A static library uptempo_<name>, known as uptempo::<name> in the tree and to consumers. HEADERS are its public surface.
-#       INNER_HEADERS are private headers that public ones include. Both are installed under include/uptempo/ at the same
-#       place, so that `#include "engine/dispatch/queue.hpp"` means the same file here and there; no other header is. The
-#       target property UPTEMPO_HEADERS lists HEADERS. Link dependencies with target_link_libraries as usual, and name a new
-#       external one in uptempoConfig.cmake.in and uptempo.pc.in.
+#   uptempo_library(<name> HEADERS <file>... [INNER_HEADERS <file>...] SOURCES <file>...)
+#       Adds the static library uptempo_<name>, with the name uptempo::<name> in the tree and for
+#       consumers. HEADERS are its public headers. INNER_HEADERS are private headers that public
+#       ones include. Only these are installed, under include/uptempo/ at the same relative path, so
+#       `#include "engine/dispatch/queue.hpp"` names the same file in both places. The target
+#       property UPTEMPO_HEADERS lists HEADERS. Link dependencies with target_link_libraries as
+#       usual, and add a new external one to uptempoConfig.cmake.in and uptempo.pc.in.
 #
-#   uptempo_install_package()        exports, configuration files and uptempo.pc; called once, at the end of the top level
+#   uptempo_install_package()
+#       Installs exports, configuration files and uptempo.pc. Call it once, at the end of the top
+#       level.
 include_guard(GLOBAL)
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)

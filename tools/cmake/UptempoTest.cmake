@@ -1,23 +1,29 @@
-# Tests: one Catch2 binary and one ctest test of the same name for each call. Used by test/ and by test/vgpu when tools/vgpu is built
-# alone.
+# Test functions. Each call adds one Catch2 binary and one ctest test of the same name. test/ uses
+# this file, and so does test/vgpu when tools/vgpu is built alone.
 #
-#   uptempo_test(<name> SOURCES file... [LIBRARIES target...] [LABELS label...] [TIMEOUT seconds])
+#   uptempo_test(<name> SOURCES <file>... [LIBRARIES <target>...] [LABELS <label>...]
+#                [TIMEOUT <seconds>])
 #       A test without a device.
-#   uptempo_vgpu_test(<name> SOURCES file... [LIBRARIES target...] [OPTIONS launcher option...] [TIMEOUT seconds])
+#   uptempo_vgpu_test(<name> SOURCES <file>... [LIBRARIES <target>...]
+#                     [OPTIONS <launcher option>...] [TIMEOUT <seconds>])
 #       A test that runs under uptempo-vgpu.
-#   uptempo_program_test(<name> SOURCES file... PROGRAMS macro=target... [LIBRARIES ...] [LABELS ...] [TIMEOUT seconds])
+#   uptempo_program_test(<name> SOURCES <file>... PROGRAMS <macro>=<target>...
+#                        [LIBRARIES <target>...] [LABELS <label>...] [TIMEOUT <seconds>])
 #       A test that starts programs as a user does. Each macro is the path of that target's file.
 #
-# The following add one ctest test each for COMMAND, a program that is right on the plain device. <name> gets the suffix that is given.
+# The following functions add one ctest test each for COMMAND, a program that is correct on the
+# plain device. Each appends its suffix to <name>.
 #
-#   uptempo_checked_test(<name> COMMAND program [argument...] [RULES rules])
+#   uptempo_checked_test(<name> COMMAND <program> [<argument>...] [RULES <rules>])
 #       _checked: `--check fences`, or `--check RULES`, finds nothing.
-#   uptempo_incoherent_test(<name> COMMAND program [argument...] SEEDS n [LONG n])
-#       _incoherent: right with caches that go stale, for the seeds 1 to n; _incoherent_long, with the label long: up to LONG. With
-#       the cache variable UPTEMPO_SEEDS, _incoherent runs that many seeds and there is no _incoherent_long:
-#         cmake --preset release -DUPTEMPO_SEEDS=1000 && cmake --build build && ctest --test-dir build -R '_incoherent$'
-#   uptempo_delay_test(<name> COMMAND program [argument...] SEEDS n)
-#       _delay: right with random delays in each step of the device, for the seeds 1 to n.
+#   uptempo_incoherent_test(<name> COMMAND <program> [<argument>...] SEEDS <n> [LONG <n>])
+#       _incoherent: correct with stale caches, for the seeds 1 to SEEDS. _incoherent_long, with the
+#       label long: for the seeds up to LONG. With the cache variable UPTEMPO_SEEDS, _incoherent
+#       runs that many seeds and there is no _incoherent_long:
+#         cmake --preset release -DUPTEMPO_SEEDS=1000 && cmake --build build
+#         ctest --test-dir build -R '_incoherent$'
+#   uptempo_delay_test(<name> COMMAND <program> [<argument>...] SEEDS <n>)
+#       _delay: correct with random delays in each step of the device, for the seeds 1 to SEEDS.
 include_guard(GLOBAL)
 include(${CMAKE_CURRENT_LIST_DIR}/UptempoBuild.cmake)
 find_package(Catch2 REQUIRED)  # Debian: catch2
