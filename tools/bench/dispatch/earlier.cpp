@@ -32,7 +32,7 @@ void require_format(const ordered_json& in, const std::string& file) {
                                                                         : std::nullopt;
   };
   if (!in.is_object() || !in.contains("format") || !in["format"].is_string())
-    refuse(file, "it is no report of dispatch_bench: it has no format field");
+    refuse(file, "it is not a report of dispatch_bench: it has no format field");
   const auto format = in["format"].get<std::string>();
   if (format == ours) return;
   if (format.starts_with(ours.substr(0, dash)) && version(format) > version(ours))
@@ -40,8 +40,8 @@ void require_format(const ordered_json& in, const std::string& file) {
            fmt::format(
                "it was written by a newer dispatch_bench: its format is {}, this version reads {}",
                format, ours));
-  refuse(file, fmt::format("it is no report of dispatch_bench: its format is '{}', not {}", format,
-                           ours));
+  refuse(file, fmt::format("it is not a report of dispatch_bench: its format is '{}', not {}",
+                           format, ours));
 }
 
 Figure figure_of(const ordered_json& in) {
@@ -108,8 +108,8 @@ EarlierReport parse_earlier(const std::string& text, const std::string& file) {
   try {
     in = ordered_json::parse(text);
   } catch (const ordered_json::parse_error& error) {
-    refuse(file,
-           fmt::format("it is no JSON or is truncated at byte {} of {}", error.byte, text.size()));
+    refuse(file, fmt::format("it is not JSON, or is truncated at byte {} of {}", error.byte,
+                             text.size()));
   } catch (const ordered_json::exception& error) {  // a number out of range
     refuse(file, fmt::format("it is damaged: {}", error.what()));
   }

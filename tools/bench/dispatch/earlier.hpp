@@ -32,8 +32,8 @@ struct EarlierReport {
   std::vector<Figure> figures;
 };
 
-// Errors: support::UsageError naming the file and the reason: it cannot be read, is truncated or no
-// JSON, is from another program or a newer version, or has impossible figures.
+// Errors: support::UsageError naming the file and the reason: it cannot be read, is truncated or
+// not JSON, is from another program or a newer version, or has impossible figures.
 EarlierReport read_earlier(const std::string& file);
 EarlierReport parse_earlier(const std::string& text, const std::string& file);
 

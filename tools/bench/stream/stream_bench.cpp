@@ -69,8 +69,8 @@ class Launches {
           fmt::format("a kernel with {} bytes of arguments read other values", Bytes));
     if (const uint64_t hits = (Counters::now() - before).argument_hits;
         hits != (way == Way::skipped ? launches : 0))
-      throw std::runtime_error(
-          fmt::format("{} of {} launches found their arguments ready", hits, launches));
+      throw std::runtime_error(fmt::format(
+          "{} of {} launches skipped their arguments; expected all or none", hits, launches));
     return spent.count() / launches;
   }
 

@@ -102,7 +102,7 @@ class Bench {
           std::chrono::steady_clock::now() - begin;
       if (result != Workgroup::Result::ended) {
         fmt::print(stderr, "vgpu_bench: {}: {}\n", one.name,
-                   executor_.fault ? executor_.fault->message : "did not end");
+                   executor_.fault ? executor_.fault->message : "the workgroup did not end");
         std::exit(1);
       }
       best = std::min(best, time.count() / static_cast<double>(executor_.instructions - before));

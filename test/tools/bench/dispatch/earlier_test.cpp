@@ -86,10 +86,10 @@ TEST_CASE("foreign, truncated, damaged and newer files are refused by name, with
   for (size_t length = 0; length < text.size(); ++length) {
     const std::string error = refusal(text.substr(0, length));
     CAPTURE(length, error);
-    REQUIRE(contains(error, "--compare 'old.json': it is no JSON or is truncated at byte"));
+    REQUIRE(contains(error, "--compare 'old.json': it is not JSON, or is truncated at byte"));
   }
-  CHECK(contains(refusal("{}"), "it is no report of dispatch_bench"));
-  CHECK(contains(refusal("[1]"), "it is no report of dispatch_bench"));
+  CHECK(contains(refusal("{}"), "it is not a report of dispatch_bench"));
+  CHECK(contains(refusal("[1]"), "it is not a report of dispatch_bench"));
   const auto changed = [](const char* key, const ordered_json& value) {
     ordered_json out = written();
     out[key] = value;
@@ -98,9 +98,9 @@ TEST_CASE("foreign, truncated, damaged and newer files are refused by name, with
   CHECK(contains(changed("format", "uptempo-dispatch-bench-2"),
                  "newer dispatch_bench: its format is uptempo-dispatch-bench-2, this version reads "
                  "uptempo-dispatch-bench-1"));
-  CHECK(
-      contains(changed("format", "uptempo-dispatch-bench-x"), "it is no report of dispatch_bench"));
-  CHECK(contains(changed("format", "google-benchmark"), "it is no report of dispatch_bench"));
+  CHECK(contains(changed("format", "uptempo-dispatch-bench-x"),
+                 "it is not a report of dispatch_bench"));
+  CHECK(contains(changed("format", "google-benchmark"), "it is not a report of dispatch_bench"));
   CHECK(contains(changed("kernels", "some"), "damaged"));
   CHECK(contains(changed("device", 7), "damaged"));
   CHECK(contains(changed("results", {{{"name", "a"}}}), "damaged"));

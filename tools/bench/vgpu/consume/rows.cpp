@@ -31,8 +31,8 @@ class Measurer::Expect {
   void met() const {
     const uint64_t found = gpu_.completed();
     if (found != goal_)
-      throw std::runtime_error("the device has completed " + std::to_string(found) +
-                               " packets in all where " + std::to_string(goal_) + " were due");
+      throw std::runtime_error("the device has completed " + std::to_string(found) + " packets; " +
+                               std::to_string(goal_) + " were expected");
   }
 
  private:
@@ -188,7 +188,7 @@ Measurer::Beside Measurer::trips_beside(size_t count, uint32_t packets) {
   for (const Queue& queue : all) queue.wait_until_empty();
   if (gpu_.completed() != expected)
     throw std::runtime_error("the device has completed " + std::to_string(gpu_.completed()) +
-                             " packets in all where " + std::to_string(expected) + " were due");
+                             " packets; " + std::to_string(expected) + " were expected");
   if (result.trips.size() < 10) throw Interrupted();
   return result;
 }
