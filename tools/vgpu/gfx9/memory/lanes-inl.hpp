@@ -337,8 +337,8 @@ HWY_INLINE LanesByAperture lanes_by_aperture(uint64_t exec, const GpuAddress* ad
   return lanes;
 }
 
-// Whether the active lanes of a FLAT or GLOBAL instruction are `bytes` apart in lane order. If so,
-// `lane0` is the address of lane 0.
+// Whether the active lanes of a FLAT or GLOBAL instruction are `Bytes` apart in lane order. If so,
+// `lane0` is the address for lane 0, active or not.
 template <unsigned Bytes>
 HWY_INLINE bool is_run(const Op& op, const Wave& wave, uint64_t exec, GpuAddress& lane0) {
   const auto first = static_cast<unsigned>(std::countr_zero(exec));

@@ -15,8 +15,8 @@
 
 namespace uptempo::vgpu::gfx9::scalar {
 
-// How sources are prepared before they are read from Wave::scalar. A template parameter, so that
-// plain registers cost nothing.
+// Preparation that sources need before they can be read from Wave::scalar. A template parameter, so
+// that plain registers cost nothing.
 enum class Staging : uint8_t { none, literal, status };
 inline constexpr unsigned kStagings = 3;
 

@@ -130,9 +130,8 @@ HWY_INLINE hn::Vec<DF32> narrowed_to_odd(hn::Vec<DF64> v) {
   return hn::BitCast(DF32{}, hn::Or(truncated, hn::And(inexact, hn::Set(d, 1u))));
 }
 
-// v * 2^n, rounded once; n is any int32 in 64-bit lanes. In general this takes three exact steps of
-// at most 2^1022. Two suffice, because n is limited to the range that takes any finite value to
-// zero or infinity.
+// v * 2^n, rounded once; n is any int32 in 64-bit lanes. n is limited to +-1000: 2^n stays normal,
+// and the product of any float32 or float16 value becomes zero or infinity in its own format.
 HWY_INLINE hn::Vec<DF64> scaled(hn::Vec<DF64> v, hn::Vec<hn::RebindToSigned<D64>> n) {
   const hn::RebindToSigned<D64> di;
   const auto power = [&](auto e) HWY_ATTR {

@@ -10,8 +10,8 @@ HWY_BEFORE_NAMESPACE();
 namespace uptempo::vgpu::gfx9::vector::HWY_NAMESPACE {
 namespace {
 
-// Two factors, so that each is representable; the last one rounds. If the first step makes a value
-// denormal, the second makes it zero anyway.
+// The power of two is split into two representable factors. The first multiplication is exact; the
+// last one rounds.
 constexpr auto ldexp = [](auto v, auto exponent) HWY_ATTR {
   const hn::RebindToSigned<D64> di;
   const auto n = hn::PromoteTo(di, exponent);
