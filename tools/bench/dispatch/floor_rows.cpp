@@ -2,7 +2,7 @@
 // stores known, then the write index and one doorbell. Headers are not written last, room is not
 // checked, nothing is counted. No correct submitter can be cheaper.
 //
-// Which stores are cheapest depends on the machine and on the batch length. Each kind is a row, and
+// The cheapest stores depend on the machine and on the batch length. Each kind is a row, and
 // the report keeps the best:
 //   copied     from an image in memory      built      from registers
 //   ordinary   stores into the cache        streaming  non-temporal stores, four per line

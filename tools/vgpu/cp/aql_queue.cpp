@@ -90,7 +90,7 @@ bool AqlQueue::executing() const noexcept {
 }
 
 // The program may unmap memory between sections, so each section translates the queue's addresses
-// anew.
+// again.
 bool AqlQueue::attach() {
   const uint64_t section = context_.memory.section();
   if (attached_in_ == section) return true;

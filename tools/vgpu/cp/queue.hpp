@@ -22,7 +22,7 @@
 
 namespace uptempo::vgpu {
 
-// What the command processor provides to its queues.
+// Services and state that the command processor provides to its queues.
 struct QueueContext {
   Device& device;
   AddressSpace::Reader& memory;
@@ -38,7 +38,8 @@ struct QueueContext {
   LateInterrupts* late_interrupts;  // null: nothing is delayed
 };
 
-// What a queue without progress waits for. It decides how the command processor may sleep.
+// The event that a queue without progress waits for. It decides how the command processor may
+// sleep.
 enum class Waiting : uint8_t {
   doorbell,  // a store to its doorbell
   workers,   // a dispatch in execution

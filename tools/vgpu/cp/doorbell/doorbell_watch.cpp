@@ -218,7 +218,7 @@ void DoorbellWatch::disarm() {
 
 void DoorbellWatch::note(const Record& record) noexcept {
   const uint64_t index = noted_.fetch_add(1, std::memory_order_acq_rel);
-  // The buffer is full: the processor is kRecords doorbells behind. It never waits for the thread
+  // The buffer is full: the processor has kRecords doorbells to read. It never waits for the thread
   // that rings.
   while (index - taken_.load(std::memory_order_acquire) >= kRecords) sched_yield();
   Slot& slot = records_[index % kRecords];

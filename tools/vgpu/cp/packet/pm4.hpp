@@ -13,8 +13,8 @@ namespace uptempo::vgpu {
 struct Pm4Result {
   bool invalidates_code = false;
   CacheActions caches;
-  std::optional<PacketError>
-      error;  // names the unsupported command, or says why the buffer cannot be read
+  // Names the unsupported command, or states why the buffer cannot be read.
+  std::optional<PacketError> error;
 };
 
 // Reads the packet's indirect buffer. Call it between the reader's enter() and leave().

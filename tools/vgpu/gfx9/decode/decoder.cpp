@@ -192,9 +192,8 @@ class Decoder {
         !scalar_destination(bits(w0_, 16, 7)))
       return false;
     in_.src[0] = in_.dst;
-    if (encoding_->src[1] ==
-        Operand::
-            literal) {  // s_setreg_imm32_b32: simm16 names the hardware register, the value follows
+    // s_setreg_imm32_b32: simm16 names the hardware register, the value follows.
+    if (encoding_->src[1] == Operand::literal) {
       in_.dst = static_cast<uint16_t>(bits(w0_, 0, 16));
       in_.src[0] = kLiteral;
       return take_literal();

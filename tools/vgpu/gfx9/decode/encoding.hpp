@@ -48,7 +48,7 @@ enum class Operand : uint8_t {
   v1,
   v2,
   v3,
-  v4,  // that many vector registers (accumulation registers when the instruction's acc bit says so)
+  v4,  // that many vector registers (accumulation registers when the instruction's acc bit is set)
   a1,
   a2,
   a4,

@@ -230,8 +230,8 @@ HWY_INLINE void gather_dwords(uint64_t distance, GpuAddress end, const GpuAddres
           _mm512_permutex2var_epi32(_mm512_loadu_si512(host), index, _mm512_loadu_si512(host + 64));
       _mm512_mask_store_epi32(dst->lane + lane, active, value);
     } else {
-      gather<B32>(distance, address, exec & kAll << lane,
-                  dst);  // the lanes that follow are scattered too
+      // The lanes that follow are scattered too.
+      gather<B32>(distance, address, exec & kAll << lane, dst);
       return;
     }
   }

@@ -79,7 +79,7 @@ HWY_INLINE auto half_to_float(D d32, hn::Vec<D> bits) {
 #endif
 }
 
-// Rounds as MXCSR says, or toward zero.
+// Rounds as MXCSR specifies, or toward zero.
 enum class HalfRounding { current, toward_zero };
 template <HalfRounding kRounding = HalfRounding::current, class D>
 HWY_INLINE hn::Vec<D> float_to_half(D d32, hn::Vec<hn::Rebind<float, D>> value) {
