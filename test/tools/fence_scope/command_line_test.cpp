@@ -17,20 +17,20 @@ TEST_CASE("a command is repeated with its seed and device, and without the files
         Arguments{"ladder", "--seed", "1", "--device", "virtual"});
 }
 
-TEST_CASE("a command that is repeated writes what is asked for now, and nothing else") {
+TEST_CASE("a repeated command writes only the outputs that are requested now") {
   CHECK(with_outputs({"scopes", "--json", "theirs.json", "--seed", "7"},
                      {.json = {}, .csv = "mine.csv", .html = {}, .trace = {}}) ==
         Arguments{"scopes", "--seed", "7", "--csv", "mine.csv"});
   CHECK(with_outputs({"scopes", "--csv=theirs.csv"}, {}) == Arguments{"scopes"});
 }
 
-TEST_CASE("a command without a run to trace refuses --trace with its reason") {
+TEST_CASE("a command without a run to trace refuses --trace and names the reason") {
   CHECK_NOTHROW(refuse_trace({}, "why"));
   CHECK_THROWS_WITH(refuse_trace({.json = {}, .csv = {}, .html = {}, .trace = "t"}, "why"),
                     "--trace: why");
 }
 
-TEST_CASE("standard output carries text or one output") {
+TEST_CASE("standard output carries the text or one of the outputs, not both") {
   CHECK(prints_text({}));
   CHECK(prints_text({.json = "a", .csv = "b", .html = "c", .trace = "d"}));
   CHECK_FALSE(prints_text({.json = "-", .csv = "b", .html = {}, .trace = {}}));

@@ -22,7 +22,7 @@ namespace {
 constexpr aql::HeaderFlags kSystem{Barrier::on, FenceScope::system, FenceScope::system};
 constexpr aql::HeaderFlags kAgent{Barrier::on, FenceScope::agent, FenceScope::agent};
 
-// Kernels one behind the other, each on 4 KiB of the same buffer.
+// A chain of kernels, each on 4 KiB of the same buffer.
 Sequence chain(size_t kernels) {
   Sequence sequence{
       .name = "chain", .description = "", .buffers = {{.name = "x", .bytes = 8192}}, .steps = {}};
@@ -39,8 +39,8 @@ Choices choices_for(size_t kernels) {
   return choices;
 }
 
-// Times and verdicts of a chain's cells, as a device would give them: all packets
-// need what the plan has.
+// Times and verdicts of a chain's cells, as a device would give them. Every packet needs the fences
+// of the plan.
 struct FakeDevice {
   const Sequence sequence;
   std::vector<Cell>& cells;
@@ -113,7 +113,7 @@ const Cell& recommended(const std::vector<Cell>& cells) {
 
 }  // namespace
 
-TEST_CASE("all 18 combinations of barrier bit, acquire and release are there, each once") {
+TEST_CASE("each of the 18 combinations of barrier bit, acquire and release occurs once") {
   std::set<std::tuple<Barrier, FenceScope, FenceScope>> seen;
   for (const aql::HeaderFlags& flags : all_flags())
     seen.emplace(flags.barrier, flags.acquire, flags.release);
@@ -121,7 +121,7 @@ TEST_CASE("all 18 combinations of barrier bit, acquire and release are there, ea
   CHECK(seen.size() == 18);
 }
 
-TEST_CASE("positions are those of each queue's dispatches; copies are none") {
+TEST_CASE("the positions are the dispatches of each queue; a copy has none") {
   Sequence sequence = chain(6);
   sequence.steps[1].kind = Step::Kind::copy;
   sequence.steps[4].queue = 1;
@@ -132,8 +132,7 @@ TEST_CASE("positions are those of each queue's dispatches; copies are none") {
 }
 
 TEST_CASE(
-    "scopes has a baseline and 18 cells a position, which differ from the plan at that position "
-    "alone") {
+    "scopes has a baseline and 18 cells per position, which differ from the plan only there") {
   const Position positions[] = {Position::first, Position::interior, Position::last};
   const Choices choices = choices_for(5);
   const std::vector<Cell> cells = scopes_cells(chain(5), choices, positions);
@@ -153,7 +152,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("the plan has a cell of its own where it is not one of the 18") {
+TEST_CASE("the plan has a cell of its own if it is not one of the 18") {
   Choices choices = choices_for(5);
   const Position interior[] = {Position::interior};
   CHECK(scopes_cells(chain(5), choices, interior).size() == 1 + 18);
@@ -164,7 +163,7 @@ TEST_CASE("the plan has a cell of its own where it is not one of the 18") {
   CHECK(cells.back().headers == choices.planned);
 }
 
-TEST_CASE("a position without a packet is a wrong command line that names the sequence") {
+TEST_CASE("a position without a packet is a usage error that names the sequence") {
   const Position interior[] = {Position::interior};
   const std::string error = error_of<support::UsageError>(
       [&] { (void)scopes_cells(chain(2), choices_for(2), interior); });
@@ -172,7 +171,7 @@ TEST_CASE("a position without a packet is a wrong command line that names the se
   CHECK(error.find("between the first and the last") != std::string::npos);
 }
 
-TEST_CASE("cells say how many kernels there are, what each touches and what all of them touch") {
+TEST_CASE("a cell has the number of kernels, the bytes of each and the working set of all") {
   for (const Cell& cell : comparison_cells(chain(5), choices_for(5))) {
     CHECK(cell.kernels == 5);
     CHECK(cell.bytes_per_kernel == 4096);
@@ -180,7 +179,7 @@ TEST_CASE("cells say how many kernels there are, what each touches and what all 
   }
 }
 
-TEST_CASE("a filter keeps the baseline beside what matches, and matching nothing is refused") {
+TEST_CASE("a filter keeps the baseline and the matching cells, and is refused if none matches") {
   std::vector<Cell> cells = interior_cells();
   keep_matching(cells, "acquire agent, release none");
   CHECK(cells.size() == 3);
@@ -190,8 +189,7 @@ TEST_CASE("a filter keeps the baseline beside what matches, and matching nothing
 }
 
 TEST_CASE(
-    "of correct cells the one that the model has cheapest is recommended on the virtual GPU, and "
-    "no faster "
+    "on the virtual GPU the correct cell with the lowest model time is recommended, not a faster "
     "wrong one") {
   const std::vector<Cell> cells = carried_out(interior_cells(), TimeKind::virtual_gpu);
   const Cell& best = recommended(cells);
@@ -210,8 +208,8 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "a device's own model decides among what the rules have correct, for each profile and "
-    "workload") {
+    "for each profile and workload the device's model chooses among the cells that the rules call "
+    "correct") {
   for (const char* profile : {"fiji", "mi210", "mi300x"}) {
     for (const char* workload : {"chain", "bitonic-sort", "independent"}) {
       CAPTURE(profile, workload);
@@ -231,11 +229,11 @@ TEST_CASE(
       CHECK(best.judgement.verdict == Verdict::correct);
       for (const Cell& cell : cells)
         if (cell.judgement.verdict == Verdict::correct) CHECK(best.model->us <= cell.model->us);
-      // Fences that are not needed cost time on each of these devices, and doing without those that
-      // are would save some.
+      // On each of these devices unneeded fences cost time, and omitting needed ones would save
+      // time.
       CHECK(best.model->us < cells[0].model->us);
-      // Independent kernels may write back early, beside others, for less than the last one's
-      // release would take: fences more, time less. In the others that cannot be.
+      // Independent kernels may write back early, concurrently with others, in less time than the
+      // last kernel's release would take: more fences, less time. The other workloads exclude that.
       if (workload != std::string("independent")) {
         CHECK(cost_of(sequence, best.headers) == cost_of(sequence, plan(sequence).headers));
         CHECK(std::ranges::any_of(cells, [&](const Cell& cell) {
@@ -248,7 +246,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("without a model the fences that are saved are counted") {
+TEST_CASE("without a model the conclusion counts the fences that are saved") {
   const std::vector<Cell> cells = carried_out(interior_cells(), TimeKind::virtual_gpu, false);
   CHECK(recommended(cells).flags == kAgent);
   CHECK(conclusion_of(cells, TimeKind::virtual_gpu).find("saves 8 of 10 system fences against") !=
@@ -259,7 +257,7 @@ TEST_CASE("on hardware the fastest correct cell is recommended, whatever a model
   std::vector<Cell> cells = carried_out(interior_cells(), TimeKind::hardware);
   CHECK(recommended(cells).flags == kAgent);
   CHECK(conclusion_of(cells, TimeKind::hardware).starts_with("Fastest correct: "));
-  // Had the baseline been faster in every round, it would be it.
+  // A baseline that is faster in every round is recommended.
   Cell& baseline = cells[0];
   baseline.gated = times_of(std::vector<double>(6, 1), 0.05);
   recommend(cells, TimeKind::hardware);
@@ -267,11 +265,11 @@ TEST_CASE("on hardware the fastest correct cell is recommended, whatever a model
   CHECK(std::ranges::count(cells, true, &Cell::recommended) == 1);
 }
 
-TEST_CASE("cells that their times do not tell apart go by their fences, and a warning says so") {
+TEST_CASE("cells whose times do not differ are ranked by their fences, and a warning says so") {
   std::vector<Cell> cells = carried_out(interior_cells(), TimeKind::hardware);
   for (Cell& cell : cells) {
     if (cell.judgement.verdict != Verdict::correct) continue;
-    // The dearer, the faster, as far as the median goes; but rounds contradict one another.
+    // By the median the more expensive cell is faster, but the rounds contradict one another.
     const double us = cell.baseline ? 99 : 100;
     cell.gated = times_of({us - 20, us + 20, us - 10, us + 10, us, us - 15, us + 15}, 0.05);
     if (cell.baseline) std::ranges::reverse(cell.gated.samples_us);
@@ -286,7 +284,7 @@ TEST_CASE("cells that their times do not tell apart go by their fences, and a wa
         std::string::npos);
 }
 
-TEST_CASE("the packets' timestamps decide where there are some") {
+TEST_CASE("the packets' timestamps decide if there are any") {
   std::vector<Cell> cells = carried_out(interior_cells(), TimeKind::hardware);
   for (Cell& cell : cells)
     cell.device = times_of(std::vector<double>(6, cell.baseline ? 1 : 2), 0.05);
@@ -294,7 +292,9 @@ TEST_CASE("the packets' timestamps decide where there are some") {
   CHECK(recommended(cells).baseline);
 }
 
-TEST_CASE("wrong runs make what only hardware could tell stale, and never what is recommended") {
+TEST_CASE(
+    "wrong runs turn an unknown cell into a stale one, and a cell with wrong runs is not "
+    "recommended") {
   const std::vector<Cell> cells = carried_out(interior_cells(), TimeKind::hardware, true, false);
   size_t stale = 0;
   for (const Cell& cell : cells) {
@@ -308,9 +308,8 @@ TEST_CASE("wrong runs make what only hardware could tell stale, and never what i
 }
 
 TEST_CASE(
-    "a wrong result where a right one is promised is a broken promise, and the conclusion says "
-    "nothing "
-    "else") {
+    "a wrong result of a cell that the rules call correct is a broken promise, and the only "
+    "conclusion") {
   std::vector<Cell> cells = interior_cells();
   FakeDevice device{.sequence = chain(5), .cells = cells, .breaks = [](const Cell& cell) {
                       return cell.baseline;
@@ -325,14 +324,14 @@ TEST_CASE(
         std::string::npos);
 }
 
-TEST_CASE("relative times are to the baseline, which is 1") {
+TEST_CASE("relative times refer to the baseline, which is 1") {
   const std::vector<Cell> cells = carried_out(interior_cells(), TimeKind::hardware);
   CHECK(cells[0].relative == 1);
   for (const Cell& cell : cells)
     CHECK(cell.relative == cell.gated.median_us / cells[0].gated.median_us);
 }
 
-TEST_CASE("what is traced is the recommended cell, or the one whose label says so") {
+TEST_CASE("the traced cell is the recommended one, or the one whose label is given") {
   const std::vector<Cell> cells = carried_out(interior_cells(), TimeKind::virtual_gpu);
   CHECK(&cell_to_trace(cells, "") == &recommended(cells));
   const std::string label = "no barrier, acquire none, release system";
@@ -345,11 +344,11 @@ TEST_CASE("what is traced is the recommended cell, or the one whose label says s
   CHECK(refusal(cells, "acquire none, release none").starts_with("--cell: 2 cells have"));
   CHECK(refusal(interior_cells(), "").find("choose the cell to trace with --cell") !=
         std::string::npos);
-  // The baseline, and the same headers at the position that varies.
+  // The baseline, and the cell with the same headers at the position that varies.
   CHECK(refusal(cells, cells[0].label).find("--position") != std::string::npos);
 }
 
-TEST_CASE("where no cell is correct nothing is recommended") {
+TEST_CASE("if no cell is correct, none is recommended") {
   std::vector<Cell> cells = interior_cells();
   std::erase_if(
       cells, [](const Cell& cell) { return cell.baseline || cell.flags.barrier == Barrier::on; });
@@ -358,7 +357,7 @@ TEST_CASE("where no cell is correct nothing is recommended") {
   CHECK(conclusion_of(done, TimeKind::virtual_gpu).starts_with("No recommendation"));
 }
 
-TEST_CASE("each size of a sweep has a baseline and a recommendation of its own") {
+TEST_CASE("each size of a sweep has its own baseline and recommendation") {
   std::vector<Cell> cells;
   for (const size_t kernels : {2u, 5u, 9u})
     for (Cell& cell : comparison_cells(chain(kernels), choices_for(kernels)))

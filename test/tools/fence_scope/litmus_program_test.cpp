@@ -20,7 +20,7 @@ CommandResult litmus(std::vector<std::string> arguments) {
 
 }  // namespace
 
-TEST_CASE("every litmus test has its allowed outcomes alone on a coherent device") {
+TEST_CASE("on a coherent device every litmus test has allowed outcomes only") {
   const CommandResult result = litmus({"--device", "virtual", "--iterations", "2"});
   CAPTURE(result.out, result.err);
   CHECK(result.exit_code == 0);
@@ -30,7 +30,8 @@ TEST_CASE("every litmus test has its allowed outcomes alone on a coherent device
   for (std::string line; std::getline(lines, line);) CHECK(line.size() <= 80);
 }
 
-TEST_CASE("the report says who ran which tests, what came out, and what is allowed") {
+TEST_CASE(
+    "the report names program, tests and device, and gives the observed and the allowed outcomes") {
   const TemporaryDirectory directory;
   const std::string file = directory.file("report.json");
   const CommandResult result = litmus({"--device", "virtual", "--iterations", "3", "--filter",
@@ -73,7 +74,7 @@ TEST_CASE("--json - prints the same report and nothing else") {
   CHECK(report["tests"][0]["outcomes"][0]["values"] == "x=1 x=2");
 }
 
-TEST_CASE("a device whose caches go stale shows more outcomes, none of them forbidden") {
+TEST_CASE("a device with stale caches shows more outcomes, and no forbidden one") {
   uint64_t others = 0;
   for (const char* seed : {"1", "2", "3"}) {
     const CommandResult result = run_command({VGPU, "--incoherent", seed, "--", FENCE_SCOPE,
@@ -114,7 +115,7 @@ TEST_CASE("a wrong command line of litmus ends with 2 and one sentence") {
   }
 }
 
-TEST_CASE("hardware asked for under the virtual GPU ends litmus with 77") {
+TEST_CASE("litmus ends with 77 if hardware is requested under the virtual GPU") {
   const CommandResult result =
       run_command({VGPU, "--", FENCE_SCOPE, "litmus", "--device", "hardware"});
   CHECK(result.exit_code == 77);

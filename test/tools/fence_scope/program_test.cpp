@@ -19,7 +19,7 @@ CommandResult fence_scope(std::vector<std::string> arguments) {
   return run_command(arguments);
 }
 
-// On the virtual GPU, with few rounds.
+// Runs on the virtual GPU, with few rounds.
 CommandResult quick(std::vector<std::string> arguments) {
   arguments.insert(arguments.end(), {"--device", "virtual", "--rounds", "2"});
   return fence_scope(arguments);
@@ -37,7 +37,8 @@ json verdict_of(const json& cell) { return cell["judgement"]["verdict"]; }
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
-// A workload has a correct baseline, and a correct choice that is no dearer.
+// Checks that a workload has a correct baseline, and one recommended cell that is correct and no
+// more expensive.
 void check_choice(const std::string& workload) {
   CAPTURE(workload);
   std::vector<std::string> arguments{"scopes", "--workload", workload, "--kernels",
@@ -59,7 +60,7 @@ void check_choice(const std::string& workload) {
 
 }  // namespace
 
-TEST_CASE("ladder climbs the sort's ladder, each rung verified") {
+TEST_CASE("ladder measures and verifies each rung of the sort's ladder") {
   const CommandResult result = fence_scope(
       {"ladder", "--device", "virtual", "--length", "256", "--iterations", "2", "--json", "-"});
   CAPTURE(result.err);
@@ -110,8 +111,8 @@ TEST_CASE("ladder prints its conclusion first, then the device and the sort's ow
 }
 
 TEST_CASE(
-    "scopes tries all 18 settings of a sort's interior packets, each with the counts that it asked "
-    "for") {
+    "scopes tries all 18 settings of a sort's interior packets, each with the counts of its "
+    "fences") {
   const json out = report_of({"scopes", "--bytes", "1024"});
   CHECK(out["experiment"] == "scopes");
   CHECK(out["time_kind"] == "virtual_gpu");
@@ -160,17 +161,20 @@ TEST_CASE(
   for (std::string line; std::getline(lines, line);) CHECK(line.size() <= 80);
 }
 
-TEST_CASE("of a chain a correct choice is recommended that is no dearer than the baseline") {
+TEST_CASE("the recommended choice for a chain is correct and no more expensive than the baseline") {
   check_choice("chain");
 }
-TEST_CASE("so of independent kernels, and of empty ones") {
+TEST_CASE("the same holds for the choice for independent kernels and for empty ones") {
   check_choice("independent");
   check_choice("empty");
 }
-TEST_CASE("so over two queues") { check_choice("producer-consumer"); }
-TEST_CASE("so with copies before and after") { check_choice("copy-kernel-copy"); }
+TEST_CASE("the same holds for the choice for two queues") { check_choice("producer-consumer"); }
+TEST_CASE("the same holds for the choice with copies before and after") {
+  check_choice("copy-kernel-copy");
+}
 
-TEST_CASE("sweep compares the baseline with the plan for each size, one size varied at a time") {
+TEST_CASE(
+    "sweep compares the baseline with the plan for each size, and varies one size at a time") {
   const json out =
       report_of({"sweep", "--kernels", "2,4", "--bytes", "1K", "--working-set", "0.03125"});
   REQUIRE(out["cells"].size() == 4 * 3);
@@ -184,8 +188,8 @@ TEST_CASE("sweep compares the baseline with the plan for each size, one size var
 }
 
 TEST_CASE(
-    "explain gives each packet's header, and why it needs no more and no less, in every form of "
-    "report") {
+    "explain gives each packet's header, and why it needs no more and no less, in every report "
+    "format") {
   const TemporaryDirectory directory;
   const std::string file = directory.file("report.json"), cells = directory.file("packets.csv"),
                     page = directory.file("page.html");
@@ -194,7 +198,7 @@ TEST_CASE(
   CAPTURE(result.out, result.err);
   REQUIRE(result.exit_code == 0);
   CHECK(first_line(result.out).starts_with("Cheapest correct: as planned"));
-  // Nothing is sent ahead of it: the checker need not count on earlier work.
+  // No packet precedes it, so the checker need not assume earlier work.
   CHECK(result.out.find("\n  fence checker   disagrees; sufficient: no barrier bit\n") !=
         std::string::npos);
   CHECK(result.out.find("the fence checker disagrees with 1 of 4 headers") != std::string::npos);
@@ -224,7 +228,7 @@ TEST_CASE(
         std::string::npos);
 }
 
-TEST_CASE("--dry-run prints the packets of the cells that were asked for, and sends none") {
+TEST_CASE("--dry-run prints the packets of the selected cells, and sends none") {
   const CommandResult result = quick({"scopes", "--workload", "chain", "--kernels", "3", "--filter",
                                       "no barrier, acquire none, release none", "--dry-run"});
   CAPTURE(result.out, result.err);
@@ -251,7 +255,7 @@ TEST_CASE("--list names commands, workloads and cells, and needs no device") {
 }
 
 TEST_CASE(
-    "a report can be replayed: the same command and seed, and only the outputs that are asked for "
+    "a report can be replayed: same command and seed, and only the outputs that are requested "
     "now") {
   const TemporaryDirectory directory;
   const std::string file = directory.file("report.json"), again = directory.file("again.json"),
@@ -274,7 +278,7 @@ TEST_CASE(
   CHECK_FALSE(std::filesystem::exists(cells));
 }
 
-TEST_CASE("a program of the user's own is an experiment's sequence_options like a workload") {
+TEST_CASE("a user's program file serves as an experiment's sequence, like a workload") {
   const TemporaryDirectory directory;
   const std::string file = directory.file("steps.json");
   std::ofstream(file) << R"({"name": "twice", "buffers": [{"name": "x", "bytes": 1024}], "steps": [
@@ -291,7 +295,7 @@ TEST_CASE("a program of the user's own is an experiment's sequence_options like 
   CHECK(fence_scope({"scopes", "--program", file, "--workload", "chain"}).exit_code == 2);
 }
 
-TEST_CASE("a report compares with itself, and nothing is worse") {
+TEST_CASE("a report compared with itself shows nothing worse") {
   const TemporaryDirectory directory;
   const std::string file = directory.file("report.json");
   REQUIRE(
@@ -304,11 +308,11 @@ TEST_CASE("a report compares with itself, and nothing is worse") {
       fence_scope({"compare", file, file, "--times", "ungated", "--json", "-"});
   REQUIRE(cells.exit_code == 0);
   CHECK(json::parse(cells.out).is_object());
-  // Nothing has timestamps.
+  // No cell has timestamps.
   CHECK(fence_scope({"compare", file, file, "--times", "device"}).exit_code == 2);
 }
 
-TEST_CASE("what is no report cannot be replayed") {
+TEST_CASE("a file that is no report cannot be replayed") {
   const TemporaryDirectory directory;
   const std::string file = directory.file("report.json");
   std::ofstream(file) << "{\"schema\": 1}";
@@ -347,7 +351,7 @@ TEST_CASE("a wrong command line ends with 2 and one sentence") {
   }
 }
 
-TEST_CASE("hardware asked for under the virtual GPU ends with 77") {
+TEST_CASE("fence_scope ends with 77 if hardware is requested under the virtual GPU") {
   for (const char* command : {"scopes", "sweep", "explain", "ladder"}) {
     const CommandResult result =
         run_command({VGPU, "--", FENCE_SCOPE, command, "--device", "hardware"});

@@ -102,7 +102,7 @@ TEST_CASE("a difference meets a bar with its whole interval") {
   CHECK(of(results, bar).found == "19.00 (19.00 .. 20.50) ns");
 }
 
-TEST_CASE("one allocation in any batch is one too many") {
+TEST_CASE("a single allocation in any batch misses the bar") {
   Results results = good();
   series(results, "uptempo-batch", 1024).counts.allocations = 0.01;
   const Judgement judgement = of(results, "uptempo-batch: no heap allocations");
@@ -110,7 +110,7 @@ TEST_CASE("one allocation in any batch is one too many") {
   CHECK(judgement.found == "0.01 per batch of 1024, phase submit");
 }
 
-TEST_CASE("a floor is missed when another row is cheaper for certain, not by chance") {
+TEST_CASE("a floor is missed when another row is certainly cheaper, not when it is so by chance") {
   Results results = good();
   auto& ns = series(results, "hsa-careful", 8192).ns_per_dispatch;
   ns.assign(20, 3.9);

@@ -33,8 +33,8 @@ void scale(Cell& cell, double by) {
 }  // namespace
 
 TEST_CASE(
-    "comparison: times of different kinds, modes of Timing and schemas are refused, and both are "
-    "named") {
+    "comparison: times of different kinds, modes of Timing or schemas are refused, and the error "
+    "names both") {
   const Report hardware = examples::sweep_report();
   Report other = hardware;
   other.time_kind = TimeKind::virtual_gpu;
@@ -57,8 +57,7 @@ TEST_CASE(
             .starts_with("times of hardware and of a virtual GPU"));
 }
 
-TEST_CASE(
-    "comparison: a model is compared with the same model alone, never with what was measured") {
+TEST_CASE("comparison: a model is compared only with the same model, never with measurements") {
   const Report fiji = examples::ladder_report();
   Report other = fiji;
   for (Cell& cell : other.cells) cell.model->profile = "mi300x";
@@ -72,7 +71,7 @@ TEST_CASE(
         "no model "
         "times");
   other = fiji;
-  other.time_kind = TimeKind::hardware;  // of which no model takes notice
+  other.time_kind = TimeKind::hardware;  // a model does not depend on it
   other.cells[2].model->us *= 2;
   const ReportComparison models = compare(fiji, "a", other, "b", Quantity::model);
   CHECK(models.cells[2].ratio == 2);
@@ -81,7 +80,7 @@ TEST_CASE(
   CHECK(table(models).find("modelled times, not measured") != std::string::npos);
 }
 
-TEST_CASE("comparison: reports without a cell or a time in common are refused") {
+TEST_CASE("comparison: reports without a common cell or a common kind of time are refused") {
   Report a = examples::scopes_report(), b = examples::ladder_report();
   CHECK(refusal(a, b) ==
         "reports without a cell in common cannot be compared: a.json has 54 of 'scopes', b.json "
@@ -94,7 +93,7 @@ TEST_CASE("comparison: reports without a cell or a time in common are refused") 
         "times");
 }
 
-TEST_CASE("comparison: a report beside itself shows no difference") {
+TEST_CASE("comparison: a report compared with itself shows no difference") {
   const Report report = examples::sweep_report();
   for (const Quantity quantity : {Quantity::gated, Quantity::ungated, Quantity::device}) {
     const ReportComparison comparison = compare(report, "a.json", report, "b.json", quantity);
@@ -111,7 +110,7 @@ TEST_CASE("comparison: a report beside itself shows no difference") {
   }
 }
 
-TEST_CASE("comparison: what became slower, faster or wrong is found and named, and nothing else") {
+TEST_CASE("comparison: cells that became slower, faster or wrong are named, and no others") {
   const Report before = examples::sweep_report();
   Report after = before;
   scale(after.cells[3], 1.5);
@@ -144,7 +143,7 @@ TEST_CASE("comparison: what became slower, faster or wrong is found and named, a
   CHECK(!compare(before, "a", after, "b").worse());
 }
 
-TEST_CASE("comparison: of many cells that differ by chance alone, hardly any report names one") {
+TEST_CASE("comparison: chance differences of many cells are hardly ever reported") {
   std::mt19937_64 random(9);
   std::normal_distribution<double> noise(100, 5);
   const auto measured = [&] {
@@ -162,12 +161,13 @@ TEST_CASE("comparison: of many cells that differ by chance alone, hardly any rep
     const ReportComparison comparison = compare(a, "a", b, "b");
     wrong += std::ranges::any_of(comparison.cells, &ComparedCell::differs);
   }
-  // 5 are expected at most; uncorrected, 94 would be. More than 14 happen with less than 1 in 5000.
+  // At most 5 are expected; without the correction 94 would be. More than 14 occur with a
+  // probability below 1 in 5000.
   CHECK(wrong <= 14);
 }
 
 TEST_CASE(
-    "comparison: cells of one report alone are listed, and equal ones are taken in their order") {
+    "comparison: cells of one report only are listed, and equal ones are paired in their order") {
   Report a = examples::ladder_report(), b = a;
   a.cells.erase(a.cells.begin());
   b.cells.push_back(b.cells[5]);
@@ -181,7 +181,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "comparison: the table begins with the conclusion, keeps to its width and has verdicts beside "
+    "comparison: the table begins with the conclusion, keeps its width and has verdicts beside "
     "times") {
   const Report before = examples::scopes_report();
   Report after = before;

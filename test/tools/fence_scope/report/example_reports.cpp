@@ -218,7 +218,7 @@ Report random_report(std::mt19937_64& random) {
   const auto whole = [&] { return random() >> below(64); };
   const auto word = [&] { return static_cast<uint32_t>(random() >> (32 + below(32))); };
   const auto coin = [&] { return below(2) == 1; };
-  // Of any size, with all their bits.
+  // Numbers of any magnitude, with all their bits.
   const auto real = [&] {
     return std::ldexp(static_cast<double>(random() >> 11), static_cast<int>(below(200)) - 150);
   };

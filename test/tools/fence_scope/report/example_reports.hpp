@@ -1,4 +1,4 @@
-// Reports that tests of reports are made on.
+// Reports as input of the report tests.
 #pragma once
 
 #include <random>
@@ -7,18 +7,20 @@
 
 namespace uptempo::fence_scope::examples {
 
-// Of `samples` around their median, interval and all.
+// Times of `samples`, with their median and interval.
 Times times_of(std::vector<double> samples_us);
 
-// `scopes` on a chain of four dispatches and a copy: positions first, interior and last, each 18 settings; every kind of verdict, counts, a model, one noisy
-// cell; names that hold markup and commas.
+// A report of `scopes` on a chain of four dispatches and a copy: the positions first, interior and
+// last with 18 settings each. It has every kind of verdict, counts, a model, one noisy cell, and
+// names that contain markup and commas.
 Report scopes_report();
-// `sweep`: four lengths of batch by three settings, of hardware, with device times.
+// A report of `sweep` on hardware: four lengths of batch with three settings each, and device
+// times.
 Report sweep_report();
-// `ladder`: six rungs, some of whose modelled times are restated, others predicted.
+// A report of `ladder`: six rungs; some of their model times are restated, others predicted.
 Report ladder_report();
 
-// Whatever a Report can hold, but for NaN.
+// Anything that a Report can hold, except NaN.
 Report random_report(std::mt19937_64& random);
 
 }  // namespace uptempo::fence_scope::examples

@@ -13,7 +13,7 @@ using uptempo::test::Approx;
 
 namespace {
 
-// By definition: every way to choose which of the ranks are a's.
+// The definition: counts every way to choose the ranks of a.
 double enumerated_p(size_t n, size_t m, double u) {
   std::vector<bool> of_a(n + m, false);
   std::fill(of_a.begin(), of_a.begin() + static_cast<ptrdiff_t>(n), true);
@@ -30,15 +30,16 @@ double enumerated_p(size_t n, size_t m, double u) {
 
 }  // namespace
 
-TEST_CASE("rank test: published values, exact") {
-  // Hollander & Wolfe (1973), p. 69, permeability of membranes, as in the page of R's wilcox.test: W = 35, p = 0.1272 one-sided.
+TEST_CASE("rank test: exact values agree with published ones") {
+  // Hollander & Wolfe (1973), p. 69, permeability of membranes, as in the page of R's wilcox.test:
+  // W = 35, p = 0.1272 one-sided.
   const std::vector<double> x{0.80, 0.83, 1.89, 1.04, 1.45, 1.38, 1.91, 1.64, 0.73, 1.46};
   const std::vector<double> y{1.15, 0.88, 0.90, 0.74, 1.21};
   const RankTest permeability = mann_whitney(x, y);
   CHECK(permeability.exact);
   CHECK(permeability.u == 35);
   CHECK(permeability.p / 2 == Approx(0.1272).margin(0.00005));
-  // The page of SciPy's mannwhitneyu: ages at onset of diabetes: U = 17, p = 1/9.
+  // The page of SciPy's mannwhitneyu, ages at onset of diabetes: U = 17, p = 1/9.
   const RankTest ages =
       mann_whitney(std::vector<double>{19, 22, 16, 29, 24}, std::vector<double>{20, 11, 17, 12});
   CHECK(ages.exact);
@@ -47,15 +48,15 @@ TEST_CASE("rank test: published values, exact") {
 }
 
 TEST_CASE(
-    "rank test: critical values of Mann and Whitney's tables, two-sided 5 %, are where p passes "
-    "0.05") {
+    "rank test: p crosses 0.05 at the critical values of Mann and Whitney's two-sided 5 % tables") {
   struct Entry {
     size_t n, m, critical;
   };
   for (const Entry& entry :
        {Entry{4, 4, 0}, Entry{5, 5, 2}, Entry{6, 6, 5}, Entry{7, 7, 8}, Entry{8, 8, 13},
         Entry{10, 10, 23}, Entry{5, 10, 8}, Entry{10, 20, 55}, Entry{20, 20, 127}}) {
-    // Values whose U is as wanted: b's are 1..m, and each a lies above as many of them as are left to place.
+    // Values with the requested U: b holds 1 to m; each value of a is above as many of them as are
+    // left to place.
     const auto p_of = [&](size_t u) {
       std::vector<double> a, b;
       for (size_t i = 0; i < entry.m; ++i) b.push_back(static_cast<double>(i + 1));
@@ -71,7 +72,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("rank test: exact p values are those of counting every arrangement") {
+TEST_CASE("rank test: exact p values equal those of counting every arrangement") {
   std::mt19937_64 random(3);
   for (size_t n = 1; n <= 7; ++n) {
     for (size_t m = 1; m <= 6; ++m) {
@@ -89,7 +90,7 @@ TEST_CASE("rank test: exact p values are those of counting every arrangement") {
   }
 }
 
-TEST_CASE("rank test: published values, with ties, by the normal approximation") {
+TEST_CASE("rank test: values with ties, by the normal approximation, agree with published ones") {
   // R's airquality, ozone in May and August: wilcox.test gives W = 127.5, p = 0.0001208.
   const std::vector<double> may{41, 36, 12, 18, 28, 23, 19, 8, 7,  16, 11, 14,  18,
                                 14, 34, 6,  30, 11, 1,  11, 4, 32, 23, 45, 115, 37};
@@ -102,8 +103,7 @@ TEST_CASE("rank test: published values, with ties, by the normal approximation")
 }
 
 TEST_CASE(
-    "rank test: groups of one and the same value do not differ; groups apart do, the more so the "
-    "larger") {
+    "rank test: groups of one equal value do not differ; separate groups do, larger ones more") {
   const std::vector<double> ones(10, 1.0);
   CHECK(mann_whitney(ones, ones).p == 1);
   std::vector<double> low, high;
@@ -112,21 +112,22 @@ TEST_CASE(
     low.push_back(i);
     high.push_back(1000 + i);
     const double p = mann_whitney(low, high).p;
-    if (i == 25) before = 1;  // from here on by the approximation, which is cautious so far out
+    // from here on the approximation applies, which is cautious at such extremes
+    if (i == 25) before = 1;
     CHECK(p < before);
     before = p;
   }
   CHECK(before < 1e-10);
 }
 
-TEST_CASE("rank test: no values, and values that are no numbers, are refused") {
+TEST_CASE("rank test: empty groups and NaN are refused") {
   const std::vector<double> some{1, 2}, none, unknown{std::numeric_limits<double>::quiet_NaN()};
   CHECK_THROWS_AS(mann_whitney(some, none), std::invalid_argument);
   CHECK_THROWS_AS(mann_whitney(none, some), std::invalid_argument);
   CHECK_THROWS_AS(mann_whitney(some, unknown), std::invalid_argument);
 }
 
-TEST_CASE("Holm's correction: published values, in the order in which they came") {
+TEST_CASE("Holm's correction: values agree with published ones, in the order of the input") {
   // R: p.adjust(c(0.01, 0.04, 0.03, 0.005), "holm") is 0.03, 0.06, 0.06, 0.02.
   const std::vector<double> adjusted = holm(std::vector<double>{0.01, 0.04, 0.03, 0.005});
   REQUIRE(adjusted.size() == 4);

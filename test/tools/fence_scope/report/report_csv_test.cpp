@@ -14,7 +14,7 @@ namespace {
 
 using Record = std::vector<std::string>;
 
-// By the grammar of RFC 4180, section 2, and by nothing else.
+// Parses strictly by the grammar of RFC 4180, section 2.
 std::vector<Record> parse(const std::string& text) {
   std::vector<Record> records;
   size_t at = 0;
@@ -61,7 +61,8 @@ std::map<std::string, std::string> by_name(const std::vector<Record>& records, s
 }  // namespace
 
 TEST_CASE(
-    "report as CSV: whatever names hold, there is a record for each cell, all of one length") {
+    "report as CSV: whatever the names contain, each cell has a record, and all have the same "
+    "length") {
   std::mt19937_64 random(5);
   for (int round = 0; round < 200; ++round) {
     Report report = examples::random_report(random);
@@ -72,7 +73,7 @@ TEST_CASE(
       const Cell& cell = report.cells[i];
       REQUIRE(records[i + 1].size() == records[0].size());
       auto field = by_name(records, i + 1);
-      REQUIRE(field.size() == records[0].size());  // no name twice
+      REQUIRE(field.size() == records[0].size());  // the header names no field twice
       CHECK(field["label"] == cell.label);
       CHECK(field["reason"] == cell.judgement.reason);
       CHECK(field["device"] == report.device);
@@ -85,9 +86,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE(
-    "report as CSV: of a report with packets there is a record for each of these, with its "
-    "reasons") {
+TEST_CASE("report as CSV: a report with packets has a record for each of them, with its reasons") {
   std::mt19937_64 random(6);
   for (int round = 0; round < 200; ++round) {
     const Report report = examples::random_report(random);
@@ -108,8 +107,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "report as CSV: a record says of which device, kind and mode its times are, and what they are "
-    "worth") {
+    "report as CSV: a record gives device, kind and mode of its times, and how reliable they are") {
   const std::vector<Record> records = parse(csv(examples::scopes_report()));
   REQUIRE(records.size() == 55);
   auto field = by_name(records, 1);
@@ -127,4 +125,6 @@ TEST_CASE(
   CHECK(field["system_acquires"] == "4");
 }
 
-TEST_CASE("report as CSV: without cells there is the header") { CHECK(parse(csv({})).size() == 1); }
+TEST_CASE("report as CSV: a report without cells has only the header") {
+  CHECK(parse(csv({})).size() == 1);
+}

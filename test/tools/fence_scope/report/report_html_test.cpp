@@ -14,7 +14,8 @@ bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-// Every tag is closed by its own, in the order of a tree; attributes are quoted. Throws nothing: says what is wrong, or nothing.
+// Returns the first defect, or "": every tag must be closed by its own, as in a tree, and every
+// attribute quoted.
 std::string ill_formed(const std::string& text) {
   std::vector<std::string> open;
   for (size_t at = text.find('<'); at != std::string::npos; at = text.find('<', at + 1)) {
@@ -50,8 +51,8 @@ size_t count(const std::string& text, const std::string& part) {
 }  // namespace
 
 TEST_CASE(
-    "report as HTML: well formed, refers to nothing outside, and has no script, whatever names "
-    "hold") {
+    "report as HTML: well formed, without external references or script, whatever the names "
+    "contain") {
   std::mt19937_64 random(4);
   std::vector<Report> reports{
       examples::scopes_report(), examples::sweep_report(), examples::ladder_report(), {}};
@@ -80,7 +81,7 @@ TEST_CASE("report as HTML: text is escaped") {
 }
 
 TEST_CASE(
-    "report as HTML: conclusion, words beside colours, labels of times, and headers as hex and "
+    "report as HTML: has the conclusion, words beside colours, labels of times, headers as hex and "
     "words") {
   const std::string page = html(examples::scopes_report());
   CHECK(page.find("<h1>chain: the barrier bit") < page.find("<h2>"));
@@ -96,9 +97,8 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "report as HTML: 18 settings are two squares of acquire and release, with a baseline beside "
-    "them or "
-    "not") {
+    "report as HTML: 18 settings are two squares of acquire and release, with or without a "
+    "baseline") {
   Report report = examples::scopes_report();
   const size_t squares = count(html(report), "<caption>");
   CHECK(squares == 2 * 3);
@@ -109,11 +109,11 @@ TEST_CASE(
   CHECK(count(page, "not run") == 0);
 }
 
-TEST_CASE("report as HTML: a chart for each size that varies by itself") {
+TEST_CASE("report as HTML: a chart for each size that varies alone") {
   Report report = examples::sweep_report();
   CHECK(count(html(report), ">Over ") == 1);
   CHECK(contains(html(report), ">Over kernels in the sequence: chain<"));
-  // The working set grows with the bytes of a kernel, and then once more alone.
+  // The working set varies with the bytes of a kernel, and then once more alone.
   const std::vector<Cell> largest(report.cells.end() - 3, report.cells.end());
   for (const uint64_t bytes : {4096, 16384})
     for (Cell cell : largest) {
@@ -132,7 +132,7 @@ TEST_CASE("report as HTML: a chart for each size that varies by itself") {
 }
 
 TEST_CASE(
-    "report as HTML: charts show a model's times where a virtual GPU's say nothing, and no "
+    "report as HTML: charts show the model's times if the virtual GPU's are meaningless, and no "
     "others") {
   const Report report = examples::scopes_report();
   CHECK(contains(html(report), ">Cheapest first: chain<"));

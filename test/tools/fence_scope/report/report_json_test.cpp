@@ -25,7 +25,7 @@ std::string refusal(const std::string& text) {
   return "accepted";
 }
 
-// The example with one value replaced, named by a JSON pointer; removed without `value`.
+// The example with the value at a JSON pointer replaced, or removed if there is no `value`.
 std::string refusal_of(const char* pointer, std::optional<ordered_json> value) {
   ordered_json report = json(examples::scopes_report());
   const ordered_json::json_pointer at(pointer);
@@ -39,7 +39,8 @@ std::string refusal_of(const char* pointer, std::optional<ordered_json> value) {
 
 }  // namespace
 
-TEST_CASE("report as JSON: whatever a report holds is read back as it was, to the last bit") {
+TEST_CASE(
+    "report as JSON: everything that a report holds is read back unchanged, to the last bit") {
   std::mt19937_64 random(11);
   for (int round = 0; round < 300; ++round) {
     const Report report = examples::random_report(random);
@@ -50,7 +51,7 @@ TEST_CASE("report as JSON: whatever a report holds is read back as it was, to th
     CHECK(parse_report(json_text(report), "r.json") == report);
 }
 
-TEST_CASE("report as JSON: a number that is not known is null, and is read back as such") {
+TEST_CASE("report as JSON: an unknown number is null, and is read back as such") {
   Report report = examples::ladder_report();
   report.cells[1].relative = std::numeric_limits<double>::quiet_NaN();
   report.cells[1].model->us = std::numeric_limits<double>::infinity();
@@ -62,13 +63,13 @@ TEST_CASE("report as JSON: a number that is not known is null, and is read back 
   CHECK(json_text(back) == text);
 }
 
-TEST_CASE("report as JSON: bytes of a variable that are no UTF-8 do not lose the report") {
+TEST_CASE("report as JSON: a variable whose bytes are not UTF-8 does not lose the report") {
   Report report = examples::ladder_report();
   report.environment["HSA_X"] = "a\xff";
   CHECK(parse_report(json_text(report), "r.json").environment["HSA_X"] == "a\xef\xbf\xbd");
 }
 
-TEST_CASE("report as JSON: names, units and nulls are those that the page documents") {
+TEST_CASE("report as JSON: names, units and nulls are as documented") {
   const ordered_json report = ordered_json::parse(json_text(examples::scopes_report()));
   CHECK(report["format"] == "fence_scope report");
   CHECK(report["schema"] == report_schema);
@@ -127,7 +128,8 @@ TEST_CASE("report as JSON: an error names the file, the field and what was found
 }
 
 TEST_CASE(
-    "report as JSON: another schema is refused with both versions, another file by what it lacks") {
+    "report as JSON: a different schema is refused with both versions, a foreign file with what it "
+    "lacks") {
   CHECK(refusal_of("/schema", report_schema + 1) ==
         "r.json: its schema is 2, but this version reads 1");
   CHECK(refusal("{}") ==
@@ -143,8 +145,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "words of reports: times have three digits or more, sizes their unit, what is not known a "
-    "dash") {
+    "words of reports: times have three digits or more, sizes a unit, unknown values a dash") {
   CHECK(microseconds_text(1221.4) == "1221");
   CHECK(microseconds_text(999.6) == "1000");
   CHECK(microseconds_text(35.24) == "35.2");

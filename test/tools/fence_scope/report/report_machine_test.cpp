@@ -7,7 +7,7 @@
 using namespace uptempo;
 using namespace uptempo::fence_scope;
 
-TEST_CASE("a report says on what it was made: device, versions, variables of the runtime") {
+TEST_CASE("a report names its device, the versions, and the runtime's variables") {
   setenv("HSA_TEST_OF_REPORTS", "1", 1);
   setenv("ROCR_TEST_OF_REPORTS", "2", 1);
   setenv("OTHER_TEST_OF_REPORTS", "3", 1);

@@ -41,8 +41,8 @@ size_t count(const std::string& text, const std::string& part) {
 }  // namespace
 
 TEST_CASE(
-    "table of a report: the first line begins the conclusion, and no line is wider than the "
-    "terminal") {
+    "table of a report: the first line begins the conclusion, and no line exceeds the terminal's "
+    "width") {
   for (const Report& report :
        {examples::scopes_report(), examples::sweep_report(), examples::ladder_report()}) {
     for (const unsigned columns : {80u, 100u, 160u}) {
@@ -51,14 +51,13 @@ TEST_CASE(
       CHECK(widest(text) <= columns);
       CHECK(widest(text) > columns * 3 / 5);
     }
-    // Below 80 columns nothing is gained.
+    // Below 80 columns the table becomes no narrower.
     CHECK(table(report, 20) == table(report, 80));
   }
 }
 
 TEST_CASE(
-    "table of a report: where one table is too wide, each of several has the verdict beside its "
-    "times") {
+    "table of a report: if one table is too wide, each part has the verdict beside its times") {
   const Report report = examples::scopes_report();
   const std::string narrow = table(report, 80), wide = table(report, 160);
   const size_t narrow_tables = count(narrow, "\n---"), wide_tables = count(wide, "\n---");
@@ -70,7 +69,7 @@ TEST_CASE(
     for (const Cell& cell : report.cells) unordered += cell.judgement.verdict == Verdict::unordered;
     CHECK(count(text, "unordered 0>1") == unordered * tables);
   }
-  // Whatever the width, every figure is there.
+  // Every figure is present at any width.
   for (const char* title : {" gated", "ungated", "baseline", "mi210", "1 interrupt", "5 packets",
                             "dropped/", "2560/1536"}) {
     CHECK(contains(narrow, title));
@@ -78,8 +77,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE(
-    "table of a report: times of a virtual GPU and of a model are labelled where they stand") {
+TEST_CASE("table of a report: times of a virtual GPU and of a model are labelled in place") {
   const std::string scopes = table(examples::scopes_report());
   CHECK(contains(scopes, "GPU us,"));
   CHECK(contains(scopes, "times of a virtual GPU, not of hardware"));
@@ -100,7 +98,7 @@ TEST_CASE(
   CHECK(contains(sweep, "Timing::batch"));
 }
 
-TEST_CASE("table of a report: a small one, to the letter") {
+TEST_CASE("table of a report: a small one, character by character") {
   Report report = examples::ladder_report();
   report.cells.resize(3);
   report.cells[1].model.reset();
@@ -148,8 +146,7 @@ Why not:
 }
 
 TEST_CASE(
-    "table of a report: why cells are not correct is said once for each reason, most frequent "
-    "first") {
+    "table of a report: each reason why cells are not correct appears once, most frequent first") {
   const Report report = examples::scopes_report();
   const std::string text = table(report, 160);
   CHECK(contains(text, "18 cells: dispatch 1 reads what dispatch 0 wrote, and has no barrier bit"));
@@ -158,7 +155,7 @@ TEST_CASE(
       text, "unknown   not promised by the rules, but no run was wrong: only hardware could tell"));
 }
 
-TEST_CASE("table of a report: without cells the conclusion is all") {
+TEST_CASE("table of a report: a report without cells has only the conclusion") {
   Report report;
   report.conclusion = "Nothing was asked for.";
   report.device = "D";
@@ -168,8 +165,7 @@ TEST_CASE("table of a report: without cells the conclusion is all") {
 }
 
 TEST_CASE(
-    "table of a report: a terminal's width is $COLUMNS' where standard output is none, within "
-    "bounds") {
+    "table of a report: the width is $COLUMNS if standard output is no terminal, within bounds") {
   if (isatty(1) == 0) {
     setenv("COLUMNS", "160", 1);
     CHECK(terminal_columns() == 160);

@@ -1,5 +1,4 @@
-// Sequences carried out on the virtual GPU: coherent, under the fence checker, and with caches that
-// go stale.
+// Runs sequences on the virtual GPU: coherent, under the fence checker, and with stale caches.
 #include "tools/fence_scope/run/bench.hpp"
 
 #include <dlfcn.h>
@@ -30,7 +29,7 @@ using aql::FenceScope;
 
 namespace {
 
-// Small, so that many seeds can be tried.
+// Small shapes, so that a test can try many seeds.
 Shape small(const std::string& workload) {
   if (workload == "bitonic-sort") return {.bytes_per_kernel = 2048};
   if (workload == "empty") return {.kernels = 10};
@@ -39,7 +38,7 @@ Shape small(const std::string& workload) {
   return {.kernels = 8, .bytes_per_kernel = 1024};
 }
 
-// What --check fences has found so far; 0 without it.
+// The number of findings of --check fences so far; 0 without it.
 uint64_t findings() {
   const auto ask =
       reinterpret_cast<uptempo_vgpu_findings_t>(dlsym(RTLD_DEFAULT, "uptempo_vgpu_findings"));
@@ -53,7 +52,8 @@ constexpr aql::HeaderFlags kNothing{Barrier::off, FenceScope::none, FenceScope::
 }  // namespace
 
 TEST_CASE(
-    "every workload is right with fences everywhere and with the planned ones, gated and not") {
+    "every workload is right with system fences everywhere and with the plan's, gated and "
+    "ungated") {
   const Runtime runtime;
   for (const Workload& workload : workloads()) {
     CAPTURE(workload.name);
@@ -73,7 +73,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("what results are compared with is right: the host sorts the same keys") {
+TEST_CASE("the reference result is right: the host sorts the same keys") {
   const Runtime runtime;
   const Sequence sort = make_workload("bitonic-sort", {.bytes_per_kernel = 1024});
   std::vector<uint32_t> keys(256), sorted(256);
@@ -85,7 +85,7 @@ TEST_CASE("what results are compared with is right: the host sorts the same keys
   CHECK(sorted == keys);
 }
 
-TEST_CASE("each mode of timing gives a time of the device within that of the host") {
+TEST_CASE("in each timing mode the device's time lies within the host's") {
   const Runtime runtime;
   for (const TimingMode timing : {TimingMode::batch, TimingMode::each})
     for (const char* workload : {"chain", "producer-consumer", "copy-kernel-copy"}) {
@@ -100,8 +100,8 @@ TEST_CASE("each mode of timing gives a time of the device within that of the hos
 }
 
 TEST_CASE(
-    "with timing of each, dispatches and copies have begin and end, in the order in which they "
-    "wait") {
+    "with Timing::each, dispatches and copies have begin and end, in the order of their "
+    "dependencies") {
   const Runtime runtime;
   Bench bench(runtime.gpu(), make_workload("copy-kernel-copy", small("copy-kernel-copy")),
               TimingMode::each);
@@ -121,7 +121,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("timestamps of each packet and copy are a trace that keeps to the format's rules") {
+TEST_CASE("timestamps of each packet and copy form a trace that obeys the format's rules") {
   const Runtime runtime;
   for (const Workload& workload : workloads()) {
     CAPTURE(workload.name);
@@ -139,7 +139,7 @@ TEST_CASE("timestamps of each packet and copy are a trace that keeps to the form
   }
 }
 
-TEST_CASE("a run says where each of its packets went") {
+TEST_CASE("a run reports the placement of each of its packets") {
   const Runtime runtime;
   for (const Workload& workload : workloads()) {
     CAPTURE(workload.name);
@@ -152,7 +152,7 @@ TEST_CASE("a run says where each of its packets went") {
       size_t gates = 0, closing = 0;
       const Bench::Packet* before = nullptr;
       for (const Bench::Packet& packet : run.packets) {
-        // One behind the other in the ring, and behind those of earlier runs.
+        // Consecutive indices of the ring, after those of earlier runs.
         if (before != nullptr && before->queue == packet.queue)
           CHECK(packet.index == before->index + 1);
         else
@@ -185,16 +185,16 @@ TEST_CASE("a run says where each of its packets went") {
   }
 }
 
-TEST_CASE("an address is told as a byte of a buffer") {
+TEST_CASE("an address is translated to a byte of a buffer") {
   const Runtime runtime;
   Bench bench(runtime.gpu(), make_workload("copy-kernel-copy", small("copy-kernel-copy")));
   CHECK_FALSE(bench.place_of(0).has_value());
-  // Nothing else lies at the address of the ring.
+  // No buffer is at the address of the ring.
   CHECK_FALSE(bench.place_of(reinterpret_cast<uint64_t>(bench.ring(0))).has_value());
   CHECK(bench.ring(0) != bench.ring(1));
 }
 
-TEST_CASE("whatever the headers say, a run ends, and the next one is not harmed") {
+TEST_CASE("a run ends with any headers, and does not affect the next one") {
   const Runtime runtime;
   for (const Workload& workload : workloads()) {
     CAPTURE(workload.name);
@@ -207,7 +207,7 @@ TEST_CASE("whatever the headers say, a run ends, and the next one is not harmed"
   }
 }
 
-TEST_CASE("what is watched surrounds each run") {
+TEST_CASE("the watch functions are called before and after each run") {
   const Runtime runtime;
   Bench bench(runtime.gpu(), make_workload("empty", {.kernels = 2}));
   std::string log;
@@ -217,11 +217,11 @@ TEST_CASE("what is watched surrounds each run") {
   CHECK(log == "before after before after ");
 }
 
-TEST_CASE("what is written is counted, and shown without being sent") {
+TEST_CASE("a dry run counts and prints the packets, and sends none") {
   const Runtime runtime;
   Bench chain(runtime.gpu(), make_workload("chain", {.kernels = 3, .bytes_per_kernel = 256}));
   const DeviceCounts counts = chain.counts(chain.planned());
-  CHECK(counts.packets == 4);  // the closing one, too
+  CHECK(counts.packets == 4);  // includes the closing packet
   CHECK(counts.doorbells == 1);
   CHECK(counts.signal_updates == 1);
   CHECK(counts.interrupts == 1);
@@ -247,7 +247,7 @@ TEST_CASE("what is written is counted, and shown without being sent") {
   CHECK(two.plan().headers == two.planned());
 }
 
-TEST_CASE("a step that this device cannot run is refused, with the place") {
+TEST_CASE("a step that this device cannot run is refused, and the error names its place") {
   const Runtime runtime;
   const auto refused = [&](auto&& change, const std::string& message) {
     Sequence sequence = make_workload("chain", {.kernels = 3, .bytes_per_kernel = 256});
@@ -272,7 +272,7 @@ TEST_CASE("a step that this device cannot run is refused, with the place") {
   refused([](Step& step) { step.grid = Grid{64}.by(128); }, "steps[2].grid: ");
 }
 
-TEST_CASE("a program file with a code object of its own is carried out") {
+TEST_CASE("a program file with its own code object is run") {
   const Runtime runtime;
   const test::TemporaryDirectory directory;
   const std::span<const std::byte> code = builtin_kernels::basics();
@@ -293,15 +293,15 @@ TEST_CASE("a program file with a code object of its own is carried out") {
   Bench bench(runtime.gpu(), read_program_file(directory.file("program.json")));
   uint32_t total = 0;
   std::memcpy(&total, bench.reference(2).data(), sizeof total);
-  // 256 times 3 v + 1, where v goes 1, 2, 3, 1, ...
+  // 256 times 3 v + 1; v takes the values 1, 2, 3, 1, ...
   CHECK(total == 100 + 3 * (85 * 6 + 1) + 256);
   for (const Release release : {Release::gated, Release::ungated})
     CHECK(bench.run(bench.planned(), release).correct);
   CHECK(findings() == 0);
 }
 
-// A process of its own: the device is of no more use.
-TEST_CASE("a kernel that accesses what it must not ends the bench with an Error", "[.fault]") {
+// Runs in a process of its own, because the device is unusable afterwards.
+TEST_CASE("a kernel that accesses invalid memory ends the bench with an Error", "[.fault]") {
   const Runtime runtime;
   Sequence sequence = make_workload("chain", {.kernels = 2, .bytes_per_kernel = 256});
   sequence.steps[1].grid = Grid{1 << 28}.by(64);
@@ -311,7 +311,7 @@ TEST_CASE("a kernel that accesses what it must not ends the bench with an Error"
   CHECK(test::contains(said, "HSA_STATUS_ERROR_MEMORY_FAULT"));
 }
 
-// For seeds_test.cpp: fails where a missing fence makes a difference.
+// For seeds_test.cpp: these fail where a missing fence changes the result.
 TEST_CASE("without any fence or barrier bit", "[.broken]") {
   const Runtime runtime;
   Bench bench(runtime.gpu(), make_workload("chain", small("chain")));

@@ -14,7 +14,7 @@ using uptempo::test::Approx;
 
 namespace {
 
-// A bench whose runs take what `us` says, on a clock that knows no other time.
+// A bench whose runs take the times of `us`, on a clock that only they advance.
 struct FakeBench {
   std::function<double(size_t configuration, uint32_t run)> us;
   std::vector<uint32_t> runs = std::vector<uint32_t>(8);
@@ -41,7 +41,7 @@ double wild(size_t, uint32_t run) { return run % 4 < 2 ? 1 : 1000; }
 
 }  // namespace
 
-TEST_CASE("steady configurations need no more rounds than an interval does") {
+TEST_CASE("steady configurations take only the rounds that an interval requires") {
   FakeBench bench{steady};
   const std::vector<Measured> measured = bench.measured(3, {});
   REQUIRE(measured.size() == 3);
@@ -56,13 +56,13 @@ TEST_CASE("steady configurations need no more rounds than an interval does") {
     CHECK(measured[i].ungated.samples_us.size() == 6);
     REQUIRE(measured[i].device);
     CHECK(measured[i].device->median_us == steady(i, 0) / 2);
-    CHECK(measured[i].device->samples_us.size() == 6);  // of gated runs alone
+    CHECK(measured[i].device->samples_us.size() == 6);  // only gated runs
   }
 }
 
 TEST_CASE(
-    "every round runs each configuration once gated and once ungated, in an order that the seed "
-    "gives") {
+    "every round runs each configuration once gated and once ungated, in an order drawn from the "
+    "seed") {
   FakeBench bench{steady};
   (void)bench.measured(4, {.seed = 7});
   REQUIRE(bench.order.size() == (1 + 6) * 8);
@@ -81,7 +81,7 @@ TEST_CASE(
   CHECK(other.order != bench.order);
 }
 
-TEST_CASE("rounds of the warm-up are not timed, but a wrong result of theirs counts") {
+TEST_CASE("rounds of the warm-up are not timed, but their wrong results count") {
   FakeBench bench{[](size_t, uint32_t run) { return run < 2 * 3 ? 1e5 : 10.0; }};
   const std::vector<Measured> measured = bench.measured(2, {.warm_up = 3});
   CHECK(measured[0].gated.samples_us == std::vector<double>(6, 10.0));
@@ -91,8 +91,7 @@ TEST_CASE("rounds of the warm-up are not timed, but a wrong result of theirs cou
 }
 
 TEST_CASE(
-    "a configuration that is not certain keeps all of them running, until the bound, and is called "
-    "noisy") {
+    "one uncertain configuration keeps all of them running until the bound, and is called noisy") {
   FakeBench bench{[](size_t configuration, uint32_t run) {
     return configuration == 2 ? wild(configuration, run) : steady(configuration, run);
   }};
@@ -103,8 +102,8 @@ TEST_CASE(
   CHECK(measured[2].ungated.noisy);
 }
 
-TEST_CASE("rounds end when the interval is as narrow as asked for, no sooner") {
-  // Alternates within 10 % of the middle: certain to 10 % as soon as an interval can be given, to 1 % never.
+TEST_CASE("rounds end when the interval is as narrow as requested, and not before") {
+  // Alternates 5 % around the middle: certain to 6 % as soon as there is an interval, never to 1 %.
   const auto alternate = [](size_t, uint32_t run) { return run % 4 < 2 ? 95.0 : 105.0; };
   FakeBench loose{alternate}, tight{alternate};
   CHECK(loose.measured(1, {.precision = 0.06})[0].gated.samples_us.size() == 6);
@@ -113,8 +112,8 @@ TEST_CASE("rounds end when the interval is as narrow as asked for, no sooner") {
   CHECK(measured[0].gated.noisy);
 }
 
-TEST_CASE("no round begins after the seconds that were given, but one is always timed") {
-  FakeBench bench{[](size_t, uint32_t) { return 1e6; }};  // two seconds a round
+TEST_CASE("no round begins after the given seconds, but at least one is timed") {
+  FakeBench bench{[](size_t, uint32_t) { return 1e6; }};  // two seconds per round
   CHECK(bench.measured(1, {.seconds = 9})[0].gated.samples_us.size() == 4);
   FakeBench late{[](size_t, uint32_t) { return 1e6; }};
   const std::vector<Measured> measured = late.measured(1, {.warm_up = 5, .seconds = 3});
@@ -122,7 +121,7 @@ TEST_CASE("no round begins after the seconds that were given, but one is always 
   CHECK(measured[0].gated.noisy);
 }
 
-TEST_CASE("fewer rounds than an interval needs leave the median uncertain") {
+TEST_CASE("fewer rounds than an interval requires leave the median uncertain") {
   FakeBench bench{steady};
   const std::vector<Measured> measured = bench.measured(1, {.most_rounds = 3});
   CHECK(measured[0].gated.samples_us.size() == 3);
@@ -130,7 +129,7 @@ TEST_CASE("fewer rounds than an interval needs leave the median uncertain") {
   CHECK(std::isinf(uncertainty(measured[0].gated)));
 }
 
-TEST_CASE("nothing is measured of nothing") {
+TEST_CASE("no configurations give no measurements") {
   FakeBench bench{steady};
   CHECK(bench.measured(0, {}).empty());
   CHECK(times_of({}, 0.05).samples_us.empty());

@@ -1,5 +1,5 @@
-// The model: that it gives back what it was fitted to, says where its parameters come from, and
-// orders what can be ordered.
+// Tests the model: it reproduces the figures that it was fitted to, names the source of each
+// parameter, and orders fences by their cost.
 #include "tools/fence_scope/run/profile.hpp"
 
 #include <set>
@@ -42,7 +42,7 @@ TEST_CASE("fiji restates the six published figures, to the microsecond", "[profi
   }
 }
 
-TEST_CASE("what the profile was not fitted to is a prediction", "[profile]") {
+TEST_CASE("times that the profile was not fitted to are predictions", "[profile]") {
   const PublishedRung& best = published_ladder().back();
   const Sequence sort = sort_of(32768), shorter = sort_of(16384);
   const Profile& fiji = find_profile("fiji");
@@ -54,9 +54,8 @@ TEST_CASE("what the profile was not fitted to is a prediction", "[profile]") {
   CHECK_FALSE(model_time(find_profile("mi210"), sort, best.headers(120), best.host).restated);
 }
 
-TEST_CASE(
-    "every parameter is listed, named, positive where it divides, and says where it comes from",
-    "[profile]") {
+TEST_CASE("every parameter is listed, has a name and a source, and is positive if it is a divisor",
+          "[profile]") {
   std::set<std::string_view> names;
   for (const ParameterInfo& info : parameter_infos()) {
     CAPTURE(info.name);
@@ -69,11 +68,11 @@ TEST_CASE(
       if (info.unit == "GB/s") CHECK(parameter.value > 0);
     }
   }
-  // All that a profile has but its two names.
+  // Every member of a profile except its two names is a listed parameter.
   CHECK(names.size() * sizeof(Parameter) + 2 * sizeof(std::string_view) == sizeof(Profile));
 }
 
-TEST_CASE("a wider fence never costs less, nor does a barrier bit, on any device and workload",
+TEST_CASE("a wider fence or a barrier bit never costs less, on any device and workload",
           "[profile]") {
   for (const Profile& profile : profiles()) {
     for (const Workload& workload : workloads()) {
@@ -109,7 +108,7 @@ TEST_CASE("more kernels, and more bytes in each, take longer", "[profile]") {
   }
 }
 
-TEST_CASE("what the host does adds up", "[profile]") {
+TEST_CASE("the costs on the host add up", "[profile]") {
   const Sequence sort = sort_of(1024);
   const Headers headers = everywhere(sort);
   for (const Profile& profile : profiles()) {
@@ -136,7 +135,7 @@ TEST_CASE("independent kernels overlap without barrier bits", "[profile]") {
     CHECK(us(profile, sequence, on) > us(profile, sequence, off));
 }
 
-TEST_CASE("a profile that does not exist is refused with the names of those that do", "[profile]") {
+TEST_CASE("an unknown profile is refused, and the error names the known ones", "[profile]") {
   CHECK_THROWS_WITH(find_profile("vega"),
                     "there is no profile 'vega'; use one of fiji, mi210, mi300x");
   CHECK_THROWS_AS(model_time(find_profile("fiji"), sort_of(1024), {}), std::invalid_argument);

@@ -1,4 +1,4 @@
-// Whether a missing fence shows: the broken sequences of bench_test.cpp on caches that go stale.
+// Whether a missing fence shows: runs the broken sequences of bench_test.cpp with stale caches.
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
 #include "tools/support/command.hpp"
@@ -15,12 +15,12 @@ TEST_CASE("each missing fence gives a wrong result for some seed") {
     while (wrong == 0 && ++seed <= 24)
       wrong = run_command({VGPU, "--incoherent", std::to_string(seed), "--", BENCH_TEST, broken})
                   .exit_code;
-    // The number of assertions that failed, and nothing worse.
+    // The number of failed assertions. Requires that nothing worse happened.
     CHECK(wrong == 1);
   }
 }
 
-TEST_CASE("each missing fence is found by the checker") {
+TEST_CASE("the checker finds each missing fence") {
   for (const std::string broken :
        {"without any fence or barrier bit", "without the first packet's acquire",
         "without an acquire in the middle", "without the last packet's release"}) {

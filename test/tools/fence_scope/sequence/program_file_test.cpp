@@ -42,7 +42,7 @@ constexpr const char* kProgram = R"({
   ]
 })";
 
-// The program with one line changed for another.
+// The program with one line replaced.
 std::string changed(const std::string& from, const std::string& to) {
   std::string text = kProgram;
   const size_t at = text.find(from);
@@ -104,7 +104,7 @@ TEST_CASE("a program file becomes a sequence") {
   CHECK(down.after == std::vector<size_t>{0, 1});
 }
 
-TEST_CASE("every mistake in a program file is told with its place") {
+TEST_CASE("every mistake in a program file is reported with its place") {
   CHECK(refusal("{}") == "the field 'steps' is missing");
   CHECK(refusal("[]") == "[]; take an object");
   CHECK(refusal("{\"steps\": []}") == "steps: there is no dispatch, so no header to choose");
@@ -167,9 +167,7 @@ TEST_CASE("every mistake in a program file is told with its place") {
         "steps[2].to: both 'y' and 'x' are in device memory; copies are between device and host");
 }
 
-TEST_CASE(
-    "a program file's paths begin where it stands, and its name is that of the file unless it says "
-    "another") {
+TEST_CASE("paths in a program file are relative to it, and its default name is the file's") {
   const test::TemporaryDirectory directory;
   std::ofstream(directory.file("code.co"), std::ios::binary) << "code";
   std::ofstream(directory.file("empty.co"));
@@ -196,7 +194,7 @@ TEST_CASE(
                        "none.json"));
 }
 
-TEST_CASE("the program file that PROGRAM_FILES.md shows is valid") {
+TEST_CASE("the program file in PROGRAM_FILES.md is valid") {
   std::stringstream text;
   text << std::ifstream(FENCE_SCOPE_PROGRAM_FILES).rdbuf();
   const std::string page = text.str();

@@ -1,4 +1,4 @@
-// Plans of random sequences over two queues and copies, held against the rules.
+// Plans of random sequences over two queues and copies, checked against the rules.
 #include <algorithm>
 #include <random>
 
@@ -11,7 +11,7 @@ using namespace uptempo::fence_scope;
 
 namespace {
 
-// Some of what a step must wait for is left out, in the hope that something else stands for it.
+// Omits some dependencies of steps, because another dependency may cover them.
 Sequence random_sequence(std::mt19937& random) {
   const auto below = [&](uint32_t n) {
     return std::uniform_int_distribution<uint32_t>(0, n - 1)(random);
@@ -60,8 +60,8 @@ Sequence random_sequence(std::mt19937& random) {
 }  // namespace
 
 TEST_CASE(
-    "a sequence that can be right is right as planned, and not without any barrier bit in "
-    "between") {
+    "a sequence with some correct headers is correct as planned, and needs every inner barrier bit "
+    "of its plan") {
   std::mt19937 random(1);
   size_t tried = 0, barrier_bits = 0, with_copies = 0, with_two_queues = 0;
   for (uint32_t i = 0; i < 20000; ++i) {

@@ -1,4 +1,5 @@
-// Which pairs of a sequence's steps lack order or a fence, on sequences whose verdict is known from the specification.
+// The pairs of steps that lack order or a fence, on sequences whose verdict is known from the
+// specification.
 #include "tools/fence_scope/sequence/sequence_rules.hpp"
 
 #include <stdexcept>
@@ -42,7 +43,7 @@ Access writes(size_t buffer, uint64_t begin = 0, uint64_t bytes = 64) {
   return {buffer, begin, bytes, true};
 }
 
-// Each kernel reads and writes the same device memory, as the passes of a sort do.
+// Each kernel reads and writes the same device memory, like the passes of a sort.
 Sequence chain(size_t kernels) {
   Sequence sequence;
   sequence.name = "chain";
@@ -50,7 +51,7 @@ Sequence chain(size_t kernels) {
   for (size_t i = 0; i < kernels; ++i) sequence.steps.push_back(dispatch({reads(0), writes(0)}));
   return sequence;
 }
-// What FencePlan gives such a chain: system scopes at its ends alone.
+// FencePlan's headers for such a chain: system scopes at its ends only.
 Headers fewest(size_t kernels) {
   Headers headers(kernels, {kOn, kAgent, kAgent});
   headers.front().acquire = kSystem;
@@ -79,9 +80,8 @@ TEST_CASE("a missing barrier bit leaves the two dispatches unordered", "[rules]"
   CHECK(in_words(*worst, chain(4), headers).find("nothing orders the two") != std::string::npos);
 }
 
-TEST_CASE(
-    "a missing acquire is named, and is possible on the target where an older copy was left in L1",
-    "[rules]") {
+TEST_CASE("a missing acquire is named, and is possible on the target if L1 holds an older copy",
+          "[rules]") {
   Headers headers = fewest(5);
   headers[2].acquire = kNone;
   std::vector<Hazard> hazards = hazards_of(chain(5), headers);
@@ -90,7 +90,7 @@ TEST_CASE(
   CHECK(worst->ordered);
   CHECK(worst->earlier == 1);
   CHECK(worst->later == 2);
-  CHECK_FALSE(worst->possible_on_target);  // 1 has dropped what 0 had read
+  CHECK_FALSE(worst->possible_on_target);  // step 1 has invalidated what step 0 had read
   CHECK(in_words(*worst, chain(5), headers) ==
         "'step' (2) reads what 'step' (1) wrote to keys, and nothing acquires at agent scope in "
         "between");
@@ -101,7 +101,7 @@ TEST_CASE(
   REQUIRE(worst != nullptr);
   CHECK(worst->earlier == 2);
   CHECK(worst->later == 3);
-  CHECK(worst->possible_on_target);  // 1 has read it
+  CHECK(worst->possible_on_target);  // step 1 has read it
 }
 
 TEST_CASE("a missing release of agent scope is named, and harmless on the target", "[rules]") {
@@ -116,7 +116,7 @@ TEST_CASE("a missing release of agent scope is named, and harmless on the target
         std::string::npos);
 }
 
-TEST_CASE("the host's writes need an acquire of system scope, its reads a release of it",
+TEST_CASE("the host's writes need an acquire at system scope, its reads a release at system scope",
           "[rules]") {
   Headers headers = fewest(3);
   headers.front().acquire = kAgent;
@@ -142,7 +142,7 @@ TEST_CASE("dispatches that touch different bytes of a buffer need no order", "[r
   sequence.buffers = {{.name = "slots", .bytes = 256, .kind = BufferKind::device}};
   for (uint64_t i = 0; i < 4; ++i) sequence.steps.push_back(dispatch({writes(0, 64 * i)}));
   CHECK(hazards_of(sequence, Headers(4, {kOff, kNone, kSystem})).empty());
-  // One byte in common is enough.
+  // One common byte is enough.
   sequence.steps[2].accesses = {writes(0, 127, 64)};
   const std::vector<Hazard> hazards = hazards_of(sequence, Headers(4, {kOff, kNone, kSystem}));
   REQUIRE(hazards.size() == 1);
@@ -152,8 +152,7 @@ TEST_CASE("dispatches that touch different bytes of a buffer need no order", "[r
   CHECK_FALSE(hazards[0].later_reads);
 }
 
-TEST_CASE("steps of two queues are ordered by what they come after, and by nothing else",
-          "[rules]") {
+TEST_CASE("steps of two queues are ordered by their dependencies only", "[rules]") {
   Sequence sequence;
   sequence.buffers = {{.name = "message", .bytes = 64, .kind = BufferKind::device},
                       {.name = "answer", .bytes = 64, .kind = BufferKind::device}};
@@ -166,9 +165,8 @@ TEST_CASE("steps of two queues are ordered by what they come after, and by nothi
   CHECK_FALSE(worst_of(hazards)->ordered);
 }
 
-TEST_CASE(
-    "a copy needs what it reads released to the system, and what it wrote acquired from there",
-    "[rules]") {
+TEST_CASE("a copy needs a release to the system of what it reads, and an acquire of what it wrote",
+          "[rules]") {
   Sequence sequence;
   sequence.buffers = {{.name = "in", .bytes = 64, .kind = BufferKind::fine},
                       {.name = "data", .bytes = 64, .kind = BufferKind::device},
@@ -190,14 +188,14 @@ TEST_CASE(
   CHECK(worst_of(hazards)->later == 2);
 }
 
-TEST_CASE("a dispatch that touches nothing still orders and releases as its header says",
-          "[rules]") {
+TEST_CASE("a dispatch without accesses still orders and releases as its header says", "[rules]") {
   Sequence sequence = chain(2);
   sequence.steps.insert(sequence.steps.begin() + 1, dispatch({}));
-  // Begins after the first has ended; the third begins after the second has begun.
+  // The second dispatch begins after the first has ended; the third begins after the second has
+  // begun.
   Headers headers{{kOn, kSystem, kAgent}, {kOn, kNone, kNone}, {kOff, kAgent, kSystem}};
   CHECK(hazards_of(sequence, headers).empty());
-  // Its own release covers nothing of the first if it does not wait for it.
+  // The second dispatch's release covers nothing of the first if it does not wait for the first.
   headers = {{kOn, kSystem, kNone}, {kOff, kNone, kAgent}, {kOn, kAgent, kSystem}};
   CHECK_FALSE(hazards_of(sequence, headers).empty());
   headers[1].barrier = kOn;
@@ -216,14 +214,13 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("a sequence that touches nothing lacks nothing", "[rules]") {
+TEST_CASE("a sequence without accesses lacks nothing", "[rules]") {
   Sequence sequence;
   sequence.steps = {dispatch({}), dispatch({})};
   CHECK(hazards_of(sequence, Headers(2, {kOff, kNone, kNone})).empty());
 }
 
-TEST_CASE("headers that are too few, and steps that come after themselves, are refused",
-          "[rules]") {
+TEST_CASE("missing headers, and steps that depend on themselves, are refused", "[rules]") {
   CHECK_THROWS_AS(hazards_of(chain(3), fewest(2)), std::invalid_argument);
   Sequence sequence = chain(2);
   sequence.steps[0].after = {1};

@@ -1,4 +1,4 @@
-// What makes a sequence valid, and what is planned for one.
+// Tests which sequences are valid, and the plans of sequences.
 #include "tools/fence_scope/sequence/sequence.hpp"
 
 #include <set>
@@ -16,7 +16,7 @@ using test::error_of;
 
 namespace {
 
-// Two buffers of device memory and one of the host's.
+// Two buffers in device memory and one in host memory.
 Sequence with_buffers() {
   Sequence sequence;
   sequence.buffers = {{"x", 256, BufferKind::device, {}},
@@ -64,7 +64,7 @@ TEST_CASE("every built-in workload is valid, and its first and last packets face
   }
 }
 
-TEST_CASE("workloads have the shape that was asked for") {
+TEST_CASE("workloads have the requested shape") {
   CHECK(make_workload("bitonic-sort", {.bytes_per_kernel = 1024}).steps.size() == 36);
   CHECK(make_workload("bitonic-sort", {.kernels = 7, .bytes_per_kernel = 1024}).steps.size() == 7);
   CHECK(resolve("bitonic-sort") == Shape{120, 131072, 131072});
@@ -82,7 +82,7 @@ TEST_CASE("workloads have the shape that was asked for") {
   CHECK(make_workload("producer-consumer", {.kernels = 6}).dispatches(1).size() == 3);
 }
 
-TEST_CASE("a shape that a workload cannot have is refused with what it can") {
+TEST_CASE("an impossible shape of a workload is refused, and the error names the possible ones") {
   CHECK(error_of<support::UsageError>([] { static_cast<void>(resolve("sort")); }) ==
         "there is no workload 'sort'; there are bitonic-sort, chain, independent, "
         "producer-consumer, copy-kernel-copy, empty");
@@ -105,7 +105,7 @@ TEST_CASE("a shape that a workload cannot have is refused with what it can") {
                   support::UsageError);
 }
 
-TEST_CASE("a sequence that cannot be carried out is refused, with the place") {
+TEST_CASE("a sequence that cannot be run is refused, and the error names the place") {
   Sequence sequence = with_buffers();
   CHECK_THROWS_AS(require_valid(sequence), support::UsageError);
   add(sequence, 0, {write(0)});
@@ -142,7 +142,7 @@ TEST_CASE("a sequence that cannot be carried out is refused, with the place") {
           "steps[1].to: 8 bytes, but 'from' has 256");
 }
 
-TEST_CASE("in one queue the plan is the engine's") {
+TEST_CASE("in a single queue the plan is the engine's") {
   Sequence sequence = with_buffers();
   add(sequence, 0, {write(0)});
   add(sequence, 0, {read(0), write(1)});
@@ -155,8 +155,7 @@ TEST_CASE("in one queue the plan is the engine's") {
 }
 
 TEST_CASE(
-    "what a dispatch of the other queue reads is released to the agent, and acquired there by who "
-    "waits") {
+    "a dispatch that the other queue reads from releases to the agent, and the reader acquires") {
   Sequence sequence = with_buffers();
   const size_t unrelated = add(sequence, 1, {write(2)});
   const size_t producer = add(sequence, 0, {write(0)});
@@ -172,9 +171,8 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "what a copy wrote is acquired at system scope by who waits for it, and what it reads is "
-    "released "
-    "there") {
+    "a step after a copy acquires at system scope, and a step before a copy releases at system "
+    "scope") {
   Sequence sequence = with_buffers();
   add(sequence, 0, {write(1)});
   const size_t in = add_copy(sequence, 2, 0);
@@ -191,7 +189,7 @@ TEST_CASE(
   CHECK(planned.headers[last].release == FenceScope::system);
 }
 
-TEST_CASE("a packet that is waited for stands for earlier ones whose results are used, too") {
+TEST_CASE("waiting for a packet covers the earlier packets of its queue whose results are used") {
   Sequence sequence = with_buffers();
   add(sequence, 0, {write(0)});
   const size_t awaited = add(sequence, 0, {write(1)});
@@ -201,13 +199,12 @@ TEST_CASE("a packet that is waited for stands for earlier ones whose results are
   CHECK(headers[awaited].barrier == Barrier::on);
   CHECK(headers[awaited].release >= FenceScope::agent);
   CHECK(headers[user].acquire >= FenceScope::agent);
-  // Where the earlier one is waited for itself, nothing more is asked of the later one.
+  // If the earlier packet is itself a dependency, the later one needs nothing more.
   sequence.steps[user].after = {0, awaited};
   CHECK(plan(sequence).headers[awaited].barrier == Barrier::off);
 }
 
-TEST_CASE(
-    "who only overwrites what another queue has read, releases and acquires nothing on one L2") {
+TEST_CASE("overwriting what another queue has read needs no release and no acquire on one L2") {
   Sequence sequence = with_buffers();
   add(sequence, 0, {});
   const size_t reader = add(sequence, 0, {read(0)});

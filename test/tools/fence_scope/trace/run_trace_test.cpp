@@ -1,4 +1,5 @@
-// A run as a trace: which packets, copies and dependencies it has, from whichever times are known.
+// Converts runs to traces: which packets, copies and dependencies a trace has, depending on the
+// times that are known.
 #include "tools/fence_scope/trace/run_trace.hpp"
 
 #include <nlohmann/json.hpp>
@@ -20,7 +21,7 @@ namespace {
 constexpr aql::HeaderFlags kOn{Barrier::on, FenceScope::agent, FenceScope::agent};
 constexpr aql::HeaderFlags kOff{Barrier::off, FenceScope::none, FenceScope::none};
 
-// A copy to the device, a kernel in each queue, one that joins them, a copy back.
+// A copy to the device, one kernel in each queue, a kernel that joins them, a copy back.
 struct Example {
   Example() {
     sequence.buffers = {{.name = "host", .bytes = 256, .kind = BufferKind::coarse},
@@ -71,7 +72,9 @@ void check_rules(const TraceRun& trace) {
 
 }  // namespace
 
-TEST_CASE("by timestamps alone dispatches wait for what the packets between them waited for") {
+TEST_CASE(
+    "with timestamps only, a dispatch depends on what the packets between it and its predecessor "
+    "waited for") {
   const Example example;
   const TraceRun trace = trace_of_spans(example.sequence, example.headers, example.run);
   REQUIRE(trace.packets.size() == 3);
@@ -86,7 +89,8 @@ TEST_CASE("by timestamps alone dispatches wait for what the packets between them
   CHECK(right.queue == 1);
   CHECK(right.after_copies == Places{0});
   CHECK(join.name == "join");
-  // By its barrier bit and by the packet ahead of it, which has no times; what that one's own wait was for is not drawn again.
+  // `join` depends on `left` through its barrier bit, and on `right` through the barrier packet
+  // before it, which has no times. Dependencies of `left` itself are not drawn again.
   CHECK(join.after_packets == Places{0, 2});
   CHECK(trace.copies[1].name == "down");
   CHECK(trace.copies[1].after_packets == Places{1});
@@ -95,7 +99,7 @@ TEST_CASE("by timestamps alone dispatches wait for what the packets between them
   check_rules(trace);
 }
 
-TEST_CASE("a step without times is left out, and who waited for it waits for what it waited for") {
+TEST_CASE("a step without times is omitted, and its dependents take over its dependencies") {
   Example example;
   example.run.spans[3].reset();
   example.run.spans[0].reset();
@@ -107,14 +111,14 @@ TEST_CASE("a step without times is left out, and who waited for it waits for wha
   check_rules(trace);
 }
 
-TEST_CASE("clocks that differ a little give no packet that begins before it was published") {
+TEST_CASE("slightly different clocks give no packet that begins before its submission") {
   Example example;
   example.run.packets[1].published_ns = 1301;
   CHECK(trace_of_spans(example.sequence, example.headers, example.run).packets[0].submit_ns ==
         1300);
 }
 
-TEST_CASE("what the virtual GPU has recorded of a run is found by queue, index and address") {
+TEST_CASE("the virtual GPU's records of a run are found by queue, index and address") {
   const Example example;
   Recorded recorded{
       .queues = {4u, 6u}, .begin_ns = 1000, .end_ns = 3000, .place_of = [](uint64_t address) {
@@ -133,7 +137,7 @@ TEST_CASE("what the virtual GPU has recorded of a run is found by queue, index a
                              .begin_ns = begin,
                              .end_ns = begin + 50});
   };
-  packet(4, 69, "kernel_dispatch", kOn, 900);  // ahead of the run
+  packet(4, 69, "kernel_dispatch", kOn, 900);  // before the run
   packet(4, 70, "barrier_and", kOff, 1200);
   packet(4, 71, "kernel_dispatch", kOn, 1300);
   packet(4, 72, "barrier_and", kOff, 1600);
@@ -142,7 +146,7 @@ TEST_CASE("what the virtual GPU has recorded of a run is found by queue, index a
   packet(6, 40, "barrier_and", kOff, 1200);
   packet(6, 41, "kernel_dispatch", kOn, 1350);
   packet(6, 42, "barrier_and", kOn, 1500);
-  packet(5, 71, "kernel_dispatch", kOn, 1400);  // the runtime's
+  packet(5, 71, "kernel_dispatch", kOn, 1400);  // a packet of the runtime
   const auto copy = [&](uint64_t from, uint64_t to, uint64_t bytes, uint64_t begin) {
     lines.copies.push_back({.engine = 9,
                             .name = "copy_linear",
@@ -152,11 +156,11 @@ TEST_CASE("what the virtual GPU has recorded of a run is found by queue, index a
                             .begin_ns = begin,
                             .end_ns = begin + 20});
   };
-  copy(0, 256, 256, 800);  // the bench's own, ahead of the run
+  copy(0, 256, 256, 800);  // a copy by the bench, before the run
   copy(0, 256, 128, 1050);
   copy(128, 384, 128, 1080);  // the second half of "up"
   copy(256, 0, 256, 1900);
-  copy(9999, 0, 256, 1950);  // from elsewhere
+  copy(9999, 0, 256, 1950);  // a foreign copy
   lines.ring = {
       {4, 950, 70, 69}, {4, 1190, 75, 70}, {5, 1200, 3, 2}, {6, 1190, 43, 40}, {4, 3001, 76, 75}};
 

@@ -47,7 +47,8 @@ std::vector<ordered_json> events_of(const ordered_json& trace, const std::string
 }  // namespace
 
 TEST_CASE(
-    "--trace writes the recommended cell's run: every dispatch, by name, as the virtual GPU's") {
+    "--trace writes the recommended cell's run: every dispatch by name, marked as the virtual "
+    "GPU's") {
   const ordered_json trace =
       trace_of({"explain", "--workload", "chain", "--kernels", "5", "--bytes", "1024"});
   CHECK(trace["otherData"]["time"] == "of a virtual GPU, not of hardware");
@@ -66,11 +67,11 @@ TEST_CASE(
     CHECK(dispatches[i]["args"]["acquire"] == (i == 0 ? "system" : "agent"));
     CHECK(dispatches[i]["args"]["release"] == (i == 4 ? "system" : "agent"));
   }
-  CHECK(events_of(trace, "b", "packet").size() == 1);  // the closing one
-  // Each waits for the one before it, and the closing one for the last.
+  CHECK(events_of(trace, "b", "packet").size() == 1);  // the closing packet
+  // Each packet depends on the one before it, and the closing packet on the last one.
   CHECK(events_of(trace, "s").size() == 5);
   CHECK(events_of(trace, "i").empty());
-  // The ring fills with all six, and empties.
+  // The ring fills with all six packets, and empties.
   const std::vector<ordered_json> ring = events_of(trace, "C");
   REQUIRE(ring.size() >= 2);
   const auto packets = [](const ordered_json& event) {
@@ -80,7 +81,7 @@ TEST_CASE(
   CHECK(ring.back()["args"]["packets"] == 0);
 }
 
-TEST_CASE("--cell chooses what is traced, a wrong cell's overtaking packets included") {
+TEST_CASE("--cell chooses the traced cell, including a wrong one whose packets overtake others") {
   const ordered_json trace = trace_of({"scopes", "--workload", "independent", "--kernels", "4",
                                        "--bytes", "1024", "--filter", "acquire none, release none",
                                        "--cell", "no barrier, acquire none, release none"});
@@ -91,12 +92,12 @@ TEST_CASE("--cell chooses what is traced, a wrong cell's overtaking packets incl
   CHECK(without >= 2);
 }
 
-TEST_CASE("copies and both queues are there, joined by flows") {
+TEST_CASE("copies and both queues are in the trace, joined by flows") {
   const ordered_json copies =
       trace_of({"explain", "--workload", "copy-kernel-copy", "--kernels", "2"});
   CHECK(events_of(copies, "b", "copy").size() == 2);
-  // Up to the first kernel's wait, that to the kernel, to the second one, to the closing packet;
-  // and to the copy down.
+  // From the upload to the first kernel's wait, from there to the kernel, to the second kernel, to
+  // the closing packet; and to the download.
   CHECK(events_of(copies, "s").size() >= 4);
   const ordered_json queues =
       trace_of({"explain", "--workload", "producer-consumer", "--kernels", "4"});
@@ -113,7 +114,7 @@ TEST_CASE("copies and both queues are there, joined by flows") {
   CHECK(across);
 }
 
-TEST_CASE("a program of the user's own is traced, and a report is replayed with a trace") {
+TEST_CASE("a user's program file is traced, and a report is replayed with a trace") {
   const TemporaryDirectory directory;
   const std::string program = directory.file("steps.json"), report = directory.file("report.json"),
                     file = directory.file("trace.json");
@@ -132,14 +133,15 @@ TEST_CASE("a program of the user's own is traced, and a report is replayed with 
   CHECK(events_of(replayed, "b", "dispatch").size() == 2);
 }
 
-TEST_CASE("--trace - is alone on standard output") {
+TEST_CASE("--trace - writes nothing else to standard output") {
   const CommandResult result = traced("-", {"explain", "--workload", "empty", "--kernels", "2"});
   CAPTURE(result.err);
   REQUIRE(result.exit_code == 0);
   CHECK(broken_trace_rules(ordered_json::parse(result.out)).empty());
 }
 
-TEST_CASE("a trace that cannot be made is refused before anything runs, with what to do instead") {
+TEST_CASE(
+    "an impossible trace is refused before anything runs, and the error says what to do instead") {
   const auto refusal = [](const std::vector<std::string>& arguments) {
     const CommandResult result = traced("/nonexistent/trace.json", arguments);
     CHECK(result.exit_code == 2);

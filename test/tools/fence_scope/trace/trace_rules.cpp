@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// Whole nanoseconds: fractions of microseconds do not add up.
+// Whole nanoseconds, because fractions of microseconds do not add up.
 int64_t ns(const ordered_json& us) { return std::llround(us.get<double>() * 1000); }
 
 struct Slice {
@@ -65,7 +65,7 @@ class Checker {
         return complain("no category and id", event);
       const std::string id = event["cat"].get<std::string>() + '/' + event["id"].dump();
       const bool is_async = ph == "b" || ph == "e";
-      // The name is part of what makes a flow, and belongs to both ends of an async slice.
+      // The name is part of a flow's identity, and both ends of an async slice have it.
       auto& [begins, ends] = (is_async ? async_ : flows_)[id];
       (ph == "b" || ph == "s" ? begins : ends).push_back(event);
     } else if (ph == "i") {
@@ -101,7 +101,7 @@ class Checker {
 
   void check_slices() {
     for (auto& [thread, slices] : slices_) {
-      // The longer of two that begin at once is the outer one.
+      // The longer of two slices that begin together is the outer one.
       std::ranges::sort(slices, {},
                         [](const Slice& slice) { return std::pair(slice.begin, -slice.end); });
       std::vector<int64_t> ends;

@@ -34,8 +34,8 @@ std::vector<ordered_json> events_of(const ordered_json& trace, const std::string
   return out;
 }
 
-// Two dispatches of queue 0 that overlap, one of queue 1 that waits for both, a copy that waits for
-// that.
+// Two dispatches of queue 0 that overlap, one of queue 1 that depends on both, and a copy that
+// depends on that one.
 TraceRun small_run() {
   TraceRun run;
   run.device = "AMD Instinct MI210 (gfx90a)";
@@ -73,7 +73,7 @@ TEST_CASE("trace: a small run, event by event") {
   const auto begins = events_of(trace, "b"), slices = events_of(trace, "X");
   REQUIRE(begins.size() == 4);
   REQUIRE(slices.size() == 4);
-  CHECK(begins[0]["ts"] == 0);  // submitted; executed half a microsecond later
+  CHECK(begins[0]["ts"] == 0);  // the submission; the execution begins half a microsecond later
   CHECK(slices[0]["ts"] == 0.5);
   CHECK(slices[0]["dur"] == 1.5);
   CHECK(slices[0]["args"]["waited_us"] == 0.5);
@@ -97,7 +97,7 @@ TEST_CASE("trace: a small run, event by event") {
   CHECK(trace["otherData"]["time"] == "of a virtual GPU, not of hardware");
 }
 
-TEST_CASE("trace: whatever breaks a rule of the format is told") {
+TEST_CASE("trace: every broken rule of the format is reported") {
   const auto broken = [](const std::function<void(ordered_json & event)>& change) {
     ordered_json trace = trace_json(small_run());
     for (ordered_json& event : trace["traceEvents"]) change(event);
@@ -152,15 +152,15 @@ TEST_CASE("trace: whatever breaks a rule of the format is told") {
   CHECK(broken([](ordered_json& event) { event.erase("pid"); }) == "no number pid");
   CHECK(broken([](ordered_json& event) { event["ph"] = "Z"; }) == "no time");
   CHECK(test::broken_trace_rules(ordered_json::array()).size() == 1);
-  // The order in which events stand is none of the rules.
+  // The rules allow any order of events.
   ordered_json trace = trace_json(small_run());
   std::ranges::reverse(trace["traceEvents"]);
   check_rules(trace);
 }
 
 TEST_CASE(
-    "trace: packets depend on what their barrier bit and barrier packets ahead of them hold them "
-    "back for") {
+    "trace: a packet depends on the packets that its barrier bit or an earlier barrier packet "
+    "waits for") {
   using aql::Barrier;
   const auto flags = [](Barrier barrier) {
     return aql::HeaderFlags{barrier, aql::FenceScope::none, aql::FenceScope::none};
@@ -173,7 +173,7 @@ TEST_CASE(
   using Packets = std::vector<size_t>;
   add(0, Barrier::on);
   add(0, Barrier::off);
-  add(1, Barrier::on);  // another queue's
+  add(1, Barrier::on);  // another queue's packet
   add(0, Barrier::off);
   add(0, Barrier::on);
   add(0, Barrier::off, "barrier_and");
@@ -181,7 +181,7 @@ TEST_CASE(
   add(0, Barrier::off);
   add(0, Barrier::on);
   add(0, Barrier::off);
-  std::ranges::reverse(run.packets);  // their index counts, not their place
+  std::ranges::reverse(run.packets);  // the packets' index decides, not their position
   add_queue_order(run);
   const auto after = [&](uint64_t index) {
     Packets indices;
@@ -201,7 +201,7 @@ TEST_CASE(
   CHECK(after(9).empty());
 }
 
-TEST_CASE("trace: a reader that began before its writer had ended is marked where it began") {
+TEST_CASE("trace: a reader that began before its writer ended is marked at its begin") {
   TraceRun run = small_run();
   run.packets[2].begin_ns = 2999;
   const ordered_json trace = trace_json(run);
@@ -213,7 +213,8 @@ TEST_CASE("trace: a reader that began before its writer had ended is marked wher
   CHECK(events_of(trace, "s").size() == 2);
 }
 
-TEST_CASE("trace: a barrier packet waits while it executes, so what it waits for reaches into it") {
+TEST_CASE(
+    "trace: a barrier packet waits while it executes, so its dependencies may end during it") {
   TraceRun run = small_run();
   run.packets[2].type = "barrier_and";
   run.packets[2].begin_ns = 1600;  // it ends at 4001, the others at 3000 and 2500
@@ -231,13 +232,13 @@ TEST_CASE("trace: a barrier packet waits while it executes, so what it waits for
   CHECK(events_of(early, "i")[0]["name"] == "ended before fill <a> had ended");
 }
 
-TEST_CASE("trace: any run keeps to the rules, executions of no length included") {
+TEST_CASE("trace: any run obeys the rules, including executions of no length") {
   std::mt19937_64 random(2);
   const auto below = [&](uint64_t limit) { return random() % limit; };
   for (int round = 0; round < 60; ++round) {
     TraceRun run;
     run.is_virtual = below(2) == 1;
-    const uint64_t origin = 1'700'000'000'000'000'000;  // as clocks of a real machine are
+    const uint64_t origin = 1'700'000'000'000'000'000;  // a time of a real machine's clock
     for (uint64_t count = below(40); count > 0; --count) {
       TraceRun::Packet packet;
       packet.queue = static_cast<uint32_t>(below(3));
@@ -262,7 +263,7 @@ TEST_CASE("trace: any run keeps to the rules, executions of no length included")
   check_rules(trace_json({}));
 }
 
-TEST_CASE("trace: what cannot be is refused by name") {
+TEST_CASE("trace: impossible runs are refused, and the error names the packet") {
   const auto refused = [](auto change) {
     TraceRun run = small_run();
     change(run);
@@ -312,7 +313,7 @@ TEST_CASE("trace: lines of the virtual GPU become packets, copies and ring occup
   check_rules(trace_json(run));
 }
 
-TEST_CASE("trace: a line that is none is refused with its number") {
+TEST_CASE("trace: an invalid line is refused with its number") {
   const auto refusal = [](const std::string& lines) {
     try {
       trace_of_vgpu(lines, "t.jsonl");
@@ -327,7 +328,7 @@ TEST_CASE("trace: a line that is none is refused with its number") {
   CHECK(refusal("").starts_with("accepted"));
 }
 
-TEST_CASE("trace: what a program does on the virtual GPU is converted whole") {
+TEST_CASE("trace: a whole program's run on the virtual GPU is converted") {
   const auto file =
       std::filesystem::temp_directory_path() / ("fence_scope_trace_" + std::to_string(getpid()));
   const std::string command =

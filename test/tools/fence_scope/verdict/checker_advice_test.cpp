@@ -10,8 +10,8 @@ using aql::FenceScope;
 
 namespace {
 
-// Three steps: packets 4 and 5 of queue 0, which the device calls 7, and packet 4 of queue 1, which
-// it calls 9.
+// Three steps: packets 4 and 5 of queue 0, which the device numbers 7, and packet 4 of queue 1,
+// which it numbers 9.
 Placement placement() {
   constexpr auto dispatch = Bench::Packet::Role::dispatch;
   Placement where;
@@ -44,10 +44,10 @@ TEST_CASE(
   CHECK((*headers)[2] == aql::HeaderFlags{Barrier::on, FenceScope::none, FenceScope::agent});
 }
 
-TEST_CASE("advice that is not whole is none") {
+TEST_CASE("incomplete advice counts as none") {
   CHECK_FALSE(after({R"({"advice":"none","reason":"too long"})"}));
   CHECK_FALSE(after({R"({"advice":"incomplete","reason":"too long"})"}));
-  // A list that is cut off may mean packets with the same header, and no others.
+  // A truncated list may refer to packets with the same header, and to no others.
   const auto cut = [](const std::string& acquire) {
     return after({R"({"advice":"release","queue":7,"header":{"barrier":true,"acquire":")" +
                   acquire + R"(","release":"agent"},"to":"none","packets":[1],"count":2})"});
@@ -58,7 +58,8 @@ TEST_CASE("advice that is not whole is none") {
   CHECK_THROWS(after({R"({"advice":"release","queue":7,"to":"wide","packets":[4],"count":1})"}));
 }
 
-TEST_CASE("a disagreement with the fence checker is said aloud, and silence is no agreement") {
+TEST_CASE(
+    "a disagreement with the fence checker is reported, and silence does not count as agreement") {
   std::vector<PlannedPacket> packets(2);
   CHECK(checker_advice(packets).empty());
   for (PlannedPacket& packet : packets) {

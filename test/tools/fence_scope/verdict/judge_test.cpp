@@ -1,5 +1,5 @@
-// Verdicts: what follows from which evidence; and what the virtual GPU's instruments make of
-// workloads with fences too few. A program of its own, because it starts itself.
+// Tests verdicts: what follows from which evidence, and what the virtual GPU's instruments report
+// about workloads with too few fences. A separate program, because it starts itself.
 #include "tools/fence_scope/verdict/judge.hpp"
 
 #include <algorithm>
@@ -24,8 +24,7 @@ Sequence chain() {
 
 }  // namespace
 
-TEST_CASE("what the rules promise is correct, and unknown if a run was wrong all the same",
-          "[judge]") {
+TEST_CASE("headers that satisfy the rules are correct, but unknown if a run was wrong", "[judge]") {
   const Sequence sequence = chain();
   CHECK(judge(sequence, plan(sequence).headers).verdict == Verdict::correct);
   const Judgement broken = judge(sequence, plan(sequence).headers, {.runs = 4, .wrong_runs = 1});
@@ -34,7 +33,7 @@ TEST_CASE("what the rules promise is correct, and unknown if a run was wrong all
   CHECK(broken.runs == 4);
 }
 
-TEST_CASE("two steps that nothing orders are named, whatever the runs gave", "[judge]") {
+TEST_CASE("two steps without order are named, whatever the results of the runs", "[judge]") {
   const Sequence sequence = chain();
   Headers headers = plan(sequence).headers;
   headers[3].barrier = Barrier::off;
@@ -65,7 +64,7 @@ TEST_CASE("a missing fence is unknown until a run or the checker has shown it", 
   CHECK(judgement.reader == Judgement::npos);  // the host
 }
 
-TEST_CASE("the pair is the checker's, where it found one that the rules have, too", "[judge]") {
+TEST_CASE("the reported pair is the checker's if the rules contain it too", "[judge]") {
   const Sequence sequence = chain();
   Headers headers = plan(sequence).headers;
   headers[1].barrier = headers[4].barrier = Barrier::off;
@@ -77,8 +76,8 @@ TEST_CASE("the pair is the checker's, where it found one that the rules have, to
   CHECK(judgement.reader == 4);
   CHECK(judgement.reason.find("nothing orders the two") != std::string::npos);
   CHECK(judgement.reason.find("disagree") == std::string::npos);
-  // Either of two unordered steps may have come first: then one reads early what the other
-  // overwrites.
+  // Either of two unordered steps may run first. If the later one does, it reads before the other
+  // one overwrites.
   const Finding turned{.earlier = {4}, .later = {3}, .place = Bench::Place{0, 0}, .reason = "r"};
   const Judgement early = judge(sequence, headers, {.checked = true, .findings = {turned}});
   CHECK(early.writer == 4);
@@ -86,10 +85,9 @@ TEST_CASE("the pair is the checker's, where it found one that the rules have, to
   CHECK(early.reason.find("disagree") == std::string::npos);
 }
 
-TEST_CASE("a finding about accesses that a step does not declare names step, buffer and byte",
-          "[judge]") {
+TEST_CASE("a finding about undeclared accesses names step, buffer and byte", "[judge]") {
   Sequence sequence = chain();
-  // What the third one writes, the second one reads: it says so no longer.
+  // The third step reads what the second one wrote, but no longer declares it.
   std::erase_if(sequence.steps[2].accesses, [](const Access& access) { return !access.writes; });
   const Headers headers = plan(sequence).headers;
   const Finding finding{.earlier = {1},
@@ -108,7 +106,7 @@ TEST_CASE("a finding about accesses that a step does not declare names step, buf
 }
 
 TEST_CASE(
-    "where rules and checker disagree over declared accesses the reason says so, whatever the "
+    "if rules and checker disagree about declared accesses, the reason says so, whatever the "
     "verdict",
     "[judge]") {
   const Sequence sequence = chain();
@@ -129,7 +127,7 @@ TEST_CASE(
       "the fence checker and the rules disagree, so one of them has a defect: "));
   CHECK(judgement.writer == 1);
   CHECK(judgement.reader == 3);
-  // And where the checker has looked and saw nothing of what the rules complain about.
+  // The same if the checker ran and saw none of the accesses that the rules complain about.
   Headers headers = planned;
   headers[3].barrier = Barrier::off;
   const Judgement unseen = judge(sequence, headers, {.checked = true});
@@ -139,8 +137,9 @@ TEST_CASE(
   CHECK_FALSE(judge(sequence, headers).reason.ends_with("saw no such accesses"));
 }
 
-TEST_CASE("a line of the checker's report is told in steps, by queue and index of its packets",
-          "[judge]") {
+TEST_CASE(
+    "a line of the checker's report is translated to steps, by queue and index of its packets",
+    "[judge]") {
   const Sequence sequence = make_workload("copy-kernel-copy", {.kernels = 3});
   size_t up = 0, kernel = 0, down = 0;
   for (size_t i = 0; i < sequence.steps.size(); ++i) {
@@ -182,7 +181,7 @@ TEST_CASE("a line of the checker's report is told in steps, by queue and index o
   CHECK(war.later == Steps{kernel + 2});
   CHECK_FALSE(war.earlier_writes);
   CHECK_FALSE(war.later_reads);
-  // A copy is told by what it touches; the host's own copies touch the same.
+  // A copy is identified by the memory that it accesses; the host's own copies access the same.
   const Finding from_engine = told("read-after-write", copy, one);
   CHECK(from_engine.earlier == Steps{up, Judgement::npos});
   CHECK(told("read-after-write", copy, one, 1).earlier == Steps{Judgement::npos});
@@ -193,7 +192,7 @@ TEST_CASE("a line of the checker's report is told in steps, by queue and index o
   CHECK(down > kernel);
 }
 
-TEST_CASE("cases reach another process as they are", "[judge]") {
+TEST_CASE("cases are passed to another process unchanged", "[judge]") {
   for (const Workload& workload : workloads()) {
     CAPTURE(workload.name);
     const Sequence sequence = make_workload(workload.name);
@@ -206,7 +205,7 @@ TEST_CASE("cases reach another process as they are", "[judge]") {
     for (size_t i = 0; i < sequence.steps.size(); ++i)
       if (sequence.steps[i].kind == Step::Kind::dispatch)
         CHECK(read.cases[0].headers[i] == one.headers[i]);
-    // Nothing is lost: what was read is written the same.
+    // Nothing is lost: writing what was read gives the same bytes.
     const std::vector<Case> again{{&read.sequences[0], read.cases[0].headers},
                                   {&read.sequences[0], read.cases[1].headers}};
     CHECK(to_bytes(again) == bytes);
@@ -226,7 +225,7 @@ TEST_CASE("checker and stale caches agree with the rules on each workload and ea
     Headers headers = planned;  // the host does not get the results
     for (aql::HeaderFlags& flags : headers) flags.release = FenceScope::agent;
     cases.push_back({&sequence, headers});
-    headers = planned;  // nobody drops old copies
+    headers = planned;  // no packet invalidates old copies
     for (aql::HeaderFlags& flags : headers) flags.acquire = FenceScope::none;
     cases.push_back({&sequence, headers});
   }
@@ -258,8 +257,8 @@ TEST_CASE("checker and stale caches agree with the rules on each workload and ea
 }
 
 TEST_CASE(
-    "of one kernel that occurs many times the checker's pair is the very two steps that lack "
-    "something",
+    "for a kernel that occurs many times the checker's pair is exactly the two steps that lack "
+    "order",
     "[judge][device]") {
   const Sequence sequence =
       make_workload("chain", {.kernels = 40, .bytes_per_kernel = 1024, .working_set_bytes = 2048});
@@ -274,13 +273,14 @@ TEST_CASE(
   for (size_t i = 0; i < cases.size(); ++i) {
     const size_t step = i + 1;
     CAPTURE(step);
-    // By whichever of their accesses, in gated and ungated runs alike, those two and no others.
+    // Gated and ungated runs report these two steps and no others, through whichever of their
+    // accesses.
     size_t unordered = 0;
     for (const Finding& finding : evidence[i].findings) {
       REQUIRE(finding.earlier.size() == 1);
       REQUIRE(finding.later.size() == 1);
       if (finding.ordered) {
-        // The host gets the result of the last one alone.
+        // The host reads the result of the last step only.
         CHECK(step + 1 == sequence.steps.size());
         CHECK(finding.later[0] == Judgement::npos);
         continue;
@@ -298,7 +298,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("rules and checker agree about each pair, whatever is taken from a workload's headers",
+TEST_CASE("rules and checker agree about each pair, for random changes to a workload's headers",
           "[judge][device]") {
   std::vector<Sequence> sequences;
   for (const Workload& workload : workloads())
@@ -310,7 +310,7 @@ TEST_CASE("rules and checker agree about each pair, whatever is taken from a wor
   for (const Sequence& sequence : sequences)
     for (int i = 0; i < 12; ++i) {
       Headers headers = plan(sequence).headers;
-      // One mistake, and then more and more of them.
+      // One mistake at first, then more and more.
       for (int mistakes = 0; mistakes <= i / 3; ++mistakes) {
         aql::HeaderFlags& flags = headers[random() % headers.size()];
         if (random() % 3 == 0) flags.barrier = Barrier::off;
@@ -337,7 +337,7 @@ TEST_CASE("rules and checker agree about each pair, whatever is taken from a wor
   CHECK(complaints > 20);
 }
 
-// Before Catch2's main(), by the linker's option --wrap=main.
+// Runs before Catch2's main(), through the linker's option --wrap=main.
 extern "C" int __real_main(int argc, char** argv);
 extern "C" int __wrap_main(int argc, char** argv) {
   if (const auto status = run_judge_process(argc, argv)) return *status;
