@@ -119,7 +119,8 @@ std::string inline_constant(unsigned code, Operand kind) {
   if (code >= 128 && code <= 192) return std::to_string(code - 128);
   if (code >= 193 && code <= 208) return std::to_string(192 - static_cast<int>(code));
   if (kind == Operand::i16 || kind == Operand::pk_i16) {
-    // LLVM shows what a 16-bit integer operand receives: the f16 pattern, or for packed operands the low half of the f32 pattern.
+    // LLVM prints the bits that a 16-bit integer operand receives: the f16 pattern, or for packed
+    // operands the low half of the f32 pattern.
     static constexpr uint32_t kHalf[] = {0x3800, 0xb800, 0x3c00, 0xbc00, 0x4000,
                                          0xc000, 0x4400, 0xc400, 0x3118};
     return fmt::format("{:#x}", kHalf[code - 240]);
@@ -150,7 +151,7 @@ std::string literal(uint32_t value, Operand kind) {
   return fmt::format("{:#x}", value);
 }
 
-// LLVM's way with plain numbers: decimal where an inline constant could say it.
+// LLVM prints plain numbers in decimal if an inline constant could hold them.
 std::string number(uint32_t value) {
   const auto n = static_cast<int32_t>(value);
   return n >= -16 && n <= 64 ? std::to_string(n) : fmt::format("{:#x}", value);
@@ -172,7 +173,7 @@ std::string source(const Instruction& in, const Encoding& e, unsigned i) {
   return scalar(code, count);
 }
 
-// Accumulates "mnemonic a, b" and then the modifiers.
+// Collects "mnemonic a, b" and then the modifiers.
 class Line {
  public:
   explicit Line(std::string_view mnemonic) : text_(mnemonic) {}
@@ -364,7 +365,7 @@ std::string modified_source(const Instruction& in, const Encoding& e, unsigned i
   const bool constant = in.src[i] >= 128 && in.src[i] < kFirstVgpr && in.src[i] != 254 &&
                         !(in.src[i] >= 235 && in.src[i] <= 239) &&
                         !(in.src[i] >= 251 && in.src[i] <= 253);
-  // On an integer operand LLVM reads the bit of neg as that of sext.
+  // On an integer operand LLVM reads the neg bit as sext.
   const bool integer =
       (e.src[i] == Operand::i32 || e.src[i] == Operand::i16) && in.opcode != Opcode::v_cndmask_b32;
   if (integer) return in.neg >> i & 1 ? "sext(" + text + ")" : text;

@@ -1,4 +1,5 @@
-// Prints a decoded instruction in LLVM's assembly syntax, so that every field the decoder fills can be compared with LLVM's text.
+// Prints a decoded instruction in LLVM's assembly syntax, so that tests can compare every field of
+// the decoder with LLVM's text.
 #pragma once
 
 #include <string>
@@ -7,7 +8,8 @@
 
 namespace uptempo::vgpu::gfx9::test {
 
-// Without the suffixes _e32, _e64, _sdwa, _dpp. For instructions that are only named (Format::other) the mnemonic alone.
+// Omits the suffixes _e32, _e64, _sdwa and _dpp. Returns only the mnemonic for instructions whose
+// operands are not decoded (Format::other).
 std::string to_assembly(const Instruction& instruction, Target target);
 
 }  // namespace uptempo::vgpu::gfx9::test

@@ -1,4 +1,5 @@
-// gfx9 code objects found in clang offload bundles, the form that shared libraries of ROCm and our own kernels carry them in.
+// Finds gfx9 code objects in clang offload bundles, which ROCm's shared libraries and our own
+// kernels contain.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +17,9 @@ struct Code {
   std::vector<uint32_t> words;  // .text
 };
 
-// Calls `visit` with every .text of a gfx9 code object inside `file`, whatever surrounds it: bundles of a shared library, or one plain ELF.
-// One at a time: the libraries of ROCm hold gigabytes of them.
+// Calls `visit` with every .text of a gfx9 code object in `file`: a single ELF, or any file that
+// contains bundles. It holds one code object at a time, because ROCm's libraries have gigabytes of
+// them.
 void for_each_code(const std::string& file, const std::function<void(const Code&)>& visit);
 
 }  // namespace uptempo::vgpu::gfx9::test

@@ -1,4 +1,4 @@
-// Kernels as a compiler makes them, run by the core alone and compared with the CPU.
+// Compiled kernels, run by the core alone and compared with the CPU.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -56,7 +56,7 @@ constexpr Target kTargets[] = {Target::gfx90a, Target::gfx908, Target::gfx906, T
 
 }  // namespace
 
-TEST_CASE("A kernel adds two vectors, on each target, with a partial last workgroup") {
+TEST_CASE("a kernel adds two vectors on each target, with a partial last workgroup") {
   for (const Target target : kTargets) {
     Kernels machine(target);
     constexpr uint32_t kCount = 1000;
@@ -72,7 +72,7 @@ TEST_CASE("A kernel adds two vectors, on each target, with a partial last workgr
   }
 }
 
-TEST_CASE("Lanes that leave a loop early keep their results: divergent control flow") {
+TEST_CASE("lanes that leave a loop early keep their results") {
   Kernels machine;
   constexpr uint32_t kCount = 512;
   const auto in = random_values<uint32_t>(kCount, 3, 1, 100000);
@@ -89,7 +89,7 @@ TEST_CASE("Lanes that leave a loop early keep their results: divergent control f
   }
 }
 
-TEST_CASE("Waves of a workgroup meet at barriers and share dynamic LDS: a tree reduction") {
+TEST_CASE("waves of a workgroup meet at barriers and share dynamic LDS in a tree reduction") {
   Kernels machine;
   constexpr uint32_t kCount = 4096, kGroup = 512;
   const auto in = random_values<uint32_t>(kCount, 4, 0, 0xffffffff);
@@ -106,7 +106,7 @@ TEST_CASE("Waves of a workgroup meet at barriers and share dynamic LDS: a tree r
           std::accumulate(in.begin() + group * kGroup, in.begin() + (group + 1) * kGroup, 0u));
 }
 
-TEST_CASE("Global atomics of all work-items add up") {
+TEST_CASE("global atomics of all work-items add up") {
   Kernels machine;
   constexpr uint32_t kCount = 1024;
   const auto in = random_values<uint32_t>(kCount, 5, 0, 1000000);
@@ -136,7 +136,7 @@ TEST_CASE("LDS atomics of all waves add up") {
   CHECK(download<uint32_t>(out) == expected);
 }
 
-TEST_CASE("Arrays in private memory are each work-item's own") {
+TEST_CASE("each work-item has its own arrays in private memory") {
   for (const Target target : kTargets) {
     Kernels machine(target);
     constexpr uint32_t kCount = 384, kRounds = 200;
@@ -156,7 +156,7 @@ TEST_CASE("Arrays in private memory are each work-item's own") {
   }
 }
 
-TEST_CASE("Bytes in private memory keep their neighbours") {
+TEST_CASE("bytes in private memory keep their neighbours") {
   Kernels machine;
   constexpr uint32_t kCount = 192;
   const auto in = random_values<uint8_t>(kCount, 8, 0, 255);
@@ -172,7 +172,7 @@ TEST_CASE("Bytes in private memory keep their neighbours") {
   }
 }
 
-TEST_CASE("64-bit integers: sums, products, quotients, shifts, counts") {
+TEST_CASE("64-bit integers: sums, products, quotients, shifts and counts are exact") {
   Kernels machine;
   constexpr uint32_t kCount = 256;
   auto a = random_values<uint64_t>(kCount, 9, 0, ~uint64_t{1}),
@@ -220,7 +220,7 @@ TEST_CASE("32-bit integer division is exact") {
   }
 }
 
-TEST_CASE("Float quotients are within OpenCL's 2.5 units in the last place") {
+TEST_CASE("float quotients are within OpenCL's 2.5 units in the last place") {
   Kernels machine;
   constexpr uint32_t kCount = 512;
   const auto a = random_values<float>(kCount, 13, -1e10f, 1e10f),
@@ -236,7 +236,7 @@ TEST_CASE("Float quotients are within OpenCL's 2.5 units in the last place") {
   }
 }
 
-TEST_CASE("Doubles: sums, products, correctly rounded quotients, fused multiply-add") {
+TEST_CASE("doubles: sums, products, quotients and fused multiply-adds are correctly rounded") {
   Kernels machine;
   constexpr uint32_t kCount = 256;
   const auto a = random_values<double>(kCount, 15, -1e100, 1e100),
@@ -253,7 +253,7 @@ TEST_CASE("Doubles: sums, products, correctly rounded quotients, fused multiply-
   }
 }
 
-TEST_CASE("Bytes and halfwords are loaded, extended and stored") {
+TEST_CASE("bytes and halfwords are loaded, extended and stored") {
   Kernels machine;
   constexpr uint32_t kCount = 200;
   const auto c = random_values<uint8_t>(kCount, 17, 0, 255);
@@ -269,7 +269,7 @@ TEST_CASE("Bytes and halfwords are loaded, extended and stored") {
   }
 }
 
-TEST_CASE("Vectors of two, three and four dwords keep their order, in full and partial waves") {
+TEST_CASE("vectors of two, three and four dwords keep their order, in full and partial waves") {
   for (const uint32_t count : {128u, 100u}) {
     Kernels machine;
     const auto in = random_values<uint32_t>(count * 4, 19, 0, 0xffffffff),
@@ -288,8 +288,8 @@ TEST_CASE("Vectors of two, three and four dwords keep their order, in full and p
 }
 
 TEST_CASE(
-    "Work-item ids, workgroup ids and sizes in three dimensions, with partial workgroups at each "
-    "edge") {
+    "work-item ids, workgroup ids and sizes are right in three dimensions, with partial workgroups "
+    "at each edge") {
   for (const Target target : kTargets) {
     Kernels machine(target);
     const Launch launch{{13, 9, 5}, {8, 4, 2}, 0};
@@ -315,7 +315,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("Functions are called and return, for some lanes only") {
+TEST_CASE("functions are called and return, even for some lanes only") {
   Kernels machine;
   constexpr uint32_t kCount = 128;
   const auto in = random_values<uint32_t>(kCount, 21, 0, 0xffffffff);
@@ -328,7 +328,7 @@ TEST_CASE("Functions are called and return, for some lanes only") {
             (in[i] % 2 != 0 ? mix(mix(in[i], i), mix(i, in[i])) : mix(in[i], i)));
 }
 
-TEST_CASE("Generic pointers reach LDS, private and global memory") {
+TEST_CASE("generic pointers reach LDS, private and global memory") {
   for (const Target target : kTargets) {
     Kernels machine(target);
     constexpr uint32_t kCount = 128;
@@ -346,14 +346,14 @@ TEST_CASE("Generic pointers reach LDS, private and global memory") {
   }
 }
 
-TEST_CASE("A workgroup that spins on another one does not keep it from running") {
+TEST_CASE("a workgroup that spins on another one does not prevent it from running") {
   Kernels machine;
   const Buffer flags = upload(machine, std::vector<uint32_t>{0, 0}), out = machine.allocate(4);
   require_ends(machine.run("spin", line(128, 64), Arguments().add(flags).add(out)));
   CHECK(out.as<uint32_t>()[0] == 42);
 }
 
-TEST_CASE("Stores to scattered addresses land where they should") {
+TEST_CASE("stores to scattered addresses reach their places") {
   Kernels machine;
   constexpr uint32_t kCount = 1024;
   std::vector<uint32_t> index(kCount);
@@ -365,7 +365,7 @@ TEST_CASE("Stores to scattered addresses land where they should") {
   for (uint32_t i = 0; i < kCount; ++i) REQUIRE(out.as<uint32_t>()[index[i]] == i);
 }
 
-TEST_CASE("A vector in registers is indexed by a scalar") {
+TEST_CASE("a scalar index selects an element of a vector in registers") {
   Kernels machine;
   constexpr uint32_t kCount = 64;
   const auto in = random_values<uint32_t>(kCount * 16, 24, 0, 0xffffffff);

@@ -1,4 +1,5 @@
-// What the core promises beyond results: faults that name what happened, code that may change, preemption, observation, repeatability.
+// Guarantees of the core beyond results: faults that name their cause, changing code, preemption,
+// observation, repeatability.
 #include <atomic>
 #include <thread>
 
@@ -16,9 +17,8 @@ bool contains(const std::string& text, std::string_view part) {
 }  // namespace
 
 TEST_CASE(
-    "A load from an unmapped address is a memory fault that names address, kernel, workgroup, "
-    "wave, offset "
-    "and instruction") {
+    "a load from an unmapped address is a memory fault that names address, kernel, workgroup, "
+    "wave, offset and instruction") {
   Fragment fragment;
   const Buffer data = fragment.machine.allocate(4096);
   Wave& wave = fragment.prepare("s_nop 0\nglobal_load_dword v1, v0, s[0:1]");
@@ -37,7 +37,7 @@ TEST_CASE(
   CHECK(contains(fault->message, "not mapped"));
 }
 
-TEST_CASE("Stores and atomics to read-only memory are faults, loads from it are not") {
+TEST_CASE("stores and atomics to read-only memory are faults, and loads from it are not") {
   for (const char* text : {"global_store_dword v0, v1, s[0:1]", "global_atomic_add v0, v1, s[0:1]",
                            "s_store_dword s2, s[0:1], 0x0"}) {
     Fragment fragment;
@@ -54,7 +54,7 @@ TEST_CASE("Stores and atomics to read-only memory are faults, loads from it are 
   }
 }
 
-TEST_CASE("Accesses at the very end of a mapping succeed, one byte later they fault") {
+TEST_CASE("accesses at the very end of a mapping succeed, and one byte later they fault") {
   for (const unsigned past : {0u, 1u}) {
     Fragment fragment;
     const Buffer data = fragment.machine.allocate(4096);
@@ -65,7 +65,7 @@ TEST_CASE("Accesses at the very end of a mapping succeed, one byte later they fa
   }
 }
 
-TEST_CASE("A misaligned atomic is a memory fault") {
+TEST_CASE("a misaligned atomic is a memory fault") {
   Fragment fragment;
   const Buffer data = fragment.machine.allocate(4096);
   Wave& wave = fragment.prepare("global_atomic_add_x2 v0, v[2:3], s[0:1] offset:4");
@@ -76,7 +76,7 @@ TEST_CASE("A misaligned atomic is a memory fault") {
   CHECK(fault->memory->access == Access::atomic);
 }
 
-TEST_CASE("A 64-bit atomic on private memory stops with its name") {
+TEST_CASE("a 64-bit atomic on private memory is refused by name") {
   Fragment fragment;
   const Buffer scratch = fragment.machine.allocate(64 * 64);
   Wave& wave = fragment.prepare("flat_atomic_add_x2 v[0:1], v[2:3]");
@@ -90,7 +90,7 @@ TEST_CASE("A 64-bit atomic on private memory stops with its name") {
 }
 
 TEST_CASE(
-    "An instruction that is not supported stops with its mnemonic, bytes, kernel and offset") {
+    "an unsupported instruction ends the dispatch with its mnemonic, bytes, kernel and offset") {
   Fragment fragment;
   fragment.prepare("s_mov_b32 s0, 0\ns_setvskip s0, 1");
   const auto fault = fragment.run();
@@ -101,7 +101,7 @@ TEST_CASE(
         "0");
 }
 
-TEST_CASE("A word that is no instruction stops with its bytes") {
+TEST_CASE("a word that is no instruction ends the dispatch with its bytes") {
   Machine machine;
   const uint32_t words[] = {0xbf800000, 0xffffffff, 0xbf810000};
   const auto fault = machine.run(machine.prepare(machine.assemble_kernel(words), {}, {}));
@@ -111,7 +111,7 @@ TEST_CASE("A word that is no instruction stops with its bytes") {
   CHECK(contains(fault->message, "+ 0x4"));
 }
 
-TEST_CASE("A trap ends the dispatch with the trap error; a debug trap does nothing") {
+TEST_CASE("a trap ends the dispatch with the trap error, and a debug trap does nothing") {
   Fragment fragment;
   Wave& wave = fragment.prepare("s_trap 3\ns_mov_b32 s4, 1\ns_trap 2");
   const auto fault = fragment.run();
@@ -120,7 +120,7 @@ TEST_CASE("A trap ends the dispatch with the trap error; a debug trap does nothi
   CHECK(wave.scalar[4] == 1);
 }
 
-TEST_CASE("Jumping out of code is a fault of the instruction fetch") {
+TEST_CASE("a jump out of code is a fault of the instruction fetch") {
   Fragment fragment;
   const Buffer data = fragment.machine.allocate(4096);
   fragment.machine.memory.unmap(data.address);
@@ -133,7 +133,7 @@ TEST_CASE("Jumping out of code is a fault of the instruction fetch") {
   CHECK(fault->memory->address == data.address);
 }
 
-TEST_CASE("Kernel objects that cannot run are rejected with the reason") {
+TEST_CASE("kernel objects that cannot run are rejected, and the error names the reason") {
   Machine machine;
   const auto load = [&](GpuAddress object) {
     machine.executor.enter();
@@ -154,7 +154,7 @@ TEST_CASE("Kernel objects that cannot run are rejected with the reason") {
   CHECK(contains(std::get<Kernel::Rejected>(unmapped).reason, "0x123400000040"));
   CHECK(std::holds_alternative<Kernel::Rejected>(load(good + 4)));
 
-  const Buffer copy = machine.allocate(64);  // its entry lies behind the mapping
+  const Buffer copy = machine.allocate(64);  // the entry is beyond the mapping
   std::memset(copy.bytes.data(), 0, 64);
   const int64_t entry = 1 << 20;
   std::memcpy(copy.bytes.data() + 16, &entry, 8);
@@ -174,7 +174,7 @@ TEST_CASE("Kernel objects that cannot run are rejected with the reason") {
                  "sets FP16_OVFL, which is not supported"));
 }
 
-TEST_CASE("The older amd_kernel_code_t is read: segments, registers, entry") {
+TEST_CASE("the older amd_kernel_code_t is read: segments, registers, entry") {
   Machine machine;
   const Buffer object = machine.allocate(512);
   std::memset(object.bytes.data(), 0, 512);
@@ -206,11 +206,11 @@ TEST_CASE("The older amd_kernel_code_t is read: segments, registers, entry") {
   CHECK(kernel.properties == 1u << 3);
 }
 
-TEST_CASE("Straight-line code, branches and two-dword instructions cross page boundaries") {
+TEST_CASE("straight-line code, branches and two-dword instructions cross page boundaries") {
   Fragment fragment;
   std::string text = "s_mov_b32 s4, 0\n";
   for (int i = 0; i < 1500; ++i)
-    text += "s_add_u32 s4, s4, 0x10001\n";  // 8 bytes each: some lie across a boundary
+    text += "s_add_u32 s4, s4, 0x10001\n";  // 8 bytes each, so some cross a page boundary
   text +=
       "s_add_u32 s5, s5, 1\ns_cmp_lt_u32 s5, 3\ns_cbranch_scc0 over\ns_branch "
       "back\nback:\ns_add_u32 s6, s6, "
@@ -220,7 +220,7 @@ TEST_CASE("Straight-line code, branches and two-dword instructions cross page bo
   Wave& wave = fragment.finish(text);
   CHECK(wave.scalar[7] == 1500u * 0x10001);
 
-  // Odd placement: the literal is the first dword of the next page.
+  // In one of these placements the literal is the first dword of the next page.
   for (int nops = 956; nops <= 962; ++nops) {
     std::string odd;
     for (int i = 0; i < nops; ++i) odd += "s_nop 0\n";
@@ -229,9 +229,7 @@ TEST_CASE("Straight-line code, branches and two-dword instructions cross page bo
   }
 }
 
-TEST_CASE(
-    "Code that is overwritten runs anew after invalidate(), and code that moves without being "
-    "asked") {
+TEST_CASE("overwritten code takes effect after invalidate(), and remapped code at once") {
   Machine machine;
   const auto program = [](uint32_t value) {
     return std::array<uint32_t, 3>{0xbe8400ff, value, 0xbf810000};  // s_mov_b32 s4, value; s_endpgm
@@ -252,7 +250,7 @@ TEST_CASE(
   std::byte* code = machine.executor.memory.translate(object + 256, 12, Access::write);
   machine.executor.leave();
   std::memcpy(code, program(2).data(), 12);
-  CHECK(run() == 1);  // nobody said so: as with an instruction cache
+  CHECK(run() == 1);  // no invalidation yet, as with an instruction cache
   machine.code.invalidate();
   CHECK(run() == 2);
 
@@ -284,7 +282,7 @@ TEST_CASE("s_icache_inv makes the program's own changes to its code visible") {
   CHECK(wave.scalar[8] == 12);
 }
 
-TEST_CASE("An endless loop is preempted after its slice, and the next slice goes on") {
+TEST_CASE("an endless loop is preempted after its slice, and the next slice continues it") {
   Fragment fragment;
   fragment.prepare("loop: s_add_u32 s4, s4, 1\ns_branch loop");
   Machine& machine = fragment.machine;
@@ -301,7 +299,7 @@ TEST_CASE("An endless loop is preempted after its slice, and the next slice goes
   }
 }
 
-TEST_CASE("Waves that have ended are not waited for at a barrier") {
+TEST_CASE("a barrier does not wait for waves that have ended") {
   Machine machine;
   LlvmMc assembler(Target::gfx90a);
   const auto words = assembler.assemble(R"(
@@ -325,10 +323,11 @@ TEST_CASE("Waves that have ended are not waited for at a barrier") {
   CHECK(workgroup.wave(3).scalar[9] == 1);
 }
 
-TEST_CASE("User and system SGPRs are set up as the descriptor asks, in order") {
+TEST_CASE("user and system SGPRs are set up as the descriptor requests, in order") {
   Machine machine;
   LlvmMc assembler(Target::gfx90a);
-  // 3 user SGPR groups: dispatch pointer, kernarg pointer, dispatch id; then workgroup ids, workgroup info.
+  // 3 user SGPR groups: dispatch pointer, kernarg pointer, dispatch id; then the workgroup ids and
+  // the workgroup info.
   const GpuAddress object =
       machine.assemble_kernel(assembler.assemble("s_endpgm"), 6u << 1 | 0xfu << 7 | 2u << 11);
   machine.executor.enter();
@@ -356,7 +355,7 @@ TEST_CASE("User and system SGPRs are set up as the descriptor asks, in order") {
   CHECK(wave.vgpr[0].lane[3] == (67u | 0u << 10 | 1u << 20));
 }
 
-TEST_CASE("An observer sees every access: address, size, lanes, kind and who") {
+TEST_CASE("an observer sees every access: address, size, lanes, kind and wave") {
   struct Recorder : MemoryObserver {
     struct Seen {
       Access access;
@@ -408,7 +407,7 @@ TEST_CASE("An observer sees every access: address, size, lanes, kind and who") {
   check(5, Access::write, false, 4, 0xf0, data.address + 256 + 4 * 4);
 }
 
-TEST_CASE("An observer sees where FLAT leads: private memory at its own address, LDS not at all") {
+TEST_CASE("an observer sees FLAT accesses to private memory at its own address, and none to LDS") {
   struct Recorder : MemoryObserver {
     struct Seen {
       uint32_t size_bytes;
@@ -459,8 +458,8 @@ TEST_CASE("An observer sees where FLAT leads: private memory at its own address,
 }
 
 TEST_CASE(
-    "Two workers share decoded code while a third thread invalidates it and moves other memory") {
-  Machine machine(Target::gfx90a, MemoryPolicy::direct);  // caches are for one worker
+    "two workers share decoded code while a third thread invalidates it and remaps other memory") {
+  Machine machine(Target::gfx90a, MemoryPolicy::direct);  // a cached machine has only one worker
   LlvmMc assembler(Target::gfx90a);
   const auto words = assembler.assemble(R"(
     s_mov_b32 s4, 0
@@ -507,7 +506,7 @@ TEST_CASE(
   CHECK(counter.as<uint32_t>()[0] == 2 * kRuns * 20 * kLanes);
 }
 
-TEST_CASE("Registers that a kernel never wrote hold the same on every run") {
+TEST_CASE("registers that a kernel never wrote hold the same values on every run") {
   const auto leftovers = [] {
     Machine machine;
     LlvmMc assembler(Target::gfx90a);
@@ -529,7 +528,7 @@ TEST_CASE("Registers that a kernel never wrote hold the same on every run") {
   CHECK(leftovers() == leftovers());
 }
 
-TEST_CASE("At a global barrier every wave waits for all, and each barrier counts anew") {
+TEST_CASE("at a global barrier every wave waits for all others, and each barrier counts anew") {
   Machine machine;
   LlvmMc assembler(Target::gfx90a);
   const Buffer data = machine.allocate(4096);
@@ -539,7 +538,8 @@ TEST_CASE("At a global barrier every wave waits for all, and each barrier counts
                                        {{256, 1, 1}, {64, 1, 1}, 0}, Arguments().add(data).bytes()),
                        3);
   };
-  // One lane of each workgroup counts itself, meets the others, and stores the count that it sees then.
+  // One lane of each workgroup increments a counter, waits at the barrier, and stores the count
+  // that it reads afterwards.
   constexpr std::string_view kMeetTwice = R"(
     s_load_dwordx2 s[4:5], s[0:1], 0x0
     s_lshl_b32 s3, s2, 2
@@ -568,7 +568,7 @@ TEST_CASE("At a global barrier every wave waits for all, and each barrier counts
   for (unsigned i = 0; i < 10; ++i) CHECK(data.as<uint32_t>()[i] == 4);
 }
 
-TEST_CASE("The semaphores of global wave sync are refused by name") {
+TEST_CASE("the semaphores of global wave sync are refused by name") {
   Fragment fragment;
   fragment.prepare("ds_gws_sema_v gds");
   const auto fault = fragment.run();

@@ -1,4 +1,5 @@
-// How much of the instruction set is decoded, executed and held against the oracle; and that nothing our kernels contain is missing.
+// Counts how much of the instruction set is decoded, executed and checked against the oracle, and
+// checks that our kernels contain only executable instructions.
 #include <fmt/format.h>
 
 #include <array>
@@ -53,7 +54,7 @@ uint32_t source_code(Operand kind) {
   }
 }
 
-// An instance of a table entry with the plainest operands: register 0 everywhere.
+// An instance of a table entry with the simplest operands: register 0 everywhere.
 std::array<uint32_t, 2> plain_words(const Encoding& e) {
   const uint32_t n = e.number, src0 = source_code(e.src[0]);
   const uint32_t sources = src0 | source_code(e.src[1]) << 9 | source_code(e.src[2]) << 18;
@@ -102,7 +103,7 @@ std::string prefix(std::string_view mnemonic) {
   return std::string(mnemonic.substr(0, mnemonic.find('_') + 1));
 }
 
-// The instructions of a code object that cannot be executed, with how often they occur.
+// The instructions of a code object that cannot be executed, and how often they occur.
 void find_missing(const Code& code, std::map<std::string, size_t>& missing, size_t& seen) {
   const std::span<const uint32_t> words = code.words;
   for (size_t at = 0; at < words.size();) {
@@ -122,7 +123,7 @@ std::string listing(const std::map<std::string, size_t>& missing) {
 
 }  // namespace
 
-// They are embedded in this program.
+// This program contains our kernels.
 TEST_CASE("every instruction of our kernels, for every target, is executed") {
   std::map<std::string, size_t> missing;
   size_t seen = 0;
@@ -157,7 +158,7 @@ TEST_CASE("every instruction of ROCm's prebuilt sparse kernels is executed", "[.
   }
 }
 
-TEST_CASE("how many opcodes of gfx90a are decoded, executed and held against the oracle") {
+TEST_CASE("the opcodes of gfx90a are counted: decoded, executed and checked against the oracle") {
   struct Count {
     std::set<Opcode> decoded, executed, checked;
     std::string missing;

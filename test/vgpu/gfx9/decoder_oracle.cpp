@@ -39,27 +39,25 @@ constexpr Exclusion kExclusions[] = {
      [](const Instruction&, std::string_view ours, std::string_view theirs) {
        return ours.empty() && has(theirs, "null");
      }},
-    {"LLVM prints an operand that is no register where one must be as an invalid immediate instead "
-     "of "
-     "refusing it",
+    {"LLVM prints an operand that must be a register and is none as an invalid immediate, instead "
+     "of refusing it",
      [](const Instruction&, std::string_view ours, std::string_view theirs) {
        return ours.empty() && has(theirs, "/*");
      }},
-    {"operands that must be a register: LLVM drops the ninth bit of the operand code, or takes any "
-     "scalar or "
-     "constant",
+    {"operands that must be a register: LLVM drops the ninth bit of the operand code, or accepts "
+     "any scalar or constant",
      [](const Instruction&, std::string_view ours, std::string_view theirs) {
        return ours.empty() &&
               starts(theirs, {"v_mfma_", "v_readfirstlane_b32 ", "v_swap_b32 ", "v_accvgpr_",
                               "v_readlane_b32 ", "v_writelane_b32 ", "v_mqsad_u32_u8 ",
                               "s_movrels_", "s_cbranch_join ", "s_setpc_b64 ", "s_rfe_b64 "});
      }},
-    {"the lane mask of these must be in scalar registers: LLVM takes any source",
+    {"the lane mask of these must be in scalar registers; LLVM accepts any source",
      [](const Instruction&, std::string_view ours, std::string_view theirs) {
        return ours.empty() && starts(theirs, {"v_cndmask_b32 ", "v_addc_co_u32 ", "v_subb_co_u32 ",
                                               "v_subbrev_co_u32 "});
      }},
-    {"the destination of a compare must be a scalar register that can be written",
+    {"the destination of a compare must be a writable scalar register",
      [](const Instruction&, std::string_view ours, std::string_view theirs) {
        const std::string_view dst = first_operand(theirs);
        const bool constant =
@@ -67,7 +65,8 @@ constexpr Exclusion kExclusions[] = {
        return ours.empty() && theirs.starts_with("v_cmp") &&
               (dst.starts_with("src_") || constant || dst.starts_with("v["));
      }},
-    {"gfx9 has 102 SGPRs, and VCC and the like are no part of a group of four or more",
+    {"gfx9 has 102 SGPRs, and a group of four or more cannot contain VCC and other special "
+     "registers",
      [](const Instruction&, std::string_view ours, std::string_view theirs) {
        const auto past_end = {"s[100:103]", "s[96:103]", "s[92:103]", "s[88:103]"};
        const bool group =
@@ -77,22 +76,22 @@ constexpr Exclusion kExclusions[] = {
            [&](const char* p) { return has(theirs, p); });
        return ours.empty() && (group || (pair && starts(theirs, {"s_", "buffer_", "tbuffer_"})));
      }},
-    {"v_nop in its SDWA form: LLVM has it, the instruction set has not",
+    {"LLVM has an SDWA form of v_nop, the instruction set has none",
      [](const Instruction&, std::string_view ours, std::string_view theirs) {
        return ours.empty() && theirs == "v_nop";
      }},
-    {"MIMG, EXP and VINTRP are named without looking at their fields",
+    {"the fields of MIMG, EXP and VINTRP are not decoded",
      [](const Instruction& in, std::string_view, std::string_view theirs) {
        return in.format == Format::other && theirs.empty();
      }},
-    {"symbolic names of messages, gpr_idx modes and swizzle patterns are not imitated",
+    {"symbolic names of messages, gpr_idx modes and swizzle patterns are not printed",
      [](const Instruction& in, std::string_view ours, std::string_view theirs) {
        return mnemonic_of(ours) == mnemonic_of(theirs) &&
               (in.opcode == Opcode::s_sendmsg || in.opcode == Opcode::s_sendmsghalt ||
                in.opcode == Opcode::s_set_gpr_idx_on || in.opcode == Opcode::s_set_gpr_idx_mode ||
                in.opcode == Opcode::ds_swizzle_b32);
      }},
-    {"neg of an integer source under DPP means nothing; LLVM prints it as sext",
+    {"neg of an integer source under DPP has no meaning; LLVM prints it as sext",
      [](const Instruction& in, std::string_view, std::string_view theirs) {
        return in.opcode == Opcode::v_ldexp_f16 && in.modifier == OperandModifier::dpp &&
               has(theirs, "sext(");
@@ -114,7 +113,8 @@ std::optional<std::string> DecoderOracle::compare(std::span<const uint32_t> word
   const Instruction instruction = decode(words, target_);
   const bool accepted = instruction.opcode != Opcode::invalid;
   if (LlvmMc::is_fatal(words)) {
-    // LLVM would end the process. The same first word with select 7 or unused mode 3 is nothing we may accept.
+    // LLVM would end the process. We must not accept an SDWA instruction with select 7 or unused
+    // mode 3 either.
     if (accepted && instruction.modifier == OperandModifier::sdwa)
       return fmt::format("{:08x} {:08x}: accepted a reserved SDWA select", words[0], words[1]);
     ++excluded;
@@ -128,7 +128,7 @@ std::optional<std::string> DecoderOracle::compare(std::span<const uint32_t> word
   if (disassembled) size_bytes = disassembled->size_bytes;
   const std::string ours = accepted ? to_assembly(instruction, target_) : "";
   std::string theirs = disassembled ? without_suffix(disassembled->text) : "";
-  // A scalar offset of both kinds says so even where the number is 0; the sum is the same.
+  // LLVM also prints an immediate offset of 0 beside a scalar offset; the sum is the same.
   if (const size_t zero = theirs.find(" offset:0x0");
       instruction.format == Format::smem && zero != theirs.npos)
     theirs.erase(zero, 11);

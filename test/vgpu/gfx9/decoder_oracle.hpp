@@ -1,4 +1,5 @@
-// Compares decode() with LLVM's disassembler, field by field through the text that both give, in both directions.
+// Compares decode() with LLVM's disassembler in both directions, field by field through the printed
+// text.
 #pragma once
 
 #include <array>
@@ -13,10 +14,10 @@
 
 namespace uptempo::vgpu::gfx9::test {
 
-// Where the two are known to differ, and why that is right. Nothing else may differ.
+// A known difference and its justification. Every other difference is an error.
 struct Exclusion {
   std::string_view reason;
-  // `ours` is empty when we refuse the words, `theirs` when LLVM does.
+  // `ours` is empty if we refuse the words, `theirs` if LLVM does.
   bool (*applies)(const Instruction& instruction, std::string_view ours, std::string_view theirs);
 };
 std::span<const Exclusion> exclusions() noexcept;
@@ -25,7 +26,8 @@ class DecoderOracle {
  public:
   explicit DecoderOracle(Target target) : target_(target), llvm_(target) {}
 
-  // What differs in the instruction that starts at words[0], or nullopt. Gives LLVM's size in `size_bytes`, 4 when it refuses.
+  // Returns the difference for the instruction at words[0], or nullopt. Sets `size_bytes` to LLVM's
+  // size, or to 4 if LLVM refuses the words.
   std::optional<std::string> compare(std::span<const uint32_t> words, unsigned& size_bytes);
 
   uint64_t agreed = 0, both_refuse = 0, excluded = 0;

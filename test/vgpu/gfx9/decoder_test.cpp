@@ -23,7 +23,7 @@ Instruction decoded(std::initializer_list<uint32_t> words, Target target = Targe
   return decode(std::span(words.begin(), words.size()), target);
 }
 
-// Disagreements of one comparison, at most a few of them as text.
+// The differences of one comparison, with the text of the first few.
 class Report {
  public:
   void add(std::string what) {
@@ -39,7 +39,8 @@ class Report {
 
 constexpr size_t kWhole = std::numeric_limits<size_t>::max();
 
-// Compares the instructions in the first `window` words of each `stride`. A window may begin inside an instruction: any words must agree.
+// Compares the instructions in the first `window` words of each `stride`. A window may begin inside
+// an instruction, because the decoders must agree on any words.
 void sweep(DecoderOracle& oracle, const Code& code, size_t window, size_t stride, Report& report) {
   const std::span<const uint32_t> words = code.words;
   for (size_t start = 0;
@@ -72,7 +73,7 @@ Totals sweep_file(const std::string& file, size_t window, size_t stride, Report&
   return totals;
 }
 
-// ROCm's prebuilt libraries, where this machine has them: Debian's librocrand1 and librocsparse0.
+// ROCm's prebuilt libraries, if this machine has them: Debian's librocrand1 and librocsparse0.
 std::vector<std::string> prebuilt_libraries() {
   std::vector<std::string> found;
   for (const char* directory : {"/usr/lib/x86_64-linux-gnu", "/opt/rocm/lib"}) {
@@ -84,7 +85,8 @@ std::vector<std::string> prebuilt_libraries() {
   return found;
 }
 
-// Two words that look like an instruction of `family` more often than chance has it: fields that must be 0 often are.
+// Two words that resemble an instruction of `family` more often than random words: fields that must
+// be 0 often are 0.
 std::array<uint32_t, 2> random_words(std::mt19937_64& random) {
   const uint64_t r = random();
   std::array<uint32_t, 2> w{static_cast<uint32_t>(r), static_cast<uint32_t>(r >> 32)};
@@ -117,7 +119,7 @@ std::array<uint32_t, 2> random_words(std::mt19937_64& random) {
 
 }  // namespace
 
-TEST_CASE("fields come out as the encoding has them") {
+TEST_CASE("decoded fields equal those of the encoding") {
   SECTION("VOP2 with a literal") {
     const Instruction in = decoded({0x020402ff, 0x12345678});  // v_add_f32 v2, 0x12345678, v1
     CHECK(in.opcode == Opcode::v_add_f32);
@@ -128,31 +130,31 @@ TEST_CASE("fields come out as the encoding has them") {
     CHECK(in.src[1] == kFirstVgpr + 1);
     CHECK(in.literal == 0x12345678);
   }
-  SECTION("the mask of v_cndmask is VCC in its short form, as in the long one") {
+  SECTION("the lane mask of v_cndmask is VCC in its short form, as in the long one") {
     CHECK(decoded({0x00040300}).src[2] == 106);
     CHECK(decoded({0xd1000002, 0x01aa0300}).src[2] == 106);
     CHECK(decoded({0xd1000002, 0x00120300}).src[2] == 4);
   }
-  SECTION("carries of the short forms are VCC") {
+  SECTION("the carries of the short forms are VCC") {
     const Instruction in = decoded({0x38040300});  // v_addc_co_u32 v2, vcc, v0, v1, vcc
     CHECK(in.sdst == 106);
     CHECK(in.src[2] == 106);
   }
-  SECTION("a compare's result is VCC, or any pair in the long and SDWA forms") {
+  SECTION("the result of a compare is VCC, or any pair in the long and SDWA forms") {
     CHECK(decoded({0x7d840300}).dst == 106);  // v_cmp_eq_i32
     CHECK(decoded({0xd0c2000a, 0x00020300}).dst == 10);
     CHECK(decoded({0x7d8402f9, 0x06068a00}).dst == 10);
   }
-  SECTION("branches count dwords, backwards too") {
+  SECTION("branch offsets count dwords, also backwards") {
     CHECK(static_cast<int32_t>(decoded({0xbf82fffe}).literal) == -2);
   }
   SECTION("GLOBAL offsets are signed") { CHECK(decoded({0xdc509fff, 0x007f0002}).offset == -1); }
-  SECTION("a cut-off instruction is none") {
+  SECTION("a truncated instruction is invalid") {
     CHECK(decoded({0x020402ff}).opcode == Opcode::invalid);  // literal missing
     CHECK(decoded({0xd1c10002}).opcode == Opcode::invalid);  // VOP3 has two words
     CHECK(decode({}, Target::gfx90a).opcode == Opcode::invalid);
   }
-  SECTION("targets differ") {
+  SECTION("the targets differ") {
     CHECK(decoded({0x76040300}, Target::gfx906).opcode == Opcode::v_fmac_f32);
     CHECK(decoded({0x76040300}, Target::gfx900).opcode == Opcode::invalid);
     CHECK(decoded({0xd3a00002, 0x04020300}, Target::gfx900).opcode == Opcode::v_mad_mix_f32);
@@ -199,7 +201,7 @@ TEST_CASE("random words decode as LLVM decodes them, refusals included") {
   }
 }
 
-// They are embedded in this program.
+// This program contains our kernels.
 TEST_CASE("our kernels decode as LLVM decodes them") {
   Report report;
   const Totals totals = sweep_file("/proc/self/exe", kWhole, kWhole, report);
@@ -219,7 +221,7 @@ TEST_CASE("samples of ROCm's prebuilt libraries decode as LLVM decodes them") {
   }
 }
 
-TEST_CASE("ROCm's prebuilt libraries decode wholly as LLVM decodes them", "[.long]") {
+TEST_CASE("ROCm's prebuilt libraries decode completely as LLVM decodes them", "[.long]") {
   for (const std::string& library : prebuilt_libraries()) {
     Report report;
     const Totals totals = sweep_file(library, kWhole, kWhole, report);

@@ -1,5 +1,5 @@
-// AMD's device libraries, compiled for each target and run: reductions and scans over lanes against
-// sums on the host, mathematical functions against libm.
+// AMD's device libraries, compiled for each target and run. Reductions and scans over lanes are
+// checked against sums on the host, mathematical functions against libm.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -44,7 +44,7 @@ T wrapped_sum(T a, T b) {
                           static_cast<std::make_unsigned_t<T>>(b));
 }
 
-// Small integers for floats: their sums are exact in any order.
+// Floats hold small integers, whose sums are exact in any order.
 template <class T>
 std::vector<T> lane_values(uint32_t count, uint64_t seed) {
   std::mt19937_64 random(seed);
@@ -91,15 +91,15 @@ void check_lanes(Target target, const std::string& name) {
 
 // ---- functions ----
 
-// How far `got` is from `want`, in units of the last place of T at `want`.
+// The distance of `got` from `want`, in units of the last place of T at `want`.
 template <class T>
 double error_in_ulp(T got, long double want) {
   if (std::isnan(want)) return std::isnan(got) ? 0 : std::numeric_limits<double>::infinity();
   const T rounded = static_cast<T>(want);
   if (got == rounded) return 0;
   if (std::isnan(got)) return std::numeric_limits<double>::infinity();
-  // Beyond the largest number by what the error allows, infinity and the largest are as good as
-  // each other.
+  // If the error bound reaches beyond the largest number, infinity and the largest number are
+  // equally right.
   const long double largest = std::numeric_limits<T>::max();
   const long double finite = std::isinf(got) ? std::copysign(largest, static_cast<long double>(got))
                                              : static_cast<long double>(got);
@@ -151,7 +151,7 @@ std::vector<T> arguments(uint32_t count, uint64_t seed) {
       case 0:
         value = edges[random() % std::size(edges)];
         break;
-      case 1:  // any bits: of every magnitude
+      case 1:  // any bits, so every magnitude
         value = std::bit_cast<T>(static_cast<Bits>(random()));
         break;
       case 2:
@@ -172,7 +172,7 @@ struct Function {
   long double (*reference)(T a, T b);
 };
 
-// float32 from float64, float64 from the x87's 64 bits of significand.
+// float32 from float64, float64 from the 64-bit significand of the x87.
 template <class T>
 using More = std::conditional_t<sizeof(T) == 4, double, long double>;
 
@@ -215,11 +215,11 @@ void check_function(Machine& machine, const Function<T>& function) {
       Arguments().add(upload(machine, a)).add(upload(machine, b)).add(out));
   for (uint32_t i = 0; i < kItems; ++i) {
     long double want = function.reference(a[i], b[i]);
-    // The neighbour of a float is one of a float.
+    // The neighbour of the result as a float of this width.
     if (std::string(function.name) == "nextafter") want = std::nextafter(a[i], b[i]);
     if (std::string(function.name) == "sqrt") {
       // Rounded once. LLVM 15 emits v_sqrt_f32 alone, which flushes denormals; later releases scale
-      // them before.
+      // them first.
       want = std::sqrt(a[i]);
       if (sizeof(T) == 4 && std::fpclassify(a[i]) == FP_SUBNORMAL) continue;
     }
@@ -290,8 +290,8 @@ TEST_CASE("votes over lanes and lane numbers are those of the sub-group") {
 }
 
 TEST_CASE(
-    "AMD's shifts over lanes read the lane at that distance, and keep a lane's own value at the "
-    "end") {
+    "AMD's shifts over lanes read the lane at that distance, and lanes at the end keep their own "
+    "value") {
   for (const Target target : kTargets) {
     Machine machine(target);
     machine.load(kernels::device_library());
@@ -379,7 +379,7 @@ TEST_CASE("atomics that LLVM combines over a wave give each lane its own part") 
     CAPTURE(static_cast<unsigned>(target));
     Machine machine(target);
     machine.load(kernels::wave_atomics());
-    constexpr uint32_t kItems = 1000;  // the last wave is a partial one
+    constexpr uint32_t kItems = 1000;  // the last wave is partial
     std::mt19937_64 random(51);
     std::vector<uint32_t> in(kItems);
     for (uint32_t& value : in) value = static_cast<uint32_t>(random() % 100000 + 1);
@@ -388,7 +388,7 @@ TEST_CASE("atomics that LLVM combines over a wave give each lane its own part") 
       total.as<uint32_t>()[0] = 5;
       run(machine, odd ? "sums_of_odd" : "sums", kItems, 200,
           Arguments().add(upload(machine, in)).add(out).add(total));
-      // Whatever the order of the atomics: each got what the ones before it had left.
+      // In any order of the atomics, each must have got the value that its predecessors had left.
       std::vector<std::pair<uint32_t, uint32_t>> steps;
       for (uint32_t i = 0; i < kItems; ++i) {
         if (!odd || (in[i] & 1) != 0) steps.emplace_back(out.as<uint32_t>()[i], in[i]);

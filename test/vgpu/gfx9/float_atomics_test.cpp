@@ -1,5 +1,5 @@
-// Floating-point atomics by the kind of memory that they meet: ROCm, "Hardware atomics operation
-// support", MI200 and MI100. On memory that is not coarse-grained memory stays as it is and the
+// Floating-point atomics by the kind of memory that they access. Source: ROCm, "Hardware atomics
+// operation support", MI200 and MI100. Memory that is not coarse-grained stays unchanged, and the
 // lane gets 0 ("NOP").
 #include <algorithm>
 #include <bit>
@@ -21,7 +21,7 @@ using u32 = uint32_t;
 u64 d(double value) { return std::bit_cast<u64>(value); }
 
 struct Instruction {
-  const char* name;  // behind "global_atomic_"
+  const char* name;  // after "global_atomic_"
   unsigned dwords;
   u64 before, data, after;
   bool on_gfx908;
@@ -51,8 +51,8 @@ std::string range(unsigned first, unsigned count) {
   return "v[" + std::to_string(first) + ":" + std::to_string(first + count - 1) + "]";
 }
 
-// Each lane has 8 bytes at v[0:1], or at offset v0 of the buffer in s[4:7]; data in v4, result in
-// v8.
+// Each lane has 8 bytes at v[0:1], or at offset v0 of the buffer in s[4:7]. Data is in v4, the
+// result in v8.
 std::string text_of(const std::string& name, Form form, unsigned dwords, bool returns) {
   const std::string data = range(4, dwords), glc = returns ? " glc" : "";
   if (form == Form::buffer)
@@ -105,7 +105,7 @@ void check(Target target, const Instruction& instruction, Form form, const Kind&
 
 }  // namespace
 
-TEST_CASE("Floating-point atomics of gfx90a update coarse-grained memory and ignore all other",
+TEST_CASE("floating-point atomics of gfx90a update coarse-grained memory and no other",
           "[float-atomics]") {
   for (const Instruction& instruction : kInstructions)
     for (const Kind& kind : kKinds)
@@ -116,7 +116,7 @@ TEST_CASE("Floating-point atomics of gfx90a update coarse-grained memory and ign
       }
 }
 
-TEST_CASE("Floating-point atomics of gfx908 update coarse-grained memory and ignore all other",
+TEST_CASE("floating-point atomics of gfx908 update coarse-grained memory and no other",
           "[float-atomics]") {
   for (const Instruction& instruction : kInstructions) {
     if (!instruction.on_gfx908) continue;
@@ -127,7 +127,7 @@ TEST_CASE("Floating-point atomics of gfx908 update coarse-grained memory and ign
   }
 }
 
-TEST_CASE("Integer atomics and compare-and-swap work on memory of every kind", "[float-atomics]") {
+TEST_CASE("integer atomics and compare-and-swap work on memory of every kind", "[float-atomics]") {
   for (const Kind& kind : kKinds) {
     Fragment fragment;
     const Buffer memory = fragment.machine.allocate(64 * 8, true, kind.kind);
@@ -142,7 +142,7 @@ TEST_CASE("Integer atomics and compare-and-swap work on memory of every kind", "
     memory.as<u64>()[1] = 7;
     wave.vgpr[4].lane[0] = 2;   // 42
     wave.vgpr[5].lane[0] = 50;  // 50
-    wave.vgpr[6].lane[0] = 60;  // 60, as 50 is there
+    wave.vgpr[6].lane[0] = 60;  // 60, because 50 is there
     wave.vgpr[7].lane[0] = 50;
     fragment.finish();
     CAPTURE(static_cast<int>(kind.kind));
@@ -154,8 +154,9 @@ TEST_CASE("Integer atomics and compare-and-swap work on memory of every kind", "
   }
 }
 
-TEST_CASE("Each lane goes by the memory that it meets, and LDS carries out its own",
-          "[float-atomics]") {
+TEST_CASE(
+    "the memory that a lane accesses decides for that lane, and atomics on LDS always take effect",
+    "[float-atomics]") {
   Fragment fragment;
   const Buffer coarse = fragment.machine.allocate(64 * 8);
   const Buffer fine = fragment.machine.allocate(64 * 8, true, MemoryKind::fine_grained);
@@ -182,8 +183,7 @@ TEST_CASE("Each lane goes by the memory that it meets, and LDS carries out its o
   });
 }
 
-TEST_CASE("An ignored atomic still needs memory that may be written, and alignment",
-          "[float-atomics]") {
+TEST_CASE("an ignored atomic still requires writable memory and alignment", "[float-atomics]") {
   const auto fault_at = [](bool writable, u64 offset) {
     Fragment fragment;
     const Buffer memory = fragment.machine.allocate(4096, writable, MemoryKind::fine_grained);
@@ -198,7 +198,7 @@ TEST_CASE("An ignored atomic still needs memory that may be written, and alignme
   CHECK(fault_at(true, 4096));  // not mapped
 }
 
-TEST_CASE("Each instruction that ignores lanes is reported once for a kind of memory, and counted",
+TEST_CASE("each instruction that ignores lanes is reported once per kind of memory, and counted",
           "[float-atomics]") {
   Fragment fragment;
   std::vector<std::string> lines, json;
@@ -243,7 +243,7 @@ TEST_CASE("Each instruction that ignores lanes is reported once for a kind of me
   CHECK(json[1].ends_with(R"("device":"gfx90a"})"));
 }
 
-TEST_CASE("An observer does not see lanes whose atomic is ignored", "[float-atomics]") {
+TEST_CASE("an observer does not see lanes whose atomic is ignored", "[float-atomics]") {
   struct Seen : MemoryObserver {
     void access(const ObservedAccess& access) noexcept override { lanes |= access.lanes; }
     u64 lanes = 0;

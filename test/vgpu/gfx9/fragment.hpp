@@ -1,4 +1,4 @@
-// A few instructions, written as text, executed by one wave whose registers the test sets and reads.
+// Executes a few instructions, given as text, in one wave whose registers the test sets and reads.
 #pragma once
 
 #include <optional>
@@ -15,11 +15,12 @@ class Fragment {
 
   Machine machine;
 
-  // A fresh wave at the start of `text`: registers 0, EXEC all, `lds_bytes` of LDS that hold 0.
+  // Returns a new wave at the start of `text`: all registers 0, EXEC all ones, `lds_bytes` of LDS
+  // that hold 0.
   Wave& prepare(std::string_view text, uint32_t lds_bytes = 0);
-  // Runs the wave to its end; the fault, if any.
+  // Runs the wave to its end. Returns the fault, if any.
   std::optional<Executor::Fault> run();
-  // Runs it and fails the test on a fault.
+  // Runs the wave, and fails the test on a fault.
   Wave& finish();
   // prepare() without set-up, then finish().
   Wave& finish(std::string_view text, uint32_t lds_bytes = 0) {

@@ -1,6 +1,6 @@
-// Media and dot-product instructions against instructions of the host that were built for the same
-// purpose: PSADBW, MPSADBW, PAVGB, PSHUFB, PACK*, PMADDWD. All are part of SSE4.1, which every host
-// of the virtual GPU has.
+// Media and dot-product instructions against host instructions of the same purpose: PSADBW,
+// MPSADBW, PAVGB, PSHUFB, PACK*, PMADDWD. All are part of SSE4.1, which every host of the virtual
+// GPU has.
 #include <smmintrin.h>
 
 #include <algorithm>
@@ -24,13 +24,13 @@ SSE41 u64 low64(__m128i v) { return static_cast<u64>(_mm_cvtsi128_si64(v)); }
 SSE41 u32 low32(__m128i v) { return static_cast<u32>(_mm_cvtsi128_si32(v)); }
 
 SSE41 u32 sad(u32 a, u32 b) { return low32(_mm_sad_epu8(vector(a), vector(b))); }
-// Where a byte of the reference is zero, both are: no difference. cl_amd_media_ops2 defines
-// amd_msad with the second operand as the reference.
+// If a byte of the reference is zero, both bytes are set to zero: no difference. cl_amd_media_ops2
+// defines amd_msad with the second operand as the reference.
 SSE41 u32 masked_sad(u32 a, u32 reference) {
   const __m128i zero = _mm_cmpeq_epi8(vector(reference), _mm_setzero_si128());
   return low32(_mm_sad_epu8(_mm_andnot_si128(zero, vector(a)), vector(reference)));
 }
-// Four sums of 16 bits, of the windows that begin at bytes 0 to 3.
+// Four 16-bit sums, of the windows that begin at bytes 0 to 3.
 SSE41 __m128i quad(u64 a, u32 b) { return _mm_mpsadbw_epu8(vector(a), vector(b), 0); }
 SSE41 u64 masked_quad(u64 a, u32 b) {
   u64 sums = 0;
@@ -54,7 +54,7 @@ SSE41 u32 shuffled(u32 a, u32 b, u32 select) {
 SSE41 u32 packed_signed(u32 a, u32 b) {
   return low32(_mm_packs_epi32(vector(a | u64{b} << 32), _mm_setzero_si128()));
 }
-// PACKUSDW takes its operands as signed.
+// PACKUSDW treats its operands as signed.
 SSE41 u32 packed_unsigned(u32 a, u32 b) {
   const __m128i both = _mm_min_epu32(vector(a | u64{b} << 32), _mm_set1_epi32(0x7fffffff));
   return low32(_mm_packus_epi32(both, _mm_setzero_si128()));
@@ -67,7 +67,7 @@ SSE41 i64 horizontal(__m128i sums) {
   return i64{parts[0]} + parts[1] + parts[2] + parts[3];
 }
 SSE41 i64 dot2_signed(u32 a, u32 b) {
-  // PMADDWD wraps at one value: both pairs -32768 * -32768.
+  // PMADDWD wraps for one value only: both pairs -32768 * -32768.
   const i64 sum = horizontal(_mm_madd_epi16(vector(a), vector(b)));
   return a == 0x80008000 && b == 0x80008000 ? i64{1} << 31 : sum;
 }
@@ -77,7 +77,7 @@ SSE41 i64 dot4_signed(u32 a, u32 b) {
 SSE41 i64 dot4_unsigned(u32 a, u32 b) {
   return horizontal(_mm_madd_epi16(_mm_cvtepu8_epi16(vector(a)), _mm_cvtepu8_epi16(vector(b))));
 }
-// Nibbles to bytes by table.
+// Converts nibbles to bytes by table.
 SSE41 __m128i nibbles(u32 v, __m128i table) {
   const __m128i mask = _mm_set1_epi8(15);
   const __m128i even = _mm_and_si128(vector(v), mask),
@@ -135,7 +135,7 @@ const HostRow kRows[] = {
 };
 // clang-format on
 
-// Bytes and halves at their limits, equal ones, zeros among others.
+// Includes bytes and halves at their limits, equal ones, and zeros.
 u64 number(std::mt19937_64& random) {
   constexpr u64 kEdges[] = {0,
                             0xffffffffffffffff,
@@ -193,7 +193,7 @@ TEST_CASE("media and dot-product instructions give what the host's own instructi
   for (const HostRow& row : kRows) check(row, bench, random);
 }
 
-TEST_CASE("v_mqsad_u32_u8 gives four masked sums of 32 bits") {
+TEST_CASE("v_mqsad_u32_u8 gives four masked 32-bit sums") {
   LaneBench bench;
   std::mt19937_64 random(9);
   for (const bool clamp : {false, true}) {

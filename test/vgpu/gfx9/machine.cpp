@@ -30,7 +30,7 @@ std::unique_ptr<Caches> make_caches(Target target) {
   return std::make_unique<Caches>(device, CacheHabits::of(device, seed_of_run()));
 }
 
-// clang offload bundle: magic, count, then {offset, size, id length, id} for each.
+// clang offload bundle: magic, count, then {offset, size, id length, id} for each entry.
 std::span<const std::byte> unbundle(std::span<const std::byte> object, Target target) {
   constexpr std::string_view kMagic = "__CLANG_OFFLOAD_BUNDLE__";
   if (object.size() < kMagic.size() ||
@@ -217,7 +217,8 @@ std::shared_ptr<const DispatchState> Machine::prepare(GpuAddress kernel_object,
   state->wave_sync = wave_sync_;
 
   if (packet.private_segment_size != 0 || state->kernel.dynamic_stack) {
-    // As ROCr lays it out: bytes per wave a multiple of 1 KiB, descriptor as in amd_aql_queue.cpp (InitScratchSRD).
+    // As in ROCr: bytes per wave are a multiple of 1 KiB, and the descriptor is that of
+    // amd_aql_queue.cpp (InitScratchSRD).
     const size_t per_work_item =
         packet.private_segment_size + (state->kernel.dynamic_stack ? 4096 : 0);
     state->scratch_bytes_per_wave = static_cast<uint32_t>(round_up(per_work_item * kLanes, 1024));

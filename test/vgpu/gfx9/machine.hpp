@@ -1,4 +1,5 @@
-// A gfx9 core without a driver or command processor: memory, code and one worker, so that kernels run in the test's own thread.
+// A gfx9 core without driver or command processor: memory, code and one worker. Kernels run in the
+// test's own thread.
 #pragma once
 
 #include <array>
@@ -19,7 +20,7 @@
 
 namespace uptempo::vgpu::gfx9::test {
 
-// Memory that the device sees at an address of its own, unlike the host's.
+// Memory that the device sees at its own address, different from the host's.
 struct Buffer {
   GpuAddress address = 0;
   std::span<std::byte> bytes;
@@ -53,8 +54,8 @@ struct Launch {
   uint32_t dynamic_lds = 0;
 };
 
-// UPTEMPO_TEST_INCOHERENT=SEED: machines of this run have caches that go stale, wherever a test does not ask for another policy. A run of
-// workgroups acquires and releases at system scope then, as a packet does.
+// UPTEMPO_TEST_INCOHERENT=SEED gives the machines of this run stale caches, unless a test requests
+// another policy. A run of workgroups then acquires and releases at system scope, as a packet does.
 MemoryPolicy policy_of_run();
 uint64_t seed_of_run();
 
@@ -63,23 +64,25 @@ class Machine {
   explicit Machine(Target target = Target::gfx90a, MemoryPolicy policy = policy_of_run());
   ~Machine();
 
-  // Nothing is mapped behind its last page. Contents start as 0xcc.
+  // The page after its last one is not mapped. The initial content is 0xcc.
   Buffer allocate(size_t size_bytes, bool writable = true,
                   MemoryKind kind = MemoryKind::coarse_grained);
   void release(const Buffer& buffer);
 
-  // Loads an ELF code object, or the one for this target out of a clang offload bundle.
+  // Loads an ELF code object, or this target's code object from a clang offload bundle.
   void load(std::span<const std::byte> object);
-  GpuAddress kernel(std::string_view name) const;  // its descriptor; throws when there is none
+  GpuAddress kernel(std::string_view name) const;  // its descriptor; throws if there is none
 
-  // A kernel made of these words: descriptor and code. rsrc2 defaults to workgroup id x in the first SGPR behind the user SGPRs (kernarg pointer in s[0:1]).
+  // Returns a kernel made of these words: descriptor and code. By default rsrc2 puts workgroup id x
+  // into the first SGPR after the user SGPRs (kernarg pointer in s[0:1]).
   GpuAddress assemble_kernel(std::span<const uint32_t> code, uint32_t rsrc2 = 2u << 1 | 1u << 7);
 
-  // What a dispatch of `kernel_object` starts from; throws when the kernel is rejected.
+  // Returns the initial state of a dispatch of `kernel_object`. Throws if the kernel is rejected.
   std::shared_ptr<const DispatchState> prepare(GpuAddress kernel_object, const Launch& launch,
                                                std::span<const std::byte> arguments);
 
-  // Runs all workgroups, several resident at once, in slices of `slice` instructions. The fault, if any.
+  // Runs all workgroups, several of them resident together, in slices of `slice` instructions.
+  // Returns the fault, if any.
   std::optional<Executor::Fault> run(const std::shared_ptr<const DispatchState>& dispatch,
                                      uint64_t slice = 1000);
   std::optional<Executor::Fault> run(std::string_view name, const Launch& launch,
@@ -87,7 +90,7 @@ class Machine {
     return run(prepare(kernel(name), launch, arguments.bytes()));
   }
 
-  // With MemoryPolicy::cached: the fences of a packet, and a place for a workgroup.
+  // With MemoryPolicy::cached: the fences of a packet, and the compute unit of a workgroup.
   void acquire(FenceScope scope);
   void release(FenceScope scope);
   void place(Workgroup& workgroup);
@@ -97,7 +100,7 @@ class Machine {
   const std::unique_ptr<Caches> caches;  // with MemoryPolicy::cached
   CodeCache code;
   Executor executor;
-  MemoryObserver* observer = nullptr;  // of what is prepared from now on
+  MemoryObserver* observer = nullptr;  // observes dispatches that are prepared afterwards
 
  private:
   std::optional<Executor::Fault> run_to_end(const std::shared_ptr<const DispatchState>& dispatch,

@@ -1,4 +1,5 @@
-// Memory instructions on a device whose caches go stale: waves on two compute units, and the instructions that end staleness.
+// Memory instructions with stale caches: waves on two compute units, and the instructions that end
+// staleness.
 #include "device/incoherent.hpp"
 #include "test/support/catch.hpp"
 #include "test/vgpu/gfx9/memory_fragment.hpp"
@@ -6,7 +7,7 @@
 namespace uptempo::vgpu::gfx9::test {
 namespace {
 
-// Compute units 0 to 3, two to a scalar cache; nothing is evicted.
+// Compute units 0 to 3, two per scalar cache; nothing is evicted.
 class Agent {
  public:
   explicit Agent(Target target = Target::gfx90a)
@@ -14,8 +15,9 @@ class Agent {
     machine.executor.caches = &caches;
   }
 
-  // Runs `text` in one wave on that compute unit, between no fences: s[0:1] and v[0:1] of all lanes hold the address of the buffer, s[8:11]
-  // its descriptor, s[2:3] and v[2:3] `value`.
+  // Runs `text` in one wave on that compute unit, without fences before and after. s[0:1] and
+  // v[0:1] of all lanes hold the address of the buffer, s[8:11] its descriptor, s[2:3] and v[2:3]
+  // `value`.
   Wave& run(uint32_t compute_unit, const std::string& text, uint64_t value = 0) {
     const auto words = assembler_.assemble(text + "\ns_endpgm\n");
     Launch launch;
@@ -60,7 +62,7 @@ constexpr uint32_t kOld = 0x10000;
 
 }  // namespace
 
-TEST_CASE("Another compute unit loads the old value until its vector L1 is invalidated") {
+TEST_CASE("another compute unit loads the old value until its vector L1 is invalidated") {
   for (const char* load :
        {"global_load_dword v4, v[0:1], off", "flat_load_dword v4, v[0:1]",
         "global_load_dwordx2 v[4:5], v[0:1], off", "buffer_load_dword v4, off, s[8:11], 0",
@@ -84,7 +86,7 @@ TEST_CASE("Another compute unit loads the old value until its vector L1 is inval
   }
 }
 
-TEST_CASE("A load with GLC sees what other compute units have stored") {
+TEST_CASE("a load with GLC sees the stores of other compute units") {
   for (const char* load :
        {"global_load_dword v4, v[0:1], off glc", "flat_load_dword v4, v[0:1] glc",
         "buffer_load_dword v4, off, s[8:11], 0 glc"}) {
@@ -97,7 +99,7 @@ TEST_CASE("A load with GLC sees what other compute units have stored") {
   }
 }
 
-TEST_CASE("Narrow stores and loads keep their place, their sign and the other half of a register") {
+TEST_CASE("narrow stores and loads keep their place, their sign and the other half of a register") {
   Agent agent;
   agent.load(1);
   agent.run(0,
@@ -121,7 +123,7 @@ TEST_CASE("Narrow stores and loads keep their place, their sign and the other ha
 }
 
 TEST_CASE(
-    "Scalar loads keep a copy of their own until s_dcache_inv, which leaves vector copies alone") {
+    "scalar loads keep their own copy until s_dcache_inv, which does not affect vector copies") {
   for (const char* invalidate : {"s_dcache_inv", "s_dcache_inv_vol"}) {
     for (const char* load :
          {"s_load_dword s4, s[0:1], 0x0", "s_buffer_load_dword s4, s[8:11], 0x0"}) {
@@ -142,7 +144,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("Scalar stores reach L2 and the own scalar cache at once") {
+TEST_CASE("scalar stores reach L2 and their own scalar cache at once") {
   Agent agent;
   agent.scalar_load(0);
   agent.scalar_load(2);
@@ -154,7 +156,7 @@ TEST_CASE("Scalar stores reach L2 and the own scalar cache at once") {
   CHECK(agent.load(1) == 7);
 }
 
-TEST_CASE("What the host sees of coarse-grained memory is what buffer_wbl2 has written back") {
+TEST_CASE("the host sees in coarse-grained memory what buffer_wbl2 has written back") {
   for (const char* store : {"global_store_dword v[0:1], v2, off", "s_store_dword s2, s[0:1], 0x0",
                             "flat_atomic_swap v[0:1], v2"}) {
     CAPTURE(store);
@@ -166,7 +168,7 @@ TEST_CASE("What the host sees of coarse-grained memory is what buffer_wbl2 has w
   }
 }
 
-TEST_CASE("What the host has stored is seen after buffer_invl2 and an invalidation of L1") {
+TEST_CASE("the host's stores are seen after buffer_invl2 and an invalidation of L1") {
   Agent agent;
   agent.load(0);
   agent.in_memory() = 7;
@@ -178,7 +180,7 @@ TEST_CASE("What the host has stored is seen after buffer_invl2 and an invalidati
   CHECK(agent.load(0) == 7);
 }
 
-TEST_CASE("Atomic operations of all compute units add up in L2, whoever holds copies") {
+TEST_CASE("atomics of all compute units add up in L2, whichever caches hold copies") {
   for (const char* add :
        {"global_atomic_add v4, v[0:1], v2, off glc", "flat_atomic_add v4, v[0:1], v2 glc",
         "buffer_atomic_add v2, off, s[8:11], 0 glc\nv_mov_b32 v4, v2"}) {
@@ -194,7 +196,7 @@ TEST_CASE("Atomic operations of all compute units add up in L2, whoever holds co
   }
 }
 
-TEST_CASE("FLAT into LDS and private memory passes the caches by") {
+TEST_CASE("FLAT accesses to LDS and private memory bypass the caches") {
   Agent agent;
   const Buffer scratch = agent.machine.allocate(64 * 64);
   const auto low = static_cast<uint32_t>(scratch.address);
@@ -219,7 +221,7 @@ TEST_CASE("FLAT into LDS and private memory passes the caches by") {
   CHECK(wave.vgpr[6].lane[0] == 18);
 }
 
-TEST_CASE("A fault is a fault with caches, too") {
+TEST_CASE("a fault is also a fault with caches") {
   for (const char* text :
        {"global_load_dword v4, v[2:3], off", "global_store_dword v[2:3], v4, off",
         "global_atomic_add v[2:3], v4, off", "s_load_dword s4, s[2:3], 0x0"}) {
@@ -236,7 +238,7 @@ TEST_CASE("A fault is a fault with caches, too") {
   }
 }
 
-TEST_CASE("A misaligned atomic stays a memory fault with caches") {
+TEST_CASE("a misaligned atomic is also a memory fault with caches") {
   Fragment fragment(Target::gfx90a, MemoryPolicy::cached);
   const Buffer data = counted(fragment.machine, 64);
   Wave& wave = fragment.prepare("global_atomic_add v[0:1], v2, off");
@@ -247,7 +249,7 @@ TEST_CASE("A misaligned atomic stays a memory fault with caches") {
   CHECK(fault->memory);
 }
 
-TEST_CASE("An observer sees accesses through caches as it sees others") {
+TEST_CASE("an observer sees accesses through caches like others") {
   struct Recorder : MemoryObserver {
     unsigned reads = 0, writes = 0, atomics = 0, scalars = 0;
     void access(const ObservedAccess& what) noexcept override {

@@ -1,4 +1,4 @@
-// What tests of memory instructions share.
+// Helpers of the tests of memory instructions.
 #pragma once
 
 #include <cstdint>

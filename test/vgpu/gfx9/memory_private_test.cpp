@@ -1,4 +1,4 @@
-// Buffers, private memory and FLAT, written as assembly.
+// Buffers, private memory and FLAT, in assembly.
 #include <algorithm>
 #include <string>
 
@@ -7,7 +7,7 @@
 
 namespace uptempo::vgpu::gfx9::test {
 
-TEST_CASE("Raw buffers: offsets add up, and past the end loads give 0 and stores do nothing") {
+TEST_CASE("raw buffers: offsets add up, and past the end loads give 0 and stores do nothing") {
   Fragment fragment;
   const Buffer data = counted(fragment.machine, 128);
   Wave& wave = fragment.prepare(R"(
@@ -37,7 +37,8 @@ TEST_CASE("Raw buffers: offsets add up, and past the end loads give 0 and stores
   CHECK(data.as<uint32_t>()[50] == 0x10000 + 50);
 }
 
-TEST_CASE("Structured buffers: index times stride, range in records") {
+TEST_CASE(
+    "structured buffers: the index is multiplied by the stride, and the range counts records") {
   Fragment fragment;
   const Buffer data = counted(fragment.machine, 256);
   Wave& wave = fragment.prepare("buffer_load_dword v2, v[0:1], s[0:3], 0 idxen offen offset:4");
@@ -55,7 +56,7 @@ TEST_CASE("Structured buffers: index times stride, range in records") {
 }
 
 TEST_CASE(
-    "Scratch: each lane has its own bytes at one offset, also misaligned ones and through flat "
+    "scratch: each lane has its own bytes at one offset, also misaligned and through flat "
     "addresses") {
   Fragment fragment;
   const Buffer scratch = fragment.machine.allocate(64 * 256);
@@ -78,7 +79,7 @@ TEST_CASE(
     wave.vgpr[3].lane[lane] = 0xef010000 + lane;
   });
   fragment.finish();
-  // dword 3 of lane 5 lies at (3 * 64 + 5) * 4
+  // dword 3 of lane 5 is at (3 * 64 + 5) * 4
   CHECK(scratch.as<uint32_t>()[3 * 64 + 5] == 0xabcd0005);
   each_lane([&](unsigned lane) {
     CAPTURE(lane);
@@ -91,14 +92,14 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "FLAT serves lanes in LDS, in private memory and elsewhere in one instruction, each element "
+    "one FLAT instruction serves lanes in LDS, in private memory and elsewhere, for each element "
     "size") {
   struct Row {
     const char* load;
     const char* store;
     unsigned bytes;
   };
-  // Every third lane each way, or all of them one way, near or apart.
+  // Every third lane per kind of memory, or all lanes of one kind; adjacent or apart.
   for (const Row& row :
        {Row{"ubyte v4", "byte", 1}, Row{"ushort v4", "short", 2}, Row{"dword v4", "dword", 4},
         Row{"dwordx2 v[4:5]", "dwordx2", 8}, Row{"dwordx4 v[4:7]", "dwordx4", 16}}) {
@@ -153,7 +154,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("FLAT past the end of LDS is a memory fault") {
+TEST_CASE("a FLAT access past the end of LDS is a memory fault") {
   Fragment fragment;
   Wave& wave = fragment.prepare("flat_load_dwordx2 v[4:5], v[0:1]", 1024);
   each_lane(
@@ -165,7 +166,7 @@ TEST_CASE("FLAT past the end of LDS is a memory fault") {
   CHECK(fault->memory->address == (GpuAddress{1} << 48) + 1020);
 }
 
-TEST_CASE("Private memory through the scratch descriptor has the same layout") {
+TEST_CASE("private memory has the same layout through the scratch descriptor") {
   Fragment fragment;
   const Buffer scratch = fragment.machine.allocate(64 * 64);
   Wave& wave = fragment.prepare(R"(

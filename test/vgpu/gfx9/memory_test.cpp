@@ -1,4 +1,5 @@
-// Memory instructions, written as assembly: global memory, LDS, atomics, sub-dword forms, and what goes past the end.
+// Memory instructions in assembly: global memory, LDS, atomics, sub-dword forms, and accesses past
+// the end.
 #include <bit>
 #include <functional>
 
@@ -8,9 +9,8 @@
 namespace uptempo::vgpu::gfx9::test {
 
 TEST_CASE(
-    "Loads agree whether the lanes' addresses follow each other or not, and inactive lanes keep "
-    "their "
-    "registers") {
+    "loads give the same with consecutive and other addresses of the lanes, and inactive lanes "
+    "keep their registers") {
   for (const char* width : {"dword v4", "dwordx2 v[4:5]", "dwordx3 v[4:6]", "dwordx4 v[4:7]"}) {
     for (const uint64_t exec : {~uint64_t{0}, kStripes, uint64_t{1} << 63, uint64_t{0xff00}}) {
       for (const unsigned step : {1u, 2u, 3u, 4u, 5u, 0u}) {
@@ -49,7 +49,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("Stores touch only the active lanes' memory") {
+TEST_CASE("stores change only the active lanes' memory") {
   for (const uint64_t exec : {~uint64_t{0}, kStripes, uint64_t{1} << 63}) {
     for (const unsigned dwords : {1u, 2u, 3u, 4u}) {
       Fragment fragment;
@@ -74,9 +74,11 @@ TEST_CASE("Stores touch only the active lanes' memory") {
   }
 }
 
-TEST_CASE("Dword stores at any distance, rising or falling, leave what lies between as it was") {
+TEST_CASE(
+    "dword stores at any distance, rising or falling, leave the memory in between unchanged") {
   for (const uint64_t exec : {~uint64_t{0}, kStripes}) {
-    // Index of each lane's dword: gaps, pairs at a distance (as a sorting network makes them), backwards, crossing the edge of a 32-dword window.
+    // The index of each lane's dword: gaps, pairs at a distance (as in a sorting network),
+    // descending, crossing the edge of a 32-dword window.
     const std::function<unsigned(unsigned)> patterns[] = {
         [](unsigned lane) { return 2 * lane; },
         [](unsigned lane) { return 3 * lane; },
@@ -110,7 +112,7 @@ TEST_CASE("Dword stores at any distance, rising or falling, leave what lies betw
   }
 }
 
-TEST_CASE("Sub-dword loads extend, and the d16 forms write one half") {
+TEST_CASE("sub-dword loads extend, and the d16 forms write one half") {
   struct Row {
     const char* mnemonic;
     uint32_t result;
@@ -137,7 +139,7 @@ TEST_CASE("Sub-dword loads extend, and the d16 forms write one half") {
   }
 }
 
-TEST_CASE("Sub-dword stores write the low or the high part") {
+TEST_CASE("sub-dword stores write the low or the high part") {
   Fragment fragment;
   const Buffer data = fragment.machine.allocate(64 * 8);
   std::memset(data.bytes.data(), 0, data.bytes.size());
@@ -155,7 +157,7 @@ TEST_CASE("Sub-dword stores write the low or the high part") {
   each_lane([&](unsigned lane) { REQUIRE(data.as<uint64_t>()[lane] == 0x0000aabbccddbbdd); });
 }
 
-TEST_CASE("Consecutive bytes and halfwords are one run") {
+TEST_CASE("consecutive bytes and halfwords form one run") {
   Fragment fragment;
   const Buffer in = fragment.machine.allocate(64 * 3), out = fragment.machine.allocate(64 * 3);
   Wave& wave = fragment.prepare(R"(
@@ -175,7 +177,7 @@ TEST_CASE("Consecutive bytes and halfwords are one run") {
   CHECK(std::memcmp(in.bytes.data(), out.bytes.data(), in.bytes.size()) == 0);
 }
 
-TEST_CASE("LDS reads and writes of every width, together and scattered") {
+TEST_CASE("LDS reads and writes of every width work, adjacent and scattered") {
   for (const unsigned step : {1u, 3u}) {
     Fragment fragment;
     Wave& wave = fragment.prepare(R"(
@@ -204,7 +206,7 @@ TEST_CASE("LDS reads and writes of every width, together and scattered") {
   }
 }
 
-TEST_CASE("The two-address LDS forms scale their offsets, and a result may replace the address") {
+TEST_CASE("the two-address LDS forms scale their offsets, and a result may replace the address") {
   Fragment fragment;
   Wave& wave = fragment.prepare(R"(
     ds_write2_b32 v0, v1, v2 offset0:3 offset1:70
@@ -230,7 +232,8 @@ TEST_CASE("The two-address LDS forms scale their offsets, and a result may repla
   CHECK(wave.vgpr[1].lane[0] == 46);
 }
 
-TEST_CASE("LDS past its end reads 0 and is not written; sub-dword forms keep their neighbours") {
+TEST_CASE(
+    "LDS past its end reads 0 and is not written, and sub-dword forms keep their neighbours") {
   Fragment fragment;
   Wave& wave = fragment.prepare(R"(
     ds_write_b32 v0, v1
@@ -261,7 +264,7 @@ TEST_CASE("LDS past its end reads 0 and is not written; sub-dword forms keep the
   CHECK(wave.vgpr[6].lane[0] == 0x00c31234);
 }
 
-TEST_CASE("LDS atomics return what was there and leave what they say") {
+TEST_CASE("LDS atomics return the old value and store the new one") {
   struct Row {
     const char* text;
     uint64_t before, data, data1, after;
@@ -309,7 +312,7 @@ TEST_CASE("LDS atomics return what was there and leave what they say") {
   }
 }
 
-TEST_CASE("Global atomics of each kind, with and without a returned value") {
+TEST_CASE("each kind of global atomic works, with and without a returned value") {
   struct Row {
     const char* name;
     unsigned dwords;
@@ -373,7 +376,7 @@ TEST_CASE("Global atomics of each kind, with and without a returned value") {
   }
 }
 
-TEST_CASE("Lanes exchange data through the LDS crossbar") {
+TEST_CASE("lanes exchange data through the LDS crossbar") {
   Fragment fragment;
   Wave& wave = fragment.prepare(R"(
     ds_bpermute_b32 v2, v0, v1
@@ -403,7 +406,7 @@ TEST_CASE("Lanes exchange data through the LDS crossbar") {
   });
 }
 
-TEST_CASE("Append and consume count the active lanes") {
+TEST_CASE("append and consume count the active lanes") {
   Fragment fragment;
   Wave& wave =
       fragment.prepare("ds_append v0 offset:8\nds_append v1 offset:8\nds_consume v2 offset:8", 64);
@@ -415,7 +418,7 @@ TEST_CASE("Append and consume count the active lanes") {
   CHECK(lds_dword(wave, 2) == 8);
 }
 
-TEST_CASE("Accumulation registers are loaded and stored directly") {
+TEST_CASE("accumulation registers are loaded and stored directly") {
   Fragment fragment;
   const Buffer data = counted(fragment.machine, 128);
   Wave& wave =

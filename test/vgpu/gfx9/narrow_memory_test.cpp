@@ -28,7 +28,7 @@ std::vector<T> random_values(u32 count, u64 seed) {
   for (T& value : values) value = static_cast<T>(random());
   return values;
 }
-// A different place for each: no two work-items write the same one.
+// A permutation: no two work-items write the same place.
 std::vector<u32> places(u32 count, u64 seed) {
   std::vector<u32> values(count);
   for (u32 i = 0; i < count; ++i) values[i] = i;
@@ -176,7 +176,7 @@ TEST_CASE("compiled accesses to two places of LDS reach both") {
   }
 }
 
-TEST_CASE("compiled arrays in private memory, through buffers and through SCRATCH") {
+TEST_CASE("compiled arrays in private memory work, through buffers and through SCRATCH") {
   for (const Target target : kTargets) {
     CAPTURE(static_cast<unsigned>(target));
     for (const bool scratch : {false, true}) {

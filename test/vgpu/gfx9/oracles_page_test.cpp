@@ -1,5 +1,5 @@
-// ORACLES.md is the list of instruction families and of what their tests rest on. Every opcode of
-// the tables belongs to exactly one family of it.
+// ORACLES.md lists the instruction families and the sources of their tests' expected values. Every
+// opcode of the tables belongs to exactly one family.
 #include <fmt/format.h>
 #include <fnmatch.h>
 
@@ -16,7 +16,7 @@ namespace {
 
 struct Listed {
   std::string name;
-  std::vector<std::string> patterns;  // of mnemonics, as a shell matches file names
+  std::vector<std::string> patterns;  // patterns of mnemonics, in the syntax of shell file names
   size_t count = 0;
   std::string sources;
 };
@@ -75,7 +75,7 @@ TEST_CASE("every opcode belongs to exactly one family of the oracles' page, whic
       }
     }
     CAPTURE(name, found);
-    CHECK_FALSE(found.empty());  // a new opcode: say in ORACLES.md what its test rests on
+    CHECK_FALSE(found.empty());  // a new opcode: name the source of its test in ORACLES.md
     CHECK(found.find("; ") == found.npos);
   }
   for (size_t i = 0; i < families.size(); ++i) {

@@ -77,7 +77,7 @@ u64 bits_of(T value) {
   else
     return static_cast<std::make_unsigned_t<T>>(value);
 }
-// Of a NaN only that it is one.
+// A NaN has no defined bits, only its class.
 u64 visible(Type type, u64 bits) {
   if (type == Type::float32 && std::isnan(value_of<float>(bits))) return 0x7fc00000;
   if (type == Type::float64 && std::isnan(value_of<double>(bits))) return 0x7ff8000000000000;
@@ -156,7 +156,8 @@ class Generator {
       return integer<T>(depth - 1);
   }
 
-  // From any other type. Floats go to integers through a range that all integers' modulo is defined on.
+  // Converts from any other type. A float in the range of long becomes an integer through long,
+  // which is defined for every integer type.
   template <class T>
   Expression<T> converted(unsigned depth) {
     return dispatch(static_cast<Type>(below(kTypes)), [&]<class From>(From) -> Expression<T> {
@@ -244,7 +245,7 @@ class Generator {
       case 9:
         return binary(t + "(", a, " >> (", b, " & " + mask + "))",
                       [](T x, T y) { return x >> (static_cast<W>(y) & (kWidth - 1)); });
-      case 10: {  // a field
+      case 10: {  // a bit field
         const unsigned shift = below(kWidth), bits = 1 + below(kWidth - 1);
         const W field = (W{1} << bits) - 1;
         return {t + "((" + w + "(" + a.text + ") >> " + std::to_string(shift) + ") & " +
@@ -259,8 +260,8 @@ class Generator {
                 [which, a, b](State& s) { return which.value(s) ? a.value(s) : b.value(s); }};
       }
       case 12:
-        if constexpr (sizeof(T) <=
-                      4) {  // 0 is no divisor, and the least number over -1 has no quotient
+        if constexpr (sizeof(T) <= 4) {
+          // Excludes the divisor 0, and the least number over -1, which has no quotient.
           const bool remainder = below(2) == 0;
           const std::string op = remainder ? " % " : " / ", divisor = "(" + b.text + ")",
                             dividend = (std::is_same_v<T, u32> ? "opaque(" : "(") + a.text + ")";
@@ -353,7 +354,8 @@ class Generator {
     }
   }
 
-  // An element of the array in private memory, of the one in LDS, or of either through one pointer that lanes disagree about.
+  // An element of the array in private memory, of the one in LDS, or of either through a pointer
+  // that differs between lanes.
   struct Place {
     std::string text;
     std::function<u32*(State&)> value;
@@ -446,7 +448,8 @@ class Generator {
   std::string declarations_;
 };
 
-// The variables of each type start from the two inputs: converted from the first, bits of the second.
+// The variables of each type are initialised from the two inputs: converted from the first, with
+// the bits of the second.
 State initial(u64 a, u64 b) {
   State s{};
   for (unsigned type = 0; type < kTypes; ++type) {

@@ -1,5 +1,5 @@
-// Random programs, compiled by clang for each target at several optimisation levels, run by the core alone on every SIMD target of this machine, and
-// compared with what the generator says they compute.
+// Random programs. clang compiles them for each target at several optimisation levels, the core
+// runs them on every SIMD target of this machine, and the results must equal the generator's.
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -47,7 +47,7 @@ std::vector<std::byte> compiled(const Directory& directory, const std::string& s
   return {raw, raw + bytes.size()};
 }
 
-// Inputs at which programs take different ways: small, negative, sparse, floats, any bits.
+// Inputs for which programs take different branches: small, negative, sparse, floats, any bits.
 std::vector<uint64_t> inputs(uint32_t seed) {
   std::mt19937_64 random(seed);
   std::vector<uint64_t> values(2 * kItems);
@@ -76,7 +76,7 @@ std::vector<uint64_t> inputs(uint32_t seed) {
 
 }  // namespace
 
-TEST_CASE("Random programs compute what they say, on every target and every SIMD target",
+TEST_CASE("random programs compute the generator's results, on every target and every SIMD target",
           "[random]") {
   struct Choice {
     Target target;
@@ -87,7 +87,7 @@ TEST_CASE("Random programs compute what they say, on every target and every SIMD
                                         {Target::gfx906, "-mcpu=gfx906"},
                                         {Target::gfx900, "-mcpu=gfx900"}};
   constexpr uint32_t kPrograms = 120;
-  const char* only = std::getenv("UPTEMPO_RANDOM_SEED");  // to repeat one that failed
+  const char* only = std::getenv("UPTEMPO_RANDOM_SEED");  // to repeat a failed one
   const Directory directory;
   for (uint32_t n = 0; n < (only != nullptr ? 1 : kPrograms); ++n) {
     const uint32_t seed =

@@ -1,6 +1,6 @@
-// The same source, compiled for each target and for the host, must give the same numbers: LLVM
-// decides which instruction an expression is, and the host compiler what it means. Neither knows
-// the interpreter or its authors' reading of the instruction set documents.
+// The same source, compiled for each target and for the host, must give the same numbers. LLVM
+// decides which instruction computes an expression, the host compiler defines its meaning. Neither
+// depends on the interpreter, nor on its authors' reading of the instruction set documents.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -27,7 +27,7 @@ using ushort = unsigned short;
 using uint = unsigned int;
 using ulong = uint64_t;
 
-// What OpenCL C defines of the functions that same_source.cl calls.
+// OpenCL C's definitions of the functions that same_source.cl calls.
 template <class T>
 T saturated(int64_t v) {
   constexpr auto low = static_cast<int64_t>(std::numeric_limits<T>::min()),
@@ -142,7 +142,7 @@ constexpr Case kCases[] = {
 constexpr Target kTargets[] = {Target::gfx90a, Target::gfx908, Target::gfx906, Target::gfx900};
 constexpr uint32_t kItems = 1024;
 
-// Numbers at which integer operations change what they do, and random ones of every magnitude.
+// Numbers at which integer operations change their behaviour, and random ones of every magnitude.
 std::vector<uint64_t> operands() {
   constexpr uint64_t kEdges[] = {0,
                                  1,
@@ -185,12 +185,12 @@ std::vector<uint64_t> operands() {
   std::vector<uint64_t> values(3 * kItems);
   for (uint64_t& value : values)
     value = random() % 2 != 0 ? kEdges[random() % std::size(kEdges)] : random() >> random() % 64;
-  // Equal operands decide ties.
+  // Equal operands test ties.
   for (uint32_t item = 0; item < kItems; item += 5) values[3 * item + 1] = values[3 * item];
   return values;
 }
 
-// The instructions of a kernel, as LLVM's disassembler writes them, up to its end.
+// The instructions of a kernel up to its end, as LLVM's disassembler prints them.
 std::string listing(Machine& machine, LlvmMc& llvm, const char* name) {
   const GpuAddress descriptor = machine.kernel(name);
   const auto at = [&](GpuAddress address) {
@@ -221,7 +221,7 @@ void check(const Case& which, Machine& machine, const std::vector<uint64_t>& val
   const Buffer in = machine.allocate(values.size() * 8), out = machine.allocate(kItems * 8);
   std::memcpy(in.bytes.data(), values.data(), in.bytes.size());
   std::memset(out.bytes.data(), 0, out.bytes.size());
-  // One work-item a workgroup: the operands are the same in all of a wave's lanes.
+  // One work-item per workgroup, so the operands are the same in all of a wave's lanes.
   const auto workgroup = static_cast<uint16_t>(which.is_scalar() ? 1 : 256);
   const auto fault =
       machine.run(which.name, {{kItems, 1, 1}, {workgroup, 1, 1}, 0}, Arguments().add(in).add(out));
@@ -245,8 +245,8 @@ void check(const Case& which, Machine& machine, const std::vector<uint64_t>& val
 
 namespace {
 
-// Every expression with the kernels of one instruction selector; `must_contain` says of which the
-// named instruction is looked for.
+// Runs every expression with the kernels of one instruction selector. `must_contain` selects those
+// whose named instruction must be in the kernel.
 void check_all(std::span<const std::byte> object,
                bool (*must_contain)(const Case& which, Target target)) {
   const std::vector<uint64_t> values = operands();
@@ -259,7 +259,7 @@ void check_all(std::span<const std::byte> object,
       Machine machine(target);
       machine.load(object);
       for (const Case& which : kCases) {
-        // The scalar unit is the same on all SIMD targets.
+        // The scalar unit does not depend on the SIMD target.
         if (which.is_scalar() && simd != best) continue;
         CAPTURE(cpu_name(target), static_cast<unsigned>(simd), which.name);
         if (simd == best && must_contain(which, target)) {
@@ -276,13 +276,13 @@ void check_all(std::span<const std::byte> object,
 
 }  // namespace
 
-TEST_CASE("an expression of C gives the same on every target as on the host") {
+TEST_CASE("a C expression gives the same on every target as on the host") {
   check_all(kernels::same_source(), [](const Case& which, Target target) {
     return which.kind != Case::global && !(which.kind == Case::dot && target == Target::gfx900);
   });
 }
 
-TEST_CASE("an expression of C gives the same through LLVM's second instruction selector") {
+TEST_CASE("a C expression gives the same through LLVM's second instruction selector") {
   check_all(kernels::same_source_global(),
             [](const Case& which, Target) { return which.kind == Case::global; });
 }

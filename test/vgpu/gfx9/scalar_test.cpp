@@ -1,4 +1,4 @@
-// Scalar instructions: results and SCC, written as assembly.
+// Scalar instructions in assembly: results and SCC.
 #include <bit>
 
 #include "test/support/catch.hpp"
@@ -7,7 +7,7 @@
 namespace uptempo::vgpu::gfx9::test {
 namespace {
 
-// s[0:1] and s[2:3] in, s[4:5] and SCC out. SCC before is `scc_in`.
+// Inputs are s[0:1] and s[2:3], results s[4:5] and SCC. SCC before is `scc_in`.
 struct Row {
   const char* text;
   uint64_t a, b;
@@ -113,7 +113,7 @@ const Row kRows[] = {
 
 }  // namespace
 
-TEST_CASE("Scalar instructions give the documented result and SCC") {
+TEST_CASE("scalar instructions give the documented result and SCC") {
   Fragment fragment;
   for (const Row& row : kRows) {
     INFO(row.text);
@@ -127,10 +127,10 @@ TEST_CASE("Scalar instructions give the documented result and SCC") {
   }
 }
 
-TEST_CASE("The saveexec family returns EXEC and combines it with the source") {
+TEST_CASE("the saveexec instructions return EXEC and combine it with the source") {
   struct Saved {
     const char* name;
-    uint64_t exec;  // for source 0b1100, EXEC before 0b1010, low four bits
+    uint64_t exec;  // for source 0b1100 and EXEC 0b1010 before; low four bits
   };
   for (const Saved& row :
        {Saved{"and", 0b1000}, Saved{"or", 0b1110}, Saved{"xor", 0b0110}, Saved{"andn2", 0b0100},
@@ -148,7 +148,7 @@ TEST_CASE("The saveexec family returns EXEC and combines it with the source") {
   }
 }
 
-TEST_CASE("andn1_wrexec and andn2_wrexec write EXEC and the destination alike") {
+TEST_CASE("andn1_wrexec and andn2_wrexec write the same to EXEC and to the destination") {
   Fragment fragment;
   Wave& wave = fragment.prepare("s_andn2_wrexec_b64 s[4:5], s[0:1]");
   wave.set_pair(0, 0b1100);
@@ -170,7 +170,7 @@ TEST_CASE("SGPRs are read and written relative to M0") {
   CHECK(wave.pair(10) == (uint64_t{22} << 32 | 11));
 }
 
-TEST_CASE("Branches are taken on SCC, VCC and EXEC") {
+TEST_CASE("branches are taken on SCC, VCC and EXEC") {
   struct Taken {
     const char* branch;
     bool scc;
@@ -200,7 +200,7 @@ TEST_CASE("Branches are taken on SCC, VCC and EXEC") {
   }
 }
 
-TEST_CASE("Calls save where to return") {
+TEST_CASE("calls save the return address") {
   Fragment fragment;
   Wave& wave = fragment.finish(R"(
     s_getpc_b64 s[0:1]
@@ -220,7 +220,8 @@ TEST_CASE("Calls save where to return") {
 }
 
 TEST_CASE(
-    "Hardware registers: MODE is read and written by fields, apertures are where the driver says") {
+    "hardware registers: MODE is read and written by fields, and apertures have the driver's "
+    "addresses") {
   Fragment fragment;
   Wave& wave = fragment.prepare(R"(
     s_getreg_b32 s0, hwreg(HW_REG_MODE, 4, 4)
@@ -248,7 +249,7 @@ TEST_CASE("MODE.FP16_OVFL is refused by name") {
   CHECK(fault->message.find("sets MODE.FP16_OVFL") != std::string::npos);
 }
 
-TEST_CASE("The clocks advance") {
+TEST_CASE("the clocks advance") {
   Fragment fragment;
   Wave& wave = fragment.finish(
       "s_memrealtime s[0:1]\ns_memtime s[2:3]\ns_sleep 1\ns_memtime s[4:5]\ns_waitcnt lgkmcnt(0)");
@@ -256,7 +257,7 @@ TEST_CASE("The clocks advance") {
   CHECK(wave.pair(4) > wave.pair(2));
 }
 
-TEST_CASE("Scalar loads ignore the low address bits and add immediate and register offsets") {
+TEST_CASE("scalar loads ignore the low address bits and add immediate and register offsets") {
   Fragment fragment;
   const Buffer data = fragment.machine.allocate(256);
   for (uint32_t i = 0; i < 64; ++i) data.as<uint32_t>()[i] = i;
@@ -275,7 +276,7 @@ TEST_CASE("Scalar loads ignore the low address bits and add immediate and regist
   for (unsigned i = 0; i < 16; ++i) CHECK(wave.scalar[16 + i] == 32 + i);
 }
 
-TEST_CASE("Scalar buffer loads read 0 past the end, and scalar stores reach memory") {
+TEST_CASE("scalar buffer loads read 0 past the end, and scalar stores reach memory") {
   Fragment fragment;
   const Buffer data = fragment.machine.allocate(256);
   for (uint32_t i = 0; i < 64; ++i) data.as<uint32_t>()[i] = i + 1;

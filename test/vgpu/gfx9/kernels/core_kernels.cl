@@ -1,4 +1,5 @@
-// Kernels that exercise the core as a compiler uses it. Each is small, and its result can be computed by the CPU in a few lines.
+// Kernels that exercise the core as compiled code does. Each is small, and the CPU computes its
+// result in a few lines.
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 #pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
 #pragma OPENCL EXTENSION cl_khr_int64_extended_atomics : enable
@@ -13,7 +14,7 @@ kernel void float_axpy(global const float* x, global float* y, float a) {
   y[i] = fma(a, x[i], y[i]);
 }
 
-// Divergent: each work-item loops as often as its own number says.
+// Divergent: each work-item loops as often as its number says.
 kernel void collatz(global const uint* in, global uint* steps) {
   const uint i = get_global_id(0);
   uint n = in[i], count = 0;
@@ -46,7 +47,7 @@ kernel void histogram(global const uint* in, global uint* bins, global ulong* su
   while ((seen = atomic_cmpxchg(&bins[16], expected, expected + 2)) != expected) expected = seen;
 }
 
-// An array too large and too irregularly indexed for registers.
+// An array too large, and indexed too irregularly, for registers.
 kernel void private_array(global const uint* in, global uint* out, uint rounds) {
   const uint i = get_global_id(0);
   uint table[61];
@@ -126,7 +127,7 @@ kernel void ids(global uint* out) {
   }
 }
 
-// A real call: the compiler may not inline it.
+// A real call: the compiler must not inline it.
 __attribute__((noinline)) uint mix(uint a, uint b) { return (a ^ (b << 3)) * 2654435761u + (b >> 5); }
 __attribute__((noinline)) uint twice(uint a, uint b) { return mix(mix(a, b), mix(b, a)); }
 kernel void calls(global const uint* in, global uint* out) {
@@ -134,7 +135,7 @@ kernel void calls(global const uint* in, global uint* out) {
   out[i] = in[i] & 1 ? twice(in[i], i) : mix(in[i], i);
 }
 
-// LDS and private memory through generic pointers: flat instructions with apertures.
+// Accesses LDS and private memory through generic pointers: flat instructions with apertures.
 uint sum_generic(const uint* p, uint n) {
   uint sum = 0;
   for (uint k = 0; k < n; ++k) sum += p[k];
@@ -163,7 +164,7 @@ kernel void local_atomics(global const uint* in, global uint* out) {
   if (l < 32) out[get_group_id(0) * 32 + l] = bins[l];
 }
 
-// Waits for another workgroup: only progresses when workgroups are preempted.
+// Waits for another workgroup. It only progresses if workgroups are preempted.
 kernel void spin(global volatile uint* flags, global uint* out) {
   const uint group = get_group_id(0);
   if (get_local_id(0) == 0) {

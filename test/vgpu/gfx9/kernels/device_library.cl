@@ -1,6 +1,6 @@
-// AMD's device libraries as test programs: they are built from the instructions that no expression
-// of C reaches (DPP, lane reads and writes, reciprocals, v_exp, v_log, v_sin, v_ldexp, v_frexp,
-// v_trig_preop, v_cmp_class), and what they must give is defined without them.
+// AMD's device libraries as test programs. They use the instructions that no C expression reaches
+// (DPP, lane reads and writes, reciprocals, v_exp, v_log, v_sin, v_ldexp, v_frexp, v_trig_preop,
+// v_cmp_class), and their results are defined independently of those instructions.
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 #pragma OPENCL EXTENSION cl_khr_subgroups : enable
@@ -79,8 +79,8 @@ kernel void votes(global const uint* in, global uint* out) {
   out[3 * i + 2] = get_sub_group_local_id();
 }
 
-// Functions of the library under OpenCL's: the value of the lane `offset` further on, and dot
-// products, for which gfx900 has no instructions and the library computes in plain arithmetic.
+// Library functions below OpenCL's: the value of the lane at distance `offset`, and dot products.
+// gfx900 has no dot product instructions, so the library computes them in plain arithmetic.
 int __ockl_readuplane_i32(int value, int offset);
 uint __ockl_activelane_u32(void);
 int __ockl_sdot2(short2 a, short2 b, int c, bool saturates);
@@ -90,7 +90,7 @@ uint __ockl_udot4(uchar4 a, uchar4 b, uint c, bool saturates);
 int __ockl_sdot8(int a, int b, int c, bool saturates);
 uint __ockl_udot8(uint a, uint b, uint c, bool saturates);
 float __ockl_fdot2(half2 a, half2 b, float c, bool saturates);
-// The library's function has the clamp bit set on targets with the instruction, and ignores
+// On targets with the instruction, the library's function sets the clamp bit and ignores
 // `saturates`.
 #ifdef __gfx900__
 #define HALF_DOT(a, b, c, saturates) ((saturates) ? clamp(__ockl_fdot2(a, b, c, false), 0.0f, 1.0f) : __ockl_fdot2(a, b, c, false))
@@ -123,7 +123,7 @@ kernel void dots(global const uint* in, global uint* out) {
   row[10] = __ockl_udot8(a, b, c, false);
   row[11] = __ockl_udot8(a, b, c, true);
 }
-// Small integers, whose sums are exact in any order, with every sign.
+// Small integers of both signs, whose sums are exact in any order.
 kernel void half_dots(global const int* in, global float* out) {
   const size_t i = get_global_id(0);
   const half2 a = (half2)((half)in[5 * i], (half)in[5 * i + 1]), b = (half2)((half)in[5 * i + 2], (half)in[5 * i + 3]);

@@ -1,6 +1,6 @@
 // Loads and stores of parts of registers, of two places at once and of private memory, as LLVM's
-// instruction selection writes them. The names of the kernels that stand for an instruction are in
-// narrow_memory_test.cpp.
+// instruction selection emits them. narrow_memory_test.cpp names the kernels that stand for an
+// instruction.
 #define ITEM const size_t i = get_global_id(0)
 #define LOCAL_ITEM const size_t i = get_global_id(0), l = get_local_id(0)
 
@@ -51,7 +51,7 @@ kernel void exchange_unsigned_bytes(global const uint* in, global const uint* at
   out[i] = as_uint((ushort2)(shared[l], shared[511 - l]));
 }
 
-// Two elements at a distance: of up to 255 elements, and of multiples of 64.
+// Two elements at a distance: up to 255 elements, or a multiple of 64.
 kernel void pairs32(global const uint* in, global uint* out) {
   local uint shared[1024];
   LOCAL_ITEM;

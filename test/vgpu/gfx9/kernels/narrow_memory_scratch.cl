@@ -1,2 +1,2 @@
-// The same kernels, compiled with private memory reached by SCRATCH instructions.
+// The same kernels, compiled to reach private memory by SCRATCH instructions.
 #include "narrow_memory.cl"

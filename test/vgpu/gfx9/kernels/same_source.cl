@@ -1,4 +1,5 @@
-// Kernels of same_source.inc: each expression once for every lane's operands, or once for operands that all lanes share.
+// Kernels of same_source.inc. Each expression has operands per lane, or operands that all lanes
+// share.
 uint sat_add_u32(uint a, uint b) { return add_sat(a, b); }
 uint sat_sub_u32(uint a, uint b) { return sub_sat(a, b); }
 int sat_add_i32(int a, int b) { return add_sat(a, b); }
@@ -23,7 +24,7 @@ uint trailing_zeros_long(ulong a) { return (uint)ctz(a); }
 uint ones(uint a) { return popcount(a); }
 uint ones_long(ulong a) { return (uint)popcount(a); }
 uint pack(ushort low, ushort high) { return as_uint((ushort2)(low, high)); }
-// One of sixteen numbers, and a sum of them after one has been replaced.
+// Selects one of sixteen numbers, and adds them up after one has been replaced.
 uint16 numbers(uint a, uint b) { return (uint16)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15) * b + a; }
 uint element(uint a, uint b, uint at) { return numbers(a, b)[at & 15]; }
 uint with_element(uint a, uint b, uint at) {
@@ -33,7 +34,7 @@ uint with_element(uint a, uint b, uint at) {
 }
 uint pk_add_swapped(uint a, uint b) { return as_uint(as_ushort2(a) + as_ushort2(b).yx); }
 
-// Both halves of a, b, c as one vector; the conditional operator selects by component.
+// Treats both halves of a, b, c as one vector; the conditional operator selects by component.
 #define PK(type, expression) ({ const type x0 = as_##type(a), y0 = as_##type(b), z0 = as_##type(c); (void)z0; as_uint((type)(expression)); })
 #define PK_U(expression) PK(ushort2, expression)
 #define PK_I(expression) PK(short2, expression)

@@ -1,2 +1,2 @@
-// The same kernels through LLVM's second instruction selector.
+// The same kernels, compiled by LLVM's second instruction selector.
 #include "same_source.cl"

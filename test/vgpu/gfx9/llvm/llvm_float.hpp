@@ -18,18 +18,19 @@ Bits multiply_add(Format format, Bits a, Bits b, Bits c, Rounding rounding);  //
 Bits to_integral(Format format, Bits a, Rounding rounding);
 Bits scale(Format format, Bits a, int exponent, Rounding rounding);  // a * 2^exponent
 Bits convert(Format from, Format to, Bits a, Rounding rounding);
-// The other number where one is a NaN; -0 is below +0.
+// If one operand is a NaN, returns the other one; -0 is below +0.
 Bits lesser(Format format, Bits a, Bits b);
 Bits greater(Format format, Bits a, Bits b);
-// Truncated and saturated; NaN gives 0.
+// Truncates and saturates; NaN gives 0.
 Bits to_integer(Format format, Bits a, unsigned width, bool is_signed);
 Bits from_integer(Format format, Bits value, unsigned width, bool is_signed, Rounding rounding);
-// Significand in [0.5, 1) and exponent; both as the instructions give them for finite numbers other
+// Significand in [0.5, 1) and exponent, both as the instructions give them for finite numbers other
 // than 0.
 Bits significand(Format format, Bits a);
 int exponent(Format format, Bits a);
 
-bool equal(Format format, Bits a, Bits b);  // as numbers: zeros are equal, a NaN to nothing
+// Compares numbers: zeros are equal, a NaN equals nothing.
+bool equal(Format format, Bits a, Bits b);
 bool is_nan(Format format, Bits a);
 bool is_signalling(Format format, Bits a);
 bool is_denormal(Format format, Bits a);

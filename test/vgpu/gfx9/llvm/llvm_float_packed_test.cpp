@@ -1,6 +1,5 @@
-// Packed and mixed-precision float instructions with every selection and sign, computed by APFloat.
-// LLVM's syntax of modifiers (AMDGPUModifierSyntax) says what op_sel, op_sel_hi, neg_lo and neg_hi
-// mean.
+// Packed and mixed-precision float instructions with every selection and sign, against APFloat.
+// LLVM's syntax of modifiers (AMDGPUModifierSyntax) defines op_sel, op_sel_hi, neg_lo and neg_hi.
 #include <fmt/format.h>
 
 #include <array>
@@ -153,7 +152,8 @@ void check_packed(const Packed& which, Rounding rounding, const Modifiers& m, Be
   SUCCEED(text);
 }
 
-// op_sel_hi: the source is a half, which op_sel picks; neg, and neg_hi as the absolute value.
+// op_sel_hi: the source is a half, which op_sel selects. neg negates; neg_hi takes the absolute
+// value.
 struct Mixed {
   const char* name;
   Target target;
@@ -207,7 +207,7 @@ void check_mixed(const Mixed& which, Rounding single, Rounding other, Bench& ben
     if (which.fused) {
       want = apfloat::multiply_add(Format::f32, v[0], v[1], v[2], single);
     } else {
-      // v_mad rounds its product and knows no denormals.
+      // v_mad rounds its product and flushes denormals.
       const Bits rounded = apfloat::multiply(Format::f32, v[0], v[1], single);
       if ((rounded & 0x7fffffff) == 0x00800000)
         continue;  // tiny before or after rounding: both are allowed
@@ -218,7 +218,7 @@ void check_mixed(const Mixed& which, Rounding single, Rounding other, Bench& ben
     Bits got = bench.registers[6].lane[lane];
     Format f = Format::f32;
     if (which.result != Mixed::whole) {
-      // LLVM selects it for a conversion of the float32 result: it is rounded a second time.
+      // LLVM selects it for a conversion of the float32 result, so the result is rounded twice.
       want = apfloat::convert(Format::f32, Format::f16, want, other);
       const unsigned at = which.result == Mixed::high ? 16 : 0;
       CHECK((got >> (16 - at) & 0xffff) == (x[lane][3] >> (16 - at) & 0xffff));
@@ -274,7 +274,7 @@ void check_dot2(const Modifiers& m, Bench& bench, std::mt19937_64& random) {
 }  // namespace
 
 TEST_CASE(
-    "packed floats take the halves and signs that their modifiers name, and round as MODE says") {
+    "packed floats use the halves and signs that their modifiers name, and round as MODE says") {
   Bench bench(Target::gfx90a);
   std::mt19937_64 random(13);
   const vector::Simd best = vector::simd_in_use();
@@ -292,7 +292,7 @@ TEST_CASE(
   vector::use_simd(best);
 }
 
-TEST_CASE("mixed-precision multiply-adds take halves and singles as their modifiers say") {
+TEST_CASE("mixed-precision multiply-adds use halves and singles as their modifiers say") {
   std::mt19937_64 random(14);
   const vector::Simd best = vector::simd_in_use();
   for (const vector::Simd simd :
@@ -308,11 +308,11 @@ TEST_CASE("mixed-precision multiply-adds take halves and singles as their modifi
   vector::use_simd(best);
 }
 
-TEST_CASE("v_dot2_f32_f16 takes the halves and signs that its modifiers name") {
+TEST_CASE("v_dot2_f32_f16 uses the halves and signs that its modifiers name") {
   Bench bench(Target::gfx90a);
   std::mt19937_64 random(15);
   check_dot2({0, 7, 0, 0}, bench, random);
-  check_dot2({0, 7, 1, 1}, bench, random);  // as LLVM writes fdot2(-a, b, c)
+  check_dot2({0, 7, 1, 1}, bench, random);  // as LLVM emits fdot2(-a, b, c)
   check_dot2({0, 7, 4, 4}, bench, random);  // and fdot2(a, b, -c)
   for (unsigned round = 0; round < 16; ++round) check_dot2(any_modifiers(3, random), bench, random);
 }

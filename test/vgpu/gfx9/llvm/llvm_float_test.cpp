@@ -17,7 +17,7 @@ using apfloat::Bits;
 using apfloat::Format;
 using apfloat::Rounding;
 
-// A value of a register: a float of a format, or an integer.
+// A register's value: a float of some format, or an integer.
 enum class Kind : uint8_t { none, f16, f32, f64, i16, u16, i32, u32 };
 
 constexpr bool is_float(Kind kind) {
@@ -42,8 +42,8 @@ constexpr Bits low(Bits value, unsigned width) {
   return width == 64 ? value : value & ((Bits{1} << width) - 1);
 }
 
-// MODE as the AMDGPU usage guide of LLVM and the ISA documents lay it out: rounding of float32, of
-// float64 and float16, then denormals (inputs kept, results kept) likewise, DX10 clamp, IEEE.
+// MODE, as LLVM's AMDGPU usage guide and the ISA documents define it: rounding of float32, rounding
+// of float64 and float16, then denormals likewise (inputs kept, results kept), DX10 clamp, IEEE.
 struct Mode {
   Rounding single = Rounding::nearest_even, other = Rounding::nearest_even;
   bool single_denormals = true, other_denormals = true, ieee = true;
@@ -59,14 +59,14 @@ struct Mode {
   }
 };
 
-using Operands = std::array<Bits, 4>;  // a, b, c, and what the destination held
+using Operands = std::array<Bits, 4>;  // a, b, c, and the previous value of the destination
 
 struct ModeRow {
   const char* text;
   Kind result;
   std::array<Kind, 3> sources;
   std::function<Bits(const Operands& x, const Mode& mode)>
-      expected;  // of operands whose denormals are flushed
+      expected;  // receives operands whose denormals are flushed
 };
 
 Bits flushed(Format f, Bits value) {
@@ -101,7 +101,7 @@ template <Format kFormat>
 Bits fused(const Operands& x, const Mode& mode) {
   return apfloat::multiply_add(kFormat, x[0], x[1], x[2], mode.of(kFormat));
 }
-// IEEE: a signalling NaN gives a quiet one. Else it is a NaN like any other.
+// With IEEE on, a signalling NaN becomes a quiet one. Otherwise it is treated like any NaN.
 template <Format kFormat, bool kGreater>
 Bits extreme_of(Bits a, Bits b, const Mode& mode) {
   if (mode.ieee) {
@@ -120,9 +120,9 @@ template <Format kFormat, bool kGreater>
 Bits extreme3(const Operands& x, const Mode& mode) {
   return extreme_of<kFormat, kGreater>(extreme_of<kFormat, kGreater>(x[0], x[1], mode), x[2], mode);
 }
-// As LLVM's instruction combiner defines v_med3: the greater of the other two beside the largest.
-// With a NaN among them it gives the least, as LLVM has it since release 21 ("med3 with a nan input
-// acts like v_min_f32(v_min_f32(s0, s1), s2)").
+// As LLVM's instruction combiner defines v_med3: the greater of the two operands other than the
+// largest. A NaN among the operands gives the least, as in LLVM since release 21 ("med3 with a nan
+// input acts like v_min_f32(v_min_f32(s0, s1), s2)").
 template <Format kFormat>
 Bits median(const Operands& x, const Mode& mode) {
   for (unsigned n = 0; n < 3; ++n) {
@@ -270,7 +270,7 @@ Bits number(Kind kind, std::mt19937_64& random) {
     case Kind::f16:
       return way < 4 ? pick(kHalves) : random() & 0xffff;
     case Kind::f32:
-      // Of similar exponents, so that sums round; and of any.
+      // Similar exponents, so that sums round; and any exponents.
       return way < 4   ? pick(kSingles)
              : way < 7 ? 0x3e000000 + (random() & 0x81ffffff)
                        : random() & 0xffffffff;
@@ -303,7 +303,7 @@ bool same(Kind kind, Bits got, Bits want) {
          apfloat::is_nan(format(kind), want);
 }
 
-// Whether a flushed result may differ: at the smallest normal number "tiny before rounding" and
+// True if a flushed result may differ: at the smallest normal number, "tiny before rounding" and
 // "tiny after rounding" disagree, and IEEE 754 allows both.
 bool is_border(Kind kind, Bits exact, const Mode& mode) {
   const Format f = format(kind);
@@ -331,7 +331,7 @@ void check(const ModeRow& row, const Mode& mode, LaneBench& bench, std::mt19937_
     if (!vector::use_simd(simd)) continue;
     for (unsigned lane = 0; lane < kLanes; ++lane) {
       for (unsigned n = 0; n < 4; ++n) {
-        // What is above a short operand does not matter.
+        // The bits above a short operand are ignored.
         Bits value = operands[lane][n];
         if (n < 3 && width(row.sources[n]) == 16) value |= 0xdead0000;
         bench.registers[2 * n].lane[lane] = static_cast<uint32_t>(value);
@@ -348,7 +348,7 @@ void check(const ModeRow& row, const Mode& mode, LaneBench& bench, std::mt19937_
       Bits result = want[lane];
       if (is_float(row.result) && !mode.keeps_denormals(format(row.result))) {
         if (is_border(row.result, result, mode) && flushed(format(row.result), got) == got) {
-          // Zero or the smallest normal number, of the right sign.
+          // Zero or the smallest normal number, with the right sign.
           if (got == result || low(got, width(row.result) - 1) == 0) continue;
         }
         result = flushed(format(row.result), result);
@@ -370,7 +370,7 @@ std::vector<Mode> modes() {
   for (const Rounding single : {kNearest, kUp, kDown, kZero}) {
     for (const bool denormals : {true, false}) {
       for (const bool ieee : {true, false}) {
-        // The two fields differ, so that the wrong one shows.
+        // The two fields differ, so that using the wrong one is detected.
         const auto other =
             static_cast<Rounding>((static_cast<unsigned>(single) + (ieee ? 0 : 1)) % 4);
         all.push_back({single, other, denormals, ieee ? denormals : !denormals, ieee});

@@ -1,5 +1,5 @@
-// Instructions that compilers reach through llvm.amdgcn intrinsics, against what LLVM's optimiser
-// computes of them at compile time.
+// Instructions that compilers emit for llvm.amdgcn intrinsics, against the results of LLVM's
+// optimiser at compile time.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -120,7 +120,7 @@ Bits number(Operand operand, std::mt19937_64& random) {
       return edge ? pick(kDoubles) : random();
     case Operand::i32:
       return edge ? pick(kInts) : random() & 0xffffffff;
-    case Operand::select: {  // bytes that v_perm_b32 tells apart: 0 to 13, and above
+    case Operand::select: {  // bytes that v_perm_b32 distinguishes: 0 to 13, and above
       Bits value = 0;
       for (unsigned byte = 0; byte < 4; ++byte)
         value |= (random() % 8 == 0 ? random() & 0xff : random() % 14) << 8 * byte;
@@ -141,7 +141,7 @@ std::string declaration(const Folded& row) {
   return text + ")";
 }
 
-// Constants reach the call as bit patterns: no decimal text between them and LLVM.
+// Constants are written as bit patterns, so that no decimal conversion is involved.
 std::string body(const Folded& row, const std::array<Bits, 3>& x) {
   std::string text, arguments;
   for (unsigned n = 0; n < 3 && row.operands[n] != Operand::none; ++n) {
@@ -183,16 +183,16 @@ bool matches(const Folded& row, Bits got, Bits want) {
   if (row.close == Close::wave)
     return std::abs(value_of(row.result_bits, got) - value_of(row.result_bits, want)) <=
            (row.result_bits == 16 ? 0x1p-11 : 0x1p-19);
-  // Neighbouring numbers of one sign have neighbouring patterns.
+  // Consecutive numbers of one sign have consecutive patterns.
   return row.close == Close::ulp && (got - want == 1 || want - got == 1);
 }
 
-// Where LLVM 15's fold is not what its code generator and later versions say, with the reason.
+// The cases in which LLVM 15's fold differs from its code generator and later releases.
 bool is_excluded(const Folded& row, const std::array<Bits, 3>& x) {
   const std::string_view text = row.text;
-  // Folded to maximum of the others when the third operand is a NaN; since LLVM 21 to the minimum
-  // ("med3 with a nan input acts like v_min_f32(v_min_f32(s0, s1), s2)"). llvm_float_test.cpp holds
-  // the instruction against that.
+  // LLVM 15 folds it to the maximum of the others if the third operand is a NaN; LLVM 21 and later
+  // to the minimum ("med3 with a nan input acts like v_min_f32(v_min_f32(s0, s1), s2)").
+  // llvm_float_test.cpp checks the instruction against the latter.
   if (text.starts_with("v_med3_f32"))
     return apfloat::is_nan(apfloat::Format::f32, x[0]) ||
            apfloat::is_nan(apfloat::Format::f32, x[1]) ||
@@ -201,8 +201,8 @@ bool is_excluded(const Folded& row, const std::array<Bits, 3>& x) {
     return apfloat::is_nan(apfloat::Format::f16, x[0]) ||
            apfloat::is_nan(apfloat::Format::f16, x[1]) ||
            apfloat::is_nan(apfloat::Format::f16, x[2]);
-  // Denormals are kept by the fold; the instruction flushes them ("1ULP accuracy, denormals are
-  // flushed", CDNA3 ISA manual), which LLVM's lowering of divisions allows for.
+  // The fold keeps denormals; the instruction flushes them ("1ULP accuracy, denormals are flushed",
+  // CDNA3 ISA manual). LLVM's lowering of divisions takes that into account.
   if (text.starts_with("v_rcp_f32"))
     return apfloat::is_denormal(apfloat::Format::f32, x[0]) || (x[0] & 0x7fffffff) > 0x7e800000;
   return false;
@@ -244,12 +244,12 @@ void check(const Folded& row, unsigned rounds) {
     }
   }
   CAPTURE(row.text, compared);
-  CHECK(compared > rounds * kLanes / 8);  // LLVM folds it at all
+  CHECK(compared > rounds * kLanes / 8);  // LLVM does fold the intrinsic
 }
 
 }  // namespace
 
-TEST_CASE("instructions give what LLVM folds their intrinsics to") {
+TEST_CASE("instructions give the results to which LLVM folds their intrinsics") {
   for (const Folded& row : kRows) check(row, 16);
 }
 

@@ -1,6 +1,7 @@
-// LLVM's assembler and disassembler for one gfx9 target: the oracle that our decoder is compared with, and the way tests write instructions as text.
+// LLVM's assembler and disassembler for one gfx9 target: the oracle of our decoder. Tests also use
+// it to write instructions as text. Only tests use LLVM.
 //
-// Not thread-safe. LLVM is used by tests only.
+// Thread safety: none.
 #pragma once
 
 #include <cstdint>
@@ -24,13 +25,15 @@ class LlvmMc {
     unsigned size_bytes = 0;
     std::string text;  // "v_add_f32_e32 v1, v2, v3"
   };
-  // nullopt where LLVM knows no instruction. Must not be asked about is_fatal() words.
+  // Returns nullopt if LLVM knows no such instruction. Requires that is_fatal(words) is false.
   std::optional<Disassembled> disassemble(std::span<const uint32_t> words);
 
-  // LLVM ends the process on an SDWA select of 7 or an unused-bits mode of 3 instead of refusing them.
+  // LLVM ends the process on an SDWA select of 7 or an unused mode of 3, instead of refusing the
+  // words.
   static bool is_fatal(std::span<const uint32_t> words) noexcept;
 
-  // The words of one or more lines of assembly. Throws std::runtime_error with LLVM's message.
+  // Returns the words of one or more lines of assembly. Errors: throws std::runtime_error with
+  // LLVM's message.
   std::vector<uint32_t> assemble(std::string_view text);
 
  private:

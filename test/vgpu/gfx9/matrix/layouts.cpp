@@ -63,7 +63,7 @@ Place place(std::string_view text) {
   return result;
 }
 
-// "name=value" words after the first `skip` ones.
+// The "name=value" words after the first `skip` ones.
 std::map<std::string, std::string> fields(const std::vector<std::string>& words, size_t skip) {
   std::map<std::string, std::string> result;
   for (size_t i = skip; i < words.size(); ++i) {
@@ -75,7 +75,7 @@ std::map<std::string, std::string> fields(const std::vector<std::string>& words,
   return result;
 }
 
-// The value of a field that the line must have.
+// The value of a required field of the line.
 const std::string& value(const std::map<std::string, std::string>& all, const std::string& name) {
   const auto found = all.find(name);
   if (found == all.end()) throw std::runtime_error("missing: " + name);

@@ -1,5 +1,5 @@
-// Where matrix instructions hold the entries of their matrices, as AMD's matrix instruction
-// calculator prints it (layouts.txt; its head says how the file is made and what a line means).
+// The places of matrix entries in the registers of matrix instructions, as AMD's matrix instruction
+// calculator prints them. The head of layouts.txt says how it is made and what a line means.
 #pragma once
 
 #include <array>
@@ -16,8 +16,8 @@ enum class Element : uint8_t { f64, f32, i32, f16, bf16, i8 };
 
 unsigned width_bits(Element element) noexcept;
 
-// Where one entry is: which register of the operand, which lane, and the first of its bits there.
-// An f64 entry also occupies the register after it.
+// The place of one entry: the register of the operand, the lane, and the entry's first bit there.
+// An f64 entry also occupies the next register.
 struct Place {
   unsigned reg = 0, lane = 0, bit = 0;
 };
@@ -26,12 +26,12 @@ struct Place {
 struct Layout {
   unsigned cbsz = 0, abid = 0, blgp = 0;
   Place start;
-  std::array<std::vector<Place>, 3> steps;  // of block, row, column; one per bit of the coordinate
+  std::array<std::vector<Place>, 3> steps;  // for block, row, column; one per bit of the coordinate
 
   Place at(unsigned block, unsigned row, unsigned column) const noexcept;
 };
 
-// The bits of the entry of an operand that begins at register `first`.
+// The bits of an operand's entry; the operand begins at register `first`.
 uint64_t entry_bits(const std::vector<Vgpr>& registers, unsigned first, Element element,
                     Place place);
 
@@ -45,23 +45,24 @@ struct MatrixInstruction {
   std::vector<Layout> a, b, c, d;       // a: one per CBSZ and ABID; b: one per BLGP; c, d: one
 };
 
-// Reads layouts.txt. Throws std::runtime_error, which names the line, for a line it does not
-// understand, a coordinate without steps for its size, and an instruction that lacks a matrix.
+// Reads layouts.txt. Errors: throws std::runtime_error, which names the line, for an unknown line,
+// a coordinate without steps for its size, and an instruction that lacks a matrix.
 std::vector<MatrixInstruction> read_layouts();
 
 std::string name(Target target);
 
-// Which register file holds an operand: 0 VGPRs, 1 accumulation registers.
+// The register file that holds an operand: 0 VGPRs, 1 accumulation registers.
 struct Files {
   unsigned a = 0, b = 0, cd = 0;
 };
-// First registers of the operands in their files; even, as gfx90a requires of wide operands.
+// First registers of the operands in their files. They are even, as gfx90a requires of wide
+// operands.
 inline constexpr unsigned kA = 16, kB = 24, kC = 64, kD = 128;
 // Accumulation registers follow the VGPRs in a wave's registers.
 inline constexpr unsigned kFileRegisters = 256;
 
-// The instruction with operands at kA to kD, encoded as the calculator's README draws VOP3P-MAI. gfx908
-// has no bit for the file of C and D, which is always the second.
+// Returns the instruction with operands at kA to kD, encoded as in the VOP3P-MAI diagram of the
+// calculator's README. gfx908 has no bit for the file of C and D, which is always the second.
 std::array<uint32_t, 2> encode(const MatrixInstruction& what, Files files, unsigned cbsz,
                                unsigned abid, unsigned blgp);
 

@@ -20,7 +20,7 @@ CELL = re.compile(r"v\[?(?:\d+:)?(\d+)\]?\{(\d+)\}(?:\.\[(\d+):(\d+)\])?$")
 COORDINATES = {"A": ("block", "i", "k"), "B": ("block", "k", "j"),
                "C": ("block", "i", "j"), "D": ("block", "i", "j")}
 WIDTHS = {"f64": 64, "f32": 32, "i32": 32, "f16": 16, "bf16": 16, "i8": 8}
-# What the calculator calls them.
+# The calculator's names of types.
 TYPES = {"FP64": "f64", "FP32": "f32", "INT32": "i32", "FP16": "f16", "BF16": "bf16", "INT8": "i8"}
 
 
@@ -115,7 +115,7 @@ def describe(target, instruction):
         files.append("".join(letter for letter, name in (("v", "ArchVGPRs"), ("a", "AccVGPRs"))
                              if about[f"{matrix} can use {name}"] == "True"))
     registers = ",".join(about[f"GPRs required for {matrix}"] for matrix in "ABCD")
-    # No opcode number: version 1.3.2 prints 0x54 for two instructions.
+    # The opcode number is omitted, because version 1.3.2 prints 0x54 for two instructions.
     lines = [f"instruction {instruction} m={about['M']} n={about['N']} k={about['K']}"
              f" blocks={blocks} in={types[0]} out={types[2]}"
              f" registers={registers} files={','.join(files)}"]

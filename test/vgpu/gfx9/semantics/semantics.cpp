@@ -95,7 +95,7 @@ bool nan32(u64 v) { return (v & 0x7fffffff) > 0x7f800000; }
 bool nan64(u64 v) { return (v & 0x7fffffffffffffff) > 0x7ff0000000000000; }
 bool nan16(u64 v) { return (v & 0x7fff) > 0x7c00; }
 
-// Distance in representable values, across zero.
+// The distance in representable values, across zero.
 int64_t steps(int64_t a, int64_t b, int64_t sign) {
   const auto ordered = [&](int64_t v) { return v & sign ? -(v & ~sign) : v; };
   return std::abs(ordered(a) - ordered(b));
@@ -183,7 +183,7 @@ u64 half_bits(double value) noexcept {
   const double scaled = std::ldexp(magnitude, 10 - exponent);
   const auto rounded =
       static_cast<u64>(std::nearbyint(scaled));  // the default rounding: nearest even
-  // A carry out of the fraction moves into the exponent by itself.
+  // A carry out of the fraction increments the exponent.
   if (exponent == -14 && rounded < 1024) return sign | rounded;
   return sign | ((static_cast<u64>(exponent + 15) << 10) + (rounded - 1024));
 }
@@ -191,7 +191,8 @@ u64 half_bits(double value) noexcept {
 u64 half_fma(u64 a, u64 b, u64 c) noexcept {
   const double x = f16(a), y = f16(b), z = f16(c);
   if (!std::isfinite(x) || !std::isfinite(y) || !std::isfinite(z)) return half_bits(x * y + z);
-  // Products are multiples of 2^-48, sums of at most 2^33: exact in 128 bits. What is below a double's reach only breaks ties.
+  // Products are multiples of 2^-48, sums at most 2^33, so 128 bits are exact. Bits below a
+  // double's precision only break ties.
   const auto fixed = [](double v, int scale) {
     return static_cast<__int128>(std::ldexp(v, scale));
   };
@@ -243,9 +244,9 @@ void LaneBench::run(const std::string& text) {
     }
   }
   for (const Op& op : ops) {
-    // A handler hands on the entry behind its own, which is of no use here.
+    // A handler returns the next entry, which is not used here.
     if (op.handler(op, wave) != &op + op.dwords())
-      throw std::runtime_error("did not go on behind \"" + text + "\"");
+      throw std::runtime_error("the handler did not continue after \"" + text + "\"");
   }
 }
 
@@ -305,7 +306,7 @@ void check_on_one_simd(std::span<const Row> rows, uint32_t mode, const char* sim
 
 }  // namespace
 
-// With every SIMD target that this machine can run.
+// On every SIMD target that this machine can run.
 void check(std::span<const Row> rows, uint32_t mode) {
   const vector::Simd best = vector::simd_in_use();
   constexpr std::pair<vector::Simd, const char*> kSimds[] = {{vector::Simd::avx512, "avx512"},

@@ -1,4 +1,5 @@
-// Atomics of LDS, FLAT, GLOBAL and buffers against one definition each of what they do to memory and what they return.
+// Atomics of LDS, FLAT, GLOBAL and buffers. One definition for each: its effect on memory and the
+// value that it returns.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -16,14 +17,15 @@ using u32 = uint32_t;
 using i64 = int64_t;
 using i32 = int32_t;
 
-// The new value in memory. `a` is the data, `b` the second datum: the value to store of cmpst, the bits to set of mskor.
+// The new value in memory. `a` is the data, `b` the second datum: the value that cmpst stores, the
+// bits that mskor sets.
 using Update = u64 (*)(u64 memory, u64 a, u64 b);
 
 struct Operation {
-  const char* lds;     // between "ds_" and the type; nullptr where LDS has none
+  const char* lds;     // between "ds_" and the type; nullptr if LDS has none
   const char* type32;  // "u32"
-  const char* type64;  // nullptr where there is no such form
-  const char* vmem;    // after "atomic_"; nullptr where there is none
+  const char* type64;  // nullptr if there is no such form
+  const char* vmem;    // after "atomic_"; nullptr if there is none
   bool two_data;       // LDS: data0 and data1; vmem: the pair new, compare
   Update update32, update64;
 };
@@ -128,7 +130,8 @@ std::string registers(unsigned first, unsigned count) {
                     : "v[" + std::to_string(first) + ":" + std::to_string(first + count - 1) + "]";
 }
 
-// What must hold after `text` ran on `wave`: memory at `base` + kStride * lane, and the value returned in `result`, if any.
+// The expected state after `text` ran on `wave`: memory at `base` + kStride * lane, and the
+// returned value in `result`, if any.
 void check_lanes(const std::string& text, const Wave& wave, const std::byte* base, const Values& v,
                  Update update, bool wide, int result) {
   count_as_checked(text);
@@ -204,7 +207,7 @@ void check_vmem(const Operation& op, bool wide, bool returns, Form form) {
     put(buffer.bytes.data() + 16 + kStride * lane, v.memory[lane], wide);
     const bool offsets = form == Form::global_based || form == Form::buffer;
     set(wave, 0, lane, offsets ? kStride * lane : buffer.address + 16 + kStride * lane);
-    // Memory instructions take the new value before the one to compare with; LDS the other way round.
+    // Memory instructions take the new value before the comparand; LDS the reverse.
     set(wave, 2, lane, op.two_data ? v.b[lane] : v.a[lane]);
     if (op.two_data && wide) set(wave, 4, lane, v.a[lane]);
     if (op.two_data && !wide) wave.vgpr[3].lane[lane] = static_cast<u32>(v.a[lane]);
@@ -217,7 +220,7 @@ void check_vmem(const Operation& op, bool wide, bool returns, Form form) {
                                      : 10);
 }
 
-// Float atomics on one address per lane, numbers only.
+// Float atomics, one address per lane, numbers only.
 void check_float(const std::string& name, bool wide, u64 (*update)(u64 memory, u64 a)) {
   const bool lds = name.starts_with("ds_");
   const unsigned n = wide ? 2 : 1;
@@ -247,7 +250,7 @@ void check_float(const std::string& name, bool wide, u64 (*update)(u64 memory, u
 
 }  // namespace
 
-TEST_CASE("LDS atomics update memory and return what was there") {
+TEST_CASE("LDS atomics update memory and return the old value") {
   for (const Operation& op : kOperations) {
     for (const bool wide : {false, true}) {
       // An exchange that returns nothing is a write.
@@ -258,7 +261,7 @@ TEST_CASE("LDS atomics update memory and return what was there") {
   }
 }
 
-TEST_CASE("memory atomics update memory and return what was there when GLC is set") {
+TEST_CASE("memory atomics update memory and return the old value if GLC is set") {
   for (const Operation& op : kOperations) {
     if (!op.vmem) continue;
     for (const Form form : {Form::flat, Form::global, Form::global_based, Form::buffer}) {
@@ -288,7 +291,7 @@ TEST_CASE("float atomics of gfx90a add and order numbers") {
   }
 }
 
-TEST_CASE("lanes that meet at one address each see a value of their own") {
+TEST_CASE("lanes that access one address each get a value of their own") {
   Fragment fragment;
   const Buffer buffer = fragment.machine.allocate(4096);
   Wave& wave =

@@ -1,4 +1,5 @@
-// All compares: every condition of every type, with and without the write to EXEC, from one definition of what two numbers are to each other.
+// All compares: every condition of every type, with and without the write to EXEC, from one
+// definition of the relation of two numbers.
 #include <cmath>
 #include <random>
 #include <string>
@@ -110,7 +111,7 @@ void check_compare(const Type& type, const Condition& condition, bool writes_exe
 
 }  // namespace
 
-TEST_CASE("every compare of every type holds when its condition does") {
+TEST_CASE("every compare of every type is true when its condition is") {
   for (const Type& type : kTypes) {
     for (const bool writes_exec : {false, true}) {
       if (type.is_float) {

@@ -1,4 +1,5 @@
-// Float32 and float64 instructions against the instruction set document and the host's IEEE arithmetic.
+// Float32 and float64 instructions against the instruction set document and the host's IEEE
+// arithmetic.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -24,7 +25,8 @@ double dc(const Lane& x) { return f64(x.c); }
 bool signalling(float v) { return std::isnan(v) && !(bits(v) >> 22 & 1); }
 bool signalling(double v) { return std::isnan(v) && !(bits(v) >> 51 & 1); }
 
-// MODE.ieee is on: a signalling NaN comes out quiet, one quiet NaN loses to a number, and -0 is below +0.
+// MODE.ieee is on: a signalling NaN becomes quiet, a number wins over one quiet NaN, and -0 is
+// below +0.
 template <class T>
 T lesser(T a, T b) {
   if (signalling(a) || signalling(b)) return std::numeric_limits<T>::quiet_NaN();
@@ -52,7 +54,7 @@ u64 to_int(T v) {
 
 bool subnormal(float v) { return v != 0 && std::abs(v) < 0x1p-126f; }
 
-// Of the estimates: denormal inputs and results are zeros.
+// Estimates treat denormal inputs and results as zeros.
 template <class F>
 u64 estimate(const Lane& x, F f) {
   const auto flushed = [](float v) { return subnormal(v) ? std::copysign(0.0f, v) : v; };
@@ -203,7 +205,8 @@ const Row kCompares[] = {
     {"v_cmp_class_f64 vcc, v[0:1], v2",      kD, 1, kExact, [](const Lane& x) { return u64{(class_of(da(x), signalling(da(x)), std::abs(da(x)) < 0x1p-1022) & x.b & 0x3ff) != 0}; }},
 };
 
-// The sequences that compilers emit for a division: exact when the scale, multiply-add and fix-up steps are.
+// The sequences that compilers emit for a division: exact if the scale, multiply-add and fix-up
+// steps are.
 constexpr const char* kDivide32 =
     "v_div_scale_f32 v10, s[14:15], v2, v2, v0\n"
     "v_div_scale_f32 v11, vcc, v0, v2, v0\n"
@@ -247,7 +250,8 @@ const Row kDivision[] = {
     {kSquareRoot64, kD, 64, kNan, [](const Lane& x) { return da(x) > 0x1p-700 && da(x) < 0x1p1000 ? bits(std::sqrt(da(x))) : kOpen; }},
 };
 
-// Arguments are in revolutions. The documents give no bound; 2^-20 is what mathematical libraries rely on for small ones.
+// Arguments are in revolutions. The documents give no bound; mathematical libraries rely on 2^-20
+// for small arguments.
 void check_wave(const char* text, double (*function)(double)) {
   LaneBench bench;
   for (unsigned lane = 0; lane < kLanes; ++lane) {
@@ -264,12 +268,12 @@ void check_wave(const char* text, double (*function)(double)) {
 
 }  // namespace
 
-TEST_CASE("float32 arithmetic does what the instruction set says") { check(kFloat32); }
-TEST_CASE("float64 and packed float32 arithmetic do what the instruction set says") {
+TEST_CASE("float32 arithmetic agrees with the instruction set document") { check(kFloat32); }
+TEST_CASE("float64 and packed float32 arithmetic agree with the instruction set document") {
   check(kFloat64);
 }
-TEST_CASE("conversions do what the instruction set says") { check(kConversions); }
-TEST_CASE("float compares order NaN, zeros and infinities as the instruction set says") {
+TEST_CASE("conversions agree with the instruction set document") { check(kConversions); }
+TEST_CASE("float compares order NaN, zeros and infinities as the instruction set document says") {
   check(kCompares);
 }
 TEST_CASE("estimates are within their stated precision") { check(kEstimates); }
@@ -277,7 +281,7 @@ TEST_CASE("sine and cosine take revolutions") {
   check_wave("v_sin_f32 v6, v0", [](double v) { return std::sin(v); });
   check_wave("v_cos_f32 v6, v0", [](double v) { return std::cos(v); });
 }
-TEST_CASE("divisions and square roots, as compilers build them, round correctly") {
+TEST_CASE("divisions and square roots, as compilers emit them, round correctly") {
   check(kDivision);
 }
 

@@ -23,7 +23,7 @@ bool any_nan16(const Lane& x) {
   return nan16(x.a & 0xffff) || nan16(x.a >> 16 & 0xffff) || nan16(x.b & 0xffff) ||
          nan16(x.b >> 16 & 0xffff) || nan16(x.c & 0xffff) || nan16(x.c >> 16 & 0xffff);
 }
-// Packed results with a NaN in either half are left to the single forms.
+// The single forms test NaNs; packed results with a NaN in either half are not checked.
 u64 numbers(const Lane& x, u64 result) {
   return any_nan16(x) || nan16(result & 0xffff) || nan16(result >> 16 & 0xffff) ? kOpen : result;
 }
@@ -35,7 +35,7 @@ double greater(double a, double b) {
   return a == 0 && b == 0 ? (std::signbit(a) ? b : a) : std::max(a, b);
 }
 
-// Toward zero: finite values stay finite.
+// Rounds toward zero, so finite values stay finite.
 u64 truncated_half(float v) {
   if (std::isnan(v)) return 0x7e00;
   const u64 nearest = half_bits(v);
@@ -47,8 +47,7 @@ u64 truncated_half(float v) {
 constexpr Fill kH = Fill::f16, kF = Fill::f32, kI = Fill::ints;
 constexpr Match
     kExact = Match::exact,
-    kNan =
-        Match::ulp_f16;  // NaN payloads are free; other differences are caught by kOpen-free rows
+    kNan = Match::ulp_f16;  // NaN payloads are free; rows without kOpen catch other differences
 
 template <class F>
 u64 estimate(const Lane& x, F f) {
@@ -118,8 +117,10 @@ const Row kPacked[] = {
 
 }  // namespace
 
-TEST_CASE("float16 arithmetic does what the instruction set says") { check(kSingle); }
-TEST_CASE("float16 conversions do what the instruction set says") { check(kConversions); }
-TEST_CASE("packed and mixed float16 do what the instruction set says") { check(kPacked); }
+TEST_CASE("float16 arithmetic agrees with the instruction set document") { check(kSingle); }
+TEST_CASE("float16 conversions agree with the instruction set document") { check(kConversions); }
+TEST_CASE("packed and mixed float16 instructions agree with the instruction set document") {
+  check(kPacked);
+}
 
 }  // namespace uptempo::vgpu::gfx9::test

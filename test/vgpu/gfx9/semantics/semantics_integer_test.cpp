@@ -240,9 +240,11 @@ const Row kPacked[] = {
 
 }  // namespace
 
-TEST_CASE("integer arithmetic does what the instruction set says") { check(kArithmetic); }
-TEST_CASE("integer order and selection do what the instruction set says") { check(kOrder); }
-TEST_CASE("bit operations do what the instruction set says") { check(kBits); }
-TEST_CASE("packed and dot-product integers do what the instruction set says") { check(kPacked); }
+TEST_CASE("integer arithmetic agrees with the instruction set document") { check(kArithmetic); }
+TEST_CASE("integer order and selection agree with the instruction set document") { check(kOrder); }
+TEST_CASE("bit operations agree with the instruction set document") { check(kBits); }
+TEST_CASE("packed and dot-product integers agree with the instruction set document") {
+  check(kPacked);
+}
 
 }  // namespace uptempo::vgpu::gfx9::test

@@ -1,4 +1,5 @@
-// What crosses lanes or selects parts of registers: DPP, SDWA, lane reads and writes, counts over EXEC.
+// Instructions that cross lanes or select parts of registers: DPP, SDWA, lane reads and writes,
+// counts over EXEC.
 #include <array>
 #include <bit>
 #include <functional>
@@ -14,7 +15,7 @@ using u32 = uint32_t;
 
 constexpr int kNone = -1;
 
-// Which lane a DPP control reads, or kNone.
+// The lane that a DPP control reads, or kNone.
 struct Control {
   const char* text;
   int (*source)(int lane);
@@ -79,7 +80,7 @@ void check_dpp(const Control& control, unsigned row_mask, unsigned bank_mask, bo
   }
 }
 
-// SDWA selects, as LLVM writes them.
+// SDWA selects, in LLVM's notation.
 struct Select {
   const char* name;
   unsigned shift, width;
@@ -113,13 +114,13 @@ TEST_CASE("every DPP control reads the lane it names") {
   }
 }
 
-TEST_CASE("DPP row and bank masks leave lanes out") {
+TEST_CASE("DPP row and bank masks disable lanes") {
   check_dpp(kControls[2], 0x5, 0xf, true);
   check_dpp(kControls[2], 0xf, 0x9, false);
   check_dpp(kControls[12], 0xa, 0x3, false);
 }
 
-TEST_CASE("SDWA selects, extends and places as it says") {
+TEST_CASE("SDWA selects, extends and places bytes and words as its fields say") {
   LaneBench bench;
   for (const Select& dst : kSelects) {
     for (int unused = 0; unused < 3; ++unused) {
@@ -148,7 +149,7 @@ TEST_CASE("SDWA selects, extends and places as it says") {
   }
 }
 
-TEST_CASE("SDWA compares and scalar sources") {
+TEST_CASE("SDWA compares write scalar pairs, and read scalar sources") {
   LaneBench bench;
   number_lanes(bench);
   bench.wave.scalar[20] = 0x00008000;
@@ -161,7 +162,7 @@ TEST_CASE("SDWA compares and scalar sources") {
   }
 }
 
-TEST_CASE("lanes are read and written by number, whatever EXEC says") {
+TEST_CASE("lanes are read and written by number, independent of EXEC") {
   LaneBench bench;
   number_lanes(bench);
   bench.wave.set_exec(0);
@@ -194,7 +195,7 @@ TEST_CASE("v_mbcnt counts the mask's bits below each lane") {
   }
 }
 
-TEST_CASE("v_cmpx writes EXEC too") {
+TEST_CASE("v_cmpx also writes EXEC") {
   LaneBench bench;
   number_lanes(bench);
   const u64 exec = 0x0f0f0f0f0f0f0f0f;

@@ -1,4 +1,5 @@
-// Scalar instructions: s[0:1] and s[2:3] in, s[6:7] and SCC out, against the instruction set document.
+// Scalar instructions against the instruction set document: inputs s[0:1] and s[2:3], results
+// s[6:7] and SCC.
 #include <bit>
 #include <random>
 #include <string>
@@ -25,7 +26,7 @@ struct Result {
 
 struct ScalarRow {
   const char* text;
-  unsigned bits;  // of the result; 0: SCC alone
+  unsigned bits;  // of the result; 0: SCC only
   Result (*reference)(const Scalar& x);
 };
 
@@ -33,7 +34,7 @@ constexpr u32 u(u64 v) { return static_cast<u32>(v); }
 constexpr i32 s(u64 v) { return static_cast<i32>(static_cast<u32>(v)); }
 constexpr bool overflows(i64 v) { return v != static_cast<i32>(v); }
 
-// The result, with SCC saying that it is not zero.
+// The result, and SCC set if it is not zero.
 constexpr Result nonzero32(u64 v) { return {u(v), u(v) != 0}; }
 constexpr Result nonzero64(u64 v) { return {v, v != 0}; }
 constexpr Result kept(u64 v, const Scalar& x) { return {v, x.scc}; }
@@ -144,7 +145,7 @@ const ScalarRow kRows[] = {
     {"s_cmpk_gt_u32 s0, 0x8000",    0,  [](const Scalar& x) { return Result{0, u(x.a) > 0x8000}; }},
 };
 
-// EXEC is s[2:3] before; the result is what EXEC was.
+// s[2:3] holds EXEC before; the result is the previous EXEC.
 struct MaskRow {
   const char* text;
   u64 (*exec)(u64 exec, u64 source);
@@ -195,7 +196,7 @@ u64 number(std::mt19937_64& random) {
 
 }  // namespace
 
-TEST_CASE("scalar arithmetic, logic and compares do what the instruction set says") {
+TEST_CASE("scalar arithmetic, logic and compares agree with the instruction set document") {
   LaneBench bench;
   std::mt19937_64 random(3);
   for (const ScalarRow& row : kRows) {
@@ -221,7 +222,7 @@ TEST_CASE("scalar arithmetic, logic and compares do what the instruction set say
   }
 }
 
-TEST_CASE("the forms that save EXEC change it, and SCC says whether lanes are left") {
+TEST_CASE("the forms that save EXEC change it, and SCC tells whether lanes are left") {
   LaneBench bench;
   std::mt19937_64 random(4);
   for (const MaskRow& row : kMasks) {

@@ -72,7 +72,7 @@ void check(const Line<T> (&lines)[kN], unsigned registers, T (*value)(u64)) {
 
 }  // namespace
 
-TEST_CASE("comparisons of i16") {
+TEST_CASE("comparisons of i16 agree with the reference") {
   const Line<int16_t> lines[] = {
       {f, Opcode::v_cmp_f_i16, Opcode::v_cmpx_f_i16},
       {lt, Opcode::v_cmp_lt_i16, Opcode::v_cmpx_lt_i16},
@@ -86,7 +86,7 @@ TEST_CASE("comparisons of i16") {
   check<int16_t>(lines, 1, [](u64 v) -> int16_t { return static_cast<int16_t>(v); });
 }
 
-TEST_CASE("comparisons of u16") {
+TEST_CASE("comparisons of u16 agree with the reference") {
   const Line<uint16_t> lines[] = {
       {f, Opcode::v_cmp_f_u16, Opcode::v_cmpx_f_u16},
       {lt, Opcode::v_cmp_lt_u16, Opcode::v_cmpx_lt_u16},
@@ -100,7 +100,7 @@ TEST_CASE("comparisons of u16") {
   check<uint16_t>(lines, 1, [](u64 v) -> uint16_t { return static_cast<uint16_t>(v); });
 }
 
-TEST_CASE("comparisons of i32") {
+TEST_CASE("comparisons of i32 agree with the reference") {
   const Line<int32_t> lines[] = {
       {f, Opcode::v_cmp_f_i32, Opcode::v_cmpx_f_i32},
       {lt, Opcode::v_cmp_lt_i32, Opcode::v_cmpx_lt_i32},
@@ -114,7 +114,7 @@ TEST_CASE("comparisons of i32") {
   check<int32_t>(lines, 1, [](u64 v) -> int32_t { return static_cast<int32_t>(v); });
 }
 
-TEST_CASE("comparisons of u32") {
+TEST_CASE("comparisons of u32 agree with the reference") {
   const Line<uint32_t> lines[] = {
       {f, Opcode::v_cmp_f_u32, Opcode::v_cmpx_f_u32},
       {lt, Opcode::v_cmp_lt_u32, Opcode::v_cmpx_lt_u32},
@@ -128,7 +128,7 @@ TEST_CASE("comparisons of u32") {
   check<uint32_t>(lines, 1, [](u64 v) -> uint32_t { return static_cast<uint32_t>(v); });
 }
 
-TEST_CASE("comparisons of i64") {
+TEST_CASE("comparisons of i64 agree with the reference") {
   const Line<int64_t> lines[] = {
       {f, Opcode::v_cmp_f_i64, Opcode::v_cmpx_f_i64},
       {lt, Opcode::v_cmp_lt_i64, Opcode::v_cmpx_lt_i64},
@@ -142,7 +142,7 @@ TEST_CASE("comparisons of i64") {
   check<int64_t>(lines, 2, [](u64 v) -> int64_t { return static_cast<int64_t>(v); });
 }
 
-TEST_CASE("comparisons of u64") {
+TEST_CASE("comparisons of u64 agree with the reference") {
   const Line<uint64_t> lines[] = {
       {f, Opcode::v_cmp_f_u64, Opcode::v_cmpx_f_u64},
       {lt, Opcode::v_cmp_lt_u64, Opcode::v_cmpx_lt_u64},
@@ -156,7 +156,7 @@ TEST_CASE("comparisons of u64") {
   check<uint64_t>(lines, 2, [](u64 v) -> uint64_t { return v; });
 }
 
-TEST_CASE("comparisons of f16") {
+TEST_CASE("comparisons of f16 agree with the reference") {
   const Line<double> lines[] = {
       {f, Opcode::v_cmp_f_f16, Opcode::v_cmpx_f_f16},
       {lt, Opcode::v_cmp_lt_f16, Opcode::v_cmpx_lt_f16},
@@ -178,7 +178,7 @@ TEST_CASE("comparisons of f16") {
   check<double>(lines, 1, [](u64 v) -> double { return f16(v & 0xffff); });
 }
 
-TEST_CASE("comparisons of f32") {
+TEST_CASE("comparisons of f32 agree with the reference") {
   const Line<float> lines[] = {
       {f, Opcode::v_cmp_f_f32, Opcode::v_cmpx_f_f32},
       {lt, Opcode::v_cmp_lt_f32, Opcode::v_cmpx_lt_f32},
@@ -200,7 +200,7 @@ TEST_CASE("comparisons of f32") {
   check<float>(lines, 1, [](u64 v) -> float { return f32(v); });
 }
 
-TEST_CASE("comparisons of f64") {
+TEST_CASE("comparisons of f64 agree with the reference") {
   const Line<double> lines[] = {
       {f, Opcode::v_cmp_f_f64, Opcode::v_cmpx_f_f64},
       {lt, Opcode::v_cmp_lt_f64, Opcode::v_cmpx_lt_f64},
@@ -222,7 +222,7 @@ TEST_CASE("comparisons of f64") {
   check<double>(lines, 2, [](u64 v) -> double { return f64(v); });
 }
 
-TEST_CASE("v_cmp_class tells ten classes apart") {
+TEST_CASE("v_cmp_class distinguishes ten classes") {
   const auto class_of = [](double v, bool quiet, double min_normal) {
     if (std::isnan(v)) return quiet ? 2u : 1u;
     const bool negative = std::signbit(v);

@@ -36,7 +36,8 @@ void halves(Opcode opcode, unsigned sources, double (*f)(double, double, double)
   });
 }
 
-// IEEE-754 2008 minNum and maxNum with signed zeros ordered, and MODE.ieee's rule for signalling NaNs.
+// minNum and maxNum of IEEE 754-2008, with signed zeros ordered and MODE.ieee's rule for signalling
+// NaNs.
 bool signalling(float v) { return std::isnan(v) && !(bits(v) & 0x400000); }
 template <bool kMax>
 float extreme(float a, float b) {
@@ -60,7 +61,7 @@ TEST_CASE("float32 arithmetic is IEEE, nearest even, with denormals") {
   two(Opcode::v_mul_legacy_f32, [](float a, float b) { return a == 0 || b == 0 ? 0.0f : a * b; });
 }
 
-TEST_CASE("v_mad_f32 rounds twice and knows no denormals") {
+TEST_CASE("v_mad_f32 rounds twice and flushes denormals") {
   three(Opcode::v_mad_f32, [](float a, float b, float c) {
     const volatile float product = flushed(flushed(a) * flushed(b));
     return flushed(product + flushed(c));
@@ -259,7 +260,7 @@ TEST_CASE("approximations stay within their tolerance") {
   vector::use_simd(simd_targets().front());
 }
 
-TEST_CASE("special values of the transcendental instructions") {
+TEST_CASE("transcendental instructions give their special values") {
   struct Special {
     Opcode opcode;
     float in, out;
@@ -386,7 +387,7 @@ TEST_CASE("MODE selects rounding and flushing") {
     CHECK(sum(0x330, Opcode::v_add_f16, 0x0003, 0x0004) == 0);
     CHECK(sum(0x3f0, Opcode::v_add_f16, 0x0003, 0x0004) == 7);
     CHECK(sum(0x3f4, Opcode::v_add_f16, 0x3c00, 0x0001) == 0x3c01);
-    // MODE.ieee off: a signalling NaN is ignored like any other.
+    // With MODE.ieee off a signalling NaN is ignored like any other.
     CHECK(sum(0x1f0, Opcode::v_max_f32, 0x7f800001, 0x3f800000) == 0x3f800000);
     CHECK(sum(0x3f0, Opcode::v_max_f32, 0x7f800001, 0x3f800000) == 0x7fc00001);
   }

@@ -1,4 +1,5 @@
-// The forms that an instruction can come in: operand kinds, modifiers, SDWA, DPP, op_sel, packed and mixed operands, lanes and scalars.
+// The forms of instructions: operand kinds, modifiers, SDWA, DPP, op_sel, packed and mixed
+// operands, lanes and scalars.
 #include <cmath>
 
 #include "test/support/catch.hpp"
@@ -10,7 +11,7 @@ namespace {
 using u32 = uint32_t;
 using u64 = uint64_t;
 
-// Runs `body` with a fresh machine for each SIMD target.
+// Runs `body` with a new machine for each SIMD target.
 template <class F>
 void on_every_target(F body) {
   const vector::Simd best = vector::simd_in_use();
@@ -66,7 +67,7 @@ TEST_CASE("inline constants take the type of their operand") {
   });
 }
 
-TEST_CASE("An aperture is a 64-bit operand") {
+TEST_CASE("an aperture is a 64-bit operand") {
   on_every_target([](VectorMachine& m) {
     const auto read = [&](unsigned code) {
       Instruction in = vop3(Opcode::v_lshlrev_b64, 2);
@@ -82,7 +83,7 @@ TEST_CASE("An aperture is a 64-bit operand") {
   });
 }
 
-TEST_CASE("literals: 32 bits, or the high half of a float64") {
+TEST_CASE("a literal has 32 bits, or is the high half of a float64") {
   on_every_target([](VectorMachine& m) {
     Instruction in = vop3(Opcode::v_add_u32, 2);
     in.format = Format::vop2;
@@ -138,7 +139,7 @@ TEST_CASE("sources and destination may be the same registers, or overlap by one"
   });
 }
 
-TEST_CASE("abs, neg, omod and clamp of float operands") {
+TEST_CASE("float operands take abs, neg, omod and clamp") {
   on_every_target([](VectorMachine& m) {
     for (const u64 exec : exec_shapes()) {
       for (unsigned modifiers = 0; modifiers < 64; ++modifiers) {
@@ -146,7 +147,7 @@ TEST_CASE("abs, neg, omod and clamp of float operands") {
         Instruction in = vop3(Opcode::v_fma_f32, 3);
         in.abs = modifiers & 7;
         in.neg = static_cast<uint8_t>(modifiers >> 3);
-        in.src[2] = 30;  // a scalar takes modifiers too
+        in.src[2] = 30;  // a scalar takes modifiers, too
         const Vgpr before = m.registers[40];
         m.run(in);
         for (unsigned lane = 0; lane < kLanes; ++lane) {
@@ -192,7 +193,7 @@ TEST_CASE("abs, neg, omod and clamp of float operands") {
   });
 }
 
-TEST_CASE("omod is ignored where MODE keeps denormals or is IEEE, and leaves no negative zero") {
+TEST_CASE("omod is ignored if MODE keeps denormals or is IEEE, and leaves no negative zero") {
   on_every_target([](VectorMachine& m) {
     const auto doubled = [&](Opcode opcode, u32 mode, u64 a) {
       Instruction in = vop3(opcode, 2);
@@ -345,7 +346,7 @@ TEST_CASE("DPP moves lanes within rows and across the wave") {
   CHECK(translate_vector(reserved) == nullptr);
 }
 
-TEST_CASE("A carry of a lane that DPP disables is 0") {
+TEST_CASE("the carry of a lane that DPP disables is 0") {
   on_every_target([](VectorMachine& m) {
     Instruction in = vop3(Opcode::v_add_co_u32, 2);
     in.format = Format::vop2;
@@ -368,7 +369,7 @@ TEST_CASE("A carry of a lane that DPP disables is 0") {
   });
 }
 
-TEST_CASE("op_sel picks halves, and keeps the other half of the result") {
+TEST_CASE("op_sel selects halves, and keeps the other half of the result") {
   on_every_target([](VectorMachine& m) {
     for (unsigned op_sel = 0; op_sel < 16; ++op_sel) {
       Instruction in = vop3(Opcode::v_mad_u16, 3);
@@ -481,7 +482,7 @@ TEST_CASE("packed float32 works on register pairs as selected") {
   });
 }
 
-TEST_CASE("mixed precision takes each operand as float32 or as half of a register") {
+TEST_CASE("mixed precision reads each operand as float32 or as half of a register") {
   on_every_target([](VectorMachine& m) {
     for (const Opcode opcode :
          {Opcode::v_fma_mix_f32, Opcode::v_fma_mixlo_f16, Opcode::v_fma_mixhi_f16}) {
@@ -592,7 +593,7 @@ TEST_CASE("accumulation registers are the upper half of the file") {
   });
 }
 
-TEST_CASE("what is not supported is refused at translation") {
+TEST_CASE("unsupported instructions are refused at translation") {
   Instruction interp = vop3(Opcode::v_interp_p1_f32, 2);
   CHECK(translate_vector(interp) == nullptr);
   Instruction clamped = vop3(Opcode::v_mul_lo_u32, 2);

@@ -31,7 +31,7 @@ void one(Opcode opcode, u64 (*f)(u64)) {
 
 }  // namespace
 
-TEST_CASE("32-bit additions wrap, multiplications keep the half that they name") {
+TEST_CASE("32-bit additions wrap, and multiplications keep the half that they name") {
   two(Opcode::v_add_u32, [](u64 a, u64 b) { return a + b; });
   two(Opcode::v_sub_u32, [](u64 a, u64 b) { return a - b; });
   two(Opcode::v_subrev_u32, [](u64 a, u64 b) { return b - a; });
@@ -86,7 +86,7 @@ TEST_CASE("integer min, max and median choose by sign") {
   });
 }
 
-TEST_CASE("bitwise logic, shifts and fields") {
+TEST_CASE("bitwise logic, shifts and fields agree with the reference") {
   one(Opcode::v_mov_b32, [](u64 a) { return a; });
   one(Opcode::v_not_b32, [](u64 a) { return ~a; });
   two(Opcode::v_and_b32, [](u64 a, u64 b) { return a & b; });
@@ -122,7 +122,7 @@ TEST_CASE("bitwise logic, shifts and fields") {
   });
 }
 
-TEST_CASE("v_perm_b32 picks bytes, signs and constants") {
+TEST_CASE("v_perm_b32 selects bytes, signs and constants") {
   three(Opcode::v_perm_b32, [](u64 a, u64 b, u64 c) {
     const u64 data = a << 32 | b;
     u64 result = 0;
@@ -138,7 +138,7 @@ TEST_CASE("v_perm_b32 picks bytes, signs and constants") {
   });
 }
 
-TEST_CASE("counting and reversing bits") {
+TEST_CASE("bits are counted and reversed") {
   one(Opcode::v_bfrev_b32, [](u64 a) {
     u64 r = 0;
     for (unsigned i = 0; i < 32; ++i) r |= (a >> i & 1) << (31 - i);
@@ -201,7 +201,7 @@ TEST_CASE("carries are one bit per active lane") {
         VectorMachine machine(lo(exec) + 3);
         machine.wave.set_exec(exec);
         Instruction in = vop3(c.opcode, 2);
-        in.src[2] = in.sdst = kVccLo;  // carry in and out in one place, as the VOP2 forms have it
+        in.src[2] = in.sdst = kVccLo;  // carry in and out in one register, as in the VOP2 forms
         const u64 carries = machine.wave.vcc();
         const Vgpr a = machine.registers[10], b = machine.registers[20];
         machine.run(in);
@@ -260,7 +260,7 @@ TEST_CASE("16-bit integer results zero the high half") {
       [](u64 a, u64 b) { return u16(static_cast<u64>(sx16(b) >> (a & 15))); });
 }
 
-TEST_CASE("sums of absolute differences and dot products") {
+TEST_CASE("sums of absolute differences and dot products agree with the reference") {
   const auto byte = [](u64 v, unsigned i) { return static_cast<i64>(v >> (8 * i) & 0xff); };
   check_lanes({Opcode::v_sad_u8, 3}, [&](u64 a, u64 b, u64 c, bool) {
     for (unsigned i = 0; i < 4; ++i) c += static_cast<u64>(std::abs(byte(a, i) - byte(b, i)));
@@ -277,7 +277,7 @@ TEST_CASE("sums of absolute differences and dot products") {
         [](u64 a, u64 b, u64 c) { return u16(a) * u16(b) + (a >> 16) * (b >> 16) + c; });
 }
 
-TEST_CASE("v_mqsad_u32_u8 sums at four byte offsets, reference bytes of zero left out") {
+TEST_CASE("v_mqsad_u32_u8 sums at four byte offsets, and omits reference bytes of zero") {
   const bool saturates = GENERATE(false, true);
   VectorMachine m(12);
   const u64 exec = 0xfffffffffffffff0;

@@ -131,7 +131,7 @@ void check_lanes(const Case& what, const Reference& reference) {
         VectorMachine machine(static_cast<uint32_t>(exec >> 7) + scalars * 77 +
                               static_cast<uint32_t>(what.opcode));
         Instruction in = vop3(what.opcode, what.sources);
-        in.op_sel_hi = 7;  // the high halves, as assemblers write it unless told otherwise
+        in.op_sel_hi = 7;  // the high halves, which assemblers encode by default
         for (unsigned i = 0; i < what.sources; ++i) {
           if (scalars >> i & 1) in.src[i] = static_cast<OperandCode>(kScalarSource + 4 * i);
         }
@@ -238,7 +238,7 @@ uint64_t nearest_f16(double v) {
   exponent = exponent < -13 ? -13 : exponent;  // denormals share the smallest exponent
   const double units = std::nearbyint(std::ldexp(magnitude, 11 - exponent));
   if (units == 0) return sign;
-  // Adding carries a rounded-up significand into the exponent.
+  // The addition carries a rounded-up significand into the exponent.
   return sign | (static_cast<uint64_t>(exponent + 13) * 1024 + static_cast<uint64_t>(units));
 }
 

@@ -1,5 +1,5 @@
-// One wave to execute single vector instructions on, and the comparison of what they did with a scalar reference, over all SIMD targets of this
-// machine, operand kinds and shapes of EXEC.
+// Executes single vector instructions in one wave, and compares their effects with a scalar
+// reference over all SIMD targets of this machine, operand kinds and shapes of EXEC.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 
 namespace uptempo::vgpu::gfx9::test {
 
-// MODE as compute kernels have it: nearest even, denormals, DX10 clamp, IEEE.
+// MODE of compute kernels: nearest even, denormals, DX10 clamp, IEEE.
 inline constexpr uint32_t kKernelMode = 0x3f0;
 
 class VectorMachine {
@@ -23,7 +23,8 @@ class VectorMachine {
   VectorMachine(const VectorMachine&) = delete;
   VectorMachine& operator=(const VectorMachine&) = delete;
 
-  // Translates and executes; fails the test when the instruction is unsupported or does not lead to the next one.
+  // Translates and executes. Fails the test if the instruction is unsupported or does not lead to
+  // the next one.
   void run(Instruction in);
 
   uint64_t pair(unsigned reg, unsigned lane) const;
@@ -45,7 +46,8 @@ std::string name(vector::Simd simd);
 // Shapes of EXEC: all, none, single lanes, halves, stripes, random.
 const std::vector<uint64_t>& exec_shapes();
 
-// An instruction in VOP3 form on registers that do not overlap: sources v[10..], v[20..], v[30..], result v[40..], scalar result s[20:21].
+// An instruction in VOP3 form on registers that do not overlap: sources v[10..], v[20..], v[30..],
+// result v[40..], scalar result s[20:21].
 Instruction vop3(Opcode opcode, unsigned sources);
 
 enum class Compare { bits, floats32, floats64, floats16 };  // floats: any NaN equals any NaN
@@ -56,15 +58,17 @@ struct Case {
   std::array<unsigned, 3> registers = {1, 1, 1};  // per operand
   unsigned result_registers = 1;
   Compare compare = Compare::bits;
-  unsigned carry_source = 0;  // src index of a lane mask, 0: none
+  unsigned carry_source = 0;  // index in src of a lane mask, 0: none
 };
 using Reference = std::function<uint64_t(uint64_t a, uint64_t b, uint64_t c, bool carry)>;
 
-// Executes the case on every SIMD target, with every combination of vector and scalar sources and every shape of EXEC, and compares all 64 lanes:
-// active ones with the reference, inactive ones with what they held.
+// Executes the case on every SIMD target, with every combination of vector and scalar sources and
+// every shape of EXEC, and compares all 64 lanes: active ones with the reference, inactive ones
+// with their previous value.
 void check_lanes(const Case& what, const Reference& reference);
 
-// The same for instructions whose result is one bit per lane in a scalar pair: bits of inactive lanes are 0.
+// The same for instructions with one result bit per lane in a scalar pair. Bits of inactive lanes
+// are 0.
 void check_bits(const Case& what, const std::function<bool(uint64_t a, uint64_t b)>& reference,
                 bool writes_exec);
 
@@ -73,7 +77,7 @@ inline double f64(uint64_t bits) { return std::bit_cast<double>(bits); }
 inline uint64_t bits(float v) { return std::bit_cast<uint32_t>(v); }
 inline uint64_t bits(double v) { return std::bit_cast<uint64_t>(v); }
 
-// Float16 by the definition, in double, independent of the implementation's.
+// Float16 by its definition, computed in double, independent of the implementation's.
 double f16(uint64_t bits);
 uint64_t nearest_f16(double v);
 

@@ -1,6 +1,7 @@
-// Matrix instructions: every entry of A, B, C and D is where AMD's matrix instruction calculator has
-// it (matrix/layouts.txt), and D is the product of the matrices plus C. Inputs are integers whose
-// products and sums are exact in every type, so the order of additions does not matter here.
+// Matrix instructions: every entry of A, B, C and D is at the place that AMD's matrix instruction
+// calculator prints (matrix/layouts.txt), and D is the product of the matrices plus C. Inputs are
+// integers whose products and sums are exact in every type, so the order of additions does not
+// matter.
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -58,8 +59,8 @@ i64 decoded(Element element, u64 bits) {
   return static_cast<int8_t>(bits);
 }
 
-// Largest magnitudes for which 16 products and an addend are exact in the type of the result, and an
-// input in its own.
+// The largest magnitudes for which an input is exact in its type, and 16 products and an addend in
+// the type of the result.
 i64 largest_input(Element in) {
   return in == Element::f64 ? i64{1} << 24 : in == Element::f32 ? 1000 : 127;
 }
@@ -92,7 +93,7 @@ i64 read(const std::vector<Vgpr>& registers, unsigned first, Element element, Pl
   return decoded(element, entry_bits(registers, first, element, place));
 }
 
-// What the instruction did that the tables do not say; empty when nothing.
+// Effects of the instruction that the tables do not contain; empty if there are none.
 std::string difference(const MatrixInstruction& what, const Layout& a, const Layout& b, Files files,
                        VectorMachine& m) {
   const unsigned first_a = kA + kFileRegisters * files.a, first_b = kB + kFileRegisters * files.b;
@@ -127,7 +128,8 @@ std::string difference(const MatrixInstruction& what, const Layout& a, const Lay
     }
   }
   if (wrong != 0) text << wrong << " entries of D differ; ";
-  if (written.size() != what.registers[3] * kLanes) text << "the table has not every lane of D; ";
+  if (written.size() != what.registers[3] * kLanes)
+    text << "the table does not have every lane of D; ";
   unsigned touched = 0;
   for (unsigned reg = 0; reg < m.registers.size(); ++reg) {
     for (unsigned lane = 0; lane < kLanes; ++lane) {
@@ -155,7 +157,7 @@ std::vector<Files> file_choices(const MatrixInstruction& what) {
 
 }  // namespace
 
-TEST_CASE("every matrix opcode has a layout, and every layout is an opcode's") {
+TEST_CASE("every matrix opcode has a layout, and every layout has an opcode") {
   const std::vector<MatrixInstruction> layouts = read_layouts();
   std::set<std::string> executed;
   for (const Target target : {Target::gfx900, Target::gfx906, Target::gfx908, Target::gfx90a}) {
@@ -192,7 +194,8 @@ TEST_CASE("matrix entries are in the registers, lanes and bits that AMD's calcul
       m.wave.set_exec(0x5a5a);  // does not apply
       const std::vector<Files> files = file_choices(what);
       unsigned runs = 0;
-      // Every setting of the modifiers with the register files in turn; the plain one with all files.
+      // Every setting of the modifiers, with the register files in turn; without modifiers, all
+      // files.
       for (const Layout& a : what.a) {
         for (const Layout& b : what.b) {
           const bool plain = a.cbsz == 0 && b.blgp == 0;
@@ -212,8 +215,8 @@ TEST_CASE("matrix entries are in the registers, lanes and bits that AMD's calcul
   vector::use_simd(best);
 }
 
-// The calculator refuses CBSZ above log2(blocks), ABID outside of the group of 2^CBSZ blocks, CBSZ and
-// ABID with one block, and BLGP with float64, which its README calls disallowed before gfx940.
+// The calculator refuses CBSZ above log2(blocks), ABID outside the group of 2^CBSZ blocks, CBSZ and
+// ABID with one block, and BLGP with float64, which its README disallows before gfx940.
 TEST_CASE("a modifier that AMD does not define for a matrix instruction is not supported") {
   for (const MatrixInstruction& what : read_layouts()) {
     std::set<std::pair<unsigned, unsigned>> broadcasts;
@@ -243,7 +246,7 @@ TEST_CASE("a modifier that AMD does not define for a matrix instruction is not s
   }
 }
 
-TEST_CASE("a matrix instruction may overwrite its addend, and takes a constant for it") {
+TEST_CASE("a matrix instruction may overwrite its addend, and accepts a constant for it") {
   VectorMachine m(8);
   for (unsigned lane = 0; lane < kLanes; ++lane) {
     m.registers[0].lane[lane] = std::bit_cast<u32>(2.0f);

@@ -1,6 +1,7 @@
-// How matrix instructions of float types add and round. AMD publishes neither; the reference follows
-// what MMA-Sim, a model compared with hardware by its authors, states for CDNA1 and CDNA2
-// (github.com/microsoft/MMA-Sim, commit c785138, mmasim/simulator/amd.py; arXiv 2511.10909).
+// The order of additions and the rounding of float matrix instructions. AMD publishes neither. The
+// reference follows the statements of MMA-Sim, a model that its authors compared with hardware, for
+// CDNA1 and CDNA2 (github.com/microsoft/MMA-Sim, commit c785138, mmasim/simulator/amd.py; arXiv
+// 2511.10909).
 #include <algorithm>
 #include <cmath>
 #include <sstream>
@@ -28,7 +29,8 @@ double value(Element element, u64 encoded) {
   }
 }
 
-// A float of the type: its exponent field is `exponent` + [0, spread), sign and fraction are random.
+// A float of the type: its exponent field is `exponent` + [0, spread), sign and fraction are
+// random.
 u64 random_float(VectorMachine& m, Element element, unsigned exponent, unsigned spread) {
   const unsigned fraction_bits = element == Element::f64   ? 52
                                  : element == Element::f32 ? 23
@@ -58,7 +60,7 @@ void fill(VectorMachine& m, unsigned first, unsigned registers, Element element,
   }
 }
 
-// Products of 16-bit types that are added up, in pairs, before they are added to the result.
+// Number of products of 16-bit types that are added in pairs before they are added to the result.
 unsigned added_together(const MatrixInstruction& what) {
   if (what.in == Element::f16) return 4;
   if (what.in == Element::bf16) return what.name.ends_with("_1k") ? 4 : 2;
@@ -93,8 +95,8 @@ u64 expected(const MatrixInstruction& what, const std::vector<double>& a,
   return bits(sum);
 }
 
-// Executes on what the registers of A, B and C hold; the first difference from the reference, and how
-// many there are.
+// Executes with the present registers of A, B and C. Returns the first difference from the
+// reference and the number of differences.
 std::string difference(const MatrixInstruction& what, VectorMachine& m) {
   const Files files{.a = 0, .b = 0, .cd = 1};
   const unsigned file = kFileRegisters;
@@ -124,7 +126,7 @@ std::string difference(const MatrixInstruction& what, VectorMachine& m) {
   return text.str();
 }
 
-// Runs every float instruction on every SIMD target, its operands filled by `prepare`.
+// Runs every float instruction on every SIMD target; `prepare` fills the operands.
 template <class Prepare>
 void check_all(Prepare prepare) {
   const std::vector<MatrixInstruction> layouts = read_layouts();
@@ -158,10 +160,10 @@ TEST_CASE("float matrix instructions add in the order and round as MMA-Sim state
   });
 }
 
-// PyTorch's "Numerical accuracy" note: of the AMD GPUs it supports only MI200 (gfx90a) flushes, in
-// float16 and bfloat16 instructions alone.
+// PyTorch's "Numerical accuracy" note: among the AMD GPUs that it supports, only MI200 (gfx90a)
+// flushes, and only in float16 and bfloat16 instructions.
 TEST_CASE(
-    "matrix instructions keep denormals of float32 and float64, gfx908 those of 16 bits too") {
+    "matrix instructions keep denormals of float32 and float64, and gfx908 those of 16-bit types") {
   check_all([](const MatrixInstruction& what, VectorMachine& m) {
     const bool short_floats = what.in == Element::f16 || what.in == Element::bf16;
     if (short_floats && what.target == Target::gfx90a) return false;
