@@ -174,7 +174,7 @@ TEST_CASE("a barrier-value packet has AMD's vendor format 2", "[packet]") {
   CHECK(p.completion_signal.handle == 9);
 }
 
-TEST_CASE("packets stored behind a gate equal the given packets byte by byte", "[packet]") {
+TEST_CASE("packets stored after a gate equal the given packets byte by byte", "[packet]") {
   std::mt19937_64 random(1);
   for (const size_t count : {0u, 1u, 2u, 3u, 64u, 129u}) {
     CAPTURE(count);
@@ -189,7 +189,7 @@ TEST_CASE("packets stored behind a gate equal the given packets byte by byte", "
 }
 
 TEST_CASE(
-    "a dispatch stored behind a gate equals its model except for kernarg address and group segment",
+    "a dispatch stored after a gate equals its model except for kernarg address and group segment",
     "[packet]") {
   std::mt19937_64 random(2);
   for (int round = 0; round < 200; ++round) {
@@ -207,7 +207,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "dispatches stored behind a gate step through kernarg memory by any distance, also 0 or "
+    "dispatches stored after a gate step through kernarg memory by any distance, also 0 or "
     "backward",
     "[packet]") {
   std::mt19937_64 random(3);

@@ -72,13 +72,13 @@ void check_slot_lifetime(Producers producers) {
 
 TEST_CASE("Invariant 1: a packet's first 32 bits are stored last, and read INVALID until then",
           "[writer][invariant]") {
-  // A processor that follows headers alone.
+  // A processor that follows only headers.
   for (uint64_t seed = 1; seed <= 40; ++seed)
     test::interleaved<OneByOne>(Producers::exclusive, Gate::header, seed);
   for (uint64_t seed = 1; seed <= 40; ++seed)
     test::interleaved<OneByOne>(Producers::foreign, Gate::header, seed);
   test::threaded<OneByOne>(Producers::exclusive, Gate::header, 1, 256, 1, 50'000, false);
-  // Several foreign producers, whose claims move the write index ahead, so that only the headers
+  // Several foreign producers, whose claims advance the write index, so that only the headers
   // protect the slots.
   for (const uint32_t ring_size : {64u, 512u}) {
     test::threaded<OneByOne>(Producers::foreign, Gate::header, ring_size, ring_size, 3, 10'000,

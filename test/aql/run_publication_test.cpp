@@ -209,12 +209,12 @@ TEST_CASE(
     "Invariant 1: packets by the run are whole before the header of the chunk's first one is "
     "stored",
     "[writer][invariant]") {
-  // A processor that follows headers alone, and therefore relies on the gate.
+  // A processor that follows only headers, and therefore relies on the gate.
   let_loose(Producers::exclusive, Gate::header);
   let_loose(Producers::foreign, Gate::header);
   threaded<ByTheRun>(Producers::exclusive, Gate::header, 1, 256, 1, 50'000, false);
   threaded<FromSpan>(Producers::exclusive, Gate::header, 1, 256, 1, 50'000, false);
-  // Several foreign producers, whose claims move the write index ahead.
+  // Several foreign producers, whose claims advance the write index.
   for (const uint32_t ring_size : {64u, 512u}) {
     threaded<ByTheRun>(Producers::foreign, Gate::header, ring_size, ring_size, 3, 10'000, true);
     threaded<FromSpan>(Producers::foreign, Gate::header, ring_size, ring_size, 3, 10'000, true);
