@@ -30,7 +30,7 @@ uint64_t error_of(DeviceFixture& device, const Packet& packet) {
 
 }  // namespace
 
-TEST_CASE("A malformed dispatch stops its queue with the matching error bit") {
+TEST_CASE("a malformed dispatch stops its queue with the matching error bit") {
   DeviceFixture device;
   ScriptedKernel* kernel = device.kernel();
   ScriptedKernel* with_kernargs = device.kernel();
@@ -114,7 +114,7 @@ TEST_CASE("A malformed dispatch stops its queue with the matching error bit") {
   }
 }
 
-TEST_CASE("The eight bytes before the completion signal may hold a profiler's correlation id") {
+TEST_CASE("the eight bytes before the completion signal may hold a profiler's correlation id") {
   DeviceFixture device;
   ComputeQueue queue(device);
   amd_signal_t* done = device.signal(2);
@@ -127,7 +127,7 @@ TEST_CASE("The eight bytes before the completion signal may hold a profiler's co
   CHECK(eventually([&] { return DeviceFixture::value(done) == 0; }));
 }
 
-TEST_CASE("The error names a packet of another type") {
+TEST_CASE("the error names a packet of another type") {
   DeviceFixture device;
   auto reserved = barrier_and();
   reserved.reserved1 = 1;
@@ -148,7 +148,7 @@ TEST_CASE("The error names a packet of another type") {
   CHECK(error_of(device, padded) == static_cast<uint64_t>(QueueError::invalid_vendor_packet));
 }
 
-TEST_CASE("A doorbell signal cannot complete a packet") {
+TEST_CASE("a doorbell signal cannot complete a packet") {
   DeviceFixture device;
   amd_signal_t* doorbell = device.signal(1);
   doorbell->kind = AMD_SIGNAL_KIND_DOORBELL;
@@ -159,7 +159,7 @@ TEST_CASE("A doorbell signal cannot complete a packet") {
   CHECK(DeviceFixture::value(doorbell) == 1);
 }
 
-TEST_CASE("A signal outside the address space is a GPU memory fault and stops the queue") {
+TEST_CASE("a signal outside the address space is a GPU memory fault and stops the queue") {
   DeviceFixture device;
   bool as_dependency = false;
   SECTION("as completion signal") { as_dependency = false; }
@@ -224,7 +224,7 @@ TEST_CASE("PM4 in a vendor packet: ACQUIRE_MEM and NOP complete, the error names
 }
 
 TEST_CASE(
-    "A kernel that faults stops its queue: its packets never complete, its other dispatches end, "
+    "a kernel that faults stops its queue: its packets never complete, its other dispatches end, "
     "and other "
     "queues continue") {
   DeviceFixture device;
@@ -277,7 +277,7 @@ TEST_CASE(
   }));
 }
 
-TEST_CASE("A ring that is not mapped for the GPU is a memory fault, not a crash") {
+TEST_CASE("a ring that is not mapped for the GPU is a memory fault, not a crash") {
   DeviceFixture device;
   ComputeQueueConfig config;
   config.ring = 0x10000;
@@ -291,7 +291,7 @@ TEST_CASE("A ring that is not mapped for the GPU is a memory fault, not a crash"
   CHECK(device.processor->destroy_queue(id));
 }
 
-TEST_CASE("A ring whose size is not a power of two is refused with an exception") {
+TEST_CASE("a ring whose size is not a power of two is refused with an exception") {
   DeviceFixture device;
   ComputeQueueConfig config;
   config.ring_bytes = 100;

@@ -26,7 +26,7 @@ struct Gate {
 
 }  // namespace
 
-TEST_CASE("A dispatch runs every workgroup of its grid once, partial ones included") {
+TEST_CASE("a dispatch runs every workgroup of its grid once, partial ones included") {
   DeviceFixture device;
   ComputeQueue queue(device);
   std::mutex mutex;
@@ -53,7 +53,7 @@ TEST_CASE("A dispatch runs every workgroup of its grid once, partial ones includ
 }
 
 TEST_CASE(
-    "Dispatches without barrier bit run concurrently and complete out of order, while slots are "
+    "dispatches without barrier bit run concurrently and complete out of order, while slots are "
     "released "
     "in order") {
   DeviceFixture device;
@@ -74,7 +74,7 @@ TEST_CASE(
   CHECK(queue.header(1) == HSA_PACKET_TYPE_INVALID);
 }
 
-TEST_CASE("A barrier bit waits for all earlier packets of its queue and for those alone") {
+TEST_CASE("a barrier bit waits for all earlier packets of its queue and for no others") {
   DeviceFixture device;
   ComputeQueue queue(device);
   ComputeQueue other(device);
@@ -100,7 +100,7 @@ TEST_CASE("A barrier bit waits for all earlier packets of its queue and for thos
   CHECK(eventually([&] { return other.read_index() == 1; }));
 }
 
-TEST_CASE("A barrier packet blocks all later packets, with or without barrier bit") {
+TEST_CASE("a barrier packet blocks all later packets, with or without barrier bit") {
   DeviceFixture device;
   ComputeQueue queue(device);
   amd_signal_t* dependency = device.signal(1);
@@ -120,7 +120,7 @@ TEST_CASE("A barrier packet blocks all later packets, with or without barrier bi
   CHECK(eventually([&] { return DeviceFixture::value(done) == 0; }));
 }
 
-TEST_CASE("A barrier packet without barrier bit completes while an earlier dispatch still runs") {
+TEST_CASE("a barrier packet without barrier bit completes while an earlier dispatch still runs") {
   DeviceFixture device;
   ComputeQueue queue(device);
   Gate gate;
@@ -135,7 +135,7 @@ TEST_CASE("A barrier packet without barrier bit completes while an earlier dispa
   CHECK(eventually([&] { return queue.read_index() == 2; }));
 }
 
-TEST_CASE("A barrier-AND waits for all five dependencies to be 0") {
+TEST_CASE("a barrier-AND waits for all five dependencies to be 0") {
   DeviceFixture device;
   ComputeQueue queue(device);
   std::vector<amd_signal_t*> dependencies;
@@ -154,7 +154,7 @@ TEST_CASE("A barrier-AND waits for all five dependencies to be 0") {
   CHECK(eventually([&] { return DeviceFixture::value(done) == 0; }));
 }
 
-TEST_CASE("Only 0 satisfies a dependency: a negative value does not") {
+TEST_CASE("only 0 satisfies a dependency: a negative value does not") {
   DeviceFixture device;
   ComputeQueue queue(device);
   amd_signal_t* dependency = device.signal(-1);
@@ -166,7 +166,7 @@ TEST_CASE("Only 0 satisfies a dependency: a negative value does not") {
   CHECK(eventually([&] { return DeviceFixture::value(done) == 0; }));
 }
 
-TEST_CASE("A barrier-OR waits for any dependency to be 0, and null handles do not count") {
+TEST_CASE("a barrier-OR waits for any dependency to be 0, and null handles do not count") {
   DeviceFixture device;
   ComputeQueue queue(device);
   amd_signal_t* first = device.signal(1);
@@ -179,7 +179,7 @@ TEST_CASE("A barrier-OR waits for any dependency to be 0, and null handles do no
   CHECK(eventually([&] { return DeviceFixture::value(done) == 0; }));
 }
 
-TEST_CASE("A barrier-value packet compares the masked value") {
+TEST_CASE("a barrier-value packet compares the masked value") {
   struct Row {
     hsa_signal_condition32_t condition;
     int64_t reference, mask, blocks, passes;
@@ -203,7 +203,7 @@ TEST_CASE("A barrier-value packet compares the masked value") {
   }
 }
 
-TEST_CASE("The processor waits for a header that reads INVALID, also after a doorbell") {
+TEST_CASE("the processor waits for a header that reads INVALID, also after a doorbell") {
   DeviceFixture device;
   ComputeQueue queue(device);
   amd_signal_t* done = device.signal(1);
@@ -220,7 +220,7 @@ TEST_CASE("The processor waits for a header that reads INVALID, also after a doo
 }
 
 TEST_CASE(
-    "No packet is taken before a doorbell, and none beyond the write index whatever the doorbell's "
+    "no packet is taken before a doorbell, and none beyond the write index whatever the doorbell's "
     "value") {
   DeviceFixture device;
   ComputeQueue queue(device);
@@ -240,7 +240,7 @@ TEST_CASE(
   CHECK(eventually([&] { return DeviceFixture::value(second) == 0; }));
 }
 
-TEST_CASE("Doorbells of several producers may come in any order: a lower one revokes nothing") {
+TEST_CASE("doorbells of several producers may come in any order: a lower one revokes nothing") {
   DeviceFixture device;
   ComputeQueue queue(device);
   amd_signal_t* done = device.signal(3);
@@ -254,7 +254,7 @@ TEST_CASE("Doorbells of several producers may come in any order: a lower one rev
   CHECK(eventually([&] { return DeviceFixture::value(done) == -2; }));
 }
 
-TEST_CASE("A ring wraps many times") {
+TEST_CASE("a ring wraps many times") {
   DeviceFixture device;
   ComputeQueue queue(device, 16);
   std::atomic<unsigned> runs{0};
@@ -270,7 +270,7 @@ TEST_CASE("A ring wraps many times") {
   CHECK(queue.read_index() == 1000);
 }
 
-TEST_CASE("A queue created with percentage 0 does nothing until it is updated") {
+TEST_CASE("a queue created with percentage 0 does nothing until it is updated") {
   DeviceFixture device;
   ComputeQueue queue(device, 64, true);
   amd_signal_t* done = device.signal(1);
@@ -285,7 +285,7 @@ TEST_CASE("A queue created with percentage 0 does nothing until it is updated") 
 }
 
 TEST_CASE(
-    "An update with percentage 0 or ring size 0 suspends a queue, and other queues continue") {
+    "an update with percentage 0 or ring size 0 suspends a queue, and other queues continue") {
   DeviceFixture device;
   ComputeQueue queue(device);
   ComputeQueue other(device);
@@ -305,7 +305,7 @@ TEST_CASE(
   CHECK(DeviceFixture::value(done) == 1);
 }
 
-TEST_CASE("Queues that do not exist are not destroyed, updated or masked") {
+TEST_CASE("queues that do not exist are not destroyed, updated or masked") {
   DeviceFixture device;
   const std::array<uint32_t, 1> mask{1};
   CHECK_FALSE(device.processor->destroy_queue(77));
@@ -317,7 +317,7 @@ TEST_CASE("Queues that do not exist are not destroyed, updated or masked") {
   CHECK_FALSE(device.processor->destroy_queue(queue.id));
 }
 
-TEST_CASE("Null kernels complete without running, blit kernels of the runtime run") {
+TEST_CASE("null kernels complete without running, blit kernels of the runtime run") {
   Options options;
   options.null_kernels = true;
   DeviceFixture device(options);
@@ -342,7 +342,7 @@ TEST_CASE("Null kernels complete without running, blit kernels of the runtime ru
   CHECK(blit == 2);
 }
 
-TEST_CASE("The read index passes a running dispatch only on request and on the program's queues") {
+TEST_CASE("the read index passes a running dispatch only on request and on the program's queues") {
   uint64_t passed = 0;
   for (uint64_t seed = 1; seed <= 6; ++seed) {
     Options options;

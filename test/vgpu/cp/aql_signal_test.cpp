@@ -9,7 +9,7 @@ using namespace uptempo::vgpu;
 using namespace uptempo::vgpu::test;
 using Result = gfx9::Workgroup::Result;
 
-TEST_CASE("Each packet decrements its completion signal by one, and a null signal is allowed") {
+TEST_CASE("each packet decrements its completion signal by one, and a null signal is allowed") {
   DeviceFixture device;
   ComputeQueue queue(device);
   amd_signal_t* done = device.signal(3);
@@ -22,7 +22,7 @@ TEST_CASE("Each packet decrements its completion signal by one, and a null signa
   CHECK(eventually([&] { return queue.read_index() == 4; }));
 }
 
-TEST_CASE("A packet's slot is free when its signal has fired") {
+TEST_CASE("a packet's slot is free when its signal has fired") {
   constexpr uint64_t kPackets = 200;
   DeviceFixture device;
   ComputeQueue queue(device, 256);
@@ -47,7 +47,7 @@ TEST_CASE("A packet's slot is free when its signal has fired") {
   CHECK(free == kPackets);
 }
 
-TEST_CASE("A kernel's stores are visible when its signal has fired") {
+TEST_CASE("a kernel's stores are visible when its signal has fired") {
   DeviceFixture device;
   ComputeQueue queue(device);
   auto* words = device.allocate_object<uint32_t>(4096);
@@ -64,7 +64,7 @@ TEST_CASE("A kernel's stores are visible when its signal has fired") {
 }
 
 TEST_CASE(
-    "An interrupt signal gets its event id in the mailbox and raises the event, after the value "
+    "an interrupt signal gets its event id in the mailbox and raises the event, after the value "
     "has "
     "changed") {
   DeviceFixture device;
@@ -80,7 +80,7 @@ TEST_CASE(
   CHECK(*reinterpret_cast<const uint64_t*>(loud->event_mailbox_ptr) == 42);
 }
 
-TEST_CASE("Start and end times are written, in GPU ticks, when the queue's profiling is on") {
+TEST_CASE("start and end times are written, in GPU ticks, when the queue's profiling is on") {
   DeviceFixture device;
   ComputeQueue queue(device);
   amd_signal_t* untimed = device.signal(1);
@@ -105,7 +105,7 @@ TEST_CASE("Start and end times are written, in GPU ticks, when the queue's profi
   CHECK(timed->end_ts <= gpu_clock_ticks());
 }
 
-TEST_CASE("Profiling enabled while packets are in flight gives each packet its own times or none") {
+TEST_CASE("profiling enabled while packets are in flight gives each packet its own times or none") {
   std::atomic<bool> running{false};
   std::atomic<bool> end{false};
   DeviceFixture device;
@@ -148,7 +148,7 @@ TEST_CASE("Profiling enabled while packets are in flight gives each packet its o
   CHECK(eventually([&] { return queue.read_index() == 3; }));
 }
 
-TEST_CASE("A dependency between two queues makes the first queue's results visible to the second") {
+TEST_CASE("a dependency between two queues makes the first queue's results visible to the second") {
   DeviceFixture device;
   ComputeQueue first(device);
   ComputeQueue second(device);

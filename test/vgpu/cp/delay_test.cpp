@@ -84,7 +84,7 @@ struct GatedQueues {
 
 }  // namespace
 
-TEST_CASE("Each packet has the delays of its seed, before it is launched and before it completes") {
+TEST_CASE("each packet has the delays of its seed, before it is launched and before it completes") {
   for (const uint64_t seed : {3u, 4u, 5u, 6u}) {
     CAPTURE(seed);
     constexpr unsigned kPackets = 40;
@@ -118,7 +118,7 @@ TEST_CASE("Each packet has the delays of its seed, before it is launched and bef
 }
 
 TEST_CASE(
-    "A seed delays each queue in the same way on every run, and another seed in another way") {
+    "a seed delays each queue in the same way on every run, and another seed in another way") {
   const auto run = [](uint64_t seed) {
     GatedQueues queues(delayed(seed), 3, 30);
     std::map<uint64_t, std::vector<std::string>> delays;
@@ -137,7 +137,7 @@ TEST_CASE(
   CHECK(run(10) != once);
 }
 
-TEST_CASE("Independent queues finish in an order that depends on the seed") {
+TEST_CASE("independent queues finish in an order that depends on the seed") {
   std::set<uint64_t> last;
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     GatedQueues queues(delayed(seed), 2, 12);
@@ -148,7 +148,7 @@ TEST_CASE("Independent queues finish in an order that depends on the seed") {
   CHECK(last.size() == 2);
 }
 
-TEST_CASE("A delayed queue delays no other") {
+TEST_CASE("a delayed queue delays no other") {
   constexpr unsigned kPackets = 12;
   const auto sum = [](uint64_t seed, uint32_t queue) {
     uint64_t total = drawn_ns(seed, queue, DelayPlace::completion, 0);
@@ -168,7 +168,7 @@ TEST_CASE("A delayed queue delays no other") {
   CHECK(end_of(1) + kMillisecond < end_of(0));
 }
 
-TEST_CASE("Packets of a queue keep their order, barrier bits and dependencies") {
+TEST_CASE("packets of a queue keep their order, barrier bits and dependencies") {
   for (uint64_t seed = 1; seed <= 12; ++seed) {
     CAPTURE(seed);
     constexpr unsigned kLinks = 20;
@@ -202,7 +202,7 @@ TEST_CASE("Packets of a queue keep their order, barrier bits and dependencies") 
   }
 }
 
-TEST_CASE("A dispatch without barrier bit passes an earlier one whose completion is delayed") {
+TEST_CASE("a dispatch without barrier bit passes an earlier one whose completion is delayed") {
   const uint64_t seed = first_seed([](uint64_t each) {
     return drawn_ns(each, 0, DelayPlace::completion, 0) > kMillisecond &&
            drawn_ns(each, 0, DelayPlace::launch, 1) == 0 &&
@@ -222,7 +222,7 @@ TEST_CASE("A dispatch without barrier bit passes an earlier one whose completion
   CHECK(queue.read_index() == 2);
 }
 
-TEST_CASE("A dependency that was met once stays met until the delayed barrier packet completes") {
+TEST_CASE("a dependency that was met once stays met until the delayed barrier packet completes") {
   const uint64_t seed = first_seed([](uint64_t each) {
     return drawn_ns(each, 0, DelayPlace::completion, 0) > kMillisecond &&
            drawn_ns(each, 1, DelayPlace::completion, 0) == 0;
@@ -246,7 +246,7 @@ TEST_CASE("A dependency that was met once stays met until the delayed barrier pa
   FAIL("the packet waits for its dependency again");
 }
 
-TEST_CASE("A delayed event is raised after its signal has its value, even if its queue is gone") {
+TEST_CASE("a delayed event is raised after its signal has its value, even if its queue is gone") {
   const uint64_t seed = first_seed([](uint64_t each) {
     return drawn_ns(each, 0, DelayPlace::interrupt, 0) > kMillisecond &&
            Delays(each, 0).period(DelayPlace::interrupt) == 1;
@@ -270,7 +270,7 @@ TEST_CASE("A delayed event is raised after its signal has its value, even if its
   CHECK(raised_ns >= begun_ns + drawn_ns(seed, 0, DelayPlace::interrupt, 0));
 }
 
-TEST_CASE("A delayed doorbell is seen together with those rung meanwhile") {
+TEST_CASE("a delayed doorbell is seen together with those rung meanwhile") {
   // Independent of which of the two is found first.
   const auto drawn = [](uint64_t seed) {
     return std::min(drawn_ns(seed, 0, DelayPlace::doorbell, 0),
@@ -325,7 +325,7 @@ TEST_CASE("SDMA packets are delayed one by one and stay in order") {
   }
 }
 
-TEST_CASE("Dispatches that are not executed are delayed like others") {
+TEST_CASE("dispatches that are not executed are delayed like others") {
   const uint64_t seed = first_seed(
       [](uint64_t each) { return drawn_ns(each, 0, DelayPlace::completion, 0) > kMillisecond; });
   Options options = delayed(seed);
@@ -354,7 +354,7 @@ uint64_t sleeps_of_others() {
   return static_cast<uint64_t>(all.ru_nvcsw - own.ru_nvcsw);
 }
 
-TEST_CASE("While everything is delayed the processor sleeps") {
+TEST_CASE("while everything is delayed the processor sleeps") {
   constexpr unsigned kPackets = 60;
   // Delays much longer than the time for which the processor polls before it sleeps.
   const auto long_delays = [](uint64_t seed) {
@@ -378,7 +378,7 @@ TEST_CASE("While everything is delayed the processor sleeps") {
   CHECK(sleeps_of_others() - before >= long_delays(seed));
 }
 
-TEST_CASE("Without delays the trace has no delay fields", "[prompt]") {
+TEST_CASE("without delays the trace has no delay fields", "[prompt]") {
   DeviceFixture device(traced());
   ComputeQueue queue(device);
   amd_signal_t* done = device.signal(1);

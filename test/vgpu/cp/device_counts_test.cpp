@@ -15,7 +15,7 @@ constexpr auto kSystem = HSA_FENCE_SCOPE_SYSTEM;
 
 }  // namespace
 
-TEST_CASE("Barrier bits and scopes of completed packets are counted by their headers", "[counts]") {
+TEST_CASE("barrier bits and scopes of completed packets are counted by their headers", "[counts]") {
   DeviceFixture device;
   ComputeQueue queue(device);
   const ScriptedKernel* kernel = device.kernel();
@@ -47,7 +47,7 @@ TEST_CASE("Barrier bits and scopes of completed packets are counted by their hea
   CHECK(device.counts.interrupts() == 0);
 }
 
-TEST_CASE("A packet without completion signal updates no signal", "[counts]") {
+TEST_CASE("a packet without completion signal updates no signal", "[counts]") {
   DeviceFixture device;
   ComputeQueue queue(device);
   queue.submit(dispatch(device.kernel()));
@@ -56,7 +56,7 @@ TEST_CASE("A packet without completion signal updates no signal", "[counts]") {
   CHECK(device.counts.signal_updates() == 0);
 }
 
-TEST_CASE("A signal with an event is an interrupt, counted before the signal can be seen",
+TEST_CASE("a signal with an event is an interrupt, counted before the signal can be seen",
           "[counts]") {
   DeviceFixture device;
   ComputeQueue queue(device);

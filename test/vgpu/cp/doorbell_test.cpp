@@ -78,7 +78,7 @@ class SegvAction {
 
 }  // namespace
 
-TEST_CASE("Idle with open queues costs under 2 % of a core") {
+TEST_CASE("idle with open queues costs under 2 % of a core") {
   DeviceFixture device;
   ComputeQueue first(device);
   ComputeQueue second(device);
@@ -90,7 +90,7 @@ TEST_CASE("Idle with open queues costs under 2 % of a core") {
   CHECK(process_cpu_seconds() - before < 0.02);
 }
 
-TEST_CASE("Waiting for a dependency that the host will resolve costs under 10 % of a core") {
+TEST_CASE("waiting for a dependency that the host will resolve costs under 10 % of a core") {
   DeviceFixture device;
   ComputeQueue queue(device);
   amd_signal_t* dependency = device.signal(1);
@@ -104,7 +104,7 @@ TEST_CASE("Waiting for a dependency that the host will resolve costs under 10 % 
   CHECK(eventually([&] { return DeviceFixture::value(done) == 0; }));
 }
 
-TEST_CASE("A doorbell on a sleeping device is seen, however often it has slept") {
+TEST_CASE("a doorbell on a sleeping device is seen, however often it has slept") {
   DeviceFixture device;
   ComputeQueue queue(device);
   for (int round = 0; round < 100; ++round) {
@@ -113,7 +113,7 @@ TEST_CASE("A doorbell on a sleeping device is seen, however often it has slept")
   }
 }
 
-TEST_CASE("A doorbell rung by an instruction that the fault handler does not decode is seen too") {
+TEST_CASE("a doorbell rung by an instruction that the fault handler does not decode is seen too") {
   DeviceFixture device;
   ComputeQueue queue(device);
   for (int round = 0; round < 20; ++round) {
@@ -128,7 +128,7 @@ TEST_CASE("A doorbell rung by an instruction that the fault handler does not dec
   }
 }
 
-TEST_CASE("A doorbell that a kernel rings is seen while the processor only waits for that kernel") {
+TEST_CASE("a doorbell that a kernel rings is seen while the processor only waits for that kernel") {
   Options options;
   options.workers = 2;
   DeviceFixture device(options);
@@ -154,7 +154,7 @@ TEST_CASE("A doorbell that a kernel rings is seen while the processor only waits
 }
 
 TEST_CASE(
-    "A kernel that runs for long on another worker costs the processor under 10 % of a core") {
+    "a kernel that runs for long on another worker costs the processor under 10 % of a core") {
   Options options;
   options.workers = 2;
   DeviceFixture device(options);
@@ -176,7 +176,7 @@ TEST_CASE(
   CHECK(eventually([&] { return DeviceFixture::value(done) == 0; }));
 }
 
-TEST_CASE("Doorbells of many threads, rung just as the device goes to sleep, are all seen") {
+TEST_CASE("doorbells of many threads, rung just as the device goes to sleep, are all seen") {
   DeviceFixture device;
   std::vector<std::thread> threads;
   std::atomic<unsigned> failed{0};
@@ -202,7 +202,7 @@ TEST_CASE("Doorbells of many threads, rung just as the device goes to sleep, are
 }
 
 TEST_CASE(
-    "Faults of the program go to the program's handler, installed before or after the device's") {
+    "faults of the program go to the program's handler, installed before or after the device's") {
   bool before = false;
   SECTION("before") { before = true; }
   SECTION("after") { before = false; }
@@ -237,7 +237,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("The program can replace its SIGSEGV action behind the device's handler") {
+TEST_CASE("the program can replace its SIGSEGV action while the device's handler is installed") {
   DeviceFixture device;
   struct sigaction mine {};
   mine.sa_sigaction = program_handler;
@@ -254,7 +254,7 @@ TEST_CASE("The program can replace its SIGSEGV action behind the device's handle
   REQUIRE(replace_program_action(SIGSEGV, &before, nullptr));
 }
 
-TEST_CASE("A mask that blocks every signal leaves SIGSEGV unblocked") {
+TEST_CASE("a mask that blocks every signal leaves SIGSEGV unblocked") {
   sigset_t all;
   sigfillset(&all);
   const sigset_t mask = block_all_but_segv(all);
@@ -262,7 +262,7 @@ TEST_CASE("A mask that blocks every signal leaves SIGSEGV unblocked") {
   CHECK(sigismember(&mask, SIGUSR1) == 1);
 }
 
-TEST_CASE("Ringing a sleeping device works in a program that traps system calls") {
+TEST_CASE("ringing a sleeping device works in a program that traps system calls") {
   constexpr int set_user_dispatch = 59, off = 0, on = 1;  // linux/prctl.h of Linux 5.11
   DeviceFixture device;
   ComputeQueue queue(device);
@@ -293,7 +293,7 @@ TEST_CASE("Ringing a sleeping device works in a program that traps system calls"
   sigaction(SIGSYS, &before, nullptr);
 }
 
-TEST_CASE("Detaching makes the page writable and removes it; its queues see no more doorbells") {
+TEST_CASE("detaching makes the page writable and removes it; its queues see no more doorbells") {
   DeviceFixture device;
   ComputeQueue queue(device);
   REQUIRE(completes(device, queue));
@@ -305,7 +305,7 @@ TEST_CASE("Detaching makes the page writable and removes it; its queues see no m
   CHECK(DeviceFixture::value(done) == 1);
 }
 
-TEST_CASE("A doorbell whose page is not attached is polled") {
+TEST_CASE("a doorbell whose page is not attached is polled") {
   DeviceFixture device;
   auto* bare = device.allocate_object<uint64_t>();
   *bare = ~uint64_t{0};
@@ -329,7 +329,7 @@ TEST_CASE("A doorbell whose page is not attached is polled") {
   device.processor->destroy_queue(id);
 }
 
-TEST_CASE("Idle policy: spin, then sleep; more spinning after short sleeps, less after long ones") {
+TEST_CASE("idle policy: spin, then sleep; more spinning after short sleeps, less after long ones") {
   IdlePolicy policy;
   CHECK(policy.decide(0us, false).action == IdlePolicy::Action::spin);
   CHECK(policy.decide(IdlePolicy::kMinSpin - 1us, false).action == IdlePolicy::Action::spin);
@@ -341,7 +341,7 @@ TEST_CASE("Idle policy: spin, then sleep; more spinning after short sleeps, less
 }
 
 TEST_CASE(
-    "Idle policy: changes without a doorbell are polled at growing intervals, and progress resets "
+    "idle policy: changes without a doorbell are polled at growing intervals, and progress resets "
     "the "
     "intervals") {
   IdlePolicy policy;

@@ -87,7 +87,7 @@ size_t longest_wait(const std::vector<size_t>& order, size_t queue) {
 
 }  // namespace
 
-TEST_CASE("Busy queues never differ by more than one turn's packets", "[prompt]") {
+TEST_CASE("busy queues never differ by more than one turn's packets", "[prompt]") {
   for (const size_t count : {2u, 4u, 16u}) {
     CAPTURE(count);
     constexpr unsigned kPackets = 10 * kTurn;
@@ -105,7 +105,7 @@ TEST_CASE("Busy queues never differ by more than one turn's packets", "[prompt]"
   }
 }
 
-TEST_CASE("Between two packets of a busy queue each other queue gets at most one turn",
+TEST_CASE("between two packets of a busy queue each other queue gets at most one turn",
           "[prompt]") {
   for (const size_t count : {2u, 4u, 16u}) {
     CAPTURE(count);
@@ -116,7 +116,7 @@ TEST_CASE("Between two packets of a busy queue each other queue gets at most one
   }
 }
 
-TEST_CASE("Empty queues leave the processor to the others", "[prompt]") {
+TEST_CASE("empty queues leave the processor to the others", "[prompt]") {
   FullQueues queues({kTurn, 20 * kTurn, kTurn});
   REQUIRE(queues.run());
   const auto last_of_short = std::find_if(queues.order.rbegin(), queues.order.rend(),
@@ -127,7 +127,7 @@ TEST_CASE("Empty queues leave the processor to the others", "[prompt]") {
 }
 
 TEST_CASE(
-    "A single packet waits for at most one turn of each busy queue, however many packets those "
+    "a single packet waits for at most one turn of each busy queue, however many packets those "
     "still have",
     "[prompt]") {
   struct Case {
@@ -164,7 +164,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("A copy and full compute queues take turns", "[prompt]") {
+TEST_CASE("a copy and full compute queues take turns", "[prompt]") {
   constexpr uint32_t kTurns = 12;
   constexpr uint32_t kCopied = kTurns * SdmaQueue::kBytesPerTurn;
   constexpr size_t kCopy = 800;

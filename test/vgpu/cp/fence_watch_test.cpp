@@ -72,7 +72,7 @@ bool fired(const amd_signal_t* signal) {
 
 }  // namespace
 
-TEST_CASE("Without the checker a dispatch has no observer") {
+TEST_CASE("without the checker a dispatch has no observer") {
   DeviceFixture device;
   ComputeQueue queue(device);
   bool observed = true;
@@ -86,7 +86,7 @@ TEST_CASE("Without the checker a dispatch has no observer") {
   CHECK_FALSE(observed);
 }
 
-TEST_CASE("Findings are available when the completion signal is") {
+TEST_CASE("findings are available when the completion signal is") {
   DeviceFixture device(checked());
   ComputeQueue queue(device);
   void* data = device.allocate(256);
@@ -118,7 +118,7 @@ TEST_CASE("Findings are available when the completion signal is") {
   }
 }
 
-TEST_CASE("Only a barrier packet orders later packets after its dependencies' work") {
+TEST_CASE("only a barrier packet orders later packets after its dependencies' work") {
   DeviceFixture device(checked());
   ComputeQueue first(device), second(device);
   const Start start(device);
@@ -145,7 +145,7 @@ TEST_CASE("Only a barrier packet orders later packets after its dependencies' wo
   }
 }
 
-TEST_CASE("A rung packet is ordered after everything that the host had waited for when it rang") {
+TEST_CASE("a rung packet is ordered after everything that the host had waited for when it rang") {
   DeviceFixture device(checked());
   ComputeQueue first(device), second(device);
   void* data = device.allocate(256);
@@ -158,7 +158,7 @@ TEST_CASE("A rung packet is ordered after everything that the host had waited fo
   CHECK(device.findings().empty());
 }
 
-TEST_CASE("A packet rung before a completion was announced is not ordered after it", "[prompt]") {
+TEST_CASE("a packet rung before a completion was announced is not ordered after it", "[prompt]") {
   constexpr uint32_t kEvent = 7;
   Options options = checked();
   options.deterministic = true;
@@ -210,7 +210,7 @@ TEST_CASE("A packet rung before a completion was announced is not ordered after 
   }
 }
 
-TEST_CASE("Each packet is ordered after what the host had waited for when it first rang for it") {
+TEST_CASE("each packet is ordered after what the host had waited for when it first rang for it") {
   DeviceFixture device(checked());
   ComputeQueue first(device), second(device);
   void* data = device.allocate(256);
@@ -238,7 +238,7 @@ TEST_CASE("Each packet is ordered after what the host had waited for when it fir
   CHECK(device.findings().front().reader->position == 1);
 }
 
-TEST_CASE("A copy after a kernel needs the kernel's signal and a release at system scope") {
+TEST_CASE("a copy after a kernel needs the kernel's signal and a release at system scope") {
   DeviceFixture device(checked());
   ComputeQueue queue(device);
   SdmaRing ring(device);
@@ -275,7 +275,7 @@ TEST_CASE("A copy after a kernel needs the kernel's signal and a release at syst
   }
 }
 
-TEST_CASE("A kernel that overwrites data without waiting for its download is found") {
+TEST_CASE("a kernel that overwrites data without waiting for its download is found") {
   DeviceFixture device(checked());
   ComputeQueue queue(device);
   SdmaRing ring(device);
@@ -304,7 +304,7 @@ TEST_CASE("A kernel that overwrites data without waiting for its download is fou
   }
 }
 
-TEST_CASE("Private memory causes no findings") {
+TEST_CASE("private memory causes no findings") {
   DeviceFixture device(checked());
   auto* scratch = static_cast<std::byte*>(device.allocate(1 << 16, 4096));
   gfx9::DispatchState state;
@@ -363,7 +363,7 @@ struct SharedPage {
 
 }  // namespace
 
-TEST_CASE("A load of the host while a dispatch writes the page for the first time is found") {
+TEST_CASE("a load of the host while a dispatch writes the page for the first time is found") {
   SharedPage page;
   ComputeQueue queue(page.device);
   amd_signal_t* done = page.device.signal(1);
@@ -398,7 +398,7 @@ TEST_CASE("A load of the host while a dispatch writes the page for the first tim
 }
 
 TEST_CASE(
-    "A load of the host before a copy that it has rung for is found, and one after it is not") {
+    "a load of the host before a copy that it has rung for is found, and one after it is not") {
   SharedPage page;
   ComputeQueue queue(page.device);
   SdmaRing ring(page.device);
@@ -410,8 +410,8 @@ TEST_CASE(
   ring.write(poll(low_word(ready), 0));
   ring.write(test::copy(reinterpret_cast<void*>(kGpu), source, 256));
   bool early = false;
-  SECTION("ahead") { early = true; }
-  SECTION("behind") { early = false; }
+  SECTION("before") { early = true; }
+  SECTION("after") { early = false; }
   ring.submit(decrement(low_word(done)));
   settle();
   if (early) CHECK(load(page.watched.memory.program) == 0);

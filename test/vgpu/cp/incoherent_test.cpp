@@ -92,7 +92,7 @@ struct Incoherent : DeviceFixture {
 }  // namespace
 
 TEST_CASE(
-    "A dispatch's stores reach memory before its signal if it releases to the system, else not") {
+    "a dispatch's stores reach memory before its signal if it releases to the system, else not") {
   for (const auto release : {kNone, kAgent, kSystem}) {
     Incoherent device;
     ComputeQueue queue(device);
@@ -101,7 +101,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("A barrier packet releases the stores of earlier dispatches") {
+TEST_CASE("a barrier packet releases the stores of earlier dispatches") {
   for (const auto release : {kNone, kAgent, kSystem}) {
     Incoherent device;
     ComputeQueue queue(device), other(device);
@@ -112,7 +112,7 @@ TEST_CASE("A barrier packet releases the stores of earlier dispatches") {
 }
 
 TEST_CASE(
-    "A dispatch sees the host's stores if it or an earlier barrier acquires from the system") {
+    "a dispatch sees the host's stores if it or an earlier barrier acquires from the system") {
   for (const bool by_barrier : {false, true}) {
     for (const auto acquire : {kNone, kAgent, kSystem}) {
       Incoherent device;
@@ -127,7 +127,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("A dispatch sees another dispatch's stores if it acquires at agent scope") {
+TEST_CASE("a dispatch sees another dispatch's stores if it acquires at agent scope") {
   for (const auto acquire : {kNone, kAgent, kSystem}) {
     Incoherent device;
     ComputeQueue queue(device), other(device);
@@ -164,7 +164,7 @@ TEST_CASE("ACQUIRE_MEM acts on the caches that it names") {
   }
 }
 
-TEST_CASE("Unmapping writes L2 back, and the device sees the next mapping at that address") {
+TEST_CASE("unmapping writes L2 back, and the device sees the next mapping at that address") {
   Incoherent device;
   ComputeQueue queue(device);
   device.run(queue, device.loads(), kSystem, kNone);
@@ -182,7 +182,7 @@ TEST_CASE("Unmapping writes L2 back, and the device sees the next mapping at tha
   CHECK(device.scalar == 7);
 }
 
-TEST_CASE("Unmapping waits only for users of the memory, and works with nothing cached") {
+TEST_CASE("unmapping waits only for users of the memory, and works with nothing cached") {
   Incoherent device;
   device.processor->unmap(0x1000000);
   device.processor->unmap(0x1000000);

@@ -72,25 +72,25 @@ struct LoadedImage {
 
 }  // namespace
 
-TEST_CASE("A kernel's name is the dynamic symbol at its descriptor") {
+TEST_CASE("a kernel's name is the dynamic symbol at its descriptor") {
   LoadedImage loaded;
   CHECK(kernel_name(loaded.reader, LoadedImage::kBase + 0xa00) == "sort.kd");
   CHECK(kernel_name(loaded.reader, LoadedImage::kBase + 0xa40) == "other.kd");
 }
 
-TEST_CASE("Control characters of a name become spaces, and no other byte changes") {
+TEST_CASE("control characters of a name become spaces, and no other byte changes") {
   LoadedImage loaded;
   std::memcpy(loaded.image.bytes + 0x301, "s\x1b\t\x7f\"k\xff", 7);
   CHECK(kernel_name(loaded.reader, LoadedImage::kBase + 0xa00) == "s   \"k\xff");
 }
 
-TEST_CASE("If no symbol is found, the name is the address") {
+TEST_CASE("if no symbol is found, the name is the address") {
   LoadedImage loaded;
   CHECK(kernel_name(loaded.reader, LoadedImage::kBase + 0xa80) == "0x70000a80");
   CHECK(kernel_name(loaded.reader, 0x1234) == "0x1234");
 }
 
-TEST_CASE("A truncated or corrupt image is handled") {
+TEST_CASE("a truncated or corrupt image is handled") {
   SECTION("the dynamic section is not mapped") {
     LoadedImage loaded(1);
     CHECK(kernel_name(loaded.reader, LoadedImage::kBase + 0xa00) == "0x70000a00");

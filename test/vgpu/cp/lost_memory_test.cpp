@@ -67,14 +67,14 @@ void check(const std::vector<MemoryFault>& faults, const Pages& pages, Access ac
 }  // namespace
 
 TEST_CASE(
-    "A kernel's access to host memory that was unmapped is a memory fault while the kernel runs") {
+    "a kernel's access to host memory that was unmapped is a memory fault while the kernel runs") {
   const Pages pages;
   munmap(pages.begin + kPage, kPage);
   check(faults_of(pages, false), pages, Access::read, false, "unmapped");
 }
 
 TEST_CASE(
-    "A kernel's access to host memory that was protected is a memory fault that names read or "
+    "a kernel's access to host memory that was protected is a memory fault that names read or "
     "write") {
   SECTION("a write to a read-only page") {
     const Pages pages;
@@ -88,7 +88,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("A kernel's write to a read-only file is a memory fault and does not change the file") {
+TEST_CASE("a kernel's write to a read-only file is a memory fault and does not change the file") {
   char name[] = "/tmp/vgpu-lost-memory-XXXXXX";
   const int writable = mkstemp(name);
   REQUIRE(ftruncate(writable, 2 * kPage) == 0);
@@ -103,7 +103,7 @@ TEST_CASE("A kernel's write to a read-only file is a memory fault and does not c
   close(writable);
 }
 
-TEST_CASE("A kernel's access beyond the end of a file that was truncated is a memory fault") {
+TEST_CASE("a kernel's access beyond the end of a file that was truncated is a memory fault") {
   const int file = memfd_create("truncated", MFD_CLOEXEC);
   REQUIRE(ftruncate(file, 2 * kPage) == 0);
   const Pages pages(PROT_READ | PROT_WRITE, MAP_SHARED, file);

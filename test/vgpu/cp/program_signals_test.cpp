@@ -60,7 +60,7 @@ bool round_trip(hsa_queue_t* queue, hsa_signal_t signal) {
 }  // namespace
 
 TEST_CASE(
-    "Doorbells get through a program's SIGSEGV handler and through a thread that blocks every "
+    "doorbells get through a program's SIGSEGV handler and through a thread that blocks every "
     "signal") {
   REQUIRE(hsa_init() == HSA_STATUS_SUCCESS);
   hsa_queue_t* queue = nullptr;

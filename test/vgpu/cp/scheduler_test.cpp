@@ -23,7 +23,7 @@ Options with_workers(uint32_t workers) {
 }  // namespace
 
 TEST_CASE(
-    "A kernel that spins on a kernel of another queue lets it run, with one worker as with "
+    "a kernel that spins on a kernel of another queue lets it run, with one worker as with "
     "several") {
   for (const uint32_t workers : {1u, 2u, 4u}) {
     CAPTURE(workers);
@@ -45,7 +45,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("A kernel that spins on the host lets queues be served") {
+TEST_CASE("a kernel that spins on the host lets queues be served") {
   DeviceFixture device(with_workers(1));
   ComputeQueue queue(device);
   ComputeQueue other(device);
@@ -67,7 +67,7 @@ TEST_CASE("A kernel that spins on the host lets queues be served") {
   CHECK(eventually([&] { return DeviceFixture::value(waited) == 0; }));
 }
 
-TEST_CASE("Workgroups that wait for all others of their dispatch become resident together") {
+TEST_CASE("workgroups that wait for all others of their dispatch become resident together") {
   for (const uint32_t workers : {1u, 3u}) {
     CAPTURE(workers);
     DeviceFixture device(with_workers(workers));
@@ -89,7 +89,7 @@ TEST_CASE("Workgroups that wait for all others of their dispatch become resident
   }
 }
 
-TEST_CASE("The largest grid runs: 2^32 - 1 work-items, the last workgroup partial") {
+TEST_CASE("the largest grid runs: 2^32 - 1 work-items, the last workgroup partial") {
   DeviceFixture device;
   ComputeQueue queue(device);
   std::atomic<uint64_t> last{0};
@@ -102,7 +102,7 @@ TEST_CASE("The largest grid runs: 2^32 - 1 work-items, the last workgroup partia
   queue.destroy();
 }
 
-TEST_CASE("A dispatch beside one that never ends gets a fair share") {
+TEST_CASE("a dispatch beside one that never ends gets a fair share") {
   DeviceFixture device(with_workers(1));
   ComputeQueue queue(device);
   ComputeQueue other(device);
@@ -121,7 +121,7 @@ TEST_CASE("A dispatch beside one that never ends gets a fair share") {
   CHECK(eventually([&] { return queue.read_index() == 1; }));
 }
 
-TEST_CASE("Deterministic: only the seed determines the order of workgroups") {
+TEST_CASE("deterministic: only the seed determines the order of workgroups") {
   const auto order = [](uint64_t seed) {
     Options options;
     options.deterministic = true;
@@ -147,7 +147,7 @@ TEST_CASE("Deterministic: only the seed determines the order of workgroups") {
   CHECK(order(2) != first);
 }
 
-TEST_CASE("Destroying a queue abandons its kernels and does not affect other queues") {
+TEST_CASE("destroying a queue abandons its kernels and does not affect other queues") {
   for (const uint32_t workers : {1u, 3u}) {
     CAPTURE(workers);
     DeviceFixture device(with_workers(workers));
@@ -177,7 +177,7 @@ TEST_CASE("Destroying a queue abandons its kernels and does not affect other que
 }
 
 TEST_CASE(
-    "Abandoned dispatches release their residency: a grid that must be resident as a whole still "
+    "abandoned dispatches release their residency: a grid that must be resident as a whole still "
     "fits") {
   bool faults = false;
   SECTION("after queues that were destroyed") { faults = false; }
@@ -214,7 +214,7 @@ TEST_CASE(
   CHECK(eventually([&] { return DeviceFixture::value(done) == 0; }));
 }
 
-TEST_CASE("Workgroups of several dispatches run concurrently, also if each dispatch has only one") {
+TEST_CASE("workgroups of several dispatches run concurrently, also if each dispatch has only one") {
   std::mutex mutex;
   std::set<std::thread::id> workers;
   DeviceFixture device(with_workers(2));

@@ -24,7 +24,7 @@ void give_scratch(ComputeQueue& queue, uint32_t lane_bytes, uint32_t waves) {
 }  // namespace
 
 TEST_CASE(
-    "Scratch for a larger private segment is requested when the queue is empty, with the packet at "
+    "scratch for a larger private segment is requested when the queue is empty, with the packet at "
     "the read index") {
   DeviceFixture device;
   ComputeQueue queue(device);
@@ -69,7 +69,7 @@ TEST_CASE(
   CHECK(device.interrupts.raised(queue.error_event()) == 1);
 }
 
-TEST_CASE("A runtime that gives too little scratch is asked three times, then the queue stops") {
+TEST_CASE("a runtime that gives too little scratch is asked three times, then the queue stops") {
   DeviceFixture device;
   ComputeQueue queue(device);
   ScriptedKernel* kernel = device.kernel();
@@ -84,7 +84,7 @@ TEST_CASE("A runtime that gives too little scratch is asked three times, then th
       [&] { return queue.error() == static_cast<uint64_t>(QueueError::packet_format); }));
 }
 
-TEST_CASE("Scratch for one dispatch alone is reclaimed before anything else is launched") {
+TEST_CASE("scratch for one dispatch alone is reclaimed before anything else is launched") {
   DeviceFixture device;
   ComputeQueue queue(device);
   ScriptedKernel* kernel = device.kernel();
@@ -110,7 +110,7 @@ TEST_CASE("Scratch for one dispatch alone is reclaimed before anything else is l
 }
 
 TEST_CASE(
-    "Resident workgroups never share wave slots, and the queue's slots bound how many are "
+    "resident workgroups never share wave slots, and the queue's slots bound how many are "
     "resident") {
   DeviceFixture device;
   ComputeQueue queue(device);
@@ -142,7 +142,7 @@ TEST_CASE(
   CHECK(taken.empty());
 }
 
-TEST_CASE("A workgroup with more waves than the scratch has slots for is refused") {
+TEST_CASE("a workgroup with more waves than the scratch has slots for is refused") {
   DeviceFixture device;
   ComputeQueue queue(device);
   give_scratch(queue, 256, 2);

@@ -15,7 +15,7 @@
 using namespace uptempo::vgpu;
 using namespace uptempo::vgpu::test;
 
-TEST_CASE("A copy as ROCr submits it: dependency, times, flush, copy, signal, mailbox, interrupt") {
+TEST_CASE("a copy as ROCr submits it: dependency, times, flush, copy, signal, mailbox, interrupt") {
   DeviceFixture device;
   SdmaRing ring(device);
   constexpr uint32_t bytes = 100'003;
@@ -52,7 +52,7 @@ TEST_CASE("A copy as ROCr submits it: dependency, times, flush, copy, signal, ma
   CHECK(ring.drained());
 }
 
-TEST_CASE("A fill writes exactly its dwords") {
+TEST_CASE("a fill writes exactly its dwords") {
   DeviceFixture device;
   SdmaRing ring(device);
   auto* words = device.allocate_object<uint32_t>(1002);
@@ -64,7 +64,7 @@ TEST_CASE("A fill writes exactly its dwords") {
 }
 
 TEST_CASE(
-    "The trace line of a copy or a fill has the addresses that it reads and writes; no other has "
+    "the trace line of a copy or a fill has the addresses that it reads and writes; no other has "
     "them") {
   DeviceFixture device(traced());
   SdmaRing ring(device);
@@ -87,7 +87,7 @@ TEST_CASE(
   CHECK(lines[3].find("\"bytes\":0,\"start_ns\"") != std::string::npos);
 }
 
-TEST_CASE("A sub-window copy moves a box between pitched buffers, for every element size") {
+TEST_CASE("a sub-window copy moves a box between pitched buffers, for every element size") {
   DeviceFixture device;
   SdmaRing ring(device);
   for (uint32_t log2_element = 0; log2_element <= 4; ++log2_element) {
@@ -115,7 +115,7 @@ TEST_CASE("A sub-window copy moves a box between pitched buffers, for every elem
   }
 }
 
-TEST_CASE("Every comparison of a poll") {
+TEST_CASE("a poll performs each of its comparisons") {
   using sdma::PollMemory;
   struct Row {
     uint32_t function, below, equal, above;
@@ -130,7 +130,7 @@ TEST_CASE("Every comparison of a poll") {
   }
 }
 
-TEST_CASE("Padding, a ring that wraps, and many copies") {
+TEST_CASE("padding, a wrapping ring and many copies are processed") {
   DeviceFixture device;
   SdmaRing ring(device, 1024);
   auto* words = device.allocate_object<uint32_t>(2000);
@@ -148,7 +148,7 @@ TEST_CASE("Padding, a ring that wraps, and many copies") {
   CHECK(words[1500] == 9);
 }
 
-TEST_CASE("A large copy does not block another queue") {
+TEST_CASE("a large copy does not block another queue") {
   DeviceFixture device;
   SdmaRing ring(device);
   ComputeQueue queue(device);
@@ -176,7 +176,7 @@ TEST_CASE("A large copy does not block another queue") {
   CHECK(std::memcmp(source, destination, bytes) == 0);
 }
 
-TEST_CASE("A copy crosses from one mapping to the next") {
+TEST_CASE("a copy crosses from one mapping to the next") {
   DeviceFixture device;
   SdmaRing ring(device);
   auto* pages = static_cast<std::byte*>(device.allocate(8192, 4096));
@@ -199,7 +199,7 @@ TEST_CASE("A copy crosses from one mapping to the next") {
   CHECK(pages[6000 - 4096] == std::byte{0x77});
 }
 
-TEST_CASE("The error names an unsupported SDMA packet") {
+TEST_CASE("the error names an unsupported SDMA packet") {
   for (const auto& [words, name] : std::vector<std::pair<Words, std::string>>{
            {{2, 0, 0, 0}, "WRITE"},
            {{1u | 1u << 8, 0, 0, 0, 0, 0, 0}, "COPY"},
@@ -217,7 +217,7 @@ TEST_CASE("The error names an unsupported SDMA packet") {
   }
 }
 
-TEST_CASE("An unsupported SDMA packet stops its queue, and the others continue") {
+TEST_CASE("an unsupported SDMA packet stops its queue, and the others continue") {
   DeviceFixture device;
   SdmaRing ring(device);
   SdmaRing other(device);
@@ -272,7 +272,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "Access to registered host memory that was unmapped is a memory fault, not the end of the "
+    "access to registered host memory that was unmapped is a memory fault, not the end of the "
     "process") {
   DeviceFixture device;
   SdmaRing ring(device);

@@ -7,7 +7,7 @@
 
 using uptempo::vgpu::decode_store;
 
-TEST_CASE("Stores of 64 bits are decoded with their length and operand") {
+TEST_CASE("stores of 64 bits are decoded with their length and operand") {
   struct Row {
     const char* text;
     std::vector<uint8_t> code;
@@ -34,7 +34,7 @@ TEST_CASE("Stores of 64 bits are decoded with their length and operand") {
   }
 }
 
-TEST_CASE("A constant is sign-extended, and XCHG is recognised") {
+TEST_CASE("a constant is sign-extended, and XCHG is recognised") {
   const uint8_t constant[16] = {0x48, 0xc7, 0x00, 0xfe, 0xff, 0xff, 0xff};  // movq $-2,(%rax)
   const auto store = decode_store(constant);
   REQUIRE(store.has_value());
@@ -48,7 +48,7 @@ TEST_CASE("A constant is sign-extended, and XCHG is recognised") {
   CHECK(exchanged->reg == 8);
 }
 
-TEST_CASE("Other instructions are not decoded") {
+TEST_CASE("other instructions are not decoded") {
   for (const std::vector<uint8_t>& row : {std::vector<uint8_t>{0x89, 0x30},
                                           {0x48, 0x8b, 0x30},
                                           {0x48, 0x89, 0xf0},

@@ -31,7 +31,7 @@ void submit_shared(ComputeQueue& queue, const hsa_kernel_dispatch_packet_t& pack
 
 }  // namespace
 
-TEST_CASE("Thousands of packets of several producers on one queue all run, none twice") {
+TEST_CASE("thousands of packets of several producers on one queue all run, none twice") {
   DeviceFixture device;
   ComputeQueue queue(device, 64);
   constexpr unsigned producers = 4, each = 2000;
@@ -55,7 +55,7 @@ TEST_CASE("Thousands of packets of several producers on one queue all run, none 
   CHECK(queue.error() == 0);
 }
 
-TEST_CASE("Threads create and destroy queues while other queues work") {
+TEST_CASE("threads create and destroy queues while other queues work") {
   DeviceFixture device;
   constexpr unsigned threads_count = 4, rounds = 30;
   std::atomic<unsigned> failed{0};
@@ -83,7 +83,7 @@ TEST_CASE("Threads create and destroy queues while other queues work") {
   CHECK(failed == 0);
 }
 
-TEST_CASE("Memory may be mapped and unmapped while packets are processed") {
+TEST_CASE("memory may be mapped and unmapped while packets are processed") {
   DeviceFixture device;
   ComputeQueue queue(device);
   ScriptedKernel* kernel = device.kernel();

@@ -24,7 +24,7 @@ std::vector<std::string> lines_with(const std::vector<std::string>& lines,
 }  // namespace
 
 TEST_CASE(
-    "Packets are traced with their header, geometry, kernarg and times, in order of completion") {
+    "packets are traced with their header, geometry, kernarg and times, in order of completion") {
   DeviceFixture device(traced());
   ComputeQueue first(device);
   ComputeQueue queue(device);
@@ -53,7 +53,7 @@ TEST_CASE(
   CHECK(holds(bells[0], R"({"type":"doorbell","queue":1,"value":1,"ns":)"));
 }
 
-TEST_CASE("Deterministic runs give the same trace, times aside", "[prompt]") {
+TEST_CASE("deterministic runs give the same trace, times aside", "[prompt]") {
   const auto run = [] {
     Options options = traced();
     options.deterministic = true;
@@ -82,7 +82,7 @@ TEST_CASE("Deterministic runs give the same trace, times aside", "[prompt]") {
   CHECK(run() == first);
 }
 
-TEST_CASE("Every doorbell is traced, also one that is overwritten at once") {
+TEST_CASE("every doorbell is traced, also one that is overwritten at once") {
   DeviceFixture device(traced());
   ComputeQueue queue(device, 1024);
   amd_signal_t* done = device.signal(500);
@@ -97,7 +97,7 @@ TEST_CASE("Every doorbell is traced, also one that is overwritten at once") {
     CHECK(holds(bells[index], "\"value\":" + std::to_string(index) + ","));
 }
 
-TEST_CASE("A doorbell that a kernel rings is traced like one of the program's, once") {
+TEST_CASE("a doorbell that a kernel rings is traced like one of the program's, once") {
   DeviceFixture device(traced());
   ComputeQueue parent(device);
   ComputeQueue child(device);
@@ -121,7 +121,7 @@ TEST_CASE("A doorbell that a kernel rings is traced like one of the program's, o
   CHECK(holds(rung[1], R"("value":1,)"));
 }
 
-TEST_CASE("A doorbell has one line, whether it is noted first or found first") {
+TEST_CASE("a doorbell has one line, whether it is noted first or found first") {
   DoorbellLines lines;
   CHECK(lines.noted(7, 100));
   CHECK_FALSE(lines.found(7, 200));
@@ -136,7 +136,7 @@ TEST_CASE("A doorbell has one line, whether it is noted first or found first") {
   CHECK(lines.noted(11, 700));
 }
 
-TEST_CASE("Doorbells that only one side sees are dropped eventually") {
+TEST_CASE("doorbells that only one side sees are dropped eventually") {
   DoorbellLines lines;
   for (uint64_t value = 0; value < 10'000; ++value) CHECK(lines.noted(value, value));
   CHECK_FALSE(lines.found(9'999, 10'000));
