@@ -1,15 +1,19 @@
 #!/usr/bin/env python3
-"""Checks that includes look down only. Prints each include that does not, and exits with 1.
+"""Checks that includes look down, to lower layers only. Prints each one that does not.
 
   test/structure/includes.py [ROOT]
 
-Rules (architecture: rooms are layers; a room includes the rooms before it, and its own sub-folders come before the room itself):
-  aql        includes nothing else of the tree
-  engine     its rooms in the order of ENGINE, and aql
-  shipped    aql, engine, kernels, samples and tools include nothing of test/
-  virtual GPU  samples and tools include launch.hpp and query.h of tools/vgpu only; tools/bench/vgpu, its own benchmark, more;
-             tools/vgpu includes nothing of the tree but itself, and its layers in the order of VGPU
-  installed  a listed header (HEADERS or INNER_HEADERS of an uptempo_library) includes listed headers only
+Rooms are layers: a room includes itself and the rooms before it; its sub-folders come before it.
+  aql          includes nothing else of the tree
+  engine       includes its rooms in the order of ENGINE, aql and kernels
+  shipped      aql, engine, kernels, samples and tools include nothing of test/
+  virtual GPU  samples and tools include only launch.hpp and query.h of tools/vgpu; its benchmark
+               tools/bench/vgpu may include more. tools/vgpu includes nothing else of the tree, and
+               its layers in the order of VGPU
+  installed    a listed header (HEADERS or INNER_HEADERS of an uptempo_library) includes listed
+               headers only
+
+Exit code: 1 if an include breaks a rule, else 0.
 """
 
 import pathlib
@@ -48,7 +52,7 @@ def why_wrong(source, target):
         if source != "engine/uptempo.hpp" and target.startswith("engine/"):
             mine, other = room_of(source[7:], ENGINE), room_of(target[7:], ENGINE)
             if mine < 0 or other < 0:
-                return "a file of engine that is in no room"
+                return "a file of engine is in no room"
             if other > mine:
                 return f"engine/{ENGINE[mine]} comes before engine/{ENGINE[other]}"
     if source.startswith("tools/vgpu/") and not target.startswith("tools/vgpu/"):
@@ -59,7 +63,7 @@ def why_wrong(source, target):
             return f"tools/vgpu/{VGPU[mine]} comes before tools/vgpu/{VGPU[other]}"
     outside = source.startswith(("samples/", "tools/", "engine/")) and not source.startswith(("tools/vgpu/", "tools/bench/vgpu/"))
     if outside and target.startswith("tools/vgpu/") and target not in ("tools/vgpu/launch.hpp", "tools/vgpu/query.h"):
-        return "launch.hpp and query.h are all that others include of tools/vgpu"
+        return "others include only launch.hpp and query.h of tools/vgpu"
     return None
 
 
@@ -76,7 +80,7 @@ def check(root):
     files = {str(p.relative_to(root)) for folder in ("aql", "engine", "samples", "tools", "test")
              for p in (root / folder).rglob("*") if p.suffix in SOURCES}
     listed = listed_headers(root)
-    wrong = [f"{name}: listed to be installed, but not there" for name in sorted(listed - files)]
+    wrong = [f"{name}: listed for installation, but does not exist" for name in sorted(listed - files)]
     for source in sorted(files):
         for number, name in includes(root / source):
             candidates = [name, str(pathlib.PurePosixPath(source).parent / name)]

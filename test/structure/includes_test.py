@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""includes.py names each kind of include that looks up, and accepts those that look down."""
+"""Tests that includes.py names each kind of include that looks up, and accepts the others."""
 
 import pathlib
 import tempfile
