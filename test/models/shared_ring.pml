@@ -135,7 +135,8 @@ look:
       fi
     };
 #ifdef BROKEN_TAKE_OVER_TWICE
-    atomic { mark[slot(at)] = taken_mark(at); end = end_of(seen); at = 0; seen = 0 }; /* not compared */
+    /* not compared */
+    atomic { mark[slot(at)] = taken_mark(at); end = end_of(seen); at = 0; seen = 0 };
 #else
     atomic {
       if
@@ -193,7 +194,8 @@ end_idle:
       taken = header[slot(read_index)];
       assert(taken != invalid);
       assert(modulo(write_index - read_index - 1) < RING);
-      assert(next[(taken - 1) / 16] == (taken - 1) % 16); /* each producer's packets once and in order */
+      /* each producer's packets once and in order */
+      assert(next[(taken - 1) / 16] == (taken - 1) % 16);
       next[(taken - 1) / 16]++;
       consumed++;
       taken = 0;

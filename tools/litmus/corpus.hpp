@@ -1,7 +1,7 @@
 // The litmus corpus: every shape, over every suitable kind of memory and every choice of the scopes
 // that carry its data.
 //
-// Which outcomes are allowed is in rules.hpp.
+// rules.hpp defines the allowed outcomes.
 #pragma once
 
 #include <vector>

@@ -66,8 +66,9 @@ struct Window {
 
 class Check;
 
-// In the counting run: counts every row and returns what read_counts() reads. Of a row's variants
-// only the first is counted, since they differ only in the kind of store. `probe` rings a doorbell.
+// In the counting run: counts every row and returns what read_counts() reads. It counts only the
+// first variant of a row, since variants differ only in the kind of store. `probe` rings a
+// doorbell.
 // Errors: support::Unavailable if the library of counters.h is not preloaded.
 nlohmann::ordered_json count(const Rows& rows, Check& check, const std::vector<uint32_t>& batches,
                              const std::function<void()>& probe);

@@ -51,8 +51,8 @@ struct ReportComparison {
   std::string conclusion() const;
 };
 
-// Cells match if workload, label, position, flags, kernels and sizes are equal. Of several equal
-// cells, the first of one report is compared with the first of the other, and so on.
+// Cells match if workload, label, position, flags, kernels and sizes are equal. If several
+// cells are equal, the first of one report is compared with the first of the other, and so on.
 // Errors: support::UsageError naming both files and both values if times must not be compared
 // (another schema, hardware and virtual GPU, another mode of Timing, models of other profiles), if
 // no cell matches, or if no matching cell has times of that quantity.
