@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "device/options.hpp"
+#include "gfx9/vector/entry.hpp"
 #include "interpose/directory_descriptor.hpp"
 #include "interpose/real.hpp"
 #include "interpose/tree.hpp"
@@ -84,11 +85,12 @@ bool fopen_virtual(const char* path, const char* mode, std::FILE*& result) {
   return true;
 }
 
-// Ends a program with invalid options before main(), so that it cannot run on a real device by
-// mistake.
+// Ends a program with invalid options, or on a machine for which this library was not built, before
+// main(), so that it cannot run on a real device by mistake.
 __attribute__((constructor)) void check_options() {
   try {
     Options::from_environment();
+    gfx9::vector::require_simd();
   } catch (const std::exception& error) {
     kfd::report(error.what());
     _exit(2);

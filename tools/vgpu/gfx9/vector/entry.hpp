@@ -132,6 +132,8 @@ Handler general_handler() noexcept;
 // SIMD targets, best first.
 enum class Simd : uint8_t { avx512, avx2, baseline };
 Simd simd_in_use() noexcept;
+// Throws std::runtime_error if this build has one SIMD target alone and this machine lacks it.
+void require_simd();
 // For tests and measurements. Later translations and executions use `simd`. Returns false when this
 // machine or this build lacks it.
 //

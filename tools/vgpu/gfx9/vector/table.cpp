@@ -46,6 +46,7 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 #include <atomic>
+#include <stdexcept>
 
 namespace uptempo::vgpu::gfx9::vector {
 namespace {
@@ -65,7 +66,7 @@ bool supported(Simd simd) noexcept {
     case Simd::avx2:
       return UPTEMPO_VGPU_AVX2 && has_avx2();
     case Simd::baseline:
-      return true;
+      return UPTEMPO_VGPU_SSE4;
   }
   return false;
 }
@@ -103,6 +104,17 @@ std::atomic<const Choice*>& in_use() {
 }
 
 }  // namespace
+
+void require_simd() {
+  __builtin_cpu_init();
+  if (supported(Simd::avx512) || supported(Simd::avx2) || supported(Simd::baseline)) return;
+  throw std::runtime_error(
+      UPTEMPO_VGPU_AVX512
+          ? "this virtual GPU was built for processors with AVX-512 (UPTEMPO_VGPU_SIMD=native), "
+            "which this one lacks: build with -DUPTEMPO_VGPU_SIMD=all"
+          : "this virtual GPU was built for processors with AVX2 (UPTEMPO_VGPU_SIMD=native), which "
+            "this one lacks: build with -DUPTEMPO_VGPU_SIMD=all");
+}
 
 // Relaxed everywhere: the choices are constants made before the pointer, and only single-threaded
 // tests change it.
