@@ -9,6 +9,10 @@
 #   uptempo_cold_sources(<file>...)
 #       Compiles sources of the calling directory with less optimisation. For sources that parse
 #       command lines or print reports.
+#   uptempo_precompile(<target> <header>...)
+#       Parses the standard headers of precompiled.hpp and these headers once for all sources of the
+#       target. Sources still include what they use: the presets debug, asan-ubsan and tsan build
+#       without precompiled headers.
 include_guard(GLOBAL)
 include(GNUInstallDirs)
 
@@ -66,4 +70,8 @@ endfunction()
 # compile time.
 function(uptempo_cold_sources)
   set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-O1>)
+endfunction()
+
+function(uptempo_precompile target)
+  target_precompile_headers(${target} PRIVATE ${UPTEMPO_ROOT_DIR}/tools/cmake/precompiled.hpp ${ARGN})
 endfunction()

@@ -35,6 +35,7 @@ set(UPTEMPO_SEEDS "" CACHE STRING "Seeds of each _incoherent test; empty: each t
 set(UPTEMPO_VGPU_TEST_ENVIRONMENT
   "LSAN_OPTIONS=print_suppressions=0:suppressions=${_test_root}/vgpu/lsan.supp"
   "TSAN_OPTIONS=suppressions=${_test_root}/vgpu/tsan.supp" CACHE INTERNAL "")
+set(_UPTEMPO_TEST_HEADERS_SOURCE ${_test_root}/support/catch_headers.cpp CACHE INTERNAL "")
 set(_UPTEMPO_EVERY_SEED ${_test_root}/vgpu/every_seed.cmake CACHE INTERNAL "")
 
 if(TARGET Catch2::Catch2WithMain)
@@ -54,9 +55,23 @@ function(_uptempo_set_up_test name labels timeout)
                        ENVIRONMENT "${UPTEMPO_VGPU_TEST_ENVIRONMENT}")
 endfunction()
 
+# uptempo_test_headers(<name>): parses the headers that every test includes once, with the compile
+# options of the calling directory, for the tests that are added in it afterwards.
+function(uptempo_test_headers name)
+  uptempo_executable(${name} ${_UPTEMPO_TEST_HEADERS_SOURCE})
+  target_link_libraries(${name} PRIVATE uptempo_test_main Threads::Threads)
+  uptempo_precompile(${name} ${UPTEMPO_ROOT_DIR}/test/support/catch.hpp)
+  set(UPTEMPO_TEST_HEADERS ${name} PARENT_SCOPE)
+endfunction()
+
+function(_uptempo_test_program name)
+  uptempo_executable(${name} ${ARGN})
+  target_precompile_headers(${name} REUSE_FROM ${UPTEMPO_TEST_HEADERS})
+endfunction()
+
 function(uptempo_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;LIBRARIES;LABELS")
-  uptempo_executable(${name} ${arg_SOURCES})
+  _uptempo_test_program(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE uptempo_test_main ${arg_LIBRARIES} Threads::Threads)
   add_test(NAME ${name} COMMAND ${name})
   _uptempo_set_up_test(${name} "${arg_LABELS}" "${arg_TIMEOUT}")
@@ -64,7 +79,7 @@ endfunction()
 
 function(uptempo_vgpu_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;LIBRARIES;OPTIONS")
-  uptempo_executable(${name} ${arg_SOURCES})
+  _uptempo_test_program(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE uptempo_test_main ${arg_LIBRARIES} Threads::Threads)
   add_dependencies(${name} uptempo_vgpu_launcher)
   add_test(NAME ${name} COMMAND uptempo_vgpu_launcher ${arg_OPTIONS} -- $<TARGET_FILE:${name}>)
