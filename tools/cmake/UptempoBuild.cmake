@@ -70,6 +70,8 @@ endfunction()
 # compile time.
 function(uptempo_cold_sources)
   set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-O1>)
+  # Precompiled headers hold for one optimisation only.
+  set_property(SOURCE ${ARGN} PROPERTY SKIP_PRECOMPILE_HEADERS ON)
 endfunction()
 
 function(uptempo_precompile target)
