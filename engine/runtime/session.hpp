@@ -114,7 +114,7 @@ class Owned {
         handle_(handle) {}
   Owned(Owned&& other) noexcept
       : session_(std::move(other.session_)),
-        ticket_(other.ticket_),
+        ticket_(std::move(other.ticket_)),
         handle_(std::exchange(other.handle_, 0)) {}
   Owned& operator=(Owned&& other) noexcept {
     reset();
