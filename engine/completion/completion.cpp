@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/completion/timeline.hpp"
 #include "engine/runtime/error.hpp"
 
 namespace uptempo {

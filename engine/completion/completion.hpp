@@ -17,10 +17,12 @@
 #include <vector>
 
 #include "aql/deadline.hpp"
-#include "engine/completion/timeline.hpp"
+#include "engine/completion/packet_time.hpp"
+#include "engine/completion/wait_policy.hpp"
 
 namespace uptempo {
 
+class Timeline;
 namespace detail {
 class CompletionAwaiter;
 class StreamQueue;

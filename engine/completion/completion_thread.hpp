@@ -8,10 +8,10 @@
 //
 // Sleep: the thread sleeps in hsa_amd_signal_wait_any, on those publications' signals and on one
 // control signal for new requests. While it sleeps, it is the leader of those publications
-// (timeline.hpp), because ROCr counts it as a waiter, and the second waiter of a signal spins. If
-// another thread already leads, that thread wakes the completion thread when it leaves. If one of
-// the signals has no event, no KFD events are left, or there is no Runtime, the thread polls with
-// growing pauses of at most 4 ms.
+// (wait_leaders.hpp), because ROCr counts it as a waiter, and the second waiter of a signal spins.
+// If another thread already leads, that thread wakes the completion thread when it leaves. If one
+// of the signals has no event, no KFD events are left, or there is no Runtime, the thread polls
+// with growing pauses of at most 4 ms.
 //
 // Alternatives not used:
 // * hsa_amd_signal_async_handler: ROCr's thread would also be a waiter of each registered signal

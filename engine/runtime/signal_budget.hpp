@@ -26,7 +26,7 @@ struct SignalBudget {
   // left.
   enum class Beyond : uint8_t {
     refuse,      // throw Error
-    event_less,  // create a signal without an event: a blocked wait polls (timeline.hpp)
+    event_less,  // create a signal without an event: a blocked wait polls (signal_sleep.hpp)
   };
   uint32_t interrupts = 3584;  // leaves 511 to other users of the process
   Beyond beyond = Beyond::refuse;

@@ -1,0 +1,53 @@
+#include "engine/completion/timeline/failure_record.hpp"
+
+#include <algorithm>
+
+#include "engine/runtime/session.hpp"
+
+namespace uptempo {
+
+std::string_view remedy(const Failure& failure) noexcept {
+  using Fault = Session::MemoryFault;
+  return failure.status == Fault::status ? Fault::remedy : "create a new queue";
+}
+
+namespace detail {
+namespace {
+
+// Error source of a timeline after one of its signals has become negative.
+constinit const std::atomic<hsa_status_t> negative_signal{HSA_STATUS_ERROR};
+
+}  // namespace
+
+void FailureRecord::watch_failed_copy() noexcept { watch(&negative_signal); }
+
+FailureRecord::Report FailureRecord::reported() const noexcept {
+  const std::atomic<hsa_status_t>* const watched = watched_.load(std::memory_order_acquire);
+  if (watched == nullptr) return {};
+  return {watched->load(std::memory_order_acquire),
+          watched == &negative_signal ? "the copy engine reported that a copy has failed"
+                                      : "the owner of the borrowed queue reported an error"};
+}
+
+void FailureRecord::add_dependent(const Dependent& dependent) {
+  const auto at = std::ranges::find(dependents_, dependent.timeline, &Dependent::timeline);
+  if (at == dependents_.end()) {
+    dependents_.push_back(dependent);
+  } else {
+    at->value = std::max(at->value, dependent.value);
+  }
+}
+
+std::string FailureRecord::passed_on(const std::string& text) {
+  static constexpr std::string_view lead = "a queue that it waits for has failed: ";
+  return text.starts_with(lead) ? text : std::string(lead) + text;
+}
+
+void FailureRecord::clear() noexcept {
+  failure_ = {};
+  error_.store(HSA_STATUS_SUCCESS, std::memory_order_release);
+  dependents_.clear();
+}
+
+}  // namespace detail
+}  // namespace uptempo

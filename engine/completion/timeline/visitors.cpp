@@ -1,0 +1,25 @@
+#include "engine/completion/timeline/visitors.hpp"
+
+#include <chrono>
+#include <thread>
+
+namespace uptempo::detail {
+
+bool Visitors::enter() noexcept {
+  // First check without counting, so that threads that poll in a loop cannot delay
+  // wait_for_last().
+  if (closed()) return false;
+  // Sequentially consistent, like the store in close() and the load in wait_for_last(): one of the
+  // two sees the other.
+  inside_.fetch_add(1, std::memory_order_seq_cst);
+  if (!closed_.load(std::memory_order_seq_cst)) return true;
+  leave();
+  return false;
+}
+
+void Visitors::wait_for_last() const noexcept {
+  while (inside_.load(std::memory_order_seq_cst) != 0)
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+}
+
+}  // namespace uptempo::detail

@@ -1,0 +1,48 @@
+// Visitors: counts the threads that may read a timeline's signals, so that the owner can destroy
+// the signals after the last of these threads has left. Private to Timeline.
+//
+// Thread safety: every function may be called from any thread. close(), wait_for_last() and open()
+// belong to the owner, in this order.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace uptempo::detail {
+
+class Visitors {
+ public:
+  // Returns false after close(): the signals may already be destroyed.
+  bool enter() noexcept;
+  // Release: the owner sees that this thread's last read of a signal has happened.
+  void leave() noexcept { inside_.fetch_sub(1, std::memory_order_release); }
+
+  bool closed() const noexcept { return closed_.load(std::memory_order_acquire); }
+  // After this, no thread enters.
+  void close() noexcept { closed_.store(true, std::memory_order_seq_cst); }
+  // Returns when no thread is inside. Requires close().
+  void wait_for_last() const noexcept;
+  void open() noexcept { closed_.store(false, std::memory_order_release); }
+
+ private:
+  std::atomic<bool> closed_{false};
+  std::atomic<uint32_t> inside_{0};
+};
+
+// One thread's visit. Converts to false if the thread was not admitted.
+class Visit {
+ public:
+  explicit Visit(Visitors& visitors) noexcept : visitors_(visitors), inside_(visitors.enter()) {}
+  ~Visit() {
+    if (inside_) visitors_.leave();
+  }
+  Visit(const Visit&) = delete;
+  Visit& operator=(const Visit&) = delete;
+  explicit operator bool() const noexcept { return inside_; }
+
+ private:
+  Visitors& visitors_;
+  const bool inside_;
+};
+
+}  // namespace uptempo::detail
