@@ -9,12 +9,10 @@ void TimelineWatch::start(Timeline& timeline, const Agent& gpu,
   timeline_ = &timeline;
   agent_ = gpu.handle();
   open_packets_ = open_packets;
-  end_ = Owned(session_, Session::Kind::listener, reinterpret_cast<uint64_t>(&timeline),
-               [](uint64_t handle) noexcept {
-                 auto* const ended = reinterpret_cast<Timeline*>(handle);
-                 ended->fail(HSA_STATUS_ERROR_NOT_INITIALIZED, "the Runtime was destroyed");
-                 ended->close();
-               });
+  end_.start([&timeline] {
+    timeline.fail(HSA_STATUS_ERROR_NOT_INITIALIZED, "the Runtime was destroyed");
+    timeline.close();
+  });
   faults_ = session_->listen([this](const Session::MemoryFault& fault) {
     if (fault.agent.handle != agent_.handle) return false;
     const bool open = has_open_packets();
@@ -24,7 +22,7 @@ void TimelineWatch::start(Timeline& timeline, const Agent& gpu,
 }
 
 void TimelineWatch::stop() noexcept {
-  end_.forget();
+  end_.stop();
   if (!std::exchange(listens_, false)) return;
   if (has_open_packets() || !timeline_->is_done(timeline_->last_begun())) Session::give_up(agent_);
   session_->stop_listening(faults_);

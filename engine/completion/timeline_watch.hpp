@@ -11,6 +11,7 @@
 #include "engine/completion/timeline.hpp"
 #include "engine/runtime/agent.hpp"
 #include "engine/runtime/session.hpp"
+#include "engine/runtime/session_end.hpp"
 
 namespace uptempo::detail {
 
@@ -45,7 +46,7 @@ class TimelineWatch {
   Timeline* timeline_ = nullptr;
   hsa_agent_t agent_{};
   const std::atomic<uint32_t>* open_packets_ = nullptr;
-  Owned end_;
+  SessionEnd end_;
   uint64_t faults_ = 0;
   bool listens_ = false;
 };
