@@ -20,22 +20,6 @@
 
 namespace uptempo::detail {
 
-class BatchQueue;
-
-// A batch, or a recording whose replay is partly published. It has or may get packets for a queue,
-// so the queue notifies it when it ends. Only set-up changes the list of guests: dispatches do not
-// pay for it.
-struct QueueGuest {
-  // after the queue's end: BatchQueue::ended() for a batch, null for a recording
-  BatchQueue* state = nullptr;
-  Publication* publication = nullptr;
-
- private:
-  friend class BatchQueue;
-  QueueGuest* next_ = nullptr;
-  QueueGuest** link_ = nullptr;  // the pointer to this guest; null: in no list
-};
-
 class BatchQueue : public QueueResources {
  public:
   BatchQueue(const Agent& agent, const QueueOptions& options)

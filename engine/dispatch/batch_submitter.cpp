@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/dispatch/batch_queue.hpp"
+#include "engine/dispatch/pools/kernarg_pool.hpp"
 #include "engine/runtime/error.hpp"
 
 namespace uptempo {
@@ -48,7 +50,7 @@ detail::DispatchSlots BatchSubmitter::take_slots(uint32_t count, uint32_t block_
   publication_.touched.next();
   detail::DispatchSlots slots{.packets = nullptr, .blocks = nullptr, .count = 1};
   count = static_cast<uint32_t>(std::min<size_t>(count, publication_.packets.room()));
-  KernargPool::Cursor& kernargs = publication_.kernargs;
+  KernargCursor& kernargs = publication_.kernargs;
   if (block_bytes == 0) {
     slots.count = count;
   } else if (kernargs.fits(block_bytes)) {
@@ -66,13 +68,19 @@ std::byte* BatchSubmitter::wait_for_block(uint32_t block_bytes) {
                                      Deadline::after(patience_));
 }
 
-void BatchSubmitter::require_block(const KernelInfo& kernel, std::span<std::byte> block) const {
+std::byte* BatchSubmitter::try_take_block(uint32_t block_bytes) noexcept {
+  return guest_.state->try_take_kernargs(publication_.kernargs, block_bytes);
+}
+
+void BatchSubmitter::make_more_room() { guest_.state->make_room(publication_); }
+
+void BatchSubmitter::lend(const KernelInfo& kernel, std::span<std::byte> block) {
   const size_t needed =
       // implicit arguments are stored in 8-byte words
       (size_t{kernel.arguments.size_bytes()} + 7) / 8 * 8;
   if (block.size() >= needed &&
       reinterpret_cast<uintptr_t>(block.data()) % KernargPool::block_alignment == 0)
-    return;
+    return guest_.state->lend(block, publication_);
   throw Error(
       {.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
        .call = fmt::format("dispatch of '{}'", kernel.name),

@@ -53,14 +53,13 @@
 #include <type_traits>
 
 #include "engine/completion/completion.hpp"
-#include "engine/dispatch/batch_queue.hpp"
 #include "engine/dispatch/command_ref.hpp"
 #include "engine/dispatch/dispatch_shape.hpp"
 #include "engine/dispatch/publication.hpp"
 #include "engine/dispatch/queue.hpp"
+#include "engine/dispatch/timing.hpp"
 #include "engine/program/grid.hpp"
 #include "engine/program/program.hpp"
-#include "engine/runtime/handle_check.hpp"
 #include "engine/runtime/signal.hpp"
 
 namespace uptempo {
@@ -89,7 +88,9 @@ struct DispatchSlots {
 
 class BatchSubmitter {
  public:
-  // Callers leave the last parameter out; see handle_check.hpp.
+  // Callers leave the last parameter out. Its type differs with the CMake option
+  // UPTEMPO_CHECK_HANDLES, so that a program built with another value than the library fails to
+  // link.
   explicit BatchSubmitter(Queue& queue, const BatchOptions& options = {},
                           detail::HandleChecks<detail::handle_checks> = {});
   // For a queue without ROCr; see batch_queue.hpp.
@@ -124,7 +125,7 @@ class BatchSubmitter {
     detail::require_local_bytes<Args...>(kernel.info(), grid.lds_bytes, args...);
     std::byte* block = nullptr;
     if (detail::takes_block<Args...>(shape)) {
-      block = guest_.state->try_take_kernargs(publication_.kernargs, shape.block_bytes);
+      block = try_take_block(shape.block_bytes);
       if (block == nullptr) return {};
     }
     return append(shape, detail::offsets<Args...>(kernel.info()), block, args...);
@@ -136,8 +137,7 @@ class BatchSubmitter {
                          const Grid& grid, const std::type_identity_t<Args>&... args) {
     const detail::DispatchShape& shape = shape_for(kernel.info(), grid);
     detail::require_local_bytes<Args...>(kernel.info(), grid.lds_bytes, args...);
-    require_block(kernel.info(), block);
-    guest_.state->lend(block, publication_);
+    lend(kernel.info(), block);
     return append(shape, detail::offsets<Args...>(kernel.info()), block.data(), args...);
   }
   // Appends a finished packet. Its header and completion signal stay as they are. If it is the last
@@ -179,7 +179,7 @@ class BatchSubmitter {
 
   void make_room() {
     if (publication_.packets.full()) [[unlikely]]
-      guest_.state->make_room(publication_);
+      make_more_room();
   }
   // Also makes room for one more packet.
   const detail::DispatchShape& shape_for(const KernelInfo& kernel, const Grid& grid) {
@@ -197,9 +197,13 @@ class BatchSubmitter {
   // Throws Error if no block became free in time.
   detail::DispatchSlots take_slots(uint32_t count, uint32_t block_bytes);
   const detail::DispatchShape& prepare(std::shared_ptr<const KernelInfo> kernel, const Grid& grid);
+  void make_more_room();
   std::byte* wait_for_block(uint32_t block_bytes);
+  // Returns null if none is free.
+  std::byte* try_take_block(uint32_t block_bytes) noexcept;
+  // Lends the caller's block to the next submission. Throws Error if it cannot serve.
+  void lend(const KernelInfo& kernel, std::span<std::byte> block);
   void require_not_ended() const;
-  void require_block(const KernelInfo& kernel, std::span<std::byte> block) const;
 
   template <class... Args>
   CommandRef append(const detail::DispatchShape& shape,

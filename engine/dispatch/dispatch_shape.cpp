@@ -1,5 +1,7 @@
 #include "engine/dispatch/dispatch_shape.hpp"
 
+#include "engine/dispatch/pools/kernarg_pool.hpp"
+
 namespace uptempo::detail {
 
 void DispatchShapes::make(DispatchShape& shape, const KernelInfo& kernel, uint64_t items_xy,

@@ -1,6 +1,6 @@
 // DispatchShape: the common part of all dispatches of one kernel with one grid. It holds the packet
-// without its kernarg address and the kernarg block without its explicit arguments. Private to
-// engine/dispatch, engine/recording and engine/stream.
+// without its kernarg address and the kernarg block without its explicit arguments. Private: the
+// templates of BatchSubmitter, Stream and Launcher need it.
 //
 // Cost: programs launch the same kernels repeatedly. A dispatch with a known shape costs a
 // comparison and a copy. Geometry is checked and hidden arguments are computed once per kernel and
@@ -16,7 +16,6 @@
 #include <vector>
 
 #include "aql/packet.hpp"
-#include "engine/dispatch/pools/kernarg_pool.hpp"
 #include "engine/program/arguments.hpp"
 #include "engine/program/grid.hpp"
 #include "engine/program/program.hpp"

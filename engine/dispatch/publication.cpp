@@ -4,6 +4,10 @@
 #include <array>
 #include <atomic>
 
+#include "engine/dispatch/packet_runs.hpp"
+#include "engine/fences/fence_plan.hpp"
+#include "engine/fences/fence_planner.hpp"
+#include "engine/fences/fence_rules.hpp"
 #include "engine/runtime/error.hpp"
 
 namespace uptempo::detail {
@@ -40,7 +44,17 @@ Publication::Publication(FencePolicy the_policy, bool is_kept, const Agent* agen
       plain_costs_{.alone = aql::costs_of(plain_.alone),
                    .ends = aql::costs_of(plain_.first) + aql::costs_of(plain_.last),
                    .interior = aql::costs_of(plain_.interior)},
-      planner_(overwrites_on(agent)) {}
+      planner_(the_policy == FencePolicy::minimal
+                   ? std::make_unique<FencePlanner>(overwrites_on(agent))
+                   : nullptr),
+      runs_(is_kept ? std::make_unique<PacketRuns>() : nullptr) {}
+
+Publication::~Publication() = default;
+
+aql::Packet64& Publication::edit(size_t packet) noexcept {
+  if (kept) runs_->changed(packet);
+  return packets[packet];
+}
 
 size_t Publication::place_of(uint32_t packet) const noexcept {
   const auto place = std::lower_bound(
@@ -112,7 +126,7 @@ void Publication::make_plan(size_t count) {
   for (; next < count; ++next) declarations_[next] = {};
   plans_.resize(count);
   if (policy == FencePolicy::minimal) {
-    planner_.plan(declarations_, accesses, plans_);
+    planner_->plan(declarations_, accesses, plans_);
   } else {
     plan_fences(declarations_, accesses, policy, plans_);
   }
@@ -136,7 +150,7 @@ void Publication::plan_packets(size_t count) {
 }
 
 void Publication::plan_replays(size_t count) {
-  runs_.reset(count);
+  runs_->reset(count);
   if (!is_plain()) return;
   // Earlier declarations may have been removed.
   for (size_t i = 0; i < count; ++i) put_header(i, plain_.interior);
@@ -177,7 +191,7 @@ void Publication::emit(uint64_t first, std::span<aql::Packet64> slots) noexcept 
       std::atomic_ref(slot.word[0]).store(word, std::memory_order_release);
       continue;
     }
-    const PacketRuns::Run run = kept ? runs_.run_from(i, all) : PacketRuns::Run{planned_ - 1, {}};
+    const PacketRuns::Run run = kept ? runs_->run_from(i, all) : PacketRuns::Run{planned_ - 1, {}};
     const std::span<aql::Packet64> to =
         slots.subspan(done, std::min(run.end - i, slots.size() - done));
     if (run.step) {

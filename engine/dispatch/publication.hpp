@@ -1,5 +1,5 @@
-// Publication: one batch between its submitter and the ring. Private to engine/dispatch and
-// engine/recording, except Timing.
+// Publication: one batch between its submitter and the ring. Private: the templates of
+// BatchSubmitter and the declarations of a packet need it.
 //
 // Thread safety: thread-compatible.
 #pragma once
@@ -8,30 +8,50 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "aql/packet.hpp"
 #include "aql/writer.hpp"
-#include "engine/dispatch/command_ref.hpp"
-#include "engine/dispatch/packet_runs.hpp"
 #include "engine/dispatch/packet_store.hpp"
-#include "engine/dispatch/pools/kernarg_pool.hpp"
-#include "engine/fences/fence_planner.hpp"
-#include "engine/fences/fence_rules.hpp"
+#include "engine/dispatch/pools/kernarg_cursor.hpp"
+#include "engine/dispatch/timing.hpp"
+#include "engine/fences/declarations.hpp"
+#include "engine/fences/packet_plan.hpp"
+#include "engine/runtime/handle_check.hpp"
 
 namespace uptempo {
 
-// Packets that get a completion signal for their times. Results of different modes are not
-// comparable: each additional signal costs the device a write and the host an event-less signal of
-// the pool.
-enum class Timing : uint8_t {
-  none,
-  batch,  // first and last packet
-  each,   // every packet
-};
+class Agent;
 
 namespace detail {
+
+class BatchQueue;
+class FencePlanner;
+class PacketRuns;
+struct Publication;
+
+// One packet of a batch or a recording, for declarations about it.
+struct PacketRef {
+  Publication* publication;
+  uint32_t packet;
+  [[no_unique_address]] GenerationTag generation;
+};
+
+// A batch, or a recording whose replay is partly published. It has or may get packets for a queue,
+// so the queue notifies it when it ends. Only set-up changes the list of guests: dispatches do not
+// pay for it.
+struct QueueGuest {
+  // after the queue's end: BatchQueue::ended() for a batch, null for a recording
+  BatchQueue* state = nullptr;
+  Publication* publication = nullptr;
+
+ private:
+  friend class BatchQueue;
+  QueueGuest* next_ = nullptr;
+  QueueGuest** link_ = nullptr;  // the pointer to this guest; null: in no list
+};
 
 // The owner of the kernarg memory that was destroyed before the publication.
 enum class Ending : uint8_t { none, queue, runtime };
@@ -44,6 +64,7 @@ enum class Ending : uint8_t { none, queue, runtime };
 struct Publication {
   // `agent`: the target of FencePolicy::minimal. Null: plans are correct on every target.
   explicit Publication(FencePolicy the_policy, bool is_kept = false, const Agent* agent = nullptr);
+  ~Publication();
 
   PacketStore packets;
   struct PacketDeclarations {
@@ -54,7 +75,7 @@ struct Publication {
   std::vector<PacketDeclarations> declared;  // in packet order; only packets with declarations
   std::vector<AccessRange> accesses;
   std::vector<hsa_signal_t> timing_signals;  // of the first packets; 0: none
-  KernargPool::Cursor kernargs;
+  KernargCursor kernargs;
   hsa_signal_t own_signal{0};  // the caller's completion signal; 0: one of the pool
   Timing timing = Timing::none;
   aql::Chunking chunking;
@@ -122,10 +143,7 @@ struct Publication {
     return place;
   }
   // For changes of a packet that do not affect its declarations.
-  aql::Packet64& edit(size_t packet) noexcept {
-    runs_.changed(packet);
-    return packets[packet];
-  }
+  aql::Packet64& edit(size_t packet) noexcept;
   // Header of a planned packet. Packets hold their headers, except the first and last one of a
   // plain batch.
   uint16_t header(uint64_t packet) const noexcept {
@@ -189,7 +207,7 @@ struct Publication {
 
   const PlainHeaders plain_;
   const struct { aql::HeaderCosts alone, ends, interior; } plain_costs_;
-  FencePlanner planner_;                    // for FencePolicy::minimal
+  std::unique_ptr<FencePlanner> planner_;   // of FencePolicy::minimal, otherwise null
   std::vector<Declarations> declarations_;  // one per packet; empty for a plain batch
   std::vector<PacketPlan> plans_;     // of the last plan(); for a plain batch, made on request
   aql::HeaderCosts planned_costs_{};  // of all packets; not for a plain batch
@@ -199,7 +217,7 @@ struct Publication {
     std::vector<PacketDeclarations> declared;
     std::vector<AccessRange> accesses;
   } last_;
-  PacketRuns runs_;  // of a kept publication
+  std::unique_ptr<PacketRuns> runs_;  // of a kept publication, otherwise null
   size_t planned_ = 0;
 };
 
@@ -214,6 +232,9 @@ inline Declarations& declarations_of(const PacketRef& packet) {
 inline void declare(const PacketRef& packet, const void* data, size_t bytes, bool writes) {
   declarations_of(packet).declare(packet.publication->accesses, data, bytes, writes);
 }
+void observe(const PacketRef& packet, Observer observer);
+void set_fences(const PacketRef& packet, aql::FenceScope acquire, aql::FenceScope release);
+void drop_barrier(const PacketRef& packet);
 
 }  // namespace detail
 }  // namespace uptempo

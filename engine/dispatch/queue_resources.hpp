@@ -21,6 +21,7 @@
 #include "aql/writer.hpp"
 #include "engine/completion/timeline.hpp"
 #include "engine/completion/timeline_watch.hpp"
+#include "engine/dispatch/pools/gauge.hpp"
 #include "engine/dispatch/pools/kernarg_pool.hpp"
 #include "engine/dispatch/pools/signal_pool.hpp"
 #include "engine/dispatch/queue.hpp"

@@ -2,8 +2,9 @@
 // outside observers, and explicit fences. Base class of CommandRef (a packet of a batch), NodeRef
 // (of a recording) and FencePlan::Dispatch (of a plan).
 //
-// Lifetime: valid until the batch or recording is modified again. With handle checks
-// (engine/runtime/handle_check.hpp), a later call throws Error.
+// Thread safety: that of the batch, recording or plan.
+// Lifetime: valid until the batch or recording is modified again. With the CMake option
+// UPTEMPO_CHECK_HANDLES, a later call throws Error.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +12,7 @@
 #include "aql/packet.hpp"
 #include "engine/fences/declarations.hpp"
 
-namespace uptempo::detail {
+namespace uptempo {
 
 // `Self` is the derived class. `Ref` identifies the packet; argument-dependent lookup finds
 // declare(), observe(), set_fences() and drop_barrier() for it.
@@ -60,4 +61,4 @@ class Declaring {
   Ref packet_;
 };
 
-}  // namespace uptempo::detail
+}  // namespace uptempo

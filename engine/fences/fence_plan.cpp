@@ -2,7 +2,21 @@
 
 #include <utility>
 
+#include "engine/fences/fence_planner.hpp"
+#include "engine/runtime/memory_model.hpp"
+
 namespace uptempo {
+
+Overwrites overwrites_on(const Agent* agent) noexcept {
+  return agent != nullptr && has_gfx9_caches(*agent) ? Overwrites::ordered
+                                                     : Overwrites::handed_over;
+}
+
+FencePlan::FencePlan()
+    : planner_(std::make_unique<detail::FencePlanner>(Overwrites::handed_over)) {}
+FencePlan::FencePlan(const Agent& agent)
+    : planner_(std::make_unique<detail::FencePlanner>(overwrites_on(&agent))) {}
+FencePlan::~FencePlan() = default;
 
 FencePlan::Dispatch FencePlan::dispatch() {
   packets_.emplace_back();
@@ -19,7 +33,7 @@ void FencePlan::clear() noexcept {
 std::span<const PacketPlan> FencePlan::packets() {
   if (plans_.size() != packets_.size()) {
     std::vector<PacketPlan> plans(packets_.size());
-    planner_.plan(packets_, accesses_, plans);
+    planner_->plan(packets_, accesses_, plans);
     plans_ = std::move(plans);  // after everything that may throw
   }
   return plans_;

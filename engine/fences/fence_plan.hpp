@@ -10,7 +10,26 @@
 //   plan.explain();                // one line per packet
 //
 // For callers that write packets themselves. Batches and recordings plan their own packets the same
-// way under FencePolicy::minimal. fence_planner.hpp states the cost order and the rules.
+// way under FencePolicy::minimal.
+//
+// Cost order: first fences at system scope, then barrier bits, then fences at agent scope. A system
+// fence writes back or invalidates L2. A barrier bit drains the device. An agent fence invalidates
+// first-level caches. The number of system fences is minimal: the first packet acquires what the
+// host wrote; the last releases what its completion signal announces; each packet whose results an
+// observer outside the agent reads earlier releases them.
+//
+// Rules (HSA Platform System Architecture 1.2, 2.9.1 and 3.4). "i before j" means: a packet after i
+// and no later than j has its barrier bit.
+//   order      If i or j writes what the other accesses, i before j.
+//   hand-over  If j reads what i wrote, there are packets r and q (q no later than j) such that: r
+//              is i, or i before r; r before q; r releases and q acquires, at agent scope or wider.
+//              One release may serve many writers before it, and one acquire many readers after it.
+//   nothing    A packet that accesses nothing that others write gets no acquire, no release and no
+//              barrier bit.
+// A dispatch that reads and writes the same bytes declares both. Its kernarg block needs no
+// acquire: all blocks are written before the first packet is published, and the first packet's
+// acquire removes old bytes from the caches. An agent with several L2 caches (gfx940 and later) may
+// write back the same bytes in any order; there, overwrites are handed over, too.
 //
 // Requires:
 // * The last packet carries the completion signal.
@@ -24,20 +43,30 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "engine/fences/declaring.hpp"
-#include "engine/fences/fence_planner.hpp"
 #include "engine/fences/packet_plan.hpp"
 #include "engine/runtime/agent.hpp"
 
 namespace uptempo {
 
+// The requirement of a dispatch on an earlier one whose results it overwrites.
+enum class Overwrites : uint8_t {
+  ordered,      // completion; enough with a single L2
+  handed_over,  // a hand-over, as if it read them; enough for every target
+};
+// Null: target unknown.
+Overwrites overwrites_on(const Agent* agent) noexcept;
+
 class FencePlan;
 
 namespace detail {
+
+class FencePlanner;
 
 struct PlannedRef {
   FencePlan* plan;
@@ -54,12 +83,15 @@ void drop_barrier(const PlannedRef& packet);
 class FencePlan {
  public:
   // Plans for any target.
-  FencePlan() : planner_(detail::Overwrites::handed_over) {}
+  FencePlan();
   // Plans for one agent; some agents need fewer fences.
-  explicit FencePlan(const Agent& agent) : planner_(detail::overwrites_on(&agent)) {}
+  explicit FencePlan(const Agent& agent);
+  ~FencePlan();
+  FencePlan(const FencePlan&) = delete;
+  FencePlan& operator=(const FencePlan&) = delete;
 
   // The dispatch last added. Only the last one can be declared. Valid as long as the plan.
-  class Dispatch : public detail::Declaring<Dispatch, detail::PlannedRef> {
+  class Dispatch : public Declaring<Dispatch, detail::PlannedRef> {
    private:
     friend class FencePlan;
     using Declaring::Declaring;
@@ -87,7 +119,7 @@ class FencePlan {
     return packets_[packet];
   }
 
-  detail::FencePlanner planner_;
+  const std::unique_ptr<detail::FencePlanner> planner_;
   std::vector<Declarations> packets_;
   std::vector<AccessRange> accesses_;
   std::vector<PacketPlan> plans_;

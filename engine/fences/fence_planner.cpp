@@ -17,24 +17,7 @@ bool scopes_are_given(const Declarations& packet) noexcept {
 
 }  // namespace
 
-FenceCost cost_of(std::span<const PacketPlan> plans) noexcept {
-  FenceCost cost;
-  for (const PacketPlan& plan : plans) {
-    cost.barrier_bits += plan.flags.barrier == Barrier::on;
-    for (const FenceScope scope : {plan.flags.acquire, plan.flags.release}) {
-      cost.system_fences += scope == FenceScope::system;
-      cost.agent_fences += scope == FenceScope::agent;
-    }
-  }
-  return cost;
-}
-
 namespace detail {
-
-Overwrites overwrites_on(const Agent* agent) noexcept {
-  return agent != nullptr && has_gfx9_caches(*agent) ? Overwrites::ordered
-                                                     : Overwrites::handed_over;
-}
 
 void FencePlanner::plan(std::span<const Declarations> packets,
                         std::span<const AccessRange> accesses, std::span<PacketPlan> plans) {

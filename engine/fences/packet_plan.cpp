@@ -61,6 +61,18 @@ const char* words(ScopeReason reason) noexcept {
 
 }  // namespace
 
+FenceCost cost_of(std::span<const PacketPlan> plans) noexcept {
+  FenceCost cost;
+  for (const PacketPlan& plan : plans) {
+    cost.barrier_bits += plan.flags.barrier == aql::Barrier::on;
+    for (const aql::FenceScope scope : {plan.flags.acquire, plan.flags.release}) {
+      cost.system_fences += scope == aql::FenceScope::system;
+      cost.agent_fences += scope == aql::FenceScope::agent;
+    }
+  }
+  return cost;
+}
+
 PlanReasons reasons_of(const PacketPlan& plan, size_t packet) {
   const auto name = [&](uint32_t number) {
     return number == packet ? std::string("it") : fmt::format("packet {}", number);

@@ -4,6 +4,7 @@
 // Thread safety: plain values and pure functions.
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -16,7 +17,7 @@ namespace uptempo {
 // How a batch or a recording plans its fences.
 enum class FencePolicy : uint8_t {
   planned,  // by position and declared accesses (fence_rules.hpp)
-  // The fewest fences that the declarations permit (fence_planner.hpp). Distinguishes reads from
+  // The fewest fences that the declarations permit (fence_plan.hpp). Distinguishes reads from
   // writes.
   minimal,
   // For comparison: system/system and a barrier bit on every packet, as in most runtimes.
@@ -62,6 +63,13 @@ struct PacketPlan {
   PacketPair conflict{};              // for BarrierReason::conflict
   PacketPair acquired{}, released{};  // writer and reader; for ScopeReason::hand_over
 };
+
+// Cost of a plan, most expensive item first.
+struct FenceCost {
+  uint64_t system_fences = 0, barrier_bits = 0, agent_fences = 0;
+  auto operator<=>(const FenceCost&) const = default;
+};
+FenceCost cost_of(std::span<const PacketPlan> plans) noexcept;
 
 // Reasons for a packet's barrier bit and scopes, in words: "it touches what packet 3 touches, and
 // one of them writes".

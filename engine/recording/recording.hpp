@@ -60,6 +60,7 @@
 #include "engine/dispatch/dispatch_shape.hpp"
 #include "engine/dispatch/publication.hpp"
 #include "engine/dispatch/queue.hpp"
+#include "engine/dispatch/timing.hpp"
 #include "engine/program/grid.hpp"
 #include "engine/program/program.hpp"
 #include "engine/recording/recorded_blocks.hpp"
@@ -97,7 +98,7 @@ class Node {
 
 // The dispatch just recorded or replaced, for declarations about it. Converts to a Node.
 template <class... Args>
-class NodeRef : public detail::Declaring<NodeRef<Args...>, detail::PacketRef> {
+class NodeRef : public Declaring<NodeRef<Args...>, detail::PacketRef> {
  public:
   // NOLINT: implicit, because a NodeRef is a Node plus declarations
   operator Node<Args...>() const noexcept { return node_; }
@@ -106,7 +107,7 @@ class NodeRef : public detail::Declaring<NodeRef<Args...>, detail::PacketRef> {
  private:
   friend class Recording;
   NodeRef(const detail::PacketRef& packet, Node<Args...> node) noexcept
-      : detail::Declaring<NodeRef, detail::PacketRef>(packet), node_(node) {}
+      : Declaring<NodeRef, detail::PacketRef>(packet), node_(node) {}
   Node<Args...> node_;
 };
 template <class... Args>

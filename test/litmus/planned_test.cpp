@@ -122,7 +122,7 @@ struct Length {
 
 void compare_with_all(uint64_t seed, std::initializer_list<Length> lengths) {
   std::mt19937_64 random(seed);
-  detail::FencePlanner planner(detail::Overwrites::ordered);
+  detail::FencePlanner planner(Overwrites::ordered);
   for (const auto& [packets, programs] : lengths) {
     for (int i = 0; i < programs; ++i) {
       Program program = random_program(random, packets);
@@ -144,7 +144,7 @@ void compare_with_all(uint64_t seed, std::initializer_list<Length> lengths) {
 
 TEST_CASE("a plan with the fewest fences has no hazards, whatever its length", "[planned]") {
   std::mt19937_64 random(1);
-  detail::FencePlanner planner(detail::Overwrites::ordered);
+  detail::FencePlanner planner(Overwrites::ordered);
   for (int i = 0; i < 400; ++i) {
     Program program = random_program(random, 1 + random() % 40);
     CAPTURE(i, text_of(program));

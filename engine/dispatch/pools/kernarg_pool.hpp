@@ -16,6 +16,8 @@
 #include <span>
 #include <vector>
 
+#include "engine/dispatch/pools/gauge.hpp"
+#include "engine/dispatch/pools/kernarg_cursor.hpp"
 #include "engine/dispatch/pools/pressure.hpp"
 #include "engine/runtime/handle_check.hpp"
 
@@ -24,35 +26,9 @@ namespace uptempo {
 class KernargPool {
  public:
   static constexpr uint32_t block_alignment = 64;
-
-  // A linked run of slabs. Empty if first == none.
-  static constexpr uint32_t none = UINT32_MAX;
-  struct Slabs {
-    uint32_t first = none;
-    uint32_t last = none;
-    [[no_unique_address]] detail::GenerationTag generation{};  // of the first slab
-  };
-
-  // Slabs of a batch that is being filled.
-  struct Cursor {
-    Slabs slabs;
-    std::byte* next = nullptr;  // next block in slabs.last; `end` is the end of that slab
-    std::byte* end = nullptr;
-    uint32_t blocks = 0;  // taken since the last publication
-
-    // True if take() may be called for one block of this size.
-    bool fits(uint64_t block_size) const noexcept {
-      return reinterpret_cast<uintptr_t>(next) + block_size <= reinterpret_cast<uintptr_t>(end);
-    }
-    size_t room() const noexcept { return static_cast<size_t>(end - next); }
-    // Takes `count` consecutive blocks.
-    std::byte* take(uint64_t block_size, uint32_t count = 1) noexcept {
-      std::byte* const block = next;
-      next += block_size * count;
-      blocks += count;
-      return block;
-    }
-  };
+  static constexpr uint32_t none = KernargSlabs::none;
+  using Slabs = KernargSlabs;
+  using Cursor = KernargCursor;
 
   // Size of the block for `size_bytes` of arguments.
   static constexpr uint64_t block_bytes(uint64_t size_bytes) noexcept {
@@ -87,7 +63,8 @@ class KernargPool {
  private:
   struct Slab {
     uint32_t holders = 0;
-    uint32_t next = none;  // held: next in its cursor's run; free: next in the free list
+    uint32_t next =
+        KernargSlabs::none;  // held: next in its cursor's run; free: next in the free list
     [[no_unique_address]] detail::GenerationTag generation{};  // counts its uses
   };
 

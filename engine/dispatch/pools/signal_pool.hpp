@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "aql/amd_abi.hpp"
+#include "engine/dispatch/pools/gauge.hpp"
 #include "engine/dispatch/pools/pressure.hpp"
 #include "engine/runtime/counters.hpp"
 #include "engine/runtime/signal.hpp"

@@ -39,7 +39,7 @@ class PlannedProgram {
         if ((packets_[i].writes >> at & 1) != 0) intents[i].declare(accesses, data, 1, true);
       }
     }
-    detail::FencePlanner(detail::Overwrites::ordered).plan(intents, accesses, plans_);
+    detail::FencePlanner(Overwrites::ordered).plan(intents, accesses, plans_);
   }
 
   // Number of barrier bits up to and including this packet.

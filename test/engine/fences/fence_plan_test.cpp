@@ -2,6 +2,7 @@
 // is cheaper. The judge in this file uses only the rules: it checks each pair of packets and each
 // byte.
 #include "engine/fences/fence_plan.hpp"
+#include "engine/fences/fence_planner.hpp"
 #include "engine/fences/fence_rules.hpp"
 
 #include <algorithm>
@@ -172,7 +173,7 @@ std::string text_of(const Program& program) {
 // A planner with the rules for gfx90a: overwritten bytes are not handed over.
 struct Planned {
   explicit Planned(const Program& program, bool overwrites = true)
-      : planner(overwrites ? detail::Overwrites::handed_over : detail::Overwrites::ordered) {
+      : planner(overwrites ? Overwrites::handed_over : Overwrites::ordered) {
     for (const Packet& packet : program) {
       Declarations& intent = intents.emplace_back();
       intent.observer = packet.observer;
@@ -370,7 +371,7 @@ TEST_CASE("random plans of any length are correct, and no single fence of them c
 
 TEST_CASE("a planner keeps its ranges, and plans the same as a new one", "[fence_plan][random]") {
   std::mt19937_64 random(3);
-  detail::FencePlanner kept(detail::Overwrites::handed_over);
+  detail::FencePlanner kept(Overwrites::handed_over);
   for (uint32_t i = 0; i < 2000; ++i) {
     const Program program = random_program(random, 1 + random() % 12);
     Planned fresh(program);

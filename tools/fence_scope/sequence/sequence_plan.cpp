@@ -31,7 +31,7 @@ class Planner {
       : sequence_(sequence),
         agent_(agent),
         waited_for_(sequence.steps.size()),
-        overwrites_acquire_(detail::overwrites_on(agent) == detail::Overwrites::handed_over) {
+        overwrites_acquire_(overwrites_on(agent) == Overwrites::handed_over) {
     for (const Step& step : sequence.steps) accesses_.push_back(accesses_of(step));
     // Disjoint addresses for the buffers.
     uintptr_t at = page;

@@ -1,0 +1,51 @@
+// Gauge: one level of pressure.hpp, recorded at every change of use. Private to engine.
+//
+// Thread safety: one writer at a time; any thread may read.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "engine/dispatch/pools/pressure.hpp"
+
+namespace uptempo::detail {
+
+class Gauge {
+ public:
+  // Call once, before any other function. Rounds so that the marks are at least as far apart as
+  // requested.
+  void start(uint32_t capacity, WaterMarks marks) noexcept {
+    capacity_ = capacity;
+    high_mark_ = static_cast<uint32_t>((uint64_t{capacity} * marks.high_per_cent + 99) / 100);
+    low_mark_ = static_cast<uint32_t>(uint64_t{capacity} * marks.low_per_cent / 100);
+  }
+
+  // Stores instead of atomic additions, because there is one writer. Relaxed: readers need only a
+  // recent number.
+  void set(uint32_t in_use) noexcept {
+    in_use_.store(in_use, std::memory_order_relaxed);
+    if (in_use > peak_.load(std::memory_order_relaxed))
+      peak_.store(in_use, std::memory_order_relaxed);
+    if (in_use >= high_mark_) {
+      high_.store(capacity_ != 0, std::memory_order_relaxed);
+    } else if (in_use <= low_mark_) {
+      high_.store(false, std::memory_order_relaxed);
+    }
+  }
+  uint32_t in_use() const noexcept { return in_use_.load(std::memory_order_relaxed); }
+  Level level() const noexcept {
+    return {.capacity = capacity_,
+            .in_use = in_use(),
+            .peak = peak_.load(std::memory_order_relaxed),
+            .high = high_.load(std::memory_order_relaxed)};
+  }
+
+ private:
+  uint32_t capacity_ = 0;
+  uint32_t high_mark_ = 0;
+  uint32_t low_mark_ = 0;
+  std::atomic<uint32_t> in_use_{0}, peak_{0};
+  std::atomic<bool> high_{false};
+};
+
+}  // namespace uptempo::detail
