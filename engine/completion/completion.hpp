@@ -27,6 +27,7 @@ namespace detail {
 class CompletionAwaiter;
 class StreamQueue;
 class CopyLane;
+class RecordingState;
 }  // namespace detail
 class CompletionNotifier;
 
@@ -56,11 +57,11 @@ class Completion {
   friend class Queue;
   friend class Stream;
   friend class BatchSubmitter;
-  friend class Recording;
   friend class CompletionNotifier;
   friend class detail::CompletionAwaiter;
   friend class detail::StreamQueue;
   friend class detail::CopyLane;
+  friend class detail::RecordingState;
   Completion(Timeline& timeline, uint64_t value) noexcept : timeline_(&timeline), value_(value) {}
   // True if complete or failed.
   bool finished() const noexcept;

@@ -2,14 +2,15 @@
 
 #include <cstring>
 
-#include "engine/dispatch/publication.hpp"
+#include "engine/recording/recording_state.hpp"
 
 namespace uptempo::detail {
 
-RecordedNode RecordedNode::of(const Recording& recording, size_t index) {
+RecordedNode RecordedNode::of(const Recording& of_recording, size_t index) {
+  const RecordingState& recording = *of_recording.state_;
   recording.require_not_ended();
   const Publication& publication = recording.publication_;
-  const Recording::Recorded& recorded = recording.nodes_[index];
+  const RecordingState::Recorded& recorded = recording.nodes_[index];
   const aql::Packet64& packet = publication.packets[index];
   RecordedNode node{.kernel = recorded.kernel, .grid = recorded.grid};
   if (node.kernel != nullptr) {
@@ -28,16 +29,17 @@ RecordedNode RecordedNode::of(const Recording& recording, size_t index) {
   return node;
 }
 
-void RecordedNode::append(Recording& recording, const RecordedNode& node) {
+void RecordedNode::append(Recording& to, const RecordedNode& node) {
+  RecordingState& recording = *to.state_;
   if (node.finished) return recording.raw(*node.finished);
   if (node.kernel == nullptr) return recording.complete_finished();
-  const uint32_t index = recording.add(node.kernel, node.grid);
+  const OpenNode open = recording.add(node.kernel, node.grid);
   const ArgumentLayout& layout = node.kernel->arguments;
   for (size_t i = 0; i < layout.explicit_count(); ++i)
-    std::memcpy(recording.nodes_[index].block + layout.offset(i),
-                node.arguments.data() + layout.offset(i), layout.size(i));
-  recording.publication_.edit(index).set_group_segment_size(node.group_segment_size);
-  const PacketRef packet = recording.publication_.ref_of(index);
+    std::memcpy(open.block + layout.offset(i), node.arguments.data() + layout.offset(i),
+                layout.size(i));
+  recording.set_group_segment_size(open.handle.index, node.group_segment_size);
+  const PacketRef& packet = open.packet;
   const Declarations& declarations = node.declarations;
   if (declarations.declared) declare(packet, nullptr, 0, false);
   for (const AccessRange& access : node.accesses)

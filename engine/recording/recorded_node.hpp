@@ -31,9 +31,9 @@ struct RecordedNode {
   std::optional<aql::Packet64> finished{};
 
   // Requires `index` less than the recording's size.
-  static RecordedNode of(const Recording& recording, size_t index);
+  static RecordedNode of(const Recording& of_recording, size_t index);
   // Throws Error as Recording::dispatch() and raw().
-  static void append(Recording& recording, const RecordedNode& node);
+  static void append(Recording& to, const RecordedNode& node);
 };
 
 }  // namespace uptempo::detail

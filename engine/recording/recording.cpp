@@ -1,458 +1,74 @@
 #include "engine/recording/recording.hpp"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <atomic>
-#include <mutex>
-#include <thread>
-
-#include "engine/runtime/error.hpp"
-#include "engine/runtime/session.hpp"
+#include "engine/dispatch/batch_queue.hpp"
+#include "engine/recording/recording_state.hpp"
 
 namespace uptempo {
-namespace {
-
-// Distinguishes recordings, also those at a reused address.
-uint64_t next_id() noexcept {
-  static std::atomic<uint64_t> last{0};
-  return last.fetch_add(1, std::memory_order_relaxed) + 1;
-}
-
-[[noreturn]] void refuse(std::string asked, std::string found, std::string remedy) {
-  throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
-               .call = "Recording",
-               .asked = std::move(asked),
-               .found = std::move(found),
-               .remedy = std::move(remedy)});
-}
-
-std::optional<Agent> agent_of(const detail::BatchQueue& state) {
-  return state.agent() == nullptr ? std::nullopt : std::optional(*state.agent());
-}
-
-constexpr auto drain = std::chrono::seconds(10);
-
-// Keeps kernels that may still run after their recording was destroyed. They stay loaded until the
-// end of the Runtime, which unloads all code.
-void leave_loaded(std::set<std::shared_ptr<const KernelInfo>>&& kernels) {
-  static std::mutex mutex;
-  static auto* const left = new std::vector<std::set<std::shared_ptr<const KernelInfo>>>;
-  const std::lock_guard lock(mutex);
-  left->push_back(std::move(kernels));
-}
-
-}  // namespace
 
 Recording::Recording(Queue& queue, const RecordingOptions& options)
-    : Recording(queue.state("Recording"), options,
-                [this](size_t bytes) { return memory_.emplace_back(*agent_, bytes).span(); }) {}
+    : state_(std::make_unique<detail::RecordingState>(queue.state("Recording"), options)) {}
 
 Recording::Recording(detail::BatchQueue& state, std::span<std::byte> kernargs,
                      const RecordingOptions& options)
-    : Recording(state, options, [rest = kernargs](size_t bytes) mutable {
-        if (rest.size() < bytes)
-          refuse(fmt::format("{} bytes of kernargs", bytes),
-                 fmt::format("{} bytes are left", rest.size()),
-                 "pass more kernarg memory to the recording");
-        const std::span<std::byte> chunk = rest.first(bytes);
-        rest = rest.subspan(bytes);
-        return chunk;
-      }) {}
+    : state_(std::make_unique<detail::RecordingState>(state, kernargs, options)) {}
 
-Recording::Recording(detail::BatchQueue& state, const RecordingOptions& options,
-                     detail::RecordedBlocks::Allocate allocate)
-    : agent_(agent_of(state)),
-      facts_(state.facts()),
-      options_(options),
-      id_(next_id()),
-      publication_(options.fences, true, state.agent()),
-      shapes_(facts_, publication_.plain_flags()),
-      blocks_(std::move(allocate)) {
-  publication_.timing = options.timing;
-  publication_.chunking = options.chunking;
-  partly_out_.publication = &publication_;
-  if (!agent_) return;
-  if (!state.usable())
-    refuse("a recording for a queue", "the Runtime of that queue was destroyed",
-           "make a new Runtime and a new Queue");
-  (void)detail::BatchQueue::ended();  // here, where it may throw
-  session_end_.start([this]() noexcept {
-    publication_.end(detail::Ending::runtime);
-    if (partly_out_.state == nullptr) partly_out_.state = &detail::BatchQueue::ended();
-  });
-}
+Recording::~Recording() = default;
 
-Recording::~Recording() {
-  session_end_.stop();
-  abandon();
-  detail::BatchQueue::leave(partly_out_);
-  const Deadline deadline = Deadline::after(drain);
-  for (; flight_count_ != 0; --flight_count_) {
-    const Flight& flight = flights_[first_flight_];
-    if (flight.timeline->wait(flight.value, {}, deadline) != WaitResult::done) lost_ = true;
-    first_flight_ = (first_flight_ + 1) % flights_.size();
-  }
-  if (!lost_) return;
-  for (KernargBuffer& memory : memory_) memory.leave_to_session();
-  leave_loaded(std::move(kernels_));
-}
-
-void Recording::require_not_ended() const {
-  if (publication_.ended != detail::Ending::none) detail::BatchQueue::refuse_ended(publication_);
-}
-
-// After the end of the Runtime partly_out_ has a queue, so one test covers both cases.
-void Recording::require_not_partly_out(const char* asked) const {
-  if (partly_out_.state == nullptr) return;
-  require_not_ended();
-  refuse(asked,
-         fmt::format("{} of its {} packets are already published", publication_.published,
-                     publication_.packets.size()),
-         "finish that replay on the same queue, or abandon() it");
-}
-
-Recording::Recorded& Recording::find(uint64_t recording, uint32_t index, uint32_t generation) {
-  publication_.touched.next();
-  require_not_partly_out("a patch");
-  if (recording != id_)
-    refuse(fmt::format("node {} of another recording", index),
-           fmt::format("this one has {} nodes", size()),
-           "patch a node through the recording that it belongs to");
-  Recorded& recorded = nodes_[index];
-  if (recorded.generation != generation)
-    refuse(fmt::format("node {} as it was before replace()", index),
-           fmt::format("it has been replaced {} times since it was recorded", recorded.generation),
-           "use the handle that replace() returned");
-  return recorded;
-}
-
-uint32_t Recording::generation_of_dispatch(size_t index,
-                                           std::span<const ArgumentType> types) const {
-  if (index >= nodes_.size())
-    refuse(fmt::format("node {}", index), fmt::format("the recording has {} nodes", nodes_.size()),
-           "count nodes from 0 in the order of recording");
-  if (nodes_[index].kernel == nullptr)
-    refuse(fmt::format("node {} as a dispatch", index), "it is a finished packet",
-           "ask for nodes that are dispatches");
-  nodes_[index].kernel->arguments.require(types);
-  return nodes_[index].generation;
-}
-
-// A replay that ends with a finished packet has appended a barrier packet.
-void Recording::keep_in_step() {
-  publication_.touched.next();
-  nodes_.resize(publication_.packets.size());
-}
-
-void Recording::expect(uint32_t block_bytes) {
-  blocks_.expect(block_bytes);
-  if (scratch_.size() < block_bytes) scratch_.resize(block_bytes);
-}
-
-uint32_t Recording::add(const std::shared_ptr<const KernelInfo>& kernel, const Grid& grid) {
-  require_not_partly_out("one more dispatch");
-  keep_in_step();
-  const detail::DispatchShape& shape = shapes_.of(*kernel, grid);
-  Recorded recorded{
-      .kernel = kernel, .grid = grid, .block_bytes = shape.block_bytes, .since = replays_};
-  if (shape.block_bytes != 0) {
-    expect(shape.block_bytes);
-    recorded.block = blocks_.take_first(shape.block_bytes);
-  }
-  if (publication_.packets.full()) publication_.packets.grow();
-  kernels_.insert(kernel);
-  nodes_.push_back(std::move(recorded));
-  publication_.packets.add();
-  publication_.replan();
-  spare_kept_ = false;
-  const auto index = static_cast<uint32_t>(nodes_.size() - 1);
-  put_packet(index, shape);
-  naming_queue_ += kernel->arguments.names_queue();
-  return index;
-}
-
-void Recording::put_packet(uint32_t index, const detail::DispatchShape& shape) {
-  std::byte* const block = nodes_[index].block;
-  if (block != nullptr) shape.put_implicit(block);
-  publication_.exchange(index, shape.packet).set_kernarg_address(block);
-}
-
-void Recording::raw(const aql::Packet64& packet) {
-  require_not_partly_out("one more packet");
-  keep_in_step();
-  if (aql::packet_type(packet.header()) == aql::PacketType::invalid)
-    refuse(fmt::format("a packet with header 0x{:04x}", packet.header()),
-           "its type is INVALID: the packet processor would wait for it forever",
-           "give the packet its final header");
-  if (publication_.packets.full()) publication_.packets.grow();
-  nodes_.emplace_back();
-  publication_.put(packet);
-  publication_.replan();
-}
-
-// Appends the barrier packet that a replay would append to a recording that ends with a finished
-// packet.
-void Recording::complete_finished() {
-  keep_in_step();
-  if (publication_.packets.full()) publication_.packets.grow();
-  nodes_.emplace_back();
-  publication_.put_barrier();
-  publication_.replan();
-}
-
-void Recording::change(uint32_t index, const std::shared_ptr<const KernelInfo>& kernel,
-                       const Grid& grid) {
-  const detail::DispatchShape& shape =
-      shapes_.of(*kernel, grid);  // may throw, so before any change
-  kernels_.insert(kernel);
-  Recorded& recorded = nodes_[index];
-  std::byte* block = nullptr;
-  if (shape.block_bytes != 0 && shape.block_bytes == recorded.block_bytes) {
-    block = writable_block(index);
-  } else if (shape.block_bytes != 0) {
-    expect(shape.block_bytes);
-    block = wait_for_spare(shape.block_bytes);
-  }
-  if (recorded.block != nullptr && recorded.block != block)
-    blocks_.retire(recorded.block, recorded.block_bytes, replays_);
-  naming_queue_ += kernel->arguments.names_queue();
-  if (recorded.kernel != nullptr) naming_queue_ -= recorded.kernel->arguments.names_queue();
-  recorded = {.kernel = kernel,
-              .grid = grid,
-              .block = block,
-              .block_bytes = shape.block_bytes,
-              .generation = recorded.generation + 1,
-              .since = replays_};
-  put_packet(index, shape);
-  if (publication_.forget_declarations(index)) publication_.replan();
-}
-
-void Recording::change_grid(uint32_t index, const Grid& grid) {
-  Recorded& recorded = nodes_[index];
-  const detail::DispatchShape& shape = shapes_.of(*recorded.kernel, grid);
-  const uint64_t group_segment =
-      place_local_arrays(index, shape.packet.group_segment_size(), recorded.block, nullptr);
-  detail::require_group_segment(*recorded.kernel, grid.lds_bytes, group_segment);
-  std::byte* const block = shape.block_bytes == 0 ? nullptr : writable_block(index);
-  // A word with hidden arguments may also hold explicit ones.
-  const std::span<const std::byte> old(block, shape.block_bytes);
-  std::copy(old.begin(), old.end(), scratch_.begin());
-  place_local_arrays(index, shape.packet.group_segment_size(), scratch_.data(), scratch_.data());
-  recorded.grid = grid;
-  put_packet(index, shape);
-  const ArgumentLayout& layout = recorded.kernel->arguments;
-  for (size_t i = 0; i < layout.explicit_count(); ++i)
-    std::memcpy(block + layout.offset(i), scratch_.data() + layout.offset(i), layout.size(i));
-  publication_.edit(index).set_group_segment_size(static_cast<uint32_t>(group_segment));
-}
-
-uint64_t Recording::place_local_arrays(uint32_t index, uint64_t begin, const std::byte* arguments,
-                                       std::byte* block) const noexcept {
-  const ArgumentLayout& layout = nodes_[index].kernel->arguments;
-  const auto offset_at = [&](size_t argument) {
-    uint32_t offset = 0;
-    std::memcpy(&offset, arguments + layout.offset(argument), sizeof offset);
-    return offset;
-  };
-  const auto next_array = [&](size_t argument) {
-    while (argument < layout.explicit_count() && layout.kind(argument) != ArgumentType::Kind::local)
-      ++argument;
-    return argument;
-  };
-  uint64_t end = begin;
-  for (size_t i = next_array(0); i < layout.explicit_count();) {
-    const size_t next = next_array(i + 1);
-    const uint32_t array_end = next < layout.explicit_count()
-                                   ? offset_at(next)
-                                   : publication_.packets[index].group_segment_size();
-    const uint32_t bytes = array_end - offset_at(i);
-    const uint64_t offset = detail::align_local(end);
-    if (block != nullptr) {  // may equal `arguments`: every byte written here has been read
-      const auto offset_argument = static_cast<uint32_t>(offset);
-      std::memcpy(block + layout.offset(i), &offset_argument, sizeof offset_argument);
-    }
-    end = offset + bytes;
-    i = next;
-  }
-  return end;
-}
-
-void Recording::refuse_if_declared(uint32_t index, size_t argument) const {
-  if (!publication_.is_declared(index)) return;
-  refuse(fmt::format("another address for argument {} of node {}", argument, index),
-         "the node's accesses are declared, and the plan relies on them",
-         "replace() the node and declare its new accesses");
-}
-
-std::byte* Recording::writable_block(uint32_t index) {
-  Recorded& recorded = nodes_[index];
-  if (recorded.since == replays_) return recorded.block;
-  if (asked_after_ != replays_) {  // once for all patches between two replays
-    had_landed_ = all_landed();
-    asked_after_ = replays_;
-  }
-  if (had_landed_) return recorded.block;
-  std::byte* const fresh = wait_for_spare(recorded.block_bytes);
-  std::memcpy(fresh, recorded.block, recorded.block_bytes);
-  blocks_.retire(recorded.block, recorded.block_bytes, replays_);
-  recorded.block = fresh;
-  recorded.since = replays_;
-  publication_.edit(index).set_kernarg_address(fresh);
-  return fresh;
-}
-
-void Recording::keep_spare() {
-  if (spare_kept_) return;
-  blocks_.keep_spare(options_.spare_kernarg_bytes);
-  spare_kept_ = true;
-}
-
-std::byte* Recording::wait_for_spare(uint32_t size) {
-  keep_spare();
-  if (std::byte* const block = blocks_.take_spare(size)) return block;
-  const Deadline deadline = Deadline::after(options_.patience);
-  for (;;) {
-    const bool landed = all_landed();
-    if (std::byte* const block = blocks_.take_spare(size)) return block;
-    const Flight* const oldest = landed || flight_count_ == 0 ? nullptr : &flights_[first_flight_];
-    if (oldest != nullptr &&
-        oldest->timeline->wait(oldest->value, {}, deadline) != WaitResult::timed_out)
-      continue;
-    throw Error(
-        {.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
-         .call = "Recording",
-         .asked = fmt::format("a kernarg block of {} bytes for a patched node", size),
-         .found = fmt::format(
-             "none of {} spare bytes is free; {} replays are in flight and hold {} blocks{}",
-             options_.spare_kernarg_bytes, flight_count_, blocks_.retired(),
-             lost_ ? ", because a queue failed before it had finished one" : ""),
-         .remedy =
-             lost_
-                 ? "record it again"
-                 : "give the recording more spare_kernarg_bytes, or have fewer replays in flight"});
-  }
-}
-
-bool Recording::all_landed() noexcept {
-  while (flight_count_ != 0) {
-    const Flight& oldest = flights_[first_flight_];
-    if (!oldest.timeline->is_done(oldest.value)) {
-      if (!oldest.timeline->failed() || oldest.timeline->is_done(oldest.value)) break;
-      lost_ = true;
-    }
-    // It is unknown when the packets of a lost replay end, so no block in use until then is reused.
-    if (!lost_) blocks_.recycle(oldest.replay);
-    first_flight_ = (first_flight_ + 1) % flights_.size();
-    --flight_count_;
-  }
-  if (lost_ || flight_count_ != 0) return false;
-  blocks_.recycle(replays_);
-  return true;
-}
-
-// Called before a replay: after its packets are published nothing may fail.
-void Recording::make_room_for_flight() {
-  if (flight_count_ < flights_.size()) return;
-  all_landed();
-  if (flight_count_ < flights_.size()) return;
-  std::rotate(flights_.begin(), flights_.begin() + static_cast<ptrdiff_t>(first_flight_),
-              flights_.end());
-  first_flight_ = 0;
-  flights_.resize(std::max<size_t>(16, 2 * flights_.size()));
-}
-
-void Recording::note_flight(detail::BatchQueue& state, uint64_t value) noexcept {
-  flights_[(first_flight_ + flight_count_) % flights_.size()] = {++replays_, &state.timeline(),
-                                                                 value};
-  ++flight_count_;
-}
-
-void Recording::require_queue(detail::BatchQueue& state) const {
-  if (partly_out_.state != nullptr && partly_out_.state != &state)
-    require_not_partly_out("a replay on another queue");
-  const Agent* const agent = state.agent();
-  if ((agent != nullptr) != agent_.has_value() ||
-      (agent != nullptr && agent->handle().handle != agent_->handle().handle))
-    refuse(
-        fmt::format("a replay on {}", agent == nullptr ? "a queue without agent" : agent->name()),
-        fmt::format("it was recorded for {}", agent_ ? agent_->name() : "a queue without agent"),
-        "record it for that agent");
-  if (naming_queue_ == 0 || state.facts().queue_address == facts_.queue_address) return;
-  const auto naming = std::find_if(nodes_.begin(), nodes_.end(), [](const Recorded& recorded) {
-    return recorded.kernel != nullptr && recorded.kernel->arguments.names_queue();
-  });
-  refuse("a replay on another queue",
-         fmt::format("a hidden argument of kernel '{}' holds the address of its queue",
-                     naming->kernel->name),
-         "replay it on the queue that it was recorded for, or record it for this one too");
-}
-
-std::optional<Completion> Recording::submit(detail::BatchQueue& state, Deadline deadline) {
-  publication_.touched.next();
-  require_queue(state);
-  const bool fresh = partly_out_.state == nullptr;
-  keep_spare();
-  make_room_for_flight();
-  const uint64_t before = state.timeline().last_begun();
-  std::optional<uint64_t> value;
-  try {
-    value = state.submit(publication_, deadline);
-  } catch (...) {
-    // The replay is partly published, or the queue failed, possibly with some packets published.
-    const uint64_t begun = state.timeline().last_begun();
-    if (fresh && begun != before) note_flight(state, begun);
-    detail::BatchQueue::leave(partly_out_);
-    partly_out_.state = nullptr;
-    if (publication_.published != 0) state.join(partly_out_);
-    throw;
-  }
-  if (!value) return {};
-  if (!fresh) {
-    detail::BatchQueue::leave(partly_out_);
-    partly_out_.state = nullptr;
-  }
-  nodes_.resize(
-      publication_.packets
-          .size());  // a barrier packet may have been appended to complete a final finished packet
-  if (fresh && size() != 0) note_flight(state, *value);
-  return Completion{state.timeline(), *value};
-}
+void Recording::raw(const aql::Packet64& packet) { state_->raw(packet); }
 
 Completion Recording::replay(detail::BatchQueue& state, Deadline deadline) {
-  if (const std::optional<Completion> completion = submit(state, deadline)) return *completion;
-  state.throw_last_refusal();
+  return state_->replay(state, deadline);
 }
 
 std::optional<Completion> Recording::try_replay(detail::BatchQueue& state) {
-  return submit(state, Deadline::now());
+  return state_->submit(state, Deadline::now());
 }
 
 Completion Recording::replay(Queue& queue) {
-  detail::BatchQueue& state = queue.state("Recording::replay");
-  // Common case: there is room at once, and the clock is not read.
-  if (publication_.packets.size() < state.ring_size()) {
-    if (const std::optional<Completion> completion = submit(state, Deadline::now()))
-      return *completion;
-  }
-  return replay(state, Deadline::after(options_.patience));
+  return state_->replay(queue.state("Recording::replay"));
 }
 
 Completion Recording::replay(Queue& queue, Deadline deadline) {
-  return replay(queue.state("Recording::replay"), deadline);
+  return state_->replay(queue.state("Recording::replay"), deadline);
 }
 
 std::optional<Completion> Recording::try_replay(Queue& queue) {
-  return try_replay(queue.state("Recording::try_replay"));
+  return state_->submit(queue.state("Recording::try_replay"), Deadline::now());
 }
 
-void Recording::abandon() noexcept {
-  if (partly_out_.state == nullptr || publication_.ended != detail::Ending::none) return;
-  partly_out_.state->drop(publication_);
-  detail::BatchQueue::leave(partly_out_);
-  partly_out_.state = nullptr;
-}
+void Recording::abandon() noexcept { state_->abandon(); }
 
+size_t Recording::size() const noexcept { return state_->size(); }
+uint64_t Recording::replays() const noexcept { return state_->replays(); }
+std::span<const PacketPlan> Recording::plan() { return state_->plan(); }
 std::string Recording::explain() { return uptempo::explain(plan()); }
+
+detail::OpenNode Recording::add(const std::shared_ptr<const KernelInfo>& kernel,
+                                const Grid& grid) {
+  return state_->add(kernel, grid);
+}
+
+std::byte* Recording::writable_argument(const detail::NodeHandle& node, size_t argument,
+                                        bool is_address) {
+  return state_->writable_argument(node, argument, is_address);
+}
+
+void Recording::change_grid(const detail::NodeHandle& node, const Grid& grid) {
+  state_->change_grid(node, grid);
+}
+
+detail::OpenNode Recording::change(const detail::NodeHandle& node,
+                                   const std::shared_ptr<const KernelInfo>& kernel,
+                                   const Grid& grid) {
+  return state_->replace(node, kernel, grid);
+}
+
+detail::NodeHandle Recording::handle_of(size_t index, std::span<const ArgumentType> types) const {
+  return state_->node(index, types);
+}
+
+void Recording::set_group_segment_size(uint32_t index, uint32_t size_bytes) noexcept {
+  state_->set_group_segment_size(index, size_bytes);
+}
 
 }  // namespace uptempo

@@ -46,30 +46,41 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <tuple>
 #include <type_traits>
-#include <utility>
-#include <vector>
 
 #include "engine/completion/completion.hpp"
-#include "engine/dispatch/batch_queue.hpp"
 #include "engine/dispatch/command_ref.hpp"
-#include "engine/dispatch/dispatch_shape.hpp"
-#include "engine/dispatch/publication.hpp"
 #include "engine/dispatch/queue.hpp"
 #include "engine/dispatch/timing.hpp"
 #include "engine/program/grid.hpp"
 #include "engine/program/program.hpp"
-#include "engine/recording/recorded_blocks.hpp"
 
 namespace uptempo {
 
 namespace detail {
+
+class RecordingState;
 struct RecordedNode;
-}
+
+struct NodeHandle {
+  uint64_t recording;
+  uint32_t index;
+  uint32_t generation;
+};
+
+// A node whose explicit arguments are being written.
+struct OpenNode {
+  PacketRef packet;
+  NodeHandle handle;
+  const KernelInfo* kernel;
+  std::byte* block;
+  uint32_t group_segment_bytes;  // without LocalBytes arguments
+};
+
+}  // namespace detail
 
 struct RecordingOptions {
   FencePolicy fences = FencePolicy::planned;
@@ -85,15 +96,12 @@ struct RecordingOptions {
 template <class... Args>
 class Node {
  public:
-  size_t index() const noexcept { return index_; }
+  size_t index() const noexcept { return handle_.index; }
 
  private:
   friend class Recording;
-  Node(uint64_t recording, uint32_t index, uint32_t generation) noexcept
-      : recording_(recording), index_(index), generation_(generation) {}
-  uint64_t recording_;
-  uint32_t index_;
-  uint32_t generation_;
+  explicit Node(const detail::NodeHandle& handle) noexcept : handle_(handle) {}
+  detail::NodeHandle handle_;
 };
 
 // The dispatch just recorded or replaced, for declarations about it. Converts to a Node.
@@ -131,9 +139,7 @@ class Recording {
   NodeRef<Args...> dispatch(const Kernel<Args...>& kernel, const Grid& grid,
                             const std::type_identity_t<Args>&... args) {
     detail::require_local_bytes<Args...>(kernel.info(), grid.lds_bytes, args...);
-    const uint32_t index = add(kernel.shared_info(), grid);
-    store(index, args...);
-    return {publication_.ref_of(index), Node<Args...>(id_, index, nodes_[index].generation)};
+    return store(add(kernel.shared_info(), grid), args...);
   }
   // Records a finished packet, as BatchSubmitter::raw(). The caller keeps its kernarg block and
   // completion signal valid for every replay.
@@ -147,10 +153,8 @@ class Recording {
     using T = std::tuple_element_t<I, std::tuple<Args...>>;
     static_assert(!std::is_same_v<T, LocalBytes>,
                   "the size of an LDS array is part of the packet: use replace()");
-    Recorded& recorded = find(node.recording_, node.index_, node.generation_);
-    if constexpr (std::is_pointer_v<T>) refuse_if_declared(node.index_, I);
     uint32_t none = 0;
-    detail::store_argument(writable_block(node.index_), recorded.kernel->arguments.offset(I), value,
+    detail::store_argument(writable_argument(node.handle_, I, std::is_pointer_v<T>), 0, value,
                            none);
   }
   // Changes the grid of a node. Its declared accesses must hold for the new grid, too. LocalBytes
@@ -158,19 +162,14 @@ class Recording {
   // one. Their offsets follow Grid::lds_bytes. Throws Error as dispatch().
   template <class... Args>
   void set_grid(const Node<Args...>& node, const Grid& grid) {
-    find(node.recording_, node.index_, node.generation_);
-    change_grid(node.index_, grid);
+    change_grid(node.handle_, grid);
   }
   // Replaces a node by another dispatch, which has no declarations yet. Invalidates the old handle.
   template <class... Old, class... Args>
   NodeRef<Args...> replace(const Node<Old...>& node, const Kernel<Args...>& kernel,
                            const Grid& grid, const std::type_identity_t<Args>&... args) {
-    find(node.recording_, node.index_, node.generation_);
     detail::require_local_bytes<Args...>(kernel.info(), grid.lds_bytes, args...);
-    change(node.index_, kernel.shared_info(), grid);
-    store(node.index_, args...);
-    return {publication_.ref_of(node.index_),
-            Node<Args...>(id_, node.index_, nodes_[node.index_].generation)};
+    return store(change(node.handle_, kernel.shared_info(), grid), args...);
   }
 
   // Publishes. For an empty recording, returns the completion of the last submission. Throws Error
@@ -193,98 +192,37 @@ class Recording {
   template <class... Args>
   Node<Args...> node(size_t index) const {
     static constexpr std::array<ArgumentType, sizeof...(Args)> types{argument_type<Args>()...};
-    return Node<Args...>(id_, static_cast<uint32_t>(index), generation_of_dispatch(index, types));
+    return Node<Args...>(handle_of(index, types));
   }
 
-  size_t size() const noexcept { return nodes_.size(); }
-  uint64_t replays() const noexcept { return replays_; }
+  size_t size() const noexcept;
+  uint64_t replays() const noexcept;
   // Fence plan of the last replay, one entry per packet, and the same in words.
-  std::span<const PacketPlan> plan() { return publication_.last_plan(); }
+  std::span<const PacketPlan> plan();
   std::string explain();
 
  private:
   friend struct detail::RecordedNode;
-  struct Recorded {
-    std::shared_ptr<const KernelInfo> kernel;  // null: a finished packet
-    Grid grid{0};
-    std::byte* block = nullptr;
-    uint32_t block_bytes = 0;
-    uint32_t generation = 0;
-    uint64_t since = 0;  // `block` was taken after this replay
-  };
-  struct Flight {
-    uint64_t replay;
-    Timeline* timeline;
-    uint64_t value;
-  };
-
-  Recording(detail::BatchQueue& state, const RecordingOptions& options,
-            detail::RecordedBlocks::Allocate allocate);
-  void require_not_ended() const;
-  void require_not_partly_out(const char* asked) const;
-  Recorded& find(uint64_t recording, uint32_t index, uint32_t generation);
-  uint32_t generation_of_dispatch(size_t index, std::span<const ArgumentType> types) const;
-  void keep_in_step();
-  void expect(uint32_t block_bytes);
-  uint32_t add(const std::shared_ptr<const KernelInfo>& kernel, const Grid& grid);
-  void change(uint32_t index, const std::shared_ptr<const KernelInfo>& kernel, const Grid& grid);
-  void change_grid(uint32_t index, const Grid& grid);
-  // Places the node's LocalBytes arrays after `begin` bytes of group memory, and stores their
-  // offsets in `block` unless it is null. Returns the size of the group segment.
-  uint64_t place_local_arrays(uint32_t index, uint64_t begin, const std::byte* arguments,
-                              std::byte* block) const noexcept;
-  void complete_finished();
-  void put_packet(uint32_t index, const detail::DispatchShape& shape);
-  void refuse_if_declared(uint32_t index, size_t argument) const;
-  // Returns the node's block, or a copy of it that no replay uses.
-  std::byte* writable_block(uint32_t index);
-  std::byte* wait_for_spare(uint32_t size);
-  void require_queue(detail::BatchQueue& state) const;
-  std::optional<Completion> submit(detail::BatchQueue& state, Deadline deadline);
-  // Recycles the blocks of completed replays. Returns true if all replays have completed.
-  bool all_landed() noexcept;
-  void keep_spare();
-  void make_room_for_flight();
-  void note_flight(detail::BatchQueue& state, uint64_t value) noexcept;
+  detail::OpenNode add(const std::shared_ptr<const KernelInfo>& kernel, const Grid& grid);
+  // Returns the place of an argument, in a block that no replay uses.
+  std::byte* writable_argument(const detail::NodeHandle& node, size_t argument, bool is_address);
+  void change_grid(const detail::NodeHandle& node, const Grid& grid);
+  detail::OpenNode change(const detail::NodeHandle& node,
+                          const std::shared_ptr<const KernelInfo>& kernel, const Grid& grid);
+  detail::NodeHandle handle_of(size_t index, std::span<const ArgumentType> types) const;
+  void set_group_segment_size(uint32_t index, uint32_t size_bytes) noexcept;
 
   template <class... Args>
-  void store(uint32_t index, const Args&... args) {
-    const Recorded& recorded = nodes_[index];
-    size_t i = 0;
-    uint32_t group_segment = recorded.kernel->group_segment_size + recorded.grid.lds_bytes;
-    ((detail::store_argument(recorded.block, recorded.kernel->arguments.offset(i), args,
-                             group_segment),
-      ++i),
+  NodeRef<Args...> store(const detail::OpenNode& node, const Args&... args) {
+    [[maybe_unused]] size_t i = 0;
+    uint32_t group_segment = node.group_segment_bytes;
+    (detail::store_argument(node.block, node.kernel->arguments.offset(i++), args, group_segment),
      ...);
-    publication_.edit(index).set_group_segment_size(group_segment);
+    set_group_segment_size(node.handle.index, group_segment);
+    return {node.packet, Node<Args...>(node.handle)};
   }
 
-  const std::optional<Agent> agent_;  // empty without ROCr
-  const QueueFacts facts_;
-  const RecordingOptions options_;
-  const uint64_t id_;
-  detail::Publication publication_;
-  detail::DispatchShapes shapes_;
-  std::vector<Recorded> nodes_;
-  std::set<std::shared_ptr<const KernelInfo>>
-      kernels_;  // of all current and earlier nodes, because replays in flight may run any of them
-  std::vector<KernargBuffer> memory_;
-  detail::RecordedBlocks blocks_;
-  std::vector<std::byte> scratch_;  // size of the largest block
-  bool spare_kept_ = false;
-  // number of nodes whose kernel has its queue's address as a hidden argument
-  size_t naming_queue_ = 0;
-  // Result of all_landed() after replay `asked_after_`.
-  uint64_t asked_after_ = UINT64_MAX;
-  bool had_landed_ = false;
-  bool lost_ = false;  // a queue failed before it had finished a replay
-
-  std::vector<Flight> flights_;  // ring buffer; oldest at first_flight_
-  size_t first_flight_ = 0, flight_count_ = 0;
-  uint64_t replays_ = 0;
-  // state: the queue in which a replay is partly published; null: none
-  detail::QueueGuest partly_out_;
-  detail::SessionEnd session_end_;  // last: it uses the others
+  const std::unique_ptr<detail::RecordingState> state_;
 };
 
 }  // namespace uptempo

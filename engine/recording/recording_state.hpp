@@ -1,0 +1,137 @@
+// RecordingState: the implementation of Recording: its nodes, blocks and replays in flight. Private to
+// engine/recording.
+//
+// Thread safety: that of Recording.
+#pragma once
+
+#include <hsa/hsa.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/completion/timeline.hpp"
+#include "engine/dispatch/batch_queue.hpp"
+#include "engine/dispatch/dispatch_shape.hpp"
+#include "engine/dispatch/publication.hpp"
+#include "engine/memory/buffer.hpp"
+#include "engine/program/grid.hpp"
+#include "engine/program/program.hpp"
+#include "engine/recording/recorded_blocks.hpp"
+#include "engine/recording/recording.hpp"
+#include "engine/runtime/agent.hpp"
+#include "engine/runtime/session_end.hpp"
+
+namespace uptempo::detail {
+
+struct RecordedNode;
+
+class RecordingState {
+ public:
+  // Allocates kernarg memory of the queue's agent. Throws Error.
+  RecordingState(BatchQueue& state, const RecordingOptions& options);
+  // Uses the caller's kernarg memory.
+  RecordingState(BatchQueue& state, std::span<std::byte> kernargs, const RecordingOptions& options);
+  ~RecordingState();
+  RecordingState(const RecordingState&) = delete;
+  RecordingState& operator=(const RecordingState&) = delete;
+
+  // Adds a dispatch, whose explicit arguments the caller then writes.
+  OpenNode add(const std::shared_ptr<const KernelInfo>& kernel, const Grid& grid);
+  void set_group_segment_size(uint32_t index, uint32_t size_bytes) noexcept {
+    publication_.edit(index).set_group_segment_size(size_bytes);
+  }
+  void raw(const aql::Packet64& packet);
+  // Appends the barrier packet that a replay would append to a recording that ends with a finished
+  // packet.
+  void complete_finished();
+
+  // Changes of a node. They throw Error for a stale handle or one of another recording.
+  std::byte* writable_argument(const NodeHandle& node, size_t argument, bool is_address);
+  void change_grid(const NodeHandle& node, const Grid& grid);
+  OpenNode replace(const NodeHandle& node, const std::shared_ptr<const KernelInfo>& kernel,
+                   const Grid& grid);
+
+  Completion replay(BatchQueue& state);
+  Completion replay(BatchQueue& state, Deadline deadline);
+  std::optional<Completion> submit(BatchQueue& state, Deadline deadline);
+  void abandon() noexcept;
+
+  NodeHandle node(size_t index, std::span<const ArgumentType> types) const;
+  size_t size() const noexcept { return nodes_.size(); }
+  uint64_t replays() const noexcept { return replays_; }
+  std::span<const PacketPlan> plan() { return publication_.last_plan(); }
+
+ private:
+  friend struct RecordedNode;
+  struct Recorded {
+    std::shared_ptr<const KernelInfo> kernel;  // null: a finished packet
+    Grid grid{0};
+    std::byte* block = nullptr;
+    uint32_t block_bytes = 0;
+    uint32_t generation = 0;
+    uint64_t since = 0;  // `block` was taken after this replay
+  };
+  struct Flight {
+    uint64_t replay;
+    Timeline* timeline;
+    uint64_t value;
+  };
+
+  using Allocate = RecordedBlocks::Allocate;
+  RecordingState(BatchQueue& state, const RecordingOptions& options, Allocate allocate);
+  Recorded& find(const NodeHandle& node);
+  OpenNode open(uint32_t index) noexcept;
+  // Returns the node's block, or a copy of it that no replay uses.
+  std::byte* writable_block(uint32_t index);
+  void require_not_ended() const;
+  void require_not_partly_out(const char* asked) const;
+  void keep_in_step();
+  void expect(uint32_t block_bytes);
+  // Places the node's LocalBytes arrays after `begin` bytes of group memory, and stores their
+  // offsets in `block` unless it is null. Returns the size of the group segment.
+  uint64_t place_local_arrays(uint32_t index, uint64_t begin, const std::byte* arguments,
+                              std::byte* block) const noexcept;
+  void put_packet(uint32_t index, const DispatchShape& shape);
+  std::byte* wait_for_spare(uint32_t size);
+  void require_queue(BatchQueue& state) const;
+  // Recycles the blocks of completed replays. Returns true if all replays have completed.
+  bool all_landed() noexcept;
+  void keep_spare();
+  void make_room_for_flight();
+  void note_flight(BatchQueue& state, uint64_t value) noexcept;
+
+  const std::optional<Agent> agent_;  // empty without ROCr
+  const QueueFacts facts_;
+  const RecordingOptions options_;
+  const uint64_t id_;
+  Publication publication_;
+  DispatchShapes shapes_;
+  std::vector<Recorded> nodes_;
+  std::set<std::shared_ptr<const KernelInfo>>
+      kernels_;  // of all current and earlier nodes, because replays in flight may run any of them
+  std::vector<KernargBuffer> memory_;
+  RecordedBlocks blocks_;
+  std::vector<std::byte> scratch_;  // size of the largest block
+  bool spare_kept_ = false;
+  // number of nodes whose kernel has its queue's address as a hidden argument
+  size_t naming_queue_ = 0;
+  // Result of all_landed() after replay `asked_after_`.
+  uint64_t asked_after_ = UINT64_MAX;
+  bool had_landed_ = false;
+  bool lost_ = false;  // a queue failed before it had finished a replay
+
+  std::vector<Flight> flights_;  // ring buffer; oldest at first_flight_
+  size_t first_flight_ = 0, flight_count_ = 0;
+  uint64_t replays_ = 0;
+  // state: the queue in which a replay is partly published; null: none
+  QueueGuest partly_out_;
+  SessionEnd session_end_;  // last: it uses the others
+};
+
+}  // namespace uptempo::detail
