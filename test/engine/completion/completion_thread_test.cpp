@@ -18,10 +18,10 @@
 #include "engine/runtime/counters.hpp"
 #include "engine/runtime/error.hpp"
 #include "test/engine/completion/task.hpp"
-#include "test/engine/completion/thread_time.hpp"
 #include "test/engine/double_device.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
+#include "test/support/threads.hpp"
 
 using namespace uptempo;
 using namespace uptempo::test;

@@ -16,10 +16,10 @@
 #include <vector>
 
 #include "test/engine/completion/task.hpp"
-#include "test/engine/completion/thread_time.hpp"
 #include "test/engine/on_device.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
+#include "test/support/threads.hpp"
 #include "tools/support/command.hpp"
 
 using namespace uptempo;

@@ -124,7 +124,7 @@ TEST_CASE("the eight bytes before the completion signal may hold a profiler's co
   barrier_packet.reserved2 = 0x1234;
   queue.write(kernel_packet);
   queue.submit(barrier_packet);
-  CHECK(eventually([&] { return DeviceFixture::value(done) == 0; }));
+  CHECK(fires(done));
 }
 
 TEST_CASE("the error names a packet of another type") {
@@ -219,7 +219,7 @@ TEST_CASE("PM4 in a vendor packet: ACQUIRE_MEM and NOP complete, the error names
     }
     ComputeQueue queue(device);
     queue.submit(packet);
-    CHECK(eventually([&] { return DeviceFixture::value(done) == 0; }));
+    CHECK(fires(done));
   }
 }
 
@@ -266,7 +266,7 @@ TEST_CASE(
   }
   amd_signal_t* elsewhere = device.signal(1);
   other.submit(dispatch(device.kernel(), 64, 1, false, elsewhere));
-  CHECK(eventually([&] { return DeviceFixture::value(elsewhere) == 0; }));
+  CHECK(fires(elsewhere));
   CHECK(DeviceFixture::value(first) == 1);
   CHECK(DeviceFixture::value(second) == 1);
   // The endless kernel has ended too.

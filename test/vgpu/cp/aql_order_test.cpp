@@ -43,7 +43,7 @@ TEST_CASE("a dispatch runs every workgroup of its grid once, partial ones includ
   packet.workgroup_size_y = 2;
   packet.grid_size_z = 2;
   queue.submit(packet);
-  REQUIRE(eventually([&] { return DeviceFixture::value(done) == 0; }));
+  REQUIRE(fires(done));
   std::sort(seen.begin(), seen.end());
   std::vector<WorkgroupId> expected;
   for (uint32_t x = 0; x < 3; ++x)
@@ -64,11 +64,11 @@ TEST_CASE(
   queue.write(dispatch(device.kernel(gate.body()), 1, 1, false, slow));
   queue.write(dispatch(device.kernel(), 1, 1, false, fast));
   queue.ring();
-  REQUIRE(eventually([&] { return DeviceFixture::value(fast) == 0; }));
+  REQUIRE(fires(fast));
   CHECK(DeviceFixture::value(slow) == 1);
   CHECK(queue.read_index() == 0);
   gate.open = true;
-  REQUIRE(eventually([&] { return DeviceFixture::value(slow) == 0; }));
+  REQUIRE(fires(slow));
   CHECK(queue.read_index() == 2);
   CHECK(queue.header(0) == HSA_PACKET_TYPE_INVALID);
   CHECK(queue.header(1) == HSA_PACKET_TYPE_INVALID);
@@ -95,7 +95,7 @@ TEST_CASE("a barrier bit waits for all earlier packets of its queue and for no o
   settle();
   CHECK_FALSE(ran);
   gate.open = true;
-  CHECK(eventually([&] { return DeviceFixture::value(done) == 0; }));
+  CHECK(fires(done));
   elsewhere.open = true;
   CHECK(eventually([&] { return other.read_index() == 1; }));
 }
@@ -117,7 +117,7 @@ TEST_CASE("a barrier packet blocks all later packets, with or without barrier bi
   CHECK_FALSE(ran);
   CHECK(queue.read_index() == 0);
   DeviceFixture::set(dependency, 0);
-  CHECK(eventually([&] { return DeviceFixture::value(done) == 0; }));
+  CHECK(fires(done));
 }
 
 TEST_CASE("a barrier packet without barrier bit completes while an earlier dispatch still runs") {
@@ -128,7 +128,7 @@ TEST_CASE("a barrier packet without barrier bit completes while an earlier dispa
   queue.write(dispatch(device.kernel(gate.body())));
   queue.write(barrier_and({}, false, barrier));
   queue.ring();
-  CHECK(eventually([&] { return DeviceFixture::value(barrier) == 0; }));
+  CHECK(fires(barrier));
   CHECK_FALSE(gate.open);
   CHECK(queue.read_index() == 0);
   gate.open = true;
@@ -151,7 +151,7 @@ TEST_CASE("a barrier-AND waits for all five dependencies to be 0") {
     REQUIRE(DeviceFixture::value(done) == 1);
     DeviceFixture::set(dependency, 0);
   }
-  CHECK(eventually([&] { return DeviceFixture::value(done) == 0; }));
+  CHECK(fires(done));
 }
 
 TEST_CASE("only 0 satisfies a dependency: a negative value does not") {
@@ -163,7 +163,7 @@ TEST_CASE("only 0 satisfies a dependency: a negative value does not") {
   settle();
   CHECK(DeviceFixture::value(done) == 1);
   DeviceFixture::set(dependency, 0);
-  CHECK(eventually([&] { return DeviceFixture::value(done) == 0; }));
+  CHECK(fires(done));
 }
 
 TEST_CASE("a barrier-OR waits for any dependency to be 0, and null handles do not count") {
@@ -176,7 +176,7 @@ TEST_CASE("a barrier-OR waits for any dependency to be 0, and null handles do no
   settle();
   REQUIRE(DeviceFixture::value(done) == 1);
   DeviceFixture::set(second, 0);
-  CHECK(eventually([&] { return DeviceFixture::value(done) == 0; }));
+  CHECK(fires(done));
 }
 
 TEST_CASE("a barrier-value packet compares the masked value") {
@@ -199,7 +199,7 @@ TEST_CASE("a barrier-value packet compares the masked value") {
     settle();
     CHECK(DeviceFixture::value(done) == 1);
     DeviceFixture::set(signal, row.passes);
-    CHECK(eventually([&] { return DeviceFixture::value(done) == 0; }));
+    CHECK(fires(done));
   }
 }
 
@@ -216,7 +216,7 @@ TEST_CASE("the processor waits for a header that reads INVALID, also after a doo
   CHECK(queue.error() == 0);
   std::atomic_ref<uint16_t>(*static_cast<uint16_t*>(queue.slot(0)))
       .store(packet.header, std::memory_order_release);
-  CHECK(eventually([&] { return DeviceFixture::value(done) == 0; }));
+  CHECK(fires(done));
 }
 
 TEST_CASE(
@@ -233,11 +233,11 @@ TEST_CASE(
   const auto packet = barrier_and({}, false, second);
   *static_cast<hsa_barrier_and_packet_t*>(queue.slot(1)) = packet;
   queue.ring(1);
-  REQUIRE(eventually([&] { return DeviceFixture::value(first) == 0; }));
+  REQUIRE(fires(first));
   settle();
   CHECK(DeviceFixture::value(second) == 1);
   queue.set_write_index(2);
-  CHECK(eventually([&] { return DeviceFixture::value(second) == 0; }));
+  CHECK(fires(second));
 }
 
 TEST_CASE("doorbells of several producers may come in any order: a lower one revokes nothing") {
@@ -246,7 +246,7 @@ TEST_CASE("doorbells of several producers may come in any order: a lower one rev
   amd_signal_t* done = device.signal(3);
   for (int index = 0; index < 3; ++index) queue.write(barrier_and({}, false, done));
   queue.ring(0);
-  CHECK(eventually([&] { return DeviceFixture::value(done) == 0; }));
+  CHECK(fires(done));
   queue.write(barrier_and({}, false, done));
   queue.write(barrier_and({}, false, done));
   queue.ring(4);
@@ -265,7 +265,7 @@ TEST_CASE("a ring wraps many times") {
   amd_signal_t* done = device.signal(1);
   for (int index = 0; index < 999; ++index) queue.submit(dispatch(kernel, 1, 1, index % 3 == 0));
   queue.submit(dispatch(kernel, 1, 1, true, done));
-  REQUIRE(eventually([&] { return DeviceFixture::value(done) == 0; }));
+  REQUIRE(fires(done));
   CHECK(runs == 1000);
   CHECK(queue.read_index() == 1000);
 }
@@ -281,7 +281,7 @@ TEST_CASE("a queue created with percentage 0 does nothing until it is updated") 
       queue.id,
       DeviceFixture::address(static_cast<std::byte*>(queue.queue->hsa_queue.base_address)),
       queue.packets * 64, 100, 15));
-  CHECK(eventually([&] { return DeviceFixture::value(done) == 0; }));
+  CHECK(fires(done));
 }
 
 TEST_CASE(
@@ -300,7 +300,7 @@ TEST_CASE(
   amd_signal_t* elsewhere = device.signal(1);
   queue.submit(barrier_and({}, false, done));
   other.submit(barrier_and({}, false, elsewhere));
-  CHECK(eventually([&] { return DeviceFixture::value(elsewhere) == 0; }));
+  CHECK(fires(elsewhere));
   settle();
   CHECK(DeviceFixture::value(done) == 1);
 }
@@ -337,7 +337,7 @@ TEST_CASE("null kernels complete without running, blit kernels of the runtime ru
   queue.write(dispatch(user_kernel, 1024, 64, true, done));
   queue.write(dispatch(blit_kernel, 128, 64, true, done));
   queue.ring();
-  REQUIRE(eventually([&] { return DeviceFixture::value(done) == 0; }));
+  REQUIRE(fires(done));
   CHECK(user == 0);
   CHECK(blit == 2);
 }

@@ -31,7 +31,7 @@ TEST_CASE("barrier bits and scopes of completed packets are counted by their hea
   auto last = barrier_and({}, true, done);
   last.header = header_of(HSA_PACKET_TYPE_BARRIER_AND, true, kAgent, kSystem);
   queue.submit(last);
-  REQUIRE(eventually([&] { return device.value(done) == 0; }));
+  REQUIRE(fires(done));
 
   CHECK(device.counts.dispatches() == 3);
   CHECK(device.counts.others() == 1);

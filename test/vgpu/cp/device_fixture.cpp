@@ -5,21 +5,35 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <new>
 #include <stdexcept>
 #include <thread>
 
+#include "test/support/threads.hpp"
+
 namespace uptempo::vgpu::test {
 
-bool eventually(const std::function<bool()>& condition, std::chrono::milliseconds limit) {
-  const auto end = std::chrono::steady_clock::now() + limit;
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > end) return condition();
-    std::this_thread::yield();
-  }
-  return true;
+namespace {
+
+constexpr const char* kProcessorThread = "vgpu-cp";
+constexpr const char* kHelperThread = "vgpu-worker";
+
+size_t device_threads() {
+  return uptempo::test::threads_named(kProcessorThread).size() +
+         uptempo::test::threads_named(kHelperThread).size();
+}
+
+}  // namespace
+
+bool fires(const amd_signal_t* signal) {
+  return eventually([&] { return DeviceFixture::value(signal) == 0; });
+}
+
+bool falls_asleep(const std::string& threads) {
+  return eventually([&] { return uptempo::test::sleep_all(threads); });
 }
 
 void settle() { std::this_thread::sleep_for(std::chrono::milliseconds(5)); }
@@ -46,18 +60,17 @@ std::vector<MemoryFault> RecordedInterrupts::faults() const {
 }
 
 Options traced(Options options) {
-  char name[] = "/tmp/vgpu-cp-trace-XXXXXX";
-  const int file = mkstemp(name);
-  if (file >= 0) close(file);
-  options.trace_file = name;
+  options.trace_file = "trace";  // in the fixture's directory
   return options;
 }
 
-DeviceFixture::DeviceFixture(Options with) : options(std::move(with)) {
+DeviceFixture::DeviceFixture(Options with)
+    : options(std::move(with)), threads_before(device_threads()) {
   options.device = find_device_description("gfx90a");
   if (!options.delay)
     options.delay = Options::from_environment().delay;  // runs all tests with delays
-  trace_file = options.trace_file;
+  if (!options.trace_file.empty())
+    options.trace_file = directory.emplace().file(options.trace_file);
   trace = std::make_unique<Trace>(options.trace_file);
   void* pages = mmap(nullptr, kArenaBytes, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -109,7 +122,11 @@ DeviceFixture::~DeviceFixture() {
   munmap(arena, kArenaBytes);
   munmap(program_page, kPageBytes);
   if (alias_page != program_page) munmap(alias_page, kPageBytes);
-  if (!trace_file.empty()) std::remove(trace_file.c_str());
+  // The kernel removes a thread a little after the thread can be joined.
+  if (!eventually([&] { return device_threads() <= threads_before; })) {
+    std::fputs("DeviceFixture: a thread of the device outlives it\n", stderr);
+    std::abort();
+  }
 }
 
 std::vector<fences::Finding> DeviceFixture::findings() const {
@@ -151,6 +168,10 @@ ScriptedKernel* DeviceFixture::kernel(Body body) {
   return created;
 }
 
+void DeviceFixture::end_turn() {
+  processor->set_cu_mask(0, {});  // runs between two turns; no queue has this number
+}
+
 DeviceFixture::Doorbell DeviceFixture::doorbell(uint64_t initial) {
   const size_t offset = doorbells++ * sizeof(uint64_t);
   const Doorbell slot{reinterpret_cast<uint64_t*>(program_page + offset),
@@ -163,7 +184,7 @@ void DeviceFixture::detach_doorbells() { processor->detach_doorbell_page(program
 
 std::vector<std::string> DeviceFixture::trace_lines() const {
   std::vector<std::string> lines;
-  std::ifstream stream(trace_file);
+  std::ifstream stream(options.trace_file);
   for (std::string line; std::getline(stream, line);) lines.push_back(line);
   return lines;
 }

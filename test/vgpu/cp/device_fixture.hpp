@@ -1,6 +1,18 @@
 // A command processor in the test's process with a hand-made environment: memory that is mapped for
 // the GPU at its own address; queues, signals and doorbells with the layout of ROCr and KFD; an
 // Interrupts that records.
+//
+//   DeviceFixture device;                    // or device(traced()), for trace_lines()
+//   ComputeQueue queue(device);
+//   amd_signal_t* done = device.signal(1);
+//   queue.submit(dispatch(device.kernel(), 64, 64, false, done));
+//   CHECK(fires(done));
+//
+// A test waits for events with fires() and eventually(). It calls settle() only before it checks
+// that something has not happened, since no event says so.
+//
+// At its end the fixture checks that every thread of the device has ended; otherwise it ends the
+// process with a message.
 #pragma once
 
 #include <hsa/amd_hsa_queue.h>
@@ -9,12 +21,12 @@
 #include <hsa/hsa_ext_amd.h>
 
 #include <atomic>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,14 +35,21 @@
 #include "device/fences/checker.hpp"
 #include "device/incoherent.hpp"
 #include "gfx9_double.hpp"
+#include "test/support/eventually.hpp"
+#include "tools/support/command.hpp"
 
 namespace uptempo::vgpu::test {
 
-// Waits until `condition` holds. Returns false after `limit`, so that a hang becomes a failure.
-bool eventually(const std::function<bool()>& condition,
-                std::chrono::milliseconds limit = std::chrono::seconds(20));
+using uptempo::test::eventually;
 
-// Waits long enough for the device to do what it must not do.
+// Returns whether the signal becomes 0.
+bool fires(const amd_signal_t* signal);
+
+// Waits until the device's threads of that name sleep: "vgpu-cp", the command processor, or
+// "vgpu-worker", the helpers. Returns false if they do not.
+bool falls_asleep(const std::string& threads);
+
+// Gives the device time to do what it must not do.
 void settle();
 
 class RecordedInterrupts final : public Interrupts {
@@ -78,6 +97,10 @@ struct DeviceFixture {
 
   ScriptedKernel* kernel(Body body = nullptr);
 
+  // Returns once the processor has ended the turn that it was in. What the caller has stored before
+  // is read in the next one.
+  void end_turn();
+
   // The next free doorbell slot: the program's view and the device's alias.
   struct Doorbell {
     uint64_t* program;
@@ -94,7 +117,7 @@ struct DeviceFixture {
   std::vector<fences::Finding> findings() const;
 
   Options options;
-  std::string trace_file;
+  std::optional<uptempo::test::TemporaryDirectory> directory;  // of the trace
   AddressSpace memory;
   RecordedInterrupts interrupts;
   std::unique_ptr<Trace> trace;
@@ -112,6 +135,7 @@ struct DeviceFixture {
   static constexpr size_t kArenaBytes = 64u << 20;
   static constexpr size_t kPageBytes = 8192;
 
+  const size_t threads_before;
   std::byte* arena = nullptr;
   size_t used = 0;
   std::byte* program_page = nullptr;
@@ -120,6 +144,7 @@ struct DeviceFixture {
   std::vector<ScriptedKernel*> kernels;
 };
 
+// Options of a device that writes a trace.
 Options traced(Options options = {});
 
 // A compute queue with ROCr's layout, and functions that write packets into it.

@@ -45,7 +45,7 @@ class FullQueues {
   bool run() {
     opener_->submit(barrier_and({}, false, device.signal(1, kOpener)));
     for (size_t index = 0; index < done_.size(); ++index) {
-      if (!eventually([&] { return DeviceFixture::value(done_[index]) == 0; })) return false;
+      if (!fires(done_[index])) return false;
       if (!noted(index, packets_[index])) return false;
     }
     return true;

@@ -66,10 +66,6 @@ struct Start {
 
 int64_t* low_word(amd_signal_t* signal) { return const_cast<int64_t*>(&signal->value); }
 
-bool fired(const amd_signal_t* signal) {
-  return eventually([&] { return DeviceFixture::value(signal) == 0; });
-}
-
 }  // namespace
 
 TEST_CASE("without the checker a dispatch has no observer") {
@@ -82,7 +78,7 @@ TEST_CASE("without the checker a dispatch has no observer") {
     return gfx9::Workgroup::Result::ended;
   }),
                         1, 1, false, done));
-  REQUIRE(fired(done));
+  REQUIRE(fires(done));
   CHECK_FALSE(observed);
 }
 
@@ -94,7 +90,7 @@ TEST_CASE("findings are available when the completion signal is") {
   queue.write(packet(accessing(device, Access::write, data), false, kSystem, kAgent));
   SECTION("without the barrier bit nothing orders the read") {
     queue.submit(packet(accessing(device, Access::read, data), false, kAgent, kSystem, done));
-    REQUIRE(fired(done));
+    REQUIRE(fires(done));
     // The writer may end last. The finding then names it as the later access.
     REQUIRE(eventually([&] { return device.findings().size() == 1; }));
     const auto found = device.findings().front();
@@ -106,14 +102,14 @@ TEST_CASE("findings are available when the completion signal is") {
   }
   SECTION("with it and no acquire the read may be stale") {
     queue.submit(packet(accessing(device, Access::read, data), true, kNone, kSystem, done));
-    REQUIRE(fired(done));
+    REQUIRE(fires(done));
     REQUIRE(device.findings().size() == 1);
     CHECK(device.findings().front().what == Class::stale);
     CHECK(device.checker->counts().stale == 1);
   }
   SECTION("with both there is no finding") {
     queue.submit(packet(accessing(device, Access::read, data), true, kAgent, kSystem, done));
-    REQUIRE(fired(done));
+    REQUIRE(fires(done));
     CHECK(device.findings().empty());
   }
 }
@@ -135,8 +131,8 @@ TEST_CASE("only a barrier packet orders later packets after its dependencies' wo
   second.write(barrier);
   second.submit(packet(accessing(device, Access::read, data), true, kAgent, kSystem, done));
   start.go();
-  REQUIRE(fired(written));
-  REQUIRE(fired(done));
+  REQUIRE(fires(written));
+  REQUIRE(fires(done));
   if (depends) {
     CHECK(device.findings().empty());
   } else {
@@ -152,9 +148,9 @@ TEST_CASE("a rung packet is ordered after everything that the host had waited fo
   amd_signal_t* written = device.signal(1);
   amd_signal_t* done = device.signal(1);
   first.submit(packet(accessing(device, Access::write, data), false, kSystem, kSystem, written));
-  REQUIRE(fired(written));
+  REQUIRE(fires(written));
   second.submit(packet(accessing(device, Access::read, data), false, kSystem, kSystem, done));
-  REQUIRE(fired(done));
+  REQUIRE(fires(done));
   CHECK(device.findings().empty());
 }
 
@@ -199,9 +195,9 @@ TEST_CASE("a packet rung before a completion was announced is not ordered after 
     return body(slice);
   }),
                       false, kSystem, kSystem, written));
-  REQUIRE(fired(written));
+  REQUIRE(fires(written));
   if (late) late();
-  REQUIRE(fired(done));
+  REQUIRE(fires(done));
   if (late) {
     CHECK(device.findings().empty());
   } else {
@@ -229,10 +225,10 @@ TEST_CASE("each packet is ordered after what the host had waited for when it fir
     return body(slice);
   });
   first.submit(packet(kernel, false, kSystem, kSystem, written));
-  REQUIRE(fired(written));
+  REQUIRE(fires(written));
   second.submit(packet(reader, true, kSystem, kSystem, done));
   go = true;
-  REQUIRE(fired(done));
+  REQUIRE(fires(done));
   REQUIRE(device.findings().size() == 1);
   CHECK(device.findings().front().what == Class::unordered);
   CHECK(device.findings().front().reader->position == 1);
@@ -258,8 +254,8 @@ TEST_CASE("a copy after a kernel needs the kernel's signal and a release at syst
   ring.write(test::copy(copied, data, 4096));
   ring.submit(decrement(low_word(done)));
   start.go();
-  REQUIRE(fired(written));
-  REQUIRE(fired(done));
+  REQUIRE(fires(written));
+  REQUIRE(fires(done));
   const auto findings = device.findings();
   if (!depends) {
     REQUIRE(findings.size() == 1);
@@ -293,8 +289,8 @@ TEST_CASE("a kernel that overwrites data without waiting for its download is fou
   queue.write(barrier_and({waits ? downloaded : start.signal}));
   queue.submit(packet(accessing(device, Access::write, data), true, kSystem, kSystem, written));
   start.go();
-  REQUIRE(fired(downloaded));
-  REQUIRE(fired(written));
+  REQUIRE(fires(downloaded));
+  REQUIRE(fires(written));
   if (waits) {
     CHECK(device.findings().empty());
   } else {
@@ -384,7 +380,7 @@ TEST_CASE("a load of the host while a dispatch writes the page for the first tim
   REQUIRE(eventually([&] { return page.under_way.load(); }));
   load(page.watched.memory.program + byte);
   page.released = true;
-  REQUIRE(fired(done));
+  REQUIRE(fires(done));
   if (!found) {
     CHECK(page.device.findings().empty());
   } else {
@@ -416,7 +412,7 @@ TEST_CASE(
   settle();
   if (early) CHECK(load(page.watched.memory.program) == 0);
   page.released = true;
-  REQUIRE(fired(done));
+  REQUIRE(fires(done));
   CHECK(load(page.watched.memory.program) == 42);
   ring.submit(decrement(low_word(done)));  // makes the device read its queues
   REQUIRE(eventually([&] { return DeviceFixture::value(done) == -1; }));

@@ -59,14 +59,14 @@ struct Incoherent : DeviceFixture {
     auto packet = dispatch(kernel, 1, 1, true, done);
     packet.header = header_of(HSA_PACKET_TYPE_KERNEL_DISPATCH, true, acquire, release);
     queue.submit(packet);
-    REQUIRE(eventually([&] { return value(done) == 0; }));
+    REQUIRE(fires(done));
   }
   void pass_barrier(ComputeQueue& queue, hsa_fence_scope_t acquire, hsa_fence_scope_t release) {
     amd_signal_t* done = signal(1);
     auto packet = barrier_and({}, true, done);
     packet.header = header_of(HSA_PACKET_TYPE_BARRIER_AND, true, acquire, release);
     queue.submit(packet);
-    REQUIRE(eventually([&] { return value(done) == 0; }));
+    REQUIRE(fires(done));
   }
   void acquire_memory(ComputeQueue& queue, uint32_t coherence_control) {
     auto* commands = allocate_object<uint32_t>(7);
@@ -82,7 +82,7 @@ struct Incoherent : DeviceFixture {
     amd_signal_t* done = signal(1);
     packet.completion_signal = handle(done);
     queue.submit(packet);
-    REQUIRE(eventually([&] { return value(done) == 0; }));
+    REQUIRE(fires(done));
   }
 
   alignas(4096) uint32_t words[1024] = {};
@@ -199,5 +199,5 @@ TEST_CASE("unmapping waits only for users of the memory, and works with nothing 
   settle();
   device.processor->unmap(0x1000000);
   may_end = true;
-  CHECK(eventually([&] { return DeviceFixture::value(done) == 0; }));
+  CHECK(fires(done));
 }

@@ -50,7 +50,7 @@ std::vector<MemoryFault> faults_of(const Pages& pages, bool write) {
   const bool reported = eventually([&] { return !device.interrupts.faults().empty(); });
   end = true;
   CHECK(reported);
-  CHECK(eventually([&] { return DeviceFixture::value(done) == 0; }));
+  CHECK(fires(done));
   return device.interrupts.faults();
 }
 

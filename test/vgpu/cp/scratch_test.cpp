@@ -59,13 +59,13 @@ TEST_CASE(
   settle();
   CHECK(DeviceFixture::value(done) == 1);
   give_scratch(queue, 256, 8);
-  REQUIRE(eventually([&] { return DeviceFixture::value(done) == 0; }));
+  REQUIRE(fires(done));
   CHECK(ran == 1);
   // Enough for the next dispatch, so no second request.
   amd_signal_t* again = device.signal(1);
   packet.completion_signal = DeviceFixture::handle(again);
   queue.submit(packet);
-  CHECK(eventually([&] { return DeviceFixture::value(again) == 0; }));
+  CHECK(fires(again));
   CHECK(device.interrupts.raised(queue.error_event()) == 1);
 }
 
@@ -99,14 +99,14 @@ TEST_CASE("scratch for one dispatch alone is reclaimed before anything else is l
   REQUIRE(eventually([&] { return queue.error() == 1; }));
   queue.set_property(AMD_QUEUE_PROPERTIES_USE_SCRATCH_ONCE, true);
   give_scratch(queue, 256, 8);
-  REQUIRE(eventually([&] { return DeviceFixture::value(done) == 0; }));
+  REQUIRE(fires(done));
   REQUIRE(eventually([&] { return queue.error() == 0x200; }));
   settle();
   CHECK(DeviceFixture::value(behind) == 1);
   // ROCr stores the signal first, then the property.
   DeviceFixture::set(queue.inactive, 0);
   queue.set_property(AMD_QUEUE_PROPERTIES_USE_SCRATCH_ONCE, false);
-  CHECK(eventually([&] { return DeviceFixture::value(behind) == 0; }));
+  CHECK(fires(behind));
 }
 
 TEST_CASE(
@@ -136,7 +136,7 @@ TEST_CASE(
   auto packet = dispatch(kernel, 192 * 50, 192, false, done);
   packet.private_segment_size = 256;
   queue.submit(packet);
-  REQUIRE(eventually([&] { return DeviceFixture::value(done) == 0; }));
+  REQUIRE(fires(done));
   CHECK_FALSE(clash);
   CHECK(most == 6);
   CHECK(taken.empty());

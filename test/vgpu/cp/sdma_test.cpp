@@ -171,7 +171,7 @@ TEST_CASE("a large copy does not block another queue") {
   queue.submit(barrier_and({first_copied}, false, done));
   ring.ring();
   REQUIRE(ring.drained());
-  REQUIRE(eventually([&] { return DeviceFixture::value(done) == 0; }));
+  REQUIRE(fires(done));
   CHECK(done->end_ts < *ring_ended);
   CHECK(std::memcmp(source, destination, bytes) == 0);
 }

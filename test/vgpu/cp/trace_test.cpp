@@ -36,7 +36,7 @@ TEST_CASE(
   queue.write(packet);
   queue.write(barrier_and({}, true, done));
   queue.ring();
-  REQUIRE(eventually([&] { return DeviceFixture::value(done) == 0; }));
+  REQUIRE(fires(done));
   const auto lines = device.trace_lines();
   const auto packets = lines_with(lines, "\"index\"");
   REQUIRE(packets.size() == 2);
@@ -68,7 +68,7 @@ TEST_CASE("deterministic runs give the same trace, times aside", "[prompt]") {
     queue.write(barrier_and({}, true, done));
     queue.ring();
     std::vector<std::string> result;
-    if (!eventually([&] { return DeviceFixture::value(done) == 0; })) return result;
+    if (!fires(done)) return result;
     for (const std::string& line : device.trace_lines()) {
       // Times and addresses differ between two devices in one process. Index and order must not.
       result.push_back(line.substr(0, line.find("\"kernel\""))
@@ -90,7 +90,7 @@ TEST_CASE("every doorbell is traced, also one that is overwritten at once") {
     queue.write(barrier_and({}, false, done));
     queue.ring(index);
   }
-  REQUIRE(eventually([&] { return DeviceFixture::value(done) == 0; }));
+  REQUIRE(fires(done));
   const auto bells = lines_with(device.trace_lines(), "\"doorbell\"");
   REQUIRE(bells.size() == 500);
   for (size_t index = 0; index < bells.size(); ++index)
@@ -110,7 +110,7 @@ TEST_CASE("a doorbell that a kernel rings is traced like one of the program's, o
     return DeviceFixture::value(inner) == 0 ? Result::ended : Result::preempted;
   });
   parent.submit(dispatch(ringer, 1, 1, false, outer));
-  REQUIRE(eventually([&] { return DeviceFixture::value(outer) == 0; }));
+  REQUIRE(fires(outer));
   child.submit(barrier_and({}, false, outer));
   REQUIRE(eventually([&] { return DeviceFixture::value(outer) == -1; }));
   const auto lines = device.trace_lines();

@@ -1,11 +1,17 @@
-// CPU time of threads, to compare with the time they slept.
+// Threads of this process: their CPU time, to compare with the time they slept, and whether they
+// sleep now.
+//
+//   REQUIRE(eventually([] { return sleep_all("vgpu-cp"); }));   // no time says that a thread sleeps
 #pragma once
 
 #include <dirent.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
-#include <cstdlib>
+#include <cstdint>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -30,6 +36,24 @@ inline std::vector<std::string> threads_named(const std::string& name) {
   }
   if (tasks != nullptr) closedir(tasks);
   return found;
+}
+
+// The calling thread, for the functions below.
+inline std::string this_task() { return std::to_string(syscall(SYS_gettid)); }
+
+// Whether the thread is blocked in the kernel: state S in its stat, after the name in parentheses.
+inline bool sleeps(const std::string& task) {
+  std::ifstream file("/proc/self/task/" + task + "/stat");
+  std::string line;
+  std::getline(file, line);
+  const size_t name_end = line.rfind(')');
+  return name_end != std::string::npos && line.compare(name_end, 3, ") S") == 0;
+}
+
+// Whether there are threads of that name and all of them sleep.
+inline bool sleep_all(const std::string& name) {
+  const std::vector<std::string> tasks = threads_named(name);
+  return !tasks.empty() && std::all_of(tasks.begin(), tasks.end(), sleeps);
 }
 
 // CPU time of another thread of this process: the first number of schedstat.
