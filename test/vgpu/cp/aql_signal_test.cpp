@@ -18,7 +18,7 @@ TEST_CASE("each packet decrements its completion signal by one, and a null signa
   queue.write(dispatch(device.kernel(), 1, 1));
   queue.write(barrier_value(nullptr, HSA_SIGNAL_CONDITION_EQ, 9, -1, done));
   queue.ring();
-  CHECK(eventually([&] { return DeviceFixture::value(done) == 0; }));
+  CHECK(fires(done));
   CHECK(eventually([&] { return queue.read_index() == 4; }));
 }
 
@@ -58,7 +58,7 @@ TEST_CASE("a kernel's stores are visible when its signal has fired") {
   for (uint32_t round = 1; round <= 50; ++round) {
     amd_signal_t* done = device.signal(1);
     queue.submit(dispatch(kernel, 4096, 1, true, done));
-    REQUIRE(eventually([&] { return DeviceFixture::value(done) == 0; }));
+    REQUIRE(fires(done));
     CHECK(std::all_of(words, words + 4096, [&](uint32_t word) { return word == round; }));
   }
 }
@@ -72,7 +72,7 @@ TEST_CASE(
   amd_signal_t* quiet = device.signal(1);
   amd_signal_t* loud = device.signal(1, 42);
   queue.submit(barrier_and({}, false, quiet));
-  REQUIRE(eventually([&] { return DeviceFixture::value(quiet) == 0; }));
+  REQUIRE(fires(quiet));
   CHECK(device.interrupts.raised(0) == 0);
   queue.submit(barrier_and({}, false, loud));
   REQUIRE(eventually([&] { return device.interrupts.raised(42) == 1; }));
@@ -85,7 +85,7 @@ TEST_CASE("start and end times are written, in GPU ticks, when the queue's profi
   ComputeQueue queue(device);
   amd_signal_t* untimed = device.signal(1);
   queue.submit(dispatch(device.kernel(), 64, 64, true, untimed));
-  REQUIRE(eventually([&] { return DeviceFixture::value(untimed) == 0; }));
+  REQUIRE(fires(untimed));
   CHECK(untimed->start_ts == 0);
   CHECK(untimed->end_ts == 0);
 
@@ -99,7 +99,7 @@ TEST_CASE("start and end times are written, in GPU ticks, when the queue's profi
   });
   const uint64_t before = gpu_clock_ticks();
   queue.submit(dispatch(kernel, 1, 1, true, timed));
-  REQUIRE(eventually([&] { return DeviceFixture::value(timed) == 0; }));
+  REQUIRE(fires(timed));
   CHECK(timed->start_ts >= before);
   CHECK(timed->end_ts >= timed->start_ts + 2000);
   CHECK(timed->end_ts <= gpu_clock_ticks());
@@ -113,7 +113,7 @@ TEST_CASE("profiling enabled while packets are in flight gives each packet its o
   queue.set_property(AMD_QUEUE_PROPERTIES_ENABLE_PROFILING, true);
   amd_signal_t* earlier = device.signal(1);
   queue.submit(barrier_and({}, false, earlier));
-  REQUIRE(eventually([&] { return DeviceFixture::value(earlier) == 0; }));
+  REQUIRE(fires(earlier));
   queue.set_property(AMD_QUEUE_PROPERTIES_ENABLE_PROFILING, false);
   amd_signal_t* dispatched = device.signal(1);
   amd_signal_t* dependency = device.signal(1);
@@ -126,20 +126,20 @@ TEST_CASE("profiling enabled while packets are in flight gives each packet its o
   queue.write(barrier_and({dependency}, false, waited));
   queue.ring();
   REQUIRE(eventually([&] { return running.load(); }));
-  settle();  // lets the processor read the barrier
+  device.end_turn();
   const uint64_t switched_on = gpu_clock_ticks();
   queue.set_property(AMD_QUEUE_PROPERTIES_ENABLE_PROFILING, true);
   SECTION("a waiting barrier is timed from then on") {
-    settle();  // lets the processor read switch and dependency again: both could change in between
+    device.end_turn();  // which may have read the switch before, but the dependency afterwards
     const uint64_t resolved = gpu_clock_ticks();
     DeviceFixture::set(dependency, 0);
-    REQUIRE(eventually([&] { return DeviceFixture::value(waited) == 0; }));
+    REQUIRE(fires(waited));
     CHECK(waited->start_ts >= switched_on);
     CHECK(waited->end_ts >= resolved);
   }
   SECTION("a running dispatch started without a time and gets none") {
     end = true;
-    REQUIRE(eventually([&] { return DeviceFixture::value(dispatched) == 0; }));
+    REQUIRE(fires(dispatched));
     CHECK(dispatched->start_ts == 0);
     CHECK(dispatched->end_ts == 0);
   }
@@ -169,7 +169,7 @@ TEST_CASE("a dependency between two queues makes the first queue's results visib
       return Result::ended;
     }),
                           1, 1, true, produced));
-    REQUIRE(eventually([&] { return DeviceFixture::value(consumed) == 0; }));
+    REQUIRE(fires(consumed));
     REQUIRE(found == round);
   }
 }

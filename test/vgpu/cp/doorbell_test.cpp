@@ -6,6 +6,7 @@
 #include <ucontext.h>
 
 #include <csignal>
+#include <functional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -33,7 +34,7 @@ double process_cpu_seconds() {
 bool completes(DeviceFixture& device, ComputeQueue& queue) {
   amd_signal_t* done = device.signal(1);
   queue.submit(barrier_and({}, false, done));
-  return eventually([&] { return DeviceFixture::value(done) == 0; });
+  return fires(done);
 }
 
 std::atomic<unsigned> program_faults{0};
@@ -62,6 +63,32 @@ bool on_processor_thread() {
   return std::string(name) == "vgpu-cp";
 }
 
+// A kernel for grids of two workgroups, on a device with two workers. The helper runs one workgroup
+// and calls `body` in it; the processor's thread runs the other one and is then free.
+//
+// A helper that finds no work for a while sleeps, and the scheduler wakes it only for work that
+// pays: two workgroups that both take long. So neither workgroup ends before the helper has taken
+// one, and their slices are long.
+struct HelpersKernel {
+  HelpersKernel(DeviceFixture& device, std::function<void()> body) {
+    kernel = device.kernel([this, run = std::move(body)](const Slice&) {
+      if (on_processor_thread())
+        return taken ? gfx9::Workgroup::Result::ended : gfx9::Workgroup::Result::preempted;
+      if (!taken.exchange(true)) run();
+      return gfx9::Workgroup::Result::ended;
+    });
+    kernel->instructions_per_slice = 8192;
+  }
+  // Submits it and waits until the helper runs one workgroup and only that one is left.
+  bool runs_on_helper(ComputeQueue& queue, const amd_signal_t* done) {
+    queue.submit(dispatch(kernel, 2, 1, false, done));
+    return eventually([&] { return taken.load(); }) && falls_asleep("vgpu-cp");
+  }
+
+  ScriptedKernel* kernel;
+  std::atomic<bool> taken{false};
+};
+
 class SegvAction {
  public:
   SegvAction() {
@@ -84,7 +111,8 @@ TEST_CASE("idle with open queues costs under 2 % of a core") {
   ComputeQueue second(device);
   REQUIRE(completes(device, first));
   REQUIRE(completes(device, second));
-  std::this_thread::sleep_for(50ms);
+  REQUIRE(falls_asleep("vgpu-cp"));
+  REQUIRE(falls_asleep("vgpu-worker"));
   const double before = process_cpu_seconds();
   std::this_thread::sleep_for(1s);
   CHECK(process_cpu_seconds() - before < 0.02);
@@ -101,7 +129,7 @@ TEST_CASE("waiting for a dependency that the host will resolve costs under 10 % 
   std::this_thread::sleep_for(500ms);
   CHECK(process_cpu_seconds() - before < 0.05);
   DeviceFixture::set(dependency, 0);
-  CHECK(eventually([&] { return DeviceFixture::value(done) == 0; }));
+  CHECK(fires(done));
 }
 
 TEST_CASE("a doorbell on a sleeping device is seen, however often it has slept") {
@@ -124,7 +152,7 @@ TEST_CASE("a doorbell rung by an instruction that the fault handler does not dec
                      : "=m"(*queue.bell.program)
                      : "r"(index)
                      : "xmm0", "memory");
-    REQUIRE(eventually([&] { return DeviceFixture::value(done) == 0; }));
+    REQUIRE(fires(done));
   }
 }
 
@@ -138,18 +166,15 @@ TEST_CASE("a doorbell that a kernel rings is seen while the processor only waits
   amd_signal_t* outer = device.signal(1);
   const uint64_t index =
       child.write(barrier_and({}, false, inner));  // a kernel rings its doorbell later
-  std::atomic<bool> answered{false};
-  ScriptedKernel* ringer = device.kernel([&](const Slice& slice) {
-    if (slice.id[0] != 0) return gfx9::Workgroup::Result::ended;
-    // so that the helper runs it
-    if (on_processor_thread()) return gfx9::Workgroup::Result::preempted;
-    std::this_thread::sleep_for(30ms);
+  std::atomic<bool> answered{false}, waits{false};
+  HelpersKernel ringer(device, [&] {
+    waits = falls_asleep("vgpu-cp");
     std::atomic_ref<uint64_t>(*child.bell.alias).store(index, std::memory_order_release);
-    answered = eventually([&] { return DeviceFixture::value(inner) == 0; });
-    return gfx9::Workgroup::Result::ended;
+    answered = fires(inner);
   });
-  parent.submit(dispatch(ringer, 2, 1, false, outer));
-  REQUIRE(eventually([&] { return DeviceFixture::value(outer) == 0; }, 60s));
+  parent.submit(dispatch(ringer.kernel, 2, 1, false, outer));
+  REQUIRE(fires(outer));
+  CHECK(waits);
   CHECK(answered);
 }
 
@@ -160,20 +185,16 @@ TEST_CASE(
   DeviceFixture device(options);
   ComputeQueue queue(device);
   std::atomic<bool> end{false};
-  ScriptedKernel* kernel = device.kernel([&](const Slice& slice) {
-    if (slice.id[0] != 0) return gfx9::Workgroup::Result::ended;
-    if (on_processor_thread()) return gfx9::Workgroup::Result::preempted;
-    while (!end) std::this_thread::sleep_for(1ms);
-    return gfx9::Workgroup::Result::ended;
-  });
+  HelpersKernel kernel(device, [&] { end.wait(false); });
   amd_signal_t* done = device.signal(1);
-  queue.submit(dispatch(kernel, 2, 1, false, done));
-  std::this_thread::sleep_for(100ms);
+  REQUIRE(kernel.runs_on_helper(queue, done));
+  std::this_thread::sleep_for(100ms);  // the processor's dozes have reached their full length
   const double before = process_cpu_seconds();
   std::this_thread::sleep_for(500ms);
   CHECK(process_cpu_seconds() - before < 0.05);
   end = true;
-  CHECK(eventually([&] { return DeviceFixture::value(done) == 0; }));
+  end.notify_all();
+  CHECK(fires(done));
 }
 
 TEST_CASE("doorbells of many threads, rung just as the device goes to sleep, are all seen") {
@@ -193,7 +214,7 @@ TEST_CASE("doorbells of many threads, rung just as the device goes to sleep, are
             std::chrono::microseconds(10 + (round * 37 + thread * 11) % 90));
         DeviceFixture::set(signals[thread], 1);
         queues[thread]->submit(barrier_and({}, false, signals[thread]));
-        if (!eventually([&] { return DeviceFixture::value(signals[thread]) == 0; })) ++failed;
+        if (!fires(signals[thread])) ++failed;
       }
     });
   }
@@ -223,11 +244,11 @@ TEST_CASE(
       queue.submit(dispatch(kernel, 1, 1, true, done));
       action = std::make_unique<SegvAction>();
       end = true;
-      REQUIRE(eventually([&] { return DeviceFixture::value(done) == 0; }));
+      REQUIRE(fires(done));
     }
     // Falling asleep installs the device's handler first again.
     device.processor->doorbell_rung();
-    std::this_thread::sleep_for(20ms);
+    REQUIRE(falls_asleep("vgpu-cp"));
     const unsigned faults = program_faults;
     guarded_page()[0] = std::byte{1};
     CHECK(program_faults == faults + 1);
@@ -282,11 +303,11 @@ TEST_CASE("ringing a sleeping device works in a program that traps system calls"
   for (int round = 0; round < 10; ++round) {
     amd_signal_t* done = device.signal(1);
     const uint64_t index = queue.write(barrier_and({}, false, done));
-    std::this_thread::sleep_for(10ms);
+    REQUIRE(falls_asleep("vgpu-cp"));
     trap = 1;
     __atomic_store_n(queue.bell.program, index, __ATOMIC_RELEASE);
     trap = 0;
-    REQUIRE(eventually([&] { return DeviceFixture::value(done) == 0; }));
+    REQUIRE(fires(done));
   }
   CHECK(trapped_calls > 0);  // the device slept, and its handler woke it
   prctl(set_user_dispatch, off, 0, 0, nullptr);
@@ -297,7 +318,7 @@ TEST_CASE("detaching makes the page writable and removes it; its queues see no m
   DeviceFixture device;
   ComputeQueue queue(device);
   REQUIRE(completes(device, queue));
-  std::this_thread::sleep_for(20ms);  // the device falls asleep and protects the page
+  REQUIRE(falls_asleep("vgpu-cp"));  // and has protected the page
   device.detach_doorbells();
   amd_signal_t* done = device.signal(1);
   queue.submit(barrier_and({}, false, done));  // an ordinary store now
@@ -319,13 +340,13 @@ TEST_CASE("a doorbell whose page is not attached is polled") {
   config.write_index = reinterpret_cast<GpuAddress>(&queue->write_dispatch_id);
   config.doorbell = bare;
   const QueueId id = device.processor->create_compute_queue(config);
-  std::this_thread::sleep_for(20ms);
+  REQUIRE(falls_asleep("vgpu-cp"));
   amd_signal_t* done = device.signal(1);
   ring[0] = barrier_and({}, false, done);
   std::atomic_ref<uint64_t>(const_cast<uint64_t&>(queue->write_dispatch_id))
       .store(1, std::memory_order_release);
   std::atomic_ref<uint64_t>(*bare).store(0, std::memory_order_release);
-  CHECK(eventually([&] { return DeviceFixture::value(done) == 0; }));
+  CHECK(fires(done));
   device.processor->destroy_queue(id);
 }
 

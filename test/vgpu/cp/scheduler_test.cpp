@@ -41,7 +41,7 @@ TEST_CASE(
       return Result::ended;
     }),
                            64, 64));
-    CHECK(eventually([&] { return DeviceFixture::value(waited) == 0; }));
+    CHECK(fires(waited));
   }
 }
 
@@ -60,11 +60,11 @@ TEST_CASE("a kernel that spins on the host lets queues be served") {
   for (int round = 0; round < 50; ++round) {
     amd_signal_t* done = device.signal(1);
     other.submit(dispatch(device.kernel(), 256, 64, true, done));
-    REQUIRE(eventually([&] { return DeviceFixture::value(done) == 0; }));
+    REQUIRE(fires(done));
   }
   CHECK(DeviceFixture::value(waited) == 1);
   std::atomic_ref<uint32_t>(*word).store(1, std::memory_order_release);
-  CHECK(eventually([&] { return DeviceFixture::value(waited) == 0; }));
+  CHECK(fires(waited));
 }
 
 TEST_CASE("workgroups that wait for all others of their dispatch become resident together") {
@@ -82,7 +82,7 @@ TEST_CASE("workgroups that wait for all others of their dispatch become resident
       return arrived == groups ? Result::ended : Result::preempted;
     }),
                           groups * 256, 256, false, done));
-    CHECK(eventually([&] { return DeviceFixture::value(done) == 0; }));
+    CHECK(fires(done));
     // Waiting workgroups that give up their slices at once do not get one turn each between any two
     // starts.
     if (workers == 1) CHECK(slices < 20 * groups);
@@ -116,7 +116,7 @@ TEST_CASE("a dispatch beside one that never ends gets a fair share") {
   ScriptedKernel* worker = device.kernel();
   worker->instructions_per_slice = 1000;
   other.submit(dispatch(worker, 1000 * 64, 64, false, done));
-  CHECK(eventually([&] { return DeviceFixture::value(done) == 0; }));
+  CHECK(fires(done));
   stop = true;
   CHECK(eventually([&] { return queue.read_index() == 1; }));
 }
@@ -136,8 +136,7 @@ TEST_CASE("deterministic: only the seed determines the order of workgroups") {
     for (int round = 0; round < 5; ++round) {
       amd_signal_t* done = device.signal(1);
       queue.submit(dispatch(kernel, 101, 1, true, done));
-      if (!eventually([&] { return DeviceFixture::value(done) == 0; }))
-        return std::vector<uint32_t>{};
+      if (!fires(done)) return std::vector<uint32_t>{};
     }
     return ids;
   };
@@ -169,7 +168,7 @@ TEST_CASE("destroying a queue abandons its kernels and does not affect other que
       const uint64_t after = runs;
       amd_signal_t* done = device.signal(1);
       other.submit(dispatch(device.kernel(), 640, 64, true, done));
-      REQUIRE(eventually([&] { return DeviceFixture::value(done) == 0; }));
+      REQUIRE(fires(done));
       CHECK(runs == after);
       CHECK(DeviceFixture::value(never) == 1);
     }
@@ -211,7 +210,7 @@ TEST_CASE(
     return arrived == kGroups ? Result::ended : Result::preempted;
   }),
                         kGroups * 256, 256, false, done));
-  CHECK(eventually([&] { return DeviceFixture::value(done) == 0; }));
+  CHECK(fires(done));
 }
 
 TEST_CASE("workgroups of several dispatches run concurrently, also if each dispatch has only one") {
@@ -227,8 +226,8 @@ TEST_CASE("workgroups of several dispatches run concurrently, also if each dispa
   });
   kernel->instructions_per_slice = 8192;
   amd_signal_t* done = device.signal(2);
-  settle();  // the helper falls asleep
+  REQUIRE(falls_asleep("vgpu-worker"));
   first.submit(dispatch(kernel, 64, 64, false, done));
   second.submit(dispatch(kernel, 64, 64, false, done));
-  CHECK(eventually([&] { return DeviceFixture::value(done) == 0; }));
+  CHECK(fires(done));
 }
