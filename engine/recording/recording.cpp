@@ -43,8 +43,7 @@ uint64_t Recording::replays() const noexcept { return state_->replays(); }
 std::span<const PacketPlan> Recording::plan() { return state_->plan(); }
 std::string Recording::explain() { return uptempo::explain(plan()); }
 
-detail::OpenNode Recording::add(const std::shared_ptr<const KernelInfo>& kernel,
-                                const Grid& grid) {
+detail::OpenNode Recording::add(const std::shared_ptr<const KernelInfo>& kernel, const Grid& grid) {
   return state_->add(kernel, grid);
 }
 
