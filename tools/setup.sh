@@ -33,6 +33,10 @@ check_packages=(
   pkgconf                     # install: a program built with uptempo.pc
 )
 
+all_packages=(
+  clang-tidy-14               # tools/tidy
+)
+
 fail() {
   echo "$command_name: $*" >&2
   exit 1
