@@ -120,7 +120,7 @@ CopyPath Stream::fill_with(const CopyTarget& to, const CopyRows& rows, const voi
   Transfer fill{to.end(), {}, rows};
   for (size_t at = 0; at < sizeof(fill.pattern); at += pattern_bytes)
     std::memcpy(reinterpret_cast<std::byte*>(fill.pattern.data()) + at, pattern, pattern_bytes);
-  return put(std::move(fill), {.path = path});
+  return put(fill, {.path = path});
 }
 
 // True if no earlier work of the stream is unfinished. Publishes no marker to find out.
