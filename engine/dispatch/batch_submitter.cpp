@@ -43,7 +43,7 @@ const detail::DispatchShape& BatchSubmitter::prepare(std::shared_ptr<const Kerne
   const detail::DispatchShape& shape = shapes_.of(*kernel, grid);
   for (const PreparedShape& prepared : prepared_)
     if (prepared.shape.key == shape.key) return prepared.shape;
-  return prepared_.emplace_back(std::move(kernel), shape).shape;
+  return prepared_.emplace_back(PreparedShape{std::move(kernel), shape}).shape;
 }
 
 detail::DispatchSlots BatchSubmitter::take_slots(uint32_t count, uint32_t block_bytes) {

@@ -89,7 +89,7 @@ QueueResources::QueueResources(const Agent& agent, const QueueOptions& options, 
   }
 }
 
-QueueResources::QueueResources(Parts parts, std::span<const hsa_signal_t> signals,
+QueueResources::QueueResources(const Parts& parts, std::span<const hsa_signal_t> signals,
                                const QueueOptions& options)
     : options_(checked(options)),
       signals_(signals, options.marks),

@@ -90,7 +90,8 @@ class QueueResources {
 
   QueueResources(const Agent& agent, const QueueOptions& options, Parts parts);
   // Without ROCr: the caller owns the signals, and there is no agent.
-  QueueResources(Parts parts, std::span<const hsa_signal_t> signals, const QueueOptions& options);
+  QueueResources(const Parts& parts, std::span<const hsa_signal_t> signals,
+                 const QueueOptions& options);
   // Without a queue: failed from the beginning.
   explicit QueueResources(Failure failure);
   ~QueueResources();

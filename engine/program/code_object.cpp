@@ -191,7 +191,7 @@ CodeObject select_code_object(std::span<const std::byte> input, const TargetId& 
   for (const CodeObjectCandidate& candidate : candidates_in(input)) {
     std::string reason;
     try {
-      const CodeObject object = read_code_object(candidate.bytes);
+      CodeObject object = read_code_object(candidate.bytes);
       reason = why_incompatible(object.target, agent);
       if (reason.empty()) return object;
     } catch (const Error& error) {

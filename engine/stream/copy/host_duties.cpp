@@ -79,13 +79,12 @@ std::optional<TimelinePoint> HostDuties::user_of(const std::byte* data, size_t b
 
 void HostDuties::drop(const void* owner) noexcept {
   const std::lock_guard lock(mutex_);
-  const auto dropped = std::ranges::remove_if(duties_, [&](HostDuty& duty) {
+  const size_t dropped = std::erase_if(duties_, [&](HostDuty& duty) {
     if (duty.owner != owner) return false;
     duty.pin.leave_to_session();
     return true;
   });
-  pending_host_duties.fetch_sub(static_cast<uint32_t>(dropped.size()), std::memory_order_release);
-  duties_.erase(dropped.begin(), dropped.end());
+  pending_host_duties.fetch_sub(static_cast<uint32_t>(dropped), std::memory_order_release);
 }
 
 size_t HostDuties::owed() noexcept {
