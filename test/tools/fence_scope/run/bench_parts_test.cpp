@@ -1,0 +1,264 @@
+// What a bench sets up for its runs, each part alone on a device.
+#include <hsa/hsa.h>
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <vector>
+
+#include "engine/runtime/runtime.hpp"
+#include "test/support/catch.hpp"
+#include "tools/fence_scope/run/bench_buffers.hpp"
+#include "tools/fence_scope/run/cache_spoiler.hpp"
+#include "tools/fence_scope/run/kernarg_blocks.hpp"
+#include "tools/fence_scope/run/run_queues.hpp"
+#include "tools/fence_scope/run/run_signals.hpp"
+#include "tools/fence_scope/run/step_dispatches.hpp"
+#include "tools/fence_scope/sequence/workloads.hpp"
+
+using namespace uptempo;
+using namespace uptempo::fence_scope;
+
+namespace {
+
+std::vector<std::byte> bytes_of(const char* text) {
+  const auto* const begin = reinterpret_cast<const std::byte*>(text);
+  return {begin, begin + std::strlen(text)};
+}
+
+// A buffer of each kind.
+Sequence three_buffers() {
+  Sequence sequence;
+  sequence.buffers = {
+      {.name = "device", .bytes = 256, .kind = BufferKind::device, .initial = bytes_of("abc")},
+      {.name = "coarse", .bytes = 64, .kind = BufferKind::coarse, .initial = bytes_of("xy")},
+      {.name = "fine", .bytes = 128, .kind = BufferKind::fine}};
+  return sequence;
+}
+
+int64_t value_of(hsa_signal_t signal) { return hsa_signal_load_scacquire(signal); }
+
+// Steps 0 and 1 in queue 0, a copy that waits for step 0, step 3 in queue 1 that waits for the copy
+// and for step 1.
+Sequence four_steps() {
+  Sequence sequence;
+  sequence.steps = {{.name = "first"},
+                    {.name = "second"},
+                    {.kind = Step::Kind::copy, .name = "copy", .after = {0}},
+                    {.name = "last", .queue = 1, .after = {1, 2}}};
+  return sequence;
+}
+
+}  // namespace
+
+TEST_CASE("buffers hold their initial bytes, repeated, after each reset", "[bench_buffers]") {
+  const Runtime runtime;
+  const Sequence sequence = three_buffers();
+  Copier copier(runtime.gpu());
+  BenchBuffers buffers(runtime.gpu(), sequence, copier);
+  REQUIRE(buffers.size() == 3);
+  CHECK(buffers.largest_bytes() == 256);
+  const char* const patterns[] = {"abc", "xy", nullptr};
+  for (int round = 0; round < 2; ++round) {
+    buffers.reset();
+    for (size_t i = 0; i < 3; ++i) {
+      CAPTURE(i, round);
+      const std::span<const std::byte> found = buffers.contents(i);
+      REQUIRE(found.size() == sequence.buffers[i].bytes);
+      size_t wrong = 0;
+      for (size_t byte = 0; byte < found.size(); ++byte) {
+        const char expected =
+            patterns[i] == nullptr ? '\0' : patterns[i][byte % std::strlen(patterns[i])];
+        wrong += found[byte] == static_cast<std::byte>(expected) ? 0 : 1;
+      }
+      CHECK(wrong == 0);
+    }
+    std::memset(buffers.at(1), 0x55, 64);
+    std::memset(buffers.at(2), 0x55, 128);
+    copier.to_device(buffers.at(0), buffers.at(2), 128);
+    CHECK(buffers.contents(0)[127] == std::byte{0x55});
+    CHECK(buffers.contents(0)[128] == sequence.buffers[0].initial[128 % 3]);
+  }
+}
+
+TEST_CASE("an address is found in its buffer, and no other address is", "[bench_buffers]") {
+  const Runtime runtime;
+  const Sequence sequence = three_buffers();
+  Copier copier(runtime.gpu());
+  const BenchBuffers buffers(runtime.gpu(), sequence, copier);
+  const auto address = [&](size_t buffer, uint64_t byte) {
+    return reinterpret_cast<uint64_t>(buffers.at(buffer, byte));
+  };
+  for (size_t i = 0; i < 3; ++i) {
+    const uint64_t last = sequence.buffers[i].bytes - 1;
+    const auto first_place = buffers.place_of(address(i, 0));
+    const auto last_place = buffers.place_of(address(i, last));
+    REQUIRE(first_place.has_value());
+    REQUIRE(last_place.has_value());
+    CHECK(first_place->buffer == i);
+    CHECK(first_place->byte == 0);
+    CHECK(last_place->buffer == i);
+    CHECK(last_place->byte == last);
+    const auto after = buffers.place_of(address(i, last + 1));
+    CHECK((!after.has_value() || after->buffer != i));
+  }
+  CHECK_FALSE(buffers.place_of(8).has_value());
+}
+
+TEST_CASE("a step has a signal if another step or the host waits for it, or if it is timed",
+          "[run_signals]") {
+  const Runtime runtime;
+  const Sequence sequence = four_steps();
+  struct Expected {
+    TimingMode timing;
+    std::vector<bool> has_signal;
+  };
+  for (const auto& [timing, has_signal] : {Expected{TimingMode::none, {true, true, true, false}},
+                                           Expected{TimingMode::batch, {true, true, true, true}},
+                                           Expected{TimingMode::each, {true, true, true, true}}}) {
+    RunSignals signals(sequence, timing);
+    size_t count = 0;
+    for (size_t i = 0; i < has_signal.size(); ++i) {
+      CAPTURE(i);
+      CHECK((signals.handles().of_step[i].handle != 0) == has_signal[i]);
+      count += has_signal[i] ? 1 : 0;
+    }
+    CHECK(signals.of_steps() == count);
+  }
+}
+
+TEST_CASE("arming sets every signal of a run to one", "[run_signals]") {
+  const Runtime runtime;
+  const Sequence sequence = four_steps();
+  RunSignals signals(sequence, TimingMode::none);
+  std::vector<hsa_signal_t> all{signals.handles().gate, signals.handles().closing[0],
+                                signals.handles().closing[1]};
+  for (const hsa_signal_t signal : signals.handles().of_step)
+    if (signal.handle != 0) all.push_back(signal);
+  CHECK(all.size() == 6);
+  for (const hsa_signal_t signal : all) hsa_signal_store_screlease(signal, 0);
+  signals.arm();
+  for (const hsa_signal_t signal : all) CHECK(value_of(signal) == 1);
+  CHECK(signals.spans(runtime.gpu()).empty());
+  CHECK_FALSE(signals.device_us({}).has_value());
+}
+
+TEST_CASE("the device time of a run is from the first timed begin to the last end",
+          "[run_signals]") {
+  const Runtime runtime;
+  const Sequence sequence = four_steps();
+  const RunSignals signals(sequence, TimingMode::batch);
+  const std::vector<std::optional<Bench::Span>> spans{
+      Bench::Span{2000, 9000}, Bench::Span{3000, 4000}, std::nullopt, Bench::Span{1000, 5000}};
+  CHECK(signals.device_us(spans) == 8.0);
+}
+
+TEST_CASE("kernarg blocks do not overlap, begin at a cache line, and span more than one page",
+          "[kernarg_blocks]") {
+  const Runtime runtime;
+  const Sequence sequence = make_workload("chain", {.kernels = 1, .bytes_per_kernel = 1024});
+  const StepKernels kernels(runtime.gpu(), sequence);
+  const KernelInfo& kernel = kernels.of(0);
+  const size_t bytes = kernel.arguments.size_bytes();
+  REQUIRE(bytes > 0);
+  RunQueues queues(runtime.gpu(), sequence, TimingMode::none);
+  KernargBlocks blocks(runtime.gpu());
+  std::vector<uint64_t> starts;
+  for (size_t taken = 0; taken < 3 * 65536; taken += bytes)
+    starts.push_back(
+        reinterpret_cast<uint64_t>(blocks.make(kernel, sequence.steps[0].grid, queues[0].facts())));
+  std::ranges::sort(starts);
+  size_t wrong = 0;
+  for (size_t i = 0; i < starts.size(); ++i) {
+    wrong += starts[i] % 64 != 0 ? 1 : 0;
+    wrong += i > 0 && starts[i] - starts[i - 1] < bytes ? 1 : 0;
+  }
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("each step's dispatch names its kernel, grid and arguments", "[step_dispatches]") {
+  const Runtime runtime;
+  const Sequence sequence =
+      make_workload("copy-kernel-copy", {.kernels = 4, .bytes_per_kernel = 1024});
+  const StepKernels kernels(runtime.gpu(), sequence);
+  Copier copier(runtime.gpu());
+  RunQueues queues(runtime.gpu(), sequence, TimingMode::none);
+  const BenchBuffers buffers(runtime.gpu(), sequence, copier);
+  KernargBlocks blocks(runtime.gpu());
+  const auto dispatches = step_dispatches(sequence, kernels, buffers, queues, blocks);
+  REQUIRE(dispatches.size() == sequence.steps.size());
+  size_t copies = 0, addresses = 0;
+  for (size_t i = 0; i < dispatches.size(); ++i) {
+    CAPTURE(i);
+    const Step& step = sequence.steps[i];
+    if (step.kind == Step::Kind::copy) {
+      CHECK(dispatches[i].kernel_object == 0);
+      ++copies;
+      continue;
+    }
+    const KernelInfo& kernel = kernels.of(i);
+    CHECK(dispatches[i].kernel_object == kernel.object);
+    CHECK(dispatches[i].grid == step.grid.items);
+    const auto* const block = static_cast<const std::byte*>(dispatches[i].kernarg_address);
+    for (size_t a = 0; a < step.arguments.size(); ++a) {
+      const Argument& argument = step.arguments[a];
+      const std::byte* const at = block + kernel.arguments.offset(a);
+      if (argument.kind == Argument::Kind::value)
+        CHECK(std::memcmp(at, argument.value.data(), argument.value.size()) == 0);
+      if (argument.kind != Argument::Kind::address) continue;
+      const std::byte* const expected = buffers.at(argument.buffer, argument.begin);
+      CHECK(std::memcmp(at, &expected, sizeof expected) == 0);
+      ++addresses;
+    }
+  }
+  CHECK(copies > 0);
+  CHECK(addresses > 0);
+}
+
+TEST_CASE("the packets before a run write every byte of the buffers, and complete the signal",
+          "[cache_spoiler]") {
+  const Runtime runtime;
+  const Sequence sequence = three_buffers();
+  Copier copier(runtime.gpu());
+  RunQueues queues(runtime.gpu(), sequence, TimingMode::none);
+  BenchBuffers buffers(runtime.gpu(), sequence, copier);
+  KernargBlocks blocks(runtime.gpu());
+  const Signal done;
+  const CacheSpoiler spoiler(runtime.gpu(), sequence, buffers, blocks, queues[0].facts(),
+                             done.handle());
+  CHECK(spoiler.packets().size() == 2 * sequence.buffers.size() + 1);
+  buffers.reset();
+  queues[0].publish(spoiler.packets());
+  queues[0].wait(done.handle(), "the kernels before a run");
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    CAPTURE(i);
+    size_t kept = 0;
+    for (const std::byte byte : buffers.contents(i)) kept += byte == std::byte{0xa5} ? 0 : 1;
+    CHECK(kept == 0);
+  }
+  queues.clear();
+}
+
+TEST_CASE("a sequence without buffers has no packets before a run", "[cache_spoiler]") {
+  const Runtime runtime;
+  const Sequence sequence;
+  Copier copier(runtime.gpu());
+  RunQueues queues(runtime.gpu(), sequence, TimingMode::none);
+  const BenchBuffers buffers(runtime.gpu(), sequence, copier);
+  KernargBlocks blocks(runtime.gpu());
+  const Signal done;
+  const CacheSpoiler spoiler(runtime.gpu(), sequence, buffers, blocks, queues[0].facts(),
+                             done.handle());
+  CHECK(spoiler.packets().empty());
+}
+
+TEST_CASE("a queue holds all packets of a run in it", "[run_queues]") {
+  const Runtime runtime;
+  Sequence sequence;
+  for (int i = 0; i < 70; ++i) sequence.steps.push_back({.name = "step"});
+  sequence.steps.push_back({.name = "other", .queue = 1});
+  const RunQueues queues(runtime.gpu(), sequence, TimingMode::none);
+  CHECK(queues[0].ring_size() >= most_packets(sequence, 0));
+  CHECK(queues[1].ring_size() >= most_packets(sequence, 1));
+  CHECK(queues[1].ring_size() < queues[0].ring_size());
+}

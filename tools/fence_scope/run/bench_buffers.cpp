@@ -1,0 +1,72 @@
+#include "tools/fence_scope/run/bench_buffers.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace uptempo::fence_scope {
+namespace {
+
+MemoryKind memory_kind(BufferKind kind) {
+  switch (kind) {
+    case BufferKind::device:
+      return MemoryKind::device;
+    case BufferKind::coarse:
+      return MemoryKind::pinned_coarse;
+    case BufferKind::fine:
+      break;
+  }
+  return MemoryKind::pinned;
+}
+
+}  // namespace
+
+BenchBuffers::BenchBuffers(const Agent& gpu, const Sequence& sequence, Copier& copier)
+    : sequence_(sequence), copier_(copier) {
+  for (const Buffer& buffer : sequence.buffers) {
+    memory_.emplace_back(gpu, memory_kind(buffer.kind), buffer.bytes);
+    std::byte* const bytes = static_cast<std::byte*>(
+        initial_.emplace_back(gpu, MemoryKind::pinned, buffer.bytes).data());
+    const size_t period = buffer.initial.size();
+    for (uint64_t i = 0; i < buffer.bytes; ++i)
+      bytes[i] = period == 0 ? std::byte{0} : buffer.initial[i % period];
+    largest_bytes_ = std::max(largest_bytes_, buffer.bytes);
+  }
+  if (largest_bytes_ != 0) staging_ = Allocation(gpu, MemoryKind::pinned, largest_bytes_);
+}
+
+std::optional<Bench::Place> BenchBuffers::place_of(uint64_t address) const noexcept {
+  for (size_t i = 0; i < memory_.size(); ++i) {
+    const auto begin = reinterpret_cast<uint64_t>(memory_[i].data());
+    if (address >= begin && address - begin < sequence_.buffers[i].bytes)
+      return Bench::Place{i, address - begin};
+  }
+  return std::nullopt;
+}
+
+void BenchBuffers::reset() {
+  for (size_t i = 0; i < memory_.size(); ++i) {
+    const uint64_t bytes = sequence_.buffers[i].bytes;
+    if (sequence_.buffers[i].kind == BufferKind::device)
+      copier_.to_device(memory_[i].data(), initial_[i].data(), bytes);
+    else
+      std::memcpy(memory_[i].data(), initial_[i].data(), bytes);
+  }
+}
+
+std::span<const std::byte> BenchBuffers::contents(size_t buffer) {
+  const uint64_t bytes = sequence_.buffers[buffer].bytes;
+  const void* from = memory_[buffer].data();
+  if (sequence_.buffers[buffer].kind == BufferKind::device) {
+    copier_.to_host(staging_.data(), from, bytes);
+    from = staging_.data();
+  }
+  return {static_cast<const std::byte*>(from), bytes};
+}
+
+void BenchBuffers::leave_to_session() noexcept {
+  for (auto* const memories : {&memory_, &initial_})
+    for (Allocation& allocation : *memories) allocation.leave_to_session();
+  staging_.leave_to_session();
+}
+
+}  // namespace uptempo::fence_scope

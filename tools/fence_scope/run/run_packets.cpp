@@ -1,0 +1,99 @@
+#include "tools/fence_scope/run/run_packets.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+namespace uptempo::fence_scope {
+namespace {
+
+using Role = Bench::Packet::Role;
+
+constexpr size_t kDependencies = 5;  // of a barrier-AND packet
+
+}  // namespace
+
+bool is_used(const Sequence& sequence, uint32_t queue) noexcept {
+  return std::ranges::any_of(sequence.steps, [&](const Step& step) {
+    return step.kind == Step::Kind::dispatch && step.queue == queue;
+  });
+}
+
+uint64_t most_packets(const Sequence& sequence, uint32_t queue) {
+  // gate and closing packet; each dispatch, and the packets that wait for its steps
+  uint64_t packets = 2;
+  for (const size_t step : sequence.dispatches(queue))
+    packets += 1 + (sequence.steps[step].after.size() + kDependencies - 1) / kDependencies;
+  return packets;
+}
+
+std::vector<Action> actions(const Sequence& sequence,
+                            std::span<const aql::KernelDispatch> dispatches,
+                            const SignalHandles& signals, const Headers& headers, Release release) {
+  if (headers.size() != sequence.steps.size())
+    throw std::invalid_argument(fmt::format("Bench: {} headers for a sequence of {} steps",
+                                            headers.size(), sequence.steps.size()));
+  std::vector<Action> open(kQueues.size()), all;
+  const auto add = [&](const Bench::Packet& role, const aql::Packet64& packet) {
+    open[role.queue].packets.push_back(packet);
+    open[role.queue].roles.push_back(role);
+  };
+  const auto send = [&] {
+    for (const uint32_t queue : kQueues) {
+      if (open[queue].packets.empty()) continue;
+      open[queue].queue = queue;
+      all.push_back(std::move(open[queue]));
+      open[queue] = {};
+    }
+  };
+  for (const uint32_t queue : kQueues)
+    if (is_used(sequence, queue) && release == Release::gated)
+      add({.role = Role::gate, .queue = queue},
+          aql::to_packet(aql::BarrierAnd{flags_of(Role::gate), {signals.gate}, {}}));
+  for (size_t i = 0; i < sequence.steps.size(); ++i) {
+    const Step& step = sequence.steps[i];
+    if (step.kind == Step::Kind::copy) {
+      send();
+      all.push_back({.copy = i});
+      continue;
+    }
+    for (size_t first = 0; first < step.after.size(); first += kDependencies) {
+      const std::span<const size_t> awaited =
+          std::span(step.after).subspan(first, std::min(kDependencies, step.after.size() - first));
+      aql::BarrierAnd packet{
+          .flags = flags_of(Role::waits), .dependencies = {}, .completion_signal = {}};
+      for (size_t d = 0; d < awaited.size(); ++d)
+        packet.dependencies[d] = signals.of_step[awaited[d]];
+      add({.role = Role::waits, .queue = step.queue, .step = i, .after = awaited},
+          aql::to_packet(packet));
+    }
+    aql::KernelDispatch packet = dispatches[i];
+    packet.flags = headers[i];
+    packet.completion_signal = signals.of_step[i];
+    add({.role = Role::dispatch, .queue = step.queue, .step = i}, aql::to_packet(packet));
+  }
+  for (const uint32_t queue : kQueues)
+    if (is_used(sequence, queue))
+      add({.role = Role::closing, .queue = queue},
+          aql::to_packet(aql::BarrierAnd{.flags = flags_of(Role::closing),
+                                         .completion_signal = signals.closing[queue]}));
+  send();
+  return all;
+}
+
+std::vector<Bench::Packet> published(const std::vector<Action>& actions) {
+  std::vector<Bench::Packet> packets;
+  for (const Action& action : actions) {
+    for (size_t i = 0; i < action.roles.size(); ++i) {
+      Bench::Packet& packet = packets.emplace_back(action.roles[i]);
+      packet.index = action.roles[0].index + i;
+      packet.published_ns = action.roles[0].published_ns;
+    }
+  }
+  std::ranges::stable_sort(packets, {}, &Bench::Packet::queue);
+  return packets;
+}
+
+}  // namespace uptempo::fence_scope
