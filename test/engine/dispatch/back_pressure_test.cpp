@@ -1,0 +1,217 @@
+// What a submission does when the ring, the timeline or a pool is full: refusals, deadlines, and
+// batches that are partly published. Against the packet processor double.
+#include <hsa/hsa.h>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "aql/packet.hpp"
+#include "engine/runtime/counters.hpp"
+#include "engine/runtime/error.hpp"
+#include "test/engine/double_device.hpp"
+#include "test/support/catch.hpp"
+#include "test/support/errors.hpp"
+
+using namespace uptempo;
+using namespace uptempo::test;
+using namespace std::chrono_literals;
+using aql::FenceScope;
+
+namespace {
+
+using uptempo::test::contains;
+using uptempo::test::error_of;
+
+hsa_kernel_dispatch_packet_t dispatch_of(const Completed& completed) {
+  return aql::packet_as<hsa_kernel_dispatch_packet_t>(completed.packet);
+}
+
+}  // namespace
+
+TEST_CASE("a batch interrupted by its deadline continues where it stopped", "[submit]") {
+  std::vector<uint32_t> ran;
+  DoubleDevice device({.device = {.ring_size = 16, .paused = true}},
+                      [&](uint32_t number) { ran.push_back(number); });
+  const auto kernel = number_kernel();
+  BatchSubmitter batch(device.state(), {});
+  for (uint32_t i = 0; i < 40; ++i) batch.dispatch(kernel, Grid{1}, i);
+  const std::string error = error_of<Error>([&] { batch.submit(Deadline::after(20ms)); });
+  CHECK(contains(error, "16 slots"));
+  CHECK(contains(error, "16 packets of this batch are published"));
+  device.processor().resume();
+  CHECK(batch.submit(soon()).wait(soon(), actively));
+  REQUIRE(ran.size() == 40);
+  for (uint32_t i = 0; i < 40; ++i) CHECK(ran[i] == i);
+}
+
+TEST_CASE("a partly published batch takes no packet and blocks every other batch", "[submit]") {
+  std::vector<uint32_t> ran;
+  DoubleDevice device({.device = {.ring_size = 16, .paused = true}},
+                      [&](uint32_t number) { ran.push_back(number); });
+  const auto kernel = number_kernel();
+  BatchSubmitter cut_off(device.state(), {});
+  for (uint32_t i = 0; i < 40; ++i) cut_off.dispatch(kernel, Grid{1}, i);
+  CHECK(error_of<Error>([&] { cut_off.submit(Deadline::after(10ms)); }) != "no error");
+  CHECK(contains(error_of<Error>([&] { cut_off.dispatch(kernel, Grid{1}, 40u); }),
+                 "are already published"));
+  CHECK(contains(error_of<Error>([&] { cut_off.raw(aql::to_packet(aql::BarrierAnd{})); }),
+                 "are already published"));
+  BatchSubmitter other(device.state(), {});
+  other.dispatch(kernel, Grid{1}, 41u);
+  device.processor().resume();
+  CHECK(contains(error_of<Error>([&] { other.submit(); }), "partly published: 16 packets of 40"));
+  CHECK(cut_off.submit(soon()).wait(soon(), actively));
+  CHECK(other.submit(soon()).wait(soon(), actively));
+  REQUIRE(ran.size() == 41);
+  CHECK(ran.back() == 41);
+}
+
+TEST_CASE("a half-submitted batch of a borrowed queue is given up when the GPU faults",
+          "[submit]") {
+  // The owner's error source reports nothing: a memory fault reaches the timeline through another
+  // path.
+  auto device =
+      std::make_unique<DoubleDevice>(DoubleOptions{.device = {.ring_size = 16, .paused = true}});
+  const auto kernel = number_kernel();
+  auto batch = std::make_unique<BatchSubmitter>(device->state(), BatchOptions{});
+  for (uint32_t i = 0; i < 40; ++i) batch->dispatch(kernel, Grid{1}, i);
+  CHECK(error_of<Error>([&] { batch->submit(Deadline::after(10ms)); }) != "no error");
+  device->state().timeline().fail(static_cast<hsa_status_t>(HSA_STATUS_ERROR_MEMORY_FAULT),
+                                  "a fault");
+  std::atomic<bool> dropped{false};
+  std::thread dropper([&] {
+    batch.reset();
+    dropped = true;
+  });
+  const Deadline limit = soon();
+  while (!dropped && !limit.passed()) std::this_thread::sleep_for(1ms);
+  CHECK(dropped);
+  device->processor().resume();  // in every case: room for the closing packet
+  dropper.join();
+}
+
+TEST_CASE("a batch that is interrupted and then dropped returns everything", "[submit]") {
+  DoubleDevice device({.device = {.ring_size = 16, .paused = true}});
+  const auto kernel = number_kernel();
+  const uint32_t slabs = device.state().kernargs().free_slabs();
+  const uint32_t signals = device.state().signals().free(SignalKind::interrupt);
+  const Counters before = Counters::now();
+  {
+    BatchSubmitter batch(device.state(), {});
+    for (uint32_t i = 0; i < 40; ++i) batch.dispatch(kernel, Grid{1}, i);
+    CHECK(error_of<Error>([&] { batch.submit(Deadline::after(10ms)); }) != "no error");
+    device.processor().resume();
+  }
+  const Counters spent = Counters::now() - before;
+  CHECK(spent.packets == 17);  // and the one that closes it
+  CHECK(spent.completion_signals == 1);
+  CHECK(spent.batches == 0);
+  CHECK(device.state().timeline().wait(device.state().timeline().last_begun(), actively, soon()) ==
+        WaitResult::done);
+  device.state().reclaim(UINT32_MAX);
+  CHECK(device.state().kernargs().free_slabs() == slabs);
+  CHECK(device.state().signals().free(SignalKind::interrupt) == signals);
+  CHECK(device.processor().completed_count() == 17);
+}
+
+TEST_CASE("a full ring refuses a try, and the batch can be submitted later unchanged", "[submit]") {
+  DoubleDevice device({.device = {.ring_size = 16, .paused = true}});
+  const auto kernel = number_kernel();
+  BatchSubmitter batch(device.state(), {});
+  for (uint32_t i = 0; i < 12; ++i) batch.dispatch(kernel, Grid{1}, i);
+  CHECK(batch.try_submit().has_value());
+  for (uint32_t i = 0; i < 8; ++i) batch.dispatch(kernel, Grid{1}, i);
+  CHECK_FALSE(batch.try_submit().has_value());
+  CHECK(batch.size() == 8);
+  const std::string error = error_of<Error>([&] { batch.submit(Deadline::after(5ms)); });
+  CHECK(contains(error, "run of 8 slots in the ring"));
+  CHECK(contains(error, "12 are in use"));
+  device.processor().resume();
+  CHECK(batch.submit(soon()).wait(soon(), actively));
+}
+
+TEST_CASE("a refused batch takes more packets, and only its final ends carry the outer fences",
+          "[submit]") {
+  for (const bool said : {false, true}) {
+    DoubleDevice device({.device = {.ring_size = 16, .paused = true}});
+    const auto kernel = number_kernel();
+    BatchSubmitter batch(device.state(), {});
+    for (uint32_t i = 0; i < 12; ++i) batch.dispatch(kernel, Grid{1}, i);
+    CHECK(batch.try_submit().has_value());
+    for (uint32_t i = 0; i < 8; ++i) batch.dispatch(kernel, Grid{1}, i);
+    CHECK_FALSE(batch.try_submit().has_value());
+    for (uint32_t i = 0; i < 3; ++i) batch.dispatch(kernel, Grid{1}, i);
+    if (said) batch.dispatch(kernel, Grid{1}, 3u).observed_by(Observer::system);
+    device.processor().resume();
+    CHECK(batch.submit(soon()).wait(soon(), actively));
+    const auto packets = device.processor().completed();
+    const size_t end = said ? 24 : 23;
+    REQUIRE(packets.size() == end);
+    for (size_t i = 12; i < end; ++i) {
+      CAPTURE(said, i);
+      const auto flags = aql::header_flags(packets[i].packet.header());
+      CHECK(flags.acquire == (i == 12 ? FenceScope::system : FenceScope::agent));
+      CHECK(flags.release == (i + 1 == end ? FenceScope::system : FenceScope::agent));
+      CHECK((dispatch_of(packets[i]).completion_signal.handle != 0) == (i + 1 == end));
+    }
+  }
+}
+
+TEST_CASE("the error of a full timeline or an empty signal pool names size and occupancy",
+          "[submit]") {
+  const auto kernel = number_kernel();
+  SECTION("timeline") {
+    DoubleDevice device(
+        {.device = {.ring_size = 64, .paused = true},
+         .queue = {
+             .packets = 64, .publications = 2, .kernarg_bytes = 8192, .kernarg_slab_bytes = 1024}});
+    BatchSubmitter batch(device.state(), {.patience = 5ms});
+    for (int i = 0; i < 2; ++i) {
+      batch.dispatch(kernel, Grid{1}, 0);
+      batch.submit();
+    }
+    batch.dispatch(kernel, Grid{1}, 0);
+    const std::string error = error_of<Error>([&] { batch.submit(); });
+    CHECK(contains(error, "2 publications: 2 publications are unfinished"));
+    device.processor().resume();
+    CHECK(batch.submit(soon()).wait(soon(), actively));
+  }
+  SECTION("signals") {
+    DoubleDevice device({.device = {.ring_size = 64, .paused = true}, .signals = 1});
+    BatchSubmitter batch(device.state(), {.patience = 5ms});
+    batch.dispatch(kernel, Grid{1}, 0);
+    batch.submit();
+    batch.dispatch(kernel, Grid{1}, 0);
+    CHECK(contains(error_of<Error>([&] { batch.submit(); }),
+                   "a free completion signal within the deadline: 1 signals"));
+    device.processor().resume();
+    CHECK(batch.submit(soon()).wait(soon(), actively));
+  }
+}
+
+TEST_CASE(
+    "without free kernarg blocks a try refuses, a wait is served, and a hopeless wait fails at "
+    "once",
+    "[submit]") {
+  DoubleDevice device(
+      {.device = {.ring_size = 64, .paused = true},
+       .queue = {
+           .packets = 64, .publications = 16, .kernarg_bytes = 2048, .kernarg_slab_bytes = 1024}});
+  const auto kernel = number_kernel();
+  BatchSubmitter batch(device.state(), {.patience = 10s});
+  for (uint32_t i = 0; i < 32; ++i) batch.dispatch(kernel, Grid{1}, i);
+  CHECK_FALSE(batch.try_dispatch(kernel, Grid{1}, 0).has_value());
+  // No work in flight can return blocks, so no wait can help.
+  const auto start = std::chrono::steady_clock::now();
+  CHECK(contains(error_of<Error>([&] { batch.dispatch(kernel, Grid{1}, 0); }),
+                 "2 slabs of 1024 bytes"));
+  CHECK(std::chrono::steady_clock::now() - start < 5s);
+  batch.submit();
+  device.processor().resume();
+  batch.dispatch(kernel, Grid{1}, 7);  // waits for the first publication
+  CHECK(batch.submit().wait(soon(), actively));
+}
