@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "aql/packet.hpp"
+#include "engine/fences/fence_rules.hpp"
 #include "engine/runtime/counters.hpp"
 #include "engine/runtime/error.hpp"
 #include "test/engine/double_device.hpp"
