@@ -4,6 +4,10 @@
 #include <cstring>
 #include <utility>
 
+#include "engine/dispatch/pools/kernarg_pool.hpp"
+#include "engine/dispatch/pools/spill_pool.hpp"
+#include "engine/stream/queue/stream_queue.hpp"
+
 namespace uptempo::detail {
 namespace {
 
@@ -40,6 +44,8 @@ ArgumentBlocks::ArgumentBlocks(const Agent* agent, const KernelInfo& kernel, uin
       block_bytes_(static_cast<uint32_t>(KernargPool::block_bytes(kernel.arguments.size_bytes()))),
       implicit_words_(kernel.arguments.implicit_words().size()),
       most_(most) {}
+
+ArgumentBlocks::~ArgumentBlocks() = default;
 
 ArgumentBlock* ArgumentBlocks::find_free() noexcept {
   // Never-used blocks first, so that all alternating arguments stay stored.

@@ -1,5 +1,5 @@
-// ArgumentBlocks: the kernel arguments that a launcher keeps in kernel-readable memory. Private to
-// engine/stream.
+// ArgumentBlocks: the kernel arguments that a launcher keeps in kernel-readable memory. Private: the
+// templates of Launcher need it.
 //
 // A block is not rewritten while an unfinished launch reads it: published data does not change.
 // Each block has a shadow, a copy in ordinary memory, which new arguments are compared with. There
@@ -22,10 +22,12 @@
 #include <vector>
 
 #include "engine/dispatch/dispatch_shape.hpp"
-#include "engine/dispatch/pools/spill_pool.hpp"
-#include "engine/stream/queue/stream_queue.hpp"
 
 namespace uptempo::detail {
+
+class KernargMemory;
+class StreamQueue;
+struct QueueUse;
 
 struct ArgumentBlock {
   std::byte* block = nullptr;   // read by kernels
@@ -36,7 +38,7 @@ struct ArgumentBlock {
   DispatchShape::Key key;
   const StreamQueue* queue = nullptr;
   std::vector<uint64_t> implicit{};
-  std::vector<QueueUse> uses{};  // per queue: the last use
+  std::vector<QueueUse> uses;  // per queue: the last use
 
   bool is_free() const noexcept;
   // True if a launch of that shape in that queue can read it, provided that its explicit arguments
@@ -55,6 +57,7 @@ class ArgumentBlocks {
  public:
   // Allocates nothing yet. If `agent` is null, queues do not use ROCr.
   ArgumentBlocks(const Agent* agent, const KernelInfo& kernel, uint32_t most) noexcept;
+  ~ArgumentBlocks();
 
   // Returns the block that a launch of that shape in that queue can read and whose shadow `holds`
   // its explicit arguments; otherwise null.

@@ -82,17 +82,17 @@ class LauncherCore {
       refuse_stream();
     return stream.prepare();
   }
-  void launch(Stream& stream, StreamQueue& queue, StreamQueue::Turn&& turn, aql::Packet64& packet) {
-    queue.launch(std::move(turn), stream.position_, packet);
+  void launch(Stream& stream, StreamQueue& queue, StreamTurn&& turn, aql::Packet64& packet) {
+    detail::launch(queue, std::move(turn), stream.position_, packet);
     if (stream.follows_others_) [[unlikely]]
       stream.note_order();
   }
   // The same for a dispatch that reads `block`.
-  void launch(Stream& stream, StreamQueue& queue, StreamQueue::Turn&& turn, ArgumentBlock& block,
+  void launch(Stream& stream, StreamQueue& queue, StreamTurn&& turn, ArgumentBlock& block,
               uint32_t group_segment) {
     aql::Packet64 packet;
     aql::store_behind_gate(packet, turn.shape->packet, block.block, group_segment);
-    queue.launch(std::move(turn), stream.position_, packet);
+    detail::launch(queue, std::move(turn), stream.position_, packet);
     block.note_use(queue, stream.position_.epoch);
     blocks_.note_last(block);
     if (stream.follows_others_) [[unlikely]]
@@ -209,7 +209,7 @@ void Launcher<Args...>::launch(Stream& stream, const Grid& grid,
   detail::ArgumentBlocks& blocks = core_.blocks();
   if (!skips_) return stream.launch(kernel_, grid, args...);
   for (;;) {
-    detail::StreamQueue::Turn turn = queue.take_turn_at(kernel_.info(), grid);
+    detail::StreamTurn turn = detail::take_turn_at(queue, kernel_.info(), grid);
     uint32_t group_segment = 0;
     detail::ArgumentBlock* block = blocks.find(*turn.shape, queue, [&](const std::byte* shadow) {
       return holds(shadow, *turn.shape, group_segment, args...);
@@ -230,7 +230,7 @@ void Launcher<Args...>::launch(Stream& stream, const Grid& grid,
       blocks.grow();
       continue;
     }
-    if (!queue.try_take_block(turn)) {
+    if (!detail::try_take_block(queue, turn)) {
       turn.lock.unlock();
       stream.launch(kernel_, grid, args...);
       return core_.count_miss();

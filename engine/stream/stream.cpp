@@ -6,6 +6,7 @@
 #include "aql/amd_abi.hpp"
 #include "engine/runtime/counters.hpp"
 #include "engine/runtime/error.hpp"
+#include "engine/stream/event/event_time.hpp"
 #include "engine/stream/streams_state.hpp"
 
 namespace uptempo {
@@ -38,6 +39,8 @@ Stream::~Stream() {
     streams_->leave(*queue_);
   }
 }
+
+hsa_queue_t* Stream::hardware_queue() const noexcept { return queue_->handle(); }
 
 void Stream::settle() {
   if (follows_others_) settle_order();

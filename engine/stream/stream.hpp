@@ -50,16 +50,17 @@
 #include <cstdint>
 #include <memory>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
-#include "engine/dispatch/dispatch_shape.hpp"
 #include "engine/program/grid.hpp"
 #include "engine/program/program.hpp"
 #include "engine/runtime/signal.hpp"
 #include "engine/stream/copy/copy_ends.hpp"
 #include "engine/stream/event/event.hpp"
 #include "engine/stream/event/timed_event.hpp"
-#include "engine/stream/queue/stream_queue.hpp"
+#include "engine/stream/queue/stream_priority.hpp"
+#include "engine/stream/queue/stream_turn.hpp"
 #include "engine/stream/streams.hpp"
 
 namespace uptempo {
@@ -91,11 +92,11 @@ class Stream {
               const std::type_identity_t<Args>&... args) {
     detail::require_local_bytes<Args...>(kernel.info(), grid.lds_bytes, args...);
     detail::StreamQueue& queue = prepare();
-    detail::StreamQueue::Turn turn = queue.take_turn<Args...>(kernel.info(), grid);
+    detail::StreamTurn turn = detail::take_turn(queue, kernel.info(), grid);
     aql::Packet64 packet;
     detail::write_dispatch(packet, turn.block, *turn.shape, turn.shape->packet,
                            detail::offsets<Args...>(kernel.info()), args...);
-    queue.launch(std::move(turn), position_, packet);
+    detail::launch(queue, std::move(turn), position_, packet);
     if (follows_others_) [[unlikely]]
       note_order();
   }
@@ -157,7 +158,7 @@ class Stream {
   // Returns true if all earlier work of the stream is complete. May publish a marker.
   bool ready();
 
-  hsa_queue_t* hardware_queue() const noexcept { return queue_->handle(); }
+  hsa_queue_t* hardware_queue() const noexcept;
   bool has_own_queue() const noexcept { return owns_queue_; }
 
  private:

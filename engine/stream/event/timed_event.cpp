@@ -1,6 +1,7 @@
 #include "engine/stream/event/timed_event.hpp"
 
 #include "engine/runtime/error.hpp"
+#include "engine/stream/event/event_time.hpp"
 
 namespace uptempo {
 
@@ -30,6 +31,8 @@ std::optional<uint64_t> EventTime::ns() const {
 }
 
 }  // namespace detail
+
+TimedEvent::TimedEvent() : time_(std::make_shared<detail::EventTime>()) {}
 
 uint64_t TimedEvent::ns() const {
   const bool is_complete = ready();  // throws if its queue has failed

@@ -25,38 +25,18 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
-#include <mutex>
-#include <optional>
 
 #include "engine/stream/event/event.hpp"
 
 namespace uptempo {
 
 namespace detail {
-
-// Completion time of a TimedEvent. The queue that owns the marker sets it, at the latest before it
-// reuses the marker's signal.
-class EventTime {
- public:
-  // Expects the time of that epoch and ignores the times of others.
-  void expect(const Timeline& timeline, uint64_t epoch);
-  void set(const Timeline& timeline, uint64_t epoch, uint64_t ns);
-  void set(uint64_t ns);
-  // Empty if it has not been set.
-  std::optional<uint64_t> ns() const;
-
- private:
-  mutable std::mutex mutex_;
-  const Timeline* timeline_ = nullptr;
-  uint64_t epoch_ = 0;
-  std::optional<uint64_t> ns_;
-};
-
-}  // namespace detail
+class EventTime;
+}
 
 class TimedEvent {
  public:
-  TimedEvent() : time_(std::make_shared<detail::EventTime>()) {}
+  TimedEvent();
   // Copies, no moves: a moved-from object would have no storage for its time.
   TimedEvent(const TimedEvent&) noexcept = default;
   TimedEvent& operator=(const TimedEvent&) noexcept = default;

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "engine/completion/timeline.hpp"
-#include "engine/stream/event/timed_event.hpp"
+#include "engine/stream/event/event_time.hpp"
 
 namespace uptempo::detail {
 

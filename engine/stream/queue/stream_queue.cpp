@@ -86,6 +86,34 @@ StreamQueue::StreamQueue(Parts parts, std::span<const hsa_signal_t> signals,
   for (Retained& held : retained_) SignalWaits::reserve(held.loans);
 }
 
+StreamQueue::Turn StreamQueue::take_turn(const KernelInfo& kernel, const Grid& grid,
+                                         bool with_block) {
+  Turn turn{.lock = std::unique_lock(mutex_), .shape = &shapes_.of(kernel, grid), .block = nullptr};
+  const auto takes_block = [&] { return with_block && turn.shape->block_bytes != 0; };
+  if (has_turn(turn.shape->block_bytes, takes_block(), turn.block)) [[likely]]
+    return turn;
+  const Deadline deadline = Deadline::after(stream_options_.patience);
+  do {
+    wait_for_turn(turn.lock, kernel, takes_block() ? turn.shape->block_bytes : 0, deadline);
+    turn.shape = &shapes_.of(kernel, grid);  // another stream may have used its place
+  } while (!has_turn(turn.shape->block_bytes, takes_block(), turn.block));
+  return turn;
+}
+
+StreamTurn take_turn(StreamQueue& queue, const KernelInfo& kernel, const Grid& grid) {
+  return queue.take_turn(kernel, grid);
+}
+StreamTurn take_turn_at(StreamQueue& queue, const KernelInfo& kernel, const Grid& grid) {
+  return queue.take_turn_at(kernel, grid);
+}
+bool try_take_block(StreamQueue& queue, StreamTurn& turn) noexcept {
+  return queue.try_take_block(turn);
+}
+void launch(StreamQueue& queue, StreamTurn&& turn, StreamPosition& position,
+            aql::Packet64& packet) noexcept {
+  queue.launch(std::move(turn), position, packet);
+}
+
 bool StreamQueue::has_turn(uint32_t block_bytes, bool takes_block, std::byte*& block) {
   check_failed();
   if (!writer_->admits_now(1)) return false;

@@ -43,23 +43,10 @@
 #include "engine/stream/queue/marker_times.hpp"
 #include "engine/stream/queue/signal_source.hpp"
 #include "engine/stream/queue/signal_waits.hpp"
+#include "engine/stream/queue/stream_priority.hpp"
+#include "engine/stream/queue/stream_turn.hpp"
 
-namespace uptempo {
-
-// Priority of a stream's packets relative to other streams: the driver's three levels
-// (hsa_amd_queue_set_priority).
-enum class StreamPriority : uint8_t { low, normal, high };
-
-namespace detail {
-
-// A stream's last packet in its queue.
-struct StreamPosition {
-  uint64_t packet = 0;  // packet index plus one; 0: nothing unfinished
-  uint64_t epoch = 0;
-  bool acquires_system = true;  // applies to the next launch
-
-  bool empty() const noexcept { return packet == 0; }
-};
+namespace uptempo::detail {
 
 struct StreamQueueOptions {
   QueueOptions queue{};
@@ -85,22 +72,15 @@ class StreamQueue final : private StreamSpills, public QueueResources, public Si
   StreamQueue(Parts parts, std::span<const hsa_signal_t> signals,
               const StreamQueueOptions& options);
 
-  // A dispatch being prepared: the queue is locked, there is room for its packet, and its block is
-  // allocated (null if the kernel takes no arguments).
-  struct Turn {
-    std::unique_lock<std::mutex> lock;
-    const DispatchShape* shape;
-    std::byte* block;
-  };
+  using Turn = StreamTurn;
   // Throws Error for a geometry that kernel or agent cannot run, if no room becomes available in
   // time, and if the queue has failed.
-  template <class... Args>
   Turn take_turn(const KernelInfo& kernel, const Grid& grid) {
-    return take_turn_if(kernel, grid, takes_block<Args...>);
+    return take_turn(kernel, grid, true);
   }
   // Like take_turn(), but the caller provides a ready block; Turn::block is null.
   Turn take_turn_at(const KernelInfo& kernel, const Grid& grid) {
-    return take_turn_if(kernel, grid, [](const DispatchShape&) { return false; });
+    return take_turn(kernel, grid, false);
   }
   // Allocates a block after all. Returns false if none is free; the caller must then give up the
   // turn.
@@ -157,8 +137,7 @@ class StreamQueue final : private StreamSpills, public QueueResources, public Si
   void give_back_loans() noexcept override;
 
  private:
-  template <class TakesBlock>
-  Turn take_turn_if(const KernelInfo& kernel, const Grid& grid, TakesBlock&& takes_block);
+  Turn take_turn(const KernelInfo& kernel, const Grid& grid, bool with_block);
   bool has_turn(uint32_t block_bytes, bool takes_block, std::byte*& block);
   void wait_for_room(std::unique_lock<std::mutex>& lock, Deadline deadline);
   // Like wait_for_room(), for a dispatch that may instead lack memory for a block larger than a
@@ -226,28 +205,6 @@ class StreamQueue final : private StreamSpills, public QueueResources, public Si
   uint64_t last_barrier_ = 0;  // last packet with a barrier bit, index plus one
 };
 
-// The position of a stream's work, for streams that must follow it.
-struct Standing {
-  StreamQueue* queue = nullptr;
-  StreamPosition position;
-  bool behind_host = false;
-};
-
-template <class TakesBlock>
-StreamQueue::Turn StreamQueue::take_turn_if(const KernelInfo& kernel, const Grid& grid,
-                                            TakesBlock&& takes_block) {
-  Turn turn{.lock = std::unique_lock(mutex_), .shape = &shapes_.of(kernel, grid), .block = nullptr};
-  if (has_turn(turn.shape->block_bytes, takes_block(*turn.shape), turn.block)) [[likely]]
-    return turn;
-  const Deadline deadline = Deadline::after(stream_options_.patience);
-  do {
-    wait_for_turn(turn.lock, kernel, takes_block(*turn.shape) ? turn.shape->block_bytes : 0,
-                  deadline);
-    turn.shape = &shapes_.of(kernel, grid);  // another stream may have used its place
-  } while (!has_turn(turn.shape->block_bytes, takes_block(*turn.shape), turn.block));
-  return turn;
-}
-
 // Marks resources that packets of that epoch and earlier ones may use.
 struct QueueUse {
   StreamQueue* queue = nullptr;
@@ -255,5 +212,4 @@ struct QueueUse {
   bool is_over() const noexcept { return queue->is_complete(epoch); }
 };
 
-}  // namespace detail
-}  // namespace uptempo
+}  // namespace uptempo::detail

@@ -1,0 +1,51 @@
+// StreamTurn: one dispatch on its way into the hardware queue of a stream. Private: the templates of
+// Stream and Launcher need it. stream_queue.hpp describes the queue.
+//
+// Thread safety: the functions may be called from any thread. A turn belongs to one thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+
+#include "aql/packet.hpp"
+#include "engine/dispatch/dispatch_shape.hpp"
+#include "engine/program/grid.hpp"
+#include "engine/program/program.hpp"
+
+namespace uptempo::detail {
+
+class StreamQueue;
+
+// A stream's last packet in its queue.
+struct StreamPosition {
+  uint64_t packet = 0;  // packet index plus one; 0: nothing unfinished
+  uint64_t epoch = 0;
+  bool acquires_system = true;  // applies to the next launch
+
+  bool empty() const noexcept { return packet == 0; }
+};
+
+// The position of a stream's work, for streams that must follow it.
+struct Standing {
+  StreamQueue* queue = nullptr;
+  StreamPosition position;
+  bool behind_host = false;
+};
+
+// A dispatch being prepared: the queue is locked, there is room for its packet, and its block is
+// allocated (null if the kernel takes no arguments).
+struct StreamTurn {
+  std::unique_lock<std::mutex> lock;
+  const DispatchShape* shape;
+  std::byte* block;
+};
+
+// StreamQueue's functions of these names.
+StreamTurn take_turn(StreamQueue& queue, const KernelInfo& kernel, const Grid& grid);
+StreamTurn take_turn_at(StreamQueue& queue, const KernelInfo& kernel, const Grid& grid);
+bool try_take_block(StreamQueue& queue, StreamTurn& turn) noexcept;
+void launch(StreamQueue& queue, StreamTurn&& turn, StreamPosition& position,
+            aql::Packet64& packet) noexcept;
+
+}  // namespace uptempo::detail
