@@ -1,6 +1,7 @@
 #include "engine/completion/awaitable.hpp"
 
 #include "engine/completion/completion_thread.hpp"
+#include "engine/completion/timeline.hpp"
 
 namespace uptempo::detail {
 

@@ -30,6 +30,7 @@ class CopyLane;
 class RecordingState;
 }  // namespace detail
 class CompletionNotifier;
+class Timeline;
 
 class Completion {
  public:

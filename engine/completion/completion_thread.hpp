@@ -42,6 +42,7 @@
 #include <vector>
 
 #include "engine/completion/awaited.hpp"
+#include "engine/completion/awaited_list.hpp"
 #include "engine/completion/timeline.hpp"
 #include "engine/runtime/session.hpp"
 #include "engine/runtime/signal.hpp"

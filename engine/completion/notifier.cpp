@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "engine/completion/completion_thread.hpp"
+#include "engine/completion/timeline.hpp"
 #include "engine/runtime/error.hpp"
 
 namespace uptempo {
@@ -24,6 +25,14 @@ int make_eventfd() {
 }
 
 }  // namespace
+
+struct CompletionNotifier::Slot : detail::Awaited {
+  CompletionNotifier* notifier = nullptr;
+  Completion completion;
+  uint64_t tag = 0;
+  bool failed = false;
+  Slot* next = nullptr;  // in the list of free slots or of notices
+};
 
 CompletionNotifier::CompletionNotifier(uint32_t capacity)
     : capacity_(capacity),

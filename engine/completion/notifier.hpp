@@ -34,10 +34,13 @@
 #include <mutex>
 #include <optional>
 
-#include "engine/completion/awaited.hpp"
 #include "engine/completion/completion.hpp"
 
 namespace uptempo {
+
+namespace detail {
+struct Awaited;
+}
 
 class CompletionNotifier {
  public:
@@ -70,13 +73,7 @@ class CompletionNotifier {
   uint32_t capacity() const noexcept { return capacity_; }
 
  private:
-  struct Slot : detail::Awaited {
-    CompletionNotifier* notifier = nullptr;
-    Completion completion;
-    uint64_t tag = 0;
-    bool failed = false;
-    Slot* next = nullptr;  // in the list of free slots or of notices
-  };
+  struct Slot;
   static void on_finished(detail::Awaited& awaited) noexcept;
   void put(Slot& slot) noexcept;
 

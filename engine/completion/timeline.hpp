@@ -45,7 +45,7 @@
 
 #include "aql/amd_abi.hpp"
 #include "aql/deadline.hpp"
-#include "engine/completion/awaited.hpp"
+#include "engine/completion/awaited_list.hpp"
 #include "engine/completion/packet_time.hpp"
 #include "engine/completion/timeline/failure_record.hpp"
 #include "engine/completion/timeline/kept_times.hpp"

@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "engine/completion/timeline.hpp"
 #include "test/engine/on_device.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"

@@ -10,6 +10,8 @@
 #include <ostream>
 #include <string>
 
+#include "engine/completion/timeline.hpp"
+
 #include "tools/vgpu/query.h"
 
 namespace uptempo::test {
