@@ -14,7 +14,7 @@
 #include <string_view>
 
 #include "engine/runtime/agent.hpp"
-#include "engine/runtime/session.hpp"
+#include "engine/runtime/owned.hpp"
 
 namespace uptempo {
 

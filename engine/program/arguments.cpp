@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "engine/program/metadata.hpp"
 #include "engine/runtime/error.hpp"
 
 namespace uptempo {

@@ -30,9 +30,11 @@
 #include "aql/packet.hpp"
 #include "engine/program/argument_type.hpp"
 #include "engine/program/grid.hpp"
-#include "engine/program/metadata.hpp"
 
 namespace uptempo {
+
+enum class ArgumentKind : uint8_t;
+struct KernelMetadata;
 
 // Values of hidden arguments that depend on the queue of the dispatch.
 struct QueueFacts {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "engine/runtime/error.hpp"
+#include "engine/runtime/session.hpp"
 
 namespace uptempo {
 namespace {

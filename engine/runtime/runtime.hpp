@@ -4,7 +4,7 @@
 //   Agent gpu = runtime.gpu();
 //
 // All Runtime objects of a process share one session. The destructor of the last one releases every
-// object that is still alive (session.hpp) and shuts HSA down. A new Runtime may be created
+// object that is still alive and shuts HSA down. A new Runtime may be created
 // afterwards. Objects that outlive the Runtime, for example static ones, may be destroyed at any
 // time later. Using them throws Error, except where their header says otherwise. A Runtime that was
 // moved from has no agents; gpu() and host() throw Error.
@@ -20,9 +20,10 @@
 #include <vector>
 
 #include "engine/runtime/agent.hpp"
-#include "engine/runtime/session.hpp"
 
 namespace uptempo {
+
+class Session;
 
 // Version of the HSA interface that a runtime implements (ROCr 5.2.3: 1.1), not of the ROCm
 // release.

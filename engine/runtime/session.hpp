@@ -20,17 +20,17 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <utility>
 #include <vector>
+
+#include "engine/runtime/owned.hpp"
 
 namespace uptempo {
 
 class Session {
  public:
-  // Order of release at the end of a session.
-  enum class Kind : uint8_t { listener, completion_thread, queue, executable, signal, memory };
-  using Release = void (*)(uint64_t handle) noexcept;
-  using Ticket = std::pair<Kind, uint64_t>;
+  using Kind = Owned::Kind;
+  using Release = Owned::Release;
+  using Ticket = Owned::Ticket;
 
   struct MemoryFault {
     static constexpr auto status = static_cast<hsa_status_t>(HSA_STATUS_ERROR_MEMORY_FAULT);
@@ -100,53 +100,6 @@ class Session {
   std::recursive_mutex listeners_mutex_;
   std::map<uint64_t, FaultListener> listeners_;
   std::vector<MemoryFault> faults_;
-};
-
-// One HSA handle of a session. Move-only. Released by the destructor or at the session's end,
-// whichever comes first, unless leave_to_session() or forget() was called.
-class Owned {
- public:
-  Owned() = default;
-  Owned(std::shared_ptr<Session> session, Session::Kind kind, uint64_t handle,
-        Session::Release release)
-      : session_(std::move(session)),
-        ticket_(session_->adopt(kind, handle, release)),
-        handle_(handle) {}
-  Owned(Owned&& other) noexcept
-      : session_(std::move(other.session_)),
-        ticket_(std::move(other.ticket_)),
-        handle_(std::exchange(other.handle_, 0)) {}
-  Owned& operator=(Owned&& other) noexcept {
-    reset();
-    session_ = std::move(other.session_);
-    ticket_ = other.ticket_;
-    handle_ = std::exchange(other.handle_, 0);
-    return *this;
-  }
-  ~Owned() { reset(); }
-
-  uint64_t handle() const noexcept { return handle_; }
-  bool alive() const noexcept { return session_ && session_->alive(); }
-  void reset() noexcept {
-    if (session_) session_->give_back(ticket_);
-    leave_to_session();
-  }
-  // Drops the handle; the object lives until the session's end, because work in flight may still
-  // use it.
-  void leave_to_session() noexcept {
-    session_.reset();
-    handle_ = 0;
-  }
-  // Drops the handle; the object is never released.
-  void forget() noexcept {
-    if (session_) session_->forget(ticket_);
-    leave_to_session();
-  }
-
- private:
-  std::shared_ptr<Session> session_;
-  Session::Ticket ticket_{};
-  uint64_t handle_ = 0;
 };
 
 }  // namespace uptempo

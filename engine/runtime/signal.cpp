@@ -9,6 +9,7 @@
 #include "aql/amd_abi.hpp"
 #include "engine/runtime/counters.hpp"
 #include "engine/runtime/error.hpp"
+#include "engine/runtime/session.hpp"
 #include "engine/runtime/signal_budget.hpp"
 
 namespace uptempo {

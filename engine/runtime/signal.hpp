@@ -15,7 +15,7 @@
 #include <chrono>
 #include <cstdint>
 
-#include "engine/runtime/session.hpp"
+#include "engine/runtime/owned.hpp"
 
 namespace uptempo {
 

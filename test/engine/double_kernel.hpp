@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "engine/program/metadata.hpp"
+
 #include "engine/program/program.hpp"
 
 namespace uptempo::test {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/dispatch/dispatch_shape.hpp"
+#include "engine/program/metadata.hpp"
 #include "engine/runtime/error.hpp"
 #include "test/engine/double_device.hpp"
 #include "test/support/catch.hpp"

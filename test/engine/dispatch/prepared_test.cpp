@@ -5,6 +5,7 @@
 #include <tuple>
 #include <vector>
 
+#include "engine/program/metadata.hpp"
 #include "engine/runtime/counters.hpp"
 #include "engine/runtime/error.hpp"
 #include "test/engine/double_device.hpp"

@@ -8,6 +8,7 @@
 #include <tuple>
 #include <vector>
 
+#include "engine/program/metadata.hpp"
 #include "engine/recording/recording.hpp"
 #include "engine/runtime/error.hpp"
 #include "test/engine/double_device.hpp"

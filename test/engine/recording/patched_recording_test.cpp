@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/program/metadata.hpp"
 #include "engine/recording/recording.hpp"
 #include "test/engine/double_device.hpp"
 #include "test/support/catch.hpp"

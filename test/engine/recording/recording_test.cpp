@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "aql/packet.hpp"
+#include "engine/program/metadata.hpp"
 #include "engine/recording/recording.hpp"
 #include "engine/runtime/counters.hpp"
 #include "engine/runtime/error.hpp"

@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 
 #include "engine/program/code_identity.hpp"
+#include "engine/program/metadata.hpp"
 #include "engine/recording/recording_file.hpp"
 #include "engine/runtime/error.hpp"
 #include "test/engine/double_device.hpp"

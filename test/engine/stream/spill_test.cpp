@@ -5,6 +5,7 @@
 #include <random>
 #include <string>
 
+#include "engine/program/metadata.hpp"
 #include "engine/runtime/counters.hpp"
 #include "test/engine/stream/stream_devices.hpp"
 #include "test/support/catch.hpp"
