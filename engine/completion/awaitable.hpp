@@ -28,8 +28,8 @@
 
 #include <coroutine>
 
-#include "engine/completion/awaited.hpp"
 #include "engine/completion/completion.hpp"
+#include "engine/completion/detail/awaited.hpp"
 
 namespace uptempo {
 namespace detail {

@@ -3,7 +3,7 @@
 
 #include <atomic>
 
-#include "engine/completion/awaited.hpp"
+#include "engine/completion/detail/awaited.hpp"
 
 namespace uptempo::detail {
 

@@ -41,8 +41,8 @@
 #include <thread>
 #include <vector>
 
-#include "engine/completion/awaited.hpp"
 #include "engine/completion/awaited_list.hpp"
+#include "engine/completion/detail/awaited.hpp"
 #include "engine/completion/timeline.hpp"
 #include "engine/runtime/session.hpp"
 #include "engine/runtime/signal.hpp"

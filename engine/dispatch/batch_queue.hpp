@@ -13,8 +13,8 @@
 #include <utility>
 
 #include "aql/writer.hpp"
+#include "engine/dispatch/detail/publication.hpp"
 #include "engine/dispatch/pools/lent_blocks.hpp"
-#include "engine/dispatch/publication.hpp"
 #include "engine/dispatch/queue_resources.hpp"
 #include "engine/runtime/session_end.hpp"
 

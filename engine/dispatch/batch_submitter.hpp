@@ -54,8 +54,8 @@
 
 #include "engine/completion/completion.hpp"
 #include "engine/dispatch/command_ref.hpp"
-#include "engine/dispatch/dispatch_shape.hpp"
-#include "engine/dispatch/publication.hpp"
+#include "engine/dispatch/detail/dispatch_shape.hpp"
+#include "engine/dispatch/detail/publication.hpp"
 #include "engine/dispatch/queue.hpp"
 #include "engine/dispatch/timing.hpp"
 #include "engine/program/grid.hpp"

@@ -4,7 +4,7 @@
 // Thread safety: that of the batch.
 #pragma once
 
-#include "engine/dispatch/publication.hpp"
+#include "engine/dispatch/detail/publication.hpp"
 #include "engine/fences/declaring.hpp"
 
 namespace uptempo {

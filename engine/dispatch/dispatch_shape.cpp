@@ -1,4 +1,4 @@
-#include "engine/dispatch/dispatch_shape.hpp"
+#include "engine/dispatch/detail/dispatch_shape.hpp"
 
 #include "engine/dispatch/pools/kernarg_pool.hpp"
 

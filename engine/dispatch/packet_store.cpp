@@ -1,4 +1,4 @@
-#include "engine/dispatch/packet_store.hpp"
+#include "engine/dispatch/detail/packet_store.hpp"
 
 #include <algorithm>
 #include <atomic>

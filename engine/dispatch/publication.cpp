@@ -1,4 +1,4 @@
-#include "engine/dispatch/publication.hpp"
+#include "engine/dispatch/detail/publication.hpp"
 
 #include <algorithm>
 #include <array>

@@ -17,8 +17,8 @@
 
 #include "engine/completion/timeline.hpp"
 #include "engine/dispatch/batch_queue.hpp"
-#include "engine/dispatch/dispatch_shape.hpp"
-#include "engine/dispatch/publication.hpp"
+#include "engine/dispatch/detail/dispatch_shape.hpp"
+#include "engine/dispatch/detail/publication.hpp"
 #include "engine/memory/buffer.hpp"
 #include "engine/program/grid.hpp"
 #include "engine/program/program.hpp"

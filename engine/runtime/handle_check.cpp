@@ -1,4 +1,4 @@
-#include "engine/runtime/handle_check.hpp"
+#include "engine/runtime/detail/handle_check.hpp"
 
 #include <cstdio>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-#include "engine/stream/argument_blocks.hpp"
+#include "engine/stream/detail/argument_blocks.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "engine/memory/buffer.hpp"
-#include "engine/stream/queue/stream_turn.hpp"
+#include "engine/stream/queue/detail/stream_turn.hpp"
 #include "engine/stream/stream.hpp"
 
 namespace uptempo {

@@ -50,7 +50,7 @@
 
 #include "engine/program/grid.hpp"
 #include "engine/program/program.hpp"
-#include "engine/stream/argument_blocks.hpp"
+#include "engine/stream/detail/argument_blocks.hpp"
 #include "engine/stream/launch_arrays.hpp"
 #include "engine/stream/stream.hpp"
 #include "engine/stream/streams.hpp"

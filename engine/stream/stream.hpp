@@ -59,8 +59,8 @@
 #include "engine/stream/copy/copy_ends.hpp"
 #include "engine/stream/event/event.hpp"
 #include "engine/stream/event/timed_event.hpp"
+#include "engine/stream/queue/detail/stream_turn.hpp"
 #include "engine/stream/queue/stream_priority.hpp"
-#include "engine/stream/queue/stream_turn.hpp"
 #include "engine/stream/streams.hpp"
 
 namespace uptempo {

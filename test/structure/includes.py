@@ -10,7 +10,7 @@ Rooms are layers: a room includes itself and the rooms before it; its sub-folder
   virtual GPU  samples and tools include only launch.hpp and query.h of tools/vgpu; its benchmark
                tools/bench/vgpu may include more. tools/vgpu includes nothing else of the tree, and
                its layers in the order of VGPU
-  installed    a listed header (HEADERS or INNER_HEADERS of an uptempo_library) includes listed
+  installed    a listed header (HEADERS or DETAIL_HEADERS of an uptempo_library) includes listed
                headers only
 
 Exit code: 1 if an include breaks a rule, else 0.

@@ -1,8 +1,8 @@
 # Libraries of the package `uptempo`.
 #
-#   uptempo_library(<name> HEADERS <file>... [INNER_HEADERS <file>...] SOURCES <file>...)
+#   uptempo_library(<name> HEADERS <file>... [DETAIL_HEADERS <file>...] SOURCES <file>...)
 #       Adds the static library uptempo_<name>, with the name uptempo::<name> in the tree and for
-#       consumers. HEADERS are its public headers. INNER_HEADERS are private headers that public
+#       consumers. HEADERS are its public headers. DETAIL_HEADERS are private headers that public
 #       ones include. Only these are installed, under include/uptempo/ at the same relative path, so
 #       `#include "engine/dispatch/queue.hpp"` names the same file in both places. The target
 #       property UPTEMPO_HEADERS lists HEADERS. Link dependencies with target_link_libraries as
@@ -19,7 +19,7 @@ set(UPTEMPO_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/uptempo)
 set(UPTEMPO_CMAKE_HELPERS ${CMAKE_CURRENT_LIST_DIR})
 
 function(uptempo_library name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "HEADERS;INNER_HEADERS;SOURCES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "HEADERS;DETAIL_HEADERS;SOURCES")
   set(target uptempo_${name})
   add_library(${target} STATIC ${arg_SOURCES})
   add_library(uptempo::${name} ALIAS ${target})
@@ -31,7 +31,7 @@ function(uptempo_library name)
     $<BUILD_INTERFACE:${uptempo_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/uptempo>)
   if(UPTEMPO_INSTALL)
     install(TARGETS ${target} EXPORT uptempoTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-    foreach(header IN LISTS arg_HEADERS arg_INNER_HEADERS)
+    foreach(header IN LISTS arg_HEADERS arg_DETAIL_HEADERS)
       get_filename_component(folder ${place}/${header} DIRECTORY)
       install(FILES ${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/uptempo/${folder})
     endforeach()

@@ -16,10 +16,10 @@
 #include <span>
 #include <vector>
 
+#include "engine/dispatch/pools/detail/kernarg_cursor.hpp"
 #include "engine/dispatch/pools/gauge.hpp"
-#include "engine/dispatch/pools/kernarg_cursor.hpp"
 #include "engine/dispatch/pools/pressure.hpp"
-#include "engine/runtime/handle_check.hpp"
+#include "engine/runtime/detail/handle_check.hpp"
 
 namespace uptempo {
 

@@ -11,7 +11,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "engine/runtime/handle_check.hpp"
+#include "engine/runtime/detail/handle_check.hpp"
 
 namespace uptempo {
 class Timeline;

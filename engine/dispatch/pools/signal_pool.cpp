@@ -4,7 +4,7 @@
 
 #include "aql/amd_abi.hpp"
 #include "engine/runtime/counters.hpp"
-#include "engine/runtime/handle_check.hpp"
+#include "engine/runtime/detail/handle_check.hpp"
 
 namespace uptempo {
 

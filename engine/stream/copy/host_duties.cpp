@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "engine/runtime/counters.hpp"
-#include "engine/stream/event/pending_host_duties.hpp"
+#include "engine/stream/event/detail/pending_host_duties.hpp"
 
 namespace uptempo::detail {
 

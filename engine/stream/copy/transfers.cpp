@@ -13,7 +13,7 @@
 #include "engine/memory/access.hpp"
 #include "engine/runtime/error.hpp"
 #include "engine/stream/copy/host_duties.hpp"
-#include "engine/stream/event/pending_host_duties.hpp"
+#include "engine/stream/event/detail/pending_host_duties.hpp"
 
 namespace uptempo::detail {
 namespace {

@@ -20,7 +20,7 @@
 #include <cstdint>
 
 #include "engine/completion/completion.hpp"
-#include "engine/stream/event/pending_host_duties.hpp"
+#include "engine/stream/event/detail/pending_host_duties.hpp"
 
 namespace uptempo {
 

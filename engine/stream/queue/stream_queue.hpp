@@ -36,15 +36,15 @@
 #include <vector>
 
 #include "aql/packet.hpp"
-#include "engine/dispatch/dispatch_shape.hpp"
+#include "engine/dispatch/detail/dispatch_shape.hpp"
 #include "engine/dispatch/pools/spill_pool.hpp"
 #include "engine/dispatch/queue_resources.hpp"
 #include "engine/stream/event/event.hpp"
+#include "engine/stream/queue/detail/stream_turn.hpp"
 #include "engine/stream/queue/marker_times.hpp"
 #include "engine/stream/queue/signal_source.hpp"
 #include "engine/stream/queue/signal_waits.hpp"
 #include "engine/stream/queue/stream_priority.hpp"
-#include "engine/stream/queue/stream_turn.hpp"
 
 namespace uptempo::detail {
 

@@ -5,7 +5,7 @@
 #include <random>
 #include <vector>
 
-#include "engine/dispatch/dispatch_shape.hpp"
+#include "engine/dispatch/detail/dispatch_shape.hpp"
 #include "engine/program/metadata.hpp"
 #include "engine/runtime/error.hpp"
 #include "test/engine/double_device.hpp"

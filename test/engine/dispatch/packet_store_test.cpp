@@ -5,7 +5,7 @@
 #include <random>
 #include <vector>
 
-#include "engine/dispatch/packet_store.hpp"
+#include "engine/dispatch/detail/packet_store.hpp"
 #include "engine/runtime/counters.hpp"
 #include "engine/runtime/error.hpp"
 #include "test/engine/double_device.hpp"

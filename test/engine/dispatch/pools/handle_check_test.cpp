@@ -2,8 +2,8 @@
 #include <csignal>
 #include <vector>
 
+#include "engine/runtime/detail/handle_check.hpp"
 #include "engine/runtime/error.hpp"
-#include "engine/runtime/handle_check.hpp"
 #include "test/engine/double_device.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"

@@ -14,12 +14,12 @@
 
 #include "aql/packet.hpp"
 #include "aql/writer.hpp"
-#include "engine/dispatch/packet_store.hpp"
-#include "engine/dispatch/pools/kernarg_cursor.hpp"
+#include "engine/dispatch/detail/packet_store.hpp"
+#include "engine/dispatch/pools/detail/kernarg_cursor.hpp"
 #include "engine/dispatch/timing.hpp"
 #include "engine/fences/declarations.hpp"
 #include "engine/fences/packet_plan.hpp"
-#include "engine/runtime/handle_check.hpp"
+#include "engine/runtime/detail/handle_check.hpp"
 
 namespace uptempo {
 

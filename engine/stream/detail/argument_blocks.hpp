@@ -21,7 +21,7 @@
 #include <memory>
 #include <vector>
 
-#include "engine/dispatch/dispatch_shape.hpp"
+#include "engine/dispatch/detail/dispatch_shape.hpp"
 
 namespace uptempo::detail {
 

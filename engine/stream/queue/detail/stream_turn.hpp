@@ -9,7 +9,7 @@
 #include <mutex>
 
 #include "aql/packet.hpp"
-#include "engine/dispatch/dispatch_shape.hpp"
+#include "engine/dispatch/detail/dispatch_shape.hpp"
 #include "engine/program/grid.hpp"
 #include "engine/program/program.hpp"
 

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "engine/runtime/handle_check.hpp"
+#include "engine/runtime/detail/handle_check.hpp"
 
 namespace uptempo {
 

@@ -1,5 +1,5 @@
 // PacketStore: holds the packets of a batch until they are published, in the ring slots that they
-// will be published from or in its own memory. Private to engine/dispatch.
+// will be published from or in its own memory. Private: the templates of BatchSubmitter need it.
 //
 // In the ring, a packet is written where it will execute, header included. This requires a queue
 // whose free slots no other producer writes (BatchQueue ensures it). Two facts keep the packet

@@ -1,4 +1,5 @@
-// Handle checks: the compile-time switch, and the tags that the checks compare. Private to engine.
+// Handle checks: the compile-time switch, and the tags that the checks compare. Private:
+// CommandRef and the templates of BatchSubmitter need it.
 //
 // Handle checks find uses of a handle after the library has recycled its object: a CommandRef after
 // its batch was submitted; a caller's kernarg block or completion signal that an unfinished

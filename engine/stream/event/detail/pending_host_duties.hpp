@@ -1,4 +1,5 @@
-// Access to host_duties.hpp for functions that observe completion. Private to engine/stream.
+// Access to host_duties.hpp for functions that observe completion. Private: the inline functions of
+// Event need it.
 #pragma once
 
 #include <atomic>
