@@ -38,6 +38,7 @@
 #include "engine/runtime/agent.hpp"
 #include "engine/runtime/counters.hpp"
 #include "engine/runtime/error.hpp"
+#include "engine/runtime/memory_fault.hpp"
 #include "engine/runtime/runtime.hpp"
 #include "engine/runtime/signal.hpp"
 #include "engine/runtime/signal_budget.hpp"

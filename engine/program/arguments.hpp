@@ -100,14 +100,6 @@ class ArgumentLayout {
 
 namespace detail {
 
-// LocalBytes arrays follow the kernel's static LDS and Grid::lds_bytes (grid.hpp). Each is aligned
-// for any type: 16 bytes is the largest alignment OpenCL C requires for LDS accesses.
-inline constexpr uint32_t local_alignment = 16;
-
-constexpr uint64_t align_local(uint64_t offset) noexcept {
-  return (offset + local_alignment - 1) / local_alignment * local_alignment;
-}
-
 template <class... Args>
 inline constexpr bool takes_local_bytes = (std::is_same_v<std::remove_cv_t<Args>, LocalBytes> ||
                                            ...);

@@ -1,5 +1,6 @@
 #include "tools/support/packet_queue.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <mutex>
 #include <string>
@@ -8,36 +9,59 @@
 #include "aql/amd_abi.hpp"
 #include "aql/text.hpp"
 #include "aql/writer.hpp"
-#include "engine/dispatch/shared_hsa_queue.hpp"
 #include "engine/runtime/error.hpp"
-#include "engine/runtime/session.hpp"
+#include "engine/runtime/memory_fault.hpp"
+#include "engine/runtime/owned.hpp"
 #include "engine/runtime/signal.hpp"
 
 namespace uptempo::support {
+namespace {
+
+// Longest sleep before the queue's errors are checked again.
+constexpr std::chrono::milliseconds longest_sleep{250};
+
+using OnError = void (*)(hsa_status_t status, hsa_queue_t* queue, void* data);
+
+Owned make_queue(const Agent& gpu, uint32_t packets, OnError on_error, void* data) {
+  packets = std::min(packets, gpu.properties().queue_max_packets);
+  hsa_queue_t* queue = nullptr;
+  check(hsa_queue_create(gpu.handle(), packets, HSA_QUEUE_TYPE_MULTI, on_error, data, UINT32_MAX,
+                         UINT32_MAX, &queue),
+        "hsa_queue_create", "a queue for packets", "destroy queues that are no longer used");
+  return Owned(Owned::Kind::queue, reinterpret_cast<uint64_t>(queue), [](uint64_t handle) noexcept {
+    hsa_queue_destroy(reinterpret_cast<hsa_queue_t*>(handle));
+  });
+}
+
+hsa_queue_t* handle_of(const Owned& queue) noexcept {
+  return reinterpret_cast<hsa_queue_t*>(queue.handle());
+}
+
+}  // namespace
 
 struct PacketQueue::State {
   State(const Agent& gpu, uint32_t packets, std::chrono::seconds its_patience)
       : patience(its_patience),
-        session(Session::current()),
-        queue(detail::make_hsa_queue(gpu, packets, on_error, this)),
-        writer(aql::AqlQueueWriter::borrow(detail::hsa_queue(queue), aql::Producers::exclusive,
-                                           &error)) {
-    const aql::QueueApertures apertures = aql::apertures(detail::hsa_queue(queue));
-    facts = {.queue_address = reinterpret_cast<uint64_t>(detail::hsa_queue(queue)),
+        timestamp_hz(gpu.properties().timestamp_hz),
+        queue(make_queue(gpu, packets, on_error, this)),
+        writer(aql::AqlQueueWriter::borrow(handle_of(queue), aql::Producers::exclusive, &error)),
+        faults(gpu, [this](hsa_status_t status, const std::string& why) { fail(status, why); }) {
+    const aql::QueueApertures apertures = aql::apertures(handle_of(queue));
+    facts = {.queue_address = reinterpret_cast<uint64_t>(handle_of(queue)),
              .private_aperture_high = apertures.private_segment_high,
              .group_aperture_high = apertures.group_segment_high};
-    listener = session->listen([this, agent = gpu.handle()](const Session::MemoryFault& fault) {
-      if (fault.agent.handle != agent.handle) return false;
-      fail(Session::MemoryFault::status, fault.text);
-      return true;
-    });
   }
-  ~State() { session->stop_listening(listener); }
   State(const State&) = delete;
   State& operator=(const State&) = delete;
 
   static void on_error(hsa_status_t status, hsa_queue_t*, void* state) {
-    static_cast<State*>(state)->fail(status, detail::stopped_with(status));
+    static_cast<State*>(state)->fail(
+        status, "the packet processor stopped the queue with " + status_name(status));
+  }
+  // The unit of hsa_signal_wait_*.
+  uint64_t ticks_in(std::chrono::nanoseconds duration) const noexcept {
+    return static_cast<uint64_t>(static_cast<double>(duration.count()) * 1e-9 *
+                                 static_cast<double>(timestamp_hz));
   }
   void fail(hsa_status_t status, std::string why) {
     const std::lock_guard lock(mutex);
@@ -65,15 +89,15 @@ struct PacketQueue::State {
   }
 
   const std::chrono::seconds patience;
+  const uint64_t timestamp_hz;
   std::mutex mutex;
   std::string text;
   std::atomic<hsa_status_t> error{HSA_STATUS_SUCCESS};
-  std::shared_ptr<Session> session;
-  uint64_t listener = 0;
   Signal flushed{SignalKind::interrupt, 0};
   QueueFacts facts;
   Owned queue;  // its error callback uses the members above
   aql::AqlQueueWriter writer;
+  MemoryFaultListener faults;
 };
 
 PacketQueue::PacketQueue(const Agent& gpu, uint32_t packets, std::chrono::seconds patience)
@@ -109,15 +133,14 @@ void PacketQueue::wait(hsa_signal_t signal, std::string_view what, std::chrono::
   using Clock = std::chrono::steady_clock;
   hsa_signal_value_t value = 1;
   if (spin.count() > 0)
-    value = hsa_signal_wait_scacquire(signal, HSA_SIGNAL_CONDITION_LT, 1, detail::ticks_in(spin),
+    value = hsa_signal_wait_scacquire(signal, HSA_SIGNAL_CONDITION_LT, 1, state_->ticks_in(spin),
                                       HSA_WAIT_STATE_ACTIVE);
   // Wait in slices: a stopped queue never changes its signals.
   for (const Clock::time_point limit = Clock::now() + state_->patience; value >= 1;) {
     state_->require_alive(what);
     if (Clock::now() > limit) state_->throw_late(what);
-    value =
-        hsa_signal_wait_scacquire(signal, HSA_SIGNAL_CONDITION_LT, 1,
-                                  detail::ticks_in(detail::longest_sleep), HSA_WAIT_STATE_BLOCKED);
+    value = hsa_signal_wait_scacquire(signal, HSA_SIGNAL_CONDITION_LT, 1,
+                                      state_->ticks_in(longest_sleep), HSA_WAIT_STATE_BLOCKED);
   }
   // An acquire of our own: a thread sanitizer does not see the one inside ROCr, which is not
   // instrumented.

@@ -26,10 +26,12 @@ std::vector<aql::KernelDispatch> step_dispatches(const Sequence& sequence,
         case Argument::Kind::address:
           put(block, kernel, a, buffers.at(argument.buffer, argument.begin));
           break;
-        case Argument::Kind::local:
-          detail::store_argument(block, kernel.arguments.offset(a),
-                                 LocalBytes{argument.local_bytes}, dispatch.group_segment_size);
+        case Argument::Kind::local: {
+          const auto offset = static_cast<uint32_t>(align_local(dispatch.group_segment_size));
+          put(block, kernel, a, offset);
+          dispatch.group_segment_size = offset + argument.local_bytes;
           break;
+        }
       }
     }
   }

@@ -92,10 +92,7 @@ StepKernels::StepKernels(const Agent& gpu, const Sequence& sequence)
     }
     uint64_t local = kernels_[i]->group_segment_size;
     for (const Argument& argument : step.arguments)
-      if (argument.kind == Argument::Kind::local)
-        local = (local + detail::local_alignment - 1) / detail::local_alignment *
-                    detail::local_alignment +
-                argument.local_bytes;
+      if (argument.kind == Argument::Kind::local) local = align_local(local) + argument.local_bytes;
     if (local > gpu.properties().group_segment_bytes)
       throw SequenceError(i, "arguments",
                           fmt::format("{} bytes of LDS; a compute unit has {}", local,

@@ -1,0 +1,42 @@
+// MemoryFaultListener: calls a function when a GPU faults on a memory access.
+//
+// For programs that give a GPU work of their own, beside the engine's queues. A fault that no
+// listener and no queue of the engine claims ends the process: ROCr prints agent, address and
+// reason, and aborts. A listener claims every fault of its agent. The driver stops the agent's
+// queues permanently at the first fault, so a listener constructed after it is called at once.
+//
+// Thread safety: the function runs on a thread of ROCr, or of the constructor. It may call only
+// HSA's signal functions. The destructor waits for it.
+// Lifetime: any; after the end of the Runtime the function is not called.
+#pragma once
+
+#include <hsa/hsa.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "engine/runtime/agent.hpp"
+
+namespace uptempo {
+
+class Session;
+
+class MemoryFaultListener {
+ public:
+  // `status` is HSA_STATUS_ERROR_MEMORY_FAULT; `text` has the address and the reasons.
+  using Function = std::function<void(hsa_status_t status, const std::string& text)>;
+
+  // Throws Error if there is no Runtime.
+  MemoryFaultListener(const Agent& agent, Function function);
+  ~MemoryFaultListener();
+  MemoryFaultListener(const MemoryFaultListener&) = delete;
+  MemoryFaultListener& operator=(const MemoryFaultListener&) = delete;
+
+ private:
+  const std::shared_ptr<Session> session_;
+  uint64_t number_;
+};
+
+}  // namespace uptempo
