@@ -10,8 +10,12 @@ Rooms are layers: a room includes itself and the rooms before it; its sub-folder
   virtual GPU  samples and tools include only launch.hpp and query.h of tools/vgpu; its benchmark
                tools/bench/vgpu may include more. tools/vgpu includes nothing else of the tree, and
                its layers in the order of VGPU
-  installed    a listed header (HEADERS or DETAIL_HEADERS of an uptempo_library) includes listed
-               headers only
+  public       a header of HEADERS (uptempo_library) includes public headers, and detail/ headers of
+               its own room or of that room's sub-folders. A header of DETAIL_HEADERS includes public
+               and detail headers. DETAIL_HEADERS are the files of the detail/ folders, and a public
+               header reaches each of them
+  users        samples and tools, except tools/vgpu, include only public headers of aql and engine,
+               and do not name detail::
 
 Exit code: 1 if an include breaks a rule, else 0.
 """
@@ -68,19 +72,70 @@ def why_wrong(source, target):
 
 
 def listed_headers(root):
-    headers = set()
+    """The headers of HEADERS and of DETAIL_HEADERS."""
+    lists = {"HEADERS": set(), "DETAIL_HEADERS": set(), "SOURCES": set()}
     for library in ("aql", "engine", "engine/topology"):
         text = (root / library / "CMakeLists.txt").read_text()
-        call = re.search(r"uptempo_library\(\w+(.*?)\)", text, re.S).group(1)
-        headers |= {f"{library}/{name}" for name in call.split() if name.endswith(".hpp")}
-    return headers
+        words = re.search(r"uptempo_library\(\w+(.*?)\)", text, re.S).group(1).split()
+        for word in words:
+            if word in lists:
+                current = lists[word]
+            else:
+                current.add(f"{library}/{word}")
+    return lists["HEADERS"], lists["DETAIL_HEADERS"]
+
+
+def in_detail(name):
+    return "/detail/" in name and name.startswith(("aql/", "engine/"))
+
+
+def why_not_installed(source, target, public, detail):
+    """The rule that an include of `target` in the listed header `source` breaks, or None."""
+    if target in public:
+        return None
+    if target not in detail:
+        return "an installed header includes one that is not listed"
+    room = target.partition("/detail/")[0]
+    folder = str(pathlib.PurePosixPath(source).parent)
+    if source in public and not (room + "/").startswith(folder + "/"):
+        return "a public header includes detail/ of another room"
+    if source == "engine/uptempo.hpp":
+        return "uptempo.hpp includes public headers only"
+    return None
+
+
+def is_user(name):
+    return name.startswith(("samples/", "tools/")) and not name.startswith("tools/vgpu/")
+
+
+def names_detail(path):
+    """Numbers of the lines that name detail::, other than a namespace of the file's own."""
+    text = path.read_text(errors="replace")
+    if re.search(r"^namespace detail|^namespace \w+(::\w+)*::detail", text, re.M):
+        return []
+    return [number for number, line in enumerate(text.splitlines(), 1) if re.search(r"\bdetail::", line.split("//")[0])]
+
+
+def unreached(root, public, detail, files):
+    """The headers of DETAIL_HEADERS that no public header reaches."""
+    reached, todo = set(), list(public & files)
+    while todo:
+        for _, name in includes(root / todo.pop()):
+            if name in detail & files and name not in reached:
+                reached.add(name)
+                todo.append(name)
+    return sorted(detail & files - reached)
 
 
 def check(root):
     files = {str(p.relative_to(root)) for folder in ("aql", "engine", "samples", "tools", "test")
              for p in (root / folder).rglob("*") if p.suffix in SOURCES}
-    listed = listed_headers(root)
+    public, detail = listed_headers(root)
+    listed = public | detail
     wrong = [f"{name}: listed for installation, but does not exist" for name in sorted(listed - files)]
+    wrong += [f"{name}: of DETAIL_HEADERS, but in no detail/ folder" for name in sorted(detail) if not in_detail(name)]
+    wrong += [f"{name}: in a detail/ folder, but not of DETAIL_HEADERS" for name in sorted(files - detail) if in_detail(name)]
+    wrong += [f"{name}: of DETAIL_HEADERS, but no public header needs it" for name in unreached(root, public, detail, files)]
     for source in sorted(files):
         for number, name in includes(root / source):
             candidates = [name, str(pathlib.PurePosixPath(source).parent / name)]
@@ -90,10 +145,14 @@ def check(root):
             if target is None:
                 continue
             why = why_wrong(source, target)
-            if why is None and source in listed and target not in listed:
-                why = "an installed header includes one that is not listed"
+            if why is None and source in listed:
+                why = why_not_installed(source, target, public, detail)
+            if why is None and is_user(source) and target.startswith(("aql/", "engine/")) and target not in public:
+                why = "samples and tools include public headers only"
             if why:
                 wrong.append(f"{source}:{number}: includes {target}: {why}")
+        for number in names_detail(root / source) if is_user(source) else ():
+            wrong.append(f"{source}:{number}: names detail::, which is private")
     return wrong, len(files)
 
 
@@ -101,5 +160,5 @@ if __name__ == "__main__":
     root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parents[2]).resolve()
     wrong, files = check(root)
     print("\n".join(wrong))
-    print(f"test/structure/includes.py: {files} files, {len(wrong)} includes that do not look down")
+    print(f"test/structure/includes.py: {files} files, {len(wrong)} findings")
     sys.exit(1 if wrong else 0)

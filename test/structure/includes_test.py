@@ -52,6 +52,39 @@ class Includes(unittest.TestCase):
         self.assertEqual(len(self.wrong(files)), 1)
         self.assertEqual(self.wrong({**files, "aql/CMakeLists.txt": LIBRARY.format("aql", "a.hpp b.hpp")}), [])
 
+    PUBLIC = {"engine/CMakeLists.txt": "uptempo_library(engine HEADERS dispatch/a.hpp DETAIL_HEADERS dispatch/detail/b.hpp SOURCES)",
+              "engine/dispatch/a.hpp": '#include "engine/dispatch/detail/b.hpp"\n', "engine/dispatch/detail/b.hpp": ""}
+
+    def test_a_public_header_includes_detail_of_its_own_room_only(self):
+        self.assertEqual(self.wrong(self.PUBLIC), [])
+        sub_folder = "uptempo_library(engine HEADERS dispatch/a.hpp DETAIL_HEADERS dispatch/pools/detail/b.hpp SOURCES)"
+        self.assertEqual(self.wrong({"engine/CMakeLists.txt": sub_folder, "engine/dispatch/pools/detail/b.hpp": "",
+                                     "engine/dispatch/a.hpp": '#include "engine/dispatch/pools/detail/b.hpp"\n'}), [])
+        other = "uptempo_library(engine HEADERS stream/a.hpp DETAIL_HEADERS dispatch/detail/b.hpp SOURCES)"
+        found = self.wrong({"engine/CMakeLists.txt": other, "engine/stream/a.hpp": '#include "engine/dispatch/detail/b.hpp"\n',
+                            "engine/dispatch/detail/b.hpp": ""})
+        self.assertEqual(len(found), 1)
+        self.assertIn("detail/ of another room", found[0])
+
+    def test_detail_headers_are_the_files_of_detail_folders_that_a_public_header_needs(self):
+        self.assertIn("no public header needs it", self.wrong({**self.PUBLIC, "engine/dispatch/a.hpp": ""})[0])
+        self.assertIn("not of DETAIL_HEADERS", self.wrong({**self.PUBLIC, "engine/dispatch/detail/c.hpp": ""})[0])
+        outside = "uptempo_library(engine HEADERS dispatch/a.hpp DETAIL_HEADERS dispatch/b.hpp SOURCES)"
+        files = {"engine/CMakeLists.txt": outside, "engine/dispatch/b.hpp": "", "engine/dispatch/a.hpp": '#include "engine/dispatch/b.hpp"\n'}
+        self.assertIn("in no detail/ folder", self.wrong(files)[0])
+
+    def test_samples_and_tools_use_public_headers_only(self):
+        self.assertEqual(self.wrong({**self.PUBLIC, "samples/a.cpp": "#include <engine/dispatch/a.hpp>\n"}), [])
+        for user in ("samples/a.cpp", "tools/bench/a.cpp"):
+            self.assertEqual(len(self.wrong({**self.PUBLIC, user: '#include "engine/dispatch/detail/b.hpp"\n'})), 1)
+        private = {"engine/dispatch/c.hpp": "", "tools/a.cpp": '#include "engine/dispatch/c.hpp"\n'}
+        self.assertEqual(len(self.wrong({**self.PUBLIC, **private})), 1)
+
+    def test_samples_and_tools_do_not_name_the_namespace_detail(self):
+        self.assertIn("samples/a.cpp:1", self.wrong({"samples/a.cpp": "auto x = uptempo::detail::f();\n"})[0])
+        self.assertEqual(self.wrong({"samples/a.cpp": "// uptempo::detail::f\n"}), [])
+        self.assertEqual(self.wrong({"tools/a.cpp": "namespace detail {}\nauto x = detail::f();\n"}), [])
+
 
 if __name__ == "__main__":
     unittest.main()
