@@ -44,30 +44,41 @@ class TemporaryDirectory {
 };
 
 inline std::string contents_of(const std::string& file) {
-  std::ifstream in(file);
+  std::ifstream in(file, std::ios::binary);
   std::ostringstream text;
   text << in.rdbuf();
   return text.str();
 }
 
-// A started program. The destructor waits for its end.
+struct CommandOptions {
+  std::vector<std::string> environment{};  // "NAME=value", added to this process's
+  std::string input{};                     // standard input
+};
+
+// A started program. `arguments[0]` is searched in PATH unless it contains a slash; a program that
+// cannot be started ends with 127. The destructor waits for its end.
 class RunningCommand {
  public:
-  explicit RunningCommand(const std::vector<std::string>& arguments) {
+  explicit RunningCommand(const std::vector<std::string>& arguments,
+                          const CommandOptions& options = {}) {
     std::vector<char*> argv;
     for (const std::string& argument : arguments)
       argv.push_back(const_cast<char*>(argument.c_str()));
     argv.push_back(nullptr);
-    const std::string out = directory_.file("out"), err = directory_.file("err");
+    const std::string in = directory_.file("in"), out = directory_.file("out"),
+                      err = directory_.file("err");
+    std::ofstream(in, std::ios::binary) << options.input;
     process_ = fork();
     if (process_ < 0) throw std::runtime_error("cannot fork");
     if (process_ == 0) {
-      const int in_file = open("/dev/null", O_RDONLY);
+      const int in_file = open(in.c_str(), O_RDONLY);
       const int out_file = open(out.c_str(), O_WRONLY | O_CREAT, 0600);
       const int err_file = open(err.c_str(), O_WRONLY | O_CREAT, 0600);
       dup2(in_file, STDIN_FILENO);
       dup2(out_file, STDOUT_FILENO);
       dup2(err_file, STDERR_FILENO);
+      for (const int file : {in_file, out_file, err_file}) close(file);
+      for (const std::string& each : options.environment) putenv(const_cast<char*>(each.c_str()));
       execvp(argv[0], argv.data());
       _exit(127);
     }
@@ -92,8 +103,9 @@ class RunningCommand {
   pid_t process_ = -1;
 };
 
-inline CommandResult run_command(const std::vector<std::string>& arguments) {
-  return RunningCommand(arguments).finish();
+inline CommandResult run_command(const std::vector<std::string>& arguments,
+                                 const CommandOptions& options = {}) {
+  return RunningCommand(arguments, options).finish();
 }
 
 }  // namespace uptempo::test

@@ -1,59 +1,22 @@
 // Runs aql_dump as a user does.
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <cstdio>
-#include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "aql/text.hpp"
 #include "test/support/catch.hpp"
+#include "tools/support/command.hpp"
 
 using namespace uptempo;
 
 namespace {
 
-struct Outcome {
-  int exit_code = -1;
-  std::string out;
-  std::string err;
-};
+using uptempo::test::CommandResult;
 
-std::string slurp(const std::string& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
-// A file that is deleted when the test ends.
-class TemporaryFile {
- public:
-  explicit TemporaryFile(const std::string& content = {}) {
-    char name[] = "/tmp/aql_dump_test.XXXXXX";
-    const int fd = mkstemp(name);
-    REQUIRE(fd >= 0);
-    close(fd);
-    path_ = name;
-    std::ofstream(path_, std::ios::binary) << content;
-  }
-  ~TemporaryFile() { std::remove(path_.c_str()); }
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
-Outcome aql_dump(const std::string& arguments, const std::string& input = {}) {
-  const TemporaryFile in(input);
-  const TemporaryFile out;
-  const TemporaryFile err;
-  const std::string command = std::string(AQL_DUMP) + ' ' + arguments + " <" + in.path() + " >" +
-                              out.path() + " 2>" + err.path();
-  const int status = std::system(command.c_str());
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, slurp(out.path()), slurp(err.path())};
+// `arguments` are words of a shell.
+CommandResult aql_dump(const std::string& arguments, const std::string& input = {}) {
+  return uptempo::test::run_command({"sh", "-c", std::string(AQL_DUMP) + ' ' + arguments},
+                                    {.input = input});
 }
 
 aql::Packet64 good_packet() {
@@ -75,7 +38,7 @@ TEST_CASE("a packet's words, as the library prints them, are decoded to the pack
   const std::string words = aql::format_words(good_packet());
   const std::string expected =
       "     0  " + aql::format(good_packet()) + "\n1 packets, 0 findings\n";
-  const Outcome from_input = aql_dump("packet", words);
+  const CommandResult from_input = aql_dump("packet", words);
   CHECK(from_input.out == expected);
   CHECK(from_input.exit_code == 0);
   std::string as_arguments = words;
@@ -91,16 +54,19 @@ TEST_CASE("a ring dump is read slot by slot; a broken packet is named and makes 
   aql::Packet64 broken = good_packet();
   broken.word[3] = 0;
   const aql::Packet64 ring[] = {good_packet(), aql::Packet64{{aql::invalid_header}}, broken};
-  const TemporaryFile file(std::string(reinterpret_cast<const char*>(ring), sizeof ring));
+  const uptempo::test::TemporaryDirectory directory;
+  const std::string file = directory.file("ring");
+  std::ofstream(file, std::ios::binary)
+      << std::string(reinterpret_cast<const char*>(ring), sizeof ring);
 
-  const Outcome all = aql_dump("ring --first 100 " + file.path());
+  const CommandResult all = aql_dump("ring --first 100 " + file);
   CHECK(all.exit_code == 1);
   CHECK(all.out == "   100  " + aql::format(ring[0]) + "\n   101  invalid\n   102  " +
                        aql::format(ring[2]) +
                        "\n        grid_size_x: is 0, must be at least 1\n3 packets, 1 findings\n");
-  CHECK(aql_dump("ring --skip-invalid " + file.path()).out.find("invalid") == std::string::npos);
+  CHECK(aql_dump("ring --skip-invalid " + file).out.find("invalid") == std::string::npos);
 
-  const auto json = nlohmann::json::parse(aql_dump("ring --json - " + file.path()).out);
+  const auto json = nlohmann::json::parse(aql_dump("ring --json - " + file).out);
   CHECK(json["findings"] == 1);
   CHECK(json["packets"].size() == 3);
   CHECK(json["packets"][0]["type"] == "kernel_dispatch");
@@ -120,7 +86,7 @@ TEST_CASE("a trace prints event by event with totals per queue", "[aql_dump]") {
       "\n"
       R"({"type":"sdma","engine":"copy_linear","queue":2,"offset":64,"bytes":4096,"start_ns":4,"end_ns":5})"
       "\n";
-  const Outcome outcome = aql_dump("trace -", trace);
+  const CommandResult outcome = aql_dump("trace -", trace);
   CHECK(outcome.exit_code == 0);
   CHECK(outcome.out ==
         "queue 1 doorbell 1\n"
@@ -147,7 +113,7 @@ TEST_CASE("errors are one sentence on standard error, with the exit code of thei
   const auto fails = [](const std::string& arguments, const std::string& input, int exit_code,
                         const std::string& named) {
     CAPTURE(arguments);
-    const Outcome outcome = aql_dump(arguments, input);
+    const CommandResult outcome = aql_dump(arguments, input);
     CHECK(outcome.exit_code == exit_code);
     CHECK(outcome.out.empty());
     CHECK(is_one_sentence(outcome.err));
@@ -167,7 +133,7 @@ TEST_CASE("errors are one sentence on standard error, with the exit code of thei
 
 TEST_CASE("help and version are printed to standard output", "[aql_dump]") {
   CHECK(aql_dump("--help").out.find("Exit code") != std::string::npos);
-  const Outcome version = aql_dump("--version");
+  const CommandResult version = aql_dump("--version");
   CHECK(version.exit_code == 0);
   CHECK(version.out.starts_with("aql_dump (uptempo) "));
 }

@@ -89,11 +89,11 @@ TEST_CASE(
 }
 
 TEST_CASE("a kernel's write to a read-only file is a memory fault and does not change the file") {
-  char name[] = "/tmp/vgpu-lost-memory-XXXXXX";
-  const int writable = mkstemp(name);
+  const uptempo::test::TemporaryDirectory directory;
+  const std::string name = directory.file("two pages");
+  const int writable = open(name.c_str(), O_RDWR | O_CREAT, 0600);
   REQUIRE(ftruncate(writable, 2 * kPage) == 0);
-  const int file = open(name, O_RDONLY);
-  unlink(name);
+  const int file = open(name.c_str(), O_RDONLY);
   const Pages pages(PROT_READ, MAP_SHARED, file);
   check(faults_of(pages, true), pages, Access::write, true, "protected");
   char byte = 1;

@@ -20,9 +20,9 @@ using Verdicts = std::map<std::string, unsigned>;  // number of wrong runs of ea
 
 void add_verdicts(Verdicts& wrong, std::vector<std::string> options) {
   options.insert(options.end(), {"--", UPTEMPO_VGPU_RACES});
-  const Finished finished = launch(options);
+  const CommandResult finished = launch(options);
   CAPTURE(options, finished.err);
-  REQUIRE(finished.status == 0);
+  REQUIRE(finished.exit_code == 0);
   CHECK(finished.err.empty());
   std::istringstream lines(finished.out);
   for (std::string name, verdict; lines >> name >> verdict;) wrong[name] += verdict == "wrong";
@@ -70,12 +70,13 @@ TEST_CASE(
   // Programs that rely on timing are sometimes ordered, depending on the time that the host takes.
   bool found = false;
   for (const char* seed : {"1", "2", "3", "4", "5", "6"}) {
-    const Finished waiting =
+    const CommandResult waiting =
         launch({"--delay", seed, "--check", "fences", "--", UPTEMPO_VGPU_RACES, "waiting"});
-    CHECK(waiting.status == 0);
+    CHECK(waiting.exit_code == 0);
     CHECK(waiting.err == "");
     CHECK(waiting.out.find("wrong") == std::string::npos);
-    const Finished lucky = launch({"--delay", seed, "--check", "fences", "--", UPTEMPO_VGPU_RACES});
+    const CommandResult lucky =
+        launch({"--delay", seed, "--check", "fences", "--", UPTEMPO_VGPU_RACES});
     found = found || lucky.err.find("uptempo-vgpu: unordered:") != std::string::npos;
   }
   CHECK(found);
@@ -85,13 +86,12 @@ TEST_CASE(
 using Delays = std::map<std::tuple<unsigned, std::string, uint64_t>, std::string>;
 
 Delays delays_of(const std::string& seed) {
-  char name[] = "/tmp/vgpu-delay-trace-XXXXXX";
-  const int file = mkstemp(name);
-  REQUIRE(file >= 0);
-  close(file);
-  const Finished finished = launch({"--delay", seed, "--trace", name, "--", UPTEMPO_VGPU_RACES});
+  const uptempo::test::TemporaryDirectory directory;
+  const std::string name = directory.file("trace");
+  const CommandResult finished =
+      launch({"--delay", seed, "--trace", name, "--", UPTEMPO_VGPU_RACES});
   CAPTURE(finished.err);
-  REQUIRE(finished.status == 0);
+  REQUIRE(finished.exit_code == 0);
   Delays delays;
   std::ifstream lines(name);
   for (std::string line; std::getline(lines, line);) {
@@ -101,7 +101,6 @@ Delays delays_of(const std::string& seed) {
     delays[{event.at("queue"), copy ? "sdma" : "packet", event.at(copy ? "offset" : "index")}] =
         event.at(copy ? "delay_ns" : "delays_ns").dump();
   }
-  std::remove(name);
   return delays;
 }
 

@@ -4,10 +4,14 @@
 #include <cerrno>
 #include <limits>
 
+#include "test/support/posix.hpp"
 #include "watched_pages.hpp"
 
 namespace uptempo::vgpu::test {
 namespace {
+
+using uptempo::test::in_child;
+using uptempo::test::Pipe;
 
 using Kind = HostEvent::Kind;
 
@@ -23,14 +27,13 @@ TEST_CASE("a system call may fill closed pages, and its stores are found", "[hos
   std::byte* const target = watched.memory.program + kPage - 100;
   REQUIRE(read(zero, target, 200) == -1);  // as without HostAccess
   REQUIRE(errno == EFAULT);
-  int pipes[2];
-  REQUIRE(pipe(pipes) == 0);
-  REQUIRE(write(pipes[1], "0123456789", 10) == 10);
+  const Pipe pipe;
+  REQUIRE(write(pipe.write_end(), "0123456789", 10) == 10);
   {
     errno = 77;
     const HostAccess access(target, 4096, true);
     CHECK(errno == 77);
-    CHECK(read(pipes[0], target, 4096) == 10);
+    CHECK(read(pipe.read_end(), target, 4096) == 10);
   }
   auto events = watched.events();
   REQUIRE(events.size() == 2);
@@ -41,7 +44,7 @@ TEST_CASE("a system call may fill closed pages, and its stores are found", "[hos
   events = watched.events();
   REQUIRE(events.size() == 1);
   is(events[0], Kind::wrote, kGpu + kPage - 100, 10);
-  for (const int descriptor : {zero, pipes[0], pipes[1]}) close(descriptor);
+  close(zero);
 }
 
 TEST_CASE("a page that a system call reads is not hidden from it", "[host_access]") {
@@ -117,15 +120,11 @@ TEST_CASE("ranges that are partly watched, empty or past all memory are accepted
 TEST_CASE("a fork child may pass inherited pages to system calls", "[host_access]") {
   Watched watched;
   REQUIRE(watched.use(0, true));
-  const pid_t child = fork();
-  if (child == 0) {
-    const int zero = open("/dev/zero", O_RDONLY);
-    const HostAccess access(watched.memory.program, 100, true);
-    _exit(read(zero, watched.memory.program, 100) == 100 ? 0 : 1);
-  }
-  int status = -1;
-  REQUIRE(waitpid(child, &status, 0) == child);
-  CHECK(status == 0);
+  CHECK(in_child([&] {
+          const int zero = open("/dev/zero", O_RDONLY);
+          const HostAccess access(watched.memory.program, 100, true);
+          return read(zero, watched.memory.program, 100) == 100 ? 0 : 1;
+        }) == 0);
   CHECK(watched.events().empty());
 }
 

@@ -12,10 +12,13 @@
 
 #include "device/clock.hpp"
 #include "device/fault_chain.hpp"
+#include "test/support/posix.hpp"
 #include "watched_pages.hpp"
 
 namespace uptempo::vgpu::test {
 namespace {
+
+using uptempo::test::in_child;
 
 using Kind = HostEvent::Kind;
 
@@ -350,18 +353,15 @@ TEST_CASE("a fork child may use the pages, and its parent continues to watch the
           "[host_pages]") {
   Watched watched;
   for (size_t page = 0; page < 4; ++page) REQUIRE(watched.use(page, true));
-  const pid_t child = fork();
-  if (child == 0) {
-    unsigned sum = load(watched.memory.program);
-    store(watched.memory.program + kPage, 5);
-    store(watched.memory.program, 6);
-    HostEvent event;
-    _exit(sum == 0 && load(watched.memory.program + kPage) == 5 && !watched.host.take(event) ? 0
-                                                                                             : 1);
-  }
-  int status = -1;
-  REQUIRE(waitpid(child, &status, 0) == child);
-  CHECK(status == 0);
+  CHECK(in_child([&] {
+          unsigned sum = load(watched.memory.program);
+          store(watched.memory.program + kPage, 5);
+          store(watched.memory.program, 6);
+          HostEvent event;
+          return sum == 0 && load(watched.memory.program + kPage) == 5 && !watched.host.take(event)
+                     ? 0
+                     : 1;
+        }) == 0);
   CHECK(watched.events().empty());
   CHECK(load(watched.memory.program + kPage) == 5);  // shared pages
   const auto events = watched.events();

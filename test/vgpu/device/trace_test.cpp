@@ -13,20 +13,15 @@
 #include <vector>
 
 #include "test/support/catch.hpp"
+#include "test/support/posix.hpp"
+#include "tools/support/command.hpp"
 
 namespace uptempo::vgpu {
 namespace {
 
 struct TemporaryFile {
-  std::string path;
-  TemporaryFile() {
-    char name[] = "/tmp/uptempo-trace-XXXXXX";
-    const int descriptor = mkstemp(name);
-    REQUIRE(descriptor >= 0);
-    close(descriptor);
-    path = name;
-  }
-  ~TemporaryFile() { std::remove(path.c_str()); }
+  uptempo::test::TemporaryDirectory directory;
+  std::string path = directory.file("trace");
 };
 
 std::vector<std::string> lines_of(const std::string& path) {
@@ -98,17 +93,15 @@ TEST_CASE("lines of many threads never mix", "[trace][threads]") {
 TEST_CASE("the file holds every line however the process ends", "[trace]") {
   for (const int ending : {0, 1}) {
     const TemporaryFile file;
-    const pid_t child = fork();
-    REQUIRE(child >= 0);
-    if (child == 0) {
+    const int exit_code = uptempo::test::in_child([&] {
       Trace trace(file.path);
       for (int i = 0; i < 100; ++i) trace.write("{\"line\":" + std::to_string(i) + "}");
       if (ending == 1) raise(SIGKILL);
-      _exit(0);
-    }
-    int status = 0;
-    REQUIRE(waitpid(child, &status, 0) == child);
+      _exit(0);  // without trace's destructor
+      return 0;
+    });
     CAPTURE(ending);
+    CHECK(exit_code == (ending == 1 ? 128 + SIGKILL : 0));
     CHECK(lines_of(file.path).size() == 100);
   }
 }

@@ -11,28 +11,16 @@
 #include "test/support/catch.hpp"
 #include "test/vgpu/gfx9/machine.hpp"
 #include "test/vgpu/gfx9/random_program.hpp"
+#include "tools/support/command.hpp"
 
 namespace uptempo::vgpu::gfx9::test {
 namespace {
 
 constexpr uint32_t kItems = 4 * RandomProgram::kWorkItems;
 
-struct Directory {
-  std::filesystem::path path;
-  Directory() {
-    std::string name = (std::filesystem::temp_directory_path() / "uptempo-random-XXXXXX").string();
-    REQUIRE(mkdtemp(name.data()) != nullptr);
-    path = name;
-  }
-  ~Directory() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path, ignored);
-  }
-};
-
-std::vector<std::byte> compiled(const Directory& directory, const std::string& source,
-                                const std::string& options) {
-  const std::string from = directory.path / "program.cl", to = directory.path / "program.co";
+std::vector<std::byte> compiled(const uptempo::test::TemporaryDirectory& directory,
+                                const std::string& source, const std::string& options) {
+  const std::string from = directory.file("program.cl"), to = directory.file("program.co");
   std::ofstream(from) << source;
   const std::string command =
       std::string("'" UPTEMPO_DEVICE_CLANG
@@ -41,8 +29,7 @@ std::vector<std::byte> compiled(const Directory& directory, const std::string& s
       options + " '" + from + "' -o '" + to + "'";
   INFO(command);
   REQUIRE(std::system(command.c_str()) == 0);
-  std::ifstream file(to, std::ios::binary);
-  const std::vector<char> bytes{std::istreambuf_iterator<char>(file), {}};
+  const std::string bytes = uptempo::test::contents_of(to);
   const auto* raw = reinterpret_cast<const std::byte*>(bytes.data());
   return {raw, raw + bytes.size()};
 }
@@ -87,8 +74,8 @@ TEST_CASE("random programs compute the generator's results, on every target and 
                                         {Target::gfx906, "-mcpu=gfx906"},
                                         {Target::gfx900, "-mcpu=gfx900"}};
   constexpr uint32_t kPrograms = 120;
-  const char* only = std::getenv("UPTEMPO_RANDOM_SEED");  // to repeat a failed one
-  const Directory directory;
+  const char* only = std::getenv("UPTEMPO_RANDOM_SEED");  // to repeat one that failed
+  const uptempo::test::TemporaryDirectory directory;
   for (uint32_t n = 0; n < (only != nullptr ? 1 : kPrograms); ++n) {
     const uint32_t seed =
         only != nullptr ? static_cast<uint32_t>(std::strtoul(only, nullptr, 10)) : n;

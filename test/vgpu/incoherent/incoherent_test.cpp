@@ -14,10 +14,10 @@ namespace {
 std::map<std::string, unsigned> run_messages(unsigned seeds, const std::string& target) {
   std::map<std::string, unsigned> wrong;
   for (unsigned seed = 1; seed <= seeds; ++seed) {
-    const Finished finished = launch(
+    const CommandResult finished = launch(
         {"--device", target, "--incoherent", std::to_string(seed), "--", UPTEMPO_VGPU_MESSAGES});
     CAPTURE(seed, finished.err);
-    REQUIRE(finished.status == 0);
+    REQUIRE(finished.exit_code == 0);
     std::istringstream lines(finished.out);
     for (std::string name, verdict; lines >> name >> verdict;) wrong[name] += verdict == "wrong";
   }
@@ -49,16 +49,16 @@ TEST_CASE("the same holds on the other targets", "[incoherent]") {
 TEST_CASE("a thousand seeds", "[.long]") { check_messages(1000, "gfx90a"); }
 
 TEST_CASE("a coherent device gives right results without the fences", "[incoherent]") {
-  const Finished finished = launch({"--", UPTEMPO_VGPU_MESSAGES});
-  REQUIRE(finished.status == 0);
+  const CommandResult finished = launch({"--", UPTEMPO_VGPU_MESSAGES});
+  REQUIRE(finished.exit_code == 0);
   CHECK(finished.out.find("wrong") == std::string::npos);
   CHECK(finished.out.find("!copy-over-kernel/agent right\n") != std::string::npos);
 }
 
 TEST_CASE("with --check the fence checker finds each missing fence, and nothing else",
           "[incoherent]") {
-  const Finished finished = launch({"--check", "fences", "--", UPTEMPO_VGPU_MESSAGES});
-  REQUIRE(finished.status == 0);
+  const CommandResult finished = launch({"--check", "fences", "--", UPTEMPO_VGPU_MESSAGES});
+  REQUIRE(finished.exit_code == 0);
   std::istringstream lines(finished.out);
   unsigned asked = 0;
   std::string name, verdict;
@@ -73,15 +73,15 @@ TEST_CASE("with --check the fence checker finds each missing fence, and nothing 
     ++asked;
   }
   CHECK(asked == 32);
-  const Finished unchecked = launch({"--", UPTEMPO_VGPU_MESSAGES});
+  const CommandResult unchecked = launch({"--", UPTEMPO_VGPU_MESSAGES});
   CHECK(unchecked.out.starts_with("kernel-to-kernel/local/agent right\n"));
 }
 
 TEST_CASE("a seed gives the same results on every run", "[incoherent]") {
   for (const char* seed : {"1", "2", "18446744073709551615"}) {
-    const Finished once = launch({"--incoherent", seed, "--", UPTEMPO_VGPU_MESSAGES});
-    const Finished again = launch({"--incoherent", seed, "--", UPTEMPO_VGPU_MESSAGES});
-    CHECK(once.status == 0);
+    const CommandResult once = launch({"--incoherent", seed, "--", UPTEMPO_VGPU_MESSAGES});
+    const CommandResult again = launch({"--incoherent", seed, "--", UPTEMPO_VGPU_MESSAGES});
+    CHECK(once.exit_code == 0);
     CHECK(once.out == again.out);
   }
 }

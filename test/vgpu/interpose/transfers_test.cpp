@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "../device/watched_pages.hpp"
+#include "test/support/posix.hpp"
 
 extern "C" {
 ssize_t __read_chk(int, void*, size_t, size_t);
@@ -25,6 +26,8 @@ size_t __fread_unlocked_chk(void*, size_t, size_t, size_t, std::FILE*);
 
 namespace uptempo::vgpu::test {
 namespace {
+
+using uptempo::test::Pipe;
 
 using Kind = HostEvent::Kind;
 const std::string kText = "what the other side sent";
@@ -249,13 +252,12 @@ TEST_CASE("a thread that is cancelled in a call leaves the pages as a completed 
   Ends ends;
   Watched watched;
   REQUIRE(watched.use(0, true));
-  int pipes[2];
-  REQUIRE(pipe(pipes) == 0);
+  const Pipe pipe;
   struct Reading {
     int from;
     std::byte* to;
     std::atomic<bool> begun{false};
-  } reading{pipes[0], watched.memory.program};
+  } reading{pipe.read_end(), watched.memory.program};
   pthread_t thread;
   REQUIRE(pthread_create(
               &thread, nullptr,
@@ -274,8 +276,6 @@ TEST_CASE("a thread that is cancelled in a call leaves the pages as a completed 
   watched.events();
   store(watched.memory.program, 1);  // closed again: no call holds it
   CHECK(watched.events().size() == 1);
-  close(pipes[0]);
-  close(pipes[1]);
 }
 
 }  // namespace

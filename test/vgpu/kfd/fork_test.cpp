@@ -11,19 +11,12 @@
 
 #include "hsakmt_fixture.hpp"
 #include "test/support/catch.hpp"
+#include "test/support/posix.hpp"
 
 namespace uptempo::vgpu {
 namespace {
 
-// Returns the exit status of a child that runs `body`, or -1 if a signal ended it.
-int in_child(const std::function<int()>& body) {
-  const pid_t child = fork();
-  REQUIRE(child >= 0);
-  if (child == 0) _exit(body());
-  int status = 0;
-  REQUIRE(waitpid(child, &status, 0) == child);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
+using uptempo::test::in_child;
 
 TEST_CASE("a child cannot use the descriptor of its parent", "[fork]") {
   const int descriptor = open("/dev/kfd", O_RDWR);

@@ -10,6 +10,7 @@
 
 #include "kfd/program_memory.hpp"
 #include "test/support/catch.hpp"
+#include "test/support/posix.hpp"
 
 namespace uptempo::vgpu::kfd {
 namespace {
@@ -101,18 +102,14 @@ TEST_CASE("a fork child does not have the pages, as with ROCT alone", "[shared_p
   const auto shared = SharedPages::replace(memory.address(), memory.bytes);
   REQUIRE(shared != nullptr);
   memory.begin[0] = std::byte{1};
-  const pid_t child = fork();
-  if (child == 0) {
-    // mincore() returns ENOMEM, because the page is unmapped in the child.
-    unsigned char present = 0;
-    _exit(mincore(memory.begin, kPage, &present) == -1 &&
-                  mincore(shared->alias(), kPage, &present) == -1
-              ? 0
-              : 1);
-  }
-  int status = -1;
-  REQUIRE(waitpid(child, &status, 0) == child);
-  CHECK(status == 0);
+  CHECK(uptempo::test::in_child([&] {
+          // mincore() returns ENOMEM, because the page is unmapped in the child.
+          unsigned char present = 0;
+          return mincore(memory.begin, kPage, &present) == -1 &&
+                         mincore(shared->alias(), kPage, &present) == -1
+                     ? 0
+                     : 1;
+        }) == 0);
   CHECK(memory.begin[0] == std::byte{1});
 }
 

@@ -10,6 +10,7 @@
 #include "kfd/events.hpp"
 #include "kfd/queues.hpp"
 #include "test/support/catch.hpp"
+#include "test/support/posix.hpp"
 
 namespace uptempo::vgpu::kfd {
 namespace {
@@ -148,11 +149,8 @@ TEST_CASE("VRAM that the host may not access is not watched", "[watched_buffers]
   // Still inaccessible: no request has opened it.
   unsigned char present = 0;
   CHECK(mincore(memory.program, kPage, &present) == 0);
-  int pipes[2];
-  REQUIRE(pipe(pipes) == 0);
-  CHECK(write(pipes[1], memory.program, 1) == -1);
-  close(pipes[0]);
-  close(pipes[1]);
+  const uptempo::test::Pipe pipe;
+  CHECK(write(pipe.write_end(), memory.program, 1) == -1);
 }
 
 TEST_CASE("memory that the program has registered stays unchanged and is not watched",

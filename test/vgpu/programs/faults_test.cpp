@@ -10,14 +10,14 @@
 namespace uptempo::vgpu {
 namespace {
 
-std::string outcome(const Finished& finished) {
-  return "status " + std::to_string(finished.status) + ": " + finished.out;
+std::string outcome(const CommandResult& finished) {
+  return "status " + std::to_string(finished.exit_code) + ": " + finished.out;
 }
 
 TEST_CASE("a program's SIGSEGV action behaves the same with and without the launcher", "[faults]") {
   for (const char* what : {"reset", "nested", "nested-deferred", "jump", "jump-nodefer", "masks",
                            "reentered", "vfork", "fork", "bus"}) {
-    const std::string plain = outcome(run({"timeout", "20", UPTEMPO_VGPU_FAULTS, what}));
+    const std::string plain = outcome(run_command({"timeout", "20", UPTEMPO_VGPU_FAULTS, what}));
     CAPTURE(what, plain);
     CHECK(outcome(launch({"--", "timeout", "20", UPTEMPO_VGPU_FAULTS, what})) == plain);
     CHECK(outcome(launch({"--", "timeout", "20", UPTEMPO_VGPU_FAULTS, what, "device"})) == plain);
@@ -30,7 +30,7 @@ TEST_CASE("a process started with SIGSEGV blocked can ring a sleeping device", "
   sigemptyset(&segv);
   sigaddset(&segv, SIGSEGV);
   pthread_sigmask(SIG_BLOCK, &segv, &before);
-  const Finished finished = launch({"--", UPTEMPO_VGPU_FAULTS, "round-trip", "device"});
+  const CommandResult finished = launch({"--", UPTEMPO_VGPU_FAULTS, "round-trip", "device"});
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   CHECK(outcome(finished) == "status 0: round trip\n");
 }

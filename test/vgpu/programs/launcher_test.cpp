@@ -19,18 +19,18 @@ bool holds(const std::string& text, const std::string& part) {
 
 TEST_CASE("the launcher's exit status is the program's", "[launcher]") {
   for (const int status : {0, 1, 42, 255})
-    CHECK(launch({"--", UPTEMPO_VGPU_PROBE, "exit", std::to_string(status)}).status == status);
+    CHECK(launch({"--", UPTEMPO_VGPU_PROBE, "exit", std::to_string(status)}).exit_code == status);
 }
 
 TEST_CASE("a signal that ends the program ends the launched process", "[launcher]") {
-  CHECK(launch({UPTEMPO_VGPU_PROBE, "signal", "15"}).status == 128 + 15);
+  CHECK(launch({UPTEMPO_VGPU_PROBE, "signal", "15"}).exit_code == 128 + 15);
 }
 
 TEST_CASE("the program receives its arguments unchanged, also those that look like options",
           "[launcher]") {
-  const Finished finished =
+  const CommandResult finished =
       launch({"--seed", "3", "--", UPTEMPO_VGPU_PROBE, "arguments", "--help", "", "a b", "--"});
-  CHECK(finished.status == 0);
+  CHECK(finished.exit_code == 0);
   CHECK(finished.out == "--help\n\na b\n--\n");
 }
 
@@ -41,16 +41,16 @@ TEST_CASE("without the separator the first word that is not an option is the pro
 }
 
 TEST_CASE("--help and --version print text and succeed", "[launcher]") {
-  const Finished help = launch({"--help"});
-  CHECK(help.status == 0);
+  const CommandResult help = launch({"--help"});
+  CHECK(help.exit_code == 0);
   for (const char* option : {"--device", "--trace", "--null-kernels", "--early-read-index",
                              "--deterministic", "--incoherent", "--delay", "--seed", "--workers",
                              "--verbose", "--check", "--report", "gfx90a", "gfx900"}) {
     CAPTURE(option);
     CHECK(holds(help.out, option));
   }
-  const Finished version = launch({"--version"});
-  CHECK(version.status == 0);
+  const CommandResult version = launch({"--version"});
+  CHECK(version.exit_code == 0);
   CHECK(holds(version.out, "uptempo-vgpu 0."));
 }
 
@@ -81,72 +81,70 @@ TEST_CASE("a usage error gives one line and status 2", "[launcher]") {
         Case{{"--check", "fences", "--report", "/nonexistent/r", "true"}, "--report: cannot"},
         Case{{"--check", "fences", "--null-kernels", "true"}, "--null-kernels"},
         Case{{"--check", "fences", "--incoherent=1", "true"}, "exclude each other"}}) {
-    const Finished finished = launch(each.arguments);
+    const CommandResult finished = launch(each.arguments);
     CAPTURE(each.says, finished.err);
-    CHECK(finished.status == 2);
+    CHECK(finished.exit_code == 2);
     CHECK(holds(finished.err, each.says));
     CHECK(std::count(finished.err.begin(), finished.err.end(), '\n') == 1);
   }
 }
 
 TEST_CASE("the message names a program that cannot be run", "[launcher]") {
-  const Finished missing = launch({"--", "no-such-program-anywhere"});
-  CHECK(missing.status == 127);
+  const CommandResult missing = launch({"--", "no-such-program-anywhere"});
+  CHECK(missing.exit_code == 127);
   CHECK(holds(missing.err, "no-such-program-anywhere"));
-  CHECK(launch({"--", "/no/such/program"}).status == 127);
-  CHECK(launch({"--", "/etc/passwd"}).status == 126);
-  CHECK(launch({"--", "/tmp"}).status == 126);
+  CHECK(launch({"--", "/no/such/program"}).exit_code == 127);
+  CHECK(launch({"--", "/etc/passwd"}).exit_code == 126);
+  CHECK(launch({"--", "/tmp"}).exit_code == 126);
 }
 
 TEST_CASE("a path that LD_PRELOAD cannot express is refused", "[launcher]") {
   namespace fs = std::filesystem;
-  char name[] = "/tmp/uptempo launcher-XXXXXX";
-  REQUIRE(mkdtemp(name) != nullptr);
+  const uptempo::test::TemporaryDirectory directory;
+  const fs::path name = directory.file("with space");
+  REQUIRE(fs::create_directory(name));
   const fs::path built = fs::path(UPTEMPO_VGPU_LAUNCHER).parent_path();
   for (const char* file : {"uptempo-vgpu", "libuptempo-vgpu.so"})
-    fs::copy_file(built / file, fs::path(name) / file);
-  const Finished finished = run({std::string(name) + "/uptempo-vgpu", "--", "true"});
-  fs::remove_all(name);
-  CHECK(finished.status == 126);
+    fs::copy_file(built / file, name / file);
+  const CommandResult finished = run_command({name / "uptempo-vgpu", "--", "true"});
+  CHECK(finished.exit_code == 126);
   CHECK(holds(finished.err, "space or colon"));
 }
 
 TEST_CASE("a script runs, and the programs that it starts use the device too", "[launcher]") {
-  char name[] = "/tmp/uptempo-script-XXXXXX";
-  const int descriptor = mkstemp(name);
-  REQUIRE(descriptor >= 0);
-  close(descriptor);
+  const uptempo::test::TemporaryDirectory directory;
+  const std::string name = directory.file("script");
   std::ofstream(name) << "#!/bin/sh\ncat /sys/class/kfd/kfd/topology/nodes/1/name\nexec "
                       << UPTEMPO_VGPU_PROBE << " kfd\n";
-  REQUIRE(chmod(name, 0755) == 0);
-  const Finished finished = launch({"--device", "gfx906", "--", name});
-  std::remove(name);
-  CHECK(finished.status == 0);
+  REQUIRE(chmod(name.c_str(), 0755) == 0);
+  const CommandResult finished = launch({"--device", "gfx906", "--", name});
+  CHECK(finished.exit_code == 0);
   CHECK(finished.out == "gfx906\n");
 }
 
 TEST_CASE("a launcher inside a launched program changes only the options it is given",
           "[launcher]") {
-  const Finished finished =
+  const CommandResult finished =
       launch({"--device", "gfx908", "--", UPTEMPO_VGPU_LAUNCHER, "--seed", "2", "--", "sh", "-c",
               "cat /sys/class/kfd/kfd/topology/nodes/1/name; echo $LD_PRELOAD | tr ':' '\\n' | "
               "grep -c uptempo"});
-  CHECK(finished.status == 0);
+  CHECK(finished.exit_code == 0);
   CHECK(finished.out == "gfx908\n1\n");
 }
 
 TEST_CASE("invalid options in the environment end the program before it can use a real device",
           "[launcher]") {
-  const Finished finished = launch({"--", UPTEMPO_VGPU_PROBE, "kfd"}, {"UPTEMPO_VGPU_SEED=twelve"});
-  CHECK(finished.status == 2);
+  const CommandResult finished =
+      launch({"--", UPTEMPO_VGPU_PROBE, "kfd"}, {"UPTEMPO_VGPU_SEED=twelve"});
+  CHECK(finished.exit_code == 2);
   CHECK(holds(finished.err, "UPTEMPO_VGPU_SEED"));
 }
 
 TEST_CASE("--device auto and virtual re-execute the program on the virtual GPU", "[launch.hpp]") {
   for (const char* choice : {"auto", "virtual"}) {
-    const Finished finished = run({UPTEMPO_VGPU_PROBE, "choose", choice});
+    const CommandResult finished = run_command({UPTEMPO_VGPU_PROBE, "choose", choice});
     CAPTURE(choice, finished.err);
-    CHECK(finished.status == 0);
+    CHECK(finished.exit_code == 0);
     CHECK(finished.out == (access("/dev/kfd", R_OK | W_OK) == 0 && std::string(choice) == "auto"
                                ? "hardware\n"
                                : "virtual GPU\n"));
@@ -154,15 +152,16 @@ TEST_CASE("--device auto and virtual re-execute the program on the virtual GPU",
 }
 
 TEST_CASE("the message for a choice that cannot be met gives the reason", "[launch.hpp]") {
-  const Finished inside = launch({"--", UPTEMPO_VGPU_PROBE, "choose", "hardware"});
-  CHECK(inside.status == 1);
+  const CommandResult inside = launch({"--", UPTEMPO_VGPU_PROBE, "choose", "hardware"});
+  CHECK(inside.exit_code == 1);
   CHECK(holds(inside.err, "runs under uptempo-vgpu"));
-  const Finished unknown = run({UPTEMPO_VGPU_PROBE, "choose", "cloud"});
-  CHECK(unknown.status == 1);
+  const CommandResult unknown = run_command({UPTEMPO_VGPU_PROBE, "choose", "cloud"});
+  CHECK(unknown.exit_code == 1);
   CHECK(holds(unknown.err, "auto, hardware or virtual"));
-  const Finished nowhere =
-      run({UPTEMPO_VGPU_PROBE, "choose", "virtual"}, {"UPTEMPO_VGPU=/nonexistent/uptempo-vgpu"});
-  CHECK(nowhere.status == 1);
+  const CommandResult nowhere =
+      run_command({UPTEMPO_VGPU_PROBE, "choose", "virtual"},
+                  {.environment = {"UPTEMPO_VGPU=/nonexistent/uptempo-vgpu"}});
+  CHECK(nowhere.exit_code == 1);
   CHECK(holds(nowhere.err, "/nonexistent/uptempo-vgpu"));
 }
 

@@ -11,36 +11,33 @@ namespace {
 
 // Returns the reports of a program's processes, one string for each.
 std::multiset<std::string> reports(const std::vector<std::string>& program, int status) {
-  char directory[] = "/tmp/uptempo-reports-XXXXXX";
-  REQUIRE(mkdtemp(directory) != nullptr);
+  const uptempo::test::TemporaryDirectory directory;
   std::vector<std::string> arguments{"--check", "fences,advice", "--report",
-                                     std::string(directory) + "/%p.json", "--"};
+                                     directory.file("%p.json"), "--"};
   arguments.insert(arguments.end(), program.begin(), program.end());
-  const Finished finished = launch(arguments);
-  CHECK(finished.status == status);
+  const CommandResult finished = launch(arguments);
+  CHECK(finished.exit_code == status);
   CHECK(finished.err.empty());
   std::multiset<std::string> result;
-  for (const auto& file : std::filesystem::directory_iterator(directory)) {
-    std::ifstream lines(file.path());
-    result.emplace(std::istreambuf_iterator<char>(lines), std::istreambuf_iterator<char>());
+  for (const auto& file : std::filesystem::directory_iterator(directory.file(""))) {
+    result.insert(uptempo::test::contents_of(file.path()));
   }
-  std::filesystem::remove_all(directory);
   return result;
 }
 
 TEST_CASE("without the launcher there is no virtual device", "[process]") {
-  const Finished finished = run({"cat", "/sys/class/kfd/kfd/topology/nodes/1/name"});
-  CHECK(finished.status != 0);
+  const CommandResult finished = run_command({"cat", "/sys/class/kfd/kfd/topology/nodes/1/name"});
+  CHECK(finished.exit_code != 0);
 }
 
 TEST_CASE("a program that closes all descriptors first can still open the device", "[process]") {
-  CHECK(launch({"--", UPTEMPO_VGPU_PROBE, "close-all"}).status == 0);
+  CHECK(launch({"--", UPTEMPO_VGPU_PROBE, "close-all"}).exit_code == 0);
 }
 
 TEST_CASE("ROCr may be loaded late, started three times and unloaded", "[process]") {
-  const Finished finished = launch({"--", UPTEMPO_VGPU_PROBE, "rocr"});
+  const CommandResult finished = launch({"--", UPTEMPO_VGPU_PROBE, "rocr"});
   CAPTURE(finished.err);
-  CHECK(finished.status == 0);
+  CHECK(finished.exit_code == 0);
 }
 
 TEST_CASE("a program with busy queues ends as on hardware, in every way of ending", "[process]") {
@@ -51,9 +48,9 @@ TEST_CASE("a program with busy queues ends as on hardware, in every way of endin
   for (const Case& each : {Case{"return", 3}, Case{"exit", 3}, Case{"_exit", 3},
                            Case{"quick_exit", 3}, Case{"exec", 3}, Case{"abort", 128 + 6},
                            Case{"segfault", 128 + 11}, Case{"terminate", 128 + 15}}) {
-    const Finished finished = launch({"--", UPTEMPO_VGPU_ENDING, each.how});
+    const CommandResult finished = launch({"--", UPTEMPO_VGPU_ENDING, each.how});
     CAPTURE(each.how, finished.err);
-    CHECK(finished.status == each.status);
+    CHECK(finished.exit_code == each.status);
   }
 }
 
@@ -97,8 +94,8 @@ TEST_CASE("programs that list directories find virtual directories", "[process]"
   CHECK(launch({"--", "grep", "-rl", "simd_count", nodes}).out ==
         nodes + "/0/properties\n" + nodes + "/1/properties\n");
   CHECK(launch({"--", "bash", "-c", "echo /dev/dri/*"}).out == "/dev/dri/renderD128\n");
-  const Finished listed = launch({"--", "ls", "-lR", nodes});
-  CHECK(listed.status == 0);
+  const CommandResult listed = launch({"--", "ls", "-lR", nodes});
+  CHECK(listed.exit_code == 0);
   CHECK(listed.err.empty());
 }
 

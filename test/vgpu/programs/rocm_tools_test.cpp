@@ -24,9 +24,9 @@ TEST_CASE("rocminfo prints the agent of each target", "[tools]") {
         Case{"gfx906", "amdgcn-amd-amdhsa--gfx906:sramecc+:xnack-", "AMD Instinct MI60 / MI50",
              "64"},
         Case{"gfx900", "amdgcn-amd-amdhsa--gfx900:xnack-", "AMD Radeon Instinct MI25", "64"}}) {
-    const Finished finished = launch({"--device", each.target, "--", "rocminfo"});
+    const CommandResult finished = launch({"--device", each.target, "--", "rocminfo"});
     CAPTURE(each.target, finished.err, finished.out);
-    CHECK(finished.status == 0);
+    CHECK(finished.exit_code == 0);
     CHECK(holds(finished.out, "ROCk module is loaded"));
     CHECK(holds(finished.out, each.isa));
     CHECK(holds(finished.out, each.name));
@@ -36,9 +36,9 @@ TEST_CASE("rocminfo prints the agent of each target", "[tools]") {
 }
 
 TEST_CASE("rocm_agent_enumerator lists the target", "[tools]") {
-  const Finished finished = launch({"--device", "gfx908", "--", "rocm_agent_enumerator"});
+  const CommandResult finished = launch({"--device", "gfx908", "--", "rocm_agent_enumerator"});
   CAPTURE(finished.err);
-  CHECK(finished.status == 0);
+  CHECK(finished.exit_code == 0);
   CHECK(holds(finished.out, "gfx908\n"));
 }
 

@@ -1,24 +1,22 @@
-// Runs a program to its end and keeps its output.
+// Runs the launcher of this build.
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
+
+#include "tools/support/command.hpp"
 
 namespace uptempo::vgpu {
 
-struct Finished {
-  int status = -1;  // exit status, or 128 + the number of the signal that ended it
-  std::string out;
-  std::string err;
-};
+using uptempo::test::CommandResult;
+using uptempo::test::run_command;
 
-// `arguments[0]` is the program, searched in PATH unless it contains a slash. `environment` entries
-// ("NAME=value") are added to the program's environment.
-Finished run(const std::vector<std::string>& arguments,
-             const std::vector<std::string>& environment = {});
-
-// Runs the launcher of this build with `arguments`.
-Finished launch(std::vector<std::string> arguments,
-                const std::vector<std::string>& environment = {});
+// `environment`: entries ("NAME=value") that are added to the launcher's environment.
+inline CommandResult launch(std::vector<std::string> arguments,
+                            std::vector<std::string> environment = {}) {
+  arguments.insert(arguments.begin(), UPTEMPO_VGPU_LAUNCHER);
+  return run_command(arguments, {.environment = std::move(environment)});
+}
 
 }  // namespace uptempo::vgpu

@@ -8,11 +8,11 @@ namespace {
 
 TEST_CASE("a program built with a sanitizer runs, with that runtime loaded first", "[sanitizers]") {
   for (const char* program : {UPTEMPO_VGPU_PROBE_ASAN, UPTEMPO_VGPU_PROBE_TSAN}) {
-    const Finished finished =
+    const CommandResult finished =
         launch({"--", program, "rocr"},
                {"LSAN_OPTIONS=print_suppressions=0:suppressions=" UPTEMPO_VGPU_LSAN_SUPPRESSIONS});
     CAPTURE(program, finished.err);
-    CHECK(finished.status == 0);
+    CHECK(finished.exit_code == 0);
     CHECK(finished.err.find("Sanitizer") == std::string::npos);
     CHECK(finished.err.find("does not come first") == std::string::npos);
   }

@@ -1,10 +1,6 @@
 #include "tools/fence_scope/trace/trace.hpp"
 
-#include <unistd.h>
 #include <algorithm>
-
-#include <cstdlib>
-#include <filesystem>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <random>
@@ -12,6 +8,7 @@
 
 #include "test/support/catch.hpp"
 #include "test/tools/fence_scope/trace/trace_rules.hpp"
+#include "tools/support/command.hpp"
 #include "tools/support/program.hpp"
 
 using namespace uptempo;
@@ -329,15 +326,13 @@ TEST_CASE("trace: an invalid line is refused with its number") {
 }
 
 TEST_CASE("trace: a whole program's run on the virtual GPU is converted") {
-  const auto file =
-      std::filesystem::temp_directory_path() / ("fence_scope_trace_" + std::to_string(getpid()));
-  const std::string command =
-      std::string(VGPU) + " --trace " + file.string() + " -- " + FENCE_SCOPE +
-      " litmus --filter message-in-one-queue --iterations 1 >/dev/null 2>&1";
-  const int status = std::system(command.c_str());
-  REQUIRE(status == 0);
-  const std::string lines = support::read_input(file.string());
-  std::filesystem::remove(file);
+  const test::TemporaryDirectory directory;
+  const std::string file = directory.file("trace");
+  const test::CommandResult result =
+      test::run_command({VGPU, "--trace", file, "--", FENCE_SCOPE, "litmus", "--filter",
+                         "message-in-one-queue", "--iterations", "1"});
+  REQUIRE(result.exit_code == 0);
+  const std::string lines = support::read_input(file);
   const TraceRun run = trace_of_vgpu(lines, "trace");
   size_t packets = 0;
   for (size_t at = lines.find("\"barrier\":"); at != std::string::npos;
