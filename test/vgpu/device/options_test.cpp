@@ -5,6 +5,7 @@
 #include <string>
 
 #include "test/support/catch.hpp"
+#include "test/support/environment.hpp"
 
 namespace uptempo::vgpu {
 namespace {
@@ -16,16 +17,15 @@ constexpr const char* kVariables[] = {"UPTEMPO_VGPU_DEVICE",        "UPTEMPO_VGP
                                       "UPTEMPO_VGPU_WORKERS",       "UPTEMPO_VGPU_VERBOSE",
                                       "UPTEMPO_VGPU_INCOHERENT",    "UPTEMPO_VGPU_DELAY"};
 
-struct CleanEnvironment {
+struct CleanEnvironment : uptempo::test::Environment {
   CleanEnvironment() { clear(); }
-  ~CleanEnvironment() { clear(); }
-  static void clear() {
-    for (const char* variable : kVariables) unsetenv(variable);
+  void clear() {
+    for (const char* variable : kVariables) unset(variable);
   }
 };
 
 TEST_CASE("an empty environment selects the default device without options", "[options]") {
-  const CleanEnvironment clean;
+  CleanEnvironment environment;
   const Options options = Options::from_environment();
   REQUIRE(options.device != nullptr);
   CHECK(options.device->target == "gfx90a");
@@ -46,15 +46,15 @@ TEST_CASE("an empty environment selects the default device without options", "[o
 }
 
 TEST_CASE("every option is read from its variable", "[options]") {
-  const CleanEnvironment clean;
-  setenv("UPTEMPO_VGPU_DEVICE", "gfx906", 1);
-  setenv("UPTEMPO_VGPU_TRACE", "/tmp/a %p.json", 1);
-  setenv("UPTEMPO_VGPU_NULL_KERNELS", "1", 1);
-  setenv("UPTEMPO_VGPU_EARLY_READ_INDEX", "1", 1);
-  setenv("UPTEMPO_VGPU_DETERMINISTIC", "1", 1);
-  setenv("UPTEMPO_VGPU_SEED", "18446744073709551615", 1);
-  setenv("UPTEMPO_VGPU_WORKERS", "3", 1);
-  setenv("UPTEMPO_VGPU_VERBOSE", "1", 1);
+  CleanEnvironment environment;
+  environment.set("UPTEMPO_VGPU_DEVICE", "gfx906");
+  environment.set("UPTEMPO_VGPU_TRACE", "/tmp/a %p.json");
+  environment.set("UPTEMPO_VGPU_NULL_KERNELS", "1");
+  environment.set("UPTEMPO_VGPU_EARLY_READ_INDEX", "1");
+  environment.set("UPTEMPO_VGPU_DETERMINISTIC", "1");
+  environment.set("UPTEMPO_VGPU_SEED", "18446744073709551615");
+  environment.set("UPTEMPO_VGPU_WORKERS", "3");
+  environment.set("UPTEMPO_VGPU_VERBOSE", "1");
   const Options options = Options::from_environment();
   CHECK(options.device->target == "gfx906");
   CHECK(options.trace_file == "/tmp/a %p.json");
@@ -67,22 +67,22 @@ TEST_CASE("every option is read from its variable", "[options]") {
 }
 
 TEST_CASE("checks are a comma-separated list", "[options]") {
-  const CleanEnvironment clean;
-  setenv("UPTEMPO_VGPU_CHECK", "fences", 1);
-  setenv("UPTEMPO_VGPU_REPORT", "/tmp/findings", 1);
+  CleanEnvironment environment;
+  environment.set("UPTEMPO_VGPU_CHECK", "fences");
+  environment.set("UPTEMPO_VGPU_REPORT", "/tmp/findings");
   CHECK(Options::from_environment().checks.fences);
   CHECK_FALSE(Options::from_environment().checks.specification);
   CHECK(Options::from_environment().report_file == "/tmp/findings");
-  setenv("UPTEMPO_VGPU_CHECK", "fences,hsa", 1);
+  environment.set("UPTEMPO_VGPU_CHECK", "fences,hsa");
   CHECK(Options::from_environment().checks.fences);
   CHECK(Options::from_environment().checks.specification);
   CHECK_FALSE(Options::from_environment().checks.advice);
   CHECK_FALSE(Options::from_environment().checks.repeated);
-  setenv("UPTEMPO_VGPU_CHECK", "fences,repeated", 1);
+  environment.set("UPTEMPO_VGPU_CHECK", "fences,repeated");
   CHECK(Options::from_environment().checks.repeated);
   CHECK_FALSE(Options::from_environment().checks.specification);
   for (const char* both : {"fences,advice,hsa", "hsa,fences,advice"}) {
-    setenv("UPTEMPO_VGPU_CHECK", both, 1);
+    environment.set("UPTEMPO_VGPU_CHECK", both);
     CHECK(Options::from_environment().checks.fences);
     CHECK(Options::from_environment().checks.specification);
     CHECK(Options::from_environment().checks.advice);
@@ -90,7 +90,7 @@ TEST_CASE("checks are a comma-separated list", "[options]") {
   CHECK(Options::from_environment().checks.atomics);
   for (const char* with_atomics : {"atomics", "fences,atomics", "atomics,fences,hsa"}) {
     CAPTURE(with_atomics);
-    setenv("UPTEMPO_VGPU_CHECK", with_atomics, 1);
+    environment.set("UPTEMPO_VGPU_CHECK", with_atomics);
     CHECK(Options::from_environment().checks.atomics);
     CHECK(Options::from_environment().checks.fences == (std::string(with_atomics) != "atomics"));
   }
@@ -98,53 +98,53 @@ TEST_CASE("checks are a comma-separated list", "[options]") {
        {"fence", "fences,", ",fences", "fences;hsa", "all", "hsa", "advice", "hsa,advice",
         "atomics,hsa", "atomics,advice", "atomics,repeated", "atomic"}) {
     CAPTURE(wrong);
-    setenv("UPTEMPO_VGPU_CHECK", wrong, 1);
+    environment.set("UPTEMPO_VGPU_CHECK", wrong);
     CHECK_THROWS_AS(Options::from_environment(), std::invalid_argument);
   }
 }
 
 TEST_CASE("an incoherent device is deterministic, and its seed is the default of the general seed",
           "[options]") {
-  const CleanEnvironment clean;
-  setenv("UPTEMPO_VGPU_INCOHERENT", "18446744073709551615", 1);
+  CleanEnvironment environment;
+  environment.set("UPTEMPO_VGPU_INCOHERENT", "18446744073709551615");
   const Options options = Options::from_environment();
   REQUIRE(options.incoherent);
   CHECK(*options.incoherent == ~uint64_t{0});
   CHECK(options.deterministic);
   CHECK(options.seed == ~uint64_t{0});
-  setenv("UPTEMPO_VGPU_INCOHERENT", "0", 1);
-  setenv("UPTEMPO_VGPU_SEED", "5", 1);
+  environment.set("UPTEMPO_VGPU_INCOHERENT", "0");
+  environment.set("UPTEMPO_VGPU_SEED", "5");
   CHECK(Options::from_environment().incoherent == 0);
   CHECK(Options::from_environment().seed == 5);
 }
 
 TEST_CASE("delays combine with all options and have their own seed", "[options]") {
-  const CleanEnvironment clean;
-  setenv("UPTEMPO_VGPU_DELAY", "0", 1);
+  CleanEnvironment environment;
+  environment.set("UPTEMPO_VGPU_DELAY", "0");
   CHECK(Options::from_environment().delay == 0);
   CHECK_FALSE(Options::from_environment().deterministic);
   CHECK(Options::from_environment().seed == 1);
-  setenv("UPTEMPO_VGPU_DELAY", "18446744073709551615", 1);
-  setenv("UPTEMPO_VGPU_INCOHERENT", "7", 1);
+  environment.set("UPTEMPO_VGPU_DELAY", "18446744073709551615");
+  environment.set("UPTEMPO_VGPU_INCOHERENT", "7");
   CHECK(Options::from_environment().delay == ~uint64_t{0});
   CHECK(Options::from_environment().incoherent == 7);
   CHECK(Options::from_environment().seed == 7);
-  unsetenv("UPTEMPO_VGPU_INCOHERENT");
-  setenv("UPTEMPO_VGPU_CHECK", "fences", 1);
+  environment.unset("UPTEMPO_VGPU_INCOHERENT");
+  environment.set("UPTEMPO_VGPU_CHECK", "fences");
   CHECK(Options::from_environment().delay == ~uint64_t{0});
   CHECK(Options::from_environment().checks.fences);
 }
 
 TEST_CASE("fences are not checked on an incoherent device", "[options]") {
-  const CleanEnvironment clean;
-  setenv("UPTEMPO_VGPU_INCOHERENT", "1", 1);
-  setenv("UPTEMPO_VGPU_CHECK", "fences", 1);
+  CleanEnvironment environment;
+  environment.set("UPTEMPO_VGPU_INCOHERENT", "1");
+  environment.set("UPTEMPO_VGPU_CHECK", "fences");
   CHECK_THROWS_AS(Options::from_environment(), std::invalid_argument);
 }
 
 TEST_CASE("an invalid value is refused with the variable, the value and the accepted values",
           "[options]") {
-  const CleanEnvironment clean;
+  CleanEnvironment environment;
   struct Case {
     const char* variable;
     const char* value;
@@ -158,8 +158,8 @@ TEST_CASE("an invalid value is refused with the variable, the value and the acce
         Case{"UPTEMPO_VGPU_DELAY", "0x7", "decimal"},
         Case{"UPTEMPO_VGPU_DELAY", "18446744073709551616", "decimal"},
         Case{"UPTEMPO_VGPU_WORKERS", "4294967296", "decimal"}}) {
-    CleanEnvironment::clear();
-    setenv(each.variable, each.value, 1);
+    environment.clear();
+    environment.set(each.variable, each.value);
     CAPTURE(each.variable, each.value);
     try {
       Options::from_environment();

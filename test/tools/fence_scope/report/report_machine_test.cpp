@@ -1,16 +1,14 @@
 #include "tools/fence_scope/report/report_machine.hpp"
 
-#include <cstdlib>
-
 #include "test/support/catch.hpp"
+#include "test/support/environment.hpp"
 
 using namespace uptempo;
 using namespace uptempo::fence_scope;
 
 TEST_CASE("a report names its device, the versions, and the runtime's variables") {
-  setenv("HSA_TEST_OF_REPORTS", "1", 1);
-  setenv("ROCR_TEST_OF_REPORTS", "2", 1);
-  setenv("OTHER_TEST_OF_REPORTS", "3", 1);
+  const test::Environment environment{
+      {"HSA_TEST_OF_REPORTS", "1"}, {"ROCR_TEST_OF_REPORTS", "2"}, {"OTHER_TEST_OF_REPORTS", "3"}};
   char name[] = "test", *argv[] = {name, nullptr};
   const support::Device device = support::open_device("virtual", 1, argv);
   Report report;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "test/support/catch.hpp"
+#include "test/support/environment.hpp"
 #include "test/tools/fence_scope/report/example_reports.hpp"
 #include "tools/fence_scope/report/report_words.hpp"
 
@@ -167,13 +168,13 @@ TEST_CASE("table of a report: a report without cells has only the conclusion") {
 TEST_CASE(
     "table of a report: the width is $COLUMNS if standard output is no terminal, within bounds") {
   if (isatty(1) == 0) {
-    setenv("COLUMNS", "160", 1);
+    test::Environment environment{{"COLUMNS", "160"}};
     CHECK(terminal_columns() == 160);
-    setenv("COLUMNS", "20", 1);
+    environment.set("COLUMNS", "20");
     CHECK(terminal_columns() == 80);
-    setenv("COLUMNS", "x", 1);
+    environment.set("COLUMNS", "x");
     CHECK(terminal_columns() == 80);
-    unsetenv("COLUMNS");
+    environment.unset("COLUMNS");
     CHECK(terminal_columns() == 80);
   }
 }
