@@ -11,6 +11,8 @@
 #include <thread>
 
 #include "test/support/catch.hpp"
+#include "test/support/eventually.hpp"
+#include "test/support/threads.hpp"
 
 namespace {
 
@@ -38,7 +40,7 @@ hsa_agent_t find_gpu() {
   return gpu;
 }
 
-// Sends one barrier packet and waits for it. Returns false after two seconds.
+// Sends one barrier packet and waits for it.
 bool round_trip(hsa_queue_t* queue, hsa_signal_t signal) {
   hsa_signal_store_relaxed(signal, 1);
   const uint64_t index = hsa_queue_add_write_index_scacq_screl(queue, 1);
@@ -49,12 +51,7 @@ bool round_trip(hsa_queue_t* queue, hsa_signal_t signal) {
   std::atomic_ref<uint32_t>(*reinterpret_cast<uint32_t*>(packet))
       .store(header, std::memory_order_release);
   hsa_signal_store_screlease(queue->doorbell_signal, static_cast<hsa_signal_value_t>(index));
-  const auto end = std::chrono::steady_clock::now() + 2s;
-  while (hsa_signal_load_scacquire(signal) != 0) {
-    if (std::chrono::steady_clock::now() > end) return false;
-    std::this_thread::yield();
-  }
-  return true;
+  return uptempo::test::eventually([&] { return hsa_signal_load_scacquire(signal) == 0; });
 }
 
 }  // namespace
@@ -70,7 +67,8 @@ TEST_CASE(
   REQUIRE(hsa_signal_create(1, 0, nullptr, &signal) == HSA_STATUS_SUCCESS);
   REQUIRE(round_trip(queue, signal));
 
-  std::this_thread::sleep_for(20ms);  // the device falls asleep and protects its doorbell page
+  // Asleep, it has protected its doorbell page.
+  REQUIRE(uptempo::test::eventually([] { return uptempo::test::sleep_all("vgpu-cp"); }));
   struct sigaction action {};
   struct sigaction before {};
   struct sigaction now {};

@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "test/support/catch.hpp"
+#include "test/support/eventually.hpp"
+#include "test/support/threads.hpp"
 
 namespace uptempo::vgpu::kfd {
 namespace {
@@ -40,16 +42,18 @@ bool is_set(Events& events, uint32_t id) {
   return result == KFD_IOC_WAIT_RESULT_COMPLETE;
 }
 
-// Runs wait() on its own thread and lets the thread fall asleep.
+// Runs wait() on its own thread. The thread sleeps when the constructor returns.
 class Sleeper {
  public:
   Sleeper(Events& events, std::vector<EventData> all_of, bool all) : data_(std::move(all_of)) {
     thread_ = std::thread([this, &events, all] {
+      task_ = uptempo::test::this_task();
+      begun_ = true;
       error_ =
           events.wait(data_.data(), static_cast<uint32_t>(data_.size()), all, kForever, result_);
       awake_ = true;
     });
-    std::this_thread::sleep_for(20ms);
+    REQUIRE(uptempo::test::eventually([&] { return begun_ && uptempo::test::sleeps(task_); }));
   }
   ~Sleeper() {
     if (thread_.joinable()) thread_.join();
@@ -69,7 +73,8 @@ class Sleeper {
   std::vector<EventData> data_;
   uint32_t result_ = KFD_IOC_WAIT_RESULT_FAIL;
   int error_ = 0;
-  std::atomic<bool> awake_{false};
+  std::string task_;
+  std::atomic<bool> begun_{false}, awake_{false};
   std::thread thread_;
 };
 
