@@ -17,6 +17,7 @@
 #include "test/engine/double_kernel.hpp"
 #include "test/support/packet_processor.hpp"
 #include "test/support/queue_double.hpp"
+#include "test/support/soon.hpp"
 
 namespace uptempo::test {
 
@@ -74,6 +75,5 @@ class DoubleDevice {
 };
 
 inline const WaitPolicy actively{.mode = WaitMode::active, .spin = {}};
-inline Deadline soon() { return Deadline::after(std::chrono::seconds(10)); }
 
 }  // namespace uptempo::test

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "test/support/eventually.hpp"
+
 namespace uptempo::test {
 namespace {
 
@@ -57,12 +59,8 @@ std::vector<uint64_t> PacketProcessor::doorbells() const {
 }
 
 bool PacketProcessor::wait_completed(uint64_t count) const {
-  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-  while (completed_count() < count) {
-    if (std::chrono::steady_clock::now() > limit || error() != HSA_STATUS_SUCCESS) return false;
-    std::this_thread::sleep_for(std::chrono::microseconds(50));
-  }
-  return true;
+  return eventually([&] { return completed_count() >= count || error() != HSA_STATUS_SUCCESS; }) &&
+         completed_count() >= count;
 }
 
 void PacketProcessor::run() {

@@ -79,8 +79,7 @@ class PacketProcessor {
     return completed_count_.load(std::memory_order_acquire);
   }
   std::vector<Completed> completed() const;
-  // Returns true when `count` packets have completed in total, false after 20 seconds or a queue
-  // error.
+  // Returns true when `count` packets have completed in total, false after a queue error or a hang.
   bool wait_completed(uint64_t count) const;
   // Doorbell values that the processor read, in order. It misses a value that is overwritten
   // between two reads.

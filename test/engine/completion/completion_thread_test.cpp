@@ -29,16 +29,6 @@ using namespace std::chrono_literals;
 
 namespace {
 
-template <class Condition>
-bool eventually(Condition&& condition) {
-  const Deadline limit = soon();
-  while (!condition()) {
-    if (limit.passed()) return false;
-    std::this_thread::sleep_for(200us);
-  }
-  return true;
-}
-
 // Sleeps in epoll until the descriptor is readable, then reads it.
 class Sleeper {
  public:
@@ -47,7 +37,7 @@ class Sleeper {
     epoll_ctl(epoll_, EPOLL_CTL_ADD, fd_, &event);
   }
   ~Sleeper() { close(epoll_); }
-  bool wait(std::chrono::milliseconds limit = 10s) {
+  bool wait(std::chrono::milliseconds limit = kHang) {
     epoll_event event{};
     if (epoll_wait(epoll_, &event, 1, static_cast<int>(limit.count())) != 1) return false;
     uint64_t count = 0;

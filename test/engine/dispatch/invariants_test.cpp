@@ -222,7 +222,7 @@ TEST_CASE("Invariant 8: a queue error ends every pending completion and refuses 
                             : t % 3 == 1 ? WaitMode::blocked
                                          : WaitMode::hybrid;
       outcome[t] = error_of([&] {
-        if (!pending[t / 2].wait(Deadline::after(5s), {.mode = mode}))
+        if (!pending[t / 2].wait(Deadline::after(20s), {.mode = mode}))
           throw std::runtime_error("timed out");
       });
     });

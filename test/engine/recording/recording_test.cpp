@@ -463,7 +463,8 @@ TEST_CASE(
   const Node node = recording->dispatch(number_kernel(), Grid{64}, 0u);
   for (uint32_t i = 1; i < 20; ++i) recording->dispatch(number_kernel(), Grid{64}, i);
   std::thread failure([&] {
-    std::this_thread::sleep_for(20ms);
+    // the replay has filled the ring and waits for room
+    CHECK(eventually([&] { return dead.device.processor().memory().write_index().load() == 16; }));
     dead.device.processor().fail(HSA_STATUS_ERROR_INVALID_ISA);
   });
   CHECK(contains(error_of([&] { recording->replay(dead.device.state(), soon()); }), "INVALID_ISA"));

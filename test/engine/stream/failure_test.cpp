@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 namespace {
 
 std::string error_of_wait(const Event& event) {
-  return error_of<Error>([&] { static_cast<void>(event.wait(Deadline::after(5s))); });
+  return error_of<Error>([&] { static_cast<void>(event.wait(soon())); });
 }
 
 }  // namespace

@@ -414,8 +414,7 @@ TEST_CASE("in steady state a launcher neither allocates nor makes a system call 
     step();
     a.synchronize();
   }
-  std::chrono::steady_clock::duration rest = 1ms;
-  for (int attempt = 0;; ++attempt) {  // waiting for room may sleep: the device must keep up
+  for (const Deadline limit = soon();;) {  // waiting for room may sleep: the device must keep up
     const Spent spent;
     const support::Cost cost = support::cost_of(step);
     CHECK(cost.allocations == 0);
@@ -424,12 +423,12 @@ TEST_CASE("in steady state a launcher neither allocates nor makes a system call 
     CHECK(spent().signals_created == 0);
     CHECK(spent().kernarg_allocations == 0);
     CHECK(spent().host_waits == 0);
-    if (cost.system_calls == 0 || attempt == 20) {
+    if (cost.system_calls == 0 || limit.passed()) {
       CHECK(cost.system_calls == 0);
       break;
     }
     a.synchronize();
-    std::this_thread::sleep_for(rest);
+    std::this_thread::sleep_for(1ms);
   }
   a.synchronize();
 }

@@ -50,7 +50,7 @@ struct StreamDevicesOptions {
                                    .kernarg_slab_bytes = 1024,
                                    .drain = std::chrono::seconds(5)},
                          .epoch_packets = 16,
-                         .patience = std::chrono::seconds(10)};
+                         .patience = kHang};
   PacketProcessorOptions device{};
   detail::Transfers::Parts copies{};
   size_t kernels = 1 << 16;

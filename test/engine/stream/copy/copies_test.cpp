@@ -31,14 +31,6 @@ StreamDevicesOptions with(CopyEngine& engine) {
   return options;
 }
 
-template <class F>
-bool comes(F&& is_there) {
-  for (const Deadline deadline = Deadline::after(10s); !deadline.passed();
-       std::this_thread::sleep_for(100us))
-    if (is_there()) return true;
-  return false;
-}
-
 }  // namespace
 
 TEST_CASE("a copy begins after the kernels before it, and kernels after it begin after it",
@@ -59,7 +51,7 @@ TEST_CASE("a copy begins after the kernels before it, and kernels after it begin
   CHECK(engine.carried_out() == 0);
   engine.pause();
   devices.resume();
-  CHECK(comes([&] { return devices.log.ended(0) != 0; }));
+  CHECK(eventually([&] { return devices.log.ended(0) != 0; }));
   std::this_thread::sleep_for(5ms);
   CHECK(devices.log.began(1) == 0);
   CHECK(devices.log.began(2) == 0);
@@ -98,10 +90,10 @@ TEST_CASE("bytes for pageable memory arrive once, in the first call that sees th
   const Event behind = other.record();
   CHECK_FALSE(done.ready());
   engine.resume();
-  CHECK(comes([&] { return devices.log.ended(0) != 0; }));
+  CHECK(eventually([&] { return devices.log.ended(0) != 0; }));
   CHECK(to == Bytes(3000));  // no call has queried it
   SECTION("by an event of another stream") {
-    CHECK(comes([&] { return behind.ready(); }));
+    CHECK(eventually([&] { return behind.ready(); }));
   }
   SECTION("by a wait") { behind.wait(); }
   SECTION("by synchronize()") { stream.synchronize(); }
@@ -226,7 +218,7 @@ TEST_CASE("a copy that reports failure fails its lane, and no bytes reach the ho
                    "the copy engine reported that a copy has failed"));
   }
   SECTION("a host that queries") {
-    CHECK(comes(
+    CHECK(eventually(
         [&] { return contains(error_of<Error>([&] { failed.ready(); }), "a copy has failed"); }));
   }
   CHECK(to == Bytes(512));
@@ -242,7 +234,7 @@ TEST_CASE("copy engines that hang are given up together with the hardware queues
   CopyEngine engine(true);
   StreamDevicesOptions options = with(engine);
   options.device.paused = true;
-  options.streams.queue.drain = 500ms;
+  options.streams.queue.drain = 2s;  // long, so that a slow machine stays below four times of it
   StreamDevices devices(options);
   Bytes a(16, 1), b(16);
   std::vector<Event> lost;
