@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "test/engine/completion/task.hpp"
-#include "test/engine/on_device.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
+#include "test/support/on_device.hpp"
 #include "test/support/threads.hpp"
 #include "tools/support/command.hpp"
 
@@ -28,16 +28,6 @@ using namespace std::chrono_literals;
 
 namespace {
 
-template <class Condition>
-bool eventually(Condition&& condition) {
-  const Deadline limit = soon();
-  while (!condition()) {
-    if (limit.passed()) return false;
-    std::this_thread::sleep_for(200us);
-  }
-  return true;
-}
-
 // A batch that completes when the gate opens.
 Completion submit_gated(Queue& queue, const Signal& gate) {
   BatchSubmitter batch{queue};
@@ -46,24 +36,23 @@ Completion submit_gated(Queue& queue, const Signal& gate) {
 }
 void open(const Signal& gate) { hsa_signal_store_screlease(gate.handle(), 0); }
 
-// CPU time of threads that wait together, each relative to the time from the start of its wait to
-// the opening of the gate.
+// CPU time of threads that wait together, each relative to the length of its wait.
 std::vector<double> cost_of_waiters(const Completion& completion, const Signal& gate,
                                     size_t waiters, WaitPolicy policy) {
-  constexpr auto asleep = 1s;
   std::vector<double> cost(waiters);
   std::atomic<size_t> waiting{0};
   std::vector<std::thread> threads;
   for (size_t t = 0; t < waiters; ++t) {
     threads.emplace_back([&, t] {
       const auto before = cpu_time();
+      const auto begin = std::chrono::steady_clock::now();
       ++waiting;
       completion.wait(policy);
-      cost[t] = per_cent(cpu_time() - before, asleep);
+      cost[t] = per_cent(cpu_time() - before, std::chrono::steady_clock::now() - begin);
     });
   }
   while (waiting != waiters) std::this_thread::yield();
-  std::this_thread::sleep_for(asleep);
+  std::this_thread::sleep_for(1s);
   open(gate);
   for (std::thread& thread : threads) thread.join();
   return cost;
@@ -83,9 +72,9 @@ bool readable(int fd, std::chrono::milliseconds limit) {
 
 }  // namespace
 
-TEST_CASE("a thread that waits longer than the spin window uses under 2 % of a core", "[wait]") {
-  const Runtime runtime;
-  const Agent gpu = runtime.gpu();
+TEST_CASE_METHOD(OnDevice,
+                 "a thread that waits longer than the spin window uses under 2 % of a core",
+                 "[wait]") {
   const WaitMode mode = GENERATE(WaitMode::hybrid, WaitMode::blocked);
   for (const size_t waiters : {1u, 4u}) {
     const Signal gate;
@@ -96,9 +85,8 @@ TEST_CASE("a thread that waits longer than the spin window uses under 2 % of a c
   }
 }
 
-TEST_CASE("waiters on a caller's signal without event use under 2 % of a core", "[wait]") {
-  const Runtime runtime;
-  const Agent gpu = runtime.gpu();
+TEST_CASE_METHOD(OnDevice, "waiters on a caller's signal without event use under 2 % of a core",
+                 "[wait]") {
   const Signal gate, event_less{SignalKind::event_less};
   REQUIRE_FALSE(event_less.interrupt());
   Queue queue{gpu};
@@ -111,7 +99,7 @@ TEST_CASE("waiters on a caller's signal without event use under 2 % of a core", 
   const Signal other_gate;
   Queue other{gpu};  // with events: the completion thread sleeps on one and polls the others
   notifier.watch(submit_gated(other, other_gate));
-  std::this_thread::sleep_for(20ms);
+  REQUIRE(eventually([] { return sleep_all("uptempo-waiter"); }));
   const auto drains = threads_named("uptempo-waiter");
   REQUIRE(drains.size() == 1);
   const auto before = cpu_time_of(drains.front());
@@ -124,11 +112,10 @@ TEST_CASE("waiters on a caller's signal without event use under 2 % of a core", 
   REQUIRE(eventually([&] { return notifier.pending() == 0; }));
 }
 
-TEST_CASE(
+TEST_CASE_METHOD(
+    OnDevice,
     "the completion thread uses under 2 % of a core while hundreds of completions are pending",
     "[wait]") {
-  const Runtime runtime;
-  const Agent gpu = runtime.gpu();
   const Signal gate;
   std::vector<Queue> queues;
   for (int q = 0; q < 4; ++q) queues.emplace_back(gpu);
@@ -147,12 +134,15 @@ TEST_CASE(
   // Threads await the same publication. One of them, or the completion thread, sleeps on its
   // signal.
   double of_a_thread = 0;
+  std::atomic<bool> waits{false};
   std::thread thread([&] {
     const auto before = cpu_time();
+    const auto begin = std::chrono::steady_clock::now();
+    waits = true;
     completions.front().wait({.mode = WaitMode::blocked});
-    of_a_thread = per_cent(cpu_time() - before, 1s);
+    of_a_thread = per_cent(cpu_time() - before, std::chrono::steady_clock::now() - begin);
   });
-  std::this_thread::sleep_for(20ms);
+  REQUIRE(eventually([&] { return waits && sleep_all("uptempo-waiter"); }));
   const auto before = cpu_time_of(drains.front());
   std::this_thread::sleep_for(1s);
   CHECK(per_cent(cpu_time_of(drains.front()) - before, 1s) < 2);
@@ -172,9 +162,8 @@ TEST_CASE(
   CHECK(notices == 200);
 }
 
-TEST_CASE("completions of a device arrive through a descriptor one by one", "[wait]") {
-  const Runtime runtime;
-  const Agent gpu = runtime.gpu();
+TEST_CASE_METHOD(OnDevice, "completions of a device arrive through a descriptor one by one",
+                 "[wait]") {
   Queue queue{gpu};
   CompletionNotifier notifier{16};
   for (uint64_t i = 0; i < 30; ++i) {
@@ -184,7 +173,7 @@ TEST_CASE("completions of a device arrive through a descriptor one by one", "[wa
     if (i % 3 == 0) std::this_thread::sleep_for(2ms);  // asleep, not polling
     CHECK_FALSE(notifier.take().has_value());
     open(gate);
-    REQUIRE(readable(notifier.fd(), 10s));
+    REQUIRE(readable(notifier.fd(), kHang));
     const auto notice = notifier.take();
     REQUIRE(notice.has_value());
     CHECK(notice->tag == i);
@@ -193,9 +182,7 @@ TEST_CASE("completions of a device arrive through a descriptor one by one", "[wa
   }
 }
 
-TEST_CASE("a queue that fails wakes descriptors and coroutines", "[wait]") {
-  const Runtime runtime;
-  const Agent gpu = runtime.gpu();
+TEST_CASE_METHOD(OnDevice, "a queue that fails wakes descriptors and coroutines", "[wait]") {
   Queue queue{gpu, {.drain = 100ms}};
   CompletionNotifier notifier{4};
   std::atomic<int> count{0};
@@ -210,7 +197,7 @@ TEST_CASE("a queue that fails wakes descriptors and coroutines", "[wait]") {
   const Task task = await(bad, count);
   std::this_thread::sleep_for(5ms);
   open(gate);
-  REQUIRE(readable(notifier.fd(), 10s));
+  REQUIRE(readable(notifier.fd(), kHang));
   CHECK(notifier.take()->failed);
   REQUIRE(eventually([&] { return task.done(); }));
   CHECK(contains(task.error(), "the packet processor stopped the queue"));
@@ -286,12 +273,13 @@ TEST_CASE("a process ends cleanly while completions are pending", "[wait]") {
   for (const char* const child :
        {"child: awaits in static storage", "child: awaits and leaks the runtime"}) {
     // The second child leaks the runtime on purpose, so ROCr leaks too.
+    std::vector<std::string> environment;
     if (std::string_view(child).ends_with("leaks the runtime")) {
       const char* const options = std::getenv("ASAN_OPTIONS");
-      setenv("ASAN_OPTIONS",
-             (std::string(options == nullptr ? "" : options) + ":detect_leaks=0").c_str(), 1);
+      environment.push_back("ASAN_OPTIONS=" + std::string(options == nullptr ? "" : options) +
+                            ":detect_leaks=0");
     }
-    const auto result = run_command({"/proc/self/exe", child});
+    const auto result = run_command({"/proc/self/exe", child}, {.environment = environment});
     CAPTURE(child, result.out, result.err);
     CHECK(result.exit_code == 0);
   }

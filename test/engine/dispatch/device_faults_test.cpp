@@ -13,9 +13,9 @@
 #include <string>
 #include <thread>
 
-#include "test/engine/on_device.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
+#include "test/support/on_device.hpp"
 #include "tools/support/command.hpp"
 
 using namespace uptempo;
@@ -25,6 +25,8 @@ namespace {
 
 using uptempo::test::contains;
 using uptempo::test::error_of;
+using uptempo::test::eventually;
+using uptempo::test::OnDevice;
 
 uint32_t* nobodys() { return reinterpret_cast<uint32_t*>(0x7000); }
 
@@ -47,9 +49,7 @@ class HeldReport {
 
   static void let_go() { held.store(false); }
   static void wait_until_arrived() {
-    const Deadline deadline = test::soon();
-    while (!arrived.load() && !deadline.passed()) std::this_thread::sleep_for(100us);
-    REQUIRE(arrived.load());
+    REQUIRE(eventually([] { return arrived.load(); }));
   }
 
  private:
@@ -75,9 +75,7 @@ class Told {
                 nullptr) == HSA_STATUS_SUCCESS);
   }
   static void wait() {
-    const Deadline deadline = test::soon();
-    while (!is_told.load() && !deadline.passed()) std::this_thread::sleep_for(100us);
-    REQUIRE(is_told.load());
+    REQUIRE(eventually([] { return is_told.load(); }));
   }
 
  private:
@@ -244,9 +242,8 @@ TEST_CASE("a fault after work was given up is attributed to that work and counte
 }
 
 // The next test case runs these in processes of their own.
-TEST_CASE("child: a foreign fault after finished work", "[.child]") {
-  const Runtime runtime;
-  const Agent gpu = runtime.gpu();
+TEST_CASE_METHOD(OnDevice, "child: a foreign fault after finished work",
+                 "[.child]") {
   const Program basics{gpu, builtin_kernels::basics()};
   const auto fill = basics.kernel<uint32_t*, uint32_t>("fill");
   PinnedBuffer<uint32_t> words{gpu, 64};
@@ -264,7 +261,7 @@ TEST_CASE("child: a foreign fault after finished work", "[.child]") {
   stream.launch(fill, Grid{64}, words.data(), 3u);
   stream.synchronize();
   fault_of_somebody_else(gpu.handle(), words.data());
-  std::this_thread::sleep_for(20s);
+  std::this_thread::sleep_for(test::kHang);
 }
 
 TEST_CASE("child: a foreign fault in a later initialization of HSA", "[.child]") {
@@ -275,7 +272,7 @@ TEST_CASE("child: a foreign fault in a later initialization of HSA", "[.child]")
   const Runtime runtime;
   const PinnedBuffer<uint32_t> words{runtime.gpu(), 64};
   fault_of_somebody_else(runtime.gpu().handle(), words.data());
-  std::this_thread::sleep_for(20s);
+  std::this_thread::sleep_for(test::kHang);
 }
 
 TEST_CASE("a fault that the engine cannot have caused ends the process with ROCr's message",

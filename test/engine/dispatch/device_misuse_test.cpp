@@ -17,9 +17,9 @@
 #include <vector>
 
 #include "engine/memory/host_pin.hpp"
-#include "test/engine/on_device.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
+#include "test/support/on_device.hpp"
 
 using namespace uptempo;
 using namespace uptempo::test;
@@ -81,11 +81,9 @@ Uses uses_of(Queue& queue) {
 
 }  // namespace
 
-TEST_CASE("a batch refuses its use after its queue was destroyed", "[misuse]") {
+TEST_CASE_METHOD(OnDevice, "a batch refuses its use after its queue was destroyed", "[misuse]") {
   const uint32_t unsubmitted = GENERATE(0u, 1u, 100u);
   CAPTURE(unsubmitted);
-  const Runtime runtime;
-  const Agent gpu = runtime.gpu();
   const Program program{gpu, builtin_kernels::basics()};
   const FillKernel fill = fill_of(program);
   DeviceBuffer<uint32_t> data{gpu, 256};
@@ -105,9 +103,8 @@ TEST_CASE("a batch refuses its use after its queue was destroyed", "[misuse]") {
   CHECK(download(copier, data) == std::vector<uint32_t>(256, 77u));
 }
 
-TEST_CASE("a batch refuses its use after another queue was assigned to its own", "[misuse]") {
-  const Runtime runtime;
-  const Agent gpu = runtime.gpu();
+TEST_CASE_METHOD(OnDevice, "a batch refuses its use after another queue was assigned to its own",
+                 "[misuse]") {
   const Program program{gpu, builtin_kernels::basics()};
   const FillKernel fill = fill_of(program);
   DeviceBuffer<uint32_t> data{gpu, 256};
@@ -122,9 +119,7 @@ TEST_CASE("a batch refuses its use after another queue was assigned to its own",
   next.submit().wait();
 }
 
-TEST_CASE("a batch follows its queue when the queue is moved", "[misuse]") {
-  const Runtime runtime;
-  const Agent gpu = runtime.gpu();
+TEST_CASE_METHOD(OnDevice, "a batch follows its queue when the queue is moved", "[misuse]") {
   const Program program{gpu, builtin_kernels::basics()};
   const FillKernel fill = fill_of(program);
   DeviceBuffer<uint32_t> data{gpu, 256};
@@ -138,10 +133,9 @@ TEST_CASE("a batch follows its queue when the queue is moved", "[misuse]") {
   CHECK(download(copier, data) == std::vector<uint32_t>(256, 9u));
 }
 
-TEST_CASE("every function of a moved-from queue is an error, and assignment repairs it",
-          "[misuse]") {
-  const Runtime runtime;
-  const Agent gpu = runtime.gpu();
+TEST_CASE_METHOD(OnDevice,
+                 "every function of a moved-from queue is an error, and assignment repairs it",
+                 "[misuse]") {
   const Program program{gpu, builtin_kernels::basics()};
   DeviceBuffer<uint32_t> data{gpu, 64};
   Queue queue{gpu};
@@ -166,9 +160,8 @@ TEST_CASE("every function of a moved-from queue is an error, and assignment repa
   recording.replay(queue).wait();
 }
 
-TEST_CASE("a moved-from shared queue is an error, and its producers still work", "[misuse]") {
-  const Runtime runtime;
-  const Agent gpu = runtime.gpu();
+TEST_CASE_METHOD(OnDevice, "a moved-from shared queue is an error, and its producers still work",
+                 "[misuse]") {
   const Program program{gpu, builtin_kernels::basics()};
   DeviceBuffer<uint32_t> data{gpu, 64};
   SharedQueue shared{gpu};
@@ -192,21 +185,20 @@ TEST_CASE("a moved-from shared queue is an error, and its producers still work",
   CHECK(moved.producer().ring_size() == moved.ring_size());
 }
 
-TEST_CASE("shared values are complete after a move", "[misuse]") {
-  const Runtime runtime;
-  Agent gpu = runtime.gpu();
-  const Agent other{std::move(gpu)};
+TEST_CASE_METHOD(OnDevice, "shared values are complete after a move", "[misuse]") {
+  Agent mine = gpu;
+  const Agent other{std::move(mine)};
   // NOLINT(bugprone-use-after-move): the subject, here and below
-  Program program{gpu, builtin_kernels::basics()};
+  Program program{mine, builtin_kernels::basics()};
   const Program same{std::move(program)};
   CHECK(program.target() == same.target());
   CHECK(program.identity().size_bytes == same.identity().size_bytes);
   FillKernel fill = fill_of(program);
   const FillKernel copy{std::move(fill)};
   CHECK(fill.name() == copy.name());
-  CHECK(gpu.name() == other.name());
+  CHECK(mine.name() == other.name());
 
-  Streams streams{gpu};
+  Streams streams{mine};
   Stream stream{streams};
   TimedEvent event;
   TimedEvent moved{std::move(event)};
@@ -217,8 +209,8 @@ TEST_CASE("shared values are complete after a move", "[misuse]") {
   moved.wait();
   CHECK(moved.ns() >= event.ns());
 
-  DeviceBuffer<uint32_t> data{gpu, 64};
-  Queue queue{gpu};
+  DeviceBuffer<uint32_t> data{mine, 64};
+  Queue queue{mine};
   BatchSubmitter batch{queue};
   batch.dispatch(fill, Grid{64}, data.data(), 4u);
   batch.submit().wait();
@@ -226,9 +218,7 @@ TEST_CASE("shared values are complete after a move", "[misuse]") {
   stream.synchronize();
 }
 
-TEST_CASE("moved-from buffers are empty", "[misuse]") {
-  const Runtime runtime;
-  const Agent gpu = runtime.gpu();
+TEST_CASE_METHOD(OnDevice, "moved-from buffers are empty", "[misuse]") {
   DeviceBuffer<uint32_t> device{gpu, 64};
   PinnedBuffer<uint32_t> pinned{gpu, 64};
   KernargBuffer kernarg{gpu, 64};
@@ -262,9 +252,7 @@ TEST_CASE("moved-from buffers are empty", "[misuse]") {
   // NOLINTEND(bugprone-use-after-move)
 }
 
-TEST_CASE("a moved-from signal is refused where one is required", "[misuse]") {
-  const Runtime runtime;
-  const Agent gpu = runtime.gpu();
+TEST_CASE_METHOD(OnDevice, "a moved-from signal is refused where one is required", "[misuse]") {
   Queue queue{gpu};
   BatchSubmitter batch{queue};
   Streams streams{gpu};

@@ -11,9 +11,9 @@
 #include <thread>
 #include <vector>
 
-#include "test/engine/on_device.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
+#include "test/support/on_device.hpp"
 
 using namespace uptempo;
 using namespace std::chrono_literals;
@@ -22,14 +22,15 @@ namespace {
 
 using uptempo::test::contains;
 using uptempo::test::error_of;
+using uptempo::test::OnDevice;
 using uptempo::test::soon;
 
 }  // namespace
 
-TEST_CASE("threads over one HSA queue: every dispatch runs once, in order per thread", "[shared]") {
+TEST_CASE_METHOD(OnDevice,
+                 "threads over one HSA queue: every dispatch runs once, in order per thread",
+                 "[shared]") {
   constexpr uint32_t threads = 4, each = 400, lanes = 64;
-  const Runtime runtime;
-  const Agent gpu = runtime.gpu();
   const Program program{gpu, builtin_kernels::basics()};
   const auto link = program.kernel<uint32_t*, uint32_t>("chain_increment");
   SharedQueue shared{gpu, {.packets = 64}};
@@ -68,9 +69,8 @@ TEST_CASE("threads over one HSA queue: every dispatch runs once, in order per th
   CHECK(std::count(host.begin(), host.end(), expected) == static_cast<ptrdiff_t>(host.size()));
 }
 
-TEST_CASE("an error of the HSA queue ends the work of every thread that shares it", "[shared]") {
-  const Runtime runtime;
-  const Agent gpu = runtime.gpu();
+TEST_CASE_METHOD(OnDevice, "an error of the HSA queue ends the work of every thread that shares it",
+                 "[shared]") {
   const Program program{gpu, builtin_kernels::basics()};
   const auto empty = program.kernel<>("empty");
   SharedQueue shared{gpu, {.packets = 64, .drain = 100ms}};
@@ -129,11 +129,10 @@ TEST_CASE("the HSA queue exists until the last producer is destroyed", "[shared]
   two.reset();
 }
 
-TEST_CASE(
+TEST_CASE_METHOD(
+    OnDevice,
     "a thread that leaves with unfinished work loses it, and the queue still serves the others",
     "[shared]") {
-  const Runtime runtime;
-  const Agent gpu = runtime.gpu();
   const Program program{gpu, builtin_kernels::basics()};
   const auto fill = program.kernel<uint32_t*, uint32_t>("fill");
   const PinnedBuffer<uint32_t> out{gpu, 64};
@@ -156,9 +155,7 @@ TEST_CASE(
   CHECK(std::count(out.begin(), out.end(), 0xfeedu) == 64);
 }
 
-TEST_CASE("queues that cannot be shared are refused", "[shared]") {
-  const Runtime runtime;
-  const Agent gpu = runtime.gpu();
+TEST_CASE_METHOD(OnDevice, "queues that cannot be shared are refused", "[shared]") {
   CHECK(contains(error_of([&] { SharedQueue(gpu, {.packets = 63}); }), "not a power of two"));
   const Queue queue{gpu, {.packets = 64}};
   CHECK(contains(error_of([&] { Queue::borrow(gpu, queue.handle(), aql::Producers::shared); }),

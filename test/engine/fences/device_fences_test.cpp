@@ -16,14 +16,15 @@
 #include <string>
 #include <vector>
 
-#include "test/engine/on_device.hpp"
 #include "test/support/catch.hpp"
+#include "test/support/on_device.hpp"
 #include "tools/vgpu/query.h"
 
 using namespace uptempo;
 
 namespace {
 
+using uptempo::test::OnDevice;
 using uptempo::test::soon;
 
 constexpr uint32_t words = 256, part = 64, cells = 6;
@@ -53,7 +54,7 @@ using Operations = std::vector<Operation>;
 // The read that an operation does not declare.
 enum class Left : uint8_t { none, a, b, out };
 
-class Machine {
+class Machine : public OnDevice {
  public:
   explicit Machine(uint64_t seed)
       : Machine(seed, [](const Agent& agent) {
@@ -178,8 +179,6 @@ class Machine {
     return true;
   }
 
-  const Runtime runtime{};
-  const Agent gpu = runtime.gpu();
   std::mt19937_64 random;
   Queue queue;
 
@@ -276,10 +275,10 @@ TEST_CASE("a batch longer than the ring is planned completely before its first p
   }
 }
 
-TEST_CASE("batches with the fewest fences do not rely on other producers of a shared queue",
-          "[fences]") {
-  const Runtime runtime;
-  SharedQueue shared(runtime.gpu(), {.packets = ring});
+TEST_CASE_METHOD(OnDevice,
+                 "batches with the fewest fences do not rely on other producers of a shared queue",
+                 "[fences]") {
+  SharedQueue shared(gpu, {.packets = ring});
   const std::optional<uint64_t> before = findings();
   const auto work = [&](uint64_t seed) {
     Machine machine(seed, [&](const Agent&) { return shared.producer(); });

@@ -17,9 +17,9 @@
 #include <vector>
 
 #include "engine/program/code_object.hpp"
-#include "test/engine/on_device.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
+#include "test/support/on_device.hpp"
 
 using namespace uptempo;
 
@@ -29,6 +29,7 @@ using nlohmann::json;
 using uptempo::test::contains;
 using uptempo::test::download;
 using uptempo::test::error_of;
+using uptempo::test::OnDevice;
 
 std::vector<std::byte> hip_kernels() {
   std::ifstream file(UPTEMPO_HIP_KERNELS, std::ios::binary);
@@ -48,7 +49,7 @@ std::vector<uint32_t> expected_of(const std::vector<uint32_t>& in, uint32_t coun
   return out;
 }
 
-struct ThroughLds {
+struct ThroughLds : OnDevice {
   explicit ThroughLds(uint32_t words) : count(words) {
     std::mt19937 random(7);
     std::generate(host.begin(), host.end(), random);
@@ -66,8 +67,6 @@ struct ThroughLds {
   }
   Grid grid(uint32_t lds) const { return Grid{groups * workgroup}.by(workgroup).lds(lds); }
 
-  Runtime runtime;
-  Agent gpu = runtime.gpu();
   Program program{gpu, hip_kernels()};
   Kernel<uint32_t*, const uint32_t*, uint32_t> kernel =
       program.kernel<uint32_t*, const uint32_t*, uint32_t>("through_lds");
@@ -198,9 +197,9 @@ TEST_CASE("a grid can use all group memory of a compute unit, and one byte more 
   CHECK(work.is_right());
 }
 
-TEST_CASE("a kernel of code object version 5 reads the size of its dynamic group memory", "[hip]") {
-  const Runtime runtime;
-  const Agent gpu = runtime.gpu();
+TEST_CASE_METHOD(OnDevice,
+                 "a kernel of code object version 5 reads the size of its dynamic group memory",
+                 "[hip]") {
   constexpr uint32_t explicit_bytes = 16;  // an address and an LDS array's offset, up to 8 bytes
   const std::vector<std::byte> code = with_dynamic_lds_size(gpu, explicit_bytes + 120);
   const Program program{gpu, code};
@@ -217,9 +216,7 @@ TEST_CASE("a kernel of code object version 5 reads the size of its dynamic group
   }
 }
 
-TEST_CASE("a bool parameter accepts a bool argument and no other type", "[hip]") {
-  const Runtime runtime;
-  const Agent gpu = runtime.gpu();
+TEST_CASE_METHOD(OnDevice, "a bool parameter accepts a bool argument and no other type", "[hip]") {
   const Program program{gpu, hip_kernels()};
   const auto choose = program.kernel<int32_t*, bool, int32_t, bool, int32_t>("choose");
   const DeviceBuffer<int32_t> out{gpu, 64};

@@ -12,6 +12,7 @@
 #include "engine/program/target_id.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
+#include "test/support/on_device.hpp"
 #include "tools/support/command.hpp"
 
 using namespace uptempo;
@@ -40,9 +41,7 @@ uint32_t sum_of(uint32_t first, uint32_t addend) {
 }  // namespace
 
 // The next test case runs this in a process of its own.
-TEST_CASE("child: saves a recording", "[.child]") {
-  const Runtime runtime;
-  const Agent gpu = runtime.gpu();
+TEST_CASE_METHOD(OnDevice, "child: saves a recording", "[.child]") {
   const DeviceBuffer<uint32_t> elsewhere{gpu, 5 << 20};
   const Buffers buffers{gpu};
   const Program program{gpu, builtin_kernels::basics()};
@@ -66,17 +65,16 @@ TEST_CASE("child: saves a recording", "[.child]") {
   std::printf("words at %p\n", static_cast<void*>(buffers.words.data()));
 }
 
-TEST_CASE("a recording that another process saved runs here, in memory of this process",
-          "[recording]") {
+TEST_CASE_METHOD(OnDevice,
+                 "a recording that another process saved runs here, in memory of this process",
+                 "[recording]") {
   const TemporaryDirectory directory;
   const std::string file = directory.file("sum.recording");
-  REQUIRE(setenv(file_variable, file.c_str(), 1) == 0);
-  const auto child = run_command({"/proc/self/exe", "child: saves a recording"});
+  const auto child = run_command({"/proc/self/exe", "child: saves a recording"},
+                                 {.environment = {std::string(file_variable) + '=' + file}});
   CAPTURE(child.out, child.err);
   REQUIRE(child.exit_code == 0);
 
-  const Runtime runtime;
-  const Agent gpu = runtime.gpu();
   const Buffers buffers{gpu};
   const Program program{gpu, builtin_kernels::basics()};
   Queue queue{gpu};
@@ -122,11 +120,10 @@ TEST_CASE("a recording that another process saved runs here, in memory of this p
       "cannot be read"));
 }
 
-TEST_CASE("a recording ends at the end of its file", "[recording]") {
+TEST_CASE_METHOD(OnDevice, "a recording ends at the end of its file", "[recording]") {
   const TemporaryDirectory directory;
   const std::string file = directory.file("empty.recording");
-  const Runtime runtime;
-  Queue queue{runtime.gpu()};
+  Queue queue{gpu};
   save_recording(Recording(queue), file, {});
   CHECK(load_recording(queue, file, {}, {})->size() == 0);
   std::FILE* const more = std::fopen(file.c_str(), "a");

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "test/engine/on_device.hpp"
 #include "test/support/catch.hpp"
+#include "test/support/on_device.hpp"
 #include "tools/support/cost_meter.hpp"
 
 using namespace uptempo;
@@ -21,13 +21,13 @@ using namespace std::chrono_literals;
 namespace {
 
 using uptempo::test::download;
+using uptempo::test::OnDevice;
 using uptempo::test::soon;
 
 }  // namespace
 
-TEST_CASE("a recorded sort replays repeatedly, also after its queue is destroyed", "[recording]") {
-  const Runtime runtime;
-  const Agent gpu = runtime.gpu();
+TEST_CASE_METHOD(OnDevice, "a recorded sort replays repeatedly, also after its queue is destroyed",
+                 "[recording]") {
   std::optional<Queue> queue{gpu};
   Queue other{gpu};
   Copier copier{gpu};
@@ -52,9 +52,8 @@ TEST_CASE("a recorded sort replays repeatedly, also after its queue is destroyed
   }
 }
 
-TEST_CASE("every replay in flight on two queues writes the values set before it", "[recording]") {
-  const Runtime runtime;
-  const Agent gpu = runtime.gpu();
+TEST_CASE_METHOD(OnDevice, "every replay in flight on two queues writes the values set before it",
+                 "[recording]") {
   const Program program{gpu, builtin_kernels::basics()};
   const auto fill = program.kernel<uint32_t*, uint32_t>("fill");
   const auto iota = program.kernel<uint32_t*, uint32_t, uint32_t>("iota");
@@ -92,9 +91,8 @@ TEST_CASE("every replay in flight on two queues writes the values set before it"
   }
 }
 
-TEST_CASE("a recording longer than the ring is replayed in portions", "[recording]") {
-  const Runtime runtime;
-  const Agent gpu = runtime.gpu();
+TEST_CASE_METHOD(OnDevice, "a recording longer than the ring is replayed in portions",
+                 "[recording]") {
   const Program program{gpu, builtin_kernels::basics()};
   const auto increment = program.kernel<uint32_t*, uint32_t>("chain_increment");
   Queue queue{gpu, {.packets = 64}};
@@ -110,10 +108,9 @@ TEST_CASE("a recording longer than the ring is replayed in portions", "[recordin
   CHECK(download(copier, values) == std::vector<uint32_t>(64, expected));
 }
 
-TEST_CASE("replays, patched or not, allocate nothing and call nothing but the doorbell",
-          "[recording]") {
-  const Runtime runtime;
-  const Agent gpu = runtime.gpu();
+TEST_CASE_METHOD(OnDevice,
+                 "replays, patched or not, allocate nothing and call nothing but the doorbell",
+                 "[recording]") {
   const Program program{gpu, builtin_kernels::basics()};
   const auto fill = program.kernel<uint32_t*, uint32_t>("fill");
   Queue queue{gpu};
@@ -141,9 +138,7 @@ TEST_CASE("replays, patched or not, allocate nothing and call nothing but the do
   if (support::sees_system_calls()) CHECK(cost.system_calls == 0);
 }
 
-TEST_CASE("packet times of a replay belong to its completion", "[recording]") {
-  const Runtime runtime;
-  const Agent gpu = runtime.gpu();
+TEST_CASE_METHOD(OnDevice, "packet times of a replay belong to its completion", "[recording]") {
   const Program program{gpu, builtin_kernels::basics()};
   const auto fill = program.kernel<uint32_t*, uint32_t>("fill");
   Queue queue{gpu};
@@ -162,9 +157,8 @@ TEST_CASE("packet times of a replay belong to its completion", "[recording]") {
   }
 }
 
-TEST_CASE("a replaced kernel stays loaded for the replays in flight", "[recording]") {
-  const Runtime runtime;
-  const Agent gpu = runtime.gpu();
+TEST_CASE_METHOD(OnDevice, "a replaced kernel stays loaded for the replays in flight",
+                 "[recording]") {
   const Program program{gpu, builtin_kernels::basics()};
   const auto fill = program.kernel<uint32_t*, uint32_t>("fill");
   Queue queue{gpu};

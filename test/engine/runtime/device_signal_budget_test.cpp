@@ -8,6 +8,7 @@
 
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
+#include "test/support/on_device.hpp"
 
 using namespace uptempo;
 using namespace std::chrono_literals;
@@ -16,6 +17,9 @@ namespace {
 
 using uptempo::test::contains;
 using uptempo::test::error_of;
+using uptempo::test::eventually;
+using uptempo::test::OnDevice;
+using uptempo::test::soon;
 
 // Restores the default budget at the end.
 struct Budget {
@@ -31,13 +35,13 @@ Completion submit_gated(Queue& queue, const Signal& gate) {
 
 }  // namespace
 
-TEST_CASE("every interrupt signal counts against the budget while it exists", "[budget]") {
-  const Runtime runtime;
+TEST_CASE_METHOD(OnDevice, "every interrupt signal counts against the budget while it exists",
+                 "[budget]") {
   const uint32_t before = signal_use().in_use;
   {
     const Signal one, two, event_less{SignalKind::event_less};
     CHECK(signal_use().in_use == before + 2);
-    const Queue queue{runtime.gpu(), {.publications = 32}};
+    const Queue queue{gpu, {.publications = 32}};
     CHECK(signal_use().in_use == before + 34);
     CHECK(signal_use().peak >= before + 34);
   }
@@ -54,10 +58,10 @@ TEST_CASE("a signal that the session keeps counts until the session ends", "[bud
   CHECK(signal_use().in_use == 0);
 }
 
-TEST_CASE("a signal beyond the budget takes nothing, and the error names budget, use and remedy",
-          "[budget]") {
-  const Runtime runtime;
-  const Agent gpu = runtime.gpu();
+TEST_CASE_METHOD(
+    OnDevice,
+    "a signal beyond the budget takes nothing, and the error names budget, use and remedy",
+    "[budget]") {
   const Signal one, two;
   const Budget budget({.interrupts = signal_use().in_use + 10});
   const SignalUse before = signal_use();
@@ -73,10 +77,9 @@ TEST_CASE("a signal beyond the budget takes nothing, and the error names budget,
   CHECK(small.interrupt_signals() == 8);
 }
 
-TEST_CASE("beyond a budget that permits it, signals without event replace interrupt signals",
-          "[budget]") {
-  const Runtime runtime;
-  const Agent gpu = runtime.gpu();
+TEST_CASE_METHOD(OnDevice,
+                 "beyond a budget that permits it, signals without event replace interrupt signals",
+                 "[budget]") {
   const uint32_t limit = GENERATE(0u, 3u);
   const Budget budget({.interrupts = limit, .beyond = SignalBudget::Beyond::event_less});
   const uint64_t before = signal_use().replaced;
@@ -98,16 +101,16 @@ TEST_CASE("beyond a budget that permits it, signals without event replace interr
   CHECK(woken == 0);
   hsa_signal_store_screlease(gate.handle(), 0);
   for (std::thread& thread : threads) thread.join();
-  const Deadline limit_of_time = Deadline::after(10s);
-  while (notifier.pending() != 0 && !limit_of_time.passed()) std::this_thread::sleep_for(1ms);
+  CHECK(eventually([&] { return notifier.pending() == 0; }));
   CHECK(notifier.take().has_value());
 }
 
-TEST_CASE("when the driver has no event left an error says so, and returned events are used again",
-          "[budget]") {
-  const Runtime runtime;
+TEST_CASE_METHOD(
+    OnDevice,
+    "when the driver has no event left an error says so, and returned events are used again",
+    "[budget]") {
   const Budget budget({.interrupts = 10000});
-  Queue queue{runtime.gpu()};
+  Queue queue{gpu};
   const Signal gate;
   std::vector<Signal> all;
   const std::string error = error_of<Error>([&] {
@@ -121,7 +124,7 @@ TEST_CASE("when the driver has no event left an error says so, and returned even
     if (!signal.interrupt()) FAIL("a signal without event was handed out");
   const Completion completion = submit_gated(queue, gate);
   hsa_signal_store_screlease(gate.handle(), 0);
-  CHECK(completion.wait(Deadline::after(10s), {.mode = WaitMode::blocked}));
+  CHECK(completion.wait(soon(), {.mode = WaitMode::blocked}));
   all.pop_back();
   CHECK(Signal{}.interrupt());
 }

@@ -4,13 +4,17 @@
 #include <kernels/basics.hpp>
 #include <kernels/bitonic_sort.hpp>
 
+#include <cstdlib>
 #include <numeric>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "engine/topology/topology.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
+#include "test/support/on_device.hpp"
+#include "tools/support/command.hpp"
 
 using namespace uptempo;
 
@@ -18,6 +22,7 @@ namespace {
 
 using uptempo::test::contains;
 using uptempo::test::error_of;
+using uptempo::test::OnDevice;
 
 // In static storage: destroyed after every Runtime of this process.
 std::optional<DeviceBuffer<uint32_t>> static_buffer;
@@ -60,9 +65,9 @@ TEST_CASE("a runtime that is too old for a request is refused with both versions
   CHECK(contains(error, "version 1."));
 }
 
-TEST_CASE("a request for an agent that does not exist is refused and lists those that exist",
-          "[runtime]") {
-  const Runtime runtime;
+TEST_CASE_METHOD(OnDevice,
+                 "a request for an agent that does not exist is refused and lists those that exist",
+                 "[runtime]") {
   const std::string error = error_of<Error>([&] { runtime.gpu(99); });
   CHECK(contains(error, "no GPU agent with index 99"));
   CHECK(contains(error, "is a CPU"));
@@ -96,9 +101,7 @@ TEST_CASE("objects that outlive the runtime are harmless", "[runtime]") {
   static_queue.emplace(again.gpu());
 }
 
-TEST_CASE("each kind of memory is found, sized and aligned", "[memory]") {
-  const Runtime runtime;
-  const Agent gpu = runtime.gpu();
+TEST_CASE_METHOD(OnDevice, "each kind of memory is found, sized and aligned", "[memory]") {
   for (const MemoryKind kind :
        {MemoryKind::device, MemoryKind::pinned, MemoryKind::pinned_coarse, MemoryKind::kernarg}) {
     const MemoryPool pool = find_pool(gpu, kind);
@@ -111,10 +114,10 @@ TEST_CASE("each kind of memory is found, sized and aligned", "[memory]") {
   CHECK(kernargs.size_bytes() == 100);
 }
 
-TEST_CASE("an impossible allocation is an error that names the requested and the available size",
-          "[memory]") {
-  const Runtime runtime;
-  const Agent gpu = runtime.gpu();
+TEST_CASE_METHOD(
+    OnDevice,
+    "an impossible allocation is an error that names the requested and the available size",
+    "[memory]") {
   CHECK(contains(error_of<Error>([&] { DeviceBuffer<char>{gpu, 0}; }), "a size of zero"));
   CHECK(contains(error_of<Error>([&] {
                    DeviceBuffer<uint64_t>{gpu, SIZE_MAX / 4};
@@ -126,9 +129,7 @@ TEST_CASE("an impossible allocation is an error that names the requested and the
                  "bytes of device memory for agent " + gpu.name()));
 }
 
-TEST_CASE("copies arrive on every path, and each path is counted", "[memory]") {
-  const Runtime runtime;
-  const Agent gpu = runtime.gpu();
+TEST_CASE_METHOD(OnDevice, "copies arrive on every path, and each path is counted", "[memory]") {
   Copier copier{gpu};
   const size_t count = GENERATE(size_t{1}, size_t{1000}, size_t{65536}, size_t{200001});
   CAPTURE(count);
@@ -194,18 +195,15 @@ TEST_CASE("copies arrive on every path, and each path is counted", "[memory]") {
   }
 }
 
-TEST_CASE("a copy between buffers of different size is refused", "[memory]") {
-  const Runtime runtime;
-  Copier copier{runtime.gpu()};
-  const DeviceBuffer<uint32_t> device{runtime.gpu(), 10};
-  const PinnedBuffer<uint32_t> pinned{runtime.gpu(), 11};
+TEST_CASE_METHOD(OnDevice, "a copy between buffers of different size is refused", "[memory]") {
+  Copier copier{gpu};
+  const DeviceBuffer<uint32_t> device{gpu, 10};
+  const PinnedBuffer<uint32_t> pinned{gpu, 11};
   CHECK(contains(error_of<Error>([&] { copier.to_device(device, pinned); }),
                  "a copy of 44 bytes: a destination of 40 bytes"));
 }
 
-TEST_CASE("device buffers are filled and copied on the device", "[memory]") {
-  const Runtime runtime;
-  const Agent gpu = runtime.gpu();
+TEST_CASE_METHOD(OnDevice, "device buffers are filled and copied on the device", "[memory]") {
   Copier copier{gpu};
   const DeviceBuffer<uint32_t> a{gpu, 5000}, b{gpu, 5000};
   const PinnedBuffer<uint32_t> back{gpu, 5000};
@@ -217,10 +215,9 @@ TEST_CASE("device buffers are filled and copied on the device", "[memory]") {
   }
 }
 
-TEST_CASE("a program lists its kernels and checks argument types", "[program]") {
-  const Runtime runtime;
-  const Program program{runtime.gpu(), builtin_kernels::bitonic_sort()};
-  CHECK(program.target() == runtime.gpu().name());
+TEST_CASE_METHOD(OnDevice, "a program lists its kernels and checks argument types", "[program]") {
+  const Program program{gpu, builtin_kernels::bitonic_sort()};
+  CHECK(program.target() == gpu.name());
   CHECK(program.kernel_names() == std::vector<std::string>{"bitonic_sort"});
   const auto sort = program.kernel<uint32_t*, uint32_t, uint32_t, uint32_t>("bitonic_sort");
   CHECK(sort.info().object != 0);
@@ -230,28 +227,43 @@ TEST_CASE("a program lists its kernels and checks argument types", "[program]") 
                  "1 arguments: the kernel takes 4"));
 }
 
-TEST_CASE("the driver's topology can be read without a runtime", "[topology]") {
+TEST_CASE_METHOD(OnDevice, "the driver's topology can be read without a runtime", "[topology]") {
   const size_t alone = read_gpu_topology().size();
   CHECK(alone > 0);
-  const Runtime runtime;
   CHECK(runtime.gpus().size() == alone);
   CHECK(read_gpu_topology().size() == alone);
 }
 
-TEST_CASE("the driver's topology describes the agent", "[topology]") {
-  const Runtime runtime;
-  const AgentProperties& agent = runtime.gpu().properties();
-  const GpuTopology gpu = gpu_topology(agent.node);
-  CHECK(gpu.device_id == agent.chip_id);
-  CHECK(gpu.bdf_id == agent.bdf_id);
-  CHECK(gpu.simds == agent.compute_units * agent.simds_per_compute_unit);
-  CHECK(gpu.compute_queues > 0);
-  CHECK(gpu.sdma_engines + gpu.sdma_xgmi_engines > 0);
-  CHECK(gpu.doorbell == DoorbellType::version_2);
-  CHECK(gpu.local_memory_bytes > 0);
+TEST_CASE_METHOD(OnDevice, "the driver's topology describes the agent", "[topology]") {
+  const AgentProperties& agent = gpu.properties();
+  const GpuTopology topology = gpu_topology(agent.node);
+  CHECK(topology.device_id == agent.chip_id);
+  CHECK(topology.bdf_id == agent.bdf_id);
+  CHECK(topology.simds == agent.compute_units * agent.simds_per_compute_unit);
+  CHECK(topology.compute_queues > 0);
+  CHECK(topology.sdma_engines + topology.sdma_xgmi_engines > 0);
+  CHECK(topology.doorbell == DoorbellType::version_2);
+  CHECK(topology.local_memory_bytes > 0);
   CHECK(contains(error_of<Error>([] { gpu_topology(77); }), "GPUs are nodes"));
   CHECK(event_budget().usable < event_budget().limit);
   // ROCr still works after the read.
-  const DeviceBuffer<int> buffer{runtime.gpu(), 10};
+  const DeviceBuffer<int> buffer{gpu, 10};
   CHECK(buffer.data() != nullptr);
+}
+
+// The next test case runs this in a process of its own.
+TEST_CASE_METHOD(OnDevice, "child: leaves a Runtime behind", "[.child]") {
+  static Runtime* const left = new Runtime;
+  CHECK(left->gpu() == gpu);
+}
+
+TEST_CASE("a test that leaves a Runtime behind fails at its end", "[runtime]") {
+  const char* const options = std::getenv("ASAN_OPTIONS");  // ROCr leaks with the Runtime
+  const auto result = test::run_command(
+      {"/proc/self/exe", "child: leaves a Runtime behind"},
+      {.environment = {"ASAN_OPTIONS=" + std::string(options == nullptr ? "" : options) +
+                       ":detect_leaks=0"}});
+  CAPTURE(result.out, result.err);
+  CHECK(result.exit_code == 1);
+  CHECK(contains(result.out, "left == idle()"));
 }

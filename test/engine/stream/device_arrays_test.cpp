@@ -9,17 +9,15 @@
 #include <thread>
 #include <vector>
 
-#include "test/engine/on_device.hpp"
 #include "test/support/catch.hpp"
+#include "test/support/on_device.hpp"
 #include "tools/support/cost_meter.hpp"
 
 using namespace uptempo;
 
 namespace {
 
-struct Device {
-  Runtime runtime;
-  Agent gpu = runtime.gpu();
+struct Device : test::OnDevice {
   Program basics{gpu, builtin_kernels::basics()};
   Kernel<float*, const float*, const float*, uint32_t> add =
       basics.kernel<float*, const float*, const float*, uint32_t>("vector_add");

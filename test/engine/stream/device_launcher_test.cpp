@@ -9,16 +9,14 @@
 #include <random>
 #include <vector>
 
-#include "test/engine/on_device.hpp"
 #include "test/support/catch.hpp"
+#include "test/support/on_device.hpp"
 
 using namespace uptempo;
 
 namespace {
 
-struct Device {
-  Runtime runtime;
-  Agent gpu = runtime.gpu();
+struct Device : test::OnDevice {
   Program basics{gpu, builtin_kernels::basics()};
   Kernel<uint32_t*, uint32_t> chain = basics.kernel<uint32_t*, uint32_t>("chain_increment");
   Copier copier{gpu};

@@ -7,9 +7,9 @@
 #include <deque>
 #include <optional>
 
-#include "test/engine/on_device.hpp"
-#include "test/engine/stream/holdings.hpp"
 #include "test/support/catch.hpp"
+#include "test/support/holdings.hpp"
+#include "test/support/on_device.hpp"
 #include "tools/vgpu/query.h"
 
 using namespace uptempo;
@@ -33,12 +33,11 @@ Packets completed() {
 
 }  // namespace
 
-TEST_CASE(
+TEST_CASE_METHOD(
+    test::OnDevice,
     "launches on a legacy default stream and finish take the same packets with 0 to 64 idle "
     "streams",
     "[device][stream][markers]") {
-  const Runtime runtime;
-  const Agent gpu = runtime.gpu();
   const Program program(gpu, builtin_kernels::basics());
   const auto chain = program.kernel<uint32_t*, uint32_t>("chain_increment");
   for (const uint32_t idle : {0u, 1u, 8u, 32u, 64u}) {
@@ -67,10 +66,9 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("ten thousand records and waits take no more signals than the first",
-          "[device][stream][markers]") {
-  const Runtime runtime;
-  const Agent gpu = runtime.gpu();
+TEST_CASE_METHOD(test::OnDevice,
+                 "ten thousand records and waits take no more signals than the first",
+                 "[device][stream][markers]") {
   const Program program(gpu, builtin_kernels::basics());
   const auto chain = program.kernel<uint32_t*, uint32_t>("chain_increment");
   const PinnedBuffer<uint32_t> values(gpu, 64);

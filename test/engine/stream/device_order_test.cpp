@@ -11,8 +11,8 @@
 #include <optional>
 #include <random>
 
-#include "test/engine/on_device.hpp"
 #include "test/support/catch.hpp"
+#include "test/support/on_device.hpp"
 
 using namespace uptempo;
 
@@ -26,13 +26,13 @@ struct Plan {
   StreamsOptions options{};
 };
 
-class RandomProgram {
+class RandomProgram : test::OnDevice {
  public:
   explicit RandomProgram(const Plan& plan)
-      : plan_(plan), random_(plan.seed), streams_(gpu_, plan.options) {
+      : plan_(plan), random_(plan.seed), streams_(gpu, plan.options) {
     for (unsigned i = 0; i < plan.streams; ++i) add_stream();
     for (unsigned i = 0; i < buffers; ++i) {
-      buffers_.emplace_back(gpu_, i % 2 == 0);
+      buffers_.emplace_back(gpu, i % 2 == 0);
       write_by_host(buffers_.back());
     }
   }
@@ -205,12 +205,10 @@ class RandomProgram {
 
   const Plan plan_;
   std::mt19937_64 random_;
-  Runtime runtime_;
-  Agent gpu_ = runtime_.gpu();
-  Program probes_{gpu_, builtin_kernels::probes()};
+  Program probes_{gpu, builtin_kernels::probes()};
   Kernel<uint32_t*, const uint32_t*, const uint32_t*, uint32_t> combine_ =
       probes_.kernel<uint32_t*, const uint32_t*, const uint32_t*, uint32_t>("combine");
-  Copier copier_{gpu_};
+  Copier copier_{gpu};
   std::deque<Buffer> buffers_;
   std::deque<Signal> gates_;
   size_t open_gates_ = 0;  // the first ones

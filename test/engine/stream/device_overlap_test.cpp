@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <deque>
 
-#include "test/engine/on_device.hpp"
 #include "test/support/catch.hpp"
+#include "test/support/on_device.hpp"
 
 using namespace uptempo;
 
@@ -17,7 +17,7 @@ namespace {
 constexpr uint32_t for_ever = UINT32_MAX, a_while = 20'000;
 
 // Two kernels that look for each other's flag.
-class Meeting {
+class Meeting : test::OnDevice {
  public:
   explicit Meeting(const StreamsOptions& options = {}) : options_(options) {
     std::ranges::fill(words_.span(), 0u);
@@ -53,17 +53,15 @@ class Meeting {
  private:
   static constexpr size_t flag = 0, other_flag = 32, met = 64;
 
-  Runtime runtime_;
-  Agent gpu_ = runtime_.gpu();
-  Program probes_{gpu_, builtin_kernels::probes()};
+  Program probes_{gpu, builtin_kernels::probes()};
   Kernel<uint32_t*, uint32_t*, uint32_t, uint32_t, uint32_t*> meet_ =
       probes_.kernel<uint32_t*, uint32_t*, uint32_t, uint32_t, uint32_t*>("meet");
-  PinnedBuffer<uint32_t> words_{gpu_, 96};
+  PinnedBuffer<uint32_t> words_{gpu, 96};
   uint32_t round_ = 0;
   Stream* first_ = nullptr;
   Stream* second_ = nullptr;
   StreamsOptions options_;
-  Streams streams_{gpu_, options_};
+  Streams streams_{gpu, options_};
 };
 
 }  // namespace

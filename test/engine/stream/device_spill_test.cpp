@@ -9,9 +9,9 @@
 #include <memory>
 #include <string>
 
-#include "test/engine/on_device.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
+#include "test/support/on_device.hpp"
 
 using namespace uptempo;
 
@@ -78,20 +78,19 @@ void check(const Agent& gpu) {
 
 }  // namespace
 
-TEST_CASE("streams pass kernarg segments of 4 KiB to 128 KiB to the last byte",
-          "[device][stream][spill]") {
-  const Runtime runtime;
-  const Agent gpu = runtime.gpu();
+TEST_CASE_METHOD(test::OnDevice,
+                 "streams pass kernarg segments of 4 KiB to 128 KiB to the last byte",
+                 "[device][stream][spill]") {
   check<4096 - 16>(gpu);
   check<64 * 1024>(gpu);
   check<127 * 1024 - 16>(gpu);
   check<128 * 1024 - 16>(gpu);
 }
 
-TEST_CASE("a block larger than all room for such blocks is refused with kernel, size and limit",
-          "[device][stream][spill]") {
-  const Runtime runtime;
-  const Agent gpu = runtime.gpu();
+TEST_CASE_METHOD(
+    test::OnDevice,
+    "a block larger than all room for such blocks is refused with kernel, size and limit",
+    "[device][stream][spill]") {
   const Program program{gpu, builtin_kernels::large_arguments()};
   const auto kernel = program.kernel<uint32_t*, uint64_t, Rest<65536>>("last_bytes_of_65536");
   Streams streams(gpu, {.spill_bytes = 65535});

@@ -8,8 +8,8 @@
 #include <map>
 #include <vector>
 
-#include "test/engine/on_device.hpp"
 #include "test/support/catch.hpp"
+#include "test/support/on_device.hpp"
 
 using namespace uptempo;
 using namespace std::chrono_literals;
@@ -19,9 +19,7 @@ namespace {
 // Priority and mask that queues were created with, which HSA does not report later.
 std::map<const hsa_queue_t*, hsa_amd_queue_priority_t> priorities;
 
-struct Device {
-  Runtime runtime;
-  Agent gpu = runtime.gpu();
+struct Device : test::OnDevice {
   Program basics{gpu, builtin_kernels::basics()};
   Program probes{gpu, builtin_kernels::probes()};
   Kernel<uint32_t*, uint32_t> chain = basics.kernel<uint32_t*, uint32_t>("chain_increment");

@@ -11,9 +11,9 @@
 #include <memory>
 #include <optional>
 
-#include "test/engine/on_device.hpp"
-#include "test/engine/stream/holdings.hpp"
 #include "test/support/catch.hpp"
+#include "test/support/holdings.hpp"
+#include "test/support/on_device.hpp"
 
 using namespace uptempo;
 using namespace std::chrono_literals;

@@ -10,7 +10,7 @@
 #include <optional>
 #include <sstream>
 
-#include "test/engine/stream/holdings.hpp"
+#include "test/support/holdings.hpp"
 
 using namespace uptempo;
 

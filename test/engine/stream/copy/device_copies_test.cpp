@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "engine/stream/copy/host_duties.hpp"
-#include "test/engine/on_device.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
+#include "test/support/on_device.hpp"
 
 using namespace uptempo;
 using namespace uptempo::test;
@@ -23,9 +23,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-struct Device {
-  Runtime runtime;
-  Agent gpu = runtime.gpu();
+struct Device : OnDevice {
   Program basics{gpu, builtin_kernels::basics()};
   Kernel<uint32_t*, uint32_t> chain = basics.kernel<uint32_t*, uint32_t>("chain_increment");
 };
