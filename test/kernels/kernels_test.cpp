@@ -13,14 +13,13 @@
 #include <vector>
 
 #include "test/support/catch.hpp"
+#include "test/support/on_device.hpp"
 
 using namespace uptempo;
 
 namespace {
 
-struct Device {
-  Runtime runtime;
-  Agent gpu = runtime.gpu();
+struct Device : test::OnDevice {
   Program basics{gpu, builtin_kernels::basics()};
   Program probes{gpu, builtin_kernels::probes()};
   Queue queue{gpu};

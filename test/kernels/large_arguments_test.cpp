@@ -11,6 +11,7 @@
 #include <string>
 
 #include "test/support/catch.hpp"
+#include "test/support/on_device.hpp"
 
 using namespace uptempo;
 
@@ -57,17 +58,17 @@ void check(const Runtime& runtime) {
 
 }  // namespace
 
-TEST_CASE("a kernel reads the last byte of kernarg segments of 4 KiB to 128 KiB", "[kernels]") {
-  const Runtime runtime;
+TEST_CASE_METHOD(test::OnDevice,
+                 "a kernel reads the last byte of kernarg segments of 4 KiB to 128 KiB",
+                 "[kernels]") {
   check<4096 - 16>(runtime);
   check<64 * 1024>(runtime);
   check<127 * 1024 - 16>(runtime);
   check<128 * 1024 - 16>(runtime);
 }
 
-TEST_CASE("the last byte is read after the delay, not before it", "[kernels]") {
-  const Runtime runtime;
-  const Agent gpu = runtime.gpu();
+TEST_CASE_METHOD(test::OnDevice, "the last byte is read after the delay, not before it",
+                 "[kernels]") {
   const Program program{gpu, builtin_kernels::large_arguments()};
   constexpr size_t segment = 128 * 1024 - 16;
   const auto kernel = program.kernel<uint32_t*, uint64_t, Rest<segment>>("last_bytes_of_131056");

@@ -12,6 +12,7 @@
 
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
+#include "test/support/on_device.hpp"
 
 using namespace uptempo;
 
@@ -21,9 +22,7 @@ using Bytes = std::vector<uint8_t>;
 
 constexpr uint8_t untouched = 0xee;
 
-struct Device {
-  Runtime runtime;
-  Agent gpu = runtime.gpu();
+struct Device : test::OnDevice {
   Program program{gpu, builtin_kernels::transfer()};
   Kernel<uint8_t*, const uint8_t*, uint64_t> copy_bytes =
       program.kernel<uint8_t*, const uint8_t*, uint64_t>("copy_bytes");

@@ -4,10 +4,12 @@
 
 #include "samples/bitonic_sort/sorter.hpp"
 #include "test/support/catch.hpp"
+#include "test/support/on_device.hpp"
 #include "test/support/process_memory.hpp"
 
 using namespace uptempo;
 using namespace uptempo::sort;
+using uptempo::test::OnDevice;
 using uptempo::test::ProcessMemory;
 
 namespace {
@@ -75,24 +77,21 @@ void sort_a_thousand_times(uint32_t length) {
 
 }  // namespace
 
-TEST_CASE("every length from 2 to 2^12 is sorted", "[device]") {
-  const Runtime runtime;
+TEST_CASE_METHOD(OnDevice, "every length from 2 to 2^12 is sorted", "[device]") {
   for (uint32_t length = 2; length <= 4096; length *= 2) {
     CAPTURE(length);
     CHECK(Case(runtime, length).sorts(kFullyOptimised));
   }
 }
 
-TEST_CASE("a sort may be descending", "[device]") {
-  const Runtime runtime;
+TEST_CASE_METHOD(OnDevice, "a sort may be descending", "[device]") {
   for (const uint32_t length : {2u, 512u, 4096u}) {
     CAPTURE(length);
     CHECK(Case(runtime, length, true).sorts(kFullyOptimised));
   }
 }
 
-TEST_CASE("every combination of the five switches sorts", "[device]") {
-  const Runtime runtime;
+TEST_CASE_METHOD(OnDevice, "every combination of the five switches sorts", "[device]") {
   Case sort(runtime, 1024);
   for (const Switches& switches : every_combination()) {
     CAPTURE(name_of(switches));
@@ -100,9 +99,8 @@ TEST_CASE("every combination of the five switches sorts", "[device]") {
   }
 }
 
-TEST_CASE("equal, sorted and reversed keys are sorted", "[device]") {
-  const Runtime runtime;
-  Sorter sorter(runtime.gpu(), Network(1024), false);
+TEST_CASE_METHOD(OnDevice, "equal, sorted and reversed keys are sorted", "[device]") {
+  Sorter sorter(gpu, Network(1024), false);
   std::vector<uint32_t> keys(1024, 7);
   const auto check = [&] {
     sorter.set_keys(keys);
@@ -121,13 +119,12 @@ TEST_CASE("equal, sorted and reversed keys are sorted", "[device]") {
   check();
 }
 
-TEST_CASE("2^20 keys are sorted", "[device]") {
-  const Runtime runtime;
+TEST_CASE_METHOD(OnDevice, "2^20 keys are sorted", "[device]") {
   CHECK(Case(runtime, 1u << 20).sorts(kFullyOptimised));
 }
 
-TEST_CASE("each rung of the ladder uses what its switches select, and no more", "[device]") {
-  const Runtime runtime;
+TEST_CASE_METHOD(OnDevice, "each rung of the ladder uses what its switches select, and no more",
+                 "[device]") {
   Case sort(runtime, 1024);
   const uint64_t kernels = sort.sorter.network().passes().size();
   REQUIRE(kernels == 55);
@@ -154,11 +151,11 @@ TEST_CASE("each rung of the ladder uses what its switches select, and no more", 
   }
 }
 
-TEST_CASE(
+TEST_CASE_METHOD(
+    OnDevice,
     "each kernel in flight has its own kernarg block, allocated in the iteration unless "
     "preallocated",
     "[device]") {
-  const Runtime runtime;
   Case sort(runtime, 1024);
   Switches switches;
   switches.avoid_host_sync = true;
@@ -179,8 +176,8 @@ TEST_CASE("1,000 sorts of 32,768 keys leave none of these either", "[.long]") {
 
 // The driver has 4096 events per process, and a signal that is not returned keeps one. When none is
 // left, signals are created without event.
-TEST_CASE("5,000 sorts that create their signal leave all driver events free", "[device]") {
-  const Runtime runtime;
+TEST_CASE_METHOD(OnDevice, "5,000 sorts that create their signal leave all driver events free",
+                 "[device]") {
   Case sort(runtime, 2);
   for (int i = 0; i < 5000; ++i) {
     if (!sort.sorts({})) FAIL("sort " << i << " is wrong");
@@ -188,8 +185,7 @@ TEST_CASE("5,000 sorts that create their signal leave all driver events free", "
   CHECK(Signal().interrupt());
 }
 
-TEST_CASE("a number of keys other than the network's is refused", "[device]") {
-  const Runtime runtime;
-  Sorter sorter(runtime.gpu(), Network(8), false);
+TEST_CASE_METHOD(OnDevice, "a number of keys other than the network's is refused", "[device]") {
+  Sorter sorter(gpu, Network(8), false);
   CHECK_THROWS_AS(sorter.set_keys(std::vector<uint32_t>(7)), std::invalid_argument);
 }

@@ -5,6 +5,7 @@
 
 #include "samples/launch_loop/loop.hpp"
 #include "test/support/catch.hpp"
+#include "test/support/on_device.hpp"
 #include "tools/support/cost_meter.hpp"
 
 using namespace uptempo;
@@ -13,9 +14,7 @@ using support::HsaCalls;
 
 namespace {
 
-struct Device {
-  Runtime runtime;
-  Agent gpu = runtime.gpu();
+struct Device : test::OnDevice {
   Program program{gpu, kernels::membrane()};
 };
 

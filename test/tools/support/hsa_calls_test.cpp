@@ -6,13 +6,13 @@
 #include <vector>
 
 #include "test/support/catch.hpp"
+#include "test/support/on_device.hpp"
 
 using namespace uptempo;
 using support::HsaCalls;
 
-TEST_CASE("allocations, signals and their releases are counted, and nothing else") {
-  const Runtime runtime;
-  const Agent gpu = runtime.gpu();
+TEST_CASE_METHOD(test::OnDevice,
+                 "allocations, signals and their releases are counted, and nothing else") {
   HsaCalls before = HsaCalls::now();
   {
     const DeviceBuffer<uint32_t> device(gpu, 64);
@@ -32,10 +32,9 @@ TEST_CASE("allocations, signals and their releases are counted, and nothing else
   CHECK(HsaCalls::now() - before == HsaCalls{.signals_created = 3});
 }
 
-TEST_CASE(
+TEST_CASE_METHOD(
+    test::OnDevice,
     "blocking copies and started copies are counted separately, and copy to the right place") {
-  const Runtime runtime;
-  const Agent gpu = runtime.gpu();
   const DeviceBuffer<uint32_t> device(gpu, 64);
   Copier copier(gpu);
   const std::vector<uint32_t> in(64, 7);

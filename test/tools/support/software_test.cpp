@@ -6,11 +6,14 @@
 
 #include "engine/runtime/runtime.hpp"
 #include "test/support/catch.hpp"
+#include "test/support/environment.hpp"
+#include "test/support/on_device.hpp"
 
 using namespace uptempo;
 
-TEST_CASE("software: the runtime's version is that of its library, the kernel's that of uname") {
-  const Runtime runtime;
+TEST_CASE_METHOD(
+    test::OnDevice,
+    "software: the runtime's version is that of its library, the kernel's that of uname") {
   const support::Software software = support::describe_software();
   uint16_t major = 0;
   REQUIRE(hsa_system_get_info(HSA_SYSTEM_INFO_VERSION_MAJOR, &major) == HSA_STATUS_SUCCESS);
@@ -25,10 +28,10 @@ TEST_CASE("software: the runtime's version is that of its library, the kernel's 
 
 TEST_CASE(
     "software: environment variables with one of the prefixes are found, whatever their value") {
-  setenv("UPTEMPO_TEST_A", "1=2", 1);
-  setenv("UPTEMPO_TEST_B", "", 1);
-  setenv("UPTEMPO_OTHER_C", "x", 1);
-  setenv("NOT_UPTEMPO_TEST_D", "x", 1);
+  const test::Environment environment{{"UPTEMPO_TEST_A", "1=2"},
+                                      {"UPTEMPO_TEST_B", ""},
+                                      {"UPTEMPO_OTHER_C", "x"},
+                                      {"NOT_UPTEMPO_TEST_D", "x"}};
   const auto found = support::environment_of({"UPTEMPO_TEST_", "UPTEMPO_OTHER_"});
   CHECK(found == std::map<std::string, std::string>{
                      {"UPTEMPO_TEST_A", "1=2"}, {"UPTEMPO_TEST_B", ""}, {"UPTEMPO_OTHER_C", "x"}});

@@ -8,6 +8,7 @@
 #include "engine/runtime/runtime.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
+#include "test/support/on_device.hpp"
 #include "tools/bench/dispatch/experiment.hpp"
 #include "tools/bench/dispatch/report.hpp"
 
@@ -50,6 +51,7 @@ class CountedCheck : public Check {
 };
 
 using uptempo::test::error_of;
+using uptempo::test::OnDevice;
 
 Rows rows_of(std::initializer_list<const char*> names, std::vector<std::string>* log = nullptr) {
   Rows rows;
@@ -176,10 +178,10 @@ TEST_CASE("published figures of others are distinguished from measurements, with
         std::string::npos);
 }
 
-TEST_CASE(
+TEST_CASE_METHOD(
+    OnDevice,
     "a dispatch that was lost or executed twice is found, by its marks and by the device's count") {
-  const Runtime runtime;
-  const Workload workload(runtime.gpu());
+  const Workload workload(gpu);
   const Idle row("row");
   const Load load{.batch = 4, .repeats = 1};
   Queue queue(workload.gpu);

@@ -15,6 +15,7 @@
 #include "kernels/basics.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
+#include "test/support/on_device.hpp"
 #include "test/tools/fence_scope/trace/trace_rules.hpp"
 #include "tools/fence_scope/sequence/program_file.hpp"
 #include "tools/fence_scope/sequence/workloads.hpp"
@@ -51,13 +52,13 @@ constexpr aql::HeaderFlags kNothing{Barrier::off, FenceScope::none, FenceScope::
 
 }  // namespace
 
-TEST_CASE(
+TEST_CASE_METHOD(
+    test::OnDevice,
     "every workload is right with system fences everywhere and with the plan's, gated and "
     "ungated") {
-  const Runtime runtime;
   for (const Workload& workload : workloads()) {
     CAPTURE(workload.name);
-    Bench bench(runtime.gpu(), make_workload(workload.name, small(workload.name)));
+    Bench bench(gpu, make_workload(workload.name, small(workload.name)));
     for (const Release release : {Release::gated, Release::ungated}) {
       for (const Headers& headers : {bench.everywhere(), bench.planned()}) {
         for (int i = 0; i < 3; ++i) {
@@ -73,24 +74,24 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("the reference result is right: the host sorts the same keys") {
-  const Runtime runtime;
+TEST_CASE_METHOD(test::OnDevice,
+                 "the reference result is right: the host sorts the same keys") {
   const Sequence sort = make_workload("bitonic-sort", {.bytes_per_kernel = 1024});
   std::vector<uint32_t> keys(256), sorted(256);
   std::memcpy(keys.data(), sort.buffers[0].initial.data(), 1024);
   std::ranges::sort(keys);
-  const Bench bench(runtime.gpu(), sort);
+  const Bench bench(gpu, sort);
   REQUIRE(bench.reference(0).size() == 1024);
   std::memcpy(sorted.data(), bench.reference(0).data(), 1024);
   CHECK(sorted == keys);
 }
 
-TEST_CASE("in each timing mode the device's time lies within the host's") {
-  const Runtime runtime;
+TEST_CASE_METHOD(test::OnDevice,
+                 "in each timing mode the device's time lies within the host's") {
   for (const TimingMode timing : {TimingMode::batch, TimingMode::each})
     for (const char* workload : {"chain", "producer-consumer", "copy-kernel-copy"}) {
       CAPTURE(workload);
-      Bench bench(runtime.gpu(), make_workload(workload, small(workload)), timing);
+      Bench bench(gpu, make_workload(workload, small(workload)), timing);
       const Bench::Run run = bench.run(bench.planned(), Release::ungated);
       CHECK(run.correct);
       REQUIRE(run.device_us.has_value());
@@ -99,12 +100,11 @@ TEST_CASE("in each timing mode the device's time lies within the host's") {
     }
 }
 
-TEST_CASE(
+TEST_CASE_METHOD(
+    test::OnDevice,
     "with Timing::each, dispatches and copies have begin and end, in the order of their "
     "dependencies") {
-  const Runtime runtime;
-  Bench bench(runtime.gpu(), make_workload("copy-kernel-copy", small("copy-kernel-copy")),
-              TimingMode::each);
+  Bench bench(gpu, make_workload("copy-kernel-copy", small("copy-kernel-copy")), TimingMode::each);
   const Bench::Run run = bench.run(bench.everywhere(), Release::ungated);
   const Sequence& sequence = bench.sequence();
   REQUIRE(run.spans.size() == sequence.steps.size());
@@ -121,12 +121,12 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("timestamps of each packet and copy form a trace that obeys the format's rules") {
-  const Runtime runtime;
+TEST_CASE_METHOD(
+    test::OnDevice,
+    "timestamps of each packet and copy form a trace that obeys the format's rules") {
   for (const Workload& workload : workloads()) {
     CAPTURE(workload.name);
-    Bench bench(runtime.gpu(), make_workload(workload.name, small(workload.name)),
-                TimingMode::each);
+    Bench bench(gpu, make_workload(workload.name, small(workload.name)), TimingMode::each);
     const Headers headers = bench.planned();
     const Bench::Run run = bench.run(headers, Release::ungated);
     const TraceRun trace = trace_of_spans(bench.sequence(), headers, run);
@@ -139,11 +139,10 @@ TEST_CASE("timestamps of each packet and copy form a trace that obeys the format
   }
 }
 
-TEST_CASE("a run reports the placement of each of its packets") {
-  const Runtime runtime;
+TEST_CASE_METHOD(test::OnDevice, "a run reports the placement of each of its packets") {
   for (const Workload& workload : workloads()) {
     CAPTURE(workload.name);
-    Bench bench(runtime.gpu(), make_workload(workload.name, small(workload.name)));
+    Bench bench(gpu, make_workload(workload.name, small(workload.name)));
     const Sequence& sequence = bench.sequence();
     std::array<uint64_t, 2> next{};
     for (const Release release : {Release::gated, Release::ungated}) {
@@ -185,20 +184,19 @@ TEST_CASE("a run reports the placement of each of its packets") {
   }
 }
 
-TEST_CASE("an address is translated to a byte of a buffer") {
-  const Runtime runtime;
-  Bench bench(runtime.gpu(), make_workload("copy-kernel-copy", small("copy-kernel-copy")));
+TEST_CASE_METHOD(test::OnDevice, "an address is translated to a byte of a buffer") {
+  Bench bench(gpu, make_workload("copy-kernel-copy", small("copy-kernel-copy")));
   CHECK_FALSE(bench.place_of(0).has_value());
   // No buffer is at the address of the ring.
   CHECK_FALSE(bench.place_of(reinterpret_cast<uint64_t>(bench.ring(0))).has_value());
   CHECK(bench.ring(0) != bench.ring(1));
 }
 
-TEST_CASE("a run ends with any headers, and does not affect the next one") {
-  const Runtime runtime;
+TEST_CASE_METHOD(test::OnDevice,
+                 "a run ends with any headers, and does not affect the next one") {
   for (const Workload& workload : workloads()) {
     CAPTURE(workload.name);
-    Bench bench(runtime.gpu(), make_workload(workload.name, small(workload.name)));
+    Bench bench(gpu, make_workload(workload.name, small(workload.name)));
     for (int i = 0; i < 3; ++i) {
       static_cast<void>(
           bench.run(Headers(bench.sequence().steps.size(), kNothing), Release::gated));
@@ -207,9 +205,8 @@ TEST_CASE("a run ends with any headers, and does not affect the next one") {
   }
 }
 
-TEST_CASE("the watch functions are called before and after each run") {
-  const Runtime runtime;
-  Bench bench(runtime.gpu(), make_workload("empty", {.kernels = 2}));
+TEST_CASE_METHOD(test::OnDevice, "the watch functions are called before and after each run") {
+  Bench bench(gpu, make_workload("empty", {.kernels = 2}));
   std::string log;
   bench.watch([&] { log += "before "; }, [&] { log += "after "; });
   CHECK(bench.run(bench.planned(), Release::gated).correct);
@@ -217,9 +214,8 @@ TEST_CASE("the watch functions are called before and after each run") {
   CHECK(log == "before after before after ");
 }
 
-TEST_CASE("a dry run counts and prints the packets, and sends none") {
-  const Runtime runtime;
-  Bench chain(runtime.gpu(), make_workload("chain", {.kernels = 3, .bytes_per_kernel = 256}));
+TEST_CASE_METHOD(test::OnDevice, "a dry run counts and prints the packets, and sends none") {
+  Bench chain(gpu, make_workload("chain", {.kernels = 3, .bytes_per_kernel = 256}));
   const DeviceCounts counts = chain.counts(chain.planned());
   CHECK(counts.packets == 4);  // includes the closing packet
   CHECK(counts.doorbells == 1);
@@ -240,21 +236,20 @@ TEST_CASE("a dry run counts and prints the packets, and sends none") {
   CHECK(text.find("queue 0: closing packet\nbarrier_and barrier acquire=none release=none") !=
         std::string::npos);
 
-  Bench two(runtime.gpu(), make_workload("producer-consumer", small("producer-consumer")));
+  Bench two(gpu, make_workload("producer-consumer", small("producer-consumer")));
   CHECK(two.dry_run(two.planned()).find("queue 1: 'consume 0' waits\nbarrier_and") !=
         std::string::npos);
   CHECK(two.counts(two.planned()).interrupts == 2);
   CHECK(two.plan().headers == two.planned());
 }
 
-TEST_CASE("a step that this device cannot run is refused, and the error names its place") {
-  const Runtime runtime;
+TEST_CASE_METHOD(test::OnDevice, "a step that this device cannot run is refused, and the error names its place") {
   const auto refused = [&](auto&& change, const std::string& message) {
     Sequence sequence = make_workload("chain", {.kernels = 3, .bytes_per_kernel = 256});
     change(sequence.steps[2]);
     std::string said;
     try {
-      Bench(runtime.gpu(), sequence);
+      Bench(gpu, sequence);
     } catch (const SequenceError& error) {
       said = error.what();
     }
@@ -272,8 +267,7 @@ TEST_CASE("a step that this device cannot run is refused, and the error names it
   refused([](Step& step) { step.grid = Grid{64}.by(128); }, "steps[2].grid: ");
 }
 
-TEST_CASE("a program file with its own code object is run") {
-  const Runtime runtime;
+TEST_CASE_METHOD(test::OnDevice, "a program file with its own code object is run") {
   const test::TemporaryDirectory directory;
   const std::span<const std::byte> code = builtin_kernels::basics();
   std::ofstream(directory.file("basics.co"), std::ios::binary)
@@ -290,7 +284,7 @@ TEST_CASE("a program file with its own code object is run") {
       {"name": "sum", "kernel": "reduce_lds", "grid": 256, "workgroup": 256,
        "arguments": [{"buffer": "total"}, {"buffer": "x"}, {"u32": 256}], "reads": ["x", "total"], "writes": ["total"]}
     ]})";
-  Bench bench(runtime.gpu(), read_program_file(directory.file("program.json")));
+  Bench bench(gpu, read_program_file(directory.file("program.json")));
   uint32_t total = 0;
   std::memcpy(&total, bench.reference(2).data(), sizeof total);
   // 256 times 3 v + 1; v takes the values 1, 2, 3, 1, ...
@@ -301,41 +295,38 @@ TEST_CASE("a program file with its own code object is run") {
 }
 
 // Runs in a process of its own, because the device is unusable afterwards.
-TEST_CASE("a kernel that accesses invalid memory ends the bench with an Error", "[.fault]") {
-  const Runtime runtime;
+TEST_CASE_METHOD(test::OnDevice,
+                 "a kernel that accesses invalid memory ends the bench with an Error",
+                 "[.fault]") {
   Sequence sequence = make_workload("chain", {.kernels = 2, .bytes_per_kernel = 256});
   sequence.steps[1].grid = Grid{1 << 28}.by(64);
-  const std::string said = test::error_of<Error>([&] { Bench(runtime.gpu(), sequence); });
+  const std::string said = test::error_of<Error>([&] { Bench(gpu, sequence); });
   CAPTURE(said);
   CHECK(test::contains(said, "PacketQueue: steps[1], 'link 1': the GPU accessed address 0x"));
   CHECK(test::contains(said, "HSA_STATUS_ERROR_MEMORY_FAULT"));
 }
 
 // For seeds_test.cpp: these fail where a missing fence changes the result.
-TEST_CASE("without any fence or barrier bit", "[.broken]") {
-  const Runtime runtime;
-  Bench bench(runtime.gpu(), make_workload("chain", small("chain")));
+TEST_CASE_METHOD(test::OnDevice, "without any fence or barrier bit", "[.broken]") {
+  Bench bench(gpu, make_workload("chain", small("chain")));
   Headers headers = bench.planned();
   for (aql::HeaderFlags& flags : headers) flags = kNothing;
   CHECK(bench.run(headers, Release::gated).correct);
 }
-TEST_CASE("without the first packet's acquire", "[.broken]") {
-  const Runtime runtime;
-  Bench bench(runtime.gpu(), make_workload("chain", small("chain")));
+TEST_CASE_METHOD(test::OnDevice, "without the first packet's acquire", "[.broken]") {
+  Bench bench(gpu, make_workload("chain", small("chain")));
   Headers headers = bench.planned();
   headers.front().acquire = FenceScope::none;
   CHECK(bench.run(headers, Release::gated).correct);
 }
-TEST_CASE("without an acquire in the middle", "[.broken]") {
-  const Runtime runtime;
-  Bench bench(runtime.gpu(), make_workload("bitonic-sort", small("bitonic-sort")));
+TEST_CASE_METHOD(test::OnDevice, "without an acquire in the middle", "[.broken]") {
+  Bench bench(gpu, make_workload("bitonic-sort", small("bitonic-sort")));
   Headers headers = bench.planned();
   for (size_t i = 1; i + 1 < headers.size(); ++i) headers[i].acquire = FenceScope::none;
   CHECK(bench.run(headers, Release::gated).correct);
 }
-TEST_CASE("without the last packet's release", "[.broken]") {
-  const Runtime runtime;
-  Bench bench(runtime.gpu(), make_workload("chain", small("chain")));
+TEST_CASE_METHOD(test::OnDevice, "without the last packet's release", "[.broken]") {
+  Bench bench(gpu, make_workload("chain", small("chain")));
   Headers headers = bench.planned();
   headers.back().release = FenceScope::agent;
   CHECK(bench.run(headers, Release::gated).correct);
