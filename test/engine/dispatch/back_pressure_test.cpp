@@ -87,9 +87,7 @@ TEST_CASE("a half-submitted batch of a borrowed queue is given up when the GPU f
     batch.reset();
     dropped = true;
   });
-  const Deadline limit = soon();
-  while (!dropped && !limit.passed()) std::this_thread::sleep_for(1ms);
-  CHECK(dropped);
+  CHECK(eventually([&] { return dropped.load(); }));
   device->processor().resume();  // in every case: room for the closing packet
   dropper.join();
 }
@@ -202,14 +200,14 @@ TEST_CASE(
        .queue = {
            .packets = 64, .publications = 16, .kernarg_bytes = 2048, .kernarg_slab_bytes = 1024}});
   const auto kernel = number_kernel();
-  BatchSubmitter batch(device.state(), {.patience = 10s});
+  BatchSubmitter batch(device.state(), {.patience = kHang});
   for (uint32_t i = 0; i < 32; ++i) batch.dispatch(kernel, Grid{1}, i);
   CHECK_FALSE(batch.try_dispatch(kernel, Grid{1}, 0).has_value());
   // No work in flight can return blocks, so no wait can help.
   const auto start = std::chrono::steady_clock::now();
   CHECK(contains(error_of<Error>([&] { batch.dispatch(kernel, Grid{1}, 0); }),
                  "2 slabs of 1024 bytes"));
-  CHECK(std::chrono::steady_clock::now() - start < 5s);
+  CHECK(std::chrono::steady_clock::now() - start < kHang / 2);
   batch.submit();
   device.processor().resume();
   batch.dispatch(kernel, Grid{1}, 7);  // waits for the first publication
