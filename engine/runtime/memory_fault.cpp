@@ -8,8 +8,8 @@ namespace uptempo {
 
 MemoryFaultListener::MemoryFaultListener(const Agent& agent, Function function)
     : session_(Session::current()),
-      number_(session_->listen([agent = agent.handle(), function = std::move(function)](
-                                   const Session::MemoryFault& fault) {
+      number_(session_->listen([agent = agent.handle(),
+                                function = std::move(function)](const Session::MemoryFault& fault) {
         if (fault.agent.handle != agent.handle) return false;
         function(Session::MemoryFault::status, fault.text);
         return true;

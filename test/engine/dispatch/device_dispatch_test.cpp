@@ -13,7 +13,6 @@
 #include <thread>
 #include <vector>
 
-
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
 #include "test/support/on_device.hpp"

@@ -242,8 +242,7 @@ TEST_CASE("a fault after work was given up is attributed to that work and counte
 }
 
 // The next test case runs these in processes of their own.
-TEST_CASE_METHOD(OnDevice, "child: a foreign fault after finished work",
-                 "[.child]") {
+TEST_CASE_METHOD(OnDevice, "child: a foreign fault after finished work", "[.child]") {
   const Program basics{gpu, builtin_kernels::basics()};
   const auto fill = basics.kernel<uint32_t*, uint32_t>("fill");
   PinnedBuffer<uint32_t> words{gpu, 64};

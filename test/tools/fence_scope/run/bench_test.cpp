@@ -74,8 +74,7 @@ TEST_CASE_METHOD(
   }
 }
 
-TEST_CASE_METHOD(test::OnDevice,
-                 "the reference result is right: the host sorts the same keys") {
+TEST_CASE_METHOD(test::OnDevice, "the reference result is right: the host sorts the same keys") {
   const Sequence sort = make_workload("bitonic-sort", {.bytes_per_kernel = 1024});
   std::vector<uint32_t> keys(256), sorted(256);
   std::memcpy(keys.data(), sort.buffers[0].initial.data(), 1024);
@@ -86,8 +85,7 @@ TEST_CASE_METHOD(test::OnDevice,
   CHECK(sorted == keys);
 }
 
-TEST_CASE_METHOD(test::OnDevice,
-                 "in each timing mode the device's time lies within the host's") {
+TEST_CASE_METHOD(test::OnDevice, "in each timing mode the device's time lies within the host's") {
   for (const TimingMode timing : {TimingMode::batch, TimingMode::each})
     for (const char* workload : {"chain", "producer-consumer", "copy-kernel-copy"}) {
       CAPTURE(workload);
@@ -121,9 +119,8 @@ TEST_CASE_METHOD(
   }
 }
 
-TEST_CASE_METHOD(
-    test::OnDevice,
-    "timestamps of each packet and copy form a trace that obeys the format's rules") {
+TEST_CASE_METHOD(test::OnDevice,
+                 "timestamps of each packet and copy form a trace that obeys the format's rules") {
   for (const Workload& workload : workloads()) {
     CAPTURE(workload.name);
     Bench bench(gpu, make_workload(workload.name, small(workload.name)), TimingMode::each);
@@ -192,8 +189,7 @@ TEST_CASE_METHOD(test::OnDevice, "an address is translated to a byte of a buffer
   CHECK(bench.ring(0) != bench.ring(1));
 }
 
-TEST_CASE_METHOD(test::OnDevice,
-                 "a run ends with any headers, and does not affect the next one") {
+TEST_CASE_METHOD(test::OnDevice, "a run ends with any headers, and does not affect the next one") {
   for (const Workload& workload : workloads()) {
     CAPTURE(workload.name);
     Bench bench(gpu, make_workload(workload.name, small(workload.name)));
@@ -243,7 +239,8 @@ TEST_CASE_METHOD(test::OnDevice, "a dry run counts and prints the packets, and s
   CHECK(two.plan().headers == two.planned());
 }
 
-TEST_CASE_METHOD(test::OnDevice, "a step that this device cannot run is refused, and the error names its place") {
+TEST_CASE_METHOD(test::OnDevice,
+                 "a step that this device cannot run is refused, and the error names its place") {
   const auto refused = [&](auto&& change, const std::string& message) {
     Sequence sequence = make_workload("chain", {.kernels = 3, .bytes_per_kernel = 256});
     change(sequence.steps[2]);
@@ -296,8 +293,7 @@ TEST_CASE_METHOD(test::OnDevice, "a program file with its own code object is run
 
 // Runs in a process of its own, because the device is unusable afterwards.
 TEST_CASE_METHOD(test::OnDevice,
-                 "a kernel that accesses invalid memory ends the bench with an Error",
-                 "[.fault]") {
+                 "a kernel that accesses invalid memory ends the bench with an Error", "[.fault]") {
   Sequence sequence = make_workload("chain", {.kernels = 2, .bytes_per_kernel = 256});
   sequence.steps[1].grid = Grid{1 << 28}.by(64);
   const std::string said = test::error_of<Error>([&] { Bench(gpu, sequence); });
