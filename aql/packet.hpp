@@ -25,11 +25,11 @@
 
 namespace uptempo::aql {
 
-inline constexpr size_t packet_size_bytes = 64;
+inline constexpr size_t kPacketSizeBytes = 64;
 
 // One packet or one ring slot, as raw bytes. Aligned like the ring, so a packet never straddles a
 // cache line.
-struct alignas(packet_size_bytes) Packet64 {
+struct alignas(kPacketSizeBytes) Packet64 {
   std::array<uint32_t, 16> word;
 
   constexpr uint16_t header() const noexcept { return static_cast<uint16_t>(word[0]); }
@@ -51,7 +51,7 @@ struct alignas(packet_size_bytes) Packet64 {
   }
   friend constexpr bool operator==(const Packet64&, const Packet64&) = default;
 };
-static_assert(sizeof(Packet64) == packet_size_bytes && alignof(Packet64) == packet_size_bytes);
+static_assert(sizeof(Packet64) == kPacketSizeBytes && alignof(Packet64) == kPacketSizeBytes);
 
 // Values of the header's type field (bits 0..7).
 enum class PacketType : uint8_t {
@@ -137,7 +137,7 @@ constexpr uint32_t first_word(uint16_t header, uint16_t upper = 0) noexcept {
 }
 
 // Header of a slot that is unpublished or that the packet processor has already taken.
-inline constexpr uint16_t invalid_header =
+inline constexpr uint16_t kInvalidHeader =
     make_header(PacketType::invalid, {Barrier::off, FenceScope::none, FenceScope::none});
 
 // Sizes of a grid or of a workgroup, in work-items. Unused dimensions are 1.
@@ -195,9 +195,9 @@ inline void put(void* slot, size_t offset, T value) noexcept {
 // Copies bytes 4..63 at once. For rare packets.
 template <class HsaPacket>
 inline void store_body(void* slot, const HsaPacket& packet) noexcept {
-  static_assert(sizeof(HsaPacket) == packet_size_bytes);
+  static_assert(sizeof(HsaPacket) == kPacketSizeBytes);
   std::memcpy(static_cast<std::byte*>(slot) + 4, reinterpret_cast<const std::byte*>(&packet) + 4,
-              packet_size_bytes - 4);
+              kPacketSizeBytes - 4);
 }
 }  // namespace detail
 
@@ -260,7 +260,7 @@ inline void store_body(void* slot, const HsaPacket& packet) noexcept {
   // both.
   detail::put(slot, 4, raw.word[1]);
   std::memcpy(static_cast<std::byte*>(slot) + 8, &raw.word[2], 8);
-  std::memcpy(static_cast<std::byte*>(slot) + 16, &raw.word[4], packet_size_bytes - 16);
+  std::memcpy(static_cast<std::byte*>(slot) + 16, &raw.word[4], kPacketSizeBytes - 16);
   return raw.word[0];
 }
 
@@ -319,14 +319,14 @@ Packet64 to_packet(const Typed& typed) noexcept {
 // Returns a packet in ordinary memory as its hsa.h type.
 template <class HsaPacket>
 HsaPacket packet_as(const Packet64& packet) noexcept {
-  static_assert(sizeof(HsaPacket) == packet_size_bytes);
+  static_assert(sizeof(HsaPacket) == kPacketSizeBytes);
   HsaPacket out;
   std::memcpy(&out, &packet, sizeof out);
   return out;
 }
 
 // ABI facts: HSA Platform System Architecture 1.2, tables 2-4 to 2-8, and hsa_ext_amd.h.
-static_assert(sizeof(hsa_kernel_dispatch_packet_t) == packet_size_bytes);
+static_assert(sizeof(hsa_kernel_dispatch_packet_t) == kPacketSizeBytes);
 static_assert(offsetof(hsa_kernel_dispatch_packet_t, setup) == 2);
 static_assert(offsetof(hsa_kernel_dispatch_packet_t, workgroup_size_x) == 4);
 static_assert(offsetof(hsa_kernel_dispatch_packet_t, grid_size_x) == 12);
@@ -336,15 +336,15 @@ static_assert(offsetof(hsa_kernel_dispatch_packet_t, kernel_object) == 32);
 static_assert(offsetof(hsa_kernel_dispatch_packet_t, kernarg_address) == 40 && sizeof(void*) == 8);
 static_assert(offsetof(hsa_kernel_dispatch_packet_t, reserved2) == 48);
 static_assert(offsetof(hsa_kernel_dispatch_packet_t, completion_signal) == 56);
-static_assert(sizeof(hsa_barrier_and_packet_t) == packet_size_bytes &&
-              sizeof(hsa_barrier_or_packet_t) == packet_size_bytes);
+static_assert(sizeof(hsa_barrier_and_packet_t) == kPacketSizeBytes &&
+              sizeof(hsa_barrier_or_packet_t) == kPacketSizeBytes);
 static_assert(offsetof(hsa_barrier_and_packet_t, dep_signal) == 8 &&
               offsetof(hsa_barrier_or_packet_t, dep_signal) == 8);
 static_assert(offsetof(hsa_barrier_and_packet_t, completion_signal) == 56);
 static_assert(offsetof(hsa_barrier_or_packet_t, completion_signal) == 56);
-static_assert(sizeof(hsa_agent_dispatch_packet_t) == packet_size_bytes);
+static_assert(sizeof(hsa_agent_dispatch_packet_t) == kPacketSizeBytes);
 static_assert(offsetof(hsa_agent_dispatch_packet_t, completion_signal) == 56);
-static_assert(sizeof(hsa_amd_barrier_value_packet_t) == packet_size_bytes);
+static_assert(sizeof(hsa_amd_barrier_value_packet_t) == kPacketSizeBytes);
 static_assert(offsetof(hsa_amd_barrier_value_packet_t, signal) == 8);
 static_assert(offsetof(hsa_amd_barrier_value_packet_t, value) == 16);
 static_assert(offsetof(hsa_amd_barrier_value_packet_t, mask) == 24);
@@ -353,6 +353,6 @@ static_assert(offsetof(hsa_amd_barrier_value_packet_t, completion_signal) == 56)
 static_assert(HSA_PACKET_HEADER_WIDTH_TYPE == 8 && HSA_PACKET_HEADER_WIDTH_BARRIER == 1);
 static_assert(HSA_PACKET_HEADER_WIDTH_SCACQUIRE_FENCE_SCOPE == 2 &&
               HSA_PACKET_HEADER_WIDTH_SCRELEASE_FENCE_SCOPE == 2);
-static_assert(invalid_header == 1);
+static_assert(kInvalidHeader == 1);
 
 }  // namespace uptempo::aql

@@ -6,7 +6,7 @@ namespace {
 // How many rounds a thread commits for others before it leaves them to an owner that has not yet
 // finished. High, because their packets would then wait until that owner's slots are filled. Low
 // enough that no publication takes much longer than this number of doorbells.
-constexpr uint32_t rounds_for_others = 16;
+constexpr uint32_t kRoundsForOthers = 16;
 
 }  // namespace
 
@@ -93,7 +93,7 @@ uint32_t SharedRing::commit(uint64_t first, uint64_t end) noexcept {
     // The owner of a claimed slot without a mark will store the mark and then check its turn.
     // Relaxed: marks are stored after their claims, so this value is no older than the marks just
     // loaded.
-    if (doorbells >= rounds_for_others &&
+    if (doorbells >= kRoundsForOthers &&
         pass_over_ready(end) != claimed_.load(std::memory_order_relaxed))
       return doorbells;
     if (!take_turn(end)) return doorbells;

@@ -8,19 +8,19 @@ namespace {
 
 // AMD's vendor packet formats. hsa_ext_amd.h defines barrier-value; ROCr's amd_aql_queue.cpp
 // defines PM4 IB.
-constexpr uint8_t vendor_format_pm4_ib = 1;
-constexpr uint8_t vendor_format_barrier_value = HSA_AMD_PACKET_TYPE_BARRIER_VALUE;
+constexpr uint8_t kVendorFormatPm4Ib = 1;
+constexpr uint8_t kVendorFormatBarrierValue = HSA_AMD_PACKET_TYPE_BARRIER_VALUE;
 
 // HSA 1.2 reserves bits 13 to 15 of the packet header,
-constexpr unsigned header_bits_used = 13;
+constexpr unsigned kHeaderBitsUsed = 13;
 // and all of setup except the dimensions, which start at bit 0.
-constexpr unsigned setup_bits_used = HSA_KERNEL_DISPATCH_PACKET_SETUP_WIDTH_DIMENSIONS;
+constexpr unsigned kSetupBitsUsed = HSA_KERNEL_DISPATCH_PACKET_SETUP_WIDTH_DIMENSIONS;
 static_assert(HSA_KERNEL_DISPATCH_PACKET_SETUP_DIMENSIONS == 0);
 
 // LLVM AMDGPU usage guide: kernel descriptor. amd_kernel_code_t requires 256, a multiple.
-constexpr uint64_t kernel_descriptor_alignment = 64;
-constexpr uint64_t kernarg_alignment = 16;  // HSA 1.2, 2.9.6: at least 16 bytes
-constexpr uint64_t signal_alignment = 64;   // amd_hsa_signal.h: AMD_SIGNAL_ALIGN_BYTES
+constexpr uint64_t kKernelDescriptorAlignment = 64;
+constexpr uint64_t kKernargAlignment = 16;  // HSA 1.2, 2.9.6: at least 16 bytes
+constexpr uint64_t kSignalAlignment = 64;   // amd_hsa_signal.h: AMD_SIGNAL_ALIGN_BYTES
 
 uint64_t address(const void* pointer) noexcept { return reinterpret_cast<uint64_t>(pointer); }
 
@@ -137,9 +137,9 @@ class Linter {
 
   void header() {
     const HeaderFlags flags = header_flags(packet_.header());
-    if (packet_.header() >> header_bits_used != 0)
-      add("header", "reserved bits 13 to 15 are " + hex(packet_.header() >> header_bits_used) +
-                        ", must be 0");
+    if (packet_.header() >> kHeaderBitsUsed != 0)
+      add("header",
+          "reserved bits 13 to 15 are " + hex(packet_.header() >> kHeaderBitsUsed) + ", must be 0");
     if (scope_name(flags.acquire) == "undefined")
       add("header", "the acquire scope is 3, which is not defined");
     if (scope_name(flags.release) == "undefined")
@@ -179,16 +179,16 @@ class Linter {
   void check(const KernelDispatch& d) {
     const auto p = packet_as<hsa_kernel_dispatch_packet_t>(packet_);
     if (d.dimensions == 0) add("setup", "0 dimensions, must be 1, 2 or 3");
-    reserved("setup", p.setup >> setup_bits_used);
+    reserved("setup", p.setup >> kSetupBitsUsed);
     dimension('x', true, d.workgroup.x, d.grid.x);
     dimension('y', d.dimensions >= 2, d.workgroup.y, d.grid.y);
     dimension('z', d.dimensions >= 3, d.workgroup.z, d.grid.z);
     reserved("reserved0", p.reserved0);
     reserved("reserved2", p.reserved2);
     if (d.kernel_object == 0) add("kernel_object", "is null");
-    aligned("kernel_object", d.kernel_object, kernel_descriptor_alignment);
-    aligned("kernarg_address", address(d.kernarg_address), kernarg_alignment);
-    aligned("completion_signal", d.completion_signal.handle, signal_alignment);
+    aligned("kernel_object", d.kernel_object, kKernelDescriptorAlignment);
+    aligned("kernarg_address", address(d.kernarg_address), kKernargAlignment);
+    aligned("completion_signal", d.completion_signal.handle, kSignalAlignment);
   }
 
   void barrier(const std::array<hsa_signal_t, 5>& dependencies, hsa_signal_t completion) {
@@ -198,12 +198,12 @@ class Linter {
     reserved("reserved2", p.reserved2);
     for (size_t i = 0; i < dependencies.size(); ++i) {
       const std::string field = "dep_signal[" + std::to_string(i) + ']';
-      aligned(field, dependencies[i].handle, signal_alignment);
+      aligned(field, dependencies[i].handle, kSignalAlignment);
       if (completion.handle != 0 && dependencies[i].handle == completion.handle) {
         add(field, "is the packet's own completion signal, so it never completes");
       }
     }
-    aligned("completion_signal", completion.handle, signal_alignment);
+    aligned("completion_signal", completion.handle, kSignalAlignment);
   }
 
   void check(const BarrierAnd& b) { barrier(b.dependencies, b.completion_signal); }
@@ -224,22 +224,22 @@ class Linter {
     reserved("reserved3", p.reserved3);
     if (condition_name(p.cond) == "undefined")
       add("cond", std::to_string(p.cond) + " is not an hsa_signal_condition_t");
-    aligned("signal", b.signal.handle, signal_alignment);
+    aligned("signal", b.signal.handle, kSignalAlignment);
     if (b.signal.handle != 0 && b.signal.handle == b.completion_signal.handle) {
       add("signal", "is the packet's own completion signal, so it never completes");
     }
-    aligned("completion_signal", b.completion_signal.handle, signal_alignment);
+    aligned("completion_signal", b.completion_signal.handle, kSignalAlignment);
   }
 
   void check(const AgentDispatch& a) {
     const auto p = packet_as<hsa_agent_dispatch_packet_t>(packet_);
     reserved("reserved0", p.reserved0);
     reserved("reserved2", p.reserved2);
-    aligned("completion_signal", a.completion_signal.handle, signal_alignment);
+    aligned("completion_signal", a.completion_signal.handle, kSignalAlignment);
   }
 
   void check(const Pm4Ib& p) {
-    aligned("completion_signal", p.completion_signal.handle, signal_alignment);
+    aligned("completion_signal", p.completion_signal.handle, kSignalAlignment);
   }
 
   void check(const UnknownVendor& v) {
@@ -291,7 +291,7 @@ AnyPacket decode(const Packet64& packet) noexcept {
     }
     case PacketType::vendor_specific: {
       const auto p = packet_as<hsa_amd_barrier_value_packet_t>(packet);
-      if (p.header.AmdFormat == vendor_format_barrier_value) {
+      if (p.header.AmdFormat == kVendorFormatBarrierValue) {
         return BarrierValue{.flags = flags,
                             .signal = p.signal,
                             .value = p.value,
@@ -299,7 +299,7 @@ AnyPacket decode(const Packet64& packet) noexcept {
                             .condition = static_cast<hsa_signal_condition_t>(p.cond & 3),
                             .completion_signal = p.completion_signal};
       }
-      if (p.header.AmdFormat == vendor_format_pm4_ib) {
+      if (p.header.AmdFormat == kVendorFormatPm4Ib) {
         return Pm4Ib{flags,
                      {packet.word[1], packet.word[2], packet.word[3], packet.word[4]},
                      p.completion_signal};
@@ -314,11 +314,11 @@ AnyPacket decode(const Packet64& packet) noexcept {
 
 std::string_view kind_name(const Packet64& packet) noexcept {
   // Same order as the alternatives of AnyPacket.
-  static constexpr std::string_view names[] = {"kernel_dispatch", "barrier_and",    "barrier_or",
-                                               "barrier_value",   "agent_dispatch", "pm4_ib",
-                                               "vendor",          "invalid",        "undefined"};
-  static_assert(std::size(names) == std::variant_size_v<AnyPacket>);
-  return names[decode(packet).index()];
+  static constexpr std::string_view kNames[] = {"kernel_dispatch", "barrier_and",    "barrier_or",
+                                                "barrier_value",   "agent_dispatch", "pm4_ib",
+                                                "vendor",          "invalid",        "undefined"};
+  static_assert(std::size(kNames) == std::variant_size_v<AnyPacket>);
+  return kNames[decode(packet).index()];
 }
 
 std::string_view scope_name(FenceScope scope) noexcept {

@@ -11,28 +11,28 @@ namespace {
 class Backoff {
  public:
   void pause(Deadline deadline) noexcept {
-    if (round_ < spins) {
+    if (round_ < kSpins) {
       cpu_relax();
-    } else if (round_ < spins + yields) {
+    } else if (round_ < kSpins + kYields) {
       std::this_thread::yield();
     } else {
-      auto nap = shortest_nap * (1u << (round_ - spins - yields));
-      if (nap > longest_nap) nap = longest_nap;
+      auto pause = kShortestPause * (1u << (round_ - kSpins - kYields));
+      if (pause > kLongestPause) pause = kLongestPause;
       if (!deadline.is_never()) {
         const auto left = deadline.when() - Deadline::Clock::now();
-        if (left < nap) nap = std::chrono::duration_cast<std::chrono::nanoseconds>(left);
+        if (left < pause) pause = std::chrono::duration_cast<std::chrono::nanoseconds>(left);
       }
-      if (nap.count() > 0) std::this_thread::sleep_for(nap);
+      if (pause.count() > 0) std::this_thread::sleep_for(pause);
     }
-    if (round_ < spins + yields + nap_doublings) ++round_;
+    if (round_ < kSpins + kYields + kPauseDoublings) ++round_;
   }
 
  private:
-  static constexpr unsigned spins = 64;  // about 40 cycles each: about 1 us
-  static constexpr unsigned yields = 32;
-  static constexpr unsigned nap_doublings = 5;
-  static constexpr std::chrono::nanoseconds shortest_nap{50'000};
-  static constexpr std::chrono::nanoseconds longest_nap{1'000'000};
+  static constexpr unsigned kSpins = 64;  // about 40 cycles each: about 1 us
+  static constexpr unsigned kYields = 32;
+  static constexpr unsigned kPauseDoublings = 5;
+  static constexpr std::chrono::nanoseconds kShortestPause{50'000};
+  static constexpr std::chrono::nanoseconds kLongestPause{1'000'000};
 
   static void cpu_relax() noexcept {
 #if defined(__x86_64__)

@@ -91,7 +91,7 @@ bool CompletionThread::running() const noexcept {
 // Requires mutex_.
 void CompletionThread::wake() noexcept {
   woken_ = true;
-  pause_ = first_pause;
+  pause_ = kFirstPause;
   changed_.notify_all();
   if (!in_rocr_) return;
   in_rocr_ = false;
@@ -223,7 +223,7 @@ bool CompletionThread::collect(std::unique_lock<std::mutex>& lock) {
 }
 
 void CompletionThread::serve(std::unique_lock<std::mutex>& lock) {
-  pause_ = first_pause;
+  pause_ = kFirstPause;
   while (Awaited* const item = ready_.first()) {
     ready_.erase(*item);
     item->place = Awaited::Place::nowhere;
@@ -240,7 +240,7 @@ void CompletionThread::sleep(std::unique_lock<std::mutex>& lock) {
     in_rocr_ = true;
     lock.unlock();
     hsa_amd_signal_wait_any(static_cast<uint32_t>(signals_.size()), signals_.data(),
-                            conditions_.data(), values_.data(), ticks_in(longest_sleep),
+                            conditions_.data(), values_.data(), ticks_in(kLongestSleep),
                             HSA_WAIT_STATE_BLOCKED, nullptr);
     lock.lock();
     in_rocr_ = false;
@@ -249,7 +249,7 @@ void CompletionThread::sleep(std::unique_lock<std::mutex>& lock) {
   end_lookouts();
   if (how == Sleep::in_pauses) {
     changed_.wait_for(lock, pause_, [&] { return woken_; });
-    pause_ = std::min(pause_ * 2, longest_pause);
+    pause_ = std::min(pause_ * 2, kLongestPause);
   }
 }
 

@@ -53,7 +53,7 @@ WaitResult Timeline::wait_blocked(uint64_t value, Deadline deadline) {
     if (failure_.noted()) return WaitResult::failed;
     if (deadline.passed()) return WaitResult::timed_out;
     if (leaders_.led(place(value))) {
-      leaders_.sleep(lock, detail::until(deadline, detail::longest_sleep));
+      leaders_.sleep(lock, detail::until(deadline, detail::kLongestSleep));
       continue;
     }
     hsa_signal_t signal{0};

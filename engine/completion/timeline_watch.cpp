@@ -16,7 +16,7 @@ void TimelineWatch::start(Timeline& timeline, const Agent& gpu,
   faults_ = session_->listen([this](const Session::MemoryFault& fault) {
     if (fault.agent.handle != agent_.handle) return false;
     const bool open = has_open_packets();
-    return timeline_->fail(fault.status, fault.text) || open;
+    return timeline_->fail(fault.kStatus, fault.text) || open;
   });
   listens_ = true;
 }

@@ -15,7 +15,7 @@ namespace {
 
 // Number of oldest publications that each submission reclaims. More than one, so that reclaiming is
 // faster than submitting. Constant, so that a submission costs the same however many are finished.
-constexpr uint32_t reclaim_in_passing = 2;
+constexpr uint32_t kReclaimInPassing = 2;
 
 uint32_t timing_signals_for(const Publication& publication) noexcept {
   const auto packets = static_cast<uint32_t>(publication.packets.size());
@@ -81,7 +81,7 @@ bool BatchQueue::await_signals(const Publication& publication, const SignalNeeds
                    : Refusal::none;
     if (refusal_ == Refusal::none) return true;
     const uint32_t before = timeline_.pending();
-    reclaim(all);
+    reclaim(kAll);
     if (timeline_.pending() == before && !wait_for_oldest(deadline)) return false;
   }
 }
@@ -218,7 +218,7 @@ std::optional<uint64_t> BatchQueue::submit(Publication& publication, Deadline de
 // Every step that depends on the batch alone.
 void BatchQueue::plan(Publication& publication, Deadline deadline) {
   publication.has_closing_packet = false;
-  if constexpr (handle_checks)
+  if constexpr (kHandleChecks)
     if (publication.own_signal.handle != 0) check_own_signal(publication);
   publication.has_closing_packet =
       !publication.declared.empty() && append_closing_packet(publication);
@@ -231,7 +231,7 @@ void BatchQueue::plan(Publication& publication, Deadline deadline) {
 // Every step that can fail for lack of a resource. Returns false at the deadline; then refusal_
 // names the resource and the batch holds nothing.
 bool BatchQueue::admit(Publication& publication, Deadline deadline) {
-  reclaim(reclaim_in_passing);
+  reclaim(kReclaimInPassing);
   if (admits_at_once(publication)) [[likely]] {
     begin(publication, signals_.take(SignalKind::interrupt));
     return true;

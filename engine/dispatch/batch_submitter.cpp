@@ -12,11 +12,11 @@
 namespace uptempo {
 
 BatchSubmitter::BatchSubmitter(Queue& queue, const BatchOptions& options,
-                               detail::HandleChecks<detail::handle_checks> checks)
+                               detail::HandleChecks<detail::kHandleChecks> checks)
     : BatchSubmitter(queue.state("BatchSubmitter"), options, checks) {}
 
 BatchSubmitter::BatchSubmitter(detail::BatchQueue& state, const BatchOptions& options,
-                               detail::HandleChecks<detail::handle_checks>)
+                               detail::HandleChecks<detail::kHandleChecks>)
     : patience_(options.patience),
       publication_(options.fences, false, state.agent()),
       shapes_(state.facts(), publication_.plain_flags()) {
@@ -79,7 +79,7 @@ void BatchSubmitter::lend(const KernelInfo& kernel, std::span<std::byte> block) 
       // implicit arguments are stored in 8-byte words
       (size_t{kernel.arguments.size_bytes()} + 7) / 8 * 8;
   if (block.size() >= needed &&
-      reinterpret_cast<uintptr_t>(block.data()) % KernargPool::block_alignment == 0)
+      reinterpret_cast<uintptr_t>(block.data()) % KernargPool::kBlockAlignment == 0)
     return guest_.state->lend(block, publication_);
   throw Error(
       {.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,

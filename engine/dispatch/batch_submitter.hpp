@@ -92,10 +92,10 @@ class BatchSubmitter {
   // UPTEMPO_CHECK_HANDLES, so that a program built with another value than the library fails to
   // link.
   explicit BatchSubmitter(Queue& queue, const BatchOptions& options = {},
-                          detail::HandleChecks<detail::handle_checks> = {});
+                          detail::HandleChecks<detail::kHandleChecks> = {});
   // For a queue without ROCr; see batch_queue.hpp.
   BatchSubmitter(detail::BatchQueue& state, const BatchOptions& options,
-                 detail::HandleChecks<detail::handle_checks> = {});
+                 detail::HandleChecks<detail::kHandleChecks> = {});
   ~BatchSubmitter();
   BatchSubmitter(const BatchSubmitter&) = delete;
   BatchSubmitter& operator=(const BatchSubmitter&) = delete;

@@ -28,9 +28,9 @@ std::optional<ptrdiff_t> step_of(std::span<const aql::Packet64> packets) noexcep
 
 PacketRuns::Run PacketRuns::run_from(size_t first,
                                      std::span<const aql::Packet64> packets) noexcept {
-  const size_t number = first / group_size;
-  const size_t begin = std::max<size_t>(1, number * group_size);
-  const size_t end = std::min(packets.size() - 1, (number + 1) * group_size);
+  const size_t number = first / kGroupSize;
+  const size_t begin = std::max<size_t>(1, number * kGroupSize);
+  const size_t end = std::min(packets.size() - 1, (number + 1) * kGroupSize);
   Group& group = groups_[number];
   if (!group.known) group = {.known = true, .step = step_of(packets.subspan(begin, end - begin))};
   return {.end = end, .step = group.step};

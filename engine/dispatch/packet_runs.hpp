@@ -21,9 +21,9 @@ namespace uptempo::detail {
 class PacketRuns {
  public:
   // Sets the number of packets and discards all results. May allocate.
-  void reset(size_t packets) { groups_.assign((packets + group_size - 1) / group_size, {}); }
+  void reset(size_t packets) { groups_.assign((packets + kGroupSize - 1) / kGroupSize, {}); }
   void changed(size_t packet) noexcept {
-    if (packet / group_size < groups_.size()) groups_[packet / group_size].known = false;
+    if (packet / kGroupSize < groups_.size()) groups_[packet / kGroupSize].known = false;
   }
 
   // Packets [first, end), which are stored in the same way. `step`: distance of consecutive kernarg
@@ -37,7 +37,7 @@ class PacketRuns {
   Run run_from(size_t first, std::span<const aql::Packet64> packets) noexcept;
 
  private:
-  static constexpr size_t group_size = 64;
+  static constexpr size_t kGroupSize = 64;
   struct Group {
     bool known = false;
     std::optional<ptrdiff_t> step;

@@ -8,17 +8,18 @@
 namespace uptempo::detail {
 namespace {
 
-constexpr size_t smallest = 64;  // packets
+constexpr size_t kSmallestCapacity = 64;  // packets
 
 void invalidate(aql::Packet64& slot) noexcept {
   std::atomic_ref(slot.word[0])
-      .store(aql::first_word(aql::invalid_header), std::memory_order_release);
+      .store(aql::first_word(aql::kInvalidHeader), std::memory_order_release);
 }
 
 }  // namespace
 
 PacketStore::PacketStore()
-    : capacity_(smallest), staged_(std::make_unique_for_overwrite<aql::Packet64[]>(smallest)) {
+    : capacity_(kSmallestCapacity),
+      staged_(std::make_unique_for_overwrite<aql::Packet64[]>(kSmallestCapacity)) {
   clear();
 }
 

@@ -27,12 +27,12 @@ FencePolicy policy_of_nothing_said(FencePolicy policy) noexcept {
 }  // namespace
 
 Publication::PlainHeaders Publication::plan_plain(FencePolicy policy) noexcept {
-  static constexpr std::array<Declarations, 3> nothing_said{};
+  static constexpr std::array<Declarations, 3> kUndeclared{};
   std::array<PacketPlan, 3> plans;
   policy = policy_of_nothing_said(policy);
-  plan_fences(std::span(nothing_said).first(1), {}, policy, std::span(plans).first(1));
+  plan_fences(std::span(kUndeclared).first(1), {}, policy, std::span(plans).first(1));
   const uint16_t alone = dispatch_header(plans[0].flags);
-  plan_fences(nothing_said, {}, policy, plans);
+  plan_fences(kUndeclared, {}, policy, plans);
   return {alone, dispatch_header(plans[0].flags), dispatch_header(plans[1].flags),
           dispatch_header(plans[2].flags)};
 }

@@ -33,7 +33,7 @@ QueueOptions checked(QueueOptions options) {
     refuse(fmt::format("a ring of {} packets", options.packets), "not a power of two");
   if (options.publications == 0) refuse("no publication at a time", "at least one is needed");
   if (options.kernarg_slab_bytes == 0 ||
-      options.kernarg_slab_bytes % KernargPool::block_alignment != 0) {
+      options.kernarg_slab_bytes % KernargPool::kBlockAlignment != 0) {
     refuse(fmt::format("kernarg slabs of {} bytes", options.kernarg_slab_bytes),
            "not a multiple of 64");
   }
@@ -107,7 +107,7 @@ QueueResources::QueueResources(Failure failure)
     : options_({.publications = 1}),
       signals_({}, options_.marks),
       timeline_(Timeline::acquire(options_.publications)),
-      kernargs_({}, KernargPool::block_alignment) {
+      kernargs_({}, KernargPool::kBlockAlignment) {
   timeline_.fail(failure.status, std::move(failure.text));
 }
 
@@ -196,7 +196,7 @@ bool QueueResources::wait_for_oldest(Deadline deadline) {
       return false;
   }
   const uint32_t before = timeline_.pending();
-  reclaim(all);
+  reclaim(kAll);
   // Another thread's waiter that was just woken may still hold the signal briefly.
   if (timeline_.pending() == before) std::this_thread::yield();
   return true;
@@ -205,7 +205,7 @@ bool QueueResources::wait_for_oldest(Deadline deadline) {
 std::byte* QueueResources::try_take_kernargs(KernargPool::Cursor& cursor,
                                              uint32_t size_bytes) noexcept {
   if (std::byte* const block = kernargs_.take(cursor, size_bytes)) return block;
-  reclaim(all);
+  reclaim(kAll);
   return kernargs_.take(cursor, size_bytes);
 }
 

@@ -86,7 +86,7 @@ class QueueResources {
     std::vector<hsa_signal_t> timing_signals;
     std::vector<SignalLoan> loans;  // signals of other queues that its packets wait for
   };
-  static constexpr uint32_t all = UINT32_MAX;
+  static constexpr uint32_t kAll = UINT32_MAX;
 
   QueueResources(const Agent& agent, const QueueOptions& options, Parts parts);
   // Without ROCr: the caller owns the signals, and there is no agent.

@@ -7,12 +7,12 @@ namespace uptempo::detail {
 namespace {
 
 // Number of ranges kept even if the last plan had fewer.
-constexpr size_t always_remembered = 1024;
+constexpr size_t kAlwaysRemembered = 1024;
 
 }  // namespace
 
 void AccessSegments::cut(std::span<const AccessRange> ranges) {
-  if (known_.size() > always_remembered + 2 * ranges.size()) forget();
+  if (known_.size() > kAlwaysRemembered + 2 * ranges.size()) forget();
   const size_t before = known_.size();
   if (ids_.size() < ranges.size()) ids_.resize(ranges.size(), 0);
   for (size_t i = 0; i < ranges.size(); ++i) {

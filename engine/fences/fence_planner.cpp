@@ -23,7 +23,7 @@ void FencePlanner::plan(std::span<const Declarations> packets,
                         std::span<const AccessRange> accesses, std::span<PacketPlan> plans) {
   relations_.find(packets, accesses, overwrites_ == Overwrites::handed_over);
   sweep(packets, plans);
-  if (packets.size() <= searched) search_fences(packets, relations_, plans);
+  if (packets.size() <= kSearched) search_fences(packets, relations_, plans);
 }
 
 void FencePlanner::sweep(std::span<const Declarations> packets, std::span<PacketPlan> plans) {

@@ -6,7 +6,7 @@
 // acquire goes to the first reader without an acquire between itself and the writer. A release goes
 // to the writer if the acquire follows the next barrier bit, otherwise to the last packet that can
 // still serve, for all writers before it. For most sequences this is the minimum. For some, another
-// place for a barrier bit, or one more acquire, saves agent fences. Up to `searched` packets, the
+// place for a barrier bit, or one more acquire, saves agent fences. Up to `kSearched` packets, the
 // planner tries all such places unless a bound proves that nothing can be saved. Longer plans are
 // correct but may have some agent fences too many.
 //
@@ -27,7 +27,7 @@ namespace uptempo::detail {
 
 class FencePlanner {
  public:
-  static constexpr uint32_t searched = 8;
+  static constexpr uint32_t kSearched = 8;
 
   explicit FencePlanner(Overwrites overwrites) noexcept : overwrites_(overwrites) {}
 

@@ -11,7 +11,7 @@ namespace {
 using aql::Barrier;
 using aql::FenceScope;
 
-constexpr uint32_t most_packets = 32;
+constexpr uint32_t kMostPackets = 32;
 
 // One bit per packet or epoch.
 using Set = uint32_t;
@@ -66,7 +66,7 @@ class Search {
   // Lower bound of agent fences over all plans with as few barrier bits.
   uint32_t least() const noexcept {
     // The fewest barrier bits that order requires among packets up to i, and among those after j.
-    std::array<uint32_t, most_packets> up_to{}, behind{};
+    std::array<uint32_t, kMostPackets> up_to{}, behind{};
     uint32_t bits = 0;
     for (uint32_t i = 0, since = 0; i < count_; ++i) {
       if (i == 0 || i + 1 == count_ || relations_.comes_after(i) > since) {
@@ -100,7 +100,7 @@ class Search {
   }
 
   bool try_barriers(Set barriers) noexcept {
-    std::array<uint32_t, most_packets> epoch{};
+    std::array<uint32_t, kMostPackets> epoch{};
     for (uint32_t i = 0; i < count_; ++i)
       epoch[i] = static_cast<uint32_t>(std::popcount(barriers & below(i + 1))) - 1;
     const Set epochs = below(epoch[count_ - 1] + 1) & ~only(0);
@@ -112,10 +112,10 @@ class Search {
     }
   }
 
-  bool try_acquires(Set barriers, const std::array<uint32_t, most_packets>& epoch,
+  bool try_acquires(Set barriers, const std::array<uint32_t, kMostPackets>& epoch,
                     Set acquires) noexcept {
     // Per writer: the first epoch that acquires for one of its readers; 0: none.
-    std::array<uint32_t, most_packets> due{};
+    std::array<uint32_t, kMostPackets> due{};
     for (const HandOver& pair : relations_.hand_overs()) {
       const Set serving = acquires & between(epoch[pair.writer], epoch[pair.reader]);
       if (serving == 0) return false;
@@ -156,7 +156,7 @@ class Search {
 void write(const Search::Choice& choice, const FenceRelations& relations,
            std::span<PacketPlan> plans) noexcept {
   const auto count = static_cast<uint32_t>(plans.size());
-  std::array<uint32_t, most_packets> epoch{};
+  std::array<uint32_t, kMostPackets> epoch{};
   for (uint32_t i = 0; i < count; ++i) {
     PacketPlan& plan = plans[i];
     epoch[i] = static_cast<uint32_t>(std::popcount(choice.barriers & below(i + 1))) - 1;

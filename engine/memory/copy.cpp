@@ -21,7 +21,7 @@ using detail::CounterBlock;
 
 // Resources of a copy in flight, and the memory faults of its agent.
 struct Copier::Work {
-  explicit Work(const Agent& gpu) : done(SignalKind::interrupt, 0), staging(gpu, staging_bytes) {
+  explicit Work(const Agent& gpu) : done(SignalKind::interrupt, 0), staging(gpu, kStagingBytes) {
     listener = session->listen([this, agent = gpu.handle()](const Session::MemoryFault& fault) {
       if (fault.agent.handle != agent.handle) return false;
       const std::lock_guard lock(mutex);
@@ -60,11 +60,11 @@ struct Copier::Work {
   }
   [[noreturn]] void throw_fault(const void* destination, const void* source, size_t bytes) {
     const std::lock_guard lock(mutex);
-    throw Error({.status = Session::MemoryFault::status,
+    throw Error({.status = Session::MemoryFault::kStatus,
                  .call = "Copier",
                  .asked = fmt::format("{} bytes from {} to {}", bytes, source, destination),
                  .found = fault_text,
-                 .remedy = Session::MemoryFault::remedy});
+                 .remedy = Session::MemoryFault::kRemedy});
   }
 
   const std::shared_ptr<Session> session = Session::current();
@@ -139,7 +139,7 @@ void Copier::run(Direction direction, void* destination, const void* source, siz
     }
     // In slices, because a copy that has faulted never touches its signal.
     hsa_signal_wait_scacquire(done, HSA_SIGNAL_CONDITION_LT, 1,
-                              detail::ticks_in(detail::longest_sleep), HSA_WAIT_STATE_BLOCKED);
+                              detail::ticks_in(detail::kLongestSleep), HSA_WAIT_STATE_BLOCKED);
     // Before the last check: a copy that completed despite the fault is complete.
     faulted = mine.faulted();
     // Our own acquire: ROCr is not instrumented, so ThreadSanitizer cannot see an acquire inside
@@ -175,15 +175,15 @@ void Copier::to_device_pageable(void* destination, const void* source, size_t by
   if (bytes == 0) return;
   std::byte* const staging = work().staging.data();
   if (path == PageablePath::pinned_for_once ||
-      (path == PageablePath::automatic && bytes > stage_limit_bytes)) {
+      (path == PageablePath::automatic && bytes > kStageLimitBytes)) {
     // hsa_amd_memory_lock takes no pointer to const; the copy only reads.
     const HostPin pin(gpu_, const_cast<void*>(source), bytes);
     run(Direction::to_device, destination, pin.device_address(), bytes);
     count(&CounterBlock::copies_pinned_for_once);
     return;
   }
-  for (size_t offset = 0; offset < bytes; offset += staging_bytes) {
-    const size_t part = std::min(staging_bytes, bytes - offset);
+  for (size_t offset = 0; offset < bytes; offset += kStagingBytes) {
+    const size_t part = std::min(kStagingBytes, bytes - offset);
     std::memcpy(staging, static_cast<const std::byte*>(source) + offset, part);
     run(Direction::to_device, static_cast<std::byte*>(destination) + offset, staging, part);
   }
@@ -196,14 +196,14 @@ void Copier::to_host_pageable(void* destination, const void* source, size_t byte
   if (bytes == 0) return;
   std::byte* const staging = work().staging.data();
   if (path == PageablePath::pinned_for_once ||
-      (path == PageablePath::automatic && bytes > stage_limit_bytes)) {
+      (path == PageablePath::automatic && bytes > kStageLimitBytes)) {
     const HostPin pin(gpu_, destination, bytes);
     run(Direction::to_host, pin.device_address(), source, bytes);
     count(&CounterBlock::copies_pinned_for_once);
     return;
   }
-  for (size_t offset = 0; offset < bytes; offset += staging_bytes) {
-    const size_t part = std::min(staging_bytes, bytes - offset);
+  for (size_t offset = 0; offset < bytes; offset += kStagingBytes) {
+    const size_t part = std::min(kStagingBytes, bytes - offset);
     run(Direction::to_host, staging, static_cast<const std::byte*>(source) + offset, part);
     std::memcpy(static_cast<std::byte*>(destination) + offset, staging, part);
   }

@@ -36,7 +36,7 @@ namespace uptempo {
 
 // Path for pageable host memory.
 enum class PageablePath : uint8_t {
-  automatic,  // staged up to Copier::stage_limit_bytes, pinned for once above
+  automatic,  // staged up to Copier::kStageLimitBytes, pinned for once above
   staged,
   pinned_for_once,
 };
@@ -44,8 +44,8 @@ enum class PageablePath : uint8_t {
 class Copier {
  public:
   // Above this size, pinning both ends costs less than the host's copy into the staging buffer.
-  static constexpr size_t stage_limit_bytes = 256 * 1024;
-  static constexpr size_t staging_bytes = 256 * 1024;
+  static constexpr size_t kStageLimitBytes = 256 * 1024;
+  static constexpr size_t kStagingBytes = 256 * 1024;
 
   // Allocates the staging buffer and one signal. Throws Error.
   explicit Copier(const Agent& gpu);

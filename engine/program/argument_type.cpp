@@ -10,7 +10,7 @@ struct NamedElement {
   ElementType element;
 };
 // OpenCL C specification, "Built-in Scalar Data Types", and the names of its atomic types.
-constexpr NamedElement named_elements[] = {
+constexpr NamedElement kNamedElements[] = {
     {"void", {Scalar::bytes, 1}},
     {"bool", {Scalar::boolean, 1}},
     {"char", {Scalar::integer, 1}},
@@ -48,7 +48,7 @@ std::string_view without_vector_size(std::string_view name) noexcept {
 ElementType declared_element(std::string_view type_name) noexcept {
   if (type_name.ends_with('*')) type_name.remove_suffix(1);
   const std::string_view scalar = without_vector_size(type_name);
-  for (const NamedElement& known : named_elements)
+  for (const NamedElement& known : kNamedElements)
     if (known.name == scalar) return known.element;
   return {};
 }

@@ -31,14 +31,14 @@ namespace uptempo {
 // A dynamically sized LDS array: the kernel's `local T*` parameter, with its size in this dispatch.
 struct LocalBytes {
   // Of each array (grid.hpp). The largest alignment that OpenCL C requires for LDS accesses.
-  static constexpr uint32_t alignment = 16;
+  static constexpr uint32_t kAlignment = 16;
 
   uint32_t size_bytes = 0;
 };
 
 // Returns the offset of a LocalBytes array that begins at `offset` or after it.
 constexpr uint64_t align_local(uint64_t offset) noexcept {
-  return (offset + LocalBytes::alignment - 1) / LocalBytes::alignment * LocalBytes::alignment;
+  return (offset + LocalBytes::kAlignment - 1) / LocalBytes::kAlignment * LocalBytes::kAlignment;
 }
 
 // Type of a value, or of the elements behind an address, as far as known.

@@ -13,17 +13,17 @@ namespace uptempo {
 namespace {
 
 // LLVM AMDGPU User Guide, tables "AMDGPU ELF Header", "e_flags", "Note Records".
-constexpr uint8_t os_abi_hsa = 64;
-constexpr uint16_t machine_amdgpu = 224;
-constexpr uint32_t note_metadata = 32;
-constexpr std::string_view bundle_magic = "__CLANG_OFFLOAD_BUNDLE__";
+constexpr uint8_t kOsAbiHsa = 64;
+constexpr uint16_t kMachineAmdgpu = 224;
+constexpr uint32_t kNoteMetadata = 32;
+constexpr std::string_view kBundleMagic = "__CLANG_OFFLOAD_BUNDLE__";
 
 struct Processor {
   uint32_t machine;  // e_flags & 0xff
   const char* name;
 };
 // LLVM's EF_AMDGPU_MACH_AMDGCN_* (llvm/BinaryFormat/ELF.h).
-constexpr Processor processors[] = {
+constexpr Processor kProcessors[] = {
     {0x20, "gfx600"},  {0x21, "gfx601"},  {0x22, "gfx700"},  {0x23, "gfx701"},  {0x24, "gfx702"},
     {0x25, "gfx703"},  {0x26, "gfx704"},  {0x28, "gfx801"},  {0x29, "gfx802"},  {0x2a, "gfx803"},
     {0x2b, "gfx810"},  {0x2c, "gfx900"},  {0x2d, "gfx902"},  {0x2e, "gfx904"},  {0x2f, "gfx906"},
@@ -93,7 +93,7 @@ TargetFeature feature_v3(uint32_t flags, uint32_t bit, bool exists) noexcept {
 }
 
 std::vector<CodeObjectCandidate> bundle_entries(std::span<const std::byte> bundle) {
-  uint64_t offset = bundle_magic.size();
+  uint64_t offset = kBundleMagic.size();
   const auto count = read_at<uint64_t>(bundle, offset);
   offset += sizeof(uint64_t);
   // An entry's header takes at least 24 bytes, so the input size bounds the count.
@@ -125,7 +125,7 @@ std::vector<CodeObjectCandidate> bundle_entries(std::span<const std::byte> bundl
 }  // namespace
 
 std::vector<CodeObjectCandidate> candidates_in(std::span<const std::byte> input) {
-  if (begins_with(input, bundle_magic)) return bundle_entries(input);
+  if (begins_with(input, kBundleMagic)) return bundle_entries(input);
   if (begins_with(input, ELFMAG)) return {{"ELF file", input}};
   if (input.empty()) refuse("an empty input");
   if (begins_with(input, "CCOB")) refuse("a compressed offload bundle", "bundle without -compress");
@@ -139,9 +139,9 @@ CodeObject read_code_object(std::span<const std::byte> elf) {
   if (!header) refuse(fmt::format("an ELF file of {} bytes, cut off in its header", elf.size()));
   if (header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_ident[EI_DATA] != ELFDATA2LSB)
     refuse("an ELF file that is not 64-bit little-endian");
-  if (header->e_machine != machine_amdgpu)
+  if (header->e_machine != kMachineAmdgpu)
     refuse(fmt::format("an ELF file for machine {}, not AMDGPU (224)", header->e_machine));
-  if (header->e_ident[EI_OSABI] != os_abi_hsa)
+  if (header->e_ident[EI_OSABI] != kOsAbiHsa)
     refuse(fmt::format("an AMDGPU file for OS ABI {}, not HSA (64)", header->e_ident[EI_OSABI]));
   if (header->e_type != ET_DYN)
     refuse("an AMDGPU object file that has not been linked",
@@ -159,7 +159,7 @@ CodeObject read_code_object(std::span<const std::byte> elf) {
              "build with -mcode-object-version=3, 4 or 5");
   }
   const uint32_t flags = header->e_flags;
-  for (const Processor& processor : processors) {
+  for (const Processor& processor : kProcessors) {
     if (processor.machine == (flags & 0xff)) object.target.processor = processor.name;
   }
   if (object.target.processor.empty())
@@ -225,7 +225,7 @@ std::span<const std::byte> metadata_note(const CodeObject& object) {
       const auto name = slice(*notes, at + sizeof(Elf64_Nhdr), note->n_namesz);
       const auto data = slice(*notes, at + sizeof(Elf64_Nhdr) + name_size, note->n_descsz);
       if (!name || !data) refuse("an ELF file with a note that is cut off");
-      if (note->n_type == note_metadata && begins_with(*name, "AMDGPU")) return *data;
+      if (note->n_type == kNoteMetadata && begins_with(*name, "AMDGPU")) return *data;
       at += sizeof(Elf64_Nhdr) + name_size + data_size;
     }
   }

@@ -17,7 +17,7 @@ struct KindName {
   std::string_view name;
   ArgumentKind kind;
 };
-constexpr KindName kind_names[] = {
+constexpr KindName kKindNames[] = {
     {"by_value", ArgumentKind::by_value},
     {"global_buffer", ArgumentKind::global_buffer},
     {"dynamic_shared_pointer", ArgumentKind::dynamic_shared_pointer},
@@ -98,7 +98,7 @@ ArgumentMetadata read_argument(const json& map, const KernelMetadata& kernel,
   argument.size = number(map, ".size", where);
   argument.kind_name = text(map, ".value_kind", where);
   std::optional<ArgumentKind> kind;
-  for (const KindName& entry : kind_names) {
+  for (const KindName& entry : kKindNames) {
     if (entry.name == argument.kind_name) kind = entry.kind;
   }
   if (!kind) refuse(fmt::format("{} has the unknown kind '{}'", where, argument.kind_name));

@@ -5,7 +5,7 @@
 namespace uptempo {
 namespace {
 
-constexpr std::string_view triple = "amdgcn-amd-amdhsa";
+constexpr std::string_view kTriple = "amdgcn-amd-amdhsa";
 
 char sign(TargetFeature feature) noexcept { return feature == TargetFeature::on ? '+' : '-'; }
 
@@ -19,8 +19,8 @@ std::string why_feature(std::string_view name, TargetFeature code, TargetFeature
 }  // namespace
 
 std::optional<TargetId> parse_target_id(std::string_view text) {
-  if (text.starts_with(triple)) {
-    text.remove_prefix(triple.size());
+  if (text.starts_with(kTriple)) {
+    text.remove_prefix(kTriple.size());
     // "-" and an environment, which is empty for HSA: "--gfx90a". Bundles may omit one dash.
     const size_t dashes = text.find_first_not_of('-');
     if (dashes == std::string_view::npos || dashes == 0 || dashes > 2) return {};

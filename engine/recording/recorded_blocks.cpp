@@ -6,7 +6,7 @@ namespace uptempo::detail {
 
 void RecordedBlocks::grow(size_t bytes) {
   const std::span<std::byte> chunk = allocate_(bytes);
-  blocks_ += chunk.size() / line;
+  blocks_ += chunk.size() / kLineBytes;
   std::vector<Retired> ring(blocks_);
   for (size_t i = 0; i < retired_count_; ++i)
     ring[i] = retired_[(retired_first_ + i) % retired_.size()];
@@ -31,21 +31,21 @@ void RecordedBlocks::reserve() {
 }
 
 void RecordedBlocks::expect(uint32_t size) {
-  if (size / line < free_.size()) return;
-  free_.resize(size / line + 1);
+  if (size / kLineBytes < free_.size()) return;
+  free_.resize(size / kLineBytes + 1);
   reserve();
 }
 
 std::byte* RecordedBlocks::take_first(uint32_t size) {
   if (std::byte* const block = cut(size)) return block;
   // doubles: few allocations for many nodes
-  grow(std::max({size_t{size}, smallest_chunk, blocks_ * line}));
+  grow(std::max({size_t{size}, kSmallestChunkBytes, blocks_ * kLineBytes}));
   return cut(size);
 }
 
 void RecordedBlocks::keep_spare(size_t bytes) {
   // doubles, as above
-  if (static_cast<size_t>(end_ - next_) < bytes) grow(std::max(bytes, blocks_ * line));
+  if (static_cast<size_t>(end_ - next_) < bytes) grow(std::max(bytes, blocks_ * kLineBytes));
 }
 
 std::byte* RecordedBlocks::take_spare(uint32_t size) noexcept {

@@ -43,14 +43,14 @@ class RecordedBlocks {
   size_t retired() const noexcept { return retired_count_; }
 
  private:
-  static constexpr size_t line = 64, smallest_chunk = 4096;
+  static constexpr size_t kLineBytes = 64, kSmallestChunkBytes = 4096;
   struct Retired {
     std::byte* block;
     uint32_t size;
     uint64_t last_used_by;
   };
 
-  std::vector<std::byte*>& free_of(uint32_t size) noexcept { return free_[size / line]; }
+  std::vector<std::byte*>& free_of(uint32_t size) noexcept { return free_[size / kLineBytes]; }
   void grow(size_t bytes);
   void reserve();
   std::byte* cut(uint32_t size) noexcept;

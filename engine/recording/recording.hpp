@@ -191,8 +191,8 @@ class Recording {
   // (recording_file.hpp). Throws Error unless node `index` is a dispatch with these argument types.
   template <class... Args>
   Node<Args...> node(size_t index) const {
-    static constexpr std::array<ArgumentType, sizeof...(Args)> types{argument_type<Args>()...};
-    return Node<Args...>(handle_of(index, types));
+    static constexpr std::array<ArgumentType, sizeof...(Args)> kTypes{argument_type<Args>()...};
+    return Node<Args...>(handle_of(index, kTypes));
   }
 
   size_t size() const noexcept;

@@ -23,11 +23,11 @@
 namespace uptempo {
 namespace {
 
-constexpr std::string_view magic = "uptempo-recording ";
-using detail::newest_version;
+constexpr std::string_view kMagic = "uptempo-recording ";
+using detail::kNewestVersion;
 // 18 characters, three numbers of at most 20 digits, two spaces
-constexpr size_t longest_line = 80;
-constexpr size_t portion = 64 << 10;
+constexpr size_t kLongestLine = 80;
+constexpr size_t kPortionBytes = 64 << 10;
 
 uint64_t hash_of(std::string_view payload) noexcept {
   return content_hash(std::as_bytes(std::span(payload)));
@@ -35,7 +35,7 @@ uint64_t hash_of(std::string_view payload) noexcept {
 
 std::string file_of(const Recording& recording, const Bindings& memory) {
   const detail::Payload payload = detail::write_payload(recording, memory);
-  return fmt::format("{}{} {} {:016x}\n{}", magic, payload.version, payload.text.size(),
+  return fmt::format("{}{} {} {:016x}\n{}", kMagic, payload.version, payload.text.size(),
                      hash_of(payload.text), payload.text);
 }
 
@@ -78,22 +78,22 @@ struct FirstLine {
   std::string_view hash;  // refers to the line
 };
 
-// `line`: what could be read: up to its end, the end of the input, or longest_line characters.
+// `line`: what could be read: up to its end, the end of the input, or kLongestLine characters.
 FirstLine parse_first_line(std::string_view line, bool at_end, const std::string& origin) {
   if (line.empty()) refuse_cut_off(origin, "an empty input");
-  if (line.substr(0, magic.size()) != magic.substr(0, line.size()))
-    refuse(origin, fmt::format("bytes that do not begin with '{}'", magic),
+  if (line.substr(0, kMagic.size()) != kMagic.substr(0, line.size()))
+    refuse(origin, fmt::format("bytes that do not begin with '{}'", kMagic),
            "pass a file that save_recording() wrote");
   const bool ended = line.ends_with('\n');
   std::string_view rest =
-      line.substr(std::min(line.size(), magic.size()), line.size() - magic.size() - ended);
+      line.substr(std::min(line.size(), kMagic.size()), line.size() - kMagic.size() - ended);
   if (!ended && at_end && rest.find(' ') == std::string_view::npos)
     refuse_cut_off(origin, fmt::format("{} bytes, cut off in the first line", line.size()));
   const std::optional<uint64_t> version = decimal(word_of(rest));
-  if (version && *version > newest_version)
+  if (version && *version > kNewestVersion)
     refuse(
         origin,
-        fmt::format("version {}; this library reads versions up to {}", *version, newest_version),
+        fmt::format("version {}; this library reads versions up to {}", *version, kNewestVersion),
         "load it with the version of this library that saved it, or a newer one");
   if (!ended && at_end)
     refuse_cut_off(origin, fmt::format("{} bytes, cut off in the first line", line.size()));
@@ -107,15 +107,15 @@ FirstLine parse_first_line(std::string_view line, bool at_end, const std::string
 
 detail::Payload read_payload(std::istream& in, const std::string& origin) {
   std::string line;
-  for (char c; line.size() < longest_line && !line.ends_with('\n') && in.get(c);) line += c;
+  for (char c; line.size() < kLongestLine && !line.ends_with('\n') && in.get(c);) line += c;
   if (in.bad()) refuse(origin, "it cannot be read", "pass a regular file that may be read");
   const FirstLine first = parse_first_line(line, in.eof(), origin);
   std::string payload;
   // In portions: the size in the first line is only a claim until the bytes have been read.
   while (payload.size() < first.payload_bytes && in) {
     const size_t before = payload.size();
-    payload.resize(before +
-                   static_cast<size_t>(std::min<uint64_t>(portion, first.payload_bytes - before)));
+    payload.resize(before + static_cast<size_t>(
+                                std::min<uint64_t>(kPortionBytes, first.payload_bytes - before)));
     in.read(payload.data() + before, static_cast<std::streamsize>(payload.size() - before));
     payload.resize(before + static_cast<size_t>(in.gcount()));
   }

@@ -37,13 +37,13 @@ struct NameInFile {
   const char* name;
   Value value;
 };
-inline constexpr NameInFile<aql::FenceScope> scope_names[] = {{"none", aql::FenceScope::none},
+inline constexpr NameInFile<aql::FenceScope> kScopeNames[] = {{"none", aql::FenceScope::none},
                                                               {"agent", aql::FenceScope::agent},
                                                               {"system", aql::FenceScope::system}};
-inline constexpr NameInFile<Observer> observer_names[] = {
+inline constexpr NameInFile<Observer> kObserverNames[] = {
     {"none", Observer::none}, {"agent", Observer::agent}, {"system", Observer::system}};
 
-inline constexpr uint64_t newest_version = 2;
+inline constexpr uint64_t kNewestVersion = 2;
 
 struct Payload {
   // The lowest version with all members that the recording needs, so that older libraries can load
@@ -55,7 +55,7 @@ struct Payload {
 // Throws Error.
 Payload write_payload(const Recording& recording, const Bindings& memory);
 // Returns the nodes, checked except for kinds of packet that a recording refuses. Requires
-// `version` from 1 to newest_version. `origin` names the file in errors. Throws Error.
+// `version` from 1 to kNewestVersion. `origin` names the file in errors. Throws Error.
 std::vector<RecordedNode> read_payload(std::string_view payload, uint64_t version,
                                        const std::string& origin,
                                        const std::vector<KernelSource>& kernels,

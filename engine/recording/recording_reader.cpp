@@ -233,8 +233,8 @@ class Reader {
       origin_.nonsense(fmt::format("{} is '{}', which is unknown", map.path("barrier"), kind));
     const aql::HeaderFlags flags{
         .barrier = map.flag("waits") ? aql::Barrier::on : aql::Barrier::off,
-        .acquire = map.one_of("acquire", scope_names),
-        .release = map.one_of("release", scope_names)};
+        .acquire = map.one_of("acquire", kScopeNames),
+        .release = map.one_of("release", kScopeNames)};
     node.finished = kind == "and" ? aql::to_packet(aql::BarrierAnd{.flags = flags})
                                   : aql::to_packet(aql::BarrierOr{.flags = flags});
   }
@@ -339,10 +339,10 @@ class Reader {
     }
     if (map.has("acquire") || map.has("release")) {
       node.declarations.explicit_fences = true;
-      node.declarations.acquire = map.one_of("acquire", scope_names);
-      node.declarations.release = map.one_of("release", scope_names);
+      node.declarations.acquire = map.one_of("acquire", kScopeNames);
+      node.declarations.release = map.one_of("release", kScopeNames);
     }
-    if (map.has("observer")) node.declarations.observer = map.one_of("observer", observer_names);
+    if (map.has("observer")) node.declarations.observer = map.one_of("observer", kObserverNames);
     if (map.has("without_barrier")) node.declarations.without_barrier = map.flag("without_barrier");
   }
 

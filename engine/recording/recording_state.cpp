@@ -31,7 +31,7 @@ std::optional<Agent> agent_of(const BatchQueue& state) {
   return state.agent() == nullptr ? std::nullopt : std::optional(*state.agent());
 }
 
-constexpr auto drain = std::chrono::seconds(10);
+constexpr auto kDrainTimeout = std::chrono::seconds(10);
 
 // Keeps kernels that may still run after their recording was destroyed. They stay loaded until the
 // end of the Runtime, which unloads all code.
@@ -88,7 +88,7 @@ RecordingState::~RecordingState() {
   session_end_.stop();
   abandon();
   BatchQueue::leave(partly_out_);
-  const Deadline deadline = Deadline::after(drain);
+  const Deadline deadline = Deadline::after(kDrainTimeout);
   for (; flight_count_ != 0; --flight_count_) {
     const Flight& flight = flights_[first_flight_];
     if (flight.timeline->wait(flight.value, {}, deadline) != WaitResult::done) lost_ = true;

@@ -92,7 +92,7 @@ class Writer {
     if (declarations.explicit_fences)
       put_scopes(object, declarations.acquire, declarations.release);
     if (declarations.observer != Observer::none)
-      object["observer"] = name_of(observer_names, declarations.observer);
+      object["observer"] = name_of(kObserverNames, declarations.observer);
     if (declarations.without_barrier) object["without_barrier"] = true;
     return object;
   }
@@ -112,7 +112,7 @@ class Writer {
   }
 
   void put_scopes(json& object, aql::FenceScope acquire, aql::FenceScope release) const {
-    const char* const names[] = {name_of(scope_names, acquire), name_of(scope_names, release)};
+    const char* const names[] = {name_of(kScopeNames, acquire), name_of(kScopeNames, release)};
     if (names[0] == nullptr || names[1] == nullptr)
       refuse_to_save(name_, "a fence scope that HSA does not define", "use none, agent or system");
     object["acquire"] = names[0];

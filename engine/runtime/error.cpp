@@ -15,7 +15,7 @@ struct StatusName {
 
 // hsa.h and hsa_ext_amd.h. hsa_status_string works only while the runtime is initialised, but
 // errors of hsa_init occur before.
-constexpr StatusName status_names[] = {
+constexpr StatusName kStatusNames[] = {
     {HSA_STATUS_SUCCESS, "HSA_STATUS_SUCCESS"},
     {HSA_STATUS_INFO_BREAK, "HSA_STATUS_INFO_BREAK"},
     {HSA_STATUS_ERROR, "HSA_STATUS_ERROR"},
@@ -73,7 +73,7 @@ Error::Error(ErrorFacts facts)
       facts_(std::make_shared<const ErrorFacts>(std::move(facts))) {}
 
 std::string status_name(hsa_status_t status) {
-  for (const StatusName& entry : status_names) {
+  for (const StatusName& entry : kStatusNames) {
     if (entry.status == static_cast<int>(status)) return entry.name;
   }
   return fmt::format("status 0x{:x}", static_cast<unsigned>(status));

@@ -33,13 +33,13 @@ struct RuntimeVersion {
 };
 
 // Required for hsa_amd_memory_pool_*, ISA iteration and code object readers.
-inline constexpr RuntimeVersion needed_version{1, 1};
+inline constexpr RuntimeVersion kNeededVersion{1, 1};
 
 class Runtime {
  public:
   // Throws Error if HSA does not start or implements less than `needed`; the Error names both
   // versions.
-  explicit Runtime(RuntimeVersion needed = needed_version);
+  explicit Runtime(RuntimeVersion needed = kNeededVersion);
 
   // Returns the GPU agent with this number in HSA's order. If there is none, throws Error, which
   // names every agent and why it was rejected.

@@ -44,7 +44,7 @@ struct FaultReason {
   unsigned bit;
   const char* text;
 };
-constexpr FaultReason fault_reasons[] = {
+constexpr FaultReason kFaultReasons[] = {
     {HSA_AMD_MEMORY_FAULT_PAGE_NOT_PRESENT, "page not present"},
     {HSA_AMD_MEMORY_FAULT_READ_ONLY, "write to a read-only page"},
     {HSA_AMD_MEMORY_FAULT_NX, "execution of a page that is not executable"},
@@ -63,7 +63,7 @@ bool hsa_is_initialised() noexcept {
 
 std::string describe(const hsa_amd_gpu_memory_fault_info_t& fault) {
   std::string reasons;
-  for (const FaultReason& reason : fault_reasons) {
+  for (const FaultReason& reason : kFaultReasons) {
     if ((fault.fault_reason_mask & reason.bit) != 0) reasons += fmt::format(", {}", reason.text);
   }
   return fmt::format("the GPU accessed address 0x{:x}, which it may not access{}",

@@ -33,8 +33,8 @@ class Session {
   using Ticket = Owned::Ticket;
 
   struct MemoryFault {
-    static constexpr auto status = static_cast<hsa_status_t>(HSA_STATUS_ERROR_MEMORY_FAULT);
-    static constexpr const char* remedy =
+    static constexpr auto kStatus = static_cast<hsa_status_t>(HSA_STATUS_ERROR_MEMORY_FAULT);
+    static constexpr const char* kRemedy =
         "correct the access; no more work of this Runtime runs on that GPU";
 
     hsa_agent_t agent;

@@ -28,13 +28,13 @@ namespace detail {
 
 // Longest sleep before deadlines and failures are checked again; also the highest cost of a lost
 // interrupt.
-inline constexpr std::chrono::nanoseconds longest_sleep = std::chrono::milliseconds(250);
+inline constexpr std::chrono::nanoseconds kLongestSleep = std::chrono::milliseconds(250);
 
 // Pauses between polls of an event-less signal double from the first to the longest, so completion
 // is seen late by at most the time already waited. 250 polls per second at 10 to 20 us of CPU time
 // each are below 1 % of a core. (Polling every millisecond took 2.3 %, measured on two busy cores.)
-inline constexpr std::chrono::nanoseconds first_pause = std::chrono::microseconds(10);
-inline constexpr std::chrono::nanoseconds longest_pause = std::chrono::milliseconds(4);
+inline constexpr std::chrono::nanoseconds kFirstPause = std::chrono::microseconds(10);
+inline constexpr std::chrono::nanoseconds kLongestPause = std::chrono::milliseconds(4);
 
 // Converts to system clock ticks, the unit of hsa_signal_wait_*.
 uint64_t ticks_in(std::chrono::nanoseconds duration) noexcept;

@@ -12,7 +12,7 @@ namespace uptempo::detail {
 namespace {
 
 // The driver's smallest allocation.
-constexpr uint32_t page_bytes = 4096;
+constexpr uint32_t kPageBytes = 4096;
 
 }  // namespace
 
@@ -60,7 +60,7 @@ ArgumentBlock* ArgumentBlocks::find_free() noexcept {
 
 void ArgumentBlocks::grow() {
   const size_t count =
-      std::min<size_t>(std::max(page_bytes / block_bytes_, 2u), most_ - blocks_.size());
+      std::min<size_t>(std::max(kPageBytes / block_bytes_, 2u), most_ - blocks_.size());
   KernargMemory memory(agent_, uint64_t{block_bytes_} * count);
   auto shadow = std::make_unique<std::byte[]>(size_t{block_bytes_} * count);
   blocks_.reserve(blocks_.size() + count);

@@ -7,10 +7,10 @@
 namespace uptempo::detail {
 namespace {
 
-constexpr size_t least_bytes = 4096;  // the driver's smallest allocation
+constexpr size_t kLeastBytes = 4096;  // the driver's smallest allocation
 // Pinning memory for each copy would cost system calls per launch and would hold the caller's
 // memory beyond the call's return.
-constexpr CopyOptions staged{.pageable = PageablePath::staged};
+constexpr CopyOptions kStaged{.pageable = PageablePath::staged};
 
 }  // namespace
 
@@ -19,7 +19,7 @@ std::byte* LaunchScratch::room(Stream& of, const Agent& gpu, size_t argument, si
   DeviceBuffer<std::byte>& buffer = buffers_[argument];
   if (bytes > buffer.size()) {
     // Powers of two, so that arrays that grow step by step do not allocate at each step.
-    DeviceBuffer<std::byte> larger(gpu, std::bit_ceil(std::max(bytes, least_bytes)));
+    DeviceBuffer<std::byte> larger(gpu, std::bit_ceil(std::max(bytes, kLeastBytes)));
     if (buffer.data() != nullptr) of.free(std::move(buffer));
     buffer = std::move(larger);
   }
@@ -29,13 +29,13 @@ std::byte* LaunchScratch::room(Stream& of, const Agent& gpu, size_t argument, si
 void LaunchScratch::copy_in(Stream& to, size_t argument, std::span<const std::byte> host) {
   if (host.empty()) return;
   to.copy(CopyTarget::device(buffers_[argument].data(), host.size()),
-          CopySource::pageable(host.data(), host.size()), staged);
+          CopySource::pageable(host.data(), host.size()), kStaged);
 }
 
 void LaunchScratch::copy_out(Stream& from, size_t argument, std::span<std::byte> host) {
   if (host.empty()) return;
   from.copy(CopyTarget::pageable(host.data(), host.size()),
-            CopySource::device(buffers_[argument].data(), host.size()), staged);
+            CopySource::device(buffers_[argument].data(), host.size()), kStaged);
 }
 
 std::shared_ptr<void> LaunchScratch::take_memory() {

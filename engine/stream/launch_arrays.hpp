@@ -29,8 +29,8 @@ enum class ArrayWay : uint8_t { in, out, in_out };
 template <class T, ArrayWay W>
 struct HostArray {
   using value_type = std::remove_const_t<T>;
-  static constexpr bool goes_in = W != ArrayWay::out;
-  static constexpr bool comes_out = W != ArrayWay::in;
+  static constexpr bool kGoesIn = W != ArrayWay::out;
+  static constexpr bool kComesOut = W != ArrayWay::in;
   std::span<T> memory;
 };
 

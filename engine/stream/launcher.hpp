@@ -177,7 +177,7 @@ class Launcher {
       const auto memory = std::as_bytes(given.memory);
       const Arg room = reinterpret_cast<Arg>(
           core_.scratch().room(stream, core_.agent(), argument, memory.size()));
-      if constexpr (Given::goes_in) core_.scratch().copy_in(stream, argument, memory);
+      if constexpr (Given::kGoesIn) core_.scratch().copy_in(stream, argument, memory);
       return room;
     } else {
       return given;
@@ -186,12 +186,12 @@ class Launcher {
   template <class Given>
   void put_out(Stream& stream, size_t argument, const Given& given) {
     if constexpr (detail::is_host_array<Given>)
-      if constexpr (Given::comes_out)
+      if constexpr (Given::kComesOut)
         core_.scratch().copy_out(stream, argument, std::as_writable_bytes(given.memory));
   }
   template <class Given>
   static constexpr bool comes_out() {
-    if constexpr (detail::is_host_array<Given>) return Given::comes_out;
+    if constexpr (detail::is_host_array<Given>) return Given::kComesOut;
     return false;
   }
 

@@ -29,7 +29,7 @@ using namespace uptempo;
 
 namespace {
 
-constexpr uint32_t requests = 4, batches = 3, items = 1024;
+constexpr uint32_t kRequests = 4, kBatches = 3, kItems = 1024;
 
 // The program's loop: receives coroutines from the library's thread and resumes them in its own.
 class Loop {
@@ -57,7 +57,7 @@ class Loop {
   // Runs until `tasks` tasks are done. Returns the number of notices.
   size_t run(const size_t& done, size_t tasks) {
     size_t notices = 0;
-    while (done != tasks || notices != requests * batches) {
+    while (done != tasks || notices != kRequests * kBatches) {
       epoll_event event{};
       if (epoll_wait(epoll_, &event, 1, 10'000) != 1)
         throw std::runtime_error("no completion arrived within 10 seconds");
@@ -108,7 +108,7 @@ struct Task {
 };
 
 struct Request {
-  explicit Request(const Agent& gpu) : queue(gpu), values(gpu, items) {}
+  explicit Request(const Agent& gpu) : queue(gpu), values(gpu, kItems) {}
   Queue queue;
   PinnedBuffer<uint32_t> values;
   std::exception_ptr error;
@@ -118,8 +118,8 @@ Task serve(Request& request, const Kernel<uint32_t*, uint32_t>& increment, Loop&
            CompletionNotifier& notifier, size_t& done) {
   try {
     BatchSubmitter batch{request.queue};
-    for (uint32_t b = 0; b < batches; ++b) {
-      batch.dispatch(increment, Grid{items}.by(64), request.values.data(), b);
+    for (uint32_t b = 0; b < kBatches; ++b) {
+      batch.dispatch(increment, Grid{kItems}.by(64), request.values.data(), b);
       const Completion completion = batch.submit();
       notifier.watch(completion, b);
       co_await resume_on(loop, completion);  // resumes in the loop's thread
@@ -135,23 +135,23 @@ bool serve_all() {
   Agent gpu = runtime.gpu();
   Program program{gpu, builtin_kernels::basics()};
   auto increment = program.kernel<uint32_t*, uint32_t>("chain_increment");  // x = 3 x + b
-  CompletionNotifier notifier{requests * batches};
+  CompletionNotifier notifier{kRequests * kBatches};
   Loop loop{notifier};
   size_t done = 0;
   std::vector<std::unique_ptr<Request>> all;
-  for (uint32_t r = 0; r < requests; ++r) {
+  for (uint32_t r = 0; r < kRequests; ++r) {
     all.push_back(std::make_unique<Request>(gpu));
     std::ranges::fill(all.back()->values.span(), r);
     serve(*all.back(), increment, loop, notifier, done);
   }
-  loop.run(done, requests);
+  loop.run(done, kRequests);
 
   bool right = true;
-  for (uint32_t r = 0; r < requests; ++r) {
+  for (uint32_t r = 0; r < kRequests; ++r) {
     if (all[r]->error) std::rethrow_exception(all[r]->error);
     uint32_t expected = r;
-    for (uint32_t b = 0; b < batches; ++b) expected = expected * 3 + b;
-    right = right && std::ranges::count(all[r]->values.span(), expected) == items;
+    for (uint32_t b = 0; b < kBatches; ++b) expected = expected * 3 + b;
+    right = right && std::ranges::count(all[r]->values.span(), expected) == kItems;
   }
   return right;
 }
@@ -163,8 +163,8 @@ int main(int argc, char** argv) {
     const auto device =
         vgpu::choose_device(vgpu::parse_device(argc > 1 ? argv[1] : "auto"), argc, argv);
     const bool right = serve_all();
-    std::printf("%s: %u requests of %u batches each, %s\n", vgpu::label(device).data(), requests,
-                batches, right ? "right" : "wrong");
+    std::printf("%s: %u requests of %u batches each, %s\n", vgpu::label(device).data(), kRequests,
+                kBatches, right ? "right" : "wrong");
     return right ? 0 : 1;
   } catch (const std::invalid_argument& wrong) {
     std::fprintf(stderr, "event_loop: %s\n", wrong.what());

@@ -8,16 +8,16 @@ DeviceMembrane::DeviceMembrane(const Agent& gpu, const Program& program, Way way
       fresh_(gpu, way == Way::naive),
       streams_(gpu, {.hardware_queues = 1}),
       stream_(streams_),
-      height_(gpu, points),
-      speed_(gpu, points),
+      height_(gpu, kPoints),
+      speed_(gpu, kPoints),
       actuate_(streams_, program.kernel<float*, const float*, uint32_t>("actuate")),
       wind_(streams_, program.kernel<float*, uint32_t, float>("wind")),
       tension_(streams_, program.kernel<float*, const float*, uint32_t, float, float>("tension")),
       hold_(streams_, program.kernel<float*, const float*, uint32_t, Mounts>("hold")),
       drift_(streams_, program.kernel<float*, const float*, uint32_t, float>("drift")),
       observe_(streams_, program.kernel<float*, const float*, const float*, uint32_t>("observe")) {
-  copier_.fill(height_.data(), 0, points);
-  copier_.fill(speed_.data(), 0, points);
+  copier_.fill(height_.data(), 0, kPoints);
+  copier_.fill(speed_.data(), 0, kPoints);
   const bool skips = way == Way::skipped_arguments;
   actuate_.skip_arguments(skips);
   wind_.skip_arguments(skips);

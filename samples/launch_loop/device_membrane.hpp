@@ -26,7 +26,7 @@ struct WayInfo {
   const char* name;
   bool is_slow;  // runs only some of the steps
 };
-inline constexpr std::array<WayInfo, 4> ways{{
+inline constexpr std::array<WayInfo, 4> kWays{{
     {Way::naive, "naive", true},
     {Way::async_copies, "+ async copies", true},
     {Way::cached_scratch, "+ cached scratch", false},
@@ -38,14 +38,14 @@ class DeviceMembrane {
   // Creates a membrane at rest. Throws Error.
   DeviceMembrane(const Agent& gpu, const Program& program, Way way);
 
-  void actuate(const Field& actions) { launch(actuate_, speed_.data(), in(actions), width); }
-  void wind(float strength) { launch(wind_, speed_.data(), width, strength); }
-  void tension() { launch(tension_, speed_.data(), height_.data(), width, stiffness, damping); }
-  void hold() { launch(hold_, speed_.data(), height_.data(), width, mounts_); }
-  void drift() { launch(drift_, height_.data(), speed_.data(), width, time_step); }
+  void actuate(const Field& actions) { launch(actuate_, speed_.data(), in(actions), kWidth); }
+  void wind(float strength) { launch(wind_, speed_.data(), kWidth, strength); }
+  void tension() { launch(tension_, speed_.data(), height_.data(), kWidth, kStiffness, kDamping); }
+  void hold() { launch(hold_, speed_.data(), height_.data(), kWidth, mounts_); }
+  void drift() { launch(drift_, height_.data(), speed_.data(), kWidth, kTimeStep); }
   // Blocks until observation() is valid.
   void observe() {
-    launch(observe_, out(observation_), height_.data(), speed_.data(), width);
+    launch(observe_, out(observation_), height_.data(), speed_.data(), kWidth);
     if (way_ == Way::async_copies) fresh_.finish();
   }
 
@@ -57,7 +57,7 @@ class DeviceMembrane {
  private:
   template <class... Args, class... Given>
   void launch(Launcher<Args...>& launcher, const Given&... given) {
-    const Grid grid = Grid{points}.by(points);
+    const Grid grid = Grid{kPoints}.by(kPoints);
     if (way_ == Way::naive || way_ == Way::async_copies)
       return fresh_.launch(launcher.kernel(), grid, given...);
     launcher.launch(stream_, grid, given...);

@@ -26,8 +26,8 @@ namespace uptempo::launch_loop {
 template <class T>
 concept HostArray = requires(const T& array) {
   array.memory;
-  T::goes_in;
-  T::comes_out;
+  T::kGoesIn;
+  T::kComesOut;
 };
 
 class FreshScratch {
@@ -67,7 +67,7 @@ class FreshScratch {
  private:
   template <class Given>
   static constexpr bool comes_out() {
-    if constexpr (HostArray<Given>) return Given::comes_out;
+    if constexpr (HostArray<Given>) return Given::kComesOut;
     return false;
   }
   template <class Arg, class Given>
@@ -75,7 +75,7 @@ class FreshScratch {
     if constexpr (HostArray<Given>) {
       const auto host = std::as_bytes(given.memory);
       std::byte* const room = scratch_.emplace_back(gpu_, host.size()).data();
-      if constexpr (Given::goes_in) copy_in(room, host);
+      if constexpr (Given::kGoesIn) copy_in(room, host);
       return reinterpret_cast<Arg>(room);
     } else {
       return given;

@@ -12,7 +12,7 @@
 namespace uptempo::launch_loop {
 namespace {
 
-constexpr uint32_t steps_of_a_turn = 100;
+constexpr uint32_t kStepsOfATurn = 100;
 
 using Clock = std::chrono::steady_clock;
 
@@ -21,12 +21,12 @@ double us_of(Clock::duration spent) {
 }
 
 uint32_t rounds_of(const Loop& loop) {
-  return (loop.steps - first_steps + steps_of_a_turn - 1) / steps_of_a_turn;
+  return (loop.steps - kFirstSteps + kStepsOfATurn - 1) / kStepsOfATurn;
 }
 uint32_t steps_of(const WayInfo& way, const Loop& loop) {
   if (!way.is_slow) return loop.steps;
-  return first_steps +
-         std::max(rounds_of(loop), (loop.steps - first_steps) / 20);  // at least one in each turn
+  return kFirstSteps +
+         std::max(rounds_of(loop), (loop.steps - kFirstSteps) / 20);  // at least one in each turn
 }
 
 // The results that every way must reach.
@@ -38,7 +38,7 @@ struct Reference {
       drive(membrane, loop.kernels, step);
       membrane.observe();
       observations.push_back(membrane.observation());
-      for (const WayInfo& way : ways)
+      for (const WayInfo& way : kWays)
         if (step + 1 == steps_of(way, loop)) after.insert_or_assign(step + 1, membrane);
     }
   }
@@ -62,7 +62,7 @@ class Turns {
         reference_(reference),
         membrane_(gpu, program, way.way),
         row_{.way = way.way} {
-    take(first_steps);
+    take(kFirstSteps);
   }
 
   void take_turn() {
@@ -114,7 +114,7 @@ std::vector<Row> run(const Agent& gpu, const Loop& loop) {
   const Program program(gpu, kernels::membrane());
   const Reference reference(loop);
   std::deque<Turns> turns;
-  for (const WayInfo& info : ways) turns.emplace_back(gpu, program, loop, reference, info);
+  for (const WayInfo& info : kWays) turns.emplace_back(gpu, program, loop, reference, info);
   support::take_turns({.count = rounds_of(loop)}, turns.size(),
                       [&](size_t turn) { turns[turn].take_turn(); });
   std::vector<Row> rows;

@@ -15,10 +15,10 @@
 namespace uptempo::launch_loop {
 
 // Untimed steps in which objects of first use are created.
-inline constexpr uint32_t first_steps = 10;
+inline constexpr uint32_t kFirstSteps = 10;
 
 struct Loop {
-  uint32_t steps = 2000;  // must exceed first_steps
+  uint32_t steps = 2000;  // must exceed kFirstSteps
   uint32_t kernels = 60;  // per step
 };
 

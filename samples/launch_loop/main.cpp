@@ -31,7 +31,7 @@ struct Options {
   std::string json_file;
 };
 
-const char* name_of(const Row& row) { return ways[static_cast<size_t>(row.way)].name; }
+const char* name_of(const Row& row) { return kWays[static_cast<size_t>(row.way)].name; }
 
 std::string count(uint64_t all, const Row& row) {
   return fmt::format("{:.4g}", static_cast<double>(all) / row.counted_steps);
@@ -123,7 +123,7 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
                                 {"kernels", options.loop.kernels},
                                 {"steps", options.loop.steps},
                                 {"turns", rows.front().us_per_step.size()},
-                                {"points", points},
+                                {"points", kPoints},
                                 {"verified", right},
                                 {"rows", nlohmann::ordered_json::array()}};
     for (const Row& row : rows) json["rows"].push_back(json_of(row, rows.front()));
@@ -141,10 +141,10 @@ int main(int argc, char** argv) {
       "launch_loop");
   Options options;
   app.add_option("--steps", options.loop.steps, "Steps of the simulation (2000)")
-      ->check(CLI::Range(first_steps + 1, 1000000u).description(""))
+      ->check(CLI::Range(kFirstSteps + 1, 1000000u).description(""))
       ->type_name("N");
   app.add_option("--kernels", options.loop.kernels, "Kernels per step (60)")
-      ->check(CLI::Range(least_kernels, 1000u).description(""))
+      ->check(CLI::Range(kLeastKernels, 1000u).description(""))
       ->type_name("N");
   support::add_device_option(app, options.device);
   support::add_json_option(app, options.json_file);

@@ -12,8 +12,9 @@ float scattered(uint32_t n) {
 
 template <class Each>
 void for_each_inside(Each&& each) {
-  for (uint32_t row = 1; row + 1 < width; ++row)
-    for (uint32_t column = 1; column + 1 < width; ++column) each(row, column, row * width + column);
+  for (uint32_t row = 1; row + 1 < kWidth; ++row)
+    for (uint32_t column = 1; column + 1 < kWidth; ++column)
+      each(row, column, row * kWidth + column);
 }
 
 }  // namespace
@@ -30,8 +31,8 @@ Mounts mounts() {
 
 Field actions_of(uint32_t step) {
   Field actions;
-  for (uint32_t point = 0; point < points; ++point)
-    actions[point] = scattered(step * points + point) * 0x1p-20f;
+  for (uint32_t point = 0; point < kPoints; ++point)
+    actions[point] = scattered(step * kPoints + point) * 0x1p-20f;
   return actions;
 }
 
@@ -53,9 +54,9 @@ void HostMembrane::wind(float strength) {
 void HostMembrane::tension() {
   for_each_inside([&](uint32_t, uint32_t, uint32_t point) {
     const float across = height_[point - 1] + height_[point + 1];
-    const float along = height_[point - width] + height_[point + width];
+    const float along = height_[point - kWidth] + height_[point + kWidth];
     const float bend = (across + along) - 4.0f * height_[point];
-    speed_[point] = damping * speed_[point] + stiffness * bend;
+    speed_[point] = kDamping * speed_[point] + kStiffness * bend;
   });
 }
 
@@ -74,14 +75,14 @@ void HostMembrane::hold() {
 
 void HostMembrane::drift() {
   for_each_inside([&](uint32_t, uint32_t, uint32_t point) {
-    height_[point] = height_[point] + time_step * speed_[point];
+    height_[point] = height_[point] + kTimeStep * speed_[point];
   });
 }
 
 void HostMembrane::observe() {
-  for (uint32_t row = 0; row < width; ++row) {
+  for (uint32_t row = 0; row < kWidth; ++row) {
     float heights = 0.0f, energy = 0.0f;
-    for (uint32_t point = row * width; point < (row + 1) * width; ++point) {
+    for (uint32_t point = row * kWidth; point < (row + 1) * kWidth; ++point) {
       heights = heights + height_[point];
       energy = energy + speed_[point] * speed_[point];
     }

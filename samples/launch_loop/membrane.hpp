@@ -14,14 +14,14 @@
 
 namespace uptempo::launch_loop {
 
-inline constexpr uint32_t width = 8, points = width * width;
+inline constexpr uint32_t kWidth = 8, kPoints = kWidth * kWidth;
 
 // Points, row by row; their edge stays at rest.
-using Field = std::array<float, points>;
+using Field = std::array<float, kPoints>;
 // By row: the sum of the heights and the sum of the squares of the speeds.
-using Observation = std::array<float, 2 * width>;
+using Observation = std::array<float, 2 * kWidth>;
 
-inline constexpr float stiffness = 0.125f, damping = 0.9990234375f, time_step = 0.5f;
+inline constexpr float kStiffness = 0.125f, kDamping = 0.9990234375f, kTimeStep = 0.5f;
 
 // As in membrane.cl.
 struct Mount {
@@ -40,11 +40,11 @@ float wind_of(uint32_t step, uint32_t kernel);
 // The kernels of a step except the last. The first takes a host array. Then follow in rotation one
 // whose argument always changes, one with a large argument, and four with few, constant arguments.
 // The last kernel, observe(), returns an array to the host.
-inline constexpr uint32_t least_kernels = 2;
+inline constexpr uint32_t kLeastKernels = 2;
 template <class Membrane>
 void drive(Membrane& membrane, uint32_t kernels, uint32_t step) {
   membrane.actuate(actions_of(step));
-  for (uint32_t kernel = 0; kernel + least_kernels < kernels; ++kernel) {
+  for (uint32_t kernel = 0; kernel + kLeastKernels < kernels; ++kernel) {
     switch (kernel % 6) {
       case 0:
         membrane.wind(wind_of(step, kernel));

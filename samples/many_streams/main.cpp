@@ -27,7 +27,7 @@ namespace {
 using namespace uptempo;
 using Clock = std::chrono::steady_clock;
 
-constexpr uint32_t elements = 64, launches = 100, finishes = 20;
+constexpr uint32_t kElements = 64, kLaunches = 100, kFinishes = 20;
 
 double ns_since(Clock::time_point begin, uint32_t times) {
   return std::chrono::duration<double, std::nano>(Clock::now() - begin).count() / times;
@@ -38,7 +38,7 @@ class Row {
  public:
   Row(const Agent& gpu, const Program& program, uint32_t idle_streams)
       : chain_(program.kernel<uint32_t*, uint32_t>("chain_increment")),
-        values_(gpu, elements),
+        values_(gpu, kElements),
         streams_(gpu, {.default_order = DefaultStreamOrder::legacy}) {
     std::ranges::fill(values_.span(), 0u);
     for (uint32_t i = 0; i < idle_streams; ++i) launch(idle_.emplace_back(streams_), i);
@@ -48,27 +48,27 @@ class Row {
   void measure() {
     Stream& stream = streams_.default_stream();
     Clock::time_point begin = Clock::now();
-    for (uint32_t i = 0; i < launches; ++i) launch(stream, i);
-    launch_ns.push_back(ns_since(begin, launches));
+    for (uint32_t i = 0; i < kLaunches; ++i) launch(stream, i);
+    launch_ns.push_back(ns_since(begin, kLaunches));
     streams_.synchronize();
 
     const Counters before = Counters::now();
     begin = Clock::now();
-    for (uint32_t i = 0; i < finishes; ++i) {
+    for (uint32_t i = 0; i < kFinishes; ++i) {
       launch(stream, i);
       streams_.synchronize({.mode = WaitMode::active});
     }
-    launch_sync_ns.push_back(ns_since(begin, finishes));
-    packets += static_cast<double>((Counters::now() - before).packets) / finishes;
+    launch_sync_ns.push_back(ns_since(begin, kFinishes));
+    packets += static_cast<double>((Counters::now() - before).packets) / kFinishes;
   }
-  bool is_right() const { return std::ranges::count(values_.span(), expected_) == elements; }
+  bool is_right() const { return std::ranges::count(values_.span(), expected_) == kElements; }
 
   std::vector<double> launch_ns, launch_sync_ns;  // of each round
   double packets = 0;                             // per launch and finish, summed over the rounds
 
  private:
   void launch(Stream& stream, uint32_t addend) {
-    stream.launch(chain_, Grid{elements}, values_.data(), addend);
+    stream.launch(chain_, Grid{kElements}, values_.data(), addend);
     expected_ = expected_ * 3 + addend;
     if (&stream == &streams_.default_stream()) return;
     streams_.synchronize();  // idle streams are not ordered among themselves
@@ -119,7 +119,7 @@ support::ExitCode run(const std::string& choice, const support::Rounds& rounds,
       fmt::format("The default stream (legacy order) beside idle blocking streams\nMedian of {} "
                   "rounds of {} "
                   "launches, and of {} launches with a finish each; {}\n\n{}\n{}\n",
-                  rounds.count, launches, finishes, device.time_name(), table.text(),
+                  rounds.count, kLaunches, kFinishes, device.time_name(), table.text(),
                   right ? "Verified: all launches were executed, in order." : "WRONG RESULTS."));
   if (!json_file.empty()) support::write_output(json_file, json.dump(2) + '\n');
   return right ? support::exit_ok : support::exit_measured_failure;

@@ -18,19 +18,19 @@ using namespace uptempo;
 
 namespace {
 
-constexpr uint32_t oscillators = 1024;
-constexpr int steps = 1000;
-constexpr float slow = 1.0f / 1024, fast = 1.0f / 256;
+constexpr uint32_t kOscillators = 1024;
+constexpr int kSteps = 1000;
+constexpr float kSlow = 1.0f / 1024, kFast = 1.0f / 256;
 
-float width_of(int step) { return step < steps / 2 ? slow : fast; }
+float width_of(int step) { return step < kSteps / 2 ? kSlow : kFast; }
 
 bool follows_the_host(float* x, float* v) {
   float host_x = 1, host_v = 0;
-  for (int step = 0; step < steps; ++step) {
+  for (int step = 0; step < kSteps; ++step) {
     host_v += -width_of(step) * host_x;
     host_x += width_of(step) * host_v;
   }
-  for (uint32_t i = 0; i < oscillators; ++i)
+  for (uint32_t i = 0; i < kOscillators; ++i)
     if (std::abs(x[i] - host_x) > 1e-3f || std::abs(v[i] - host_v) > 1e-3f) return false;
   return true;
 }
@@ -41,18 +41,18 @@ bool simulate() {
   Program program{gpu, builtin_kernels::basics()};
   auto saxpy = program.kernel<float*, const float*, float, uint32_t>("saxpy");  // y += a x
   Queue queue{gpu};
-  PinnedBuffer<float> x{gpu, oscillators}, v{gpu, oscillators};
-  for (uint32_t i = 0; i < oscillators; ++i) x[i] = 1, v[i] = 0;
+  PinnedBuffer<float> x{gpu, kOscillators}, v{gpu, kOscillators};
+  for (uint32_t i = 0; i < kOscillators; ++i) x[i] = 1, v[i] = 0;
 
   Recording step{queue};
   Node kick =
-      step.dispatch(saxpy, Grid{oscillators}.by(256), v.data(), x.data(), -slow, oscillators);
+      step.dispatch(saxpy, Grid{kOscillators}.by(256), v.data(), x.data(), -kSlow, kOscillators);
   Node drift =
-      step.dispatch(saxpy, Grid{oscillators}.by(256), x.data(), v.data(), slow, oscillators);
-  for (int i = 0; i < steps; ++i) {
-    if (i == steps / 2) {  // replays in flight keep their width
-      step.set<2>(kick, -fast);
-      step.set<2>(drift, fast);
+      step.dispatch(saxpy, Grid{kOscillators}.by(256), x.data(), v.data(), kSlow, kOscillators);
+  for (int i = 0; i < kSteps; ++i) {
+    if (i == kSteps / 2) {  // replays in flight keep their width
+      step.set<2>(kick, -kFast);
+      step.set<2>(drift, kFast);
     }
     step.replay(queue);
   }
@@ -68,7 +68,7 @@ int main(int argc, char** argv) {
         vgpu::choose_device(vgpu::parse_device(argc > 1 ? argv[1] : "auto"), argc, argv);
     const bool right = simulate();
     std::printf("%s: %d replays of a step of 2 dispatches, %s the host's result\n",
-                vgpu::label(device).data(), steps, right ? "equal to" : "different from");
+                vgpu::label(device).data(), kSteps, right ? "equal to" : "different from");
     return right ? 0 : 1;
   } catch (const std::invalid_argument& wrong) {
     std::fprintf(stderr, "replay: %s\n", wrong.what());

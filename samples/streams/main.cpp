@@ -25,12 +25,13 @@ namespace {
 
 using namespace uptempo;
 
-constexpr uint32_t elements = 1 << 16, batches = 8, kernels_per_batch = 4;
-constexpr std::array<const char*, 3> step_names{"upload", "kernels", "download"};
-constexpr size_t columns = 64;
+constexpr uint32_t kElements = 1 << 16, kBatches = 8, kKernelsPerBatch = 4;
+constexpr std::array<const char*, 3> kStepNames{"upload", "kernels", "download"};
+constexpr size_t kColumns = 64;
 
 struct Batch {
-  explicit Batch(const Agent& gpu) : in(gpu, elements), out(gpu, elements), values(gpu, elements) {}
+  explicit Batch(const Agent& gpu)
+      : in(gpu, kElements), out(gpu, kElements), values(gpu, kElements) {}
   PinnedBuffer<uint32_t> in, out;
   DeviceBuffer<uint32_t> values;
   std::array<TimedEvent, 4> times;  // before and after each step
@@ -50,7 +51,7 @@ Timeline run_on(const Agent& gpu, const Kernel<uint32_t*, uint32_t>& chain,
   Streams streams(gpu);
   std::deque<Stream> all;
   for (uint32_t i = 0; i < number_of_streams; ++i) all.emplace_back(streams);
-  for (uint32_t b = 0; b < batches; ++b) {
+  for (uint32_t b = 0; b < kBatches; ++b) {
     Batch& batch = line.batches.emplace_back(gpu);
     batch.stream = b % number_of_streams;
     std::ranges::fill(batch.in.span(), b);
@@ -60,18 +61,18 @@ Timeline run_on(const Agent& gpu, const Kernel<uint32_t*, uint32_t>& chain,
     stream.record(batch.times[0]);
     stream.copy(batch.values, batch.in, {.path = CopyPath::engine});
     stream.record(batch.times[1]);
-    for (uint32_t k = 0; k < kernels_per_batch; ++k)
-      stream.launch(chain, Grid{elements}.by(256), batch.values.data(), k);
+    for (uint32_t k = 0; k < kKernelsPerBatch; ++k)
+      stream.launch(chain, Grid{kElements}.by(256), batch.values.data(), k);
     stream.record(batch.times[2]);
     stream.copy(batch.out, batch.values, {.path = CopyPath::engine});
     stream.record(batch.times[3]);
   }
   streams.synchronize();
-  for (uint32_t b = 0; b < batches; ++b) {
+  for (uint32_t b = 0; b < kBatches; ++b) {
     const Batch& batch = line.batches[b];
     uint32_t expected = b;
-    for (uint32_t k = 0; k < kernels_per_batch; ++k) expected = expected * 3 + k;
-    line.right = line.right && std::ranges::count(batch.out.span(), expected) == elements;
+    for (uint32_t k = 0; k < kKernelsPerBatch; ++k) expected = expected * 3 + k;
+    line.right = line.right && std::ranges::count(batch.out.span(), expected) == kElements;
     line.begin_ns = std::min(line.begin_ns, batch.times.front().ns());
     line.end_ns = std::max(line.end_ns, batch.times.back().ns());
   }
@@ -83,17 +84,17 @@ std::string text_of(const Timeline& line) {
   const double span = static_cast<double>(std::max<uint64_t>(line.end_ns - line.begin_ns, 1));
   std::string text = fmt::format("{} stream{}: {:.0f} us\n", line.streams,
                                  line.streams == 1 ? "" : "s", span / 1000);
-  for (uint32_t b = 0; b < batches; ++b) {
+  for (uint32_t b = 0; b < kBatches; ++b) {
     const Batch& batch = line.batches[b];
-    std::string row(columns, '.');
-    for (size_t step = 0; step < step_names.size(); ++step) {
+    std::string row(kColumns, '.');
+    for (size_t step = 0; step < kStepNames.size(); ++step) {
       const auto column = [&](const TimedEvent& time) {
         return static_cast<size_t>(static_cast<double>(time.ns() - line.begin_ns) / span *
-                                   (columns - 1));
+                                   (kColumns - 1));
       };
       const size_t first = column(batch.times[step]), last = column(batch.times[step + 1]);
       std::fill(row.begin() + static_cast<ptrdiff_t>(first),
-                row.begin() + static_cast<ptrdiff_t>(last) + 1, step_names[step][0]);
+                row.begin() + static_cast<ptrdiff_t>(last) + 1, kStepNames[step][0]);
     }
     text += fmt::format("  batch {}, stream {} |{}|\n", b, batch.stream, row);
   }
@@ -104,12 +105,12 @@ nlohmann::ordered_json json_of(const Timeline& line) {
   nlohmann::ordered_json json{{"streams", line.streams},
                               {"total_ns", line.end_ns - line.begin_ns},
                               {"timeline", nlohmann::ordered_json::array()}};
-  for (uint32_t b = 0; b < batches; ++b)
-    for (size_t step = 0; step < step_names.size(); ++step)
+  for (uint32_t b = 0; b < kBatches; ++b)
+    for (size_t step = 0; step < kStepNames.size(); ++step)
       json["timeline"].push_back(
           {{"batch", b},
            {"stream", line.batches[b].stream},
-           {"step", step_names[step]},
+           {"step", kStepNames[step]},
            {"begin_ns", line.batches[b].times[step].ns() - line.begin_ns},
            {"end_ns", line.batches[b].times[step + 1].ns() - line.begin_ns}});
   return json;
@@ -126,7 +127,7 @@ support::ExitCode run(const std::string& choice, const std::string& json_file, i
   bool right = true;
   support::print_report(
       json_file, fmt::format("{} batches of {} KiB: u upload, k {} kernels, d download; {}\n\n",
-                             batches, elements * 4 / 1024, kernels_per_batch, device.time_name()));
+                             kBatches, kElements * 4 / 1024, kKernelsPerBatch, device.time_name()));
   for (const uint32_t streams : {1u, 4u}) {
     const Timeline line = run_on(device.gpu, chain, streams);
     right = right && line.right;

@@ -31,7 +31,7 @@ namespace {
 
 using namespace uptempo;
 
-constexpr uint32_t branches = 8, advances = 2, elements = 4096, workgroup = 256;
+constexpr uint32_t kBranches = 8, kAdvances = 2, kElements = 4096, kWorkgroup = 256;
 
 struct Task {
   enum class Kind : uint8_t { make, advance, join } kind;
@@ -42,13 +42,13 @@ struct Task {
 // A valid sequential order. Branches alternate, so that neighbours are independent.
 std::vector<Task> graph() {
   std::vector<Task> tasks;
-  for (uint32_t branch = 0; branch < branches; ++branch)
+  for (uint32_t branch = 0; branch < kBranches; ++branch)
     tasks.push_back({Task::Kind::make, branch});
-  for (uint32_t i = 0; i < advances; ++i)
-    for (uint32_t branch = 0; branch < branches; ++branch)
+  for (uint32_t i = 0; i < kAdvances; ++i)
+    for (uint32_t branch = 0; branch < kBranches; ++branch)
       tasks.push_back({Task::Kind::advance, branch});
-  for (uint32_t apart = 1; apart < branches; apart *= 2)
-    for (uint32_t branch = 0; branch < branches; branch += 2 * apart)
+  for (uint32_t apart = 1; apart < kBranches; apart *= 2)
+    for (uint32_t branch = 0; branch < kBranches; branch += 2 * apart)
       tasks.push_back({Task::Kind::join, branch, branch + apart});
   return tasks;
 }
@@ -66,15 +66,15 @@ std::string name_of(const Task& task) {
 }
 
 std::vector<uint32_t> on_the_host(const std::vector<Task>& tasks) {
-  std::vector<std::vector<uint32_t>> vectors(branches, std::vector<uint32_t>(elements));
+  std::vector<std::vector<uint32_t>> vectors(kBranches, std::vector<uint32_t>(kElements));
   for (const Task& task : tasks) {
     std::vector<uint32_t>& own = vectors[task.branch];
     const std::vector<uint32_t>& other = vectors[task.other];
-    for (uint32_t i = 0; i < elements; ++i) {
+    for (uint32_t i = 0; i < kElements; ++i) {
       if (task.kind == Task::Kind::make) own[i] = task.branch + i;
       if (task.kind == Task::Kind::advance) own[i] = own[i] * 3 + task.branch;
       if (task.kind == Task::Kind::join)
-        own[i] = own[i] * 7 + other[elements - 1 - i] * 3 + other[i] * 5 + task.other;
+        own[i] = own[i] * 7 + other[kElements - 1 - i] * 3 + other[i] * 5 + task.other;
     }
   }
   return vectors[0];
@@ -84,18 +84,18 @@ class GraphRunner {
  public:
   explicit GraphRunner(const Agent& gpu)
       : basics_(gpu, builtin_kernels::basics()), probes_(gpu, builtin_kernels::probes()) {
-    for (uint32_t branch = 0; branch < branches; ++branch) vectors_.emplace_back(gpu, elements);
+    for (uint32_t branch = 0; branch < kBranches; ++branch) vectors_.emplace_back(gpu, kElements);
   }
 
   // Declares the task's reads and writes to a plan or to a batch's dispatch.
   template <class Says>
   void declare(Says says, const Task& task) {
-    says.writes(at(task.branch), elements);
-    if (task.kind != Task::Kind::make) says.reads(at(task.branch), elements);
-    if (task.kind == Task::Kind::join) says.reads(at(task.other), elements);
+    says.writes(at(task.branch), kElements);
+    if (task.kind != Task::Kind::make) says.reads(at(task.branch), kElements);
+    if (task.kind == Task::Kind::join) says.reads(at(task.other), kElements);
   }
   CommandRef dispatch(BatchSubmitter& batch, const Task& task) {
-    const Grid grid = Grid{elements}.by(workgroup);
+    const Grid grid = Grid{kElements}.by(kWorkgroup);
     switch (task.kind) {
       case Task::Kind::make:
         return batch.dispatch(make_, grid, at(task.branch), task.branch, 1u);
@@ -200,14 +200,14 @@ support::ExitCode run(const std::string& choice, uint32_t rounds, const std::str
   FencePlan plan(device.gpu);
   for (const Task& task : tasks) runner.declare(plan.dispatch(), task);
   support::print_report(json_file, fmt::format("{} tasks: {} branches of {}, joined in pairs\n\n",
-                                               tasks.size(), branches, advances + 1));
+                                               tasks.size(), kBranches, kAdvances + 1));
   for (size_t i = 0; i < tasks.size(); ++i)
     support::print_report(json_file, fmt::format("packet {}, {}: {}\n", i, name_of(tasks[i]),
                                                  explain(plan.packets()[i], i)));
 
   Queue queue(device.gpu);
   Copier copier(device.gpu);
-  PinnedBuffer<uint32_t> host(device.gpu, elements);
+  PinnedBuffer<uint32_t> host(device.gpu, kElements);
   const std::vector<uint32_t> expected = on_the_host(tasks);
   std::vector<Way> ways{{"planned", FencePolicy::minimal, true},
                         {"barrier everywhere", FencePolicy::minimal, false},

@@ -82,7 +82,7 @@ void check_full_ring(Producers producers) {
     CHECK(result.published == 0);
     CHECK(ring.queue.write_index().load() == 62);
     CHECK(ring.queue.doorbell().load() == 61);
-    CHECK(ring.queue.slot(62).word[0] == aql::first_word(aql::invalid_header));
+    CHECK(ring.queue.slot(62).word[0] == aql::first_word(aql::kInvalidHeader));
     CHECK(ring.queue.slot(62).word[8] == 0xcccccccc);
   }
   SECTION("the deadline is kept") {

@@ -19,8 +19,8 @@ using test::SignalDouble;
 
 namespace {
 
-constexpr aql::HeaderFlags with_barrier{Barrier::on, FenceScope::agent, FenceScope::agent};
-constexpr aql::HeaderFlags without_barrier{Barrier::off, FenceScope::agent, FenceScope::agent};
+constexpr aql::HeaderFlags kWithBarrier{Barrier::on, FenceScope::agent, FenceScope::agent};
+constexpr aql::HeaderFlags kWithoutBarrier{Barrier::off, FenceScope::agent, FenceScope::agent};
 
 aql::Packet64 kernel(aql::HeaderFlags flags, uint64_t object, hsa_signal_t signal = {0}) {
   return aql::to_packet(aql::KernelDispatch{.flags = flags,
@@ -51,7 +51,7 @@ TEST_CASE("a thread that acquires a completion signal sees the kernel's effects"
   PacketProcessor device(
       {}, [&](const hsa_kernel_dispatch_packet_t& p, uint64_t) { effect = p.kernel_object; });
   auto writer = AqlQueueWriter::borrow(device.queue(), Producers::exclusive, &device.error());
-  const std::vector<aql::Packet64> packets{kernel(with_barrier, 42, signal.handle())};
+  const std::vector<aql::Packet64> packets{kernel(kWithBarrier, 42, signal.handle())};
   REQUIRE(writer.publish(packets, Deadline::now()));
   while (aql::load_acquire(signal.handle()) != 0) std::this_thread::yield();
   CHECK(effect == 42);
@@ -61,14 +61,14 @@ TEST_CASE("a thread that acquires a completion signal sees the kernel's effects"
 }
 
 TEST_CASE("a packet overtakes an earlier one only without its barrier bit", "[double]") {
-  for (const auto flags : {without_barrier, with_barrier}) {
+  for (const auto flags : {kWithoutBarrier, kWithBarrier}) {
     PacketProcessor device(first_is_long());
     auto writer = AqlQueueWriter::borrow(device.queue(), Producers::exclusive);
-    const std::vector<aql::Packet64> packets{kernel(without_barrier, 1), kernel(flags, 2)};
+    const std::vector<aql::Packet64> packets{kernel(kWithoutBarrier, 1), kernel(flags, 2)};
     REQUIRE(writer.publish(packets, Deadline::now()));
     REQUIRE(device.wait_completed(2));
     const auto expected =
-        flags == with_barrier ? std::vector<uint64_t>{0, 1} : std::vector<uint64_t>{1, 0};
+        flags == kWithBarrier ? std::vector<uint64_t>{0, 1} : std::vector<uint64_t>{1, 0};
     CHECK(order_of_completion(device) == expected);
   }
 }
@@ -84,7 +84,7 @@ TEST_CASE("the read index passes a packet at its completion, or at its launch by
       while (!release) std::this_thread::yield();
     });
     auto writer = AqlQueueWriter::borrow(device.queue(), Producers::exclusive);
-    const std::vector<aql::Packet64> packets{kernel(with_barrier, 1)};
+    const std::vector<aql::Packet64> packets{kernel(kWithBarrier, 1)};
     REQUIRE(writer.publish(packets, Deadline::now()));
     if (early) {
       while (writer.read_index() != 1) std::this_thread::yield();
@@ -105,7 +105,7 @@ TEST_CASE("barrier packets wait for their dependencies", "[double]") {
   auto writer = AqlQueueWriter::borrow(device.queue(), Producers::exclusive);
   std::vector<aql::Packet64> packets;
   SECTION("AND: for all") {
-    packets = {aql::to_packet(aql::BarrierAnd{with_barrier, {{first.handle(), second.handle()}}})};
+    packets = {aql::to_packet(aql::BarrierAnd{kWithBarrier, {{first.handle(), second.handle()}}})};
     REQUIRE(writer.publish(packets, Deadline::now()));
     first.set(0);
     std::this_thread::sleep_for(2ms);
@@ -113,14 +113,14 @@ TEST_CASE("barrier packets wait for their dependencies", "[double]") {
     second.set(0);
   }
   SECTION("OR: for one") {
-    packets = {aql::to_packet(aql::BarrierOr{with_barrier, {{first.handle(), second.handle()}}})};
+    packets = {aql::to_packet(aql::BarrierOr{kWithBarrier, {{first.handle(), second.handle()}}})};
     REQUIRE(writer.publish(packets, Deadline::now()));
     std::this_thread::sleep_for(2ms);
     CHECK(device.completed_count() == 0);
     second.set(0);
   }
   SECTION("value: for the condition") {
-    packets = {aql::to_packet(aql::BarrierValue{.flags = with_barrier,
+    packets = {aql::to_packet(aql::BarrierValue{.flags = kWithBarrier,
                                                 .signal = first.handle(),
                                                 .value = 1,
                                                 .mask = 1,
@@ -137,7 +137,7 @@ TEST_CASE("a packet that cannot be executed stops the queue with an error", "[do
   PacketProcessor device;
   auto writer = AqlQueueWriter::borrow(device.queue(), Producers::exclusive, &device.error());
   aql::Packet64 packet{};
-  packet.word[0] = aql::first_word(aql::make_header(aql::PacketType::agent_dispatch, with_barrier));
+  packet.word[0] = aql::first_word(aql::make_header(aql::PacketType::agent_dispatch, kWithBarrier));
   REQUIRE(writer.publish(std::vector<aql::Packet64>{packet}, Deadline::now()));
   CHECK_FALSE(device.wait_completed(1));
   CHECK(device.error() == HSA_STATUS_ERROR_INVALID_PACKET_FORMAT);
@@ -154,7 +154,7 @@ TEST_CASE("many publications of random kernels each run exactly once", "[double]
     while (object < 3000) {
       std::vector<aql::Packet64> packets;
       for (uint64_t n = 1 + random() % 60; n > 0; --n) {
-        packets.push_back(kernel(random() % 4 == 0 ? with_barrier : without_barrier, object++));
+        packets.push_back(kernel(random() % 4 == 0 ? kWithBarrier : kWithoutBarrier, object++));
       }
       while (writer.room().free < packets.size()) std::this_thread::yield();
       REQUIRE(writer.publish(packets, Deadline::now(), {.lead = 8, .chunk = 16}));

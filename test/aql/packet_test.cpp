@@ -10,9 +10,9 @@ using namespace uptempo::aql;
 
 namespace {
 
-constexpr HeaderFlags agent_agent{Barrier::on, FenceScope::agent, FenceScope::agent};
-constexpr HeaderFlags system_agent{Barrier::on, FenceScope::system, FenceScope::agent};
-constexpr HeaderFlags system_system{Barrier::on, FenceScope::system, FenceScope::system};
+constexpr HeaderFlags kAgentAgent{Barrier::on, FenceScope::agent, FenceScope::agent};
+constexpr HeaderFlags kSystemAgent{Barrier::on, FenceScope::system, FenceScope::agent};
+constexpr HeaderFlags kSystemSystem{Barrier::on, FenceScope::system, FenceScope::system};
 
 // A slot whose bytes are all 0xcc before a fill writes it.
 struct Slot {
@@ -69,7 +69,7 @@ TEST_CASE("a header holds type, barrier bit and scopes at the positions of hsa.h
           CHECK(header == by_hand);
           CHECK(packet_type(header) == type);
           CHECK(header_flags(header) == HeaderFlags{barrier, acquire, release});
-          CHECK(with_flags(header, agent_agent) == make_header(type, agent_agent));
+          CHECK(with_flags(header, kAgentAgent) == make_header(type, kAgentAgent));
         }
       }
     }
@@ -79,25 +79,25 @@ TEST_CASE("a header holds type, barrier bit and scopes at the positions of hsa.h
 TEST_CASE("headers equal those that HIP writes", "[packet]") {
   // Observed in the rings of HIP 5.2.3: a launch, a launch after an asynchronous host copy, a
   // marker.
-  STATIC_REQUIRE(make_header(PacketType::kernel_dispatch, agent_agent) == 0x0b02);
-  STATIC_REQUIRE(make_header(PacketType::kernel_dispatch, system_agent) == 0x0d02);
-  STATIC_REQUIRE(make_header(PacketType::barrier_and, system_system) == 0x1503);
-  STATIC_REQUIRE(invalid_header == HSA_PACKET_TYPE_INVALID << HSA_PACKET_HEADER_TYPE);
+  STATIC_REQUIRE(make_header(PacketType::kernel_dispatch, kAgentAgent) == 0x0b02);
+  STATIC_REQUIRE(make_header(PacketType::kernel_dispatch, kSystemAgent) == 0x0d02);
+  STATIC_REQUIRE(make_header(PacketType::barrier_and, kSystemSystem) == 0x1503);
+  STATIC_REQUIRE(kInvalidHeader == HSA_PACKET_TYPE_INVALID << HSA_PACKET_HEADER_TYPE);
 }
 
 TEST_CASE("a fill writes every byte of a slot except the first four", "[packet]") {
   SECTION("kernel dispatch") {
     check_writes_exactly_bytes_4_to_63(
-        KernelDispatch{.flags = agent_agent, .grid = {64}, .workgroup = {64}});
+        KernelDispatch{.flags = kAgentAgent, .grid = {64}, .workgroup = {64}});
   }
-  SECTION("barrier-AND") { check_writes_exactly_bytes_4_to_63(BarrierAnd{.flags = system_system}); }
-  SECTION("barrier-OR") { check_writes_exactly_bytes_4_to_63(BarrierOr{.flags = system_system}); }
+  SECTION("barrier-AND") { check_writes_exactly_bytes_4_to_63(BarrierAnd{.flags = kSystemSystem}); }
+  SECTION("barrier-OR") { check_writes_exactly_bytes_4_to_63(BarrierOr{.flags = kSystemSystem}); }
   SECTION("barrier-value") {
-    check_writes_exactly_bytes_4_to_63(BarrierValue{.flags = system_system});
+    check_writes_exactly_bytes_4_to_63(BarrierValue{.flags = kSystemSystem});
   }
   SECTION("raw packet") {
     check_writes_exactly_bytes_4_to_63(
-        to_packet(KernelDispatch{.flags = agent_agent, .grid = {7}}));
+        to_packet(KernelDispatch{.flags = kAgentAgent, .grid = {7}}));
   }
 }
 
@@ -105,7 +105,7 @@ TEST_CASE("a kernel dispatch packet reads back through hsa.h with the values tha
           "[packet]") {
   int kernarg = 0;
   const auto p = packet_as<hsa_kernel_dispatch_packet_t>(
-      to_packet(KernelDispatch{.flags = system_agent,
+      to_packet(KernelDispatch{.flags = kSystemAgent,
                                .grid = {1024, 3, 2},
                                .workgroup = {256, 1, 2},
                                .private_segment_size = 16,
@@ -149,9 +149,9 @@ TEST_CASE("barrier packets carry their five dependencies and their signal", "[pa
     CHECK(p.reserved2 == 0);
     CHECK(p.completion_signal.handle == 9);
   };
-  check(packet_as<hsa_barrier_and_packet_t>(to_packet(BarrierAnd{system_system, signals, {9}})),
+  check(packet_as<hsa_barrier_and_packet_t>(to_packet(BarrierAnd{kSystemSystem, signals, {9}})),
         0x1503);
-  check(packet_as<hsa_barrier_or_packet_t>(to_packet(BarrierOr{system_system, signals, {9}})),
+  check(packet_as<hsa_barrier_or_packet_t>(to_packet(BarrierOr{kSystemSystem, signals, {9}})),
         0x1505);
 }
 

@@ -25,12 +25,12 @@ using aql::Producers;
 
 namespace {
 
-constexpr uint64_t before_the_wrap = uint64_t{0} - 700;  // index wrap
+constexpr uint64_t kBeforeTheWrap = uint64_t{0} - 700;  // index wrap
 
 void let_loose(Producers producers, Gate gate) {
   for (uint64_t seed = 1; seed <= 40; ++seed) {
     interleaved<ByTheRun>(producers, gate, seed);
-    interleaved<ByTheRun>(producers, gate, seed, before_the_wrap);
+    interleaved<ByTheRun>(producers, gate, seed, kBeforeTheWrap);
     interleaved<FromSpan>(producers, gate, seed);
   }
 }
@@ -40,7 +40,7 @@ void let_loose(Producers producers, Gate gate) {
 void longer_than_the_ring(Gate gate, uint64_t seed) {
   CAPTURE(static_cast<int>(gate), seed);
   QueueDouble queue(
-      {.ring_size = 64, .doorbell_kind = AMD_SIGNAL_KIND_USER, .first_index = before_the_wrap});
+      {.ring_size = 64, .doorbell_kind = AMD_SIGNAL_KIND_USER, .first_index = kBeforeTheWrap});
   RingReader reader(queue, gate, seed);
   Interleaver interleave(reader, seed * 7919);
   hsa_calls().reset();
@@ -49,7 +49,7 @@ void longer_than_the_ring(Gate gate, uint64_t seed) {
     catch_up(queue, reader);
   };
   auto writer = AqlQueueWriter::borrow(queue.queue(), Producers::exclusive);
-  uint64_t ticket = before_the_wrap;
+  uint64_t ticket = kBeforeTheWrap;
   for (int publication = 0; publication < 8; ++publication) {
     const uint64_t count = interleave.draw(65, 300);
     const Chunking chunking{.lead = static_cast<uint32_t>(interleave.draw(0, 40)),
@@ -61,7 +61,7 @@ void longer_than_the_ring(Gate gate, uint64_t seed) {
   }
   hsa_calls().reset();
   CHECK(reader.defects() == std::vector<std::string>{});
-  CHECK(reader.taken() == ticket - before_the_wrap);
+  CHECK(reader.taken() == ticket - kBeforeTheWrap);
 }
 
 // Publications by the run nested in publications by the run, up to three deep, each with its own
@@ -69,7 +69,7 @@ void longer_than_the_ring(Gate gate, uint64_t seed) {
 class Nest {
  public:
   Nest(Gate gate, uint64_t seed)
-      : shared_({.ring_size = 64, .first_index = before_the_wrap}),
+      : shared_({.ring_size = 64, .first_index = kBeforeTheWrap}),
         reader_(shared_.queue, gate, seed),
         interleave_(reader_, seed * 7919) {}
 
@@ -80,7 +80,7 @@ class Nest {
       catch_up(shared_.queue, reader_);
     }
     CHECK(reader_.defects() == std::vector<std::string>{});
-    CHECK(reader_.taken() == ticket_ - before_the_wrap);
+    CHECK(reader_.taken() == ticket_ - kBeforeTheWrap);
   }
 
  private:
@@ -101,8 +101,8 @@ class Nest {
   Shared shared_;
   RingReader reader_;
   Interleaver interleave_;
-  uint64_t ticket_ = before_the_wrap;  // tickets are indices: claims follow call order
-  uint64_t begin_of_round_ = before_the_wrap;
+  uint64_t ticket_ = kBeforeTheWrap;  // tickets are indices: claims follow call order
+  uint64_t begin_of_round_ = kBeforeTheWrap;
 };
 
 void nested(Gate gate) {
@@ -132,11 +132,11 @@ uint64_t write_and_publish_in_place(AqlQueueWriter& writer, uint64_t first_ticke
 
 void in_place_interleaved(Gate gate, uint64_t seed) {
   CAPTURE(static_cast<int>(gate), seed);
-  QueueDouble queue({.ring_size = 64, .first_index = before_the_wrap});
+  QueueDouble queue({.ring_size = 64, .first_index = kBeforeTheWrap});
   RingReader reader(queue, gate, seed);
   Interleaver interleave(reader, seed * 7919);
   auto writer = AqlQueueWriter::borrow(queue.queue(), Producers::exclusive);
-  uint64_t ticket = before_the_wrap;
+  uint64_t ticket = kBeforeTheWrap;
   bool early = false;
   for (int publication = 0; publication < 40; ++publication) {
     const uint64_t count = interleave.draw(1, 40);
@@ -146,7 +146,7 @@ void in_place_interleaved(Gate gate, uint64_t seed) {
         writer, ticket, count, chunking, [&] { reader.step(); },
         [&] {
           interleave.here();
-          early = early || reader.taken() > ticket - before_the_wrap;
+          early = early || reader.taken() > ticket - kBeforeTheWrap;
         });
     ticket += count;
     interleave.here();
@@ -154,7 +154,7 @@ void in_place_interleaved(Gate gate, uint64_t seed) {
   }
   CHECK_FALSE(early);
   CHECK(reader.defects() == std::vector<std::string>{});
-  CHECK(reader.taken() == ticket - before_the_wrap);
+  CHECK(reader.taken() == ticket - kBeforeTheWrap);
 }
 
 // With `full_ring`, publications hold up to a ring full of packets and wait for the reader.
@@ -320,5 +320,5 @@ TEST_CASE(
   // The call changes nothing.
   CHECK(writer.next_index() == 22);
   CHECK(queue.write_index().load() == 22);
-  CHECK(queue.slot(22).word[0] == aql::first_word(aql::invalid_header));
+  CHECK(queue.slot(22).word[0] == aql::first_word(aql::kInvalidHeader));
 }

@@ -102,7 +102,7 @@ TEST_CASE("the oldest writer commits finished publications only up to the first 
 namespace {
 
 // Eight producer threads, delayed at random between claim and headers, and one reader thread.
-constexpr unsigned producers = 8;
+constexpr unsigned kProducers = 8;
 
 struct Delays {
   std::mt19937_64 random;
@@ -147,15 +147,15 @@ void stress(QueueDouble& queue, Gate gate, uint64_t seed, uint64_t packets_each)
     }
   };
   std::vector<std::thread> threads;
-  for (uint64_t which = 0; which < producers; ++which) threads.emplace_back(produce, which);
-  reader.run(producers * packets_each);
+  for (uint64_t which = 0; which < kProducers; ++which) threads.emplace_back(produce, which);
+  reader.run(kProducers * packets_each);
   for (auto& thread : threads) thread.join();
 
   CHECK(refused == 0);
   CHECK(reader.defects() == std::vector<std::string>{});
   CHECK(queue.doorbell().load() + 1 == queue.write_index().load());
   // Each packet once, each producer's packets in order.
-  std::array<uint64_t, producers> next{};
+  std::array<uint64_t, kProducers> next{};
   bool in_order = true;
   for (const uint64_t ticket : reader.tickets())
     in_order = in_order && next[ticket >> 32]++ == (ticket & 0xffffffff);
@@ -279,7 +279,7 @@ TEST_CASE("a full ring refuses shared writers and strands no slot", "[shared]") 
     CHECK(result.occupancy == 62);
     CHECK(result.published == 0);
     CHECK(shared.ring.claimed() == 62);
-    CHECK(shared.queue.slot(62).word[0] == aql::first_word(aql::invalid_header));
+    CHECK(shared.queue.slot(62).word[0] == aql::first_word(aql::kInvalidHeader));
     CHECK(shared[1].admit(10, Deadline::now()).status == PublishStatus::resource_full);
     REQUIRE(shared[2].publish(2, Deadline::now(), emit_tickets(62)));
     CHECK(shared.queue.write_index().load() == 64);

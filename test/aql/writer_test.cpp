@@ -57,7 +57,7 @@ TEST_CASE("publishing touches no byte outside its slots", "[writer]") {
   REQUIRE(writer.publish(3, Deadline::now(), emit_tickets(0)));
   for (uint64_t i = 3; i < 64; ++i) {
     CAPTURE(i);
-    CHECK(queue.slot(i).word[0] == aql::first_word(aql::invalid_header));
+    CHECK(queue.slot(i).word[0] == aql::first_word(aql::kInvalidHeader));
     for (size_t w = 1; w < 16; ++w) CHECK(queue.slot(i).word[w] == 0xcccccccc);
   }
 }

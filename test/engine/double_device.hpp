@@ -74,6 +74,6 @@ class DoubleDevice {
   std::unique_ptr<detail::BatchQueue> state_;
 };
 
-inline const WaitPolicy actively{.mode = WaitMode::active, .spin = {}};
+inline const WaitPolicy kActiveWait{.mode = WaitMode::active, .spin = {}};
 
 }  // namespace uptempo::test

@@ -20,7 +20,7 @@ namespace {
 
 using Bytes = std::vector<uint8_t>;
 
-constexpr uint8_t untouched = 0xee;
+constexpr uint8_t kUntouched = 0xee;
 
 struct Device : test::OnDevice {
   Program program{gpu, builtin_kernels::transfer()};
@@ -77,7 +77,7 @@ struct Pattern {
   uint64_t low = 0, high = 0;
 };
 
-constexpr std::array<size_t, 5> pattern_sizes{1, 2, 4, 8, 16};
+constexpr std::array<size_t, 5> kPatternSizes{1, 2, 4, 8, 16};
 
 // All sizes up to three units plus an edge at each end. Longer ranges only have more units.
 std::vector<size_t> edge_sizes() {
@@ -88,19 +88,19 @@ std::vector<size_t> edge_sizes() {
 }
 
 // Each case has 128 bytes of the destination, so that a write outside its range is detected.
-constexpr size_t room = 128;
+constexpr size_t kRoom = 128;
 
 // A 2-D range: row width, number of rows, offsets and pitches.
 struct Shape {
   size_t width, height, to_offset, to_pitch, from_offset, from_pitch;
 };
-const Shape shapes[] = {
+const Shape kShapes[] = {
     {1, 1, 0, 1, 0, 1},           {16, 7, 0, 16, 0, 16},       {16, 7, 0, 32, 16, 48},
     {33, 5, 3, 41, 9, 37},        {100, 30, 1, 111, 0, 100},   {3, 200, 5, 7, 2, 3},
     {1000, 3, 15, 1001, 1, 1003}, {64, 9, 0, 64, 7, 0},        {0, 9, 0, 16, 0, 16},
     {16, 0, 0, 16, 0, 16},        {4096, 2, 0, 5000, 0, 4096},
 };
-const Grid row_grids[] = {Grid{1, 1}, Grid{64, 1}.by(64, 1), Grid{8, 8}.by(8, 8),
+const Grid kRowGrids[] = {Grid{1, 1}, Grid{64, 1}.by(64, 1), Grid{8, 8}.by(8, 8),
                           Grid{20, 6}.by(8, 4), Grid{256, 16}.by(64, 4)};
 
 }  // namespace
@@ -109,14 +109,14 @@ TEST_CASE("copy_bytes copies every size from every alignment to every alignment,
           "[kernels]") {
   Device device;
   const std::vector<size_t> sizes = edge_sizes();
-  const Bytes source = random_bytes(room, 1);
+  const Bytes source = random_bytes(kRoom, 1);
   const auto from = device.upload(source);
   for (size_t from_offset = 0; from_offset < 16; ++from_offset) {
-    Bytes expected(sizes.size() * 16 * room, untouched);
+    Bytes expected(sizes.size() * 16 * kRoom, kUntouched);
     const auto to = device.upload(expected);
     size_t at = 0;
     for (const size_t size : sizes) {
-      for (size_t offset = 0; offset < 16; ++offset, at += room) {
+      for (size_t offset = 0; offset < 16; ++offset, at += kRoom) {
         device.batch.dispatch(device.copy_bytes, Grid{64}, to.data() + at + 16 + offset,
                               from.data() + from_offset, size);
         std::copy_n(source.begin() + static_cast<ptrdiff_t>(from_offset), size,
@@ -125,7 +125,7 @@ TEST_CASE("copy_bytes copies every size from every alignment to every alignment,
     }
     device.run();
     const size_t wrong = first_difference(device.download(to), expected);
-    INFO("case " << wrong / room << ", byte " << wrong % room << " of its room, from offset "
+    INFO("case " << wrong / kRoom << ", byte " << wrong % kRoom << " of its room, from offset "
                  << from_offset);
     CHECK(wrong == expected.size());
   }
@@ -135,7 +135,7 @@ TEST_CASE("copy_bytes copies any size with any grid", "[kernels]") {
   Device device;
   const Bytes source = random_bytes(200'000, 2);
   const auto from = device.upload(source);
-  const Bytes clean(source.size(), untouched);
+  const Bytes clean(source.size(), kUntouched);
   for (const Grid& grid :
        {Grid{1}, Grid{7}.by(7), Grid{64}, Grid{100}.by(64), Grid{1024}.by(256)}) {
     for (const size_t size : {size_t{1000}, size_t{4097}, size_t{65'536}, size_t{199'950}}) {
@@ -159,9 +159,9 @@ TEST_CASE("copy_rows copies rows of any width and pitch, and leaves the bytes be
   Device device;
   const Bytes source = random_bytes(16'384, 3);
   const auto from = device.upload(source);
-  const Bytes clean(16'384, untouched);
-  for (const Shape& s : shapes) {
-    for (const Grid& grid : row_grids) {
+  const Bytes clean(16'384, kUntouched);
+  for (const Shape& s : kShapes) {
+    for (const Grid& grid : kRowGrids) {
       const auto to = device.upload(clean);
       device.batch.dispatch(device.copy_rows, grid, to.data() + s.to_offset,
                             from.data() + s.from_offset, s.width, s.height, s.to_pitch,
@@ -181,13 +181,13 @@ TEST_CASE("fill_bytes repeats patterns of every size from every alignment, and w
           "[kernels]") {
   Device device;
   const std::vector<size_t> sizes = edge_sizes();
-  for (const size_t pattern_size : pattern_sizes) {
+  for (const size_t pattern_size : kPatternSizes) {
     const Pattern pattern(pattern_size, 4);
-    Bytes expected(sizes.size() * 16 * room, untouched);
+    Bytes expected(sizes.size() * 16 * kRoom, kUntouched);
     const auto to = device.upload(expected);
     size_t at = 0;
     for (const size_t size : sizes) {
-      for (size_t offset = 0; offset < 16; ++offset, at += room) {
+      for (size_t offset = 0; offset < 16; ++offset, at += kRoom) {
         device.batch.dispatch(device.fill_bytes, Grid{64}, to.data() + at + 16 + offset, size,
                               pattern.low, pattern.high);
         pattern.put(std::span(expected).subspan(at + 16 + offset, size));
@@ -195,7 +195,7 @@ TEST_CASE("fill_bytes repeats patterns of every size from every alignment, and w
     }
     device.run();
     const size_t wrong = first_difference(device.download(to), expected);
-    INFO("case " << wrong / room << ", byte " << wrong % room << " of its room, pattern of "
+    INFO("case " << wrong / kRoom << ", byte " << wrong % kRoom << " of its room, pattern of "
                  << pattern_size);
     CHECK(wrong == expected.size());
   }
@@ -204,7 +204,7 @@ TEST_CASE("fill_bytes repeats patterns of every size from every alignment, and w
 TEST_CASE("fill_bytes fills any size with any grid", "[kernels]") {
   Device device;
   const Pattern pattern(16, 5);
-  const Bytes clean(100'000, untouched);
+  const Bytes clean(100'000, kUntouched);
   for (const Grid& grid : {Grid{1}, Grid{7}.by(7), Grid{100}.by(64), Grid{1024}.by(256)}) {
     for (const size_t size : {size_t{1000}, size_t{4097}, size_t{99'950}}) {
       if (size > 5000 && grid.items.x < 64) continue;
@@ -222,11 +222,11 @@ TEST_CASE("fill_bytes fills any size with any grid", "[kernels]") {
 
 TEST_CASE("fill_rows restarts the pattern in every row", "[kernels]") {
   Device device;
-  const Bytes clean(16'384, untouched);
-  for (const size_t pattern_size : pattern_sizes) {
+  const Bytes clean(16'384, kUntouched);
+  for (const size_t pattern_size : kPatternSizes) {
     const Pattern pattern(pattern_size, 6);
-    for (const Shape& s : shapes) {
-      const Grid& grid = row_grids[(s.width + pattern_size) % std::size(row_grids)];
+    for (const Shape& s : kShapes) {
+      const Grid& grid = kRowGrids[(s.width + pattern_size) % std::size(kRowGrids)];
       const auto to = device.upload(clean);
       device.batch.dispatch(device.fill_rows, grid, to.data() + s.to_offset, s.width, s.height,
                             s.to_pitch, pattern.low, pattern.high);
@@ -244,7 +244,7 @@ TEST_CASE("rows may be further apart than 32 bits can express", "[kernels]") {
   Device device;
   const uint64_t pitch = (uint64_t{1} << 32) + 48;
   const DeviceBuffer<uint8_t> filled{device.gpu, 2 * pitch}, copied{device.gpu, 2 * pitch};
-  const auto rows = device.upload(Bytes(64, untouched));
+  const auto rows = device.upload(Bytes(64, kUntouched));
   const Pattern pattern(16, 7);
   device.batch.dispatch(device.fill_rows, Grid{1, 2}, filled.data(), 20u, 2u, pitch, pattern.low,
                         pattern.high);
@@ -255,7 +255,7 @@ TEST_CASE("rows may be further apart than 32 bits can express", "[kernels]") {
     device.batch.dispatch(device.copy_bytes, Grid{64}, rows.data() + row * 32,
                           copied.data() + row * pitch, 20u);
   device.run();
-  Bytes expected(64, untouched);
+  Bytes expected(64, kUntouched);
   pattern.put(std::span(expected).subspan(0, 20));
   pattern.put(std::span(expected).subspan(32, 20));
   CHECK(device.download(rows) == expected);
@@ -266,9 +266,9 @@ TEST_CASE("rows may be further apart than 32 bits can express", "[kernels]") {
 // an access past the end is a memory fault.
 namespace {
 
-constexpr size_t page = 4096, own_pages = 2 << 20;
-constexpr MemoryKind kinds[] = {MemoryKind::device, MemoryKind::pinned, MemoryKind::pinned_coarse,
-                                MemoryKind::kernarg};
+constexpr size_t kPage = 4096, kOwnPages = 2 << 20;
+constexpr MemoryKind kKinds[] = {MemoryKind::device, MemoryKind::pinned, MemoryKind::pinned_coarse,
+                                 MemoryKind::kernarg};
 
 uint8_t* bytes_of(const Allocation& memory) { return static_cast<uint8_t*>(memory.data()); }
 
@@ -279,13 +279,13 @@ TEST_CASE(
     "further",
     "[kernels]") {
   Device device;
-  for (const MemoryKind kind : kinds) {
-    const Allocation memory{device.gpu, kind, own_pages};
+  for (const MemoryKind kind : kKinds) {
+    const Allocation memory{device.gpu, kind, kOwnPages};
     uint8_t* const begin = bytes_of(memory);
-    uint8_t* const end = begin + own_pages;
-    const Bytes source = random_bytes(page, 8);
+    uint8_t* const end = begin + kOwnPages;
+    const Bytes source = random_bytes(kPage, 8);
     const auto elsewhere = device.upload(source);
-    const auto back = device.upload(Bytes(page, untouched));
+    const auto back = device.upload(Bytes(kPage, kUntouched));
     const Pattern pattern(16, 9);
     for (const size_t size : edge_sizes()) {
       CAPTURE(name_of(kind), size);
@@ -318,8 +318,8 @@ TEST_CASE("a read or a write of one byte more than is mapped is a memory fault",
   for (const bool reads : {true, false}) {
     for (const MemoryKind kind : {MemoryKind::device, MemoryKind::pinned}) {
       Device device;
-      const Allocation memory{device.gpu, kind, own_pages}, other{device.gpu, kind, own_pages};
-      uint8_t* const edge = bytes_of(memory) + own_pages - 20;
+      const Allocation memory{device.gpu, kind, kOwnPages}, other{device.gpu, kind, kOwnPages};
+      uint8_t* const edge = bytes_of(memory) + kOwnPages - 20;
       if (reads)
         device.batch.dispatch(device.copy_bytes, Grid{64}, bytes_of(other), edge, 21u);
       else

@@ -13,7 +13,7 @@
 namespace uptempo::litmus {
 
 // The report's numbers for the runner's queues.
-using QueueNumbers = std::array<uint64_t, queue_count>;
+using QueueNumbers = std::array<uint64_t, kQueueCount>;
 
 struct Found {
   std::vector<StepId> writers,

@@ -142,14 +142,14 @@ TEST_CASE("outcomes are counted word by word, and a value that no step wrote is 
   test.host_wait(test.store(0, x, 7, {}));
   test.host_load(x);
   Counter counter(test);
-  std::vector<uint32_t> words(cell_words, 7);
+  std::vector<uint32_t> words(kCellWords, 7);
   words[0] = 0;
   words[1] = 8;
   counter.add({words});
   REQUIRE(counter.entries().size() == 3);
   const Counter::Entry right = counter.entries().at("x=7"), old = counter.entries().at("x=0"),
                        nowhere = counter.entries().at("x=8");
-  CHECK(right.count == cell_words - 2);
+  CHECK(right.count == kCellWords - 2);
   CHECK(right.sequential);
   CHECK(counter.others() == 2);
   for (const bool known : {false, true}) {

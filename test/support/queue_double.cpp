@@ -24,7 +24,7 @@ QueueDouble::QueueDouble(const QueueDoubleOptions& options)
       ring_(std::make_unique<aql::Packet64[]>(options.ring_size)) {
   std::memset(static_cast<void*>(ring_.get()), 0xcc, options.ring_size * sizeof(aql::Packet64));
   for (uint32_t i = 0; i < options.ring_size; ++i)
-    ring_[i].word[0] = aql::first_word(aql::invalid_header);
+    ring_[i].word[0] = aql::first_word(aql::kInvalidHeader);
 
   doorbell_signal_->kind = options.doorbell_kind;
   doorbell_signal_->queue_ptr = abi_.get();
@@ -66,7 +66,7 @@ uint32_t QueueDouble::first_word(uint64_t index) noexcept {
 
 void QueueDouble::invalidate(uint64_t index) noexcept {
   std::atomic_ref(slot(index).word[0])
-      .store(aql::first_word(aql::invalid_header), std::memory_order_relaxed);
+      .store(aql::first_word(aql::kInvalidHeader), std::memory_order_relaxed);
 }
 
 }  // namespace uptempo::test

@@ -37,11 +37,11 @@ std::vector<aql::Packet64> packets_from_words(const std::string& text) {
 }
 
 std::vector<aql::Packet64> packets_from_bytes(const std::string& bytes, const std::string& name) {
-  if (bytes.empty() || bytes.size() % aql::packet_size_bytes != 0) {
+  if (bytes.empty() || bytes.size() % aql::kPacketSizeBytes != 0) {
     throw std::runtime_error("'" + name + "' holds " + std::to_string(bytes.size()) +
                              " bytes; a ring has a multiple of 64 bytes and is not empty");
   }
-  std::vector<aql::Packet64> packets(bytes.size() / aql::packet_size_bytes);
+  std::vector<aql::Packet64> packets(bytes.size() / aql::kPacketSizeBytes);
   std::memcpy(packets.data(), bytes.data(), bytes.size());
   return packets;
 }

@@ -11,23 +11,23 @@ using aql::Barrier;
 using aql::FenceScope;
 using aql::HeaderFlags;
 
-constexpr auto none = FenceScope::none;
-constexpr auto agent = FenceScope::agent;
-constexpr auto system = FenceScope::system;
+constexpr auto kNone = FenceScope::none;
+constexpr auto kAgent = FenceScope::agent;
+constexpr auto kSystem = FenceScope::system;
 
 // of a barrier packet: order only, no fences
-constexpr HeaderFlags kWait{Barrier::off, none, none};
+constexpr HeaderFlags kWait{Barrier::off, kNone, kNone};
 
 struct Choice {
   CellKind memory = CellKind::fine_grained;
-  FenceScope release = none;
-  FenceScope acquire = none;
+  FenceScope release = kNone;
+  FenceScope acquire = kNone;
 };
 
 // Loads `cell` into the caches.
 StepId warm(Test& test, uint32_t queue, CellId cell) {
   return test.copy(queue, cell, test.cell("unused", CellKind::fine_grained),
-                   {Barrier::on, system, none});
+                   {Barrier::on, kSystem, kNone});
 }
 CellId result(Test& test, const char* name = "r") {
   return test.cell(name, CellKind::fine_grained);
@@ -54,70 +54,70 @@ void observe_by_host(Test& test, CellId cell, StepId last) {
 void message_in_one_queue(Test& test, const Choice& choice) {
   const CellId x = test.cell("x", choice.memory);
   warm(test, 0, x);
-  test.store(0, x, 1, {Barrier::on, none, choice.release});
-  observe(test, 0, x, {Barrier::on, choice.acquire, system});
+  test.store(0, x, 1, {Barrier::on, kNone, choice.release});
+  observe(test, 0, x, {Barrier::on, choice.acquire, kSystem});
 }
 
 void message_without_barrier_bit(Test& test, const Choice& choice) {
   const CellId x = test.cell("x", choice.memory);
   warm(test, 0, x);
-  test.store(0, x, 1, {Barrier::on, none, system});
-  observe(test, 0, x, {Barrier::off, system, system});
+  test.store(0, x, 1, {Barrier::on, kNone, kSystem});
+  observe(test, 0, x, {Barrier::off, kSystem, kSystem});
 }
 
 void message_to_another_queue(Test& test, const Choice& choice) {
   const CellId x = test.cell("x", choice.memory);
   warm(test, 0, x);
-  const StepId write = test.store(0, x, 1, {Barrier::on, none, choice.release});
+  const StepId write = test.store(0, x, 1, {Barrier::on, kNone, choice.release});
   test.barrier(1, {write}, kWait);
-  observe(test, 1, x, {Barrier::on, choice.acquire, system});
+  observe(test, 1, x, {Barrier::on, choice.acquire, kSystem});
 }
 
 void message_without_dependency(Test& test, const Choice& choice) {
   const CellId x = test.cell("x", choice.memory);
   const StepId before = warm(test, 0, x);
   test.host_wait(before);
-  test.store(0, x, 1, {Barrier::on, none, system});
-  observe(test, 1, x, {Barrier::on, system, system});
+  test.store(0, x, 1, {Barrier::on, kNone, kSystem});
+  observe(test, 1, x, {Barrier::on, kSystem, kSystem});
 }
 
 void acquire_in_another_queue(Test& test, const Choice& choice) {
   const CellId x = test.cell("x", choice.memory);
   warm(test, 0, x);
-  const StepId write = test.store(0, x, 1, {Barrier::on, none, choice.release});
-  const StepId there = test.barrier(1, {write}, {Barrier::off, choice.acquire, none});
+  const StepId write = test.store(0, x, 1, {Barrier::on, kNone, choice.release});
+  const StepId there = test.barrier(1, {write}, {Barrier::off, choice.acquire, kNone});
   test.barrier(0, {there}, kWait);
-  observe(test, 0, x, {Barrier::on, none, system});
+  observe(test, 0, x, {Barrier::on, kNone, kSystem});
 }
 
 void release_in_another_queue(Test& test, const Choice& choice) {
   const CellId x = test.cell("x", choice.memory);
   warm(test, 0, x);
-  const StepId write = test.store(0, x, 1, {Barrier::on, none, none});
-  const StepId there = test.barrier(1, {write}, {Barrier::off, none, choice.release});
+  const StepId write = test.store(0, x, 1, {Barrier::on, kNone, kNone});
+  const StepId there = test.barrier(1, {write}, {Barrier::off, kNone, choice.release});
   test.barrier(0, {there}, kWait);
-  observe(test, 0, x, {Barrier::on, choice.acquire, system});
+  observe(test, 0, x, {Barrier::on, choice.acquire, kSystem});
 }
 
 void fences_in_the_middle(Test& test, const Choice& choice) {
   const CellId x = test.cell("x", choice.memory), y = test.cell("y", choice.memory);
   warm(test, 0, x);
-  test.store(0, x, 1, {Barrier::on, none, none});
+  test.store(0, x, 1, {Barrier::on, kNone, kNone});
   test.store(0, y, 1, {Barrier::on, choice.acquire, choice.release});
-  observe(test, 0, x, {Barrier::on, none, system});
+  observe(test, 0, x, {Barrier::on, kNone, kSystem});
 }
 
 void acquire_in_the_middle(Test& test, const Choice& choice) {
   const CellId x = test.cell("x", choice.memory), y = test.cell("y", choice.memory);
   warm(test, 0, x);
-  test.store(0, x, 1, {Barrier::on, none, choice.release});
-  test.store(0, y, 1, {Barrier::on, choice.acquire, none});
-  observe(test, 0, x, {Barrier::on, none, system});
+  test.store(0, x, 1, {Barrier::on, kNone, choice.release});
+  test.store(0, y, 1, {Barrier::on, choice.acquire, kNone});
+  observe(test, 0, x, {Barrier::on, kNone, kSystem});
 }
 
 void kernel_to_host(Test& test, const Choice& choice) {
   const CellId x = test.cell("x", choice.memory);
-  test.host_wait(test.store(0, x, 1, {Barrier::on, system, choice.release}));
+  test.host_wait(test.store(0, x, 1, {Barrier::on, kSystem, choice.release}));
   test.host_load(x);
 }
 
@@ -125,12 +125,12 @@ void host_to_kernel(Test& test, const Choice& choice) {
   const CellId x = test.cell("x", choice.memory);
   test.host_wait(warm(test, 0, x));
   test.host_store(x, 1);
-  observe(test, 0, x, {Barrier::on, choice.acquire, system});
+  observe(test, 0, x, {Barrier::on, choice.acquire, kSystem});
 }
 
 void kernel_to_engine(Test& test, const Choice& choice) {
   const CellId x = test.cell("x", choice.memory), r = result(test);
-  const StepId write = test.store(0, x, 1, {Barrier::on, system, choice.release});
+  const StepId write = test.store(0, x, 1, {Barrier::on, kSystem, choice.release});
   test.host_wait(test.engine_copy(x, r, {write}));
   test.host_load(r);
 }
@@ -141,7 +141,7 @@ void engine_to_kernel(Test& test, const Choice& choice) {
   const StepId before = warm(test, 0, x);
   const StepId upload = test.engine_copy(source, x, {before});
   test.barrier(0, {upload}, kWait);
-  observe(test, 0, x, {Barrier::on, choice.acquire, system});
+  observe(test, 0, x, {Barrier::on, choice.acquire, kSystem});
 }
 
 void round_trip(Test& test, const Choice& choice) {
@@ -161,14 +161,14 @@ void store_buffering(Test& test, const Choice& choice, bool ordered) {
   const CellId r0 = result(test, "r0"), r1 = result(test, "r1");
   warm(test, 0, x);
   test.host_wait(warm(test, 0, y));
-  const StepId write_x = test.store(0, x, 1, {Barrier::on, none, choice.release});
-  const StepId write_y = test.store(1, y, 1, {Barrier::on, none, choice.release});
+  const StepId write_x = test.store(0, x, 1, {Barrier::on, kNone, choice.release});
+  const StepId write_y = test.store(1, y, 1, {Barrier::on, kNone, choice.release});
   if (ordered) {
     test.barrier(0, {write_y}, kWait);
     test.barrier(1, {write_x}, kWait);
   }
-  const StepId read_y = test.copy(0, y, r0, {Barrier::on, choice.acquire, system});
-  const StepId read_x = test.copy(1, x, r1, {Barrier::on, choice.acquire, system});
+  const StepId read_y = test.copy(0, y, r0, {Barrier::on, choice.acquire, kSystem});
+  const StepId read_x = test.copy(1, x, r1, {Barrier::on, choice.acquire, kSystem});
   test.host_wait(read_y);
   test.host_wait(read_x);
   test.host_load(r0);
@@ -178,12 +178,12 @@ void store_buffering_with_order(Test& test, const Choice& choice) {
   store_buffering(test, choice, true);
 }
 void store_buffering_without_order(Test& test, const Choice& choice) {
-  store_buffering(test, {choice.memory, system, system}, false);
+  store_buffering(test, {choice.memory, kSystem, kSystem}, false);
 }
 
 void download(Test& test, const Choice& choice, bool ordered) {
   const CellId x = test.cell("x", choice.memory), r = result(test);
-  const StepId write = test.store(0, x, 1, {Barrier::on, system, system});
+  const StepId write = test.store(0, x, 1, {Barrier::on, kSystem, kSystem});
   const StepId copy = test.engine_copy(x, r, {write});
   if (ordered) test.barrier(0, {copy}, kWait);
   test.store(0, x, 2, {Barrier::on, choice.acquire, choice.release});
@@ -198,15 +198,15 @@ void overwritten_during_download(Test& test, const Choice& choice) {
 void two_writers(Test& test, const Choice& choice, Barrier barrier) {
   const CellId x = test.cell("x", choice.memory);
   warm(test, 0, x);
-  test.store(0, x, 1, {Barrier::on, none, choice.release});
-  const StepId last = test.store(0, x, 2, {barrier, choice.acquire, system});
+  test.store(0, x, 1, {Barrier::on, kNone, choice.release});
+  const StepId last = test.store(0, x, 2, {barrier, choice.acquire, kSystem});
   observe_by_host(test, x, last);
 }
 void two_writers_with_barrier_bit(Test& test, const Choice& choice) {
   two_writers(test, choice, Barrier::on);
 }
 void two_writers_without_barrier_bit(Test& test, const Choice& choice) {
-  two_writers(test, {choice.memory, system, system}, Barrier::off);
+  two_writers(test, {choice.memory, kSystem, kSystem}, Barrier::off);
 }
 
 void either_of_two(Test& test, const Choice& choice) {
@@ -214,11 +214,11 @@ void either_of_two(Test& test, const Choice& choice) {
   const CellId r0 = result(test, "r0"), r1 = result(test, "r1");
   warm(test, 0, x);
   test.host_wait(warm(test, 0, y));
-  const StepId write_x = test.store(0, x, 1, {Barrier::on, none, system});
-  const StepId write_y = test.store(0, y, 1, {Barrier::on, none, system});
+  const StepId write_x = test.store(0, x, 1, {Barrier::on, kNone, kSystem});
+  const StepId write_y = test.store(0, y, 1, {Barrier::on, kNone, kSystem});
   test.barrier_or(1, {write_x, write_y}, kWait);
-  const StepId read_x = test.copy(1, x, r0, {Barrier::on, system, system});
-  const StepId read_y = test.copy(1, y, r1, {Barrier::on, system, system});
+  const StepId read_x = test.copy(1, x, r0, {Barrier::on, kSystem, kSystem});
+  const StepId read_y = test.copy(1, y, r1, {Barrier::on, kSystem, kSystem});
   test.host_wait(write_y);
   test.host_wait(read_x);
   test.host_wait(read_y);
@@ -228,17 +228,17 @@ void either_of_two(Test& test, const Choice& choice) {
 
 void kernarg_reuse(Test& test, const Choice& choice) {
   const CellId x = test.cell("x", CellKind::fine_grained);
-  test.host_wait(test.store_with_shared_block(0, 0, x, 1, {Barrier::on, system, system}));
+  test.host_wait(test.store_with_shared_block(0, 0, x, 1, {Barrier::on, kSystem, kSystem}));
   test.host_load(x);
-  test.host_wait(test.store_with_shared_block(0, 0, x, 2, {Barrier::on, choice.acquire, system}));
+  test.host_wait(test.store_with_shared_block(0, 0, x, 2, {Barrier::on, choice.acquire, kSystem}));
   test.host_load(x);
 }
 
 void kernarg_reuse_without_wait(Test& test, const Choice&) {
   const CellId x = test.cell("x", CellKind::fine_grained),
                y = test.cell("y", CellKind::fine_grained);
-  test.store_with_shared_block(0, 0, x, 1, {Barrier::on, system, system});
-  test.host_wait(test.store_with_shared_block(0, 0, y, 2, {Barrier::on, system, system}));
+  test.store_with_shared_block(0, 0, x, 1, {Barrier::on, kSystem, kSystem});
+  test.host_wait(test.store_with_shared_block(0, 0, y, 2, {Barrier::on, kSystem, kSystem}));
   test.host_load(x);
   test.host_load(y);
 }
@@ -247,7 +247,7 @@ constexpr CellKind kAll[] = {CellKind::device_local, CellKind::coarse_grained,
                              CellKind::fine_grained};
 constexpr CellKind kHost[] = {CellKind::coarse_grained, CellKind::fine_grained};
 constexpr CellKind kFine[] = {CellKind::fine_grained};
-constexpr FenceScope kScopes[] = {none, agent, system};
+constexpr FenceScope kScopes[] = {kNone, kAgent, kSystem};
 
 struct Shape {
   const char* name;

@@ -29,8 +29,8 @@
 
 namespace uptempo::litmus {
 
-inline constexpr uint32_t cell_words = 1024;  // a page, so that no two cells share a cache line
-inline constexpr uint32_t queue_count = 2;
+inline constexpr uint32_t kCellWords = 1024;  // a page, so that no two cells share a cache line
+inline constexpr uint32_t kQueueCount = 2;
 
 enum class CellKind : uint8_t { device_local, coarse_grained, fine_grained };
 const char* name_of(CellKind kind) noexcept;
@@ -97,7 +97,7 @@ struct Test {
   std::string name;
   std::vector<Cell> cells;
   std::vector<Step> steps;
-  uint32_t words = cell_words;  // words of each cell; a multiple of a page's
+  uint32_t words = kCellWords;  // words of each cell; a multiple of a page's
 
   CellId cell(std::string cell_name, CellKind kind, uint32_t initial = 0);
   StepId store(uint32_t queue, CellId to, uint32_t value, aql::HeaderFlags flags);

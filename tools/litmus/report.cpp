@@ -122,7 +122,7 @@ std::string table(const Report& report) {
                   std::to_string(row.forbidden)});
   return fmt::format(
       "{} tests, {} iteration{} of {} words{}\n\n{}\n{}", report.results.size(), report.iterations,
-      report.iterations == 1 ? "" : "s", cell_words,
+      report.iterations == 1 ? "" : "s", kCellWords,
       report.known_target()
           ? ""
           : fmt::format("; the caches of {} are unknown: only the specification's rules apply",
@@ -142,7 +142,7 @@ nlohmann::ordered_json json(const Report& report) {
   if (!machine.driver.empty()) out["driver"] = machine.driver;
   if (!machine.kernel.empty()) out["kernel"] = machine.kernel;
   out["iterations"] = report.iterations;
-  out["words"] = cell_words;
+  out["words"] = kCellWords;
   out["target_rules"] = report.known_target();
   out["passed"] = report.passed();
   out["tests"] = nlohmann::ordered_json::array();

@@ -87,7 +87,7 @@ struct Runner::Impl {
         sort(sort_program.kernel<uint32_t*, uint32_t, uint32_t, uint32_t>("bitonic_sort")),
         unused(gpu, MemoryKind::pinned, kWorkgroup * sizeof(uint32_t)),
         done(SignalKind::interrupt) {
-    for (uint32_t i = 0; i <= delay_queue; ++i) queues.emplace_back(gpu, 1024, kPatience);
+    for (uint32_t i = 0; i <= kDelayQueue; ++i) queues.emplace_back(gpu, 1024, kPatience);
   }
 
   // ---- memory and signals, created when a test first needs that many
@@ -111,12 +111,12 @@ struct Runner::Impl {
            number % per_page * kBlockBytes;
   }
   // Blocks of single dispatches follow the shared blocks, of which there are at most 15.
-  static constexpr size_t delay_block = 15, first_own_block = 16;
+  static constexpr size_t kDelayBlock = 15, kFirstOwnBlock = 16;
   // The queue after those of the tests.
-  static constexpr uint32_t delay_queue = queue_count;
+  static constexpr uint32_t kDelayQueue = kQueueCount;
   std::byte* block_of(const Test& test, StepId step) {
     const int shared = test.steps[step].shared_block;
-    return block(shared >= 0 ? static_cast<size_t>(shared) : first_own_block + step);
+    return block(shared >= 0 ? static_cast<size_t>(shared) : kFirstOwnBlock + step);
   }
   static hsa_signal_t pooled(std::vector<Signal>& pool, size_t number) {
     while (pool.size() <= number) pool.emplace_back(SignalKind::interrupt);
@@ -235,7 +235,7 @@ struct Runner::Impl {
   // Writes the delay kernel's arguments, before the fences that begin every test.
   void write_delay(uint32_t rounds) {
     const ArgumentLayout& arguments = store.info().arguments;
-    std::byte* const to = block(delay_block);
+    std::byte* const to = block(kDelayBlock);
     arguments.fill_hidden(to, Grid{kWorkgroup}.by(kWorkgroup), {});
     void* const target = unused.data();
     std::memcpy(to + arguments.offset(0), &target, sizeof target);
@@ -250,9 +250,9 @@ struct Runner::Impl {
                                          .grid = {kWorkgroup, 1, 1},
                                          .workgroup = {kWorkgroup, 1, 1},
                                          .kernel_object = store.info().object,
-                                         .kernarg_address = block(delay_block),
+                                         .kernarg_address = block(kDelayBlock),
                                          .completion_signal = delayed})};
-    queues[delay_queue].publish(packets);
+    queues[kDelayQueue].publish(packets);
   }
 
   // Publishes steps [first, last), all on the device.
@@ -260,7 +260,7 @@ struct Runner::Impl {
                      bool delays_engines, size_t publication, Run& run) {
     const hsa_signal_t the_gate = pooled(gates, publication), delayed = pooled(delays, publication);
     hsa_signal_store_relaxed(the_gate, 1);
-    std::vector<aql::Packet64> packets[queue_count];
+    std::vector<aql::Packet64> packets[kQueueCount];
     const bool late = delays_engines &&
                       std::any_of(test.steps.begin() + static_cast<ptrdiff_t>(first),
                                   test.steps.begin() + static_cast<ptrdiff_t>(last),
@@ -283,7 +283,7 @@ struct Runner::Impl {
       run.placement[number].packet_index = queues[step.queue].next_index() + queue.size();
       queue.push_back(packet_of(test, number, completed));
     }
-    for (uint32_t queue = 0; queue < queue_count; ++queue)
+    for (uint32_t queue = 0; queue < kQueueCount; ++queue)
       if (!packets[queue].empty()) queues[queue].publish(packets[queue]);
     hsa_signal_store_screlease(the_gate, 0);
   }

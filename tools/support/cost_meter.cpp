@@ -100,10 +100,10 @@ uptempo_meter_end:
 namespace {
 
 // Values of linux/prctl.h (5.11), which Debian's libc headers may not have.
-constexpr int set_user_dispatch = 59, dispatch_off = 0, dispatch_on = 1;
-constexpr char allow = 0, block = 1;
+constexpr int kSetUserDispatch = 59, kDispatchOff = 0, kDispatchOn = 1;
+constexpr char kAllow = 0, kBlock = 1;
 
-[[gnu::tls_model("initial-exec")]] thread_local volatile char selector = allow;
+[[gnu::tls_model("initial-exec")]] thread_local volatile char selector = kAllow;
 [[gnu::tls_model("initial-exec")]] thread_local volatile uint64_t caught = 0;
 
 // The stub's stack is not valid in the new thread or process.
@@ -123,7 +123,7 @@ void on_system_call(int, siginfo_t*, void* raw) {
   auto& registers = context.uc_mcontext.gregs;
   if (sigismember(&context.uc_sigmask, SIGSEGV) == 0) caught = caught + 1;
   if (makes_a_thread_or_process(registers[REG_RAX]) || blocks_sigsys(registers)) {
-    selector = allow;  // repeat SYSCALL (two bytes), not trapped
+    selector = kAllow;  // repeat SYSCALL (two bytes), not trapped
     registers[REG_RIP] -= 2;
     return;
   }
@@ -135,8 +135,8 @@ void on_system_call(int, siginfo_t*, void* raw) {
 }
 
 bool trap_system_calls(bool on) noexcept {
-  if (!on) return prctl(set_user_dispatch, dispatch_off, 0, 0, nullptr) == 0;
-  return prctl(set_user_dispatch, dispatch_on, uptempo_meter_begin,
+  if (!on) return prctl(kSetUserDispatch, kDispatchOff, 0, 0, nullptr) == 0;
+  return prctl(kSetUserDispatch, kDispatchOn, uptempo_meter_begin,
                uptempo_meter_end - uptempo_meter_begin, const_cast<char*>(&selector)) == 0;
 }
 
@@ -148,7 +148,7 @@ struct KernelAction {
   const char* restorer = nullptr;
   uint64_t mask = 0;
 };
-constexpr unsigned long has_restorer = 0x04000000;
+constexpr unsigned long kHasRestorer = 0x04000000;
 
 bool exchange_action(const KernelAction& action, KernelAction* before) noexcept {
   return syscall(SYS_rt_sigaction, SIGSYS, &action, before, sizeof action.mask) == 0;
@@ -167,13 +167,13 @@ Cost cost_of(const std::function<void()>& work) {
   KernelAction before;
   const bool trapping =
       sees_system_calls() &&
-      exchange_action({on_system_call, SA_SIGINFO | has_restorer, uptempo_meter_return, 0},
+      exchange_action({on_system_call, SA_SIGINFO | kHasRestorer, uptempo_meter_return, 0},
                       &before) &&
       trap_system_calls(true);
   const Cost first{allocations, locks, caught};
-  if (trapping) selector = block;
+  if (trapping) selector = kBlock;
   work();
-  selector = allow;
+  selector = kAllow;
   const Cost cost{allocations - first.allocations, locks - first.locks,
                   caught - first.system_calls};
   if (trapping) {

@@ -18,7 +18,7 @@ namespace uptempo::support {
 namespace {
 
 // Longest sleep before the queue's errors are checked again.
-constexpr std::chrono::milliseconds longest_sleep{250};
+constexpr std::chrono::milliseconds kLongestSleep{250};
 
 using OnError = void (*)(hsa_status_t status, hsa_queue_t* queue, void* data);
 
@@ -140,7 +140,7 @@ void PacketQueue::wait(hsa_signal_t signal, std::string_view what, std::chrono::
     state_->require_alive(what);
     if (Clock::now() > limit) state_->throw_late(what);
     value = hsa_signal_wait_scacquire(signal, HSA_SIGNAL_CONDITION_LT, 1,
-                                      state_->ticks_in(longest_sleep), HSA_WAIT_STATE_BLOCKED);
+                                      state_->ticks_in(kLongestSleep), HSA_WAIT_STATE_BLOCKED);
   }
   // An acquire of our own: a thread sanitizer does not see the one inside ROCr, which is not
   // instrumented.

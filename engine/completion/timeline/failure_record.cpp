@@ -8,24 +8,24 @@ namespace uptempo {
 
 std::string_view remedy(const Failure& failure) noexcept {
   using Fault = Session::MemoryFault;
-  return failure.status == Fault::status ? Fault::remedy : "create a new queue";
+  return failure.status == Fault::kStatus ? Fault::kRemedy : "create a new queue";
 }
 
 namespace detail {
 namespace {
 
 // Error source of a timeline after one of its signals has become negative.
-constinit const std::atomic<hsa_status_t> negative_signal{HSA_STATUS_ERROR};
+constinit const std::atomic<hsa_status_t> kNegativeSignal{HSA_STATUS_ERROR};
 
 }  // namespace
 
-void FailureRecord::watch_failed_copy() noexcept { watch(&negative_signal); }
+void FailureRecord::watch_failed_copy() noexcept { watch(&kNegativeSignal); }
 
 FailureRecord::Report FailureRecord::reported() const noexcept {
   const std::atomic<hsa_status_t>* const watched = watched_.load(std::memory_order_acquire);
   if (watched == nullptr) return {};
   return {watched->load(std::memory_order_acquire),
-          watched == &negative_signal ? "the copy engine reported that a copy has failed"
+          watched == &kNegativeSignal ? "the copy engine reported that a copy has failed"
                                       : "the owner of the borrowed queue reported an error"};
 }
 
@@ -39,8 +39,8 @@ void FailureRecord::add_dependent(const Dependent& dependent) {
 }
 
 std::string FailureRecord::passed_on(const std::string& text) {
-  static constexpr std::string_view lead = "a queue that it waits for has failed: ";
-  return text.starts_with(lead) ? text : std::string(lead) + text;
+  static constexpr std::string_view kLead = "a queue that it waits for has failed: ";
+  return text.starts_with(kLead) ? text : std::string(kLead) + text;
 }
 
 void FailureRecord::clear() noexcept {

@@ -93,11 +93,11 @@ class PublicationRing {
     std::atomic<bool> timed{false};
   };
 
-  static constexpr uint64_t pin_bits = 8;
-  static constexpr uint64_t state_of(uint64_t value) noexcept { return value << pin_bits; }
+  static constexpr uint64_t kPinBits = 8;
+  static constexpr uint64_t state_of(uint64_t value) noexcept { return value << kPinBits; }
   // Acquire: the signal that is loaded next belongs to this value or a later one.
   static bool holds(const Place& p, uint64_t value) noexcept {
-    return p.state.load(std::memory_order_acquire) >> pin_bits == value;
+    return p.state.load(std::memory_order_acquire) >> kPinBits == value;
   }
   Place& at(uint64_t value) noexcept { return places_[place(value)]; }
   const Place& at(uint64_t value) const noexcept { return places_[place(value)]; }

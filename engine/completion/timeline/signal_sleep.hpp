@@ -2,7 +2,7 @@
 //
 // Requires that the thread is the signal's only waiter (wait_leaders.hpp). A signal with an event
 // wakes it. On a signal without an event ROCr would spin; there the thread polls with growing
-// pauses of at most longest_pause.
+// pauses of at most kLongestPause.
 //
 // Thread safety: any thread; the signal must exist until the function returns.
 #pragma once
@@ -30,18 +30,18 @@ inline std::chrono::nanoseconds until(Deadline deadline,
 }
 
 // Returns when `over()` is true or the deadline has passed. Calls `over` before each sleep, of at
-// most longest_sleep.
+// most kLongestSleep.
 template <class Over>
 void sleep_on(hsa_signal_t signal, Deadline deadline, Over&& over) noexcept {
   if (aql::has_interrupt(signal)) {
     while (!over() && !deadline.passed()) {
       hsa_signal_wait_scacquire(signal, HSA_SIGNAL_CONDITION_LT, 1,
-                                ticks_in(until(deadline, longest_sleep)), HSA_WAIT_STATE_BLOCKED);
+                                ticks_in(until(deadline, kLongestSleep)), HSA_WAIT_STATE_BLOCKED);
     }
     return;
   }
-  for (std::chrono::nanoseconds pause = first_pause; !over() && !deadline.passed();
-       pause = std::min(pause * 2, longest_pause)) {
+  for (std::chrono::nanoseconds pause = kFirstPause; !over() && !deadline.passed();
+       pause = std::min(pause * 2, kLongestPause)) {
     std::this_thread::sleep_for(until(deadline, pause));
   }
 }

@@ -17,13 +17,13 @@ KernargPool::KernargPool(std::span<std::byte> memory, uint32_t slab_bytes, Water
 }
 
 bool KernargPool::add_slab(Cursor& cursor, uint64_t size) noexcept {
-  if (size > slab_bytes_ || free_head_ == none) return false;
+  if (size > slab_bytes_ || free_head_ == kNone) return false;
   const uint32_t fresh = free_head_;
   free_head_ = slabs_[fresh].next;
   held_.set(held_.in_use() + 1);
   slabs_[fresh].holders = 1;  // held by the cursor
-  slabs_[fresh].next = none;
-  if (cursor.slabs.last == none) {
+  slabs_[fresh].next = kNone;
+  if (cursor.slabs.last == kNone) {
     cursor.slabs = {fresh, fresh, slabs_[fresh].generation};
   } else if (cursor.blocks == 0) {
     // No unpublished block is in the old slab. Publications that use it hold it themselves.
@@ -52,16 +52,16 @@ KernargPool::Slabs KernargPool::publish(Cursor& cursor) noexcept {
 }
 
 void KernargPool::release(Slabs run) noexcept {
-  if (run.first != none && slabs_[run.first].generation != run.generation)
+  if (run.first != kNone && slabs_[run.first].generation != run.generation)
     detail::end_with("kernarg slabs were given back twice: they have a new owner by now");
-  for (uint32_t i = run.first; i != none;) {
+  for (uint32_t i = run.first; i != kNone;) {
     // Read before the slab is freed. The link after `last` may already lead to slabs of a later
     // publication.
-    const uint32_t next = i == run.last ? none : slabs_[i].next;
+    const uint32_t next = i == run.last ? kNone : slabs_[i].next;
     if (--slabs_[i].holders == 0) {
       slabs_[i].generation.next();
       // Makes visible any packet that still reads its arguments from here.
-      if constexpr (detail::handle_checks)
+      if constexpr (detail::kHandleChecks)
         std::memset(memory_ + size_t{i} * slab_bytes_, 0xdb, slab_bytes_);
       slabs_[i].next = free_head_;
       free_head_ = i;

@@ -25,14 +25,14 @@ namespace uptempo {
 
 class KernargPool {
  public:
-  static constexpr uint32_t block_alignment = 64;
-  static constexpr uint32_t none = KernargSlabs::none;
+  static constexpr uint32_t kBlockAlignment = 64;
+  static constexpr uint32_t kNone = KernargSlabs::kNone;
   using Slabs = KernargSlabs;
   using Cursor = KernargCursor;
 
   // Size of the block for `size_bytes` of arguments.
   static constexpr uint64_t block_bytes(uint64_t size_bytes) noexcept {
-    return (size_bytes + block_alignment - 1) / block_alignment * block_alignment;
+    return (size_bytes + kBlockAlignment - 1) / kBlockAlignment * kBlockAlignment;
   }
 
   // `memory` must be 64-byte aligned and outlive the pool. Memory beyond a multiple of slab_bytes
@@ -64,7 +64,7 @@ class KernargPool {
   struct Slab {
     uint32_t holders = 0;
     uint32_t next =
-        KernargSlabs::none;  // held: next in its cursor's run; free: next in the free list
+        KernargSlabs::kNone;  // held: next in its cursor's run; free: next in the free list
     [[no_unique_address]] detail::GenerationTag generation{};  // counts its uses
   };
 
@@ -74,7 +74,7 @@ class KernargPool {
   std::byte* memory_;
   uint32_t slab_bytes_;
   std::vector<Slab> slabs_;
-  uint32_t free_head_ = none;
+  uint32_t free_head_ = kNone;
   detail::Gauge held_;
 };
 

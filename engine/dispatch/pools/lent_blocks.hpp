@@ -40,6 +40,6 @@ struct NoLentBlocks {
   void published(const void*, uint64_t) noexcept {}
   void dropped(const void*) noexcept {}
 };
-using LentBlocksIfChecked = std::conditional_t<handle_checks, LentBlocks, NoLentBlocks>;
+using LentBlocksIfChecked = std::conditional_t<kHandleChecks, LentBlocks, NoLentBlocks>;
 
 }  // namespace uptempo::detail

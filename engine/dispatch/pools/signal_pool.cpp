@@ -67,7 +67,7 @@ void SignalPool::give_back(hsa_signal_t signal) noexcept {
 
 void SignalPool::put_free(hsa_signal_t signal) noexcept {
   Kind& to = aql::has_interrupt(signal) ? interrupt_ : without_event_;
-  if constexpr (detail::handle_checks)
+  if constexpr (detail::kHandleChecks)
     if (std::ranges::any_of(to.free,
                             [&](hsa_signal_t free) { return free.handle == signal.handle; }))
       detail::end_with("a pooled signal was given back twice");

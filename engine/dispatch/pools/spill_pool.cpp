@@ -16,7 +16,7 @@ KernargMemory::KernargMemory(const Agent* agent, uint64_t size_bytes)
     memory_ = KernargBuffer(*agent, size_bytes_);
   } else {
     host_.reset(
-        static_cast<std::byte*>(std::aligned_alloc(KernargPool::block_alignment, size_bytes_)));
+        static_cast<std::byte*>(std::aligned_alloc(KernargPool::kBlockAlignment, size_bytes_)));
     if (!host_) throw std::bad_alloc();
   }
 }

@@ -21,9 +21,9 @@
 namespace uptempo::detail {
 
 #if defined(UPTEMPO_CHECK_HANDLES)
-inline constexpr bool handle_checks = true;
+inline constexpr bool kHandleChecks = true;
 #else
-inline constexpr bool handle_checks = false;
+inline constexpr bool kHandleChecks = false;
 #endif
 
 template <bool on>
@@ -39,7 +39,7 @@ struct NoGeneration {
   void next() noexcept {}
   friend bool operator==(const NoGeneration&, const NoGeneration&) = default;
 };
-using GenerationTag = std::conditional_t<handle_checks, Generation, NoGeneration>;
+using GenerationTag = std::conditional_t<kHandleChecks, Generation, NoGeneration>;
 static_assert(std::is_empty_v<NoGeneration>);
 
 // Writes "uptempo: <sentence>" to stderr and aborts.

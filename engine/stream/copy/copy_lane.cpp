@@ -62,8 +62,8 @@ void CopyLane::check_failed() {
                .call = "Stream::copy",
                .asked = fmt::format("a copy {} by a copy engine", options_.name),
                .found = failure.text,
-               .remedy = failure.status == Session::MemoryFault::status
-                             ? Session::MemoryFault::remedy
+               .remedy = failure.status == Session::MemoryFault::kStatus
+                             ? Session::MemoryFault::kRemedy
                              : "create new Streams"});
 }
 

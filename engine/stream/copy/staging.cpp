@@ -10,7 +10,7 @@ namespace uptempo::detail {
 namespace {
 
 // Alignment of chunks: covers the line size of every cache, and the copy engines' fetch unit.
-constexpr size_t alignment = 256;
+constexpr size_t kAlignment = 256;
 
 }  // namespace
 
@@ -49,9 +49,9 @@ bool Staging::is_free(Piece& piece) noexcept {
 }
 
 std::optional<Staging::Chunk> Staging::try_take(size_t bytes) noexcept {
-  const size_t taken = (bytes + alignment - 1) / alignment * alignment;
+  const size_t taken = (bytes + kAlignment - 1) / kAlignment * kAlignment;
   const std::lock_guard lock(mutex_);
-  if (current_ == none || used_ + bytes > piece_bytes_) {
+  if (current_ == kNone || used_ + bytes > piece_bytes_) {
     // Search from the first piece, so that no more memory is used, and kept in caches, than needed
     // at a time.
     const auto next = std::ranges::find_if(pieces_, is_free);

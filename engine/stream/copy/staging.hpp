@@ -91,7 +91,7 @@ class Staging {
     uint32_t chunks = 0;                  // held by the host
     std::vector<TimelinePoint> points{};  // of the device, one per timeline
   };
-  static constexpr size_t none = SIZE_MAX;
+  static constexpr size_t kNone = SIZE_MAX;
 
   void cut();
   void end_use(size_t piece) noexcept;
@@ -103,8 +103,8 @@ class Staging {
   const size_t piece_bytes_;
   std::mutex mutex_;
   std::vector<Piece> pieces_;
-  size_t current_ = none;  // piece that chunks are taken from
-  size_t used_ = 0;        // bytes used in that piece
+  size_t current_ = kNone;  // piece that chunks are taken from
+  size_t used_ = 0;         // bytes used in that piece
 };
 
 }  // namespace uptempo::detail

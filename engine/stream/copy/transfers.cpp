@@ -54,8 +54,8 @@ Transfers::Parts parts_of(const Agent& gpu) {
 }
 
 // Bytes that a work-item copies at a time, and the workgroup size.
-constexpr size_t unit = 16;
-constexpr uint32_t workgroup = 256;
+constexpr size_t kUnitBytes = 16;
+constexpr uint32_t kWorkgroup = 256;
 
 const char* name_of(CopyDirection direction) noexcept {
   switch (direction) {
@@ -133,17 +133,17 @@ const TransferKernels& Transfers::kernels() {
 }
 
 Grid Transfers::grid(size_t bytes) const noexcept {
-  const auto items =
-      static_cast<uint32_t>(std::clamp<size_t>((bytes + unit - 1) / unit, 1, most_items()));
-  return Grid{items}.by(std::min(items, workgroup));
+  const auto items = static_cast<uint32_t>(
+      std::clamp<size_t>((bytes + kUnitBytes - 1) / kUnitBytes, 1, most_items()));
+  return Grid{items}.by(std::min(items, kWorkgroup));
 }
 
 Grid Transfers::grid(size_t width_bytes, size_t height) const noexcept {
-  const auto x =
-      static_cast<uint32_t>(std::clamp<size_t>((width_bytes + unit - 1) / unit, 1, workgroup));
+  const auto x = static_cast<uint32_t>(
+      std::clamp<size_t>((width_bytes + kUnitBytes - 1) / kUnitBytes, 1, kWorkgroup));
   const auto y =
       static_cast<uint32_t>(std::clamp<size_t>(height, 1, std::max<size_t>(most_items() / x, 1)));
-  return Grid{x, y}.by(x, std::clamp(workgroup / x, 1u, y));
+  return Grid{x, y}.by(x, std::clamp(kWorkgroup / x, 1u, y));
 }
 
 // Write-combining buffers are emptied first. A read over the bus returns only after all earlier

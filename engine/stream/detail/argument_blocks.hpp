@@ -71,7 +71,7 @@ class ArgumentBlocks {
     if (fits(*last_->next)) [[likely]]
       return last_->next;
     if (last_->next != last_ && fits(*last_)) return last_;
-    if (++searches_ > searches_in_a_row && searches_ % searches_in_a_row != 0) return nullptr;
+    if (++searches_ > kSearchesInARow && searches_ % kSearchesInARow != 0) return nullptr;
     for (size_t i = 0; i < unused_; ++i) {
       if (!fits(*blocks_[i])) continue;
       searches_ = 0;
@@ -107,7 +107,7 @@ class ArgumentBlocks {
   std::vector<std::unique_ptr<ArgumentBlock>> blocks_;
   std::vector<KernargMemory> memory_;
   std::vector<std::unique_ptr<std::byte[]>> shadows_;
-  static constexpr uint32_t searches_in_a_row = 32;
+  static constexpr uint32_t kSearchesInARow = 32;
 
   ArgumentBlock* last_ = nullptr;
   uint32_t searches_ = 0;  // since the last successful search

@@ -18,7 +18,7 @@ aql::Packet64 WaitSet::packet() const noexcept {
 SignalWaits::SignalWaits(Timeline& own) : own_(own) { reserve(loans_); }
 
 void SignalWaits::reserve(std::vector<SignalLoan>& loans) {
-  loans.reserve(many_loans + WaitSet::most);
+  loans.reserve(kManyLoans + WaitSet::kMost);
 }
 
 const SignalWaits::Place* SignalWaits::find(const Timeline& timeline,

@@ -26,10 +26,10 @@ namespace uptempo::detail {
 // The signals that one packet waits for.
 class WaitSet {
  public:
-  static constexpr size_t most = std::tuple_size_v<decltype(aql::BarrierAnd::dependencies)>;
+  static constexpr size_t kMost = std::tuple_size_v<decltype(aql::BarrierAnd::dependencies)>;
 
   bool empty() const noexcept { return size_ == 0; }
-  bool full() const noexcept { return size_ == most; }
+  bool full() const noexcept { return size_ == kMost; }
   // Requires !full().
   void add(Timeline& timeline, uint64_t value, SignalSource::Borrowed&& signal) noexcept;
   aql::Packet64 packet() const noexcept;
@@ -43,7 +43,7 @@ class WaitSet {
   };
   std::span<Member> members() noexcept { return std::span(members_).first(size_); }
 
-  std::array<Member, most> members_;
+  std::array<Member, kMost> members_;
   size_t size_ = 0;
 };
 
@@ -67,13 +67,13 @@ class SignalWaits {
 
   // True if the open epoch holds loans.
   bool has_loans() const noexcept { return !loans_.empty(); }
-  bool has_many_loans() const noexcept { return loans_.size() >= many_loans; }
+  bool has_many_loans() const noexcept { return loans_.size() >= kManyLoans; }
   // Call when the open epoch is closed, or when its packets are lost.
   void pass_loans(std::vector<SignalLoan>& epoch) noexcept { loans_.swap(epoch); }
   void drop_loans() noexcept { loans_.clear(); }
 
  private:
-  static constexpr size_t many_loans = 16;
+  static constexpr size_t kManyLoans = 16;
   struct Seen {
     const Timeline* timeline = nullptr;
     uint64_t value = 0;  // highest value waited for

@@ -18,11 +18,11 @@ using aql::Barrier;
 using aql::FenceScope;
 
 // Number of old epochs that closing an epoch reclaims: see batch_queue.cpp.
-constexpr uint32_t reclaim_in_passing = 2;
-// An open epoch may hold 1/kernarg_share of the kernarg memory before a launch closes it.
-constexpr uint64_t kernarg_share = 8;
+constexpr uint32_t kReclaimInPassing = 2;
+// An open epoch may hold 1/kKernargShare of the kernarg memory before a launch closes it.
+constexpr uint64_t kKernargShare = 8;
 
-constexpr aql::HeaderFlags in_between{Barrier::off, FenceScope::agent, FenceScope::agent};
+constexpr aql::HeaderFlags kInBetween{Barrier::off, FenceScope::agent, FenceScope::agent};
 
 hsa_amd_queue_priority_t driver_priority(StreamPriority priority) noexcept {
   switch (priority) {
@@ -58,7 +58,7 @@ StreamQueue::StreamQueue(const Agent& agent, const StreamQueueOptions& options)
       QueueResources(agent, checked(options).queue, {}),
       stream_options_(checked(options)),
       acquires_system_always_(options.system_acquires || !has_gfx9_caches(agent)),
-      shapes_(facts(), in_between),
+      shapes_(facts(), kInBetween),
       waits_(timeline_),
       closers_(timeline_.places()),
       marker_times_(timeline_) {
@@ -79,7 +79,7 @@ StreamQueue::StreamQueue(Parts parts, std::span<const hsa_signal_t> signals,
       QueueResources(std::move(parts), signals, options.queue),
       stream_options_(checked(options)),
       acquires_system_always_(options.system_acquires),
-      shapes_(facts(), in_between),
+      shapes_(facts(), kInBetween),
       waits_(timeline_),
       closers_(timeline_.places()),
       marker_times_(timeline_) {
@@ -181,7 +181,7 @@ void StreamQueue::wait_for_turn(std::unique_lock<std::mutex>& lock, const Kernel
 }
 
 bool StreamQueue::can_close() noexcept {
-  reclaim(reclaim_in_passing);
+  reclaim(kReclaimInPassing);
   if (!signals_.has(SignalKind::interrupt)) signals_.sweep();
   return timeline_.has_room() && signals_.has(SignalKind::interrupt) && writer_->admits_now(1);
 }
@@ -223,7 +223,7 @@ void StreamQueue::wait_for_room(std::unique_lock<std::mutex>& lock, Deadline dea
   }
   lock.lock();
   check_failed();
-  reclaim(all);
+  reclaim(kAll);
 }
 
 bool StreamQueue::needs_barrier(const StreamPosition& position) noexcept {
@@ -292,7 +292,7 @@ void StreamQueue::launch(Turn&& turn, StreamPosition& position, aql::Packet64& p
   if (turn.block != nullptr) open_bytes_ += turn.shape->block_bytes;
   const bool is_long =
       open_packets_.load(std::memory_order_relaxed) + 1 >= stream_options_.epoch_packets ||
-      open_bytes_ >= options_.kernarg_bytes / kernarg_share || waits_.has_many_loans();
+      open_bytes_ >= options_.kernarg_bytes / kKernargShare || waits_.has_many_loans();
   const bool closes = is_long && can_close();
   const uint64_t epoch = open_epoch();
   follow(position, publish(packet, flags, closes), epoch);
@@ -454,14 +454,14 @@ void StreamQueue::give_back_loans() noexcept {
     return;
   }
   if (waits_.has_loans() && can_close()) mark();
-  reclaim(all);
+  reclaim(kAll);
 }
 
 void StreamQueue::finish(Deadline deadline) noexcept {
   if (!usable()) return;
   drain(deadline);
   const std::lock_guard lock(mutex_);
-  reclaim(all);  // returns borrowed signals
+  reclaim(kAll);  // returns borrowed signals
 }
 
 }  // namespace uptempo::detail

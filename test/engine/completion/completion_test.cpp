@@ -37,7 +37,7 @@ TEST_CASE("times are recorded for every packet, for first and last, or for none"
     BatchSubmitter batch(device.state(), {.timing = timing});
     for (uint32_t i = 0; i < 6; ++i) batch.dispatch(kernel, Grid{1}, i);
     const Completion completion = batch.submit();
-    REQUIRE(completion.wait(soon(), actively));
+    REQUIRE(completion.wait(soon(), kActiveWait));
     const std::vector<PacketTime> times = completion.times();
     REQUIRE(times.size() == count);
     for (size_t i = 0; i < times.size(); ++i) {

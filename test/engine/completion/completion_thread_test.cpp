@@ -189,7 +189,7 @@ TEST_CASE("notices of a queue arrive in order, also for completions that are com
   };
   for (int i = 0; i < 2000; ++i) {
     const Completion completion = submit_one(device);
-    if (i % 3 == 0) (void)completion.wait(soon(), actively);
+    if (i % 3 == 0) (void)completion.wait(soon(), kActiveWait);
     while (!notifier.try_watch(completion)) take_all();
     if (i % 7 == 0) take_all();
   }
@@ -248,7 +248,7 @@ TEST_CASE("a coroutine awaits one batch after another, and submits from the thre
 TEST_CASE("a completion that is complete does not suspend its coroutine", "[drain]") {
   DoubleDevice device(with_publications(16, false));
   const Completion completion = submit_one(device);
-  completion.wait(actively);
+  completion.wait(kActiveWait);
   std::atomic<int> count{0};
   const Task task = count_when_done(completion, count);
   CHECK(task.done());

@@ -18,7 +18,7 @@ namespace {
 
 // Each test has a capacity of its own, so it does not share a list of free timelines with others in
 // the process.
-constexpr uint32_t capacity_of_reuse = 3, capacity_of_loss = 5;
+constexpr uint32_t kCapacityOfReuse = 3, kCapacityOfLoss = 5;
 
 }  // namespace
 
@@ -140,14 +140,14 @@ TEST_CASE("a queue and its signals may be destroyed while threads query without 
 }
 
 TEST_CASE("a timeline that lost no publication is reused, failed or not", "[timeline]") {
-  Timeline& timeline = Timeline::acquire(capacity_of_reuse);
+  Timeline& timeline = Timeline::acquire(kCapacityOfReuse);
   SignalDouble signal(0);
   const uint64_t complete = timeline.begin(signal.handle());
   CHECK(timeline.is_done(complete));
   CHECK_FALSE(timeline.fail(HSA_STATUS_ERROR, "the Runtime was destroyed"));
   timeline.release();
 
-  Timeline& next = Timeline::acquire(capacity_of_reuse);
+  Timeline& next = Timeline::acquire(kCapacityOfReuse);
   REQUIRE(&next == &timeline);
   CHECK_FALSE(next.failed());
   CHECK(next.pending() == 0);
@@ -157,19 +157,19 @@ TEST_CASE("a timeline that lost no publication is reused, failed or not", "[time
   CHECK(value > complete);
   CHECK_FALSE(next.is_done(value));
   hsa_signal_store_screlease(other.handle(), 0);
-  CHECK(next.wait(value, actively, soon()) == WaitResult::done);
+  CHECK(next.wait(value, kActiveWait, soon()) == WaitResult::done);
   next.release();
 }
 
 TEST_CASE("a timeline that lost publications keeps reporting the loss", "[timeline]") {
-  Timeline& timeline = Timeline::acquire(capacity_of_loss);
+  Timeline& timeline = Timeline::acquire(kCapacityOfLoss);
   SignalDouble signal(1);
   const uint64_t lost = timeline.begin(signal.handle());
   CHECK(timeline.fail(HSA_STATUS_ERROR, "gone"));
   timeline.release();
-  Timeline& next = Timeline::acquire(capacity_of_loss);
+  Timeline& next = Timeline::acquire(kCapacityOfLoss);
   CHECK(&next != &timeline);
-  CHECK(timeline.wait(lost, actively, soon()) == WaitResult::failed);
+  CHECK(timeline.wait(lost, kActiveWait, soon()) == WaitResult::failed);
   CHECK(timeline.failure().text == "gone");
   next.release();
 }

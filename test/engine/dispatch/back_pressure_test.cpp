@@ -43,7 +43,7 @@ TEST_CASE("a batch interrupted by its deadline continues where it stopped", "[su
   CHECK(contains(error, "16 slots"));
   CHECK(contains(error, "16 packets of this batch are published"));
   device.processor().resume();
-  CHECK(batch.submit(soon()).wait(soon(), actively));
+  CHECK(batch.submit(soon()).wait(soon(), kActiveWait));
   REQUIRE(ran.size() == 40);
   for (uint32_t i = 0; i < 40; ++i) CHECK(ran[i] == i);
 }
@@ -64,8 +64,8 @@ TEST_CASE("a partly published batch takes no packet and blocks every other batch
   other.dispatch(kernel, Grid{1}, 41u);
   device.processor().resume();
   CHECK(contains(error_of<Error>([&] { other.submit(); }), "partly published: 16 packets of 40"));
-  CHECK(cut_off.submit(soon()).wait(soon(), actively));
-  CHECK(other.submit(soon()).wait(soon(), actively));
+  CHECK(cut_off.submit(soon()).wait(soon(), kActiveWait));
+  CHECK(other.submit(soon()).wait(soon(), kActiveWait));
   REQUIRE(ran.size() == 41);
   CHECK(ran.back() == 41);
 }
@@ -108,8 +108,8 @@ TEST_CASE("a batch that is interrupted and then dropped returns everything", "[s
   CHECK(spent.packets == 17);  // and the one that closes it
   CHECK(spent.completion_signals == 1);
   CHECK(spent.batches == 0);
-  CHECK(device.state().timeline().wait(device.state().timeline().last_begun(), actively, soon()) ==
-        WaitResult::done);
+  CHECK(device.state().timeline().wait(device.state().timeline().last_begun(), kActiveWait,
+                                       soon()) == WaitResult::done);
   device.state().reclaim(UINT32_MAX);
   CHECK(device.state().kernargs().free_slabs() == slabs);
   CHECK(device.state().signals().free(SignalKind::interrupt) == signals);
@@ -129,7 +129,7 @@ TEST_CASE("a full ring refuses a try, and the batch can be submitted later uncha
   CHECK(contains(error, "run of 8 slots in the ring"));
   CHECK(contains(error, "12 are in use"));
   device.processor().resume();
-  CHECK(batch.submit(soon()).wait(soon(), actively));
+  CHECK(batch.submit(soon()).wait(soon(), kActiveWait));
 }
 
 TEST_CASE("a refused batch takes more packets, and only its final ends carry the outer fences",
@@ -145,7 +145,7 @@ TEST_CASE("a refused batch takes more packets, and only its final ends carry the
     for (uint32_t i = 0; i < 3; ++i) batch.dispatch(kernel, Grid{1}, i);
     if (said) batch.dispatch(kernel, Grid{1}, 3u).observed_by(Observer::system);
     device.processor().resume();
-    CHECK(batch.submit(soon()).wait(soon(), actively));
+    CHECK(batch.submit(soon()).wait(soon(), kActiveWait));
     const auto packets = device.processor().completed();
     const size_t end = said ? 24 : 23;
     REQUIRE(packets.size() == end);
@@ -176,7 +176,7 @@ TEST_CASE("the error of a full timeline or an empty signal pool names size and o
     const std::string error = error_of<Error>([&] { batch.submit(); });
     CHECK(contains(error, "2 publications: 2 publications are unfinished"));
     device.processor().resume();
-    CHECK(batch.submit(soon()).wait(soon(), actively));
+    CHECK(batch.submit(soon()).wait(soon(), kActiveWait));
   }
   SECTION("signals") {
     DoubleDevice device({.device = {.ring_size = 64, .paused = true}, .signals = 1});
@@ -187,7 +187,7 @@ TEST_CASE("the error of a full timeline or an empty signal pool names size and o
     CHECK(contains(error_of<Error>([&] { batch.submit(); }),
                    "a free completion signal within the deadline: 1 signals"));
     device.processor().resume();
-    CHECK(batch.submit(soon()).wait(soon(), actively));
+    CHECK(batch.submit(soon()).wait(soon(), kActiveWait));
   }
 }
 
@@ -211,5 +211,5 @@ TEST_CASE(
   batch.submit();
   device.processor().resume();
   batch.dispatch(kernel, Grid{1}, 7);  // waits for the first publication
-  CHECK(batch.submit().wait(soon(), actively));
+  CHECK(batch.submit().wait(soon(), kActiveWait));
 }

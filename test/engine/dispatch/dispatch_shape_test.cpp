@@ -57,7 +57,7 @@ KernelInfo info_of(const KernelMetadata& metadata) {
           .arguments = ArgumentLayout(metadata, false)};
 }
 
-const QueueFacts facts{.queue_address = 0x123456789abcdef0};
+const QueueFacts kFacts{.queue_address = 0x123456789abcdef0};
 
 }  // namespace
 
@@ -69,14 +69,14 @@ TEST_CASE("implicit words and explicit arguments fill the block, whatever it hel
     const KernelMetadata metadata = random_kernel(random);
     const KernelInfo info = info_of(metadata);
     const Grid grid = Grid{static_cast<uint32_t>(random() % 1000 + 16), 2}.by(16, 2);
-    DispatchShapes shapes(facts, aql::HeaderFlags{});
+    DispatchShapes shapes(kFacts, aql::HeaderFlags{});
     const DispatchShape& shape = shapes.of(info, grid);
     const size_t bytes = (metadata.kernarg_size + size_t{7}) / 8 * 8;
     REQUIRE(shape.block_bytes == KernargPool::block_bytes(metadata.kernarg_size));
     std::vector<std::byte> block(bytes + 8), expected(bytes + 8);
     for (std::byte& byte : block) byte = static_cast<std::byte>(random());
     std::vector<std::byte> guard(block.end() - 8, block.end());
-    info.arguments.fill_hidden(expected.data(), grid, facts);
+    info.arguments.fill_hidden(expected.data(), grid, kFacts);
     shape.put_implicit(block.data());
     words += shape.implicit.size();
     for (const ArgumentMetadata& argument : metadata.arguments) {
@@ -97,7 +97,7 @@ TEST_CASE("a shape belongs to one kernel and one grid, and a copied kernel has a
   std::mt19937 random(4);
   const KernelInfo info = info_of(random_kernel(random));
   const KernelInfo copy = info;
-  DispatchShapes shapes(facts, aql::HeaderFlags{});
+  DispatchShapes shapes(kFacts, aql::HeaderFlags{});
   const DispatchShape& shape = shapes.of(info, Grid{64});
   CHECK(shape.key == DispatchShape::Key(info, Grid{64}));
   CHECK(shape.key != DispatchShape::Key(info, Grid{64}.by(32)));
@@ -111,7 +111,7 @@ TEST_CASE("a shape belongs to one kernel and one grid, and a copied kernel has a
 TEST_CASE("an invalid shape leaves the cached one unchanged", "[dispatch_shape]") {
   std::mt19937 random(5);
   const KernelInfo info = info_of(random_kernel(random));
-  DispatchShapes shapes(facts, aql::HeaderFlags{});
+  DispatchShapes shapes(kFacts, aql::HeaderFlags{});
   const DispatchShape& shape = shapes.of(info, Grid{64});
   CHECK_THROWS_AS(shapes.of(info, Grid{4096}.by(2048)), Error);
   CHECK(shape.key == DispatchShape::Key(info, Grid{64}));
@@ -119,7 +119,7 @@ TEST_CASE("an invalid shape leaves the cached one unchanged", "[dispatch_shape]"
 
 TEST_CASE("kernels that share a cache entry are distinguished", "[dispatch_shape]") {
   std::mt19937 random(6);
-  DispatchShapes shapes(facts, aql::HeaderFlags{});
+  DispatchShapes shapes(kFacts, aql::HeaderFlags{});
   std::vector<KernelInfo> kernels;
   for (uint64_t i = 0; i < 200; ++i) {
     kernels.push_back(info_of(random_kernel(random)));

@@ -46,7 +46,7 @@ TEST_CASE("Invariant 1: a batch that is not published leaves no live header behi
   DoubleDevice device({.device = {.ring_size = 32}});
   BatchSubmitter before(device.state(), {});
   for (uint32_t i = 0; i < 24; ++i) before.dispatch(kernel, Grid{1}, i);
-  REQUIRE(before.submit().wait(soon(), actively));
+  REQUIRE(before.submit().wait(soon(), kActiveWait));
   REQUIRE(live_headers(device) == 0);
   const auto fill = [&](BatchSubmitter& batch) {
     for (uint32_t i = 0; i < 23; ++i) batch.dispatch(kernel, Grid{1}, i);
@@ -95,9 +95,9 @@ TEST_CASE("Invariant 2: a batch is not published over the unsubmitted packets of
     first.dispatch(kernel, Grid{1}, 10 + i);
     second.dispatch(kernel, Grid{1}, 20 + i);
   }
-  REQUIRE(second.submit().wait(soon(), actively));
+  REQUIRE(second.submit().wait(soon(), kActiveWait));
   first.dispatch(kernel, Grid{1}, 15);
-  CHECK(first.submit().wait(Deadline::after(1s), actively));
+  CHECK(first.submit().wait(Deadline::after(1s), kActiveWait));
   CHECK(ran == std::vector<uint32_t>{20, 21, 22, 23, 24, 10, 11, 12, 13, 14, 15});
 }
 
@@ -119,7 +119,7 @@ TEST_CASE("Invariant 4: kernarg blocks are not reused before their dispatch has 
     batch.dispatch(kernel, Grid{1}, i);
     if (i % 3 != 1) batch.submit();
   }
-  CHECK(batch.submit().wait(soon(), actively));
+  CHECK(batch.submit().wait(soon(), kActiveWait));
   REQUIRE(ran.size() == 600);
   for (uint32_t i = 0; i < 600; ++i) {
     if (ran[i] != i) FAIL("dispatch " << i << " read the arguments of " << ran[i]);
@@ -149,7 +149,7 @@ TEST_CASE("Invariant 4: a signal is not reused before its publication has comple
   for (const SignalDouble& signal : device.signals()) CHECK(signal.value() == 1);
 
   hsa_signal_store_screlease(gate.handle(), 0);
-  REQUIRE(batch.submit(Deadline::after(10s)).wait(Deadline::after(10s), actively));
+  REQUIRE(batch.submit(Deadline::after(10s)).wait(Deadline::after(10s), kActiveWait));
   for (const Completion& completion : held) CHECK(completion.ready());
   // A signal that two packets decrement, or that is re-armed too early, does not end at 0.
   for (const SignalDouble& signal : device.signals()) CHECK(signal.value() == 0);
@@ -191,7 +191,7 @@ TEST_CASE(
   batch.dispatch(kernel, Grid{1}, 2)
       .fences(aql::FenceScope::none, aql::FenceScope::none)
       .without_barrier();
-  CHECK(batch.submit().wait(soon(), actively));
+  CHECK(batch.submit().wait(soon(), kActiveWait));
   CHECK(long_one_ended);
   const auto last = device.processor().completed().back();
   CHECK(last.index == 2);
@@ -206,7 +206,7 @@ TEST_CASE("Invariant 8: a queue error ends every pending completion and refuses 
   device.processor().resume();
   batch.dispatch(kernel, Grid{1}, 0);
   const Completion before = batch.submit();
-  REQUIRE(before.wait(soon(), actively));
+  REQUIRE(before.wait(soon(), kActiveWait));
   device.processor().pause();
 
   std::vector<Completion> pending;
@@ -255,13 +255,13 @@ TEST_CASE(
       for (uint32_t i = 0; i < 50; ++i) batch.dispatch(kernels[i % 40], Grid{1 + i % 3}, i);
       return batch.submit(Deadline::never());
     };
-    for (int warm_up = 0; warm_up < 40; ++warm_up) (void)round().wait(soon(), actively);
+    for (int warm_up = 0; warm_up < 40; ++warm_up) (void)round().wait(soon(), kActiveWait);
     hsa_calls().reset();
     Cost total;
     for (int n = 0; n < 200; ++n) {
       Completion completion;
       total += cost_of([&] { completion = round(); });
-      REQUIRE(completion.wait(soon(), actively));
+      REQUIRE(completion.wait(soon(), kActiveWait));
     }
     CHECK(total.allocations == 0);
     CHECK(total.system_calls == 0);
@@ -287,7 +287,7 @@ TEST_CASE("Invariant 10: a submission costs the same whatever queues and past ba
   BatchSubmitter batch(device.state(), {});
   for (int warm_up = 0; warm_up < 40; ++warm_up) {
     batch.dispatch(kernel, Grid{1}, 1);
-    (void)batch.submit().wait(soon(), actively);
+    (void)batch.submit().wait(soon(), kActiveWait);
   }
   device.state().reclaim(UINT32_MAX);
   // Twelve batches complete and are not yet reclaimed.
@@ -298,12 +298,12 @@ TEST_CASE("Invariant 10: a submission costs the same whatever queues and past ba
     last = batch.submit();
   }
   device.processor().resume();
-  REQUIRE(last.wait(soon(), actively));
+  REQUIRE(last.wait(soon(), kActiveWait));
   REQUIRE(device.state().timeline().pending() == 12);
   batch.dispatch(kernel, Grid{1}, 1);
   const Cost cost = cost_of([&] { last = batch.submit(Deadline::never()); });
   CHECK(device.state().timeline().pending() == 11);  // two reclaimed, one begun: not all twelve
   CHECK(cost.locks == 0);
-  REQUIRE(last.wait(soon(), actively));
+  REQUIRE(last.wait(soon(), kActiveWait));
   for (auto& other : others) other->processor().resume();
 }

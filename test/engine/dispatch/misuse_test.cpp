@@ -71,7 +71,7 @@ TEST_CASE("a batch whose queue was destroyed refuses every use that could reach 
   Prepared<uint32_t> prepared = batch.prepare(kernel, Grid{1});
   batch.dispatch(kernel, Grid{1}, 0u);
   const Completion before = batch.submit();
-  REQUIRE(before.wait(soon(), actively));
+  REQUIRE(before.wait(soon(), kActiveWait));
   for (uint32_t i = 0; i < unsubmitted; ++i) batch.dispatch(kernel, Grid{1}, i);
   device.destroy_queue();
   check_refuses(batch, prepared);
@@ -105,11 +105,11 @@ TEST_CASE("a batch whose queue was destroyed may be queried, cleared and destroy
   std::optional<BatchSubmitter> batch;
   batch.emplace(device.state(), BatchOptions{});
   for (uint32_t i = 0; i < 3; ++i) batch->dispatch(kernel, Grid{1}, i).touches_nothing();
-  batch->submit().wait(actively);
+  batch->submit().wait(kActiveWait);
   const std::string plan = batch->explain();
   CommandRef last = batch->dispatch(kernel, Grid{1}, 4u);
   device.destroy_queue();
-  if constexpr (!detail::handle_checks) last.touches_nothing();
+  if constexpr (!detail::kHandleChecks) last.touches_nothing();
   CHECK(batch->explain() == plan);
   CHECK(batch->plan().size() == 3);
   CHECK(batch->size() == 0);
@@ -170,7 +170,7 @@ TEST_CASE("a recording whose replay is partly published in a destroyed queue rep
   gone.processor().resume();
   gone.destroy_queue();
   recording.abandon();
-  CHECK(recording.replay(other.state(), soon()).wait(soon(), actively));
+  CHECK(recording.replay(other.state(), soon()).wait(soon(), kActiveWait));
   REQUIRE(ran.size() == 40);
   for (uint32_t i = 0; i < 40; ++i) CHECK(ran[i] == i);
 }

@@ -20,7 +20,7 @@ namespace {
 void add(PacketStore& store, uint32_t number) {
   aql::Packet64& packet = store.add();
   packet = {};
-  packet.word[0] = aql::first_word(aql::invalid_header, 1);
+  packet.word[0] = aql::first_word(aql::kInvalidHeader, 1);
   packet.word[5] = number;
 }
 
@@ -33,7 +33,7 @@ bool holds_numbers_up_to(PacketStore& store, uint32_t count) {
 
 bool ring_reads_invalid(const std::vector<aql::Packet64>& ring, size_t first, size_t count) {
   for (size_t i = first; i < first + count; ++i)
-    if (ring[i % ring.size()].header() != aql::invalid_header) return false;
+    if (ring[i % ring.size()].header() != aql::kInvalidHeader) return false;
   return true;
 }
 
@@ -163,7 +163,7 @@ TEST_CASE("a batch of the ring's size may end with a finished packet", "[packet_
   batch.raw(barrier);
   CHECK(device.processor().memory().write_index().load() == 0);
   device.processor().resume();
-  CHECK(batch.submit().wait(soon(), actively));
+  CHECK(batch.submit().wait(soon(), kActiveWait));
   CHECK(device.processor().completed_count() == 17);
 }
 
@@ -177,7 +177,7 @@ TEST_CASE("a refused batch that ends with a finished packet is unchanged", "[pac
   CHECK_FALSE(second.try_submit());
   CHECK(second.size() == 8);
   device.processor().resume();
-  CHECK(second.submit().wait(soon(), actively));
+  CHECK(second.submit().wait(soon(), kActiveWait));
   CHECK(device.processor().completed_count() == 17);
 }
 
@@ -195,7 +195,7 @@ TEST_CASE("a chunk size of zero means one packet", "[packet_store]") {
   BatchSubmitter batch(device.state(), {.chunking = {.lead = 0, .chunk = 0}});
   const Counters before = Counters::now();
   for (uint32_t i = 0; i < 5; ++i) batch.dispatch(number_kernel(), Grid{64}, i);
-  CHECK(batch.submit().wait(soon(), actively));
+  CHECK(batch.submit().wait(soon(), kActiveWait));
   CHECK((Counters::now() - before).doorbells == 5);
 }
 
@@ -211,9 +211,9 @@ TEST_CASE(
     first.dispatch(kernel, Grid{64}, 10 + i);
     second.dispatch(kernel, Grid{64}, 20 + i);
   }
-  CHECK(second.submit().wait(soon(), actively));
+  CHECK(second.submit().wait(soon(), kActiveWait));
   first.dispatch(kernel, Grid{64}, 15u);
-  CHECK(first.submit().wait(soon(), actively));
+  CHECK(first.submit().wait(soon(), kActiveWait));
   CHECK(ran == std::vector<uint32_t>{20, 21, 22, 23, 24, 10, 11, 12, 13, 14, 15});
 }
 
@@ -230,7 +230,7 @@ TEST_CASE("a batch that outgrows the free slots continues in memory, and reaches
   for (uint32_t i = 10; i < 24; ++i) batch.dispatch(kernel, Grid{64}, i);
   CHECK_FALSE(batch.try_submit());
   device.processor().resume();
-  CHECK(batch.submit(soon()).wait(soon(), actively));
+  CHECK(batch.submit(soon()).wait(soon(), kActiveWait));
   REQUIRE(ran.size() == 24);
   for (uint32_t i = 0; i < 24; ++i) CHECK(ran[i] == i);
 }
@@ -296,7 +296,7 @@ TEST_CASE(
       }
       REQUIRE(batch[which]->size() == holds[which].size());
     }
-    REQUIRE(last.wait(soon(), actively));
+    REQUIRE(last.wait(soon(), kActiveWait));
     CAPTURE(seed);
     REQUIRE(ran == expected);
   }
@@ -324,7 +324,7 @@ TEST_CASE("a refused batch with later declarations has the same headers as a new
     batch.raw(aql::to_packet(aql::BarrierAnd{}));
     batch.dispatch(kernel, Grid{64}, 6u).fences(aql::FenceScope::none, aql::FenceScope::none);
     device.processor().resume();
-    CHECK(batch.submit(soon()).wait(soon(), actively));
+    CHECK(batch.submit(soon()).wait(soon(), kActiveWait));
     std::vector<uint16_t> seen;
     for (const Completed& completed : device.processor().completed())
       seen.push_back(completed.packet.header());
@@ -343,8 +343,8 @@ TEST_CASE("dispatch_each() also fills a batch outside the ring", "[packet_store]
              second = apart.prepare(number_kernel(), Grid{64});
   first.dispatch_each(5, [](uint32_t i) noexcept { return std::tuple(i); });
   second.dispatch_each(100, [](uint32_t i) noexcept { return std::tuple(100 + i); });
-  CHECK(apart.submit(soon()).wait(soon(), actively));
-  CHECK(tenant.submit(soon()).wait(soon(), actively));
+  CHECK(apart.submit(soon()).wait(soon(), kActiveWait));
+  CHECK(tenant.submit(soon()).wait(soon(), kActiveWait));
   REQUIRE(ran.size() == 105);
   for (uint32_t i = 0; i < 100; ++i) CHECK(ran[i] == 100 + i);
   for (uint32_t i = 0; i < 5; ++i) CHECK(ran[100 + i] == i);
@@ -363,7 +363,7 @@ TEST_CASE("a timed batch across the ring's end has a signal on every packet, als
   CHECK_FALSE(batch.try_submit());
   device.processor().resume();
   const Completion done = batch.submit(soon());
-  CHECK(done.wait(soon(), actively));
+  CHECK(done.wait(soon(), kActiveWait));
   CHECK(done.times().size() == 8);
   const auto packets = device.processor().completed();
   REQUIRE(packets.size() == 20);

@@ -48,7 +48,7 @@ Seen seen(const Several& kernel, Fill&& fill) {
   Seen all;
   BatchSubmitter batch(device.state(), {});
   fill(batch, kernel);
-  CHECK(batch.submit().wait(soon(), actively));
+  CHECK(batch.submit().wait(soon(), kActiveWait));
   for (const Completed& completed : device.processor().completed()) {
     aql::Packet64 packet = completed.packet;
     std::memcpy(all.blocks.emplace_back().data(), packet.kernarg_address(), 40);
@@ -124,7 +124,7 @@ TEST_CASE("dispatches of all kinds run in the order of their calls", "[prepared]
             batch.submit(soon());
         }
       }
-      REQUIRE(batch.submit(soon()).wait(soon(), actively));
+      REQUIRE(batch.submit(soon()).wait(soon(), kActiveWait));
     }
     REQUIRE(ran.size() == number);
     for (uint32_t i = 0; i < number; ++i) REQUIRE(ran[i] == i);
@@ -140,7 +140,7 @@ TEST_CASE("a kernel without arguments needs no kernarg block", "[prepared]") {
   const Counters before = Counters::now();
   prepared.dispatch();
   prepared.dispatch_each(50, [](uint32_t) noexcept { return std::tuple<>(); });
-  CHECK(batch.submit().wait(soon(), actively));
+  CHECK(batch.submit().wait(soon(), kActiveWait));
   CHECK((Counters::now() - before).kernarg_blocks == 0);
   const auto completed = device.processor().completed();
   REQUIRE(completed.size() == 51);
@@ -157,11 +157,11 @@ TEST_CASE("dispatches that got a kernarg block stay in the batch when the next o
       [&] { prepared.dispatch_each(2000, [](uint32_t i) noexcept { return std::tuple(i); }); });
   CHECK(contains(message, "kernarg slab"));
   CHECK(batch.size() == 1024);
-  CHECK(batch.submit(soon()).wait(soon(), actively));
+  CHECK(batch.submit(soon()).wait(soon(), kActiveWait));
   REQUIRE(ran.size() == 1024);
   for (uint32_t i = 0; i < 1024; ++i) CHECK(ran[i] == i);
   prepared.dispatch(7u);
-  CHECK(batch.submit().wait(soon(), actively));
+  CHECK(batch.submit().wait(soon(), kActiveWait));
   CHECK(ran.back() == 7);
 }
 
@@ -185,7 +185,7 @@ TEST_CASE("a batch keeps the code of its prepared dispatches", "[prepared]") {
     }();
     prepared.dispatch(1u);
     CHECK_FALSE(code.expired());
-    CHECK(batch.submit().wait(soon(), actively));
+    CHECK(batch.submit().wait(soon(), kActiveWait));
   }
   CHECK(code.expired());
 }
@@ -205,7 +205,7 @@ TEST_CASE("a prepared dispatch accepts declarations, like any other", "[prepared
   const auto prepared = batch.prepare(number_kernel(), Grid{64});
   uint32_t a[3];
   for (uint32_t i = 0; i < 3; ++i) prepared.dispatch(i).writes(a + i, 1);
-  CHECK(batch.submit().wait(soon(), actively));
+  CHECK(batch.submit().wait(soon(), kActiveWait));
   CHECK(contains(batch.explain(), "packet 1: no barrier bit"));
 }
 

@@ -62,7 +62,7 @@ TEST_CASE("batches of two queues over one ring are contiguous in it", "[shared]"
   const Completion second = two.submit(), first = one.submit();
   CHECK_FALSE(first.ready());
   device.processor().resume();
-  CHECK(first.wait(soon(), actively));
+  CHECK(first.wait(soon(), kActiveWait));
   CHECK(second.ready());  // it is published before the first one
   CHECK(ran.all == std::vector<uint32_t>{number(1, 0), number(1, 1), number(1, 2), number(0, 0),
                                          number(0, 1), number(0, 2)});
@@ -101,11 +101,11 @@ TEST_CASE("with eight threads over a ring of 64 every dispatch runs once, in ord
           batch.dispatch(kernel, Grid{1}, number(which, done + i));
         last = batch.submit(Deadline::after(60s));
         done += count;
-        if (random() % 4 == 0) failed += !last.wait(Deadline::after(60s), actively);
+        if (random() % 4 == 0) failed += !last.wait(Deadline::after(60s), kActiveWait);
         if (random() % 8 == 0)
           std::this_thread::sleep_for(std::chrono::microseconds(random() % 300));
       }
-      failed += !last.wait(Deadline::after(60s), actively);
+      failed += !last.wait(Deadline::after(60s), kActiveWait);
     };
     std::vector<std::thread> others;
     for (uint32_t which = 1; which < threads; ++which) others.emplace_back(produce, which);
@@ -143,7 +143,7 @@ TEST_CASE(
   });
   const Completion completion = two.submit(soon());
   later.join();
-  CHECK(completion.wait(soon(), actively));
+  CHECK(completion.wait(soon(), kActiveWait));
   CHECK(ran.all.size() == 65);
 }
 
@@ -163,8 +163,8 @@ TEST_CASE("a batch longer than the ring lets other threads' batches in between i
     other.clear();
     device.processor().resume();
     two.dispatch(kernel, Grid{1}, number(1, 0));
-    CHECK(two.submit().wait(soon(), actively));
-    CHECK(one.submit().wait(soon(), actively));
+    CHECK(two.submit().wait(soon(), kActiveWait));
+    CHECK(one.submit().wait(soon(), kActiveWait));
     CHECK(ran.all.size() == 81);
     CHECK(ran.all[64] == number(1, 0));
     CHECK(ran.is_complete(1, 80) == false);
@@ -175,7 +175,7 @@ TEST_CASE("a batch longer than the ring lets other threads' batches in between i
     device.processor().resume();
     one.clear();
     two.dispatch(kernel, Grid{1}, number(1, 0));
-    CHECK(two.submit().wait(soon(), actively));
+    CHECK(two.submit().wait(soon(), kActiveWait));
     CHECK(ran.all.size() == 65);
     CHECK(aql::packet_type(device.processor().completed()[64].packet.header()) ==
           aql::PacketType::barrier_and);
@@ -225,7 +225,7 @@ TEST_CASE("a destroyed queue takes nothing from the others", "[shared]") {
   device.destroy_queue(0);
   BatchSubmitter two(device[1], {});
   two.dispatch(kernel, Grid{1}, number(1, 0));
-  CHECK(two.submit().wait(soon(), actively));
+  CHECK(two.submit().wait(soon(), kActiveWait));
   CHECK(ran.all.size() == 11);
 }
 
@@ -239,15 +239,15 @@ TEST_CASE("a batch over a common ring allocates nothing, takes no lock and makes
     return batch.submit();
   };
   for (int warm_up = 0; warm_up < 20; ++warm_up) {
-    round(one).wait(actively);
-    round(two).wait(actively);
+    round(one).wait(kActiveWait);
+    round(two).wait(kActiveWait);
   }
   support::Cost total;
   hsa_calls().reset();
   for (int n = 0; n < 50; ++n) {
     Completion completion;
     total += support::cost_of([&] { completion = round(n % 2 == 0 ? one : two); });
-    completion.wait(actively);
+    completion.wait(kActiveWait);
   }
   CHECK(total.allocations == 0);
   CHECK(total.locks == 0);
@@ -261,6 +261,6 @@ TEST_CASE("doorbells are counted by the thread that rings them", "[shared]") {
   BatchSubmitter batch(device[0], {.chunking = {.lead = 4, .chunk = 8}});
   for (uint32_t i = 0; i < 20; ++i) batch.dispatch(kernel, Grid{1}, i);
   const Counters before = Counters::now();
-  CHECK(batch.submit().wait(soon(), actively));
+  CHECK(batch.submit().wait(soon(), kActiveWait));
   CHECK((Counters::now() - before).doorbells == 3);
 }

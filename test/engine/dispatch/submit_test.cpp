@@ -37,7 +37,7 @@ TEST_CASE("a batch is one doorbell and one completion signal, on its last packet
   const Counters before = Counters::now();
   BatchSubmitter batch(device.state(), {});
   for (uint32_t i = 0; i < 120; ++i) batch.dispatch(kernel, Grid{16384}.by(256), i);
-  CHECK(batch.submit().wait(soon(), actively));
+  CHECK(batch.submit().wait(soon(), kActiveWait));
   const Counters spent = Counters::now() - before;
 
   const auto packets = device.processor().completed();
@@ -73,7 +73,7 @@ TEST_CASE("declared, disjoint dispatches carry no barrier bits", "[submit]") {
   uint32_t a[4];
   BatchSubmitter batch(device.state(), {});
   for (uint32_t i = 0; i < 4; ++i) batch.dispatch(kernel, Grid{1}, i).writes(a + i, 1);
-  batch.submit().wait(actively);
+  batch.submit().wait(kActiveWait);
   auto packets = device.processor().completed();
   std::sort(packets.begin(), packets.end(),
             [](const Completed& x, const Completed& y) { return x.index < y.index; });
@@ -91,7 +91,7 @@ TEST_CASE("explicit scopes and missing barrier bits reach the packets", "[submit
   batch.dispatch(kernel, Grid{1}, 0);
   batch.dispatch(kernel, Grid{1}, 1).fences(FenceScope::none, FenceScope::system).without_barrier();
   batch.dispatch(kernel, Grid{1}, 2);
-  batch.submit().wait(actively);
+  batch.submit().wait(kActiveWait);
   auto packets = device.processor().completed();
   std::sort(packets.begin(), packets.end(),
             [](const Completed& x, const Completed& y) { return x.index < y.index; });
@@ -133,7 +133,7 @@ TEST_CASE("a batch longer than the ring is published in chunks", "[submit]") {
   BatchSubmitter batch(device.state(), {});
   const Counters before = Counters::now();
   for (uint32_t i = 0; i < 100; ++i) batch.dispatch(kernel, Grid{1}, i);
-  CHECK(batch.submit().wait(soon(), actively));
+  CHECK(batch.submit().wait(soon(), kActiveWait));
   REQUIRE(ran.size() == 100);
   for (uint32_t i = 0; i < 100; ++i) CHECK(ran[i] == i);
   CHECK((Counters::now() - before).doorbells == 13);  // halves of the ring: 12 of 8, 1 of 4
@@ -154,7 +154,7 @@ TEST_CASE("explain() describes the plan of the last submission, packet by packet
           batch.dispatch(kernel, Grid{1}, count).without_barrier();
           intents.push_back({.without_barrier = true});
         }
-        CHECK(batch.submit().wait(soon(), actively));
+        CHECK(batch.submit().wait(soon(), kActiveWait));
         std::vector<PacketPlan> expected(intents.size());
         plan_fences(intents, {}, policy, expected);
         const auto packets = device.processor().completed();
@@ -198,7 +198,7 @@ TEST_CASE("kernels and grids may change from dispatch to dispatch", "[submit]") 
     batch.dispatch(kernel, grid, i);
     expected.emplace_back(kernel.info().object, grid);
   }
-  CHECK(batch.submit().wait(soon(), actively));
+  CHECK(batch.submit().wait(soon(), kActiveWait));
   const auto packets = device.processor().completed();
   REQUIRE(packets.size() == expected.size());
   for (uint32_t i = 0; i < packets.size(); ++i) {
@@ -236,7 +236,7 @@ TEST_CASE(
   batch.raw(aql::to_packet(
       aql::BarrierAnd{.flags = {aql::Barrier::off, FenceScope::none, FenceScope::none},
                       .completion_signal = own.handle()}));
-  CHECK(batch.submit().wait(soon(), actively));
+  CHECK(batch.submit().wait(soon(), kActiveWait));
   const auto packets = device.processor().completed();
   REQUIRE(packets.size() == 2);
   CHECK(own.value() == 0);
@@ -249,7 +249,7 @@ TEST_CASE(
   aql::Packet64 reserved = aql::to_packet(aql::BarrierAnd{});
   reserved.word[0] |= 1u << 15;
   batch.raw(reserved);
-  CHECK(batch.submit().wait(soon(), actively));
+  CHECK(batch.submit().wait(soon(), kActiveWait));
   CHECK(device.processor().completed()[2].packet.word[0] == reserved.word[0]);
 }
 
@@ -261,7 +261,7 @@ TEST_CASE("a caller's kernarg block and signal are used", "[submit]") {
   BatchSubmitter batch(device.state(), {});
   const Counters before = Counters::now();
   batch.dispatch_at(block, kernel, Grid{1}, 77u);
-  CHECK(batch.submit().wait(soon(), actively));
+  CHECK(batch.submit().wait(soon(), kActiveWait));
   CHECK(ran == std::vector<uint32_t>{77});
   CHECK((Counters::now() - before).kernarg_blocks == 0);
   CHECK(dispatch_of(device.processor().completed()[0]).kernarg_address == block);

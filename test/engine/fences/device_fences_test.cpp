@@ -27,8 +27,8 @@ namespace {
 using uptempo::test::OnDevice;
 using uptempo::test::soon;
 
-constexpr uint32_t words = 256, part = 64, cells = 6;
-constexpr uint32_t ring = 64;  // the smallest there is
+constexpr uint32_t kWords = 256, kPart = 64, kCells = 6;
+constexpr uint32_t kRing = 64;  // the smallest there is
 
 // Number of the fence checker's findings; empty if it does not run.
 std::optional<uint64_t> findings() {
@@ -45,7 +45,7 @@ struct Slice {
 };
 struct Operation {
   enum class Kind : uint8_t { fill, copy, combine } kind = Kind::fill;
-  uint32_t length = part, value = 0;
+  uint32_t length = kPart, value = 0;
   Slice out{}, a{}, b{};
   bool observed = false;
   std::optional<aql::FenceScope> fences{};  // the caller's, for acquire and release
@@ -58,21 +58,21 @@ class Machine : public OnDevice {
  public:
   explicit Machine(uint64_t seed)
       : Machine(seed, [](const Agent& agent) {
-          return Queue(agent, {.packets = ring, .timing_signals = 256});
+          return Queue(agent, {.packets = kRing, .timing_signals = 256});
         }) {}
   template <class MakeQueue>
   Machine(uint64_t seed, MakeQueue&& make_queue) : random(seed), queue(make_queue(gpu)) {
-    for (uint32_t cell = 0; cell < cells; ++cell) {
+    for (uint32_t cell = 0; cell < kCells; ++cell) {
       constexpr MemoryKind kinds[] = {MemoryKind::device, MemoryKind::pinned,
                                       MemoryKind::pinned_coarse};
-      memory_.emplace_back(gpu, kinds[cell % 3], words * sizeof(uint32_t));
+      memory_.emplace_back(gpu, kinds[cell % 3], kWords * sizeof(uint32_t));
       expected_[cell].fill(0);
     }
-    const PinnedBuffer<uint32_t> zeros(gpu, words);
+    const PinnedBuffer<uint32_t> zeros(gpu, kWords);
     std::ranges::fill(zeros.span(), 0u);
     BatchSubmitter batch(queue);
-    for (uint32_t cell = 0; cell < cells; ++cell)
-      batch.dispatch(fill_, Grid{words}.by(part), at({cell, 0}), 0u);
+    for (uint32_t cell = 0; cell < kCells; ++cell)
+      batch.dispatch(fill_, Grid{kWords}.by(kPart), at({cell, 0}), 0u);
     batch.submit().wait();
   }
 
@@ -81,14 +81,14 @@ class Machine : public OnDevice {
     for (Operation& one : all) {
       one.kind = static_cast<Operation::Kind>(random() % 3);
       one.value = static_cast<uint32_t>(random());
-      one.length = part << random() % 3;
+      one.length = kPart << random() % 3;
       const auto slice = [&](uint32_t cell) {
         return Slice{cell,
-                     static_cast<uint32_t>(random() % ((words - one.length) / part + 1)) * part};
+                     static_cast<uint32_t>(random() % ((kWords - one.length) / kPart + 1)) * kPart};
       };
-      const auto number = static_cast<uint32_t>(random() % cells);
+      const auto number = static_cast<uint32_t>(random() % kCells);
       const auto another = [&] {
-        return static_cast<uint32_t>((number + 1 + random() % (cells - 1)) % cells);
+        return static_cast<uint32_t>((number + 1 + random() % (kCells - 1)) % kCells);
       };
       one.out = slice(number);
       // Other cells than `out`, since work-items of one dispatch are not ordered.
@@ -108,7 +108,7 @@ class Machine : public OnDevice {
   // Adds the operation to a batch or a recording.
   template <class To>
   void dispatch(To& to, const Operation& one, Left left = Left::none) {
-    const Grid grid = Grid{one.length}.by(part);
+    const Grid grid = Grid{one.length}.by(kPart);
     switch (one.kind) {
       case Operation::Kind::fill:
         return declare(to.dispatch(fill_, grid, at(one.out), one.value), one, left);
@@ -121,16 +121,16 @@ class Machine : public OnDevice {
   }
   // A dispatch without declarations.
   void dispatch_silently(BatchSubmitter& to) {
-    to.dispatch(fill_, Grid{words}.by(part), staging_.data(), 0u);
+    to.dispatch(fill_, Grid{kWords}.by(kPart), staging_.data(), 0u);
   }
   // Replaces a node that was a fill.
   auto replace(Recording& recording, const Node<uint32_t*, uint32_t>& node, const Operation& one) {
-    auto ref = recording.replace(node, fill_, Grid{one.length}.by(part), at(one.out), one.value);
+    auto ref = recording.replace(node, fill_, Grid{one.length}.by(kPart), at(one.out), one.value);
     declare(ref, one, Left::none);
     return ref.node();
   }
   Node<uint32_t*, uint32_t> record_fill(Recording& recording, const Operation& one) {
-    auto ref = recording.dispatch(fill_, Grid{one.length}.by(part), at(one.out), one.value);
+    auto ref = recording.dispatch(fill_, Grid{one.length}.by(kPart), at(one.out), one.value);
     declare(ref, one, Left::none);
     return ref.node();
   }
@@ -157,22 +157,22 @@ class Machine : public OnDevice {
   }
   // The device is idle.
   void host_writes() {
-    for (uint32_t cell = 0; cell < cells; ++cell) {
+    for (uint32_t cell = 0; cell < kCells; ++cell) {
       if (cell % 3 == 0 || random() % 2 != 0) continue;
-      const auto word = static_cast<uint32_t>(random() % words);
+      const auto word = static_cast<uint32_t>(random() % kWords);
       at({cell, 0})[word] = expected_[cell][word] = static_cast<uint32_t>(random());
     }
   }
   bool is_as_expected() {
-    for (uint32_t cell = 0; cell < cells; ++cell) {
-      std::vector<uint32_t> found(words);
+    for (uint32_t cell = 0; cell < kCells; ++cell) {
+      std::vector<uint32_t> found(kWords);
       if (cell % 3 == 0) {
         BatchSubmitter batch(queue);
-        batch.dispatch(copy_, Grid{words}.by(part), staging_.data(), at({cell, 0}));
+        batch.dispatch(copy_, Grid{kWords}.by(kPart), staging_.data(), at({cell, 0}));
         batch.submit().wait();
         std::ranges::copy(staging_.span(), found.begin());
       } else {
-        std::copy_n(at({cell, 0}), words, found.begin());
+        std::copy_n(at({cell, 0}), kWords, found.begin());
       }
       if (!std::ranges::equal(found, expected_[cell])) return false;
     }
@@ -204,8 +204,8 @@ class Machine : public OnDevice {
   const Kernel<uint32_t*, const uint32_t*, const uint32_t*, uint32_t> combine_ =
       probes_.kernel<uint32_t*, const uint32_t*, const uint32_t*, uint32_t>("combine");
   std::vector<Allocation> memory_;
-  const PinnedBuffer<uint32_t> staging_{gpu, words};
-  std::array<std::array<uint32_t, words>, cells> expected_;
+  const PinnedBuffer<uint32_t> staging_{gpu, kWords};
+  std::array<std::array<uint32_t, kWords>, kCells> expected_;
 };
 
 std::vector<aql::HeaderFlags> flags_of(std::span<const PacketPlan> plans) {
@@ -235,7 +235,7 @@ TEST_CASE(
       machine.host_writes();
       // Up to twice the ring.
       if (i % 3 != 2)  // or the same again
-        all = machine.random_operations(1 + machine.random() % (i % 8 == 0 ? 2 * ring : 24));
+        all = machine.random_operations(1 + machine.random() % (i % 8 == 0 ? 2 * kRing : 24));
       const size_t raw = i % 4 == 1 ? machine.random() % (all.size() + 1) : all.size() + 1;
       for (size_t packet = 0; packet < all.size(); ++packet) {
         if (packet == raw) batch.raw(barrier_packet());
@@ -256,29 +256,29 @@ TEST_CASE("a batch longer than the ring is planned completely before its first p
   Machine machine(2);
   BatchSubmitter batch(machine.queue, {.fences = FencePolicy::minimal});
   FencePlan plan(machine.gpu);
-  const PinnedBuffer<uint32_t> memory(machine.gpu, 3 * ring * part);
+  const PinnedBuffer<uint32_t> memory(machine.gpu, 3 * kRing * kPart);
   const Program basics(machine.gpu, builtin_kernels::basics());
   const auto chain = basics.kernel<uint32_t*, uint32_t>("chain_increment");
   std::ranges::fill(memory.span(), 1u);
-  for (uint32_t i = 0; i < 3 * ring; ++i) {
-    uint32_t* const slice = memory.data() + i / 3 * part;
-    batch.dispatch(chain, Grid{part}, slice, i).reads(slice, part).writes(slice, part);
-    plan.dispatch().reads(slice, part).writes(slice, part);
+  for (uint32_t i = 0; i < 3 * kRing; ++i) {
+    uint32_t* const slice = memory.data() + i / 3 * kPart;
+    batch.dispatch(chain, Grid{kPart}, slice, i).reads(slice, kPart).writes(slice, kPart);
+    plan.dispatch().reads(slice, kPart).writes(slice, kPart);
   }
   batch.submit().wait();
   CHECK(flags_of(batch.plan()) == flags_of(plan.packets()));
   CHECK(cost_of(batch.plan()).system_fences == 2);
-  for (uint32_t i = 0; i < ring; ++i) {
+  for (uint32_t i = 0; i < kRing; ++i) {
     const uint32_t first = 3 * i;
     const uint32_t expected = ((1 * 3 + first) * 3 + first + 1) * 3 + first + 2;
-    CHECK(std::ranges::count(memory.span().subspan(i * part, part), expected) == part);
+    CHECK(std::ranges::count(memory.span().subspan(i * kPart, kPart), expected) == kPart);
   }
 }
 
 TEST_CASE_METHOD(OnDevice,
                  "batches with the fewest fences do not rely on other producers of a shared queue",
                  "[fences]") {
-  SharedQueue shared(gpu, {.packets = ring});
+  SharedQueue shared(gpu, {.packets = kRing});
   const std::optional<uint64_t> before = findings();
   const auto work = [&](uint64_t seed) {
     Machine machine(seed, [&](const Agent&) { return shared.producer(); });
@@ -286,7 +286,7 @@ TEST_CASE_METHOD(OnDevice,
     for (int i = 0; i < 100; ++i) {
       machine.host_writes();
       const Operations all =
-          machine.random_operations(1 + machine.random() % (i % 8 == 0 ? 2 * ring : 24));
+          machine.random_operations(1 + machine.random() % (i % 8 == 0 ? 2 * kRing : 24));
       for (const Operation& one : all) machine.dispatch(batch, one);
       batch.submit(soon()).wait();
       machine.expect(all);
@@ -330,7 +330,7 @@ TEST_CASE("a batch is fenced by its declarations, whatever came before it", "[fe
 TEST_CASE("the barrier packet that completes a finished one has nothing to acquire", "[fences]") {
   Machine machine(6);
   BatchSubmitter batch(machine.queue, {.fences = FencePolicy::minimal});
-  machine.dispatch(batch, {.kind = Operation::Kind::fill, .length = words, .value = 7});
+  machine.dispatch(batch, {.kind = Operation::Kind::fill, .length = kWords, .value = 7});
   batch.raw(barrier_packet());
   batch.submit().wait();
   const std::vector<aql::HeaderFlags> flags = flags_of(batch.plan());
@@ -344,10 +344,11 @@ TEST_CASE(
     "[fences][recording]") {
   Machine machine(3);
   const std::optional<uint64_t> before = findings();
-  Queue other(machine.gpu, {.packets = ring});
+  Queue other(machine.gpu, {.packets = kRing});
   for (int i = 0; i < 12; ++i) {
     Recording recording(machine.queue, {.fences = FencePolicy::minimal});
-    Operations all = machine.random_operations(2 + machine.random() % (i % 4 == 0 ? 2 * ring : 20));
+    Operations all =
+        machine.random_operations(2 + machine.random() % (i % 4 == 0 ? 2 * kRing : 20));
     std::vector<std::pair<size_t, Node<uint32_t*, uint32_t>>> fills;
     for (size_t node = 0; node < all.size(); ++node) {
       if (node % 2 == 0) {
@@ -407,9 +408,9 @@ TEST_CASE("the checker finds an undeclared read whose fences are missing", "[.mi
 TEST_CASE("a copy that does not declare its read", "[.unsaid]") {
   Machine machine(5);
   const Operation fill{
-      .kind = Operation::Kind::fill, .length = words, .value = 7, .out = {.cell = 0}};
+      .kind = Operation::Kind::fill, .length = kWords, .value = 7, .out = {.cell = 0}};
   const Operation copy{
-      .kind = Operation::Kind::copy, .length = words, .out = {.cell = 3}, .a = {.cell = 0}};
+      .kind = Operation::Kind::copy, .length = kWords, .out = {.cell = 3}, .a = {.cell = 0}};
   BatchSubmitter batch(machine.queue, {.fences = FencePolicy::minimal});
   // not the last one, which has its barrier bit for the completion signal
   for (int i = 0; i < 2; ++i) {

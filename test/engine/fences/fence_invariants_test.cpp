@@ -14,7 +14,7 @@ using aql::FenceScope;
 
 namespace {
 
-constexpr unsigned memory_bytes = 12;
+constexpr unsigned kMemoryBytes = 12;
 
 struct Packet {
   uint32_t reads = 0, writes = 0;  // one bit per byte of memory
@@ -26,14 +26,14 @@ struct Pair {
 class PlannedProgram {
  public:
   PlannedProgram(std::mt19937_64& random, size_t count) : packets_(count), plans_(count) {
-    const auto byte = [&] { return 1u << random() % memory_bytes; };
+    const auto byte = [&] { return 1u << random() % kMemoryBytes; };
     std::vector<Declarations> intents(count);
     std::vector<AccessRange> accesses;
     for (size_t i = 0; i < count; ++i) {
       for (uint64_t n = random() % 3; n > 0; --n) packets_[i].reads |= byte();
       for (uint64_t n = random() % 3; n > 0; --n) packets_[i].writes |= byte();
       intents[i].declare(accesses, nullptr, 0, false);
-      for (uintptr_t at = 0; at < memory_bytes; ++at) {
+      for (uintptr_t at = 0; at < kMemoryBytes; ++at) {
         const auto* const data = reinterpret_cast<const void*>(64 + at);
         if ((packets_[i].reads >> at & 1) != 0) intents[i].declare(accesses, data, 1, false);
         if ((packets_[i].writes >> at & 1) != 0) intents[i].declare(accesses, data, 1, true);

@@ -21,8 +21,8 @@ using uptempo::test::contains;
 
 namespace {
 
-constexpr unsigned memory_bytes = 12;
-char bytes_of_memory[memory_bytes];  // the memory that programs read and write
+constexpr unsigned kMemoryBytes = 12;
+char bytes_of_memory[kMemoryBytes];  // the memory that programs read and write
 
 struct Packet {
   uint32_t reads = 0, writes = 0;  // one bit per byte of memory
@@ -31,16 +31,18 @@ struct Packet {
 };
 using Program = std::vector<Packet>;
 
-constexpr uint32_t everything = (1u << memory_bytes) - 1;
-uint32_t read_by(const Packet& packet) { return packet.undeclared ? everything : packet.reads; }
-uint32_t written_by(const Packet& packet) { return packet.undeclared ? everything : packet.writes; }
+constexpr uint32_t kEverything = (1u << kMemoryBytes) - 1;
+uint32_t read_by(const Packet& packet) { return packet.undeclared ? kEverything : packet.reads; }
+uint32_t written_by(const Packet& packet) {
+  return packet.undeclared ? kEverything : packet.writes;
+}
 
 // Calls f for the declared range of each run of set bits.
 template <class F>
 void for_each_range(uint32_t bits, F&& f) {
-  for (unsigned begin = 0; begin < memory_bytes; ++begin) {
+  for (unsigned begin = 0; begin < kMemoryBytes; ++begin) {
     unsigned end = begin;
-    while (end < memory_bytes && (bits >> end & 1) != 0) ++end;
+    while (end < kMemoryBytes && (bits >> end & 1) != 0) ++end;
     if (end != begin) f(bytes_of_memory + begin, size_t{end - begin});
     begin = end;
   }
@@ -144,9 +146,9 @@ Program random_program(std::mt19937_64& random, size_t count) {
   Program program(count);
   const auto bits = [&] {
     // A few bytes at a time, so that accesses overlap partly.
-    const unsigned at = static_cast<unsigned>(random() % memory_bytes);
+    const unsigned at = static_cast<unsigned>(random() % kMemoryBytes);
     const unsigned bytes = 1 + static_cast<unsigned>(random() % 4);
-    return ((1u << bytes) - 1) << at & everything;
+    return ((1u << bytes) - 1) << at & kEverything;
   };
   for (Packet& packet : program) {
     for (uint64_t i = random() % 3; i > 0; --i) packet.reads |= bits();

@@ -39,12 +39,12 @@ std::vector<std::byte> hip_kernels() {
   return {begin, begin + bytes.size()};
 }
 
-constexpr uint32_t workgroup = 128, groups = 3;
+constexpr uint32_t kWorkgroup = 128, kGroups = 3;
 
 // The result of through_lds(), computed on the host.
 std::vector<uint32_t> expected_of(const std::vector<uint32_t>& in, uint32_t count) {
   std::vector<uint32_t> out;
-  for (uint32_t group = 0; group < groups; ++group)
+  for (uint32_t group = 0; group < kGroups; ++group)
     for (uint32_t i = 0; i < count; ++i) out.push_back((in[count - 1 - i] + 1) * 3 + group + i % 3);
   return out;
 }
@@ -65,7 +65,7 @@ struct ThroughLds : OnDevice {
     clear();
     return right;
   }
-  Grid grid(uint32_t lds) const { return Grid{groups * workgroup}.by(workgroup).lds(lds); }
+  Grid grid(uint32_t lds) const { return Grid{kGroups * kWorkgroup}.by(kWorkgroup).lds(lds); }
 
   Program program{gpu, hip_kernels()};
   Kernel<uint32_t*, const uint32_t*, uint32_t> kernel =
@@ -73,7 +73,7 @@ struct ThroughLds : OnDevice {
   Copier copier{gpu};
   uint32_t count;
   std::vector<uint32_t> host = std::vector<uint32_t>(count);
-  DeviceBuffer<uint32_t> in{gpu, count}, out{gpu, groups*size_t{count}};
+  DeviceBuffer<uint32_t> in{gpu, count}, out{gpu, kGroups*size_t{count}};
 };
 
 // Returns the code object for the agent with an additional metadata entry that declares the hidden

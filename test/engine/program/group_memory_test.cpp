@@ -20,7 +20,7 @@ using namespace uptempo::test;
 
 namespace {
 
-constexpr uint32_t block_bytes = 64, static_bytes = 20;
+constexpr uint32_t kBlockBytes = 64, kStaticBytes = 20;
 
 using Plain = Kernel<uint32_t>;
 using Arrays = Kernel<uint32_t, LocalBytes, LocalBytes>;
@@ -30,7 +30,7 @@ DoubleKernel double_kernel(std::string name, uint32_t limit) {
           .kernarg_bytes = 24,
           .arguments = {argument(ArgumentKind::by_value, 0, 4),
                         argument(ArgumentKind::hidden_dynamic_lds_size, 16, 4)},
-          .group_segment_bytes = static_bytes,
+          .group_segment_bytes = kStaticBytes,
           .max_group_segment_bytes = limit};
 }
 Plain plain_kernel(uint32_t limit = UINT32_MAX) {
@@ -70,7 +70,7 @@ std::vector<Seen> seen_by(DoubleDevice& device) {
 struct alignas(64) Lines {
   std::byte bytes[64 << 10];
 };
-const RecordingOptions with_few_spares{.spare_kernarg_bytes = 4 << 10};
+const RecordingOptions kWithFewSpares{.spare_kernarg_bytes = 4 << 10};
 
 }  // namespace
 
@@ -94,23 +94,23 @@ TEST_CASE("dynamic group memory follows the static part, and LocalBytes arrays f
   BatchSubmitter batch(device.state(), {});
   batch.dispatch(arrays, grid, 1u, first, second);
   REQUIRE(batch.try_dispatch(arrays, grid, 1u, first, second));
-  batch.dispatch_at({lines.bytes, block_bytes}, arrays, grid, 1u, first, second);
+  batch.dispatch_at({lines.bytes, kBlockBytes}, arrays, grid, 1u, first, second);
   const auto prepared = batch.prepare(arrays, grid);
   prepared.dispatch(1u, first, second);
   prepared.dispatch_each(2, [&](uint32_t) noexcept { return std::tuple(1u, first, second); });
-  REQUIRE(batch.submit().wait(soon(), actively));
+  REQUIRE(batch.submit().wait(soon(), kActiveWait));
 
-  Recording recording(device.state(), kernargs.bytes, with_few_spares);
+  Recording recording(device.state(), kernargs.bytes, kWithFewSpares);
   recording.dispatch(arrays, grid, 1u, first, second);
   const Node replaced = recording.dispatch(plain_kernel(), Grid{64}, 1u);
   recording.replace(replaced, arrays, grid, 1u, first, second);
   const Node moved = recording.dispatch(arrays, Grid{64}.lds(3), 1u, first, second);
   recording.set_grid(moved, grid);
-  REQUIRE(recording.replay(device.state(), soon()).wait(soon(), actively));
+  REQUIRE(recording.replay(device.state(), soon()).wait(soon(), kActiveWait));
   CHECK(seen_by(device) == std::vector<Seen>(6 + 3, expected));
 
   recording.set_grid(moved, Grid{64});
-  REQUIRE(recording.replay(device.state(), soon()).wait(soon(), actively));
+  REQUIRE(recording.replay(device.state(), soon()).wait(soon(), kActiveWait));
   CHECK(seen_by(device).back() ==
         Seen{.segment = 104, .first_array = 32, .second_array = 80, .hidden_size = 0});
 }
@@ -123,15 +123,15 @@ TEST_CASE("a kernel gets the amount of dynamic group memory of each of its dispa
   std::vector<Seen> expected;
   for (const uint32_t bytes : {0u, 7u, 7u, 1024u, 0u, 1u}) {
     batch.dispatch(plain, Grid{64}.lds(bytes), 1u);
-    expected.push_back({static_bytes + bytes, 0, 0, bytes});
+    expected.push_back({kStaticBytes + bytes, 0, 0, bytes});
   }
-  REQUIRE(batch.submit().wait(soon(), actively));
+  REQUIRE(batch.submit().wait(soon(), kActiveWait));
   CHECK(seen_by(device) == expected);
 }
 
 TEST_CASE("a dispatch may request all group memory of the agent, and not one byte more",
           "[group_memory]") {
-  const Plain plain = plain_kernel(static_bytes + 100);
+  const Plain plain = plain_kernel(kStaticBytes + 100);
   const Arrays arrays = arrays_kernel(200);
   const Grid fits = Grid{64}.lds(100), too_much = Grid{64}.lds(101);
   const LocalBytes first{40}, second{24}, third{25};
@@ -149,7 +149,7 @@ TEST_CASE("a dispatch may request all group memory of the agent, and not one byt
   };
   refused([&] { batch.dispatch(plain, too_much, 1u); });
   refused([&] { batch.try_dispatch(plain, too_much, 1u); });
-  refused([&] { batch.dispatch_at({lines.bytes, block_bytes}, plain, too_much, 1u); });
+  refused([&] { batch.dispatch_at({lines.bytes, kBlockBytes}, plain, too_much, 1u); });
   refused([&] { batch.prepare(plain, too_much); });
   CHECK(contains(error_of<Error>([&] { batch.dispatch(plain, Grid{64}.lds(UINT32_MAX), 1u); }),
                  "the sum is 4294967315; the limit is 120"));
@@ -166,7 +166,7 @@ TEST_CASE("a dispatch may request all group memory of the agent, and not one byt
   refused_arrays([&] { batch.dispatch(arrays, fits, 1u, first, third); });
   refused_arrays([&] { batch.try_dispatch(arrays, fits, 1u, first, third); });
   refused_arrays([&] {
-    batch.dispatch_at({lines.bytes, block_bytes}, arrays, fits, 1u, first, third);
+    batch.dispatch_at({lines.bytes, kBlockBytes}, arrays, fits, 1u, first, third);
   });
   const auto prepared = batch.prepare(arrays, fits);
   refused_arrays([&] { prepared.dispatch(1u, first, third); });
@@ -180,7 +180,7 @@ TEST_CASE("a dispatch may request all group memory of the agent, and not one byt
   });
   CHECK(batch.size() == 2);
 
-  Recording recording(device.state(), kernargs.bytes, with_few_spares);
+  Recording recording(device.state(), kernargs.bytes, kWithFewSpares);
   refused([&] { recording.dispatch(plain, too_much, 1u); });
   refused_arrays([&] { recording.dispatch(arrays, fits, 1u, first, third); });
   CHECK(recording.size() == 0);
@@ -195,8 +195,8 @@ TEST_CASE("a dispatch may request all group memory of the agent, and not one byt
       "the sum is 216; the limit is 200"));
 
   batch.dispatch(plain, fits, 1u);
-  REQUIRE(batch.submit().wait(soon(), actively));
-  REQUIRE(recording.replay(device.state(), soon()).wait(soon(), actively));
+  REQUIRE(batch.submit().wait(soon(), kActiveWait));
+  REQUIRE(recording.replay(device.state(), soon()).wait(soon(), kActiveWait));
   CHECK(seen_by(device) == std::vector<Seen>{{200, 128, 176, 100},
                                              {200, 128, 176, 100},
                                              {120, 0, 0, 100},

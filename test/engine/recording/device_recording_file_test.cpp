@@ -20,11 +20,11 @@ using namespace uptempo::test;
 
 namespace {
 
-constexpr const char* file_variable = "UPTEMPO_TEST_RECORDING";
-constexpr size_t length = 1024;
+constexpr const char* kFileVariable = "UPTEMPO_TEST_RECORDING";
+constexpr size_t kLength = 1024;
 
 struct Buffers {
-  explicit Buffers(const Agent& gpu) : words(gpu, length), total(gpu, 1) {
+  explicit Buffers(const Agent& gpu) : words(gpu, kLength), total(gpu, 1) {
     memory.add("words", words).add("total", total);
   }
   DeviceBuffer<uint32_t> words, total;
@@ -34,7 +34,7 @@ struct Buffers {
 // The sum that the recording leaves in `total`.
 uint32_t sum_of(uint32_t first, uint32_t addend) {
   uint32_t sum = 0;
-  for (uint32_t i = 0; i < length; ++i) sum += (first + 3 * i) * 3 + addend;
+  for (uint32_t i = 0; i < kLength; ++i) sum += (first + 3 * i) * 3 + addend;
   return sum;
 }
 
@@ -50,18 +50,18 @@ TEST_CASE_METHOD(OnDevice, "child: saves a recording", "[.child]") {
   const auto reduce = program.kernel<uint32_t*, const uint32_t*, uint32_t>("reduce_lds");
   Queue queue{gpu};
   Recording recording{queue};
-  for (size_t half : {size_t{0}, length / 2})
+  for (size_t half : {size_t{0}, kLength / 2})
     recording
-        .dispatch(iota, Grid{length / 2}.by(64), buffers.words.data() + half,
+        .dispatch(iota, Grid{kLength / 2}.by(64), buffers.words.data() + half,
                   5u + 3u * static_cast<uint32_t>(half), 3u)
-        .writes(buffers.words.data() + half, length / 2);
-  recording.dispatch(increment, Grid{length}.by(256), buffers.words.data(), 7u);
+        .writes(buffers.words.data() + half, kLength / 2);
+  recording.dispatch(increment, Grid{kLength}.by(256), buffers.words.data(), 7u);
   recording
-      .dispatch(reduce, Grid{length}.by(256), buffers.total.data(), buffers.words.data(),
-                static_cast<uint32_t>(length))
-      .reads(buffers.words.data(), length)
+      .dispatch(reduce, Grid{kLength}.by(256), buffers.total.data(), buffers.words.data(),
+                static_cast<uint32_t>(kLength))
+      .reads(buffers.words.data(), kLength)
       .writes(buffers.total.data(), 1);
-  save_recording(recording, std::getenv(file_variable), buffers.memory);
+  save_recording(recording, std::getenv(kFileVariable), buffers.memory);
   std::printf("words at %p\n", static_cast<void*>(buffers.words.data()));
 }
 
@@ -71,7 +71,7 @@ TEST_CASE_METHOD(OnDevice,
   const TemporaryDirectory directory;
   const std::string file = directory.file("sum.recording");
   const auto child = run_command({"/proc/self/exe", "child: saves a recording"},
-                                 {.environment = {std::string(file_variable) + '=' + file}});
+                                 {.environment = {std::string(kFileVariable) + '=' + file}});
   CAPTURE(child.out, child.err);
   REQUIRE(child.exit_code == 0);
 

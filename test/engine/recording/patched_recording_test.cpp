@@ -19,10 +19,10 @@ using namespace uptempo::test;
 namespace {
 
 enum class Kind : uint8_t { number, other_number, wide, local, nothing, finished };
-constexpr uint32_t kinds = 5;  // except for finished packets, which cannot be patched
+constexpr uint32_t kKinds = 5;  // except for finished packets, which cannot be patched
 
 enum class Said : uint8_t { nothing, without_barrier, fences, observed, untouched };
-constexpr uint32_t sayings = 5;
+constexpr uint32_t kDeclarations = 5;
 
 // Everything that defines a node.
 struct Content {
@@ -196,7 +196,7 @@ std::vector<aql::Packet64> replayed(Bench& bench) {
   const Completion done = bench.recording->replay(bench.device.state(), soon());
   // Sleeps, since the packet processor needs the core.
   REQUIRE(bench.device.processor().wait_completed(bench.device.state().writer().next_index()));
-  REQUIRE(done.wait(soon(), actively));  // its signal follows
+  REQUIRE(done.wait(soon(), kActiveWait));  // its signal follows
   const std::vector<Completed> all = bench.device.processor().completed();
   std::vector<aql::Packet64> packets(bench.recording->size());
   for (const Completed& completed : all)
@@ -250,11 +250,11 @@ std::vector<Content> some_contents(std::mt19937_64& random, size_t count, bool s
   std::vector<Content> contents;
   Content content;
   while (contents.size() < count) {
-    if (random() % 40 == 0) content.kind = static_cast<Kind>(random() % kinds);
+    if (random() % 40 == 0) content.kind = static_cast<Kind>(random() % kKinds);
     if (random() % 40 == 0) content.grid = static_cast<uint32_t>(64 << random() % 3);
     content.number = static_cast<uint32_t>(random() % 100'000);
     content.said =
-        silent || random() % 3 != 0 ? Said::nothing : static_cast<Said>(random() % sayings);
+        silent || random() % 3 != 0 ? Said::nothing : static_cast<Said>(random() % kDeclarations);
     contents.push_back(content);
     if (!silent && count > 1 && random() % 16 == 0) contents.back().kind = Kind::finished;
   }
@@ -275,7 +275,7 @@ void patch_some(Recording& recording, std::vector<Content>& contents, std::mt199
       case 1: {
         const Content old = content;
         content = some_contents(random, 1, silent)[0];
-        content.kind = static_cast<Kind>(random() % kinds);
+        content.kind = static_cast<Kind>(random() % kKinds);
         replace(recording, index, old, content);
         break;
       }

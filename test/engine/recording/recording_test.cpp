@@ -85,7 +85,7 @@ TEST_CASE("a replay runs every node once, in order, with one completion signal",
   for (uint32_t i = 0; i < 100; ++i) recording->dispatch(kernel, Grid{256}.by(64), i);
   CHECK(recording->size() == 100);
   const Counters before = Counters::now();
-  CHECK(recording->replay(bench.device.state(), soon()).wait(soon(), actively));
+  CHECK(recording->replay(bench.device.state(), soon()).wait(soon(), kActiveWait));
   const Counters spent = Counters::now() - before;
   CHECK(bench.ran == sequence(100));
   CHECK(spent.batches == 1);
@@ -111,7 +111,7 @@ TEST_CASE("replays in flight share the blocks of nodes that are not patched", "[
   Completion last;
   for (int replay = 0; replay < 10; ++replay) last = *recording->try_replay(bench.device.state());
   bench.device.processor().resume();
-  CHECK(last.wait(soon(), actively));
+  CHECK(last.wait(soon(), kActiveWait));
   CHECK(bench.ran == sequence(20, 10));
   const auto packets = bench.device.processor().completed();
   REQUIRE(packets.size() == 200);
@@ -135,7 +135,7 @@ TEST_CASE("a patch applies from the next replay on, and replays in flight keep t
     last = *recording->try_replay(bench.device.state());
   }
   bench.device.processor().resume();
-  CHECK(last.wait(soon(), actively));
+  CHECK(last.wait(soon(), kActiveWait));
   std::vector<uint32_t> expected;
   for (uint32_t replay = 0; replay < 15; ++replay)
     expected.insert(expected.end(), {1, 200 + replay, 3});
@@ -153,7 +153,7 @@ TEST_CASE("with no replay in flight a patch is written in place", "[recording]")
   const auto recording = bench.recording();
   const Node node = recording->dispatch(number_kernel(), Grid{64}, 0u);
   for (uint32_t replay = 1; replay <= 50; ++replay) {
-    CHECK(recording->replay(bench.device.state(), soon()).wait(soon(), actively));
+    CHECK(recording->replay(bench.device.state(), soon()).wait(soon(), kActiveWait));
     recording->set<0>(node, replay);
   }
   const auto packets = bench.device.processor().completed();
@@ -192,7 +192,7 @@ TEST_CASE("a patch waits for a spare block, and its error names the shortage if 
   recording->set<0>(nodes[4], 64);  // now it waits, and a block is returned
   for (uint32_t i = 5; i < 10; ++i) recording->set<0>(nodes[i], 60 + i);
   for (uint32_t i = 0; i < 10; ++i) expected.push_back(60 + i);
-  CHECK(recording->replay(bench.device.state(), soon()).wait(soon(), actively));
+  CHECK(recording->replay(bench.device.state(), soon()).wait(soon(), kActiveWait));
   CHECK(bench.ran == expected);
 }
 
@@ -203,11 +203,11 @@ TEST_CASE("a grid and a kernel may be changed, and a handle to the replaced node
   const auto other = bench.recording();
   const Node first = recording->dispatch(number_kernel(0x1000), Grid{64}, 1u);
   const Node second = recording->dispatch(number_kernel(0x1000), Grid{64}, 2u);
-  CHECK(recording->replay(bench.device.state(), soon()).wait(soon(), actively));
+  CHECK(recording->replay(bench.device.state(), soon()).wait(soon(), kActiveWait));
   recording->set_grid(first, Grid{512, 4}.by(64, 2));
   const Node<uint32_t, const uint32_t*, uint32_t> wide =
       recording->replace(second, wide_kernel(0x2000), Grid{128}, 7u, nullptr, 8u);
-  CHECK(recording->replay(bench.device.state(), soon()).wait(soon(), actively));
+  CHECK(recording->replay(bench.device.state(), soon()).wait(soon(), kActiveWait));
   CHECK(bench.ran == std::vector<uint32_t>{1, 2, 1, 7});
   const auto packets = bench.device.processor().completed();
   CHECK(dispatch_of(packets[2]).grid_size_x == 512);
@@ -225,7 +225,7 @@ TEST_CASE("a grid and a kernel may be changed, and a handle to the replaced node
   CHECK(contains(error_of<Error>([&] { recording->set_grid(first, Grid{4096}.by(2048)); }),
                  "workgroup"));
   recording->set<2>(wide, 9u);
-  CHECK(recording->replay(bench.device.state(), soon()).wait(soon(), actively));
+  CHECK(recording->replay(bench.device.state(), soon()).wait(soon(), kActiveWait));
   CHECK(bench.ran.size() == 6);
 }
 
@@ -239,7 +239,7 @@ TEST_CASE("declared accesses are planned once, and a patch cannot change a decla
     nodes.push_back(recording->dispatch(wide_kernel(0x1000), Grid{64}, i, data.data() + 100 * i, 0u)
                         .writes(data.data() + 100 * i, 100));
   const auto barriers = [&] {
-    CHECK(recording->replay(bench.device.state(), soon()).wait(soon(), actively));
+    CHECK(recording->replay(bench.device.state(), soon()).wait(soon(), kActiveWait));
     std::string bits;
     auto packets = bench.device.processor().completed();
     std::sort(packets.begin(), packets.end(),
@@ -287,7 +287,7 @@ TEST_CASE(
   CHECK(contains(error_of<Error>([&] { recording->replay(elsewhere.device.state(), soon()); }),
                  "another queue"));
   bench.device.processor().resume();
-  CHECK(recording->replay(bench.device.state(), soon()).wait(soon(), actively));
+  CHECK(recording->replay(bench.device.state(), soon()).wait(soon(), kActiveWait));
   CHECK(bench.ran == sequence(40));
   CHECK(recording->replays() == 1);
 
@@ -298,7 +298,7 @@ TEST_CASE(
   bench.device.processor().resume();
   recording->abandon();
   recording->set<0>(node, 77u);
-  CHECK(recording->replay(bench.device.state(), soon()).wait(soon(), actively));
+  CHECK(recording->replay(bench.device.state(), soon()).wait(soon(), kActiveWait));
   REQUIRE(bench.ran.size() >= 80);
   CHECK(bench.ran[bench.ran.size() - 40] == 77);
   CHECK(bench.ran[40] == 0);
@@ -332,15 +332,15 @@ TEST_CASE(
   recording->raw(aql::to_packet(
       aql::BarrierAnd{.flags = {aql::Barrier::off, aql::FenceScope::none, aql::FenceScope::none}}));
   for (int i = 0; i < 3; ++i)
-    CHECK(recording->replay(bench.device.state(), soon()).wait(soon(), actively));
+    CHECK(recording->replay(bench.device.state(), soon()).wait(soon(), kActiveWait));
   CHECK(bench.device.processor().completed_count() == 9);
   const Node last = recording->dispatch(number_kernel(), Grid{64}, 2u);
   recording->set<0>(last, 3u);
-  CHECK(recording->replay(bench.device.state(), soon()).wait(soon(), actively));
+  CHECK(recording->replay(bench.device.state(), soon()).wait(soon(), kActiveWait));
   CHECK(bench.device.processor().completed_count() == 13);
   CHECK(bench.ran == std::vector<uint32_t>{1, 1, 1, 1, 3});
   aql::Packet64 invalid{};
-  invalid.word[0] = aql::first_word(aql::invalid_header);
+  invalid.word[0] = aql::first_word(aql::kInvalidHeader);
   CHECK(contains(error_of<Error>([&] { recording->raw(invalid); }), "type is INVALID"));
 }
 
@@ -358,8 +358,8 @@ TEST_CASE("a replay overtakes a batch that is being filled, and leaves it unchan
   for (uint32_t i = 0; i < 5; ++i) recording->dispatch(number_kernel(), Grid{64}, i);
   auto batch = bench.device.batch();
   for (uint32_t i = 0; i < 5; ++i) batch.dispatch(number_kernel(), Grid{64}, 10 + i);
-  CHECK(recording->replay(bench.device.state(), soon()).wait(soon(), actively));
-  CHECK(batch.submit().wait(soon(), actively));
+  CHECK(recording->replay(bench.device.state(), soon()).wait(soon(), kActiveWait));
+  CHECK(batch.submit().wait(soon(), kActiveWait));
   CHECK(bench.ran == std::vector<uint32_t>{0, 1, 2, 3, 4, 10, 11, 12, 13, 14});
 }
 
@@ -427,7 +427,7 @@ TEST_CASE(
       auto& expected = first ? expected_one : expected_two;
       expected.insert(expected.end(), now.begin(), now.end());
       const Completion done = recording->replay((first ? one : two).device.state(), soon());
-      if (random() % 8 == 0) REQUIRE(done.wait(soon(), actively));
+      if (random() % 8 == 0) REQUIRE(done.wait(soon(), kActiveWait));
     }
     recording.reset();
     CAPTURE(seed);
@@ -448,7 +448,8 @@ TEST_CASE(
   for (uint32_t i = 0; i < 100; ++i) {
     const auto wide =
         recording->replace(narrow, wide_kernel(0x2000), Grid{64}, i, nullptr, 0u).node();
-    if (i % 10 == 5) CHECK(recording->replay(bench.device.state(), soon()).wait(soon(), actively));
+    if (i % 10 == 5)
+      CHECK(recording->replay(bench.device.state(), soon()).wait(soon(), kActiveWait));
     narrow = recording->replace(wide, number_kernel(), Grid{64}, i).node();
     recording->set<0>(nodes[1], i);
   }
@@ -471,15 +472,15 @@ TEST_CASE(
   failure.join();
   CHECK(recording->replays() == 1);
   for (int i = 0; i < 40; ++i)
-    CHECK(recording->replay(alive.device.state(), soon()).wait(soon(), actively));
+    CHECK(recording->replay(alive.device.state(), soon()).wait(soon(), kActiveWait));
   CHECK(alive.ran == sequence(20, 40));
   void* const block = dispatch_of(alive.device.processor().completed()[0]).kernarg_address;
   recording->set<0>(node, 100u);
-  CHECK(recording->replay(alive.device.state(), soon()).wait(soon(), actively));
+  CHECK(recording->replay(alive.device.state(), soon()).wait(soon(), kActiveWait));
   CHECK(dispatch_of(alive.device.processor().completed()[800]).kernarg_address != block);
   std::string error = "no error";
   for (int i = 0; i < 200 && error == "no error"; ++i) {
-    CHECK(recording->replay(alive.device.state(), soon()).wait(soon(), actively));
+    CHECK(recording->replay(alive.device.state(), soon()).wait(soon(), kActiveWait));
     error = error_of([&] { recording->set<0>(node, 100u); });
   }
   CHECK(contains(error, "a queue failed before it had finished one"));
@@ -498,10 +499,10 @@ TEST_CASE(
     auto batch = bench.device.batch();
     for (uint32_t i = 0; i < 5; ++i) batch.dispatch(number_kernel(), Grid{64}, i);
     const Completion done = recording->replay(bench.device.state(), soon());
-    REQUIRE(done.wait(Deadline::after(1s), actively));
+    REQUIRE(done.wait(Deadline::after(1s), kActiveWait));
     CHECK(recording->size() == 2);
     CHECK(bench.device.processor().completed_count() == 7 * replay - 5);
-    REQUIRE(batch.submit().wait(Deadline::after(1s), actively));
+    REQUIRE(batch.submit().wait(Deadline::after(1s), kActiveWait));
   }
   CHECK(bench.ran == sequence(5, 3));
 }
@@ -514,7 +515,7 @@ TEST_CASE("a node with a new grid keeps its fence overrides", "[recording]") {
       recording->dispatch(number_kernel(), Grid{64}, 2u).observed_by(Observer::system).node();
   recording->dispatch(number_kernel(), Grid{64}, 3u);
   const auto header_of_third = [&] {
-    REQUIRE(recording->replay(bench.device.state(), soon()).wait(soon(), actively));
+    REQUIRE(recording->replay(bench.device.state(), soon()).wait(soon(), kActiveWait));
     const auto packets = bench.device.processor().completed();
     return packets[packets.size() - 2].packet.header();
   };
@@ -533,12 +534,12 @@ TEST_CASE("the first dispatch after a finished packet acquires at system scope, 
         .flags = {aql::Barrier::off, aql::FenceScope::none, aql::FenceScope::none}}));
     const Node<uint32_t> node = recording->dispatch(number_kernel(), Grid{64}, 2u);
     recording->dispatch(number_kernel(), Grid{64}, 3u);
-    CHECK(recording->replay(bench.device.state(), soon()).wait(soon(), actively));
+    CHECK(recording->replay(bench.device.state(), soon()).wait(soon(), kActiveWait));
     if (replaced)
       recording->replace(node, number_kernel(0x2000), Grid{64}, 5u);
     else
       recording->set_grid(node, Grid{128});
-    CHECK(recording->replay(bench.device.state(), soon()).wait(soon(), actively));
+    CHECK(recording->replay(bench.device.state(), soon()).wait(soon(), kActiveWait));
     const auto packets = bench.device.processor().completed();
     REQUIRE(packets.size() == 6);
     CHECK(aql::header_flags(packets[1].packet.header()).acquire == aql::FenceScope::system);

@@ -122,7 +122,7 @@ struct World {
   // the plan.
   std::string replay(Recording& recording) {
     const size_t before = device.processor().completed().size();
-    if (!recording.replay(device.state(), soon()).wait(soon(), actively)) return "not in time";
+    if (!recording.replay(device.state(), soon()).wait(soon(), kActiveWait)) return "not in time";
     std::vector<Completed> ran = device.processor().completed();
     ran.erase(ran.begin(), ran.begin() + static_cast<ptrdiff_t>(before));
     std::sort(ran.begin(), ran.end(),

@@ -179,8 +179,8 @@ TEST_CASE_METHOD(OnDevice, "copies arrive on every path, and each path is counte
     const Counters before = Counters::now();
     copier.to_device(device, std::span<const uint32_t>(source));
     const Counters spent = Counters::now() - before;
-    CHECK(spent.copies_staged == (bytes <= Copier::stage_limit_bytes ? 1 : 0));
-    CHECK(spent.pins == (bytes <= Copier::stage_limit_bytes ? 0 : 1));
+    CHECK(spent.copies_staged == (bytes <= Copier::kStageLimitBytes ? 1 : 0));
+    CHECK(spent.pins == (bytes <= Copier::kStageLimitBytes ? 0 : 1));
   }
   SECTION("asynchronous, after a signal") {
     Signal gate{SignalKind::interrupt, 1}, done{SignalKind::interrupt, 1};

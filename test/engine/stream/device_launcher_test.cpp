@@ -22,7 +22,7 @@ struct Device : test::OnDevice {
   Copier copier{gpu};
 };
 
-constexpr size_t count = 256;
+constexpr size_t kCount = 256;
 
 // A random program of launches on several streams with events between them; the same for the same
 // seed.
@@ -36,9 +36,9 @@ std::vector<uint32_t> run(Device& device, uint64_t seed, bool skips) {
                          LauncherOptions{.skip_arguments = skips, .blocks = 1 + i});
   }
   std::vector<DeviceBuffer<uint32_t>> values;
-  const std::vector<uint32_t> start(count, 7);
+  const std::vector<uint32_t> start(kCount, 7);
   for (size_t i = 0; i < all.size(); ++i) {
-    values.emplace_back(device.gpu, count);
+    values.emplace_back(device.gpu, kCount);
     device.copier.to_device(values.back(), std::span<const uint32_t>(start));
   }
   std::mt19937_64 random(seed);
@@ -51,7 +51,7 @@ std::vector<uint32_t> run(Device& device, uint64_t seed, bool skips) {
       for (Stream& other : all)
         if (&other != &all[stream]) all[stream].wait(other.record());
     }
-    handles[random() % handles.size()].launch(all[stream], Grid{count}.by(64), values[at].data(),
+    handles[random() % handles.size()].launch(all[stream], Grid{kCount}.by(64), values[at].data(),
                                               number);
     if (at != stream)
       for (Stream& other : all)

@@ -31,7 +31,7 @@ class RandomProgram : test::OnDevice {
   explicit RandomProgram(const Plan& plan)
       : plan_(plan), random_(plan.seed), streams_(gpu, plan.options) {
     for (unsigned i = 0; i < plan.streams; ++i) add_stream();
-    for (unsigned i = 0; i < buffers; ++i) {
+    for (unsigned i = 0; i < kBuffers; ++i) {
       buffers_.emplace_back(gpu, i % 2 == 0);
       write_by_host(buffers_.back());
     }
@@ -67,8 +67,8 @@ class RandomProgram : test::OnDevice {
   }
 
  private:
-  static constexpr unsigned buffers = 7;
-  static constexpr uint32_t elements = 1024;
+  static constexpr unsigned kBuffers = 7;
+  static constexpr uint32_t kElements = 1024;
 
   struct Worker {
     Stream* stream;
@@ -85,16 +85,16 @@ class RandomProgram : test::OnDevice {
   struct Buffer {
     Buffer(const Agent& gpu, bool in_host_memory) {
       if (in_host_memory) {
-        pinned.emplace(gpu, elements);
+        pinned.emplace(gpu, kElements);
       } else {
-        device.emplace(gpu, elements);
+        device.emplace(gpu, kElements);
       }
     }
     uint32_t* data() const { return pinned ? pinned->data() : device->data(); }
 
     std::optional<PinnedBuffer<uint32_t>> pinned;
     std::optional<DeviceBuffer<uint32_t>> device;
-    std::vector<uint32_t> expected = std::vector<uint32_t>(elements);
+    std::vector<uint32_t> expected = std::vector<uint32_t>(kElements);
     std::optional<Use> write;  // the last one
     std::vector<Use> reads;    // since the last write
   };
@@ -113,7 +113,7 @@ class RandomProgram : test::OnDevice {
     }
   }
   const Work& any_stream() { return workers_[random_() % workers_.size()]; }
-  Buffer& any_buffer() { return buffers_[random_() % buffers]; }
+  Buffer& any_buffer() { return buffers_[random_() % kBuffers]; }
 
   static Event event_of(const Use& use) {
     if (use.event) return *use.event;
@@ -142,7 +142,7 @@ class RandomProgram : test::OnDevice {
       if (buffer->write) follow(worker, *buffer->write);
     for (const Use& read : out->reads) follow(worker, read);
 
-    const uint32_t count = elements >> (random_() % 5);
+    const uint32_t count = kElements >> (random_() % 5);
     const auto addend = static_cast<uint32_t>(random_());
     worker->stream->launch(combine_, Grid{count}.by(64), out->data(), a->data(), b->data(), addend);
     for (uint32_t i = 0; i < count; ++i)

@@ -14,7 +14,7 @@ using namespace uptempo;
 namespace {
 
 // Number of reads of the other's flag: for a kernel that must find it, and for one that must not.
-constexpr uint32_t for_ever = UINT32_MAX, a_while = 20'000;
+constexpr uint32_t kForever = UINT32_MAX, kShortWhile = 20'000;
 
 // Two kernels that look for each other's flag.
 class Meeting : test::OnDevice {
@@ -25,24 +25,25 @@ class Meeting : test::OnDevice {
 
   Streams& streams() { return streams_; }
 
-  void first(Stream& stream, uint32_t looks = for_ever) {
+  void first(Stream& stream, uint32_t looks = kForever) {
     ++round_;
     first_ = &stream;
-    words_[met] = words_[met + 1] = 0;
-    stream.launch(meet_, Grid{1}, &words_[flag], &words_[other_flag], round_, looks, &words_[met]);
+    words_[kMet] = words_[kMet + 1] = 0;
+    stream.launch(meet_, Grid{1}, &words_[kFlag], &words_[kOtherFlag], round_, looks,
+                  &words_[kMet]);
   }
-  void second(Stream& stream, uint32_t looks = for_ever) {
+  void second(Stream& stream, uint32_t looks = kForever) {
     second_ = &stream;
-    stream.launch(meet_, Grid{1}, &words_[other_flag], &words_[flag], round_, looks,
-                  &words_[met + 1]);
+    stream.launch(meet_, Grid{1}, &words_[kOtherFlag], &words_[kFlag], round_, looks,
+                  &words_[kMet + 1]);
   }
   // Call after both: returns whether they ran at the same time. The second kernel also finds the
   // flag of a first one that ended long ago, so the first kernel's result decides.
   bool met_each_other() {
     REQUIRE(first_->synchronize(test::soon()));
     REQUIRE(second_->synchronize(test::soon()));
-    REQUIRE(words_[met + 1] == 1);
-    return words_[met] == 1;
+    REQUIRE(words_[kMet + 1] == 1);
+    return words_[kMet] == 1;
   }
   bool overlap(Stream& one, Stream& other) {
     first(one);
@@ -51,7 +52,7 @@ class Meeting : test::OnDevice {
   }
 
  private:
-  static constexpr size_t flag = 0, other_flag = 32, met = 64;
+  static constexpr size_t kFlag = 0, kOtherFlag = 32, kMet = 64;
 
   Program probes_{gpu, builtin_kernels::probes()};
   Kernel<uint32_t*, uint32_t*, uint32_t, uint32_t, uint32_t*> meet_ =
@@ -116,7 +117,7 @@ TEST_CASE("kernels of one stream do not run at the same time", "[device][stream]
   Meeting meeting;
   Stream a(meeting.streams());
   for (int round = 0; round < 3; ++round) {
-    meeting.first(a, a_while);
+    meeting.first(a, kShortWhile);
     meeting.second(a);
     CHECK_FALSE(meeting.met_each_other());
   }
@@ -129,7 +130,7 @@ TEST_CASE("work after a wait for an event does not overlap the work that the eve
     Meeting meeting({.hardware_queues = queues});
     Stream a(meeting.streams()), b(meeting.streams());
     for (int round = 0; round < 3; ++round) {
-      meeting.first(a, a_while);
+      meeting.first(a, kShortWhile);
       b.wait(a.record());
       meeting.second(b);
       CHECK_FALSE(meeting.met_each_other());
@@ -147,10 +148,10 @@ TEST_CASE("a legacy default stream overlaps only with streams that do not block"
     CHECK(meeting.overlap(legacy, other));
     CHECK(meeting.overlap(other, legacy));
     CHECK(meeting.overlap(blocking, other));
-    meeting.first(legacy, a_while);
+    meeting.first(legacy, kShortWhile);
     meeting.second(blocking);
     CHECK_FALSE(meeting.met_each_other());
-    meeting.first(blocking, a_while);
+    meeting.first(blocking, kShortWhile);
     meeting.second(legacy);
     CHECK_FALSE(meeting.met_each_other());
   }

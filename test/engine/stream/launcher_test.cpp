@@ -30,16 +30,16 @@ struct Hidden {
   bool queue = false;
   bool block_count = false;
 };
-constexpr uint32_t queue_at = 16, block_count_at = 24;
+constexpr uint32_t kQueueAt = 16, kBlockCountAt = 24;
 
 Kernel<uint32_t, uint64_t> pair_kernel(Hidden hidden = {}) {
   DoubleKernel pair{.name = "pair",
                     .kernarg_bytes = 32,
                     .arguments = {argument(ArgumentKind::by_value, 0, 4),
                                   argument(ArgumentKind::by_value, 8, 8)}};
-  if (hidden.queue) pair.arguments.push_back(argument(ArgumentKind::hidden_queue_ptr, queue_at, 8));
+  if (hidden.queue) pair.arguments.push_back(argument(ArgumentKind::hidden_queue_ptr, kQueueAt, 8));
   if (hidden.block_count)
-    pair.arguments.push_back(argument(ArgumentKind::hidden_block_count_x, block_count_at, 4));
+    pair.arguments.push_back(argument(ArgumentKind::hidden_block_count_x, kBlockCountAt, 4));
   return kernel_of<uint32_t, uint64_t>(pair);
 }
 
@@ -61,8 +61,8 @@ struct Journal {
     Found found{};
     std::memcpy(&found.number, block, 4);
     std::memcpy(&found.value, block + 8, 8);
-    std::memcpy(&found.queue, block + queue_at, 8);
-    std::memcpy(&found.block_count, block + block_count_at, 4);
+    std::memcpy(&found.queue, block + kQueueAt, 8);
+    std::memcpy(&found.block_count, block + kBlockCountAt, 4);
     const std::lock_guard lock(mutex);
     by_grid[packet.grid_size_x].push_back(found);
   }

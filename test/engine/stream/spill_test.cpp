@@ -56,7 +56,7 @@ struct Checked {
   }
 };
 
-constexpr size_t in_slab = 1024, large = 1028, larger = 70'000, largest = 131'056;
+constexpr size_t kInSlab = 1024, kLarge = 1028, kLarger = 70'000, kLargest = 131'056;
 
 StreamDevicesOptions options_with(std::shared_ptr<Checked> checked, uint32_t queues = 2) {
   StreamDevicesOptions options;
@@ -73,12 +73,12 @@ TEST_CASE("a block of slab size is in a slab, a block larger by a byte has memor
   StreamDevices devices(options_with(checked));
   Stream a(devices);
   const Counters before = Counters::now();
-  launch<in_slab>(a, 0);
+  launch<kInSlab>(a, 0);
   CHECK((Counters::now() - before).spills == 0);
-  launch<large>(a, 1);
+  launch<kLarge>(a, 1);
   CHECK((Counters::now() - before).spills == 1);
   CHECK((Counters::now() - before).spill_bytes == 1088);
-  launch<largest>(a, 2);
+  launch<kLargest>(a, 2);
   CHECK((Counters::now() - before).spills == 2);
   CHECK((Counters::now() - before).spill_bytes == 1088 + 131'072);
   a.synchronize();
@@ -101,16 +101,16 @@ TEST_CASE("memory of large blocks is not reused before its kernel is complete", 
       Stream& stream = streams[random() % streams.size()];
       switch (random() % 4) {
         case 0:
-          launch<in_slab>(stream, i);
+          launch<kInSlab>(stream, i);
           break;
         case 1:
-          launch<large>(stream, i);
+          launch<kLarge>(stream, i);
           break;
         case 2:
-          launch<larger>(stream, i);
+          launch<kLarger>(stream, i);
           break;
         default:
-          launch<largest>(stream, i);
+          launch<kLargest>(stream, i);
       }
       if (random() % 32 == 0) streams[random() % streams.size()].wait(stream.record());
       if (random() % 128 == 0) stream.synchronize();
@@ -126,9 +126,9 @@ TEST_CASE("in steady state large blocks are not allocated", "[stream][spill]") {
   const auto checked = std::make_shared<Checked>();
   StreamDevices devices(options_with(checked, 1));
   Stream a(devices);
-  const Numbered<larger> arguments(7);
+  const Numbered<kLarger> arguments(7);
   const auto step = [&] {
-    for (uint32_t i = 0; i < 8; ++i) a.launch(numbered_kernel<larger>(), Grid{1}, arguments);
+    for (uint32_t i = 0; i < 8; ++i) a.launch(numbered_kernel<kLarger>(), Grid{1}, arguments);
     a.synchronize();
   };
   for (int i = 0; i < 20; ++i) step();
@@ -152,16 +152,16 @@ TEST_CASE(
   Stream a(devices);
   uint32_t launched = 0;
   const std::string text = error_of<Error>([&] {
-    for (;; ++launched) launch<largest>(a, launched);
+    for (;; ++launched) launch<kLargest>(a, launched);
   });
   CAPTURE(text);
   CHECK(launched == 4);
   CHECK(contains(text, "131072 bytes for the arguments of kernel 'numbered_131056'"));
   CHECK(contains(text, "524288 bytes of blocks larger than a slab"));
-  launch<in_slab>(a, 100);  // others are not blocked
+  launch<kInSlab>(a, 100);  // others are not blocked
   devices.resume();
   // kept blocks are freed for another size
-  for (uint32_t i = 0; i < 50; ++i) launch<larger>(a, 101 + i);
+  for (uint32_t i = 0; i < 50; ++i) launch<kLarger>(a, 101 + i);
   a.synchronize();
   CHECK(checked->right == 55);
   CHECK(checked->wrong == 0);
@@ -175,13 +175,13 @@ TEST_CASE(
   options.streams.spill_bytes = 100'000;
   StreamDevices devices(options);
   Stream a(devices);
-  launch<large>(a, 0);
-  const std::string text = error_of<Error>([&] { launch<largest>(a, 1); });
+  launch<kLarge>(a, 0);
+  const std::string text = error_of<Error>([&] { launch<kLargest>(a, 1); });
   CAPTURE(text);
   CHECK(contains(text, "kernel 'numbered_131056', whose arguments take 131072 bytes"));
   CHECK(contains(text, "100000 bytes at most"));
   CHECK(contains(text, "spill_bytes"));
-  launch<large>(a, 2);
+  launch<kLarge>(a, 2);
   a.synchronize();
   CHECK(checked->right == 2);
 }
@@ -192,7 +192,7 @@ TEST_CASE("large blocks outlive the stream, and unfinished work when the queues 
   {
     StreamDevices devices(options_with(checked, 2));
     Stream a(devices), b(devices);
-    for (uint32_t i = 0; i < 12; ++i) launch<larger>(i % 2 == 0 ? a : b, i);
+    for (uint32_t i = 0; i < 12; ++i) launch<kLarger>(i % 2 == 0 ? a : b, i);
   }
   CHECK(checked->right == 12);
   CHECK(checked->wrong == 0);

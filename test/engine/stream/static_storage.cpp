@@ -16,7 +16,7 @@ using namespace uptempo;
 
 namespace {
 
-constexpr uint32_t count = 256;
+constexpr uint32_t kCount = 256;
 
 void fail(const char* what) {
   std::fprintf(stderr, "static_storage: %s\n", what);
@@ -51,7 +51,7 @@ void run() {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
   program.emplace(gpu, builtin_kernels::basics());
-  values.emplace(gpu, count);
+  values.emplace(gpu, kCount);
   streams.emplace(gpu);
   for (int i = 0; i < 5; ++i) all.emplace_back(*streams);
   timed.emplace();
@@ -64,7 +64,7 @@ void run() {
   for (uint32_t step = 0; step < 50; ++step) {
     Stream& stream = all[step % all.size()];
     stream.wait(last);
-    stream.launch(chain, Grid{count}.by(64), values->data(), step);
+    stream.launch(chain, Grid{kCount}.by(64), values->data(), step);
     last = stream.record();
     expected = expected * 3 + step;
   }
@@ -72,7 +72,7 @@ void run() {
   all.front().wait(*gate);
   all.front().record(*timed);
   streams->synchronize();
-  if (std::ranges::count(values->span(), expected) != count) fail("the results are wrong");
+  if (std::ranges::count(values->span(), expected) != kCount) fail("the results are wrong");
   judge.last_event = last;
 }
 

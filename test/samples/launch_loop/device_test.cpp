@@ -55,7 +55,7 @@ TEST_CASE("each way makes the HSA calls that it demonstrates, and launchers make
     CAPTURE(row.way, row.wrong_observations);
     CHECK(row.is_right());
     CHECK(row.us_per_step.size() == 2);
-    CHECK(row.counted_steps + first_steps == row.steps);
+    CHECK(row.counted_steps + kFirstSteps == row.steps);
   }
   const auto of = [&](Way way) { return rows[static_cast<size_t>(way)]; };
   const uint64_t few = of(Way::naive).counted_steps;

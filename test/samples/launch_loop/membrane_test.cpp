@@ -68,22 +68,22 @@ TEST_CASE("a step has the documented kernels, and winds of different strengths")
   CHECK(std::ranges::count(names.all, 'h') == 10);
   CHECK(names.winds.size() == 10);
   Names fewest;
-  drive(fewest, least_kernels, 0);
+  drive(fewest, kLeastKernels, 0);
   CHECK(fewest.all == "a");
 }
 
 TEST_CASE("the membrane keeps moving, within bounds, and its edge rests") {
   for (const uint32_t steps : {1u, 100u, 2000u}) {
     const HostMembrane membrane = after(steps);
-    for (uint32_t point = 0; point < points; ++point) {
-      const bool edge = point / width % (width - 1) == 0 || point % width % (width - 1) == 0;
+    for (uint32_t point = 0; point < kPoints; ++point) {
+      const bool edge = point / kWidth % (kWidth - 1) == 0 || point % kWidth % (kWidth - 1) == 0;
       CAPTURE(steps, point);
       CHECK((membrane.height()[point] == 0) == edge);
       CHECK((membrane.speed()[point] == 0) == edge);
       CHECK(std::isnormal(membrane.height()[point]) != edge);
       CHECK(std::abs(membrane.height()[point]) < 100);
     }
-    for (uint32_t row = 1; row + 1 < width; ++row) CHECK(membrane.observation()[2 * row + 1] > 0);
+    for (uint32_t row = 1; row + 1 < kWidth; ++row) CHECK(membrane.observation()[2 * row + 1] > 0);
   }
   CHECK(after(2000).height() != after(1999).height());
 }

@@ -53,7 +53,7 @@ TEST_CASE("a ring dump is read slot by slot; a broken packet is named and makes 
           "[aql_dump]") {
   aql::Packet64 broken = good_packet();
   broken.word[3] = 0;
-  const aql::Packet64 ring[] = {good_packet(), aql::Packet64{{aql::invalid_header}}, broken};
+  const aql::Packet64 ring[] = {good_packet(), aql::Packet64{{aql::kInvalidHeader}}, broken};
   const uptempo::test::TemporaryDirectory directory;
   const std::string file = directory.file("ring");
   std::ofstream(file, std::ios::binary)

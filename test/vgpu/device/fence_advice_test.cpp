@@ -12,8 +12,8 @@ using namespace uptempo::vgpu;
 
 namespace {
 
-constexpr FenceScope none = FenceScope::none, agent = FenceScope::agent,
-                     system_ = FenceScope::system;
+constexpr FenceScope kNone = FenceScope::none, kAgent = FenceScope::agent,
+                     kSystem = FenceScope::system;
 
 // A recorded run and its advice, one line each: "barrier b -> clear 1", "release c -> none 2 3".
 class Run {
@@ -49,10 +49,10 @@ TEST_CASE("advice concerns the fences of an independent dispatch, not those that
   Run run;
   Program& program = run.program;
   const ActorId queue = program.compute();
-  program.dispatch(queue, "first", {false, none, agent}, {writes(kLocal)});
-  program.dispatch(queue, "beside", {true, agent, agent}, {writes(kLocal + 4096)});
-  program.dispatch(queue, "second", {true, agent, agent}, {reads(kLocal), writes(kLocal)});
-  program.dispatch(queue, "third", {true, agent, none}, {reads(kLocal)});
+  program.dispatch(queue, "first", {false, kNone, kAgent}, {writes(kLocal)});
+  program.dispatch(queue, "beside", {true, kAgent, kAgent}, {writes(kLocal + 4096)});
+  program.dispatch(queue, "second", {true, kAgent, kAgent}, {reads(kLocal), writes(kLocal)});
+  program.dispatch(queue, "third", {true, kAgent, kNone}, {reads(kLocal)});
   CHECK(run.advice() ==
         Lines{"barrier beside -> clear 1", "acquire beside -> none 1", "release beside -> none 1"});
 }
@@ -63,9 +63,9 @@ TEST_CASE(
   Run run;
   Program& program = run.program;
   const ActorId queue = program.compute();
-  program.dispatch(queue, "fill", {false, none, agent}, {writes(kLocal)});
+  program.dispatch(queue, "fill", {false, kNone, kAgent}, {writes(kLocal)});
   for (uint32_t i = 1; i < 9; ++i)
-    program.dispatch(queue, "step", {true, agent, agent},
+    program.dispatch(queue, "step", {true, kAgent, kAgent},
                      {reads(kLocal + 4096 * (i % 4 == 0 ? i - 1 : 0)), writes(kLocal + 4096 * i)});
   // Packet 1 is the first reader of `fill`'s data; later packets may rely on its barrier bit and
   // its acquire. Packets 4 and 8 read the data of 3 and 7.
@@ -79,7 +79,7 @@ TEST_CASE(
   Program& program = run.program;
   const ActorId queue = program.compute(), engine = program.sdma();
   const auto write = [&](int writer) {
-    if (writer == 0) program.dispatch(queue, "write", {false, none, agent}, {writes(kLocal)});
+    if (writer == 0) program.dispatch(queue, "write", {false, kNone, kAgent}, {writes(kLocal)});
     if (writer == 1) program.host_writes(kFine);
     if (writer == 2) {
       program.fill(engine, "fill", kLocal);
@@ -91,7 +91,7 @@ TEST_CASE(
     DYNAMIC_SECTION("behind writer " << writer) {
       const GpuAddress data = write(writer);
       const uint64_t first = writer == 0 ? 1 : 0;
-      const Header header{true, writer == 0 ? agent : system_, none};
+      const Header header{true, writer == 0 ? kAgent : kSystem, kNone};
       program.ring(queue, 4);
       program.dispatch(queue, "step", header);
       program.dispatch(queue, "step", header);
@@ -111,10 +111,10 @@ TEST_CASE(
   Run run;
   Program& program = run.program;
   const ActorId queue = program.compute();
-  program.dispatch(queue, "write", {false, none, agent},
+  program.dispatch(queue, "write", {false, kNone, kAgent},
                    {writes(kLocal), reads(kLocal + 4096, 4096)});
-  program.dispatch(queue, "dear", {true, agent, agent}, {reads(kLocal + 4096, 4096)});
-  program.dispatch(queue, "cheap", {false, agent, agent}, {reads(kLocal), writes(kLocal + 8192)});
+  program.dispatch(queue, "dear", {true, kAgent, kAgent}, {reads(kLocal + 4096, 4096)});
+  program.dispatch(queue, "cheap", {false, kAgent, kAgent}, {reads(kLocal), writes(kLocal + 8192)});
   const std::vector<Advice> list = run.advise().list;
   REQUIRE(list.size() > 2);
   CHECK(list.front().part == Advice::Part::acquire);
@@ -128,22 +128,22 @@ TEST_CASE("the saving is the cost of the narrowed packets, and only of the narro
   Run run;
   Program& program = run.program;
   const ActorId queue = program.compute();
-  program.dispatch(queue, "write", {false, none, system_, 7}, {writes(kCoarse, 4096)});
+  program.dispatch(queue, "write", {false, kNone, kSystem, 7}, {writes(kCoarse, 4096)});
   program.host_reads(kCoarse);
-  program.dispatch(queue, "write", {false, none, system_},
+  program.dispatch(queue, "write", {false, kNone, kSystem},
                    {reads(kLocal, 4096), writes(kLocal, 8192)});
-  program.dispatch(queue, "read", {true, system_, none},
+  program.dispatch(queue, "read", {true, kSystem, kNone},
                    {reads(kLocal, 4096), writes(kLocal + 16384)});
   double release_ns = 0, acquire_ns = 0;
   for (const Advice& advice : run.advise().list) {
     if (advice.part == Advice::Part::release) {
       CHECK(advice.packets == std::vector<uint64_t>{1});
       CHECK(advice.of == 2);
-      CHECK(advice.to == agent);
+      CHECK(advice.to == kAgent);
       release_ns += advice.saved_ns;
     }
     if (advice.part == Advice::Part::acquire) {
-      CHECK(advice.to == agent);
+      CHECK(advice.to == kAgent);
       acquire_ns += advice.saved_ns;
     }
   }
@@ -155,9 +155,9 @@ TEST_CASE("all advice holds together: of two sufficient fences, one remains") {
   Run run;
   Program& program = run.program;
   const ActorId queue = program.compute();
-  program.dispatch(queue, "write", {false, none, agent}, {writes(kLocal)});
-  program.barrier_packet(queue, {true, agent, none});
-  program.dispatch(queue, "read", {true, agent, none}, {reads(kLocal)});
+  program.dispatch(queue, "write", {false, kNone, kAgent}, {writes(kLocal)});
+  program.barrier_packet(queue, {true, kAgent, kNone});
+  program.dispatch(queue, "read", {true, kAgent, kNone}, {reads(kLocal)});
   const Lines lines = run.advice();
   CHECK(lines.count("barrier barrier packet -> clear 1") + lines.count("barrier read -> clear 2") ==
         1);
@@ -176,14 +176,14 @@ TEST_CASE(
     const ActorId queue = program.compute();
     const GpuAddress data = reader == 3 ? kLocal : kCoarse;
     program.ring(queue, 2);
-    program.dispatch(queue, "write", {false, none, system_, 7}, {writes(data)});
+    program.dispatch(queue, "write", {false, kNone, kSystem, 7}, {writes(data)});
     if (reader == 0) program.host_reads(data);
     if (reader == 1) {
       const ActorId engine = program.sdma();
       program.sdma_waits(engine, 7);
       program.copy(engine, "copy", data, kLocal);
     }
-    if (reader == 3) program.dispatch(queue, "read", {true, agent, none}, {reads(data)});
+    if (reader == 3) program.dispatch(queue, "read", {true, kAgent, kNone}, {reads(data)});
     CHECK(run.advice() == (reader == 3 ? Lines{"release write -> agent 0"} : Lines{}));
   }
 }
@@ -194,8 +194,8 @@ TEST_CASE("a system acquire stays after a host store, and is narrowed after a di
     Program& program = run.program;
     const ActorId queue = program.compute();
     if (host) program.host_writes(kFine);
-    program.dispatch(queue, "write", {false, none, agent}, {writes(kLocal)});
-    program.dispatch(queue, "read", {true, system_, none}, {reads(kLocal), reads(kFine)});
+    program.dispatch(queue, "write", {false, kNone, kAgent}, {writes(kLocal)});
+    program.dispatch(queue, "read", {true, kSystem, kNone}, {reads(kLocal), reads(kFine)});
     CHECK(run.advice() == (host ? Lines{} : Lines{"acquire read -> agent 1"}));
   }
 }
@@ -205,9 +205,9 @@ TEST_CASE("order by packets is not replaced by order that is only presumed insid
     Run run;
     Program& program = run.program;
     const ActorId queue = program.compute();
-    program.dispatch(queue, "write", {false, none, agent},
+    program.dispatch(queue, "write", {false, kNone, kAgent},
                      {writes(kLocal), writes(kLocal + 64, 4, Path::synchronising)});
-    program.dispatch(queue, "read", {true, agent, none},
+    program.dispatch(queue, "read", {true, kAgent, kNone},
                      {reads(kLocal), reads(kLocal + 64, 4, Path::synchronising)});
     CHECK(run.advice() == Lines{});
   }
@@ -216,9 +216,9 @@ TEST_CASE("order by packets is not replaced by order that is only presumed insid
     Program& program = run.program;
     const ActorId queue = program.compute();
     program.dispatch(queue, "add", {}, {writes(kLocal, 4, Path::synchronising)});
-    program.dispatch(queue, "step", {true, none, none});
-    program.dispatch(queue, "step", {true, none, none}, {writes(kLocal, 4, Path::synchronising)});
-    program.dispatch(queue, "step", {true, none, none});
+    program.dispatch(queue, "step", {true, kNone, kNone});
+    program.dispatch(queue, "step", {true, kNone, kNone}, {writes(kLocal, 4, Path::synchronising)});
+    program.dispatch(queue, "step", {true, kNone, kNone});
     CHECK(run.advice() == Lines{"barrier step -> clear 1 3"});
   }
   SECTION("between dispatches of two queues, while the first continues") {
@@ -228,11 +228,11 @@ TEST_CASE("order by packets is not replaced by order that is only presumed insid
     program.ring(first, 3);
     program.ring(second, 2);
     program.dispatch(first, "add", {}, {writes(kLocal, 4, Path::synchronising)});
-    program.barrier_packet(first, {true, none, none, 7});
+    program.barrier_packet(first, {true, kNone, kNone, 7});
     program.barrier_packet(second, {}, {7});
     Program::Dispatch add =
         program.launch(second, "add", {}, {writes(kLocal, 4, Path::synchronising)});
-    program.barrier_packet(first, {true, none, none});
+    program.barrier_packet(first, {true, kNone, kNone});
     program.end(add);
     CHECK(run.advice() == Lines{"barrier barrier packet -> clear 2"});
   }
@@ -240,9 +240,9 @@ TEST_CASE("order by packets is not replaced by order that is only presumed insid
     Run run;
     Program& program = run.program;
     const ActorId queue = program.compute();
-    program.dispatch(queue, "count", {false, none, system_},
+    program.dispatch(queue, "count", {false, kNone, kSystem},
                      {writes(kFine, 4, Path::synchronising)});
-    program.barrier_packet(queue, {true, none, none, 7});
+    program.barrier_packet(queue, {true, kNone, kNone, 7});
     program.host_reads(kFine);
     CHECK(run.advice() == Lines{});
   }
@@ -252,9 +252,9 @@ TEST_CASE("a run with findings gets advice that leaves the findings unchanged") 
   Run run;
   Program& program = run.program;
   const ActorId queue = program.compute();
-  program.dispatch(queue, "write", {false, none, agent}, {writes(kLocal)});
-  program.dispatch(queue, "race", {false, agent, agent}, {reads(kLocal), writes(kLocal + 64)});
-  program.dispatch(queue, "read", {true, agent, none}, {reads(kLocal + 64)});
+  program.dispatch(queue, "write", {false, kNone, kAgent}, {writes(kLocal)});
+  program.dispatch(queue, "race", {false, kAgent, kAgent}, {reads(kLocal), writes(kLocal + 64)});
+  program.dispatch(queue, "read", {true, kAgent, kNone}, {reads(kLocal + 64)});
   CHECK(program.found() == "unordered RAW write->race 0x0+4 possible");
   const Lines lines = run.advice();
   CHECK(lines.count("barrier read -> clear 2") == 0);
@@ -267,7 +267,7 @@ TEST_CASE("a narrowing that only hides a finding is not advised") {
   const ActorId queue = program.compute();
   program.dispatch(queue, "write", {}, {writes(kCoarse)});
   // This packet announces the write to the host. No packet has released the write.
-  program.barrier_packet(queue, {true, none, none, 7});
+  program.barrier_packet(queue, {true, kNone, kNone, 7});
   CHECK(run.advice() == Lines{});
   CHECK(program.found() == "unreleased RAW write->host 0x0+4 possible");
 }
@@ -277,9 +277,9 @@ TEST_CASE("later packets are not the cause of a finding about unmapped memory") 
   Program& program = run.program;
   const ActorId queue = program.compute();
   program.dispatch(queue, "write", {}, {writes(kCoarse)});
-  program.barrier_packet(queue, {true, none, none, 7});
+  program.barrier_packet(queue, {true, kNone, kNone, 7});
   program.forget(kCoarse, kCoarse + kMemoryBytes);
-  program.barrier_packet(queue, {true, none, none, 7});
+  program.barrier_packet(queue, {true, kNone, kNone, 7});
   program.host_reads(kFine);
   CHECK(run.advice() == Lines{"barrier barrier packet -> clear 2"});
 }
@@ -288,7 +288,7 @@ TEST_CASE("a dispatch that runs when the program ends gets no advice") {
   Run run;
   Program& program = run.program;
   const ActorId queue = program.compute();
-  const Program::Dispatch never_ends = program.launch(queue, "spin", {true, system_, system_});
+  const Program::Dispatch never_ends = program.launch(queue, "spin", {true, kSystem, kSystem});
   CHECK(run.advice() == Lines{});
 }
 
@@ -296,7 +296,7 @@ TEST_CASE("advice that would take too long to find is omitted and reported as in
   Journal journal;
   Program program("gfx90a", false, &journal);
   const ActorId queue = program.compute();
-  for (int i = 0; i < 8; ++i) program.dispatch(queue, "idle", {true, agent, agent});
+  for (int i = 0; i < 8; ++i) program.dispatch(queue, "idle", {true, kAgent, kAgent});
   program.finish();
   const Advices advices = advise(journal.recording(), *find_device_description("gfx90a"), 60);
   CHECK(advices.incomplete);
@@ -308,7 +308,7 @@ TEST_CASE("the budget also counts pages") {
     Journal journal;
     Program program("gfx90a", false, &journal);
     const ActorId queue = program.compute();
-    Program::Dispatch dispatch = program.launch(queue, "fill", {true, none, none});
+    Program::Dispatch dispatch = program.launch(queue, "fill", {true, kNone, kNone});
     for (uint32_t i = 0; i < pages; ++i)
       program.touch(dispatch, {writes(kLocal + i * kPageBytes, i + 1)});
     program.end(dispatch);
@@ -320,10 +320,10 @@ TEST_CASE("the budget also counts pages") {
 
 TEST_CASE("advice is written as JSON and as a sentence") {
   Advice advice{Advice::Part::acquire,
-                agent,
+                kAgent,
                 3,
                 "sum\".kd",
-                {.barrier = true, .acquire = system_, .release = agent},
+                {.barrier = true, .acquire = kSystem, .release = kAgent},
                 {4, 5},
                 120,
                 1234.4};

@@ -9,8 +9,8 @@ using namespace uptempo::vgpu;
 
 namespace {
 
-constexpr FenceScope none = FenceScope::none, agent = FenceScope::agent,
-                     system_ = FenceScope::system;
+constexpr FenceScope kNone = FenceScope::none, kAgent = FenceScope::agent,
+                     kSystem = FenceScope::system;
 constexpr uint32_t kPages = 50;
 
 class Cost {
@@ -37,12 +37,12 @@ TEST_CASE("a system release costs the bytes that it writes back, once") {
   Cost cost;
   Program& program = cost.program;
   const ActorId queue = program.compute();
-  program.dispatch(queue, "fill", {false, none, none},
+  program.dispatch(queue, "fill", {false, kNone, kNone},
                    {writes(kLocal, kPages * kPageBytes), writes(kCoarse, 64), writes(kFine, 640)});
-  program.dispatch(queue, "again", {true, none, system_}, {writes(kLocal, 64)});
-  program.dispatch(queue, "idle", {true, none, system_});
-  program.dispatch(queue, "third", {true, none, none}, {writes(kLocal, 64)});
-  program.barrier_packet(queue, {true, none, system_});
+  program.dispatch(queue, "again", {true, kNone, kSystem}, {writes(kLocal, 64)});
+  program.dispatch(queue, "idle", {true, kNone, kSystem});
+  program.dispatch(queue, "third", {true, kNone, kNone}, {writes(kLocal, 64)});
+  program.barrier_packet(queue, {true, kNone, kSystem});
   const PacketCosts costs = cost.of();
   CHECK(costs.at({queue, 1}).release_system_ns ==
         Approx(cost.memory_ns(kPages * kPageBytes) + cost.link_ns(64)));
@@ -54,7 +54,7 @@ TEST_CASE("a system release writes back no more than L2 holds") {
   Cost cost;
   Program& program = cost.program;
   const ActorId queue = program.compute();
-  program.dispatch(queue, "fill", {true, none, system_},
+  program.dispatch(queue, "fill", {true, kNone, kSystem},
                    {writes(kLocal, kMemoryBytes), writes(kCoarse, kMemoryBytes)});
   DeviceDescription small = cost.device;
   small.l2_bytes = kMemoryBytes / 2;
@@ -63,17 +63,18 @@ TEST_CASE("a system release writes back no more than L2 holds") {
 }
 
 TEST_CASE("an acquire costs the bytes read again: from L2, and at system scope from memory") {
-  for (const FenceScope scope : {agent, system_}) {
+  for (const FenceScope scope : {kAgent, kSystem}) {
     Cost cost;
     Program& program = cost.program;
     const ActorId queue = program.compute();
-    program.dispatch(queue, "warm", {false, none, none}, {reads(kLocal, 1280), reads(kCoarse, 64)});
-    program.dispatch(queue, "again", {false, scope, none},
+    program.dispatch(queue, "warm", {false, kNone, kNone},
+                     {reads(kLocal, 1280), reads(kCoarse, 64)});
+    program.dispatch(queue, "again", {false, scope, kNone},
                      {reads(kLocal, 640), reads(kCoarse, 64), reads(kLocal + 8192, 64)});
     const PacketCost found = cost.of().at({queue, 1});
     CHECK(found.acquire_agent_ns == Approx(cost.l1_ns(704)));
     CHECK(found.acquire_system_ns ==
-          Approx(scope == system_ ? cost.memory_ns(640) + cost.link_ns(64) : 0));
+          Approx(scope == kSystem ? cost.memory_ns(640) + cost.link_ns(64) : 0));
   }
 }
 
@@ -82,7 +83,7 @@ TEST_CASE("an acquire costs no more than the caches hold") {
   Program& program = cost.program;
   const ActorId queue = program.compute();
   program.dispatch(queue, "warm", {}, {reads(kLocal, kPages * kPageBytes)});
-  program.dispatch(queue, "again", {false, system_, none}, {reads(kLocal, kPages * kPageBytes)});
+  program.dispatch(queue, "again", {false, kSystem, kNone}, {reads(kLocal, kPages * kPageBytes)});
   DeviceDescription small = cost.device;
   small.compute_units = 2;
   small.l2_bytes = 3 * kPageBytes;
@@ -96,7 +97,7 @@ TEST_CASE("an acquire costs nothing for lines that are only written afterwards")
   Program& program = cost.program;
   const ActorId queue = program.compute();
   program.dispatch(queue, "warm", {}, {reads(kLocal, 640)});
-  program.dispatch(queue, "write", {false, system_, none}, {writes(kLocal, 640)});
+  program.dispatch(queue, "write", {false, kSystem, kNone}, {writes(kLocal, 640)});
   CHECK(cost.of().empty());
 }
 
@@ -116,19 +117,19 @@ TEST_CASE(
     Program& program = cost.program;
     const ActorId queue = program.compute();
     program.dispatch(queue, "warm", {}, {reads(kLocal, 640, one.before)});
-    program.dispatch(queue, "again", {false, agent, none}, {reads(kLocal, 640, one.behind)});
+    program.dispatch(queue, "again", {false, kAgent, kNone}, {reads(kLocal, 640, one.behind)});
     CHECK(cost.of()[{queue, 1}].acquire_agent_ns == Approx(one.costs ? cost.l1_ns(640) : 0));
   }
 }
 
 TEST_CASE("of two consecutive acquires neither costs anything, because the other would remain") {
-  for (const FenceScope scope : {agent, system_}) {
+  for (const FenceScope scope : {kAgent, kSystem}) {
     Cost cost;
     Program& program = cost.program;
     const ActorId queue = program.compute();
-    program.dispatch(queue, "warm", {false, none, none}, {reads(kLocal, 640)});
-    program.barrier_packet(queue, {true, scope, none});
-    program.dispatch(queue, "again", {false, scope, none}, {reads(kLocal, 640)});
+    program.dispatch(queue, "warm", {false, kNone, kNone}, {reads(kLocal, 640)});
+    program.barrier_packet(queue, {true, scope, kNone});
+    program.dispatch(queue, "again", {false, scope, kNone}, {reads(kLocal, 640)});
     CHECK(cost.of().empty());
   }
 }

@@ -9,8 +9,8 @@ using namespace uptempo::vgpu;
 
 namespace {
 
-constexpr FenceScope none = FenceScope::none, agent = FenceScope::agent,
-                     system_ = FenceScope::system;
+constexpr FenceScope kNone = FenceScope::none, kAgent = FenceScope::agent,
+                     kSystem = FenceScope::system;
 constexpr uint32_t kPages = 50;
 
 // Returns how many pages each kept page represents, in descending order.
@@ -42,9 +42,9 @@ TEST_CASE("one of several pages with the same past is kept") {
   Journal journal;
   Program program("gfx90a", true, &journal);
   const ActorId queue = program.compute();
-  program.dispatch(queue, "fill", {false, none, agent}, {writes(kLocal, kPages * kPageBytes)});
-  program.dispatch(queue, "half", {true, agent, none}, {reads(kLocal, kPages / 2 * kPageBytes)});
-  program.dispatch(queue, "byte", {true, agent, none}, {reads(kLocal + 3 * kPageBytes, 1)});
+  program.dispatch(queue, "fill", {false, kNone, kAgent}, {writes(kLocal, kPages * kPageBytes)});
+  program.dispatch(queue, "half", {true, kAgent, kNone}, {reads(kLocal, kPages / 2 * kPageBytes)});
+  program.dispatch(queue, "byte", {true, kAgent, kNone}, {reads(kLocal + 3 * kPageBytes, 1)});
   const Recording run = journal.recording();
   CHECK(counts(run) == std::vector<uint64_t>{kPages / 2, kPages / 2 - 1, 1});
 }
@@ -68,9 +68,9 @@ TEST_CASE(
   const auto page = [](uint32_t number) { return kFine + number * kPageBytes; };
   for (uint32_t i = 0; i < kPages; ++i) program.host_opens(page(i));
   for (uint32_t i = 0; i < kPages; ++i) program.host_wrote(page(i));
-  program.dispatch(queue, "sum", {true, system_, system_, 7}, {reads(kFine, kPages * kPageBytes)});
+  program.dispatch(queue, "sum", {true, kSystem, kSystem, 7}, {reads(kFine, kPages * kPageBytes)});
   for (uint32_t i = 0; i < kPages / 2; ++i) program.host_reads(page(i));
-  program.dispatch(queue, "idle", {true, none, none, 8});
+  program.dispatch(queue, "idle", {true, kNone, kNone, 8});
   for (uint32_t i = kPages / 2; i < kPages; ++i) program.host_reads(page(i));
   CHECK(counts(journal.recording()) == std::vector<uint64_t>{kPages / 2, kPages / 2});
 }
@@ -83,8 +83,8 @@ TEST_CASE("host accesses before and after a completion differ, whenever they are
       Program program("gfx90a", true, &journal);
       const ActorId queue = program.compute(), engine = program.sdma();
       const uint64_t before = host_clock_ns();
-      if (announcer == 1) program.dispatch(queue, "idle", {true, none, none, 7});
-      if (announcer == 2) program.barrier_packet(queue, {true, none, none, 7});
+      if (announcer == 1) program.dispatch(queue, "idle", {true, kNone, kNone, 7});
+      if (announcer == 2) program.barrier_packet(queue, {true, kNone, kNone, 7});
       if (announcer == 3) program.sdma_signals(engine, 7);
       while (host_clock_ns() == before) {
       }
@@ -107,7 +107,7 @@ TEST_CASE("knowledge assumed for the host also holds for all later reports") {
   Program program("gfx90a", true, &journal);
   const ActorId queue = program.compute();
   const uint64_t before = host_clock_ns();
-  program.dispatch(queue, "idle", {true, none, none, 7});
+  program.dispatch(queue, "idle", {true, kNone, kNone, 7});
   const auto page = [](uint32_t number) { return kFine + number * kPageBytes; };
   program.checker().host_read(page(0), before, Program::kind_of);
   program.checker().host_read(page(1), host_clock_ns(), Program::kind_of);
@@ -133,7 +133,7 @@ TEST_CASE("memory that was unmapped in between has another past") {
   const ActorId queue = program.compute();
   program.dispatch(queue, "fill", {}, {writes(kLocal, 4 * kPageBytes)});
   program.forget(kLocal + kPageBytes, kLocal + 2 * kPageBytes);
-  program.dispatch(queue, "again", {true, agent, none}, {writes(kLocal, 4 * kPageBytes)});
+  program.dispatch(queue, "again", {true, kAgent, kNone}, {writes(kLocal, 4 * kPageBytes)});
   CHECK(counts(journal.recording()) == std::vector<uint64_t>{3, 1});
 }
 
@@ -142,9 +142,9 @@ TEST_CASE("a recording gives the same findings as the run, page by page") {
   Program program("gfx90a", true, &journal);
   const ActorId queue = program.compute(), engine = program.sdma();
   program.host_writes(kFine);
-  program.dispatch(queue, "fill", {false, agent, none},
+  program.dispatch(queue, "fill", {false, kAgent, kNone},
                    {reads(kFine), writes(kCoarse, 2 * kPageBytes)});
-  program.dispatch(queue, "race", {false, none, none, 7}, {reads(kCoarse, 2 * kPageBytes)});
+  program.dispatch(queue, "race", {false, kNone, kNone, 7}, {reads(kCoarse, 2 * kPageBytes)});
   program.sdma_waits(engine, 7);
   program.copy(engine, "copy", kCoarse + 100, kLocal + 100, 2 * kPageBytes);
   program.host_reads(kCoarse);

@@ -64,7 +64,7 @@ class MemoryQueue {
     abi_.hsa_queue.doorbell_signal = {reinterpret_cast<uint64_t>(&signal_)};
     abi_.hsa_queue.size = kRing;
     abi_.read_dispatch_id_field_base_byte_offset = offsetof(amd_queue_t, read_dispatch_id);
-    for (aql::Packet64& slot : ring_) slot.word[0] = aql::first_word(aql::invalid_header);
+    for (aql::Packet64& slot : ring_) slot.word[0] = aql::first_word(aql::kInvalidHeader);
   }
 
   hsa_queue_t* queue() { return &abi_.hsa_queue; }
@@ -75,7 +75,7 @@ class MemoryQueue {
   aql::Packet64 take() {
     aql::Packet64& slot = ring_[abi_.read_dispatch_id % kRing];
     const aql::Packet64 packet = slot;
-    slot.word[0] = aql::first_word(aql::invalid_header);
+    slot.word[0] = aql::first_word(aql::kInvalidHeader);
     abi_.read_dispatch_id = abi_.read_dispatch_id + 1;
     return packet;
   }

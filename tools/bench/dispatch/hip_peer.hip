@@ -91,11 +91,11 @@ const char* version() {
   return name.c_str();
 }
 
-constexpr uptempo_hip_peer peer{prepare, launch, launch_graphs, wait, version};
+constexpr uptempo_hip_peer kPeer{prepare, launch, launch_graphs, wait, version};
 
 }  // namespace
 
 extern "C" __attribute__((visibility("default"))) const struct uptempo_hip_peer*
 uptempo_hip_peer_functions() {
-  return &peer;
+  return &kPeer;
 }

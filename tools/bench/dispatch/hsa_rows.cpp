@@ -57,11 +57,11 @@ class HsaRow : public Row {
       arguments->tallies = tallies;
       arguments->dispatch = i;
       hsa_kernel_dispatch_packet_t* const packet = ring + (index & mask);
-      packet->workgroup_size_x = Workload::items;
+      packet->workgroup_size_x = Workload::kItems;
       packet->workgroup_size_y = 1;
       packet->workgroup_size_z = 1;
       packet->reserved0 = 0;
-      packet->grid_size_x = Workload::items;
+      packet->grid_size_x = Workload::kItems;
       packet->grid_size_y = 1;
       packet->grid_size_z = 1;
       packet->private_segment_size = 0;

@@ -80,11 +80,11 @@ const char* prepare(uint32_t* tallies, uint32_t count) {
 
 const char* version() { return state.version.c_str(); }
 
-constexpr uptempo_pocl_peer peer{prepare, launch, wait, version};
+constexpr uptempo_pocl_peer kPeer{prepare, launch, wait, version};
 
 }  // namespace
 
 extern "C" __attribute__((visibility("default"))) const uptempo_pocl_peer*
 uptempo_pocl_peer_functions() {
-  return &peer;
+  return &kPeer;
 }

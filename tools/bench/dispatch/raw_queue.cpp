@@ -52,7 +52,7 @@ RawQueue::RawQueue(const Workload& workload)
   std::memset(kernargs_.data(), 0, kernargs_.size_bytes());
   for (uint32_t i = 0; i < kMaxDispatches; ++i) {
     // The grid is one workgroup, so hidden arguments are the same for every dispatch.
-    workload.tally.info().arguments.fill_hidden(kernargs(i), Grid{Workload::items}, {});
+    workload.tally.info().arguments.fill_hidden(kernargs(i), Grid{Workload::kItems}, {});
     const TallyArguments arguments{workload.tallies.data(), i};
     std::memcpy(kernargs(i), &arguments, sizeof arguments);
   }
@@ -64,9 +64,9 @@ hsa_kernel_dispatch_packet_t RawQueue::packet(const Load& load, uint32_t i) cons
   hsa_kernel_dispatch_packet_t packet{};
   packet.header = static_cast<uint16_t>(word);
   packet.setup = static_cast<uint16_t>(word >> 16);
-  packet.workgroup_size_x = Workload::items;
+  packet.workgroup_size_x = Workload::kItems;
   packet.workgroup_size_y = packet.workgroup_size_z = 1;
-  packet.grid_size_x = Workload::items;
+  packet.grid_size_x = Workload::kItems;
   packet.grid_size_y = packet.grid_size_z = 1;
   packet.kernel_object = workload_.tally.info().object;
   packet.kernarg_address = kernargs(i);

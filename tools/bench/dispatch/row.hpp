@@ -88,7 +88,7 @@ struct Workload {
   Kernel<uint32_t*, uint32_t> tally;
   PinnedBuffer<uint32_t> tallies;
 
-  static constexpr uint32_t items = 64;  // one wavefront
+  static constexpr uint32_t kItems = 64;  // one wavefront
 
   explicit Workload(const Agent& agent);
 };

@@ -31,7 +31,7 @@ class StreamRow : public Row {
   void open_gate() override { hsa_signal_store_screlease(gate_.handle(), 0); }
   void submit(const Load& load) override {
     for (uint32_t i = 0; i < load.dispatches(); ++i)
-      stream_.launch(workload_.tally, Grid{Workload::items}, workload_.tallies.data(), i);
+      stream_.launch(workload_.tally, Grid{Workload::kItems}, workload_.tallies.data(), i);
     stream_.record();
   }
   void wait() override { stream_.synchronize({.mode = WaitMode::active}); }
@@ -55,7 +55,7 @@ class LauncherRow final : public StreamRow {
   }
   void submit(const Load& load) override {
     for (uint32_t i = 0; i < load.dispatches(); ++i)
-      launcher_.launch(stream_, Grid{Workload::items}, workload_.tallies.data(), 0u);
+      launcher_.launch(stream_, Grid{Workload::kItems}, workload_.tallies.data(), 0u);
     stream_.record();
   }
 

@@ -32,7 +32,7 @@ class UptempoRow : public Row {
       : workload_(workload),
         queue_(std::move(queue)),
         batch_(*queue_),
-        tally_(batch_.prepare(workload.tally, Grid{Workload::items})) {}
+        tally_(batch_.prepare(workload.tally, Grid{Workload::kItems})) {}
 
   void prepare(const Load&) override { queue_->reclaim(); }
   void close_gate() override {
@@ -134,7 +134,7 @@ class Planned final : public UptempoRow {
   struct Step {
     Step(Queue& queue, const Kernel<uint32_t*, uint32_t>& kernel)
         : batch(queue, {.fences = FencePolicy::minimal}),
-          tally(batch.prepare(kernel, Grid{Workload::items})) {}
+          tally(batch.prepare(kernel, Grid{Workload::kItems})) {}
     BatchSubmitter batch;
     const Tally tally;
     uint32_t batches = 0;
@@ -162,7 +162,7 @@ class Replay : public UptempoRow {
         *queue_, RecordingOptions{.spare_kernarg_bytes = size_t{64} * kMaxDispatches});
     for (uint32_t i = 0; i < load.batch; ++i)
       recorded_->nodes.push_back(recorded_->recording->dispatch(
-          workload_.tally, Grid{Workload::items}, workload_.tallies.data(), i));
+          workload_.tally, Grid{Workload::kItems}, workload_.tallies.data(), i));
   }
 
   void submit(const Load& load) override {
@@ -211,7 +211,7 @@ Rows uptempo_rows(const Workload& workload) {
   add("uptempo-dispatch", [tallies, &tally = workload.tally](BatchSubmitter& batch, const Tally&,
                                                              uint32_t first, uint32_t count) {
     for (uint32_t i = 0; i < count; ++i)
-      batch.dispatch(tally, Grid{Workload::items}, tallies, first + i);
+      batch.dispatch(tally, Grid{Workload::kItems}, tallies, first + i);
   });
   add("uptempo-prepared",
       [tallies](BatchSubmitter&, const Tally& tally, uint32_t first, uint32_t count) {

@@ -32,10 +32,10 @@ struct Options {
 
 // Launches between two synchronisations: fewer than a queue's epoch, so that no launch does
 // additional work.
-constexpr uint32_t launches = 100;
+constexpr uint32_t kLaunches = 100;
 
 enum class Way : uint8_t { written, skipped, changed };
-constexpr std::array ways{Way::written, Way::skipped, Way::changed};
+constexpr std::array kWays{Way::written, Way::skipped, Way::changed};
 
 template <size_t Bytes>
 using Words = std::array<uint32_t, (Bytes - 8) / 4>;
@@ -58,7 +58,7 @@ class Launches {
     // writes the arguments that later launches skip
     launcher_.launch(stream_, Grid{1}, out_.data(), words_);
     const auto start = std::chrono::steady_clock::now();
-    for (uint32_t i = 0; i < launches; ++i) {
+    for (uint32_t i = 0; i < kLaunches; ++i) {
       if (way == Way::changed) words_.back() = ++number_;
       launcher_.launch(stream_, Grid{1}, out_.data(), words_);
     }
@@ -68,10 +68,10 @@ class Launches {
       throw std::runtime_error(
           fmt::format("a kernel with {} bytes of arguments read other values", Bytes));
     if (const uint64_t hits = (Counters::now() - before).argument_hits;
-        hits != (way == Way::skipped ? launches : 0))
+        hits != (way == Way::skipped ? kLaunches : 0))
       throw std::runtime_error(fmt::format(
-          "{} of {} launches skipped their arguments; expected all or none", hits, launches));
-    return spent.count() / launches;
+          "{} of {} launches skipped their arguments; expected all or none", hits, kLaunches));
+    return spent.count() / kLaunches;
   }
 
  private:
@@ -85,7 +85,7 @@ class Launches {
 struct Size {
   size_t bytes;
   std::function<double(Way)> run;
-  std::array<std::vector<double>, ways.size()> ns;
+  std::array<std::vector<double>, kWays.size()> ns;
 };
 
 template <size_t... Bytes>
@@ -108,11 +108,11 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
   std::vector<Size> all =
       sizes<16, 32, 64, 128, 256, 512, 1024, 2048, 4096>(device.gpu, streams, program);
   for (Size& size : all)
-    for (const Way way : ways) size.run(way);  // untimed: creates the objects of first use
-  support::take_turns(options.rounds, all.size() * ways.size(), [&](size_t turn) {
-    Size& size = all[turn / ways.size()];
-    const size_t way = turn % ways.size();
-    size.ns[way].push_back(size.run(ways[way]));
+    for (const Way way : kWays) size.run(way);  // untimed: creates the objects of first use
+  support::take_turns(options.rounds, all.size() * kWays.size(), [&](size_t turn) {
+    Size& size = all[turn / kWays.size()];
+    const size_t way = turn % kWays.size();
+    size.ns[way].push_back(size.run(kWays[way]));
   });
 
   support::Table table({{"arguments\nbytes"},
@@ -147,14 +147,14 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
       options.json_file,
       fmt::format(
           "Launches of a launcher, medians of {} rounds of {} ({}s on this machine's host):\n{}",
-          options.rounds.count, launches, device.time_name(), table.text()));
+          options.rounds.count, kLaunches, device.time_name(), table.text()));
   if (!options.json_file.empty()) {
     const nlohmann::json report{{"device", device.name()},
                                 {"virtual_gpu", device.is_virtual},
                                 {"cores", support::usable_cores()},
                                 {"rounds", options.rounds.count},
                                 {"seed", options.rounds.seed},
-                                {"launches", launches},
+                                {"launches", kLaunches},
                                 {"results", results}};
     support::write_output(options.json_file, report.dump(2) + '\n');
   }

@@ -31,7 +31,7 @@ struct Refusal {
 
 void require_comparable(const Report& a, const Report& b, Quantity quantity,
                         const Refusal& refuse) {
-  if (a.schema != b.schema || a.schema != report_schema)
+  if (a.schema != b.schema || a.schema != kReportSchema)
     refuse("reports of different schemas", std::to_string(a.schema), std::to_string(b.schema));
   if (quantity == Quantity::model) return;
   if (a.time_kind != b.time_kind)

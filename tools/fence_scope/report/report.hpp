@@ -14,7 +14,7 @@
 
 namespace uptempo::fence_scope {
 
-inline constexpr uint32_t report_schema = 1;
+inline constexpr uint32_t kReportSchema = 1;
 
 // Times of different kinds are never compared.
 enum class TimeKind : uint8_t { hardware, virtual_gpu };
@@ -33,9 +33,9 @@ enum class Verdict : uint8_t {
 
 struct Judgement {
   Verdict verdict = Verdict::unknown;
-  // Steps of the sequence, for stale and unordered. npos is an access by the host.
-  static constexpr size_t npos = ~size_t{0};
-  size_t writer = npos, reader = npos;
+  // Steps of the sequence, for stale and unordered. kNoStep is an access by the host.
+  static constexpr size_t kNoStep = ~size_t{0};
+  size_t writer = kNoStep, reader = kNoStep;
   uint32_t wrong_runs = 0, runs = 0;  // timed runs, and runs with caches that go stale
   // for example "dispatch 3 reads what dispatch 2 wrote, and nothing acquires in between"
   std::string reason{};
@@ -105,7 +105,7 @@ struct PlannedPacket {
 };
 
 struct Report {
-  uint32_t schema = report_schema;
+  uint32_t schema = kReportSchema;
   std::string experiment{};            // for example "scopes"
   std::vector<std::string> command{};  // the command line without the program's path
   std::string conclusion{};            // one sentence

@@ -33,7 +33,7 @@ class Record {
     add(name, value ? std::to_string(*value) : std::string());
   }
   void add_step(const std::string& name, size_t step) {
-    add(name, step == Judgement::npos ? std::string() : std::to_string(step));
+    add(name, step == Judgement::kNoStep ? std::string() : std::to_string(step));
   }
   void add(const std::string& name, const Times* times) {
     const Times none;

@@ -308,7 +308,8 @@ std::string legend(const Report& report) {
                          name_of(verdict), sign_of(verdict), meaning_of(verdict));
   out += "</table>\n";
   if (std::ranges::any_of(report.cells, [](const Cell& cell) {
-        return cell.judgement.writer != Judgement::npos || cell.judgement.reader != Judgement::npos;
+        return cell.judgement.writer != Judgement::kNoStep ||
+               cell.judgement.reader != Judgement::kNoStep;
       }))
     out +=
         "<p class=\"soft\">2&gt;3: step 2 writes data that step 3 touches, in either order.</p>\n";

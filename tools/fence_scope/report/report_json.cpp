@@ -24,7 +24,7 @@ ordered_json number(double value) {
 }
 
 ordered_json step(size_t index) {
-  return index == Judgement::npos ? ordered_json(nullptr) : ordered_json(index);
+  return index == Judgement::kNoStep ? ordered_json(nullptr) : ordered_json(index);
 }
 
 void put(ordered_json& out, aql::HeaderFlags flags) {
@@ -191,7 +191,9 @@ class Field {
   const std::string* file_;
 };
 
-size_t read_step(const Field& in) { return in.is_null() ? Judgement::npos : in.integer<size_t>(); }
+size_t read_step(const Field& in) {
+  return in.is_null() ? Judgement::kNoStep : in.integer<size_t>();
+}
 
 aql::HeaderFlags read_flags(const Field& in) {
   return {.barrier = in["barrier"].boolean() ? aql::Barrier::on : aql::Barrier::off,
@@ -325,9 +327,9 @@ Report parse_report(std::string_view text, const std::string& file) {
     in.refuse(fmt::format("it is no report of fence_scope: it has no \"format\": \"{}\"", kFormat));
   Report report;
   report.schema = in["schema"].integer<uint32_t>();
-  if (report.schema != report_schema)
+  if (report.schema != kReportSchema)
     in.refuse(
-        fmt::format("its schema is {}, but this version reads {}", report.schema, report_schema));
+        fmt::format("its schema is {}, but this version reads {}", report.schema, kReportSchema));
   report.conclusion = in["conclusion"].text();
   report.experiment = in["experiment"].text();
   report.command = in["command"].texts();

@@ -110,7 +110,8 @@ std::string legend(const Report& report, size_t columns) {
         "Model: an estimate from the profile of a device, not a measurement; then, times the "
         "baseline's. ";
   if (any([](const Cell& cell) {
-        return cell.judgement.writer != Judgement::npos || cell.judgement.reader != Judgement::npos;
+        return cell.judgement.writer != Judgement::kNoStep ||
+               cell.judgement.reader != Judgement::kNoStep;
       }))
     text += "2>3: step 2 writes data that step 3 touches, in either order. ";
   return wrapped(text, columns);

@@ -41,7 +41,7 @@ std::optional<Enum> named_in(const Names<Enum, N>& names, std::string_view name)
 }
 
 std::string step_text(size_t step) {
-  return step == Judgement::npos ? "host" : std::to_string(step);
+  return step == Judgement::kNoStep ? "host" : std::to_string(step);
 }
 
 constexpr CountInfo kCounts[] = {
@@ -112,7 +112,7 @@ std::string flags_label(aql::HeaderFlags flags) {
 
 std::string verdict_text(const Judgement& judgement) {
   std::string text(name_of(judgement.verdict));
-  if (judgement.writer != Judgement::npos || judgement.reader != Judgement::npos)
+  if (judgement.writer != Judgement::kNoStep || judgement.reader != Judgement::kNoStep)
     text += ' ' + step_text(judgement.writer) + '>' + step_text(judgement.reader);
   return text;
 }

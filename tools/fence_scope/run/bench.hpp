@@ -60,11 +60,11 @@ class Bench {
 
   // A packet of a run, and where it was published.
   struct Packet {
-    static constexpr size_t no_step = ~size_t{0};
+    static constexpr size_t kNoStep = ~size_t{0};
     enum class Role : uint8_t { gate, waits, dispatch, closing } role;
     uint32_t queue;
     // its step, or the step that it waits for; none for gate and closing packets
-    size_t step = no_step;
+    size_t step = kNoStep;
     std::span<const size_t>
         after{};         // steps of this bench's sequence that a packet of role `waits` waits for
     uint64_t index = 0;  // index in its queue, since the queue's creation

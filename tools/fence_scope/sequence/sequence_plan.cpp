@@ -34,10 +34,10 @@ class Planner {
         overwrites_acquire_(overwrites_on(agent) == Overwrites::handed_over) {
     for (const Step& step : sequence.steps) accesses_.push_back(accesses_of(step));
     // Disjoint addresses for the buffers.
-    uintptr_t at = page;
+    uintptr_t at = kPageBytes;
     for (const Buffer& buffer : sequence.buffers) {
       bases_.push_back(at);
-      at += (buffer.bytes + 2 * page - 1) / page * page;
+      at += (buffer.bytes + 2 * kPageBytes - 1) / kPageBytes * kPageBytes;
     }
     for (size_t i = 0; i < sequence.steps.size(); ++i)
       for (const size_t waited : sequence.steps[i].after) waited_for_[waited].push_back(i);
@@ -57,7 +57,7 @@ class Planner {
   }
 
  private:
-  static constexpr uintptr_t page = 4096;
+  static constexpr uintptr_t kPageBytes = 4096;
   using Set = std::vector<bool>;  // a set of steps
 
   bool is_dispatch(size_t step, uint32_t queue) const {

@@ -18,7 +18,7 @@ using litmus::CellId;
 using litmus::Path;
 using litmus::StepId;
 
-constexpr size_t kHost = Judgement::npos;
+constexpr size_t kHost = Judgement::kNoStep;
 constexpr aql::HeaderFlags kNothing{Barrier::off, FenceScope::none, FenceScope::none};
 constexpr aql::HeaderFlags kEverything{Barrier::on, FenceScope::system, FenceScope::system};
 

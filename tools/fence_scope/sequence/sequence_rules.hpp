@@ -23,8 +23,8 @@
 namespace uptempo::fence_scope {
 
 struct Hazard {
-  // steps; npos: the host, before or after
-  size_t earlier = Judgement::npos, later = Judgement::npos;
+  // steps; kNoStep: the host, before or after
+  size_t earlier = Judgement::kNoStep, later = Judgement::kNoStep;
   bool ordered = false;  // false: nothing orders the two, and at least one of them writes
   // on gfx9's caches; false: the specification allows a wrong result, these caches give none
   bool possible_on_target = false;

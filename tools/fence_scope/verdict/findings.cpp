@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr size_t kHost = Judgement::npos;
+constexpr size_t kHost = Judgement::kNoStep;
 
 bool contains(const std::vector<size_t>& steps, size_t step) {
   return std::ranges::find(steps, step) != steps.end();

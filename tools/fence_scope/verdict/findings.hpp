@@ -22,8 +22,8 @@ namespace uptempo::fence_scope {
 
 // Two accesses that lack order or a fence.
 struct Finding {
-  // Possible steps of each access, the most likely first. npos: the host, or the bench before and
-  // after a run.
+  // Possible steps of each access, the most likely first. kNoStep: the host, or the bench before
+  // and after a run.
   std::vector<size_t> earlier{}, later{};
   bool ordered = false;
   bool possible_on_target = false;

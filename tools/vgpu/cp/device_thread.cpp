@@ -41,7 +41,7 @@ struct ProcessCores {
 };
 // Read when the library is loaded, because the program may later pin the thread that opens the
 // device.
-const ProcessCores cores;
+const ProcessCores kCores;
 
 // Sets the caller's signal mask while it starts a thread, since the thread inherits it.
 class MaskForNewThread {
@@ -72,7 +72,7 @@ void prefer_latency() noexcept {
 
 bool on_device_thread() noexcept { return is_device_thread; }
 
-uint32_t process_cores() noexcept { return std::max(1u, cores.count); }
+uint32_t process_cores() noexcept { return std::max(1u, kCores.count); }
 
 std::thread start_device_thread(const char* name, std::function<void()> body) noexcept {
   const MaskForNewThread mask;
@@ -80,7 +80,7 @@ std::thread start_device_thread(const char* name, std::function<void()> body) no
     std::thread thread([run = std::move(body)] {
       is_device_thread = true;
       // Fails if the system has removed the cores since. The thread then keeps its affinity.
-      if (cores.count != 0) sched_setaffinity(0, sizeof cores.set, &cores.set);
+      if (kCores.count != 0) sched_setaffinity(0, sizeof kCores.set, &kCores.set);
       run();
     });
     pthread_setname_np(thread.native_handle(), name);

@@ -10,8 +10,8 @@
 namespace uptempo::vgpu::gfx9 {
 
 struct Unobserved {
-  static constexpr bool enabled = false;
-  static constexpr bool cached = false;
+  static constexpr bool kEnabled = false;
+  static constexpr bool kCached = false;
   static void access(const Op&, const Wave&, Access, uint32_t, uint64_t,
                      const GpuAddress*) noexcept {}
   static void scalar_access(const Op&, const Wave&, Access, uint32_t, GpuAddress) noexcept {}
@@ -19,8 +19,8 @@ struct Unobserved {
 
 // Forwards to the dispatch's MemoryObserver; does nothing when it has none.
 struct Observed {
-  static constexpr bool enabled = true;
-  static constexpr bool cached = false;
+  static constexpr bool kEnabled = true;
+  static constexpr bool kCached = false;
   static void access(const Op& op, const Wave& wave, Access access, uint32_t size_bytes,
                      uint64_t lanes, const GpuAddress* address) noexcept;
   static void scalar_access(const Op& op, const Wave& wave, Access access, uint32_t size_bytes,
@@ -30,7 +30,7 @@ struct Observed {
 // Observed, and through the executor's Caches, which must exist. Private memory bypasses the
 // caches: it belongs to one wave, so the wave cannot see a difference.
 struct Cached : Observed {
-  static constexpr bool cached = true;
+  static constexpr bool kCached = true;
 };
 
 // Returns choose.operator()<Observer>() with the class that `policy` stands for.

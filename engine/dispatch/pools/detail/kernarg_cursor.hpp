@@ -13,10 +13,10 @@ namespace uptempo {
 
 // A linked run of slabs. Empty if first == none.
 struct KernargSlabs {
-  static constexpr uint32_t none = UINT32_MAX;
+  static constexpr uint32_t kNone = UINT32_MAX;
 
-  uint32_t first = none;
-  uint32_t last = none;
+  uint32_t first = kNone;
+  uint32_t last = kNone;
   [[no_unique_address]] detail::GenerationTag generation{};  // of the first slab
 };
 

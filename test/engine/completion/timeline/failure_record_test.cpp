@@ -88,6 +88,6 @@ TEST_CASE("a failure that is passed on names the cause, with one prefix however 
 
 TEST_CASE("the advice for a memory fault is not to create a new queue", "[failure_record]") {
   CHECK(remedy({.status = HSA_STATUS_ERROR, .text = {}}) == "create a new queue");
-  CHECK(remedy({.status = Session::MemoryFault::status, .text = {}}) ==
-        Session::MemoryFault::remedy);
+  CHECK(remedy({.status = Session::MemoryFault::kStatus, .text = {}}) ==
+        Session::MemoryFault::kRemedy);
 }

@@ -36,7 +36,7 @@ TEST_CASE("a thread polls a signal without an event in growing pauses", "[signal
   detail::sleep_on(signal.handle(), Deadline::never(), [&] { return ++asked == 10; });
   CHECK(asked == 10);
   // 10 us, doubled eight times, without the bound
-  CHECK(Clock::now() - start >= 9 * detail::first_pause);
+  CHECK(Clock::now() - start >= 9 * detail::kFirstPause);
   CHECK(Clock::now() - start >= 5110us);
 }
 

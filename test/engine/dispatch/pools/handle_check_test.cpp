@@ -13,7 +13,7 @@
 using namespace uptempo;
 using namespace uptempo::test;
 
-static_assert(detail::handle_checks);
+static_assert(detail::kHandleChecks);
 
 namespace {
 
@@ -66,11 +66,11 @@ TEST_CASE("a caller's kernarg block is refused while an earlier dispatch still r
   CHECK(contains(error_of<Error>([&] { batch.dispatch_at(both, kernel, Grid{1}, 3u); }),
                  "which is not complete"));
   device.processor().resume();
-  CHECK(completion.wait(soon(), actively));
+  CHECK(completion.wait(soon(), kActiveWait));
   batch.dispatch_at(first, kernel, Grid{1}, 3u);
   batch.clear();
   batch.dispatch_at(first, kernel, Grid{1}, 4u);
-  CHECK(batch.submit().wait(soon(), actively));
+  CHECK(batch.submit().wait(soon(), kActiveWait));
 }
 
 TEST_CASE("a caller's completion signal is refused while an earlier publication uses it",
@@ -93,7 +93,7 @@ TEST_CASE("a caller's completion signal is refused while an earlier publication 
   CHECK(contains(error_of<Error>([&] { publish(own); }), "which is not complete, still uses it"));
   CHECK(publish(other) == *value + 1);
   device.processor().resume();
-  CHECK(device.state().timeline().wait(*value, actively, soon()) == WaitResult::done);
+  CHECK(device.state().timeline().wait(*value, kActiveWait, soon()) == WaitResult::done);
   CHECK(publish(own).has_value());
 }
 

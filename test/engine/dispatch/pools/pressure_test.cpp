@@ -92,7 +92,7 @@ TEST_CASE(
     BatchSubmitter patient(device.state(), {.timing = scarce.timing, .patience = 10s});
     batch.clear();
     for (uint32_t i = 0; i < 2; ++i) patient.dispatch(kernel, Grid{1}, i);
-    CHECK(patient.submit().wait(soon(), actively));
+    CHECK(patient.submit().wait(soon(), kActiveWait));
     later.join();
   }
 }
@@ -116,7 +116,7 @@ TEST_CASE("the level of a scarce resource is high before it is exhausted, and lo
       CHECK((full.*scarce.level).high);
       CHECK((full.*scarce.level).free() == 0);
       device.processor().resume();
-      CHECK(queue.timeline().wait(queue.timeline().last_begun(), actively, soon()) ==
+      CHECK(queue.timeline().wait(queue.timeline().last_begun(), kActiveWait, soon()) ==
             WaitResult::done);
     }
     queue.reclaim(UINT32_MAX);

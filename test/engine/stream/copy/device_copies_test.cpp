@@ -47,9 +47,9 @@ volatile uint32_t* readable_hdp_flush(const Agent& gpu) {
   return hdp.HDP_MEM_FLUSH_CNTL;
 }
 
-constexpr CopyPath both[] = {CopyPath::engine, CopyPath::kernel};
-constexpr size_t sizes[] = {1,  2,   3,    4,    15,   16,    17,     63,
-                            64, 100, 4095, 4096, 4097, 65536, 262144, 300001};
+constexpr CopyPath kBoth[] = {CopyPath::engine, CopyPath::kernel};
+constexpr size_t kSizes[] = {1,  2,   3,    4,    15,   16,    17,     63,
+                             64, 100, 4095, 4096, 4097, 65536, 262144, 300001};
 
 }  // namespace
 
@@ -62,8 +62,8 @@ TEST_CASE("every path copies every size and alignment, and not a byte more",
   DeviceBuffer<uint8_t> one(device.gpu, room), other(device.gpu, room);
   PinnedBuffer<uint8_t> pinned(device.gpu, room), back(device.gpu, room);
   std::mt19937_64 random(1);
-  for (const CopyPath path : both) {
-    for (const size_t size : sizes) {
+  for (const CopyPath path : kBoth) {
+    for (const size_t size : kSizes) {
       const size_t a = random() % 32, b = random() % 32, c = random() % 32, d = random() % 32;
       CAPTURE(name_of(path), size, a, b, c, d);
       const auto bytes = some_bytes(room, size);
@@ -92,7 +92,7 @@ TEST_CASE("kernels and copies of one stream, and of several, read each other's b
   Device device;
   Streams streams(device.gpu);
   constexpr size_t count = 3000;
-  for (const CopyPath path : both) {
+  for (const CopyPath path : kBoth) {
     CAPTURE(name_of(path));
     std::deque<Stream> all;
     for (int i = 0; i < 6; ++i) all.emplace_back(streams);
@@ -139,7 +139,7 @@ TEST_CASE("a staged source may change when the call returns", "[device][stream][
   Streams streams(device.gpu);
   Stream stream(streams);
   constexpr size_t count = 200000;
-  for (const CopyPath path : both) {
+  for (const CopyPath path : kBoth) {
     CAPTURE(name_of(path));
     DeviceBuffer<uint8_t> memory(device.gpu, count);
     std::vector<uint8_t> bytes = some_bytes(count, 5), back(count);
@@ -157,7 +157,7 @@ TEST_CASE("pageable memory is pinned for a large copy, and unpinned when it is c
           "[device][stream][copy]") {
   Device device;
   Streams streams(device.gpu, {.copies = {.stage_bytes = 4096}});
-  for (const CopyPath path : both) {
+  for (const CopyPath path : kBoth) {
     CAPTURE(name_of(path));
     Stream stream(streams);
     constexpr size_t count = 100000;

@@ -188,7 +188,7 @@ TEST_CASE_METHOD(
   BatchSubmitter batch(queue);
   const auto launch = [&](std::initializer_list<uint32_t> dispatches) {
     for (const uint32_t i : dispatches)
-      batch.dispatch(workload.tally, Grid{Workload::items}, workload.tallies.data(), i);
+      batch.dispatch(workload.tally, Grid{Workload::kItems}, workload.tallies.data(), i);
     batch.submit().wait();
   };
   const auto tallies = check_tallies(workload), counts = check_device_counts(workload);

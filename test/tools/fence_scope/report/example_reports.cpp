@@ -258,7 +258,7 @@ Report random_report(std::mt19937_64& random) {
     return HeaderFlags{coin() ? Barrier::on : Barrier::off, kScopes[below(3)], kScopes[below(3)]};
   };
   const auto maybe = [&](auto make) { return coin() ? std::optional(make()) : std::nullopt; };
-  const auto step = [&] { return coin() ? Judgement::npos : size_t{word()}; };
+  const auto step = [&] { return coin() ? Judgement::kNoStep : size_t{word()}; };
 
   Report report;
   report.experiment = text();

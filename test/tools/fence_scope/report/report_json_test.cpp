@@ -72,7 +72,7 @@ TEST_CASE("report as JSON: a variable whose bytes are not UTF-8 does not lose th
 TEST_CASE("report as JSON: names, units and nulls are as documented") {
   const ordered_json report = ordered_json::parse(json_text(examples::scopes_report()));
   CHECK(report["format"] == "fence_scope report");
-  CHECK(report["schema"] == report_schema);
+  CHECK(report["schema"] == kReportSchema);
   CHECK(report["units"]["time"] == "us");
   CHECK(report["time_kind"] == "virtual_gpu");
   CHECK(report["timing"] == "none");
@@ -130,7 +130,7 @@ TEST_CASE("report as JSON: an error names the file, the field and what was found
 TEST_CASE(
     "report as JSON: a different schema is refused with both versions, a foreign file with what it "
     "lacks") {
-  CHECK(refusal_of("/schema", report_schema + 1) ==
+  CHECK(refusal_of("/schema", kReportSchema + 1) ==
         "r.json: its schema is 2, but this version reads 1");
   CHECK(refusal("{}") ==
         "r.json: it is no report of fence_scope: it has no \"format\": \"fence_scope report\"");

@@ -17,7 +17,7 @@ namespace {
 
 constexpr auto kOn = Barrier::on, kOff = Barrier::off;
 constexpr auto kNone = FenceScope::none, kAgent = FenceScope::agent, kSystem = FenceScope::system;
-constexpr size_t kHost = Judgement::npos;
+constexpr size_t kHost = Judgement::kNoStep;
 
 Step dispatch(std::vector<Access> accesses, uint32_t queue = 0, std::vector<size_t> after = {}) {
   Step step;

@@ -52,10 +52,10 @@ struct Example {
     packet(Role::dispatch, 0, 1, 71);
     packet(Role::waits, 0, 3, 72);
     packet(Role::dispatch, 0, 3, 73);
-    packet(Role::closing, 0, Bench::Packet::no_step, 74);
+    packet(Role::closing, 0, Bench::Packet::kNoStep, 74);
     packet(Role::waits, 1, 2, 40);
     packet(Role::dispatch, 1, 2, 41);
-    packet(Role::closing, 1, Bench::Packet::no_step, 42);
+    packet(Role::closing, 1, Bench::Packet::kNoStep, 42);
     run.spans = {Bench::Span{1100, 1200}, Bench::Span{1300, 1500}, Bench::Span{1250, 1600},
                  Bench::Span{1700, 1800}, Bench::Span{1900, 2000}};
   }

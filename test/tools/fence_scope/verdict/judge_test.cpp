@@ -52,7 +52,7 @@ TEST_CASE("a missing fence is unknown until a run or the checker has shown it", 
   CHECK(judge(sequence, headers, {.runs = 4, .wrong_runs = 1}).verdict == Verdict::stale);
   // The last kernel and the host.
   Finding finding{.earlier = {5},
-                  .later = {Judgement::npos},
+                  .later = {Judgement::kNoStep},
                   .ordered = true,
                   .place = Bench::Place{0, 0},
                   .reason = "r"};
@@ -61,7 +61,7 @@ TEST_CASE("a missing fence is unknown until a run or the checker has shown it", 
   CHECK(judge(sequence, headers, {.checked = true, .findings = {finding}}).verdict ==
         Verdict::stale);
   CHECK(judgement.verdict == Verdict::unknown);
-  CHECK(judgement.reader == Judgement::npos);  // the host
+  CHECK(judgement.reader == Judgement::kNoStep);  // the host
 }
 
 TEST_CASE("the reported pair is the checker's if the rules contain it too", "[judge]") {
@@ -183,11 +183,11 @@ TEST_CASE(
   CHECK_FALSE(war.later_reads);
   // A copy is identified by the memory that it accesses; the host's own copies access the same.
   const Finding from_engine = told("read-after-write", copy, one);
-  CHECK(from_engine.earlier == Steps{up, Judgement::npos});
-  CHECK(told("read-after-write", copy, one, 1).earlier == Steps{Judgement::npos});
+  CHECK(from_engine.earlier == Steps{up, Judgement::kNoStep});
+  CHECK(told("read-after-write", copy, one, 1).earlier == Steps{Judgement::kNoStep});
   CHECK_FALSE(told("read-after-write", copy, one, 1).place.has_value());
-  CHECK(told("read-after-write", ahead, host).earlier == Steps{Judgement::npos});
-  CHECK(told("read-after-write", one, host).later == Steps{Judgement::npos});
+  CHECK(told("read-after-write", ahead, host).earlier == Steps{Judgement::kNoStep});
+  CHECK(told("read-after-write", one, host).later == Steps{Judgement::kNoStep});
   CHECK_THROWS_AS(finding_of("{}", sequence, placement), std::runtime_error);
   CHECK(down > kernel);
 }
@@ -282,7 +282,7 @@ TEST_CASE(
       if (finding.ordered) {
         // The host reads the result of the last step only.
         CHECK(step + 1 == sequence.steps.size());
-        CHECK(finding.later[0] == Judgement::npos);
+        CHECK(finding.later[0] == Judgement::kNoStep);
         continue;
       }
       ++unordered;

@@ -6,8 +6,8 @@
 namespace uptempo::vgpu::gfx9 {
 namespace {
 
-constexpr uint8_t all = 0b1111, not_90a = 0b0111, only_900 = 0b0001, since_906 = 0b1110,
-                  since_908 = 0b1100, only_90a = 0b1000;
+constexpr uint8_t kAll = 0b1111, kNot90a = 0b0111, kOnly900 = 0b0001, kSince906 = 0b1110,
+                  kSince908 = 0b1100, kOnly90a = 0b1000;
 
 // d: used, =: ignored, F: must be 0. In the order of Modifiers' bits.
 consteval Modifiers pattern(std::string_view bits) {
@@ -21,36 +21,36 @@ consteval Modifiers pattern(std::string_view bits) {
 
 // clang-format off
 //                                              abs op_sel clamp omod neg
-constexpr Modifiers plain          = pattern("FFF" "====" "F" "FF" "FFF");
-constexpr Modifiers clamped        = pattern("FFF" "====" "d" "FF" "FFF");
-constexpr Modifiers int_to_float   = pattern("FFF" "====" "d" "dd" "FFF");
-constexpr Modifiers float1         = pattern("dFF" "====" "d" "dd" "dFF");
-constexpr Modifiers float1_no_omod = pattern("dFF" "====" "d" "FF" "dFF");
-constexpr Modifiers float2         = pattern("ddF" "====" "d" "dd" "ddF");
-constexpr Modifiers float3         = pattern("ddd" "====" "d" "dd" "ddd");
-constexpr Modifiers compare        = pattern("ddF" "====" "d" "FF" "ddF");
-constexpr Modifiers class_test     = pattern("dFF" "====" "F" "FF" "dFF");
-constexpr Modifiers select         = pattern("ddF" "====" "F" "FF" "ddF");
-constexpr Modifiers scaled         = pattern("d=F" "====" "d" "dd" "ddF");
-constexpr Modifiers cvt_pkaccum    = pattern("d=F" "====" "d" "FF" "ddF");
-constexpr Modifiers cvt_pk_u8      = pattern("d==" "====" "d" "FF" "ddd");
+constexpr Modifiers kPlain         = pattern("FFF" "====" "F" "FF" "FFF");
+constexpr Modifiers kClamped       = pattern("FFF" "====" "d" "FF" "FFF");
+constexpr Modifiers kIntToFloat    = pattern("FFF" "====" "d" "dd" "FFF");
+constexpr Modifiers kFloat1        = pattern("dFF" "====" "d" "dd" "dFF");
+constexpr Modifiers kFloat1NoOmod  = pattern("dFF" "====" "d" "FF" "dFF");
+constexpr Modifiers kFloat2        = pattern("ddF" "====" "d" "dd" "ddF");
+constexpr Modifiers kFloat3        = pattern("ddd" "====" "d" "dd" "ddd");
+constexpr Modifiers kCompare       = pattern("ddF" "====" "d" "FF" "ddF");
+constexpr Modifiers kClassTest     = pattern("dFF" "====" "F" "FF" "dFF");
+constexpr Modifiers kSelect        = pattern("ddF" "====" "F" "FF" "ddF");
+constexpr Modifiers kScaled        = pattern("d=F" "====" "d" "dd" "ddF");
+constexpr Modifiers kCvtPkaccum    = pattern("d=F" "====" "d" "FF" "ddF");
+constexpr Modifiers kCvtPkU8       = pattern("d==" "====" "d" "FF" "ddd");
 // The bits of op_sel and abs[0] hold the scalar destination.
-constexpr Modifiers carry_int      = pattern("===" "====" "d" "FF" "FFF");
-constexpr Modifiers carry_float    = pattern("===" "====" "d" "dd" "ddd");
-constexpr Modifiers mad16          = pattern("ddd" "dddd" "d" "FF" "ddd");
-constexpr Modifiers mad16_int      = pattern("===" "dddd" "d" "FF" "===");
-constexpr Modifiers pack16         = pattern("ddF" "ddFd" "d" "FF" "ddF");
-constexpr Modifiers add16_int      = pattern("==F" "ddFd" "d" "FF" "==F");
+constexpr Modifiers kCarryInt      = pattern("===" "====" "d" "FF" "FFF");
+constexpr Modifiers kCarryFloat    = pattern("===" "====" "d" "dd" "ddd");
+constexpr Modifiers kMad16         = pattern("ddd" "dddd" "d" "FF" "ddd");
+constexpr Modifiers kMad16Int      = pattern("===" "dddd" "d" "FF" "===");
+constexpr Modifiers kPack16        = pattern("ddF" "ddFd" "d" "FF" "ddF");
+constexpr Modifiers kAdd16Int      = pattern("==F" "ddFd" "d" "FF" "==F");
 // VOP3P                                        neg_hi op_sel clamp op_sel_hi neg
-constexpr Modifiers every          = pattern("ddd" "dddd" "d" "dd" "ddd");
-constexpr Modifiers packed2        = pattern("ddF" "ddF=" "d" "dd" "ddF");
-constexpr Modifiers packed2_int    = pattern("dFF" "ddF=" "d" "dd" "dFF");
-constexpr Modifiers packed3_int    = pattern("dFF" "dddd" "d" "dd" "dFF");
-constexpr Modifiers dot2_int       = pattern("dFd" "dddd" "d" "dd" "dFd");
-constexpr Modifiers accumulator    = pattern("FFF" "FFF=" "=" "==" "FFF");
+constexpr Modifiers kEvery         = pattern("ddd" "dddd" "d" "dd" "ddd");
+constexpr Modifiers kPacked2       = pattern("ddF" "ddF=" "d" "dd" "ddF");
+constexpr Modifiers kPacked2Int    = pattern("dFF" "ddF=" "d" "dd" "dFF");
+constexpr Modifiers kPacked3Int    = pattern("dFF" "dddd" "d" "dd" "dFF");
+constexpr Modifiers kDot2Int       = pattern("dFd" "dddd" "d" "dd" "dFd");
+constexpr Modifiers kAccumulator   = pattern("FFF" "FFF=" "=" "==" "FFF");
 // clang-format on
 
-// The last column of VECTOR: none, or some of sdwa, omod and dpp.
+// The last column of VECTOR: kNone, or some of kSdwa, kOmod and kDpp.
 namespace form {
 struct Set {
   Forms forms;
@@ -60,7 +60,7 @@ constexpr Set operator|(Set a, Set b) {
            .omod = a.forms.omod || b.forms.omod,
            .dpp = a.forms.dpp || b.forms.dpp}};
 }
-constexpr Set none{}, sdwa{{.sdwa = true}}, omod{{.omod = true}}, dpp{{.dpp = true}};
+constexpr Set kNone{}, kSdwa{{.sdwa = true}}, kOmod{{.omod = true}}, kDpp{{.dpp = true}};
 consteval Forms forms_of(Set set) { return set.forms; }
 }  // namespace form
 
@@ -68,7 +68,7 @@ consteval Forms forms_of(Set set) { return set.forms; }
   {Family::family,                                        \
    number,                                                \
    Opcode::mnemonic,                                      \
-   all,                                                   \
+   kAll,                                                  \
    Operand::dst,                                          \
    Operand::none,                                         \
    {Operand::src0, Operand::src1, Operand::none}},

@@ -50,7 +50,7 @@ std::byte* operand_at(const Op& op, Wave& wave, bool shared, bool own, GpuAddres
   if (shared) {
     const uint64_t offset = address - aperture_base(kSharedAperture);
     if (offset + bytes <= wave.lds_bytes) host = wave.lds + offset;
-  } else if (Observer::cached && !own) {
+  } else if (Observer::kCached && !own) {
     if (address % bytes == 0) host = atomic_operand_cached(op, wave, address, bytes);
   } else {
     host = wave.executor->translate(op, address, bytes, Access::atomic);
@@ -155,7 +155,7 @@ const Op* execute(const Op& op, Wave& wave) {
   for (; exec != 0; exec &= exec - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(exec));
     std::byte* host = operand_at<Observer>(op, wave, (shared >> lane & 1) != 0,
-                                           Observer::cached && (own >> lane & 1) != 0,
+                                           Observer::kCached && (own >> lane & 1) != 0,
                                            address[lane], sizeof(Value));
     if (host == nullptr) return nullptr;
     const Value a = data_of<Value>(wave, op.in.src[0], lane);

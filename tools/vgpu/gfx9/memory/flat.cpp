@@ -36,7 +36,7 @@ template <class E, Access Kind>
 HWY_NOINLINE const Op* access_shared(const Op& op, Wave& wave, uint64_t exec,
                                      const GpuAddress* address, Bounds bounds) {
   constexpr GpuAddress kBegin = aperture_base(kSharedAperture);
-  if (bounds.highest - kBegin + E::bytes > wave.lds_bytes)
+  if (bounds.highest - kBegin + E::kBytes > wave.lds_bytes)
     return stop_memory_fault(op, wave, bounds.highest, Kind);
   move_lanes<E, Kind>(reinterpret_cast<uint64_t>(wave.lds) - kBegin, kBegin + wave.lds_bytes,
                       address, exec, data_registers(op, wave, Kind));
@@ -74,11 +74,11 @@ HWY_NOINLINE const Op* access_scattered(const Op& op, Wave& wave, uint64_t exec,
     if (exec == 0) return next<2>(op);
     bounds = bounds_of(exec, address);
   }
-  if (!transfer.direct()) Observed::access(op, wave, Kind, E::bytes, exec, address);
+  if (!transfer.direct()) Observed::access(op, wave, Kind, E::kBytes, exec, address);
   if (transfer.policy != MemoryPolicy::cached) {
     const Mapping* mapping = wave.executor->mapping(op, bounds.lowest);
     if (mapping != nullptr && bounds.highest < mapping->end &&
-        mapping->end - bounds.highest >= E::bytes && mapping->permits(Kind)) {
+        mapping->end - bounds.highest >= E::kBytes && mapping->permits(Kind)) {
       move_lanes<E, Kind>(host_distance(*mapping), mapping->end, address, exec,
                           data_registers(op, wave, Kind));
       return next<2>(op);
@@ -96,9 +96,9 @@ HWY_NOINLINE bool is_run_shared(const Op& op, const Wave& wave, uint64_t exec, G
 template <class E>
 HWY_INLINE bool is_run_of(const Op& op, const Wave& wave, uint64_t exec, GpuAddress& lane0) {
   if constexpr (std::is_same_v<E, B32>) {
-    return is_run<E::bytes>(op, wave, exec, lane0);
+    return is_run<E::kBytes>(op, wave, exec, lane0);
   } else {
-    return is_run_shared<E::bytes>(op, wave, exec, lane0);
+    return is_run_shared<E::kBytes>(op, wave, exec, lane0);
   }
 }
 
@@ -109,9 +109,9 @@ const Op* access(const Op& op, Wave& wave) {
   if constexpr (Policy == MemoryPolicy::direct) {
     GpuAddress lane0;
     if (is_run_of<E>(op, wave, exec, lane0) && lane0 >> 48 == 0) {
-      const GpuAddress first = static_cast<unsigned>(std::countr_zero(exec)) * E::bytes;
+      const GpuAddress first = static_cast<unsigned>(std::countr_zero(exec)) * E::kBytes;
       const std::byte* host =
-          wave.executor->translate(op, lane0 + first, span_bytes(exec, E::bytes), Kind);
+          wave.executor->translate(op, lane0 + first, span_bytes(exec, E::kBytes), Kind);
       if (host != nullptr) {
         const uint64_t host0 = reinterpret_cast<uint64_t>(host) - first;
         if constexpr (Kind == Access::read) {

@@ -56,7 +56,7 @@ HWY_INLINE bool is_arithmetic(const Vgpr& v, uint64_t exec, uint32_t origin, uin
                       : is_arithmetic<false>(v, exec, origin, step);
 }
 
-// A run: lane i's element is at host + i * E::bytes. Only memory of active lanes is touched.
+// A run: lane i's element is at host + i * E::kBytes. Only memory of active lanes is touched.
 template <class E>
 HWY_INLINE void load_run(uint64_t host, uint64_t exec, Vgpr* dst) {
   const D32 d;
@@ -109,7 +109,7 @@ HWY_INLINE void load_run(uint64_t host, uint64_t exec, Vgpr* dst) {
   }
   for_each_lane(exec, [&](unsigned lane) HWY_ATTR {
     typename E::Raw raw;
-    std::memcpy(&raw, host_at(host, lane * E::bytes), E::bytes);
+    std::memcpy(&raw, host_at(host, lane * E::kBytes), E::kBytes);
     E::to_registers(raw, dst, lane);
   });
 }
@@ -155,7 +155,7 @@ HWY_INLINE void store_run(uint64_t host, uint64_t exec, const Vgpr* src) {
   }
   for_each_lane(exec, [&](unsigned lane) HWY_ATTR {
     const typename E::Raw raw = E::from_registers(src, lane);
-    std::memcpy(host_at(host, lane * E::bytes), &raw, E::bytes);
+    std::memcpy(host_at(host, lane * E::kBytes), &raw, E::kBytes);
   });
 }
 
@@ -164,7 +164,7 @@ template <class E, class Address>
 HWY_INLINE void gather(uint64_t distance, const Address* address, uint64_t exec, Vgpr* dst) {
   const auto one = [&](unsigned lane) HWY_ATTR {
     typename E::Raw raw;
-    std::memcpy(&raw, host_at(distance, address[lane]), E::bytes);
+    std::memcpy(&raw, host_at(distance, address[lane]), E::kBytes);
     E::to_registers(raw, dst, lane);
   };
   if (exec == kAll) {
@@ -177,7 +177,7 @@ template <class E, class Address>
 HWY_INLINE void scatter(uint64_t distance, const Address* address, uint64_t exec, const Vgpr* src) {
   const auto one = [&](unsigned lane) HWY_ATTR {
     const typename E::Raw raw = E::from_registers(src, lane);
-    std::memcpy(host_at(distance, address[lane]), &raw, E::bytes);
+    std::memcpy(host_at(distance, address[lane]), &raw, E::kBytes);
   };
   // In lane order: when several lanes write one address, the highest lane wins, as on hardware.
   if (exec == kAll) {

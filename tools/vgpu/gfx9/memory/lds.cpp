@@ -23,7 +23,7 @@ HWY_NOINLINE void lds_lanes(Wave& wave, uint64_t exec, const Vgpr& base, uint32_
     highest = hn::Max(highest, hn::IfThenElseZero(mask_at(d, exec, lane), value));
   }
   const auto lds = reinterpret_cast<uint64_t>(wave.lds);
-  if (uint64_t{hn::GetLane(hn::MaxOfLanes(d, highest))} + E::bytes <= wave.lds_bytes) {
+  if (uint64_t{hn::GetLane(hn::MaxOfLanes(d, highest))} + E::kBytes <= wave.lds_bytes) {
     if constexpr (Kind == Access::read)
       gather<E>(lds, address, exec, data);
     else
@@ -31,14 +31,14 @@ HWY_NOINLINE void lds_lanes(Wave& wave, uint64_t exec, const Vgpr& base, uint32_
     return;
   }
   for_each_lane(exec, [&](unsigned lane) HWY_ATTR {
-    const bool inside = uint64_t{address[lane]} + E::bytes <= wave.lds_bytes;
+    const bool inside = uint64_t{address[lane]} + E::kBytes <= wave.lds_bytes;
     if constexpr (Kind == Access::read) {
       typename E::Raw raw{};
-      if (inside) std::memcpy(&raw, wave.lds + address[lane], E::bytes);
+      if (inside) std::memcpy(&raw, wave.lds + address[lane], E::kBytes);
       E::to_registers(raw, data, lane);
     } else if (inside) {
       const typename E::Raw raw = E::from_registers(data, lane);
-      std::memcpy(wave.lds + address[lane], &raw, E::bytes);
+      std::memcpy(wave.lds + address[lane], &raw, E::kBytes);
     }
   });
 }
@@ -47,11 +47,11 @@ template <class E, Access Kind>
 HWY_INLINE void lds_access(Wave& wave, uint64_t exec, const Vgpr& base, uint32_t offset,
                            Vgpr* data) {
   const auto first = static_cast<unsigned>(std::countr_zero(exec));
-  const uint32_t lane0 = base.lane[first] - first * E::bytes;
-  const auto from = static_cast<uint64_t>(lane0 + offset + first * E::bytes);
-  const auto span = (64 - static_cast<uint64_t>(std::countl_zero(exec)) - first) * E::bytes;
-  if (from + span <= wave.lds_bytes && is_arithmetic(base, exec, lane0, E::bytes)) {
-    const uint64_t host = reinterpret_cast<uint64_t>(wave.lds) + from - first * E::bytes;
+  const uint32_t lane0 = base.lane[first] - first * E::kBytes;
+  const auto from = static_cast<uint64_t>(lane0 + offset + first * E::kBytes);
+  const auto span = (64 - static_cast<uint64_t>(std::countl_zero(exec)) - first) * E::kBytes;
+  if (from + span <= wave.lds_bytes && is_arithmetic(base, exec, lane0, E::kBytes)) {
+    const uint64_t host = reinterpret_cast<uint64_t>(wave.lds) + from - first * E::kBytes;
     if constexpr (Kind == Access::read)
       load_run<E>(host, exec, data);
     else
@@ -79,7 +79,7 @@ const Op* load_two(const Op& op, Wave& wave) {
   const auto offsets = static_cast<uint32_t>(op.in.offset);
   lds_access<E, Access::read>(wave, exec, base, (offsets & 0xff) * Unit, wave.vgpr + op.in.dst);
   lds_access<E, Access::read>(wave, exec, base, (offsets >> 8) * Unit,
-                              wave.vgpr + op.in.dst + E::dwords);
+                              wave.vgpr + op.in.dst + E::kDwords);
   return next<2>(op);
 }
 template <class E, unsigned Unit>

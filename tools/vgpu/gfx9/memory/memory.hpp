@@ -23,7 +23,7 @@ namespace uptempo::vgpu::gfx9::memory {
 template <class R, uint32_t (*Widen)(R raw, uint32_t old)>
 struct Narrow {
   using Raw = R;
-  static constexpr unsigned bytes = sizeof(R), dwords = 1;
+  static constexpr unsigned kBytes = sizeof(R), kDwords = 1;
   static void to_registers(R raw, Vgpr* dst, unsigned lane) noexcept {
     dst->lane[lane] = Widen(raw, dst->lane[lane]);
   }
@@ -32,7 +32,7 @@ struct Narrow {
 template <unsigned N>
 struct Dwords {
   using Raw = std::array<uint32_t, N>;
-  static constexpr unsigned bytes = 4 * N, dwords = N;
+  static constexpr unsigned kBytes = 4 * N, kDwords = N;
   static void to_registers(const Raw& raw, Vgpr* dst, unsigned lane) noexcept {
     for (unsigned i = 0; i < N; ++i) dst[i].lane[lane] = raw[i];
   }
@@ -47,7 +47,7 @@ struct Dwords {
 template <class R, unsigned Shift>
 struct Part {
   using Raw = R;
-  static constexpr unsigned bytes = sizeof(R), dwords = 1;
+  static constexpr unsigned kBytes = sizeof(R), kDwords = 1;
   static R from_registers(const Vgpr* src, unsigned lane) noexcept {
     return static_cast<R>(src->lane[lane] >> Shift);
   }
@@ -148,15 +148,15 @@ template <class E, Access Kind>
 void exchange_lane(Vgpr* data, unsigned lane, void* raw) noexcept {
   typename E::Raw value;
   if constexpr (Kind == Access::read) {
-    std::memcpy(&value, raw, E::bytes);
+    std::memcpy(&value, raw, E::kBytes);
     E::to_registers(value, data, lane);
   } else {
     value = E::from_registers(data, lane);
-    std::memcpy(raw, &value, E::bytes);
+    std::memcpy(raw, &value, E::kBytes);
   }
 }
 template <class E, Access Kind, MemoryPolicy Policy>
-inline constexpr Transfer kTransfer{E::bytes, Kind, Policy, &exchange_lane<E, Kind>};
+inline constexpr Transfer kTransfer{E::kBytes, Kind, Policy, &exchange_lane<E, Kind>};
 
 // The instruction's first data register.
 inline Vgpr* data_registers(const Op& op, Wave& wave, Access access) noexcept {

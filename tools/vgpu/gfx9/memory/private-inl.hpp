@@ -14,7 +14,7 @@ namespace uptempo::vgpu::gfx9::memory::HWY_NAMESPACE {
 
 // The unit in which an element of type E moves: whole dwords one by one, 256 bytes apart.
 template <class E>
-using Piece = std::conditional_t<(E::bytes < 4), E, B32>;
+using Piece = std::conditional_t<(E::kBytes < 4), E, B32>;
 
 // Each lane has its own offset. A misaligned element moves lane by lane.
 template <class P, Access Kind>
@@ -27,12 +27,12 @@ HWY_NOINLINE const Op* private_lanes(const Op& op, Wave& wave, uint64_t exec, Gp
     address[lane] = private_address(base, offset[lane], lane);
     lowest = std::min(lowest, address[lane]);
     highest = std::max(highest, address[lane]);
-    whole = whole && offset[lane] % 4 + P::bytes <= 4;
+    whole = whole && offset[lane] % 4 + P::kBytes <= 4;
   });
   if (!transfer.direct()) observe_private(op, wave, exec, base, offset, transfer);
   const unsigned pieces = transfer.pieces();
   const Mapping* mapping = wave.executor->mapping(op, lowest);
-  const uint64_t reach = (pieces - 1) * sizeof(Vgpr) + P::bytes;
+  const uint64_t reach = (pieces - 1) * sizeof(Vgpr) + P::kBytes;
   if (whole && mapping != nullptr && highest < mapping->end && mapping->end - highest >= reach &&
       mapping->permits(Kind)) {
     uint64_t distance = host_distance(*mapping);
@@ -72,7 +72,7 @@ HWY_INLINE const Op* private_runs(const Op& op, Wave& wave, uint64_t exec, GpuAd
 template <class P, Access Kind>
 HWY_NOINLINE const Op* private_uniform(const Op& op, Wave& wave, uint64_t exec, GpuAddress base,
                                        uint32_t offset, const Transfer& transfer) {
-  if constexpr (P::bytes == 4) {
+  if constexpr (P::kBytes == 4) {
     if (transfer.direct()) {
       if (const Op* done = private_runs<Kind>(op, wave, exec, base, offset, transfer.pieces()))
         return done;
@@ -87,8 +87,8 @@ HWY_NOINLINE const Op* private_uniform(const Op& op, Wave& wave, uint64_t exec, 
 template <class E, Access Kind, MemoryPolicy Policy>
 HWY_INLINE const Op* private_at(const Op& op, Wave& wave, uint64_t exec, GpuAddress base,
                                 uint32_t offset) {
-  if constexpr (E::bytes % 4 == 0 && Policy == MemoryPolicy::direct) {
-    if (const Op* done = private_runs<Kind>(op, wave, exec, base, offset, E::bytes / 4))
+  if constexpr (E::kBytes % 4 == 0 && Policy == MemoryPolicy::direct) {
+    if (const Op* done = private_runs<Kind>(op, wave, exec, base, offset, E::kBytes / 4))
       return done;
   }
   return private_uniform<Piece<E>, Kind>(op, wave, exec, base, offset, kTransfer<E, Kind, Policy>);

@@ -38,7 +38,7 @@ void access_cached(const Op& op, Wave& wave, GpuAddress address, uint32_t* regis
 template <unsigned Dwords, Access Kind, class Observer>
 inline void move(const Op& op, Wave& wave, GpuAddress address, std::byte* host,
                  uint32_t* registers) {
-  if constexpr (Observer::cached) {
+  if constexpr (Observer::kCached) {
     access_cached(op, wave, address, registers, Dwords, Kind);
   } else if constexpr (Kind == Access::read) {
     std::memcpy(registers, host, 4 * Dwords);
@@ -110,7 +110,7 @@ const Op* nothing(const Op& op, Wave&) { return next<2>(op); }
 
 template <class Observer>
 const Op* invalidate(const Op& op, Wave& wave) {
-  if constexpr (Observer::cached)
+  if constexpr (Observer::kCached)
     wave.executor->caches->invalidate_scalar_l1(wave.workgroup->compute_unit);
   return next<2>(op);
 }

@@ -64,31 +64,31 @@ struct Argument;  // obtains one parameter
 template <class T>
 requires std::is_integral_v<T>
 struct Argument<T> {
-  static constexpr bool source = true;
+  static constexpr bool kSource = true;
   static T get(const Op& op, Wave& wave, unsigned index) noexcept {
     return operand<T>(wave, op.in.src[index]);
   }
 };
 template <class T>
 struct Argument<Old<T>> {
-  static constexpr bool source = false;
+  static constexpr bool kSource = false;
   static Old<T> get(const Op& op, Wave& wave, unsigned) noexcept {
     return {operand<T>(wave, op.in.dst)};
   }
 };
 template <>
 struct Argument<Imm> {
-  static constexpr bool source = false;
+  static constexpr bool kSource = false;
   static Imm get(const Op& op, Wave&, unsigned) noexcept { return {op.in.literal}; }
 };
 template <>
 struct Argument<bool&> {
-  static constexpr bool source = false;
+  static constexpr bool kSource = false;
   static bool& get(const Op&, Wave& wave, unsigned) noexcept { return wave.scc; }
 };
 template <>
 struct Argument<Wave&> {
-  static constexpr bool source = false;
+  static constexpr bool kSource = false;
   static Wave& get(const Op&, Wave& wave, unsigned) noexcept { return wave; }
 };
 
@@ -98,7 +98,7 @@ template <class C, class R, class... A>
 struct Signature<R (C::*)(A...) const> {
   using Result = R;
   using Arguments = std::tuple<A...>;
-  static constexpr size_t count = sizeof...(A);
+  static constexpr size_t kCount = sizeof...(A);
 };
 
 template <class F, Staging S>
@@ -109,9 +109,9 @@ const Op* execute(const Op& op, Wave& wave) {
     return F{}(Argument<std::tuple_element_t<I, typename Form::Arguments>>::get(op, wave, I)...);
   };
   if constexpr (std::is_void_v<typename Form::Result>) {
-    call(std::make_index_sequence<Form::count>{});
+    call(std::make_index_sequence<Form::kCount>{});
   } else {
-    const auto result = call(std::make_index_sequence<Form::count>{});
+    const auto result = call(std::make_index_sequence<Form::kCount>{});
     if constexpr (sizeof result == 8) {
       wave.set_pair(op.in.dst, static_cast<uint64_t>(result));
     } else {

@@ -24,41 +24,41 @@ enum class Type : uint8_t { none, u32, i32, f32, u16, i16, f16, u64, i64, f64, b
 
 // The same as names for signatures: op<F32(F32, F32)>.
 struct U32 {
-  static constexpr Type type = Type::u32;
+  static constexpr Type kType = Type::u32;
 };
 struct I32 {
-  static constexpr Type type = Type::i32;
+  static constexpr Type kType = Type::i32;
 };
 struct F32 {
-  static constexpr Type type = Type::f32;
+  static constexpr Type kType = Type::f32;
 };
 struct U16 {
-  static constexpr Type type = Type::u16;
+  static constexpr Type kType = Type::u16;
 };
 struct I16 {
-  static constexpr Type type = Type::i16;
+  static constexpr Type kType = Type::i16;
 };
 struct F16 {
-  static constexpr Type type = Type::f16;
+  static constexpr Type kType = Type::f16;
 };
 struct U64 {
-  static constexpr Type type = Type::u64;
+  static constexpr Type kType = Type::u64;
 };
 struct I64 {
-  static constexpr Type type = Type::i64;
+  static constexpr Type kType = Type::i64;
 };
 struct F64 {
-  static constexpr Type type = Type::f64;
+  static constexpr Type kType = Type::f64;
 };
 struct Bit {
-  static constexpr Type type = Type::bit;
+  static constexpr Type kType = Type::bit;
 };  // one bit per lane, in a scalar pair: compare result, carry, selector
 struct LaneId {
-  static constexpr Type type = Type::none;
+  static constexpr Type kType = Type::none;
 };  // the lane's number; not an operand
 template <class T>
 struct WithCarry {
-  static constexpr Type type = T::type;
+  static constexpr Type kType = T::kType;
 };  // result T, and one bit per lane to `sdst`
 
 constexpr bool is_wide(Type type) noexcept {

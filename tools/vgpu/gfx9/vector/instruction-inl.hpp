@@ -57,7 +57,7 @@ enum class Kind { vgpr, scalar };
 template <class Tag, bool Wide, Kind kKind>
 class Source {
  public:
-  static constexpr bool kTwo = is_wide(Tag::type);
+  static constexpr bool kTwo = is_wide(Tag::kType);
 
   Source(const Wave& wave, const Instruction& in, unsigned i) {
     if constexpr (kKind == Kind::vgpr) {
@@ -84,8 +84,8 @@ class Source {
  private:
   static HWY_INLINE uint64_t value(const Wave& wave, const Instruction& in, unsigned i) {
     const unsigned code = in.src[i];
-    if constexpr (is_short(Tag::type) || kTwo) {
-      if (code >= kFirstConstant) return scalar_operand(wave, in, i, Tag::type);
+    if constexpr (is_short(Tag::kType) || kTwo) {
+      if (code >= kFirstConstant) return scalar_operand(wave, in, i, Tag::kType);
       return kTwo ? wave.pair(code) : wave.scalar[code];
     } else {
       return code == kLiteral ? in.literal : wave.scalar[code];
@@ -132,13 +132,13 @@ struct Instr<R(S...), kFlags, F> {
       std::is_empty_v<F>,
       "pass a function object, not a pointer: the core default-constructs it from its type");
   static constexpr bool kWide =
-      (kFlags & vector::kWide) || is_wide(R::type) || (is_wide(S::type) || ...);
+      (kFlags & vector::kWide) || is_wide(R::kType) || (is_wide(S::kType) || ...);
   static constexpr size_t kStep = kChunk<kWide>;
   static constexpr unsigned kSources =
-      (0u + ... + (S::type != Type::bit && S::type != Type::none ? 1u : 0u));
-  static constexpr bool kCompare = R::type == Type::bit;
-  static constexpr bool kTwo = is_wide(R::type);
-  static constexpr bool kHasMask = ((S::type == Type::bit) || ...);
+      (0u + ... + (S::kType != Type::bit && S::kType != Type::none ? 1u : 0u));
+  static constexpr bool kCompare = R::kType == Type::bit;
+  static constexpr bool kTwo = is_wide(R::kType);
+  static constexpr bool kHasMask = ((S::kType == Type::bit) || ...);
   using Indices = std::index_sequence_for<S...>;
   template <class T>
   struct Plain {
@@ -151,20 +151,20 @@ struct Instr<R(S...), kFlags, F> {
   using Result = typename Plain<R>::type;
   static constexpr bool kCarry = !std::is_same_v<Result, R>;
 
-  static constexpr uint32_t kModeMask = (kFlags & kExact)
-                                            ? 0u
-                                            : mode_mask(R::type) | (0u | ... | mode_mask(S::type)) |
-                                                  ((kFlags & kIeee) ? kModeIeee : 0u);
+  static constexpr uint32_t kModeMask = (kFlags & kExact) ? 0u
+                                                          : mode_mask(R::kType) |
+                                                                (0u | ... | mode_mask(S::kType)) |
+                                                                ((kFlags & kIeee) ? kModeIeee : 0u);
   static constexpr uint32_t kModeUsual =
       (kFlags & kExact) ? 0u
-                        : mode_usual(R::type) | (0u | ... | mode_usual(S::type)) |
+                        : mode_usual(R::kType) | (0u | ... | mode_usual(S::kType)) |
                               ((kFlags & kIeee) ? kModeIeee : 0u);
 
   // Index in src[] of the function's operand I. Masks and lane numbers are not counted, except that
   // a mask after two operands is src[2].
   template <size_t I>
   static constexpr unsigned index() {
-    constexpr Type kTypes[] = {S::type..., Type::none};
+    constexpr Type kTypes[] = {S::kType..., Type::none};
     unsigned n = 0;
     for (size_t i = 0; i < I; ++i) n += kTypes[i] != Type::bit && kTypes[i] != Type::none;
     return n;
@@ -173,9 +173,9 @@ struct Instr<R(S...), kFlags, F> {
 
   template <class Tag>
   static HWY_INLINE auto operand(Image<kWide> image, uint64_t mask, size_t lane) {
-    if constexpr (Tag::type == Type::bit) {
+    if constexpr (Tag::kType == Type::bit) {
       return mask_at(typename MaskLanes::type{}, mask, lane);
-    } else if constexpr (Tag::type == Type::none) {
+    } else if constexpr (Tag::kType == Type::none) {
       return hn::Iota(D32<kWide>{}, static_cast<uint32_t>(lane));
     } else {
       return Repr<Tag, kWide>::decode(image);
@@ -188,12 +188,12 @@ struct Instr<R(S...), kFlags, F> {
     using Unsigned = std::conditional_t<kTwo, D64, D32<kWide>>;
     using Signed = hn::RebindToSigned<Unsigned>;
     using type = std::conditional_t<
-        is_float(R::type), Float,
-        std::conditional_t<R::type == Type::i32 || R::type == Type::i64 || R::type == Type::i16,
+        is_float(R::kType), Float,
+        std::conditional_t<R::kType == Type::i32 || R::kType == Type::i64 || R::kType == Type::i16,
                            Signed, Unsigned>>;
   };
   // In a comparison: as wide as its operands.
-  static constexpr Type kFirst = std::get<0>(std::tuple{S::type..., Type::none});
+  static constexpr Type kFirst = std::get<0>(std::tuple{S::kType..., Type::none});
   struct CompareLanes {
     using Unsigned = std::conditional_t<is_wide(kFirst), D64, D32<kWide>>;
     using type = std::conditional_t<
@@ -244,8 +244,8 @@ struct Instr<R(S...), kFlags, F> {
         return {v, two ? hn::Load(d, lanes.src[i][1] + lane) : v};
       };
       return F{}(operand<S>(
-          image(index<I>(), is_wide(S::type), S::type != Type::bit && S::type != Type::none), mask,
-          lane)...);
+          image(index<I>(), is_wide(S::kType), S::kType != Type::bit && S::kType != Type::none),
+          mask, lane)...);
     };
     uint64_t out = 0;
     HWY_UNROLL(1)  // staging the operands costs more than the loop
@@ -295,7 +295,7 @@ struct Instr<R(S...), kFlags, F> {
   struct AnySource {
     HWY_INLINE Image<kWide> image(size_t lane) const {
       const auto v = hn::Load(D32<kWide>{}, from.half[0] + lane);
-      if constexpr (is_wide(Tag::type)) {
+      if constexpr (is_wide(Tag::kType)) {
         return {v, hn::Load(D32<kWide>{}, from.half[1] + lane)};
       } else {
         return {v, v};
@@ -306,10 +306,10 @@ struct Instr<R(S...), kFlags, F> {
   template <class Tag>
   static HWY_INLINE auto any_source(const Wave& wave, const Instruction& in, unsigned i,
                                     Vgpr (&room)[2]) {
-    if constexpr (Tag::type == Type::bit || Tag::type == Type::none) {
+    if constexpr (Tag::kType == Type::bit || Tag::kType == Type::none) {
       return NoSource{};
     } else {
-      return AnySource<Tag>{registers_of(wave, in, i, Tag::type, room)};
+      return AnySource<Tag>{registers_of(wave, in, i, Tag::kType, room)};
     }
   }
 
@@ -320,7 +320,7 @@ struct Instr<R(S...), kFlags, F> {
   };
   template <class Tag, bool kScalar>
   static HWY_INLINE auto make_source(const Wave& wave, const Instruction& in, unsigned i) {
-    if constexpr (Tag::type == Type::bit || Tag::type == Type::none) {
+    if constexpr (Tag::kType == Type::bit || Tag::kType == Type::none) {
       return NoSource{};
     } else {
       return Source < Tag, kWide, kScalar ? Kind::scalar : Kind::vgpr > (wave, in, i);
@@ -367,10 +367,10 @@ struct Instr<R(S...), kFlags, F> {
   template <class Tag>
   static HWY_INLINE auto modified_source(const Wave& wave, const Instruction& in, unsigned i,
                                          Vgpr (&room)[2]) {
-    const bool applies = is_float(Tag::type);
-    const uint32_t sign = Tag::type == Type::f16 ? 0x8000u : 0x80000000u;
+    const bool applies = is_float(Tag::kType);
+    const uint32_t sign = Tag::kType == Type::f16 ? 0x8000u : 0x80000000u;
     const D32<kWide> d;
-    const Registers from = registers_of(wave, in, i, Tag::type, room);
+    const Registers from = registers_of(wave, in, i, Tag::kType, room);
     return Modified<Tag>{from.half[0], from.half[1],
                          hn::Set(d, (in.abs >> i & 1) && applies ? ~sign : ~0u),
                          hn::Set(d, (in.neg >> i & 1) && applies ? sign : 0u)};
@@ -381,7 +381,7 @@ struct Instr<R(S...), kFlags, F> {
       const D32<kWide> d;
       const auto modify = [&](auto v) HWY_ATTR { return hn::Xor(hn::And(v, keep), flip); };
       const auto v = hn::Load(d, lo + lane);
-      if constexpr (is_wide(Tag::type)) {
+      if constexpr (is_wide(Tag::kType)) {
         return {v, modify(hn::Load(d, hi + lane))};
       } else {
         return {modify(v), v};
@@ -405,7 +405,7 @@ struct Instr<R(S...), kFlags, F> {
     static constexpr std::array<Handler, kForms> kHandlers =
         fast_handlers(std::make_index_sequence<kForms>{});
   };
-  static constexpr bool kHasFloat = (is_float(S::type) || ...);
+  static constexpr bool kHasFloat = (is_float(S::kType) || ...);
 
   static constexpr Entry entry(Opcode opcode) {
     Entry e;
@@ -417,12 +417,12 @@ struct Instr<R(S...), kFlags, F> {
     }
     e.sources = kSources;
     e.mask_source = kMaskSource;
-    constexpr Type kTypes[] = {S::type...};
+    constexpr Type kTypes[] = {S::kType...};
     unsigned n = 0;
     for (const Type type : kTypes) {
       if (type != Type::bit && type != Type::none) e.source[n++] = type;
     }
-    e.result = R::type;
+    e.result = R::kType;
     e.carry_out = kCarry;
     e.flags = kFlags;
     return e;

@@ -22,7 +22,7 @@ template <class R, class... S, unsigned kFlags, class F>
 struct PackedInstr<R(S...), kFlags, F> {
   static_assert(std::is_empty_v<F>);
   using Plain = Instr<R(S...), kFlags, F>;
-  static constexpr bool kDwords = R::type == Type::f32;
+  static constexpr bool kDwords = R::kType == Type::f32;
   static constexpr bool kWide = Plain::kWide;
   using Indices = std::index_sequence_for<S...>;
 
@@ -61,7 +61,7 @@ struct PackedInstr<R(S...), kFlags, F> {
     if (op.in.clamp || (wave.mode & Plain::kModeMask) != Plain::kModeUsual) [[unlikely]]
       return general(op, wave);
     Vgpr room[3][2];
-    const std::tuple operands{operand(wave, op.in, I, S::type, room[I])...};
+    const std::tuple operands{operand(wave, op.in, I, S::kType, room[I])...};
     const auto half = [operands](unsigned h, size_t lane) HWY_ATTR {
       return Repr<R, kWide>::encode(
                  F{}(Repr<S, kWide>::decode(std::get<I>(operands).image(h, lane))...))

@@ -51,9 +51,9 @@ struct ScalarInstr<R(S...), F> {
   template <size_t... I>
   static void core(Lanes& lanes, std::index_sequence<I...>) {
     for (unsigned lane = 0; lane < kLanes; ++lane) {
-      const uint64_t bits = lane_bits(F{}(lane_value<S::type>(lanes.src[I], lane)...));
+      const uint64_t bits = lane_bits(F{}(lane_value<S::kType>(lanes.src[I], lane)...));
       lanes.dst[0][lane] = static_cast<uint32_t>(bits);
-      if constexpr (is_wide(R::type)) lanes.dst[1][lane] = static_cast<uint32_t>(bits >> 32);
+      if constexpr (is_wide(R::kType)) lanes.dst[1][lane] = static_cast<uint32_t>(bits >> 32);
     }
   }
 };
@@ -72,8 +72,8 @@ constexpr Entry scalar_entry(Opcode opcode, R (*)(S...), Core core, Core saturat
   e.saturating = saturating;
   e.sources = sizeof...(S);
   unsigned n = 0;
-  for (const Type type : {S::type...}) e.source[n++] = type;
-  e.result = R::type;
+  for (const Type type : {S::kType...}) e.source[n++] = type;
+  e.result = R::kType;
   return e;
 }
 template <class Signature, class F>
