@@ -21,13 +21,13 @@ SharedRing::SharedRing(hsa_queue_t* queue) {
   committed_.store(next, std::memory_order_relaxed);
 }
 
-bool SharedRing::claim(const void* who, uint64_t count, uint64_t& read_seen,
+bool SharedRing::claim(const void* claimant, uint64_t count, uint64_t& read_seen,
                        uint64_t& first) noexcept {
   uint64_t next = claimed_.load(std::memory_order_relaxed);
   for (;;) {
     // Relaxed: a thread that just misses the store overtakes once more.
     if (const void* insisting = insisting_.load(std::memory_order_relaxed);
-        insisting != nullptr && insisting != who)
+        insisting != nullptr && insisting != claimant)
       return false;
     if (next + count - read_seen > ring_size()) {
       read_seen = view_.load_read_index();
@@ -102,15 +102,15 @@ uint32_t SharedRing::commit(uint64_t first, uint64_t end) noexcept {
 
 SharedRing::Waiter::~Waiter() {
   if (ring_ == nullptr) return;
-  const void* mine = who_;
+  const void* mine = claimant_;
   // Relaxed: only the permission to claim is transferred.
   ring_->insisting_.compare_exchange_strong(mine, nullptr, std::memory_order_relaxed);
 }
 
 void SharedRing::Waiter::refused() noexcept {
   if (ring_ == nullptr || ring_->claimed() - begun_at_ < ring_->ring_size()) return;
-  const void* nobody = nullptr;
-  ring_->insisting_.compare_exchange_strong(nobody, who_, std::memory_order_relaxed);
+  const void* expected = nullptr;
+  ring_->insisting_.compare_exchange_strong(expected, claimant_, std::memory_order_relaxed);
 }
 
 }  // namespace uptempo::aql

@@ -75,7 +75,7 @@ class SharedRing {
 
   // If there is room, claims `count` slots from `first` on for `who`. `read_seen` is a read index
   // that the thread loaded earlier; claim() updates it if it does not prove room.
-  bool claim(const void* who, uint64_t count, uint64_t& read_seen, uint64_t& first) noexcept;
+  bool claim(const void* claimant, uint64_t count, uint64_t& read_seen, uint64_t& first) noexcept;
   // Commits the slots from `first` up to `end`, which hold packets with headers. Returns the number
   // of doorbells rung.
   uint32_t commit(uint64_t first, uint64_t end) noexcept;
@@ -84,8 +84,8 @@ class SharedRing {
   class Waiter {
    public:
     // `ring` may be null, for a writer without a SharedRing.
-    Waiter(SharedRing* ring, const void* who) noexcept
-        : ring_(ring), who_(who), begun_at_(ring == nullptr ? 0 : ring->claimed()) {}
+    Waiter(SharedRing* ring, const void* claimant) noexcept
+        : ring_(ring), claimant_(claimant), begun_at_(ring == nullptr ? 0 : ring->claimed()) {}
     ~Waiter();
     Waiter(const Waiter&) = delete;
     Waiter& operator=(const Waiter&) = delete;
@@ -93,7 +93,7 @@ class SharedRing {
 
    private:
     SharedRing* ring_;
-    const void* who_;
+    const void* claimant_;
     uint64_t begun_at_;
   };
 

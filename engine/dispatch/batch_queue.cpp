@@ -163,19 +163,19 @@ void BatchQueue::make_room(Publication& publication) {
   if (publication.ended != Ending::none) refuse_ended(publication);
   if (publication.published != 0) refuse_more(publication, "one more packet");
   PacketStore& packets = publication.packets;
-  const bool opens = packets.size() == 1 && !publication.kept && tenant_ == nullptr &&
+  const bool opens = packets.size() == 1 && !publication.kept && ring_batch_ == nullptr &&
                      partly_out_ == nullptr && writer_->producers() == aql::Producers::exclusive;
   if (!opens && !packets.in_ring()) return packets.grow();
   const std::span<aql::Packet64> free = writer_->free_run(packets.size());
   if (free.empty()) return opens ? packets.grow() : evict(publication);
   if (!opens) return packets.extend(free);
   packets.open_ring(writer_->ring(), writer_->ring_size() - 1, writer_->next_index(), free);
-  tenant_ = &publication;
+  ring_batch_ = &publication;
 }
 
-void BatchQueue::evict(Publication& tenant) {
-  tenant.packets.leave_ring();
-  tenant_ = nullptr;
+void BatchQueue::evict(Publication& ring_batch) {
+  ring_batch.packets.leave_ring();
+  ring_batch_ = nullptr;
 }
 
 std::optional<uint64_t> BatchQueue::submit(Publication& publication, Deadline deadline) {
@@ -183,7 +183,7 @@ std::optional<uint64_t> BatchQueue::submit(Publication& publication, Deadline de
   if (publication.packets.empty()) return timeline_.last_begun();
   if (partly_out_ != nullptr && partly_out_ != &publication)
     refuse_behind(*partly_out_, publication);
-  if (tenant_ != nullptr && tenant_ != &publication) evict(*tenant_);
+  if (ring_batch_ != nullptr && ring_batch_ != &publication) evict(*ring_batch_);
 
   const bool resumes = publication.value != 0;  // an earlier call has published its first packets
   if (!resumes) {
@@ -314,7 +314,7 @@ void BatchQueue::forget(Publication& publication) noexcept {
 
 void BatchQueue::vacate(Publication& publication) noexcept {
   if (partly_out_ == &publication) partly_out_ = nullptr;
-  if (tenant_ == &publication) tenant_ = nullptr;
+  if (ring_batch_ == &publication) ring_batch_ = nullptr;
   lent_.dropped(&publication);
   publication.kept ? publication.reopen() : publication.clear();
 }
@@ -334,7 +334,7 @@ void BatchQueue::drop(Publication& publication, Deadline deadline) noexcept {
   if (publication.ended != Ending::none) return;
   if (usable()) {
     if (publication.published != 0) close(publication, deadline);
-    if (tenant_ == &publication) publication.packets.discard();
+    if (ring_batch_ == &publication) publication.packets.discard();
     kernargs_.drop(publication.kernargs);
   }
   vacate(publication);
@@ -352,40 +352,41 @@ BatchQueue& BatchQueue::ended() {
 
 BatchQueue::~BatchQueue() {
   session_end_.stop();
-  const Deadline deadline = Deadline::after(options_.drain);
-  while (guests_ != nullptr) {
-    QueueGuest& guest = *guests_;
-    Publication& publication = *guest.publication;
-    leave(guest);
+  const Deadline deadline = Deadline::after(options_.drain_timeout);
+  while (attachments_ != nullptr) {
+    QueueAttachment& attachment = *attachments_;
+    Publication& publication = *attachment.publication;
+    leave(attachment);
     drop(publication, deadline);
     if (publication.kept && publication.ended == Ending::none) {
-      guest.state = nullptr;  // its replay is dropped, and another queue may replay it
+      attachment.state = nullptr;  // its replay is dropped, and another queue may replay it
       continue;
     }
     if (publication.ended == Ending::none) publication.end(Ending::queue);
-    guest.state = &ended();
+    attachment.state = &ended();
   }
 }
 
-void BatchQueue::end_guests() noexcept {
-  for (const QueueGuest* guest = guests_; guest != nullptr; guest = guest->next_)
-    guest->publication->end(Ending::runtime);
+void BatchQueue::end_attachments() noexcept {
+  for (const QueueAttachment* attachment = attachments_; attachment != nullptr;
+       attachment = attachment->next_)
+    attachment->publication->end(Ending::runtime);
 }
 
-void BatchQueue::join(QueueGuest& guest) noexcept {
-  guest.state = this;
-  guest.next_ = guests_;
-  guest.link_ = &guests_;
-  if (guests_ != nullptr) guests_->link_ = &guest.next_;
-  guests_ = &guest;
-  if (!usable()) guest.publication->end(Ending::runtime);
+void BatchQueue::join(QueueAttachment& attachment) noexcept {
+  attachment.state = this;
+  attachment.next_ = attachments_;
+  attachment.link_ = &attachments_;
+  if (attachments_ != nullptr) attachments_->link_ = &attachment.next_;
+  attachments_ = &attachment;
+  if (!usable()) attachment.publication->end(Ending::runtime);
 }
 
-void BatchQueue::leave(QueueGuest& guest) noexcept {
-  if (guest.link_ == nullptr) return;
-  *guest.link_ = guest.next_;
-  if (guest.next_ != nullptr) guest.next_->link_ = guest.link_;
-  guest.link_ = nullptr;
+void BatchQueue::leave(QueueAttachment& attachment) noexcept {
+  if (attachment.link_ == nullptr) return;
+  *attachment.link_ = attachment.next_;
+  if (attachment.next_ != nullptr) attachment.next_->link_ = attachment.link_;
+  attachment.link_ = nullptr;
 }
 
 }  // namespace uptempo::detail

@@ -26,12 +26,13 @@ class BatchQueue : public QueueResources {
       : BatchQueue(agent, options, Parts{}) {}
   BatchQueue(const Agent& agent, const QueueOptions& options, Parts parts)
       : QueueResources(agent, options, std::move(parts)) {
-    session_end_.start([this] { end_guests(); });
+    session_end_.start([this] { end_attachments(); });
   }
   // Without ROCr: the caller owns the signals, and there is no agent.
   BatchQueue(Parts parts, std::span<const hsa_signal_t> signals, const QueueOptions& options)
       : QueueResources(std::move(parts), signals, options) {}
-  // Drops the unsubmitted packets of its guests, as their destructors do, and removes the guests.
+  // Drops the unsubmitted packets of its attachments, as their destructors do, and removes the
+  // attachments.
   ~BatchQueue();
 
   // The queue of every batch whose own queue has ended: it refuses every request. Never destroyed.
@@ -40,8 +41,8 @@ class BatchQueue : public QueueResources {
   // Throws the Error for a publication that accepts no more packets.
   [[noreturn]] static void refuse_ended(const Publication& publication);
 
-  void join(QueueGuest& guest) noexcept;
-  static void leave(QueueGuest& guest) noexcept;
+  void join(QueueAttachment& attachment) noexcept;
+  static void leave(QueueAttachment& attachment) noexcept;
 
   // Makes room for one packet in a full batch: in the free slots after its last packet, if the
   // batch may use the ring (exclusive producers, and no other batch's packets are in it), otherwise
@@ -72,8 +73,8 @@ class BatchQueue : public QueueResources {
   struct Ended {};
   explicit BatchQueue(Ended);
 
-  // The Runtime ends, and with it the memory that guests write to.
-  void end_guests() noexcept;
+  // The Runtime ends, and with it the memory that attachments write to.
+  void end_attachments() noexcept;
   [[noreturn]] void refuse_failed(const Publication& publication) const;
   [[noreturn]] static void refuse_behind(const Publication& first, const Publication& second);
   [[noreturn]] void refuse_longer_than_ring(size_t packets) const;
@@ -104,18 +105,18 @@ class BatchQueue : public QueueResources {
   static void take_back(Publication& publication) noexcept;
   bool is_in_place(const Publication& publication) const noexcept;
   void retain(Publication& publication) noexcept;
-  void evict(Publication& tenant);
+  void evict(Publication& ring_batch);
   void close(Publication& publication, Deadline deadline) noexcept;
   void forget(Publication& publication) noexcept;
   void vacate(Publication& publication) noexcept;
 
   [[no_unique_address]] LentBlocksIfChecked lent_;
-  Publication* tenant_ = nullptr;  // the only batch with unpublished packets in the ring
+  Publication* ring_batch_ = nullptr;  // the only batch with unpublished packets in the ring
   const Publication* partly_out_ =
       nullptr;  // its last packet, which carries the signal, is not published yet
   Refusal refusal_ = Refusal::none;
   aql::PublishResult ring_refusal_;
-  QueueGuest* guests_ = nullptr;
+  QueueAttachment* attachments_ = nullptr;
   SessionEnd session_end_;  // last: it uses the others
 };
 

@@ -23,18 +23,18 @@ BatchSubmitter::BatchSubmitter(detail::BatchQueue& state, const BatchOptions& op
   publication_.timing = options.timing;
   publication_.chunking = options.chunking;
   (void)detail::BatchQueue::ended();  // here, where it may throw
-  guest_.publication = &publication_;
-  state.join(guest_);
+  attachment_.publication = &publication_;
+  state.join(attachment_);
 }
 
 BatchSubmitter::~BatchSubmitter() {
-  guest_.state->drop(publication_);
-  detail::BatchQueue::leave(guest_);
+  attachment_.state->drop(publication_);
+  detail::BatchQueue::leave(attachment_);
 }
 
 void BatchSubmitter::clear() noexcept {
   publication_.touched.next();
-  guest_.state->drop(publication_);
+  attachment_.state->drop(publication_);
 }
 
 const detail::DispatchShape& BatchSubmitter::prepare(std::shared_ptr<const KernelInfo> kernel,
@@ -64,15 +64,15 @@ detail::DispatchSlots BatchSubmitter::take_slots(uint32_t count, uint32_t block_
 }
 
 std::byte* BatchSubmitter::wait_for_block(uint32_t block_bytes) {
-  return guest_.state->take_kernargs(publication_.kernargs, block_bytes,
-                                     Deadline::after(patience_));
+  return attachment_.state->take_kernargs(publication_.kernargs, block_bytes,
+                                          Deadline::after(patience_));
 }
 
 std::byte* BatchSubmitter::try_take_block(uint32_t block_bytes) noexcept {
-  return guest_.state->try_take_kernargs(publication_.kernargs, block_bytes);
+  return attachment_.state->try_take_kernargs(publication_.kernargs, block_bytes);
 }
 
-void BatchSubmitter::make_more_room() { guest_.state->make_room(publication_); }
+void BatchSubmitter::make_more_room() { attachment_.state->make_room(publication_); }
 
 void BatchSubmitter::lend(const KernelInfo& kernel, std::span<std::byte> block) {
   const size_t needed =
@@ -80,7 +80,7 @@ void BatchSubmitter::lend(const KernelInfo& kernel, std::span<std::byte> block) 
       (size_t{kernel.arguments.size_bytes()} + 7) / 8 * 8;
   if (block.size() >= needed &&
       reinterpret_cast<uintptr_t>(block.data()) % KernargPool::kBlockAlignment == 0)
-    return guest_.state->lend(block, publication_);
+    return attachment_.state->lend(block, publication_);
   throw Error(
       {.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
        .call = fmt::format("dispatch of '{}'", kernel.name),
@@ -117,7 +117,7 @@ void BatchSubmitter::complete_with(const Signal& signal) {
                  .remedy = "pass the Signal that it was moved to, or a new one"});
   }
   if (publication_.published != 0)
-    guest_.state->refuse_more(publication_, "another completion signal");
+    attachment_.state->refuse_more(publication_, "another completion signal");
   publication_.own_signal = signal.handle();
 }
 
@@ -125,25 +125,26 @@ Completion BatchSubmitter::submit() {
   publication_.touched.next();
   // Common case: there is room at once, and the clock is not read.
   // strictly less: a packet may be added to complete a finished one
-  if (size() < guest_.state->ring_size()) {
-    if (const std::optional<uint64_t> value = guest_.state->submit(publication_, Deadline::now()))
-      return {guest_.state->timeline(), *value};
+  if (size() < attachment_.state->ring_size()) {
+    if (const std::optional<uint64_t> value =
+            attachment_.state->submit(publication_, Deadline::now()))
+      return {attachment_.state->timeline(), *value};
   }
   return submit(Deadline::after(patience_));
 }
 
 Completion BatchSubmitter::submit(Deadline deadline) {
   publication_.touched.next();
-  const std::optional<uint64_t> value = guest_.state->submit(publication_, deadline);
-  if (!value) guest_.state->throw_last_refusal();
-  return {guest_.state->timeline(), *value};
+  const std::optional<uint64_t> value = attachment_.state->submit(publication_, deadline);
+  if (!value) attachment_.state->throw_last_refusal();
+  return {attachment_.state->timeline(), *value};
 }
 
 std::optional<Completion> BatchSubmitter::try_submit() {
   publication_.touched.next();
-  const std::optional<uint64_t> value = guest_.state->submit(publication_, Deadline::now());
+  const std::optional<uint64_t> value = attachment_.state->submit(publication_, Deadline::now());
   if (!value) return {};
-  return Completion{guest_.state->timeline(), *value};
+  return Completion{attachment_.state->timeline(), *value};
 }
 
 std::string BatchSubmitter::explain() { return uptempo::explain(plan()); }

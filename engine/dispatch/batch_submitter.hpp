@@ -215,7 +215,7 @@ class BatchSubmitter {
     return CommandRef(publication_.ref_of_last());
   }
 
-  detail::QueueGuest guest_;
+  detail::QueueAttachment attachment_;
   std::chrono::nanoseconds patience_;
   detail::Publication publication_;
   detail::DispatchShapes shapes_;

@@ -20,7 +20,7 @@ uint16_t dispatch_header(aql::HeaderFlags flags) noexcept {
 }
 
 // Without declarations, every packet may access everything; then the planned fences are the fewest.
-FencePolicy policy_of_nothing_said(FencePolicy policy) noexcept {
+FencePolicy policy_without_declarations(FencePolicy policy) noexcept {
   return policy == FencePolicy::minimal ? FencePolicy::planned : policy;
 }
 
@@ -29,7 +29,7 @@ FencePolicy policy_of_nothing_said(FencePolicy policy) noexcept {
 Publication::PlainHeaders Publication::plan_plain(FencePolicy policy) noexcept {
   static constexpr std::array<Declarations, 3> kUndeclared{};
   std::array<PacketPlan, 3> plans;
-  policy = policy_of_nothing_said(policy);
+  policy = policy_without_declarations(policy);
   plan_fences(std::span(kUndeclared).first(1), {}, policy, std::span(plans).first(1));
   const uint16_t alone = dispatch_header(plans[0].flags);
   plan_fences(kUndeclared, {}, policy, plans);
@@ -207,7 +207,7 @@ std::span<const PacketPlan> Publication::last_plan() {
   if (plans_.empty() && planned_ != 0) {
     declarations_.assign(planned_, {});
     plans_.resize(planned_);
-    plan_fences(declarations_, {}, policy_of_nothing_said(policy), plans_);
+    plan_fences(declarations_, {}, policy_without_declarations(policy), plans_);
   }
   return plans_;
 }

@@ -17,12 +17,12 @@
 // learns of errors through the source passed to borrow(). Without one, only deadlines and memory
 // faults reveal a dead queue.
 //
-// Lifetime: the destructor waits for the queue's publications up to QueueOptions::drain, then stops
-// the queue; unfinished publications end with an error. Kernels and buffers in use must live until
-// then. A borrowed queue cannot be stopped: unfinished work is reported as lost, but its packets
-// may still execute. Therefore the Queue's kernarg blocks and signals stay until the end of the
-// Runtime, and the caller's kernels, buffers and signals must live until the owner has destroyed
-// the HSA queue. After the end of the Runtime the destructor does nothing.
+// Lifetime: the destructor waits for the queue's publications up to QueueOptions::drain_timeout,
+// then stops the queue; unfinished publications end with an error. Kernels and buffers in use must
+// live until then. A borrowed queue cannot be stopped: unfinished work is reported as lost, but its
+// packets may still execute. Therefore the Queue's kernarg blocks and signals stay until the end of
+// the Runtime, and the caller's kernels, buffers and signals must live until the owner has
+// destroyed the HSA queue. After the end of the Runtime the destructor does nothing.
 //
 // Misuse: a batch that outlives its Queue throws Error (batch_submitter.hpp). So does every
 // function of a moved-from Queue and of objects made over it; such a Queue may be destroyed or
@@ -55,7 +55,7 @@ struct QueueOptions {
   uint32_t timing_signals = 256;     // event-less signals for Timing::batch and each
   uint32_t kernarg_bytes = 2 << 20;  // for all unfinished publications and unsubmitted batches
   uint32_t kernarg_slab_bytes = 16 << 10;  // largest kernarg block; see kernarg_pool.hpp
-  std::chrono::nanoseconds drain = std::chrono::seconds(10);
+  std::chrono::nanoseconds drain_timeout = std::chrono::seconds(10);
   QueueMarks marks{};  // levels that pressure() reports as high
 };
 

@@ -131,7 +131,7 @@ void QueueResources::connect(const Parts& parts) {
 }
 
 QueueResources::~QueueResources() {
-  if (usable()) drain(Deadline::after(options_.drain));
+  if (usable()) drain(Deadline::after(options_.drain_timeout));
   timeline_.close();
   watch_.stop();
   if (common_) common_->leave(timeline_);

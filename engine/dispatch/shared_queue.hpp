@@ -34,7 +34,7 @@
 //
 // Lifetime: the HSA queue lives as long as the SharedQueue or any Queue over it. The destructor of
 // a Queue waits for its publications. It cannot stop the queue, because others use it: work that is
-// unfinished after QueueOptions::drain is reported as lost but may still execute, as with a
+// unfinished after QueueOptions::drain_timeout is reported as lost but may still execute, as with a
 // borrowed queue (queue.hpp).
 //
 // Misuse: functions of a moved-from SharedQueue throw Error, except agent(). It may be destroyed or

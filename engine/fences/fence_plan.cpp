@@ -42,16 +42,16 @@ std::span<const PacketPlan> FencePlan::packets() {
 namespace detail {
 
 void declare(const PlannedRef& packet, const void* data, size_t bytes, bool writes) {
-  packet.plan->say(packet.packet).declare(packet.plan->accesses_, data, bytes, writes);
+  packet.plan->declarations_of(packet.packet).declare(packet.plan->accesses_, data, bytes, writes);
 }
 void observe(const PlannedRef& packet, Observer observer) {
-  packet.plan->say(packet.packet).observer = observer;
+  packet.plan->declarations_of(packet.packet).observer = observer;
 }
 void set_fences(const PlannedRef& packet, aql::FenceScope acquire, aql::FenceScope release) {
-  packet.plan->say(packet.packet).give_fences(acquire, release);
+  packet.plan->declarations_of(packet.packet).give_fences(acquire, release);
 }
 void drop_barrier(const PlannedRef& packet) {
-  packet.plan->say(packet.packet).without_barrier = true;
+  packet.plan->declarations_of(packet.packet).without_barrier = true;
 }
 
 }  // namespace detail

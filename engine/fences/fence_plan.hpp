@@ -114,7 +114,7 @@ class FencePlan {
   friend void detail::observe(const detail::PlannedRef&, Observer);
   friend void detail::set_fences(const detail::PlannedRef&, aql::FenceScope, aql::FenceScope);
   friend void detail::drop_barrier(const detail::PlannedRef&);
-  Declarations& say(uint32_t packet) noexcept {
+  Declarations& declarations_of(uint32_t packet) noexcept {
     plans_.clear();
     return packets_[packet];
   }

@@ -61,7 +61,7 @@ void FencePlanner::sweep(std::span<const Declarations> packets, std::span<Packet
       plan.flags.acquire = is_first ? FenceScope::system : FenceScope::none;
       plan.acquire = is_first ? ScopeReason::host_wrote : ScopeReason::nothing_new;
       plan.flags.release = FenceScope::none;
-      plan.release = ScopeReason::nobody_reads;
+      plan.release = ScopeReason::no_reader;
       release_to_observers(packet, is_last, plan);
       apply_overrides(packet, is_first, is_last, plan);
     }

@@ -170,7 +170,7 @@ void write(const Search::Choice& choice, const FenceRelations& relations,
     }
     if (plan.release == ScopeReason::hand_over) {
       plan.flags.release = FenceScope::none;
-      plan.release = ScopeReason::nobody_reads;
+      plan.release = ScopeReason::no_reader;
     }
   }
   // Reasons: for a barrier bit, a pair that only this bit orders; for a fence, the first hand-over

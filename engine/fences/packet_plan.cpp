@@ -51,7 +51,7 @@ const char* words(ScopeReason reason) noexcept {
       return "{later} reads what {earlier} wrote";
     case ScopeReason::nothing_new:
       return "it reads nothing that has not been acquired";
-    case ScopeReason::nobody_reads:
+    case ScopeReason::no_reader:
       return "no packet reads what it wrote, or a later release covers it";
     case ScopeReason::policy:
       return "the batch's policy";

@@ -45,7 +45,7 @@ enum class ScopeReason : uint8_t {
   stale_kernargs,
   hand_over,  // between two packets (PacketPlan::acquired, released)
   nothing_new,
-  nobody_reads,
+  no_reader,
   policy
 };
 

@@ -20,12 +20,12 @@ bool can_reach(hsa_agent_t agent, const Agent& owner) {
   return access != HSA_AMD_MEMORY_POOL_ACCESS_NEVER_ALLOWED;
 }
 
-[[noreturn]] void throw_out_of_reach(const Agent& owner, const std::string& who) {
+[[noreturn]] void throw_out_of_reach(const Agent& owner, const std::string& accessor) {
   throw Error({.status = HSA_STATUS_ERROR_INVALID_AGENT,
                .call = "allow_access",
                .asked = fmt::format("access to device memory of {} (node {})", owner.name(),
                                     owner.properties().node),
-               .found = fmt::format("{} cannot access it", who),
+               .found = fmt::format("{} cannot access it", accessor),
                .remedy = "copy through host memory"});
 }
 

@@ -302,9 +302,9 @@ std::byte* RecordingState::writable_argument(const NodeHandle& node, size_t argu
 std::byte* RecordingState::writable_block(uint32_t index) {
   Recorded& recorded = nodes_[index];
   if (recorded.since == replays_) return recorded.block;
-  if (asked_after_ != replays_) {  // once for all patches between two replays
+  if (landed_checked_at_ != replays_) {  // once for all patches between two replays
     had_landed_ = all_landed();
-    asked_after_ = replays_;
+    landed_checked_at_ = replays_;
   }
   if (had_landed_) return recorded.block;
   std::byte* const fresh = wait_for_spare(recorded.block_bytes);

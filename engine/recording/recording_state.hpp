@@ -121,8 +121,8 @@ class RecordingState {
   bool spare_kept_ = false;
   // number of nodes whose kernel has its queue's address as a hidden argument
   size_t naming_queue_ = 0;
-  // Result of all_landed() after replay `asked_after_`.
-  uint64_t asked_after_ = UINT64_MAX;
+  // Result of all_landed() after replay `landed_checked_at_`.
+  uint64_t landed_checked_at_ = UINT64_MAX;
   bool had_landed_ = false;
   bool lost_ = false;  // a queue failed before it had finished a replay
 
@@ -130,7 +130,7 @@ class RecordingState {
   size_t first_flight_ = 0, flight_count_ = 0;
   uint64_t replays_ = 0;
   // state: the queue in which a replay is partly published; null: none
-  QueueGuest partly_out_;
+  QueueAttachment partly_out_;
   SessionEnd session_end_;  // last: it uses the others
 };
 

@@ -189,7 +189,7 @@ void Session::give_up(hsa_agent_t agent) {
   if (std::ranges::find(agents, agent.handle) == agents.end()) agents.push_back(agent.handle);
 }
 
-bool Session::tell(const hsa_amd_gpu_memory_fault_info_t& found) {
+bool Session::notify(const hsa_amd_gpu_memory_fault_info_t& found) {
   const std::lock_guard lock(listeners_mutex_);
   faults_.push_back({found.agent, describe(found)});
   const MemoryFault& fault = faults_.back();
@@ -208,7 +208,7 @@ hsa_status_t Session::on_system_event(const hsa_amd_event_t* event, void* number
   const hsa_amd_gpu_memory_fault_info_t& fault = event->memory_fault;
   // Also an ended session: work on resources that it released may have run until then.
   const std::shared_ptr<Session> session = process().latest();
-  if (session && session->tell(fault)) return HSA_STATUS_SUCCESS;
+  if (session && session->notify(fault)) return HSA_STATUS_SUCCESS;
   // After the listeners: an owner calls give_up() before it stops listening.
   const std::lock_guard lock(process().session_mutex);
   const std::vector<uint64_t>& agents = process().given_up;

@@ -83,7 +83,7 @@ class Session {
   Session() = default;
   void end() noexcept;
   // Reports a fault to the listeners. Returns true if one claims it.
-  bool tell(const hsa_amd_gpu_memory_fault_info_t& found);
+  bool notify(const hsa_amd_gpu_memory_fault_info_t& found);
   static hsa_status_t on_system_event(const hsa_amd_event_t* event, void* number);
 
   struct Entry {

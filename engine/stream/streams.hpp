@@ -23,9 +23,9 @@
 // submit to the same hardware queue take a lock while a packet is written.
 //
 // Lifetime: streams keep the shared state alive. When the Streams and the last stream have been
-// destroyed, unfinished work is awaited for up to QueueOptions::drain, once for all hardware queues
-// and copy engines; what is still unfinished then ends with an error. Kernels and buffers in use
-// must live until then. After the end of the Runtime, nothing is awaited.
+// destroyed, unfinished work is awaited for up to QueueOptions::drain_timeout, once for all
+// hardware queues and copy engines; what is still unfinished then ends with an error. Kernels and
+// buffers in use must live until then. After the end of the Runtime, nothing is awaited.
 // While the Streams is destroyed, other threads may use streams (not the default stream, which is
 // destroyed with it) and wait for events; such a wait ends when the work is complete or given up as
 // above. No function of the Streams may be running. Once the last stream is destroyed, no call on a

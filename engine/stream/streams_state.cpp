@@ -16,7 +16,7 @@ namespace {
 CopyLaneOptions of_lanes(const StreamsOptions& options) {
   return {.copies = options.copies.engine_copies,
           .patience = options.patience,
-          .drain = options.queue.drain};
+          .drain_timeout = options.queue.drain_timeout};
 }
 
 }  // namespace
@@ -51,7 +51,7 @@ StreamsState::StreamsState(const StreamsOptions& options, MakeQueue make_queue,
 StreamsState::~StreamsState() {
   // Finish all queues before the first is destroyed: their packets may use each other's signals.
   // One deadline covers all, however many of them hang.
-  const Deadline deadline = Deadline::after(options_.queue.drain);
+  const Deadline deadline = Deadline::after(options_.queue.drain_timeout);
   // A queue that hangs and has no room for its marker does not delay the others.
   while (!close_epochs() && !deadline.passed()) {
     give_back_loans();
@@ -73,8 +73,7 @@ void StreamsState::give_back_loans() noexcept {
 }
 
 Transfers::Hooks StreamsState::hooks() {
-  return {.ask_when_short = [this] { give_back_loans(); },
-          .close_epochs = [this] { close_epochs(); }};
+  return {.on_shortage = [this] { give_back_loans(); }, .close_epochs = [this] { close_epochs(); }};
 }
 
 StreamQueue& StreamsState::make(StreamPriority priority, const std::vector<uint32_t>& cu_mask,
@@ -91,7 +90,7 @@ StreamQueue& StreamsState::make(StreamPriority priority, const std::vector<uint3
                               .system_acquires = options_.system_acquires,
                               .patience = options_.patience,
                               .spill_bytes = options_.spill_bytes});
-  place->queue->ask_when_short([this] { give_back_loans(); });
+  place->queue->on_shortage([this] { give_back_loans(); });
   const std::lock_guard lock(mutex_);
   return *places_.emplace_back(std::move(place))->queue;
 }

@@ -88,11 +88,11 @@ class GraphRunner {
   }
 
   // Declares the task's reads and writes to a plan or to a batch's dispatch.
-  template <class Says>
-  void declare(Says says, const Task& task) {
-    says.writes(at(task.branch), kElements);
-    if (task.kind != Task::Kind::make) says.reads(at(task.branch), kElements);
-    if (task.kind == Task::Kind::join) says.reads(at(task.other), kElements);
+  template <class Ref>
+  void declare(Ref ref, const Task& task) {
+    ref.writes(at(task.branch), kElements);
+    if (task.kind != Task::Kind::make) ref.reads(at(task.branch), kElements);
+    if (task.kind == Task::Kind::join) ref.reads(at(task.other), kElements);
   }
   CommandRef dispatch(BatchSubmitter& batch, const Task& task) {
     const Grid grid = Grid{kElements}.by(kWorkgroup);
@@ -140,8 +140,8 @@ void run_once(Way& way, Queue& queue, GraphRunner& runner, const std::vector<Tas
               Copier& copier, PinnedBuffer<uint32_t>& host, const std::vector<uint32_t>& expected) {
   BatchSubmitter batch(queue, {.timing = Timing::batch, .fences = way.policy});
   for (const Task& task : tasks) {
-    const CommandRef says = runner.dispatch(batch, task);
-    if (way.declares) runner.declare(says, task);
+    const CommandRef ref = runner.dispatch(batch, task);
+    if (way.declares) runner.declare(ref, task);
   }
   const Completion completion = batch.submit();
   completion.wait();

@@ -47,7 +47,7 @@ Packet64 random_packet(std::mt19937_64& random) {
 struct Fenced {
   explicit Fenced(size_t count) : packets(count + 2, Slot().packet) {}
   std::span<Packet64> slots() { return std::span(packets).subspan(1, packets.size() - 2); }
-  bool fences_stand() const {
+  bool guards_intact() const {
     return packets.front() == Slot().packet && packets.back() == Slot().packet;
   }
   std::vector<Packet64> packets;
@@ -183,7 +183,7 @@ TEST_CASE("packets stored after a gate equal the given packets byte by byte", "[
     for (Packet64& packet : packets) packet = random_packet(random);
     Fenced fenced(count);
     store_behind_gate(fenced.slots(), packets.data());
-    CHECK(fenced.fences_stand());
+    CHECK(fenced.guards_intact());
     for (size_t i = 0; i < count; ++i) CHECK(fenced.slots()[i] == packets[i]);
   }
 }
@@ -201,7 +201,7 @@ TEST_CASE(
     auto expected = packet_as<hsa_kernel_dispatch_packet_t>(like);
     expected.kernarg_address = const_cast<void*>(address);
     expected.group_segment_size = group_segment;
-    CHECK(fenced.fences_stand());
+    CHECK(fenced.guards_intact());
     CHECK(std::memcmp(&fenced.slots()[0], &expected, sizeof expected) == 0);
   }
 }
@@ -220,7 +220,7 @@ TEST_CASE(
       const Packet64 first = random_packet(random);
       Fenced fenced(count);
       store_behind_gate(fenced.slots(), first, step);
-      CHECK(fenced.fences_stand());
+      CHECK(fenced.guards_intact());
       auto expected = packet_as<hsa_kernel_dispatch_packet_t>(first);
       auto address = reinterpret_cast<uint64_t>(expected.kernarg_address);
       for (size_t i = 0; i < count; ++i, address += static_cast<uint64_t>(step)) {

@@ -230,7 +230,7 @@ TEST_CASE(
   QueueDouble queue({.ring_size = 64, .doorbell_kind = AMD_SIGNAL_KIND_USER});
   SharedRing ring(queue.queue());
   constexpr unsigned others = 20;
-  std::array<std::atomic<bool>, others + 1> go{}, gone{};
+  std::array<std::atomic<bool>, others + 1> go{}, finished{};
   std::atomic<unsigned> refused{0};
   std::vector<std::thread> threads;
   auto first = AqlQueueWriter::share(ring);
@@ -241,7 +241,7 @@ TEST_CASE(
     const unsigned which = doorbells++;
     if (which >= others) return;
     go[which] = true;
-    while (!gone[which]) std::this_thread::yield();
+    while (!finished[which]) std::this_thread::yield();
   };
   const PublishResult result = first.publish(
       1, Deadline::now(), emit_tickets(0, [&] {
@@ -251,7 +251,7 @@ TEST_CASE(
             refused += !writer.publish(1, Deadline::now(), emit_tickets(1 + which, [&, which] {
                                          while (!go[which]) std::this_thread::yield();
                                        }));
-            gone[which] = true;
+            finished[which] = true;
           });
           while (ring.claimed() != which + 2) std::this_thread::yield();
         }

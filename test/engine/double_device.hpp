@@ -28,7 +28,7 @@ struct DoubleOptions {
                      .timing_signals = 0,
                      .kernarg_bytes = 64 << 10,
                      .kernarg_slab_bytes = 1024,
-                     .drain = std::chrono::seconds(2)};
+                     .drain_timeout = std::chrono::seconds(2)};
   uint32_t signals = 32;
 };
 

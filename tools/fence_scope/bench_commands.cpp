@@ -130,8 +130,8 @@ support::ExitCode finish(Report& report, const Options& options) {
       warnings_of(report.cells, options.method, report.time_kind);
   report.warnings.insert(report.warnings.end(), warnings.begin(), warnings.end());
   publish(report, options.outputs, table(report, terminal_columns()));
-  return std::ranges::any_of(report.cells, broken_promise) ? support::exit_measured_failure
-                                                           : support::exit_ok;
+  return std::ranges::any_of(report.cells, contradicts_rules) ? support::exit_measured_failure
+                                                              : support::exit_ok;
 }
 
 // Runs the cells of one sequence. `cells_of(sequence, choices)` creates them; `add(report, bench,
@@ -178,7 +178,7 @@ void add_packets(Report& report, const Bench& bench, const support::Device& devi
   if (device.is_virtual) {
     support::Progress progress;
     progress.show("fence checker's advice");
-    checker = ask_checker(bench.sequence(), bench.planned());
+    checker = advised_by_checker(bench.sequence(), bench.planned());
     if (!checker)
       report.warnings.push_back(
           "the fence checker gave no advice, because the sequence is too long for it");

@@ -68,7 +68,7 @@ std::optional<support::MedianInterval> ratio_of(const Times& times, const Times&
   return support::median_ratio(times.samples_us, to.samples_us);
 }
 
-bool tells_apart(const Times& times, const Times& from) {
+bool differs(const Times& times, const Times& from) {
   const auto ratio = ratio_of(times, from);
   return ratio && ratio->coverage >= 0.95 && (ratio->low > 1 || ratio->high < 1);
 }
@@ -86,7 +86,7 @@ std::optional<size_t> fastest(std::span<const Cell> cells, std::span<const size_
   if (first == candidates.end()) return std::nullopt;
   std::vector<size_t> tied;
   for (const size_t i : candidates)
-    if (i == *first || !tells_apart(device_time(cells[i]), device_time(cells[*first])))
+    if (i == *first || !differs(device_time(cells[i]), device_time(cells[*first])))
       tied.push_back(i);
   return *std::ranges::min_element(
       tied, {}, [&](size_t i) { return std::tuple(cost_of(cells[i]), median(i)); });
@@ -136,7 +136,7 @@ std::optional<Saving> saving_of(const Cell& cell, const Cell& baseline, TimeKind
   const auto ratio = ratio_of(here, there);
   if (!ratio) return std::nullopt;
   return Saving{1 - ratio->median, cell.device ? "time by the packets' timestamps" : "time",
-                tells_apart(here, there)};
+                differs(here, there)};
 }
 
 const Cell* find(std::span<const Cell> cells, bool Cell::*mark) {
@@ -353,7 +353,7 @@ void recommend(std::vector<Cell>& cells, TimeKind kind) {
 }
 
 std::string conclusion_of(std::span<const Cell> group, TimeKind kind) {
-  const auto broken = std::ranges::count_if(group, broken_promise);
+  const auto broken = std::ranges::count_if(group, contradicts_rules);
   if (broken > 0)
     return fmt::format(
         "Broken: {} of {} cells gave wrong results although the rules promise right ones.", broken,
@@ -380,7 +380,7 @@ std::string conclusion_of_sweep(std::span<const Cell> cells, TimeKind kind) {
     ++groups;
     const Cell *chosen = nullptr, *baseline = nullptr;
     for (const size_t i : group) {
-      if (broken_promise(cells[i]))
+      if (contradicts_rules(cells[i]))
         return fmt::format(
             "Broken: {}, {} gave wrong results although the rules promise right ones.",
             cells[i].label, size_of(cells[i]));
@@ -407,7 +407,7 @@ std::vector<std::string> warnings_of(std::span<const Cell> cells, const Method& 
                                      TimeKind kind) {
   std::vector<std::string> warnings;
   for (const Cell& cell : cells)
-    if (broken_promise(cell))
+    if (contradicts_rules(cell))
       warnings.push_back(
           fmt::format("{}: {} of {} runs were wrong although the rules promise right results",
                       cell.label, cell.judgement.wrong_runs, cell.judgement.runs));
@@ -425,7 +425,7 @@ std::vector<std::string> warnings_of(std::span<const Cell> cells, const Method& 
     if (chosen == group.end()) continue;
     const auto tied = std::ranges::count_if(group, [&](size_t i) {
       return i != *chosen && usable(cells[i]) &&
-             !tells_apart(device_time(cells[i]), device_time(cells[*chosen]));
+             !differs(device_time(cells[i]), device_time(cells[*chosen]));
     });
     if (tied > 0)
       warnings.push_back(fmt::format(
@@ -436,7 +436,7 @@ std::vector<std::string> warnings_of(std::span<const Cell> cells, const Method& 
   return warnings;
 }
 
-bool broken_promise(const Cell& cell) {
+bool contradicts_rules(const Cell& cell) {
   return cell.judgement.verdict == Verdict::unknown && cell.judgement.wrong_runs > 0;
 }
 

@@ -92,6 +92,6 @@ std::vector<std::string> warnings_of(std::span<const Cell> cells, const Method& 
                                      TimeKind kind);
 
 // Whether a run was wrong although the rules promise a right result.
-bool broken_promise(const Cell& cell);
+bool contradicts_rules(const Cell& cell);
 
 }  // namespace uptempo::fence_scope

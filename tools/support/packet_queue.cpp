@@ -40,8 +40,8 @@ hsa_queue_t* handle_of(const Owned& queue) noexcept {
 }  // namespace
 
 struct PacketQueue::State {
-  State(const Agent& gpu, uint32_t packets, std::chrono::seconds its_patience)
-      : patience(its_patience),
+  State(const Agent& gpu, uint32_t packets, std::chrono::seconds wait_limit)
+      : patience(wait_limit),
         timestamp_hz(gpu.properties().timestamp_hz),
         queue(make_queue(gpu, packets, on_error, this)),
         writer(aql::AqlQueueWriter::borrow(handle_of(queue), aql::Producers::exclusive, &error)),

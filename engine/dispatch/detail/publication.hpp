@@ -40,17 +40,17 @@ struct PacketRef {
 };
 
 // A batch, or a recording whose replay is partly published. It has or may get packets for a queue,
-// so the queue notifies it when it ends. Only set-up changes the list of guests: dispatches do not
-// pay for it.
-struct QueueGuest {
+// so the queue notifies it when it ends. Only set-up changes the list of attachments: dispatches do
+// not pay for it.
+struct QueueAttachment {
   // after the queue's end: BatchQueue::ended() for a batch, null for a recording
   BatchQueue* state = nullptr;
   Publication* publication = nullptr;
 
  private:
   friend class BatchQueue;
-  QueueGuest* next_ = nullptr;
-  QueueGuest** link_ = nullptr;  // the pointer to this guest; null: in no list
+  QueueAttachment* next_ = nullptr;
+  QueueAttachment** link_ = nullptr;  // the pointer to this attachment; null: in no list
 };
 
 // The owner of the kernarg memory that was destroyed before the publication.

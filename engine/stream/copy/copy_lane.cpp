@@ -47,7 +47,7 @@ CopyLane::CopyLane(Start start, std::span<const hsa_signal_t> signals,
       loans_(timeline_.places()) {}
 
 CopyLane::~CopyLane() {
-  finish(Deadline::after(options_.drain));
+  finish(Deadline::after(options_.drain_timeout));
   const bool lost = !timeline_.is_done(timeline_.last_begun());
   timeline_.close();
   watch_.stop();
@@ -93,9 +93,9 @@ bool CopyLane::has_room() noexcept {
 }
 
 void CopyLane::wait_for_room(std::unique_lock<std::mutex>& lock, Deadline deadline) {
-  if (ask_ && !signals_.has(SignalKind::interrupt)) {
+  if (on_shortage_ && !signals_.has(SignalKind::interrupt)) {
     lock.unlock();
-    ask_();
+    on_shortage_();
     lock.lock();
     if (has_room()) return;
   }
@@ -131,8 +131,8 @@ Event CopyLane::copy(const Copy& copy, std::span<const Event> after) {
   // Not under the lock: another signal source may be borrowing from this one.
   for (const Event& event : after) {
     if (event.source_ == nullptr || event.source_ == this) continue;
-    if (std::optional<Borrowed> one =
-            event.source_->borrow_in_time(event.completion_.value(), options_.patience, ask_))
+    if (std::optional<Borrowed> one = event.source_->borrow_in_time(
+            event.completion_.value(), options_.patience, on_shortage_))
       borrowed.push_back(std::move(*one));
   }
   std::unique_lock lock(mutex_);

@@ -14,8 +14,8 @@
 // Error.
 // Thread safety: every function may be called from any thread. A lock is held while ROCr starts a
 // copy, never during a wait.
-// Lifetime: the destructor waits for copies up to CopyLaneOptions::drain. Copied memory must live
-// until completion.
+// Lifetime: the destructor waits for copies up to CopyLaneOptions::drain_timeout. Copied memory
+// must live until completion.
 #pragma once
 
 #include <hsa/hsa.h>
@@ -41,7 +41,7 @@ struct CopyLaneOptions {
   std::string name{};    // for errors: "host to device"
   uint32_t copies = 32;  // most unfinished copies at a time
   std::chrono::nanoseconds patience = std::chrono::seconds(30);
-  std::chrono::nanoseconds drain = std::chrono::seconds(5);
+  std::chrono::nanoseconds drain_timeout = std::chrono::seconds(5);
 };
 
 class CopyLane final : public SignalSource {
@@ -74,7 +74,7 @@ class CopyLane final : public SignalSource {
   void finish(Deadline deadline) noexcept;
   // Sets the function that is called, without the lock, when signals are short. Call before using
   // the lane.
-  void ask_when_short(std::function<void()> ask) { ask_ = std::move(ask); }
+  void on_shortage(std::function<void()> callback) { on_shortage_ = std::move(callback); }
 
   Timeline& source_timeline() noexcept override { return timeline_; }
   std::optional<Borrowed> borrow(uint64_t value) override;
@@ -92,7 +92,7 @@ class CopyLane final : public SignalSource {
   SignalPool signals_;
   Timeline& timeline_;
   TimelineWatch watch_;
-  std::function<void()> ask_;
+  std::function<void()> on_shortage_;
   std::mutex mutex_;
   std::vector<std::vector<SignalLoan>> loans_;  // per unfinished copy, by place
   std::vector<Borrowed> borrowed_;              // of the copy being started

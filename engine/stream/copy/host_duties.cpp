@@ -87,7 +87,7 @@ void HostDuties::drop(const void* owner) noexcept {
   pending_host_duties.fetch_sub(static_cast<uint32_t>(dropped), std::memory_order_release);
 }
 
-size_t HostDuties::owed() noexcept {
+size_t HostDuties::pending() noexcept {
   const std::lock_guard lock(mutex_);
   return duties_.size();
 }

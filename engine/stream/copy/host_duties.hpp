@@ -65,7 +65,7 @@ class HostDuties {
   std::optional<TimelinePoint> user_of(const std::byte* data, size_t bytes, Uses uses) noexcept;
   // Drops the owner's duties that have not run.
   void drop(const void* owner) noexcept;
-  size_t owed() noexcept;
+  size_t pending() noexcept;
 
  private:
   void finish_locked() noexcept;

@@ -105,7 +105,7 @@ CopyLane& Transfers::lane(CopyDirection direction) {
     CopyLaneOptions options = of_lanes_;
     options.name = name_of(direction);
     lanes_[place] = parts_.make_lane(direction, options);
-    lanes_[place]->ask_when_short(hooks_.ask_when_short);
+    lanes_[place]->on_shortage(hooks_.on_shortage);
     lanes_made_[place].store(lanes_[place].get(), std::memory_order_release);
   }
   return *lanes_[place];

@@ -42,10 +42,10 @@ class Transfers {
     // Register that flushes the host data path; null: no host data path to flush.
     volatile uint32_t* hdp_flush = nullptr;
   };
-  // `ask_when_short`: see StreamQueue. `close_epochs` ensures that completion of all work in
+  // `on_shortage`: see StreamQueue. `close_epochs` ensures that completion of all work in
   // hardware queues can be observed.
   struct Hooks {
-    std::function<void()> ask_when_short;
+    std::function<void()> on_shortage;
     std::function<void()> close_epochs;
   };
 

@@ -5,7 +5,7 @@
 namespace uptempo::detail {
 
 std::optional<SignalSource::Borrowed> SignalSource::borrow_in_time(
-    uint64_t value, std::chrono::nanoseconds patience, const std::function<void()>& ask) {
+    uint64_t value, std::chrono::nanoseconds patience, const std::function<void()>& on_shortage) {
   for (std::optional<Deadline> deadline;;) {
     std::optional<Borrowed> signal = borrow(value);
     if (!signal || signal->signal.handle != 0) return signal;
@@ -19,7 +19,7 @@ std::optional<SignalSource::Borrowed> SignalSource::borrow_in_time(
            .remedy =
                "wait on the host, or create the Streams with more QueueOptions::publications"});
     }
-    if (ask) ask();
+    if (on_shortage) on_shortage();
     // If the event completes, no signal is needed.
     source_timeline().wait(value, {}, Deadline::after(std::chrono::milliseconds(1)));
   }

@@ -30,10 +30,10 @@ class SignalSource {
   // that the source may lend are on loan; some may return when borrowers end their loans. Throws
   // Error if the source has failed.
   virtual std::optional<Borrowed> borrow(uint64_t value) = 0;
-  // Like borrow(), but waits for a signal and calls `ask` (if any) to have loans returned. Throws
-  // Error on timeout.
+  // Like borrow(), but waits for a signal and calls `on_shortage` (if any) to have loans returned.
+  // Throws Error on timeout.
   std::optional<Borrowed> borrow_in_time(uint64_t value, std::chrono::nanoseconds patience,
-                                         const std::function<void()>& ask);
+                                         const std::function<void()>& on_shortage);
   // Ends the loans of completed work.
   virtual void give_back_loans() noexcept = 0;
 

@@ -206,9 +206,9 @@ void StreamQueue::throw_short() const {
 void StreamQueue::wait_for_room(std::unique_lock<std::mutex>& lock, Deadline deadline) {
   // Close the epoch, because an open epoch returns no resources.
   if (open_packets_ != 0 && timeline_.pending() == 0 && can_close()) mark();
-  if (ask_ && !signals_.has(SignalKind::interrupt)) {
+  if (on_shortage_ && !signals_.has(SignalKind::interrupt)) {
     lock.unlock();
-    ask_();
+    on_shortage_();
     lock.lock();
     if (can_close()) return;
   }
@@ -387,7 +387,8 @@ void StreamQueue::wait_for(StreamPosition& position, std::span<const Event> even
     }
     // Not under the lock: another queue may be borrowing from this one.
     std::optional<Borrowed> signal;
-    if (!implied) signal = event.source_->borrow_in_time(value, stream_options_.patience, ask_);
+    if (!implied)
+      signal = event.source_->borrow_in_time(value, stream_options_.patience, on_shortage_);
     if (signal) {
       waits.add(event.source_->source_timeline(), value, std::move(*signal));
     } else {

@@ -130,7 +130,7 @@ class StreamQueue final : private StreamSpills, public QueueResources, public Si
 
   // Sets the function that is called, without the lock, when signals are short, so that borrowers
   // return loans. Call before using the queue.
-  void ask_when_short(std::function<void()> ask) { ask_ = std::move(ask); }
+  void on_shortage(std::function<void()> callback) { on_shortage_ = std::move(callback); }
 
   Timeline& source_timeline() noexcept override { return timeline_; }
   std::optional<Borrowed> borrow(uint64_t value) override;
@@ -191,7 +191,7 @@ class StreamQueue final : private StreamSpills, public QueueResources, public Si
 
   const StreamQueueOptions stream_options_;
   const bool acquires_system_always_;
-  std::function<void()> ask_;
+  std::function<void()> on_shortage_;
   std::mutex mutex_;
   DispatchShapes shapes_;
   KernargPool::Cursor kernarg_cursor_;  // of the open epoch

@@ -55,7 +55,7 @@ DoubleOptions with_publications(uint32_t count, bool paused) {
                     .timing_signals = 0,
                     .kernarg_bytes = 1 << 20,
                     .kernarg_slab_bytes = 1024,
-                    .drain = 10ms},
+                    .drain_timeout = 10ms},
           .signals = count};
 }
 
@@ -74,7 +74,7 @@ Task count_when_done(Completion completion, std::atomic<int>& count) {
 }  // namespace
 
 TEST_CASE("a descriptor becomes readable when a watched completion is complete, and not before",
-          "[drain]") {
+          "[completion_thread]") {
   DoubleDevice device(with_publications(16, true));
   CompletionNotifier notifier(4);
   Sleeper sleeper(notifier.fd());
@@ -102,7 +102,7 @@ TEST_CASE("a descriptor becomes readable when a watched completion is complete, 
   CHECK_FALSE(notifier.take().has_value());
 }
 
-TEST_CASE("a caller's descriptor also works, and stays open", "[drain]") {
+TEST_CASE("a caller's descriptor also works, and stays open", "[completion_thread]") {
   const int fd = eventfd(0, EFD_NONBLOCK);
   DoubleDevice device(with_publications(16, false));
   {
@@ -117,7 +117,8 @@ TEST_CASE("a caller's descriptor also works, and stays open", "[drain]") {
   close(fd);
 }
 
-TEST_CASE("a notifier accepts watches up to its capacity until notices are read", "[drain]") {
+TEST_CASE("a notifier accepts watches up to its capacity until notices are read",
+          "[completion_thread]") {
   DoubleDevice device(with_publications(16, true));
   CompletionNotifier notifier(2);
   const Completion first = submit_one(device), second = submit_one(device),
@@ -143,7 +144,7 @@ TEST_CASE("a notifier accepts watches up to its capacity until notices are read"
 
 TEST_CASE(
     "1,000 completions of 4 queues arrive once each, in order, many per wake-up of one thread",
-    "[drain]") {
+    "[completion_thread]") {
   constexpr size_t queues = 4, each = 250;
   std::vector<std::unique_ptr<DoubleDevice>> devices;
   for (size_t q = 0; q < queues; ++q)
@@ -175,7 +176,7 @@ TEST_CASE(
 }
 
 TEST_CASE("notices of a queue arrive in order, also for completions that are complete when watched",
-          "[drain]") {
+          "[completion_thread]") {
   DoubleDevice device(with_publications(64, false));
   CompletionNotifier notifier(64);
   uint64_t last = 0;
@@ -199,7 +200,7 @@ TEST_CASE("notices of a queue arrive in order, also for completions that are com
 }
 
 TEST_CASE("when a queue fails, its watched completions arrive as failed and other queues continue",
-          "[drain]") {
+          "[completion_thread]") {
   DoubleDevice broken(with_publications(16, true)), sound(with_publications(16, true));
   CompletionNotifier notifier(8);
   Sleeper sleeper(notifier.fd());
@@ -228,7 +229,7 @@ TEST_CASE("when a queue fails, its watched completions arrive as failed and othe
 }
 
 TEST_CASE("a coroutine awaits one batch after another, and submits from the thread that resumed it",
-          "[drain]") {
+          "[completion_thread]") {
   DoubleDevice device(with_publications(16, false));
   std::atomic<int> steps{0};
   const auto chain = [](DoubleDevice& on, std::atomic<int>& counted) -> Task {
@@ -245,7 +246,7 @@ TEST_CASE("a coroutine awaits one batch after another, and submits from the thre
   CHECK(task.error().empty());
 }
 
-TEST_CASE("a completion that is complete does not suspend its coroutine", "[drain]") {
+TEST_CASE("a completion that is complete does not suspend its coroutine", "[completion_thread]") {
   DoubleDevice device(with_publications(16, false));
   const Completion completion = submit_one(device);
   completion.wait(kActiveWait);
@@ -257,7 +258,7 @@ TEST_CASE("a completion that is complete does not suspend its coroutine", "[drai
   CHECK(count == 2);
 }
 
-TEST_CASE("many coroutines await the same and different completions", "[drain]") {
+TEST_CASE("many coroutines await the same and different completions", "[completion_thread]") {
   DoubleDevice device(with_publications(64, true));
   std::atomic<int> count{0};
   std::vector<Completion> completions;
@@ -271,7 +272,7 @@ TEST_CASE("many coroutines await the same and different completions", "[drain]")
   CHECK(count == 400);
 }
 
-TEST_CASE("a coroutine whose queue fails resumes with the queue's error", "[drain]") {
+TEST_CASE("a coroutine whose queue fails resumes with the queue's error", "[completion_thread]") {
   DoubleDevice device(with_publications(16, true));
   std::atomic<int> count{0};
   const Task task = count_when_done(submit_one(device), count);
@@ -281,7 +282,7 @@ TEST_CASE("a coroutine whose queue fails resumes with the queue's error", "[drai
   CHECK(count == 0);
 }
 
-TEST_CASE("an executor selects where the coroutine resumes", "[drain]") {
+TEST_CASE("an executor selects where the coroutine resumes", "[completion_thread]") {
   DoubleDevice device(with_publications(16, false));
   struct Loop {
     std::mutex mutex;
@@ -320,7 +321,7 @@ TEST_CASE("an executor selects where the coroutine resumes", "[drain]") {
 }
 
 TEST_CASE("the queue and its waiters may be destroyed in any order while completions arrive",
-          "[drain]") {
+          "[completion_thread]") {
   std::mt19937 random(11);
   for (int round = 0; round < 100; ++round) {
     auto device = std::make_unique<DoubleDevice>(with_publications(16, random() % 2 == 0));
@@ -367,7 +368,8 @@ TEST_CASE("the queue and its waiters may be destroyed in any order while complet
   }
 }
 
-TEST_CASE("a suspended coroutine may be destroyed, and is not resumed afterwards", "[drain]") {
+TEST_CASE("a suspended coroutine may be destroyed, and is not resumed afterwards",
+          "[completion_thread]") {
   DoubleDevice device(with_publications(16, true));
   std::atomic<int> count{0};
   const Completion completion = submit_one(device);
@@ -379,24 +381,25 @@ TEST_CASE("a suspended coroutine may be destroyed, and is not resumed afterwards
   CHECK(count == 1);
 }
 
-TEST_CASE("a coroutine may destroy another that is next to be resumed", "[drain]") {
+TEST_CASE("a coroutine may destroy another that is next to be resumed", "[completion_thread]") {
   DoubleDevice device(with_publications(16, true));
   std::atomic<int> count{0};
   const Completion completion = submit_one(device);
-  std::unique_ptr<Task> victim;
-  const auto murder = [](Completion when, std::unique_ptr<Task>& other) -> Task {
+  std::unique_ptr<Task> target;
+  const auto destroy_when_done = [](Completion when, std::unique_ptr<Task>& other) -> Task {
     co_await when;
     other.reset();
   };
-  const Task task = murder(completion, victim);
-  victim = std::make_unique<Task>(count_when_done(completion, count));
+  const Task task = destroy_when_done(completion, target);
+  target = std::make_unique<Task>(count_when_done(completion, count));
   device.processor().resume();
   REQUIRE(eventually([&] { return task.done(); }));
-  CHECK(victim == nullptr);
+  CHECK(target == nullptr);
   CHECK(count == 0);
 }
 
-TEST_CASE("a coroutine on the completion thread may destroy the queue that it awaited", "[drain]") {
+TEST_CASE("a coroutine on the completion thread may destroy the queue that it awaited",
+          "[completion_thread]") {
   auto device = std::make_unique<DoubleDevice>(with_publications(16, false));
   const auto destroy = [](std::unique_ptr<DoubleDevice>& mine) -> Task {
     const Completion completion = submit_one(*mine);
@@ -409,7 +412,7 @@ TEST_CASE("a coroutine on the completion thread may destroy the queue that it aw
   CHECK(task.error().empty());
 }
 
-TEST_CASE("waiting threads and the completion thread share a publication", "[drain]") {
+TEST_CASE("waiting threads and the completion thread share a publication", "[completion_thread]") {
   DoubleDevice device(with_publications(64, false));
   std::atomic<int> count{0};
   for (int round = 0; round < 30; ++round) {
@@ -427,13 +430,13 @@ TEST_CASE("waiting threads and the completion thread share a publication", "[dra
 }
 
 TEST_CASE("waiters on signals without event, and the completion thread, use under 2 % of a core",
-          "[drain]") {
+          "[completion_thread]") {
   DoubleDevice device(with_publications(16, true));
   const Completion completion = submit_one(device);
   std::atomic<int> count{0};
   const Task task = count_when_done(completion, count);
-  const auto drains = threads_named("uptempo-waiter");
-  REQUIRE(drains.size() == 1);
+  const auto completion_threads = threads_named("uptempo-waiter");
+  REQUIRE(completion_threads.size() == 1);
   std::vector<double> cost(3);
   std::atomic<size_t> waiting{0};
   std::vector<std::thread> threads;
@@ -446,9 +449,9 @@ TEST_CASE("waiters on signals without event, and the completion thread, use unde
     });
   }
   while (waiting != cost.size()) std::this_thread::yield();
-  const auto before = cpu_time_of(drains.front());
+  const auto before = cpu_time_of(completion_threads.front());
   std::this_thread::sleep_for(1s);
-  CHECK(per_cent(cpu_time_of(drains.front()) - before, 1s) < 2);
+  CHECK(per_cent(cpu_time_of(completion_threads.front()) - before, 1s) < 2);
   device.processor().resume();
   for (std::thread& thread : threads) thread.join();
   for (const double per_cent_of_a_core : cost) CHECK(per_cent_of_a_core < 2);

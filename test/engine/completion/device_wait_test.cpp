@@ -100,11 +100,11 @@ TEST_CASE_METHOD(OnDevice, "waiters on a caller's signal without event use under
   Queue other{gpu};  // with events: the completion thread sleeps on one and polls the others
   notifier.watch(submit_gated(other, other_gate));
   REQUIRE(eventually([] { return sleep_all("uptempo-waiter"); }));
-  const auto drains = threads_named("uptempo-waiter");
-  REQUIRE(drains.size() == 1);
-  const auto before = cpu_time_of(drains.front());
+  const auto completion_threads = threads_named("uptempo-waiter");
+  REQUIRE(completion_threads.size() == 1);
+  const auto before = cpu_time_of(completion_threads.front());
   const auto cost = cost_of_waiters(completion, gate, 3, {});
-  CHECK(per_cent(cpu_time_of(drains.front()) - before, 1s) < 2);
+  CHECK(per_cent(cpu_time_of(completion_threads.front()) - before, 1s) < 2);
   for (const double per_cent_of_a_core : cost) CHECK(per_cent_of_a_core < 2);
   REQUIRE(eventually([&] { return notifier.pending() == 1; }));
   CHECK(notifier.take()->completion == completion);
@@ -129,8 +129,8 @@ TEST_CASE_METHOD(
       notifier.watch(completions.back());
       tasks.push_back(await(completions.back(), count));
     }
-  const auto drains = threads_named("uptempo-waiter");
-  REQUIRE(drains.size() == 1);
+  const auto completion_threads = threads_named("uptempo-waiter");
+  REQUIRE(completion_threads.size() == 1);
   // Threads await the same publication. One of them, or the completion thread, sleeps on its
   // signal.
   double of_a_thread = 0;
@@ -143,9 +143,9 @@ TEST_CASE_METHOD(
     of_a_thread = per_cent(cpu_time() - before, std::chrono::steady_clock::now() - begin);
   });
   REQUIRE(eventually([&] { return waits && sleep_all("uptempo-waiter"); }));
-  const auto before = cpu_time_of(drains.front());
+  const auto before = cpu_time_of(completion_threads.front());
   std::this_thread::sleep_for(1s);
-  CHECK(per_cent(cpu_time_of(drains.front()) - before, 1s) < 2);
+  CHECK(per_cent(cpu_time_of(completion_threads.front()) - before, 1s) < 2);
   const Counters woken = Counters::now();
   open(gate);
   thread.join();
@@ -183,7 +183,7 @@ TEST_CASE_METHOD(OnDevice, "completions of a device arrive through a descriptor 
 }
 
 TEST_CASE_METHOD(OnDevice, "a queue that fails wakes descriptors and coroutines", "[wait]") {
-  Queue queue{gpu, {.drain = 100ms}};
+  Queue queue{gpu, {.drain_timeout = 100ms}};
   CompletionNotifier notifier{4};
   std::atomic<int> count{0};
   const Signal gate;
@@ -211,7 +211,7 @@ TEST_CASE(
     std::optional<Runtime> runtime;
     runtime.emplace();
     const Signal gate;
-    Queue queue{runtime->gpu(), {.drain = 100ms}};
+    Queue queue{runtime->gpu(), {.drain_timeout = 100ms}};
     CompletionNotifier notifier{4};
     std::atomic<int> count{0};
     const Completion lost = submit_gated(queue, gate);
@@ -231,7 +231,7 @@ TEST_CASE(
 TEST_CASE("the last runtime may be destroyed on the completion thread", "[wait]") {
   auto runtime = std::make_unique<Runtime>();
   const Agent gpu = runtime->gpu();
-  Queue queue{gpu}, other{gpu, {.drain = 100ms}};
+  Queue queue{gpu}, other{gpu, {.drain_timeout = 100ms}};
   const Signal gate, closed;
   std::atomic<int> count{0};
   const auto end = [](Completion completion, std::unique_ptr<Runtime>& mine) -> Task {
@@ -254,7 +254,7 @@ TEST_CASE("child: awaits in static storage", "[.child]") {
   static std::optional<Signal> gate;
   notifier.emplace(4);
   runtime.emplace();
-  queue.emplace(runtime->gpu(), QueueOptions{.drain = 100ms});
+  queue.emplace(runtime->gpu(), QueueOptions{.drain_timeout = 100ms});
   gate.emplace();
   notifier->watch(submit_gated(*queue, *gate));
 }

@@ -113,12 +113,12 @@ TEST_CASE("a queue and its signals may be destroyed while threads query without 
         completions.push_back(batch.submit());
       }
     }
-    std::atomic<unsigned> asking{0};
+    std::atomic<unsigned> started{0};
     std::atomic<bool> stop{false};
     std::vector<std::thread> threads;
     for (size_t t = 0; t < 3; ++t) {
       threads.emplace_back([&, t] {
-        ++asking;
+        ++started;
         for (size_t n = t; !stop; ++n) {
           const Completion completion = completions[n % completions.size()];
           if (t == 0) (void)completion.ready();
@@ -127,7 +127,7 @@ TEST_CASE("a queue and its signals may be destroyed while threads query without 
         }
       });
     }
-    while (asking != threads.size()) std::this_thread::yield();
+    while (started != threads.size()) std::this_thread::yield();
     device.destroy_queue();
     device.signals().clear();
     for (const Completion& completion : completions) {

@@ -290,7 +290,7 @@ TEST_CASE_METHOD(OnDevice, "resources that packets of a borrowed queue still use
   Completion lost;
   {
     Queue queue = Queue::borrow(gpu, handle, aql::Producers::exclusive, nullptr,
-                                {.kernarg_bytes = kernarg_bytes, .drain = 10ms});
+                                {.kernarg_bytes = kernarg_bytes, .drain_timeout = 10ms});
     BatchSubmitter batch{queue};
     batch.raw(aql::to_packet(aql::BarrierAnd{.dependencies = {gate.handle()}}));
     batch.dispatch(fill, Grid{64}, out.data(), 0xfeedu);
@@ -419,7 +419,7 @@ TEST_CASE_METHOD(
     "[dispatch]") {
   const Program program{gpu, builtin_kernels::basics()};
   const auto empty = program.kernel<>("empty");
-  Queue queue{gpu, {.drain = 100ms}};
+  Queue queue{gpu, {.drain_timeout = 100ms}};
   BatchSubmitter batch{queue};
   batch.dispatch(empty, Grid{64});
   const Completion good = batch.submit();
@@ -441,7 +441,7 @@ TEST_CASE_METHOD(
 TEST_CASE_METHOD(OnDevice,
                  "a caller's completion signal may be destroyed after its wait has thrown",
                  "[dispatch]") {
-  Queue queue{gpu, {.drain = 100ms}};
+  Queue queue{gpu, {.drain_timeout = 100ms}};
   {
     const Signal signal;
     BatchSubmitter batch{queue};
@@ -462,7 +462,7 @@ TEST_CASE_METHOD(
     "[dispatch]") {
   const Program program{gpu, builtin_kernels::basics()};
   const auto fill = program.kernel<uint32_t*, uint32_t>("fill");
-  Queue queue{gpu, {.drain = 100ms}};
+  Queue queue{gpu, {.drain_timeout = 100ms}};
   BatchSubmitter batch{queue};
   batch.dispatch(fill, Grid{64}, reinterpret_cast<uint32_t*>(0x7000), 1u);
   const Completion bad = batch.submit();
@@ -492,15 +492,15 @@ TEST_CASE_METHOD(OnDevice, "objects created after a memory fault fail like those
                  "[dispatch]") {
   const Program program{gpu, builtin_kernels::basics()};
   const auto fill = program.kernel<uint32_t*, uint32_t>("fill");
-  Queue idle{gpu, {.drain = 100ms}};
+  Queue idle{gpu, {.drain_timeout = 100ms}};
   {
-    Queue queue{gpu, {.drain = 100ms}};
+    Queue queue{gpu, {.drain_timeout = 100ms}};
     BatchSubmitter batch{queue};
     batch.dispatch(fill, Grid{64}, reinterpret_cast<uint32_t*>(0x7000), 1u);
     const Completion bad = batch.submit();
     CHECK(contains(error_of([&] { (void)bad.wait(soon()); }), "0x7000"));
   }
-  Queue later{gpu, {.drain = 100ms}};
+  Queue later{gpu, {.drain_timeout = 100ms}};
   for (Queue* queue : {&idle, &later}) {
     BatchSubmitter batch{*queue};
     batch.dispatch(program.kernel<>("empty"), Grid{64});

@@ -28,7 +28,7 @@ using uptempo::test::error_of;
 using uptempo::test::eventually;
 using uptempo::test::OnDevice;
 
-uint32_t* nobodys() { return reinterpret_cast<uint32_t*>(0x7000); }
+uint32_t* unmapped_address() { return reinterpret_cast<uint32_t*>(0x7000); }
 
 // Keeps HSA initialized and blocks its thread that reports faults. This handler runs before the
 // engine's, which is registered later.
@@ -63,50 +63,50 @@ class HeldReport {
 
 // HSA calls handlers in the order of their registration: when this one runs, the engine's has
 // returned.
-class Told {
+class LateHandler {
  public:
-  Told() {
-    is_told.store(false);
+  LateHandler() {
+    called.store(false);
     REQUIRE(hsa_amd_register_system_event_handler(
                 [](const hsa_amd_event_t*, void*) {
-                  is_told.store(true);
+                  called.store(true);
                   return HSA_STATUS_ERROR;
                 },
                 nullptr) == HSA_STATUS_SUCCESS);
   }
   static void wait() {
-    REQUIRE(eventually([] { return is_told.load(); }));
+    REQUIRE(eventually([] { return called.load(); }));
   }
 
  private:
-  static inline std::atomic<bool> is_told{false};
+  static inline std::atomic<bool> called{false};
 };
 
 uint64_t late_faults() { return Counters::now().late_faults; }
 
 // A copy that faults and that the engine does not know.
-void fault_of_somebody_else(hsa_agent_t gpu, void* pinned) {
+void fault_outside_engine(hsa_agent_t gpu, void* pinned) {
   hsa_signal_t done{};
   REQUIRE(hsa_signal_create(1, 0, nullptr, &done) == HSA_STATUS_SUCCESS);
-  REQUIRE(hsa_amd_memory_async_copy(pinned, gpu, nobodys(), gpu, 64, 0, nullptr, done) ==
+  REQUIRE(hsa_amd_memory_async_copy(pinned, gpu, unmapped_address(), gpu, 64, 0, nullptr, done) ==
           HSA_STATUS_SUCCESS);
 }
 
 // Each submits a packet that faults, and is destroyed without a wait for it.
 struct FaultingQueue {
   explicit FaultingQueue(const Agent& gpu, const Kernel<uint32_t*, uint32_t>& fill)
-      : queue(gpu, {.drain = 50ms}) {
+      : queue(gpu, {.drain_timeout = 50ms}) {
     BatchSubmitter batch{queue};
-    batch.dispatch(fill, Grid{64}, nobodys(), 1u);
+    batch.dispatch(fill, Grid{64}, unmapped_address(), 1u);
     batch.submit();
   }
   Queue queue;
 };
 struct FaultingProducer {
   explicit FaultingProducer(const Agent& gpu, const Kernel<uint32_t*, uint32_t>& fill)
-      : shared(gpu, {.drain = 50ms}), queue(shared.producer()) {
+      : shared(gpu, {.drain_timeout = 50ms}), queue(shared.producer()) {
     BatchSubmitter batch{queue};
-    batch.dispatch(fill, Grid{64}, nobodys(), 1u);
+    batch.dispatch(fill, Grid{64}, unmapped_address(), 1u);
     batch.submit();
   }
   SharedQueue shared;
@@ -114,16 +114,16 @@ struct FaultingProducer {
 };
 struct FaultingLaunch {
   explicit FaultingLaunch(const Agent& gpu, const Kernel<uint32_t*, uint32_t>& fill)
-      : streams(gpu, {.queue = {.drain = 50ms}}), stream(streams) {
-    stream.launch(fill, Grid{64}, nobodys(), 1u);
+      : streams(gpu, {.queue = {.drain_timeout = 50ms}}), stream(streams) {
+    stream.launch(fill, Grid{64}, unmapped_address(), 1u);
   }
   Streams streams;
   Stream stream;
 };
 struct FaultingCopy {
   explicit FaultingCopy(const Agent& gpu, const Kernel<uint32_t*, uint32_t>&)
-      : streams(gpu, {.queue = {.drain = 50ms}}), stream(streams), memory(gpu, 64) {
-    stream.copy(memory, CopySource::device(nobodys(), 64), {.path = CopyPath::kernel});
+      : streams(gpu, {.queue = {.drain_timeout = 50ms}}), stream(streams), memory(gpu, 64) {
+    stream.copy(memory, CopySource::device(unmapped_address(), 64), {.path = CopyPath::kernel});
   }
   Streams streams;
   Stream stream;
@@ -131,8 +131,8 @@ struct FaultingCopy {
 };
 struct FaultingEngineCopy {
   explicit FaultingEngineCopy(const Agent& gpu, const Kernel<uint32_t*, uint32_t>&)
-      : streams(gpu, {.queue = {.drain = 50ms}}), stream(streams), memory(gpu, 64) {
-    stream.copy(memory, CopySource::device(nobodys(), 64), {.path = CopyPath::engine});
+      : streams(gpu, {.queue = {.drain_timeout = 50ms}}), stream(streams), memory(gpu, 64) {
+    stream.copy(memory, CopySource::device(unmapped_address(), 64), {.path = CopyPath::engine});
   }
   Streams streams;
   Stream stream;
@@ -145,7 +145,7 @@ void give_up_work(const Agent& gpu) {
   const auto wait_for_gate = probes.kernel<uint32_t*, uint32_t, uint32_t*>("wait_for_gate");
   const PinnedBuffer<uint32_t> words{gpu, 2};
   words.data()[0] = 0;
-  Queue queue{gpu, {.drain = 50ms}};
+  Queue queue{gpu, {.drain_timeout = 50ms}};
   BatchSubmitter batch{queue};
   batch.dispatch(wait_for_gate, Grid{1}, words.data(), UINT32_MAX, words.data() + 1);
   batch.submit();
@@ -167,7 +167,7 @@ TEMPLATE_TEST_CASE("a fault reported during the teardown of its cause does not e
   HeldReport report;
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
-  const Told told;
+  const LateHandler late_handler;
   const Program basics{gpu, builtin_kernels::basics()};
   const auto fill = basics.kernel<uint32_t*, uint32_t>("fill");
   {
@@ -175,7 +175,7 @@ TEMPLATE_TEST_CASE("a fault reported during the teardown of its cause does not e
     report.wait_until_arrived();
   }
   report.let_go();
-  told.wait();
+  late_handler.wait();
   // No object remained to report the fault. A later queue reports it.
   Queue later{gpu};
   BatchSubmitter batch{later};
@@ -188,13 +188,13 @@ TEMPLATE_TEST_CASE("a fault of packets that no completion covers ends their stre
   HeldReport report;
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
-  const Told told;
+  const LateHandler late_handler;
   const Program basics{gpu, builtin_kernels::basics()};
   const uint64_t late = late_faults();
   TestType work{gpu, basics.kernel<uint32_t*, uint32_t>("fill")};
   report.wait_until_arrived();
   report.let_go();
-  told.wait();
+  late_handler.wait();
   const std::string error = error_of([&] { work.stream.synchronize(); });
   CAPTURE(error);
   CHECK(contains(error, "0x7000"));
@@ -206,7 +206,7 @@ TEST_CASE("a fault reported after its Runtime but before its queue is destroyed 
   HeldReport report;
   std::optional<Runtime> runtime(std::in_place);
   const Agent gpu = runtime->gpu();
-  const Told told;
+  const LateHandler late_handler;
   std::optional<Program> basics(std::in_place, gpu, builtin_kernels::basics());
   std::optional<FaultingQueue> work(std::in_place, gpu,
                                     basics->kernel<uint32_t*, uint32_t>("fill"));
@@ -214,7 +214,7 @@ TEST_CASE("a fault reported after its Runtime but before its queue is destroyed 
   report.wait_until_arrived();
   runtime.reset();
   report.let_go();
-  told.wait();
+  late_handler.wait();
   CHECK_THROWS_AS(lost.wait(), Error);
   work.reset();
   CHECK_THROWS_AS(lost.wait(), Error);
@@ -235,9 +235,9 @@ TEST_CASE("a fault after work was given up is attributed to that work and counte
   }
   std::optional<Runtime> again;  // a second handler besides that of the first Runtime
   if (with_runtime) again.emplace();
-  const Told told;
-  fault_of_somebody_else(handle, &report);
-  told.wait();
+  const LateHandler late_handler;
+  fault_outside_engine(handle, &report);
+  late_handler.wait();
   CHECK(late_faults() == late + 1);
 }
 
@@ -259,7 +259,7 @@ TEST_CASE_METHOD(OnDevice, "child: a foreign fault after finished work", "[.chil
   Stream stream{idle};
   stream.launch(fill, Grid{64}, words.data(), 3u);
   stream.synchronize();
-  fault_of_somebody_else(gpu.handle(), words.data());
+  fault_outside_engine(gpu.handle(), words.data());
   std::this_thread::sleep_for(test::kHang);
 }
 
@@ -270,7 +270,7 @@ TEST_CASE("child: a foreign fault in a later initialization of HSA", "[.child]")
   }
   const Runtime runtime;
   const PinnedBuffer<uint32_t> words{runtime.gpu(), 64};
-  fault_of_somebody_else(runtime.gpu().handle(), words.data());
+  fault_outside_engine(runtime.gpu().handle(), words.data());
   std::this_thread::sleep_for(test::kHang);
 }
 

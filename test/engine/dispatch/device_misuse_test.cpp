@@ -32,7 +32,7 @@ using Uses = std::map<std::string, std::function<void()>>;
 
 FillKernel fill_of(const Program& program) { return program.kernel<uint32_t*, uint32_t>("fill"); }
 
-void check_all_say(const Uses& uses, const std::string& found) {
+void check_all_report(const Uses& uses, const std::string& found) {
   for (const auto& [name, use] : uses) {
     CAPTURE(name);
     const std::string error = error_of<Error>(use);
@@ -94,8 +94,8 @@ TEST_CASE_METHOD(OnDevice, "a batch refuses its use after its queue was destroye
   const Completion before = batch.submit();
   for (uint32_t i = 0; i < unsubmitted; ++i) batch.dispatch(fill, Grid{256}, data.data(), i);
   queue.reset();
-  check_all_say(uses_of(batch, prepared, fill, data.data()),
-                "its Queue no longer exists: it was destroyed");
+  check_all_report(uses_of(batch, prepared, fill, data.data()),
+                   "its Queue no longer exists: it was destroyed");
   batch.clear();
   CHECK(batch.size() == 0);
   CHECK(before.ready());
@@ -113,7 +113,7 @@ TEST_CASE_METHOD(OnDevice, "a batch refuses its use after another queue was assi
   const PreparedFill prepared = batch.prepare(fill, Grid{64});
   batch.dispatch(fill, Grid{256}, data.data(), 1u);
   queue = Queue{gpu};
-  check_all_say(uses_of(batch, prepared, fill, data.data()), "another one was assigned to it");
+  check_all_report(uses_of(batch, prepared, fill, data.data()), "another one was assigned to it");
   BatchSubmitter next{queue};
   next.dispatch(fill, Grid{256}, data.data(), 5u);
   next.submit().wait();
@@ -141,19 +141,19 @@ TEST_CASE_METHOD(OnDevice,
   Queue queue{gpu};
   Queue moved{std::move(queue)};
   // NOLINT(bugprone-use-after-move): the subject
-  check_all_say(uses_of(queue), "this one was moved from");
+  check_all_report(uses_of(queue), "this one was moved from");
   Recording recording{moved};
   recording.dispatch(fill_of(program), Grid{64}, data.data(), 3u);
-  check_all_say({{"replay", [&] { (void)recording.replay(queue); }},
-                 {"replay until a deadline", [&] { (void)recording.replay(queue, soon()); }},
-                 {"try_replay", [&] { (void)recording.try_replay(queue); }},
-                 {"load_recording",
-                  [&] {
-                    std::stringstream file;
-                    save_recording(recording, file, Bindings{}.add("data", data));
-                    (void)load_recording(queue, file, {program}, Bindings{}.add("data", data));
-                  }}},
-                "this one was moved from");
+  check_all_report({{"replay", [&] { (void)recording.replay(queue); }},
+                    {"replay until a deadline", [&] { (void)recording.replay(queue, soon()); }},
+                    {"try_replay", [&] { (void)recording.try_replay(queue); }},
+                    {"load_recording",
+                     [&] {
+                       std::stringstream file;
+                       save_recording(recording, file, Bindings{}.add("data", data));
+                       (void)load_recording(queue, file, {program}, Bindings{}.add("data", data));
+                     }}},
+                   "this one was moved from");
   recording.replay(moved).wait();
   queue = std::move(moved);
   queue.wait();
@@ -168,10 +168,10 @@ TEST_CASE_METHOD(OnDevice, "a moved-from shared queue is an error, and its produ
   Queue producer = shared.producer();
   SharedQueue moved{std::move(shared)};
   // NOLINTBEGIN(bugprone-use-after-move): the subject
-  check_all_say({{"producer", [&] { (void)shared.producer(); }},
-                 {"handle", [&] { (void)shared.handle(); }},
-                 {"ring_size", [&] { (void)shared.ring_size(); }}},
-                "this one was moved from");
+  check_all_report({{"producer", [&] { (void)shared.producer(); }},
+                    {"handle", [&] { (void)shared.handle(); }},
+                    {"ring_size", [&] { (void)shared.ring_size(); }}},
+                   "this one was moved from");
   CHECK(shared.agent() == gpu);
   // NOLINTEND(bugprone-use-after-move)
   BatchSubmitter batch{producer};
@@ -180,8 +180,8 @@ TEST_CASE_METHOD(OnDevice, "a moved-from shared queue is an error, and its produ
   batch.dispatch(fill, Grid{64}, data.data(), 4u);
   batch.submit().wait();
   batch.dispatch(fill, Grid{64}, data.data(), 5u);
-  { const Queue gone{std::move(producer)}; }
-  check_all_say(uses_of(batch, prepared, fill, data.data()), "its Queue no longer exists");
+  { const Queue temporary{std::move(producer)}; }
+  check_all_report(uses_of(batch, prepared, fill, data.data()), "its Queue no longer exists");
   CHECK(moved.producer().ring_size() == moved.ring_size());
 }
 
@@ -293,19 +293,19 @@ TEST_CASE("a copier that was moved from, or whose runtime was destroyed, refuses
     };
   };
   Copier moved{std::move(copier)};
-  check_all_say(uses(), "this Copier was moved from");
+  check_all_report(uses(), "this Copier was moved from");
   copier = std::move(moved);
   copier.to_device(data, pinned);
   runtime.reset();
-  check_all_say(uses(), "the Runtime was destroyed");
+  check_all_report(uses(), "the Runtime was destroyed");
 }
 
 TEST_CASE("a moved-from runtime has no agents", "[misuse]") {
   Runtime runtime;
   const Runtime moved{std::move(runtime)};
   // NOLINTBEGIN(bugprone-use-after-move): the subject
-  check_all_say({{"gpu", [&] { (void)runtime.gpu(); }}, {"host", [&] { (void)runtime.host(); }}},
-                "this Runtime was moved from");
+  check_all_report({{"gpu", [&] { (void)runtime.gpu(); }}, {"host", [&] { (void)runtime.host(); }}},
+                   "this Runtime was moved from");
   CHECK(runtime.gpus().empty());
   // NOLINTEND(bugprone-use-after-move)
   CHECK(moved.gpu().is_gpu());
@@ -334,30 +334,31 @@ TEST_CASE("batches and recordings refuse their use after the runtime was destroy
   uint32_t* const address = data.data();
   runtime.reset();
 
-  check_all_say(uses_of(batch, prepared, fill, address), "the Runtime was destroyed");
+  check_all_report(uses_of(batch, prepared, fill, address), "the Runtime was destroyed");
   BatchSubmitter late{queue};
   const Uses of_late{{"dispatch", [&] { late.dispatch(fill, Grid{64}, address, 1u); }},
                      {"submit", [&] { (void)late.submit(); }},
                      {"prepare", [&] { (void)late.prepare(fill, Grid{64}); }}};
-  check_all_say(of_late, "the Runtime was destroyed");
-  check_all_say({{"pressure", [&] { (void)queue.pressure(); }},
-                 {"a kernel", [&] { (void)program.kernel<uint32_t*, uint32_t, uint32_t>("iota"); }},
-                 {"dispatch", [&] { recording.dispatch(fill, Grid{64}, address, 1u); }},
-                 {"raw", [&] { recording.raw(aql::to_packet(aql::BarrierAnd{})); }},
-                 {"set", [&] { recording.set<1>(node, 5u); }},
-                 {"set_grid", [&] { recording.set_grid(node, Grid{64}); }},
-                 {"replace", [&] { recording.replace(node, fill, Grid{64}, address, 2u); }},
-                 {"replay", [&] { (void)recording.replay(queue); }},
-                 {"replay until a deadline", [&] { (void)recording.replay(queue, soon()); }},
-                 {"try_replay", [&] { (void)recording.try_replay(queue); }},
-                 {"save_recording",
-                  [&] {
-                    std::stringstream file;
-                    save_recording(recording, file, bindings);
-                  }},
-                 {"a recording", [&] { Recording another{queue}; }},
-                 {"producer", [&] { (void)shared.producer(); }}},
-                "Runtime");
+  check_all_report(of_late, "the Runtime was destroyed");
+  check_all_report(
+      {{"pressure", [&] { (void)queue.pressure(); }},
+       {"a kernel", [&] { (void)program.kernel<uint32_t*, uint32_t, uint32_t>("iota"); }},
+       {"dispatch", [&] { recording.dispatch(fill, Grid{64}, address, 1u); }},
+       {"raw", [&] { recording.raw(aql::to_packet(aql::BarrierAnd{})); }},
+       {"set", [&] { recording.set<1>(node, 5u); }},
+       {"set_grid", [&] { recording.set_grid(node, Grid{64}); }},
+       {"replace", [&] { recording.replace(node, fill, Grid{64}, address, 2u); }},
+       {"replay", [&] { (void)recording.replay(queue); }},
+       {"replay until a deadline", [&] { (void)recording.replay(queue, soon()); }},
+       {"try_replay", [&] { (void)recording.try_replay(queue); }},
+       {"save_recording",
+        [&] {
+          std::stringstream file;
+          save_recording(recording, file, bindings);
+        }},
+       {"a recording", [&] { Recording another{queue}; }},
+       {"producer", [&] { (void)shared.producer(); }}},
+      "Runtime");
   CHECK(before.ready());
   queue.wait();
   queue.reclaim();
@@ -374,8 +375,9 @@ TEST_CASE("a recording refuses its use after the runtime and the queue of a half
   const Program program{gpu, builtin_kernels::basics()};
   const FillKernel fill = fill_of(program);
   DeviceBuffer<uint32_t> data{gpu, 64};
-  std::optional<Queue> queue{std::in_place, gpu,
-                             QueueOptions{.packets = 64, .drain = std::chrono::milliseconds(100)}};
+  std::optional<Queue> queue{
+      std::in_place, gpu,
+      QueueOptions{.packets = 64, .drain_timeout = std::chrono::milliseconds(100)}};
   Recording recording{*queue};
   Signal gate;  // blocks the queue, so that the ring is full
   aql::BarrierAnd barrier{};
@@ -390,10 +392,11 @@ TEST_CASE("a recording refuses its use after the runtime and the queue of a half
   runtime.reset();
   const Uses uses{{"set", [&] { recording.set<1>(node, 5u); }},
                   {"dispatch", [&] { recording.dispatch(fill, Grid{64}, data.data(), 1u); }}};
-  check_all_say(uses, "the Runtime was destroyed");
-  check_all_say({{"replay", [&] { (void)recording.replay(*queue); }}}, "the Runtime was destroyed");
+  check_all_report(uses, "the Runtime was destroyed");
+  check_all_report({{"replay", [&] { (void)recording.replay(*queue); }}},
+                   "the Runtime was destroyed");
   queue.reset();
-  check_all_say(uses, "the Runtime was destroyed");
+  check_all_report(uses, "the Runtime was destroyed");
   recording.abandon();
 }
 
@@ -424,7 +427,7 @@ TEST_CASE("streams and launchers refuse their use after the runtime was destroye
   }
   runtime.reset();
 
-  check_all_say(
+  check_all_report(
       {{"launch", [&] { stream.launch(fill, Grid{256}, address, 1u); }},
        {"launch on another", [&] { other.launch(fill, Grid{256}, address, 1u); }},
        {"launch by a launcher", [&] { launcher.launch(stream, Grid{256}, address, 78u); }},
@@ -442,11 +445,11 @@ TEST_CASE("streams and launchers refuse their use after the runtime was destroye
        {"the default stream",
         [&] { streams.default_stream().launch(fill, Grid{64}, address, 1u); }}},
       "Runtime");
-  check_all_say({{"synchronize", [&] { stream.synchronize(); }},
-                 {"synchronize until a deadline", [&] { (void)stream.synchronize(soon()); }},
-                 {"ready", [&] { (void)stream.ready(); }},
-                 {"record", [&] { (void)stream.record(); }}},
-                "the Runtime was destroyed");
+  check_all_report({{"synchronize", [&] { stream.synchronize(); }},
+                    {"synchronize until a deadline", [&] { (void)stream.synchronize(soon()); }},
+                    {"ready", [&] { (void)stream.ready(); }},
+                    {"record", [&] { (void)stream.record(); }}},
+                   "the Runtime was destroyed");
   // Events that were complete by then stay complete.
   CHECK(event.ready());
   event.wait();

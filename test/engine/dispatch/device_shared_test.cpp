@@ -73,7 +73,7 @@ TEST_CASE_METHOD(OnDevice, "an error of the HSA queue ends the work of every thr
                  "[shared]") {
   const Program program{gpu, builtin_kernels::basics()};
   const auto empty = program.kernel<>("empty");
-  SharedQueue shared{gpu, {.packets = 64, .drain = 100ms}};
+  SharedQueue shared{gpu, {.packets = 64, .drain_timeout = 100ms}};
   Queue one = shared.producer(), two = shared.producer();
   const Signal gate;
   BatchSubmitter good{two};
@@ -137,7 +137,7 @@ TEST_CASE_METHOD(
   const auto fill = program.kernel<uint32_t*, uint32_t>("fill");
   const PinnedBuffer<uint32_t> out{gpu, 64};
   const Signal gate;
-  SharedQueue shared{gpu, {.packets = 64, .drain = 10ms}};
+  SharedQueue shared{gpu, {.packets = 64, .drain_timeout = 10ms}};
   Queue stays = shared.producer();
   Completion lost;
   {

@@ -85,15 +85,15 @@ TEST_CASE("each batch refuses use after its queue is destroyed, whichever batch 
   DoubleDevice device;
   const auto kernel = number_kernel();
   BatchSubmitter first(device.state(), {}), second(device.state(), {});
-  auto gone = std::make_unique<BatchSubmitter>(device.state(), BatchOptions{});
+  auto destroyed = std::make_unique<BatchSubmitter>(device.state(), BatchOptions{});
   Prepared<uint32_t> of_first = first.prepare(kernel, Grid{1}),
                      of_second = second.prepare(kernel, Grid{1});
   for (uint32_t i = 0; i < 5; ++i) {
     first.dispatch(kernel, Grid{1}, i);
-    gone->dispatch(kernel, Grid{1}, i);
+    destroyed->dispatch(kernel, Grid{1}, i);
     second.dispatch(kernel, Grid{1}, i);
   }
-  gone.reset();
+  destroyed.reset();
   device.destroy_queue();
   check_refuses(first, of_first);
   check_refuses(second, of_second);
@@ -155,20 +155,20 @@ TEST_CASE("destroying a queue closes a partly published batch", "[misuse]") {
 TEST_CASE("a recording whose replay is partly published in a destroyed queue replays on another",
           "[misuse]") {
   std::vector<uint32_t> ran;
-  DoubleDevice gone({.device = {.ring_size = 16}});
+  DoubleDevice destroyed({.device = {.ring_size = 16}});
   DoubleDevice other({}, [&](uint32_t number) { ran.push_back(number); });
   const auto kernel = number_kernel();
   std::vector<Block> kernargs(2048);
-  Recording recording(gone.state(), std::as_writable_bytes(std::span(kernargs)), {});
+  Recording recording(destroyed.state(), std::as_writable_bytes(std::span(kernargs)), {});
   for (uint32_t i = 0; i < 40; ++i) recording.dispatch(kernel, Grid{1}, i);
-  gone.processor().pause();
-  CHECK(
-      contains(error_of<Error>([&] { (void)recording.replay(gone.state(), Deadline::after(5ms)); }),
-               "packets of this batch are published"));
+  destroyed.processor().pause();
+  CHECK(contains(
+      error_of<Error>([&] { (void)recording.replay(destroyed.state(), Deadline::after(5ms)); }),
+      "packets of this batch are published"));
   CHECK(contains(error_of<Error>([&] { (void)recording.replay(other.state(), soon()); }),
                  "a replay on another queue"));
-  gone.processor().resume();
-  gone.destroy_queue();
+  destroyed.processor().resume();
+  destroyed.destroy_queue();
   recording.abandon();
   CHECK(recording.replay(other.state(), soon()).wait(soon(), kActiveWait));
   REQUIRE(ran.size() == 40);

@@ -251,7 +251,7 @@ TEST_CASE("a batch gets no slots of a ring shared with foreign producers", "[pac
                             .publications = 1,
                             .kernarg_bytes = 64 * 64,
                             .kernarg_slab_bytes = 1024,
-                            .drain = std::chrono::nanoseconds(0)});
+                            .drain_timeout = std::chrono::nanoseconds(0)});
   BatchSubmitter batch(state, {});
   batch.dispatch(number_kernel(), Grid{64}, 1u);
   CHECK(queue.slot(0).word[5] == 0xcccccccc);
@@ -338,13 +338,13 @@ TEST_CASE("dispatch_each() also fills a batch outside the ring", "[packet_store]
   std::vector<uint32_t> ran;
   DoubleDevice device({.device = {.ring_size = 32}},
                       [&](uint32_t number) { ran.push_back(number); });
-  auto tenant = device.batch(), apart = device.batch();
-  const auto first = tenant.prepare(number_kernel(), Grid{64}),
+  auto in_ring = device.batch(), apart = device.batch();
+  const auto first = in_ring.prepare(number_kernel(), Grid{64}),
              second = apart.prepare(number_kernel(), Grid{64});
   first.dispatch_each(5, [](uint32_t i) noexcept { return std::tuple(i); });
   second.dispatch_each(100, [](uint32_t i) noexcept { return std::tuple(100 + i); });
   CHECK(apart.submit(soon()).wait(soon(), kActiveWait));
-  CHECK(tenant.submit(soon()).wait(soon(), kActiveWait));
+  CHECK(in_ring.submit(soon()).wait(soon(), kActiveWait));
   REQUIRE(ran.size() == 105);
   for (uint32_t i = 0; i < 100; ++i) CHECK(ran[i] == 100 + i);
   for (uint32_t i = 0; i < 5; ++i) CHECK(ran[100 + i] == i);

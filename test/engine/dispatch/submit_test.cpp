@@ -143,14 +143,14 @@ TEST_CASE("a batch longer than the ring is published in chunks", "[submit]") {
 TEST_CASE("explain() describes the plan of the last submission, packet by packet", "[submit]") {
   for (const FencePolicy policy : {FencePolicy::planned, FencePolicy::system_everywhere}) {
     for (const uint32_t count : {1u, 2u, 5u}) {
-      for (const bool said : {false, true}) {
+      for (const bool declares : {false, true}) {
         DoubleDevice device;
         const auto kernel = number_kernel();
         BatchSubmitter batch(device.state(), {.fences = policy});
         CHECK(batch.plan().empty());
         std::vector<Declarations> intents(count);
         for (uint32_t i = 0; i < count; ++i) batch.dispatch(kernel, Grid{1}, i);
-        if (said) {
+        if (declares) {
           batch.dispatch(kernel, Grid{1}, count).without_barrier();
           intents.push_back({.without_barrier = true});
         }
@@ -162,7 +162,7 @@ TEST_CASE("explain() describes the plan of the last submission, packet by packet
         REQUIRE(batch.plan().size() == expected.size());
         std::string words;
         for (size_t i = 0; i < expected.size(); ++i) {
-          CAPTURE(count, said, i);
+          CAPTURE(count, declares, i);
           CHECK(batch.plan()[i].flags == expected[i].flags);
           CHECK(batch.plan()[i].barrier == expected[i].barrier);
           CHECK(aql::header_flags(packets[i].packet.header()) == expected[i].flags);

@@ -21,7 +21,7 @@ namespace {
 enum class Kind : uint8_t { number, other_number, wide, local, nothing, finished };
 constexpr uint32_t kKinds = 5;  // except for finished packets, which cannot be patched
 
-enum class Said : uint8_t { nothing, without_barrier, fences, observed, untouched };
+enum class Declared : uint8_t { nothing, without_barrier, fences, observed, untouched };
 constexpr uint32_t kDeclarations = 5;
 
 // Everything that defines a node.
@@ -29,7 +29,7 @@ struct Content {
   Kind kind = Kind::number;
   uint32_t grid = 64;
   uint32_t number = 0;
-  Said said = Said::nothing;
+  Declared declared = Declared::nothing;
 };
 
 using Number = Kernel<uint32_t>;
@@ -100,20 +100,20 @@ struct Bench {
 };
 
 template <class Ref>
-void say(Ref node, Said said) {
-  switch (said) {
-    case Said::nothing:
+void declare(Ref node, Declared declared) {
+  switch (declared) {
+    case Declared::nothing:
       return;
-    case Said::without_barrier:
+    case Declared::without_barrier:
       node.without_barrier();
       return;
-    case Said::fences:
+    case Declared::fences:
       node.fences(aql::FenceScope::none, aql::FenceScope::system);
       return;
-    case Said::observed:
+    case Declared::observed:
       node.observed_by(Observer::system);
       return;
-    case Said::untouched:
+    case Declared::untouched:
       node.touches_nothing();
       return;
   }
@@ -148,7 +148,7 @@ void record(Recording& recording, const Content& content) {
   if (content.kind == Kind::finished)
     return recording.raw(aql::to_packet(aql::BarrierAnd{.flags = {aql::Barrier::off, {}, {}}}));
   with_dispatch(content, [&](const auto& kernel, const auto&... arguments) {
-    say(recording.dispatch(kernel, Grid{content.grid}, arguments...), content.said);
+    declare(recording.dispatch(kernel, Grid{content.grid}, arguments...), content.declared);
   });
 }
 
@@ -156,7 +156,7 @@ void replace(Recording& recording, size_t index, const Content& old, const Conte
   with_dispatch(old, [&](const auto& old_kernel, const auto&...) {
     const auto node = node_for(recording, index, old_kernel);
     with_dispatch(content, [&](const auto& kernel, const auto&... arguments) {
-      say(recording.replace(node, kernel, Grid{content.grid}, arguments...), content.said);
+      declare(recording.replace(node, kernel, Grid{content.grid}, arguments...), content.declared);
     });
   });
 }
@@ -175,7 +175,8 @@ bool set_number(Recording& recording, size_t index, Content& content, uint32_t n
       recording.set<0>(recording.node<uint32_t>(index), number);
       break;
     case Kind::wide: {
-      if (content.said == Said::untouched) return false;  // addresses of declared nodes stay
+      if (content.declared == Declared::untouched)
+        return false;  // addresses of declared nodes stay
       const auto node = recording.node<uint32_t, const uint32_t*, uint32_t>(index);
       recording.set<0>(node, number);
       recording.set<1>(node, pointer_of(number));
@@ -246,23 +247,24 @@ void check_like_a_fresh_one(Bench& bench, const std::vector<Content>& contents, 
 
 // Mostly one kernel in a row, so that there are runs to break. Unless `silent`, some nodes have
 // declarations and others are finished packets.
-std::vector<Content> some_contents(std::mt19937_64& random, size_t count, bool silent) {
+std::vector<Content> some_contents(std::mt19937_64& random, size_t count, bool undeclared) {
   std::vector<Content> contents;
   Content content;
   while (contents.size() < count) {
     if (random() % 40 == 0) content.kind = static_cast<Kind>(random() % kKinds);
     if (random() % 40 == 0) content.grid = static_cast<uint32_t>(64 << random() % 3);
     content.number = static_cast<uint32_t>(random() % 100'000);
-    content.said =
-        silent || random() % 3 != 0 ? Said::nothing : static_cast<Said>(random() % kDeclarations);
+    content.declared = undeclared || random() % 3 != 0
+                           ? Declared::nothing
+                           : static_cast<Declared>(random() % kDeclarations);
     contents.push_back(content);
-    if (!silent && count > 1 && random() % 16 == 0) contents.back().kind = Kind::finished;
+    if (!undeclared && count > 1 && random() % 16 == 0) contents.back().kind = Kind::finished;
   }
   return contents;
 }
 
 void patch_some(Recording& recording, std::vector<Content>& contents, std::mt19937_64& random,
-                bool silent) {
+                bool undeclared) {
   for (auto patches = random() % 10; patches > 0; --patches) {
     const size_t index = random() % contents.size();
     Content& content = contents[index];
@@ -274,7 +276,7 @@ void patch_some(Recording& recording, std::vector<Content>& contents, std::mt199
         break;
       case 1: {
         const Content old = content;
-        content = some_contents(random, 1, silent)[0];
+        content = some_contents(random, 1, undeclared)[0];
         content.kind = static_cast<Kind>(random() % kKinds);
         replace(recording, index, old, content);
         break;
@@ -285,7 +287,7 @@ void patch_some(Recording& recording, std::vector<Content>& contents, std::mt199
   }
 }
 
-void replay_patch_and_compare(bool silent) {
+void replay_patch_and_compare(bool undeclared) {
   const std::array<RecordingOptions, 3> ways{
       RecordingOptions{},
       {.timing = Timing::batch, .chunking = {.lead = 0, .chunk = 50}},
@@ -297,15 +299,15 @@ void replay_patch_and_compare(bool silent) {
         std::mt19937_64 random(seed * 1000 + count);
         const RecordingOptions& options = ways[seed % ways.size()];
         Bench bench(ring_size, options);
-        std::vector<Content> contents = some_contents(random, count, silent);
+        std::vector<Content> contents = some_contents(random, count, undeclared);
         for (const Content& content : contents) record(*bench.recording, content);
         check_like_a_fresh_one(bench, contents, ring_size, options);
         for (int round = 0; round < 5; ++round) {
-          patch_some(*bench.recording, contents, random, silent);
+          patch_some(*bench.recording, contents, random, undeclared);
           // Some patches run with a replay in flight, so their nodes move to other blocks.
           if (random() % 2 == 0) {
             bench.recording->replay(bench.device.state(), soon());
-            patch_some(*bench.recording, contents, random, silent);
+            patch_some(*bench.recording, contents, random, undeclared);
           }
           check_like_a_fresh_one(bench, contents, ring_size, options);
         }

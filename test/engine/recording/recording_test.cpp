@@ -459,28 +459,30 @@ TEST_CASE(
 TEST_CASE(
     "a recording outlives a failed queue, but never rewrites memory that the lost replay may read",
     "[recording]") {
-  Bench dead({.device = {.ring_size = 16, .paused = true}}), alive;
-  const auto recording = alive.recording({.spare_kernarg_bytes = 64, .patience = 1ms});
+  Bench failed({.device = {.ring_size = 16, .paused = true}}), working;
+  const auto recording = working.recording({.spare_kernarg_bytes = 64, .patience = 1ms});
   const Node node = recording->dispatch(number_kernel(), Grid{64}, 0u);
   for (uint32_t i = 1; i < 20; ++i) recording->dispatch(number_kernel(), Grid{64}, i);
   std::thread failure([&] {
     // the replay has filled the ring and waits for room
-    CHECK(eventually([&] { return dead.device.processor().memory().write_index().load() == 16; }));
-    dead.device.processor().fail(HSA_STATUS_ERROR_INVALID_ISA);
+    CHECK(
+        eventually([&] { return failed.device.processor().memory().write_index().load() == 16; }));
+    failed.device.processor().fail(HSA_STATUS_ERROR_INVALID_ISA);
   });
-  CHECK(contains(error_of([&] { recording->replay(dead.device.state(), soon()); }), "INVALID_ISA"));
+  CHECK(
+      contains(error_of([&] { recording->replay(failed.device.state(), soon()); }), "INVALID_ISA"));
   failure.join();
   CHECK(recording->replays() == 1);
   for (int i = 0; i < 40; ++i)
-    CHECK(recording->replay(alive.device.state(), soon()).wait(soon(), kActiveWait));
-  CHECK(alive.ran == sequence(20, 40));
-  void* const block = dispatch_of(alive.device.processor().completed()[0]).kernarg_address;
+    CHECK(recording->replay(working.device.state(), soon()).wait(soon(), kActiveWait));
+  CHECK(working.ran == sequence(20, 40));
+  void* const block = dispatch_of(working.device.processor().completed()[0]).kernarg_address;
   recording->set<0>(node, 100u);
-  CHECK(recording->replay(alive.device.state(), soon()).wait(soon(), kActiveWait));
-  CHECK(dispatch_of(alive.device.processor().completed()[800]).kernarg_address != block);
+  CHECK(recording->replay(working.device.state(), soon()).wait(soon(), kActiveWait));
+  CHECK(dispatch_of(working.device.processor().completed()[800]).kernarg_address != block);
   std::string error = "no error";
   for (int i = 0; i < 200 && error == "no error"; ++i) {
-    CHECK(recording->replay(alive.device.state(), soon()).wait(soon(), kActiveWait));
+    CHECK(recording->replay(working.device.state(), soon()).wait(soon(), kActiveWait));
     error = error_of([&] { recording->set<0>(node, 100u); });
   }
   CHECK(contains(error, "a queue failed before it had finished one"));

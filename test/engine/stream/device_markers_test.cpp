@@ -24,10 +24,10 @@ struct Packets {
 // Completed packets of all queues so far. Hardware has no such counter, so the engine's own count
 // is used there.
 Packets completed() {
-  const auto ask =
+  const auto query =
       reinterpret_cast<uptempo_vgpu_packets_t>(dlsym(RTLD_DEFAULT, "uptempo_vgpu_packets"));
   uptempo_vgpu_packet_counts counts{};
-  if (ask != nullptr && ask(&counts) == 0) return {counts.dispatches, counts.others};
+  if (query != nullptr && query(&counts) == 0) return {counts.dispatches, counts.others};
   return {.dispatches = Counters::now().packets};
 }
 

@@ -34,8 +34,8 @@ class Objects {
     basics_.emplace(gpu, builtin_kernels::basics());
     probes_.emplace(gpu, builtin_kernels::probes());
     words_.emplace(gpu, 256);
-    streams_.emplace(gpu,
-                     StreamsOptions{.queue = {.drain = work == Work::endless ? 1ms : 10'000ms}});
+    streams_.emplace(
+        gpu, StreamsOptions{.queue = {.drain_timeout = work == Work::endless ? 1ms : 10'000ms}});
     stream_.emplace(*streams_);
     other_stream_.emplace(*streams_);
 

@@ -539,7 +539,7 @@ TEST_CASE("hardware queues that hang are given up after one common time limit", 
   // so many that a slow machine stays below the least time of waiting for one after another
   constexpr uint32_t queues = 32;
   StreamDevicesOptions options = paused(queues);
-  options.streams.queue.drain = 500ms;
+  options.streams.queue.drain_timeout = 500ms;
   StreamDevices devices(options);
   std::vector<Event> lost;
   {
@@ -555,16 +555,16 @@ TEST_CASE("hardware queues that hang are given up after one common time limit", 
   devices.destroy_streams();
   const auto took = std::chrono::steady_clock::now() - start;
   for (const Event& event : lost) CHECK_THROWS_AS(event.ready(), Error);
-  CHECK(took >= options.streams.queue.drain);
+  CHECK(took >= options.streams.queue.drain_timeout);
   // the least time of waiting for one after another
-  CHECK(took < queues * options.streams.queue.drain);
+  CHECK(took < queues * options.streams.queue.drain_timeout);
 }
 
 TEST_CASE("a hardware queue that hangs without room for a marker lets the others finish",
           "[stream]") {
   StreamDevicesOptions options = paused(2);
   options.streams.queue.publications = 2;
-  options.streams.queue.drain = 500ms;
+  options.streams.queue.drain_timeout = 500ms;
   StreamDevices devices(options);
   Event lost, finished;
   {
@@ -601,7 +601,7 @@ TEST_CASE("a wait for an event reports how it ended when its Streams are destroy
   for (const bool ends : {true, false}) {
     CAPTURE(ends);
     StreamDevicesOptions options = paused(1);
-    options.streams.queue.drain = ends ? 10s : 50ms;
+    options.streams.queue.drain_timeout = ends ? 10s : 50ms;
     StreamDevices devices(options);
     Event event;
     {
@@ -638,7 +638,7 @@ TEST_CASE("a wait for an event of destroyed Streams costs nothing, or throws the
   for (const bool ends : {true, false}) {
     CAPTURE(ends);
     StreamDevicesOptions options = paused(1);
-    options.streams.queue.drain = ends ? 10s : 5ms;
+    options.streams.queue.drain_timeout = ends ? 10s : 5ms;
     Event event;
     {
       StreamDevices devices(options);

@@ -41,13 +41,13 @@ TEST_CASE("the report explains each packet's fences, the savings, and the source
   CAPTURE(result.out, result.err);
   CHECK(result.exit_code == 0);
   CHECK(result.out.starts_with("Device: virtual GPU, "));
-  const auto says = [&](const char* what) { return result.out.find(what) != std::string::npos; };
-  CHECK(says("packet 24, join 1 into 0: barrier bit: it touches what packet 17 touches"));
-  CHECK(says("  against barrier everywhere: 25 barrier bits, 25 agent fences\n"));
-  CHECK(says(
+  const auto printed = [&](const char* what) { return result.out.find(what) != std::string::npos; };
+  CHECK(printed("packet 24, join 1 into 0: barrier bit: it touches what packet 17 touches"));
+  CHECK(printed("  against barrier everywhere: 25 barrier bits, 25 agent fences\n"));
+  CHECK(printed(
       "  against system everywhere: 60 system fences, 25 barrier bits; for 35 agent fences\n"));
-  CHECK(says("virtual GPU time"));
-  CHECK(says("Verified: every result equals the host's."));
+  CHECK(printed("virtual GPU time"));
+  CHECK(printed("Verified: every result equals the host's."));
 }
 
 TEST_CASE("a wrong command line ends with 2 and one sentence") {

@@ -25,7 +25,7 @@ void* volatile kept = nullptr;
 void* page = nullptr;
 
 void unprotect(int, siginfo_t*, void*) { mprotect(page, 4096, PROT_READ | PROT_WRITE); }
-void ask(int) { syscall(SYS_getppid); }
+void on_signal(int) { syscall(SYS_getppid); }
 
 struct sigaction set_action(int signal_number, const struct sigaction& action) {
   struct sigaction before {};
@@ -99,7 +99,7 @@ TEST_CASE("calls of a signal handler are counted for its thread, and the handler
           "[cost_meter]") {
   if (!sees_system_calls()) return;
   struct sigaction action {};
-  action.sa_handler = ask;
+  action.sa_handler = on_signal;
   const struct sigaction before = set_action(SIGUSR1, action);
   const pid_t process = getpid(), thread = gettid();
   // tgkill, getppid, rt_sigreturn

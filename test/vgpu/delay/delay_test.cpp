@@ -75,9 +75,9 @@ TEST_CASE(
     CHECK(waiting.exit_code == 0);
     CHECK(waiting.err == "");
     CHECK(waiting.out.find("wrong") == std::string::npos);
-    const CommandResult lucky =
+    const CommandResult checked =
         launch({"--delay", seed, "--check", "fences", "--", UPTEMPO_VGPU_RACES});
-    found = found || lucky.err.find("uptempo-vgpu: unordered:") != std::string::npos;
+    found = found || checked.err.find("uptempo-vgpu: unordered:") != std::string::npos;
   }
   CHECK(found);
 }

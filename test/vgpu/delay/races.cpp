@@ -25,7 +25,7 @@ void wait(hsa_signal_t signal) {
 }
 
 // Long enough for a small kernel or copy on a device without delays.
-void wait_for_luck() {
+void wait_briefly() {
   const timespec pause{0, 150'000};
   nanosleep(&pause, nullptr);
 }
@@ -81,7 +81,7 @@ class Queue {
   hsa_queue_t* queue_ = nullptr;
 };
 
-enum class Order { by_dependence, by_luck };
+enum class Order { by_dependence, by_timing };
 
 class Races {
  public:
@@ -110,7 +110,7 @@ class Races {
   bool copy_behind_kernel(Order order) {
     arm();
     write(first_, first_queue_, first_done_);
-    if (order == Order::by_luck) wait_for_luck();
+    if (order == Order::by_timing) wait_briefly();
     copy(second_, first_, order == Order::by_dependence ? &first_done_ : nullptr, second_done_);
     finish();
     return holds(second_);
@@ -146,7 +146,7 @@ class Races {
     if (order == Order::by_dependence) {
       wait(second_done_);
     } else {
-      wait_for_luck();
+      wait_briefly();
     }
     std::fill(source_.begin(), source_.end(), 0u);
     finish();
@@ -179,7 +179,7 @@ class Races {
     if (order == Order::by_dependence) {
       second_queue_.wait_on_device(written);
     } else {
-      wait_for_luck();
+      wait_briefly();
     }
     second_queue_.dispatch(copy_, device_.arguments().add(second_.data()).add(words.data()),
                            second_done_);
@@ -222,9 +222,9 @@ int main(int argc, char** argv) {
                          Way{"kernel-behind-kernel", &Races::kernel_behind_kernel},
                          Way{"host-overwrites", &Races::host_overwrites}}) {
     const auto run = [&](Order order) { return (races.*way.run)(order); };
-    for (const Order order : {Order::by_dependence, Order::by_luck}) {
-      if (order == Order::by_luck && !all) continue;
-      std::printf("%s%s %s\n", order == Order::by_luck ? "!" : "", way.name,
+    for (const Order order : {Order::by_dependence, Order::by_timing}) {
+      if (order == Order::by_timing && !all) continue;
+      std::printf("%s%s %s\n", order == Order::by_timing ? "!" : "", way.name,
                   races.rounds(run, order) ? "right" : "wrong");
     }
   }

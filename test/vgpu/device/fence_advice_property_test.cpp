@@ -109,7 +109,7 @@ TEST_CASE("the recording of a random program gives the same findings as the prog
     for (const Finding& finding : live.program.findings()) found.insert(line(finding, all_kept));
     Judge judge({"gfx90a", true},
                 [&](const Finding& finding) { again.insert(line(finding, all_kept)); });
-    for (const Event& event : run.events) judge.tell(event);
+    for (const Event& event : run.events) judge.process(event);
     INFO(live.program.text());
     REQUIRE(again == found);
     if (all_kept) REQUIRE(judge.presumed() == live.program.presumed());

@@ -32,7 +32,7 @@ Lines judged_again(Journal& journal) {
   const Recording run = journal.recording();
   Judge judge({"gfx90a", true},
               [&](const Finding& finding) { lines.push_back(to_json(finding, "gfx90a")); });
-  for (const Event& event : run.events) judge.tell(event);
+  for (const Event& event : run.events) judge.process(event);
   return lines;
 }
 

@@ -149,12 +149,12 @@ class FenceOracle {
     const std::optional<Task>& writer = memory.writer;
     if (memory.written_synchronising && memory.coherent) return;
     if (!writer || writer->agent != Agent::dispatch) return;
-    bool told = false, released = false;
+    bool announced = false, released = false;
     for (const Node announcement : announced_) {
-      told = told || before_or_same(writer->end, announcement);
+      announced = announced || before_or_same(writer->end, announcement);
       released = released || (released_before_or_at(writer->end, announcement));
     }
-    if (told && !released) verdicts_.insert({"unreleased", "RAW", writer->name, ""});
+    if (announced && !released) verdicts_.insert({"unreleased", "RAW", writer->name, ""});
   }
 
  private:

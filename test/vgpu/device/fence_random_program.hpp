@@ -158,7 +158,7 @@ class RandomProgram {
     return cells;
   }
   static uint64_t now() { return uptempo::vgpu::host_clock_ns(); }
-  void say(const std::string& line) { text_ += line + '\n'; }
+  void write_line(const std::string& line) { text_ += line + '\n'; }
 
   // ---- the device
 
@@ -203,7 +203,7 @@ class RandomProgram {
     const std::string kernel =
         options_.alike ? "k" + std::to_string(dispatch.packet.index % 2) : dispatch.name;
     dispatch.running = checker().launch(queue.actor, dispatch.packet, kernel);
-    say("launch " + describe(queue, dispatch.packet));
+    write_line("launch " + describe(queue, dispatch.packet));
     for (size_t count = 1 + pick(2); count != 0; --count) {
       const std::vector<Cell> cells = on_pages(pick(4));
       const bool write = pick(2) != 0, synchronising = options_.synchronising && pick(2) != 0;
@@ -224,10 +224,10 @@ class RandomProgram {
     if (write) dispatch.running.accesses->add_write(address(cell), kCellBytes, path, 0);
     all.write = all.write || write;
     all.synchronising = all.synchronising || synchronising;
-    say(std::string(synchronising ? write ? "  atomic on " : "  loads past L1 "
-                    : write       ? "  writes "
-                                  : "  reads ") +
-        cell_name(cell));
+    write_line(std::string(synchronising ? write ? "  atomic on " : "  loads past L1 "
+                           : write       ? "  writes "
+                                         : "  reads ") +
+               cell_name(cell));
   }
 
   void end(Queue& queue) {
@@ -235,8 +235,8 @@ class RandomProgram {
     const size_t which = pick(queue.running.size());
     Dispatch dispatch = std::move(queue.running[which]);
     queue.running.erase(queue.running.begin() + static_cast<ptrdiff_t>(which));
-    say("end " + dispatch.name +
-        (dispatch.signal ? " completes s" + std::to_string(*dispatch.signal) : ""));
+    write_line("end " + dispatch.name +
+               (dispatch.signal ? " completes s" + std::to_string(*dispatch.signal) : ""));
 
     const Node stores = oracle_.add({dispatch.launch});
     const Node release = oracle_.add({stores}, Width::none, width(dispatch.packet.release));
@@ -259,7 +259,7 @@ class RandomProgram {
     Checker::Packet packet = this->packet(queue);
     Nodes after = order(queue, packet);
     std::vector<Checker::SignalValue> satisfied;
-    say("barrier-AND " + describe(queue, packet));
+    write_line("barrier-AND " + describe(queue, packet));
     for (size_t count = pick(6); count != 0; --count) {
       const size_t signal = pick(kSignals);
       if (signals_[signal].value != 0) continue;
@@ -271,7 +271,7 @@ class RandomProgram {
     queue.ended.push_back(release);
     if (pick(2) != 0) {
       const size_t signal = pick(kSignals);
-      say("  completes s" + std::to_string(signal));
+      write_line("  completes s" + std::to_string(signal));
       packet.signal = complete(signal, release);
     }
     checker().complete(queue.actor, packet, satisfied);
@@ -279,7 +279,7 @@ class RandomProgram {
 
   Checker::SignalValue wait_for(size_t which, Nodes& after) {
     const Signal& signal = signals_[which];
-    say("  waited for s" + std::to_string(which));
+    write_line("  waited for s" + std::to_string(which));
     after.insert(after.end(), signal.completed.begin(), signal.completed.end());
     if (signal.left != signal.value) after.push_back(oracle_.host_event());
     return {which + 1, signal.value};
@@ -308,7 +308,7 @@ class RandomProgram {
   void sdma_wait() {
     const size_t signal = pick(kSignals);
     if (signals_[signal].value != 0) return;
-    say("sdma");
+    write_line("sdma");
     Nodes after;
     const Checker::SignalValue value = wait_for(signal, after);
     sdma_node(after);
@@ -324,8 +324,8 @@ class RandomProgram {
     std::vector<FenceOracle::Access> accesses{{to, true, false}};
     if (!fill) accesses.push_back({cell_name(source), false, false});
     const FenceOracle::Task task = oracle_.meet({name, Agent::copy, node, node}, accesses);
-    say("sdma " + name + (fill ? "" : " from " + cell_name(source)) + " to " +
-        cell_name(destination));
+    write_line("sdma " + name + (fill ? "" : " from " + cell_name(source)) + " to " +
+               cell_name(destination));
     if (!fill) oracle_.read(cell_name(source), task);
     oracle_.write(to, task);
     checker().copy(sdma_, advance(), name,
@@ -334,7 +334,7 @@ class RandomProgram {
   }
   void sdma_signal() {
     const size_t signal = pick(kSignals);
-    say("sdma completes s" + std::to_string(signal));
+    write_line("sdma completes s" + std::to_string(signal));
     const Checker::SignalValue value = complete(signal, sdma_node({}));
     checker().signal(sdma_, advance(), value);
   }
@@ -344,7 +344,7 @@ class RandomProgram {
   void ring(Queue& queue) {
     if (!likely() && queue.published > queue.next) {  // a late doorbell of another producer
       queue.several_producers = queue.several_producers || queue.published - 1 > queue.next;
-      say("late ring q" + std::to_string(queue.actor) + " " + std::to_string(queue.next));
+      write_line("late ring q" + std::to_string(queue.actor) + " " + std::to_string(queue.next));
       checker().doorbell(queue.actor, queue.next, now());
       return;
     }
@@ -352,7 +352,7 @@ class RandomProgram {
     queue.published = std::max(queue.published, queue.next);
     const uint64_t until = queue.published + 1 + pick(3);
     for (; queue.published < until; ++queue.published) queue.rings.emplace(queue.published, node);
-    say("ring q" + std::to_string(queue.actor) + " " + std::to_string(until - 1));
+    write_line("ring q" + std::to_string(queue.actor) + " " + std::to_string(until - 1));
     checker().doorbell(queue.actor, until - 1, now());
   }
   void store_signal(size_t which) {
@@ -361,11 +361,11 @@ class RandomProgram {
     const auto value = static_cast<int64_t>(pick(3));
     if (value == signal.value || value == signal.left) return;
     signal.value = value;
-    say("host stores s" + std::to_string(which) + " = " + std::to_string(value));
+    write_line("host stores s" + std::to_string(which) + " = " + std::to_string(value));
   }
   void host_read(Cell cell) {
     const Node node = oracle_.host_event();
-    say("host reads " + cell_name(cell));
+    write_line("host reads " + cell_name(cell));
     const std::string name = cell_name(cell);
     oracle_.read(name,
                  oracle_.meet({"host" + std::to_string(host_events_++), Agent::host, node, node},
@@ -376,11 +376,11 @@ class RandomProgram {
     const GpuAddress page = page_of(address(cell));
     const auto opened = opened_.find(page);
     if (opened == opened_.end()) {
-      say("host opens " + cell_name(cell));
+      write_line("host opens " + cell_name(cell));
       opened_[page] = {"host" + std::to_string(host_events_++), oracle_.host_event()};
       checker().host_opened(page, now());
     } else {
-      say("host wrote " + cell_name(cell));
+      write_line("host wrote " + cell_name(cell));
       const std::string name = cell_name(cell);
       oracle_.write(name, oracle_.meet({opened->second.first, Agent::host, oracle_.host_event(),
                                         opened->second.second},

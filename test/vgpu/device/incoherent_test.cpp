@@ -427,9 +427,9 @@ TEST_CASE("forget() writes the mapping back and drops every copy of it", "[cache
   other.host += 32768;
   other.end = other.begin + 4096;
   agent.store(1, 32768, 6u);
-  Mapping gone = agent.mapping;
-  gone.end = gone.begin + 32768;
-  agent.caches.forget(gone);
+  Mapping unmapped = agent.mapping;
+  unmapped.end = unmapped.begin + 32768;
+  agent.caches.forget(unmapped);
   CHECK(agent.in_memory(16) == 5);
   CHECK(agent.in_memory(32768) == 0);
   agent.host_stores(16, 9u);

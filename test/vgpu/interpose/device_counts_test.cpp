@@ -12,11 +12,11 @@
 namespace {
 
 uptempo_vgpu_device_counts now() {
-  const auto ask =
+  const auto query =
       reinterpret_cast<uptempo_vgpu_device_t>(dlsym(RTLD_DEFAULT, "uptempo_vgpu_device"));
-  REQUIRE(ask != nullptr);
+  REQUIRE(query != nullptr);
   uptempo_vgpu_device_counts counts;
-  REQUIRE(ask(&counts) == 0);
+  REQUIRE(query(&counts) == 0);
   return counts;
 }
 

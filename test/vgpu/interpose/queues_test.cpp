@@ -15,11 +15,11 @@
 namespace {
 
 std::optional<uint32_t> number_of(const void* ring) {
-  const auto ask =
+  const auto query =
       reinterpret_cast<uptempo_vgpu_queue_t>(dlsym(RTLD_DEFAULT, "uptempo_vgpu_queue"));
-  REQUIRE(ask != nullptr);
+  REQUIRE(query != nullptr);
   uint32_t number = 0;
-  if (ask(ring, &number) != 0) return std::nullopt;
+  if (query(ring, &number) != 0) return std::nullopt;
   return number;
 }
 
@@ -86,9 +86,9 @@ TEST_CASE("a live queue has the number that its packets have in the trace") {
   CHECK(traced_barriers(*second) == 5);
   CHECK_FALSE(number_of(static_cast<const char*>(one->base_address) + 64).has_value());
 
-  const void* const gone = other->base_address;
+  const void* const destroyed = other->base_address;
   hsa_queue_destroy(other);
-  CHECK_FALSE(number_of(gone).has_value());
+  CHECK_FALSE(number_of(destroyed).has_value());
   CHECK(number_of(one->base_address) == first);
   hsa_queue_destroy(one);
   hsa_shut_down();

@@ -94,7 +94,7 @@ std::string mask_now() {
          (sigismember(&mask, SIGTERM) == 1 ? "TERM" : "");
 }
 
-void say_mask(int) {
+void print_mask(int) {
   std::printf("in the handler: %s\n", mask_now().c_str());
   open_page(page);
 }
@@ -153,10 +153,10 @@ void masks() {
   sigemptyset(&term);
   sigaddset(&term, SIGTERM);
   pthread_sigmask(SIG_BLOCK, &term, nullptr);
-  install(say_mask, 0, SIGUSR1);
+  install(print_mask, 0, SIGUSR1);
   *page = 1;
   page = guarded_page();
-  install(say_mask, SA_NODEFER, SIGUSR1);
+  install(print_mask, SA_NODEFER, SIGUSR1);
   *page = 1;
   std::printf("afterwards: %s\n", mask_now().c_str());
 }

@@ -183,9 +183,9 @@ CountReport count(const std::vector<std::string>& arguments, bool on_virtual_gpu
   }
   doorbells.read_all();
   if (!process.has_succeeded()) {
-    std::string said = support::read_input(folder.file("errors"));
-    std::ranges::replace(said, '\n', ' ');
-    throw std::runtime_error("the counting run failed: " + said);
+    std::string errors = support::read_input(folder.file("errors"));
+    std::ranges::replace(errors, '\n', ' ');
+    throw std::runtime_error("the counting run failed: " + errors);
   }
   return read_counts(support::read_input(folder.file("counts")), doorbells.ascending_ns(),
                      on_virtual_gpu ? "" : "hardware has no trace of doorbells");

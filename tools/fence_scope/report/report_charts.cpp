@@ -44,7 +44,7 @@ struct Clock {
   std::string title;  // without a unit
 
   double us(const Cell& cell) const { return modelled ? cell.model->us : cell.gated.median_us; }
-  bool knows(const Cell& cell) const { return std::isfinite(us(cell)) && us(cell) > 0; }
+  bool has_time(const Cell& cell) const { return std::isfinite(us(cell)) && us(cell) > 0; }
   double relative(const Section& section, const Cell& cell) const {
     return modelled ? model_relative(section, cell) : cell.relative;
   }
@@ -83,7 +83,7 @@ std::string bar_chart(const Report& report, const Section& section) {
   std::vector<const Cell*> cells;
   const Cell& like = *section.cells.back();  // the largest size of a sweep
   for (const Cell* cell : section.cells)
-    if (clock.knows(*cell) && cell->kernels == like.kernels &&
+    if (clock.has_time(*cell) && cell->kernels == like.kernels &&
         cell->bytes_per_kernel == like.bytes_per_kernel &&
         cell->working_set_bytes == like.working_set_bytes)
       cells.push_back(cell);

@@ -62,19 +62,19 @@ Cases read_case_file(const std::string& file) {
 }
 
 std::optional<uptempo_vgpu_device_counts> device_counts() {
-  static const auto ask =
+  static const auto query =
       reinterpret_cast<uptempo_vgpu_device_t>(dlsym(RTLD_DEFAULT, "uptempo_vgpu_device"));
   uptempo_vgpu_device_counts counts{};
-  if (ask == nullptr || ask(&counts) != 0) return std::nullopt;
+  if (query == nullptr || query(&counts) != 0) return std::nullopt;
   return counts;
 }
 
 std::array<std::optional<uint32_t>, 2> device_numbers(const Bench& bench) {
-  static const auto ask =
+  static const auto query =
       reinterpret_cast<uptempo_vgpu_queue_t>(dlsym(RTLD_DEFAULT, "uptempo_vgpu_queue"));
   std::array<std::optional<uint32_t>, 2> numbers{};
   for (uint32_t queue = 0; queue < numbers.size(); ++queue)
-    if (uint32_t number = 0; ask != nullptr && ask(bench.ring(queue), &number) == 0)
+    if (uint32_t number = 0; query != nullptr && query(bench.ring(queue), &number) == 0)
       numbers[queue] = number;
   return numbers;
 }

@@ -129,15 +129,15 @@ class Planner {
 
   // The observer of the writes of this dispatch and of earlier ones in its queue.
   Observer observer(size_t number) const {
-    Observer who = Observer::none;
-    if (waited_for_[number].empty()) return who;
+    Observer observer = Observer::none;
+    if (waited_for_[number].empty()) return observer;
     Set writers(sequence_.steps.size());
     add_ahead(number, writers);
     for_each_use(writers, behind_end(number), [&](size_t, size_t reader, bool) {
       const bool by_copy = sequence_.steps[reader].kind == Step::Kind::copy;
-      who = std::max(who, by_copy ? Observer::system : Observer::agent);
+      observer = std::max(observer, by_copy ? Observer::system : Observer::agent);
     });
-    return who;
+    return observer;
   }
 
   void declare(FencePlan::Dispatch& dispatch, const Access& access) const {

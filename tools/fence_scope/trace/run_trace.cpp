@@ -70,10 +70,10 @@ void keep(TraceRun& trace, const std::vector<bool>& kept) {
         after.push_back(earlier);
         continue;
       }
-      const TraceRun::Packet& gone = trace.packets[earlier];
-      after.insert(after.end(), gone.after_packets.begin(), gone.after_packets.end());
-      what.after_copies.insert(what.after_copies.end(), gone.after_copies.begin(),
-                               gone.after_copies.end());
+      const TraceRun::Packet& removed = trace.packets[earlier];
+      after.insert(after.end(), removed.after_packets.begin(), removed.after_packets.end());
+      what.after_copies.insert(what.after_copies.end(), removed.after_copies.begin(),
+                               removed.after_copies.end());
     }
     make_unique(after);
     make_unique(what.after_copies);

@@ -80,7 +80,7 @@ std::optional<Headers> narrowed(const Headers& planned, std::span<const std::str
   return headers;
 }
 
-std::optional<Headers> ask_checker(const Sequence& sequence, const Headers& headers) {
+std::optional<Headers> advised_by_checker(const Sequence& sequence, const Headers& headers) {
   const test::TemporaryDirectory directory;
   const std::string file = directory.file("case"), report = directory.file("report.jsonl");
   const Case one{.sequence = &sequence, .headers = headers};

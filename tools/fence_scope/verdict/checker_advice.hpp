@@ -23,9 +23,10 @@ std::optional<Headers> narrowed(const Headers& planned, std::span<const std::str
 // Runs the sequence once in another process and asks the checker. Throws std::runtime_error if that
 // process fails.
 // Thread safety: one thread at a time.
-std::optional<Headers> ask_checker(const Sequence& sequence, const Headers& headers);
+std::optional<Headers> advised_by_checker(const Sequence& sequence, const Headers& headers);
 
-// No value unless ask_checker() has started this process. main() calls it before anything else.
+// No value unless advised_by_checker() has started this process. main() calls it before anything
+// else.
 std::optional<int> run_advice_process(int argc, char** argv);
 
 }  // namespace uptempo::fence_scope

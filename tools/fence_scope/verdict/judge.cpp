@@ -183,13 +183,13 @@ Judgement judge(const Sequence& sequence, const Headers& headers, const Evidence
       verdict_of(hazard != nullptr || finding != nullptr, !orders(hazard) || !orders(finding),
                  std::ranges::any_of(findings, &Finding::possible_on_target), evidence.wrong_runs);
   // The checker saw actual accesses, so its pair is used unless the rules have a worse one.
-  const Hazard* told = finding != nullptr ? hazard_of(*finding, hazards) : hazard;
+  const Hazard* shown = finding != nullptr ? hazard_of(*finding, hazards) : hazard;
   const bool unseen =
       hazard != nullptr && (finding == nullptr || (orders(finding) && !orders(hazard)));
-  if (unseen) told = hazard;
-  if (told != nullptr) {
-    set_pair(judgement, told->earlier, told->later, told->earlier_writes);
-    judgement.reason = in_words(*told, sequence, headers);
+  if (unseen) shown = hazard;
+  if (shown != nullptr) {
+    set_pair(judgement, shown->earlier, shown->later, shown->earlier_writes);
+    judgement.reason = in_words(*shown, sequence, headers);
     if (unseen && evidence.checked) judgement.reason += "; the fence checker saw no such accesses";
   } else if (finding != nullptr) {
     set_pair(judgement, finding->earlier.front(), finding->later.front(), finding->earlier_writes);
@@ -202,7 +202,7 @@ Judgement judge(const Sequence& sequence, const Headers& headers, const Evidence
 }
 
 std::vector<Evidence> gather_evidence(std::span<const Case> cases, const JudgeOptions& options) {
-  const auto tell = [&](const std::string& what) {
+  const auto report_progress = [&](const std::string& what) {
     if (options.progress) options.progress(what);
   };
   const test::TemporaryDirectory directory;
@@ -210,7 +210,7 @@ std::vector<Evidence> gather_evidence(std::span<const Case> cases, const JudgeOp
                     runs = std::to_string(options.runs);
   write_case_file(file, cases);
   std::vector<Evidence> all(cases.size());
-  tell("fence checker");
+  report_progress("fence checker");
   const ordered_json checked = run_under_vgpu(
       {"--check", "fences,hsa,repeated", "--report", report}, {kProcessOption, file, runs, report});
   for (size_t i = 0; i < all.size(); ++i) {
@@ -219,7 +219,7 @@ std::vector<Evidence> gather_evidence(std::span<const Case> cases, const JudgeOp
       all[i].findings.push_back(finding_of(one));
   }
   for (uint32_t seed = 1; seed <= options.seeds; ++seed) {
-    tell(fmt::format("seed {} of {}", seed, options.seeds));
+    report_progress(fmt::format("seed {} of {}", seed, options.seeds));
     const ordered_json outcomes =
         run_under_vgpu({"--incoherent", std::to_string(seed)}, {kProcessOption, file, runs});
     for (size_t i = 0; i < all.size(); ++i) {

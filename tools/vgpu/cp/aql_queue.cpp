@@ -68,7 +68,7 @@ bool AqlQueue::advance() {
 
 bool AqlQueue::abandon() {
   stopped_ = true;
-  bool gone = true;
+  bool all_finished = true;
   for (InFlight& packet : in_flight_) {
     if (packet.dispatch == nullptr) continue;
     context_.scheduler.abandon(*packet.dispatch);
@@ -76,10 +76,10 @@ bool AqlQueue::abandon() {
     if (packet.dispatch->finished()) {
       packet.dispatch.reset();
     } else {
-      gone = false;
+      all_finished = false;
     }
   }
-  return gone;
+  return all_finished;
 }
 
 bool AqlQueue::executing() const noexcept {

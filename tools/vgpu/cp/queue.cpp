@@ -19,7 +19,7 @@ Queue::Queue(QueueContext& context, uint32_t ordinal, fences::Checker::QueueKind
                   ? nullptr
                   : std::make_unique<QueueDelays>(context.device.options.delay.value(), ordinal,
                                                   *context.late_interrupts)),
-      told_(kind == fences::Checker::QueueKind::compute ? ~uint64_t{0} : 0) {}
+      reported_doorbell_(kind == fences::Checker::QueueKind::compute ? ~uint64_t{0} : 0) {}
 
 void Queue::report(std::string_view packet, std::string_view reason) const {
   std::string line = "uptempo-vgpu: queue " + std::to_string(ordinal_) + ", ";
@@ -48,8 +48,8 @@ void Queue::look_for_checker(uint64_t host_ns) {
   // acquire: the host's actions before it rang are observed before this doorbell is reported.
   const uint64_t value =
       std::atomic_ref<uint64_t>(*const_cast<uint64_t*>(doorbell())).load(std::memory_order_acquire);
-  if (value == told_) return;
-  told_ = value;
+  if (value == reported_doorbell_) return;
+  reported_doorbell_ = value;
   fences_.doorbell(value, host_ns);
 }
 

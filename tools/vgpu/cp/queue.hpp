@@ -117,7 +117,7 @@ class Queue {
  private:
   void trace_doorbell(uint64_t value, uint64_t host_ns);
 
-  uint64_t told_;  // the last doorbell reported to the checker
+  uint64_t reported_doorbell_;  // the last doorbell reported to the checker
   DoorbellLines doorbell_lines_;
 };
 

@@ -71,7 +71,7 @@ struct Scheduler::Impl {
     uint64_t chunk_next = 0, chunk_end = 0;
     std::optional<uint32_t> chunk_scratch;
     uint64_t spent = 0;  // instructions of new workgroups since the last round of runnable ones
-    uint64_t owed = 0;   // runnable workgroups to serve before the next new one
+    uint64_t due = 0;    // runnable workgroups to serve before the next new one
     unsigned yields = 0;
     std::thread thread;
   };
@@ -151,7 +151,7 @@ struct Scheduler::Impl {
 
   void abandon(Dispatch& dispatch, std::optional<gfx9::Executor::Fault> fault) {
     uint64_t dropped = 0;
-    std::vector<ResidentPtr> gone;
+    std::vector<ResidentPtr> surplus;
     {
       const std::lock_guard lock(mutex);
       if (dispatch.abandoned_.exchange(true, std::memory_order_acq_rel)) return;
@@ -163,7 +163,7 @@ struct Scheduler::Impl {
         if (resident->dispatch != &dispatch) continue;
         runnable_waves -= dispatch.waves_per_group_;
         release_resident(*resident);
-        (spare.size() < kMaxSpare ? spare : gone).push_back(std::move(resident));
+        (spare.size() < kMaxSpare ? spare : surplus).push_back(std::move(resident));
         ++dropped;
       }
       std::erase(runnable, nullptr);
@@ -278,8 +278,8 @@ struct Scheduler::Impl {
   Step step(Worker& worker) {
     ResidentPtr resident;
     bool is_new = false;
-    if (worker.owed > 0) {
-      --worker.owed;
+    if (worker.due > 0) {
+      --worker.due;
       resident = take_runnable();
     }
     if (resident == nullptr) {
@@ -324,10 +324,10 @@ struct Scheduler::Impl {
         break;
       }
     }
-    if (worker.spent >= kWorkgroupQuantum && worker.owed == 0) {
+    if (worker.spent >= kWorkgroupQuantum && worker.due == 0) {
       const std::lock_guard lock(mutex);
       worker.spent = 0;
-      worker.owed = (runnable.size() + workers.size() - 1) / workers.size();
+      worker.due = (runnable.size() + workers.size() - 1) / workers.size();
     }
     if (resident == nullptr) {
       // All remaining workgroups wait for something else, so give the core to the program's

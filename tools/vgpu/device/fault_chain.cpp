@@ -138,8 +138,8 @@ void handle(int signal_number, siginfo_t* info, void* raw_context) noexcept {
   bool settled = false;
   if (info->si_code > 0) {  // otherwise sent by kill() or raise(), without an address
     for (const auto& client : clients) {
-      const FaultClient ask = client.load(std::memory_order_acquire);
-      settled = ask != nullptr && ask(signal_number, *info, *context);
+      const FaultClient handler = client.load(std::memory_order_acquire);
+      settled = handler != nullptr && handler(signal_number, *info, *context);
       if (settled) break;
     }
   }

@@ -43,8 +43,8 @@ volatile bool* page_emptied_by_fork() {
 bool is_accessible(uintptr_t address, bool write) noexcept {
   auto* const word = reinterpret_cast<uint32_t*>(address & ~uintptr_t{3});
   if (write) {
-    uint32_t nobody_waits = 0;
-    return syscall(SYS_futex, &nobody_waits, FUTEX_WAKE_OP | FUTEX_PRIVATE_FLAG, 0, nullptr, word,
+    uint32_t unused_word = 0;
+    return syscall(SYS_futex, &unused_word, FUTEX_WAKE_OP | FUTEX_PRIVATE_FLAG, 0, nullptr, word,
                    FUTEX_OP(FUTEX_OP_ADD, 0, FUTEX_OP_CMP_EQ, 1)) >= 0;
   }
   const timespec at_once{0, 0};

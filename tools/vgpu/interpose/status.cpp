@@ -42,7 +42,7 @@ bool stat_virtual(const char* path, void* status, int& result) {
 // Makes the memfd behind a device or a virtual directory look like the device or directory.
 // `status` is the kernel's answer for the descriptor, or for a path (then without a descriptor).
 // Returns false if it is neither.
-bool disguise(int descriptor, struct stat& status) {
+bool set_device_status(int descriptor, struct stat& status) {
   if (!S_ISREG(status.st_mode) || status.st_nlink != 0) return false;  // a memfd has no name
   if (const auto directory = directory_of(descriptor)) {
     int result = 0;
@@ -60,8 +60,8 @@ bool disguise(int descriptor, struct stat& status) {
   return true;
 }
 
-int disguised(int result, int descriptor, void* status) {
-  if (result == 0) disguise(descriptor, *static_cast<struct stat*>(status));
+int with_device_status(int result, int descriptor, void* status) {
+  if (result == 0) set_device_status(descriptor, *static_cast<struct stat*>(status));
   return result;
 }
 
@@ -149,24 +149,24 @@ UPTEMPO_VGPU_STAT(lstat, struct stat)
 UPTEMPO_VGPU_STAT(lstat64, struct stat64)
 #undef UPTEMPO_VGPU_STAT
 
-#define UPTEMPO_VGPU_FSTAT(name, record)                                  \
-  UPTEMPO_VGPU_EXPORT int name(int descriptor, record* status) noexcept { \
-    static constinit vgpu::Next<int (*)(int, record*)> next{#name};       \
-    return vgpu::disguised(next(descriptor, status), descriptor, status); \
+#define UPTEMPO_VGPU_FSTAT(name, record)                                           \
+  UPTEMPO_VGPU_EXPORT int name(int descriptor, record* status) noexcept {          \
+    static constinit vgpu::Next<int (*)(int, record*)> next{#name};                \
+    return vgpu::with_device_status(next(descriptor, status), descriptor, status); \
   }
 UPTEMPO_VGPU_FSTAT(fstat, struct stat)
 UPTEMPO_VGPU_FSTAT(fstat64, struct stat64)
 #undef UPTEMPO_VGPU_FSTAT
 
-#define UPTEMPO_VGPU_FSTATAT(name, record)                                            \
-  UPTEMPO_VGPU_EXPORT int name(int directory, const char* path, record* status,       \
-                               int flags) noexcept {                                  \
-    const vgpu::AtPath at(directory, path);                                           \
-    int result = 0;                                                                   \
-    if (vgpu::stat_virtual(at.path(), status, result)) return result;                 \
-    static constinit vgpu::Next<int (*)(int, const char*, record*, int)> next{#name}; \
-    return vgpu::disguised(next(at.directory(), at.path(), status, flags),            \
-                           vgpu::meant_descriptor(directory, path, flags), status);   \
+#define UPTEMPO_VGPU_FSTATAT(name, record)                                                   \
+  UPTEMPO_VGPU_EXPORT int name(int directory, const char* path, record* status,              \
+                               int flags) noexcept {                                         \
+    const vgpu::AtPath at(directory, path);                                                  \
+    int result = 0;                                                                          \
+    if (vgpu::stat_virtual(at.path(), status, result)) return result;                        \
+    static constinit vgpu::Next<int (*)(int, const char*, record*, int)> next{#name};        \
+    return vgpu::with_device_status(next(at.directory(), at.path(), status, flags),          \
+                                    vgpu::meant_descriptor(directory, path, flags), status); \
   }
 UPTEMPO_VGPU_FSTATAT(fstatat, struct stat)
 UPTEMPO_VGPU_FSTATAT(fstatat64, struct stat64)
@@ -187,10 +187,10 @@ UPTEMPO_VGPU_XSTAT(__lxstat, struct stat)
 UPTEMPO_VGPU_XSTAT(__lxstat64, struct stat64)
 #undef UPTEMPO_VGPU_XSTAT
 
-#define UPTEMPO_VGPU_FXSTAT(name, record)                                              \
-  UPTEMPO_VGPU_EXPORT int name(int version, int descriptor, record* status) noexcept { \
-    static constinit vgpu::Next<int (*)(int, int, record*)> next{#name};               \
-    return vgpu::disguised(next(version, descriptor, status), descriptor, status);     \
+#define UPTEMPO_VGPU_FXSTAT(name, record)                                                   \
+  UPTEMPO_VGPU_EXPORT int name(int version, int descriptor, record* status) noexcept {      \
+    static constinit vgpu::Next<int (*)(int, int, record*)> next{#name};                    \
+    return vgpu::with_device_status(next(version, descriptor, status), descriptor, status); \
   }
 UPTEMPO_VGPU_FXSTAT(__fxstat, struct stat)
 UPTEMPO_VGPU_FXSTAT(__fxstat64, struct stat64)
@@ -207,7 +207,7 @@ UPTEMPO_VGPU_EXPORT int statx(int directory, const char* path, int flags, unsign
   }
   if (const int descriptor = vgpu::meant_descriptor(directory, path, flags);
       descriptor >= 0 && syscall(SYS_fstat, descriptor, &plain) == 0 &&
-      vgpu::disguise(descriptor, plain)) {
+      vgpu::set_device_status(descriptor, plain)) {
     vgpu::fill(plain, *status);
     return 0;
   }

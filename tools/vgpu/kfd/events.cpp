@@ -147,7 +147,7 @@ int Events::wait(EventData* events, uint32_t count, bool all, uint32_t timeout_m
     }
     const uint64_t last_age = events[i].signal_event_data.last_event_age;
     if (event.type == KFD_IOC_EVENT_SIGNAL && last_age != 0) {
-      waiter.wants_age = true;
+      waiter.returns_age = true;
       if (event.age != last_age) waiter.activated = true;
     } else if (!waiter.activated) {
       waiter.activated = event.takers.join(this_thread());
@@ -183,7 +183,7 @@ int Events::wait(EventData* events, uint32_t count, bool all, uint32_t timeout_m
     if (!waiter.activated || result != KFD_IOC_WAIT_RESULT_COMPLETE) continue;
     if (waiter.event->type == KFD_IOC_EVENT_MEMORY) {
       events[i].memory_exception_data = waiter.event->exception;
-    } else if (waiter.wants_age) {
+    } else if (waiter.returns_age) {
       events[i].signal_event_data.last_event_age = waiter.event->age;
     }
   }

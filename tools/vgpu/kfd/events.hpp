@@ -109,7 +109,7 @@ class Events final : public Interrupts {
   struct Waiter {
     Event* event = nullptr;  // nullptr: destroyed during the wait
     bool activated = false;
-    bool wants_age = false;
+    bool returns_age = false;
     std::condition_variable* wake = nullptr;
   };
 

@@ -38,7 +38,7 @@ DoubleOptions plenty() {
                     .timing_signals = 0,
                     .kernarg_bytes = 64 << 10,
                     .kernarg_slab_bytes = 64,
-                    .drain = 2s},
+                    .drain_timeout = 2s},
           .signals = 64};
 }
 

@@ -99,7 +99,7 @@ TEST_CASE("bytes for pageable memory arrive once, in the first call that sees th
   SECTION("by synchronize()") { stream.synchronize(); }
   SECTION("by synchronize() of all") { devices.streams().synchronize(); }
   CHECK(to == from);
-  CHECK(detail::HostDuties::of_process().owed() == 0);
+  CHECK(detail::HostDuties::of_process().pending() == 0);
   std::ranges::fill(to, uint8_t{1});
   stream.synchronize();
   devices.streams().synchronize();
@@ -234,7 +234,8 @@ TEST_CASE("copy engines that hang are given up together with the hardware queues
   CopyEngine engine(true);
   StreamDevicesOptions options = with(engine);
   options.device.paused = true;
-  options.streams.queue.drain = 2s;  // long, so that a slow machine stays below four times of it
+  options.streams.queue.drain_timeout =
+      2s;  // long, so that a slow machine stays below four times of it
   StreamDevices devices(options);
   Bytes a(16, 1), b(16);
   std::vector<Event> lost;
@@ -251,7 +252,7 @@ TEST_CASE("copy engines that hang are given up together with the hardware queues
   const auto took = std::chrono::steady_clock::now() - start;
   for (const Event& event : lost) CHECK_THROWS_AS(event.ready(), Error);
   // the least time of three lanes and one queue one after another
-  CHECK(took < 4 * options.streams.queue.drain);
+  CHECK(took < 4 * options.streams.queue.drain_timeout);
 }
 
 TEST_CASE("a copy that ROCr refuses changes nothing", "[stream][copy]") {
@@ -373,5 +374,5 @@ TEST_CASE(
   for (std::thread& thread : threads) thread.join();
   CHECK(wrong == 0);
   devices.streams().synchronize();
-  CHECK(detail::HostDuties::of_process().owed() == 0);
+  CHECK(detail::HostDuties::of_process().pending() == 0);
 }

@@ -328,8 +328,8 @@ TEST_CASE("buffers are freed in the order of their stream, and by no other strea
     REQUIRE(hsa_amd_pointer_info(data, &info, nullptr, nullptr, nullptr) == HSA_STATUS_SUCCESS);
     return info.type == HSA_EXT_POINTER_TYPE_HSA;
   };
-  for (const int who : {0, 1, 2, 3}) {
-    CAPTURE(who);
+  for (const int waiter : {0, 1, 2, 3}) {
+    CAPTURE(waiter);
     std::optional<Stream> stream(streams);
     Stream other(streams);
     // ROCr allocates small ones from larger blocks
@@ -359,7 +359,7 @@ TEST_CASE("buffers are freed in the order of their stream, and by no other strea
     stream->launch(device.chain, Grid{1000}, result.data(), 0u);
     CHECK(is_there(freed));
     CHECK(is_there(source_freed));
-    switch (who) {
+    switch (waiter) {
       case 0:
         stream->synchronize();
         break;
@@ -384,7 +384,7 @@ TEST_CASE("buffers are freed in the order of their stream, and by no other strea
 TEST_CASE("an engine copy with an unmapped address ends the copies of its engine with an error",
           "[device][stream][copy]") {
   Device device;
-  Streams streams(device.gpu, {.queue = {.drain = 1s}});
+  Streams streams(device.gpu, {.queue = {.drain_timeout = 1s}});
   Stream stream(streams), other(streams);
   DeviceBuffer<uint8_t> memory(device.gpu, 4096);
   std::vector<uint8_t> back(4096, 1);
@@ -477,7 +477,7 @@ TEST_CASE(
       }
     }
     streams.synchronize();
-    CHECK(detail::HostDuties::of_process().owed() == 0);
+    CHECK(detail::HostDuties::of_process().pending() == 0);
     CHECK(pageable == model[buffers + 1]);
     CHECK(std::ranges::equal(pinned, model[buffers]));
     for (size_t i = 0; i < buffers; ++i) {
@@ -507,7 +507,7 @@ TEST_CASE("copies in flight outlive their stream, and complete with the Streams 
     }
   }
   CHECK(back == bytes);
-  CHECK(detail::HostDuties::of_process().owed() == 0);
+  CHECK(detail::HostDuties::of_process().pending() == 0);
 }
 
 TEST_CASE("the error of an impossible copy names the reason", "[device][stream][copy]") {
@@ -554,5 +554,5 @@ TEST_CASE("Streams with copies in flight may outlive the Runtime", "[device][str
   device.reset();
   CHECK(back == bytes);
   CHECK(done.ready());
-  CHECK(detail::HostDuties::of_process().owed() == 0);
+  CHECK(detail::HostDuties::of_process().pending() == 0);
 }

@@ -41,10 +41,10 @@ Shape small(const std::string& workload) {
 
 // The number of findings of --check fences so far; 0 without it.
 uint64_t findings() {
-  const auto ask =
+  const auto query =
       reinterpret_cast<uptempo_vgpu_findings_t>(dlsym(RTLD_DEFAULT, "uptempo_vgpu_findings"));
   uptempo_vgpu_finding_counts counts{};
-  if (ask == nullptr || ask(&counts) != 0) return 0;
+  if (query == nullptr || query(&counts) != 0) return 0;
   return counts.unordered + counts.stale + counts.unreleased;
 }
 
@@ -244,14 +244,14 @@ TEST_CASE_METHOD(test::OnDevice,
   const auto refused = [&](auto&& change, const std::string& message) {
     Sequence sequence = make_workload("chain", {.kernels = 3, .bytes_per_kernel = 256});
     change(sequence.steps[2]);
-    std::string said;
+    std::string error_text;
     try {
       Bench(gpu, sequence);
     } catch (const SequenceError& error) {
-      said = error.what();
+      error_text = error.what();
     }
-    CAPTURE(said);
-    CHECK(said.starts_with(message));
+    CAPTURE(error_text);
+    CHECK(error_text.starts_with(message));
   };
   refused([](Step& step) { step.kernel = "combien"; },
           "steps[2].kernel: there is no kernel 'combien'; there are ");
@@ -296,10 +296,10 @@ TEST_CASE_METHOD(test::OnDevice,
                  "a kernel that accesses invalid memory ends the bench with an Error", "[.fault]") {
   Sequence sequence = make_workload("chain", {.kernels = 2, .bytes_per_kernel = 256});
   sequence.steps[1].grid = Grid{1 << 28}.by(64);
-  const std::string said = test::error_of<Error>([&] { Bench(gpu, sequence); });
-  CAPTURE(said);
-  CHECK(test::contains(said, "PacketQueue: steps[1], 'link 1': the GPU accessed address 0x"));
-  CHECK(test::contains(said, "HSA_STATUS_ERROR_MEMORY_FAULT"));
+  const std::string error_text = test::error_of<Error>([&] { Bench(gpu, sequence); });
+  CAPTURE(error_text);
+  CHECK(test::contains(error_text, "PacketQueue: steps[1], 'link 1': the GPU accessed address 0x"));
+  CHECK(test::contains(error_text, "HSA_STATUS_ERROR_MEMORY_FAULT"));
 }
 
 // For seeds_test.cpp: these fail where a missing fence changes the result.

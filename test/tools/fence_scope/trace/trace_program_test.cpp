@@ -149,20 +149,20 @@ TEST_CASE(
     CHECK(result.err.find('\n') == result.err.size() - 1);
     return result.err;
   };
-  const auto says = [](const std::string& text, const char* words) {
+  const auto has_words = [](const std::string& text, const char* words) {
     return text.find(words) != std::string::npos;
   };
-  CHECK(
-      says(refusal({"sweep"}), "--trace: a sweep runs several sequences; trace one of them with"));
-  CHECK(says(run_command({FENCE_SCOPE, "ladder", "--trace", "t.json"}).err,
-             "--trace: the ladder times whole sorts"));
-  CHECK(says(refusal({"scopes", "--dry-run"}), "nothing runs with --dry-run"));
-  CHECK(says(refusal({"scopes", "--list"}), "nothing runs with --list"));
-  CHECK(
-      says(refusal({"scopes", "--cell", "no such"}), "--cell: no cell has 'no such' in its label"));
-  CHECK(says(refusal({"scopes", "--cell", "acquire agent"}),
-             "--cell: 6 cells have 'acquire agent' in their label"));
+  CHECK(has_words(refusal({"sweep"}),
+                  "--trace: a sweep runs several sequences; trace one of them with"));
+  CHECK(has_words(run_command({FENCE_SCOPE, "ladder", "--trace", "t.json"}).err,
+                  "--trace: the ladder times whole sorts"));
+  CHECK(has_words(refusal({"scopes", "--dry-run"}), "nothing runs with --dry-run"));
+  CHECK(has_words(refusal({"scopes", "--list"}), "nothing runs with --list"));
+  CHECK(has_words(refusal({"scopes", "--cell", "no such"}),
+                  "--cell: no cell has 'no such' in its label"));
+  CHECK(has_words(refusal({"scopes", "--cell", "acquire agent"}),
+                  "--cell: 6 cells have 'acquire agent' in their label"));
   const CommandResult alone = run_command({FENCE_SCOPE, "scopes", "--cell", "acquire agent"});
   CHECK(alone.exit_code == 2);
-  CHECK(says(alone.err, "--cell chooses the cell that --trace traces"));
+  CHECK(has_words(alone.err, "--cell chooses the cell that --trace traces"));
 }

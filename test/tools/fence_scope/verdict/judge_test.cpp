@@ -157,8 +157,8 @@ TEST_CASE(
         if (address < 1000) return std::nullopt;
         return Bench::Place{sequence.steps[up].to.buffer, address - 1000};
       }};
-  const auto told = [&](const std::string& conflict, const std::string& writer,
-                        const std::string& reader, int address = 1000) {
+  const auto finding_for = [&](const std::string& conflict, const std::string& writer,
+                               const std::string& reader, int address = 1000) {
     return finding_of(R"({"class":"stale","conflict":")" + conflict + R"(","writer":)" + writer +
                           R"(,"reader":)" + reader + R"(,"address":)" + std::to_string(address) +
                           R"(,"bytes":4,"reason":"r","target":"possible"})",
@@ -171,23 +171,23 @@ TEST_CASE(
                     copy = R"({"queue":4,"offset":64,"engine":"copy_linear"})",
                     host = R"({"engine":"host"})";
   using Steps = std::vector<size_t>;
-  const Finding raw = told("read-after-write", one, two);
+  const Finding raw = finding_for("read-after-write", one, two);
   CHECK(raw.earlier == Steps{kernel});
   CHECK(raw.later == Steps{kernel + 1});
   CHECK(raw.ordered);
   CHECK(raw.possible_on_target);
-  const Finding war = told("write-after-read", other, one);
+  const Finding war = finding_for("write-after-read", other, one);
   CHECK(war.earlier == Steps{kernel});
   CHECK(war.later == Steps{kernel + 2});
   CHECK_FALSE(war.earlier_writes);
   CHECK_FALSE(war.later_reads);
   // A copy is identified by the memory that it accesses; the host's own copies access the same.
-  const Finding from_engine = told("read-after-write", copy, one);
+  const Finding from_engine = finding_for("read-after-write", copy, one);
   CHECK(from_engine.earlier == Steps{up, Judgement::kNoStep});
-  CHECK(told("read-after-write", copy, one, 1).earlier == Steps{Judgement::kNoStep});
-  CHECK_FALSE(told("read-after-write", copy, one, 1).place.has_value());
-  CHECK(told("read-after-write", ahead, host).earlier == Steps{Judgement::kNoStep});
-  CHECK(told("read-after-write", one, host).later == Steps{Judgement::kNoStep});
+  CHECK(finding_for("read-after-write", copy, one, 1).earlier == Steps{Judgement::kNoStep});
+  CHECK_FALSE(finding_for("read-after-write", copy, one, 1).place.has_value());
+  CHECK(finding_for("read-after-write", ahead, host).earlier == Steps{Judgement::kNoStep});
+  CHECK(finding_for("read-after-write", one, host).later == Steps{Judgement::kNoStep});
   CHECK_THROWS_AS(finding_of("{}", sequence, placement), std::runtime_error);
   CHECK(down > kernel);
 }
@@ -229,11 +229,12 @@ TEST_CASE("checker and stale caches agree with the rules on each workload and ea
     for (aql::HeaderFlags& flags : headers) flags.acquire = FenceScope::none;
     cases.push_back({&sequence, headers});
   }
-  std::vector<std::string> told;
-  const std::vector<Evidence> evidence = gather_evidence(
-      cases,
-      {.seeds = 4, .runs = 2, .progress = [&](const std::string& what) { told.push_back(what); }});
-  CHECK(told.size() == 5);
+  std::vector<std::string> progress;
+  const std::vector<Evidence> evidence =
+      gather_evidence(cases, {.seeds = 4, .runs = 2, .progress = [&](const std::string& what) {
+                                progress.push_back(what);
+                              }});
+  CHECK(progress.size() == 5);
   REQUIRE(evidence.size() == cases.size());
   for (size_t i = 0; i < cases.size(); ++i) {
     CAPTURE(i);

@@ -61,8 +61,8 @@ AccessSet::Page* AccessSet::find(GpuAddress address, bool writes) noexcept {
   Page* const page = hint.serial == serial_ && hint.address == address
                          ? static_cast<Page*>(hint.page)
                          : find_or_add(address, writes);
-  if (writes && page != nullptr && !page->told_of_write.load(std::memory_order_relaxed) &&
-      !page->told_of_write.exchange(true, std::memory_order_relaxed) && listener_ != nullptr)
+  if (writes && page != nullptr && !page->write_reported.load(std::memory_order_relaxed) &&
+      !page->write_reported.exchange(true, std::memory_order_relaxed) && listener_ != nullptr)
     listener_->written(address);
   return page;
 }
@@ -75,7 +75,7 @@ AccessSet::Page* AccessSet::find_or_add(GpuAddress address, bool writes) noexcep
     const auto [entry, added] = pages_.try_emplace(address);
     is_new = added;
     page = &entry->second;
-    if (is_new) page->told_of_write.store(writes, std::memory_order_relaxed);
+    if (is_new) page->write_reported.store(writes, std::memory_order_relaxed);
   } catch (const std::bad_alloc&) {
     incomplete_.store(true, std::memory_order_relaxed);
     return nullptr;

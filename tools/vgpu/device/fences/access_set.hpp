@@ -67,7 +67,7 @@ class AccessSet {
     PageAccesses accesses;
     // the one that touched the line, + 1; or kSeveral
     std::array<uint32_t, kLinesPerPage> workgroup{};
-    std::atomic<bool> told_of_write{false};  // by the listener
+    std::atomic<bool> write_reported{false};  // by the listener
   };
   static constexpr uint32_t kSeveral = ~0u;
 

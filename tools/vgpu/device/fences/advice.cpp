@@ -255,7 +255,7 @@ class Adviser {
       exhausted_ = exhausted_ || steps > budget_;
       if (exhausted_) break;
       budget_ -= steps;
-      judge.tell(event);
+      judge.process(event);
       result.after.push_back({result.verdicts.size(), judge.presumed()});
     }
     return result;

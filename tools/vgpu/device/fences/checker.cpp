@@ -19,10 +19,10 @@ struct Checker::Impl {
         limit(the_limit) {}
 
   template <typename What>
-  void tell(What what, std::vector<TouchedPage> pages = {}) {
+  void process(What what, std::vector<TouchedPage> pages = {}) {
     const Event event{host_clock_ns(), std::move(what), std::move(pages)};
     if (journal != nullptr) journal->add(event);
-    judge.tell(event);
+    judge.process(event);
   }
 
   void found(const Finding& finding) {
@@ -101,19 +101,19 @@ Checker::~Checker() = default;
 
 ActorId Checker::add_queue(QueueKind kind, uint32_t ordinal) {
   const std::lock_guard lock(impl_->mutex);
-  impl_->tell(events::AddQueue{kind, ordinal});
+  impl_->process(events::AddQueue{kind, ordinal});
   return ++impl_->queues;
 }
 
 void Checker::doorbell(ActorId queue, uint64_t value, uint64_t host_ns) {
   const std::lock_guard lock(impl_->mutex);
-  impl_->tell(events::Doorbell{queue, value, host_ns});
+  impl_->process(events::Doorbell{queue, value, host_ns});
 }
 
 Running Checker::launch(ActorId queue, const Packet& packet, std::string kernel,
                         AccessSet::Listener* listener, uint64_t waves) {
   const std::lock_guard lock(impl_->mutex);
-  impl_->tell(events::Launch{queue, packet, std::move(kernel), waves});
+  impl_->process(events::Launch{queue, packet, std::move(kernel), waves});
   return {{queue, packet.index}, std::make_unique<AccessSet>(listener)};
 }
 
@@ -123,19 +123,19 @@ void Checker::end(Running& running, const Packet& packet, const KindOf& kind_of)
   std::vector<TouchedPage> pages;
   accesses->for_each(
       [&](GpuAddress page, const PageAccesses& touched) { add(pages, page, touched, kind_of); });
-  impl_->tell(events::End{running.id.actor, packet}, std::move(pages));
+  impl_->process(events::End{running.id.actor, packet}, std::move(pages));
   if (accesses->incomplete()) ++impl_->counts.unrecorded;
 }
 
 void Checker::complete(ActorId queue, const Packet& packet,
                        std::span<const SignalValue> satisfied) {
   const std::lock_guard lock(impl_->mutex);
-  impl_->tell(events::Complete{queue, packet, {satisfied.begin(), satisfied.end()}});
+  impl_->process(events::Complete{queue, packet, {satisfied.begin(), satisfied.end()}});
 }
 
 void Checker::wait(ActorId queue, uint64_t offset, const SignalValue& satisfied) {
   const std::lock_guard lock(impl_->mutex);
-  impl_->tell(events::Wait{queue, offset, satisfied});
+  impl_->process(events::Wait{queue, offset, satisfied});
 }
 
 void Checker::copy(ActorId queue, uint64_t offset, std::string_view engine,
@@ -146,12 +146,12 @@ void Checker::copy(ActorId queue, uint64_t offset, std::string_view engine,
   written.add(destination, &PageAccesses::written, kind_of);
   std::vector<TouchedPage> pages = read.pages();
   pages.insert(pages.end(), written.pages().begin(), written.pages().end());
-  impl_->tell(events::Copy{queue, offset, std::string(engine)}, std::move(pages));
+  impl_->process(events::Copy{queue, offset, std::string(engine)}, std::move(pages));
 }
 
 void Checker::signal(ActorId queue, uint64_t offset, const SignalValue& signal) {
   const std::lock_guard lock(impl_->mutex);
-  impl_->tell(events::Signal{queue, offset, signal});
+  impl_->process(events::Signal{queue, offset, signal});
 }
 
 void Checker::host_read(GpuAddress address, uint64_t host_ns, const KindOf& kind_of) {
@@ -160,12 +160,12 @@ void Checker::host_read(GpuAddress address, uint64_t host_ns, const KindOf& kind
   accesses.read[address % kPageBytes / kLineBytes] = line_bits(address % kLineBytes, 1);
   std::vector<TouchedPage> pages;
   add(pages, page_of(address), accesses, kind_of);
-  if (!pages.empty()) impl_->tell(events::HostRead{host_ns}, std::move(pages));
+  if (!pages.empty()) impl_->process(events::HostRead{host_ns}, std::move(pages));
 }
 
 void Checker::host_opened(GpuAddress page, uint64_t host_ns) {
   const std::lock_guard lock(impl_->mutex);
-  impl_->tell(events::HostOpened{host_ns}, {{page, {}, nullptr}});
+  impl_->process(events::HostOpened{host_ns}, {{page, {}, nullptr}});
 }
 
 void Checker::host_wrote(GpuAddress page, const PageMask& bytes, uint64_t closed_ns,
@@ -175,24 +175,24 @@ void Checker::host_wrote(GpuAddress page, const PageMask& bytes, uint64_t closed
   accesses.written = bytes;
   std::vector<TouchedPage> pages;
   add(pages, page, accesses, kind_of);
-  if (!pages.empty()) impl_->tell(events::HostWrote{closed_ns}, std::move(pages));
+  if (!pages.empty()) impl_->process(events::HostWrote{closed_ns}, std::move(pages));
 }
 
 void Checker::unknown(GpuAddress page, const PageMask& bytes) {
   const std::lock_guard lock(impl_->mutex);
   PageAccesses accesses;
   accesses.written = bytes;
-  impl_->tell(events::Unknown{}, {{page, {}, &accesses}});
+  impl_->process(events::Unknown{}, {{page, {}, &accesses}});
 }
 
 void Checker::forget(GpuAddress begin, GpuAddress end) {
   const std::lock_guard lock(impl_->mutex);
-  impl_->tell(events::Forget{begin, end});
+  impl_->process(events::Forget{begin, end});
 }
 
 void Checker::finish() {
   const std::lock_guard lock(impl_->mutex);
-  impl_->tell(events::Finish{});
+  impl_->process(events::Finish{});
   impl_->journal = nullptr;
 }
 

@@ -25,7 +25,7 @@ class Estimate {
 
   PacketCosts costs() {
     for (const Event& event : run_.events)
-      std::visit([&](const auto& what) { tell(what, event.pages); }, event.what);
+      std::visit([&](const auto& what) { process(what, event.pages); }, event.what);
     for (Invalidation& one : invalidations_) settle(one);
     return std::move(costs_);
   }
@@ -67,9 +67,9 @@ class Estimate {
   }
 
   template <typename What>
-  void tell(const What&, const Pages&) {}
+  void process(const What&, const Pages&) {}
 
-  void tell(const events::Launch& event, const Pages&) {
+  void process(const events::Launch& event, const Pages&) {
     const PacketId id{event.queue, event.packet.index};
     Queue& queue = queues_[event.queue];
     hold_back(queue, id, event.packet);
@@ -80,7 +80,7 @@ class Estimate {
     acquire(id, event.packet.acquire);
   }
 
-  void tell(const events::End& event, const Pages& pages) {
+  void process(const events::End& event, const Pages& pages) {
     Queue& queue = queues_[event.queue];
     const Dispatch dispatch = queue.running.extract(event.packet.index).mapped();
     double ns = 0;
@@ -102,7 +102,7 @@ class Estimate {
                              static_cast<double>(dispatch.waves));
   }
 
-  void tell(const events::Complete& event, const Pages&) {
+  void process(const events::Complete& event, const Pages&) {
     const PacketId id{event.queue, event.packet.index};
     hold_back(queues_[event.queue], id, event.packet);
     acquire(id, event.packet.acquire);

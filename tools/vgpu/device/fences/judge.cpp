@@ -197,19 +197,19 @@ struct Judge::Impl {
 
   using Pages = std::vector<TouchedPage>;
 
-  void tell(const events::AddQueue& event, const Pages&) {
+  void process(const events::AddQueue& event, const Pages&) {
     QueueState& queue = queues.emplace_back();
     queue.kind = event.kind;
     queue.ordinal = event.ordinal;
   }
 
-  void tell(const events::Doorbell& event, const Pages&) {
+  void process(const events::Doorbell& event, const Pages&) {
     QueueState& queue = queues[event.queue];
     if (!queue.rings.empty() && event.value < queue.rings.back().value) queue.shared = true;
     queue.rings.push_back({event.value, host_at(event.host_ns)});
   }
 
-  void tell(const events::Launch& event, const Pages&) {
+  void process(const events::Launch& event, const Pages&) {
     QueueState& queue = queues[event.queue];
     auto task = std::make_shared<Task>();
     task->id = {event.queue, event.packet.index};
@@ -225,7 +225,7 @@ struct Judge::Impl {
     queue.running[event.packet.index] = std::move(task);
   }
 
-  void tell(const events::End& event, const Pages& pages) {
+  void process(const events::End& event, const Pages& pages) {
     const auto running = queues[event.queue].running.extract(event.packet.index);
     const std::shared_ptr<Task>& task = running.mapped();
     std::optional<View> by_packets = meet(*task, pages);
@@ -268,7 +268,7 @@ struct Judge::Impl {
     return before;
   }
 
-  void tell(const events::Complete& event, const Pages&) {
+  void process(const events::Complete& event, const Pages&) {
     View view = begin(event.queue, event.packet);
     for (const SignalValue& dependency : event.satisfied) depend(view, dependency);
     acquire(view, event.packet.acquire);
@@ -277,13 +277,13 @@ struct Judge::Impl {
     queues[event.queue].started = std::move(view);
   }
 
-  void tell(const events::Wait& event, const Pages&) {
+  void process(const events::Wait& event, const Pages&) {
     QueueState& queue = queues[event.queue];
     queue.started.join(*host_behind(queue, event.offset + 1));
     depend(queue.started, event.satisfied);
   }
 
-  void tell(const events::Copy& event, const Pages& pages) {
+  void process(const events::Copy& event, const Pages& pages) {
     QueueState& queue = queues[event.queue];
     queue.started.join(*host_behind(queue, event.offset + 1));
     auto task = std::make_shared<Task>();
@@ -312,23 +312,23 @@ struct Judge::Impl {
       shadow.write(task, page.page, page.accesses->written, type_of(page), ages, report);
   }
 
-  void tell(const events::Signal& event, const Pages&) {
+  void process(const events::Signal& event, const Pages&) {
     QueueState& queue = queues[event.queue];
     queue.started.join(*host_behind(queue, event.offset + 1));
     complete_signal(event.signal, queue.started);
   }
 
-  void tell(const events::HostRead& event, const Pages& pages) {
+  void process(const events::HostRead& event, const Pages& pages) {
     const ViewPtr known = host_at(event.host_ns);
     read(host_task(host_event(event.host_ns), known), pages);
   }
 
-  void tell(const events::HostOpened& event, const Pages& pages) {
+  void process(const events::HostOpened& event, const Pages& pages) {
     const TaskId id = host_event(event.host_ns);
     for (const TouchedPage& page : pages) opened[page.page] = id;
   }
 
-  void tell(const events::HostWrote& event, const Pages& pages) {
+  void process(const events::HostWrote& event, const Pages& pages) {
     for (const TouchedPage& page : pages) {
       const auto found = opened.find(page.page);
       // The host stored between opening and closing. Work launched after the opening may rely on
@@ -337,21 +337,21 @@ struct Judge::Impl {
     }
   }
 
-  void tell(const events::Unknown&, const Pages& pages) {
+  void process(const events::Unknown&, const Pages& pages) {
     for (const TouchedPage& page : pages) shadow.forget_bytes(page.page, page.accesses->written);
   }
 
-  void tell(const events::Forget& event, const Pages&) {
+  void process(const events::Forget& event, const Pages&) {
     find_unreleased(event.begin, event.end);
     shadow.forget(event.begin, event.end);
-    const auto is_gone = [&](const auto& page) {
+    const auto is_forgotten = [&](const auto& page) {
       return page.first >= event.begin && page.first < event.end;
     };
-    std::erase_if(opened, is_gone);
-    std::erase_if(kinds, is_gone);
+    std::erase_if(opened, is_forgotten);
+    std::erase_if(kinds, is_forgotten);
   }
 
-  void tell(const events::Finish&, const Pages&) { find_unreleased(0, ~GpuAddress{0}); }
+  void process(const events::Finish&, const Pages&) { find_unreleased(0, ~GpuAddress{0}); }
 
   const std::string target;
   const bool specification;
@@ -388,9 +388,9 @@ Judge::Judge(JudgeOptions options, Sink sink)
     : impl_(std::make_unique<Impl>(options, std::move(sink))) {}
 Judge::~Judge() = default;
 
-void Judge::tell(const Event& event) {
+void Judge::process(const Event& event) {
   impl_->now_ns = event.now_ns;
-  std::visit([&](const auto& what) { impl_->tell(what, event.pages); }, event.what);
+  std::visit([&](const auto& what) { impl_->process(what, event.pages); }, event.what);
   impl_->deliver();
 }
 

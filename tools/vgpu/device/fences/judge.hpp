@@ -52,7 +52,7 @@ class Judge {
   Judge(const Judge&) = delete;
   Judge& operator=(const Judge&) = delete;
 
-  void tell(const Event& event);
+  void process(const Event& event);
 
   // Pairs and bytes that the judge has excused so far. Pairs without order by packets that it
   // assumed to have synchronised inside kernels, counted as dispatches and as bytes. Bytes that

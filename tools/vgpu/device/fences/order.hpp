@@ -58,10 +58,10 @@ class Progress {
  private:
   // Moves tasks that continue the prefix into it.
   void absorb() {
-    size_t gone = 0;
-    for (; gone < beyond_.size() && beyond_[gone] <= below_; ++gone)
-      below_ = std::max(below_, beyond_[gone] + 1);
-    beyond_.erase(beyond_.begin(), beyond_.begin() + static_cast<ptrdiff_t>(gone));
+    size_t absorbed = 0;
+    for (; absorbed < beyond_.size() && beyond_[absorbed] <= below_; ++absorbed)
+      below_ = std::max(below_, beyond_[absorbed] + 1);
+    beyond_.erase(beyond_.begin(), beyond_.begin() + static_cast<ptrdiff_t>(absorbed));
   }
 
   uint64_t below_ = 0;

@@ -53,13 +53,13 @@ class Shadow::Transitions {
                         uint32_t bytes) {
     for (const Done& done : done_) {
       if (done.before != before || done.kind != kind) continue;
-      tell(done, address, bytes);
+      record(done, address, bytes);
       return done.after;
     }
     Done done{before, kind, nullptr, {}, false};
     if (before != nullptr) judge(*before, kind, done);
     done.after = next(before, kind);
-    tell(done, address, bytes);
+    record(done, address, bytes);
     if (done_.size() == kRemembered) done_.clear();
     done_.push_back(done);
     return done.after;
@@ -160,7 +160,7 @@ class Shadow::Transitions {
     return after;
   }
 
-  void tell(const Done& done, GpuAddress address, uint32_t bytes) const {
+  void record(const Done& done, GpuAddress address, uint32_t bytes) const {
     if (done.presumed) presumed_bytes_ += bytes;
     for (const Conflict& conflict : done.conflicts)
       report_(conflict.violation, conflict.conflict, conflict.writer, conflict.reader, address,
@@ -389,9 +389,9 @@ void Shadow::forget_bytes(GpuAddress address, const PageMask& bytes) {
   for (size_t at = 0; at < before.size(); ++at) {
     const uint32_t end = at + 1 < before.size() ? before[at + 1].begin : kPageBytes;
     for (uint32_t byte = before[at].begin; byte < end;) {
-      const bool gone = (bytes[byte / 64] >> byte % 64 & 1) != 0;
-      append(byte, gone ? nullptr : before[at].history);
-      byte = find_byte(bytes, byte, !gone);
+      const bool forgotten = (bytes[byte / 64] >> byte % 64 & 1) != 0;
+      append(byte, forgotten ? nullptr : before[at].history);
+      byte = find_byte(bytes, byte, !forgotten);
     }
   }
 }
