@@ -148,7 +148,6 @@ class Launcher {
 
   // Kept arguments stay valid.
   void skip_arguments(bool on) noexcept { skips_ = on && sizeof...(Args) != 0; }
-  bool skips_arguments() const noexcept { return skips_; }
 
   const Kernel<Args...>& kernel() const noexcept { return kernel_; }
   // Blocks that have been allocated so far.
