@@ -356,7 +356,7 @@ std::string to_json(const Advice& advice, const DeviceDescription& device) {
       name(header.acquire) + R"(,"release":)" + name(header.release) + R"(},"to":)" +
       (advice.part == Advice::Part::barrier ? R"("clear")" : name(advice.to)) + R"(,"packets":[)";
   for (size_t at = 0; at < std::min(advice.packets.size(), kListedPackets); ++at)
-    line += (at == 0 ? "" : ",") + std::to_string(advice.packets[at]);
+    line.append(at == 0 ? "" : ",").append(std::to_string(advice.packets[at]));
   return line + R"(],"count":)" + std::to_string(advice.packets.size()) + R"(,"of":)" +
          std::to_string(advice.of) + R"(,"saved_ns":)" +
          std::to_string(std::llround(advice.saved_ns)) + R"(,"basis":"estimate","device":)" +
