@@ -282,7 +282,7 @@ TEST_CASE("votes over lanes and lane numbers are those of the sub-group") {
     for (uint32_t i = 0; i < kItems; ++i) {
       const auto begin = in.begin() + i / kWave * kWave, end = begin + kWave;
       CAPTURE(i);
-      CHECK(out.as<uint32_t>()[3 * i] == std::count(begin, end, 7u) > 0);
+      CHECK(out.as<uint32_t>()[3 * i] == (std::count(begin, end, 7u) > 0));
       CHECK(out.as<uint32_t>()[3 * i + 1] == (*std::max_element(begin, end) < 1000));
       CHECK(out.as<uint32_t>()[3 * i + 2] == i % kWave);
     }
