@@ -29,8 +29,8 @@ class BatchQueue : public QueueResources {
     session_end_.start([this] { end_attachments(); });
   }
   // Without ROCr: the caller owns the signals, and there is no agent.
-  BatchQueue(Parts parts, std::span<const hsa_signal_t> signals, const QueueOptions& options)
-      : QueueResources(std::move(parts), signals, options) {}
+  BatchQueue(const Parts& parts, std::span<const hsa_signal_t> signals, const QueueOptions& options)
+      : QueueResources(parts, signals, options) {}
   // Drops the unsubmitted packets of its attachments, as their destructors do, and removes the
   // attachments.
   ~BatchQueue();

@@ -73,10 +73,10 @@ StreamQueue::StreamQueue(const Agent& agent, const StreamQueueOptions& options)
           "pass whole 32-bit words, one bit per compute unit, at least one of them set");
 }
 
-StreamQueue::StreamQueue(Parts parts, std::span<const hsa_signal_t> signals,
+StreamQueue::StreamQueue(const Parts& parts, std::span<const hsa_signal_t> signals,
                          const StreamQueueOptions& options)
     : StreamSpills(options.spill_bytes),
-      QueueResources(std::move(parts), signals, options.queue),
+      QueueResources(parts, signals, options.queue),
       stream_options_(checked(options)),
       acquires_system_always_(options.system_acquires),
       shapes_(facts(), kInBetween),

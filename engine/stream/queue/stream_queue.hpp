@@ -69,7 +69,7 @@ class StreamQueue final : private StreamSpills, public QueueResources, public Si
   // Creates an HSA queue. Throws Error.
   StreamQueue(const Agent& agent, const StreamQueueOptions& options);
   // Without ROCr; see queue_resources.hpp.
-  StreamQueue(Parts parts, std::span<const hsa_signal_t> signals,
+  StreamQueue(const Parts& parts, std::span<const hsa_signal_t> signals,
               const StreamQueueOptions& options);
 
   using Turn = StreamTurn;
