@@ -74,6 +74,10 @@ class DoubleDevice {
   std::unique_ptr<detail::BatchQueue> state_;
 };
 
+inline hsa_kernel_dispatch_packet_t dispatch_of(const Completed& completed) {
+  return aql::packet_as<hsa_kernel_dispatch_packet_t>(completed.packet);
+}
+
 inline const WaitPolicy kActiveWait{.mode = WaitMode::active, .spin = {}};
 
 }  // namespace uptempo::test

@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "tools/support/temporary_directory.hpp"
+
 namespace uptempo::test {
 
 struct CommandResult {
@@ -21,27 +23,7 @@ struct CommandResult {
   std::string err;
 };
 
-// A temporary directory. The destructor removes it with its contents.
-class TemporaryDirectory {
- public:
-  TemporaryDirectory() {
-    std::string path = (std::filesystem::temp_directory_path() / "uptempo-test-XXXXXX").string();
-    if (mkdtemp(path.data()) == nullptr)
-      throw std::runtime_error("cannot create a directory like " + path);
-    path_ = path;
-  }
-  ~TemporaryDirectory() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryDirectory(const TemporaryDirectory&) = delete;
-  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
-
-  std::string file(const std::string& name) const { return (path_ / name).string(); }
-
- private:
-  std::filesystem::path path_;
-};
+using support::TemporaryDirectory;
 
 inline std::string contents_of(const std::string& file) {
   std::ifstream in(file, std::ios::binary);

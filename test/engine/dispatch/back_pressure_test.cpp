@@ -26,10 +26,6 @@ namespace {
 using uptempo::test::contains;
 using uptempo::test::error_of;
 
-hsa_kernel_dispatch_packet_t dispatch_of(const Completed& completed) {
-  return aql::packet_as<hsa_kernel_dispatch_packet_t>(completed.packet);
-}
-
 }  // namespace
 
 TEST_CASE("a batch interrupted by its deadline continues where it stopped", "[submit]") {

@@ -23,10 +23,6 @@ namespace {
 using uptempo::test::contains;
 using uptempo::test::error_of;
 
-hsa_kernel_dispatch_packet_t dispatch_of(const Completed& completed) {
-  return aql::packet_as<hsa_kernel_dispatch_packet_t>(completed.packet);
-}
-
 }  // namespace
 
 TEST_CASE("a batch is one doorbell and one completion signal, on its last packet", "[submit]") {

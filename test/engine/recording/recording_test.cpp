@@ -72,10 +72,6 @@ std::vector<uint32_t> sequence(uint32_t count, uint32_t times = 1) {
   return numbers;
 }
 
-hsa_kernel_dispatch_packet_t dispatch_of(const Completed& completed) {
-  return aql::packet_as<hsa_kernel_dispatch_packet_t>(completed.packet);
-}
-
 }  // namespace
 
 TEST_CASE("a replay runs every node once, in order, with one completion signal", "[recording]") {

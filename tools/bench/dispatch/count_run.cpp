@@ -19,6 +19,7 @@
 
 #include "tools/bench/dispatch/counts.hpp"
 #include "tools/support/program.hpp"
+#include "tools/support/temporary_directory.hpp"
 #include "tools/vgpu/launch.hpp"
 
 namespace uptempo::bench {
@@ -31,25 +32,6 @@ constexpr std::chrono::minutes kLimit{5};
 [[noreturn]] void fail(const std::string& what, int error) {
   throw std::runtime_error(what + ": " + std::strerror(error));
 }
-
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string path = (fs::temp_directory_path() / "dispatch_bench-XXXXXX").string();
-    if (mkdtemp(path.data()) == nullptr) fail("cannot create a directory like " + path, errno);
-    path_ = path;
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  std::string file(const char* name) const { return (path_ / name).string(); }
-
- private:
-  fs::path path_;
-};
 
 // Keeps the times of the doorbells and discards the packets. There are millions of packets, so the
 // trace is a pipe, not a file.
@@ -160,7 +142,7 @@ CountReport count(const std::vector<std::string>& arguments, bool on_virtual_gpu
   if (library.find_first_of(": ") != std::string::npos)
     throw std::runtime_error(library +
                              " has a space or colon in its path, which LD_PRELOAD cannot express");
-  const TemporaryFolder folder;
+  const support::TemporaryDirectory folder;
   Doorbells doorbells(folder.file("trace"));
   std::vector<std::string> command;
   // The environment already holds the device's other options.
