@@ -30,7 +30,7 @@ namespace uptempo {
 
 // A dynamically sized LDS array: the kernel's `local T*` parameter, with its size in this dispatch.
 struct LocalBytes {
-  // Of each array (grid.hpp). The largest alignment that OpenCL C requires for LDS accesses.
+  // The alignment of each array (grid.hpp): the largest that OpenCL C requires for LDS accesses.
   static constexpr uint32_t kAlignment = 16;
 
   uint32_t size_bytes = 0;

@@ -1,5 +1,5 @@
-// RecordingState: the implementation of Recording: its nodes, blocks and replays in flight. Private to
-// engine/recording.
+// RecordingState: the implementation of Recording: its nodes, blocks and replays in flight.
+// Private to engine/recording.
 //
 // Thread safety: that of Recording.
 #pragma once

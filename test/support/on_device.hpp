@@ -46,7 +46,7 @@ class OnDevice {
     NothingIsLeft& operator=(const NothingIsLeft&) = delete;
 
     static inline std::atomic<int> alive{0};
-    // What a process holds between two Runtimes.
+    // The holdings of a process between two Runtimes.
     static const Holdings& idle() {
       static const Holdings held = [] {
         { const Runtime first; }

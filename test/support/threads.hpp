@@ -1,7 +1,7 @@
 // Threads of this process: their CPU time, to compare with the time they slept, and whether they
-// sleep now.
+// sleep now. A test waits for the sleep itself, because no delay guarantees it:
 //
-//   REQUIRE(eventually([] { return sleep_all("vgpu-cp"); }));   // no time says that a thread sleeps
+//   REQUIRE(eventually([] { return sleep_all("vgpu-cp"); }));
 #pragma once
 
 #include <dirent.h>

@@ -1,5 +1,5 @@
-// Awaited: one entry in the completion thread's list (completion_thread.hpp). Private: the awaiters of
-// awaitable.hpp need it.
+// Awaited: one entry in the completion thread's list (completion_thread.hpp). Private: the
+// awaiters of awaitable.hpp need it.
 //
 // Lifetime: the waiting side owns the object, in a coroutine's frame or a notifier's array.
 // Cost: adding an entry allocates nothing. A publication without entries costs nothing.

@@ -1,5 +1,5 @@
-// ArgumentBlocks: the kernel arguments that a launcher keeps in kernel-readable memory. Private: the
-// templates of Launcher need it.
+// ArgumentBlocks: the kernel arguments that a launcher keeps in kernel-readable memory. Private:
+// the templates of Launcher need it.
 //
 // A block is not rewritten while an unfinished launch reads it: published data does not change.
 // Each block has a shadow, a copy in ordinary memory, which new arguments are compared with. There

@@ -1,5 +1,5 @@
-// What a submission does when the ring, the timeline or a pool is full: refusals, deadlines, and
-// batches that are partly published. Against the packet processor double.
+// Submissions when the ring, the timeline or a pool is full: refusals, deadlines, and batches that
+// are partly published. Against the packet processor double.
 #include <hsa/hsa.h>
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// What a timeline knows of its failure, its error sources and its dependents.
+// A timeline's record of its failure, its error sources and its dependents.
 #include "engine/completion/timeline/failure_record.hpp"
 
 #include <hsa/hsa.h>

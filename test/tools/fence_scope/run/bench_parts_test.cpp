@@ -1,4 +1,4 @@
-// What a bench sets up for its runs, each part alone on a device.
+// The parts that a bench sets up for its runs, each alone on a device.
 #include <hsa/hsa.h>
 
 #include <algorithm>
