@@ -136,6 +136,14 @@ TEST_CASE("a doorbell has one line, whether it is noted first or found first") {
   CHECK(lines.noted(11, 700));
 }
 
+TEST_CASE("a doorbell has one line though a full buffer is noted before the queue reports it") {
+  DoorbellLines lines;
+  CHECK(lines.noted(0, 0));
+  for (uint64_t value = 1; value <= DoorbellWatch::kRecords; ++value)
+    CHECK(lines.noted(value, value));
+  CHECK_FALSE(lines.found(0, 10'000));
+}
+
 TEST_CASE("doorbells that only one side sees are dropped eventually") {
   DoorbellLines lines;
   for (uint64_t value = 0; value < 10'000; ++value) CHECK(lines.noted(value, value));

@@ -22,6 +22,7 @@
 // sleep() and disarm() from one thread.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -88,13 +89,19 @@ class DoorbellWatch {
     uint64_t host_ns;
   };
   std::optional<Record> take_record() noexcept;
+  // The records that wait. A thread that rings while kRecords wait yields until one is taken.
+  static constexpr uint64_t kRecords = 1024;
+  uint64_t records_waiting() const noexcept {
+    return std::min(noted_.load(std::memory_order_acquire) -
+                        taken_.load(std::memory_order_relaxed),  // by the calling thread
+                    kRecords);
+  }
 
  private:
   friend struct DoorbellFault;
 
   void protect_pages();  // requires pages_mutex_
 
-  static constexpr uint64_t kRecords = 1024;
   struct Slot {
     std::atomic<uint64_t> filled{0};  // index of the record in it, plus 1
     Record record{};
