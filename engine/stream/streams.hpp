@@ -67,7 +67,8 @@ struct StreamsOptions {
   // is returned.
   uint32_t epoch_packets = 128;
   // Every launch acquires at system scope, as the specification requires for arguments that the
-  // host has just written. On gfx9, agent scope is enough (stream_queue.hpp).
+  // host has just written. On gfx9, agent scope is enough: L2 does not cache fine-grained host
+  // memory.
   bool system_acquires = false;
   // Time limit of a call that waits for room.
   std::chrono::nanoseconds patience = std::chrono::seconds(30);

@@ -312,7 +312,7 @@ TEST_CASE("a report compared with itself shows nothing worse") {
   CHECK(fence_scope({"compare", file, file, "--times", "device"}).exit_code == 2);
 }
 
-TEST_CASE("a file that is no report cannot be replayed") {
+TEST_CASE("a file that is not a report cannot be replayed") {
   const TemporaryDirectory directory;
   const std::string file = directory.file("report.json");
   std::ofstream(file) << "{\"schema\": 1}";

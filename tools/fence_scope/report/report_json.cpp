@@ -319,12 +319,14 @@ Report parse_report(std::string_view text, const std::string& file) {
   try {
     value = ordered_json::parse(text);
   } catch (const ordered_json::parse_error& error) {
-    throw support::UsageError(fmt::format("{}: it is no JSON or is truncated at byte {} of {}",
-                                          file, error.byte, text.size()));
+    throw support::UsageError(
+        fmt::format("{}: the text is not JSON from byte {} of {} on; is the file truncated?", file,
+                    error.byte, text.size()));
   }
   const Field in(value, "", file);
   if (!in.has("format") || in["format"].is_null() || in["format"].text() != kFormat)
-    in.refuse(fmt::format("it is no report of fence_scope: it has no \"format\": \"{}\"", kFormat));
+    in.refuse(fmt::format("the file is not a report of fence_scope: \"format\": \"{}\" is missing",
+                          kFormat));
   Report report;
   report.schema = in["schema"].integer<uint32_t>();
   if (report.schema != kReportSchema)

@@ -144,7 +144,7 @@ class Translation {
     for (const size_t earlier : step.after) {
       if (earlier >= number)
         throw std::invalid_argument(
-            fmt::format("step {} ('{}') comes after step {}, which is no earlier one", number,
+            fmt::format("step {} ('{}') comes after step {}, which is not an earlier one", number,
                         step.name, earlier));
       after.push_back(place_[earlier]);
     }

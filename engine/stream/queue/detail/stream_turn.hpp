@@ -1,5 +1,5 @@
 // StreamTurn: one dispatch on its way into the hardware queue of a stream. Private: the templates
-// of Stream and Launcher need it. stream_queue.hpp describes the queue.
+// of Stream and Launcher need it.
 //
 // Thread safety: the functions may be called from any thread. A turn belongs to one thread.
 #pragma once

@@ -133,13 +133,13 @@ TEST_CASE(
   CHECK(refusal_of("/schema", kReportSchema + 1) ==
         "r.json: its schema is 2, but this version reads 1");
   CHECK(refusal("{}") ==
-        "r.json: it is no report of fence_scope: it has no \"format\": \"fence_scope report\"");
+        "r.json: the file is not a report of fence_scope: \"format\": \"fence_scope report\" is "
+        "missing");
   CHECK(refusal("[1]") == refusal("{}").substr(0, refusal("[1]").size()));
-  CHECK(refusal("") == "r.json: it is no JSON or is truncated at byte 1 of 0");
+  CHECK(refusal("") == "r.json: the text is not JSON from byte 1 of 0 on; is the file truncated?");
   const std::string whole = json_text(examples::ladder_report());
   for (const size_t cut : {size_t{1}, whole.size() / 2, whole.size() - 3})
-    CHECK(
-        refusal(whole.substr(0, cut)).starts_with("r.json: it is no JSON or is truncated at byte"));
+    CHECK(refusal(whole.substr(0, cut)).starts_with("r.json: the text is not JSON from byte"));
   CHECK_THROWS_WITH(read_report("/nonexistent/r.json"),
                     "cannot read '/nonexistent/r.json': No such file or directory");
 }
