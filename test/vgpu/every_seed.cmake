@@ -5,7 +5,7 @@
 set(failed "")
 foreach(seed RANGE ${FIRST} ${LAST})
   execute_process(COMMAND ${LAUNCHER} ${OPTION} ${seed} -- ${PROGRAM}
-    RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output TIMEOUT 120)
+    RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output TIMEOUT 900)  # for a hang
   if(NOT status EQUAL 0)
     if(NOT failed)
       set(first_output "${output}")

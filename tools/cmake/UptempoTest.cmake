@@ -1,15 +1,17 @@
 # Test functions. Each call adds one Catch2 binary and one ctest test of the same name. test/ uses
 # this file, and so does test/vgpu when tools/vgpu is built alone.
 #
-#   uptempo_test(<name> SOURCES <file>... [LIBRARIES <target>...] [LABELS <label>...]
-#                [TIMEOUT <seconds>])
+#   uptempo_test(<name> SOURCES <file>... [LIBRARIES <target>...] [LABELS <label>...])
 #       A test without a device.
 #   uptempo_vgpu_test(<name> SOURCES <file>... [LIBRARIES <target>...]
-#                     [OPTIONS <launcher option>...] [TIMEOUT <seconds>])
+#                     [OPTIONS <launcher option>...])
 #       A test that runs under uptempo-vgpu.
 #   uptempo_program_test(<name> SOURCES <file>... PROGRAMS <macro>=<target>...
-#                        [LIBRARIES <target>...] [LABELS <label>...] [TIMEOUT <seconds>])
+#                        [LIBRARIES <target>...] [LABELS <label>...])
 #       A test that starts programs as a user does. Each macro is the path of that target's file.
+#
+# The time limit of a test ends a hang and measures nothing: it is that of the test presets, or
+# 1,500 s (CTest's own) without a preset. Seeds in one test have a limit each.
 #
 # The following functions add one ctest test each for COMMAND, a program that is correct on the
 # plain device. Each appends its suffix to <name>.
@@ -47,11 +49,8 @@ else()
   target_link_libraries(uptempo_test_main PUBLIC Catch2::Catch2)
 endif()
 
-function(_uptempo_set_up_test name labels timeout)
-  if(NOT timeout)
-    set(timeout 120)
-  endif()
-  set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT ${timeout}
+function(_uptempo_set_up_test name labels)
+  set_tests_properties(${name} PROPERTIES LABELS "${labels}"
                        ENVIRONMENT "${UPTEMPO_VGPU_TEST_ENVIRONMENT}")
 endfunction()
 
@@ -70,25 +69,25 @@ function(_uptempo_test_program name)
 endfunction()
 
 function(uptempo_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;LIBRARIES;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES;LABELS")
   _uptempo_test_program(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE uptempo_test_main ${arg_LIBRARIES} Threads::Threads)
   add_test(NAME ${name} COMMAND ${name})
-  _uptempo_set_up_test(${name} "${arg_LABELS}" "${arg_TIMEOUT}")
+  _uptempo_set_up_test(${name} "${arg_LABELS}")
 endfunction()
 
 function(uptempo_vgpu_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;LIBRARIES;OPTIONS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES;OPTIONS")
   _uptempo_test_program(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE uptempo_test_main ${arg_LIBRARIES} Threads::Threads)
   add_dependencies(${name} uptempo_vgpu_launcher)
   add_test(NAME ${name} COMMAND uptempo_vgpu_launcher ${arg_OPTIONS} -- $<TARGET_FILE:${name}>)
-  _uptempo_set_up_test(${name} vgpu "${arg_TIMEOUT}")
+  _uptempo_set_up_test(${name} vgpu)
 endfunction()
 
 function(uptempo_program_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;PROGRAMS;LIBRARIES;LABELS")
-  uptempo_test(${name} SOURCES ${arg_SOURCES} LIBRARIES ${arg_LIBRARIES} LABELS ${arg_LABELS} TIMEOUT ${arg_TIMEOUT})
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;PROGRAMS;LIBRARIES;LABELS")
+  uptempo_test(${name} SOURCES ${arg_SOURCES} LIBRARIES ${arg_LIBRARIES} LABELS ${arg_LABELS})
   foreach(program IN LISTS arg_PROGRAMS)
     string(REPLACE "=" ";" program ${program})
     list(GET program 0 macro)
@@ -105,16 +104,19 @@ function(uptempo_checked_test name)
     set(arg_RULES fences)
   endif()
   add_test(NAME ${name}_checked COMMAND uptempo_vgpu_launcher --check ${arg_RULES} -- ${arg_COMMAND})
-  _uptempo_set_up_test(${name}_checked vgpu 120)
+  _uptempo_set_up_test(${name}_checked vgpu)
   # The checker writes each finding to stderr.
   set_tests_properties(${name}_checked PROPERTIES FAIL_REGULAR_EXPRESSION "uptempo-vgpu: (unordered|stale|unreleased):")
 endfunction()
 
-function(_uptempo_seed_test name option first last labels timeout)
+function(_uptempo_seed_test name option first last labels)
   list(JOIN ARGN "\;" program)
   add_test(NAME ${name} COMMAND ${CMAKE_COMMAND} -DLAUNCHER=$<TARGET_FILE:uptempo_vgpu_launcher> -DOPTION=${option}
            -DFIRST=${first} -DLAST=${last} -DPROGRAM=${program} -P ${_UPTEMPO_EVERY_SEED})
-  _uptempo_set_up_test(${name} "${labels}" ${timeout})
+  _uptempo_set_up_test(${name} "${labels}")
+  # Each seed has a limit of its own (every_seed.cmake).
+  math(EXPR seconds "900 * (${last} - ${first} + 1)")
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${seconds})
 endfunction()
 
 function(uptempo_incoherent_test name)
@@ -123,16 +125,14 @@ function(uptempo_incoherent_test name)
     set(arg_SEEDS ${UPTEMPO_SEEDS})
     set(arg_LONG "")
   endif()
-  math(EXPR timeout "300 + 10 * ${arg_SEEDS}")
-  _uptempo_seed_test(${name}_incoherent --incoherent 1 ${arg_SEEDS} vgpu ${timeout} ${arg_COMMAND})
+  _uptempo_seed_test(${name}_incoherent --incoherent 1 ${arg_SEEDS} vgpu ${arg_COMMAND})
   if(arg_LONG)
     math(EXPR first "${arg_SEEDS} + 1")
-    _uptempo_seed_test(${name}_incoherent_long --incoherent ${first} ${arg_LONG} "vgpu;long" 1800 ${arg_COMMAND})
+    _uptempo_seed_test(${name}_incoherent_long --incoherent ${first} ${arg_LONG} "vgpu;long" ${arg_COMMAND})
   endif()
 endfunction()
 
 function(uptempo_delay_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "SEEDS" "COMMAND")
-  math(EXPR timeout "120 + 20 * ${arg_SEEDS}")
-  _uptempo_seed_test(${name}_delay --delay 1 ${arg_SEEDS} vgpu ${timeout} ${arg_COMMAND})
+  _uptempo_seed_test(${name}_delay --delay 1 ${arg_SEEDS} vgpu ${arg_COMMAND})
 endfunction()
