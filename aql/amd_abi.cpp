@@ -8,6 +8,11 @@
 #include <string>
 
 namespace uptempo::aql {
+
+using detail::abi;
+using detail::signal_kind;
+using detail::SignalKind;
+
 namespace {
 
 // ABI facts from ROCr's amd_hsa_queue.h and amd_hsa_signal.h. The kernel driver and the firmware
@@ -28,8 +33,6 @@ static_assert(offsetof(amd_signal_t, end_ts) == 40);
 static_assert(static_cast<int>(SignalKind::user) == AMD_SIGNAL_KIND_USER);
 static_assert(static_cast<int>(SignalKind::doorbell) == AMD_SIGNAL_KIND_DOORBELL);
 static_assert(static_cast<int>(SignalKind::legacy_doorbell) == AMD_SIGNAL_KIND_LEGACY_DOORBELL);
-
-using detail::abi;
 
 // Removes volatile, for std::atomic_ref.
 uint64_t* plain(volatile uint64_t* field) noexcept { return const_cast<uint64_t*>(field); }
@@ -79,11 +82,6 @@ bool has_interrupt(hsa_signal_t signal) noexcept {
 SignalTimes signal_times(hsa_signal_t signal) noexcept {
   if (signal_kind(signal) != SignalKind::user) return {};
   return {.start_ticks = abi(signal)->start_ts, .end_ticks = abi(signal)->end_ts};
-}
-
-hsa_signal_value_t load_relaxed(hsa_signal_t signal) noexcept {
-  if (signal_kind(signal) != SignalKind::user) return hsa_signal_load_relaxed(signal);
-  return detail::value_of(signal).load(std::memory_order_relaxed);
 }
 
 }  // namespace uptempo::aql

@@ -52,11 +52,6 @@ struct QueueApertures {
 };
 QueueApertures apertures(hsa_queue_t* queue) noexcept;
 
-// HSA 1.2, hsa_signal_t: USER signals hold a value; DOORBELL signals do not.
-enum class SignalKind : int64_t { invalid = 0, user = 1, doorbell = -1, legacy_doorbell = -2 };
-
-SignalKind signal_kind(hsa_signal_t signal) noexcept;
-
 // Returns true if completion of the signal can interrupt a sleeping waiter. When the driver's
 // events have run out, ROCr 5.2.3 silently returns a signal without an event; a blocked wait then
 // spins.
@@ -71,9 +66,8 @@ struct SignalTimes {
 };
 SignalTimes signal_times(hsa_signal_t signal) noexcept;
 
-// Loads the value of a USER signal without an HSA call. Other kinds use hsa_signal_load_*.
+// Loads the value of a USER signal without an HSA call. Other kinds use hsa_signal_load_scacquire.
 hsa_signal_value_t load_acquire(hsa_signal_t signal) noexcept;
-hsa_signal_value_t load_relaxed(hsa_signal_t signal) noexcept;
 
 // Re-arms a pooled signal: sets the value of a USER signal that no thread waits on and zeroes its
 // times. Wakes no waiter (like hsa_signal_silent_store_relaxed). Publication of the packets that
@@ -87,20 +81,23 @@ inline amd_signal_t* abi(hsa_signal_t signal) noexcept {
 inline std::atomic_ref<int64_t> value_of(hsa_signal_t signal) noexcept {
   return std::atomic_ref(const_cast<int64_t&>(abi(signal)->value));
 }
-}  // namespace detail
+
+// HSA 1.2, hsa_signal_t: USER signals hold a value; DOORBELL signals do not.
+enum class SignalKind : int64_t { invalid = 0, user = 1, doorbell = -1, legacy_doorbell = -2 };
 
 inline SignalKind signal_kind(hsa_signal_t signal) noexcept {
-  return signal.handle == 0 ? SignalKind::invalid
-                            : static_cast<SignalKind>(detail::abi(signal)->kind);
+  return signal.handle == 0 ? SignalKind::invalid : static_cast<SignalKind>(abi(signal)->kind);
 }
+}  // namespace detail
 
 inline hsa_signal_value_t load_acquire(hsa_signal_t signal) noexcept {
-  if (signal_kind(signal) != SignalKind::user) return hsa_signal_load_scacquire(signal);
+  if (detail::signal_kind(signal) != detail::SignalKind::user)
+    return hsa_signal_load_scacquire(signal);
   return detail::value_of(signal).load(std::memory_order_acquire);
 }
 
 inline void rearm(hsa_signal_t signal, hsa_signal_value_t value) noexcept {
-  if (signal_kind(signal) != SignalKind::user)
+  if (detail::signal_kind(signal) != detail::SignalKind::user)
     return hsa_signal_silent_store_relaxed(signal, value);
   detail::abi(signal)->start_ts = 0;
   detail::abi(signal)->end_ts = 0;
