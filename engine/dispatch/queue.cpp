@@ -58,15 +58,6 @@ Pressure Queue::pressure() const {
 hsa_queue_t* Queue::handle() const { return state("Queue::handle").handle(); }
 const Agent& Queue::agent() const { return *state("Queue::agent").agent(); }
 uint32_t Queue::ring_size() const { return state("Queue::ring_size").ring_size(); }
-uint32_t Queue::interrupt_signals() const {
-  return state("Queue::interrupt_signals").signals().interrupts();
-}
-uint32_t Queue::free_kernarg_slabs() const {
-  return state("Queue::free_kernarg_slabs").kernargs().free_slabs();
-}
-uint32_t Queue::free_signals() const {
-  return state("Queue::free_signals").signals().free(SignalKind::interrupt);
-}
 void Queue::reclaim() {
   if (detail::BatchQueue& queue = state("Queue::reclaim"); queue.usable())
     queue.reclaim(UINT32_MAX);

@@ -84,15 +84,10 @@ class Queue {
   hsa_queue_t* handle() const;
   const Agent& agent() const;
   uint32_t ring_size() const;
-  // Number of interrupt signals that ROCr granted. If it is 0, blocked waits poll, with pauses of
-  // at most 4 ms.
-  uint32_t interrupt_signals() const;
   // Levels of ring, timeline and pools. Any thread; makes no call and no allocation.
   Pressure pressure() const;
-  uint32_t free_kernarg_slabs() const;
-  uint32_t free_signals() const;
   // Returns the resources of finished publications to their pools. Submissions do this, too; call
-  // it before reading the figures above. Does nothing after the end of the Runtime.
+  // it before reading pressure(). Does nothing after the end of the Runtime.
   void reclaim();
 
  private:

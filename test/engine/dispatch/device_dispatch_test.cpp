@@ -134,8 +134,9 @@ TEST_CASE_METHOD(OnDevice,
 TEST_CASE_METHOD(OnDevice, "each wait mode returns, from several threads at once", "[dispatch]") {
   const Program program{gpu, builtin_kernels::probes()};
   const auto spin = program.kernel<uint32_t*, uint32_t, uint32_t>("spin");
+  const uint32_t before = signal_use().in_use;
   Queue queue{gpu};
-  CHECK(queue.interrupt_signals() == QueueOptions{}.publications);
+  CHECK(signal_use().in_use == before + QueueOptions{}.publications);
   const PinnedBuffer<uint32_t> out{gpu, 2};
   BatchSubmitter batch{queue};
   for (int round = 0; round < 10; ++round) {
@@ -206,7 +207,7 @@ TEST_CASE_METHOD(OnDevice, "a thousand batches return every signal and slab", "[
   const auto increment = program.kernel<uint32_t*, uint32_t>("chain_increment");
   Queue queue{gpu};
   const DeviceBuffer<uint32_t> values{gpu, 64};
-  const uint32_t signals = queue.free_signals(), slabs = queue.free_kernarg_slabs();
+  const Pressure unused = queue.pressure();
   const Counters before = Counters::now();
   {
     BatchSubmitter batch{queue};
@@ -217,8 +218,8 @@ TEST_CASE_METHOD(OnDevice, "a thousand batches return every signal and slab", "[
     queue.wait();
   }
   queue.reclaim();
-  CHECK(queue.free_signals() == signals);
-  CHECK(queue.free_kernarg_slabs() == slabs);
+  CHECK(queue.pressure().signals.free() == unused.signals.free());
+  CHECK(queue.pressure().kernarg_slabs.free() == unused.kernarg_slabs.free());
   const Counters spent = Counters::now() - before;
   CHECK(spent.signals_created == 0);
   CHECK(spent.memory_allocations == 0);

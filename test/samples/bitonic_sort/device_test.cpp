@@ -60,15 +60,15 @@ void sort_a_thousand_times(uint32_t length) {
   CHECK(round(50) == 0);
   Queue& queue = sort.sorter.queue();
   queue.reclaim();
-  const uint32_t signals = queue.free_signals(), slabs = queue.free_kernarg_slabs();
+  const Pressure pressure = queue.pressure();
   const ProcessMemory before = ProcessMemory::now();
 
   CHECK(round(1000) == 0);
 
   const ProcessMemory after = ProcessMemory::now();
   queue.reclaim();
-  CHECK(queue.free_signals() == signals);
-  CHECK(queue.free_kernarg_slabs() == slabs);
+  CHECK(queue.pressure().signals.free() == pressure.signals.free());
+  CHECK(queue.pressure().kernarg_slabs.free() == pressure.kernarg_slabs.free());
   CHECK(after.resident_bytes < before.resident_bytes + test::kResidentNoise);
   CHECK(after.virtual_bytes < before.virtual_bytes + test::kVirtualNoise);
   CHECK(after.mappings < before.mappings + 8);
