@@ -12,11 +12,10 @@
 namespace uptempo {
 
 BatchSubmitter::BatchSubmitter(Queue& queue, const BatchOptions& options,
-                               detail::HandleChecks<detail::kHandleChecks> checks)
-    : BatchSubmitter(queue.state("BatchSubmitter"), options, checks) {}
-
-BatchSubmitter::BatchSubmitter(detail::BatchQueue& state, const BatchOptions& options,
                                detail::HandleChecks<detail::kHandleChecks>)
+    : BatchSubmitter(queue.state("BatchSubmitter"), options) {}
+
+BatchSubmitter::BatchSubmitter(detail::BatchQueue& state, const BatchOptions& options)
     : patience_(options.patience),
       publication_(options.fences, false, state.agent()),
       shapes_(state.facts(), publication_.plain_flags()) {

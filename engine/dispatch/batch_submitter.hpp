@@ -93,9 +93,6 @@ class BatchSubmitter {
   // link.
   explicit BatchSubmitter(Queue& queue, const BatchOptions& options = {},
                           detail::HandleChecks<detail::kHandleChecks> = {});
-  // For a queue without ROCr; see batch_queue.hpp.
-  BatchSubmitter(detail::BatchQueue& state, const BatchOptions& options,
-                 detail::HandleChecks<detail::kHandleChecks> = {});
   ~BatchSubmitter();
   BatchSubmitter(const BatchSubmitter&) = delete;
   BatchSubmitter& operator=(const BatchSubmitter&) = delete;
@@ -172,6 +169,7 @@ class BatchSubmitter {
  private:
   template <class... Args>
   friend class Prepared;
+  BatchSubmitter(detail::BatchQueue& state, const BatchOptions& options);
   struct PreparedShape {
     std::shared_ptr<const KernelInfo> kernel;  // keeps the code loaded
     detail::DispatchShape shape;

@@ -45,7 +45,8 @@ namespace uptempo {
 
 namespace detail {
 class BatchQueue;
-}
+struct StateAccess;  // defined by the tests, for objects without ROCr
+}  // namespace detail
 
 struct QueueOptions {
   uint32_t packets = 4096;  // ring size, a power of two; lowered to the agent's maximum
@@ -94,6 +95,7 @@ class Queue {
   friend class BatchSubmitter;
   friend class SharedQueue;
   friend class Recording;
+  friend struct detail::StateAccess;
   explicit Queue(std::unique_ptr<detail::BatchQueue> state) noexcept;
   // Throws Error, with `call` as the failed call, if the Queue was moved from.
   detail::BatchQueue& state(const char* call) const;

@@ -1,5 +1,7 @@
 #include "engine/recording/recording.hpp"
 
+#include <utility>
+
 #include "engine/dispatch/batch_queue.hpp"
 #include "engine/recording/recording_state.hpp"
 
@@ -8,21 +10,12 @@ namespace uptempo {
 Recording::Recording(Queue& queue, const RecordingOptions& options)
     : state_(std::make_unique<detail::RecordingState>(queue.state("Recording"), options)) {}
 
-Recording::Recording(detail::BatchQueue& state, std::span<std::byte> kernargs,
-                     const RecordingOptions& options)
-    : state_(std::make_unique<detail::RecordingState>(state, kernargs, options)) {}
+Recording::Recording(std::unique_ptr<detail::RecordingState> state) noexcept
+    : state_(std::move(state)) {}
 
 Recording::~Recording() = default;
 
 void Recording::raw(const aql::Packet64& packet) { state_->raw(packet); }
-
-Completion Recording::replay(detail::BatchQueue& state, Deadline deadline) {
-  return state_->replay(state, deadline);
-}
-
-std::optional<Completion> Recording::try_replay(detail::BatchQueue& state) {
-  return state_->submit(state, Deadline::now());
-}
 
 Completion Recording::replay(Queue& queue) {
   return state_->replay(queue.state("Recording::replay"));

@@ -64,6 +64,7 @@ namespace detail {
 
 class RecordingState;
 struct RecordedNode;
+struct StateAccess;
 
 struct NodeHandle {
   uint64_t recording;
@@ -125,10 +126,6 @@ class Recording {
  public:
   // For queues of this queue's agent. Throws Error.
   explicit Recording(Queue& queue, const RecordingOptions& options = {});
-  // For a queue without ROCr; `kernargs` is the kernarg memory, including spare bytes. See
-  // batch_queue.hpp.
-  Recording(detail::BatchQueue& state, std::span<std::byte> kernargs,
-            const RecordingOptions& options);
   ~Recording();
   Recording(const Recording&) = delete;
   Recording& operator=(const Recording&) = delete;
@@ -180,9 +177,6 @@ class Recording {
   // Returns empty instead of waiting. Throws Error for a recording longer than the ring, which
   // cannot be replayed without waiting.
   std::optional<Completion> try_replay(Queue& queue);
-  // As above, for a queue without ROCr.
-  Completion replay(detail::BatchQueue& state, Deadline deadline);
-  std::optional<Completion> try_replay(detail::BatchQueue& state);
   // Ends a partly published replay with a barrier packet, for which it waits for a slot. Otherwise
   // does nothing.
   void abandon() noexcept;
@@ -203,6 +197,8 @@ class Recording {
 
  private:
   friend struct detail::RecordedNode;
+  friend struct detail::StateAccess;
+  explicit Recording(std::unique_ptr<detail::RecordingState> state) noexcept;
   detail::OpenNode add(const std::shared_ptr<const KernelInfo>& kernel, const Grid& grid);
   // Returns the place of an argument, in a block that no replay uses.
   std::byte* writable_argument(const detail::NodeHandle& node, size_t argument, bool is_address);

@@ -10,7 +10,6 @@
 #include <charconv>
 #include <cstring>
 #include <fstream>
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -131,7 +130,7 @@ detail::Payload read_payload(std::istream& in, const std::string& origin) {
 
 std::unique_ptr<Recording> load(std::istream& in, const std::string& origin, bool to_its_end,
                                 const std::vector<KernelSource>& kernels, const Bindings& memory,
-                                const std::function<std::unique_ptr<Recording>()>& make) {
+                                const detail::MakeRecording& make) {
   const detail::Payload payload = read_payload(in, origin);
   if (to_its_end && in.peek() != std::istream::traits_type::eof())
     refuse_damaged(origin, fmt::format("more than the {} bytes that the first line announces",
@@ -242,16 +241,15 @@ std::unique_ptr<Recording> load_recording(Queue& queue, const std::filesystem::p
 std::unique_ptr<Recording> load_recording(Queue& queue, std::istream& in,
                                           const std::vector<KernelSource>& kernels,
                                           const Bindings& memory, const RecordingOptions& options) {
-  return load(in, "a stream", false, kernels, memory,
-              [&] { return std::make_unique<Recording>(queue, options); });
+  return detail::load_recording(in, kernels, memory,
+                                [&] { return std::make_unique<Recording>(queue, options); });
 }
 
-std::unique_ptr<Recording> load_recording(detail::BatchQueue& state, std::span<std::byte> kernargs,
-                                          std::istream& in,
-                                          const std::vector<KernelSource>& kernels,
-                                          const Bindings& memory, const RecordingOptions& options) {
-  return load(in, "a stream", false, kernels, memory,
-              [&] { return std::make_unique<Recording>(state, kernargs, options); });
+std::unique_ptr<Recording> detail::load_recording(std::istream& in,
+                                                  const std::vector<KernelSource>& kernels,
+                                                  const Bindings& memory,
+                                                  const MakeRecording& make) {
+  return load(in, "a stream", false, kernels, memory, make);
 }
 
 }  // namespace uptempo

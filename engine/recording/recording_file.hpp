@@ -54,7 +54,6 @@
 #include <istream>
 #include <memory>
 #include <ostream>
-#include <span>
 #include <variant>
 #include <vector>
 
@@ -77,12 +76,6 @@ std::unique_ptr<Recording> load_recording(Queue& queue, const std::filesystem::p
                                           const Bindings& memory,
                                           const RecordingOptions& options = {});
 std::unique_ptr<Recording> load_recording(Queue& queue, std::istream& in,
-                                          const std::vector<KernelSource>& kernels,
-                                          const Bindings& memory,
-                                          const RecordingOptions& options = {});
-// For a queue without ROCr; `kernargs` is the kernarg memory. See recording.hpp.
-std::unique_ptr<Recording> load_recording(detail::BatchQueue& state, std::span<std::byte> kernargs,
-                                          std::istream& in,
                                           const std::vector<KernelSource>& kernels,
                                           const Bindings& memory,
                                           const RecordingOptions& options = {});

@@ -1,5 +1,5 @@
 // The JSON part of a saved recording, after its first line. recording_file.hpp has the contracts.
-// Private to engine/recording.
+// Private to engine/recording and its tests.
 //
 //   {"kernels": [{"name": "wide", "target": "gfx90a", "code_bytes": 4711,
 //                 "code_hash": "00ff00ff00ff00ff"}],
@@ -22,6 +22,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <istream>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -60,5 +63,12 @@ std::vector<RecordedNode> read_payload(std::string_view payload, uint64_t versio
                                        const std::string& origin,
                                        const std::vector<KernelSource>& kernels,
                                        const Bindings& memory);
+
+using MakeRecording = std::function<std::unique_ptr<Recording>()>;
+// load_recording() from a stream into the empty recording that `make` returns. Calls `make` after
+// all nodes are read. Tests pass recordings without ROCr. Throws Error.
+std::unique_ptr<Recording> load_recording(std::istream& in,
+                                          const std::vector<KernelSource>& kernels,
+                                          const Bindings& memory, const MakeRecording& make);
 
 }  // namespace uptempo::detail

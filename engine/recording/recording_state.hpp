@@ -1,5 +1,5 @@
 // RecordingState: the implementation of Recording: its nodes, blocks and replays in flight.
-// Private to engine/recording.
+// Private to engine/recording and its tests; tests make one over a queue without ROCr.
 //
 // Thread safety: that of Recording.
 #pragma once

@@ -40,8 +40,6 @@ Stream::~Stream() {
   }
 }
 
-hsa_queue_t* Stream::hardware_queue() const noexcept { return queue_->handle(); }
-
 void Stream::settle() {
   if (follows_others_) settle_order();
   drop_finished();

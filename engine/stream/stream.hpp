@@ -158,12 +158,10 @@ class Stream {
   // Returns true if all earlier work of the stream is complete. May publish a marker.
   bool ready();
 
-  hsa_queue_t* hardware_queue() const noexcept;
-  bool has_own_queue() const noexcept { return owns_queue_; }
-
  private:
   friend class Streams;
   friend class detail::LauncherCore;
+  friend struct detail::StateAccess;
   Stream(std::shared_ptr<detail::StreamsState> streams, const StreamOptions& options,
          bool is_default);
 

@@ -15,7 +15,7 @@ thread_local CurrentStream* innermost = nullptr;
 Streams::Streams(const Agent& agent, const StreamsOptions& options)
     : state_(std::make_shared<detail::StreamsState>(agent, options)) {}
 
-Streams::Streams(std::shared_ptr<detail::StreamsState> state) : state_(std::move(state)) {}
+Streams::Streams(std::shared_ptr<detail::StreamsState> state) noexcept : state_(std::move(state)) {}
 
 Streams::~Streams() = default;
 

@@ -49,6 +49,7 @@ class Stream;
 namespace detail {
 class LauncherCore;
 class StreamsState;
+struct StateAccess;
 }  // namespace detail
 
 enum class DefaultStreamOrder : uint8_t {
@@ -79,8 +80,6 @@ struct StreamsOptions {
 class Streams {
  public:
   explicit Streams(const Agent& agent, const StreamsOptions& options = {});
-  // Uses queues without ROCr; see streams_state.hpp.
-  explicit Streams(std::shared_ptr<detail::StreamsState> state);
   ~Streams();
   Streams(const Streams&) = delete;
   Streams& operator=(const Streams&) = delete;
@@ -103,6 +102,9 @@ class Streams {
   friend class Stream;
   friend class CurrentStream;
   friend class detail::LauncherCore;
+  friend struct detail::StateAccess;
+  explicit Streams(std::shared_ptr<detail::StreamsState> state) noexcept;
+
   std::shared_ptr<detail::StreamsState> state_;
   std::unique_ptr<Stream> default_;
   std::once_flag default_once_;

@@ -1,5 +1,5 @@
-// An engine queue over the packet processor double: the whole submit path without ROCr, a device,
-// or a system call.
+// A Queue over the packet processor double: the whole submit path without ROCr, a device, or a
+// system call.
 //
 // Kernels have one argument, a 32-bit number. The constructor's function runs with it when the
 // packet completes.
@@ -7,14 +7,20 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "engine/dispatch/batch_queue.hpp"
 #include "engine/dispatch/batch_submitter.hpp"
+#include "engine/recording/recording_state.hpp"
 #include "test/engine/double_kernel.hpp"
+#include "test/engine/state_access.hpp"
 #include "test/support/packet_processor.hpp"
 #include "test/support/queue_double.hpp"
 #include "test/support/soon.hpp"
@@ -46,20 +52,30 @@ class DoubleDevice {
         }) {
     for (uint32_t i = 0; i < options.signals; ++i)
       handles_.push_back(signals_.emplace_back(0).handle());
-    state_ = std::make_unique<detail::BatchQueue>(
+    auto state = std::make_unique<detail::BatchQueue>(
         detail::BatchQueue::Parts{.queue = processor_.queue(),
                                   .producers = aql::Producers::exclusive,
                                   .kernargs = {kernargs_.front().bytes, kernargs_.size() * 64},
                                   .foreign_error = &processor_.error()},
         handles_, options.queue);
+    state_ = state.get();
+    queue_ = detail::StateAccess::queue(std::move(state));
   }
 
+  Queue& queue() { return *queue_; }
+  // The implementation of queue().
   detail::BatchQueue& state() { return *state_; }
   PacketProcessor& processor() { return processor_; }
   BatchSubmitter batch(const BatchOptions& options = {}) {
-    return BatchSubmitter(*state_, options);
+    return BatchSubmitter(*queue_, options);
   }
-  void destroy_queue() { state_.reset(); }
+  // `kernargs` is the recording's kernarg memory, including spare bytes.
+  std::unique_ptr<Recording> recording(std::span<std::byte> kernargs,
+                                       const RecordingOptions& options) {
+    return detail::StateAccess::recording(
+        std::make_unique<detail::RecordingState>(*state_, kernargs, options));
+  }
+  void destroy_queue() { queue_.reset(); }
   std::deque<SignalDouble>& signals() { return signals_; }
 
  private:
@@ -71,7 +87,8 @@ class DoubleDevice {
   std::deque<SignalDouble> signals_;
   std::vector<hsa_signal_t> handles_;
   PacketProcessor processor_;
-  std::unique_ptr<detail::BatchQueue> state_;
+  std::optional<Queue> queue_;
+  detail::BatchQueue* state_ = nullptr;  // of queue_
 };
 
 inline hsa_kernel_dispatch_packet_t dispatch_of(const Completed& completed) {

@@ -34,7 +34,7 @@ TEST_CASE("times are recorded for every packet, for first and last, or for none"
   const std::pair<Timing, size_t> expected[] = {
       {Timing::none, 0}, {Timing::batch, 2}, {Timing::each, 6}};
   for (const auto& [timing, count] : expected) {
-    BatchSubmitter batch(device.state(), {.timing = timing});
+    BatchSubmitter batch(device.queue(), {.timing = timing});
     for (uint32_t i = 0; i < 6; ++i) batch.dispatch(kernel, Grid{1}, i);
     const Completion completion = batch.submit();
     REQUIRE(completion.wait(soon(), kActiveWait));
@@ -45,11 +45,11 @@ TEST_CASE("times are recorded for every packet, for first and last, or for none"
       CHECK(times[i].end_ns >= times[i].start_ns);
       if (i > 0) CHECK(times[i].start_ns >= times[i - 1].end_ns);
     }
-    device.state().reclaim(UINT32_MAX);
+    device.queue().reclaim();
     CHECK(completion.times().size() == count);  // kept after the signals were returned
     if (count > 0) CHECK(completion.times().front().start_ns == times.front().start_ns);
   }
-  CHECK(device.state().signals().free(SignalKind::event_less) == 32);
+  CHECK(device.queue().pressure().signals.free() == 32);
 }
 
 TEST_CASE("a Completion outlives its queue", "[submit]") {
@@ -57,7 +57,7 @@ TEST_CASE("a Completion outlives its queue", "[submit]") {
   {
     DoubleDevice device;
     const auto kernel = number_kernel();
-    BatchSubmitter batch(device.state(), {});
+    BatchSubmitter batch(device.queue(), {});
     batch.dispatch(kernel, Grid{1}, 1);
     done = batch.submit();
   }
@@ -96,7 +96,7 @@ TEST_CASE("many threads wait for the same and for different publications while t
       }
     });
   }
-  BatchSubmitter batch(device.state(), {});
+  BatchSubmitter batch(device.queue(), {});
   for (uint32_t round = 0; round < 300; ++round) {
     for (uint32_t i = 0; i < 3; ++i) batch.dispatch(kernel, Grid{1}, i);
     const Completion completion = batch.submit();
@@ -114,7 +114,7 @@ TEST_CASE("many threads wait for the same and for different publications while t
 TEST_CASE("a wait ends at its deadline and can be repeated", "[submit]") {
   DoubleDevice device({.device = {.ring_size = 64, .paused = true}});
   const auto kernel = number_kernel();
-  BatchSubmitter batch(device.state(), {});
+  BatchSubmitter batch(device.queue(), {});
   batch.dispatch(kernel, Grid{1}, 1);
   const Completion completion = batch.submit();
   for (const WaitMode mode : {WaitMode::active, WaitMode::blocked, WaitMode::hybrid}) {

@@ -61,7 +61,7 @@ DoubleOptions with_publications(uint32_t count, bool paused) {
 
 Completion submit_one(DoubleDevice& device) {
   static const auto kernel = number_kernel();
-  BatchSubmitter batch(device.state(), {});
+  BatchSubmitter batch(device.queue(), {});
   batch.dispatch(kernel, Grid{1}, 1u);
   return batch.submit();
 }

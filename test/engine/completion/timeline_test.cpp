@@ -107,7 +107,7 @@ TEST_CASE("a queue and its signals may be destroyed while threads query without 
     DoubleDevice device({.device = {.ring_size = 64}});
     std::vector<Completion> completions;
     {
-      BatchSubmitter batch(device.state(), {.timing = Timing::batch});
+      BatchSubmitter batch(device.queue(), {.timing = Timing::batch});
       for (uint32_t i = 0; i < 4; ++i) {
         batch.dispatch(kernel, Grid{1}, i);
         completions.push_back(batch.submit());

@@ -33,7 +33,7 @@ TEST_CASE("a batch interrupted by its deadline continues where it stopped", "[su
   DoubleDevice device({.device = {.ring_size = 16, .paused = true}},
                       [&](uint32_t number) { ran.push_back(number); });
   const auto kernel = number_kernel();
-  BatchSubmitter batch(device.state(), {});
+  BatchSubmitter batch(device.queue(), {});
   for (uint32_t i = 0; i < 40; ++i) batch.dispatch(kernel, Grid{1}, i);
   const std::string error = error_of<Error>([&] { batch.submit(Deadline::after(20ms)); });
   CHECK(contains(error, "16 slots"));
@@ -49,14 +49,14 @@ TEST_CASE("a partly published batch takes no packet and blocks every other batch
   DoubleDevice device({.device = {.ring_size = 16, .paused = true}},
                       [&](uint32_t number) { ran.push_back(number); });
   const auto kernel = number_kernel();
-  BatchSubmitter cut_off(device.state(), {});
+  BatchSubmitter cut_off(device.queue(), {});
   for (uint32_t i = 0; i < 40; ++i) cut_off.dispatch(kernel, Grid{1}, i);
   CHECK(error_of<Error>([&] { cut_off.submit(Deadline::after(10ms)); }) != "no error");
   CHECK(contains(error_of<Error>([&] { cut_off.dispatch(kernel, Grid{1}, 40u); }),
                  "are already published"));
   CHECK(contains(error_of<Error>([&] { cut_off.raw(aql::to_packet(aql::BarrierAnd{})); }),
                  "are already published"));
-  BatchSubmitter other(device.state(), {});
+  BatchSubmitter other(device.queue(), {});
   other.dispatch(kernel, Grid{1}, 41u);
   device.processor().resume();
   CHECK(contains(error_of<Error>([&] { other.submit(); }), "partly published: 16 packets of 40"));
@@ -73,7 +73,7 @@ TEST_CASE("a half-submitted batch of a borrowed queue is given up when the GPU f
   auto device =
       std::make_unique<DoubleDevice>(DoubleOptions{.device = {.ring_size = 16, .paused = true}});
   const auto kernel = number_kernel();
-  auto batch = std::make_unique<BatchSubmitter>(device->state(), BatchOptions{});
+  auto batch = std::make_unique<BatchSubmitter>(device->queue(), BatchOptions{});
   for (uint32_t i = 0; i < 40; ++i) batch->dispatch(kernel, Grid{1}, i);
   CHECK(error_of<Error>([&] { batch->submit(Deadline::after(10ms)); }) != "no error");
   device->state().timeline().fail(static_cast<hsa_status_t>(HSA_STATUS_ERROR_MEMORY_FAULT),
@@ -91,11 +91,11 @@ TEST_CASE("a half-submitted batch of a borrowed queue is given up when the GPU f
 TEST_CASE("a batch that is interrupted and then dropped returns everything", "[submit]") {
   DoubleDevice device({.device = {.ring_size = 16, .paused = true}});
   const auto kernel = number_kernel();
-  const uint32_t slabs = device.state().kernargs().free_slabs();
-  const uint32_t signals = device.state().signals().free(SignalKind::interrupt);
+  const uint32_t slabs = device.queue().pressure().kernarg_slabs.free();
+  const uint32_t signals = device.queue().pressure().signals.free();
   const Counters before = Counters::now();
   {
-    BatchSubmitter batch(device.state(), {});
+    BatchSubmitter batch(device.queue(), {});
     for (uint32_t i = 0; i < 40; ++i) batch.dispatch(kernel, Grid{1}, i);
     CHECK(error_of<Error>([&] { batch.submit(Deadline::after(10ms)); }) != "no error");
     device.processor().resume();
@@ -104,18 +104,17 @@ TEST_CASE("a batch that is interrupted and then dropped returns everything", "[s
   CHECK(spent.packets == 17);  // and the one that closes it
   CHECK(spent.completion_signals == 1);
   CHECK(spent.batches == 0);
-  CHECK(device.state().timeline().wait(device.state().timeline().last_begun(), kActiveWait,
-                                       soon()) == WaitResult::done);
-  device.state().reclaim(UINT32_MAX);
-  CHECK(device.state().kernargs().free_slabs() == slabs);
-  CHECK(device.state().signals().free(SignalKind::interrupt) == signals);
+  CHECK(device.queue().last_submitted().wait(soon(), kActiveWait));
+  device.queue().reclaim();
+  CHECK(device.queue().pressure().kernarg_slabs.free() == slabs);
+  CHECK(device.queue().pressure().signals.free() == signals);
   CHECK(device.processor().completed_count() == 17);
 }
 
 TEST_CASE("a full ring refuses a try, and the batch can be submitted later unchanged", "[submit]") {
   DoubleDevice device({.device = {.ring_size = 16, .paused = true}});
   const auto kernel = number_kernel();
-  BatchSubmitter batch(device.state(), {});
+  BatchSubmitter batch(device.queue(), {});
   for (uint32_t i = 0; i < 12; ++i) batch.dispatch(kernel, Grid{1}, i);
   CHECK(batch.try_submit().has_value());
   for (uint32_t i = 0; i < 8; ++i) batch.dispatch(kernel, Grid{1}, i);
@@ -133,7 +132,7 @@ TEST_CASE("a refused batch takes more packets, and only its final ends carry the
   for (const bool said : {false, true}) {
     DoubleDevice device({.device = {.ring_size = 16, .paused = true}});
     const auto kernel = number_kernel();
-    BatchSubmitter batch(device.state(), {});
+    BatchSubmitter batch(device.queue(), {});
     for (uint32_t i = 0; i < 12; ++i) batch.dispatch(kernel, Grid{1}, i);
     CHECK(batch.try_submit().has_value());
     for (uint32_t i = 0; i < 8; ++i) batch.dispatch(kernel, Grid{1}, i);
@@ -163,7 +162,7 @@ TEST_CASE("the error of a full timeline or an empty signal pool names size and o
         {.device = {.ring_size = 64, .paused = true},
          .queue = {
              .packets = 64, .publications = 2, .kernarg_bytes = 8192, .kernarg_slab_bytes = 1024}});
-    BatchSubmitter batch(device.state(), {.patience = 5ms});
+    BatchSubmitter batch(device.queue(), {.patience = 5ms});
     for (int i = 0; i < 2; ++i) {
       batch.dispatch(kernel, Grid{1}, 0);
       batch.submit();
@@ -176,7 +175,7 @@ TEST_CASE("the error of a full timeline or an empty signal pool names size and o
   }
   SECTION("signals") {
     DoubleDevice device({.device = {.ring_size = 64, .paused = true}, .signals = 1});
-    BatchSubmitter batch(device.state(), {.patience = 5ms});
+    BatchSubmitter batch(device.queue(), {.patience = 5ms});
     batch.dispatch(kernel, Grid{1}, 0);
     batch.submit();
     batch.dispatch(kernel, Grid{1}, 0);
@@ -196,7 +195,7 @@ TEST_CASE(
        .queue = {
            .packets = 64, .publications = 16, .kernarg_bytes = 2048, .kernarg_slab_bytes = 1024}});
   const auto kernel = number_kernel();
-  BatchSubmitter batch(device.state(), {.patience = kHang});
+  BatchSubmitter batch(device.queue(), {.patience = kHang});
   for (uint32_t i = 0; i < 32; ++i) batch.dispatch(kernel, Grid{1}, i);
   CHECK_FALSE(batch.try_dispatch(kernel, Grid{1}, 0).has_value());
   // No work in flight can return blocks, so no wait can help.

@@ -44,7 +44,7 @@ TEST_CASE("Invariant 1: a batch that is not published leaves no live header behi
   // 24 packets across the ring's end: the first 8 and the last 16 are not adjacent.
   const auto kernel = number_kernel();
   DoubleDevice device({.device = {.ring_size = 32}});
-  BatchSubmitter before(device.state(), {});
+  BatchSubmitter before(device.queue(), {});
   for (uint32_t i = 0; i < 24; ++i) before.dispatch(kernel, Grid{1}, i);
   REQUIRE(before.submit().wait(soon(), kActiveWait));
   REQUIRE(live_headers(device) == 0);
@@ -56,17 +56,17 @@ TEST_CASE("Invariant 1: a batch that is not published leaves no live header behi
     REQUIRE(live_headers(device) == 23);
   };
   SECTION("when it is cleared") {
-    BatchSubmitter batch(device.state(), {});
+    BatchSubmitter batch(device.queue(), {});
     fill(batch);
     batch.clear();
     CHECK(live_headers(device) == 0);
   }
   SECTION("when it is destroyed") {
-    fill(*std::make_unique<BatchSubmitter>(device.state(), BatchOptions{}));
+    fill(*std::make_unique<BatchSubmitter>(device.queue(), BatchOptions{}));
     CHECK(live_headers(device) == 0);
   }
   SECTION("when it outgrows the ring") {
-    BatchSubmitter batch(device.state(), {});
+    BatchSubmitter batch(device.queue(), {});
     fill(batch);
     for (uint32_t i = 0; i < 32; ++i) batch.dispatch(kernel, Grid{1}, i);
     CHECK(live_headers(device) == 0);
@@ -75,7 +75,7 @@ TEST_CASE("Invariant 1: a batch that is not published leaves no live header behi
     device.processor().pause();
     before.dispatch(kernel, Grid{1}, 1);
     before.submit();
-    BatchSubmitter batch(device.state(), {});
+    BatchSubmitter batch(device.queue(), {});
     for (uint32_t i = 0; i < 31; ++i) batch.raw(aql::to_packet(aql::BarrierAnd{}));
     CHECK_FALSE(batch.try_submit());
     CHECK(batch.size() == 31);
@@ -90,7 +90,7 @@ TEST_CASE("Invariant 2: a batch is not published over the unsubmitted packets of
   std::vector<uint32_t> ran;
   DoubleDevice device({}, [&](uint32_t number) { ran.push_back(number); });
   const auto kernel = number_kernel();
-  BatchSubmitter first(device.state(), {}), second(device.state(), {});
+  BatchSubmitter first(device.queue(), {}), second(device.queue(), {});
   for (uint32_t i = 0; i < 5; ++i) {
     first.dispatch(kernel, Grid{1}, 10 + i);
     second.dispatch(kernel, Grid{1}, 20 + i);
@@ -114,7 +114,7 @@ TEST_CASE("Invariant 4: kernarg blocks are not reused before their dispatch has 
                                  .kernarg_slab_bytes = 128}},
                       [&](uint32_t number) { ran.push_back(number); });
   const auto kernel = number_kernel();
-  BatchSubmitter batch(device.state(), {});
+  BatchSubmitter batch(device.queue(), {});
   for (uint32_t i = 0; i < 600; ++i) {
     batch.dispatch(kernel, Grid{1}, i);
     if (i % 3 != 1) batch.submit();
@@ -130,7 +130,7 @@ TEST_CASE("Invariant 4: a signal is not reused before its publication has comple
           "[invariant]") {
   DoubleDevice device({.device = {.ring_size = 64, .early_read_index = true}, .signals = 2});
   const auto kernel = number_kernel();
-  BatchSubmitter batch(device.state(), {});
+  BatchSubmitter batch(device.queue(), {});
   // No packet after the gate can complete while the host holds the gate at 1, however the threads
   // are scheduled.
   SignalDouble gate(1);
@@ -162,7 +162,7 @@ TEST_CASE("Invariant 4: a queue and the memory its kernels use are destroyed aft
                       [&](uint32_t) { ++ran; });
   const auto kernel = number_kernel();
   {
-    BatchSubmitter batch(device.state(), {});
+    BatchSubmitter batch(device.queue(), {});
     for (uint32_t i = 0; i < 8; ++i) batch.dispatch(kernel, Grid{1}, i);
     batch.submit();
   }
@@ -185,7 +185,7 @@ TEST_CASE(
         if (number == 1) long_one_ended = true;
       });
   const auto kernel = number_kernel();
-  BatchSubmitter batch(device.state(), {});
+  BatchSubmitter batch(device.queue(), {});
   batch.dispatch(kernel, Grid{1}, 0);
   batch.dispatch(kernel, Grid{1}, 1).without_barrier();
   batch.dispatch(kernel, Grid{1}, 2)
@@ -202,7 +202,7 @@ TEST_CASE("Invariant 8: a queue error ends every pending completion and refuses 
           "[invariant]") {
   DoubleDevice device({.device = {.ring_size = 64, .paused = true}});
   const auto kernel = number_kernel();
-  BatchSubmitter batch(device.state(), {});
+  BatchSubmitter batch(device.queue(), {});
   device.processor().resume();
   batch.dispatch(kernel, Grid{1}, 0);
   const Completion before = batch.submit();
@@ -250,7 +250,7 @@ TEST_CASE(
     // More kernels than the cache of shapes holds, and grids that change.
     std::vector<Kernel<uint32_t>> kernels;
     for (int i = 0; i < 40; ++i) kernels.push_back(number_kernel());
-    BatchSubmitter batch(device.state(), {});
+    BatchSubmitter batch(device.queue(), {});
     const auto round = [&] {
       for (uint32_t i = 0; i < 50; ++i) batch.dispatch(kernels[i % 40], Grid{1 + i % 3}, i);
       return batch.submit(Deadline::never());
@@ -279,17 +279,17 @@ TEST_CASE("Invariant 10: a submission costs the same whatever queues and past ba
   for (int i = 0; i < 24; ++i) {
     others.push_back(
         std::make_unique<DoubleDevice>(DoubleOptions{.device = {.ring_size = 64, .paused = true}}));
-    BatchSubmitter batch(others.back()->state(), {});
+    BatchSubmitter batch(others.back()->queue(), {});
     batch.dispatch(kernel, Grid{1}, 1);
     batch.submit();
   }
   DoubleDevice device({.device = {.ring_size = 64}});
-  BatchSubmitter batch(device.state(), {});
+  BatchSubmitter batch(device.queue(), {});
   for (int warm_up = 0; warm_up < 40; ++warm_up) {
     batch.dispatch(kernel, Grid{1}, 1);
     (void)batch.submit().wait(soon(), kActiveWait);
   }
-  device.state().reclaim(UINT32_MAX);
+  device.queue().reclaim();
   // Twelve batches complete and are not yet reclaimed.
   device.processor().pause();
   Completion last;

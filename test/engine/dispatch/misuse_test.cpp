@@ -67,7 +67,7 @@ TEST_CASE("a batch whose queue was destroyed refuses every use that could reach 
   CAPTURE(unsubmitted);
   DoubleDevice device;
   const auto kernel = number_kernel();
-  BatchSubmitter batch(device.state(), {});
+  BatchSubmitter batch(device.queue(), {});
   Prepared<uint32_t> prepared = batch.prepare(kernel, Grid{1});
   batch.dispatch(kernel, Grid{1}, 0u);
   const Completion before = batch.submit();
@@ -84,8 +84,8 @@ TEST_CASE("each batch refuses use after its queue is destroyed, whichever batch 
           "[misuse]") {
   DoubleDevice device;
   const auto kernel = number_kernel();
-  BatchSubmitter first(device.state(), {}), second(device.state(), {});
-  auto destroyed = std::make_unique<BatchSubmitter>(device.state(), BatchOptions{});
+  BatchSubmitter first(device.queue(), {}), second(device.queue(), {});
+  auto destroyed = std::make_unique<BatchSubmitter>(device.queue(), BatchOptions{});
   Prepared<uint32_t> of_first = first.prepare(kernel, Grid{1}),
                      of_second = second.prepare(kernel, Grid{1});
   for (uint32_t i = 0; i < 5; ++i) {
@@ -103,7 +103,7 @@ TEST_CASE("a batch whose queue was destroyed may be queried, cleared and destroy
   DoubleDevice device;
   const auto kernel = number_kernel();
   std::optional<BatchSubmitter> batch;
-  batch.emplace(device.state(), BatchOptions{});
+  batch.emplace(device.queue(), BatchOptions{});
   for (uint32_t i = 0; i < 3; ++i) batch->dispatch(kernel, Grid{1}, i).touches_nothing();
   batch->submit().wait(kActiveWait);
   const std::string plan = batch->explain();
@@ -122,7 +122,7 @@ TEST_CASE("a batch whose queue was destroyed may be queried, cleared and destroy
 TEST_CASE("destroying a queue removes unsubmitted packets from its ring", "[misuse]") {
   DoubleDevice device;
   const auto kernel = number_kernel();
-  BatchSubmitter batch(device.state(), {});
+  BatchSubmitter batch(device.queue(), {});
   for (uint32_t i = 0; i < 20; ++i) batch.dispatch(kernel, Grid{1}, i);
   hsa_queue_t* const queue = device.processor().queue();
   const auto* const slots = static_cast<const aql::Packet64*>(queue->base_address);
@@ -138,7 +138,7 @@ TEST_CASE("destroying a queue removes unsubmitted packets from its ring", "[misu
 TEST_CASE("destroying a queue closes a partly published batch", "[misuse]") {
   DoubleDevice device({.device = {.ring_size = 16}});
   const auto kernel = number_kernel();
-  BatchSubmitter batch(device.state(), {});
+  BatchSubmitter batch(device.queue(), {});
   Prepared<uint32_t> prepared = batch.prepare(kernel, Grid{1});
   device.processor().pause();
   for (uint32_t i = 0; i < 100; ++i) batch.dispatch(kernel, Grid{1}, i);
@@ -159,18 +159,19 @@ TEST_CASE("a recording whose replay is partly published in a destroyed queue rep
   DoubleDevice other({}, [&](uint32_t number) { ran.push_back(number); });
   const auto kernel = number_kernel();
   std::vector<Block> kernargs(2048);
-  Recording recording(destroyed.state(), std::as_writable_bytes(std::span(kernargs)), {});
+  const auto made = destroyed.recording(std::as_writable_bytes(std::span(kernargs)), {});
+  Recording& recording = *made;
   for (uint32_t i = 0; i < 40; ++i) recording.dispatch(kernel, Grid{1}, i);
   destroyed.processor().pause();
   CHECK(contains(
-      error_of<Error>([&] { (void)recording.replay(destroyed.state(), Deadline::after(5ms)); }),
+      error_of<Error>([&] { (void)recording.replay(destroyed.queue(), Deadline::after(5ms)); }),
       "packets of this batch are published"));
-  CHECK(contains(error_of<Error>([&] { (void)recording.replay(other.state(), soon()); }),
+  CHECK(contains(error_of<Error>([&] { (void)recording.replay(other.queue(), soon()); }),
                  "a replay on another queue"));
   destroyed.processor().resume();
   destroyed.destroy_queue();
   recording.abandon();
-  CHECK(recording.replay(other.state(), soon()).wait(soon(), kActiveWait));
+  CHECK(recording.replay(other.queue(), soon()).wait(soon(), kActiveWait));
   REQUIRE(ran.size() == 40);
   for (uint32_t i = 0; i < 40; ++i) CHECK(ran[i] == i);
 }
@@ -179,12 +180,11 @@ TEST_CASE("a recording outlives its queue, also during a replay", "[misuse]") {
   DoubleDevice device({.device = {.ring_size = 16}});
   const auto kernel = number_kernel();
   std::vector<Block> kernargs(2048);
-  auto recording = std::make_unique<Recording>(
-      device.state(), std::as_writable_bytes(std::span(kernargs)), RecordingOptions{});
+  auto recording = device.recording(std::as_writable_bytes(std::span(kernargs)), {});
   for (uint32_t i = 0; i < 40; ++i) recording->dispatch(kernel, Grid{1}, i);
   device.processor().pause();
   CHECK(contains(
-      error_of<Error>([&] { (void)recording->replay(device.state(), Deadline::after(5ms)); }),
+      error_of<Error>([&] { (void)recording->replay(device.queue(), Deadline::after(5ms)); }),
       "packets of this batch are published"));
   device.processor().resume();
   device.destroy_queue();

@@ -183,7 +183,7 @@ TEST_CASE("a refused batch that ends with a finished packet is unchanged", "[pac
 
 TEST_CASE("a batch that is refused with an error is unchanged", "[packet_store]") {
   DoubleDevice device;  // without timing signals
-  BatchSubmitter batch(device.state(), {.timing = Timing::each});
+  BatchSubmitter batch(device.queue(), {.timing = Timing::each});
   batch.dispatch(number_kernel(), Grid{64}, 1u);
   for (int i = 0; i < 40; ++i) batch.raw(aql::to_packet(aql::BarrierAnd{}));
   CHECK_THROWS_AS(batch.submit(), Error);
@@ -192,7 +192,7 @@ TEST_CASE("a batch that is refused with an error is unchanged", "[packet_store]"
 
 TEST_CASE("a chunk size of zero means one packet", "[packet_store]") {
   DoubleDevice device;
-  BatchSubmitter batch(device.state(), {.chunking = {.lead = 0, .chunk = 0}});
+  BatchSubmitter batch(device.queue(), {.chunking = {.lead = 0, .chunk = 0}});
   const Counters before = Counters::now();
   for (uint32_t i = 0; i < 5; ++i) batch.dispatch(number_kernel(), Grid{64}, i);
   CHECK(batch.submit().wait(soon(), kActiveWait));
@@ -243,16 +243,17 @@ TEST_CASE("a batch gets no slots of a ring shared with foreign producers", "[pac
   std::align(64, 64 * 64, aligned, space);
   SignalDouble signal(0);
   const std::vector<hsa_signal_t> signals{signal.handle()};
-  detail::BatchQueue state({.queue = queue.queue(),
-                            .producers = aql::Producers::foreign,
-                            .kernargs = {static_cast<std::byte*>(aligned), 64 * 64}},
-                           signals,
-                           {.packets = 16,
-                            .publications = 1,
-                            .kernarg_bytes = 64 * 64,
-                            .kernarg_slab_bytes = 1024,
-                            .drain_timeout = std::chrono::nanoseconds(0)});
-  BatchSubmitter batch(state, {});
+  Queue foreign = detail::StateAccess::queue(std::make_unique<detail::BatchQueue>(
+      detail::BatchQueue::Parts{.queue = queue.queue(),
+                                .producers = aql::Producers::foreign,
+                                .kernargs = {static_cast<std::byte*>(aligned), 64 * 64}},
+      signals,
+      QueueOptions{.packets = 16,
+                   .publications = 1,
+                   .kernarg_bytes = 64 * 64,
+                   .kernarg_slab_bytes = 1024,
+                   .drain_timeout = std::chrono::nanoseconds(0)}));
+  BatchSubmitter batch(foreign, {});
   batch.dispatch(number_kernel(), Grid{64}, 1u);
   CHECK(queue.slot(0).word[5] == 0xcccccccc);
 }
@@ -272,7 +273,7 @@ TEST_CASE(
     std::vector<uint32_t> filled(batches), expected;
     std::vector<std::vector<uint32_t>> holds(batches);
     for (uint32_t i = 0; i < batches; ++i)
-      batch.push_back(std::make_unique<BatchSubmitter>(device.state(), BatchOptions{}));
+      batch.push_back(std::make_unique<BatchSubmitter>(device.queue(), BatchOptions{}));
     Completion last;
     uint32_t number = 0;
     for (int step = 0; step < 400; ++step) {
@@ -358,7 +359,7 @@ TEST_CASE("a timed batch across the ring's end has a signal on every packet, als
   auto blocker = device.batch();
   for (uint32_t i = 0; i < 12; ++i) blocker.dispatch(number_kernel(), Grid{64}, i);
   blocker.submit();
-  BatchSubmitter batch(device.state(), {.timing = Timing::each});
+  BatchSubmitter batch(device.queue(), {.timing = Timing::each});
   for (uint32_t i = 0; i < 8; ++i) batch.dispatch(number_kernel(), Grid{64}, i);
   CHECK_FALSE(batch.try_submit());
   device.processor().resume();

@@ -46,7 +46,7 @@ template <class Fill>
 Seen seen(const Several& kernel, Fill&& fill) {
   DoubleDevice device({.device = {.ring_size = 64}});
   Seen all;
-  BatchSubmitter batch(device.state(), {});
+  BatchSubmitter batch(device.queue(), {});
   fill(batch, kernel);
   CHECK(batch.submit().wait(soon(), kActiveWait));
   for (const Completed& completed : device.processor().completed()) {
@@ -151,7 +151,7 @@ TEST_CASE("dispatches that got a kernarg block stay in the batch when the next o
           "[prepared]") {
   std::vector<uint32_t> ran;
   DoubleDevice device({}, [&](uint32_t number) { ran.push_back(number); });  // 1,024 blocks in all
-  BatchSubmitter batch(device.state(), {.patience = 1ms});
+  BatchSubmitter batch(device.queue(), {.patience = 1ms});
   const auto prepared = batch.prepare(number_kernel(), Grid{64});
   const std::string message = error_of(
       [&] { prepared.dispatch_each(2000, [](uint32_t i) noexcept { return std::tuple(i); }); });

@@ -4,6 +4,7 @@
 
 #include <deque>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "engine/dispatch/shared_hsa_queue.hpp"
@@ -24,8 +25,8 @@ class SharedDevice {
     while (members_.size() < queues) members_.emplace_back(*this, options);
   }
 
-  detail::BatchQueue& operator[](size_t i) { return *members_[i].state; }
-  void destroy_queue(size_t i) { members_[i].state.reset(); }
+  Queue& operator[](size_t i) { return *members_[i].queue; }
+  void destroy_queue(size_t i) { members_[i].queue.reset(); }
   PacketProcessor& processor() { return processor_; }
   detail::SharedHsaQueue& common() { return *common_; }
 
@@ -38,18 +39,18 @@ class SharedDevice {
         : kernargs(options.queue.kernarg_bytes / 64) {
       for (uint32_t i = 0; i < options.signals; ++i)
         handles.push_back(signals.emplace_back(0).handle());
-      state = std::make_unique<detail::BatchQueue>(
+      queue = detail::StateAccess::queue(std::make_unique<detail::BatchQueue>(
           detail::BatchQueue::Parts{.queue = device.processor_.queue(),
                                     .producers = aql::Producers::shared,
                                     .kernargs = {kernargs.front().bytes, kernargs.size() * 64},
                                     .foreign_error = &device.processor_.error(),
                                     .common = device.common_},
-          handles, options.queue);
+          handles, options.queue));
     }
     std::vector<Line> kernargs;
     std::deque<SignalDouble> signals;
     std::vector<hsa_signal_t> handles;
-    std::unique_ptr<detail::BatchQueue> state;
+    std::optional<Queue> queue;
   };
 
   DoubleDevice::Effect effect_;

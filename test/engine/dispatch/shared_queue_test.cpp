@@ -135,7 +135,7 @@ TEST_CASE(
   CHECK(contains(text, "5 slots in the ring"));
   CHECK(contains(text, "60 are in use"));
   CHECK(two.size() == 5);
-  CHECK(device[1].timeline().pending() == 0);
+  CHECK(device[1].pressure().publications.in_use == 0);
   CHECK(device[1].pressure().ring.in_use == 60);
   std::thread later([&] {
     std::this_thread::sleep_for(5ms);

@@ -31,7 +31,7 @@ TEST_CASE("a batch is one doorbell and one completion signal, on its last packet
                       [&](uint32_t number) { ran.push_back(number); });
   const auto kernel = number_kernel(0xabc0);
   const Counters before = Counters::now();
-  BatchSubmitter batch(device.state(), {});
+  BatchSubmitter batch(device.queue(), {});
   for (uint32_t i = 0; i < 120; ++i) batch.dispatch(kernel, Grid{16384}.by(256), i);
   CHECK(batch.submit().wait(soon(), kActiveWait));
   const Counters spent = Counters::now() - before;
@@ -67,7 +67,7 @@ TEST_CASE("declared, disjoint dispatches carry no barrier bits", "[submit]") {
   DoubleDevice device;
   const auto kernel = number_kernel();
   uint32_t a[4];
-  BatchSubmitter batch(device.state(), {});
+  BatchSubmitter batch(device.queue(), {});
   for (uint32_t i = 0; i < 4; ++i) batch.dispatch(kernel, Grid{1}, i).writes(a + i, 1);
   batch.submit().wait(kActiveWait);
   auto packets = device.processor().completed();
@@ -83,7 +83,7 @@ TEST_CASE("declared, disjoint dispatches carry no barrier bits", "[submit]") {
 TEST_CASE("explicit scopes and missing barrier bits reach the packets", "[submit]") {
   DoubleDevice device;
   const auto kernel = number_kernel();
-  BatchSubmitter batch(device.state(), {});
+  BatchSubmitter batch(device.queue(), {});
   batch.dispatch(kernel, Grid{1}, 0);
   batch.dispatch(kernel, Grid{1}, 1).fences(FenceScope::none, FenceScope::system).without_barrier();
   batch.dispatch(kernel, Grid{1}, 2);
@@ -100,13 +100,13 @@ TEST_CASE("explicit scopes and missing barrier bits reach the packets", "[submit
 TEST_CASE("an unsubmitted batch leaves nothing in the queue", "[submit]") {
   DoubleDevice device;
   const auto kernel = number_kernel();
-  const uint32_t slabs = device.state().kernargs().free_slabs();
+  const uint32_t slabs = device.queue().pressure().kernarg_slabs.free();
   {
-    BatchSubmitter batch(device.state(), {});
+    BatchSubmitter batch(device.queue(), {});
     for (uint32_t i = 0; i < 100; ++i) batch.dispatch(kernel, Grid{1}, i);
-    CHECK(device.state().kernargs().free_slabs() < slabs);
+    CHECK(device.queue().pressure().kernarg_slabs.free() < slabs);
   }
-  CHECK(device.state().kernargs().free_slabs() == slabs);
+  CHECK(device.queue().pressure().kernarg_slabs.free() == slabs);
   CHECK(device.state().writer().next_index() == 0);
   CHECK(device.state().timeline().pending() == 0);
 }
@@ -114,7 +114,7 @@ TEST_CASE("an unsubmitted batch leaves nothing in the queue", "[submit]") {
 TEST_CASE("an empty batch completes with the work submitted before it", "[submit]") {
   DoubleDevice device;
   const auto kernel = number_kernel();
-  BatchSubmitter batch(device.state(), {});
+  BatchSubmitter batch(device.queue(), {});
   CHECK(batch.submit().ready());
   batch.dispatch(kernel, Grid{1}, 1);
   const Completion first = batch.submit();
@@ -126,7 +126,7 @@ TEST_CASE("a batch longer than the ring is published in chunks", "[submit]") {
   DoubleDevice device({.device = {.ring_size = 16}},
                       [&](uint32_t number) { ran.push_back(number); });
   const auto kernel = number_kernel();
-  BatchSubmitter batch(device.state(), {});
+  BatchSubmitter batch(device.queue(), {});
   const Counters before = Counters::now();
   for (uint32_t i = 0; i < 100; ++i) batch.dispatch(kernel, Grid{1}, i);
   CHECK(batch.submit().wait(soon(), kActiveWait));
@@ -142,7 +142,7 @@ TEST_CASE("explain() describes the plan of the last submission, packet by packet
       for (const bool declares : {false, true}) {
         DoubleDevice device;
         const auto kernel = number_kernel();
-        BatchSubmitter batch(device.state(), {.fences = policy});
+        BatchSubmitter batch(device.queue(), {.fences = policy});
         CHECK(batch.plan().empty());
         std::vector<Declarations> intents(count);
         for (uint32_t i = 0; i < count; ++i) batch.dispatch(kernel, Grid{1}, i);
@@ -184,7 +184,7 @@ TEST_CASE("explain() describes a plain submission also while the next batch is b
 TEST_CASE("kernels and grids may change from dispatch to dispatch", "[submit]") {
   std::vector<uint32_t> ran;
   DoubleDevice device({}, [&](uint32_t number) { ran.push_back(number); });
-  BatchSubmitter batch(device.state(), {});
+  BatchSubmitter batch(device.queue(), {});
   const Grid grids[] = {Grid{64}, Grid{64}.by(32), Grid{64, 2}, Grid{64, 2, 3}.by(8, 2)};
   std::vector<std::pair<uint64_t, Grid>> expected;
   for (uint32_t i = 0; i < 24; ++i) {
@@ -213,7 +213,7 @@ TEST_CASE("kernels and grids may change from dispatch to dispatch", "[submit]") 
 TEST_CASE("an impossible geometry is refused before anything is taken", "[submit]") {
   DoubleDevice device;
   const auto kernel = number_kernel();
-  BatchSubmitter batch(device.state(), {});
+  BatchSubmitter batch(device.queue(), {});
   CHECK(contains(error_of<Error>([&] { batch.dispatch(kernel, Grid{0}.by(1), 0); }),
                  "a size of zero"));
   CHECK(contains(error_of<Error>([&] { batch.dispatch(kernel, Grid{4096}.by(2048), 0); }),
@@ -227,7 +227,7 @@ TEST_CASE(
     "a raw packet keeps its header and is followed by a barrier packet that completes the batch",
     "[submit]") {
   DoubleDevice device;
-  BatchSubmitter batch(device.state(), {});
+  BatchSubmitter batch(device.queue(), {});
   SignalDouble own(1);
   batch.raw(aql::to_packet(
       aql::BarrierAnd{.flags = {aql::Barrier::off, FenceScope::none, FenceScope::none},
@@ -254,7 +254,7 @@ TEST_CASE("a caller's kernarg block and signal are used", "[submit]") {
   DoubleDevice device({}, [&](uint32_t number) { ran.push_back(number); });
   const auto kernel = number_kernel();
   alignas(64) std::byte block[64];
-  BatchSubmitter batch(device.state(), {});
+  BatchSubmitter batch(device.queue(), {});
   const Counters before = Counters::now();
   batch.dispatch_at(block, kernel, Grid{1}, 77u);
   CHECK(batch.submit().wait(soon(), kActiveWait));

@@ -91,7 +91,7 @@ TEST_CASE("dynamic group memory follows the static part, and LocalBytes arrays f
 
   DoubleDevice device;
   Lines lines, kernargs;
-  BatchSubmitter batch(device.state(), {});
+  BatchSubmitter batch(device.queue(), {});
   batch.dispatch(arrays, grid, 1u, first, second);
   REQUIRE(batch.try_dispatch(arrays, grid, 1u, first, second));
   batch.dispatch_at({lines.bytes, kBlockBytes}, arrays, grid, 1u, first, second);
@@ -100,17 +100,18 @@ TEST_CASE("dynamic group memory follows the static part, and LocalBytes arrays f
   prepared.dispatch_each(2, [&](uint32_t) noexcept { return std::tuple(1u, first, second); });
   REQUIRE(batch.submit().wait(soon(), kActiveWait));
 
-  Recording recording(device.state(), kernargs.bytes, kWithFewSpares);
+  const auto made = device.recording(kernargs.bytes, kWithFewSpares);
+  Recording& recording = *made;
   recording.dispatch(arrays, grid, 1u, first, second);
   const Node replaced = recording.dispatch(plain_kernel(), Grid{64}, 1u);
   recording.replace(replaced, arrays, grid, 1u, first, second);
   const Node moved = recording.dispatch(arrays, Grid{64}.lds(3), 1u, first, second);
   recording.set_grid(moved, grid);
-  REQUIRE(recording.replay(device.state(), soon()).wait(soon(), kActiveWait));
+  REQUIRE(recording.replay(device.queue(), soon()).wait(soon(), kActiveWait));
   CHECK(seen_by(device) == std::vector<Seen>(6 + 3, expected));
 
   recording.set_grid(moved, Grid{64});
-  REQUIRE(recording.replay(device.state(), soon()).wait(soon(), kActiveWait));
+  REQUIRE(recording.replay(device.queue(), soon()).wait(soon(), kActiveWait));
   CHECK(seen_by(device).back() ==
         Seen{.segment = 104, .first_array = 32, .second_array = 80, .hidden_size = 0});
 }
@@ -119,7 +120,7 @@ TEST_CASE("a kernel gets the amount of dynamic group memory of each of its dispa
           "[group_memory]") {
   const Plain plain = plain_kernel();
   DoubleDevice device;
-  BatchSubmitter batch(device.state(), {});
+  BatchSubmitter batch(device.queue(), {});
   std::vector<Seen> expected;
   for (const uint32_t bytes : {0u, 7u, 7u, 1024u, 0u, 1u}) {
     batch.dispatch(plain, Grid{64}.lds(bytes), 1u);
@@ -137,7 +138,7 @@ TEST_CASE("a dispatch may request all group memory of the agent, and not one byt
   const LocalBytes first{40}, second{24}, third{25};
   DoubleDevice device;
   Lines lines, kernargs;
-  BatchSubmitter batch(device.state(), {});
+  BatchSubmitter batch(device.queue(), {});
 
   const auto refused = [&](auto&& dispatch) {
     const std::string error = error_of<Error>(dispatch);
@@ -180,7 +181,8 @@ TEST_CASE("a dispatch may request all group memory of the agent, and not one byt
   });
   CHECK(batch.size() == 2);
 
-  Recording recording(device.state(), kernargs.bytes, kWithFewSpares);
+  const auto made = device.recording(kernargs.bytes, kWithFewSpares);
+  Recording& recording = *made;
   refused([&] { recording.dispatch(plain, too_much, 1u); });
   refused_arrays([&] { recording.dispatch(arrays, fits, 1u, first, third); });
   CHECK(recording.size() == 0);
@@ -196,7 +198,7 @@ TEST_CASE("a dispatch may request all group memory of the agent, and not one byt
 
   batch.dispatch(plain, fits, 1u);
   REQUIRE(batch.submit().wait(soon(), kActiveWait));
-  REQUIRE(recording.replay(device.state(), soon()).wait(soon(), kActiveWait));
+  REQUIRE(recording.replay(device.queue(), soon()).wait(soon(), kActiveWait));
   CHECK(seen_by(device) == std::vector<Seen>{{200, 128, 176, 100},
                                              {200, 128, 176, 100},
                                              {120, 0, 0, 100},

@@ -90,9 +90,8 @@ struct Bench {
       : memory(8192),
         device({.device = {.ring_size = ring_size, .duration = [](const auto&) { return 1u; }},
                 .signals = 512}),
-        recording(std::make_unique<Recording>(
-            device.state(), std::span(memory.front().bytes, memory.size() * sizeof(Line)),
-            options)) {}
+        recording(device.recording({memory.front().bytes, memory.size() * sizeof(Line)}, options)) {
+  }
 
   std::vector<Line> memory;
   DoubleDevice device;
@@ -194,7 +193,7 @@ bool set_number(Recording& recording, size_t index, Content& content, uint32_t n
 
 // The packets that a replay stored in the ring, in ring order.
 std::vector<aql::Packet64> replayed(Bench& bench) {
-  const Completion done = bench.recording->replay(bench.device.state(), soon());
+  const Completion done = bench.recording->replay(bench.device.queue(), soon());
   // Sleeps, since the packet processor needs the core.
   REQUIRE(bench.device.processor().wait_completed(bench.device.state().writer().next_index()));
   REQUIRE(done.wait(soon(), kActiveWait));  // its signal follows
@@ -306,7 +305,7 @@ void replay_patch_and_compare(bool undeclared) {
           patch_some(*bench.recording, contents, random, undeclared);
           // Some patches run with a replay in flight, so their nodes move to other blocks.
           if (random() % 2 == 0) {
-            bench.recording->replay(bench.device.state(), soon());
+            bench.recording->replay(bench.device.queue(), soon());
             patch_some(*bench.recording, contents, random, undeclared);
           }
           check_like_a_fresh_one(bench, contents, ring_size, options);

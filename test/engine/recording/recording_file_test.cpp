@@ -427,13 +427,12 @@ TEST_CASE("several recordings follow each other in a stream", "[recording-file]"
   one->dispatch(here.empty, Grid{2});
   save_recording(*one, out, here.memory);
   std::istringstream in(out.str());
-  for (size_t nodes = 1; nodes <= 2; ++nodes)
-    CHECK(load_recording(here.device.state(), {}, in, here.kernels(), here.memory)->size() ==
-          nodes);
-  CHECK(contains(error_of<Error>([&] {
-                   load_recording(here.device.state(), {}, in, here.kernels(), here.memory);
-                 }),
-                 "an empty input"));
+  const auto load = [&] {
+    return detail::load_recording(in, here.kernels(), here.memory,
+                                  [&] { return here.device.recording({}, {}); });
+  };
+  for (size_t nodes = 1; nodes <= 2; ++nodes) CHECK(load()->size() == nodes);
+  CHECK(contains(error_of<Error>([&] { load(); }), "an empty input"));
 }
 
 TEST_CASE("a recording is written to a file completely or not at all", "[recording-file]") {

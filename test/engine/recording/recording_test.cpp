@@ -53,8 +53,7 @@ struct Bench {
   }
   std::unique_ptr<Recording> recording(const RecordingOptions& options = {
                                            .spare_kernarg_bytes = 16 << 10}) {
-    return std::make_unique<Recording>(device.state(),
-                                       lend((64 << 10) + options.spare_kernarg_bytes), options);
+    return device.recording(lend((64 << 10) + options.spare_kernarg_bytes), options);
   }
 
   struct alignas(64) Line {
@@ -81,7 +80,7 @@ TEST_CASE("a replay runs every node once, in order, with one completion signal",
   for (uint32_t i = 0; i < 100; ++i) recording->dispatch(kernel, Grid{256}.by(64), i);
   CHECK(recording->size() == 100);
   const Counters before = Counters::now();
-  CHECK(recording->replay(bench.device.state(), soon()).wait(soon(), kActiveWait));
+  CHECK(recording->replay(bench.device.queue(), soon()).wait(soon(), kActiveWait));
   const Counters spent = Counters::now() - before;
   CHECK(bench.ran == sequence(100));
   CHECK(spent.batches == 1);
@@ -105,7 +104,7 @@ TEST_CASE("replays in flight share the blocks of nodes that are not patched", "[
   const auto kernel = number_kernel();
   for (uint32_t i = 0; i < 20; ++i) recording->dispatch(kernel, Grid{64}, i);
   Completion last;
-  for (int replay = 0; replay < 10; ++replay) last = *recording->try_replay(bench.device.state());
+  for (int replay = 0; replay < 10; ++replay) last = *recording->try_replay(bench.device.queue());
   bench.device.processor().resume();
   CHECK(last.wait(soon(), kActiveWait));
   CHECK(bench.ran == sequence(20, 10));
@@ -128,7 +127,7 @@ TEST_CASE("a patch applies from the next replay on, and replays in flight keep t
   for (uint32_t replay = 0; replay < 15; ++replay) {
     recording->set<0>(node, 100 + replay);
     recording->set<0>(node, 200 + replay);  // before the next replay: the same block
-    last = *recording->try_replay(bench.device.state());
+    last = *recording->try_replay(bench.device.queue());
   }
   bench.device.processor().resume();
   CHECK(last.wait(soon(), kActiveWait));
@@ -149,7 +148,7 @@ TEST_CASE("with no replay in flight a patch is written in place", "[recording]")
   const auto recording = bench.recording();
   const Node node = recording->dispatch(number_kernel(), Grid{64}, 0u);
   for (uint32_t replay = 1; replay <= 50; ++replay) {
-    CHECK(recording->replay(bench.device.state(), soon()).wait(soon(), kActiveWait));
+    CHECK(recording->replay(bench.device.queue(), soon()).wait(soon(), kActiveWait));
     recording->set<0>(node, replay);
   }
   const auto packets = bench.device.processor().completed();
@@ -172,7 +171,7 @@ TEST_CASE("a patch waits for a spare block, and its error names the shortage if 
   uint32_t patches = 0;
   std::string error;
   while (error.empty()) {
-    REQUIRE(recording->try_replay(bench.device.state()));
+    REQUIRE(recording->try_replay(bench.device.queue()));
     for (uint32_t i = 0; i < 10; ++i) expected.push_back(10 * (patches / 10) + i);
     for (uint32_t i = 0; i < 10 && error.empty(); ++i, ++patches) {
       const std::string found = error_of<Error>([&] { recording->set<0>(nodes[i], patches + 10); });
@@ -188,7 +187,7 @@ TEST_CASE("a patch waits for a spare block, and its error names the shortage if 
   recording->set<0>(nodes[4], 64);  // now it waits, and a block is returned
   for (uint32_t i = 5; i < 10; ++i) recording->set<0>(nodes[i], 60 + i);
   for (uint32_t i = 0; i < 10; ++i) expected.push_back(60 + i);
-  CHECK(recording->replay(bench.device.state(), soon()).wait(soon(), kActiveWait));
+  CHECK(recording->replay(bench.device.queue(), soon()).wait(soon(), kActiveWait));
   CHECK(bench.ran == expected);
 }
 
@@ -199,11 +198,11 @@ TEST_CASE("a grid and a kernel may be changed, and a handle to the replaced node
   const auto other = bench.recording();
   const Node first = recording->dispatch(number_kernel(0x1000), Grid{64}, 1u);
   const Node second = recording->dispatch(number_kernel(0x1000), Grid{64}, 2u);
-  CHECK(recording->replay(bench.device.state(), soon()).wait(soon(), kActiveWait));
+  CHECK(recording->replay(bench.device.queue(), soon()).wait(soon(), kActiveWait));
   recording->set_grid(first, Grid{512, 4}.by(64, 2));
   const Node<uint32_t, const uint32_t*, uint32_t> wide =
       recording->replace(second, wide_kernel(0x2000), Grid{128}, 7u, nullptr, 8u);
-  CHECK(recording->replay(bench.device.state(), soon()).wait(soon(), kActiveWait));
+  CHECK(recording->replay(bench.device.queue(), soon()).wait(soon(), kActiveWait));
   CHECK(bench.ran == std::vector<uint32_t>{1, 2, 1, 7});
   const auto packets = bench.device.processor().completed();
   CHECK(dispatch_of(packets[2]).grid_size_x == 512);
@@ -221,7 +220,7 @@ TEST_CASE("a grid and a kernel may be changed, and a handle to the replaced node
   CHECK(contains(error_of<Error>([&] { recording->set_grid(first, Grid{4096}.by(2048)); }),
                  "workgroup"));
   recording->set<2>(wide, 9u);
-  CHECK(recording->replay(bench.device.state(), soon()).wait(soon(), kActiveWait));
+  CHECK(recording->replay(bench.device.queue(), soon()).wait(soon(), kActiveWait));
   CHECK(bench.ran.size() == 6);
 }
 
@@ -235,7 +234,7 @@ TEST_CASE("declared accesses are planned once, and a patch cannot change a decla
     nodes.push_back(recording->dispatch(wide_kernel(0x1000), Grid{64}, i, data.data() + 100 * i, 0u)
                         .writes(data.data() + 100 * i, 100));
   const auto barriers = [&] {
-    CHECK(recording->replay(bench.device.state(), soon()).wait(soon(), kActiveWait));
+    CHECK(recording->replay(bench.device.queue(), soon()).wait(soon(), kActiveWait));
     std::string bits;
     auto packets = bench.device.processor().completed();
     std::sort(packets.begin(), packets.end(),
@@ -271,30 +270,30 @@ TEST_CASE(
   const auto recording = bench.recording();
   const Node node = recording->dispatch(number_kernel(), Grid{64}, 0u);
   for (uint32_t i = 1; i < 40; ++i) recording->dispatch(number_kernel(), Grid{64}, i);
-  CHECK(contains(error_of<Error>([&] { recording->try_replay(bench.device.state()); }),
+  CHECK(contains(error_of<Error>([&] { recording->try_replay(bench.device.queue()); }),
                  "40 packets without waiting"));
   CHECK(contains(
-      error_of<Error>([&] { recording->replay(bench.device.state(), Deadline::after(1ms)); }),
+      error_of<Error>([&] { recording->replay(bench.device.queue(), Deadline::after(1ms)); }),
       "16 slots"));
   Bench elsewhere;
   CHECK(contains(error_of<Error>([&] { recording->set<0>(node, 1u); }), "abandon()"));
   CHECK(contains(error_of<Error>([&] { recording->dispatch(number_kernel(), Grid{64}, 1u); }),
                  "abandon()"));
-  CHECK(contains(error_of<Error>([&] { recording->replay(elsewhere.device.state(), soon()); }),
+  CHECK(contains(error_of<Error>([&] { recording->replay(elsewhere.device.queue(), soon()); }),
                  "another queue"));
   bench.device.processor().resume();
-  CHECK(recording->replay(bench.device.state(), soon()).wait(soon(), kActiveWait));
+  CHECK(recording->replay(bench.device.queue(), soon()).wait(soon(), kActiveWait));
   CHECK(bench.ran == sequence(40));
   CHECK(recording->replays() == 1);
 
   bench.device.processor().pause();
   CHECK(contains(
-      error_of<Error>([&] { recording->replay(bench.device.state(), Deadline::after(1ms)); }),
+      error_of<Error>([&] { recording->replay(bench.device.queue(), Deadline::after(1ms)); }),
       "16 slots"));
   bench.device.processor().resume();
   recording->abandon();
   recording->set<0>(node, 77u);
-  CHECK(recording->replay(bench.device.state(), soon()).wait(soon(), kActiveWait));
+  CHECK(recording->replay(bench.device.queue(), soon()).wait(soon(), kActiveWait));
   REQUIRE(bench.ran.size() >= 80);
   CHECK(bench.ran[bench.ran.size() - 40] == 77);
   CHECK(bench.ran[40] == 0);
@@ -308,7 +307,7 @@ TEST_CASE("a recording is replayed on several queues, and its destructor waits f
   for (uint32_t i = 1; i < 10; ++i) recording->dispatch(number_kernel(), Grid{64}, i);
   for (uint32_t replay = 0; replay < 8; ++replay) {
     recording->set<0>(node, 100 * replay);
-    recording->replay((replay % 2 == 0 ? one : two).device.state(), soon());
+    recording->replay((replay % 2 == 0 ? one : two).device.queue(), soon());
   }
   recording.reset();
   CHECK(one.ran.size() == 40);
@@ -328,11 +327,11 @@ TEST_CASE(
   recording->raw(aql::to_packet(
       aql::BarrierAnd{.flags = {aql::Barrier::off, aql::FenceScope::none, aql::FenceScope::none}}));
   for (int i = 0; i < 3; ++i)
-    CHECK(recording->replay(bench.device.state(), soon()).wait(soon(), kActiveWait));
+    CHECK(recording->replay(bench.device.queue(), soon()).wait(soon(), kActiveWait));
   CHECK(bench.device.processor().completed_count() == 9);
   const Node last = recording->dispatch(number_kernel(), Grid{64}, 2u);
   recording->set<0>(last, 3u);
-  CHECK(recording->replay(bench.device.state(), soon()).wait(soon(), kActiveWait));
+  CHECK(recording->replay(bench.device.queue(), soon()).wait(soon(), kActiveWait));
   CHECK(bench.device.processor().completed_count() == 13);
   CHECK(bench.ran == std::vector<uint32_t>{1, 1, 1, 1, 3});
   aql::Packet64 invalid{};
@@ -343,7 +342,7 @@ TEST_CASE(
 TEST_CASE("an empty recording completes with the work submitted before it", "[recording]") {
   Bench bench;
   const auto recording = bench.recording();
-  CHECK(recording->replay(bench.device.state(), soon()).ready());
+  CHECK(recording->replay(bench.device.queue(), soon()).ready());
   CHECK(recording->replays() == 0);
 }
 
@@ -354,7 +353,7 @@ TEST_CASE("a replay overtakes a batch that is being filled, and leaves it unchan
   for (uint32_t i = 0; i < 5; ++i) recording->dispatch(number_kernel(), Grid{64}, i);
   auto batch = bench.device.batch();
   for (uint32_t i = 0; i < 5; ++i) batch.dispatch(number_kernel(), Grid{64}, 10 + i);
-  CHECK(recording->replay(bench.device.state(), soon()).wait(soon(), kActiveWait));
+  CHECK(recording->replay(bench.device.queue(), soon()).wait(soon(), kActiveWait));
   CHECK(batch.submit().wait(soon(), kActiveWait));
   CHECK(bench.ran == std::vector<uint32_t>{0, 1, 2, 3, 4, 10, 11, 12, 13, 14});
 }
@@ -372,7 +371,7 @@ TEST_CASE("replays and patches in the steady state allocate nothing and make no 
     Completion last;
     for (int replay = 0; replay < 8; ++replay) {
       for (const auto& node : nodes) recording->set<0>(node, number++);
-      last = recording->replay(bench.device.state(), soon());
+      last = recording->replay(bench.device.queue(), soon());
     }
     while (!last.ready()) {
     }
@@ -422,7 +421,7 @@ TEST_CASE(
       const bool first = random() % 2 == 0;
       auto& expected = first ? expected_one : expected_two;
       expected.insert(expected.end(), now.begin(), now.end());
-      const Completion done = recording->replay((first ? one : two).device.state(), soon());
+      const Completion done = recording->replay((first ? one : two).device.queue(), soon());
       if (random() % 8 == 0) REQUIRE(done.wait(soon(), kActiveWait));
     }
     recording.reset();
@@ -445,7 +444,7 @@ TEST_CASE(
     const auto wide =
         recording->replace(narrow, wide_kernel(0x2000), Grid{64}, i, nullptr, 0u).node();
     if (i % 10 == 5)
-      CHECK(recording->replay(bench.device.state(), soon()).wait(soon(), kActiveWait));
+      CHECK(recording->replay(bench.device.queue(), soon()).wait(soon(), kActiveWait));
     narrow = recording->replace(wide, number_kernel(), Grid{64}, i).node();
     recording->set<0>(nodes[1], i);
   }
@@ -466,19 +465,19 @@ TEST_CASE(
     failed.device.processor().fail(HSA_STATUS_ERROR_INVALID_ISA);
   });
   CHECK(
-      contains(error_of([&] { recording->replay(failed.device.state(), soon()); }), "INVALID_ISA"));
+      contains(error_of([&] { recording->replay(failed.device.queue(), soon()); }), "INVALID_ISA"));
   failure.join();
   CHECK(recording->replays() == 1);
   for (int i = 0; i < 40; ++i)
-    CHECK(recording->replay(working.device.state(), soon()).wait(soon(), kActiveWait));
+    CHECK(recording->replay(working.device.queue(), soon()).wait(soon(), kActiveWait));
   CHECK(working.ran == sequence(20, 40));
   void* const block = dispatch_of(working.device.processor().completed()[0]).kernarg_address;
   recording->set<0>(node, 100u);
-  CHECK(recording->replay(working.device.state(), soon()).wait(soon(), kActiveWait));
+  CHECK(recording->replay(working.device.queue(), soon()).wait(soon(), kActiveWait));
   CHECK(dispatch_of(working.device.processor().completed()[800]).kernarg_address != block);
   std::string error = "no error";
   for (int i = 0; i < 200 && error == "no error"; ++i) {
-    CHECK(recording->replay(working.device.state(), soon()).wait(soon(), kActiveWait));
+    CHECK(recording->replay(working.device.queue(), soon()).wait(soon(), kActiveWait));
     error = error_of([&] { recording->set<0>(node, 100u); });
   }
   CHECK(contains(error, "a queue failed before it had finished one"));
@@ -496,7 +495,7 @@ TEST_CASE(
     CAPTURE(replay);
     auto batch = bench.device.batch();
     for (uint32_t i = 0; i < 5; ++i) batch.dispatch(number_kernel(), Grid{64}, i);
-    const Completion done = recording->replay(bench.device.state(), soon());
+    const Completion done = recording->replay(bench.device.queue(), soon());
     REQUIRE(done.wait(Deadline::after(1s), kActiveWait));
     CHECK(recording->size() == 2);
     CHECK(bench.device.processor().completed_count() == 7 * replay - 5);
@@ -513,7 +512,7 @@ TEST_CASE("a node with a new grid keeps its fence overrides", "[recording]") {
       recording->dispatch(number_kernel(), Grid{64}, 2u).observed_by(Observer::system).node();
   recording->dispatch(number_kernel(), Grid{64}, 3u);
   const auto header_of_third = [&] {
-    REQUIRE(recording->replay(bench.device.state(), soon()).wait(soon(), kActiveWait));
+    REQUIRE(recording->replay(bench.device.queue(), soon()).wait(soon(), kActiveWait));
     const auto packets = bench.device.processor().completed();
     return packets[packets.size() - 2].packet.header();
   };
@@ -532,12 +531,12 @@ TEST_CASE("the first dispatch after a finished packet acquires at system scope, 
         .flags = {aql::Barrier::off, aql::FenceScope::none, aql::FenceScope::none}}));
     const Node<uint32_t> node = recording->dispatch(number_kernel(), Grid{64}, 2u);
     recording->dispatch(number_kernel(), Grid{64}, 3u);
-    CHECK(recording->replay(bench.device.state(), soon()).wait(soon(), kActiveWait));
+    CHECK(recording->replay(bench.device.queue(), soon()).wait(soon(), kActiveWait));
     if (replaced)
       recording->replace(node, number_kernel(0x2000), Grid{64}, 5u);
     else
       recording->set_grid(node, Grid{128});
-    CHECK(recording->replay(bench.device.state(), soon()).wait(soon(), kActiveWait));
+    CHECK(recording->replay(bench.device.queue(), soon()).wait(soon(), kActiveWait));
     const auto packets = bench.device.processor().completed();
     REQUIRE(packets.size() == 6);
     CHECK(aql::header_flags(packets[1].packet.header()).acquire == aql::FenceScope::system);

@@ -17,6 +17,7 @@
 #include "engine/program/code_identity.hpp"
 #include "engine/program/metadata.hpp"
 #include "engine/recording/recording_file.hpp"
+#include "engine/recording/recording_payload.hpp"
 #include "engine/runtime/error.hpp"
 #include "test/engine/double_device.hpp"
 #include "test/support/errors.hpp"
@@ -73,14 +74,12 @@ struct World {
   }
 
   // Each new World reuses the memory of the previous one, which is destroyed.
-  std::unique_ptr<Recording> recording() {
-    return std::make_unique<Recording>(device.state(), kernargs(), options);
-  }
+  std::unique_ptr<Recording> recording() { return device.recording(kernargs(), options); }
   std::unique_ptr<Recording> load(const std::string& file) { return load(file, kernels(), memory); }
   std::unique_ptr<Recording> load(const std::string& file, const std::vector<KernelSource>& sources,
                                   const Bindings& named) {
     std::istringstream in(file);
-    return load_recording(device.state(), kernargs(), in, sources, named, options);
+    return detail::load_recording(in, sources, named, [this] { return recording(); });
   }
   std::string save(const Recording& recording) const {
     std::ostringstream out;
@@ -122,7 +121,7 @@ struct World {
   // the plan.
   std::string replay(Recording& recording) {
     const size_t before = device.processor().completed().size();
-    if (!recording.replay(device.state(), soon()).wait(soon(), kActiveWait)) return "not in time";
+    if (!recording.replay(device.queue(), soon()).wait(soon(), kActiveWait)) return "not in time";
     std::vector<Completed> ran = device.processor().completed();
     ran.erase(ran.begin(), ran.begin() + static_cast<ptrdiff_t>(before));
     std::sort(ran.begin(), ran.end(),

@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <deque>
 
+#include "test/engine/state_access.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/on_device.hpp"
 
 using namespace uptempo;
+using test::hardware_queue;
 
 namespace {
 
@@ -71,7 +73,7 @@ TEST_CASE("kernels of two streams run at the same time, in hardware queues of th
           "[device][stream][overlap]") {
   Meeting meeting;
   Stream a(meeting.streams()), b(meeting.streams());
-  REQUIRE(a.hardware_queue() != b.hardware_queue());
+  REQUIRE(hardware_queue(a) != hardware_queue(b));
   for (int round = 0; round < 10; ++round) {
     CHECK(meeting.overlap(a, b));
     CHECK(meeting.overlap(b, a));
@@ -82,7 +84,7 @@ TEST_CASE("kernels of two streams run at the same time in one hardware queue",
           "[device][stream][overlap]") {
   Meeting meeting({.hardware_queues = 1});
   Stream a(meeting.streams()), b(meeting.streams());
-  REQUIRE(a.hardware_queue() == b.hardware_queue());
+  REQUIRE(hardware_queue(a) == hardware_queue(b));
   for (int round = 0; round < 10; ++round) {
     CHECK(meeting.overlap(a, b));
     CHECK(meeting.overlap(b, a));

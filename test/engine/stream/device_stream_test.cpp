@@ -8,11 +8,13 @@
 #include <map>
 #include <vector>
 
+#include "test/engine/state_access.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/on_device.hpp"
 
 using namespace uptempo;
 using namespace std::chrono_literals;
+using test::hardware_queue;
 
 namespace {
 
@@ -64,13 +66,12 @@ TEST_CASE("priority and mask reach the queue", "[device][stream]") {
   Streams streams(device.gpu);
   Stream ordinary(streams), urgent(streams, {.priority = StreamPriority::high}),
       patient(streams, {.priority = StreamPriority::low}), masked(streams, {.cu_mask = {0x3}});
-  CHECK(priorities.count(ordinary.hardware_queue()) == 0);
-  CHECK(priorities.at(urgent.hardware_queue()) == HSA_AMD_QUEUE_PRIORITY_HIGH);
-  CHECK(priorities.at(patient.hardware_queue()) == HSA_AMD_QUEUE_PRIORITY_LOW);
+  CHECK(priorities.count(hardware_queue(ordinary)) == 0);
+  CHECK(priorities.at(hardware_queue(urgent)) == HSA_AMD_QUEUE_PRIORITY_HIGH);
+  CHECK(priorities.at(hardware_queue(patient)) == HSA_AMD_QUEUE_PRIORITY_LOW);
   const auto mask_of = [&](const Stream& stream) {
     std::vector<uint32_t> mask((device.gpu.properties().compute_units + 31) / 32);
-    CHECK(hsa_amd_queue_cu_get_mask(stream.hardware_queue(),
-                                    static_cast<uint32_t>(32 * mask.size()),
+    CHECK(hsa_amd_queue_cu_get_mask(hardware_queue(stream), static_cast<uint32_t>(32 * mask.size()),
                                     mask.data()) == HSA_STATUS_SUCCESS);
     return mask;
   };

@@ -72,7 +72,7 @@ TEST_CASE("a wait that ended before its queue failed changes nothing", "[stream]
 TEST_CASE("no stream begins anything in a failed queue", "[stream][failure]") {
   StreamDevices devices(paused(2));
   Stream fails(devices), other(devices), idle(devices);
-  REQUIRE(idle.hardware_queue() == fails.hardware_queue());
+  REQUIRE(hardware_queue(idle) == hardware_queue(fails));
   launch(fails, 0);
   devices.device_of(fails).fail(HSA_STATUS_ERROR_INVALID_ISA);
   CHECK_THROWS_AS(fails.synchronize(), Error);

@@ -189,7 +189,7 @@ TEST_CASE("a block serves every queue, unless a hidden argument contains the que
   for (const bool names_queue : {false, true}) {
     World world(paused(), 2);
     Stream a(world.devices), b(world.devices);
-    REQUIRE(a.hardware_queue() != b.hardware_queue());
+    REQUIRE(hardware_queue(a) != hardware_queue(b));
     const auto kernel = pair_kernel({.queue = names_queue});
     REQUIRE(kernel.info().arguments.names_queue() == names_queue);
     Launcher step(world.devices, kernel);
@@ -206,7 +206,7 @@ TEST_CASE("a block serves every queue, unless a hidden argument contains the que
     a.synchronize();
     b.synchronize();
     const auto address = [&](const Stream& stream) {
-      return names_queue ? reinterpret_cast<uint64_t>(stream.hardware_queue()) : 0;
+      return names_queue ? reinterpret_cast<uint64_t>(hardware_queue(stream)) : 0;
     };
     CHECK(world.journal->by_grid[1] == std::vector<Found>(6, {7, 8, address(a), 0}));
     CHECK(world.journal->by_grid[2] == std::vector<Found>(6, {7, 8, address(b), 0}));

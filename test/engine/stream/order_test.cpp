@@ -139,12 +139,12 @@ TEST_CASE("a stream that waits for the host blocks no other stream", "[stream][g
   StreamDevices devices(options);
   SignalDouble gate(1);
   Stream a(devices), b(devices);
-  REQUIRE(a.hardware_queue() == b.hardware_queue());
+  REQUIRE(hardware_queue(a) == hardware_queue(b));
   launch(a, 0);
   a.wait(gate.handle());
   launch(a, 1);
   const Event behind = a.record();
-  CHECK(a.has_own_queue());
+  CHECK(has_own_queue(a));
   for (uint32_t i = 10; i < 50; ++i) launch(b, i);
   b.synchronize();
   CHECK(devices.log.ended(49) != 0);
@@ -156,8 +156,8 @@ TEST_CASE("a stream that waits for the host blocks no other stream", "[stream][g
   CHECK(behind.ready());
   CHECK(devices.log.is_before(0, 1));
   launch(a, 2);  // back among the others
-  CHECK_FALSE(a.has_own_queue());
-  CHECK(a.hardware_queue() == b.hardware_queue());
+  CHECK_FALSE(has_own_queue(a));
+  CHECK(hardware_queue(a) == hardware_queue(b));
   a.synchronize();
   CHECK(devices.log.is_before(1, 2));
 }
@@ -174,14 +174,14 @@ TEST_CASE("a stream that waits for an event after such a wait blocks no other st
   launch(a, 0);
   b.wait(a.record());
   launch(b, 1);
-  CHECK(b.has_own_queue());
+  CHECK(has_own_queue(b));
   Stream d(devices);
   d.wait(b.record());
   launch(d, 2);
-  CHECK(d.has_own_queue());
+  CHECK(has_own_queue(d));
   c.wait(before);
   launch(c, 3);
-  CHECK_FALSE(c.has_own_queue());
+  CHECK_FALSE(has_own_queue(c));
   c.synchronize();
   CHECK(devices.log.began(1) == 0);
   gate.set(0);
@@ -213,7 +213,7 @@ TEST_CASE(
   SignalDouble another(1);
   refused.wait(another.handle());
   launch(refused, 2);
-  CHECK(refused.has_own_queue());
+  CHECK(has_own_queue(refused));
   another.set(0);
   refused.synchronize();
 }
@@ -223,7 +223,7 @@ TEST_CASE("a wait for a signal that is already zero costs nothing", "[stream][ga
   const SignalDouble open_gate(0);
   Stream a(devices);
   a.wait(open_gate.handle());
-  CHECK_FALSE(a.has_own_queue());
+  CHECK_FALSE(has_own_queue(a));
 }
 
 TEST_CASE(
@@ -256,7 +256,7 @@ TEST_CASE("the legacy default stream after a wait for the host takes a queue of 
   a.wait(gate.handle());
   launch(a, 0);
   launch(default_stream, 1);
-  CHECK(default_stream.has_own_queue());
+  CHECK(has_own_queue(default_stream));
   launch(free, 2);
   free.synchronize();
   CHECK(devices.log.ended(2) != 0);
@@ -354,14 +354,14 @@ TEST_CASE("a stream that waits for the host and has a full queue is destroyed wi
   gate.set(0);
   SignalDouble another(1);
   Stream b(devices);
-  for (const Deadline patience = soon(); !b.has_own_queue() && !patience.passed();) {
+  for (const Deadline patience = soon(); !has_own_queue(b) && !patience.passed();) {
     try {
       b.wait(another.handle());
     } catch (const Error&) {  // a's queue is still busy
       std::this_thread::sleep_for(1ms);
     }
   }
-  CHECK(b.has_own_queue());  // a's queue is free again
+  CHECK(has_own_queue(b));  // a's queue is free again
   another.set(0);
   b.synchronize();
   CHECK(devices.log.is_before(0, 1));

@@ -32,7 +32,7 @@ TEST_CASE("queues that wait for each other with two markers each always make pro
     options.device.paused = true;
     StreamDevices devices(options);
     Stream a(devices), b(devices);
-    REQUIRE(a.hardware_queue() != b.hardware_queue());
+    REQUIRE(hardware_queue(a) != hardware_queue(b));
     // Each queue lends its signals to the other's open epoch, as many as it can lend, before either
     // device executes anything.
     std::thread device([&] {

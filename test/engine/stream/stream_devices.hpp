@@ -16,6 +16,7 @@
 #include "engine/stream/stream.hpp"
 #include "engine/stream/streams_state.hpp"
 #include "test/engine/double_device.hpp"
+#include "test/engine/state_access.hpp"
 #include "test/support/packet_processor.hpp"
 #include "test/support/queue_double.hpp"
 
@@ -72,7 +73,7 @@ class StreamDevices {
               .make_queue(of_queue);
         },
         options.copies);
-    streams_ = std::make_unique<Streams>(state_);
+    streams_ = detail::StateAccess::streams(state_);
   }
 
   Streams& streams() { return *streams_; }
@@ -82,7 +83,7 @@ class StreamDevices {
   PacketProcessor& device(size_t index) { return devices_.at(index).processor; }
   PacketProcessor& device_of(const Stream& stream) {
     for (Device& device : devices_)
-      if (device.processor.queue() == stream.hardware_queue()) return device.processor;
+      if (device.processor.queue() == hardware_queue(stream)) return device.processor;
     throw std::runtime_error("a queue without device");
   }
   void pause() {
@@ -106,7 +107,7 @@ class StreamDevices {
   }
   std::vector<aql::Packet64> ring_of(const Stream& stream) {
     for (size_t i = 0; i < devices_.size(); ++i)
-      if (devices_[i].processor.queue() == stream.hardware_queue()) return ring(i);
+      if (devices_[i].processor.queue() == hardware_queue(stream)) return ring(i);
     throw std::runtime_error("a queue without device");
   }
   // Destroys the Streams and everything they keep. Every Stream must be destroyed before.

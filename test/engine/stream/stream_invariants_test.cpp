@@ -51,7 +51,7 @@ TEST_CASE("Streams: a stream that waits for the host shares no hardware queue") 
   StreamDevices devices(paused(1));
   Stream a(devices), b(devices);
   a.wait(gate.handle());
-  CHECK(a.hardware_queue() != b.hardware_queue());
+  CHECK(hardware_queue(a) != hardware_queue(b));
   gate.set(0);
   devices.resume();
 }

@@ -132,7 +132,7 @@ TEST_CASE(
     "[stream]") {
   StreamDevices devices(paused(2));
   Stream a(devices), b(devices), c(devices);  // c shares a's queue
-  REQUIRE(c.hardware_queue() == a.hardware_queue());
+  REQUIRE(hardware_queue(c) == hardware_queue(a));
   const Spent spent;
   b.wait(Event{});
   launch(b, 0);
@@ -174,7 +174,7 @@ TEST_CASE("a stream uses the wait that another stream put into its queue, and is
           "[stream]") {
   StreamDevices devices(paused(2));
   Stream a(devices), b(devices), c(devices), d(devices);
-  REQUIRE(d.hardware_queue() == b.hardware_queue());
+  REQUIRE(hardware_queue(d) == hardware_queue(b));
   launch(a, 0);
   const Event event = a.record();
   b.wait(event);
@@ -220,7 +220,7 @@ TEST_CASE("a wait in the same queue for a launch that carries a signal comes aft
 TEST_CASE("an event covers all that its stream waits for, whichever wait came last", "[stream]") {
   StreamDevices devices(paused(2));
   Stream a(devices), b(devices), c(devices), d(devices);
-  REQUIRE(d.hardware_queue() == b.hardware_queue());
+  REQUIRE(hardware_queue(d) == hardware_queue(b));
   launch(a, 0);
   const Event of_a = a.record();
   b.wait(of_a);
@@ -443,13 +443,13 @@ TEST_CASE("streams that share queues each keep their order, whatever overlaps",
 TEST_CASE("a stream with nothing unfinished moves from a busy queue to an idle one", "[stream]") {
   StreamDevices devices(paused(2));
   Stream a(devices), b(devices), c(devices);
-  REQUIRE(a.hardware_queue() == c.hardware_queue());
+  REQUIRE(hardware_queue(a) == hardware_queue(c));
   launch(a, 0);
   launch(c, 1);
-  CHECK(c.hardware_queue() == b.hardware_queue());
+  CHECK(hardware_queue(c) == hardware_queue(b));
   launch(b, 2);
   launch(c, 3);  // has unfinished work where it is
-  CHECK(c.hardware_queue() == b.hardware_queue());
+  CHECK(hardware_queue(c) == hardware_queue(b));
   devices.resume();
 }
 
@@ -467,8 +467,8 @@ TEST_CASE("no more hardware queues are created than requested, each when a strea
   Stream masked(devices, {.cu_mask = {0xff}});
   CHECK(devices.streams().hardware_queues() == 5);
   for (const Stream& stream : streams) {
-    CHECK(stream.hardware_queue() != urgent.hardware_queue());
-    CHECK(stream.hardware_queue() != masked.hardware_queue());
+    CHECK(hardware_queue(stream) != hardware_queue(urgent));
+    CHECK(hardware_queue(stream) != hardware_queue(masked));
   }
 }
 
@@ -662,7 +662,7 @@ TEST_CASE("a wait for an event of destroyed Streams costs nothing, or throws the
 TEST_CASE("when a queue fails its streams end with the error, and others continue", "[stream]") {
   StreamDevices devices(paused(2));
   Stream a(devices), b(devices), waits(devices);
-  REQUIRE(waits.hardware_queue() == a.hardware_queue());
+  REQUIRE(hardware_queue(waits) == hardware_queue(a));
   launch(b, 0);
   const Event of_b = b.record();
   devices.device_of(b).fail(HSA_STATUS_ERROR_INVALID_ISA);

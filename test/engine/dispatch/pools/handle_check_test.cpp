@@ -31,7 +31,7 @@ TEST_CASE("a CommandRef is valid until its batch changes, and reports its use af
   DoubleDevice device;
   const auto kernel = number_kernel();
   uint32_t data = 0;
-  BatchSubmitter batch(device.state(), {});
+  BatchSubmitter batch(device.queue(), {});
   CommandRef ref = batch.dispatch(kernel, Grid{1}, 1u);
   ref.reads(&data, 1).writes(&data, 1).without_barrier();
   ref.observed_by(Observer::system);
@@ -54,7 +54,7 @@ TEST_CASE("a caller's kernarg block is refused while an earlier dispatch still r
   const auto kernel = number_kernel();
   std::vector<Line> lines(2);
   const std::span<std::byte> first(lines[0].bytes), second(lines[1].bytes);
-  BatchSubmitter batch(device.state(), {});
+  BatchSubmitter batch(device.queue(), {});
   batch.dispatch_at(first, kernel, Grid{1}, 1u);
   CHECK(contains(error_of<Error>([&] { batch.dispatch_at(first, kernel, Grid{1}, 2u); }),
                  "not submitted yet"));

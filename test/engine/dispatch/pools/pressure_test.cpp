@@ -74,7 +74,7 @@ TEST_CASE(
   for (const Scarce& scarce : scarcities()) {
     CAPTURE(scarce.name);
     DoubleDevice device(scarce.options);
-    BatchSubmitter batch(device.state(), {.timing = scarce.timing, .patience = 10ms});
+    BatchSubmitter batch(device.queue(), {.timing = scarce.timing, .patience = 10ms});
     for (uint32_t i = 0; i < scarce.batches; ++i) REQUIRE(fill(batch, kernel));
     CHECK_FALSE(fill(batch, kernel));
     const auto submit = [&] {
@@ -89,7 +89,7 @@ TEST_CASE(
       std::this_thread::sleep_for(20ms);
       device.processor().resume();
     });
-    BatchSubmitter patient(device.state(), {.timing = scarce.timing, .patience = 10s});
+    BatchSubmitter patient(device.queue(), {.timing = scarce.timing, .patience = 10s});
     batch.clear();
     for (uint32_t i = 0; i < 2; ++i) patient.dispatch(kernel, Grid{1}, i);
     CHECK(patient.submit().wait(soon(), kActiveWait));
@@ -103,7 +103,7 @@ TEST_CASE("the level of a scarce resource is high before it is exhausted, and lo
   for (const Scarce& scarce : scarcities()) {
     CAPTURE(scarce.name);
     DoubleDevice device(scarce.options);
-    detail::BatchQueue& queue = device.state();
+    Queue& queue = device.queue();
     {
       BatchSubmitter batch(queue, {.timing = scarce.timing});
       uint32_t high_after = 0;
@@ -116,10 +116,9 @@ TEST_CASE("the level of a scarce resource is high before it is exhausted, and lo
       CHECK((full.*scarce.level).high);
       CHECK((full.*scarce.level).free() == 0);
       device.processor().resume();
-      CHECK(queue.timeline().wait(queue.timeline().last_begun(), kActiveWait, soon()) ==
-            WaitResult::done);
+      CHECK(queue.last_submitted().wait(soon(), kActiveWait));
     }
-    queue.reclaim(UINT32_MAX);
+    queue.reclaim();
     const Pressure after = queue.pressure();
     CHECK_FALSE(after.high());
     CHECK((after.*scarce.level).in_use == 0);
@@ -134,21 +133,21 @@ TEST_CASE("levels may be read by other threads while the owner submits", "[press
   std::atomic<bool> stop{false};
   std::thread reader([&] {
     while (!stop) {
-      const Pressure pressure = device.state().pressure();
+      const Pressure pressure = device.queue().pressure();
       for (const Level& level :
            {pressure.ring, pressure.publications, pressure.signals, pressure.kernarg_slabs})
         if (level.in_use > level.capacity || level.peak > level.capacity)
           FAIL(level.in_use << " of " << level.capacity);
     }
   });
-  BatchSubmitter batch(device.state(), {});
+  BatchSubmitter batch(device.queue(), {});
   for (uint32_t round = 0; round < 2000; ++round) {
     batch.dispatch(kernel, Grid{1}, round);
     batch.submit();
   }
   stop = true;
   reader.join();
-  CHECK(device.state().pressure().publications.peak > 0);
+  CHECK(device.queue().pressure().publications.peak > 0);
 }
 
 TEST_CASE("invalid marks are refused", "[pressure]") {
