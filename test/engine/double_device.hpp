@@ -3,16 +3,23 @@
 //
 // Kernels have one argument, a 32-bit number. The constructor's function runs with it when the
 // packet completes.
+//
+// The destructor fails the test if signals, kernarg slabs or publications of the queue are still in
+// use, and names them. Batches must be destroyed before. It waits for a working device: a test of a
+// queue that is destroyed during its work calls destroy_queue(). Not checked: a queue that the test
+// destroyed; a paused or failed device with unfinished publications; a test that an exception ends.
 #pragma once
 
 #include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <deque>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -21,6 +28,8 @@
 #include "engine/recording/recording_state.hpp"
 #include "test/engine/double_kernel.hpp"
 #include "test/engine/state_access.hpp"
+#include "test/support/catch.hpp"
+#include "test/support/eventually.hpp"
 #include "test/support/packet_processor.hpp"
 #include "test/support/queue_double.hpp"
 #include "test/support/soon.hpp"
@@ -61,6 +70,17 @@ class DoubleDevice {
     state_ = state.get();
     queue_ = detail::StateAccess::queue(std::move(state));
   }
+  ~DoubleDevice() {
+    if (!queue_ || std::uncaught_exceptions() != exceptions_) return;
+    const bool works = !processor_.paused() && !state_->timeline().failed();
+    // The device and other threads' waits may not have finished yet.
+    if (works) (void)eventually([this] { return unfinished() == 0; });
+    const std::string in_use = this->in_use();
+    if (in_use.empty() || (!works && unfinished() != 0)) return;
+    FAIL_CHECK("the code under test did not give back to the queue: " << in_use);
+  }
+  DoubleDevice(const DoubleDevice&) = delete;
+  DoubleDevice& operator=(const DoubleDevice&) = delete;
 
   Queue& queue() { return *queue_; }
   // The implementation of queue().
@@ -76,9 +96,34 @@ class DoubleDevice {
         std::make_unique<detail::RecordingState>(*state_, kernargs, options));
   }
   void destroy_queue() { queue_.reset(); }
+  // Names the resources of the queue in use, after reclaiming; empty if there are none.
+  std::string in_use() {
+    queue_->reclaim();
+    const Pressure pressure = queue_->pressure();
+    std::string text;
+    const auto add = [&text](const Level& level, const char* name) {
+      if (level.in_use == 0) return;
+      if (!text.empty()) text += ", ";
+      text += std::to_string(level.in_use);
+      text += " of ";
+      text += std::to_string(level.capacity);
+      text += ' ';
+      text += name;
+    };
+    add(pressure.publications, "publications");
+    add(pressure.signals, "signals");
+    add(pressure.timing_signals, "timing signals");
+    add(pressure.kernarg_slabs, "kernarg slabs");
+    return text;
+  }
   std::deque<SignalDouble>& signals() { return signals_; }
 
  private:
+  uint32_t unfinished() {
+    queue_->reclaim();
+    return queue_->pressure().publications.in_use;
+  }
+
   struct alignas(64) Line {
     std::byte bytes[64];
   };
@@ -89,6 +134,7 @@ class DoubleDevice {
   PacketProcessor processor_;
   std::optional<Queue> queue_;
   detail::BatchQueue* state_ = nullptr;  // of queue_
+  const int exceptions_ = std::uncaught_exceptions();
 };
 
 inline hsa_kernel_dispatch_packet_t dispatch_of(const Completed& completed) {

@@ -70,6 +70,7 @@ class PacketProcessor {
 
   void pause() noexcept { paused_.store(true); }
   void resume() noexcept { paused_.store(false); }
+  bool paused() const noexcept { return paused_.load(); }
 
   // Stops the queue permanently and publishes `status` as its error, as a fault does.
   void fail(hsa_status_t status) noexcept;

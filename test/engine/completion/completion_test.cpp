@@ -57,9 +57,12 @@ TEST_CASE("a Completion outlives its queue", "[submit]") {
   {
     DoubleDevice device;
     const auto kernel = number_kernel();
-    BatchSubmitter batch(device.queue(), {});
-    batch.dispatch(kernel, Grid{1}, 1);
-    done = batch.submit();
+    {
+      BatchSubmitter batch(device.queue(), {});
+      batch.dispatch(kernel, Grid{1}, 1);
+      done = batch.submit();
+    }
+    device.destroy_queue();
   }
   CHECK(done.ready());
   done.wait();

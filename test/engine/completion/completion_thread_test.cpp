@@ -348,6 +348,7 @@ TEST_CASE("the queue and its waiters may be destroyed in any order while complet
         device.reset();
         break;
       case 1:
+        device->destroy_queue();
         device.reset();
         let_coroutines_end();
         notifier.reset();
@@ -355,6 +356,7 @@ TEST_CASE("the queue and its waiters may be destroyed in any order while complet
       case 2:
         device->processor().resume();
         notifier.reset();
+        device->destroy_queue();
         device.reset();
         let_coroutines_end();
         break;
