@@ -11,9 +11,13 @@ using Result = gfx9::Workgroup::Result;
 
 namespace {
 
-// Submits one packet and returns the value of queue_inactive_signal afterwards.
+// The bit of an exception that ROCr 6.4 turns into a status (its table QueueErrors).
+constexpr uint64_t exception(unsigned code) { return uint64_t{1} << (code - 1); }
+
+// Submits one packet and returns the value of queue_inactive_signal afterwards. The exception is
+// reported after RUNTIME_ENABLE only, once.
 template <typename Packet>
-uint64_t error_of(DeviceFixture& device, const Packet& packet) {
+uint64_t error_of(DeviceFixture& device, const Packet& packet, uint64_t exceptions = 0) {
   ComputeQueue queue(device);
   amd_signal_t* behind = device.signal(1);
   queue.write(packet);
@@ -25,6 +29,8 @@ uint64_t error_of(DeviceFixture& device, const Packet& packet) {
   settle();
   CHECK(DeviceFixture::value(behind) == 1);
   CHECK(queue.read_index() == 0);
+  CHECK(queue.exceptions() == exceptions);
+  CHECK(device.interrupts.raised(queue.exception_event()) == (exceptions != 0));
   return queue.error();
 }
 
@@ -111,6 +117,60 @@ TEST_CASE("a malformed dispatch stops its queue with the matching error bit") {
     auto packet = dispatch(kernel, 64, 64);
     row.make(packet);
     CHECK(error_of(device, packet) == static_cast<uint64_t>(row.error));
+  }
+}
+
+TEST_CASE("after RUNTIME_ENABLE an error is also an exception of the queue's save area") {
+  DeviceFixture device;
+  ScriptedKernel* const kernel = device.kernel();
+  device.device->reports_exceptions = true;
+  auto packet = dispatch(kernel, 64, 64);
+  packet.header |= 0x2000;
+  CHECK(error_of(device, packet, exception(20)) ==
+        static_cast<uint64_t>(QueueError::packet_format));
+  packet = dispatch(kernel, 64, 64);
+  packet.setup = 0;
+  CHECK(error_of(device, packet, exception(16)) ==
+        static_cast<uint64_t>(QueueError::invalid_dimensions));
+  packet = dispatch(kernel, 64, 64);
+  packet.group_segment_size = 65537;
+  CHECK(error_of(device, packet, exception(17)) == static_cast<uint64_t>(QueueError::group_memory));
+  packet = dispatch(kernel, 64, 64);
+  packet.kernel_object = 0;
+  CHECK(error_of(device, packet, exception(18)) ==
+        static_cast<uint64_t>(QueueError::invalid_code_object));
+  packet = dispatch(kernel, 64, 64);
+  packet.setup = 2;
+  packet.grid_size_y = 64;
+  packet.workgroup_size_y = 17;
+  CHECK(error_of(device, packet, exception(21)) ==
+        static_cast<uint64_t>(QueueError::workgroup_too_large));
+  const std::vector<std::pair<QueueError, unsigned>> of_kernels{
+      {QueueError::too_many_registers, 22},
+      {QueueError::illegal_instruction, 4},
+      {QueueError::aperture_violation, 6},
+      {QueueError::trap, 1}};
+  for (const auto& [error, code] : of_kernels) {
+    CAPTURE(code);
+    ScriptedKernel* const bad_kernel = device.kernel();  // another one: the device keeps decisions
+    bad_kernel->rejected = error;
+    CHECK(error_of(device, dispatch(bad_kernel, 64, 64), exception(code)) ==
+          static_cast<uint64_t>(error));
+  }
+}
+
+TEST_CASE("a save area that is not mapped, or names no word, ends nothing but the queue") {
+  DeviceFixture device;
+  device.device->reports_exceptions = true;
+  auto packet = dispatch(device.kernel(), 64, 64);
+  packet.setup = 0;
+  for (uint64_t* const word : {static_cast<uint64_t*>(nullptr), reinterpret_cast<uint64_t*>(0x1000),
+                               reinterpret_cast<uint64_t*>(0x1001)}) {
+    ComputeQueue queue(device);
+    std::memcpy(queue.save_area + 6, &word, sizeof word);
+    queue.submit(packet);
+    CHECK(eventually([&] { return queue.error() != 0; }));
+    CHECK(queue.exceptions() == 0);
   }
 }
 

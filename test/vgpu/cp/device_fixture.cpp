@@ -109,8 +109,8 @@ DeviceFixture::DeviceFixture(Options with)
   if (options.incoherent)
     caches = std::make_unique<Caches>(*options.device,
                                       CacheHabits{.seed = *options.incoherent, .compute_units = 4});
-  device = std::make_unique<Device>(
-      Device{options, memory, interrupts, *trace, checker.get(), nullptr, caches.get(), &counts});
+  device.reset(new Device{options, memory, interrupts, *trace, checker.get(), nullptr, caches.get(),
+                          &counts});
   processor = std::make_unique<CommandProcessor>(*device);
   processor->attach_doorbell_page(program_page, alias_page, kPageBytes);
 }
@@ -195,6 +195,10 @@ ComputeQueue::ComputeQueue(DeviceFixture& fixture, uint32_t packet_count, bool s
   ring_ = static_cast<std::byte*>(fixture.allocate(packets * 64, 4096));
   queue = fixture.allocate_object<amd_queue_t>();
   inactive = fixture.signal(0, next_event++);
+  exception_word = fixture.allocate_object<uint64_t>();
+  save_area = fixture.allocate_object<uint32_t>(10);
+  std::memcpy(save_area + 6, &exception_word, sizeof exception_word);
+  save_area[8] = next_event++;
   for (uint64_t index = 0; index < packets; ++index)
     *static_cast<uint16_t*>(slot(index)) = HSA_PACKET_TYPE_INVALID;
   queue->hsa_queue.base_address = ring_;
@@ -209,10 +213,15 @@ ComputeQueue::ComputeQueue(DeviceFixture& fixture, uint32_t packet_count, bool s
   config.write_index = reinterpret_cast<GpuAddress>(&queue->write_dispatch_id);
   config.doorbell = bell.alias;
   config.percentage = suspended ? 0 : 100;
+  config.context_save_area = DeviceFixture::address(save_area);
   id = fixture.processor->create_compute_queue(config);
 }
 
 ComputeQueue::~ComputeQueue() { destroy(); }
+
+uint64_t ComputeQueue::exceptions() const {
+  return std::atomic_ref(*exception_word).load(std::memory_order_acquire);
+}
 
 void ComputeQueue::destroy() {
   if (id != 0 && fixture_.processor != nullptr) fixture_.processor->destroy_queue(id);

@@ -177,11 +177,16 @@ class ComputeQueue {
   // The value of queue_inactive_signal; 0: no error.
   uint64_t error() const;
   uint32_t error_event() const { return inactive->event_id; }
+  // The word of the context save area in which the device reports exceptions; 0: none.
+  uint64_t exceptions() const;
+  uint32_t exception_event() const { return save_area[8]; }
   void set_property(amd_queue_properties_t property, bool on);
   void destroy();
 
   amd_queue_t* queue;
   amd_signal_t* inactive;
+  uint32_t* save_area;  // its header, as ROCT fills it: word 6 and 7 an address, word 8 an event
+  uint64_t* exception_word;
   QueueId id = 0;
   uint32_t packets;
   DeviceFixture::Doorbell bell{};

@@ -43,7 +43,7 @@ TEST_CASE("the version is 1.14, the first with event ages", "[thunk]") {
   HsaVersionInfo version{};
   REQUIRE(hsaKmtGetVersion(&version) == HSAKMT_STATUS_SUCCESS);
   CHECK(version.KernelInterfaceMajorVersion == 1);
-  CHECK(version.KernelInterfaceMinorVersion == 14);
+  CHECK(version.KernelInterfaceMinorVersion == 18);
 }
 
 TEST_CASE("node 0 is the host", "[topology]") {

@@ -7,6 +7,7 @@
 
 #include "cp/packet/packet_fences.hpp"
 #include "cp/packet/pm4.hpp"
+#include "cp/queue_exception.hpp"
 #include "cp/signal.hpp"
 #include "device/clock.hpp"
 #include "device/device_counts.hpp"
@@ -535,6 +536,9 @@ void AqlQueue::publish_read_index() noexcept {
 void AqlQueue::stop(uint64_t index, uint32_t type, QueueError error, const std::string& reason) {
   halt(index, type, reason);
   send_inactive(static_cast<uint64_t>(error));
+  // relaxed: a flag on its own
+  if (context_.device.reports_exceptions.load(std::memory_order_relaxed))
+    report_exception(context_.device, context_.memory, config_.context_save_area, error);
 }
 
 void AqlQueue::stop_with_fault(uint64_t index, uint32_t type, MemoryFault fault) {

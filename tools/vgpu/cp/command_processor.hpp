@@ -29,8 +29,9 @@ struct ComputeQueueConfig {
   GpuAddress write_index = 0;  // &amd_queue_t::write_dispatch_id
   // device's alias of the slot; the index of the last packet, initialised to -1.
   uint64_t* doorbell = nullptr;
-  uint32_t percentage = 100;  // 0 suspends the queue
-  uint32_t priority = 7;      // 0..15, KFD's scale
+  uint32_t percentage = 100;         // 0 suspends the queue
+  uint32_t priority = 7;             // 0..15, KFD's scale
+  GpuAddress context_save_area = 0;  // 0: none. Only its header is used (queue_exception.hpp).
 };
 
 struct SdmaQueueConfig {

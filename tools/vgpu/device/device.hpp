@@ -1,6 +1,8 @@
 // The parts that all layers of the device use, created once per process by the emulated driver.
 #pragma once
 
+#include <atomic>
+
 #include "device/interrupts.hpp"
 #include "device/memory.hpp"
 #include "device/options.hpp"
@@ -26,6 +28,8 @@ struct Device {
   Caches* caches = nullptr;                   // of an incoherent device
   DeviceCounts* counts = nullptr;             // null: not incoherent
   IgnoredAtomics* ignored_atomics = nullptr;  // null: not counted
+  // RUNTIME_ENABLE was issued: queue errors are also reported as exceptions (cp/queue_exception.hpp)
+  std::atomic<bool> reports_exceptions{false};
 };
 
 }  // namespace uptempo::vgpu

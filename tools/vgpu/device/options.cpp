@@ -70,6 +70,18 @@ Checks Checks::parse(std::string_view list) {
   return checks;
 }
 
+std::optional<uint32_t> Options::parse_kfd(std::string_view version) {
+  constexpr std::string_view kMajor = "1.";
+  if (!version.starts_with(kMajor)) return std::nullopt;
+  version.remove_prefix(kMajor.size());
+  uint32_t minor = 0;
+  const auto [end, error] = std::from_chars(version.data(), version.data() + version.size(), minor);
+  if (error != std::errc{} || end != version.data() + version.size() || version.front() == '0' ||
+      minor < kOldestKfd || minor > kNewestKfd)
+    return std::nullopt;
+  return minor;
+}
+
 Options Options::from_environment() {
   Options options;
   std::string_view target = value_of("UPTEMPO_VGPU_DEVICE");
@@ -102,6 +114,13 @@ Options Options::from_environment() {
     options.delay = number<uint64_t>("UPTEMPO_VGPU_DELAY", 0);
   options.seed = number<uint64_t>("UPTEMPO_VGPU_SEED", options.seed);
   options.workers = number<uint32_t>("UPTEMPO_VGPU_WORKERS", options.workers);
+  if (const std::string_view version = value_of("UPTEMPO_VGPU_KFD"); !version.empty()) {
+    const auto minor = parse_kfd(version);
+    if (!minor)
+      throw std::invalid_argument("UPTEMPO_VGPU_KFD is '" + std::string(version) +
+                                  "': use 1.8 to 1.18");
+    options.kfd_minor = *minor;
+  }
   options.verbose = flag("UPTEMPO_VGPU_VERBOSE");
   return options;
 }

@@ -24,6 +24,11 @@ struct Checks {
 };
 
 struct Options {
+  // Versions 1.8 to 1.18 of KFD's interface (kfd/driver_profile.hpp).
+  static constexpr uint32_t kOldestKfd = 8, kNewestKfd = 18;
+  // Returns the minor version of "1.8" to "1.18", or nullopt.
+  static std::optional<uint32_t> parse_kfd(std::string_view version);
+
   const DeviceDescription* device = nullptr;  // never null after from_environment()
   std::string trace_file;                     // empty: no trace. "%p" becomes the process id.
   Checks checks;
@@ -39,6 +44,7 @@ struct Options {
   uint64_t seed = 1;              // for everything else; the seed of `incoherent` unless given
   // device threads that execute waves; 0: one per core available to the process
   uint32_t workers = 0;
+  uint32_t kfd_minor = kNewestKfd;
   bool verbose = false;  // log unknown ioctls and files to stderr
 
   // Throws std::invalid_argument, which names the variable, its value and what is accepted.

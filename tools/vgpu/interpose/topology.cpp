@@ -10,6 +10,7 @@
 
 #include "device/options.hpp"
 #include "interpose/real.hpp"
+#include "kfd/driver_profile.hpp"
 #include "kfd/process.hpp"
 #include "kfd/queues.hpp"
 
@@ -77,15 +78,18 @@ std::string cpu_properties(uint64_t cores, uint64_t apic_id) {
                      {"max_engine_clk_ccompute", 0}});
 }
 
-std::string gpu_properties(const DeviceDescription& device) {
+std::string gpu_properties(const DeviceDescription& device, kfd::DriverProfile profile) {
   // HSA_CAP_* of kfd_topology.h.
   constexpr uint64_t kQueueSizePowerOfTwo = 1u << 3;
   // four of them, encoded as a power of two
   constexpr uint64_t kWatchPoints = (1u << 7) | (2u << 8);
   constexpr uint64_t kDoorbellType2 = 2u << 12;  // 64-bit doorbells of GFX9
   constexpr uint64_t kSramEcc = 1u << 26;
+  constexpr uint64_t kTrapDebugger = 1u << 15;
+  constexpr uint64_t kTrapDebuggerFirmware = 1u << 29;
   const uint64_t capability =
-      kQueueSizePowerOfTwo | kWatchPoints | kDoorbellType2 | (device.sram_ecc ? kSramEcc : 0);
+      kQueueSizePowerOfTwo | kWatchPoints | kDoorbellType2 | (device.sram_ecc ? kSramEcc : 0) |
+      (profile.reports_exceptions() ? kTrapDebugger | kTrapDebuggerFirmware : 0);
   const kfd::SdmaLayout sdma = kfd::sdma_layout(device);
   return properties({{"cpu_cores_count", 0},
                      {"simd_count", uint64_t{device.compute_units} * device.simds_per_compute_unit},
@@ -209,7 +213,7 @@ Tree device_tree() {
   constexpr uint64_t kPublicFrameBuffer = 1;  // large BAR: the host can access all of VRAM
   tree.add_file(gpu + "/gpu_id", std::to_string(kfd::kGpuId) + '\n');
   tree.add_file(gpu + "/name", std::string(device.target) + '\n');
-  tree.add_file(gpu + "/properties", gpu_properties(device));
+  tree.add_file(gpu + "/properties", gpu_properties(device, kfd::DriverProfile(options.kfd_minor)));
   tree.add_file(gpu + "/mem_banks/0/properties",
                 memory_bank(kPublicFrameBuffer, device.vram_bytes, device.memory_width_bits,
                             device.memory_clock_mhz));

@@ -146,7 +146,7 @@ int Events::wait(EventData* events, uint32_t count, bool all, uint32_t timeout_m
       event.takers.take(this_thread());
     }
     const uint64_t last_age = events[i].signal_event_data.last_event_age;
-    if (event.type == KFD_IOC_EVENT_SIGNAL && last_age != 0) {
+    if (compares_ages_ && event.type == KFD_IOC_EVENT_SIGNAL && last_age != 0) {
       waiter.returns_age = true;
       if (event.age != last_age) waiter.activated = true;
     } else if (!waiter.activated) {

@@ -58,7 +58,9 @@ class Events final : public Interrupts {
   // The kernel's kcalloc() refuses more than 4 MiB; its struct kfd_event_waiter has 56 bytes.
   static constexpr uint32_t kMaxWaitedEvents = (4u << 20) / 56;
 
-  explicit Events(uint32_t gpu_id) : gpu_id_(gpu_id) {}
+  // `compares_ages`: the driver has KFD 1.14.
+  explicit Events(uint32_t gpu_id, bool compares_ages = true)
+      : gpu_id_(gpu_id), compares_ages_(compares_ages) {}
 
   // Returns -ENOSPC if 4095 signal events exist.
   int create(uint32_t type, bool auto_reset, uint32_t& event_id);
@@ -116,6 +118,7 @@ class Events final : public Interrupts {
   static void set_locked(Event& event);
 
   const uint32_t gpu_id_;
+  const bool compares_ages_;
   mutable std::mutex mutex_;
   // references stay valid across insertions and erasures
   std::unordered_map<uint32_t, Event> events_;

@@ -28,12 +28,6 @@ namespace uptempo::vgpu::kfd {
 // KFD's identifier of the emulated GPU. The kernel uses a 16-bit hash; any nonzero value works.
 inline constexpr uint32_t kGpuId = 0x5a21;
 
-// Version of the interface. 1.14 introduced event_age, which newer ROCr releases require. The
-// additions of 1.15 and later (SVM attributes, contiguous VRAM, queues by SDMA engine id) are not
-// emulated.
-inline constexpr uint32_t kKfdMajorVersion = 1;
-inline constexpr uint32_t kKfdMinorVersion = 14;
-
 class Requests;
 
 // The process's present objects.

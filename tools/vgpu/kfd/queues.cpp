@@ -58,15 +58,18 @@ CommandProcessor& Queues::processor() {
   return *processor_;
 }
 
-int Queues::create(kfd_ioctl_create_queue_args& args) {
+int Queues::create(kfd_ioctl_create_queue_args& args, uint32_t sdma_engine) {
   if (const int error =
           check_properties(args.ring_size, args.queue_percentage, args.queue_priority);
       error != 0)
     return error;
   if (args.ring_base_address == 0 && args.ring_size != 0) return -EFAULT;
   if (args.read_pointer_address == 0 || args.write_pointer_address == 0) return -EFAULT;
-  const bool xgmi = args.queue_type == KFD_IOC_QUEUE_TYPE_SDMA_XGMI;
-  const bool sdma = args.queue_type == KFD_IOC_QUEUE_TYPE_SDMA || xgmi;
+  const bool by_engine = args.queue_type == kSdmaByEngine;
+  if (by_engine && sdma_engine >= sdma_.engines + sdma_.xgmi_engines) return -EINVAL;
+  const bool xgmi = args.queue_type == KFD_IOC_QUEUE_TYPE_SDMA_XGMI ||
+                    (by_engine && sdma_engine >= sdma_.engines);
+  const bool sdma = args.queue_type == KFD_IOC_QUEUE_TYPE_SDMA || xgmi || by_engine;
   if (!sdma && args.queue_type != KFD_IOC_QUEUE_TYPE_COMPUTE_AQL) {
     note("CREATE_QUEUE: queues of type " + std::to_string(args.queue_type) +
          " are not emulated; use AQL or SDMA queues");
@@ -74,14 +77,12 @@ int Queues::create(kfd_ioctl_create_queue_args& args) {
   }
 
   const std::lock_guard lock(mutex_);
+  std::optional<uint32_t> sdma_slot;
   if (sdma) {
-    const auto same = std::count_if(queues_.begin(), queues_.end(), [xgmi](const auto& entry) {
-      return entry.second.sdma && entry.second.xgmi == xgmi;
-    });
-    const uint32_t room = (xgmi ? sdma_.xgmi_engines : sdma_.engines) * sdma_.queues_per_engine;
-    if (static_cast<uint64_t>(same) >= room) {
-      note("CREATE_QUEUE: all " + std::to_string(room) + (xgmi ? " XGMI" : "") +
-           " SDMA queues are in use");
+    sdma_slot = free_sdma_slot(xgmi, by_engine ? std::optional(sdma_engine) : std::nullopt);
+    if (!sdma_slot) {
+      note(std::string("CREATE_QUEUE: all") + (xgmi ? " XGMI" : "") + " SDMA queues" +
+           (by_engine ? " of engine " + std::to_string(sdma_engine) : "") + " are in use");
       return -ENOMEM;
     }
   }
@@ -110,8 +111,10 @@ int Queues::create(kfd_ioctl_create_queue_args& args) {
     unwatch(args.read_pointer_address, sizeof(uint64_t));
     unwatch(args.write_pointer_address, sizeof(uint64_t));
   }
-  Queue queue{
-      .device_queue = 0, .ring_address = args.ring_base_address, .sdma = sdma, .xgmi = xgmi};
+  Queue queue{.device_queue = 0,
+              .ring_address = args.ring_base_address,
+              .sdma_slot = sdma_slot,
+              .xgmi = xgmi};
   // The device reads the slot from now on. release: orders the store before the queue's
   // publication.
   std::atomic_ref(*doorbell(id)).store(sdma ? 0 : ~uint64_t{0}, std::memory_order_release);
@@ -129,12 +132,28 @@ int Queues::create(kfd_ioctl_create_queue_args& args) {
                                           .write_index = args.write_pointer_address,
                                           .doorbell = doorbell(id),
                                           .percentage = args.queue_percentage & 0xff,
-                                          .priority = args.queue_priority});
+                                          .priority = args.queue_priority,
+                                          .context_save_area = args.ctx_save_restore_address});
   }
   queues_.emplace(id, queue);
   args.queue_id = id;
   args.doorbell_offset = kDoorbellFileOffset + id * sizeof(uint64_t);
   return 0;
+}
+
+// Slot i belongs to engine i modulo the number of engines of its kind. Without an engine, the first
+// free slot is used, so engines take turns.
+std::optional<uint32_t> Queues::free_sdma_slot(bool xgmi, std::optional<uint32_t> engine) const {
+  const uint32_t engines = xgmi ? sdma_.xgmi_engines : sdma_.engines;
+  const uint32_t first = engine ? *engine - (xgmi ? sdma_.engines : 0) : 0;
+  for (uint32_t slot = first; slot < engines * sdma_.queues_per_engine;
+       slot += engine ? engines : 1) {
+    const auto is_in_it = [&](const auto& entry) {
+      return entry.second.sdma_slot == slot && entry.second.xgmi == xgmi;
+    };
+    if (std::ranges::none_of(queues_, is_in_it)) return slot;
+  }
+  return std::nullopt;
 }
 
 int Queues::update(const kfd_ioctl_update_queue_args& args) {
@@ -187,7 +206,7 @@ uint64_t Queues::held() const {
 std::optional<uint32_t> Queues::with_ring(uint64_t ring_address) const {
   const std::lock_guard lock(mutex_);
   const auto found = std::ranges::find_if(queues_, [&](const auto& each) {
-    return !each.second.sdma && each.second.ring_address == ring_address;
+    return !each.second.sdma_slot && each.second.ring_address == ring_address;
   });
   if (found == queues_.end()) return std::nullopt;
   return ordinal_of(found->second.device_queue);

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <linux/kfd_ioctl.h>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -32,13 +33,23 @@ struct SdmaLayout {
 };
 SdmaLayout sdma_layout(const DeviceDescription& description);
 
+// CREATE_QUEUE of KFD 1.17, which appended the SDMA engine. Older headers lack both names.
+inline constexpr uint32_t kSdmaByEngine = 4;  // KFD_IOC_QUEUE_TYPE_SDMA_BY_ENG_ID
+struct CreateQueueTail {
+  std::byte before[offsetof(kfd_ioctl_create_queue_args, ctl_stack_size) + sizeof(uint32_t)];
+  uint32_t sdma_engine;
+  uint32_t pad;
+};
+static_assert(sizeof(CreateQueueTail) == 96);
+
 class Queues {
  public:
   Queues(Device& device, Buffers& buffers, SparseFile& kfd_file);
   ~Queues();
 
-  // `args` is KFD's struct, in and out. ring_size 0 creates a suspended queue.
-  int create(kfd_ioctl_create_queue_args& args);
+  // `args` is KFD's struct, in and out. ring_size 0 creates a suspended queue. `sdma_engine`
+  // matters for queues of type kSdmaByEngine only: engines count from 0, XGMI engines last.
+  int create(kfd_ioctl_create_queue_args& args, uint32_t sdma_engine = 0);
   int update(const kfd_ioctl_update_queue_args& args);
   int destroy(uint32_t queue_id);
   int set_cu_mask(uint32_t queue_id, uint64_t mask_address, uint32_t bits);
@@ -52,13 +63,15 @@ class Queues {
   struct Queue {
     QueueId device_queue = 0;
     uint64_t ring_address = 0;
-    bool sdma = false;
-    bool xgmi = false;
+    std::optional<uint32_t> sdma_slot;  // none: a compute queue
+    bool xgmi = false;                  // counts its slots apart
   };
   static constexpr uint32_t kMaxQueues = kDoorbellPageBytes / sizeof(uint64_t);
 
   uint64_t* doorbell(uint32_t queue_id) const;
   CommandProcessor& processor();
+  // requires mutex_
+  std::optional<uint32_t> free_sdma_slot(bool xgmi, std::optional<uint32_t> engine) const;
 
   Device& device_;
   Buffers& buffers_;

@@ -93,10 +93,11 @@ const char* ioctl_name(uint32_t number) {
 
 Requests::Requests(const Options& from)
     : options(from),
+      profile(options.kfd_minor),
       trace(options.trace_file),
       kfd_file("uptempo-vgpu-kfd", kKfdFileBytes),
       render_file("uptempo-vgpu-render", Buffers::render_file_bytes(options.device->vram_bytes)),
-      events(kGpuId),
+      events(kGpuId, profile.compares_event_ages()),
       fence_report(options),
       host_pages(options.checks.fences ? std::make_unique<HostPages>() : nullptr),
       caches(options.incoherent
@@ -119,12 +120,15 @@ int Requests::kfd(uint32_t number, void* args) {
   switch (number) {
     case _IOC_NR(AMDKFD_IOC_GET_VERSION): {
       auto& version = as<kfd_ioctl_get_version_args>(args);
-      version = {.major_version = kKfdMajorVersion, .minor_version = kKfdMinorVersion};
+      version = {.major_version = profile.major(), .minor_version = profile.minor()};
       return 0;
     }
     case _IOC_NR(AMDKFD_IOC_CREATE_QUEUE): {
       auto& queue = as<kfd_ioctl_create_queue_args>(args);
-      return queue.gpu_id == kGpuId ? queues.create(queue) : -EINVAL;
+      if (queue.gpu_id != kGpuId) return -EINVAL;
+      if (queue.queue_type == kSdmaByEngine && !profile.selects_sdma_engine())
+        return lacks("CREATE_QUEUE with an SDMA engine", "1.17");
+      return queues.create(queue, as<CreateQueueTail>(args).sdma_engine);
     }
     case _IOC_NR(AMDKFD_IOC_DESTROY_QUEUE):
       return queues.destroy(as<kfd_ioctl_destroy_queue_args>(args).queue_id);
@@ -187,6 +191,7 @@ int Requests::kfd(uint32_t number, void* args) {
     case _IOC_NR(AMDKFD_IOC_UNMAP_MEMORY_FROM_GPU):
       return map_or_unmap(as<kfd_ioctl_map_memory_to_gpu_args>(args), false);
     case _IOC_NR(AMDKFD_IOC_AVAILABLE_MEMORY): {
+      if (!profile.tells_available_memory()) return lacks("AVAILABLE_MEMORY", "1.9");
       auto& memory_args = as<kfd_ioctl_get_available_memory_args>(args);
       if (memory_args.gpu_id != kGpuId) return -EINVAL;
       memory_args.available = buffers.vram_bytes() - buffers.vram_used_bytes();
@@ -301,10 +306,18 @@ int Requests::xnack(kfd_ioctl_set_xnack_mode_args& args) {
 }
 
 int Requests::runtime_enable(const RuntimeEnableArgs& args) {
+  if (!profile.reports_exceptions()) return lacks("RUNTIME_ENABLE", "1.13");
   const bool enable = (args.mode_mask & 1) != 0;
   bool expected = !enable;
-  if (!runtime_enabled_.compare_exchange_strong(expected, enable)) return enable ? -EBUSY : -EPERM;
+  if (!device.reports_exceptions.compare_exchange_strong(expected, enable))
+    return enable ? -EBUSY : -EPERM;
   return 0;
+}
+
+int Requests::lacks(const char* request, const char* since) const {
+  note("KFD ioctl " + std::string(request) + " exists from KFD " + since + "; --kfd is 1." +
+       std::to_string(profile.minor()));
+  return -EINVAL;
 }
 
 }  // namespace uptempo::vgpu::kfd

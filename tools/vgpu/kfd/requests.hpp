@@ -18,6 +18,7 @@
 #include "device/incoherent.hpp"
 #include "kfd/backing.hpp"
 #include "kfd/buffers.hpp"
+#include "kfd/driver_profile.hpp"
 #include "kfd/events.hpp"
 #include "kfd/fence_report.hpp"
 #include "kfd/queues.hpp"
@@ -35,6 +36,7 @@ class Requests {
   int kfd(uint32_t number, void* args);
 
   Options options;
+  const DriverProfile profile;
   Trace trace;
   SparseFile kfd_file;
   SparseFile render_file;
@@ -57,8 +59,9 @@ class Requests {
   int map_or_unmap(kfd_ioctl_map_memory_to_gpu_args& args, bool map);
   int xnack(kfd_ioctl_set_xnack_mode_args& args);
   int runtime_enable(const RuntimeEnableArgs& args);
-
-  std::atomic<bool> runtime_enabled_{false};
+  // Logs the refusal of a request that the profile lacks. Returns -EINVAL, as kfd_ioctl() does for
+  // an unknown number.
+  int lacks(const char* request, const char* since) const;
 };
 
 }  // namespace uptempo::vgpu::kfd

@@ -54,6 +54,9 @@ void print_help() {
          "  --device TARGET     "
       << targets()
       << " (default gfx90a)\n"
+         "  --kfd VERSION       be a driver with KFD 1.8 to 1.18 (default 1.18): its version, "
+         "features\n"
+         "                      and refusals; from 1.13 on, queue errors are exceptions\n"
          "  --trace FILE        write each packet and doorbell as a line of JSON; %p stands for "
          "the\n"
          "                      process id\n"
@@ -146,6 +149,10 @@ size_t parse(const std::vector<std::string>& arguments) {
       if (find_device_description(take()) == nullptr)
         usage("--device: '" + value + "' is not one of " + targets());
       set("UPTEMPO_VGPU_DEVICE", value);
+    } else if (option == "--kfd") {
+      if (!Options::parse_kfd(take()))
+        usage("--kfd: '" + value + "' is not a version from 1.8 to 1.18");
+      set("UPTEMPO_VGPU_KFD", value);
     } else if (option == "--trace") {
       set("UPTEMPO_VGPU_TRACE", prepare_lines(option, take()));
     } else if (option == "--check") {
