@@ -1,6 +1,8 @@
 // Packets that the processor refuses. The queue stops with the bit that ROCr's handler reads, and
 // other queues continue.
 #include <cstring>
+#include <utility>
+#include <vector>
 
 #include "device_fixture.hpp"
 #include "test/support/catch.hpp"
@@ -58,16 +60,17 @@ TEST_CASE("a malformed dispatch stops its queue with the matching error bit") {
        [](auto& packet) { packet.header |= 3 << HSA_PACKET_HEADER_SCACQUIRE_FENCE_SCOPE; }},
       {"release scope 3", QueueError::packet_format,
        [](auto& packet) { packet.header |= 3 << HSA_PACKET_HEADER_SCRELEASE_FENCE_SCOPE; }},
-      {"reserved setup bit", QueueError::packet_format, [](auto& packet) { packet.setup |= 4; }},
-      {"reserved0", QueueError::packet_format, [](auto& packet) { packet.reserved0 = 1; }},
       {"no dimension", QueueError::invalid_dimensions, [](auto& packet) { packet.setup = 0; }},
       {"empty grid", QueueError::invalid_dimensions, [](auto& packet) { packet.grid_size_x = 0; }},
       {"empty workgroup", QueueError::invalid_dimensions,
-       [](auto& packet) { packet.workgroup_size_y = 0; }},
-      {"a second dimension that is not declared", QueueError::invalid_dimensions,
-       [](auto& packet) { packet.grid_size_y = 2; }},
-      {"grid smaller than a workgroup", QueueError::invalid_dimensions,
-       [](auto& packet) { packet.workgroup_size_x = 65; }},
+       [](auto& packet) { packet.workgroup_size_x = 0; }},
+      {"a dimension count of 4, of which two bits are read", QueueError::invalid_dimensions,
+       [](auto& packet) { packet.setup = 4; }},
+      {"an empty grid in a declared dimension", QueueError::invalid_dimensions,
+       [](auto& packet) {
+         packet.setup = 2;
+         packet.grid_size_y = 0;
+       }},
       {"a grid of 2^32 work-items", QueueError::invalid_dimensions,
        [](auto& packet) {
          packet.setup = 2;
@@ -94,8 +97,6 @@ TEST_CASE("a malformed dispatch stops its queue with the matching error bit") {
        [](auto& packet) { packet.kernel_object = 0x1000; }},
       {"a kernel that the instruction set refuses", QueueError::too_many_registers,
        [=](auto& packet) { packet.kernel_object = DeviceFixture::address(bad_kernel); }},
-      {"null kernargs", QueueError::packet_format,
-       [=](auto& packet) { packet.kernel_object = DeviceFixture::address(with_kernargs); }},
       {"unaligned kernargs", QueueError::packet_format,
        [=](auto& packet) {
          packet.kernel_object = DeviceFixture::address(with_kernargs);
@@ -189,9 +190,6 @@ TEST_CASE("the eight bytes before the completion signal may hold a profiler's co
 
 TEST_CASE("the error names a packet of another type") {
   DeviceFixture device;
-  auto reserved = barrier_and();
-  reserved.reserved1 = 1;
-  CHECK(error_of(device, reserved) == static_cast<uint64_t>(QueueError::packet_format));
   hsa_agent_dispatch_packet_t agent{};
   agent.header = header_of(HSA_PACKET_TYPE_AGENT_DISPATCH);
   CHECK(error_of(device, agent) == static_cast<uint64_t>(QueueError::packet_format));
@@ -203,9 +201,6 @@ TEST_CASE("the error names a packet of another type") {
   CHECK(error_of(device, vendor) == static_cast<uint64_t>(QueueError::invalid_vendor_packet));
   CHECK(error_of(device, barrier_value(nullptr, 4, 0)) ==
         static_cast<uint64_t>(QueueError::invalid_vendor_packet));
-  auto padded = barrier_value(nullptr, HSA_SIGNAL_CONDITION_EQ, 0);
-  padded.reserved1 = 1;
-  CHECK(error_of(device, padded) == static_cast<uint64_t>(QueueError::invalid_vendor_packet));
 }
 
 TEST_CASE("a doorbell signal cannot complete a packet") {

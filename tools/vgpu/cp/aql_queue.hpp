@@ -28,7 +28,9 @@
 #include <array>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 
 #include "cp/command_processor.hpp"
 #include "cp/packet/aql_packet.hpp"
@@ -125,6 +127,7 @@ class AqlQueue final : public Queue {
   void stop(uint64_t index, uint32_t type, QueueError error, const std::string& reason);
   void stop_with_fault(uint64_t index, uint32_t type, MemoryFault fault);
   void halt(uint64_t index, uint32_t type, const std::string& reason);
+  void note_ignored_field(const std::byte* packet, AqlHeader header);
   void send_inactive(uint64_t value);
   void trace_packet(uint64_t index, const Begun& packet, uint64_t end_ns,
                     const hsa_kernel_dispatch_packet_t* dispatch, const std::string* kernel) const;
@@ -146,6 +149,7 @@ class AqlQueue final : public Queue {
   const bool runtime_owned_;
   const uint64_t packets_;  // ring size
   bool stopped_ = false;
+  std::set<std::string_view> ignored_fields_;  // those that were named, with --verbose
   bool suspended_ = false;
 
   // Valid inside one section of the address space: this one.

@@ -22,11 +22,15 @@ Queue::Queue(QueueContext& context, uint32_t ordinal, fences::Checker::QueueKind
       reported_doorbell_(kind == fences::Checker::QueueKind::compute ? ~uint64_t{0} : 0) {}
 
 void Queue::report(std::string_view packet, std::string_view reason) const {
+  note(packet, std::string(reason) + "; the queue is stopped");
+}
+
+void Queue::note(std::string_view packet, std::string_view text) const {
   std::string line = "uptempo-vgpu: queue " + std::to_string(ordinal_) + ", ";
   line += packet;
   line += ": ";
-  line += reason;
-  line += "; the queue is stopped\n";
+  line += text;
+  line += '\n';
   // One write(), so that lines of several threads and of the program's stdio do not mix.
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
 }

@@ -1,6 +1,9 @@
 #include "cp/packet/aql_packet.hpp"
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
+#include <cstring>
 
 #include "device/caching.hpp"
 
@@ -13,7 +16,7 @@ constexpr uint64_t kMaxWorkgroupSize = 1024;
 constexpr uint64_t kMaxGridSize = 0xffffffff;
 
 constexpr uint16_t kReservedHeaderBits = 0xe000;
-constexpr uint16_t kReservedSetupBits = 0xfffc;
+constexpr uint16_t kDimensionBits = 3;
 
 PacketError refuse(QueueError error, std::string reason) { return {error, std::move(reason)}; }
 
@@ -58,15 +61,61 @@ std::optional<PacketError> check_header(AqlHeader header) {
   return std::nullopt;
 }
 
-// reserved2, the eight bytes before the completion signal, is not checked in any packet, because
-// AMD's runtimes store a correlation id for profilers there.
+hsa_kernel_dispatch_packet_t as_firmware_reads(hsa_kernel_dispatch_packet_t packet) {
+  packet.setup &= kDimensionBits;
+  if (packet.setup < 3) packet.grid_size_z = packet.workgroup_size_z = 1;
+  if (packet.setup < 2) packet.grid_size_y = packet.workgroup_size_y = 1;
+  return packet;
+}
+
+std::string_view ignored_field(const std::byte* packet) {
+  const auto is_set = [&](size_t offset, size_t bytes) {
+    return std::any_of(packet + offset, packet + offset + bytes,
+                       [](std::byte byte) { return byte != std::byte{0}; });
+  };
+  AqlHeader header;
+  std::memcpy(&header.bits, packet, sizeof header.bits);
+  switch (header.type()) {
+    case HSA_PACKET_TYPE_KERNEL_DISPATCH: {
+      hsa_kernel_dispatch_packet_t dispatch;
+      std::memcpy(&dispatch, packet, sizeof dispatch);
+      const auto read = as_firmware_reads(dispatch);
+      if (dispatch.setup != read.setup) return "setup bits 2..15";
+      if (dispatch.grid_size_y != read.grid_size_y ||
+          dispatch.workgroup_size_y != read.workgroup_size_y)
+        return "the sizes of y, which the dispatch does not declare";
+      if (dispatch.grid_size_z != read.grid_size_z ||
+          dispatch.workgroup_size_z != read.workgroup_size_z)
+        return "the sizes of z, which the dispatch does not declare";
+      if (dispatch.reserved0 != 0) return "reserved0";
+      break;
+    }
+    case HSA_PACKET_TYPE_BARRIER_AND:
+    case HSA_PACKET_TYPE_BARRIER_OR:
+      if (is_set(offsetof(hsa_barrier_and_packet_t, reserved0), sizeof(uint16_t)))
+        return "reserved0";
+      if (is_set(offsetof(hsa_barrier_and_packet_t, reserved1), sizeof(uint32_t)))
+        return "reserved1";
+      break;
+    case HSA_PACKET_TYPE_VENDOR_SPECIFIC: {
+      hsa_amd_barrier_value_packet_t barrier;
+      std::memcpy(&barrier, packet, sizeof barrier);
+      if (barrier.header.AmdFormat != HSA_AMD_PACKET_TYPE_BARRIER_VALUE) break;
+      if (barrier.header.reserved != 0) return "the header's reserved byte";
+      if (barrier.reserved0 != 0) return "reserved0";
+      if (barrier.reserved1 != 0) return "reserved1";
+      if (barrier.reserved2 != 0) return "reserved2";
+      break;
+    }
+    default:
+      break;
+  }
+  return {};
+}
+
 std::optional<PacketError> check_dispatch(const hsa_kernel_dispatch_packet_t& packet,
                                           const DeviceDescription& device) {
-  if ((packet.setup & kReservedSetupBits) != 0)
-    return refuse(QueueError::packet_format, "setup bits 2..15 are reserved and must be 0");
-  if (packet.reserved0 != 0) return refuse(QueueError::packet_format, "reserved0 must be 0");
-  const unsigned dimensions = packet.setup & 3u;
-  if (dimensions == 0)
+  if (packet.setup == 0)
     return refuse(QueueError::invalid_dimensions, "0 dimensions; 1, 2 or 3 are allowed");
   const std::array<uint32_t, 3> grid{packet.grid_size_x, packet.grid_size_y, packet.grid_size_z};
   const std::array<uint32_t, 3> group{packet.workgroup_size_x, packet.workgroup_size_y,
@@ -76,10 +125,6 @@ std::optional<PacketError> check_dispatch(const hsa_kernel_dispatch_packet_t& pa
       return refuse(QueueError::invalid_dimensions, "grid " + text(grid) + " is empty");
     if (group[axis] == 0)
       return refuse(QueueError::invalid_dimensions, "workgroup " + text(group) + " is empty");
-    if (axis >= dimensions && (grid[axis] != 1 || group[axis] != 1))
-      return refuse(QueueError::invalid_dimensions,
-                    "a dispatch of " + std::to_string(dimensions) + " dimension(s) has grid " +
-                        text(grid) + " and workgroup " + text(group) + "; unused ones must be 1");
   }
   // The product of two sizes fits into 64 bits. The product of three fits if that of two has at
   // most 32 bits.
@@ -93,11 +138,6 @@ std::optional<PacketError> check_dispatch(const hsa_kernel_dispatch_packet_t& pa
     return refuse(QueueError::workgroup_too_large,
                   "workgroup " + text(group) + " has " + std::to_string(work_items) +
                       " work-items; at most " + std::to_string(kMaxWorkgroupSize) + " are allowed");
-  for (unsigned axis = 0; axis < 3; ++axis) {
-    if (grid[axis] < group[axis])
-      return refuse(QueueError::invalid_dimensions,
-                    "grid " + text(grid) + " is smaller than one workgroup " + text(group));
-  }
   if (packet.group_segment_size > device.lds_bytes)
     return refuse(QueueError::group_memory,
                   "group segment of " + std::to_string(packet.group_segment_size) + " bytes; " +
@@ -107,16 +147,7 @@ std::optional<PacketError> check_dispatch(const hsa_kernel_dispatch_packet_t& pa
   return std::nullopt;
 }
 
-std::optional<PacketError> check_barrier(const hsa_barrier_and_packet_t& packet) {
-  if (packet.reserved0 != 0 || packet.reserved1 != 0)
-    return refuse(QueueError::packet_format, "reserved0 and reserved1 must be 0");
-  return std::nullopt;
-}
-
 std::optional<PacketError> check_barrier_value(const hsa_amd_barrier_value_packet_t& packet) {
-  if (packet.header.reserved != 0 || packet.reserved0 != 0 || packet.reserved1 != 0)
-    return refuse(QueueError::invalid_vendor_packet,
-                  "the reserved fields of a barrier-value packet must be 0");
   if (packet.cond > HSA_SIGNAL_CONDITION_GTE)
     return refuse(QueueError::invalid_vendor_packet,
                   "condition " + std::to_string(packet.cond) +

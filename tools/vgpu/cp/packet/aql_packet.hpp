@@ -61,12 +61,20 @@ struct PacketError {
 // Checks reserved header bits and undefined fence scopes.
 std::optional<PacketError> check_header(AqlHeader header);
 
-// Checks everything about a dispatch that does not depend on its kernel.
+// The packet as firmware reads it: two bits of setup, and 1 for the sizes of undeclared dimensions.
+hsa_kernel_dispatch_packet_t as_firmware_reads(hsa_kernel_dispatch_packet_t packet);
+
+// Names a field of a 64-byte packet that hsa.h wants to be 0 (1 for an undeclared size), that is
+// not, and that firmware ignores; empty if there is none. HIP 5.7 and 6.4 leave such fields
+// uninitialised. The eight bytes before the completion signal are not among them, because AMD's
+// runtimes store a profiler's correlation id there.
+std::string_view ignored_field(const std::byte* packet);
+
+// Checks everything about a dispatch, as firmware reads it, that does not depend on its kernel.
 std::optional<PacketError> check_dispatch(const hsa_kernel_dispatch_packet_t& packet,
                                           const DeviceDescription& device);
 
-// Checks the reserved fields of barrier packets. Barrier-AND and barrier-OR have the same layout.
-std::optional<PacketError> check_barrier(const hsa_barrier_and_packet_t& packet);
+// Checks the condition.
 std::optional<PacketError> check_barrier_value(const hsa_amd_barrier_value_packet_t& packet);
 
 // Applies a hsa_signal_condition_t to a dependency's value.
