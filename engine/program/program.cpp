@@ -157,7 +157,6 @@ std::shared_ptr<const KernelInfo> Program::kernel_info(std::string_view name) co
        .required_workgroup_size = {metadata->required_workgroup_size[0],
                                    metadata->required_workgroup_size[1],
                                    metadata->required_workgroup_size[2]},
-       .max_grid = {limits.max_grid_dim[0], limits.max_grid_dim[1], limits.max_grid_dim[2]},
        .max_group_segment_size = limits.group_segment_bytes,
        .arguments = std::move(layout)});
   return share(program.kernels.back());
@@ -178,8 +177,6 @@ void require_geometry(const KernelInfo& kernel, const Grid& grid) {
   uint64_t work_items = 1;
   for (size_t d = 0; d < 3; ++d) {
     if (items[d] == 0 || group[d] == 0) refuse("a size of zero", "leave unused dimensions at 1");
-    if (items[d] > kernel.max_grid[d])
-      refuse(fmt::format("dimension {} is limited to {}", d, kernel.max_grid[d]), "split the grid");
     // hsa.h, hsa_kernel_dispatch_packet_t: a grid must not be smaller than its workgroups.
     if (items[d] < group[d])
       refuse(fmt::format("dimension {} has workgroups larger than the grid", d),

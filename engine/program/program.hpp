@@ -59,7 +59,6 @@ struct KernelInfo {
   uint32_t private_segment_size = 0;
   uint32_t max_workgroup_size = 0;                    // work-items; minimum of kernel and agent
   std::array<uint32_t, 3> required_workgroup_size{};  // 0: any
-  std::array<uint64_t, 3> max_grid{};                 // work-items; the agent's limit
   // bytes, static and dynamic; the agent's limit, or unknown
   uint32_t max_group_segment_size = UINT32_MAX;
   ArgumentLayout arguments;

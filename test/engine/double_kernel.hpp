@@ -48,7 +48,6 @@ inline std::shared_ptr<const KernelInfo> info_of(const DoubleKernel& kernel) {
                  .private_segment_size = kernel.private_segment_bytes,
                  .max_workgroup_size = 1024,
                  .required_workgroup_size = {},
-                 .max_grid = {UINT32_MAX, UINT32_MAX, UINT32_MAX},
                  .max_group_segment_size = kernel.max_group_segment_bytes,
                  .arguments = ArgumentLayout(metadata, false)});
 }

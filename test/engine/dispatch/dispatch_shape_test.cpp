@@ -53,7 +53,6 @@ KernelInfo info_of(const KernelMetadata& metadata) {
   return {.name = metadata.name,
           .object = 0x1000,
           .max_workgroup_size = 1024,
-          .max_grid = {UINT32_MAX, UINT32_MAX, UINT32_MAX},
           .arguments = ArgumentLayout(metadata, false)};
 }
 

@@ -177,6 +177,25 @@ TEST_CASE("pageable memory is pinned for a large copy, and unpinned when it is c
   }
 }
 
+// Newer ROCr reports a largest grid of 65,535 in y, which is HIP's limit in workgroups.
+TEST_CASE("more than 65,535 rows are filled and copied", "[device][stream][copy]") {
+  Device device;
+  Streams streams(device.gpu, {});
+  Stream stream(streams);
+  constexpr size_t kRows = 70'000, kPitch = 3;
+  DeviceBuffer<uint8_t> from(device.gpu, kRows * kPitch), to(device.gpu, kRows * kPitch);
+  const CopyRows rows{.width_bytes = 2, .height = kRows, .to_pitch = kPitch, .from_pitch = kPitch};
+  stream.fill(from, uint8_t{1});
+  stream.fill(to, uint8_t{2});
+  stream.fill_2d(from, rows, uint8_t{7});
+  stream.copy_2d(to, from, rows);
+  std::vector<uint8_t> back(kRows * kPitch), expected(kRows * kPitch, 2);
+  stream.copy(std::span(back), to);
+  stream.synchronize();
+  for (size_t row = 0; row < kRows; ++row) expected[row * kPitch] = expected[row * kPitch + 1] = 7;
+  CHECK(back == expected);
+}
+
 TEST_CASE("rows of any width, pitch and place are copied, and nothing between them",
           "[device][stream][copy]") {
   Device device;
