@@ -24,7 +24,8 @@ std::string stopped_with(hsa_status_t status) {
 Owned make_hsa_queue(const Agent& agent, uint32_t packets,
                      void (*on_error)(hsa_status_t status, hsa_queue_t* queue, void* data),
                      void* data) {
-  packets = std::min(packets, agent.properties().queue_max_packets);
+  const AgentProperties& limits = agent.properties();
+  packets = std::clamp(packets, limits.queue_min_packets, limits.queue_max_packets);
   hsa_queue_t* queue = nullptr;
   check(hsa_queue_create(agent.handle(), packets, HSA_QUEUE_TYPE_MULTI, on_error, data, UINT32_MAX,
                          UINT32_MAX, &queue),

@@ -23,7 +23,8 @@ constexpr std::chrono::milliseconds kLongestSleep{250};
 using OnError = void (*)(hsa_status_t status, hsa_queue_t* queue, void* data);
 
 Owned make_queue(const Agent& gpu, uint32_t packets, OnError on_error, void* data) {
-  packets = std::min(packets, gpu.properties().queue_max_packets);
+  packets =
+      std::clamp(packets, gpu.properties().queue_min_packets, gpu.properties().queue_max_packets);
   hsa_queue_t* queue = nullptr;
   check(hsa_queue_create(gpu.handle(), packets, HSA_QUEUE_TYPE_MULTI, on_error, data, UINT32_MAX,
                          UINT32_MAX, &queue),
