@@ -84,6 +84,11 @@ AgentProperties read_properties(hsa_agent_t agent) {
   get(agent, HSA_AGENT_INFO_QUEUES_MAX, p.queues_max, "HSA_AGENT_INFO_QUEUES_MAX");
   get_optional(agent, HSA_AMD_AGENT_INFO_CHIP_ID, p.chip_id);
   get_optional(agent, HSA_AMD_AGENT_INFO_BDFID, p.bdf_id);
+  get_optional(agent, HSA_AMD_AGENT_INFO_DOMAIN, p.domain);
+  std::array<char, 21> uuid{};  // HSA_AMD_AGENT_INFO_UUID: char[21]
+  get_optional(agent, HSA_AMD_AGENT_INFO_UUID, uuid);
+  p.uuid.assign(uuid.data(), strnlen(uuid.data(), uuid.size()));
+  if (p.uuid.ends_with("-XX")) p.uuid.clear();  // hsa_ext_amd.h: an agent without UUID
   get_optional(agent, HSA_AMD_AGENT_INFO_NUM_SIMDS_PER_CU, p.simds_per_compute_unit);
   get_optional(agent, HSA_AMD_AGENT_INFO_MAX_WAVES_PER_CU, p.waves_per_compute_unit);
   check(hsa_amd_agent_iterate_memory_pools(agent, find_group_segment, &p.group_segment_bytes),
@@ -93,6 +98,12 @@ AgentProperties read_properties(hsa_agent_t agent) {
 }
 
 }  // namespace
+
+std::string pci_address(const AgentProperties& properties) {
+  const uint32_t id = properties.bdf_id;
+  return fmt::format("{:04x}:{:02x}:{:02x}.{:x}", properties.domain, id >> 8 & 0xff, id >> 3 & 0x1f,
+                     id & 7);
+}
 
 Agent::Agent(hsa_agent_t handle)
     : handle_(handle),

@@ -28,6 +28,9 @@ struct AgentProperties {
   uint32_t wavefront_size = 0;      // lanes
   uint32_t max_workgroup_size = 0;  // work-items
   uint16_t max_workgroup_dim[3] = {};
+  // As HSA reports them. Newer ROCr reports {2^31 - 1, 65535, 65535}, HIP's limits in workgroups
+  // (ROCR-Runtime #298); a packet's grid has 32 bits a dimension, and dispatches are not held to
+  // the smaller numbers.
   uint64_t max_grid_size = 0;  // work-items
   uint32_t max_grid_dim[3] = {};
   uint32_t group_segment_bytes = 0;  // LDS of a compute unit
@@ -36,10 +39,15 @@ struct AgentProperties {
   uint32_t queues_max = 0;
   uint32_t chip_id = 0;    // PCI device id
   uint32_t bdf_id = 0;     // PCI bus, device, function: bus << 8 | device << 3 | function
+  uint32_t domain = 0;     // PCI domain
+  std::string uuid;        // "GPU-0123456789abcdef"; empty if the device has none
   uint32_t clock_mhz = 0;  // highest engine clock
   // Frequency of hsa_amd_profiling_* times, which use the system clock domain.
   uint64_t timestamp_hz = 0;
 };
+
+// The device's place on the PCI bus as lspci writes it, "0000:03:00.0".
+std::string pci_address(const AgentProperties& properties);
 
 class Agent {
  public:

@@ -30,6 +30,22 @@ const char* type_name(hsa_device_type_t type) {
   return "of an unknown type";
 }
 
+// An agent of another type (HSA_DEVICE_TYPE_AIE of newer ROCr) need not have the properties that
+// Agent reads.
+bool is_of_known_type(hsa_agent_t agent) {
+  hsa_device_type_t type{};
+  check(hsa_agent_get_info(agent, HSA_AGENT_INFO_DEVICE, &type), "hsa_agent_get_info",
+        "HSA_AGENT_INFO_DEVICE");
+  return type == HSA_DEVICE_TYPE_CPU || type == HSA_DEVICE_TYPE_GPU || type == HSA_DEVICE_TYPE_DSP;
+}
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  for (char& c : result)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return result;
+}
+
 }  // namespace
 
 Runtime::Runtime(RuntimeVersion needed) : session_(Session::start()), version_(running_version()) {
@@ -50,6 +66,7 @@ Runtime::Runtime(RuntimeVersion needed) : session_(Session::start()), version_(r
             &handles),
         "hsa_iterate_agents");
   for (const hsa_agent_t handle : handles) {
+    if (!is_of_known_type(handle)) continue;
     const Agent& agent = agents_.emplace_back(handle);
     if (agent.is_gpu()) {
       gpus_.push_back(agent);
@@ -97,6 +114,29 @@ Agent Runtime::gpu(size_t index) const {
                .remedy = gpus_.empty()
                              ? "check that the amdgpu driver sees a GPU, or run under uptempo-vgpu"
                              : fmt::format("use an index below {}", gpus_.size())});
+}
+
+Agent Runtime::gpu(std::string_view selector) const {
+  require_session("Runtime::gpu");
+  const std::string asked = lower(selector);
+  std::string known;
+  for (size_t index = 0; index < gpus_.size(); ++index) {
+    const AgentProperties& properties = gpus_[index].properties();
+    const std::string address = pci_address(properties);
+    const std::string uuid = lower(properties.uuid);
+    if (asked == std::to_string(index) || (!uuid.empty() && asked == uuid) || asked == address ||
+        "0000:" + asked == address)
+      return gpus_[index];
+    known += fmt::format("{}GPU {} ({}, {}{}{})", known.empty() ? "" : ", ", index, properties.name,
+                         properties.uuid, uuid.empty() ? "" : ", ", address);
+  }
+  throw Error({.status = HSA_STATUS_ERROR_INVALID_AGENT,
+               .call = "Runtime::gpu",
+               .asked = fmt::format("GPU '{}'", selector),
+               .found = known.empty() ? "no GPU agent" : known,
+               .remedy = gpus_.empty()
+                             ? "check that the amdgpu driver sees a GPU, or run under uptempo-vgpu"
+                             : "use an index, a UUID or a PCI address"});
 }
 
 }  // namespace uptempo

@@ -4,6 +4,7 @@
 #include <kernels/basics.hpp>
 #include <kernels/bitonic_sort.hpp>
 
+#include <cctype>
 #include <cstdlib>
 #include <numeric>
 #include <optional>
@@ -72,6 +73,34 @@ TEST_CASE_METHOD(OnDevice,
   CHECK(contains(error, "no GPU agent with index 99"));
   CHECK(contains(error, "is a CPU"));
   CHECK(contains(error, "is GPU 0"));
+}
+
+TEST_CASE_METHOD(OnDevice, "a GPU is selected by index, UUID or PCI address", "[runtime]") {
+  const AgentProperties& properties = gpu.properties();
+  const std::string address = pci_address(properties);
+  CHECK(runtime.gpu("0") == gpu);
+  CHECK(runtime.gpu(address) == gpu);
+  REQUIRE(properties.uuid.starts_with("GPU-"));
+  CHECK(properties.uuid.size() == 20);
+  CHECK(runtime.gpu(properties.uuid) == gpu);
+  std::string lower = properties.uuid;
+  for (char& c : lower) c = static_cast<char>(std::tolower(c));
+  CHECK(runtime.gpu(lower) == gpu);
+  if (address.starts_with("0000:")) CHECK(runtime.gpu(address.substr(5)) == gpu);
+  for (const char* unknown : {"", "1", "00", "GPU-", "GPU-0", "0001:00:00.0", "gfx90a"}) {
+    const std::string error = error_of<Error>([&] { runtime.gpu(unknown); });
+    CHECK(contains(error, "GPU '" + std::string(unknown) + "'"));
+    CHECK(contains(error, "GPU 0 (" + properties.name + ", " + properties.uuid + ", " + address));
+  }
+}
+
+TEST_CASE_METHOD(OnDevice, "a queue smaller than the agent's smallest gets that size",
+                 "[runtime]") {
+  Queue queue{gpu, {.packets = 1}};
+  BatchSubmitter batch{queue};
+  const Program program(gpu, builtin_kernels::basics());
+  for (int i = 0; i < 8; ++i) batch.dispatch(program.kernel<>("empty"), Grid{64});
+  batch.submit().wait();
 }
 
 TEST_CASE("objects that outlive the runtime are harmless", "[runtime]") {
