@@ -6,15 +6,16 @@ UptempoKernels: compiles device sources to code objects and embeds them in a hos
                       [NAMESPACE my::kernels]              default: kernels
                       [OPTIONS -DX=1 ...])                 for the device compiler
 
-The function compiles each OpenCL C source once per target and bundles the code objects into one
-clang offload bundle, which becomes read-only data of <target>. For a.cl it generates the header
+The function compiles each OpenCL C source once per target. The code objects become one clang offload
+bundle in read-only data of <target>. For a.cl it generates the header
 "kernels/a.hpp", visible to <target> and, unless that is an executable, to targets that link it:
 
   namespace my::kernels { inline namespace <project>_<target> { std::span<const std::byte> a(); } }
 
 Callers pass my::kernels::a() to uptempo::Program. The bytes live as long as the program. A generated
-C++ file includes the bundle, so neither Python nor an assembler language is needed. The target
-property UPTEMPO_KERNEL_HEADERS lists the generated headers, for install().
+C++ file writes the bundle around the code objects, so no bundler is needed, and neither is Python
+nor an assembler language. The target property UPTEMPO_KERNEL_HEADERS lists the generated headers,
+for install().
 
 Files with the same name, such as a.cl and other/a.cl:
   * In one target, CMake refuses them, in one call or in several.
@@ -30,12 +31,12 @@ with its place in the source (clang 15 and 16) or the kernel's name (clang 19 an
 comments, in disabled code and in functions that no kernel calls are accepted.
 OPTIONS "-Dprintf(...)=" removes all calls.
 
-Device compiler, searched once at configure time (cache variables, all may be set by hand):
+Device compiler, searched once at configure time (cache variables, both may be set by hand):
   UPTEMPO_DEVICE_CLANG        /opt/rocm/llvm/bin/clang, else the distribution's clang-15 or newer
-  UPTEMPO_OFFLOAD_BUNDLER     clang-offload-bundler beside that compiler
   UPTEMPO_DEVICE_LIBS         the directory that holds ockl.bc (rocm-device-libs)
-It links with lld. CMake, not the build, reports a missing tool, with the Debian or Ubuntu package
-that has it, and a target that the compiler does not support.
+The first compiler is chosen that finds device libraries, has an ld.lld in its own directory, and
+builds a kernel with both. CMake, not the build, reports why each compiler was rejected, with the
+Debian package that is missing, and a target that the compiler does not support.
 #]=======================================================================]
 
 include_guard(GLOBAL)
@@ -48,8 +49,67 @@ endif()
 # For every directory that calls the function, not only the one that included this file first.
 set_property(GLOBAL PROPERTY UPTEMPO_KERNELS_DIRECTORY "${CMAKE_CURRENT_LIST_DIR}")
 
+# Sets `out` to the directory of the device libraries for the compiler of major version `major` in
+# `clang_dir`, or to a false value. The compiler's own libraries precede those that the distribution
+# or ROCm shares among compilers.
+function(_uptempo_find_device_libs out clang_dir major)
+  get_filename_component(clang_root "${clang_dir}" DIRECTORY)
+  unset(found)  # a caller's variable would end the search
+  find_path(found NAMES ockl.bc
+            PATHS "${clang_root}/../amdgcn/bitcode" "${clang_root}/lib/clang/${major}/lib/amdgcn/bitcode"
+                  "${clang_root}/lib/clang/${major}/amdgcn/bitcode" /opt/rocm/amdgcn/bitcode
+                  /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}/amdgcn/bitcode /usr/lib/x86_64-linux-gnu/amdgcn/bitcode
+                  /usr/amdgcn/bitcode
+            NO_DEFAULT_PATH NO_CACHE)
+  set(${out} "${found}" PARENT_SCOPE)
+endfunction()
+
+# Tries one compiler, which needs device libraries and a linker that its version can use. Sets
+# UPTEMPO_DEVICE_CLANG and UPTEMPO_DEVICE_LIBS, or `why_not` to the reason.
+function(_uptempo_try_device_compiler clang why_not)
+  execute_process(COMMAND "${clang}" -dumpversion OUTPUT_VARIABLE version OUTPUT_STRIP_TRAILING_WHITESPACE
+                  RESULT_VARIABLE failed ERROR_VARIABLE why)
+  if(failed)
+    set(${why_not} "it does not run: ${why}" PARENT_SCOPE)
+    return()
+  endif()
+  if(version VERSION_LESS 15)
+    set(${why_not} "it is version ${version}; the device libraries need 15 or newer" PARENT_SCOPE)
+    return()
+  endif()
+  string(REGEX MATCH "^[0-9]+" major "${version}")
+  file(REAL_PATH "${clang}" real_clang)
+  get_filename_component(clang_dir "${real_clang}" DIRECTORY)
+  set(libraries "${UPTEMPO_DEVICE_LIBS}")
+  if(NOT libraries)
+    _uptempo_find_device_libs(libraries "${clang_dir}" ${major})
+  endif()
+  if(NOT libraries)
+    set(${why_not} "it has no device libraries (ockl.bc); Debian's package is rocm-device-libs-${major}, or rocm-device-libs for clang-15"
+        PARENT_SCOPE)
+    return()
+  endif()
+  # Without a linker of its own the compiler would use ld.lld of any version.
+  if(NOT EXISTS "${clang_dir}/ld.lld")
+    set(${why_not} "it has no linker, ${clang_dir}/ld.lld; Debian's package is lld-${major}" PARENT_SCOPE)
+    return()
+  endif()
+  _uptempo_compile_probe(failure "${clang}" "${libraries}" gfx90a)
+  if(failure)
+    set(${why_not} "it cannot build a kernel with the device libraries ${libraries}: ${failure}" PARENT_SCOPE)
+    return()
+  endif()
+  set(UPTEMPO_DEVICE_CLANG "${clang}" CACHE FILEPATH "Compiler for device code" FORCE)
+  set(UPTEMPO_DEVICE_LIBS "${libraries}" CACHE PATH "Directory of the ROCm device libraries (bitcode)" FORCE)
+  set(_UPTEMPO_DEVICE_COMPILER_CHECKED "${clang}|${libraries}" CACHE INTERNAL "")
+  message(STATUS "Device compiler: ${clang} ${version}, libraries ${libraries}")
+  set(${why_not} "" PARENT_SCOPE)
+endfunction()
+
+# Chooses the first compiler that has device libraries and a linker of its own major version.
 function(_uptempo_find_device_compiler)
-  if(_UPTEMPO_DEVICE_COMPILER_CHECKED)
+  if(_UPTEMPO_DEVICE_COMPILER_CHECKED AND
+     _UPTEMPO_DEVICE_COMPILER_CHECKED STREQUAL "${UPTEMPO_DEVICE_CLANG}|${UPTEMPO_DEVICE_LIBS}")
     return()
   endif()
 
@@ -57,86 +117,82 @@ function(_uptempo_find_device_compiler)
   if(DEFINED ENV{ROCM_PATH})
     list(PREPEND rocm_roots "$ENV{ROCM_PATH}")
   endif()
-  set(rocm_bin "")
-  foreach(root IN LISTS rocm_roots)
-    list(APPEND rocm_bin "${root}/llvm/bin" "${root}/lib/llvm/bin")
+  set(candidates "${UPTEMPO_DEVICE_CLANG}")
+  if(NOT candidates)
+    set(candidates "")
+    foreach(root IN LISTS rocm_roots)
+      foreach(clang "${root}/llvm/bin/clang" "${root}/lib/llvm/bin/clang")
+        if(EXISTS "${clang}")
+          list(APPEND candidates "${clang}")
+        endif()
+      endforeach()
+    endforeach()
+    foreach(name clang-15 clang-16 clang-17 clang-18 clang-19 clang-20 clang-21 clang-22 clang)
+      unset(found)
+      find_program(found ${name} NO_CACHE)
+      if(found)
+        list(APPEND candidates "${found}")
+      endif()
+    endforeach()
+  endif()
+  set(rejected "")
+  foreach(clang IN LISTS candidates)
+    _uptempo_try_device_compiler("${clang}" why_not)
+    if(NOT why_not)
+      return()
+    endif()
+    string(APPEND rejected "\n  ${clang}: ${why_not}")
   endforeach()
-
-  find_program(UPTEMPO_DEVICE_CLANG NAMES clang PATHS ${rocm_bin} NO_DEFAULT_PATH DOC "Compiler for device code")
-  find_program(UPTEMPO_DEVICE_CLANG NAMES clang-15 clang-16 clang-17 clang-18 clang-19 clang-20 clang-21 clang
-               DOC "Compiler for device code")
-  if(NOT UPTEMPO_DEVICE_CLANG)
-    message(FATAL_ERROR "uptempo_add_kernels: no device compiler: neither ROCm's clang (${rocm_bin}) nor clang-15 or newer "
-                        "was found. Install clang-15, or set UPTEMPO_DEVICE_CLANG.")
+  if(NOT candidates)
+    string(JOIN ", " rocm_roots ${rocm_roots})
+    set(rejected " neither ROCm's clang (in ${rocm_roots}) nor clang-15 or newer was found.")
   endif()
-
-  execute_process(COMMAND "${UPTEMPO_DEVICE_CLANG}" -dumpversion OUTPUT_VARIABLE version OUTPUT_STRIP_TRAILING_WHITESPACE
-                  RESULT_VARIABLE failed ERROR_VARIABLE why)
-  if(failed)
-    message(FATAL_ERROR "uptempo_add_kernels: ${UPTEMPO_DEVICE_CLANG} does not run: ${why}")
-  endif()
-  if(version VERSION_LESS 15)
-    message(FATAL_ERROR "uptempo_add_kernels: ${UPTEMPO_DEVICE_CLANG} is version ${version}; the device libraries need "
-                        "clang 15 or newer. Install clang-15, or set UPTEMPO_DEVICE_CLANG.")
-  endif()
-
-  # Beside the compiler in its real directory, so that the bundler has the compiler's version.
-  file(REAL_PATH "${UPTEMPO_DEVICE_CLANG}" real_clang)
-  get_filename_component(clang_dir "${real_clang}" DIRECTORY)
-  string(REGEX MATCH "^[0-9]+" major "${version}")
-  find_program(UPTEMPO_OFFLOAD_BUNDLER NAMES clang-offload-bundler clang-offload-bundler-${major} HINTS "${clang_dir}"
-               DOC "Bundles code objects of several targets")
-  if(NOT UPTEMPO_OFFLOAD_BUNDLER)
-    message(FATAL_ERROR "uptempo_add_kernels: no clang-offload-bundler beside ${real_clang}. Install "
-                        "clang-tools-${major}, or set UPTEMPO_OFFLOAD_BUNDLER.")
-  endif()
-
-  get_filename_component(clang_root "${clang_dir}" DIRECTORY)
-  find_path(UPTEMPO_DEVICE_LIBS NAMES ockl.bc
-            PATHS "${clang_root}/../amdgcn/bitcode" "${clang_root}/lib/clang/${major}/lib/amdgcn/bitcode"
-                  "${clang_root}/lib/clang/${major}/amdgcn/bitcode" /opt/rocm/amdgcn/bitcode
-                  /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}/amdgcn/bitcode /usr/lib/x86_64-linux-gnu/amdgcn/bitcode
-                  /usr/amdgcn/bitcode
-            NO_DEFAULT_PATH DOC "Directory of the ROCm device libraries (bitcode)")
-  if(NOT UPTEMPO_DEVICE_LIBS)
-    message(FATAL_ERROR "uptempo_add_kernels: the ROCm device libraries (ockl.bc) were not found. Install rocm-device-libs, or "
-                        "set UPTEMPO_DEVICE_LIBS to the directory that holds them.")
-  endif()
-
-  message(STATUS "Device compiler: ${UPTEMPO_DEVICE_CLANG} ${version}, libraries ${UPTEMPO_DEVICE_LIBS}")
-  set(_UPTEMPO_DEVICE_COMPILER_CHECKED TRUE CACHE INTERNAL "")
+  message(FATAL_ERROR "uptempo_add_kernels: no device compiler:${rejected}\nInstall clang, lld and the device libraries of one LLVM "
+                      "version (tools/setup.sh lists the packages), or set UPTEMPO_DEVICE_CLANG and UPTEMPO_DEVICE_LIBS.")
 endfunction()
 
-function(_uptempo_device_flags out target)
+function(_uptempo_device_flags out clang libraries target)
   get_property(directory GLOBAL PROPERTY UPTEMPO_KERNELS_DIRECTORY)
+  file(REAL_PATH "${clang}" real_clang)
+  get_filename_component(clang_dir "${real_clang}" DIRECTORY)
   # No -nogpulib: it would drop functions such as get_global_id. ROCr 4.5 and newer load code object
   # version 4. The compiler reads the header before and after its own. --no-undefined: otherwise the
-  # linker would accept an undefined symbol under OPTIONS -fvisibility=default.
+  # linker would accept an undefined symbol under OPTIONS -fvisibility=default. -B: the compiler
+  # would prefer an ld.lld of another version beside its link in /usr/bin. Internalized, the second
+  # copy of each kernel that clang 21 makes for calls by other kernels disappears; otherwise it would
+  # remain in the code object, with warnings about its local memory.
   set(${out} -x cl -cl-std=CL2.0 -target amdgcn-amd-amdhsa -mcpu=${target} -O3 -mcode-object-version=4
-      --rocm-device-lib-path=${UPTEMPO_DEVICE_LIBS} -Wl,--no-undefined
+      --rocm-device-lib-path=${libraries} -B${clang_dir} -Wl,--no-undefined
+      -mllvm -amdgpu-internalize-symbols
       -imacros "${directory}/uptempo_no_printf.h" -include "${directory}/uptempo_no_printf.h" PARENT_SCOPE)
 endfunction()
 
 # Compiles and links an empty kernel: the only check that covers compiler, device libraries and
-# linker at once.
+# linker at once. Sets `out` to the compiler's message, or to nothing.
+function(_uptempo_compile_probe out clang libraries target)
+  set(probe "${CMAKE_BINARY_DIR}/CMakeFiles/uptempo_probe")
+  file(WRITE "${probe}.cl" "kernel void probe(global uint* p) { p[get_global_id(0)] = 1; }\n")
+  _uptempo_device_flags(flags "${clang}" "${libraries}" ${target})
+  execute_process(COMMAND "${clang}" ${flags} "${probe}.cl" -o "${probe}.co" RESULT_VARIABLE failed
+                  ERROR_VARIABLE why OUTPUT_VARIABLE why)
+  if(NOT failed)
+    set(why "")
+  elseif(NOT why)
+    set(why "it ended with ${failed}")
+  endif()
+  string(STRIP "${why}" why)
+  set(${out} "${why}" PARENT_SCOPE)
+endfunction()
+
 function(_uptempo_check_gpu_target target)
   string(MAKE_C_IDENTIFIER "_UPTEMPO_GPU_TARGET_OK_${UPTEMPO_DEVICE_CLANG}_${target}" known)
   if(${known})
     return()
   endif()
-  set(probe "${CMAKE_BINARY_DIR}/CMakeFiles/uptempo_probe")
-  file(WRITE "${probe}.cl" "kernel void probe(global uint* p) { p[get_global_id(0)] = 1; }\n")
-  _uptempo_device_flags(flags ${target})
-  execute_process(COMMAND "${UPTEMPO_DEVICE_CLANG}" ${flags} "${probe}.cl" -o "${probe}.co" RESULT_VARIABLE failed
-                  ERROR_VARIABLE why OUTPUT_VARIABLE why)
-  if(failed)
-    string(STRIP "${why}" why)
-    if(why MATCHES "ld\\.lld|linker")
-      set(remedy "Install lld of the compiler's version.")
-    else()
-      set(remedy "Remove '${target}' from GPU_TARGETS, or use a compiler that supports it.")
-    endif()
-    message(FATAL_ERROR "uptempo_add_kernels: ${UPTEMPO_DEVICE_CLANG} cannot build for GPU target '${target}':\n${why}\n${remedy}")
+  _uptempo_compile_probe(why "${UPTEMPO_DEVICE_CLANG}" "${UPTEMPO_DEVICE_LIBS}" ${target})
+  if(why)
+    message(FATAL_ERROR "uptempo_add_kernels: ${UPTEMPO_DEVICE_CLANG} cannot build for GPU target '${target}':\n${why}\n"
+                        "Remove '${target}' from GPU_TARGETS, or use a compiler that supports it.")
   endif()
   set(${known} TRUE CACHE INTERNAL "")
 endfunction()
@@ -238,13 +294,11 @@ function(uptempo_add_kernels target)
     _uptempo_claim_kernel_name(${target} ${name} "${source}")
 
     set(objects "")
-    # The bundle format requires a host entry in first place; it is empty.
-    set(entries host-x86_64-unknown-linux)
-    set(inputs --input=/dev/null)
+    set(entries "")
     foreach(gpu IN LISTS arg_TARGETS)
       string(REPLACE ":" "_" gpu_file "${gpu}")
       set(object "${out}/${name}.${gpu_file}.co")
-      _uptempo_device_flags(flags ${gpu})
+      _uptempo_device_flags(flags "${UPTEMPO_DEVICE_CLANG}" "${UPTEMPO_DEVICE_LIBS}" ${gpu})
       add_custom_command(
         OUTPUT "${object}"
         COMMAND "${UPTEMPO_DEVICE_CLANG}" ${flags} -Wall -Wextra -Werror ${arg_OPTIONS} -MD -MF "${object}.d" -MT "${object}"
@@ -254,32 +308,22 @@ function(uptempo_add_kernels target)
         COMMENT "Compiling ${name}.cl for ${gpu}"
         VERBATIM)
       list(APPEND objects "${object}")
-      list(APPEND entries hipv4-amdgcn-amd-amdhsa--${gpu})
-      list(APPEND inputs "--input=${object}")
+      list(APPEND entries "hipv4-amdgcn-amd-amdhsa--${gpu}=${object}")
     endforeach()
-
-    string(JOIN "," entries ${entries})
-    set(bundle "${out}/${name}.bundle")
-    add_custom_command(
-      OUTPUT "${bundle}"
-      COMMAND "${UPTEMPO_OFFLOAD_BUNDLER}" --type=o --bundle-align=4096 --targets=${entries} ${inputs} "--output=${bundle}"
-      DEPENDS ${objects}
-      COMMENT "Bundling ${name}"
-      VERBATIM)
 
     set(embedded "${out}/${name}.cpp")
     set(header "${out}/include/kernels/${name}.hpp")
     add_custom_command(
       OUTPUT "${embedded}" "${header}"
-      COMMAND "${CMAKE_COMMAND}" -D "BUNDLE=${bundle}" -D "SOURCE=${embedded}" -D "HEADER=${header}" -D "NAME=${name}"
+      COMMAND "${CMAKE_COMMAND}" -D "ENTRIES=${entries}" -D "SOURCE=${embedded}" -D "HEADER=${header}" -D "NAME=${name}"
               -D "NAMESPACE=${arg_NAMESPACE}" -D "IDENTITY=${identity}" -P "${embed_script}"
-      DEPENDS "${embed_script}" "${bundle}"
+      DEPENDS "${embed_script}" ${objects}
       COMMENT "Embedding ${name}"
       VERBATIM)
     target_sources(${target} PRIVATE "${embedded}" "${header}")
     set_property(TARGET ${target} APPEND PROPERTY UPTEMPO_KERNEL_HEADERS "${header}")
-    # .incbin hides the bundle from the dependency scanner.
-    set_source_files_properties("${embedded}" PROPERTIES OBJECT_DEPENDS "${bundle}")
+    # .incbin hides the code objects from the dependency scanner.
+    set_source_files_properties("${embedded}" PROPERTIES OBJECT_DEPENDS "${objects}")
   endforeach()
 
   target_compile_definitions(${target} PRIVATE UPTEMPO_KERNELS_OF_${identity})

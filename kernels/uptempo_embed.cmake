@@ -1,7 +1,33 @@
-# Writes the C++ source that embeds BUNDLE and the header that declares NAMESPACE::NAME(). Run by
-# uptempo_add_kernels. IDENTITY names the project and the target. It makes function and label
-# unique, so that two targets of one program may embed kernels with the same name.
+# Writes the C++ source that embeds code objects and the header that declares NAMESPACE::NAME(). Run
+# by uptempo_add_kernels. ENTRIES lists the code objects as "<bundle entry ID>=<file>". IDENTITY
+# names the project and the target. It makes function and label unique, so that two targets of one
+# program may embed kernels with the same name.
+#
+# The assembler writes the bundle (Clang documentation, "Bundled Code Object Layout"): magic string,
+# number of entries; for each entry the offset, the size, the length of its ID, and the ID; then the
+# code objects. The first entry is the host's, which the format requires; it is empty.
 set(label "uptempo_bundle_${IDENTITY}_${NAME}")
+set(host host-x86_64-unknown-linux)
+string(LENGTH "${host}" length)
+set(table ".quad ${label}_host - ${label}_begin, 0, ${length}" ".ascii \"${host}\"")
+set(objects ".balign 4096" "${label}_host:")
+set(count 1)
+foreach(entry IN LISTS ENTRIES)
+  string(REGEX MATCH "^([^=]*)=(.*)$" entry "${entry}")
+  set(id "${CMAKE_MATCH_1}")
+  set(file "${CMAKE_MATCH_2}")
+  string(LENGTH "${id}" length)
+  set(begin "uptempo_object_${count}_of_${IDENTITY}_${NAME}")
+  set(end "uptempo_end_${count}_of_${IDENTITY}_${NAME}")
+  list(APPEND table ".quad ${begin} - ${label}_begin, ${end} - ${begin}, ${length}" ".ascii \"${id}\"")
+  list(APPEND objects ".balign 4096" "${begin}:" ".incbin \"${file}\"" "${end}:")
+  math(EXPR count "${count} + 1")
+endforeach()
+set(assembly "")
+foreach(line IN ITEMS ".ascii \"__CLANG_OFFLOAD_BUNDLE__\"" ".quad ${count}" ${table} ${objects})
+  string(REPLACE "\"" "\\\"" line "${line}")
+  string(APPEND assembly "    \"${line}\\n\"\n")
+endforeach()
 file(CONFIGURE OUTPUT "${HEADER}" @ONLY CONTENT [=[
 // Generated from @NAME@.cl by uptempo_add_kernels.
 #pragma once
@@ -36,8 +62,7 @@ __asm__(
     ".pushsection .rodata\n"
     ".balign 4096\n"
     "@label@_begin:\n"
-    ".incbin \"@BUNDLE@\"\n"
-    "@label@_end:\n"
+@assembly@    "@label@_end:\n"
     ".balign 4\n"
     ".popsection\n");
 

@@ -7,6 +7,7 @@
 
 #include <cstring>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "engine/program/arguments.hpp"
@@ -111,6 +112,47 @@ TEST_CASE("a bundle yields the code object for the agent's ISA", "[program]") {
     CHECK(program.kernels[0].name == "bitonic_sort");
     CHECK(program.kernels[0].symbol == "bitonic_sort.kd");
   }
+}
+
+// Clang documentation, "Clang Offload Bundler", "Bundled Code Object Layout".
+TEST_CASE("an embedded bundle has the layout of clang-offload-bundler", "[program]") {
+  const auto bundle = builtin_kernels::basics();
+  size_t at = 0;
+  const auto text = [&](size_t size) {
+    REQUIRE(size <= bundle.size() - at);
+    const auto part = bundle.subspan(std::exchange(at, at + size), size);
+    return std::string(reinterpret_cast<const char*>(part.data()), part.size());
+  };
+  const auto number = [&] {
+    const std::string bytes = text(8);
+    uint64_t value;
+    std::memcpy(&value, bytes.data(), sizeof value);
+    return value;
+  };
+  CHECK(text(24) == "__CLANG_OFFLOAD_BUNDLE__");
+  const uint64_t entries = number();
+  REQUIRE(entries >= 2);
+  uint64_t end = 0;
+  for (uint64_t i = 0; i < entries; ++i) {
+    const uint64_t offset = number();
+    const uint64_t size = number();
+    const std::string id = text(number());
+    CAPTURE(id);
+    CHECK(offset % 4096 == 0);
+    CHECK(offset >= end);
+    if (i != 0) CHECK(offset - end < 4096);
+    if (i == 0) {
+      CHECK(id == "host-x86_64-unknown-linux");
+      CHECK(size == 0);
+    } else {
+      REQUIRE(offset + size <= bundle.size());
+      const CodeObject object = read_code_object(bundle.subspan(offset, size));
+      CHECK(id == "hipv4-amdgcn-amd-amdhsa--" + object.target.processor);
+    }
+    end = offset + size;
+  }
+  CHECK(end == bundle.size());
+  CHECK(at <= 4096);
 }
 
 TEST_CASE("a plain ELF file is a candidate", "[program]") {
