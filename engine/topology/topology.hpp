@@ -1,9 +1,10 @@
 // GPU properties that the kernel driver knows and HSA does not expose: copy engines, hardware
 // queues, doorbells, the budget of events.
 //
-// An optional component (target uptempo::topology), because it links hsakmt (ROCT) in addition to
-// HSA. Each call reads a snapshot of the driver's topology and releases it. ROCr need not be
-// running; if it runs, it is not disturbed.
+// An optional component (target uptempo::topology). It reads hsakmt (ROCT) where ROCr loads that
+// library, and the driver's files in sysfs where ROCr contains the thunk; the build decides. Each
+// call reads a snapshot of the driver's topology and releases it. ROCr need not be running; if it
+// runs, it is not disturbed.
 //
 // Thread safety: any thread, but not while another thread starts the first Runtime or ends the last
 // one: hsakmt keeps one snapshot per process.
@@ -26,7 +27,7 @@ struct GpuTopology {
   uint32_t device_id = 0;    // PCI device id
   uint32_t bdf_id = 0;       // AgentProperties::bdf_id
   uint64_t unique_id = 0;    // of the board; 0 if the driver does not report it
-  std::string name;          // from the driver: "aldebaran"
+  std::string name;          // hsakmt's: "AMD Instinct MI210"; the driver's: "aldebaran"
   uint32_t gfx_version = 0;  // major * 10000 + minor * 100 + stepping: 90010 is gfx90a
   uint32_t sdma_engines = 0;
   uint32_t sdma_xgmi_engines = 0;
@@ -39,8 +40,8 @@ struct GpuTopology {
   bool host_visible_memory = false;  // the host can access all of it: a large BAR
 };
 
-// Returns every GPU of the machine. Throws Error if the driver cannot be opened (no amdgpu driver,
-// no permission, or not under uptempo-vgpu).
+// Returns every GPU that the process may use. Throws Error if there is no driver or no permission to
+// read its topology (no amdgpu driver, or not under uptempo-vgpu).
 std::vector<GpuTopology> read_gpu_topology();
 // Returns the GPU of that node. Throws Error, which lists the GPU nodes.
 GpuTopology gpu_topology(uint32_t node);

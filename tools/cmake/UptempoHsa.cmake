@@ -1,9 +1,16 @@
-# Corrects the imported targets of the packages hsa-runtime64 and hsakmt. It is installed with the
-# package uptempo, whose configuration needs it too.
+# Finds hsakmt, and corrects the imported targets of the packages hsa-runtime64 and hsakmt. It is
+# installed with the package uptempo, whose configuration needs it too.
+#
+#   uptempo_correct_includes(<target> <header> [<folder>...])
+#       Makes `#include <header>` find the header, which may be in one of the folders below an
+#       include directory.
+#   uptempo_find_hsakmt()
+#       Finds hsakmt if it is installed. Sets UPTEMPO_ROCR_SHARES_HSAKMT: whether ROCr loads
+#       libhsakmt.so, so that a program may use hsakmt beside it.
 #
 # Both packages record an include directory, but not always the one for `#include <hsa/hsa.h>`.
 # Debian's hsa-runtime64 names .../include/hsa. A -dev package may lack the recorded directory,
-# which CMake rejects. This function therefore drops directories that do not exist. It adds the
+# which CMake rejects. The first function therefore drops directories that do not exist. It adds the
 # directory of the header unless the compiler searches that one anyway, because -isystem
 # /usr/include would break the order of include_next.
 include_guard(GLOBAL)
@@ -22,7 +29,7 @@ function(uptempo_correct_includes target header)
   endforeach()
   if(NOT found)
     string(MAKE_C_IDENTIFIER "UPTEMPO_${header}_DIR" variable)
-    find_path(${variable} NAMES ${header} PATHS /opt/rocm/include)
+    find_path(${variable} NAMES ${header} PATHS /opt/rocm/include PATH_SUFFIXES ${ARGN})
     mark_as_advanced(${variable})
     if(NOT ${variable})
       message(FATAL_ERROR "uptempo: ${target} is installed but its header <${header}> is not. Install its development package.")
@@ -33,4 +40,21 @@ function(uptempo_correct_includes target header)
   endif()
   list(REMOVE_ITEM directories ${CMAKE_CXX_IMPLICIT_INCLUDE_DIRECTORIES})
   set_target_properties(${target} PROPERTIES INTERFACE_INCLUDE_DIRECTORIES "${directories}")
+endfunction()
+
+function(uptempo_find_hsakmt)
+  set(UPTEMPO_ROCR_SHARES_HSAKMT FALSE PARENT_SCOPE)
+  set(BUILD_SHARED_LIBS ON)  # newer releases set this project's option, and require it
+  find_package(hsakmt CONFIG QUIET PATHS /opt/rocm)
+  if(NOT hsakmt_FOUND)
+    return()
+  endif()
+  uptempo_correct_includes(hsakmt::hsakmt hsakmt.h hsakmt)
+  get_target_property(configurations hsa-runtime64::hsa-runtime64 IMPORTED_CONFIGURATIONS)
+  list(GET configurations 0 configuration)
+  get_target_property(library hsa-runtime64::hsa-runtime64 IMPORTED_LOCATION_${configuration})
+  execute_process(COMMAND "${CMAKE_READELF}" --dynamic "${library}" OUTPUT_VARIABLE dynamic ERROR_QUIET)
+  if(dynamic MATCHES "NEEDED[^\n]*libhsakmt\\.so")
+    set(UPTEMPO_ROCR_SHARES_HSAKMT TRUE PARENT_SCOPE)
+  endif()
 endfunction()

@@ -1,0 +1,171 @@
+// KFD's topology in sysfs. Source: Linux, drivers/gpu/drm/amd/amdkfd/kfd_topology.c. The numbering
+// of nodes follows ROCT, libhsakmt/src/topology.c, topology_sysfs_check_node_supported.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <system_error>
+
+#include "engine/runtime/error.hpp"
+#include "engine/topology/sources.hpp"
+
+namespace uptempo::detail {
+namespace {
+
+[[noreturn]] void unreadable(const std::string& file, std::string why) {
+  throw Error({.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
+               .call = "read_gpu_topology",
+               .asked = "the driver's topology",
+               .found = fmt::format("{}: {}", file, std::move(why)),
+               .remedy =
+                   "check that the amdgpu driver runs and /dev/kfd is accessible, or run under "
+                   "uptempo-vgpu"});
+}
+
+class Descriptor {
+ public:
+  Descriptor(const std::string& file, int flags) : value_(open(file.c_str(), flags | O_CLOEXEC)) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() {
+    if (value_ >= 0) close(value_);
+  }
+  int get() const noexcept { return value_; }
+
+ private:
+  int value_;
+};
+
+// Returns the contents, or nothing with errno set.
+std::optional<std::string> contents(const std::string& file) {
+  const Descriptor descriptor(file, O_RDONLY);
+  if (descriptor.get() < 0) return {};
+  std::string text;
+  for (;;) {
+    char part[4096];
+    const ssize_t count = read(descriptor.get(), part, sizeof part);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return {};
+    if (count == 0) return text;
+    text.append(part, static_cast<size_t>(count));
+  }
+}
+
+std::string required_contents(const std::string& file) {
+  std::optional<std::string> text = contents(file);
+  if (!text) unreadable(file, std::generic_category().message(errno));
+  return *std::move(text);
+}
+
+uint64_t number_in(const std::string& file, std::string_view text) {
+  uint64_t number = 0;
+  if (std::from_chars(text.data(), text.data() + text.size(), number).ec != std::errc{})
+    unreadable(file, fmt::format("'{}' is not a number", text));
+  return number;
+}
+
+// The lines "name value" of a file. A driver that is too old to report a property leaves it 0.
+class Properties {
+ public:
+  explicit Properties(const std::string& file) {
+    const std::string text = required_contents(file);
+    std::string_view rest = text;
+    while (!rest.empty()) {
+      const std::string_view line = rest.substr(0, rest.find('\n'));
+      rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+      const size_t space = line.find(' ');
+      if (space == std::string_view::npos) continue;
+      // Some values are lists or negative; none of them is used here.
+      uint64_t value = 0;
+      std::from_chars(line.data() + space + 1, line.data() + line.size(), value);
+      values_.emplace(line.substr(0, space), value);
+    }
+  }
+
+  uint64_t value(std::string_view name) const {
+    const auto found = values_.find(name);
+    return found == values_.end() ? 0 : found->second;
+  }
+  uint32_t value32(std::string_view name) const { return static_cast<uint32_t>(value(name)); }
+
+ private:
+  std::map<std::string, uint64_t, std::less<>> values_;
+};
+
+GpuTopology describe(const std::string& folder, uint32_t node, const Properties& properties) {
+  GpuTopology gpu;
+  gpu.node = node;
+  gpu.device_id = properties.value32("device_id");
+  gpu.bdf_id = properties.value32("location_id");
+  gpu.unique_id = properties.value("unique_id");
+  const std::string name = required_contents(folder + "/name");
+  gpu.name = name.substr(0, name.find('\n'));
+  gpu.gfx_version = properties.value32("gfx_target_version");
+  gpu.sdma_engines = properties.value32("num_sdma_engines");
+  gpu.sdma_xgmi_engines = properties.value32("num_sdma_xgmi_engines");
+  gpu.sdma_queues_per_engine = properties.value32("num_sdma_queues_per_engine");
+  gpu.compute_queues = properties.value32("num_cp_queues");
+  // HSA_CAP_DOORBELL_TYPE_TOTALBITS: bits 12 and 13.
+  gpu.doorbell = static_cast<DoorbellType>(properties.value("capability") >> 12 & 3);
+  gpu.lds_kib = properties.value32("lds_size_in_kb");
+  gpu.simds = properties.value32("simd_count");
+  const uint64_t banks = properties.value("mem_banks_count");
+  for (uint64_t i = 0; i < banks; ++i) {
+    const Properties bank(fmt::format("{}/mem_banks/{}/properties", folder, i));
+    constexpr uint64_t kPublicFrameBuffer = 1;
+    constexpr uint64_t kPrivateFrameBuffer = 2;
+    const uint64_t heap = bank.value("heap_type");
+    if (heap != kPublicFrameBuffer && heap != kPrivateFrameBuffer) continue;
+    gpu.local_memory_bytes += bank.value("size_in_bytes");
+    gpu.host_visible_memory = heap == kPublicFrameBuffer;
+  }
+  return gpu;
+}
+
+std::vector<GpuTopology> nodes_in(const SysfsPlaces& places) {
+  std::vector<GpuTopology> gpus;
+  uint32_t node = 0;
+  for (uint32_t number = 0;; ++number) {
+    const std::string folder = fmt::format("{}/nodes/{}", places.topology, number);
+    const std::string id_file = folder + "/gpu_id";
+    const std::optional<std::string> id = contents(id_file);
+    if (!id) {
+      if (errno == ENOENT && number > 0) return gpus;  // past the last node
+      if (errno == EPERM) continue;                    // a control group denies the device
+      unreadable(id_file, std::generic_category().message(errno));
+    }
+    if (number_in(id_file, *id) != 0) {
+      const Properties properties(folder + "/properties");
+      const std::string render_node =
+          fmt::format("{}/renderD{}", places.render_nodes, properties.value("drm_render_minor"));
+      const Descriptor device(render_node, O_RDWR);
+      if (device.get() < 0) {
+        if (errno != ENOENT && errno != EPERM)
+          unreadable(render_node, std::generic_category().message(errno));
+        continue;
+      }
+      gpus.push_back(describe(folder, node, properties));
+    }
+    ++node;
+  }
+}
+
+}  // namespace
+
+std::vector<GpuTopology> sysfs_topology(const SysfsPlaces& places) {
+  // The driver counts changes: a read in the middle of one is repeated.
+  const std::string generation = places.topology + "/generation_id";
+  for (;;) {
+    const std::string before = required_contents(generation);
+    std::vector<GpuTopology> gpus = nodes_in(places);
+    if (required_contents(generation) == before) return gpus;
+  }
+}
+
+}  // namespace uptempo::detail
