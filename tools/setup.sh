@@ -1,40 +1,42 @@
 # Installs the packages that a build needs. tools/quickstart and tools/check set `command_name` and
 # source this file.
 #
-# All packages come from the distribution's own archive. An entry `a|b` names alternatives in order
-# of preference: the first installed one is used, else the first available one. If every package is
-# installed, the script changes nothing and needs no root rights.
+# All packages come from the distribution's own archive. An entry names alternatives in order of
+# preference, separated by '|'. Each is one package or several: `a|b c`. The first alternative that is
+# installed is used, else the first that is available. `a|` is used only if it is available. If every
+# package is installed, the script changes nothing and needs no root rights.
+#
+# Debian 12, 13 and testing differ in their LLVM: 15, 17 and 21 are the versions of the device
+# libraries and of HIP. ROCr of Debian testing contains the thunk, so that there is no libhsakmt.
 
 build_packages=(
   g++                  # C++20 compiler
   cmake ninja-build    # build system
   libhsa-runtime-dev   # ROCr: HSA queues, signals, memory
-  libhsakmt-dev        # ROCT: topology that HSA does not expose (uptempo::topology)
-  libdrm-dev           # headers that hsakmt's CMake package requires
+  'libhsakmt-dev|'     # ROCT, where ROCr loads it: topology that HSA does not expose
+  libdrm-dev           # headers of the virtual GPU's driver interface
   libfmt-dev           # text formatting
   nlohmann-json3-dev   # JSON reports; MessagePack metadata of code objects
   libcli11-dev         # command lines
   libhwy-dev           # Highway: vector code of the virtual GPU
-  'clang-15|clang-17'  # compiles the kernels
-  'lld-15|lld-17'      # links them
-  'clang-tools-15|clang-tools-17'  # clang-offload-bundler: bundles code objects of several targets
-  'rocm-device-libs|rocm-device-libs-17'  # OpenCL built-ins for AMD GPUs
+  # compiler, linker and OpenCL built-ins of the kernels, of one LLVM version
+  'clang-15 lld-15 rocm-device-libs|clang-17 lld-17 rocm-device-libs-17|clang-21 lld-21 rocm-device-libs-21'
 )
 
 check_packages=(
   catch2                      # tests
-  'llvm-15-dev|llvm-17-dev'   # libLLVM: oracle of the instruction decoder
+  'llvm-15-dev|llvm-17-dev|llvm-21-dev'  # libLLVM: oracle of the instruction decoder
   rocminfo hipcc libamdhip64-dev  # unmodified programs, run on the virtual GPU
   pocl-opencl-icd ocl-icd-opencl-dev opencl-headers  # PoCL: reference for results and times
   libpocl2-common             # its kernel library
   git python3                 # mutants: apply patches, read results
   spin                        # models: the model checker
-  clang-format-14             # tools/format
+  'clang-format-14|'          # tools/format
   pkgconf                     # install: a program built with uptempo.pc
 )
 
 all_packages=(
-  clang-tidy-14               # tools/tidy
+  'clang-tidy-14|'            # tools/tidy
 )
 
 fail() {
@@ -43,27 +45,38 @@ fail() {
 }
 
 is_installed() { [ "$(dpkg-query -W -f='${db:Status-Abbrev}' "$1" 2>/dev/null)" = 'ii ' ]; }
+is_available() { apt-cache show "$1" >/dev/null 2>&1; }
+
+each() {  # each TEST PACKAGE...: whether every package passes the test
+  local test=$1 name
+  shift
+  for name in "$@"; do "$test" "$name" || return 1; done
+}
 
 # Prints the packages out of "$@" that are not installed, alternatives resolved.
 missing_packages() {
-  local entry name chosen
+  local entry alternative chosen name
+  local -a alternatives packages
   for entry in "$@"; do
-    chosen=
-    IFS='|' read -ra names <<<"$entry"
-    for name in "${names[@]}"; do
-      if is_installed "$name"; then continue 2; fi
+    IFS='|' read -ra alternatives <<<"$entry"
+    for alternative in "${alternatives[@]}"; do
+      read -ra packages <<<"$alternative"
+      if each is_installed "${packages[@]}"; then continue 2; fi
     done
-    for name in "${names[@]}"; do
-      if apt-cache show "$name" >/dev/null 2>&1; then chosen=$name; break; fi
+    chosen=${alternatives[0]}
+    if [[ $entry == *'|' ]]; then chosen=; fi
+    for alternative in "${alternatives[@]}"; do
+      read -ra packages <<<"$alternative"
+      if each is_available "${packages[@]}"; then chosen=$alternative; break; fi
     done
-    echo "${chosen:-${names[0]}}"
+    for name in $chosen; do is_installed "$name" || echo "$name"; done
   done
 }
 
 install_packages() {
   [ "$(uname -s)-$(uname -m)" = Linux-x86_64 ] || fail "requires x86-64 Linux; this machine is $(uname -s) on $(uname -m)."
   command -v apt-get >/dev/null && command -v dpkg-query >/dev/null ||
-    fail "cannot install packages without apt-get and dpkg-query (tested on Debian 12); this is $(. /etc/os-release 2>/dev/null && echo "${PRETTY_NAME:-an unknown distribution}"). Install the packages listed in tools/setup.sh by hand and run cmake --preset release."
+    fail "cannot install packages without apt-get and dpkg-query (tested on Debian 12, 13 and testing); this is $(. /etc/os-release 2>/dev/null && echo "${PRETTY_NAME:-an unknown distribution}"). Install the packages listed in tools/setup.sh by hand and run cmake --preset release."
   local missing
   mapfile -t missing < <(missing_packages "$@")
   if [ "${#missing[@]}" -eq 0 ]; then
@@ -82,7 +95,7 @@ install_packages() {
   mapfile -t missing < <(missing_packages "$@")  # refreshed lists may offer other alternatives
   local name
   for name in "${missing[@]}"; do
-    apt-cache show "$name" >/dev/null 2>&1 || fail "apt-get does not know the package '$name', which Debian 12 has; check the network and /etc/apt/sources.list."
+    is_available "$name" || fail "apt-get does not know the package '$name', which Debian 12, 13 or testing has; check the network and /etc/apt/sources.list."
   done
   echo "$command_name: installing ${#missing[@]} packages and their dependencies: ${missing[*]}"
   local started=$SECONDS
