@@ -35,10 +35,10 @@ if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
 endif()
 
 # Configurations of this build use packages that were built with another configuration name
-# (Debian's are all "None").
+# (Debian's are "None", but "RelWithDebInfo" for LLVM 21).
 foreach(_config RELEASE DEBUG RELWITHDEBINFO MINSIZEREL)
   if(NOT DEFINED CMAKE_MAP_IMPORTED_CONFIG_${_config})
-    set(CMAKE_MAP_IMPORTED_CONFIG_${_config} ${_config} NONE RELEASE "")
+    set(CMAKE_MAP_IMPORTED_CONFIG_${_config} ${_config} NONE RELEASE RELWITHDEBINFO "")
   endif()
 endforeach()
 

@@ -65,7 +65,9 @@ endfunction()
 
 function(_uptempo_test_program name)
   uptempo_executable(${name} ${ARGN})
-  target_precompile_headers(${name} REUSE_FROM ${UPTEMPO_TEST_HEADERS})
+  if(NOT CMAKE_DISABLE_PRECOMPILE_HEADERS)  # CMake 4 warns of the reuse of nothing
+    target_precompile_headers(${name} REUSE_FROM ${UPTEMPO_TEST_HEADERS})
+  endif()
 endfunction()
 
 function(uptempo_test name)
