@@ -19,13 +19,16 @@ RuntimeVersion running_version() {
 }
 
 const char* type_name(hsa_device_type_t type) {
-  switch (type) {
+  constexpr int kAiEngine = 3;  // HSA_DEVICE_TYPE_AIE, which older hsa.h lacks
+  switch (static_cast<int>(type)) {
     case HSA_DEVICE_TYPE_CPU:
       return "a CPU";
     case HSA_DEVICE_TYPE_GPU:
       return "a GPU";
     case HSA_DEVICE_TYPE_DSP:
       return "a DSP";
+    case kAiEngine:
+      return "an AI engine";
   }
   return "of an unknown type";
 }
