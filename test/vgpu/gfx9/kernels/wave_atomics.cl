@@ -1,4 +1,4 @@
-// Atomics that LLVM combines into one per wave (-amdgpu-atomic-optimizations). It computes each
+// Atomics that LLVM combines into one per wave (CMakeLists.txt has the option). It computes each
 // lane's part with DPP and whole-wave mode.
 kernel void sums(global const uint* in, global uint* out, global uint* total) {
   const size_t i = get_global_id(0);

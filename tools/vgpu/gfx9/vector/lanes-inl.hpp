@@ -60,7 +60,7 @@ HWY_INLINE uint64_t bits_of(D d, M mask) {
 
 // Float16 as the hardware has it (denormals kept), computed in float32.
 template <class D>
-HWY_INLINE auto half_to_float(D d32, hn::Vec<D> bits) {
+HWY_INLINE auto half_to_float([[maybe_unused]] D d32, hn::Vec<D> bits) {
   const hn::Rebind<float, D> df;
 #if HWY_TARGET == HWY_SSE4
   // An exact multiplication increases the exponent and normalises denormals; 2^112 = 0x77800000.
