@@ -19,18 +19,16 @@ RuntimeVersion running_version() {
 }
 
 const char* type_name(hsa_device_type_t type) {
-  constexpr int kAiEngine = 3;  // HSA_DEVICE_TYPE_AIE, which older hsa.h lacks
-  switch (static_cast<int>(type)) {
+  switch (type) {
     case HSA_DEVICE_TYPE_CPU:
       return "a CPU";
     case HSA_DEVICE_TYPE_GPU:
       return "a GPU";
     case HSA_DEVICE_TYPE_DSP:
       return "a DSP";
-    case kAiEngine:
-      return "an AI engine";
+    default:  // newer hsa.h has HSA_DEVICE_TYPE_AIE, whose agents are skipped
+      return "of an unknown type";
   }
-  return "of an unknown type";
 }
 
 // An agent of another type (HSA_DEVICE_TYPE_AIE of newer ROCr) need not have the properties that
