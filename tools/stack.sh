@@ -22,8 +22,8 @@ command -v git >/dev/null || fail "git is not installed; install the package git
 # The debootstrap of an older Debian does not know the name of today's testing.
 if [ "$name" = forky ] && [ ! -e /usr/share/debootstrap/scripts/forky ]; then suite=testing; fi
 
+stacks=$(realpath -m "${UPTEMPO_STACKS:-${XDG_CACHE_HOME:-$HOME/.cache}/uptempo/stacks}")
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-stacks=${UPTEMPO_STACKS:-${XDG_CACHE_HOME:-$HOME/.cache}/uptempo/stacks}
 root=$stacks/$name
 tree=$root/src/uptempo
 mkdir -p "$stacks"
