@@ -105,6 +105,14 @@ std::shared_ptr<Session> Session::start() {
 
   const bool is_first_user = !hsa_is_initialised();
   if (const hsa_status_t status = hsa_init(); status != HSA_STATUS_SUCCESS) {
+    // ROCr 6.4's thunk keeps its topology when it cannot disable debugging (hsaKmtRuntimeDisable).
+    if (process().sessions > 0)
+      throw Error({.status = status,
+                   .call = "hsa_init",
+                   .asked = "the HSA runtime, a second time in this process",
+                   .found = "it does not start again; ROCr 6.4 cannot on a driver without "
+                            "RUNTIME_ENABLE, that is before KFD 1.13 (Linux 6.5)",
+                   .remedy = "keep one Runtime until the process ends, or use a newer kernel"});
     throw Error({.status = status,
                  .call = "hsa_init",
                  .asked = "the HSA runtime",
