@@ -4,15 +4,37 @@
 #include <sched.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <string_view>
 
 #include "tools/support/program.hpp"
 #include "tools/vgpu/launch.hpp"
 
 namespace uptempo::support {
 
+namespace {
+
+// What Runtime::gpu(std::string_view) may find; everything else is a mistake that can be named
+// before a device is opened.
+bool selects_gpu(const std::string& choice) {
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  return (!choice.empty() && std::ranges::all_of(choice, is_digit)) || choice.starts_with("GPU-") ||
+         choice.starts_with("gpu-") || choice.find(':') != std::string::npos;
+}
+
+std::string check_device(const std::string& choice) {
+  if (choice == "auto" || choice == "hardware" || choice == "virtual" || selects_gpu(choice))
+    return {};
+  return fmt::format("'{}' is not auto, hardware, virtual, or a GPU's index, UUID or PCI address",
+                     choice);
+}
+
+}  // namespace
+
 void add_device_option(CLI::App& app, std::string& choice) {
-  app.add_option("--device", choice, "auto, hardware or virtual (" + choice + ")")
-      ->check(CLI::IsMember({"auto", "hardware", "virtual"}).description(""))
+  app.add_option("--device", choice,
+                 "auto, hardware, virtual, or a GPU: index, UUID or PCI address (" + choice + ")")
+      ->check(CLI::Validator(check_device, ""))
       ->type_name("D");
 }
 
@@ -35,10 +57,17 @@ std::string Device::line() const {
 Device open_device(const std::string& choice, int argc, char** argv,
                    const std::vector<std::string>& launcher_options) {
   try {
-    const bool is_virtual = vgpu::choose_device(vgpu::parse_device(choice), argc, argv,
-                                                launcher_options) == vgpu::RunningOn::virtual_gpu;
+    const bool is_named = selects_gpu(choice);
+    vgpu::DeviceChoice kind = vgpu::DeviceChoice::hardware;
+    if (!is_named) {
+      kind = vgpu::parse_device(choice);
+    } else if (vgpu::on_virtual_gpu()) {
+      kind = vgpu::DeviceChoice::virtual_gpu;
+    }
+    const bool is_virtual =
+        vgpu::choose_device(kind, argc, argv, launcher_options) == vgpu::RunningOn::virtual_gpu;
     Runtime runtime;
-    Agent gpu = runtime.gpu();
+    Agent gpu = is_named ? runtime.gpu(std::string_view(choice)) : runtime.gpu();
     return {.runtime = runtime, .gpu = gpu, .is_virtual = is_virtual};
   } catch (const std::runtime_error& error) {
     throw Unavailable(error.what());

@@ -5,10 +5,12 @@
 #include <sstream>
 
 #include "test/support/catch.hpp"
+#include "test/support/errors.hpp"
 #include "tools/support/command.hpp"
 
 using nlohmann::json;
 using uptempo::test::CommandResult;
+using uptempo::test::contains;
 using uptempo::test::run_command;
 using uptempo::test::RunningCommand;
 using uptempo::test::TemporaryDirectory;
@@ -192,6 +194,14 @@ TEST_CASE("a wrong command line ends with 2 and one sentence, before any device 
     CHECK(lines_of(result.err).size() == 1);
     CHECK(result.err.starts_with("bitonic_sort: "));
   }
+}
+
+TEST_CASE("a GPU is selected by its number; another one ends with 77 and the list of GPUs") {
+  CHECK(under_vgpu({}, {"--device", "0"}).exit_code == 0);
+  const CommandResult other = under_vgpu({}, {"--device", "7"});
+  CHECK(other.exit_code == 77);
+  CHECK(contains(other.err, "GPU '7'"));
+  CHECK(contains(other.err, "GPU 0 (gfx90a, GPU-"));
 }
 
 TEST_CASE("an unavailable device ends with 77 and one sentence") {
