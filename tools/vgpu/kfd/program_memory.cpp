@@ -1,6 +1,5 @@
 #include "kfd/program_memory.hpp"
 
-#include <sys/sysmacros.h>
 #include <sys/uio.h>
 #include <unistd.h>
 #include <algorithm>
@@ -11,6 +10,7 @@
 #include <memory>
 
 #include "device/host_pages.hpp"
+#include "kfd/program_mappings.hpp"
 
 namespace uptempo::vgpu::kfd {
 namespace {
@@ -29,51 +29,20 @@ bool copy(Copy call, void* ours, uint64_t address, size_t size_bytes) noexcept {
   return copied == static_cast<ssize_t>(size_bytes);
 }
 
-struct ProgramMapping {
-  uint64_t begin, end;
-  bool readable, writable, shared, named;
-  uint64_t offset;
-  dev_t device;
-  ino_t inode;
-};
-
 // Calls visit(const ProgramMapping&) -> int for each mapping of the range in address order. Returns
 // the first nonzero result, or -EFAULT at a gap.
 template <typename Visit>
 int walk(uint64_t address, uint64_t size_bytes, Visit&& visit) {
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> maps(std::fopen("/proc/self/maps", "re"),
-                                                             std::fclose);
-  if (maps == nullptr) return -EFAULT;
+  ProgramMappings mappings;
   const uint64_t end = address + size_bytes;
   uint64_t visited = address;  // everything below has been visited
-  char line[512];
-  bool begins = true;  // a line longer than the buffer arrives in parts
-  while (visited < end && std::fgets(line, sizeof line, maps.get()) != nullptr) {
-    const bool whole_line = begins;
-    begins = std::strchr(line, '\n') != nullptr;
-    unsigned long first = 0, last = 0, offset = 0, inode = 0;
-    char may[5] = {};
-    unsigned major = 0, minor = 0;
-    int name = 0;
-    if (!whole_line ||
-        std::sscanf(line, "%lx-%lx %4c %lx %x:%x %lu %n", &first, &last, may, &offset, &major,
-                    &minor, &inode, &name) != 7 ||
-        last <= visited)
-      continue;
-    if (first > visited) return -EFAULT;
-    const int answer = visit(ProgramMapping{.begin = first,
-                                            .end = last,
-                                            .readable = may[0] == 'r',
-                                            .writable = may[1] == 'w',
-                                            .shared = may[3] == 's',
-                                            .named = line[name] != '\0',
-                                            .offset = offset,
-                                            .device = makedev(major, minor),
-                                            .inode = inode});
-    if (answer != 0) return answer;
-    visited = last;
+  while (visited < end) {
+    const auto mapping = mappings.at_or_above(visited);
+    if (!mapping || mapping->begin > visited) return -EFAULT;
+    if (const int answer = visit(*mapping); answer != 0) return answer;
+    visited = mapping->end;
   }
-  return visited < end ? -EFAULT : 0;
+  return 0;
 }
 
 // Returns whether the range has no pages yet. Returns false if the kernel does not provide the
