@@ -1,8 +1,10 @@
 #include <dirent.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <fstream>
 #include <set>
@@ -191,6 +193,16 @@ TEST_CASE("a virtual directory hides the real entries below it", "[tree]") {
   struct stat status {};
   CHECK(stat("/dev/dri/renderD129", &status) == -1);
   CHECK(stat("/dev/null", &status) == 0);  // outside, the real file system answers
+}
+
+TEST_CASE("a program finds no accelerators", "[tree]") {
+  struct stat status {};
+  CHECK(stat("/dev/accel/accel0", &status) == -1);
+  CHECK(errno == ENOENT);
+  CHECK(open("/dev/accel/accel0", O_RDWR) == -1);
+  CHECK(errno == ENOENT);
+  CHECK(opendir("/dev/accel") == nullptr);
+  CHECK(errno == ENOENT);
 }
 
 TEST_CASE("the render node is character device 226:128 by path and by descriptor", "[tree]") {

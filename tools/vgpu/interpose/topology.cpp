@@ -180,7 +180,8 @@ Tree device_tree() {
   const std::string drm = "/sys/dev/char/226:128/device";
 
   Tree tree;
-  for (const char* root : {"/dev/kfd", "/dev/dri", "/sys/devices/virtual/kfd",
+  // /dev/accel stays empty: ROCr 6.4 probes it for accelerators of the machine.
+  for (const char* root : {"/dev/kfd", "/dev/dri", "/dev/accel", "/sys/devices/virtual/kfd",
                            "/sys/dev/char/226:128", "/sys/module/amdgpu"})
     tree.add_root(root);
   tree.add_alias("/sys/class/kfd/kfd", "/sys/devices/virtual/kfd/kfd");
