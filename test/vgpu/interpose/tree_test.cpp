@@ -2,11 +2,23 @@
 // machine's own.
 #include "interpose/tree.hpp"
 
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "device/options.hpp"
 #include "interpose/topology.hpp"
 #include "test/support/catch.hpp"
 
 namespace uptempo::vgpu::interpose {
 namespace {
+
+std::string content(const Tree& tree, const std::string& path) {
+  const auto found = tree.find(path.c_str());
+  return found && found->entry != nullptr && found->entry->kind == Entry::Kind::file
+             ? found->entry->content
+             : "no file " + path;
+}
 
 TEST_CASE("accelerators of the machine are hidden", "[tree]") {
   const Tree tree = device_tree();
@@ -18,6 +30,40 @@ TEST_CASE("accelerators of the machine are hidden", "[tree]") {
     CHECK(found->entry == nullptr);
   }
   CHECK_FALSE(tree.find("/dev/acceleration").has_value());
+}
+
+TEST_CASE("the PCI device is the node's device, under each of its names", "[tree]") {
+  const Tree tree = device_tree();
+  const Options options = Options::from_environment();
+  char id[16];
+  std::snprintf(id, sizeof id, "0x%04x\n", options.device->device_id);
+  for (const std::string folder : {"/sys/bus/pci/devices/0000:03:00.0",
+                                   "/sys/bus/pci/drivers/amdgpu/0000:03:00.0",
+                                   "/sys/dev/char/226:128/device",
+                                   "/sys/devices/pci0000:00/0000:00:01.1/0000:03:00.0"}) {
+    CAPTURE(folder);
+    CHECK(content(tree, folder + "/vendor") == "0x1002\n");
+    CHECK(content(tree, folder + "/device") == id);
+    CHECK(content(tree, folder + "/class") == "0x038000\n");
+    CHECK(content(tree, folder + "/numa_node") == "0\n");
+    CHECK(content(tree, folder + "/uevent").find("\nPCI_SLOT_NAME=0000:03:00.0\n") !=
+          std::string::npos);
+    const auto node = tree.find((folder + "/drm/renderD128").c_str());
+    REQUIRE(node.has_value());
+    CHECK(node->entry != nullptr);
+    CHECK(node->path == "/sys/devices/pci0000:00/0000:00:01.1/0000:03:00.0/drm/renderD128");
+  }
+  const auto listed = tree.find("/sys/dev/char/226:128");
+  REQUIRE(listed.has_value());
+  REQUIRE(listed->entry != nullptr);
+  CHECK(listed->entry->children == std::vector<std::string>{"device"});
+}
+
+TEST_CASE("other PCI devices are the machine's", "[tree]") {
+  const Tree tree = device_tree();
+  CHECK_FALSE(tree.find("/sys/bus/pci/devices/0000:00:00.0").has_value());
+  CHECK_FALSE(tree.find("/sys/bus/pci/devices").has_value());
+  CHECK_FALSE(tree.find("/sys/devices/pci0000:00").has_value());
 }
 
 }  // namespace

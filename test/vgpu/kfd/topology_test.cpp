@@ -5,6 +5,8 @@
 #include <unistd.h>
 #include <algorithm>
 #include <cerrno>
+#include <climits>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <set>
@@ -203,6 +205,26 @@ TEST_CASE("a program finds no accelerators", "[tree]") {
   CHECK(errno == ENOENT);
   CHECK(opendir("/dev/accel") == nullptr);
   CHECK(errno == ENOENT);
+}
+
+TEST_CASE("a program reads the GPU's PCI device and the driver's parameters", "[tree]") {
+  const auto line = [](const char* path) {
+    std::ifstream file(path);
+    std::string text;
+    std::getline(file, text);
+    return text;
+  };
+  CHECK(line("/sys/bus/pci/devices/0000:03:00.0/vendor") == "0x1002");
+  CHECK(std::stoul(line("/sys/bus/pci/devices/0000:03:00.0/device"), nullptr, 16) ==
+        expected_device().device_id);
+  CHECK(line("/sys/bus/pci/devices/0000:03:00.0/max_link_width") == "16");
+  CHECK(line("/sys/module/amdgpu/parameters/cwsr_enable") == "1");
+  char resolved[PATH_MAX];
+  REQUIRE(realpath("/sys/dev/char/226:128/device", resolved) != nullptr);
+  const std::string by_node = resolved;
+  REQUIRE(realpath("/sys/bus/pci/devices/0000:03:00.0", resolved) != nullptr);
+  CHECK(by_node == resolved);
+  CHECK(by_node.ends_with("/0000:03:00.0"));
 }
 
 TEST_CASE("the render node is character device 226:128 by path and by descriptor", "[tree]") {

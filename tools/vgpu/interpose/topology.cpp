@@ -154,6 +154,49 @@ std::string io_link(uint64_t from, uint64_t to, uint64_t mb_per_s) {
                      {"flags", 1}});
 }
 
+// The PCI function. location_id of gpu_properties() is its bus and function.
+constexpr const char* kPciSlot = "0000:03:00.0";
+constexpr const char* kPciDevice = "/sys/devices/pci0000:00/0000:00:01.1/0000:03:00.0";
+
+std::string hex(const char* format, uint32_t value) {
+  char text[16];
+  std::snprintf(text, sizeof text, format, value);
+  return text;
+}
+
+// Attributes of Documentation/ABI/testing/sysfs-bus-pci. The order and names in `uevent` are those of
+// pci_uevent() (drivers/pci/pci-driver.c).
+void add_pci_device(Tree& tree, const DeviceDescription& device) {
+  constexpr uint32_t kVendor = 0x1002;
+  constexpr uint32_t kClass = 0x038000;            // display controller, other: no VGA
+  constexpr uint32_t kSubsystem = 0x0c34;          // the MI210's board, on every device
+  constexpr uint32_t kPciExpress4MbPerS = 20'000;  // 16 lanes; PCI Express 3 has less
+  const std::string folder = kPciDevice;
+  const char* const speed =
+      device.host_link_mb_per_s >= kPciExpress4MbPerS ? "16.0 GT/s PCIe\n" : "8.0 GT/s PCIe\n";
+  tree.add_root(folder);
+  tree.add_alias(std::string("/sys/bus/pci/devices/") + kPciSlot, folder);
+  tree.add_alias(std::string("/sys/bus/pci/drivers/amdgpu/") + kPciSlot, folder);
+  tree.add_file(folder + "/vendor", hex("0x%04x\n", kVendor));
+  tree.add_file(folder + "/device", hex("0x%04x\n", device.device_id));
+  tree.add_file(folder + "/subsystem_vendor", hex("0x%04x\n", kVendor));
+  tree.add_file(folder + "/subsystem_device", hex("0x%04x\n", kSubsystem));
+  tree.add_file(folder + "/class", hex("0x%06x\n", kClass));
+  tree.add_file(folder + "/revision", hex("0x%02x\n", device.pci_revision));
+  tree.add_file(folder + "/enable", "1\n");
+  tree.add_file(folder + "/numa_node", "0\n");
+  tree.add_file(folder + "/current_link_speed", speed);
+  tree.add_file(folder + "/max_link_speed", speed);
+  tree.add_file(folder + "/current_link_width", "16\n");
+  tree.add_file(folder + "/max_link_width", "16\n");
+  tree.add_file(folder + "/uevent",
+                "DRIVER=amdgpu\nPCI_CLASS=" + hex("%X", kClass) +
+                    "\nPCI_ID=" + hex("%04X", kVendor) + ':' + hex("%04X", device.device_id) +
+                    "\nPCI_SUBSYS_ID=" + hex("%04X", kVendor) + ':' + hex("%04X", kSubsystem) +
+                    "\nPCI_SLOT_NAME=" + kPciSlot + '\n');
+  tree.add_directory(folder + "/drm/renderD128");
+}
+
 enum CacheType : uint64_t { kCpuData = 0x5, kGpuData = 0x9, kGpuInstruction = 0xa };
 
 std::string cache(uint64_t processor, uint64_t level, uint64_t kilobytes, uint64_t line,
@@ -177,7 +220,6 @@ Tree device_tree() {
   const std::string topology = "/sys/devices/virtual/kfd/kfd/topology";
   const std::string cpu = topology + "/nodes/0";
   const std::string gpu = topology + "/nodes/1";
-  const std::string drm = "/sys/dev/char/226:128/device";
 
   Tree tree;
   // /dev/accel stays empty: ROCr 6.4 probes it for accelerators of the machine.
@@ -189,14 +231,12 @@ Tree device_tree() {
 
   tree.add_device("/dev/kfd", Entry::Kind::kfd_device);
   tree.add_device("/dev/dri/renderD128", Entry::Kind::render_device);
-  tree.add_directory(drm + "/drm/renderD128");
-  char text[16];
-  std::snprintf(text, sizeof text, "0x%04x\n", device.device_id);
-  tree.add_file(drm + "/device", text);
-  std::snprintf(text, sizeof text, "0x%02x\n", device.pci_revision);
-  tree.add_file(drm + "/revision", text);
-  tree.add_file(drm + "/vendor", "0x1002\n");
+  add_pci_device(tree, device);
+  // The node's `device` is a link in Linux: the entry lists it, the alias resolves it.
+  tree.add_directory("/sys/dev/char/226:128/device");
+  tree.add_alias("/sys/dev/char/226:128/device", kPciDevice);
   tree.add_file("/sys/module/amdgpu/initstate", "live\n");
+  tree.add_file("/sys/module/amdgpu/parameters/cwsr_enable", "1\n");  // the module's default
 
   tree.add_file(topology + "/generation_id", "1\n");
   tree.add_file(topology + "/system_properties",
