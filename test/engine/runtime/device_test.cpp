@@ -293,6 +293,7 @@ TEST_CASE("a test that leaves a Runtime behind fails at its end", "[runtime]") {
       {.environment = {"ASAN_OPTIONS=" + std::string(options == nullptr ? "" : options) +
                        ":detect_leaks=0"}});
   CAPTURE(result.out, result.err);
-  CHECK(result.exit_code == 1);
+  // Catch2 2 ends with the number of failed assertions, Catch2 3.7 with 42.
+  CHECK((result.exit_code == 1 || result.exit_code == 42));
   CHECK(contains(result.out, "left == idle()"));
 }
