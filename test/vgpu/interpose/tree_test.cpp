@@ -22,8 +22,8 @@ std::string content(const Tree& tree, const std::string& path) {
 
 TEST_CASE("accelerators of the machine are hidden", "[tree]") {
   const Tree tree = device_tree();
-  for (const char* path : {"/dev/accel", "/dev/accel/accel0", "/dev/accel/accel63",
-                           "/dev//accel/../accel/./accel0"}) {
+  for (const char* path :
+       {"/dev/accel", "/dev/accel/accel0", "/dev/accel/accel63", "/dev//accel/../accel/./accel0"}) {
     CAPTURE(path);
     const auto found = tree.find(path);
     REQUIRE(found.has_value());
@@ -37,10 +37,9 @@ TEST_CASE("the PCI device is the node's device, under each of its names", "[tree
   const Options options = Options::from_environment();
   char id[16];
   std::snprintf(id, sizeof id, "0x%04x\n", options.device->device_id);
-  for (const std::string folder : {"/sys/bus/pci/devices/0000:03:00.0",
-                                   "/sys/bus/pci/drivers/amdgpu/0000:03:00.0",
-                                   "/sys/dev/char/226:128/device",
-                                   "/sys/devices/pci0000:00/0000:00:01.1/0000:03:00.0"}) {
+  for (const std::string folder :
+       {"/sys/bus/pci/devices/0000:03:00.0", "/sys/bus/pci/drivers/amdgpu/0000:03:00.0",
+        "/sys/dev/char/226:128/device", "/sys/devices/pci0000:00/0000:00:01.1/0000:03:00.0"}) {
     CAPTURE(folder);
     CHECK(content(tree, folder + "/vendor") == "0x1002\n");
     CHECK(content(tree, folder + "/device") == id);
