@@ -41,6 +41,11 @@ inline Words decrement(const void* address) {
 inline Words fill(void* address, uint32_t value, uint32_t dwords) {
   return {11u | 2u << 30, low(address), high(address), value, (dwords - 1) * 4};
 }
+inline Words write_data(void* address, const Words& data) {
+  Words words{2, low(address), high(address), static_cast<uint32_t>(data.size() - 1)};
+  words.insert(words.end(), data.begin(), data.end());
+  return words;
+}
 inline Words timestamp(void* address) { return {13u | 2u << 8, low(address), high(address)}; }
 
 class SdmaRing {

@@ -63,6 +63,55 @@ TEST_CASE("a fill writes exactly its dwords") {
   CHECK(words[1001] == 0);
 }
 
+TEST_CASE("a write stores exactly the dwords that follow its header") {
+  DeviceFixture device;
+  SdmaRing ring(device);
+  auto* words = device.allocate_object<uint32_t>(600);
+  ring.write(write_data(words + 1, {0xdeadbeef}));
+  Words data(500);
+  std::iota(data.begin(), data.end(), 7u);
+  ring.write(write_data(words + 10, data));
+  ring.submit(fence(words + 599, 1));
+  REQUIRE(ring.drained());
+  CHECK(words[0] == 0);
+  CHECK(words[1] == 0xdeadbeef);
+  CHECK(words[2] == 0);
+  CHECK(words[9] == 0);
+  CHECK(std::equal(data.begin(), data.end(), words + 10));
+  CHECK(words[510] == 0);
+  CHECK(words[599] == 1);  // the packet after the data
+}
+
+TEST_CASE("a write's data may continue at the ring's begin, and may take several turns") {
+  DeviceFixture device;
+  constexpr uint64_t kRingBytes = 1 << 20;
+  SdmaRing ring(device, kRingBytes);
+  constexpr uint32_t kDwords = 200'000;
+  auto* words = device.allocate_object<uint32_t>(kDwords + 1);
+  Words data(kDwords);
+  for (uint32_t turn = 0; turn < 3; ++turn) {
+    CAPTURE(turn);
+    std::iota(data.begin(), data.end(), turn * kDwords + 1);
+    ring.submit(write_data(words, data));
+    REQUIRE(ring.drained());
+    CHECK(std::equal(data.begin(), data.end(), words));
+    CHECK(words[kDwords] == 0);
+  }
+  CHECK(ring.written() > 2 * kRingBytes);
+}
+
+TEST_CASE("a write that the doorbell cuts off stops its queue before it stores anything") {
+  DeviceFixture device;
+  SdmaRing ring(device);
+  auto* words = device.allocate_object<uint32_t>(4);
+  Words packet = write_data(words, {1, 2, 3, 4});
+  packet.pop_back();
+  ring.submit(packet);
+  settle();
+  CHECK(ring.read() == 0);
+  CHECK(words[0] == 0);
+}
+
 TEST_CASE(
     "the trace line of a copy or a fill has the addresses that it reads and writes; no other has "
     "them") {
@@ -201,7 +250,8 @@ TEST_CASE("a copy crosses from one mapping to the next") {
 
 TEST_CASE("the error names an unsupported SDMA packet") {
   for (const auto& [words, name] : std::vector<std::pair<Words, std::string>>{
-           {{2, 0, 0, 0}, "WRITE"},
+           {{2u | 1u << 8, 0, 0, 0}, "WRITE"},
+           {{2, 0, 0}, "cut off"},
            {{1u | 1u << 8, 0, 0, 0, 0, 0, 0}, "COPY"},
            {{10u | 15u << 25, 0, 0, 0, 0, 0, 0, 0}, "operation 15"},
            {{17, 0, 0, 0, 0}, "GCR"},
@@ -223,7 +273,7 @@ TEST_CASE("an unsupported SDMA packet stops its queue, and the others continue")
   SdmaRing other(device);
   auto* word = device.allocate_object<uint32_t>(2);
   ring.write(fence(&word[0], 1));
-  ring.write({2, 0, 0, 0});
+  ring.write({2u | 1u << 8, 0, 0, 0});
   ring.submit(fence(&word[0], 2));
   other.submit(fence(&word[1], 3));
   CHECK(other.drained());
@@ -258,6 +308,9 @@ TEST_CASE(
         Row{fence(reinterpret_cast<void*>(0x300000), 1), 0x300000, Access::write, false},
         Row{poll(reinterpret_cast<void*>(0x300004), 1), 0x300004, Access::read, false},
         Row{decrement(reinterpret_cast<void*>(0x300008)), 0x300008, Access::atomic, false},
+        Row{write_data(reinterpret_cast<void*>(0x200000), {1, 2}), 0x200000, Access::write, true},
+        Row{write_data(static_cast<std::byte*>(memory) + 2, {1}),
+            DeviceFixture::address(memory) + 2, Access::write, true},
         Row{fill(reinterpret_cast<void*>(0x30000c), 1, 4), 0x30000c, Access::write, false}}) {
     CAPTURE(row.address);
     SdmaRing ring(device);

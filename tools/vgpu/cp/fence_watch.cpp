@@ -28,6 +28,9 @@ void for_ranges(const sdma::Decoded& packet, Visit visit) {
           Range{linear->destination, linear->bytes});
   } else if (const auto* fill = std::get_if<sdma::ConstFill>(&packet.packet)) {
     visit(std::optional<Range>(), Range{fill->destination, fill->bytes});
+  } else if (const auto* write = std::get_if<sdma::WriteLinear>(&packet.packet)) {
+    visit(std::optional<Range>(),
+          Range{write->destination, uint64_t{write->dwords} * sizeof(uint32_t)});
   } else if (const auto* rect = std::get_if<sdma::CopyRect>(&packet.packet)) {
     for (uint32_t slice = 0; slice < rect->slices; ++slice) {
       for (uint32_t row = 0; row < rect->rows; ++row) {

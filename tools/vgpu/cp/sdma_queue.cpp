@@ -16,6 +16,8 @@ uint64_t bytes_of(const sdma::Packet& packet) {
   if (const auto* rect = std::get_if<sdma::CopyRect>(&packet))
     return rect->row_bytes * rect->rows * rect->slices;
   if (const auto* fill = std::get_if<sdma::ConstFill>(&packet)) return fill->bytes;
+  if (const auto* write = std::get_if<sdma::WriteLinear>(&packet))
+    return uint64_t{write->dwords} * sizeof(uint32_t);
   return 0;
 }
 
@@ -30,6 +32,8 @@ std::string addresses_of(const sdma::Packet& packet) {
     return field("from", rect->source.base) + field("to", rect->destination.base);
   if (const auto* fill = std::get_if<sdma::ConstFill>(&packet))
     return field("to", fill->destination);
+  if (const auto* write = std::get_if<sdma::WriteLinear>(&packet))
+    return field("to", write->destination);
   return {};
 }
 
@@ -100,6 +104,10 @@ bool SdmaQueue::fetch() {
     return false;
   }
   current_ = decode_at(read_);
+  if (std::holds_alternative<sdma::WriteLinear>(current_.packet) && current_.dwords > available) {
+    stop("SDMA WRITE of " + std::to_string(current_.dwords) + " dwords: the packet is cut off");
+    return false;
+  }
   progress_ = 0;
   fetched_ = true;
   fences_.begin_copy(current_);
@@ -107,14 +115,18 @@ bool SdmaQueue::fetch() {
   return true;
 }
 
+uint32_t SdmaQueue::dword_at(uint64_t offset) const {
+  uint32_t word;
+  std::memcpy(&word, ring_ + (offset & (config_.ring_bytes - 1)), sizeof word);
+  return word;
+}
+
 // Requires at least one written dword of the packet.
 sdma::Decoded SdmaQueue::decode_at(uint64_t offset) const {
   std::array<uint32_t, sdma::kMaxDwords> words{};
   const size_t count = std::min<uint64_t>(words.size(), (written_ - offset) / sizeof(uint32_t));
   for (size_t index = 0; index < count; ++index)
-    std::memcpy(&words[index],
-                ring_ + ((offset + index * sizeof(uint32_t)) & (config_.ring_bytes - 1)),
-                sizeof(uint32_t));
+    words[index] = dword_at(offset + index * sizeof(uint32_t));
   return sdma::decode(std::span(words).first(count));
 }
 
@@ -135,6 +147,7 @@ SdmaQueue::Outcome SdmaQueue::execute(uint64_t& budget) {
   if (const auto* copy = std::get_if<sdma::CopyLinear>(&packet)) return run(*copy, budget);
   if (const auto* rect = std::get_if<sdma::CopyRect>(&packet)) return run(*rect, budget);
   if (const auto* fill = std::get_if<sdma::ConstFill>(&packet)) return run(*fill, budget);
+  if (const auto* write = std::get_if<sdma::WriteLinear>(&packet)) return run(*write, budget);
   if (const auto* poll = std::get_if<sdma::PollMemory>(&packet)) return run(*poll);
   if (const auto* fence = std::get_if<sdma::Fence>(&packet))
     return store(fence->address, &fence->value, sizeof fence->value);
@@ -234,6 +247,24 @@ SdmaQueue::Outcome SdmaQueue::run(const sdma::ConstFill& fill, uint64_t& budget)
       bytes[at] = static_cast<std::byte>(fill.value >> ((progress_ + at) % fill.unit_bytes * 8));
     progress_ += count;
     budget -= count;
+  }
+  return Outcome::done;
+}
+
+// Stores each dword at once: a program may poll for one of them.
+SdmaQueue::Outcome SdmaQueue::run(const sdma::WriteLinear& write, uint64_t& budget) {
+  const uint64_t bytes = uint64_t{write.dwords} * sizeof(uint32_t);
+  const uint64_t data = read_ + sdma::kWriteLinearHeaderDwords * sizeof(uint32_t);
+  while (progress_ < bytes) {
+    if (budget < sizeof(uint32_t)) {
+      budget = 0;
+      return Outcome::again;
+    }
+    const uint32_t word = dword_at(data + progress_);
+    if (store(write.destination + progress_, &word, sizeof word) == Outcome::stopped)
+      return Outcome::stopped;
+    progress_ += sizeof word;
+    budget -= sizeof word;
   }
   return Outcome::done;
 }

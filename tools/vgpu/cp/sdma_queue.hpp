@@ -35,12 +35,14 @@ class SdmaQueue final : public Queue {
   enum class Outcome { done, again, blocked, stopped };
 
   bool fetch();
+  uint32_t dword_at(uint64_t offset) const;
   sdma::Decoded decode_at(uint64_t offset) const;
   void expect_copies(uint64_t from);
   Outcome execute(uint64_t& budget);
   Outcome run(const sdma::CopyLinear& copy, uint64_t& budget);
   Outcome run(const sdma::CopyRect& copy, uint64_t& budget);
   Outcome run(const sdma::ConstFill& fill, uint64_t& budget);
+  Outcome run(const sdma::WriteLinear& write, uint64_t& budget);
   Outcome run(const sdma::PollMemory& poll);
   Outcome store(GpuAddress address, const void* value, size_t size_bytes);
   // Copies up to `bytes`, limited by both mappings and the budget. Returns 0 after a fault, which

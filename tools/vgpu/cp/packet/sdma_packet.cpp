@@ -10,6 +10,7 @@ namespace {
 enum Opcode : uint32_t {
   kNop = 0,
   kCopy = 1,
+  kWrite = 2,
   kFence = 5,
   kTrap = 6,
   kPollRegMem = 8,
@@ -19,6 +20,7 @@ enum Opcode : uint32_t {
 };
 
 constexpr uint32_t kCopyLinear = 0, kCopyLinearRect = 4;
+constexpr uint32_t kWriteLinear = 0;
 constexpr uint32_t kTimestampGetGlobal = 2;
 constexpr uint32_t kAtomicAdd64 = 47;
 
@@ -86,6 +88,8 @@ Decoded decode_copy(std::span<const uint32_t> words) {
 
 uint32_t required_dwords(uint32_t opcode) {
   switch (opcode) {
+    case kWrite:
+      return kWriteLinearHeaderDwords;
     case kFence:
       return 4;
     case kTrap:
@@ -124,6 +128,16 @@ Decoded decode_fill(std::span<const uint32_t> words) {
   return {ConstFill{address(words[1], words[2]), words[3], unit, bytes}, 5, "const_fill"};
 }
 
+Decoded decode_write(std::span<const uint32_t> words) {
+  const uint32_t header = words[0];
+  if (bits(header, 8, 8) != kWriteLinear)
+    return unsupported(header, "only linear writes are supported");
+  // SDMA_PKT_WRITE_UNTILED: gfx9 counts dwords less one (sdma_v4_0_vm_write_pte).
+  const uint32_t count = bits(words[3], 0, 20) + 1;
+  return {WriteLinear{address(words[1], words[2]), count}, kWriteLinearHeaderDwords + count,
+          "write_linear"};
+}
+
 }  // namespace
 
 Decoded decode(std::span<const uint32_t> words) {
@@ -135,6 +149,8 @@ Decoded decode(std::span<const uint32_t> words) {
       return {Nop{}, 1 + bits(header, 16, 14), "nop"};
     case kCopy:
       return decode_copy(words);
+    case kWrite:
+      return decode_write(words);
     case kFence:
       return {Fence{address(words[1], words[2]), words[3]}, 4, "fence"};
     case kTrap:

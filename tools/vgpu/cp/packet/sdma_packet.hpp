@@ -13,8 +13,9 @@
 
 namespace uptempo::vgpu::sdma {
 
-// Dwords of the longest packet that the engine supports.
+// Dwords of the longest packet that the engine supports, without the data of WriteLinear.
 inline constexpr size_t kMaxDwords = 16;
+inline constexpr uint32_t kWriteLinearHeaderDwords = 4;
 
 struct Nop {};
 struct HdpFlush {};
@@ -40,6 +41,12 @@ struct ConstFill {
   uint32_t value;
   uint32_t unit_bytes;  // 1, 2 or 4: the number of bytes of `value` that repeat
   uint64_t bytes;
+};
+
+// Dwords that follow the packet's first four.
+struct WriteLinear {
+  GpuAddress destination;
+  uint32_t dwords;
 };
 
 struct Fence {
@@ -71,8 +78,8 @@ struct Unsupported {
   std::string reason;
 };
 
-using Packet = std::variant<Nop, HdpFlush, CopyLinear, CopyRect, ConstFill, Fence, Trap, PollMemory,
-                            AtomicAdd64, Timestamp, Unsupported>;
+using Packet = std::variant<Nop, HdpFlush, CopyLinear, CopyRect, ConstFill, WriteLinear, Fence,
+                            Trap, PollMemory, AtomicAdd64, Timestamp, Unsupported>;
 
 struct Decoded {
   Packet packet;
@@ -81,7 +88,7 @@ struct Decoded {
 };
 
 // Decodes the packet that starts at words[0]. Reads only `words`: a truncated packet is
-// Unsupported.
+// Unsupported. The data of WriteLinear need not be part of `words`.
 Decoded decode(std::span<const uint32_t> words);
 
 // Applies PollMemory's function to the masked word.
