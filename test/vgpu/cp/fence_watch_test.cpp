@@ -300,6 +300,34 @@ TEST_CASE("a kernel that overwrites data without waiting for its download is fou
   }
 }
 
+TEST_CASE("a kernel that reads data without waiting for the engine's write of it is found") {
+  DeviceFixture device(checked());
+  ComputeQueue queue(device);
+  SdmaRing ring(device);
+  const Start start(device);
+  void* data = device.allocate(4096, 4096);
+  amd_signal_t* stored = device.signal(1);
+  amd_signal_t* loaded = device.signal(1);
+  bool waits = false;
+  SECTION("it waits") { waits = true; }
+  SECTION("it does not") { waits = false; }
+  ring.write(poll(low_word(start.signal), 0));
+  ring.write(write_data(data, Words(64, 5)));
+  ring.submit(decrement(low_word(stored)));
+  queue.write(barrier_and({waits ? stored : start.signal}));
+  queue.submit(packet(accessing(device, Access::read, data), true, kSystem, kSystem, loaded));
+  start.go();
+  REQUIRE(fires(stored));
+  REQUIRE(fires(loaded));
+  if (waits) {
+    CHECK(device.findings().empty());
+  } else {
+    REQUIRE(device.findings().size() == 1);
+    CHECK(device.findings().front().what == Class::unordered);
+    CHECK(device.findings().front().bytes == 256);
+  }
+}
+
 TEST_CASE("private memory causes no findings") {
   DeviceFixture device(checked());
   auto* scratch = static_cast<std::byte*>(device.allocate(1 << 16, 4096));
