@@ -6,6 +6,7 @@
 #include <cstring>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "engine/runtime/error.hpp"
 
@@ -24,16 +25,52 @@ struct Processor {
 };
 // LLVM's EF_AMDGPU_MACH_AMDGCN_* (llvm/BinaryFormat/ELF.h).
 constexpr Processor kProcessors[] = {
-    {0x20, "gfx600"},  {0x21, "gfx601"},  {0x22, "gfx700"},  {0x23, "gfx701"},  {0x24, "gfx702"},
-    {0x25, "gfx703"},  {0x26, "gfx704"},  {0x28, "gfx801"},  {0x29, "gfx802"},  {0x2a, "gfx803"},
-    {0x2b, "gfx810"},  {0x2c, "gfx900"},  {0x2d, "gfx902"},  {0x2e, "gfx904"},  {0x2f, "gfx906"},
-    {0x30, "gfx908"},  {0x31, "gfx909"},  {0x32, "gfx90c"},  {0x33, "gfx1010"}, {0x34, "gfx1011"},
-    {0x35, "gfx1012"}, {0x36, "gfx1030"}, {0x37, "gfx1031"}, {0x38, "gfx1032"}, {0x39, "gfx1033"},
-    {0x3a, "gfx602"},  {0x3b, "gfx705"},  {0x3c, "gfx805"},  {0x3d, "gfx1035"}, {0x3e, "gfx1034"},
-    {0x3f, "gfx90a"},  {0x40, "gfx940"},  {0x41, "gfx1100"}, {0x42, "gfx1013"}, {0x43, "gfx1150"},
-    {0x44, "gfx1103"}, {0x45, "gfx1036"}, {0x46, "gfx1101"}, {0x47, "gfx1102"}, {0x48, "gfx1200"},
-    {0x4a, "gfx1151"}, {0x4b, "gfx941"},  {0x4c, "gfx942"},  {0x4e, "gfx1201"}, {0x4f, "gfx950"},
-    {0x55, "gfx1152"}, {0x58, "gfx1153"},
+    {0x20, "gfx600"},          {0x21, "gfx601"},        {0x22, "gfx700"},
+    {0x23, "gfx701"},          {0x24, "gfx702"},        {0x25, "gfx703"},
+    {0x26, "gfx704"},          {0x28, "gfx801"},        {0x29, "gfx802"},
+    {0x2a, "gfx803"},          {0x2b, "gfx810"},        {0x2c, "gfx900"},
+    {0x2d, "gfx902"},          {0x2e, "gfx904"},        {0x2f, "gfx906"},
+    {0x30, "gfx908"},          {0x31, "gfx909"},        {0x32, "gfx90c"},
+    {0x33, "gfx1010"},         {0x34, "gfx1011"},       {0x35, "gfx1012"},
+    {0x36, "gfx1030"},         {0x37, "gfx1031"},       {0x38, "gfx1032"},
+    {0x39, "gfx1033"},         {0x3a, "gfx602"},        {0x3b, "gfx705"},
+    {0x3c, "gfx805"},          {0x3d, "gfx1035"},       {0x3e, "gfx1034"},
+    {0x3f, "gfx90a"},          {0x40, "gfx940"},        {0x41, "gfx1100"},
+    {0x42, "gfx1013"},         {0x43, "gfx1150"},       {0x44, "gfx1103"},
+    {0x45, "gfx1036"},         {0x46, "gfx1101"},       {0x47, "gfx1102"},
+    {0x48, "gfx1200"},         {0x4a, "gfx1151"},       {0x4b, "gfx941"},
+    {0x4c, "gfx942"},          {0x4e, "gfx1201"},       {0x4f, "gfx950"},
+    {0x49, "gfx1250"},         {0x55, "gfx1152"},       {0x58, "gfx1153"},
+    {0x5a, "gfx1251"},         {0x51, "gfx9-generic"},  {0x52, "gfx10-1-generic"},
+    {0x53, "gfx10-3-generic"}, {0x54, "gfx11-generic"}, {0x59, "gfx12-generic"},
+    {0x5f, "gfx9-4-generic"},
+};
+
+struct Named {
+  uint32_t number;
+  const char* name;
+};
+// e_machine, in the numbers of <elf.h>.
+constexpr Named kForeignMachines[] = {
+    {EM_386, "x86"},   {EM_ARM, "ARM"},      {EM_X86_64, "x86-64"}, {EM_AARCH64, "AArch64"},
+    {EM_CUDA, "CUDA"}, {EM_RISCV, "RISC-V"}, {EM_BPF, "BPF"},
+};
+// ELFOSABI_* of AMDGPU files for other systems (LLVM AMDGPU User Guide, "AMDGPU ELF Header").
+constexpr Named kForeignSystems[] = {{0, "none"}, {65, "AMD PAL"}, {66, "Mesa 3D"}};
+
+struct Magic {
+  std::string_view bytes;
+  const char* found;
+  const char* remedy;
+};
+constexpr Magic kForeignFiles[] = {
+    {"BC\xC0\xDE", "LLVM bitcode", "link it to a code object first"},
+    {"\x10\xFF\x10\xAD", "a package of clang-offload-packager",
+     "extract its AMDGPU image with clang-offload-packager"},
+    {"\x03\x02\x23\x07", "SPIR-V", "translate it to a code object first"},
+    {"!<arch>\n", "an archive", "extract its members first"},
+    {"# __CLANG_OFFLOAD_BUNDLE__", "an offload bundle of texts", "bundle linked code objects"},
+    {"; __CLANG_OFFLOAD_BUNDLE__", "an offload bundle of texts", "bundle linked code objects"},
 };
 
 [[noreturn]] void refuse(
@@ -63,6 +100,26 @@ std::optional<std::span<const std::byte>> slice(std::span<const std::byte> bytes
 
 bool begins_with(std::span<const std::byte> bytes, std::string_view magic) {
   return bytes.size() >= magic.size() && std::memcmp(bytes.data(), magic.data(), magic.size()) == 0;
+}
+
+template <size_t N>
+std::string name_in(const Named (&table)[N], uint32_t number) {
+  for (const Named& named : table)
+    if (named.number == number) return fmt::format("{} ({})", named.name, number);
+  return fmt::format("{}", number);
+}
+
+// "64-bit little-endian"
+std::string format_of(const Elf64_Ehdr& header) {
+  const auto bits = header.e_ident[EI_CLASS];
+  const auto order = header.e_ident[EI_DATA];
+  return fmt::format("{} {}",
+                     bits == ELFCLASS64   ? "64-bit"
+                     : bits == ELFCLASS32 ? "32-bit"
+                                          : fmt::format("class {}", bits),
+                     order == ELFDATA2LSB   ? "little-endian"
+                     : order == ELFDATA2MSB ? "big-endian"
+                                            : fmt::format("data encoding {}", order));
 }
 
 TargetFeature feature_v4(uint32_t flags, uint32_t shift) {
@@ -116,20 +173,44 @@ std::vector<CodeObjectCandidate> bundle_entries(std::span<const std::byte> bundl
       refuse(fmt::format("an offload bundle of {} bytes whose entry '{}' claims bytes {} to {}",
                          bundle.size(), name, *data_offset, *data_offset + *data_size));
     }
-    if (!name.starts_with("host-")) entries.push_back({std::move(name), *data});
+    if (!name.starts_with("host-")) entries.push_back({.name = std::move(name), .bytes = *data});
   }
   if (entries.empty()) refuse("an offload bundle without an entry for a GPU");
   return entries;
+}
+
+bool is_generic(const TargetId& target) noexcept { return target.processor.ends_with("-generic"); }
+
+// Empty if the loader loads the code object; otherwise the reason.
+std::string why_not_loaded(const CodeObject& object, const Loader& loader) {
+  if (object.version > loader.newest_version) {
+    return fmt::format(
+        "is for {} in code object version {}, but the running ROCr loads versions up to {} "
+        "(version 6 needs ROCr 6.2)",
+        to_string(object.target), object.version, loader.newest_version);
+  }
+  for (const TargetId& isa : loader.isas)
+    if (why_incompatible(object.target, isa).empty()) return {};
+  // The reason of the ISA that comes closest.
+  for (const TargetId& isa : loader.isas)
+    if (isa.processor == object.target.processor) return why_incompatible(object.target, isa);
+  if (!is_generic(object.target)) return why_incompatible(object.target, loader.isas.front());
+  std::string listed;
+  for (const TargetId& isa : loader.isas)
+    listed += fmt::format("{}{}", listed.empty() ? "" : ", ", to_string(isa));
+  return fmt::format("is for the generic target {}, but ROCr lists {} for the agent",
+                     to_string(object.target), listed);
 }
 
 }  // namespace
 
 std::vector<CodeObjectCandidate> candidates_in(std::span<const std::byte> input) {
   if (begins_with(input, kBundleMagic)) return bundle_entries(input);
-  if (begins_with(input, ELFMAG)) return {{"ELF file", input}};
+  if (begins_with(input, ELFMAG)) return {{.name = "ELF file", .bytes = input}};
   if (input.empty()) refuse("an empty input");
   if (begins_with(input, "CCOB")) refuse("a compressed offload bundle", "bundle without -compress");
-  if (begins_with(input, "BC\xC0\xDE")) refuse("LLVM bitcode", "link it to a code object first");
+  for (const Magic& magic : kForeignFiles)
+    if (begins_with(input, magic.bytes)) refuse(magic.found, magic.remedy);
   refuse(fmt::format("{} bytes that are neither", input.size()));
 }
 
@@ -138,25 +219,31 @@ CodeObject read_code_object(std::span<const std::byte> elf) {
   if (!begins_with(elf, ELFMAG)) refuse("bytes that are not an ELF file");
   if (!header) refuse(fmt::format("an ELF file of {} bytes, cut off in its header", elf.size()));
   if (header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_ident[EI_DATA] != ELFDATA2LSB)
-    refuse("an ELF file that is not 64-bit little-endian");
-  if (header->e_machine != kMachineAmdgpu)
-    refuse(fmt::format("an ELF file for machine {}, not AMDGPU (224)", header->e_machine));
-  if (header->e_ident[EI_OSABI] != kOsAbiHsa)
-    refuse(fmt::format("an AMDGPU file for OS ABI {}, not HSA (64)", header->e_ident[EI_OSABI]));
-  if (header->e_type != ET_DYN)
-    refuse("an AMDGPU object file that has not been linked",
-           "link it with lld (clang does unless given -c)");
+    refuse(fmt::format("a {} ELF file, not 64-bit little-endian", format_of(*header)));
+  if (header->e_machine != kMachineAmdgpu) {
+    refuse(fmt::format("an ELF file for machine {}, not AMDGPU (224)",
+                       name_in(kForeignMachines, header->e_machine)),
+           "pass the code object alone; a host program holds its bundle in section .hip_fatbin");
+  }
+  if (header->e_ident[EI_OSABI] != kOsAbiHsa) {
+    refuse(fmt::format("an AMDGPU file for OS ABI {}, not HSA (64)",
+                       name_in(kForeignSystems, header->e_ident[EI_OSABI])));
+  }
+  if (header->e_type != ET_DYN) {
+    refuse(
+        header->e_type == ET_REL
+            ? "an AMDGPU object file that has not been linked"
+            : fmt::format("an AMDGPU ELF file of type {}, not a shared object (3)", header->e_type),
+        "link it with lld (clang does unless given -c)");
+  }
 
-  CodeObject object{.bytes = elf, .target = {}, .version = 0};
-  switch (header->e_ident[EI_ABIVERSION]) {
-    case 1:
-    case 2:
-    case 3:
-      object.version = header->e_ident[EI_ABIVERSION] + 2;
-      break;
-    default:
-      refuse(fmt::format("a code object of ABI version {}", header->e_ident[EI_ABIVERSION]),
-             "build with -mcode-object-version=3, 4 or 5");
+  CodeObject object{.bytes = elf, .target = {}};
+  // ELFABIVERSION_AMDGPU_HSA_V2 is 0, and later versions count from there.
+  object.version = header->e_ident[EI_ABIVERSION] + 2;
+  if (object.version < 3 || object.version > kNewestCodeObjectVersion) {
+    refuse(fmt::format("a code object of version {} (ABI version {}); versions 3 to {} are known",
+                       object.version, header->e_ident[EI_ABIVERSION], kNewestCodeObjectVersion),
+           "build with -mcode-object-version=4 or 5");
   }
   const uint32_t flags = header->e_flags;
   for (const Processor& processor : kProcessors) {
@@ -186,19 +273,27 @@ CodeObject read_code_object(std::span<const std::byte> elf) {
   return object;
 }
 
-CodeObject select_code_object(std::span<const std::byte> input, const TargetId& agent) {
+int newest_version_of(unsigned extension_major, unsigned extension_minor) noexcept {
+  return std::pair(extension_major, extension_minor) >= std::pair(1u, 6u) ? 6 : 5;
+}
+
+CodeObject select_code_object(std::span<const std::byte> input, const Loader& loader) {
+  const TargetId& agent = loader.isas.front();
+  std::optional<CodeObject> generic;
   std::string rejected;
   for (const CodeObjectCandidate& candidate : candidates_in(input)) {
     std::string reason;
     try {
       CodeObject object = read_code_object(candidate.bytes);
-      reason = why_incompatible(object.target, agent);
-      if (reason.empty()) return object;
+      reason = why_not_loaded(object, loader);
+      if (reason.empty() && !is_generic(object.target)) return object;
+      if (reason.empty() && !generic) generic = std::move(object);
     } catch (const Error& error) {
       reason = fmt::format("is {}", error.found());
     }
     rejected += fmt::format("{}'{}' {}", rejected.empty() ? "" : ", ", candidate.name, reason);
   }
+  if (generic) return *generic;
   throw Error(
       {.status = HSA_STATUS_ERROR_INVALID_ISA,
        .call = "Program",

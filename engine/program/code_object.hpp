@@ -5,6 +5,9 @@
 // Lifetime: views refer to the caller's bytes, which must outlive them.
 // Errors: every offset and count is checked against the input size. Truncated, foreign or damaged
 // input throws an Error that names the defect; no read goes outside the span.
+// Versions: code object versions 3 to 5 load on every ROCr that the library runs on. ROCr 6.2 added
+// version 6 (amd_hsa_code.cpp, GetCodeObjectVersion). Generic targets such as gfx9-generic exist
+// from version 6 on. They load where the agent lists their ISA, as ROCr 6.4 does.
 // Sources: LLVM AMDGPU User Guide, "Header" and "Note Records" (ELF identification, e_flags,
 // notes); Clang documentation, "Clang Offload Bundler", "Bundled Code Object Layout".
 #pragma once
@@ -13,6 +16,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/program/target_id.hpp"
@@ -22,8 +26,27 @@ namespace uptempo {
 struct CodeObject {
   std::span<const std::byte> bytes;  // the ELF file
   TargetId target;                   // from its e_flags
-  int version = 0;                   // code object version: 3, 4 or 5
+  int version = 0;                   // code object version: 3 to 6
 };
+
+inline constexpr int kNewestCodeObjectVersion = 6;  // that this library reads
+
+// What the running ROCr loads on an agent.
+struct Loader {
+  // NOLINTNEXTLINE(google-explicit-constructor): an agent with one ISA is its target ID
+  Loader(TargetId isa, int version = kNewestCodeObjectVersion)
+      : isas{std::move(isa)}, newest_version(version) {}
+  Loader(std::vector<TargetId> agent_isas, int version)
+      : isas(std::move(agent_isas)), newest_version(version) {}
+
+  std::vector<TargetId> isas;  // that the agent lists, preferred one first; at least one
+  int newest_version;          // code object version
+};
+
+// Returns the newest code object version of the ROCr that implements this version of the AMD
+// extension (HSA_AMD_SYSTEM_INFO_EXT_VERSION_*): 1.4 in ROCr 6.1, 1.6 in ROCr 6.2. Older ROCr
+// reports none, which is 0.0 here.
+int newest_version_of(unsigned extension_major, unsigned extension_minor) noexcept;
 
 // One entry of the input that may be for a GPU, not yet parsed.
 struct CodeObjectCandidate {
@@ -36,12 +59,13 @@ struct CodeObjectCandidate {
 // format.
 std::vector<CodeObjectCandidate> candidates_in(std::span<const std::byte> input);
 
-// Reads the ELF header. Throws Error unless it is a complete AMDGPU code object for HSA.
+// Reads the ELF header. Throws Error unless it is a complete AMDGPU code object for HSA, of version
+// 3 to 6.
 CodeObject read_code_object(std::span<const std::byte> elf);
 
-// Returns the first candidate that runs on `agent`. If there is none, throws an Error that names
-// every candidate and the reason for its rejection.
-CodeObject select_code_object(std::span<const std::byte> input, const TargetId& agent);
+// Returns the first candidate that `loader` loads, one for a generic target only if no other fits.
+// If there is none, throws an Error that names every candidate and the reason for its rejection.
+CodeObject select_code_object(std::span<const std::byte> input, const Loader& loader);
 
 // Returns the contents (MessagePack) of the NT_AMDGPU_METADATA note. Throws Error if there is none.
 std::span<const std::byte> metadata_note(const CodeObject& object);

@@ -55,9 +55,10 @@ constexpr KindName kKindNames[] = {
   throw Error(
       {.status = HSA_STATUS_ERROR_INVALID_CODE_OBJECT,
        .call = "code object metadata",
-       .asked = "NT_AMDGPU_METADATA of code object version 3, 4 or 5",
+       .asked = "NT_AMDGPU_METADATA of code object version 3 to 6",
        .found = std::move(found),
-       .remedy = "rebuild the code object; if it is from a newer compiler, ask for version 4"});
+       .remedy =
+           "rebuild the code object; if it is from a newer compiler, ask for version 4 or 5"});
 }
 
 const json& member(const json& map, const char* key, std::string_view where) {

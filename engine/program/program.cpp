@@ -23,13 +23,25 @@ uint64_t KernelIdentity::next() noexcept {
 
 namespace {
 
-TargetId target_of(const Agent& agent) {
-  const std::string& isa = agent.isa();
-  if (std::optional<TargetId> id = parse_target_id(isa)) return *id;
+// HSA_AMD_SYSTEM_INFO_EXT_VERSION_MAJOR and _MINOR, which older hsa.h lacks.
+constexpr auto kExtensionMajor = static_cast<hsa_system_info_t>(0x207);
+constexpr auto kExtensionMinor = static_cast<hsa_system_info_t>(0x208);
+
+Loader loader_of(const Agent& agent) {
+  uint16_t major = 0;
+  uint16_t minor = 0;
+  if (hsa_system_get_info(kExtensionMajor, &major) != HSA_STATUS_SUCCESS ||
+      hsa_system_get_info(kExtensionMinor, &minor) != HSA_STATUS_SUCCESS) {
+    major = minor = 0;  // ROCr older than this query
+  }
+  std::vector<TargetId> isas;
+  for (const std::string& isa : agent.properties().isas)
+    if (std::optional<TargetId> id = parse_target_id(isa)) isas.push_back(std::move(*id));
+  if (!isas.empty()) return {std::move(isas), newest_version_of(major, minor)};
   throw Error({.status = HSA_STATUS_ERROR_INVALID_ISA_NAME,
                .call = "Program",
                .asked = fmt::format("the target ID of agent {}", agent.name()),
-               .found = fmt::format("its ISA is '{}'", isa),
+               .found = fmt::format("its ISA is '{}'", agent.isa()),
                .remedy = "use an agent with an amdgcn ISA"});
 }
 
@@ -71,7 +83,7 @@ T symbol_info(hsa_executable_symbol_t symbol, hsa_executable_symbol_info_t attri
 struct Program::Loaded : std::enable_shared_from_this<Program::Loaded> {
   Loaded(const Agent& on, std::span<const std::byte> code)
       : agent(on),
-        object(select_code_object(code, target_of(on))),
+        object(select_code_object(code, loader_of(on))),
         metadata(read_metadata(metadata_note(object))),
         executable(load(on, object)),
         identity(to_string(object.target), object.bytes.size(), content_hash(object.bytes)) {}

@@ -35,6 +35,34 @@ std::vector<std::byte> elf_for(std::string_view processor) {
   return {object.bytes.begin(), object.bytes.end()};
 }
 
+struct Entry {
+  std::string id;
+  std::span<const std::byte> data;
+};
+
+// Clang documentation, "Bundled Code Object Layout".
+std::vector<std::byte> bundle_of(const std::vector<Entry>& entries) {
+  std::vector<std::byte> bundle;
+  const auto put = [&](const void* data, size_t size) {
+    const auto* const bytes = static_cast<const std::byte*>(data);
+    bundle.insert(bundle.end(), bytes, bytes + size);
+  };
+  const auto put_number = [&](uint64_t value) { put(&value, sizeof value); };
+  put("__CLANG_OFFLOAD_BUNDLE__", 24);
+  put_number(entries.size());
+  uint64_t offset = 32;
+  for (const Entry& entry : entries) offset += 24 + entry.id.size();
+  for (const Entry& entry : entries) {
+    put_number(offset);
+    put_number(entry.data.size());
+    put_number(entry.id.size());
+    put(entry.id.data(), entry.id.size());
+    offset += entry.data.size();
+  }
+  for (const Entry& entry : entries) put(entry.data.data(), entry.data.size());
+  return bundle;
+}
+
 const KernelMetadata& kernel_named(const ProgramMetadata& program, std::string_view name) {
   for (const KernelMetadata& kernel : program.kernels) {
     if (kernel.name == name) return kernel;
@@ -184,18 +212,80 @@ TEST_CASE("a file of another kind is refused with the name of its kind", "[progr
   CHECK(contains(refusal("CCOB...."), "compressed offload bundle"));
   CHECK(contains(refusal("kernel void f() {}"), "18 bytes that are neither"));
 
+  CHECK(contains(refusal("!<arch>\n..."), "an archive"));
+  CHECK(contains(refusal("\x10\xFF\x10\xAD"), "clang-offload-packager"));
+  CHECK(contains(refusal("\x03\x02\x23\x07"), "SPIR-V"));
+  CHECK(contains(refusal("# __CLANG_OFFLOAD_BUNDLE____START__ hip"), "bundle of texts"));
+}
+
+TEST_CASE("a foreign ELF file is refused with the name of what it is", "[program]") {
+  const auto refusal = [](size_t offset, int value) {
+    std::vector<std::byte> elf = elf_for("gfx900");
+    elf[offset] = std::byte(value);
+    return error_of<Error>([&] { read_code_object(elf); });
+  };
+  CHECK(contains(refusal(18, 62), "machine x86-64 (62), not AMDGPU"));
+  CHECK(contains(refusal(18, 183), "machine AArch64 (183), not AMDGPU"));
+  CHECK(contains(refusal(18, 99), "machine 99, not AMDGPU"));
+  CHECK(contains(refusal(7, 0), "OS ABI none (0), not HSA"));
+  CHECK(contains(refusal(7, 65), "OS ABI AMD PAL (65), not HSA"));
+  CHECK(contains(refusal(4, 1), "a 32-bit little-endian ELF file"));
+  CHECK(contains(refusal(5, 2), "a 64-bit big-endian ELF file"));
+  CHECK(contains(refusal(5, 7), "a 64-bit data encoding 7 ELF file"));
+  CHECK(contains(refusal(16, 1), "not been linked"));
+  CHECK(contains(refusal(16, 2), "of type 2, not a shared object"));
+  CHECK(contains(refusal(48, 0xfe), "processor number 0xfe"));
+  CHECK(contains(refusal(8, 0), "code object of version 2 (ABI version 0)"));
+  CHECK(contains(refusal(8, 5), "code object of version 7 (ABI version 5)"));
+}
+
+// LLVM AMDGPU User Guide, "AMDGPU ELF Header": ABI version 4 is code object version 6. Its e_flags
+// are those of version 4, with the generic version in the highest byte.
+TEST_CASE("a code object newer than the running ROCr is refused, and the error names both versions",
+          "[program]") {
+  std::vector<std::byte> elf = elf_for("gfx90a");
+  elf[8] = std::byte{4};
+  const CodeObject object = read_code_object(elf);
+  CHECK(object.version == 6);
+  CHECK(object.target.processor == "gfx90a");
+  CHECK(contains(error_of<Error>([&] { select_code_object(elf, Loader(target("gfx90a"), 5)); }),
+                 "is for gfx90a in code object version 6, but the running ROCr loads versions up "
+                 "to 5"));
+  CHECK(select_code_object(elf, Loader(target("gfx90a"), 6)).version == 6);
+  // The AMD extension's version, from hsa_ext_amd.h of the releases: none in ROCr 5.2, 1.4 in 6.1,
+  // 1.6 in 6.2, 1.7 in 6.4.
+  CHECK(newest_version_of(0, 0) == 5);
+  CHECK(newest_version_of(1, 4) == 5);
+  CHECK(newest_version_of(1, 6) == 6);
+  CHECK(newest_version_of(1, 7) == 6);
+  CHECK(newest_version_of(2, 0) == 6);
+}
+
+TEST_CASE("code for a generic target loads where the agent lists that ISA, after code for its own",
+          "[program]") {
   std::vector<std::byte> elf = elf_for("gfx900");
-  elf[18] = std::byte{62};  // e_machine: x86-64
-  CHECK(contains(error_of<Error>([&] { read_code_object(elf); }), "machine 62"));
-  elf = elf_for("gfx900");
-  elf[7] = std::byte{0};  // OS ABI: System V
-  CHECK(contains(error_of<Error>([&] { read_code_object(elf); }), "OS ABI 0, not HSA"));
-  elf = elf_for("gfx900");
-  elf[8] = std::byte{0};  // ABI version: code object version 2
-  CHECK(contains(error_of<Error>([&] { read_code_object(elf); }), "ABI version 0"));
-  elf = elf_for("gfx900");
-  elf[16] = std::byte{1};  // e_type: relocatable
-  CHECK(contains(error_of<Error>([&] { read_code_object(elf); }), "not been linked"));
+  elf[8] = std::byte{4};
+  elf[48] = std::byte{0x51};  // gfx9-generic, generic version 1
+  elf[51] = std::byte{1};
+  CHECK(to_string(read_code_object(elf).target) == "gfx9-generic");
+  const std::vector<TargetId> isas{target("gfx900:xnack-"), target("gfx9-generic:xnack-")};
+  CHECK(select_code_object(elf, Loader(isas, 6)).target.processor == "gfx9-generic");
+  CHECK(
+      contains(error_of<Error>([&] { select_code_object(elf, Loader(isas, 5)); }),
+               "is for gfx9-generic in code object version 6, but the running ROCr loads versions "
+               "up to 5"));
+  CHECK(contains(error_of<Error>([&] { select_code_object(elf, Loader({isas[0]}, 6)); }),
+                 "is for the generic target gfx9-generic, but ROCr lists gfx900:xnack- for the "
+                 "agent"));
+  elf[49] = std::byte{0x3};  // xnack+
+  CHECK(contains(error_of<Error>([&] { select_code_object(elf, Loader(isas, 6)); }),
+                 "needs xnack+, the agent has xnack-"));
+
+  elf[49] = std::byte{0x1};
+  const std::vector<std::byte> own = elf_for("gfx900");
+  const std::vector<std::byte> bundle = bundle_of(
+      {{"hipv4-amdgcn-amd-amdhsa--gfx9-generic", elf}, {"hipv4-amdgcn-amd-amdhsa--gfx900", own}});
+  CHECK(select_code_object(bundle, Loader(isas, 6)).target.processor == "gfx900");
 }
 
 TEST_CASE("features of a code object are read from its flags", "[program]") {
