@@ -17,6 +17,7 @@ build_packages=(
   libdrm-dev           # headers of the virtual GPU's driver interface
   libfmt-dev           # text formatting
   nlohmann-json3-dev   # JSON reports; MessagePack metadata of code objects
+  libzstd-dev          # zstd: compressed offload bundles
   libcli11-dev         # command lines
   libhwy-dev           # Highway: vector code of the virtual GPU
   # compiler, linker and OpenCL built-ins of the kernels, of one LLVM version

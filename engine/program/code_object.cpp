@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "engine/program/compressed_bundle.hpp"
 #include "engine/runtime/error.hpp"
 
 namespace uptempo {
@@ -208,7 +209,14 @@ std::vector<CodeObjectCandidate> candidates_in(std::span<const std::byte> input)
   if (begins_with(input, kBundleMagic)) return bundle_entries(input);
   if (begins_with(input, ELFMAG)) return {{.name = "ELF file", .bytes = input}};
   if (input.empty()) refuse("an empty input");
-  if (begins_with(input, "CCOB")) refuse("a compressed offload bundle", "bundle without -compress");
+  if (is_compressed_bundle(input)) {
+    const auto unpacked = std::make_shared<const std::vector<std::byte>>(unpack_bundle(input));
+    if (!begins_with(*unpacked, kBundleMagic))
+      refuse("a compressed offload bundle whose contents are not an offload bundle");
+    std::vector<CodeObjectCandidate> entries = bundle_entries(*unpacked);
+    for (CodeObjectCandidate& entry : entries) entry.unpacked = unpacked;
+    return entries;
+  }
   for (const Magic& magic : kForeignFiles)
     if (begins_with(input, magic.bytes)) refuse(magic.found, magic.remedy);
   refuse(fmt::format("{} bytes that are neither", input.size()));
@@ -285,6 +293,7 @@ CodeObject select_code_object(std::span<const std::byte> input, const Loader& lo
     std::string reason;
     try {
       CodeObject object = read_code_object(candidate.bytes);
+      object.unpacked = candidate.unpacked;
       reason = why_not_loaded(object, loader);
       if (reason.empty() && !is_generic(object.target)) return object;
       if (reason.empty() && !generic) generic = std::move(object);

@@ -1,8 +1,9 @@
-// Code objects: AMDGPU ELF files, alone or in a clang offload bundle. Functions that select one and
-// find its metadata.
+// Code objects: AMDGPU ELF files, alone or in a clang offload bundle, which may be compressed
+// (compressed_bundle.hpp). Functions that select one and find its metadata.
 //
 // Thread safety: pure functions.
-// Lifetime: views refer to the caller's bytes, which must outlive them.
+// Lifetime: views refer to the caller's bytes, which must outlive them, or to unpacked bytes, which
+// the candidates and code objects share and keep.
 // Errors: every offset and count is checked against the input size. Truncated, foreign or damaged
 // input throws an Error that names the defect; no read goes outside the span.
 // Versions: code object versions 3 to 5 load on every ROCr that the library runs on. ROCr 6.2 added
@@ -14,6 +15,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -24,9 +26,10 @@
 namespace uptempo {
 
 struct CodeObject {
-  std::span<const std::byte> bytes;  // the ELF file
-  TargetId target;                   // from its e_flags
-  int version = 0;                   // code object version: 3 to 6
+  std::span<const std::byte> bytes;                          // the ELF file
+  TargetId target;                                           // from its e_flags
+  int version = 0;                                           // code object version: 3 to 6
+  std::shared_ptr<const std::vector<std::byte>> unpacked{};  // that `bytes` refers to; or null
 };
 
 inline constexpr int kNewestCodeObjectVersion = 6;  // that this library reads
@@ -52,11 +55,11 @@ int newest_version_of(unsigned extension_major, unsigned extension_minor) noexce
 struct CodeObjectCandidate {
   std::string name;  // a bundle entry's ID, or "ELF file"
   std::span<const std::byte> bytes;
+  std::shared_ptr<const std::vector<std::byte>> unpacked{};  // that `bytes` refers to; or null
 };
 
 // Returns the input's GPU entries: all but the host's of a bundle, or the ELF file itself. Throws
-// Error for any other input (compressed bundle, LLVM bitcode, text, ...), naming its apparent
-// format.
+// Error for any other input (LLVM bitcode, text, ...), naming its apparent format.
 std::vector<CodeObjectCandidate> candidates_in(std::span<const std::byte> input);
 
 // Reads the ELF header. Throws Error unless it is a complete AMDGPU code object for HSA, of version

@@ -112,7 +112,7 @@ void require_local_bytes([[maybe_unused]] const KernelInfo& kernel,
 
 class Program {
  public:
-  // `code`: an AMDGPU ELF file or a clang offload bundle. Throws Error.
+  // `code`: an AMDGPU ELF file or a clang offload bundle, plain or compressed. Throws Error.
   Program(const Agent& agent, std::span<const std::byte> code);
   Program(const Program&) noexcept = default;  // no move: a moved-from Program would have no code
   Program& operator=(const Program&) noexcept = default;

@@ -7,8 +7,11 @@
 #   uptempo_find_hsakmt()
 #       Finds hsakmt if it is installed. Sets UPTEMPO_ROCR_SHARES_HSAKMT: whether ROCr loads
 #       libhsakmt.so, so that a program may use hsakmt beside it.
+#   uptempo_find_zstd()
+#       Finds libzstd and defines zstd::libzstd, since Debian's package has no CMake files. Stops
+#       with an error if it is not installed.
 #
-# Both packages record an include directory, but not always the one for `#include <hsa/hsa.h>`.
+# Both HSA packages record an include directory, but not always the one for `#include <hsa/hsa.h>`.
 # Debian's hsa-runtime64 names .../include/hsa. A -dev package may lack the recorded directory,
 # which CMake rejects. The first function therefore drops directories that do not exist. It adds the
 # directory of the header unless the compiler searches that one anyway, because -isystem
@@ -56,5 +59,22 @@ function(uptempo_find_hsakmt)
   execute_process(COMMAND "${CMAKE_READELF}" --dynamic "${library}" OUTPUT_VARIABLE dynamic ERROR_QUIET)
   if(dynamic MATCHES "NEEDED[^\n]*libhsakmt\\.so")
     set(UPTEMPO_ROCR_SHARES_HSAKMT TRUE PARENT_SCOPE)
+  endif()
+endfunction()
+
+function(uptempo_find_zstd)
+  if(TARGET zstd::libzstd)
+    return()
+  endif()
+  find_path(UPTEMPO_ZSTD_DIR NAMES zstd.h)
+  find_library(UPTEMPO_ZSTD_LIBRARY NAMES zstd)
+  mark_as_advanced(UPTEMPO_ZSTD_DIR UPTEMPO_ZSTD_LIBRARY)
+  if(NOT UPTEMPO_ZSTD_DIR OR NOT UPTEMPO_ZSTD_LIBRARY)
+    message(FATAL_ERROR "uptempo: libzstd was not found; install its development package (Debian: libzstd-dev)")
+  endif()
+  add_library(zstd::libzstd UNKNOWN IMPORTED GLOBAL)
+  set_target_properties(zstd::libzstd PROPERTIES IMPORTED_LOCATION "${UPTEMPO_ZSTD_LIBRARY}")
+  if(NOT UPTEMPO_ZSTD_DIR IN_LIST CMAKE_CXX_IMPLICIT_INCLUDE_DIRECTORIES)
+    set_target_properties(zstd::libzstd PROPERTIES INTERFACE_INCLUDE_DIRECTORIES "${UPTEMPO_ZSTD_DIR}")
   endif()
 endfunction()
