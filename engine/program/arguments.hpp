@@ -5,15 +5,16 @@
 // arguments against the C++ types (argument_type.hpp). Each dispatch fills the hidden arguments,
 // which the compiler appends.
 //
-// Hidden arguments of code object versions 3, 4 and 5 (LLVM AMDGPU User Guide, "Kernel Argument
+// Hidden arguments of code object versions 3 to 6 (LLVM AMDGPU User Guide, "Kernel Argument
 // Metadata"):
 // * Filled: global offsets (0), block counts, group sizes, remainders, grid dimensions, aperture
 //   bases, queue address, size of dynamic LDS. The last one is Grid::lds_bytes without LocalBytes
 //   arguments, because CLR's rocvirtual.cpp writes the launch's sharedMemBytes.
 // * Always 0, their documented value for "none": the synchronization argument of multi-device
 //   launches, device queue and completion action.
-// * Refused by name in Program::kernel(): printf buffer, hostcall buffer and device heap, which
-//   need a service thread that this library does not have.
+// * Refused by name in Program::kernel(): printf buffer if the program prints; hostcall buffer and
+//   device heap if its code can call the host (can_call_host() in code_object.hpp). They need a
+//   service thread that this library does not have. Otherwise the three are 0.
 //
 // Thread safety: immutable. fill_hidden() writes only the caller's block; it neither allocates nor
 // fails.

@@ -45,6 +45,12 @@ Loader loader_of(const Agent& agent) {
                .remedy = "use an agent with an amdgcn ISA"});
 }
 
+ProgramMetadata metadata_of(const CodeObject& object) {
+  ProgramMetadata metadata = read_metadata(metadata_note(object));
+  if (!can_call_host(object)) drop_host_calls(metadata);
+  return metadata;
+}
+
 Owned load(const Agent& agent, const CodeObject& code) {
   std::shared_ptr<Session> session = Session::current();
   const std::string asked =
@@ -84,7 +90,7 @@ struct Program::Loaded : std::enable_shared_from_this<Program::Loaded> {
   Loaded(const Agent& on, std::span<const std::byte> code)
       : agent(on),
         object(select_code_object(code, loader_of(on))),
-        metadata(read_metadata(metadata_note(object))),
+        metadata(metadata_of(object)),
         executable(load(on, object)),
         identity(to_string(object.target), object.bytes.size(), content_hash(object.bytes)) {}
 

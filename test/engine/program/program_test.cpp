@@ -471,6 +471,58 @@ TEST_CASE("a kernel that requires an unsupported feature is refused, and the err
   CHECK(refusal(ArgumentKind::hidden_none, "hidden_none") == "no error");
 }
 
+// AMD, "Vega ISA" and "RDNA3 ISA", SOPP: s_sendmsg is opcode 16, from RDNA3 on 54; message 1 is
+// MSG_INTERRUPT.
+TEST_CASE("code without an interrupt of the host cannot call it", "[program]") {
+  const auto calls = [](const char* processor, uint32_t word, bool in_code) {
+    std::vector<std::byte> elf = elf_for("gfx90a");
+    for (unsigned i = 0; i < at<uint16_t>(elf, 56); ++i) {                   // e_phnum
+      const size_t segment = at<uint64_t>(elf, 32) + i * 56;                 // e_phoff
+      if (at<uint32_t>(elf, segment) != 1) continue;                         // PT_LOAD
+      if (((at<uint32_t>(elf, segment + 4) & 1) != 0) != in_code) continue;  // PF_X
+      const size_t end = at<uint64_t>(elf, segment + 8) + at<uint64_t>(elf, segment + 32);
+      std::memcpy(elf.data() + end / 4 * 4 - 4, &word, sizeof word);
+      break;
+    }
+    CodeObject object = read_code_object(elf);
+    object.target = target(processor);
+    return can_call_host(object);
+  };
+  CHECK_FALSE(calls("gfx90a", 0xbf810000, true));
+  CHECK(calls("gfx90a", 0xbf900001, true));
+  CHECK(calls("gfx803", 0xbf900001, true));
+  CHECK(calls("gfx1030", 0xbf900001, true));
+  CHECK(calls("gfx9-generic", 0xbf900001, true));
+  CHECK(calls("gfx1100", 0xbfb60001, true));
+  CHECK(calls("gfx1201", 0xbfb60001, true));
+  CHECK(calls("gfx11-generic", 0xbfb60001, true));
+  CHECK_FALSE(calls("gfx1100", 0xbf900001, true));
+  CHECK_FALSE(calls("gfx90a", 0xbfb60001, true));
+  CHECK_FALSE(calls("gfx90a", 0xbf900002, true));
+  CHECK_FALSE(calls("gfx90a", 0xbf900001, false));
+}
+
+TEST_CASE("a hostcall buffer and a heap that no code can use are zero", "[program]") {
+  ProgramMetadata program;
+  program.kernels.push_back(
+      kernel_with({argument(ArgumentKind::by_value, 0, 8),
+                   argument(ArgumentKind::hidden_hostcall_buffer, 8, 8, "hidden_hostcall_buffer"),
+                   argument(ArgumentKind::hidden_heap_v1, 16, 8, "hidden_heap_v1"),
+                   argument(ArgumentKind::hidden_group_size_x, 24, 2)},
+                  32));
+  CHECK(contains(error_of<Error>([&] { ArgumentLayout(program.kernels[0], false); }),
+                 "'hidden_hostcall_buffer'"));
+  drop_host_calls(program);
+  const ArgumentLayout layout(program.kernels[0], false);
+  CHECK(layout.explicit_count() == 1);
+  std::vector<std::byte> block(32, std::byte{0xcc});
+  layout.fill_hidden(block.data(), Grid{128}.by(32), {});
+  CHECK(at<uint64_t>(block, 0) == 0xcccccccccccccccc);
+  CHECK(at<uint64_t>(block, 8) == 0);
+  CHECK(at<uint64_t>(block, 16) == 0);
+  CHECK(at<uint16_t>(block, 24) == 32);
+}
+
 TEST_CASE("dynamic LDS arrays follow the static ones, aligned to 16 bytes", "[program]") {
   std::vector<std::byte> block(16);
   uint32_t group_segment = 20;  // static
