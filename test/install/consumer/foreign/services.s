@@ -1,13 +1,17 @@
-// Three empty kernels. Their metadata (LLVM AMDGPU User Guide, "Code Object V4 Metadata") equals
-// that of compiled kernels: one that calls printf, one that calls the host, one that does neither.
+// Three kernels. Their metadata (LLVM AMDGPU User Guide, "Code Object V4 Metadata") equals that of
+// compiled kernels: one that calls printf, one that calls the host, one that does neither. The code
+// is only what tells them apart: each call of the host ends in an interrupt.
 	.amdgcn_target "amdgcn-amd-amdhsa--gfx90a"
 
-.macro kernel name
+.macro kernel name calls_host=0
 	.text
 	.globl	\name
 	.p2align	8
 	.type	\name,@function
 \name:
+	.if \calls_host
+	s_sendmsg sendmsg(MSG_INTERRUPT)
+	.endif
 	s_endpgm
 	.size	\name, .-\name
 	.rodata
@@ -21,7 +25,7 @@
 .endm
 
 	kernel prints
-	kernel calls_host
+	kernel calls_host calls_host=1
 	kernel quiet
 
 	.amdgpu_metadata
