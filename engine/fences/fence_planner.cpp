@@ -81,8 +81,6 @@ void FencePlanner::sweep(std::span<const Declarations> packets, std::span<Packet
 
 namespace {
 
-bool releases(const PacketPlan& plan) noexcept { return plan.flags.release != FenceScope::none; }
-
 void release_for(const HandOver& pair, uint32_t packet, std::span<PacketPlan> plans) noexcept {
   plans[packet].flags.release = FenceScope::agent;
   plans[packet].release = ScopeReason::hand_over;

@@ -20,8 +20,6 @@ constexpr Set below(uint32_t i) noexcept { return i >= 32 ? ~Set{0} : only(i) - 
 // Packets after i and no later than j.
 constexpr Set between(uint32_t i, uint32_t j) noexcept { return below(j + 1) & ~below(i + 1); }
 
-bool releases(const PacketPlan& plan) noexcept { return plan.flags.release != FenceScope::none; }
-
 class Search {
  public:
   Search(const FenceRelations& relations, std::span<const PacketPlan> plans) noexcept

@@ -14,6 +14,11 @@
 
 namespace uptempo::detail {
 
+// Whether the packet's release fence does anything.
+inline bool releases(const PacketPlan& plan) noexcept {
+  return plan.flags.release != aql::FenceScope::none;
+}
+
 // On entry, `plans` hold a correct plan with the fewest system fences and barrier bits; on return,
 // the cheapest one. At most 32 packets. Does nothing if the caller set anything explicitly, or if a
 // bound proves that nothing can be saved.

@@ -20,8 +20,8 @@ constexpr uint16_t kMethodZstd = 1;
 // most 128 KiB.
 constexpr uint64_t kMaxRatio = (128 << 10) / 4;
 
-[[noreturn]] void refuse(std::string found,
-                         std::string remedy = "bundle again, or without compression") {
+[[noreturn]] void refuse_bundle(std::string found,
+                                std::string remedy = "bundle again, or without compression") {
   throw Error({.status = HSA_STATUS_ERROR_INVALID_CODE_OBJECT,
                .call = "compressed offload bundle",
                .asked = "a bundle of version 1, 2 or 3 compressed by zstd",
@@ -36,7 +36,7 @@ class Reader {
   template <class T>
   T take(const char* field) {
     if (input_.size() - at_ < sizeof(T))
-      refuse(fmt::format("{} bytes, cut off in its {}", input_.size(), field));
+      refuse_bundle(fmt::format("{} bytes, cut off in its {}", input_.size(), field));
     T value;
     std::memcpy(&value, input_.data() + at_, sizeof value);
     at_ += sizeof value;
@@ -57,18 +57,18 @@ bool is_compressed_bundle(std::span<const std::byte> input) noexcept {
 }
 
 std::vector<std::byte> unpack_bundle(std::span<const std::byte> input) {
-  if (!is_compressed_bundle(input)) refuse("bytes that do not begin with CCOB");
+  if (!is_compressed_bundle(input)) refuse_bundle("bytes that do not begin with CCOB");
   Reader header(input);
   const auto version = header.take<uint16_t>("version");
   if (version < 1 || version > 3) {
-    refuse(fmt::format("version {}", version),
-           "bundle with COMPRESSED_BUNDLE_FORMAT_VERSION=3, or without compression");
+    refuse_bundle(fmt::format("version {}", version),
+                  "bundle with COMPRESSED_BUNDLE_FORMAT_VERSION=3, or without compression");
   }
   const auto method = header.take<uint16_t>("method");
   if (method != kMethodZstd) {
-    refuse(method == kMethodZlib ? "compression by zlib (method 0)"
-                                 : fmt::format("compression by unknown method {}", method),
-           "bundle with an LLVM that has zstd, or without compression");
+    refuse_bundle(method == kMethodZlib ? "compression by zlib (method 0)"
+                                        : fmt::format("compression by unknown method {}", method),
+                  "bundle with an LLVM that has zstd, or without compression");
   }
   uint64_t file_size = input.size();
   if (version == 2) file_size = header.take<uint32_t>("file size");
@@ -77,41 +77,44 @@ std::vector<std::byte> unpack_bundle(std::span<const std::byte> input) {
                                               : header.take<uint32_t>("unpacked size");
   header.take<uint64_t>("hash");
   if (file_size > input.size()) {
-    refuse(
+    refuse_bundle(
         fmt::format("{} bytes, cut off: its header claims a file of {}", input.size(), file_size));
   }
   if (file_size < header.at()) {
-    refuse(fmt::format("a header of {} bytes that claims a file of {}", header.at(), file_size));
+    refuse_bundle(
+        fmt::format("a header of {} bytes that claims a file of {}", header.at(), file_size));
   }
 
   const std::span<const std::byte> packed = input.subspan(header.at(), file_size - header.at());
   const unsigned long long frame_size = ZSTD_getFrameContentSize(packed.data(), packed.size());
   if (frame_size == ZSTD_CONTENTSIZE_ERROR)
-    refuse(fmt::format("{} bytes after the header that are not a zstd frame", packed.size()));
+    refuse_bundle(
+        fmt::format("{} bytes after the header that are not a zstd frame", packed.size()));
   if (frame_size != ZSTD_CONTENTSIZE_UNKNOWN && frame_size != unpacked_size) {
-    refuse(fmt::format("a header that claims {} unpacked bytes and a zstd frame that claims {}",
-                       unpacked_size, frame_size));
+    refuse_bundle(
+        fmt::format("a header that claims {} unpacked bytes and a zstd frame that claims {}",
+                    unpacked_size, frame_size));
   }
   if (unpacked_size / kMaxRatio > packed.size()) {
-    refuse(
+    refuse_bundle(
         fmt::format("a header that claims {} unpacked bytes, more than {} bytes of zstd can hold",
                     unpacked_size, packed.size()));
   }
   // Version 1 has no file size, so more bytes than the frame's may follow.
   const size_t frame = ZSTD_findFrameCompressedSize(packed.data(), packed.size());
   if (ZSTD_isError(frame) != 0) {
-    refuse(fmt::format("a zstd frame in {} bytes that is cut off or damaged: {}", packed.size(),
-                       ZSTD_getErrorName(frame)));
+    refuse_bundle(fmt::format("a zstd frame in {} bytes that is cut off or damaged: {}",
+                              packed.size(), ZSTD_getErrorName(frame)));
   }
   std::vector<std::byte> bundle(unpacked_size);
   const size_t size = ZSTD_decompress(bundle.data(), bundle.size(), packed.data(), frame);
   if (ZSTD_isError(size) != 0) {
-    refuse(fmt::format("a zstd frame that does not unpack to {} bytes: {}", unpacked_size,
-                       ZSTD_getErrorName(size)));
+    refuse_bundle(fmt::format("a zstd frame that does not unpack to {} bytes: {}", unpacked_size,
+                              ZSTD_getErrorName(size)));
   }
   if (size != unpacked_size) {
-    refuse(fmt::format("a header that claims {} unpacked bytes and a zstd frame of {}",
-                       unpacked_size, size));
+    refuse_bundle(fmt::format("a header that claims {} unpacked bytes and a zstd frame of {}",
+                              unpacked_size, size));
   }
   return bundle;
 }

@@ -32,10 +32,10 @@ static_assert(offsetof(MapsQuery, device_major) == 72);
 static_assert(offsetof(MapsQuery, name_address) == 88);
 
 constexpr unsigned long kQueryMaps = _IOWR('f', 17, MapsQuery);  // PROCMAP_QUERY
-constexpr uint64_t kReadable = 0x1;                              // PROCMAP_QUERY_VMA_READABLE
-constexpr uint64_t kWritable = 0x2;                              // PROCMAP_QUERY_VMA_WRITABLE
-constexpr uint64_t kShared = 0x8;                                // PROCMAP_QUERY_VMA_SHARED
-constexpr uint64_t kCoveringOrNext = 0x10;  // PROCMAP_QUERY_COVERING_OR_NEXT_VMA
+constexpr uint64_t kQueryReadable = 0x1;                         // PROCMAP_QUERY_VMA_READABLE
+constexpr uint64_t kQueryWritable = 0x2;                         // PROCMAP_QUERY_VMA_WRITABLE
+constexpr uint64_t kQueryShared = 0x8;                           // PROCMAP_QUERY_VMA_SHARED
+constexpr uint64_t kQueryCoveringOrNext = 0x10;  // PROCMAP_QUERY_COVERING_OR_NEXT_VMA
 
 }  // namespace
 
@@ -58,7 +58,7 @@ bool ProgramMappings::query(uint64_t address, std::optional<ProgramMapping>& fou
   char name[256];
   MapsQuery query{};
   query.size_bytes = sizeof query;
-  query.flags = kCoveringOrNext;
+  query.flags = kQueryCoveringOrNext;
   query.address = address;
   query.name_bytes = sizeof name;
   query.name_address = reinterpret_cast<uint64_t>(name);
@@ -72,9 +72,9 @@ bool ProgramMappings::query(uint64_t address, std::optional<ProgramMapping>& fou
   if (result != 0) return errno == ENOENT;  // no mapping there or above
   found = ProgramMapping{.begin = query.begin,
                          .end = query.end,
-                         .readable = (query.found_flags & kReadable) != 0,
-                         .writable = (query.found_flags & kWritable) != 0,
-                         .shared = (query.found_flags & kShared) != 0,
+                         .readable = (query.found_flags & kQueryReadable) != 0,
+                         .writable = (query.found_flags & kQueryWritable) != 0,
+                         .shared = (query.found_flags & kQueryShared) != 0,
                          .named = long_name || query.name_bytes != 0,
                          .offset = query.offset,
                          .device = makedev(query.device_major, query.device_minor),
