@@ -180,6 +180,18 @@ std::vector<CodeObjectCandidate> bundle_entries(std::span<const std::byte> bundl
   return entries;
 }
 
+std::vector<Elf64_Phdr> segments_of(std::span<const std::byte> elf) {
+  const auto header = read_at<Elf64_Ehdr>(elf, 0);
+  if (!header) refuse("an ELF file without a header");
+  std::vector<Elf64_Phdr> segments;
+  for (unsigned i = 0; i < header->e_phnum; ++i) {
+    const auto segment = read_at<Elf64_Phdr>(elf, header->e_phoff + i * sizeof(Elf64_Phdr));
+    if (!segment) refuse("an ELF file cut off in its program headers");
+    segments.push_back(*segment);
+  }
+  return segments;
+}
+
 bool is_generic(const TargetId& target) noexcept { return target.processor.ends_with("-generic"); }
 
 // Empty if the loader loads the code object; otherwise the reason.
@@ -313,13 +325,9 @@ CodeObject select_code_object(std::span<const std::byte> input, const Loader& lo
 
 std::span<const std::byte> metadata_note(const CodeObject& object) {
   const std::span<const std::byte> elf = object.bytes;
-  const auto header = read_at<Elf64_Ehdr>(elf, 0);
-  if (!header) refuse("an ELF file without a header");
-  for (unsigned i = 0; i < header->e_phnum; ++i) {
-    const auto segment = read_at<Elf64_Phdr>(elf, header->e_phoff + i * sizeof(Elf64_Phdr));
-    if (!segment) refuse("an ELF file cut off in its program headers");
-    if (segment->p_type != PT_NOTE) continue;
-    const auto notes = slice(elf, segment->p_offset, segment->p_filesz);
+  for (const Elf64_Phdr& segment : segments_of(elf)) {
+    if (segment.p_type != PT_NOTE) continue;
+    const auto notes = slice(elf, segment.p_offset, segment.p_filesz);
     if (!notes) refuse("an ELF file cut off in its notes");
     for (uint64_t at = 0; at < notes->size();) {
       const auto note = read_at<Elf64_Nhdr>(*notes, at);
@@ -343,16 +351,12 @@ bool can_call_host(const CodeObject& object) {
   const bool is_old = processor.starts_with("gfx10") || processor.find("gfx1") != 0;
   const uint32_t interrupt = is_old ? 0xbf900001 : 0xbfb60001;
   const std::span<const std::byte> elf = object.bytes;
-  const auto header = read_at<Elf64_Ehdr>(elf, 0);
-  if (!header) refuse("an ELF file without a header");
-  for (unsigned i = 0; i < header->e_phnum; ++i) {
-    const auto segment = read_at<Elf64_Phdr>(elf, header->e_phoff + i * sizeof(Elf64_Phdr));
-    if (!segment) refuse("an ELF file cut off in its program headers");
-    if (segment->p_type != PT_LOAD || (segment->p_flags & PF_X) == 0) continue;
-    const auto code = slice(elf, segment->p_offset, segment->p_filesz);
+  for (const Elf64_Phdr& segment : segments_of(elf)) {
+    if (segment.p_type != PT_LOAD || (segment.p_flags & PF_X) == 0) continue;
+    const auto code = slice(elf, segment.p_offset, segment.p_filesz);
     if (!code) refuse("an ELF file cut off in its code");
     // Instructions are aligned to 4 bytes in memory, and so in the segment.
-    const uint64_t first = (4 - segment->p_vaddr % 4) % 4;
+    const uint64_t first = (4 - segment.p_vaddr % 4) % 4;
     for (uint64_t at = first; at + 4 <= code->size(); at += 4)
       if (read_at<uint32_t>(*code, at) == interrupt) return true;
   }
