@@ -13,6 +13,9 @@
 # The time limit of a test ends a hang and measures nothing: it is that of the test presets, or
 # 1,500 s (CTest's own) without a preset. Seeds in one test have a limit each.
 #
+#   uptempo_vgpu_variant(<name> <suffix> <launcher option>...)
+#       <name>_<suffix>: the binary of the uptempo_vgpu_test <name> with other options of the launcher.
+#
 # The following functions add one ctest test each for COMMAND, a program that is correct on the
 # plain device. Each appends its suffix to <name>.
 #
@@ -85,6 +88,11 @@ function(uptempo_vgpu_test name)
   add_dependencies(${name} uptempo_vgpu_launcher)
   add_test(NAME ${name} COMMAND uptempo_vgpu_launcher ${arg_OPTIONS} -- $<TARGET_FILE:${name}>)
   _uptempo_set_up_test(${name} vgpu)
+endfunction()
+
+function(uptempo_vgpu_variant name suffix)
+  add_test(NAME ${name}_${suffix} COMMAND uptempo_vgpu_launcher ${ARGN} -- $<TARGET_FILE:${name}>)
+  _uptempo_set_up_test(${name}_${suffix} vgpu)
 endfunction()
 
 function(uptempo_program_test name)
