@@ -11,15 +11,10 @@
 #include "cp/signal.hpp"
 #include "device/clock.hpp"
 #include "device/device_counts.hpp"
-#include "device/json_text.hpp"
 #include "gfx9/wave_sync.hpp"
 
 namespace uptempo::vgpu {
 namespace {
-
-std::string packet_name(uint64_t index, uint32_t type) {
-  return "packet " + std::to_string(index) + " (" + std::string(packet_type_name(type)) + ")";
-}
 
 static_assert(
     offsetof(amd_queue_t, read_dispatch_id) == 0x80 &&
@@ -209,15 +204,6 @@ bool AqlQueue::launch_next() {
            "packet type " + std::to_string(header.type()) + " does not exist");
       return false;
   }
-}
-
-// Names each field once: a program that leaves one uninitialised does so in every packet.
-void AqlQueue::note_ignored_field(const std::byte* packet, AqlHeader header) {
-  const std::string_view field = ignored_field(packet);
-  if (field.empty() || !ignored_fields_.insert(field).second) return;
-  note(packet_name(next_, header.type()), std::string(field) + " should be " +
-                                              (field.starts_with("the sizes") ? "1" : "0") +
-                                              "; firmware ignores that");
 }
 
 bool AqlQueue::has_property(amd_queue_properties_t property) const noexcept {
@@ -566,31 +552,6 @@ void AqlQueue::send_inactive(uint64_t value) {
   publish_read_index();  // ROCr's handler reads the packet at the read index
   if (amd_signal_t* signal = find_signal(context_.memory, amd_queue_->queue_inactive_signal.handle))
     set_signal(context_.device, context_.memory, *signal, static_cast<int64_t>(value));
-}
-
-void AqlQueue::trace_packet(uint64_t index, const Begun& packet, uint64_t end_ns,
-                            const hsa_kernel_dispatch_packet_t* dispatch,
-                            const std::string* kernel) const {
-  const auto number = [](uint64_t value) { return std::to_string(value); };
-  std::string line = R"({"queue":)" + number(ordinal_) + R"(,"index":)" + number(index) +
-                     R"(,"type":")" + std::string(packet_type_name(packet.header.type())) +
-                     R"(","barrier":)" + (packet.header.barrier() ? "true" : "false") +
-                     R"(,"acquire":")" + std::string(fence_scope_name(packet.header.acquire())) +
-                     R"(","release":")" + std::string(fence_scope_name(packet.header.release())) +
-                     R"(","completion_signal":)" +
-                     (packet.completion_signal.handle != 0 ? "true" : "false");
-  if (dispatch != nullptr) {
-    line += R"(,"kernel":)" + json_quoted(*kernel) + R"(,"grid":[)" +
-            number(dispatch->grid_size_x) + ',' + number(dispatch->grid_size_y) + ',' +
-            number(dispatch->grid_size_z) + R"(],"workgroup":[)" +
-            number(dispatch->workgroup_size_x) + ',' + number(dispatch->workgroup_size_y) + ',' +
-            number(dispatch->workgroup_size_z) + R"(],"kernarg":)" +
-            number(reinterpret_cast<uint64_t>(dispatch->kernarg_address));
-  }
-  line += R"(,"start_ns":)" + number(packet.start_ns) + R"(,"end_ns":)" + number(end_ns);
-  if (delays_ != nullptr) line += drawn_delays(index);
-  line += '}';
-  context_.device.trace.write(line);
 }
 
 }  // namespace uptempo::vgpu

@@ -49,6 +49,10 @@ std::string_view packet_type_name(uint32_t type) noexcept {
   }
 }
 
+std::string packet_name(uint64_t index, uint32_t type) {
+  return "packet " + std::to_string(index) + " (" + std::string(packet_type_name(type)) + ")";
+}
+
 std::string_view fence_scope_name(uint32_t scope) noexcept {
   return scope > HSA_FENCE_SCOPE_SYSTEM ? "reserved" : scope_name(static_cast<FenceScope>(scope));
 }

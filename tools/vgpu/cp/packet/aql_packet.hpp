@@ -50,6 +50,8 @@ inline constexpr uint32_t kVendorFormatBarrierValue = HSA_AMD_PACKET_TYPE_BARRIE
 // Returns the packet's name in messages and traces: "kernel_dispatch", "barrier_and", "barrier_or",
 // "agent_dispatch", "vendor".
 std::string_view packet_type_name(uint32_t type) noexcept;
+// "packet 3 (barrier_and)"
+std::string packet_name(uint64_t index, uint32_t type);
 std::string_view fence_scope_name(uint32_t scope) noexcept;
 
 // The reason why a packet is refused.
