@@ -34,7 +34,7 @@ struct CodeObject {
 
 inline constexpr int kNewestCodeObjectVersion = 6;  // that this library reads
 
-// What the running ROCr loads on an agent.
+// The code objects that the running ROCr loads on an agent.
 struct Loader {
   // NOLINTNEXTLINE(google-explicit-constructor): an agent with one ISA is its target ID
   Loader(TargetId isa, int version = kNewestCodeObjectVersion)

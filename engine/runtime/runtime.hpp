@@ -46,14 +46,14 @@ class Runtime {
   // names every agent and why it was rejected.
   Agent gpu(size_t index = 0) const;
   // Returns the GPU agent that a person names: by its index ("1"), its UUID
-  // ("GPU-0123456789abcdef") or its PCI address ("0000:03:00.0", or "03:00.0" in domain 0), in upper
-  // or lower case. If there is none, throws Error, which lists all three for every GPU.
+  // ("GPU-0123456789abcdef") or its PCI address ("0000:03:00.0", or "03:00.0" in domain 0), in
+  // upper or lower case. If there is none, throws Error, which lists all three for every GPU.
   Agent gpu(std::string_view selector) const;
   std::span<const Agent> gpus() const noexcept { return gpus_; }
   // Returns the first host agent. Its pools hold pinned memory and kernargs. Throws Error for a
   // Runtime that was moved from.
   const Agent& host() const;
-  // CPUs, GPUs and DSPs. Agents of other types, such as the NPUs that newer ROCr lists, are skipped.
+  // CPUs, GPUs and DSPs. Agents of other types, such as the NPUs of newer ROCr, are skipped.
   std::span<const Agent> agents() const noexcept { return agents_; }
 
   RuntimeVersion version() const noexcept { return version_; }

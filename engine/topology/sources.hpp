@@ -18,8 +18,8 @@ struct SysfsPlaces {
   std::string render_nodes = "/dev/dri";
 };
 
-// Nodes have ROCr's numbers: a GPU whose render node is missing or denied by a control group is left
-// out and not counted. Throws Error if a file is missing or unreadable.
+// Nodes have ROCr's numbers: a GPU whose render node is missing or denied by a control group is
+// left out and not counted. Throws Error if a file is missing or unreadable.
 std::vector<GpuTopology> sysfs_topology(const SysfsPlaces& places = {});
 
 #ifdef UPTEMPO_TOPOLOGY_HSAKMT

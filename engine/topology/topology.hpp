@@ -40,8 +40,8 @@ struct GpuTopology {
   bool host_visible_memory = false;  // the host can access all of it: a large BAR
 };
 
-// Returns every GPU that the process may use. Throws Error if there is no driver or no permission to
-// read its topology (no amdgpu driver, or not under uptempo-vgpu).
+// Returns every GPU that the process may use. Throws Error if there is no driver or no permission
+// to read its topology (no amdgpu driver, or not under uptempo-vgpu).
 std::vector<GpuTopology> read_gpu_topology();
 // Returns the GPU of that node. Throws Error, which lists the GPU nodes.
 GpuTopology gpu_topology(uint32_t node);

@@ -14,8 +14,8 @@ namespace uptempo::support {
 
 namespace {
 
-// What Runtime::gpu(std::string_view) may find; everything else is a mistake that can be named
-// before a device is opened.
+// Whether Runtime::gpu(std::string_view) may find it. Everything else is a mistake that can be
+// named before a device is opened.
 bool selects_gpu(const std::string& choice) {
   const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
   return (!choice.empty() && std::ranges::all_of(choice, is_digit)) || choice.starts_with("GPU-") ||

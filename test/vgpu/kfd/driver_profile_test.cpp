@@ -1,5 +1,5 @@
-// What a driver of each age has, through raw requests and ROCT. Runs once with each profile: the
-// expectations follow Linux's list of KFD versions (include/uapi/linux/kfd_ioctl.h).
+// The features of a driver of each age, through raw requests and ROCT. Runs once with each profile:
+// the expectations follow Linux's list of KFD versions (include/uapi/linux/kfd_ioctl.h).
 #include <linux/kfd_ioctl.h>
 #include <cerrno>
 #include <cstdlib>

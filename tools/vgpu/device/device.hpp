@@ -28,7 +28,7 @@ struct Device {
   Caches* caches = nullptr;                   // of an incoherent device
   DeviceCounts* counts = nullptr;             // null: not incoherent
   IgnoredAtomics* ignored_atomics = nullptr;  // null: not counted
-  // RUNTIME_ENABLE was issued: queue errors are also reported as exceptions (cp/queue_exception.hpp)
+  // RUNTIME_ENABLE was issued: queue errors are also exceptions (cp/queue_exception.hpp)
   std::atomic<bool> reports_exceptions{false};
 };
 

@@ -164,8 +164,8 @@ std::string hex(const char* format, uint32_t value) {
   return text;
 }
 
-// Attributes of Documentation/ABI/testing/sysfs-bus-pci. The order and names in `uevent` are those of
-// pci_uevent() (drivers/pci/pci-driver.c).
+// Attributes of Documentation/ABI/testing/sysfs-bus-pci. The order and names in `uevent` are those
+// of pci_uevent() (drivers/pci/pci-driver.c).
 void add_pci_device(Tree& tree, const DeviceDescription& device) {
   constexpr uint32_t kVendor = 0x1002;
   constexpr uint32_t kClass = 0x038000;            // display controller, other: no VGA

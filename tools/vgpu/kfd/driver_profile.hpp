@@ -1,5 +1,5 @@
-// What an amdgpu driver with KFD interface 1.`minor` offers. The list of versions is at the head of
-// Linux's include/uapi/linux/kfd_ioctl.h; the version numbers of the functions below are from it.
+// The features of an amdgpu driver with KFD interface 1.`minor`. The list of versions is at the
+// head of Linux's include/uapi/linux/kfd_ioctl.h; the version numbers below are from it.
 //
 // The profile hides what a driver of that age lacks. It does not add what the emulated driver lacks
 // itself: SVM (1.5), SMI events (1.3), checkpoints (1.7) and DMA-BUF export (1.12) are refused on
