@@ -11,6 +11,7 @@
 
 #include "engine/program/code_object.hpp"
 #include "engine/program/metadata.hpp"
+#include "engine/runtime/amd_extension.hpp"
 #include "engine/runtime/error.hpp"
 #include "engine/runtime/session.hpp"
 
@@ -23,21 +24,12 @@ uint64_t KernelIdentity::next() noexcept {
 
 namespace {
 
-// HSA_AMD_SYSTEM_INFO_EXT_VERSION_MAJOR and _MINOR, which older hsa.h lacks.
-constexpr auto kExtensionMajor = static_cast<hsa_system_info_t>(0x207);
-constexpr auto kExtensionMinor = static_cast<hsa_system_info_t>(0x208);
-
 Loader loader_of(const Agent& agent) {
-  uint16_t major = 0;
-  uint16_t minor = 0;
-  if (hsa_system_get_info(kExtensionMajor, &major) != HSA_STATUS_SUCCESS ||
-      hsa_system_get_info(kExtensionMinor, &minor) != HSA_STATUS_SUCCESS) {
-    major = minor = 0;  // ROCr older than this query
-  }
+  const AmdExtensionVersion extension = running_amd_extension();
   std::vector<TargetId> isas;
   for (const std::string& isa : agent.properties().isas)
     if (std::optional<TargetId> id = parse_target_id(isa)) isas.push_back(std::move(*id));
-  if (!isas.empty()) return {std::move(isas), newest_version_of(major, minor)};
+  if (!isas.empty()) return {std::move(isas), newest_version_of(extension.major, extension.minor)};
   throw Error({.status = HSA_STATUS_ERROR_INVALID_ISA_NAME,
                .call = "Program",
                .asked = fmt::format("the target ID of agent {}", agent.name()),

@@ -4,7 +4,8 @@
 // the session releases objects of this library that are still alive (static or leaked ones):
 // queues, then executables, signals and memory, latest first. Their destructors then find an ended
 // session and do nothing. Tear-down therefore frees every byte in any order of destruction, even if
-// other users keep HSA initialised, and a new session can start in the same process.
+// other users keep HSA initialised, and a new session can start in the same process. Under ROCr
+// 6.1, HSA stays initialised until the process ends (session.cpp).
 //
 // Thread safety: every function may be called from any thread.
 // Cost: one lock and one map operation per object created or destroyed.

@@ -1,0 +1,25 @@
+#include "engine/runtime/amd_extension.hpp"
+
+#include <hsa/hsa.h>
+
+#include <cstdint>
+
+namespace uptempo {
+namespace {
+
+// HSA_AMD_SYSTEM_INFO_EXT_VERSION_MAJOR and _MINOR, which older hsa.h lacks.
+constexpr auto kExtensionMajor = static_cast<hsa_system_info_t>(0x207);
+constexpr auto kExtensionMinor = static_cast<hsa_system_info_t>(0x208);
+
+}  // namespace
+
+AmdExtensionVersion running_amd_extension() noexcept {
+  uint16_t major = 0;
+  uint16_t minor = 0;
+  if (hsa_system_get_info(kExtensionMajor, &major) != HSA_STATUS_SUCCESS ||
+      hsa_system_get_info(kExtensionMinor, &minor) != HSA_STATUS_SUCCESS)
+    return {};
+  return {major, minor};
+}
+
+}  // namespace uptempo
