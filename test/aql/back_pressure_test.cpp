@@ -19,17 +19,11 @@ using namespace std::chrono_literals;
 using aql::AqlQueueWriter;
 using aql::Producers;
 using aql::PublishStatus;
+using test::emit_tickets;
 using test::QueueDouble;
-using test::ticketed_packet;
 using Clock = std::chrono::steady_clock;
 
 namespace {
-
-auto emit_tickets(uint64_t first) {
-  return [first](uint64_t i, void* slot) noexcept {
-    return aql::fill(slot, ticketed_packet(first + i));
-  };
-}
 
 // Takes `count` packets out of the ring, as a processor would.
 void take(QueueDouble& queue, uint64_t count) {

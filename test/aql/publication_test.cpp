@@ -17,19 +17,13 @@ using namespace uptempo;
 using aql::AqlQueueWriter;
 using aql::Producers;
 using aql::PublishStatus;
+using test::emit_tickets;
 using test::Gate;
 using test::hsa_calls;
 using test::OneByOne;
 using test::QueueDouble;
-using test::ticketed_packet;
 
 namespace {
-
-auto emit_tickets(uint64_t first) {
-  return [first](uint64_t i, void* slot) noexcept {
-    return aql::fill(slot, ticketed_packet(first + i));
-  };
-}
 
 std::vector<uint64_t> doorbells_of(uint64_t packets, aql::Chunking chunking, uint32_t ring_size) {
   QueueDouble queue({.ring_size = ring_size, .doorbell_kind = AMD_SIGNAL_KIND_USER});

@@ -15,13 +15,7 @@
 
 namespace uptempo::test {
 
-inline auto emit_tickets(uint64_t first) {
-  return [first](uint64_t i, void* slot) noexcept {
-    return aql::fill(slot, ticketed_packet(first + i));
-  };
-}
-
-// The same, but calls `meanwhile` before storing the first packet's header.
+// As emit_tickets, but calls `meanwhile` before storing the first packet's header.
 template <class F>
 inline auto emit_tickets(uint64_t first, F meanwhile) {
   return [first, meanwhile](uint64_t i, void* slot) noexcept {

@@ -8,7 +8,7 @@ using namespace uptempo::aql;
 
 namespace {
 
-constexpr HeaderFlags kAgentAgent{Barrier::on, FenceScope::agent, FenceScope::agent};
+constexpr HeaderFlags kAgentFences{Barrier::on, FenceScope::agent, FenceScope::agent};
 constexpr HeaderFlags kNoFences{Barrier::off, FenceScope::none, FenceScope::none};
 
 // A packet in which lint() finds nothing.
@@ -66,7 +66,7 @@ TEST_CASE("a packet prints as one line with the names of the trace", "[text]") {
         "kernel_dispatch acquire=none release=none grid=[8,4,2] workgroup=[8,4,1] dimensions=3 "
         "private_segment_size=16 "
         "group_segment_size=64 kernel_object=0x40");
-  CHECK(format(to_packet(BarrierAnd{kAgentAgent, {{{0x40}, {0x80}}}, {0xc0}})) ==
+  CHECK(format(to_packet(BarrierAnd{kAgentFences, {{{0x40}, {0x80}}}, {0xc0}})) ==
         "barrier_and barrier acquire=agent release=agent dep_signal=[0x40,0x80,0x0,0x0,0x0] "
         "completion_signal=0xc0");
   CHECK(format(to_packet(BarrierOr{kNoFences, {{{0x40}}}, {0}})) ==
@@ -94,9 +94,9 @@ TEST_CASE("a packet's words print as sixteen hexadecimal numbers", "[text]") {
 
 TEST_CASE("a well-formed packet has no findings", "[lint]") {
   CHECK(lint(to_packet(good_dispatch())).empty());
-  CHECK(lint(to_packet(BarrierAnd{kAgentAgent, {}, {0x40}})).empty());
-  CHECK(lint(to_packet(BarrierOr{kAgentAgent, {{{0x40}}}, {0x80}})).empty());
-  CHECK(lint(to_packet(BarrierValue{.flags = kAgentAgent, .signal = {0x40}})).empty());
+  CHECK(lint(to_packet(BarrierAnd{kAgentFences, {}, {0x40}})).empty());
+  CHECK(lint(to_packet(BarrierOr{kAgentFences, {{{0x40}}}, {0x80}})).empty());
+  CHECK(lint(to_packet(BarrierValue{.flags = kAgentFences, .signal = {0x40}})).empty());
 }
 
 TEST_CASE("an unpublished slot has no findings, whatever its content", "[lint]") {
@@ -134,20 +134,20 @@ TEST_CASE("each broken rule of a kernel dispatch packet is reported with its fie
 }
 
 TEST_CASE("barrier packets that can never complete are reported", "[lint]") {
-  CHECK(fields(lint(to_packet(BarrierOr{kAgentAgent, {}, {0}}))) == Fields{"dep_signal"});
-  CHECK(fields(lint(to_packet(BarrierAnd{kAgentAgent, {{{0x80}, {0x40}}}, {0x40}}))) ==
+  CHECK(fields(lint(to_packet(BarrierOr{kAgentFences, {}, {0}}))) == Fields{"dep_signal"});
+  CHECK(fields(lint(to_packet(BarrierAnd{kAgentFences, {{{0x80}, {0x40}}}, {0x40}}))) ==
         Fields{"dep_signal[1]"});
   CHECK(fields(lint(to_packet(
-            BarrierValue{.flags = kAgentAgent, .signal = {0x40}, .completion_signal = {0x40}}))) ==
+            BarrierValue{.flags = kAgentFences, .signal = {0x40}, .completion_signal = {0x40}}))) ==
         Fields{"signal"});
 }
 
 TEST_CASE("reserved fields of barrier packets are reported by name", "[lint]") {
-  const Packet64 barrier = to_packet(BarrierAnd{kAgentAgent, {{{0x40}}}, {0}});
+  const Packet64 barrier = to_packet(BarrierAnd{kAgentFences, {{{0x40}}}, {0}});
   CHECK(fields(lint(with_word(barrier, 0, barrier.word[0] | 0x10000))) == Fields{"reserved0"});
   CHECK(fields(lint(with_word(barrier, 1, 1))) == Fields{"reserved1"});
   CHECK(fields(lint(with_word(barrier, 12, 1))) == Fields{"reserved2"});
-  const Packet64 value = to_packet(BarrierValue{.flags = kAgentAgent, .signal = {0x40}});
+  const Packet64 value = to_packet(BarrierValue{.flags = kAgentFences, .signal = {0x40}});
   CHECK(fields(lint(with_word(value, 0, value.word[0] | 0x1000000))) == Fields{"header.reserved"});
   CHECK(fields(lint(with_word(value, 8, 4))) == Fields{"cond"});
   CHECK(fields(lint(with_word(value, 10, 1))) == Fields{"reserved2"});
@@ -167,9 +167,9 @@ TEST_CASE(
     "[text][fuzz]") {
   std::mt19937_64 random(20240607);
   const std::vector<Packet64> seeds{
-      to_packet(good_dispatch()), to_packet(BarrierAnd{kAgentAgent, {{{0x40}}}, {0x80}}),
-      to_packet(BarrierOr{kAgentAgent, {{{0x40}}}, {0x80}}),
-      to_packet(BarrierValue{.flags = kAgentAgent, .signal = {0x40}})};
+      to_packet(good_dispatch()), to_packet(BarrierAnd{kAgentFences, {{{0x40}}}, {0x80}}),
+      to_packet(BarrierOr{kAgentFences, {{{0x40}}}, {0x80}}),
+      to_packet(BarrierValue{.flags = kAgentFences, .signal = {0x40}})};
   unsigned silent = 0;
   for (int i = 0; i < 200'000; ++i) {
     Packet64 packet;

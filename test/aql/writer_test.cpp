@@ -13,17 +13,12 @@
 using namespace uptempo;
 using aql::AqlQueueWriter;
 using aql::Producers;
+using test::emit_tickets;
 using test::hsa_calls;
 using test::QueueDouble;
 using test::ticketed_packet;
 
 namespace {
-
-auto emit_tickets(uint64_t first) {
-  return [first](uint64_t i, void* slot) noexcept {
-    return aql::fill(slot, ticketed_packet(first + i));
-  };
-}
 
 // Takes all published packets out of the ring, as a processor would, and moves the read index.
 void drain(QueueDouble& queue) {

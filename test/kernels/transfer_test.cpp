@@ -22,7 +22,7 @@ using Bytes = std::vector<uint8_t>;
 
 constexpr uint8_t kUntouched = 0xee;
 
-struct Device : test::OnDevice {
+struct TransferDevice : test::OnDevice {
   Program program{gpu, builtin_kernels::transfer()};
   Kernel<uint8_t*, const uint8_t*, uint64_t> copy_bytes =
       program.kernel<uint8_t*, const uint8_t*, uint64_t>("copy_bytes");
@@ -107,7 +107,7 @@ const Grid kRowGrids[] = {Grid{1, 1}, Grid{64, 1}.by(64, 1), Grid{8, 8}.by(8, 8)
 
 TEST_CASE("copy_bytes copies every size from every alignment to every alignment, and nothing else",
           "[kernels]") {
-  Device device;
+  TransferDevice device;
   const std::vector<size_t> sizes = edge_sizes();
   const Bytes source = random_bytes(kRoom, 1);
   const auto from = device.upload(source);
@@ -132,7 +132,7 @@ TEST_CASE("copy_bytes copies every size from every alignment to every alignment,
 }
 
 TEST_CASE("copy_bytes copies any size with any grid", "[kernels]") {
-  Device device;
+  TransferDevice device;
   const Bytes source = random_bytes(200'000, 2);
   const auto from = device.upload(source);
   const Bytes clean(source.size(), kUntouched);
@@ -156,7 +156,7 @@ TEST_CASE("copy_bytes copies any size with any grid", "[kernels]") {
 
 TEST_CASE("copy_rows copies rows of any width and pitch, and leaves the bytes between them",
           "[kernels]") {
-  Device device;
+  TransferDevice device;
   const Bytes source = random_bytes(16'384, 3);
   const auto from = device.upload(source);
   const Bytes clean(16'384, kUntouched);
@@ -179,7 +179,7 @@ TEST_CASE("copy_rows copies rows of any width and pitch, and leaves the bytes be
 
 TEST_CASE("fill_bytes repeats patterns of every size from every alignment, and writes nothing else",
           "[kernels]") {
-  Device device;
+  TransferDevice device;
   const std::vector<size_t> sizes = edge_sizes();
   for (const size_t pattern_size : kPatternSizes) {
     const Pattern pattern(pattern_size, 4);
@@ -202,7 +202,7 @@ TEST_CASE("fill_bytes repeats patterns of every size from every alignment, and w
 }
 
 TEST_CASE("fill_bytes fills any size with any grid", "[kernels]") {
-  Device device;
+  TransferDevice device;
   const Pattern pattern(16, 5);
   const Bytes clean(100'000, kUntouched);
   for (const Grid& grid : {Grid{1}, Grid{7}.by(7), Grid{100}.by(64), Grid{1024}.by(256)}) {
@@ -221,7 +221,7 @@ TEST_CASE("fill_bytes fills any size with any grid", "[kernels]") {
 }
 
 TEST_CASE("fill_rows restarts the pattern in every row", "[kernels]") {
-  Device device;
+  TransferDevice device;
   const Bytes clean(16'384, kUntouched);
   for (const size_t pattern_size : kPatternSizes) {
     const Pattern pattern(pattern_size, 6);
@@ -241,7 +241,7 @@ TEST_CASE("fill_rows restarts the pattern in every row", "[kernels]") {
 }
 
 TEST_CASE("rows may be further apart than 32 bits can express", "[kernels]") {
-  Device device;
+  TransferDevice device;
   const uint64_t pitch = (uint64_t{1} << 32) + 48;
   const DeviceBuffer<uint8_t> filled{device.gpu, 2 * pitch}, copied{device.gpu, 2 * pitch};
   const auto rows = device.upload(Bytes(64, kUntouched));
@@ -278,7 +278,7 @@ TEST_CASE(
     "copies and fills reach the first and the last byte of mapped memory of any kind, and no "
     "further",
     "[kernels]") {
-  Device device;
+  TransferDevice device;
   for (const MemoryKind kind : kKinds) {
     const Allocation memory{device.gpu, kind, kOwnPages};
     uint8_t* const begin = bytes_of(memory);
@@ -317,7 +317,7 @@ TEST_CASE(
 TEST_CASE("a read or a write of one byte more than is mapped is a memory fault", "[kernels]") {
   for (const bool reads : {true, false}) {
     for (const MemoryKind kind : {MemoryKind::device, MemoryKind::pinned}) {
-      Device device;
+      TransferDevice device;
       const Allocation memory{device.gpu, kind, kOwnPages}, other{device.gpu, kind, kOwnPages};
       uint8_t* const edge = bytes_of(memory) + kOwnPages - 20;
       if (reads)
@@ -333,7 +333,7 @@ TEST_CASE("a read or a write of one byte more than is mapped is a memory fault",
 }
 
 TEST_CASE("transfer kernels take no hidden arguments", "[kernels]") {
-  Device device;
+  TransferDevice device;
   CHECK(device.program.kernel_names() ==
         std::vector<std::string>{"copy_bytes", "copy_rows", "fill_bytes", "fill_rows"});
   CHECK(device.copy_bytes.info().arguments.size_bytes() == 24);

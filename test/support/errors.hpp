@@ -6,6 +6,8 @@
 #include <string_view>
 #include <utility>
 
+#include "test/support/text.hpp"
+
 namespace uptempo::test {
 
 // Returns the message of what `f` throws, or "no error". An exception of another type than Expected
@@ -18,10 +20,6 @@ std::string error_of(F&& f) {
     return error.what();
   }
   return "no error";
-}
-
-inline bool contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
 }
 
 }  // namespace uptempo::test

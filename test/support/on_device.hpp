@@ -68,4 +68,11 @@ inline std::vector<uint32_t> download(Copier& copier, const DeviceBuffer<uint32_
   return host;
 }
 
+// Submits a packet that completes when the gate becomes 0.
+inline Completion submit_gated(Queue& queue, const Signal& gate) {
+  BatchSubmitter batch{queue};
+  batch.raw(aql::to_packet(aql::BarrierAnd{.dependencies = {gate.handle()}}));
+  return batch.submit();
+}
+
 }  // namespace uptempo::test

@@ -40,6 +40,12 @@ namespace uptempo::test {
 // A kernel dispatch packet with its ticket in every word, so any mixture of two packets is
 // detected.
 aql::Packet64 ticketed_packet(uint64_t ticket) noexcept;
+// Returns an emitter of the packets with tickets from `first` on.
+inline auto emit_tickets(uint64_t first) {
+  return [first](uint64_t i, void* slot) noexcept {
+    return aql::fill(slot, ticketed_packet(first + i));
+  };
+}
 // Writes bytes 4..63 only, in two halves, and calls `between` after the first; returns the first
 // word.
 template <class Between>

@@ -29,7 +29,7 @@ const std::map<std::string, Position> kPositions{{"first", Position::first},
                                                  {"all", Position::all}};
 
 // Options that the commands on benches share.
-struct Options {
+struct BenchOptions {
   SequenceOptions sequence_options;
   Method method{};
   TimingMode timing = TimingMode::none;
@@ -41,17 +41,17 @@ struct Options {
   Outputs outputs{};
 };
 
-struct ScopesOptions : Options {
+struct ScopesOptions : BenchOptions {
   std::vector<Position> positions{Position::interior};
 };
 
-struct SweepOptions : Options {
+struct SweepOptions : BenchOptions {
   std::vector<uint32_t> kernels{1, 2, 8, 32, 128};
   std::vector<uint64_t> bytes{4096, 32768, 262144};
   std::vector<double> working_sets{0.25, 0.5, 1, 2};
 };
 
-void add_options(CLI::App& command, Options& options, bool sized) {
+void add_options(CLI::App& command, BenchOptions& options, bool sized) {
   add_sequence_options(command, options.sequence_options, sized);
   command
       .add_option("--filter", options.filter,
@@ -74,14 +74,14 @@ void add_options(CLI::App& command, Options& options, bool sized) {
   add_output_options(command, options.outputs);
 }
 
-void add_cell_option(CLI::App& command, Options& options) {
+void add_cell_option(CLI::App& command, BenchOptions& options) {
   command
       .add_option("--cell", options.cell,
                   "Cell that --trace traces: TEXT is part of its label (the recommended cell)")
       ->type_name("TEXT");
 }
 
-void require_traceable(const Options& options) {
+void require_traceable(const BenchOptions& options) {
   if (options.outputs.trace.empty() && !options.cell.empty())
     throw support::UsageError(
         "--cell chooses the cell that --trace traces; give --trace FILE as well");
@@ -89,8 +89,8 @@ void require_traceable(const Options& options) {
   if (options.list) refuse_trace(options.outputs, "nothing runs with --list");
 }
 
-void write_trace(const Options& options, const support::Device& device, const Sequence& sequence,
-                 const Cell& cell) {
+void write_trace(const BenchOptions& options, const support::Device& device,
+                 const Sequence& sequence, const Cell& cell) {
   nlohmann::ordered_json document =
       trace_of_case(device, {.sequence = &sequence, .headers = cell.headers});
   nlohmann::ordered_json& about = document["otherData"];
@@ -105,7 +105,7 @@ Choices choices_of(const Sequence& sequence) {
 }
 Choices choices_of(const Bench& bench) { return {bench.everywhere(), bench.planned()}; }
 
-support::ExitCode list(std::vector<Cell> cells, const Options& options) {
+support::ExitCode list(std::vector<Cell> cells, const BenchOptions& options) {
   keep_matching(cells, options.filter);
   std::cout << "Workloads:\n" << list_of_workloads() << "\nCells of this command:\n";
   for (const Cell& cell : cells)
@@ -124,7 +124,7 @@ void add_steps(Report& report, const Sequence& sequence) {
   for (const Step& step : sequence.steps) report.steps.push_back(step.name);
 }
 
-support::ExitCode finish(Report& report, const Options& options) {
+support::ExitCode finish(Report& report, const BenchOptions& options) {
   report.timing = options.timing;
   const std::vector<std::string> warnings =
       warnings_of(report.cells, options.method, report.time_kind);
@@ -137,8 +137,8 @@ support::ExitCode finish(Report& report, const Options& options) {
 // Runs the cells of one sequence. `cells_of(sequence, choices)` creates them; `add(report, bench,
 // device)` adds further results to the report.
 template <class CellsOf, class Add>
-support::ExitCode run_cells(const char* command, const Options& options, const Invocation& call,
-                            CellsOf&& cells_of, Add&& add) {
+support::ExitCode run_cells(const char* command, const BenchOptions& options,
+                            const Invocation& call, CellsOf&& cells_of, Add&& add) {
   require_traceable(options);
   const Sequence sequence = sequence_of(options.sequence_options);
   if (options.list) return list(cells_of(sequence, choices_of(sequence)), options);
@@ -190,7 +190,7 @@ void add_packets(Report& report, const Bench& bench, const support::Device& devi
   report.conclusion += ' ' + opinion + '.';
 }
 
-support::ExitCode run_explain(const Options& options, const Invocation& call) {
+support::ExitCode run_explain(const BenchOptions& options, const Invocation& call) {
   return run_cells("explain", options, call, comparison_cells, add_packets);
 }
 

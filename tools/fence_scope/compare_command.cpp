@@ -17,25 +17,25 @@ const std::map<std::string, Quantity> kQuantities{{"gated", Quantity::gated},
                                                   {"device", Quantity::device},
                                                   {"model", Quantity::model}};
 
-struct Options {
+struct CompareOptions {
   std::string a, b;
   Quantity quantity = Quantity::gated;
   std::string json_file;
 };
 
-support::ExitCode run_compare(const Options& options) {
+support::ExitCode run_compare(const CompareOptions& options) {
   const Report a = read_report(options.a), b = read_report(options.b);
   const ReportComparison comparison = compare(a, options.a, b, options.b, options.quantity);
   support::print_report(options.json_file, table(comparison, terminal_columns()));
   if (!options.json_file.empty())
-    support::write_output(options.json_file, json(comparison).dump(2) + '\n');
+    support::write_output(options.json_file, fence_scope::json(comparison).dump(2) + '\n');
   return comparison.worse() ? support::exit_measured_failure : support::exit_ok;
 }
 
 }  // namespace
 
 void declare_compare(CLI::App& app, Commands& commands) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<CompareOptions>();
   CLI::App* command = app.add_subcommand(
       "compare",
       "Compare two reports of the same kind cell by cell; exit code 1 if the second is worse");

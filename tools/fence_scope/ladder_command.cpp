@@ -15,7 +15,7 @@
 namespace uptempo::fence_scope {
 namespace {
 
-struct Options {
+struct LadderOptions {
   int64_t length = 32768;
   uint32_t iterations = 20;
   uint64_t seed = 1;
@@ -102,7 +102,7 @@ std::string conclusion_of(const sort::Report& report, const support::Device& dev
                      device.time_name());
 }
 
-support::ExitCode run_ladder(const Options& options, const Invocation& call) {
+support::ExitCode run_ladder(const LadderOptions& options, const Invocation& call) {
   refuse_trace(
       options.outputs,
       "the ladder times whole sorts; to trace a run of the same kernels, use fence_scope scopes or "
@@ -151,7 +151,7 @@ support::ExitCode run_ladder(const Options& options, const Invocation& call) {
 }  // namespace
 
 void declare_ladder(CLI::App& app, Commands& commands) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<LadderOptions>();
   CLI::App* command = app.add_subcommand(
       "ladder", "Time a bitonic sort: baseline, then one more optimisation per line");
   command

@@ -30,7 +30,7 @@ using namespace std::chrono_literals;
 constexpr size_t kBlockBytes = 256;
 constexpr uint32_t kWorkgroup = 64, kSortWorkgroup = 256;
 constexpr auto kPatience = 10s;
-constexpr HeaderFlags kSystem{Barrier::on, FenceScope::system, FenceScope::system};
+constexpr HeaderFlags kSystemScopes{Barrier::on, FenceScope::system, FenceScope::system};
 constexpr HeaderFlags kOrderOnly{Barrier::off, FenceScope::none, FenceScope::none};
 
 MemoryKind memory_kind(CellKind kind) {

@@ -29,11 +29,6 @@ using namespace std::chrono_literals;
 namespace {
 
 // A batch that completes when the gate opens.
-Completion submit_gated(Queue& queue, const Signal& gate) {
-  BatchSubmitter batch{queue};
-  batch.raw(aql::to_packet(aql::BarrierAnd{.dependencies = {gate.handle()}}));
-  return batch.submit();
-}
 void open(const Signal& gate) { hsa_signal_store_screlease(gate.handle(), 0); }
 
 // CPU time of threads that wait together, each relative to the length of its wait.

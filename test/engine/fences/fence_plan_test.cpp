@@ -29,7 +29,7 @@ struct Packet {
   Observer observer = Observer::none;
   bool undeclared = false;
 };
-using Program = std::vector<Packet>;
+using PacketList = std::vector<Packet>;
 
 constexpr uint32_t kEverything = (1u << kMemoryBytes) - 1;
 uint32_t read_by(const Packet& packet) { return packet.undeclared ? kEverything : packet.reads; }
@@ -59,7 +59,7 @@ class Judge {
  public:
   // With `overwrites`, as on an agent with several L2 caches: overwritten bytes are handed over,
   // too.
-  Judge(const Program& program, bool overwrites) : count_(program.size()) {
+  Judge(const PacketList& program, bool overwrites) : count_(program.size()) {
     for (size_t later = 0; later < count_; ++later) {
       const Packet& b = program[later];
       // bytes whose last writer is not found yet
@@ -124,7 +124,7 @@ FenceCost cost_of_flags(std::span<const HeaderFlags> flags) {
 
 // The least cost of all correct choices. System fences are only where the judge requires them,
 // because another one is never cheaper.
-FenceCost least_cost(const Program& program, const Judge& judge) {
+FenceCost least_cost(const PacketList& program, const Judge& judge) {
   const size_t count = program.size();
   FenceCost least{~0u, 0, 0};
   std::vector<HeaderFlags> flags(count);
@@ -142,8 +142,8 @@ FenceCost least_cost(const Program& program, const Judge& judge) {
   return least;
 }
 
-Program random_program(std::mt19937_64& random, size_t count) {
-  Program program(count);
+PacketList random_program(std::mt19937_64& random, size_t count) {
+  PacketList program(count);
   const auto bits = [&] {
     // A few bytes at a time, so that accesses overlap partly.
     const unsigned at = static_cast<unsigned>(random() % kMemoryBytes);
@@ -162,7 +162,7 @@ Program random_program(std::mt19937_64& random, size_t count) {
   return program;
 }
 
-std::string text_of(const Program& program) {
+std::string text_of(const PacketList& program) {
   std::string text;
   for (const Packet& packet : program) {
     if (packet.undeclared) text += "?";
@@ -174,7 +174,7 @@ std::string text_of(const Program& program) {
 
 // A planner with the rules for gfx90a: overwritten bytes are not handed over.
 struct Planned {
-  explicit Planned(const Program& program, bool overwrites = true)
+  explicit Planned(const PacketList& program, bool overwrites = true)
       : planner(overwrites ? Overwrites::handed_over : Overwrites::ordered) {
     for (const Packet& packet : program) {
       Declarations& intent = intents.emplace_back();
@@ -241,7 +241,7 @@ TEST_CASE("one release serves all finished writers when their readers come later
 TEST_CASE(
     "overwritten memory is ordered, and handed over where an agent may have several L2 caches",
     "[fence_plan]") {
-  const Program program(4, Packet{.reads = 0, .writes = 3});
+  const PacketList program(4, Packet{.reads = 0, .writes = 3});
   CHECK(cost_of(Planned(program, false).plans) ==
         FenceCost{.system_fences = 2, .barrier_bits = 4, .agent_fences = 0});
   CHECK(cost_of(Planned(program, true).plans) ==
@@ -336,7 +336,7 @@ TEST_CASE("random plans are correct, and up to six packets as cheap as the cheap
   for (const auto& [count, programs] :
        {std::pair{1u, 20u}, {2u, 200u}, {3u, 400u}, {4u, 400u}, {5u, 100u}, {6u, 30u}}) {
     for (uint32_t i = 0; i < programs; ++i) {
-      const Program program = random_program(random, count);
+      const PacketList program = random_program(random, count);
       const bool overwrites = i % 2 == 0;
       CAPTURE(count, overwrites, text_of(program));
       const Judge judge(program, overwrites);
@@ -351,7 +351,7 @@ TEST_CASE("random plans of any length are correct, and no single fence of them c
           "[fence_plan][random]") {
   std::mt19937_64 random(2);
   for (uint32_t i = 0; i < 300; ++i) {
-    const Program program = random_program(random, 1 + random() % 60);
+    const PacketList program = random_program(random, 1 + random() % 60);
     const bool overwrites = i % 2 == 0;
     CAPTURE(overwrites, text_of(program));
     const Judge judge(program, overwrites);
@@ -375,7 +375,7 @@ TEST_CASE("a planner keeps its ranges, and plans the same as a new one", "[fence
   std::mt19937_64 random(3);
   detail::FencePlanner kept(Overwrites::handed_over);
   for (uint32_t i = 0; i < 2000; ++i) {
-    const Program program = random_program(random, 1 + random() % 12);
+    const PacketList program = random_program(random, 1 + random() % 12);
     Planned fresh(program);
     std::vector<PacketPlan> plans(program.size());
     // Other addresses each time, so that ranges are added and removed.

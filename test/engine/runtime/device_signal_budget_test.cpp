@@ -20,18 +20,13 @@ using uptempo::test::error_of;
 using uptempo::test::eventually;
 using uptempo::test::OnDevice;
 using uptempo::test::soon;
+using uptempo::test::submit_gated;
 
 // Restores the default budget at the end.
 struct Budget {
   explicit Budget(const SignalBudget& budget) { set_signal_budget(budget); }
   ~Budget() { set_signal_budget({}); }
 };
-
-Completion submit_gated(Queue& queue, const Signal& gate) {
-  BatchSubmitter batch{queue};
-  batch.raw(aql::to_packet(aql::BarrierAnd{.dependencies = {gate.handle()}}));
-  return batch.submit();
-}
 
 }  // namespace
 

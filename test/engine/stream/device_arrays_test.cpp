@@ -17,7 +17,7 @@ using namespace uptempo;
 
 namespace {
 
-struct Device : test::OnDevice {
+struct ArrayDevice : test::OnDevice {
   Program basics{gpu, builtin_kernels::basics()};
   Kernel<float*, const float*, const float*, uint32_t> add =
       basics.kernel<float*, const float*, const float*, uint32_t>("vector_add");
@@ -38,7 +38,7 @@ std::vector<float> numbers(size_t count, uint32_t seed) {
 
 TEST_CASE("arrays of the host are copied in before a launch and out after it",
           "[device][launcher][arrays]") {
-  Device device;
+  ArrayDevice device;
   Streams streams(device.gpu);
   Stream stream(streams);
   Launcher add(streams, device.add);
@@ -61,7 +61,7 @@ TEST_CASE("arrays of the host are copied in before a launch and out after it",
 
 TEST_CASE("the caller may change an input array when the call returns",
           "[device][launcher][arrays]") {
-  Device device;
+  ArrayDevice device;
   Streams streams(device.gpu);
   std::deque<Stream> all;
   for (int i = 0; i < 3; ++i) all.emplace_back(streams);
@@ -86,7 +86,7 @@ TEST_CASE("the caller may change an input array when the call returns",
 
 TEST_CASE("a launch with input arrays only does not block, even if the stream has not begun",
           "[device][launcher][arrays]") {
-  Device device;
+  ArrayDevice device;
   Streams streams(device.gpu);
   Stream stream(streams);
   Launcher saxpy(streams, device.saxpy);
@@ -111,7 +111,7 @@ TEST_CASE("a launch with input arrays only does not block, even if the stream ha
 
 TEST_CASE("a stream that takes over a handle runs after the previous one, even a destroyed one",
           "[device][launcher][arrays]") {
-  Device device;
+  ArrayDevice device;
   Streams streams(device.gpu, {.hardware_queues = 3});
   Launcher chain(streams, device.chain);
   constexpr uint32_t count = 4096;
@@ -131,7 +131,7 @@ TEST_CASE("a stream that takes over a handle runs after the previous one, even a
 
 TEST_CASE("in steady state input arrays cost no heap, and no packets except those of their copies",
           "[device][launcher][arrays][cost]") {
-  Device device;
+  ArrayDevice device;
   Streams streams(device.gpu);
   Stream stream(streams);
   Launcher saxpy(streams, device.saxpy);
@@ -159,7 +159,7 @@ TEST_CASE("in steady state input arrays cost no heap, and no packets except thos
 TEST_CASE(
     "in steady state arrays cost no memory, pin or signal, and only output arrays cost a wait",
     "[device][launcher][arrays][cost]") {
-  Device device;
+  ArrayDevice device;
   Streams streams(device.gpu);
   Stream stream(streams);
   Launcher add(streams, device.add);
@@ -184,7 +184,7 @@ TEST_CASE(
 }
 
 TEST_CASE("a launcher without arrays has no scratch memory", "[device][launcher][arrays]") {
-  Device device;
+  ArrayDevice device;
   Streams streams(device.gpu);
   Stream stream(streams);
   const DeviceBuffer<uint32_t> values(device.gpu, 64);
@@ -202,7 +202,7 @@ TEST_CASE("a launcher without arrays has no scratch memory", "[device][launcher]
 }
 
 TEST_CASE("a handle is destroyed while its arrays are in use", "[device][launcher][arrays]") {
-  Device device;
+  ArrayDevice device;
   Streams streams(device.gpu);
   Stream stream(streams);
   constexpr uint32_t count = 20'000;
@@ -222,7 +222,7 @@ TEST_CASE("a handle is destroyed while its arrays are in use", "[device][launche
 
 TEST_CASE("a refused launch with arrays leaves the handle unchanged",
           "[device][launcher][arrays]") {
-  Device device;
+  ArrayDevice device;
   Streams streams(device.gpu), others(device.gpu);
   Stream stream(streams), foreign(others);
   Launcher chain(streams, device.chain);

@@ -16,7 +16,7 @@ using namespace uptempo;
 
 namespace {
 
-struct Device : test::OnDevice {
+struct LauncherDevice : test::OnDevice {
   Program basics{gpu, builtin_kernels::basics()};
   Kernel<uint32_t*, uint32_t> chain = basics.kernel<uint32_t*, uint32_t>("chain_increment");
   Copier copier{gpu};
@@ -26,7 +26,7 @@ constexpr size_t kCount = 256;
 
 // A random program of launches on several streams with events between them; the same for the same
 // seed.
-std::vector<uint32_t> run(Device& device, uint64_t seed, bool skips) {
+std::vector<uint32_t> run(LauncherDevice& device, uint64_t seed, bool skips) {
   Streams streams(device.gpu, {.hardware_queues = 2});
   std::deque<Stream> all;
   std::deque<Launcher<uint32_t*, uint32_t>> handles;
@@ -70,7 +70,7 @@ std::vector<uint32_t> run(Device& device, uint64_t seed, bool skips) {
 }  // namespace
 
 TEST_CASE("random programs give the same bits with and without skipping", "[device][launcher]") {
-  Device device;
+  LauncherDevice device;
   for (const uint64_t seed : {1u, 2u, 3u}) {
     const Counters before = Counters::now();
     const std::vector<uint32_t> with = run(device, seed, true);
@@ -86,7 +86,7 @@ TEST_CASE("random programs give the same bits with and without skipping", "[devi
 
 TEST_CASE("a rewritten block is read anew", "[device][launcher]") {
   // One block: every step writes where the kernel of the previous step has read.
-  Device device;
+  LauncherDevice device;
   Streams streams(device.gpu, {.hardware_queues = 1});
   Stream stream(streams);
   Launcher step(streams, device.chain, {.blocks = 1});
@@ -111,7 +111,7 @@ TEST_CASE("a rewritten block is read anew", "[device][launcher]") {
 
 TEST_CASE("prepared blocks of 64 KiB are read to the last byte, on every queue",
           "[device][launcher]") {
-  Device device;
+  LauncherDevice device;
   const Program program{device.gpu, builtin_kernels::large_arguments()};
   using Rest = std::array<uint8_t, 65536 - 16>;
   const auto kernel = program.kernel<uint32_t*, uint64_t, Rest>("last_bytes_of_65536");

@@ -21,7 +21,7 @@ namespace {
 // Priority and mask that queues were created with, which HSA does not report later.
 std::map<const hsa_queue_t*, hsa_amd_queue_priority_t> priorities;
 
-struct Device : test::OnDevice {
+struct StreamDevice : test::OnDevice {
   Program basics{gpu, builtin_kernels::basics()};
   Program probes{gpu, builtin_kernels::probes()};
   Kernel<uint32_t*, uint32_t> chain = basics.kernel<uint32_t*, uint32_t>("chain_increment");
@@ -41,7 +41,7 @@ extern "C" hsa_status_t hsa_amd_queue_set_priority(hsa_queue_t* queue,
 
 TEST_CASE("a chain through several streams gives the host's result, whatever launches acquire",
           "[device][stream]") {
-  Device device;
+  StreamDevice device;
   Streams streams(device.gpu, {.system_acquires = GENERATE(false, true)});
   constexpr size_t count = 1000;
   DeviceBuffer<uint32_t> values(device.gpu, count);
@@ -62,7 +62,7 @@ TEST_CASE("a chain through several streams gives the host's result, whatever lau
 }
 
 TEST_CASE("priority and mask reach the queue", "[device][stream]") {
-  Device device;
+  StreamDevice device;
   Streams streams(device.gpu);
   Stream ordinary(streams), urgent(streams, {.priority = StreamPriority::high}),
       patient(streams, {.priority = StreamPriority::low}), masked(streams, {.cu_mask = {0x3}});
@@ -91,7 +91,7 @@ TEST_CASE("priority and mask reach the queue", "[device][stream]") {
 
 TEST_CASE("timed events report the device time of the work between them",
           "[device][stream][timed]") {
-  Device device;
+  StreamDevice device;
   Streams streams(device.gpu, {.hardware_queues = 2});
   Stream stream(streams), other(streams);
   const auto spin = device.probes.kernel<uint32_t*, uint32_t, uint32_t>("spin");
@@ -120,7 +120,7 @@ TEST_CASE("timed events report the device time of the work between them",
 
 TEST_CASE("a timed event keeps its time over many later ones, and loses it when recorded again",
           "[device][stream][timed]") {
-  Device device;
+  StreamDevice device;
   PinnedBuffer<uint32_t> values(device.gpu, 64);
   TimedEvent first, again;
   uint64_t first_ns = 0;
@@ -154,7 +154,7 @@ TEST_CASE("a timed event keeps its time over many later ones, and loses it when 
 TEST_CASE(
     "with system acquires streams emit the fences that the specification requires on any target",
     "[portable]") {
-  Device device;
+  StreamDevice device;
   Streams streams(device.gpu, {.hardware_queues = 2, .system_acquires = true});
   Stream a(streams), b(streams);
   PinnedBuffer<uint32_t> values(device.gpu, 64);

@@ -19,8 +19,8 @@ using test::error_of;
 
 namespace {
 
-constexpr aql::HeaderFlags kSystem{Barrier::on, FenceScope::system, FenceScope::system};
-constexpr aql::HeaderFlags kAgent{Barrier::on, FenceScope::agent, FenceScope::agent};
+constexpr aql::HeaderFlags kSystemScopes{Barrier::on, FenceScope::system, FenceScope::system};
+constexpr aql::HeaderFlags kAgentScopes{Barrier::on, FenceScope::agent, FenceScope::agent};
 
 // A chain of kernels, each on 4 KiB of the same buffer.
 Sequence chain(size_t kernels) {
@@ -33,7 +33,7 @@ Sequence chain(size_t kernels) {
 }
 
 Choices choices_for(size_t kernels) {
-  Choices choices{Headers(kernels, kSystem), Headers(kernels, kAgent)};
+  Choices choices{Headers(kernels, kSystemScopes), Headers(kernels, kAgentScopes)};
   choices.planned.front().acquire = FenceScope::system;
   choices.planned.back().release = FenceScope::system;
   return choices;
@@ -193,7 +193,7 @@ TEST_CASE(
     "wrong one") {
   const std::vector<Cell> cells = carried_out(interior_cells(), TimeKind::virtual_gpu);
   const Cell& best = recommended(cells);
-  CHECK(best.flags == kAgent);
+  CHECK(best.flags == kAgentScopes);
   CHECK(best.position == Position::interior);
   const auto fastest =
       std::ranges::min_element(cells, {}, [](const Cell& cell) { return cell.gated.median_us; });
@@ -248,14 +248,14 @@ TEST_CASE(
 
 TEST_CASE("without a model the conclusion counts the fences that are saved") {
   const std::vector<Cell> cells = carried_out(interior_cells(), TimeKind::virtual_gpu, false);
-  CHECK(recommended(cells).flags == kAgent);
+  CHECK(recommended(cells).flags == kAgentScopes);
   CHECK(conclusion_of(cells, TimeKind::virtual_gpu).find("saves 8 of 10 system fences against") !=
         std::string::npos);
 }
 
 TEST_CASE("on hardware the fastest correct cell is recommended, whatever a model says") {
   std::vector<Cell> cells = carried_out(interior_cells(), TimeKind::hardware);
-  CHECK(recommended(cells).flags == kAgent);
+  CHECK(recommended(cells).flags == kAgentScopes);
   CHECK(conclusion_of(cells, TimeKind::hardware).starts_with("Fastest correct: "));
   // A baseline that is faster in every round is recommended.
   Cell& baseline = cells[0];
@@ -275,7 +275,7 @@ TEST_CASE("cells whose times do not differ are ranked by their fences, and a war
     if (cell.baseline) std::ranges::reverse(cell.gated.samples_us);
   }
   recommend(cells, TimeKind::hardware);
-  CHECK(recommended(cells).flags == kAgent);
+  CHECK(recommended(cells).flags == kAgentScopes);
   const std::vector<std::string> warnings = warnings_of(cells, {}, TimeKind::hardware);
   REQUIRE(warnings.size() == 2);
   CHECK(warnings[0].starts_with("noisy: 5 of 19 cells are not known to 5 %"));

@@ -7,14 +7,6 @@
 using namespace uptempo::vgpu;
 using namespace uptempo::vgpu::test;
 
-namespace {
-
-constexpr auto kNone = HSA_FENCE_SCOPE_NONE;
-constexpr auto kAgent = HSA_FENCE_SCOPE_AGENT;
-constexpr auto kSystem = HSA_FENCE_SCOPE_SYSTEM;
-
-}  // namespace
-
 TEST_CASE("barrier bits and scopes of completed packets are counted by their headers", "[counts]") {
   DeviceFixture device;
   ComputeQueue queue(device);

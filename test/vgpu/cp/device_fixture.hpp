@@ -42,6 +42,9 @@ namespace uptempo::vgpu::test {
 
 using uptempo::test::eventually;
 
+inline constexpr auto kNone = HSA_FENCE_SCOPE_NONE, kAgent = HSA_FENCE_SCOPE_AGENT,
+                      kSystem = HSA_FENCE_SCOPE_SYSTEM;
+
 // Returns whether the signal becomes 0.
 bool fires(const amd_signal_t* signal);
 

@@ -54,7 +54,7 @@ volatile std::byte* guarded_page() {
 }
 
 volatile std::sig_atomic_t trapped_calls = 0;
-thread_local volatile char trap = 0;  // 1: system calls of this thread raise SIGSYS
+thread_local volatile char sigsys_switch = 0;  // 1: system calls of this thread raise SIGSYS
 
 // In a kernel: whether it runs on the command processor's thread, not on a helper.
 bool on_processor_thread() {
@@ -292,21 +292,21 @@ TEST_CASE("ringing a sleeping device works in a program that traps system calls"
   }, before{};
   pass_on.sa_flags = SA_SIGINFO;
   pass_on.sa_sigaction = [](int, siginfo_t*, void* context) {
-    trap = 0;
+    sigsys_switch = 0;
     trapped_calls = trapped_calls + 1;
     // the repeated call is not trapped
     static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_RIP] -= 2;
   };
   REQUIRE(sigaction(SIGSYS, &pass_on, &before) == 0);
-  REQUIRE(prctl(set_user_dispatch, on, 0, 0, const_cast<char*>(&trap)) == 0);
+  REQUIRE(prctl(set_user_dispatch, on, 0, 0, const_cast<char*>(&sigsys_switch)) == 0);
   trapped_calls = 0;
   for (int round = 0; round < 10; ++round) {
     amd_signal_t* done = device.signal(1);
     const uint64_t index = queue.write(barrier_and({}, false, done));
     REQUIRE(falls_asleep("vgpu-cp"));
-    trap = 1;
+    sigsys_switch = 1;
     __atomic_store_n(queue.bell.program, index, __ATOMIC_RELEASE);
-    trap = 0;
+    sigsys_switch = 0;
     REQUIRE(fires(done));
   }
   CHECK(trapped_calls > 0);  // the device slept, and its handler woke it

@@ -14,9 +14,6 @@ using Class = fences::Finding::Class;
 
 namespace {
 
-constexpr auto kNone = HSA_FENCE_SCOPE_NONE, kAgent = HSA_FENCE_SCOPE_AGENT,
-               kSystem = HSA_FENCE_SCOPE_SYSTEM;
-
 Options checked() {
   Options options;
   options.checks.fences = options.checks.specification = true;

@@ -15,10 +15,6 @@ using Result = gfx9::Workgroup::Result;
 
 namespace {
 
-constexpr auto kNone = HSA_FENCE_SCOPE_NONE;
-constexpr auto kAgent = HSA_FENCE_SCOPE_AGENT;
-constexpr auto kSystem = HSA_FENCE_SCOPE_SYSTEM;
-
 Options incoherent() {
   Options options;
   options.incoherent = 1;

@@ -17,13 +17,13 @@ using namespace uptempo::vgpu::test;
 
 namespace {
 
-constexpr size_t kPage = 4096;
+constexpr size_t kPageSize = 4096;
 
 struct Pages {
   explicit Pages(int protection = PROT_READ | PROT_WRITE, int flags = MAP_PRIVATE | MAP_ANONYMOUS,
                  int file = -1)
-      : begin(static_cast<std::byte*>(mmap(nullptr, 2 * kPage, protection, flags, file, 0))) {}
-  ~Pages() { munmap(begin, 2 * kPage); }
+      : begin(static_cast<std::byte*>(mmap(nullptr, 2 * kPageSize, protection, flags, file, 0))) {}
+  ~Pages() { munmap(begin, 2 * kPageSize); }
   std::byte* begin;
 };
 
@@ -32,7 +32,7 @@ struct Pages {
 std::vector<MemoryFault> faults_of(const Pages& pages, bool write) {
   DeviceFixture device;
   ComputeQueue queue(device);
-  auto* const byte = static_cast<volatile std::byte*>(pages.begin + kPage + 8);
+  auto* const byte = static_cast<volatile std::byte*>(pages.begin + kPageSize + 8);
   std::atomic<bool> accessed{false};
   std::atomic<bool> end{false};
   ScriptedKernel* kernel = device.kernel([&](const Slice&) {
@@ -57,7 +57,7 @@ std::vector<MemoryFault> faults_of(const Pages& pages, bool write) {
 void check(const std::vector<MemoryFault>& faults, const Pages& pages, Access access, bool present,
            const std::string& how) {
   REQUIRE(faults.size() == 1);
-  CHECK(faults[0].address == reinterpret_cast<GpuAddress>(pages.begin + kPage + 8));
+  CHECK(faults[0].address == reinterpret_cast<GpuAddress>(pages.begin + kPageSize + 8));
   CHECK(faults[0].access == access);
   CHECK(faults[0].present == present);
   CAPTURE(faults[0].where);
@@ -69,7 +69,7 @@ void check(const std::vector<MemoryFault>& faults, const Pages& pages, Access ac
 TEST_CASE(
     "a kernel's access to host memory that was unmapped is a memory fault while the kernel runs") {
   const Pages pages;
-  munmap(pages.begin + kPage, kPage);
+  munmap(pages.begin + kPageSize, kPageSize);
   check(faults_of(pages, false), pages, Access::read, false, "unmapped");
 }
 
@@ -78,12 +78,12 @@ TEST_CASE(
     "write") {
   SECTION("a write to a read-only page") {
     const Pages pages;
-    mprotect(pages.begin + kPage, kPage, PROT_READ);
+    mprotect(pages.begin + kPageSize, kPageSize, PROT_READ);
     check(faults_of(pages, true), pages, Access::write, true, "protected");
   }
   SECTION("a read of an inaccessible page") {
     const Pages pages;
-    mprotect(pages.begin + kPage, kPage, PROT_NONE);
+    mprotect(pages.begin + kPageSize, kPageSize, PROT_NONE);
     check(faults_of(pages, false), pages, Access::read, true, "protected");
   }
 }
@@ -92,12 +92,12 @@ TEST_CASE("a kernel's write to a read-only file is a memory fault and does not c
   const uptempo::test::TemporaryDirectory directory;
   const std::string name = directory.file("two pages");
   const int writable = open(name.c_str(), O_RDWR | O_CREAT, 0600);
-  REQUIRE(ftruncate(writable, 2 * kPage) == 0);
+  REQUIRE(ftruncate(writable, 2 * kPageSize) == 0);
   const int file = open(name.c_str(), O_RDONLY);
   const Pages pages(PROT_READ, MAP_SHARED, file);
   check(faults_of(pages, true), pages, Access::write, true, "protected");
   char byte = 1;
-  CHECK(pread(writable, &byte, 1, kPage + 8) == 1);
+  CHECK(pread(writable, &byte, 1, kPageSize + 8) == 1);
   CHECK(byte == 0);
   close(file);
   close(writable);
@@ -105,9 +105,9 @@ TEST_CASE("a kernel's write to a read-only file is a memory fault and does not c
 
 TEST_CASE("a kernel's access beyond the end of a file that was truncated is a memory fault") {
   const int file = memfd_create("truncated", MFD_CLOEXEC);
-  REQUIRE(ftruncate(file, 2 * kPage) == 0);
+  REQUIRE(ftruncate(file, 2 * kPageSize) == 0);
   const Pages pages(PROT_READ | PROT_WRITE, MAP_SHARED, file);
-  REQUIRE(ftruncate(file, kPage) == 0);
+  REQUIRE(ftruncate(file, kPageSize) == 0);
   check(faults_of(pages, true), pages, Access::write, false, "truncated");
   close(file);
 }

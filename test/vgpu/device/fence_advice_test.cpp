@@ -12,9 +12,6 @@ using namespace uptempo::vgpu;
 
 namespace {
 
-constexpr FenceScope kNone = FenceScope::none, kAgent = FenceScope::agent,
-                     kSystem = FenceScope::system;
-
 // A recorded run and its advice, one line each: "barrier b -> clear 1", "release c -> none 2 3".
 class Run {
  public:

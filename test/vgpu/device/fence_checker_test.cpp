@@ -182,7 +182,7 @@ TEST_CASE("arguments that a kernel rewrote are stale in the scalar cache without
 }
 
 TEST_CASE("another queue's fences count only if its packet is ordered between the two") {
-  constexpr uint64_t kDone = 1, kFencesDone = 2;
+  constexpr uint64_t kFencesDone = 2;
   struct Case {
     bool waits_for_writer, reader_waits;
     FenceScope acquire, release;

@@ -9,10 +9,6 @@ using namespace uptempo::vgpu;
 
 namespace {
 
-constexpr FenceScope kNone = FenceScope::none, kAgent = FenceScope::agent,
-                     kSystem = FenceScope::system;
-constexpr uint32_t kPages = 50;
-
 class Cost {
  public:
   Program program{"gfx90a", true, &journal_};

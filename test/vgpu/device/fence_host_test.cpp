@@ -4,10 +4,6 @@
 
 using namespace uptempo::test;
 
-namespace {
-constexpr uint64_t kDone = 1;
-}
-
 TEST_CASE("a dispatch that reads host stores needs a system acquire, or it may read old lines") {
   struct Case {
     GpuAddress data;

@@ -9,10 +9,6 @@ using namespace uptempo::vgpu;
 
 namespace {
 
-constexpr FenceScope kNone = FenceScope::none, kAgent = FenceScope::agent,
-                     kSystem = FenceScope::system;
-constexpr uint32_t kPages = 50;
-
 // Returns how many pages each kept page represents, in descending order.
 std::vector<uint64_t> counts(const Recording& run) {
   std::vector<uint64_t> result;

@@ -25,6 +25,11 @@ using vgpu::FenceScope;
 using vgpu::GpuAddress;
 using vgpu::MemoryKind;
 
+inline constexpr FenceScope kNone = FenceScope::none, kAgent = FenceScope::agent,
+                            kSystem = FenceScope::system;
+inline constexpr uint64_t kDone = 1;    // a signal
+inline constexpr uint32_t kPages = 50;  // of a dispatch with many
+
 // Addresses of each kind of memory.
 inline constexpr GpuAddress kMemoryBytes = 0x100000;
 constexpr GpuAddress memory(MemoryKind kind) {

@@ -6,7 +6,6 @@
 using namespace uptempo::test;
 
 namespace {
-constexpr uint64_t kDone = 1;
 constexpr Header kProduces{.release = FenceScope::agent, .signal = kDone};
 constexpr Header kConsumes{.acquire = FenceScope::agent};
 constexpr const char* kRace = "unordered RAW fill->sum 0x0+4 possible";

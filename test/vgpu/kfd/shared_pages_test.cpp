@@ -15,12 +15,12 @@
 namespace uptempo::vgpu::kfd {
 namespace {
 
-constexpr size_t kPage = 4096;
+constexpr size_t kPageBytes = 4096;
 
 struct Memory {
   explicit Memory(size_t page_count = 4, int protection = PROT_READ | PROT_WRITE,
                   int flags = MAP_PRIVATE | MAP_ANONYMOUS, int file = -1)
-      : bytes(page_count * kPage),
+      : bytes(page_count * kPageBytes),
         begin(static_cast<std::byte*>(mmap(nullptr, bytes, protection, flags, file, 0))) {
     REQUIRE(begin != MAP_FAILED);
   }
@@ -59,22 +59,22 @@ TEST_CASE("replacing pages inside a larger mapping leaves their neighbours uncha
           "[shared_pages]") {
   const Memory memory(6);
   memory.begin[0] = std::byte{1};
-  memory.begin[5 * kPage] = std::byte{2};
-  const auto shared = SharedPages::replace(memory.address() + kPage, 4 * kPage);
+  memory.begin[5 * kPageBytes] = std::byte{2};
+  const auto shared = SharedPages::replace(memory.address() + kPageBytes, 4 * kPageBytes);
   REQUIRE(shared != nullptr);
-  memory.begin[kPage] = std::byte{3};
+  memory.begin[kPageBytes] = std::byte{3};
   CHECK(shared->alias()[0] == std::byte{3});
   CHECK(memory.begin[0] == std::byte{1});
-  CHECK(memory.begin[5 * kPage] == std::byte{2});
+  CHECK(memory.begin[5 * kPageBytes] == std::byte{2});
 }
 
 TEST_CASE("memory that is in use or of another kind stays unchanged", "[shared_pages]") {
   SECTION("it was written") {
     const Memory memory;
-    memory.begin[3 * kPage + 17] = std::byte{42};
+    memory.begin[3 * kPageBytes + 17] = std::byte{42};
     CHECK(SharedPages::replace(memory.address(), memory.bytes) == nullptr);
-    CHECK(memory.begin[3 * kPage + 17] == std::byte{42});
-    CHECK(SharedPages::replace(memory.address(), 3 * kPage) != nullptr);
+    CHECK(memory.begin[3 * kPageBytes + 17] == std::byte{42});
+    CHECK(SharedPages::replace(memory.address(), 3 * kPageBytes) != nullptr);
   }
   SECTION("it is read-only") {
     const Memory memory(4, PROT_READ);
@@ -92,7 +92,7 @@ TEST_CASE("memory that is in use or of another kind stays unchanged", "[shared_p
   }
   SECTION("there is a hole in it") {
     const Memory memory;
-    munmap(memory.begin + kPage, kPage);
+    munmap(memory.begin + kPageBytes, kPageBytes);
     CHECK(SharedPages::replace(memory.address(), memory.bytes) == nullptr);
   }
 }
@@ -105,8 +105,8 @@ TEST_CASE("a fork child does not have the pages, as with ROCT alone", "[shared_p
   CHECK(uptempo::test::in_child([&] {
           // mincore() returns ENOMEM, because the page is unmapped in the child.
           unsigned char present = 0;
-          return mincore(memory.begin, kPage, &present) == -1 &&
-                         mincore(shared->alias(), kPage, &present) == -1
+          return mincore(memory.begin, kPageBytes, &present) == -1 &&
+                         mincore(shared->alias(), kPageBytes, &present) == -1
                      ? 0
                      : 1;
         }) == 0);
@@ -114,21 +114,21 @@ TEST_CASE("a fork child does not have the pages, as with ROCT alone", "[shared_p
 }
 
 TEST_CASE("a mapping of a file is recognised by file, offset and permissions", "[program_memory]") {
-  SparseFile file("uptempo-vgpu-test", 16 * kPage);
-  SparseFile other("uptempo-vgpu-other", 16 * kPage);
+  SparseFile file("uptempo-vgpu-test", 16 * kPageBytes);
+  SparseFile other("uptempo-vgpu-other", 16 * kPageBytes);
   const int descriptor = file.open(true);
   void* const at =
-      mmap(nullptr, 4 * kPage, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 8 * kPage);
+      mmap(nullptr, 4 * kPageBytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 8 * kPageBytes);
   const auto address = reinterpret_cast<uint64_t>(at);
-  CHECK(is_mapping_of(address, 4 * kPage, file, 8 * kPage));
-  CHECK(is_mapping_of(address + kPage, kPage, file, 9 * kPage));
-  CHECK_FALSE(is_mapping_of(address, 4 * kPage, file, 7 * kPage));
-  CHECK_FALSE(is_mapping_of(address, 4 * kPage, other, 8 * kPage));
-  CHECK_FALSE(is_mapping_of(address, 64 * kPage, file, 8 * kPage));
-  mprotect(at, kPage, PROT_READ);
-  CHECK_FALSE(is_mapping_of(address, 4 * kPage, file, 8 * kPage));
-  CHECK(is_mapping_of(address + kPage, 3 * kPage, file, 9 * kPage));
-  munmap(at, 4 * kPage);
+  CHECK(is_mapping_of(address, 4 * kPageBytes, file, 8 * kPageBytes));
+  CHECK(is_mapping_of(address + kPageBytes, kPageBytes, file, 9 * kPageBytes));
+  CHECK_FALSE(is_mapping_of(address, 4 * kPageBytes, file, 7 * kPageBytes));
+  CHECK_FALSE(is_mapping_of(address, 4 * kPageBytes, other, 8 * kPageBytes));
+  CHECK_FALSE(is_mapping_of(address, 64 * kPageBytes, file, 8 * kPageBytes));
+  mprotect(at, kPageBytes, PROT_READ);
+  CHECK_FALSE(is_mapping_of(address, 4 * kPageBytes, file, 8 * kPageBytes));
+  CHECK(is_mapping_of(address + kPageBytes, 3 * kPageBytes, file, 9 * kPageBytes));
+  munmap(at, 4 * kPageBytes);
   close(descriptor);
 }
 

@@ -13,10 +13,6 @@
 namespace uptempo::vgpu {
 namespace {
 
-bool holds(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 TEST_CASE("the launcher's exit status is the program's", "[launcher]") {
   for (const int status : {0, 1, 42, 255})
     CHECK(launch({"--", UPTEMPO_VGPU_PROBE, "exit", std::to_string(status)}).exit_code == status);

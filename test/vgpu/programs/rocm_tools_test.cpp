@@ -7,10 +7,6 @@
 namespace uptempo::vgpu {
 namespace {
 
-bool holds(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 TEST_CASE("rocminfo prints the agent of each target", "[tools]") {
   struct Case {
     const char* target;

@@ -19,4 +19,8 @@ inline CommandResult launch(std::vector<std::string> arguments,
   return run_command(arguments, {.environment = std::move(environment)});
 }
 
+inline bool holds(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
 }  // namespace uptempo::vgpu

@@ -53,7 +53,7 @@ class Doorbells {
 
   void read_all() {
     char buffer[65536];
-    for (ssize_t count; (count = read(descriptor_, buffer, sizeof buffer)) > 0;) {
+    for (ssize_t count; (count = ::read(descriptor_, buffer, sizeof buffer)) > 0;) {
       text_.append(buffer, static_cast<size_t>(count));
       size_t begin = 0;
       for (size_t end; (end = text_.find('\n', begin)) != std::string::npos; begin = end + 1)

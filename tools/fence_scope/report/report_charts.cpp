@@ -20,7 +20,7 @@ using support::svg_text;
 // Narrow enough for a phone without much scaling.
 constexpr double kWidth = 500;
 
-constexpr const char* kStyles =
+constexpr const char* kChartStyles =
     R"(.correct { fill: #1a7f37; } .stale { fill: #cf222e; } .unordered { fill: #8250df; } .unknown { fill: #9a6700; }
   .grid { stroke: #d8dee4; } .whisker { stroke: #1f2328; stroke-width: 1.5; fill: none; } .line { fill: none; stroke-width: 2; }
   .c0 { stroke: #0969da; } .c1 { stroke: #cf222e; } .c2 { stroke: #1a7f37; } .c3 { stroke: #8250df; } .c4 { stroke: #9a6700; } .c5 { stroke: #57606a; })";
@@ -139,7 +139,7 @@ std::string bar_chart(const Report& report, const Section& section) {
                     !clock.modelled && cell.gated.noisy ? "?" : ""));
   }
   return support::svg_image(kWidth, bottom + 28, "Times of the settings of " + section.workload,
-                            kStyles, kDarkStyles, out);
+                            kChartStyles, kDarkStyles, out);
 }
 
 namespace {
@@ -284,7 +284,7 @@ std::string sweep_chart(const Clock& clock, const Section& section, const Axis& 
   }
   return support::svg_image(kWidth, legend,
                             fmt::format("Times of {} over {}", section.workload, axis.title),
-                            kStyles, kDarkStyles, out);
+                            kChartStyles, kDarkStyles, out);
 }
 
 }  // namespace

@@ -45,7 +45,7 @@ th, td { border: 1px solid var(--edge); padding: 4px 7px; text-align: left; vert
 
 std::string e(std::string_view text) { return html_escaped(text); }
 
-std::string times_text(const Times& times) {
+std::string times_html(const Times& times) {
   std::string text = microseconds_text(times.median_us) + " us";
   const double half = std::max(times.high_us - times.median_us, times.median_us - times.low_us);
   if (times.median_us > 0 && std::isfinite(half))
@@ -63,7 +63,7 @@ std::string cell_content(const Section& section, const Cell& cell) {
     return fmt::format("<span class=\"piece\">{}</span>", e(text));
   };
   if (timed(cell.gated)) {
-    out += "<br>" + piece(times_text(cell.gated));
+    out += "<br>" + piece(times_html(cell.gated));
     if (std::isfinite(cell.relative)) out += piece(relative_text(cell.relative));
   }
   if (cell.model) {

@@ -107,9 +107,9 @@ ordered_json json(const PlannedPacket& packet, const std::vector<std::string>& s
 }
 
 // Reading: a value, and its path for error messages.
-class Field {
+class JsonField {
  public:
-  Field(const ordered_json& value, std::string path, const std::string& file)
+  JsonField(const ordered_json& value, std::string path, const std::string& file)
       : value_(&value), path_(std::move(path)), file_(&file) {}
 
   [[noreturn]] void refuse(const std::string& why) const {
@@ -121,7 +121,7 @@ class Field {
   bool is_null() const { return value_->is_null(); }
   bool has(const char* name) const { return value_->is_object() && value_->contains(name); }
 
-  Field operator[](const char* name) const {
+  JsonField operator[](const char* name) const {
     const std::string path = path_.empty() ? name : path_ + '.' + name;
     if (!value_->is_object()) refuse(fmt::format("no object but {}", shown()));
     const auto found = value_->find(name);
@@ -130,9 +130,9 @@ class Field {
     return {*found, path, *file_};
   }
 
-  std::vector<Field> elements() const {
+  std::vector<JsonField> elements() const {
     if (!value_->is_array()) refuse(fmt::format("no array but {}", shown()));
-    std::vector<Field> out;
+    std::vector<JsonField> out;
     for (size_t i = 0; i < value_->size(); ++i)
       out.emplace_back((*value_)[i], fmt::format("{}[{}]", path_, i), *file_);
     return out;
@@ -144,14 +144,14 @@ class Field {
   }
   std::vector<std::string> texts() const {
     std::vector<std::string> out;
-    for (const Field& element : elements()) out.push_back(element.text());
+    for (const JsonField& element : elements()) out.push_back(element.text());
     return out;
   }
   std::map<std::string, std::string> text_map() const {
     if (!value_->is_object()) refuse(fmt::format("no object but {}", shown()));
     std::map<std::string, std::string> out;
     for (const auto& [name, value] : value_->items())
-      out[name] = Field(value, path_ + '.' + name, *file_).text();
+      out[name] = JsonField(value, path_ + '.' + name, *file_).text();
     return out;
   }
   bool boolean() const {
@@ -191,17 +191,17 @@ class Field {
   const std::string* file_;
 };
 
-size_t read_step(const Field& in) {
+size_t read_step(const JsonField& in) {
   return in.is_null() ? Judgement::kNoStep : in.integer<size_t>();
 }
 
-aql::HeaderFlags read_flags(const Field& in) {
+aql::HeaderFlags read_flags(const JsonField& in) {
   return {.barrier = in["barrier"].boolean() ? aql::Barrier::on : aql::Barrier::off,
           .acquire = in["acquire"].one_of<aql::FenceScope>(),
           .release = in["release"].one_of<aql::FenceScope>()};
 }
 
-Judgement read_judgement(const Field& in) {
+Judgement read_judgement(const JsonField& in) {
   return {.verdict = in["verdict"].one_of<Verdict>(),
           .writer = read_step(in["writer"]),
           .reader = read_step(in["reader"]),
@@ -210,7 +210,7 @@ Judgement read_judgement(const Field& in) {
           .reason = in["reason"].text()};
 }
 
-Times read_times(const Field& in) {
+Times read_times(const JsonField& in) {
   Times times{.samples_us = {},
               .median_us = in["median_us"].number(),
               .mad_us = in["mad_us"].number(),
@@ -218,7 +218,7 @@ Times read_times(const Field& in) {
               .high_us = in["high_us"].number(),
               .coverage = in["coverage"].number(),
               .noisy = in["noisy"].boolean()};
-  for (const Field& sample : in["samples_us"].elements())
+  for (const JsonField& sample : in["samples_us"].elements())
     times.samples_us.push_back(sample.number());
   if (times.low_us > times.median_us || times.median_us > times.high_us)
     in.refuse(fmt::format("an impossible time: {} us in {} .. {}", times.median_us, times.low_us,
@@ -226,23 +226,23 @@ Times read_times(const Field& in) {
   return times;
 }
 
-ModelTime read_model(const Field& in) {
+ModelTime read_model(const JsonField& in) {
   return {.profile = in["profile"].text(),
           .us = in["us"].number(),
           .restated = in["restated"].boolean()};
 }
 
-DeviceCounts read_counts(const Field& in) {
+DeviceCounts read_counts(const JsonField& in) {
   DeviceCounts counts;
   for (const CountInfo& info : counts_info())
     counts.*info.member = in[info.key].integer<uint64_t>();
   for (const LineCountInfo& info : line_counts_info())
-    if (const Field count = in[info.key]; !count.is_null())
+    if (const JsonField count = in[info.key]; !count.is_null())
       counts.*info.member = count.integer<uint64_t>();
   return counts;
 }
 
-Cell read_cell(const Field& in) {
+Cell read_cell(const JsonField& in) {
   Cell cell;
   cell.workload = in["workload"].text();
   cell.label = in["label"].text();
@@ -257,10 +257,10 @@ Cell read_cell(const Field& in) {
   cell.relative = in["relative"].number();
   cell.gated = read_times(in["gated"]);
   cell.ungated = read_times(in["ungated"]);
-  if (const Field device = in["device"]; !device.is_null()) cell.device = read_times(device);
-  if (const Field model = in["model"]; !model.is_null()) cell.model = read_model(model);
+  if (const JsonField device = in["device"]; !device.is_null()) cell.device = read_times(device);
+  if (const JsonField model = in["model"]; !model.is_null()) cell.model = read_model(model);
   cell.counts = read_counts(in["counts"]);
-  for (const Field& run : in["headers"].elements()) {
+  for (const JsonField& run : in["headers"].elements()) {
     // A manipulated file must not exhaust memory.
     const auto count = run["count"].integer<uint32_t>();
     if (count > 1'000'000 || cell.headers.size() + count > 1'000'000)
@@ -270,8 +270,8 @@ Cell read_cell(const Field& in) {
   return cell;
 }
 
-PlannedPacket read_packet(const Field& in) {
-  const Field because = in["because"], checker = in["checker"];
+PlannedPacket read_packet(const JsonField& in) {
+  const JsonField because = in["because"], checker = in["checker"];
   PlannedPacket packet{.step = in["step"].integer<size_t>(),
                        .queue = in["queue"].integer<uint32_t>(),
                        .packet = in["packet"].integer<uint32_t>(),
@@ -323,7 +323,7 @@ Report parse_report(std::string_view text, const std::string& file) {
         fmt::format("{}: the text is not JSON from byte {} of {} on; is the file truncated?", file,
                     error.byte, text.size()));
   }
-  const Field in(value, "", file);
+  const JsonField in(value, "", file);
   if (!in.has("format") || in["format"].is_null() || in["format"].text() != kFormat)
     in.refuse(fmt::format("the file is not a report of fence_scope: \"format\": \"{}\" is missing",
                           kFormat));
@@ -346,9 +346,9 @@ Report parse_report(std::string_view text, const std::string& file) {
   report.warnings = in["warnings"].texts();
   // Reports of experiments without plans may lack it.
   if (in.has("packets"))
-    for (const Field& packet : in["packets"].elements())
+    for (const JsonField& packet : in["packets"].elements())
       report.packets.push_back(read_packet(packet));
-  for (const Field& cell : in["cells"].elements()) report.cells.push_back(read_cell(cell));
+  for (const JsonField& cell : in["cells"].elements()) report.cells.push_back(read_cell(cell));
   return report;
 }
 

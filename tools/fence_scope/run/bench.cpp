@@ -22,7 +22,7 @@
 namespace uptempo::fence_scope {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using SteadyClock = std::chrono::steady_clock;
 
 // Time of HSA's system clock in nanoseconds.
 uint64_t system_ns() {
@@ -99,14 +99,14 @@ struct Bench::Impl {
     in_use = true;
     prepare();
     if (before) before();
-    Clock::time_point start = Clock::now();
+    SteadyClock::time_point start = SteadyClock::now();
     submit(all, release);
     if (release == Release::gated) {
-      start = Clock::now();
+      start = SteadyClock::now();
       hsa_signal_store_screlease(signals.handles().gate, 0);
     }
     queues.wait(sequence, signals.handles());
-    result.us = std::chrono::duration<double, std::micro>(Clock::now() - start).count();
+    result.us = std::chrono::duration<double, std::micro>(SteadyClock::now() - start).count();
     if (after) after();
     result.packets = published(all);
     result.spans = signals.spans(gpu);

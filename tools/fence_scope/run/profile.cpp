@@ -184,10 +184,10 @@ double acquire_us(const Profile& profile, FenceScope scope) {
                                       : 0;
 }
 
-class Clock {
+class ModelClock {
  public:
-  Clock(const Profile& profile, const Sequence& sequence, const Headers& headers,
-        const HostSide& host)
+  ModelClock(const Profile& profile, const Sequence& sequence, const Headers& headers,
+             const HostSide& host)
       : profile_(profile), sequence_(sequence), headers_(headers), host_(host) {}
 
   double end() {
@@ -311,7 +311,7 @@ ModelTime model_time(const Profile& profile, const Sequence& sequence, const Hea
                           return rung.host == host && rung.headers(headers.size()) == headers;
                         });
   return {.profile = std::string(profile.name),
-          .us = Clock(profile, sequence, headers, host).end(),
+          .us = ModelClock(profile, sequence, headers, host).end(),
           .restated = restated};
 }
 

@@ -18,6 +18,14 @@ std::vector<size_t> Sequence::dispatches(uint32_t queue) const {
   return found;
 }
 
+std::vector<Access> accesses_of(const Step& step) {
+  if (step.kind == Step::Kind::dispatch) return step.accesses;
+  Access from = step.from, to = step.to;
+  from.writes = false;
+  to.writes = true;
+  return {from, to};
+}
+
 Headers everywhere(const Sequence& sequence) {
   return Headers(sequence.steps.size(),
                  {aql::Barrier::on, aql::FenceScope::system, aql::FenceScope::system});

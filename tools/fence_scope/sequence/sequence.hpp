@@ -73,6 +73,9 @@ struct Sequence {
   std::vector<size_t> dispatches(uint32_t queue) const;
 };
 
+// Returns what a step reads and writes, also that of a copy.
+std::vector<Access> accesses_of(const Step& step);
+
 // One element per step; those of copies are unused.
 using Headers = std::vector<aql::HeaderFlags>;
 

@@ -17,14 +17,6 @@ bool conflict(const Access& a, const Access& b) {
          b.begin < a.begin + a.bytes;
 }
 
-std::vector<Access> accesses_of(const Step& step) {
-  if (step.kind == Step::Kind::dispatch) return step.accesses;
-  std::vector<Access> both{step.from, step.to};
-  both[0].writes = false;
-  both[1].writes = true;
-  return both;
-}
-
 class Planner {
  public:
   Planner(const Sequence& sequence, const Agent* agent)

@@ -34,15 +34,6 @@ litmus::CellKind kind_of(BufferKind kind) noexcept {
   return litmus::CellKind::fine_grained;
 }
 
-// All accesses of a step, including those of a copy.
-std::vector<Access> accesses_of(const Step& step) {
-  if (step.kind == Step::Kind::dispatch) return step.accesses;
-  Access from = step.from, to = step.to;
-  from.writes = false;
-  to.writes = true;
-  return {from, to};
-}
-
 class Translation {
  public:
   Translation(const Sequence& sequence, const Headers& headers) : sequence_(sequence) {

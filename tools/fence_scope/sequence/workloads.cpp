@@ -13,7 +13,7 @@ namespace {
 constexpr uint64_t kWord = sizeof(uint32_t);
 constexpr uint32_t kWorkgroup = 64, kSortWorkgroup = 256;
 
-[[noreturn]] void refuse(std::string_view workload, const std::string& text) {
+[[noreturn]] void refuse_workload(std::string_view workload, const std::string& text) {
   throw support::UsageError(fmt::format("workload {}: {}", workload, text));
 }
 
@@ -185,15 +185,17 @@ Shape defaults(Shape shape, uint32_t kernels, uint64_t bytes, uint64_t pieces) {
 void require_pieces(std::string_view name, const Shape& shape, uint64_t least) {
   const uint64_t bytes = shape.bytes_per_kernel;
   if (bytes % (kWorkgroup * kWord) != 0)
-    refuse(name,
-           fmt::format("{} bytes per kernel; take a multiple of {}", bytes, kWorkgroup * kWord));
+    refuse_workload(
+        name, fmt::format("{} bytes per kernel; take a multiple of {}", bytes, kWorkgroup * kWord));
   if (bytes / kWord > UINT32_MAX)
-    refuse(name, fmt::format("{} bytes per kernel; take at most {}", bytes, UINT32_MAX * kWord));
+    refuse_workload(name,
+                    fmt::format("{} bytes per kernel; take at most {}", bytes, UINT32_MAX * kWord));
   if (shape.working_set_bytes % bytes != 0 || shape.working_set_bytes / bytes < least)
-    refuse(name,
-           fmt::format(
-               "a working set of {} bytes; take a multiple of the {} bytes per kernel, {} or more",
-               shape.working_set_bytes, bytes, bytes * least));
+    refuse_workload(
+        name,
+        fmt::format(
+            "a working set of {} bytes; take a multiple of the {} bytes per kernel, {} or more",
+            shape.working_set_bytes, bytes, bytes * least));
 }
 
 Shape sort_shape(Shape shape) {
@@ -203,20 +205,22 @@ Shape sort_shape(Shape shape) {
   const uint64_t keys = shape.bytes_per_kernel / kWord;
   if (shape.bytes_per_kernel % kWord != 0 || !std::has_single_bit(keys) || keys < 2 ||
       keys > uint64_t{1} << 24)
-    refuse(
+    refuse_workload(
         name,
         fmt::format(
             "{} bytes per kernel; take 4 bytes per key, for a power of two of keys from 2 to 2^24",
             shape.bytes_per_kernel));
   if (shape.working_set_bytes == 0) shape.working_set_bytes = shape.bytes_per_kernel;
   if (shape.working_set_bytes != shape.bytes_per_kernel)
-    refuse(name, fmt::format("a working set of {} bytes; each kernel touches all of the {} bytes",
-                             shape.working_set_bytes, shape.bytes_per_kernel));
+    refuse_workload(
+        name, fmt::format("a working set of {} bytes; each kernel touches all of the {} bytes",
+                          shape.working_set_bytes, shape.bytes_per_kernel));
   const uint32_t stages = static_cast<uint32_t>(std::bit_width(keys) - 1),
                  passes = stages * (stages + 1) / 2;
   if (shape.kernels == 0) shape.kernels = passes;
   if (shape.kernels > passes)
-    refuse(name, fmt::format("{} kernels; a sort of {} keys has {}", shape.kernels, keys, passes));
+    refuse_workload(
+        name, fmt::format("{} kernels; a sort of {} keys has {}", shape.kernels, keys, passes));
   return shape;
 }
 
@@ -236,15 +240,16 @@ Shape producer_consumer_shape(Shape shape) {
   constexpr std::string_view name = "producer-consumer";
   shape = defaults(shape, 32, 65536, 5);
   if (shape.kernels % 2 != 0)
-    refuse(name, fmt::format("{} kernels; each producer has a consumer, so take an even number",
-                             shape.kernels));
+    refuse_workload(name,
+                    fmt::format("{} kernels; each producer has a consumer, so take an even number",
+                                shape.kernels));
   require_pieces(name, shape, 2);
   return shape;
 }
 
 Shape empty_shape(Shape shape) {
   if (shape.bytes_per_kernel != 0 || shape.working_set_bytes != 0)
-    refuse("empty", "its kernels touch no memory; give only the number of kernels");
+    refuse_workload("empty", "its kernels touch no memory; give only the number of kernels");
   if (shape.kernels == 0) shape.kernels = 128;
   return shape;
 }

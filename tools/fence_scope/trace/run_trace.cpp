@@ -20,7 +20,7 @@ using nlohmann::ordered_json;
 using Role = Bench::Packet::Role;
 
 // Arguments CASE TRACE: the file of the case, and the device's trace.
-constexpr const char* kProcessOption = "--trace-case";
+constexpr const char* kTraceOption = "--trace-case";
 
 constexpr size_t kNothing = ~size_t{0};
 
@@ -232,11 +232,11 @@ ordered_json trace_of_case(const support::Device& device, const Case& one) {
   const test::TemporaryDirectory directory;
   const std::string file = directory.file("case"), trace = directory.file("trace.jsonl");
   write_case_file(file, std::span(&one, 1));
-  return run_under_vgpu({"--trace", trace}, {kProcessOption, file, trace});
+  return run_under_vgpu({"--trace", trace}, {kTraceOption, file, trace});
 }
 
 std::optional<int> run_trace_process(int argc, char** argv) {
-  if (argc != 4 || std::string_view(argv[1]) != kProcessOption) return std::nullopt;
+  if (argc != 4 || std::string_view(argv[1]) != kTraceOption) return std::nullopt;
   try {
     std::cout << trace_text(trace_json(trace_of_process(argv[2], argv[3])));
     return 0;

@@ -18,7 +18,7 @@ namespace {
 using nlohmann::ordered_json;
 
 // Argument FILE: the file of the case.
-constexpr const char* kProcessOption = "--opinion-case";
+constexpr const char* kAdviceOption = "--opinion-case";
 
 // Prints where its packets were published. The checker writes its advice when the process ends.
 void run_case(const std::string& file) {
@@ -86,7 +86,7 @@ std::optional<Headers> advised_by_checker(const Sequence& sequence, const Header
   const Case one{.sequence = &sequence, .headers = headers};
   write_case_file(file, {&one, 1});
   const ordered_json out =
-      run_under_vgpu({"--check", "fences,advice", "--report", report}, {kProcessOption, file});
+      run_under_vgpu({"--check", "fences,advice", "--report", report}, {kAdviceOption, file});
   Placement placement;
   for (size_t queue = 0; queue < placement.queues.size(); ++queue)
     placement.queues[queue] = out.at("queues").at(queue).get<uint32_t>();
@@ -102,7 +102,7 @@ std::optional<Headers> advised_by_checker(const Sequence& sequence, const Header
 }
 
 std::optional<int> run_advice_process(int argc, char** argv) {
-  if (argc != 3 || std::string_view(argv[1]) != kProcessOption) return std::nullopt;
+  if (argc != 3 || std::string_view(argv[1]) != kAdviceOption) return std::nullopt;
   try {
     run_case(argv[2]);
     return 0;

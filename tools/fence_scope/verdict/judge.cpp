@@ -21,7 +21,7 @@ namespace {
 using nlohmann::ordered_json;
 
 // Arguments FILE RUNS [REPORT]: the cases, the number of runs of each, and the checker's report.
-constexpr const char* kProcessOption = "--judge-cases";
+constexpr const char* kJudgeOption = "--judge-cases";
 
 // ---- in a process under uptempo-vgpu
 
@@ -212,7 +212,7 @@ std::vector<Evidence> gather_evidence(std::span<const Case> cases, const JudgeOp
   std::vector<Evidence> all(cases.size());
   report_progress("fence checker");
   const ordered_json checked = run_under_vgpu(
-      {"--check", "fences,hsa,repeated", "--report", report}, {kProcessOption, file, runs, report});
+      {"--check", "fences,hsa,repeated", "--report", report}, {kJudgeOption, file, runs, report});
   for (size_t i = 0; i < all.size(); ++i) {
     all[i].checked = true;
     for (const ordered_json& one : checked.at(i).at("findings"))
@@ -221,7 +221,7 @@ std::vector<Evidence> gather_evidence(std::span<const Case> cases, const JudgeOp
   for (uint32_t seed = 1; seed <= options.seeds; ++seed) {
     report_progress(fmt::format("seed {} of {}", seed, options.seeds));
     const ordered_json outcomes =
-        run_under_vgpu({"--incoherent", std::to_string(seed)}, {kProcessOption, file, runs});
+        run_under_vgpu({"--incoherent", std::to_string(seed)}, {kJudgeOption, file, runs});
     for (size_t i = 0; i < all.size(); ++i) {
       const ordered_json& one = outcomes.at(i);
       all[i].runs += options.runs;
@@ -236,7 +236,7 @@ std::vector<Evidence> gather_evidence(std::span<const Case> cases, const JudgeOp
 }
 
 std::optional<int> run_judge_process(int argc, char** argv) {
-  if (argc < 4 || std::string_view(argv[1]) != kProcessOption) return std::nullopt;
+  if (argc < 4 || std::string_view(argv[1]) != kJudgeOption) return std::nullopt;
   try {
     run_cases(argv[2], static_cast<uint32_t>(std::stoul(argv[3])), argc > 4 ? argv[4] : "");
     return 0;

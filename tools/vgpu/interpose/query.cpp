@@ -6,27 +6,27 @@
 #include "interpose/real.hpp"
 #include "kfd/process.hpp"
 
-namespace vgpu = uptempo::vgpu;
+using namespace uptempo::vgpu;
 
 UPTEMPO_VGPU_EXPORT int uptempo_vgpu_packets(uptempo_vgpu_packet_counts* counts) {
-  const vgpu::kfd::Process* const process = vgpu::kfd::Process::existing();
+  const kfd::Process* const process = kfd::Process::existing();
   if (process == nullptr) return -1;
   *counts = {process->counts().dispatches(), process->counts().others()};
   return 0;
 }
 
 UPTEMPO_VGPU_EXPORT int uptempo_vgpu_device(uptempo_vgpu_device_counts* counts) {
-  const vgpu::kfd::Process* const process = vgpu::kfd::Process::existing();
+  const kfd::Process* const process = kfd::Process::existing();
   if (process == nullptr) return -1;
-  const vgpu::DeviceCounts& device = process->counts();
-  const vgpu::Caches* const caches = process->caches();
-  const vgpu::MovedLines lines = caches == nullptr ? vgpu::MovedLines{} : caches->moved_lines();
+  const DeviceCounts& device = process->counts();
+  const Caches* const caches = process->caches();
+  const MovedLines lines = caches == nullptr ? MovedLines{} : caches->moved_lines();
   *counts = {.packets = device.dispatches() + device.others(),
              .barrier_bits = device.barrier_bits(),
-             .agent_acquires = device.acquires(vgpu::FenceScope::agent),
-             .system_acquires = device.acquires(vgpu::FenceScope::system),
-             .agent_releases = device.releases(vgpu::FenceScope::agent),
-             .system_releases = device.releases(vgpu::FenceScope::system),
+             .agent_acquires = device.acquires(FenceScope::agent),
+             .system_acquires = device.acquires(FenceScope::system),
+             .agent_releases = device.releases(FenceScope::agent),
+             .system_releases = device.releases(FenceScope::system),
              .doorbells = device.doorbells(),
              .signal_updates = device.signal_updates(),
              .interrupts = device.interrupts(),
@@ -39,7 +39,7 @@ UPTEMPO_VGPU_EXPORT int uptempo_vgpu_device(uptempo_vgpu_device_counts* counts) 
 }
 
 UPTEMPO_VGPU_EXPORT int uptempo_vgpu_findings(uptempo_vgpu_finding_counts* counts) {
-  const vgpu::kfd::Process* const process = vgpu::kfd::Process::existing();
+  const kfd::Process* const process = kfd::Process::existing();
   if (process == nullptr || process->checker() == nullptr) return -1;
   const auto found = process->checker()->counts();
   *counts = {found.unordered, found.stale, found.unreleased};
@@ -47,9 +47,9 @@ UPTEMPO_VGPU_EXPORT int uptempo_vgpu_findings(uptempo_vgpu_finding_counts* count
 }
 
 UPTEMPO_VGPU_EXPORT int uptempo_vgpu_holdings(uptempo_vgpu_holding_counts* counts) {
-  const vgpu::kfd::Process* const process = vgpu::kfd::Process::existing();
+  const kfd::Process* const process = kfd::Process::existing();
   if (process == nullptr) return -1;
-  const vgpu::kfd::Holdings held = process->holdings();
+  const kfd::Holdings held = process->holdings();
   *counts = {.queues = held.queues,
              .signal_events = held.events.signal,
              .other_events = held.events.other,
@@ -61,7 +61,7 @@ UPTEMPO_VGPU_EXPORT int uptempo_vgpu_holdings(uptempo_vgpu_holding_counts* count
 }
 
 UPTEMPO_VGPU_EXPORT int uptempo_vgpu_queue(const void* ring, uint32_t* number) {
-  const vgpu::kfd::Process* const process = vgpu::kfd::Process::existing();
+  const kfd::Process* const process = kfd::Process::existing();
   if (process == nullptr) return -1;
   const std::optional<uint32_t> ordinal =
       process->queue_with_ring(reinterpret_cast<uint64_t>(ring));

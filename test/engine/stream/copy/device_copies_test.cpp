@@ -23,7 +23,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-struct Device : OnDevice {
+struct CopyDevice : OnDevice {
   Program basics{gpu, builtin_kernels::basics()};
   Kernel<uint32_t*, uint32_t> chain = basics.kernel<uint32_t*, uint32_t>("chain_increment");
 };
@@ -55,7 +55,7 @@ constexpr size_t kSizes[] = {1,  2,   3,    4,    15,   16,    17,     63,
 
 TEST_CASE("every path copies every size and alignment, and not a byte more",
           "[device][stream][copy]") {
-  Device device;
+  CopyDevice device;
   Streams streams(device.gpu);
   Stream stream(streams);
   constexpr size_t room = 300001 + 64;
@@ -89,7 +89,7 @@ TEST_CASE("every path copies every size and alignment, and not a byte more",
 
 TEST_CASE("kernels and copies of one stream, and of several, read each other's bytes",
           "[device][stream][copy]") {
-  Device device;
+  CopyDevice device;
   Streams streams(device.gpu);
   constexpr size_t count = 3000;
   for (const CopyPath path : kBoth) {
@@ -135,7 +135,7 @@ TEST_CASE("kernels and copies of one stream, and of several, read each other's b
 }
 
 TEST_CASE("a staged source may change when the call returns", "[device][stream][copy]") {
-  Device device;
+  CopyDevice device;
   Streams streams(device.gpu);
   Stream stream(streams);
   constexpr size_t count = 200000;
@@ -155,7 +155,7 @@ TEST_CASE("a staged source may change when the call returns", "[device][stream][
 
 TEST_CASE("pageable memory is pinned for a large copy, and unpinned when it is complete",
           "[device][stream][copy]") {
-  Device device;
+  CopyDevice device;
   Streams streams(device.gpu, {.copies = {.stage_bytes = 4096}});
   for (const CopyPath path : kBoth) {
     CAPTURE(name_of(path));
@@ -179,7 +179,7 @@ TEST_CASE("pageable memory is pinned for a large copy, and unpinned when it is c
 
 // Newer ROCr reports a largest grid of 65,535 in y, which is HIP's limit in workgroups.
 TEST_CASE("more than 65,535 rows are filled and copied", "[device][stream][copy]") {
-  Device device;
+  CopyDevice device;
   Streams streams(device.gpu, {});
   Stream stream(streams);
   constexpr size_t kRows = 70'000, kPitch = 3;
@@ -198,7 +198,7 @@ TEST_CASE("more than 65,535 rows are filled and copied", "[device][stream][copy]
 
 TEST_CASE("rows of any width, pitch and place are copied, and nothing between them",
           "[device][stream][copy]") {
-  Device device;
+  CopyDevice device;
   Streams streams(device.gpu, {.copies = {.staging_bytes = 64 << 10, .piece_bytes = 4 << 10}});
   Stream stream(streams);
   constexpr size_t room = 64 << 10;
@@ -245,7 +245,7 @@ TEST_CASE("rows of any width, pitch and place are copied, and nothing between th
 }
 
 TEST_CASE("patterns of 1 to 16 bytes fill memory and rows", "[device][stream][copy]") {
-  Device device;
+  CopyDevice device;
   Streams streams(device.gpu);
   Stream stream(streams);
   constexpr size_t room = 4800;
@@ -282,7 +282,7 @@ TEST_CASE("patterns of 1 to 16 bytes fill memory and rows", "[device][stream][co
 
 TEST_CASE("a stream that waits for the host copies by kernel, and blocks no other stream's copies",
           "[device][stream][copy]") {
-  Device device;
+  CopyDevice device;
   Streams streams(device.gpu);
   Stream held(streams), free(streams);
   constexpr size_t count = 100000;
@@ -307,7 +307,7 @@ TEST_CASE("a stream that waits for the host copies by kernel, and blocks no othe
 
 TEST_CASE("the host copies small data of an idle stream if it can access both ends",
           "[device][stream][copy]") {
-  Device device;
+  CopyDevice device;
   Streams streams(device.gpu);
   Stream stream(streams);
   PinnedBuffer<uint8_t> pinned(device.gpu, 4096);
@@ -339,7 +339,7 @@ TEST_CASE("the host copies small data of an idle stream if it can access both en
 
 TEST_CASE("buffers are freed in the order of their stream, and by no other stream",
           "[device][stream][free]") {
-  Device device;
+  CopyDevice device;
   Streams streams(device.gpu);
   const auto is_there = [](const void* data) {
     hsa_amd_pointer_info_t info{};
@@ -402,7 +402,7 @@ TEST_CASE("buffers are freed in the order of their stream, and by no other strea
 
 TEST_CASE("an engine copy with an unmapped address ends the copies of its engine with an error",
           "[device][stream][copy]") {
-  Device device;
+  CopyDevice device;
   Streams streams(device.gpu, {.queue = {.drain_timeout = 1s}});
   Stream stream(streams), other(streams);
   DeviceBuffer<uint8_t> memory(device.gpu, 4096);
@@ -424,7 +424,7 @@ TEST_CASE("an engine copy with an unmapped address ends the copies of its engine
 TEST_CASE(
     "random programs of kernels, copies and fills on several streams compute what the host does",
     "[device][stream][copy]") {
-  Device device;
+  CopyDevice device;
   constexpr size_t count = 512, buffers = 4;
   for (uint64_t seed = 1; seed <= 6; ++seed) {
     CAPTURE(seed);
@@ -510,7 +510,7 @@ TEST_CASE(
 
 TEST_CASE("copies in flight outlive their stream, and complete with the Streams at the latest",
           "[device][stream][copy]") {
-  Device device;
+  CopyDevice device;
   constexpr size_t count = 300000;
   const std::vector<uint8_t> bytes = some_bytes(count, 12);
   std::vector<uint8_t> back(count);
@@ -530,7 +530,7 @@ TEST_CASE("copies in flight outlive their stream, and complete with the Streams 
 }
 
 TEST_CASE("the error of an impossible copy names the reason", "[device][stream][copy]") {
-  Device device;
+  CopyDevice device;
   Streams streams(device.gpu);
   Stream stream(streams);
   DeviceBuffer<uint8_t> memory(device.gpu, 64), small(device.gpu, 32);
@@ -560,7 +560,7 @@ TEST_CASE("the error of an impossible copy names the reason", "[device][stream][
 TEST_CASE("Streams with copies in flight may outlive the Runtime", "[device][stream][copy]") {
   const std::vector<uint8_t> bytes = some_bytes(5000, 13);
   std::vector<uint8_t> back(5000);
-  std::optional<Device> device(std::in_place);
+  std::optional<CopyDevice> device(std::in_place);
   DeviceBuffer<uint8_t> memory(device->gpu, 5000);
   Streams streams(device->gpu);
   Stream stream(streams);

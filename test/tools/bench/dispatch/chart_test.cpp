@@ -9,9 +9,11 @@
 #include <string_view>
 
 #include "test/support/catch.hpp"
+#include "test/support/text.hpp"
 
 using namespace uptempo::bench;
 using uptempo::test::Approx;
+using uptempo::test::count;
 
 namespace {
 
@@ -28,12 +30,6 @@ Report report() {
                        steady("hsa-careful", 1024, Phase::submit, 1),
                        steady("hip-launch", 1, Phase::submit, 1000),
                        steady("hsa-careful", 1, Phase::complete, 100)}}};
-}
-
-size_t count(const std::string& text, const std::string& part) {
-  size_t found = 0;
-  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
-  return found;
 }
 
 }  // namespace

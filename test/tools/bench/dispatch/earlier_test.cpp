@@ -20,11 +20,11 @@ Series steady(const std::string& name, double ns) {
   return {name, 120, Phase::submit, std::vector<double>(20, ns)};
 }
 
-ordered_json written() {
+ordered_json written_report() {
   return json(report_of({steady("a", 10), steady("b", 5), steady("gone", 1)}));
 }
 
-EarlierReport earlier() { return parse_earlier(written().dump(), "old.json"); }
+EarlierReport earlier() { return parse_earlier(written_report().dump(), "old.json"); }
 
 using uptempo::test::contains;
 using uptempo::test::error_of;
@@ -35,7 +35,7 @@ std::string refusal(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("a written report is read again, and compared figure by figure") {
+TEST_CASE("a written_report report is read again, and compared figure by figure") {
   Report now = report_of({steady("a", 20), steady("b", 5), steady("fresh", 2)});
   CHECK(error_of<uptempo::support::UsageError>([&] { require_comparable(earlier(), now); }) ==
         "no error");
@@ -82,7 +82,7 @@ TEST_CASE("reports from other conditions are not compared") {
 }
 
 TEST_CASE("foreign, truncated, damaged and newer files are refused by name, with the reason") {
-  const std::string text = written().dump();
+  const std::string text = written_report().dump();
   for (size_t length = 0; length < text.size(); ++length) {
     const std::string error = refusal(text.substr(0, length));
     CAPTURE(length, error);
@@ -91,7 +91,7 @@ TEST_CASE("foreign, truncated, damaged and newer files are refused by name, with
   CHECK(contains(refusal("{}"), "it is not a report of dispatch_bench"));
   CHECK(contains(refusal("[1]"), "it is not a report of dispatch_bench"));
   const auto changed = [](const char* key, const ordered_json& value) {
-    ordered_json out = written();
+    ordered_json out = written_report();
     out[key] = value;
     return refusal(out.dump());
   };
@@ -104,7 +104,7 @@ TEST_CASE("foreign, truncated, damaged and newer files are refused by name, with
   CHECK(contains(changed("kernels", "some"), "damaged"));
   CHECK(contains(changed("device", 7), "damaged"));
   CHECK(contains(changed("results", {{{"name", "a"}}}), "damaged"));
-  ordered_json impossible = written();
+  ordered_json impossible = written_report();
   impossible["results"][0]["low"] = -1;
   CHECK(contains(refusal(impossible.dump()), "has impossible figures"));
   CHECK(contains(error_of<uptempo::support::UsageError>([] { read_earlier("/no/such/file.json"); }),
@@ -112,7 +112,7 @@ TEST_CASE("foreign, truncated, damaged and newer files are refused by name, with
 }
 
 TEST_CASE("a report with any byte changed is read or refused, and nothing else") {
-  const std::string text = written().dump();
+  const std::string text = written_report().dump();
   for (size_t at = 0; at < text.size(); ++at) {
     for (const char byte : {'\0', '"', '9', '-', '{', 'e', '\xff'}) {
       std::string damaged = text;

@@ -8,7 +8,7 @@
 #include "test/support/catch.hpp"
 #include "tools/support/command.hpp"
 
-using nlohmann::json;
+using Json = nlohmann::json;
 using uptempo::test::run_command;
 
 TEST_CASE(
@@ -17,12 +17,12 @@ TEST_CASE(
   const auto result =
       run_command({VGPU_CONSUME_BENCH, "--rounds", "6", "--seed", "3", "--bars", "--json", "-"});
   CAPTURE(result.err);
-  const json out = json::parse(result.out);
+  const Json out = Json::parse(result.out);
   CHECK(out["rounds"] == 6);
   CHECK(out["seed"] == 3);
   CHECK(out["host_core"] != out["device_core"]);
   std::set<std::string> names;
-  for (const json& row : out["results"]) {
+  for (const Json& row : out["results"]) {
     CAPTURE(row.dump());
     CHECK(row["low"] <= row["median"]);
     CHECK(row["median"] <= row["high"]);
@@ -38,7 +38,7 @@ TEST_CASE(
   }
   REQUIRE(out["bars"].size() == 10);
   bool met = true;
-  for (const json& bar : out["bars"]) met = met && bar["met"];
+  for (const Json& bar : out["bars"]) met = met && bar["met"];
   CHECK(result.exit_code == (met ? 0 : 1));
 }
 

@@ -3,16 +3,15 @@
 #include <vector>
 
 #include "test/support/catch.hpp"
+#include "test/support/text.hpp"
 #include "test/tools/fence_scope/report/example_reports.hpp"
 
 using namespace uptempo;
 using namespace uptempo::fence_scope;
+using test::contains;
+using test::count;
 
 namespace {
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 // Returns the first defect, or "": every tag must be closed by its own, as in a tree, and every
 // attribute quoted.
@@ -40,12 +39,6 @@ std::string ill_formed(const std::string& text) {
     }
   }
   return open.empty() ? "" : "<" + open.back() + "> is never closed";
-}
-
-size_t count(const std::string& text, const std::string& part) {
-  size_t found = 0;
-  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
-  return found;
 }
 
 }  // namespace

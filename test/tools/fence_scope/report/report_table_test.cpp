@@ -8,11 +8,14 @@
 
 #include "test/support/catch.hpp"
 #include "test/support/environment.hpp"
+#include "test/support/text.hpp"
 #include "test/tools/fence_scope/report/example_reports.hpp"
 #include "tools/fence_scope/report/report_words.hpp"
 
 using namespace uptempo;
 using namespace uptempo::fence_scope;
+using test::contains;
+using test::count;
 
 namespace {
 
@@ -27,16 +30,6 @@ size_t widest(const std::string& text) {
   size_t width = 0;
   for (const std::string& line : lines_of(text)) width = std::max(width, line.size());
   return width;
-}
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
-size_t count(const std::string& text, const std::string& part) {
-  size_t found = 0;
-  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
-  return found;
 }
 
 }  // namespace

@@ -15,8 +15,8 @@ using Role = Bench::Packet::Role;
 
 namespace {
 
-constexpr aql::HeaderFlags kAgent{Barrier::on, FenceScope::agent, FenceScope::agent};
-constexpr aql::HeaderFlags kSystem{Barrier::off, FenceScope::system, FenceScope::system};
+constexpr aql::HeaderFlags kAgentFences{Barrier::on, FenceScope::agent, FenceScope::agent};
+constexpr aql::HeaderFlags kSystemFences{Barrier::off, FenceScope::system, FenceScope::system};
 constexpr aql::HeaderFlags kNothing{Barrier::off, FenceScope::none, FenceScope::none};
 constexpr hsa_signal_t kGate{0x100};
 
@@ -32,7 +32,7 @@ struct Example {
       dispatches.push_back({.grid = {64}, .workgroup = {64}, .kernel_object = 0x1000 + i});
     signals = {
         .gate = kGate, .closing = {{{0x200}, {0x201}}}, .of_step = {{0x300}, {}, {0x302}, {}}};
-    headers = {kAgent, kSystem, {}, kAgent};
+    headers = {kAgentFences, kSystemFences, {}, kAgentFences};
   }
   std::vector<Action> actions(Release release) const {
     return fence_scope::actions(sequence, dispatches, signals, headers, release);
@@ -89,9 +89,9 @@ TEST_CASE("a dispatch has its step's header and signal, and all else unchanged",
   const Example example;
   const std::vector<Action> all = example.actions(Release::ungated);
   aql::KernelDispatch first = example.dispatches[0], second = example.dispatches[1];
-  first.flags = kAgent;
+  first.flags = kAgentFences;
   first.completion_signal = {0x300};
-  second.flags = kSystem;
+  second.flags = kSystemFences;
   CHECK(all[0].packets[0] == aql::to_packet(first));
   CHECK(all[0].packets[1] == aql::to_packet(second));
 }

@@ -44,14 +44,14 @@ Access writes(size_t buffer, uint64_t begin = 0, uint64_t bytes = 64) {
 }
 
 // Each kernel reads and writes the same device memory, like the passes of a sort.
-Sequence chain(size_t kernels) {
+Sequence chain_of(size_t kernels) {
   Sequence sequence;
   sequence.name = "chain";
   sequence.buffers = {{.name = "keys", .bytes = 64, .kind = BufferKind::device}};
   for (size_t i = 0; i < kernels; ++i) sequence.steps.push_back(dispatch({reads(0), writes(0)}));
   return sequence;
 }
-// FencePlan's headers for such a chain: system scopes at its ends only.
+// FencePlan's headers for such a chain_of: system scopes at its ends only.
 Headers fewest(size_t kernels) {
   Headers headers(kernels, {kOn, kAgent, kAgent});
   headers.front().acquire = kSystem;
@@ -61,42 +61,42 @@ Headers fewest(size_t kernels) {
 
 }  // namespace
 
-TEST_CASE("a chain with system scopes at its ends and agent scopes inside lacks nothing",
+TEST_CASE("a chain_of with system scopes at its ends and agent scopes inside lacks nothing",
           "[rules]") {
-  CHECK(hazards_of(chain(4), fewest(4)).empty());
-  CHECK(hazards_of(chain(1), fewest(1)).empty());
-  CHECK(hazards_of(chain(4), Headers(4, {kOn, kSystem, kSystem})).empty());
+  CHECK(hazards_of(chain_of(4), fewest(4)).empty());
+  CHECK(hazards_of(chain_of(1), fewest(1)).empty());
+  CHECK(hazards_of(chain_of(4), Headers(4, {kOn, kSystem, kSystem})).empty());
 }
 
 TEST_CASE("a missing barrier bit leaves the two dispatches unordered", "[rules]") {
   Headers headers = fewest(4);
   headers[2].barrier = kOff;
-  const std::vector<Hazard> hazards = hazards_of(chain(4), headers);
+  const std::vector<Hazard> hazards = hazards_of(chain_of(4), headers);
   const Hazard* worst = worst_of(hazards);
   REQUIRE(worst != nullptr);
   CHECK_FALSE(worst->ordered);
   CHECK(worst->earlier == 1);
   CHECK(worst->later == 2);
-  CHECK(in_words(*worst, chain(4), headers).find("nothing orders the two") != std::string::npos);
+  CHECK(in_words(*worst, chain_of(4), headers).find("nothing orders the two") != std::string::npos);
 }
 
 TEST_CASE("a missing acquire is named, and is possible on the target if L1 holds an older copy",
           "[rules]") {
   Headers headers = fewest(5);
   headers[2].acquire = kNone;
-  std::vector<Hazard> hazards = hazards_of(chain(5), headers);
+  std::vector<Hazard> hazards = hazards_of(chain_of(5), headers);
   const Hazard* worst = worst_of(hazards);
   REQUIRE(worst != nullptr);
   CHECK(worst->ordered);
   CHECK(worst->earlier == 1);
   CHECK(worst->later == 2);
   CHECK_FALSE(worst->possible_on_target);  // step 1 has invalidated what step 0 had read
-  CHECK(in_words(*worst, chain(5), headers) ==
+  CHECK(in_words(*worst, chain_of(5), headers) ==
         "'step' (2) reads what 'step' (1) wrote to keys, and nothing acquires at agent scope in "
         "between");
 
   headers[3].acquire = kNone;
-  hazards = hazards_of(chain(5), headers);
+  hazards = hazards_of(chain_of(5), headers);
   worst = worst_of(hazards);
   REQUIRE(worst != nullptr);
   CHECK(worst->earlier == 2);
@@ -107,12 +107,12 @@ TEST_CASE("a missing acquire is named, and is possible on the target if L1 holds
 TEST_CASE("a missing release of agent scope is named, and harmless on the target", "[rules]") {
   Headers headers = fewest(4);
   headers[1].release = kNone;
-  const std::vector<Hazard> hazards = hazards_of(chain(4), headers);
+  const std::vector<Hazard> hazards = hazards_of(chain_of(4), headers);
   const Hazard* worst = worst_of(hazards);
   REQUIRE(worst != nullptr);
   CHECK(worst->ordered);
   CHECK_FALSE(worst->possible_on_target);
-  CHECK(in_words(*worst, chain(4), headers).find("nothing releases at agent scope") !=
+  CHECK(in_words(*worst, chain_of(4), headers).find("nothing releases at agent scope") !=
         std::string::npos);
 }
 
@@ -120,7 +120,7 @@ TEST_CASE("the host's writes need an acquire at system scope, its reads a releas
           "[rules]") {
   Headers headers = fewest(3);
   headers.front().acquire = kAgent;
-  const std::vector<Hazard> ahead = hazards_of(chain(3), headers);
+  const std::vector<Hazard> ahead = hazards_of(chain_of(3), headers);
   REQUIRE(worst_of(ahead) != nullptr);
   CHECK(worst_of(ahead)->earlier == kHost);
   CHECK(worst_of(ahead)->later == 0);
@@ -128,11 +128,11 @@ TEST_CASE("the host's writes need an acquire at system scope, its reads a releas
 
   headers = fewest(3);
   headers.back().release = kAgent;
-  const std::vector<Hazard> behind = hazards_of(chain(3), headers);
+  const std::vector<Hazard> behind = hazards_of(chain_of(3), headers);
   REQUIRE(worst_of(behind) != nullptr);
   CHECK(worst_of(behind)->earlier == 2);
   CHECK(worst_of(behind)->later == kHost);
-  CHECK(in_words(*worst_of(behind), chain(3), headers) ==
+  CHECK(in_words(*worst_of(behind), chain_of(3), headers) ==
         "the host reads what 'step' (2) wrote to keys, and nothing releases it to the system in "
         "between");
 }
@@ -189,7 +189,7 @@ TEST_CASE("a copy needs a release to the system of what it reads, and an acquire
 }
 
 TEST_CASE("a dispatch without accesses still orders and releases as its header says", "[rules]") {
-  Sequence sequence = chain(2);
+  Sequence sequence = chain_of(2);
   sequence.steps.insert(sequence.steps.begin() + 1, dispatch({}));
   // The second dispatch begins after the first has ended; the third begins after the second has
   // begun.
@@ -221,8 +221,8 @@ TEST_CASE("a sequence without accesses lacks nothing", "[rules]") {
 }
 
 TEST_CASE("missing headers, and steps that depend on themselves, are refused", "[rules]") {
-  CHECK_THROWS_AS(hazards_of(chain(3), fewest(2)), std::invalid_argument);
-  Sequence sequence = chain(2);
+  CHECK_THROWS_AS(hazards_of(chain_of(3), fewest(2)), std::invalid_argument);
+  Sequence sequence = chain_of(2);
   sequence.steps[0].after = {1};
   CHECK_THROWS_AS(hazards_of(sequence, fewest(2)), std::invalid_argument);
 }
