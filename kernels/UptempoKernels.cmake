@@ -323,7 +323,7 @@ function(uptempo_add_kernels target)
     target_sources(${target} PRIVATE "${embedded}" "${header}")
     set_property(TARGET ${target} APPEND PROPERTY UPTEMPO_KERNEL_HEADERS "${header}")
     # .incbin hides the code objects from the dependency scanner.
-    set_source_files_properties("${embedded}" PROPERTIES OBJECT_DEPENDS "${objects}")
+    set_source_files_properties("${embedded}" PROPERTIES OBJECT_DEPENDS "${objects}" SKIP_UNITY_BUILD_INCLUSION ON)
   endforeach()
 
   target_compile_definitions(${target} PRIVATE UPTEMPO_KERNELS_OF_${identity})

@@ -6,22 +6,22 @@
 #       Includes are relative to the root of the tree.
 #   uptempo_executable(<target> <source>...)
 #       Calls add_executable and uptempo_target. The program goes to bin/.
+#   uptempo_cold(<target>...)
+#       Compiles targets with less optimisation. For tests, and for code that parses command lines or
+#       prints reports.
 #   uptempo_cold_sources(<file>...)
-#       Compiles sources of the calling directory with less optimisation. For sources that parse
-#       command lines or print reports.
+#       The same for some sources of the calling directory. CMake compiles each of them alone, also
+#       with CMAKE_UNITY_BUILD.
 #   uptempo_precompile(<target> <header>...)
 #       Parses the standard headers of precompiled.hpp and these headers once for all sources of the
 #       target. Sources still include what they use: the presets debug, asan-ubsan and tsan build
 #       without precompiled headers.
-#   uptempo_unity(<target>)
-#       With UPTEMPO_UNITY (preset quickstart) compiles eight sources of the target at a time.
 include_guard(GLOBAL)
 include(GNUInstallDirs)
 
 if(NOT DEFINED UPTEMPO_WERROR)
   option(UPTEMPO_WERROR "Treat warnings as errors" OFF)
 endif()
-option(UPTEMPO_UNITY "Compile several sources at a time, for a faster first build" OFF)
 set(UPTEMPO_SANITIZE "" CACHE STRING "Sanitizers, for example address;undefined or thread")
 
 set(CMAKE_CXX_STANDARD 20)
@@ -48,12 +48,19 @@ endforeach()
 get_filename_component(UPTEMPO_ROOT_DIR ${CMAKE_CURRENT_LIST_DIR}/../.. ABSOLUTE)
 set(UPTEMPO_ROOT_DIR ${UPTEMPO_ROOT_DIR} CACHE INTERNAL "Root of Uptempo's tree")
 
+# An anonymous namespace is no defect in a source that another one includes.
+set(UPTEMPO_UNITY_WARNINGS "")
+if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+  set(UPTEMPO_UNITY_WARNINGS -Wno-subobject-linkage)
+endif()
+
 function(uptempo_target target)
   target_compile_features(${target} PUBLIC cxx_std_20)
   target_include_directories(${target} PRIVATE ${UPTEMPO_ROOT_DIR})
   # GCC 12 reports an impossible overlap inside std::string's operator+ (GCC bug 105651).
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wconversion -Wshadow
-    $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict>)
+    $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict>
+    ${UPTEMPO_UNITY_WARNINGS})
   if(UPTEMPO_WERROR)
     target_compile_options(${target} PRIVATE -Werror)
   endif()
@@ -71,14 +78,16 @@ endfunction()
 
 # CLI11 and nlohmann-json are large templates whose speed does not matter here. -O3 doubles their
 # compile time.
+function(uptempo_cold)
+  foreach(target IN LISTS ARGN)
+    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+  endforeach()
+endfunction()
+
 function(uptempo_cold_sources)
   set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-O1>)
   # Precompiled headers hold for one optimisation only.
   set_property(SOURCE ${ARGN} PROPERTY SKIP_PRECOMPILE_HEADERS ON)
-endfunction()
-
-function(uptempo_unity target)
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ${UPTEMPO_UNITY} UNITY_BUILD_BATCH_SIZE 8)
 endfunction()
 
 function(uptempo_precompile target)

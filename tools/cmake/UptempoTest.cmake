@@ -61,6 +61,7 @@ endfunction()
 # options of the calling directory, for the tests that are added in it afterwards.
 function(uptempo_test_headers name)
   uptempo_executable(${name} ${_UPTEMPO_TEST_HEADERS_SOURCE})
+  uptempo_cold(${name})
   target_link_libraries(${name} PRIVATE uptempo_test_main Threads::Threads)
   uptempo_precompile(${name} ${UPTEMPO_ROOT_DIR}/test/support/catch.hpp)
   set(UPTEMPO_TEST_HEADERS ${name} PARENT_SCOPE)
@@ -68,6 +69,7 @@ endfunction()
 
 function(_uptempo_test_program name)
   uptempo_executable(${name} ${ARGN})
+  uptempo_cold(${name})
   if(NOT CMAKE_DISABLE_PRECOMPILE_HEADERS)  # CMake 4 warns of the reuse of nothing
     target_precompile_headers(${name} REUSE_FROM ${UPTEMPO_TEST_HEADERS})
   endif()
