@@ -106,7 +106,8 @@ constexpr std::array<DeviceDescription, 4> kDescriptions{{
 
 constexpr bool arrays_hold_all_units() {
   return std::all_of(kDescriptions.begin(), kDescriptions.end(), [](const DeviceDescription& d) {
-    return d.compute_units <= d.shader_engines * d.compute_units_per_shader_array;
+    return d.compute_units <= d.shader_engines * d.compute_units_per_shader_array &&
+           d.compute_units % d.shader_engines == 0;
   });
 }
 static_assert(arrays_hold_all_units());

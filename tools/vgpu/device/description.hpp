@@ -15,7 +15,7 @@ struct DeviceDescription {
   uint32_t device_id;  // PCI
   // libdrm finds the marketing name by device id and revision (amdgpu.ids)
   uint32_t pci_revision;
-  uint32_t compute_units;
+  uint32_t compute_units;  // the same number in each shader engine
   uint32_t simds_per_compute_unit;
   uint32_t max_waves_per_simd;
   uint32_t shader_engines;
