@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstring>
 #include <new>
+#include <optional>
 #include <utility>
 
 #include "gfx9/stop.hpp"
@@ -73,6 +74,8 @@ struct Workgroup::Impl {
   unsigned waves = 0;
   uint32_t live = 0;     // bit i: wave i has not ended
   uint32_t waiting = 0;  // at the barrier
+  std::optional<WorkgroupPlace> place;
+  WaveSlots* place_of = nullptr;  // gave the place
 };
 
 Workgroup::Workgroup() : impl_(std::make_unique<Impl>()) {}
@@ -84,6 +87,27 @@ unsigned Workgroup::waves() const noexcept { return impl_->waves; }
 const DispatchState& Workgroup::dispatch() const noexcept { return *impl_->dispatch; }
 std::array<uint32_t, 3> Workgroup::id() const noexcept { return impl_->id; }
 Wave& Workgroup::wave(unsigned index) noexcept { return impl_->wave[index]; }
+
+const WorkgroupPlace& Workgroup::place(Executor& executor) {
+  Impl& impl = *impl_;
+  if (impl.place) return *impl.place;
+  impl.place_of = executor.wave_slots;
+  if (impl.place_of == nullptr) {
+    impl.place = WorkgroupPlace::alone(impl.waves);
+  } else if (executor.caches != nullptr) {
+    impl.place = impl.place_of->take_on(compute_unit, impl.waves);
+  } else {
+    impl.place = impl.place_of->take(units, turn, impl.waves);
+  }
+  return *impl.place;
+}
+
+void Workgroup::leave_place() noexcept {
+  Impl& impl = *impl_;
+  if (!impl.place) return;
+  if (impl.place_of != nullptr) impl.place_of->give_back(*impl.place);
+  impl.place.reset();
+}
 
 // Initial SGPRs, in the order of "Initial Kernel Execution State" in LLVM's AMDGPUUsage: the user
 // SGPRs that the properties enable, as many as rsrc2 states, then the system SGPRs.
@@ -171,6 +195,7 @@ void Workgroup::Impl::set_work_item_ids(unsigned items) noexcept {
 void Workgroup::start(std::shared_ptr<const DispatchState> dispatch, std::array<uint32_t, 3> id,
                       uint32_t scratch_slot) {
   Impl& impl = *impl_;
+  leave_place();
   impl.dispatch = std::move(dispatch);
   impl.id = id;
   const hsa_kernel_dispatch_packet_t& packet = impl.dispatch->packet;

@@ -18,6 +18,7 @@
 #include <variant>
 #include <vector>
 
+#include "device/compute_units.hpp"
 #include "device/device.hpp"
 #include "device/observer.hpp"
 #include "gfx9/decode/decoder.hpp"
@@ -64,6 +65,7 @@ struct DispatchState {
   GpuAddress packet_address = 0;        // the value of dispatch_ptr
   GpuAddress queue_address = 0;         // amd_queue_t, the value of queue_ptr
   uint64_t dispatch_id = 0;
+  uint32_t hardware_queue = 0;  // of the num_cp_queues that KFD has: HW_ID's pipe and queue
   // From amd_queue_t, see amd_hsa_queue.h; all 0 when the kernel has no private segment.
   GpuAddress scratch_base = 0;  // scratch_backing_memory_location
   uint64_t scratch_bytes = 0;
@@ -137,6 +139,7 @@ class Executor {
   // The Device's, if it was made from one; null: no observer.
   IgnoredAtomics* ignored_atomics = nullptr;
   Interrupts* interrupts = nullptr;  // notified by s_sendmsg; the Device's, if it was made from one
+  WaveSlots* wave_slots = nullptr;   // null: every workgroup is alone on the device
 
   // Set when a wave stops with WaveStop::faulted.
   struct Fault {
@@ -229,8 +232,20 @@ class Workgroup {
   // `faulted` when one faulted (executor.fault). Call between executor.enter() and leave().
   Result run(Executor& executor, uint64_t instructions);
 
-  // Compute unit whose caches it uses. start() does not change it.
+  // The place of its waves, which HW_ID reports. Workgroups that do not ask for it take no place,
+  // so starting a workgroup costs nothing for it. The first call after start() takes the place: on
+  // `compute_unit` if the executor has caches, else by `units` and `turn`. Call it while
+  // `executor` runs the workgroup.
+  const WorkgroupPlace& place(Executor& executor);
+  // Gives back the place, if one was taken. Call it when the workgroup has ended or is abandoned,
+  // before its storage is used again.
+  void leave_place() noexcept;
+
+  // Compute unit whose caches it uses. start() does not change these three.
   uint32_t compute_unit = 0;
+  // Compute units that its queue may use; its number in the order in which workgroups start.
+  ComputeUnitSet units;
+  uint64_t turn = 0;
 
  private:
   struct Impl;

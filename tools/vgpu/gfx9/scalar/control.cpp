@@ -106,7 +106,26 @@ struct Field {
   uint32_t mask;
 };
 
-bool read_register(const Wave& wave, unsigned id, uint32_t& value) {
+// HW_ID: WAVE_ID [3:0], SIMD_ID [5:4], PIPE_ID [7:6], CU_ID [11:8], SH_ID [12], SE_ID [15:13],
+// TG_ID [19:16], VM_ID [23:20], QUEUE_ID [26:24], STATE_ID [29:27], ME_ID [31:30]. Sources: the
+// comment on HW_ID in HIP's amd_device_functions.h, and its later HW_ID_SE_ID_SIZE: 3 bits on gfx908
+// and gfx90a, which have eight engines. SH_ID is 0: one shader array per engine. STATE_ID is 0: only
+// graphics has states.
+//
+// KFD runs compute queues on the first micro-engine, whose four pipes have eight queues each. The
+// graphics driver keeps the first two queues of each pipe (amdgpu_gfx_compute_queue_acquire()).
+// VMIDs 8 to 15 are KFD's, and the first process gets 8.
+uint32_t hardware_id(Wave& wave) {
+  constexpr uint32_t kVmId = 8, kMicroEngine = 1, kPipes = 4, kFirstQueue = 2;
+  const WorkgroupPlace& place = wave.workgroup->place(*wave.executor);
+  const WorkgroupPlace::Slot& slot = place.slots[wave.index_in_workgroup];
+  const uint32_t queue = wave.workgroup->dispatch().hardware_queue;
+  return slot.index | uint32_t{slot.simd} << 4 | queue % kPipes << 6 | uint32_t{place.unit} << 8 |
+         uint32_t{place.engine} << 13 | uint32_t{place.group} << 16 | kVmId << 20 |
+         (kFirstQueue + queue / kPipes) << 24 | kMicroEngine << 30;
+}
+
+bool read_register(Wave& wave, unsigned id, uint32_t& value) {
   switch (id) {
     case kMode:
       value = wave.mode;
@@ -120,8 +139,8 @@ bool read_register(const Wave& wave, unsigned id, uint32_t& value) {
       value = wave.trapsts;
       return true;
     case kHwId:
-      value = wave.index_in_workgroup & 0xf;
-      return true;  // WAVE_ID; all waves are on compute unit 0
+      value = hardware_id(wave);
+      return true;
     case kGprAlloc:
       value = ((wave.workgroup->dispatch().kernel.vgprs / 4 - 1) & 0x3f) << 8;
       return true;
