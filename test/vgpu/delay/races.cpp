@@ -2,6 +2,7 @@
 // for the other. In ways with a leading "!", one side only waits for a time that usually suffices.
 // Prints one line for each way: its name and "right" or "wrong".
 #include <time.h>
+#include <kernels/basics.hpp>
 
 #include <cstdio>
 #include <cstring>
@@ -196,7 +197,7 @@ class Races {
     return true;
   }
 
-  TestDevice device_;
+  TestDevice device_{kernels::basics()};
   const TestDevice::Kernel iota_ = device_.kernel("iota"), copy_ = device_.kernel("copy");
   Queue first_queue_{device_.gpu}, second_queue_{device_.gpu};
   hsa_signal_t first_done_{}, second_done_{};

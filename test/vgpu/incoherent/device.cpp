@@ -1,7 +1,5 @@
 #include "device.hpp"
 
-#include <kernels/basics.hpp>
-
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -81,7 +79,7 @@ void check(hsa_status_t status, const char* what) {
   std::exit(1);
 }
 
-TestDevice::TestDevice() {
+TestDevice::TestDevice(std::span<const std::byte> kernels) {
   check(hsa_init(), "hsa_init");
   check(hsa_iterate_agents(take_agent, this), "hsa_iterate_agents");
   host_fine_ = pool_of(cpu, true);
@@ -92,7 +90,7 @@ TestDevice::TestDevice() {
         "hsa_queue_create");
   check(hsa_signal_create(0, 0, nullptr, &done_), "hsa_signal_create");
   kernargs_ = allocate<std::byte>(Memory::host_fine, kKernargBlockBytes * kKernargBlocks);
-  load_code();
+  load_code(kernels);
 }
 
 TestDevice::~TestDevice() {
@@ -104,10 +102,10 @@ TestDevice::~TestDevice() {
   check(hsa_shut_down(), "hsa_shut_down");
 }
 
-void TestDevice::load_code() {
+void TestDevice::load_code(std::span<const std::byte> bundle) {
   char target[64] = {};
   check(hsa_agent_get_info(gpu, HSA_AGENT_INFO_NAME, target), "reading the agent's name");
-  const auto code = code_for(kernels::basics(), target);
+  const auto code = code_for(bundle, target);
   hsa_code_object_reader_t reader{};
   check(hsa_code_object_reader_create_from_memory(code.data(), code.size(), &reader),
         "reading the code object");

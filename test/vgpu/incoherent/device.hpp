@@ -24,7 +24,8 @@ enum class Memory : uint8_t { host_fine, host_coarse, local };
 
 class TestDevice {
  public:
-  TestDevice();
+  // `kernels`: a clang offload bundle (uptempo_add_kernels).
+  explicit TestDevice(std::span<const std::byte> kernels);
   ~TestDevice();
   TestDevice(const TestDevice&) = delete;
   TestDevice& operator=(const TestDevice&) = delete;
@@ -78,7 +79,7 @@ class TestDevice {
 
  private:
   void* allocate_bytes(Memory memory, size_t size_bytes);
-  void load_code();
+  void load_code(std::span<const std::byte> bundle);
   uint64_t claim();
   void publish(uint64_t index, hsa_packet_type_t type, uint16_t setup, Fences fences);
 

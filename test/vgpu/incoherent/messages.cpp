@@ -2,6 +2,7 @@
 // insufficient fences. Prints one line for each way: its name and "right" or "wrong". If fences are
 // checked, the numbers of unordered, stale and unreleased findings follow.
 #include <dlfcn.h>
+#include <kernels/basics.hpp>
 
 #include <cstdio>
 #include <cstdlib>
@@ -158,7 +159,7 @@ class Messages {
   }
 
  private:
-  TestDevice device;
+  TestDevice device{kernels::basics()};
   const TestDevice::Kernel iota = device.kernel("iota"), copies = device.kernel("copy");
   const Words sink = device.allocate(Memory::local, kCount);
 };
