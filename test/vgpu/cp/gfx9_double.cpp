@@ -53,6 +53,8 @@ void Workgroup::start(std::shared_ptr<const DispatchState> dispatch, std::array<
   *impl_ = {std::move(dispatch), id, scratch_slot, 0};
 }
 
+void Workgroup::leave_place() noexcept {}
+
 unsigned Workgroup::waves() const noexcept { return impl_->dispatch->waves_per_workgroup(); }
 const DispatchState& Workgroup::dispatch() const noexcept { return *impl_->dispatch; }
 
@@ -62,7 +64,7 @@ Workgroup::Result Workgroup::run(Executor& executor, uint64_t) {
   executor.instructions += scripted->instructions_per_slice;
   if (!scripted->body) return Result::ended;
   return scripted->body(
-      {executor, *impl_->dispatch, impl_->id, impl_->scratch_slot, impl_->turn++});
+      {executor, *impl_->dispatch, impl_->id, impl_->scratch_slot, impl_->turn++, units});
 }
 
 }  // namespace uptempo::vgpu::gfx9

@@ -21,6 +21,7 @@ struct Slice {
   WorkgroupId id;
   uint32_t scratch_slot;
   unsigned turn;
+  const ComputeUnitSet& units;
 };
 using Body = std::function<gfx9::Workgroup::Result(const Slice&)>;
 

@@ -21,6 +21,9 @@ static_assert(
         offsetof(amd_queue_t, write_dispatch_id) == 0x38,
     "KFD passes the addresses of these two fields; amd_queue_t's address follows from them");
 
+// KFD's compute queues, num_cp_queues in its topology. More queues share them in turn.
+constexpr uint32_t kHardwareQueues = 24;
+
 template <typename T>
 T load_acquire(T* word) noexcept {
   return std::atomic_ref<T>(*word).load(std::memory_order_acquire);
@@ -36,6 +39,7 @@ AqlQueue::AqlQueue(QueueContext& context, uint32_t ordinal, const ComputeQueueCo
       runtime_owned_(runtime_owned),
       packets_(config.ring_bytes / kAqlPacketBytes) {
   suspended_ = config.percentage == 0 || packets_ == 0;
+  share_ = {ComputeUnitSet::all(*context.device.options.device), pipe_priority(config.priority)};
 }
 
 AqlQueue::~AqlQueue() {
@@ -48,8 +52,13 @@ bool AqlQueue::update(GpuAddress ring, uint64_t ring_bytes, uint32_t percentage,
   const bool suspend = percentage == 0 || ring_bytes == 0;
   if (!suspend && (ring != config_.ring || ring_bytes != config_.ring_bytes)) return false;
   config_.priority = priority;
+  context_.scheduler.set_priority(share_, pipe_priority(priority));
   suspended_ = suspend;
   return true;
+}
+
+void AqlQueue::set_compute_units(const ComputeUnitSet& units) {
+  context_.scheduler.set_units(share_, units);
 }
 
 bool AqlQueue::advance() {
@@ -275,7 +284,7 @@ bool AqlQueue::launch_dispatch(const std::byte* bytes, AqlHeader header) {
     if (entry.packet_copy) state->packet_address = *entry.packet_copy;
   }
   entry.watched = fences_.launch(header, next_, *state);
-  entry.dispatch = std::make_unique<Dispatch>(std::move(state), scratch_slots_);
+  entry.dispatch = std::make_unique<Dispatch>(std::move(state), scratch_slots_, share_);
   ++next_;
   ++running_;
   start_ticks_ = 0;
@@ -295,6 +304,7 @@ std::shared_ptr<gfx9::DispatchState> AqlQueue::make_state(
   state->packet_address = config_.ring + (next_ & (packets_ - 1)) * kAqlPacketBytes;
   state->queue_address = config_.read_index - offsetof(amd_queue_t, read_dispatch_id);
   state->dispatch_id = next_;
+  state->hardware_queue = ordinal_ % kHardwareQueues;
   state->wave_sync = wave_sync_;
   state->name = loaded.name;
   if (packet.private_segment_size != 0) {

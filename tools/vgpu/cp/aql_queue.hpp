@@ -35,6 +35,7 @@
 #include "cp/command_processor.hpp"
 #include "cp/packet/aql_packet.hpp"
 #include "cp/queue.hpp"
+#include "cp/queue_share.hpp"
 #include "cp/scratch_slots.hpp"
 
 namespace uptempo::vgpu {
@@ -60,6 +61,9 @@ class AqlQueue final : public Queue {
   // Ring size 0 or percentage 0 suspends the queue. Returns false if `ring` differs from the ring
   // of a live queue, since that ring cannot move.
   bool update(GpuAddress ring, uint64_t ring_bytes, uint32_t percentage, uint32_t priority);
+
+  // For workgroups that start from now on.
+  void set_compute_units(const ComputeUnitSet& units);
 
  private:
   // Maximum number of dispatches that run concurrently. Others wait in the ring.
@@ -168,6 +172,7 @@ class AqlQueue final : public Queue {
   uint64_t next_ = 0;     // the next packet to launch
   uint64_t running_ = 0;  // launched and not complete
   ScratchSlots scratch_slots_;
+  QueueShare share_;
   std::array<InFlight, kMaxInFlight> in_flight_;
 
   std::optional<LateCompletion> late_completion_;

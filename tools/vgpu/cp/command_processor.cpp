@@ -395,10 +395,14 @@ bool CommandProcessor::update_queue(QueueId id, GpuAddress ring, uint64_t ring_b
   return updated;
 }
 
-bool CommandProcessor::set_cu_mask(QueueId id, std::span<const uint32_t>) {
-  // Every worker executes waves of every compute unit, so a mask has no observable effect.
+bool CommandProcessor::set_cu_mask(QueueId id, std::span<const uint32_t> mask) {
+  const ComputeUnitSet units = ComputeUnitSet::of_mask(*impl_->device.options.device, mask);
   bool found = false;
-  impl_->on_thread([&] { found = impl_->find(id) != nullptr; });
+  impl_->on_thread([&] {
+    Queue* queue = impl_->find(id);
+    found = queue != nullptr;
+    if (auto* compute = dynamic_cast<AqlQueue*>(queue)) compute->set_compute_units(units);
+  });
   return found;
 }
 

@@ -61,6 +61,9 @@ class CommandProcessor {
   // UPDATE_QUEUE: ring size 0 or percentage 0 suspends.
   bool update_queue(QueueId queue, GpuAddress ring, uint64_t ring_bytes, uint32_t percentage,
                     uint32_t priority);
+  // SET_CU_MASK: restricts the compute units of workgroups that start from now on
+  // (ComputeUnitSet::of_mask()). Workgroups that run keep their units. With no unit in the mask the
+  // queue starts no workgroup until another mask is set. SDMA queues ignore masks.
   bool set_cu_mask(QueueId queue, std::span<const uint32_t> mask);
 
   // Call it when the program has mapped a doorbell page at `program_address` (the device's alias:

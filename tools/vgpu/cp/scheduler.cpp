@@ -44,9 +44,11 @@ void relax() noexcept { __builtin_ia32_pause(); }
 
 }  // namespace
 
-Dispatch::Dispatch(std::shared_ptr<const gfx9::DispatchState> state, ScratchSlots& scratch)
+Dispatch::Dispatch(std::shared_ptr<const gfx9::DispatchState> state, ScratchSlots& scratch,
+                   QueueShare& share)
     : state_(std::move(state)),
       scratch_(scratch),
+      share_(share),
       groups_(state_->workgroups()),
       total_(uint64_t{groups_[0]} * groups_[1] * groups_[2]),
       waves_per_group_(state_->waves_per_workgroup()),
@@ -61,15 +63,31 @@ struct Scheduler::Impl {
   };
   using ResidentPtr = std::unique_ptr<Resident>;
 
+  // Claimed workgroups that have not started.
+  struct Chunk {
+    Dispatch* dispatch = nullptr;  // null: none
+    uint64_t next = 0, end = 0;
+    std::optional<uint32_t> scratch;
+    ComputeUnitSet units;
+  };
+
   struct Worker {
-    Worker(Device& device, gfx9::CodeCache& code, gfx9::Target target)
-        : executor(device, code, target) {}
+    Worker(Device& device, gfx9::CodeCache& code, gfx9::Target target, WaveSlots& slots)
+        : executor(device, code, target) {
+      executor.wave_slots = &slots;
+    }
+
+    // The priority of the first chunk that it holds, or -1.
+    int chunk_priority() const noexcept {
+      int priority = static_cast<int>(chunks.size()) - 1;
+      while (priority >= 0 && chunks[static_cast<size_t>(priority)].dispatch == nullptr) --priority;
+      return priority;
+    }
 
     gfx9::Executor executor;
     std::vector<ResidentPtr> spare;  // storage for reuse
-    Dispatch* chunk = nullptr;       // claimed workgroups that have not started
-    uint64_t chunk_next = 0, chunk_end = 0;
-    std::optional<uint32_t> chunk_scratch;
+    // One per priority: a worker leaves its chunk for one of higher priority.
+    std::array<Chunk, kPipePriorities> chunks;
     uint64_t spent = 0;  // instructions of new workgroups since the last round of runnable ones
     uint64_t due = 0;    // runnable workgroups to serve before the next new one
     unsigned yields = 0;
@@ -80,13 +98,14 @@ struct Scheduler::Impl {
        std::function<void()> finished)
       : device(the_device),
         on_finished(std::move(finished)),
-        max_resident_waves(uint64_t{device.options.device->compute_units} *
-                           device.options.device->simds_per_compute_unit *
-                           device.options.device->max_waves_per_simd),
+        waves_per_unit(uint64_t{device.options.device->simds_per_compute_unit} *
+                       device.options.device->max_waves_per_simd),
+        max_resident_waves(device.options.device->compute_units * waves_per_unit),
+        wave_slots(*device.options.device),
         random(device.options.seed) {
-    workers.push_back(std::make_unique<Worker>(device, code, target));
+    workers.push_back(std::make_unique<Worker>(device, code, target, wave_slots));
     for (uint32_t index = 1; index < worker_count; ++index) {
-      workers.push_back(std::make_unique<Worker>(device, code, target));
+      workers.push_back(std::make_unique<Worker>(device, code, target, wave_slots));
       Worker& helper = *workers.back();
       helper.thread = start_device_thread("vgpu-worker", [this, &helper] { help(helper); });
     }
@@ -108,6 +127,8 @@ struct Scheduler::Impl {
     {
       const std::lock_guard lock(mutex);
       if (device.options.deterministic) shuffle(dispatch);
+      dispatch.first_turn_ = std::exchange(turns, turns + dispatch.total_);
+      dispatch.masked_ = dispatch.share_.units.size() != device.options.device->compute_units;
       active.push_back(&dispatch);
       publish_pending();
     }
@@ -130,11 +151,37 @@ struct Scheduler::Impl {
     if (sleepers.load(std::memory_order_seq_cst) != 0) epoch.notify_all();
   }
 
-  // Publishes the number of unclaimed and runnable workgroups, which is read without the lock.
+  void set_units(QueueShare& share, const ComputeUnitSet& units) {
+    {
+      const std::lock_guard lock(mutex);
+      share.units = units;
+      publish_pending();
+    }
+    wake_helpers();
+  }
+
+  void set_priority(QueueShare& share, PipePriority priority) {
+    const std::lock_guard lock(mutex);
+    share.priority = priority;
+    publish_pending();
+  }
+
+  // Publishes the number of unclaimed and runnable workgroups, and the highest priority of
+  // unclaimed ones. Both are read without the lock. Workgroups of queues without compute units do
+  // not count.
   void publish_pending() {
     uint64_t count = runnable.size();
-    for (const Dispatch* dispatch : active) count += dispatch->total_ - dispatch->next_;
+    int highest = -1;
+    for (const Dispatch* dispatch : active) {
+      if (dispatch->share_.units.empty()) continue;
+      count += dispatch->total_ - dispatch->next_;
+      highest = std::max(highest, static_cast<int>(dispatch->share_.priority));
+    }
     pending.store(count, std::memory_order_release);
+    // Stored only if it changes, because every worker reads it before each start. relaxed: decided
+    // under the mutex.
+    if (highest_unclaimed.load(std::memory_order_relaxed) != highest)
+      highest_unclaimed.store(highest, std::memory_order_release);
   }
 
   // Counts `count` workgroups of `dispatch` that do not run any more. After the last one the
@@ -174,37 +221,65 @@ struct Scheduler::Impl {
 
   void release_resident(Resident& resident) {  // requires the mutex
     Dispatch& dispatch = *resident.dispatch;
-    --dispatch.resident_;
+    resident.workgroup.leave_place();
+    add_resident(dispatch, -1);
     if (resident.scratch_slot)
       dispatch.scratch_.give_back(*resident.scratch_slot, dispatch.waves_per_group_);
     resident.scratch_slot.reset();
   }
 
-  // Claims workgroups of the active dispatches in turn.
-  bool claim(Worker& worker) {
-    if (pending.load(std::memory_order_acquire) == 0) return false;
+  void add_resident(Dispatch& dispatch, int64_t workgroups) {  // requires the mutex
+    dispatch.resident_ += static_cast<uint64_t>(workgroups);
+    if (dispatch.masked_)
+      dispatch.share_.masked_waves += static_cast<uint64_t>(workgroups) * dispatch.waves_per_group_;
+  }
+
+  // Returns the number of workgroups that have room on the compute units of the queue and on the
+  // device.
+  uint64_t room_for(const Dispatch& dispatch) const {  // requires the mutex
+    const uint64_t waves = waves_per_unit * dispatch.share_.units.size();
+    const uint64_t used = dispatch.masked_ ? dispatch.share_.masked_waves
+                                           : dispatch.resident_ * dispatch.waves_per_group_;
+    if (runnable_waves + dispatch.waves_per_group_ > max_resident_waves || used >= waves) return 0;
+    return (waves - used) / dispatch.waves_per_group_;
+  }
+
+  // Claims workgroups of priority `least` or higher. The highest comes first, and active dispatches
+  // of equal priority take turns.
+  bool claim(Worker& worker, int least) {
     const std::lock_guard lock(mutex);
+    // relaxed: decided under this mutex
+    for (int priority = highest_unclaimed.load(std::memory_order_relaxed); priority >= least;
+         --priority)
+      if (claim_of(worker, static_cast<PipePriority>(priority))) return true;
+    return false;
+  }
+
+  bool claim_of(Worker& worker, PipePriority priority) {  // requires the mutex
+    Chunk& chunk = worker.chunks[static_cast<size_t>(priority)];
     for (size_t tried = 0; tried < active.size(); ++tried) {
       const size_t at = turn++ % active.size();
       Dispatch& dispatch = *active[at];
-      const bool room = runnable_waves + dispatch.waves_per_group_ <= max_resident_waves;
+      if (dispatch.share_.priority != priority || dispatch.share_.units.empty()) continue;
+      const uint64_t room = room_for(dispatch);
       // each dispatch has at least one resident workgroup
-      if (!room && dispatch.resident_ != 0) continue;
+      if (room == 0 && dispatch.resident_ != 0) continue;
       uint64_t count = 1;
-      worker.chunk_scratch.reset();
+      chunk.scratch.reset();
       if (dispatch.needs_scratch_) {
-        worker.chunk_scratch =
+        chunk.scratch =
             dispatch.scratch_.take(dispatch.state_->scratch_waves, dispatch.waves_per_group_);
-        if (!worker.chunk_scratch) continue;  // until a resident workgroup releases its slots
+        if (!chunk.scratch) continue;  // until a resident workgroup releases its slots
       } else {
         const uint64_t share = (dispatch.total_ - dispatch.next_) / (workers.size() * 4);
-        count = std::clamp<uint64_t>(share, 1, kMaxChunk);
+        count = std::clamp<uint64_t>(std::min(share, room), 1, kMaxChunk);
       }
-      worker.chunk = &dispatch;
-      worker.chunk_next = dispatch.next_;
-      worker.chunk_end = dispatch.next_ + count;
+      chunk.dispatch = &dispatch;
+      chunk.next = dispatch.next_;
+      chunk.end = dispatch.next_ + count;
+      chunk.units = dispatch.share_.units;
       dispatch.next_ += count;
-      dispatch.resident_ += count;
+      add_resident(dispatch, static_cast<int64_t>(count));
       for (; !spare.empty() && worker.spare.size() < count; spare.pop_back())
         worker.spare.push_back(std::move(spare.back()));
       if (dispatch.next_ == dispatch.total_)
@@ -215,32 +290,39 @@ struct Scheduler::Impl {
     return false;
   }
 
-  void drop_chunk(Worker& worker) {
-    Dispatch& dispatch = *worker.chunk;
-    const uint64_t count = worker.chunk_end - worker.chunk_next;
+  void drop_chunk(Chunk& chunk) {
+    Dispatch& dispatch = *chunk.dispatch;
+    const uint64_t count = chunk.end - chunk.next;
     {
       const std::lock_guard lock(mutex);
-      dispatch.resident_ -= count;
-      if (worker.chunk_scratch)
-        dispatch.scratch_.give_back(*worker.chunk_scratch, dispatch.waves_per_group_);
-      worker.chunk_scratch.reset();
+      add_resident(dispatch, -static_cast<int64_t>(count));
+      if (chunk.scratch) dispatch.scratch_.give_back(*chunk.scratch, dispatch.waves_per_group_);
+      chunk.scratch.reset();
     }
-    worker.chunk = nullptr;
+    chunk.dispatch = nullptr;
     end(dispatch, count);
   }
 
+  void drop_abandoned(Worker& worker) {
+    for (Chunk& chunk : worker.chunks)
+      if (chunk.dispatch != nullptr && chunk.dispatch->abandoned_.load(std::memory_order_acquire))
+        drop_chunk(chunk);
+  }
+
   ResidentPtr start_new(Worker& worker) {
-    if (worker.chunk != nullptr && worker.chunk->abandoned_.load(std::memory_order_acquire))
-      drop_chunk(worker);
-    if (worker.chunk == nullptr && !claim(worker)) return nullptr;
-    Dispatch& dispatch = *worker.chunk;
+    drop_abandoned(worker);
+    int priority = worker.chunk_priority();
+    if (highest_unclaimed.load(std::memory_order_acquire) > priority && claim(worker, priority + 1))
+      priority = worker.chunk_priority();
+    if (priority < 0) return nullptr;
+    Chunk& chunk = worker.chunks[static_cast<size_t>(priority)];
+    Dispatch& dispatch = *chunk.dispatch;
     const uint64_t index =
         dispatch.stride_ == 1
-            ? (worker.chunk_next + dispatch.offset_) % dispatch.total_
-            : static_cast<uint64_t>(
-                  (static_cast<unsigned __int128>(worker.chunk_next) * dispatch.stride_ +
-                   dispatch.offset_) %
-                  dispatch.total_);
+            ? (chunk.next + dispatch.offset_) % dispatch.total_
+            : static_cast<uint64_t>((static_cast<unsigned __int128>(chunk.next) * dispatch.stride_ +
+                                     dispatch.offset_) %
+                                    dispatch.total_);
     const auto& groups = dispatch.groups_;
     const std::array<uint32_t, 3> id{static_cast<uint32_t>(index % groups[0]),
                                      static_cast<uint32_t>(index / groups[0] % groups[1]),
@@ -253,11 +335,14 @@ struct Scheduler::Impl {
       worker.spare.pop_back();
     }
     resident->dispatch = &dispatch;
-    resident->scratch_slot = std::exchange(worker.chunk_scratch, std::nullopt);
+    resident->scratch_slot = std::exchange(chunk.scratch, std::nullopt);
+    resident->workgroup.units = chunk.units;
+    resident->workgroup.turn = dispatch.first_turn_ + chunk.next;
     if (device.caches != nullptr)
-      resident->workgroup.compute_unit = device.caches->any_compute_unit();
+      resident->workgroup.compute_unit = chunk.units.number_of(
+          *device.options.device, device.caches->any_compute_unit() % chunk.units.size());
     resident->workgroup.start(dispatch.state_, id, resident->scratch_slot.value_or(0));
-    if (++worker.chunk_next == worker.chunk_end) worker.chunk = nullptr;
+    if (++chunk.next == chunk.end) chunk.dispatch = nullptr;
     return resident;
   }
 
@@ -353,7 +438,7 @@ struct Scheduler::Impl {
     uint32_t seen = epoch.load(std::memory_order_acquire);
     while (!stop.load(std::memory_order_relaxed)) {
       bool ran = false;
-      if (pending.load(std::memory_order_acquire) != 0 || worker.chunk != nullptr) {
+      if (pending.load(std::memory_order_acquire) != 0 || worker.chunk_priority() >= 0) {
         worker.executor.enter();
         const uint64_t begin = worker.executor.instructions;
         while (worker.executor.instructions - begin < kSliceInstructions) {
@@ -379,12 +464,17 @@ struct Scheduler::Impl {
       seen = epoch.load(std::memory_order_acquire);
       idle = 0;
     }
-    if (worker.chunk != nullptr) drop_chunk(worker);
+    for (Chunk& chunk : worker.chunks)
+      if (chunk.dispatch != nullptr) drop_chunk(chunk);
+  }
+
+  bool busy() const noexcept {
+    return pending.load(std::memory_order_acquire) != 0 || workers.front()->chunk_priority() >= 0;
   }
 
   bool run_slice() {
     Worker& worker = *workers.front();
-    if (pending.load(std::memory_order_acquire) == 0 && worker.chunk == nullptr) return false;
+    if (!busy()) return false;
     bool ran = false;
     worker.executor.enter();
     const uint64_t begin = worker.executor.instructions;
@@ -406,18 +496,24 @@ struct Scheduler::Impl {
 
   Device& device;
   const std::function<void()> on_finished;
+  const uint64_t waves_per_unit;
   const uint64_t max_resident_waves;
+  WaveSlots wave_slots;
 
-  std::mutex mutex;               // guards the six members below and those of Dispatch that name it
+  // Guards the seven members below, and those of Dispatch and QueueShare that name it.
+  std::mutex mutex;
   std::vector<Dispatch*> active;  // with unclaimed workgroups
   std::deque<ResidentPtr> runnable;
   std::vector<ResidentPtr> spare;  // of abandoned dispatches
   uint64_t runnable_waves = 0;
   size_t turn = 0;
+  uint64_t turns = 0;  // workgroups of all dispatches so far
   std::minstd_rand random;
 
   std::atomic<uint64_t> pending{0};
-  std::atomic<uint32_t> epoch{0};
+  // In a line of its own, which changes only with the priorities of waiting workgroups. -1: none.
+  alignas(64) std::atomic<int> highest_unclaimed{-1};
+  alignas(64) std::atomic<uint32_t> epoch{0};
   std::atomic<uint32_t> sleepers{0};
   std::atomic<bool> stop{false};
   std::vector<std::unique_ptr<Worker>> workers;  // last, since helpers use all members above
@@ -429,16 +525,15 @@ Scheduler::Scheduler(Device& device, gfx9::CodeCache& code, gfx9::Target target,
 Scheduler::~Scheduler() = default;
 
 void Scheduler::launch(Dispatch& dispatch) { impl_->launch(dispatch); }
+void Scheduler::set_units(QueueShare& share, const ComputeUnitSet& units) {
+  impl_->set_units(share, units);
+}
+void Scheduler::set_priority(QueueShare& share, PipePriority priority) {
+  impl_->set_priority(share, priority);
+}
 void Scheduler::abandon(Dispatch& dispatch) { impl_->abandon(dispatch, std::nullopt); }
 bool Scheduler::run_slice() { return impl_->run_slice(); }
-void Scheduler::drop_abandoned() {
-  auto& worker = *impl_->workers.front();
-  if (worker.chunk != nullptr && worker.chunk->abandoned_.load(std::memory_order_acquire))
-    impl_->drop_chunk(worker);
-}
-bool Scheduler::busy() const noexcept {
-  return impl_->pending.load(std::memory_order_acquire) != 0 ||
-         impl_->workers.front()->chunk != nullptr;
-}
+void Scheduler::drop_abandoned() { impl_->drop_abandoned(*impl_->workers.front()); }
+bool Scheduler::busy() const noexcept { return impl_->busy(); }
 
 }  // namespace uptempo::vgpu

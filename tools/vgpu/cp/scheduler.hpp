@@ -6,6 +6,16 @@
 // another queue, or on the host) therefore never prevents the other one from running. The device's
 // wave count bounds the number of resident workgroups.
 //
+// Compute units: a workgroup runs on a unit of its queue's share (QueueShare). The waves that fit
+// on those units bound the resident workgroups of a queue with a mask, and of each dispatch of a
+// queue without. A queue without units starts nothing.
+//
+// Priority: when workgroups of several queues wait to start, those of the highest priority start
+// first, and equal ones in turn. Resident workgroups continue whatever their priority, and take
+// their turns with the others. A workgroup of lower priority starts when those of higher priority
+// have started or have no room. A kernel may therefore spin on a kernel of lower priority. It waits
+// for as long as workgroups of higher priority keep coming, as on hardware.
+//
 // Workers: worker 0 is the command processor's own thread, so a small dispatch needs no hand-over.
 // The others are helpers. They sleep without work and are woken only for work that pays for the
 // wake-up: a dispatch of several workgroups, or several long dispatches.
@@ -13,8 +23,8 @@
 // Determinism: race-free kernels give the same results in any order. With Options::deterministic
 // there are no helpers, and only Options::seed determines the order in which workgroups start.
 //
-// Thread safety: launch() and abandon() from any thread; run_slice(), drop_abandoned() and busy()
-// from worker 0's thread.
+// Thread safety: launch(), abandon() and the setters of shares from any thread; run_slice(),
+// drop_abandoned() and busy() from worker 0's thread.
 #pragma once
 
 #include <array>
@@ -24,6 +34,7 @@
 #include <memory>
 #include <optional>
 
+#include "cp/queue_share.hpp"
 #include "cp/scratch_slots.hpp"
 #include "device/device.hpp"
 #include "gfx9/workgroup.hpp"
@@ -34,8 +45,9 @@ namespace uptempo::vgpu {
 // finished() is true.
 class Dispatch {
  public:
-  // `scratch`: that of the queue.
-  Dispatch(std::shared_ptr<const gfx9::DispatchState> state, ScratchSlots& scratch);
+  // `scratch` and `share`: those of the queue.
+  Dispatch(std::shared_ptr<const gfx9::DispatchState> state, ScratchSlots& scratch,
+           QueueShare& share);
 
   // True when every workgroup has ended, or when the dispatch was abandoned and no worker accesses
   // it. acquire: its results are visible.
@@ -50,12 +62,15 @@ class Dispatch {
 
   const std::shared_ptr<const gfx9::DispatchState> state_;
   ScratchSlots& scratch_;  // guarded by the scheduler's mutex
+  QueueShare& share_;      // same mutex
   const std::array<uint32_t, 3> groups_;
   const uint64_t total_;
   const uint32_t waves_per_group_;
   bool needs_scratch_ = false;
+  bool masked_ = false;  // launched while the queue had a CU mask
   // Order of workgroups: the n-th to start has id (n * stride_ + offset_) mod total_.
   uint64_t stride_ = 1, offset_ = 0;
+  uint64_t first_turn_ = 0;  // number of the first one in the order of the device's workgroups
 
   // first workgroup that no worker has claimed; guarded by the scheduler's mutex
   uint64_t next_ = 0;
@@ -78,6 +93,10 @@ class Scheduler {
 
   // The dispatch must not move until finished().
   void launch(Dispatch& dispatch);
+
+  // For workgroups that no worker has claimed yet, those of launched dispatches included.
+  void set_units(QueueShare& share, const ComputeUnitSet& units);
+  void set_priority(QueueShare& share, PipePriority priority);
 
   // Its workgroups neither start nor continue. finished() becomes true when every worker has
   // noticed.
