@@ -2,7 +2,7 @@
 UptempoKernels: compiles device sources to code objects and embeds them in a host target.
 
   uptempo_add_kernels(<target> SOURCES a.cl [b.cl ...]
-                      [TARGETS gfx90a gfx908:xnack- ...]   default: GPU_TARGETS
+                      [TARGETS gfx90a gfx908:xnack- ...]   default: the cache variable GPU_TARGETS
                       [NAMESPACE my::kernels]              default: kernels
                       [OPTIONS -DX=1 ...])                 for the device compiler
 
@@ -26,6 +26,13 @@ Files with the same name, such as a.cl and other/a.cl:
   * A library should call kernels::a() in its source files, not in a public header: there, a user's
     own a.cl would hide the library's.
 
+Targets: TARGETS and GPU_TARGETS are lists of LLVM target IDs. Without a suffix such as :xnack-,
+code runs with every setting of the feature. Two words stand for targets:
+  all     those of _UPTEMPO_ALL_TARGETS below that the device compiler and its libraries know; the
+          default of GPU_TARGETS
+  native  the GPUs of this machine, as the kernel driver lists them; without one, gfx90a, the
+          default device of the virtual GPU
+
 printf: Uptempo cannot print from a kernel. A call that remains after optimization fails the build,
 with its place in the source (clang 15 and 16) or the kernel's name (clang 19 and newer). Calls in
 comments, in disabled code and in functions that no kernel calls are accepted.
@@ -41,10 +48,13 @@ Debian package that is missing, and a target that the compiler does not support.
 
 include_guard(GLOBAL)
 
-set(_UPTEMPO_DEFAULT_GPU_TARGETS gfx90a gfx908 gfx906 gfx900)
+# From LLVM's AMDGPU User Guide, "Processors": discrete GPUs of Polaris and newer, and APUs of RDNA
+# 3 and newer. GPUs that few machines have are left out; GPU_TARGETS can name any.
+set(_UPTEMPO_ALL_TARGETS gfx803 gfx900 gfx906 gfx908 gfx90a gfx942 gfx950 gfx1010 gfx1012 gfx1030 gfx1031 gfx1032 gfx1100 gfx1101
+    gfx1102 gfx1103 gfx1150 gfx1151 gfx1200 gfx1201 CACHE INTERNAL "")
 if(NOT DEFINED GPU_TARGETS)
-  set(GPU_TARGETS "${_UPTEMPO_DEFAULT_GPU_TARGETS}"
-      CACHE STRING "GPU instruction sets that kernels are compiled for (a semicolon-separated list of LLVM target IDs)")
+  set(GPU_TARGETS all CACHE STRING
+      "GPU instruction sets that kernels are compiled for: all, native, or a semicolon-separated list of LLVM target IDs")
 endif()
 # For every directory that calls the function, not only the one that included this file first.
 set_property(GLOBAL PROPERTY UPTEMPO_KERNELS_DIRECTORY "${CMAKE_CURRENT_LIST_DIR}")
@@ -101,7 +111,9 @@ function(_uptempo_try_device_compiler clang why_not)
   endif()
   set(UPTEMPO_DEVICE_CLANG "${clang}" CACHE FILEPATH "Compiler for device code" FORCE)
   set(UPTEMPO_DEVICE_LIBS "${libraries}" CACHE PATH "Directory of the ROCm device libraries (bitcode)" FORCE)
-  set(_UPTEMPO_DEVICE_COMPILER_CHECKED "${clang}|${libraries}" CACHE INTERNAL "")
+  set(_UPTEMPO_DEVICE_COMPILER_CHECKED "${UPTEMPO_DEVICE_CLANG}|${UPTEMPO_DEVICE_LIBS}|${_UPTEMPO_ALL_TARGETS}" CACHE INTERNAL "")
+  _uptempo_known_targets(known "${clang}" "${libraries}")
+  set(_UPTEMPO_KNOWN_TARGETS "${known}" CACHE INTERNAL "")
   message(STATUS "Device compiler: ${clang} ${version}, libraries ${libraries}")
   set(${why_not} "" PARENT_SCOPE)
 endfunction()
@@ -109,7 +121,7 @@ endfunction()
 # Chooses the first compiler that has device libraries and a linker of its own major version.
 function(_uptempo_find_device_compiler)
   if(_UPTEMPO_DEVICE_COMPILER_CHECKED AND
-     _UPTEMPO_DEVICE_COMPILER_CHECKED STREQUAL "${UPTEMPO_DEVICE_CLANG}|${UPTEMPO_DEVICE_LIBS}")
+     _UPTEMPO_DEVICE_COMPILER_CHECKED STREQUAL "${UPTEMPO_DEVICE_CLANG}|${UPTEMPO_DEVICE_LIBS}|${_UPTEMPO_ALL_TARGETS}")
     return()
   endif()
 
@@ -184,7 +196,11 @@ function(_uptempo_compile_probe out clang libraries target)
   set(${out} "${why}" PARENT_SCOPE)
 endfunction()
 
+# Requires that the device compiler builds for the target.
 function(_uptempo_check_gpu_target target)
+  if(target IN_LIST _UPTEMPO_KNOWN_TARGETS)
+    return()
+  endif()
   string(MAKE_C_IDENTIFIER "_UPTEMPO_GPU_TARGET_OK_${UPTEMPO_DEVICE_CLANG}_${target}" known)
   if(${known})
     return()
@@ -195,6 +211,85 @@ function(_uptempo_check_gpu_target target)
                         "Remove '${target}' from GPU_TARGETS, or use a compiler that supports it.")
   endif()
   set(${known} TRUE CACHE INTERNAL "")
+endfunction()
+
+# Sets `out` to the targets of _UPTEMPO_ALL_TARGETS that the compiler can build: it lists its
+# processors, and the libraries have one file for each. A probe of each target would take 20 runs of
+# the compiler instead of one.
+function(_uptempo_known_targets out clang libraries)
+  execute_process(COMMAND "${clang}" -target amdgcn-amd-amdhsa -nogpulib --print-supported-cpus
+                  OUTPUT_VARIABLE listed ERROR_VARIABLE listed)
+  string(REGEX MATCHALL "gfx[0-9a-f]+" listed "${listed}")
+  file(GLOB versions "${libraries}/oclc_isa_version_*.bc")
+  set(known "")
+  foreach(target IN LISTS _UPTEMPO_ALL_TARGETS)
+    string(SUBSTRING "${target}" 3 -1 version)
+    if(target IN_LIST listed AND (NOT versions OR EXISTS "${libraries}/oclc_isa_version_${version}.bc"))
+      list(APPEND known ${target})
+    endif()
+  endforeach()
+  set(${out} "${known}" PARENT_SCOPE)
+endfunction()
+
+# Sets `out` to the targets of the GPUs in KFD's topology, each once; to nothing if `device`, the
+# driver's, cannot be opened. A node's gfx_target_version is 10000 major + 100 minor + stepping, and
+# 0 for a CPU. Steppings are hexadecimal in names: 90010 is gfx90a.
+function(_uptempo_native_targets out device topology)
+  set(targets "")
+  execute_process(COMMAND test -r "${device}" -a -w "${device}" RESULT_VARIABLE closed)
+  file(GLOB nodes "${topology}/nodes/*/properties")
+  if(closed EQUAL 0 AND nodes)
+    # cat, because the driver refuses to read the nodes that a container may not use.
+    execute_process(COMMAND cat ${nodes} OUTPUT_VARIABLE properties ERROR_QUIET)
+    string(REGEX MATCHALL "gfx_target_version [1-9][0-9]*" versions "${properties}")
+    foreach(version IN LISTS versions)
+      string(REGEX REPLACE "[^0-9]+" "" version "${version}")
+      math(EXPR major "${version} / 10000")
+      math(EXPR minor "${version} / 100 % 100")
+      math(EXPR stepping "${version} % 100" OUTPUT_FORMAT HEXADECIMAL)
+      string(REPLACE "0x" "" stepping "${stepping}")
+      list(APPEND targets gfx${major}${minor}${stepping})
+    endforeach()
+    list(REMOVE_DUPLICATES targets)
+  endif()
+  set(${out} "${targets}" PARENT_SCOPE)
+endfunction()
+
+# Sets `out` to the targets that a list with the words all and native stands for. Prints their
+# meaning once per run of CMake.
+function(_uptempo_expand_targets out)
+  set(targets "")
+  foreach(word IN LISTS ARGN)
+    if(NOT word MATCHES "^(all|native)$")
+      list(APPEND targets ${word})
+      continue()
+    endif()
+    set(note "")
+    if(word STREQUAL "all")
+      set(expanded ${_UPTEMPO_KNOWN_TARGETS})
+      set(unknown ${_UPTEMPO_ALL_TARGETS})
+      list(REMOVE_ITEM unknown ${expanded})
+      if(unknown)
+        string(JOIN " " note " (unknown to the device compiler:" ${unknown})
+        string(APPEND note ")")
+      endif()
+    else()
+      _uptempo_native_targets(expanded /dev/kfd /sys/class/kfd/kfd/topology)
+      if(NOT expanded)
+        set(expanded gfx90a)
+        set(note " (no GPU found; the virtual GPU's default device)")
+      endif()
+    endif()
+    list(APPEND targets ${expanded})
+    get_property(printed GLOBAL PROPERTY UPTEMPO_KERNELS_PRINTED_${word})
+    if(NOT printed)
+      set_property(GLOBAL PROPERTY UPTEMPO_KERNELS_PRINTED_${word} TRUE)
+      string(JOIN " " listed ${expanded})
+      message(STATUS "GPU targets, ${word}: ${listed}${note}")
+    endif()
+  endforeach()
+  list(REMOVE_DUPLICATES targets)
+  set(${out} "${targets}" PARENT_SCOPE)
 endfunction()
 
 # The inline namespace of a target's kernels. The project is part of it: targets of separately built
@@ -265,6 +360,7 @@ function(uptempo_add_kernels target)
   endif()
 
   _uptempo_find_device_compiler()
+  _uptempo_expand_targets(arg_TARGETS ${arg_TARGETS})
   foreach(gpu IN LISTS arg_TARGETS)
     _uptempo_check_gpu_target(${gpu})
   endforeach()

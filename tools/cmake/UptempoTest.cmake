@@ -13,6 +13,10 @@
 # The time limit of a test ends a hang and measures nothing: it is that of the test presets, or
 # 1,500 s (CTest's own) without a preset. Seeds in one test have a limit each.
 #
+# Kernels of tests are compiled for the targets that run them, which saves build time:
+#   UPTEMPO_VGPU_TARGETS  the devices of the virtual GPU; the first is its default device
+#   UPTEMPO_VGPU_DEFAULT_TARGET
+#
 #   uptempo_vgpu_variant(<name> <suffix> <launcher option>...)
 #       <name>_<suffix>: the binary of the uptempo_vgpu_test <name> with other options of the launcher.
 #
@@ -34,6 +38,8 @@ include(${CMAKE_CURRENT_LIST_DIR}/UptempoBuild.cmake)
 find_package(Catch2 REQUIRED)  # Debian: catch2
 find_package(Threads REQUIRED)
 
+set(UPTEMPO_VGPU_TARGETS gfx90a gfx908 gfx906 gfx900 CACHE INTERNAL "")
+set(UPTEMPO_VGPU_DEFAULT_TARGET gfx90a CACHE INTERNAL "")
 set(_test_root ${CMAKE_CURRENT_LIST_DIR}/../../test)
 set(UPTEMPO_SEEDS "" CACHE STRING "Seeds of each _incoherent test; empty: each test's own number")
 # Suppressions for sanitized tests under the launcher.
