@@ -33,6 +33,9 @@ code runs with every setting of the feature. Two words stand for targets:
   native  the GPUs of this machine, as the kernel driver lists them; without one, gfx90a, the
           default device of the virtual GPU
 
+Code objects have version 5; OPTIONS -mcode-object-version=4 makes version 4. ROCr 5.2 and newer
+load both.
+
 printf: Uptempo cannot print from a kernel. A call that remains after optimization fails the build,
 with its place in the source (clang 15 and 16) or the kernel's name (clang 19 and newer). Calls in
 comments, in disabled code and in functions that no kernel calls are accepted.
@@ -167,13 +170,15 @@ function(_uptempo_device_flags out clang libraries target)
   get_property(directory GLOBAL PROPERTY UPTEMPO_KERNELS_DIRECTORY)
   file(REAL_PATH "${clang}" real_clang)
   get_filename_component(clang_dir "${real_clang}" DIRECTORY)
-  # No -nogpulib: it would drop functions such as get_global_id. ROCr 4.5 and newer load code object
-  # version 4. The compiler reads the header before and after its own. --no-undefined: otherwise the
-  # linker would accept an undefined symbol under OPTIONS -fvisibility=default. -B: the compiler
-  # would prefer an ld.lld of another version beside its link in /usr/bin. Internalized, the second
-  # copy of each kernel that clang 21 makes for calls by other kernels disappears; otherwise it would
-  # remain in the code object, with warnings about its local memory.
-  set(${out} -x cl -cl-std=CL2.0 -target amdgcn-amd-amdhsa -mcpu=${target} -O3 -mcode-object-version=4
+  # No -nogpulib: it would drop functions such as get_global_id. Code object version 5: kernels read
+  # geometry from hidden arguments, not from the packet, whose slot a device may reuse while the
+  # kernel runs. The defaults of clang differ: 4 in clang 15 and 17, 6 in clang 21. The compiler
+  # reads the header before and after its own. --no-undefined: otherwise the linker would accept an
+  # undefined symbol under OPTIONS -fvisibility=default. -B: the compiler would prefer an ld.lld of
+  # another version beside its link in /usr/bin. Internalized, the second copy of each kernel that
+  # clang 21 makes for calls by other kernels disappears; otherwise it would remain in the code
+  # object, with warnings about its local memory.
+  set(${out} -x cl -cl-std=CL2.0 -target amdgcn-amd-amdhsa -mcpu=${target} -O3 -mcode-object-version=5
       --rocm-device-lib-path=${libraries} -B${clang_dir} -Wl,--no-undefined
       -mllvm -amdgpu-internalize-symbols
       -imacros "${directory}/uptempo_no_printf.h" -include "${directory}/uptempo_no_printf.h" PARENT_SCOPE)

@@ -18,8 +18,7 @@
 // device.
 //
 // Source and destination must not overlap; otherwise the order of reads and writes is undefined. No
-// byte outside the ranges is read or written. All arguments are explicit, so the blocks have 24,
-// 48, 32 and 48 bytes.
+// byte outside the ranges is read or written.
 //
 // Most bytes are stored in 16-byte units at multiples of 16. The loads have the same size at any
 // alignment of the source: GFX9 and later allow unaligned global memory accesses. (KFD sets
@@ -35,16 +34,7 @@ typedef struct {
   ulong first, stride;
 } Share;
 
-// Reads the packet, because get_global_id() makes the compiler append 56 bytes of hidden arguments
-// for an offset that AQL does not have.
-static Share share_x(void) {
-  return (Share){(ulong)__builtin_amdgcn_workgroup_id_x() * __builtin_amdgcn_workgroup_size_x() + __builtin_amdgcn_workitem_id_x(),
-                 __builtin_amdgcn_grid_size_x()};
-}
-static Share share_y(void) {
-  return (Share){(ulong)__builtin_amdgcn_workgroup_id_y() * __builtin_amdgcn_workgroup_size_y() + __builtin_amdgcn_workitem_id_y(),
-                 __builtin_amdgcn_grid_size_y()};
-}
+static Share share(uint dimension) { return (Share){get_global_id(dimension), get_global_size(dimension)}; }
 
 // Number of bytes before the first multiple of 16, at most `bytes`.
 static ulong head_of(global const uchar* to, ulong bytes) { return min((ulong)(-(ulong)to & 15), bytes); }
@@ -76,21 +66,21 @@ static void fill_run(global uchar* to, ulong bytes, ulong2 pattern, Share items)
   for (ulong i = head + units * 16 + items.first; i < bytes; i += items.stride) to[i] = (uchar)advanced(pattern, i).x;
 }
 
-kernel void copy_bytes(global uchar* to, global const uchar* from, ulong bytes) { copy_run(to, from, bytes, share_x()); }
+kernel void copy_bytes(global uchar* to, global const uchar* from, ulong bytes) { copy_run(to, from, bytes, share(0)); }
 
 kernel void copy_rows(global uchar* to, global const uchar* from, ulong width_bytes, ulong height, ulong to_pitch,
                       ulong from_pitch) {
-  const Share rows = share_y();
+  const Share rows = share(1);
   for (ulong row = rows.first; row < height; row += rows.stride)
-    copy_run(to + row * to_pitch, from + row * from_pitch, width_bytes, share_x());
+    copy_run(to + row * to_pitch, from + row * from_pitch, width_bytes, share(0));
 }
 
 kernel void fill_bytes(global uchar* to, ulong bytes, ulong low, ulong high) {
-  fill_run(to, bytes, (ulong2)(low, high), share_x());
+  fill_run(to, bytes, (ulong2)(low, high), share(0));
 }
 
 kernel void fill_rows(global uchar* to, ulong width_bytes, ulong height, ulong to_pitch, ulong low, ulong high) {
-  const Share rows = share_y();
+  const Share rows = share(1);
   for (ulong row = rows.first; row < height; row += rows.stride)
-    fill_run(to + row * to_pitch, width_bytes, (ulong2)(low, high), share_x());
+    fill_run(to + row * to_pitch, width_bytes, (ulong2)(low, high), share(0));
 }

@@ -4,6 +4,7 @@
 #include <kernels/basics.hpp>
 #include <kernels/bitonic_sort.hpp>
 #include <kernels/probes.hpp>
+#include <kernels/probes_v4.hpp>
 
 #include <algorithm>
 #include <bit>
@@ -203,9 +204,14 @@ TEST_CASE("probe_arguments stores every argument as it was passed", "[kernels]")
   CHECK(device.download(out) == expected);
 }
 
-TEST_CASE("probe_geometry stores the geometry of the dispatch", "[kernels]") {
+TEST_CASE("probe_geometry stores the geometry of the dispatch, in both code object versions",
+          "[kernels]") {
   Device device;
-  const auto probe = device.probes.kernel<uint32_t*>("probe_geometry");
+  const bool is_v5 = GENERATE(false, true);
+  CAPTURE(is_v5);
+  const Program probes_v4{device.gpu, test::kernels::probes_v4()};
+  const auto probe = (is_v5 ? device.probes : probes_v4).kernel<uint32_t*>("probe_geometry");
+  CHECK(probe.info().arguments.size_bytes() == (is_v5 ? 264 : 64));
   const DeviceBuffer<uint32_t> out{device.gpu, 16};
   struct Case {
     Grid grid;

@@ -1,5 +1,6 @@
 #include "tools/litmus/runner.hpp"
 
+#include <fmt/format.h>
 #include <hsa/hsa_ext_amd.h>
 
 #include <algorithm>
@@ -27,7 +28,7 @@ using aql::FenceScope;
 using aql::HeaderFlags;
 using namespace std::chrono_literals;
 
-constexpr size_t kBlockBytes = 256;
+constexpr size_t kBlockBytes = 512;  // a few arguments and 256 bytes of hidden ones
 constexpr uint32_t kWorkgroup = 64, kSortWorkgroup = 256;
 constexpr auto kPatience = 10s;
 constexpr HeaderFlags kSystemScopes{Barrier::on, FenceScope::system, FenceScope::system};
@@ -88,6 +89,12 @@ struct Runner::Impl {
         unused(gpu, MemoryKind::pinned, kWorkgroup * sizeof(uint32_t)),
         done(SignalKind::interrupt) {
     for (uint32_t i = 0; i <= kDelayQueue; ++i) queues.emplace_back(gpu, 1024, kPatience);
+    for (const size_t bytes :
+         {store.info().arguments.size_bytes(), copy.info().arguments.size_bytes(),
+          add.info().arguments.size_bytes(), sort.info().arguments.size_bytes()})
+      if (bytes > kBlockBytes)
+        throw std::logic_error(fmt::format("a litmus kernel has {} bytes of kernargs, a block {}",
+                                           bytes, kBlockBytes));
   }
 
   // ---- memory and signals, created when a test first needs that many

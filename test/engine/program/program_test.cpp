@@ -134,7 +134,7 @@ TEST_CASE("a bundle yields the code object for the agent's ISA", "[program]") {
     const CodeObject object =
         select_code_object(builtin_kernels::bitonic_sort(), target(processor));
     CHECK(object.target.processor == processor);
-    CHECK(object.version == 4);
+    CHECK(object.version == 5);
     const ProgramMetadata program = read_metadata(metadata_note(object));
     REQUIRE(program.kernels.size() == 1);
     CHECK(program.kernels[0].name == "bitonic_sort");

@@ -50,6 +50,26 @@ std::span<const std::byte> unbundle(std::span<const std::byte> object, Target ta
                            target_name(target));
 }
 
+// Bytes of the hidden arguments of code object version 5, which begin at the first multiple of 8
+// after the explicit arguments. Version 4 has 56.
+constexpr size_t kHiddenBytes = 256;
+
+// Writes the hidden arguments of code object version 5 that depend on the launch (LLVM AMDGPU User
+// Guide, "Code Object V5 Kernel Argument Metadata"; AMDGPUHSAMetadataStreamer.cpp). The others are
+// zero: gfx9 has aperture registers, and no kernel here calls the host.
+void fill_hidden(std::span<std::byte> hidden, const Launch& launch) {
+  const auto put = [&](size_t offset, const auto& value) {
+    std::memcpy(hidden.data() + offset, &value, sizeof value);
+  };
+  for (size_t d = 0; d < 3; ++d) {
+    put(4 * d, launch.grid[d] / launch.workgroup[d]);  // whole workgroups
+    put(12 + 2 * d, launch.workgroup[d]);
+    put(18 + 2 * d, static_cast<uint16_t>(launch.grid[d] % launch.workgroup[d]));
+  }
+  put(64, uint16_t{3});  // dimensions
+  put(120, launch.dynamic_lds);
+}
+
 }  // namespace
 
 MemoryPolicy policy_of_run() {
@@ -197,6 +217,9 @@ std::shared_ptr<const DispatchState> Machine::prepare(GpuAddress kernel_object,
       allocate(std::max<size_t>(arguments.size(), state->kernel.kernarg_bytes) + 256);
   std::memset(kernarg.bytes.data(), 0, kernarg.bytes.size());
   std::copy(arguments.begin(), arguments.end(), kernarg.bytes.begin());
+  const size_t hidden_at = round_up(arguments.size(), 8);
+  if (state->kernel.kernarg_bytes == hidden_at + kHiddenBytes)
+    fill_hidden(kernarg.bytes.subspan(hidden_at), launch);
   hsa_kernel_dispatch_packet_t& packet = state->packet;
   packet = {};
   packet.header = HSA_PACKET_TYPE_KERNEL_DISPATCH;
