@@ -133,9 +133,12 @@ ArgumentLayout::ArgumentLayout(const KernelMetadata& kernel, bool program_has_pr
       hidden_.push_back({argument.kind, argument.offset, argument.size});
   }
   std::vector<bool> is_explicit(size_, false);
+  uint32_t end = 0;  // of the last argument
+  for (const ArgumentMetadata& argument : kernel.arguments)
+    end = std::max(end, argument.offset + argument.size);
   for (const Explicit& argument : explicit_)
     std::fill_n(is_explicit.begin() + argument.offset, argument.size, true);
-  for (uint32_t byte = 0; byte < size_; ++byte) {
+  for (uint32_t byte = 0; byte < end; ++byte) {
     if (is_explicit[byte] || (!implicit_words_.empty() && implicit_words_.back() == byte / 8))
       continue;
     implicit_words_.push_back(byte / 8);

@@ -64,8 +64,10 @@ class ArgumentLayout {
   ArgumentType::Kind kind(size_t argument) const noexcept;
   uint32_t size(size_t argument) const noexcept { return explicit_[argument].size; }
 
-  // Indices of the 8-byte words that explicit arguments do not fill completely. fill_hidden()
-  // writes only to these words.
+  // Indices of the 8-byte words up to the end of the last argument that explicit arguments do not
+  // fill completely. Dispatches write only these words and the explicit arguments. The compiler
+  // declares each hidden argument that a kernel can read, so no kernel reads the bytes after the
+  // last one: in version 5, usually 190 of the 256 bytes of hidden arguments.
   std::span<const uint32_t> implicit_words() const noexcept { return implicit_words_; }
 
   // Writes the hidden arguments, and zero to all other bytes outside explicit arguments.

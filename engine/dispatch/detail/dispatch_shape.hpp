@@ -52,8 +52,8 @@ struct DispatchShape {
   aql::Packet64 packet;
   // size of the kernarg block, in whole cache lines; 0: the kernel takes no arguments
   uint32_t block_bytes = 0;
-  // Words of the block that explicit arguments do not fill completely. Explicit arguments are
-  // stored after them.
+  // Words of the block that explicit arguments do not fill completely, up to the end of the last
+  // argument. Explicit arguments are stored after them.
   std::vector<Word> implicit;
   size_t implicit_words = 0;  // separate, because testing the vector's size takes two loads
 
