@@ -73,10 +73,10 @@ class Placement {
     const uint64_t index = hsa_queue_add_write_index_relaxed(queue, 1);
     REQUIRE(index < queue->size);
     auto& slot = static_cast<Packet*>(queue->base_address)[index];
-    const auto header = static_cast<uint16_t>(
-        type << HSA_PACKET_HEADER_TYPE |
-        HSA_FENCE_SCOPE_SYSTEM << HSA_PACKET_HEADER_SCACQUIRE_FENCE_SCOPE |
-        HSA_FENCE_SCOPE_SYSTEM << HSA_PACKET_HEADER_SCRELEASE_FENCE_SCOPE);
+    const auto header =
+        static_cast<uint16_t>(type << HSA_PACKET_HEADER_TYPE |
+                              HSA_FENCE_SCOPE_SYSTEM << HSA_PACKET_HEADER_SCACQUIRE_FENCE_SCOPE |
+                              HSA_FENCE_SCOPE_SYSTEM << HSA_PACKET_HEADER_SCRELEASE_FENCE_SCOPE);
     packet.header = HSA_PACKET_TYPE_INVALID;
     slot = packet;
     __atomic_store_n(reinterpret_cast<uint32_t*>(&slot), header | uint32_t{setup} << 16,
@@ -109,10 +109,8 @@ class Placement {
     const size_t waves = size_t{groups} * ((work_items + 63u) / 64);
     const auto ids = device.allocate(Memory::host_fine, waves);
     const auto arrived = device.allocate(Memory::host_fine, 1);
-    const auto arguments = device.arguments()
-                               .add(ids.data())
-                               .add(arrived.data())
-                               .add<uint32_t>(together ? groups : 0);
+    const auto arguments =
+        device.arguments().add(ids.data()).add(arrived.data()).add<uint32_t>(together ? groups : 0);
     const hsa_signal_t done = signal(1);
     write(queue, dispatch(device.kernel("where"), groups, work_items, arguments, done),
           HSA_PACKET_TYPE_KERNEL_DISPATCH, 1 << HSA_KERNEL_DISPATCH_PACKET_SETUP_DIMENSIONS);
@@ -196,16 +194,19 @@ TEST_CASE("waves that are resident at once occupy every wave slot of the device,
   Placement gpu;
   constexpr uint32_t kWaves = 4;
   const uint32_t groups = gpu.units * gpu.waves_per_unit / kWaves;
-  const auto places = gpu.run(gpu.queue(), groups, 64 * kWaves, true);
-  std::set<std::pair<std::pair<uint32_t, uint32_t>, std::pair<uint32_t, uint32_t>>> slots;
-  for (const Place& place : places)
-    slots.insert({place.compute_unit(), {place.simd, place.slot}});
-  CHECK(slots.size() == gpu.units * gpu.waves_per_unit);
-  // Workgroups of one compute unit have different numbers.
-  std::set<std::pair<std::pair<uint32_t, uint32_t>, uint32_t>> numbers;
-  for (size_t wave = 0; wave < places.size(); wave += kWaves)
-    numbers.insert({places[wave].compute_unit(), places[wave].group});
-  CHECK(numbers.size() == groups);
+  hsa_queue_t* const queue = gpu.queue();
+  for (int round = 0; round < 2; ++round) {  // the second one uses the slots of the first
+    const auto places = gpu.run(queue, groups, 64 * kWaves, true);
+    std::set<std::pair<std::pair<uint32_t, uint32_t>, std::pair<uint32_t, uint32_t>>> slots;
+    for (const Place& place : places)
+      slots.insert({place.compute_unit(), {place.simd, place.slot}});
+    CHECK(slots.size() == gpu.units * gpu.waves_per_unit);
+    // Workgroups of one compute unit have different numbers.
+    std::set<std::pair<std::pair<uint32_t, uint32_t>, uint32_t>> numbers;
+    for (size_t wave = 0; wave < places.size(); wave += kWaves)
+      numbers.insert({places[wave].compute_unit(), places[wave].group});
+    CHECK(numbers.size() == groups);
+  }
 }
 
 TEST_CASE("a queue's workgroups run on the compute units of its mask alone") {
@@ -249,8 +250,8 @@ TEST_CASE("workgroups never run outside of their queue's mask", "[every_seed]") 
   hsa_queue_t* const queue = gpu.queue();
   // Without the mask, a device that uses few units would run on unit 0 of engine 0.
   const std::vector<uint32_t> mask{0x0000c002, 0};
-  const Units units = gpu.engines == 8 ? Units{{1, 0}, {6, 1}, {7, 1}}
-                                       : Units{{1, 0}, {2, 3}, {3, 3}};
+  const Units units =
+      gpu.engines == 8 ? Units{{1, 0}, {6, 1}, {7, 1}} : Units{{1, 0}, {2, 3}, {3, 3}};
   REQUIRE(hsa_amd_queue_cu_set_mask(queue, 64, mask.data()) == HSA_STATUS_SUCCESS);
   const Units used = Placement::units_of(gpu.run(queue, 64, 256, false));
   CHECK(!used.empty());
