@@ -164,7 +164,7 @@ TEST_CASE_METHOD(OnDevice,
   Copier copier{gpu};
   const DeviceBuffer<uint32_t> values{gpu, 128};
   const Signal signal;
-  const KernargBuffer block{gpu, 256};
+  const KernargBuffer block{gpu, 320};
   BatchSubmitter batch{queue};
   const Counters before = Counters::now();
   // the same block and signal again: each dispatch completes before the next

@@ -159,7 +159,8 @@ TEST_CASE("a recording whose replay is partly published in a destroyed queue rep
   DoubleDevice other({}, [&](uint32_t number) { ran.push_back(number); });
   const auto kernel = number_kernel();
   std::vector<Block> kernargs(2048);
-  const auto made = destroyed.recording(std::as_writable_bytes(std::span(kernargs)), {});
+  const auto made = destroyed.recording(std::as_writable_bytes(std::span(kernargs)),
+                                        {.spare_kernarg_bytes = 64 << 10});
   Recording& recording = *made;
   for (uint32_t i = 0; i < 40; ++i) recording.dispatch(kernel, Grid{1}, i);
   destroyed.processor().pause();
@@ -180,7 +181,8 @@ TEST_CASE("a recording outlives its queue, also during a replay", "[misuse]") {
   DoubleDevice device({.device = {.ring_size = 16}});
   const auto kernel = number_kernel();
   std::vector<Block> kernargs(2048);
-  auto recording = device.recording(std::as_writable_bytes(std::span(kernargs)), {});
+  auto recording = device.recording(std::as_writable_bytes(std::span(kernargs)),
+                                    {.spare_kernarg_bytes = 64 << 10});
   for (uint32_t i = 0; i < 40; ++i) recording->dispatch(kernel, Grid{1}, i);
   device.processor().pause();
   CHECK(contains(

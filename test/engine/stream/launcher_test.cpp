@@ -25,7 +25,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// number at 0, value at 8, then the requested hidden arguments.
+// number at 0, value at 8, then the requested hidden arguments. Space for the others is declared
+// without a use, so that it is zero.
 struct Hidden {
   bool queue = false;
   bool block_count = false;
@@ -37,9 +38,11 @@ Kernel<uint32_t, uint64_t> pair_kernel(Hidden hidden = {}) {
                     .kernarg_bytes = 32,
                     .arguments = {argument(ArgumentKind::by_value, 0, 4),
                                   argument(ArgumentKind::by_value, 8, 8)}};
-  if (hidden.queue) pair.arguments.push_back(argument(ArgumentKind::hidden_queue_ptr, kQueueAt, 8));
-  if (hidden.block_count)
-    pair.arguments.push_back(argument(ArgumentKind::hidden_block_count_x, kBlockCountAt, 4));
+  using Kind = ArgumentKind;
+  pair.arguments.push_back(
+      argument(hidden.queue ? Kind::hidden_queue_ptr : Kind::hidden_none, kQueueAt, 8));
+  pair.arguments.push_back(argument(
+      hidden.block_count ? Kind::hidden_block_count_x : Kind::hidden_none, kBlockCountAt, 4));
   return kernel_of<uint32_t, uint64_t>(pair);
 }
 
