@@ -45,6 +45,12 @@ using uptempo::test::eventually;
 inline constexpr auto kNone = HSA_FENCE_SCOPE_NONE, kAgent = HSA_FENCE_SCOPE_AGENT,
                       kSystem = HSA_FENCE_SCOPE_SYSTEM;
 
+inline Options with_workers(uint32_t workers) {
+  Options options;
+  options.workers = workers;
+  return options;
+}
+
 // Returns whether the signal becomes 0.
 bool fires(const amd_signal_t* signal);
 

@@ -15,12 +15,6 @@ namespace {
 
 constexpr uint32_t kLow = 3, kHigh = 11;  // queues start with 7
 
-Options with_workers(uint32_t workers) {
-  Options options;
-  options.workers = workers;
-  return options;
-}
-
 [[nodiscard]] bool set_priority(DeviceFixture& device, const ComputeQueue& queue,
                                 uint32_t priority) {
   return device.processor->update_queue(

@@ -12,16 +12,6 @@ using namespace uptempo::vgpu;
 using namespace uptempo::vgpu::test;
 using Result = gfx9::Workgroup::Result;
 
-namespace {
-
-Options with_workers(uint32_t workers) {
-  Options options;
-  options.workers = workers;
-  return options;
-}
-
-}  // namespace
-
 TEST_CASE(
     "a kernel that spins on a kernel of another queue lets it run, with one worker as with "
     "several") {

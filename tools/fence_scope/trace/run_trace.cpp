@@ -138,13 +138,14 @@ TraceRun trace_of_spans(const Sequence& sequence, const Headers& headers, const 
         .name = name_of(packet, sequence),
         .type = packet.role == Role::dispatch ? "kernel_dispatch" : "barrier_and",
         .flags = packet.role == Role::dispatch ? headers[packet.step] : flags_of(packet.role)};
-    const auto span = packet.role == Role::dispatch ? run.spans.at(packet.step) : std::nullopt;
-    timed.push_back(span.has_value());
-    if (span) {
-      to.begin_ns = span->begin_ns;
-      to.end_ns = span->end_ns;
+    const std::optional<Bench::Span>* const span =
+        packet.role == Role::dispatch ? &run.spans.at(packet.step) : nullptr;
+    timed.push_back(span != nullptr && span->has_value());
+    if (timed.back()) {
+      to.begin_ns = (*span)->begin_ns;
+      to.end_ns = (*span)->end_ns;
       // The host's and the device's clock meet here, with the error of the runtime's conversion.
-      if (packet.published_ns) to.submit_ns = std::min(*packet.published_ns, span->begin_ns);
+      if (packet.published_ns) to.submit_ns = std::min(*packet.published_ns, (*span)->begin_ns);
     }
     if (packet.role == Role::dispatch) steps.packet[packet.step] = trace.packets.size();
     trace.packets.push_back(std::move(to));
