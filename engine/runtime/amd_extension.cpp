@@ -22,4 +22,8 @@ AmdExtensionVersion running_amd_extension() noexcept {
   return {major, minor};
 }
 
+bool must_stay_initialised() noexcept {
+  return running_amd_extension() == AmdExtensionVersion{1, 4};
+}
+
 }  // namespace uptempo

@@ -1,5 +1,5 @@
-// The version of the AMD extension that the running ROCr implements. Private: it tells ROCr releases
-// apart where they behave differently and the HSA interface version is the same.
+// The version of the AMD extension that the running ROCr implements. Private: it tells ROCr
+// releases apart where they behave differently and the HSA interface version is the same.
 #pragma once
 
 #include <compare>
@@ -16,5 +16,10 @@ struct AmdExtensionVersion {
 
 // Returns 0.0 for a ROCr before 6.1. HSA must be initialised.
 AmdExtensionVersion running_amd_extension() noexcept;
+
+// True for ROCr 6.1. Its hsa_shut_down locks an agent's mutex after destroying it: scratch_lock_ of
+// GpuAgent is declared after queues_, whose destructors take it (amd_gpu_agent.h at rocm-6.1.2).
+// The process can then hang or abort. HSA must be initialised.
+bool must_stay_initialised() noexcept;
 
 }  // namespace uptempo

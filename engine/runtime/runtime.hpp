@@ -4,10 +4,11 @@
 //   Agent gpu = runtime.gpu();
 //
 // All Runtime objects of a process share one session. The destructor of the last one releases every
-// object that is still alive and shuts HSA down. A new Runtime may be created
-// afterwards. Objects that outlive the Runtime, for example static ones, may be destroyed at any
-// time later. Using them throws Error, except where their header says otherwise. A Runtime that was
-// moved from has no agents; gpu() and host() throw Error.
+// object that is still alive and shuts HSA down; ROCr 6.1, whose shut-down can hang, stays
+// initialised until the process ends. A new Runtime may be created afterwards. Objects that outlive
+// the Runtime, for example static ones, may be destroyed at any time later. Using them throws
+// Error, except where their header says otherwise. A Runtime that was moved from has no agents;
+// gpu() and host() throw Error.
 //
 // Thread safety: const functions, construction and destruction may run on any thread.
 #pragma once

@@ -62,13 +62,6 @@ bool hsa_is_initialised() noexcept {
          HSA_STATUS_ERROR_NOT_INITIALIZED;
 }
 
-// True for ROCr 6.1. Its hsa_shut_down locks an agent's mutex after destroying it: scratch_lock_ of
-// GpuAgent is declared after queues_, whose destructors take it (amd_gpu_agent.h at rocm-6.1.2).
-// The process can then hang or abort.
-bool must_stay_initialised() noexcept {
-  return running_amd_extension() == AmdExtensionVersion{1, 4};
-}
-
 std::string describe(const hsa_amd_gpu_memory_fault_info_t& fault) {
   std::string reasons;
   for (const FaultReason& reason : kFaultReasons) {

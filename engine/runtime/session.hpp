@@ -5,7 +5,7 @@
 // queues, then executables, signals and memory, latest first. Their destructors then find an ended
 // session and do nothing. Tear-down therefore frees every byte in any order of destruction, even if
 // other users keep HSA initialised, and a new session can start in the same process. Under ROCr
-// 6.1, HSA stays initialised until the process ends (session.cpp).
+// 6.1, HSA stays initialised until the process ends (amd_extension.hpp).
 //
 // Thread safety: every function may be called from any thread.
 // Cost: one lock and one map operation per object created or destroyed.

@@ -22,7 +22,7 @@ struct Holdings {
   size_t timelines = 0;  // in use
   uint64_t queues = 0, events = 0, buffers = 0, device_bytes = 0, host_bytes = 0;  // in the driver
   // The driver's counts contain ROCr's own resources, because ROCr 6.1 stays initialised
-  // (session.cpp).
+  // (amd_extension.hpp).
   bool has_rocr = false;
 
   friend bool operator==(const Holdings& a, const Holdings& b) {
@@ -53,7 +53,7 @@ inline Holdings holdings() {
   held.buffers = counts.buffers;
   held.device_bytes = counts.vram_bytes;
   held.host_bytes = counts.gtt_bytes + counts.userptr_bytes;
-  held.has_rocr = running_amd_extension() == AmdExtensionVersion{1, 4};
+  held.has_rocr = must_stay_initialised();
   return held;
 }
 
