@@ -1,10 +1,10 @@
 #include "tools/litmus/runner.hpp"
 
-#include <fmt/format.h>
 #include <hsa/hsa_ext_amd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <chrono>
 #include <cstring>
 #include <optional>
@@ -28,7 +28,7 @@ using aql::FenceScope;
 using aql::HeaderFlags;
 using namespace std::chrono_literals;
 
-constexpr size_t kBlockBytes = 512;  // a few arguments and 256 bytes of hidden ones
+constexpr size_t kPageBytes = 4096;
 constexpr uint32_t kWorkgroup = 64, kSortWorkgroup = 256;
 constexpr auto kPatience = 10s;
 constexpr HeaderFlags kSystemScopes{Barrier::on, FenceScope::system, FenceScope::system};
@@ -89,12 +89,9 @@ struct Runner::Impl {
         unused(gpu, MemoryKind::pinned, kWorkgroup * sizeof(uint32_t)),
         done(SignalKind::interrupt) {
     for (uint32_t i = 0; i <= kDelayQueue; ++i) queues.emplace_back(gpu, 1024, kPatience);
-    for (const size_t bytes :
-         {store.info().arguments.size_bytes(), copy.info().arguments.size_bytes(),
-          add.info().arguments.size_bytes(), sort.info().arguments.size_bytes()})
-      if (bytes > kBlockBytes)
-        throw std::logic_error(fmt::format("a litmus kernel has {} bytes of kernargs, a block {}",
-                                           bytes, kBlockBytes));
+    for (const ArgumentLayout* layout : {&store.info().arguments, &copy.info().arguments,
+                                         &add.info().arguments, &sort.info().arguments})
+      block_bytes = std::max<size_t>(block_bytes, std::bit_ceil(layout->size_bytes()));
   }
 
   // ---- memory and signals, created when a test first needs that many
@@ -112,10 +109,11 @@ struct Runner::Impl {
     return static_cast<uint32_t*>(memory.data());
   }
   std::byte* block(size_t number) {
-    constexpr size_t per_page = 4096 / kBlockBytes;
-    while (blocks.size() <= number / per_page) blocks.emplace_back(gpu, MemoryKind::kernarg, 4096);
+    const size_t per_page = kPageBytes / block_bytes;
+    while (blocks.size() <= number / per_page)
+      blocks.emplace_back(gpu, MemoryKind::kernarg, kPageBytes);
     return static_cast<std::byte*>(blocks[number / per_page].data()) +
-           number % per_page * kBlockBytes;
+           number % per_page * block_bytes;
   }
   // Blocks of single dispatches follow the shared blocks, of which there are at most 15.
   static constexpr size_t kDelayBlock = 15, kFirstOwnBlock = 16;
@@ -368,6 +366,7 @@ struct Runner::Impl {
   Kernel<uint32_t*, uint32_t, uint32_t> add;
   Kernel<uint32_t*, uint32_t, uint32_t, uint32_t> sort;
   std::vector<Allocation> cells[3];  // by CellKind
+  size_t block_bytes = 64;           // of each kernel's kernargs, and a power of two
   std::vector<Allocation> blocks;
   Allocation staging, unused;
   std::vector<Signal> completions, gates, delays;
