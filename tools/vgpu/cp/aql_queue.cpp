@@ -21,9 +21,6 @@ static_assert(
         offsetof(amd_queue_t, write_dispatch_id) == 0x38,
     "KFD passes the addresses of these two fields; amd_queue_t's address follows from them");
 
-// KFD's compute queues, num_cp_queues in its topology. More queues share them in turn.
-constexpr uint32_t kHardwareQueues = 24;
-
 template <typename T>
 T load_acquire(T* word) noexcept {
   return std::atomic_ref<T>(*word).load(std::memory_order_acquire);

@@ -17,6 +17,9 @@
 
 namespace uptempo::vgpu {
 
+// Compute queues of the hardware: num_cp_queues of KFD's topology. More queues share them in turn.
+inline constexpr uint32_t kHardwareQueues = 24;
+
 using QueueId = uint32_t;
 // Ids are KFD's queue ids. They start at 1, because ROCT uses 0 for "no queue". Ordinals, used in
 // traces and findings, start at 0.

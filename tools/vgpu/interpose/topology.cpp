@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "cp/command_processor.hpp"
 #include "device/options.hpp"
 #include "interpose/real.hpp"
 #include "kfd/driver_profile.hpp"
@@ -119,7 +120,7 @@ std::string gpu_properties(const DeviceDescription& device, kfd::DriverProfile p
                      {"num_sdma_engines", sdma.engines},
                      {"num_sdma_xgmi_engines", sdma.xgmi_engines},
                      {"num_sdma_queues_per_engine", sdma.queues_per_engine},
-                     {"num_cp_queues", 24},
+                     {"num_cp_queues", kHardwareQueues},
                      {"max_engine_clk_fcompute", device.engine_clock_mhz},
                      {"local_mem_size", 0},
                      {"fw_version", 71},
