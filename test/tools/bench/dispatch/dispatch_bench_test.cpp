@@ -24,9 +24,11 @@ json results_of(const std::vector<std::string>& options) {
 }  // namespace
 
 TEST_CASE("every row is timed and verified, kernels executed or not") {
-  for (const char* kernels : {"null", "real"}) {
-    const json out = results_of({"--batch", "1", "120", "--kernels", kernels});
-    CHECK(out["kernels"] == kernels);
+  for (const bool real : {false, true}) {
+    // Executed kernels take long, so their batches are short.
+    const json out =
+        results_of({"--batch", "1", real ? "8" : "120", "--kernels", real ? "real" : "null"});
+    CHECK(out["kernels"] == (real ? "real" : "null"));
     CHECK(out["verified"] == true);
     CHECK(out["virtual_gpu"] == true);
     std::set<std::string> names;
