@@ -8,11 +8,16 @@ kernel void empty(void) {}
 kernel void fill(global uint* out, uint value) { out[get_global_id(0)] = value; }
 
 // out[i] = first + i * step: a pattern that reveals a misplaced element.
-kernel void iota(global uint* out, uint first, uint step) { out[get_global_id(0)] = first + (uint)get_global_id(0) * step; }
+kernel void iota(global uint* out, uint first, uint step) {
+  out[get_global_id(0)] = first + (uint)get_global_id(0) * step;
+}
 
-kernel void copy(global uint* out, global const uint* in) { out[get_global_id(0)] = in[get_global_id(0)]; }
+kernel void copy(global uint* out, global const uint* in) {
+  out[get_global_id(0)] = in[get_global_id(0)];
+}
 
-kernel void vector_add(global float* out, global const float* a, global const float* b, uint length) {
+kernel void vector_add(global float* out, global const float* a, global const float* b,
+                       uint length) {
   const size_t i = get_global_id(0);
   if (i < length) out[i] = a[i] + b[i];
 }

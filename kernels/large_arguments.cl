@@ -48,7 +48,8 @@ static void report(global uint* out, ulong rounds, uint segment_bytes) {
   // x is never 0, but the compiler does not know that. It therefore cannot move the loads before
   // the loop, as it does with loads that it recognizes as kernel arguments.
   const uint late = x == 0 ? 4 : 0;
-  const constant uchar* const segment = (const constant uchar*)__builtin_amdgcn_kernarg_segment_ptr();
+  const constant uchar* const segment =
+      (const constant uchar*)__builtin_amdgcn_kernarg_segment_ptr();
   out[0] = *(const constant uint*)(segment + (segment_bytes - 4 - late));
   out[1] = segment[segment_bytes - 1 - late];
   out[2] = segment[16 + late];

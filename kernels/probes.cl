@@ -21,7 +21,8 @@ kernel void spin(global volatile uint* out, uint iterations, uint flag) {
 kernel void wait_for_gate(global volatile uint* gate, uint rounds, global uint* out) {
   uint seen = 0;
   for (uint i = 0; i < rounds && seen == 0; ++i) {
-    seen = __opencl_atomic_load((global volatile atomic_uint*)gate, memory_order_acquire, memory_scope_all_svm_devices);
+    seen = __opencl_atomic_load((global volatile atomic_uint*)gate, memory_order_acquire,
+                                memory_scope_all_svm_devices);
   }
   out[0] = seen != 0 ? 1u : 2u;
 }
@@ -31,11 +32,14 @@ kernel void wait_for_gate(global volatile uint* gate, uint rounds, global uint* 
 // two, prove overlap: both report 1 if and only if each began before the other ended. A single 1
 // proves nothing, because the partner may have ended long ago. Flags are never reset: use another
 // number for each round.
-kernel void meet(global volatile uint* mine, global volatile uint* theirs, uint round, uint polls, global uint* met) {
-  __opencl_atomic_store((global volatile atomic_uint*)mine, round, memory_order_release, memory_scope_all_svm_devices);
+kernel void meet(global volatile uint* mine, global volatile uint* theirs, uint round, uint polls,
+                 global uint* met) {
+  __opencl_atomic_store((global volatile atomic_uint*)mine, round, memory_order_release,
+                        memory_scope_all_svm_devices);
   bool seen = false;
   for (uint i = 0; i < polls && !seen; ++i) {
-    seen = __opencl_atomic_load((global volatile atomic_uint*)theirs, memory_order_acquire, memory_scope_all_svm_devices) == round;
+    seen = __opencl_atomic_load((global volatile atomic_uint*)theirs, memory_order_acquire,
+                                memory_scope_all_svm_devices) == round;
   }
   *met = seen ? 1u : 2u;
 }
@@ -55,8 +59,8 @@ typedef struct {
 } ProbeStruct;
 
 // One argument of each size and alignment class, written back widened to 64 bits.
-kernel void probe_arguments(global ulong* out, char c, short s, int i, long l, uchar uc, float f, double d, float4 v,
-                            ProbeStruct p, global const uint* in) {
+kernel void probe_arguments(global ulong* out, char c, short s, int i, long l, uchar uc, float f,
+                            double d, float4 v, ProbeStruct p, global const uint* in) {
   if (get_global_id(0) != 0) return;
   out[0] = (ulong)(long)c;
   out[1] = (ulong)(long)s;

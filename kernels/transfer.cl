@@ -34,10 +34,14 @@ typedef struct {
   ulong first, stride;
 } Share;
 
-static Share share(uint dimension) { return (Share){get_global_id(dimension), get_global_size(dimension)}; }
+static Share share(uint dimension) {
+  return (Share){get_global_id(dimension), get_global_size(dimension)};
+}
 
 // Number of bytes before the first multiple of 16, at most `bytes`.
-static ulong head_of(global const uchar* to, ulong bytes) { return min((ulong)(-(ulong)to & 15), bytes); }
+static ulong head_of(global const uchar* to, ulong bytes) {
+  return min((ulong)(-(ulong)to & 15), bytes);
+}
 
 static void copy_run(global uchar* to, global const uchar* from, ulong bytes, Share items) {
   const ulong head = head_of(to, bytes);
@@ -63,13 +67,16 @@ static void fill_run(global uchar* to, ulong bytes, ulong2 pattern, Share items)
   global ulong2* const units_to = (global ulong2*)(to + head);
   const ulong2 unit = advanced(pattern, head);
   for (ulong i = items.first; i < units; i += items.stride) units_to[i] = unit;
-  for (ulong i = head + units * 16 + items.first; i < bytes; i += items.stride) to[i] = (uchar)advanced(pattern, i).x;
+  for (ulong i = head + units * 16 + items.first; i < bytes; i += items.stride)
+    to[i] = (uchar)advanced(pattern, i).x;
 }
 
-kernel void copy_bytes(global uchar* to, global const uchar* from, ulong bytes) { copy_run(to, from, bytes, share(0)); }
+kernel void copy_bytes(global uchar* to, global const uchar* from, ulong bytes) {
+  copy_run(to, from, bytes, share(0));
+}
 
-kernel void copy_rows(global uchar* to, global const uchar* from, ulong width_bytes, ulong height, ulong to_pitch,
-                      ulong from_pitch) {
+kernel void copy_rows(global uchar* to, global const uchar* from, ulong width_bytes, ulong height,
+                      ulong to_pitch, ulong from_pitch) {
   const Share rows = share(1);
   for (ulong row = rows.first; row < height; row += rows.stride)
     copy_run(to + row * to_pitch, from + row * from_pitch, width_bytes, share(0));
@@ -79,7 +86,8 @@ kernel void fill_bytes(global uchar* to, ulong bytes, ulong low, ulong high) {
   fill_run(to, bytes, (ulong2)(low, high), share(0));
 }
 
-kernel void fill_rows(global uchar* to, ulong width_bytes, ulong height, ulong to_pitch, ulong low, ulong high) {
+kernel void fill_rows(global uchar* to, ulong width_bytes, ulong height, ulong to_pitch, ulong low,
+                      ulong high) {
   const Share rows = share(1);
   for (ulong row = rows.first; row < height; row += rows.stride)
     fill_run(to + row * to_pitch, width_bytes, (ulong2)(low, high), share(0));

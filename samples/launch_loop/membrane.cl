@@ -7,7 +7,7 @@
 
 typedef struct {
   float row, column;  // its position
-  float reach;  // one over the square of the distance at which its pull ends
+  float reach;        // one over the square of the distance at which its pull ends
   float pull;
 } Mount;
 
@@ -30,10 +30,12 @@ kernel void actuate(global float* speed, global const float* actions, uint width
 // A gust with another strength in every launch.
 kernel void wind(global float* speed, uint width, float strength) {
   const uint point = get_global_id(0);
-  if (is_inside(point, width)) speed[point] = speed[point] + strength * (float)(row_of(point, width) + 1);
+  if (is_inside(point, width))
+    speed[point] = speed[point] + strength * (float)(row_of(point, width) + 1);
 }
 
-kernel void tension(global float* speed, global const float* height, uint width, float stiffness, float damping) {
+kernel void tension(global float* speed, global const float* height, uint width, float stiffness,
+                    float damping) {
   const uint point = get_global_id(0);
   if (!is_inside(point, width)) return;
   const float across = height[point - 1] + height[point + 1];
@@ -51,7 +53,8 @@ kernel void drift(global float* height, global const float* speed, uint width, f
 kernel void hold(global float* speed, global const float* height, uint width, Mounts at) {
   const uint point = get_global_id(0);
   if (!is_inside(point, width)) return;
-  const float row = (float)row_of(point, width), column = (float)(point - row_of(point, width) * width);
+  const float row = (float)row_of(point, width),
+              column = (float)(point - row_of(point, width) * width);
   float hold = 0.0f;
 #pragma unroll
   for (uint i = 0; i < 32; ++i) {
@@ -65,7 +68,8 @@ kernel void hold(global float* speed, global const float* height, uint width, Mo
 
 // The host's observation of a step, by row: the sum of the heights and the sum of the squares of
 // the speeds.
-kernel void observe(global float* observation, global const float* height, global const float* speed, uint width) {
+kernel void observe(global float* observation, global const float* height,
+                    global const float* speed, uint width) {
   const uint row = get_global_id(0);
   if (row >= width) return;
   float heights = 0.0f, energy = 0.0f;

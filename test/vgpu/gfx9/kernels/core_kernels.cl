@@ -19,8 +19,10 @@ kernel void collatz(global const uint* in, global uint* steps) {
   const uint i = get_global_id(0);
   uint n = in[i], count = 0;
   while (n != 1) {
-    if (n & 1) n = 3 * n + 1;
-    else n >>= 1;
+    if (n & 1)
+      n = 3 * n + 1;
+    else
+      n >>= 1;
     if (++count == 500) break;
   }
   steps[i] = count;
@@ -37,7 +39,8 @@ kernel void reduce(global const uint* in, global uint* out, local uint* partial)
   if (l == 0) out[get_group_id(0)] = partial[0];
 }
 
-kernel void histogram(global const uint* in, global uint* bins, global ulong* sum, global int* extremes) {
+kernel void histogram(global const uint* in, global uint* bins, global ulong* sum,
+                      global int* extremes) {
   const uint value = in[get_global_id(0)];
   atomic_inc(&bins[value % 16]);
   atom_add(sum, (ulong)value);
@@ -104,20 +107,24 @@ kernel void double_math(global const double* a, global const double* b, global d
   out[4 * i + 3] = fma(a[i], b[i], a[i]);
 }
 
-kernel void sub_dword(global const char* c, global const ushort* s, global char* c_out, global short* s_out) {
+kernel void sub_dword(global const char* c, global const ushort* s, global char* c_out,
+                      global short* s_out) {
   const uint i = get_global_id(0);
   c_out[i] = (char)(c[i] - s[i]);
   s_out[i] = (short)(c[i] * 3 + s[i]);
 }
 
-kernel void wide(global const uint4* in, global uint4* out, global const uint2* pairs, global uint* triples) {
+kernel void wide(global const uint4* in, global uint4* out, global const uint2* pairs,
+                 global uint* triples) {
   const uint i = get_global_id(0);
   out[i] = in[i].wzyx + (uint4)(pairs[i].x, pairs[i].y, i, 7);
   vstore3(in[i].xyz, i, triples);
 }
 
 kernel void ids(global uint* out) {
-  const uint linear = (get_global_id(2) * get_global_size(1) + get_global_id(1)) * get_global_size(0) + get_global_id(0);
+  const uint linear =
+      (get_global_id(2) * get_global_size(1) + get_global_id(1)) * get_global_size(0) +
+      get_global_id(0);
   global uint* row = out + 12 * linear;
   for (uint d = 0; d < 3; ++d) {
     row[d] = get_local_id(d);
@@ -128,7 +135,9 @@ kernel void ids(global uint* out) {
 }
 
 // A real call: the compiler must not inline it.
-__attribute__((noinline)) uint mix(uint a, uint b) { return (a ^ (b << 3)) * 2654435761u + (b >> 5); }
+__attribute__((noinline)) uint mix(uint a, uint b) {
+  return (a ^ (b << 3)) * 2654435761u + (b >> 5);
+}
 __attribute__((noinline)) uint twice(uint a, uint b) { return mix(mix(a, b), mix(b, a)); }
 kernel void calls(global const uint* in, global uint* out) {
   const uint i = get_global_id(0);

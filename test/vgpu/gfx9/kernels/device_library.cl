@@ -5,16 +5,16 @@
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 #pragma OPENCL EXTENSION cl_khr_subgroups : enable
 
-#define UNARY(T, function)                                                                \
-  kernel void T##_##function(global const T* a, global const T* b, global T* out) {       \
-    const size_t i = get_global_id(0);                                                    \
-    (void)b;                                                                              \
-    out[i] = function(a[i]);                                                              \
+#define UNARY(T, function)                                                          \
+  kernel void T##_##function(global const T* a, global const T* b, global T* out) { \
+    const size_t i = get_global_id(0);                                              \
+    (void)b;                                                                        \
+    out[i] = function(a[i]);                                                        \
   }
-#define BINARY(T, function)                                                               \
-  kernel void T##_##function(global const T* a, global const T* b, global T* out) {       \
-    const size_t i = get_global_id(0);                                                    \
-    out[i] = function(a[i], b[i]);                                                        \
+#define BINARY(T, function)                                                         \
+  kernel void T##_##function(global const T* a, global const T* b, global T* out) { \
+    const size_t i = get_global_id(0);                                              \
+    out[i] = function(a[i], b[i]);                                                  \
   }
 #define FLOAT(function, error) UNARY(float, function)
 #define FLOAT2(function, error) BINARY(float, function)
@@ -30,14 +30,16 @@ kernel void double_divide(global const double* a, global const double* b, global
   const size_t i = get_global_id(0);
   out[i] = a[i] / b[i];
 }
-kernel void float_parts(global const float* a, global const int* by, global float* out, global int* exponents) {
+kernel void float_parts(global const float* a, global const int* by, global float* out,
+                        global int* exponents) {
   const size_t i = get_global_id(0);
   int exponent;
   out[2 * i] = frexp(a[i], &exponent);
   out[2 * i + 1] = ldexp(a[i], by[i]);
   exponents[i] = exponent;
 }
-kernel void double_parts(global const double* a, global const int* by, global double* out, global int* exponents) {
+kernel void double_parts(global const double* a, global const int* by, global double* out,
+                         global int* exponents) {
   const size_t i = get_global_id(0);
   int exponent;
   out[2 * i] = frexp(a[i], &exponent);
@@ -46,24 +48,25 @@ kernel void double_parts(global const double* a, global const int* by, global do
 }
 kernel void float_classes(global const float* a, global uint* out) {
   const size_t i = get_global_id(0);
-  out[i] = (isnan(a[i]) != 0) | (isinf(a[i]) != 0) << 1 | (isnormal(a[i]) != 0) << 2 | (isfinite(a[i]) != 0) << 3 | (signbit(a[i]) != 0) << 4;
+  out[i] = (isnan(a[i]) != 0) | (isinf(a[i]) != 0) << 1 | (isnormal(a[i]) != 0) << 2 |
+           (isfinite(a[i]) != 0) << 3 | (signbit(a[i]) != 0) << 4;
 }
 
 // Sums and extremes over the lanes of a wave. Ten rows of results.
-#define LANES(T)                                                                          \
-  kernel void lanes_##T(global const T* in, global T* out) {                              \
-    const size_t i = get_global_id(0), n = get_global_size(0);                            \
-    const T v = in[i];                                                                    \
-    out[i] = sub_group_reduce_add(v);                                                     \
-    out[n + i] = sub_group_reduce_min(v);                                                 \
-    out[2 * n + i] = sub_group_reduce_max(v);                                             \
-    out[3 * n + i] = sub_group_scan_inclusive_add(v);                                     \
-    out[4 * n + i] = sub_group_scan_exclusive_add(v);                                     \
-    out[5 * n + i] = sub_group_scan_inclusive_min(v);                                     \
-    out[6 * n + i] = sub_group_scan_inclusive_max(v);                                     \
-    out[7 * n + i] = sub_group_broadcast(v, 37);                                          \
-    out[8 * n + i] = work_group_scan_inclusive_add(v);                                    \
-    out[9 * n + i] = work_group_reduce_max(v);                                            \
+#define LANES(T)                                               \
+  kernel void lanes_##T(global const T* in, global T* out) {   \
+    const size_t i = get_global_id(0), n = get_global_size(0); \
+    const T v = in[i];                                         \
+    out[i] = sub_group_reduce_add(v);                          \
+    out[n + i] = sub_group_reduce_min(v);                      \
+    out[2 * n + i] = sub_group_reduce_max(v);                  \
+    out[3 * n + i] = sub_group_scan_inclusive_add(v);          \
+    out[4 * n + i] = sub_group_scan_exclusive_add(v);          \
+    out[5 * n + i] = sub_group_scan_inclusive_min(v);          \
+    out[6 * n + i] = sub_group_scan_inclusive_max(v);          \
+    out[7 * n + i] = sub_group_broadcast(v, 37);               \
+    out[8 * n + i] = work_group_scan_inclusive_add(v);         \
+    out[9 * n + i] = work_group_reduce_max(v);                 \
   }
 LANES(int)
 LANES(uint)
@@ -93,7 +96,8 @@ float __ockl_fdot2(half2 a, half2 b, float c, bool saturates);
 // On targets with the instruction, the library's function sets the clamp bit and ignores
 // `saturates`.
 #ifdef __gfx900__
-#define HALF_DOT(a, b, c, saturates) ((saturates) ? clamp(__ockl_fdot2(a, b, c, false), 0.0f, 1.0f) : __ockl_fdot2(a, b, c, false))
+#define HALF_DOT(a, b, c, saturates) \
+  ((saturates) ? clamp(__ockl_fdot2(a, b, c, false), 0.0f, 1.0f) : __ockl_fdot2(a, b, c, false))
 #else
 #define HALF_DOT __builtin_amdgcn_fdot2
 #endif
@@ -126,7 +130,8 @@ kernel void dots(global const uint* in, global uint* out) {
 // Small integers of both signs, whose sums are exact in any order.
 kernel void half_dots(global const int* in, global float* out) {
   const size_t i = get_global_id(0);
-  const half2 a = (half2)((half)in[5 * i], (half)in[5 * i + 1]), b = (half2)((half)in[5 * i + 2], (half)in[5 * i + 3]);
+  const half2 a = (half2)((half)in[5 * i], (half)in[5 * i + 1]),
+              b = (half2)((half)in[5 * i + 2], (half)in[5 * i + 3]);
   const float c = (float)in[5 * i + 4];
   out[4 * i] = HALF_DOT(a, b, c, false);
   out[4 * i + 1] = HALF_DOT(-a, b, c, false);

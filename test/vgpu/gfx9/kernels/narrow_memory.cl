@@ -42,7 +42,8 @@ kernel void exchange_bytes(global const uint* in, global const uint* at, global 
   barrier(CLK_LOCAL_MEM_FENCE);
   out[i] = as_uint((short2)(shared[l], shared[511 - l]));
 }
-kernel void exchange_unsigned_bytes(global const uint* in, global const uint* at, global uint* out) {
+kernel void exchange_unsigned_bytes(global const uint* in, global const uint* at,
+                                    global uint* out) {
   local uchar shared[512];
   LOCAL_ITEM;
   shared[at[2 * l]] = (uchar)(in[i] >> 16);
@@ -76,16 +77,16 @@ kernel void pairs64(global const ulong* in, global ulong* out) {
 }
 
 // Arrays in private memory, of every element size.
-#define PRIVATE(T)                                                          \
+#define PRIVATE(T)                                                                    \
   kernel void private_##T(global const T* in, global const uint* at, global T* out) { \
-    ITEM;                                                                   \
-    volatile T own[24];                                                     \
-    for (uint n = 0; n < 24; ++n) own[n] = (T)(in[i] + (T)n);               \
-    own[at[2 * i] % 24] = in[i];                                            \
-    own[at[2 * i + 1] % 24] += own[at[2 * i] % 24];                         \
-    T sum = 0;                                                              \
-    for (uint n = 0; n < 24; ++n) sum = (T)(sum * 3 + own[(n * 7 + at[i]) % 24]); \
-    out[i] = sum;                                                           \
+    ITEM;                                                                             \
+    volatile T own[24];                                                               \
+    for (uint n = 0; n < 24; ++n) own[n] = (T)(in[i] + (T)n);                         \
+    own[at[2 * i] % 24] = in[i];                                                      \
+    own[at[2 * i + 1] % 24] += own[at[2 * i] % 24];                                   \
+    T sum = 0;                                                                        \
+    for (uint n = 0; n < 24; ++n) sum = (T)(sum * 3 + own[(n * 7 + at[i]) % 24]);     \
+    out[i] = sum;                                                                     \
   }
 PRIVATE(uchar)
 PRIVATE(char)

@@ -25,7 +25,9 @@ uint ones(uint a) { return popcount(a); }
 uint ones_long(ulong a) { return (uint)popcount(a); }
 uint pack(ushort low, ushort high) { return as_uint((ushort2)(low, high)); }
 // Selects one of sixteen numbers, and adds them up after one has been replaced.
-uint16 numbers(uint a, uint b) { return (uint16)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15) * b + a; }
+uint16 numbers(uint a, uint b) {
+  return (uint16)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15) * b + a;
+}
 uint element(uint a, uint b, uint at) { return numbers(a, b)[at & 15]; }
 uint with_element(uint a, uint b, uint at) {
   uint16 v = numbers(a, b);
@@ -35,25 +37,30 @@ uint with_element(uint a, uint b, uint at) {
 uint pk_add_swapped(uint a, uint b) { return as_uint(as_ushort2(a) + as_ushort2(b).yx); }
 
 // Treats both halves of a, b, c as one vector; the conditional operator selects by component.
-#define PK(type, expression) ({ const type x0 = as_##type(a), y0 = as_##type(b), z0 = as_##type(c); (void)z0; as_uint((type)(expression)); })
+#define PK(type, expression)                                            \
+  ({                                                                    \
+    const type x0 = as_##type(a), y0 = as_##type(b), z0 = as_##type(c); \
+    (void)z0;                                                           \
+    as_uint((type)(expression));                                        \
+  })
 #define PK_U(expression) PK(ushort2, expression)
 #define PK_I(expression) PK(short2, expression)
 
-#define OPERANDS                                                            \
-  const uint a = (uint)x, b = (uint)y, c = (uint)z;                         \
-  const int i = (int)a, j = (int)b, k = (int)c;                             \
+#define OPERANDS                                    \
+  const uint a = (uint)x, b = (uint)y, c = (uint)z; \
+  const int i = (int)a, j = (int)b, k = (int)c;     \
   (void)a, (void)b, (void)c, (void)i, (void)j, (void)k;
-#define VECTOR(name, instruction, expression)                               \
-  kernel void name(global const ulong* in, global ulong* out) {             \
-    const size_t n = get_global_id(0);                                      \
-    const ulong x = in[3 * n], y = in[3 * n + 1], z = in[3 * n + 2];        \
-    OPERANDS *(global __typeof__(expression)*)(out + n) = (expression);                                 \
+#define VECTOR(name, instruction, expression)                          \
+  kernel void name(global const ulong* in, global ulong* out) {        \
+    const size_t n = get_global_id(0);                                 \
+    const ulong x = in[3 * n], y = in[3 * n + 1], z = in[3 * n + 2];   \
+    OPERANDS*(global __typeof__(expression)*)(out + n) = (expression); \
   }
-#define SCALAR(name, instruction, expression)                               \
-  kernel void name(constant const ulong* in, global ulong* out) {           \
-    const size_t n = get_group_id(0);                                       \
-    const ulong x = in[3 * n], y = in[3 * n + 1], z = in[3 * n + 2];        \
-    OPERANDS *(global __typeof__(expression)*)(out + n) = (expression);     \
+#define SCALAR(name, instruction, expression)                          \
+  kernel void name(constant const ulong* in, global ulong* out) {      \
+    const size_t n = get_group_id(0);                                  \
+    const ulong x = in[3 * n], y = in[3 * n + 1], z = in[3 * n + 2];   \
+    OPERANDS*(global __typeof__(expression)*)(out + n) = (expression); \
   }
 #define GLOBAL SCALAR
 #define DOT VECTOR
