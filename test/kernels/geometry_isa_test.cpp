@@ -1,6 +1,6 @@
-// What compiled kernels read the geometry of a dispatch from: code object version 5 from hidden
-// arguments, version 4 from the packet. The evidence is the kernel descriptor, and the instructions
-// as LLVM disassembles them.
+// Compiled kernels read the geometry of a dispatch from hidden arguments with code object version
+// 5, and from the packet with version 4. The evidence is the kernel descriptor, and the
+// instructions as LLVM disassembles them.
 #include <elf.h>
 #include <kernels/basics.hpp>
 #include <kernels/bitonic_sort.hpp>
