@@ -1,10 +1,10 @@
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <functional>
 
 #include "samples/bitonic_sort/options.hpp"
 #include "samples/bitonic_sort/report.hpp"
 #include "samples/bitonic_sort/sorter.hpp"
+#include "tools/support/command_line.hpp"
 #include "tools/support/device.hpp"
 #include "tools/support/program.hpp"
 
@@ -67,7 +67,11 @@ support::ExitCode run(const sort::Options& options, int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("", "bitonic_sort");
+  support::CommandLine app(
+      "bitonic_sort",
+      "Sorts keys on the GPU, one kernel dispatch per pass of a bitonic sort, and\n"
+      "shows the effect of five switches that make dispatches cheaper. Without a switch\n"
+      "it runs the ladder: the baseline, then one more switch per rung.");
   sort::Options options;
   sort::declare(app, options);
   return support::run_program(app, argc, argv, [&] { return run(options, argc, argv); });

@@ -1,35 +1,29 @@
 #include "samples/bitonic_sort/options.hpp"
 
-#include <CLI/CLI.hpp>
-
+#include "tools/support/command_line.hpp"
 #include "tools/support/device.hpp"
 #include "tools/support/program.hpp"
 
 namespace uptempo::sort {
 
-void declare(CLI::App& app, Options& options) {
-  app.description(
-      "Sorts keys on the GPU, one kernel dispatch per pass of a bitonic sort, and\n"
-      "shows the effect of five switches that make dispatches cheaper. Without a switch\n"
-      "it runs the ladder: the baseline, then one more switch per rung.");
+void declare(support::CommandLine& app, Options& options) {
   for (const SwitchInfo& info : kSwitches)
-    app.add_flag("--" + std::string(info.name), options.switches.*info.member, info.help)
-        ->group("Switches");
-  app.add_flag("--baseline", options.baseline, "Measure without any switch")->group("Switches");
-  app.add_flag("--ladder", options.ladder, "Run the ladder (the default)")->group("Switches");
-  app.add_option("--length", options.length,
-                 "Number of keys: a power of two from 2 to 2^24 (32768)")
-      ->type_name("N");
-  app.add_option("--iterations", options.iterations, "Timed sorts per rung (25)")
-      ->check(CLI::Range(1u, 1000000u).description(""))
-      ->type_name("N");
-  app.add_option("--seed", options.seed, "Seed of the random keys (1)")->type_name("N");
-  app.add_flag("--descending", options.descending, "Sort the largest key first");
-  app.add_flag("!--no-verify", options.verify, "Do not compare every result with std::sort");
-  app.add_flag("--verify", options.verify, "Compare them (the default)");
+    app.flag("--" + std::string(info.name), options.switches.*info.member, info.help)
+        .group("Switches");
+  app.flag("--baseline", options.baseline, "Measure without any switch").group("Switches");
+  app.flag("--ladder", options.ladder, "Run the ladder (the default)").group("Switches");
+  app.option("--length", options.length, "Number of keys: a power of two from 2 to 2^24 (32768)")
+      .placeholder("N");
+  app.option("--iterations", options.iterations, "Timed sorts per rung (25)")
+      .range(1u, 1000000u)
+      .placeholder("N");
+  app.option("--seed", options.seed, "Seed of the random keys (1)").placeholder("N");
+  app.flag("--descending", options.descending, "Sort the largest key first");
+  app.flag("!--no-verify", options.verify, "Do not compare every result with std::sort");
+  app.flag("--verify", options.verify, "Compare them (the default)");
   support::add_device_option(app, options.device);
   support::add_json_option(app, options.json_file);
-  app.add_option("--svg", options.svg_file, "Draw the times as a chart")->type_name("FILE");
+  app.option("--svg", options.svg_file, "Draw the times as a chart").placeholder("FILE");
 }
 
 std::vector<Rung> rungs(const Options& options) {

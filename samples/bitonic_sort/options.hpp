@@ -8,8 +8,8 @@
 #include "samples/bitonic_sort/network.hpp"
 #include "samples/bitonic_sort/switches.hpp"
 
-namespace CLI {
-class App;
+namespace uptempo::support {
+class CommandLine;
 }
 
 namespace uptempo::sort {
@@ -29,7 +29,7 @@ struct Options {
 };
 
 // Declares the options. Their values are in `options` after `app` has parsed.
-void declare(CLI::App& app, Options& options);
+void declare(support::CommandLine& app, Options& options);
 
 // The rungs to measure: the ladder, or one rung of exactly the switches given (--baseline: none).
 // Throws support::UsageError if options contradict each other.

@@ -8,13 +8,13 @@
 // command line, 77 no such device.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "samples/launch_loop/loop.hpp"
+#include "tools/support/command_line.hpp"
 #include "tools/support/device.hpp"
 #include "tools/support/program.hpp"
 #include "tools/support/statistics.hpp"
@@ -135,17 +135,17 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app(
+  support::CommandLine app(
+      "launch_loop",
       "A simulator's loop of small kernels, launched in four ways. Prints the time of each\n"
-      "way and its HSA calls.",
-      "launch_loop");
+      "way and its HSA calls.");
   Options options;
-  app.add_option("--steps", options.loop.steps, "Steps of the simulation (2000)")
-      ->check(CLI::Range(kFirstSteps + 1, 1000000u).description(""))
-      ->type_name("N");
-  app.add_option("--kernels", options.loop.kernels, "Kernels per step (60)")
-      ->check(CLI::Range(kLeastKernels, 1000u).description(""))
-      ->type_name("N");
+  app.option("--steps", options.loop.steps, "Steps of the simulation (2000)")
+      .range(kFirstSteps + 1, 1000000u)
+      .placeholder("N");
+  app.option("--kernels", options.loop.kernels, "Kernels per step (60)")
+      .range(kLeastKernels, 1000u)
+      .placeholder("N");
   support::add_device_option(app, options.device);
   support::add_json_option(app, options.json_file);
   return support::run_program(app, argc, argv, [&] { return run(options, argc, argv); });

@@ -7,7 +7,6 @@
 // Exit code: 0 all results are right, 1 they are not or the device failed, 2 wrong command line, 77
 // no such device.
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 #include <engine/uptempo.hpp>
 #include <kernels/basics.hpp>
 
@@ -16,6 +15,7 @@
 #include <deque>
 #include <nlohmann/json.hpp>
 
+#include "tools/support/command_line.hpp"
 #include "tools/support/device.hpp"
 #include "tools/support/program.hpp"
 #include "tools/support/rounds.hpp"
@@ -128,10 +128,10 @@ support::ExitCode run(const std::string& choice, const support::Rounds& rounds,
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app(
+  support::CommandLine app(
+      "many_streams",
       "Times launches on the default stream beside 0, 1, 8, 32 and 64 idle streams\n"
-      "that it is ordered with.",
-      "many_streams");
+      "that it is ordered with.");
   std::string device = "auto", json_file;
   support::Rounds rounds;
   support::add_rounds_options(app, rounds, 1);

@@ -9,7 +9,6 @@
 // Exit code: 0 all results are right, 1 they are not or the device failed, 2 wrong command line, 77
 // no such device.
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 #include <engine/uptempo.hpp>
 #include <kernels/basics.hpp>
 
@@ -18,6 +17,7 @@
 #include <deque>
 #include <nlohmann/json.hpp>
 
+#include "tools/support/command_line.hpp"
 #include "tools/support/device.hpp"
 #include "tools/support/program.hpp"
 
@@ -144,8 +144,8 @@ support::ExitCode run(const std::string& choice, const std::string& json_file, i
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Runs copies and kernels on one stream and on four, and prints the timeline.",
-               "streams");
+  support::CommandLine app(
+      "streams", "Runs copies and kernels on one stream and on four, and prints the timeline.");
   std::string device = "auto", json_file;
   support::add_device_option(app, device);
   support::add_json_option(app, json_file);

@@ -11,7 +11,6 @@
 // Exit code: 0 all results are right, 1 they are not or the device failed, 2 wrong command line, 77
 // no such device.
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 #include <engine/uptempo.hpp>
 #include <kernels/basics.hpp>
 #include <kernels/probes.hpp>
@@ -22,6 +21,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/support/command_line.hpp"
 #include "tools/support/device.hpp"
 #include "tools/support/program.hpp"
 #include "tools/support/statistics.hpp"
@@ -245,14 +245,15 @@ support::ExitCode run(const std::string& choice, uint32_t rounds, const std::str
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Runs a graph of tasks in one queue with the fewest fences, and prints the savings.",
-               "task_graph");
+  support::CommandLine app(
+      "task_graph",
+      "Runs a graph of tasks in one queue with the fewest fences, and prints the savings.");
   std::string device = "auto", json_file;
   uint32_t rounds = 9;
   support::add_device_option(app, device);
-  app.add_option("--rounds", rounds, "Runs of each way; times are medians")
-      ->check(CLI::Range(1u, 10000u))
-      ->capture_default_str();
+  app.option("--rounds", rounds, "Runs of each way; times are medians")
+      .range(1u, 10000u)
+      .show_default();
   support::add_json_option(app, json_file);
   return support::run_program(app, argc, argv,
                               [&] { return run(device, rounds, json_file, argc, argv); });

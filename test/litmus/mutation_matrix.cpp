@@ -14,7 +14,6 @@
 // mutants.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -27,6 +26,7 @@
 #include "tools/litmus/corpus.hpp"
 #include "tools/litmus/report.hpp"
 #include "tools/support/command.hpp"
+#include "tools/support/command_line.hpp"
 #include "tools/support/device.hpp"
 #include "tools/support/program.hpp"
 #include "tools/support/table.hpp"
@@ -51,9 +51,9 @@ struct Options {
   uint32_t every = 1;
   std::string json_file;
   // Options of the child processes.
-  int check = -1;
+  int64_t check = -1;
   uint64_t run_all = 0;  // the seed
-  int only = -1;
+  int64_t only = -1;
 };
 
 // The chosen programs and their mutants. Number 0 determines the queues' numbers.
@@ -113,7 +113,7 @@ void check_one(const Test& test, uint32_t iterations) {
 
 // Prints the number of wrong runs of each case, or of case `only`. A program's mutants follow it
 // and must give its result.
-void run_all(const std::vector<Case>& cases, int only, uint64_t seed, uint32_t iterations) {
+void run_all(const std::vector<Case>& cases, int64_t only, uint64_t seed, uint32_t iterations) {
   const Runtime runtime;
   Runner runner(runtime.gpu());
   std::vector<std::vector<uint32_t>> expected;
@@ -370,26 +370,26 @@ support::ExitCode run_matrix(const Options& options, const Cases& cases) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app(
+  support::CommandLine app(
+      "mutation_matrix",
       "Makes every single mistake in the fences of correct programs; checks that it is found and "
-      "shows.",
-      "mutation_matrix");
+      "shows.");
   Options options;
-  app.add_option("--program", options.programs, "Only this program; may be given more than once")
-      ->type_name("NAME");
-  app.add_option("--seeds", options.seeds, "Seeds of the incoherent mode (16)")
-      ->check(CLI::Range(1u, 100000u).description(""))
-      ->type_name("N");
-  app.add_option("--iterations", options.iterations, "Runs of each mutant in a process (4)")
-      ->check(CLI::Range(1u, 100000u).description(""))
-      ->type_name("N");
-  app.add_option("--every", options.every, "Only every Nth mutant of a program (1)")
-      ->check(CLI::Range(1u, 100000u).description(""))
-      ->type_name("N");
+  app.option("--program", options.programs, "Only this program; may be given more than once")
+      .placeholder("NAME");
+  app.option("--seeds", options.seeds, "Seeds of the incoherent mode (16)")
+      .range(1u, 100000u)
+      .placeholder("N");
+  app.option("--iterations", options.iterations, "Runs of each mutant in a process (4)")
+      .range(1u, 100000u)
+      .placeholder("N");
+  app.option("--every", options.every, "Only every Nth mutant of a program (1)")
+      .range(1u, 100000u)
+      .placeholder("N");
   support::add_json_option(app, options.json_file);
-  app.add_option("--check", options.check)->group("");
-  app.add_option("--run-all", options.run_all)->group("");
-  app.add_option("--only", options.only)->group("");
+  app.option("--check", options.check, "").hidden();
+  app.option("--run-all", options.run_all, "").hidden();
+  app.option("--only", options.only, "").hidden();
   return support::run_program(app, argc, argv, [&] {
     const Cases cases(options.programs, options.every);
     if (options.check >= 0) {

@@ -1,60 +1,60 @@
 // aql_dump: prints packets, ring dumps and traces as text.
-#include <CLI/CLI.hpp>
 
 #include "tools/aql_dump/input.hpp"
 #include "tools/aql_dump/report.hpp"
+#include "tools/support/command_line.hpp"
 #include "tools/support/program.hpp"
 
 using namespace uptempo;
 
 int main(int argc, char** argv) {
-  CLI::App app(
+  support::CommandLine app(
+      "aql_dump",
       "Prints AQL packets, ring dumps and packet traces as text, and reports rules that a packet "
-      "breaks.",
-      "aql_dump");
-  app.require_subcommand(1);
+      "breaks.");
+  app.require_commands(1, 1);
   app.footer(
       "Exit code: 0 no findings, 1 a packet breaks a rule or the input is malformed, 2 usage.");
   std::string json;
   support::add_json_option(app, json);
-  app.fallthrough();
+  app.allow_options_after_command();
 
   std::vector<std::string> words;
-  auto* packet = app.add_subcommand("packet", "Packets as 32-bit hexadecimal words, 16 each");
-  packet->add_option("words", words, "Words in memory order; without any, standard input");
+  auto& packet = app.command("packet", "Packets as 32-bit hexadecimal words, 16 each");
+  packet.option("words", words, "Words in memory order; without any, standard input");
 
   std::string ring_file;
   uint64_t first = 0;
   bool skip_invalid = false;
   bool show_words = false;
-  auto* ring = app.add_subcommand("ring", "Packets as raw bytes, 64 each, as copied from a ring");
-  ring->add_option("file", ring_file, "The file, or '-' for standard input")->required();
-  ring->add_option("--first", first, "Index of the first packet")->capture_default_str();
-  ring->add_flag("--skip-invalid", skip_invalid, "Skip slots whose header is INVALID");
-  for (auto* command : {packet, ring})
-    command->add_flag("--words", show_words, "Also print the words");
+  auto& ring = app.command("ring", "Packets as raw bytes, 64 each, as copied from a ring");
+  ring.option("file", ring_file, "The file, or '-' for standard input").required();
+  ring.option("--first", first, "Index of the first packet").show_default();
+  ring.flag("--skip-invalid", skip_invalid, "Skip slots whose header is INVALID");
+  for (auto* command : {&packet, &ring})
+    command->flag("--words", show_words, "Also print the words");
 
   std::string trace_file;
   int64_t queue = -1;
   bool summary_only = false;
-  auto* trace = app.add_subcommand("trace", "A trace written by uptempo-vgpu --trace");
-  trace->add_option("file", trace_file, "The file, or '-' for standard input")->required();
-  trace->add_option("--queue", queue, "Only this queue")->check(CLI::NonNegativeNumber);
-  trace->add_flag("--summary", summary_only, "Only totals per queue");
+  auto& trace = app.command("trace", "A trace written by uptempo-vgpu --trace");
+  trace.option("file", trace_file, "The file, or '-' for standard input").required();
+  trace.option("--queue", queue, "Only this queue").not_negative();
+  trace.flag("--summary", summary_only, "Only totals per queue");
 
   return support::run_program(app, argc, argv, [&] {
     const auto emit = [&](const std::string& text, const nlohmann::ordered_json& document) {
       support::print_report(json, text);
       if (!json.empty()) support::write_output(json, document.dump(2) + '\n');
     };
-    if (trace->parsed()) {
+    if (trace.parsed()) {
       const auto events = aql_dump::trace_from_lines(support::read_input(trace_file), trace_file);
       const auto report = aql_dump::report_trace(events, queue, summary_only);
       emit(report.text, report.json);
       return support::exit_ok;
     }
     std::vector<aql::Packet64> packets;
-    if (ring->parsed()) {
+    if (ring.parsed()) {
       packets = aql_dump::packets_from_bytes(support::read_input(ring_file), ring_file);
     } else {
       std::string text;

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 #include <hsa/hsa.h>
 
-#include <CLI/CLI.hpp>
 #include <iostream>
 #include <map>
 #include <memory>
@@ -17,6 +16,7 @@
 #include "tools/fence_scope/session.hpp"
 #include "tools/fence_scope/trace/run_trace.hpp"
 #include "tools/fence_scope/verdict/checker_advice.hpp"
+#include "tools/support/command_line.hpp"
 
 namespace uptempo::fence_scope {
 namespace {
@@ -51,34 +51,32 @@ struct SweepOptions : BenchOptions {
   std::vector<double> working_sets{0.25, 0.5, 1, 2};
 };
 
-void add_options(CLI::App& command, BenchOptions& options, bool sized) {
+void add_options(support::CommandLine& command, BenchOptions& options, bool sized) {
   add_sequence_options(command, options.sequence_options, sized);
   command
-      .add_option("--filter", options.filter,
-                  "Only cells whose label contains TEXT, and the baseline")
-      ->type_name("TEXT");
-  command.add_flag("--list", options.list,
-                   "List the cells and the built-in workloads; needs no device");
-  command.add_flag("--dry-run", options.dry_run,
-                   "Print the packets of each cell without running them");
+      .option("--filter", options.filter, "Only cells whose label contains TEXT, and the baseline")
+      .placeholder("TEXT");
+  command.flag("--list", options.list,
+               "List the cells and the built-in workloads; needs no device");
+  command.flag("--dry-run", options.dry_run, "Print the packets of each cell without running them");
   command
-      .add_option("--timing", options.timing, "Timestamps of packets: none, batch or each (none)")
-      ->transform(CLI::CheckedTransformer(kTimingModes).description(""))
-      ->type_name("MODE");
+      .option("--timing", options.timing, kTimingModes,
+              "Timestamps of packets: none, batch or each (none)")
+      .placeholder("MODE");
   command
-      .add_option("--profile", options.profile,
-                  "Device whose time is modelled on the virtual GPU: fiji, mi210, mi300x (its own)")
-      ->type_name("NAME");
+      .option("--profile", options.profile,
+              "Device whose time is modelled on the virtual GPU: fiji, mi210, mi300x (its own)")
+      .placeholder("NAME");
   add_method_options(command, options.method);
   support::add_device_option(command, options.device);
   add_output_options(command, options.outputs);
 }
 
-void add_cell_option(CLI::App& command, BenchOptions& options) {
+void add_cell_option(support::CommandLine& command, BenchOptions& options) {
   command
-      .add_option("--cell", options.cell,
-                  "Cell that --trace traces: TEXT is part of its label (the recommended cell)")
-      ->type_name("TEXT");
+      .option("--cell", options.cell,
+              "Cell that --trace traces: TEXT is part of its label (the recommended cell)")
+      .placeholder("TEXT");
 }
 
 void require_traceable(const BenchOptions& options) {
@@ -274,62 +272,61 @@ support::ExitCode run_sweep(const SweepOptions& options, const Invocation& call)
 
 // Adds a subcommand whose options outlive the parsing.
 template <class OptionsOfIt>
-std::shared_ptr<OptionsOfIt> declare(CLI::App& app, Commands& commands, const char* name,
-                                     const char* help, const char* workload,
+std::shared_ptr<OptionsOfIt> declare(support::CommandLine& app, Commands& commands,
+                                     const char* name, const char* help, const char* workload,
                                      support::ExitCode (*run)(const OptionsOfIt&,
                                                               const Invocation&)) {
   const auto options = std::make_shared<OptionsOfIt>();
   options->sequence_options.workload = workload;
-  CLI::App* command = app.add_subcommand(name, help);
-  commands.emplace_back(command,
+  support::CommandLine& command = app.command(name, help);
+  commands.emplace_back(&command,
                         [options, run](const Invocation& call) { return run(*options, call); });
   return options;
 }
 
 }  // namespace
 
-void declare_scopes(CLI::App& app, Commands& commands) {
+void declare_scopes(support::CommandLine& app, Commands& commands) {
   const auto options = declare(
       app, commands, "scopes",
       "Time barrier bit x acquire x release on the first, last or other packets of a sequence",
       "bitonic-sort", run_scopes);
-  CLI::App& command = *commands.back().first;
+  support::CommandLine& command = *commands.back().first;
   add_options(command, *options, true);
   add_cell_option(command, *options);
   command
-      .add_option("--position", options->positions,
-                  "Packets to vary: first, interior, last, all (interior)")
-      ->delimiter(',')
-      ->transform(CLI::CheckedTransformer(kPositions).description(""))
-      ->type_name("P,...");
+      .option("--position", options->positions, kPositions,
+              "Packets to vary: first, interior, last, all (interior)")
+      .separator(',')
+      .placeholder("P,...");
 }
 
-void declare_sweep(CLI::App& app, Commands& commands) {
+void declare_sweep(support::CommandLine& app, Commands& commands) {
   const auto options = declare(
       app, commands, "sweep",
       "Cost of fences by kernels per batch, bytes per kernel and working set", "chain", run_sweep);
-  CLI::App& command = *commands.back().first;
+  support::CommandLine& command = *commands.back().first;
   add_options(command, *options, false);
   // These options exist only to be refused with a reason.
-  for (const char* option : {"--program", "--trace"}) command.get_option(option)->group("");
-  command.add_option("--kernels", options->kernels, "Kernels per batch (1,2,8,32,128)")
-      ->delimiter(',')
-      ->check(CLI::PositiveNumber.description(""))
-      ->type_name("N,...");
-  command.add_option("--bytes", options->bytes, "Bytes that a kernel writes (4K,32K,256K)")
-      ->delimiter(',')
-      ->transform(CLI::AsSizeValue(false).description(""))
-      ->check(CLI::PositiveNumber.description(""))
-      ->type_name("B,...");
+  for (const char* option : {"--program", "--trace"}) command.declared(option).hidden();
+  command.option("--kernels", options->kernels, "Kernels per batch (1,2,8,32,128)")
+      .separator(',')
+      .positive()
+      .placeholder("N,...");
+  command.option("--bytes", options->bytes, "Bytes that a kernel writes (4K,32K,256K)")
+      .separator(',')
+      .sizes()
+      .positive()
+      .placeholder("B,...");
   command
-      .add_option("--working-set", options->working_sets,
-                  "Working sets, in multiples of the L2's size (0.25,0.5,1,2)")
-      ->delimiter(',')
-      ->check(CLI::PositiveNumber.description(""))
-      ->type_name("X,...");
+      .option("--working-set", options->working_sets,
+              "Working sets, in multiples of the L2's size (0.25,0.5,1,2)")
+      .separator(',')
+      .positive()
+      .placeholder("X,...");
 }
 
-void declare_explain(CLI::App& app, Commands& commands) {
+void declare_explain(support::CommandLine& app, Commands& commands) {
   const auto options =
       declare(app, commands, "explain",
               "Show the minimal header of each packet of a sequence, and the reasons",

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -16,6 +15,7 @@
 #include "tools/fence_scope/report/report_html.hpp"
 #include "tools/fence_scope/report/report_json.hpp"
 #include "tools/fence_scope/report/report_machine.hpp"
+#include "tools/support/command_line.hpp"
 
 namespace uptempo::fence_scope {
 namespace {
@@ -50,11 +50,11 @@ void remove_option(std::vector<std::string>& arguments, const std::string& name)
 
 }  // namespace
 
-std::vector<CLI::Option*> add_output_options(CLI::App& command, Outputs& outputs) {
-  std::vector<CLI::Option*> options;
+std::vector<support::Option> add_output_options(support::CommandLine& command, Outputs& outputs) {
+  std::vector<support::Option> options;
   for (const OutputInfo& output : kOutputs)
     options.push_back(
-        command.add_option(output.option, outputs.*output.file, output.help)->type_name("FILE|-"));
+        command.option(output.option, outputs.*output.file, output.help).placeholder("FILE|-"));
   return options;
 }
 
@@ -94,28 +94,28 @@ void refuse_trace(const Outputs& outputs, const std::string& reason) {
   if (!outputs.trace.empty()) throw support::UsageError("--trace: " + reason);
 }
 
-void add_method_options(CLI::App& command, Method& method) {
+void add_method_options(support::CommandLine& command, Method& method) {
   command
-      .add_option("--seed", method.seed,
-                  fmt::format("Seed of the order in which cells take turns ({})", method.seed))
-      ->type_name("N");
+      .option("--seed", method.seed,
+              fmt::format("Seed of the order in which cells take turns ({})", method.seed))
+      .placeholder("N");
   command
-      .add_option(
+      .option(
           "--rounds", method.most_rounds,
           fmt::format("Most timed runs of each cell, gated and ungated ({})", method.most_rounds))
-      ->check(CLI::Range(1u, 100000u).description(""))
-      ->type_name("N");
+      .range(1u, 100000u)
+      .placeholder("N");
   command
-      .add_option("--seconds", method.seconds,
-                  fmt::format("Seconds after which no round begins ({})", method.seconds))
-      ->check(CLI::Range(0.0, 1e6).description(""))
-      ->type_name("S");
+      .option("--seconds", method.seconds,
+              fmt::format("Seconds after which no round begins ({})", method.seconds))
+      .range(0.0, 1e6)
+      .placeholder("S");
   command
-      .add_option_function<double>(
+      .option(
           "--precision", [&method](double percent) { method.precision = percent / 100; },
           fmt::format("Stop when medians are known to +- PERCENT ({:g})", 100 * method.precision))
-      ->check(CLI::Range(0.01, 100.0).description(""))
-      ->type_name("PERCENT");
+      .range(0.01, 100.0)
+      .placeholder("PERCENT");
 }
 
 std::vector<std::string> repeatable(const std::vector<std::string>& arguments, uint64_t seed,

@@ -9,13 +9,9 @@
 
 #include "tools/fence_scope/report/report.hpp"
 #include "tools/fence_scope/run/measure.hpp"
+#include "tools/support/command_line.hpp"
 #include "tools/support/device.hpp"
 #include "tools/support/program.hpp"
-
-namespace CLI {
-class App;
-class Option;
-}  // namespace CLI
 
 namespace uptempo::fence_scope {
 
@@ -29,15 +25,15 @@ struct Invocation {
 };
 
 // Subcommands with the functions that run them after parsing.
-using Commands =
-    std::vector<std::pair<CLI::App*, std::function<support::ExitCode(const Invocation&)>>>;
+using Commands = std::vector<
+    std::pair<support::CommandLine*, std::function<support::ExitCode(const Invocation&)>>>;
 
 // Files for a report or, with `trace`, for one run. "" is none; "-" is standard output, which then
 // carries nothing else.
 struct Outputs {
   std::string json, csv, html, trace;
 };
-std::vector<CLI::Option*> add_output_options(CLI::App& command, Outputs& outputs);
+std::vector<support::Option> add_output_options(support::CommandLine& command, Outputs& outputs);
 // Call it before a long experiment.
 // Errors: support::UsageError for files that cannot be written, and if two outputs use standard
 // output.
@@ -54,7 +50,7 @@ void publish(const Report& report, const Outputs& outputs, const std::string& te
 void refuse_trace(const Outputs& outputs, const std::string& reason);
 
 // --seed, --rounds, --seconds, --precision.
-void add_method_options(CLI::App& command, Method& method);
+void add_method_options(support::CommandLine& command, Method& method);
 
 // `arguments` without outputs, with the seed and device chosen at run time, so that the command can
 // be repeated later.

@@ -7,11 +7,11 @@
 
 namespace uptempo::fence_scope {
 
-void declare_ladder(CLI::App& app, Commands& commands);
-void declare_scopes(CLI::App& app, Commands& commands);
-void declare_sweep(CLI::App& app, Commands& commands);
-void declare_explain(CLI::App& app, Commands& commands);
-void declare_litmus(CLI::App& app, Commands& commands);
-void declare_compare(CLI::App& app, Commands& commands);
+void declare_ladder(support::CommandLine& app, Commands& commands);
+void declare_scopes(support::CommandLine& app, Commands& commands);
+void declare_sweep(support::CommandLine& app, Commands& commands);
+void declare_explain(support::CommandLine& app, Commands& commands);
+void declare_litmus(support::CommandLine& app, Commands& commands);
+void declare_compare(support::CommandLine& app, Commands& commands);
 
 }  // namespace uptempo::fence_scope

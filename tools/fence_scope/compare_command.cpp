@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 #include <iostream>
 #include <map>
 #include <memory>
@@ -8,6 +7,7 @@
 #include "tools/fence_scope/report/compare.hpp"
 #include "tools/fence_scope/report/report_json.hpp"
 #include "tools/fence_scope/report/report_table.hpp"
+#include "tools/support/command_line.hpp"
 
 namespace uptempo::fence_scope {
 namespace {
@@ -34,22 +34,22 @@ support::ExitCode run_compare(const CompareOptions& options) {
 
 }  // namespace
 
-void declare_compare(CLI::App& app, Commands& commands) {
+void declare_compare(support::CommandLine& app, Commands& commands) {
   const auto options = std::make_shared<CompareOptions>();
-  CLI::App* command = app.add_subcommand(
+  support::CommandLine& command = app.command(
       "compare",
       "Compare two reports of the same kind cell by cell; exit code 1 if the second is worse");
-  command->add_option("a", options->a, "Report to compare with, the old one")
-      ->required()
-      ->type_name("A.json");
-  command->add_option("b", options->b, "Report to compare, the new one")
-      ->required()
-      ->type_name("B.json");
-  command->add_option("--times", options->quantity, "gated, ungated, device or model (gated)")
-      ->transform(CLI::CheckedTransformer(kQuantities).description(""))
-      ->type_name("TIMES");
-  support::add_json_option(*command, options->json_file);
-  commands.emplace_back(command, [options](const Invocation&) { return run_compare(*options); });
+  command.option("a", options->a, "Report to compare with, the old one")
+      .required()
+      .placeholder("A.json");
+  command.option("b", options->b, "Report to compare, the new one")
+      .required()
+      .placeholder("B.json");
+  command
+      .option("--times", options->quantity, kQuantities, "gated, ungated, device or model (gated)")
+      .placeholder("TIMES");
+  support::add_json_option(command, options->json_file);
+  commands.emplace_back(&command, [options](const Invocation&) { return run_compare(*options); });
 }
 
 }  // namespace uptempo::fence_scope

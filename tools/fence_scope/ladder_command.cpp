@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 
@@ -10,6 +9,7 @@
 #include "tools/fence_scope/commands.hpp"
 #include "tools/fence_scope/run/profile.hpp"
 #include "tools/fence_scope/sequence/workloads.hpp"
+#include "tools/support/command_line.hpp"
 #include "tools/support/table.hpp"
 
 namespace uptempo::fence_scope {
@@ -150,26 +150,25 @@ support::ExitCode run_ladder(const LadderOptions& options, const Invocation& cal
 
 }  // namespace
 
-void declare_ladder(CLI::App& app, Commands& commands) {
+void declare_ladder(support::CommandLine& app, Commands& commands) {
   const auto options = std::make_shared<LadderOptions>();
-  CLI::App* command = app.add_subcommand(
-      "ladder", "Time a bitonic sort: baseline, then one more optimisation per line");
+  support::CommandLine& command =
+      app.command("ladder", "Time a bitonic sort: baseline, then one more optimisation per line");
   command
-      ->add_option("--length", options->length,
-                   "Number of keys: a power of two from 2 to 2^24 (32768)")
-      ->type_name("N");
-  command->add_option("--iterations", options->iterations, "Timed sorts per line (20)")
-      ->check(CLI::Range(1u, 1000000u).description(""))
-      ->type_name("N");
-  command->add_option("--seed", options->seed, "Seed of the random keys (1)")->type_name("N");
+      .option("--length", options->length, "Number of keys: a power of two from 2 to 2^24 (32768)")
+      .placeholder("N");
+  command.option("--iterations", options->iterations, "Timed sorts per line (20)")
+      .range(1u, 1000000u)
+      .placeholder("N");
+  command.option("--seed", options->seed, "Seed of the random keys (1)").placeholder("N");
   command
-      ->add_option("--profile", options->profile,
-                   "Device whose time is modelled on the virtual GPU: fiji, mi210, mi300x (fiji)")
-      ->type_name("NAME");
-  support::add_device_option(*command, options->device);
-  add_output_options(*command, options->outputs);
-  command->get_option("--trace")->group("");
-  commands.emplace_back(command,
+      .option("--profile", options->profile,
+              "Device whose time is modelled on the virtual GPU: fiji, mi210, mi300x (fiji)")
+      .placeholder("NAME");
+  support::add_device_option(command, options->device);
+  add_output_options(command, options->outputs);
+  command.declared("--trace").hidden();
+  commands.emplace_back(&command,
                         [options](const Invocation& call) { return run_ladder(*options, call); });
 }
 

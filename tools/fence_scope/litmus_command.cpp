@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -7,6 +6,7 @@
 #include "tools/litmus/corpus.hpp"
 #include "tools/litmus/report.hpp"
 #include "tools/litmus/runner.hpp"
+#include "tools/support/command_line.hpp"
 
 namespace uptempo::fence_scope {
 namespace {
@@ -20,16 +20,15 @@ struct LitmusOptions {
   bool list = false;
 };
 
-void add_options(CLI::App& command, LitmusOptions& options) {
-  command
-      .add_option("--iterations", options.iterations, "Runs of each test, of 1024 words each (10)")
-      ->check(CLI::Range(1u, 1000000u).description(""))
-      ->type_name("N");
-  command.add_option("--filter", options.filter, "Only tests whose name contains NAME")
-      ->type_name("NAME");
-  command.add_flag("--list", options.list, "List the tests and their verdicts; run none");
-  command.add_option("--report", options.report_file, "Also write the JSON to FILE, for sending")
-      ->type_name("FILE");
+void add_options(support::CommandLine& command, LitmusOptions& options) {
+  command.option("--iterations", options.iterations, "Runs of each test, of 1024 words each (10)")
+      .range(1u, 1000000u)
+      .placeholder("N");
+  command.option("--filter", options.filter, "Only tests whose name contains NAME")
+      .placeholder("NAME");
+  command.flag("--list", options.list, "List the tests and their verdicts; run none");
+  command.option("--report", options.report_file, "Also write the JSON to FILE, for sending")
+      .placeholder("FILE");
   support::add_device_option(command, options.device);
   support::add_json_option(command, options.json_file);
 }
@@ -77,12 +76,12 @@ support::ExitCode run_litmus(const LitmusOptions& options, const Invocation& cal
 
 }  // namespace
 
-void declare_litmus(CLI::App& app, Commands& commands) {
+void declare_litmus(support::CommandLine& app, Commands& commands) {
   const auto options = std::make_shared<LitmusOptions>();
-  CLI::App* command =
-      app.add_subcommand("litmus", "Run small tests of order and fences and count their outcomes");
-  add_options(*command, *options);
-  commands.emplace_back(command,
+  support::CommandLine& command =
+      app.command("litmus", "Run small tests of order and fences and count their outcomes");
+  add_options(command, *options);
+  commands.emplace_back(&command,
                         [options](const Invocation& call) { return run_litmus(*options, call); });
 }
 

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
 
@@ -10,13 +9,14 @@
 #include "tools/fence_scope/trace/run_trace.hpp"
 #include "tools/fence_scope/verdict/checker_advice.hpp"
 #include "tools/fence_scope/verdict/judge.hpp"
+#include "tools/support/command_line.hpp"
 
 namespace {
 
 using namespace uptempo;
 using namespace uptempo::fence_scope;
 
-Commands declare_all(CLI::App& app) {
+Commands declare_all(support::CommandLine& app) {
   Commands commands;
   for (const auto declare : {declare_ladder, declare_scopes, declare_sweep, declare_explain,
                              declare_litmus, declare_compare})
@@ -36,13 +36,11 @@ support::ExitCode run_parsed(const Commands& commands, const Invocation& call) {
 // this call, not those of the report's call.
 support::ExitCode replay(const std::string& file, const Outputs& outputs, int argc, char** argv) {
   const std::vector<std::string> arguments = with_outputs(read_report(file).command, outputs);
-  CLI::App app("A report's command", "fence_scope");
+  support::CommandLine app("fence_scope", "A report's command");
   const Commands commands = declare_all(app);
   try {
-    app.parse(
-        // CLI11 takes them in reverse order
-        std::vector<std::string>(arguments.rbegin(), arguments.rend()));
-  } catch (const CLI::ParseError& error) {
+    if (app.parse(arguments)) throw support::UsageError("it asks for help");
+  } catch (const support::UsageError& error) {
     throw support::UsageError(file +
                               ": this version cannot run the report's command: " + error.what());
   }
@@ -52,7 +50,7 @@ support::ExitCode replay(const std::string& file, const Outputs& outputs, int ar
 support::ExitCode list(const Commands& commands) {
   std::cout << "Commands:\n";
   for (const auto& [command, run] : commands)
-    fmt::print("{:<18}{}\n", command->get_name(), command->get_description());
+    fmt::print("{:<18}{}\n", command->name(), command->description());
   std::cout << "\nWorkloads:\n" << list_of_workloads() << std::flush;
   return support::exit_ok;
 }
@@ -63,20 +61,20 @@ int main(int argc, char** argv) {
   if (const auto status = run_judge_process(argc, argv)) return *status;
   if (const auto status = run_trace_process(argc, argv)) return *status;
   if (const auto status = run_advice_process(argc, argv)) return *status;
-  CLI::App app(
+  support::CommandLine app(
+      "fence_scope",
       "Finds the barrier bits and fence scopes that a sequence of dispatches needs, and their "
-      "cost.",
-      "fence_scope");
-  app.require_subcommand(0, 1);
+      "cost.");
+  app.require_commands(0, 1);
   const Commands commands = declare_all(app);
   bool listed = false;
   std::string replayed;
   Outputs outputs;
-  app.add_flag("--list", listed, "List the commands and the built-in workloads");
-  CLI::Option* replay_option =
-      app.add_option("--replay", replayed, "Run the command of a report again, with its seed")
-          ->type_name("REPORT.json");
-  for (CLI::Option* output : add_output_options(app, outputs)) output->needs(replay_option);
+  app.flag("--list", listed, "List the commands and the built-in workloads");
+  support::Option replay_option =
+      app.option("--replay", replayed, "Run the command of a report again, with its seed")
+          .placeholder("REPORT.json");
+  for (support::Option output : add_output_options(app, outputs)) output.needs(replay_option);
   return support::run_program(app, argc, argv, [&] {
     if (listed) return list(commands);
     if (!replayed.empty()) return replay(replayed, outputs, argc, argv);

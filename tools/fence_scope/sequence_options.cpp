@@ -2,35 +2,35 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
-
 #include "tools/fence_scope/sequence/program_file.hpp"
+#include "tools/support/command_line.hpp"
 
 namespace uptempo::fence_scope {
 
-void add_sequence_options(CLI::App& command, SequenceOptions& sequence_options, bool sized) {
-  CLI::Option* workload = command
-                              .add_option("--workload", sequence_options.workload,
-                                          fmt::format("A built-in sequence, see --list ({})",
-                                                      sequence_options.workload))
-                              ->type_name("NAME");
-  CLI::Option* program = command
-                             .add_option("--program", sequence_options.program_file,
-                                         "A sequence from a JSON file, see PROGRAM_FILES.md")
-                             ->type_name("FILE")
-                             ->excludes(workload);
+void add_sequence_options(support::CommandLine& command, SequenceOptions& sequence_options,
+                          bool sized) {
+  support::Option workload =
+      command
+          .option("--workload", sequence_options.workload,
+                  fmt::format("A built-in sequence, see --list ({})", sequence_options.workload))
+          .placeholder("NAME");
+  support::Option program = command
+                                .option("--program", sequence_options.program_file,
+                                        "A sequence from a JSON file, see PROGRAM_FILES.md")
+                                .placeholder("FILE")
+                                .excludes(workload);
   if (!sized) return;
   command
-      .add_option("--kernels", sequence_options.shape.kernels,
-                  "Kernels of the workload (the workload's default)")
-      ->type_name("N")
-      ->excludes(program);
+      .option("--kernels", sequence_options.shape.kernels,
+              "Kernels of the workload (the workload's default)")
+      .placeholder("N")
+      .excludes(program);
   command
-      .add_option("--bytes", sequence_options.shape.bytes_per_kernel,
-                  "Bytes that a kernel writes, for example 4096, 64K, 1M")
-      ->transform(CLI::AsSizeValue(false).description(""))
-      ->type_name("BYTES")
-      ->excludes(program);
+      .option("--bytes", sequence_options.shape.bytes_per_kernel,
+              "Bytes that a kernel writes, for example 4096, 64K, 1M")
+      .sizes()
+      .placeholder("BYTES")
+      .excludes(program);
 }
 
 Sequence sequence_of(const SequenceOptions& sequence_options) {

@@ -7,8 +7,8 @@
 #include "tools/fence_scope/sequence/sequence.hpp"
 #include "tools/fence_scope/sequence/workloads.hpp"
 
-namespace CLI {
-class App;
+namespace uptempo::support {
+class CommandLine;
 }
 
 namespace uptempo::fence_scope {
@@ -20,7 +20,8 @@ struct SequenceOptions {
 };
 
 // Adds --workload and --program; with `sized` also --kernels and --bytes.
-void add_sequence_options(CLI::App& command, SequenceOptions& sequence_options, bool sized);
+void add_sequence_options(support::CommandLine& command, SequenceOptions& sequence_options,
+                          bool sized);
 
 // Throws support::UsageError if the workload or file does not exist or is invalid.
 Sequence sequence_of(const SequenceOptions& sequence_options);

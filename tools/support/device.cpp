@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 #include <sched.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <string_view>
 
+#include "tools/support/command_line.hpp"
 #include "tools/support/program.hpp"
 #include "tools/vgpu/launch.hpp"
 
@@ -31,11 +31,12 @@ std::string check_device(const std::string& choice) {
 
 }  // namespace
 
-void add_device_option(CLI::App& app, std::string& choice) {
-  app.add_option("--device", choice,
-                 "auto, hardware, virtual, or a GPU: index, UUID or PCI address (" + choice + ")")
-      ->check(CLI::Validator(check_device, ""))
-      ->type_name("D");
+void add_device_option(CommandLine& command_line, std::string& choice) {
+  command_line
+      .option("--device", choice,
+              "auto, hardware, virtual, or a GPU: index, UUID or PCI address (" + choice + ")")
+      .check(check_device)
+      .placeholder("D");
 }
 
 uint32_t usable_cores() {

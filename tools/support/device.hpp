@@ -7,17 +7,15 @@
 
 #include "engine/runtime/runtime.hpp"
 
-namespace CLI {
-class App;
-}
-
 namespace uptempo::support {
+
+class CommandLine;
 
 // Adds `--device auto|hardware|virtual|GPU`; the default is the value of `choice`. "auto" is
 // hardware where /dev/kfd answers, else the virtual GPU. GPU is what Runtime::gpu() selects by: an
 // index, a UUID or a PCI address, of hardware, or of the virtual GPU if the program was started
 // under uptempo-vgpu.
-void add_device_option(CLI::App& app, std::string& choice);
+void add_device_option(CommandLine& command_line, std::string& choice);
 
 // Number of cores that this process may use. The virtual GPU runs in this process and shares them.
 uint32_t usable_cores();

@@ -3,13 +3,14 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <iostream>
+
+#include "tools/support/command_line.hpp"
 
 #ifndef UPTEMPO_VERSION
 #error "UPTEMPO_VERSION comes from the build"
@@ -18,9 +19,9 @@
 namespace uptempo::support {
 namespace {
 
-ExitCode report(const CLI::App& app, std::string message, ExitCode code) {
+ExitCode report(const CommandLine& command_line, std::string message, ExitCode code) {
   std::replace(message.begin(), message.end(), '\n', ' ');
-  fmt::print(stderr, "{}: {}\n", app.get_name(), message);
+  fmt::print(stderr, "{}: {}\n", command_line.name(), message);
   return code;
 }
 
@@ -28,32 +29,28 @@ ExitCode report(const CLI::App& app, std::string message, ExitCode code) {
 
 const char* version() noexcept { return UPTEMPO_VERSION; }
 
-int run_program(CLI::App& app, int argc, char** argv, const std::function<ExitCode()>& body) {
-  app.set_version_flag("--version", fmt::format("{} (uptempo) {}", app.get_name(), version()));
-  app.get_formatter()->column_width(32);
+int run_program(CommandLine& command_line, int argc, char** argv,
+                const std::function<ExitCode()>& body) {
   try {
-    app.parse(argc, argv);
-  } catch (const CLI::Success& request) {  // --help, --version
-    return app.exit(request);
-  } catch (const CLI::ParseError& error) {
-    return report(app, error.what(), exit_usage);
-  }
-  try {
+    if (const auto answer = command_line.parse({argv + 1, argv + argc})) {
+      std::cout << *answer << std::flush;
+      return exit_ok;
+    }
     const ExitCode code = body();
     std::cout.flush();
     return code;
   } catch (const UsageError& error) {
-    return report(app, error.what(), exit_usage);
+    return report(command_line, error.what(), exit_usage);
   } catch (const Unavailable& error) {
-    return report(app, error.what(), exit_unavailable);
+    return report(command_line, error.what(), exit_unavailable);
   } catch (const std::exception& error) {
-    return report(app, error.what(), exit_measured_failure);
+    return report(command_line, error.what(), exit_measured_failure);
   }
 }
 
-void add_json_option(CLI::App& app, std::string& file) {
-  app.add_option("--json", file, "Write JSON; '-' writes only JSON to standard output")
-      ->type_name("FILE|-");
+void add_json_option(CommandLine& command_line, std::string& file) {
+  command_line.option("--json", file, "Write JSON; '-' writes only JSON to standard output")
+      .placeholder("FILE|-");
 }
 
 std::string read_input(const std::string& file) {

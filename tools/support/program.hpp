@@ -8,11 +8,9 @@
 #include <string>
 #include <string_view>
 
-namespace CLI {
-class App;
-}
-
 namespace uptempo::support {
+
+class CommandLine;
 
 enum ExitCode : int {
   exit_ok = 0,
@@ -34,13 +32,14 @@ struct Unavailable : std::runtime_error {
 // Uptempo's version, for example "0.1.0".
 const char* version() noexcept;
 
-// Adds --version, parses the command line, runs `body` and returns the exit code.
+// Parses the command line, runs `body` and returns the exit code.
 // Errors: one sentence on stderr, after the program's name. Command-line errors and UsageError
 // return 2, Unavailable 77, any other exception 1.
-int run_program(CLI::App& app, int argc, char** argv, const std::function<ExitCode()>& body);
+int run_program(CommandLine& command_line, int argc, char** argv,
+                const std::function<ExitCode()>& body);
 
 // Adds `--json FILE`. With "-" only JSON is written to standard output.
-void add_json_option(CLI::App& app, std::string& file);
+void add_json_option(CommandLine& command_line, std::string& file);
 
 // Returns the contents of `file`, or standard input if it is "-". Throws UsageError naming the file
 // and the reason.

@@ -2,24 +2,26 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <numeric>
 #include <random>
 #include <vector>
 
+#include "tools/support/command_line.hpp"
 #include "tools/support/program.hpp"
 
 namespace uptempo::support {
 
-void add_rounds_options(CLI::App& app, Rounds& rounds, uint32_t least) {
-  app.add_option("--rounds", rounds.count,
-                 fmt::format("Rounds, at least {} ({})", least, rounds.count))
-      ->check(CLI::Range(least, 100000u).description(""))
-      ->type_name("N");
-  app.add_option("--seed", rounds.seed,
-                 fmt::format("Seed of the order within a round ({})", rounds.seed))
-      ->type_name("N");
+void add_rounds_options(CommandLine& command_line, Rounds& rounds, uint32_t least) {
+  command_line
+      .option("--rounds", rounds.count,
+              fmt::format("Rounds, at least {} ({})", least, rounds.count))
+      .range(least, 100000u)
+      .placeholder("N");
+  command_line
+      .option("--seed", rounds.seed,
+              fmt::format("Seed of the order within a round ({})", rounds.seed))
+      .placeholder("N");
 }
 
 void take_turns(const Rounds& rounds, size_t turns, const std::function<void(size_t turn)>& take) {

@@ -7,11 +7,9 @@
 #include <cstdint>
 #include <functional>
 
-namespace CLI {
-class App;
-}
-
 namespace uptempo::support {
+
+class CommandLine;
 
 struct Rounds {
   uint32_t count = 40;
@@ -19,7 +17,7 @@ struct Rounds {
 };
 
 // Adds `--rounds N`, at least `least`, and `--seed N`; the defaults are the values of `rounds`.
-void add_rounds_options(CLI::App& app, Rounds& rounds, uint32_t least);
+void add_rounds_options(CommandLine& command_line, Rounds& rounds, uint32_t least);
 
 // Calls `take` with each number below `turns` once per round, in an order that depends on the seed
 // alone. Shows the round on a terminal.

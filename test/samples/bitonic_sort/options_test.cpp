@@ -1,9 +1,11 @@
 #include "samples/bitonic_sort/options.hpp"
 
-#include <CLI/CLI.hpp>
+#include <iterator>
+#include <sstream>
 
 #include "samples/bitonic_sort/network.hpp"
 #include "test/support/catch.hpp"
+#include "tools/support/command_line.hpp"
 #include "tools/support/program.hpp"
 
 using namespace uptempo::sort;
@@ -11,10 +13,11 @@ using namespace uptempo::sort;
 namespace {
 
 Options parse(const std::string& line) {
-  CLI::App app;
+  uptempo::support::CommandLine app("bitonic_sort", "");
   Options options;
   declare(app, options);
-  app.parse(line, false);
+  std::istringstream words(line);
+  app.parse({std::istream_iterator<std::string>(words), {}});
   return options;
 }
 
@@ -81,7 +84,7 @@ TEST_CASE("the parser refuses values that no run can have") {
   for (const char* line : {"--iterations 0", "--iterations -3", "--iterations many", "--length x",
                            "--device moon", "--seed"}) {
     CAPTURE(line);
-    CHECK_THROWS_AS(parse(line), CLI::ParseError);
+    CHECK_THROWS_AS(parse(line), uptempo::support::UsageError);
   }
 }
 

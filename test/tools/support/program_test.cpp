@@ -1,11 +1,11 @@
 #include "tools/support/program.hpp"
 
-#include <CLI/CLI.hpp>
 #include <cstring>
 
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
 #include "tools/support/command.hpp"
+#include "tools/support/command_line.hpp"
 
 using namespace uptempo::support;
 using uptempo::test::error_of;
@@ -13,7 +13,7 @@ using uptempo::test::error_of;
 namespace {
 
 int run(std::vector<const char*> arguments, const std::function<ExitCode()>& body) {
-  CLI::App app("", "tried");
+  CommandLine app("tried", "");
   arguments.insert(arguments.begin(), "tried");
   return run_program(app, static_cast<int>(arguments.size()), const_cast<char**>(arguments.data()),
                      body);

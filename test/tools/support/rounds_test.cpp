@@ -1,11 +1,12 @@
 #include "tools/support/rounds.hpp"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <set>
 #include <vector>
 
 #include "test/support/catch.hpp"
+#include "tools/support/command_line.hpp"
+#include "tools/support/program.hpp"
 
 using namespace uptempo::support;
 
@@ -52,13 +53,13 @@ TEST_CASE("the list of participants may be empty") { CHECK(order_of({}, 0).empty
 
 TEST_CASE("the options keep the program's defaults, and too few rounds are refused") {
   Rounds rounds{.count = 30, .seed = 5};
-  CLI::App app;
+  CommandLine app("rounds", "");
   add_rounds_options(app, rounds, 20);
   CHECK(app.help().find("at least 20 (30)") != std::string::npos);
-  CHECK_THROWS_AS(app.parse("--rounds 19"), CLI::ValidationError);
-  app.parse("--seed 7");
+  CHECK_THROWS_AS(app.parse({"--rounds", "19"}), UsageError);
+  app.parse({"--seed", "7"});
   CHECK(rounds.count == 30);
   CHECK(rounds.seed == 7);
-  app.parse("--rounds 20");
+  app.parse({"--rounds", "20"});
   CHECK(rounds.count == 20);
 }

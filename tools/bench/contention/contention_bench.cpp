@@ -6,7 +6,6 @@
 #include <hsa/amd_hsa_queue.h>
 #include <hsa/amd_hsa_signal.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -19,6 +18,7 @@
 #include <vector>
 
 #include "aql/writer.hpp"
+#include "tools/support/command_line.hpp"
 #include "tools/support/device.hpp"
 #include "tools/support/program.hpp"
 #include "tools/support/rounds.hpp"
@@ -296,16 +296,16 @@ support::ExitCode run(const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Host time per packet when several threads publish to one queue.",
-               "contention_bench");
+  support::CommandLine app("contention_bench",
+                           "Host time per packet when several threads publish to one queue.");
   Options options;
   support::add_rounds_options(app, options.rounds, 20);
-  app.add_option("--threads", options.threads, "Thread counts (1 2 4 8)")
-      ->check(CLI::IsMember(std::set<uint32_t>(kThreads.begin(), kThreads.end())).description(""))
-      ->type_name("N...");
-  app.add_option("--batch", options.batches, "Packets per batch (1 8 120)")
-      ->check(CLI::IsMember(std::set<uint32_t>(kBatches.begin(), kBatches.end())).description(""))
-      ->type_name("N...");
+  app.option("--threads", options.threads, "Thread counts (1 2 4 8)")
+      .one_of(kThreads)
+      .placeholder("N...");
+  app.option("--batch", options.batches, "Packets per batch (1 8 120)")
+      .one_of(kBatches)
+      .placeholder("N...");
   support::add_json_option(app, options.json_file);
   return support::run_program(app, argc, argv, [&] { return run(options); });
 }

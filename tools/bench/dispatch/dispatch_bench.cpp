@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -13,6 +12,7 @@
 #include "tools/bench/dispatch/earlier.hpp"
 #include "tools/bench/dispatch/raw_queue.hpp"
 #include "tools/bench/dispatch/report.hpp"
+#include "tools/support/command_line.hpp"
 #include "tools/support/device.hpp"
 #include "tools/support/program.hpp"
 
@@ -152,34 +152,32 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Host time per dispatch: Uptempo compared with the HSA API, HIP and PoCL.",
-               "dispatch_bench");
+  support::CommandLine app(
+      "dispatch_bench", "Host time per dispatch: Uptempo compared with the HSA API, HIP and PoCL.");
   Options options;
   support::add_rounds_options(app, options.rounds, 20);
-  app.add_option("--batch", options.batches, "Dispatches per batch (1 8 120 1024 8192)")
-      ->check(CLI::Range(1u, bench::kMaxDispatches).description(""))
-      ->type_name("N...");
-  app.add_option(
+  app.option("--batch", options.batches, "Dispatches per batch (1 8 120 1024 8192)")
+      .range(1u, bench::kMaxDispatches)
+      .placeholder("N...");
+  app.option(
          "--kernels", options.kernels,
          "null: do not execute kernels, time only the dispatch (the virtual GPU's default); real")
-      ->check(CLI::IsMember({"auto", "null", "real"}).description(""))
-      ->type_name("K");
-  app.add_option("--only", options.only, "Only rows whose names contain TEXT")->type_name("TEXT");
-  app.add_option("--peer", options.peer,
-                 "hip, pocl or none (hip); HIP and PoCL cannot share a process")
-      ->check(CLI::IsMember({"hip", "pocl", "none"}).description(""))
-      ->type_name("P");
-  app.add_flag("--variants", options.variants,
-               "Show every variant of the floors, not only the best per batch");
-  app.add_flag("--no-counts", options.no_counts,
-               "Skip the run that counts allocations, calls and doorbells");
-  app.add_flag("--bars", options.bars, "Exit with 1 if a bar is missed or cannot be judged");
-  app.add_option("--svg", options.svg_file, "Write a chart")->type_name("FILE");
-  app.add_option("--compare", options.compare_file,
-                 "Compare with an earlier report written by --json")
-      ->type_name("OLD.json");
+      .one_of({"auto", "null", "real"})
+      .placeholder("K");
+  app.option("--only", options.only, "Only rows whose names contain TEXT").placeholder("TEXT");
+  app.option("--peer", options.peer, "hip, pocl or none (hip); HIP and PoCL cannot share a process")
+      .one_of({"hip", "pocl", "none"})
+      .placeholder("P");
+  app.flag("--variants", options.variants,
+           "Show every variant of the floors, not only the best per batch");
+  app.flag("--no-counts", options.no_counts,
+           "Skip the run that counts allocations, calls and doorbells");
+  app.flag("--bars", options.bars, "Exit with 1 if a bar is missed or cannot be judged");
+  app.option("--svg", options.svg_file, "Write a chart").placeholder("FILE");
+  app.option("--compare", options.compare_file, "Compare with an earlier report written by --json")
+      .placeholder("OLD.json");
   // internal: makes this the counting run
-  app.add_option("--count-into", options.count_file)->group("");
+  app.option("--count-into", options.count_file, "").hidden();
   support::add_device_option(app, options.device);
   support::add_json_option(app, options.json_file);
   return support::run_program(app, argc, argv, [&] { return run(options, argc, argv); });

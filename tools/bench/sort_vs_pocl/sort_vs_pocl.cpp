@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -8,6 +7,7 @@
 #include "samples/bitonic_sort/sorter.hpp"
 #include "tools/bench/sort_vs_pocl/comparison.hpp"
 #include "tools/bench/sort_vs_pocl/pocl_sort.hpp"
+#include "tools/support/command_line.hpp"
 #include "tools/support/device.hpp"
 #include "tools/support/program.hpp"
 
@@ -82,21 +82,20 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app(
+  support::CommandLine app(
+      "sort_vs_pocl",
       "Compares the wall time of the fully optimised bitonic sort with PoCL's, which runs the "
       "same\n"
-      "kernel source on the host's cores.",
-      "sort_vs_pocl");
+      "kernel source on the host's cores.");
   Options options;
-  app.add_option("--length", options.length, "Keys: a power of two from 2 to 2^24 (32768)")
-      ->type_name("N");
-  app.add_option("--pairs", options.pairs, "Pairs of runs, at least 20 (40)")
-      ->check(CLI::Range(20u, 100000u).description(""))
-      ->type_name("N");
-  app.add_option("--max-ratio", options.max_ratio,
-                 "Exit with 1 if the ratio Uptempo / PoCL is above R")
-      ->check(CLI::PositiveNumber.description(""))
-      ->type_name("R");
+  app.option("--length", options.length, "Keys: a power of two from 2 to 2^24 (32768)")
+      .placeholder("N");
+  app.option("--pairs", options.pairs, "Pairs of runs, at least 20 (40)")
+      .range(20u, 100000u)
+      .placeholder("N");
+  app.option("--max-ratio", options.max_ratio, "Exit with 1 if the ratio Uptempo / PoCL is above R")
+      .positive()
+      .placeholder("R");
   support::add_device_option(app, options.device);
   support::add_json_option(app, options.json_file);
   return support::run_program(app, argc, argv, [&] { return run(options, argc, argv); });

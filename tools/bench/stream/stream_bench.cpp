@@ -1,7 +1,6 @@
 // stream_bench: the argument size from which a launcher's skipping is cheaper than writing. See
 // README.md.
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 #include <engine/uptempo.hpp>
 #include <kernels/arguments.hpp>
 
@@ -14,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "tools/support/command_line.hpp"
 #include "tools/support/device.hpp"
 #include "tools/support/program.hpp"
 #include "tools/support/rounds.hpp"
@@ -164,7 +164,8 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Argument size from which skipping is cheaper than writing.", "stream_bench");
+  support::CommandLine app("stream_bench",
+                           "Argument size from which skipping is cheaper than writing.");
   Options options;
   support::add_rounds_options(app, options.rounds, 6);
   support::add_device_option(app, options.device);

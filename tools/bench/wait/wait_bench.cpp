@@ -2,7 +2,6 @@
 // milliseconds. See README.md.
 #include <fmt/format.h>
 #include <time.h>
-#include <CLI/CLI.hpp>
 #include <engine/uptempo.hpp>
 #include <kernels/probes.hpp>
 
@@ -16,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "tools/support/command_line.hpp"
 #include "tools/support/device.hpp"
 #include "tools/support/program.hpp"
 #include "tools/support/rounds.hpp"
@@ -249,12 +249,11 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Cost of waiting: how late each wait returns, and its share of a core.",
-               "wait_bench");
+  support::CommandLine app("wait_bench",
+                           "Cost of waiting: how late each wait returns, and its share of a core.");
   Options options;
   support::add_rounds_options(app, options.rounds, 6);
-  app.add_flag("--second", options.second,
-               "Also time a second thread that waits for the same work");
+  app.flag("--second", options.second, "Also time a second thread that waits for the same work");
   support::add_device_option(app, options.device);
   support::add_json_option(app, options.json_file);
   return support::run_program(app, argc, argv, [&] { return run(options, argc, argv); });

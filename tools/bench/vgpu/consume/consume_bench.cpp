@@ -2,7 +2,6 @@
 // machine's own limits. README.md of this folder explains the rows.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdlib>
 #include <functional>
@@ -12,6 +11,7 @@
 #include "tools/bench/vgpu/consume/floors.hpp"
 #include "tools/bench/vgpu/consume/report.hpp"
 #include "tools/bench/vgpu/consume/rows.hpp"
+#include "tools/support/command_line.hpp"
 #include "tools/support/program.hpp"
 #include "tools/support/rounds.hpp"
 #include "tools/support/statistics.hpp"
@@ -192,11 +192,11 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Times the virtual GPU's command processor: packets and round trips.",
-               "vgpu_consume_bench");
+  support::CommandLine app("vgpu_consume_bench",
+                           "Times the virtual GPU's command processor: packets and round trips.");
   Options options;
   support::add_rounds_options(app, options.rounds, 6);
-  app.add_flag("--bars", options.bars, "Exit with 1 if a bar is missed");
+  app.flag("--bars", options.bars, "Exit with 1 if a bar is missed");
   support::add_json_option(app, options.json_file);
   return support::run_program(app, argc, argv, [&] { return run(options, argc, argv); });
 }

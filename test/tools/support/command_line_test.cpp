@@ -1,0 +1,133 @@
+#include "tools/support/command_line.hpp"
+
+#include "test/support/catch.hpp"
+#include "test/support/errors.hpp"
+#include "test/support/text.hpp"
+#include "tools/support/program.hpp"
+
+using namespace uptempo::support;
+using uptempo::test::contains;
+using uptempo::test::error_of;
+
+namespace {
+
+enum class Colour { red, green };
+const std::map<std::string, Colour> kColours{{"red", Colour::red}, {"green", Colour::green}};
+
+}  // namespace
+
+TEST_CASE("options that are not given keep the values of their variables") {
+  CommandLine line("tried", "");
+  uint32_t count = 5;
+  std::vector<double> ratios{0.5};
+  Colour colour = Colour::green;
+  line.option("--count", count, "");
+  line.option("--ratios", ratios, "");
+  line.option("--colour", colour, kColours, "");
+  CHECK_FALSE(line.parse({}));
+  CHECK(count == 5);
+  CHECK(ratios == std::vector<double>{0.5});
+  CHECK(colour == Colour::green);
+}
+
+TEST_CASE("a value that the user names is one of the names, and the error lists them") {
+  CommandLine line("tried", "");
+  Colour colour = Colour::red;
+  std::vector<Colour> colours{Colour::red};
+  line.option("--colour", colour, kColours, "");
+  line.option("--colours", colours, kColours, "").separator(',');
+  line.parse({"--colour", "green", "--colours", "green,red"});
+  CHECK(colour == Colour::green);
+  CHECK(colours == std::vector{Colour::green, Colour::red});
+  for (const char* option : {"--colour", "--colours"}) {
+    const std::string error = error_of<UsageError>([&] { line.parse({option, "blue"}); });
+    CHECK(contains(error, option));
+    CHECK(contains(error, "blue not in {green,red}"));
+  }
+  CHECK_THROWS_AS(line.parse({"--colour", "red", "green"}), UsageError);
+  CHECK(colour == Colour::green);
+}
+
+TEST_CASE("sizes have units of 1,024, and lists are checked value by value") {
+  CommandLine line("tried", "");
+  std::vector<uint64_t> bytes;
+  std::set<uint32_t> threads;
+  line.option("--bytes", bytes, "").separator(',').sizes().positive();
+  line.option("--threads", threads, "").one_of(std::vector<uint32_t>{1, 2, 4});
+  line.parse({"--bytes", "100,64K,1M", "--threads", "4", "1"});
+  CHECK(bytes == std::vector<uint64_t>{100, 65536, 1048576});
+  CHECK(threads == std::set<uint32_t>{1, 4});
+  CHECK_THROWS_AS(line.parse({"--bytes", "64K,0"}), UsageError);
+  CHECK_THROWS_AS(line.parse({"--threads", "2", "3"}), UsageError);
+}
+
+TEST_CASE("a range names its limits when a value is outside") {
+  CommandLine line("tried", "");
+  uint32_t count = 0;
+  double percent = 0;
+  line.option("--count", count, "").range(2u, 10u);
+  line.option(
+          "--percent", [&](double value) { percent = value / 100; }, "")
+      .range(0.5, 100.0);
+  line.parse({"--count", "10", "--percent", "50"});
+  CHECK(count == 10);
+  CHECK(percent == 0.5);
+  const std::string error = error_of<UsageError>([&] { line.parse({"--count", "11"}); });
+  for (const char* part : {"--count", "11", "2", "10"}) CHECK(contains(error, part));
+  CHECK_THROWS_AS(line.parse({"--percent", "0.4"}), UsageError);
+}
+
+TEST_CASE("options that need or exclude each other are refused together or alone") {
+  CommandLine line("tried", "");
+  std::string file, report, workload;
+  const Option first = line.option("--workload", workload, "");
+  line.option("--program", file, "").excludes(first);
+  line.option("--json", report, "").needs(first);
+  CHECK_FALSE(line.parse({"--workload", "chain", "--json", "-"}));
+  CHECK_THROWS_AS(line.parse({"--workload", "chain", "--program", "a"}), UsageError);
+  CHECK_THROWS_AS(line.parse({"--json", "-"}), UsageError);
+}
+
+TEST_CASE("a command has its own options and may be followed by the program's") {
+  CommandLine line("tried", "");
+  line.require_commands(1, 1);
+  line.allow_options_after_command();
+  std::string json, file;
+  line.option("--json", json, "");
+  CommandLine& ring = line.command("ring", "Prints a ring");
+  ring.option("file", file, "").required();
+  CommandLine& trace = line.command("trace", "Prints a trace");
+  CHECK_THROWS_AS(line.parse({}), UsageError);
+  CHECK_THROWS_AS(line.parse({"ring"}), UsageError);
+  CHECK_FALSE(line.parse({"ring", "a.bin", "--json", "-"}));
+  CHECK(ring.parsed());
+  CHECK_FALSE(trace.parsed());
+  CHECK(file == "a.bin");
+  CHECK(json == "-");
+  CHECK(ring.name() == "ring");
+  CHECK(ring.description() == "Prints a ring");
+}
+
+TEST_CASE("--help and --version return their text and read no other option") {
+  CommandLine line("tried", "Tries things.");
+  bool fast = false;
+  std::string secret;
+  line.flag("--fast", fast, "Skips the slow part");
+  line.option("--secret", secret, "Nobody reads this").hidden();
+  line.footer("Exit code: 0.");
+  const auto help = line.parse({"--help"});
+  REQUIRE(help);
+  for (const char* part : {"Tries things.", "--fast", "Exit code: 0."})
+    CHECK(contains(*help, part));
+  CHECK_FALSE(contains(*help, "--secret"));
+  CHECK(line.parse({"--version"}) == std::string("tried (uptempo) ") + version() + "\n");
+}
+
+TEST_CASE("a declared option is found by its name") {
+  CommandLine line("tried", "");
+  bool fast = false;
+  line.flag("--fast", fast, "Skips the slow part");
+  line.declared("--fast").hidden();
+  CHECK_FALSE(contains(line.help(), "--fast"));
+  CHECK_THROWS_AS(line.declared("--slow"), std::logic_error);
+}

@@ -1,0 +1,210 @@
+#include "tools/support/command_line.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <utility>
+
+#include "tools/support/program.hpp"
+
+namespace uptempo::support {
+
+// Validators have no description, because the help texts of the options name the valid values.
+
+Option& Option::placeholder(std::string_view text) {
+  declared_->type_name(std::string(text));
+  return *this;
+}
+
+Option& Option::show_default() {
+  declared_->capture_default_str();
+  return *this;
+}
+
+Option& Option::group(std::string_view name) {
+  declared_->group(std::string(name));
+  return *this;
+}
+
+Option& Option::hidden() { return group(""); }
+
+Option& Option::range(uint32_t least, uint32_t most) {
+  declared_->check(CLI::Range(least, most).description(""));
+  return *this;
+}
+
+Option& Option::range(double least, double most) {
+  declared_->check(CLI::Range(least, most).description(""));
+  return *this;
+}
+
+Option& Option::positive() {
+  declared_->check(CLI::PositiveNumber.description(""));
+  return *this;
+}
+
+Option& Option::not_negative() {
+  declared_->check(CLI::NonNegativeNumber.description(""));
+  return *this;
+}
+
+Option& Option::one_of(std::span<const uint32_t> values) {
+  declared_->check(CLI::IsMember(std::set<uint32_t>(values.begin(), values.end())).description(""));
+  return *this;
+}
+
+Option& Option::one_of(std::vector<std::string> values) {
+  declared_->check(CLI::IsMember(std::move(values)).description(""));
+  return *this;
+}
+
+Option& Option::check(std::function<std::string(const std::string& value)> problem) {
+  declared_->check(CLI::Validator(
+      [problem = std::move(problem)](const std::string& value) { return problem(value); }, ""));
+  return *this;
+}
+
+Option& Option::sizes() {
+  declared_->transform(CLI::AsSizeValue(false).description(""));
+  return *this;
+}
+
+Option& Option::required() {
+  declared_->required();
+  return *this;
+}
+
+Option& Option::separator(char between_values) {
+  declared_->delimiter(between_values);
+  return *this;
+}
+
+Option& Option::needs(Option other) {
+  declared_->needs(other.declared_);
+  return *this;
+}
+
+Option& Option::excludes(Option other) {
+  declared_->excludes(other.declared_);
+  return *this;
+}
+
+CommandLine::CommandLine(std::string name, std::string description)
+    : owned_(std::make_unique<CLI::App>(std::move(description), std::move(name))),
+      app_(owned_.get()) {
+  app_->get_formatter()->column_width(32);
+}
+
+CommandLine::CommandLine(CLI::App& command) : app_(&command) {}
+
+CommandLine::~CommandLine() = default;
+
+Option CommandLine::flag(const std::string& names, bool& value, const std::string& help) {
+  return Option(*app_->add_flag(names, value, help));
+}
+
+Option CommandLine::option(const std::string& names, std::string& value, const std::string& help) {
+  return Option(*app_->add_option(names, value, help));
+}
+
+Option CommandLine::option(const std::string& names, int64_t& value, const std::string& help) {
+  return Option(*app_->add_option(names, value, help));
+}
+
+Option CommandLine::option(const std::string& names, uint32_t& value, const std::string& help) {
+  return Option(*app_->add_option(names, value, help));
+}
+
+Option CommandLine::option(const std::string& names, uint64_t& value, const std::string& help) {
+  return Option(*app_->add_option(names, value, help));
+}
+
+Option CommandLine::option(const std::string& names, double& value, const std::string& help) {
+  return Option(*app_->add_option(names, value, help));
+}
+
+Option CommandLine::option(const std::string& names, std::vector<std::string>& value,
+                           const std::string& help) {
+  return Option(*app_->add_option(names, value, help));
+}
+
+Option CommandLine::option(const std::string& names, std::vector<uint32_t>& value,
+                           const std::string& help) {
+  return Option(*app_->add_option(names, value, help));
+}
+
+Option CommandLine::option(const std::string& names, std::vector<uint64_t>& value,
+                           const std::string& help) {
+  return Option(*app_->add_option(names, value, help));
+}
+
+Option CommandLine::option(const std::string& names, std::vector<double>& value,
+                           const std::string& help) {
+  return Option(*app_->add_option(names, value, help));
+}
+
+Option CommandLine::option(const std::string& names, std::set<uint32_t>& value,
+                           const std::string& help) {
+  return Option(*app_->add_option(names, value, help));
+}
+
+Option CommandLine::option(const std::string& names, std::function<void(double value)> store,
+                           const std::string& help) {
+  return Option(*app_->add_option_function<double>(
+      names, [store = std::move(store)](const double& value) { store(value); }, help));
+}
+
+Option CommandLine::choice(const std::string& names, std::vector<std::string> values,
+                           std::function<void(const std::vector<std::string>& given)> store,
+                           int count, const std::string& help) {
+  CLI::Option* declared = app_->add_option_function<std::vector<std::string>>(names, store, help);
+  declared->expected(count)->check(CLI::IsMember(std::move(values)).description(""));
+  return Option(*declared);
+}
+
+Option CommandLine::declared(const std::string& name) {
+  CLI::Option* option = app_->get_option_no_throw(name);
+  if (option == nullptr) throw std::logic_error("no option " + name + " was declared");
+  return Option(*option);
+}
+
+CommandLine& CommandLine::command(const std::string& name, const std::string& description) {
+  CLI::App* added = app_->add_subcommand(name, description);
+  commands_.push_back(std::unique_ptr<CommandLine>(new CommandLine(*added)));
+  return *commands_.back();
+}
+
+void CommandLine::require_commands(size_t least, size_t most) {
+  app_->require_subcommand(least, most);
+}
+
+void CommandLine::allow_options_after_command() { app_->fallthrough(); }
+
+void CommandLine::footer(const std::string& text) { app_->footer(text); }
+
+const std::string& CommandLine::name() const { return app_->get_name(); }
+
+std::string CommandLine::description() const { return app_->get_description(); }
+
+std::string CommandLine::help() const { return app_->help(); }
+
+bool CommandLine::parsed() const { return app_->parsed(); }
+
+std::optional<std::string> CommandLine::parse(std::vector<std::string> arguments) {
+  if (app_->get_version_ptr() == nullptr)  // declared last, so that the help text ends with it
+    app_->set_version_flag("--version", fmt::format("{} (uptempo) {}", name(), version()));
+  std::ranges::reverse(arguments);  // CLI11 takes them from the end
+  try {
+    app_->parse(std::move(arguments));
+  } catch (const CLI::CallForVersion& request) {
+    return std::string(request.what()) + '\n';
+  } catch (const CLI::CallForHelp&) {
+    return app_->help();
+  } catch (const CLI::ParseError& error) {
+    throw UsageError(error.what());
+  }
+  return std::nullopt;
+}
+
+}  // namespace uptempo::support
