@@ -2,9 +2,9 @@
 # source this file.
 #
 # All packages come from the distribution's own archive. An entry names alternatives in order of
-# preference, separated by '|'. Each is one package or several: `a|b c`. The first alternative that is
-# installed is used, else the first that is available. `a|` is used only if it is available. If every
-# package is installed, the script changes nothing and needs no root rights.
+# preference, separated by '|'. Each is one package or several: `a|b c`. The first alternative that
+# is installed is used, else the first that is available. `a|` is used only if it is available. If
+# every package is installed, the script changes nothing and needs no root rights.
 #
 # Debian 12, 13 and testing differ in their LLVM: 15, 17 and 21 are the versions of the device
 # libraries and of HIP. ROCr of Debian testing contains the thunk, so that there is no libhsakmt.

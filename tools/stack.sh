@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs tools/check in a root of another Debian release, with that release's ROCr, HIP and compilers.
-# Started by `tools/check --stack NAME`; NAME is bookworm (Debian 12), trixie (13) or forky (testing).
+# Started by `tools/check --stack NAME`. NAME is bookworm (Debian 12), trixie (13) or forky
+# (testing).
 #
 # Needs root rights, debootstrap and about 8 GB. The root is made once and kept, with its packages
 # and its build, in the folder UPTEMPO_STACKS (default ~/.cache/uptempo/stacks); remove

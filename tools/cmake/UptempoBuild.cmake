@@ -7,8 +7,8 @@
 #   uptempo_executable(<target> <source>...)
 #       Calls add_executable and uptempo_target. The program goes to bin/.
 #   uptempo_cold(<target>...)
-#       Compiles targets with less optimisation. For tests, and for code that parses command lines or
-#       prints reports.
+#       Compiles targets with less optimisation. For tests, and for code that parses command lines
+#       or prints reports.
 #   uptempo_cold_sources(<file>...)
 #       The same for some sources of the calling directory. CMake compiles each of them alone, also
 #       with CMAKE_UNITY_BUILD.

@@ -18,7 +18,8 @@
 #   UPTEMPO_VGPU_DEFAULT_TARGET
 #
 #   uptempo_vgpu_variant(<name> <suffix> <launcher option>...)
-#       <name>_<suffix>: the binary of the uptempo_vgpu_test <name> with other options of the launcher.
+#       <name>_<suffix>: the binary of the uptempo_vgpu_test <name> with other options of the
+#       launcher.
 #
 # The following functions add one ctest test each for COMMAND, a program that is correct on the
 # plain device. Each appends its suffix to <name>.

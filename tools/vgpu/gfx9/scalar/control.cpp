@@ -108,9 +108,9 @@ struct Field {
 
 // HW_ID: WAVE_ID [3:0], SIMD_ID [5:4], PIPE_ID [7:6], CU_ID [11:8], SH_ID [12], SE_ID [15:13],
 // TG_ID [19:16], VM_ID [23:20], QUEUE_ID [26:24], STATE_ID [29:27], ME_ID [31:30]. Sources: the
-// comment on HW_ID in HIP's amd_device_functions.h, and its later HW_ID_SE_ID_SIZE: 3 bits on gfx908
-// and gfx90a, which have eight engines. SH_ID is 0: one shader array per engine. STATE_ID is 0: only
-// graphics has states.
+// comment on HW_ID in HIP's amd_device_functions.h, and its later HW_ID_SE_ID_SIZE: 3 bits on
+// gfx908 and gfx90a, which have eight engines. SH_ID is 0: one shader array per engine. STATE_ID is
+// 0: only graphics has states.
 //
 // KFD runs compute queues on the first micro-engine, whose four pipes have eight queues each. The
 // graphics driver keeps the first two queues of each pipe (amdgpu_gfx_compute_queue_acquire()).
