@@ -28,9 +28,10 @@ struct AgentProperties {
   uint32_t wavefront_size = 0;      // lanes
   uint32_t max_workgroup_size = 0;  // work-items
   uint16_t max_workgroup_dim[3] = {};
-  // As HSA reports them. Newer ROCr reports {2^31 - 1, 65535, 65535}, HIP's limits in workgroups
-  // (ROCR-Runtime #298); a packet's grid has 32 bits a dimension, and dispatches are not held to
-  // the smaller numbers.
+  // As HSA reports them; dispatches are held to the packet's 32 bits a dimension alone. Newer ROCr
+  // reports {2^31 - 1, 65535, 65535}, HIP's limits in workgroups (ROCR-Runtime #298). Neither ROCr
+  // nor HIP compares the work-items of all dimensions together with max_grid_size, and hardware
+  // runs more: RADV offers 2^32 - 1 x 65,535 x 65,535 workgroups of 1,024 work-items.
   uint64_t max_grid_size = 0;  // work-items
   uint32_t max_grid_dim[3] = {};
   uint32_t group_segment_bytes = 0;  // LDS of a compute unit

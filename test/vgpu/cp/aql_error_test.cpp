@@ -71,16 +71,16 @@ TEST_CASE("a malformed dispatch stops its queue with the matching error bit") {
          packet.setup = 2;
          packet.grid_size_y = 0;
        }},
-      {"a grid of 2^32 work-items", QueueError::invalid_dimensions,
-       [](auto& packet) {
-         packet.setup = 2;
-         packet.grid_size_x = packet.grid_size_y = 1u << 16;
-       }},
-      {"a grid whose work-items do not fit into 64 bits", QueueError::invalid_dimensions,
+      {"more than 2^62 workgroups", QueueError::invalid_dimensions,
        [](auto& packet) {
          packet.setup = 3;
-         packet.grid_size_x = packet.grid_size_y = 1u << 31;
-         packet.grid_size_z = 4;
+         packet.grid_size_x = packet.grid_size_y = packet.grid_size_z = 1u << 31;
+       }},
+      {"workgroups whose number has 96 bits", QueueError::invalid_dimensions,
+       [](auto& packet) {
+         packet.setup = 3;
+         packet.grid_size_x = packet.grid_size_y = packet.grid_size_z = 0xffffffff;
+         packet.workgroup_size_x = 1;
        }},
       {"more than 1024 work-items", QueueError::workgroup_too_large,
        [](auto& packet) {

@@ -79,7 +79,38 @@ TEST_CASE("workgroups that wait for all others of their dispatch become resident
   }
 }
 
-TEST_CASE("the largest grid runs: 2^32 - 1 work-items, the last workgroup partial") {
+TEST_CASE("a grid may have 2^62 work-items: only each dimension is limited") {
+  Options options;
+  options.deterministic = true;  // starts at a random workgroup, not at the first one
+  DeviceFixture device(options);
+  ComputeQueue queue(device);
+  std::mutex mutex;
+  std::set<std::array<uint32_t, 3>> started;
+  ScriptedKernel* kernel = device.kernel([&](const Slice& slice) {
+    const std::lock_guard guard(mutex);
+    if (started.size() == 1000) return Result::preempted;
+    started.insert(slice.id);
+    return Result::ended;
+  });
+  hsa_kernel_dispatch_packet_t packet = dispatch(kernel, 1u << 31, 1024);
+  packet.setup = 2;
+  packet.grid_size_y = 1u << 31;
+  queue.submit(packet);
+  CHECK(eventually([&] {
+    const std::lock_guard guard(mutex);
+    return started.size() == 1000;
+  }));
+  queue.destroy();
+  const auto above = [&](unsigned axis, uint32_t half) {
+    return std::ranges::count_if(started, [&](const auto& id) { return id[axis] >= half; });
+  };
+  CHECK(above(0, 1u << 21) == 0);
+  CHECK(above(0, 1u << 20) > 0);
+  CHECK(above(1, 1u << 11) == 1000);  // numbers of workgroups above 2^32
+  CHECK(above(2, 1) == 0);
+}
+
+TEST_CASE("the last workgroup of a grid of 2^32 - 1 work-items is partial") {
   DeviceFixture device;
   ComputeQueue queue(device);
   std::atomic<uint64_t> last{0};

@@ -120,7 +120,7 @@ void WatchedDispatch::add(const ObservedAccess& access, GpuAddress address, uint
 
 void WatchedDispatch::access(const ObservedAccess& access) noexcept {
   const fences::Path path = path_of(access);
-  // Unique for fewer than 2^32 workgroups, which a grid cannot exceed.
+  // Workgroups whose numbers differ by 2^32 count as one: no race between them is found.
   const uint32_t workgroup =
       access.workgroup[0] + groups_[0] * (access.workgroup[1] + groups_[1] * access.workgroup[2]);
   if (access.scalar) return add(access, access.address[0], access.size_bytes, path, workgroup);

@@ -139,7 +139,9 @@ struct Scheduler::Impl {
   // total are coprime.
   void shuffle(Dispatch& dispatch) {
     const uint64_t total = dispatch.total_;
-    dispatch.offset_ = random() % total;
+    uint64_t offset = random();  // 31 bits
+    if (total >> 31 != 0) offset = offset << 31 | random();
+    dispatch.offset_ = offset % total;
     dispatch.stride_ = 1 + random() % std::min<uint64_t>(total, 1u << 16);
     while (std::gcd(dispatch.stride_, total) != 1) ++dispatch.stride_;
   }

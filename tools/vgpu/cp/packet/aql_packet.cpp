@@ -12,8 +12,12 @@ namespace {
 
 // The limit of every agent that ROCr describes (HSA_AGENT_INFO_WORKGROUP_MAX_SIZE).
 constexpr uint64_t kMaxWorkgroupSize = 1024;
-// HSA_AGENT_INFO_GRID_MAX_SIZE: work-items of all dimensions together (amd_gpu_agent.cpp:830).
-constexpr uint64_t kMaxGridSize = 0xffffffff;
+// Hardware limits each dimension of a grid, not the work-items of all dimensions together, although
+// ROCr reports 2^32 - 1 for HSA_AGENT_INFO_GRID_MAX_SIZE. RADV offers 2^32 - 1 x 65,535 x 65,535
+// workgroups of 1,024 (maxComputeWorkGroupCount in radv_physical_device.c), and HIP checks each
+// dimension alone (ihipLaunchKernel_validate's callers in hip_module.cpp). The scheduler counts
+// workgroups in 64 bits. A grid beyond this limit would run for longer than a century.
+constexpr unsigned __int128 kMaxWorkgroups = uint64_t{1} << 62;
 
 constexpr uint16_t kReservedHeaderBits = 0xe000;
 constexpr uint16_t kDimensionBits = 3;
@@ -130,13 +134,13 @@ std::optional<PacketError> check_dispatch(const hsa_kernel_dispatch_packet_t& pa
     if (group[axis] == 0)
       return refuse(QueueError::invalid_dimensions, "workgroup " + text(group) + " is empty");
   }
-  // The product of two sizes fits into 64 bits. The product of three fits if that of two has at
-  // most 32 bits.
-  const uint64_t plane = uint64_t{grid[0]} * grid[1];
-  if (plane > kMaxGridSize || plane * grid[2] > kMaxGridSize)
+  unsigned __int128 workgroups = 1;
+  for (unsigned axis = 0; axis < 3; ++axis)
+    workgroups *= grid[axis] / group[axis] + (grid[axis] % group[axis] != 0);
+  if (workgroups > kMaxWorkgroups)
     return refuse(QueueError::invalid_dimensions,
-                  "grid " + text(grid) + " has more than " + std::to_string(kMaxGridSize) +
-                      " work-items, the largest grid of this agent");
+                  "grid " + text(grid) + " has more than 2^62 workgroups of " + text(group) +
+                      "; the virtual GPU cannot count them");
   const uint64_t work_items = uint64_t{group[0]} * group[1] * group[2];
   if (work_items > kMaxWorkgroupSize)
     return refuse(QueueError::workgroup_too_large,
