@@ -1,41 +1,52 @@
 #include "test/vgpu/gfx9/llvm/llvm_fold.hpp"
 
-#include <llvm/AsmParser/Parser.h>
-#include <llvm/IR/Constants.h>
-#include <llvm/IR/Instructions.h>
-#include <llvm/IR/LLVMContext.h>
-#include <llvm/IR/Module.h>
-#include <llvm/MC/TargetRegistry.h>
-#include <llvm/Passes/PassBuilder.h>
-#include <llvm/Support/SourceMgr.h>
-#include <llvm/Support/raw_ostream.h>
-#include <llvm/Target/TargetMachine.h>
+// LLVM's C interface, because it is the same in all releases since 15.
+#include <llvm-c/Core.h>
+#include <llvm-c/Error.h>
+#include <llvm-c/IRReader.h>
+#include <llvm-c/Target.h>
+#include <llvm-c/TargetMachine.h>
+#include <llvm-c/Transforms/PassBuilder.h>
 
+#include <memory>
 #include <stdexcept>
-
-extern "C" {
-void LLVMInitializeAMDGPUTargetInfo();
-void LLVMInitializeAMDGPUTarget();
-void LLVMInitializeAMDGPUTargetMC();
-}
+#include <type_traits>
 
 namespace uptempo::vgpu::gfx9::test {
 namespace {
 
 constexpr const char* kTriple = "amdgcn-amd-amdhsa";
 
-llvm::TargetMachine& machine() {
-  static const std::unique_ptr<llvm::TargetMachine> instance = [] {
+template <auto kDispose>
+struct Dispose {
+  template <class Handle>
+  void operator()(Handle* handle) const {
+    kDispose(handle);
+  }
+};
+template <class Ref, auto kDispose>
+using Owned = std::unique_ptr<std::remove_pointer_t<Ref>, Dispose<kDispose>>;
+
+// Takes a message that LLVM allocated.
+std::string text_of(char* message) {
+  const std::string text = message == nullptr ? "" : message;
+  LLVMDisposeMessage(message);
+  return text;
+}
+
+LLVMTargetMachineRef machine() {
+  static const Owned<LLVMTargetMachineRef, LLVMDisposeTargetMachine> instance([] {
     LLVMInitializeAMDGPUTargetInfo();
     LLVMInitializeAMDGPUTarget();
     LLVMInitializeAMDGPUTargetMC();
-    std::string error;
-    const llvm::Target* const target = llvm::TargetRegistry::lookupTarget(kTriple, error);
-    if (target == nullptr) throw std::runtime_error("LLVM has no AMDGPU target: " + error);
-    return std::unique_ptr<llvm::TargetMachine>(
-        target->createTargetMachine(kTriple, "gfx90a", "", llvm::TargetOptions(), llvm::None));
-  }();
-  return *instance;
+    LLVMTargetRef target = nullptr;
+    char* message = nullptr;
+    if (LLVMGetTargetFromTriple(kTriple, &target, &message) != 0)
+      throw std::runtime_error("LLVM has no AMDGPU target: " + text_of(message));
+    return LLVMCreateTargetMachine(target, kTriple, "gfx90a", "", LLVMCodeGenLevelDefault,
+                                   LLVMRelocDefault, LLVMCodeModelDefault);
+  }());
+  return instance.get();
 }
 
 }  // namespace
@@ -47,37 +58,38 @@ std::vector<std::optional<uint64_t>> llvm_fold(const std::string& declarations,
   for (size_t n = 0; n < bodies.size(); ++n)
     text += "define " + result_type + " @f" + std::to_string(n) + "() {\n" + bodies[n] + "\n}\n";
 
-  llvm::LLVMContext context;
-  llvm::SMDiagnostic diagnostic;
-  const std::unique_ptr<llvm::Module> module = llvm::parseAssemblyString(text, diagnostic, context);
-  if (module == nullptr) {
-    throw std::runtime_error("LLVM does not accept: " + diagnostic.getMessage().str() + " in \"" +
-                             diagnostic.getLineContents().str() + "\"");
-  }
-  module->setDataLayout(machine().createDataLayout());
+  const Owned<LLVMContextRef, LLVMContextDispose> context(LLVMContextCreate());
+  LLVMModuleRef parsed = nullptr;
+  char* message = nullptr;
+  // The parser takes the buffer.
+  if (LLVMParseIRInContext(
+          context.get(),
+          LLVMCreateMemoryBufferWithMemoryRangeCopy(text.data(), text.size(), "text"), &parsed,
+          &message) != 0)
+    throw std::runtime_error("LLVM does not accept: " + text_of(message));
+  const Owned<LLVMModuleRef, LLVMDisposeModule> module(parsed);
+  const Owned<LLVMTargetDataRef, LLVMDisposeTargetData> layout(
+      LLVMCreateTargetDataLayout(machine()));
+  LLVMSetModuleDataLayout(module.get(), layout.get());
 
-  llvm::LoopAnalysisManager loops;
-  llvm::FunctionAnalysisManager functions;
-  llvm::CGSCCAnalysisManager components;
-  llvm::ModuleAnalysisManager modules;
-  llvm::PassBuilder passes(
-      &machine());  // instruction combining asks the target about its intrinsics
-  passes.registerModuleAnalyses(modules);
-  passes.registerCGSCCAnalyses(components);
-  passes.registerFunctionAnalyses(functions);
-  passes.registerLoopAnalyses(loops);
-  passes.crossRegisterProxies(loops, functions, components, modules);
-  llvm::ModulePassManager pipeline;
-  if (llvm::Error error = passes.parsePassPipeline(pipeline, "function(instcombine)"))
-    throw std::runtime_error("LLVM has no instcombine: " + llvm::toString(std::move(error)));
-  pipeline.run(*module, modules);
+  const Owned<LLVMPassBuilderOptionsRef, LLVMDisposePassBuilderOptions> options(
+      LLVMCreatePassBuilderOptions());
+  // Instruction combining asks the target about its intrinsics.
+  if (LLVMErrorRef error =
+          LLVMRunPasses(module.get(), "function(instcombine)", machine(), options.get())) {
+    char* const reason = LLVMGetErrorMessage(error);
+    const std::string reason_text = reason;
+    LLVMDisposeErrorMessage(reason);
+    throw std::runtime_error("LLVM has no instcombine: " + reason_text);
+  }
 
   std::vector<std::optional<uint64_t>> results(bodies.size());
   for (size_t n = 0; n < bodies.size(); ++n) {
-    const llvm::Function* const function = module->getFunction("f" + std::to_string(n));
-    const auto* const ending = llvm::cast<llvm::ReturnInst>(function->back().getTerminator());
-    if (const auto* const constant = llvm::dyn_cast<llvm::ConstantInt>(ending->getReturnValue()))
-      results[n] = constant->getZExtValue();
+    const LLVMValueRef function =
+        LLVMGetNamedFunction(module.get(), ("f" + std::to_string(n)).c_str());
+    const LLVMValueRef ending = LLVMGetBasicBlockTerminator(LLVMGetLastBasicBlock(function));
+    if (const LLVMValueRef constant = LLVMIsAConstantInt(LLVMGetOperand(ending, 0)))
+      results[n] = LLVMConstIntGetZExtValue(constant);
   }
   return results;
 }
