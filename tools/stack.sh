@@ -40,12 +40,22 @@ fi
 # Missing where the host resolves names without it.
 if [ -e /etc/resolv.conf ]; then cp --remove-destination -L /etc/resolv.conf "$root/etc/resolv.conf"; fi
 
-# The files that git tracks or would track, as they are now. The build stays, and the files keep
-# their times, so that only what has changed is built again.
-find "$tree" -mindepth 1 -maxdepth 1 ! -name 'build*' -exec rm -rf {} +
+# The files that git tracks or would track, as they are now. The build stays, and files keep the time
+# of their last change in this root, so that only what has changed is built again. Their own times
+# would not do: a file that changes during a build may be older than the object of its last version.
+next=$root/src/next
+rm -rf "$next"
+mkdir "$next"
 git ls-files -z --cached --others --exclude-standard |
   while IFS= read -r -d '' file; do if [ -e "$file" ]; then printf '%s\0' "$file"; fi; done |
-  tar --create --null --files-from=- | tar --extract --no-same-owner --directory="$tree"
+  tar --create --null --files-from=- | tar --extract --touch --no-same-owner --directory="$next"
+find "$next" -type f -printf '%P\0' |
+  while IFS= read -r -d '' file; do
+    if cmp -s "$tree/$file" "$next/$file"; then touch --reference="$tree/$file" "$next/$file"; fi
+  done
+find "$tree" -mindepth 1 -maxdepth 1 ! -name 'build*' -exec rm -rf {} +
+find "$next" -mindepth 1 -maxdepth 1 -exec mv -t "$tree" {} +
+rmdir "$next"
 
 # The mounts are in a namespace of their own and end with it.
 environment=(HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 "TERM=${TERM:-dumb}")
