@@ -21,7 +21,7 @@ int main(int argc, char** argv) {
 
   std::vector<std::string> words;
   auto& packet = app.command("packet", "Packets as 32-bit hexadecimal words, 16 each");
-  packet.option("words", words, "Words in memory order; without any, standard input");
+  packet.option("word", words, "Words in memory order; without any, standard input");
 
   std::string ring_file;
   uint64_t first = 0;
