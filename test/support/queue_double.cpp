@@ -27,7 +27,9 @@ QueueDouble::QueueDouble(const QueueDoubleOptions& options)
     ring_[i].word[0] = aql::first_word(aql::kInvalidHeader);
 
   doorbell_signal_->kind = options.doorbell_kind;
-  doorbell_signal_->queue_ptr = abi_.get();
+  // ROCr 6.4 names a second version of the queue here, which begins like the first.
+  using QueuePointer = decltype(doorbell_signal_->queue_ptr);
+  doorbell_signal_->queue_ptr = reinterpret_cast<QueuePointer>(abi_.get());
   if (options.doorbell_kind == AMD_SIGNAL_KIND_DOORBELL)
     doorbell_signal_->hardware_doorbell_ptr = &hardware_doorbell_;
 

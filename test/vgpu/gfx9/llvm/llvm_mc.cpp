@@ -2,6 +2,7 @@
 
 #include <elf.h>
 #include <llvm/ADT/SmallString.h>
+#include <llvm/Config/llvm-config.h>
 #include <llvm/MC/MCAsmBackend.h>
 #include <llvm/MC/MCAsmInfo.h>
 #include <llvm/MC/MCCodeEmitter.h>
@@ -156,9 +157,14 @@ std::vector<uint32_t> LlvmMc::assemble(std::string_view text) {
   std::unique_ptr<llvm::MCObjectWriter> writer = backend->createObjectWriter(stream);
   std::unique_ptr<llvm::MCCodeEmitter> emitter(
       target.createMCCodeEmitter(*impl_->instructions, context));
-  std::unique_ptr<llvm::MCStreamer> streamer(
-      target.createMCObjectStreamer(impl_->triple, context, std::move(backend), std::move(writer),
-                                    std::move(emitter), *impl_->subtarget, false, false, false));
+  std::unique_ptr<llvm::MCStreamer> streamer(target.createMCObjectStreamer(
+      impl_->triple, context, std::move(backend), std::move(writer), std::move(emitter),
+      *impl_->subtarget
+#if LLVM_VERSION_MAJOR < 19
+      ,
+      /*RelaxAll=*/false, /*IncrementalLinkerCompatible=*/false, /*DWARFMustBeAtTheEnd=*/false
+#endif
+      ));
   std::unique_ptr<llvm::MCAsmParser> parser(
       llvm::createMCAsmParser(source, context, *streamer, *impl_->assembly));
   std::unique_ptr<llvm::MCTargetAsmParser> specific(
