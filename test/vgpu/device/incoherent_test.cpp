@@ -281,6 +281,19 @@ TEST_CASE("invalidating L2 keeps dirty bytes and drops the clean bytes beside th
   CHECK(agent.in_memory(16) == 5);
 }
 
+TEST_CASE("a line that was dirty when L2 was invalidated is not old after its write-back",
+          "[caches]") {
+  for (const bool accessed : {false, true}) {
+    Agent agent;
+    agent.store(0, 16, 5u);
+    agent.caches.invalidate_l2();
+    if (accessed) CHECK(agent.load(1, 16, true) == 5);
+    agent.caches.write_back_l2();
+    agent.host_stores(16, 6u);
+    CHECK(agent.load(1, 16, true) == (accessed ? 5 : 6));
+  }
+}
+
 TEST_CASE("instruction fetch reads L2 where it holds the line, otherwise memory", "[caches]") {
   Agent agent;
   agent.store(0, 16, 5u);

@@ -107,6 +107,7 @@ struct Line {
 
   std::byte* home = nullptr;  // the line's place in host memory
   uint32_t place = 0;         // in SetAssociative::used_
+  bool invalidated = false;   // L2: not accessed since an invalidation that dirty bytes survived
   std::array<ByteMask, kSectors> valid{};
   std::array<ByteMask, kSectors> dirty{};
   alignas(8) std::array<std::byte, Bytes> data;
@@ -159,6 +160,7 @@ class SetAssociative {
     line.home = home;
     line.valid = {};
     line.dirty = {};
+    line.invalidated = false;
     line.place = static_cast<uint32_t>(used_.size());
     used_.push_back(index);
     return line;
@@ -289,6 +291,7 @@ struct Caches::Impl {
     std::byte* const home = L2::home_of(piece.host);
     L2::Entry* line = l2.find(home);
     if (line == nullptr) line = &l2.add(home, random, [](L2::Entry& old) { write_back(old); });
+    line->invalidated = false;
     return {*line, static_cast<size_t>(piece.host - home) / kSectorBytes};
   }
 
@@ -371,16 +374,20 @@ struct Caches::Impl {
       if (!line.is_dirty()) return;
       ++lines;
       write_back(line);
+      if (line.invalidated) l2.drop(line);
     });
     return lines;
   }
 
-  // Returns the number of lines with clean bytes.
+  // Returns the number of lines with clean bytes. Dirty bytes stay until they are written back. If
+  // nothing accesses their line meanwhile, it is dropped then: an invalidation leaves no copy that
+  // could be old later.
   size_t invalidate_l2() noexcept {
     size_t lines = 0;
     l2.for_each([&](L2::Entry& line) {
       if (line.valid != line.dirty) ++lines;
       line.valid = line.dirty;
+      line.invalidated = true;
       if (!line.is_dirty()) l2.drop(line);
     });
     return lines;
