@@ -5,10 +5,11 @@
 //
 // All Runtime objects of a process share one session. The destructor of the last one releases every
 // object that is still alive and shuts HSA down; ROCr 6.1, whose shut-down can hang, stays
-// initialised until the process ends. A new Runtime may be created afterwards. Objects that outlive
-// the Runtime, for example static ones, may be destroyed at any time later. Using them throws
-// Error, except where their header says otherwise. A Runtime that was moved from has no agents;
-// gpu() and host() throw Error.
+// initialised until the process ends. A new Runtime may be created afterwards, except after a GPU
+// memory fault while HSA stays initialised: ROCr reports one fault until it is shut down, so the
+// constructor throws Error. Objects that outlive the Runtime, for example static ones, may be
+// destroyed at any time later. Using them throws Error, except where their header says otherwise. A
+// Runtime that was moved from has no agents; gpu() and host() throw Error.
 //
 // Thread safety: const functions, construction and destruction may run on any thread.
 #pragma once

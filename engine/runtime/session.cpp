@@ -24,6 +24,7 @@ struct Process {
   // Not in the Session: another user of HSA keeps its queues and ROCr's fault-reporting thread
   // alive after the session ends.
   std::vector<uint64_t> given_up;  // agents
+  bool fault_reported = false;     // since HSA was initialised
 
   // The session started last, running or ended, if a pointer to it still exists.
   std::shared_ptr<Session> latest() {
@@ -105,6 +106,22 @@ std::shared_ptr<Session> Session::start() {
   if (std::shared_ptr<Session> running = process().owners.lock()) return running;
 
   const bool is_first_user = !hsa_is_initialised();
+  {
+    const std::lock_guard session_lock(process().session_mutex);
+    // No event of an earlier HSA initialisation can arrive here.
+    if (is_first_user) {
+      process().given_up.clear();
+      process().fault_reported = false;
+    }
+    // ROCr's VMFaultHandler does not wait for a second fault, so waits could block for ever.
+    if (process().fault_reported)
+      throw Error({.call = "Runtime",
+                   .asked = "another Runtime after a GPU memory fault",
+                   .found = "ROCr reports one memory fault until it is shut down, and it is still "
+                            "initialised: another library uses it, or it is ROCr 6.1, which fails "
+                            "when it is shut down",
+                   .remedy = "continue in a new process"});
+  }
   if (const hsa_status_t status = hsa_init(); status != HSA_STATUS_SUCCESS) {
     // ROCr 6.4's thunk keeps its topology when it cannot disable debugging (hsaKmtRuntimeDisable).
     if (process().sessions > 0)
@@ -125,8 +142,6 @@ std::shared_ptr<Session> Session::start() {
   uintptr_t number = 0;
   {
     const std::lock_guard session_lock(process().session_mutex);
-    // No event of an earlier HSA initialisation can arrive here.
-    if (is_first_user) process().given_up.clear();
     number = ++process().sessions;
   }
   // HSA drops handlers when it shuts down, so each session registers one. If another user kept HSA
@@ -212,6 +227,7 @@ hsa_status_t Session::on_system_event(const hsa_amd_event_t* event, void* number
   if (event->event_type != HSA_AMD_GPU_MEMORY_FAULT_EVENT) return HSA_STATUS_ERROR;
   {
     const std::lock_guard lock(process().session_mutex);
+    process().fault_reported = true;
     if (reinterpret_cast<uintptr_t>(number) != process().sessions) return HSA_STATUS_ERROR;
   }
   const hsa_amd_gpu_memory_fault_info_t& fault = event->memory_fault;
