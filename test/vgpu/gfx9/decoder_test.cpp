@@ -135,6 +135,16 @@ TEST_CASE("decoded fields equal those of the encoding") {
     CHECK(decoded({0xd1000002, 0x01aa0300}).src[2] == 106);
     CHECK(decoded({0xd1000002, 0x00120300}).src[2] == 4);
   }
+  SECTION("v_cndmask takes abs and neg under DPP and SDWA, but no sext") {
+    const Instruction dpp = decoded({0x012e68fa, 0x58eed36c});
+    CHECK(dpp.opcode == Opcode::v_cndmask_b32);
+    CHECK(dpp.abs == 3);
+    CHECK(dpp.neg == 2);
+    const Instruction sdwa = decoded({0x00a20af9, 0x06160600});
+    CHECK(sdwa.opcode == Opcode::v_cndmask_b32);
+    CHECK(sdwa.neg == 1);
+    CHECK(decoded({0x00a20af9, 0x060e0600}).opcode == Opcode::invalid);
+  }
   SECTION("the carries of the short forms are VCC") {
     const Instruction in = decoded({0x38040300});  // v_addc_co_u32 v2, vcc, v0, v1, vcc
     CHECK(in.sdst == 106);

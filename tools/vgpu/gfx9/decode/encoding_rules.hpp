@@ -63,7 +63,6 @@ constexpr bool has_glc(Opcode opcode) {
 // Instructions that ignore neg and abs of a DPP source that is not a float. The others reject them.
 constexpr bool ignores_dpp_modifiers(Opcode opcode) {
   switch (opcode) {
-    case Opcode::v_cndmask_b32:
     case Opcode::v_ldexp_f16:
     case Opcode::v_dot2c_i32_i16:
     case Opcode::v_dot4c_i32_i8:
