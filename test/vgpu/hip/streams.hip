@@ -50,6 +50,7 @@ void independence_between_streams() {
   int* flag;
   CHECK_HIP(hipMalloc(&flag, sizeof(int)));
   CHECK_HIP(hipMemset(flag, 0, sizeof(int)));
+  CHECK_HIP(hipDeviceSynchronize());  // non-blocking streams do not wait for the null stream
   hipStream_t waiter, waker;
   CHECK_HIP(hipStreamCreateWithFlags(&waiter, hipStreamNonBlocking));
   CHECK_HIP(hipStreamCreateWithFlags(&waker, hipStreamNonBlocking));
