@@ -13,6 +13,7 @@
 // It starts itself under uptempo-vgpu: once per mutant with the checker, once per seed with all
 // mutants.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>

@@ -118,7 +118,8 @@ TEST_CASE("report as JSON: an error names the file, the field and what was found
   CHECK(refusal_of("/cells/0/kernels", 1.5) ==
         "r.json: 'cells[0].kernels' is no whole number from 0 to 4294967295 but 1.5");
   CHECK(refusal_of("/cells/7", "x") == "r.json: 'cells[7]' is no object but \"x\"");
-  CHECK(refusal_of("/cells", ordered_json::object()) == "r.json: 'cells' is no array but {}");
+  const std::optional<ordered_json> object(std::in_place, ordered_json::object());
+  CHECK(refusal_of("/cells", object) == "r.json: 'cells' is no array but {}");
   CHECK(refusal_of("/steps/1", nullptr) == "r.json: 'steps[1]' is no text but null");
   CHECK(refusal_of("/versions/uptempo", 1) == "r.json: 'versions.uptempo' is no text but 1");
   CHECK(refusal_of("/timing", "both") ==
