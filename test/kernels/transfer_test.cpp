@@ -13,6 +13,7 @@
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
 #include "test/support/on_device.hpp"
+#include "test/support/own_process.hpp"
 
 using namespace uptempo;
 
@@ -317,17 +318,20 @@ TEST_CASE(
 TEST_CASE("a read or a write of one byte more than is mapped is a memory fault", "[kernels]") {
   for (const bool reads : {true, false}) {
     for (const MemoryKind kind : {MemoryKind::device, MemoryKind::pinned}) {
-      TransferDevice device;
-      const Allocation memory{device.gpu, kind, kOwnPages}, other{device.gpu, kind, kOwnPages};
-      uint8_t* const edge = bytes_of(memory) + kOwnPages - 20;
-      if (reads)
-        device.batch.dispatch(device.copy_bytes, Grid{64}, bytes_of(other), edge, 21u);
-      else
-        device.batch.dispatch(device.copy_bytes, Grid{64}, edge, bytes_of(other), 21u);
-      const Completion completion = device.batch.submit();
-      const std::string error = test::error_of([&] { completion.wait(); });
-      CAPTURE(reads, name_of(kind), error);
-      CHECK(test::contains(error, "the GPU accessed address 0x"));
+      const std::string part = std::string(reads ? "read " : "write ") + std::string(name_of(kind));
+      test::in_own_process(part, [&] {
+        TransferDevice device;
+        const Allocation memory{device.gpu, kind, kOwnPages}, other{device.gpu, kind, kOwnPages};
+        uint8_t* const edge = bytes_of(memory) + kOwnPages - 20;
+        if (reads)
+          device.batch.dispatch(device.copy_bytes, Grid{64}, bytes_of(other), edge, 21u);
+        else
+          device.batch.dispatch(device.copy_bytes, Grid{64}, edge, bytes_of(other), 21u);
+        const Completion completion = device.batch.submit();
+        const std::string error = test::error_of([&] { completion.wait(); });
+        CAPTURE(error);
+        CHECK(test::contains(error, "the GPU accessed address 0x"));
+      });
     }
   }
 }

@@ -16,6 +16,7 @@
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
 #include "test/support/on_device.hpp"
+#include "test/support/own_process.hpp"
 #include "tools/support/command.hpp"
 #include "tools/support/cost_meter.hpp"
 
@@ -29,6 +30,7 @@ using uptempo::test::soon;
 
 using uptempo::test::contains;
 using uptempo::test::error_of;
+using uptempo::test::in_own_process;
 using uptempo::test::OnDevice;
 
 }  // namespace
@@ -461,58 +463,65 @@ TEST_CASE_METHOD(OnDevice,
 TEST_CASE_METHOD(
     OnDevice, "Invariant 8 on the device: a GPU memory fault ends the queue and names the address",
     "[dispatch]") {
-  const Program program{gpu, builtin_kernels::basics()};
-  const auto fill = program.kernel<uint32_t*, uint32_t>("fill");
-  Queue queue{gpu, {.drain_timeout = 100ms}};
-  BatchSubmitter batch{queue};
-  batch.dispatch(fill, Grid{64}, reinterpret_cast<uint32_t*>(0x7000), 1u);
-  const Completion bad = batch.submit();
-  const std::string error = error_of([&] {
-    if (!bad.wait(soon(), {.mode = WaitMode::blocked})) throw std::runtime_error("timed out");
+  in_own_process("", [&] {
+    const Program program{gpu, builtin_kernels::basics()};
+    const auto fill = program.kernel<uint32_t*, uint32_t>("fill");
+    Queue queue{gpu, {.drain_timeout = 100ms}};
+    BatchSubmitter batch{queue};
+    batch.dispatch(fill, Grid{64}, reinterpret_cast<uint32_t*>(0x7000), 1u);
+    const Completion bad = batch.submit();
+    const std::string error = error_of([&] {
+      if (!bad.wait(soon(), {.mode = WaitMode::blocked})) throw std::runtime_error("timed out");
+    });
+    CAPTURE(error);
+    CHECK(contains(error, "the GPU accessed address 0x7000"));
   });
-  CAPTURE(error);
-  CHECK(contains(error, "the GPU accessed address 0x7000"));
 }
 
 TEST_CASE_METHOD(OnDevice,
                  "a copy that faults throws and names the address; the next one throws at once",
                  "[memory]") {
-  const PinnedBuffer<uint32_t> pinned{gpu, 16};
-  const DeviceBuffer<uint32_t> device{gpu, 16};
-  Copier copier{gpu};
-  const std::string error =
-      error_of([&] { copier.to_host(pinned.data(), reinterpret_cast<const void*>(0x7000), 64); });
-  CAPTURE(error);
-  CHECK(contains(error, "the GPU accessed address 0x7000"));
-  const uint64_t copied = Counters::now().bytes_to_host;
-  CHECK(contains(error_of([&] { copier.to_host(pinned, device); }), "0x7000"));
-  CHECK(Counters::now().bytes_to_host == copied);  // it has not started
+  in_own_process("", [&] {
+    const PinnedBuffer<uint32_t> pinned{gpu, 16};
+    const DeviceBuffer<uint32_t> device{gpu, 16};
+    Copier copier{gpu};
+    const std::string error =
+        error_of([&] { copier.to_host(pinned.data(), reinterpret_cast<const void*>(0x7000), 64); });
+    CAPTURE(error);
+    CHECK(contains(error, "the GPU accessed address 0x7000"));
+    const uint64_t copied = Counters::now().bytes_to_host;
+    CHECK(contains(error_of([&] { copier.to_host(pinned, device); }), "0x7000"));
+    CHECK(Counters::now().bytes_to_host == copied);  // it has not started
+  });
 }
 
 TEST_CASE_METHOD(OnDevice, "objects created after a memory fault fail like those created before it",
                  "[dispatch]") {
-  const Program program{gpu, builtin_kernels::basics()};
-  const auto fill = program.kernel<uint32_t*, uint32_t>("fill");
-  Queue idle{gpu, {.drain_timeout = 100ms}};
-  {
-    Queue queue{gpu, {.drain_timeout = 100ms}};
-    BatchSubmitter batch{queue};
-    batch.dispatch(fill, Grid{64}, reinterpret_cast<uint32_t*>(0x7000), 1u);
-    const Completion bad = batch.submit();
-    CHECK(contains(error_of([&] { (void)bad.wait(soon()); }), "0x7000"));
-  }
-  Queue later{gpu, {.drain_timeout = 100ms}};
-  for (Queue* queue : {&idle, &later}) {
-    BatchSubmitter batch{*queue};
-    batch.dispatch(program.kernel<>("empty"), Grid{64});
-    const std::string error = error_of([&] { batch.submit(); });
-    CHECK(contains(error, "0x7000"));
-    CHECK(contains(error, "no more work of this Runtime runs on that GPU"));
-  }
-  Copier copier{gpu};
-  const PinnedBuffer<uint32_t> pinned{gpu, 16};
-  CHECK(contains(error_of([&] { copier.on_device(pinned.data(), pinned.data(), 64); }), "0x7000"));
-  CHECK(contains(error_of([&] { copier.fill(pinned.data(), 1, 16); }), "0x7000"));
+  in_own_process("", [&] {
+    const Program program{gpu, builtin_kernels::basics()};
+    const auto fill = program.kernel<uint32_t*, uint32_t>("fill");
+    Queue idle{gpu, {.drain_timeout = 100ms}};
+    {
+      Queue queue{gpu, {.drain_timeout = 100ms}};
+      BatchSubmitter batch{queue};
+      batch.dispatch(fill, Grid{64}, reinterpret_cast<uint32_t*>(0x7000), 1u);
+      const Completion bad = batch.submit();
+      CHECK(contains(error_of([&] { (void)bad.wait(soon()); }), "0x7000"));
+    }
+    Queue later{gpu, {.drain_timeout = 100ms}};
+    for (Queue* queue : {&idle, &later}) {
+      BatchSubmitter batch{*queue};
+      batch.dispatch(program.kernel<>("empty"), Grid{64});
+      const std::string error = error_of([&] { batch.submit(); });
+      CHECK(contains(error, "0x7000"));
+      CHECK(contains(error, "no more work of this Runtime runs on that GPU"));
+    }
+    Copier copier{gpu};
+    const PinnedBuffer<uint32_t> pinned{gpu, 16};
+    CHECK(
+        contains(error_of([&] { copier.on_device(pinned.data(), pinned.data(), 64); }), "0x7000"));
+    CHECK(contains(error_of([&] { copier.fill(pinned.data(), 1, 16); }), "0x7000"));
+  });
 }
 
 // The next test case runs this in a process of its own.

@@ -16,6 +16,7 @@
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
 #include "test/support/on_device.hpp"
+#include "test/support/own_process.hpp"
 #include "tools/support/command.hpp"
 
 using namespace uptempo;
@@ -26,6 +27,7 @@ namespace {
 using uptempo::test::contains;
 using uptempo::test::error_of;
 using uptempo::test::eventually;
+using uptempo::test::in_own_process;
 using uptempo::test::OnDevice;
 
 uint32_t* unmapped_address() { return reinterpret_cast<uint32_t*>(0x7000); }
@@ -164,81 +166,89 @@ extern "C" hsa_status_t hsa_queue_destroy(hsa_queue_t* queue) {
 TEMPLATE_TEST_CASE("a fault reported during the teardown of its cause does not end the process",
                    "[fault]", FaultingQueue, FaultingProducer, FaultingLaunch, FaultingCopy,
                    FaultingEngineCopy) {
-  HeldReport report;
-  const Runtime runtime;
-  const Agent gpu = runtime.gpu();
-  const LateHandler late_handler;
-  const Program basics{gpu, builtin_kernels::basics()};
-  const auto fill = basics.kernel<uint32_t*, uint32_t>("fill");
-  {
-    const TestType work{gpu, fill};
-    report.wait_until_arrived();
-  }
-  report.let_go();
-  late_handler.wait();
-  // No object remained to report the fault. A later queue reports it.
-  Queue later{gpu};
-  BatchSubmitter batch{later};
-  batch.dispatch(basics.kernel<>("empty"), Grid{64});
-  CHECK(contains(error_of([&] { batch.submit(); }), "0x7000"));
+  in_own_process("", [&] {
+    HeldReport report;
+    const Runtime runtime;
+    const Agent gpu = runtime.gpu();
+    const LateHandler late_handler;
+    const Program basics{gpu, builtin_kernels::basics()};
+    const auto fill = basics.kernel<uint32_t*, uint32_t>("fill");
+    {
+      const TestType work{gpu, fill};
+      report.wait_until_arrived();
+    }
+    report.let_go();
+    late_handler.wait();
+    // No object remained to report the fault. A later queue reports it.
+    Queue later{gpu};
+    BatchSubmitter batch{later};
+    batch.dispatch(basics.kernel<>("empty"), Grid{64});
+    CHECK(contains(error_of([&] { batch.submit(); }), "0x7000"));
+  });
 }
 
 TEMPLATE_TEST_CASE("a fault of packets that no completion covers ends their stream", "[fault]",
                    FaultingLaunch, FaultingCopy) {
-  HeldReport report;
-  const Runtime runtime;
-  const Agent gpu = runtime.gpu();
-  const LateHandler late_handler;
-  const Program basics{gpu, builtin_kernels::basics()};
-  const uint64_t late = late_faults();
-  TestType work{gpu, basics.kernel<uint32_t*, uint32_t>("fill")};
-  report.wait_until_arrived();
-  report.let_go();
-  late_handler.wait();
-  const std::string error = error_of([&] { work.stream.synchronize(); });
-  CAPTURE(error);
-  CHECK(contains(error, "0x7000"));
-  CHECK(late_faults() == late);
+  in_own_process("", [&] {
+    HeldReport report;
+    const Runtime runtime;
+    const Agent gpu = runtime.gpu();
+    const LateHandler late_handler;
+    const Program basics{gpu, builtin_kernels::basics()};
+    const uint64_t late = late_faults();
+    TestType work{gpu, basics.kernel<uint32_t*, uint32_t>("fill")};
+    report.wait_until_arrived();
+    report.let_go();
+    late_handler.wait();
+    const std::string error = error_of([&] { work.stream.synchronize(); });
+    CAPTURE(error);
+    CHECK(contains(error, "0x7000"));
+    CHECK(late_faults() == late);
+  });
 }
 
 TEST_CASE("a fault reported after its Runtime but before its queue is destroyed ends the queue",
           "[fault]") {
-  HeldReport report;
-  std::optional<Runtime> runtime(std::in_place);
-  const Agent gpu = runtime->gpu();
-  const LateHandler late_handler;
-  std::optional<Program> basics(std::in_place, gpu, builtin_kernels::basics());
-  std::optional<FaultingQueue> work(std::in_place, gpu,
-                                    basics->kernel<uint32_t*, uint32_t>("fill"));
-  const Completion lost = work->queue.last_submitted();
-  report.wait_until_arrived();
-  runtime.reset();
-  report.let_go();
-  late_handler.wait();
-  CHECK_THROWS_AS(lost.wait(), Error);
-  work.reset();
-  CHECK_THROWS_AS(lost.wait(), Error);
+  in_own_process("", [&] {
+    HeldReport report;
+    std::optional<Runtime> runtime(std::in_place);
+    const Agent gpu = runtime->gpu();
+    const LateHandler late_handler;
+    std::optional<Program> basics(std::in_place, gpu, builtin_kernels::basics());
+    std::optional<FaultingQueue> work(std::in_place, gpu,
+                                      basics->kernel<uint32_t*, uint32_t>("fill"));
+    const Completion lost = work->queue.last_submitted();
+    report.wait_until_arrived();
+    runtime.reset();
+    report.let_go();
+    late_handler.wait();
+    CHECK_THROWS_AS(lost.wait(), Error);
+    work.reset();
+    CHECK_THROWS_AS(lost.wait(), Error);
+  });
 }
 
 TEST_CASE("a fault after work was given up is attributed to that work and counted once",
           "[fault]") {
-  const bool with_runtime = GENERATE(true, false);
-  CAPTURE(with_runtime);
-  HeldReport report;
-  report.let_go();
-  const uint64_t late = late_faults();
-  hsa_agent_t handle{};
-  {
-    const Runtime runtime;
-    handle = runtime.gpu().handle();
-    give_up_work(runtime.gpu());
+  for (const bool with_runtime : {true, false}) {
+    in_own_process(with_runtime ? "with a Runtime" : "without a Runtime", [&] {
+      HeldReport report;
+      report.let_go();
+      const uint64_t late = late_faults();
+      hsa_agent_t handle{};
+      {
+        const Runtime runtime;
+        handle = runtime.gpu().handle();
+        give_up_work(runtime.gpu());
+      }
+      std::optional<Runtime> again;  // a second handler besides that of the first Runtime
+      if (with_runtime) again.emplace();
+      const LateHandler late_handler;
+      fault_outside_engine(handle, &report);
+      late_handler.wait();
+      CHECK(late_faults() == late + 1);
+    });
   }
-  std::optional<Runtime> again;  // a second handler besides that of the first Runtime
-  if (with_runtime) again.emplace();
-  const LateHandler late_handler;
-  fault_outside_engine(handle, &report);
-  late_handler.wait();
-  CHECK(late_faults() == late + 1);
 }
 
 // The next test case runs these in processes of their own.

@@ -16,6 +16,7 @@
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
 #include "test/support/on_device.hpp"
+#include "test/support/own_process.hpp"
 
 using namespace uptempo;
 using namespace uptempo::test;
@@ -402,23 +403,25 @@ TEST_CASE("buffers are freed in the order of their stream, and by no other strea
 
 TEST_CASE("an engine copy with an unmapped address ends the copies of its engine with an error",
           "[device][stream][copy]") {
-  CopyDevice device;
-  Streams streams(device.gpu, {.queue = {.drain_timeout = 1s}});
-  Stream stream(streams), other(streams);
-  DeviceBuffer<uint8_t> memory(device.gpu, 4096);
-  std::vector<uint8_t> back(4096, 1);
-  const CopyOptions by_engine{.path = CopyPath::engine};
-  CHECK_THROWS_AS(
-      ([&] {
-        stream.copy(memory,
-                    CopySource::device(reinterpret_cast<void*>(uintptr_t{0x7f0000001000}), 4096),
-                    by_engine);
-        stream.copy(std::span(back), memory, by_engine);
-        stream.synchronize();
-      }()),
-      Error);
-  CHECK(back == std::vector<uint8_t>(4096, 1));
-  CHECK_THROWS_AS(other.copy(memory, memory, by_engine), Error);
+  in_own_process("", [&] {
+    CopyDevice device;
+    Streams streams(device.gpu, {.queue = {.drain_timeout = 1s}});
+    Stream stream(streams), other(streams);
+    DeviceBuffer<uint8_t> memory(device.gpu, 4096);
+    std::vector<uint8_t> back(4096, 1);
+    const CopyOptions by_engine{.path = CopyPath::engine};
+    CHECK_THROWS_AS(
+        ([&] {
+          stream.copy(memory,
+                      CopySource::device(reinterpret_cast<void*>(uintptr_t{0x7f0000001000}), 4096),
+                      by_engine);
+          stream.copy(std::span(back), memory, by_engine);
+          stream.synchronize();
+        }()),
+        Error);
+    CHECK(back == std::vector<uint8_t>(4096, 1));
+    CHECK_THROWS_AS(other.copy(memory, memory, by_engine), Error);
+  });
 }
 
 TEST_CASE(

@@ -15,8 +15,8 @@ TEST_CASE("each missing fence gives a wrong result for some seed") {
     while (wrong == 0 && ++seed <= 24)
       wrong = run_command({VGPU, "--incoherent", std::to_string(seed), "--", BENCH_TEST, broken})
                   .exit_code;
-    // The number of failed assertions. Requires that nothing worse happened.
-    CHECK(wrong == 1);
+    // One failed assertion, and nothing worse: Catch2 2 and 3.
+    CHECK((wrong == 1 || wrong == 42));
   }
 }
 
