@@ -13,11 +13,13 @@
 
 #include "engine/completion/timeline.hpp"
 #include "engine/runtime/amd_extension.hpp"
+#include "engine/runtime/session.hpp"
 #include "tools/vgpu/query.h"
 
 namespace uptempo::test {
 
 struct Holdings {
+  bool runtime = false;  // one is alive
   uint32_t signals = 0;  // interrupt signals of the library
   size_t timelines = 0;  // in use
   uint64_t queues = 0, events = 0, buffers = 0, device_bytes = 0, host_bytes = 0;  // in the driver
@@ -26,7 +28,8 @@ struct Holdings {
   bool has_rocr = false;
 
   friend bool operator==(const Holdings& a, const Holdings& b) {
-    if (a.signals != b.signals || a.timelines != b.timelines) return false;
+    if (a.runtime != b.runtime || a.signals != b.signals || a.timelines != b.timelines)
+      return false;
     const auto in_driver = [](const Holdings& held) {
       return std::tie(held.queues, held.events, held.buffers, held.device_bytes, held.host_bytes);
     };
@@ -35,15 +38,17 @@ struct Holdings {
 };
 
 inline std::ostream& operator<<(std::ostream& out, const Holdings& held) {
-  return out << held.signals << " signals, " << held.timelines << " timelines; in the driver "
-             << held.queues << " queues, " << held.events << " events, " << held.buffers
-             << " buffers, " << held.device_bytes << " bytes of device memory, " << held.host_bytes
-             << " of host memory";
+  return out << (held.runtime ? "a Runtime, " : "") << held.signals << " signals, "
+             << held.timelines << " timelines; in the driver " << held.queues << " queues, "
+             << held.events << " events, " << held.buffers << " buffers, " << held.device_bytes
+             << " bytes of device memory, " << held.host_bytes << " of host memory";
 }
 
 inline Holdings holdings() {
   const Timeline::Census census = Timeline::census();
-  Holdings held{.signals = signal_use().in_use, .timelines = census.all - census.free};
+  Holdings held{.runtime = Session::running() != nullptr,
+                .signals = signal_use().in_use,
+                .timelines = census.all - census.free};
   const auto ask =
       reinterpret_cast<uptempo_vgpu_holdings_t>(dlsym(RTLD_DEFAULT, "uptempo_vgpu_holdings"));
   uptempo_vgpu_holding_counts counts{};

@@ -13,6 +13,7 @@
 #include <string>
 #include <thread>
 
+#include "engine/runtime/amd_extension.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
 #include "test/support/on_device.hpp"
@@ -290,6 +291,15 @@ TEST_CASE("a fault that the engine cannot have caused ends the process with ROCr
                                      "child: a foreign fault in a later initialization of HSA");
   const auto result = test::run_command({"/proc/self/exe", child});
   CAPTURE(child, result.out, result.err);
+  const bool restarts = [] {
+    const Runtime runtime;
+    return !must_stay_initialised();
+  }();
+  if (!restarts && child.ends_with("of HSA")) {
+    // There is no later initialization: the fault may be of the work that was given up.
+    CHECK(result.exit_code == 0);
+    return;
+  }
   CHECK(result.exit_code == 128 + SIGABRT);
   CHECK(contains(result.err, "Memory access fault by GPU"));
 }
