@@ -117,7 +117,7 @@ TEST_CASE("a kernel's array sized at launch has the size given in the grid", "[h
     batch.dispatch(work.kernel, grid, work.out.data(), work.in.data(), work.count);
     batch.submit().wait();
     CHECK(work.is_right());
-    const KernargBuffer block(work.gpu, 64);
+    const KernargBuffer block(work.gpu, 512);  // of code object version 4 or 5
     batch.dispatch_at(block.span(), work.kernel, grid, work.out.data(), work.in.data(), work.count);
     batch.submit().wait();
     CHECK(work.is_right());
