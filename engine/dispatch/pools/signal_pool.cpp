@@ -27,12 +27,13 @@ SignalPool::SignalPool(std::span<const hsa_signal_t> signals, const QueueMarks& 
   start(marks);
 }
 
+// Reads no signal: if the pool outlives the Runtime, their memory is gone.
 SignalPool::~SignalPool() {
-  sweep();
-  for (const Lent& lent : std::span(lent_.get(), lent_places_))
+  for (const Lent& lent : std::span(lent_.get(), lent_places_)) {
+    if (lent.signal.handle == 0 || lent.users.load(std::memory_order_acquire) == 0) continue;
     for (Signal& signal : owned_)
-      if (lent.signal.handle != 0 && signal.handle().handle == lent.signal.handle)
-        signal.leave_to_session();
+      if (signal.handle().handle == lent.signal.handle) signal.leave_to_session();
+  }
 }
 
 void SignalPool::sort_in(hsa_signal_t signal) {

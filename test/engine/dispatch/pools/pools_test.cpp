@@ -1,7 +1,10 @@
 // Kernarg blocks and signals: no block or signal is handed out twice, and all are returned.
+#include <sys/mman.h>
+#include <cstring>
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <random>
 #include <set>
 #include <thread>
@@ -277,6 +280,23 @@ TEST_CASE("a loan may outlive its pool", "[signal_pool]") {
     SignalPool pool(std::span(&handle, 1));
     loan = pool.lend(pool.take(SignalKind::interrupt));
   }
+}
+
+TEST_CASE("a pool may outlive the memory of its signals, also those whose loans have ended",
+          "[signal_pool]") {
+  const SignalDouble model(0);
+  void* const page =
+      mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  REQUIRE(page != MAP_FAILED);
+  std::memcpy(page, reinterpret_cast<const void*>(model.handle().handle), sizeof(amd_signal_t));
+  const hsa_signal_t only{reinterpret_cast<uint64_t>(page)};
+  std::optional<SignalPool> pool(std::in_place, std::span(&only, 1));
+  {
+    const SignalLoan loan = pool->lend(pool->take(SignalKind::interrupt));
+    pool->give_back(only);
+  }
+  REQUIRE(munmap(page, 4096) == 0);
+  pool.reset();  // a crash is the failure
 }
 
 TEST_CASE("counters of several threads add up, also after the threads have ended", "[counters]") {
