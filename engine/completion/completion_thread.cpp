@@ -146,7 +146,7 @@ void CompletionThread::start() {
   if (thread_.joinable()) thread_.join();
   static const struct AtExit {
     ~AtExit() { of_process().stop(true); }
-  } at_exit;
+  } kAtExit;
   // The program's signal handlers must run on its own threads.
   sigset_t all, before;
   sigfillset(&all);
