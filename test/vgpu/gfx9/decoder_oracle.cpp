@@ -103,9 +103,8 @@ constexpr Exclusion kExclusions[] = {
               mnemonic_of(ours) == mnemonic_of(theirs);
      }},
 #if LLVM_VERSION_MAJOR < 17
-    {"v_cndmask has abs and neg under DPP and SDWA; LLVM 15 ignores them under DPP and reads "
-     "SDWA's "
-     "as those of integers",
+    {"v_cndmask has abs and neg under DPP and SDWA; LLVM 15 prints none under DPP, and sext under "
+     "SDWA",
      [](const Instruction& in, std::string_view ours, std::string_view theirs) {
        return ours.empty() ? starts(theirs, {"v_cndmask_b32 "}) && has(theirs, "sext(")
                            : in.opcode == Opcode::v_cndmask_b32 && (in.neg != 0 || in.abs != 0) &&

@@ -13,8 +13,8 @@
 //
 // Packet fences (ROCr and the CP firmware's ACQUIRE_MEM and RELEASE_MEM): an acquire of agent scope
 // or wider invalidates both kinds of L1 of the whole agent. An acquire of system scope also
-// invalidates L2; bytes that were dirty then are not old after their write-back. A release of system
-// scope writes L2 back. A release of agent scope does nothing.
+// invalidates L2; bytes that were dirty then are not old after their write-back. A release of
+// system scope writes L2 back. A release of agent scope does nothing.
 #pragma once
 
 #include <cstdint>
