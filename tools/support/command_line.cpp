@@ -187,8 +187,6 @@ const std::string& CommandLine::name() const { return app_->get_name(); }
 
 std::string CommandLine::description() const { return app_->get_description(); }
 
-std::string CommandLine::help() const { return app_->help(); }
-
 bool CommandLine::parsed() const { return app_->parsed(); }
 
 std::optional<std::string> CommandLine::parse(std::vector<std::string> arguments) {

@@ -120,7 +120,6 @@ class CommandLine {
 
   const std::string& name() const;
   std::string description() const;
-  std::string help() const;
   // Whether parsing found this command.
   bool parsed() const;
 
