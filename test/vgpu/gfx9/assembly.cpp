@@ -366,8 +366,7 @@ std::string modified_source(const Instruction& in, const Encoding& e, unsigned i
                         !(in.src[i] >= 235 && in.src[i] <= 239) &&
                         !(in.src[i] >= 251 && in.src[i] <= 253);
   // On an integer operand LLVM reads the neg bit as sext.
-  const bool integer =
-      (e.src[i] == Operand::i32 || e.src[i] == Operand::i16) && in.opcode != Opcode::v_cndmask_b32;
+  const bool integer = e.src[i] == Operand::i32 || e.src[i] == Operand::i16;
   if (integer) return in.neg >> i & 1 ? "sext(" + text + ")" : text;
   if (in.abs >> i & 1) text = "|" + text + "|";
   if (in.neg >> i & 1) text = constant && !(in.abs >> i & 1) ? "neg(" + text + ")" : "-" + text;
