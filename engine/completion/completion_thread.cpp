@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "aql/amd_abi.hpp"
+#include "engine/runtime/amd_extension.hpp"
 #include "engine/runtime/counters.hpp"
 #include "engine/runtime/error.hpp"
 
@@ -107,18 +108,23 @@ void CompletionThread::attach_to_session() {
   }
   const std::shared_ptr<Session> session = Session::running();
   if (!session) return;
+  Sleep means = Sleep::on_handlers;
   std::optional<Signal> control;
-  try {
-    control.emplace();
-    if (!control->interrupt()) control.reset();
-  } catch (const Error&) {
-    // No events are left. Polling needs none.
+  if (!wait_any_overflows()) {
+    try {
+      control.emplace();
+      if (!control->interrupt()) control.reset();
+    } catch (const Error&) {
+      // No events are left. Polling needs none.
+    }
+    means = control ? Sleep::on_signals : Sleep::in_pauses;
   }
   const std::lock_guard lock(mutex_);
   if (session_ == session) return;
   session->adopt(Session::Kind::completion_thread, 0, &CompletionThread::end_with_session);
   session_ = session;
   control_ = std::move(control);
+  means_ = means;
 }
 
 // All timelines of the session have failed and are closed, so all their awaited publications have
@@ -134,6 +140,7 @@ void CompletionThread::end_with_session(uint64_t) noexcept {
   std::optional<Signal> control;
   const std::lock_guard lock(thread.mutex_);
   control.swap(thread.control_);
+  thread.means_ = Sleep::in_pauses;
   thread.session_.reset();
 }
 
@@ -235,16 +242,22 @@ void CompletionThread::serve(std::unique_lock<std::mutex>& lock) {
 }
 
 void CompletionThread::sleep(std::unique_lock<std::mutex>& lock) {
-  const Sleep how = prepare_to_sleep();
+  Sleep how = prepare_to_sleep();
   if (how == Sleep::on_signals) {
     in_rocr_ = true;
     lock.unlock();
-    hsa_amd_signal_wait_any(static_cast<uint32_t>(signals_.size()), signals_.data(),
-                            conditions_.data(), values_.data(), ticks_in(kLongestSleep),
-                            HSA_WAIT_STATE_BLOCKED, nullptr);
+    wait_for_signals();
     lock.lock();
     in_rocr_ = false;
     aql::rearm(control_->handle(), 1);
+  } else if (how == Sleep::on_handlers) {
+    lock.unlock();
+    const bool registered = register_handlers();
+    lock.lock();
+    if (registered)
+      changed_.wait_for(lock, kLongestSleep, [&] { return woken_; });
+    else
+      how = Sleep::in_pauses;
   }
   end_lookouts();
   if (how == Sleep::in_pauses) {
@@ -253,17 +266,15 @@ void CompletionThread::sleep(std::unique_lock<std::mutex>& lock) {
   }
 }
 
-// Fills signals_, conditions_ and values_.
+// Fills lookouts_.
 CompletionThread::Sleep CompletionThread::prepare_to_sleep() {
-  if (!control_) return Sleep::in_pauses;
-  signals_.assign(1, control_->handle());
+  if (means_ == Sleep::in_pauses) return means_;
   for (Timeline* const timeline : watched_) {
     const uint64_t value = timeline->awaited().list.first()->value;
     hsa_signal_t signal{0};
     switch (timeline->begin_lookout(value, signal)) {
       case Timeline::Lookout::leads:
-        lookouts_.push_back({timeline, value});
-        signals_.push_back(signal);
+        lookouts_.push_back({timeline, value, signal});
         break;
       case Timeline::Lookout::led:
         break;
@@ -273,9 +284,42 @@ CompletionThread::Sleep CompletionThread::prepare_to_sleep() {
         return Sleep::none;
     }
   }
+  return means_;
+}
+
+void CompletionThread::wait_for_signals() {
+  signals_.assign(1, control_->handle());
+  for (const Lookout& lookout : lookouts_) signals_.push_back(lookout.signal);
   conditions_.assign(signals_.size(), HSA_SIGNAL_CONDITION_LT);
   values_.assign(signals_.size(), 1);
-  return Sleep::on_signals;
+  hsa_amd_signal_wait_any(static_cast<uint32_t>(signals_.size()), signals_.data(),
+                          conditions_.data(), values_.data(), ticks_in(kLongestSleep),
+                          HSA_WAIT_STATE_BLOCKED, nullptr);
+}
+
+// Each publication of lookouts_ has one handler, however often the thread sleeps for it. Returns
+// false if ROCr refuses one.
+bool CompletionThread::register_handlers() {
+  std::erase_if(handled_, [](const Lookout& handled) {
+    return handled.timeline->failed() || handled.timeline->is_done(handled.value);
+  });
+  for (const Lookout& lookout : lookouts_) {
+    const auto is_same = [&](const Lookout& handled) {
+      return handled.timeline == lookout.timeline && handled.value == lookout.value;
+    };
+    if (std::ranges::any_of(handled_, is_same)) continue;
+    if (hsa_amd_signal_async_handler(lookout.signal, HSA_SIGNAL_CONDITION_LT, 1, &on_signal,
+                                     nullptr) != HSA_STATUS_SUCCESS)
+      return false;
+    handled_.push_back(lookout);
+  }
+  return true;
+}
+
+// Runs on ROCr's thread. Returns false: the handler has run for the last time.
+bool CompletionThread::on_signal(hsa_signal_value_t, void*) noexcept {
+  of_process().look_again();
+  return false;
 }
 
 void CompletionThread::end_lookouts() noexcept {

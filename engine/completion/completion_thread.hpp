@@ -13,10 +13,14 @@
 // of the signals has no event, no KFD events are left, or there is no Runtime, the thread polls
 // with growing pauses of at most 4 ms.
 //
-// Alternatives not used:
-// * hsa_amd_signal_async_handler: ROCr's thread would also be a waiter of each registered signal
-//   until it fires, so a blocked wait for the same signal would spin. A handler cannot be removed,
-//   and user code must not run on the thread that reports queue errors.
+// Where that function writes past its heap block (wait_any_overflows()), the thread sleeps on a
+// condition variable, and a handler of each signal (hsa_amd_signal_async_handler) wakes it. Older
+// ROCr does not sleep so, because its event thread counts as a waiter of the signal until the
+// handler runs: a blocked wait for the same signal would spin. From ROCr 6.0 with KFD 1.14 on,
+// several waiters of a signal sleep. A handler cannot be removed; one that runs late wakes the
+// thread once too often.
+//
+// Alternative not used:
 // * The driver's wait for events (AMDKFD_IOC_WAIT_EVENTS), which would save the 200 us: for a host
 //   store, ROCr raises a signal's event only if it knows of a waiter (interrupt_signal.h:208), and
 //   profilers that intercept queues complete signals from the host.
@@ -74,13 +78,17 @@ class CompletionThread final : public AwaitedServer {
   bool collect(std::unique_lock<std::mutex>& lock);
   void serve(std::unique_lock<std::mutex>& lock);
   void sleep(std::unique_lock<std::mutex>& lock);
-  enum class Sleep : uint8_t { none, on_signals, in_pauses };
+  enum class Sleep : uint8_t { none, on_signals, on_handlers, in_pauses };
   Sleep prepare_to_sleep();
+  void wait_for_signals();
+  bool register_handlers();
+  static bool on_signal(hsa_signal_value_t value, void* unused) noexcept;
   void end_lookouts() noexcept;
 
   struct Lookout {
     Timeline* timeline;
     uint64_t value;
+    hsa_signal_t signal;
   };
 
   std::mutex life_;  // orders starts and stops; locked before mutex_
@@ -95,13 +103,15 @@ class CompletionThread final : public AwaitedServer {
   bool woken_ = false;
   bool in_rocr_ = false;  // asleep in ROCr; the control signal wakes it
   std::shared_ptr<Session> session_;
-  std::optional<Signal> control_;
+  Sleep means_ = Sleep::in_pauses;  // what this session's ROCr allows
+  std::optional<Signal> control_;   // only on_signals
   std::chrono::nanoseconds pause_{0};
 
   // Used only by the completion thread.
   std::vector<Timeline*> looked_at_;
   std::vector<bool> failed_;
   std::vector<Lookout> lookouts_;
+  std::vector<Lookout> handled_;  // unfinished publications whose signals have a handler
   std::vector<hsa_signal_t> signals_;
   std::vector<hsa_signal_condition_t> conditions_;
   std::vector<hsa_signal_value_t> values_;

@@ -26,4 +26,6 @@ bool must_stay_initialised() noexcept {
   return running_amd_extension() == AmdExtensionVersion{1, 4};
 }
 
+bool wait_any_overflows() noexcept { return running_amd_extension() >= AmdExtensionVersion{1, 7}; }
+
 }  // namespace uptempo

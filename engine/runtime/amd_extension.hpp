@@ -7,7 +7,7 @@
 namespace uptempo {
 
 // HSA_AMD_INTERFACE_VERSION_* of ROCr's hsa_ext_amd.h. ROCr answers the query from 6.1, which has
-// 1.4; 6.2 has 1.6.
+// 1.4; 6.2 has 1.6, and 6.4 has 1.7.
 struct AmdExtensionVersion {
   unsigned major = 0, minor = 0;
   friend constexpr auto operator<=>(const AmdExtensionVersion&,
@@ -21,5 +21,11 @@ AmdExtensionVersion running_amd_extension() noexcept;
 // GpuAgent is declared after queues_, whose destructors take it (amd_gpu_agent.h at rocm-6.1.2).
 // The process can then hang or abort. HSA must be initialised.
 bool must_stay_initialised() noexcept;
+
+// True for ROCr 6.4 and newer. There hsa_amd_signal_wait_any keeps the satisfying value in a heap
+// block for one value, and stores it at the index of the signal (hsa_ext_amd.cpp:618 and
+// signal.cpp, WaitMultiple, at 6.4.3; so still in August 2025). Any signal but the first thus
+// overwrites the heap. HSA must be initialised.
+bool wait_any_overflows() noexcept;
 
 }  // namespace uptempo
