@@ -220,7 +220,10 @@ LaneBench::LaneBench(Target target) : registers(512), target_(target), assembler
   constexpr float kFloats[] = {0.5f, -0.5f, 1.0f, -1.0f, 2.0f, -2.0f, 4.0f, -4.0f};
   for (unsigned i = 0; i < 8; ++i) wave.scalar[240 + i] = std::bit_cast<uint32_t>(kFloats[i]);
   wave.scalar[248] = 0x3e22f983;  // 1 / (2 pi)
-  wave.mode = 0x3f0;              // nearest even, denormals kept, DX10 clamp, IEEE
+  for (unsigned i = 0; i < 9; ++i)
+    wave.scalar[kFirstHalfConstant + i] =
+        static_cast<uint32_t>(half_bits(f32(wave.scalar[240 + i])));
+  wave.mode = 0x3f0;  // nearest even, denormals kept, DX10 clamp, IEEE
   wave.set_exec(~u64{0});
 }
 

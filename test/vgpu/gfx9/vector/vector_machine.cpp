@@ -50,6 +50,9 @@ VectorMachine::VectorMachine(uint32_t seed) : registers(512), state_(seed * 2654
   constexpr float kFloats[] = {0.5f, -0.5f, 1.0f, -1.0f, 2.0f, -2.0f, 4.0f, -4.0f};
   for (unsigned i = 0; i < 8; ++i) wave.scalar[240 + i] = std::bit_cast<uint32_t>(kFloats[i]);
   wave.scalar[248] = 0x3e22f983u;
+  constexpr uint32_t kHalves[] = {0x3800, 0xb800, 0x3c00, 0xbc00, 0x4000,
+                                  0xc000, 0x4400, 0xc400, 0x3118};
+  std::ranges::copy(kHalves, wave.scalar + kFirstHalfConstant);
   wave.set_exec(~uint64_t{0});
   for (Vgpr& reg : registers) {
     for (uint32_t& lane : reg.lane) lane = edge();

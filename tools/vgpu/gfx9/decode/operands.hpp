@@ -45,6 +45,15 @@ constexpr uint16_t float_constant16(unsigned code) noexcept {
                                    0xc000, 0x4400, 0xc400, 0x3118};
   return kValues[code - 240];
 }
+// Codes that no instruction has: the same constants, as 16-bit operands read them. The decoder
+// never makes them.
+inline constexpr OperandCode kFirstHalfConstant = 209;
+constexpr bool is_half_constant(unsigned code) noexcept {
+  return code >= kFirstHalfConstant && code < kFirstHalfConstant + 9;
+}
+constexpr OperandCode half_constant(OperandCode float_constant) noexcept {
+  return static_cast<OperandCode>(float_constant - 240 + kFirstHalfConstant);
+}
 constexpr uint32_t float_constant32(unsigned code) noexcept {
   constexpr float kValues[8] = {0.5f, -0.5f, 1, -1, 2, -2, 4, -4};
   return code == 248 ? 0x3e22f983u : std::bit_cast<uint32_t>(kValues[code - 240]);
@@ -77,6 +86,7 @@ constexpr uint64_t constant64(unsigned code) noexcept {
 // broken for 32-bit readers.
 constexpr uint32_t constant32(unsigned code) noexcept {
   if (is_float_constant(code)) return float_constant32(code);
+  if (is_half_constant(code)) return float_constant16(code - kFirstHalfConstant + 240);
   return is_aperture(code) ? 0 : static_cast<uint32_t>(constant64(code));
 }
 

@@ -144,8 +144,9 @@ bool use_simd(Simd simd) noexcept;
 std::span<const Entry> lane_entries();
 std::span<const Entry> media_entries();
 
-// Returns a source operand as one scalar value. Inline constants have the operand's type. Literals
-// of 64-bit floats are the high half.
+// Returns a source operand as one scalar value. Constants are 32 bits wide, or 64 for such a type;
+// translate_vector() has replaced those that are 16-bit floats. Literals of 64-bit floats are the
+// high half.
 uint64_t scalar_operand(const Wave& wave, const Instruction& in, unsigned index,
                         Type type) noexcept;
 

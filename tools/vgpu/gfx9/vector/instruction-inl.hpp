@@ -84,9 +84,9 @@ class Source {
  private:
   static HWY_INLINE uint64_t value(const Wave& wave, const Instruction& in, unsigned i) {
     const unsigned code = in.src[i];
-    if constexpr (is_short(Tag::kType) || kTwo) {
+    if constexpr (kTwo) {
       if (code >= kFirstConstant) return scalar_operand(wave, in, i, Tag::kType);
-      return kTwo ? wave.pair(code) : wave.scalar[code];
+      return wave.pair(code);
     } else {
       return code == kLiteral ? in.literal : wave.scalar[code];
     }

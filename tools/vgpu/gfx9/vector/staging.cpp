@@ -63,7 +63,6 @@ uint64_t scalar_operand(const Wave& wave, const Instruction& in, unsigned index,
       return static_cast<uint64_t>(static_cast<int64_t>(static_cast<int32_t>(in.literal)));
     return in.literal;
   }
-  if (is_float_constant(code) && is_short(type)) return float_constant16(code);
   switch (code) {
     case kVccz:
       return wave.vcc() == 0;

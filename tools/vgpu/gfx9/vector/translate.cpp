@@ -48,6 +48,25 @@ SourceKind kind_of(OperandCode code) noexcept {
   return SourceKind::none;
 }
 
+// Whether an inline floating-point constant in source i is a float16, with zero in the high half of
+// a packed operand. Packed integers read it as a float32 (LLVM since version 18, which says that
+// this is what the hardware and AMD's assembler do: llvm-project pull request 76522).
+bool reads_half(const Instruction& in, const Entry& entry, unsigned i) noexcept {
+  switch (entry.packing) {
+    case Packing::mix:
+    case Packing::mix_low:
+    case Packing::mix_high:
+      return (in.op_sel_hi >> i & 1) != 0;
+    case Packing::halves:
+      return is_float(entry.source[i]);
+    default:
+      break;
+  }
+  // Pairs of float16 in a 32-bit source.
+  if (in.opcode == Opcode::v_dot2_f32_f16 || in.opcode == Opcode::v_dot2c_f32_f16) return i < 2;
+  return is_short(entry.source[i]);
+}
+
 }  // namespace
 
 Handler translate_vector(Instruction& in) noexcept {
@@ -63,6 +82,8 @@ Handler translate_vector(Instruction& in) noexcept {
     if (kind == SourceKind::none) return nullptr;
     special |= kind == SourceKind::special;
     if (kind != SourceKind::vector) scalars |= 1u << i;
+    if (is_float_constant(in.src[i]) && reads_half(in, entry, i))
+      in.src[i] = half_constant(in.src[i]);
   }
   if (matrix_blocks(in.opcode) != 0 && !has_matrix_modifiers(in)) return nullptr;
   if (entry.own != nullptr) return in.modifier == OperandModifier::none ? entry.own : nullptr;
