@@ -1,6 +1,7 @@
 #include "test/vgpu/gfx9/assembly.hpp"
 
 #include <fmt/format.h>
+#include <llvm/Config/llvm-config.h>
 
 #include <bit>
 #include <map>
@@ -118,9 +119,13 @@ bool is_half(Operand kind) {
 std::string inline_constant(unsigned code, Operand kind) {
   if (code >= 128 && code <= 192) return std::to_string(code - 128);
   if (code >= 193 && code <= 208) return std::to_string(192 - static_cast<int>(code));
-  if (kind == Operand::i16 || kind == Operand::pk_i16) {
-    // LLVM prints the bits that a 16-bit integer operand receives: the f16 pattern, or for packed
-    // operands the low half of the f32 pattern.
+#if LLVM_VERSION_MAJOR >= 18
+  const bool printed_as_bits = kind == Operand::i16;
+#else
+  const bool printed_as_bits = kind == Operand::i16 || kind == Operand::pk_i16;
+#endif
+  if (printed_as_bits) {
+    // LLVM prints the bits of the constant as a float16, also for packed integers up to 17.
     static constexpr uint32_t kHalf[] = {0x3800, 0xb800, 0x3c00, 0xbc00, 0x4000,
                                          0xc000, 0x4400, 0xc400, 0x3118};
     return fmt::format("{:#x}", kHalf[code - 240]);

@@ -120,13 +120,22 @@ std::optional<LlvmMc::Disassembled> LlvmMc::disassemble(std::span<const uint32_t
 }
 
 bool LlvmMc::is_fatal(std::span<const uint32_t> words) noexcept {
-  const bool sdwa = words.size() > 1 && (words[0] >> 31) == 0 && (words[0] & 0x1ff) == 249;
-  if (!sdwa) return false;
-  const unsigned format = words[0] >> 25;
-  const bool compare = format == 0x3e, one_source = format == 0x3f;
+  if (words.size() < 2) return false;
   const auto field = [&](unsigned low, unsigned width) {
     return words[1] >> low & ((1u << width) - 1);
   };
+#if LLVM_VERSION_MAJOR >= 21
+  const unsigned encoding = words[0] >> 26;
+  const bool vop3 = encoding == 0x34, buffer = encoding == 0x38 || encoding == 0x3a;
+  if (vop3 && (field(0, 9) == 255 || field(9, 9) == 255 || field(18, 9) == 255)) return true;
+  const bool compare_vop3 = vop3 && (words[0] >> 16 & 0x3ff) < 256;
+  if (compare_vop3 && (words[0] & 0xff) == 255) return true;
+  if (buffer && field(24, 8) == 255) return true;
+#endif
+  const bool sdwa = (words[0] >> 31) == 0 && (words[0] & 0x1ff) == 249;
+  if (!sdwa) return false;
+  const unsigned format = words[0] >> 25;
+  const bool compare = format == 0x3e, one_source = format == 0x3f;
   return field(16, 3) == 7 || (!one_source && field(24, 3) == 7) ||
          (!compare && (field(8, 3) == 7 || field(11, 2) == 3));
 }

@@ -28,8 +28,8 @@ class LlvmMc {
   // Returns nullopt if LLVM knows no such instruction. Requires that is_fatal(words) is false.
   std::optional<Disassembled> disassemble(std::span<const uint32_t> words);
 
-  // LLVM ends the process on an SDWA select of 7 or an unused mode of 3, instead of refusing the
-  // words.
+  // LLVM ends the process on these, instead of refusing the words: an SDWA select of 7 or an unused
+  // mode of 3; from LLVM 21 on, a literal in VOP3, MUBUF or MTBUF, which have none on gfx9.
   static bool is_fatal(std::span<const uint32_t> words) noexcept;
 
   // Returns the words of one or more lines of assembly. Errors: throws std::runtime_error with
