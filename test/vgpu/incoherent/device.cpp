@@ -32,8 +32,10 @@ hsa_status_t take_pool(hsa_amd_memory_pool_t pool, void* result) {
   hsa_amd_memory_pool_get_info(pool, HSA_AMD_MEMORY_POOL_INFO_RUNTIME_ALLOC_ALLOWED, &allocatable);
   uint32_t flags = 0;
   hsa_amd_memory_pool_get_info(pool, HSA_AMD_MEMORY_POOL_INFO_GLOBAL_FLAGS, &flags);
-  const bool fine = (flags & HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_FINE_GRAINED) != 0;
-  if (segment != HSA_AMD_SEGMENT_GLOBAL || !allocatable || fine != search.fine)
+  // ROCr 6.4 has a third kind, fine-grained of extended scope.
+  const uint32_t wanted = search.fine ? HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_FINE_GRAINED
+                                      : HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_COARSE_GRAINED;
+  if (segment != HSA_AMD_SEGMENT_GLOBAL || !allocatable || (flags & wanted) == 0)
     return HSA_STATUS_SUCCESS;
   search.found = pool;
   return HSA_STATUS_INFO_BREAK;
@@ -143,6 +145,13 @@ void* TestDevice::allocate_bytes(Memory memory, size_t size_bytes) {
   check(hsa_amd_agents_allow_access(2, both, nullptr, address), "hsa_amd_agents_allow_access");
   std::memset(address, 0, size_bytes);
   allocated_.push_back(address);
+  return address;
+}
+
+void* TestDevice::lock_coarse(void* host, size_t size_bytes) {
+  void* address = nullptr;
+  check(hsa_amd_memory_lock_to_pool(host, size_bytes, &gpu, 1, host_coarse_, 0, &address),
+        "hsa_amd_memory_lock_to_pool");
   return address;
 }
 

@@ -37,6 +37,10 @@ class TestDevice {
     return {static_cast<T*>(allocate_bytes(memory, count * sizeof(T))), count};
   }
 
+  // Registers memory of the program as coarse-grained, which hsa_amd_memory_lock() does not do from
+  // ROCr 6.4 on. Returns the GPU's address. The caller ends it with hsa_amd_memory_unlock().
+  void* lock_coarse(void* host, size_t size_bytes);
+
   struct Kernel {
     uint64_t object;
     uint32_t kernarg_bytes;

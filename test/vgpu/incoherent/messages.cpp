@@ -147,9 +147,7 @@ class Messages {
     auto* words = static_cast<uint32_t*>(std::aligned_alloc(4096, kCount * sizeof(uint32_t)));
     const Words message(words, kCount);
     std::fill(message.begin(), message.end(), 0u);
-    void* address = nullptr;
-    check(hsa_amd_memory_lock(words, message.size_bytes(), &device.gpu, 1, &address),
-          "hsa_amd_memory_lock");
+    void* const address = device.lock_coarse(words, message.size_bytes());
     write(Words(static_cast<uint32_t*>(address), kCount), 1000, {kSystem, kNone});
     device.wait();
     check(hsa_amd_memory_unlock(words), "hsa_amd_memory_unlock");
