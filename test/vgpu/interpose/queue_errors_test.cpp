@@ -94,7 +94,8 @@ TEST_CASE("a queue's callback receives the status of a refused packet, once") {
   CHECK(status_of(runtime, packet) == HSA_STATUS_ERROR_INVALID_PACKET_FORMAT);
 }
 
-TEST_CASE("the runtime can be started again after it was shut down") {
+TEST_CASE("a queue's callback receives its status after the runtime was started again",
+          "[.restart]") {
   for (int i = 0; i < 3; ++i) {
     const Runtime runtime;
     CHECK(status_of(runtime, dispatch()) == HSA_STATUS_ERROR_INVALID_CODE_OBJECT);
