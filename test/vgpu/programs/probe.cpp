@@ -25,15 +25,15 @@ int close_all_then_open() {
   return open_kfd() >= 0 ? 0 : 1;
 }
 
-// Uses ROCr as a plug-in: loads it late, calls it, unloads it.
-int load_rocr() {
+// Uses ROCr as a plug-in: loads it late, calls it, unloads it unless `keep`.
+int load_rocr(bool keep) {
   void* library = dlopen("libhsa-runtime64.so.1", RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return 1;
   const auto init = reinterpret_cast<int (*)()>(dlsym(library, "hsa_init"));
   const auto shut_down = reinterpret_cast<int (*)()>(dlsym(library, "hsa_shut_down"));
   for (int i = 0; i < 3; ++i)
     if (init() != 0 || shut_down() != 0) return 2;
-  return dlclose(library) == 0 ? 0 : 3;
+  return keep || dlclose(library) == 0 ? 0 : 3;
 }
 
 }  // namespace
@@ -47,7 +47,8 @@ int main(int argc, char** argv) {
     for (int i = 2; i < argc; ++i) std::cout << argv[i] << '\n';
   if (what == "kfd") return open_kfd() >= 0 ? 0 : errno;
   if (what == "close-all") return close_all_then_open();
-  if (what == "rocr") return load_rocr();
+  if (what == "rocr") return load_rocr(/*keep=*/false);
+  if (what == "rocr-kept") return load_rocr(/*keep=*/true);
   if (what == "choose") {
     try {
       std::cout << label(choose_device(parse_device(argv[2]), argc, argv)) << '\n';
