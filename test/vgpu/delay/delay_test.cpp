@@ -2,13 +2,15 @@
 // right for each seed; a program that relies on timing is wrong for some.
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
-#include <tuple>
+#include <utility>
 
 #include "programs/run.hpp"
 #include "test/support/catch.hpp"
@@ -82,8 +84,12 @@ TEST_CASE(
   CHECK(found);
 }
 
-// For each packet and SDMA packet of a queue: its delays.
-using Delays = std::map<std::tuple<unsigned, std::string, uint64_t>, std::string>;
+struct Delays {
+  // Delays of each packet, by queue and index.
+  std::map<std::pair<unsigned, uint64_t>, std::string> packets;
+  // Operation and delay of each SDMA packet, by queue and offset.
+  std::map<std::pair<unsigned, uint64_t>, std::pair<std::string, std::string>> copies;
+};
 
 Delays delays_of(const std::string& seed) {
   const uptempo::test::TemporaryDirectory directory;
@@ -96,19 +102,38 @@ Delays delays_of(const std::string& seed) {
   std::ifstream lines(name);
   for (std::string line; std::getline(lines, line);) {
     const auto event = nlohmann::json::parse(line);
-    const bool copy = event.at("type") == "sdma";
     if (event.at("type") == "doorbell") continue;
-    delays[{event.at("queue"), copy ? "sdma" : "packet", event.at(copy ? "offset" : "index")}] =
-        event.at(copy ? "delay_ns" : "delays_ns").dump();
+    if (event.at("type") == "sdma")
+      delays.copies[{event.at("queue"), event.at("offset")}] = {event.at("engine"),
+                                                                event.at("delay_ns").dump()};
+    else
+      delays.packets[{event.at("queue"), event.at("index")}] = event.at("delays_ns").dump();
   }
   return delays;
 }
 
+// SDMA packets before the first that only one of two runs has.
+size_t common_copies(const Delays& a, const Delays& b) {
+  size_t count = 0;
+  for (auto x = a.copies.begin(), y = b.copies.begin();
+       x != a.copies.end() && y != b.copies.end() && x->first == y->first &&
+       x->second.first == y->second.first;
+       ++x, ++y)
+    ++count;
+  return count;
+}
+
 TEST_CASE("a seed delays each queue in the same way on every run", "[delay]") {
-  const Delays once = delays_of("7");
-  CHECK(once.size() > 500);
-  CHECK(delays_of("7") == once);
-  CHECK(delays_of("8") != once);
+  const Delays once = delays_of("7"), again = delays_of("7"), other = delays_of("8");
+  CHECK(once.packets.size() > 300);
+  CHECK(again.packets == once.packets);
+  CHECK(other.packets != once.packets);
+  // ROCr 6.4 leaves out the poll for a dependency that is fulfilled already, so a busy host changes
+  // the packets of its SDMA queue.
+  const size_t common = common_copies(once, again);
+  CHECK(common > 5);
+  CHECK(std::equal(once.copies.begin(), std::next(once.copies.begin(), static_cast<long>(common)),
+                   again.copies.begin()));
 }
 
 }  // namespace
