@@ -3,6 +3,8 @@
 #include "interpose/tree.hpp"
 
 #include <cstdio>
+#include <cstring>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -56,6 +58,44 @@ TEST_CASE("the PCI device is the node's device, under each of its names", "[tree
   REQUIRE(listed.has_value());
   REQUIRE(listed->entry != nullptr);
   CHECK(listed->entry->children == std::vector<std::string>{"device"});
+}
+
+TEST_CASE("the PCI device's configuration space agrees with its attributes", "[tree]") {
+  const Tree tree = device_tree();
+  const Options options = Options::from_environment();
+  const std::string folder = "/sys/bus/pci/devices/0000:03:00.0";
+  const std::string config = content(tree, folder + "/config");
+  REQUIRE(config.size() == 256);
+  const auto at = [&](size_t offset, size_t bytes) {
+    uint64_t value = 0;
+    std::memcpy(&value, config.data() + offset, bytes);
+    return value;
+  };
+  CHECK(at(0, 2) == 0x1002);
+  CHECK(at(2, 2) == options.device->device_id);
+  CHECK(at(8, 1) == options.device->pci_revision);
+  CHECK(at(9, 3) == 0x038000);
+  CHECK(at(0x0e, 1) == 0);            // header of a function with six BARs
+  CHECK((at(6, 2) & 0x10) == 0);      // no list of capabilities
+  CHECK((at(0x10, 1) & 0xf) == 0xc);  // memory, 64 bits, prefetchable
+  CHECK(at(0x2c, 4) == 0x0c341002);   // the board
+  std::istringstream resources(content(tree, folder + "/resource"));
+  uint64_t first = 0, last = 0, flags = 0;
+  REQUIRE(resources >> std::hex >> first >> last >> flags);
+  CHECK(first == (at(0x10, 8) & ~uint64_t{0xf}));
+  CHECK(last - first + 1 == options.device->vram_bytes);
+}
+
+TEST_CASE("directories of the machine have the tree's names, too", "[tree]") {
+  const Tree tree = device_tree();
+  using Names = std::vector<std::string>;
+  CHECK(tree.names_in("/sys/bus/pci/devices") == Names{"0000:03:00.0"});
+  CHECK(tree.names_in("/sys/bus/pci/devices/") == Names{"0000:03:00.0"});
+  CHECK(tree.names_in("/sys/class") == Names{"kfd"});
+  CHECK(tree.names_in("/sys/module") == Names{"amdgpu"});
+  CHECK(tree.names_in("/sys/bus/pci").empty());
+  CHECK(tree.names_in("/dev/accel").empty());
+  CHECK(tree.names_in("/dev/shm").empty());
 }
 
 TEST_CASE("other PCI devices are the machine's", "[tree]") {

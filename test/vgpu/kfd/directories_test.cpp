@@ -5,6 +5,7 @@
 #include <ftw.h>
 #include <glob.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 #include <cerrno>
@@ -167,6 +168,40 @@ TEST_CASE("every function that takes a directory descriptor accepts that of a vi
   REQUIRE(stream != nullptr);
   CHECK(fstatat(dirfd(stream), "gpu_id", &properties, 0) == 0);
   closedir(stream);
+}
+
+TEST_CASE("the listing of a real directory contains its virtual entries", "[directories]") {
+  const std::string directory = "/sys/class";
+  // The kernel's own listing.
+  const int descriptor = open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  REQUIRE(descriptor >= 0);
+  Names expected{"kfd"};
+  alignas(8) char buffer[65536];
+  for (long bytes; (bytes = syscall(SYS_getdents64, descriptor, buffer, sizeof buffer)) > 0;)
+    for (long at = 0; at < bytes;) {
+      const auto* const entry = reinterpret_cast<const dirent64*>(buffer + at);
+      expected.insert(entry->d_name);
+      at += entry->d_reclen;
+    }
+  const auto names_of = [](DIR* stream) {
+    REQUIRE(stream != nullptr);
+    Names names;
+    while (const dirent* entry = readdir(stream)) names.insert(entry->d_name);
+    closedir(stream);
+    return names;
+  };
+  CHECK(names_of(opendir(directory.c_str())) == expected);
+  REQUIRE(lseek(descriptor, 0, SEEK_SET) == 0);
+  CHECK(names_of(fdopendir(descriptor)) == expected);
+  Names found;
+  for (const auto& entry : std::filesystem::directory_iterator(directory))
+    found.insert(entry.path().filename());
+  found.merge(Names{".", ".."});
+  CHECK(found == expected);
+  DIR* const stream = opendir(directory.c_str());
+  struct stat status {};
+  CHECK(fstatat(dirfd(stream), "mem", &status, 0) == 0);
+  CHECK(closedir(stream) == 0);
 }
 
 TEST_CASE("opening a virtual entry as another kind fails as for real entries", "[directories]") {

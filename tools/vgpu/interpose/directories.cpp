@@ -1,14 +1,18 @@
-// opendir() and related functions over the virtual tree. A DIR of a virtual directory is an object
-// of this library; a register distinguishes it from libc's.
+// opendir() and related functions over the virtual tree. A DIR of a virtual directory, or of a real
+// one that also holds virtual entries, is an object of this library; a register distinguishes it
+// from libc's.
 #include <dirent.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <climits>
 #include <cstring>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +31,7 @@ struct Name {
 
 struct Directory {
   std::string path;
+  bool real = false;    // the file system has it, too
   int descriptor = -1;  // passed to fdopendir() or made by dirfd()
   std::vector<Name> names;
   size_t position = 0;
@@ -92,13 +97,43 @@ Name name_of(const Tree& tree, const std::string& directory, const std::string& 
   return {name, type_of(status.st_mode), status.st_ino};
 }
 
-// Returns whether the virtual tree contains `path`; `result` is then opendir()'s result, which
-// takes over `descriptor` if it is not -1.
+// Returns the entries of the real directory and of the tree, of which the latter go before. Returns
+// nothing if the file system has no such directory.
+std::vector<Name> mixed_names(const Tree& tree, const char* path,
+                              const std::vector<std::string>& added) {
+  static constinit Next<DIR* (*)(const char*)> open{"opendir"};
+  static constinit Next<dirent* (*)(DIR*)> read{"readdir"};
+  static constinit Next<int (*)(DIR*)> close{"closedir"};
+  DIR* const stream = open(path);
+  if (stream == nullptr) return {};
+  std::vector<Name> names;
+  while (const dirent* const entry = read(stream))
+    if (std::ranges::find(added, entry->d_name) == added.end())
+      names.push_back({entry->d_name, entry->d_type, entry->d_ino});
+  close(stream);
+  for (const std::string& name : added) names.push_back(name_of(tree, path, name));
+  return names;
+}
+
+// Returns whether the virtual tree contains `path` or names in it; `result` is then opendir()'s
+// result, which takes over `descriptor` if it is not -1.
 bool open_virtual_directory(const char* path, int descriptor, DIR*& result) {
   const Tree* tree = tree_for(path);
   if (tree == nullptr) return false;
   const auto found = tree->find(path);
-  if (!found) return false;
+  if (!found) {
+    const std::vector<std::string> added = tree->names_in(path);
+    if (added.empty()) return false;
+    std::vector<Name> names = mixed_names(*tree, path, added);
+    if (names.empty()) return false;
+    auto directory = std::make_unique<Directory>();
+    directory->path = path;
+    directory->real = true;
+    directory->names = std::move(names);
+    directory->descriptor = descriptor;
+    result = reinterpret_cast<DIR*>(directories().add(std::move(directory)));
+    return true;
+  }
   result = nullptr;
   if (found->entry == nullptr || found->entry->kind != Entry::Kind::directory) {
     errno = found->entry == nullptr ? ENOENT : ENOTDIR;
@@ -112,6 +147,16 @@ bool open_virtual_directory(const char* path, int descriptor, DIR*& result) {
   directory->descriptor = descriptor;
   result = reinterpret_cast<DIR*>(directories().add(std::move(directory)));
   return true;
+}
+
+// The path of a real directory's descriptor.
+std::optional<std::string> path_of(int descriptor) {
+  char path[PATH_MAX];
+  const std::string link = "/proc/self/fd/" + std::to_string(descriptor);
+  static constinit Next<ssize_t (*)(const char*, char*, size_t)> read_link{"readlink"};
+  const ssize_t length = read_link(link.c_str(), path, sizeof path);
+  if (length <= 0 || length == sizeof path) return std::nullopt;
+  return std::string(path, static_cast<size_t>(length));
 }
 
 dirent* next_name(Directory& directory) {
@@ -168,9 +213,9 @@ UPTEMPO_VGPU_EXPORT void rewinddir(DIR* stream) noexcept {
 
 UPTEMPO_VGPU_EXPORT DIR* fdopendir(int descriptor) {
   DIR* result = nullptr;
-  if (const auto path = vgpu::directory_of(descriptor);
-      path && vgpu::open_virtual_directory(path->c_str(), descriptor, result))
-    return result;
+  auto path = vgpu::directory_of(descriptor);
+  if (!path) path = vgpu::path_of(descriptor);
+  if (path && vgpu::open_virtual_directory(path->c_str(), descriptor, result)) return result;
   static constinit vgpu::Next<DIR* (*)(int)> next{"fdopendir"};
   return next(descriptor);
 }
@@ -178,7 +223,9 @@ UPTEMPO_VGPU_EXPORT DIR* fdopendir(int descriptor) {
 UPTEMPO_VGPU_EXPORT int dirfd(DIR* stream) noexcept {
   if (vgpu::Directory* directory = vgpu::directories().find(stream)) {
     if (directory->descriptor < 0)
-      directory->descriptor = vgpu::open_directory(directory->path, true);
+      directory->descriptor =
+          directory->real ? open(directory->path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+                          : vgpu::open_directory(directory->path, true);
     return directory->descriptor;
   }
   static constinit vgpu::Next<int (*)(DIR*)> next{"dirfd"};

@@ -1,6 +1,7 @@
 #include "interpose/topology.hpp"
 
 #include <unistd.h>
+#include <cinttypes>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -165,6 +166,38 @@ std::string hex(const char* format, uint32_t value) {
   return text;
 }
 
+// The header of a PCI function (PCI Local Bus Specification 3.0, 6.1) without capabilities. BAR 0,
+// 64 bits wide and prefetchable, is all of VRAM.
+constexpr uint64_t kBar0 = 0x200'0000'0000;
+
+std::string pci_config(uint32_t vendor, uint32_t device, uint32_t subsystem, uint32_t class_code,
+                       uint32_t revision) {
+  constexpr uint32_t kMemoryAndBusMaster = 0x6, kBar64Prefetchable = 0xc;
+  uint32_t words[64] = {};
+  words[0] = device << 16 | vendor;
+  words[1] = kMemoryAndBusMaster;
+  words[2] = class_code << 8 | revision;
+  words[4] = static_cast<uint32_t>(kBar0) | kBar64Prefetchable;
+  words[5] = static_cast<uint32_t>(kBar0 >> 32);
+  words[11] = subsystem << 16 | vendor;
+  return {reinterpret_cast<const char*>(words), sizeof words};
+}
+
+// First and last address and IORESOURCE flags (include/linux/ioport.h) of each resource.
+std::string pci_resources(uint64_t vram_bytes) {
+  constexpr uint64_t kMemory64Prefetchable = 0x14220c;
+  constexpr int kResources = 13;
+  const auto line = [](uint64_t first, uint64_t last, uint64_t flags) {
+    char text[64];
+    std::snprintf(text, sizeof text, "0x%016" PRIx64 " 0x%016" PRIx64 " 0x%016" PRIx64 "\n", first,
+                  last, flags);
+    return std::string(text);
+  };
+  std::string text = line(kBar0, kBar0 + vram_bytes - 1, kMemory64Prefetchable);
+  for (int i = 1; i < kResources; ++i) text += line(0, 0, 0);
+  return text;
+}
+
 // Attributes of Documentation/ABI/testing/sysfs-bus-pci. The order and names in `uevent` are those
 // of pci_uevent() (drivers/pci/pci-driver.c).
 void add_pci_device(Tree& tree, const DeviceDescription& device) {
@@ -184,6 +217,10 @@ void add_pci_device(Tree& tree, const DeviceDescription& device) {
   tree.add_file(folder + "/subsystem_device", hex("0x%04x\n", kSubsystem));
   tree.add_file(folder + "/class", hex("0x%06x\n", kClass));
   tree.add_file(folder + "/revision", hex("0x%02x\n", device.pci_revision));
+  tree.add_file(folder + "/config",
+                pci_config(kVendor, device.device_id, kSubsystem, kClass, device.pci_revision));
+  tree.add_file(folder + "/resource", pci_resources(device.vram_bytes));
+  tree.add_file(folder + "/irq", "0\n");
   tree.add_file(folder + "/enable", "1\n");
   tree.add_file(folder + "/numa_node", "0\n");
   tree.add_file(folder + "/current_link_speed", speed);

@@ -82,6 +82,20 @@ std::optional<Tree::Lookup> Tree::find(const char* path) const {
   return result;
 }
 
+std::vector<std::string> Tree::names_in(const char* directory) const {
+  const std::string folder = normalise(directory);
+  std::vector<std::string> names;
+  const auto add = [&](const std::string& path) {
+    const size_t slash = path.rfind('/');
+    if (slash != folder.size() || !path.starts_with(folder)) return;
+    const auto found = find(path.c_str());
+    if (found && found->entry != nullptr) names.push_back(path.substr(slash + 1));
+  };
+  for (const std::string& root : roots_) add(root);
+  for (const auto& [alias, target] : aliases_) add(alias);
+  return names;
+}
+
 void Tree::describe(const Lookup& found, struct stat& status) {
   status = {};
   status.st_nlink = 1;

@@ -2,8 +2,8 @@
 // nothing is written to the file system.
 //
 // Below a root of the tree, only the tree's entries exist, whatever the real system has there. The
-// program therefore sees the virtual GPU and no other. The tree does not affect paths outside its
-// roots.
+// program therefore sees the virtual GPU and no other. Outside its roots, the tree adds names to
+// the listings of the directories that hold its roots and aliases, and affects no other path.
 //
 // Thread safety: immutable after construction.
 #pragma once
@@ -48,6 +48,8 @@ class Tree {
   };
   // Returns nullopt if the path is not below a root; the real file system then answers.
   std::optional<Lookup> find(const char* path) const;
+  // Names that the tree has in a directory of the real file system.
+  std::vector<std::string> names_in(const char* directory) const;
 
   // Fills `status` with stat()'s result for an entry.
   static void describe(const Lookup& found, struct stat& status);
