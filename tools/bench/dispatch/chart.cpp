@@ -175,8 +175,11 @@ std::string svg(const Report& report) {
     if (!drawn.empty()) top += kPanelHeight + kPanelGap;
   }
   if (panels.empty()) throw std::runtime_error("the report has no figures to draw");
+  std::string title = "Host time per dispatch";
+  for (const Peer& peer : report.peers)
+    if (peer.missing.empty()) title += "; " + peer.version;
   const std::string heading =
-      svg_text(20, 30, "title", "Host time per dispatch") +
+      svg_text(20, 30, "title", title) +
       svg_text(20, 51, "quiet",
                fmt::format("{}{}; kernels {}; medians of {} rounds, bars: 95 % intervals",
                            report.is_virtual ? "virtual GPU, not hardware: " : "", report.device,

@@ -42,6 +42,11 @@ TEST_CASE("a chart names device, mode, phases, rows and lengths of batch") {
     CHECK(count(text, part) == 1);
   // in both panels
   for (const char* part : {">hsa-careful<", ">1024<"}) CHECK(count(text, part) == 2);
+  Report with_peers = report();
+  with_peers.peers = {{.name = "HIP", .note = {}, .version = "HIP 6.4", .missing = {}},
+                      {.name = "PoCL", .note = {}, .missing = "not found"}};
+  CHECK(count(svg(with_peers), ">Host time per dispatch; HIP 6.4<") == 1);
+  CHECK(count(svg(with_peers), "PoCL") == 0);
   Report real = report();
   real.is_virtual = false;
   real.kernels_executed = true;
