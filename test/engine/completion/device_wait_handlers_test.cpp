@@ -66,11 +66,6 @@ bool sleeping() {
   return eventually([] { return sleep_all("uptempo-waiter"); });
 }
 
-Task await(Completion completion, std::atomic<int>& count) {
-  co_await completion;
-  ++count;
-}
-
 }  // namespace
 
 TEST_CASE_METHOD(OnDeviceWithFault, "handlers wake the thread for each completion of a queue",

@@ -53,11 +53,6 @@ std::vector<double> cost_of_waiters(const Completion& completion, const Signal& 
   return cost;
 }
 
-Task await(Completion completion, std::atomic<int>& count) {
-  co_await completion;
-  ++count;
-}
-
 bool readable(int fd, std::chrono::milliseconds limit) {
   pollfd entry{.fd = fd, .events = POLLIN, .revents = 0};
   uint64_t count = 0;

@@ -1,6 +1,8 @@
 // A minimal coroutine type: starts at once, stores its exception, and is destroyed with its owner.
 #pragma once
 
+#include <engine/uptempo.hpp>
+
 #include <atomic>
 #include <coroutine>
 #include <exception>
@@ -51,5 +53,11 @@ class Task {
  private:
   std::coroutine_handle<promise_type> handle_;
 };
+
+// Counts the completion once it has finished.
+inline Task await(Completion completion, std::atomic<int>& count) {
+  co_await completion;
+  ++count;
+}
 
 }  // namespace uptempo::test
