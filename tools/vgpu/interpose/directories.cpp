@@ -97,8 +97,8 @@ Name name_of(const Tree& tree, const std::string& directory, const std::string& 
   return {name, type_of(status.st_mode), status.st_ino};
 }
 
-// Returns the entries of the real directory and of the tree, of which the latter go before. Returns
-// nothing if the file system has no such directory.
+// Returns the entries of the real directory and, instead of those of the same name, the tree's.
+// Returns nothing if the file system has no such directory.
 std::vector<Name> mixed_names(const Tree& tree, const char* path,
                               const std::vector<std::string>& added) {
   static constinit Next<DIR* (*)(const char*)> open{"opendir"};
