@@ -42,9 +42,10 @@ struct Incoherent : DeviceFixture {
   ScriptedKernel* loads() {
     return kernel([this](const Slice& slice) {
       const Mapping& mapping = *slice.executor.memory.find(0x1000000);
-      caches->load(0, mapping, mapping.begin, std::as_writable_bytes(std::span(&vector, 1)), false);
+      caches->load(0, mapping, mapping.begin, std::as_writable_bytes(std::span(&vector, 1)),
+                   AccessScope::wave);
       caches->scalar_load(0, mapping, mapping.begin, std::as_writable_bytes(std::span(&scalar, 1)),
-                          false);
+                          AccessScope::wave);
       return Result::ended;
     });
   }

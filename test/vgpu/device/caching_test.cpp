@@ -1,16 +1,23 @@
+#include <algorithm>
+
 #include "device/caching.hpp"
 #include "device/description.hpp"
 #include "test/support/catch.hpp"
 
 using namespace uptempo::vgpu;
 
-TEST_CASE("L2 holds only coarse-grained host memory, on every target") {
+TEST_CASE("L2 holds no fine-grained and no uncached host memory, on any target") {
   for (const DeviceDescription& device : device_descriptions()) {
     CAPTURE(device.target);
     CHECK(memory_type(device.target, MemoryKind::fine_grained) == MemoryType::uncached);
     CHECK(memory_type(device.target, MemoryKind::uncached) == MemoryType::uncached);
-    CHECK(memory_type(device.target, MemoryKind::coarse_grained) == MemoryType::non_coherent);
   }
+}
+
+TEST_CASE("coarse-grained host memory is in L2 until gfx942") {
+  for (const char* target : {"gfx900", "gfx906", "gfx908", "gfx90a"})
+    CHECK(memory_type(target, MemoryKind::coarse_grained) == MemoryType::non_coherent);
+  CHECK(memory_type("gfx942", MemoryKind::coarse_grained) == MemoryType::uncached);
 }
 
 TEST_CASE("device-local memory has separate types from gfx908 on") {
@@ -18,11 +25,39 @@ TEST_CASE("device-local memory has separate types from gfx908 on") {
   CHECK(memory_type("gfx906", MemoryKind::device_local_fine) == MemoryType::uncached);
   CHECK(memory_type("gfx908", MemoryKind::device_local) == MemoryType::read_write);
   CHECK(memory_type("gfx90a", MemoryKind::device_local_fine) == MemoryType::coherent);
+  CHECK(memory_type("gfx942", MemoryKind::device_local) == MemoryType::probed_read_write);
+  CHECK(memory_type("gfx942", MemoryKind::device_local_fine) == MemoryType::probed_read_write);
 }
 
-TEST_CASE("only memory types that L2 hides from the host need system fences") {
-  CHECK(l2_needs_fences(MemoryType::non_coherent));
-  CHECK(l2_needs_fences(MemoryType::read_write));
-  CHECK_FALSE(l2_needs_fences(MemoryType::coherent));
-  CHECK_FALSE(l2_needs_fences(MemoryType::uncached));
+TEST_CASE("the coherence table has one row with a source for each target and kind of memory") {
+  for (const DeviceDescription& device : device_descriptions()) {
+    for (const MemoryKind kind :
+         {MemoryKind::fine_grained, MemoryKind::uncached, MemoryKind::coarse_grained,
+          MemoryKind::device_local, MemoryKind::device_local_fine}) {
+      CAPTURE(device.target, memory_kind_name(kind));
+      CHECK(std::ranges::count_if(coherence_table(), [&](const Coherence& row) {
+              return row.target == device.target && row.kind == kind && !row.source.empty();
+            }) == 1);
+    }
+  }
+}
+
+TEST_CASE("several L2s exist exactly where a memory type lets them differ") {
+  for (const DeviceDescription& device : device_descriptions()) {
+    CAPTURE(device.target);
+    CHECK(l2s_differ(memory_type(device.target, MemoryKind::device_local)) == (device.xcds > 1));
+  }
+}
+
+TEST_CASE("memory types differ in what L2 hides") {
+  CHECK(l2_holds_dirty(MemoryType::non_coherent));
+  CHECK(l2_goes_stale(MemoryType::non_coherent));
+  CHECK(l2_holds_dirty(MemoryType::read_write));
+  CHECK(l2_goes_stale(MemoryType::read_write));
+  CHECK(l2_holds_dirty(MemoryType::probed_read_write));
+  CHECK_FALSE(l2_goes_stale(MemoryType::probed_read_write));
+  for (const MemoryType type : {MemoryType::coherent, MemoryType::uncached}) {
+    CHECK_FALSE(l2_holds_dirty(type));
+    CHECK_FALSE(l2_goes_stale(type));
+  }
 }

@@ -30,13 +30,14 @@ Engines of_mask(std::string_view target, std::vector<uint32_t> mask) {
   return engines(ComputeUnitSet::of_mask(device(target), mask));
 }
 
-// Engine, unit, SIMD, slot.
+// Engine (of all XCDs), unit, SIMD, slot.
 using Wave = std::tuple<unsigned, unsigned, unsigned, unsigned>;
 
 std::vector<Wave> waves(const WorkgroupPlace& place) {
   std::vector<Wave> result;
   for (unsigned wave = 0; wave < place.waves; ++wave)
-    result.emplace_back(place.engine, place.unit, place.slots[wave].simd, place.slots[wave].index);
+    result.emplace_back(place.xcd * 8u + place.engine, place.unit, place.slots[wave].simd,
+                        place.slots[wave].index);
   return result;
 }
 
@@ -80,15 +81,16 @@ TEST_CASE("a set counts its units and returns their numbers in order") {
   const DeviceDescription& mi210 = device("gfx90a");
   const ComputeUnitSet all = ComputeUnitSet::all(mi210);
   REQUIRE(all.size() == 104);
-  for (uint32_t number = 0; number < 104; ++number) CHECK(all.number_of(mi210, number) == number);
+  for (uint32_t number = 0; number < 104; ++number)
+    CHECK(all.number_of(mi210, 0, number) == number);
   // Engine 0: units 0 and 2; engine 1: unit 1; engine 7: unit 12. Each engine has 13 units.
   const std::vector<uint32_t> mask{1u << 0 | 1u << 16 | 1u << 9, 0, 0, 1u << 7};
   const ComputeUnitSet some = ComputeUnitSet::of_mask(mi210, mask);
   REQUIRE(some.size() == 4);
-  CHECK(some.number_of(mi210, 0) == 0);
-  CHECK(some.number_of(mi210, 1) == 2);
-  CHECK(some.number_of(mi210, 2) == 14);
-  CHECK(some.number_of(mi210, 3) == 103);
+  CHECK(some.number_of(mi210, 0, 0) == 0);
+  CHECK(some.number_of(mi210, 0, 1) == 2);
+  CHECK(some.number_of(mi210, 0, 2) == 14);
+  CHECK(some.number_of(mi210, 0, 3) == 103);
 }
 
 TEST_CASE("workgroups go to the engines in turn and within an engine to its units in turn") {
@@ -142,12 +144,13 @@ TEST_CASE("resident waves never share a slot while the set has room") {
     }
     // Full: the next workgroup shares the slots of others, and its end frees none of them.
     const WorkgroupPlace surplus = slots.take(all, 5, 4);
-    CHECK(surplus.engine == 5 % description.shader_engines);
+    CHECK(surplus.xcd == 5 % description.xcds);
+    CHECK(surplus.engine == 5 / description.xcds % description.engines_per_xcd());
     slots.give_back(surplus);
     const Wave still_used = waves(slots.take(all, 5, 4)).front();
     CHECK(used.count(still_used) == 1);
     slots.give_back(places[17]);
-    CHECK(waves(slots.take(all, 0, 4)) == waves(places[17]));
+    CHECK(waves(slots.take(all, 17 % description.xcds, 4)) == waves(places[17]));
   }
 }
 

@@ -18,7 +18,7 @@ TEST_CASE("the default target is first, and every target is found by its name", 
     CHECK(find_device_description(device.target) == &device);
     CHECK(names.insert(device.target).second);
   }
-  CHECK(names == std::set<std::string_view>{"gfx90a", "gfx908", "gfx906", "gfx900"});
+  CHECK(names == std::set<std::string_view>{"gfx90a", "gfx908", "gfx906", "gfx900", "gfx942"});
 }
 
 TEST_CASE("an unknown target is not found", "[description]") {
@@ -42,11 +42,13 @@ TEST_CASE("dependent figures are consistent", "[description]") {
   for (const DeviceDescription& device : device_descriptions()) {
     CAPTURE(std::string(device.target));
     CHECK(device.compute_units <= device.shader_engines * device.compute_units_per_shader_array);
-    CHECK(device.compute_units % device.shader_engines == 0);
+    CHECK(device.compute_units % device.xcds == 0);
+    CHECK(device.shader_engines % device.xcds == 0);
     CHECK(device.simds_per_compute_unit == 4);
     CHECK(device.lds_bytes == 65536);
     CHECK(device.vram_bytes % (uint64_t{1} << 30) == 0);
-    CHECK(device.unified_accumulation_registers == (device.target == "gfx90a"));
+    CHECK(device.unified_accumulation_registers ==
+          (device.target == "gfx90a" || device.target == "gfx942"));
   }
 }
 

@@ -84,7 +84,7 @@ TEST_CASE("an acquire costs no more than the caches hold") {
   small.compute_units = 2;
   small.l2_bytes = 3 * kPageBytes;
   const PacketCost found = cost.of(small).at({queue, 1});
-  CHECK(found.acquire_agent_ns == Approx(2 * kL1Bytes / (64 * 2 * 1.7)));
+  CHECK(found.acquire_agent_ns == Approx(2 * small.l1_bytes / (64 * 2 * 1.7)));
   CHECK(found.acquire_system_ns == Approx(cost.memory_ns(3 * kPageBytes)));
 }
 

@@ -62,7 +62,8 @@ struct Header {
   FenceScope acquire = FenceScope::none;
   FenceScope release = FenceScope::none;
   uint64_t signal = 0;
-  uint64_t waves = 0;  // dispatches only
+  uint64_t waves = 0;       // dispatches only
+  uint64_t workgroups = 0;  // dispatches only; 0: not known
 };
 
 class Program {
@@ -121,7 +122,8 @@ class Program {
                   std::initializer_list<Touch> touches = {}) {
     const Checker::Packet packet = next(queue, header);
     Dispatch dispatch{queue, header, packet,
-                      checker_.launch(queue, packet, std::move(kernel), nullptr, header.waves)};
+                      checker_.launch(queue, packet, std::move(kernel), nullptr, header.waves,
+                                      header.workgroups)};
     touch(dispatch, touches);
     return dispatch;
   }

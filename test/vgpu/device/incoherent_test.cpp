@@ -30,7 +30,8 @@ struct Agent {
   T load(uint32_t compute_unit, uint64_t offset, bool coherent = false) {
     T value;
     caches.load(compute_unit, mapping, mapping.begin + offset,
-                std::as_writable_bytes(std::span(&value, 1)), coherent);
+                std::as_writable_bytes(std::span(&value, 1)),
+                coherent ? AccessScope::agent : AccessScope::wave);
     return value;
   }
   template <class T = uint32_t>
@@ -41,7 +42,8 @@ struct Agent {
   uint32_t scalar_load(uint32_t compute_unit, uint64_t offset, bool coherent = false) {
     uint32_t value;
     caches.scalar_load(compute_unit, mapping, mapping.begin + offset,
-                       std::as_writable_bytes(std::span(&value, 1)), coherent);
+                       std::as_writable_bytes(std::span(&value, 1)),
+                       coherent ? AccessScope::agent : AccessScope::wave);
     return value;
   }
   void scalar_store(uint32_t compute_unit, uint64_t offset, uint32_t value) {
@@ -328,9 +330,10 @@ TEST_CASE(
       for (uint64_t offset = 0; offset + bytes <= 300; ++offset) {
         CAPTURE(bytes, offset);
         std::vector<std::byte> data(bytes);
-        agent.caches.load(0, mapping, mapping.begin + offset, data, offset % 3 == 0);
+        agent.caches.load(0, mapping, mapping.begin + offset, data,
+                          offset % 3 == 0 ? AccessScope::agent : AccessScope::wave);
         REQUIRE(std::memcmp(data.data(), &expected[36 + offset], bytes) == 0);
-        agent.caches.scalar_load(2, mapping, mapping.begin + offset, data, false);
+        agent.caches.scalar_load(2, mapping, mapping.begin + offset, data, AccessScope::wave);
         agent.caches.acquire(FenceScope::agent);
         for (std::byte& each : data) each = static_cast<std::byte>(next++);
         std::memcpy(&expected[36 + offset], data.data(), bytes);
@@ -350,7 +353,7 @@ TEST_CASE("the caches treat a buffer that is mapped twice as one", "[caches]") {
   agent.store(0, 16, 5u);
   uint32_t value = 0;
   agent.caches.load(0, second, second.begin + 16, std::as_writable_bytes(std::span(&value, 1)),
-                    false);
+                    AccessScope::wave);
   CHECK(value == 5);
 }
 

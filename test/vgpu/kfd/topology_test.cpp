@@ -89,7 +89,8 @@ TEST_CASE("node 1 is the described device", "[topology]") {
   CHECK(node.NumCpQueues == 24);
   CHECK(node.NumGws == 64);
   CHECK(node.NumSdmaEngines == 2);
-  CHECK(node.NumSdmaXgmiEngines == (device.target == "gfx90a"   ? 3u
+  CHECK(node.NumSdmaXgmiEngines == (device.target == "gfx942"   ? 14u
+                                    : device.target == "gfx90a" ? 3u
                                     : device.target == "gfx908" ? 6u
                                                                 : 0u));
   CHECK(node.Capability.ui32.DoorbellType == 2);

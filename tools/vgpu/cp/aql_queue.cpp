@@ -280,7 +280,8 @@ bool AqlQueue::launch_dispatch(const std::byte* bytes, AqlHeader header) {
     entry.retire_early = entry.packet_copy.has_value();
     if (entry.packet_copy) state->packet_address = *entry.packet_copy;
   }
-  entry.watched = fences_.launch(header, next_, *state);
+  const bool all_units = share_.units.size() == context_.device.options.device->compute_units;
+  entry.watched = fences_.launch(header, next_, *state, all_units);
   entry.dispatch = std::make_unique<Dispatch>(std::move(state), scratch_slots_, share_);
   ++next_;
   ++running_;

@@ -34,16 +34,17 @@ namespace {
 using gfx9::Target;
 
 Target target_of(const DeviceDescription& device) {
-  constexpr std::array<std::pair<std::string_view, Target>, 4> targets{
+  constexpr std::array<std::pair<std::string_view, Target>, 5> targets{
       {{"gfx900", Target::gfx900},
        {"gfx906", Target::gfx906},
        {"gfx908", Target::gfx908},
-       {"gfx90a", Target::gfx90a}}};
+       {"gfx90a", Target::gfx90a},
+       {"gfx942", Target::gfx942}}};
   for (const auto& [name, target] : targets)
     if (name == device.target) return target;
   throw std::invalid_argument("the command processor has no instruction set for '" +
                               std::string(device.target) +
-                              "'; it has gfx900, gfx906, gfx908 and gfx90a");
+                              "'; it has gfx900, gfx906, gfx908, gfx90a and gfx942");
 }
 
 gfx9::MemoryPolicy policy_of(const Device& device) {

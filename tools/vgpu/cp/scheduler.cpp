@@ -127,7 +127,10 @@ struct Scheduler::Impl {
     {
       const std::lock_guard lock(mutex);
       if (device.options.deterministic) shuffle(dispatch);
-      dispatch.first_turn_ = std::exchange(turns, turns + dispatch.total_);
+      // The first workgroup of every dispatch is on the first XCD.
+      const uint64_t xcds = device.options.device->xcds;
+      dispatch.first_turn_ =
+          std::exchange(turns, (turns + dispatch.total_ + xcds - 1) / xcds * xcds);
       dispatch.masked_ = dispatch.share_.units.size() != device.options.device->compute_units;
       active.push_back(&dispatch);
       publish_pending();
@@ -339,10 +342,15 @@ struct Scheduler::Impl {
     resident->dispatch = &dispatch;
     resident->scratch_slot = std::exchange(chunk.scratch, std::nullopt);
     resident->workgroup.units = chunk.units;
-    resident->workgroup.turn = dispatch.first_turn_ + chunk.next;
-    if (device.caches != nullptr)
+    const DeviceDescription& description = *device.options.device;
+    // The XCD follows from the workgroup's number, so with several it is also the turn.
+    resident->workgroup.turn = dispatch.first_turn_ + (description.xcds == 1 ? chunk.next : index);
+    if (device.caches != nullptr) {
+      const uint32_t xcd = chunk.units.xcd_of_turn(description, resident->workgroup.turn);
       resident->workgroup.compute_unit = chunk.units.number_of(
-          *device.options.device, device.caches->any_compute_unit() % chunk.units.size());
+          description, xcd,
+          device.caches->any_compute_unit() % chunk.units.size_in(description, xcd));
+    }
     resident->workgroup.start(dispatch.state_, id, resident->scratch_slot.value_or(0));
     if (++chunk.next == chunk.end) chunk.dispatch = nullptr;
     return resident;

@@ -3,6 +3,45 @@
 #include <array>
 
 namespace uptempo::vgpu {
+namespace {
+
+constexpr std::string_view kGfx900 =
+    "Linux amdgpu_amdkfd_gpuvm.c, get_pte_flags(): NC, or UC if coherent or uncached";
+constexpr std::string_view kGfx908 =
+    "Linux gmc_v9_0.c, gmc_v9_0_get_coherence_flags(), GC 9.4.1 and 9.4.2. Local memory has no C "
+    "bit unless xGMI connects the CPU, so the probes of LLVM's guide do not reach it";
+constexpr std::string_view kGfx942 =
+    "Linux gmc_v9_0.c, gmc_v9_0_get_coherence_flags(), GC 9.4.3, not an APU: local memory RW with "
+    "the C bit whether coherent or not, system memory UC; LLVM AMDGPUUsage, Memory Model GFX942";
+
+constexpr auto rows(std::string_view target, std::string_view source, MemoryType coarse_host,
+                    MemoryType local, MemoryType local_fine) noexcept {
+  return std::array{
+      Coherence{target, MemoryKind::fine_grained, MemoryType::uncached, source},
+      Coherence{target, MemoryKind::uncached, MemoryType::uncached, source},
+      Coherence{target, MemoryKind::coarse_grained, coarse_host, source},
+      Coherence{target, MemoryKind::device_local, local, source},
+      Coherence{target, MemoryKind::device_local_fine, local_fine, source},
+  };
+}
+
+template <size_t Targets, size_t Rows>
+constexpr auto joined(const std::array<std::array<Coherence, Rows>, Targets>& tables) noexcept {
+  std::array<Coherence, Targets * Rows> all{};
+  for (size_t i = 0; i < all.size(); ++i) all[i] = tables[i / Rows][i % Rows];
+  return all;
+}
+
+using enum MemoryType;
+constexpr auto kCoherence = joined(std::array{
+    rows("gfx900", kGfx900, non_coherent, non_coherent, uncached),
+    rows("gfx906", kGfx900, non_coherent, non_coherent, uncached),
+    rows("gfx908", kGfx908, non_coherent, read_write, coherent),
+    rows("gfx90a", kGfx908, non_coherent, read_write, coherent),
+    rows("gfx942", kGfx942, uncached, probed_read_write, probed_read_write),
+});
+
+}  // namespace
 
 std::string_view scope_name(FenceScope scope) noexcept {
   constexpr std::array<std::string_view, 3> names{"none", "agent", "system"};
@@ -30,22 +69,11 @@ std::string_view memory_kind_name(MemoryKind kind) noexcept {
 }
 
 MemoryType memory_type(std::string_view target, MemoryKind kind) noexcept {
-  // Other targets have only UC and NC.
-  const bool local_types = target == "gfx908" || target == "gfx90a";
-  switch (kind) {
-    case MemoryKind::coarse_grained:
-      return MemoryType::non_coherent;
-    case MemoryKind::device_local:
-      return local_types ? MemoryType::read_write : MemoryType::non_coherent;
-    case MemoryKind::device_local_fine:
-      return local_types ? MemoryType::coherent : MemoryType::uncached;
-    case MemoryKind::fine_grained:
-    case MemoryKind::uncached:
-    case MemoryKind::doorbell:
-    case MemoryKind::hdp_registers:
-      break;
-  }
+  for (const Coherence& row : kCoherence)
+    if (row.target == target && row.kind == kind) return row.type;
   return MemoryType::uncached;
 }
+
+std::span<const Coherence> coherence_table() noexcept { return kCoherence; }
 
 }  // namespace uptempo::vgpu

@@ -1,23 +1,26 @@
 // How the caches of a target treat memory: data on which the fence checker and the incoherent mode
 // are based.
 //
-// The caches of one gfx9 agent (LLVM AMDGPUUsage, "Memory Model GFX6-GFX9" and "Memory Model
-// gfx90A"):
+// The caches of one gfx9 agent (LLVM AMDGPUUsage, "Memory Model GFX6-GFX9", "Memory Model gfx90A"
+// and "Memory Model GFX942"):
 // * Vector L1, one per compute unit. Reads allocate, stores write through to L2, loads with GLC
 //   miss, and L2 executes atomics. Not coherent with the L1 of any other compute unit. Holds every
 //   memory type.
 // * Scalar L1, shared by a few compute units. Not coherent with the vector L1s.
-// * L2, one per agent. The memory type decides what it holds. The host and the SDMA engines bypass
-//   it.
+// * L2, one per XCD; devices before gfx942 have one. The memory type decides what it holds. The
+//   host and the SDMA engines bypass it. The memory-side cache of gfx942 is beyond the L2s, and all
+//   agents and engines reach memory through it.
 // A wave's stores are all in L2 when it ends (Vega ISA, S_ENDPGM: implicit S_WAITCNT 0).
 //
 // Packet fences (ROCr and the CP firmware's ACQUIRE_MEM and RELEASE_MEM): an acquire of agent scope
 // or wider invalidates both kinds of L1 of the whole agent. An acquire of system scope also
 // invalidates L2; bytes that were dirty then are not old after their write-back. A release of
-// system scope writes L2 back. A release of agent scope does nothing.
+// system scope writes L2 back. A release of agent scope writes the L2s back where an agent has
+// several; one L2 makes it do nothing.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "device/memory.hpp"
@@ -30,7 +33,15 @@ enum class MemoryType : uint8_t {
   non_coherent,  // NC: in L2, dirty until written back, stale until invalidated
   read_write,    // RW: the same, for memory local to the L2
   coherent,      // CC: in L2, written through, invalidated by writes of others
+  // RW whose page table entry has the C bit, on an agent with several L2s: in L2, dirty until written
+  // back. What others write to memory invalidates clean copies.
+  probed_read_write,
 };
+
+// How far a load, store, atomic or cache control instruction reaches: the bits sc0 and sc1 of gfx942
+// (LLVM AMDGPUUsage, "Memory Model GFX942"). Older targets have GLC, which makes a load miss L1:
+// `agent`.
+enum class AccessScope : uint8_t { wave, workgroup, agent, system };
 
 // Fence scopes as encoded in a packet header (hsa.h, hsa_fence_scope_t).
 enum class FenceScope : uint8_t { none, agent, system };
@@ -45,13 +56,34 @@ struct CacheActions {
   bool invalidate_l2 = false;
 };
 
-// Returns whether a copy in L2 may differ from what the host and the SDMA engines see.
-constexpr bool l2_needs_fences(MemoryType type) noexcept {
+// Returns whether L2 may hold bytes that have not been written back to memory.
+constexpr bool l2_holds_dirty(MemoryType type) noexcept {
+  return type == MemoryType::non_coherent || type == MemoryType::read_write ||
+         type == MemoryType::probed_read_write;
+}
+// Returns whether bytes that one L2 has not written back are hidden from workgroups of the same
+// agent.
+constexpr bool l2s_differ(MemoryType type) noexcept {
+  return type == MemoryType::probed_read_write;
+}
+// Returns whether a clean copy in L2 may be older than memory.
+constexpr bool l2_goes_stale(MemoryType type) noexcept {
   return type == MemoryType::non_coherent || type == MemoryType::read_write;
 }
 
-// The memory type with which the kernel driver maps a buffer of that kind (Linux
-// amdgpu_amdkfd_gpuvm.c, get_pte_flags()). `target` as in DeviceDescription.
+// How a target treats one kind of memory.
+struct Coherence {
+  std::string_view target;
+  MemoryKind kind;
+  MemoryType type;
+  std::string_view source;
+};
+
+// One row for each target and kind of memory that a program can allocate.
+std::span<const Coherence> coherence_table() noexcept;
+
+// The memory type with which the kernel driver maps a buffer of that kind: from coherence_table();
+// registers and doorbells are uncached. `target` as in DeviceDescription.
 MemoryType memory_type(std::string_view target, MemoryKind kind) noexcept;
 
 std::string_view memory_kind_name(MemoryKind kind) noexcept;  // "fine-grained host memory"
@@ -69,16 +101,16 @@ constexpr bool float_atomics_work(MemoryKind kind) noexcept {
   return kind == MemoryKind::coarse_grained || kind == MemoryKind::device_local;
 }
 
-// Bytes of a line (Vega ISA; gfx90a: CDNA2 ISA, "Memory hierarchy").
-constexpr uint32_t kVectorL1LineBytes = 64;
+// Bytes of a line (Vega ISA; gfx90a: CDNA2 ISA, "Memory hierarchy"; gfx942: CDNA 3 whitepaper). The
+// vector L1's is in DeviceDescription.
 constexpr uint32_t kScalarL1LineBytes = 64;
-// gfx90a. gfx900 to gfx908 have 64-byte lines, for which whole pairs are a superset.
+// gfx90a, gfx942. gfx900 to gfx908 have 64-byte lines, for which whole pairs are a superset.
 constexpr uint32_t kL2LineBytes = 128;
 
-// Both L1s have 16 KiB (ROCm, "Accelerator and GPU hardware specifications"). Two compute units of
-// CDNA 2 share a scalar L1. On gfx900 to gfx908 the number depends on fused-off units; no rule
+// The scalar L1 has 16 KiB (ROCm, "Accelerator and GPU hardware specifications"). Two compute units
+// of CDNA 2 and 3 share one. On gfx900 to gfx908 the number depends on fused-off units; no rule
 // depends on it.
-constexpr uint32_t kL1Bytes = 16 * 1024;
+constexpr uint32_t kScalarL1Bytes = 16 * 1024;
 constexpr uint32_t kComputeUnitsPerScalarL1 = 2;
 
 // Bytes that L2 delivers to the vector L1 of one compute unit (AMD, "Graphics Core Next

@@ -6,8 +6,11 @@
 namespace uptempo::vgpu {
 namespace {
 
-unsigned units_per_engine(const DeviceDescription& device) noexcept {
-  return device.compute_units / device.shader_engines;
+// Number of the first unit of an engine of an XCD.
+uint32_t first_unit(const DeviceDescription& device, uint32_t xcd, uint32_t engine) noexcept {
+  uint32_t number = xcd * device.units_per_xcd();
+  for (uint32_t before = 0; before < engine; ++before) number += device.units_of_engine(before);
+  return number;
 }
 
 // Returns the position of the `index`-th set bit. Requires that it exists.
@@ -20,8 +23,9 @@ unsigned nth_bit(uint32_t bits, unsigned index) noexcept {
 
 ComputeUnitSet ComputeUnitSet::all(const DeviceDescription& device) noexcept {
   ComputeUnitSet set;
-  std::fill_n(set.engines_.begin(), device.shader_engines,
-              static_cast<uint16_t>((1u << units_per_engine(device)) - 1));
+  for (uint32_t engine = 0; engine < device.shader_engines; ++engine)
+    set.engines_[engine] = static_cast<uint16_t>(
+        (1u << device.units_of_engine(engine % device.engines_per_xcd())) - 1);
   set.size_ = static_cast<uint16_t>(device.compute_units);
   return set;
 }
@@ -30,23 +34,50 @@ ComputeUnitSet ComputeUnitSet::of_mask(const DeviceDescription& device,
                                        std::span<const uint32_t> mask) noexcept {
   ComputeUnitSet set;
   const size_t bits = std::min<size_t>(mask.size() * 32, device.compute_units);
-  for (size_t bit = 0; bit < bits; ++bit) {
-    if ((mask[bit / 32] >> bit % 32 & 1) == 0) continue;
-    uint16_t& engine = set.engines_[bit % device.shader_engines];
-    engine = static_cast<uint16_t>(engine | 1u << bit / device.shader_engines);
-    ++set.size_;
+  for (uint32_t xcd = 0; xcd < device.xcds; ++xcd) {
+    size_t bit = xcd;
+    for (uint32_t unit = 0; unit < kMaxUnitsPerEngine; ++unit) {
+      for (uint32_t engine = 0; engine < device.engines_per_xcd(); ++engine) {
+        if (unit >= device.units_of_engine(engine)) continue;
+        if (bit < bits && (mask[bit / 32] >> bit % 32 & 1) != 0) {
+          uint16_t& units = set.engines_[xcd * device.engines_per_xcd() + engine];
+          units = static_cast<uint16_t>(units | 1u << unit);
+          ++set.size_;
+        }
+        bit += device.xcds;
+      }
+    }
   }
   return set;
 }
 
-uint32_t ComputeUnitSet::number_of(const DeviceDescription& device, uint32_t index) const noexcept {
-  unsigned at = 0;
-  for (; at + 1 < kMaxEngines; ++at) {
-    const auto units = static_cast<uint32_t>(std::popcount(engines_[at]));
+unsigned ComputeUnitSet::size_in(const DeviceDescription& device, uint32_t xcd) const noexcept {
+  unsigned size = 0;
+  for (uint32_t engine = 0; engine < device.engines_per_xcd(); ++engine)
+    size += static_cast<unsigned>(std::popcount(engines_[xcd * device.engines_per_xcd() + engine]));
+  return size;
+}
+
+uint32_t ComputeUnitSet::xcd_of_turn(const DeviceDescription& device,
+                                     uint64_t turn) const noexcept {
+  if (device.xcds == 1) return 0;
+  std::array<uint8_t, kMaxXcds> xcds;
+  uint32_t count = 0;
+  for (uint32_t xcd = 0; xcd < device.xcds; ++xcd)
+    if (size_in(device, xcd) != 0) xcds[count++] = static_cast<uint8_t>(xcd);
+  return xcds[turn % count];
+}
+
+uint32_t ComputeUnitSet::number_of(const DeviceDescription& device, uint32_t xcd,
+                                   uint32_t index) const noexcept {
+  const uint32_t first = xcd * device.engines_per_xcd();
+  uint32_t engine = 0;
+  for (; engine + 1 < device.engines_per_xcd(); ++engine) {
+    const auto units = static_cast<uint32_t>(std::popcount(engines_[first + engine]));
     if (index < units) break;
     index -= units;
   }
-  return at * units_per_engine(device) + nth_bit(engines_[at], index);
+  return first_unit(device, xcd, engine) + nth_bit(engines_[first + engine], index);
 }
 
 WorkgroupPlace WorkgroupPlace::alone(unsigned waves) noexcept {
@@ -59,24 +90,24 @@ WorkgroupPlace WorkgroupPlace::alone(unsigned waves) noexcept {
 }
 
 WaveSlots::WaveSlots(const DeviceDescription& device)
-    : units_per_engine_(units_per_engine(device)),
-      simds_(device.simds_per_compute_unit),
-      slots_per_simd_(device.max_waves_per_simd),
-      units_(device.compute_units) {}
+    : device_(device), units_(device.compute_units) {}
+
+WaveSlots::Unit& WaveSlots::unit(const WorkgroupPlace& place) noexcept {
+  return units_[first_unit(device_, place.xcd, place.engine) + place.unit];
+}
 
 // Each wave takes the SIMD with the most free slots, so a workgroup on an idle unit uses its SIMDs
 // in turn.
-bool WaveSlots::try_take(unsigned engine, unsigned index, unsigned waves, WorkgroupPlace& place) {
-  Unit& at = unit(engine, index);
+bool WaveSlots::try_take(WorkgroupPlace& place, unsigned waves) {
+  Unit& at = unit(place);
+  const unsigned simds = device_.simds_per_compute_unit;
   unsigned used = 0;
   for (const uint16_t simd : at.used) used += static_cast<unsigned>(std::popcount(simd));
-  if (used + waves > simds_ * slots_per_simd_) return false;
+  if (used + waves > simds * device_.max_waves_per_simd) return false;
   // A workgroup of one wave needs no barrier, so it takes none of the unit's groups.
   const auto group = static_cast<unsigned>(std::countr_one(at.groups));
   if (waves > 1 && group == kGroupsPerUnit) return false;
 
-  place.engine = static_cast<uint8_t>(engine);
-  place.unit = static_cast<uint8_t>(index);
   place.waves = static_cast<uint8_t>(waves);
   place.owned = true;
   if (waves > 1) {
@@ -85,7 +116,7 @@ bool WaveSlots::try_take(unsigned engine, unsigned index, unsigned waves, Workgr
   }
   for (unsigned wave = 0; wave < waves; ++wave) {
     const auto least = std::min_element(
-        at.used.begin(), at.used.begin() + simds_,
+        at.used.begin(), at.used.begin() + simds,
         [](uint16_t one, uint16_t other) { return std::popcount(one) < std::popcount(other); });
     const auto slot = static_cast<unsigned>(std::countr_one(*least));
     *least = static_cast<uint16_t>(*least | 1u << slot);
@@ -95,46 +126,57 @@ bool WaveSlots::try_take(unsigned engine, unsigned index, unsigned waves, Workgr
 }
 
 WorkgroupPlace WaveSlots::take(const ComputeUnitSet& units, uint64_t turn, unsigned waves) {
+  const uint32_t xcd = units.xcd_of_turn(device_, turn);
+  turn /= device_.xcds;
   std::array<uint8_t, ComputeUnitSet::kMaxEngines> engines;  // those of the set
   unsigned count = 0;
-  for (unsigned engine = 0; engine < engines.size(); ++engine)
-    if (units.engine(engine) != 0) engines[count++] = static_cast<uint8_t>(engine);
+  for (unsigned engine = 0; engine < device_.engines_per_xcd(); ++engine)
+    if (units.engine(xcd * device_.engines_per_xcd() + engine) != 0)
+      engines[count++] = static_cast<uint8_t>(engine);
+  const auto units_of = [&](unsigned engine) {
+    return units.engine(xcd * device_.engines_per_xcd() + engine);
+  };
 
   const std::lock_guard lock(mutex_);
-  WorkgroupPlace place;
-  for (unsigned engine = 0; engine < count; ++engine) {
-    const unsigned tried = engines[(turn + engine) % count];
-    const auto size = static_cast<unsigned>(std::popcount(units.engine(tried)));
+  const auto place_on = [&](unsigned engine, unsigned index, WorkgroupPlace place) {
+    place.xcd = static_cast<uint8_t>(xcd);
+    place.engine = static_cast<uint8_t>(engine);
+    place.unit = static_cast<uint8_t>(nth_bit(units_of(engine), index));
+    return place;
+  };
+  for (unsigned tried = 0; tried < count; ++tried) {
+    const unsigned engine = engines[(turn + tried) % count];
+    const auto size = static_cast<unsigned>(std::popcount(units_of(engine)));
     for (unsigned next = 0; next < size; ++next) {
       const auto index = static_cast<unsigned>((turn / count + next) % size);
-      if (try_take(tried, nth_bit(units.engine(tried), index), waves, place)) return place;
+      WorkgroupPlace place = place_on(engine, index, {});
+      if (try_take(place, waves)) return place;
     }
   }
   const unsigned engine = engines[turn % count];
-  const auto size = static_cast<unsigned>(std::popcount(units.engine(engine)));
-  place = WorkgroupPlace::alone(waves);
-  place.engine = static_cast<uint8_t>(engine);
-  place.unit = static_cast<uint8_t>(
-      nth_bit(units.engine(engine), static_cast<unsigned>(turn / count % size)));
-  return place;
+  const auto size = static_cast<unsigned>(std::popcount(units_of(engine)));
+  return place_on(engine, static_cast<unsigned>(turn / count % size), WorkgroupPlace::alone(waves));
 }
 
 WorkgroupPlace WaveSlots::take_on(uint32_t compute_unit, unsigned waves) {
-  const unsigned engine = compute_unit / units_per_engine_;
-  const unsigned index = compute_unit % units_per_engine_;
+  const uint32_t xcd = compute_unit / device_.units_per_xcd();
+  uint32_t unit = compute_unit % device_.units_per_xcd(), engine = 0;
+  for (; unit >= device_.units_of_engine(engine); ++engine) unit -= device_.units_of_engine(engine);
+  const auto place_there = [&](WorkgroupPlace place) {
+    place.xcd = static_cast<uint8_t>(xcd);
+    place.engine = static_cast<uint8_t>(engine);
+    place.unit = static_cast<uint8_t>(unit);
+    return place;
+  };
   const std::lock_guard lock(mutex_);
-  WorkgroupPlace place;
-  if (try_take(engine, index, waves, place)) return place;
-  place = WorkgroupPlace::alone(waves);
-  place.engine = static_cast<uint8_t>(engine);
-  place.unit = static_cast<uint8_t>(index);
-  return place;
+  WorkgroupPlace place = place_there({});
+  return try_take(place, waves) ? place : place_there(WorkgroupPlace::alone(waves));
 }
 
 void WaveSlots::give_back(const WorkgroupPlace& place) {
   if (!place.owned) return;
   const std::lock_guard lock(mutex_);
-  Unit& at = unit(place.engine, place.unit);
+  Unit& at = unit(place);
   for (unsigned wave = 0; wave < place.waves; ++wave) {
     uint16_t& used = at.used[place.slots[wave].simd];
     used = static_cast<uint16_t>(used & ~(1u << place.slots[wave].index));

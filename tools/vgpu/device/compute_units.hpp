@@ -1,8 +1,8 @@
 // Compute units: sets of them, and the places of waves on them.
 //
-// Numbers: a device has shader engines with one shader array each. The units of an engine that work
-// are numbered from 0, and the units that are fused off come last. Unit u of engine e is number
-// e * (working units of an engine) + u of the device.
+// Numbers: a device has XCDs, an XCD has shader engines with one shader array each. The units of an
+// engine that work are numbered from 0, and the units that are fused off come last. The numbers of
+// the device count the working units engine by engine and XCD by XCD.
 #pragma once
 
 #include <array>
@@ -17,27 +17,33 @@
 namespace uptempo::vgpu {
 
 // The compute units on which a queue's workgroups may run: the registers
-// COMPUTE_STATIC_THREAD_MGMT_SE0 to SE7 as a value. Empty by default.
+// COMPUTE_STATIC_THREAD_MGMT_SE0 to SE7 of each XCD as a value. Empty by default.
 class ComputeUnitSet {
  public:
-  static constexpr unsigned kMaxEngines = 8;
+  static constexpr unsigned kMaxXcds = 8;
+  static constexpr unsigned kMaxEngines = 32;  // of all XCDs
   static constexpr unsigned kMaxUnitsPerEngine = 16;
 
   static ComputeUnitSet all(const DeviceDescription& device) noexcept;
 
-  // The set that KFD makes of a queue's mask: the first bits are unit 0 of each engine in turn, the
-  // next ones unit 1 of each engine, and so on (mqd_symmetrically_map_cu_mask() in Linux's
-  // kfd_mqd_manager.c). Bits past the last unit are ignored. Units past the last bit are excluded.
+  // The set that KFD makes of a queue's mask: bits go to the XCDs in turn. The first bits of an XCD
+  // are unit 0 of each engine in turn, the next ones unit 1 of each engine, and so on
+  // (mqd_symmetrically_map_cu_mask() in Linux's kfd_mqd_manager.c). Bits past the last unit are
+  // ignored. Units past the last bit are excluded.
   static ComputeUnitSet of_mask(const DeviceDescription& device,
                                 std::span<const uint32_t> mask) noexcept;
 
-  // Bit u: unit u of the engine.
+  // Bit u: unit u of the engine, counted through all XCDs.
   uint32_t engine(unsigned index) const noexcept { return engines_[index]; }
   bool empty() const noexcept { return size_ == 0; }
   unsigned size() const noexcept { return size_; }
-  // Returns the number on the device of the `index`-th unit of the set, in order of numbers.
-  // Requires index < size().
-  uint32_t number_of(const DeviceDescription& device, uint32_t index) const noexcept;
+  // Returns the XCD of the workgroup with that turn: workgroups go to the XCDs that have units in
+  // the set in turn. Requires a set that is not empty.
+  uint32_t xcd_of_turn(const DeviceDescription& device, uint64_t turn) const noexcept;
+  unsigned size_in(const DeviceDescription& device, uint32_t xcd) const noexcept;
+  // Returns the number on the device of the `index`-th unit of the set in an XCD, in order of
+  // numbers. Requires index < size_in(device, xcd).
+  uint32_t number_of(const DeviceDescription& device, uint32_t xcd, uint32_t index) const noexcept;
 
   friend bool operator==(const ComputeUnitSet&, const ComputeUnitSet&) = default;
 
@@ -54,12 +60,13 @@ struct WorkgroupPlace {
     uint8_t index = 0;  // on the SIMD
   };
 
-  // The place of a workgroup that is alone on unit 0 of engine 0.
+  // The place of a workgroup that is alone on unit 0 of engine 0 of XCD 0.
   static WorkgroupPlace alone(unsigned waves) noexcept;
 
-  uint8_t engine = 0;
-  uint8_t unit = 0;   // of the engine
-  uint8_t group = 0;  // among the unit's workgroups of several waves
+  uint8_t xcd = 0;
+  uint8_t engine = 0;  // of the XCD
+  uint8_t unit = 0;    // of the engine
+  uint8_t group = 0;   // among the unit's workgroups of several waves
   uint8_t waves = 0;
   bool owned = false;  // the slots are taken until give_back()
   std::array<Slot, kMaxWaves> slots{};
@@ -67,10 +74,10 @@ struct WorkgroupPlace {
 
 // The wave slots of all compute units.
 //
-// Placement: workgroups in the order in which they start (`turn`) go to the engines of the queue's
-// set in turn, and within an engine to its units in turn. A workgroup whose unit has no room goes
-// to the next unit of the engine, then to the next engine. A unit has room for a workgroup while it
-// has a free slot for each wave and fewer than 16 workgroups of several waves.
+// Placement: workgroups (`turn`) go to the XCDs of the queue's set in turn, within an XCD to its
+// engines in turn, and within an engine to its units in turn. A workgroup whose unit has no room
+// goes to the next unit of the engine, then to the next engine of the XCD. A unit has room for a
+// workgroup while it has a free slot for each wave and fewer than 16 workgroups of several waves.
 //
 // Limits: LDS and registers are not counted. The scheduler may keep more waves resident than the
 // set has slots, because every dispatch makes progress. The surplus workgroups share the slots of
@@ -95,14 +102,11 @@ class WaveSlots {
     uint16_t groups = 0;                     // bit g: group g
   };
 
-  Unit& unit(unsigned engine, unsigned index) noexcept {
-    return units_[engine * units_per_engine_ + index];
-  }
-  bool try_take(unsigned engine, unsigned index, unsigned waves, WorkgroupPlace& place);
+  // `place` names the unit.
+  Unit& unit(const WorkgroupPlace& place) noexcept;
+  bool try_take(WorkgroupPlace& place, unsigned waves);
 
-  const unsigned units_per_engine_;
-  const unsigned simds_;
-  const unsigned slots_per_simd_;
+  const DeviceDescription& device_;
   std::mutex mutex_;
   std::vector<Unit> units_;
 };

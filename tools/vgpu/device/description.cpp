@@ -7,7 +7,7 @@ namespace uptempo::vgpu {
 namespace {
 
 constexpr uint64_t kGiB = uint64_t{1} << 30;
-constexpr uint32_t kMiB = 1u << 20;
+constexpr uint32_t kKiB = 1u << 10, kMiB = 1u << 20;
 
 // Sources:
 // * Compute units, clocks, memory size, bus width: AMD's product pages and the ROCm documentation,
@@ -17,20 +17,27 @@ constexpr uint32_t kMiB = 1u << 20;
 //   (max_waves_per_simd: 8 on gfx90a, else 10).
 // * Host link: PCIe 4.0 x16, on gfx900 3.0 x16, after encoding.
 // * SRAM ECC: LLVM's AMDGPUUsage, "Processors".
-constexpr std::array<DeviceDescription, 4> kDescriptions{{
+// * MI300X: AMD's CDNA 3 whitepaper (XCDs, caches and their lines, memory); the KFD topology of
+//   such a machine as rocminfo prints it (304 units in 32 arrays, of which each has room for 10).
+//   A product disables two units of an XCD; their engines differ from die to die.
+constexpr std::array<DeviceDescription, 5> kDescriptions{{
     {
         .target = "gfx90a",
         .marketing_name = "AMD Instinct MI210",
         .gfx_target_version = 90010,
         .device_id = 0x740f,
         .pci_revision = 0x02,
+        .xcds = 1,
         .compute_units = 104,
         .simds_per_compute_unit = 4,
         .max_waves_per_simd = 8,
         .shader_engines = 8,
         .lds_bytes = 65536,
         .vram_bytes = 64 * kGiB,
+        .l1_bytes = 16 * kKiB,
+        .l1_line_bytes = 64,
         .l2_bytes = 8 * kMiB,
+        .memory_side_cache_bytes = 0,
         .engine_clock_mhz = 1700,
         .memory_clock_mhz = 1600,
         .memory_width_bits = 4096,
@@ -45,13 +52,17 @@ constexpr std::array<DeviceDescription, 4> kDescriptions{{
         .gfx_target_version = 90008,
         .device_id = 0x738c,
         .pci_revision = 0x01,
+        .xcds = 1,
         .compute_units = 120,
         .simds_per_compute_unit = 4,
         .max_waves_per_simd = 10,
         .shader_engines = 8,
         .lds_bytes = 65536,
         .vram_bytes = 32 * kGiB,
+        .l1_bytes = 16 * kKiB,
+        .l1_line_bytes = 64,
         .l2_bytes = 8 * kMiB,
+        .memory_side_cache_bytes = 0,
         .engine_clock_mhz = 1502,
         .memory_clock_mhz = 1200,
         .memory_width_bits = 4096,
@@ -66,13 +77,17 @@ constexpr std::array<DeviceDescription, 4> kDescriptions{{
         .gfx_target_version = 90006,
         .device_id = 0x66a1,
         .pci_revision = 0x02,
+        .xcds = 1,
         .compute_units = 64,
         .simds_per_compute_unit = 4,
         .max_waves_per_simd = 10,
         .shader_engines = 4,
         .lds_bytes = 65536,
         .vram_bytes = 32 * kGiB,
+        .l1_bytes = 16 * kKiB,
+        .l1_line_bytes = 64,
         .l2_bytes = 4 * kMiB,
+        .memory_side_cache_bytes = 0,
         .engine_clock_mhz = 1800,
         .memory_clock_mhz = 1000,
         .memory_width_bits = 4096,
@@ -87,13 +102,17 @@ constexpr std::array<DeviceDescription, 4> kDescriptions{{
         .gfx_target_version = 90000,
         .device_id = 0x6860,
         .pci_revision = 0x00,
+        .xcds = 1,
         .compute_units = 64,
         .simds_per_compute_unit = 4,
         .max_waves_per_simd = 10,
         .shader_engines = 4,
         .lds_bytes = 65536,
         .vram_bytes = 16 * kGiB,
+        .l1_bytes = 16 * kKiB,
+        .l1_line_bytes = 64,
         .l2_bytes = 4 * kMiB,
+        .memory_side_cache_bytes = 0,
         .engine_clock_mhz = 1500,
         .memory_clock_mhz = 945,
         .memory_width_bits = 2048,
@@ -102,12 +121,37 @@ constexpr std::array<DeviceDescription, 4> kDescriptions{{
         .sram_ecc = false,
         .unified_accumulation_registers = false,
     },
+    {
+        .target = "gfx942",
+        .marketing_name = "AMD Instinct MI300X",
+        .gfx_target_version = 90402,
+        .device_id = 0x74a1,
+        .pci_revision = 0x00,
+        .xcds = 8,
+        .compute_units = 304,
+        .simds_per_compute_unit = 4,
+        .max_waves_per_simd = 8,
+        .shader_engines = 32,
+        .lds_bytes = 65536,
+        .vram_bytes = 192 * kGiB,
+        .l1_bytes = 32 * kKiB,
+        .l1_line_bytes = 128,
+        .l2_bytes = 4 * kMiB,
+        .memory_side_cache_bytes = 256 * kMiB,
+        .engine_clock_mhz = 2100,
+        .memory_clock_mhz = 1300,
+        .memory_width_bits = 8192,
+        .host_link_mb_per_s = 63008,
+        .compute_units_per_shader_array = 10,
+        .sram_ecc = true,
+        .unified_accumulation_registers = true,
+    },
 }};
 
 constexpr bool arrays_hold_all_units() {
   return std::all_of(kDescriptions.begin(), kDescriptions.end(), [](const DeviceDescription& d) {
-    return d.compute_units <= d.shader_engines * d.compute_units_per_shader_array &&
-           d.compute_units % d.shader_engines == 0;
+    return d.compute_units % d.xcds == 0 && d.shader_engines % d.xcds == 0 &&
+           d.units_of_engine(0) <= d.compute_units_per_shader_array;
   });
 }
 static_assert(arrays_hold_all_units());

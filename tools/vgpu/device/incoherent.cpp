@@ -206,10 +206,10 @@ class SetAssociative {
   std::vector<uint32_t> used_;  // indices of used lines, in any order
 };
 
+// A vector L1 with longer lines holds each as several.
 using L1 = SetAssociative<kSectorBytes>;
 using L2 = SetAssociative<kL2LineBytes>;
-static_assert(kVectorL1LineBytes == kSectorBytes && kScalarL1LineBytes == kSectorBytes &&
-              kL2LineBytes % kSectorBytes == 0);
+static_assert(kScalarL1LineBytes == kSectorBytes && kL2LineBytes % kSectorBytes == 0);
 
 // The part of an access in one sector.
 struct Piece {
@@ -243,31 +243,49 @@ void for_each_piece(std::byte* host, size_t size_bytes, Function&& function) {
 }  // namespace
 
 struct Caches::Impl {
-  Impl(const DeviceDescription& device, const CacheHabits& habits)
-      : random(habits.seed),
+  Impl(const DeviceDescription& the_device, const CacheHabits& habits)
+      : device(the_device),
+        random(habits.seed),
         compute_units(habits.compute_units),
         l1_evictions(habits.l1_eviction_period, random),
         l2_evictions(habits.l2_eviction_period, random),
-        vector_l1(device.compute_units, L1(kL1Bytes, kL1Ways)),
+        vector_l1(device.compute_units, L1(device.l1_bytes, kL1Ways)),
         scalar_l1((device.compute_units + kComputeUnitsPerScalarL1 - 1) / kComputeUnitsPerScalarL1,
-                  L1(kL1Bytes, kL1Ways)),
-        l2(device.l2_bytes, kL2Ways) {
-    for (size_t kind = 0; kind < in_l2.size(); ++kind)
-      in_l2[kind] = l2_needs_fences(memory_type(device.target, static_cast<MemoryKind>(kind)));
+                  L1(kScalarL1Bytes, kL1Ways)),
+        l2s(device.xcds, L2(device.l2_bytes, kL2Ways)) {
+    for (size_t kind = 0; kind < type_of.size(); ++kind)
+      type_of[kind] = memory_type(device.target, static_cast<MemoryKind>(kind));
   }
 
   bool is_in_l2(const Mapping& mapping) const noexcept {
-    return in_l2[static_cast<size_t>(mapping.kind)];
+    return l2_holds_dirty(type_of[static_cast<size_t>(mapping.kind)]);
   }
+  // Whether L2 keeps clean copies.
+  bool is_copied_to_l2(const Mapping& mapping) const noexcept {
+    return l2_goes_stale(type_of[static_cast<size_t>(mapping.kind)]);
+  }
+  // Whether an access of that scope must reach the other L2s of the agent.
+  bool meets_in_memory(AccessScope scope) const noexcept {
+    return l2s.size() > 1 && scope >= AccessScope::agent;
+  }
+
+  L2& l2_of(uint32_t compute_unit) noexcept { return l2s[compute_unit / device.units_per_xcd()]; }
+
+  // One of several equal things. Draws no number for the only one.
+  size_t any_of(size_t count) noexcept { return count == 1 ? 0 : random.below(count); }
 
   // Call once per access. Evicts lines at random.
   void evict(L1& own) noexcept {
     if (l1_evictions.due(random)) {
       // A line of the accessing L1 or of any vector L1.
-      L1& cache = random.below(2) == 0 ? own : vector_l1[random.below(compute_units)];
+      const bool any = random.below(2) != 0;
+      L1& cache =
+          any ? vector_l1[any_of(l2s.size()) * device.units_per_xcd() + random.below(compute_units)]
+              : own;
       if (L1::Entry* line = cache.any(random)) cache.drop(*line);
     }
     if (l2_evictions.due(random)) {
+      L2& l2 = l2s[any_of(l2s.size())];
       if (L2::Entry* line = l2.any(random)) {
         write_back(*line);
         l2.drop(*line);
@@ -287,7 +305,7 @@ struct Caches::Impl {
     size_t index;
     std::byte* data() const noexcept { return line.data.data() + index * kSectorBytes; }
   };
-  L2Sector l2_sector(const Piece& piece) {
+  L2Sector l2_sector(L2& l2, const Piece& piece) {
     std::byte* const home = L2::home_of(piece.host);
     L2::Entry* line = l2.find(home);
     if (line == nullptr) line = &l2.add(home, random, [](L2::Entry& old) { write_back(old); });
@@ -308,67 +326,118 @@ struct Caches::Impl {
     }
   }
 
-  void read_l2(const Mapping& mapping, const Piece& piece, std::byte* to) {
+  void read_l2(L2& l2, const Mapping& mapping, const Piece& piece, std::byte* to) {
     if (!is_in_l2(mapping)) return transfer(to, piece.host, piece.size_bytes);
-    const L2Sector sector = l2_sector(piece);
+    if (!is_copied_to_l2(mapping)) return read_over_memory(l2, piece, to);
+    const L2Sector sector = l2_sector(l2, piece);
     if ((piece.mask() & ~sector.line.valid[sector.index]) != 0) fetch(sector.line, mapping);
     transfer(to, sector.data() + piece.offset(), piece.size_bytes);
   }
 
-  void write_l2(const Mapping& mapping, const Piece& piece, const std::byte* from) {
+  // Memory, except for bytes that this L2 has changed.
+  static void read_over_memory(L2& l2, const Piece& piece, std::byte* to) noexcept {
+    transfer(to, piece.host, piece.size_bytes);
+    std::byte* const home = L2::home_of(piece.host);
+    const L2::Entry* line = l2.find(home);
+    if (line == nullptr) return;
+    const auto at = static_cast<size_t>(piece.host - home);
+    const ByteMask dirty = line->dirty[at / kSectorBytes] & piece.mask();
+    if (dirty == piece.mask()) return transfer(to, line->data.data() + at, piece.size_bytes);
+    for (size_t i = 0; i < piece.size_bytes; ++i)
+      if ((dirty >> (piece.offset() + i) & 1) != 0) to[i] = line->data[at + i];
+  }
+
+  void write_l2(L2& l2, const Mapping& mapping, const Piece& piece, const std::byte* from,
+                AccessScope scope) {
     if (!is_in_l2(mapping)) return transfer(piece.host, from, piece.size_bytes);
-    const L2Sector sector = l2_sector(piece);
+    if (meets_in_memory(scope)) {
+      give_up(l2, piece);
+      return transfer(piece.host, from, piece.size_bytes);
+    }
+    const L2Sector sector = l2_sector(l2, piece);
     transfer(sector.data() + piece.offset(), from, piece.size_bytes);
     sector.line.valid[sector.index] |= piece.mask();
     sector.line.dirty[sector.index] |= piece.mask();
   }
 
-  void load(L1& cache, const Mapping& mapping, GpuAddress address, std::span<std::byte> to) {
+  // Writes the bytes back that this L2 has changed, and keeps no copy of them.
+  static void give_up(L2& l2, const Piece& piece) noexcept {
+    std::byte* const home = L2::home_of(piece.host);
+    L2::Entry* line = l2.find(home);
+    if (line == nullptr) return;
+    const size_t index = static_cast<size_t>(piece.host - home) / kSectorBytes;
+    const ByteMask dirty = line->dirty[index] & piece.mask();
+    transfer_masked(home + index * kSectorBytes, line->data.data() + index * kSectorBytes, dirty);
+    line->dirty[index] &= ~piece.mask();
+    line->valid[index] &= ~piece.mask();
+  }
+
+  // The part of a line that L1 copies at once: its sector, or two for lines of two sectors.
+  void fill(L1& cache, L2& l2, const Mapping& mapping, const Piece& piece, size_t line_bytes) {
+    std::byte* const begin = piece.host - reinterpret_cast<uintptr_t>(piece.host) % line_bytes;
+    for (std::byte* home = begin; home < begin + line_bytes; home += kSectorBytes) {
+      if (home + kSectorBytes <= mapping.host ||
+          home >= mapping.host + (mapping.end - mapping.begin))
+        continue;
+      L1::Entry* line = cache.find(home);
+      if (line == nullptr) line = &cache.add(home, random, [](L1::Entry&) {});
+      const Piece whole = whole_sector(mapping, home);
+      read_l2(l2, mapping, whole, line->data.data() + whole.offset());
+      line->valid[0] |= whole.mask();
+    }
+  }
+
+  void load(L1& cache, L2& l2, const Mapping& mapping, GpuAddress address, std::span<std::byte> to,
+            size_t line_bytes) {
     evict(cache);
     for_each_piece(mapping.at(address), to.size(), [&](const Piece& piece, size_t done) {
-      L1::Entry* line = cache.find(piece.sector());
-      if (line == nullptr) line = &cache.add(piece.sector(), random, [](L1::Entry&) {});
-      if ((piece.mask() & ~line->valid[0]) != 0) {
-        const Piece whole = whole_sector(mapping, piece.sector());
-        read_l2(mapping, whole, line->data.data() + whole.offset());
-        line->valid[0] |= whole.mask();
+      const L1::Entry* line = cache.find(piece.sector());
+      if (line == nullptr || (piece.mask() & ~line->valid[0]) != 0) {
+        fill(cache, l2, mapping, piece, line_bytes);
+        line = cache.find(piece.sector());
       }
       transfer(to.data() + done, line->data.data() + piece.offset(), piece.size_bytes);
     });
   }
 
-  void load_past(L1& cache, const Mapping& mapping, GpuAddress address, std::span<std::byte> to) {
+  void load_past(L1& cache, L2& l2, const Mapping& mapping, GpuAddress address,
+                 std::span<std::byte> to) {
     evict(cache);
     for_each_piece(mapping.at(address), to.size(), [&](const Piece& piece, size_t done) {
       if (L1::Entry* line = cache.find(piece.sector())) cache.drop(*line);
-      read_l2(mapping, piece, to.data() + done);
+      read_l2(l2, mapping, piece, to.data() + done);
     });
   }
 
-  void store(L1& cache, const Mapping& mapping, GpuAddress address,
-             std::span<const std::byte> from) {
+  void store(L1& cache, L2& l2, const Mapping& mapping, GpuAddress address,
+             std::span<const std::byte> from, AccessScope scope) {
     evict(cache);
     for_each_piece(mapping.at(address), from.size(), [&](const Piece& piece, size_t done) {
-      write_l2(mapping, piece, from.data() + done);
+      write_l2(l2, mapping, piece, from.data() + done, scope);
       if (L1::Entry* line = cache.find(piece.sector());
           line != nullptr && (line->valid[0] & piece.mask()) != 0)
         transfer(line->data.data() + piece.offset(), from.data() + done, piece.size_bytes);
     });
   }
 
-  std::byte* atomic(L1& cache, const Mapping& mapping, GpuAddress address, size_t size_bytes) {
+  std::byte* atomic(L1& cache, L2& l2, const Mapping& mapping, GpuAddress address,
+                    size_t size_bytes) {
     evict(cache);
     const Piece piece{mapping.at(address), size_bytes};
     if (L1::Entry* line = cache.find(piece.sector())) cache.drop(*line);
     if (!is_in_l2(mapping)) return piece.host;
-    const L2Sector sector = l2_sector(piece);
+    if (meets_in_memory(AccessScope::agent)) {
+      give_up(l2, piece);
+      return piece.host;
+    }
+    const L2Sector sector = l2_sector(l2, piece);
     if ((piece.mask() & ~sector.line.valid[sector.index]) != 0) fetch(sector.line, mapping);
     sector.line.dirty[sector.index] |= piece.mask();
     return sector.data() + piece.offset();
   }
 
   // Returns the number of dirty lines.
-  size_t write_back_l2() noexcept {
+  static size_t write_back(L2& l2) noexcept {
     size_t lines = 0;
     l2.for_each([&](L2::Entry& line) {
       if (!line.is_dirty()) return;
@@ -382,7 +451,7 @@ struct Caches::Impl {
   // Returns the number of lines with clean bytes. Dirty bytes stay until they are written back. If
   // nothing accesses their line meanwhile, it is dropped then: an invalidation leaves no copy that
   // could be old later.
-  size_t invalidate_l2() noexcept {
+  static size_t invalidate(L2& l2) noexcept {
     size_t lines = 0;
     l2.for_each([&](L2::Entry& line) {
       if (line.valid != line.dirty) ++lines;
@@ -390,6 +459,17 @@ struct Caches::Impl {
       line.invalidated = true;
       if (!line.is_dirty()) l2.drop(line);
     });
+    return lines;
+  }
+
+  size_t write_back_l2s() noexcept {
+    size_t lines = 0;
+    for (L2& l2 : l2s) lines += write_back(l2);
+    return lines;
+  }
+  size_t invalidate_l2s() noexcept {
+    size_t lines = 0;
+    for (L2& l2 : l2s) lines += invalidate(l2);
     return lines;
   }
 
@@ -408,11 +488,12 @@ struct Caches::Impl {
   void forget(const Mapping& mapping) noexcept {
     std::byte* const begin = mapping.host;
     std::byte* const end = begin + (mapping.end - mapping.begin);
-    l2.for_each([&](L2::Entry& line) {
-      if (line.home + kL2LineBytes <= begin || line.home >= end) return;
-      write_back(line);
-      l2.drop(line);
-    });
+    for (L2& l2 : l2s)
+      l2.for_each([&](L2::Entry& line) {
+        if (line.home + kL2LineBytes <= begin || line.home >= end) return;
+        write_back(line);
+        l2.drop(line);
+      });
     const auto drop_copies = [&](std::vector<L1>& caches) {
       for (L1& cache : caches)
         cache.for_each([&](L1::Entry& line) {
@@ -427,12 +508,13 @@ struct Caches::Impl {
     return scalar_l1[compute_unit / kComputeUnitsPerScalarL1];
   }
 
+  const DeviceDescription& device;
   Random random;
-  const uint32_t compute_units;  // on which workgroups run
+  const uint32_t compute_units;  // of each XCD on which workgroups run
   Evictions l1_evictions, l2_evictions;
-  std::array<bool, static_cast<size_t>(MemoryKind::hdp_registers) + 1> in_l2{};
+  std::array<MemoryType, static_cast<size_t>(MemoryKind::hdp_registers) + 1> type_of{};
   std::vector<L1> vector_l1, scalar_l1;
-  L2 l2;
+  std::vector<L2> l2s;
   std::atomic<uint64_t> vector_l1_invalidated{0}, scalar_l1_invalidated{0}, l2_invalidated{0},
       l2_written_back{0};
 };
@@ -441,7 +523,7 @@ CacheHabits CacheHabits::of(const DeviceDescription& device, uint64_t seed) noex
   Random random(seed);
   CacheHabits habits;
   habits.seed = random.next();
-  habits.compute_units = std::min<uint32_t>(device.compute_units, 1u << random.below(8));
+  habits.compute_units = std::min<uint32_t>(device.units_per_xcd(), 1u << random.below(8));
   habits.l1_eviction_period = kEvictionPeriods[random.below(kEvictionPeriods.size())];
   habits.l2_eviction_period = kEvictionPeriods[random.below(kEvictionPeriods.size())];
   return habits;
@@ -456,45 +538,62 @@ uint32_t Caches::any_compute_unit() noexcept {
 }
 
 void Caches::load(uint32_t compute_unit, const Mapping& mapping, GpuAddress address,
-                  std::span<std::byte> to, bool coherent) {
+                  std::span<std::byte> to, AccessScope scope) {
   L1& cache = impl_->vector_l1[compute_unit];
-  if (coherent) return impl_->load_past(cache, mapping, address, to);
-  impl_->load(cache, mapping, address, to);
+  L2& l2 = impl_->l2_of(compute_unit);
+  if (scope >= AccessScope::agent) return impl_->load_past(cache, l2, mapping, address, to);
+  impl_->load(cache, l2, mapping, address, to, impl_->device.l1_line_bytes);
 }
 
 void Caches::store(uint32_t compute_unit, const Mapping& mapping, GpuAddress address,
-                   std::span<const std::byte> from) {
-  impl_->store(impl_->vector_l1[compute_unit], mapping, address, from);
+                   std::span<const std::byte> from, AccessScope scope) {
+  impl_->store(impl_->vector_l1[compute_unit], impl_->l2_of(compute_unit), mapping, address, from,
+               scope);
 }
 
 void Caches::scalar_load(uint32_t compute_unit, const Mapping& mapping, GpuAddress address,
-                         std::span<std::byte> to, bool coherent) {
+                         std::span<std::byte> to, AccessScope scope) {
   L1& cache = impl_->scalar(compute_unit);
-  if (coherent) return impl_->load_past(cache, mapping, address, to);
-  impl_->load(cache, mapping, address, to);
+  L2& l2 = impl_->l2_of(compute_unit);
+  if (scope >= AccessScope::agent) return impl_->load_past(cache, l2, mapping, address, to);
+  impl_->load(cache, l2, mapping, address, to, kScalarL1LineBytes);
 }
 
 void Caches::scalar_store(uint32_t compute_unit, const Mapping& mapping, GpuAddress address,
                           std::span<const std::byte> from) {
-  impl_->store(impl_->scalar(compute_unit), mapping, address, from);
+  impl_->store(impl_->scalar(compute_unit), impl_->l2_of(compute_unit), mapping, address, from,
+               AccessScope::wave);
 }
 
 std::byte* Caches::atomic(uint32_t compute_unit, const Mapping& mapping, GpuAddress address,
                           size_t size_bytes) {
-  return impl_->atomic(impl_->vector_l1[compute_unit], mapping, address, size_bytes);
+  return impl_->atomic(impl_->vector_l1[compute_unit], impl_->l2_of(compute_unit), mapping, address,
+                       size_bytes);
 }
 
 void Caches::peek(const Mapping& mapping, GpuAddress address, std::span<std::byte> to) const {
   for_each_piece(mapping.at(address), to.size(), [&](const Piece& piece, size_t done) {
     transfer(to.data() + done, piece.host, piece.size_bytes);
     std::byte* const home = L2::home_of(piece.host);
-    const L2::Entry* line = impl_->l2.find(home);
-    if (line == nullptr) return;
     const auto at = static_cast<size_t>(piece.host - home);
-    for (size_t i = 0; i < piece.size_bytes; ++i)
-      if ((line->valid[at / kSectorBytes] >> (at % kSectorBytes + i) & 1) != 0)
-        to[done + i] = line->data[at + i];
+    for (L2& l2 : impl_->l2s) {
+      const L2::Entry* line = l2.find(home);
+      if (line == nullptr) continue;
+      for (size_t i = 0; i < piece.size_bytes; ++i)
+        if ((line->valid[at / kSectorBytes] >> (at % kSectorBytes + i) & 1) != 0)
+          to[done + i] = line->data[at + i];
+    }
   });
+}
+
+void Caches::invalidate(uint32_t compute_unit, AccessScope scope) noexcept {
+  if (scope == AccessScope::wave) return;
+  invalidate_vector_l1(compute_unit);
+  if (scope >= AccessScope::agent) Impl::invalidate(impl_->l2_of(compute_unit));
+}
+
+void Caches::write_back(uint32_t compute_unit, AccessScope scope) noexcept {
+  if (scope >= AccessScope::agent) Impl::write_back(impl_->l2_of(compute_unit));
 }
 
 void Caches::invalidate_vector_l1(uint32_t compute_unit) noexcept {
@@ -505,17 +604,17 @@ void Caches::invalidate_scalar_l1(uint32_t compute_unit) noexcept {
   impl_->scalar(compute_unit).clear();
 }
 
-void Caches::write_back_l2() noexcept { impl_->write_back_l2(); }
+void Caches::write_back_l2() noexcept { impl_->write_back_l2s(); }
 
-void Caches::invalidate_l2() noexcept { impl_->invalidate_l2(); }
+void Caches::invalidate_l2() noexcept { impl_->invalidate_l2s(); }
 
 void Caches::carry_out(const CacheActions& actions) noexcept {
   if (actions.invalidate_vector_l1)
     Impl::add(impl_->vector_l1_invalidated, Impl::clear(impl_->vector_l1));
   if (actions.invalidate_scalar_l1)
     Impl::add(impl_->scalar_l1_invalidated, Impl::clear(impl_->scalar_l1));
-  if (actions.write_back_l2) Impl::add(impl_->l2_written_back, impl_->write_back_l2());
-  if (actions.invalidate_l2) Impl::add(impl_->l2_invalidated, impl_->invalidate_l2());
+  if (actions.write_back_l2) Impl::add(impl_->l2_written_back, impl_->write_back_l2s());
+  if (actions.invalidate_l2) Impl::add(impl_->l2_invalidated, impl_->invalidate_l2s());
 }
 
 void Caches::acquire(FenceScope scope) noexcept {
@@ -526,7 +625,8 @@ void Caches::acquire(FenceScope scope) noexcept {
 }
 
 void Caches::release(FenceScope scope) noexcept {
-  carry_out({.write_back_l2 = scope == FenceScope::system});
+  carry_out({.write_back_l2 = scope == FenceScope::system ||
+                              (scope == FenceScope::agent && impl_->l2s.size() > 1)});
 }
 
 void Caches::forget(const Mapping& mapping) noexcept { impl_->forget(mapping); }

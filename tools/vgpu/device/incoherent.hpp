@@ -6,15 +6,19 @@
 //   compute unit's own copy and read L2. Stores write through to L2 and update only the unit's own
 //   copy.
 // * Scalar L1, one per group of compute units: the same for scalar loads and stores.
-// * L2. Memory that needs fences (l2_needs_fences()) is copied line by line. Stores leave dirty
-//   bytes, which reach memory when they are written back. Copies do not see what the host or SDMA
-//   write. All other memory is read and written in place. Bytes are valid and dirty one by one, so
-//   writing back a line never undoes a neighbouring store.
+// * L2, one per XCD. Memory that L2 holds (l2_holds_dirty()) is copied line by line. Stores leave
+//   dirty bytes, which reach memory when they are written back. Copies do not see what the host,
+//   SDMA or another L2 write (l2_goes_stale()). Probed memory has no clean copies: its bytes come
+//   from memory unless the L2 itself has changed them. All other memory is read and written in
+//   place. Bytes are valid and dirty one by one, so writing back a line never undoes a neighbouring
+//   store.
+// * With several L2s, instructions of agent scope or wider meet in memory: stores write through,
+//   atomics operate there. Loads of that scope miss L1.
 // * The host address identifies a line, in place of the physical address: a buffer mapped twice
 //   is one in every cache.
 //
-// Randomness: the seed selects everything that hardware leaves open: where workgroups run, which
-// lines are evicted and when. Address bits above the page offset only affect which lines of L2
+// Randomness: the seed selects everything that hardware leaves open: on which unit of its XCD a
+// workgroup runs, which lines are evicted and when. Address bits above the page offset only affect which lines of L2
 // compete for one set.
 //
 // Thread safety: none. The one worker of an incoherent device, the command processor's thread, owns
@@ -36,13 +40,13 @@ namespace uptempo::vgpu {
 // Choices that hardware leaves open.
 struct CacheHabits {
   uint64_t seed = 0;
-  uint32_t compute_units = 1;  // on which workgroups run, counted from the first
+  uint32_t compute_units = 1;  // of each XCD on which workgroups run, counted from the first
   // Mean number of accesses between two evictions. 0: only for lack of space.
   uint64_t l1_eviction_period = 0;
   uint64_t l2_eviction_period = 0;
 
-  // Selects each habit by the seed: one to all compute units (powers of two), evictions from never
-  // to every 16 accesses.
+  // Selects each habit by the seed: one to all compute units of an XCD (powers of two), evictions
+  // from never to every 16 accesses.
   static CacheHabits of(const DeviceDescription& device, uint64_t seed) noexcept;
 };
 
@@ -60,29 +64,36 @@ class Caches {
   Caches(const Caches&) = delete;
   Caches& operator=(const Caches&) = delete;
 
-  // Returns a compute unit for the next workgroup.
+  // Returns a compute unit of its XCD, counted from the XCD's first, for the next workgroup.
   uint32_t any_compute_unit() noexcept;
 
   // Accesses of a wave on `compute_unit` to bytes that are entirely in `mapping`. The caller checks
   // permissions. An aligned value of 1, 2, 4 or 8 bytes is read from and written to host memory by
   // one access.
+  // `scope`: how far a load must look, and how far a store must reach.
   void load(uint32_t compute_unit, const Mapping& mapping, GpuAddress address,
-            std::span<std::byte> to, bool coherent);
+            std::span<std::byte> to, AccessScope scope);
   void store(uint32_t compute_unit, const Mapping& mapping, GpuAddress address,
-             std::span<const std::byte> from);
+             std::span<const std::byte> from, AccessScope scope = AccessScope::wave);
   void scalar_load(uint32_t compute_unit, const Mapping& mapping, GpuAddress address,
-                   std::span<std::byte> to, bool coherent);
+                   std::span<std::byte> to, AccessScope scope);
   void scalar_store(uint32_t compute_unit, const Mapping& mapping, GpuAddress address,
                     std::span<const std::byte> from);
-  // Returns the location of an atomic operation on `size_bytes` (4 or 8, aligned). The caller
-  // updates the value there before any other call to this object. In L2 the bytes become dirty.
+  // Returns the location of an atomic operation on `size_bytes` (4 or 8, aligned), of agent scope
+  // or wider. The caller updates the value there before any other call to this object. With one L2
+  // the bytes become dirty there, with several the location is in memory.
   std::byte* atomic(uint32_t compute_unit, const Mapping& mapping, GpuAddress address,
                     size_t size_bytes);
 
-  // Fetches instructions: from L2 if it holds them, else from memory. Does not change any cache.
+  // Fetches instructions: from an L2 if one holds them, else from memory. Does not change any cache.
   void peek(const Mapping& mapping, GpuAddress address, std::span<std::byte> to) const;
 
-  // Cache control instructions.
+  // Cache control instructions of gfx942: buffer_inv and buffer_wbl2. `wave` does nothing;
+  // `workgroup` invalidates the vector L1; wider scopes also the XCD's L2, or write it back.
+  void invalidate(uint32_t compute_unit, AccessScope scope) noexcept;
+  void write_back(uint32_t compute_unit, AccessScope scope) noexcept;
+
+  // Cache control instructions of older targets.
   void invalidate_vector_l1(uint32_t compute_unit) noexcept;
   void invalidate_scalar_l1(uint32_t compute_unit) noexcept;
   void write_back_l2() noexcept;

@@ -96,7 +96,7 @@ std::string gpu_properties(const DeviceDescription& device, kfd::DriverProfile p
   return properties({{"cpu_cores_count", 0},
                      {"simd_count", uint64_t{device.compute_units} * device.simds_per_compute_unit},
                      {"mem_banks_count", 1},
-                     {"caches_count", 3},
+                     {"caches_count", device.memory_side_cache_bytes == 0 ? 3u : 4u},
                      {"io_links_count", 1},
                      {"p2p_links_count", 0},
                      {"cpu_core_id_base", 0},
@@ -122,6 +122,7 @@ std::string gpu_properties(const DeviceDescription& device, kfd::DriverProfile p
                      {"num_sdma_xgmi_engines", sdma.xgmi_engines},
                      {"num_sdma_queues_per_engine", sdma.queues_per_engine},
                      {"num_cp_queues", kHardwareQueues},
+                     {"num_xcc", device.xcds},
                      {"max_engine_clk_fcompute", device.engine_clock_mhz},
                      {"local_mem_size", 0},
                      {"fw_version", 71},
@@ -296,10 +297,14 @@ Tree device_tree() {
   tree.add_file(gpu + "/mem_banks/0/properties",
                 memory_bank(kPublicFrameBuffer, device.vram_bytes, device.memory_width_bits,
                             device.memory_clock_mhz));
-  tree.add_file(gpu + "/caches/0/properties", cache(2147487744, 1, 16, 64, kGpuData));
+  tree.add_file(gpu + "/caches/0/properties",
+                cache(2147487744, 1, device.l1_bytes / 1024, device.l1_line_bytes, kGpuData));
   tree.add_file(gpu + "/caches/1/properties", cache(2147487744, 1, 32, 64, kGpuInstruction));
   tree.add_file(gpu + "/caches/2/properties",
                 cache(2147487744, 2, device.l2_bytes / 1024, 128, kGpuData));
+  if (device.memory_side_cache_bytes != 0)
+    tree.add_file(gpu + "/caches/3/properties",
+                  cache(2147487744, 3, device.memory_side_cache_bytes / 1024, 64, kGpuData));
   tree.add_file(gpu + "/io_links/0/properties", io_link(1, 0, device.host_link_mb_per_s));
   return tree;
 }

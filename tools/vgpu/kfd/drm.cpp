@@ -44,7 +44,7 @@ drm_amdgpu_info_device device_info(const DeviceDescription& description) {
   info.device_id = description.device_id;
   info.pci_rev = description.pci_revision;
   info.family = AMDGPU_FAMILY_AI;
-  info.num_shader_engines = description.shader_engines;
+  info.num_shader_engines = description.engines_per_xcd();  // of the first XCD, as amdgpu has it
   info.num_shader_arrays_per_engine = 1;
   info.gpu_counter_freq = 100'000;  // kHz, see device/clock.hpp
   info.max_engine_clock = description.engine_clock_mhz * 1000;
@@ -52,9 +52,8 @@ drm_amdgpu_info_device device_info(const DeviceDescription& description) {
   info.cu_active_number = description.compute_units;
   // The bitmap has 4 x 4 entries. Engines 4..7 of 8-engine devices continue in the second column
   // (amdgpu_kms.c).
-  const uint32_t per_engine = description.compute_units / description.shader_engines;
-  for (uint32_t engine = 0; engine < description.shader_engines; ++engine)
-    info.cu_bitmap[engine % 4][engine / 4] = (1u << per_engine) - 1;
+  for (uint32_t engine = 0; engine < description.engines_per_xcd(); ++engine)
+    info.cu_bitmap[engine % 4][engine / 4] = (1u << description.units_of_engine(engine)) - 1;
   info.virtual_address_offset = uint64_t{2} << 20;
   info.virtual_address_max = uint64_t{1} << 47;
   info.virtual_address_alignment = 4096;

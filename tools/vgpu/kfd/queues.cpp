@@ -33,6 +33,8 @@ SdmaLayout sdma_layout(const DeviceDescription& description) {
       return {.engines = 2, .xgmi_engines = 0, .queues_per_engine = 8};
     case 90008:
       return {.engines = 2, .xgmi_engines = 6, .queues_per_engine = 8};
+    case 90402:
+      return {.engines = 2, .xgmi_engines = 14, .queues_per_engine = 8};
     default:
       return {.engines = 2, .xgmi_engines = 3, .queues_per_engine = 8};
   }

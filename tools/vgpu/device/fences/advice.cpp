@@ -116,7 +116,8 @@ class Adviser {
       case Advice::Part::barrier:
         return packet.cost.barrier_ns;
       case Advice::Part::release:
-        return from == FenceScope::system ? packet.cost.release_system_ns : 0;
+        return (from == FenceScope::system ? packet.cost.release_system_ns : 0) +
+               (to == FenceScope::none ? packet.cost.release_agent_ns : 0);
       case Advice::Part::acquire:
         break;
     }

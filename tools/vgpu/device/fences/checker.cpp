@@ -111,9 +111,9 @@ void Checker::doorbell(ActorId queue, uint64_t value, uint64_t host_ns) {
 }
 
 Running Checker::launch(ActorId queue, const Packet& packet, std::string kernel,
-                        AccessSet::Listener* listener, uint64_t waves) {
+                        AccessSet::Listener* listener, uint64_t waves, uint64_t workgroups) {
   const std::lock_guard lock(impl_->mutex);
-  impl_->process(events::Launch{queue, packet, std::move(kernel), waves});
+  impl_->process(events::Launch{queue, packet, std::move(kernel), waves, workgroups});
   return {{queue, packet.index}, std::make_unique<AccessSet>(listener)};
 }
 

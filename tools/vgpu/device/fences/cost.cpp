@@ -66,6 +66,8 @@ class Estimate {
     return static_cast<double>(bytes) * (is_local(kind) ? memory_ns_per_byte_ : link_ns_per_byte_);
   }
 
+  double l2_bytes() const { return double{1} * device_.l2_bytes * device_.xcds; }
+
   template <typename What>
   void process(const What&, const Pages&) {}
 
@@ -123,13 +125,15 @@ class Estimate {
   }
 
   void release(PacketId id, FenceScope scope) {
-    if (scope != FenceScope::system) return;
+    if (scope == FenceScope::none || (scope == FenceScope::agent && device_.xcds == 1)) return;
     const double all = static_cast<double>(dirty_local_ + dirty_host_);
-    const double kept = std::min(all, double{1} * device_.l2_bytes);
+    const double kept = std::min(all, l2_bytes());
+    const auto part =
+        device_.xcds == 1 ? &PacketCost::release_system_ns : &PacketCost::release_agent_ns;
     if (all != 0)
-      costs_[id].release_system_ns += kept / all *
-                                      (transfer_ns(MemoryKind::device_local, dirty_local_) +
-                                       transfer_ns(MemoryKind::coarse_grained, dirty_host_));
+      costs_[id].*part += kept / all *
+                          (transfer_ns(MemoryKind::device_local, dirty_local_) +
+                           transfer_ns(MemoryKind::coarse_grained, dirty_host_));
     dirty_local_ = dirty_host_ = 0;
     ++write_backs_;
   }
@@ -151,8 +155,8 @@ class Estimate {
       if (read != 0 && cached && line.l1 != 0 && line.l1 == l1_.size())
         invalidations_[l1_.back()].l1_bytes += line_bytes;
       if (cached) line.l1 = static_cast<uint32_t>(l1_.size()) + 1;
-      if (!l2_needs_fences(type)) continue;
-      if (read != 0 && line.l2 != 0 && line.l2 == l2_.size())
+      if (!l2_holds_dirty(type)) continue;
+      if (l2_goes_stale(type) && read != 0 && line.l2 != 0 && line.l2 == l2_.size())
         (is_local(page.kind) ? invalidations_[l2_.back()].l2_local_bytes
                              : invalidations_[l2_.back()].l2_host_bytes) += line_bytes;
       line.l2 = static_cast<uint32_t>(l2_.size()) + 1;
@@ -165,11 +169,12 @@ class Estimate {
 
   void settle(const Invalidation& one) {
     PacketCost cost;
-    const uint64_t l1_bytes = std::min(one.l1_bytes, uint64_t{kL1Bytes} * device_.compute_units);
+    const uint64_t l1_bytes =
+        std::min(one.l1_bytes, uint64_t{device_.l1_bytes} * device_.compute_units);
     cost.acquire_agent_ns = static_cast<double>(l1_bytes) * l1_ns_per_byte_;
     const double all = static_cast<double>(one.l2_local_bytes + one.l2_host_bytes);
     if (all != 0)
-      cost.acquire_system_ns = std::min(all, double{1} * device_.l2_bytes) / all *
+      cost.acquire_system_ns = std::min(all, l2_bytes()) / all *
                                (transfer_ns(MemoryKind::device_local, one.l2_local_bytes) +
                                 transfer_ns(MemoryKind::coarse_grained, one.l2_host_bytes));
     if (cost.acquire_agent_ns + cost.acquire_system_ns == 0) return;

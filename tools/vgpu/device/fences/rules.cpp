@@ -17,6 +17,19 @@ bool perhaps_ahead_of(const Task& host, const Task& task) noexcept {
   return host.kind == Task::Kind::host && task.view.ordered.contains(host.id);
 }
 
+// Whether L2 may hide the write, which no release of system scope covers, from memory. With several
+// L2s a release of agent scope writes back to memory, too.
+bool hidden_in_l2(const Task& writer, const View& view, MemoryType type) noexcept {
+  return l2_holds_dirty(type) && !(l2s_differ(type) && view.released_agent.contains(writer.id));
+}
+
+// Bytes of `writer` that no release covers are in the L2s of the XCDs on which it ran. The first
+// workgroup of every dispatch runs on the first XCD.
+bool hidden_in_another_l2(const Task& writer, const Task& other, MemoryType type) noexcept {
+  const bool one_xcd = writer.workgroups == 1 && other.workgroups == 1;
+  return l2s_differ(type) && !one_xcd && !other.view.released_agent.contains(writer.id);
+}
+
 }  // namespace
 
 std::optional<Violation> judge_read(const Task& writer, Residency at_write, const Task& reader,
@@ -30,7 +43,7 @@ std::optional<Violation> judge_read(const Task& writer, Residency at_write, cons
   if (!is_dispatch(reader)) {
     // The host and SDMA engines access memory directly.
     if (!is_dispatch(writer) || view.released_system.contains(writer.id)) return std::nullopt;
-    return Violation{Finding::Class::stale, l2_needs_fences(type),
+    return Violation{Finding::Class::stale, hidden_in_l2(writer, view, type),
                      reader.kind == Task::Kind::host
                          ? "no release of system scope covers the write that the host reads"
                          : "no release of system scope covers the write that the copy engine reads",
@@ -48,9 +61,10 @@ std::optional<Violation> judge_read(const Task& writer, Residency at_write, cons
     if (view.released_agent.contains(writer.id))
       reason =
           "no acquire of agent scope or wider is between the release of the write and the read";
-    return Violation{Finding::Class::stale, in_l1, reason, kFences};
+    return Violation{Finding::Class::stale, in_l1 || hidden_in_another_l2(writer, reader, type),
+                     reason, kFences};
   }
-  return Violation{Finding::Class::stale, in_l1 || (at_write.l2 && l2_needs_fences(type)),
+  return Violation{Finding::Class::stale, in_l1 || (at_write.l2 && l2_goes_stale(type)),
                    writer.kind == Task::Kind::host
                        ? "no acquire of system scope is between the host's store and the read"
                        : "no acquire of system scope is between the copy and the read",
@@ -64,11 +78,18 @@ std::optional<Violation> judge_overwrite(const Task& earlier, const Task& later,
         Finding::Class::unordered, true,
         "nothing orders the two writes: no barrier bit, no dependency, no wait by the host",
         kOrder};
-  if (!is_dispatch(earlier) || is_dispatch(later) ||
-      later.view.released_system.contains(earlier.id))
-    return std::nullopt;
+  if (!is_dispatch(earlier)) return std::nullopt;
+  if (is_dispatch(later)) {
+    if (!hidden_in_another_l2(earlier, later, type)) return std::nullopt;
+    return Violation{
+        Finding::Class::stale, true,
+        "no release of agent scope or wider covers the earlier write, which the L2 of another XCD "
+        "may write back over the later one",
+        kFences};
+  }
+  if (later.view.released_system.contains(earlier.id)) return std::nullopt;
   return Violation{
-      Finding::Class::stale, l2_needs_fences(type),
+      Finding::Class::stale, hidden_in_l2(earlier, later.view, type),
       "no release of system scope covers the earlier write, which may be written back over the "
       "later one",
       kFences};
@@ -88,7 +109,7 @@ std::optional<Violation> judge_announced(const Task& writer, const View& host, M
       host.released_system.contains(writer.id))
     return std::nullopt;
   return Violation{
-      Finding::Class::unreleased, l2_needs_fences(type),
+      Finding::Class::unreleased, hidden_in_l2(writer, host, type),
       "a completion signal announced the write, and no release of system scope has covered it",
       kCompletion};
 }

@@ -11,7 +11,7 @@
 
 namespace uptempo::vgpu::gfx9 {
 
-enum class Target : uint8_t { gfx900, gfx906, gfx908, gfx90a };
+enum class Target : uint8_t { gfx900, gfx906, gfx908, gfx90a, gfx942 };
 
 // Decodes the instruction that starts at words[0]. When the bits are not an instruction of
 // `target`, or are cut off, opcode is Opcode::invalid and size_bytes is 4.

@@ -41,7 +41,8 @@ bool access_lane_cached(const Op& op, Wave& wave, GpuAddress address, unsigned b
   if (mapping == nullptr) return stop_memory_fault(op, wave, address, access) != nullptr;
   const std::span data(static_cast<std::byte*>(buffer), bytes);
   if (access == Access::read) {
-    wave.executor->caches->load(wave.workgroup->compute_unit, *mapping, address, data, op.in.glc);
+    wave.executor->caches->load(wave.workgroup->compute_unit, *mapping, address, data,
+                                op.in.glc ? AccessScope::agent : AccessScope::wave);
   } else {
     wave.executor->caches->store(wave.workgroup->compute_unit, *mapping, address, data);
   }

@@ -28,7 +28,8 @@ void access_cached(const Op& op, Wave& wave, GpuAddress address, uint32_t* regis
   const Mapping& mapping = *wave.executor->mapping(op, address);
   const auto bytes = std::as_writable_bytes(std::span(registers, dwords));
   if (access == Access::read) {
-    caches.scalar_load(wave.workgroup->compute_unit, mapping, address, bytes, op.in.glc);
+    caches.scalar_load(wave.workgroup->compute_unit, mapping, address, bytes,
+                       op.in.glc ? AccessScope::agent : AccessScope::wave);
   } else {
     caches.scalar_store(wave.workgroup->compute_unit, mapping, address, bytes);
   }

@@ -1,0 +1,146 @@
+// The fence checker on a device with several L2s (gfx942), beside the one of gfx90a.
+#include <array>
+#include <cstring>
+#include <span>
+#include <string>
+
+#include "device/incoherent.hpp"
+#include "test/support/catch.hpp"
+#include "test/vgpu/device/fence_program.hpp"
+
+using namespace uptempo::test;
+using namespace uptempo::vgpu;
+using namespace uptempo::vgpu::fences;
+
+namespace {
+
+constexpr std::array kScopes{FenceScope::none, FenceScope::agent, FenceScope::system};
+
+// A dispatch writes, a second one reads or writes.
+std::string after(FenceScope release, FenceScope acquire, Touch second, const std::string& target,
+                  uint64_t workgroups = 0) {
+  Program program(target);
+  const ActorId queue = program.compute();
+  Touch first = second;
+  first.write = true;
+  program.dispatch(queue, "fill", {.barrier = true, .release = release, .workgroups = workgroups},
+                   {first});
+  program.dispatch(queue, "next", {.barrier = true, .acquire = acquire, .workgroups = workgroups},
+                   {second});
+  return program.found();
+}
+
+}  // namespace
+
+TEST_CASE("gfx90a forgives a missing release between dispatches, gfx942 does not", "[xcds]") {
+  for (const GpuAddress memory : {kLocal, kLocalFine}) {
+    for (const FenceScope acquire : {FenceScope::agent, FenceScope::system}) {
+      CHECK(after(FenceScope::none, acquire, reads(memory), "gfx90a") ==
+            "stale RAW fill->next 0x0+4 harmless");
+      CHECK(after(FenceScope::none, acquire, reads(memory), "gfx942") ==
+            "stale RAW fill->next 0x0+4 possible");
+      for (const FenceScope release : {FenceScope::agent, FenceScope::system})
+        CHECK(after(release, acquire, reads(memory), "gfx942") == "");
+    }
+  }
+}
+
+TEST_CASE("host memory is in no L2 of gfx942", "[xcds]") {
+  for (const GpuAddress memory : {kFine, kCoarse})
+    CHECK(after(FenceScope::none, FenceScope::agent, reads(memory), "gfx942") ==
+          "stale RAW fill->next 0x0+4 harmless");
+}
+
+TEST_CASE("without a release, one XCD's L2 may write back over a later dispatch's write",
+          "[xcds]") {
+  CHECK(after(FenceScope::none, FenceScope::agent, writes(kLocal), "gfx90a") == "");
+  CHECK(after(FenceScope::none, FenceScope::agent, writes(kLocal), "gfx942") ==
+        "stale WAW fill->next 0x0+4 possible");
+  CHECK(after(FenceScope::agent, FenceScope::none, writes(kLocal), "gfx942") == "");
+}
+
+TEST_CASE("dispatches of one workgroup each meet in the L2 of the first XCD", "[xcds]") {
+  CHECK(after(FenceScope::none, FenceScope::agent, reads(kLocal), "gfx942", 1) ==
+        "stale RAW fill->next 0x0+4 harmless");
+  CHECK(after(FenceScope::none, FenceScope::agent, writes(kLocal), "gfx942", 1) == "");
+  CHECK(after(FenceScope::none, FenceScope::agent, reads(kLocal), "gfx942", 2) ==
+        "stale RAW fill->next 0x0+4 possible");
+}
+
+TEST_CASE("on gfx942 a release of agent scope reaches memory, and so a copy engine", "[xcds]") {
+  for (const std::string target : {"gfx90a", "gfx942"}) {
+    for (const FenceScope release : kScopes) {
+      CAPTURE(target, static_cast<int>(release));
+      Program program(target);
+      const ActorId queue = program.compute(), engine = program.sdma();
+      program.dispatch(queue, "fill", {.barrier = true, .release = release, .signal = 1},
+                       {writes(kLocal)});
+      program.sdma_waits(engine, 1);
+      program.copy(engine, "copy", kLocal, kFine);
+      const bool hidden = release == FenceScope::none || target == "gfx90a";
+      CHECK(program.found() ==
+            (release == FenceScope::system
+                 ? ""
+                 : std::string("stale RAW fill->copy 0x0+4 ") + (hidden ? "possible" : "harmless")));
+    }
+  }
+}
+
+TEST_CASE("what a copy writes is never old in an L2 of gfx942", "[xcds]") {
+  for (const std::string target : {"gfx90a", "gfx942"}) {
+    CAPTURE(target);
+    Program program(target);
+    const ActorId queue = program.compute(), engine = program.sdma();
+    program.dispatch(queue, "early", {.barrier = true, .signal = 1}, {reads(kLocal)});
+    program.sdma_waits(engine, 1);
+    program.copy(engine, "copy", kFine, kLocal);
+    program.sdma_signals(engine, 2);
+    program.barrier_packet(queue, {.acquire = FenceScope::agent}, {2});
+    program.dispatch(queue, "sum", {.barrier = true}, {reads(kLocal)});
+    CHECK(program.found() == (target == "gfx90a" ? "stale RAW copy->sum 0x0+4 possible"
+                                                 : "stale RAW copy->sum 0x0+4 harmless"));
+  }
+}
+
+TEST_CASE("the caches show a stale value exactly where the checker calls one possible", "[xcds]") {
+  for (const std::string target : {"gfx90a", "gfx942"}) {
+    const DeviceDescription& device = *find_device_description(target);
+    for (const auto& [address, kind] :
+         {std::pair{kLocal, MemoryKind::device_local}, {kLocalFine, MemoryKind::device_local_fine},
+          {kCoarse, MemoryKind::coarse_grained}, {kFine, MemoryKind::fine_grained}}) {
+      for (const FenceScope release : kScopes) {
+        for (const FenceScope acquire : kScopes) {
+          for (const bool line_was_read : {false, true}) {
+            CAPTURE(target, memory_kind_name(kind), static_cast<int>(release),
+                    static_cast<int>(acquire), line_was_read);
+            Program program(target);
+            const ActorId queue = program.compute();
+            if (line_was_read) program.dispatch(queue, "early", {.barrier = true}, {reads(address)});
+            program.dispatch(queue, "fill", {.barrier = true, .release = release},
+                             {writes(address)});
+            program.dispatch(queue, "sum", {.barrier = true, .acquire = acquire}, {reads(address)});
+            const bool possible = program.found().find("possible") != std::string::npos;
+
+            alignas(128) std::array<std::byte, 4096> bytes{};
+            const Mapping mapping{.begin = 0x100000, .end = 0x101000, .host = bytes.data(),
+                                  .kind = kind};
+            Caches caches(device, {});
+            const uint32_t writer = 0, reader = device.compute_units - 1;
+            uint32_t value = 0;
+            const auto load = [&] {
+              caches.load(reader, mapping, 0x100000,
+                          std::as_writable_bytes(std::span(&value, 1)), AccessScope::wave);
+            };
+            if (line_was_read) load();
+            const uint32_t stored = 1;
+            caches.store(writer, mapping, 0x100000, std::as_bytes(std::span(&stored, 1)));
+            caches.release(release);
+            caches.acquire(acquire);
+            load();
+            CHECK((value != stored) == possible);
+          }
+        }
+      }
+    }
+  }
+}
