@@ -336,7 +336,7 @@ TEST_CASE("private memory causes no findings") {
   const fences::ActorId queue = checker.add_queue(fences::Checker::QueueKind::compute, 0);
   const auto kind = [](GpuAddress) { return std::optional(MemoryKind::device_local); };
   for (uint64_t index = 0; index < 2; ++index) {
-    WatchedDispatch watched(checker, queue, {.index = index}, state, true, nullptr);
+    WatchedDispatch watched(checker, queue, {.index = index}, state, {}, nullptr);
     std::array<GpuAddress, 64> address{};
     for (uint64_t lane = 0; lane < 64; ++lane) address[lane] = state.scratch_base + 4032 + 4 * lane;
     watched.access({.access = Access::write,

@@ -62,8 +62,7 @@ struct Header {
   FenceScope acquire = FenceScope::none;
   FenceScope release = FenceScope::none;
   uint64_t signal = 0;
-  uint64_t waves = 0;       // dispatches only
-  uint64_t workgroups = 0;  // dispatches only; 0: not known
+  uint64_t waves = 0;  // dispatches only
 };
 
 class Program {
@@ -75,6 +74,8 @@ class Program {
             journal) {}
 
   Checker& checker() { return checker_; }
+  // The L2s of the workgroups of later dispatches.
+  void deal(L2Deal l2s) { l2s_ = l2s; }
   const std::string& found() const { return found_; }
   const std::vector<Finding>& findings() const { return findings_; }
   void clear() {
@@ -121,9 +122,9 @@ class Program {
   Dispatch launch(ActorId queue, std::string kernel, Header header,
                   std::initializer_list<Touch> touches = {}) {
     const Checker::Packet packet = next(queue, header);
-    Dispatch dispatch{queue, header, packet,
-                      checker_.launch(queue, packet, std::move(kernel), nullptr, header.waves,
-                                      header.workgroups)};
+    Dispatch dispatch{
+        queue, header, packet,
+        checker_.launch(queue, packet, std::move(kernel), nullptr, header.waves, l2s_)};
     touch(dispatch, touches);
     return dispatch;
   }
@@ -233,6 +234,7 @@ class Program {
   std::map<ActorId, Position> positions_;
   std::map<uint64_t, int64_t> value_;
   uint32_t queues_ = 0;
+  L2Deal l2s_;
   Checker checker_;
 };
 

@@ -18,15 +18,15 @@ constexpr std::array kScopes{FenceScope::none, FenceScope::agent, FenceScope::sy
 
 // A dispatch writes, a second one reads or writes.
 std::string after(FenceScope release, FenceScope acquire, Touch second, const std::string& target,
-                  uint64_t workgroups = 0) {
+                  L2Deal l2s = {}, uint32_t writer_workgroup = 0) {
   Program program(target);
+  program.deal(l2s);
   const ActorId queue = program.compute();
   Touch first = second;
   first.write = true;
-  program.dispatch(queue, "fill", {.barrier = true, .release = release, .workgroups = workgroups},
-                   {first});
-  program.dispatch(queue, "next", {.barrier = true, .acquire = acquire, .workgroups = workgroups},
-                   {second});
+  first.workgroup = writer_workgroup;
+  program.dispatch(queue, "fill", {.barrier = true, .release = release}, {first});
+  program.dispatch(queue, "next", {.barrier = true, .acquire = acquire}, {second});
   return program.found();
 }
 
@@ -59,12 +59,38 @@ TEST_CASE("without a release, one XCD's L2 may write back over a later dispatch'
   CHECK(after(FenceScope::agent, FenceScope::none, writes(kLocal), "gfx942") == "");
 }
 
-TEST_CASE("dispatches of one workgroup each meet in the L2 of the first XCD", "[xcds]") {
-  CHECK(after(FenceScope::none, FenceScope::agent, reads(kLocal), "gfx942", 1) ==
-        "stale RAW fill->next 0x0+4 harmless");
-  CHECK(after(FenceScope::none, FenceScope::agent, writes(kLocal), "gfx942", 1) == "");
-  CHECK(after(FenceScope::none, FenceScope::agent, reads(kLocal), "gfx942", 2) ==
-        "stale RAW fill->next 0x0+4 possible");
+TEST_CASE("workgroups of one XCD meet in its L2 without a release", "[xcds]") {
+  const L2Deal eight{.count = 8, .first = 5};
+  for (const uint32_t writer : {0u, 1u, 7u, 8u, 16u}) {
+    CAPTURE(writer);
+    const bool same = writer % 8 == 0;  // the reader is workgroup 0
+    CHECK(after(FenceScope::none, FenceScope::agent, reads(kLocal), "gfx942", eight, writer) ==
+          (same ? "stale RAW fill->next 0x0+4 harmless" : "stale RAW fill->next 0x0+4 possible"));
+    CHECK(after(FenceScope::none, FenceScope::agent, writes(kLocal), "gfx942", eight, writer) ==
+          (same ? "" : "stale WAW fill->next 0x0+4 possible"));
+  }
+}
+
+TEST_CASE("queues that begin on different XCDs use different L2s for one workgroup", "[xcds]") {
+  Program program("gfx942");
+  const ActorId one = program.compute(), other = program.compute();
+  program.deal({.count = 8, .first = 0});
+  program.dispatch(one, "fill", {.barrier = true, .signal = 1}, {writes(kLocal)});
+  program.barrier_packet(other, {.acquire = FenceScope::agent}, {1});
+  program.deal({.count = 8, .first = 1});
+  program.dispatch(other, "sum", {.barrier = true}, {reads(kLocal)});
+  CHECK(program.found() == "stale RAW fill->sum 0x0+4 possible");
+}
+
+TEST_CASE("an atomic of one XCD is visible to all without a release", "[xcds]") {
+  const Touch atomic = writes(kLocal, 4, Path::synchronising);
+  Program program("gfx942");
+  const ActorId queue = program.compute(), engine = program.sdma();
+  program.dispatch(queue, "count", {.barrier = true, .signal = 1}, {atomic});
+  program.dispatch(queue, "sum", {.barrier = true, .acquire = FenceScope::agent}, {reads(kLocal)});
+  program.sdma_waits(engine, 1);
+  program.copy(engine, "copy", kLocal, kFine);
+  CHECK(program.found() == "stale RAW count->sum 0x0+4 harmless");
 }
 
 TEST_CASE("on gfx942 a release of agent scope reaches memory, and so a copy engine", "[xcds]") {
@@ -78,10 +104,10 @@ TEST_CASE("on gfx942 a release of agent scope reaches memory, and so a copy engi
       program.sdma_waits(engine, 1);
       program.copy(engine, "copy", kLocal, kFine);
       const bool hidden = release == FenceScope::none || target == "gfx90a";
-      CHECK(program.found() ==
-            (release == FenceScope::system
-                 ? ""
-                 : std::string("stale RAW fill->copy 0x0+4 ") + (hidden ? "possible" : "harmless")));
+      CHECK(program.found() == (release == FenceScope::system
+                                    ? ""
+                                    : std::string("stale RAW fill->copy 0x0+4 ") +
+                                          (hidden ? "possible" : "harmless")));
     }
   }
 }
@@ -105,9 +131,10 @@ TEST_CASE("what a copy writes is never old in an L2 of gfx942", "[xcds]") {
 TEST_CASE("the caches show a stale value exactly where the checker calls one possible", "[xcds]") {
   for (const std::string target : {"gfx90a", "gfx942"}) {
     const DeviceDescription& device = *find_device_description(target);
-    for (const auto& [address, kind] :
-         {std::pair{kLocal, MemoryKind::device_local}, {kLocalFine, MemoryKind::device_local_fine},
-          {kCoarse, MemoryKind::coarse_grained}, {kFine, MemoryKind::fine_grained}}) {
+    for (const auto& [address, kind] : {std::pair{kLocal, MemoryKind::device_local},
+                                        {kLocalFine, MemoryKind::device_local_fine},
+                                        {kCoarse, MemoryKind::coarse_grained},
+                                        {kFine, MemoryKind::fine_grained}}) {
       for (const FenceScope release : kScopes) {
         for (const FenceScope acquire : kScopes) {
           for (const bool line_was_read : {false, true}) {
@@ -115,21 +142,22 @@ TEST_CASE("the caches show a stale value exactly where the checker calls one pos
                     static_cast<int>(acquire), line_was_read);
             Program program(target);
             const ActorId queue = program.compute();
-            if (line_was_read) program.dispatch(queue, "early", {.barrier = true}, {reads(address)});
+            if (line_was_read)
+              program.dispatch(queue, "early", {.barrier = true}, {reads(address)});
             program.dispatch(queue, "fill", {.barrier = true, .release = release},
                              {writes(address)});
             program.dispatch(queue, "sum", {.barrier = true, .acquire = acquire}, {reads(address)});
             const bool possible = program.found().find("possible") != std::string::npos;
 
             alignas(128) std::array<std::byte, 4096> bytes{};
-            const Mapping mapping{.begin = 0x100000, .end = 0x101000, .host = bytes.data(),
-                                  .kind = kind};
+            const Mapping mapping{
+                .begin = 0x100000, .end = 0x101000, .host = bytes.data(), .kind = kind};
             Caches caches(device, {});
             const uint32_t writer = 0, reader = device.compute_units - 1;
             uint32_t value = 0;
             const auto load = [&] {
-              caches.load(reader, mapping, 0x100000,
-                          std::as_writable_bytes(std::span(&value, 1)), AccessScope::wave);
+              caches.load(reader, mapping, 0x100000, std::as_writable_bytes(std::span(&value, 1)),
+                          AccessScope::wave);
             };
             if (line_was_read) load();
             const uint32_t stored = 1;

@@ -26,8 +26,8 @@ struct Agent {
 
   uint32_t load(uint32_t unit, uint64_t offset, AccessScope scope = AccessScope::wave) {
     uint32_t value;
-    caches.load(unit, mapping, mapping.begin + offset,
-                std::as_writable_bytes(std::span(&value, 1)), scope);
+    caches.load(unit, mapping, mapping.begin + offset, std::as_writable_bytes(std::span(&value, 1)),
+                scope);
     return value;
   }
   void store(uint32_t unit, uint64_t offset, uint32_t value,
@@ -78,8 +78,8 @@ TEST_CASE("a clean copy in L2 is never older than memory", "[xcds]") {
   Agent agent;
   CHECK(agent.load(on(3), 64) == 0);
   agent.host_stores(64, 7);
-  CHECK(agent.load(on(3), 64) == 0);      // vector L1
-  CHECK(agent.load(on(3, 5), 64) == 7);   // same L2
+  CHECK(agent.load(on(3), 64) == 0);     // vector L1
+  CHECK(agent.load(on(3, 5), 64) == 7);  // same L2
   agent.caches.acquire(FenceScope::agent);
   CHECK(agent.load(on(3), 64) == 7);
 }
@@ -108,8 +108,8 @@ TEST_CASE("of two XCDs' stores to one place without a release, either may stay",
 }
 
 TEST_CASE("stores of agent scope reach memory, stores of workgroup scope do not", "[xcds]") {
-  for (const AccessScope scope : {AccessScope::wave, AccessScope::workgroup, AccessScope::agent,
-                                  AccessScope::system}) {
+  for (const AccessScope scope :
+       {AccessScope::wave, AccessScope::workgroup, AccessScope::agent, AccessScope::system}) {
     Agent agent;
     agent.store(on(2), 8, 3);  // older bytes of this L2 do not come back later
     agent.store(on(2), 8, 9, scope);
@@ -150,8 +150,8 @@ TEST_CASE("an atomic includes the plain store that its XCD made before", "[xcds]
 }
 
 TEST_CASE("buffer_wbl2 publishes one XCD's stores from agent scope on", "[xcds]") {
-  for (const AccessScope scope : {AccessScope::wave, AccessScope::workgroup, AccessScope::agent,
-                                  AccessScope::system}) {
+  for (const AccessScope scope :
+       {AccessScope::wave, AccessScope::workgroup, AccessScope::agent, AccessScope::system}) {
     Agent agent;
     agent.store(on(1), 0, 1);
     agent.store(on(2), 64, 2);
@@ -162,8 +162,8 @@ TEST_CASE("buffer_wbl2 publishes one XCD's stores from agent scope on", "[xcds]"
 }
 
 TEST_CASE("buffer_inv drops one unit's L1 from workgroup scope on, and no stores", "[xcds]") {
-  for (const AccessScope scope : {AccessScope::wave, AccessScope::workgroup, AccessScope::agent,
-                                  AccessScope::system}) {
+  for (const AccessScope scope :
+       {AccessScope::wave, AccessScope::workgroup, AccessScope::agent, AccessScope::system}) {
     Agent agent;
     agent.store(on(1), 256, 8);
     agent.load(on(1), 0);

@@ -36,7 +36,8 @@ AqlQueue::AqlQueue(QueueContext& context, uint32_t ordinal, const ComputeQueueCo
       runtime_owned_(runtime_owned),
       packets_(config.ring_bytes / kAqlPacketBytes) {
   suspended_ = config.percentage == 0 || packets_ == 0;
-  share_ = {ComputeUnitSet::all(*context.device.options.device), pipe_priority(config.priority)};
+  const DeviceDescription& device = *context.device.options.device;
+  share_ = {ComputeUnitSet::all(device), pipe_priority(config.priority), ordinal % device.xcds};
 }
 
 AqlQueue::~AqlQueue() {
@@ -280,8 +281,10 @@ bool AqlQueue::launch_dispatch(const std::byte* bytes, AqlHeader header) {
     entry.retire_early = entry.packet_copy.has_value();
     if (entry.packet_copy) state->packet_address = *entry.packet_copy;
   }
-  const bool all_units = share_.units.size() == context_.device.options.device->compute_units;
-  entry.watched = fences_.launch(header, next_, *state, all_units);
+  const DeviceDescription& device = *context_.device.options.device;
+  const bool all_units = share_.units.size() == device.compute_units;
+  entry.watched = fences_.launch(header, next_, *state,
+                                 {.count = all_units ? device.xcds : 1, .first = share_.first_xcd});
   entry.dispatch = std::make_unique<Dispatch>(std::move(state), scratch_slots_, share_);
   ++next_;
   ++running_;

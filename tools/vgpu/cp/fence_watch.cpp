@@ -60,21 +60,20 @@ bool is_one_run(const ObservedAccess& access) noexcept {
   return difference == 0;
 }
 
-uint64_t workgroups_of(const gfx9::DispatchState& state) {
+uint64_t waves_of(const gfx9::DispatchState& state) {
   const auto groups = state.workgroups();
-  return uint64_t{groups[0]} * groups[1] * groups[2];
+  return uint64_t{groups[0]} * groups[1] * groups[2] * state.waves_per_workgroup();
 }
 
 }  // namespace
 
 WatchedDispatch::WatchedDispatch(fences::Checker& checker, fences::ActorId queue,
                                  const fences::Checker::Packet& packet,
-                                 const gfx9::DispatchState& state, bool all_units,
+                                 const gfx9::DispatchState& state, fences::L2Deal l2s,
                                  HostPages* host_pages)
     : host_pages_(host_pages),
       running_(checker.launch(queue, packet, state.name, host_pages == nullptr ? nullptr : this,
-                              workgroups_of(state) * state.waves_per_workgroup(),
-                              all_units ? workgroups_of(state) : 0)),
+                              waves_of(state), l2s)),
       scratch_begin_(state.scratch_base),
       scratch_end_(state.scratch_base + state.scratch_bytes),
       groups_(state.workgroups()) {}
@@ -176,11 +175,12 @@ void FenceWatch::doorbell(uint64_t value, uint64_t host_ns) {
 }
 
 std::unique_ptr<WatchedDispatch> FenceWatch::launch(AqlHeader header, uint64_t index,
-                                                    gfx9::DispatchState& state, bool all_units) {
+                                                    gfx9::DispatchState& state,
+                                                    fences::L2Deal l2s) {
   if (checker_ == nullptr) return nullptr;
   observe_host();
   auto watched = std::make_unique<WatchedDispatch>(*checker_, actor_, packet(header, index, {0}),
-                                                   state, all_units, host_pages_);
+                                                   state, l2s, host_pages_);
   state.observer = watched.get();
   return watched;
 }

@@ -26,7 +26,7 @@ class WatchedDispatch final : public MemoryObserver, private fences::AccessSet::
   // A null `host_pages` means that the host is not observed.
   WatchedDispatch(fences::Checker& checker, fences::ActorId queue,
                   const fences::Checker::Packet& packet, const gfx9::DispatchState& state,
-                  bool all_units, HostPages* host_pages);
+                  fences::L2Deal l2s, HostPages* host_pages);
   ~WatchedDispatch() override;
   WatchedDispatch(const WatchedDispatch&) = delete;
   WatchedDispatch& operator=(const WatchedDispatch&) = delete;
@@ -65,7 +65,7 @@ class FenceWatch {
 
   // For compute queues, before `state` is launched. Returns null if checking is off.
   std::unique_ptr<WatchedDispatch> launch(AqlHeader header, uint64_t index,
-                                          gfx9::DispatchState& state, bool all_units);
+                                          gfx9::DispatchState& state, fences::L2Deal l2s);
   void end(WatchedDispatch& dispatch, AqlHeader header, uint64_t index, hsa_signal_t completion);
   // Dependencies of the packet that completes next. look_at_dependencies() starts a new evaluation,
   // the next function records a satisfied signal, and the last one reports the packet's completion.

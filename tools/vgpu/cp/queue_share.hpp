@@ -26,6 +26,9 @@ constexpr PipePriority pipe_priority(uint32_t queue_priority) noexcept {
 struct alignas(64) QueueShare {
   ComputeUnitSet units;
   PipePriority priority = PipePriority::medium;
+  // The XCD of the first workgroup of every dispatch. KFD gives each queue the next one
+  // (current_logical_xcc_start in Linux's kfd_mqd_manager_v9.c).
+  uint32_t first_xcd = 0;
   // Waves of workgroups that are claimed and not ended, of dispatches that were launched with a CU
   // mask. Those of other dispatches are not counted, since each start and end would store here.
   uint64_t masked_waves = 0;

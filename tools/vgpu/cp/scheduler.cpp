@@ -127,10 +127,10 @@ struct Scheduler::Impl {
     {
       const std::lock_guard lock(mutex);
       if (device.options.deterministic) shuffle(dispatch);
-      // The first workgroup of every dispatch is on the first XCD.
       const uint64_t xcds = device.options.device->xcds;
       dispatch.first_turn_ =
-          std::exchange(turns, (turns + dispatch.total_ + xcds - 1) / xcds * xcds);
+          std::exchange(turns, (turns + dispatch.total_ + xcds - 1) / xcds * xcds) +
+          dispatch.share_.first_xcd;
       dispatch.masked_ = dispatch.share_.units.size() != device.options.device->compute_units;
       active.push_back(&dispatch);
       publish_pending();

@@ -51,8 +51,10 @@ void for_lines(GpuAddress address, uint64_t bytes, Find find, InLine in_line) {
 
 }  // namespace
 
-AccessSet::AccessSet(Listener* listener)
-    : listener_(listener), serial_(next_serial.fetch_add(1, std::memory_order_relaxed)) {}
+AccessSet::AccessSet(Listener* listener, L2Deal l2s)
+    : listener_(listener),
+      l2s_(l2s),
+      serial_(next_serial.fetch_add(1, std::memory_order_relaxed)) {}
 
 AccessSet::~AccessSet() = default;
 
@@ -85,7 +87,13 @@ AccessSet::Page* AccessSet::find_or_add(GpuAddress address, bool writes) noexcep
   return page;
 }
 
-void AccessSet::touch(Page& page, uint32_t line, uint32_t workgroup) noexcept {
+void AccessSet::touch(Page& page, uint32_t line, uint32_t workgroup) const noexcept {
+  if (l2s_.count > 1) {
+    const auto bit = static_cast<uint8_t>(1u << (uint64_t{workgroup} + l2s_.first) % l2s_.count);
+    const std::atomic_ref l2s(page.accesses.l2s[line]);
+    if ((l2s.load(std::memory_order_relaxed) & bit) == 0)
+      l2s.fetch_or(bit, std::memory_order_relaxed);
+  }
   const std::atomic_ref owner(page.workgroup[line]);
   const uint32_t mine = workgroup + 1;
   uint32_t before = owner.load(std::memory_order_relaxed);
@@ -97,7 +105,7 @@ void AccessSet::touch(Page& page, uint32_t line, uint32_t workgroup) noexcept {
 }
 
 inline void AccessSet::read(Page& page, uint32_t line, uint64_t mask, Path path,
-                            uint32_t workgroup) noexcept {
+                            uint32_t workgroup) const noexcept {
   PageAccesses& accesses = page.accesses;
   const uint64_t bit = uint64_t{1} << line;
   if (path == Path::vector) set_bits(accesses.vector_lines, bit);
@@ -109,7 +117,7 @@ inline void AccessSet::read(Page& page, uint32_t line, uint64_t mask, Path path,
 }
 
 inline void AccessSet::write(Page& page, uint32_t line, uint64_t mask, Path path,
-                             uint32_t workgroup) noexcept {
+                             uint32_t workgroup) const noexcept {
   if (path == Path::synchronising) set_bits(page.accesses.synchronising[line], mask);
   set_bits(page.accesses.written[line], mask);
   touch(page, line, workgroup);

@@ -27,6 +27,12 @@ enum class Path : uint8_t {
   synchronising
 };
 
+// The L2s of the workgroups of a dispatch: workgroup n uses L2 (n + first) % count.
+struct L2Deal {
+  uint32_t count = 1;  // at most 8; 1: not recorded
+  uint32_t first = 0;
+};
+
 class AccessSet {
  public:
   // Called for each page on the worker's thread, before the access.
@@ -39,7 +45,7 @@ class AccessSet {
     virtual void written(GpuAddress page) noexcept = 0;
   };
 
-  explicit AccessSet(Listener* listener = nullptr);
+  explicit AccessSet(Listener* listener = nullptr, L2Deal l2s = {});
   ~AccessSet();
   AccessSet(const AccessSet&) = delete;
   AccessSet& operator=(const AccessSet&) = delete;
@@ -73,13 +79,14 @@ class AccessSet {
 
   Page* find(GpuAddress page, bool writes) noexcept;
   Page* find_or_add(GpuAddress page, bool writes) noexcept;
-  static void touch(Page& page, uint32_t line, uint32_t workgroup) noexcept;
-  static void read(Page& page, uint32_t line, uint64_t bytes, Path path,
-                   uint32_t workgroup) noexcept;
-  static void write(Page& page, uint32_t line, uint64_t bytes, Path path,
-                    uint32_t workgroup) noexcept;
+  void touch(Page& page, uint32_t line, uint32_t workgroup) const noexcept;
+  void read(Page& page, uint32_t line, uint64_t bytes, Path path,
+            uint32_t workgroup) const noexcept;
+  void write(Page& page, uint32_t line, uint64_t bytes, Path path,
+             uint32_t workgroup) const noexcept;
 
   Listener* const listener_;
+  const L2Deal l2s_;
   const uint64_t serial_;  // distinguishes this set from an earlier one at the same address
   std::mutex mutex_;
   std::unordered_map<GpuAddress, Page> pages_;  // node-based: pages never move

@@ -111,10 +111,10 @@ void Checker::doorbell(ActorId queue, uint64_t value, uint64_t host_ns) {
 }
 
 Running Checker::launch(ActorId queue, const Packet& packet, std::string kernel,
-                        AccessSet::Listener* listener, uint64_t waves, uint64_t workgroups) {
+                        AccessSet::Listener* listener, uint64_t waves, L2Deal l2s) {
   const std::lock_guard lock(impl_->mutex);
-  impl_->process(events::Launch{queue, packet, std::move(kernel), waves, workgroups});
-  return {{queue, packet.index}, std::make_unique<AccessSet>(listener)};
+  impl_->process(events::Launch{queue, packet, std::move(kernel), waves});
+  return {{queue, packet.index}, std::make_unique<AccessSet>(listener, l2s)};
 }
 
 void Checker::end(Running& running, const Packet& packet, const KindOf& kind_of) {

@@ -58,8 +58,7 @@ class Checker {
 
   // A dispatch starts. Its acquire executes now.
   Running launch(ActorId queue, const Packet& packet, std::string kernel,
-                 AccessSet::Listener* listener = nullptr, uint64_t waves = 0,
-                 uint64_t workgroups = 0);
+                 AccessSet::Listener* listener = nullptr, uint64_t waves = 0, L2Deal l2s = {});
   // All workgroups of the dispatch have ended. Its release executes now, before its completion
   // signal. `kind_of(page)` returns nothing when the page is no longer mapped.
   using KindOf = std::function<std::optional<MemoryKind>(GpuAddress page)>;

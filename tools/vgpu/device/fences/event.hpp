@@ -61,7 +61,6 @@ struct Launch {
   Packet packet;
   std::string kernel;
   uint64_t waves = 0;
-  uint64_t workgroups = 0;  // 0: not known, or not dealt to all XCDs
 };
 // All workgroups of the dispatch have ended; the pages hold what they touched. Its release executes
 // now, before its completion signal.

@@ -24,7 +24,6 @@ struct Task {
   bool barrier = false;   // of the packet, for messages
   FenceScope acquire = FenceScope::none;
   FenceScope release = FenceScope::none;
-  uint64_t workgroups = 0;  // of a dispatch; 0: not known
   // The view when the task began, including its acquire. For a dispatch that has ended, also the
   // tasks that it met inside its kernel; later only `ordered` is kept.
   View view;

@@ -219,7 +219,6 @@ struct Judge::Impl {
     task->barrier = event.packet.barrier;
     task->acquire = event.packet.acquire;
     task->release = event.packet.release;
-    task->workgroups = event.workgroups;
     task->view = begin(event.queue, event.packet);
     acquire(task->view, event.packet.acquire);
     queue.started = task->view;

@@ -1,5 +1,7 @@
 #include "device/fences/rules.hpp"
 
+#include <bit>
+
 namespace uptempo::vgpu::fences {
 namespace {
 
@@ -23,17 +25,17 @@ bool hidden_in_l2(const Task& writer, const View& view, MemoryType type) noexcep
   return l2_holds_dirty(type) && !(l2s_differ(type) && view.released_agent.contains(writer.id));
 }
 
-// Bytes of `writer` that no release covers are in the L2s of the XCDs on which it ran. The first
-// workgroup of every dispatch runs on the first XCD.
-bool hidden_in_another_l2(const Task& writer, const Task& other, MemoryType type) noexcept {
-  const bool one_xcd = writer.workgroups == 1 && other.workgroups == 1;
-  return l2s_differ(type) && !one_xcd && !other.view.released_agent.contains(writer.id);
+// Bytes of `writer` that no release covers are in the L2s of the XCDs on which it wrote them.
+bool hidden_in_another_l2(const Task& writer, Residency at_write, const Task& other, Paths paths,
+                          MemoryType type) noexcept {
+  const bool one_l2 = at_write.l2s == paths.l2s && std::has_single_bit(paths.l2s);
+  return l2s_differ(type) && !one_l2 && !other.view.released_agent.contains(writer.id);
 }
 
 }  // namespace
 
 std::optional<Violation> judge_read(const Task& writer, Residency at_write, const Task& reader,
-                                    ReadPaths paths, MemoryType type) {
+                                    Paths paths, MemoryType type) {
   const View& view = reader.view;
   if (!view.ordered.contains(writer.id))
     return Violation{Finding::Class::unordered, true,
@@ -61,8 +63,9 @@ std::optional<Violation> judge_read(const Task& writer, Residency at_write, cons
     if (view.released_agent.contains(writer.id))
       reason =
           "no acquire of agent scope or wider is between the release of the write and the read";
-    return Violation{Finding::Class::stale, in_l1 || hidden_in_another_l2(writer, reader, type),
-                     reason, kFences};
+    return Violation{Finding::Class::stale,
+                     in_l1 || hidden_in_another_l2(writer, at_write, reader, paths, type), reason,
+                     kFences};
   }
   return Violation{Finding::Class::stale, in_l1 || (at_write.l2 && l2_goes_stale(type)),
                    writer.kind == Task::Kind::host
@@ -71,7 +74,8 @@ std::optional<Violation> judge_read(const Task& writer, Residency at_write, cons
                    kFences};
 }
 
-std::optional<Violation> judge_overwrite(const Task& earlier, const Task& later, MemoryType type) {
+std::optional<Violation> judge_overwrite(const Task& earlier, Residency at_write, const Task& later,
+                                         Paths paths, MemoryType type) {
   if (perhaps_ahead_of(later, earlier)) return std::nullopt;
   if (!later.view.ordered.contains(earlier.id))
     return Violation{
@@ -80,7 +84,7 @@ std::optional<Violation> judge_overwrite(const Task& earlier, const Task& later,
         kOrder};
   if (!is_dispatch(earlier)) return std::nullopt;
   if (is_dispatch(later)) {
-    if (!hidden_in_another_l2(earlier, later, type)) return std::nullopt;
+    if (!hidden_in_another_l2(earlier, at_write, later, paths, type)) return std::nullopt;
     return Violation{
         Finding::Class::stale, true,
         "no release of agent scope or wider covers the earlier write, which the L2 of another XCD "

@@ -18,14 +18,16 @@ struct Residency {
   bool vector_l1 = false;  // of a compute unit other than the writer's
   bool scalar_l1 = false;
   bool l2 = false;
+  uint8_t l2s = 0;  // a bit per L2 through which the task wrote it; 0: not known
   bool operator==(const Residency&) const = default;
 };
 
-// The caches through which a task read the line.
-struct ReadPaths {
+// The caches through which a task accessed the line.
+struct Paths {
   bool vector = false;
   bool scalar = false;
-  bool operator==(const ReadPaths&) const = default;
+  uint8_t l2s = 0;  // a bit per L2; 0: not known
+  bool operator==(const Paths&) const = default;
 };
 
 struct Violation {
@@ -38,10 +40,11 @@ struct Violation {
 // A read by `reader` of bytes that `writer` wrote last. Returns nothing when it is ordered and
 // visible. The tasks must differ.
 std::optional<Violation> judge_read(const Task& writer, Residency at_write, const Task& reader,
-                                    ReadPaths paths, MemoryType type);
+                                    Paths paths, MemoryType type);
 
 // A write by `later` over bytes that `earlier` wrote last.
-std::optional<Violation> judge_overwrite(const Task& earlier, const Task& later, MemoryType type);
+std::optional<Violation> judge_overwrite(const Task& earlier, Residency at_write, const Task& later,
+                                         Paths paths, MemoryType type);
 
 // A write by `writer` over bytes that `reader` read.
 std::optional<Violation> judge_write_after_read(const Task& reader, const Task& writer);

@@ -100,14 +100,18 @@ class Shadow::Transitions {
         }
         done.conflicts.push_back({*found, conflict, writer, task_});
       };
+      // With several L2s, atomics operate in memory.
+      const MemoryType type =
+          before.written_synchronising && l2s_differ(type_) ? MemoryType::coherent : type_;
       std::optional<Violation> found;
       if (kind.read) {
         found = judge_read(*writer, before.at_write, *task_,
-                           kind.synchronising ? ReadPaths{} : kind.paths, type_);
+                           kind.synchronising ? Paths{.l2s = kind.paths.l2s} : kind.paths, type);
         add(found, Finding::Conflict::read_after_write);
       }
       if (kind.written && !found)
-        add(judge_overwrite(*writer, *task_, type_), Finding::Conflict::write_after_write);
+        add(judge_overwrite(*writer, before.at_write, *task_, kind.paths, type),
+            Finding::Conflict::write_after_write);
     }
     if (!kind.written) return;
     for (const Reader& reader : before.readers) {
@@ -246,20 +250,23 @@ void Shadow::apply(const TaskPtr& task, GpuAddress address, const PageAccesses& 
     // dispatch read the line.
     const Residency residency{
         to.vector_l1[line] == ages.l1 || (vector && (accesses.shared_lines >> line & 1) != 0),
-        to.scalar_l1[line] == ages.l1 || scalar, false};
-    for_runs(
-        read | written, std::array{read, written, synchronising},
-        [&](unsigned first, unsigned end) {
-          const auto has = [first](uint64_t mask) { return (mask >> first & 1) != 0; };
-          const Kind kind{has(read), has(written), has(synchronising), {vector, scalar}, residency};
-          const auto begin = static_cast<uint16_t>(line * kLineBytes + first);
-          const auto stop = static_cast<uint16_t>(line * kLineBytes + end);
-          if (!pieces.empty() && pieces.back().end == begin && pieces.back().kind == kind) {
-            pieces.back().end = stop;
-          } else {
-            pieces.push_back({begin, stop, kind});
-          }
-        });
+        to.scalar_l1[line] == ages.l1 || scalar, false, accesses.l2s[line]};
+    for_runs(read | written, std::array{read, written, synchronising},
+             [&](unsigned first, unsigned end) {
+               const auto has = [first](uint64_t mask) { return (mask >> first & 1) != 0; };
+               const Kind kind{has(read),
+                               has(written),
+                               has(synchronising),
+                               {vector, scalar, accesses.l2s[line]},
+                               residency};
+               const auto begin = static_cast<uint16_t>(line * kLineBytes + first);
+               const auto stop = static_cast<uint16_t>(line * kLineBytes + end);
+               if (!pieces.empty() && pieces.back().end == begin && pieces.back().kind == kind) {
+                 pieces.back().end = stop;
+               } else {
+                 pieces.push_back({begin, stop, kind});
+               }
+             });
     if (vector || scalar)
       lines.push_back({static_cast<uint16_t>(line * kLineBytes),
                        static_cast<uint16_t>((line + 1) * kLineBytes),

@@ -88,7 +88,7 @@ class Shadow {
   // was in a cache.
   struct Kind {
     bool read, written, synchronising;
-    ReadPaths paths;
+    Paths paths;
     Residency residency;
     bool operator==(const Kind&) const = default;
   };
