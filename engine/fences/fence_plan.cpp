@@ -8,8 +8,8 @@
 namespace uptempo {
 
 Overwrites overwrites_on(const Agent* agent) noexcept {
-  return agent != nullptr && has_gfx9_caches(*agent) ? Overwrites::ordered
-                                                     : Overwrites::handed_over;
+  return agent != nullptr && memory_model(*agent).one_l2 ? Overwrites::ordered
+                                                         : Overwrites::handed_over;
 }
 
 FencePlan::FencePlan()

@@ -28,8 +28,8 @@
 //              barrier bit.
 // A dispatch that reads and writes the same bytes declares both. Its kernarg block needs no
 // acquire: all blocks are written before the first packet is published, and the first packet's
-// acquire removes old bytes from the caches. An agent with several L2 caches (gfx940 and later) may
-// write back the same bytes in any order; there, overwrites are handed over, too.
+// acquire removes old bytes from the caches. An agent with several L2s (gfx942) may write back the
+// same bytes in any order; there, overwrites are handed over, too.
 //
 // Requires:
 // * The last packet carries the completion signal.

@@ -1,15 +1,32 @@
-// Properties of an agent's caches that fences depend on.
+// Properties of a target's caches that fences depend on.
 //
 // Thread safety: pure functions.
 #pragma once
+
+#include <string_view>
 
 #include "engine/runtime/agent.hpp"
 
 namespace uptempo {
 
-// True if AMD's memory model for gfx9 applies (LLVM AMDGPU User Guide, "Memory Model gfx6-gfx9" and
-// "gfx90a"): one L2 for the whole agent, which does not cache fine-grained host memory, and
-// write-through first-level caches. gfx940 and later generations have other rules.
-bool has_gfx9_caches(const Agent& agent) noexcept;
+struct MemoryModel {
+  std::string_view processor;  // "gfx90a"
+  // The agent has one L2. A dispatch that overwrites the results of another then needs only to come
+  // after it. Several L2s write the same bytes back in any order.
+  bool one_l2;
+  // L2 does not hold host memory that is fine-grained, kernargs among it. An acquire of agent scope
+  // then suffices for what the host has written there.
+  bool host_memory_bypasses_l2;
+  // What the host or a copy engine writes to device memory invalidates its copies in L2. An acquire
+  // of agent scope then suffices for it, too.
+  bool device_memory_is_probed;
+  std::string_view source;
+};
+
+// Returns the row of the target, or for an unknown one the row that promises nothing.
+const MemoryModel& memory_model(std::string_view processor) noexcept;
+inline const MemoryModel& memory_model(const Agent& agent) noexcept {
+  return memory_model(agent.name());
+}
 
 }  // namespace uptempo

@@ -57,7 +57,8 @@ StreamQueue::StreamQueue(const Agent& agent, const StreamQueueOptions& options)
     : StreamSpills(options.spill_bytes),
       QueueResources(agent, checked(options).queue, {}),
       stream_options_(checked(options)),
-      acquires_system_always_(options.system_acquires || !has_gfx9_caches(agent)),
+      acquires_system_always_(options.system_acquires ||
+                              !memory_model(agent).host_memory_bypasses_l2),
       shapes_(facts(), kInBetween),
       waits_(timeline_),
       closers_(timeline_.places()),
