@@ -17,8 +17,7 @@ TEST_CASE("the memory model of each target agrees with its memory types") {
     CHECK_FALSE(model.source.empty());
     CHECK(model.one_l2 == (device.xcds == 1));
     const auto type = [&](vgpu::MemoryKind kind) { return memory_type(device.target, kind); };
-    CHECK(model.host_memory_bypasses_l2 ==
-          !l2_holds_dirty(type(vgpu::MemoryKind::fine_grained)));
+    CHECK(model.host_memory_bypasses_l2 == !l2_holds_dirty(type(vgpu::MemoryKind::fine_grained)));
     CHECK(model.device_memory_is_probed == !l2_goes_stale(type(vgpu::MemoryKind::device_local)));
   }
 }

@@ -1,4 +1,5 @@
 // Debian's unmodified programs (package rocminfo).
+#include <dlfcn.h>
 #include <string>
 
 #include "run.hpp"
@@ -36,6 +37,34 @@ TEST_CASE("rocm_agent_enumerator lists the target", "[tools]") {
   CAPTURE(finished.err);
   CHECK(finished.exit_code == 0);
   CHECK(holds(finished.out, "gfx908\n"));
+}
+
+// hsa_amd_agent_set_async_scratch_limit appeared in ROCr 6.1, which is the first with gfx942.
+bool runtime_is_6_1() {
+  void* const runtime = dlopen("libhsa-runtime64.so.1", RTLD_LAZY | RTLD_LOCAL);
+  REQUIRE(runtime != nullptr);
+  const bool found = dlsym(runtime, "hsa_amd_agent_set_async_scratch_limit") != nullptr;
+  dlclose(runtime);
+  return found;
+}
+
+TEST_CASE("an MI300X is offered to ROCr 6.1 and newer, and refused by name to older ones",
+          "[tools]") {
+  const CommandResult finished = launch({"--device", "gfx942", "--", "rocminfo"});
+  CAPTURE(finished.err, finished.out);
+  if (!runtime_is_6_1()) {
+    CHECK(finished.exit_code != 0);
+    CHECK(holds(finished.err, "gfx942 needs ROCr 6.1 or newer"));
+    CHECK(holds(finished.err, "libhsa-runtime64.so"));
+    return;
+  }
+  CHECK(finished.exit_code == 0);
+  for (const char* text :
+       {"amdgcn-amd-amdhsa--gfx942:sramecc+:xnack-", "AMD Instinct MI300X",
+        "Compute Unit:            304", "Shader Engines:          32", "SIMDs per CU:            4",
+        "L1:                      32(0x20) KB", "L2:                      4096(0x1000) KB",
+        "L3:                      262144(0x40000) KB", "*** Done ***"})
+    CHECK(holds(finished.out, text));
 }
 
 }  // namespace

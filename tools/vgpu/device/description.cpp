@@ -44,6 +44,7 @@ constexpr std::array<DeviceDescription, 5> kDescriptions{{
         .host_link_mb_per_s = 31504,
         .compute_units_per_shader_array = 14,
         .sram_ecc = true,
+        .first_rocr = "",
         .unified_accumulation_registers = true,
     },
     {
@@ -69,6 +70,7 @@ constexpr std::array<DeviceDescription, 5> kDescriptions{{
         .host_link_mb_per_s = 31504,
         .compute_units_per_shader_array = 16,
         .sram_ecc = true,
+        .first_rocr = "",
         .unified_accumulation_registers = false,
     },
     {
@@ -94,6 +96,7 @@ constexpr std::array<DeviceDescription, 5> kDescriptions{{
         .host_link_mb_per_s = 31504,
         .compute_units_per_shader_array = 16,
         .sram_ecc = true,
+        .first_rocr = "",
         .unified_accumulation_registers = false,
     },
     {
@@ -119,6 +122,7 @@ constexpr std::array<DeviceDescription, 5> kDescriptions{{
         .host_link_mb_per_s = 15752,
         .compute_units_per_shader_array = 16,
         .sram_ecc = false,
+        .first_rocr = "",
         .unified_accumulation_registers = false,
     },
     {
@@ -144,6 +148,7 @@ constexpr std::array<DeviceDescription, 5> kDescriptions{{
         .host_link_mb_per_s = 63008,
         .compute_units_per_shader_array = 10,
         .sram_ecc = true,
+        .first_rocr = "6.1",
         .unified_accumulation_registers = true,
     },
 }};

@@ -34,6 +34,7 @@ struct DeviceDescription {
   // Physical: one shader array per engine; some units are fused off.
   uint32_t compute_units_per_shader_array;
   bool sram_ecc;
+  std::string_view first_rocr;  // the oldest ROCr that knows the target; empty: any
   // gfx90a: architected and accumulation VGPRs are one file, split at accum_offset.
   bool unified_accumulation_registers;
 

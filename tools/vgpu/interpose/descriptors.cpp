@@ -14,6 +14,7 @@
 #include "gfx9/vector/entry.hpp"
 #include "interpose/directory_descriptor.hpp"
 #include "interpose/real.hpp"
+#include "interpose/runtime_age.hpp"
 #include "interpose/tree.hpp"
 #include "kfd/log.hpp"
 #include "kfd/process.hpp"
@@ -44,6 +45,13 @@ int fail(int error) {
 int open_device(Entry::Kind kind, bool close_on_exec) {
   kfd::Process* process = kfd::Process::get();
   if (process == nullptr) return fail(ENODEV);
+  if (kind == Entry::Kind::kfd_device) {
+    const std::string refusal = why_runtime_is_too_old(process->description());
+    if (!refusal.empty()) {
+      kfd::report(refusal);
+      return fail(ENODEV);
+    }
+  }
   const int result = kind == Entry::Kind::kfd_device ? process->open_kfd(close_on_exec)
                                                      : process->open_render(close_on_exec);
   return result >= 0 ? result : fail(-result);
