@@ -39,8 +39,9 @@ uint64_t* plain(volatile uint64_t* field) noexcept { return const_cast<uint64_t*
 
 }  // namespace
 
-QueueView view(hsa_queue_t* queue) noexcept {
+QueueView view(hsa_queue_t* queue, RingAccess access) noexcept {
   QueueView out{.queue = queue};
+  if (access == RingAccess::hsa_calls) return out;
   auto* const abi_queue = reinterpret_cast<amd_queue_t*>(queue);
   // ROCr stores this offset when it creates a queue (amd_aql_queue.cpp:164). Its intercepting
   // proxies copy it with the other fields.

@@ -8,7 +8,9 @@
 // * A doorbell is written directly only if its signal is of kind AMD_SIGNAL_KIND_DOORBELL.
 //   Profilers replace it with a USER signal, and legacy devices expect another unit; both take the
 //   HSA call.
-// If a check fails, the pointers are null and callers use the HSA functions.
+// If a check fails, the pointers are null and callers use the HSA functions. The checks do not see
+// every tool: rocprofiler-sdk of 2026 keeps queue and doorbell and replaces HSA functions. Then only
+// the caller can know, and asks for RingAccess::hsa_calls (engine/runtime/ring_access.hpp).
 //
 // Thread safety: every function may be called from any thread.
 // Lifetime: a view is valid as long as its queue.
@@ -21,6 +23,12 @@
 #include <cstdint>
 
 namespace uptempo::aql {
+
+// How the indices and the doorbell of a queue are reached.
+enum class RingAccess : uint8_t {
+  direct,     // in the queue's memory where the checks above allow it, otherwise by HSA functions
+  hsa_calls,  // by the HSA functions alone, which tools interpose
+};
 
 // Direct pointers into a queue; null where direct access is not allowed. All accesses use
 // std::atomic_ref. The member functions use the pointer if it is set, otherwise the HSA call.
@@ -37,7 +45,7 @@ struct QueueView {
   void ring_doorbell(uint64_t last) const noexcept;
 };
 
-QueueView view(hsa_queue_t* queue) noexcept;
+QueueView view(hsa_queue_t* queue, RingAccess access = RingAccess::direct) noexcept;
 
 // Throws std::invalid_argument if the queue is null, the ring size is not a power of two, or the
 // ring address is null or not 64-byte aligned.

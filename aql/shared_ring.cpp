@@ -10,9 +10,9 @@ constexpr uint32_t kRoundsForOthers = 16;
 
 }  // namespace
 
-SharedRing::SharedRing(hsa_queue_t* queue) {
+SharedRing::SharedRing(hsa_queue_t* queue, RingAccess access) : access_(access) {
   require_ring(queue);
-  view_ = view(queue);
+  view_ = view(queue, access);
   mask_ = queue->size - 1;
   const uint64_t next = view_.load_write_index();
   marks_ = std::make_unique<std::atomic<uint64_t>[]>(queue->size);

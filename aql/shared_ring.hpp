@@ -60,12 +60,14 @@ namespace uptempo::aql {
 
 class SharedRing {
  public:
-  // Throws std::invalid_argument for a queue that require_ring() rejects.
-  explicit SharedRing(hsa_queue_t* queue);
+  // Its writers use `access`, too. Throws std::invalid_argument for a queue that require_ring()
+  // rejects.
+  explicit SharedRing(hsa_queue_t* queue, RingAccess access = RingAccess::direct);
   SharedRing(const SharedRing&) = delete;
   SharedRing& operator=(const SharedRing&) = delete;
 
   hsa_queue_t* queue() const noexcept { return view_.queue; }
+  RingAccess access() const noexcept { return access_; }
   uint32_t ring_size() const noexcept { return mask_ + 1; }
   // Index of the next packet if it were claimed now.
   uint64_t claimed() const noexcept { return claimed_.load(std::memory_order_relaxed); }
@@ -116,6 +118,7 @@ class SharedRing {
   bool take_turn(uint64_t& end) noexcept;
 
   QueueView view_;
+  RingAccess access_;
   uint32_t mask_;
   std::unique_ptr<std::atomic<uint64_t>[]> marks_;
   // Every publication writes these, so each has its own lines. 128: neighbouring lines are fetched

@@ -52,22 +52,22 @@ void AqlQueueWriter::Destroy::operator()(hsa_queue_t* queue) const noexcept {
 }
 
 AqlQueueWriter AqlQueueWriter::own(hsa_queue_t* queue, Producers producers,
-                                   const std::atomic<hsa_status_t>* error) {
-  return AqlQueueWriter(queue, producers, error, true, nullptr);
+                                   const std::atomic<hsa_status_t>* error, RingAccess access) {
+  return AqlQueueWriter(queue, producers, error, access, true, nullptr);
 }
 
 AqlQueueWriter AqlQueueWriter::borrow(hsa_queue_t* queue, Producers producers,
-                                      const std::atomic<hsa_status_t>* error) {
-  return AqlQueueWriter(queue, producers, error, false, nullptr);
+                                      const std::atomic<hsa_status_t>* error, RingAccess access) {
+  return AqlQueueWriter(queue, producers, error, access, false, nullptr);
 }
 
 AqlQueueWriter AqlQueueWriter::share(SharedRing& ring, const std::atomic<hsa_status_t>* error) {
-  return AqlQueueWriter(ring.queue(), Producers::shared, error, false, &ring);
+  return AqlQueueWriter(ring.queue(), Producers::shared, error, ring.access(), false, &ring);
 }
 
 AqlQueueWriter::AqlQueueWriter(hsa_queue_t* queue, Producers producers,
-                               const std::atomic<hsa_status_t>* error, bool owned,
-                               SharedRing* shared)
+                               const std::atomic<hsa_status_t>* error, RingAccess access,
+                               bool owned, SharedRing* shared)
     : producers_(producers), queue_(queue), error_(error), shared_(shared) {
   require_ring(queue);
   if (producers == Producers::foreign && queue->type == HSA_QUEUE_TYPE_SINGLE) {
@@ -82,7 +82,7 @@ AqlQueueWriter::AqlQueueWriter(hsa_queue_t* queue, Producers producers,
   }
   ring_ = static_cast<Packet64*>(queue->base_address);
   mask_ = queue->size - 1;
-  view_ = view(queue);
+  view_ = view(queue, access);
   next_ = load_write_index();
   read_seen_ = load_read_index();
   if (owned) owned_.reset(queue);

@@ -35,6 +35,12 @@
 //   shared     Threads of this process share the queue through a SharedRing, with one writer each,
 //              and keep the exclusive rule (shared_ring.hpp).
 //
+// Tools: a profiler may keep an index of its own behind the HSA functions. It reads the packets and
+// moves the queue's write index when the doorbell is stored (rocprofiler-sdk: ROCm/rocm-systems pull
+// request 5219). With RingAccess::hsa_calls the writer loads and stores indices and doorbell by HSA
+// functions alone, so that the tool sees each packet. No doorbell names a slot beyond the write
+// index that the writer has stored or claimed: such a doorbell hangs the tool (pull request 7796).
+//
 // Thread safety: one thread at a time per writer.
 // Lifetime: the writer destroys an owned queue; a borrowed queue outlives the writer.
 // Back-pressure: the writer proves room before it stores the first byte, so a refused publication
@@ -46,7 +52,8 @@
 // The read index frees slots only; kernargs and signals stay in use until completion.
 // Cost: no virtual call, lock, allocation or system call. The read index (a line that the device
 // writes) is loaded only if the last loaded value does not prove room. The only HSA call is the
-// doorbell store, and only if the doorbell is not a hardware doorbell.
+// doorbell store, and only if the doorbell is not a hardware doorbell. RingAccess::hsa_calls adds
+// two HSA calls per chunk and one per load of the read index.
 #pragma once
 
 #include <hsa/hsa.h>
@@ -124,13 +131,15 @@ class AqlQueueWriter {
   // it outlives the writer. Throws std::invalid_argument for a queue that require_ring() rejects,
   // and for foreign producers on a queue of type SINGLE.
   static AqlQueueWriter own(hsa_queue_t* queue, Producers producers = Producers::exclusive,
-                            const std::atomic<hsa_status_t>* error = nullptr);
+                            const std::atomic<hsa_status_t>* error = nullptr,
+                            RingAccess access = RingAccess::direct);
 
   // Uses a queue that the caller destroys. With exclusive producers, no other code may publish
   // while the writer exists. Throws std::invalid_argument as own() does, and also for shared
   // producers: use share().
   static AqlQueueWriter borrow(hsa_queue_t* queue, Producers producers,
-                               const std::atomic<hsa_status_t>* error = nullptr);
+                               const std::atomic<hsa_status_t>* error = nullptr,
+                               RingAccess access = RingAccess::direct);
 
   // Creates one of several writers over `ring`, which outlives them. Slots that one publish()
   // reserves at a time are contiguous (all of them if they fit in the ring). Packets of other
@@ -189,6 +198,9 @@ class AqlQueueWriter {
   hsa_queue_t* queue() const noexcept { return queue_; }
   // True if doorbells are written directly; false if they use hsa_signal_store_screlease.
   bool direct_doorbell() const noexcept { return view_.doorbell != nullptr; }
+  bool direct_indices() const noexcept { return view_.write_index != nullptr; }
+  // The write index that others see; any thread.
+  uint64_t visible_write_index() const noexcept { return load_write_index(); }
 
  private:
   struct Destroy {
@@ -196,7 +208,7 @@ class AqlQueueWriter {
   };
 
   AqlQueueWriter(hsa_queue_t* queue, Producers producers, const std::atomic<hsa_status_t>* error,
-                 bool owned, SharedRing* shared);
+                 RingAccess access, bool owned, SharedRing* shared);
 
   template <class Emit>
   // returns the number of doorbells

@@ -23,6 +23,15 @@ TEST_CASE("a queue that records no read-index offset yields no direct pointers",
   CHECK(view.write_index == nullptr);
 }
 
+TEST_CASE("a view by HSA calls has no direct pointers, whatever the queue allows", "[abi]") {
+  QueueDouble queue;
+  const aql::QueueView view = aql::view(queue.queue(), aql::RingAccess::hsa_calls);
+  CHECK(view.queue == queue.queue());
+  CHECK(view.read_index == nullptr);
+  CHECK(view.write_index == nullptr);
+  CHECK(view.doorbell == nullptr);
+}
+
 TEST_CASE("only a queue with AMD's layout yields the apertures of scratch and LDS", "[abi]") {
   const bool amd_layout = GENERATE(true, false);
   QueueDouble queue({.amd_layout = amd_layout});

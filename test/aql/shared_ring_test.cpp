@@ -47,6 +47,21 @@ TEST_CASE("shared writers publish to consecutive slots in the order of their cla
 }
 
 TEST_CASE(
+    "writers of a ring by HSA calls commit each publication by one call for index and doorbell",
+    "[shared]") {
+  test::QueueDouble queue({.ring_size = 64, .doorbell_kind = AMD_SIGNAL_KIND_USER});
+  SharedRing ring(queue.queue(), aql::RingAccess::hsa_calls);
+  auto writer = AqlQueueWriter::share(ring);
+  CHECK_FALSE(writer.direct_indices());
+  test::hsa_calls().reset();
+  REQUIRE(writer.publish(10, Deadline::now(), emit_tickets(0)));
+  CHECK(test::hsa_calls().write_index == 1);
+  CHECK(test::hsa_calls().signal_store == 1);
+  CHECK(queue.write_index().load() == 10);
+  CHECK(queue.doorbell().load() == 9);
+}
+
+TEST_CASE(
     "a writer that finishes out of turn does not wait, and the oldest commits its packets with one "
     "doorbell",
     "[shared]") {

@@ -126,6 +126,35 @@ TEST_CASE("a queue without AMD's layout is driven through HSA calls, with the sa
   }
 }
 
+TEST_CASE("a writer by HSA calls loads and stores each index and doorbell by one call",
+          "[writer]") {
+  QueueDouble queue({.ring_size = 64, .doorbell_kind = AMD_SIGNAL_KIND_USER});
+  SECTION("exclusive") {
+    auto writer = AqlQueueWriter::borrow(queue.queue(), Producers::exclusive, nullptr,
+                                         aql::RingAccess::hsa_calls);
+    CHECK_FALSE(writer.direct_indices());
+    CHECK_FALSE(writer.direct_doorbell());
+    hsa_calls().reset();
+    REQUIRE(writer.publish(10, Deadline::now(), emit_tickets(0), {.lead = 4, .chunk = 6}));
+    CHECK(hsa_calls().write_index == 2);
+    CHECK(hsa_calls().signal_store == 2);
+    CHECK(hsa_calls().load_read_index == 0);
+    CHECK(writer.visible_write_index() == 10);
+    CHECK(hsa_calls().write_index == 3);
+  }
+  SECTION("foreign") {
+    auto writer = AqlQueueWriter::borrow(queue.queue(), Producers::foreign, nullptr,
+                                         aql::RingAccess::hsa_calls);
+    hsa_calls().reset();
+    REQUIRE(writer.publish(10, Deadline::now(), emit_tickets(0)));
+    CHECK(hsa_calls().write_index == 2);  // a load and a compare-and-swap
+    CHECK(hsa_calls().signal_store == 1);
+  }
+  CHECK(queue.write_index().load() == 10);
+  CHECK(queue.doorbell().load() == 9);
+  for (uint64_t i = 0; i < 10; ++i) CHECK(queue.slot(i) == ticketed_packet(i));
+}
+
 TEST_CASE(
     "an owned queue is destroyed once, with the last writer that held it; a borrowed one never",
     "[writer]") {
