@@ -17,6 +17,10 @@
 // learns of errors through the source passed to borrow(). Without one, only deadlines and memory
 // faults reveal a dead queue.
 //
+// Tools: the constructor looks whether a profiler interposes the HSA functions that publish packets.
+// If so, the Queue publishes by these functions alone, and the profiler sees each packet once
+// (ring_access.hpp). Otherwise it writes indices and doorbell directly.
+//
 // Lifetime: the destructor waits for the queue's publications up to QueueOptions::drain_timeout,
 // then stops the queue; unfinished publications end with an error. Kernels and buffers in use must
 // live until then. A borrowed queue cannot be stopped: unfinished work is reported as lost, but its
@@ -40,6 +44,7 @@
 #include "engine/completion/completion.hpp"
 #include "engine/dispatch/pools/pressure.hpp"
 #include "engine/runtime/agent.hpp"
+#include "engine/runtime/ring_access.hpp"
 
 namespace uptempo {
 
@@ -58,6 +63,8 @@ struct QueueOptions {
   uint32_t kernarg_slab_bytes = 16 << 10;  // largest kernarg block; see kernarg_pool.hpp
   std::chrono::nanoseconds drain_timeout = std::chrono::seconds(10);
   QueueMarks marks{};  // levels that pressure() reports as high
+  // Whether packets are published by HSA calls alone, so that profilers see them.
+  AccessWish access = AccessWish::automatic;
 };
 
 class Queue {
@@ -85,7 +92,7 @@ class Queue {
   hsa_queue_t* handle() const;
   const Agent& agent() const;
   uint32_t ring_size() const;
-  // Levels of ring, timeline and pools. Any thread; makes no call and no allocation.
+  // Levels of ring, timeline and pools. Any thread; see pressure.hpp for its cost.
   Pressure pressure() const;
   // Returns the resources of finished publications to their pools. Submissions do this, too; call
   // it before reading pressure(). Does nothing after the end of the Runtime.

@@ -115,8 +115,10 @@ void QueueResources::connect(const Parts& parts) {
   retained_.resize(timeline_.places());
   timeline_.watch(parts.foreign_error);
   common_ = parts.common;
+  access_ = choose_access(parts);
   writer_ = common_ ? aql::AqlQueueWriter::share(common_->ring(), &timeline_.error())
-                    : aql::AqlQueueWriter::borrow(parts.queue, parts.producers, &timeline_.error());
+                    : aql::AqlQueueWriter::borrow(parts.queue, parts.producers, &timeline_.error(),
+                                                  access_.access);
   // Both sources: the owner of a borrowed queue does not report memory faults or the end of the
   // Runtime; these fail the timeline.
   writer_->also_watch(parts.foreign_error);
@@ -128,6 +130,25 @@ void QueueResources::connect(const Parts& parts) {
             .private_aperture_high = apertures.private_segment_high,
             .group_aperture_high = apertures.group_segment_high};
   if (common_) common_->join(timeline_);
+}
+
+RingAccessChoice QueueResources::choose_access(const Parts& parts) const {
+  if (common_) return {common_->ring().access(), common_->access_reason()};
+  const AccessWish wish = options_.access;
+  // Without an agent there is no ROCr, and no tool.
+  if (!agent_ && wish == AccessWish::automatic)
+    return {aql::RingAccess::direct, "the queue is not ROCr's"};
+  if (agent_ && wish == AccessWish::direct && parts.producers == aql::Producers::foreign) {
+    const RingAccessChoice safe = choose_ring_access(parts.queue);
+    if (safe.access != aql::RingAccess::direct) {
+      throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
+                   .call = "Queue::borrow",
+                   .asked = "direct access to the indices of a queue with foreign producers",
+                   .found = safe.reason,
+                   .remedy = "use AccessWish::automatic"});
+    }
+  }
+  return choose_ring_access(parts.queue, wish);
 }
 
 QueueResources::~QueueResources() {
@@ -173,14 +194,15 @@ void QueueResources::reclaim(uint32_t limit) noexcept {
 Pressure QueueResources::pressure() noexcept {
   // first, so that it is not greater than the write index
   const uint64_t read = writer_->read_index();
-  const uint64_t written = aql::view(handle()).load_write_index();
+  const uint64_t written = writer_->visible_write_index();
   note_ring(written - read);
   return {.ring = ring_level_.level(),
           .publications = publications_level_.level(),
           .signals = signals_.level(SignalKind::interrupt),
           .timing_signals =
               signals_.interrupts() != 0 ? signals_.level(SignalKind::event_less) : Level{},
-          .kernarg_slabs = kernargs_.level()};
+          .kernarg_slabs = kernargs_.level(),
+          .access = access_.access};
 }
 
 bool QueueResources::wait_for_oldest(Deadline deadline) {

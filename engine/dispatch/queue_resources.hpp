@@ -27,6 +27,7 @@
 #include "engine/dispatch/queue.hpp"
 #include "engine/memory/buffer.hpp"
 #include "engine/program/arguments.hpp"
+#include "engine/runtime/ring_access.hpp"
 #include "engine/runtime/session.hpp"
 
 namespace uptempo::detail {
@@ -131,6 +132,7 @@ class QueueResources {
   Owned queue_;
   std::shared_ptr<SharedHsaQueue> common_;
   TimelineWatch watch_;
+  RingAccessChoice access_;
   std::optional<aql::AqlQueueWriter> writer_;
   QueueFacts facts_;
   uint32_t ring_size_ = 0;
@@ -138,6 +140,7 @@ class QueueResources {
 
  private:
   void connect(const Parts& parts);
+  RingAccessChoice choose_access(const Parts& parts) const;
 };
 
 }  // namespace uptempo::detail

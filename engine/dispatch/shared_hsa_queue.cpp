@@ -36,9 +36,11 @@ Owned make_hsa_queue(const Agent& agent, uint32_t packets,
       [](uint64_t handle) noexcept { hsa_queue_destroy(reinterpret_cast<hsa_queue_t*>(handle)); });
 }
 
-SharedHsaQueue::SharedHsaQueue(const Agent& agent, uint32_t packets)
+SharedHsaQueue::SharedHsaQueue(const Agent& agent, uint32_t packets, AccessWish access)
     : queue_(make_hsa_queue(agent, packets, on_common_queue_error, this)) {
-  ring_ = std::make_unique<aql::SharedRing>(hsa_queue(queue_));
+  RingAccessChoice choice = choose_ring_access(hsa_queue(queue_), access);
+  access_reason_ = std::move(choice.reason);
+  ring_ = std::make_unique<aql::SharedRing>(hsa_queue(queue_), choice.access);
 }
 
 void SharedHsaQueue::join(Timeline& timeline) {

@@ -15,6 +15,7 @@
 #include "aql/shared_ring.hpp"
 #include "engine/completion/timeline.hpp"
 #include "engine/runtime/agent.hpp"
+#include "engine/runtime/ring_access.hpp"
 #include "engine/runtime/session.hpp"
 
 namespace uptempo::detail {
@@ -32,13 +33,15 @@ std::string stopped_with(hsa_status_t status);
 
 class SharedHsaQueue {
  public:
-  SharedHsaQueue(const Agent& agent, uint32_t packets);
+  SharedHsaQueue(const Agent& agent, uint32_t packets, AccessWish access);
   // Uses a queue that the caller destroys.
   explicit SharedHsaQueue(hsa_queue_t* queue) : ring_(std::make_unique<aql::SharedRing>(queue)) {}
   SharedHsaQueue(const SharedHsaQueue&) = delete;
   SharedHsaQueue& operator=(const SharedHsaQueue&) = delete;
 
   aql::SharedRing& ring() noexcept { return *ring_; }
+  // Why the ring is accessed as it is.
+  const std::string& access_reason() const noexcept { return access_reason_; }
   // False after the end of the HSA queue's session, which destroys the queue.
   bool alive() const noexcept { return queue_.alive(); }
 
@@ -57,6 +60,7 @@ class SharedHsaQueue {
   std::vector<Timeline*> timelines_;
   Failure failure_;
   bool profiling_ = false;
+  std::string access_reason_ = "the queue is not ROCr's";
   std::unique_ptr<aql::SharedRing> ring_;
   Owned queue_;  // last: its error callback uses the others
 };

@@ -9,7 +9,7 @@ namespace uptempo {
 SharedQueue::SharedQueue(const Agent& agent, const QueueOptions& options)
     : agent_(agent),
       options_(detail::checked(options)),
-      common_(std::make_shared<detail::SharedHsaQueue>(agent, options.packets)) {}
+      common_(std::make_shared<detail::SharedHsaQueue>(agent, options.packets, options.access)) {}
 
 detail::SharedHsaQueue& SharedQueue::common(const char* call) const {
   if (common_) return *common_;

@@ -12,6 +12,7 @@
 #include "engine/runtime/error.hpp"
 #include "engine/runtime/memory_fault.hpp"
 #include "engine/runtime/owned.hpp"
+#include "engine/runtime/ring_access.hpp"
 #include "engine/runtime/signal.hpp"
 
 namespace uptempo::support {
@@ -45,7 +46,8 @@ struct PacketQueue::State {
       : patience(wait_limit),
         timestamp_hz(gpu.properties().timestamp_hz),
         queue(make_queue(gpu, packets, on_error, this)),
-        writer(aql::AqlQueueWriter::borrow(handle_of(queue), aql::Producers::exclusive, &error)),
+        writer(aql::AqlQueueWriter::borrow(handle_of(queue), aql::Producers::exclusive, &error,
+                                           choose_ring_access(handle_of(queue)).access)),
         faults(gpu, [this](hsa_status_t status, const std::string& why) { fail(status, why); }) {
     const aql::QueueApertures apertures = aql::apertures(handle_of(queue));
     facts = {.queue_address = reinterpret_cast<uint64_t>(handle_of(queue)),

@@ -13,11 +13,14 @@
 // Resources are returned by submissions and by Queue::reclaim(); without these a level does not
 // fall.
 //
-// Thread safety: pressure() from any thread. It makes no call and no allocation and takes no lock.
+// Thread safety: pressure() from any thread. It makes no allocation and takes no lock, and makes no
+// call unless the queue is accessed by HSA calls (Pressure::access).
 // Each number is recent, but the numbers are not a consistent snapshot.
 #pragma once
 
 #include <cstdint>
+
+#include "aql/amd_abi.hpp"
 
 namespace uptempo {
 
@@ -48,6 +51,9 @@ struct Pressure {
   Level signals;         // for completion; event-less signals if there are no interrupt signals
   Level timing_signals;  // event-less
   Level kernarg_slabs;
+  // hsa_calls: a tool interposes, or the caller asked for it (QueueOptions::access). Each
+  // publication then costs HSA calls. Queue::describe() gives the reason.
+  aql::RingAccess access = aql::RingAccess::direct;
 
   // True if any level is high.
   bool high() const noexcept {

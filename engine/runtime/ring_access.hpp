@@ -1,0 +1,66 @@
+// How a writer must reach the indices and the doorbell of a queue (aql::RingAccess), found from what
+// tools have done to HSA.
+//
+// A profiler sees the packets of a queue in one of two ways.
+// * It replaces hsa_queue_create and returns a queue of ROCr's interceptor, whose doorbell is a
+//   signal of kind USER (hsa_amd_queue_intercept_create; rocprofiler, and rocprofiler-sdk when it
+//   collects counters).
+// * It replaces the functions hsa_queue_*_write_index_* and hsa_signal_*store_*, and keeps queue and
+//   doorbell. The functions then move an index of the tool's own. The queue's index moves when the
+//   doorbell is stored (rocprofiler-sdk of 2026, ROCm/rocm-systems pull request 5219).
+// A direct store to the queue's own index or doorbell bypasses such a tool. Where several producers
+// share the queue, it also makes the two indices disagree, and packets are lost.
+//
+// Environment variables do not name every tool: rocprofiler-register gives ROCr's function table to
+// tools without HSA_TOOLS_LIB. So the functions themselves are read. An exported HSA function is one
+// jump through the table that tools change (hsa_table_interface.cpp). If each of these jumps leads
+// into ROCr's own library, no tool interposes. This holds before a tool starts to observe, too: the
+// wrappers of rocprofiler-sdk pass everything on until then.
+//
+// Limits:
+// * The jump is known for x86-64, as in the ROCr 5.2.3, 6.1.2 and 6.4.3 of Debian. Any other code
+//   counts as interposed, because HSA calls are always correct; so does an ROCr that is not the
+//   shared library libhsa-runtime64.so.1.
+// * A tool that changes the table after the queue was created is not seen. rocprofiler-sdk's attach
+//   prepares for that by replacing hsa_queue_create at the start, which is seen.
+// * A tool that patches the code of ROCr itself is not seen.
+//
+// Thread safety: every function may be called from any thread.
+// Cost: about 20 us; call it when a queue is created.
+#pragma once
+
+#include <hsa/hsa.h>
+
+#include <cstdint>
+#include <string>
+
+#include "aql/amd_abi.hpp"
+
+namespace uptempo {
+
+// What tools have done to the HSA functions that publish packets.
+struct Interposition {
+  bool none = false;    // every function is ROCr's own
+  std::string finding;  // says why, and names the first foreign function and its library
+};
+// Requires that HSA is initialised.
+Interposition find_interposition();
+
+enum class AccessWish : uint8_t {
+  automatic,  // direct, unless a tool interposes or the doorbell is not of kind DOORBELL
+  // Direct even then: tools do not see the packets. For tools that only count calls or trace them.
+  // Other producers of the queue would lose packets, so a Queue with Producers::foreign refuses it.
+  direct,
+  hsa_calls,  // HSA calls even without a tool
+};
+
+struct RingAccessChoice {
+  aql::RingAccess access = aql::RingAccess::direct;
+  std::string reason;
+};
+// Returns the access for a writer of this queue. Requires that HSA is initialised, except for
+// another wish than `automatic`.
+RingAccessChoice choose_ring_access(const hsa_queue_t* queue,
+                                    AccessWish wish = AccessWish::automatic);
+
+}  // namespace uptempo
