@@ -5,8 +5,8 @@
 //   intercept  intercept_profiler.cpp
 //   none       no tool
 #include <dlfcn.h>
-#include <engine/uptempo.hpp>
 #include <hsa/hsa.h>
+#include <engine/uptempo.hpp>
 #include <kernels/basics.hpp>
 
 #include <algorithm>
@@ -136,8 +136,7 @@ TEST_CASE_METHOD(OnDevice, "a tool sees each packet exactly once, however it is 
   Copier copier{gpu};
   const DeviceBuffer<uint32_t> items{gpu, 1};
   copier.fill(items.data(), 0, 1);
-  const auto expected =
-      interposes() ? aql::RingAccess::hsa_calls : aql::RingAccess::direct;
+  const auto expected = interposes() ? aql::RingAccess::hsa_calls : aql::RingAccess::direct;
 
   SECTION("by batches on a queue, some longer than the ring") {
     {
@@ -226,7 +225,8 @@ TEST_CASE_METHOD(OnDevice, "a tool sees each packet exactly once, however it is 
   }
 }
 
-TEST_CASE_METHOD(OnDevice, "direct access on request bypasses a tool, except beside other producers",
+TEST_CASE_METHOD(OnDevice,
+                 "direct access on request bypasses a tool, except beside other producers",
                  "[profiled]") {
   const Program program{gpu, builtin_kernels::basics()};
   const auto empty = program.kernel<>("empty");

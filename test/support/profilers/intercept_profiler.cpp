@@ -56,5 +56,4 @@ void uptempo_profiler_counts(uptempo::test::ProfilerCounts* counts) {
 }
 
 __attribute__((destructor)) static void report_at_the_end() { tool().report.write(); }
-
 }

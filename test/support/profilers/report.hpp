@@ -3,7 +3,8 @@
 // The file that UPTEMPO_PROFILER_REPORT names gets these lines, in any order, when the tool is
 // unloaded or the process ends:
 //   tool NAME
-//   queue NUMBER RING DISPATCHES OTHERS
+//   queue NUMBER DISPATCHES OTHERS              NUMBER: of the virtual GPU (query.h); -1: not known,
+//                                               as for the producers' ring of an intercepted queue
 //   dispatch KERNARG GRID_X GRID_Y GRID_Z       one for each kernel dispatch packet, addresses in hex
 //   problem TEXT                                the producer broke a rule
 // A later session of the process appends to the file.
@@ -11,6 +12,7 @@
 // Thread safety: every function may be called from any thread.
 #pragma once
 
+#include <dlfcn.h>
 #include <hsa/hsa.h>
 
 #include <cstdint>
@@ -20,6 +22,8 @@
 #include <mutex>
 #include <string>
 #include <vector>
+
+#include "tools/vgpu/query.h"
 
 namespace uptempo::test {
 
@@ -38,14 +42,14 @@ class ProfilerReport {
 
   void add_queue(const hsa_queue_t* queue) {
     const std::lock_guard lock(mutex_);
-    numbers_[queue] = queues_.size();
-    queues_.push_back({reinterpret_cast<uint64_t>(queue->base_address), 0, 0});
+    places_[queue] = queues_.size();
+    queues_.push_back({number_of(queue), 0, 0});
   }
   // A packet on its way to the device.
   void add_packet(const hsa_queue_t* queue, const void* packet) {
     const auto& dispatch = *static_cast<const hsa_kernel_dispatch_packet_t*>(packet);
     const std::lock_guard lock(mutex_);
-    Queue& entry = queues_[numbers_.at(queue)];
+    Queue& entry = queues_[places_.at(queue)];
     if ((dispatch.header & 0xff) != HSA_PACKET_TYPE_KERNEL_DISPATCH) {
       ++entry.others;
       return;
@@ -79,9 +83,9 @@ class ProfilerReport {
     std::FILE* const file = std::fopen(name, "a");
     if (file == nullptr) std::abort();
     std::fprintf(file, "tool %s\n", tool_);
-    for (size_t i = 0; i < queues_.size(); ++i)
-      std::fprintf(file, "queue %zu %llx %llu %llu\n", i, wide(queues_[i].ring),
-                   wide(queues_[i].dispatches), wide(queues_[i].others));
+    for (const Queue& each : queues_)
+      std::fprintf(file, "queue %d %llu %llu\n", each.number, wide(each.dispatches),
+                   wide(each.others));
     for (const Dispatch& each : dispatches_)
       std::fprintf(file, "dispatch %llx %u %u %u\n", wide(each.kernarg), each.x, each.y, each.z);
     for (const std::string& text : problems_) std::fprintf(file, "problem %s\n", text.c_str());
@@ -90,17 +94,24 @@ class ProfilerReport {
 
  private:
   struct Queue {
-    uint64_t ring, dispatches, others;
+    int number;
+    uint64_t dispatches, others;
   };
   struct Dispatch {
     uint64_t kernarg;
     uint32_t x, y, z;
   };
+  static int number_of(const hsa_queue_t* queue) {
+    const auto ask =
+        reinterpret_cast<uptempo_vgpu_queue_t>(dlsym(RTLD_DEFAULT, "uptempo_vgpu_queue"));
+    uint32_t number = 0;
+    return ask != nullptr && ask(queue->base_address, &number) == 0 ? static_cast<int>(number) : -1;
+  }
   static unsigned long long wide(uint64_t number) { return number; }
 
   const char* const tool_;
   std::mutex mutex_;
-  std::map<const hsa_queue_t*, size_t> numbers_;
+  std::map<const hsa_queue_t*, size_t> places_;
   std::vector<Queue> queues_;
   std::vector<Dispatch> dispatches_;
   std::vector<std::string> problems_;

@@ -68,9 +68,9 @@ Tool& tool() {
 
 void check_own_index(const State& state, const char* when) {
   if (const uint64_t own = state.own_index().load(); own != state.taken)
-    tool().report.add_problem(std::string("the queue's own write index was moved past the tool to ") +
-                              std::to_string(own) + " instead of " + std::to_string(state.taken) +
-                              ", seen " + when);
+    tool().report.add_problem(
+        std::string("the queue's own write index was moved past the tool to ") +
+        std::to_string(own) + " instead of " + std::to_string(state.taken) + ", seen " + when);
 }
 
 void on_doorbell(State& state, uint64_t value) {
@@ -215,5 +215,4 @@ void uptempo_profiler_counts(uptempo::test::ProfilerCounts* counts) {
 
 // A process that leaves HSA initialised does not call OnUnload.
 __attribute__((destructor)) static void report_at_the_end() { tool().report.write(); }
-
 }
