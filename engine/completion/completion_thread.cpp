@@ -89,6 +89,22 @@ bool CompletionThread::running() const noexcept {
   return running_;
 }
 
+std::string CompletionThread::describe_sleep() const {
+  const std::lock_guard lock(mutex_);
+  if (!session_ || !session_->alive())
+    return wait_any_overflows() ? "not started; signal handlers would wake it"
+                                : "not started; it would sleep in hsa_amd_signal_wait_any";
+  switch (means_) {
+    case Sleep::on_signals:
+      return "sleeps in hsa_amd_signal_wait_any";
+    case Sleep::on_handlers:
+      return "sleeps until a signal handler wakes it, because hsa_amd_signal_wait_any overwrites "
+             "memory";
+    default:
+      return "polls with pauses, because no event was left for its control signal";
+  }
+}
+
 // Requires mutex_.
 void CompletionThread::wake() noexcept {
   woken_ = true;

@@ -42,6 +42,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -65,6 +66,8 @@ class CompletionThread final : public AwaitedServer {
   bool remove(Awaited& item) noexcept;
   void look_again() noexcept override;
   bool running() const noexcept;
+  // How it sleeps, or would if it were started, and why. HSA must be initialised.
+  std::string describe_sleep() const;
 
  private:
   CompletionThread() = default;

@@ -45,14 +45,28 @@ Completion Queue::last_submitted() const {
   return {queue.timeline(), queue.timeline().last_begun()};
 }
 
-Pressure Queue::pressure() const {
-  detail::BatchQueue& queue = state("Queue::pressure");
-  if (queue.usable()) return queue.pressure();
+namespace {
+
+[[noreturn]] void throw_ended(const char* call, const char* asked) {
   throw Error({.status = HSA_STATUS_ERROR_NOT_INITIALIZED,
-               .call = "Queue::pressure",
-               .asked = "the pressure of a queue",
+               .call = call,
+               .asked = asked,
                .found = "the Runtime was destroyed, and the queue with it",
                .remedy = "make a new Runtime and a new Queue"});
+}
+
+}  // namespace
+
+Pressure Queue::pressure() const {
+  detail::BatchQueue& queue = state("Queue::pressure");
+  if (!queue.usable()) throw_ended("Queue::pressure", "the pressure of a queue");
+  return queue.pressure();
+}
+
+std::string Queue::describe() const {
+  detail::BatchQueue& queue = state("Queue::describe");
+  if (!queue.usable()) throw_ended("Queue::describe", "the description of a queue");
+  return queue.describe();
 }
 
 hsa_queue_t* Queue::handle() const { return state("Queue::handle").handle(); }

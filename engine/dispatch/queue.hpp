@@ -39,6 +39,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "aql/writer.hpp"
 #include "engine/completion/completion.hpp"
@@ -94,6 +95,10 @@ class Queue {
   uint32_t ring_size() const;
   // Levels of ring, timeline and pools. Any thread; see pressure.hpp for its cost.
   Pressure pressure() const;
+  // Every choice made for this queue, with its reason: how packets are published, doorbell, signals,
+  // kernarg memory, fence rules, the completion thread. As Runtime::describe(). Any thread. Throws
+  // Error.
+  std::string describe() const;
   // Returns the resources of finished publications to their pools. Submissions do this, too; call
   // it before reading pressure(). Does nothing after the end of the Runtime.
   void reclaim();

@@ -67,6 +67,8 @@ class QueueResources {
                                     const std::string& in_use) const;
 
   Pressure pressure() noexcept;  // any thread
+  // Requires usable() and a queue. Throws Error.
+  std::string describe() const;
 
   const Agent* agent() const noexcept { return agent_ ? &*agent_ : nullptr; }
   const QueueFacts& facts() const noexcept { return facts_; }

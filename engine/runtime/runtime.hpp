@@ -60,6 +60,11 @@ class Runtime {
 
   RuntimeVersion version() const noexcept { return version_; }
 
+  // Every choice that the library makes for this process, with its reason: versions and library of
+  // ROCr, tools, signals, agents. Text for a person, one fact a line, to send with a report from a
+  // machine that others do not have; not to be parsed. Throws Error.
+  std::string describe() const;
+
  private:
   void require_session(const char* call) const;
 

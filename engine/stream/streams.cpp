@@ -43,6 +43,8 @@ void Streams::synchronize(WaitPolicy policy) {
 
 uint32_t Streams::hardware_queues() const { return state_->queues(); }
 
+std::string Streams::describe() const { return state_->describe(); }
+
 const Agent& Streams::agent() const noexcept { return *state_->agent(); }
 
 CurrentStream::CurrentStream(Stream& stream) noexcept

@@ -37,6 +37,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string>
 
 #include "engine/dispatch/queue.hpp"
 #include "engine/runtime/agent.hpp"
@@ -96,6 +97,9 @@ class Streams {
 
   // Number of hardware queues created so far.
   uint32_t hardware_queues() const;
+  // Every choice made for these streams, with its reason: limits, hardware queues as
+  // Queue::describe() gives them, launches, copies. As Runtime::describe(). Throws Error.
+  std::string describe() const;
   const Agent& agent() const noexcept;
 
  private:

@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "engine/stream/copy/deferred_frees.hpp"
@@ -70,6 +71,8 @@ class StreamsState {
   // Calls f for each existing queue of any priority.
   void for_each_queue(const std::function<void(StreamQueue&)>& f);
   uint32_t queues();
+  // Throws Error.
+  std::string describe();
 
  private:
   struct Place {

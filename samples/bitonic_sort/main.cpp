@@ -53,7 +53,8 @@ support::ExitCode run(const sort::Options& options, int argc, char** argv) {
                       .seed = options.seed,
                       .descending = options.descending,
                       .verified = std::nullopt,
-                      .rungs = results};
+                      .rungs = results,
+                      .choices = device.runtime.describe() + sorter.queue().describe()};
   if (options.verify)
     report.verified = std::ranges::all_of(
         results, [](const auto& result) { return result.wrong_iterations == 0; });

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "tools/support/statistics.hpp"
 #include "tools/support/table.hpp"
@@ -117,6 +118,9 @@ nlohmann::ordered_json json(const Report& report) {
                              {"order", report.descending ? "descending" : "ascending"},
                              {"verified", nullptr}};
   if (report.verified.has_value()) out["verified"] = *report.verified;
+  out["choices"] = nlohmann::ordered_json::array();
+  std::istringstream choices(report.choices);
+  for (std::string line; std::getline(choices, line);) out["choices"].push_back(line);
   out["rungs"] = nlohmann::ordered_json::array();
   for (const RungResult& result : report.rungs) {
     const support::MedianInterval interval = support::median_interval(result.iteration_us);

@@ -24,6 +24,8 @@ struct Report {
   bool descending = false;
   std::optional<bool> verified;  // no value: results were not compared
   std::vector<RungResult> rungs;
+  // What the library chose for runtime and queue, as their describe() says it.
+  std::string choices{};
 };
 
 // "baseline", then "+ " and the switch that a rung adds. A single rung may have too many switches
@@ -33,8 +35,8 @@ std::string rung_label(const Report& report, size_t rung);
 // The kind of sort, then times, then the counts that explain them; at most 80 columns.
 std::string table(const Report& report);
 
-// {device, virtual_gpu, length, kernels, workgroup, iterations, seed, order, verified, rungs:
-// [{name, switches, us_per_iteration, us_low, us_high, us_coverage, delta_us, speedup, counts:
+// {device, virtual_gpu, length, kernels, workgroup, iterations, seed, order, verified, choices:
+// [lines for a person], rungs: [{name, switches, us_per_iteration, us_low, us_high, us_coverage, delta_us, speedup, counts:
 // {..., copies_by_path}}]}. us_low and us_high enclose the true median with probability
 // us_coverage, 0.95 or more from 6 iterations. verified: null if results were not compared.
 nlohmann::ordered_json json(const Report& report);

@@ -76,6 +76,7 @@ class CopyLane final : public SignalSource {
   // the lane.
   void on_shortage(std::function<void()> callback) { on_shortage_ = std::move(callback); }
 
+  const std::string& name() const noexcept { return options_.name; }
   Timeline& source_timeline() noexcept override { return timeline_; }
   std::optional<Borrowed> borrow(uint64_t value) override;
   void give_back_loans() noexcept override;

@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 
 #include "engine/program/grid.hpp"
 #include "engine/program/program.hpp"
@@ -60,6 +61,8 @@ class Transfers {
   const CopyLimits& limits() const noexcept { return limits_; }
   // Throws Error.
   CopyLane& lane(CopyDirection direction);
+  // How copies are made, and by which engines so far.
+  std::string describe();
   void for_each_lane(const std::function<void(CopyLane&)>& f);
   // Throws Error if no code object matches the agent; has_kernels() checks it in advance.
   const TransferKernels& kernels();

@@ -1,0 +1,96 @@
+// QueueResources::describe().
+#include <fmt/format.h>
+
+#include "aql/amd_abi.hpp"
+#include "engine/completion/completion_thread.hpp"
+#include "engine/dispatch/queue_resources.hpp"
+#include "engine/dispatch/shared_hsa_queue.hpp"
+#include "engine/memory/pool.hpp"
+#include "engine/runtime/description.hpp"
+#include "engine/runtime/memory_model.hpp"
+
+namespace uptempo::detail {
+namespace {
+
+const char* name_of(aql::Producers producers) noexcept {
+  switch (producers) {
+    case aql::Producers::exclusive:
+      return "one, with a private cursor";
+    case aql::Producers::foreign:
+      return "also others, which claim slots on the visible write index";
+    case aql::Producers::shared:
+      break;
+  }
+  return "threads of this process, which commit in the order of their claims";
+}
+
+std::string doorbell_of(const hsa_queue_t* queue) {
+  using Kind = aql::detail::SignalKind;
+  switch (const Kind kind = aql::detail::signal_kind(queue->doorbell_signal)) {
+    case Kind::doorbell:
+      return "hardware doorbell";
+    case Kind::legacy_doorbell:
+      return "hardware doorbell of the legacy kind, which takes another unit";
+    case Kind::user:
+      return "a signal of kind USER, as of an intercepted queue";
+    default:
+      return fmt::format("a signal of kind {}", static_cast<int64_t>(kind));
+  }
+}
+
+std::string publication_of(const aql::AqlQueueWriter& writer, const RingAccessChoice& access) {
+  if (access.access == aql::RingAccess::hsa_calls) return "by HSA calls: " + access.reason;
+  return fmt::format("indices by {}, doorbell by {}: {}",
+                     writer.direct_indices() ? "direct access" : "HSA calls (unknown layout)",
+                     writer.direct_doorbell() ? "direct access" : "HSA calls", access.reason);
+}
+
+std::string signals_of(const SignalPool& signals) {
+  if (signals.interrupts() == 0)
+    return fmt::format(
+        "{}, without events, so waiting threads poll: neither budget nor driver had an event left",
+        signals.event_less());
+  return fmt::format("{} with events, so waiting threads sleep; {} without, for timing",
+                     signals.interrupts(), signals.event_less());
+}
+
+std::string kernargs_of(const Agent* agent, const KernargPool& pool) {
+  const std::string slabs = fmt::format("{} slabs of {} bytes", pool.slabs(), pool.slab_bytes());
+  if (agent == nullptr) return slabs;
+  const MemoryPool memory = find_pool(*agent, MemoryKind::kernarg);
+  return fmt::format(
+      "{} in {} of node {}: the first fine-grained pool for kernargs that the GPU "
+      "may access",
+      slabs, name_of(memory.kind), Agent(memory.owner).properties().node);
+}
+
+std::string fences_of(const Agent& agent) {
+  const MemoryModel& model = memory_model(agent);
+  return fmt::format("{}, fine-grained host memory {} L2, device memory {} ({})",
+                     model.one_l2 ? "one L2" : "several L2s, or not known",
+                     model.host_memory_bypasses_l2 ? "bypasses" : "may be in",
+                     model.device_memory_is_probed ? "is probed" : "is not probed", model.source);
+}
+
+}  // namespace
+
+std::string QueueResources::describe() const {
+  const hsa_queue_t* const queue = handle();
+  Description all(fmt::format("queue {}", queue->id));
+  all.line("ring", fmt::format("{} packets", ring_size_));
+  if (common_ == nullptr)
+    all.line("HSA queue", queue_.handle() != 0 ? "created for this Queue" : "borrowed");
+  else
+    all.line("HSA queue", "that of a SharedQueue");
+  if (agent_) all.line("agent", fmt::format("{}, ISA {}", agent_->name(), agent_->isa()));
+  all.line("producers", name_of(writer_->producers()))
+      .line("doorbell", doorbell_of(queue))
+      .line("publication", publication_of(*writer_, access_))
+      .line("publications at a time", std::to_string(options_.publications))
+      .line("completion signals", signals_of(signals_))
+      .line("kernargs", kernargs_of(agent(), kernargs_));
+  if (agent_) all.line("fences of " + agent_->name(), fences_of(*agent_));
+  return all.line("completion thread", CompletionThread::of_process().describe_sleep()).text();
+}
+
+}  // namespace uptempo::detail

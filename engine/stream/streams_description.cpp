@@ -1,0 +1,99 @@
+// StreamsState::describe() and Transfers::describe().
+#include <fmt/format.h>
+
+#include "engine/runtime/description.hpp"
+#include "engine/runtime/error.hpp"
+#include "engine/runtime/memory_model.hpp"
+#include "engine/stream/streams_state.hpp"
+
+namespace uptempo::detail {
+namespace {
+
+const char* name_of(StreamPriority priority) noexcept {
+  switch (priority) {
+    case StreamPriority::low:
+      return "low";
+    case StreamPriority::normal:
+      return "normal";
+    case StreamPriority::high:
+      break;
+  }
+  return "high";
+}
+
+std::string acquires_of(const StreamsOptions& options, const Agent* agent) {
+  if (options.system_acquires) return "at system scope, as the caller asked";
+  if (agent == nullptr || memory_model(*agent).host_memory_bypasses_l2)
+    return "at agent scope, because L2 does not hold the kernargs: they are in fine-grained host "
+           "memory";
+  return fmt::format("at system scope, because L2 of {} may hold the kernargs", agent->name());
+}
+
+}  // namespace
+
+std::string StreamsState::describe() {
+  bool usable = true;
+  for_each_queue([&](StreamQueue& queue) { usable = usable && queue.usable(); });
+  if (!usable) {
+    throw Error({.status = HSA_STATUS_ERROR_NOT_INITIALIZED,
+                 .call = "Streams::describe",
+                 .asked = "the description of streams",
+                 .found = "the Runtime was destroyed, and their queues with it",
+                 .remedy = "make a new Runtime and new Streams"});
+  }
+  Description all(agent_ ? fmt::format("streams of {}", agent_->name()) : "streams");
+  struct Queue {
+    StreamQueue* queue;
+    std::string title;
+  };
+  std::vector<Queue> shared, own;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& place : places_)
+      (place->own ? own : shared)
+          .push_back({place->queue.get(),
+                      fmt::format("{} queue, priority {}, {} compute units, {} streams",
+                                  place->own ? "own" : "shared", name_of(place->priority),
+                                  place->cu_mask.empty() ? "all" : "masked", place->streams)});
+  }
+  all.line("shared hardware queues", fmt::format("{}, of at most {} for each priority and mask",
+                                                 shared.size(), options_.hardware_queues))
+      .line("queues of streams that wait for the host",
+            fmt::format("{}, of at most {}", own.size(), options_.own_queues))
+      .line("default stream", options_.default_order == DefaultStreamOrder::legacy
+                                  ? "before and after the work of blocking streams"
+                                  : "like any other")
+      .line("launches acquire", acquires_of(options_, agent()))
+      .line("completion signals", fmt::format("with markers, and with one launch of {} of a queue",
+                                              options_.epoch_packets))
+      .part(transfers_->describe());
+  for (const auto* const queues : {&shared, &own}) {
+    for (const Queue& each : *queues) {
+      Description of_queue(each.title);
+      all.part(of_queue.part(each.queue->describe()).text());
+    }
+  }
+  return all.text();
+}
+
+std::string Transfers::describe() {
+  Description all("copies");
+  all.line("by the host", fmt::format("up to {} bytes, where it reaches both ends and the stream "
+                                      "has no unfinished work",
+                                      limits_.host_bytes))
+      .line("by a kernel", fmt::format("up to {} bytes, in 2-D, and where the engine cannot",
+                                       limits_.kernel_bytes))
+      .line("by a copy engine",
+            "larger ones, by hsa_amd_memory_async_copy; ROCr chooses the engine")
+      .line("pageable memory",
+            fmt::format("staged up to {} bytes, pinned for the copy above", limits_.stage_bytes))
+      .line("host data path", parts_.hdp_flush != nullptr
+                                  ? "flushed by a register after host stores to device memory"
+                                  : "no flush register");
+  for (const auto& made : lanes_made_)
+    if (const CopyLane* const lane = made.load(std::memory_order_acquire))
+      all.line("copies in use", fmt::format("{}, {} at a time", lane->name(), of_lanes_.copies));
+  return all.text();
+}
+
+}  // namespace uptempo::detail
