@@ -1,5 +1,6 @@
 // Single launches on a stream, each published at once, with one event recorded after all of them:
-// by Stream and by a Launcher.
+// by Stream, by Stream as under a profiler, and by a Launcher. Without a profiler's request, access
+// is direct also in the counting run, whose counters look like a tool that interposes (counters.h).
 #include <memory>
 #include <string_view>
 
@@ -12,14 +13,15 @@ namespace {
 
 class StreamRow : public Row {
  public:
-  explicit StreamRow(const Workload& workload)
+  explicit StreamRow(const Workload& workload, AccessWish access = AccessWish::direct)
       : workload_(workload),
         streams_(workload.gpu,
                  {.own_queues = 1,  // for the gate
                   .queue = {.packets = kRing,
                             .publications = 128,
                             .timing_signals = 1,
-                            .kernarg_bytes = 8 << 20}}),
+                            .kernarg_bytes = 8 << 20,
+                            .access = access}}),
         stream_(streams_) {
     // Opens the queue for the gate, whose signals need events. HIP 6.4's graphs may use up all that
     // are left.
@@ -49,6 +51,13 @@ class StreamRow : public Row {
   Stream stream_;
 };
 
+// Index and doorbell of each launch by HSA calls, as where a tool interposes.
+class HsaCallsRow final : public StreamRow {
+ public:
+  explicit HsaCallsRow(const Workload& workload) : StreamRow(workload, AccessWish::hsa_calls) {}
+  std::string_view name() const override { return "uptempo-stream-hsa-calls"; }
+};
+
 // Always the arguments of the first dispatch, which the launcher has written once.
 class LauncherRow final : public StreamRow {
  public:
@@ -74,6 +83,7 @@ class LauncherRow final : public StreamRow {
 Rows stream_rows(const Workload& workload) {
   Rows rows;
   rows.push_back(std::make_unique<StreamRow>(workload));
+  rows.push_back(std::make_unique<HsaCallsRow>(workload));
   rows.push_back(std::make_unique<LauncherRow>(workload));
   return rows;
 }

@@ -51,6 +51,7 @@ TEST_CASE("every row is timed and verified, kernels executed or not") {
                                    "uptempo-prepared",
                                    "uptempo-single",
                                    "uptempo-stream",
+                                   "uptempo-stream-hsa-calls",
                                    "uptempo-launcher",
                                    "uptempo-replay",
                                    "uptempo-replay-patched"};
@@ -87,6 +88,13 @@ TEST_CASE("the costs of a batch other than time are counted from outside") {
       costs(0, 0, 0, 1);
     if (name == "uptempo-stream submit" || name == "uptempo-launcher submit")
       costs(0, 0, 0, 120 + 1.0 / 8);  // a marker after all eight batches
+    if (name == "uptempo-stream-hsa-calls submit") {
+      // Two for each launch and for the marker; the read index only now and then.
+      if (!missing.contains("allocations")) CHECK(row["allocations"] == 0);
+      CHECK(row["hsa_calls"] >= 2 * (120 + 1.0 / 8));
+      CHECK(row["hsa_calls"] <= 2 * (120 + 1.0 / 8) + 1);
+      CHECK(row["doorbells"] == 120 + 1.0 / 8);
+    }
     if (name == "uptempo-replay submit" || name == "uptempo-replay-patched submit")
       costs(0, 0, 0, 2);  // the first packets are published early
     if (name == "hsa-naive complete") {
