@@ -15,7 +15,8 @@ constexpr const char* kVariables[] = {"UPTEMPO_VGPU_DEVICE",        "UPTEMPO_VGP
                                       "UPTEMPO_VGPU_DETERMINISTIC", "UPTEMPO_VGPU_SEED",
                                       "UPTEMPO_VGPU_CHECK",         "UPTEMPO_VGPU_REPORT",
                                       "UPTEMPO_VGPU_WORKERS",       "UPTEMPO_VGPU_VERBOSE",
-                                      "UPTEMPO_VGPU_INCOHERENT",    "UPTEMPO_VGPU_DELAY"};
+                                      "UPTEMPO_VGPU_INCOHERENT",    "UPTEMPO_VGPU_DELAY",
+                                      "UPTEMPO_VGPU_SOCKETS",       "UPTEMPO_VGPU_GPU_SOCKET"};
 
 struct CleanEnvironment : uptempo::test::Environment {
   CleanEnvironment() { clear(); }
@@ -64,6 +65,25 @@ TEST_CASE("every option is read from its variable", "[options]") {
   CHECK(options.seed == ~uint64_t{0});
   CHECK(options.workers == 3);
   CHECK(options.verbose);
+}
+
+TEST_CASE("the GPU is at the last socket, or at the one that is given", "[options]") {
+  CleanEnvironment environment;
+  CHECK(Options::from_environment().sockets.count == 1);
+  CHECK(Options::from_environment().sockets.of_gpu == 0);
+  environment.set("UPTEMPO_VGPU_SOCKETS", "3");
+  CHECK(Options::from_environment().sockets.count == 3);
+  CHECK(Options::from_environment().sockets.of_gpu == 2);
+  environment.set("UPTEMPO_VGPU_GPU_SOCKET", "0");
+  CHECK(Options::from_environment().sockets.of_gpu == 0);
+  for (const auto& [count, of_gpu] :
+       {std::pair("0", ""), std::pair("9", ""), std::pair("two", ""), std::pair("2 ", ""),
+        std::pair("-1", ""), std::pair("2", "2"), std::pair("", "1"), std::pair("2", "x")}) {
+    CAPTURE(count, of_gpu);
+    environment.set("UPTEMPO_VGPU_SOCKETS", count);
+    environment.set("UPTEMPO_VGPU_GPU_SOCKET", of_gpu);
+    CHECK_THROWS_AS(Options::from_environment(), std::invalid_argument);
+  }
 }
 
 TEST_CASE("checks are a comma-separated list", "[options]") {

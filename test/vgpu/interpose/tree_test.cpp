@@ -2,6 +2,7 @@
 // machine's own.
 #include "interpose/tree.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <sstream>
@@ -9,8 +10,10 @@
 #include <vector>
 
 #include "device/options.hpp"
+#include "interpose/sockets.hpp"
 #include "interpose/topology.hpp"
 #include "test/support/catch.hpp"
+#include "test/support/environment.hpp"
 
 namespace uptempo::vgpu::interpose {
 namespace {
@@ -103,6 +106,90 @@ TEST_CASE("other PCI devices are the machine's", "[tree]") {
   CHECK_FALSE(tree.find("/sys/bus/pci/devices/0000:00:00.0").has_value());
   CHECK_FALSE(tree.find("/sys/bus/pci/devices").has_value());
   CHECK_FALSE(tree.find("/sys/devices/pci0000:00").has_value());
+}
+
+TEST_CASE("a machine with one socket has the host's NUMA nodes", "[tree][sockets]") {
+  const Tree tree = device_tree();
+  CHECK_FALSE(tree.find("/sys/devices/system/node/node0").has_value());
+  CHECK(tree.find("/sys/devices/virtual/kfd/kfd/topology/nodes/2")->entry == nullptr);
+}
+
+TEST_CASE("each socket is a NUMA node with a share of the host", "[tree][sockets]") {
+  const uptempo::test::Environment environment{{"UPTEMPO_VGPU_SOCKETS", "2"}};
+  const Tree tree = device_tree();
+  const std::string nodes = "/sys/devices/system/node";
+  CHECK(content(tree, nodes + "/online") == "0-1\n");
+  CHECK(content(tree, nodes + "/node0/distance") == "10 32\n");
+  CHECK(content(tree, nodes + "/node1/distance") == "32 10\n");
+  CHECK(tree.find((nodes + "/node2").c_str())->entry == nullptr);
+  CHECK(content(tree, nodes + "/node1/meminfo").starts_with("Node 1 MemTotal: "));
+  CHECK(content(tree, "/sys/bus/pci/devices/0000:03:00.0/numa_node") == "1\n");
+  CHECK(content(tree, "/sys/bus/pci/devices/0000:03:00.0/local_cpulist") ==
+        content(tree, nodes + "/node1/cpulist"));
+}
+
+TEST_CASE("the near socket has a PCI Express link, a far one the sum of two links",
+          "[tree][sockets]") {
+  const auto holds = [](const std::string& text, const std::string& line) {
+    return ('\n' + text).find('\n' + line + '\n') != std::string::npos;
+  };
+  for (const uint32_t near : {0u, 1u, 2u}) {
+    CAPTURE(near);
+    const uptempo::test::Environment environment{{"UPTEMPO_VGPU_SOCKETS", "3"},
+                                                 {"UPTEMPO_VGPU_GPU_SOCKET", std::to_string(near)}};
+    const Tree tree = device_tree();
+    const std::string topology = "/sys/devices/virtual/kfd/kfd/topology/nodes/";
+    CHECK(content(tree, topology + "3/gpu_id") != "0\n");
+    const std::string direct = content(tree, topology + "3/io_links/0/properties");
+    CHECK(holds(direct, "node_to " + std::to_string(near)));
+    CHECK(holds(direct, "weight 20"));
+    CHECK(holds(direct, "type 2"));
+    for (uint32_t i = 0; i < 2; ++i) {
+      const std::string far =
+          content(tree, topology + "3/p2p_links/" + std::to_string(i) + "/properties");
+      CHECK(holds(far, "weight 52"));
+      CHECK_FALSE(holds(far, "node_to " + std::to_string(near)));
+    }
+    for (uint32_t socket = 0; socket < 3; ++socket) {
+      const std::string node = topology + std::to_string(socket);
+      const std::string properties = content(tree, node + "/properties");
+      CHECK(holds(properties, socket == near ? "io_links_count 3" : "io_links_count 2"));
+      CHECK(holds(properties, socket == near ? "p2p_links_count 0" : "p2p_links_count 1"));
+      CHECK(holds(content(tree, node + "/io_links/0/properties"), "type 1"));
+      CHECK(holds(content(tree, node + "/io_links/0/properties"), "weight 32"));
+      if (socket != near)
+        CHECK(holds(content(tree, node + "/p2p_links/0/properties"), "weight 52"));
+    }
+  }
+}
+
+TEST_CASE("the host's processors are divided, and no socket is without cores", "[sockets]") {
+  const std::vector<Socket> one = divide_host(1);
+  REQUIRE(one.size() == 1);
+  for (const uint32_t count : {2u, 3u, 8u}) {
+    CAPTURE(count);
+    const std::vector<Socket> sockets = divide_host(count);
+    REQUIRE(sockets.size() == count);
+    std::vector<uint32_t> all;
+    uint64_t bytes = 0;
+    for (const Socket& socket : sockets) {
+      all.insert(all.end(), socket.processors.begin(), socket.processors.end());
+      CHECK(socket.cores == std::max<size_t>(socket.processors.size(), 1));
+      bytes += socket.memory_bytes;
+    }
+    CHECK(all == one.front().processors);
+    CHECK(bytes <= one.front().memory_bytes);
+    CHECK(bytes > one.front().memory_bytes - count * 65536);
+  }
+}
+
+TEST_CASE("lists of processors have the kernel's form", "[sockets]") {
+  CHECK(processor_list({}) == "\n");
+  CHECK(processor_list({3}) == "3\n");
+  CHECK(processor_list({0, 1, 2, 5, 7, 8}) == "0-2,5,7-8\n");
+  CHECK(processor_mask({}) == "00000000\n");
+  CHECK(processor_mask({0, 1, 4}) == "00000013\n");
+  CHECK(processor_mask({31, 32, 64}) == "00000001,00000001,80000000\n");
 }
 
 }  // namespace

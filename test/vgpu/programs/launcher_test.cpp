@@ -39,9 +39,10 @@ TEST_CASE("without the separator the first word that is not an option is the pro
 TEST_CASE("--help and --version print text and succeed", "[launcher]") {
   const CommandResult help = launch({"--help"});
   CHECK(help.exit_code == 0);
-  for (const char* option : {"--device", "--trace", "--null-kernels", "--early-read-index",
-                             "--deterministic", "--incoherent", "--delay", "--seed", "--workers",
-                             "--verbose", "--check", "--report", "gfx90a", "gfx900"}) {
+  for (const char* option :
+       {"--device", "--trace", "--null-kernels", "--early-read-index", "--deterministic",
+        "--incoherent", "--delay", "--seed", "--workers", "--verbose", "--check", "--report",
+        "--sockets", "--gpu-socket", "gfx90a", "gfx900"}) {
     CAPTURE(option);
     CHECK(holds(help.out, option));
   }
@@ -73,6 +74,12 @@ TEST_CASE("a usage error gives one line and status 2", "[launcher]") {
         Case{{"--kfd", "1.08", "true"}, "'1.08'"},
         Case{{"--kfd", "2.0", "true"}, "'2.0'"},
         Case{{"--kfd"}, "needs a value"},
+        Case{{"--sockets", "0", "true"}, "'0': use a number of sockets from 1 to 8"},
+        Case{{"--sockets", "9", "true"}, "'9'"},
+        Case{{"--sockets=", "true"}, "--sockets needs"},
+        Case{{"--sockets"}, "needs a value"},
+        Case{{"--gpu-socket", "2", "--sockets", "2", "true"}, "below 2, the number of sockets"},
+        Case{{"--gpu-socket", "1", "true"}, "below 1"},
         Case{{"--verbose=yes", "true"}, "--verbose"},
         Case{{"--trace", "/nonexistent/t.json", "true"}, "/nonexistent/t.json"},
         Case{{"--check", "races", "true"}, "'races'"},

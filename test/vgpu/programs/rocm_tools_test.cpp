@@ -32,6 +32,24 @@ TEST_CASE("rocminfo prints the agent of each target", "[tools]") {
   }
 }
 
+TEST_CASE("rocminfo prints a CPU agent for each socket, and then the GPU", "[tools][sockets]") {
+  const CommandResult finished = launch({"--sockets", "2", "--", "rocminfo"});
+  CAPTURE(finished.err, finished.out);
+  CHECK(finished.exit_code == 0);
+  const auto node_of = [&](const char* agent) {
+    const size_t start = finished.out.find(agent);
+    const size_t line = finished.out.find("  Node:", start);
+    return start == std::string::npos || line == std::string::npos
+               ? std::string()
+               : finished.out.substr(line, finished.out.find('\n', line) - line);
+  };
+  CHECK(holds(node_of("Agent 1 "), " 0"));
+  CHECK(holds(node_of("Agent 2 "), " 1"));
+  CHECK(holds(node_of("Agent 3 "), " 2"));
+  CHECK(holds(finished.out.substr(finished.out.find("Agent 3 ")), "gfx90a"));
+  CHECK_FALSE(holds(finished.out, "Agent 4 "));
+}
+
 TEST_CASE("rocm_agent_enumerator lists the target", "[tools]") {
   const CommandResult finished = launch({"--device", "gfx908", "--", "rocm_agent_enumerator"});
   CAPTURE(finished.err);

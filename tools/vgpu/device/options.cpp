@@ -32,6 +32,15 @@ Integer number(const char* name, Integer otherwise) {
   return result;
 }
 
+// Returns a decimal number from `least` to `most`, or nullopt.
+std::optional<uint32_t> number_between(std::string_view text, uint32_t least, uint32_t most) {
+  uint32_t result = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), result);
+  if (error != std::errc{} || end != text.data() + text.size() || result < least || result > most)
+    return std::nullopt;
+  return result;
+}
+
 std::string known_targets() {
   std::string names;
   for (const DeviceDescription& description : device_descriptions())
@@ -68,6 +77,27 @@ Checks Checks::parse(std::string_view list) {
         "': use atomics, or fences with any of ,hsa ,repeated ,advice appended");
   checks.atomics = true;
   return checks;
+}
+
+Sockets Sockets::parse(std::string_view count, std::string_view of_gpu) {
+  Sockets sockets;
+  if (!count.empty()) {
+    const auto parsed = number_between(count, 1, kMost);
+    if (!parsed)
+      throw std::invalid_argument("'" + std::string(count) +
+                                  "': use a number of sockets from 1 to " + std::to_string(kMost));
+    sockets.count = *parsed;
+  }
+  sockets.of_gpu = sockets.count - 1;
+  if (!of_gpu.empty()) {
+    const auto parsed = number_between(of_gpu, 0, sockets.count - 1);
+    if (!parsed)
+      throw std::invalid_argument("'" + std::string(of_gpu) +
+                                  "': the GPU's socket is a number below " +
+                                  std::to_string(sockets.count) + ", the number of sockets");
+    sockets.of_gpu = *parsed;
+  }
+  return sockets;
 }
 
 std::optional<uint32_t> Options::parse_kfd(std::string_view version) {
@@ -120,6 +150,13 @@ Options Options::from_environment() {
       throw std::invalid_argument("UPTEMPO_VGPU_KFD is '" + std::string(version) +
                                   "': use 1.8 to 1.18");
     options.kfd_minor = *minor;
+  }
+  try {
+    options.sockets =
+        Sockets::parse(value_of("UPTEMPO_VGPU_SOCKETS"), value_of("UPTEMPO_VGPU_GPU_SOCKET"));
+  } catch (const std::invalid_argument& error) {
+    throw std::invalid_argument("UPTEMPO_VGPU_SOCKETS or UPTEMPO_VGPU_GPU_SOCKET is " +
+                                std::string(error.what()));
   }
   options.verbose = flag("UPTEMPO_VGPU_VERBOSE");
   return options;

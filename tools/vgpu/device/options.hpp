@@ -23,6 +23,18 @@ struct Checks {
   static Checks parse(std::string_view list);
 };
 
+// The processor sockets of the machine. Each is a NUMA node and a CPU agent.
+struct Sockets {
+  static constexpr uint32_t kMost = 8;
+  uint32_t count = 1;
+  uint32_t of_gpu = 0;  // the socket that the GPU's PCI Express link leads to
+
+  // Accepts a count from 1 to kMost, and optionally the GPU's socket, which is the last one
+  // otherwise, so that the nearest CPU agent is not also the first one. An empty text stands for
+  // its default. Throws std::invalid_argument, which names the text and what is accepted.
+  static Sockets parse(std::string_view count, std::string_view of_gpu);
+};
+
 struct Options {
   // Versions 1.8 to 1.18 of KFD's interface (kfd/driver_profile.hpp).
   static constexpr uint32_t kOldestKfd = 8, kNewestKfd = 18;
@@ -45,6 +57,7 @@ struct Options {
   // device threads that execute waves; 0: one per core available to the process
   uint32_t workers = 0;
   uint32_t kfd_minor = kNewestKfd;
+  Sockets sockets;
   bool verbose = false;  // log unknown ioctls and files to stderr
 
   // Throws std::invalid_argument, which names the variable, its value and what is accepted.

@@ -1,17 +1,16 @@
 #include "interpose/topology.hpp"
 
-#include <unistd.h>
 #include <cinttypes>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <initializer_list>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "cp/command_processor.hpp"
 #include "device/options.hpp"
-#include "interpose/real.hpp"
+#include "interpose/sockets.hpp"
 #include "kfd/driver_profile.hpp"
 #include "kfd/process.hpp"
 #include "kfd/queues.hpp"
@@ -28,33 +27,14 @@ std::string properties(std::initializer_list<Property> list) {
   return text;
 }
 
-// Returns the APIC id of the first processor. ROCT matches it with /proc/cpuinfo to find the CPU's
-// name (topology.c:893).
-uint64_t first_apic_id() {
-  static constinit Next<std::FILE* (*)(const char*, const char*)> fopen_next{"fopen"};
-  std::FILE* file = fopen_next("/proc/cpuinfo", "re");
-  if (file == nullptr) return 0;
-  char line[512];
-  unsigned id = 0;
-  while (std::fgets(line, sizeof line, file) != nullptr)
-    if (std::sscanf(line, "apicid : %u", &id) == 1) break;
-  std::fclose(file);
-  return id;
-}
-
-uint64_t system_memory_bytes() {
-  return static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) *
-         static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-}
-
-std::string cpu_properties(uint64_t cores, uint64_t apic_id) {
-  return properties({{"cpu_cores_count", cores},
+std::string cpu_properties(const Socket& socket, uint64_t io_links, uint64_t p2p_links) {
+  return properties({{"cpu_cores_count", socket.cores},
                      {"simd_count", 0},
                      {"mem_banks_count", 1},
                      {"caches_count", 1},  // 0 makes ROCT read the host's own tables
-                     {"io_links_count", 1},
-                     {"p2p_links_count", 0},
-                     {"cpu_core_id_base", apic_id},
+                     {"io_links_count", io_links},
+                     {"p2p_links_count", p2p_links},
+                     {"cpu_core_id_base", socket.apic_id},
                      {"simd_id_base", 0},
                      {"max_waves_per_simd", 0},
                      {"lds_size_in_kb", 0},
@@ -80,7 +60,8 @@ std::string cpu_properties(uint64_t cores, uint64_t apic_id) {
                      {"max_engine_clk_ccompute", 0}});
 }
 
-std::string gpu_properties(const DeviceDescription& device, kfd::DriverProfile profile) {
+std::string gpu_properties(const DeviceDescription& device, kfd::DriverProfile profile,
+                           uint64_t p2p_links) {
   // HSA_CAP_* of kfd_topology.h.
   constexpr uint64_t kQueueSizePowerOfTwo = 1u << 3;
   // four of them, encoded as a power of two
@@ -98,7 +79,7 @@ std::string gpu_properties(const DeviceDescription& device, kfd::DriverProfile p
                      {"mem_banks_count", 1},
                      {"caches_count", device.memory_side_cache_bytes == 0 ? 3u : 4u},
                      {"io_links_count", 1},
-                     {"p2p_links_count", 0},
+                     {"p2p_links_count", p2p_links},
                      {"cpu_core_id_base", 0},
                      {"simd_id_base", 2147487744},
                      {"max_waves_per_simd", device.max_waves_per_simd},
@@ -141,20 +122,66 @@ std::string memory_bank(uint64_t heap_type, uint64_t bytes, uint64_t width, uint
                      {"mem_clk_max", clock}});
 }
 
-std::string io_link(uint64_t from, uint64_t to, uint64_t mb_per_s) {
-  constexpr uint64_t kPciExpress = 2;  // CRAT_IOLINK_TYPE_PCIEXPRESS
-  return properties({{"type", kPciExpress},
+struct Link {
+  uint64_t type;
+  uint64_t from, to;
+  uint64_t weight;
+  uint64_t min_mb_per_s, max_mb_per_s;
+};
+constexpr uint64_t kHyperTransport = 1;  // CRAT_IOLINK_TYPE_HYPERTRANSPORT: between AMD's sockets
+constexpr uint64_t kPciExpress = 2;      // CRAT_IOLINK_TYPE_PCIEXPRESS
+constexpr uint64_t kPciExpressWeight = 20;
+
+std::string text_of(const Link& link) {
+  return properties({{"type", link.type},
                      {"version_major", 0},
                      {"version_minor", 0},
-                     {"node_from", from},
-                     {"node_to", to},
-                     {"weight", 20},
+                     {"node_from", link.from},
+                     {"node_to", link.to},
+                     {"weight", link.weight},
                      {"min_latency", 0},
                      {"max_latency", 0},
-                     {"min_bandwidth", 312},
-                     {"max_bandwidth", mb_per_s},
+                     {"min_bandwidth", link.min_mb_per_s},
+                     {"max_bandwidth", link.max_mb_per_s},
                      {"recommended_transfer_size", 0},
                      {"flags", 1}});
+}
+
+// The links of a node, as the kernel builds them (kfd_crat.c, kfd_topology.c): `direct` ones to
+// neighbours, and `indirect` ones, a PCI Express link and a link between sockets with both weights
+// together and no bandwidth (kfd_create_indirect_link_prop).
+struct NodeLinks {
+  std::vector<Link> direct, indirect;
+};
+
+// Nodes are the sockets and, after them, the GPU.
+NodeLinks links_of(uint32_t node, const Sockets& sockets, uint64_t host_link_mb_per_s) {
+  const uint32_t gpu = sockets.count;
+  NodeLinks links;
+  for (uint32_t to = 0; to <= gpu; ++to) {
+    if (to == node) continue;
+    if (node != gpu && to != gpu) {
+      links.direct.push_back({kHyperTransport, node, to, numa_distance(node, to), 0, 0});
+      continue;
+    }
+    const uint32_t socket = node == gpu ? to : node;
+    if (socket == sockets.of_gpu) {
+      links.direct.push_back({kPciExpress, node, to, kPciExpressWeight, 312, host_link_mb_per_s});
+    } else {
+      const uint64_t weight = kPciExpressWeight + numa_distance(socket, sockets.of_gpu);
+      links.indirect.push_back({kPciExpress, node, to, weight, 0, 0});
+    }
+  }
+  return links;
+}
+
+void add_links(Tree& tree, const std::string& node, const NodeLinks& links) {
+  const auto add = [&](const char* folder, const std::vector<Link>& list) {
+    for (size_t i = 0; i < list.size(); ++i)
+      tree.add_file(node + folder + std::to_string(i) + "/properties", text_of(list[i]));
+  };
+  add("/io_links/", links.direct);
+  add("/p2p_links/", links.indirect);
 }
 
 // The PCI function. location_id of gpu_properties() is its bus and function.
@@ -201,7 +228,8 @@ std::string pci_resources(uint64_t vram_bytes) {
 
 // Attributes of Documentation/ABI/testing/sysfs-bus-pci. The order and names in `uevent` are those
 // of pci_uevent() (drivers/pci/pci-driver.c).
-void add_pci_device(Tree& tree, const DeviceDescription& device) {
+void add_pci_device(Tree& tree, const DeviceDescription& device, uint32_t numa_node,
+                    const Socket& socket) {
   constexpr uint32_t kVendor = 0x1002;
   constexpr uint32_t kClass = 0x038000;            // display controller, other: no VGA
   constexpr uint32_t kSubsystem = 0x0c34;          // the MI210's board, on every device
@@ -223,7 +251,9 @@ void add_pci_device(Tree& tree, const DeviceDescription& device) {
   tree.add_file(folder + "/resource", pci_resources(device.vram_bytes));
   tree.add_file(folder + "/irq", "0\n");
   tree.add_file(folder + "/enable", "1\n");
-  tree.add_file(folder + "/numa_node", "0\n");
+  tree.add_file(folder + "/numa_node", std::to_string(numa_node) + '\n');
+  tree.add_file(folder + "/local_cpus", processor_mask(socket.processors));
+  tree.add_file(folder + "/local_cpulist", processor_list(socket.processors));
   tree.add_file(folder + "/current_link_speed", speed);
   tree.add_file(folder + "/max_link_speed", speed);
   tree.add_file(folder + "/current_link_width", "16\n");
@@ -257,8 +287,10 @@ Tree device_tree() {
   const Options options = Options::from_environment();
   const DeviceDescription& device = *options.device;
   const std::string topology = "/sys/devices/virtual/kfd/kfd/topology";
-  const std::string cpu = topology + "/nodes/0";
-  const std::string gpu = topology + "/nodes/1";
+  const Sockets& sockets = options.sockets;
+  const std::vector<Socket> host = divide_host(sockets.count);
+  const auto node = [&](uint32_t number) { return topology + "/nodes/" + std::to_string(number); };
+  const std::string gpu = node(sockets.count);  // after the sockets
 
   Tree tree;
   // /dev/accel stays empty: ROCr 6.4 probes it for accelerators of the machine.
@@ -270,7 +302,9 @@ Tree device_tree() {
 
   tree.add_device("/dev/kfd", Entry::Kind::kfd_device);
   tree.add_device("/dev/dri/renderD128", Entry::Kind::render_device);
-  add_pci_device(tree, device);
+  add_pci_device(tree, device, sockets.of_gpu, host[sockets.of_gpu]);
+  // A machine with one socket has the host's nodes.
+  if (sockets.count > 1) add_numa_nodes(tree, host);
   // The node's `device` is a link in Linux: the entry lists it, the alias resolves it.
   tree.add_directory("/sys/dev/char/226:128/device");
   tree.add_alias("/sys/dev/char/226:128/device", kPciDevice);
@@ -281,19 +315,24 @@ Tree device_tree() {
   tree.add_file(topology + "/system_properties",
                 properties({{"platform_oem", 0}, {"platform_id", 0}, {"platform_rev", 0}}));
 
-  const uint64_t apic_id = first_apic_id();
-  tree.add_file(cpu + "/gpu_id", "0\n");
-  tree.add_file(cpu + "/name", "\n");
-  tree.add_file(cpu + "/properties",
-                cpu_properties(static_cast<uint64_t>(sysconf(_SC_NPROCESSORS_ONLN)), apic_id));
-  tree.add_file(cpu + "/mem_banks/0/properties", memory_bank(0, system_memory_bytes(), 72, 3200));
-  tree.add_file(cpu + "/caches/0/properties", cache(apic_id, 3, 32768, 64, kCpuData));
-  tree.add_file(cpu + "/io_links/0/properties", io_link(0, 1, device.host_link_mb_per_s));
+  for (uint32_t i = 0; i < sockets.count; ++i) {
+    const std::string cpu = node(i);
+    const NodeLinks links = links_of(i, sockets, device.host_link_mb_per_s);
+    tree.add_file(cpu + "/gpu_id", "0\n");
+    tree.add_file(cpu + "/name", "\n");
+    tree.add_file(cpu + "/properties",
+                  cpu_properties(host[i], links.direct.size(), links.indirect.size()));
+    tree.add_file(cpu + "/mem_banks/0/properties", memory_bank(0, host[i].memory_bytes, 72, 3200));
+    tree.add_file(cpu + "/caches/0/properties", cache(host[i].apic_id, 3, 32768, 64, kCpuData));
+    add_links(tree, cpu, links);
+  }
 
   constexpr uint64_t kPublicFrameBuffer = 1;  // large BAR: the host can access all of VRAM
   tree.add_file(gpu + "/gpu_id", std::to_string(kfd::kGpuId) + '\n');
   tree.add_file(gpu + "/name", std::string(device.target) + '\n');
-  tree.add_file(gpu + "/properties", gpu_properties(device, kfd::DriverProfile(options.kfd_minor)));
+  const NodeLinks links = links_of(sockets.count, sockets, device.host_link_mb_per_s);
+  tree.add_file(gpu + "/properties", gpu_properties(device, kfd::DriverProfile(options.kfd_minor),
+                                                    links.indirect.size()));
   tree.add_file(gpu + "/mem_banks/0/properties",
                 memory_bank(kPublicFrameBuffer, device.vram_bytes, device.memory_width_bits,
                             device.memory_clock_mhz));
@@ -305,7 +344,7 @@ Tree device_tree() {
   if (device.memory_side_cache_bytes != 0)
     tree.add_file(gpu + "/caches/3/properties",
                   cache(2147487744, 3, device.memory_side_cache_bytes / 1024, 64, kGpuData));
-  tree.add_file(gpu + "/io_links/0/properties", io_link(1, 0, device.host_link_mb_per_s));
+  add_links(tree, gpu, links);
   return tree;
 }
 

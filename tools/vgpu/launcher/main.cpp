@@ -88,6 +88,12 @@ void print_help() {
          "  --seed N            seed of all other random choices (default: that of --incoherent, "
          "or 1)\n"
          "  --workers N         number of threads that execute waves (default: one per core)\n"
+         "  --sockets N         be a machine with 1 to 8 processor sockets (default 1): CPU agents "
+         "and\n"
+         "                      NUMA nodes. The host's processors and memory are divided among "
+         "them\n"
+         "  --gpu-socket N      socket that the GPU is connected to, counted from 0 (default: the "
+         "last)\n"
          "  --verbose           report unknown ioctls and refused requests on stderr\n"
          "  --help, --version\n";
 }
@@ -173,6 +179,12 @@ size_t parse(const std::vector<std::string>& arguments) {
       set("UPTEMPO_VGPU_DELAY", number(option, take()));
     } else if (option == "--workers") {
       set("UPTEMPO_VGPU_WORKERS", number(option, take()));
+    } else if (option == "--sockets") {
+      set("UPTEMPO_VGPU_SOCKETS", take());
+      if (value.empty()) usage("--sockets needs a number from 1 to 8");
+    } else if (option == "--gpu-socket") {
+      set("UPTEMPO_VGPU_GPU_SOCKET", take());
+      if (value.empty()) usage("--gpu-socket needs a number");
     } else if (has_value) {
       usage("'" + option + "' is unknown or takes no value");
     } else if (option == "--null-kernels") {
@@ -277,6 +289,19 @@ bool names_fences(std::string_view checks) {
   }
 }
 
+// After all options, because the GPU's socket must be one of the sockets, in either order.
+void check_sockets() {
+  const auto value = [](const char* variable) {
+    const char* const text = std::getenv(variable);
+    return std::string_view(text == nullptr ? "" : text);
+  };
+  try {
+    Sockets::parse(value("UPTEMPO_VGPU_SOCKETS"), value("UPTEMPO_VGPU_GPU_SOCKET"));
+  } catch (const std::invalid_argument& error) {
+    usage(std::string("--sockets, --gpu-socket: ") + error.what());
+  }
+}
+
 int run(const std::vector<std::string>& arguments) {
   const size_t first = parse(arguments);
   if (first == arguments.size()) usage("no program was given");
@@ -289,6 +314,7 @@ int run(const std::vector<std::string>& arguments) {
   if (const char* const checks = std::getenv("UPTEMPO_VGPU_CHECK");
       checks != nullptr && asked("UPTEMPO_VGPU_INCOHERENT") && names_fences(checks))
     usage("--check fences and --incoherent exclude each other: run the program once with each");
+  check_sockets();
   const std::string path = find_program(arguments[first]);
   const ElfProgram program = inspect_program(path);
   if (program.elf && !program.elf64)
