@@ -50,6 +50,16 @@ struct uptempo_vgpu_device_counts {
 };
 typedef int (*uptempo_vgpu_device_t)(struct uptempo_vgpu_device_counts* counts);
 
+/* "uptempo_vgpu_copy_engine": what one SDMA engine has copied, counted before the device sends the
+ * copy's completion signal. Engines count from 0 in KFD's order: those for the host link first,
+ * then those for XGMI links. -1: this process has no device, or the device no such engine. */
+struct uptempo_vgpu_copy_engine_counts {
+  uint64_t copies; /* packets that copy; the runtime divides a large copy into several */
+  uint64_t bytes;
+};
+typedef int (*uptempo_vgpu_copy_engine_t)(uint32_t engine,
+                                          struct uptempo_vgpu_copy_engine_counts* counts);
+
 /* "uptempo_vgpu_findings": what the fence checker has found. The checker judges a dispatch
  * before the device sends its completion signal, so everything that a wait has waited for is
  * counted. It judges later loads and stores of the host when the device next does something. It

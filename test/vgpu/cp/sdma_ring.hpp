@@ -50,7 +50,7 @@ inline Words timestamp(void* address) { return {13u | 2u << 8, low(address), hig
 
 class SdmaRing {
  public:
-  explicit SdmaRing(DeviceFixture& fixture, uint64_t bytes = 4096)
+  explicit SdmaRing(DeviceFixture& fixture, uint64_t bytes = 4096, uint32_t engine = 0)
       : fixture_(fixture), bytes_(bytes) {
     ring_ = static_cast<std::byte*>(fixture.allocate(bytes, 4096));
     pointers_ = fixture.allocate_object<uint64_t>(2);
@@ -61,6 +61,7 @@ class SdmaRing {
     config.read_pointer = DeviceFixture::address(&pointers_[0]);
     config.write_pointer = DeviceFixture::address(&pointers_[1]);
     config.doorbell = bell_.alias;
+    config.engine = engine;
     id = fixture.processor->create_sdma_queue(config);
   }
   ~SdmaRing() { fixture_.processor->destroy_queue(id); }

@@ -116,7 +116,7 @@ TEST_CASE(
     "the trace line of a copy or a fill has the addresses that it reads and writes; no other has "
     "them") {
   DeviceFixture device(traced());
-  SdmaRing ring(device);
+  SdmaRing ring(device, 4096, 3);
   auto* source = static_cast<std::byte*>(device.allocate(64));
   auto* destination = device.allocate_object<uint32_t>(32);
   ring.write(copy(destination, source, 64));
@@ -134,6 +134,27 @@ TEST_CASE(
   CHECK(lines[2].find(field("to", destination + 16) + "\"start_ns\"") != std::string::npos);
   CHECK(lines[2].find("from") == std::string::npos);
   CHECK(lines[3].find("\"bytes\":0,\"start_ns\"") != std::string::npos);
+  for (size_t i = 1; i < lines.size(); ++i)
+    CHECK(lines[i].find("\"sdma_engine\":3,") != std::string::npos);
+}
+
+TEST_CASE("copies and their bytes are counted by engine") {
+  DeviceFixture device;
+  // An engine's queues have separate rings.
+  SdmaRing first(device, 4096, 1), second(device, 4096, 4);
+  void* const one = device.allocate(64);
+  void* const other = device.allocate(64);
+  first.write(copy(one, other, 64));
+  first.write(fill(one, 7, 4));
+  first.submit(copy(other, one, 32));
+  REQUIRE(first.drained());
+  second.submit(copy(one, other, 16));
+  REQUIRE(second.drained());
+  CHECK(device.counts.copies(1) == 2);
+  CHECK(device.counts.copied_bytes(1) == 96);
+  CHECK(device.counts.copies(4) == 1);
+  CHECK(device.counts.copied_bytes(4) == 16);
+  for (const uint32_t engine : {0u, 2u, 3u, 15u}) CHECK(device.counts.copies(engine) == 0);
 }
 
 TEST_CASE("a sub-window copy moves a box between pitched buffers, for every element size") {

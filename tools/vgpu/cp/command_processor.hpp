@@ -43,6 +43,7 @@ struct SdmaQueueConfig {
   GpuAddress read_pointer = 0;  // bytes, monotonic
   GpuAddress write_pointer = 0;
   uint64_t* doorbell = nullptr;  // byte write pointer, initialised to 0
+  uint32_t engine = 0;           // its SDMA engine; XGMI engines last
 };
 
 class CommandProcessor {

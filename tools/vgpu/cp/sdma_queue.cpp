@@ -21,6 +21,11 @@ uint64_t bytes_of(const sdma::Packet& packet) {
   return 0;
 }
 
+bool is_copy(const sdma::Packet& packet) {
+  return std::holds_alternative<sdma::CopyLinear>(packet) ||
+         std::holds_alternative<sdma::CopyRect>(packet);
+}
+
 // Addresses that the packet reads and writes, as fields of its trace line.
 std::string addresses_of(const sdma::Packet& packet) {
   const auto field = [](const char* name, GpuAddress address) {
@@ -305,14 +310,17 @@ SdmaQueue::Outcome SdmaQueue::store(GpuAddress address, const void* value, size_
 
 void SdmaQueue::finish_packet() {
   fences_.copy(read_, current_);
+  const uint64_t bytes = bytes_of(current_.packet);
+  if (context_.device.counts != nullptr && is_copy(current_.packet))
+    context_.device.counts->copy(config_.engine, bytes);
   if (context_.device.trace.enabled() && !std::holds_alternative<sdma::Nop>(current_.packet)) {
-    char line[288];
+    char line[320];
     std::snprintf(
         line, sizeof line,
-        R"({"type":"sdma","engine":"%s","queue":%u,"offset":%llu,"bytes":%llu%s,"start_ns":%llu,"end_ns":%llu%s})",
-        current_.name, ordinal_, static_cast<unsigned long long>(read_),
-        static_cast<unsigned long long>(bytes_of(current_.packet)),
-        addresses_of(current_.packet).c_str(), static_cast<unsigned long long>(start_ns_),
+        R"({"type":"sdma","engine":"%s","sdma_engine":%u,"queue":%u,"offset":%llu,"bytes":%llu%s,"start_ns":%llu,"end_ns":%llu%s})",
+        current_.name, config_.engine, ordinal_, static_cast<unsigned long long>(read_),
+        static_cast<unsigned long long>(bytes), addresses_of(current_.packet).c_str(),
+        static_cast<unsigned long long>(start_ns_),
         static_cast<unsigned long long>(host_clock_ns()),
         drawn_delay(DelayPlace::copy, read_).c_str());
     context_.device.trace.write(line);

@@ -21,6 +21,12 @@ class DeviceCounts {
   void doorbell() noexcept { add(doorbells_); }
   void signal_update() noexcept { add(signal_updates_); }
   void interrupt() noexcept { add(interrupts_); }
+  // A copy packet of an SDMA engine. One that copies more than a packet can is several.
+  void copy(uint32_t engine, uint64_t bytes) noexcept {
+    if (engine >= kMostEngines) return;
+    add(copies_[engine]);
+    add(copied_bytes_[engine], bytes);
+  }
 
   uint64_t dispatches() const noexcept {
     return packets_where([](bool dispatch, unsigned) { return dispatch; });
@@ -44,6 +50,10 @@ class DeviceCounts {
   uint64_t doorbells() const noexcept { return get(doorbells_); }
   uint64_t signal_updates() const noexcept { return get(signal_updates_); }
   uint64_t interrupts() const noexcept { return get(interrupts_); }
+  static constexpr uint32_t kMostEngines = 16;  // of hsa_amd_sdma_engine_id_t
+  // Requires engine < kMostEngines.
+  uint64_t copies(uint32_t engine) const noexcept { return get(copies_[engine]); }
+  uint64_t copied_bytes(uint32_t engine) const noexcept { return get(copied_bytes_[engine]); }
 
  private:
   using Count = std::atomic<uint64_t>;
@@ -52,8 +62,8 @@ class DeviceCounts {
 
   // Only one thread counts, so no locked instruction is needed. relaxed: the completion signal
   // orders the counts for a thread that has waited for it.
-  static void add(Count& count) noexcept {
-    count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  static void add(Count& count, uint64_t n = 1) noexcept {
+    count.store(count.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
   }
   static uint64_t get(const Count& count) noexcept { return count.load(std::memory_order_relaxed); }
 
@@ -67,6 +77,7 @@ class DeviceCounts {
   }
 
   std::array<std::array<Count, kSettings>, 2> packets_{};
+  std::array<Count, kMostEngines> copies_{}, copied_bytes_{};
   Count doorbells_{0}, signal_updates_{0}, interrupts_{0};
 };
 

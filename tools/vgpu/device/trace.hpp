@@ -8,8 +8,9 @@
 //            `queue` counts queues from 0 in order of creation, including ROCr's own. Fields that
 //            a type does not have are absent.
 // Doorbells: {"type":"doorbell","queue":1,"value":119,"ns":3}
-// SDMA:      {"type":"sdma","engine":"copy_linear","queue":2,"offset":64,"bytes":131072,
-//             "from":139637976727552,"to":139637976858624,"start_ns":4,"end_ns":5}
+// SDMA:      {"type":"sdma","engine":"copy_linear","sdma_engine":0,"queue":2,"offset":64,
+//             "bytes":131072,"from":139637976727552,"to":139637976858624,"start_ns":4,"end_ns":5}
+//            `engine`: the packet's name. `sdma_engine`: number of the engine, XGMI engines last.
 //            `from` and `to`: addresses of the first bytes that copies and fills read and write.
 // With --delay each line holds its delays: packets
 // "delays_ns":{"launch":0,"completion":1250,"interrupt":0}, doorbells and SDMA packets

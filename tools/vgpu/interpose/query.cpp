@@ -5,6 +5,7 @@
 
 #include "interpose/real.hpp"
 #include "kfd/process.hpp"
+#include "kfd/queues.hpp"
 
 using namespace uptempo::vgpu;
 
@@ -35,6 +36,16 @@ UPTEMPO_VGPU_EXPORT int uptempo_vgpu_device(uptempo_vgpu_device_counts* counts) 
              .scalar_l1_lines_invalidated = lines.scalar_l1_invalidated,
              .l2_lines_invalidated = lines.l2_invalidated,
              .l2_lines_written_back = lines.l2_written_back};
+  return 0;
+}
+
+UPTEMPO_VGPU_EXPORT int uptempo_vgpu_copy_engine(uint32_t engine,
+                                                 uptempo_vgpu_copy_engine_counts* counts) {
+  const kfd::Process* const process = kfd::Process::existing();
+  if (process == nullptr) return -1;
+  const kfd::SdmaLayout engines = kfd::sdma_layout(process->description());
+  if (engine >= engines.engines + engines.xgmi_engines) return -1;
+  *counts = {process->counts().copies(engine), process->counts().copied_bytes(engine)};
   return 0;
 }
 

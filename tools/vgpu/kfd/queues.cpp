@@ -125,7 +125,8 @@ int Queues::create(kfd_ioctl_create_queue_args& args, uint32_t sdma_engine) {
                                                         .ring_bytes = args.ring_size,
                                                         .read_pointer = args.read_pointer_address,
                                                         .write_pointer = args.write_pointer_address,
-                                                        .doorbell = doorbell(id)});
+                                                        .doorbell = doorbell(id),
+                                                        .engine = engine_of(*sdma_slot, xgmi)});
   } else {
     queue.device_queue =
         processor().create_compute_queue({.ring = args.ring_base_address,
@@ -141,6 +142,10 @@ int Queues::create(kfd_ioctl_create_queue_args& args, uint32_t sdma_engine) {
   args.queue_id = id;
   args.doorbell_offset = kDoorbellFileOffset + id * sizeof(uint64_t);
   return 0;
+}
+
+uint32_t Queues::engine_of(uint32_t slot, bool xgmi) const {
+  return xgmi ? sdma_.engines + slot % sdma_.xgmi_engines : slot % sdma_.engines;
 }
 
 // Slot i belongs to engine i modulo the number of engines of its kind. Without an engine, the first

@@ -70,6 +70,7 @@ class Queues {
 
   uint64_t* doorbell(uint32_t queue_id) const;
   CommandProcessor& processor();
+  uint32_t engine_of(uint32_t sdma_slot, bool xgmi) const;
   // requires mutex_
   std::optional<uint32_t> free_sdma_slot(bool xgmi, std::optional<uint32_t> engine) const;
 
