@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/memory/nearest_host.hpp"
 #include "engine/runtime/counters.hpp"
 #include "engine/runtime/error.hpp"
 #include "engine/runtime/session.hpp"
@@ -32,20 +33,12 @@ std::vector<hsa_amd_memory_pool_t> pools_of(hsa_agent_t agent) {
   return pools;
 }
 
-std::vector<hsa_agent_t> host_agents() {
-  std::vector<hsa_agent_t> hosts;
-  check(hsa_iterate_agents(
-            [](hsa_agent_t agent, void* data) {
-              hsa_device_type_t type{};
-              const hsa_status_t status = hsa_agent_get_info(agent, HSA_AGENT_INFO_DEVICE, &type);
-              if (status != HSA_STATUS_SUCCESS) return status;
-              if (type == HSA_DEVICE_TYPE_CPU)
-                static_cast<std::vector<hsa_agent_t>*>(data)->push_back(agent);
-              return HSA_STATUS_SUCCESS;
-            },
-            &hosts),
-        "hsa_iterate_agents");
-  return hosts;
+// The agents whose pools may serve `kind`, the first choice first.
+std::vector<hsa_agent_t> owners_for(const Agent& gpu, MemoryKind kind) {
+  if (kind == MemoryKind::device) return {gpu.handle()};
+  std::vector<hsa_agent_t> owners;
+  for (const HostDistance& host : hosts_by_distance(gpu)) owners.push_back(host.agent);
+  return owners;
 }
 
 // Returns why the pool cannot be used; empty if it can.
@@ -87,11 +80,9 @@ std::string_view name_of(MemoryKind kind) noexcept {
 }
 
 MemoryPool find_pool(const Agent& gpu, MemoryKind kind) {
-  const std::vector<hsa_agent_t> owners =
-      kind == MemoryKind::device ? std::vector<hsa_agent_t>{gpu.handle()} : host_agents();
   std::string rejected;
   size_t number = 0;
-  for (const hsa_agent_t owner : owners) {
+  for (const hsa_agent_t owner : owners_for(gpu, kind)) {
     for (const hsa_amd_memory_pool_t pool : pools_of(owner)) {
       const std::string reason = why_not(pool, kind, gpu.handle());
       if (reason.empty()) {

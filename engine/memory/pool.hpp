@@ -37,8 +37,8 @@ struct MemoryPool {
   size_t alignment_bytes = 0;  // alignment of every allocation
 };
 
-// Returns the pool of this `kind` for the GPU. Throws Error, which lists every pool and why it was
-// rejected.
+// Returns the pool of this `kind` for the GPU. Host memory comes from the nearest CPU agent that
+// has such a pool (nearest_host.hpp). Throws Error, which lists every pool and why it was rejected.
 MemoryPool find_pool(const Agent& gpu, MemoryKind kind);
 
 // An allocation from a pool. The GPU may access it; so may the host, for host kinds. Move-only.

@@ -5,6 +5,9 @@
 // when ROCr 5.2.3 silently returns a signal without an event because the driver has none left.
 // interrupt() reports which kind was created. A blocked HSA wait on an event-less signal spins.
 //
+// Memory: ROCr allocates every signal at the first CPU agent, which need not be the nearest one to
+// the GPU, and offers no choice (engine/memory/nearest_host.hpp).
+//
 // Thread safety: HSA signals may be used from any thread. The object is move-only with one owner.
 // Cost: creation takes 10-50 us, because an interrupt signal may allocate a driver event, and a
 // process has 4096. Create signals during set-up, or take them from a SignalPool.
