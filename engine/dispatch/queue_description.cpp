@@ -5,6 +5,7 @@
 #include "engine/completion/completion_thread.hpp"
 #include "engine/dispatch/queue_resources.hpp"
 #include "engine/dispatch/shared_hsa_queue.hpp"
+#include "engine/memory/nearest_host.hpp"
 #include "engine/memory/pool.hpp"
 #include "engine/runtime/description.hpp"
 #include "engine/runtime/memory_model.hpp"
@@ -58,10 +59,7 @@ std::string kernargs_of(const Agent* agent, const KernargPool& pool) {
   const std::string slabs = fmt::format("{} slabs of {} bytes", pool.slabs(), pool.slab_bytes());
   if (agent == nullptr) return slabs;
   const MemoryPool memory = find_pool(*agent, MemoryKind::kernarg);
-  return fmt::format(
-      "{} in {} of node {}: the first fine-grained pool for kernargs that the GPU "
-      "may access",
-      slabs, name_of(memory.kind), Agent(memory.owner).properties().node);
+  return fmt::format("{} in {} of {}", slabs, name_of(memory.kind), nearest_host(*agent).reason);
 }
 
 std::string fences_of(const Agent& agent) {

@@ -79,7 +79,9 @@ void check_rows(const char* what, const CopyEnd& end, size_t pitch, const CopyRo
 
 CopyDirection direction_of(const CopyEnd& to, const CopyEnd& from) noexcept {
   if (is_host(to.place)) return CopyDirection::to_host;
-  return is_host(from.place) ? CopyDirection::to_device : CopyDirection::between_devices;
+  if (is_host(from.place)) return CopyDirection::to_device;
+  const bool with_peer = to.place == CopyPlace::peer || from.place == CopyPlace::peer;
+  return with_peer ? CopyDirection::between_devices : CopyDirection::within_device;
 }
 
 void fill_on_host(std::byte* to, const CopyRows& rows,
@@ -244,6 +246,7 @@ void Stream::count_transfer(const Transfer& transfer, CopyPath path) noexcept {
     case CopyDirection::to_host:
       if (!is_host(transfer.from.place)) count(&CounterBlock::bytes_to_host, transfer.bytes());
       break;
+    case CopyDirection::within_device:
     case CopyDirection::between_devices:
       count(&CounterBlock::copies_on_device);
       break;
@@ -279,8 +282,8 @@ TimelinePoint Stream::begin(const Transfer& transfer, CopyPath path) {
     return is_host(end.place) ? transfers.host() : own;
   };
   const bool within_host = is_host(transfer.to.place) && is_host(transfer.from.place);
-  CopyLane& lane = transfers.lane(direction_of(transfer.to, transfer.from));
   if (!position_.empty()) add(queue_->event_for(position_));
+  CopyLane& lane = transfers.lane_for(direction_of(transfer.to, transfer.from), waits_);
   const Event copied =
       lane.copy({.to = transfer.to.data,
                  .to_agent = agent_of(transfer.to),

@@ -47,6 +47,12 @@ std::string Streams::describe() const { return state_->describe(); }
 
 const Agent& Streams::agent() const noexcept { return *state_->agent(); }
 
+std::vector<CopyEngineUse> Streams::copy_engines() const {
+  return state_->transfers().engine_uses();
+}
+
+std::string Streams::copy_engine_reasons() const { return state_->transfers().engine_reasons(); }
+
 CurrentStream::CurrentStream(Stream& stream) noexcept
     : stream_(stream), outer_(std::exchange(innermost, this)) {}
 

@@ -38,10 +38,12 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "engine/dispatch/queue.hpp"
 #include "engine/runtime/agent.hpp"
 #include "engine/stream/copy/copy_ends.hpp"
+#include "engine/stream/copy/copy_engines.hpp"
 
 namespace uptempo {
 
@@ -63,6 +65,7 @@ struct StreamsOptions {
   uint32_t own_queues = 4;       // limit for streams that wait for the host (Stream::wait)
   DefaultStreamOrder default_order = DefaultStreamOrder::independent;
   CopyLimits copies{};
+  CopyEngines engines{};
   // Options of each queue. `publications` limits unfinished markers; at least two.
   QueueOptions queue{};
   // Every so many launches of a queue, one carries a completion signal, so that kernarg memory
@@ -101,6 +104,11 @@ class Streams {
   // Queue::describe() gives them, launches, copies. As Runtime::describe(). Throws Error.
   std::string describe() const;
   const Agent& agent() const noexcept;
+
+  // The copy engines that have copied for these streams, in their order.
+  std::vector<CopyEngineUse> copy_engines() const;
+  // Which engines copy in each direction, and why: a line per direction, each ending with '\n'.
+  std::string copy_engine_reasons() const;
 
  private:
   friend class Stream;

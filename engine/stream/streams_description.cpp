@@ -83,16 +83,18 @@ std::string Transfers::describe() {
                                       limits_.host_bytes))
       .line("by a kernel", fmt::format("up to {} bytes, in 2-D, and where the engine cannot",
                                        limits_.kernel_bytes))
-      .line("by a copy engine",
-            "larger ones, by hsa_amd_memory_async_copy; ROCr chooses the engine")
+      .line("by a copy engine", "larger ones")
       .line("pageable memory",
             fmt::format("staged up to {} bytes, pinned for the copy above", limits_.stage_bytes))
       .line("host data path", parts_.hdp_flush != nullptr
                                   ? "flushed by a register after host stores to device memory"
                                   : "no flush register");
-  for (const auto& made : lanes_made_)
-    if (const CopyLane* const lane = made.load(std::memory_order_acquire))
-      all.line("copies in use", fmt::format("{}, {} at a time", lane->name(), of_lanes_.copies));
+  for (size_t place = 0; place < kCopyDirections; ++place) {
+    const auto direction = static_cast<CopyDirection>(place);
+    all.line(fmt::format("engines {}", name_of(direction)), engine_reason(direction));
+  }
+  for (const CopyEngineUse& use : engine_uses())
+    all.line("copies so far", fmt::format("{}: {}, {} bytes", use.name, use.copies, use.bytes));
   return all.text();
 }
 

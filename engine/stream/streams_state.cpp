@@ -22,19 +22,23 @@ CopyLaneOptions of_lanes(const StreamsOptions& options) {
 }  // namespace
 
 StreamsState::StreamsState(const Agent& agent, const StreamsOptions& options)
-    : StreamsState(options, [agent](const StreamQueueOptions& of_queue) {
-        return std::make_unique<StreamQueue>(agent, of_queue);
-      }) {
+    : StreamsState(
+          options,
+          [agent](const StreamQueueOptions& of_queue) {
+            return std::make_unique<StreamQueue>(agent, of_queue);
+          },
+          std::nullopt) {
   agent_ = agent;
-  transfers_ = std::make_unique<Transfers>(agent, options.copies, of_lanes(options), hooks());
+  transfers_ = std::make_unique<Transfers>(agent, options.copies, options.engines,
+                                           of_lanes(options), hooks());
 }
 
 StreamsState::StreamsState(const StreamsOptions& options, MakeQueue make_queue,
-                           Transfers::Parts of_copies)
-    : options_(options),
-      make_queue_(std::move(make_queue)),
-      transfers_(std::make_unique<Transfers>(std::move(of_copies), options.copies,
-                                             of_lanes(options), hooks())) {
+                           std::optional<Transfers::Parts> of_copies)
+    : options_(options), make_queue_(std::move(make_queue)) {
+  if (of_copies)
+    transfers_ = std::make_unique<Transfers>(*std::move(of_copies), options.copies, options.engines,
+                                             of_lanes(options), hooks());
   const auto refuse = [](const char* asked, const char* found) {
     throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
                  .call = "Streams",
@@ -49,6 +53,7 @@ StreamsState::StreamsState(const StreamsOptions& options, MakeQueue make_queue,
 }
 
 StreamsState::~StreamsState() {
+  if (transfers_ == nullptr) return;  // its construction failed, before any queue was created
   // Finish all queues before the first is destroyed: their packets may use each other's signals.
   // One deadline covers all, however many of them hang.
   const Deadline deadline = Deadline::after(options_.queue.drain_timeout);

@@ -26,8 +26,9 @@ class StreamsState {
   using MakeQueue = std::function<std::unique_ptr<StreamQueue>(const StreamQueueOptions& options)>;
 
   StreamsState(const Agent& agent, const StreamsOptions& options);
+  // Without `of_copies`, the caller sets transfers_.
   StreamsState(const StreamsOptions& options, MakeQueue make_queue,
-               Transfers::Parts of_copies = {});
+               std::optional<Transfers::Parts> of_copies);
   ~StreamsState();
   StreamsState(const StreamsState&) = delete;
   StreamsState& operator=(const StreamsState&) = delete;

@@ -72,7 +72,8 @@ struct CopyLimits {
   size_t stage_bytes = 2 << 20;    // largest copy of pageable memory through staging
   size_t staging_bytes = 8 << 20;  // staging memory, allocated by the first copy that needs it
   size_t piece_bytes = 256 << 10;  // part of it that one step of a copy uses
-  // Unfinished copies per direction. The first copy creates their signals.
+  // Unfinished copies per copy engine, or per direction where the runtime chooses the engine. The
+  // first copy there creates their signals.
   uint32_t engine_copies = 32;
 };
 

@@ -1,7 +1,6 @@
 #include "engine/stream/copy/copy_lane.hpp"
 
 #include <fmt/format.h>
-#include <hsa/hsa_ext_amd.h>
 
 #include <algorithm>
 #include <thread>
@@ -11,23 +10,14 @@
 #include "engine/runtime/error.hpp"
 
 namespace uptempo::detail {
-namespace {
 
-hsa_status_t start_by_rocr(const CopyLane::Copy& copy, std::span<const hsa_signal_t> after,
-                           hsa_signal_t done) {
-  return hsa_amd_memory_async_copy(copy.to, copy.to_agent, copy.from, copy.from_agent, copy.bytes,
-                                   static_cast<uint32_t>(after.size()),
-                                   after.empty() ? nullptr : after.data(), done);
-}
-
-}  // namespace
-
-CopyLane::CopyLane(const Agent& gpu, const CopyLaneOptions& options)
+CopyLane::CopyLane(const Agent& gpu, Start start, const CopyLaneOptions& options)
     : options_(options),
-      start_(start_by_rocr),
+      start_(std::move(start)),
       signals_(options.copies, 0),
       timeline_(Timeline::acquire(options.copies)),
       watch_(Session::current()),
+      seen_done_(timeline_.last_begun()),
       loans_(timeline_.places()) {
   try {
     watch_.start(timeline_, gpu);
@@ -44,6 +34,7 @@ CopyLane::CopyLane(Start start, std::span<const hsa_signal_t> signals,
       start_(std::move(start)),
       signals_(signals),
       timeline_(Timeline::acquire(options.copies)),
+      seen_done_(timeline_.last_begun()),
       loans_(timeline_.places()) {}
 
 CopyLane::~CopyLane() {
@@ -60,7 +51,7 @@ void CopyLane::check_failed() {
   const Failure failure = timeline_.failure();
   throw Error({.status = failure.status,
                .call = "Stream::copy",
-               .asked = fmt::format("a copy {} by a copy engine", options_.name),
+               .asked = fmt::format("a copy {}", options_.name),
                .found = failure.text,
                .remedy = failure.status == Session::MemoryFault::kStatus
                              ? Session::MemoryFault::kRemedy
@@ -102,7 +93,7 @@ void CopyLane::wait_for_room(std::unique_lock<std::mutex>& lock, Deadline deadli
   if (deadline.passed()) {
     throw Error({.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
                  .call = "Stream::copy",
-                 .asked = fmt::format("a copy {} by a copy engine", options_.name),
+                 .asked = fmt::format("a copy {}", options_.name),
                  .found = fmt::format(
                      "{} of {} copies are unfinished; other queues still use the signals of the "
                      "others",
@@ -151,9 +142,12 @@ Event CopyLane::copy(const Copy& copy, std::span<const Event> after) {
     timeline_.cancel();
     signals_.give_back(done);
     check(status, "hsa_amd_memory_async_copy",
-          fmt::format("{} bytes from {} to {}", copy.bytes, copy.from, copy.to),
-          "pass addresses inside memory that this agent may access");
+          fmt::format("{} bytes from {} to {} {}", copy.bytes, copy.from, copy.to, options_.name),
+          "pass addresses inside memory that this agent may access, and engines that can copy in "
+          "this direction");
   }
+  copies_.fetch_add(1, std::memory_order_relaxed);
+  bytes_.fetch_add(copy.bytes, std::memory_order_relaxed);
   std::vector<SignalLoan>& loans = loans_[timeline_.place(value)];
   for (Borrowed& one : borrowed) loans.push_back(std::move(one.loan));
   borrowed.clear();
@@ -172,6 +166,20 @@ Event CopyLane::event_for_all() {
   const uint64_t last = timeline_.last_begun();
   if (timeline_.is_done(last)) return {};
   return {*this, Completion(timeline_, last)};
+}
+
+uint32_t CopyLane::unfinished() noexcept {
+  const uint64_t last = timeline_.last_begun();
+  uint64_t done = seen_done_.load(std::memory_order_relaxed);
+  const uint64_t seen = done;
+  while (done < last && timeline_.is_done(done + 1)) ++done;
+  // Another thread may store less, which only costs a look.
+  if (done != seen) seen_done_.store(done, std::memory_order_relaxed);
+  return done < last ? static_cast<uint32_t>(last - done) : 0;
+}
+
+bool CopyLane::is_unfinished(const Event& event) noexcept {
+  return event.source_ == this && !timeline_.is_done(event.completion_.value());
 }
 
 void CopyLane::finish(Deadline deadline) noexcept {

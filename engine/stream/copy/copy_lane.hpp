@@ -1,5 +1,5 @@
-// CopyLane: copies of one direction by a copy engine, one after the other. Private to engine/stream
-// and its tests.
+// CopyLane: copies by one copy engine, or in one direction by an engine of the runtime's choice,
+// one after the other. Private to engine/stream and its tests.
 //
 // Order: each copy waits for the one before it, even where the engine executes both in order. So
 // its signal covers all earlier copies, and a timeline can track them. A copy also waits for events
@@ -21,6 +21,7 @@
 #include <hsa/hsa.h>
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -38,7 +39,7 @@
 namespace uptempo::detail {
 
 struct CopyLaneOptions {
-  std::string name{};    // for errors: "host to device"
+  std::string name{};    // for errors: "by engine 0"
   uint32_t copies = 32;  // most unfinished copies at a time
   std::chrono::nanoseconds patience = std::chrono::seconds(30);
   std::chrono::nanoseconds drain_timeout = std::chrono::seconds(5);
@@ -57,8 +58,8 @@ class CopyLane final : public SignalSource {
   using Start = std::function<hsa_status_t(const Copy& copy, std::span<const hsa_signal_t> after,
                                            hsa_signal_t done)>;
 
-  // Copies with hsa_amd_memory_async_copy. Creates the signals. Throws Error.
-  CopyLane(const Agent& gpu, const CopyLaneOptions& options);
+  // Creates the signals. Throws Error.
+  CopyLane(const Agent& gpu, Start start, const CopyLaneOptions& options);
   // Without ROCr; the caller owns the signals.
   CopyLane(Start start, std::span<const hsa_signal_t> signals, const CopyLaneOptions& options);
   ~CopyLane();
@@ -70,6 +71,13 @@ class CopyLane final : public SignalSource {
   Event copy(const Copy& copy, std::span<const Event> after);
   // Returns an event for all copies begun so far. Empty if none is unfinished.
   Event event_for_all();
+  // Counts for any thread. A copy that has begun meanwhile may be missing.
+  uint64_t copies() const noexcept { return copies_.load(std::memory_order_relaxed); }
+  uint64_t bytes() const noexcept { return bytes_.load(std::memory_order_relaxed); }
+  uint32_t unfinished() noexcept;
+  // True for an event of this lane whose copy is unfinished.
+  bool is_unfinished(const Event& event) noexcept;
+  bool failed() noexcept { return timeline_.failed(); }
   // Call after the last copy. Blocks until all copies are complete, or lost at the deadline.
   void finish(Deadline deadline) noexcept;
   // Sets the function that is called, without the lock, when signals are short. Call before using
@@ -94,6 +102,8 @@ class CopyLane final : public SignalSource {
   Timeline& timeline_;
   TimelineWatch watch_;
   std::function<void()> on_shortage_;
+  std::atomic<uint64_t> copies_{0}, bytes_{0};  // written under the lock
+  std::atomic<uint64_t> seen_done_;             // all copies up to this value are complete
   std::mutex mutex_;
   std::vector<std::vector<SignalLoan>> loans_;  // per unfinished copy, by place
   std::vector<Borrowed> borrowed_;              // of the copy being started

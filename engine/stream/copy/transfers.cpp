@@ -11,8 +11,10 @@
 #include <utility>
 
 #include "engine/memory/access.hpp"
+#include "engine/memory/nearest_host.hpp"
 #include "engine/runtime/error.hpp"
 #include "engine/stream/copy/host_duties.hpp"
+#include "engine/stream/copy/rocr_engines.hpp"
 #include "engine/stream/event/detail/pending_host_duties.hpp"
 
 namespace uptempo::detail {
@@ -39,10 +41,44 @@ volatile uint32_t* hdp_flush_of(const Agent& gpu) {
   return hdp.HDP_MEM_FLUSH_CNTL;
 }
 
+CopyLane::Start start_by_rocr(std::optional<uint32_t> engine) {
+  if (!engine) {
+    return [](const CopyLane::Copy& copy, std::span<const hsa_signal_t> after, hsa_signal_t done) {
+      return hsa_amd_memory_async_copy(copy.to, copy.to_agent, copy.from, copy.from_agent,
+                                       copy.bytes, static_cast<uint32_t>(after.size()),
+                                       after.empty() ? nullptr : after.data(), done);
+    };
+  }
+  return [engine = *engine](const CopyLane::Copy& copy, std::span<const hsa_signal_t> after,
+                            hsa_signal_t done) {
+    return RocrEngines::get().copy(copy.to, copy.to_agent, copy.from, copy.from_agent, copy.bytes,
+                                   after, done, engine);
+  };
+}
+
 Transfers::Parts parts_of(const Agent& gpu) {
+  const RocrEngines& rocr = RocrEngines::get();
+  const hsa_agent_t host = nearest_host(gpu).agent;
+  // Only for directions between the host and the GPU: ROCr refuses to answer for one agent.
+  const auto mask = [own = gpu.handle(), host](CopyDirection direction, auto&& ask) -> uint32_t {
+    if (direction == CopyDirection::to_device) return ask(own, host);
+    return direction == CopyDirection::to_host ? ask(host, own) : 0;
+  };
   return {.make_lane =
-              [gpu](CopyDirection, const CopyLaneOptions& options) {
-                return std::make_unique<CopyLane>(gpu, options);
+              [gpu](std::optional<uint32_t> engine, const CopyLaneOptions& options) {
+                return std::make_unique<CopyLane>(gpu, start_by_rocr(engine), options);
+              },
+          .engines = rocr.offer(gpu),
+          .idle_engines =
+              [&rocr, mask](CopyDirection direction) {
+                return mask(direction,
+                            [&](hsa_agent_t to, hsa_agent_t from) { return rocr.idle(to, from); });
+              },
+          .preferred_engines =
+              [&rocr, mask](CopyDirection direction) {
+                return mask(direction, [&](hsa_agent_t to, hsa_agent_t from) {
+                  return rocr.preferred(to, from);
+                });
               },
           .load_kernels = [gpu] { return load(gpu); },
           .make_staging =
@@ -57,25 +93,14 @@ Transfers::Parts parts_of(const Agent& gpu) {
 constexpr size_t kUnitBytes = 16;
 constexpr uint32_t kWorkgroup = 256;
 
-const char* name_of(CopyDirection direction) noexcept {
-  switch (direction) {
-    case CopyDirection::to_device:
-      return "from host to device";
-    case CopyDirection::to_host:
-      return "from device to host";
-    case CopyDirection::between_devices:
-      break;
-  }
-  return "between devices";
-}
-
 }  // namespace
 
-Transfers::Transfers(const Agent& gpu, const CopyLimits& limits, const CopyLaneOptions& of_lanes,
-                     Hooks hooks)
+Transfers::Transfers(const Agent& gpu, const CopyLimits& limits, const CopyEngines& engines,
+                     const CopyLaneOptions& of_lanes, Hooks hooks)
     : agent_(gpu),
       host_(find_pool(gpu, MemoryKind::pinned).owner),
       limits_(limits),
+      wanted_engines_(engines),
       of_lanes_(of_lanes),
       hooks_(std::move(hooks)),
       parts_(parts_of(gpu)),
@@ -84,11 +109,19 @@ Transfers::Transfers(const Agent& gpu, const CopyLimits& limits, const CopyLaneO
                    [](uint64_t handle) noexcept {
                      HostDuties::of_process().finish();
                      HostDuties::of_process().drop(reinterpret_cast<const Transfers*>(handle));
-                   }) {}
+                   }) {
+  check_masks(wanted_engines_, parts_.engines);
+}
 
-Transfers::Transfers(Parts parts, const CopyLimits& limits, const CopyLaneOptions& of_lanes,
-                     Hooks hooks)
-    : limits_(limits), of_lanes_(of_lanes), hooks_(std::move(hooks)), parts_(std::move(parts)) {}
+Transfers::Transfers(Parts parts, const CopyLimits& limits, const CopyEngines& engines,
+                     const CopyLaneOptions& of_lanes, Hooks hooks)
+    : limits_(limits),
+      wanted_engines_(engines),
+      of_lanes_(of_lanes),
+      hooks_(std::move(hooks)),
+      parts_(std::move(parts)) {
+  check_masks(wanted_engines_, parts_.engines);
+}
 
 Transfers::~Transfers() {
   session_end_.forget();
@@ -96,19 +129,104 @@ Transfers::~Transfers() {
   HostDuties::of_process().drop(this);
 }
 
-CopyLane& Transfers::lane(CopyDirection direction) {
-  const auto place = static_cast<size_t>(direction);
+CopyLane& Transfers::lane(LaneNumber number) {
   // Acquire: a thread that sees the lane sees it constructed.
-  if (CopyLane* const made = lanes_made_[place].load(std::memory_order_acquire)) return *made;
+  if (CopyLane* const made = lanes_made_[number].load(std::memory_order_acquire)) return *made;
   const std::lock_guard lock(mutex_);
-  if (lanes_[place] == nullptr) {
+  if (lanes_[number] == nullptr) {
     CopyLaneOptions options = of_lanes_;
-    options.name = name_of(direction);
-    lanes_[place] = parts_.make_lane(direction, options);
-    lanes_[place]->on_shortage(hooks_.on_shortage);
-    lanes_made_[place].store(lanes_[place].get(), std::memory_order_release);
+    std::optional<uint32_t> engine;
+    if (number < kCopyDirections) {
+      options.name =
+          fmt::format("{} by the runtime's engine", name_of(static_cast<CopyDirection>(number)));
+    } else {
+      engine = static_cast<uint32_t>(number - kCopyDirections);
+      options.name = fmt::format("by engine {}", *engine);
+    }
+    lanes_[number] = parts_.make_lane(engine, options);
+    lanes_[number]->on_shortage(hooks_.on_shortage);
+    lanes_made_[number].store(lanes_[number].get(), std::memory_order_release);
   }
-  return *lanes_[place];
+  return *lanes_[number];
+}
+
+EngineSet Transfers::engines_now(CopyDirection direction) const {
+  const auto ask = [&](const auto& function) { return function ? function(direction) : 0u; };
+  const bool is_offered = parts_.engines.none.empty();
+  return choose_engines(direction, wanted_engines_, parts_.engines,
+                        is_offered ? ask(parts_.idle_engines) : 0,
+                        is_offered ? ask(parts_.preferred_engines) : 0);
+}
+
+const EngineSet* Transfers::engines_of(CopyDirection direction) {
+  const auto place = static_cast<size_t>(direction);
+  if (const EngineSet* const made = engine_sets_made_[place].load(std::memory_order_acquire))
+    return made;
+  const std::lock_guard lock(mutex_);
+  if (engine_sets_[place] == nullptr) {
+    auto set = std::make_unique<const EngineSet>(engines_now(direction));
+    if (set->ask_again) return nullptr;
+    engine_sets_[place] = std::move(set);
+    engine_sets_made_[place].store(engine_sets_[place].get(), std::memory_order_release);
+  }
+  return engine_sets_[place].get();
+}
+
+CopyLane& Transfers::lane_for(CopyDirection direction, std::span<const Event> waits) {
+  const EngineSet* const set = engines_of(direction);
+  if (set == nullptr || set->mask == 0) return lane(lane_of(direction));
+  LaneNumber best = lane_of_engine(set->favourite);
+  uint32_t least = UINT32_MAX;
+  const auto consider = [&](uint32_t engine) {
+    CopyLane* const made = lanes_made_[lane_of_engine(engine)].load(std::memory_order_acquire);
+    const uint32_t unfinished = made == nullptr ? 0 : made->unfinished();
+    if (unfinished >= least) return;
+    least = unfinished;
+    best = lane_of_engine(engine);
+  };
+  consider(set->favourite);
+  for (uint32_t left = set->mask; left != 0; left &= left - 1) {
+    const auto engine = static_cast<uint32_t>(std::countr_zero(left));
+    CopyLane* const made = lanes_made_[lane_of_engine(engine)].load(std::memory_order_acquire);
+    if (made != nullptr) {
+      // The copies of a failed engine end with its Error, instead of moving to another one.
+      if (made->failed()) return *made;
+      for (const Event& event : waits)
+        if (made->is_unfinished(event)) return *made;
+    }
+    consider(engine);
+  }
+  return lane(best);
+}
+
+std::string Transfers::engine_reason(CopyDirection direction) {
+  const EngineSet* const made =
+      engine_sets_made_[static_cast<size_t>(direction)].load(std::memory_order_acquire);
+  return made != nullptr ? made->reason : engines_now(direction).reason;
+}
+
+std::string Transfers::engine_reasons() {
+  std::string text;
+  for (size_t place = 0; place < kCopyDirections; ++place) {
+    const auto direction = static_cast<CopyDirection>(place);
+    text += fmt::format("copies {}: {}\n", name_of(direction), engine_reason(direction));
+  }
+  return text;
+}
+
+std::vector<CopyEngineUse> Transfers::engine_uses() {
+  std::vector<CopyEngineUse> uses;
+  for (LaneNumber number = 0; number < lanes_made_.size(); ++number) {
+    CopyLane* const made = lanes_made_[number].load(std::memory_order_acquire);
+    if (made == nullptr) continue;
+    CopyEngineUse use{.name = made->name(),
+                      .copies = made->copies(),
+                      .bytes = made->bytes(),
+                      .unfinished = made->unfinished()};
+    if (number >= kCopyDirections) use.engine = static_cast<uint32_t>(number - kCopyDirections);
+    uses.push_back(std::move(use));
+  }
+  return uses;
 }
 
 void Transfers::for_each_lane(const std::function<void(CopyLane&)>& f) {

@@ -6,24 +6,26 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "engine/program/grid.hpp"
 #include "engine/program/program.hpp"
 #include "engine/runtime/agent.hpp"
 #include "engine/stream/copy/copy_ends.hpp"
+#include "engine/stream/copy/copy_engines.hpp"
 #include "engine/stream/copy/copy_lane.hpp"
 #include "engine/stream/copy/host_duties.hpp"
 #include "engine/stream/copy/staging.hpp"
 
 namespace uptempo::detail {
-
-enum class CopyDirection : uint8_t { to_device, to_host, between_devices };
 
 // Kernels of kernels/transfer.cl.
 struct TransferKernels {
@@ -36,7 +38,12 @@ struct TransferKernels {
 class Transfers {
  public:
   struct Parts {
-    std::function<std::unique_ptr<CopyLane>(CopyDirection, const CopyLaneOptions&)> make_lane{};
+    // The lane of an engine, or of a direction where the runtime chooses the engine.
+    std::function<std::unique_ptr<CopyLane>(std::optional<uint32_t> engine, const CopyLaneOptions&)>
+        make_lane{};
+    EngineOffer engines{.none = "the device offers no choice of copy engines"};
+    // Engines that could begin a copy in this direction now, and preferred ones; 0: no preference.
+    std::function<uint32_t(CopyDirection)> idle_engines{}, preferred_engines{};
     std::function<TransferKernels()> load_kernels{};
     std::function<std::shared_ptr<Staging>(size_t size_bytes, size_t piece_bytes)> make_staging{};
     uint32_t compute_units = 1;
@@ -50,17 +57,25 @@ class Transfers {
     std::function<void()> close_epochs;
   };
 
-  Transfers(const Agent& gpu, const CopyLimits& limits, const CopyLaneOptions& of_lanes,
-            Hooks hooks);
-  Transfers(Parts parts, const CopyLimits& limits, const CopyLaneOptions& of_lanes, Hooks hooks);
+  // Throw Error if the engines do not exist.
+  Transfers(const Agent& gpu, const CopyLimits& limits, const CopyEngines& engines,
+            const CopyLaneOptions& of_lanes, Hooks hooks);
+  Transfers(Parts parts, const CopyLimits& limits, const CopyEngines& engines,
+            const CopyLaneOptions& of_lanes, Hooks hooks);
   // Requires that all copies are complete or lost.
   ~Transfers();
   Transfers(const Transfers&) = delete;
   Transfers& operator=(const Transfers&) = delete;
 
   const CopyLimits& limits() const noexcept { return limits_; }
+  // Chooses the lane of the next copy of a stream, which waits for `waits` (copy_engines.hpp).
   // Throws Error.
-  CopyLane& lane(CopyDirection direction);
+  CopyLane& lane_for(CopyDirection direction, std::span<const Event> waits);
+  // The engines of a direction and the reason; asks ROCr where no copy has yet.
+  std::string engine_reason(CopyDirection direction);
+  // The same for each direction, a line each.
+  std::string engine_reasons();
+  std::vector<CopyEngineUse> engine_uses();
   // How copies are made, and by which engines so far.
   std::string describe();
   void for_each_lane(const std::function<void(CopyLane&)>& f);
@@ -90,17 +105,33 @@ class Transfers {
   void require_reach(hsa_agent_t peer);
 
  private:
+  using LaneNumber = size_t;
+  static constexpr LaneNumber lane_of(CopyDirection direction) noexcept {
+    return static_cast<size_t>(direction);
+  }
+  static constexpr LaneNumber lane_of_engine(uint32_t engine) noexcept {
+    return kCopyDirections + engine;
+  }
+  // `number` of lane_of() or lane_of_engine(). Creates the lane on first use. Throws Error.
+  CopyLane& lane(LaneNumber number);
+  EngineSet engines_now(CopyDirection direction) const;
+  // Asks ROCr once. Null: ROCr has no answer yet, and decides the next copy.
+  const EngineSet* engines_of(CopyDirection direction);
+
   size_t most_items() const noexcept { return size_t{parts_.compute_units} * 2048; }
 
   std::optional<Agent> agent_;
   hsa_agent_t host_{0};
   const CopyLimits limits_;
+  const CopyEngines wanted_engines_;
   const CopyLaneOptions of_lanes_;
   const Hooks hooks_;
   Parts parts_;
   std::mutex mutex_;  // protects what is created on demand
-  std::array<std::unique_ptr<CopyLane>, 3> lanes_;
-  std::array<std::atomic<CopyLane*>, 3> lanes_made_{};
+  std::array<std::unique_ptr<CopyLane>, kCopyDirections + kMostEngines> lanes_;
+  std::array<std::atomic<CopyLane*>, kCopyDirections + kMostEngines> lanes_made_{};
+  std::array<std::unique_ptr<const EngineSet>, kCopyDirections> engine_sets_;
+  std::array<std::atomic<const EngineSet*>, kCopyDirections> engine_sets_made_{};
   std::once_flag kernels_once_, staging_once_;
   std::optional<TransferKernels> kernels_;
   std::optional<Error> no_kernels_;

@@ -1,4 +1,7 @@
 // One test for each rule that streams rely on. The patches of test/mutants make each test fail.
+#include <algorithm>
+
+#include "test/engine/stream/copy/many_copy_engines.hpp"
 #include "test/engine/stream/stream_devices.hpp"
 #include "test/support/catch.hpp"
 
@@ -67,4 +70,39 @@ TEST_CASE("Streams: a wait for a launch that closed its epoch comes after that l
   launch(c, 2);
   CHECK(barrier_of_last(devices) == Barrier::on);
   devices.resume();
+}
+
+TEST_CASE("Streams: copies of one stream on different engines run in order") {
+  Ends ends;  // outlives copies that no later copy has waited for
+  Engines engines;
+  StreamDevices devices(engines.options({.to_device = 1 << 2, .to_host = 1 << 4}));
+  Stream stream(devices);
+  for (uint8_t round = 1; round < 100; ++round) {
+    std::ranges::fill(ends.host, round);
+    engines.engines[2].pause();
+    ends.upload(stream);
+    ends.download(stream);
+    CHECK(engines.engines[4].carried_out() == round - 1u);
+    engines.engines[2].resume();
+    stream.synchronize();
+    CHECK(ends.back == ends.host);
+  }
+  CHECK(begun(devices.streams()) == Counts{0, 0, 99, 0, 99, 0});
+}
+
+TEST_CASE("Streams: a stream stays on the engine of its unfinished copy") {
+  Engines engines;
+  engines.pause();
+  StreamDevices devices(engines.options());
+  Stream one(devices), other(devices);
+  Ends a, b;
+  for (int i = 0; i < 5; ++i) a.upload(one);
+  CHECK(begun(devices.streams()) == Counts{5, 0, 0, 0, 0, 0});
+  for (int i = 0; i < 3; ++i) b.upload(other);
+  CHECK(begun(devices.streams()) == Counts{5, 3, 0, 0, 0, 0});
+  a.download(one);  // waits for engine 0, which copies to the host, too
+  CHECK(begun(devices.streams()) == Counts{6, 3, 0, 0, 0, 0});
+  engines.resume();
+  devices.streams().synchronize();
+  CHECK(a.back == a.host);
 }

@@ -45,20 +45,22 @@ class CopyEngine {
   void refuse(bool refuses) { set(refuses_, refuses); }
   uint64_t carried_out() const { return carried_out_; }
 
+  std::unique_ptr<detail::CopyLane> lane(const detail::CopyLaneOptions& options) {
+    const std::lock_guard lock(mutex_);
+    std::vector<hsa_signal_t> handles;
+    for (uint32_t i = 0; i < options.copies; ++i)
+      handles.push_back(signals_.emplace_back(0).handle());
+    return std::make_unique<detail::CopyLane>(
+        [this](const auto& copy, auto after, hsa_signal_t done) {
+          return start(copy, after, done);
+        },
+        handles, options);
+  }
+
   // Lanes over this engine, and staging memory from the heap. No kernels.
   detail::Transfers::Parts parts() {
-    return {.make_lane =
-                [this](detail::CopyDirection, const detail::CopyLaneOptions& options) {
-                  const std::lock_guard lock(mutex_);
-                  std::vector<hsa_signal_t> handles;
-                  for (uint32_t i = 0; i < options.copies; ++i)
-                    handles.push_back(signals_.emplace_back(0).handle());
-                  return std::make_unique<detail::CopyLane>(
-                      [this](const auto& copy, auto after, hsa_signal_t done) {
-                        return start(copy, after, done);
-                      },
-                      handles, options);
-                },
+    return {.make_lane = [this](std::optional<uint32_t>,
+                                const detail::CopyLaneOptions& options) { return lane(options); },
             .load_kernels = []() -> detail::TransferKernels {
               throw Error({.status = HSA_STATUS_ERROR_INVALID_CODE_OBJECT,
                            .call = "Program",

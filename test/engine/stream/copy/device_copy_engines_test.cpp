@@ -1,0 +1,222 @@
+// Copy engines on a device. The virtual GPU counts what each engine copies (query.h), so the counts
+// do not depend on the library's own. Where ROCr offers no choice (5.2.3), the same programs run,
+// and the library says why it does not choose.
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <engine/uptempo.hpp>
+#include <kernels/probes.hpp>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "test/support/catch.hpp"
+#include "test/support/environment.hpp"
+#include "test/support/errors.hpp"
+#include "test/support/on_device.hpp"
+#include "test/support/text.hpp"
+#include "tools/vgpu/query.h"
+
+using namespace uptempo;
+using namespace uptempo::test;
+
+namespace {
+
+constexpr CopyOptions kByEngine{.path = CopyPath::engine};
+
+// By the symbol alone, without the library's search.
+bool rocr_offers_engines() {
+  return dlsym(RTLD_DEFAULT, "hsa_amd_memory_async_copy_on_engine") != nullptr;
+}
+
+// Bytes that each engine of the device has copied.
+std::vector<uint64_t> copied() {
+  const auto query =
+      reinterpret_cast<uptempo_vgpu_copy_engine_t>(dlsym(RTLD_DEFAULT, "uptempo_vgpu_copy_engine"));
+  REQUIRE(query != nullptr);
+  std::vector<uint64_t> bytes;
+  for (uptempo_vgpu_copy_engine_counts counts{};
+       query(static_cast<uint32_t>(bytes.size()), &counts) == 0;)
+    bytes.push_back(counts.bytes);
+  REQUIRE(bytes.size() >= 2);
+  return bytes;
+}
+
+std::vector<uint64_t> operator-(std::vector<uint64_t> after, const std::vector<uint64_t>& before) {
+  for (size_t i = 0; i < after.size(); ++i) after[i] -= before[i];
+  return after;
+}
+
+// Only `engine` copied, and that many bytes.
+std::vector<uint64_t> only(size_t engine, uint64_t bytes) {
+  std::vector<uint64_t> expected(copied().size());
+  expected.at(engine) = bytes;
+  return expected;
+}
+
+struct EngineDevice : OnDevice {
+  static constexpr size_t kCount = 100'000, kBytes = kCount * sizeof(uint32_t);
+  PinnedBuffer<uint32_t> host{gpu, kCount}, back{gpu, kCount};
+  DeviceBuffer<uint32_t> device{gpu, kCount};
+  const bool is_gfx90a = gpu.name() == "gfx90a";
+
+  EngineDevice() {
+    std::iota(host.begin(), host.end(), 1u);
+    std::ranges::fill(back.span(), 0u);
+  }
+  bool arrived() const { return std::ranges::equal(host.span(), back.span()); }
+};
+
+}  // namespace
+
+TEST_CASE_METHOD(EngineDevice, "copies without load use the usual engine of their direction",
+                 "[device][stream][engines]") {
+  Streams streams(gpu);
+  Stream stream(streams);
+  const auto start = copied();
+  stream.copy(device, host, kByEngine);
+  stream.synchronize();
+  CHECK(copied() - start == only(0, kBytes));
+  const auto middle = copied();
+  stream.copy(back, device, kByEngine);
+  stream.synchronize();
+  CHECK(copied() - middle == only(1, kBytes));
+  CHECK(arrived());
+
+  const std::vector<CopyEngineUse> uses = streams.copy_engines();
+  REQUIRE(uses.size() == 2);
+  for (const CopyEngineUse& use : uses) {
+    CHECK(use.copies == 1);
+    CHECK(use.bytes == kBytes);
+    CHECK(use.unfinished == 0);
+    CHECK(use.engine.has_value() == rocr_offers_engines());
+  }
+  const std::string reasons = streams.copy_engine_reasons();
+  CAPTURE(reasons);
+  CHECK(count(reasons, "\n") == 4);
+  if (rocr_offers_engines()) {
+    CHECK(contains(reasons, "copies from host to device: engines 0 and 1, which face the host"));
+    CHECK(contains(reasons, is_gfx90a ? "copies from device to host: engine 1, which"
+                                      : "copies from device to host: engines 0 and 1, which"));
+  } else {
+    CHECK(count(reasons, "this ROCr has no hsa_amd_memory_async_copy_on_engine") == 4);
+  }
+}
+
+TEST_CASE_METHOD(EngineDevice, "a copy that waits does not hold up one of another stream",
+                 "[device][stream][engines]") {
+  const Program probes(gpu, builtin_kernels::probes());
+  const auto wait_for_gate = probes.kernel<uint32_t*, uint32_t, uint32_t*>("wait_for_gate");
+  PinnedBuffer<uint32_t> words(gpu, 64);
+  std::ranges::fill(words.span(), 0u);
+  Streams streams(gpu);
+  Stream held(streams), free(streams);
+  DeviceBuffer<uint32_t> other(gpu, kCount);
+  const auto start = copied();
+  held.launch(wait_for_gate, Grid{1}, &words[0], UINT32_MAX, &words[32]);
+  held.copy(device, host, kByEngine);
+  const auto open_gate = [&] { std::atomic_ref(words[0]).store(1, std::memory_order_release); };
+  free.copy(other, host, kByEngine);
+  if (rocr_offers_engines()) {
+    // Behind the waiting copy in one ring, it would never end.
+    const bool is_done = free.synchronize(soon());
+    CHECK(is_done);
+    CHECK_FALSE(held.ready());
+    CHECK(copied() - start == only(1, kBytes));
+    open_gate();
+  } else {
+    CHECK_FALSE(free.ready());  // ROCr has one engine per direction
+    open_gate();
+    REQUIRE(free.synchronize(soon()));
+  }
+  REQUIRE(held.synchronize(soon()));
+  CHECK(words[32] == 1);
+  if (!rocr_offers_engines()) CHECK(copied() - start == only(0, 2 * kBytes));
+  held.copy(back, device, kByEngine);
+  held.synchronize();
+  CHECK(arrived());
+}
+
+TEST_CASE_METHOD(EngineDevice, "masks send the copies of each direction to their engine",
+                 "[device][stream][engines]") {
+  if (!rocr_offers_engines()) {
+    CHECK(contains(error_of<Error>([&] { Streams streams(gpu, {.engines = {.to_host = 2}}); }),
+                   "this ROCr has no hsa_amd_memory_async_copy_on_engine"));
+    return;
+  }
+  // Except on gfx90a, the driver gives engines to ROCr's numbers in the order of their first use,
+  // so number 0 comes first.
+  Streams usual(gpu);
+  usual.default_stream().copy(device, host, kByEngine);
+  usual.synchronize();
+  std::ranges::fill(back.span(), 0u);
+  // Both directions, and copies within the GPU, share engine 1.
+  Streams streams(gpu, {.engines = {.to_device = 2, .to_host = 2, .within_device = 2}});
+  Stream stream(streams);
+  DeviceBuffer<uint32_t> other(gpu, kCount);
+  const auto start = copied();
+  stream.copy(device, host, kByEngine);
+  stream.copy(other, device, kByEngine);
+  stream.copy(back, other, kByEngine);
+  stream.synchronize();
+  CHECK(arrived());
+  CHECK(copied() - start == only(1, 3 * kBytes));
+  REQUIRE(streams.copy_engines().size() == 1);
+  CHECK(streams.copy_engines()[0].engine == 1);
+  CHECK(streams.copy_engines()[0].copies == 3);
+  CHECK(streams.copy_engines()[0].bytes == 3 * kBytes);
+}
+
+TEST_CASE_METHOD(EngineDevice, "engines that cannot do a copy are refused by name",
+                 "[device][stream][engines]") {
+  const size_t engines = copied().size();
+  const auto refusal = [&](const CopyEngines& wanted) {
+    return error_of<Error>([&] { Streams streams(gpu, {.engines = wanted}); });
+  };
+  const std::string beyond = refusal({.to_device = 1u << engines});
+  CAPTURE(beyond);
+  if (!rocr_offers_engines()) {
+    CHECK(contains(beyond, "this ROCr has no"));
+    return;
+  }
+  CHECK(contains(beyond, "no engine " + std::to_string(engines)));
+  CHECK(contains(beyond, "the agent has engines 0 to " + std::to_string(engines - 1)));
+  // Engine 0 of gfx90a copies to the device only.
+  Streams streams(gpu, {.engines = {.to_host = 1}});
+  Stream stream(streams);
+  stream.copy(device, host, kByEngine);
+  if (is_gfx90a) {
+    CHECK(contains(error_of<Error>([&] { stream.copy(back, device, kByEngine); }), "by engine 0"));
+    return;
+  }
+  stream.copy(back, device, kByEngine);
+  stream.synchronize();
+  CHECK(arrived());
+}
+
+TEST_CASE_METHOD(EngineDevice, "where ROCr copies by kernels there is no engine to choose",
+                 "[device][stream][engines]") {
+  const Environment environment{{"HSA_ENABLE_SDMA", "0"}};
+  Streams streams(gpu);
+  streams.default_stream().copy(device, host, kByEngine);
+  streams.synchronize();
+  REQUIRE(streams.copy_engines().size() == 1);
+  CHECK_FALSE(streams.copy_engines()[0].engine.has_value());
+  const std::string reasons = streams.copy_engine_reasons();
+  CHECK(count(reasons, rocr_offers_engines() ? "HSA_ENABLE_SDMA=0 makes ROCr copy by kernels"
+                                             : "this ROCr has no") == 4);
+}
+
+TEST_CASE_METHOD(EngineDevice, "on request the runtime chooses the engines",
+                 "[device][stream][engines]") {
+  Streams streams(gpu, {.engines = {.choice = EngineChoice::runtime}});
+  Stream one(streams), two(streams);
+  const auto start = copied();
+  DeviceBuffer<uint32_t> other(gpu, kCount);
+  one.copy(device, host, kByEngine);
+  two.copy(other, host, kByEngine);
+  streams.synchronize();
+  CHECK(copied() - start == only(0, 2 * kBytes));
+  for (const CopyEngineUse& use : streams.copy_engines()) CHECK_FALSE(use.engine.has_value());
+  CHECK(contains(streams.copy_engine_reasons(), "the runtime decides: StreamsOptions::engines"));
+}
