@@ -87,7 +87,9 @@ std::string QueueResources::describe() const {
       .line("publications at a time", std::to_string(options_.publications))
       .line("completion signals", signals_of(signals_))
       .line("kernargs", kernargs_of(agent(), kernargs_));
-  if (agent_) all.line("fences of " + agent_->name(), fences_of(*agent_));
+  if (agent_)
+    all.line("signal memory", signal_placement(*agent_))
+        .line("fences of " + agent_->name(), fences_of(*agent_));
   return all.line("completion thread", CompletionThread::of_process().describe_sleep()).text();
 }
 
