@@ -352,16 +352,22 @@ TEST_CASE("the read index passes a running dispatch only on request and on the p
     ComputeQueue runtime_queue(device);  // the first one is ROCr's own
     ComputeQueue queue(device);
     Gate gate;
-    std::atomic<unsigned> wrong{0};
+    std::atomic<unsigned> kept{0}, overwritten{0}, wrong{0};
     ScriptedKernel* kernel = device.kernel([&](const Slice& slice) {
-      // The kernel keeps its packet although the slot has been reused.
+      const Result result = gate.body()(slice);
+      if (result == Result::preempted) return result;
+      // A kernel that reads its packet late finds what the slot then holds.
       const auto* packet =
           reinterpret_cast<const hsa_kernel_dispatch_packet_t*>(slice.executor.memory.translate(
               slice.dispatch.packet_address, sizeof(hsa_kernel_dispatch_packet_t), Access::read));
-      if (packet == nullptr || packet->grid_size_x != 64 ||
-          packet->kernel_object != slice.dispatch.packet.kernel_object)
+      if (packet == nullptr || packet->kernel_object != slice.dispatch.packet.kernel_object) {
         ++wrong;
-      return gate.body()(slice);
+      } else {
+        ++(packet->grid_size_x == 64 ? kept : overwritten);
+      }
+      // The geometry of the dispatch is that of its launch.
+      if (slice.dispatch.packet.grid_size_x != 64) ++wrong;
+      return result;
     });
     for (int index = 0; index < 32; ++index) {
       queue.write(dispatch(kernel, 64, 64));
@@ -373,12 +379,15 @@ TEST_CASE("the read index passes a running dispatch only on request and on the p
     passed += queue.read_index();
     CHECK(queue.read_index() < 32);
     CHECK(runtime_queue.read_index() == 0);
-    for (uint64_t index = 0; index < queue.read_index(); ++index)
+    const auto reused = static_cast<unsigned>(queue.read_index());
+    for (uint64_t index = 0; index < reused; ++index)
       static_cast<hsa_kernel_dispatch_packet_t*>(queue.slot(index))->grid_size_x = 0xdead;
     settle();
     gate.open = true;
     CHECK(eventually([&] { return queue.read_index() == 32 && runtime_queue.read_index() == 32; }));
     CHECK(wrong == 0);
+    CHECK(overwritten == reused);
+    CHECK(kept == 64 - reused);
   }
   CHECK(passed > 0);
 }

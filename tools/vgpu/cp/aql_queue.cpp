@@ -40,11 +40,6 @@ AqlQueue::AqlQueue(QueueContext& context, uint32_t ordinal, const ComputeQueueCo
   share_ = {ComputeUnitSet::all(device), pipe_priority(config.priority), ordinal % device.xcds};
 }
 
-AqlQueue::~AqlQueue() {
-  for (InFlight& packet : in_flight_)
-    if (packet.packet_copy) context_.packet_copies.release(*packet.packet_copy);
-}
-
 bool AqlQueue::update(GpuAddress ring, uint64_t ring_bytes, uint32_t percentage,
                       uint32_t priority) {
   const bool suspend = percentage == 0 || ring_bytes == 0;
@@ -157,8 +152,6 @@ bool AqlQueue::reap() {
     }
     packet.complete = true;
     --running_;
-    if (packet.packet_copy) context_.packet_copies.release(*packet.packet_copy);
-    packet.packet_copy.reset();
     const Begun begun = packet.begun;
     if (packet.watched) fences_.end(*packet.watched, begun.header, index, begun.completion_signal);
     packet.watched.reset();
@@ -273,14 +266,9 @@ bool AqlQueue::launch_dispatch(const std::byte* bytes, AqlHeader header) {
   if (state == nullptr) return false;
   entry.begun = {header, packet.completion_signal, start_ticks_, start_ns_};
   entry.complete = false;
-  entry.retire_early = false;
+  entry.retire_early = options.early_read_index && !runtime_owned_ && !loaded.runtime_blit &&
+                       (context_.random() >> 16) % 2 == 0;
   entry.late_until_ns.reset();
-  if (options.early_read_index && !runtime_owned_ && !loaded.runtime_blit &&
-      (context_.random() >> 16) % 2 == 0) {
-    entry.packet_copy = context_.packet_copies.keep(packet);
-    entry.retire_early = entry.packet_copy.has_value();
-    if (entry.packet_copy) state->packet_address = *entry.packet_copy;
-  }
   const DeviceDescription& device = *context_.device.options.device;
   const bool all_units = share_.units.size() == device.compute_units;
   entry.watched = fences_.launch(header, next_, *state,

@@ -15,7 +15,8 @@
 // index, then the completion signal, so a thread that has waited for a packet finds its slot free.
 // For packets without signal, the read index is stored at the end of the turn, because producers
 // read its line. With early_read_index, queues of the program retire a seeded choice of dispatches
-// at launch.
+// at launch. The kernel's dispatch pointer remains the address of the slot, so a kernel reads what a
+// producer has stored there meanwhile.
 //
 // Errors: a malformed or unsupported packet, a fault or an unsupported instruction stops the queue.
 // The queue abandons everything that runs on it and sets the bit of queue_inactive_signal that
@@ -50,7 +51,6 @@ class AqlQueue final : public Queue {
   // never early.
   AqlQueue(QueueContext& context, uint32_t ordinal, const ComputeQueueConfig& config,
            bool runtime_owned);
-  ~AqlQueue() override;
 
   bool advance() override;
   bool abandon() override;
@@ -80,7 +80,6 @@ class AqlQueue final : public Queue {
     std::unique_ptr<Dispatch> dispatch;        // null once complete
     std::unique_ptr<WatchedDispatch> watched;  // null while fences are not checked
     Begun begun;
-    std::optional<GpuAddress> packet_copy;
     bool complete = false;
     bool retire_early = false;
     std::optional<uint64_t> late_until_ns;  // set when it ends, if completions are delayed

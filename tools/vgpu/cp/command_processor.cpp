@@ -75,7 +75,6 @@ struct CommandProcessor::Impl {
         code(device.memory, target_of(*device.options.device), policy_of(device)),
         memory(device.memory),
         kernels(target_of(*device.options.device)),
-        packet_copies(device.memory, device.options.early_read_index),
         random(device.options.seed),
         late_interrupts(device.options.delay ? std::make_unique<LateInterrupts>(device.interrupts)
                                              : nullptr),
@@ -94,7 +93,6 @@ struct CommandProcessor::Impl {
                 code,
                 [this] { take_noted_doorbells(); },
                 [this](uint64_t host_ns) { look_for_checker(host_ns); },
-                packet_copies,
                 random,
                 late_interrupts.get()} {
     if (!thread.joinable())
@@ -316,7 +314,6 @@ struct CommandProcessor::Impl {
   gfx9::CodeCache code;
   AddressSpace::Reader memory;
   KernelTable kernels;
-  PacketCopies packet_copies;
   std::minstd_rand random;
   const std::unique_ptr<LateInterrupts> late_interrupts;  // null: nothing is delayed
   DoorbellWatch watch;

@@ -15,7 +15,6 @@
 #include "cp/doorbell/doorbell_lines.hpp"
 #include "cp/fence_watch.hpp"
 #include "cp/kernel_table.hpp"
-#include "cp/packet_copies.hpp"
 #include "cp/queue_delays.hpp"
 #include "cp/scheduler.hpp"
 #include "device/device.hpp"
@@ -33,7 +32,6 @@ struct QueueContext {
   std::function<void()> take_noted_doorbells;
   // Calls look_for_checker() of every queue.
   std::function<void(uint64_t host_ns)> look_for_checker;
-  PacketCopies& packet_copies;
   std::minstd_rand& random;
   LateInterrupts* late_interrupts;  // null: nothing is delayed
 };
