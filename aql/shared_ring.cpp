@@ -32,6 +32,8 @@ bool SharedRing::claim(const void* claimant, uint64_t count, uint64_t& read_seen
     if (next + count - read_seen > ring_size()) {
       read_seen = view_.load_read_index();
       (void)view_.load_write_index();  // for its acquire order: see QueueView::load_write_index()
+      // After the index: a hold is added before its packets are committed.
+      if (SlotHolds* const held = holds()) read_seen = held->free_below(read_seen);
       if (next + count - read_seen > ring_size()) {
         // Refuse only if `next` is no older than the read index: meanwhile other threads may have
         // claimed slots and the processor may have taken packets.

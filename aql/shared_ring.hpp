@@ -55,6 +55,7 @@
 #include <memory>
 
 #include "aql/amd_abi.hpp"
+#include "aql/slot_holds.hpp"
 
 namespace uptempo::aql {
 
@@ -71,6 +72,11 @@ class SharedRing {
   uint32_t ring_size() const noexcept { return mask_ + 1; }
   // Index of the next packet if it were claimed now.
   uint64_t claimed() const noexcept { return claimed_.load(std::memory_order_relaxed); }
+
+  // Slots that the read index does not free (slot_holds.hpp). Null until the first hold. The holds
+  // outlive the ring's use. Any thread; once.
+  void use_holds(SlotHolds& holds) noexcept { holds_.store(&holds, std::memory_order_release); }
+  SlotHolds* holds() const noexcept { return holds_.load(std::memory_order_acquire); }
 
  private:
   friend class AqlQueueWriter;
@@ -121,6 +127,7 @@ class SharedRing {
   RingAccess access_;
   uint32_t mask_;
   std::unique_ptr<std::atomic<uint64_t>[]> marks_;
+  std::atomic<SlotHolds*> holds_{nullptr};
   // Every publication writes these, so each has its own lines. 128: neighbouring lines are fetched
   // in pairs.
   alignas(128) std::atomic<uint64_t> claimed_;

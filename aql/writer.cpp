@@ -103,7 +103,7 @@ bool AqlQueueWriter::claim(uint64_t count, uint64_t& first) noexcept {
   for (;;) {
     const uint64_t write = load_write_index();
     if (write + count - read_seen_ > ring_size()) {
-      read_seen_ = load_read_index();
+      read_seen_ = free_below();
       // Full only if `write` is no older than the read index: meanwhile other producers may have
       // claimed slots and the processor may have taken packets.
       if (write + count - read_seen_ > ring_size()) {
@@ -192,7 +192,7 @@ std::span<Packet64> AqlQueueWriter::free_run(uint64_t skip) noexcept {
 Room AqlQueueWriter::room() const noexcept {
   // Load the read index first: the write index loaded after it is no older, so the difference is
   // never negative.
-  const uint64_t read = load_read_index();
+  const uint64_t read = free_below();
   const uint64_t occupied = next_index() - read;
   return {.ring_size = ring_size(),
           .occupancy = occupied,

@@ -49,7 +49,8 @@
 // packets already published and rung. A waiting thread spins for about 1 us, then yields, then
 // sleeps 50 us to 1 ms at a time, and holds no lock. Waiting ends at once when `error` shows that
 // the queue has failed. For a borrowed queue without an error source, only the deadline ends it.
-// The read index frees slots only; kernargs and signals stay in use until completion.
+// The read index frees slots only; kernargs and signals stay in use until completion. Slots of
+// kernels that read their packets also do, if the caller holds them (slot_holds.hpp).
 // Cost: no virtual call, lock, allocation or system call. The read index (a line that the device
 // writes) is loaded only if the last loaded value does not prove room. The only HSA call is the
 // doorbell store, and only if the doorbell is not a hardware doorbell. RingAccess::hsa_calls adds
@@ -68,6 +69,7 @@
 #include "aql/deadline.hpp"
 #include "aql/packet.hpp"
 #include "aql/shared_ring.hpp"
+#include "aql/slot_holds.hpp"
 
 namespace uptempo::aql {
 
@@ -152,12 +154,26 @@ class AqlQueueWriter {
   AqlQueueWriter(AqlQueueWriter&&) noexcept = default;
   AqlQueueWriter& operator=(AqlQueueWriter&&) noexcept = default;
 
+  // Slots that the read index does not free. Null until the first call; for a shared queue, those
+  // of its ring. `holds` is for this ring, and outlives the writer. Call before the first hold.
+  void use_holds(SlotHolds& holds) noexcept {
+    // Release: other threads read it through room().
+    std::atomic_ref(holds_).store(&holds, std::memory_order_release);
+    if (shared_ != nullptr) shared_->use_holds(holds);
+  }
+  SlotHolds* holds() const noexcept {
+    return shared_ != nullptr ? shared_->holds()
+                              : std::atomic_ref(holds_).load(std::memory_order_acquire);
+  }
+
   // Publishes `count` packets. Calls emit(i, slot) for i = 0 .. count-1 in order (a RunEmitter gets
   // the first packet of a chunk last). emit fills bytes 4..63 of the 64-byte aligned slot and
   // returns the first 32 bits, as fill() in packet.hpp does. It must be noexcept. It is called only
-  // after room is proven.
+  // after room is proven. `hold`: the slots stay in use until then. Requires holds() and at most
+  // ring_size() packets.
   template <Emitter Emit>
-  PublishResult publish(uint64_t count, Deadline deadline, Emit&& emit, Chunking chunking = {});
+  PublishResult publish(uint64_t count, Deadline deadline, Emit&& emit, Chunking chunking = {},
+                        const HoldEnd* hold = nullptr);
 
   // Publishes finished packets.
   PublishResult publish(std::span<const Packet64> packets, Deadline deadline,
@@ -181,6 +197,10 @@ class AqlQueueWriter {
   // set their headers to INVALID again.
   std::span<Packet64> free_run(uint64_t skip) noexcept;
   Packet64* ring() const noexcept { return ring_; }
+  // Holds the slots of the next `count` packets. Requires holds().
+  void hold_next(uint64_t count, const HoldEnd& end) noexcept {
+    holds_->add(next_, next_ + count - 1, end);
+  }
   // Publishes `first` and the count - 1 whole packets stored in the slots after it. The caller has
   // proven room, so nothing can fail. Returns the number of doorbells rung.
   uint64_t publish_in_place(const Packet64& first, uint64_t count, Chunking chunking) noexcept;
@@ -194,6 +214,12 @@ class AqlQueueWriter {
                                               : load_write_index();
   }
   uint64_t read_index() const noexcept { return load_read_index(); }
+  // Index of the first packet whose slot is in use.
+  uint64_t free_below() const noexcept {
+    const uint64_t read = load_read_index();
+    SlotHolds* const held = holds();
+    return held == nullptr ? read : held->free_below(read);
+  }
   Producers producers() const noexcept { return producers_; }
   hsa_queue_t* queue() const noexcept { return queue_; }
   // True if doorbells are written directly; false if they use hsa_signal_store_screlease.
@@ -233,13 +259,14 @@ class AqlQueueWriter {
   uint32_t mask_ = 0;
   Producers producers_ = Producers::exclusive;
   uint64_t next_ = 0;       // exclusive: index of the next packet
-  uint64_t read_seen_ = 0;  // last loaded read index; the current one is not lower
+  uint64_t read_seen_ = 0;  // last result of free_below(); the current one is not lower
   QueueView view_;
   hsa_queue_t* queue_ = nullptr;
   const std::atomic<hsa_status_t>* error_ = nullptr;
   const std::atomic<hsa_status_t>* second_error_ = nullptr;
   std::unique_ptr<hsa_queue_t, Destroy> owned_;
   SharedRing* shared_ = nullptr;
+  mutable SlotHolds* holds_ = nullptr;  // atomic; mutable only because atomic_ref needs it
 };
 
 inline hsa_status_t AqlQueueWriter::queue_error() const noexcept {
@@ -251,7 +278,7 @@ inline hsa_status_t AqlQueueWriter::queue_error() const noexcept {
 
 inline bool AqlQueueWriter::has_room(uint64_t count) noexcept {
   if (next_ + count - read_seen_ <= ring_size()) return true;
-  read_seen_ = load_read_index();
+  read_seen_ = free_below();
   return next_ + count - read_seen_ <= ring_size();
 }
 
@@ -323,7 +350,7 @@ inline uint64_t AqlQueueWriter::publish_in_place(const Packet64& first, uint64_t
 
 template <Emitter Emit>
 PublishResult AqlQueueWriter::publish(uint64_t count, Deadline deadline, Emit&& emit,
-                                      Chunking chunking) {
+                                      Chunking chunking, const HoldEnd* hold) {
   PublishResult result{.ring_size = ring_size(), .requested = count};
   // A publication that fits in the ring is reserved whole; a longer one goes by halves of the ring.
   const uint64_t portion_limit = count <= ring_size() ? count : (ring_size() + 1) / 2;
@@ -333,6 +360,8 @@ PublishResult AqlQueueWriter::publish(uint64_t count, Deadline deadline, Emit&& 
     const uint64_t portion = remaining < portion_limit ? remaining : portion_limit;
     uint64_t first = 0;
     if (!reserve(portion, deadline, first, result)) return result;
+    if (hold != nullptr) [[unlikely]]
+      holds()->add(first, first + portion - 1, *hold);
     for (uint64_t written = 0; written < portion;) {
       const uint64_t rest = portion - written;
       const uint64_t chunk = rest < chunk_limit ? rest : chunk_limit;
