@@ -33,6 +33,7 @@
 #include "engine/memory/buffer.hpp"
 #include "engine/memory/copy.hpp"
 #include "engine/memory/nearest_host.hpp"
+#include "engine/program/kernel_start.hpp"
 #include "engine/program/program.hpp"
 #include "engine/recording/recording.hpp"
 #include "engine/recording/recording_file.hpp"

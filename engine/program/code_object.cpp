@@ -8,11 +8,14 @@
 #include <string_view>
 #include <utility>
 
+#include "engine/program/bytes.hpp"
 #include "engine/program/compressed_bundle.hpp"
 #include "engine/runtime/error.hpp"
 
 namespace uptempo {
 namespace {
+
+using detail::read_at;
 
 // LLVM AMDGPU User Guide, tables "AMDGPU ELF Header", "e_flags", "Note Records".
 constexpr uint8_t kOsAbiHsa = 64;
@@ -82,15 +85,6 @@ constexpr Magic kForeignFiles[] = {
                .asked = "an AMDGPU ELF file or a clang offload bundle of them",
                .found = std::move(found),
                .remedy = std::move(remedy)});
-}
-
-// The value at an offset, if it is inside. Copies, because the input may be unaligned.
-template <class T>
-std::optional<T> read_at(std::span<const std::byte> bytes, uint64_t offset) {
-  if (offset > bytes.size() || bytes.size() - offset < sizeof(T)) return {};
-  T value;
-  std::memcpy(&value, bytes.data() + offset, sizeof value);
-  return value;
 }
 
 std::optional<std::span<const std::byte>> slice(std::span<const std::byte> bytes, uint64_t offset,

@@ -10,6 +10,7 @@
 #include <mutex>
 
 #include "engine/program/code_object.hpp"
+#include "engine/program/kernel_descriptor.hpp"
 #include "engine/program/metadata.hpp"
 #include "engine/runtime/amd_extension.hpp"
 #include "engine/runtime/error.hpp"
@@ -159,6 +160,7 @@ std::shared_ptr<const KernelInfo> Program::kernel_info(std::string_view name) co
        .name = metadata->name,
        .object =
            symbol_info<uint64_t>(symbol, HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT, metadata->name),
+       .reads_packet = read_kernel_descriptor(program.object, metadata->symbol).dispatch_ptr,
        .group_segment_size = symbol_info<uint32_t>(
            symbol, HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_GROUP_SEGMENT_SIZE, metadata->name),
        .private_segment_size = symbol_info<uint32_t>(

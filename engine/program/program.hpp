@@ -54,7 +54,11 @@ struct KernelInfo {
   KernelIdentity identity{};
   CodeIdentity code{};  // for trusted(): what its loader knows
   std::string name;
-  uint64_t object = 0;              // address of the kernel descriptor: the packet's kernel_object
+  uint64_t object = 0;  // address of the kernel descriptor: the packet's kernel_object
+  // The kernel may read its packet while it runs, so that the packet's slot is in use until
+  // completion. Program takes it from the descriptor (ENABLE_SGPR_DISPATCH_PTR). True is always
+  // correct; false lets the slot be reused as soon as the kernel has been launched.
+  bool reads_packet = true;
   uint32_t group_segment_size = 0;  // static, bytes per workgroup
   uint32_t private_segment_size = 0;
   uint32_t max_workgroup_size = 0;                    // work-items; minimum of kernel and agent

@@ -32,6 +32,7 @@ struct DoubleKernel {
   uint32_t private_segment_bytes = 0;
   CodeIdentity code{};
   uint32_t max_group_segment_bytes = UINT32_MAX;
+  bool reads_packet = false;
 };
 
 inline std::shared_ptr<const KernelInfo> info_of(const DoubleKernel& kernel) {
@@ -44,6 +45,7 @@ inline std::shared_ptr<const KernelInfo> info_of(const DoubleKernel& kernel) {
       KernelInfo{.code = kernel.code,
                  .name = kernel.name,
                  .object = kernel.object,
+                 .reads_packet = kernel.reads_packet,
                  .group_segment_size = kernel.group_segment_bytes,
                  .private_segment_size = kernel.private_segment_bytes,
                  .max_workgroup_size = 1024,
@@ -60,12 +62,18 @@ Kernel<Args...> kernel_of(const DoubleKernel& kernel) {
 
 // A kernel with one explicit argument, a number, followed by hidden arguments in the layout of code
 // object version 4.
-inline Kernel<uint32_t> number_kernel(uint64_t object = 0x1000) {
+inline Kernel<uint32_t> number_kernel(uint64_t object = 0x1000, bool reads_packet = false) {
   return kernel_of<uint32_t>({.name = "number",
                               .object = object,
                               .kernarg_bytes = 32,
                               .arguments = {argument(ArgumentKind::by_value, 0, 4),
-                                            argument(ArgumentKind::hidden_grid_dims, 8, 2)}});
+                                            argument(ArgumentKind::hidden_grid_dims, 8, 2)},
+                              .reads_packet = reads_packet});
 }
+
+// A kernel that reads its packet, and through it its argument, when it ends
+// (PacketProcessorOptions::reads_packet).
+inline constexpr uint64_t kReadsPacket = 0x2000;
+inline Kernel<uint32_t> late_reader() { return number_kernel(kReadsPacket, true); }
 
 }  // namespace uptempo::test
