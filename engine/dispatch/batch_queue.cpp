@@ -131,6 +131,8 @@ bool BatchQueue::is_in_place(const Publication& publication) const noexcept {
 
 void BatchQueue::publish_in_place(Publication& publication) noexcept {
   const uint64_t count = publication.packets.size();
+  if (publication.holds_slots) [[unlikely]]
+    writer_->hold_next(count, {.owner = &timeline_, .value = publication.value});
   publication.finish_in_place();
   // Before publication: afterwards the packet processor may have set the headers to INVALID.
   const aql::HeaderCosts costs = publication.costs(0, count);
@@ -139,7 +141,45 @@ void BatchQueue::publish_in_place(Publication& publication) noexcept {
                 costs);
 }
 
+// A publication longer than the ring whose slots are held. All of its packets have one completion
+// signal, which cannot free slots for its own later packets. So the writer publishes it in portions
+// of about half the ring and adds a barrier packet to each but the last. The read index passes that
+// packet when the portion's kernels are complete. Returns a result without an error once only the
+// last portion is left.
+aql::PublishResult BatchQueue::publish_in_portions(Publication& publication, Deadline deadline) {
+  static constexpr aql::HoldEnd kAtReadIndex{};
+  const aql::Packet64 barrier = aql::to_packet(
+      aql::BarrierAnd{.flags = {aql::Barrier::on, aql::FenceScope::none, aql::FenceScope::none}});
+  const uint64_t half = ring_size() / 2, portion = std::max<uint64_t>(half, 2) - 1;
+  aql::PublishResult sum{.ring_size = ring_size(), .requested = publication.packets.size()};
+  while (publication.packets.size() - publication.published > portion) {
+    const uint64_t from = publication.published;
+    const auto emit = [&](uint64_t i, void* slot) noexcept -> uint32_t {
+      return i == portion ? aql::fill(slot, barrier) : publication.emit(from + i, slot);
+    };
+    const aql::PublishResult result =
+        writer_->publish(portion + 1, deadline, emit, {}, &kAtReadIndex);
+    if (!result) {
+      sum.status = result.status;
+      sum.queue_error = result.queue_error;
+      sum.occupancy = result.occupancy;
+      return sum;
+    }
+    publication.published += portion;
+    sum.published += portion;
+    count_packets(publication, from, portion, result.doorbells, publication.costs(from, portion));
+    count_published({.packets = 1, .completion_signals = 0, .doorbells = 0, .batches = 0},
+                    aql::costs_of(barrier.header()));
+  }
+  return sum;
+}
+
 aql::PublishResult BatchQueue::publish_by_copy(Publication& publication, Deadline deadline) {
+  const bool holds = publication.holds_slots;
+  const bool in_portions = holds && publication.packets.size() > ring_size();
+  if (in_portions) [[unlikely]]
+    if (const aql::PublishResult result = publish_in_portions(publication, deadline); !result)
+      return result;
   const uint64_t from = publication.published;
   struct Packets {
     uint32_t operator()(uint64_t i, void* slot) const noexcept {
@@ -152,8 +192,11 @@ aql::PublishResult BatchQueue::publish_by_copy(Publication& publication, Deadlin
     uint64_t from;
   };
   const uint64_t count = publication.packets.size() - from;
+  const aql::HoldEnd completion{.owner = &timeline_, .value = publication.value};
   const aql::PublishResult result =
-      writer_->publish(count, deadline, Packets{publication, from}, publication.chunking);
+      writer_->publish(count, deadline, Packets{publication, from}, publication.chunking,
+                       holds ? &completion : nullptr);
+  publication.published += result.published;
   count_packets(publication, from, result.published, result.doorbells,
                 publication.costs(from, result.published));
   return result;
@@ -205,7 +248,6 @@ std::optional<uint64_t> BatchQueue::submit(Publication& publication, Deadline de
     return settle(publication);
   }
   const aql::PublishResult result = publish_by_copy(publication, deadline);
-  publication.published += result.published;
   if (!resumes && publication.published != 0) {
     retain(publication);
     if (!result)  // the unpublished packets have the same signals
@@ -225,6 +267,8 @@ void BatchQueue::plan(Publication& publication, Deadline deadline) {
   if (const size_t packets = publication.packets.size();
       deadline.is_now() && packets > writer_->ring_size())
     refuse_longer_than_ring(packets);
+  if (publication.holds_slots) [[unlikely]]
+    make_holds();
   publication.plan();
 }
 

@@ -88,6 +88,7 @@ class BatchQueue : public QueueResources {
   bool admit(Publication& publication, Deadline deadline);
   void publish_in_place(Publication& publication) noexcept;
   aql::PublishResult publish_by_copy(Publication& publication, Deadline deadline);
+  aql::PublishResult publish_in_portions(Publication& publication, Deadline deadline);
   uint64_t settle(Publication& publication) noexcept;
   std::optional<uint64_t> settle_refused(Publication& publication,
                                          const aql::PublishResult& result);

@@ -18,7 +18,7 @@ BatchSubmitter::BatchSubmitter(Queue& queue, const BatchOptions& options,
 BatchSubmitter::BatchSubmitter(detail::BatchQueue& state, const BatchOptions& options)
     : patience_(options.patience),
       publication_(options.fences, false, state.agent()),
-      shapes_(state.facts(), publication_.plain_flags()) {
+      shapes_(state.facts(), publication_.plain_flags(), &publication_.holds_slots) {
   publication_.timing = options.timing;
   publication_.chunking = options.chunking;
   (void)detail::BatchQueue::ended();  // here, where it may throw

@@ -139,8 +139,9 @@ class BatchSubmitter {
   }
   // Appends a finished packet. Its header and completion signal stay as they are. If it is the last
   // packet, submit() appends a barrier-AND packet for the completion signal. In a dispatch packet,
-  // group_segment_size is the sum of static and dynamic group memory and is not checked. Throws
-  // Error for a packet of type INVALID.
+  // group_segment_size is the sum of static and dynamic group memory and is not checked. Its kernel
+  // counts as one that reads its packet (KernelInfo::reads_packet). Throws Error for a packet of
+  // type INVALID.
   void raw(const aql::Packet64& packet);
 
   // Uses this signal for the next submission instead of one of the queue's. submit() sets it to 1.

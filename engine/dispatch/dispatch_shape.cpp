@@ -24,6 +24,8 @@ void DispatchShapes::make(DispatchShape& shape, const KernelInfo& kernel, uint64
   for (const uint32_t word : kernel.arguments.implicit_words())
     shape.implicit.push_back({.offset = 8 * word, .value = block_[word]});
   shape.implicit_words = shape.implicit.size();
+  shape.reads_packet = kernel.reads_packet;
+  if (kernel.reads_packet && reads_packet_ != nullptr) *reads_packet_ = true;
   shape.packet = aql::to_packet(
       aql::KernelDispatch{.flags = flags_,
                           .grid = grid.items,

@@ -95,6 +95,10 @@ bool Publication::forget_declarations(uint32_t packet) {
 
 void Publication::put(const aql::Packet64& finished) {
   const aql::HeaderFlags flags = aql::header_flags(finished.header());
+  // Its kernel is unknown here and may read its packet. Vendor packets may also be dispatches.
+  const PacketType type = aql::packet_type(finished.header());
+  if (type == PacketType::kernel_dispatch || type == PacketType::vendor_specific)
+    holds_slots = true;
   declarations_of(static_cast<uint32_t>(packets.size())) = {
       .is_finished = true,
       .without_barrier = flags.barrier == aql::Barrier::off,

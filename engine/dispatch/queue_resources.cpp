@@ -193,7 +193,7 @@ void QueueResources::reclaim(uint32_t limit) noexcept {
 
 Pressure QueueResources::pressure() noexcept {
   // first, so that it is not greater than the write index
-  const uint64_t read = writer_->read_index();
+  const uint64_t read = writer_->free_below();
   const uint64_t written = writer_->visible_write_index();
   note_ring(written - read);
   return {.ring = ring_level_.level(),
@@ -250,6 +250,19 @@ std::byte* QueueResources::take_kernargs(KernargPool::Cursor& cursor, uint32_t s
                       timeline_.pending()));
     }
   }
+}
+
+void QueueResources::make_holds() {
+  if (writer_->holds() != nullptr) return;
+  if (ring_size_ < 2)
+    throw Error({.status = HSA_STATUS_ERROR_INVALID_QUEUE,
+                 .call = "Queue",
+                 .asked = "a dispatch of a kernel that may read its packet",
+                 .found = fmt::format("a ring of {} packets", ring_size_),
+                 .remedy = "make the queue with at least two packets"});
+  if (common_) return common_->make_holds();
+  holds_ = make_slot_holds(handle());
+  writer_->use_holds(*holds_);
 }
 
 void QueueResources::enable_profiling() {

@@ -109,6 +109,9 @@ class QueueResources {
   void note_ring(uint64_t occupancy) noexcept {
     ring_level_.set(static_cast<uint32_t>(std::min<uint64_t>(occupancy, writer_->ring_size())));
   }
+  // Call before the first publication that holds slots. Throws std::bad_alloc, and Error for a ring
+  // without a slot beside the held one.
+  void make_holds();
   void enable_profiling();
   // Times of the last packet that completed the signal. Requires profiling.
   PacketTime time_of(hsa_signal_t signal) const;
@@ -133,6 +136,7 @@ class QueueResources {
   std::vector<Retained> retained_;
   Owned queue_;
   std::shared_ptr<SharedHsaQueue> common_;
+  std::unique_ptr<aql::SlotHolds> holds_;  // null before the first hold, and for shared producers
   TimelineWatch watch_;
   RingAccessChoice access_;
   std::optional<aql::AqlQueueWriter> writer_;

@@ -15,7 +15,19 @@ void on_common_queue_error(hsa_status_t status, hsa_queue_t*, void* queue) {
   static_cast<SharedHsaQueue*>(queue)->fail(status, stopped_with(status));
 }
 
+// A timeline is never freed, so this is safe after the end of its queue.
+bool is_complete(const aql::HoldEnd& end) noexcept {
+  Timeline& timeline = *static_cast<Timeline*>(end.owner);
+  // A stream's packet is published before its epoch begins on the timeline.
+  return end.value <= timeline.last_begun() && timeline.is_done(end.value);
+}
+
 }  // namespace
+
+std::unique_ptr<aql::SlotHolds> make_slot_holds(const hsa_queue_t* queue) {
+  const uint64_t read_index = hsa_queue_load_read_index_scacquire(queue);
+  return std::make_unique<aql::SlotHolds>(queue->size, read_index, is_complete);
+}
 
 std::string stopped_with(hsa_status_t status) {
   return fmt::format("the packet processor stopped the queue with {}", status_name(status));
@@ -58,6 +70,13 @@ void SharedHsaQueue::fail(hsa_status_t status, std::string text) noexcept {
   const std::lock_guard lock(mutex_);
   for (Timeline* const timeline : timelines_) timeline->fail(status, text);
   if (failure_.status == HSA_STATUS_SUCCESS) failure_ = {status, std::move(text)};
+}
+
+void SharedHsaQueue::make_holds() {
+  const std::lock_guard lock(mutex_);
+  if (holds_) return;
+  holds_ = make_slot_holds(ring_->queue());
+  ring_->use_holds(*holds_);
 }
 
 void SharedHsaQueue::enable_profiling() {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "aql/shared_ring.hpp"
+#include "aql/slot_holds.hpp"
 #include "engine/completion/timeline.hpp"
 #include "engine/runtime/agent.hpp"
 #include "engine/runtime/ring_access.hpp"
@@ -28,6 +29,9 @@ Owned make_hsa_queue(const Agent& agent, uint32_t packets,
 inline hsa_queue_t* hsa_queue(const Owned& owned) noexcept {
   return reinterpret_cast<hsa_queue_t*>(owned.handle());
 }
+// Holds of a ring whose owners are Timelines and whose values are theirs (slot_holds.hpp). Throws
+// std::bad_alloc.
+std::unique_ptr<aql::SlotHolds> make_slot_holds(const hsa_queue_t* queue);
 // Describes the status that an error callback received.
 std::string stopped_with(hsa_status_t status);
 
@@ -42,6 +46,8 @@ class SharedHsaQueue {
   aql::SharedRing& ring() noexcept { return *ring_; }
   // Why the ring is accessed as it is.
   const std::string& access_reason() const noexcept { return access_reason_; }
+  // Makes the ring's holds unless it has them. Throws std::bad_alloc.
+  void make_holds();
   // False after the end of the HSA queue's session, which destroys the queue.
   bool alive() const noexcept { return queue_.alive(); }
 
@@ -61,6 +67,7 @@ class SharedHsaQueue {
   Failure failure_;
   bool profiling_ = false;
   std::string access_reason_ = "the queue is not ROCr's";
+  std::unique_ptr<aql::SlotHolds> holds_;  // of ring_; null before the first hold
   std::unique_ptr<aql::SharedRing> ring_;
   Owned queue_;  // last: its error callback uses the others
 };

@@ -68,7 +68,7 @@ RecordingState::RecordingState(BatchQueue& state, const RecordingOptions& option
       options_(options),
       id_(next_id()),
       publication_(options.fences, true, state.agent()),
-      shapes_(facts_, publication_.plain_flags()),
+      shapes_(facts_, publication_.plain_flags(), &publication_.holds_slots),
       blocks_(std::move(allocate)) {
   publication_.timing = options.timing;
   publication_.chunking = options.chunking;

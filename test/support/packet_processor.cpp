@@ -172,8 +172,7 @@ void PacketProcessor::advance_active() {
 void PacketProcessor::complete(const Active& active) {
   const bool is_kernel =
       aql::packet_type(active.packet.header()) == aql::PacketType::kernel_dispatch;
-  if (is_kernel && kernel_)
-    kernel_(aql::packet_as<hsa_kernel_dispatch_packet_t>(active.packet), active.index);
+  if (is_kernel && kernel_) kernel_(packet_at_end(active), active.index);
   {
     const std::lock_guard lock(mutex_);
     completed_.push_back({.index = active.index, .packet = active.packet});
@@ -191,6 +190,18 @@ void PacketProcessor::complete(const Active& active) {
                             // release: after the kernel's writes and the times
                             std::memory_order_release);
   }
+}
+
+hsa_kernel_dispatch_packet_t PacketProcessor::packet_at_end(const Active& active) {
+  const auto launched = aql::packet_as<hsa_kernel_dispatch_packet_t>(active.packet);
+  if (options_.reads_packet == 0 || launched.kernel_object != options_.reads_packet)
+    return launched;
+  auto found = aql::packet_as<hsa_kernel_dispatch_packet_t>(double_.slot(active.index));
+  // Arguments that no dispatch has, if the slot holds another packet: its kernarg address may be
+  // none.
+  static uint32_t nothing[16] = {~0u, ~0u};
+  if (found.kernel_object != launched.kernel_object) found.kernarg_address = nothing;
+  return found;
 }
 
 void PacketProcessor::give_back_slots() {

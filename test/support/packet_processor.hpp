@@ -45,6 +45,9 @@ struct PacketProcessorOptions {
   // the specification allows. False: the barrier packet blocks the queue, as in command processors.
   bool barriers_step_aside = false;
   bool paused = false;  // take no packets before resume()
+  // Kernels of this object read their packets when they end: the kernel function gets what the slot
+  // then holds. 0: none.
+  uint64_t reads_packet = 0;
   // Number of steps for which a kernel stays active. Default: 1 to 16, drawn from the seed.
   std::function<unsigned(const hsa_kernel_dispatch_packet_t&)> duration{};
 };
@@ -101,6 +104,7 @@ class PacketProcessor {
   bool dependencies_met(const aql::Packet64& packet);
   bool may_complete(const aql::Packet64& packet);
   void complete(const Active& active);
+  hsa_kernel_dispatch_packet_t packet_at_end(const Active& active);
   void give_back_slots();
 
   PacketProcessorOptions options_;

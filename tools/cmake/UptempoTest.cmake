@@ -34,6 +34,9 @@
 #         ctest --test-dir build -R '_incoherent$'
 #   uptempo_delay_test(<name> COMMAND <program> [<argument>...] SEEDS <n>)
 #       _delay: correct with random delays in each step of the device, for the seeds 1 to SEEDS.
+#   uptempo_early_test(<name> COMMAND <program> [<argument>...] SEEDS <n>)
+#       _early: correct where the read index passes packets at their launch, for the seeds 1 to
+#       SEEDS.
 include_guard(GLOBAL)
 include(${CMAKE_CURRENT_LIST_DIR}/UptempoBuild.cmake)
 find_package(Catch2 REQUIRED)  # Debian: catch2
@@ -154,4 +157,9 @@ endfunction()
 function(uptempo_delay_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "SEEDS" "COMMAND")
   _uptempo_seed_test(${name}_delay --delay 1 ${arg_SEEDS} vgpu ${arg_COMMAND})
+endfunction()
+
+function(uptempo_early_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "SEEDS" "COMMAND")
+  _uptempo_seed_test(${name}_early "--early-read-index\;--seed" 1 ${arg_SEEDS} vgpu ${arg_COMMAND})
 endfunction()

@@ -1,6 +1,9 @@
 // An HSA queue that publishes packets as they are, for experiments with headers that the engine's
 // Queue does not allow.
 //
+// Slots are reused at the read index: kernels must not read their packets
+// (KernelInfo::reads_packet).
+//
 // Errors: a packet that the device refuses, a memory fault of the agent and a signal that does not
 // arrive in time are an Error at the next call.
 // Thread safety: one owner, the queue's only producer.

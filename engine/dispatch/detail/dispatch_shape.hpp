@@ -55,6 +55,7 @@ struct DispatchShape {
   // Words of the block that explicit arguments do not fill completely, up to the end of the last
   // argument. Explicit arguments are stored after them.
   std::vector<Word> implicit;
+  bool reads_packet = false;  // KernelInfo::reads_packet
   size_t implicit_words = 0;  // separate, because testing the vector's size takes two loads
 
   void put_implicit(std::byte* into) const noexcept {
@@ -95,9 +96,11 @@ void write_dispatch(aql::Packet64& packet, std::byte* block, const DispatchShape
 class DispatchShapes {
  public:
   // `facts` must outlive this object. `flags` are those of a packet without declarations, neither
-  // first nor last.
-  DispatchShapes(const QueueFacts& facts, aql::HeaderFlags flags) noexcept
-      : facts_(facts), flags_(flags) {
+  // first nor last. `reads_packet`, unless null, is set once there is a shape of a kernel that reads
+  // its packet.
+  DispatchShapes(const QueueFacts& facts, aql::HeaderFlags flags,
+                 bool* reads_packet = nullptr) noexcept
+      : facts_(facts), flags_(flags), reads_packet_(reads_packet) {
     for (size_t i = 0; i < shapes_.size(); ++i) places_[i] = &shapes_[i];
   }
 
@@ -122,6 +125,7 @@ class DispatchShapes {
 
   const QueueFacts& facts_;
   const aql::HeaderFlags flags_;
+  bool* const reads_packet_;
   std::array<DispatchShape, 32>
       shapes_;  // identities are consecutive, so the kernels of one program get different places
   // pointers, because a multiplication takes longer than a load

@@ -79,6 +79,9 @@ struct Publication {
   hsa_signal_t own_signal{0};  // the caller's completion signal; 0: one of the pool
   Timing timing = Timing::none;
   aql::Chunking chunking;
+  // It has, or had in an earlier submission, a kernel that may read its packet: its slots are in
+  // use until it is complete (invariant 4). Never reset, because dispatches do not check it.
+  bool holds_slots = false;
   const FencePolicy policy;
   const bool kept;  // a recording's: keeps its plan and outlives its submissions
   Ending ended = Ending::none;

@@ -91,13 +91,13 @@ StreamQueue::Turn StreamQueue::take_turn(const KernelInfo& kernel, const Grid& g
                                          bool with_block) {
   Turn turn{.lock = std::unique_lock(mutex_), .shape = &shapes_.of(kernel, grid), .block = nullptr};
   const auto takes_block = [&] { return with_block && turn.shape->block_bytes != 0; };
-  if (has_turn(turn.shape->block_bytes, takes_block(), turn.block)) [[likely]]
+  if (has_turn(*turn.shape, takes_block(), turn.block)) [[likely]]
     return turn;
   const Deadline deadline = Deadline::after(stream_options_.patience);
   do {
     wait_for_turn(turn.lock, kernel, takes_block() ? turn.shape->block_bytes : 0, deadline);
     turn.shape = &shapes_.of(kernel, grid);  // another stream may have used its place
-  } while (!has_turn(turn.shape->block_bytes, takes_block(), turn.block));
+  } while (!has_turn(*turn.shape, takes_block(), turn.block));
   return turn;
 }
 
@@ -115,10 +115,12 @@ void launch(StreamQueue& queue, StreamTurn&& turn, StreamPosition& position,
   queue.launch(std::move(turn), position, packet);
 }
 
-bool StreamQueue::has_turn(uint32_t block_bytes, bool takes_block, std::byte*& block) {
+bool StreamQueue::has_turn(const DispatchShape& shape, bool takes_block, std::byte*& block) {
   check_failed();
-  if (!writer_->admits_now(1)) return false;
-  return !takes_block || try_take(block_bytes, block);
+  if (shape.reads_packet) [[unlikely]]
+    make_holds();
+  if (!writer_->admits_now(slots_for_open(shape.reads_packet))) return false;
+  return !takes_block || try_take(shape.block_bytes, block);
 }
 
 std::byte* StreamQueue::take_elsewhere(uint32_t block_bytes) noexcept {
@@ -197,7 +199,7 @@ void StreamQueue::throw_short() const {
                     fmt::format("{} signals", signals_.size(SignalKind::interrupt)),
                     fmt::format("{}, and other queues still use the rest", pending));
   const aql::Room room = writer_->room();
-  if (room.free == 0)
+  if (room.free < slots_for_open(false))
     throw_exhausted("slot in the ring", fmt::format("{} slots", room.ring_size), "all are in use");
   throw_exhausted("kernarg slab",
                   fmt::format("{} slabs of {} bytes", kernargs_.slabs(), kernargs_.slab_bytes()),
@@ -259,6 +261,7 @@ uint64_t StreamQueue::publish(aql::Packet64& packet, aql::HeaderFlags flags, boo
     closers_[timeline_.place(epoch)] =
         aql::packet_type(packet.header()) == aql::PacketType::kernel_dispatch ? place : 0;
     open_bytes_ = 0;
+    open_holds_ = false;
     open_packets_.store(0, std::memory_order_release);  // after begin(): see TimelineWatch
   } else {
     open_packets_.store(open_packets_.load(std::memory_order_relaxed) + 1,
@@ -296,6 +299,10 @@ void StreamQueue::launch(Turn&& turn, StreamPosition& position, aql::Packet64& p
       open_bytes_ >= options_.kernarg_bytes / kKernargShare || waits_.has_many_loans();
   const bool closes = is_long && can_close();
   const uint64_t epoch = open_epoch();
+  if (turn.shape->reads_packet) [[unlikely]] {
+    writer_->hold_next(1, {.owner = &timeline_, .value = epoch});
+    open_holds_ = true;
+  }
   follow(position, publish(packet, flags, closes), epoch);
   position.acquires_system = false;
 }
@@ -403,7 +410,7 @@ void StreamQueue::put_wait(StreamPosition& position, WaitSet& waits) {
   aql::Packet64 packet = waits.packet();
   std::unique_lock lock(mutex_);
   check_failed();
-  for (std::optional<Deadline> deadline; !writer_->admits_now(1);) {
+  for (std::optional<Deadline> deadline; !writer_->admits_now(slots_for_open(false));) {
     if (!deadline) deadline = Deadline::after(stream_options_.patience);
     wait_for_room(lock, *deadline);
   }

@@ -138,7 +138,10 @@ class StreamQueue final : private StreamSpills, public QueueResources, public Si
 
  private:
   Turn take_turn(const KernelInfo& kernel, const Grid& grid, bool with_block);
-  bool has_turn(uint32_t block_bytes, bool takes_block, std::byte*& block);
+  bool has_turn(const DispatchShape& shape, bool takes_block, std::byte*& block);
+  // Number of free slots that a packet of the open epoch requires. Only a marker frees the slots
+  // that the epoch holds, so one slot is kept for it.
+  uint64_t slots_for_open(bool holds) const noexcept { return holds || open_holds_ ? 2 : 1; }
   void wait_for_room(std::unique_lock<std::mutex>& lock, Deadline deadline);
   // Like wait_for_room(), for a dispatch that may instead lack memory for a block larger than a
   // slab.
@@ -201,6 +204,7 @@ class StreamQueue final : private StreamSpills, public QueueResources, public Si
   std::vector<uint64_t> closers_;
   MarkerTimes marker_times_;
   uint64_t open_bytes_ = 0;
+  bool open_holds_ = false;    // the open epoch has kernels that may read their packets
   bool is_stopped_ = false;    // after a failure
   uint64_t last_barrier_ = 0;  // last packet with a barrier bit, index plus one
 };

@@ -155,6 +155,52 @@ TEST_CASE("Invariant 4: a signal is not reused before its publication has comple
   for (const SignalDouble& signal : device.signals()) CHECK(signal.value() == 0);
 }
 
+TEST_CASE(
+    "Invariant 4: the slot of a kernel that reads its packet is in use until it has completed",
+    "[invariant]") {
+  // The processor launches the first kernel, advances the read index, and stops. The kernel stays
+  // active.
+  for (const bool reads_packet : {false, true}) {
+    CAPTURE(reads_packet);
+    PacketProcessor* stopped = nullptr;
+    std::vector<uint32_t> ran;
+    DoubleDevice device({.device = {.ring_size = 64,
+                                    .early_read_index = true,
+                                    .paused = true,
+                                    .reads_packet = kReadsPacket,
+                                    .duration =
+                                        [&](const hsa_kernel_dispatch_packet_t&) {
+                                          if (stopped != nullptr) stopped->pause();
+                                          return 8u;
+                                        }}},
+                        [&](uint32_t number) { ran.push_back(number); });
+    stopped = &device.processor();
+    const auto plain = number_kernel();
+    BatchSubmitter first(device.queue(), {}), others(device.queue(), {});
+    first.dispatch(reads_packet ? late_reader() : plain, Grid{1}, 0u);
+    first.submit();
+    device.processor().resume();
+    REQUIRE(eventually([&] {
+      return device.processor().paused() && device.processor().memory().read_index().load() == 1;
+    }));
+    for (uint32_t i = 1; i < 64; ++i) others.dispatch(plain, Grid{1}, i);
+    REQUIRE(others.try_submit());
+    others.dispatch(plain, Grid{1}, 64u);
+    if (reads_packet) {
+      CHECK_FALSE(others.try_submit());
+      CHECK(device.queue().pressure().ring.in_use == 64);
+      CHECK(contains(error_of([&] { others.submit(Deadline::after(1ms)); }), "64 are in use"));
+    } else {
+      CHECK(others.try_submit());
+    }
+    stopped = nullptr;
+    device.processor().resume();
+    REQUIRE(others.submit(Deadline::after(10s)).wait(soon(), kActiveWait));
+    REQUIRE(ran.size() == 65);
+    for (uint32_t i = 0; i < 65; ++i) CHECK(ran[i] == i);
+  }
+}
+
 TEST_CASE("Invariant 4: a queue and the memory its kernels use are destroyed after its work",
           "[invariant]") {
   std::atomic<uint32_t> ran{0};
