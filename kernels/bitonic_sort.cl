@@ -1,9 +1,11 @@
+#include "geometry.h"
+
 // One pass of a bitonic sort. n stages sort 2^n keys; stage s (from 0) has s + 1 passes (from 0).
 // Launch length/2 work-items per pass. Work-item i compares two keys, 2^(stage - pass) apart, and
 // orders them as the run of 2^(stage + 1) keys that contains them requires. `ascending` (1 or 0) is
 // the order of the finished array.
-kernel void bitonic_sort(global uint* keys, uint stage, uint pass, uint ascending) {
-  const uint item = get_global_id(0);
+KERNEL void bitonic_sort(global uint* keys, uint stage, uint pass, uint ascending) {
+  const uint item = global_id();
   const uint distance_log2 = stage - pass;
   const uint distance = 1u << distance_log2;
   const uint left = ((item >> distance_log2) << (distance_log2 + 1)) | (item & (distance - 1));

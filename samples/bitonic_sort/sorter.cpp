@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <kernels/bitonic_sort.hpp>
+#include <kernels/workgroups_of_256.hpp>
 #include <random>
 #include <stdexcept>
 
@@ -27,7 +28,8 @@ Sorter::Sorter(const Agent& gpu, Network network, bool descending)
     : gpu_(gpu),
       network_(std::move(network)),
       ascending_(descending ? 0 : 1),
-      kernel_(Program{gpu, builtin_kernels::bitonic_sort()}
+      kernel_(Program{gpu, network_.workgroup() == 256 ? builtin_kernels::workgroups_of_256()
+                                                       : builtin_kernels::bitonic_sort()}
                   .kernel<uint32_t*, uint32_t, uint32_t, uint32_t>("bitonic_sort")),
       queue_(gpu),
       batch_(queue_),

@@ -13,7 +13,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 #include <engine/uptempo.hpp>
-#include <kernels/basics.hpp>
+#include <kernels/workgroups_of_256.hpp>
 #include <tools/vgpu/launch.hpp>
 
 #include <algorithm>
@@ -119,7 +119,7 @@ Task serve(Request& request, const Kernel<uint32_t*, uint32_t>& increment, Loop&
   try {
     BatchSubmitter batch{request.queue};
     for (uint32_t b = 0; b < kBatches; ++b) {
-      batch.dispatch(increment, Grid{kItems}.by(64), request.values.data(), b);
+      batch.dispatch(increment, Grid{kItems}.by(256), request.values.data(), b);
       const Completion completion = batch.submit();
       notifier.watch(completion, b);
       co_await resume_on(loop, completion);  // resumes in the loop's thread
@@ -133,7 +133,7 @@ Task serve(Request& request, const Kernel<uint32_t*, uint32_t>& increment, Loop&
 bool serve_all() {
   Runtime runtime;
   Agent gpu = runtime.gpu();
-  Program program{gpu, builtin_kernels::basics()};
+  Program program{gpu, builtin_kernels::workgroups_of_256()};
   auto increment = program.kernel<uint32_t*, uint32_t>("chain_increment");  // x = 3 x + b
   CompletionNotifier notifier{kRequests * kBatches};
   Loop loop{notifier};

@@ -1,9 +1,11 @@
 // A stretched membrane: a float of height and one of speed per point, row by row, one work-item per
-// point. The edge stays at rest.
+// point. The edge stays at rest. One workgroup has all points, so kernels need not read the grid.
 //
 // Sums and products have a fixed order and are each rounded once: the host computes the same bits
 // (membrane.cpp).
 #pragma OPENCL FP_CONTRACT OFF
+
+#define MEMBRANE kernel __attribute__((reqd_work_group_size(64, 1, 1))) void
 
 typedef struct {
   float row, column;  // its position
@@ -22,21 +24,21 @@ static bool is_inside(uint point, uint width) {
 }
 
 // The host's action on the membrane in this step.
-kernel void actuate(global float* speed, global const float* actions, uint width) {
-  const uint point = get_global_id(0);
+MEMBRANE actuate(global float* speed, global const float* actions, uint width) {
+  const uint point = get_local_id(0);
   if (is_inside(point, width)) speed[point] = speed[point] + actions[point];
 }
 
 // A gust with another strength in every launch.
-kernel void wind(global float* speed, uint width, float strength) {
-  const uint point = get_global_id(0);
+MEMBRANE wind(global float* speed, uint width, float strength) {
+  const uint point = get_local_id(0);
   if (is_inside(point, width))
     speed[point] = speed[point] + strength * (float)(row_of(point, width) + 1);
 }
 
-kernel void tension(global float* speed, global const float* height, uint width, float stiffness,
-                    float damping) {
-  const uint point = get_global_id(0);
+MEMBRANE tension(global float* speed, global const float* height, uint width, float stiffness,
+                 float damping) {
+  const uint point = get_local_id(0);
   if (!is_inside(point, width)) return;
   const float across = height[point - 1] + height[point + 1];
   const float along = height[point - width] + height[point + width];
@@ -44,14 +46,14 @@ kernel void tension(global float* speed, global const float* height, uint width,
   speed[point] = damping * speed[point] + stiffness * bend;
 }
 
-kernel void drift(global float* height, global const float* speed, uint width, float time_step) {
-  const uint point = get_global_id(0);
+MEMBRANE drift(global float* height, global const float* speed, uint width, float time_step) {
+  const uint point = get_local_id(0);
   if (is_inside(point, width)) height[point] = height[point] + time_step * speed[point];
 }
 
 // 32 springs, each of which holds the points around it.
-kernel void hold(global float* speed, global const float* height, uint width, Mounts at) {
-  const uint point = get_global_id(0);
+MEMBRANE hold(global float* speed, global const float* height, uint width, Mounts at) {
+  const uint point = get_local_id(0);
   if (!is_inside(point, width)) return;
   const float row = (float)row_of(point, width),
               column = (float)(point - row_of(point, width) * width);
@@ -68,9 +70,9 @@ kernel void hold(global float* speed, global const float* height, uint width, Mo
 
 // The host's observation of a step, by row: the sum of the heights and the sum of the squares of
 // the speeds.
-kernel void observe(global float* observation, global const float* height,
-                    global const float* speed, uint width) {
-  const uint row = get_global_id(0);
+MEMBRANE observe(global float* observation, global const float* height, global const float* speed,
+                 uint width) {
+  const uint row = get_local_id(0);
   if (row >= width) return;
   float heights = 0.0f, energy = 0.0f;
   for (uint i = row * width; i < (row + 1) * width; ++i) {

@@ -8,7 +8,7 @@
 // no such device.
 #include <fmt/format.h>
 #include <engine/uptempo.hpp>
-#include <kernels/basics.hpp>
+#include <kernels/workgroups_of_256.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -27,7 +27,7 @@ namespace {
 using namespace uptempo;
 using Clock = std::chrono::steady_clock;
 
-constexpr uint32_t kElements = 64, kLaunches = 100, kFinishes = 20;
+constexpr uint32_t kElements = 256, kLaunches = 100, kFinishes = 20;
 
 double ns_since(Clock::time_point begin, uint32_t times) {
   return std::chrono::duration<double, std::nano>(Clock::now() - begin).count() / times;
@@ -68,7 +68,7 @@ class Row {
 
  private:
   void launch(Stream& stream, uint32_t addend) {
-    stream.launch(chain_, Grid{kElements}, values_.data(), addend);
+    stream.launch(chain_, Grid{kElements}.by(256), values_.data(), addend);
     expected_ = expected_ * 3 + addend;
     if (&stream == &streams_.default_stream()) return;
     streams_.synchronize();  // idle streams are not ordered among themselves
@@ -85,7 +85,7 @@ support::ExitCode run(const std::string& choice, const support::Rounds& rounds,
                       const std::string& json_file, int argc, char** argv) {
   const support::Device device = support::open_device(choice, argc, argv);
   support::print_report(json_file, device.line());
-  const Program program(device.gpu, builtin_kernels::basics());
+  const Program program(device.gpu, builtin_kernels::workgroups_of_256());
   constexpr std::array<uint32_t, 5> idle_streams{0, 1, 8, 32, 64};
   std::deque<Row> rows;
   for (const uint32_t idle : idle_streams) rows.emplace_back(device.gpu, program, idle);

@@ -7,7 +7,7 @@
 //
 // Exit code: 0 equal to the host's result, 1 not equal or the device failed, 2 wrong argument.
 #include <engine/uptempo.hpp>
-#include <kernels/basics.hpp>
+#include <kernels/workgroups_of_256.hpp>
 #include <tools/vgpu/launch.hpp>
 
 #include <cmath>
@@ -38,7 +38,7 @@ bool follows_the_host(float* x, float* v) {
 bool simulate() {
   Runtime runtime;
   Agent gpu = runtime.gpu();
-  Program program{gpu, builtin_kernels::basics()};
+  Program program{gpu, builtin_kernels::workgroups_of_256()};
   auto saxpy = program.kernel<float*, const float*, float, uint32_t>("saxpy");  // y += a x
   Queue queue{gpu};
   PinnedBuffer<float> x{gpu, kOscillators}, v{gpu, kOscillators};

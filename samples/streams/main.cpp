@@ -10,7 +10,7 @@
 // no such device.
 #include <fmt/format.h>
 #include <engine/uptempo.hpp>
-#include <kernels/basics.hpp>
+#include <kernels/workgroups_of_256.hpp>
 
 #include <algorithm>
 #include <array>
@@ -120,7 +120,7 @@ support::ExitCode run(const std::string& choice, const std::string& json_file, i
                       char** argv) {
   const support::Device device = support::open_device(choice, argc, argv);
   support::print_report(json_file, device.line());
-  const Program program(device.gpu, builtin_kernels::basics());
+  const Program program(device.gpu, builtin_kernels::workgroups_of_256());
   const auto chain = program.kernel<uint32_t*, uint32_t>("chain_increment");
   nlohmann::ordered_json json{
       {"device", device.name()}, {"virtual_gpu", device.is_virtual}, {"verified", true}};

@@ -12,8 +12,8 @@
 // no such device.
 #include <fmt/format.h>
 #include <engine/uptempo.hpp>
-#include <kernels/basics.hpp>
 #include <kernels/probes.hpp>
+#include <kernels/workgroups_of_256.hpp>
 
 #include <algorithm>
 #include <array>
@@ -83,7 +83,8 @@ std::vector<uint32_t> on_the_host(const std::vector<Task>& tasks) {
 class GraphRunner {
  public:
   explicit GraphRunner(const Agent& gpu)
-      : basics_(gpu, builtin_kernels::basics()), probes_(gpu, builtin_kernels::probes()) {
+      : basics_(gpu, builtin_kernels::workgroups_of_256()),
+        probes_(gpu, builtin_kernels::probes()) {
     for (uint32_t branch = 0; branch < kBranches; ++branch) vectors_.emplace_back(gpu, kElements);
   }
 

@@ -1,26 +1,29 @@
 // Kernels of litmus tests, one work-item per word of a cell. Races need kernels of some duration:
 // `rounds` sets the delay before the access (lower half) and after it (upper half). The workgroup
-// size is fixed so that kernels read only arguments and cells.
+// size is fixed, and word() used instead of get_global_id(), which loads the grid's offset: kernels
+// read only arguments and cells.
 #define LITMUS kernel __attribute__((reqd_work_group_size(64, 1, 1))) void
 
-void linger(uint rounds) {
+static uint word(void) { return get_group_id(0) * 64 + get_local_id(0); }
+
+static void linger(uint rounds) {
   for (uint i = 0; i < rounds; ++i) __asm__ volatile("s_nop 7");
 }
 
 LITMUS litmus_store(global uint* to, uint value, uint rounds) {
   linger(rounds & 0xffff);
-  to[get_global_id(0)] = value;
+  to[word()] = value;
   linger(rounds >> 16);
 }
 
 LITMUS litmus_copy(global const uint* from, global uint* to, uint rounds) {
   linger(rounds & 0xffff);
-  to[get_global_id(0)] = from[get_global_id(0)];
+  to[word()] = from[word()];
   linger(rounds >> 16);
 }
 
 LITMUS litmus_add(global uint* cell, uint value, uint rounds) {
   linger(rounds & 0xffff);
-  cell[get_global_id(0)] += value;
+  cell[word()] += value;
   linger(rounds >> 16);
 }

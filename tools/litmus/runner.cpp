@@ -16,8 +16,8 @@
 #include "engine/program/program.hpp"
 #include "engine/runtime/error.hpp"
 #include "engine/runtime/signal.hpp"
-#include "kernels/bitonic_sort.hpp"
 #include "kernels/litmus.hpp"
+#include "kernels/workgroups_of_256.hpp"
 #include "tools/support/packet_queue.hpp"
 
 namespace uptempo::litmus {
@@ -81,7 +81,7 @@ struct Runner::Impl {
       : gpu(the_gpu),
         host(find_pool(gpu, MemoryKind::pinned).owner),
         own_program(gpu, litmus::kernels::litmus()),
-        sort_program(gpu, uptempo::builtin_kernels::bitonic_sort()),
+        sort_program(gpu, uptempo::builtin_kernels::workgroups_of_256()),
         store(own_program.kernel<uint32_t*, uint32_t, uint32_t>("litmus_store")),
         copy(own_program.kernel<const uint32_t*, uint32_t*, uint32_t>("litmus_copy")),
         add(own_program.kernel<uint32_t*, uint32_t, uint32_t>("litmus_add")),
