@@ -1,6 +1,7 @@
-// aql_dump: prints packets, ring dumps and traces as text.
+// aql_dump: prints packets, ring dumps, traces and the start of kernels as text.
 
 #include "tools/aql_dump/input.hpp"
+#include "tools/aql_dump/kernel_report.hpp"
 #include "tools/aql_dump/report.hpp"
 #include "tools/support/command_line.hpp"
 #include "tools/support/program.hpp"
@@ -11,7 +12,7 @@ int main(int argc, char** argv) {
   support::CommandLine app(
       "aql_dump",
       "Prints AQL packets, ring dumps and packet traces as text, and reports rules that a packet "
-      "breaks.");
+      "breaks. Lists what kernels read when they start.");
   app.require_commands(1, 1);
   app.footer(
       "Exit code: 0 no findings, 1 a packet breaks a rule or the input is malformed, 2 usage.");
@@ -42,6 +43,11 @@ int main(int argc, char** argv) {
   trace.option("--queue", queue, "Only this queue").not_negative();
   trace.flag("--summary", summary_only, "Only totals per queue");
 
+  std::string kernels_file;
+  auto& kernels = app.command(
+      "kernels", "What each kernel of a code object, bundle or program reads when it starts");
+  kernels.option("file", kernels_file, "The file, or '-' for standard input").required();
+
   return support::run_program(app, argc, argv, [&] {
     const auto emit = [&](const std::string& text, const nlohmann::ordered_json& document) {
       support::print_report(json, text);
@@ -50,6 +56,11 @@ int main(int argc, char** argv) {
     if (trace.parsed()) {
       const auto events = aql_dump::trace_from_lines(support::read_input(trace_file), trace_file);
       const auto report = aql_dump::report_trace(events, queue, summary_only);
+      emit(report.text, report.json);
+      return support::exit_ok;
+    }
+    if (kernels.parsed()) {
+      const auto report = aql_dump::report_kernels(support::read_input(kernels_file), kernels_file);
       emit(report.text, report.json);
       return support::exit_ok;
     }

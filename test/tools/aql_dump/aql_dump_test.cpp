@@ -1,6 +1,13 @@
 // Runs aql_dump as a user does.
+#include <kernels/probes_v4.hpp>
+#include <kernels/workgroups_of_256.hpp>
+
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <regex>
+#include <span>
+#include <sstream>
 #include <string>
 
 #include "aql/text.hpp"
@@ -25,6 +32,31 @@ aql::Packet64 good_packet() {
                                             .workgroup = {256},
                                             .kernel_object = 0x1000,
                                             .kernarg_address = reinterpret_cast<void*>(0x2000)});
+}
+
+// Writes the bytes to a file of that name and returns its path.
+std::string file_of(const uptempo::test::TemporaryDirectory& directory, const std::string& name,
+                    std::span<const std::byte> bytes) {
+  const std::string file = directory.file(name);
+  std::ofstream(file, std::ios::binary)
+      .write(reinterpret_cast<const char*>(bytes.data()),
+             static_cast<std::streamsize>(bytes.size()));
+  return file;
+}
+
+// The kernel of that name, in the first code object of the report.
+nlohmann::json kernel_of(const nlohmann::json& report, const std::string& name) {
+  for (const auto& kernel : report.at("code_objects").at(0).at("kernels"))
+    if (kernel.at("name") == name) return kernel;
+  FAIL("no kernel " << name);
+  return {};
+}
+
+std::string costs_of(const nlohmann::json& kernel) {
+  std::string costs;
+  for (const auto& cost : kernel.at("costs"))
+    costs += (costs.empty() ? "" : ", ") + cost.at("cost").get<std::string>();
+  return costs;
 }
 
 bool is_one_sentence(const std::string& text) {
@@ -108,6 +140,71 @@ TEST_CASE("a trace prints event by event with totals per queue", "[aql_dump]") {
   CHECK(json["queues"]["1"]["completion_signals"] == 1);
 }
 
+// probes.cl: spin uses the geometry, which version 4 reads from the packet; meet does not;
+// probe_private has an array that is indexed at run time.
+TEST_CASE("kernels are listed with what they read at their start, and with remedies",
+          "[aql_dump]") {
+  const uptempo::test::TemporaryDirectory directory;
+  const std::string file = file_of(directory, "probes", test::kernels::probes_v4());
+  const CommandResult outcome = aql_dump("kernels " + file);
+  CHECK(outcome.exit_code == 0);
+  CHECK(outcome.err.empty());
+  std::istringstream lines(outcome.out);
+  for (std::string line; std::getline(lines, line);) {
+    CAPTURE(line);
+    CHECK(line.size() <= 80);
+  }
+  const auto has_line = [&](const std::string& pattern) {
+    return std::regex_search(outcome.out, std::regex("(^|\n)" + pattern + "\n"));
+  };
+  CHECK(has_line("gfx90a, code object version 4 \\(hipv4-amdgcn-amd-amdhsa--gfx90a\\)"));
+  CHECK(has_line("kernel +packet queue hidden kernarg preload private scratch"));
+  CHECK(has_line("spin +yes +- +\\d+ +\\d+ +- +- +-"));
+  CHECK(has_line("meet +- +- +- +\\d+ +- +- +-"));
+  CHECK(has_line("probe_private +yes +- +\\d+ +\\d+ +- +\\d+ +yes"));
+  CHECK(has_line("  costs    packet \\| geometry \\| scratch"));
+  CHECK(outcome.out.find("  packet (5 of 7 kernels): Every wave reads") != std::string::npos);
+  CHECK(outcome.out.find("  scratch (1 of 7 kernels): ") != std::string::npos);
+  CHECK(outcome.out.find("preload (") == std::string::npos);
+
+  const auto json = nlohmann::json::parse(aql_dump("kernels --json - " + file).out);
+  CHECK(json["code_objects"][0]["target"] == "gfx90a");
+  CHECK(json["code_objects"][0]["version"] == 4);
+  const auto spin = kernel_of(json, "spin"), meet = kernel_of(json, "meet");
+  CHECK(spin["packet"] == true);
+  CHECK(spin["kernarg_segment"] == true);
+  CHECK(spin["explicit_kernarg_bytes"] == 16);
+  CHECK(spin["hidden_arguments_declared"][0] == "global_offset_x");
+  CHECK(costs_of(spin) == "packet, geometry");
+  CHECK(meet["packet"] == false);
+  CHECK(meet["hidden_arguments_declared"].empty());
+  CHECK(costs_of(meet).empty());
+  // uint values[96]
+  CHECK(kernel_of(json, "probe_private")["private_segment_bytes"].get<int>() >= 384);
+}
+
+TEST_CASE("kernels that read nothing have no costs, also inside a program", "[aql_dump]") {
+  const uptempo::test::TemporaryDirectory directory;
+  const std::string file = file_of(directory, "kernels", builtin_kernels::workgroups_of_256());
+  const auto alone = nlohmann::json::parse(aql_dump("kernels --json - " + file).out);
+  CHECK(costs_of(kernel_of(alone, "saxpy")).empty());
+  CHECK(aql_dump("kernels " + file).out.find("geometry") == std::string::npos);
+
+  // This program contains the same bundle, and that of the probes.
+  const auto inside = nlohmann::json::parse(
+      aql_dump("kernels --json - " + std::filesystem::canonical("/proc/self/exe").string()).out);
+  size_t sorts = 0, spins = 0;
+  for (const auto& object : inside["code_objects"]) {
+    CHECK(object["origin"].get<std::string>().find(" at offset 0x") != std::string::npos);
+    for (const auto& kernel : object["kernels"]) {
+      sorts += kernel["name"] == "bitonic_sort";
+      spins += kernel["name"] == "spin";
+    }
+  }
+  CHECK(sorts == alone["code_objects"].size());
+  CHECK(spins == 1);
+}
+
 TEST_CASE("errors are one sentence on standard error, with the exit code of their kind",
           "[aql_dump]") {
   const auto fails = [](const std::string& arguments, const std::string& input, int exit_code,
@@ -128,6 +225,11 @@ TEST_CASE("errors are one sentence on standard error, with the exit code of thei
   fails("ring -", "short", 1, "5 bytes");
   fails("trace -", "{\"type\":\"doorbell\",\"queue\":0,\"value\":1}\nnot json\n", 1, "line 2");
   fails("trace -", "[1]\n", 1, "line 1");
+  fails("kernels", "", 2, "file");
+  fails("kernels /no/such/file", "", 2, "/no/such/file");
+  fails("kernels -", "short", 1, "'-' holds 5 bytes that are neither");
+  fails("kernels /bin/true", "", 1, "'/bin/true' holds no offload bundle");
+  fails("kernels -", "__CLANG_OFFLOAD_BUNDLE__", 1, "cut off");
   fails("trace --json /no/such/folder/x -", "", 1, "/no/such/folder/x");
 }
 
