@@ -158,7 +158,7 @@ aql::PublishResult BatchQueue::publish_in_portions(Publication& publication, Dea
       return i == portion ? aql::fill(slot, barrier) : publication.emit(from + i, slot);
     };
     const aql::PublishResult result =
-        writer_->publish(portion + 1, deadline, emit, {}, &kAtReadIndex);
+        writer_->publish(portion + 1, deadline, emit, publication.chunking, &kAtReadIndex);
     if (!result) {
       sum.status = result.status;
       sum.queue_error = result.queue_error;

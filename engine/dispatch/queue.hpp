@@ -75,9 +75,9 @@ class Queue {
 
   // Uses an HSA queue that the caller creates and destroys. With Producers::foreign, other
   // producers may publish to it. They follow the read index, so they may overwrite the packet of a
-  // running kernel that reads it (KernelInfo::reads_packet). The owner's error callback must set `error`, which must outlive
-  // the Queue. QueueOptions::packets is ignored. Throws Error for Producers::shared, which requires
-  // a SharedQueue.
+  // running kernel that reads it (KernelInfo::reads_packet). The owner's error callback must set
+  // `error`, which must outlive the Queue. QueueOptions::packets is ignored. Throws Error for
+  // Producers::shared, which requires a SharedQueue.
   static Queue borrow(const Agent& agent, hsa_queue_t* queue, aql::Producers producers,
                       const std::atomic<hsa_status_t>* error = nullptr,
                       const QueueOptions& options = {});

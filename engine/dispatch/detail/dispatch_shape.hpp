@@ -96,8 +96,8 @@ void write_dispatch(aql::Packet64& packet, std::byte* block, const DispatchShape
 class DispatchShapes {
  public:
   // `facts` must outlive this object. `flags` are those of a packet without declarations, neither
-  // first nor last. `reads_packet`, unless null, is set once there is a shape of a kernel that reads
-  // its packet.
+  // first nor last. `reads_packet`, unless null, is set once there is a shape of a kernel that
+  // reads its packet.
   DispatchShapes(const QueueFacts& facts, aql::HeaderFlags flags,
                  bool* reads_packet = nullptr) noexcept
       : facts_(facts), flags_(flags), reads_packet_(reads_packet) {

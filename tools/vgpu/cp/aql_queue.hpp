@@ -15,8 +15,8 @@
 // index, then the completion signal, so a thread that has waited for a packet finds its slot free.
 // For packets without signal, the read index is stored at the end of the turn, because producers
 // read its line. With early_read_index, queues of the program retire a seeded choice of dispatches
-// at launch. The kernel's dispatch pointer remains the address of the slot, so a kernel reads what a
-// producer has stored there meanwhile.
+// at launch. The kernel's dispatch pointer remains the address of the slot, so a kernel reads what
+// a producer has stored there meanwhile.
 //
 // Errors: a malformed or unsupported packet, a fault or an unsupported instruction stops the queue.
 // The queue abandons everything that runs on it and sets the bit of queue_inactive_signal that
