@@ -74,9 +74,8 @@ std::byte* BatchSubmitter::try_take_block(uint32_t block_bytes) noexcept {
 void BatchSubmitter::make_more_room() { attachment_.state->make_room(publication_); }
 
 void BatchSubmitter::lend(const KernelInfo& kernel, std::span<std::byte> block) {
-  const size_t needed =
-      // implicit arguments are stored in 8-byte words
-      (size_t{kernel.arguments.size_bytes()} + 7) / 8 * 8;
+  // implicit arguments are stored in 8-byte words
+  const size_t needed = kernel.arguments.block_bytes();
   if (block.size() >= needed &&
       reinterpret_cast<uintptr_t>(block.data()) % KernargPool::kBlockAlignment == 0)
     return attachment_.state->lend(block, publication_);

@@ -128,7 +128,8 @@ class BatchSubmitter {
     return append(shape, detail::offsets<Args...>(kernel.info()), block, args...);
   }
   // As dispatch(), with the caller's kernarg block: host-writable kernarg memory, 64-byte aligned,
-  // unused until completion. Throws Error if the block is too small or misaligned.
+  // unused until completion. Throws Error if the block is smaller than
+  // kernel.info().arguments.block_bytes(), or misaligned.
   template <class... Args>
   CommandRef dispatch_at(std::span<std::byte> block, const Kernel<Args...>& kernel,
                          const Grid& grid, const std::type_identity_t<Args>&... args) {

@@ -54,6 +54,8 @@ class ArgumentLayout {
   void require(std::span<const ArgumentType> types) const;
 
   uint32_t size_bytes() const noexcept { return size_; }
+  // Size that a caller's block must have (BatchSubmitter::dispatch_at): whole 8-byte words.
+  uint32_t block_bytes() const noexcept { return (size_ + 7) / 8 * 8; }
   uint32_t alignment() const noexcept { return alignment_; }
   size_t explicit_count() const noexcept { return explicit_.size(); }
   uint32_t offset(size_t argument) const noexcept { return explicit_[argument].offset; }

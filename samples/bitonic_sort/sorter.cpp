@@ -105,7 +105,7 @@ void Sorter::dispatch_all(const Switches& switches, const std::optional<aql::Hea
     } else {
       // One block serves all kernels if the host waits for each; kernels in flight need one each.
       if (blocks.empty() || switches.avoid_host_sync)
-        blocks.emplace_back(gpu_, kernel_.info().arguments.size_bytes());
+        blocks.emplace_back(gpu_, kernel_.info().arguments.block_bytes());
       set_flags(batch_.dispatch_at(blocks.back().span(), kernel_, grid, keys_.data(), stage, pass,
                                    ascending_));
     }

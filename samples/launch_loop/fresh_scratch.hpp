@@ -46,7 +46,7 @@ class FreshScratch {
   void launch(const Kernel<Args...>& kernel, const Grid& grid, const Given&... given) {
     // Braces evaluate the arguments, and thereby the copies, in order.
     const std::tuple<Args...> args{put_in<Args>(given)...};
-    KernargBuffer& block = blocks_.emplace_back(gpu_, kernel.info().arguments.size_bytes());
+    KernargBuffer& block = blocks_.emplace_back(gpu_, kernel.info().arguments.block_bytes());
     std::apply(
         [&](const Args&... values) {
           batch_.dispatch_at(block.span(), kernel, grid, values...)

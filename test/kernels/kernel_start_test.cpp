@@ -163,8 +163,9 @@ TEST_CASE("the compiler's assembly says the same of each kernel", "[kernels]") {
       // The kernel's entry of the metadata, from the end of the entry before it to its name.
       const size_t name = text.find(".name:           " + kernel.name + "\n");
       REQUIRE(name != std::string::npos);
-      const size_t begin =
-          std::max(text.rfind(".wavefront_size:", name), text.rfind("amdhsa.kernels:", name));
+      const size_t all = text.find("amdhsa.kernels:"),
+                   before = text.rfind(".wavefront_size:", name);
+      const size_t begin = before == std::string::npos ? all : std::max(all, before);
       static const std::regex kHidden(R"(hidden_(\w+))");
       const std::string entry = text.substr(begin, name - begin);
       std::vector<std::string> hidden;
