@@ -26,8 +26,7 @@ int find_runtime(dl_phdr_info* object, size_t, void* path) {
 }  // namespace
 
 std::string why_runtime_is_too_old(const DeviceDescription& device) {
-  const auto* const needed =
-      std::ranges::find(kAppeared, device.first_rocr, &Appeared::version);
+  const auto* const needed = std::ranges::find(kAppeared, device.first_rocr, &Appeared::version);
   if (needed == kAppeared.end()) return {};
   std::string path;
   dl_iterate_phdr(&find_runtime, &path);
