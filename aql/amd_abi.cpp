@@ -1,6 +1,7 @@
 #include "aql/amd_abi.hpp"
 
 #include <hsa/amd_hsa_queue.h>
+#include <hsa/hsa_ext_amd.h>
 
 #include <bit>
 #include <cstddef>
@@ -66,6 +67,18 @@ void require_ring(const hsa_queue_t* queue) {
   }
   if (queue->base_address == nullptr || reinterpret_cast<uintptr_t>(queue->base_address) % 64 != 0)
     throw std::invalid_argument("AQL queue: the ring's address is null or not 64-byte aligned");
+}
+
+bool is_ring_in_device_memory(const hsa_queue_t* queue) noexcept {
+  hsa_amd_pointer_info_t info{};
+  info.size = sizeof info;
+  if (hsa_amd_pointer_info(queue->base_address, &info, nullptr, nullptr, nullptr) !=
+          HSA_STATUS_SUCCESS ||
+      info.type == HSA_EXT_POINTER_TYPE_UNKNOWN)
+    return false;
+  hsa_device_type_t owner{};
+  return hsa_agent_get_info(info.agentOwner, HSA_AGENT_INFO_DEVICE, &owner) == HSA_STATUS_SUCCESS &&
+         owner == HSA_DEVICE_TYPE_GPU;
 }
 
 QueueApertures apertures(hsa_queue_t* queue) noexcept {

@@ -51,6 +51,12 @@ QueueView view(hsa_queue_t* queue, RingAccess access = RingAccess::direct) noexc
 // ring address is null or not 64-byte aligned.
 void require_ring(const hsa_queue_t* queue);
 
+// True if the ring is in a GPU's memory, where the host's stores are write-combined and its loads
+// are slow (ROCr from 6.4 on, with HSA_ALLOCATE_QUEUE_DEV_MEM=1). Asks hsa_amd_pointer_info for the
+// owner of the ring's address, because no field of the queue tells. False if HSA does not know the
+// address, as in an intercepting queue's own memory.
+bool is_ring_in_device_memory(const hsa_queue_t* queue) noexcept;
+
 // Upper halves of the flat addresses at which kernels of this queue see scratch and LDS. Kernels
 // for devices before gfx9 receive them as hidden arguments. Zero where direct access is not
 // allowed.

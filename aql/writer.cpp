@@ -82,6 +82,7 @@ AqlQueueWriter::AqlQueueWriter(hsa_queue_t* queue, Producers producers,
   }
   ring_ = static_cast<Packet64*>(queue->base_address);
   mask_ = queue->size - 1;
+  has_device_ring_ = is_ring_in_device_memory(queue);
   view_ = view(queue, access);
   next_ = load_write_index();
   read_seen_ = load_read_index();
@@ -116,7 +117,9 @@ bool AqlQueueWriter::claim(uint64_t count, uint64_t& first) noexcept {
       first = write;
       // Acquire of each header: makes visible what another producer stored into the slot one lap
       // earlier. The processor between them is not a thread of the C++ memory model.
-      for (uint64_t i = 0; i < count; ++i)
+      // Not in device memory, where a load would take a round trip: there, the processor has taken
+      // the other packet, so its stores have arrived.
+      for (uint64_t i = 0; i < count && !has_device_ring_; ++i)
         (void)std::atomic_ref(ring_[(write + i) & mask_].word[0]).load(std::memory_order_acquire);
       return true;
     }
@@ -183,7 +186,7 @@ PublishResult AqlQueueWriter::admit(uint64_t count, Deadline deadline) noexcept 
 }
 
 std::span<Packet64> AqlQueueWriter::free_run(uint64_t skip) noexcept {
-  if (!has_room(skip + 1)) return {};
+  if (has_device_ring_ || !has_room(skip + 1)) return {};
   const uint64_t first = next_ + skip, place = first & mask_;
   const uint64_t free = ring_size() - (first - read_seen_), to_the_end = ring_size() - place;
   return {ring_ + place, free < to_the_end ? free : to_the_end};

@@ -21,6 +21,12 @@
 // * A gate requires that processors leave INVALID headers in the slots they have taken (HSA 1.2,
 //   2.9).
 //
+// Ring in device memory (is_ring_in_device_memory() in amd_abi.hpp): the host's stores to it are
+// write-combined, so neither a release store nor the doorbell orders them. The writer stores the
+// body, sfence, the header, sfence, then the doorbell (store_fence.hpp). It never reads the ring, and
+// free_run() returns nothing: packets are written elsewhere and copied, whole lines at a time. ROCr
+// publishes its own packets to such rings in the same order, without a flush of the HDP.
+//
 // Producers:
 //   exclusive  This writer is the only producer. Its cursor is private, and the visible write index
 //              covers published slots only. A processor that re-reads a 64-byte line between two
@@ -70,6 +76,7 @@
 #include "aql/packet.hpp"
 #include "aql/shared_ring.hpp"
 #include "aql/slot_holds.hpp"
+#include "aql/store_fence.hpp"
 
 namespace uptempo::aql {
 
@@ -193,7 +200,7 @@ class AqlQueueWriter {
 
   // For exclusive producers that write packets in place. Returns the contiguous free slots after
   // the next `skip` slots; empty if there are none. `skip` is at least 1, because the next slot is
-  // the gate. The caller may write headers there, too. If it does not publish the packets, it must
+  // the gate; also empty for a ring in device memory. The caller may write headers there, too. If it does not publish the packets, it must
   // set their headers to INVALID again.
   std::span<Packet64> free_run(uint64_t skip) noexcept;
   Packet64* ring() const noexcept { return ring_; }
@@ -222,6 +229,8 @@ class AqlQueueWriter {
   }
   Producers producers() const noexcept { return producers_; }
   hsa_queue_t* queue() const noexcept { return queue_; }
+  // True if the ring is in a GPU's memory.
+  bool has_device_ring() const noexcept { return has_device_ring_; }
   // True if doorbells are written directly; false if they use hsa_signal_store_screlease.
   bool direct_doorbell() const noexcept { return view_.doorbell != nullptr; }
   bool direct_indices() const noexcept { return view_.write_index != nullptr; }
@@ -241,6 +250,11 @@ class AqlQueueWriter {
   uint64_t write_chunk(uint64_t first, uint64_t count, uint64_t done, Emit& emit) noexcept;
 
   void ring_doorbell(uint64_t last) noexcept { view_.ring_doorbell(last); }
+  // Orders stores to a ring in device memory. No effect for other rings.
+  void fence_ring() const noexcept {
+    if (has_device_ring_) [[unlikely]]
+      store_fence();
+  }
   uint64_t load_read_index() const noexcept { return view_.load_read_index(); }
   uint64_t load_write_index() const noexcept { return view_.load_write_index(); }
   void store_write_index(uint64_t index) noexcept { view_.store_write_index(index); }
@@ -258,6 +272,7 @@ class AqlQueueWriter {
   Packet64* ring_ = nullptr;
   uint32_t mask_ = 0;
   Producers producers_ = Producers::exclusive;
+  bool has_device_ring_ = false;
   uint64_t next_ = 0;       // exclusive: index of the next packet
   uint64_t read_seen_ = 0;  // last result of free_below(); the current one is not lower
   QueueView view_;
@@ -316,10 +331,13 @@ inline uint64_t AqlQueueWriter::write_chunk(uint64_t first, uint64_t count, uint
   for (uint64_t i = 0; i < one_by_one; ++i) {
     Packet64* const slot = ring + ((first + i) & mask);
     const uint32_t word = emit(done + i, static_cast<void*>(slot));
+    fence_ring();
     // Release: bytes 4..63 and the packets of a run are visible before the header that makes this
     // packet live and exposes the packets after it.
     std::atomic_ref(slot->word[0]).store(word, std::memory_order_release);
   }
+  // Before the doorbell, and before another thread can commit these packets.
+  fence_ring();
   if (producers_ == Producers::exclusive) {
     next_ = first + count;
     store_write_index(next_);
@@ -334,8 +352,10 @@ inline uint64_t AqlQueueWriter::publish_in_place(const Packet64& first, uint64_t
                                                  Chunking chunking) noexcept {
   Packet64& slot = ring_[next_ & mask_];
   const uint32_t word = fill(&slot, first);
+  fence_ring();
   // Release: the other packets are also visible before the header that exposes them.
   std::atomic_ref(slot.word[0]).store(word, std::memory_order_release);
+  fence_ring();
   uint64_t doorbells = 0;
   for (uint64_t chunk = chunking.first(); count != 0; chunk = chunking.next()) {
     if (chunk > count) chunk = count;

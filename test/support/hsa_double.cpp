@@ -2,6 +2,7 @@
 
 #include <hsa/amd_hsa_queue.h>
 #include <hsa/amd_hsa_signal.h>
+#include <hsa/hsa_ext_amd.h>
 
 namespace uptempo::test {
 
@@ -12,12 +13,15 @@ HsaCalls& hsa_calls() noexcept {
 
 void HsaCalls::reset() {
   signal_store = signal_load = load_read_index = write_index = queue_destroy = 0;
+  is_device_memory = nullptr;
   on_store = nullptr;
   on_load = nullptr;
   on_load_read_index = nullptr;
 }
 
 namespace {
+
+constexpr hsa_agent_t kHost{1}, kGpu{2};
 
 std::atomic_ref<int64_t> value(hsa_signal_t signal) {
   return std::atomic_ref(
@@ -38,6 +42,8 @@ std::atomic_ref<uint64_t> write_index(const hsa_queue_t* queue) {
 }  // namespace uptempo::test
 
 using uptempo::test::hsa_calls;
+using uptempo::test::kGpu;
+using uptempo::test::kHost;
 
 extern "C" {
 
@@ -86,6 +92,21 @@ uint64_t hsa_queue_cas_write_index_scacq_screl(const hsa_queue_t* queue, uint64_
   uptempo::test::write_index(queue).compare_exchange_strong(expected, value,
                                                             std::memory_order_acq_rel);
   return expected;
+}
+
+hsa_status_t hsa_amd_pointer_info(const void* address, hsa_amd_pointer_info_t* info,
+                                  void* (*)(size_t), uint32_t*, hsa_agent_t**) {
+  const bool is_known = hsa_calls().is_device_memory != nullptr;
+  info->type = is_known ? HSA_EXT_POINTER_TYPE_HSA : HSA_EXT_POINTER_TYPE_UNKNOWN;
+  info->agentOwner = is_known && hsa_calls().is_device_memory(address) ? kGpu : kHost;
+  return HSA_STATUS_SUCCESS;
+}
+
+hsa_status_t hsa_agent_get_info(hsa_agent_t agent, hsa_agent_info_t attribute, void* value) {
+  if (attribute != HSA_AGENT_INFO_DEVICE) return HSA_STATUS_ERROR_INVALID_ARGUMENT;
+  *static_cast<hsa_device_type_t*>(value) =
+      agent.handle == kGpu.handle ? HSA_DEVICE_TYPE_GPU : HSA_DEVICE_TYPE_CPU;
+  return HSA_STATUS_SUCCESS;
 }
 
 hsa_status_t hsa_queue_destroy(hsa_queue_t*) {
