@@ -37,6 +37,9 @@
 #   uptempo_early_test(<name> COMMAND <program> [<argument>...] SEEDS <n>)
 #       _early: correct where the read index passes packets at their launch, for the seeds 1 to
 #       SEEDS.
+#   uptempo_lazy_bar_test(<name> COMMAND <program> [<argument>...] SEEDS <n>)
+#       _lazy_bar: correct where the device sees the host's stores to its memory late, for the seeds
+#       1 to SEEDS.
 include_guard(GLOBAL)
 include(${CMAKE_CURRENT_LIST_DIR}/UptempoBuild.cmake)
 find_package(Catch2 REQUIRED)  # Debian: catch2
@@ -152,6 +155,11 @@ function(uptempo_incoherent_test name)
     math(EXPR first "${arg_SEEDS} + 1")
     _uptempo_seed_test(${name}_incoherent_long --incoherent ${first} ${arg_LONG} "vgpu;long" ${arg_COMMAND})
   endif()
+endfunction()
+
+function(uptempo_lazy_bar_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "SEEDS" "COMMAND")
+  _uptempo_seed_test(${name}_lazy_bar --bar=lazy 1 ${arg_SEEDS} vgpu ${arg_COMMAND})
 endfunction()
 
 function(uptempo_delay_test name)

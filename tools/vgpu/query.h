@@ -59,6 +59,14 @@ struct uptempo_vgpu_copy_engine_counts {
 };
 typedef int (*uptempo_vgpu_copy_engine_t)(uint32_t engine,
                                           struct uptempo_vgpu_copy_engine_counts* counts);
+/* "uptempo_vgpu_bar": the host's accesses to device memory and HDP registers. -1: this process has no
+ * device, or --bar lazy is off. */
+struct uptempo_vgpu_bar_counts {
+  uint64_t host_reads_of_device_memory; /* instructions and system calls; not those that also store,
+                                           of rings too */
+  uint64_t hdp_flushes;                 /* stores to HDP_MEM_FLUSH_CNTL */
+};
+typedef int (*uptempo_vgpu_bar_t)(struct uptempo_vgpu_bar_counts* counts);
 
 /* "uptempo_vgpu_findings": what the fence checker has found. The checker judges a dispatch
  * before the device sends its completion signal, so everything that a wait has waited for is

@@ -16,7 +16,8 @@ constexpr const char* kVariables[] = {"UPTEMPO_VGPU_DEVICE",        "UPTEMPO_VGP
                                       "UPTEMPO_VGPU_CHECK",         "UPTEMPO_VGPU_REPORT",
                                       "UPTEMPO_VGPU_WORKERS",       "UPTEMPO_VGPU_VERBOSE",
                                       "UPTEMPO_VGPU_INCOHERENT",    "UPTEMPO_VGPU_DELAY",
-                                      "UPTEMPO_VGPU_SOCKETS",       "UPTEMPO_VGPU_GPU_SOCKET"};
+                                      "UPTEMPO_VGPU_SOCKETS",       "UPTEMPO_VGPU_GPU_SOCKET",
+                                      "UPTEMPO_VGPU_LAZY_BAR"};
 
 struct CleanEnvironment : uptempo::test::Environment {
   CleanEnvironment() { clear(); }
@@ -155,6 +156,20 @@ TEST_CASE("delays combine with all options and have their own seed", "[options]"
   CHECK(Options::from_environment().checks.fences);
 }
 
+TEST_CASE("a lazy path to device memory combines with all options but the fence checker",
+          "[options]") {
+  CleanEnvironment environment;
+  environment.set("UPTEMPO_VGPU_LAZY_BAR", "0");
+  environment.set("UPTEMPO_VGPU_DELAY", "2");
+  environment.set("UPTEMPO_VGPU_INCOHERENT", "3");
+  CHECK(Options::from_environment().lazy_bar == 0);
+  environment.unset("UPTEMPO_VGPU_INCOHERENT");
+  environment.set("UPTEMPO_VGPU_CHECK", "atomics");
+  CHECK(Options::from_environment().lazy_bar == 0);
+  environment.set("UPTEMPO_VGPU_CHECK", "fences");
+  CHECK_THROWS_AS(Options::from_environment(), std::invalid_argument);
+}
+
 TEST_CASE("fences are not checked on an incoherent device", "[options]") {
   CleanEnvironment environment;
   environment.set("UPTEMPO_VGPU_INCOHERENT", "1");
@@ -176,6 +191,7 @@ TEST_CASE("an invalid value is refused with the variable, the value and the acce
         Case{"UPTEMPO_VGPU_SEED", "12x", "decimal"}, Case{"UPTEMPO_VGPU_WORKERS", "-1", "decimal"},
         Case{"UPTEMPO_VGPU_INCOHERENT", "yes", "decimal"},
         Case{"UPTEMPO_VGPU_DELAY", "0x7", "decimal"},
+        Case{"UPTEMPO_VGPU_LAZY_BAR", "lazy", "decimal"},
         Case{"UPTEMPO_VGPU_DELAY", "18446744073709551616", "decimal"},
         Case{"UPTEMPO_VGPU_WORKERS", "4294967296", "decimal"}}) {
     environment.clear();

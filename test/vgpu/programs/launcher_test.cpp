@@ -41,7 +41,7 @@ TEST_CASE("--help and --version print text and succeed", "[launcher]") {
   CHECK(help.exit_code == 0);
   for (const char* option :
        {"--device", "--trace", "--null-kernels", "--early-read-index", "--deterministic",
-        "--incoherent", "--delay", "--seed", "--workers", "--verbose", "--check", "--report",
+        "--incoherent", "--bar", "--delay", "--seed", "--workers", "--verbose", "--check", "--report",
         "--sockets", "--gpu-socket", "gfx90a", "gfx900"}) {
     CAPTURE(option);
     CHECK(holds(help.out, option));
@@ -69,6 +69,11 @@ TEST_CASE("a usage error gives one line and status 2", "[launcher]") {
         Case{{"--delay", "soon", "true"}, "'soon'"},
         Case{{"--delay"}, "needs a value"},
         Case{{"--delay=1ms", "true"}, "--delay"},
+        Case{{"--bar", "slow", "1", "true"}, "'slow'"},
+        Case{{"--bar"}, "needs a value"},
+        Case{{"--bar", "lazy"}, "needs a seed"},
+        Case{{"--bar", "lazy", "x", "true"}, "'x'"},
+        Case{{"--check", "fences", "--bar", "lazy", "1", "true"}, "exclude each other"},
         Case{{"--kfd", "1.7", "true"}, "'1.7'"},
         Case{{"--kfd", "1.19", "true"}, "from 1.8 to 1.18"},
         Case{{"--kfd", "1.08", "true"}, "'1.08'"},

@@ -11,6 +11,7 @@
 #include "cp/signal.hpp"
 #include "device/clock.hpp"
 #include "device/device_counts.hpp"
+#include "device/lazy_bar.hpp"
 #include "gfx9/wave_sync.hpp"
 
 namespace uptempo::vgpu {
@@ -255,6 +256,9 @@ bool AqlQueue::launch_dispatch(const std::byte* bytes, AqlHeader header) {
     if (kernarg % 16 != 0)
       return refuse(QueueError::packet_format,
                     "the kernarg address " + std::to_string(kernarg) + " is not 16-byte aligned");
+    if (context_.device.lazy_bar != nullptr) [[unlikely]]
+      if (const Mapping* const mapping = context_.memory.find(kernarg))
+        context_.device.lazy_bar->note_arguments(mapping->at(kernarg));
   }
   if (options.null_kernels && !loaded.runtime_blit)
     return complete_in_place(header, packet.completion_signal, &packet, &loaded.name);

@@ -7,6 +7,7 @@
 
 #include "device/clock.hpp"
 #include "device/device_counts.hpp"
+#include "device/lazy_bar.hpp"
 
 namespace uptempo::vgpu {
 namespace {
@@ -185,7 +186,9 @@ SdmaQueue::Outcome SdmaQueue::execute(uint64_t& budget) {
     stop(unsupported->reason);
     return Outcome::stopped;
   }
-  return Outcome::done;  // NOP, HDP flush: host and device share one coherent memory
+  if (std::holds_alternative<sdma::HdpFlush>(packet) && context_.device.lazy_bar != nullptr)
+    context_.device.lazy_bar->acquire();
+  return Outcome::done;  // NOP, HDP flush
 }
 
 uint64_t SdmaQueue::copy_some(GpuAddress destination, GpuAddress source, uint64_t bytes,

@@ -14,6 +14,7 @@ class Caches;
 class DeviceCounts;
 class HostPages;
 class IgnoredAtomics;
+class LazyBar;
 namespace fences {
 class Checker;
 }
@@ -28,6 +29,7 @@ struct Device {
   Caches* caches = nullptr;                   // of an incoherent device
   DeviceCounts* counts = nullptr;             // null: not incoherent
   IgnoredAtomics* ignored_atomics = nullptr;  // null: not counted
+  LazyBar* lazy_bar = nullptr;                // null: the host's stores are visible at once
   // RUNTIME_ENABLE was issued: queue errors are also exceptions (cp/queue_exception.hpp)
   std::atomic<bool> reports_exceptions{false};
 };

@@ -51,9 +51,9 @@ struct ProgramAction {
   }
 };
 
-std::array<ProgramAction, 2> program_actions{
-    {{.signal_number = SIGSEGV}, {.signal_number = SIGBUS}}};
-std::array<std::atomic<FaultClient>, 3> clients{};  // by rank
+std::array<ProgramAction, 3> program_actions{
+    {{.signal_number = SIGSEGV}, {.signal_number = SIGBUS}, {.signal_number = SIGTRAP}}};
+std::array<std::atomic<FaultClient>, 4> clients{};  // by rank
 std::atomic<pid_t> owner{0};
 
 std::atomic_flag actions_lock;
@@ -157,12 +157,13 @@ bool in_front(int signal_number, struct sigaction& current) noexcept {
 
 }  // namespace
 
-void install_fault_chain(FaultRank rank, FaultClient client) noexcept {
+void install_fault_chain(FaultRank rank, FaultClient client, FaultSignals signals) noexcept {
   [[maybe_unused]] static const int registered =
       pthread_atfork(nullptr, nullptr, after_fork_in_child);
   clients[static_cast<size_t>(rank)].store(client, std::memory_order_release);
   owner.store(static_cast<pid_t>(syscall(SYS_getpid)), std::memory_order_relaxed);
   for (ProgramAction& program : program_actions) {
+    if (program.signal_number == SIGTRAP && signals == FaultSignals::faults) continue;
     struct sigaction current {};
     if (in_front(program.signal_number, current)) continue;
     const ActionsLock lock;

@@ -1,6 +1,6 @@
 // The device's handler of SIGSEGV and SIGBUS, which runs before the program's.
 //
-// Parts of the device depend on faults (host_pages.hpp; cp/doorbell/doorbell_watch.hpp,
+// Parts of the device depend on faults (host_pages.hpp, lazy_bar.hpp; cp/doorbell/doorbell_watch.hpp,
 // cp/lost_memory.hpp). They are clients of this one handler. A fault that no client resolves is
 // delivered to the program's action as the kernel would deliver it: that action's mask is added to
 // the interrupted one, SA_RESETHAND resets the action first, and SA_NODEFER leaves the signal
@@ -31,10 +31,15 @@ using FaultClient = bool (*)(int signal_number, const siginfo_t& info,
                              ucontext_t& context) noexcept;
 
 // The order in which clients are called. Doorbells fault most often, and their check costs nothing.
-enum class FaultRank : uint8_t { doorbell, host_pages, lost_memory };
+enum class FaultRank : uint8_t { doorbell, lazy_bar, host_pages, lost_memory };
+
+// with_traps: also SIGTRAP, for a client that has a thread execute one instruction. Clients see the
+// signal's number; only TRAP_TRACE is theirs.
+enum class FaultSignals : uint8_t { faults, with_traps };
 
 // Sets the client of that rank and installs the handler if it is not the current one.
-void install_fault_chain(FaultRank rank, FaultClient client) noexcept;
+void install_fault_chain(FaultRank rank, FaultClient client,
+                         FaultSignals signals = FaultSignals::faults) noexcept;
 
 // The program's sigaction(SIGSEGV or SIGBUS): replaces and reads the action that receives the
 // program's own faults. Both pointers may be null. Returns false, without effect, for another

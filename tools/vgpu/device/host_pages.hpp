@@ -49,6 +49,7 @@
 #include <vector>
 
 #include "device/host_events.hpp"
+#include "device/lazy_bar.hpp"
 #include "device/memory.hpp"
 
 namespace uptempo::vgpu {
@@ -181,11 +182,14 @@ class HostAccess {
  public:
   HostAccess(const void* address, size_t bytes, bool write) noexcept
       : pages_(HostPages::of_process()),
+        bar_(LazyBar::of_process()),
         address_(reinterpret_cast<uintptr_t>(address)),
         bytes_(bytes) {
+    if (bar_ != nullptr && !bar_->hold(address_, bytes)) bar_ = nullptr;
     if (pages_ != nullptr && !pages_->hold(address_, bytes, write)) pages_ = nullptr;
   }
   ~HostAccess() {
+    if (bar_ != nullptr) bar_->release(address_, bytes_);
     if (pages_ != nullptr) pages_->release(address_, bytes_);
   }
   HostAccess(const HostAccess&) = delete;
@@ -193,6 +197,7 @@ class HostAccess {
 
  private:
   HostPages* pages_;  // null: nothing to release
+  LazyBar* bar_;      // likewise
   const uintptr_t address_;
   const size_t bytes_;
 };

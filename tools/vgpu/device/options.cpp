@@ -140,6 +140,12 @@ Options Options::from_environment() {
       throw std::invalid_argument(
           "UPTEMPO_VGPU_INCOHERENT and UPTEMPO_VGPU_CHECK exclude each other: set one of them");
   }
+  if (!value_of("UPTEMPO_VGPU_LAZY_BAR").empty()) {
+    options.lazy_bar = number<uint64_t>("UPTEMPO_VGPU_LAZY_BAR", 0);
+    if (options.checks.fences)
+      throw std::invalid_argument(
+          "UPTEMPO_VGPU_LAZY_BAR and UPTEMPO_VGPU_CHECK exclude each other: set one of them");
+  }
   if (!value_of("UPTEMPO_VGPU_DELAY").empty())
     options.delay = number<uint64_t>("UPTEMPO_VGPU_DELAY", 0);
   options.seed = number<uint64_t>("UPTEMPO_VGPU_SEED", options.seed);

@@ -52,6 +52,8 @@ struct Options {
   // Model incoherent caches; this seed decides everything that hardware leaves open about them.
   // Implies `deterministic`.
   std::optional<uint64_t> incoherent;
+  // Seed of a path to device memory that holds the host's stores back (lazy_bar.hpp).
+  std::optional<uint64_t> lazy_bar;
   std::optional<uint64_t> delay;  // seed of the delays of packets, copies, doorbells and interrupts
   uint64_t seed = 1;              // for everything else; the seed of `incoherent` unless given
   // device threads that execute waves; 0: one per core available to the process

@@ -49,6 +49,14 @@ UPTEMPO_VGPU_EXPORT int uptempo_vgpu_copy_engine(uint32_t engine,
   return 0;
 }
 
+UPTEMPO_VGPU_EXPORT int uptempo_vgpu_bar(uptempo_vgpu_bar_counts* counts) {
+  const kfd::Process* const process = kfd::Process::existing();
+  if (process == nullptr || process->lazy_bar() == nullptr) return -1;
+  *counts = {.host_reads_of_device_memory = process->lazy_bar()->host_reads(),
+             .hdp_flushes = process->lazy_bar()->hdp_flushes()};
+  return 0;
+}
+
 UPTEMPO_VGPU_EXPORT int uptempo_vgpu_findings(uptempo_vgpu_finding_counts* counts) {
   const kfd::Process* const process = kfd::Process::existing();
   if (process == nullptr || process->checker() == nullptr) return -1;

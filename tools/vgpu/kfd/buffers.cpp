@@ -10,6 +10,7 @@
 #include "cp/command_processor.hpp"
 #include "device/fences/checker.hpp"
 #include "device/host_pages.hpp"
+#include "device/lazy_bar.hpp"
 #include "kfd/log.hpp"
 #include "kfd/program_memory.hpp"
 
@@ -137,6 +138,8 @@ int Buffers::free(uint64_t handle) {
   if (found == buffers_.end()) return -EINVAL;
   const Buffer& buffer = found->second;
   if (buffer.mapped) return -EBUSY;
+  if (device_.lazy_bar != nullptr)
+    device_.lazy_bar->remove(reinterpret_cast<std::byte*>(buffer.request.gpu_address));
   if (buffer.file_bytes != 0) {
     const bool vram = buffer.file_offset < vram_bytes_;
     render_file_.release(buffer.file_offset, buffer.file_bytes);
@@ -173,6 +176,24 @@ void Buffers::watch(const Buffer& buffer) {
   }
 }
 
+void Buffers::hold_back(const Buffer& buffer) {
+  const Request& request = buffer.request;
+  auto* const program = reinterpret_cast<std::byte*>(request.gpu_address);
+  const uint64_t bytes = round_up(request.size_bytes, kPage);
+  if ((request.flags & KFD_IOC_ALLOC_MEM_FLAGS_MMIO_REMAP) != 0) {
+    if (is_mapping_of(request.gpu_address, bytes, kfd_file_, kRegisterFileOffset))
+      device_.lazy_bar->watch_registers(program);
+    return;
+  }
+  const bool is_vram = (request.flags & KFD_IOC_ALLOC_MEM_FLAGS_VRAM) != 0;
+  if (!is_vram || (request.flags & KFD_IOC_ALLOC_MEM_FLAGS_AQL_QUEUE_MEM) != 0 ||
+      !is_mapping_of(request.gpu_address, bytes, render_file_, buffer.file_offset))
+    return;
+  if (!device_.lazy_bar->add(program, buffer.host, bytes))
+    note("MAP_MEMORY_TO_GPU: no memory to hold back the host's stores to a buffer of " +
+         std::to_string(bytes) + " bytes");
+}
+
 int Buffers::map(uint64_t handle) {
   const std::lock_guard lock(mutex_);
   const auto found = buffers_.find(handle);
@@ -206,6 +227,7 @@ int Buffers::map(uint64_t handle) {
   }
   buffer.mapped = true;
   if (device_.host_pages != nullptr) watch(buffer);
+  if (device_.lazy_bar != nullptr) hold_back(buffer);
   if (processor_ != nullptr && mapping.kind == MemoryKind::doorbell)
     processor_->attach_doorbell_page(reinterpret_cast<std::byte*>(request.gpu_address), buffer.host,
                                      request.size_bytes);

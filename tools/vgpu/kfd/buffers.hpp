@@ -87,6 +87,7 @@ class Buffers {
   };
 
   void watch(const Buffer& buffer);
+  void hold_back(const Buffer& buffer);
   int place(Buffer& buffer, uint64_t& mmap_offset);
 
   Device& device_;

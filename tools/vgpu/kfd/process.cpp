@@ -96,6 +96,7 @@ const DeviceDescription& Process::description() const noexcept {
 
 const DeviceCounts& Process::counts() const noexcept { return requests_->counts; }
 const Caches* Process::caches() const noexcept { return requests_->caches.get(); }
+const LazyBar* Process::lazy_bar() const noexcept { return requests_->lazy_bar.get(); }
 Holdings Process::holdings() const {
   return {.queues = requests_->queues.held(),
           .events = requests_->events.held(),

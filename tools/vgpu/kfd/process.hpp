@@ -20,6 +20,7 @@
 #include "device/device_counts.hpp"
 #include "device/fences/checker.hpp"
 #include "device/incoherent.hpp"
+#include "device/lazy_bar.hpp"
 #include "kfd/buffers.hpp"
 #include "kfd/events.hpp"
 
@@ -67,6 +68,8 @@ class Process {
   const DeviceCounts& counts() const noexcept;
   // Null if memory is coherent.
   const Caches* caches() const noexcept;
+  // Null unless the path to device memory is lazy.
+  const LazyBar* lazy_bar() const noexcept;
   Holdings holdings() const;
   // Returns the number in traces and findings of the queue whose ring begins there, or nullopt.
   std::optional<uint32_t> queue_with_ring(uint64_t ring_address) const;

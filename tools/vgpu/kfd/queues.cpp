@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "device/host_pages.hpp"
+#include "device/lazy_bar.hpp"
 #include "kfd/log.hpp"
 #include "kfd/program_memory.hpp"
 
@@ -102,6 +103,10 @@ int Queues::create(kfd_ioctl_create_queue_args& args, uint32_t sdma_engine) {
     note(std::string("CREATE_QUEUE: ") + error.what());
     return -ENOMEM;
   }
+  if (device_.lazy_bar != nullptr)
+    for (const uint64_t address :
+         {args.ring_base_address, args.read_pointer_address, args.write_pointer_address})
+      device_.lazy_bar->pass_through(reinterpret_cast<const std::byte*>(address));
   if (device_.host_pages != nullptr) {
     // Stop watching these pages. The host stores each packet here and kernels of earlier packets
     // read theirs (blockDim of HIP), so every launch would cost a fault. The queue reports the same

@@ -104,6 +104,7 @@ Requests::Requests(const Options& from)
                  ? std::make_unique<Caches>(*options.device,
                                             CacheHabits::of(*options.device, *options.incoherent))
                  : nullptr),
+      lazy_bar(options.lazy_bar ? std::make_unique<LazyBar>(*options.lazy_bar) : nullptr),
       device{options,
              memory,
              events,
@@ -112,7 +113,8 @@ Requests::Requests(const Options& from)
              host_pages.get(),
              caches.get(),
              &counts,
-             fence_report.ignored_atomics()},
+             fence_report.ignored_atomics(),
+             lazy_bar.get()},
       buffers(device, kGpuId, render_file, kfd_file, options.device->vram_bytes),
       queues(device, buffers, kfd_file) {}
 

@@ -43,8 +43,9 @@ class Requests {
   AddressSpace memory;
   Events events;
   FenceReport fence_report;
-  std::unique_ptr<HostPages> host_pages;  // null unless fences are checked
-  const std::unique_ptr<Caches> caches;   // null: memory is coherent
+  std::unique_ptr<HostPages> host_pages;    // null unless fences are checked
+  const std::unique_ptr<Caches> caches;     // null: memory is coherent
+  const std::unique_ptr<LazyBar> lazy_bar;  // null: the host's stores are visible at once
   DeviceCounts counts;
   Device device;
   Buffers buffers;

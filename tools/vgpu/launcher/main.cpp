@@ -84,6 +84,10 @@ void print_help() {
          "fence\n"
          "                      gives wrong results for some seed. Uses one worker; excludes\n"
          "                      --check fences\n"
+         "  --bar lazy SEED     hold the host's stores to device memory back until an HDP flush or "
+         "a\n"
+         "                      read-back, and count the host's reads of it. Excludes --check "
+         "fences\n"
          "  --delay SEED        delay packets, copies, doorbells and interrupts at random, so that "
          "a\n"
          "                      program without the necessary order fails for some seed\n"
@@ -179,6 +183,10 @@ size_t parse(const std::vector<std::string>& arguments) {
       without_random_addresses();
     } else if (option == "--delay") {
       set("UPTEMPO_VGPU_DELAY", number(option, take()));
+    } else if (option == "--bar") {
+      if (take() != "lazy") usage("--bar: '" + value + "' is not lazy");
+      if (++i == arguments.size()) usage("--bar lazy needs a seed");
+      set("UPTEMPO_VGPU_LAZY_BAR", number("--bar lazy", arguments[i]));
     } else if (option == "--workers") {
       set("UPTEMPO_VGPU_WORKERS", number(option, take()));
     } else if (option == "--sockets") {
@@ -317,6 +325,9 @@ int run(const std::vector<std::string>& arguments) {
       checks != nullptr && asked("UPTEMPO_VGPU_INCOHERENT") && names_fences(checks))
     usage("--check fences and --incoherent exclude each other: run the program once with each");
   check_sockets();
+  if (const char* const checks = std::getenv("UPTEMPO_VGPU_CHECK");
+      checks != nullptr && asked("UPTEMPO_VGPU_LAZY_BAR") && names_fences(checks))
+    usage("--check fences and --bar lazy exclude each other: run the program once with each");
   const std::string path = find_program(arguments[first]);
   const ElfProgram program = inspect_program(path);
   if (program.elf && !program.elf64)

@@ -1,5 +1,5 @@
-// Effects of a packet's fences on the caches of an incoherent device. On a coherent device they
-// have none.
+// Effects of a packet's fences on the caches of an incoherent device, and of its acquire on stores of
+// the host that a lazy path holds back. On other devices they have none.
 //
 // A dispatch acquires before its first workgroup and releases after its last one. A barrier packet
 // does both when it completes. Both happen before the completion signal (HSA System Architecture
@@ -9,10 +9,13 @@
 #include "cp/packet/aql_packet.hpp"
 #include "device/device.hpp"
 #include "device/incoherent.hpp"
+#include "device/lazy_bar.hpp"
 
 namespace uptempo::vgpu {
 
 inline void carry_out_acquire(const Device& device, AqlHeader header) noexcept {
+  if (device.lazy_bar != nullptr && static_cast<FenceScope>(header.acquire()) == FenceScope::system)
+    device.lazy_bar->acquire();
   if (device.caches != nullptr) device.caches->acquire(static_cast<FenceScope>(header.acquire()));
 }
 inline void carry_out_release(const Device& device, AqlHeader header) noexcept {
