@@ -32,6 +32,7 @@
 #include "engine/memory/access.hpp"
 #include "engine/memory/buffer.hpp"
 #include "engine/memory/copy.hpp"
+#include "engine/memory/kernarg_placement.hpp"
 #include "engine/memory/nearest_host.hpp"
 #include "engine/program/kernel_start.hpp"
 #include "engine/program/program.hpp"

@@ -207,7 +207,8 @@ void BatchQueue::make_room(Publication& publication) {
   if (publication.published != 0) refuse_more(publication, "one more packet");
   PacketStore& packets = publication.packets;
   const bool opens = packets.size() == 1 && !publication.kept && ring_batch_ == nullptr &&
-                     partly_out_ == nullptr && writer_->producers() == aql::Producers::exclusive;
+                     partly_out_ == nullptr && writer_->producers() == aql::Producers::exclusive &&
+                     !writer_->has_device_ring();
   if (!opens && !packets.in_ring()) return packets.grow();
   const std::span<aql::Packet64> free = writer_->free_run(packets.size());
   if (free.empty()) return opens ? packets.grow() : evict(publication);
@@ -242,6 +243,8 @@ std::optional<uint64_t> BatchQueue::submit(Publication& publication, Deadline de
     }
   }
 
+  // Before the first header, and once for the whole batch: it is written by now.
+  if (publication.kernargs.blocks != 0) device_writes_.flush();
   if (is_in_place(publication)) {
     publish_in_place(publication);
     retain(publication);

@@ -19,6 +19,7 @@ BatchSubmitter::BatchSubmitter(detail::BatchQueue& state, const BatchOptions& op
     : patience_(options.patience),
       publication_(options.fences, false, state.agent()),
       shapes_(state.facts(), publication_.plain_flags(), &publication_.holds_slots) {
+  publication_.kernargs_on_device = state.place().is_on_device();
   publication_.timing = options.timing;
   publication_.chunking = options.chunking;
   (void)detail::BatchQueue::ended();  // here, where it may throw

@@ -134,10 +134,22 @@ void Publication::make_plan(size_t count) {
   } else {
     plan_fences(declarations_, accesses, policy, plans_);
   }
+  if (kernargs_on_device) acquire_kernargs();
   if (kept) return;  // a kept batch compares nothing: replan() invalidates its plan
   last_.declared = declared;
   last_.accesses = accesses;
   last_.packets = count;
+}
+
+// An acquire of agent scope leaves old bytes of a reused block in L2. The first packet whose header
+// is the engine's serves all later ones.
+void Publication::acquire_kernargs() noexcept {
+  const auto first = std::ranges::find(declarations_, false, &Declarations::is_finished);
+  if (first == declarations_.end()) return;
+  PacketPlan& plan = plans_[static_cast<size_t>(first - declarations_.begin())];
+  if (plan.flags.acquire == aql::FenceScope::system) return;
+  plan.flags.acquire = aql::FenceScope::system;
+  plan.acquire = ScopeReason::stale_kernargs;
 }
 
 void Publication::plan_packets(size_t count) {

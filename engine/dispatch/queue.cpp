@@ -72,6 +72,10 @@ std::string Queue::describe() const {
 hsa_queue_t* Queue::handle() const { return state("Queue::handle").handle(); }
 const Agent& Queue::agent() const { return *state("Queue::agent").agent(); }
 uint32_t Queue::ring_size() const { return state("Queue::ring_size").ring_size(); }
+const KernargPlace& Queue::kernargs() const { return state("Queue::kernargs").place(); }
+bool Queue::has_device_ring() const {
+  return state("Queue::has_device_ring").writer().has_device_ring();
+}
 void Queue::reclaim() {
   if (detail::BatchQueue& queue = state("Queue::reclaim"); queue.usable())
     queue.reclaim(UINT32_MAX);

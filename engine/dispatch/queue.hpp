@@ -44,6 +44,7 @@
 #include "aql/writer.hpp"
 #include "engine/completion/completion.hpp"
 #include "engine/dispatch/pools/pressure.hpp"
+#include "engine/memory/kernarg_placement.hpp"
 #include "engine/runtime/agent.hpp"
 #include "engine/runtime/ring_access.hpp"
 
@@ -62,6 +63,8 @@ struct QueueOptions {
   uint32_t timing_signals = 256;     // event-less signals for Timing::batch and each
   uint32_t kernarg_bytes = 2 << 20;  // for all unfinished publications and unsubmitted batches
   uint32_t kernarg_slab_bytes = 16 << 10;  // largest kernarg block; see kernarg_pool.hpp
+  // where kernarg blocks are (kernarg_placement.hpp)
+  KernargPlacement kernargs = KernargPlacement::host;
   std::chrono::nanoseconds drain_timeout = std::chrono::seconds(10);
   QueueMarks marks{};  // levels that pressure() reports as high
   // Whether packets are published by HSA calls alone, so that profilers see them.
@@ -94,6 +97,10 @@ class Queue {
   hsa_queue_t* handle() const;
   const Agent& agent() const;
   uint32_t ring_size() const;
+  // Where the kernarg blocks of batches and of recordings made for this queue are, and why.
+  const KernargPlace& kernargs() const;
+  // True if the ring is in the GPU's memory (writer.hpp).
+  bool has_device_ring() const;
   // Levels of ring, timeline and pools. Any thread; see pressure.hpp for its cost.
   Pressure pressure() const;
   // Every choice made for this queue, with its reason: how packets are published, doorbell, signals,

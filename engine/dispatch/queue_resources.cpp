@@ -15,6 +15,16 @@
 namespace uptempo::detail {
 namespace {
 
+// The line for read-backs follows the arguments.
+uint64_t memory_for(const KernargPlace& place, uint64_t kernarg_bytes) noexcept {
+  return kernarg_bytes + (place.is_on_device() ? DeviceWrites::kLineBytes : 0);
+}
+
+DeviceWrites writes_to(const KernargPlace& place, const KernargMemory& memory) noexcept {
+  if (!place.is_on_device()) return {};
+  return {place.hdp_flush, memory.span().last(DeviceWrites::kLineBytes).data()};
+}
+
 void on_queue_error(hsa_status_t status, hsa_queue_t*, void* timeline) {
   static_cast<Timeline*>(timeline)->fail(status, stopped_with(status));
 }
@@ -67,10 +77,13 @@ void count_published(const Published& published, const aql::HeaderCosts& costs) 
 QueueResources::QueueResources(const Agent& agent, const QueueOptions& options, Parts parts)
     : agent_(agent),
       options_(checked(options)),
-      kernarg_memory_(agent, options.kernarg_bytes),
+      place_(choose_kernarg_place(agent, options.kernargs)),
+      kernarg_memory_(&agent, memory_for(place_, options.kernarg_bytes), place_.is_on_device()),
+      device_writes_(writes_to(place_, kernarg_memory_)),
       signals_(options.publications, options.timing_signals, options.marks),
       timeline_(Timeline::acquire(options.publications)),
-      kernargs_(kernarg_memory_.span(), options.kernarg_slab_bytes, options.marks.kernarg_slabs),
+      kernargs_(kernarg_memory_.span().first(options.kernarg_bytes), options.kernarg_slab_bytes,
+                options.marks.kernarg_slabs),
       watch_(Session::current()) {
   try {
     if (parts.queue == nullptr) {
@@ -92,6 +105,7 @@ QueueResources::QueueResources(const Agent& agent, const QueueOptions& options, 
 QueueResources::QueueResources(const Parts& parts, std::span<const hsa_signal_t> signals,
                                const QueueOptions& options)
     : options_(checked(options)),
+      device_writes_(parts.writes),
       signals_(signals, options.marks),
       timeline_(Timeline::acquire(options.publications)),
       kernargs_(parts.kernargs, options.kernarg_slab_bytes, options.marks.kernarg_slabs) {

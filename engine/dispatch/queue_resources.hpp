@@ -25,7 +25,7 @@
 #include "engine/dispatch/pools/kernarg_pool.hpp"
 #include "engine/dispatch/pools/signal_pool.hpp"
 #include "engine/dispatch/queue.hpp"
-#include "engine/memory/buffer.hpp"
+#include "engine/memory/kernarg_memory.hpp"
 #include "engine/program/arguments.hpp"
 #include "engine/runtime/ring_access.hpp"
 #include "engine/runtime/session.hpp"
@@ -51,6 +51,7 @@ class QueueResources {
     std::span<std::byte> kernargs{};
     const std::atomic<hsa_status_t>* foreign_error = nullptr;  // of a borrowed queue
     std::shared_ptr<SharedHsaQueue> common{};                  // of shared producers
+    DeviceWrites writes{};  // without ROCr: `kernargs` behaves like device memory
   };
 
   QueueResources(const QueueResources&) = delete;
@@ -74,6 +75,7 @@ class QueueResources {
   const QueueFacts& facts() const noexcept { return facts_; }
   Timeline& timeline() noexcept { return timeline_; }
   const KernargPool& kernargs() const noexcept { return kernargs_; }
+  const KernargPlace& place() const noexcept { return place_; }
   const SignalPool& signals() const noexcept { return signals_; }
   const aql::AqlQueueWriter& writer() const noexcept { return *writer_; }
   hsa_queue_t* handle() const noexcept { return writer_->queue(); }
@@ -125,7 +127,9 @@ class QueueResources {
   std::optional<Agent> agent_;
   QueueOptions options_;
   // Destruction in reverse order: the queue first, then its signals and memory.
-  KernargBuffer kernarg_memory_;
+  const KernargPlace place_;
+  KernargMemory kernarg_memory_;
+  DeviceWrites device_writes_;
   SignalPool signals_;
   Timeline& timeline_;
   KernargPool kernargs_;

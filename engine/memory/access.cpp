@@ -54,6 +54,10 @@ void allow_access(const Agent& owner, const void* memory, std::span<const Agent>
   allow(memory, handles);
 }
 
+bool host_can_reach(const Agent& owner) {
+  return can_reach(find_pool(owner, MemoryKind::pinned).owner, owner);
+}
+
 void allow_host_access(const Agent& owner, const void* memory) {
   const hsa_agent_t host = find_pool(owner, MemoryKind::pinned).owner;
   if (!can_reach(host, owner)) throw_out_of_reach(owner, "the host");

@@ -16,7 +16,7 @@ RecordedNode RecordedNode::of(const Recording& of_recording, size_t index) {
   if (node.kernel != nullptr) {
     node.arguments.resize(node.kernel->arguments.size_bytes());
     if (!node.arguments.empty())
-      std::memcpy(node.arguments.data(), recorded.block, node.arguments.size());
+      std::memcpy(node.arguments.data(), recorded.host, node.arguments.size());
     node.group_segment_size = packet.word[7];
   }
   const Publication::PacketDeclarations* const declared =

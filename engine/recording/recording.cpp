@@ -32,6 +32,7 @@ std::optional<Completion> Recording::try_replay(Queue& queue) {
 void Recording::abandon() noexcept { state_->abandon(); }
 
 size_t Recording::size() const noexcept { return state_->size(); }
+const KernargPlace& Recording::kernargs() const noexcept { return state_->place(); }
 uint64_t Recording::replays() const noexcept { return state_->replays(); }
 std::span<const PacketPlan> Recording::plan() { return state_->plan(); }
 std::string Recording::explain() { return uptempo::explain(plan()); }

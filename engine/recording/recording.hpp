@@ -21,6 +21,10 @@
 // completed. If no block is left, patching waits up to RecordingOptions::patience and then throws
 // Error.
 //
+// Device memory: with the queue's kernargs in device memory (kernarg_placement.hpp), recording and
+// patching write copies in host memory. A replay copies the blocks that have changed and flushes
+// once; a replay without changes does neither.
+//
 // Nodes: a Node identifies a dispatch of one recording and has its argument types. replace() may
 // change the types and invalidates the old handle. A stale handle, or one of another recording,
 // throws Error.
@@ -77,7 +81,7 @@ struct OpenNode {
   PacketRef packet;
   NodeHandle handle;
   const KernelInfo* kernel;
-  std::byte* block;
+  std::byte* block;              // where the host writes them
   uint32_t group_segment_bytes;  // without LocalBytes arguments
 };
 
@@ -191,6 +195,8 @@ class Recording {
   }
 
   size_t size() const noexcept;
+  // Where its kernarg blocks are, and why: the choice of the queue that it was made for.
+  const KernargPlace& kernargs() const noexcept;
   uint64_t replays() const noexcept;
   // Fence plan of the last replay, one entry per packet, and the same in words.
   std::span<const PacketPlan> plan();

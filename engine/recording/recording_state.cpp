@@ -45,31 +45,34 @@ void leave_loaded(std::set<std::shared_ptr<const KernelInfo>>&& kernels) {
 }  // namespace
 
 RecordingState::RecordingState(BatchQueue& state, const RecordingOptions& options)
-    : RecordingState(state, options,
-                     [this](size_t bytes) { return memory_.emplace_back(*agent_, bytes).span(); }) {
-}
+    : RecordingState(state, options, state.place(),
+                     [this](size_t bytes) { return allocate(bytes); }) {}
 
 RecordingState::RecordingState(BatchQueue& state, std::span<std::byte> kernargs,
-                               const RecordingOptions& options)
-    : RecordingState(state, options, [rest = kernargs](size_t bytes) mutable {
+                               const RecordingOptions& options, const DeviceWrites& writes)
+    : RecordingState(state, options, {}, [this, rest = kernargs](size_t bytes) mutable {
         if (rest.size() < bytes)
           refuse(fmt::format("{} bytes of kernargs", bytes),
                  fmt::format("{} bytes are left", rest.size()),
                  "pass more kernarg memory to the recording");
         const std::span<std::byte> chunk = rest.first(bytes);
         rest = rest.subspan(bytes);
-        return chunk;
-      }) {}
+        return writes_.needed() ? with_mirror(chunk) : chunk;
+      }) {
+  writes_ = writes;
+}
 
 RecordingState::RecordingState(BatchQueue& state, const RecordingOptions& options,
-                               Allocate allocate)
+                               const KernargPlace& place, Allocate allocate)
     : agent_(agent_of(state)),
       facts_(state.facts()),
       options_(options),
       id_(next_id()),
       publication_(options.fences, true, state.agent()),
       shapes_(facts_, publication_.plain_flags(), &publication_.holds_slots),
+      place_(place),
       blocks_(std::move(allocate)) {
+  publication_.kernargs_on_device = place_.is_on_device();
   publication_.timing = options.timing;
   publication_.chunking = options.chunking;
   partly_out_.publication = &publication_;
@@ -95,8 +98,55 @@ RecordingState::~RecordingState() {
     first_flight_ = (first_flight_ + 1) % flights_.size();
   }
   if (!lost_) return;
-  for (KernargBuffer& memory : memory_) memory.leave_to_session();
+  for (KernargMemory& memory : memory_) memory.leave_to_session();
   leave_loaded(std::move(kernels_));
+}
+
+std::span<std::byte> RecordingState::allocate(size_t bytes) {
+  const bool on_device = place_.is_on_device();
+  // The line for read-backs follows the blocks of the first chunk.
+  const size_t line = on_device && !writes_.needed() ? DeviceWrites::kLineBytes : 0;
+  KernargMemory memory(&*agent_, bytes + line, on_device);
+  const std::span<std::byte> chunk = memory.span().first(bytes);
+  if (!on_device) {
+    memory_.push_back(std::move(memory));
+    return chunk;
+  }
+  std::byte* const last = memory.span().last(DeviceWrites::kLineBytes).data();
+  memory_.push_back(std::move(memory));
+  if (line != 0) writes_ = {place_.hdp_flush, last};
+  return with_mirror(chunk);
+}
+
+std::span<std::byte> RecordingState::with_mirror(std::span<std::byte> device) {
+  mirrors_.push_back({device, std::make_unique<std::byte[]>(device.size())});
+  return device;
+}
+
+// Chunks double in size, so there are few.
+std::byte* RecordingState::host_of(std::byte* block) const noexcept {
+  for (const Mirror& mirror : mirrors_)
+    if (block >= mirror.device.data() && block < mirror.device.data() + mirror.device.size())
+      return mirror.host.get() + (block - mirror.device.data());
+  return block;
+}
+
+void RecordingState::note_write(uint32_t index) noexcept {
+  Recorded& recorded = nodes_[index];
+  if (recorded.is_stale || recorded.host == recorded.block) return;
+  recorded.is_stale = true;
+  stale_.push_back(index);  // has room for every node
+}
+
+void RecordingState::write_device() noexcept {
+  if (stale_.empty()) return;
+  for (const uint32_t index : stale_) {
+    Recorded& recorded = nodes_[index];
+    if (recorded.block != nullptr) std::memcpy(recorded.block, recorded.host, recorded.block_bytes);
+    recorded.is_stale = false;
+  }
+  stale_.clear();
+  writes_.flush();
 }
 
 void RecordingState::require_not_ended() const {
@@ -144,7 +194,7 @@ OpenNode RecordingState::open(uint32_t index) noexcept {
   return {.packet = publication_.ref_of(index),
           .handle = {id_, index, recorded.generation},
           .kernel = recorded.kernel.get(),
-          .block = recorded.block,
+          .block = recorded.host,
           .group_segment_bytes = recorded.kernel->group_segment_size + recorded.grid.lds_bytes};
 }
 
@@ -168,9 +218,11 @@ OpenNode RecordingState::add(const std::shared_ptr<const KernelInfo>& kernel, co
   if (shape.block_bytes != 0) {
     expect(shape.block_bytes);
     recorded.block = blocks_.take_first(shape.block_bytes);
+    recorded.host = host_of(recorded.block);
   }
   if (publication_.packets.full()) publication_.packets.grow();
   kernels_.insert(kernel);
+  if (stale_.capacity() <= nodes_.size()) stale_.reserve(2 * nodes_.size() + 16);
   nodes_.push_back(std::move(recorded));
   publication_.packets.add();
   publication_.replan();
@@ -182,9 +234,10 @@ OpenNode RecordingState::add(const std::shared_ptr<const KernelInfo>& kernel, co
 }
 
 void RecordingState::put_packet(uint32_t index, const DispatchShape& shape) {
-  std::byte* const block = nodes_[index].block;
-  if (block != nullptr) shape.put_implicit(block);
-  publication_.exchange(index, shape.packet).set_kernarg_address(block);
+  const Recorded& recorded = nodes_[index];
+  note_write(index);
+  if (recorded.host != nullptr) shape.put_implicit(recorded.host);
+  publication_.exchange(index, shape.packet).set_kernarg_address(recorded.block);
 }
 
 void RecordingState::raw(const aql::Packet64& packet) {
@@ -217,7 +270,8 @@ OpenNode RecordingState::replace(const NodeHandle& node,
   kernels_.insert(kernel);
   std::byte* block = nullptr;
   if (shape.block_bytes != 0 && shape.block_bytes == recorded.block_bytes) {
-    block = writable_block(index);
+    writable_block(index);
+    block = recorded.block;
   } else if (shape.block_bytes != 0) {
     expect(shape.block_bytes);
     block = wait_for_spare(shape.block_bytes);
@@ -229,8 +283,10 @@ OpenNode RecordingState::replace(const NodeHandle& node,
   recorded = {.kernel = kernel,
               .grid = grid,
               .block = block,
+              .host = host_of(block),
               .block_bytes = shape.block_bytes,
               .generation = recorded.generation + 1,
+              .is_stale = recorded.is_stale,
               .since = replays_};
   put_packet(index, shape);
   if (publication_.forget_declarations(index)) publication_.replan();
@@ -242,7 +298,7 @@ void RecordingState::change_grid(const NodeHandle& node, const Grid& grid) {
   const uint32_t index = node.index;
   const DispatchShape& shape = shapes_.of(*recorded.kernel, grid);
   const uint64_t group_segment =
-      place_local_arrays(index, shape.packet.group_segment_size(), recorded.block, nullptr);
+      place_local_arrays(index, shape.packet.group_segment_size(), recorded.host, nullptr);
   require_group_segment(*recorded.kernel, grid.lds_bytes, group_segment);
   std::byte* const block = shape.block_bytes == 0 ? nullptr : writable_block(index);
   // A word with hidden arguments may also hold explicit ones.
@@ -301,19 +357,22 @@ std::byte* RecordingState::writable_argument(const NodeHandle& node, size_t argu
 
 std::byte* RecordingState::writable_block(uint32_t index) {
   Recorded& recorded = nodes_[index];
-  if (recorded.since == replays_) return recorded.block;
+  note_write(index);
+  if (recorded.since == replays_) return recorded.host;
   if (landed_checked_at_ != replays_) {  // once for all patches between two replays
     had_landed_ = all_landed();
     landed_checked_at_ = replays_;
   }
-  if (had_landed_) return recorded.block;
+  if (had_landed_) return recorded.host;
   std::byte* const fresh = wait_for_spare(recorded.block_bytes);
-  std::memcpy(fresh, recorded.block, recorded.block_bytes);
+  std::byte* const host = host_of(fresh);
+  std::memcpy(host, recorded.host, recorded.block_bytes);
   blocks_.retire(recorded.block, recorded.block_bytes, replays_);
   recorded.block = fresh;
+  recorded.host = host;
   recorded.since = replays_;
   publication_.edit(index).set_kernarg_address(fresh);
-  return fresh;
+  return host;
 }
 
 void RecordingState::keep_spare() {
@@ -408,6 +467,8 @@ std::optional<Completion> RecordingState::submit(BatchQueue& state, Deadline dea
   const bool fresh = partly_out_.state == nullptr;
   keep_spare();
   make_room_for_flight();
+  // Before the first header. Refused replays find it done.
+  write_device();
   const uint64_t before = state.timeline().last_begun();
   std::optional<uint64_t> value;
   try {

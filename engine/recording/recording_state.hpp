@@ -19,7 +19,7 @@
 #include "engine/dispatch/batch_queue.hpp"
 #include "engine/dispatch/detail/dispatch_shape.hpp"
 #include "engine/dispatch/detail/publication.hpp"
-#include "engine/memory/buffer.hpp"
+#include "engine/memory/kernarg_memory.hpp"
 #include "engine/program/grid.hpp"
 #include "engine/program/program.hpp"
 #include "engine/recording/recorded_blocks.hpp"
@@ -35,8 +35,9 @@ class RecordingState {
  public:
   // Allocates kernarg memory of the queue's agent. Throws Error.
   RecordingState(BatchQueue& state, const RecordingOptions& options);
-  // Uses the caller's kernarg memory.
-  RecordingState(BatchQueue& state, std::span<std::byte> kernargs, const RecordingOptions& options);
+  // Uses the caller's kernarg memory, like device memory if `writes` is needed.
+  RecordingState(BatchQueue& state, std::span<std::byte> kernargs, const RecordingOptions& options,
+                 const DeviceWrites& writes = {});
   ~RecordingState();
   RecordingState(const RecordingState&) = delete;
   RecordingState& operator=(const RecordingState&) = delete;
@@ -66,16 +67,25 @@ class RecordingState {
   size_t size() const noexcept { return nodes_.size(); }
   uint64_t replays() const noexcept { return replays_; }
   std::span<const PacketPlan> plan() { return publication_.last_plan(); }
+  const KernargPlace& place() const noexcept { return place_; }
 
  private:
   friend struct RecordedNode;
   struct Recorded {
     std::shared_ptr<const KernelInfo> kernel;  // null: a finished packet
     Grid grid{0};
-    std::byte* block = nullptr;
+    std::byte* block = nullptr;  // read by the kernel
+    std::byte* host = nullptr;   // read and written by the host: `block`, or its copy (Mirror)
     uint32_t block_bytes = 0;
     uint32_t generation = 0;
-    uint64_t since = 0;  // `block` was taken after this replay
+    bool is_stale = false;  // listed in stale_
+    uint64_t since = 0;     // `block` was taken after this replay
+  };
+  // Blocks in device memory have copies in host memory. Nodes are written there; the next replay
+  // copies changed blocks to device memory, whole and in order, and flushes once.
+  struct Mirror {
+    std::span<std::byte> device;
+    std::unique_ptr<std::byte[]> host;
   };
   struct Flight {
     uint64_t replay;
@@ -84,7 +94,14 @@ class RecordingState {
   };
 
   using Allocate = RecordedBlocks::Allocate;
-  RecordingState(BatchQueue& state, const RecordingOptions& options, Allocate allocate);
+  RecordingState(BatchQueue& state, const RecordingOptions& options, const KernargPlace& place,
+                 Allocate allocate);
+  std::span<std::byte> allocate(size_t bytes);
+  std::span<std::byte> with_mirror(std::span<std::byte> device);
+  std::byte* host_of(std::byte* block) const noexcept;
+  // The host is about to write the node's block.
+  void note_write(uint32_t index) noexcept;
+  void write_device() noexcept;
   Recorded& find(const NodeHandle& node);
   OpenNode open(uint32_t index) noexcept;
   // Returns the node's block, or a copy of it that no replay uses.
@@ -115,7 +132,11 @@ class RecordingState {
   std::vector<Recorded> nodes_;
   std::set<std::shared_ptr<const KernelInfo>>
       kernels_;  // of all current and earlier nodes, because replays in flight may run any of them
-  std::vector<KernargBuffer> memory_;
+  const KernargPlace place_;
+  DeviceWrites writes_;
+  std::vector<KernargMemory> memory_;
+  std::vector<Mirror> mirrors_;  // empty for host memory
+  std::vector<uint32_t> stale_;  // nodes whose block in device memory is not written yet
   RecordedBlocks blocks_;
   std::vector<std::byte> scratch_;  // size of the largest block
   bool spare_kept_ = false;

@@ -26,6 +26,8 @@ namespace uptempo {
   X(signals_pooled, "signals taken from a pool")                                           \
   X(kernarg_allocations, "allocations of kernarg memory")                                  \
   X(kernarg_blocks, "pooled kernarg blocks published")                                     \
+  X(hdp_flushes, "flushes of the HDP after arguments were written to device memory")       \
+  X(kernarg_read_backs, "reads of device memory for the same purpose")                     \
   X(spills, "kernarg blocks larger than a slab, each allocated separately")                \
   X(spill_bytes, "bytes of these blocks")                                                  \
   X(argument_hits, "launches of a launcher whose arguments were already written")          \

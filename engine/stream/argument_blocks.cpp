@@ -39,8 +39,10 @@ void ArgumentBlock::note_use(StreamQueue& in, uint64_t epoch) {
   uses.push_back({&in, epoch});
 }
 
-ArgumentBlocks::ArgumentBlocks(const Agent* agent, const KernelInfo& kernel, uint32_t most) noexcept
+ArgumentBlocks::ArgumentBlocks(const Agent* agent, const KernelInfo& kernel, uint32_t most,
+                               bool on_device) noexcept
     : agent_(agent),
+      on_device_(on_device),
       block_bytes_(static_cast<uint32_t>(KernargPool::block_bytes(kernel.arguments.size_bytes()))),
       implicit_words_(kernel.arguments.implicit_words().size()),
       most_(most) {}
@@ -61,7 +63,7 @@ ArgumentBlock* ArgumentBlocks::find_free() noexcept {
 void ArgumentBlocks::grow() {
   const size_t count =
       std::min<size_t>(std::max(kPageBytes / block_bytes_, 2u), most_ - blocks_.size());
-  KernargMemory memory(agent_, uint64_t{block_bytes_} * count);
+  KernargMemory memory(agent_, uint64_t{block_bytes_} * count, on_device_);
   auto shadow = std::make_unique<std::byte[]>(size_t{block_bytes_} * count);
   blocks_.reserve(blocks_.size() + count);
   memory_.reserve(memory_.size() + 1);

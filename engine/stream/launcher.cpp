@@ -14,7 +14,7 @@ LauncherCore::LauncherCore(Streams& streams, std::shared_ptr<const KernelInfo> k
                            const LauncherOptions& options)
     : streams_(streams.state_),
       kernel_(std::move(kernel)),
-      blocks_(streams_->agent(), *kernel_, options.blocks),
+      blocks_(streams_->agent(), *kernel_, options.blocks, streams_->place().is_on_device()),
       scratch_(kernel_->arguments.explicit_count()) {
   if (options.blocks != 0) return;
   throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,

@@ -215,6 +215,7 @@ void Launcher<Args...>::launch(Stream& stream, const Grid& grid,
     });
     if (block != nullptr) {
       core_.count_hit();
+      turn.wrote_arguments = false;
       return core_.launch(stream, queue, std::move(turn), *block, group_segment);
     }
     block = blocks.find_free();

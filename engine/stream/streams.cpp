@@ -45,6 +45,8 @@ uint32_t Streams::hardware_queues() const { return state_->queues(); }
 
 std::string Streams::describe() const { return state_->describe(); }
 
+const KernargPlace& Streams::kernargs() const noexcept { return state_->place(); }
+
 const Agent& Streams::agent() const noexcept { return *state_->agent(); }
 
 std::vector<CopyEngineUse> Streams::copy_engines() const {

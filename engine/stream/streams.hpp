@@ -103,6 +103,8 @@ class Streams {
   // Every choice made for these streams, with its reason: limits, hardware queues as
   // Queue::describe() gives them, launches, copies. As Runtime::describe(). Throws Error.
   std::string describe() const;
+  // Where kernel arguments are, and why (StreamsOptions::queue.kernargs).
+  const KernargPlace& kernargs() const noexcept;
   const Agent& agent() const noexcept;
 
   // The copy engines that have copied for these streams, in their order.

@@ -29,6 +29,7 @@ StreamsState::StreamsState(const Agent& agent, const StreamsOptions& options)
           },
           std::nullopt) {
   agent_ = agent;
+  place_ = choose_kernarg_place(agent, options.queue.kernargs);
   transfers_ = std::make_unique<Transfers>(agent, options.copies, options.engines,
                                            of_lanes(options), hooks());
 }

@@ -35,6 +35,8 @@ class StreamsState {
 
   const StreamsOptions& options() const noexcept { return options_; }
   const Agent* agent() const noexcept { return agent_ ? &*agent_ : nullptr; }
+  // Of all its queues.
+  const KernargPlace& place() const noexcept { return place_; }
 
   Transfers& transfers() noexcept { return *transfers_; }
   DeferredFrees& frees() noexcept { return frees_; }
@@ -97,6 +99,7 @@ class StreamsState {
   Transfers::Hooks hooks();
 
   std::optional<Agent> agent_;
+  KernargPlace place_;
   const StreamsOptions options_;
   const MakeQueue make_queue_;
   std::atomic<uint64_t> stream_numbers_{0};

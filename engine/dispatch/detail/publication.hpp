@@ -83,6 +83,8 @@ struct Publication {
   // use until it is complete (invariant 4). Never reset, because dispatches do not check it.
   bool holds_slots = false;
   const FencePolicy policy;
+  // Kernarg blocks are in device memory, which L2 caches.
+  bool kernargs_on_device = false;
   const bool kept;  // a recording's: keeps its plan and outlives its submissions
   Ending ended = Ending::none;
 
@@ -186,6 +188,7 @@ struct Publication {
   Declarations& declarations_of_earlier(uint32_t packet);
   void plan_packets(size_t count);
   void make_plan(size_t count);
+  void acquire_kernargs() noexcept;
   void forget_plan() noexcept {
     plans_.clear();
     last_.packets = 0;

@@ -1,27 +1,11 @@
 #include "engine/dispatch/pools/spill_pool.hpp"
 
 #include <bit>
-#include <cstdlib>
-#include <new>
 #include <utility>
 
-#include "engine/dispatch/pools/kernarg_pool.hpp"
 #include "engine/runtime/counters.hpp"
 
 namespace uptempo::detail {
-
-KernargMemory::KernargMemory(const Agent* agent, uint64_t size_bytes)
-    : size_bytes_(KernargPool::block_bytes(size_bytes)) {
-  if (agent != nullptr) {
-    memory_ = KernargBuffer(*agent, size_bytes_);
-  } else {
-    host_.reset(
-        static_cast<std::byte*>(std::aligned_alloc(KernargPool::kBlockAlignment, size_bytes_)));
-    if (!host_) throw std::bad_alloc();
-  }
-}
-
-void KernargMemory::Free::operator()(std::byte* memory) const noexcept { std::free(memory); }
 
 uint64_t SpillPool::capacity_for(uint64_t block_bytes) noexcept {
   return std::bit_ceil(block_bytes);

@@ -12,33 +12,12 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 #include "engine/completion/timeline.hpp"
-#include "engine/memory/buffer.hpp"
+#include "engine/memory/kernarg_memory.hpp"
 
 namespace uptempo::detail {
-
-// Kernarg memory of an agent, or host memory for queues without ROCr. Contents undefined.
-// Move-only.
-class KernargMemory {
- public:
-  KernargMemory() = default;
-  // Throws Error or std::bad_alloc.
-  KernargMemory(const Agent* agent, uint64_t size_bytes);
-
-  std::byte* data() const noexcept { return host_ ? host_.get() : memory_.data(); }
-  uint64_t size_bytes() const noexcept { return size_bytes_; }
-
- private:
-  struct Free {
-    void operator()(std::byte* memory) const noexcept;
-  };
-  KernargBuffer memory_;
-  std::unique_ptr<std::byte, Free> host_;
-  uint64_t size_bytes_ = 0;
-};
 
 class SpillPool {
  public:

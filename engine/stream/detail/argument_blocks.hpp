@@ -55,8 +55,10 @@ struct ArgumentBlock {
 
 class ArgumentBlocks {
  public:
-  // Allocates nothing yet. If `agent` is null, queues do not use ROCr.
-  ArgumentBlocks(const Agent* agent, const KernelInfo& kernel, uint32_t most) noexcept;
+  // Allocates nothing yet. If `agent` is null, queues do not use ROCr. `on_device`: blocks are in
+  // device memory.
+  ArgumentBlocks(const Agent* agent, const KernelInfo& kernel, uint32_t most,
+                 bool on_device) noexcept;
   ~ArgumentBlocks();
 
   // Returns the block that a launch of that shape in that queue can read and whose shadow `holds`
@@ -101,6 +103,7 @@ class ArgumentBlocks {
 
  private:
   const Agent* agent_;
+  const bool on_device_;
   const uint32_t block_bytes_;
   const size_t implicit_words_;
   const uint32_t most_;

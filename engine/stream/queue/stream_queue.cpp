@@ -58,7 +58,8 @@ StreamQueue::StreamQueue(const Agent& agent, const StreamQueueOptions& options)
       QueueResources(agent, checked(options).queue, {}),
       stream_options_(checked(options)),
       acquires_system_always_(options.system_acquires ||
-                              !memory_model(agent).host_memory_bypasses_l2),
+                              !memory_model(agent).host_memory_bypasses_l2 ||
+                              place().is_on_device()),
       shapes_(facts(), kInBetween),
       waits_(timeline_),
       closers_(timeline_.places()),
@@ -155,10 +156,13 @@ bool StreamQueue::add_spill(std::unique_lock<std::mutex>& lock, const KernelInfo
   KernargMemory memory;
   try {
     if (agent_)
-      if (const size_t pool = find_pool(*agent_, MemoryKind::kernarg).size_bytes; capacity > pool)
+      if (const size_t pool =
+              find_pool(*agent_, place().is_on_device() ? MemoryKind::device : MemoryKind::kernarg)
+                  .size_bytes;
+          capacity > pool)
         refuse(fmt::format("a pool of {} bytes of kernarg memory", pool),
                "pass a buffer's address");
-    memory = KernargMemory(agent(), capacity);
+    memory = KernargMemory(agent(), capacity, place().is_on_device());
   } catch (...) {
     lock.lock();
     spills_.unreserve(block_bytes);
@@ -293,6 +297,7 @@ void StreamQueue::launch(Turn&& turn, StreamPosition& position, aql::Packet64& p
                      ? FenceScope::system
                      : FenceScope::agent,
       .release = FenceScope::agent};
+  if (turn.wrote_arguments && turn.shape->block_bytes != 0) device_writes_.flush();
   if (turn.block != nullptr) open_bytes_ += turn.shape->block_bytes;
   const bool is_long =
       open_packets_.load(std::memory_order_relaxed) + 1 >= stream_options_.epoch_packets ||

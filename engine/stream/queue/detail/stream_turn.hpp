@@ -39,6 +39,8 @@ struct StreamTurn {
   std::unique_lock<std::mutex> lock;
   const DispatchShape* shape;
   std::byte* block;
+  // New arguments were written, in `block` or elsewhere; see kernarg_memory.hpp.
+  bool wrote_arguments = true;
 };
 
 // StreamQueue's functions of these names.

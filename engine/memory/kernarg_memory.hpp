@@ -1,0 +1,87 @@
+// KernargMemory and DeviceWrites: memory for kernel arguments, and the step that makes the host's
+// stores to it visible to the GPU. kernarg_placement.hpp gives the rules. Private to engine.
+//
+// Thread safety: thread-compatible.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "aql/store_fence.hpp"
+#include "engine/memory/buffer.hpp"
+#include "engine/memory/kernarg_placement.hpp"
+#include "engine/runtime/counters.hpp"
+
+namespace uptempo::detail {
+
+// Memory for kernel arguments of an agent, or host memory for queues without ROCr. 64-byte aligned;
+// contents undefined. Move-only.
+class KernargMemory {
+ public:
+  KernargMemory() = default;
+  // Rounds the size up to whole lines. `on_device`: in the agent's memory, written by the host.
+  // Throws Error or std::bad_alloc.
+  KernargMemory(const Agent* agent, uint64_t size_bytes, bool on_device = false);
+
+  std::byte* data() const noexcept;
+  uint64_t size_bytes() const noexcept { return size_bytes_; }
+  std::span<std::byte> span() const noexcept { return {data(), size_bytes_}; }
+  void leave_to_session() noexcept {
+    memory_.leave_to_session();
+    device_.leave_to_session();
+  }
+
+ private:
+  struct Free {
+    void operator()(std::byte* memory) const noexcept;
+  };
+  KernargBuffer memory_;
+  Allocation device_;
+  std::unique_ptr<std::byte, Free> host_;
+  uint64_t size_bytes_ = 0;
+};
+
+// Makes the calling thread's earlier stores to device memory visible to the GPU. Call it before the
+// first header of the packets that depend on them: a running queue may start a packet as soon as its
+// header is visible.
+class DeviceWrites {
+ public:
+  static constexpr size_t kLineBytes = 64;
+
+  DeviceWrites() = default;  // for host memory: flush() does nothing
+  // `hdp_flush`: HDP_MEM_FLUSH_CNTL, or null. `line`: a line of device memory for read-backs, which
+  // holds nothing else.
+  DeviceWrites(uint32_t* hdp_flush, std::byte* line) noexcept
+      : hdp_flush_(hdp_flush), line_(reinterpret_cast<uint8_t*>(line)) {}
+
+  bool needed() const noexcept { return line_ != nullptr; }
+  void flush() noexcept {
+    if (!needed()) [[likely]]
+      return;
+    // The write-combining buffers drain before the flush starts.
+    aql::store_fence();
+    if (hdp_flush_ != nullptr) {
+      // The read returns after the store has reached the device and the flush is done (CLR,
+      // rocvirtual.cpp, reads the register, too).
+      *hdp_flush_ = 1;
+      (void)*hdp_flush_;
+      count(&CounterBlock::hdp_flushes);
+    } else {
+      // The last store before the read is to the line that is read, so the read cannot return
+      // before that store, and on PCIe a read does not pass earlier writes to its device.
+      *line_ = static_cast<uint8_t>(last_ ^= 1);
+      aql::store_fence();
+      (void)*line_;
+      count(&CounterBlock::kernarg_read_backs);
+    }
+  }
+
+ private:
+  volatile uint32_t* hdp_flush_ = nullptr;
+  volatile uint8_t* line_ = nullptr;
+  uint8_t last_ = 0;
+};
+
+}  // namespace uptempo::detail

@@ -1,0 +1,76 @@
+#include "engine/memory/kernarg_placement.hpp"
+
+#include <fmt/format.h>
+#include <hsa/hsa_ext_amd.h>
+
+#include "engine/memory/access.hpp"
+#include "engine/memory/pool.hpp"
+#include "engine/runtime/error.hpp"
+
+namespace uptempo {
+namespace {
+
+// CLR, rocsettings.cpp, setKernelArgImpl(): device memory is the default on gfx94x only.
+bool profits(std::string_view agent) noexcept {
+  return agent == "gfx940" || agent == "gfx941" || agent == "gfx942";
+}
+
+// Null if ROCr has not mapped the register, and on versions that do not report it.
+uint32_t* hdp_flush_register(const Agent& gpu) noexcept {
+  hsa_amd_hdp_flush_t registers{};
+  int attribute = HSA_AMD_AGENT_INFO_HDP_FLUSH;  // beyond the enumeration that the call takes
+  const hsa_status_t status =
+      hsa_agent_get_info(gpu.handle(), static_cast<hsa_agent_info_t>(attribute), &registers);
+  return status == HSA_STATUS_SUCCESS ? registers.HDP_MEM_FLUSH_CNTL : nullptr;
+}
+
+}  // namespace
+
+std::string_view name_of(KernargPlacement placement) noexcept {
+  switch (placement) {
+    case KernargPlacement::host:
+      return "host memory";
+    case KernargPlacement::device:
+      return "device memory";
+    case KernargPlacement::automatic:
+      return "automatic";
+  }
+  return "unknown";
+}
+
+namespace detail {
+
+KernargPlace choose_kernarg_place(std::string_view agent_name, bool host_has_access,
+                                  uint32_t* hdp_flush, KernargPlacement asked) {
+  KernargPlace place{.asked = asked};
+  if (asked == KernargPlacement::host) return place;
+  if (asked == KernargPlacement::automatic && !profits(agent_name)) {
+    place.reason = fmt::format(
+        "{} is not among the agents known to profit from device memory "
+        "(gfx940, gfx941, gfx942)",
+        agent_name);
+  } else if (!host_has_access) {
+    place.reason = fmt::format("the host cannot write to device memory of {}: it has no large BAR",
+                               agent_name);
+  } else {
+    place.placement = KernargPlacement::device;
+    place.hdp_flush = hdp_flush;
+    place.reason =
+        fmt::format("{}, and the host reaches device memory; {}",
+                    asked == KernargPlacement::device
+                        ? std::string("asked for")
+                        : fmt::format("{} profits from device memory", agent_name),
+                    hdp_flush != nullptr ? "published by HDP flush" : "published by read-back");
+  }
+  return place;
+}
+
+}  // namespace detail
+
+KernargPlace choose_kernarg_place(const Agent& gpu, KernargPlacement asked) {
+  if (asked == KernargPlacement::host) return {};
+  return detail::choose_kernarg_place(gpu.name(), host_can_reach(gpu), hdp_flush_register(gpu),
+                                      asked);
+}
+
+}  // namespace uptempo
