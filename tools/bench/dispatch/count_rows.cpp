@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "engine/runtime/counters.hpp"
 #include "tools/bench/dispatch/counters.h"
 #include "tools/bench/dispatch/counts.hpp"
 #include "tools/bench/dispatch/experiment.hpp"
@@ -53,6 +54,7 @@ Seen seen(uptempo_count_t counter) {
 struct Counted {
   uint32_t batches = 0;
   uptempo_counts counts{};
+  Counters ours{};
   std::vector<Window> windows;
 };
 
@@ -62,12 +64,14 @@ Counted count(const Turn& turn, Check& check, uptempo_count_t counter) {
   for (int i = 0; i < loads; ++i) {
     uptempo_counts counts{};
     Window window;
+    const Counters before = Counters::now();
     take(turn, check, [&](const auto& phase) {
       window.begin_ns = now_ns();
       count_into(counts, counter, phase);
       window.end_ns = now_ns();
     });
     if (i < kUnseen) continue;
+    counted.ours += Counters::now() - before;
     counted.batches += turn.load.repeats;
     counted.counts.allocations += counts.allocations;
     counted.counts.system_calls += counts.system_calls;
@@ -123,7 +127,9 @@ CountReport read(const ordered_json& in, const std::vector<uint64_t>& doorbells_
                           {.allocations = per_batch(allocations, row.at("allocations")),
                            .system_calls = per_batch(system_calls, row.at("system_calls")),
                            .hsa_calls = per_batch(hsa_calls, row.at("hsa_calls")),
-                           .doorbells = per_batch(doorbells, static_cast<double>(rung))}});
+                           .doorbells = per_batch(doorbells, static_cast<double>(rung)),
+                           .hdp_flushes = per_batch(true, row.at("hdp_flushes")),
+                           .read_backs = per_batch(true, row.at("read_backs"))}});
   }
   return report;
 }
@@ -165,6 +171,8 @@ ordered_json count(const Rows& rows, Check& check, const std::vector<uint32_t>& 
                        {"allocations", counted.counts.allocations},
                        {"system_calls", counted.counts.system_calls},
                        {"hsa_calls", counted.counts.hsa_calls},
+                       {"hdp_flushes", counted.ours.hdp_flushes},
+                       {"read_backs", counted.ours.kernarg_read_backs},
                        {"windows", std::move(windows)}});
   }
   // The probe comes last: a trace that stopped earlier lacks it.

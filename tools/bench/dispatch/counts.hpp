@@ -29,6 +29,8 @@ struct Counts {
       system_calls{};
   std::optional<double> hsa_calls{};  // through ROCr's table of functions
   std::optional<double> doorbells{};
+  // after arguments in device memory were written; by this library
+  std::optional<double> hdp_flushes{}, read_backs{};
   friend bool operator==(const Counts&, const Counts&) = default;
 };
 
@@ -42,7 +44,9 @@ inline constexpr CountKind kCountKinds[] = {
     {"heap allocations", "allocations", &Counts::allocations},
     {"system calls", "system_calls", &Counts::system_calls},
     {"HSA calls", "hsa_calls", &Counts::hsa_calls},
-    {"doorbells", "doorbells", &Counts::doorbells}};
+    {"doorbells", "doorbells", &Counts::doorbells},
+    {"HDP flushes", "hdp_flushes", &Counts::hdp_flushes},
+    {"read-backs", "read_backs", &Counts::read_backs}};
 
 struct CountedBatches {
   std::string name;  // without the variant

@@ -32,7 +32,8 @@ std::string table(const Report& report);
 // Counts are per batch, and null where they could not be taken; `not_counted` holds the reason.
 //   {"device":..,"virtual_gpu":true,"kernels":"null",..,
 //    "results":[{"name":"uptempo-batch","batch":120,"phase":"submit","ns_per_dispatch":9.1,
-//      "low":9.0,"high":9.3,"allocations":0,"system_calls":0,"hsa_calls":0,"doorbells":1}],
+//      "low":9.0,"high":9.3,"allocations":0,"system_calls":0,"hsa_calls":0,"doorbells":1,
+//      "hdp_flushes":0,"read_backs":0}],
 //    "not_counted":{},
 //    "ratios":[{"name":..,"to":"hsa-careful","batch":..,"phase":..,"ratio":..,"low":..,"high":..}]}
 nlohmann::ordered_json json(const Report& report);

@@ -7,13 +7,15 @@
 #include "engine/stream/launcher.hpp"
 #include "engine/stream/stream.hpp"
 #include "tools/bench/dispatch/row.hpp"
+#include "tools/bench/dispatch/without_events.hpp"
 
 namespace uptempo::bench {
 namespace {
 
 class StreamRow : public Row {
  public:
-  explicit StreamRow(const Workload& workload, AccessWish access = AccessWish::direct)
+  explicit StreamRow(const Workload& workload, AccessWish access = AccessWish::direct,
+                     KernargPlacement kernargs = KernargPlacement::host)
       : workload_(workload),
         streams_(workload.gpu,
                  {.own_queues = 1,  // for the gate
@@ -21,7 +23,8 @@ class StreamRow : public Row {
                             .publications = 128,
                             .timing_signals = 1,
                             .kernarg_bytes = 8 << 20,
-                            .access = access}}),
+                             .kernargs = kernargs,
+                             .access = access}}),
         stream_(streams_) {
     // Opens the queue for the gate, whose signals need events. HIP 6.4's graphs may use up all that
     // are left.
@@ -30,7 +33,10 @@ class StreamRow : public Row {
     stream_.synchronize();
   }
 
-  std::string_view name() const override { return "uptempo-stream"; }
+  std::string_view name() const override {
+    return is_on_device() ? "uptempo-stream-device" : "uptempo-stream";
+  }
+  bool is_on_device() const { return streams_.kernargs().is_on_device(); }
   void prepare(const Load&) override {}
   void close_gate() override {
     hsa_signal_store_screlease(gate_.handle(), 1);
@@ -85,6 +91,10 @@ Rows stream_rows(const Workload& workload) {
   rows.push_back(std::make_unique<StreamRow>(workload));
   rows.push_back(std::make_unique<HsaCallsRow>(workload));
   rows.push_back(std::make_unique<LauncherRow>(workload));
+  const WithoutEvents without_events;
+  auto on_device = 
+        std::make_unique<StreamRow>(workload, AccessWish::direct, KernargPlacement::device);
+  if (on_device->is_on_device()) rows.push_back(std::move(on_device));
   return rows;
 }
 

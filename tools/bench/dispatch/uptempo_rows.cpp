@@ -11,6 +11,7 @@
 #include "engine/dispatch/batch_submitter.hpp"
 #include "engine/recording/recording.hpp"
 #include "tools/bench/dispatch/row.hpp"
+#include "tools/bench/dispatch/without_events.hpp"
 
 namespace uptempo::bench {
 namespace {
@@ -19,11 +20,12 @@ constexpr uint32_t kPublications = 1024;
 
 // Direct access also in the counting run, whose counters look like a tool that interposes
 // (counters.h).
-QueueOptions queue_options() {
+QueueOptions queue_options(KernargPlacement kernargs = KernargPlacement::host) {
   return {.packets = kRing,
           .publications = kPublications,
           .timing_signals = 1,
           .kernarg_bytes = 8 << 20,
+          .kernargs = kernargs,
           .access = AccessWish::direct};
 }
 
@@ -187,8 +189,9 @@ class Replay : public UptempoRow {
 // The same, with one argument of every node changed before each replay: its dispatch number.
 class ReplayPatched final : public Replay {
  public:
-  using Replay::Replay;
-  std::string_view name() const override { return "uptempo-replay-patched"; }
+  ReplayPatched(const Workload& workload, std::shared_ptr<Queue> queue, std::string_view name)
+      : Replay(workload, std::move(queue)), name_(name) {}
+  std::string_view name() const override { return name_; }
   uint32_t times(uint32_t i, const Load& load) const override { return Row::times(i, load); }
 
   void submit(const Load& load) override {
@@ -199,6 +202,9 @@ class ReplayPatched final : public Replay {
       last_ = recording.replay(*queue_);
     }
   }
+
+ private:
+  const std::string_view name_;
 };
 
 }  // namespace
@@ -207,9 +213,10 @@ Rows uptempo_rows(const Workload& workload) {
   const auto queue = std::make_shared<Queue>(workload.gpu, queue_options());
   Rows rows;
   rows.push_back(std::make_unique<Single>(workload, queue));
-  const auto add = [&](std::string_view name, auto fill) {
-    rows.push_back(std::make_unique<Batch<decltype(fill)>>(workload, queue, name, fill));
+  const auto add_on = [&](const std::shared_ptr<Queue>& on, std::string_view name, auto fill) {
+    rows.push_back(std::make_unique<Batch<decltype(fill)>>(workload, on, name, fill));
   };
+  const auto add = [&](std::string_view name, auto fill) { add_on(queue, name, fill); };
   uint32_t* const tallies = workload.tallies.data();
   add("uptempo-dispatch", [tallies, &tally = workload.tally](BatchSubmitter& batch, const Tally&,
                                                              uint32_t first, uint32_t count) {
@@ -220,10 +227,11 @@ Rows uptempo_rows(const Workload& workload) {
       [tallies](BatchSubmitter&, const Tally& tally, uint32_t first, uint32_t count) {
         for (uint32_t i = 0; i < count; ++i) tally.dispatch(tallies, first + i);
       });
-  add("uptempo-batch", [tallies](BatchSubmitter&, const Tally& tally, uint32_t first,
-                                 uint32_t count) {
+  const auto all_at_once = [tallies](BatchSubmitter&, const Tally& tally, uint32_t first,
+                                     uint32_t count) {
     tally.dispatch_each(count, [=](uint32_t i) noexcept { return std::tuple(tallies, first + i); });
-  });
+  };
+  add("uptempo-batch", all_at_once);
   const auto add_planned = [&](std::string_view name, Planned::Shape shape) {
     rows.push_back(std::make_unique<Planned>(workload, queue, shape, name));
   };
@@ -231,7 +239,15 @@ Rows uptempo_rows(const Workload& workload) {
   add_planned("uptempo-planned-slices", Planned::Shape::slices);
   add_planned("uptempo-planned-anew", Planned::Shape::anew);
   rows.push_back(std::make_unique<Replay>(workload, queue));
-  rows.push_back(std::make_unique<ReplayPatched>(workload, queue));
+  rows.push_back(std::make_unique<ReplayPatched>(workload, queue, "uptempo-replay-patched"));
+  // The same with arguments in device memory, where the host reaches it.
+  const WithoutEvents without_events;
+  const auto on_device =
+      std::make_shared<Queue>(workload.gpu, queue_options(KernargPlacement::device));
+  if (!on_device->kernargs().is_on_device()) return rows;
+  add_on(on_device, "uptempo-batch-device", all_at_once);
+  rows.push_back(
+      std::make_unique<ReplayPatched>(workload, on_device, "uptempo-replay-patched-device"));
   return rows;
 }
 

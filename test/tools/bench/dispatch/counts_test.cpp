@@ -18,7 +18,7 @@ ordered_json written() {
     "seen": {"allocations": true, "system_calls": true, "hsa_calls": true},
     "probe": [900, 999],
     "results": [{"name": "row", "batch": 8, "phase": "submit", "batches": 4, "allocations": 6, "system_calls": 0,
-                 "hsa_calls": 16, "windows": [[100, 200], [300, 400]]}]})");
+                 "hsa_calls": 16, "hdp_flushes": 4, "read_backs": 2, "windows": [[100, 200], [300, 400]]}]})");
 }
 
 std::string error_of(const std::string& text) {
@@ -33,8 +33,12 @@ TEST_CASE(
   CHECK(report.missing.empty());
   const Counts* const counts = report.find("row", 8, Phase::submit);
   REQUIRE(counts != nullptr);
-  CHECK(*counts ==
-        Counts{.allocations = 1.5, .system_calls = 0, .hsa_calls = 4, .doorbells = 0.75});
+  CHECK(*counts == Counts{.allocations = 1.5,
+                          .system_calls = 0,
+                          .hsa_calls = 4,
+                          .doorbells = 0.75,
+                          .hdp_flushes = 1,
+                          .read_backs = 0.5});
   CHECK(report.find("row", 8, Phase::complete) == nullptr);
   CHECK(report.find("row", 1, Phase::submit) == nullptr);
 }

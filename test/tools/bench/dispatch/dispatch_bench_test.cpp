@@ -44,6 +44,7 @@ TEST_CASE("every row is timed and verified, kernels executed or not") {
                                    "hsa-doorbell-each",
                                    "hsa-naive",
                                    "uptempo-batch",
+                                   "uptempo-batch-device",
                                    "uptempo-dispatch",
                                    "uptempo-planned",
                                    "uptempo-planned-anew",
@@ -52,9 +53,11 @@ TEST_CASE("every row is timed and verified, kernels executed or not") {
                                    "uptempo-single",
                                    "uptempo-stream",
                                    "uptempo-stream-hsa-calls",
+                                   "uptempo-stream-device",
                                    "uptempo-launcher",
                                    "uptempo-replay",
-                                   "uptempo-replay-patched"};
+                                   "uptempo-replay-patched",
+                                   "uptempo-replay-patched-device"};
     // Peers have rows where they are installed; this test does not require them.
     if (!out["peers"]["HIP"].is_null()) expected.insert({"hip-graph", "hip-launch"});
     CHECK(names == expected);
@@ -97,6 +100,12 @@ TEST_CASE("the costs of a batch other than time are counted from outside") {
     }
     if (name == "uptempo-replay submit" || name == "uptempo-replay-patched submit")
       costs(0, 0, 0, 2);  // the first packets are published early
+    if (name == "uptempo-batch-device submit") costs(0, 0, 0, 1);
+    if (name == "uptempo-replay-patched-device submit") costs(0, 0, 0, 2);
+    // Arguments in device memory are flushed once per publication; others never.
+    const bool is_stream = name.starts_with("uptempo-stream-device");
+    CHECK(row["hdp_flushes"] == (is_stream ? 120 : name.find("-device") != name.npos ? 1 : 0));
+    CHECK(row["read_backs"] == 0);
     if (name == "hsa-naive complete") {
       CHECK(row["hsa_calls"] >= 5 * 120);
       CHECK(row["doorbells"] == 120);
@@ -107,8 +116,10 @@ TEST_CASE("the costs of a batch other than time are counted from outside") {
       CHECK(row["doorbells"] >= 120);
     }
   }
-  for (const char* name : {"floor-packets submit", "hsa-careful submit", "hsa-naive complete",
-                           "uptempo-batch complete"})
+  for (const char* name :
+       {"floor-packets submit", "hsa-careful submit", "hsa-naive complete",
+        "uptempo-batch complete", "uptempo-batch-device submit",
+        "uptempo-replay-patched-device submit", "uptempo-stream-device complete"})
     CHECK(seen.contains(name));
 }
 
@@ -135,7 +146,8 @@ TEST_CASE("without a peer there are no rows of it, and bars on it are not judged
 TEST_CASE("counts that were not requested are null, not 0") {
   const json out = results_of({"--batch", "8", "--only", "hsa-careful", "--no-counts"});
   REQUIRE(out["results"].size() == 2);
-  for (const char* count : {"allocations", "system_calls", "hsa_calls", "doorbells"}) {
+  for (const char* count :
+       {"allocations", "system_calls", "hsa_calls", "doorbells", "hdp_flushes", "read_backs"}) {
     CHECK(out["results"][0][count].is_null());
     CHECK(out["not_counted"][count] == "--no-counts");
   }

@@ -156,7 +156,9 @@ TEST_CASE("the report has each figure with its interval, and the ratio to the ca
                                                     {"allocations", nullptr},
                                                     {"system_calls", nullptr},
                                                     {"hsa_calls", nullptr},
-                                                    {"doorbells", nullptr}});
+                                                    {"doorbells", nullptr},
+                                                    {"hdp_flushes", nullptr},
+                                                    {"read_backs", nullptr}});
   REQUIRE(out["ratios"].size() == 1);
   CHECK(out["ratios"][0]["name"] == "uptempo-batch");
   CHECK(out["ratios"][0]["ratio"] == 1.2);

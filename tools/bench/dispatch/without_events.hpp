@@ -1,0 +1,24 @@
+// While it exists, queues get signals without events. Rows wait actively, so only the driver's limit
+// of 4,096 events tells the kinds apart, and rows share it with the peers.
+//
+// Thread safety: one owner; the budget is the process's.
+#pragma once
+
+#include "engine/runtime/signal_budget.hpp"
+
+namespace uptempo::bench {
+
+class WithoutEvents {
+ public:
+  WithoutEvents() noexcept {
+    set_signal_budget({.interrupts = 0, .beyond = SignalBudget::Beyond::event_less});
+  }
+  ~WithoutEvents() { set_signal_budget(before_); }
+  WithoutEvents(const WithoutEvents&) = delete;
+  WithoutEvents& operator=(const WithoutEvents&) = delete;
+
+ private:
+  const SignalBudget before_ = signal_budget();
+};
+
+}  // namespace uptempo::bench
