@@ -41,8 +41,8 @@ TEST_CASE("--help and --version print text and succeed", "[launcher]") {
   CHECK(help.exit_code == 0);
   for (const char* option :
        {"--device", "--trace", "--null-kernels", "--early-read-index", "--deterministic",
-        "--incoherent", "--bar", "--delay", "--seed", "--workers", "--verbose", "--check", "--report",
-        "--sockets", "--gpu-socket", "gfx90a", "gfx900"}) {
+        "--incoherent", "--bar", "--delay", "--seed", "--workers", "--verbose", "--check",
+        "--report", "--sockets", "--gpu-socket", "gfx90a", "gfx900"}) {
     CAPTURE(option);
     CHECK(holds(help.out, option));
   }

@@ -23,8 +23,8 @@ class StreamRow : public Row {
                             .publications = 128,
                             .timing_signals = 1,
                             .kernarg_bytes = 8 << 20,
-                             .kernargs = kernargs,
-                             .access = access}}),
+                            .kernargs = kernargs,
+                            .access = access}}),
         stream_(streams_) {
     // Opens the queue for the gate, whose signals need events. HIP 6.4's graphs may use up all that
     // are left.
@@ -92,8 +92,8 @@ Rows stream_rows(const Workload& workload) {
   rows.push_back(std::make_unique<HsaCallsRow>(workload));
   rows.push_back(std::make_unique<LauncherRow>(workload));
   const WithoutEvents without_events;
-  auto on_device = 
-        std::make_unique<StreamRow>(workload, AccessWish::direct, KernargPlacement::device);
+  auto on_device =
+      std::make_unique<StreamRow>(workload, AccessWish::direct, KernargPlacement::device);
   if (on_device->is_on_device()) rows.push_back(std::move(on_device));
   return rows;
 }
