@@ -16,12 +16,14 @@ namespace {
 
 Verdict verdict(const Test& test) { return verdict_of(hazards_of(test)); }
 
-Verdict verdict(const std::string& name) {
+Test named(const std::string& name) {
   for (const Test& test : corpus())
-    if (test.name == name) return verdict(test);
+    if (test.name == name) return test;
   FAIL("the corpus has no test " + name);
-  return Verdict::correct;
+  return {};
 }
+
+Verdict verdict(const std::string& name) { return verdict(named(name)); }
 
 }  // namespace
 
@@ -106,6 +108,55 @@ TEST_CASE(
   CHECK(verdict("kernel-to-host/coarse/release-system") == Verdict::correct);
   CHECK(verdict("engine-to-kernel/device/acquire-agent") == Verdict::possible);
   CHECK(verdict("host-to-kernel/fine/acquire-agent") == Verdict::harmless);
+}
+
+TEST_CASE("the L2s of gfx942 need a release where gfx9's one L2 needs none, and forgive others") {
+  struct Row {
+    const char* test;
+    Verdict gfx9, gfx942;
+  };
+  for (const Row& row :
+       {Row{"message-in-one-queue/device/release-none/acquire-agent", Verdict::harmless,
+            Verdict::possible},
+        Row{"message-in-one-queue/device/release-agent/acquire-agent", Verdict::correct,
+            Verdict::correct},
+        Row{"message-in-one-queue/fine/release-none/acquire-agent", Verdict::harmless,
+            Verdict::harmless},
+        Row{"release-in-another-queue/device/release-none/acquire-agent", Verdict::harmless,
+            Verdict::possible},
+        Row{"kernel-to-host/coarse/release-none", Verdict::possible, Verdict::harmless},
+        Row{"engine-to-kernel/device/acquire-agent", Verdict::possible, Verdict::harmless}}) {
+    CAPTURE(row.test);
+    const Test test = named(row.test);
+    CHECK(verdict_of(hazards_of(test, CacheRules::gfx9)) == row.gfx9);
+    CHECK(verdict_of(hazards_of(test, CacheRules::gfx942)) == row.gfx942);
+  }
+}
+
+TEST_CASE("two kernels that write one cell need a release between them on gfx942") {
+  for (const FenceScope release : {FenceScope::none, FenceScope::agent}) {
+    for (const CellKind kind : {CellKind::device_local, CellKind::fine_grained}) {
+      Test test{.name = "overwritten", .cells = {}, .steps = {}};
+      const CellId x = test.cell("x", kind), r = test.cell("r", CellKind::fine_grained);
+      const StepId first = test.store(0, x, 1, {Barrier::on, FenceScope::none, release});
+      const StepId second = test.store(0, x, 2, {Barrier::on, FenceScope::none, FenceScope::agent});
+      test.host_wait(test.copy(0, x, r, {Barrier::on, FenceScope::agent, FenceScope::system}));
+      test.host_load(r);
+      CHECK(hazards_of(test, CacheRules::gfx9).empty());
+      const std::vector<Hazard> hazards = hazards_of(test, CacheRules::gfx942);
+      const bool lost = release == FenceScope::none && kind == CellKind::device_local;
+      CHECK(hazards.empty() == !lost);
+      if (lost)
+        CHECK(hazards.front() ==
+              Hazard{first, second, Hazard::Conflict::write_after_write, true, true});
+    }
+  }
+}
+
+TEST_CASE("a target without rules is named by nothing") {
+  CHECK(cache_rules_of("gfx90a") == CacheRules::gfx9);
+  CHECK(cache_rules_of("gfx942") == CacheRules::gfx942);
+  CHECK_FALSE(cache_rules_of("gfx1100").has_value());
 }
 
 TEST_CASE("a fence acts for the whole agent, whichever queue contains it") {

@@ -57,13 +57,16 @@ support::ExitCode run_litmus(const LitmusOptions& options, const Invocation& cal
       .machine = litmus::describe_machine(device.gpu, device.name(), device.is_virtual),
       .iterations = options.iterations,
       .results = {}};
+  const litmus::CacheRules rules =
+      litmus::cache_rules_of(report.machine.target).value_or(litmus::CacheRules::gfx9);
   litmus::Runner runner(device.gpu);
   support::Progress progress;
   for (const litmus::Test& test : tests) {
     progress.show(test.name);
     litmus::Counter counter(test);
     for (uint32_t i = 0; i < options.iterations; ++i) counter.add(runner.run(test, i).outcome);
-    report.results.push_back({test.name, verdict_of(hazards_of(test)), counter.entries()});
+    const litmus::Verdict verdict = verdict_of(hazards_of(test, rules));
+    report.results.push_back({test.name, verdict, counter.entries()});
   }
   progress.clear();
 

@@ -4,26 +4,31 @@
 // read only arguments and cells.
 #define LITMUS kernel __attribute__((reqd_work_group_size(64, 1, 1))) void
 
-static uint word(void) { return get_group_id(0) * 64 + get_local_id(0); }
+// The words of workgroup g are those of g + `first` (lower half of `turn`) of all workgroups (upper
+// half). Workgroups go to XCDs by number, so dispatches with another `first` use other L2s.
+static uint word(uint turn) {
+  const uint group = (get_group_id(0) + (turn & 0xffff)) % (turn >> 16);
+  return group * 64 + get_local_id(0);
+}
 
 static void linger(uint rounds) {
   for (uint i = 0; i < rounds; ++i) __asm__ volatile("s_nop 7");
 }
 
-LITMUS litmus_store(global uint* to, uint value, uint rounds) {
+LITMUS litmus_store(global uint* to, uint value, uint rounds, uint turn) {
   linger(rounds & 0xffff);
-  to[word()] = value;
+  to[word(turn)] = value;
   linger(rounds >> 16);
 }
 
-LITMUS litmus_copy(global const uint* from, global uint* to, uint rounds) {
+LITMUS litmus_copy(global const uint* from, global uint* to, uint rounds, uint turn) {
   linger(rounds & 0xffff);
-  to[word()] = from[word()];
+  to[word(turn)] = from[word(turn)];
   linger(rounds >> 16);
 }
 
-LITMUS litmus_add(global uint* cell, uint value, uint rounds) {
+LITMUS litmus_add(global uint* cell, uint value, uint rounds, uint turn) {
   linger(rounds & 0xffff);
-  cell[word()] += value;
+  cell[word(turn)] += value;
   linger(rounds >> 16);
 }

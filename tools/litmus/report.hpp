@@ -68,7 +68,7 @@ struct Report {
   uint32_t iterations = 0;
   std::vector<Result> results;
 
-  bool known_target() const noexcept { return is_known_target(machine.target); }
+  bool known_target() const noexcept { return cache_rules_of(machine.target).has_value(); }
   bool passed() const noexcept;
 };
 

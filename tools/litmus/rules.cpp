@@ -53,13 +53,9 @@ class Order {
 
 bool is_dispatch(const Step& step) { return step.kind == Step::Kind::dispatch; }
 
-bool needs_l2_fences(const Test& test, size_t cell) {
-  return cell < test.cells.size() && test.cells[cell].kind != CellKind::fine_grained;
-}
-
 class Judge {
  public:
-  explicit Judge(const Test& test) : test_(test), order_(test) {
+  Judge(const Test& test, CacheRules rules) : test_(test), rules_(rules), order_(test) {
     for (const Step& step : test.steps) accesses_.push_back(accesses_of(test, step));
   }
 
@@ -84,14 +80,19 @@ class Judge {
     if (!a.write || overwritten_between(earlier, later, a.cell)) return std::nullopt;
     const bool from_dispatch = is_dispatch(test_.steps[earlier]),
                to_dispatch = is_dispatch(test_.steps[later]);
-    if (from_dispatch && !to_dispatch && !released_to_system(earlier, later))
-      return Hazard{earlier, later, conflict, true, needs_l2_fences(test_, a.cell)};
+    if (from_dispatch && !to_dispatch && !released(earlier, later, FenceScope::system))
+      return Hazard{earlier, later, conflict, true, is_hidden(earlier, later, a.cell)};
+    if (from_dispatch && to_dispatch && b.write && rules_ == CacheRules::gfx942 &&
+        is_hidden(earlier, later, a.cell))
+      return Hazard{earlier, later, conflict, true, true};
     if (b.write || !to_dispatch) return std::nullopt;
     if (from_dispatch ? handed_over(earlier, later) : acquired(earlier, later, FenceScope::system))
       return std::nullopt;
     const bool stale_in_l1 = held(earlier, later, b, FenceScope::agent);
-    const bool stale_in_l2 = !from_dispatch && needs_l2_fences(test_, a.cell) &&
-                             held(earlier, later, b, FenceScope::system);
+    const bool stale_in_l2 =
+        rules_ == CacheRules::gfx942
+            ? from_dispatch && is_hidden(earlier, later, a.cell)
+            : !from_dispatch && is_in_l2(a.cell) && held(earlier, later, b, FenceScope::system);
     return Hazard{earlier, later, conflict, true, stale_in_l1 || stale_in_l2};
   }
 
@@ -118,10 +119,20 @@ class Judge {
     return release == writer || order_.before(Order::end(writer), Order::end(release));
   }
 
-  bool released_to_system(StepId writer, StepId reader) const {
+  bool is_in_l2(size_t cell) const {
+    if (cell >= test_.cells.size()) return false;
+    const CellKind kind = test_.cells[cell].kind;
+    return kind == CellKind::device_local ||
+           (kind == CellKind::coarse_grained && rules_ == CacheRules::gfx9);
+  }
+  // Whether L2 may still keep the write from `later`.
+  bool is_hidden(StepId writer, StepId later, size_t cell) const {
+    const FenceScope least = rules_ == CacheRules::gfx942 ? FenceScope::agent : FenceScope::system;
+    return is_in_l2(cell) && !released(writer, later, least);
+  }
+  bool released(StepId writer, StepId reader, FenceScope least) const {
     for (StepId step = 0; step < test_.steps.size(); ++step)
-      if (is_release(step, FenceScope::system) && covers(step, writer) &&
-          order_.ended_before(step, reader))
+      if (is_release(step, least) && covers(step, writer) && order_.ended_before(step, reader))
         return true;
     return false;
   }
@@ -154,13 +165,16 @@ class Judge {
   }
 
   const Test& test_;
+  const CacheRules rules_;
   const Order order_;
   std::vector<std::vector<Access>> accesses_;
 };
 
 }  // namespace
 
-std::vector<Hazard> hazards_of(const Test& test) { return Judge(test).all(); }
+std::vector<Hazard> hazards_of(const Test& test, CacheRules rules) {
+  return Judge(test, rules).all();
+}
 
 const char* name_of(Verdict verdict) noexcept {
   switch (verdict) {
@@ -181,8 +195,11 @@ Verdict verdict_of(const std::vector<Hazard>& hazards) noexcept {
   return possible ? Verdict::possible : Verdict::harmless;
 }
 
-bool is_known_target(std::string_view target) noexcept {
-  return target == "gfx900" || target == "gfx906" || target == "gfx908" || target == "gfx90a";
+std::optional<CacheRules> cache_rules_of(std::string_view target) noexcept {
+  if (target == "gfx900" || target == "gfx906" || target == "gfx908" || target == "gfx90a")
+    return CacheRules::gfx9;
+  if (target == "gfx942") return CacheRules::gfx942;
+  return std::nullopt;
 }
 
 }  // namespace uptempo::litmus

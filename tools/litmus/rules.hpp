@@ -27,6 +27,12 @@
 // cache holds the line from an earlier use that no acquire has invalidated since. L1 caches any
 // memory. L2 caches device-local and coarse-grained memory only, and keeps writes until a release
 // of system scope.
+//
+// Caches of gfx942 (LLVM AMDGPUUsage, memory model gfx942; Linux gmc_v9_0.c, GC 9.4.3): each XCD has
+// an L2, which caches device-local memory only and keeps writes until a release of agent scope or
+// wider. Until then no other XCD, host or engine sees them, and writes of several XCDs to one cell
+// reach memory in any order. Its clean copies are never stale. Each dispatch is taken to run on
+// other XCDs than the dispatches before it.
 #pragma once
 
 #include <optional>
@@ -48,8 +54,14 @@ struct Hazard {
   bool operator==(const Hazard&) const = default;
 };
 
-// All hazards; empty for a correct program.
-std::vector<Hazard> hazards_of(const Test& test);
+// The caches for which `possible_on_target` is found.
+enum class CacheRules : uint8_t { gfx9, gfx942 };
+// Nothing: the rules do not know the target ("gfx1100").
+std::optional<CacheRules> cache_rules_of(std::string_view target) noexcept;
+
+// All hazards; empty for a correct program. Under gfx942 also writes of two dispatches without a
+// release between them, which one L2 keeps in order.
+std::vector<Hazard> hazards_of(const Test& test, CacheRules rules = CacheRules::gfx9);
 
 enum class Verdict : uint8_t {
   correct,   // no hazards: only the sequential outcome is allowed
@@ -58,8 +70,5 @@ enum class Verdict : uint8_t {
 };
 const char* name_of(Verdict verdict) noexcept;
 Verdict verdict_of(const std::vector<Hazard>& hazards) noexcept;
-
-// Whether the cache rules apply to this target ("gfx90a").
-bool is_known_target(std::string_view target) noexcept;
 
 }  // namespace uptempo::litmus

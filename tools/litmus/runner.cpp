@@ -82,9 +82,9 @@ struct Runner::Impl {
         host(find_pool(gpu, MemoryKind::pinned).owner),
         own_program(gpu, litmus::kernels::litmus()),
         sort_program(gpu, uptempo::builtin_kernels::workgroups_of_256()),
-        store(own_program.kernel<uint32_t*, uint32_t, uint32_t>("litmus_store")),
-        copy(own_program.kernel<const uint32_t*, uint32_t*, uint32_t>("litmus_copy")),
-        add(own_program.kernel<uint32_t*, uint32_t, uint32_t>("litmus_add")),
+        store(own_program.kernel<uint32_t*, uint32_t, uint32_t, uint32_t>("litmus_store")),
+        copy(own_program.kernel<const uint32_t*, uint32_t*, uint32_t, uint32_t>("litmus_copy")),
+        add(own_program.kernel<uint32_t*, uint32_t, uint32_t, uint32_t>("litmus_add")),
         sort(sort_program.kernel<uint32_t*, uint32_t, uint32_t, uint32_t>("bitonic_sort")),
         unused(gpu, MemoryKind::pinned, kWorkgroup * sizeof(uint32_t)),
         done(SignalKind::interrupt) {
@@ -196,17 +196,21 @@ struct Runner::Impl {
     };
     uint32_t* const target = words(test, step.to);
     const uint32_t rounds = rounds_of(iteration, number);
+    const uint32_t groups = work_items(test, step) / workgroup(step);
+    const uint32_t turn = static_cast<uint32_t>(number % groups) | groups << 16;
     switch (step.kernel) {
       case Step::Kernel::copy:
         put(0, words(test, step.from));
         put(1, target);
         put(2, rounds);
+        put(3, turn);
         break;
       case Step::Kernel::store:
       case Step::Kernel::add:
         put(0, target);
         put(1, step.value);
         put(2, rounds);
+        put(3, turn);
         break;
       case Step::Kernel::sort_pass:
         put(0, target);
