@@ -20,7 +20,8 @@ DeviceCounts counts_of(DeviceCounts counts, const VgpuCounts& before, const Vgpu
 
 // Profile of the emulated device; null if none describes it.
 const Profile* own_profile(const std::string& target) {
-  return target == "gfx90a" ? &find_profile("mi210") : nullptr;
+  if (target == "gfx90a") return &find_profile("mi210");
+  return target == "gfx942" ? &find_profile("mi300x") : nullptr;
 }
 
 }  // namespace
@@ -50,7 +51,10 @@ Session::~Session() = default;
 
 Bench& Session::add(const Sequence& sequence) {
   auto watched = std::make_unique<Impl::Watched>();
-  watched->bench = std::make_unique<Bench>(impl_->device.gpu, sequence, impl_->timing);
+  Sequence judged = sequence;
+  judged.caches =
+      litmus::cache_rules_of(impl_->device.gpu.name()).value_or(litmus::CacheRules::gfx9);
+  watched->bench = std::make_unique<Bench>(impl_->device.gpu, std::move(judged), impl_->timing);
   if (impl_->device.is_virtual)
     watched->bench->watch([to = watched.get()] { to->before = device_counts(); },
                           [to = watched.get()] { to->after = device_counts(); });

@@ -15,6 +15,7 @@
 #include "engine/fences/fence_rules.hpp"
 #include "engine/program/grid.hpp"
 #include "engine/runtime/agent.hpp"
+#include "tools/litmus/rules.hpp"
 #include "tools/support/program.hpp"
 
 namespace uptempo::fence_scope {
@@ -68,6 +69,8 @@ struct Sequence {
   std::vector<std::byte> code_object{};  // empty: the project's own kernels
   std::vector<Buffer> buffers;
   std::vector<Step> steps;  // in the order of each queue
+  // Of the agent: the caches for which hazards are judged possible.
+  litmus::CacheRules caches = litmus::CacheRules::gfx9;
 
   // Indices of the dispatches of a queue: its packets except barrier-AND packets.
   std::vector<size_t> dispatches(uint32_t queue) const;

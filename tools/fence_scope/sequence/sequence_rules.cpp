@@ -187,7 +187,7 @@ std::vector<Hazard> hazards_of(const Sequence& sequence, const Headers& headers)
                                             sequence.steps.size()));
   const Translation translation(sequence, headers);
   std::vector<Hazard> all;
-  for (const litmus::Hazard& found : litmus::hazards_of(translation.test())) {
+  for (const litmus::Hazard& found : litmus::hazards_of(translation.test(), sequence.caches)) {
     const Hazard hazard{.earlier = translation.step_of(found.earlier),
                         .later = translation.step_of(found.later),
                         .ordered = found.ordered,
