@@ -55,11 +55,16 @@ std::string signals_of(const SignalPool& signals) {
                      signals.interrupts(), signals.event_less());
 }
 
-std::string kernargs_of(const Agent* agent, const KernargPool& pool) {
+std::string kernargs_of(const Agent* agent, const KernargPool& pool, const KernargPlace& place) {
   const std::string slabs = fmt::format("{} slabs of {} bytes", pool.slabs(), pool.slab_bytes());
   if (agent == nullptr) return slabs;
+  const std::string why = fmt::format("placement {}: {}", name_of(place.asked), place.reason);
+  if (place.is_on_device())
+    return fmt::format("{} in the GPU's memory, {} before the doorbell ({})", slabs,
+                       place.hdp_flush != nullptr ? "flushed by a register" : "read back", why);
   const MemoryPool memory = find_pool(*agent, MemoryKind::kernarg);
-  return fmt::format("{} in {} of {}", slabs, name_of(memory.kind), nearest_host(*agent).reason);
+  return fmt::format("{} in {} of {} ({})", slabs, name_of(memory.kind),
+                     nearest_host(*agent).reason, why);
 }
 
 std::string fences_of(const Agent& agent) {
@@ -86,7 +91,7 @@ std::string QueueResources::describe() const {
       .line("publication", publication_of(*writer_, access_))
       .line("publications at a time", std::to_string(options_.publications))
       .line("completion signals", signals_of(signals_))
-      .line("kernargs", kernargs_of(agent(), kernargs_));
+      .line("kernargs", kernargs_of(agent(), kernargs_, place_));
   if (agent_)
     all.line("signal memory", signal_placement(*agent_))
         .line("fences of " + agent_->name(), fences_of(*agent_));
