@@ -26,7 +26,8 @@ build_packages=(
 
 check_packages=(
   catch2                      # tests
-  'llvm-15-dev|llvm-17-dev|llvm-21-dev'  # libLLVM: oracle of the instruction decoder
+  # libLLVM: oracle of the instruction decoder. gfx942 needs 19; Debian 12 and 13 have it
+  'llvm-21-dev|llvm-19-dev|llvm-17-dev|llvm-15-dev'
   rocminfo hipcc libamdhip64-dev  # unmodified programs, run on the virtual GPU
   pocl-opencl-icd ocl-icd-opencl-dev opencl-headers  # PoCL: reference for results and times
   libpocl2-common             # its kernel library
