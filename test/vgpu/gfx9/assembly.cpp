@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "gfx9/decode/encoding.hpp"
+#include "gfx9/decode/encoding_rules.hpp"
 
 namespace uptempo::vgpu::gfx9::test {
 namespace {
@@ -55,9 +56,9 @@ Family family_of(const Instruction& in) {
 const Encoding& encoding_of(const Instruction& in, Target target) {
   using Key = std::pair<Opcode, Family>;
   static const auto index = [] {
-    std::array<std::map<Key, const Encoding*>, 4> all;
+    std::array<std::map<Key, const Encoding*>, kTargetCount> all;
     for (const Encoding& e : encodings()) {
-      for (unsigned t = 0; t < 4; ++t) {
+      for (unsigned t = 0; t < kTargetCount; ++t) {
         if (e.targets >> t & 1) all[t][{e.opcode, e.family}] = &e;
       }
     }
@@ -222,7 +223,7 @@ std::string scalar_alu(const Instruction& in, const Encoding& e) {
   return std::move(line).text();
 }
 
-std::string hwreg(unsigned simm16) {
+std::string hwreg(unsigned simm16, Target target) {
   static constexpr const char* kNames[] = {nullptr,
                                            "HW_REG_MODE",
                                            "HW_REG_STATUS",
@@ -242,27 +243,33 @@ std::string hwreg(unsigned simm16) {
                                            "HW_REG_TBA_LO",
                                            "HW_REG_TBA_HI",
                                            "HW_REG_TMA_LO",
-                                           "HW_REG_TMA_HI"};
+                                           "HW_REG_TMA_HI",
+                                           "HW_REG_XCC_ID",
+                                           "HW_REG_SQ_PERF_SNAPSHOT_DATA",
+                                           "HW_REG_SQ_PERF_SNAPSHOT_DATA1",
+                                           "HW_REG_SQ_PERF_SNAPSHOT_PC_LO",
+                                           "HW_REG_SQ_PERF_SNAPSHOT_PC_HI"};
   const unsigned id = simm16 & 63, offset = simm16 >> 6 & 31, width = (simm16 >> 11) + 1;
-  const std::string name = id < std::size(kNames) && kNames[id] ? kNames[id] : std::to_string(id);
+  const size_t names = target == Target::gfx942 ? std::size(kNames) : 20;
+  const std::string name = id < names && kNames[id] ? kNames[id] : std::to_string(id);
   if (offset == 0 && width == 32) return fmt::format("hwreg({})", name);
   return fmt::format("hwreg({}, {}, {})", name, offset, width);
 }
 
-std::string scalar_k(const Instruction& in, const Encoding& e) {
+std::string scalar_k(const Instruction& in, const Encoding& e, Target target) {
   Line line(mnemonic(in.opcode));
   switch (in.opcode) {
     case Opcode::s_setreg_imm32_b32:
-      line.operand(hwreg(in.dst));
+      line.operand(hwreg(in.dst, target));
       line.operand(number(in.literal));
       break;
     case Opcode::s_setreg_b32:
-      line.operand(hwreg(in.literal));
+      line.operand(hwreg(in.literal, target));
       line.operand(scalar(in.dst, 1));
       break;
     case Opcode::s_getreg_b32:
       line.operand(scalar(in.dst, 1));
-      line.operand(hwreg(in.literal));
+      line.operand(hwreg(in.literal, target));
       break;
     case Opcode::s_call_b64:
     case Opcode::s_cbranch_i_fork:
@@ -403,7 +410,7 @@ std::string vector_alu(const Instruction& in, const Encoding& e) {
   if (in.omod) line.modifier(kOmod[in.omod]);
   if (in.modifier == OperandModifier::sdwa && in.opcode != Opcode::v_nop) {
     static constexpr const char* kUnused[] = {"UNUSED_PAD", "UNUSED_SEXT", "UNUSED_PRESERVE"};
-    if (in.format != Format::vopc) {
+    if (in.format != Format::vopc && !is_from_8_bits(in.opcode)) {
       line.modifier(fmt::format("dst_sel:{}", sdwa_select(in.sdwa.dst_sel)));
       line.modifier(fmt::format("dst_unused:{}", kUnused[in.sdwa.dst_unused]));
     }
@@ -425,7 +432,10 @@ std::string packed(const Instruction& in, const Encoding& e) {
     if (in.neg_hi) line.modifier(fmt::format("cbsz:{}", in.neg_hi));
     if (in.op_sel || in.op_sel_hi >> 2)
       line.modifier(fmt::format("abid:{}", in.op_sel | (in.op_sel_hi >> 2) << 3));
-    if (in.neg) line.modifier(fmt::format("blgp:{}", in.neg));
+    const bool negates =
+        in.opcode == Opcode::v_mfma_f64_16x16x4_f64 || in.opcode == Opcode::v_mfma_f64_4x4x4_4b_f64;
+    if (in.neg)
+      line.modifier(negates ? bit_list("neg", in.neg, 3) : fmt::format("blgp:{}", in.neg));
     return std::move(line).text();
   }
   const unsigned every = (1u << n) - 1;
@@ -460,14 +470,22 @@ std::string lds(const Instruction& in, const Encoding& e) {
   return std::move(line).text();
 }
 
-std::string flat(const Instruction& in, const Encoding& e) {
+// The names of the three cache bits: gfx942 has its own.
+void cache_bits(Line& line, const Instruction& in, Target target) {
+  const bool scopes = target == Target::gfx942;
+  line.flag(in.glc, scopes ? "sc0" : "glc");
+  line.flag(in.slc, scopes ? "nt" : "slc");
+  line.flag(in.scc_bit, scopes ? "sc1" : "scc");
+}
+
+std::string flat(const Instruction& in, const Encoding& e, Target target) {
   Line line(mnemonic(in.opcode));
   const bool acc = in.acc & 8, based = in.saddr != 0x7f;
   const bool atomic = e.dst != Operand::none && e.src[1] != Operand::none;
   if (e.dst != Operand::none && (!atomic || in.glc) && !in.lds)
     line.operand(vector(in.dst, dwords(e.dst), acc));
   if (in.segment == FlatSegment::scratch) {
-    line.operand(based ? "off" : vector(in.addr, 1, false));
+    line.operand(in.no_address ? "off" : vector(in.addr, 1, false));
   } else {
     line.operand(vector(in.addr, based ? 1 : 2, false));
   }
@@ -475,16 +493,15 @@ std::string flat(const Instruction& in, const Encoding& e) {
   if (in.segment != FlatSegment::flat)
     line.operand(based ? scalar(in.saddr, in.segment == FlatSegment::global ? 2 : 1) : "off");
   if (in.offset) line.modifier(fmt::format("offset:{}", in.offset));
-  line.flag(in.glc, "glc");
-  line.flag(in.slc, "slc");
-  line.flag(in.scc_bit, "scc");
-  line.flag(in.lds, "lds");
+  cache_bits(line, in, target);
+  line.flag(in.lds && target != Target::gfx942, "lds");
   return std::move(line).text();
 }
 
-std::string buffer(const Instruction& in, const Encoding& e) {
+std::string buffer(const Instruction& in, const Encoding& e, Target target) {
   Line line(mnemonic(in.opcode));
   if (e.src[0] == Operand::none) {
+    if (target == Target::gfx942) cache_bits(line, in, target);
     return std::move(line).text();
   }
   const Operand data = e.src[1] != Operand::none ? e.src[1] : e.dst;
@@ -516,9 +533,7 @@ std::string buffer(const Instruction& in, const Encoding& e) {
   if (in.offset) line.modifier(fmt::format("offset:{}", in.offset));
   const bool store_lds = in.opcode == Opcode::buffer_store_lds_dword;
   line.flag(store_lds, "lds");
-  line.flag(in.glc, "glc");
-  line.flag(in.slc, "slc");
-  line.flag(in.scc_bit, "scc");
+  cache_bits(line, in, target);
   line.flag(in.tfe, "tfe");
   line.flag(in.lds && !store_lds, "lds");
   return std::move(line).text();
@@ -535,7 +550,7 @@ std::string to_assembly(const Instruction& in, Target target) {
     case Format::sopc:
       return scalar_alu(in, e);
     case Format::sopk:
-      return scalar_k(in, e);
+      return scalar_k(in, e, target);
     case Format::sopp:
       return program_control(in, e);
     case Format::smem:
@@ -545,10 +560,10 @@ std::string to_assembly(const Instruction& in, Target target) {
     case Format::ds:
       return lds(in, e);
     case Format::flat:
-      return flat(in, e);
+      return flat(in, e, target);
     case Format::mubuf:
     case Format::mtbuf:
-      return buffer(in, e);
+      return buffer(in, e, target);
     default:
       return vector_alu(in, e);
   }

@@ -31,6 +31,8 @@ std::optional<Target> target_of(uint32_t flags) {
       return Target::gfx908;
     case 0x3f:
       return Target::gfx90a;
+    case 0x4c:
+      return Target::gfx942;
     default:
       return std::nullopt;
   }

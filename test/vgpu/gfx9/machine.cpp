@@ -13,7 +13,7 @@ constexpr size_t kPage = 4096;
 constexpr size_t round_up(size_t value, size_t to) { return (value + to - 1) / to * to; }
 
 const char* target_name(Target target) {
-  static constexpr const char* kNames[] = {"gfx900", "gfx906", "gfx908", "gfx90a"};
+  static constexpr const char* kNames[] = {"gfx900", "gfx906", "gfx908", "gfx90a", "gfx942"};
   return kNames[static_cast<unsigned>(target)];
 }
 

@@ -3,6 +3,7 @@
 #include <llvm/ADT/APFloat.h>
 #include <llvm/ADT/APInt.h>
 #include <llvm/ADT/APSInt.h>
+#include <llvm/Config/llvm-config.h>
 
 namespace uptempo::vgpu::gfx9::test::apfloat {
 namespace {
@@ -15,11 +16,32 @@ const llvm::fltSemantics& semantics(Format format) {
       return llvm::APFloat::IEEEsingle();
     case Format::f64:
       return llvm::APFloat::IEEEdouble();
+#if LLVM_VERSION_MAJOR >= 19
+    case Format::fp8:
+      return llvm::APFloat::Float8E4M3FNUZ();
+    case Format::bf8:
+      return llvm::APFloat::Float8E5M2FNUZ();
+#else
+    case Format::fp8:
+    case Format::bf8:
+      break;
+#endif
   }
   return llvm::APFloat::Bogus();
 }
 unsigned width(Format format) {
-  return format == Format::f16 ? 16 : format == Format::f32 ? 32 : 64;
+  switch (format) {
+    case Format::f16:
+      return 16;
+    case Format::f32:
+      return 32;
+    case Format::f64:
+      return 64;
+    case Format::fp8:
+    case Format::bf8:
+      break;
+  }
+  return 8;
 }
 
 llvm::APFloat number(Format format, Bits bits) {

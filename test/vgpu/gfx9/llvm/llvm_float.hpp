@@ -6,7 +6,8 @@
 
 namespace uptempo::vgpu::gfx9::test::apfloat {
 
-enum class Format : uint8_t { f16, f32, f64 };
+// fp8, bf8: gfx942's, from LLVM 19 on (their rules changed before).
+enum class Format : uint8_t { f16, f32, f64, fp8, bf8 };
 enum class Rounding : uint8_t { nearest_even, up, down, to_zero };  // as in MODE
 
 using Bits = uint64_t;

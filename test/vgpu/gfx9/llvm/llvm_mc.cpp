@@ -185,6 +185,19 @@ std::vector<uint32_t> LlvmMc::assemble(std::string_view text) {
   return text_section(object.str());
 }
 
+std::span<const Target> llvm_targets() noexcept {
+  static constexpr Target kTargets[] = {
+    Target::gfx900,
+    Target::gfx906,
+    Target::gfx908,
+    Target::gfx90a,
+#if LLVM_VERSION_MAJOR >= 19
+    Target::gfx942
+#endif
+  };
+  return kTargets;
+}
+
 const char* cpu_name(Target target) noexcept {
   switch (target) {
     case Target::gfx900:
@@ -195,6 +208,8 @@ const char* cpu_name(Target target) noexcept {
       return "gfx908";
     case Target::gfx90a:
       return "gfx90a";
+    case Target::gfx942:
+      return "gfx942";
   }
   return "";
 }

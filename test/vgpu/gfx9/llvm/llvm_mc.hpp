@@ -43,4 +43,8 @@ class LlvmMc {
 
 const char* cpu_name(Target target) noexcept;  // "gfx90a"
 
+// The targets that this LLVM knows. The tables of gfx942 were made with LLVM 19; older releases
+// lack the target or some of its instructions.
+std::span<const Target> llvm_targets() noexcept;
+
 }  // namespace uptempo::vgpu::gfx9::test

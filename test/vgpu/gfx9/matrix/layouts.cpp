@@ -38,16 +38,20 @@ Value one_of(const std::map<std::string, Value>& values, const std::string& name
 }
 
 Target target(const std::string& name) {
-  return one_of<Target>({{"gfx908", Target::gfx908}, {"gfx90a", Target::gfx90a}}, name);
+  return one_of<Target>(
+      {{"gfx908", Target::gfx908}, {"gfx90a", Target::gfx90a}, {"gfx942", Target::gfx942}}, name);
 }
 
 Element element(const std::string& name) {
   return one_of<Element>({{"f64", Element::f64},
                           {"f32", Element::f32},
+                          {"xf32", Element::xf32},
                           {"i32", Element::i32},
                           {"f16", Element::f16},
                           {"bf16", Element::bf16},
-                          {"i8", Element::i8}},
+                          {"i8", Element::i8},
+                          {"fp8", Element::fp8},
+                          {"bf8", Element::bf8}},
                          name);
 }
 
@@ -90,7 +94,11 @@ MatrixInstruction instruction(const std::vector<std::string>& words) {
   result.n = number(value(all, "n"));
   result.k = number(value(all, "k"));
   result.blocks = number(value(all, "blocks"));
-  result.in = element(value(all, "in"));
+  const auto in = split(value(all, "in"), ',');
+  if (in.size() != 2) throw std::runtime_error("the types of A and B");
+  result.a_type = element(in[0]);
+  result.b_type = element(in[1]);
+  result.sparse = number(value(all, "sparse")) != 0;
   result.out = element(value(all, "out"));
   const auto registers = split(value(all, "registers"), ','),
              files = split(value(all, "files"), ',');
@@ -118,6 +126,10 @@ Layout layout(const std::vector<std::string>& words, const std::array<Axis, 3>& 
       all.erase(found);
     }
   }
+  if (const auto found = all.find("neg"); found != all.end()) {
+    result.negated = number(found->second) != 0;
+    all.erase(found);
+  }
   for (unsigned axis = 0; axis < 3; ++axis) {
     if (const auto found = all.find(axes[axis].name); found != all.end()) {
       for (const std::string& step : split(found->second, ','))
@@ -138,12 +150,15 @@ unsigned width_bits(Element element) noexcept {
     case Element::f64:
       return 64;
     case Element::f32:
+    case Element::xf32:
     case Element::i32:
       return 32;
     case Element::f16:
     case Element::bf16:
       return 16;
     case Element::i8:
+    case Element::fp8:
+    case Element::bf8:
       break;
   }
   return 8;
@@ -173,7 +188,9 @@ uint64_t entry_bits(const std::vector<Vgpr>& registers, unsigned first, Element 
   return low >> place.bit & ((uint64_t{1} << width) - 1);
 }
 
-std::string name(Target target) { return target == Target::gfx908 ? "gfx908" : "gfx90a"; }
+std::string name(Target target) {
+  return target == Target::gfx908 ? "gfx908" : target == Target::gfx90a ? "gfx90a" : "gfx942";
+}
 
 std::array<uint32_t, 2> encode(const MatrixInstruction& what, Files files, unsigned cbsz,
                                unsigned abid, unsigned blgp) {
@@ -181,7 +198,7 @@ std::array<uint32_t, 2> encode(const MatrixInstruction& what, Files files, unsig
     if (mnemonic(e.opcode) != what.name ||
         (e.targets >> static_cast<unsigned>(what.target) & 1) == 0)
       continue;
-    const bool names_cd = what.target == Target::gfx90a && files.cd != 0;
+    const bool names_cd = what.target != Target::gfx908 && files.cd != 0;
     return {0xd0000000u | uint32_t{e.number} << 16 | uint32_t{names_cd} << 15 | abid << 11 |
                 cbsz << 8 | kD,
             blgp << 29 | files.b << 28 | files.a << 27 | (kFirstVgpr + kC) << 18 |
@@ -213,7 +230,9 @@ std::vector<MatrixInstruction> read_layouts() {
         if (!index.contains(key)) throw std::runtime_error("before its instruction");
         MatrixInstruction& of = result[index[key]];
         const Axis block = {"block", of.blocks}, i = {"i", of.m}, j = {"j", of.n}, k = {"k", of.k};
-        if (words[1] == "A") {
+        if (words[1] == "K") {
+          of.indices.push_back(layout(words, {block, i, k}));
+        } else if (words[1] == "A") {
           of.a.push_back(layout(words, {block, i, k}));
         } else if (words[1] == "B") {
           of.b.push_back(layout(words, {block, k, j}));
@@ -231,9 +250,13 @@ std::vector<MatrixInstruction> read_layouts() {
     }
   }
   for (const MatrixInstruction& each : result) {
-    if (each.a.empty() || each.b.empty() || each.c.size() != 1 || each.d.size() != 1)
+    const bool negates = each.c.size() > 1;
+    const bool sums = each.sparse ? each.c.empty() && !each.indices.empty()
+                      : negates   ? each.c.size() == 8 && each.a.size() == 8 && each.b.size() == 8
+                                  : each.c.size() == 1 && each.indices.empty();
+    if (each.a.empty() || each.b.empty() || !sums || each.d.size() != 1)
       throw std::runtime_error(UPTEMPO_MATRIX_LAYOUTS ": " + each.name +
-                               " lacks a matrix, or has C or D twice");
+                               " lacks a matrix, or has one too often");
   }
   return result;
 }

@@ -12,7 +12,7 @@
 
 namespace uptempo::vgpu::gfx9::test {
 
-enum class Element : uint8_t { f64, f32, i32, f16, bf16, i8 };
+enum class Element : uint8_t { f64, f32, xf32, i32, f16, bf16, i8, fp8, bf8 };
 
 unsigned width_bits(Element element) noexcept;
 
@@ -25,6 +25,7 @@ struct Place {
 // The places of one matrix under one setting of the modifiers.
 struct Layout {
   unsigned cbsz = 0, abid = 0, blgp = 0;
+  bool negated = false;
   Place start;
   std::array<std::vector<Place>, 3> steps;  // for block, row, column; one per bit of the coordinate
 
@@ -39,10 +40,13 @@ struct MatrixInstruction {
   Target target{};
   std::string name;
   unsigned m = 0, n = 0, k = 0, blocks = 0;
-  Element in{}, out{};
+  Element a_type{}, b_type{}, out{};
+  bool sparse = false;                  // C is D
   std::array<unsigned, 4> registers{};  // 32-bit registers of A, B, C, D
   std::array<std::string, 3> files;     // of A, of B, of C and D: v VGPRs, a accumulation registers
-  std::vector<Layout> a, b, c, d;       // a: one per CBSZ and ABID; b: one per BLGP; c, d: one
+  // a: one per CBSZ and ABID; b: one per BLGP; c, d: one. Where BLGP negates, a and c have one per
+  // BLGP. indices: of sparse instructions, one per CBSZ and ABID.
+  std::vector<Layout> a, b, c, d, indices;
 };
 
 // Reads layouts.txt. Errors: throws std::runtime_error, which names the line, for an unknown line,
@@ -62,7 +66,8 @@ inline constexpr unsigned kA = 16, kB = 24, kC = 64, kD = 128;
 inline constexpr unsigned kFileRegisters = 256;
 
 // Returns the instruction with operands at kA to kD, encoded as in the VOP3P-MAI diagram of the
-// calculator's README. gfx908 has no bit for the file of C and D, which is always the second.
+// calculator's README. gfx908 has no bit for the file of C and D, which is always the second. The
+// indices of a sparse instruction are at kC, and its C is at kD.
 std::array<uint32_t, 2> encode(const MatrixInstruction& what, Files files, unsigned cbsz,
                                unsigned abid, unsigned blgp);
 

@@ -23,12 +23,26 @@ bool is_matrix(std::string_view name) {
   return name.starts_with("v_mfma") || name.starts_with("v_smfmac");
 }
 
+// 8-bit floats of small integers; their exponents have a bias of 8 and 16.
+u64 encoded8(unsigned fraction_bits, int bias, i64 value) {
+  if (value == 0) return 0;
+  int exponent = 0;
+  const double fraction = std::frexp(std::abs(static_cast<double>(value)), &exponent) * 2 - 1;
+  return (value < 0 ? 0x80u : 0u) | static_cast<u64>(exponent - 1 + bias) << fraction_bits |
+         static_cast<u64>(std::ldexp(fraction, static_cast<int>(fraction_bits)));
+}
+
 u64 encoded(Element element, i64 value) {
   const auto number = static_cast<double>(value);
   switch (element) {
+    case Element::fp8:
+      return encoded8(3, 8, value);
+    case Element::bf8:
+      return encoded8(2, 16, value);
     case Element::f64:
       return bits(number);
     case Element::f32:
+    case Element::xf32:
       return bits(static_cast<float>(number));
     case Element::f16:
       return nearest_f16(number);
@@ -41,11 +55,26 @@ u64 encoded(Element element, i64 value) {
   return static_cast<u64>(value);
 }
 
+i64 decoded8(unsigned fraction_bits, int bias, u64 bits) {
+  const auto magnitude = static_cast<unsigned>(bits & 0x7f);
+  if (magnitude == 0) return 0;
+  const double fraction =
+      1 + std::ldexp(magnitude & ((1u << fraction_bits) - 1), -static_cast<int>(fraction_bits));
+  const auto value =
+      static_cast<i64>(std::ldexp(fraction, static_cast<int>(magnitude >> fraction_bits) - bias));
+  return (bits & 0x80) != 0 ? -value : value;
+}
+
 i64 decoded(Element element, u64 bits) {
   switch (element) {
+    case Element::fp8:
+      return decoded8(3, 8, bits);
+    case Element::bf8:
+      return decoded8(2, 16, bits);
     case Element::f64:
       return static_cast<i64>(f64(bits));
     case Element::f32:
+    case Element::xf32:
       return static_cast<i64>(f32(bits));
     case Element::f16:
       return static_cast<i64>(f16(bits));
@@ -62,9 +91,28 @@ i64 decoded(Element element, u64 bits) {
 // The largest magnitudes for which an input is exact in its type, and 16 products and an addend in
 // the type of the result.
 i64 largest_input(Element in) {
-  return in == Element::f64 ? i64{1} << 24 : in == Element::f32 ? 1000 : 127;
+  switch (in) {
+    case Element::f64:
+      return i64{1} << 24;
+    case Element::f32:
+    case Element::xf32:
+      return 1000;
+    case Element::fp8:
+      return 16;
+    case Element::bf8:
+      return 8;
+    default:
+      return 127;
+  }
 }
 i64 largest_addend(Element out) { return out == Element::f64 ? i64{1} << 51 : 1'000'000; }
+
+// The k of entry A[i][k / 4 * 4 + part] that a sparse instruction stores as entry `part` of a pair.
+unsigned stored_k(const std::vector<Vgpr>& before, const Layout& indices, unsigned i, unsigned pair,
+                  unsigned part) {
+  const Place place = indices.at(0, i, 4 * pair);
+  return 4 * pair + (before[kC + place.reg].lane[place.lane] >> (place.bit + 2 * part) & 3);
+}
 
 // Fills registers with integers of the type, a random one in every place that can hold one.
 void fill(VectorMachine& m, unsigned first, unsigned registers, Element element, i64 largest) {
@@ -94,15 +142,21 @@ i64 read(const std::vector<Vgpr>& registers, unsigned first, Element element, Pl
 }
 
 // Effects of the instruction that the tables do not contain; empty if there are none.
-std::string difference(const MatrixInstruction& what, const Layout& a, const Layout& b, Files files,
-                       VectorMachine& m) {
+std::string difference(const MatrixInstruction& what, const Layout& a, const Layout& b,
+                       const Layout& c, const Layout* indices, Files files, VectorMachine& m) {
   const unsigned first_a = kA + kFileRegisters * files.a, first_b = kB + kFileRegisters * files.b;
-  const unsigned first_c = kC + kFileRegisters * files.cd, first_d = kD + kFileRegisters * files.cd;
-  fill(m, first_a, what.registers[0], what.in, largest_input(what.in));
-  fill(m, first_b, what.registers[1], what.in, largest_input(what.in));
+  const unsigned first_d = kD + kFileRegisters * files.cd;
+  const unsigned first_c = what.sparse ? first_d : kC + kFileRegisters * files.cd;
+  fill(m, first_a, what.registers[0], what.a_type, largest_input(what.a_type));
+  fill(m, first_b, what.registers[1], what.b_type, largest_input(what.b_type));
   fill(m, first_c, what.registers[2], what.out, largest_addend(what.out));
+  if (what.sparse) {
+    for (u32& lane : m.registers[kC].lane) lane = m.random();
+  }
   const std::vector<Vgpr> before = m.registers;
-  const Instruction in = decode(encode(what, files, a.cbsz, a.abid, b.blgp), what.target);
+  const Layout& modified = indices != nullptr ? *indices : a;
+  const Instruction in =
+      decode(encode(what, files, modified.cbsz, modified.abid, b.blgp), what.target);
   if (mnemonic(in.opcode) != what.name) return "decoded as " + std::string(mnemonic(in.opcode));
   m.run(in);
 
@@ -112,10 +166,14 @@ std::string difference(const MatrixInstruction& what, const Layout& a, const Lay
   for (unsigned block = 0; block < what.blocks; ++block) {
     for (unsigned i = 0; i < what.m; ++i) {
       for (unsigned j = 0; j < what.n; ++j) {
-        i64 expected = read(before, first_c, what.out, what.c[0].at(block, i, j));
-        for (unsigned k = 0; k < what.k; ++k) {
-          expected += read(before, first_a, what.in, a.at(block, i, k)) *
-                      read(before, first_b, what.in, b.at(block, k, j));
+        const auto negate = [](i64 value, bool negated) { return negated ? -value : value; };
+        i64 expected = negate(read(before, first_c, what.out, c.at(block, i, j)), c.negated);
+        for (unsigned s = 0; s < (what.sparse ? what.k / 2 : what.k); ++s) {
+          const unsigned k = what.sparse ? stored_k(before, *indices, i, s / 2, s % 2) : s;
+          Place place = a.at(block, i, what.sparse ? s / 2 * 4 : k);
+          if (what.sparse) place.bit += s % 2 * width_bits(what.a_type);
+          expected += negate(read(before, first_a, what.a_type, place), a.negated) *
+                      negate(read(before, first_b, what.b_type, b.at(block, k, j)), b.negated);
         }
         const Place place = what.d[0].at(block, i, j);
         for (unsigned part = 0; part < std::max(width_bits(what.out) / 32, 1u); ++part)
@@ -160,7 +218,8 @@ std::vector<Files> file_choices(const MatrixInstruction& what) {
 TEST_CASE("every matrix opcode has a layout, and every layout has an opcode") {
   const std::vector<MatrixInstruction> layouts = read_layouts();
   std::set<std::string> executed;
-  for (const Target target : {Target::gfx900, Target::gfx906, Target::gfx908, Target::gfx90a}) {
+  for (unsigned t = 0; t < kTargetCount; ++t) {
+    const auto target = static_cast<Target>(t);
     std::set<std::string> ours, theirs;
     for (const Encoding& e : encodings()) {
       if (is_matrix(mnemonic(e.opcode)) && (e.targets >> static_cast<unsigned>(target) & 1) != 0)
@@ -196,12 +255,24 @@ TEST_CASE("matrix entries are in the registers, lanes and bits that AMD's calcul
       unsigned runs = 0;
       // Every setting of the modifiers, with the register files in turn; without modifiers, all
       // files.
-      for (const Layout& a : what.a) {
-        for (const Layout& b : what.b) {
+      const bool negates = what.c.size() > 1;
+      std::vector<const Layout*> indices{nullptr};
+      if (what.sparse) {
+        indices.clear();
+        for (const Layout& each : what.indices) indices.push_back(&each);
+      }
+      for (size_t setting = 0; setting < what.a.size() * what.b.size() * indices.size();
+           ++setting) {
+        const Layout& a = what.a[setting / indices.size() / what.b.size()];
+        const Layout& b = what.b[setting / indices.size() % what.b.size()];
+        const Layout* const index = indices[setting % indices.size()];
+        if (negates && a.blgp != b.blgp) continue;
+        const Layout& c = what.sparse ? what.d[0] : what.c[negates ? b.blgp : 0];
+        {
           const bool plain = a.cbsz == 0 && b.blgp == 0;
           for (unsigned i = 0; i < (plain ? files.size() : 1); ++i) {
             const Files use = files[runs++ % files.size()];
-            const std::string text = difference(what, a, b, use, m);
+            const std::string text = difference(what, a, b, c, index, use, m);
             if (text.empty()) continue;
             CAPTURE(name(simd), name(what.target), what.name, a.cbsz, a.abid, b.blgp, use.a, use.b,
                     use.cd);
@@ -216,12 +287,15 @@ TEST_CASE("matrix entries are in the registers, lanes and bits that AMD's calcul
 }
 
 // The calculator refuses CBSZ above log2(blocks), ABID outside the group of 2^CBSZ blocks, CBSZ and
-// ABID with one block, and BLGP with float64, which its README disallows before gfx940.
+// ABID with one block, BLGP with float64 before gfx942, and BLGP with gfx942's instructions of one
+// block on inputs of 16 bits and less.
 TEST_CASE("a modifier that AMD does not define for a matrix instruction is not supported") {
   for (const MatrixInstruction& what : read_layouts()) {
     std::set<std::pair<unsigned, unsigned>> broadcasts;
     std::set<unsigned> patterns;
-    for (const Layout& a : what.a) broadcasts.emplace(a.cbsz, a.abid);
+    for (const Layout& a : what.sparse ? what.indices : what.a) broadcasts.emplace(a.cbsz, a.abid);
+    // "Setting CBSZ!=0 will cause the ABID field to be ignored", says the calculator's README.
+    for (unsigned i = 0; what.sparse && i < 7 * 16; ++i) broadcasts.emplace(1 + i / 16, i % 16);
     for (const Layout& b : what.b) patterns.insert(b.blgp);
     std::vector<std::string> wrong;
     unsigned supported = 0;

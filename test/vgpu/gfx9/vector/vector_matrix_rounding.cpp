@@ -1,7 +1,7 @@
 // The order of additions and the rounding of float matrix instructions. AMD publishes neither. The
 // reference follows the statements of MMA-Sim, a model that its authors compared with hardware, for
-// CDNA1 and CDNA2 (github.com/microsoft/MMA-Sim, commit c785138, mmasim/simulator/amd.py; arXiv
-// 2511.10909).
+// CDNA1, CDNA2 and CDNA3 (github.com/microsoft/MMA-Sim, commit c785138, mmasim/simulator/amd.py;
+// arXiv 2511.10909).
 #include <algorithm>
 #include <cmath>
 #include <sstream>
@@ -16,8 +16,23 @@ namespace {
 using u32 = uint32_t;
 using u64 = uint64_t;
 
+double value8(unsigned fraction_bits, int bias, u64 encoded) {
+  const auto exponent = static_cast<int>((encoded & 0x7f) >> fraction_bits);
+  const u64 fraction = encoded & ((u64{1} << fraction_bits) - 1);
+  const u64 significand = fraction | (exponent != 0 ? u64{1} << fraction_bits : 0);
+  const double magnitude =
+      std::ldexp(significand, std::max(exponent, 1) - bias - static_cast<int>(fraction_bits));
+  return (encoded & 0x80) != 0 ? -magnitude : magnitude;
+}
+
 double value(Element element, u64 encoded) {
   switch (element) {
+    case Element::fp8:
+      return value8(3, 8, encoded);
+    case Element::bf8:
+      return value8(2, 16, encoded);
+    case Element::xf32:
+      return static_cast<double>(f32(encoded >> 13 << 13));
     case Element::f64:
       return f64(encoded);
     case Element::f32:
@@ -32,18 +47,26 @@ double value(Element element, u64 encoded) {
 // A float of the type: its exponent field is `exponent` + [0, spread), sign and fraction are
 // random.
 u64 random_float(VectorMachine& m, Element element, unsigned exponent, unsigned spread) {
-  const unsigned fraction_bits = element == Element::f64   ? 52
-                                 : element == Element::f32 ? 23
-                                 : element == Element::f16 ? 10
-                                                           : 7;
+  const unsigned fraction_bits = element == Element::f64                               ? 52
+                                 : element == Element::f32 || element == Element::xf32 ? 23
+                                 : element == Element::f16                             ? 10
+                                 : element == Element::bf16                            ? 7
+                                 : element == Element::fp8                             ? 3
+                                                                                       : 2;
   const u64 wide = static_cast<u64>(m.random()) << 32 | m.random();
   const u64 field = exponent + (spread == 0 ? 0 : m.random() % spread);
-  return (wide & ((u64{1} << fraction_bits) - 1)) | field << fraction_bits |
-         static_cast<u64>(m.random() >> 31) << (width_bits(element) - 1);
+  const u64 magnitude = (wide & ((u64{1} << fraction_bits) - 1)) | field << fraction_bits;
+  // 8-bit floats have no negative zero; its bits are the NaN.
+  const u64 sign = magnitude == 0 ? 0 : m.random() >> 31;
+  return magnitude | sign << (width_bits(element) - 1);
 }
 
 unsigned one_exponent(Element element) {
-  return element == Element::f64 ? 1023 : element == Element::f16 ? 15 : 127;
+  return element == Element::f64   ? 1023
+         : element == Element::f16 ? 15
+         : element == Element::fp8 ? 8
+         : element == Element::bf8 ? 16
+                                   : 127;
 }
 
 void fill(VectorMachine& m, unsigned first, unsigned registers, Element element, unsigned exponent,
@@ -62,8 +85,8 @@ void fill(VectorMachine& m, unsigned first, unsigned registers, Element element,
 
 // Number of products of 16-bit types that are added in pairs before they are added to the result.
 unsigned added_together(const MatrixInstruction& what) {
-  if (what.in == Element::f16) return 4;
-  if (what.in == Element::bf16) return what.name.ends_with("_1k") ? 4 : 2;
+  if (what.a_type == Element::f16) return 4;
+  if (what.a_type == Element::bf16) return what.name.ends_with("_1k") ? 4 : 2;
   return 1;
 }
 
@@ -75,11 +98,91 @@ float pairwise(const std::vector<float>& a, const std::vector<float>& b, unsigne
   return low + high;
 }
 
+// CDNA3: number of products that are added at once; 0: each is a fused addition.
+unsigned fused_together(const MatrixInstruction& what) {
+  if (what.target != Target::gfx942) return 0;
+  switch (what.a_type) {
+    case Element::f16:
+    case Element::bf16:
+      return std::min(8u, what.k);
+    case Element::xf32:
+      return 4;
+    case Element::fp8:
+    case Element::bf8:
+      return 16;
+    default:
+      return 0;
+  }
+}
+
+// A number as significand and exponent. The significand of a denormal is below 1.
+struct Parts {
+  double significand = 0;
+  int exponent = 0;
+};
+Parts parts(double x, Element element) {
+  if (x == 0) return {0, -126};
+  const int smallest = element == Element::f16   ? -14
+                       : element == Element::fp8 ? -7
+                       : element == Element::bf8 ? -15
+                                                 : -126;
+  const int exponent = std::max(std::ilogb(x), smallest);
+  return {std::ldexp(x, -exponent), exponent};
+}
+
+// Aligned to the largest exponent, truncated to 24 bits after the point, and added.
+Parts truncated_sum(const std::vector<Parts>& all) {
+  Parts sum{0, all[0].exponent};
+  for (const Parts& each : all) sum.exponent = std::max(sum.exponent, each.exponent);
+  for (const Parts& each : all) {
+    sum.significand += std::ldexp(
+        std::trunc(std::ldexp(each.significand, 24 + each.exponent - sum.exponent)), -24);
+  }
+  return sum;
+}
+double rounded_down(const Parts& x, int exponent, int bits) {
+  return std::ldexp(std::floor(std::ldexp(x.significand, bits + x.exponent - exponent)), -bits);
+}
+
+float fused_group(const MatrixInstruction& what, const double* a, const double* b, float c,
+                  unsigned count) {
+  double rough = static_cast<double>(c);
+  std::vector<Parts> products;
+  for (unsigned k = 0; k < count; ++k) {
+    rough += a[k] * b[k];
+    const Parts x = parts(a[k], what.a_type), y = parts(b[k], what.b_type);
+    products.push_back({x.significand * y.significand, x.exponent + y.exponent});
+  }
+  if (!std::isfinite(rough)) return static_cast<float>(rough);
+  const Parts addend = parts(static_cast<double>(c), Element::f32);
+  Parts sum;
+  const bool by_parity = width_bits(what.a_type) == 8;
+  if (by_parity) {
+    std::vector<Parts> half[2];
+    for (unsigned k = 0; k < count; ++k) half[k % 2].push_back(products[k]);
+    const Parts even = truncated_sum(half[0]), odd = truncated_sum(half[1]);
+    sum.exponent = std::max(even.exponent, odd.exponent);
+    sum.significand = rounded_down(even, sum.exponent, 24) + rounded_down(odd, sum.exponent, 24);
+  } else {
+    sum = truncated_sum(products);
+  }
+  const int exponent = std::max(sum.exponent, addend.exponent);
+  const double s = rounded_down(sum, exponent, 31);
+  const bool ignored = by_parity && addend.exponent < exponent - 25;
+  const double from_c = ignored ? 0 : rounded_down(addend, exponent, 24);
+  return static_cast<float>(std::ldexp(s + from_c, exponent));
+}
+
 u64 expected(const MatrixInstruction& what, const std::vector<double>& a,
              const std::vector<double>& b, double c) {
   if (what.out == Element::f64) {
     double sum = c;
     for (unsigned k = 0; k < what.k; ++k) sum = std::fma(a[k], b[k], sum);
+    return bits(sum);
+  }
+  if (const unsigned group = fused_together(what); group != 0) {
+    auto sum = static_cast<float>(c);
+    for (unsigned k = 0; k < what.k; k += group) sum = fused_group(what, &a[k], &b[k], sum, group);
     return bits(sum);
   }
   const std::vector<float> x(a.begin(), a.end()), y(b.begin(), b.end());
@@ -109,8 +212,10 @@ std::string difference(const MatrixInstruction& what, VectorMachine& m) {
       for (unsigned j = 0; j < what.n; ++j) {
         std::vector<double> a, b;
         for (unsigned k = 0; k < what.k; ++k) {
-          a.push_back(value(what.in, entry_bits(before, kA, what.in, what.a[0].at(block, i, k))));
-          b.push_back(value(what.in, entry_bits(before, kB, what.in, what.b[0].at(block, k, j))));
+          a.push_back(
+              value(what.a_type, entry_bits(before, kA, what.a_type, what.a[0].at(block, i, k))));
+          b.push_back(
+              value(what.b_type, entry_bits(before, kB, what.b_type, what.b[0].at(block, k, j))));
         }
         const double c =
             value(what.out, entry_bits(before, kC + file, what.out, what.c[0].at(block, i, j)));
@@ -135,7 +240,7 @@ void check_all(Prepare prepare) {
   for (const vector::Simd simd : simd_targets()) {
     vector::use_simd(simd);
     for (const MatrixInstruction& what : layouts) {
-      if (what.in == Element::i8) continue;
+      if (what.a_type == Element::i8 || what.sparse) continue;  // sparse: no source
       VectorMachine m(static_cast<u32>(what.name.size() + what.k));
       if (!prepare(what, m)) continue;
       ++checked;
@@ -152,10 +257,24 @@ void check_all(Prepare prepare) {
 
 TEST_CASE("float matrix instructions add in the order and round as MMA-Sim states") {
   check_all([](const MatrixInstruction& what, VectorMachine& m) {
-    const unsigned one = one_exponent(what.in);
-    fill(m, kA, what.registers[0], what.in, one - 3, 6);
-    fill(m, kB, what.registers[1], what.in, one - 3, 6);
+    fill(m, kA, what.registers[0], what.a_type, one_exponent(what.a_type) - 3, 6);
+    fill(m, kB, what.registers[1], what.b_type, one_exponent(what.b_type) - 3, 6);
     fill(m, kC + kFileRegisters, what.registers[2], what.out, one_exponent(what.out) - 3, 8);
+    return true;
+  });
+}
+
+// Products and addends whose exponents differ so much that alignment drops bits, or all of them.
+TEST_CASE("matrix instructions of gfx942 drop the bits that MMA-Sim states") {
+  check_all([](const MatrixInstruction& what, VectorMachine& m) {
+    if (fused_together(what) == 0) return false;
+    const unsigned spread = what.a_type == Element::fp8   ? 14
+                            : what.a_type == Element::f16 ? 28
+                                                          : 30;
+    fill(m, kA, what.registers[0], what.a_type,
+         width_bits(what.a_type) < 16 || spread == 28 ? 1 : 112, spread);
+    fill(m, kB, what.registers[1], what.b_type, one_exponent(what.b_type) - 4, 8);
+    fill(m, kC + kFileRegisters, what.registers[2], what.out, 127 - 40, 80);
     return true;
   });
 }
@@ -165,10 +284,10 @@ TEST_CASE("float matrix instructions add in the order and round as MMA-Sim state
 TEST_CASE(
     "matrix instructions keep denormals of float32 and float64, and gfx908 those of 16-bit types") {
   check_all([](const MatrixInstruction& what, VectorMachine& m) {
-    const bool short_floats = what.in == Element::f16 || what.in == Element::bf16;
+    const bool short_floats = what.a_type == Element::f16 || what.a_type == Element::bf16;
     if (short_floats && what.target == Target::gfx90a) return false;
-    fill(m, kA, what.registers[0], what.in, 0, 0);
-    fill(m, kB, what.registers[1], what.in, one_exponent(what.in) - 1, 3);
+    fill(m, kA, what.registers[0], what.a_type, 0, 0);
+    fill(m, kB, what.registers[1], what.b_type, one_exponent(what.b_type) - 1, 3);
     fill(m, kC + kFileRegisters, what.registers[2], what.out, 0, 0);
     return true;
   });

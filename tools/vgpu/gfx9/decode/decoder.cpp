@@ -1,6 +1,5 @@
 #include "gfx9/decode/decoder.hpp"
 
-#include <array>
 #include <optional>
 
 #include "gfx9/decode/encoding.hpp"
@@ -114,6 +113,7 @@ class Decoder {
       case Operand::a2:
       case Operand::av1:
       case Operand::av2:
+      case Operand::av4:
         if (!is_vgpr(static_cast<OperandCode>(code)) || code - kFirstVgpr + count > 256)
           return false;
         break;
@@ -323,6 +323,7 @@ class Decoder {
       in_.sdwa.dst_unused = bits(w1_, 11, 2) & 3;
       in_.omod = static_cast<uint8_t>(bits(w1_, 14, 2));
       if (in_.sdwa.dst_sel == 7 || in_.sdwa.dst_unused == 3) return false;
+      if (in_.sdwa.dst_sel != 6 && is_from_8_bits(in_.opcode)) return false;
       if (in_.omod && !encoding_->forms.omod) return false;
     }
     const auto half = [&](unsigned position, unsigned number, unsigned at) {
@@ -360,7 +361,7 @@ class Decoder {
     in_.dpp.bank_mask = bits(w1_, 24, 4) & 15;
     in_.dpp.row_mask = bits(w1_, 28, 4) & 15;
     const bool wide = dwords(encoding_->dst) == 2 || dwords(encoding_->src[0]) == 2;
-    if (wide && target_ != Target::gfx90a) return false;
+    if (wide && !since_90a()) return false;
     if (!is_dpp_control(in_.dpp.control, dwords(encoding_->src[0]) == 2)) return false;
     const auto half = [&](unsigned position, unsigned number, unsigned at) {
       const Operand kind = encoding_->src[position];
@@ -379,9 +380,9 @@ class Decoder {
     return half(0, kFirstVgpr + bits(w1_, 0, 8), 20) && half(1, src1, 22);
   }
 
-  // 64-bit sources have row_newbcast only (gfx90a).
+  // 64-bit sources have row_newbcast only (since gfx90a).
   bool is_dpp_control(unsigned control, bool wide) const {
-    const bool newbcast = control >= 0x150 && control <= 0x15f && target_ == Target::gfx90a;
+    const bool newbcast = control >= 0x150 && control <= 0x15f && since_90a();
     if (wide) return newbcast;
     if (control <= 0xff || newbcast) return true;
     switch (control) {
@@ -453,13 +454,13 @@ class Decoder {
     return true;
   }
 
-  // MFMA: two bits select the file of src0 and src1. gfx90a has one more bit for src2 and the
-  // destination.
+  // Matrix products: two bits select the file of src0 and src1. gfx90a and gfx942 have one more bit
+  // for the destination and src2. src2 of the sparse products, their index, is always a VGPR.
   bool matrix_accumulators() {
     const Operand kind = encoding_->src[0];
     if (kind == Operand::av1 || kind == Operand::av2) {
       in_.acc = static_cast<uint8_t>(bits(w1_, 27, 2));
-      if (target_ != Target::gfx90a || bit(w0_, 15)) in_.acc |= 8 | 4;
+      if (!since_90a() || bit(w0_, 15)) in_.acc |= encoding_->src[2] == Operand::v1 ? 8 : 8 | 4;
       in_.clamp = false;
     } else {
       accumulators();
@@ -497,7 +498,7 @@ class Decoder {
       const bool data_in_address = is_global_only(in_.opcode) && encoding_->src[0] != Operand::none;
       if (encoding_->src[1] == Operand::none && encoding_->dst == Operand::none && !data_in_address)
         return false;
-      if (target_ == Target::gfx90a) in_.acc = 8;
+      if (since_90a()) in_.acc = 8;
     }
     return data_registers(1, data0, in_.data0) && data_registers(2, data1, in_.data1) &&
            vector_destination(dst);
@@ -512,12 +513,19 @@ class Decoder {
     in_.saddr = static_cast<uint8_t>(bits(w1_, 16, 7));
     in_.glc = bit(w0_, 16);
     in_.slc = bit(w0_, 17);
-    in_.lds = bit(w0_, 13);
-    if (in_.lds && !can_load_to_lds(in_.opcode)) return false;
-    const bool gfx90a = target_ == Target::gfx90a;
-    in_.scc_bit = gfx90a && bit(w0_, 25);
-    if (bit(w0_, 25) && is_float_atomic(in_.opcode)) return false;
-    if (gfx90a && bit(w1_, 23)) in_.acc = 8;
+    in_.scc_bit = since_90a() && bit(w0_, 25);
+    if (bit(w0_, 25) && is_float_atomic(in_.opcode) && target_ != Target::gfx942) return false;
+    if (since_90a() && bit(w1_, 23)) in_.acc = 8;
+    // Bit 13. gfx942: SCRATCH has an address register. Before: the load goes to LDS.
+    if (target_ == Target::gfx942) {
+      in_.lds = loads_to_lds(in_.opcode);
+      in_.no_address = segment == 1 && !bit(w0_, 13);
+      if (segment != 1 && bit(w0_, 13)) return false;
+    } else {
+      in_.lds = bit(w0_, 13);
+      in_.no_address = segment == 1 && in_.saddr != 0x7f;
+      if (in_.lds && !can_load_to_lds(in_.opcode)) return false;
+    }
     const uint32_t offset = bits(w0_, 0, 13);
     if (segment == 0) {
       if (in_.saddr != 0) return false;
@@ -561,9 +569,9 @@ class Decoder {
         !is_special_source(soffset, 1))
       return false;
     in_.soffset = static_cast<uint8_t>(soffset);
-    if (target_ == Target::gfx90a && bit(w1_, 23)) in_.acc = 8;
+    if (since_90a() && bit(w1_, 23)) in_.acc = 8;
     if (in_.offen && in_.idxen && in_.addr == 255) return false;
-    if (in_.scc_bit && is_float_atomic(in_.opcode)) return false;
+    if (in_.scc_bit && is_float_atomic(in_.opcode) && target_ != Target::gfx942) return false;
     const unsigned data = bits(w1_, 8, 8);
     const bool atomic = encoding_->dst != Operand::none && encoding_->src[1] != Operand::none;
     if (atomic || in_.lds) in_.tfe = false;
@@ -576,8 +584,8 @@ class Decoder {
     if (!find(Family::mubuf, bits(w0_, 18, 7), Format::mubuf)) return false;
     in_.slc = bit(w0_, 17);
     in_.lds = bit(w0_, 16);
-    in_.scc_bit = target_ == Target::gfx90a && bit(w0_, 15);
-    in_.tfe = target_ != Target::gfx90a && bit(w1_, 23);
+    in_.scc_bit = since_90a() && bit(w0_, 15);
+    in_.tfe = !since_90a() && bit(w1_, 23);
     if (encoding_->src[0] == Operand::none) return cache_control();
     if (in_.opcode == Opcode::buffer_store_lds_dword ? !in_.lds
                                                      : in_.lds && !can_load_to_lds(in_.opcode))
@@ -587,23 +595,28 @@ class Decoder {
     return buffer_fields();
   }
 
-  // Write-backs and invalidations have no operands. Only BUFFER_WBL2 has GLC and SCC.
+  // Write-backs and invalidations have no operands. Only BUFFER_WBL2 and BUFFER_INV have GLC and
+  // SCC, which gfx942 calls sc0 and sc1.
   bool cache_control() {
+    in_.glc = bit(w0_, 14);
     in_.lds = in_.slc = in_.tfe = false;
     if (bit(w0_, 12) || bit(w0_, 13) || bit(w0_, 16)) return false;
-    const bool level2 = in_.opcode == Opcode::buffer_wbl2 || in_.opcode == Opcode::buffer_invl2;
-    if (level2 && bit(w1_, 23)) return false;
-    return in_.opcode == Opcode::buffer_wbl2 || (!bit(w0_, 14) && !bit(w0_, 15));
+    const bool scoped = in_.opcode == Opcode::buffer_wbl2 || in_.opcode == Opcode::buffer_inv;
+    if ((scoped || in_.opcode == Opcode::buffer_invl2) && bit(w1_, 23)) return false;
+    return scoped || (!bit(w0_, 14) && !bit(w0_, 15));
   }
 
   bool mtbuf() {
     if (!find(Family::mtbuf, bits(w0_, 15, 4), Format::mtbuf)) return false;
     in_.slc = bit(w1_, 22);
-    in_.scc_bit = target_ == Target::gfx90a && bit(w1_, 21);
-    in_.tfe = target_ != Target::gfx90a && bit(w1_, 23);
+    in_.scc_bit = since_90a() && bit(w1_, 21);
+    in_.tfe = !since_90a() && bit(w1_, 23);
     in_.literal = bits(w0_, 19, 7);  // dfmt | nfmt << 4
     return buffer_fields();
   }
+
+  // Wide DPP, one register file for vector and accumulation registers, SCC in place of TFE.
+  bool since_90a() const { return has_merged_registers(target_); }
 
   std::span<const uint32_t> words_;
   Target target_;
@@ -612,22 +625,10 @@ class Decoder {
   Instruction in_;
 };
 
-constexpr std::string_view kMnemonics[] = {
-    "invalid",
-#define OPCODE(mnemonic) #mnemonic,
-#include "gfx9/decode/opcodes.inc"
-#undef OPCODE
-};
-static_assert(std::size(kMnemonics) == kOpcodeCount);
-
 }  // namespace
 
 Instruction decode(std::span<const uint32_t> words, Target target) noexcept {
   return words.empty() ? Instruction{} : Decoder(words, target).run();
-}
-
-std::string_view mnemonic(Opcode opcode) noexcept {
-  return kMnemonics[static_cast<size_t>(opcode)];
 }
 
 }  // namespace uptempo::vgpu::gfx9

@@ -13,6 +13,13 @@ namespace uptempo::vgpu::gfx9 {
 
 enum class Target : uint8_t { gfx900, gfx906, gfx908, gfx90a, gfx942 };
 
+inline constexpr unsigned kTargetCount = 5;
+
+// gfx90a and gfx942: vector and accumulation registers are one file, and work-item ids are packed.
+constexpr bool has_merged_registers(Target target) noexcept {
+  return target == Target::gfx90a || target == Target::gfx942;
+}
+
 // Decodes the instruction that starts at words[0]. When the bits are not an instruction of
 // `target`, or are cut off, opcode is Opcode::invalid and size_bytes is 4.
 Instruction decode(std::span<const uint32_t> words, Target target) noexcept;

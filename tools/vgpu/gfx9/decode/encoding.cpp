@@ -6,8 +6,10 @@
 namespace uptempo::vgpu::gfx9 {
 namespace {
 
-constexpr uint8_t kAll = 0b1111, kNot90a = 0b0111, kOnly900 = 0b0001, kSince906 = 0b1110,
-                  kSince908 = 0b1100, kOnly90a = 0b1000;
+// One bit for each Target, gfx900 first.
+constexpr uint8_t kAll = 0b11111, kOnly900 = 0b00001, kFrom906 = 0b11110, kFrom908 = 0b11100,
+                  kFrom90a = 0b11000, kOnly90a = 0b01000, kOnly942 = 0b10000, kTo908 = 0b00111,
+                  kTo90a = 0b01111, k908To90a = 0b01100;
 
 // d: used, =: ignored, F: must be 0. In the order of Modifiers' bits.
 consteval Modifiers pattern(std::string_view bits) {
@@ -33,6 +35,8 @@ constexpr Modifiers kClassTest     = pattern("dFF" "====" "F" "FF" "dFF");
 constexpr Modifiers kSelect        = pattern("ddF" "====" "F" "FF" "ddF");
 constexpr Modifiers kScaled        = pattern("d=F" "====" "d" "dd" "ddF");
 constexpr Modifiers kCvtPkaccum    = pattern("d=F" "====" "d" "FF" "ddF");
+constexpr Modifiers kCvtPk8        = pattern("ddF" "ddFd" "F" "FF" "ddF");
+constexpr Modifiers kCvtSr8        = pattern("d==" "dddd" "F" "FF" "d==");
 constexpr Modifiers kCvtPkU8       = pattern("d==" "====" "d" "FF" "ddd");
 // The bits of op_sel and abs[0] hold the scalar destination.
 constexpr Modifiers kCarryInt      = pattern("===" "====" "d" "FF" "FFF");
@@ -43,6 +47,7 @@ constexpr Modifiers kPack16        = pattern("ddF" "ddFd" "d" "FF" "ddF");
 constexpr Modifiers kAdd16Int      = pattern("==F" "ddFd" "d" "FF" "==F");
 // VOP3P                                        neg_hi op_sel clamp op_sel_hi neg
 constexpr Modifiers kEvery         = pattern("ddd" "dddd" "d" "dd" "ddd");
+constexpr Modifiers kSparse        = pattern("ddd" "dddd" "d" "dd" "FFF");
 constexpr Modifiers kPacked2       = pattern("ddF" "ddF=" "d" "dd" "ddF");
 constexpr Modifiers kPacked2Int    = pattern("dFF" "ddF=" "d" "dd" "dFF");
 constexpr Modifiers kPacked3Int    = pattern("dFF" "dddd" "d" "dd" "dFF");
@@ -128,7 +133,7 @@ constexpr Encoding kEncodings[] = {
 #undef NAMED
 
 // One slot per opcode number of every family. Families with fewer numbers leave slots unused.
-constexpr unsigned kFamilies = static_cast<unsigned>(Family::vintrp) + 1, kTargets = 4;
+constexpr unsigned kFamilies = static_cast<unsigned>(Family::vintrp) + 1, kTargets = kTargetCount;
 constexpr unsigned kSlots = 1024;
 
 constexpr unsigned capacity(Family family) {
@@ -195,6 +200,7 @@ unsigned dwords(Operand operand) noexcept {
     case Operand::s4:
     case Operand::v4:
     case Operand::a4:
+    case Operand::av4:
       return 4;
     case Operand::s8:
     case Operand::a8:

@@ -1,9 +1,9 @@
 // The encoding table and its lookup. The table holds every instruction of the gfx9 family as data,
 // one line each (encodings_*.inc).
 //
-// Source: the answers of LLVM 15's disassembler for every opcode number of every format, for each
-// target. The tests test/vgpu/gfx9/decoder_* compare the decoder that reads this table with the
-// disassembler.
+// Source: the answers of LLVM's disassembler (LLVM 15; gfx942: LLVM 19) for every opcode number of
+// every format, for each target. The tests test/vgpu/gfx9/decoder_* compare the decoder that reads
+// this table with the disassembler.
 #pragma once
 
 #include <cstdint>
@@ -54,9 +54,10 @@ enum class Operand : uint8_t {
   a4,
   a8,
   a16,
-  a32,  // that many accumulation registers (MFMA of gfx90a: either file)
+  a32,  // that many accumulation registers (matrix products since gfx90a: either file)
   av1,
-  av2,   // either file
+  av2,
+  av4,   // either file
   mask,  // a 64-bit lane mask in scalar registers
   lane,  // a scalar register or inline integer; no literal
   i16,

@@ -123,7 +123,32 @@ constexpr bool can_load_to_lds(Opcode opcode) {
   }
 }
 
-// Atomics on floats: no SCC bit, and gfx908 has no returning form.
+// Conversions from 8-bit floats. Their SDWA form selects a part of the source only.
+constexpr bool is_from_8_bits(Opcode opcode) {
+  return opcode == Opcode::v_cvt_f32_fp8 || opcode == Opcode::v_cvt_f32_bf8 ||
+         opcode == Opcode::v_cvt_pk_f32_fp8 || opcode == Opcode::v_cvt_pk_f32_bf8;
+}
+
+// gfx942's loads that go to LDS: opcodes of their own instead of an LDS bit.
+constexpr bool loads_to_lds(Opcode opcode) {
+  switch (opcode) {
+    case Opcode::global_load_lds_ubyte:
+    case Opcode::global_load_lds_sbyte:
+    case Opcode::global_load_lds_ushort:
+    case Opcode::global_load_lds_sshort:
+    case Opcode::global_load_lds_dword:
+    case Opcode::scratch_load_lds_ubyte:
+    case Opcode::scratch_load_lds_sbyte:
+    case Opcode::scratch_load_lds_ushort:
+    case Opcode::scratch_load_lds_sshort:
+    case Opcode::scratch_load_lds_dword:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// Atomics on floats: no SCC bit before gfx942, and gfx908 has no returning form.
 constexpr bool is_float_atomic(Opcode opcode) {
   switch (opcode) {
     case Opcode::flat_atomic_add_f64:

@@ -68,7 +68,7 @@ struct Instruction {
   uint8_t op_sel_hi = 0;
   uint8_t omod = 0;  // 0 none, 1 *2, 2 *4, 3 /2
   bool clamp = false;
-  // gfx90a/gfx908: bit 0..2 src[i] is an accumulation register; bit 3: dst; memory: bit 3: data.
+  // Since gfx908: bit 0..2 src[i] is an accumulation register; bit 3: dst; memory: bit 3: data.
   uint8_t acc = 0;
   // Used when a source is kLiteral. SOPP, SOPK: simm16, sign-extended where the instruction is
   // signed. SOPK has its register in both dst and src[0]. s_setreg_imm32_b32 has simm16 in dst and
@@ -87,11 +87,13 @@ struct Instruction {
   uint8_t srsrc = 0;  // MUBUF: first SGPR of the descriptor
   // MUBUF: scalar operand code; SMEM: SGPR, when offset_is_sgpr: added to `offset`
   uint8_t soffset = 0;
+  // glc, slc and scc_bit hold gfx942's sc0, nt and sc1, except in SMEM, which keeps glc.
   // bytes, sign-extended where signed; DS two-address forms: offset0 | offset1 << 8.
   int32_t offset = 0;
   bool offset_is_sgpr : 1 = false;
   bool offen : 1 = false, idxen : 1 = false, glc : 1 = false, slc : 1 = false, lds : 1 = false,
                gds : 1 = false, scc_bit : 1 = false, tfe : 1 = false;
+  bool no_address : 1 = false;  // SCRATCH: `addr` is not used
 };
 
 }  // namespace uptempo::vgpu::gfx9

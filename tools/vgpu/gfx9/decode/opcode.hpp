@@ -1,4 +1,4 @@
-// Every mnemonic of the gfx9 family (gfx900, gfx906, gfx908, gfx90a), one enumerator each.
+// Every mnemonic of the gfx9 family (gfx900, gfx906, gfx908, gfx90a, gfx942), one enumerator each.
 //
 // An opcode names an operation, independent of its encoding: V_ADD_F32 is v_add_f32 in VOP2, VOP3,
 // SDWA and DPP. Where targets renamed a mnemonic because its meaning changed (v_mad_mix_f32,

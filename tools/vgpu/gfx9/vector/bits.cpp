@@ -99,6 +99,7 @@ HWY_INLINE V32<false> masked_count(V32<false> v, V32<false> base, V32<false> lan
 
 constexpr Entry kEntries[] = {
     op<U32(U32), kExact>(Opcode::v_mov_b32, [](auto a) HWY_ATTR { return a; }),
+    op<U64(U64), kExact>(Opcode::v_mov_b64, [](auto a) HWY_ATTR { return a; }),
     op<U32(U32), kExact>(Opcode::v_accvgpr_read_b32, [](auto a) HWY_ATTR { return a; }),
     op<U32(U32), kExact>(Opcode::v_accvgpr_write_b32, [](auto a) HWY_ATTR { return a; }),
     op<U32(U32), kExact>(Opcode::v_accvgpr_mov_b32, [](auto a) HWY_ATTR { return a; }),
@@ -138,6 +139,12 @@ constexpr Entry kEntries[] = {
                       }),
     op<U32(U32, U32, U32)>(Opcode::v_lshl_add_u32,
                            [](auto a, auto b, auto c) HWY_ATTR { return hn::Add(shl(a, b), c); }),
+    // The shift is the low three bits of the second operand.
+    op<U64(U64, U32, U64)>(Opcode::v_lshl_add_u64,
+                           [](auto a, auto b, auto c) HWY_ATTR {
+                             const hn::DFromV<decltype(b)> d;
+                             return hn::Add(a << count64(hn::And(b, hn::Set(d, 7u))), c);
+                           }),
     op<U32(U32, U32, U32)>(Opcode::v_add_lshl_u32,
                            [](auto a, auto b, auto c) HWY_ATTR { return shl(hn::Add(a, b), c); }),
     op<U32(U32, U32, U32)>(Opcode::v_lshl_or_b32,

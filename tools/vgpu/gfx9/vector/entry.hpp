@@ -143,6 +143,8 @@ bool use_simd(Simd simd) noexcept;
 // The families in plain scalar code, the same for every SIMD target. table.cpp lists the others.
 std::span<const Entry> lane_entries();
 std::span<const Entry> media_entries();
+std::span<const Entry> convert8_entries();
+std::span<const Entry> matrix_fused_entries();
 
 // Returns a source operand as one scalar value. Constants are 32 bits wide, or 64 for such a type;
 // translate_vector() has replaced those that are 16-bit floats. Literals of 64-bit floats are the

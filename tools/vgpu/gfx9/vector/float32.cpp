@@ -38,6 +38,8 @@ constexpr Entry kEntries[] = {
     op<F32(F32, F32, F32)>(Opcode::v_fmac_f32, float_fma),
     op<F32(F32, F32, F32)>(Opcode::v_mad_f32, mad),
     op<F32(F32, F32, F32)>(Opcode::v_mac_f32, mad),
+    op<F32(F32, F32, F32), kCold>(Opcode::v_fmamk_f32, float_fma),
+    op<F32(F32, F32, F32), kCold>(Opcode::v_fmaak_f32, float_fma),
     op<F32(F32, F32, F32), kCold>(Opcode::v_madmk_f32, mad),
     op<F32(F32, F32, F32), kCold>(Opcode::v_madak_f32, mad),
     op<F32(F32, F32, F32), kCold>(

@@ -1,5 +1,6 @@
-// Matrix instructions (MFMA) of gfx908 and gfx90a: D = A * B + C on small matrices spread over the
-// lanes.
+// Matrix instructions (MFMA) of gfx908 and gfx90a, and those of gfx942 on float32, float64 and
+// int8: D = A * B + C on small matrices spread over the lanes. matrix_fused.cpp has the other ones
+// of gfx942.
 //
 // Layouts: as AMD's matrix instruction calculator prints them (test/vgpu/gfx9/matrix/layouts.txt).
 // There are M = N rows and columns, K inner elements of which each lane holds kPerLane, and as many
@@ -56,12 +57,13 @@ struct Bf16In {
     return std::bit_cast<float>(v[k / 2].lane[lane] >> (16 * (k % 2)) << 16);
   }
 };
+template <unsigned kCount>
 struct I8In {
   using Value = int32_t;
-  static constexpr unsigned kPerLane = 4;
+  static constexpr unsigned kPerLane = kCount;
   static constexpr unsigned kAddedTogether = 1;
   static int32_t element(const Vgpr* v, unsigned lane, unsigned k) {
-    return static_cast<int32_t>(v[0].lane[lane] << (24 - 8 * k)) >> 24;
+    return static_cast<int32_t>(v[k / 4].lane[lane] << (24 - 8 * (k % 4))) >> 24;
   }
 };
 struct F64In {
@@ -73,48 +75,20 @@ struct F64In {
   }
 };
 
-// BLGP selects the lane from which B is read. 1 and 2 broadcast a half of the wave, 3 rotates by 16
-// lanes, 4..7 broadcast a quarter.
-unsigned b_lane(unsigned lane, unsigned pattern) {
-  switch (pattern) {
-    case 0:
-      return lane;
-    case 1:
-      return lane % 32;
-    case 2:
-      return lane % 32 + 32;
-    case 3:
-      return (lane + 16) % 64;
-    default:
-      return lane % 16 + 16 * (pattern - 4);
-  }
-}
-
 template <class In, unsigned kM, unsigned kK>
 struct Mfma {
   using T = typename In::Value;
   static constexpr bool kDouble = std::is_same_v<T, double>;
   static constexpr unsigned kGroups = kK / In::kPerLane;
   static constexpr unsigned kBlocks = 64 / (kM * kGroups);
-  // Rows of the result: H consecutive rows in consecutive registers, then M_I groups of them across
-  // lanes (the manual's names).
-  static constexpr unsigned kH = kDouble ? 1 : 4;
-  static constexpr unsigned kBI = 64 > kM* kM / kH ? 64 / (kM * kM / kH) : 1;
-  static constexpr unsigned kMI = 64 / kBI / kM;
-  static constexpr unsigned kG = kM / (kH * kMI);
-  static constexpr unsigned kRegisters = kM * kM * kBlocks / 64;
-
-  // Where blocks and groups of rows both extend over lanes (float64, 4x4), blocks are innermost.
-  static unsigned row_lane(unsigned block, unsigned i) {
-    return kM * (block % kBI + kBI * (i / kH % kMI));
-  }
-  static unsigned row_register(unsigned block, unsigned i) {
-    return i % kH + kH * (i / (kH * kMI) + kG * (block / kBI));
-  }
+  using Rows = MatrixRows<kM, kBlocks, kDouble ? 1 : 4>;
+  static constexpr unsigned kRegisters = Rows::kRegisters;
 
   static const Op* run(const Op& op, Wave& wave) {
     const Instruction& in = op.in;
-    const unsigned broadcast = matrix_cbsz(in), chosen = matrix_abid(in), pattern = matrix_blgp(in);
+    const unsigned broadcast = matrix_cbsz(in), chosen = matrix_abid(in);
+    // BLGP of the float64 instructions: bits 0 to 2 negate A, B and C.
+    const unsigned pattern = kDouble ? 0 : matrix_blgp(in), negated = kDouble ? matrix_blgp(in) : 0;
     alignas(64) T a[kBlocks][kK][kM];
     alignas(64) T b[kBlocks][kK][kM];
     Vgpr constants[2][2];
@@ -128,18 +102,24 @@ struct Mfma {
         for (unsigned i = 0; i < kM; ++i) {
           const unsigned group = k / In::kPerLane, part = k % In::kPerLane;
           a[block][k][i] = In::element(sources[0], i + kM * (a_block + kBlocks * group), part);
-          b[block][k][i] =
-              In::element(sources[1], b_lane(i + kM * (block + kBlocks * group), pattern), part);
+          b[block][k][i] = In::element(
+              sources[1], matrix_b_lane(i + kM * (block + kBlocks * group), pattern), part);
+          if (negated & 1) a[block][k][i] = -a[block][k][i];
+          if (negated & 2) b[block][k][i] = -b[block][k][i];
         }
       }
     }
     alignas(64) T result[kRegisters][kLanes];
     addend(wave, in, result);
+    if (negated & 4) {
+      for (auto& row : result)
+        for (T& entry : row) entry = -entry;
+    }
     const hn::CappedTag<T, kM> d;
     constexpr size_t kN = hn::MaxLanes(hn::CappedTag<T, kM>{});
     for (unsigned block = 0; block < kBlocks; ++block) {
       for (unsigned i = 0; i < kM; ++i) {
-        T* const row = &result[row_register(block, i)][row_lane(block, i)];
+        T* const row = &result[Rows::reg(block, i)][Rows::lane(block, i)];
         for (size_t j = 0; j < kM; j += kN) {
           auto sum = hn::LoadU(d, row + j);
           const auto x = [&](unsigned k) HWY_ATTR { return hn::Set(d, a[block][k][i]); };
@@ -233,11 +213,11 @@ constexpr Entry kEntries[] = {
     mfma<F16In, 4, 4>(Opcode::v_mfma_f32_4x4x4f16),
     mfma<F16In, 32, 8>(Opcode::v_mfma_f32_32x32x8f16),
     mfma<F16In, 16, 16>(Opcode::v_mfma_f32_16x16x16f16),
-    mfma<I8In, 32, 4>(Opcode::v_mfma_i32_32x32x4i8),
-    mfma<I8In, 16, 4>(Opcode::v_mfma_i32_16x16x4i8),
-    mfma<I8In, 4, 4>(Opcode::v_mfma_i32_4x4x4i8),
-    mfma<I8In, 32, 8>(Opcode::v_mfma_i32_32x32x8i8),
-    mfma<I8In, 16, 16>(Opcode::v_mfma_i32_16x16x16i8),
+    mfma<I8In<4>, 32, 4>(Opcode::v_mfma_i32_32x32x4i8),
+    mfma<I8In<4>, 16, 4>(Opcode::v_mfma_i32_16x16x4i8),
+    mfma<I8In<4>, 4, 4>(Opcode::v_mfma_i32_4x4x4i8),
+    mfma<I8In<4>, 32, 8>(Opcode::v_mfma_i32_32x32x8i8),
+    mfma<I8In<4>, 16, 16>(Opcode::v_mfma_i32_16x16x16i8),
     mfma<Bf16In<2>, 32, 2>(Opcode::v_mfma_f32_32x32x2bf16),
     mfma<Bf16In<2>, 16, 2>(Opcode::v_mfma_f32_16x16x2bf16),
     mfma<Bf16In<2>, 4, 2>(Opcode::v_mfma_f32_4x4x2bf16),
@@ -250,6 +230,19 @@ constexpr Entry kEntries[] = {
     mfma<Bf16In<4>, 16, 16>(Opcode::v_mfma_f32_16x16x16bf16_1k),
     mfma<F64In, 16, 4>(Opcode::v_mfma_f64_16x16x4f64),
     mfma<F64In, 4, 4>(Opcode::v_mfma_f64_4x4x4f64),
+    // gfx942
+    mfma<F32In, 32, 1>(Opcode::v_mfma_f32_32x32x1_2b_f32),
+    mfma<F32In, 16, 1>(Opcode::v_mfma_f32_16x16x1_4b_f32),
+    mfma<F32In, 4, 1>(Opcode::v_mfma_f32_4x4x1_16b_f32),
+    mfma<F32In, 32, 2>(Opcode::v_mfma_f32_32x32x2_f32),
+    mfma<F32In, 16, 4>(Opcode::v_mfma_f32_16x16x4_f32),
+    mfma<I8In<4>, 32, 4>(Opcode::v_mfma_i32_32x32x4_2b_i8),
+    mfma<I8In<4>, 16, 4>(Opcode::v_mfma_i32_16x16x4_4b_i8),
+    mfma<I8In<4>, 4, 4>(Opcode::v_mfma_i32_4x4x4_16b_i8),
+    mfma<I8In<8>, 32, 16>(Opcode::v_mfma_i32_32x32x16_i8),
+    mfma<I8In<8>, 16, 32>(Opcode::v_mfma_i32_16x16x32_i8),
+    mfma<F64In, 16, 4>(Opcode::v_mfma_f64_16x16x4_f64),
+    mfma<F64In, 4, 4>(Opcode::v_mfma_f64_4x4x4_4b_f64),
 };
 
 }  // namespace

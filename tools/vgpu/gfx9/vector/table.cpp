@@ -33,7 +33,8 @@ const Table& target_table() {
     for (const auto family :
          {integer_entries, integer16_entries, bit_entries, compare_entries, compare64_entries,
           compare16_entries, float32_entries, float64_entries, float16_entries, convert_entries,
-          transcendental_entries, lane_entries, division_entries, media_entries, matrix_entries}) {
+          transcendental_entries, lane_entries, division_entries, media_entries, matrix_entries,
+          convert8_entries, matrix_fused_entries}) {
       for (const Entry& entry : family()) table[static_cast<size_t>(entry.opcode)] = entry;
     }
     return table;

@@ -40,6 +40,22 @@ void resolve_accumulators(Instruction& in) noexcept {
 
 enum class SourceKind { vector, scalar, special, none };
 
+// Selects and scales that no document defines for gfx942's 8-bit floats.
+bool has_undefined_modifiers(const Instruction& in) noexcept {
+  switch (in.opcode) {
+    case Opcode::v_cvt_pk_fp8_f32:
+    case Opcode::v_cvt_pk_bf8_f32:
+    case Opcode::v_cvt_sr_fp8_f32:
+    case Opcode::v_cvt_sr_bf8_f32:
+      return (in.op_sel & 3) != 0;  // selects of float32 sources
+    case Opcode::v_cvt_pk_f32_fp8:
+    case Opcode::v_cvt_pk_f32_bf8:
+      return in.omod != 0;
+    default:
+      return false;
+  }
+}
+
 SourceKind kind_of(OperandCode code) noexcept {
   if (is_vgpr(code)) return SourceKind::vector;
   if (code < kFirstConstant || is_inline_constant(code) || code == kLiteral)
@@ -86,6 +102,7 @@ Handler translate_vector(Instruction& in) noexcept {
       in.src[i] = half_constant(in.src[i]);
   }
   if (matrix_blocks(in.opcode) != 0 && !has_matrix_modifiers(in)) return nullptr;
+  if (has_undefined_modifiers(in)) return nullptr;
   if (entry.own != nullptr) return in.modifier == OperandModifier::none ? entry.own : nullptr;
 
   if (in.modifier == OperandModifier::dpp) {
