@@ -3,6 +3,7 @@
 // memory where the L2 does not execute it (device/caching.hpp).
 #include <atomic>
 #include <bit>
+#include <cmath>
 
 #include "device/caching.hpp"
 #include "device/ignored_atomics.hpp"
@@ -75,6 +76,15 @@ template <class T, T (*Function)(T, T)>
 constexpr bool is_floating<atomic::Binary<T, Function>> = std::is_floating_point_v<T>;
 template <>
 constexpr bool is_floating<atomic::AddPackedHalves> = true;
+template <>
+constexpr bool is_floating<atomic::AddPackedBfloats> = true;
+
+// Whether a floating-point atomic works on such memory. On gfx942 those of agent scope work on any;
+// those of system scope (sc1) do not reach host memory that L2 does not hold.
+bool float_atomic_works(const Op& op, const Wave& wave, MemoryKind kind) noexcept {
+  if (wave.executor->target != Target::gfx942) return float_atomics_work(kind);
+  return float_atomics_work(kind) || kind == MemoryKind::device_local_fine || !op.in.scc_bit;
+}
 
 // Returns the lanes whose floating-point atomic has no effect, and reports them to the check, if
 // there is one. Lanes that fault are not included.
@@ -84,7 +94,7 @@ uint64_t ignored_lanes(const Op& op, Wave& wave, uint64_t lanes, const GpuAddres
   const Mapping* first = nullptr;
   for_each_lane(lanes, [&](unsigned lane) {
     const Mapping* const mapping = wave.executor->mapping(op, address[lane]);
-    if (mapping == nullptr || float_atomics_work(mapping->kind)) return;
+    if (mapping == nullptr || float_atomic_works(op, wave, mapping->kind)) return;
     if (!mapping->contains(address[lane], bytes) || !mapping->permits(Access::atomic) ||
         address[lane] % bytes != 0)
       return;
@@ -221,8 +231,10 @@ constexpr Entry kEntries[] = {
     entry<atomic::Xor<u64>>(flat_atomic_xor_x2, global_atomic_xor_x2, buffer_atomic_xor_x2),
     entry<atomic::Increment<u64>>(flat_atomic_inc_x2, global_atomic_inc_x2, buffer_atomic_inc_x2),
     entry<atomic::Decrement<u64>>(flat_atomic_dec_x2, global_atomic_dec_x2, buffer_atomic_dec_x2),
-    entry<atomic::Add<float>>(invalid, global_atomic_add_f32, buffer_atomic_add_f32),
-    entry<atomic::AddPackedHalves>(invalid, global_atomic_pk_add_f16, buffer_atomic_pk_add_f16),
+    entry<atomic::Add<float>>(flat_atomic_add_f32, global_atomic_add_f32, buffer_atomic_add_f32),
+    entry<atomic::AddPackedHalves>(flat_atomic_pk_add_f16, global_atomic_pk_add_f16,
+                                   buffer_atomic_pk_add_f16),
+    entry<atomic::AddPackedBfloats>(flat_atomic_pk_add_bf16, global_atomic_pk_add_bf16, invalid),
     entry<atomic::Add<double>>(flat_atomic_add_f64, global_atomic_add_f64, buffer_atomic_add_f64),
     entry<atomic::Minimum<double>>(flat_atomic_min_f64, global_atomic_min_f64,
                                    buffer_atomic_min_f64),
@@ -234,6 +246,14 @@ constexpr Entry kEntries[] = {
 
 uint16_t add_halves(uint16_t a, uint16_t b) noexcept {
   return static_cast<uint16_t>(vector::half_of(vector::half_value(a) + vector::half_value(b)));
+}
+
+uint16_t add_bfloats(uint16_t a, uint16_t b) noexcept {
+  const auto value = [](uint16_t bits) { return std::bit_cast<float>(uint32_t{bits} << 16); };
+  const float sum = value(a) + value(b);
+  const auto bits = std::bit_cast<uint32_t>(sum);
+  if (std::isnan(sum)) return static_cast<uint16_t>(bits >> 16 | 0x40);
+  return static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
 Handler translate_atomic(const Instruction& in, MemoryPolicy policy) noexcept {

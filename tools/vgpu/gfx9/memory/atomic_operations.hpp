@@ -11,6 +11,8 @@ namespace uptempo::vgpu::gfx9::memory {
 // Half-precision sum. Rounding to float's 24 bits first does not change the result: 24 is at least
 // 2 * 11 + 2, with the half's 11 bits.
 uint16_t add_halves(uint16_t a, uint16_t b) noexcept;
+// The same of bfloat16, which has 8 bits.
+uint16_t add_bfloats(uint16_t a, uint16_t b) noexcept;
 
 namespace atomic {
 
@@ -93,15 +95,17 @@ using Increment = Binary<T, increment<T>>;
 template <class T>
 using Decrement = Binary<T, decrement<T>>;
 
-struct AddPackedHalves {
+template <uint16_t (*Add)(uint16_t, uint16_t) noexcept>
+struct AddPacked {
   using Value = uint32_t;
   static Value apply(Value old, Value data, Value) noexcept {
-    const auto low = add_halves(static_cast<uint16_t>(old), static_cast<uint16_t>(data));
-    const auto high =
-        add_halves(static_cast<uint16_t>(old >> 16), static_cast<uint16_t>(data >> 16));
+    const auto low = Add(static_cast<uint16_t>(old), static_cast<uint16_t>(data));
+    const auto high = Add(static_cast<uint16_t>(old >> 16), static_cast<uint16_t>(data >> 16));
     return low | uint32_t{high} << 16;
   }
 };
+using AddPackedHalves = AddPacked<add_halves>;
+using AddPackedBfloats = AddPacked<add_bfloats>;
 
 // DS compares with the first operand and stores the second. FLAT and MUBUF have the opposite order.
 template <class T>

@@ -25,6 +25,35 @@ const Op* invalidate_l2(const Op& op, Wave& wave) {
   return next<2>(op);
 }
 
+// gfx942's sc0 and sc1.
+AccessScope named_scope(const Instruction& in) noexcept {
+  if (in.scc_bit) return in.glc ? AccessScope::system : AccessScope::agent;
+  return in.glc ? AccessScope::workgroup : AccessScope::wave;
+}
+
+// The scope of a load or store. Before gfx942 glc of a load makes it miss L1.
+//
+// Source: LLVM, AMDGPUUsage, "Memory Model gfx942" and those of the older targets.
+AccessScope scope_of(const Op& op, const Wave& wave, Access access) noexcept {
+  if (wave.executor->target == Target::gfx942) return named_scope(op.in);
+  return access == Access::read && op.in.glc ? AccessScope::agent : AccessScope::wave;
+}
+
+const Op* invalidate(const Op& op, Wave& wave) {
+  wave.executor->caches->invalidate(wave.workgroup->compute_unit, named_scope(op.in));
+  return next<2>(op);
+}
+
+const Op* write_back(const Op& op, Wave& wave) {
+  wave.executor->caches->write_back(wave.workgroup->compute_unit, named_scope(op.in));
+  return next<2>(op);
+}
+
+// buffer_wbl2 is an instruction of gfx90a and gfx942.
+const Op* write_back_either(const Op& op, Wave& wave) {
+  return wave.executor->target == Target::gfx942 ? write_back(op, wave) : write_back_l2(op, wave);
+}
+
 const Mapping* mapping_for(const Op& op, Wave& wave, GpuAddress address, unsigned bytes,
                            Access access) {
   const Mapping* mapping = wave.executor->mapping(op, address);
@@ -42,9 +71,10 @@ bool access_lane_cached(const Op& op, Wave& wave, GpuAddress address, unsigned b
   const std::span data(static_cast<std::byte*>(buffer), bytes);
   if (access == Access::read) {
     wave.executor->caches->load(wave.workgroup->compute_unit, *mapping, address, data,
-                                op.in.glc ? AccessScope::agent : AccessScope::wave);
+                                scope_of(op, wave, access));
   } else {
-    wave.executor->caches->store(wave.workgroup->compute_unit, *mapping, address, data);
+    wave.executor->caches->store(wave.workgroup->compute_unit, *mapping, address, data,
+                                 scope_of(op, wave, access));
   }
   return true;
 }
@@ -65,7 +95,9 @@ Handler translate_cache_control(const Instruction& in, MemoryPolicy policy) noex
     case Opcode::buffer_wbinvl1_vol:
       return cached ? &invalidate_l1 : &no_cache;
     case Opcode::buffer_wbl2:
-      return cached ? &write_back_l2 : &no_cache;
+      return cached ? &write_back_either : &no_cache;
+    case Opcode::buffer_inv:
+      return cached ? &invalidate : &no_cache;
     case Opcode::buffer_invl2:
       return cached ? &invalidate_l2 : &no_cache;
     default:

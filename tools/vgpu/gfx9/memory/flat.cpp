@@ -214,7 +214,7 @@ HWY_AFTER_NAMESPACE();
 namespace uptempo::vgpu::gfx9::memory {
 
 Handler translate_flat(const Instruction& in, MemoryPolicy policy) noexcept {
-  if (in.lds) return nullptr;  // loads that go to LDS instead of a register
+  if (in.lds) return nullptr;  // to_lds.cpp
   return for_simd(N_AVX3::choose_flat, N_AVX2::choose_flat, N_SSE4::choose_flat)(in.opcode, policy);
 }
 

@@ -91,6 +91,8 @@ constexpr Entry kEntries[] = {
     entry<atomic::Minimum<float>>(ds_min_f32, ds_min_rtn_f32),
     entry<atomic::Maximum<float>>(ds_max_f32, ds_max_rtn_f32),
     entry<atomic::Add<float>>(ds_add_f32, ds_add_rtn_f32),
+    entry<atomic::AddPackedHalves>(ds_pk_add_f16, ds_pk_add_rtn_f16),
+    entry<atomic::AddPackedBfloats>(ds_pk_add_bf16, ds_pk_add_rtn_bf16),
     entry<atomic::Add<u64>>(ds_add_u64, ds_add_rtn_u64),
     entry<atomic::Subtract<u64>>(ds_sub_u64, ds_sub_rtn_u64),
     entry<atomic::ReverseSubtract<u64>>(ds_rsub_u64, ds_rsub_rtn_u64),

@@ -19,11 +19,13 @@ Handler translate_memory(Instruction& in, MemoryPolicy policy) noexcept {
   in.dst = static_cast<uint16_t>(in.dst + accumulation);
   switch (in.format) {
     case Format::flat:
+      if (const Handler handler = memory::translate_to_lds(in, policy)) return handler;
       if (const Handler handler = memory::translate_flat(in, policy)) return handler;
       if (const Handler handler = memory::translate_private(in, policy)) return handler;
       return memory::translate_atomic(in, policy);
     case Format::mubuf:
       if (const Handler handler = memory::translate_cache_control(in, policy)) return handler;
+      if (const Handler handler = memory::translate_to_lds(in, policy)) return handler;
       if (const Handler handler = memory::translate_private(in, policy)) return handler;
       return memory::translate_atomic(in, policy);
     case Format::ds:

@@ -192,7 +192,8 @@ Handler with_policy(MemoryPolicy policy, Choose&& choose) {
   return choose.template operator()<MemoryPolicy::direct>();
 }
 
-// Base of the memory of SCRATCH instructions and of the private aperture.
+// Base of the memory of SCRATCH instructions and of the private aperture. On gfx942 the register is
+// not an SGPR that the kernel sets: the start of the wave does (workgroup.cpp).
 inline GpuAddress private_base(const Wave& wave) noexcept { return wave.pair(kFlatScratchLo); }
 
 // Returns the entry point of the SIMD target in use (vector::simd_in_use()).
@@ -202,6 +203,8 @@ Choose for_simd(Choose avx512, Choose avx2, Choose baseline) noexcept;
 // Families. Each returns nullptr for opcodes of other families.
 // FLAT, GLOBAL loads and stores.
 Handler translate_flat(const Instruction& in, MemoryPolicy policy) noexcept;
+// GLOBAL and MUBUF loads that go to LDS.
+Handler translate_to_lds(const Instruction& in, MemoryPolicy policy) noexcept;
 // SCRATCH, MUBUF loads and stores.
 Handler translate_private(const Instruction& in, MemoryPolicy policy) noexcept;
 Handler translate_cache_control(const Instruction& in, MemoryPolicy policy) noexcept;

@@ -11,13 +11,12 @@ HWY_BEFORE_NAMESPACE();
 namespace uptempo::vgpu::gfx9::memory::HWY_NAMESPACE {
 namespace {
 
-// Offsets are in the address register. Not inlined: the handlers of all elements and policies share
-// it.
+// Offsets are in the address register, plus `uniform`. Not inlined: the handlers of all elements
+// and policies share it.
 template <class P, Access Kind>
 HWY_NOINLINE const Op* private_by_register(const Op& op, Wave& wave, uint64_t exec, GpuAddress base,
-                                           const Transfer& transfer) {
-  return private_access<P, Kind>(op, wave, exec, base, wave.vgpr[op.in.addr],
-                                 static_cast<uint32_t>(op.in.offset), transfer);
+                                           uint32_t uniform, const Transfer& transfer) {
+  return private_access<P, Kind>(op, wave, exec, base, wave.vgpr[op.in.addr], uniform, transfer);
 }
 
 template <class E, Access Kind, MemoryPolicy Policy>
@@ -25,11 +24,11 @@ const Op* scratch(const Op& op, Wave& wave) {
   const uint64_t exec = wave.exec();
   if (exec == 0) return next<2>(op);
   constexpr const Transfer& kThis = kTransfer<E, Kind, Policy>;
-  if (op.in.saddr == 0x7f)
-    return private_by_register<Piece<E>, Kind>(op, wave, exec, private_base(wave), kThis);
-  return private_at<E, Kind, Policy>(
-      op, wave, exec, private_base(wave),
-      wave.scalar[op.in.saddr] + static_cast<uint32_t>(op.in.offset));
+  const uint32_t uniform =
+      static_cast<uint32_t>(op.in.offset) + (op.in.saddr == 0x7f ? 0 : wave.scalar[op.in.saddr]);
+  if (!op.in.no_address)
+    return private_by_register<Piece<E>, Kind>(op, wave, exec, private_base(wave), uniform, kThis);
+  return private_at<E, Kind, Policy>(op, wave, exec, private_base(wave), uniform);
 }
 
 template <class E, Access Kind, MemoryPolicy Policy>
@@ -42,7 +41,8 @@ const Op* buffer(const Op& op, Wave& wave) {
   // whole scratch of the queue.
   if (buffer.is_private_segment() && !op.in.idxen) {
     if (op.in.offen)
-      return private_by_register<Piece<E>, Kind>(op, wave, exec, buffer.start(), kThis);
+      return private_by_register<Piece<E>, Kind>(op, wave, exec, buffer.start(),
+                                                 static_cast<uint32_t>(op.in.offset), kThis);
     return private_at<E, Kind, Policy>(op, wave, exec, buffer.start(),
                                        static_cast<uint32_t>(op.in.offset));
   }
@@ -143,7 +143,7 @@ HWY_AFTER_NAMESPACE();
 namespace uptempo::vgpu::gfx9::memory {
 
 Handler translate_private(const Instruction& in, MemoryPolicy policy) noexcept {
-  if (in.lds) return nullptr;  // loads that go to LDS instead of a register
+  if (in.lds) return nullptr;  // to_lds.cpp
   return for_simd(N_AVX3::choose_private, N_AVX2::choose_private, N_SSE4::choose_private)(in.opcode,
                                                                                           policy);
 }
