@@ -234,6 +234,10 @@ std::shared_ptr<const DispatchState> Machine::prepare(GpuAddress kernel_object,
   packet.group_segment_size = state->kernel.group_segment_bytes + launch.dynamic_lds;
   packet.kernel_object = kernel_object;
   packet.kernarg_address = reinterpret_cast<void*>(kernarg.address);
+  executor.enter();
+  if (firmware_preloads && !state->preload_kernargs(executor.memory))
+    throw std::runtime_error("the arguments to preload are not mapped");
+  executor.leave();
   const Buffer copy = allocate(sizeof packet);
   std::memcpy(copy.bytes.data(), &packet, sizeof packet);
   state->packet_address = copy.address;

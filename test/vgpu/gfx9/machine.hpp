@@ -101,6 +101,8 @@ class Machine {
   CodeCache code;
   Executor executor;
   MemoryObserver* observer = nullptr;  // observes dispatches that are prepared afterwards
+  // Whether dispatches that are prepared afterwards preload kernel arguments.
+  bool firmware_preloads = true;
 
  private:
   std::optional<Executor::Fault> run_to_end(const std::shared_ptr<const DispatchState>& dispatch,

@@ -300,6 +300,13 @@ std::shared_ptr<gfx9::DispatchState> AqlQueue::make_state(
   state->hardware_queue = ordinal_ % kHardwareQueues;
   state->wave_sync = wave_sync_;
   state->name = loaded.name;
+  if (!state->preload_kernargs(context_.memory)) {
+    stop(next_, HSA_PACKET_TYPE_KERNEL_DISPATCH, QueueError::packet_format,
+         "kernel " + loaded.name + " preloads " +
+             std::to_string(state->kernel.preload_dwords * sizeof(uint32_t)) +
+             " bytes of its arguments, which are not mapped on the device");
+    return nullptr;
+  }
   if (packet.private_segment_size != 0) {
     // COMPUTE_TMPRING_SIZE: WAVES in bits 0..11, WAVESIZE in bits 12..24, in KiB.
     const uint32_t ring = amd_queue_->compute_tmpring_size;

@@ -22,11 +22,14 @@ struct Descriptor {
   uint32_t rsrc1;
   uint32_t rsrc2;
   uint16_t properties;
-  uint16_t reserved2[3];
+  uint16_t kernarg_preload;  // length in dwords [6:0], offset in dwords [15:7]
+  uint16_t reserved2[2];
 };
 static_assert(sizeof(Descriptor) == 64);
 
 constexpr uint32_t kFp16Ovfl = 1u << 26;
+constexpr uint32_t kUserSgprs = 16;
+constexpr uint16_t kNotWithArchitectedScratch = 1u << 0 | 1u << 5;
 constexpr uint16_t kWavefrontSize32 = 1u << 10;
 constexpr uint16_t kUsesDynamicStack = 1u << 11;
 
@@ -86,14 +89,28 @@ std::variant<Kernel, Kernel::Rejected> Kernel::load(AddressSpace::Reader& memory
       return rejected(QueueError::invalid_code_object, "requires waves of 32 lanes; gfx9 has 64");
   }
 
+  // LLVM's FeatureKernargPreload: gfx90a and gfx942 among these targets. Others ignore the field.
+  if (!kernel.legacy && has_merged_registers(target)) {
+    kernel.preload_dwords = descriptor.kernarg_preload & 0x7f;
+    kernel.preload_offset_bytes = descriptor.kernarg_preload >> 7 << 2;
+    if (kernel.preload_dwords > kUserSgprs)
+      return rejected(QueueError::invalid_code_object,
+                      "preloads " + std::to_string(kernel.preload_dwords) +
+                          " dwords of kernel arguments; a wave has 16 user SGPRs");
+  }
+  if (target == Target::gfx942 && !kernel.legacy &&
+      (kernel.properties & kNotWithArchitectedScratch) != 0)
+    return rejected(QueueError::invalid_code_object,
+                    "asks for a scratch descriptor or FLAT_SCRATCH in SGPRs, which gfx942 lacks");
+
   // The bit makes overflowing float16 results the largest number instead of infinity.
   if ((kernel.rsrc1 & kFp16Ovfl) != 0)
     return rejected(QueueError::invalid_code_object, "sets FP16_OVFL, which is not supported");
 
-  // GRANULATED_WORKITEM_VGPR_COUNT: units of 4. On gfx90a units of 8, and the count includes the
-  // accumulation registers.
+  // GRANULATED_WORKITEM_VGPR_COUNT: units of 4. On gfx90a and gfx942 units of 8, and the count
+  // includes the accumulation registers.
   const uint32_t granulated = kernel.rsrc1 & 0x3f;
-  if (target == Target::gfx90a) {
+  if (has_merged_registers(target)) {
     const uint32_t total = (granulated + 1) * 8;
     kernel.accumulation_offset = kernel.legacy ? 256 : ((kernel.rsrc3 & 0x3f) + 1) * 4;
     kernel.vgprs = std::min({total, kernel.accumulation_offset, 256u});
@@ -107,6 +124,11 @@ std::variant<Kernel, Kernel::Rejected> Kernel::load(AddressSpace::Reader& memory
     // gfx908 gives a wave as many accumulation registers as architectural ones, in a separate file.
     kernel.accumulation_vgprs = target == Target::gfx908 ? kernel.vgprs : 0;
   }
+  if (kernel.preload_dwords != 0 &&
+      memory.translate(kernel.entry + kPreloadHeaderBytes, 4, Access::execute) == nullptr)
+    return rejected(QueueError::invalid_code_object,
+                    "preloads kernel arguments, but the code after the 256 bytes at its entry " +
+                        hex(kernel.entry) + " is not executable memory");
   if (memory.translate(kernel.entry, 4, Access::execute) == nullptr)
     return rejected(QueueError::invalid_code_object,
                     "has its entry at " + hex(kernel.entry) + ", which is not executable memory");

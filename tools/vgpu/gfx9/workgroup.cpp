@@ -53,6 +53,17 @@ std::byte* map_storage() {
 
 }  // namespace
 
+bool DispatchState::preload_kernargs(AddressSpace::Reader& memory) {
+  if (kernel.preload_dwords == 0) return true;
+  const GpuAddress first =
+      reinterpret_cast<uint64_t>(packet.kernarg_address) + kernel.preload_offset_bytes;
+  const size_t size_bytes = kernel.preload_dwords * sizeof(uint32_t);
+  const std::byte* host = memory.translate(first, size_bytes, Access::read);
+  if (host == nullptr) return false;
+  std::memcpy(preloaded_kernargs.emplace().data(), host, size_bytes);
+  return true;
+}
+
 struct Workgroup::Impl {
   Impl() {
     for (Wave& each : wave)
@@ -140,6 +151,9 @@ void Workgroup::Impl::set_scalars(Wave& one, uint32_t slot, unsigned index) noex
   for (unsigned i = 0; i < 3; ++i) {
     if (kernel.properties & (kGridWorkgroupCountX << i)) put(state.workgroups()[i]);
   }
+  if (state.preloaded_kernargs) {
+    for (unsigned i = 0; i < kernel.preload_dwords; ++i) put((*state.preloaded_kernargs)[i]);
+  }
   next = kernel.rsrc2 >> 1 & 0x1f;
   for (unsigned i = 0; i < 3; ++i) {
     if (kernel.rsrc2 & (1u << (7 + i))) put(id[i]);
@@ -148,7 +162,10 @@ void Workgroup::Impl::set_scalars(Wave& one, uint32_t slot, unsigned index) noex
   // [31].
   if (kernel.rsrc2 & (1u << 10)) put(waves | index << 6 | (index == 0 ? 1u << 31 : 0));
   const uint32_t wave_offset = (slot + index) * state.scratch_bytes_per_wave;
-  if (kernel.rsrc2 & 1u) put(wave_offset);
+  // gfx942 has architected flat scratch: the wave starts with the address of its private segment in
+  // FLAT_SCRATCH, and gets no offset (LLVM AMDGPUUsage, "Flat Scratch").
+  const bool architected = kernel.target == Target::gfx942;
+  if ((kernel.rsrc2 & 1u) && !architected) put(wave_offset);
 
   // FLOAT_MODE, DX10_CLAMP, IEEE_MODE of rsrc1 at their places in MODE.
   one.mode =
@@ -156,12 +173,13 @@ void Workgroup::Impl::set_scalars(Wave& one, uint32_t slot, unsigned index) noex
   one.trapsts = 0;
   one.scc = false;
   one.scratch_base = state.scratch_base != 0 ? state.scratch_base + wave_offset : 0;
+  if ((kernel.rsrc2 & 1u) && architected) one.set_pair(kFlatScratchLo, one.scratch_base);
 }
 
-// Lanes are numbered x first, then y, z, over the existing work-items. gfx90a packs x, y, z into
-// v0, 10 bits each. The others use v0..v2, as ENABLE_VGPR_WORKITEM_ID states.
+// Lanes are numbered x first, then y, z, over the existing work-items. gfx90a and gfx942 pack x, y,
+// z into v0, 10 bits each. The others use v0..v2, as ENABLE_VGPR_WORKITEM_ID states.
 void Workgroup::Impl::set_work_item_ids(unsigned items) noexcept {
-  const bool packed = dispatch->kernel.target == Target::gfx90a;
+  const bool packed = has_merged_registers(dispatch->kernel.target);
   const unsigned components = dispatch->kernel.rsrc2 >> 11 & 3;
   uint32_t x = 0, y = 0, z = 0;
   for (unsigned w = 0; w < waves; ++w) {
@@ -218,7 +236,7 @@ void Workgroup::start(std::shared_ptr<const DispatchState> dispatch, std::array<
     const unsigned lanes = std::min(kLanes, items - w * kLanes);
     wave.set_exec(lanes == kLanes ? ~uint64_t{0} : (uint64_t{1} << lanes) - 1);
     wave.vgpr = impl.vgprs() + w * registers;
-    wave.pc = kernel.entry;
+    wave.pc = kernel.entry + (impl.dispatch->preloaded_kernargs ? Kernel::kPreloadHeaderBytes : 0);
     wave.stop = WaveStop::quantum;
     wave.lds = impl.storage;
     wave.lds_bytes = packet.group_segment_size;

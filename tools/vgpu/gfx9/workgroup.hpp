@@ -36,7 +36,12 @@ struct Kernel {
   uint32_t kernarg_bytes = 0;
   uint32_t vgprs = 0;  // architectural, allocated
   uint32_t accumulation_vgprs = 0;
-  uint32_t accumulation_offset = 0;  // gfx90a
+  uint32_t accumulation_offset = 0;  // gfx90a, gfx942
+  // Kernel arguments that the firmware loads into the user SGPRs after the other ones; 0: none.
+  // Such a kernel begins with 256 bytes of code for firmware that does not load them (LLVM
+  // AMDGPUUsage, "Preloaded Kernel Arguments").
+  uint32_t preload_dwords = 0, preload_offset_bytes = 0;
+  static constexpr uint32_t kPreloadHeaderBytes = 256;
   uint32_t rsrc1 = 0, rsrc2 = 0, rsrc3 = 0;
   uint16_t properties = 0;  // which user SGPRs are enabled
   Target target = Target::gfx90a;
@@ -76,6 +81,14 @@ struct DispatchState {
   std::string name;  // for messages: "bitonic_sort.kd", or the kernel object's address
   // Called unless the code was translated with MemoryPolicy::direct.
   MemoryObserver* observer = nullptr;
+
+  // The arguments that firmware preloads. Waves enter the kernel after its header of 256 bytes and
+  // have these in their SGPRs. Empty: firmware that preloads none; waves enter at the header.
+  std::optional<std::array<uint32_t, 16>> preloaded_kernargs;
+  // Loads them as the kernel asks; does nothing for a kernel that preloads none. Call it when the
+  // kernel starts, because a program may change arguments until then. Returns false if they are not
+  // mapped.
+  bool preload_kernargs(AddressSpace::Reader& memory);
 
   // Workgroups per dimension, partial ones included. A grid may have up to 2^32 - 1 work-items in
   // one dimension.

@@ -91,7 +91,8 @@ enum HardwareRegister : unsigned {
   kGprAlloc = 5,
   kLdsAlloc = 6,
   kIbSts = 7,
-  kShMemBases = 15
+  kShMemBases = 15,
+  kXccId = 20  // gfx942
 };
 
 constexpr uint32_t kModeFp16Ovfl = 1u << 23;
@@ -149,6 +150,10 @@ bool read_register(Wave& wave, unsigned id, uint32_t& value) {
       return true;  // LDS_SIZE in units of 128 dwords
     case kIbSts:
       value = 0;
+      return true;
+    case kXccId:
+      if (wave.executor->target != Target::gfx942) return false;
+      value = wave.workgroup->place(*wave.executor).xcd;
       return true;
     case kShMemBases:
       value = static_cast<uint32_t>(kSharedAperture << 16 | kPrivateAperture);
