@@ -26,7 +26,7 @@
 // * A tool that patches the code of ROCr itself is not seen.
 //
 // Thread safety: every function may be called from any thread.
-// Cost: about 20 us; call it when a queue is created.
+// Cost: some forty look-ups of symbols and addresses; call it when a queue is created.
 #pragma once
 
 #include <hsa/hsa.h>
