@@ -365,9 +365,9 @@ struct Runner::Impl {
   const Agent gpu;
   const hsa_agent_t host;
   Program own_program, sort_program;
-  Kernel<uint32_t*, uint32_t, uint32_t> store;
-  Kernel<const uint32_t*, uint32_t*, uint32_t> copy;
-  Kernel<uint32_t*, uint32_t, uint32_t> add;
+  Kernel<uint32_t*, uint32_t, uint32_t, uint32_t> store;
+  Kernel<const uint32_t*, uint32_t*, uint32_t, uint32_t> copy;
+  Kernel<uint32_t*, uint32_t, uint32_t, uint32_t> add;
   Kernel<uint32_t*, uint32_t, uint32_t, uint32_t> sort;
   std::vector<Allocation> cells[3];  // by CellKind
   size_t block_bytes = 64;           // of each kernel's kernargs, and a power of two

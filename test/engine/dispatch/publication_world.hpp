@@ -168,7 +168,8 @@ struct StreamWorld : PublicationWorld {
             StreamsOptions{.queue = options()},
             [this](const detail::StreamQueueOptions& of_queue) {
               return std::make_unique<detail::StreamQueue>(parts(), signals(), of_queue);
-            })),
+            },
+            std::nullopt)),
         streams(detail::StateAccess::streams(state)),
         stream(std::make_unique<Stream>(*streams)) {}
   Steps publish(uint32_t packets) {

@@ -43,6 +43,8 @@ struct Workgroup::Impl {
   unsigned turn = 0;
 };
 
+bool DispatchState::preload_kernargs(AddressSpace::Reader&) { return true; }
+
 Workgroup::Workgroup() : impl_(std::make_unique<Impl>()) {}
 Workgroup::~Workgroup() = default;
 Workgroup::Workgroup(Workgroup&&) noexcept = default;
