@@ -17,7 +17,7 @@ struct MemoryModel {
   // L2 does not hold host memory that is fine-grained, kernargs among it. An acquire of agent scope
   // then suffices for what the host has written there.
   bool host_memory_bypasses_l2;
-  // What the host or a copy engine writes to device memory invalidates its copies in L2. An acquire
+  // A store of the host or a copy engine to device memory invalidates copies in L2. An acquire
   // of agent scope then suffices for it, too.
   bool device_memory_is_probed;
   std::string_view source;

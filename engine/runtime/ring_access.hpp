@@ -38,7 +38,7 @@
 
 namespace uptempo {
 
-// What tools have done to the HSA functions that publish packets.
+// The state of the HSA functions that publish packets: replaced by tools, or not.
 struct Interposition {
   bool none = false;    // every function is ROCr's own
   std::string finding;  // says why, and names the first foreign function and its library

@@ -109,7 +109,7 @@ class Streams {
 
   // The copy engines that have copied for these streams, in their order.
   std::vector<CopyEngineUse> copy_engines() const;
-  // Which engines copy in each direction, and why: a line per direction, each ending with '\n'.
+  // The engines that copy in each direction, and why: a line per direction, each ending with '\n'.
   std::string copy_engine_reasons() const;
 
  private:

@@ -35,7 +35,7 @@ class StreamsState {
 
   const StreamsOptions& options() const noexcept { return options_; }
   const Agent* agent() const noexcept { return agent_ ? &*agent_ : nullptr; }
-  // Of all its queues.
+  // The place of all its queues.
   const KernargPlace& place() const noexcept { return place_; }
 
   Transfers& transfers() noexcept { return *transfers_; }

@@ -24,7 +24,7 @@ struct Report {
   bool descending = false;
   std::optional<bool> verified;  // no value: results were not compared
   std::vector<RungResult> rungs;
-  // What the library chose for runtime and queue, as their describe() says it.
+  // The choices for runtime and queue, as their describe() says them.
   std::string choices{};
 };
 

@@ -1,4 +1,4 @@
-// What the kernels of the repository read at their start. The oracle for kernel_starts() is the
+// Reads of the repository's kernels at their start. The oracle for kernel_starts() is the
 // compiler's assembly: descriptors as directives, metadata as YAML.
 #include <kernels/basics.hpp>
 #include <kernels/bitonic_sort.hpp>

@@ -58,7 +58,7 @@ std::string_view name_of(CopyDirection direction) noexcept;
 
 inline constexpr uint32_t kMostEngines = 16;  // of hsa_amd_sdma_engine_id_t
 
-// What ROCr offers for an agent.
+// The engines that ROCr offers for an agent.
 struct EngineOffer {
   std::string none{};         // why there is no choice; empty: there is one
   uint32_t host_engines = 0;  // they face the host link, and come first

@@ -51,7 +51,7 @@ bool is_lazy() {
   return query != nullptr && query(&counts) == 0;
 }
 
-// What a piece of work cost, as the engine and, under --bar lazy, the device count it.
+// The cost of a piece of work, as the engine and, under --bar lazy, the device count it.
 class Spent {
  public:
   uint64_t flushes() const {

@@ -49,7 +49,7 @@ bool observes() { return tool() == "shadow" || tool() == "intercept"; }
 // (intercept_queue.cpp:149).
 uint32_t small_ring() { return tool() == "intercept" ? 4096 : 64; }
 
-// What the tool has seen so far; nothing without a tool.
+// Packets that the tool has seen so far; nothing without a tool.
 ProfilerCounts seen() {
   ProfilerCounts counts{};
   const char* const file = std::getenv("HSA_TOOLS_LIB");

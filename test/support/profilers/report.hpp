@@ -1,4 +1,4 @@
-// What a profiler double saw, as text for the test that started the program.
+// The packets that a profiler double saw, as text for the test that started the program.
 //
 // The file that UPTEMPO_PROFILER_REPORT names gets these lines, in any order, when the tool is
 // unloaded or the process ends:
@@ -27,7 +27,7 @@
 
 namespace uptempo::test {
 
-// What a tool has seen so far. A program that runs under a tool asks for it:
+// The packets that a tool has seen so far. A program that runs under a tool asks for it:
 //   dlsym(RTLD_DEFAULT or the tool's handle, "uptempo_profiler_counts")
 struct ProfilerCounts {
   uint64_t queues, dispatches, others, problems;

@@ -42,7 +42,7 @@ class Memory {
   Memory& operator=(const Memory&) = delete;
 
   LazyBar& bar() { return bar_; }
-  // Of the host.
+  // Accesses of the host.
   void store(size_t word, uint32_t value) {
     reinterpret_cast<volatile uint32_t*>(program_)[word] = value;
   }

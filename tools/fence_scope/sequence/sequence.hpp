@@ -69,7 +69,7 @@ struct Sequence {
   std::vector<std::byte> code_object{};  // empty: the project's own kernels
   std::vector<Buffer> buffers;
   std::vector<Step> steps;  // in the order of each queue
-  // Of the agent: the caches for which hazards are judged possible.
+  // The agent's caches, for which hazards are judged possible.
   litmus::CacheRules caches = litmus::CacheRules::gfx9;
 
   // Indices of the dispatches of a queue: its packets except barrier-AND packets.
