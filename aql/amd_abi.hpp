@@ -9,8 +9,8 @@
 //   Profilers replace it with a USER signal, and legacy devices expect another unit; both take the
 //   HSA call.
 // If a check fails, the pointers are null and callers use the HSA functions. The checks do not see
-// every tool: rocprofiler-sdk of 2026 keeps queue and doorbell and replaces HSA functions. Then only
-// the caller can know, and asks for RingAccess::hsa_calls (engine/runtime/ring_access.hpp).
+// every tool: rocprofiler-sdk of 2026 keeps queue and doorbell and replaces HSA functions. Then
+// only the caller can know, and asks for RingAccess::hsa_calls (engine/runtime/ring_access.hpp).
 //
 // Thread safety: every function may be called from any thread.
 // Lifetime: a view is valid as long as its queue.

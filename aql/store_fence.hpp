@@ -1,4 +1,5 @@
-// store_fence(): orders the host's earlier stores to write-combining memory before its later stores.
+// store_fence(): orders the host's earlier stores to write-combining memory before its later
+// stores.
 //
 // The driver maps device memory write-combining for the host (Linux, amdgpu_ttm.c,
 // amdgpu_ttm_io_mem_reserve(): ttm_write_combined). Such stores become visible in any order, and no

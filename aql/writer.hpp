@@ -23,9 +23,9 @@
 //
 // Ring in device memory (is_ring_in_device_memory() in amd_abi.hpp): the host's stores to it are
 // write-combined, so neither a release store nor the doorbell orders them. The writer stores the
-// body, sfence, the header, sfence, then the doorbell (store_fence.hpp). It never reads the ring, and
-// free_run() returns nothing: packets are written elsewhere and copied, whole lines at a time. ROCr
-// publishes its own packets to such rings in the same order, without a flush of the HDP.
+// body, sfence, the header, sfence, then the doorbell (store_fence.hpp). It never reads the ring,
+// and free_run() returns nothing: packets are written elsewhere and copied, whole lines at a time.
+// ROCr publishes its own packets to such rings in the same order, without a flush of the HDP.
 //
 // Producers:
 //   exclusive  This writer is the only producer. Its cursor is private, and the visible write index
@@ -42,10 +42,11 @@
 //              and keep the exclusive rule (shared_ring.hpp).
 //
 // Tools: a profiler may keep an index of its own behind the HSA functions. It reads the packets and
-// moves the queue's write index when the doorbell is stored (rocprofiler-sdk: ROCm/rocm-systems pull
-// request 5219). With RingAccess::hsa_calls the writer loads and stores indices and doorbell by HSA
-// functions alone, so that the tool sees each packet. No doorbell names a slot beyond the write
-// index that the writer has stored or claimed: such a doorbell hangs the tool (pull request 7796).
+// moves the queue's write index when the doorbell is stored (rocprofiler-sdk: ROCm/rocm-systems
+// pull request 5219). With RingAccess::hsa_calls the writer loads and stores indices and doorbell
+// by HSA functions alone, so that the tool sees each packet. No doorbell names a slot beyond the
+// write index that the writer has stored or claimed: such a doorbell hangs the tool (pull request
+// 7796).
 //
 // Thread safety: one thread at a time per writer.
 // Lifetime: the writer destroys an owned queue; a borrowed queue outlives the writer.
@@ -200,8 +201,8 @@ class AqlQueueWriter {
 
   // For exclusive producers that write packets in place. Returns the contiguous free slots after
   // the next `skip` slots; empty if there are none. `skip` is at least 1, because the next slot is
-  // the gate; also empty for a ring in device memory. The caller may write headers there, too. If it does not publish the packets, it must
-  // set their headers to INVALID again.
+  // the gate; also empty for a ring in device memory. The caller may write headers there, too. If
+  // it does not publish the packets, it must set their headers to INVALID again.
   std::span<Packet64> free_run(uint64_t skip) noexcept;
   Packet64* ring() const noexcept { return ring_; }
   // Holds the slots of the next `count` packets. Requires holds().

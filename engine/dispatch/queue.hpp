@@ -17,9 +17,9 @@
 // learns of errors through the source passed to borrow(). Without one, only deadlines and memory
 // faults reveal a dead queue.
 //
-// Tools: the constructor looks whether a profiler interposes the HSA functions that publish packets.
-// If so, the Queue publishes by these functions alone, and the profiler sees each packet once
-// (ring_access.hpp). Otherwise it writes indices and doorbell directly.
+// Tools: the constructor looks whether a profiler interposes the HSA functions that publish
+// packets. If so, the Queue publishes by these functions alone, and the profiler sees each packet
+// once (ring_access.hpp). Otherwise it writes indices and doorbell directly.
 //
 // Lifetime: the destructor waits for the queue's publications up to QueueOptions::drain_timeout,
 // then stops the queue; unfinished publications end with an error. Kernels and buffers in use must
@@ -103,9 +103,9 @@ class Queue {
   bool has_device_ring() const;
   // Levels of ring, timeline and pools. Any thread; see pressure.hpp for its cost.
   Pressure pressure() const;
-  // Every choice made for this queue, with its reason: how packets are published, doorbell, signals,
-  // kernarg memory, fence rules, the completion thread. As Runtime::describe(). Any thread. Throws
-  // Error.
+  // Every choice made for this queue, with its reason: how packets are published, doorbell,
+  // signals, kernarg memory, fence rules, the completion thread. As Runtime::describe(). Any
+  // thread. Throws Error.
   std::string describe() const;
   // Returns the resources of finished publications to their pools. Submissions do this, too; call
   // it before reading pressure(). Does nothing after the end of the Runtime.

@@ -44,8 +44,8 @@ class KernargMemory {
 };
 
 // Makes the calling thread's earlier stores to device memory visible to the GPU. Call it before the
-// first header of the packets that depend on them: a running queue may start a packet as soon as its
-// header is visible.
+// first header of the packets that depend on them: a running queue may start a packet as soon as
+// its header is visible.
 class DeviceWrites {
  public:
   static constexpr size_t kLineBytes = 64;

@@ -10,9 +10,9 @@
 // Device memory: a kernel then reads its arguments from local memory instead of over the bus. The
 // host writes them through a large BAR, write-combined. Before the first header of a publication
 // that has new arguments, the engine executes one `sfence` and one flush: a store to the agent's
-// HDP_MEM_FLUSH_CNTL register with a read of the register, or, where ROCr does not map the register,
-// a store to a line after all arguments and a read of that line. It reads no device memory
-// otherwise: comparisons and patches use copies in host memory. Counters::hdp_flushes and
+// HDP_MEM_FLUSH_CNTL register with a read of the register, or, where ROCr does not map the
+// register, a store to a line after all arguments and a read of that line. It reads no device
+// memory otherwise: comparisons and patches use copies in host memory. Counters::hdp_flushes and
 // ::kernarg_read_backs count the flushes.
 //
 // Fences: device memory is coarse-grained, so L2 may hold old bytes of a reused block. Every launch

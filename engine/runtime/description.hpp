@@ -1,5 +1,5 @@
-// Text of a describe() function: one fact a line, "what: value", for a person. Nothing parses it, so
-// lines may change from release to release. Private.
+// Text of a describe() function: one fact a line, "what: value", for a person. Nothing parses it,
+// so lines may change from release to release. Private.
 //
 // Thread safety: thread-compatible.
 #pragma once

@@ -1,21 +1,21 @@
-// How a writer must reach the indices and the doorbell of a queue (aql::RingAccess), found from what
-// tools have done to HSA.
+// How a writer must reach the indices and the doorbell of a queue (aql::RingAccess), found from
+// what tools have done to HSA.
 //
 // A profiler sees the packets of a queue in one of two ways.
 // * It replaces hsa_queue_create and returns a queue of ROCr's interceptor, whose doorbell is a
 //   signal of kind USER (hsa_amd_queue_intercept_create; rocprofiler, and rocprofiler-sdk when it
 //   collects counters).
-// * It replaces the functions hsa_queue_*_write_index_* and hsa_signal_*store_*, and keeps queue and
-//   doorbell. The functions then move an index of the tool's own. The queue's index moves when the
-//   doorbell is stored (rocprofiler-sdk of 2026, ROCm/rocm-systems pull request 5219).
+// * It replaces the functions hsa_queue_*_write_index_* and hsa_signal_*store_*, and keeps queue
+//   and doorbell. The functions then move an index of the tool's own. The queue's index moves when
+//   the doorbell is stored (rocprofiler-sdk of 2026, ROCm/rocm-systems pull request 5219).
 // A direct store to the queue's own index or doorbell bypasses such a tool. Where several producers
 // share the queue, it also makes the two indices disagree, and packets are lost.
 //
 // Environment variables do not name every tool: rocprofiler-register gives ROCr's function table to
-// tools without HSA_TOOLS_LIB. So the functions themselves are read. An exported HSA function is one
-// jump through the table that tools change (hsa_table_interface.cpp). If each of these jumps leads
-// into ROCr's own library, no tool interposes. This holds before a tool starts to observe, too: the
-// wrappers of rocprofiler-sdk pass everything on until then.
+// tools without HSA_TOOLS_LIB. So the functions themselves are read. An exported HSA function is
+// one jump through the table that tools change (hsa_table_interface.cpp). If each of these jumps
+// leads into ROCr's own library, no tool interposes. This holds before a tool starts to observe,
+// too: the wrappers of rocprofiler-sdk pass everything on until then.
 //
 // Limits:
 // * The jump is known for x86-64, as in the ROCr 5.2.3, 6.1.2 and 6.4.3 of Debian. Any other code

@@ -36,9 +36,10 @@ std::string rung_label(const Report& report, size_t rung);
 std::string table(const Report& report);
 
 // {device, virtual_gpu, length, kernels, workgroup, iterations, seed, order, verified, choices:
-// [lines for a person], rungs: [{name, switches, us_per_iteration, us_low, us_high, us_coverage, delta_us, speedup, counts:
-// {..., copies_by_path}}]}. us_low and us_high enclose the true median with probability
-// us_coverage, 0.95 or more from 6 iterations. verified: null if results were not compared.
+// [lines for a person], rungs: [{name, switches, us_per_iteration, us_low, us_high, us_coverage,
+// delta_us, speedup, counts: {..., copies_by_path}}]}. us_low and us_high enclose the true median
+// with probability us_coverage, 0.95 or more from 6 iterations. verified: null if results were not
+// compared.
 nlohmann::ordered_json json(const Report& report);
 // The same as text, indented, with a newline at the end.
 std::string json_text(const Report& report);

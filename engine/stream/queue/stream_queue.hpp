@@ -16,7 +16,8 @@
 // do kernargs: they are in fine-grained host memory, which gfx9 does not cache in L2, so only
 // first-level caches may be stale. A stream's first launch after the host has waited for it, or
 // after it has waited for anything other than a queue of this agent, acquires at system scope. On
-// other targets every launch does, and where kernargs are in device memory. Packets with a completion signal release at system scope.
+// other targets every launch does, and where kernargs are in device memory. Packets with a
+// completion signal release at system scope.
 //
 // Thread safety: every function may be called from any thread. A lock is held while packets are
 // written, never during a wait.

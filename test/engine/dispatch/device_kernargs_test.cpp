@@ -1,5 +1,5 @@
-// Kernel arguments in device memory: results, flushes, and that the host never reads them. Also runs
-// under --bar lazy, where the device sees only what was flushed, and --incoherent.
+// Kernel arguments in device memory: results, flushes, and that the host never reads them. Also
+// runs under --bar lazy, where the device sees only what was flushed, and --incoherent.
 #include <dlfcn.h>
 #include <engine/uptempo.hpp>
 #include <kernels/basics.hpp>

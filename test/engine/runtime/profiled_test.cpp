@@ -44,8 +44,8 @@ std::string_view tool() {
 bool interposes() { return tool() != "none"; }
 bool observes() { return tool() == "shadow" || tool() == "intercept"; }
 
-// A ring that these tests fill several times. The interceptor of ROCr 5.2.3 takes packets out of the
-// producers' ring before the device's ring has room, and asserts that it does so once
+// A ring that these tests fill several times. The interceptor of ROCr 5.2.3 takes packets out of
+// the producers' ring before the device's ring has room, and asserts that it does so once
 // (intercept_queue.cpp:149).
 uint32_t small_ring() { return tool() == "intercept" ? 4096 : 64; }
 

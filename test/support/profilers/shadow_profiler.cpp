@@ -1,12 +1,12 @@
-// A tool for HSA_TOOLS_LIB that keeps a write index of its own for each queue, as rocprofiler-sdk of
-// 2026 does (ROCm/rocm-systems pull requests 5219 and 7796; behaviour only).
+// A tool for HSA_TOOLS_LIB that keeps a write index of its own for each queue, as rocprofiler-sdk
+// of 2026 does (ROCm/rocm-systems pull requests 5219 and 7796; behaviour only).
 //
 // * hsa_queue_*_write_index_* act on the tool's index. The queue's index stays where it is.
 // * A store to the doorbell makes the tool take the packets up to its index, or up to the first one
 //   that reads INVALID. It copies each out, sets its slot to INVALID, reports it, writes it again,
 //   and then moves the queue's index and rings the doorbell for what it has written.
-// * Problems: a doorbell for a slot that the tool's index does not cover, which hangs rocprofiler-sdk
-//   (7796); a queue whose own index was moved past the tool.
+// * Problems: a doorbell for a slot that the tool's index does not cover, which hangs
+//   rocprofiler-sdk (7796); a queue whose own index was moved past the tool.
 //
 // UPTEMPO_PROFILER_DORMANT: the tool replaces the functions but passes every call on, like
 // rocprofiler-sdk before a context is started.

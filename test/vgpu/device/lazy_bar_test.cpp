@@ -1,6 +1,6 @@
 // The path to device memory that holds the host's stores back. Each test has the program's and the
 // device's mapping of the same pages.
-#include "device/lazy_bar.hpp"
+#include "device/bar/lazy_bar.hpp"
 
 #include <sys/mman.h>
 
@@ -11,8 +11,8 @@
 #include <thread>
 #include <vector>
 
+#include "device/bar/mov_instruction.hpp"
 #include "device/host_pages.hpp"
-#include "device/mov_instruction.hpp"
 #include "test/support/catch.hpp"
 
 using namespace uptempo::vgpu;

@@ -240,7 +240,8 @@ TEST_CASE("an XCD's engines have 10, 10, 9 and 9 units, numbered without gaps", 
   CHECK(engine_units == std::array<unsigned, 4>{10, 10, 9, 9});
 }
 
-// Linux, mqd_symmetrically_map_cu_mask(): an XCC's mask starts at bit XCC and takes each eighth bit.
+// Linux, mqd_symmetrically_map_cu_mask(): an XCC's mask starts at bit XCC and takes each eighth
+// bit.
 TEST_CASE("bits of a CU mask go to the XCDs in turn, then to the engines of each", "[xcds]") {
   const std::vector<uint32_t> first_eight{0xff};
   const ComputeUnitSet one_each = ComputeUnitSet::of_mask(mi300x(), first_eight);

@@ -1,5 +1,5 @@
-// While it exists, queues get signals without events. Rows wait actively, so only the driver's limit
-// of 4,096 events tells the kinds apart, and rows share it with the peers.
+// While it exists, queues get signals without events. Rows wait actively, so only the driver's
+// limit of 4,096 events tells the kinds apart, and rows share it with the peers.
 //
 // Thread safety: one owner; the budget is the process's.
 #pragma once

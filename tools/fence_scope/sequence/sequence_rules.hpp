@@ -26,7 +26,8 @@ struct Hazard {
   // steps; kNoStep: the host, before or after
   size_t earlier = Judgement::kNoStep, later = Judgement::kNoStep;
   bool ordered = false;  // false: nothing orders the two, and at least one of them writes
-  // on the sequence's caches; false: the specification allows a wrong result, these caches give none
+  // on the sequence's caches; false: the specification allows a wrong result, these caches give
+  // none
   bool possible_on_target = false;
   size_t buffer = 0;  // the buffer in which they meet
   bool later_reads = true, earlier_writes = true;

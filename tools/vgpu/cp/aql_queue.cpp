@@ -9,9 +9,9 @@
 #include "cp/packet/pm4.hpp"
 #include "cp/queue_exception.hpp"
 #include "cp/signal.hpp"
+#include "device/bar/lazy_bar.hpp"
 #include "device/clock.hpp"
 #include "device/device_counts.hpp"
-#include "device/lazy_bar.hpp"
 #include "gfx9/wave_sync.hpp"
 
 namespace uptempo::vgpu {

@@ -5,9 +5,9 @@
 #include <cstdio>
 #include <cstring>
 
+#include "device/bar/lazy_bar.hpp"
 #include "device/clock.hpp"
 #include "device/device_counts.hpp"
-#include "device/lazy_bar.hpp"
 
 namespace uptempo::vgpu {
 namespace {

@@ -33,14 +33,14 @@ enum class MemoryType : uint8_t {
   non_coherent,  // NC: in L2, dirty until written back, stale until invalidated
   read_write,    // RW: the same, for memory local to the L2
   coherent,      // CC: in L2, written through, invalidated by writes of others
-  // RW whose page table entry has the C bit, on an agent with several L2s: in L2, dirty until written
-  // back. What others write to memory invalidates clean copies.
+  // RW whose page table entry has the C bit, on an agent with several L2s: in L2, dirty until
+  // written back. What others write to memory invalidates clean copies.
   probed_read_write,
 };
 
-// How far a load, store, atomic or cache control instruction reaches: the bits sc0 and sc1 of gfx942
-// (LLVM AMDGPUUsage, "Memory Model GFX942"). Older targets have GLC, which makes a load miss L1:
-// `agent`.
+// How far a load, store, atomic or cache control instruction reaches: the bits sc0 and sc1 of
+// gfx942 (LLVM AMDGPUUsage, "Memory Model GFX942"). Older targets have GLC, which makes a load miss
+// L1: `agent`.
 enum class AccessScope : uint8_t { wave, workgroup, agent, system };
 
 // Fence scopes as encoded in a packet header (hsa.h, hsa_fence_scope_t).

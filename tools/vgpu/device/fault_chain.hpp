@@ -1,11 +1,11 @@
 // The device's handler of SIGSEGV and SIGBUS, which runs before the program's.
 //
-// Parts of the device depend on faults (host_pages.hpp, lazy_bar.hpp; cp/doorbell/doorbell_watch.hpp,
-// cp/lost_memory.hpp). They are clients of this one handler. A fault that no client resolves is
-// delivered to the program's action as the kernel would deliver it: that action's mask is added to
-// the interrupted one, SA_RESETHAND resets the action first, and SA_NODEFER leaves the signal
-// unblocked. SA_ONSTACK and SA_RESTART always apply. For the default action, the handler removes
-// itself and the fault happens again.
+// Parts of the device depend on faults (host_pages.hpp, lazy_bar.hpp;
+// cp/doorbell/doorbell_watch.hpp, cp/lost_memory.hpp). They are clients of this one handler. A
+// fault that no client resolves is delivered to the program's action as the kernel would deliver
+// it: that action's mask is added to the interrupted one, SA_RESETHAND resets the action first, and
+// SA_NODEFER leaves the signal unblocked. SA_ONSTACK and SA_RESTART always apply. For the default
+// action, the handler removes itself and the fault happens again.
 //
 // An action that the program installs later must not displace the handler: interpose/signals.cpp
 // interposes sigaction() and its relatives, which call replace_program_action(). As a second

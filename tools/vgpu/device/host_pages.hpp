@@ -48,8 +48,8 @@
 #include <mutex>
 #include <vector>
 
+#include "device/bar/lazy_bar.hpp"
 #include "device/host_events.hpp"
-#include "device/lazy_bar.hpp"
 #include "device/memory.hpp"
 
 namespace uptempo::vgpu {

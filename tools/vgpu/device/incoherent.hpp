@@ -18,8 +18,8 @@
 //   is one in every cache.
 //
 // Randomness: the seed selects everything that hardware leaves open: on which unit of its XCD a
-// workgroup runs, which lines are evicted and when. Address bits above the page offset only affect which lines of L2
-// compete for one set.
+// workgroup runs, which lines are evicted and when. Address bits above the page offset only affect
+// which lines of L2 compete for one set.
 //
 // Thread safety: none. The one worker of an incoherent device, the command processor's thread, owns
 // the object.
@@ -85,7 +85,8 @@ class Caches {
   std::byte* atomic(uint32_t compute_unit, const Mapping& mapping, GpuAddress address,
                     size_t size_bytes);
 
-  // Fetches instructions: from an L2 if one holds them, else from memory. Does not change any cache.
+  // Fetches instructions: from an L2 if one holds them, else from memory. Does not change any
+  // cache.
   void peek(const Mapping& mapping, GpuAddress address, std::span<std::byte> to) const;
 
   // Cache control instructions of gfx942: buffer_inv and buffer_wbl2. `wave` does nothing;

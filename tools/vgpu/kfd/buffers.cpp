@@ -8,9 +8,9 @@
 #include <string>
 
 #include "cp/command_processor.hpp"
+#include "device/bar/lazy_bar.hpp"
 #include "device/fences/checker.hpp"
 #include "device/host_pages.hpp"
-#include "device/lazy_bar.hpp"
 #include "kfd/log.hpp"
 #include "kfd/program_memory.hpp"
 

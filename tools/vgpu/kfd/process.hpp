@@ -16,11 +16,11 @@
 #include <memory>
 #include <optional>
 
+#include "device/bar/lazy_bar.hpp"
 #include "device/description.hpp"
 #include "device/device_counts.hpp"
 #include "device/fences/checker.hpp"
 #include "device/incoherent.hpp"
-#include "device/lazy_bar.hpp"
 #include "kfd/buffers.hpp"
 #include "kfd/events.hpp"
 

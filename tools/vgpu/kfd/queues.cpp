@@ -8,8 +8,8 @@
 #include <string>
 #include <system_error>
 
+#include "device/bar/lazy_bar.hpp"
 #include "device/host_pages.hpp"
-#include "device/lazy_bar.hpp"
 #include "kfd/log.hpp"
 #include "kfd/program_memory.hpp"
 

@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "device/bar/memory_operand.hpp"
+
 namespace uptempo::vgpu {
 
 std::optional<StoreInstruction> decode_store(const uint8_t* code) noexcept {
@@ -21,21 +23,10 @@ std::optional<StoreInstruction> decode_store(const uint8_t* code) noexcept {
     default:
       return std::nullopt;
   }
-  const uint8_t modrm = code[2];
-  const unsigned mod = modrm >> 6;
-  const unsigned field = modrm >> 3 & 7;
-  const unsigned rm = modrm & 7;
-  if (mod == 3) return std::nullopt;  // a register, not memory
+  const unsigned field = code[2] >> 3 & 7, operand_bytes = memory_operand_bytes(code + 2);
+  if (operand_bytes == 0) return std::nullopt;  // a register, not memory
   if (store.immediate && field != 0) return std::nullopt;
-  unsigned size = 3;
-  bool displacement32 = mod == 2;
-  if (rm == 4) {  // SIB byte
-    displacement32 = displacement32 || (mod == 0 && (code[size] & 7) == 5);
-    ++size;
-  } else if (rm == 5 && mod == 0) {  // relative to RIP
-    displacement32 = true;
-  }
-  size += displacement32 ? 4 : mod == 1 ? 1 : 0;
+  unsigned size = 2 + operand_bytes;
   if (store.immediate) {
     int32_t constant;
     std::memcpy(&constant, code + size, sizeof constant);

@@ -1,5 +1,5 @@
-// Effects of a packet's fences on the caches of an incoherent device, and of its acquire on stores of
-// the host that a lazy path holds back. On other devices they have none.
+// Effects of a packet's fences on the caches of an incoherent device, and of its acquire on stores
+// of the host that a lazy path holds back. On other devices they have none.
 //
 // A dispatch acquires before its first workgroup and releases after its last one. A barrier packet
 // does both when it completes. Both happen before the completion signal (HSA System Architecture
@@ -7,9 +7,9 @@
 #pragma once
 
 #include "cp/packet/aql_packet.hpp"
+#include "device/bar/lazy_bar.hpp"
 #include "device/device.hpp"
 #include "device/incoherent.hpp"
-#include "device/lazy_bar.hpp"
 
 namespace uptempo::vgpu {
 

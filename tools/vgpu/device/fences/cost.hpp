@@ -4,8 +4,8 @@
 // * An acquire: the lines that later packets read again although the caches had held them. Lines
 //   lost from the L1 caches come from L2, lines lost from L2 come from memory. Not counted when two
 //   consecutive acquires dropped them, since narrowing one would not bring them back.
-// * A release of system scope: the dirty lines of L2 that it writes back. With several L2s a release
-//   of agent scope writes the same lines back, with one L2 it moves nothing.
+// * A release of system scope: the dirty lines of L2 that it writes back. With several L2s a
+//   release of agent scope writes the same lines back, with one L2 it moves nothing.
 // * A barrier bit: the time for which the dispatch could have overlapped the one before it. This is
 //   the shorter of the times that memory needs for the bytes of either, times the share of its
 //   waves that fit beside the other dispatch. Launch latencies are not known and not counted.

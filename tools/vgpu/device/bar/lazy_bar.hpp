@@ -1,18 +1,18 @@
 // The host's path to device memory that holds stores back (`--bar lazy SEED`).
 //
-// Hardware buffers the host's stores to device memory on their way (write-combining buffers, the bus,
-// the HDP). A program makes them visible with a store to HDP_MEM_FLUSH_CNTL or by reading back. One
-// that does neither usually works, because the buffers drain soon. Here they drain late:
+// Hardware buffers the host's stores to device memory on their way (write-combining buffers, the
+// bus, the HDP). A program makes them visible with a store to HDP_MEM_FLUSH_CNTL or by reading
+// back. One that does neither usually works, because the buffers drain soon. Here they drain late:
 //
 // * The device does not see a store to device memory until a flush, unless the seed lets its line
 //   drain earlier. Lines drain early in any order; the stores to one line stay in order.
 // * A store to HDP_MEM_FLUSH_CNTL makes all earlier stores visible.
 // * A host load from a line with pending stores makes these and all stores before them visible: a
 //   read does not pass earlier writes. A load from any other line makes nothing visible.
-// * A packet that acquires at system scope makes all stores visible, and so does an SDMA packet that
-//   flushes the HDP, except stores to allocations that have held arguments of a packet. HIP 5.2.3
-//   copies small amounts through the BAR without a flush, and relies on this; for arguments CLR
-//   flushes or reads back (rocvirtual.cpp).
+// * A packet that acquires at system scope makes all stores visible, and so does an SDMA packet
+//   that flushes the HDP, except stores to allocations that have held arguments of a packet. HIP
+//   5.2.3 copies small amounts through the BAR without a flush, and relies on this; for arguments
+//   CLR flushes or reads back (rocvirtual.cpp).
 // * The oldest stores drain when more than kPending lines are pending: buffers are finite.
 // * Stores to rings of queues are visible at once. ROCr publishes to rings in device memory with
 //   SFENCE and a doorbell, without a flush. Loads from rings are counted.
@@ -29,8 +29,8 @@
 // length of a store beyond the bytes that it changes. A system call that is given such memory opens
 // it for the length of the call.
 //
-// Restrictions: the program does not single-step itself (SIGTRAP) and does not change the protection
-// of device memory.
+// Restrictions: the program does not single-step itself (SIGTRAP) and does not change the
+// protection of device memory.
 // Thread safety: any thread. The handler takes a spin lock that is held for copies of pages.
 #pragma once
 

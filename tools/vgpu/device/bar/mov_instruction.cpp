@@ -1,6 +1,8 @@
-#include "device/mov_instruction.hpp"
+#include "device/bar/mov_instruction.hpp"
 
 #include <cstring>
+
+#include "device/bar/memory_operand.hpp"
 
 namespace uptempo::vgpu {
 
@@ -13,17 +15,9 @@ std::optional<MovInstruction> decode_mov(const uint8_t* code) noexcept {
   if ((rex & kRexW) != 0) return std::nullopt;
   const uint8_t opcode = *at++;
   if (opcode != kStore && opcode != kLoad && opcode != kStoreConstant) return std::nullopt;
-  const uint8_t modrm = *at++;
-  const unsigned mode = modrm >> 6, reg = modrm >> 3 & 7, base = modrm & 7;
-  if (mode == 3 || (opcode == kStoreConstant && reg != 0)) return std::nullopt;
-  // Base 4: a SIB byte follows. Base 5 without displacement: 32 bits, without a base.
-  const bool has_sib = base == 4;
-  const unsigned sib_base = has_sib ? *at++ & 7u : base;
-  if (mode == 1) {
-    at += 1;
-  } else if (mode == 2 || sib_base == 5) {
-    at += 4;
-  }
+  const unsigned reg = *at >> 3 & 7, operand_bytes = memory_operand_bytes(at);
+  if (operand_bytes == 0 || (opcode == kStoreConstant && reg != 0)) return std::nullopt;
+  at += operand_bytes;
   MovInstruction mov{.stores = opcode != kLoad};
   if (opcode == kStoreConstant) {
     std::memcpy(&mov.constant, at, sizeof mov.constant);

@@ -1,4 +1,4 @@
-#include "device/lazy_bar.hpp"
+#include "device/bar/lazy_bar.hpp"
 
 #include <sched.h>
 #include <sys/mman.h>
@@ -11,8 +11,8 @@
 #include <cstring>
 #include <span>
 
+#include "device/bar/mov_instruction.hpp"
 #include "device/fault_chain.hpp"
-#include "device/mov_instruction.hpp"
 #include "device/page_changes.hpp"
 
 namespace uptempo::vgpu {
