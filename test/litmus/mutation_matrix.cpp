@@ -50,6 +50,8 @@ struct Options {
   uint32_t seeds = 16;
   uint32_t iterations = 4;
   uint32_t every = 1;
+  std::string device = "gfx90a";
+  CacheRules rules = CacheRules::gfx9;  // of the device
   std::string json_file;
   // Options of the child processes.
   int64_t check = -1;
@@ -216,7 +218,7 @@ class Matrix {
 
   json run_self(const std::vector<std::string>& launcher_options, uint32_t iterations,
                 const std::vector<std::string>& arguments) const {
-    std::vector<std::string> command{launcher_};
+    std::vector<std::string> command{launcher_, "--device", options_.device};
     command.insert(command.end(), launcher_options.begin(), launcher_options.end());
     command.insert(command.end(), {"--", self_, "--iterations", std::to_string(iterations),
                                    "--every", std::to_string(options_.every)});
@@ -243,7 +245,7 @@ class Matrix {
   }
 
   Row judge(const Case& one, int number) const {
-    const std::vector<Hazard> hazards = hazards_of(one.test);
+    const std::vector<Hazard> hazards = hazards_of(one.test, options_.rules);
     Row row;
     row.program = one.program;
     row.verdict = verdict_of(hazards);
@@ -291,7 +293,8 @@ class Matrix {
       row.packet =
           fmt::format("{} {}", one.mutant.step, name_of(one.original->steps[one.mutant.step]));
       row.mutation = one.mutant.mutation;
-      if (row.verdict == Verdict::correct) row.pair = why_harmless(*one.original, one.mutant);
+      if (row.verdict == Verdict::correct)
+        row.pair = why_harmless(*one.original, one.mutant, options_.rules);
     }
     if (row.unobservable && !row.found)
       row.pair = "the checker cannot see a host load before the write: caches only";
@@ -387,11 +390,16 @@ int main(int argc, char** argv) {
   app.option("--every", options.every, "Only every Nth mutant of a program (1)")
       .range(1u, 100000u)
       .placeholder("N");
+  app.option("--device", options.device, "The virtual device (gfx90a)").placeholder("TARGET");
   support::add_json_option(app, options.json_file);
   app.option("--check", options.check, "").hidden();
   app.option("--run-all", options.run_all, "").hidden();
   app.option("--only", options.only, "").hidden();
   return support::run_program(app, argc, argv, [&] {
+    const auto rules = cache_rules_of(options.device);
+    if (!rules)
+      throw support::UsageError("--device: no rules for the caches of '" + options.device + "'");
+    options.rules = *rules;
     const Cases cases(options.programs, options.every);
     if (options.check >= 0) {
       const auto number = static_cast<size_t>(options.check);

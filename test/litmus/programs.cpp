@@ -188,7 +188,7 @@ std::vector<Mutant> mutants_of(const Test& program) {
   return mutants;
 }
 
-std::string why_harmless(const Test& program, const Mutant& mutant) {
+std::string why_harmless(const Test& program, const Mutant& mutant, CacheRules rules) {
   const Step& before = program.steps[mutant.step];
   const Step& after = mutant.test.steps[mutant.step];
   // Narrows the fence in every packet. If there are still no hazards, no step needs it; otherwise
@@ -197,7 +197,7 @@ std::string why_harmless(const Test& program, const Mutant& mutant) {
     Test bare = program;
     for (Step& step : bare.steps)
       if (step.is_packet()) change(step);
-    return hazards_of(bare).empty();
+    return hazards_of(bare, rules).empty();
   };
   if (before.flags.acquire != after.flags.acquire) {
     const FenceScope scope = after.flags.acquire;

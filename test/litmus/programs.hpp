@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tools/litmus/litmus.hpp"
+#include "tools/litmus/rules.hpp"
 
 namespace uptempo::litmus {
 
@@ -25,6 +26,6 @@ struct Mutant {
 std::vector<Mutant> mutants_of(const Test& program);
 
 // For a mutant without hazards: the rule by which the removed fence or ordering was not needed.
-std::string why_harmless(const Test& program, const Mutant& mutant);
+std::string why_harmless(const Test& program, const Mutant& mutant, CacheRules rules);
 
 }  // namespace uptempo::litmus

@@ -153,6 +153,28 @@ TEST_CASE("two kernels that write one cell need a release between them on gfx942
   }
 }
 
+// Workgroup n of a queue is on XCD n % 8 from the queue's first. Up to 256 apart, its pairs are 512
+// adjacent keys. From 2,048 apart on, the keys of a workgroup are two runs of 256, and key block b
+// is on XCD b % 8 whatever the distance.
+TEST_CASE("on gfx942 two passes of the sort need a release between them if keys change their XCD") {
+  struct Row {
+    uint32_t first_distance_log2, second_distance_log2;
+    bool changes;
+  };
+  for (const Row& row : {Row{3, 2, false}, Row{8, 7, false}, Row{9, 8, true}, Row{10, 9, true},
+                         Row{11, 10, true}, Row{12, 11, false}, Row{14, 13, false}}) {
+    Test test{.name = "passes", .cells = {}, .steps = {}, .words = 1u << 15};
+    const CellId keys = test.cell("keys", CellKind::device_local);
+    const aql::HeaderFlags flags{Barrier::on, FenceScope::agent, FenceScope::none};
+    test.sort_pass(0, keys, 14, 14 - row.first_distance_log2, flags);
+    test.sort_pass(0, keys, 14, 14 - row.second_distance_log2, flags);
+    CAPTURE(row.first_distance_log2, row.second_distance_log2);
+    CHECK(verdict_of(hazards_of(test, CacheRules::gfx9)) == Verdict::harmless);
+    CHECK(verdict_of(hazards_of(test, CacheRules::gfx942)) ==
+          (row.changes ? Verdict::possible : Verdict::harmless));
+  }
+}
+
 TEST_CASE("a target without rules is named by nothing") {
   CHECK(cache_rules_of("gfx90a") == CacheRules::gfx9);
   CHECK(cache_rules_of("gfx942") == CacheRules::gfx942);

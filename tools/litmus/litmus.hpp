@@ -31,6 +31,7 @@ namespace uptempo::litmus {
 
 inline constexpr uint32_t kCellWords = 1024;  // a page, so that no two cells share a cache line
 inline constexpr uint32_t kQueueCount = 2;
+inline constexpr uint32_t kSortWorkgroup = 256;  // work-items of a sort pass, two words each
 
 enum class CellKind : uint8_t { device_local, coarse_grained, fine_grained };
 const char* name_of(CellKind kind) noexcept;

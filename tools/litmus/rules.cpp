@@ -53,6 +53,26 @@ class Order {
 
 bool is_dispatch(const Step& step) { return step.kind == Step::Kind::dispatch; }
 
+bool is_sort_pass(const Step& step) {
+  return is_dispatch(step) && !step.is_declared && step.kernel == Step::Kernel::sort_pass;
+}
+// The XCD on which a pass of the sort accesses a word: a queue's workgroups are dealt to its eight
+// XCDs in turn, from the same one in each dispatch.
+uint32_t xcd_of(const Step& pass, uint32_t word) {
+  constexpr uint32_t xcds = 8;
+  const uint32_t distance_log2 = pass.stage - pass.pass;
+  const uint32_t item =
+      word >> (distance_log2 + 1) << distance_log2 | (word & ((1u << distance_log2) - 1));
+  return item / kSortWorkgroup % xcds;
+}
+// Whether `later` may access a word on another XCD than `earlier`.
+bool changes_xcd(const Test& test, const Step& earlier, const Step& later) {
+  if (!is_sort_pass(earlier) || !is_sort_pass(later) || earlier.queue != later.queue) return true;
+  for (uint32_t word = 0; word < test.words; ++word)
+    if (xcd_of(earlier, word) != xcd_of(later, word)) return true;
+  return false;
+}
+
 class Judge {
  public:
   Judge(const Test& test, CacheRules rules) : test_(test), rules_(rules), order_(test) {
@@ -128,7 +148,9 @@ class Judge {
   // Whether L2 may still keep the write from `later`.
   bool is_hidden(StepId writer, StepId later, size_t cell) const {
     const FenceScope least = rules_ == CacheRules::gfx942 ? FenceScope::agent : FenceScope::system;
-    return is_in_l2(cell) && !released(writer, later, least);
+    return is_in_l2(cell) && !released(writer, later, least) &&
+           (rules_ == CacheRules::gfx9 ||
+            changes_xcd(test_, test_.steps[writer], test_.steps[later]));
   }
   bool released(StepId writer, StepId reader, FenceScope least) const {
     for (StepId step = 0; step < test_.steps.size(); ++step)

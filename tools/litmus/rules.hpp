@@ -28,11 +28,12 @@
 // memory. L2 caches device-local and coarse-grained memory only, and keeps writes until a release
 // of system scope.
 //
-// Caches of gfx942 (LLVM AMDGPUUsage, memory model gfx942; Linux gmc_v9_0.c, GC 9.4.3): each XCD has
-// an L2, which caches device-local memory only and keeps writes until a release of agent scope or
-// wider. Until then no other XCD, host or engine sees them, and writes of several XCDs to one cell
-// reach memory in any order. Its clean copies are never stale. Each dispatch is taken to run on
-// other XCDs than the dispatches before it.
+// Caches of gfx942 (LLVM AMDGPUUsage, memory model gfx942; Linux gmc_v9_0.c, GC 9.4.3): each XCD
+// has an L2, which caches device-local memory only and keeps writes until a release of agent scope
+// or wider. Until then no other XCD, host or engine sees them, and writes of several XCDs to one
+// cell reach memory in any order. Its clean copies are never stale. Each dispatch is taken to run
+// on other XCDs than the dispatches before it, except that two passes of the sort in one queue run
+// where their workgroups are dealt.
 #pragma once
 
 #include <optional>
