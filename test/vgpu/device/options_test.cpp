@@ -17,7 +17,7 @@ constexpr const char* kVariables[] = {"UPTEMPO_VGPU_DEVICE",        "UPTEMPO_VGP
                                       "UPTEMPO_VGPU_WORKERS",       "UPTEMPO_VGPU_VERBOSE",
                                       "UPTEMPO_VGPU_INCOHERENT",    "UPTEMPO_VGPU_DELAY",
                                       "UPTEMPO_VGPU_SOCKETS",       "UPTEMPO_VGPU_GPU_SOCKET",
-                                      "UPTEMPO_VGPU_LAZY_BAR"};
+                                      "UPTEMPO_VGPU_LAZY_BAR",      "UPTEMPO_VGPU_SMALL_BAR"};
 
 struct CleanEnvironment : uptempo::test::Environment {
   CleanEnvironment() { clear(); }
@@ -167,6 +167,17 @@ TEST_CASE("a lazy path to device memory combines with all options but the fence 
   environment.set("UPTEMPO_VGPU_CHECK", "atomics");
   CHECK(Options::from_environment().lazy_bar == 0);
   environment.set("UPTEMPO_VGPU_CHECK", "fences");
+  CHECK_THROWS_AS(Options::from_environment(), std::invalid_argument);
+}
+
+TEST_CASE("a small BAR excludes a lazy path to device memory", "[options]") {
+  CleanEnvironment environment;
+  CHECK_FALSE(Options::from_environment().small_bar);
+  environment.set("UPTEMPO_VGPU_SMALL_BAR", "1");
+  environment.set("UPTEMPO_VGPU_CHECK", "fences");
+  CHECK(Options::from_environment().small_bar);
+  environment.unset("UPTEMPO_VGPU_CHECK");
+  environment.set("UPTEMPO_VGPU_LAZY_BAR", "1");
   CHECK_THROWS_AS(Options::from_environment(), std::invalid_argument);
 }
 

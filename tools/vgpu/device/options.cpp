@@ -146,6 +146,10 @@ Options Options::from_environment() {
       throw std::invalid_argument(
           "UPTEMPO_VGPU_LAZY_BAR and UPTEMPO_VGPU_CHECK exclude each other: set one of them");
   }
+  options.small_bar = flag("UPTEMPO_VGPU_SMALL_BAR");
+  if (options.small_bar && options.lazy_bar)
+    throw std::invalid_argument(
+        "UPTEMPO_VGPU_SMALL_BAR and UPTEMPO_VGPU_LAZY_BAR exclude each other: set one of them");
   if (!value_of("UPTEMPO_VGPU_DELAY").empty())
     options.delay = number<uint64_t>("UPTEMPO_VGPU_DELAY", 0);
   options.seed = number<uint64_t>("UPTEMPO_VGPU_SEED", options.seed);

@@ -54,6 +54,12 @@ struct Options {
   std::optional<uint64_t> incoherent;
   // Seed of a path to device memory that holds the host's stores back (lazy_bar.hpp).
   std::optional<uint64_t> lazy_bar;
+  // The BAR is smaller than VRAM: the driver gives the host no device memory.
+  bool small_bar = false;
+  // Bytes of VRAM behind the BAR: 256 MiB of a small one, the usual size.
+  uint64_t visible_vram_bytes() const noexcept {
+    return small_bar ? uint64_t{256} << 20 : device->vram_bytes;
+  }
   std::optional<uint64_t> delay;  // seed of the delays of packets, copies, doorbells and interrupts
   uint64_t seed = 1;              // for everything else; the seed of `incoherent` unless given
   // device threads that execute waves; 0: one per core available to the process

@@ -154,12 +154,16 @@ struct NodeLinks {
   std::vector<Link> direct, indirect;
 };
 
-// Nodes are the sockets and, after them, the GPU.
-NodeLinks links_of(uint32_t node, const Sockets& sockets, uint64_t host_link_mb_per_s) {
+// Nodes are the sockets and, after them, the GPU. With a small BAR no link leads from the host to
+// the GPU: Linux makes the GPU's link bidirectional, and indirect links from sockets, only for a
+// large one.
+NodeLinks links_of(uint32_t node, const Options& options) {
+  const Sockets& sockets = options.sockets;
+  const uint64_t host_link_mb_per_s = options.device->host_link_mb_per_s;
   const uint32_t gpu = sockets.count;
   NodeLinks links;
   for (uint32_t to = 0; to <= gpu; ++to) {
-    if (to == node) continue;
+    if (to == node || (to == gpu && options.small_bar)) continue;
     if (node != gpu && to != gpu) {
       links.direct.push_back({kHyperTransport, node, to, numa_distance(node, to), 0, 0});
       continue;
@@ -212,7 +216,7 @@ std::string pci_config(uint32_t vendor, uint32_t device, uint32_t subsystem, uin
 }
 
 // First and last address and IORESOURCE flags (include/linux/ioport.h) of each resource.
-std::string pci_resources(uint64_t vram_bytes) {
+std::string pci_resources(uint64_t visible_vram_bytes) {
   constexpr uint64_t kMemory64Prefetchable = 0x14220c;
   constexpr int kResources = 13;
   const auto line = [](uint64_t first, uint64_t last, uint64_t flags) {
@@ -221,15 +225,16 @@ std::string pci_resources(uint64_t vram_bytes) {
                   last, flags);
     return std::string(text);
   };
-  std::string text = line(kBar0, kBar0 + vram_bytes - 1, kMemory64Prefetchable);
+  std::string text = line(kBar0, kBar0 + visible_vram_bytes - 1, kMemory64Prefetchable);
   for (int i = 1; i < kResources; ++i) text += line(0, 0, 0);
   return text;
 }
 
 // Attributes of Documentation/ABI/testing/sysfs-bus-pci. The order and names in `uevent` are those
 // of pci_uevent() (drivers/pci/pci-driver.c).
-void add_pci_device(Tree& tree, const DeviceDescription& device, uint32_t numa_node,
-                    const Socket& socket) {
+void add_pci_device(Tree& tree, const Options& options, const Socket& socket) {
+  const DeviceDescription& device = *options.device;
+  const uint32_t numa_node = options.sockets.of_gpu;
   constexpr uint32_t kVendor = 0x1002;
   constexpr uint32_t kClass = 0x038000;            // display controller, other: no VGA
   constexpr uint32_t kSubsystem = 0x0c34;          // the MI210's board, on every device
@@ -248,7 +253,7 @@ void add_pci_device(Tree& tree, const DeviceDescription& device, uint32_t numa_n
   tree.add_file(folder + "/revision", hex("0x%02x\n", device.pci_revision));
   tree.add_file(folder + "/config",
                 pci_config(kVendor, device.device_id, kSubsystem, kClass, device.pci_revision));
-  tree.add_file(folder + "/resource", pci_resources(device.vram_bytes));
+  tree.add_file(folder + "/resource", pci_resources(options.visible_vram_bytes()));
   tree.add_file(folder + "/irq", "0\n");
   tree.add_file(folder + "/enable", "1\n");
   tree.add_file(folder + "/numa_node", std::to_string(numa_node) + '\n');
@@ -302,7 +307,7 @@ Tree device_tree() {
 
   tree.add_device("/dev/kfd", Entry::Kind::kfd_device);
   tree.add_device("/dev/dri/renderD128", Entry::Kind::render_device);
-  add_pci_device(tree, device, sockets.of_gpu, host[sockets.of_gpu]);
+  add_pci_device(tree, options, host[sockets.of_gpu]);
   // A machine with one socket has the host's nodes.
   if (sockets.count > 1) add_numa_nodes(tree, host);
   // The node's `device` is a link in Linux: the entry lists it, the alias resolves it.
@@ -317,7 +322,7 @@ Tree device_tree() {
 
   for (uint32_t i = 0; i < sockets.count; ++i) {
     const std::string cpu = node(i);
-    const NodeLinks links = links_of(i, sockets, device.host_link_mb_per_s);
+    const NodeLinks links = links_of(i, options);
     tree.add_file(cpu + "/gpu_id", "0\n");
     tree.add_file(cpu + "/name", "\n");
     tree.add_file(cpu + "/properties",
@@ -327,15 +332,17 @@ Tree device_tree() {
     add_links(tree, cpu, links);
   }
 
-  constexpr uint64_t kPublicFrameBuffer = 1;  // large BAR: the host can access all of VRAM
+  // With a large BAR the host can access all of VRAM, with a small one nothing: Linux reports one
+  // heap, public or private (kfd_create_vcrat_image_gpu).
+  constexpr uint64_t kPublicFrameBuffer = 1, kPrivateFrameBuffer = 2;
   tree.add_file(gpu + "/gpu_id", std::to_string(kfd::kGpuId) + '\n');
   tree.add_file(gpu + "/name", std::string(device.target) + '\n');
-  const NodeLinks links = links_of(sockets.count, sockets, device.host_link_mb_per_s);
+  const NodeLinks links = links_of(sockets.count, options);
   tree.add_file(gpu + "/properties", gpu_properties(device, kfd::DriverProfile(options.kfd_minor),
                                                     links.indirect.size()));
   tree.add_file(gpu + "/mem_banks/0/properties",
-                memory_bank(kPublicFrameBuffer, device.vram_bytes, device.memory_width_bits,
-                            device.memory_clock_mhz));
+                memory_bank(options.small_bar ? kPrivateFrameBuffer : kPublicFrameBuffer,
+                            device.vram_bytes, device.memory_width_bits, device.memory_clock_mhz));
   tree.add_file(gpu + "/caches/0/properties",
                 cache(2147487744, 1, device.l1_bytes / 1024, device.l1_line_bytes, kGpuData));
   tree.add_file(gpu + "/caches/1/properties", cache(2147487744, 1, 32, 64, kGpuInstruction));

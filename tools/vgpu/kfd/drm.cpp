@@ -67,13 +67,20 @@ drm_amdgpu_info_device device_info(const DeviceDescription& description) {
   return info;
 }
 
-drm_amdgpu_memory_info memory_info(const Buffers& buffers) {
+drm_amdgpu_memory_info memory_info(const Options& options, const Buffers& buffers) {
   drm_amdgpu_memory_info info{};
   info.vram = {.total_heap_size = buffers.vram_bytes(),
                .usable_heap_size = buffers.vram_bytes(),
                .heap_usage = buffers.vram_used_bytes(),
                .max_allocation = buffers.vram_bytes()};
-  info.cpu_accessible_vram = info.vram;  // large BAR
+  info.cpu_accessible_vram = info.vram;
+  if (options.small_bar) {
+    const uint64_t visible = options.visible_vram_bytes();
+    info.cpu_accessible_vram = {.total_heap_size = visible,
+                                .usable_heap_size = visible,
+                                .heap_usage = 0,  // no buffer of KFD is there
+                                .max_allocation = visible};
+  }
   info.gtt = {.total_heap_size = buffers.gtt_bytes(),
               .usable_heap_size = buffers.gtt_bytes(),
               .heap_usage = buffers.gtt_used_bytes(),
@@ -81,13 +88,12 @@ drm_amdgpu_memory_info memory_info(const Buffers& buffers) {
   return info;
 }
 
-int info(const DeviceDescription& description, const Buffers& buffers,
-         const drm_amdgpu_info& args) {
+int info(const Options& options, const Buffers& buffers, const drm_amdgpu_info& args) {
   switch (args.query) {
     case AMDGPU_INFO_ACCEL_WORKING:
       return answer(args, uint32_t{1});
     case AMDGPU_INFO_DEV_INFO:
-      return answer(args, device_info(description));
+      return answer(args, device_info(*options.device));
     case AMDGPU_INFO_READ_MMR_REG: {
       // Tiling registers of the graphics pipe. Compute programs read but do not use them.
       if (args.read_mmr_reg.count > 128) return -EINVAL;
@@ -102,15 +108,16 @@ int info(const DeviceDescription& description, const Buffers& buffers,
     case AMDGPU_INFO_VRAM_USAGE:
       return answer(args, buffers.vram_used_bytes());
     case AMDGPU_INFO_VIS_VRAM_USAGE:
-      return answer(args, buffers.vram_used_bytes());
+      return answer(args, options.small_bar ? 0 : buffers.vram_used_bytes());
     case AMDGPU_INFO_GTT_USAGE:
       return answer(args, buffers.gtt_used_bytes());
     case AMDGPU_INFO_VRAM_GTT:
-      return answer(args, drm_amdgpu_info_vram_gtt{.vram_size = buffers.vram_bytes(),
-                                                   .vram_cpu_accessible_size = buffers.vram_bytes(),
-                                                   .gtt_size = buffers.gtt_bytes()});
+      return answer(
+          args, drm_amdgpu_info_vram_gtt{.vram_size = buffers.vram_bytes(),
+                                         .vram_cpu_accessible_size = options.visible_vram_bytes(),
+                                         .gtt_size = buffers.gtt_bytes()});
     case AMDGPU_INFO_MEMORY:
-      return answer(args, memory_info(buffers));
+      return answer(args, memory_info(options, buffers));
     case AMDGPU_INFO_FW_VERSION:
       return answer(args, drm_amdgpu_info_firmware{});
     default:
@@ -124,13 +131,12 @@ int info(const DeviceDescription& description, const Buffers& buffers,
 
 }  // namespace
 
-int drm_ioctl(const DeviceDescription& description, const Buffers& buffers, uint64_t request,
-              void* argument) {
+int drm_ioctl(const Options& options, const Buffers& buffers, uint64_t request, void* argument) {
   switch (_IOC_NR(request)) {
     case _IOC_NR(DRM_IOCTL_VERSION):
       return version(*static_cast<drm_version*>(argument));
     case DRM_COMMAND_BASE + DRM_AMDGPU_INFO:
-      return info(description, buffers, *static_cast<drm_amdgpu_info*>(argument));
+      return info(options, buffers, *static_cast<drm_amdgpu_info*>(argument));
     default:
       break;
   }

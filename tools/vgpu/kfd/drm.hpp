@@ -9,12 +9,11 @@
 
 #include <cstdint>
 
-#include "device/description.hpp"
+#include "device/options.hpp"
 #include "kfd/buffers.hpp"
 
 namespace uptempo::vgpu::kfd {
 
-int drm_ioctl(const DeviceDescription& description, const Buffers& buffers, uint64_t request,
-              void* argument);
+int drm_ioctl(const Options& options, const Buffers& buffers, uint64_t request, void* argument);
 
 }  // namespace uptempo::vgpu::kfd

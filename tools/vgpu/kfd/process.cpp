@@ -120,7 +120,7 @@ Process::Node Process::node_of(dev_t device, ino_t inode) const noexcept {
 
 int Process::drm_ioctl(uint64_t request, void* argument) {
   return with_copy(request, argument, [&](void* block) {
-    return kfd::drm_ioctl(description(), requests_->buffers, request, block);
+    return kfd::drm_ioctl(requests_->options, requests_->buffers, request, block);
   });
 }
 

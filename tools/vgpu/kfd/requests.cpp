@@ -233,6 +233,8 @@ int Requests::create_event(kfd_ioctl_create_event_args& args) {
 
 int Requests::allocate_memory(kfd_ioctl_alloc_memory_of_gpu_args& args) {
   if (args.gpu_id != kGpuId) return -EINVAL;
+  constexpr uint32_t kHostVisible = KFD_IOC_ALLOC_MEM_FLAGS_VRAM | KFD_IOC_ALLOC_MEM_FLAGS_PUBLIC;
+  if (options.small_bar && (args.flags & kHostVisible) == kHostVisible) return -EINVAL;
   uint64_t handle = 0;
   uint64_t mmap_offset = args.mmap_offset;
   const int error = buffers.allocate({.gpu_address = args.va_addr,

@@ -88,6 +88,9 @@ void print_help() {
          "a\n"
          "                      read-back, and count the host's reads of it. Excludes --check "
          "fences\n"
+         "  --bar small         give the host no access to device memory, as on a machine without "
+         "a\n"
+         "                      large BAR\n"
          "  --delay SEED        delay packets, copies, doorbells and interrupts at random, so that "
          "a\n"
          "                      program without the necessary order fails for some seed\n"
@@ -184,7 +187,14 @@ size_t parse(const std::vector<std::string>& arguments) {
     } else if (option == "--delay") {
       set("UPTEMPO_VGPU_DELAY", number(option, take()));
     } else if (option == "--bar") {
-      if (take() != "lazy") usage("--bar: '" + value + "' is not lazy");
+      // The other kind may come from a launcher around this one.
+      unsetenv("UPTEMPO_VGPU_LAZY_BAR");
+      unsetenv("UPTEMPO_VGPU_SMALL_BAR");
+      if (take() == "small") {
+        set("UPTEMPO_VGPU_SMALL_BAR", "1");
+        continue;
+      }
+      if (value != "lazy") usage("--bar: '" + value + "' is neither lazy nor small");
       if (++i == arguments.size()) usage("--bar lazy needs a seed");
       set("UPTEMPO_VGPU_LAZY_BAR", number("--bar lazy", arguments[i]));
     } else if (option == "--workers") {
