@@ -1,6 +1,6 @@
 // Floating-point atomics by the kind of memory that they access. Source: ROCm, "Hardware atomics
-// operation support", MI200 and MI100. Memory that is not coarse-grained stays unchanged, and the
-// lane gets 0 ("NOP").
+// operation support". MI200 and MI100: memory that is not coarse-grained stays unchanged, and the
+// lane gets 0 ("NOP"). MI300: they work on any memory.
 #include <algorithm>
 #include <bit>
 #include <cstdint>
@@ -53,8 +53,9 @@ std::string range(unsigned first, unsigned count) {
 
 // Each lane has 8 bytes at v[0:1], or at offset v0 of the buffer in s[4:7]. Data is in v4, the
 // result in v8.
-std::string text_of(const std::string& name, Form form, unsigned dwords, bool returns) {
-  const std::string data = range(4, dwords), glc = returns ? " glc" : "";
+std::string text_of(const std::string& name, Form form, unsigned dwords, bool returns,
+                    const std::string& returns_bit = " glc") {
+  const std::string data = range(4, dwords), glc = returns ? returns_bit : "";
   if (form == Form::buffer)
     return "buffer_atomic_" + name + " " + data + ", v0, s[4:7], 0 offen" + glc;
   const std::string result = returns ? range(8, dwords) + ", " : "";
@@ -81,11 +82,13 @@ u64 value_of(const Wave& wave, unsigned vgpr, unsigned lane, unsigned dwords) {
   return wave.vgpr[vgpr].lane[lane] | (dwords == 2 ? u64{wave.vgpr[vgpr + 1].lane[lane]} << 32 : 0);
 }
 
-void check(Target target, const Instruction& instruction, Form form, const Kind& kind,
-           bool returns) {
+void check(Target target, const Instruction& instruction, Form form, const Kind& kind, bool returns,
+           const std::string& scope = "") {
   Fragment fragment(target);
   const Buffer memory = fragment.machine.allocate(64 * 8, true, kind.kind);
-  const std::string text = text_of(instruction.name, form, instruction.dwords, returns);
+  const std::string text = text_of(instruction.name, form, instruction.dwords, returns,
+                                   target == Target::gfx942 ? " sc0" : " glc") +
+                           scope;
   Wave& wave = fragment.prepare(text);
   set_lanes(wave, instruction, form, memory);
   wave.set_exec(kStripes);
@@ -126,6 +129,21 @@ TEST_CASE("floating-point atomics of gfx908 update coarse-grained memory and no 
     }
   }
 }
+
+#if defined(UPTEMPO_ASSEMBLES_GFX942)  // the oracle is LLVM 19 or newer
+TEST_CASE("floating-point atomics of gfx942 update memory of any kind, at any scope",
+          "[float-atomics]") {
+  for (const Instruction& instruction : kInstructions)
+    for (Kind kind : kKinds)
+      for (const bool returns : {false, true})
+        for (const char* scope : {"", " sc1"}) {
+          kind.works = true;
+          check(Target::gfx942, instruction, Form::global, kind, returns, scope);
+          check(Target::gfx942, instruction, Form::buffer, kind, returns, scope);
+          check(Target::gfx942, instruction, Form::flat, kind, returns, scope);
+        }
+}
+#endif
 
 TEST_CASE("integer atomics and compare-and-swap work on memory of every kind", "[float-atomics]") {
   for (const Kind& kind : kKinds) {

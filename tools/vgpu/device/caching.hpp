@@ -88,17 +88,21 @@ MemoryType memory_type(std::string_view target, MemoryKind kind) noexcept;
 
 std::string_view memory_kind_name(MemoryKind kind) noexcept;  // "fine-grained host memory"
 
-// Returns whether the floating-point atomics of FLAT, GLOBAL and buffers work on such memory. Only
-// L2 executes them; the fabric beyond it has integer and bitwise atomics only. So they work on
-// coarse-grained memory, including the host's. On any other kind, memory does not change and the
-// lane gets 0.
-// Targets: gfx90a (add_f32, pk_add_f16, add, min and max of f64) and gfx908 (add_f32, pk_add_f16,
-// without a returned value); gfx900 and gfx906 have none. LDS has its own.
-// Sources: ROCm, "Hardware atomics operation support", support summary of MI200 and MI100 and its
-// definition of NOP; HIP's tests AtomicAdd_withunsafeflag and AtomicAdd_NonCoherent_withunsafeflag
+// Returns whether the floating-point atomics of FLAT, GLOBAL and buffers work on such memory.
+// gfx908, gfx90a: only L2 executes them; the fabric beyond it has integer and bitwise atomics only.
+// So they work on coarse-grained memory, including the host's. On any other kind, memory does not
+// change and the lane gets 0.
+// gfx942 (`fabric_has_them`): they work on any memory. The fabric executes them. For host memory,
+// the GPU's PCIe controller turns what PCIe lacks into a load, the operation and a store, which are
+// atomic among the GPU's waves alone.
+// Instructions: gfx90a and gfx942 have add_f32, pk_add_f16, add, min and max of f64, gfx942 also
+// pk_add_bf16; gfx908 has add_f32 and pk_add_f16 without a returned value; gfx900 and gfx906 have
+// none. LDS has its own.
+// Sources: ROCm, "Hardware atomics operation support", support summary of MI300, MI200 and MI100
+// and its definition of NOP; HIP's tests AtomicAdd_withunsafeflag and AtomicAdd_NonCoherent_withunsafeflag
 // (gfx90a, hipHostMalloc).
-constexpr bool float_atomics_work(MemoryKind kind) noexcept {
-  return kind == MemoryKind::coarse_grained || kind == MemoryKind::device_local;
+constexpr bool float_atomics_work(bool fabric_has_them, MemoryKind kind) noexcept {
+  return fabric_has_them || kind == MemoryKind::coarse_grained || kind == MemoryKind::device_local;
 }
 
 // Bytes of a line (Vega ISA; gfx90a: CDNA2 ISA, "Memory hierarchy"; gfx942: CDNA 3 whitepaper). The

@@ -79,22 +79,16 @@ constexpr bool is_floating<atomic::AddPackedHalves> = true;
 template <>
 constexpr bool is_floating<atomic::AddPackedBfloats> = true;
 
-// Whether a floating-point atomic works on such memory. On gfx942 those of agent scope work on any;
-// those of system scope (sc1) do not reach host memory that L2 does not hold.
-bool float_atomic_works(const Op& op, const Wave& wave, MemoryKind kind) noexcept {
-  if (wave.executor->target != Target::gfx942) return float_atomics_work(kind);
-  return float_atomics_work(kind) || kind == MemoryKind::device_local_fine || !op.in.scc_bit;
-}
-
 // Returns the lanes whose floating-point atomic has no effect, and reports them to the check, if
 // there is one. Lanes that fault are not included.
 uint64_t ignored_lanes(const Op& op, Wave& wave, uint64_t lanes, const GpuAddress* address,
                        unsigned bytes) {
+  const bool fabric_has_them = wave.executor->target == Target::gfx942;
   uint64_t ignored = 0;
   const Mapping* first = nullptr;
   for_each_lane(lanes, [&](unsigned lane) {
     const Mapping* const mapping = wave.executor->mapping(op, address[lane]);
-    if (mapping == nullptr || float_atomic_works(op, wave, mapping->kind)) return;
+    if (mapping == nullptr || float_atomics_work(fabric_has_them, mapping->kind)) return;
     if (!mapping->contains(address[lane], bytes) || !mapping->permits(Access::atomic) ||
         address[lane] % bytes != 0)
       return;
