@@ -69,10 +69,11 @@ class DeviceWrites {
       (void)*hdp_flush_;
       count(&CounterBlock::hdp_flushes);
     } else {
-      // The last store before the read is to the line that is read, so the read cannot return
-      // before that store, and on PCIe a read does not pass earlier writes to its device.
+      // The last store before the read is to the line that is read. The fence orders the read
+      // after it, which sfence would not, and on PCIe a read does not pass earlier writes to its
+      // device.
       *line_ = static_cast<uint8_t>(last_ ^= 1);
-      aql::store_fence();
+      aql::store_load_fence();
       (void)*line_;
       count(&CounterBlock::kernarg_read_backs);
     }

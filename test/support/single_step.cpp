@@ -121,8 +121,11 @@ std::optional<uint64_t> loaded_address(const uint8_t* code, const user_regs_stru
   return address;
 }
 
-bool is_sfence(const uint8_t* code) {
-  return code[0] == 0x0f && code[1] == 0xae && code[2] == 0xf8;
+std::optional<Kind> fence_of(const uint8_t* code) {
+  if (code[0] != 0x0f || code[1] != 0xae) return {};
+  if (code[2] == 0xf8) return Kind::fence;
+  if (code[2] == 0xf0) return Kind::full_fence;
+  return {};
 }
 
 struct Copy {
@@ -172,8 +175,14 @@ uint64_t Steps::last(Kind kind, Place place) const {
 }
 
 bool Steps::has_fence(uint64_t after, uint64_t before) const {
+  return has_full_fence(after, before) || std::ranges::any_of(all, [&](const Step& step) {
+           return step.kind == Kind::fence && step.number > after && step.number < before;
+         });
+}
+
+bool Steps::has_full_fence(uint64_t after, uint64_t before) const {
   return std::ranges::any_of(all, [&](const Step& step) {
-    return step.kind == Kind::fence && step.number > after && step.number < before;
+    return step.kind == Kind::full_fence && step.number > after && step.number < before;
   });
 }
 
@@ -198,7 +207,8 @@ Steps single_step(const std::vector<Watched>& watched, const std::function<void(
     std::array<uint8_t, 16> code{};
     child.read(reinterpret_cast<const void*>(registers.rip), code.data(), code.size());
     if (code[0] == kBreakpoint) return steps;
-    if (is_sfence(code.data())) steps.all.push_back({.number = number, .kind = Kind::fence});
+    if (const auto fence = fence_of(code.data()))
+      steps.all.push_back({.number = number, .kind = *fence});
     if (const auto address = loaded_address(code.data(), registers)) {
       const auto place = place_at(*address);
       if (place == Place::hdp || place == Place::line)

@@ -1,5 +1,5 @@
 // Executes a function in a child process, one instruction at a time, and reports what it stores to
-// watched memory, in order: the only way to see SFENCE and the stores around it.
+// watched memory, in order: the only way to see fences and the stores around them.
 //
 //   const Steps steps = single_step({{Place::ring, ring, bytes}, ...}, [&] { batch.submit(); });
 //   CHECK(steps.last(Kind::store, Place::kernargs) < steps.first(Kind::fence));
@@ -29,7 +29,7 @@ enum class Place : uint8_t {
   write_index,
   doorbell,
 };
-enum class Kind : uint8_t { store, load, fence };
+enum class Kind : uint8_t { store, load, fence, full_fence };  // SFENCE, MFENCE
 
 struct Watched {
   Place place;
@@ -53,8 +53,10 @@ struct Steps {
   // Number of the instruction; kNever if there is none. `slot`: only of that slot of the ring.
   uint64_t first(Kind kind, Place place, size_t slot = SIZE_MAX) const;
   uint64_t last(Kind kind, Place place) const;
-  // True if an SFENCE is strictly between the two instructions.
+  // True if an SFENCE or MFENCE is strictly between the two instructions.
   bool has_fence(uint64_t after, uint64_t before) const;
+  // True if an MFENCE is, which orders loads, too.
+  bool has_full_fence(uint64_t after, uint64_t before) const;
 };
 
 // Throws std::runtime_error if the system refuses to trace or the child ends early.

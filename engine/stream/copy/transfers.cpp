@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <hsa/hsa_ext_amd.h>
-#include <immintrin.h>
 
 #include <algorithm>
 #include <bit>
@@ -10,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include "aql/store_fence.hpp"
 #include "engine/memory/access.hpp"
 #include "engine/memory/nearest_host.hpp"
 #include "engine/runtime/error.hpp"
@@ -268,11 +268,11 @@ Grid Transfers::grid(size_t width_bytes, size_t height) const noexcept {
 // stores have arrived.
 void Transfers::flush_host_stores(const std::byte* last) const noexcept {
   if (parts_.hdp_flush != nullptr) {
-    _mm_sfence();
+    aql::store_fence();
     *parts_.hdp_flush = 1;
     static_cast<void>(*parts_.hdp_flush);
   } else {
-    _mm_mfence();  // orders the load, too
+    aql::store_load_fence();
     static_cast<void>(*static_cast<const volatile std::byte*>(last));
   }
 }

@@ -2,6 +2,8 @@
 //
 //   arguments < sfence < flush or read-back < body < sfence < header < sfence < doorbell
 //
+// A read-back is a store, mfence and a load.
+//
 // The fences around the header are those of rings in device memory. In host memory, packets after
 // the first are stored behind the gate while the batch is built, so only the first one's header
 // counts.
@@ -30,7 +32,7 @@ void check_order(const Steps& steps, By by, Ring ring) {
   CHECK(arguments < flush);
   CHECK(steps.has_fence(arguments, flush));
   CHECK(flush < flush_ends);
-  if (by == By::read_back) CHECK(steps.has_fence(flush, flush_ends));
+  if (by == By::read_back) CHECK(steps.has_full_fence(flush, flush_ends));
   CHECK(flush_ends < header);
   CHECK(steps.first(Kind::store, Place::ring_body, 0) < header);
   CHECK(header < steps.first(Kind::store, Place::write_index));
