@@ -10,6 +10,7 @@
 #include "engine/runtime/amd_extension.hpp"
 #include "engine/runtime/counters.hpp"
 #include "engine/runtime/error.hpp"
+#include "engine/runtime/signal.hpp"
 
 namespace uptempo::detail {
 namespace {
@@ -101,7 +102,8 @@ std::string CompletionThread::describe_sleep() const {
       return "sleeps until a signal handler wakes it, because hsa_amd_signal_wait_any overwrites "
              "memory";
     default:
-      return "polls with pauses, because no event was left for its control signal";
+      return events_in_use() ? "polls with pauses, because no event was left for its control signal"
+                             : "polls with pauses, because HSA_ENABLE_INTERRUPT is 0";
   }
 }
 

@@ -8,6 +8,7 @@
 #include "engine/dispatch/batch_queue.hpp"
 #include "engine/dispatch/pools/kernarg_pool.hpp"
 #include "engine/runtime/error.hpp"
+#include "engine/runtime/memory_model.hpp"
 
 namespace uptempo {
 
@@ -19,7 +20,8 @@ BatchSubmitter::BatchSubmitter(detail::BatchQueue& state, const BatchOptions& op
     : patience_(options.patience),
       publication_(options.fences, false, state.agent()),
       shapes_(state.facts(), publication_.plain_flags(), &publication_.holds_slots) {
-  publication_.kernargs_on_device = state.place().is_on_device();
+  publication_.kernargs_go_stale_in_l2 =
+      kernargs_go_stale_in_l2(state.agent(), state.place().is_on_device());
   publication_.timing = options.timing;
   publication_.chunking = options.chunking;
   (void)detail::BatchQueue::ended();  // here, where it may throw

@@ -134,7 +134,7 @@ void Publication::make_plan(size_t count) {
   } else {
     plan_fences(declarations_, accesses, policy, plans_);
   }
-  if (kernargs_on_device) acquire_kernargs();
+  if (kernargs_go_stale_in_l2) acquire_kernargs();
   if (kept) return;  // a kept batch compares nothing: replan() invalidates its plan
   last_.declared = declared;
   last_.accesses = accesses;

@@ -1,6 +1,8 @@
 // QueueResources::describe().
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "aql/amd_abi.hpp"
 #include "engine/completion/completion_thread.hpp"
 #include "engine/dispatch/queue_resources.hpp"
@@ -9,6 +11,7 @@
 #include "engine/memory/pool.hpp"
 #include "engine/runtime/description.hpp"
 #include "engine/runtime/memory_model.hpp"
+#include "engine/runtime/signal.hpp"
 
 namespace uptempo::detail {
 namespace {
@@ -48,11 +51,17 @@ std::string publication_of(const aql::AqlQueueWriter& writer, const RingAccessCh
 
 std::string signals_of(const SignalPool& signals) {
   if (signals.interrupts() == 0)
-    return fmt::format(
-        "{}, without events, so waiting threads poll: neither budget nor driver had an event left",
-        signals.event_less());
+    return fmt::format("{}, without events, so waiting threads poll: {}", signals.event_less(),
+                       events_in_use() ? "neither budget nor driver had an event left"
+                                       : "HSA_ENABLE_INTERRUPT is 0");
   return fmt::format("{} with events, so waiting threads sleep; {} without, for timing",
                      signals.interrupts(), signals.event_less());
+}
+
+// A queue that got some of its signals with events uses only these for completions.
+uint32_t publications_of(const QueueOptions& options, const SignalPool& signals) {
+  if (signals.interrupts() == 0) return options.publications;
+  return std::min(options.publications, signals.interrupts());
 }
 
 std::string kernargs_of(const Agent* agent, const KernargPool& pool, const KernargPlace& place) {
@@ -80,7 +89,10 @@ std::string fences_of(const Agent& agent) {
 std::string QueueResources::describe() const {
   const hsa_queue_t* const queue = handle();
   Description all(fmt::format("queue {}", queue->id));
-  all.line("ring", fmt::format("{} packets", ring_size_));
+  all.line("ring", fmt::format("{} packets in {}", ring_size_,
+                               writer_->has_device_ring()
+                                   ? "device memory, fenced before and after each header"
+                                   : "host memory"));
   if (common_ == nullptr)
     all.line("HSA queue", queue_.handle() != 0 ? "created for this Queue" : "borrowed");
   else
@@ -89,7 +101,7 @@ std::string QueueResources::describe() const {
   all.line("producers", name_of(writer_->producers()))
       .line("doorbell", doorbell_of(queue))
       .line("publication", publication_of(*writer_, access_))
-      .line("publications at a time", std::to_string(options_.publications))
+      .line("publications at a time", std::to_string(publications_of(options_, signals_)))
       .line("completion signals", signals_of(signals_))
       .line("kernargs", kernargs_of(agent(), kernargs_, place_));
   if (agent_)

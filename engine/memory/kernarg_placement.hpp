@@ -11,13 +11,18 @@
 // host writes them through a large BAR, write-combined. Before the first header of a publication
 // that has new arguments, the engine executes one `sfence` and one flush: a store to the agent's
 // HDP_MEM_FLUSH_CNTL register with a read of the register, or, where ROCr does not map the
-// register, a store to a line after all arguments and a read of that line. It reads no device
+// register, a store to a line after all arguments, `mfence` and a read of that line. It reads no device
 // memory otherwise: comparisons and patches use copies in host memory. Counters::hdp_flushes and
 // ::kernarg_read_backs count the flushes.
 //
-// Fences: device memory is coarse-grained, so L2 may hold old bytes of a reused block. Every launch
-// of a stream therefore acquires at system scope. The first packet of a batch or recording does in
-// any case, also if a caller's fences() ask for less.
+// Fences: device memory is coarse-grained, so L2 may hold old bytes of a reused block, except where
+// the host's stores invalidate them (gfx942; MemoryModel::device_memory_is_probed). Every launch of
+// a stream therefore acquires at system scope. The first packet of a batch or recording does in any
+// case, also if a caller's fences() ask for less.
+//
+// Threads: the stores to device memory are write-combined. A thread that hands a batch with unsent
+// arguments to another thread executes aql::store_fence() before the hand-over, unless a mutex or
+// another locked instruction does it. Streams, launchers, recordings and shared queues need nothing.
 //
 // Without a large BAR, and for memory that the host cannot reach, arguments stay in host memory;
 // KernargPlace::reason says so. This is not an Error: the results are the same.

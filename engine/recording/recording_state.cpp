@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "engine/runtime/error.hpp"
+#include "engine/runtime/memory_model.hpp"
 #include "engine/runtime/session.hpp"
 
 namespace uptempo::detail {
@@ -72,7 +73,8 @@ RecordingState::RecordingState(BatchQueue& state, const RecordingOptions& option
       shapes_(facts_, publication_.plain_flags(), &publication_.holds_slots),
       place_(place),
       blocks_(std::move(allocate)) {
-  publication_.kernargs_on_device = place_.is_on_device();
+  publication_.kernargs_go_stale_in_l2 =
+      kernargs_go_stale_in_l2(state.agent(), place_.is_on_device());
   publication_.timing = options.timing;
   publication_.chunking = options.chunking;
   partly_out_.publication = &publication_;

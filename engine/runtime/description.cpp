@@ -7,6 +7,7 @@
 #include "engine/runtime/amd_extension.hpp"
 #include "engine/runtime/ring_access.hpp"
 #include "engine/runtime/runtime.hpp"
+#include "engine/runtime/signal.hpp"
 #include "engine/runtime/signal_budget.hpp"
 
 namespace uptempo {
@@ -64,6 +65,8 @@ std::string facts_of(const Agent& agent) {
 
 std::string facts_of_signals() {
   const SignalUse use = signal_use();
+  if (!detail::events_in_use())
+    return "without events, because HSA_ENABLE_INTERRUPT is 0: waits poll, and no budget applies";
   return fmt::format("{} in use, {} at most so far, of a budget of {}; beyond it, {}", use.in_use,
                      use.peak, use.budget,
                      signal_budget().beyond == SignalBudget::Beyond::refuse

@@ -23,10 +23,21 @@ struct MemoryModel {
   std::string_view source;
 };
 
+// Whether L2 may hold old bytes of memory for kernel arguments after the host has written them
+// anew, so that only an acquire of system scope suffices. `on_device`: device memory; otherwise
+// fine-grained host memory.
+constexpr bool kernargs_go_stale_in_l2(const MemoryModel& model, bool on_device) noexcept {
+  return on_device ? !model.device_memory_is_probed : !model.host_memory_bypasses_l2;
+}
+
 // Returns the row of the target, or for an unknown one the row that promises nothing.
 const MemoryModel& memory_model(std::string_view processor) noexcept;
 inline const MemoryModel& memory_model(const Agent& agent) noexcept {
   return memory_model(agent.name());
+}
+// Null: a queue without ROCr, whose arguments are in host memory that no L2 holds.
+inline bool kernargs_go_stale_in_l2(const Agent* agent, bool on_device) noexcept {
+  return agent != nullptr && kernargs_go_stale_in_l2(memory_model(*agent), on_device);
 }
 
 }  // namespace uptempo

@@ -34,12 +34,6 @@ hsa_signal_t create(hsa_signal_value_t initial, SignalKind kind) {
   return signal;
 }
 
-// HSA_ENABLE_INTERRUPT=0 makes all of ROCr's signals event-less; this is not a shortage of events.
-bool events_in_use() noexcept {
-  const char* const variable = std::getenv("HSA_ENABLE_INTERRUPT");
-  return variable == nullptr || std::strcmp(variable, "0") != 0;
-}
-
 [[noreturn]] void refuse(const char* what_ran_out) {
   detail::note_refused();
   const SignalUse use = signal_use();
@@ -58,6 +52,11 @@ bool events_in_use() noexcept {
 
 }  // namespace
 
+bool detail::events_in_use() noexcept {
+  const char* const variable = std::getenv("HSA_ENABLE_INTERRUPT");
+  return variable == nullptr || std::strcmp(variable, "0") != 0;
+}
+
 uint64_t detail::ticks_in(std::chrono::nanoseconds duration) noexcept {
   static const uint64_t hz = [] {
     uint64_t value = 0;
@@ -71,7 +70,7 @@ uint64_t detail::ticks_in(std::chrono::nanoseconds duration) noexcept {
 Signal::Signal(SignalKind asked, hsa_signal_value_t initial) {
   std::shared_ptr<Session> session = Session::current();
   const bool may_replace =
-      signal_budget().beyond == SignalBudget::Beyond::event_less || !events_in_use();
+      signal_budget().beyond == SignalBudget::Beyond::event_less || !detail::events_in_use();
   bool has_place = asked == SignalKind::interrupt && detail::reserve_interrupt();
   if (asked == SignalKind::interrupt && !has_place && !may_replace) refuse("the budget is used up");
   hsa_signal_t signal{};

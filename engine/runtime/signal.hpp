@@ -39,6 +39,9 @@ inline constexpr std::chrono::nanoseconds kLongestSleep = std::chrono::milliseco
 inline constexpr std::chrono::nanoseconds kFirstPause = std::chrono::microseconds(10);
 inline constexpr std::chrono::nanoseconds kLongestPause = std::chrono::milliseconds(4);
 
+// False where HSA_ENABLE_INTERRUPT=0 makes all of ROCr's signals event-less: not a shortage.
+bool events_in_use() noexcept;
+
 // Converts to system clock ticks, the unit of hsa_signal_wait_*.
 uint64_t ticks_in(std::chrono::nanoseconds duration) noexcept;
 

@@ -21,12 +21,21 @@ const char* name_of(StreamPriority priority) noexcept {
   return "high";
 }
 
-std::string acquires_of(const StreamsOptions& options, const Agent* agent) {
+std::string acquires_of(const StreamsOptions& options, const Agent* agent,
+                        const KernargPlace& kernargs) {
   if (options.system_acquires) return "at system scope, as the caller asked";
-  if (agent == nullptr || memory_model(*agent).host_memory_bypasses_l2)
-    return "at agent scope, because L2 does not hold the kernargs: they are in fine-grained host "
-           "memory";
-  return fmt::format("at system scope, because L2 of {} may hold the kernargs", agent->name());
+  const char* const memory = kernargs.is_on_device() ? "device memory" : "fine-grained host memory";
+  if (kernargs_go_stale_in_l2(agent, kernargs.is_on_device()))
+    return fmt::format("at system scope, because L2 may hold old kernargs in {}", memory);
+  return fmt::format(
+      "at agent scope, because L2 holds no old kernargs in {}; at system scope after the host or "
+      "another agent may have written the data",
+      memory);
+}
+
+std::string text_of(const KernargPlace& kernargs) {
+  return fmt::format("in {} (placement {}: {})", name_of(kernargs.placement),
+                     name_of(kernargs.asked), kernargs.reason);
 }
 
 }  // namespace
@@ -63,9 +72,11 @@ std::string StreamsState::describe() {
       .line("default stream", options_.default_order == DefaultStreamOrder::legacy
                                   ? "before and after the work of blocking streams"
                                   : "like any other")
-      .line("launches acquire", acquires_of(options_, agent()))
-      .line("completion signals", fmt::format("with markers, and with one launch of {} of a queue",
-                                              options_.epoch_packets))
+      .line("kernargs", text_of(place_))
+      .line("launches acquire", acquires_of(options_, agent(), place_))
+      .line("completion signals",
+            fmt::format("with markers, and with at least one launch of {} of a queue",
+                        epoch_packets(options_.queue, options_.epoch_packets)))
       .part(transfers_->describe());
   for (const auto* const queues : {&shared, &own}) {
     for (const Queue& each : *queues) {

@@ -137,7 +137,7 @@ TEST_CASE_METHOD(OnDevice, "a Queue describes how it publishes, and with which r
 
   hsa_queue_t* const handle = queue.handle();
   CHECK(text.starts_with("queue " + std::to_string(handle->id) + "\n"));
-  CHECK(value_of(text, "ring") == std::to_string(handle->size) + " packets");
+  CHECK(value_of(text, "ring") == std::to_string(handle->size) + " packets in host memory");
   CHECK(value_of(text, "HSA queue") == "created for this Queue");
   const auto* const doorbell =
       reinterpret_cast<const amd_signal_t*>(handle->doorbell_signal.handle);
@@ -162,8 +162,10 @@ TEST_CASE_METHOD(OnDevice, "a Queue describes how it publishes, and with which r
                                                  std::to_string(node_of(memory.agentOwner))));
   // All targets of the virtual GPU up to gfx90a have one L2 (LLVM AMDGPUUsage, Memory Model).
   CHECK(value_of(text, "fences of " + gpu.name())
-            .starts_with("one L2, fine-grained host memory "
-                         "bypasses L2, "));
+            .starts_with(gpu.name() == "gfx942"
+                             ? "several L2s, or not known, fine-grained host "
+                               "memory bypasses L2, "
+                             : "one L2, fine-grained host memory bypasses L2, "));
 }
 
 TEST_CASE_METHOD(OnDevice, "a Queue describes other ways of publishing with their reasons",
@@ -246,6 +248,25 @@ TEST_CASE_METHOD(OnDevice, "Streams describe their queues, launches and copies",
        (at = text.find("  publication: indices by direct access", at)) != std::string::npos; ++at)
     ++queues;
   CHECK(queues == streams.hardware_queues());
+}
+
+TEST_CASE_METHOD(OnDevice, "Streams describe where arguments are, and what they acquire for them",
+                 "[describe]") {
+  const auto described = [&](KernargPlacement placement, const char* line) {
+    const Streams streams{gpu, {.queue = {.packets = 64, .kernargs = placement}}};
+    return value_of(streams.describe(), line);
+  };
+  CHECK(described(KernargPlacement::host, "kernargs") ==
+        "in host memory (placement host memory: asked for)");
+  CHECK(described(KernargPlacement::host, "launches acquire").starts_with("at agent scope"));
+  CHECK(described(KernargPlacement::device, "kernargs")
+            .starts_with("in device memory (placement device memory: asked for"));
+  // The host's stores invalidate the copies in gfx942's L2s alone.
+  CHECK(described(KernargPlacement::device, "launches acquire")
+            .starts_with(gpu.name() == "gfx942" ? "at agent scope" : "at system scope"));
+  // An epoch is at most a quarter of the ring.
+  CHECK(described(KernargPlacement::host, "completion signals") ==
+        "with markers, and with at least one launch of 16 of a queue");
 }
 
 TEST_CASE("after the end of the Runtime there is nothing to describe", "[describe]") {

@@ -84,7 +84,7 @@ struct Publication {
   bool holds_slots = false;
   const FencePolicy policy;
   // Kernarg blocks are in device memory, which L2 caches.
-  bool kernargs_on_device = false;
+  bool kernargs_go_stale_in_l2 = false;  // memory_model.hpp
   const bool kept;  // a recording's: keeps its plan and outlives its submissions
   Ending ended = Ending::none;
 

@@ -45,9 +45,7 @@ StreamQueueOptions checked(StreamQueueOptions options) {
                  .found = "kernels need at least one compute unit",
                  .remedy = "set one bit per compute unit to use, or pass an empty mask for all"});
   }
-  // Ensures room for a marker: an epoch never fills the ring.
-  options.epoch_packets =
-      std::clamp(options.epoch_packets, 1u, std::max(1u, options.queue.packets / 4));
+  options.epoch_packets = epoch_packets(options.queue, options.epoch_packets);
   return options;
 }
 
@@ -58,8 +56,7 @@ StreamQueue::StreamQueue(const Agent& agent, const StreamQueueOptions& options)
       QueueResources(agent, checked(options).queue, {}),
       stream_options_(checked(options)),
       acquires_system_always_(options.system_acquires ||
-                              !memory_model(agent).host_memory_bypasses_l2 ||
-                              place().is_on_device()),
+                              kernargs_go_stale_in_l2(memory_model(agent), place().is_on_device())),
       shapes_(facts(), kInBetween),
       waits_(timeline_),
       closers_(timeline_.places()),

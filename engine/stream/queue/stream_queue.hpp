@@ -15,9 +15,10 @@
 // Scopes: dispatches acquire and release at agent scope. Kernels of one agent need no more. Neither
 // do kernargs: they are in fine-grained host memory, which gfx9 does not cache in L2, so only
 // first-level caches may be stale. A stream's first launch after the host has waited for it, or
-// after it has waited for anything other than a queue of this agent, acquires at system scope. On
-// other targets every launch does, and where kernargs are in device memory. Packets with a
-// completion signal release at system scope.
+// after it has waited for anything other than a queue of this agent, acquires at system scope. Every
+// launch does where L2 may hold old kernargs (kernargs_go_stale_in_l2()): on other targets, and for
+// kernargs in device memory of gfx9 before gfx942. Packets with a completion signal release at
+// system scope.
 //
 // Thread safety: every function may be called from any thread. A lock is held while packets are
 // written, never during a wait.
@@ -26,6 +27,7 @@
 
 #include <hsa/hsa.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -58,6 +60,12 @@ struct StreamQueueOptions {
   std::chrono::nanoseconds patience = std::chrono::seconds(30);
   uint64_t spill_bytes = 32 << 20;  // limit for kernarg blocks larger than a slab
 };
+
+// Returns the launches after which one carries a completion signal: at most a quarter of the ring,
+// so that an epoch leaves room for a marker.
+inline uint32_t epoch_packets(const QueueOptions& queue, uint32_t asked) noexcept {
+  return std::clamp(asked, 1u, std::max(1u, queue.packets / 4));
+}
 
 // Owns those blocks. A base class, so that it is destroyed after the queue whose packets read them.
 struct StreamSpills {

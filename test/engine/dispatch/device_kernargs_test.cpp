@@ -154,7 +154,9 @@ TEST_CASE_METHOD(ChainDevice, "a first packet that asks for less acquires at sys
     batch.submit().wait();
     expected = (expected * 3 + i) * 3 + i + 1;
   }
-  CHECK(batch.plan().front().flags.acquire == aql::FenceScope::system);
+  // On gfx942 the host's stores invalidate copies in L2.
+  CHECK(batch.plan().front().flags.acquire ==
+        (gpu.name() == "gfx942" ? aql::FenceScope::agent : aql::FenceScope::system));
   CHECK(all_are(buffer, expected));
 }
 
@@ -261,7 +263,8 @@ TEST_CASE_METHOD(ChainDevice, "streams flush once for each launch with new argum
   a.synchronize();
   b.synchronize();
   CHECK(spent.flushes() == 400);
-  CHECK(spent.system_acquires() == 400);  // L2 caches the blocks
+  // L2 caches the blocks; on gfx942 the host's stores invalidate its copies.
+  CHECK(spent.system_acquires() == (gpu.name() == "gfx942" ? 2 : 400));
   CHECK(spent.host_reads() == 0);
   CHECK(all_are(first, expected));
   CHECK(all_are(second, expected_second));
