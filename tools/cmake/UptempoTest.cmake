@@ -4,8 +4,8 @@
 #   uptempo_test(<name> SOURCES <file>... [LIBRARIES <target>...] [LABELS <label>...])
 #       A test without a device.
 #   uptempo_vgpu_test(<name> SOURCES <file>... [LIBRARIES <target>...]
-#                     [OPTIONS <launcher option>...])
-#       A test that runs under uptempo-vgpu.
+#                     [OPTIONS <launcher option>...] [ONE_DEVICE])
+#       A test that runs under uptempo-vgpu, on each device of the suite.
 #   uptempo_program_test(<name> SOURCES <file>... PROGRAMS <macro>=<target>...
 #                        [LIBRARIES <target>...] [LABELS <label>...])
 #       A test that starts programs as a user does. Each macro is the path of that target's file.
@@ -14,19 +14,26 @@
 # 1,500 s (CTest's own) without a preset. Seeds in one test have a limit each.
 #
 # Kernels of tests are compiled for the targets that run them, which saves build time:
-#   UPTEMPO_VGPU_TARGETS  the devices of the virtual GPU; the first is its default device
+#   UPTEMPO_VGPU_TARGETS         the devices of the virtual GPU that run here; the first is its
+#                                default device. gfx942 needs ROCr 6.1 and a compiler that knows it.
+#   UPTEMPO_VGPU_SUITE_TARGETS   the devices of the suite: the default device and, if it runs here,
+#                                gfx942, whose caches are others. On the latter a test's name ends
+#                                in _gfx942. ONE_DEVICE: the test depends on the default device, or
+#                                has nothing to do with a device's target.
 #   UPTEMPO_VGPU_DEFAULT_TARGET
 #
 #   uptempo_vgpu_variant(<name> <suffix> <launcher option>...)
 #       <name>_<suffix>: the binary of the uptempo_vgpu_test <name> with other options of the
-#       launcher.
+#       launcher, on the default device.
 #
 # The following functions add one ctest test each for COMMAND, a program that is correct on the
-# plain device. Each appends its suffix to <name>.
+# plain device. Each appends its suffix to <name>. Delays and early read indices have nothing to do
+# with a device's target; the other functions run on each device of the suite, without ONE_DEVICE.
 #
-#   uptempo_checked_test(<name> COMMAND <program> [<argument>...] [RULES <rules>])
+#   uptempo_checked_test(<name> COMMAND <program> [<argument>...] [RULES <rules>] [ONE_DEVICE])
 #       _checked: `--check fences`, or `--check RULES`, finds nothing.
-#   uptempo_incoherent_test(<name> COMMAND <program> [<argument>...] SEEDS <n> [LONG <n>])
+#   uptempo_incoherent_test(<name> COMMAND <program> [<argument>...] SEEDS <n> [LONG <n>]
+#                           [ONE_DEVICE])
 #       _incoherent: correct with stale caches, for the seeds 1 to SEEDS. _incoherent_long, with the
 #       label long: for the seeds up to LONG. With the cache variable UPTEMPO_SEEDS, _incoherent
 #       runs that many seeds and there is no _incoherent_long:
@@ -37,16 +44,36 @@
 #   uptempo_early_test(<name> COMMAND <program> [<argument>...] SEEDS <n>)
 #       _early: correct where the read index passes packets at their launch, for the seeds 1 to
 #       SEEDS.
-#   uptempo_lazy_bar_test(<name> COMMAND <program> [<argument>...] SEEDS <n>)
+#   uptempo_lazy_bar_test(<name> COMMAND <program> [<argument>...] SEEDS <n> [ONE_DEVICE])
 #       _lazy_bar: correct where the device sees the host's stores to its memory late, for the seeds
 #       1 to SEEDS.
 include_guard(GLOBAL)
 include(${CMAKE_CURRENT_LIST_DIR}/UptempoBuild.cmake)
+include(${CMAKE_CURRENT_LIST_DIR}/../../kernels/UptempoKernels.cmake)
+include(CheckSymbolExists)
 find_package(Catch2 REQUIRED)  # Debian: catch2
 find_package(Threads REQUIRED)
 
-set(UPTEMPO_VGPU_TARGETS gfx90a gfx908 gfx906 gfx900 CACHE INTERNAL "")
-set(UPTEMPO_VGPU_DEFAULT_TARGET gfx90a CACHE INTERNAL "")
+if(NOT TARGET hsa-runtime64::hsa-runtime64)
+  find_package(hsa-runtime64 CONFIG REQUIRED PATHS /opt/rocm)
+endif()
+
+# The launcher recognises ROCr 6.1 by the same function (tools/vgpu/interpose/runtime_age.cpp).
+function(_uptempo_choose_devices)
+  set(targets gfx90a gfx908 gfx906 gfx900)
+  set(suite gfx90a)
+  set(CMAKE_REQUIRED_LIBRARIES hsa-runtime64::hsa-runtime64)
+  check_symbol_exists(hsa_amd_agent_set_async_scratch_limit "hsa/hsa_ext_amd.h" UPTEMPO_ROCR_IS_6_1)
+  _uptempo_expand_targets(compiled all)
+  if(UPTEMPO_ROCR_IS_6_1 AND "gfx942" IN_LIST compiled)
+    list(APPEND targets gfx942)
+    list(APPEND suite gfx942)
+  endif()
+  set(UPTEMPO_VGPU_TARGETS "${targets}" CACHE INTERNAL "")
+  set(UPTEMPO_VGPU_SUITE_TARGETS "${suite}" CACHE INTERNAL "")
+  set(UPTEMPO_VGPU_DEFAULT_TARGET gfx90a CACHE INTERNAL "")
+endfunction()
+_uptempo_choose_devices()
 set(_test_root ${CMAKE_CURRENT_LIST_DIR}/../../test)
 set(UPTEMPO_SEEDS "" CACHE STRING "Seeds of each _incoherent test; empty: each test's own number")
 # Suppressions for sanitized tests under the launcher.
@@ -68,6 +95,23 @@ endif()
 function(_uptempo_set_up_test name labels)
   set_tests_properties(${name} PROPERTIES LABELS "${labels}"
                        ENVIRONMENT "${UPTEMPO_VGPU_TEST_ENVIRONMENT}")
+endfunction()
+
+# Sets `names` and `options` to lists of equal length: for each device of the suite, or for the
+# default device alone, the test's name and the launcher's option.
+function(_uptempo_devices names options name one_device)
+  set(all_names ${name})
+  set(all_options --device=${UPTEMPO_VGPU_DEFAULT_TARGET})
+  if(NOT one_device)
+    foreach(target IN LISTS UPTEMPO_VGPU_SUITE_TARGETS)
+      if(NOT target STREQUAL UPTEMPO_VGPU_DEFAULT_TARGET)
+        list(APPEND all_names ${name}_${target})
+        list(APPEND all_options --device=${target})
+      endif()
+    endforeach()
+  endif()
+  set(${names} ${all_names} PARENT_SCOPE)
+  set(${options} ${all_options} PARENT_SCOPE)
 endfunction()
 
 # uptempo_test_headers(<name>): parses the headers that every test includes once, with the compile
@@ -97,12 +141,15 @@ function(uptempo_test name)
 endfunction()
 
 function(uptempo_vgpu_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES;OPTIONS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "ONE_DEVICE" "" "SOURCES;LIBRARIES;OPTIONS")
   _uptempo_test_program(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE uptempo_test_main ${arg_LIBRARIES} Threads::Threads)
   add_dependencies(${name} uptempo_vgpu_launcher)
-  add_test(NAME ${name} COMMAND uptempo_vgpu_launcher ${arg_OPTIONS} -- $<TARGET_FILE:${name}>)
-  _uptempo_set_up_test(${name} vgpu)
+  _uptempo_devices(tests devices ${name} "${arg_ONE_DEVICE}")
+  foreach(test device IN ZIP_LISTS tests devices)
+    add_test(NAME ${test} COMMAND uptempo_vgpu_launcher ${device} ${arg_OPTIONS} -- $<TARGET_FILE:${name}>)
+    _uptempo_set_up_test(${test} vgpu)
+  endforeach()
 endfunction()
 
 function(uptempo_vgpu_variant name suffix)
@@ -124,17 +171,22 @@ function(uptempo_program_test name)
 endfunction()
 
 function(uptempo_checked_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "RULES" "COMMAND")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "ONE_DEVICE" "RULES" "COMMAND")
   if(NOT arg_RULES)
     set(arg_RULES fences)
   endif()
-  add_test(NAME ${name}_checked COMMAND uptempo_vgpu_launcher --check ${arg_RULES} -- ${arg_COMMAND})
-  _uptempo_set_up_test(${name}_checked vgpu)
-  # The checker writes each finding to stderr.
-  set_tests_properties(${name}_checked PROPERTIES FAIL_REGULAR_EXPRESSION "uptempo-vgpu: (unordered|stale|unreleased):")
+  _uptempo_devices(tests devices ${name}_checked "${arg_ONE_DEVICE}")
+  foreach(test device IN ZIP_LISTS tests devices)
+    add_test(NAME ${test} COMMAND uptempo_vgpu_launcher ${device} --check ${arg_RULES} -- ${arg_COMMAND})
+    _uptempo_set_up_test(${test} vgpu)
+    # The checker writes each finding to stderr.
+    set_tests_properties(${test} PROPERTIES FAIL_REGULAR_EXPRESSION "uptempo-vgpu: (unordered|stale|unreleased):")
+  endforeach()
 endfunction()
 
-function(_uptempo_seed_test name option first last labels)
+# The seed follows the launcher's options.
+function(_uptempo_seed_test name options first last labels)
+  list(JOIN options "\;" option)
   list(JOIN ARGN "\;" program)
   add_test(NAME ${name} COMMAND ${CMAKE_COMMAND} -DLAUNCHER=$<TARGET_FILE:uptempo_vgpu_launcher> -DOPTION=${option}
            -DFIRST=${first} -DLAST=${last} -DPROGRAM=${program} -P ${_UPTEMPO_EVERY_SEED})
@@ -145,21 +197,27 @@ function(_uptempo_seed_test name option first last labels)
 endfunction()
 
 function(uptempo_incoherent_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "SEEDS;LONG" "COMMAND")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "ONE_DEVICE" "SEEDS;LONG" "COMMAND")
   if(UPTEMPO_SEEDS)
     set(arg_SEEDS ${UPTEMPO_SEEDS})
     set(arg_LONG "")
   endif()
-  _uptempo_seed_test(${name}_incoherent --incoherent 1 ${arg_SEEDS} vgpu ${arg_COMMAND})
-  if(arg_LONG)
-    math(EXPR first "${arg_SEEDS} + 1")
-    _uptempo_seed_test(${name}_incoherent_long --incoherent ${first} ${arg_LONG} "vgpu;long" ${arg_COMMAND})
-  endif()
+  _uptempo_devices(tests devices ${name}_incoherent "${arg_ONE_DEVICE}")
+  foreach(test device IN ZIP_LISTS tests devices)
+    _uptempo_seed_test(${test} "${device};--incoherent" 1 ${arg_SEEDS} vgpu ${arg_COMMAND})
+    if(arg_LONG)
+      math(EXPR first "${arg_SEEDS} + 1")
+      _uptempo_seed_test(${test}_long "${device};--incoherent" ${first} ${arg_LONG} "vgpu;long" ${arg_COMMAND})
+    endif()
+  endforeach()
 endfunction()
 
 function(uptempo_lazy_bar_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "SEEDS" "COMMAND")
-  _uptempo_seed_test(${name}_lazy_bar --bar=lazy 1 ${arg_SEEDS} vgpu ${arg_COMMAND})
+  cmake_parse_arguments(PARSE_ARGV 1 arg "ONE_DEVICE" "SEEDS" "COMMAND")
+  _uptempo_devices(tests devices ${name}_lazy_bar "${arg_ONE_DEVICE}")
+  foreach(test device IN ZIP_LISTS tests devices)
+    _uptempo_seed_test(${test} "${device};--bar=lazy" 1 ${arg_SEEDS} vgpu ${arg_COMMAND})
+  endforeach()
 endfunction()
 
 function(uptempo_delay_test name)
@@ -169,5 +227,5 @@ endfunction()
 
 function(uptempo_early_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "SEEDS" "COMMAND")
-  _uptempo_seed_test(${name}_early "--early-read-index\;--seed" 1 ${arg_SEEDS} vgpu ${arg_COMMAND})
+  _uptempo_seed_test(${name}_early "--early-read-index;--seed" 1 ${arg_SEEDS} vgpu ${arg_COMMAND})
 endfunction()

@@ -105,9 +105,11 @@ TEST_CASE_METHOD(OnDevice, "a queue smaller than the agent's smallest gets that 
 
 TEST_CASE("objects that outlive the runtime are harmless", "[runtime]") {
   Completion submitted;
+  std::string target;
   {
     const Runtime runtime;
     const Agent gpu = runtime.gpu();
+    target = gpu.name();
     static_buffer.emplace(gpu, 4096);
     static_queue.emplace(gpu);
     static_program.emplace(gpu, builtin_kernels::basics());
@@ -119,7 +121,7 @@ TEST_CASE("objects that outlive the runtime are harmless", "[runtime]") {
   }
   CHECK(submitted.ready());
   CHECK_FALSE(static_signal->alive());
-  CHECK(static_program->target() == "gfx90a");
+  CHECK(static_program->target() == target);
   // The session has released everything; these destructors have nothing to do.
   static_queue.reset();
   static_buffer.reset();

@@ -61,6 +61,13 @@ void pitched() {
   constexpr size_t kWidth = 100, kHeight = 37;
   void* device;
   size_t pitch = 0;
+  hipDeviceProp_t properties;
+  CHECK_HIP(hipGetDeviceProperties(&properties, 0));
+  // HIP 5 aligns the pitch as for images, of which gfx942 has none: to 0 bytes.
+  if (HIP_VERSION_MAJOR < 6 && std::strncmp(properties.gcnArchName, "gfx942", 6) == 0) {
+    CHECK(hipMallocPitch(&device, &pitch, kWidth, kHeight) == hipErrorInvalidValue);
+    return;
+  }
   CHECK_HIP(hipMallocPitch(&device, &pitch, kWidth, kHeight));
   CHECK(pitch >= kWidth);
   std::vector<unsigned char> source(kWidth * kHeight), back(source.size());

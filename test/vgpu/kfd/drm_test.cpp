@@ -40,7 +40,8 @@ TEST_CASE("libdrm_amdgpu accepts the device and names it", "[drm]") {
   amdgpu_gpu_info info{};
   REQUIRE(amdgpu_query_gpu_info(device, &info) == 0);
   CHECK(info.asic_id == expected_device().device_id);
-  CHECK(info.num_shader_engines == expected_device().shader_engines);
+  // Linux counts those of one XCD (adev->gfx.config.max_shader_engines).
+  CHECK(info.num_shader_engines == expected_device().shader_engines / expected_device().xcds);
   CHECK(info.cu_active_number == expected_device().compute_units);
   CHECK(info.vram_bit_width == expected_device().memory_width_bits);
   CHECK(info.max_engine_clk == expected_device().engine_clock_mhz * 1000);

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -18,17 +19,19 @@
 namespace uptempo::vgpu::test {
 namespace {
 
-// HW_ID as HIP's amd_device_functions.h describes it, with the third bit of SE_ID.
+// HW_ID as HIP's amd_device_functions.h describes it, with the third bit of SE_ID. On gfx942 SE_ID
+// counts the engines of an XCD, whose number is in XCC_ID; `engine` counts those of the device.
 struct Place {
-  explicit Place(uint32_t id)
+  Place(uint32_t id, uint32_t the_xcd, uint32_t engines_per_xcd)
       : slot(id & 0xf),
         simd(id >> 4 & 3),
         unit(id >> 8 & 0xf),
         array(id >> 12 & 1),
-        engine(id >> 13 & 7),
+        xcd(the_xcd),
+        engine(the_xcd * engines_per_xcd + (id >> 13 & 7)),
         group(id >> 16 & 0xf),
         micro_engine(id >> 30) {}
-  uint32_t slot, simd, unit, array, engine, group, micro_engine;
+  uint32_t slot, simd, unit, array, xcd, engine, group, micro_engine;
 
   std::pair<uint32_t, uint32_t> compute_unit() const { return {engine, unit}; }
 };
@@ -44,7 +47,9 @@ class Placement {
     units = info(HSA_AMD_AGENT_INFO_COMPUTE_UNIT_COUNT);
     simds = info(HSA_AMD_AGENT_INFO_NUM_SIMDS_PER_CU);
     waves_per_unit = info(HSA_AMD_AGENT_INFO_MAX_WAVES_PER_CU);
-    units_per_engine = units / engines;
+    units_per_engine = (units + engines - 1) / engines;
+    // AMD, "AMD CDNA 3 architecture" (whitepaper): eight XCDs. ROCr 6.1 does not report them.
+    xcds = target == "gfx942" ? 8 : 1;
   }
   ~Placement() {
     for (hsa_queue_t* created : queues_) CHECK(hsa_queue_destroy(created) == HSA_STATUS_SUCCESS);
@@ -107,7 +112,7 @@ class Placement {
   // wave, workgroup after workgroup.
   std::vector<Place> run(hsa_queue_t* queue, uint32_t groups, uint16_t work_items, bool together) {
     const size_t waves = size_t{groups} * ((work_items + 63u) / 64);
-    const auto ids = device.allocate(Memory::host_fine, waves);
+    const auto ids = device.allocate(Memory::host_fine, 2 * waves);
     const auto arrived = device.allocate(Memory::host_fine, 1);
     const auto arguments =
         device.arguments().add(ids.data()).add(arrived.data()).add<uint32_t>(together ? groups : 0);
@@ -117,7 +122,8 @@ class Placement {
     ring(queue);
     REQUIRE(wait(done));
     std::vector<Place> places;
-    for (const uint32_t id : ids) places.emplace_back(id);
+    for (size_t wave = 0; wave < waves; ++wave)
+      places.emplace_back(ids.data()[2 * wave], ids.data()[2 * wave + 1], engines / xcds);
     return places;
   }
 
@@ -134,7 +140,8 @@ class Placement {
 
   TestDevice device;
   std::string target;
-  uint32_t engines = 0, units = 0, simds = 0, waves_per_unit = 0, units_per_engine = 0;
+  // engines and units: of all XCDs; units_per_engine: of the largest
+  uint32_t engines = 0, units = 0, simds = 0, waves_per_unit = 0, units_per_engine = 0, xcds = 0;
 
  private:
   uint32_t info(hsa_amd_agent_info_t attribute) {
@@ -182,12 +189,24 @@ TEST_CASE("workgroups visit every compute unit in turn") {
     CHECK(visits.size() == gpu.units);
     for (const auto& [unit, count] : visits) CHECK(count == 1);
   }
-  // Small dispatches continue where the one before ended.
+  // Small dispatches continue where the one before ended, on each XCD.
   std::vector<uint32_t> engines;
-  for (uint32_t engine = 0; engine < gpu.engines; ++engine)
-    engines.push_back(gpu.run(queue, 1, 64, false).front().engine);
+  while (engines.size() < gpu.engines)
+    for (const Place& place : gpu.run(queue, gpu.xcds, 64, false)) engines.push_back(place.engine);
   std::sort(engines.begin(), engines.end());
   for (uint32_t engine = 0; engine < gpu.engines; ++engine) CHECK(engines[engine] == engine);
+}
+
+TEST_CASE("workgroups are dealt to the XCDs in turn, from the queue's first one") {
+  Placement gpu;
+  hsa_queue_t* const queue = gpu.queue();
+  std::optional<uint32_t> first;
+  for (int round = 0; round < 3; ++round) {
+    const auto places = gpu.run(queue, 3 * gpu.xcds + 1, 64, false);
+    if (!first) first = places.front().xcd;
+    for (uint32_t group = 0; group < places.size(); ++group)
+      CHECK(places[group].xcd == (*first + group) % gpu.xcds);
+  }
 }
 
 TEST_CASE("waves that are resident at once occupy every wave slot of the device, each one") {
@@ -231,7 +250,12 @@ TEST_CASE("a queue's workgroups run on the compute units of its mask alone") {
         {{0x00000083, 0x80000000}, {{0, 0}, {1, 0}, {3, 1}, {3, 15}}}}},
       {"gfx900",
        {{{0x00000001, 0}, {{0, 0}}},
-        {{0x00000083, 0x80000000}, {{0, 0}, {1, 0}, {3, 1}, {3, 15}}}}}};
+        {{0x00000083, 0x80000000}, {{0, 0}, {1, 0}, {3, 1}, {3, 15}}}}},
+      // Bit b is bit b / 8 of XCD b % 8; that one is unit b / 32 of the XCD's engine b / 8 % 4.
+      {"gfx942",
+       {{{0x00000001}, {{0, 0}}},
+        {{0x00000101, 0x00000001}, {{0, 0}, {1, 0}, {0, 1}}},
+        {{0x00008003}, {{0, 0}, {4, 0}, {29, 0}}}}}};
   Placement gpu;
   hsa_queue_t* const masked = gpu.queue();
   hsa_queue_t* const other = gpu.queue();
@@ -250,8 +274,9 @@ TEST_CASE("workgroups never run outside of their queue's mask", "[every_seed]") 
   hsa_queue_t* const queue = gpu.queue();
   // Without the mask, a device that uses few units would run on unit 0 of engine 0.
   const std::vector<uint32_t> mask{0x0000c002, 0};
-  const Units units =
-      gpu.engines == 8 ? Units{{1, 0}, {6, 1}, {7, 1}} : Units{{1, 0}, {2, 3}, {3, 3}};
+  const Units units = gpu.xcds == 8      ? Units{{4, 0}, {25, 0}, {29, 0}}
+                      : gpu.engines == 8 ? Units{{1, 0}, {6, 1}, {7, 1}}
+                                         : Units{{1, 0}, {2, 3}, {3, 3}};
   REQUIRE(hsa_amd_queue_cu_set_mask(queue, 64, mask.data()) == HSA_STATUS_SUCCESS);
   const Units used = Placement::units_of(gpu.run(queue, 64, 256, false));
   CHECK(!used.empty());
@@ -261,14 +286,15 @@ TEST_CASE("workgroups never run outside of their queue's mask", "[every_seed]") 
 TEST_CASE("one compute unit holds as many workgroups at once as its wave slots do") {
   Placement gpu;
   hsa_queue_t* const queue = gpu.queue();
-  const std::vector<uint32_t> mask{0x4, 0};  // unit 0 of engine 2
+  // unit 0 of engine 2, or of the first engine of XCD 2
+  const std::vector<uint32_t> mask{0x4, 0};
   REQUIRE(hsa_amd_queue_cu_set_mask(queue, 64, mask.data()) == HSA_STATUS_SUCCESS);
   constexpr uint32_t kWaves = 4;
   const uint32_t groups = gpu.waves_per_unit / kWaves;
   std::set<std::pair<uint32_t, uint32_t>> slots;
   const auto places = gpu.run(queue, groups, 64 * kWaves, true);
   for (const Place& place : places) slots.emplace(place.simd, place.slot);
-  CHECK(Placement::units_of(places) == Units{{2, 0}});
+  CHECK(Placement::units_of(places) == Units{{gpu.xcds == 8 ? 8u : 2u, 0}});
   CHECK(slots.size() == gpu.waves_per_unit);
 }
 
