@@ -350,6 +350,74 @@ TEST_CASE("private memory causes no findings") {
   CHECK(device.findings().front().address == state.scratch_base + 4096);
 }
 
+// --- scopes of gfx942's loads and stores ---
+
+namespace {
+
+struct Touched {
+  Access access;
+  AccessScope scope;
+};
+
+// Two dispatches of gfx942 touch one word of device memory, the second one on another XCD than the
+// first. They are ordered if the second packet has the barrier bit; it acquires at agent scope.
+std::vector<fences::Finding> found_between(const Touched& first, const Touched& second,
+                                           bool barrier) {
+  constexpr GpuAddress kWord = 0x10000000;
+  std::vector<fences::Finding> findings;
+  fences::Checker checker({.target = "gfx942", .specification = true},
+                          [&](const fences::Finding& finding) { findings.push_back(finding); });
+  const fences::ActorId queue = checker.add_queue(fences::Checker::QueueKind::compute, 0);
+  const auto kind = [](GpuAddress) { return std::optional(MemoryKind::device_local); };
+  gfx9::DispatchState state;
+  state.packet = dispatch(nullptr, 64, 64);
+  uint32_t xcd = 0;
+  for (const Touched& one : {first, second}) {
+    const fences::Packet packet{.index = xcd, .barrier = barrier, .acquire = FenceScope::agent};
+    WatchedDispatch watched(checker, queue, packet, state, {.count = 8, .first = xcd++}, nullptr);
+    watched.access(
+        {.access = one.access, .scope = one.scope, .size_bytes = 4, .lanes = 1, .address = &kWord});
+    watched.end(checker, packet, kind);
+  }
+  return findings;
+}
+
+constexpr std::array kScopes{AccessScope::wave, AccessScope::workgroup, AccessScope::agent,
+                             AccessScope::system};
+
+}  // namespace
+
+TEST_CASE("kernels synchronise by loads and stores of agent scope, and not by narrower ones") {
+  for (const AccessScope scope : kScopes) {
+    CAPTURE(static_cast<int>(scope));
+    const bool meets = scope >= AccessScope::agent;
+    const auto loaded =
+        found_between({Access::write, AccessScope::wave}, {Access::read, scope}, false);
+    const auto stored =
+        found_between({Access::read, AccessScope::wave}, {Access::write, scope}, false);
+    const auto both = found_between({Access::write, scope}, {Access::write, scope}, false);
+    for (const auto& findings : {loaded, stored, both}) {
+      REQUIRE(findings.size() == (meets ? 0 : 1));
+      if (!meets) CHECK(findings.front().what == Class::unordered);
+    }
+  }
+}
+
+TEST_CASE("a store of agent scope is in memory, a narrower one in the L2 of its XCD") {
+  for (const AccessScope scope : kScopes) {
+    CAPTURE(static_cast<int>(scope));
+    const bool hidden = scope < AccessScope::agent;
+    const auto read =
+        found_between({Access::write, scope}, {Access::read, AccessScope::wave}, true);
+    REQUIRE(read.size() == 1);
+    CHECK(read.front().what == Class::stale);
+    CHECK(read.front().possible_on_target == hidden);
+    const auto written =
+        found_between({Access::write, scope}, {Access::write, AccessScope::wave}, true);
+    CHECK(written.size() == (hidden ? 1 : 0));
+  }
+}
+
 // --- the host, observed ---
 
 namespace {

@@ -407,6 +407,34 @@ TEST_CASE("an observer sees every access: address, size, lanes, kind and wave") 
   check(5, Access::write, false, 4, 0xf0, data.address + 256 + 4 * 4);
 }
 
+TEST_CASE("an observer sees agent scope where glc makes a load miss L1, and in atomics") {
+  using enum AccessScope;
+  struct Recorder : MemoryObserver {
+    std::vector<AccessScope> scopes;
+    void access(const ObservedAccess& what) noexcept override { scopes.push_back(what.scope); }
+  };
+  for (const Target target : {Target::gfx900, Target::gfx906, Target::gfx908, Target::gfx90a}) {
+    Recorder recorder;
+    Fragment fragment(target, MemoryPolicy::observed);
+    fragment.machine.observer = &recorder;
+    const Buffer data = fragment.machine.allocate(4096);
+    Wave& wave = fragment.prepare(R"(
+      global_load_dword v2, v0, s[0:1]
+      global_load_dword v2, v0, s[0:1] glc
+      global_store_dword v0, v2, s[0:1]
+      global_store_dword v0, v2, s[0:1] glc
+      global_atomic_add v0, v2, s[0:1]
+      global_atomic_add v3, v0, v2, s[0:1] glc)");
+    wave.set_pair(0, data.address);
+    for (unsigned lane = 0; lane < kLanes; ++lane) wave.vgpr[0].lane[lane] = 4 * lane;
+    fragment.finish();
+    CAPTURE(cpu_name(target));
+    // In this order: wave, agent, wave, wave, agent, agent.
+    CHECK(recorder.scopes == std::vector{AccessScope::wave, agent, AccessScope::wave,
+                                         AccessScope::wave, agent, agent});
+  }
+}
+
 TEST_CASE("an observer sees FLAT accesses to private memory at its own address, and none to LDS") {
   struct Recorder : MemoryObserver {
     struct Seen {

@@ -3,7 +3,9 @@
 #include <bit>
 #include <cmath>
 #include <string>
+#include <vector>
 
+#include "device/observer.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
 #include "test/vgpu/gfx9/memory_fragment.hpp"
@@ -311,6 +313,47 @@ TEST_CASE("kernel arguments are preloaded, and then waves skip the header that l
       CHECK(stored[2] == 0x44444444);
       CHECK(stored[3] == (preloads ? 0 : 1));
     }
+  }
+}
+
+TEST_CASE("gfx942: an observer sees the scope that sc0 and sc1 name") {
+  struct Recorder : MemoryObserver {
+    std::vector<AccessScope> scopes;
+    void access(const ObservedAccess& what) noexcept override { scopes.push_back(what.scope); }
+  };
+  struct Case {
+    const char* bits;
+    AccessScope access, atomic;  // of a load or store, and of an atomic
+  };
+  for (const auto& [bits, access, atomic] :
+       {Case{"", AccessScope::wave, AccessScope::agent},
+        Case{"nt", AccessScope::wave, AccessScope::agent},
+        Case{"sc0", AccessScope::workgroup, AccessScope::agent},
+        Case{"sc1", AccessScope::agent, AccessScope::system},
+        Case{"sc0 sc1", AccessScope::system, AccessScope::system}}) {
+    CAPTURE(bits);
+    const std::string end = std::string(bits) + "\n";
+    const bool returns = end.find("sc0") != end.npos;
+    Recorder recorder;
+    Fragment fragment(Target::gfx942, MemoryPolicy::observed);
+    fragment.machine.observer = &recorder;
+    const Buffer data = fragment.machine.allocate(4096);
+    Wave& wave = fragment.prepare(
+        "global_load_dword v4, v[0:1], off " + end + "flat_load_dwordx2 v[4:5], v[0:1] " + end +
+        "buffer_load_dword v4, off, s[8:11], 0 " + end + "global_store_dword v[0:1], v2, off " +
+        end + "flat_store_short v[0:1], v2 " + end + "buffer_store_dword v2, off, s[8:11], 0 " +
+        end + "global_atomic_add " + (returns ? "v4, " : "") + "v[0:1], v2, off " + end);
+    wave.set_exec(1);
+    set_address(wave, 0, 0, data.address);
+    wave.set_pair(8, data.address);
+    wave.set_pair(10, 4096 | u64{0x00027000} << 32);
+    fragment.finish();
+    REQUIRE(recorder.scopes.size() == 7);
+    for (size_t index = 0; index < 6; ++index) {
+      CAPTURE(index);
+      CHECK(recorder.scopes[index] == access);
+    }
+    CHECK(recorder.scopes[6] == atomic);
   }
 }
 

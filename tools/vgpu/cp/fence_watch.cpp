@@ -13,7 +13,7 @@ namespace {
 constexpr uint64_t kAllLanes = ~uint64_t{0};
 
 fences::Path path_of(const ObservedAccess& access) noexcept {
-  if (access.access == Access::atomic || access.bypasses_l1) return fences::Path::synchronising;
+  if (access.scope >= AccessScope::agent) return fences::Path::synchronising;
   return access.scalar ? fences::Path::scalar : fences::Path::vector;
 }
 

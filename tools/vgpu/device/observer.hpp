@@ -10,6 +10,7 @@
 #include <array>
 #include <cstdint>
 
+#include "device/caching.hpp"
 #include "device/memory.hpp"
 
 namespace uptempo::vgpu {
@@ -17,9 +18,10 @@ namespace uptempo::vgpu {
 struct ObservedAccess {
   Access access = Access::read;  // read, write, atomic
   bool scalar = false;           // through the scalar cache: one address, lanes = 1
-  bool bypasses_l1 = false;      // a vector load with GLC
-  uint32_t size_bytes = 0;       // per lane
-  uint64_t lanes = 0;            // bit i: lane i takes part
+  // How far a vector access reaches (gfx9/access_scope.hpp). Atomics: at least the agent.
+  AccessScope scope = AccessScope::wave;
+  uint32_t size_bytes = 0;  // per lane
+  uint64_t lanes = 0;       // bit i: lane i takes part
   // [64], valid during the call. Entries of lanes that take no part are undefined.
   const GpuAddress* address = nullptr;
   uint64_t dispatch_id = 0;

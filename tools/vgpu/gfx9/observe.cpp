@@ -1,6 +1,7 @@
 #include "gfx9/observe.hpp"
 
 #include "device/observer.hpp"
+#include "gfx9/access_scope.hpp"
 #include "gfx9/stop.hpp"
 #include "gfx9/workgroup.hpp"
 
@@ -23,7 +24,7 @@ void Observed::access(const Op& op, const Wave& wave, Access access, uint32_t si
                       uint64_t lanes, const GpuAddress* address) noexcept {
   report(op, wave,
          {.access = access,
-          .bypasses_l1 = access == Access::read && op.in.glc,
+          .scope = scope_of(op.in, wave.executor->target, access),
           .size_bytes = size_bytes,
           .lanes = lanes,
           .address = address});

@@ -23,7 +23,8 @@ namespace uptempo::vgpu::fences {
 enum class Path : uint8_t {
   vector,  // the compute unit's L1 may serve loads
   scalar,  // the scalar L1 may serve loads
-  // atomics and loads that bypass L1 (GLC): never stale there, and programs use them for ordering
+  // atomics, and loads and stores of agent scope or wider. Programs use them for ordering. Loads
+  // bypass L1. Stores of gfx942 are written through its L2s; older targets name no scope in stores
   synchronising
 };
 

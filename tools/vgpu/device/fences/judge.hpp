@@ -16,12 +16,13 @@
 // which the host itself has stored passes on what the host knew.
 //
 // In-kernel synchronisation: some dispatches meet, without being ordered by packets, at an atomic
-// access or at a load that bypasses L1. They are assumed to have synchronised there, since the
-// order inside a dispatch is not observed. Nothing is reported about such a pair, nor about the one
-// that ended later and the tasks before the other one. Two dispatches meet where one finds the
-// other as the last writer of a byte, or writes a byte that the other has read since the last
-// write. Tasks that packets order after them do not inherit this order. The same holds for the host
-// and a dispatch, only as a pair; it does not hold for copy engines.
+// access, at a load that bypasses L1, or at a store that gfx942 writes through its L2. They are
+// assumed to have synchronised there, since the order inside a dispatch is not observed. Nothing is
+// reported about such a pair, nor about the one that ended later and the tasks before the other
+// one. Two dispatches meet where one finds the other as the last writer of a byte, or writes a byte
+// that the other has read since the last write. Tasks that packets order after them do not inherit
+// this order. The same holds for the host and a dispatch, only as a pair; it does not hold for copy
+// engines.
 // Between accesses that packets do order, fences count. But no L1 holds what synchronising accesses
 // read, and no L2 holds the results of atomics on fine-grained memory.
 //

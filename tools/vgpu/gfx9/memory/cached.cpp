@@ -1,6 +1,7 @@
 // Accesses through the caches of an incoherent device, lane by lane, and the instructions that
 // control those caches.
 #include "device/incoherent.hpp"
+#include "gfx9/access_scope.hpp"
 #include "gfx9/memory/memory.hpp"
 
 namespace uptempo::vgpu::gfx9::memory {
@@ -23,20 +24,6 @@ const Op* write_back_l2(const Op& op, Wave& wave) {
 const Op* invalidate_l2(const Op& op, Wave& wave) {
   wave.executor->caches->invalidate_l2();
   return next<2>(op);
-}
-
-// gfx942's sc0 and sc1.
-AccessScope named_scope(const Instruction& in) noexcept {
-  if (in.scc_bit) return in.glc ? AccessScope::system : AccessScope::agent;
-  return in.glc ? AccessScope::workgroup : AccessScope::wave;
-}
-
-// The scope of a load or store. Before gfx942 glc of a load makes it miss L1.
-//
-// Source: LLVM, AMDGPUUsage, "Memory Model gfx942" and those of the older targets.
-AccessScope scope_of(const Op& op, const Wave& wave, Access access) noexcept {
-  if (wave.executor->target == Target::gfx942) return named_scope(op.in);
-  return access == Access::read && op.in.glc ? AccessScope::agent : AccessScope::wave;
 }
 
 const Op* invalidate(const Op& op, Wave& wave) {
@@ -69,12 +56,12 @@ bool access_lane_cached(const Op& op, Wave& wave, GpuAddress address, unsigned b
   const Mapping* mapping = mapping_for(op, wave, address, bytes, access);
   if (mapping == nullptr) return stop_memory_fault(op, wave, address, access) != nullptr;
   const std::span data(static_cast<std::byte*>(buffer), bytes);
+  const AccessScope scope = scope_of(op.in, wave.executor->target, access);
+  Caches& caches = *wave.executor->caches;
   if (access == Access::read) {
-    wave.executor->caches->load(wave.workgroup->compute_unit, *mapping, address, data,
-                                scope_of(op, wave, access));
+    caches.load(wave.workgroup->compute_unit, *mapping, address, data, scope);
   } else {
-    wave.executor->caches->store(wave.workgroup->compute_unit, *mapping, address, data,
-                                 scope_of(op, wave, access));
+    caches.store(wave.workgroup->compute_unit, *mapping, address, data, scope);
   }
   return true;
 }
