@@ -157,6 +157,20 @@ TEST_CASE("the set records for each line whether several workgroups touched it")
   CHECK(page(set, kPage).shared_lines == 0b1010);
 }
 
+TEST_CASE("with 128-byte lines of the vector L1, accesses concern both halves of a line there") {
+  AccessSet set(nullptr, {}, 128);
+  set.add_read(kPage + 64, 4, Path::vector, 0);
+  set.add_read(kPage + 512, 4, Path::scalar, 0);
+  set.add_write(kPage + 256, 4, Path::vector, 0);
+  set.add_write(kPage + 320, 4, Path::vector, 1);
+  set.add_read(kPage + 4095, 1, Path::vector, 0);
+  set.add_write(kPage + 4032 - 64, 1, Path::vector, 1);
+  CHECK(bytes(page(set, kPage).read) == "64-67 512-515 4095-4095");
+  CHECK(page(set, kPage).vector_lines == (0b11 | uint64_t{0b11} << 62));
+  CHECK(page(set, kPage).scalar_lines == 1 << 8);
+  CHECK(page(set, kPage).shared_lines == (0b11 << 4 | uint64_t{0b11} << 62));
+}
+
 TEST_CASE("the listener is called once for each page and for its first write, before the access") {
   class Ahead : public AccessSet::Listener {
    public:

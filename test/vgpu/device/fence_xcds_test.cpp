@@ -71,6 +71,55 @@ TEST_CASE("workgroups of one XCD meet in its L2 without a release", "[xcds]") {
   }
 }
 
+TEST_CASE("a workgroup that reads half of a line of gfx942's L1 keeps the other half, too",
+          "[xcds]") {
+  for (const std::string target : {"gfx90a", "gfx942"}) {
+    for (const uint32_t writer : {0u, 1u}) {
+      for (const GpuAddress half : {GpuAddress{64}, GpuAddress{128}}) {
+        CAPTURE(target, writer, half);
+        Program program(target);
+        const ActorId queue = program.compute();
+        program.dispatch(queue, "fill", {.barrier = true, .release = FenceScope::agent},
+                         {reads(kLocal), writes(kLocal + half, 4, Path::vector, writer)});
+        program.dispatch(queue, "sum", {.barrier = true}, {reads(kLocal + half)});
+        const bool kept = target == "gfx942" && writer == 1 && half == 64;
+        CHECK(program.found() ==
+              (half == 64 ? "stale RAW fill->sum 0x40+4 " : "stale RAW fill->sum 0x80+4 ") +
+                  std::string(kept ? "possible" : "harmless"));
+      }
+    }
+  }
+}
+
+TEST_CASE("a scalar load of gfx942 loads 64 bytes", "[xcds]") {
+  for (const GpuAddress early : {kLocal, kLocal + 64}) {
+    Program program("gfx942");
+    const ActorId queue = program.compute();
+    program.dispatch(queue, "early", {.barrier = true}, {reads(early, 4, Path::scalar)});
+    program.dispatch(queue, "fill", {.barrier = true, .release = FenceScope::agent},
+                     {writes(kLocal)});
+    program.dispatch(queue, "sum", {.barrier = true}, {reads(kLocal, 4, Path::scalar)});
+    CHECK(program.found() == (early == kLocal ? "stale RAW fill->sum 0x0+4 possible"
+                                              : "stale RAW fill->sum 0x0+4 harmless"));
+  }
+}
+
+TEST_CASE("a copy into half of a line of gfx942's L1 leaves the old bytes there", "[xcds]") {
+  for (const std::string target : {"gfx90a", "gfx942"}) {
+    CAPTURE(target);
+    Program program(target);
+    const ActorId queue = program.compute(), engine = program.sdma();
+    program.dispatch(queue, "early", {.barrier = true, .signal = 1}, {reads(kFine + 64)});
+    program.sdma_waits(engine, 1);
+    program.copy(engine, "copy", kLocal, kFine);
+    program.sdma_signals(engine, 2);
+    program.barrier_packet(queue, {}, {2});
+    program.dispatch(queue, "sum", {.barrier = true}, {reads(kFine)});
+    CHECK(program.found() == (target == "gfx942" ? "stale RAW copy->sum 0x0+4 possible"
+                                                 : "stale RAW copy->sum 0x0+4 harmless"));
+  }
+}
+
 TEST_CASE("queues that begin on different XCDs use different L2s for one workgroup", "[xcds]") {
   Program program("gfx942");
   const ActorId one = program.compute(), other = program.compute();
@@ -137,13 +186,15 @@ TEST_CASE("the caches show a stale value exactly where the checker calls one pos
                                         {kFine, MemoryKind::fine_grained}}) {
       for (const FenceScope release : kScopes) {
         for (const FenceScope acquire : kScopes) {
-          for (const bool line_was_read : {false, true}) {
+          // where the reader has read before, relative to the word: the line, a half of it
+          for (const int early : {-1, 0, 64, 128}) {
             CAPTURE(target, memory_kind_name(kind), static_cast<int>(release),
-                    static_cast<int>(acquire), line_was_read);
+                    static_cast<int>(acquire), early);
             Program program(target);
             const ActorId queue = program.compute();
-            if (line_was_read)
-              program.dispatch(queue, "early", {.barrier = true}, {reads(address)});
+            if (early >= 0)
+              program.dispatch(queue, "early", {.barrier = true},
+                               {reads(address + static_cast<GpuAddress>(early))});
             program.dispatch(queue, "fill", {.barrier = true, .release = release},
                              {writes(address)});
             program.dispatch(queue, "sum", {.barrier = true, .acquire = acquire}, {reads(address)});
@@ -155,16 +206,16 @@ TEST_CASE("the caches show a stale value exactly where the checker calls one pos
             Caches caches(device, {});
             const uint32_t writer = 0, reader = device.compute_units - 1;
             uint32_t value = 0;
-            const auto load = [&] {
-              caches.load(reader, mapping, 0x100000, std::as_writable_bytes(std::span(&value, 1)),
-                          AccessScope::wave);
+            const auto load = [&](int offset) {
+              caches.load(reader, mapping, 0x100000 + static_cast<GpuAddress>(offset),
+                          std::as_writable_bytes(std::span(&value, 1)), AccessScope::wave);
             };
-            if (line_was_read) load();
+            if (early >= 0) load(early);
             const uint32_t stored = 1;
             caches.store(writer, mapping, 0x100000, std::as_bytes(std::span(&stored, 1)));
             caches.release(release);
             caches.acquire(acquire);
-            load();
+            load(0);
             CHECK((value != stored) == possible);
           }
         }

@@ -31,6 +31,10 @@ void set_bits(uint64_t& bits, uint64_t mask) noexcept {
   }
 }
 
+bool has_bit(uint64_t& bits, uint32_t bit) noexcept {
+  return (std::atomic_ref(bits).load(std::memory_order_relaxed) >> bit & 1) != 0;
+}
+
 // Splits [address, address + bytes) at pages and lines and calls in_line(page, line, mask).
 template <typename Find, typename InLine>
 void for_lines(GpuAddress address, uint64_t bytes, Find find, InLine in_line) {
@@ -51,9 +55,11 @@ void for_lines(GpuAddress address, uint64_t bytes, Find find, InLine in_line) {
 
 }  // namespace
 
-AccessSet::AccessSet(Listener* listener, L2Deal l2s)
+AccessSet::AccessSet(Listener* listener, L2Deal l2s, uint32_t l1_line_bytes)
     : listener_(listener),
       l2s_(l2s),
+      l1_first_(~(l1_line_bytes / kLineBytes - 1)),
+      l1_line_((uint64_t{1} << l1_line_bytes / kLineBytes) - 1),
       serial_(next_serial.fetch_add(1, std::memory_order_relaxed)) {}
 
 AccessSet::~AccessSet() = default;
@@ -94,22 +100,22 @@ void AccessSet::touch(Page& page, uint32_t line, uint32_t workgroup) const noexc
     if ((l2s.load(std::memory_order_relaxed) & bit) == 0)
       l2s.fetch_or(bit, std::memory_order_relaxed);
   }
-  const std::atomic_ref owner(page.workgroup[line]);
+  const std::atomic_ref owner(page.workgroup[line & l1_first_]);
   const uint32_t mine = workgroup + 1;
   uint32_t before = owner.load(std::memory_order_relaxed);
   if (before == mine || before == kSeveral) return;
   if (before == 0 && owner.compare_exchange_strong(before, mine, std::memory_order_relaxed)) return;
   if (before == mine) return;
   owner.store(kSeveral, std::memory_order_relaxed);
-  set_bits(page.accesses.shared_lines, uint64_t{1} << line);
+  set_bits(page.accesses.shared_lines, vector_line(line));
 }
 
 inline void AccessSet::read(Page& page, uint32_t line, uint64_t mask, Path path,
                             uint32_t workgroup) const noexcept {
   PageAccesses& accesses = page.accesses;
-  const uint64_t bit = uint64_t{1} << line;
-  if (path == Path::vector) set_bits(accesses.vector_lines, bit);
-  if (path == Path::scalar) set_bits(accesses.scalar_lines, bit);
+  if (path == Path::vector && !has_bit(accesses.vector_lines, line))
+    set_bits(accesses.vector_lines, vector_line(line));
+  if (path == Path::scalar) set_bits(accesses.scalar_lines, uint64_t{1} << line);
   if (path == Path::synchronising) set_bits(accesses.synchronising[line], mask);
   set_bits(accesses.read[line],
            mask & ~std::atomic_ref(accesses.written[line]).load(std::memory_order_relaxed));

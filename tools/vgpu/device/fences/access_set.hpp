@@ -46,7 +46,9 @@ class AccessSet {
     virtual void written(GpuAddress page) noexcept = 0;
   };
 
-  explicit AccessSet(Listener* listener = nullptr, L2Deal l2s = {});
+  // `l1_line_bytes`: of the vector L1, 64 or 128.
+  explicit AccessSet(Listener* listener = nullptr, L2Deal l2s = {},
+                     uint32_t l1_line_bytes = kLineBytes);
   ~AccessSet();
   AccessSet(const AccessSet&) = delete;
   AccessSet& operator=(const AccessSet&) = delete;
@@ -72,7 +74,7 @@ class AccessSet {
  private:
   struct Page {
     PageAccesses accesses;
-    // the one that touched the line, + 1; or kSeveral
+    // the one that touched the line of the vector L1, + 1; or kSeveral. By the first of its lines
     std::array<uint32_t, kLinesPerPage> workgroup{};
     std::atomic<bool> write_reported{false};  // by the listener
   };
@@ -80,6 +82,8 @@ class AccessSet {
 
   Page* find(GpuAddress page, bool writes) noexcept;
   Page* find_or_add(GpuAddress page, bool writes) noexcept;
+  // Returns the bits of the lines that make up a line of the vector L1.
+  uint64_t vector_line(uint32_t line) const noexcept { return l1_line_ << (line & l1_first_); }
   void touch(Page& page, uint32_t line, uint32_t workgroup) const noexcept;
   void read(Page& page, uint32_t line, uint64_t bytes, Path path,
             uint32_t workgroup) const noexcept;
@@ -88,6 +92,10 @@ class AccessSet {
 
   Listener* const listener_;
   const L2Deal l2s_;
+  // A line of the vector L1: a mask that gives the number of its first line, and a bit for each of
+  // its lines.
+  const uint32_t l1_first_;
+  const uint64_t l1_line_;
   const uint64_t serial_;  // distinguishes this set from an earlier one at the same address
   std::mutex mutex_;
   std::unordered_map<GpuAddress, Page> pages_;  // node-based: pages never move

@@ -8,12 +8,14 @@
 #include <vector>
 
 #include "device/clock.hpp"
+#include "device/description.hpp"
 
 namespace uptempo::vgpu::fences {
 
 struct Checker::Impl {
   Impl(JudgeOptions options, Sink the_sink, Journal* the_journal, uint32_t the_limit)
-      : judge(std::move(options), [this](const Finding& finding) { found(finding); }),
+      : l1_line_bytes(find_device_description(options.target)->l1_line_bytes),
+        judge(std::move(options), [this](const Finding& finding) { found(finding); }),
         sink(std::move(the_sink)),
         journal(the_journal),
         limit(the_limit) {}
@@ -46,6 +48,7 @@ struct Checker::Impl {
   }
 
   mutable std::mutex mutex;
+  const uint32_t l1_line_bytes;  // of the vector L1
   Judge judge;
   const Sink sink;
   Journal* journal;  // null: the run is not recorded, or no longer
@@ -114,7 +117,7 @@ Running Checker::launch(ActorId queue, const Packet& packet, std::string kernel,
                         AccessSet::Listener* listener, uint64_t waves, L2Deal l2s) {
   const std::lock_guard lock(impl_->mutex);
   impl_->process(events::Launch{queue, packet, std::move(kernel), waves});
-  return {{queue, packet.index}, std::make_unique<AccessSet>(listener, l2s)};
+  return {{queue, packet.index}, std::make_unique<AccessSet>(listener, l2s, impl_->l1_line_bytes)};
 }
 
 void Checker::end(Running& running, const Packet& packet, const KindOf& kind_of) {

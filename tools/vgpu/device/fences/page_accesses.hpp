@@ -12,7 +12,8 @@
 namespace uptempo::vgpu::fences {
 
 inline constexpr uint32_t kPageBytes = 4096;
-inline constexpr uint32_t kLineBytes = 64;  // of both kinds of L1
+// Of the scalar L1. A line of the vector L1 is one of these lines, or an aligned pair of them.
+inline constexpr uint32_t kLineBytes = 64;
 inline constexpr uint32_t kLinesPerPage = kPageBytes / kLineBytes;
 
 constexpr GpuAddress page_of(GpuAddress address) noexcept {
@@ -31,9 +32,9 @@ struct PageAccesses {
   // agent has one L2.
   std::array<uint8_t, kLinesPerPage> l2s{};
   // A bit per line.
-  uint64_t vector_lines = 0;  // lines that a vector L1 may hold
+  uint64_t vector_lines = 0;  // lines that a vector L1 may hold, touched or not
   uint64_t scalar_lines = 0;  // lines that a scalar L1 may hold
-  uint64_t shared_lines = 0;  // lines that several workgroups touched
+  uint64_t shared_lines = 0;  // parts of vector L1 lines that several workgroups touched
 
   bool operator==(const PageAccesses&) const = default;
 };

@@ -236,7 +236,7 @@ void Shadow::apply(const TaskPtr& task, GpuAddress address, const PageAccesses& 
   std::vector<Piece>&pieces = pieces_, &lines = lines_;
   pieces.clear();
   lines.clear();
-  uint64_t touched = 0;  // a bit per line
+  uint64_t touched = accesses.vector_lines;  // a bit per line: accessed, or held beside another
   for (uint32_t line = 0; line < kLinesPerPage; ++line)
     touched |= uint64_t{(accesses.read[line] | accesses.written[line]) != 0} << line;
   for (; touched != 0; touched &= touched - 1) {
