@@ -71,6 +71,24 @@ TEST_CASE("workgroups of one XCD meet in its L2 without a release", "[xcds]") {
   }
 }
 
+TEST_CASE("only the L2s through which bytes of a line were written hide them, not those of reads",
+          "[xcds]") {
+  const auto found = [](Touch beside) {
+    Program program("gfx942");
+    program.deal({.count = 8});
+    const ActorId queue = program.compute();
+    program.dispatch(queue, "fill", {.barrier = true}, {writes(kLocal), beside});
+    program.dispatch(queue, "sum", {.barrier = true, .acquire = FenceScope::agent},
+                     {reads(kLocal)});
+    program.dispatch(queue, "next", {.barrier = true}, {writes(kLocal)});
+    return program.found();
+  };
+  CHECK(found(reads(kLocal + 8, 4, Path::vector, 1)) == "stale RAW fill->sum 0x0+4 harmless");
+  // The L2s of writes are known for the line, not for the byte.
+  CHECK(found(writes(kLocal + 8, 4, Path::vector, 1)) ==
+        "stale RAW fill->sum 0x0+4 possible; stale WAW fill->next 0x0+4 possible");
+}
+
 TEST_CASE("a workgroup that reads half of a line of gfx942's L1 keeps the other half, too",
           "[xcds]") {
   for (const std::string target : {"gfx90a", "gfx942"}) {

@@ -93,13 +93,15 @@ AccessSet::Page* AccessSet::find_or_add(GpuAddress address, bool writes) noexcep
   return page;
 }
 
+inline void AccessSet::record_l2(uint8_t& l2s, uint32_t workgroup) const noexcept {
+  if (l2s_.count <= 1) return;
+  const auto bit = static_cast<uint8_t>(1u << (uint64_t{workgroup} + l2s_.first) % l2s_.count);
+  const std::atomic_ref bits(l2s);
+  if ((bits.load(std::memory_order_relaxed) & bit) == 0)
+    bits.fetch_or(bit, std::memory_order_relaxed);
+}
+
 void AccessSet::touch(Page& page, uint32_t line, uint32_t workgroup) const noexcept {
-  if (l2s_.count > 1) {
-    const auto bit = static_cast<uint8_t>(1u << (uint64_t{workgroup} + l2s_.first) % l2s_.count);
-    const std::atomic_ref l2s(page.accesses.l2s[line]);
-    if ((l2s.load(std::memory_order_relaxed) & bit) == 0)
-      l2s.fetch_or(bit, std::memory_order_relaxed);
-  }
   const std::atomic_ref owner(page.workgroup[line & l1_first_]);
   const uint32_t mine = workgroup + 1;
   uint32_t before = owner.load(std::memory_order_relaxed);
@@ -119,6 +121,7 @@ inline void AccessSet::read(Page& page, uint32_t line, uint64_t mask, Path path,
   if (path == Path::synchronising) set_bits(accesses.synchronising[line], mask);
   set_bits(accesses.read[line],
            mask & ~std::atomic_ref(accesses.written[line]).load(std::memory_order_relaxed));
+  record_l2(accesses.read_l2s[line], workgroup);
   touch(page, line, workgroup);
 }
 
@@ -126,6 +129,7 @@ inline void AccessSet::write(Page& page, uint32_t line, uint64_t mask, Path path
                              uint32_t workgroup) const noexcept {
   if (path == Path::synchronising) set_bits(page.accesses.synchronising[line], mask);
   set_bits(page.accesses.written[line], mask);
+  record_l2(page.accesses.written_l2s[line], workgroup);
   touch(page, line, workgroup);
 }
 

@@ -6,7 +6,7 @@
 //
 // Thread safety: all workers may call the add functions concurrently; for_each() requires that none
 // is adding.
-// Cost: an add takes a lock only when a worker first accesses a page. A page takes 1.8 KB.
+// Cost: an add takes a lock only when a worker first accesses a page. A page takes 2 KB.
 #pragma once
 
 #include <array>
@@ -84,6 +84,7 @@ class AccessSet {
   Page* find_or_add(GpuAddress page, bool writes) noexcept;
   // Returns the bits of the lines that make up a line of the vector L1.
   uint64_t vector_line(uint32_t line) const noexcept { return l1_line_ << (line & l1_first_); }
+  void record_l2(uint8_t& l2s, uint32_t workgroup) const noexcept;
   void touch(Page& page, uint32_t line, uint32_t workgroup) const noexcept;
   void read(Page& page, uint32_t line, uint64_t bytes, Path path,
             uint32_t workgroup) const noexcept;

@@ -28,9 +28,9 @@ constexpr uint64_t line_bits(uint32_t first, uint32_t count) noexcept {
 struct PageAccesses {
   // A word per line, a bit per byte.
   std::array<uint64_t, kLinesPerPage> read{}, written{}, synchronising{};
-  // A word per line, a bit per L2 through which the task accessed the line. 0: not known, or the
-  // agent has one L2.
-  std::array<uint8_t, kLinesPerPage> l2s{};
+  // A word per line, a bit per L2 through which the task read or wrote bytes of the line. 0: not
+  // known, none, or the agent has one L2.
+  std::array<uint8_t, kLinesPerPage> read_l2s{}, written_l2s{};
   // A bit per line.
   uint64_t vector_lines = 0;  // lines that a vector L1 may hold, touched or not
   uint64_t scalar_lines = 0;  // lines that a scalar L1 may hold

@@ -18,7 +18,7 @@ struct Residency {
   bool vector_l1 = false;  // of a compute unit other than the writer's
   bool scalar_l1 = false;
   bool l2 = false;
-  uint8_t l2s = 0;  // a bit per L2 through which the task wrote it; 0: not known
+  uint8_t l2s = 0;  // a bit per L2 through which the task wrote any byte of it; 0: not known
   bool operator==(const Residency&) const = default;
 };
 
@@ -26,7 +26,8 @@ struct Residency {
 struct Paths {
   bool vector = false;
   bool scalar = false;
-  uint8_t l2s = 0;  // a bit per L2; 0: not known
+  // A bit per L2 through which it read or wrote (whichever is judged) any byte of it; 0: not known.
+  uint8_t l2s = 0;
   bool operator==(const Paths&) const = default;
 };
 

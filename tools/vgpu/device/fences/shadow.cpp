@@ -250,15 +250,15 @@ void Shadow::apply(const TaskPtr& task, GpuAddress address, const PageAccesses& 
     // dispatch read the line.
     const Residency residency{
         to.vector_l1[line] == ages.l1 || (vector && (accesses.shared_lines >> line & 1) != 0),
-        to.scalar_l1[line] == ages.l1 || scalar, false, accesses.l2s[line]};
+        to.scalar_l1[line] == ages.l1 || scalar, false, accesses.written_l2s[line]};
     for_runs(read | written, std::array{read, written, synchronising},
              [&](unsigned first, unsigned end) {
                const auto has = [first](uint64_t mask) { return (mask >> first & 1) != 0; };
-               const Kind kind{has(read),
-                               has(written),
-                               has(synchronising),
-                               {vector, scalar, accesses.l2s[line]},
-                               residency};
+               const auto l2s =
+                   static_cast<uint8_t>((has(read) ? accesses.read_l2s[line] : 0) |
+                                        (has(written) ? accesses.written_l2s[line] : 0));
+               const Kind kind{
+                   has(read), has(written), has(synchronising), {vector, scalar, l2s}, residency};
                const auto begin = static_cast<uint16_t>(line * kLineBytes + first);
                const auto stop = static_cast<uint16_t>(line * kLineBytes + end);
                if (!pieces.empty() && pieces.back().end == begin && pieces.back().kind == kind) {
