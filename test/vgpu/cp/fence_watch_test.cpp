@@ -325,6 +325,36 @@ TEST_CASE("a kernel that reads data without waiting for the engine's write of it
   }
 }
 
+TEST_CASE("arguments that the firmware preloads count as read by the dispatch") {
+  DeviceFixture device(checked());
+  ComputeQueue queue(device);
+  auto* data = static_cast<std::byte*>(device.allocate(256, 4096));
+  amd_signal_t* done = device.signal(1);
+  ScriptedKernel* kernel = device.kernel();
+  kernel->kernarg_bytes = 64;
+  kernel->preload_offset_bytes = 8;
+  hsa_fence_scope_t acquire = kAgent;
+  SECTION("after an acquire there is no finding") { kernel->preload_dwords = 4; }
+  SECTION("without one they may be stale") {
+    acquire = kNone;
+    kernel->preload_dwords = 4;
+  }
+  SECTION("a kernel that preloads none reads none") { acquire = kNone; }
+  queue.write(packet(accessing(device, Access::write, data), false, kSystem, kAgent));
+  auto preloading = packet(kernel, true, acquire, kSystem, done);
+  preloading.kernarg_address = data;
+  queue.submit(preloading);
+  REQUIRE(fires(done));
+  if (acquire == kAgent || kernel->preload_dwords == 0) {
+    CHECK(device.findings().empty());
+  } else {
+    REQUIRE(device.findings().size() == 1);
+    CHECK(device.findings().front().what == Class::stale);
+    CHECK(device.findings().front().address == DeviceFixture::address(data) + 8);
+    CHECK(device.findings().front().bytes == 16);
+  }
+}
+
 TEST_CASE("private memory causes no findings") {
   DeviceFixture device(checked());
   auto* scratch = static_cast<std::byte*>(device.allocate(1 << 16, 4096));

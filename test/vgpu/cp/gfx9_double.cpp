@@ -32,6 +32,8 @@ std::variant<Kernel, Kernel::Rejected> Kernel::load(AddressSpace::Reader& memory
   kernel.group_segment_bytes = scripted->group_segment_bytes;
   kernel.private_segment_bytes = scripted->private_segment_bytes;
   kernel.kernarg_bytes = scripted->kernarg_bytes;
+  kernel.preload_dwords = scripted->preload_dwords;
+  kernel.preload_offset_bytes = scripted->preload_offset_bytes;
   kernel.legacy = scripted->legacy;
   return kernel;
 }
@@ -43,7 +45,11 @@ struct Workgroup::Impl {
   unsigned turn = 0;
 };
 
-bool DispatchState::preload_kernargs(AddressSpace::Reader&) { return true; }
+// As the core does, but the test never looks at the values.
+bool DispatchState::preload_kernargs(AddressSpace::Reader&) {
+  if (kernel.preload_dwords != 0) preloaded_kernargs.emplace();
+  return true;
+}
 
 Workgroup::Workgroup() : impl_(std::make_unique<Impl>()) {}
 Workgroup::~Workgroup() = default;

@@ -119,6 +119,10 @@ void WatchedDispatch::add(const ObservedAccess& access, GpuAddress address, uint
   if (access.access != Access::read) accesses.add_write(address, bytes, path, workgroup);
 }
 
+void WatchedDispatch::preload(GpuAddress address, uint64_t bytes) noexcept {
+  running_.accesses->add_read(address, bytes, fences::Path::scalar, 0);
+}
+
 void WatchedDispatch::access(const ObservedAccess& access) noexcept {
   const fences::Path path = path_of(access);
   // Workgroups whose numbers differ by 2^32 count as one: no race between them is found.
@@ -181,6 +185,8 @@ std::unique_ptr<WatchedDispatch> FenceWatch::launch(AqlHeader header, uint64_t i
   observe_host();
   auto watched = std::make_unique<WatchedDispatch>(*checker_, actor_, packet(header, index, {0}),
                                                    state, l2s, host_pages_);
+  if (state.preloaded_kernargs)
+    watched->preload(state.preloaded_address(), state.preloaded_bytes());
   state.observer = watched.get();
   return watched;
 }

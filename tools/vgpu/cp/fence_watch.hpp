@@ -32,6 +32,9 @@ class WatchedDispatch final : public MemoryObserver, private fences::AccessSet::
   WatchedDispatch& operator=(const WatchedDispatch&) = delete;
 
   void access(const ObservedAccess& access) noexcept override;
+  // Arguments that the firmware reads before the first workgroup starts. They count as scalar loads
+  // of workgroup 0.
+  void preload(GpuAddress address, uint64_t bytes) noexcept;
   // Call it when all workgroups have ended.
   void end(fences::Checker& checker, const fences::Checker::Packet& packet,
            const fences::Checker::KindOf& kind_of);

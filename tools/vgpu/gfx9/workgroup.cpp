@@ -55,12 +55,9 @@ std::byte* map_storage() {
 
 bool DispatchState::preload_kernargs(AddressSpace::Reader& memory) {
   if (kernel.preload_dwords == 0) return true;
-  const GpuAddress first =
-      reinterpret_cast<uint64_t>(packet.kernarg_address) + kernel.preload_offset_bytes;
-  const size_t size_bytes = kernel.preload_dwords * sizeof(uint32_t);
-  const std::byte* host = memory.translate(first, size_bytes, Access::read);
+  const std::byte* host = memory.translate(preloaded_address(), preloaded_bytes(), Access::read);
   if (host == nullptr) return false;
-  std::memcpy(preloaded_kernargs.emplace().data(), host, size_bytes);
+  std::memcpy(preloaded_kernargs.emplace().data(), host, preloaded_bytes());
   return true;
 }
 

@@ -85,6 +85,10 @@ struct DispatchState {
   // The arguments that firmware preloads. Waves enter the kernel after its header of 256 bytes and
   // have these in their SGPRs. Empty: firmware that preloads none; waves enter at the header.
   std::optional<std::array<uint32_t, 16>> preloaded_kernargs;
+  GpuAddress preloaded_address() const noexcept {
+    return reinterpret_cast<GpuAddress>(packet.kernarg_address) + kernel.preload_offset_bytes;
+  }
+  size_t preloaded_bytes() const noexcept { return kernel.preload_dwords * sizeof(uint32_t); }
   // Loads them as the kernel asks; does nothing for a kernel that preloads none. Call it when the
   // kernel starts, because a program may change arguments until then. Returns false if they are not
   // mapped.
