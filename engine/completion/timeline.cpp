@@ -103,6 +103,12 @@ bool Timeline::is_done(uint64_t value) noexcept {
   return visit ? look(value) : is_known(value);
 }
 
+bool Timeline::has_left_device(uint64_t value) noexcept {
+  if (is_done(value)) return true;
+  // Acquire: the publications of a timeline with kept signals no longer change.
+  return keeps_signals_.load(std::memory_order_acquire) && publications_.has_fired(value);
+}
+
 // Must not hold mutex_: fail() takes it.
 bool Timeline::failing() noexcept {
   if (failure_.noted()) return true;

@@ -16,17 +16,17 @@
 // Thread safety:
 //   owner       begin, cancel, reclaim, has_room: the thread that owns the queue. It takes no lock
 //               and never waits here; it synchronizes with waiters through atomics only.
-//   any thread  is_done, wait, times, fail, failed, failure, last_begun, close. A thread counts as
-//               a visitor while it may read a signal or the watched error source; close() waits for
-//               the last visitor.
+//   any thread  is_done, has_left_device, wait, times, fail, failed, failure, last_begun, close. A
+//               thread counts as a visitor while it may read a signal or the watched error source;
+//               close() waits for the last visitor. Reads after keep_signals() are not counted.
 //   completion thread  begin_lookout, end_lookout (completion_thread.hpp).
 //
 // Errors: after fail(), every publication that has not completed ends with the failure, now and
 // later. Waiters are woken by changing their signals. Completed publications stay complete. No
-// signal is read again, so the caller may destroy its signal after a wait has thrown. An error in
-// the watched source becomes a permanent failure once any thread reads it. So does a negative
-// signal value, with which a failed copy reports its error; the next check of that publication
-// finds it.
+// signal is read again before keep_signals(), so the caller may destroy its signal after a wait has
+// thrown. An error in the watched source becomes a permanent failure once any thread reads it. So
+// does a negative signal value, with which a failed copy reports its error; the next check of that
+// publication finds it.
 //
 // Lifetime: timelines are never freed. A Queue takes a timeline from a process-wide list and
 // returns it. Values keep growing across uses, so all values of an earlier use read as complete. A
@@ -122,6 +122,9 @@ class Timeline {
   void fail_too(Timeline& dependent, uint64_t value);
   // Requires failed().
   Failure failure() const;
+  // True if the publication's packets are complete. As is_done(), but after keep_signals() it also
+  // becomes true for a lost publication, which stays lost. Requires last_begun() >= value.
+  bool has_left_device(uint64_t value) noexcept;
   // Set by fail(). Also the error source of the queue's writer.
   const std::atomic<hsa_status_t>& error() const noexcept { return failure_.error(); }
   // Sets a second error source, which the owner of a borrowed queue writes and which must live
@@ -141,6 +144,9 @@ class Timeline {
   // completed publications with their times and waits for visitors. After it, no signal or watched
   // source is read and no ReadTimes is called.
   void close() noexcept;
+  // For work that may still execute. Call after close() if the signals of lost publications exist,
+  // without other use, until the last call of has_left_device().
+  void keep_signals() noexcept { keeps_signals_.store(true, std::memory_order_release); }
 
  private:
   friend class detail::TimelineList;
@@ -170,6 +176,7 @@ class Timeline {
   detail::PublicationRing publications_;
   detail::FailureRecord failure_;
   detail::Visitors visitors_;
+  std::atomic<bool> keeps_signals_{false};  // never reset: such a timeline is not reused
   // Protects times, leaders and the failure's text. An untimed submission never takes it.
   mutable std::mutex mutex_;
   detail::KeptTimes times_;

@@ -173,9 +173,13 @@ QueueResources::~QueueResources() {
   if (usable() && queue_.handle() != 0) {
     queue_.reset();  // before the signals that its packets may still use
   } else if (usable() && !timeline_.is_done(timeline_.last_begun())) {
-    // A borrowed queue cannot be stopped here: its packets may still read and write these.
+    // Borrowed and shared queues cannot be stopped here: their packets may still read and write
+    // these.
     kernarg_memory_.leave_to_session();
     signals_.leave_to_session();
+    // The other producers need the slots that these packets hold once they are complete. The
+    // session destroys queues before signals, so no producer asks when the signals are gone.
+    if (common_) timeline_.keep_signals();
   }
   timeline_.release();
 }

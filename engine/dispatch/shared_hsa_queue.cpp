@@ -19,7 +19,7 @@ void on_common_queue_error(hsa_status_t status, hsa_queue_t*, void* queue) {
 bool is_complete(const aql::HoldEnd& end) noexcept {
   Timeline& timeline = *static_cast<Timeline*>(end.owner);
   // A stream's packet is published before its epoch begins on the timeline.
-  return end.value <= timeline.last_begun() && timeline.is_done(end.value);
+  return end.value <= timeline.last_begun() && timeline.has_left_device(end.value);
 }
 
 }  // namespace

@@ -11,7 +11,8 @@
 // Thread safety:
 //   owner       has_room, pending, oldest_pending, begin, cancel, set_timed, is_timed, signal_of,
 //               try_reclaim_oldest. It takes no lock.
-//   any thread  the other functions. read() requires that the signals still exist (visitors.hpp).
+//   any thread  the other functions. read() and has_fired() require that the signals still exist
+//               (visitors.hpp).
 #pragma once
 
 #include <hsa/hsa.h>
@@ -73,6 +74,9 @@ class PublicationRing {
   // error. A publication that has been reclaimed meanwhile is complete.
   enum class Reading : uint8_t { pending, complete, negative };
   Reading read(uint64_t value) const noexcept;
+  // True if a packet has decremented the signal of a lost publication. The failure may have set
+  // that signal from 1 to -1 (Timeline::fail()). Requires that no publication begins any more.
+  bool has_fired(uint64_t value) const noexcept;
 
   // Keeps the owner from reclaiming the publication, and returns its signal. Returns false if the
   // publication is pinned or has been reclaimed.
@@ -153,6 +157,11 @@ inline PublicationRing::Reading PublicationRing::read(uint64_t value) const noex
   // The signal may have been re-armed and have fired for a later publication. Then this one is
   // complete, too.
   return holds(p, value) || is_known(value) ? Reading::complete : Reading::pending;
+}
+
+inline bool PublicationRing::has_fired(uint64_t value) const noexcept {
+  const hsa_signal_value_t left = aql::load_acquire(signal_of(value));
+  return left != 1 && left != -1;
 }
 
 inline bool PublicationRing::pin(uint64_t value, hsa_signal_t& signal) noexcept {

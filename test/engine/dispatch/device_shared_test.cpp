@@ -155,6 +155,38 @@ TEST_CASE_METHOD(
   CHECK(std::count(out.begin(), out.end(), 0xfeedu) == 64);
 }
 
+// The device has signals with events, whose waiters the loss wakes by changing their values.
+TEST_CASE_METHOD(OnDevice, "slots that a lost kernel holds are free once it has ended",
+                 "[shared]") {
+  const Program program{gpu, builtin_kernels::basics()};
+  const auto empty = program.kernel<>("empty");
+  const Signal gate;
+  SharedQueue shared{gpu, {.packets = 64, .drain_timeout = 10ms}};
+  const uint32_t ring = shared.ring_size();
+  Queue stays = shared.producer();
+  Completion lost;
+  {
+    Queue leaves = shared.producer();
+    BatchSubmitter batch{leaves};
+    batch.raw(aql::to_packet(aql::BarrierAnd{.dependencies = {gate.handle()}}));
+    // A finished dispatch holds its slot, because its kernel may read its packet.
+    batch.raw(aql::to_packet(
+        aql::KernelDispatch{.grid = {64, 1, 1},
+                            .workgroup = {64, 1, 1},
+                            .dimensions = 1,
+                            .private_segment_size = empty.info().private_segment_size,
+                            .group_segment_size = empty.info().group_segment_size,
+                            .kernel_object = empty.info().object}));
+    lost = batch.submit();
+  }
+  CHECK(contains(error_of([&] { (void)lost.ready(); }), "destroyed before the work was complete"));
+  hsa_signal_store_screlease(gate.handle(), 0);
+  BatchSubmitter batch{stays};
+  for (uint32_t i = 0; i < 2 * ring; ++i) batch.dispatch(empty, Grid{64});
+  CHECK(batch.submit(soon()).wait(soon()));
+  CHECK(contains(error_of([&] { (void)lost.ready(); }), "destroyed before the work was complete"));
+}
+
 TEST_CASE_METHOD(OnDevice, "queues that cannot be shared are refused", "[shared]") {
   CHECK(contains(error_of([&] { SharedQueue(gpu, {.packets = 63}); }), "not a power of two"));
   const Queue queue{gpu, {.packets = 64}};

@@ -17,6 +17,7 @@
 #include "test/engine/double_device.hpp"
 #include "test/engine/stream/stream_devices.hpp"
 #include "test/support/catch.hpp"
+#include "test/support/errors.hpp"
 
 using namespace uptempo;
 using namespace uptempo::test;
@@ -215,6 +216,44 @@ TEST_CASE("threads that share a ring keep the packets of one another's running k
     CHECK(failed == 0);
     CHECK(wrong_among(numbers, kThreads * kEach).empty());
   }
+}
+
+TEST_CASE("the running kernel of a destroyed queue keeps its slot until it ends, and no longer",
+          "[holds]") {
+  DoubleOptions options{.device = early(1)};
+  options.queue.drain_timeout = 5ms;
+  options.device.paused = true;
+  PacketProcessor* stopped = nullptr;
+  options.device.duration = [&](const hsa_kernel_dispatch_packet_t&) {
+    if (stopped != nullptr) stopped->pause();
+    return 8u;
+  };
+  std::vector<uint32_t> numbers;
+  SharedDevice device(2, options, [&](uint32_t number) { numbers.push_back(number); });
+  stopped = &device.processor();
+  Completion lost;
+  {
+    BatchSubmitter batch(device[0], {});
+    batch.dispatch(late_reader(), Grid{1}, 0u);
+    lost = batch.submit();
+  }
+  device.processor().resume();
+  REQUIRE(eventually([&] { return device.processor().paused(); }));
+  device.destroy_queue(0);
+  CHECK(contains(error_of<Error>([&] { (void)lost.ready(); }), "destroyed before the work"));
+
+  const auto kernel = number_kernel();
+  BatchSubmitter batch(device[1], {});
+  for (uint32_t i = 1; i < 64; ++i) batch.dispatch(kernel, Grid{1}, i);
+  REQUIRE(batch.try_submit());
+  batch.dispatch(kernel, Grid{1}, 64u);
+  CHECK_FALSE(batch.try_submit());
+  stopped = nullptr;
+  device.processor().resume();
+  for (uint32_t i = 65; i < 3 * 64; ++i) batch.dispatch(kernel, Grid{1}, i);
+  CHECK(batch.submit(soon()).wait(soon(), kActiveWait));
+  CHECK(wrong_among(numbers, 3 * 64).empty());
+  CHECK(contains(error_of<Error>([&] { (void)lost.ready(); }), "destroyed before the work"));
 }
 
 TEST_CASE("streams keep the packets of running kernels, also when signals are short",

@@ -38,7 +38,7 @@ class SharedDevice {
     Member(SharedDevice& device, const DoubleOptions& options)
         : kernargs(options.queue.kernarg_bytes / 64) {
       for (uint32_t i = 0; i < options.signals; ++i)
-        handles.push_back(signals.emplace_back(0).handle());
+        handles.push_back(device.signals_.emplace_back(0).handle());
       queue = detail::StateAccess::queue(std::make_unique<detail::BatchQueue>(
           detail::BatchQueue::Parts{.queue = device.processor_.queue(),
                                     .producers = aql::Producers::shared,
@@ -48,12 +48,13 @@ class SharedDevice {
           handles, options.queue));
     }
     std::vector<Line> kernargs;
-    std::deque<SignalDouble> signals;
     std::vector<hsa_signal_t> handles;
     std::optional<Queue> queue;
   };
 
   DoubleDevice::Effect effect_;
+  // of all queues: packets and slots of a destroyed queue may still use its signals
+  std::deque<SignalDouble> signals_;
   PacketProcessor processor_;
   std::shared_ptr<detail::SharedHsaQueue> common_;
   std::deque<Member> members_;
