@@ -73,7 +73,7 @@ std::string kernargs_of(const Agent* agent, const KernargPool& pool, const Kerna
                        place.hdp_flush != nullptr ? "flushed by a register" : "read back", why);
   const MemoryPool memory = find_pool(*agent, MemoryKind::kernarg);
   return fmt::format("{} in {} of {} ({})", slabs, name_of(memory.kind),
-                     nearest_host(*agent).reason, why);
+                     host_placement(*agent, memory.owner), why);
 }
 
 std::string fences_of(const Agent& agent) {

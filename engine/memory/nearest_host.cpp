@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 #include <limits>
+#include <utility>
 
 #include "engine/runtime/error.hpp"
 #include "engine/runtime/signal.hpp"
@@ -54,21 +55,29 @@ uint32_t node_of(hsa_agent_t agent) {
   return node;
 }
 
-// The first pool that the GPU may use, or else the first; null handle: the agent has none.
-hsa_amd_memory_pool_t pool_to_measure(hsa_agent_t cpu, hsa_agent_t gpu) {
-  struct Search {
-    hsa_agent_t gpu;
-    hsa_amd_memory_pool_t found{0};
-    bool is_usable = false;
-  } search{.gpu = gpu};
+struct PoolSearch {
+  hsa_agent_t gpu;
+  // the first pool that the GPU may use, or else the first; null handle: the agent has none
+  hsa_amd_memory_pool_t found{0};
+  bool is_usable = false;
+  bool has_memory = false;  // one of the agent's pools has
+};
+
+PoolSearch search_pools(hsa_agent_t cpu, hsa_agent_t gpu) {
+  PoolSearch search{.gpu = gpu};
   check(hsa_amd_agent_iterate_memory_pools(
             cpu,
             [](hsa_amd_memory_pool_t pool, void* data) {
-              auto& so_far = *static_cast<Search*>(data);
+              auto& so_far = *static_cast<PoolSearch*>(data);
               hsa_amd_memory_pool_access_t access{};
-              const hsa_status_t status = hsa_amd_agent_memory_pool_get_info(
+              hsa_status_t status = hsa_amd_agent_memory_pool_get_info(
                   so_far.gpu, pool, HSA_AMD_AGENT_MEMORY_POOL_INFO_ACCESS, &access);
               if (status != HSA_STATUS_SUCCESS) return status;
+              size_t size_bytes = 0;
+              status =
+                  hsa_amd_memory_pool_get_info(pool, HSA_AMD_MEMORY_POOL_INFO_SIZE, &size_bytes);
+              if (status != HSA_STATUS_SUCCESS) return status;
+              so_far.has_memory = so_far.has_memory || size_bytes != 0;
               const bool is_usable = access != HSA_AMD_MEMORY_POOL_ACCESS_NEVER_ALLOWED;
               if (so_far.found.handle == 0 || (is_usable && !so_far.is_usable)) {
                 so_far.found = pool;
@@ -78,17 +87,19 @@ hsa_amd_memory_pool_t pool_to_measure(hsa_agent_t cpu, hsa_agent_t gpu) {
             },
             &search),
         "hsa_amd_agent_iterate_memory_pools");
-  return search.found;
+  return search;
 }
 
 void measure(HostDistance& host, const Agent& gpu) {
+  const PoolSearch pools = search_pools(host.agent, gpu.handle());
+  host.has_memory = pools.has_memory;
   host.link = "no link";
   if (host.node == gpu.properties().node) {
     host.distance = 0;
     host.link = "the same node";
     return;
   }
-  const hsa_amd_memory_pool_t pool = pool_to_measure(host.agent, gpu.handle());
+  const hsa_amd_memory_pool_t pool = pools.found;
   if (pool.handle == 0) return;
   uint32_t hops = 0;
   check(hsa_amd_agent_memory_pool_get_info(gpu.handle(), pool,
@@ -126,7 +137,9 @@ std::vector<HostDistance> measured_hosts(const Agent& gpu) {
 }
 
 std::string distance_text(const HostDistance& host) {
-  return host.distance ? fmt::format("{} ({})", *host.distance, host.link) : host.link;
+  return fmt::format("{}{}",
+                     host.distance ? fmt::format("{} ({})", *host.distance, host.link) : host.link,
+                     host.has_memory ? "" : ", no memory");
 }
 
 }  // namespace
@@ -136,23 +149,28 @@ void detail::sort_by_distance(std::vector<HostDistance>& hosts, std::optional<ui
     // Farther than every distance if unknown. Halves leave room for ROCr's choice among equals.
     const uint64_t distance =
         host.distance ? *host.distance : uint64_t{std::numeric_limits<uint32_t>::max()} + 1;
-    return distance * 2 + (named == host.node ? 0 : 1);
+    return std::pair(!host.has_memory, distance * 2 + (named == host.node ? 0 : 1));
   };
   std::ranges::stable_sort(hosts, {}, rank);
 }
 
 std::string detail::reason_for(const std::vector<HostDistance>& sorted,
-                               std::optional<uint32_t> named) {
-  const HostDistance& nearest = sorted.front();
-  if (sorted.size() == 1) return fmt::format("node {}, the only CPU agent", nearest.node);
-  std::string text = fmt::format("node {}, the nearest of {} CPU agents: NUMA distance {}",
-                                 nearest.node, sorted.size(), distance_text(nearest));
-  for (size_t i = 1; i < sorted.size(); ++i)
-    text += fmt::format("; node {}: {}", sorted[i].node, distance_text(sorted[i]));
+                               std::optional<uint32_t> named, size_t chosen) {
+  const HostDistance& used = sorted[chosen];
+  if (sorted.size() == 1)
+    return fmt::format("node {}, the only CPU agent{}", used.node,
+                       used.has_memory ? "" : ", no memory");
+  std::string text =
+      fmt::format("node {}, the nearest of {} CPU agents{}: NUMA distance {}", used.node,
+                  sorted.size(), chosen == 0 ? "" : " with such a pool", distance_text(used));
+  for (const HostDistance& host : sorted)
+    if (&host != &used) text += fmt::format("; node {}: {}", host.node, distance_text(host));
   if (!named) return text;
-  return text + (*named == nearest.node
-                     ? "; ROCr names the same"
-                     : fmt::format("; ROCr names node {}, which is farther", *named));
+  if (*named == used.node) return text + "; ROCr names the same";
+  const auto other = std::ranges::find(sorted, *named, &HostDistance::node);
+  const bool is_farther = static_cast<size_t>(other - sorted.begin()) > chosen && other->has_memory;
+  return text +
+         fmt::format("; ROCr names node {}{}", *named, is_farther ? ", which is farther" : "");
 }
 
 std::vector<HostDistance> hosts_by_distance(const Agent& gpu) {
@@ -173,6 +191,15 @@ NearestHost nearest_host(const Agent& gpu) {
   return {.agent = hosts.front().agent,
           .node = hosts.front().node,
           .reason = detail::reason_for(hosts, node_that_rocr_names(gpu, hosts))};
+}
+
+std::string host_placement(const Agent& gpu, hsa_agent_t owner) {
+  const std::vector<HostDistance> hosts = hosts_by_distance(gpu);
+  const auto found = std::ranges::find(hosts, owner.handle,
+                                       [](const HostDistance& host) { return host.agent.handle; });
+  if (found == hosts.end()) return fmt::format("node {}", node_of(owner));
+  return detail::reason_for(hosts, node_that_rocr_names(gpu, hosts),
+                            static_cast<size_t>(found - hosts.begin()));
 }
 
 std::string signal_placement(const Agent& gpu) {

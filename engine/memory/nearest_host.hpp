@@ -8,6 +8,10 @@
 // HSA's order. NEAREST_CPU alone does not decide: ROCr takes an agent without a link for one at
 // distance 0 (amd_gpu_agent.cpp, GetNearestCpuAgent, at 6.1.2).
 //
+// A CPU agent without memory comes after all others. ROCr gives it pools of size 0, in which
+// allocation is allowed: the limit of an allocation of host memory is the sum of all nodes' memory
+// (amd_memory_region.cpp, MemoryRegion::Allocate).
+//
 // Not placed: signals. hsa_amd_signal_create takes no agent or pool for the memory; `consumers`
 // only decides whether the signal has an event. ROCr allocates all signals from the kernarg pool of
 // the first CPU agent (runtime.cpp, RegisterAgent, and signal.cpp, SharedSignalPool_t::alloc, at
@@ -20,6 +24,7 @@
 
 #include <hsa/hsa.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -34,9 +39,10 @@ struct HostDistance {
   uint32_t node = 0;                   // driver's node number
   std::optional<uint32_t> distance{};  // NUMA distance from the GPU; none: no link
   std::string link{};                  // "PCIe", "XGMI"; "no link"
+  bool has_memory = true;              // false: all of its pools have size 0
 };
 
-// Returns all CPU agents, the nearest first. Throws Error.
+// Returns all CPU agents, the nearest first, and those without memory last. Throws Error.
 std::vector<HostDistance> hosts_by_distance(const Agent& gpu);
 
 struct NearestHost {
@@ -46,8 +52,12 @@ struct NearestHost {
   std::string reason;
 };
 
-// Throws Error if HSA has no CPU agent.
+// Returns the first of hosts_by_distance(). Throws Error if HSA has no CPU agent.
 NearestHost nearest_host(const Agent& gpu);
+
+// Describes the CPU agent that owns a pool (MemoryPool::owner), as NearestHost::reason does. Throws
+// Error.
+std::string host_placement(const Agent& gpu, hsa_agent_t owner);
 
 // Returns where ROCr puts signals, with the distance from the GPU. Creates a signal and asks
 // hsa_amd_pointer_info. Throws Error.
@@ -56,9 +66,10 @@ std::string signal_placement(const Agent& gpu);
 namespace detail {
 
 // The order and reason, from distances in HSA's order. `named`: the node of
-// HSA_AMD_AGENT_INFO_NEAREST_CPU, if ROCr has it.
+// HSA_AMD_AGENT_INFO_NEAREST_CPU, if ROCr has it. `chosen`: place of the agent that is used.
 void sort_by_distance(std::vector<HostDistance>& hosts, std::optional<uint32_t> named);
-std::string reason_for(const std::vector<HostDistance>& sorted, std::optional<uint32_t> named);
+std::string reason_for(const std::vector<HostDistance>& sorted, std::optional<uint32_t> named,
+                       size_t chosen = 0);
 
 }  // namespace detail
 }  // namespace uptempo

@@ -90,6 +90,8 @@ MemoryPool find_pool(const Agent& gpu, MemoryKind kind) {
                 .owner = owner,
                 .kind = kind,
                 .size_bytes = pool_info<size_t>(pool, HSA_AMD_MEMORY_POOL_INFO_SIZE),
+                .max_allocation_bytes =
+                    pool_info<size_t>(pool, HSA_AMD_MEMORY_POOL_INFO_ALLOC_MAX_SIZE),
                 .granule_bytes =
                     pool_info<size_t>(pool, HSA_AMD_MEMORY_POOL_INFO_RUNTIME_ALLOC_GRANULE),
                 .alignment_bytes =
@@ -125,7 +127,8 @@ Allocation::Allocation(const Agent& gpu, MemoryKind kind, size_t size_bytes)
         {.status = status,
          .call = "hsa_amd_memory_pool_allocate",
          .asked = asked,
-         .found = fmt::format("the pool of {} bytes has too little free memory", pool.size_bytes),
+         .found = fmt::format("the pool of {} bytes, at most {} at a time, has too little memory",
+                              pool.size_bytes, pool.max_allocation_bytes),
          .remedy = "free buffers or request less"});
   }
   owned_ = Owned(

@@ -32,13 +32,16 @@ struct MemoryPool {
   hsa_amd_memory_pool_t handle{};
   hsa_agent_t owner{};
   MemoryKind kind = MemoryKind::device;
-  size_t size_bytes = 0;
+  size_t size_bytes = 0;  // of this pool; 0 for a CPU agent without memory
+  // Largest allocation. For host memory it may come from other nodes, so this exceeds size_bytes.
+  size_t max_allocation_bytes = 0;
   size_t granule_bytes = 0;    // allocation sizes are rounded up to it
   size_t alignment_bytes = 0;  // alignment of every allocation
 };
 
 // Returns the pool of this `kind` for the GPU. Host memory comes from the nearest CPU agent that
-// has such a pool (nearest_host.hpp). Throws Error, which lists every pool and why it was rejected.
+// has such a pool; CPU agents without memory come last (nearest_host.hpp). Throws Error, which
+// lists every pool and why it was rejected.
 MemoryPool find_pool(const Agent& gpu, MemoryKind kind);
 
 // An allocation from a pool. The GPU may access it; so may the host, for host kinds. Move-only.

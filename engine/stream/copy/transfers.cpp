@@ -11,7 +11,7 @@
 
 #include "aql/store_fence.hpp"
 #include "engine/memory/access.hpp"
-#include "engine/memory/nearest_host.hpp"
+#include "engine/memory/pool.hpp"
 #include "engine/runtime/error.hpp"
 #include "engine/stream/copy/host_duties.hpp"
 #include "engine/stream/copy/rocr_engines.hpp"
@@ -58,7 +58,7 @@ CopyLane::Start start_by_rocr(std::optional<uint32_t> engine) {
 
 Transfers::Parts parts_of(const Agent& gpu) {
   const RocrEngines& rocr = RocrEngines::get();
-  const hsa_agent_t host = nearest_host(gpu).agent;
+  const hsa_agent_t host = find_pool(gpu, MemoryKind::pinned).owner;
   // Only for directions between the host and the GPU: ROCr refuses to answer for one agent.
   const auto mask = [own = gpu.handle(), host](CopyDirection direction, auto&& ask) -> uint32_t {
     if (direction == CopyDirection::to_device) return ask(own, host);

@@ -153,12 +153,11 @@ bool StreamQueue::add_spill(std::unique_lock<std::mutex>& lock, const KernelInfo
   KernargMemory memory;
   try {
     if (agent_)
-      if (const size_t pool =
+      if (const size_t most =
               find_pool(*agent_, place().is_on_device() ? MemoryKind::device : MemoryKind::kernarg)
-                  .size_bytes;
-          capacity > pool)
-        refuse(fmt::format("a pool of {} bytes of kernarg memory", pool),
-               "pass a buffer's address");
+                  .max_allocation_bytes;
+          capacity > most)
+        refuse(fmt::format("kernarg memory of {} bytes at most", most), "pass a buffer's address");
     memory = KernargMemory(agent(), capacity, place().is_on_device());
   } catch (...) {
     lock.lock();

@@ -23,6 +23,11 @@ std::vector<uint32_t> order(std::vector<HostDistance> hosts, std::optional<uint3
 
 using Nodes = std::vector<uint32_t>;
 
+HostDistance without_memory(HostDistance host) {
+  host.has_memory = false;
+  return host;
+}
+
 }  // namespace
 
 TEST_CASE("the CPU agent with the shortest distance is first", "[memory]") {
@@ -44,6 +49,12 @@ TEST_CASE("ROCr's answer decides among equally distant CPU agents only", "[memor
   CHECK(order({host(0, 21), host(1, 20)}, 0) == Nodes{1, 0});
 }
 
+TEST_CASE("a CPU agent without memory comes after every other one", "[memory]") {
+  CHECK(order({without_memory(host(0, 20)), host(1, 52)}) == Nodes{1, 0});
+  CHECK(order({without_memory(host(0, 0)), host(1, {})}, 0) == Nodes{1, 0});
+  CHECK(order({without_memory(host(0, 52)), without_memory(host(1, 20))}) == Nodes{1, 0});
+}
+
 TEST_CASE("the reason names every CPU agent with its distance", "[memory]") {
   CHECK(detail::reason_for({host(0, 20)}, 0) == "node 0, the only CPU agent");
   CHECK(detail::reason_for({host(1, 20), host(0, 52)}, {}) ==
@@ -53,4 +64,15 @@ TEST_CASE("the reason names every CPU agent with its distance", "[memory]") {
   without_link.link = "no link";
   CHECK(detail::reason_for({host(1, 20), without_link}, 0)
             .ends_with("node 0: no link; ROCr names node 0, which is farther"));
+}
+
+TEST_CASE("the reason says which CPU agents have no memory or no such pool", "[memory]") {
+  CHECK(detail::reason_for({host(1, 52), without_memory(host(0, 20))}, 0) ==
+        "node 1, the nearest of 2 CPU agents: NUMA distance 52 (PCIe); node 0: 20 (PCIe), no "
+        "memory; ROCr names node 0");
+  CHECK(detail::reason_for({without_memory(host(0, 20))}, {}) ==
+        "node 0, the only CPU agent, no memory");
+  CHECK(detail::reason_for({host(1, 20), host(0, 52)}, 1, 1) ==
+        "node 0, the nearest of 2 CPU agents with such a pool: NUMA distance 52 (PCIe); node 1: 20 "
+        "(PCIe); ROCr names node 1");
 }
