@@ -22,8 +22,11 @@ using detail::CopyLane;
 using detail::CopyPlace;
 using detail::count;
 using detail::CounterBlock;
+using detail::direction_of;
+using detail::engine_direction_of;
 using detail::HostDuties;
 using detail::HostDuty;
+using detail::is_host;
 using detail::Staging;
 using detail::TimelinePoint;
 using detail::Transfers;
@@ -49,10 +52,6 @@ struct Stream::Transfer {
 
 namespace {
 
-bool is_host(CopyPlace place) noexcept {
-  return place == CopyPlace::pinned || place == CopyPlace::pageable;
-}
-
 // Bytes from the start of the first row to the end of the last.
 size_t extent(size_t pitch, const CopyRows& rows) noexcept {
   return (rows.height - 1) * pitch + rows.width_bytes;
@@ -75,13 +74,6 @@ void check_rows(const char* what, const CopyEnd& end, size_t pitch, const CopyRo
     refuse(
         fmt::format("{} rows of {} bytes with a pitch of {}", rows.height, rows.width_bytes, pitch),
         fmt::format("a {} of {} bytes", what, end.size_bytes), "choose rows inside the memory");
-}
-
-CopyDirection direction_of(const CopyEnd& to, const CopyEnd& from) noexcept {
-  if (is_host(to.place)) return CopyDirection::to_host;
-  if (is_host(from.place)) return CopyDirection::to_device;
-  const bool with_peer = to.place == CopyPlace::peer || from.place == CopyPlace::peer;
-  return with_peer ? CopyDirection::between_devices : CopyDirection::within_device;
 }
 
 void fill_on_host(std::byte* to, const CopyRows& rows,
@@ -239,7 +231,7 @@ void Stream::count_transfer(const Transfer& transfer, CopyPath path) noexcept {
     count(&CounterBlock::fills);
     return;
   }
-  switch (direction_of(transfer.to, transfer.from)) {
+  switch (direction_of(transfer.to.place, transfer.from.place)) {
     case CopyDirection::to_device:
       count(&CounterBlock::bytes_to_device, transfer.bytes());
       break;
@@ -283,7 +275,8 @@ TimelinePoint Stream::begin(const Transfer& transfer, CopyPath path) {
   };
   const bool within_host = is_host(transfer.to.place) && is_host(transfer.from.place);
   if (!position_.empty()) add(queue_->event_for(position_));
-  CopyLane& lane = transfers.lane_for(direction_of(transfer.to, transfer.from), waits_);
+  CopyLane& lane =
+      transfers.lane_for(engine_direction_of(transfer.to.place, transfer.from.place), waits_);
   const Event copied =
       lane.copy({.to = transfer.to.data,
                  .to_agent = agent_of(transfer.to),

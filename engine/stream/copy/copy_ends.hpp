@@ -81,6 +81,9 @@ namespace detail {
 
 enum class CopyPlace : uint8_t { device, pinned, pageable, peer };
 std::string_view name_of(CopyPlace place) noexcept;
+constexpr bool is_host(CopyPlace place) noexcept {
+  return place == CopyPlace::pinned || place == CopyPlace::pageable;
+}
 
 struct CopyEnd {
   std::byte* data = nullptr;

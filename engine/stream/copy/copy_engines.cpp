@@ -109,7 +109,7 @@ EngineSet choose_engines(CopyDirection direction, const CopyEngines& wanted,
   if (direction == CopyDirection::within_device)
     return runtime("it copies within a GPU by a kernel");
   if (direction == CopyDirection::between_devices)
-    return runtime("it knows the engines of the link between two GPUs");
+    return runtime("it knows the engines of a peer and of the link between two GPUs");
   if (const uint32_t both = preferred & idle; both != 0)
     return some(direction, both, "which ROCr prefers for this link");
   const uint32_t mask = idle & first_engines(offer.host_engines);

@@ -10,8 +10,9 @@
 //   by load  The engine with the fewest unfinished copies of the Streams. Of equals: engine 0 to
 //            the device, engine 1 to the host, as ROCr itself does. A stream whose previous copy is
 //            unfinished stays on that copy's engine, because it waits for that copy anyway.
-// The runtime decides for other copies: within the GPU it uses a kernel, and between two GPUs it
-// knows the engines of their link.
+// The runtime decides for other copies. Within the GPU it uses a kernel, and between two GPUs it
+// knows the engines of their link. A copy between the host and a peer counts as one between
+// devices, because ROCr runs it on the peer.
 //
 // Each engine is a lane, which all directions share: copies on an engine run one after the other,
 // copies on different engines overlap. The order of a stream does not depend on the choice.

@@ -27,6 +27,22 @@
 
 namespace uptempo::detail {
 
+// The direction that a copy counts for.
+constexpr CopyDirection direction_of(CopyPlace to, CopyPlace from) noexcept {
+  if (is_host(to)) return CopyDirection::to_host;
+  if (is_host(from)) return CopyDirection::to_device;
+  const bool with_peer = to == CopyPlace::peer || from == CopyPlace::peer;
+  return with_peer ? CopyDirection::between_devices : CopyDirection::within_device;
+}
+
+// The direction whose engines copy. ROCr runs a copy between the host and a peer on the peer
+// (runtime.cpp, Runtime::CopyMemory: the source's agent if it is a GPU, else the target's). So its
+// engines are not those of this agent's host link, and the runtime chooses.
+constexpr CopyDirection engine_direction_of(CopyPlace to, CopyPlace from) noexcept {
+  const bool with_peer = to == CopyPlace::peer || from == CopyPlace::peer;
+  return with_peer ? CopyDirection::between_devices : direction_of(to, from);
+}
+
 // Kernels of kernels/transfer.cl.
 struct TransferKernels {
   Kernel<uint8_t*, const uint8_t*, uint64_t> copy_bytes;

@@ -59,6 +59,35 @@ TEST_CASE("the runtime decides within and between GPUs, or on request, and the r
   CHECK(contains(reason(CopyDirection::to_host, {}, offer(), 0b11100), "no idle engine"));
 }
 
+TEST_CASE("copies with a peer use engines between devices, and count for their direction",
+          "[copy][engines]") {
+  using detail::CopyPlace;
+  using enum CopyDirection;
+  struct Case {
+    CopyPlace to, from;
+    CopyDirection engines, counted;
+  };
+  for (const Case& each : {
+           Case{CopyPlace::device, CopyPlace::pinned, to_device, to_device},
+           Case{CopyPlace::device, CopyPlace::pageable, to_device, to_device},
+           Case{CopyPlace::pinned, CopyPlace::device, to_host, to_host},
+           Case{CopyPlace::pageable, CopyPlace::device, to_host, to_host},
+           Case{CopyPlace::pinned, CopyPlace::pinned, to_host, to_host},
+           Case{CopyPlace::device, CopyPlace::device, within_device, within_device},
+           Case{CopyPlace::peer, CopyPlace::device, between_devices, between_devices},
+           Case{CopyPlace::device, CopyPlace::peer, between_devices, between_devices},
+           Case{CopyPlace::peer, CopyPlace::peer, between_devices, between_devices},
+           Case{CopyPlace::peer, CopyPlace::pinned, between_devices, to_device},
+           Case{CopyPlace::peer, CopyPlace::pageable, between_devices, to_device},
+           Case{CopyPlace::pinned, CopyPlace::peer, between_devices, to_host},
+           Case{CopyPlace::pageable, CopyPlace::peer, between_devices, to_host},
+       }) {
+    CAPTURE(name_of(each.to), name_of(each.from));
+    CHECK(detail::engine_direction_of(each.to, each.from) == each.engines);
+    CHECK(detail::direction_of(each.to, each.from) == each.counted);
+  }
+}
+
 TEST_CASE("a wrong mask is refused by name when the Streams is created", "[copy][engines]") {
   Engines engines;
   const auto text = [&](const CopyEngines& wanted) {

@@ -103,6 +103,27 @@ TEST_CASE_METHOD(EngineDevice, "copies without load use the usual engine of thei
   }
 }
 
+// The virtual machine has one GPU, which is its own peer here.
+TEST_CASE_METHOD(EngineDevice, "the runtime chooses the engine of copies between host and peer",
+                 "[device][stream][engines]") {
+  Streams streams(gpu);
+  Stream stream(streams);
+  const Counters before = Counters::now();
+  stream.copy(CopyTarget::peer(gpu, device.data(), kBytes), host, kByEngine);
+  stream.copy(back, CopySource::peer(gpu, device.data(), kBytes), kByEngine);
+  stream.synchronize();
+  CHECK(arrived());
+  const std::vector<CopyEngineUse> uses = streams.copy_engines();
+  REQUIRE(uses.size() == 1);
+  CHECK(uses[0].name == "between devices by the runtime's engine");
+  CHECK_FALSE(uses[0].engine.has_value());
+  CHECK(uses[0].copies == 2);
+  const Counters spent = Counters::now() - before;
+  CHECK(spent.bytes_to_device == kBytes);
+  CHECK(spent.bytes_to_host == kBytes);
+  CHECK(spent.copies_on_device == 0);
+}
+
 TEST_CASE_METHOD(EngineDevice, "a copy that waits does not hold up one of another stream",
                  "[device][stream][engines]") {
   const Program probes(gpu, builtin_kernels::probes());
