@@ -74,6 +74,8 @@ template <class Operation>
 constexpr bool is_floating = false;
 template <class T, T (*Function)(T, T)>
 constexpr bool is_floating<atomic::Binary<T, Function>> = std::is_floating_point_v<T>;
+template <class T, bool Larger>
+constexpr bool is_floating<atomic::SelectFloat<T, Larger>> = true;
 template <>
 constexpr bool is_floating<atomic::AddPackedHalves> = true;
 template <>

@@ -4,6 +4,7 @@
 
 #include <bit>
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 
 namespace uptempo::vgpu::gfx9::memory {
@@ -72,6 +73,40 @@ T decrement(T a, T b) {
   return a == 0 || a > b ? b : a - 1;
 }
 
+// Minimum and maximum of floats as the instruction set manuals define them for LDS and L2: CDNA2
+// ISA 9.5.3, CDNA3 and CDNA4 ISA 9.2.3, "NaN Handling". A signalling NaN gives its quiet form. A
+// quiet NaN loses against any number. -0 is below +0. The manuals do not say whether memory or the
+// data is "src0"; here memory is, which matters for two NaNs only.
+//
+// Denormals are never flushed. L2 does not flush them either; LDS flushes them for the comparison
+// if MODE says so (table "Denorm Handling Rules for Memory Ops").
+template <class T, bool Larger>
+struct SelectFloat {
+  using Value = Bits<T>;
+  static Value apply(Value old, Value data, Value) noexcept {
+    if (is_signalling(old)) return old | kQuiet;
+    if (is_signalling(data)) return data | kQuiet;
+    if (is_nan(old)) return data;
+    if (is_nan(data)) return old;
+    return (Larger ? order(data) > order(old) : order(data) < order(old)) ? data : old;
+  }
+
+ private:
+  using Order = std::make_signed_t<Value>;
+  static constexpr Value kMagnitude = static_cast<Value>(std::numeric_limits<Order>::max());
+  static constexpr Value kInfinity = std::bit_cast<Value>(std::numeric_limits<T>::infinity());
+  static constexpr Value kQuiet = Value{1} << (std::numeric_limits<T>::digits - 2);
+
+  static constexpr bool is_nan(Value bits) noexcept { return (bits & kMagnitude) > kInfinity; }
+  static constexpr bool is_signalling(Value bits) noexcept {
+    return is_nan(bits) && (bits & kQuiet) == 0;
+  }
+  // An integer that orders like the number.
+  static constexpr Order order(Value bits) noexcept {
+    return static_cast<Order>((bits & ~kMagnitude) == 0 ? bits : bits ^ kMagnitude);
+  }
+};
+
 template <class T>
 using Add = Binary<T, add<T>>;
 template <class T>
@@ -79,9 +114,11 @@ using Subtract = Binary<T, subtract<T>>;
 template <class T>
 using ReverseSubtract = Binary<T, reverse_subtract<T>>;
 template <class T>
-using Minimum = Binary<T, minimum<T>>;
+using Minimum =
+    std::conditional_t<std::is_floating_point_v<T>, SelectFloat<T, false>, Binary<T, minimum<T>>>;
 template <class T>
-using Maximum = Binary<T, maximum<T>>;
+using Maximum =
+    std::conditional_t<std::is_floating_point_v<T>, SelectFloat<T, true>, Binary<T, maximum<T>>>;
 template <class T>
 using And = Binary<T, bit_and<T>>;
 template <class T>
