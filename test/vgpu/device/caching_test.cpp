@@ -29,11 +29,24 @@ TEST_CASE("device-local memory has separate types from gfx908 on") {
   CHECK(memory_type("gfx942", MemoryKind::device_local_fine) == MemoryType::probed_read_write);
 }
 
+TEST_CASE(
+    "no L2 holds uncached device memory, and extended coherence leaves nothing dirty in one") {
+  for (const DeviceDescription& device : device_descriptions()) {
+    CAPTURE(device.target);
+    CHECK(memory_type(device.target, MemoryKind::device_local_uncached) == MemoryType::uncached);
+    CHECK_FALSE(l2_holds_dirty(memory_type(device.target, MemoryKind::device_local_extended)));
+  }
+  CHECK(memory_type("gfx906", MemoryKind::device_local_extended) == MemoryType::uncached);
+  CHECK(memory_type("gfx90a", MemoryKind::device_local_extended) == MemoryType::coherent);
+  CHECK(memory_type("gfx942", MemoryKind::device_local_extended) == MemoryType::coherent);
+}
+
 TEST_CASE("the coherence table has one row with a source for each target and kind of memory") {
   for (const DeviceDescription& device : device_descriptions()) {
     for (const MemoryKind kind :
          {MemoryKind::fine_grained, MemoryKind::uncached, MemoryKind::coarse_grained,
-          MemoryKind::device_local, MemoryKind::device_local_fine}) {
+          MemoryKind::device_local, MemoryKind::device_local_fine,
+          MemoryKind::device_local_extended, MemoryKind::device_local_uncached}) {
       CAPTURE(device.target, memory_kind_name(kind));
       CHECK(std::ranges::count_if(coherence_table(), [&](const Coherence& row) {
               return row.target == device.target && row.kind == kind && !row.source.empty();

@@ -39,6 +39,8 @@ inline constexpr GpuAddress kFine = memory(MemoryKind::fine_grained);
 inline constexpr GpuAddress kCoarse = memory(MemoryKind::coarse_grained);
 inline constexpr GpuAddress kLocal = memory(MemoryKind::device_local);
 inline constexpr GpuAddress kLocalFine = memory(MemoryKind::device_local_fine);
+inline constexpr GpuAddress kLocalExtended = memory(MemoryKind::device_local_extended);
+inline constexpr GpuAddress kLocalUncached = memory(MemoryKind::device_local_uncached);
 
 struct Touch {
   bool write;
@@ -186,7 +188,8 @@ class Program {
   static std::optional<MemoryKind> kind_of(GpuAddress page) {
     for (const MemoryKind kind :
          {MemoryKind::fine_grained, MemoryKind::coarse_grained, MemoryKind::uncached,
-          MemoryKind::device_local, MemoryKind::device_local_fine})
+          MemoryKind::device_local, MemoryKind::device_local_fine,
+          MemoryKind::device_local_extended, MemoryKind::device_local_uncached})
       if (page >= memory(kind) && page < memory(kind) + kMemoryBytes) return kind;
     return std::nullopt;
   }

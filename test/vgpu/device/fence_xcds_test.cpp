@@ -200,6 +200,8 @@ TEST_CASE("the caches show a stale value exactly where the checker calls one pos
     const DeviceDescription& device = *find_device_description(target);
     for (const auto& [address, kind] : {std::pair{kLocal, MemoryKind::device_local},
                                         {kLocalFine, MemoryKind::device_local_fine},
+                                        {kLocalExtended, MemoryKind::device_local_extended},
+                                        {kLocalUncached, MemoryKind::device_local_uncached},
                                         {kCoarse, MemoryKind::coarse_grained},
                                         {kFine, MemoryKind::fine_grained}}) {
       for (const FenceScope release : kScopes) {

@@ -76,8 +76,9 @@ struct Agent {
 };
 
 constexpr MemoryKind kHeldInL2[] = {MemoryKind::coarse_grained, MemoryKind::device_local};
-constexpr MemoryKind kBesideL2[] = {MemoryKind::fine_grained, MemoryKind::uncached,
-                                    MemoryKind::device_local_fine};
+constexpr MemoryKind kBesideL2[] = {
+    MemoryKind::fine_grained, MemoryKind::uncached, MemoryKind::device_local_fine,
+    MemoryKind::device_local_extended, MemoryKind::device_local_uncached};
 
 // Vector L1
 

@@ -185,9 +185,11 @@ TEST_CASE("a vector L1 of gfx942 holds lines of 128 bytes", "[xcds]") {
   CHECK(agent.load(on(0), 128) == 6);
 }
 
-TEST_CASE("host memory of every kind bypasses the L2s of gfx942", "[xcds]") {
+TEST_CASE("the L2s of gfx942 hide no store to host memory, or to memory of stronger coherence",
+          "[xcds]") {
   for (const MemoryKind kind :
-       {MemoryKind::fine_grained, MemoryKind::coarse_grained, MemoryKind::uncached}) {
+       {MemoryKind::fine_grained, MemoryKind::coarse_grained, MemoryKind::uncached,
+        MemoryKind::device_local_extended, MemoryKind::device_local_uncached}) {
     Agent agent(kind);
     agent.store(on(0), 0, 3);
     CHECK(agent.in_memory(0) == 3);

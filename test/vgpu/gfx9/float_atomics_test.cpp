@@ -38,11 +38,11 @@ struct Kind {
   MemoryKind kind;
   bool works;
 };
-constexpr Kind kKinds[] = {{MemoryKind::coarse_grained, true},
-                           {MemoryKind::device_local, true},
-                           {MemoryKind::fine_grained, false},
-                           {MemoryKind::uncached, false},
-                           {MemoryKind::device_local_fine, false}};
+constexpr Kind kKinds[] = {
+    {MemoryKind::coarse_grained, true},        {MemoryKind::device_local, true},
+    {MemoryKind::fine_grained, false},         {MemoryKind::uncached, false},
+    {MemoryKind::device_local_fine, false},    {MemoryKind::device_local_extended, false},
+    {MemoryKind::device_local_uncached, false}};
 
 enum class Form { global, flat, buffer };
 

@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "device/caching.hpp"
 #include "device/host_pages.hpp"
 #include "kfd/buffers.hpp"
 #include "kfd/events.hpp"
@@ -229,6 +230,45 @@ TEST_CASE("the ring of a queue and its pointers are not watched while they are i
   CHECK_FALSE(pointers.use(1));
   CHECK(pointers.use(2));
   CHECK(queues.destroy(queue.queue_id) == 0);
+}
+
+// Linux gmc_v9_0.c, gmc_v9_0_get_coherence_flags(): uncached comes first, then extended coherence,
+// which is UC up to GC 9.4.0, CC on 9.4.1 and 9.4.2 and, from the second revision on, on 9.4.3.
+TEST_CASE("the flags of a request select the memory type of its buffer", "[buffer_kinds]") {
+  using enum MemoryType;
+  constexpr uint32_t kVram = KFD_IOC_ALLOC_MEM_FLAGS_VRAM, kGtt = KFD_IOC_ALLOC_MEM_FLAGS_GTT,
+                     kCoherent = KFD_IOC_ALLOC_MEM_FLAGS_COHERENT,
+                     kUncached = KFD_IOC_ALLOC_MEM_FLAGS_UNCACHED, kExtended = 1u << 24;
+  struct Row {
+    uint32_t flags;
+    MemoryType gfx906, gfx90a, gfx942;
+  };
+  for (const Row& row : {Row{kVram, non_coherent, read_write, probed_read_write},
+                         Row{kVram | kCoherent, uncached, coherent, probed_read_write},
+                         Row{kVram | kUncached, uncached, uncached, uncached},
+                         Row{kVram | kUncached | kCoherent, uncached, uncached, uncached},
+                         Row{kVram | kUncached | kExtended, uncached, uncached, uncached},
+                         Row{kVram | kExtended, uncached, coherent, coherent},
+                         Row{kVram | kExtended | kCoherent, uncached, coherent, coherent},
+                         Row{kGtt, non_coherent, non_coherent, uncached},
+                         Row{kGtt | kUncached, uncached, uncached, uncached},
+                         Row{kGtt | kExtended, uncached, uncached, uncached}}) {
+    Driver driver;
+    Memory memory(driver, row.flags);
+    REQUIRE(driver.buffers.map(memory.handle) == 0);
+    AddressSpace::Reader reader(driver.memory);
+    reader.enter();
+    const Mapping* const mapping = reader.find(memory.gpu());
+    REQUIRE(mapping != nullptr);
+    CAPTURE(row.flags, memory_kind_name(mapping->kind));
+    for (const auto& [target, type] : {std::pair{"gfx900", row.gfx906},
+                                       {"gfx906", row.gfx906},
+                                       {"gfx908", row.gfx90a},
+                                       {"gfx90a", row.gfx90a},
+                                       {"gfx942", row.gfx942}})
+      CHECK(memory_type(target, mapping->kind) == type);
+    reader.leave();
+  }
 }
 
 }  // namespace

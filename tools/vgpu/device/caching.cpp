@@ -9,19 +9,24 @@ constexpr std::string_view kGfx900 =
     "Linux amdgpu_amdkfd_gpuvm.c, get_pte_flags(): NC, or UC if coherent or uncached";
 constexpr std::string_view kGfx908 =
     "Linux gmc_v9_0.c, gmc_v9_0_get_coherence_flags(), GC 9.4.1 and 9.4.2. Local memory has no C "
-    "bit unless xGMI connects the CPU, so the probes of LLVM's guide do not reach it";
+    "bit unless xGMI connects the CPU, so the probes of LLVM's guide do not reach it. Extended "
+    "coherence is the same as coherence";
 constexpr std::string_view kGfx942 =
     "Linux gmc_v9_0.c, gmc_v9_0_get_coherence_flags(), GC 9.4.3, not an APU: local memory RW with "
-    "the C bit whether coherent or not, system memory UC; LLVM AMDGPUUsage, Memory Model GFX942";
+    "the C bit whether coherent or not, extended coherence CC from the second revision on, "
+    "uncached "
+    "and system memory UC; LLVM AMDGPUUsage, Memory Model GFX942";
 
 constexpr auto rows(std::string_view target, std::string_view source, MemoryType coarse_host,
-                    MemoryType local, MemoryType local_fine) noexcept {
+                    MemoryType local, MemoryType local_fine, MemoryType local_extended) noexcept {
   return std::array{
       Coherence{target, MemoryKind::fine_grained, MemoryType::uncached, source},
       Coherence{target, MemoryKind::uncached, MemoryType::uncached, source},
       Coherence{target, MemoryKind::coarse_grained, coarse_host, source},
       Coherence{target, MemoryKind::device_local, local, source},
       Coherence{target, MemoryKind::device_local_fine, local_fine, source},
+      Coherence{target, MemoryKind::device_local_extended, local_extended, source},
+      Coherence{target, MemoryKind::device_local_uncached, MemoryType::uncached, source},
   };
 }
 
@@ -34,11 +39,11 @@ constexpr auto joined(const std::array<std::array<Coherence, Rows>, Targets>& ta
 
 using enum MemoryType;
 constexpr auto kCoherence = joined(std::array{
-    rows("gfx900", kGfx900, non_coherent, non_coherent, uncached),
-    rows("gfx906", kGfx900, non_coherent, non_coherent, uncached),
-    rows("gfx908", kGfx908, non_coherent, read_write, coherent),
-    rows("gfx90a", kGfx908, non_coherent, read_write, coherent),
-    rows("gfx942", kGfx942, uncached, probed_read_write, probed_read_write),
+    rows("gfx900", kGfx900, non_coherent, non_coherent, uncached, uncached),
+    rows("gfx906", kGfx900, non_coherent, non_coherent, uncached, uncached),
+    rows("gfx908", kGfx908, non_coherent, read_write, coherent, coherent),
+    rows("gfx90a", kGfx908, non_coherent, read_write, coherent, coherent),
+    rows("gfx942", kGfx942, uncached, probed_read_write, probed_read_write, coherent),
 });
 
 }  // namespace
@@ -60,6 +65,10 @@ std::string_view memory_kind_name(MemoryKind kind) noexcept {
       return "coarse-grained device memory";
     case MemoryKind::device_local_fine:
       return "fine-grained device memory";
+    case MemoryKind::device_local_extended:
+      return "device memory of extended coherence";
+    case MemoryKind::device_local_uncached:
+      return "uncached device memory";
     case MemoryKind::doorbell:
       return "a doorbell";
     case MemoryKind::hdp_registers:

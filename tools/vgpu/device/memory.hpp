@@ -29,9 +29,14 @@ enum class MemoryKind : uint8_t {
   uncached,
   device_local,
   device_local_fine,
+  device_local_extended,  // EXT_COHERENT
+  device_local_uncached,
   doorbell,
   hdp_registers
 };
+constexpr bool is_device_local(MemoryKind kind) noexcept {
+  return kind >= MemoryKind::device_local && kind <= MemoryKind::device_local_uncached;
+}
 
 enum class Access : uint8_t { read, write, atomic, execute };
 

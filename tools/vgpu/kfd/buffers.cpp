@@ -23,6 +23,8 @@ constexpr uint64_t kGpuAddressEnd = uint64_t{1} << 47;  // gpuvm_limit + 1, see 
 
 // linux/kfd_ioctl.h defines the highest flag as a signed shift.
 constexpr uint32_t kWritable = 1u << 31;
+// KFD_IOC_ALLOC_MEM_FLAGS_EXT_COHERENT. Older headers lack it.
+constexpr uint32_t kExtendedCoherence = 1u << 24;
 
 uint64_t system_memory_bytes() {
   return static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) *
@@ -33,14 +35,20 @@ uint64_t round_up(uint64_t value, uint64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
+// The flags take precedence as in gmc_v9_0_get_coherence_flags() (Linux gmc_v9_0.c).
 MemoryKind kind_of(uint32_t flags) {
   if ((flags & KFD_IOC_ALLOC_MEM_FLAGS_DOORBELL) != 0) return MemoryKind::doorbell;
   if ((flags & KFD_IOC_ALLOC_MEM_FLAGS_MMIO_REMAP) != 0) return MemoryKind::hdp_registers;
   const bool coherent = (flags & KFD_IOC_ALLOC_MEM_FLAGS_COHERENT) != 0;
+  const bool extended = (flags & kExtendedCoherence) != 0;
+  const bool uncached = (flags & KFD_IOC_ALLOC_MEM_FLAGS_UNCACHED) != 0;
   if ((flags & KFD_IOC_ALLOC_MEM_FLAGS_VRAM) != 0)
-    return coherent ? MemoryKind::device_local_fine : MemoryKind::device_local;
-  if ((flags & KFD_IOC_ALLOC_MEM_FLAGS_UNCACHED) != 0) return MemoryKind::uncached;
-  return coherent ? MemoryKind::fine_grained : MemoryKind::coarse_grained;
+    return uncached   ? MemoryKind::device_local_uncached
+           : extended ? MemoryKind::device_local_extended
+           : coherent ? MemoryKind::device_local_fine
+                      : MemoryKind::device_local;
+  if (uncached) return MemoryKind::uncached;
+  return coherent || extended ? MemoryKind::fine_grained : MemoryKind::coarse_grained;
 }
 
 }  // namespace

@@ -59,11 +59,9 @@ class Estimate {
     double ns = 0;
   };
 
-  static bool is_local(MemoryKind kind) {
-    return kind == MemoryKind::device_local || kind == MemoryKind::device_local_fine;
-  }
   double transfer_ns(MemoryKind kind, uint64_t bytes) const {
-    return static_cast<double>(bytes) * (is_local(kind) ? memory_ns_per_byte_ : link_ns_per_byte_);
+    return static_cast<double>(bytes) *
+           (is_device_local(kind) ? memory_ns_per_byte_ : link_ns_per_byte_);
   }
 
   double l2_bytes() const { return double{1} * device_.l2_bytes * device_.xcds; }
@@ -157,12 +155,12 @@ class Estimate {
       if (cached) line.l1 = static_cast<uint32_t>(l1_.size()) + 1;
       if (!l2_holds_dirty(type)) continue;
       if (l2_goes_stale(type) && read != 0 && line.l2 != 0 && line.l2 == l2_.size())
-        (is_local(page.kind) ? invalidations_[l2_.back()].l2_local_bytes
-                             : invalidations_[l2_.back()].l2_host_bytes) += line_bytes;
+        (is_device_local(page.kind) ? invalidations_[l2_.back()].l2_local_bytes
+                                    : invalidations_[l2_.back()].l2_host_bytes) += line_bytes;
       line.l2 = static_cast<uint32_t>(l2_.size()) + 1;
       if (written == 0 || line.dirty == write_backs_ + 1) continue;
       line.dirty = write_backs_ + 1;
-      (is_local(page.kind) ? dirty_local_ : dirty_host_) += line_bytes;
+      (is_device_local(page.kind) ? dirty_local_ : dirty_host_) += line_bytes;
     }
     return transfer_ns(page.kind, bytes);
   }

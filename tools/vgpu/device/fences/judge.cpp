@@ -181,7 +181,7 @@ struct Judge::Impl {
         [&](const TaskPtr& writer, bool synchronising, GpuAddress address, uint32_t bytes) {
           const MemoryKind kind = kinds.at(page_of(address));
           // The host need not see device-local memory.
-          if (kind == MemoryKind::device_local || kind == MemoryKind::device_local_fine) return;
+          if (is_device_local(kind)) return;
           const auto found = judge_announced(*writer, announced, memory_type(target, kind));
           if (!found) return;
           // An atomic needs no later fence if L2 does not hide its result from the host.
