@@ -135,9 +135,9 @@ TEST_CASE("a jump out of code is a fault of the instruction fetch") {
 
 TEST_CASE("kernel objects that cannot run are rejected, and the error names the reason") {
   Machine machine;
-  const auto load = [&](GpuAddress object) {
+  const auto load = [&](GpuAddress object, Target target = Target::gfx90a) {
     machine.executor.enter();
-    auto result = Kernel::load(machine.executor.memory, object, Target::gfx90a);
+    auto result = Kernel::load(machine.executor.memory, object, target);
     machine.executor.leave();
     return result;
   };
@@ -172,6 +172,19 @@ TEST_CASE("kernel objects that cannot run are rejected, and the error names the 
   REQUIRE(std::holds_alternative<Kernel::Rejected>(overflowing));
   CHECK(contains(std::get<Kernel::Rejected>(overflowing).reason,
                  "sets FP16_OVFL, which is not supported"));
+  std::memset(copy.bytes.data() + 48, 0, 4);
+
+  // Only gfx90a and gfx942 have the mode; COMPUTE_PGM_RSRC3 of older targets is reserved.
+  const uint32_t tg_split = 1u << 16;
+  std::memcpy(copy.bytes.data() + 44, &tg_split, 4);
+  for (const Target target : {Target::gfx90a, Target::gfx942}) {
+    const auto split = load(copy.address, target);
+    REQUIRE(std::holds_alternative<Kernel::Rejected>(split));
+    CHECK(std::get<Kernel::Rejected>(split).error == QueueError::invalid_code_object);
+    CHECK(contains(std::get<Kernel::Rejected>(split).reason,
+                   "sets TG_SPLIT, which is not supported"));
+  }
+  CHECK(std::holds_alternative<Kernel>(load(copy.address, Target::gfx908)));
 }
 
 TEST_CASE("the older amd_kernel_code_t is read: segments, registers, entry") {

@@ -93,8 +93,9 @@ TEST_CASE("gfx942: buffer_wbl2 and buffer_inv of agent scope hand data from one 
   CHECK(agent.load(other) == 2);
   agent.run(other, "buffer_inv");  // wave: nothing to do
   CHECK(agent.load(other) == 2);
-  // Workgroup: the vector L1. The L2 keeps no clean copies of memory that is local to it.
-  agent.run(other, "buffer_inv sc0");
+  agent.run(other, "buffer_inv sc0");  // workgroup: the same
+  CHECK(agent.load(other) == 2);
+  agent.run(other, "buffer_inv sc1");
   CHECK(agent.load(other) == 3);
 }
 

@@ -587,9 +587,9 @@ void Caches::peek(const Mapping& mapping, GpuAddress address, std::span<std::byt
 }
 
 void Caches::invalidate(uint32_t compute_unit, AccessScope scope) noexcept {
-  if (scope == AccessScope::wave) return;
+  if (scope < AccessScope::agent) return;
   invalidate_vector_l1(compute_unit);
-  if (scope >= AccessScope::agent) Impl::invalidate(impl_->l2_of(compute_unit));
+  Impl::invalidate(impl_->l2_of(compute_unit));
 }
 
 void Caches::write_back(uint32_t compute_unit, AccessScope scope) noexcept {

@@ -89,8 +89,10 @@ class Caches {
   // cache.
   void peek(const Mapping& mapping, GpuAddress address, std::span<std::byte> to) const;
 
-  // Cache control instructions of gfx942: buffer_inv and buffer_wbl2. `wave` does nothing;
-  // `workgroup` invalidates the vector L1; wider scopes also the XCD's L2, or write it back.
+  // Cache control instructions of gfx942: buffer_inv and buffer_wbl2. `wave` and `workgroup` do
+  // nothing: a workgroup is on one compute unit (no TG_SPLIT). Wider scopes invalidate the vector
+  // L1 and the XCD's L2, or write that L2 back. Source: CDNA3 ISA, table 51, and CDNA4 ISA, table
+  // 52.
   void invalidate(uint32_t compute_unit, AccessScope scope) noexcept;
   void write_back(uint32_t compute_unit, AccessScope scope) noexcept;
 
