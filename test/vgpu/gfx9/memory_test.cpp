@@ -2,7 +2,9 @@
 // the end.
 #include <bit>
 #include <functional>
+#include <string>
 
+#include "device/description.hpp"
 #include "test/support/catch.hpp"
 #include "test/vgpu/gfx9/memory_fragment.hpp"
 
@@ -112,7 +114,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("sub-dword loads extend, and the d16 forms write one half") {
+TEST_CASE("sub-dword loads extend, and the d16 forms of gfx900 keep the other half") {
   struct Row {
     const char* mnemonic;
     uint32_t result;
@@ -123,7 +125,7 @@ TEST_CASE("sub-dword loads extend, and the d16 forms write one half") {
         Row{"sbyte_d16", 0x1111ff85}, Row{"sbyte_d16_hi", 0xff852222}, Row{"short_d16", 0x11119485},
         Row{"short_d16_hi", 0x94852222}}) {
     for (const char* form : {"global_load_", "flat_load_"}) {
-      Fragment fragment;
+      Fragment fragment(Target::gfx900);
       INFO(form << row.mnemonic);
       const Buffer data = fragment.machine.allocate(64 * 2);
       Wave& wave = fragment.prepare(std::string(form) + row.mnemonic + " v4, v[0:1]" +
@@ -137,6 +139,85 @@ TEST_CASE("sub-dword loads extend, and the d16 forms write one half") {
       each_lane([&](unsigned lane) { REQUIRE(wave.vgpr[4].lane[lane] == row.result); });
     }
   }
+}
+
+// CDNA1 to CDNA4 ISA: with ECC, "16-bit memory loads write the full 32-bit VGPR". LLVM,
+// GCNSubtarget, d16PreservesUnusedBits(): the forms of LDS as well.
+TEST_CASE("d16 loads clear the other half where the target has SRAM ECC") {
+  struct Row {
+    const char* type;      // "ubyte" in "global_load_ubyte_d16"
+    const char* lds_type;  // "u8" in "ds_read_u8_d16"
+    uint32_t low;
+  };
+  for (const Target target : llvm_targets()) {
+    if (target == Target::gfx900) continue;
+    for (const Row& row :
+         {Row{"ubyte", "u8", 0x85}, Row{"sbyte", "i8", 0xff85}, Row{"short", "u16", 0x9485}}) {
+      for (const bool high : {false, true}) {
+        const std::string name = row.type + std::string("_d16") + (high ? "_hi" : ""),
+                          lds_name = row.lds_type + std::string("_d16") + (high ? "_hi" : "");
+        Fragment fragment(target);
+        const Buffer data = fragment.machine.allocate(64 * 2);
+        const Buffer scratch = fragment.machine.allocate(64 * 4);
+        // The last load replaces the register of its own address.
+        Wave& wave = fragment.prepare("global_load_" + name + " v4, v[0:1], off\nflat_load_" +
+                                          name + " v5, v[0:1]\nbuffer_load_" + name +
+                                          " v6, v2, s[4:7], 0 offen\nscratch_load_" + name +
+                                          " v7, off, s8\nds_read_" + lds_name +
+                                          " v8, v2\nds_read_" + lds_name + " v2, v2",
+                                      64 * 2);
+        wave.set_exec(kStripes);
+        wave.set_pair(4, data.address);
+        wave.scalar[6] = 64 * 2;
+        wave.scalar[7] = 0x00027000;
+        wave.set_pair(kFlatScratchLo, scratch.address);
+        each_lane([&](unsigned lane) {
+          data.as<uint16_t>()[lane] = 0x9485;
+          scratch.as<uint32_t>()[lane] = 0x9485;
+          std::memcpy(wave.lds + 2 * lane, &data.as<uint16_t>()[lane], 2);
+          set_address(wave, 0, lane, data.address + lane * 2);
+          wave.vgpr[2].lane[lane] = 2 * lane;
+          for (unsigned reg = 4; reg <= 8; ++reg) wave.vgpr[reg].lane[lane] = 0x11112222;
+        });
+        fragment.finish();
+        each_lane([&](unsigned lane) {
+          const bool active = (kStripes >> lane & 1) != 0;
+          CAPTURE(static_cast<int>(target), name, lane);
+          const uint32_t loaded = high ? row.low << 16 : row.low;
+          for (unsigned reg = 4; reg <= 8; ++reg) {
+            CAPTURE(reg);
+            CHECK(wave.vgpr[reg].lane[lane] == (active ? loaded : 0x11112222));
+          }
+          CHECK(wave.vgpr[2].lane[lane] == (active ? loaded : 2 * lane));
+        });
+      }
+    }
+  }
+}
+
+TEST_CASE("a target has SRAM ECC if its description says so") {
+  for (const Target target :
+       {Target::gfx900, Target::gfx906, Target::gfx908, Target::gfx90a, Target::gfx942}) {
+    const DeviceDescription* const device = find_device_description(cpu_name(target));
+    REQUIRE(device != nullptr);
+    CHECK(has_sram_ecc(target) == device->sram_ecc);
+  }
+}
+
+TEST_CASE("d16 loads of accumulation registers clear the other half, too") {
+  Fragment fragment(Target::gfx90a);
+  const Buffer data = fragment.machine.allocate(64 * 2);
+  Wave& wave = fragment.prepare("global_load_short_d16_hi a4, v[0:1], off");
+  each_lane([&](unsigned lane) {
+    data.as<uint16_t>()[lane] = 0x9485;
+    set_address(wave, 0, lane, data.address + lane * 2);
+    wave.vgpr[4].lane[lane] = wave.vgpr[256 + 4].lane[lane] = 0x11112222;
+  });
+  fragment.finish();
+  each_lane([&](unsigned lane) {
+    CHECK(wave.vgpr[256 + 4].lane[lane] == 0x94850000);
+    CHECK(wave.vgpr[4].lane[lane] == 0x11112222);
+  });
 }
 
 TEST_CASE("sub-dword stores write the low or the high part") {
@@ -261,7 +342,7 @@ TEST_CASE(
   CHECK(lds_dword(wave, 0) == 2 * 0x00c300f0);
   CHECK(lds_dword(wave, 32) == 0x00c3c32f);  // the highest lane's
   CHECK(wave.vgpr[5].lane[0] == 0x2f);
-  CHECK(wave.vgpr[6].lane[0] == 0x00c31234);
+  CHECK(wave.vgpr[6].lane[0] == 0x00c30000);  // gfx90a: without the other half
 }
 
 TEST_CASE("LDS atomics return the old value and store the new one") {

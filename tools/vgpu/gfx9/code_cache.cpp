@@ -24,7 +24,7 @@ const Op* illegal_instruction(const Op& op, Wave& wave) {
                                                     : "is not supported");
 }
 
-Handler translate(Instruction& in, MemoryPolicy policy) noexcept {
+Handler translate(Instruction& in, Target target, MemoryPolicy policy) noexcept {
   switch (in.format) {
     case Format::sop1:
     case Format::sop2:
@@ -43,7 +43,7 @@ Handler translate(Instruction& in, MemoryPolicy policy) noexcept {
     case Format::flat:
     case Format::mubuf:
     case Format::mtbuf:
-      return translate_memory(in, policy);
+      return translate_memory(in, target, policy);
     case Format::other:
       break;
   }
@@ -76,7 +76,7 @@ bool decode_into(const Op& op, Wave& wave) {
     return false;
   }
   entry.in = decode({words, available}, page.target);
-  const Handler handler = translate(entry.in, page.policy);
+  const Handler handler = translate(entry.in, page.target, page.policy);
   // release: publishes entry.in with it.
   std::atomic_ref(entry.handler)
       .store(handler != nullptr ? handler : &illegal_instruction, std::memory_order_release);

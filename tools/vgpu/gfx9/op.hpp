@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-#include "gfx9/decode/instruction.hpp"
+#include "gfx9/decode/decoder.hpp"
 #include "gfx9/wave.hpp"
 
 namespace uptempo::vgpu::gfx9 {
@@ -50,6 +50,6 @@ Handler translate_scalar(Instruction& in, MemoryPolicy policy) noexcept;
 // VOP1, VOP2, VOPC, VOP3, VOP3P (vector/).
 Handler translate_vector(Instruction& in) noexcept;
 // FLAT, MUBUF, MTBUF, DS (memory/).
-Handler translate_memory(Instruction& in, MemoryPolicy policy) noexcept;
+Handler translate_memory(Instruction& in, Target target, MemoryPolicy policy) noexcept;
 
 }  // namespace uptempo::vgpu::gfx9

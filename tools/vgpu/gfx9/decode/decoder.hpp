@@ -20,6 +20,9 @@ constexpr bool has_merged_registers(Target target) noexcept {
   return target == Target::gfx90a || target == Target::gfx942;
 }
 
+// SRAM ECC: all but gfx900, as DeviceDescription::sram_ecc.
+constexpr bool has_sram_ecc(Target target) noexcept { return target != Target::gfx900; }
+
 // Decodes the instruction that starts at words[0]. When the bits are not an instruction of
 // `target`, or are cut off, opcode is Opcode::invalid and size_bytes is 4.
 Instruction decode(std::span<const uint32_t> words, Target target) noexcept;

@@ -8,7 +8,74 @@
 
 namespace uptempo::vgpu::gfx9 {
 
-Handler translate_memory(Instruction& in, MemoryPolicy policy) noexcept {
+namespace memory {
+namespace {
+
+// The half of the register that a d16 load writes; 0 for other instructions.
+uint32_t d16_half(Opcode opcode) noexcept {
+  using enum Opcode;
+  switch (opcode) {
+    case flat_load_ubyte_d16:
+    case flat_load_sbyte_d16:
+    case flat_load_short_d16:
+    case global_load_ubyte_d16:
+    case global_load_sbyte_d16:
+    case global_load_short_d16:
+    case scratch_load_ubyte_d16:
+    case scratch_load_sbyte_d16:
+    case scratch_load_short_d16:
+    case buffer_load_ubyte_d16:
+    case buffer_load_sbyte_d16:
+    case buffer_load_short_d16:
+    case ds_read_u8_d16:
+    case ds_read_i8_d16:
+    case ds_read_u16_d16:
+      return 0x0000ffff;
+    case flat_load_ubyte_d16_hi:
+    case flat_load_sbyte_d16_hi:
+    case flat_load_short_d16_hi:
+    case global_load_ubyte_d16_hi:
+    case global_load_sbyte_d16_hi:
+    case global_load_short_d16_hi:
+    case scratch_load_ubyte_d16_hi:
+    case scratch_load_sbyte_d16_hi:
+    case scratch_load_short_d16_hi:
+    case buffer_load_ubyte_d16_hi:
+    case buffer_load_sbyte_d16_hi:
+    case buffer_load_short_d16_hi:
+    case ds_read_u8_d16_hi:
+    case ds_read_i8_d16_hi:
+    case ds_read_u16_d16_hi:
+      return 0xffff0000;
+    default:
+      return 0;
+  }
+}
+
+Handler translate_load(const Instruction& in, MemoryPolicy policy) noexcept {
+  if (in.format == Format::ds) return translate_lds(in);
+  const Handler handler = in.format == Format::flat ? translate_flat(in, policy) : nullptr;
+  return handler != nullptr ? handler : translate_private(in, policy);
+}
+
+// A d16 load of a target with SRAM ECC, which clears the half that it does not load. Sources: CDNA1
+// to CDNA4 ISA, vector memory, D16 ("When ECC is enabled"); LLVM, GCNSubtarget,
+// d16PreservesUnusedBits(), which also applies to LDS. Compilers do not use these loads there, so
+// the cost of a second translation at run time does not matter.
+template <MemoryPolicy Policy>
+const Op* load_d16_alone(const Op& op, Wave& wave) {
+  const uint64_t exec = wave.exec();
+  const Op* const after = translate_load(op.in, Policy)(op, wave);
+  if (after == nullptr) return nullptr;
+  const uint32_t half = d16_half(op.in.opcode);
+  for_each_lane(exec, [&](unsigned lane) { wave.vgpr[op.in.dst].lane[lane] &= half; });
+  return after;
+}
+
+}  // namespace
+}  // namespace memory
+
+Handler translate_memory(Instruction& in, Target target, MemoryPolicy policy) noexcept {
   if (in.format == Format::ds && in.gds)
     return memory::translate_wave_sync(in);  // the only supported GDS instructions
   if (in.tfe) return nullptr;                // texture-fail results
@@ -17,6 +84,11 @@ Handler translate_memory(Instruction& in, MemoryPolicy policy) noexcept {
   in.src[0] = static_cast<OperandCode>(in.data0 + accumulation);
   in.src[1] = static_cast<OperandCode>(in.data1 + accumulation);
   in.dst = static_cast<uint16_t>(in.dst + accumulation);
+  if (has_sram_ecc(target) && memory::d16_half(in.opcode) != 0) {
+    if (memory::translate_load(in, policy) == nullptr) return nullptr;
+    return memory::with_policy(
+        policy, []<MemoryPolicy Policy>() -> Handler { return &memory::load_d16_alone<Policy>; });
+  }
   switch (in.format) {
     case Format::flat:
       if (const Handler handler = memory::translate_to_lds(in, policy)) return handler;

@@ -62,7 +62,8 @@ template <class R>
 inline uint32_t sign(R raw, uint32_t) {
   return static_cast<uint32_t>(static_cast<int32_t>(static_cast<std::make_signed_t<R>>(raw)));
 }
-// d16 forms write one half of the register and keep the other.
+// d16 forms write one half of the register and keep the other. On targets with SRAM ECC, memory.cpp
+// clears that one.
 template <class R, uint32_t (*Widen)(R, uint32_t)>
 inline uint32_t low(R raw, uint32_t old) {
   return (old & 0xffff0000) | (Widen(raw, 0) & 0xffff);
