@@ -89,6 +89,24 @@ TEST_CASE("the PCI device's configuration space agrees with its attributes", "[t
   CHECK(last - first + 1 == options.device->vram_bytes);
 }
 
+// PCI Express: 8.0, 16.0 and 32.0 GT/s in generations 3, 4 and 5. x16 gives 15.8, 31.5 and 63.0
+// GB/s. AMD's product pages: MI300X has generation 5, MI210, MI100 and MI50 have 4, MI25 has 3.
+TEST_CASE("the PCI device's link has the speed of its bandwidth", "[tree]") {
+  for (const auto& [target, speed] : {std::pair{"gfx900", "8.0 GT/s PCIe\n"},
+                                      {"gfx906", "16.0 GT/s PCIe\n"},
+                                      {"gfx908", "16.0 GT/s PCIe\n"},
+                                      {"gfx90a", "16.0 GT/s PCIe\n"},
+                                      {"gfx942", "32.0 GT/s PCIe\n"}}) {
+    const uptempo::test::Environment environment{{"UPTEMPO_VGPU_DEVICE", target}};
+    const Tree tree = device_tree();
+    const std::string folder = "/sys/bus/pci/devices/0000:03:00.0";
+    CAPTURE(target);
+    CHECK(content(tree, folder + "/current_link_speed") == speed);
+    CHECK(content(tree, folder + "/max_link_speed") == speed);
+    CHECK(content(tree, folder + "/max_link_width") == "16\n");
+  }
+}
+
 TEST_CASE("directories of the machine have the tree's names, too", "[tree]") {
   const Tree tree = device_tree();
   using Names = std::vector<std::string>;

@@ -15,7 +15,7 @@ constexpr uint32_t kKiB = 1u << 10, kMiB = 1u << 20;
 // * PCI ids, revisions and names: libdrm's amdgpu.ids.
 // * Shader engines, units per array and waves per SIMD: gfx_v9_0.c and kfd_device.c of Linux
 //   (max_waves_per_simd: 8 on gfx90a, else 10).
-// * Host link: PCIe 4.0 x16, on gfx900 3.0 x16, after encoding.
+// * Host link: PCIe 4.0 x16, on gfx900 3.0 x16, on gfx942 5.0 x16, after encoding.
 // * SRAM ECC: LLVM's AMDGPUUsage, "Processors".
 // * MI300X: AMD's CDNA 3 whitepaper (XCDs, caches and their lines, memory); the KFD topology of
 //   such a machine as rocminfo prints it (304 units in 32 arrays, of which each has room for 10).

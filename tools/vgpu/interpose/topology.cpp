@@ -236,12 +236,14 @@ void add_pci_device(Tree& tree, const Options& options, const Socket& socket) {
   const DeviceDescription& device = *options.device;
   const uint32_t numa_node = options.sockets.of_gpu;
   constexpr uint32_t kVendor = 0x1002;
-  constexpr uint32_t kClass = 0x038000;            // display controller, other: no VGA
-  constexpr uint32_t kSubsystem = 0x0c34;          // the MI210's board, on every device
-  constexpr uint32_t kPciExpress4MbPerS = 20'000;  // 16 lanes; PCI Express 3 has less
+  constexpr uint32_t kClass = 0x038000;    // display controller, other: no VGA
+  constexpr uint32_t kSubsystem = 0x0c34;  // the MI210's board, on every device
+  // 16 lanes of PCI Express 3, 4 and 5 carry 15,752, 31,504 and 63,008 MB/s.
+  constexpr uint32_t kPciExpress4MbPerS = 31'504, kPciExpress5MbPerS = 63'008;
   const std::string folder = kPciDevice;
-  const char* const speed =
-      device.host_link_mb_per_s >= kPciExpress4MbPerS ? "16.0 GT/s PCIe\n" : "8.0 GT/s PCIe\n";
+  const char* const speed = device.host_link_mb_per_s >= kPciExpress5MbPerS   ? "32.0 GT/s PCIe\n"
+                            : device.host_link_mb_per_s >= kPciExpress4MbPerS ? "16.0 GT/s PCIe\n"
+                                                                              : "8.0 GT/s PCIe\n";
   tree.add_root(folder);
   tree.add_alias(std::string("/sys/bus/pci/devices/") + kPciSlot, folder);
   tree.add_alias(std::string("/sys/bus/pci/drivers/amdgpu/") + kPciSlot, folder);
