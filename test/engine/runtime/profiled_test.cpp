@@ -122,6 +122,15 @@ void publish_by_hsa(hsa_queue_t* queue, uint32_t packets, hsa_signal_t done) {
   }
 }
 
+// A queue of HSA, destroyed also where the test ends early.
+struct OwnQueue {
+  hsa_queue_t* handle;
+  explicit OwnQueue(hsa_queue_t* queue) : handle(queue) {}
+  ~OwnQueue() { CHECK(hsa_queue_destroy(handle) == HSA_STATUS_SUCCESS); }
+  OwnQueue(const OwnQueue&) = delete;
+  OwnQueue& operator=(const OwnQueue&) = delete;
+};
+
 void await_zero(const Signal& signal) {
   CHECK(hsa_signal_wait_scacquire(signal.handle(), HSA_SIGNAL_CONDITION_LT, 1, UINT64_MAX,
                                   HSA_WAIT_STATE_BLOCKED) == 0);
@@ -186,7 +195,8 @@ TEST_CASE_METHOD(OnDevice, "a tool sees each packet exactly once, however it is 
     for (std::thread& thread : threads) thread.join();
   }
   SECTION("next to foreign producers that use HSA") {
-    hsa_queue_t* const handle = make_queue(gpu, small_ring());
+    const OwnQueue owned{make_queue(gpu, small_ring())};
+    hsa_queue_t* const handle = owned.handle;
     {
       Queue one = Queue::borrow(gpu, handle, aql::Producers::foreign);
       Queue two = Queue::borrow(gpu, handle, aql::Producers::foreign);
@@ -211,7 +221,6 @@ TEST_CASE_METHOD(OnDevice, "a tool sees each packet exactly once, however it is 
       await_zero(done);
     }
     CHECK(download(copier, items)[0] == 600 * 64);
-    CHECK(hsa_queue_destroy(handle) == HSA_STATUS_SUCCESS);
   }
   SECTION("by launches of streams") {
     Streams streams{gpu, {.hardware_queues = 2, .queue = {.packets = small_ring()}}};
