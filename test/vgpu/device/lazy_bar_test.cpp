@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include <atomic>
+#include <chrono>
 #include <csignal>
 #include <cstring>
 #include <memory>
@@ -259,6 +260,30 @@ TEST_CASE("threads that flush at the same time lose no flush", "[lazy_bar]") {
   for (std::thread& thread : threads) thread.join();
   CHECK(wrong == 0);
   CHECK(memory.bar().hdp_flushes() == 3 * kRounds);
+}
+
+TEST_CASE("threads that store to one page at the same time lose no store", "[lazy_bar]") {
+  Memory memory(lazy_seed());
+  memory.bar().pass_through(memory.program());
+  constexpr uint32_t kThreads = 3, kStores = 3000;
+  std::atomic<uint32_t> lost{0};
+  std::vector<std::thread> threads;
+  for (uint32_t t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      const size_t word = t * 16;  // a line each
+      for (uint32_t i = 1; i <= kStores && lost == 0; ++i) {
+        const uint32_t value = i * 0x01010101;  // all bytes change
+        memory.store(word, value);
+        // In the window of another thread's instruction a store arrives at its end.
+        const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+        while (memory.device(word) != value && std::chrono::steady_clock::now() < deadline)
+          std::this_thread::yield();
+        if (memory.device(word) != value) ++lost;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(lost == 0);
 }
 
 TEST_CASE("a blocked SIGTRAP stays blocked, and does not end the program", "[lazy_bar]") {

@@ -288,8 +288,11 @@ void LazyBar::close(Buffer& buffer, size_t page, uintptr_t stored_at) noexcept {
   const size_t at = page * kPageSize;
   std::byte* const shadow = buffer.shadow + at;
   if (--buffer.users[page] == 0) mprotect(buffer.program + at, kPageSize, PROT_NONE);
+  // A snapshot, because another thread's instruction may store to the page at this moment. What it
+  // stores after the snapshot is found when that instruction ends.
+  copy_page(snapshot_.data(), shadow);
   PageMask changes;
-  find_changes(shadow, buffer.twins + at, changes);
+  find_changes(snapshot_.data(), buffer.twins + at, changes);
   // A store of the present value is a store, too.
   if (stored_at != 0)
     changes[stored_at % kPageSize / kLineSize] |= uint64_t{1} << stored_at % kLineSize;
@@ -297,12 +300,12 @@ void LazyBar::close(Buffer& buffer, size_t page, uintptr_t stored_at) noexcept {
     if (changes[line] == 0) continue;
     std::byte* const home = buffer.device + at + line * kLineSize;
     if (buffer.passes_through) {
-      store_bytes(home, shadow + line * kLineSize, changes[line]);
+      store_bytes(home, snapshot_.data() + line * kLineSize, changes[line]);
     } else {
-      store(home, shadow + line * kLineSize, changes[line]);
+      store(home, snapshot_.data() + line * kLineSize, changes[line]);
     }
   }
-  copy_page(buffer.twins + at, shadow);
+  copy_page(buffer.twins + at, snapshot_.data());
 }
 
 void LazyBar::store(std::byte* device_line, const std::byte* data, uint64_t mask) noexcept {

@@ -36,6 +36,7 @@
 
 #include <ucontext.h>
 
+#include <array>
 #include <atomic>
 #include <csignal>
 #include <cstddef>
@@ -113,6 +114,7 @@ class LazyBar {
   static std::atomic<LazyBar*> instance;
 
   std::atomic_flag lock_;
+  alignas(64) std::array<std::byte, 4096> snapshot_;  // of the page that closes; under the lock
   std::vector<std::unique_ptr<Buffer>> buffers_;
   std::byte* registers_ = nullptr;
   uint32_t register_users_ = 0;
