@@ -32,8 +32,8 @@ struct Execution {
   std::vector<std::string> problems;
 };
 
-// Packets that the program published. ROCr's own kernels have no symbol, and ROCr has a queue for
-// them, which no tool sees.
+// Packets that the program published. ROCr's own kernels have no symbol, and ROCr has queues for
+// them and for its PM4 commands (vendor packets), which no tool sees.
 Execution of_device(const std::string& trace) {
   Execution seen;
   std::set<int> of_rocr;
@@ -43,6 +43,10 @@ Execution of_device(const std::string& trace) {
     const std::string type = line.at("type");
     if (type == "doorbell" || type == "sdma") continue;
     const int queue = line.at("queue");
+    if (type == "vendor") {
+      of_rocr.insert(queue);
+      continue;
+    }
     if (type != "kernel_dispatch") {
       ++seen.queues[queue].others;
       continue;

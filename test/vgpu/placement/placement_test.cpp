@@ -138,6 +138,14 @@ class Placement {
     return found;
   }
 
+  // An XCD of gfx942 has engines of 10 and of 9 units, which take workgroups in turn. So as many
+  // workgroups as units, beginning at a small engine, visit up to two units of an XCD twice, and two
+  // not at all.
+  bool engines_are_equal() const { return units % engines == 0; }
+  bool are_all(size_t visited) const {
+    return visited <= units && visited >= units - (engines_are_equal() ? 0 : 2 * xcds);
+  }
+
   TestDevice device;
   std::string target;
   // engines and units: of all XCDs; units_per_engine: of the largest
@@ -186,8 +194,8 @@ TEST_CASE("workgroups visit every compute unit in turn") {
   for (int round = 0; round < 3; ++round) {
     std::map<std::pair<uint32_t, uint32_t>, unsigned> visits;
     for (const Place& place : gpu.run(queue, gpu.units, 64, false)) ++visits[place.compute_unit()];
-    CHECK(visits.size() == gpu.units);
-    for (const auto& [unit, count] : visits) CHECK(count == 1);
+    CHECK(gpu.are_all(visits.size()));
+    for (const auto& [unit, count] : visits) CHECK(count <= (gpu.engines_are_equal() ? 1u : 2u));
   }
   // Small dispatches continue where the one before ended, on each XCD.
   std::vector<uint32_t> engines;
@@ -263,10 +271,10 @@ TEST_CASE("a queue's workgroups run on the compute units of its mask alone") {
     REQUIRE(hsa_amd_queue_cu_set_mask(masked, static_cast<uint32_t>(each.mask.size() * 32),
                                       each.mask.data()) == HSA_STATUS_SUCCESS);
     CHECK(Placement::units_of(gpu.run(masked, 64, 256, false)) == each.units);
-    CHECK(Placement::units_of(gpu.run(other, gpu.units, 64, false)).size() == gpu.units);
+    CHECK(gpu.are_all(Placement::units_of(gpu.run(other, gpu.units, 64, false)).size()));
   }
   REQUIRE(hsa_amd_queue_cu_set_mask(masked, 0, nullptr) == HSA_STATUS_SUCCESS);
-  CHECK(Placement::units_of(gpu.run(masked, gpu.units, 64, false)).size() == gpu.units);
+  CHECK(gpu.are_all(Placement::units_of(gpu.run(masked, gpu.units, 64, false)).size()));
 }
 
 TEST_CASE("workgroups never run outside of their queue's mask", "[every_seed]") {

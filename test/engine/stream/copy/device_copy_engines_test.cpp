@@ -65,6 +65,19 @@ struct EngineDevice : OnDevice {
     std::ranges::fill(back.span(), 0u);
   }
   bool arrived() const { return std::ranges::equal(host.span(), back.span()); }
+
+  // The engine to which the runtime itself gives copies to the device, as the device counts it: 0,
+  // but 1 for gfx942 under ROCr 6.4. The other one has those to the host.
+  const size_t usual = [this] {
+    const auto before = copied();
+    Streams streams(gpu, {.engines = {.choice = EngineChoice::runtime}});
+    streams.default_stream().copy(device, host, kByEngine);
+    streams.synchronize();
+    const auto spent = copied() - before;
+    return static_cast<size_t>(
+        std::ranges::find_if(spent, [](uint64_t bytes) { return bytes != 0; }) - spent.begin());
+  }();
+  const size_t other_engine = 1 - usual;
 };
 
 }  // namespace
@@ -76,11 +89,11 @@ TEST_CASE_METHOD(EngineDevice, "copies without load use the usual engine of thei
   const auto start = copied();
   stream.copy(device, host, kByEngine);
   stream.synchronize();
-  CHECK(copied() - start == only(0, kBytes));
+  CHECK(copied() - start == only(usual, kBytes));
   const auto middle = copied();
   stream.copy(back, device, kByEngine);
   stream.synchronize();
-  CHECK(copied() - middle == only(1, kBytes));
+  CHECK(copied() - middle == only(other_engine, kBytes));
   CHECK(arrived());
 
   const std::vector<CopyEngineUse> uses = streams.copy_engines();
@@ -143,7 +156,7 @@ TEST_CASE_METHOD(EngineDevice, "a copy that waits does not hold up one of anothe
     const bool is_done = free.synchronize(soon());
     CHECK(is_done);
     CHECK_FALSE(held.ready());
-    CHECK(copied() - start == only(1, kBytes));
+    CHECK(copied() - start == only(other_engine, kBytes));
     open_gate();
   } else {
     CHECK_FALSE(free.ready());  // ROCr has one engine per direction
@@ -152,7 +165,7 @@ TEST_CASE_METHOD(EngineDevice, "a copy that waits does not hold up one of anothe
   }
   REQUIRE(held.synchronize(soon()));
   CHECK(words[32] == 1);
-  if (!rocr_offers_engines()) CHECK(copied() - start == only(0, 2 * kBytes));
+  if (!rocr_offers_engines()) CHECK(copied() - start == only(usual, 2 * kBytes));
   held.copy(back, device, kByEngine);
   held.synchronize();
   CHECK(arrived());
@@ -165,12 +178,8 @@ TEST_CASE_METHOD(EngineDevice, "masks send the copies of each direction to their
                    "this ROCr has no hsa_amd_memory_async_copy_on_engine"));
     return;
   }
-  // Except on gfx90a, the driver gives engines to ROCr's numbers in the order of their first use,
-  // so number 0 comes first.
-  Streams usual(gpu);
-  usual.default_stream().copy(device, host, kByEngine);
-  usual.synchronize();
-  std::ranges::fill(back.span(), 0u);
+  // Except on gfx90a, the driver gives engines to ROCr's numbers in the order of their first use. The
+  // fixture has used number 0.
   // Both directions, and copies within the GPU, share engine 1.
   Streams streams(gpu, {.engines = {.to_device = 2, .to_host = 2, .within_device = 2}});
   Stream stream(streams);
@@ -181,7 +190,7 @@ TEST_CASE_METHOD(EngineDevice, "masks send the copies of each direction to their
   stream.copy(back, other, kByEngine);
   stream.synchronize();
   CHECK(arrived());
-  CHECK(copied() - start == only(1, 3 * kBytes));
+  CHECK(copied() - start == only(other_engine, 3 * kBytes));
   REQUIRE(streams.copy_engines().size() == 1);
   CHECK(streams.copy_engines()[0].engine == 1);
   CHECK(streams.copy_engines()[0].copies == 3);
@@ -237,7 +246,7 @@ TEST_CASE_METHOD(EngineDevice, "on request the runtime chooses the engines",
   one.copy(device, host, kByEngine);
   two.copy(other, host, kByEngine);
   streams.synchronize();
-  CHECK(copied() - start == only(0, 2 * kBytes));
+  CHECK(copied() - start == only(usual, 2 * kBytes));
   for (const CopyEngineUse& use : streams.copy_engines()) CHECK_FALSE(use.engine.has_value());
   CHECK(contains(streams.copy_engine_reasons(), "the runtime decides: StreamsOptions::engines"));
 }
