@@ -256,9 +256,12 @@ void LazyBar::remove(const std::byte* program) {
 void LazyBar::pass_through(const std::byte* program) {
   const Lock lock(*this);
   Buffer* const buffer = find(reinterpret_cast<uintptr_t>(program));
-  if (buffer == nullptr) return;
+  if (buffer == nullptr || buffer->passes_through) return;
   drain_first(pending_);
-  buffer->passes_through = true;
+  // The device's own pages: it sees each store whole, and the host what the device stores.
+  if (map_again(buffer->device, buffer->program, buffer->bytes) &&
+      mprotect(buffer->program, buffer->bytes, PROT_NONE) == 0)
+    buffer->passes_through = true;
 }
 
 void LazyBar::watch_registers(std::byte* page) {
@@ -272,13 +275,15 @@ void LazyBar::watch_registers(std::byte* page) {
 bool LazyBar::open(Buffer& buffer, size_t page) noexcept {
   if (buffer.users[page]++ != 0) return true;
   const size_t at = page * kPageSize;
-  std::byte* const home = buffer.device + at;
-  std::byte* const shadow = buffer.shadow + at;
-  copy_page(shadow, home);
-  for (const Line& line : std::span(lines_.get(), pending_))
-    if (page_of(line.home) == home)
-      store_bytes(shadow + (line.home - home), line.data.data(), line.mask);
-  copy_page(buffer.twins + at, shadow);
+  if (!buffer.passes_through) {
+    std::byte* const home = buffer.device + at;
+    std::byte* const shadow = buffer.shadow + at;
+    copy_page(shadow, home);
+    for (const Line& line : std::span(lines_.get(), pending_))
+      if (page_of(line.home) == home)
+        store_bytes(shadow + (line.home - home), line.data.data(), line.mask);
+    copy_page(buffer.twins + at, shadow);
+  }
   if (mprotect(buffer.program + at, kPageSize, kReadWrite) == 0) return true;
   --buffer.users[page];
   return false;
@@ -288,6 +293,7 @@ void LazyBar::close(Buffer& buffer, size_t page, uintptr_t stored_at) noexcept {
   const size_t at = page * kPageSize;
   std::byte* const shadow = buffer.shadow + at;
   if (--buffer.users[page] == 0) mprotect(buffer.program + at, kPageSize, PROT_NONE);
+  if (buffer.passes_through) return;
   // A snapshot, because another thread's instruction may store to the page at this moment. What it
   // stores after the snapshot is found when that instruction ends.
   copy_page(snapshot_.data(), shadow);
@@ -299,11 +305,7 @@ void LazyBar::close(Buffer& buffer, size_t page, uintptr_t stored_at) noexcept {
   for (size_t line = 0; line < changes.size(); ++line) {
     if (changes[line] == 0) continue;
     std::byte* const home = buffer.device + at + line * kLineSize;
-    if (buffer.passes_through) {
-      store_bytes(home, snapshot_.data() + line * kLineSize, changes[line]);
-    } else {
-      store(home, snapshot_.data() + line * kLineSize, changes[line]);
-    }
+    store(home, snapshot_.data() + line * kLineSize, changes[line]);
   }
   copy_page(buffer.twins + at, snapshot_.data());
 }

@@ -14,15 +14,16 @@
 //   5.2.3 copies small amounts through the BAR without a flush, and relies on this; for arguments
 //   CLR flushes or reads back (rocvirtual.cpp).
 // * The oldest stores drain when more than kPending lines are pending: buffers are finite.
-// * Stores to rings of queues are visible at once. ROCr publishes to rings in device memory with
-//   SFENCE and a doorbell, without a flush. Loads from rings are counted.
+// * Stores to rings of queues are visible at once, whole. ROCr publishes to rings in device memory
+//   with SFENCE and a doorbell, without a flush. Loads from rings are counted.
 // * The host sees its own stores, and everything that the device has stored.
 //
 // Mechanism: the program's mapping of device memory is exchanged for pages of its own, which stay
 // closed. An access faults; the handler opens the page, has the thread execute this one instruction
 // (trap flag), compares the page with a copy and closes it again. So every load and store is seen,
-// at the cost of two signals each (about 10 us). For the HDP registers the handler executes 32-bit
-// MOV itself (mov_instruction.hpp), so that no thread's flush is missed.
+// at the cost of two signals each (about 10 us). Rings keep the device's pages, which are opened and
+// closed in the same way. For the HDP registers the handler executes 32-bit MOV itself
+// (mov_instruction.hpp), so that no thread's flush is missed.
 //
 // Not seen: SFENCE; accesses of a second thread to a page while the first executes its instruction
 // (their stores are found by the comparison, their loads are not counted and flush nothing); the
