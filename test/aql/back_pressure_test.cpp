@@ -21,6 +21,7 @@ using aql::Producers;
 using aql::PublishStatus;
 using test::emit_tickets;
 using test::QueueDouble;
+using test::ticketed_packet;
 using Clock = std::chrono::steady_clock;
 
 namespace {

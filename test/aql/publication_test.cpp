@@ -22,6 +22,7 @@ using test::Gate;
 using test::hsa_calls;
 using test::OneByOne;
 using test::QueueDouble;
+using test::ticketed_packet;
 
 namespace {
 
