@@ -55,7 +55,10 @@ class Memory {
   void device_stores(size_t word, uint32_t value) {
     std::atomic_ref(reinterpret_cast<uint32_t*>(device_)[word]).store(value);
   }
-  void flush() { *reinterpret_cast<volatile uint32_t*>(registers_) = 1; }
+  void flush() {
+    // atomic, because threads flush at the same time
+    std::atomic_ref(*reinterpret_cast<uint32_t*>(registers_)).store(1, std::memory_order_relaxed);
+  }
   std::byte* program() { return program_; }
   const std::byte* device_address(size_t byte) const { return device_ + byte; }
   std::byte* registers() { return registers_; }
