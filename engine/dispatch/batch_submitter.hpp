@@ -105,27 +105,28 @@ class BatchSubmitter {
     return Prepared<Args...>(*this, kernel.info(), prepare(kernel.shared_info(), grid));
   }
   // Appends one dispatch. Throws Error if the kernel or the agent cannot run the geometry or the
-  // amount of group memory, and if no kernarg block became free in time.
+  // amount of group memory, if Arguments do not fit (arguments.hpp), and if no kernarg block became
+  // free in time.
   template <class... Args>
   CommandRef dispatch(const Kernel<Args...>& kernel, const Grid& grid,
                       const std::type_identity_t<Args>&... args) {
     const detail::DispatchShape& shape = shape_for(kernel.info(), grid);
-    detail::require_local_bytes<Args...>(kernel.info(), grid.lds_bytes, args...);
+    detail::require_arguments<Args...>(kernel.info(), grid.lds_bytes, args...);
     std::byte* const block = take_block<Args...>(shape);
-    return append(shape, detail::offsets<Args...>(kernel.info()), block, args...);
+    return append(shape, detail::ArgumentPlaces<Args...>(kernel.info().arguments), block, args...);
   }
   // As dispatch(), but returns empty instead of waiting for a kernarg block.
   template <class... Args>
   std::optional<CommandRef> try_dispatch(const Kernel<Args...>& kernel, const Grid& grid,
                                          const std::type_identity_t<Args>&... args) {
     const detail::DispatchShape& shape = shape_for(kernel.info(), grid);
-    detail::require_local_bytes<Args...>(kernel.info(), grid.lds_bytes, args...);
+    detail::require_arguments<Args...>(kernel.info(), grid.lds_bytes, args...);
     std::byte* block = nullptr;
     if (detail::takes_block<Args...>(shape)) {
       block = try_take_block(shape.block_bytes);
       if (block == nullptr) return {};
     }
-    return append(shape, detail::offsets<Args...>(kernel.info()), block, args...);
+    return append(shape, detail::ArgumentPlaces<Args...>(kernel.info().arguments), block, args...);
   }
   // As dispatch(), with the caller's kernarg block: host-writable kernarg memory, 64-byte aligned,
   // unused until completion. Throws Error if the block is smaller than
@@ -134,9 +135,10 @@ class BatchSubmitter {
   CommandRef dispatch_at(std::span<std::byte> block, const Kernel<Args...>& kernel,
                          const Grid& grid, const std::type_identity_t<Args>&... args) {
     const detail::DispatchShape& shape = shape_for(kernel.info(), grid);
-    detail::require_local_bytes<Args...>(kernel.info(), grid.lds_bytes, args...);
+    detail::require_arguments<Args...>(kernel.info(), grid.lds_bytes, args...);
     lend(kernel.info(), block);
-    return append(shape, detail::offsets<Args...>(kernel.info()), block.data(), args...);
+    return append(shape, detail::ArgumentPlaces<Args...>(kernel.info().arguments), block.data(),
+                  args...);
   }
   // Appends a finished packet. Its header and completion signal stay as they are. If it is the last
   // packet, submit() appends a barrier-AND packet for the completion signal. In a dispatch packet,
@@ -207,11 +209,10 @@ class BatchSubmitter {
 
   template <class... Args>
   CommandRef append(const detail::DispatchShape& shape,
-                    const std::array<uint32_t, sizeof...(Args)>& offsets, std::byte* block,
+                    const detail::ArgumentPlaces<Args...>& places, std::byte* block,
                     const Args&... args) {
     publication_.touched.next();
-    detail::write_dispatch(publication_.packets.add(), block, shape, shape.packet, offsets,
-                           args...);
+    detail::write_dispatch(publication_.packets.add(), block, shape, shape.packet, places, args...);
     return CommandRef(publication_.ref_of_last());
   }
 
@@ -232,13 +233,13 @@ concept ArgumentsOf = std::is_nothrow_invocable_r_v<std::tuple<Args...>, F&, uin
 template <class... Args>
 class Prepared {
  public:
-  // Appends one dispatch to the batch. Throws Error if no kernarg block became free in time, or if
-  // LocalBytes exceed the agent's group memory.
+  // Appends one dispatch to the batch. Throws Error if no kernarg block became free in time, if
+  // LocalBytes exceed the agent's group memory, or if Arguments do not fit (arguments.hpp).
   CommandRef dispatch(const Args&... args) const;
   // Appends `count` dispatches with the arguments arguments_of(0) .. arguments_of(count - 1).
   // arguments_of must not use the batch. Throws Error as dispatch(); the batch then holds the
-  // dispatches before the failed one. With LocalBytes among the arguments, the cost is that of
-  // `count` calls of dispatch(), because each amount is checked before a slot is taken.
+  // dispatches before the failed one. With LocalBytes among the arguments, or Arguments, the cost
+  // is that of `count` calls of dispatch(), because they are checked before a slot is taken.
   template <ArgumentsOf<Args...> F>
   void dispatch_each(uint32_t count, F&& arguments_of) const;
 
@@ -246,10 +247,7 @@ class Prepared {
   friend class BatchSubmitter;
   Prepared(BatchSubmitter& batch, const KernelInfo& kernel,
            const detail::DispatchShape& shape) noexcept
-      : batch_(&batch),
-        kernel_(&kernel),
-        shape_(&shape),
-        offsets_(detail::offsets<Args...>(kernel)) {}
+      : batch_(&batch), kernel_(&kernel), shape_(&shape), places_(kernel.arguments) {}
   uint32_t lds_bytes() const noexcept {
     return shape_->packet.group_segment_size() - kernel_->group_segment_size;
   }
@@ -257,21 +255,21 @@ class Prepared {
   BatchSubmitter* batch_;
   const KernelInfo* kernel_;
   const detail::DispatchShape* shape_;
-  std::array<uint32_t, sizeof...(Args)> offsets_;
+  detail::ArgumentPlaces<Args...> places_;
 };
 
 template <class... Args>
 CommandRef Prepared<Args...>::dispatch(const Args&... args) const {
-  if constexpr (detail::takes_local_bytes<Args...>)
-    detail::require_local_bytes(*kernel_, lds_bytes(), args...);
+  if constexpr (detail::kCheckedByDispatch<Args...>)
+    detail::require_arguments(*kernel_, lds_bytes(), args...);
   batch_->make_room();
-  return batch_->append(*shape_, offsets_, batch_->template take_block<Args...>(*shape_), args...);
+  return batch_->append(*shape_, places_, batch_->template take_block<Args...>(*shape_), args...);
 }
 
 template <class... Args>
 template <ArgumentsOf<Args...> F>
 void Prepared<Args...>::dispatch_each(uint32_t count, F&& arguments_of) const {
-  if constexpr (detail::takes_local_bytes<Args...>) {
+  if constexpr (detail::kCheckedByDispatch<Args...>) {
     for (uint32_t i = 0; i < count; ++i) {
       const std::tuple<Args...> arguments = arguments_of(i);
       std::apply([&](const Args&... args) { dispatch(args...); }, arguments);
@@ -280,7 +278,7 @@ void Prepared<Args...>::dispatch_each(uint32_t count, F&& arguments_of) const {
   }
   // Copies: otherwise the compiler must assume that stores to a packet change them.
   const detail::DispatchShape& shape = *shape_;
-  const std::array<uint32_t, sizeof...(Args)> offsets = offsets_;
+  const detail::ArgumentPlaces<Args...> places = places_;
   const aql::Packet64 packet = shape.packet;
   const uint32_t block_bytes = shape.block_bytes;
   for (uint32_t i = 0; i < count;) {
@@ -292,7 +290,7 @@ void Prepared<Args...>::dispatch_each(uint32_t count, F&& arguments_of) const {
       const std::tuple<Args...> arguments = arguments_of(i);
       std::apply(
           [&](const Args&... args) {
-            detail::write_dispatch(*slot, block, shape, packet, offsets, args...);
+            detail::write_dispatch(*slot, block, shape, packet, places, args...);
           },
           arguments);
     }

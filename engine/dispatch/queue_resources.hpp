@@ -26,7 +26,7 @@
 #include "engine/dispatch/pools/signal_pool.hpp"
 #include "engine/dispatch/queue.hpp"
 #include "engine/memory/kernarg_memory.hpp"
-#include "engine/program/arguments.hpp"
+#include "engine/program/argument_layout.hpp"
 #include "engine/runtime/ring_access.hpp"
 #include "engine/runtime/session.hpp"
 

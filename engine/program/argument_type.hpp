@@ -64,6 +64,7 @@ struct ArgumentType {
   uint32_t size;            // bytes in the kernarg block
   ElementType element{};    // of a value, or of the elements behind an address
   std::string_view name{};  // "const float*"
+  uint32_t alignment = 0;   // bytes; 0: unknown
 };
 
 namespace detail {
@@ -136,12 +137,14 @@ constexpr ArgumentType argument_type() noexcept {
     return {.kind = ArgumentType::Kind::address,
             .size = sizeof(T),
             .element = detail::pointee_of<std::remove_pointer_t<T>>(),
-            .name = detail::name_of_type<T>()};
+            .name = detail::name_of_type<T>(),
+            .alignment = alignof(T)};
   } else {
     return {.kind = ArgumentType::Kind::value,
             .size = sizeof(T),
             .element = detail::element_of<T>(),
-            .name = detail::name_of_type<T>()};
+            .name = detail::name_of_type<T>(),
+            .alignment = alignof(T)};
   }
 }
 

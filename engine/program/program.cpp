@@ -110,6 +110,13 @@ std::vector<std::string> Program::kernel_names() const {
   return names;
 }
 
+Kernel<Arguments> Program::kernel(std::string_view name,
+                                  std::span<const ArgumentType> types) const {
+  std::shared_ptr<const KernelInfo> info = kernel_info(name);
+  info->arguments.require(types);
+  return Kernel<Arguments>(std::move(info));
+}
+
 std::shared_ptr<const KernelInfo> Program::kernel_info(std::string_view name) const {
   const Loaded& program = *loaded_;
   const std::lock_guard lock(program.mutex);
@@ -209,6 +216,20 @@ void require_geometry(const KernelInfo& kernel, const Grid& grid) {
   }
   detail::require_group_segment(kernel, grid.lds_bytes,
                                 uint64_t{kernel.group_segment_size} + grid.lds_bytes);
+}
+
+void detail::refuse_blocks(const aql::Size3& blocks, const aql::Size3& threads) {
+  throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
+               .call = "Grid::blocks",
+               .asked = fmt::format("{} x {} x {} workgroups of {} x {} x {}", blocks.x, blocks.y,
+                                    blocks.z, threads.x, threads.y, threads.z),
+               .found = "a dispatch has at most 4294967295 work-items in a dimension",
+               .remedy = "launch several grids, or let each work-item do more"});
+}
+
+void detail::require_local_arrays(const KernelInfo& kernel, uint32_t lds_bytes, Arguments given) {
+  const uint64_t bytes = uint64_t{kernel.group_segment_size} + lds_bytes;
+  require_group_segment(kernel, lds_bytes, kernel.arguments.with_local(bytes, given));
 }
 
 void detail::require_group_segment(const KernelInfo& kernel, uint32_t lds_bytes, uint64_t bytes) {

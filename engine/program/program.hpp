@@ -3,6 +3,7 @@
 //
 //   Program program{gpu, kernels::bitonic_sort()};
 //   auto sort = program.kernel<uint32_t*, uint32_t, uint32_t, uint32_t>("bitonic_sort");
+//   auto any = program.kernel<Arguments>("bitonic_sort");  // arguments given at run time
 //
 // Errors: found here rather than at dispatch. The constructor throws if no code object matches the
 // agent's ISA, with the reason for each. kernel() throws for an unknown name (it lists the known
@@ -26,8 +27,11 @@
 #include <utility>
 #include <vector>
 
+#include "engine/program/argument_layout.hpp"
+#include "engine/program/argument_type.hpp"
 #include "engine/program/arguments.hpp"
 #include "engine/program/code_identity.hpp"
+#include "engine/program/detail/argument_places.hpp"
 #include "engine/runtime/agent.hpp"
 
 namespace uptempo {
@@ -98,13 +102,24 @@ namespace detail {
 // them are Grid::lds_bytes; the rest beyond the static part are LocalBytes arguments.
 void require_group_segment(const KernelInfo& kernel, uint32_t lds_bytes, uint64_t bytes);
 
-// Checks the arguments of one dispatch. Without LocalBytes, require_geometry() has checked
-// everything.
+void require_local_arrays(const KernelInfo& kernel, uint32_t lds_bytes, Arguments given);
+
+// True if the arguments of each dispatch need a check.
 template <class... Args>
-void require_local_bytes([[maybe_unused]] const KernelInfo& kernel,
-                         [[maybe_unused]] uint32_t lds_bytes,
-                         [[maybe_unused]] const Args&... args) {
-  if constexpr (takes_local_bytes<Args...>) {
+inline constexpr bool kCheckedByDispatch = kAtRunTime<Args...> || takes_local_bytes<Args...>;
+
+// Checks the arguments of one dispatch before anything is taken for it. Throws Error.
+// Program::kernel() has checked types, and require_geometry() the group memory without LDS arrays.
+// Always inline: in a call, Arguments would be stored and loaded again.
+template <class... Args>
+[[gnu::always_inline]] inline void require_arguments([[maybe_unused]] const KernelInfo& kernel,
+                                                     [[maybe_unused]] uint32_t lds_bytes,
+                                                     [[maybe_unused]] const Args&... args) {
+  if constexpr (kAtRunTime<Args...>) {
+    (kernel.arguments.require(args), ...);
+    if (kernel.arguments.has_local()) [[unlikely]]
+      require_local_arrays(kernel, lds_bytes, args...);
+  } else if constexpr (takes_local_bytes<Args...>) {
     uint64_t bytes = uint64_t{kernel.group_segment_size} + lds_bytes;
     ((bytes = with_argument(bytes, args)), ...);
     if (bytes > kernel.max_group_segment_size) [[unlikely]]
@@ -124,11 +139,18 @@ class Program {
   // Throws Error; see above.
   template <class... Args>
   Kernel<Args...> kernel(std::string_view name) const {
-    constexpr std::array<ArgumentType, sizeof...(Args)> types{argument_type<Args>()...};
     std::shared_ptr<const KernelInfo> info = kernel_info(name);
-    info->arguments.require(types);
+    if constexpr (detail::kAtRunTime<Args...>) {
+      static_assert(sizeof...(Args) == 1, "Arguments are all arguments of a kernel");
+    } else {
+      constexpr std::array<ArgumentType, sizeof...(Args)> types{argument_type<Args>()...};
+      info->arguments.require(types);
+    }
     return Kernel<Args...>(std::move(info));
   }
+  // A kernel whose arguments are given at run time, with the types that the caller will give. Throws
+  // Error also if they do not match; a type without element or alignment is not compared in these.
+  Kernel<Arguments> kernel(std::string_view name, std::span<const ArgumentType> types) const;
   // As kernel(), without a check of the argument types.
   std::shared_ptr<const KernelInfo> kernel_info(std::string_view name) const;
 

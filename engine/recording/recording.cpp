@@ -46,6 +46,15 @@ std::byte* Recording::writable_argument(const detail::NodeHandle& node, size_t a
   return state_->writable_argument(node, argument, is_address);
 }
 
+void Recording::set_value(const detail::NodeHandle& node, size_t argument,
+                          std::span<const std::byte> value) {
+  state_->set_value(node, argument, value);
+}
+
+void Recording::set_values(const detail::NodeHandle& node, const Arguments& values) {
+  state_->set_values(node, values);
+}
+
 void Recording::change_grid(const detail::NodeHandle& node, const Grid& grid) {
   state_->change_grid(node, grid);
 }
@@ -55,6 +64,8 @@ detail::OpenNode Recording::change(const detail::NodeHandle& node,
                                    const Grid& grid) {
   return state_->replace(node, kernel, grid);
 }
+
+detail::NodeHandle Recording::handle_of(size_t index) const { return state_->node(index); }
 
 detail::NodeHandle Recording::handle_of(size_t index, std::span<const ArgumentType> types) const {
   return state_->node(index, types);

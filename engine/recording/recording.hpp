@@ -140,7 +140,7 @@ class Recording {
   template <class... Args>
   NodeRef<Args...> dispatch(const Kernel<Args...>& kernel, const Grid& grid,
                             const std::type_identity_t<Args>&... args) {
-    detail::require_local_bytes<Args...>(kernel.info(), grid.lds_bytes, args...);
+    detail::require_arguments<Args...>(kernel.info(), grid.lds_bytes, args...);
     return store(add(kernel.shared_info(), grid), args...);
   }
   // Records a finished packet, as BatchSubmitter::raw(). The caller keeps its kernarg block and
@@ -153,11 +153,22 @@ class Recording {
   void set(const Node<Args...>& node,
            const std::type_identity_t<std::tuple_element_t<I, std::tuple<Args...>>>& value) {
     using T = std::tuple_element_t<I, std::tuple<Args...>>;
+    static_assert(!detail::kAtRunTime<T>, "pass the argument's index: set(node, i, bytes)");
     static_assert(!std::is_same_v<T, LocalBytes>,
                   "the size of an LDS array is part of the packet: use replace()");
     uint32_t none = 0;
     detail::store_argument(writable_argument(node.handle_, I, std::is_pointer_v<T>), 0, value,
                            none);
+  }
+  // The same for a node whose arguments are given at run time. `value` has the size of the argument.
+  // Throws Error also for an index or a size that the kernel does not have, and for an LDS array.
+  void set(const Node<Arguments>& node, size_t argument, std::span<const std::byte> value) {
+    set_value(node.handle_, argument, value);
+  }
+  // Changes all arguments of such a node. Throws Error as dispatch() and as set() above; equal values
+  // are not set. The node is then unchanged.
+  void set(const Node<Arguments>& node, const Arguments& values) {
+    set_values(node.handle_, values);
   }
   // Changes the grid of a node. Its declared accesses must hold for the new grid, too. LocalBytes
   // arguments keep their sizes; all but the last are rounded up to 16 bytes, the offset of the next
@@ -170,7 +181,7 @@ class Recording {
   template <class... Old, class... Args>
   NodeRef<Args...> replace(const Node<Old...>& node, const Kernel<Args...>& kernel,
                            const Grid& grid, const std::type_identity_t<Args>&... args) {
-    detail::require_local_bytes<Args...>(kernel.info(), grid.lds_bytes, args...);
+    detail::require_arguments<Args...>(kernel.info(), grid.lds_bytes, args...);
     return store(change(node.handle_, kernel.shared_info(), grid), args...);
   }
 
@@ -190,8 +201,12 @@ class Recording {
   // (recording_file.hpp). Throws Error unless node `index` is a dispatch with these argument types.
   template <class... Args>
   Node<Args...> node(size_t index) const {
-    static constexpr std::array<ArgumentType, sizeof...(Args)> kTypes{argument_type<Args>()...};
-    return Node<Args...>(handle_of(index, kTypes));
+    if constexpr (detail::kAtRunTime<Args...>) {
+      return Node<Args...>(handle_of(index));
+    } else {
+      static constexpr std::array<ArgumentType, sizeof...(Args)> kTypes{argument_type<Args>()...};
+      return Node<Args...>(handle_of(index, kTypes));
+    }
   }
 
   size_t size() const noexcept;
@@ -209,18 +224,20 @@ class Recording {
   detail::OpenNode add(const std::shared_ptr<const KernelInfo>& kernel, const Grid& grid);
   // Returns the place of an argument, in a block that no replay uses.
   std::byte* writable_argument(const detail::NodeHandle& node, size_t argument, bool is_address);
+  void set_value(const detail::NodeHandle& node, size_t argument, std::span<const std::byte> value);
+  void set_values(const detail::NodeHandle& node, const Arguments& values);
   void change_grid(const detail::NodeHandle& node, const Grid& grid);
   detail::OpenNode change(const detail::NodeHandle& node,
                           const std::shared_ptr<const KernelInfo>& kernel, const Grid& grid);
+  detail::NodeHandle handle_of(size_t index) const;
   detail::NodeHandle handle_of(size_t index, std::span<const ArgumentType> types) const;
   void set_group_segment_size(uint32_t index, uint32_t size_bytes) noexcept;
 
   template <class... Args>
   NodeRef<Args...> store(const detail::OpenNode& node, const Args&... args) {
-    [[maybe_unused]] size_t i = 0;
     uint32_t group_segment = node.group_segment_bytes;
-    (detail::store_argument(node.block, node.kernel->arguments.offset(i++), args, group_segment),
-     ...);
+    detail::ArgumentPlaces<Args...>(node.kernel->arguments)
+        .store(node.block, group_segment, args...);
     set_group_segment_size(node.handle.index, group_segment);
     return {node.packet, Node<Args...>(node.handle)};
   }

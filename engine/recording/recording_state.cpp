@@ -180,15 +180,20 @@ RecordingState::Recorded& RecordingState::find(const NodeHandle& node) {
   return recorded;
 }
 
-NodeHandle RecordingState::node(size_t index, std::span<const ArgumentType> types) const {
+NodeHandle RecordingState::node(size_t index) const {
   if (index >= nodes_.size())
     refuse(fmt::format("node {}", index), fmt::format("the recording has {} nodes", nodes_.size()),
            "count nodes from 0 in the order of recording");
   if (nodes_[index].kernel == nullptr)
     refuse(fmt::format("node {} as a dispatch", index), "it is a finished packet",
            "ask for nodes that are dispatches");
-  nodes_[index].kernel->arguments.require(types);
   return {id_, static_cast<uint32_t>(index), nodes_[index].generation};
+}
+
+NodeHandle RecordingState::node(size_t index, std::span<const ArgumentType> types) const {
+  const NodeHandle handle = node(index);
+  nodes_[index].kernel->arguments.require(types);
+  return handle;
 }
 
 OpenNode RecordingState::open(uint32_t index) noexcept {
@@ -350,11 +355,53 @@ uint64_t RecordingState::place_local_arrays(uint32_t index, uint64_t begin,
 std::byte* RecordingState::writable_argument(const NodeHandle& node, size_t argument,
                                              bool is_address) {
   const Recorded& recorded = find(node);
-  if (is_address && publication_.is_declared(node.index))
-    refuse(fmt::format("another address for argument {} of node {}", argument, node.index),
-           "the node's accesses are declared, and the plan relies on them",
-           "replace() the node and declare its new accesses");
+  if (is_address) require_undeclared(node.index, argument);
   return writable_block(node.index) + recorded.kernel->arguments.offset(argument);
+}
+
+void RecordingState::require_undeclared(uint32_t index, size_t argument) const {
+  if (!publication_.is_declared(index)) return;
+  refuse(fmt::format("another address for argument {} of node {}", argument, index),
+         "the node's accesses are declared, and the plan relies on them",
+         "replace() the node and declare its new accesses");
+}
+
+void RecordingState::set_value(const NodeHandle& node, size_t argument,
+                               std::span<const std::byte> value) {
+  const KernelInfo& kernel = *find(node).kernel;
+  const ArgumentLayout& layout = kernel.arguments;
+  const std::string asked =
+      fmt::format("{} bytes for argument {} of node {}", value.size(), argument, node.index);
+  if (argument >= layout.explicit_count())
+    refuse(asked,
+           fmt::format("kernel '{}' takes {} arguments", kernel.name, layout.explicit_count()),
+           "count arguments from 0");
+  if (layout.kind(argument) == ArgumentType::Kind::local)
+    refuse(asked, "it is an LDS array, whose size is part of the packet", "replace() the node");
+  if (layout.size(argument) != value.size())
+    refuse(asked, fmt::format("kernel '{}' takes {}", kernel.name, layout.size(argument)),
+           "pass the whole value and nothing else");
+  std::memcpy(
+      writable_argument(node, argument, layout.kind(argument) == ArgumentType::Kind::address),
+      value.data(), value.size());
+}
+
+void RecordingState::set_values(const NodeHandle& node, const Arguments& values) {
+  const Recorded& recorded = find(node);
+  const ArgumentLayout& layout = recorded.kernel->arguments;
+  layout.require(values);
+  if (layout.has_local())
+    refuse(fmt::format("other arguments for node {}", node.index),
+           "LDS arrays are among them, whose sizes are part of the packet", "replace() the node");
+  bool differ = false;
+  for (size_t i = 0; i < layout.explicit_count(); ++i) {
+    if (std::memcmp(recorded.host + layout.offset(i), layout.value(values, i), layout.size(i)) == 0)
+      continue;
+    differ = true;
+    if (layout.kind(i) == ArgumentType::Kind::address) require_undeclared(node.index, i);
+  }
+  uint32_t group_segment = 0;
+  if (differ) layout.store(writable_block(node.index), values, group_segment);
 }
 
 std::byte* RecordingState::writable_block(uint32_t index) {

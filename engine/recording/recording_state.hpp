@@ -54,6 +54,8 @@ class RecordingState {
 
   // Changes of a node. They throw Error for a stale handle or one of another recording.
   std::byte* writable_argument(const NodeHandle& node, size_t argument, bool is_address);
+  void set_value(const NodeHandle& node, size_t argument, std::span<const std::byte> value);
+  void set_values(const NodeHandle& node, const Arguments& values);
   void change_grid(const NodeHandle& node, const Grid& grid);
   OpenNode replace(const NodeHandle& node, const std::shared_ptr<const KernelInfo>& kernel,
                    const Grid& grid);
@@ -63,6 +65,7 @@ class RecordingState {
   std::optional<Completion> submit(BatchQueue& state, Deadline deadline);
   void abandon() noexcept;
 
+  NodeHandle node(size_t index) const;
   NodeHandle node(size_t index, std::span<const ArgumentType> types) const;
   size_t size() const noexcept { return nodes_.size(); }
   uint64_t replays() const noexcept { return replays_; }
@@ -106,6 +109,7 @@ class RecordingState {
   OpenNode open(uint32_t index) noexcept;
   // Returns the node's block, or a copy of it that no replay uses.
   std::byte* writable_block(uint32_t index);
+  void require_undeclared(uint32_t index, size_t argument) const;
   void require_not_ended() const;
   void require_not_partly_out(const char* asked) const;
   void keep_in_step();

@@ -133,8 +133,8 @@ class Launcher {
   Launcher(Streams& streams, const Kernel<Args...>& kernel, const LauncherOptions& options = {})
       : core_(streams, kernel.shared_info(), options),
         kernel_(kernel),
-        offsets_(detail::offsets<Args...>(kernel.info())),
-        skips_(options.skip_arguments && sizeof...(Args) != 0) {}
+        places_(kernel_.info().arguments),
+        skips_(can_skip(options.skip_arguments)) {}
 
   // Throws Error as Stream::launch(), for a stream of other Streams, and when memory is exhausted.
   void launch(Stream& stream, const Grid& grid, const std::type_identity_t<Args>&... args);
@@ -147,26 +147,27 @@ class Launcher {
             ...)) void launch(Stream& stream, const Grid& grid, const Given&... given);
 
   // Kept arguments stay valid.
-  void skip_arguments(bool on) noexcept { skips_ = on && sizeof...(Args) != 0; }
+  void skip_arguments(bool on) noexcept { skips_ = can_skip(on); }
 
   const Kernel<Args...>& kernel() const noexcept { return kernel_; }
   // Blocks that have been allocated so far.
   size_t blocks() noexcept { return core_.blocks().size(); }
 
  private:
+  bool can_skip(bool on) const noexcept {
+    return on && kernel_.info().arguments.explicit_count() != 0;
+  }
   // True if the block holds these explicit arguments. `group_segment` is then the dispatch's.
   bool holds(const std::byte* shadow, const detail::DispatchShape& shape, uint32_t& group_segment,
              const Args&... args) const noexcept {
     group_segment = shape.packet.group_segment_size();
-    [[maybe_unused]] size_t i = 0;
-    return (detail::holds_argument(shadow, offsets_[i++], args, group_segment) && ...);
+    return places_.holds(shadow, group_segment, args...);
   }
   uint32_t fill(std::byte* shadow, const detail::DispatchShape& shape,
                 const Args&... args) const noexcept {
     shape.put_implicit(shadow);
     uint32_t group_segment = shape.packet.group_segment_size();
-    [[maybe_unused]] size_t i = 0;
-    (detail::store_argument(shadow, offsets_[i++], args, group_segment), ...);
+    places_.store(shadow, group_segment, args...);
     return group_segment;
   }
 
@@ -196,14 +197,14 @@ class Launcher {
 
   detail::LauncherCore core_;
   const Kernel<Args...> kernel_;
-  const std::array<uint32_t, sizeof...(Args)> offsets_;
+  const detail::ArgumentPlaces<Args...> places_;
   bool skips_;
 };
 
 template <class... Args>
 void Launcher<Args...>::launch(Stream& stream, const Grid& grid,
                                const std::type_identity_t<Args>&... args) {
-  detail::require_local_bytes<Args...>(kernel_.info(), grid.lds_bytes, args...);
+  detail::require_arguments<Args...>(kernel_.info(), grid.lds_bytes, args...);
   detail::StreamQueue& queue = core_.prepare(stream);
   detail::ArgumentBlocks& blocks = core_.blocks();
   if (!skips_) return stream.launch(kernel_, grid, args...);
@@ -237,7 +238,7 @@ void Launcher<Args...>::launch(Stream& stream, const Grid& grid,
     }
     core_.count_miss();
     aql::Packet64 packet;
-    detail::write_dispatch(packet, turn.block, *turn.shape, turn.shape->packet, offsets_, args...);
+    detail::write_dispatch(packet, turn.block, *turn.shape, turn.shape->packet, places_, args...);
     return core_.launch(stream, queue, std::move(turn), packet);
   }
 }

@@ -85,17 +85,18 @@ class Stream {
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
-  // Throws Error for a geometry or an amount of group memory that kernel or agent cannot run, if no
-  // room becomes available in time, and if the queue has failed.
+  // Throws Error for a geometry or an amount of group memory that kernel or agent cannot run, for
+  // Arguments that do not fit (arguments.hpp), if no room becomes available in time, and if the
+  // queue has failed.
   template <class... Args>
   void launch(const Kernel<Args...>& kernel, const Grid& grid,
               const std::type_identity_t<Args>&... args) {
-    detail::require_local_bytes<Args...>(kernel.info(), grid.lds_bytes, args...);
+    detail::require_arguments<Args...>(kernel.info(), grid.lds_bytes, args...);
     detail::StreamQueue& queue = prepare();
     detail::StreamTurn turn = detail::take_turn(queue, kernel.info(), grid);
     aql::Packet64 packet;
     detail::write_dispatch(packet, turn.block, *turn.shape, turn.shape->packet,
-                           detail::offsets<Args...>(kernel.info()), args...);
+                           detail::ArgumentPlaces<Args...>(kernel.info().arguments), args...);
     detail::launch(queue, std::move(turn), position_, packet);
     if (follows_others_) [[unlikely]]
       note_order();

@@ -17,7 +17,7 @@
 #include <string_view>
 
 #include "aql/packet.hpp"
-#include "engine/program/arguments.hpp"
+#include "engine/program/argument_layout.hpp"
 #include "engine/runtime/agent.hpp"
 
 namespace uptempo::support {

@@ -16,7 +16,8 @@
 #include <vector>
 
 #include "aql/packet.hpp"
-#include "engine/program/arguments.hpp"
+#include "engine/program/argument_layout.hpp"
+#include "engine/program/detail/argument_places.hpp"
 #include "engine/program/grid.hpp"
 #include "engine/program/program.hpp"
 
@@ -66,29 +67,23 @@ struct DispatchShape {
   }
 };
 
-// Offsets of the explicit arguments in the kernarg block.
-template <class... Args>
-std::array<uint32_t, sizeof...(Args)> offsets(const KernelInfo& kernel) noexcept {
-  std::array<uint32_t, sizeof...(Args)> offsets;
-  for (size_t i = 0; i < sizeof...(Args); ++i) offsets[i] = kernel.arguments.offset(i);
-  return offsets;
-}
-
 template <class... Args>
 bool takes_block(const DispatchShape& shape) noexcept {
-  return sizeof...(Args) != 0 || shape.block_bytes != 0;
+  return (sizeof...(Args) != 0 && !kAtRunTime<Args...>) || shape.block_bytes != 0;
 }
 
 // Writes one dispatch: its block (null if the kernel takes no arguments) and its packet, in
-// ordinary memory or behind a gate. `like` is the shape's packet or a copy of it.
+// ordinary memory or behind a gate. `like` is the shape's packet or a copy of it. Always inline: a
+// call costs as much as the copy of a few arguments.
 template <class... Args>
-void write_dispatch(aql::Packet64& packet, std::byte* block, const DispatchShape& shape,
-                    const aql::Packet64& like, const std::array<uint32_t, sizeof...(Args)>& offsets,
-                    const Args&... args) noexcept {
+[[gnu::always_inline]] inline void write_dispatch(aql::Packet64& packet, std::byte* block,
+                                                  const DispatchShape& shape,
+                                                  const aql::Packet64& like,
+                                                  const ArgumentPlaces<Args...>& places,
+                                                  const Args&... args) noexcept {
   shape.put_implicit(block);
   uint32_t group_segment = like.group_segment_size();
-  [[maybe_unused]] size_t i = 0;
-  (store_argument(block, offsets[i++], args, group_segment), ...);
+  places.store(block, group_segment, args...);
   aql::store_behind_gate(packet, like, block, group_segment);
 }
 

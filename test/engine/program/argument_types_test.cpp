@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/program/arguments.hpp"
+#include "engine/program/argument_layout.hpp"
 #include "engine/program/code_object.hpp"
 #include "engine/program/metadata.hpp"
 #include "engine/runtime/error.hpp"

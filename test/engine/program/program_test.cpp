@@ -10,8 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "engine/program/arguments.hpp"
+#include "engine/program/argument_layout.hpp"
 #include "engine/program/code_object.hpp"
+#include "engine/program/detail/argument_places.hpp"
 #include "engine/program/metadata.hpp"
 #include "engine/runtime/error.hpp"
 #include "test/support/catch.hpp"
@@ -398,7 +399,7 @@ TEST_CASE("C++ types must match the kernel's parameters in number, size and kind
   CHECK(require({pointer, word, word, word}) == "no error");
   CHECK(contains(require({pointer, word, word}), "3 arguments: the kernel takes 4"));
   CHECK(contains(require({pointer, word, argument_type<double>(), word}),
-                 "argument 2 as 'double' (8 bytes)"));
+                 "argument 2 as 'double' (8 bytes, aligned to 8)"));
   CHECK(contains(
       require({argument_type<double>(), word, word, word}),
       "argument 0 as 'double' (8 bytes): the kernel takes argument 0 'uint*' (8 bytes, an address, "

@@ -171,6 +171,42 @@ TEST_CASE("arguments that stop changing are skipped from the second equal launch
   a.synchronize();
 }
 
+TEST_CASE("arguments given at run time are skipped if they are equal, whatever is between them",
+          "[launcher]") {
+  World world({}, 1);
+  Stream a(world.devices);
+  Launcher step(world.devices, Kernel<Arguments>::trusted(pair_kernel().shared_info()));
+  std::array<uint64_t, 2> packed{};  // number in the low half of the first
+  void* params[] = {&packed[0], &packed[1]};
+  const Spent spent;
+  for (uint64_t i = 0; i < 10; ++i) {
+    packed = {7 | i << 32, 8};
+    if (i % 2 == 0) {
+      step.launch(a, Grid{1}, std::as_bytes(std::span(packed)));
+    } else {
+      step.launch(a, Grid{1}, params);
+    }
+  }
+  CHECK(spent().argument_misses == 1);
+  CHECK(spent().argument_hits == 9);
+  packed[1] = 9;
+  step.launch(a, Grid{1}, params);
+  packed[0] = 10;
+  step.launch(a, Grid{1}, std::as_bytes(std::span(packed)));
+  CHECK(spent().argument_misses == 3);
+  CHECK(contains(error_of<Error>([&] { step.launch(a, Grid{1}, std::span(params).first(1)); }),
+                 "pointers to 1 arguments"));
+  a.launch(step.kernel(), Grid{1}, params);
+  CHECK(contains(error_of<Error>([&] {
+                   a.launch(step.kernel(), Grid{1}, std::as_bytes(std::span(packed)).first(15));
+                 }),
+                 "15 bytes of packed arguments: the kernel takes 16 bytes"));
+  a.synchronize();
+  std::vector<Found> expected(10, {7, 8, 0, 0});
+  expected.insert(expected.end(), {{7, 9, 0, 0}, {10, 9, 0, 0}, {10, 9, 0, 0}});
+  CHECK(world.journal->by_grid[1] == expected);
+}
+
 TEST_CASE("a changed byte of any argument is detected", "[launcher]") {
   World world({}, 1);
   Stream a(world.devices);

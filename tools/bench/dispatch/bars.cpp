@@ -48,7 +48,12 @@ struct DifferenceBar {
 };
 
 constexpr double kPlanningNs = 20;
+constexpr double kRunTimeArgumentsNs = 2;
 constexpr DifferenceBar kDifferences[] = {
+    {"uptempo-dispatch-packed", "uptempo-dispatch", 120, kRunTimeArgumentsNs},
+    {"uptempo-dispatch-packed", "uptempo-dispatch", 1024, kRunTimeArgumentsNs},
+    {"uptempo-dispatch-params", "uptempo-dispatch", 120, kRunTimeArgumentsNs},
+    {"uptempo-dispatch-params", "uptempo-dispatch", 1024, kRunTimeArgumentsNs},
     {"uptempo-planned", "uptempo-prepared", 8, kPlanningNs},
     {"uptempo-planned", "uptempo-prepared", 120, kPlanningNs},
     {"uptempo-planned", "uptempo-prepared", 1024, kPlanningNs},

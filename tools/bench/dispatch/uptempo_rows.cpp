@@ -2,6 +2,7 @@
 // publications use that many of the process's 4,096 events.
 #include <map>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -223,6 +224,25 @@ Rows uptempo_rows(const Workload& workload) {
     for (uint32_t i = 0; i < count; ++i)
       batch.dispatch(tally, Grid{Workload::kItems}, tallies, first + i);
   });
+  // The same with arguments given at run time, in both forms.
+  const auto any = Kernel<Arguments>::trusted(workload.tally.shared_info());
+  add("uptempo-dispatch-packed",
+      [tallies, any](BatchSubmitter& batch, const Tally&, uint32_t first, uint32_t count) {
+        struct {
+          uint32_t* tallies;
+          uint32_t dispatch;
+        } packed{tallies, first};
+        for (uint32_t i = 0; i < count; ++i, ++packed.dispatch)
+          batch.dispatch(any, Grid{Workload::kItems}, std::as_bytes(std::span(&packed, 1)));
+      });
+  add("uptempo-dispatch-params",
+      [tallies, any](BatchSubmitter& batch, const Tally&, uint32_t first, uint32_t count) {
+        uint32_t* address = tallies;
+        uint32_t dispatch = first;
+        void* params[] = {&address, &dispatch};
+        for (uint32_t i = 0; i < count; ++i, ++dispatch)
+          batch.dispatch(any, Grid{Workload::kItems}, params);
+      });
   add("uptempo-prepared",
       [tallies](BatchSubmitter&, const Tally& tally, uint32_t first, uint32_t count) {
         for (uint32_t i = 0; i < count; ++i) tally.dispatch(tallies, first + i);

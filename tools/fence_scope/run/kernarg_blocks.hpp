@@ -10,7 +10,7 @@
 
 #include "aql/packet.hpp"
 #include "engine/memory/pool.hpp"
-#include "engine/program/arguments.hpp"
+#include "engine/program/argument_layout.hpp"
 #include "engine/program/grid.hpp"
 #include "engine/program/program.hpp"
 #include "engine/runtime/agent.hpp"

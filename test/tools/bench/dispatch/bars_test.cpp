@@ -31,6 +31,8 @@ Results good() {
     results.all.push_back(steady("uptempo-stream", batch, 20));
     results.all.push_back(steady("uptempo-launcher", batch, 19));
     results.all.push_back(steady("uptempo-dispatch", batch, 12));
+    results.all.push_back(steady("uptempo-dispatch-packed", batch, 13));
+    results.all.push_back(steady("uptempo-dispatch-params", batch, 14));
     results.all.push_back(steady("uptempo-prepared", batch, 10));
     results.all.push_back(steady("uptempo-batch", batch, 7));
     results.all.push_back(steady("uptempo-planned", batch, 29));

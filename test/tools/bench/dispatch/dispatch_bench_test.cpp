@@ -46,6 +46,8 @@ TEST_CASE("every row is timed and verified, kernels executed or not") {
                                    "uptempo-batch",
                                    "uptempo-batch-device",
                                    "uptempo-dispatch",
+                                   "uptempo-dispatch-packed",
+                                   "uptempo-dispatch-params",
                                    "uptempo-planned",
                                    "uptempo-planned-anew",
                                    "uptempo-planned-slices",
@@ -86,7 +88,8 @@ TEST_CASE("the costs of a batch other than time are counted from outside") {
     if (name == "hsa-careful submit") costs(0, 0, 3, 1);  // reservation, room, doorbell
     if (name == "hsa-doorbell-each submit") costs(0, 0, 3 * 120, 120);
     if (name == "uptempo-single complete") costs(0, 0, 0, 120);
-    if (name == "uptempo-batch complete" || name == "uptempo-planned submit" ||
+    if (name == "uptempo-batch complete" || name == "uptempo-dispatch-packed submit" ||
+        name == "uptempo-dispatch-params submit" || name == "uptempo-planned submit" ||
         name == "uptempo-planned-slices submit")
       costs(0, 0, 0, 1);
     if (name == "uptempo-stream submit" || name == "uptempo-launcher submit")
@@ -118,6 +121,7 @@ TEST_CASE("the costs of a batch other than time are counted from outside") {
   }
   for (const char* name :
        {"floor-packets submit", "hsa-careful submit", "hsa-naive complete",
+        "uptempo-dispatch-packed submit", "uptempo-dispatch-params submit",
         "uptempo-batch complete", "uptempo-batch-device submit",
         "uptempo-replay-patched-device submit", "uptempo-stream-device complete"})
     CHECK(seen.contains(name));

@@ -1,4 +1,4 @@
-#include "engine/program/arguments.hpp"
+#include "engine/program/argument_layout.hpp"
 
 #include <fmt/format.h>
 
@@ -19,8 +19,13 @@ namespace {
                .remedy = std::move(remedy)});
 }
 
-std::string bytes(uint32_t count) {
+std::string bytes(size_t count) {
   return fmt::format("{} {}", count, count == 1 ? "byte" : "bytes");
+}
+
+std::string alignment_note(const ArgumentType& type, uint32_t offset) {
+  if (type.alignment == 0 || offset % type.alignment == 0) return {};
+  return fmt::format(", aligned to {}", type.alignment);
 }
 
 bool always_zero(ArgumentKind kind) noexcept {
@@ -132,6 +137,14 @@ ArgumentLayout::ArgumentLayout(const KernelMetadata& kernel, bool program_has_pr
     if (!always_zero(argument.kind))
       hidden_.push_back({argument.kind, argument.offset, argument.size});
   }
+  explicit_count_ = static_cast<uint32_t>(explicit_.size());
+  for (const Explicit& argument : explicit_) {
+    const bool is_local = argument.kind == ArgumentKind::dynamic_shared_pointer;
+    is_dense_ = is_dense_ && !is_local && argument.offset == packed_bytes_;
+    has_local_ = has_local_ || is_local;
+    packed_bytes_ = std::max(packed_bytes_, argument.offset + argument.size);
+  }
+  if (alignment_ != 0) packed_padding_ = (alignment_ - packed_bytes_ % alignment_) % alignment_;
   std::vector<bool> is_explicit(size_, false);
   uint32_t end = 0;  // of the last argument
   for (const ArgumentMetadata& argument : kernel.arguments)
@@ -173,8 +186,8 @@ void ArgumentLayout::require(std::span<const ArgumentType> types) const {
   for (size_t i = 0; i < types.size(); ++i) {
     if (takes(types[i], i)) continue;
     const char* const separator = asked.empty() ? "" : ", ";
-    asked += fmt::format("{}argument {} as '{}' ({})", separator, i, types[i].name,
-                         bytes(types[i].size));
+    asked += fmt::format("{}argument {} as '{}' ({}{})", separator, i, types[i].name,
+                         bytes(types[i].size), alignment_note(types[i], offset(i)));
     found += fmt::format("{}{}", separator, describe(i));
   }
   if (asked.empty()) return;
@@ -183,9 +196,75 @@ void ArgumentLayout::require(std::span<const ArgumentType> types) const {
          "make each C++ type the type of the kernel's parameter");
 }
 
+void ArgumentLayout::refuse_count(Arguments given) const {
+  std::string all;
+  for (size_t i = 0; i < explicit_.size(); ++i)
+    all += fmt::format("{}{}", i == 0 ? "" : ", ", describe(i));
+  if (given.is_packed()) {
+    const std::string most =
+        packed_padding_ == 0 ? "" : fmt::format(" to {}", packed_bytes_ + packed_padding_);
+    refuse(HSA_STATUS_ERROR_INCOMPATIBLE_ARGUMENTS, kernel_,
+           fmt::format("{} of packed arguments", bytes(given.count())),
+           fmt::format("the kernel takes {}{} bytes{}{}", packed_bytes_, most,
+                       all.empty() ? "" : ": ", all),
+           "pack each argument at its offset");
+  }
+  refuse(HSA_STATUS_ERROR_INCOMPATIBLE_ARGUMENTS, kernel_,
+         fmt::format("pointers to {} arguments", given.count()),
+         fmt::format("the kernel takes {}{}{}", explicit_.size(), all.empty() ? "" : ": ", all),
+         "pass one pointer for each of the kernel's parameters");
+}
+
+void ArgumentLayout::refuse_null(size_t argument) const {
+  refuse(HSA_STATUS_ERROR_INVALID_ARGUMENT, kernel_, "pointers to the arguments",
+         fmt::format("a null pointer for {}", describe(argument)),
+         "point to the value, also where the value is a null address");
+}
+
+uint32_t ArgumentLayout::place_local(std::byte* block, uint32_t group_segment) const noexcept {
+  for (const Explicit& argument : explicit_) {
+    if (argument.kind != ArgumentKind::dynamic_shared_pointer) continue;
+    uint32_t size_bytes;
+    std::memcpy(&size_bytes, block + argument.offset, sizeof size_bytes);
+    group_segment = static_cast<uint32_t>(align_local(group_segment));
+    std::memcpy(block + argument.offset, &group_segment, sizeof group_segment);
+    group_segment += size_bytes;
+  }
+  return group_segment;
+}
+
+uint64_t ArgumentLayout::with_local(uint64_t bytes, Arguments given) const noexcept {
+  for (size_t i = 0; i < explicit_.size(); ++i) {
+    if (explicit_[i].kind != ArgumentKind::dynamic_shared_pointer) continue;
+    uint32_t size_bytes;
+    std::memcpy(&size_bytes, value(given, i), sizeof size_bytes);
+    bytes = align_local(bytes) + size_bytes;
+  }
+  return bytes;
+}
+
+bool ArgumentLayout::holds(const std::byte* block, Arguments given,
+                           uint32_t& group_segment) const noexcept {
+  for (size_t i = 0; i < explicit_.size(); ++i) {
+    const Explicit& argument = explicit_[i];
+    const void* expected = value(given, i);
+    uint32_t offset_of_array;
+    if (argument.kind == ArgumentKind::dynamic_shared_pointer) {
+      uint32_t size_bytes;
+      std::memcpy(&size_bytes, expected, sizeof size_bytes);
+      offset_of_array = static_cast<uint32_t>(align_local(group_segment));
+      group_segment = offset_of_array + size_bytes;
+      expected = &offset_of_array;
+    }
+    if (std::memcmp(block + argument.offset, expected, argument.size) != 0) return false;
+  }
+  return true;
+}
+
 bool ArgumentLayout::takes(const ArgumentType& type, size_t argument) const noexcept {
   const ArgumentType::Kind kind = this->kind(argument);
   if (type.kind != kind || type.size != size(argument)) return false;
+  if (type.alignment != 0 && offset(argument) % type.alignment != 0) return false;
   return kind == ArgumentType::Kind::local ||
          fits(type, declared_element(declared_[argument].type_name));
 }
