@@ -13,7 +13,7 @@
 // * Always 0, their documented value for "none": the synchronization argument of multi-device
 //   launches, device queue and completion action.
 // * Refused by name in Program::kernel(): printf buffer if the program prints; hostcall buffer and
-//   device heap if its code can call the host (can_call_host() in code_object.hpp). They need a
+//   device heap if its code can call the host (host_calls.hpp). They need a
 //   service thread that this library does not have. Otherwise the three are 0.
 //
 // Thread safety: immutable. fill_hidden() writes only the caller's block; it neither allocates nor

@@ -339,22 +339,4 @@ std::span<const std::byte> metadata_note(const CodeObject& object) {
          "build with -mcode-object-version=3 or newer and do not strip the notes");
 }
 
-bool can_call_host(const CodeObject& object) {
-  // SOPP encoding with immediate 1, MSG_INTERRUPT. Opcodes of s_sendmsg: 16, and 54 from gfx11 on.
-  const std::string_view processor = object.target.processor;
-  const bool is_old = processor.starts_with("gfx10") || processor.find("gfx1") != 0;
-  const uint32_t interrupt = is_old ? 0xbf900001 : 0xbfb60001;
-  const std::span<const std::byte> elf = object.bytes;
-  for (const Elf64_Phdr& segment : segments_of(elf)) {
-    if (segment.p_type != PT_LOAD || (segment.p_flags & PF_X) == 0) continue;
-    const auto code = slice(elf, segment.p_offset, segment.p_filesz);
-    if (!code) refuse("an ELF file cut off in its code");
-    // Instructions are aligned to 4 bytes in memory, and so in the segment.
-    const uint64_t first = (4 - segment.p_vaddr % 4) % 4;
-    for (uint64_t at = first; at + 4 <= code->size(); at += 4)
-      if (read_at<uint32_t>(*code, at) == interrupt) return true;
-  }
-  return false;
-}
-
 }  // namespace uptempo

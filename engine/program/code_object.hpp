@@ -73,11 +73,4 @@ CodeObject select_code_object(std::span<const std::byte> input, const Loader& lo
 // Returns the contents (MessagePack) of the NT_AMDGPU_METADATA note. Throws Error if there is none.
 std::span<const std::byte> metadata_note(const CodeObject& object);
 
-// False if no kernel of the code object can call the host: its code lacks the instruction s_sendmsg
-// MSG_INTERRUPT. A host call (HIP's printf, assert, malloc and free on the device) passes a packet
-// through the hostcall buffer and then sends that message, because the host sleeps
-// (rocm-device-libs: hostcall_impl.cl, hsaqs.cl; dm.cl gets the heap's memory by host calls). True
-// does not prove a call: data or another kernel may have the word.
-bool can_call_host(const CodeObject& object);
-
 }  // namespace uptempo

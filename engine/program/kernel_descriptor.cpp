@@ -4,15 +4,16 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <cstring>
 #include <optional>
 
 #include "engine/program/bytes.hpp"
+#include "engine/program/elf_symbols.hpp"
 #include "engine/runtime/error.hpp"
 
 namespace uptempo {
 namespace {
 
+using detail::find_symbol;
 using detail::read_at;
 
 constexpr uint64_t kDescriptorBytes = 64;
@@ -25,55 +26,26 @@ constexpr uint64_t kDescriptorBytes = 64;
                .remedy = "pass a code object as the linker wrote it, with its dynamic symbols"});
 }
 
-// True if a zero-terminated string at the offset equals `text`.
-bool is_string_at(std::span<const std::byte> bytes, uint64_t offset, std::string_view text) {
-  return offset < bytes.size() && bytes.size() - offset > text.size() &&
-         std::memcmp(bytes.data() + offset, text.data(), text.size()) == 0 &&
-         bytes[offset + text.size()] == std::byte{0};
-}
-
-// Virtual address of the symbol. read_code_object() has checked the table of sections.
-std::optional<uint64_t> address_of(std::span<const std::byte> elf, const Elf64_Ehdr& header,
-                                   std::string_view symbol) {
-  const auto section = [&](uint32_t i) {
-    return i < header.e_shnum ? read_at<Elf64_Shdr>(elf, header.e_shoff + i * sizeof(Elf64_Shdr))
-                              : std::nullopt;
-  };
-  for (uint32_t i = 0; i < header.e_shnum; ++i) {
-    const auto symbols = section(i);
-    if (!symbols || symbols->sh_type != SHT_DYNSYM) continue;
-    const auto strings = section(symbols->sh_link);
-    if (!strings) refuse_symbol(symbol, "a symbol table without names");
-    for (uint64_t at = 0; at + sizeof(Elf64_Sym) <= symbols->sh_size; at += sizeof(Elf64_Sym)) {
-      const auto entry = read_at<Elf64_Sym>(elf, symbols->sh_offset + at);
-      if (!entry) refuse_symbol(symbol, "a symbol table that is cut off");
-      if (entry->st_shndx != SHN_UNDEF &&
-          is_string_at(elf, strings->sh_offset + entry->st_name, symbol))
-        return entry->st_value;
-    }
-  }
-  return {};
-}
-
 }  // namespace
 
 KernelDescriptor read_kernel_descriptor(const CodeObject& object, std::string_view symbol) {
   const std::span<const std::byte> elf = object.bytes;
   const auto header = read_at<Elf64_Ehdr>(elf, 0);
   if (!header) refuse_symbol(symbol, "an ELF file without a header");
-  const auto address = address_of(elf, *header, symbol);
-  if (!address) refuse_symbol(symbol, "no dynamic symbol of that name");
+  const auto found = find_symbol(elf, symbol);
+  if (!found) refuse_symbol(symbol, "no dynamic symbol of that name");
+  const uint64_t address = found->st_value;
   std::optional<std::array<std::byte, kDescriptorBytes>> bytes;
   for (unsigned i = 0; i < header->e_phnum && !bytes; ++i) {
     const auto segment = read_at<Elf64_Phdr>(elf, header->e_phoff + i * sizeof(Elf64_Phdr));
-    if (!segment || segment->p_type != PT_LOAD || *address < segment->p_vaddr) continue;
-    const uint64_t into = *address - segment->p_vaddr;
+    if (!segment || segment->p_type != PT_LOAD || address < segment->p_vaddr) continue;
+    const uint64_t into = address - segment->p_vaddr;
     if (segment->p_filesz < kDescriptorBytes || into > segment->p_filesz - kDescriptorBytes)
       continue;
     bytes = read_at<std::array<std::byte, kDescriptorBytes>>(elf, segment->p_offset + into);
   }
   if (!bytes)
-    refuse_symbol(symbol, fmt::format("its 64 bytes at 0x{:x} lie in no loaded segment", *address));
+    refuse_symbol(symbol, fmt::format("its 64 bytes at 0x{:x} lie in no loaded segment", address));
 
   const auto word = [&](uint64_t offset) { return *read_at<uint32_t>(*bytes, offset); };
   const auto properties = *read_at<uint16_t>(*bytes, 56);

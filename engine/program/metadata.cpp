@@ -166,13 +166,11 @@ ProgramMetadata read_metadata(std::span<const std::byte> message_pack) {
   return program;
 }
 
-void drop_host_calls(ProgramMetadata& program) {
-  for (KernelMetadata& kernel : program.kernels) {
-    for (ArgumentMetadata& argument : kernel.arguments) {
-      if (argument.kind == ArgumentKind::hidden_hostcall_buffer ||
-          argument.kind == ArgumentKind::hidden_heap_v1)
-        argument.kind = ArgumentKind::hidden_none;
-    }
+void drop_host_calls(KernelMetadata& kernel) {
+  for (ArgumentMetadata& argument : kernel.arguments) {
+    if (argument.kind == ArgumentKind::hidden_hostcall_buffer ||
+        argument.kind == ArgumentKind::hidden_heap_v1)
+      argument.kind = ArgumentKind::hidden_none;
   }
 }
 

@@ -4,13 +4,18 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
 #include <deque>
-#include <map>
 #include <mutex>
 
 #include "engine/program/code_object.hpp"
+#include "engine/program/host_calls.hpp"
 #include "engine/program/kernel_descriptor.hpp"
+#include "engine/program/kernel_name.hpp"
 #include "engine/program/metadata.hpp"
 #include "engine/runtime/amd_extension.hpp"
 #include "engine/runtime/error.hpp"
@@ -40,7 +45,8 @@ Loader loader_of(const Agent& agent) {
 
 ProgramMetadata metadata_of(const CodeObject& object) {
   ProgramMetadata metadata = read_metadata(metadata_note(object));
-  if (!can_call_host(object)) drop_host_calls(metadata);
+  for (KernelMetadata& kernel : metadata.kernels)
+    if (!can_call_host(object, kernel.name)) drop_host_calls(kernel);
   return metadata;
 }
 
@@ -77,6 +83,25 @@ T symbol_info(hsa_executable_symbol_t symbol, hsa_executable_symbol_info_t attri
   return value;
 }
 
+[[noreturn]] void refuse_file(const std::filesystem::path& file, int error) {
+  throw Error({.status = HSA_STATUS_ERROR_INVALID_FILE,
+               .call = "Program",
+               .asked = fmt::format("the code object in '{}'", file.string()),
+               .found = fmt::format("it cannot be read: {}", std::strerror(error)),
+               .remedy = "pass a file that may be read"});
+}
+
+std::vector<std::byte> read_file(const std::filesystem::path& file) {
+  const std::unique_ptr<FILE, int (*)(FILE*)> in(std::fopen(file.c_str(), "rb"), &std::fclose);
+  if (in == nullptr) refuse_file(file, errno);
+  std::vector<std::byte> bytes;
+  std::array<std::byte, 64 << 10> chunk;
+  while (const size_t count = std::fread(chunk.data(), 1, chunk.size(), in.get()))
+    bytes.insert(bytes.end(), chunk.begin(), chunk.begin() + static_cast<ptrdiff_t>(count));
+  if (std::ferror(in.get()) != 0) refuse_file(file, errno);
+  return bytes;
+}
+
 }  // namespace
 
 struct Program::Loaded : std::enable_shared_from_this<Program::Loaded> {
@@ -87,6 +112,11 @@ struct Program::Loaded : std::enable_shared_from_this<Program::Loaded> {
         executable(load(on, object)),
         identity(to_string(object.target), object.bytes.size(), content_hash(object.bytes)) {}
 
+  Loaded(const Agent& on, std::vector<std::byte>&& code) : Loaded(on, std::span(code)) {
+    file = std::move(code);  // which leaves the bytes where they are
+  }
+
+  std::vector<std::byte> file;  // empty if the caller keeps the bytes
   Agent agent;
   CodeObject object;
   ProgramMetadata metadata;
@@ -97,8 +127,30 @@ struct Program::Loaded : std::enable_shared_from_this<Program::Loaded> {
   mutable std::deque<KernelInfo> kernels;
 };
 
+namespace {
+
+// Names the file in errors about its contents.
+template <class Loaded>
+std::shared_ptr<const Loaded> load_file(const Agent& agent, const std::filesystem::path& file) {
+  std::vector<std::byte> bytes = read_file(file);
+  try {
+    return std::make_shared<const Loaded>(agent, std::move(bytes));
+  } catch (const Error& error) {
+    throw Error({.status = error.status(),
+                 .call = fmt::format("'{}': {}", file.string(), error.call()),
+                 .asked = error.asked(),
+                 .found = error.found(),
+                 .remedy = error.remedy()});
+  }
+}
+
+}  // namespace
+
 Program::Program(const Agent& agent, std::span<const std::byte> code)
     : loaded_(std::make_shared<const Loaded>(agent, code)) {}
+
+Program::Program(const Agent& agent, const std::filesystem::path& file)
+    : loaded_(load_file<Loaded>(agent, file)) {}
 
 const std::string& Program::target() const noexcept { return loaded_->identity.target; }
 
@@ -117,27 +169,44 @@ Kernel<Arguments> Program::kernel(std::string_view name,
   return Kernel<Arguments>(std::move(info));
 }
 
+size_t Program::find_kernel(std::string_view name) const {
+  const std::vector<std::string> symbols = kernel_names();
+  const std::vector<size_t> found = kernels_named(name, symbols);
+  if (found.size() == 1) return found.front();
+  std::string listed;
+  const auto list = [&](const std::string& symbol) {
+    const std::string cpp = cpp_name(symbol);
+    listed += fmt::format("{}{}", listed.empty() ? "" : ", ", symbol);
+    if (cpp != symbol) listed += fmt::format(" ({})", cpp);
+  };
+  if (found.empty()) {
+    std::ranges::for_each(symbols, list);
+  } else {
+    for (const size_t i : found) list(symbols[i]);
+  }
+  throw Error({.status = HSA_STATUS_ERROR_INVALID_SYMBOL_NAME,
+               .call = "Program::kernel",
+               .asked = fmt::format("kernel '{}'", name),
+               .found = found.empty() ? fmt::format("the program has {}", listed)
+                                      : fmt::format("several have this name: {}", listed),
+               .remedy = found.empty() ? "ask for one of these"
+                                       : "add the parameters as listed, or use the symbol"});
+}
+
 std::shared_ptr<const KernelInfo> Program::kernel_info(std::string_view name) const {
   const Loaded& program = *loaded_;
   const std::lock_guard lock(program.mutex);
   const auto share = [&](const KernelInfo& kernel) {
     return std::shared_ptr<const KernelInfo>(loaded_, &kernel);
   };
-  for (const KernelInfo& kernel : program.kernels) {
-    if (kernel.name == name) return share(kernel);
-  }
+  const auto requested = [&](std::string_view symbol) -> const KernelInfo* {
+    const auto found = std::ranges::find(program.kernels, symbol, &KernelInfo::name);
+    return found == program.kernels.end() ? nullptr : &*found;
+  };
+  if (const KernelInfo* const kernel = requested(name)) return share(*kernel);
 
-  const auto& known = program.metadata.kernels;
-  const auto metadata = std::find_if(known.begin(), known.end(), [&](const KernelMetadata& kernel) {
-    return kernel.name == name;
-  });
-  if (metadata == known.end()) {
-    throw Error({.status = HSA_STATUS_ERROR_INVALID_SYMBOL_NAME,
-                 .call = "Program::kernel",
-                 .asked = fmt::format("kernel '{}'", name),
-                 .found = fmt::format("the program has {}", fmt::join(kernel_names(), ", ")),
-                 .remedy = "ask for one of these (C++ kernels under their mangled name)"});
-  }
+  const KernelMetadata* const metadata = &program.metadata.kernels[find_kernel(name)];
+  if (const KernelInfo* const kernel = requested(metadata->name)) return share(*kernel);
   if (!program.executable.alive()) {
     throw Error({.status = HSA_STATUS_ERROR_NOT_INITIALIZED,
                  .call = "Program::kernel",

@@ -9,7 +9,7 @@
 // agent's ISA, with the reason for each. kernel() throws for an unknown name (it lists the known
 // ones), for argument types that do not match, and for unsupported hidden arguments.
 //
-// Lifetime: the code object's bytes must outlive the Program. Programs and kernels are small values
+// Lifetime: the caller's bytes must outlive the Program. Programs and kernels are small values
 // that share the loaded code. The last of them unloads it, which must not happen before its
 // dispatches have completed. Moving copies, so every Program and Kernel always has its code. After
 // the end of the Runtime, existing kernels remain readable; requesting another throws Error.
@@ -20,6 +20,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <span>
 #include <string>
@@ -131,12 +132,16 @@ template <class... Args>
 
 class Program {
  public:
-  // `code`: an AMDGPU ELF file or a clang offload bundle, plain or compressed. Throws Error.
+  // `code`: an AMDGPU ELF file, as Triton (.hsaco) and comgr make them, or a clang offload bundle,
+  // plain or compressed, as `hipcc --genco` makes it. Throws Error.
   Program(const Agent& agent, std::span<const std::byte> code);
+  // The same from a file, whose bytes the Program keeps. Also throws Error if it cannot be read.
+  Program(const Agent& agent, const std::filesystem::path& file);
   Program(const Program&) noexcept = default;  // no move: a moved-from Program would have no code
   Program& operator=(const Program&) noexcept = default;
 
-  // Throws Error; see above.
+  // `name`: the kernel's symbol, or its name in a C++ source: "scale<double>(double*, double)", or
+  // without parameters "scale<double>" if there is one such kernel. Throws Error; see above.
   template <class... Args>
   Kernel<Args...> kernel(std::string_view name) const {
     std::shared_ptr<const KernelInfo> info = kernel_info(name);
@@ -154,6 +159,7 @@ class Program {
   // As kernel(), without a check of the argument types.
   std::shared_ptr<const KernelInfo> kernel_info(std::string_view name) const;
 
+  // The kernels' symbols.
   std::vector<std::string> kernel_names() const;
   // Target ID of the code object in use: "gfx90a".
   const std::string& target() const noexcept;
@@ -161,6 +167,8 @@ class Program {
 
  private:
   struct Loaded;
+  // Index in kernel_names(). Throws Error.
+  size_t find_kernel(std::string_view name) const;
   std::shared_ptr<const Loaded> loaded_;
 };
 

@@ -8,8 +8,7 @@
 #include <array>
 #include <cstddef>
 #include <cstring>
-#include <fstream>
-#include <iterator>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <random>
@@ -31,13 +30,8 @@ using uptempo::test::download;
 using uptempo::test::error_of;
 using uptempo::test::OnDevice;
 
-std::vector<std::byte> hip_kernels() {
-  std::ifstream file(UPTEMPO_HIP_KERNELS, std::ios::binary);
-  const std::vector<char> bytes{std::istreambuf_iterator<char>(file), {}};
-  REQUIRE_FALSE(bytes.empty());
-  const auto* const begin = reinterpret_cast<const std::byte*>(bytes.data());
-  return {begin, begin + bytes.size()};
-}
+// Made by hipcc.
+const std::filesystem::path kHipKernels = UPTEMPO_HIP_KERNELS;
 
 constexpr uint32_t kWorkgroup = 128, kGroups = 3;
 
@@ -67,7 +61,7 @@ struct ThroughLds : OnDevice {
   }
   Grid grid(uint32_t lds) const { return Grid{kGroups * kWorkgroup}.by(kWorkgroup).lds(lds); }
 
-  Program program{gpu, hip_kernels()};
+  Program program{gpu, kHipKernels};
   Kernel<uint32_t*, const uint32_t*, uint32_t> kernel =
       program.kernel<uint32_t*, const uint32_t*, uint32_t>("through_lds");
   Copier copier{gpu};
@@ -217,7 +211,7 @@ TEST_CASE_METHOD(OnDevice,
 }
 
 TEST_CASE_METHOD(OnDevice, "a bool parameter accepts a bool argument and no other type", "[hip]") {
-  const Program program{gpu, hip_kernels()};
+  const Program program{gpu, kHipKernels};
   const auto choose = program.kernel<int32_t*, bool, int32_t, bool, int32_t>("choose");
   const DeviceBuffer<int32_t> out{gpu, 64};
   std::vector<int32_t> host(64);

@@ -13,6 +13,8 @@
 #include "engine/program/argument_layout.hpp"
 #include "engine/program/code_object.hpp"
 #include "engine/program/detail/argument_places.hpp"
+#include "engine/program/elf_symbols.hpp"
+#include "engine/program/host_calls.hpp"
 #include "engine/program/metadata.hpp"
 #include "engine/runtime/error.hpp"
 #include "test/support/catch.hpp"
@@ -508,6 +510,60 @@ TEST_CASE("code without an interrupt of the host cannot call it", "[program]") {
   CHECK_FALSE(calls("gfx90a", 0xbf900001, false));
 }
 
+// llvm-mc 19: s_setpc_b64 s[30:31], s_swappc_b64 s[30:31], s[16:17], s_call_b64 s[30:31], 4, and
+// s_sendmsg sendmsg(MSG_INTERRUPT).
+TEST_CASE("a kernel calls the host itself, or by another function, or not at all", "[program]") {
+  struct Words {
+    const char* processor;
+    uint32_t set_pc, swap_pc, call, interrupt;
+  };
+  const Words all[] = {
+      {"gfx803", 0xbe801d1e, 0xbe9e1e10, 0, 0xbf900001},
+      {"gfx90a", 0xbe801d1e, 0xbe9e1e10, 0xba9e0004, 0xbf900001},
+      {"gfx1030", 0xbe80201e, 0xbe9e2110, 0xbb1e0004, 0xbf900001},
+      {"gfx1100", 0xbe80481e, 0xbe9e4910, 0xba1e0004, 0xbfb60001},
+      {"gfx1201", 0xbe80481e, 0xbe9e4910, 0xba1e0004, 0xbfb60001},
+  };
+  static constexpr uint32_t kNothing = 0xbf800000;  // s_nop 0
+  // Makes `word` the only instruction of spin(). combine() has the message if `others_call`.
+  const auto calls = [](const Words& words, uint32_t word, bool others_call) {
+    std::vector<std::byte> elf = elf_for("gfx90a");
+    const auto put = [&](const char* kernel, uint32_t instruction) {
+      const auto symbol = detail::find_symbol(elf, kernel);
+      REQUIRE(symbol);
+      for (unsigned i = 0; i < at<uint16_t>(elf, 56); ++i) {
+        const size_t segment = at<uint64_t>(elf, 32) + i * 56;
+        const uint64_t address = at<uint64_t>(elf, segment + 16);
+        if (at<uint32_t>(elf, segment) != 1 || symbol->st_value < address ||
+            symbol->st_value >= address + at<uint64_t>(elf, segment + 32))
+          continue;
+        const uint64_t offset = at<uint64_t>(elf, segment + 8) + symbol->st_value - address;
+        for (size_t into = 0; into + 4 <= symbol->st_size; into += 4)
+          std::memcpy(elf.data() + offset + into, &kNothing, sizeof kNothing);
+        std::memcpy(elf.data() + offset, &instruction, sizeof instruction);
+        return;
+      }
+      FAIL("no segment holds " << kernel);
+    };
+    put("spin", word);
+    if (others_call) put("combine", words.interrupt);
+    CodeObject object = read_code_object(elf);
+    object.target = target(words.processor);
+    return can_call_host(object, "spin");
+  };
+  for (const Words& words : all) {
+    CAPTURE(words.processor);
+    CHECK(calls(words, words.interrupt, false));
+    for (const uint32_t word : {words.set_pc, words.swap_pc, words.call}) {
+      if (word == 0) continue;
+      CAPTURE(word);
+      CHECK(calls(words, word, true));
+      CHECK_FALSE(calls(words, word, false));
+    }
+    CHECK_FALSE(calls(words, kNothing, true));
+  }
+}
+
 TEST_CASE("a hostcall buffer and a heap that no code can use are zero", "[program]") {
   ProgramMetadata program;
   program.kernels.push_back(
@@ -518,7 +574,7 @@ TEST_CASE("a hostcall buffer and a heap that no code can use are zero", "[progra
                   32));
   CHECK(contains(error_of<Error>([&] { ArgumentLayout(program.kernels[0], false); }),
                  "'hidden_hostcall_buffer'"));
-  drop_host_calls(program);
+  drop_host_calls(program.kernels[0]);
   const ArgumentLayout layout(program.kernels[0], false);
   CHECK(layout.explicit_count() == 1);
   std::vector<std::byte> block(32, std::byte{0xcc});

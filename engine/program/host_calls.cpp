@@ -1,0 +1,82 @@
+#include "engine/program/host_calls.hpp"
+
+#include <elf.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "engine/program/bytes.hpp"
+#include "engine/program/elf_symbols.hpp"
+#include "engine/runtime/error.hpp"
+
+namespace uptempo {
+namespace {
+
+using detail::find_symbol;
+using detail::read_at;
+
+// The words of instructions, without operands, by generation. LLVM, SOPInstructions.td.
+struct Words {
+  uint32_t send_interrupt;  // s_sendmsg MSG_INTERRUPT: SOPP, immediate 1
+  uint32_t set_pc;          // s_setpc_b64 and the next opcode, s_swappc_b64: SOP1
+  uint32_t call;            // s_call_b64: SOPK
+};
+Words words_of(std::string_view processor) {
+  if (!processor.starts_with("gfx1")) return {0xbf900001, 0xbe801d00, 0xba800000};
+  if (processor.starts_with("gfx10")) return {0xbf900001, 0xbe802000, 0xbb000000};
+  return {0xbfb60001, 0xbe804800, 0xba000000};
+}
+
+// Instructions without their operands.
+constexpr uint32_t kSop1Opcode = 0xff80ff00, kSopkOpcode = 0xff800000;
+
+// Whether `is_such` holds for a word of the code at addresses [begin, end) that the file has.
+template <class F>
+bool any_word(const CodeObject& object, uint64_t begin, uint64_t end, F&& is_such) {
+  const std::span<const std::byte> elf = object.bytes;
+  const auto header = read_at<Elf64_Ehdr>(elf, 0);
+  for (unsigned i = 0; header && i < header->e_phnum; ++i) {
+    const auto segment = read_at<Elf64_Phdr>(elf, header->e_phoff + i * sizeof(Elf64_Phdr));
+    if (!segment || segment->p_type != PT_LOAD || (segment->p_flags & PF_X) == 0) continue;
+    if (segment->p_offset > elf.size() || segment->p_filesz > elf.size() - segment->p_offset) {
+      throw Error({.status = HSA_STATUS_ERROR_INVALID_CODE_OBJECT,
+                   .call = "code object",
+                   .asked = "its code",
+                   .found = "an ELF file cut off in its code",
+                   .remedy = "pass the whole file"});
+    }
+    if (segment->p_filesz > UINT64_MAX - segment->p_vaddr) continue;  // no loader maps it
+    const uint64_t first = std::max(begin, segment->p_vaddr);
+    const uint64_t last = std::min(end, segment->p_vaddr + segment->p_filesz);
+    // Instructions are aligned to 4 bytes in memory.
+    for (uint64_t at = (first + 3) / 4 * 4; at + 4 <= last; at += 4)
+      if (is_such(*read_at<uint32_t>(elf, segment->p_offset + (at - segment->p_vaddr))))
+        return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool can_call_host(const CodeObject& object) {
+  const uint32_t interrupt = words_of(object.target.processor).send_interrupt;
+  return any_word(object, 0, UINT64_MAX - 3, [=](uint32_t word) { return word == interrupt; });
+}
+
+bool can_call_host(const CodeObject& object, std::string_view kernel) {
+  if (!can_call_host(object)) return false;
+  const auto symbol = find_symbol(object.bytes, kernel);
+  if (!symbol || symbol->st_size == 0 || symbol->st_size > UINT64_MAX - 3 - symbol->st_value)
+    return true;  // its code is unknown
+  const Words words = words_of(object.target.processor);
+  return any_word(object, symbol->st_value, symbol->st_value + symbol->st_size, [&](uint32_t word) {
+    const uint32_t sop1 = word & kSop1Opcode;
+    return word == words.send_interrupt || sop1 == words.set_pc || sop1 == words.set_pc + 0x100 ||
+           (word & kSopkOpcode) == words.call;
+  });
+}
+
+}  // namespace uptempo
