@@ -1,14 +1,15 @@
 #[=======================================================================[
 UptempoKernels: compiles device sources to code objects and embeds them in a host target.
 
-  uptempo_add_kernels(<target> SOURCES a.cl [b.cl ...]
+  uptempo_add_kernels(<target> SOURCES a.cl [b.hip ...]
                       [TARGETS gfx90a gfx908:xnack- ...]   default: the cache variable GPU_TARGETS
                       [NAMESPACE my::kernels]              default: kernels
                       [OPTIONS -DX=1 ...])                 for the device compiler
 
-The function compiles each OpenCL C source once per target. The code objects become one clang
-offload bundle in read-only data of <target>. For a.cl it generates the header "kernels/a.hpp",
-visible to <target> and, unless that is an executable, to targets that link it:
+The function compiles each source once per target: as HIP if its name ends in .hip, else as OpenCL C.
+The code objects become one clang offload bundle in read-only data of <target>. For a.cl it generates
+the header "kernels/a.hpp", visible to <target> and, unless that is an executable, to targets that
+link it:
 
   namespace my::kernels { inline namespace <project>_<target> { std::span<const std::byte> a(); } }
 
@@ -36,10 +37,16 @@ code runs with every setting of the feature. Two words stand for targets:
 Code objects have version 5; OPTIONS -mcode-object-version=4 makes version 4. ROCr 5.2 and newer
 load both.
 
-printf: Uptempo cannot print from a kernel. A call that remains after optimization fails the build,
-with its place in the source (clang 15 and 16) or the kernel's name (clang 19 and newer). Calls in
-comments, in disabled code and in functions that no kernel calls are accepted.
-OPTIONS "-Dprintf(...)=" removes all calls.
+printf: Uptempo cannot print from a kernel. In OpenCL C, a call that remains after optimization fails
+the build, with its place in the source (clang 15 and 16) or the kernel's name (clang 19 and newer).
+Calls in comments, in disabled code and in functions that no kernel calls are accepted.
+OPTIONS "-Dprintf(...)=" removes all calls. In HIP, Program::kernel() refuses a kernel that calls
+printf, assert or malloc.
+
+HIP: only the device code of a file is compiled, as C++20 unless OPTIONS has another -std. It needs
+HIP's headers, from the compiler's ROCm, else from /usr (Debian: libamdhip64-dev); UPTEMPO_HIP_ROOT
+names another root. Program::kernel() finds a kernel by its name in the source (program.hpp). A
+template needs an explicit instantiation: template __global__ void scale<float>(float*, float);
 
 Device compiler, searched once at configure time (cache variables, both may be set by hand):
   UPTEMPO_DEVICE_CLANG        /opt/rocm/llvm/bin/clang, else the distribution's clang-15 or newer
@@ -166,10 +173,29 @@ function(_uptempo_find_device_compiler)
                       "version (tools/setup.sh lists the packages), or set UPTEMPO_DEVICE_CLANG and UPTEMPO_DEVICE_LIBS.")
 endfunction()
 
-function(_uptempo_device_flags out clang libraries target)
+# Sets UPTEMPO_HIP_ROOT to the directory that holds include/hip: the compiler's ROCm, else /usr.
+function(_uptempo_find_hip_headers source)
+  file(REAL_PATH "${UPTEMPO_DEVICE_CLANG}" clang)
+  get_filename_component(clang_dir "${clang}" DIRECTORY)
+  find_path(UPTEMPO_HIP_ROOT include/hip/hip_runtime.h PATHS "${clang_dir}/../.." "${clang_dir}/../../.." /usr NO_DEFAULT_PATH
+            DOC "Directory that holds include/hip/hip_runtime.h")
+  if(NOT UPTEMPO_HIP_ROOT)
+    message(FATAL_ERROR "uptempo_add_kernels: ${source} needs HIP's headers, and there is no include/hip/hip_runtime.h beside "
+                        "${UPTEMPO_DEVICE_CLANG} or in /usr. Install them (Debian: libamdhip64-dev), or set UPTEMPO_HIP_ROOT.")
+  endif()
+endfunction()
+
+# `language`: cl or hip.
+function(_uptempo_device_flags out clang libraries target language)
   get_property(directory GLOBAL PROPERTY UPTEMPO_KERNELS_DIRECTORY)
   file(REAL_PATH "${clang}" real_clang)
   get_filename_component(clang_dir "${real_clang}" DIRECTORY)
+  if(language STREQUAL "hip")
+    # -O3 as below. The compiler hides and internalizes all but kernels and variables by itself.
+    set(${out} -x hip -std=c++20 --cuda-device-only --no-gpu-bundle-output --offload-arch=${target} -O3 -mcode-object-version=5
+        --rocm-path=${UPTEMPO_HIP_ROOT} --rocm-device-lib-path=${libraries} -B${clang_dir} PARENT_SCOPE)
+    return()
+  endif()
   # No -nogpulib: it would drop functions such as get_global_id. Code object version 5: kernels read
   # geometry from hidden arguments, not from the packet, whose slot a device may reuse while the
   # kernel runs. The defaults of clang differ: 4 in clang 15 and 17, 6 in clang 21. The compiler
@@ -189,7 +215,7 @@ endfunction()
 function(_uptempo_compile_probe out clang libraries target)
   set(probe "${CMAKE_BINARY_DIR}/CMakeFiles/uptempo_probe")
   file(WRITE "${probe}.cl" "kernel void probe(global uint* p) { p[get_global_id(0)] = 1; }\n")
-  _uptempo_device_flags(flags "${clang}" "${libraries}" ${target})
+  _uptempo_device_flags(flags "${clang}" "${libraries}" ${target} cl)
   execute_process(COMMAND "${clang}" ${flags} "${probe}.cl" -o "${probe}.co" RESULT_VARIABLE failed
                   ERROR_VARIABLE why OUTPUT_VARIABLE why)
   if(NOT failed)
@@ -393,20 +419,28 @@ function(uptempo_add_kernels target)
       message(FATAL_ERROR "uptempo_add_kernels(${target}): '${stem}' cannot be a function's name; rename ${source}")
     endif()
     _uptempo_claim_kernel_name(${target} ${name} "${source}")
+    set(language cl)
+    set(included "${directory}/uptempo_no_printf.h")
+    if(source MATCHES "[.]hip$")
+      set(language hip)
+      set(included "")
+      _uptempo_find_hip_headers("${source}")
+    endif()
+    get_filename_component(file "${source}" NAME)
 
     set(objects "")
     set(entries "")
     foreach(gpu IN LISTS arg_TARGETS)
       string(REPLACE ":" "_" gpu_file "${gpu}")
       set(object "${out}/${name}.${gpu_file}.co")
-      _uptempo_device_flags(flags "${UPTEMPO_DEVICE_CLANG}" "${UPTEMPO_DEVICE_LIBS}" ${gpu})
+      _uptempo_device_flags(flags "${UPTEMPO_DEVICE_CLANG}" "${UPTEMPO_DEVICE_LIBS}" ${gpu} ${language})
       add_custom_command(
         OUTPUT "${object}"
         COMMAND "${UPTEMPO_DEVICE_CLANG}" ${flags} -Wall -Wextra -Werror ${arg_OPTIONS} -MD -MF "${object}.d" -MT "${object}"
                 "${source}" -o "${object}"
-        DEPENDS "${source}" "${directory}/uptempo_no_printf.h"
+        DEPENDS "${source}" ${included}
         DEPFILE "${object}.d"
-        COMMENT "Compiling ${name}.cl for ${gpu}"
+        COMMENT "Compiling ${file} for ${gpu}"
         VERBATIM)
       list(APPEND objects "${object}")
       list(APPEND entries "hipv4-amdgcn-amd-amdhsa--${gpu}=${object}")

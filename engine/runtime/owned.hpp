@@ -37,6 +37,8 @@ class Owned {
       : session_(std::move(other.session_)),
         ticket_(std::move(other.ticket_)),
         handle_(std::exchange(other.handle_, 0)) {}
+  Owned(const Owned&) = delete;
+  Owned& operator=(const Owned&) = delete;
   Owned& operator=(Owned&& other) noexcept {
     reset();
     session_ = std::move(other.session_);

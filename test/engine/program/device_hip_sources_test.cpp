@@ -1,0 +1,115 @@
+// HIP sources that uptempo_add_kernels compiles, and programs from files.
+#include <unistd.h>
+#include <engine/uptempo.hpp>
+#include <kernels/hip_sources.hpp>
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "test/support/catch.hpp"
+#include "test/support/errors.hpp"
+#include "test/support/on_device.hpp"
+
+using namespace uptempo;
+
+namespace {
+
+using uptempo::test::contains;
+using uptempo::test::download;
+using uptempo::test::error_of;
+using uptempo::test::OnDevice;
+
+struct HipSources : OnDevice {
+  const Program program{gpu, kernels::hip_sources()};
+  Queue queue{gpu};
+  BatchSubmitter batch{queue};
+  Copier copier{gpu};
+};
+
+}  // namespace
+
+TEST_CASE_METHOD(HipSources, "a HIP kernel runs under its C++ name", "[hip]") {
+  constexpr uint32_t kLength = 1000;
+  std::vector<float> x(kLength), y(kLength, 0.5f);
+  std::iota(x.begin(), x.end(), 1.f);
+  const DeviceBuffer<float> on_x{gpu, kLength}, on_y{gpu, kLength};
+  copier.to_device(on_x, std::span<const float>(x));
+  copier.to_device(on_y, std::span<const float>(y));
+  const auto step = program.kernel<float*, const float*, float, uint32_t>("physics::step");
+  const uint32_t blocks = (kLength + 127) / 128;
+  batch.dispatch(step, Grid::blocks(blocks).threads(128), on_y.data(), on_x.data(), 0.25f, kLength);
+  batch.submit().wait();
+  std::vector<float> result(kLength), expected(kLength);
+  copier.to_host(std::span(result), on_y, PageablePath::staged);
+  for (uint32_t i = 0; i < kLength; ++i) expected[i] = 0.25f * x[i] + y[i];
+  CHECK(result == expected);
+}
+
+TEST_CASE_METHOD(HipSources, "overloads and templates of HIP are told apart", "[hip]") {
+  const DeviceBuffer<uint32_t> words{gpu, 64};
+  copier.fill(words.data(), 7, words.size());
+  const auto scale = program.kernel<uint32_t*, uint32_t>("scale(unsigned int*, unsigned int)");
+  const auto fill = program.kernel<uint64_t*, uint64_t>("fill<unsigned long long>");
+  batch.dispatch(scale, Grid{64}, words.data(), 6u);
+  batch.dispatch(fill, Grid{1}, reinterpret_cast<uint64_t*>(words.data()), 0x500000003ull);
+  batch.submit().wait();
+  std::vector<uint32_t> expected(64, 42);
+  expected[0] = 3;
+  expected[1] = 5;
+  CHECK(download(copier, words) == expected);
+  // One kernel, however it is named.
+  CHECK(program.kernel_info("_Z5scalePjj") == scale.shared_info());
+
+  const std::string ambiguous = error_of<Error>([&] { (void)program.kernel_info("scale"); });
+  CAPTURE(ambiguous);
+  CHECK(contains(ambiguous, "kernel 'scale': several have this name: "));
+  CHECK(contains(ambiguous, "_Z5scalePff (scale(float*, float))"));
+  CHECK(contains(ambiguous, "_Z5scalePjj (scale(unsigned int*, unsigned int))"));
+  CHECK(contains(ambiguous, "add the parameters as listed, or use the symbol"));
+  const std::string unknown = error_of<Error>([&] { (void)program.kernel_info("step"); });
+  CAPTURE(unknown);
+  CHECK(contains(unknown, "kernel 'step': the program has "));
+  CHECK(contains(unknown, "physics::step(float*, float const*, float, unsigned int)"));
+}
+
+TEST_CASE_METHOD(HipSources, "a HIP kernel that prints is refused by name", "[hip]") {
+  const std::string error =
+      error_of<Error>([&] { (void)program.kernel<const uint32_t*>("prints"); });
+  CAPTURE(error);
+  CHECK(contains(error, "kernel '_Z6printsPKj'"));
+  CHECK(contains(error, "host calls (printf, assert or malloc on the device)"));
+}
+
+TEST_CASE_METHOD(OnDevice, "a program from a file keeps its bytes", "[hip]") {
+  const std::filesystem::path folder = std::filesystem::temp_directory_path();
+  const std::filesystem::path file = folder / ("hip_sources" + std::to_string(getpid()));
+  const std::span<const std::byte> code = kernels::hip_sources();
+  std::ofstream(file, std::ios::binary)
+      .write(reinterpret_cast<const char*>(code.data()), static_cast<std::streamsize>(code.size()));
+  const Program program{gpu, file};
+  std::filesystem::remove(file);
+  const DeviceBuffer<uint32_t> words{gpu, 64};
+  Queue queue{gpu};
+  BatchSubmitter batch{queue};
+  batch.dispatch(program.kernel<uint32_t*, uint32_t>("fill<unsigned int>"), Grid{64}, words.data(),
+                 9u);
+  batch.submit().wait();
+  Copier copier{gpu};
+  CHECK(download(copier, words) == std::vector<uint32_t>(64, 9));
+
+  const std::string missing = error_of<Error>([&] { Program(gpu, file); });
+  CAPTURE(missing);
+  CHECK(contains(missing, file.string() + "': it cannot be read: No such file or directory"));
+  const std::string not_a_file = error_of<Error>([&] { Program(gpu, folder); });
+  CAPTURE(not_a_file);
+  CHECK(contains(not_a_file, "it cannot be read: Is a directory"));
+  std::ofstream(file) << "some text";
+  const std::string foreign = error_of<Error>([&] { Program(gpu, file); });
+  CAPTURE(foreign);
+  CHECK(contains(foreign, "'" + file.string() + "': "));
+  std::filesystem::remove(file);
+}
