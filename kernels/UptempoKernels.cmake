@@ -183,6 +183,10 @@ function(_uptempo_find_hip_headers source)
     message(FATAL_ERROR "uptempo_add_kernels: ${source} needs HIP's headers, and there is no include/hip/hip_runtime.h beside "
                         "${UPTEMPO_DEVICE_CLANG} or in /usr. Install them (Debian: libamdhip64-dev), or set UPTEMPO_HIP_ROOT.")
   endif()
+  if(NOT EXISTS "${UPTEMPO_HIP_ROOT}/include/hip/hip_runtime.h")
+    message(FATAL_ERROR "uptempo_add_kernels: ${source} needs HIP's headers, and UPTEMPO_HIP_ROOT, ${UPTEMPO_HIP_ROOT}, has no "
+                        "include/hip/hip_runtime.h. Name the directory that holds it.")
+  endif()
 endfunction()
 
 # `language`: cl or hip.

@@ -31,6 +31,8 @@ run_refused(COMMAND ${configure_refusals} -DCASE=letter_case
             EXPECT "refusals/util\\.cl and [^ ]*refusals/other/Util\\.cl .* differ only in case")
 run_refused(COMMAND ${configure_refusals} -DCASE=twice EXPECT "refusals/util\\.cl is named twice")
 run_refused(COMMAND ${configure_refusals} -DCASE=like_targets EXPECT "targets 'my-library' and 'my_library' would share")
+run_refused(COMMAND ${configure_refusals} -DCASE=no_hip
+            EXPECT "calls_host\\.hip needs HIP's headers, and UPTEMPO_HIP_ROOT, [^ ]*refusals/other, has no include/hip")
 run_refused(COMMAND ${configure_refusals} -DCASE=other_directory EXPECT "call it in the directory that adds the target")
 
 run(${configure_refusals} -DCASE=)
