@@ -6,10 +6,10 @@ UptempoKernels: compiles device sources to code objects and embeds them in a hos
                       [NAMESPACE my::kernels]              default: kernels
                       [OPTIONS -DX=1 ...])                 for the device compiler
 
-The function compiles each source once per target: as HIP if its name ends in .hip, else as OpenCL C.
-The code objects become one clang offload bundle in read-only data of <target>. For a.cl it generates
-the header "kernels/a.hpp", visible to <target> and, unless that is an executable, to targets that
-link it:
+The function compiles each source once per target: as HIP if its name ends in .hip, else as OpenCL
+C. The code objects become one clang offload bundle in read-only data of <target>. For a.cl it
+generates the header "kernels/a.hpp", visible to <target> and, unless that is an executable, to
+targets that link it:
 
   namespace my::kernels { inline namespace <project>_<target> { std::span<const std::byte> a(); } }
 

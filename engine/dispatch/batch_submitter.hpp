@@ -236,7 +236,9 @@ class Prepared {
   // Appends one dispatch to the batch. Throws Error if no kernarg block became free in time, if
   // LocalBytes exceed the agent's group memory, or if Arguments do not fit (arguments.hpp).
   CommandRef dispatch(const Args&... args) const;
-  // Appends `count` dispatches with the arguments arguments_of(0) .. arguments_of(count - 1).
+  // Appends `count` dispatches with the arguments arguments_of(0) .. arguments_of(count - 1). For
+  // Arguments, return a tuple of the bytes or pointers themselves, such as std::array, because
+  // Arguments only refer to them.
   // arguments_of must not use the batch. Throws Error as dispatch(); the batch then holds the
   // dispatches before the failed one. With LocalBytes among the arguments, or Arguments, the cost
   // is that of `count` calls of dispatch(), because they are checked before a slot is taken.
@@ -270,9 +272,12 @@ template <class... Args>
 template <ArgumentsOf<Args...> F>
 void Prepared<Args...>::dispatch_each(uint32_t count, F&& arguments_of) const {
   if constexpr (detail::kCheckedByDispatch<Args...>) {
+    // Arguments refer to what the function returned, which must live during the dispatch.
+    using Given = std::conditional_t<detail::kAtRunTime<Args...>, decltype(arguments_of(0u)),
+                                     std::tuple<Args...>>;
     for (uint32_t i = 0; i < count; ++i) {
-      const std::tuple<Args...> arguments = arguments_of(i);
-      std::apply([&](const Args&... args) { dispatch(args...); }, arguments);
+      const Given arguments = arguments_of(i);
+      std::apply([&](const auto&... args) { dispatch(args...); }, arguments);
     }
     return;
   }

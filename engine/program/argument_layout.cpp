@@ -110,6 +110,12 @@ ArgumentLayout::ArgumentLayout(const KernelMetadata& kernel, bool program_has_pr
       case ArgumentKind::by_value:
       case ArgumentKind::global_buffer:
       case ArgumentKind::dynamic_shared_pointer:
+        if (argument.kind == ArgumentKind::dynamic_shared_pointer &&
+            argument.size != sizeof(uint32_t)) {
+          refuse(HSA_STATUS_ERROR_INVALID_CODE_OBJECT, kernel_, "LDS arrays with a 32-bit offset",
+                 fmt::format("one of {} at offset {}", bytes(argument.size), argument.offset),
+                 "compile the kernel for an AMD GPU");
+        }
         explicit_.push_back({argument.kind, argument.offset, argument.size});
         declared_.push_back({argument.name, argument.type_name});
         continue;
@@ -138,13 +144,18 @@ ArgumentLayout::ArgumentLayout(const KernelMetadata& kernel, bool program_has_pr
       hidden_.push_back({argument.kind, argument.offset, argument.size});
   }
   explicit_count_ = static_cast<uint32_t>(explicit_.size());
+  // That of the segment may be larger, because of hidden arguments.
+  uint32_t packed_alignment = 1;
   for (const Explicit& argument : explicit_) {
     const bool is_local = argument.kind == ArgumentKind::dynamic_shared_pointer;
     is_dense_ = is_dense_ && !is_local && argument.offset == packed_bytes_;
     has_local_ = has_local_ || is_local;
+    const uint32_t own = argument.offset | argument.size;  // multiples of its alignment
+    packed_alignment = std::max(packed_alignment, own & (~own + 1));
     packed_bytes_ = std::max(packed_bytes_, argument.offset + argument.size);
   }
-  if (alignment_ != 0) packed_padding_ = (alignment_ - packed_bytes_ % alignment_) % alignment_;
+  if (alignment_ != 0) packed_alignment = std::min(packed_alignment, alignment_);
+  packed_padding_ = (packed_alignment - packed_bytes_ % packed_alignment) % packed_alignment;
   std::vector<bool> is_explicit(size_, false);
   uint32_t end = 0;  // of the last argument
   for (const ArgumentMetadata& argument : kernel.arguments)
@@ -221,16 +232,23 @@ void ArgumentLayout::refuse_null(size_t argument) const {
          "point to the value, also where the value is a null address");
 }
 
-uint32_t ArgumentLayout::place_local(std::byte* block, uint32_t group_segment) const noexcept {
-  for (const Explicit& argument : explicit_) {
-    if (argument.kind != ArgumentKind::dynamic_shared_pointer) continue;
-    uint32_t size_bytes;
-    std::memcpy(&size_bytes, block + argument.offset, sizeof size_bytes);
-    group_segment = static_cast<uint32_t>(align_local(group_segment));
-    std::memcpy(block + argument.offset, &group_segment, sizeof group_segment);
-    group_segment += size_bytes;
+void ArgumentLayout::store_each(std::byte* block, Arguments given,
+                                uint32_t& group_segment) const noexcept {
+  for (size_t i = 0; i < explicit_count_; ++i) {
+    const Explicit& argument = explicit_[i];
+    std::byte* const to = block + argument.offset;
+    const void* const from = value(given, i);
+    if (argument.kind == ArgumentKind::dynamic_shared_pointer) {
+      // The block may be in device memory, which the host never reads.
+      uint32_t size_bytes;
+      std::memcpy(&size_bytes, from, sizeof size_bytes);
+      group_segment = static_cast<uint32_t>(align_local(group_segment));
+      std::memcpy(to, &group_segment, sizeof group_segment);
+      group_segment += size_bytes;
+    } else {
+      std::memcpy(to, from, argument.size);
+    }
   }
-  return group_segment;
 }
 
 uint64_t ArgumentLayout::with_local(uint64_t bytes, Arguments given) const noexcept {

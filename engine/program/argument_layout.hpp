@@ -2,8 +2,8 @@
 // the block.
 //
 // Each kernel has one ArgumentLayout, made from its metadata. Program::kernel() checks the explicit
-// arguments against the C++ types (argument_type.hpp), or each dispatch checks the Arguments that it
-// is given (arguments.hpp). Each dispatch fills the hidden arguments, which the compiler appends.
+// arguments against the C++ types (argument_type.hpp), or each dispatch checks its Arguments
+// (arguments.hpp). Each dispatch fills the hidden arguments, which the compiler appends.
 //
 // Hidden arguments of code object versions 3 to 6 (LLVM AMDGPU User Guide, "Kernel Argument
 // Metadata"):
@@ -55,7 +55,7 @@ class ArgumentLayout {
   // Throws Error unless these arguments have the size or the number that the kernel takes.
   void require(Arguments given) const {
     if (given.is_packed()) {
-      // unsigned: also if it is less
+      // Unsigned, so that fewer bytes also compare greater.
       if (given.count() - packed_bytes_ > packed_padding_) [[unlikely]]
         refuse_count(given);
       return;
@@ -76,11 +76,11 @@ class ArgumentLayout {
   void store(std::byte* block, Arguments given, uint32_t& group_segment) const noexcept {
     if (given.is_packed() && is_dense_) [[likely]]
       return copy_words(block, given.bytes().data(), packed_bytes_);
+    if (has_local_) [[unlikely]]
+      return store_each(block, given, group_segment);
     const Explicit* const arguments = explicit_.data();
     for (uint32_t i = 0; i < explicit_count_; ++i)
       copy_argument(block + arguments[i].offset, value(given, i), arguments[i].size);
-    if (has_local_) [[unlikely]]
-      group_segment = place_local(block, group_segment);
   }
   // True if the block holds these arguments. Advances `group_segment` in the same way.
   bool holds(const std::byte* block, Arguments given, uint32_t& group_segment) const noexcept;
@@ -148,14 +148,14 @@ class ArgumentLayout {
     if ((size & 4) != 0) std::memcpy(to + at, from + at, 4), at += 4;
     for (; at < size; ++at) to[at] = from[at];
   }
-  // Replaces the sizes of LDS arrays in the block by their offsets. Returns the end of the last.
-  uint32_t place_local(std::byte* block, uint32_t group_segment) const noexcept;
+  // store(), also of LDS arrays.
+  void store_each(std::byte* block, Arguments given, uint32_t& group_segment) const noexcept;
 
   std::string kernel_;
   uint32_t size_;
   uint32_t alignment_;
   std::vector<Explicit> explicit_;
-  // of explicit arguments; separate from the data that dispatches read
+  // Names and types of explicit arguments, separate from the data that dispatches read.
   std::vector<Declared> declared_;
   std::vector<Hidden> hidden_;  // those that are not always zero
   std::vector<uint32_t> implicit_words_;

@@ -21,12 +21,16 @@
 //
 // Errors: a dispatch throws Error, which names the kernel, if the packed bytes have another size
 // than the arguments, if there are more or fewer pointers than arguments, if a pointer is null, or
-// if LDS arrays do not fit. It then has changed nothing. A `void**` without a length, as those
+// if LDS arrays do not fit. It then has changed nothing, except that dispatch_each() keeps the
+// dispatches before the failed one. A `void**` without a length, as those
 // interfaces take it, must have one element for each argument; the library cannot check that. Pass
 // a span or an array where the number is known. Program::kernel(name, types) also checks sizes,
 // alignments and kinds of the arguments, once.
 //
-// Lifetime: the bytes are read during the dispatch and not afterwards. Thread safety: a value.
+// A kernel without parameters takes std::span<const std::byte>().
+//
+// Lifetime: refers to the caller's bytes or pointers, as a span does. They are read during the
+// dispatch and not afterwards. Thread safety: a value.
 #pragma once
 
 #include <algorithm>
@@ -77,7 +81,7 @@ class Arguments {
   }
   // Requires !is_packed(). Null only if the kernel takes no arguments.
   const void* const* pointers() const noexcept { return static_cast<const void* const*>(data_); }
-  // Of bytes, or of pointers.
+  // The number of bytes, or of pointers.
   uint32_t count() const noexcept { return count_; }
   // False for pointers without a length.
   bool has_count() const noexcept { return count_ != kUnknownCount; }

@@ -6,9 +6,9 @@
 //   Grid::blocks(64).threads(256)  64 workgroups of 256 work-items, as HIP and CUDA count
 //   Grid::blocks(dim).threads(dim) the same with HIP's dim3, or any type with members x, y and z
 //
-// Sizes count work-items, as in HSA, not workgroups, except in blocks(). The last workgroup of a dimension may be
-// partial. Without by(), a workgroup is one wavefront of 64 along x. A plain value; dispatches
-// check it against the kernel and the agent.
+// Sizes count work-items, as in HSA; only blocks() counts workgroups. The last workgroup of a
+// dimension may be partial. Without by(), a workgroup is one wavefront of 64 along x. A plain value;
+// dispatches check it against the kernel and the agent.
 //
 // Group memory (LDS) of a workgroup, from offset 0:
 // 1. The kernel's static part, KernelInfo::group_segment_size. Its end has the alignment of the
@@ -34,19 +34,16 @@ struct Grid;
 
 namespace detail {
 
+// Members that fit into 32 bits, as those of HIP's dim3.
 template <class T>
 concept HasThreeSizes = requires(const T& size) {
-  static_cast<uint32_t>(size.x);
-  static_cast<uint32_t>(size.y);
-  static_cast<uint32_t>(size.z);
+  uint32_t{size.x};
+  uint32_t{size.y};
+  uint32_t{size.z};
 };
-template <HasThreeSizes T>
-constexpr aql::Size3 size3(const T& size) noexcept {
-  return {static_cast<uint32_t>(size.x), static_cast<uint32_t>(size.y),
-          static_cast<uint32_t>(size.z)};
-}
 
-[[noreturn]] void refuse_blocks(const aql::Size3& blocks, const aql::Size3& threads);
+[[noreturn]] void refuse_blocks(uint64_t blocks_x, uint64_t blocks_y, uint64_t blocks_z,
+                                const aql::Size3& threads);
 
 }  // namespace detail
 
@@ -60,8 +57,8 @@ class Blocks {
 
  private:
   friend struct Grid;
-  constexpr explicit Blocks(const aql::Size3& blocks) noexcept : blocks_(blocks) {}
-  aql::Size3 blocks_;
+  constexpr Blocks(uint64_t x, uint64_t y, uint64_t z) noexcept : x_(x), y_(y), z_(z) {}
+  uint64_t x_, y_, z_;
 };
 
 struct Grid {
@@ -78,12 +75,12 @@ struct Grid {
       : items{x, y, z}, workgroup{std::min(x, 64u), 1, 1}, dimensions(3) {}
 
   // The grid has as many dimensions as sizes need that are not 1.
-  static constexpr Blocks blocks(uint32_t x, uint32_t y = 1, uint32_t z = 1) noexcept {
-    return Blocks({x, y, z});
+  static constexpr Blocks blocks(uint64_t x, uint64_t y = 1, uint64_t z = 1) noexcept {
+    return {x, y, z};
   }
   template <detail::HasThreeSizes T>
   static constexpr Blocks blocks(const T& size) noexcept {
-    return Blocks(detail::size3(size));
+    return {size.x, size.y, size.z};
   }
 
   constexpr Grid by(uint32_t x, uint32_t y = 1, uint32_t z = 1) const noexcept {
@@ -100,12 +97,13 @@ struct Grid {
 };
 
 constexpr Grid Blocks::threads(uint32_t x, uint32_t y, uint32_t z) const {
-  const uint64_t items_x = uint64_t{blocks_.x} * x, items_y = uint64_t{blocks_.y} * y,
-                 items_z = uint64_t{blocks_.z} * z;
-  if ((items_x | items_y | items_z) > UINT32_MAX) [[unlikely]]
-    detail::refuse_blocks(blocks_, {x, y, z});
-  Grid grid{static_cast<uint32_t>(items_x), static_cast<uint32_t>(items_y),
-            static_cast<uint32_t>(items_z)};
+  const auto fits = [](uint64_t blocks, uint32_t size) {
+    return blocks <= UINT32_MAX && blocks * size <= UINT32_MAX;
+  };
+  if (!fits(x_, x) || !fits(y_, y) || !fits(z_, z)) [[unlikely]]
+    detail::refuse_blocks(x_, y_, z_, {x, y, z});
+  Grid grid{static_cast<uint32_t>(x_ * x), static_cast<uint32_t>(y_ * y),
+            static_cast<uint32_t>(z_ * z)};
   grid.workgroup = {x, y, z};
   grid.dimensions = aql::dimensions_of(grid.items);
   return grid;
@@ -113,8 +111,7 @@ constexpr Grid Blocks::threads(uint32_t x, uint32_t y, uint32_t z) const {
 
 template <detail::HasThreeSizes T>
 constexpr Grid Blocks::threads(const T& size) const {
-  const aql::Size3 threads = detail::size3(size);
-  return this->threads(threads.x, threads.y, threads.z);
+  return threads(size.x, size.y, size.z);
 }
 
 }  // namespace uptempo

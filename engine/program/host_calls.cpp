@@ -18,6 +18,14 @@ namespace {
 using detail::find_symbol;
 using detail::read_at;
 
+[[noreturn]] void refuse(const char* found) {
+  throw Error({.status = HSA_STATUS_ERROR_INVALID_CODE_OBJECT,
+               .call = "code object",
+               .asked = "its code",
+               .found = found,
+               .remedy = "pass the whole file, as the linker wrote it"});
+}
+
 // The words of instructions, without operands, by generation. LLVM, SOPInstructions.td.
 struct Words {
   uint32_t send_interrupt;  // s_sendmsg MSG_INTERRUPT: SOPP, immediate 1
@@ -33,50 +41,55 @@ Words words_of(std::string_view processor) {
 // Instructions without their operands.
 constexpr uint32_t kSop1Opcode = 0xff80ff00, kSopkOpcode = 0xff800000;
 
-// Whether `is_such` holds for a word of the code at addresses [begin, end) that the file has.
+struct Search {
+  bool found = false;
+  uint64_t searched_bytes = 0;
+};
+
+// Searches the code at addresses [begin, end) that the file has for a word for which `is_such`
+// holds.
 template <class F>
-bool any_word(const CodeObject& object, uint64_t begin, uint64_t end, F&& is_such) {
+Search search(const CodeObject& object, uint64_t begin, uint64_t end, F&& is_such) {
   const std::span<const std::byte> elf = object.bytes;
   const auto header = read_at<Elf64_Ehdr>(elf, 0);
+  Search result;
   for (unsigned i = 0; header && i < header->e_phnum; ++i) {
     const auto segment = read_at<Elf64_Phdr>(elf, header->e_phoff + i * sizeof(Elf64_Phdr));
     if (!segment || segment->p_type != PT_LOAD || (segment->p_flags & PF_X) == 0) continue;
-    if (segment->p_offset > elf.size() || segment->p_filesz > elf.size() - segment->p_offset) {
-      throw Error({.status = HSA_STATUS_ERROR_INVALID_CODE_OBJECT,
-                   .call = "code object",
-                   .asked = "its code",
-                   .found = "an ELF file cut off in its code",
-                   .remedy = "pass the whole file"});
-    }
-    if (segment->p_filesz > UINT64_MAX - segment->p_vaddr) continue;  // no loader maps it
+    if (segment->p_offset > elf.size() || segment->p_filesz > elf.size() - segment->p_offset)
+      refuse("an ELF file cut off in its code");
+    if (segment->p_vaddr > UINT64_MAX - 8 - segment->p_filesz)
+      refuse("code at the end of the address space");
     const uint64_t first = std::max(begin, segment->p_vaddr);
     const uint64_t last = std::min(end, segment->p_vaddr + segment->p_filesz);
+    if (first >= last) continue;
+    result.searched_bytes += last - first;
     // Instructions are aligned to 4 bytes in memory.
-    for (uint64_t at = (first + 3) / 4 * 4; at + 4 <= last; at += 4)
-      if (is_such(*read_at<uint32_t>(elf, segment->p_offset + (at - segment->p_vaddr))))
-        return true;
+    for (uint64_t at = (first + 3) / 4 * 4; at + 4 <= last && !result.found; at += 4)
+      result.found = is_such(*read_at<uint32_t>(elf, segment->p_offset + (at - segment->p_vaddr)));
   }
-  return false;
+  return result;
 }
 
 }  // namespace
 
 bool can_call_host(const CodeObject& object) {
   const uint32_t interrupt = words_of(object.target.processor).send_interrupt;
-  return any_word(object, 0, UINT64_MAX - 3, [=](uint32_t word) { return word == interrupt; });
+  return search(object, 0, UINT64_MAX, [=](uint32_t word) { return word == interrupt; }).found;
 }
 
 bool can_call_host(const CodeObject& object, std::string_view kernel) {
-  if (!can_call_host(object)) return false;
   const auto symbol = find_symbol(object.bytes, kernel);
-  if (!symbol || symbol->st_size == 0 || symbol->st_size > UINT64_MAX - 3 - symbol->st_value)
+  if (!symbol || symbol->st_size == 0 || symbol->st_size > UINT64_MAX - symbol->st_value)
     return true;  // its code is unknown
   const Words words = words_of(object.target.processor);
-  return any_word(object, symbol->st_value, symbol->st_value + symbol->st_size, [&](uint32_t word) {
-    const uint32_t sop1 = word & kSop1Opcode;
-    return word == words.send_interrupt || sop1 == words.set_pc || sop1 == words.set_pc + 0x100 ||
-           (word & kSopkOpcode) == words.call;
-  });
+  const Search result =
+      search(object, symbol->st_value, symbol->st_value + symbol->st_size, [&](uint32_t word) {
+        const uint32_t sop1 = word & kSop1Opcode;
+        return word == words.send_interrupt || sop1 == words.set_pc ||
+               sop1 == words.set_pc + 0x100 || (word & kSopkOpcode) == words.call;
+      });
+  return result.found || result.searched_bytes != symbol->st_size;
 }
 
 }  // namespace uptempo

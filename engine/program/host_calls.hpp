@@ -14,12 +14,12 @@
 
 namespace uptempo {
 
-// False if no kernel of the code object can call the host. True does not prove a call: data may have
-// the instruction's word.
+// False if no kernel of the code object can call the host. Reads all code. True does not prove a
+// call: data may have the instruction's word.
 bool can_call_host(const CodeObject& object);
 
 // False if this kernel cannot: its own code neither sends the message nor calls or jumps to another
-// function. `kernel` is its name in the metadata.
+// function, which might. `kernel` is its name in the metadata.
 bool can_call_host(const CodeObject& object, std::string_view kernel);
 
 }  // namespace uptempo

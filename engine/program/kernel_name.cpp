@@ -42,8 +42,10 @@ size_t end_of_return_type(std::string_view name) {
 
 std::string cpp_name(const std::string& symbol) {
   int status = 0;
+  // clang appends ".intern.<hash>" and the like to symbols that are not visible to other files.
+  const std::string mangled = symbol.substr(0, symbol.find('.'));
   const std::unique_ptr<char, decltype(&std::free)> name(
-      abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status), &std::free);
+      abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status), &std::free);
   // It also reads the encoding of a type, such as "i" for int.
   if (status != 0 || !symbol.starts_with("_Z")) return symbol;
   const std::string_view whole = name.get();

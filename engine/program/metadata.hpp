@@ -84,10 +84,10 @@ struct ProgramMetadata {
 ProgramMetadata read_metadata(std::span<const std::byte> message_pack);
 
 // Makes hostcall buffer and device heap hidden_none: for a kernel that cannot call the host
-// (host_calls.hpp). The compiler declares both in any kernel for which it
-// cannot prove the opposite: without optimization in all kernels, and LLVM 15 in all kernels of
-// version 5 that ask for their workgroup's size (LLVM, AMDGPUAttributor.cpp:
-// funcRetrievesHostcallPtr and funcRetrievesHeapPtr; AMDGPUHSAMetadataStreamer.cpp).
+// (host_calls.hpp). The compiler declares both in any kernel for which it cannot prove the
+// opposite: without optimization in all kernels, and LLVM 15 in all kernels of version 5 that ask
+// for their workgroup's size (LLVM, AMDGPUAttributor.cpp: funcRetrievesHostcallPtr and
+// funcRetrievesHeapPtr; AMDGPUHSAMetadataStreamer.cpp).
 void drop_host_calls(KernelMetadata& kernel);
 
 }  // namespace uptempo

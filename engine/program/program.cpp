@@ -45,8 +45,9 @@ Loader loader_of(const Agent& agent) {
 
 ProgramMetadata metadata_of(const CodeObject& object) {
   ProgramMetadata metadata = read_metadata(metadata_note(object));
+  const bool any_calls = can_call_host(object);  // once, because it reads all code
   for (KernelMetadata& kernel : metadata.kernels)
-    if (!can_call_host(object, kernel.name)) drop_host_calls(kernel);
+    if (!any_calls || !can_call_host(object, kernel.name)) drop_host_calls(kernel);
   return metadata;
 }
 
@@ -287,11 +288,12 @@ void require_geometry(const KernelInfo& kernel, const Grid& grid) {
                                 uint64_t{kernel.group_segment_size} + grid.lds_bytes);
 }
 
-void detail::refuse_blocks(const aql::Size3& blocks, const aql::Size3& threads) {
+void detail::refuse_blocks(uint64_t blocks_x, uint64_t blocks_y, uint64_t blocks_z,
+                           const aql::Size3& threads) {
   throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
                .call = "Grid::blocks",
-               .asked = fmt::format("{} x {} x {} workgroups of {} x {} x {}", blocks.x, blocks.y,
-                                    blocks.z, threads.x, threads.y, threads.z),
+               .asked = fmt::format("{} x {} x {} workgroups of {} x {} x {}", blocks_x, blocks_y,
+                                    blocks_z, threads.x, threads.y, threads.z),
                .found = "a dispatch has at most 4294967295 work-items in a dimension",
                .remedy = "launch several grids, or let each work-item do more"});
 }

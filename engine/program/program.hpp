@@ -7,7 +7,8 @@
 //
 // Errors: found here rather than at dispatch. The constructor throws if no code object matches the
 // agent's ISA, with the reason for each. kernel() throws for an unknown name (it lists the known
-// ones), for argument types that do not match, and for unsupported hidden arguments.
+// ones), for a C++ name of several kernels, for argument types that do not match, and for
+// unsupported hidden arguments.
 //
 // Lifetime: the caller's bytes must outlive the Program. Programs and kernels are small values
 // that share the loaded code. The last of them unloads it, which must not happen before its
@@ -153,8 +154,8 @@ class Program {
     }
     return Kernel<Args...>(std::move(info));
   }
-  // A kernel whose arguments are given at run time, with the types that the caller will give. Throws
-  // Error also if they do not match; a type without element or alignment is not compared in these.
+  // A kernel whose arguments are given at run time, with the types that the caller will give. Also
+  // throws Error if they do not match. Element and alignment are compared where the type has them.
   Kernel<Arguments> kernel(std::string_view name, std::span<const ArgumentType> types) const;
   // As kernel(), without a check of the argument types.
   std::shared_ptr<const KernelInfo> kernel_info(std::string_view name) const;

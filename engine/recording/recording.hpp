@@ -160,13 +160,13 @@ class Recording {
     detail::store_argument(writable_argument(node.handle_, I, std::is_pointer_v<T>), 0, value,
                            none);
   }
-  // The same for a node whose arguments are given at run time. `value` has the size of the argument.
-  // Throws Error also for an index or a size that the kernel does not have, and for an LDS array.
+  // The same for a node whose arguments are given at run time. `value` has the argument's size.
+  // Also throws Error for an index or a size that the kernel does not have, and for an LDS array.
   void set(const Node<Arguments>& node, size_t argument, std::span<const std::byte> value) {
     set_value(node.handle_, argument, value);
   }
-  // Changes all arguments of such a node. Throws Error as dispatch() and as set() above; equal values
-  // are not set. The node is then unchanged.
+  // Changes all arguments of such a node. Throws Error as dispatch() and as set() above; the node
+  // is then unchanged. Equal values change nothing, so a declared node may be given its address.
   void set(const Node<Arguments>& node, const Arguments& values) {
     set_values(node.handle_, values);
   }

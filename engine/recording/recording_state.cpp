@@ -370,17 +370,19 @@ void RecordingState::set_value(const NodeHandle& node, size_t argument,
                                std::span<const std::byte> value) {
   const KernelInfo& kernel = *find(node).kernel;
   const ArgumentLayout& layout = kernel.arguments;
-  const std::string asked =
-      fmt::format("{} bytes for argument {} of node {}", value.size(), argument, node.index);
+  const auto refuse_value = [&](std::string found, std::string remedy) {
+    refuse(fmt::format("{} bytes for argument {} of node {}", value.size(), argument, node.index),
+           std::move(found), std::move(remedy));
+  };
   if (argument >= layout.explicit_count())
-    refuse(asked,
-           fmt::format("kernel '{}' takes {} arguments", kernel.name, layout.explicit_count()),
-           "count arguments from 0");
+    refuse_value(
+        fmt::format("kernel '{}' takes {} arguments", kernel.name, layout.explicit_count()),
+        "count arguments from 0");
   if (layout.kind(argument) == ArgumentType::Kind::local)
-    refuse(asked, "it is an LDS array, whose size is part of the packet", "replace() the node");
+    refuse_value("it is an LDS array, whose size is part of the packet", "replace() the node");
   if (layout.size(argument) != value.size())
-    refuse(asked, fmt::format("kernel '{}' takes {}", kernel.name, layout.size(argument)),
-           "pass the whole value and nothing else");
+    refuse_value(fmt::format("kernel '{}' takes {}", kernel.name, layout.size(argument)),
+                 "pass the whole value and nothing else");
   std::memcpy(
       writable_argument(node, argument, layout.kind(argument) == ArgumentType::Kind::address),
       value.data(), value.size());

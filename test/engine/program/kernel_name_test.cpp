@@ -35,6 +35,9 @@ TEST_CASE("a kernel's C++ name has parameters and no return type", "[kernel_name
                      "fill<unsigned long long>(unsigned long long*, unsigned long long)",
                      "(anonymous namespace)::hidden(void (*)(int))",
                      "pick<std::pair<int, int> >(std::pair<int, int>)"});
+  CHECK(cpp_name("_ZN12_GLOBAL__N_16kernelEv.intern.b04fd23c") ==
+        "(anonymous namespace)::kernel()");
+  CHECK(cpp_name("_Z3foov.static.ab") == "foo()");
   CHECK(cpp_name("i") == "i");  // also the encoding of a type
   CHECK(cpp_name("_Z") == "_Z");
   CHECK(cpp_name("").empty());
@@ -56,6 +59,13 @@ TEST_CASE("a kernel is found by symbol, by C++ name, and by C++ name without par
   CHECK(found("step").empty());
   CHECK(found("").empty());
   CHECK(found("scale(").empty());
+}
+
+TEST_CASE("kernels of one name in two files are told apart by symbol only", "[kernel_name]") {
+  const std::vector<std::string> symbols{"_Z3foov.static.ab", "_Z3foov.static.cd"};
+  CHECK(kernels_named("foo", symbols) == std::vector<size_t>{0, 1});
+  CHECK(kernels_named("foo()", symbols) == std::vector<size_t>{0, 1});
+  CHECK(kernels_named(symbols[1], symbols) == std::vector<size_t>{1});
 }
 
 TEST_CASE("a symbol has precedence over a C++ name", "[kernel_name]") {

@@ -549,7 +549,7 @@ TEST_CASE("a kernel calls the host itself, or by another function, or not at all
     if (others_call) put("combine", words.interrupt);
     CodeObject object = read_code_object(elf);
     object.target = target(words.processor);
-    return can_call_host(object, "spin");
+    return can_call_host(object) && can_call_host(object, "spin");
   };
   for (const Words& words : all) {
     CAPTURE(words.processor);
@@ -562,6 +562,24 @@ TEST_CASE("a kernel calls the host itself, or by another function, or not at all
     }
     CHECK_FALSE(calls(words, kNothing, true));
   }
+}
+
+TEST_CASE("a kernel whose code the file does not have may call the host", "[program]") {
+  std::vector<std::byte> elf = elf_for("gfx90a");
+  CHECK_FALSE(can_call_host(read_code_object(elf), "spin"));
+  CHECK(can_call_host(read_code_object(elf), "no_such_kernel"));
+  const auto change = [&](size_t offset_in_header, uint64_t value) {
+    for (unsigned i = 0; i < at<uint16_t>(elf, 56); ++i) {
+      const size_t segment = at<uint64_t>(elf, 32) + i * 56;
+      if (at<uint32_t>(elf, segment) == 1 && (at<uint32_t>(elf, segment + 4) & 1) != 0)
+        std::memcpy(elf.data() + segment + offset_in_header, &value, sizeof value);
+    }
+  };
+  change(32, 4);  // p_filesz: one instruction
+  CHECK(can_call_host(read_code_object(elf), "spin"));
+  change(16, UINT64_MAX - 1);  // p_vaddr
+  CHECK(contains(error_of<Error>([&] { (void)can_call_host(read_code_object(elf)); }),
+                 "code at the end of the address space"));
 }
 
 TEST_CASE("a hostcall buffer and a heap that no code can use are zero", "[program]") {

@@ -2,9 +2,9 @@
 // kernarg block as declared by the metadata, and others are refused before anything is taken.
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 #include <functional>
-#include <random>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -57,6 +57,16 @@ Kernel<Arguments> dense_kernel() {
                                              argument(ArgumentKind::by_value, 8, 4),
                                              argument(ArgumentKind::by_value, 12, 4),
                                              argument(ArgumentKind::hidden_grid_dims, 40, 2)}});
+}
+
+// Three words in a segment that hidden arguments align to 8 bytes.
+Kernel<Arguments> words_kernel() {
+  return kernel_of<Arguments>(
+      {.name = "words",
+       .kernarg_bytes = 24,
+       .arguments = {argument(ArgumentKind::by_value, 0, 4), argument(ArgumentKind::by_value, 4, 4),
+                     argument(ArgumentKind::by_value, 8, 4),
+                     argument(ArgumentKind::hidden_grid_dims, 16, 2)}});
 }
 
 Kernel<Arguments> arrays_kernel(uint32_t limit = UINT32_MAX) {
@@ -229,6 +239,10 @@ TEST_CASE("arguments that do not fit are refused on every way, and nothing is ta
            "pack each argument at its offset"},
       {mixed_kernel(), long_bytes,
        "kernel 'mixed': 33 bytes of packed arguments: the kernel takes 28 to 32 bytes: " + list},
+      {dense_kernel(), long_bytes,
+       "kernel 'dense': 33 bytes of packed arguments: the kernel takes 16 bytes: "},
+      {words_kernel(), std::span(long_bytes).first(16),  // a fourth word, which would be lost
+       "kernel 'words': 16 bytes of packed arguments: the kernel takes 12 bytes: "},
       {dense_kernel(), std::span<const std::byte>(),
        "kernel 'dense': 0 bytes of packed arguments: the kernel takes 16 bytes: "},
       {mixed_kernel(), std::span(params).first(3),
@@ -320,6 +334,55 @@ TEST_CASE("a recorded node's arguments change one by one or all at once", "[argu
   CHECK(at<uint32_t>(replayed(), 0) == 33);
 }
 
+TEST_CASE("a replay in flight keeps the arguments that it was given", "[arguments]") {
+  DoubleDevice device;
+  Lines kernargs;
+  const auto recording = device.recording(kernargs.bytes, kWithFewSpares);
+  Dense dense{1, 2, 3};
+  const Node node = recording->dispatch(dense_kernel(), Grid{64}, bytes_of(dense));
+  device.processor().pause();
+  recording->replay(device.queue(), soon());
+  const uint32_t four = 4;
+  recording->set(node, 2, bytes_of(four));
+  recording->replay(device.queue(), soon());
+  dense = {5, 6, 7};
+  recording->set(node, bytes_of(dense));
+  const Completion last = recording->replay(device.queue(), soon());
+  device.processor().resume();
+  REQUIRE(last.wait(soon(), kActiveWait));
+  std::vector<std::array<uint64_t, 2>> seen;
+  for (const Seen& one : seen_by(device)) seen.push_back(at<std::array<uint64_t, 2>>(one, 0));
+  const auto words = [](uint64_t address, uint64_t low, uint64_t high) {
+    return std::array<uint64_t, 2>{address, low | high << 32};
+  };
+  CHECK(seen == std::vector{words(1, 2, 3), words(1, 2, 4), words(5, 6, 7)});
+}
+
+TEST_CASE("dispatch_each takes bytes and pointers by value", "[arguments]") {
+  DoubleDevice device;
+  BatchSubmitter batch(device.queue(), {});
+  const auto prepared = batch.prepare(words_kernel(), Grid{64});
+  prepared.dispatch_each(3, [](uint32_t i) noexcept {
+    const std::array<uint32_t, 3> words{i, 10 * i, 100 * i};
+    return std::tuple(std::bit_cast<std::array<std::byte, 12>>(words));
+  });
+  REQUIRE(batch.submit().wait(soon(), kActiveWait));
+  std::vector<std::array<uint32_t, 3>> seen;
+  for (const Seen& one : seen_by(device)) seen.push_back(at<std::array<uint32_t, 3>>(one, 0));
+  CHECK(seen == std::vector<std::array<uint32_t, 3>>{{0, 0, 0}, {1, 10, 100}, {2, 20, 200}});
+}
+
+TEST_CASE("an LDS array has an offset of 32 bits", "[arguments]") {
+  const std::string error = error_of<Error>([] {
+    (void)info_of({.name = "odd",
+                   .kernarg_bytes = 8,
+                   .arguments = {argument(ArgumentKind::dynamic_shared_pointer, 7, 1)}});
+  });
+  CAPTURE(error);
+  CHECK(
+      contains(error, "kernel 'odd': LDS arrays with a 32-bit offset: one of 1 byte at offset 7"));
+}
+
 TEST_CASE("an address of a recorded node with declared accesses stays", "[arguments]") {
   std::array<uint32_t, 4> memory{};
   Dense dense{reinterpret_cast<uint64_t>(memory.data()), 1, 2};
@@ -331,12 +394,14 @@ TEST_CASE("an address of a recorded node with declared accesses stays", "[argume
   dense.word = 10;
   recording->set(node, bytes_of(dense));  // the same address
   dense.address += 4;
+  dense.another = 20;
   const std::string error = error_of<Error>([&] { recording->set(node, bytes_of(dense)); });
   CHECK(contains(error, "another address for argument 0 of node 0"));
   REQUIRE(recording->replay(device.queue(), soon()).wait(soon(), kActiveWait));
   const Seen seen = seen_by(device).front();
   CHECK(at<uint64_t>(seen, 0) == reinterpret_cast<uint64_t>(memory.data()));
   CHECK(at<uint32_t>(seen, 8) == 10);
+  CHECK(at<uint32_t>(seen, 12) == 2);
 }
 
 TEST_CASE("types given at run time are compared with the metadata", "[arguments]") {
@@ -366,6 +431,13 @@ TEST_CASE("a grid counts blocks and threads as HIP does", "[grid]") {
   } const blocks{2, 3, 4}, threads{5, 6, 7};
   CHECK(Grid::blocks(blocks).threads(threads) == Grid{10, 18, 28}.by(5, 6, 7));
   static_assert(Grid::blocks(2).threads(3).lds(4).lds_bytes == 4);
+  const std::string wide =
+      error_of<Error>([] { (void)Grid::blocks((uint64_t{1} << 32) + 1).threads(1); });
+  CHECK(contains(wide, "Grid::blocks: 4294967297 x 1 x 1 workgroups of 1 x 1 x 1"));
+  struct Wide {
+    uint64_t x, y, z;
+  };
+  static_assert(!detail::HasThreeSizes<Wide>);
   CHECK(Grid::blocks(UINT32_MAX).threads(1).items.x == UINT32_MAX);
   const std::string error =
       error_of<Error>([] { (void)Grid::blocks(1, 1u << 24).threads(1, 256); });

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -205,6 +206,48 @@ TEST_CASE("arguments given at run time are skipped if they are equal, whatever i
   std::vector<Found> expected(10, {7, 8, 0, 0});
   expected.insert(expected.end(), {{7, 9, 0, 0}, {10, 9, 0, 0}, {10, 9, 0, 0}});
   CHECK(world.journal->by_grid[1] == expected);
+}
+
+TEST_CASE("LDS arrays given at run time are part of the comparison", "[launcher]") {
+  World world(paused(), 1);
+  Stream a(world.devices);
+  const auto kernel =
+      kernel_of<Arguments>({.name = "arrays",
+                            .kernarg_bytes = 32,
+                            .arguments = {argument(ArgumentKind::by_value, 0, 4),
+                                          argument(ArgumentKind::dynamic_shared_pointer, 4, 4),
+                                          argument(ArgumentKind::dynamic_shared_pointer, 8, 4)},
+                            .group_segment_bytes = 20,
+                            .max_group_segment_bytes = 256});
+  Launcher step(world.devices, kernel);
+  const auto words = [](uint32_t first, uint32_t second) {
+    return std::bit_cast<std::array<std::byte, 12>>(std::array<uint32_t, 3>{7, first, second});
+  };
+  const Spent spent;
+  step.launch(a, Grid{1}, words(40, 24));  // 20, rounded up to 32; 72, rounded up to 80; 104
+  step.launch(a, Grid{1}, words(40, 24));
+  CHECK(spent().argument_hits == 1);
+  step.launch(a, Grid{1}, words(40, 28));  // the same offsets, another group segment
+  step.launch(a, Grid{1}, words(64, 24));
+  a.launch(kernel, Grid{1}, words(8, 24));
+  CHECK(spent().argument_misses == 2);
+  const auto too_much = [&](auto&& launch) {
+    CHECK(contains(error_of<Error>(launch), "the sum is 272; the limit is 256"));
+  };
+  too_much([&] { step.launch(a, Grid{1}, words(40, 192)); });
+  too_much([&] { a.launch(kernel, Grid{1}, words(40, 192)); });
+  std::vector<uint32_t> segments;
+  for (const aql::Packet64& packet : world.devices.ring(0))
+    if (aql::packet_type(packet.header()) == aql::PacketType::kernel_dispatch)
+      segments.push_back(packet.group_segment_size());
+  CHECK(segments == std::vector<uint32_t>{104, 104, 108, 120, 72});
+  world.devices.resume();
+  a.synchronize();
+  std::vector<std::array<uint32_t, 2>> offsets;  // bytes 4 to 7 are not in the journal
+  for (const Found& found : world.journal->by_grid[1])
+    offsets.push_back({found.number, static_cast<uint32_t>(found.value)});
+  CHECK(offsets ==
+        std::vector<std::array<uint32_t, 2>>{{7, 80}, {7, 80}, {7, 80}, {7, 96}, {7, 48}});
 }
 
 TEST_CASE("a changed byte of any argument is detected", "[launcher]") {
