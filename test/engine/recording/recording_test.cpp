@@ -4,6 +4,7 @@
 #include <memory>
 #include <random>
 #include <set>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -363,14 +364,26 @@ TEST_CASE("replays and patches in the steady state allocate nothing and make no 
   Bench bench({.device = {.ring_size = 256}});
   const auto recording = bench.recording();
   std::vector<Node<uint32_t>> nodes;
-  for (uint32_t i = 0; i < 20; ++i)
+  std::vector<Node<Arguments>> at_run_time;
+  const auto untyped = Kernel<Arguments>::trusted(number_kernel().shared_info());
+  for (uint32_t i = 0; i < 10; ++i) {
     nodes.push_back(recording->dispatch(number_kernel(), Grid{64}, i));
-  bench.ran.reserve(1 << 16);
+    at_run_time.push_back(recording->dispatch(untyped, Grid{64}, std::as_bytes(std::span(&i, 1))));
+  }
+  bench.ran.reserve(1 << 17);
   uint32_t number = 0;
   const auto round = [&] {
     Completion last;
     for (int replay = 0; replay < 8; ++replay) {
       for (const auto& node : nodes) recording->set<0>(node, number++);
+      for (const auto& node : at_run_time) {
+        const auto bytes = std::as_bytes(std::span(&++number, 1));
+        if (number % 2 == 0) {
+          recording->set(node, 0, bytes);
+        } else {
+          recording->set(node, bytes);
+        }
+      }
       last = recording->replay(bench.device.queue(), soon());
     }
     while (!last.ready()) {
