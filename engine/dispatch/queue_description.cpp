@@ -65,7 +65,7 @@ uint32_t publications_of(const QueueOptions& options, const SignalPool& signals)
 }
 
 std::string kernargs_of(const Agent* agent, const KernargPool& pool, const KernargPlace& place) {
-  const std::string slabs = fmt::format("{} slabs of {} bytes", pool.slabs(), pool.slab_bytes());
+  std::string slabs = fmt::format("{} slabs of {} bytes", pool.slabs(), pool.slab_bytes());
   if (agent == nullptr) return slabs;
   const std::string why = fmt::format("placement {}: {}", name_of(place.asked), place.reason);
   if (place.is_on_device())

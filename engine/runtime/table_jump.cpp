@@ -35,7 +35,7 @@ std::optional<TableJump> decode_table_jump(std::span<const uint8_t> code) noexce
   if (starts_with({&kNoTrack, 1})) code = code.subspan(1);
   // JMP r/m64 with an offset of 8 or of 32 bits
   if (code.size() >= 3 && code[0] == 0xff && code[1] == (0x60 | base)) {
-    jump.slot = static_cast<int8_t>(code[2]);
+    jump.slot = code[2] < 0x80 ? code[2] : code[2] - 0x100;
     return jump;
   }
   if (code.size() >= 6 && code[0] == 0xff && code[1] == (0xa0 | base)) {

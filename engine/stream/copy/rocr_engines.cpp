@@ -47,8 +47,8 @@ RocrEngines::RocrEngines()
 }
 
 const RocrEngines& RocrEngines::get() {
-  static const RocrEngines engines;
-  return engines;
+  static const RocrEngines kEngines;
+  return kEngines;
 }
 
 EngineOffer RocrEngines::offer(const Agent& gpu) const {
