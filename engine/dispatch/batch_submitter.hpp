@@ -242,8 +242,39 @@ class Prepared {
   // arguments_of must not use the batch. Throws Error as dispatch(); the batch then holds the
   // dispatches before the failed one. With LocalBytes among the arguments, or Arguments, the cost
   // is that of `count` calls of dispatch(), because they are checked before a slot is taken.
+  // Defined here, because clang 17 crashes on a constrained definition outside of the class.
   template <ArgumentsOf<Args...> F>
-  void dispatch_each(uint32_t count, F&& arguments_of) const;
+  void dispatch_each(uint32_t count, F&& arguments_of) const {
+    if constexpr (detail::kCheckedByDispatch<Args...>) {
+      // Arguments refer to what the function returned, which must live during the dispatch.
+      using Given = std::conditional_t<detail::kAtRunTime<Args...>, decltype(arguments_of(0u)),
+                                       std::tuple<Args...>>;
+      for (uint32_t i = 0; i < count; ++i) {
+        const Given arguments = arguments_of(i);
+        std::apply([&](const auto&... args) { dispatch(args...); }, arguments);
+      }
+      return;
+    }
+    // Copies: otherwise the compiler must assume that stores to a packet change them.
+    const detail::DispatchShape& shape = *shape_;
+    const detail::ArgumentPlaces<Args...> places = places_;
+    const aql::Packet64 packet = shape.packet;
+    const uint32_t block_bytes = shape.block_bytes;
+    for (uint32_t i = 0; i < count;) {
+      batch_->make_room();
+      const detail::DispatchSlots slots = batch_->take_slots(count - i, block_bytes);
+      aql::Packet64* slot = slots.packets;
+      std::byte* block = slots.blocks;
+      for (const uint32_t end = i + slots.count; i < end; ++i, ++slot, block += block_bytes) {
+        const std::tuple<Args...> arguments = arguments_of(i);
+        std::apply(
+            [&](const Args&... args) {
+              detail::write_dispatch(*slot, block, shape, packet, places, args...);
+            },
+            arguments);
+      }
+    }
+  }
 
  private:
   friend class BatchSubmitter;
@@ -266,40 +297,6 @@ CommandRef Prepared<Args...>::dispatch(const Args&... args) const {
     detail::require_arguments(*kernel_, lds_bytes(), args...);
   batch_->make_room();
   return batch_->append(*shape_, places_, batch_->template take_block<Args...>(*shape_), args...);
-}
-
-template <class... Args>
-template <ArgumentsOf<Args...> F>
-void Prepared<Args...>::dispatch_each(uint32_t count, F&& arguments_of) const {
-  if constexpr (detail::kCheckedByDispatch<Args...>) {
-    // Arguments refer to what the function returned, which must live during the dispatch.
-    using Given = std::conditional_t<detail::kAtRunTime<Args...>, decltype(arguments_of(0u)),
-                                     std::tuple<Args...>>;
-    for (uint32_t i = 0; i < count; ++i) {
-      const Given arguments = arguments_of(i);
-      std::apply([&](const auto&... args) { dispatch(args...); }, arguments);
-    }
-    return;
-  }
-  // Copies: otherwise the compiler must assume that stores to a packet change them.
-  const detail::DispatchShape& shape = *shape_;
-  const detail::ArgumentPlaces<Args...> places = places_;
-  const aql::Packet64 packet = shape.packet;
-  const uint32_t block_bytes = shape.block_bytes;
-  for (uint32_t i = 0; i < count;) {
-    batch_->make_room();
-    const detail::DispatchSlots slots = batch_->take_slots(count - i, block_bytes);
-    aql::Packet64* slot = slots.packets;
-    std::byte* block = slots.blocks;
-    for (const uint32_t end = i + slots.count; i < end; ++i, ++slot, block += block_bytes) {
-      const std::tuple<Args...> arguments = arguments_of(i);
-      std::apply(
-          [&](const Args&... args) {
-            detail::write_dispatch(*slot, block, shape, packet, places, args...);
-          },
-          arguments);
-    }
-  }
 }
 
 }  // namespace uptempo

@@ -144,7 +144,25 @@ class Launcher {
   template <class... Given>
   requires(sizeof...(Given) == sizeof...(Args) && (detail::is_host_array<Given> || ...) &&
            (detail::can_be_given<Given, Args>() &&
-            ...)) void launch(Stream& stream, const Grid& grid, const Given&... given);
+            ...)) void launch(Stream& stream, const Grid& grid, const Given&... given) {
+    core_.begin_arrays(stream);
+    try {
+      [&]<size_t... I>(std::index_sequence<I...>) {
+        // Braces evaluate the arguments, and so start the copies, in order.
+        const std::tuple<Args...> args{put_in<Args>(stream, I, given)...};
+        launch(stream, grid, std::get<I>(args)...);
+        core_.end_arrays(stream);
+        if constexpr ((comes_out<Given>() || ...)) {
+          (put_out(stream, I, given), ...);
+          stream.synchronize();
+        }
+      }
+      (std::index_sequence_for<Args...>());
+    } catch (...) {
+      core_.abandon_arrays(stream);
+      throw;
+    }
+  }
 
   // Kept arguments stay valid.
   void skip_arguments(bool on) noexcept { skips_ = can_skip(on); }
@@ -240,31 +258,6 @@ void Launcher<Args...>::launch(Stream& stream, const Grid& grid,
     aql::Packet64 packet;
     detail::write_dispatch(packet, turn.block, *turn.shape, turn.shape->packet, places_, args...);
     return core_.launch(stream, queue, std::move(turn), packet);
-  }
-}
-
-template <class... Args>
-template <class... Given>
-requires(sizeof...(Given) == sizeof...(Args) && (detail::is_host_array<Given> || ...) &&
-         (detail::can_be_given<Given, Args>() &&
-          ...)) void Launcher<Args...>::launch(Stream& stream, const Grid& grid,
-                                               const Given&... given) {
-  core_.begin_arrays(stream);
-  try {
-    [&]<size_t... I>(std::index_sequence<I...>) {
-      // Braces evaluate the arguments, and so start the copies, in order.
-      const std::tuple<Args...> args{put_in<Args>(stream, I, given)...};
-      launch(stream, grid, std::get<I>(args)...);
-      core_.end_arrays(stream);
-      if constexpr ((comes_out<Given>() || ...)) {
-        (put_out(stream, I, given), ...);
-        stream.synchronize();
-      }
-    }
-    (std::index_sequence_for<Args...>());
-  } catch (...) {
-    core_.abandon_arrays(stream);
-    throw;
   }
 }
 
