@@ -22,10 +22,10 @@
 // Errors: a dispatch throws Error, which names the kernel, if the packed bytes have another size
 // than the arguments, if there are more or fewer pointers than arguments, if a pointer is null, or
 // if LDS arrays do not fit. It then has changed nothing, except that dispatch_each() keeps the
-// dispatches before the failed one. A `void**` without a length, as those
-// interfaces take it, must have one element for each argument; the library cannot check that. Pass
-// a span or an array where the number is known. Program::kernel(name, types) also checks sizes,
-// alignments and kinds of the arguments, once.
+// dispatches before the failed one. A `void**` without a length, as those interfaces take it, must
+// have one element for each argument; the library cannot check that. Pass a span or an array where
+// the number is known. Program::kernel(name, types) also checks sizes, alignments and kinds of the
+// arguments, once.
 //
 // A kernel without parameters takes std::span<const std::byte>().
 //

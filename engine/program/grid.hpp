@@ -7,8 +7,8 @@
 //   Grid::blocks(dim).threads(dim) the same with HIP's dim3, or any type with members x, y and z
 //
 // Sizes count work-items, as in HSA; only blocks() counts workgroups. The last workgroup of a
-// dimension may be partial. Without by(), a workgroup is one wavefront of 64 along x. A plain value;
-// dispatches check it against the kernel and the agent.
+// dimension may be partial. Without by(), a workgroup is one wavefront of 64 along x. A plain
+// value; dispatches check it against the kernel and the agent.
 //
 // Group memory (LDS) of a workgroup, from offset 0:
 // 1. The kernel's static part, KernelInfo::group_segment_size. Its end has the alignment of the

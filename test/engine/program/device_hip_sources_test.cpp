@@ -1,5 +1,4 @@
 // HIP sources that uptempo_add_kernels compiles, and programs from files.
-#include <unistd.h>
 #include <engine/uptempo.hpp>
 #include <kernels/hip_sources.hpp>
 
@@ -13,6 +12,7 @@
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
 #include "test/support/on_device.hpp"
+#include "tools/support/temporary_directory.hpp"
 
 using namespace uptempo;
 
@@ -85,8 +85,9 @@ TEST_CASE_METHOD(HipSources, "a HIP kernel that prints is refused by name", "[hi
 }
 
 TEST_CASE_METHOD(OnDevice, "a program from a file keeps its bytes", "[hip]") {
-  const std::filesystem::path folder = std::filesystem::temp_directory_path();
-  const std::filesystem::path file = folder / ("hip_sources" + std::to_string(getpid()));
+  const support::TemporaryDirectory directory;
+  const std::filesystem::path file = directory.file("hip_sources");
+  const std::filesystem::path folder = file.parent_path();
   const std::span<const std::byte> code = kernels::hip_sources();
   std::ofstream(file, std::ios::binary)
       .write(reinterpret_cast<const char*>(code.data()), static_cast<std::streamsize>(code.size()));
@@ -111,5 +112,4 @@ TEST_CASE_METHOD(OnDevice, "a program from a file keeps its bytes", "[hip]") {
   const std::string foreign = error_of<Error>([&] { Program(gpu, file); });
   CAPTURE(foreign);
   CHECK(contains(foreign, "'" + file.string() + "': "));
-  std::filesystem::remove(file);
 }

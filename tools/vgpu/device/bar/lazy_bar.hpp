@@ -21,8 +21,8 @@
 // Mechanism: the program's mapping of device memory is exchanged for pages of its own, which stay
 // closed. An access faults; the handler opens the page, has the thread execute this one instruction
 // (trap flag), compares the page with a copy and closes it again. So every load and store is seen,
-// at the cost of two signals each (about 10 us). Rings keep the device's pages, which are opened and
-// closed in the same way. For the HDP registers the handler executes 32-bit MOV itself
+// at the cost of two signals each (about 10 us). Rings keep the device's pages, which are opened
+// and closed in the same way. For the HDP registers the handler executes 32-bit MOV itself
 // (mov_instruction.hpp), so that no thread's flush is missed.
 //
 // Not seen: SFENCE; accesses of a second thread to a page while the first executes its instruction
