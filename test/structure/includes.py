@@ -25,7 +25,7 @@ import re
 import sys
 
 ENGINE = ["runtime", "memory", "program", "topology", "fences", "completion", "dispatch/pools", "dispatch", "recording",
-          "stream/event", "stream/queue", "stream/copy", "stream"]
+          "stream/event", "stream/queue", "stream/copy", "stream", "hip"]
 VGPU = ["device", "gfx9", "cp", "kfd", "interpose"]
 SOURCES = {".hpp", ".cpp", ".h", ".inc"}
 
@@ -74,7 +74,7 @@ def why_wrong(source, target):
 def listed_headers(root):
     """The headers of HEADERS and of DETAIL_HEADERS."""
     lists = {"HEADERS": set(), "DETAIL_HEADERS": set(), "SOURCES": set()}
-    for library in ("aql", "engine", "engine/topology"):
+    for library in ("aql", "engine", "engine/topology", "engine/hip"):
         text = (root / library / "CMakeLists.txt").read_text()
         words = re.search(r"uptempo_library\(\w+(.*?)\)", text, re.S).group(1).split()
         for word in words:

@@ -1,4 +1,4 @@
-# Finds hsakmt, and corrects the imported targets of the packages hsa-runtime64 and hsakmt. It is
+# Finds hsakmt, zstd and HIP, and corrects the imported targets of the packages hsa-runtime64 and hsakmt. It is
 # installed with the package uptempo, whose configuration needs it too.
 #
 #   uptempo_correct_includes(<target> <header> [<folder>...])
@@ -10,6 +10,10 @@
 #   uptempo_find_zstd()
 #       Finds libzstd and defines zstd::libzstd, since Debian's package has no CMake files. Stops
 #       with an error if it is not installed.
+#   uptempo_find_hip()
+#       Finds HIP's headers and library and defines uptempo::amdhip64, for sources that a plain C++
+#       compiler compiles. Does nothing if one of them is missing. HIP's own package is not used,
+#       because it requires the device compiler's packages, too.
 #
 # Both HSA packages record an include directory, but not always the one for `#include <hsa/hsa.h>`.
 # Debian's hsa-runtime64 names .../include/hsa. A -dev package may lack the recorded directory,
@@ -76,5 +80,23 @@ function(uptempo_find_zstd)
   set_target_properties(zstd::libzstd PROPERTIES IMPORTED_LOCATION "${UPTEMPO_ZSTD_LIBRARY}")
   if(NOT UPTEMPO_ZSTD_DIR IN_LIST CMAKE_CXX_IMPLICIT_INCLUDE_DIRECTORIES)
     set_target_properties(zstd::libzstd PROPERTIES INTERFACE_INCLUDE_DIRECTORIES "${UPTEMPO_ZSTD_DIR}")
+  endif()
+endfunction()
+
+function(uptempo_find_hip)
+  if(TARGET uptempo::amdhip64)
+    return()
+  endif()
+  find_path(UPTEMPO_HIP_DIR NAMES hip/hip_runtime_api.h PATHS /opt/rocm/include)
+  find_library(UPTEMPO_HIP_LIBRARY NAMES amdhip64 PATHS /opt/rocm/lib)
+  mark_as_advanced(UPTEMPO_HIP_DIR UPTEMPO_HIP_LIBRARY)
+  if(NOT UPTEMPO_HIP_DIR OR NOT UPTEMPO_HIP_LIBRARY)
+    return()
+  endif()
+  add_library(uptempo::amdhip64 SHARED IMPORTED GLOBAL)
+  set_target_properties(uptempo::amdhip64 PROPERTIES IMPORTED_LOCATION "${UPTEMPO_HIP_LIBRARY}"
+                        INTERFACE_COMPILE_DEFINITIONS __HIP_PLATFORM_AMD__)
+  if(NOT UPTEMPO_HIP_DIR IN_LIST CMAKE_CXX_IMPLICIT_INCLUDE_DIRECTORIES)
+    set_target_properties(uptempo::amdhip64 PROPERTIES INTERFACE_INCLUDE_DIRECTORIES "${UPTEMPO_HIP_DIR}")
   endif()
 endfunction()

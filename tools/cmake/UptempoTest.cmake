@@ -6,6 +6,9 @@
 #   uptempo_vgpu_test(<name> SOURCES <file>... [LIBRARIES <target>...]
 #                     [OPTIONS <launcher option>...] [ONE_DEVICE])
 #       A test that runs under uptempo-vgpu, on each device of the suite.
+#   uptempo_hip_test(<name> SOURCES <file>... [LIBRARIES <target>...])
+#       The same for a test of HIP's host side: hipcc compiles the sources that end in .hip, without
+#       sanitizers. Catch2 is linked; a source with a main() is a program of its own.
 #   uptempo_program_test(<name> SOURCES <file>... PROGRAMS <macro>=<target>...
 #                        [LIBRARIES <target>...] [LABELS <label>...])
 #       A test that starts programs as a user does. Each macro is the path of that target's file.
@@ -148,6 +151,44 @@ function(uptempo_vgpu_test name)
   _uptempo_devices(tests devices ${name} "${arg_ONE_DEVICE}")
   foreach(test device IN ZIP_LISTS tests devices)
     add_test(NAME ${test} COMMAND uptempo_vgpu_launcher ${device} ${arg_OPTIONS} -- $<TARGET_FILE:${name}>)
+    _uptempo_set_up_test(${test} vgpu)
+  endforeach()
+endfunction()
+
+function(uptempo_hip_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES")
+  find_program(UPTEMPO_HIPCC hipcc PATHS /opt/rocm/bin)
+  if(NOT UPTEMPO_HIPCC OR NOT TARGET uptempo::amdhip64)
+    message(FATAL_ERROR "HIP was not found: install hipcc and libamdhip64-dev (tools/check does), or configure without tests")
+  endif()
+  set(sources ${arg_SOURCES})
+  set(hip_sources ${arg_SOURCES})
+  list(FILTER sources EXCLUDE REGEX "[.]hip$")
+  list(FILTER hip_sources INCLUDE REGEX "[.]hip$")
+  list(TRANSFORM UPTEMPO_VGPU_SUITE_TARGETS PREPEND --offload-arch= OUTPUT_VARIABLE targets)
+  set(definitions "$<TARGET_PROPERTY:${name},COMPILE_DEFINITIONS>")
+  set(objects "")
+  foreach(source IN LISTS hip_sources)
+    string(MAKE_C_IDENTIFIER ${source} identifier)
+    set(object ${CMAKE_CURRENT_BINARY_DIR}/${name}_${identifier}.o)
+    add_custom_command(OUTPUT ${object}
+      COMMAND ${UPTEMPO_HIPCC} -std=c++20 -O2 -Wall -Wextra -Werror ${targets}
+              "-I$<JOIN:$<TARGET_PROPERTY:${name},INCLUDE_DIRECTORIES>,;-I>"
+              "$<$<BOOL:${definitions}>:-D$<JOIN:${definitions},;-D>>"
+              -c ${CMAKE_CURRENT_SOURCE_DIR}/${source} -o ${object} -MD -MF ${object}.d
+      DEPENDS ${source}
+      DEPFILE ${object}.d
+      COMMENT "hipcc ${source}"
+      COMMAND_EXPAND_LISTS VERBATIM)
+    list(APPEND objects ${object})
+  endforeach()
+  uptempo_executable(${name} ${sources} ${objects})
+  set_target_properties(${name} PROPERTIES LINKER_LANGUAGE CXX)
+  target_link_libraries(${name} PRIVATE uptempo_test_main ${arg_LIBRARIES} uptempo::amdhip64)
+  add_dependencies(${name} uptempo_vgpu_launcher)
+  _uptempo_devices(tests devices ${name} FALSE)
+  foreach(test device IN ZIP_LISTS tests devices)
+    add_test(NAME ${test} COMMAND uptempo_vgpu_launcher ${device} -- $<TARGET_FILE:${name}>)
     _uptempo_set_up_test(${test} vgpu)
   endforeach()
 endfunction()

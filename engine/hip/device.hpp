@@ -1,0 +1,19 @@
+// Returns the HSA agent of a HIP device. HIP numbers the devices that HIP_VISIBLE_DEVICES leaves,
+// HSA those that ROCR_VISIBLE_DEVICES leaves, so the numbers differ; the place on the PCI bus
+// identifies a device in both.
+//
+// Thread safety: any thread. Cost: for set-up.
+#pragma once
+
+#include "engine/runtime/agent.hpp"
+#include "engine/runtime/runtime.hpp"
+
+namespace uptempo::hip {
+
+// The agent of HIP device `device`. Throws Error if HIP has no such device, or if not exactly one
+// GPU agent of the Runtime has its PCI address.
+Agent agent(const Runtime& runtime, int device);
+// The agent of the calling thread's current HIP device (hipSetDevice).
+Agent agent(const Runtime& runtime);
+
+}  // namespace uptempo::hip

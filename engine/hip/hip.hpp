@@ -1,0 +1,6 @@
+// Public headers of uptempo::hip: what a HIP program needs to dispatch its own kernels, on its own
+// memory and beside its own streams, with Uptempo. An optional library, built where HIP is
+// installed; engine/uptempo.hpp and the library uptempo::engine know nothing of HIP.
+#pragma once
+
+#include "engine/hip/device.hpp"

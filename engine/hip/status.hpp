@@ -1,0 +1,22 @@
+// Turns failures of HIP functions into Error. Private to engine/hip.
+//
+// Thread safety: pure functions.
+#pragma once
+
+#include <hip/hip_runtime_api.h>
+
+#include <string_view>
+
+namespace uptempo::hip {
+
+[[noreturn]] void throw_status(hipError_t status, std::string_view call, std::string_view asked,
+                               std::string_view remedy);
+
+// Throws Error unless `status` is hipSuccess. `call`: the HIP function. Builds no string on success.
+inline void check(hipError_t status, std::string_view call, std::string_view asked = {},
+                  std::string_view remedy = {}) {
+  if (status != hipSuccess) [[unlikely]]
+    throw_status(status, call, asked, remedy);
+}
+
+}  // namespace uptempo::hip
