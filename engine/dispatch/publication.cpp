@@ -76,9 +76,9 @@ Declarations& Publication::declarations_of_earlier(uint32_t packet) {
   return declared[place].declarations;
 }
 
-bool Publication::is_declared(uint32_t packet) const noexcept {
+bool Publication::declares_memory(uint32_t packet) const noexcept {
   const PacketDeclarations* const what = find_declared(packet);
-  return what != nullptr && what->declarations.declared;
+  return what != nullptr && what->declarations.declares_memory(accesses);
 }
 
 bool Publication::forget_declarations(uint32_t packet) {
@@ -258,6 +258,10 @@ void refuse_stale_handle() {
                .asked = "a declaration for a packet",
                .found = "its batch or recording has been used since",
                .remedy = "make all declarations of a dispatch before the next call"});
+}
+
+void depend(const PacketRef& packet, std::span<const size_t> earlier) {
+  declarations_of(packet).depend(packet.publication->accesses, packet.packet, earlier);
 }
 
 void observe(const PacketRef& packet, Observer observer) {

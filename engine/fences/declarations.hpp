@@ -6,17 +6,19 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "aql/packet.hpp"
 
 namespace uptempo {
 
-// Bytes that a dispatch reads or writes.
+// Bytes that a dispatch reads or writes, or an earlier packet that it depends on.
 struct AccessRange {
-  uintptr_t begin = 0;
-  uintptr_t end = 0;  // one past the last byte
+  uintptr_t begin = 0;  // of a dependency: the packet's number
+  uintptr_t end = 0;    // one past the last byte; of a dependency: equal to `begin`
   bool writes = false;
+  bool is_dependency = false;
   bool operator==(const AccessRange&) const = default;
 };
 
@@ -32,6 +34,8 @@ struct Declarations {
   bool is_finished = false;
   // Its accesses are accesses[first_access, first_access + access_count).
   bool declared = false;
+  // Declared by the packets that it depends on: it may access any memory.
+  bool depends = false;
   bool without_barrier = false;
   bool explicit_fences = false;  // the caller set acquire and release
   aql::FenceScope acquire = aql::FenceScope::agent;
@@ -54,6 +58,13 @@ struct Declarations {
     first_access = first;
     declared = true;
   }
+  // Adds dependencies of packet `own` on earlier ones. Throws Error for a packet that is not earlier;
+  // nothing is added then.
+  void depend(std::vector<AccessRange>& accesses, uint32_t own, std::span<const size_t> earlier);
+  // The memory that it accesses is declared, by ranges or as none.
+  bool declares_memory(std::span<const AccessRange> accesses) const noexcept;
+  // Whether it depends on that packet.
+  bool depends_on(std::span<const AccessRange> accesses, uint32_t packet) const noexcept;
   void give_fences(aql::FenceScope its_acquire, aql::FenceScope its_release) noexcept {
     explicit_fences = true;
     acquire = its_acquire;

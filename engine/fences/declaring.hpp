@@ -8,6 +8,8 @@
 #pragma once
 
 #include <cstddef>
+#include <initializer_list>
+#include <span>
 
 #include "aql/packet.hpp"
 #include "engine/fences/declarations.hpp"
@@ -15,7 +17,7 @@
 namespace uptempo {
 
 // `Self` is the derived class. `Ref` identifies the packet; argument-dependent lookup finds
-// declare(), observe(), set_fences() and drop_barrier() for it.
+// declare(), depend(), observe(), set_fences() and drop_barrier() for it.
 template <class Self, class Ref>
 class Declaring {
  public:
@@ -35,6 +37,20 @@ class Declaring {
   Self& touches_nothing() {
     declare(packet_, nullptr, 0, false);
     return self();
+  }
+  // Declares that the dispatch depends on these earlier packets, and on no others: it begins when
+  // they are complete and sees what they wrote. For a program that knows the order of its work but
+  // not the memory, such as a graph. A packet is named by its number: the size() of the batch,
+  // recording or plan before it was added. An empty list declares that it depends on no packet.
+  // The dispatch may access any memory. So it also follows the last packet without declarations,
+  // and later ones of that kind follow it. It is not ordered against packets that only declare
+  // memory. Throws Error for a packet that is not earlier.
+  Self& after(std::span<const size_t> packets) {
+    depend(packet_, packets);
+    return self();
+  }
+  Self& after(std::initializer_list<size_t> packets) {
+    return after(std::span(packets.begin(), packets.size()));
   }
   // Declares an observer that reads the results before the caller awaits completion.
   Self& observed_by(Observer observer) {

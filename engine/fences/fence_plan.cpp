@@ -44,6 +44,10 @@ namespace detail {
 void declare(const PlannedRef& packet, const void* data, size_t bytes, bool writes) {
   packet.plan->declarations_of(packet.packet).declare(packet.plan->accesses_, data, bytes, writes);
 }
+void depend(const PlannedRef& packet, std::span<const size_t> earlier) {
+  packet.plan->declarations_of(packet.packet)
+      .depend(packet.plan->accesses_, packet.packet, earlier);
+}
 void observe(const PlannedRef& packet, Observer observer) {
   packet.plan->declarations_of(packet.packet).observer = observer;
 }

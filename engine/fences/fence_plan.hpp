@@ -24,6 +24,9 @@
 //   hand-over  If j reads what i wrote, there are packets r and q (q no later than j) such that: r
 //              is i, or i before r; r before q; r releases and q acquires, at agent scope or wider.
 //              One release may serve many writers before it, and one acquire many readers after it.
+//   dependency If j is declared to come after i, both rules above hold for the pair: what i wrote is
+//              unknown. j may access any memory, so both also hold for j and packets without
+//              declarations.
 //   nothing    A packet that accesses nothing that others write gets no acquire, no release and no
 //              barrier bit.
 // A dispatch that reads and writes the same bytes declares both. Its kernarg block needs no
@@ -35,8 +38,9 @@
 // * The last packet carries the completion signal.
 // * Kernargs, and inputs that the host or a copy wrote, are complete before the first packet is
 //   published.
-// * Every dispatch declares all bytes it reads and writes; a range that it both reads and writes is
-//   declared as both. uptempo-vgpu --check fences finds wrong declarations.
+// * Every dispatch declares all bytes it reads and writes, or all packets that it depends on; a range
+//   that it both reads and writes is declared as both. uptempo-vgpu --check fences finds wrong
+//   declarations.
 //
 // Thread safety: thread-compatible.
 #pragma once
@@ -74,6 +78,7 @@ struct PlannedRef {
 };
 
 void declare(const PlannedRef& packet, const void* data, size_t bytes, bool writes);
+void depend(const PlannedRef& packet, std::span<const size_t> earlier);
 void observe(const PlannedRef& packet, Observer observer);
 void set_fences(const PlannedRef& packet, aql::FenceScope acquire, aql::FenceScope release);
 void drop_barrier(const PlannedRef& packet);
@@ -111,6 +116,7 @@ class FencePlan {
 
  private:
   friend void detail::declare(const detail::PlannedRef&, const void*, size_t, bool);
+  friend void detail::depend(const detail::PlannedRef&, std::span<const size_t>);
   friend void detail::observe(const detail::PlannedRef&, Observer);
   friend void detail::set_fences(const detail::PlannedRef&, aql::FenceScope, aql::FenceScope);
   friend void detail::drop_barrier(const detail::PlannedRef&);

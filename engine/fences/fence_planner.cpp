@@ -51,6 +51,7 @@ void FencePlanner::sweep(std::span<const Declarations> packets, std::span<Packet
       } else if (after > since) {
         plan.flags.barrier = Barrier::on;
         plan.barrier = !packet.declared               ? BarrierReason::undeclared
+                       : relations_.is_dependency(i)  ? BarrierReason::dependency
                        : !packets[after - 1].declared ? BarrierReason::after_undeclared
                                                       : BarrierReason::conflict;
         plan.conflict = {after - 1, i};

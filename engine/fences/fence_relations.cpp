@@ -23,25 +23,39 @@ void FenceRelations::begin(size_t packets) {
   if (states_.size() < segments_.size()) states_.resize(segments_.size());
   if (last_reader_.size() < packets) last_reader_.resize(packets);
   written_.clear();
+  unknown_writers_.clear();
   hand_overs_.clear();
   comes_after_.resize(packets);
 }
 
 void FenceRelations::touch_everything(uint32_t packet) {
-  comes_after_[packet] = packet_of(last_);
+  comes_after_[packet] = {packet_of(last_)};
   hand_over(everything_, packet);
   for (const uint32_t segment : written_) hand_over(states_[segment].writer, packet);
+  for (const uint32_t writer : unknown_writers_) hand_over(count_of(writer), packet);
   written_.clear();
+  unknown_writers_.clear();
   everything_ = last_ = count_of(packet);
 }
 
 void FenceRelations::touch(uint32_t packet, const Declarations& declarations,
                            std::span<const AccessRange> accesses, bool overwrites_are_handed_over) {
-  Count after = before_;
-  bool touches = false;
+  Count after = before_, dependency = before_;
+  bool touches = declarations.depends;
+  if (declarations.depends) {
+    after = std::max(after, everything_);
+    hand_over(everything_, packet);
+    unknown_writers_.push_back(packet);
+  }
   // Read all states before updating any: a dispatch may read and write the same bytes.
   for (uint32_t i = declarations.first_access;
        i < declarations.first_access + declarations.access_count; ++i) {
+    if (accesses[i].is_dependency) {
+      const Count on = count_of(static_cast<uint32_t>(accesses[i].begin));
+      dependency = std::max(dependency, on);
+      hand_over(on, packet);
+      continue;
+    }
     const AccessSegments::Run& run = segments_.of(i);
     const bool writes = accesses[i].writes;
     for (uint32_t segment = run.first; segment < run.last; ++segment) {
@@ -63,7 +77,7 @@ void FenceRelations::touch(uint32_t packet, const Declarations& declarations,
       state.writer = count_of(packet);
     }
   }
-  comes_after_[packet] = packet_of(after);
+  comes_after_[packet] = {packet_of(std::max(after, dependency)), dependency > after};
   if (touches) last_ = count_of(packet);
 }
 

@@ -30,7 +30,9 @@ class FenceRelations {
 
   // The last packet that must complete before this one begins, plus one; 0 if there is none. Order
   // after it implies order after all other required packets.
-  uint32_t comes_after(uint32_t packet) const noexcept { return comes_after_[packet]; }
+  uint32_t comes_after(uint32_t packet) const noexcept { return comes_after_[packet].packet; }
+  // That packet is a declared dependency of this one.
+  bool is_dependency(uint32_t packet) const noexcept { return comes_after_[packet].is_dependency; }
   // Ordered by reader.
   std::span<const HandOver> hand_overs() const noexcept { return hand_overs_; }
 
@@ -40,6 +42,10 @@ class FenceRelations {
   using Count = uint64_t;
   struct Segment {
     Count writer = 0, user = 0;
+  };
+  struct Predecessor {
+    uint32_t packet = 0;  // plus one; 0: none
+    bool is_dependency = false;
   };
 
   void begin(size_t packets);
@@ -56,11 +62,13 @@ class FenceRelations {
   std::vector<Segment> states_;
   // segments written since the last packet that accessed everything
   std::vector<uint32_t> written_;
+  // packets with dependencies since then: what they wrote is unknown
+  std::vector<uint32_t> unknown_writers_;
   Count before_ = 0;
   Count end_ = 0;  // last packet of this call
   // last packet that accessed everything, and that accessed anything
   Count everything_ = 0, last_ = 0;
-  std::vector<uint32_t> comes_after_;
+  std::vector<Predecessor> comes_after_;
   std::vector<HandOver> hand_overs_;
   std::vector<Count> last_reader_;  // per packet
 };

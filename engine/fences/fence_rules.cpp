@@ -41,8 +41,10 @@ BarrierChoice choose_barrier(std::span<const Declarations> packets,
   if (!packets[i].declared) return {BarrierReason::undeclared};
   for (size_t j = i; j-- > since;) {
     if (!packets[j].declared) return {BarrierReason::after_undeclared};
+    const PacketPair pair{static_cast<uint32_t>(j), static_cast<uint32_t>(i)};
+    if (packets[i].depends_on(accesses, pair.earlier)) return {BarrierReason::dependency, pair};
     if (conflict(accesses_of(packets[i], accesses), accesses_of(packets[j], accesses))) {
-      return {BarrierReason::conflict, {static_cast<uint32_t>(j), static_cast<uint32_t>(i)}};
+      return {BarrierReason::conflict, pair};
     }
   }
   return {BarrierReason::independent};

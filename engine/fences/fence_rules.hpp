@@ -10,7 +10,9 @@
 //            agent/agent. A batch of one: system/system. Fences are agent-wide, so one system
 //            acquire serves every later packet.
 //   barrier  A packet with declared accesses waits only if it reads what a packet since the last
-//            barrier bit writes, or writes what such a packet reads or writes. A packet without
+//            barrier bit writes, or writes what such a packet reads or writes. A packet with
+//            declared dependencies (Declaring::after) waits if such a packet is one of them, and for
+//            packets without declarations. A packet without
 //            declarations may access anything: it waits, and so does the next one. The first packet
 //            waits, because the accesses of earlier batches are not declared here.
 //   caller   Explicit scopes and without_barrier() are kept, with two exceptions. The packet with

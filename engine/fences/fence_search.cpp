@@ -181,7 +181,8 @@ void write(const Search::Choice& choice, const FenceRelations& relations,
     PacketPlan& plan = plans[first];
     if (!std::has_single_bit(keep) || plan.flags.barrier == Barrier::on) continue;
     plan.flags.barrier = Barrier::on;
-    plan.barrier = BarrierReason::conflict;
+    plan.barrier =
+        relations.is_dependency(later) ? BarrierReason::dependency : BarrierReason::conflict;
     plan.conflict = {after - 1, later};
   }
   Set acquired = 0;  // epochs

@@ -17,6 +17,8 @@ const char* words(BarrierReason reason) noexcept {
       return "a packet since the last barrier bit declares no accesses";
     case BarrierReason::conflict:
       return "{later} touches what {earlier} touches, and one of them writes";
+    case BarrierReason::dependency:
+      return "{later} depends on {earlier}";
     case BarrierReason::independent:
       return "no conflict with packets since the last barrier bit";
     case BarrierReason::caller_without:

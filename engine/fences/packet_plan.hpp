@@ -29,6 +29,7 @@ enum class BarrierReason : uint8_t {
   undeclared,
   after_undeclared,
   conflict,
+  dependency,
   independent,
   caller_without,
   caller_with,
@@ -60,7 +61,7 @@ struct PacketPlan {
   BarrierReason barrier = BarrierReason::undeclared;
   ScopeReason acquire = ScopeReason::within_agent;
   ScopeReason release = ScopeReason::within_agent;
-  PacketPair conflict{};              // for BarrierReason::conflict
+  PacketPair conflict{};              // for BarrierReason::conflict and dependency
   PacketPair acquired{}, released{};  // writer and reader; for ScopeReason::hand_over
 };
 

@@ -38,13 +38,13 @@ Agent agent(const Runtime& runtime, int device) {
     found = gpu;
   }
   if (count == 1) return *found;
-  throw Error({.status = HSA_STATUS_ERROR_INVALID_AGENT,
-               .call = "hip::agent",
-               .asked = fmt::format("the agent of HIP device {} at PCI address {}", device, address),
-               .found = fmt::format("{} of the {} GPU agents are there", count,
-                                    runtime.gpus().size()),
-               .remedy = count == 0 ? "check ROCR_VISIBLE_DEVICES and HIP_VISIBLE_DEVICES"
-                                    : "select the agent of the partition with Runtime::gpu()"});
+  throw Error(
+      {.status = HSA_STATUS_ERROR_INVALID_AGENT,
+       .call = "hip::agent",
+       .asked = fmt::format("the agent of HIP device {} at PCI address {}", device, address),
+       .found = fmt::format("{} of the {} GPU agents are there", count, runtime.gpus().size()),
+       .remedy = count == 0 ? "check ROCR_VISIBLE_DEVICES and HIP_VISIBLE_DEVICES"
+                            : "select the agent of the partition with Runtime::gpu()"});
 }
 
 Agent agent(const Runtime& runtime) {

@@ -25,6 +25,7 @@ RecordedNode RecordedNode::of(const Recording& of_recording, size_t index) {
   node.declarations = declared->declarations;
   const auto first = publication.accesses.begin() + node.declarations.first_access;
   node.accesses.assign(first, first + node.declarations.access_count);
+  node.declarations.first_access = 0;
   if (node.declarations.is_finished) node.finished = packet;
   return node;
 }
@@ -42,9 +43,16 @@ void RecordedNode::append(Recording& to, const RecordedNode& node) {
   const PacketRef& packet = open.packet;
   const Declarations& declarations = node.declarations;
   if (declarations.declared) declare(packet, nullptr, 0, false);
-  for (const AccessRange& access : node.accesses)
+  if (declarations.depends) depend(packet, {});
+  for (const AccessRange& access : node.accesses) {
+    if (access.is_dependency) {
+      const size_t earlier = access.begin;
+      depend(packet, std::span(&earlier, 1));
+      continue;
+    }
     declare(packet, reinterpret_cast<const void*>(access.begin), access.end - access.begin,
             access.writes);
+  }
   if (declarations.observer != Observer::none) observe(packet, declarations.observer);
   if (declarations.explicit_fences) set_fences(packet, declarations.acquire, declarations.release);
   if (declarations.without_barrier) drop_barrier(packet);

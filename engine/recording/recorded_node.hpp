@@ -24,8 +24,8 @@ struct RecordedNode {
   // contents of the kernarg block; bytes of hidden arguments are undefined
   std::vector<std::byte> arguments{};
   uint32_t group_segment_size = 0;
-  Declarations declarations{};  // without the position of its accesses
-  std::vector<AccessRange> accesses{};
+  Declarations declarations{};
+  std::vector<AccessRange> accesses{};  // those of the node alone
   // A finished packet with its header. A node with neither kernel nor finished packet is the
   // barrier packet that a replay appends to a recording that ends with a finished packet.
   std::optional<aql::Packet64> finished{};

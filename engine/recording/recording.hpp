@@ -76,6 +76,9 @@ struct NodeHandle {
   uint32_t generation;
 };
 
+// Throws Error for a node of another recording.
+void require_same_recording(const NodeHandle& own, const NodeHandle& other);
+
 // A node whose explicit arguments are being written.
 struct OpenNode {
   PacketRef packet;
@@ -98,6 +101,9 @@ struct RecordingOptions {
   std::chrono::nanoseconds patience = std::chrono::seconds(30);
 };
 
+template <class... Args>
+class NodeRef;
+
 // Handle of a recorded dispatch.
 template <class... Args>
 class Node {
@@ -106,9 +112,14 @@ class Node {
 
  private:
   friend class Recording;
+  template <class...>
+  friend class NodeRef;
   explicit Node(const detail::NodeHandle& handle) noexcept : handle_(handle) {}
   detail::NodeHandle handle_;
 };
+
+template <class... Args>
+Node(const NodeRef<Args...>&) -> Node<Args...>;
 
 // The dispatch just recorded or replaced, for declarations about it. Converts to a Node.
 template <class... Args>
@@ -117,6 +128,18 @@ class NodeRef : public Declaring<NodeRef<Args...>, detail::PacketRef> {
   // NOLINT: implicit, because a NodeRef is a Node plus declarations
   operator Node<Args...>() const noexcept { return node_; }
   Node<Args...> node() const noexcept { return node_; }
+  size_t index() const noexcept { return node_.index(); }
+
+  using Declaring<NodeRef, detail::PacketRef>::after;
+  // The same for nodes of this recording. Throws Error for a node of another one.
+  template <class... Nodes>
+  NodeRef& after(const Nodes&... nodes) requires requires {
+    (Node(nodes), ...);
+  }
+  {
+    (detail::require_same_recording(node_.handle_, Node(nodes).handle_), ...);
+    return after({Node(nodes).index()...});
+  }
 
  private:
   friend class Recording;
@@ -124,8 +147,6 @@ class NodeRef : public Declaring<NodeRef<Args...>, detail::PacketRef> {
       : Declaring<NodeRef, detail::PacketRef>(packet), node_(node) {}
   Node<Args...> node_;
 };
-template <class... Args>
-Node(const NodeRef<Args...>&) -> Node<Args...>;
 
 class Recording {
  public:

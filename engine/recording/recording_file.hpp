@@ -12,8 +12,8 @@
 //   step->replay(queue).wait();
 //
 // Saved: nodes in order, with kernel, grid including dynamic LDS, explicit arguments, declared
-// accesses, observers, scopes and without_barrier(); finished packets that are barriers without
-// signals.
+// accesses, dependencies, observers, scopes and without_barrier(); finished packets that are
+// barriers without signals.
 // Not saved: RecordingOptions, which depend on the loading process and are passed to
 // load_recording(); hidden arguments and the plan, which are computed for the loading agent;
 // handles and counts.
@@ -41,8 +41,9 @@
 //
 // Format: a line of text "uptempo-recording <version> <bytes> <hash>", then <bytes> bytes of JSON.
 // <hash> is their hash (code_identity.hpp) in hexadecimal. Unknown JSON members are refused, so a
-// version defines one set of members. Version 2 adds Grid::lds_bytes; a recording without it is
-// saved as version 1. A stream may contain several recordings in sequence.
+// version defines one set of members. Version 2 adds Grid::lds_bytes, version 3 dependencies; a
+// recording is saved as the lowest version that has what it needs. A stream may contain several
+// recordings in sequence.
 //
 // Thread safety: that of Recording; saving does not change it.
 // Lifetime: that of Recording.

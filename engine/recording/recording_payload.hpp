@@ -10,12 +10,14 @@
 //       "accesses": [{"memory": 0, "offset": 64, "size_bytes": 256, "writes": true}],       (a)
 //       "acquire": "agent", "release": "system",                                            (a)
 //       "observer": "agent", "without_barrier": true},                                      (a)
+//      {"kernel": 0, "grid": [4096], "workgroup": [256], "arguments": [], "after": [0]},    (e)
 //      {"kernel": 0, "grid": [4096], "workgroup": [256], "lds": 1024, "arguments": []},     (b)
 //      {"barrier": "and", "waits": true, "acquire": "none", "release": "agent"},            (c)
 //      {"barrier": "closing"}]}                                                             (d)
 //
 // (a) Present if declared. (b) "lds": Grid::lds_bytes unless it is 0, since version 2. (c) A
-// finished packet. (d) Appended by a replay to complete the packet before it.
+// finished packet. (d) Appended by a replay to complete the packet before it. (e) "after": numbers of
+// the nodes that it depends on, if declared, since version 3.
 //
 // Sizes and offsets are in bytes. Values are hexadecimal, in memory order. `kernel` and `memory`
 // are indices, from 0, into the lists above.
@@ -46,7 +48,7 @@ inline constexpr NameInFile<aql::FenceScope> kScopeNames[] = {{"none", aql::Fenc
 inline constexpr NameInFile<Observer> kObserverNames[] = {
     {"none", Observer::none}, {"agent", Observer::agent}, {"system", Observer::system}};
 
-inline constexpr uint64_t kNewestVersion = 2;
+inline constexpr uint64_t kNewestVersion = 3;
 
 struct Payload {
   // The lowest version with all members that the recording needs, so that older libraries can load

@@ -200,7 +200,8 @@ class Reader {
           origin_, Map(origin_, fmt::format("memory {}", ranges_.size()), entry), memory_));
   }
 
-  RecordedNode node(const std::string& where, const json& value) {
+  // `position`: the number of nodes before it.
+  RecordedNode node(const std::string& where, const json& value, size_t position) {
     Map map(origin_, where, value);
     RecordedNode node;
     if (map.has("barrier")) {
@@ -215,7 +216,7 @@ class Reader {
                                      error.asked(), error.found()));
       }
       arguments(map, node);
-      read_declarations(map, node);
+      read_declarations(map, node, position);
     }
     map.require_no_more();
     return node;
@@ -323,19 +324,27 @@ class Reader {
     }
   }
 
-  void read_declarations(Map& map, RecordedNode& node) const {
+  void read_declarations(Map& map, RecordedNode& node, size_t position) const {
     if (map.has("accesses")) {
-      node.declarations.declared = true;
+      node.declarations.declare(node.accesses, nullptr, 0, false);
       for (const json& entry : map.list("accesses")) {
         Map access(origin_,
                    fmt::format("access {} of {}", node.accesses.size(), map.path("accesses")),
                    entry);
         const uint64_t bytes = access.number("size_bytes", 1, UINT64_MAX);
         const uintptr_t begin = place(access, bytes);
-        node.accesses.push_back(
-            {begin, begin + static_cast<uintptr_t>(bytes), access.flag("writes")});
+        node.declarations.declare(node.accesses, reinterpret_cast<const void*>(begin), bytes,
+                                  access.flag("writes"));
         access.require_no_more();
       }
+    }
+    if (version_ >= 3 && map.has("after")) {
+      std::vector<size_t> earlier;
+      for (const json& entry : map.list("after"))
+        earlier.push_back(
+            index(fmt::format("dependency {} of {}", earlier.size(), map.path("after")), entry,
+                  position));
+      node.declarations.depend(node.accesses, static_cast<uint32_t>(position), earlier);
     }
     if (map.has("acquire") || map.has("release")) {
       node.declarations.explicit_fences = true;
@@ -368,7 +377,7 @@ std::vector<RecordedNode> read_payload(std::string_view payload, uint64_t versio
   reader.tables(map);
   std::vector<RecordedNode> nodes;
   for (const json& node : map.list("nodes"))
-    nodes.push_back(reader.node(fmt::format("node {}", nodes.size()), node));
+    nodes.push_back(reader.node(fmt::format("node {}", nodes.size()), node, nodes.size()));
   map.require_no_more();
   return nodes;
 }

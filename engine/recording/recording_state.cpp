@@ -45,6 +45,13 @@ void leave_loaded(std::set<std::shared_ptr<const KernelInfo>>&& kernels) {
 
 }  // namespace
 
+void require_same_recording(const NodeHandle& own, const NodeHandle& other) {
+  if (own.recording == other.recording) return;
+  refuse(fmt::format("node {} after node {} of another recording", own.index, other.index),
+         "the nodes of a recording depend on one another only",
+         "wait for the other recording's completion");
+}
+
 RecordingState::RecordingState(BatchQueue& state, const RecordingOptions& options)
     : RecordingState(state, options, state.place(),
                      [this](size_t bytes) { return allocate(bytes); }) {}
@@ -360,7 +367,7 @@ std::byte* RecordingState::writable_argument(const NodeHandle& node, size_t argu
 }
 
 void RecordingState::require_undeclared(uint32_t index, size_t argument) const {
-  if (!publication_.is_declared(index)) return;
+  if (!publication_.declares_memory(index)) return;
   refuse(fmt::format("another address for argument {} of node {}", argument, index),
          "the node's accesses are declared, and the plan relies on them",
          "replace() the node and declare its new accesses");

@@ -78,9 +78,16 @@ class Writer {
     for (size_t i = 0; i < node.kernel->arguments.explicit_count(); ++i)
       arguments.push_back(argument(node, i));
     const Declarations& declarations = node.declarations;
-    if (declarations.declared) {
+    if (declarations.depends) {
+      version_ = 3;
+      json& after = object["after"] = json::array();
+      for (const AccessRange& access : node.accesses)
+        if (access.is_dependency) after.push_back(access.begin);
+    }
+    if (declarations.declares_memory(node.accesses)) {
       json& accesses = object["accesses"] = json::array();
       for (const AccessRange& access : node.accesses) {
+        if (access.is_dependency) continue;
         const size_t bytes = access.end - access.begin;
         json entry =
             place(access.begin, bytes, fmt::format("access {} of {}", accesses.size(), name_));
@@ -136,7 +143,7 @@ class Writer {
     object["workgroup"] = sizes(grid.workgroup);
     if (grid.lds_bytes == 0) return;
     object["lds"] = grid.lds_bytes;
-    version_ = 2;
+    version_ = std::max<uint64_t>(version_, 2);
   }
 
   size_t number_of(const KernelInfo& kernel) {

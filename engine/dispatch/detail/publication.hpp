@@ -112,7 +112,8 @@ struct Publication {
     if (declared.back().packet == packet) return declared.back().declarations;
     return declarations_of_earlier(packet);
   }
-  bool is_declared(uint32_t packet) const noexcept;
+  // The memory that the packet accesses is declared.
+  bool declares_memory(uint32_t packet) const noexcept;
   // Null if the packet has no declarations.
   const PacketDeclarations* find_declared(uint32_t packet) const noexcept;
   // Removes the packet's declarations and its ranges. Returns true if there were any.
@@ -238,6 +239,7 @@ inline Declarations& declarations_of(const PacketRef& packet) {
 inline void declare(const PacketRef& packet, const void* data, size_t bytes, bool writes) {
   declarations_of(packet).declare(packet.publication->accesses, data, bytes, writes);
 }
+void depend(const PacketRef& packet, std::span<const size_t> earlier);
 void observe(const PacketRef& packet, Observer observer);
 void set_fences(const PacketRef& packet, aql::FenceScope acquire, aql::FenceScope release);
 void drop_barrier(const PacketRef& packet);

@@ -18,6 +18,7 @@ constexpr unsigned kMemoryBytes = 12;
 
 struct Packet {
   uint32_t reads = 0, writes = 0;  // one bit per byte of memory
+  std::vector<size_t> after{};     // packets that it depends on
 };
 struct Pair {
   size_t earlier, later;
@@ -38,6 +39,10 @@ class PlannedProgram {
         if ((packets_[i].reads >> at & 1) != 0) intents[i].declare(accesses, data, 1, false);
         if ((packets_[i].writes >> at & 1) != 0) intents[i].declare(accesses, data, 1, true);
       }
+      if (random() % 2 == 0) continue;
+      for (uint64_t n = random() % 3; n > 0 && i != 0; --n)
+        packets_[i].after.push_back(random() % i);
+      intents[i].depend(accesses, static_cast<uint32_t>(i), packets_[i].after);
     }
     detail::FencePlanner(Overwrites::ordered).plan(intents, accesses, plans_);
   }
@@ -71,6 +76,12 @@ class PlannedProgram {
         open &= ~packets_[i].writes;
       }
     }
+    return pairs;
+  }
+  std::vector<Pair> dependencies() const {
+    std::vector<Pair> pairs;
+    for (size_t j = 0; j < packets_.size(); ++j)
+      for (const size_t i : packets_[j].after) pairs.push_back({i, j});
     return pairs;
   }
   // The last acquiring packet up to the reader and after the writer's end; the writer if there is
@@ -126,6 +137,16 @@ TEST_CASE("Fences: a release that covers the writer precedes the acquire for its
                     program.epoch(r) < program.epoch(acquire);
       CAPTURE(pair.earlier, pair.later, acquire);
       REQUIRE(released);
+    }
+  });
+}
+
+TEST_CASE("Fences: a dispatch begins after those it depends on, and acquires what they wrote") {
+  for_random_programs([](const PlannedProgram& program) {
+    for (const Pair& pair : program.dependencies()) {
+      CAPTURE(pair.earlier, pair.later);
+      REQUIRE(program.epoch(pair.later) > program.epoch(pair.earlier));
+      REQUIRE(program.acquire_of(pair) != pair.earlier);
     }
   });
 }

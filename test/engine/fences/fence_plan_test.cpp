@@ -4,6 +4,7 @@
 #include "engine/fences/fence_plan.hpp"
 #include "engine/fences/fence_planner.hpp"
 #include "engine/fences/fence_rules.hpp"
+#include "engine/runtime/error.hpp"
 
 #include <algorithm>
 #include <random>
@@ -28,6 +29,8 @@ struct Packet {
   uint32_t reads = 0, writes = 0;  // one bit per byte of memory
   Observer observer = Observer::none;
   bool undeclared = false;
+  bool depends = false;  // on `after` and, apart from the bytes above, on nothing else
+  std::vector<size_t> after{};
 };
 using PacketList = std::vector<Packet>;
 
@@ -71,6 +74,12 @@ class Judge {
           conflicts_.push_back({earlier, later});
         if ((written_by(a) & open) != 0) hand_overs_.push_back({earlier, later});
         open &= ~written_by(a);
+        // A packet with dependencies may access any memory, as one without declarations does.
+        if (std::ranges::count(b.after, earlier) != 0 || (a.undeclared && b.depends) ||
+            (a.depends && b.undeclared)) {
+          conflicts_.push_back({earlier, later});
+          hand_overs_.push_back({earlier, later});
+        }
       }
     }
     for (const Packet& packet : program)
@@ -150,7 +159,8 @@ PacketList random_program(std::mt19937_64& random, size_t count) {
     const unsigned bytes = 1 + static_cast<unsigned>(random() % 4);
     return ((1u << bytes) - 1) << at & kEverything;
   };
-  for (Packet& packet : program) {
+  for (size_t number = 0; number < count; ++number) {
+    Packet& packet = program[number];
     for (uint64_t i = random() % 3; i > 0; --i) packet.reads |= bits();
     for (uint64_t i = random() % 3; i > 0; --i) packet.writes |= bits();
     const uint64_t chance = random() % 16;
@@ -158,6 +168,11 @@ PacketList random_program(std::mt19937_64& random, size_t count) {
                       : chance == 1 ? Observer::agent
                                     : Observer::none;
     packet.undeclared = chance == 2;
+    packet.depends = chance >= 11;
+    if (!packet.depends) continue;
+    if (chance >= 13) packet.reads = packet.writes = 0;
+    for (uint64_t i = random() % 3; i > 0 && number != 0; --i)
+      packet.after.push_back(random() % number);
   }
   return program;
 }
@@ -167,7 +182,10 @@ std::string text_of(const PacketList& program) {
   for (const Packet& packet : program) {
     if (packet.undeclared) text += "?";
     text += " r" + std::to_string(packet.reads) + " w" + std::to_string(packet.writes) + " o" +
-            std::to_string(static_cast<int>(packet.observer)) + ";";
+            std::to_string(static_cast<int>(packet.observer));
+    if (packet.depends) text += " after";
+    for (const size_t earlier : packet.after) text += " " + std::to_string(earlier);
+    text += ";";
   }
   return text;
 }
@@ -177,6 +195,7 @@ struct Planned {
   explicit Planned(const PacketList& program, bool overwrites = true)
       : planner(overwrites ? Overwrites::handed_over : Overwrites::ordered) {
     for (const Packet& packet : program) {
+      const auto number = static_cast<uint32_t>(intents.size());
       Declarations& intent = intents.emplace_back();
       intent.observer = packet.observer;
       if (packet.undeclared) continue;
@@ -185,6 +204,7 @@ struct Planned {
                      [&](char* data, size_t n) { intent.declare(accesses, data, n, false); });
       for_each_range(packet.writes,
                      [&](char* data, size_t n) { intent.declare(accesses, data, n, true); });
+      if (packet.depends) intent.depend(accesses, number, packet.after);
     }
     plans.resize(program.size());
     planner.plan(intents, accesses, plans);
@@ -246,6 +266,59 @@ TEST_CASE(
         FenceCost{.system_fences = 2, .barrier_bits = 4, .agent_fences = 0});
   CHECK(cost_of(Planned(program, true).plans) ==
         FenceCost{.system_fences = 2, .barrier_bits = 4, .agent_fences = 6});
+}
+
+TEST_CASE("branches of a graph overlap, and their join acquires what both wrote", "[fence_plan]") {
+  FencePlan plan;
+  plan.dispatch().after({});
+  plan.dispatch().after({0});
+  plan.dispatch().after({0});
+  plan.dispatch().after({1, 2});
+  plan.dispatch().after({3});
+  const auto packets = plan.packets();
+  CHECK(packets[1].flags == HeaderFlags{Barrier::on, FenceScope::agent, FenceScope::agent});
+  CHECK(packets[2].flags == HeaderFlags{Barrier::off, FenceScope::none, FenceScope::agent});
+  CHECK(packets[3].flags == HeaderFlags{Barrier::on, FenceScope::agent, FenceScope::agent});
+  CHECK(contains(plan.explain(), "packet 1: barrier bit: it depends on packet 0;"));
+  CHECK(contains(plan.explain(), "packet 3: barrier bit: it depends on packet 2;"));
+}
+
+TEST_CASE("a longer plan names the dependency that a barrier bit serves", "[fence_plan]") {
+  FencePlan plan;
+  for (size_t i = 0; i < 20; ++i)
+    if (i == 9) {
+      plan.dispatch().after({3, 7});
+    } else {
+      plan.dispatch().after({});
+    }
+  CHECK(plan.packets()[9].flags.barrier == Barrier::on);
+  CHECK(plan.cost().barrier_bits == 3);
+  CHECK(contains(plan.explain(), "packet 9: barrier bit: it depends on packet 7;"));
+}
+
+TEST_CASE("a dispatch without declarations follows dependent ones, and they follow it",
+          "[fence_plan]") {
+  FencePlan plan;
+  plan.dispatch().after({});
+  plan.dispatch();
+  plan.dispatch().after({0});
+  plan.dispatch().touches_nothing();
+  for (int i = 0; i < 3; ++i) CHECK(plan.packets()[i].flags.barrier == Barrier::on);
+  CHECK(plan.packets()[1].flags.acquire == FenceScope::agent);
+  CHECK(plan.packets()[2].flags.acquire == FenceScope::agent);
+}
+
+TEST_CASE("a dependency on a packet that is not earlier is refused, and changes nothing",
+          "[fence_plan]") {
+  FencePlan plan;
+  plan.dispatch().after({});
+  FencePlan::Dispatch second = plan.dispatch();
+  CHECK(contains(test::error_of<Error>([&] {
+                   second.after({0, 1});
+                 }),
+                 "packet 1 after packet 1: a packet cannot depend on itself"));
+  CHECK(contains(test::error_of<Error>([&] { second.after({2}); }), "that packet is not earlier"));
+  CHECK(plan.packets()[1].barrier == BarrierReason::undeclared);
 }
 
 TEST_CASE("an observer outside the queue costs a release of its scope", "[fence_plan]") {
@@ -381,6 +454,7 @@ TEST_CASE("a planner keeps its ranges, and plans the same as a new one", "[fence
     // Other addresses each time, so that ranges are added and removed.
     std::vector<AccessRange> accesses = fresh.accesses;
     for (AccessRange& access : accesses) {
+      if (access.is_dependency) continue;
       access.begin += (i % 500) * 64;
       access.end += (i % 500) * 64;
     }

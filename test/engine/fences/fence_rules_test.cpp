@@ -31,6 +31,11 @@ struct Batch {
     packets.push_back(intent);
     return *this;
   }
+  Batch& after(std::vector<size_t> earlier) {
+    Declarations& intent = packets.emplace_back();
+    intent.depend(accesses, static_cast<uint32_t>(packets.size() - 1), earlier);
+    return *this;
+  }
   std::vector<PacketPlan> plan(FencePolicy policy = FencePolicy::planned) const {
     std::vector<PacketPlan> plans(packets.size());
     plan_fences(packets, accesses, policy, plans);
@@ -60,6 +65,19 @@ TEST_CASE("without declarations: barrier everywhere, system scope at the two end
 
 TEST_CASE("the packet of a batch of one acquires and releases at system scope", "[fence_rules]") {
   check(Batch{}.undeclared().plan()[0], Barrier::on, FenceScope::system, FenceScope::system);
+}
+
+TEST_CASE("a packet waits only if it depends on a packet since the last barrier bit",
+          "[fence_rules]") {
+  const Batch batch = Batch{}.after({}).after({}).after({0}).after({1}).after({2, 3}).after({4});
+  const auto plans = batch.plan();
+  check(plans[0], Barrier::on, FenceScope::system, FenceScope::agent);
+  check(plans[1], Barrier::off, FenceScope::agent, FenceScope::agent);
+  check(plans[2], Barrier::on, FenceScope::agent, FenceScope::agent);
+  check(plans[3], Barrier::off, FenceScope::agent, FenceScope::agent);
+  check(plans[4], Barrier::on, FenceScope::agent, FenceScope::agent);
+  CHECK(plans[2].barrier == BarrierReason::dependency);
+  CHECK(contains(explain(plans), "packet 4: barrier bit: it depends on packet 3;"));
 }
 
 TEST_CASE("packets with disjoint accesses lose their barrier bits, except the first and the last",

@@ -21,6 +21,7 @@ TEST_CASE("a HIP device is the agent at its PCI address") {
 
 TEST_CASE("a HIP device that does not exist is refused by its number") {
   const Runtime runtime;
-  CHECK(test::error_of<Error>([&] { hip::agent(runtime, 7); })
-            .starts_with("hipDeviceGetPCIBusId: HIP device 7"));
+  CHECK(test::error_of<Error>([&] {
+          hip::agent(runtime, 7);
+        }).starts_with("hipDeviceGetPCIBusId: HIP device 7"));
 }

@@ -92,16 +92,16 @@ TEST_CASE(
   }
 
   // A replay completed both with one more packet, which the file also holds.
-  CHECK(saved->size() == 9);
+  CHECK(saved->size() == 10);
   const std::string again = here.save(*saved);
   CHECK(again != file);
   CHECK(there.save(*loaded) == again);
   const auto longer = World(0x5000).load(again);
-  CHECK(longer->size() == 9);
+  CHECK(longer->size() == 10);
   World third(0x7000, 5);
   const auto replayed = third.load(again);
   CHECK(third.replay(*replayed) == one);
-  CHECK(replayed->size() == 9);
+  CHECK(replayed->size() == 10);
 }
 
 TEST_CASE("a loaded recording can be patched and extended like a recorded one",
@@ -137,8 +137,8 @@ TEST_CASE("a node handle is requested by number and argument types, and refused 
           "[recording-file]") {
   World here(0x1000);
   const auto saved = here.full_recording();
-  CHECK(contains(error_of<Error>([&] { saved->node<>(8); }), "has 8 nodes"));
-  CHECK(contains(error_of<Error>([&] { saved->node<>(SIZE_MAX); }), "has 8 nodes"));
+  CHECK(contains(error_of<Error>([&] { saved->node<>(9); }), "has 9 nodes"));
+  CHECK(contains(error_of<Error>([&] { saved->node<>(SIZE_MAX); }), "has 9 nodes"));
   CHECK(contains(error_of<Error>([&] { saved->node<>(3); }), "finished packet"));
   CHECK(contains(error_of<Error>([&] { saved->node<>(0); }), "takes 4"));
   CHECK(contains(error_of<Error>([&] { saved->node<uint32_t, float*, float*, uint32_t>(0); }),
@@ -281,7 +281,7 @@ TEST_CASE("a kernel must come from the recorded code object", "[recording-file]"
     World other(0x2000, 0, code);
     std::vector<KernelSource> all = other.kernels();
     for (const KernelSource& one : here.kernels()) all.push_back(one);
-    CHECK(here.load(file, all, here.memory)->size() == 8);
+    CHECK(here.load(file, all, here.memory)->size() == 9);
   }
 }
 
@@ -320,10 +320,10 @@ TEST_CASE("errors distinguish a foreign file, another version, a truncated file 
         "{\"nodes\": []}", "uptempo_recording 1 ", "\n", "u\n", "uptempo-recordings 1"})
     CHECK(contains(error(foreign), "do not begin with 'uptempo-recording '"));
   for (const char* newer :
-       {"uptempo-recording 3 0 0\n", "uptempo-recording 3 what comes then\n",
+       {"uptempo-recording 4 0 0\n", "uptempo-recording 4 what comes then\n",
         "uptempo-recording 10\n", "uptempo-recording 18446744073709551615 5 5 5\n",
-        "uptempo-recording 4 cut"})
-    CHECK(contains(error(newer), "this library reads versions up to 2"));
+        "uptempo-recording 5 cut"})
+    CHECK(contains(error(newer), "this library reads versions up to 3"));
   for (const char* damaged :
        {"uptempo-recording 0 0 ef46db3751d8e999\n", "uptempo-recording 01 0 ef46db3751d8e999\n",
         "uptempo-recording  1 0 ef46db3751d8e999\n", "uptempo-recording 1 0 EF46DB3751D8E999\n",

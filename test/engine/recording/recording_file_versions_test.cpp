@@ -27,6 +27,35 @@ TEST_CASE("a file of version 2 keeps dynamic group memory", "[recording-file]") 
   CHECK(there.save(*loaded).starts_with("uptempo-recording 2 "));
 }
 
+TEST_CASE("a file of version 3 keeps dependencies", "[recording-file]") {
+  World here(0x1000), there(0x9000, 7);
+  const auto saved = here.recording();
+  const Node first = saved->dispatch(here.empty, Grid{64}).after({}).node();
+  const Node second =
+      saved->dispatch(here.scale, Grid{64}, 1u, here.x, here.f, uint16_t{2}).after(first).node();
+  saved->dispatch(here.empty, Grid{64}).after({}).writes(here.f, 4);
+  saved->dispatch(here.empty, Grid{64}).after(second, first);
+  const std::string file = here.save(*saved);
+  CHECK(file.starts_with("uptempo-recording 3 "));
+  const auto loaded = there.load(file);
+  const std::string expected = here.replay(*saved);
+  CHECK(contains(expected, "packet 1: barrier bit: it depends on packet 0;"));
+  CHECK(contains(expected, "packet 2: no barrier bit"));
+  CHECK(there.replay(*loaded) == expected);
+  CHECK(payload_of(there.save(*loaded)) == payload_of(file));
+
+  const auto load_with = [&](const json& after, int version = 3) {
+    json payload = json::parse(payload_of(file));
+    payload["nodes"][1]["after"] = after;
+    return error_of<Error>([&] { here.load(framed(payload.dump(), version)); });
+  };
+  CHECK(load_with(json::array({0, 0})) == "no error");
+  CHECK(contains(load_with(json::array({0, 1})), "dependency 1 of 'after' of node 1 is 1"));
+  CHECK(contains(load_with(json::array({"0"})), "is not a whole number"));
+  CHECK(contains(load_with(0), "is not a list"));
+  CHECK(contains(load_with(json::array(), 2), "has unknown members"));
+}
+
 TEST_CASE("a file of version 1 loads, and its grids have no dynamic group memory",
           "[recording-file]") {
   World here(0x1000);

@@ -74,6 +74,28 @@ std::vector<uint32_t> sequence(uint32_t count, uint32_t times = 1) {
 
 }  // namespace
 
+TEST_CASE("nodes that depend on one another may still be given other addresses", "[recording]") {
+  Bench bench;
+  const auto recording = bench.recording(), other = bench.recording();
+  const auto kernel = wide_kernel(0xabc0);
+  uint32_t word = 0, another = 0;
+  const Node first = recording->dispatch(kernel, Grid{64}, 0u, &word, 1u).after({}).node();
+  const NodeRef second = recording->dispatch(kernel, Grid{64}, 1u, &word, 1u).after(first);
+  const Node third = second.node();
+  recording->set<1>(third, &another);
+  recording->dispatch(kernel, Grid{64}, 2u, &word, 1u).after(third, first).reads(&word, 1);
+  const Node fourth = recording->node<uint32_t, const uint32_t*, uint32_t>(2);
+  CHECK(contains(error_of<Error>([&] { recording->set<1>(fourth, &another); }),
+                 "the node's accesses are declared"));
+  const Node foreign = other->dispatch(kernel, Grid{64}, 0u, &word, 1u).node();
+  CHECK(contains(
+      error_of<Error>([&] { recording->dispatch(kernel, Grid{64}, 3u, &word, 1u).after(foreign); }),
+      "node 3 after node 0 of another recording"));
+  CHECK(recording->replay(bench.device.queue(), soon()).wait(soon(), kActiveWait));
+  CHECK(bench.ran == std::vector<uint32_t>{0, 1, 2, 3});
+  CHECK(contains(recording->explain(), "packet 1: barrier bit: it depends on packet 0;"));
+}
+
 TEST_CASE("a replay runs every node once, in order, with one completion signal", "[recording]") {
   Bench bench({.device = {.ring_size = 256}});
   const auto recording = bench.recording();

@@ -105,6 +105,7 @@ struct World {
         .fences(aql::FenceScope::none, aql::FenceScope::system)
         .without_barrier();
     r.dispatch(empty, Grid{256}).observed_by(Observer::system);
+    r.dispatch(empty, Grid{128}).after({0, 4});
     r.raw(aql::to_packet(aql::BarrierAnd{
         .flags = {aql::Barrier::on, aql::FenceScope::system, aql::FenceScope::none}}));
     return made;
@@ -184,7 +185,7 @@ struct World {
 };
 
 // A file with this payload and a matching first line.
-inline std::string framed(const std::string& payload, int version = 2) {
+inline std::string framed(const std::string& payload, int version = 3) {
   return fmt::format("uptempo-recording {} {} {:016x}\n{}", version, payload.size(),
                      content_hash(std::as_bytes(std::span(payload))), payload);
 }
