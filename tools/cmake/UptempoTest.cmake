@@ -52,6 +52,7 @@
 #       1 to SEEDS.
 include_guard(GLOBAL)
 include(${CMAKE_CURRENT_LIST_DIR}/UptempoBuild.cmake)
+include(${CMAKE_CURRENT_LIST_DIR}/UptempoHip.cmake)
 include(${CMAKE_CURRENT_LIST_DIR}/../../kernels/UptempoKernels.cmake)
 include(CheckSymbolExists)
 find_package(Catch2 REQUIRED)  # Debian: catch2
@@ -157,31 +158,15 @@ endfunction()
 
 function(uptempo_hip_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES")
-  find_program(UPTEMPO_HIPCC hipcc PATHS /opt/rocm/bin)
-  if(NOT UPTEMPO_HIPCC OR NOT TARGET uptempo::amdhip64)
+  uptempo_find_hipcc()
+  if(NOT UPTEMPO_HIPCC_WORKS OR NOT TARGET uptempo::amdhip64)
     message(FATAL_ERROR "HIP was not found: install hipcc and libamdhip64-dev (tools/check does), or configure without tests")
   endif()
   set(sources ${arg_SOURCES})
   set(hip_sources ${arg_SOURCES})
   list(FILTER sources EXCLUDE REGEX "[.]hip$")
   list(FILTER hip_sources INCLUDE REGEX "[.]hip$")
-  list(TRANSFORM UPTEMPO_VGPU_SUITE_TARGETS PREPEND --offload-arch= OUTPUT_VARIABLE targets)
-  set(definitions "$<TARGET_PROPERTY:${name},COMPILE_DEFINITIONS>")
-  set(objects "")
-  foreach(source IN LISTS hip_sources)
-    string(MAKE_C_IDENTIFIER ${source} identifier)
-    set(object ${CMAKE_CURRENT_BINARY_DIR}/${name}_${identifier}.o)
-    add_custom_command(OUTPUT ${object}
-      COMMAND ${UPTEMPO_HIPCC} -std=c++20 -O2 -Wall -Wextra -Werror ${targets}
-              "-I$<JOIN:$<TARGET_PROPERTY:${name},INCLUDE_DIRECTORIES>,;-I>"
-              "$<$<BOOL:${definitions}>:-D$<JOIN:${definitions},;-D>>"
-              -c ${CMAKE_CURRENT_SOURCE_DIR}/${source} -o ${object} -MD -MF ${object}.d
-      DEPENDS ${source}
-      DEPFILE ${object}.d
-      COMMENT "hipcc ${source}"
-      COMMAND_EXPAND_LISTS VERBATIM)
-    list(APPEND objects ${object})
-  endforeach()
+  uptempo_hip_objects(objects ${name} TARGETS ${UPTEMPO_VGPU_SUITE_TARGETS} SOURCES ${hip_sources})
   uptempo_executable(${name} ${sources} ${objects})
   set_target_properties(${name} PROPERTIES LINKER_LANGUAGE CXX)
   target_link_libraries(${name} PRIVATE uptempo_test_main ${arg_LIBRARIES} uptempo::amdhip64)

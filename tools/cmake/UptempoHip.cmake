@@ -1,0 +1,58 @@
+# Compiles HIP programs with hipcc.
+#
+#   uptempo_find_hipcc()
+#       Sets UPTEMPO_HIPCC, and UPTEMPO_HIPCC_WORKS: whether it makes a library. Debian's package
+#       hipcc lacks HIP's headers and library, which are in libamdhip64-dev.
+#   uptempo_hip_objects(<variable> <target> TARGETS <gpu>... SOURCES <file>...)
+#       Sets the variable to the objects that hipcc makes of the sources for these GPUs, with the
+#       include directories and definitions of <target>, and warnings as errors if UPTEMPO_WERROR.
+#       Sanitizers are not used. <target> may be added later, with the objects among its sources;
+#       it needs uptempo::amdhip64 and the property LINKER_LANGUAGE CXX.
+include_guard(GLOBAL)
+
+function(uptempo_find_hipcc)
+  find_program(UPTEMPO_HIPCC hipcc PATHS /opt/rocm/bin)
+  if(NOT UPTEMPO_HIPCC)
+    set(UPTEMPO_HIPCC_WORKS FALSE CACHE INTERNAL "")
+    return()
+  endif()
+  if(UPTEMPO_HIPCC_WORKS AND UPTEMPO_HIPCC STREQUAL "${UPTEMPO_HIPCC_TRIED}")
+    return()
+  endif()
+  set(trial ${CMAKE_BINARY_DIR}/CMakeFiles/hip_trial)
+  file(WRITE ${trial}.hip "#include <hip/hip_runtime.h>\nextern \"C\" hipError_t trial() { return hipInit(0); }\n")
+  execute_process(COMMAND ${UPTEMPO_HIPCC} -fPIC -shared --offload-arch=gfx90a ${trial}.hip -o ${trial}.so
+    RESULT_VARIABLE status OUTPUT_QUIET ERROR_QUIET)
+  if(status EQUAL 0)
+    set(UPTEMPO_HIPCC_WORKS TRUE CACHE INTERNAL "")
+    set(UPTEMPO_HIPCC_TRIED ${UPTEMPO_HIPCC} CACHE INTERNAL "The compiler that UPTEMPO_HIPCC_WORKS holds for")
+  else()  # not remembered: a package may be installed later
+    set(UPTEMPO_HIPCC_WORKS FALSE CACHE INTERNAL "")
+  endif()
+endfunction()
+
+function(uptempo_hip_objects variable target)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "TARGETS;SOURCES")
+  list(TRANSFORM arg_TARGETS PREPEND --offload-arch= OUTPUT_VARIABLE targets)
+  set(warnings -Wall -Wextra)
+  if(UPTEMPO_WERROR)
+    list(APPEND warnings -Werror)
+  endif()
+  set(definitions "$<TARGET_PROPERTY:${target},COMPILE_DEFINITIONS>")
+  set(objects "")
+  foreach(source IN LISTS arg_SOURCES)
+    string(MAKE_C_IDENTIFIER ${source} identifier)
+    set(object ${CMAKE_CURRENT_BINARY_DIR}/${target}_${identifier}.o)
+    add_custom_command(OUTPUT ${object}
+      COMMAND ${UPTEMPO_HIPCC} -std=c++20 -O2 ${warnings} ${targets}
+              "-I$<JOIN:$<TARGET_PROPERTY:${target},INCLUDE_DIRECTORIES>,;-I>"
+              "$<$<BOOL:${definitions}>:-D$<JOIN:${definitions},;-D>>"
+              -c ${CMAKE_CURRENT_SOURCE_DIR}/${source} -o ${object} -MD -MF ${object}.d
+      DEPENDS ${source}
+      DEPFILE ${object}.d
+      COMMENT "hipcc ${source}"
+      COMMAND_EXPAND_LISTS VERBATIM)
+    list(APPEND objects ${object})
+  endforeach()
+  set(${variable} "${objects}" PARENT_SCOPE)
+endfunction()
