@@ -9,6 +9,7 @@
 #include <deque>
 #include <numeric>
 #include <random>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -230,6 +231,43 @@ TEST_CASE_METHOD(ChainDevice, "a recording flushes what a replay has not written
   CHECK(all_are(first, expected * 3 + 29));
   CHECK(all_are(second, 31));
   CHECK(spent.flushes() == 31);
+  CHECK(spent.host_reads() == 0);
+}
+
+TEST_CASE_METHOD(ChainDevice, "run-time arguments of a recording are flushed like typed ones",
+                 "[kernargs]") {
+  Queue queue{gpu, kSmall};
+  const DeviceBuffer<uint32_t> first = values(5), second = values(7);
+  const Kernel<Arguments> at_run_time = basics.kernel<Arguments>("chain_increment");
+  Recording recording{queue, {.spare_kernarg_bytes = 4096}};
+  uint32_t* address = first.data();
+  uint32_t add = 1;
+  void* params[] = {&address, &add};
+  const Node node = recording.dispatch(at_run_time, Grid{kCount}.by(64), params).node();
+  const Spent spent;
+  recording.replay(queue);
+  recording.replay(queue);
+  uint32_t expected = (5 * 3 + 1) * 3 + 1;
+  CHECK(spent.flushes() == 1);
+  for (uint32_t i = 0; i < 20; ++i) {  // in flight: other blocks
+    if (i % 2 == 0) {
+      recording.set(node, 1, std::as_bytes(std::span(&i, 1)));
+    } else {
+      add = i;
+      recording.set(node, params);
+    }
+    recording.replay(queue);
+    expected = expected * 3 + i;
+  }
+  recording.set(node, params);  // equal values
+  recording.replay(queue);
+  expected = expected * 3 + 19;
+  address = second.data();
+  recording.set(node, params);
+  recording.replay(queue).wait();
+  CHECK(all_are(first, expected));
+  CHECK(all_are(second, 7 * 3 + 19));
+  CHECK(spent.flushes() == 22);
   CHECK(spent.host_reads() == 0);
 }
 
