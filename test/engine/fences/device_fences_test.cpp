@@ -119,6 +119,28 @@ class Machine : public OnDevice {
                        one, left);
     }
   }
+  // The same, with the earlier ones that it conflicts with as dependencies instead of memory.
+  template <class To>
+  void dispatch_after(To& to, const Operations& all, size_t number) {
+    std::vector<size_t> earlier;
+    for (size_t i = 0; i < number; ++i)
+      if (conflict(all[i], all[number])) earlier.push_back(i);
+    const Operation& one = all[number];
+    const Grid grid = Grid{one.length}.by(kPart);
+    const auto depend = [&](auto ref) {
+      ref.after(earlier);
+      if (one.observed) ref.observed_by(Observer::system);
+      if (one.fences) ref.fences(*one.fences, *one.fences);
+    };
+    switch (one.kind) {
+      case Operation::Kind::fill:
+        return depend(to.dispatch(fill_, grid, at(one.out), one.value));
+      case Operation::Kind::copy:
+        return depend(to.dispatch(copy_, grid, at(one.out), at(one.a)));
+      case Operation::Kind::combine:
+        return depend(to.dispatch(combine_, grid, at(one.out), at(one.a), at(one.b), one.value));
+    }
+  }
   // A dispatch without declarations.
   void dispatch_silently(BatchSubmitter& to) {
     to.dispatch(fill_, Grid{kWords}.by(kPart), staging_.data(), 0u);
@@ -183,6 +205,20 @@ class Machine : public OnDevice {
   Queue queue;
 
  private:
+  static bool conflict(const Operation& a, const Operation& b) {
+    const auto overlap = [](const Operation& x, const Slice& of_x, const Operation& y,
+                            const Slice& of_y) {
+      return of_x.cell == of_y.cell && of_x.begin < of_y.begin + y.length &&
+             of_y.begin < of_x.begin + x.length;
+    };
+    const auto touches = [&](const Operation& writer, const Operation& other) {
+      return overlap(writer, writer.out, other, other.out) ||
+             (other.kind != Operation::Kind::fill && overlap(writer, writer.out, other, other.a)) ||
+             (other.kind == Operation::Kind::combine &&
+              overlap(writer, writer.out, other, other.b));
+    };
+    return touches(a, b) || touches(b, a);
+  }
   uint32_t* at(const Slice& slice) {
     return static_cast<uint32_t*>(memory_[slice.cell].data()) + slice.begin;
   }
@@ -244,6 +280,34 @@ TEST_CASE(
       if (raw == all.size()) batch.raw(barrier_packet());
       if (i % 4 == 2) batch.complete_with(own);
       batch.submit(soon()).wait();
+      machine.expect(all);
+      REQUIRE(machine.is_as_expected());
+    }
+  }
+  if (before) CHECK(findings() == before);
+}
+
+TEST_CASE("random batches with dependencies instead of memory compute the host's results",
+          "[fences]") {
+  Machine machine(11);
+  const std::optional<uint64_t> before = findings();
+  for (const FencePolicy policy : {FencePolicy::planned, FencePolicy::minimal}) {
+    BatchSubmitter batch(machine.queue, {.fences = policy});
+    for (int i = 0; i < 60; ++i) {
+      CAPTURE(static_cast<int>(policy), i);
+      machine.host_writes();
+      const Operations all =
+          machine.random_operations(1 + machine.random() % (i % 8 == 0 ? 2 * kRing : 24));
+      Recording recording(machine.queue, {.fences = policy});
+      for (size_t number = 0; number < all.size(); ++number) {
+        machine.dispatch_after(batch, all, number);
+        machine.dispatch_after(recording, all, number);
+      }
+      batch.submit(soon()).wait();
+      machine.expect(all);
+      REQUIRE(machine.is_as_expected());
+      machine.host_writes();
+      recording.replay(machine.queue, soon()).wait();
       machine.expect(all);
       REQUIRE(machine.is_as_expected());
     }
