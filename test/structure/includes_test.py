@@ -15,7 +15,8 @@ class Includes(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             root = pathlib.Path(folder)
             lists = {"aql/CMakeLists.txt": LIBRARY.format("aql", ""), "engine/CMakeLists.txt": LIBRARY.format("engine", ""),
-                     "engine/topology/CMakeLists.txt": LIBRARY.format("topology", "")}
+                     "engine/topology/CMakeLists.txt": LIBRARY.format("topology", ""),
+                     "engine/hip/CMakeLists.txt": LIBRARY.format("hip", "")}
             for name, text in {**lists, **files}.items():
                 (root / name).parent.mkdir(parents=True, exist_ok=True)
                 (root / name).write_text(text)
@@ -31,6 +32,10 @@ class Includes(unittest.TestCase):
         up = {"engine/dispatch/pools/a.hpp": '#include "engine/dispatch/b.hpp"\n', "engine/dispatch/b.hpp": ""}
         self.assertEqual(self.wrong(down), [])
         self.assertEqual(len(self.wrong(up)), 1)
+
+    def test_the_rooms_of_engine_do_not_include_hip(self):
+        self.assertEqual(len(self.wrong({"engine/stream/a.hpp": '#include "engine/hip/b.hpp"\n', "engine/hip/b.hpp": ""})), 1)
+        self.assertEqual(self.wrong({"engine/hip/a.hpp": '#include "engine/stream/b.hpp"\n', "engine/stream/b.hpp": ""}), [])
 
     def test_nothing_shipped_includes_a_test(self):
         self.assertEqual(len(self.wrong({"tools/a/a.cpp": '#include "test/b.hpp"\n', "test/b.hpp": ""})), 1)
