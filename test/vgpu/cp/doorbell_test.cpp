@@ -22,14 +22,36 @@ using namespace std::chrono_literals;
 
 namespace {
 
-double process_cpu_seconds() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
-  };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
-}
+// What the threads of the process did while a test slept. A busy machine makes each wake-up dearer,
+// so the bounds are on how often threads went to sleep, and on spinning, which takes a whole core.
+class Load {
+ public:
+  Load() { getrusage(RUSAGE_SELF, &begin_); }
+  // Shares of one core's time since the construction.
+  double cores() const { return (cpu(now()) - cpu(begin_)) / elapsed(); }
+  double sleeps_per_second() const {
+    return static_cast<double>(now().ru_nvcsw - begin_.ru_nvcsw) / elapsed();
+  }
+
+ private:
+  static rusage now() {
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    return usage;
+  }
+  static double cpu(const rusage& usage) {
+    const auto seconds = [](const timeval& time) {
+      return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+    };
+    return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+  }
+  double elapsed() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+
+  rusage begin_{};
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
 
 bool completes(DeviceFixture& device, ComputeQueue& queue) {
   amd_signal_t* done = device.signal(1);
@@ -105,7 +127,7 @@ class SegvAction {
 
 }  // namespace
 
-TEST_CASE("idle with open queues costs under 2 % of a core") {
+TEST_CASE("idle with open queues wakes no thread") {
   DeviceFixture device;
   ComputeQueue first(device);
   ComputeQueue second(device);
@@ -113,21 +135,23 @@ TEST_CASE("idle with open queues costs under 2 % of a core") {
   REQUIRE(completes(device, second));
   REQUIRE(falls_asleep("vgpu-cp"));
   REQUIRE(falls_asleep("vgpu-worker"));
-  const double before = process_cpu_seconds();
+  const Load load;
   std::this_thread::sleep_for(1s);
-  CHECK(process_cpu_seconds() - before < 0.02);
+  CHECK(load.sleeps_per_second() < 20);
+  CHECK(load.cores() < 0.5);
 }
 
-TEST_CASE("waiting for a dependency that the host will resolve costs under 10 % of a core") {
+TEST_CASE("a dependency that the host will resolve is polled about once a millisecond") {
   DeviceFixture device;
   ComputeQueue queue(device);
   amd_signal_t* dependency = device.signal(1);
   amd_signal_t* done = device.signal(1);
   queue.submit(barrier_and({dependency}, false, done));
   std::this_thread::sleep_for(100ms);
-  const double before = process_cpu_seconds();
+  const Load load;
   std::this_thread::sleep_for(500ms);
-  CHECK(process_cpu_seconds() - before < 0.05);
+  CHECK(load.sleeps_per_second() < 1500);
+  CHECK(load.cores() < 0.5);
   DeviceFixture::set(dependency, 0);
   CHECK(fires(done));
 }
@@ -178,8 +202,7 @@ TEST_CASE("a doorbell that a kernel rings is seen while the processor only waits
   CHECK(answered);
 }
 
-TEST_CASE(
-    "a kernel that runs for long on another worker costs the processor under 10 % of a core") {
+TEST_CASE("the end of a long kernel on another worker is polled about once a millisecond") {
   Options options;
   options.workers = 2;
   DeviceFixture device(options);
@@ -189,9 +212,10 @@ TEST_CASE(
   amd_signal_t* done = device.signal(1);
   REQUIRE(kernel.runs_on_helper(queue, done));
   std::this_thread::sleep_for(100ms);  // the processor's dozes have reached their full length
-  const double before = process_cpu_seconds();
+  const Load load;
   std::this_thread::sleep_for(500ms);
-  CHECK(process_cpu_seconds() - before < 0.05);
+  CHECK(load.sleeps_per_second() < 1500);
+  CHECK(load.cores() < 0.5);
   end = true;
   end.notify_all();
   CHECK(fires(done));
