@@ -13,9 +13,8 @@
 #include <mutex>
 
 #include "engine/program/code_object.hpp"
-#include "engine/program/host_calls.hpp"
-#include "engine/program/kernel_descriptor.hpp"
 #include "engine/program/kernel_name.hpp"
+#include "engine/program/loaded_kernel.hpp"
 #include "engine/program/metadata.hpp"
 #include "engine/runtime/amd_extension.hpp"
 #include "engine/runtime/error.hpp"
@@ -43,14 +42,6 @@ Loader loader_of(const Agent& agent) {
                .remedy = "use an agent with an amdgcn ISA"});
 }
 
-ProgramMetadata metadata_of(const CodeObject& object) {
-  ProgramMetadata metadata = read_metadata(metadata_note(object));
-  const bool any_calls = can_call_host(object);  // once, because it reads all code
-  for (KernelMetadata& kernel : metadata.kernels)
-    if (!any_calls || !can_call_host(object, kernel.name)) drop_host_calls(kernel);
-  return metadata;
-}
-
 Owned load(const Agent& agent, const CodeObject& code) {
   std::shared_ptr<Session> session = Session::current();
   const std::string asked =
@@ -73,15 +64,6 @@ Owned load(const Agent& agent, const CodeObject& code) {
         "check that the code object's external symbols are all defined");
   check(hsa_executable_freeze(executable, nullptr), "hsa_executable_freeze", asked);
   return owned;
-}
-
-template <class T>
-T symbol_info(hsa_executable_symbol_t symbol, hsa_executable_symbol_info_t attribute,
-              const std::string& kernel) {
-  T value{};
-  check(hsa_executable_symbol_get_info(symbol, attribute, &value), "hsa_executable_symbol_get_info",
-        kernel);
-  return value;
 }
 
 [[noreturn]] void refuse_file(const std::filesystem::path& file, int error) {
@@ -109,7 +91,7 @@ struct Program::Loaded : std::enable_shared_from_this<Program::Loaded> {
   Loaded(const Agent& on, std::span<const std::byte> code)
       : agent(on),
         object(select_code_object(code, loader_of(on))),
-        metadata(metadata_of(object)),
+        metadata(program_metadata(object)),
         executable(load(on, object)),
         identity(to_string(object.target), object.bytes.size(), content_hash(object.bytes)) {}
 
@@ -215,39 +197,9 @@ std::shared_ptr<const KernelInfo> Program::kernel_info(std::string_view name) co
                  .found = "the Runtime was destroyed, and the loaded code with it",
                  .remedy = "make a new Runtime and a new Program"});
   }
-  ArgumentLayout layout(*metadata, program.metadata.has_printf);
-
-  hsa_executable_symbol_t symbol{};
-  const hsa_agent_t agent = program.agent.handle();
-  check(hsa_executable_get_symbol_by_name({program.executable.handle()}, metadata->symbol.c_str(),
-                                          &agent, &symbol),
-        "hsa_executable_get_symbol_by_name", metadata->symbol);
-  if (metadata->uses_dynamic_stack ||
-      symbol_info<bool>(symbol, HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_DYNAMIC_CALLSTACK,
-                        metadata->name)) {
-    throw Error({.status = HSA_STATUS_ERROR_INVALID_CODE_SYMBOL,
-                 .call = "Program::kernel",
-                 .asked = fmt::format("kernel '{}'", name),
-                 .found = "its stack has no static bound (recursion or calls through pointers)",
-                 .remedy = "dynamic call stacks are not supported; make all calls inlinable"});
-  }
-  const AgentProperties& limits = program.agent.properties();
-  program.kernels.push_back(
-      {.code = program.identity,
-       .name = metadata->name,
-       .object =
-           symbol_info<uint64_t>(symbol, HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT, metadata->name),
-       .reads_packet = read_kernel_descriptor(program.object, metadata->symbol).dispatch_ptr,
-       .group_segment_size = symbol_info<uint32_t>(
-           symbol, HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_GROUP_SEGMENT_SIZE, metadata->name),
-       .private_segment_size = symbol_info<uint32_t>(
-           symbol, HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_PRIVATE_SEGMENT_SIZE, metadata->name),
-       .max_workgroup_size = std::min(metadata->max_workgroup_size, limits.max_workgroup_size),
-       .required_workgroup_size = {metadata->required_workgroup_size[0],
-                                   metadata->required_workgroup_size[1],
-                                   metadata->required_workgroup_size[2]},
-       .max_group_segment_size = limits.group_segment_bytes,
-       .arguments = std::move(layout)});
+  program.kernels.push_back(read_kernel(program.agent, {program.executable.handle()},
+                                        program.object, program.identity, program.metadata,
+                                        *metadata, "Program::kernel"));
   return share(program.kernels.back());
 }
 
