@@ -4,3 +4,4 @@
 #pragma once
 
 #include "engine/hip/device.hpp"
+#include "engine/hip/kernel.hpp"

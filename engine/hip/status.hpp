@@ -7,7 +7,11 @@
 
 #include <string_view>
 
+#include "engine/runtime/error.hpp"
+
 namespace uptempo::hip {
+
+using uptempo::check;  // statuses of HSA
 
 [[noreturn]] void throw_status(hipError_t status, std::string_view call, std::string_view asked,
                                std::string_view remedy);

@@ -179,6 +179,13 @@ void Session::forget(Ticket ticket) noexcept {
   entries_.erase(ticket);
 }
 
+bool Session::holds(Kind kind, uint64_t handle) {
+  const std::lock_guard lock(mutex_);
+  return std::ranges::any_of(entries_, [&](const auto& entry) {
+    return entry.first.first == kind && entry.second.handle == handle;
+  });
+}
+
 void Session::end() noexcept {
   alive_.store(false, std::memory_order_release);
   for (;;) {

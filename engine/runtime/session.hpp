@@ -60,6 +60,8 @@ class Session {
   void give_back(Ticket ticket) noexcept;
   // Removes the entry without releasing the object.
   void forget(Ticket ticket) noexcept;
+  // Returns true if this library has made the object in this session and not released it.
+  bool holds(Kind kind, uint64_t handle);
   bool alive() const noexcept { return alive_.load(std::memory_order_acquire); }
 
   // Calls the listener, on a ROCr thread, when the GPU has faulted on a memory access. The listener

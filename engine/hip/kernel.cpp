@@ -1,0 +1,116 @@
+#include "engine/hip/kernel.hpp"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "engine/hip/device_agent.hpp"
+#include "engine/hip/loaded_code.hpp"
+#include "engine/hip/status.hpp"
+#include "engine/program/kernel_name.hpp"
+#include "engine/program/loaded_kernel.hpp"
+#include "engine/runtime/error.hpp"
+
+namespace uptempo::hip {
+namespace {
+
+std::string shown(const std::string& symbol) {
+  const std::string cpp = cpp_name(symbol);
+  return cpp == symbol ? fmt::format("kernel '{}'", symbol)
+                       : fmt::format("kernel '{}' ({})", cpp, symbol);
+}
+
+[[noreturn]] void refuse(const std::string& asked, std::string found, std::string remedy) {
+  throw Error({.status = HSA_STATUS_ERROR_INVALID_SYMBOL_NAME,
+               .call = "hip::kernel",
+               .asked = asked,
+               .found = std::move(found),
+               .remedy = std::move(remedy)});
+}
+
+// The first address of the program or shared library that holds this address; null if none does.
+const void* library_of(const void* address) {
+  Dl_info info{};
+  return dladdr(address, &info) != 0 ? info.dli_fbase : nullptr;
+}
+
+// Keeps the code objects that satisfy the condition, if there are any.
+template <class F>
+void prefer(std::vector<LoadedCode>& found, F&& condition) {
+  if (std::ranges::any_of(found, condition))
+    std::erase_if(found, [&](const LoadedCode& code) { return !condition(code); });
+}
+
+// `function`: host address of a __global__ function, or null.
+LoadedCode select(std::vector<LoadedCode> found, const std::string& asked, const void* function,
+                  Beside beside) {
+  if (found.empty())
+    refuse(asked, "no code object that HIP has loaded on this device defines it",
+           "make the device that has the module current (hipSetDevice)");
+  if (beside.device_address != nullptr) {
+    std::erase_if(found,
+                  [&](const LoadedCode& code) { return !code.holds(beside.device_address); });
+    if (found.empty())
+      refuse(asked,
+             fmt::format("no code object with this kernel holds the address {}",
+                         fmt::ptr(beside.device_address)),
+             "pass the device address of a __device__ variable of the same source");
+  } else if (found.size() > 1 && function != nullptr) {
+    const void* const library = library_of(function);
+    prefer(found, [&](const LoadedCode& code) {
+      return library != nullptr && library_of(code.storage) == library;
+    });
+  }
+  if (found.size() == 1) return found.front();
+  std::vector<std::string> places;
+  for (const LoadedCode& code : found)
+    places.push_back(fmt::format("{:#x} to {:#x}", code.load_base, code.load_base + code.load_size));
+  refuse(asked,
+         fmt::format("{} loaded code objects define it, at {}", found.size(),
+                     fmt::join(places, " and ")),
+         "pass Beside{address}, with the device address of a __device__ variable of the right one");
+}
+
+KernelInfo read(const std::string& name, const void* function, Beside beside) {
+  const Agent agent = current_agent();
+  const std::string asked = fmt::format("{} on {}", shown(name), agent.name());
+  const LoadedCode code =
+      select(code_with_kernel(agent, name + ".kd"), asked, function, beside);
+  const std::vector<std::byte> elf = read_elf(code, name);
+  const CodeObject object = read_code_object(elf);
+  const ProgramMetadata program = program_metadata(object);
+  const auto kernel = std::ranges::find(program.kernels, name, &KernelMetadata::name);
+  if (kernel == program.kernels.end())
+    refuse(asked, "its code object has no metadata of it", "compile the source again");
+  const CodeIdentity identity(to_string(object.target), elf.size(), content_hash(elf));
+  return read_kernel(agent, code.executable, object, identity, program, *kernel, "hip::kernel");
+}
+
+}  // namespace
+
+KernelInfo kernel_info(const void* function, Beside beside) {
+  // Loads the code, which HIP does at the first use of a function.
+  hipFuncAttributes attributes{};
+  check(hipFuncGetAttributes(&attributes, function), "hipFuncGetAttributes",
+        fmt::format("the function at {}", fmt::ptr(function)),
+        "pass a __global__ function that was compiled for this device");
+  const char* const name = hipKernelNameRefByPtr(function, nullptr);
+  if (name == nullptr)
+    refuse(fmt::format("the function at {}", fmt::ptr(function)), "HIP knows no name for it",
+           "pass a __global__ function");
+  return read(name, function, beside);
+}
+
+KernelInfo kernel_info(hipFunction_t function, Beside beside) {
+  const char* const name = function == nullptr ? nullptr : hipKernelNameRef(function);
+  if (name == nullptr)
+    refuse("a hipFunction_t", function == nullptr ? "it is null" : "HIP knows no name for it",
+           "pass a function of hipModuleGetFunction");
+  return read(name, nullptr, beside);
+}
+
+}  // namespace uptempo::hip

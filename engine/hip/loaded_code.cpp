@@ -1,0 +1,194 @@
+#include "engine/hip/loaded_code.hpp"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <string_view>
+
+#include "engine/runtime/error.hpp"
+#include "engine/runtime/session.hpp"
+
+namespace uptempo::hip {
+namespace {
+
+using Loader = hsa_ven_amd_loader_1_03_pfn_t;
+
+const Loader& loader() {
+  static const Loader table = [] {
+    Loader read{};
+    check(hsa_system_get_major_extension_table(HSA_EXTENSION_AMD_LOADER, 1, sizeof read, &read),
+          "hsa_system_get_major_extension_table", "HSA_EXTENSION_AMD_LOADER 1.3");
+    return read;
+  }();
+  return table;
+}
+
+template <class T>
+T info(hsa_loaded_code_object_t code, hsa_ven_amd_loader_loaded_code_object_info_t attribute) {
+  T value{};
+  check(loader().hsa_ven_amd_loader_loaded_code_object_get_info(code, attribute, &value),
+        "hsa_ven_amd_loader_loaded_code_object_get_info");
+  return value;
+}
+
+std::vector<hsa_executable_t> executables() {
+  std::vector<hsa_executable_t> all;
+  check(loader().hsa_ven_amd_loader_iterate_executables(
+            [](hsa_executable_t executable, void* data) {
+              static_cast<std::vector<hsa_executable_t>*>(data)->push_back(executable);
+              return HSA_STATUS_SUCCESS;
+            },
+            &all),
+        "hsa_ven_amd_loader_iterate_executables");
+  return all;
+}
+
+std::vector<hsa_loaded_code_object_t> code_objects(hsa_executable_t executable) {
+  std::vector<hsa_loaded_code_object_t> all;
+  check(loader().hsa_ven_amd_loader_executable_iterate_loaded_code_objects(
+            executable,
+            [](hsa_executable_t, hsa_loaded_code_object_t code, void* data) {
+              static_cast<std::vector<hsa_loaded_code_object_t>*>(data)->push_back(code);
+              return HSA_STATUS_SUCCESS;
+            },
+            &all),
+        "hsa_ven_amd_loader_executable_iterate_loaded_code_objects");
+  return all;
+}
+
+// The address of the kernel's descriptor, or 0 if the executable has no such kernel on this agent.
+uint64_t kernel_object(hsa_executable_t executable, hsa_agent_t agent, const std::string& symbol) {
+  hsa_executable_symbol_t found{};
+  if (hsa_executable_get_symbol_by_name(executable, symbol.c_str(), &agent, &found) !=
+      HSA_STATUS_SUCCESS)
+    return 0;
+  uint64_t object = 0;
+  check(hsa_executable_symbol_get_info(found, HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT, &object),
+        "hsa_executable_symbol_get_info", symbol);
+  return object;
+}
+
+LoadedCode describe(hsa_executable_t executable, hsa_loaded_code_object_t code) {
+  LoadedCode result{
+      .executable = executable,
+      .load_base = info<uint64_t>(code, HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_LOAD_BASE),
+      .load_size = info<uint64_t>(code, HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_LOAD_SIZE),
+      .load_delta = info<int64_t>(code, HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_LOAD_DELTA)};
+  const auto storage = info<uint32_t>(
+      code, HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_CODE_OBJECT_STORAGE_TYPE);
+  if (storage == HSA_VEN_AMD_LOADER_CODE_OBJECT_STORAGE_TYPE_MEMORY) {
+    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): ROCr gives it as a number
+    result.storage = reinterpret_cast<const std::byte*>(info<uint64_t>(
+        code, HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_CODE_OBJECT_STORAGE_MEMORY_BASE));
+    result.storage_size = info<uint64_t>(
+        code, HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_CODE_OBJECT_STORAGE_MEMORY_SIZE);
+  }
+  return result;
+}
+
+[[noreturn]] void refuse_storage(const std::string& kernel, std::string found) {
+  throw Error({.status = HSA_STATUS_ERROR_INVALID_CODE_OBJECT,
+               .call = "hip::kernel",
+               .asked = fmt::format("the code object of kernel '{}'", kernel),
+               .found = std::move(found),
+               .remedy = "keep the bytes that were given to hipModuleLoadData until "
+                         "hip::kernel() has returned, or load them with Program"});
+}
+
+// Reads memory that may not be mapped. Returns false if it is not.
+bool read_own_memory(const std::byte* from, std::vector<std::byte>& to) {
+  // RAII for a descriptor that lives for one call.
+  const struct File {
+    int descriptor = ::open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+    ~File() {
+      if (descriptor >= 0) ::close(descriptor);
+    }
+  } memory;
+  for (size_t done = 0; done < to.size();) {
+    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): an offset in the file
+    const auto offset = static_cast<off_t>(reinterpret_cast<uintptr_t>(from + done));
+    const ssize_t count = ::pread(memory.descriptor, to.data() + done, to.size() - done, offset);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return false;
+    done += static_cast<size_t>(count);
+  }
+  return true;
+}
+
+// The first segment that no one writes, as the file has it. It holds notes and symbols, and the
+// loader changes nothing in it.
+struct Segment {
+  uint64_t offset = 0;
+  uint64_t address = 0;  // virtual
+  uint64_t size = 0;     // bytes
+};
+
+Segment first_read_only_segment(const std::vector<std::byte>& elf) {
+  Elf64_Ehdr header{};
+  if (elf.size() < sizeof header) return {};
+  std::memcpy(&header, elf.data(), sizeof header);
+  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_phentsize != sizeof(Elf64_Phdr))
+    return {};
+  for (uint64_t i = 0; i < header.e_phnum; ++i) {
+    const uint64_t at = header.e_phoff + i * sizeof(Elf64_Phdr);
+    if (at > elf.size() || elf.size() - at < sizeof(Elf64_Phdr)) return {};
+    Elf64_Phdr segment{};
+    std::memcpy(&segment, elf.data() + at, sizeof segment);
+    if (segment.p_type != PT_LOAD || (segment.p_flags & PF_W) != 0) continue;
+    if (segment.p_offset > elf.size() || elf.size() - segment.p_offset < segment.p_filesz)
+      return {};
+    return {segment.p_offset, segment.p_vaddr, segment.p_filesz};
+  }
+  return {};
+}
+
+}  // namespace
+
+std::vector<LoadedCode> code_with_kernel(const Agent& agent, const std::string& symbol) {
+  const std::shared_ptr<Session> session = Session::running();
+  std::vector<LoadedCode> found;
+  for (const hsa_executable_t executable : executables()) {
+    if (session && session->holds(Session::Kind::executable, executable.handle)) continue;
+    const uint64_t object = kernel_object(executable, agent.handle(), symbol);
+    if (object == 0) continue;
+    for (const hsa_loaded_code_object_t code : code_objects(executable)) {
+      LoadedCode loaded = describe(executable, code);
+      if (object < loaded.load_base || object - loaded.load_base >= loaded.load_size) continue;
+      loaded.kernel_object = object;
+      found.push_back(loaded);
+    }
+  }
+  return found;
+}
+
+std::vector<std::byte> read_elf(const LoadedCode& code, const std::string& kernel) {
+  if (code.storage == nullptr) refuse_storage(kernel, "it was loaded from a file descriptor");
+  std::vector<std::byte> elf(code.storage_size);
+  if (!read_own_memory(code.storage, elf))
+    refuse_storage(kernel, fmt::format("the {} bytes at {} that it was loaded from are not mapped",
+                                       elf.size(), fmt::ptr(code.storage)));
+  const Segment segment = first_read_only_segment(elf);
+  const uint64_t address = segment.address + static_cast<uint64_t>(code.load_delta);
+  std::vector<std::byte> loaded(segment.size);
+  const bool inside = address >= code.load_base && segment.size <= code.load_size &&
+                      address - code.load_base <= code.load_size - segment.size;
+  if (segment.size != 0 && inside) {
+    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast, performance-no-int-to-ptr): ROCr
+    // gives the address as a number
+    const auto* const from = reinterpret_cast<const void*>(address);
+    check(hsa_memory_copy(loaded.data(), from, loaded.size()), "hsa_memory_copy", kernel);
+    if (std::equal(loaded.begin(), loaded.end(),
+                   elf.begin() + static_cast<ptrdiff_t>(segment.offset)))
+      return elf;
+  }
+  refuse_storage(kernel, fmt::format("the bytes at {} are no longer those that were loaded",
+                                     fmt::ptr(code.storage)));
+}
+
+}  // namespace uptempo::hip

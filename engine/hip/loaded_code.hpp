@@ -1,0 +1,45 @@
+// Code objects that ROCr holds in this process, whoever loaded them. Private to engine/hip.
+//
+// Source: hsa_ven_amd_loader.h. Thread safety: any thread, but not while another thread unloads one
+// of the executables.
+#pragma once
+
+#include <hsa/hsa.h>
+#include <hsa/hsa_ven_amd_loader.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "engine/runtime/agent.hpp"
+
+namespace uptempo::hip {
+
+struct LoadedCode {
+  hsa_executable_t executable{};
+  uint64_t kernel_object = 0;
+  // The code object in the GPU's memory.
+  uint64_t load_base = 0;  // address
+  uint64_t load_size = 0;  // bytes
+  int64_t load_delta = 0;  // address minus the ELF file's virtual address
+  // The ELF file in the memory that its loader gave to ROCr, in bytes; null if it gave a file.
+  const std::byte* storage = nullptr;
+  uint64_t storage_size = 0;
+
+  bool holds(const void* address) const noexcept {
+    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): compared as a number
+    const auto number = reinterpret_cast<uint64_t>(address);
+    return number >= load_base && number - load_base < load_size;
+  }
+};
+
+// Returns the code objects on this agent that define the kernel with this symbol ("saxpy.kd"), in
+// the order of their loading, without those of Program.
+std::vector<LoadedCode> code_with_kernel(const Agent& agent, const std::string& symbol);
+
+// Returns a copy of the ELF file. Throws Error, which names the kernel, if its memory is gone or has
+// changed since it was loaded; no such memory is accessed.
+std::vector<std::byte> read_elf(const LoadedCode& code, const std::string& kernel);
+
+}  // namespace uptempo::hip
