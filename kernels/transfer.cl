@@ -4,11 +4,14 @@
 //   copy_bytes(uchar* to, const uchar* from, ulong bytes)
 //   copy_rows (uchar* to, const uchar* from, ulong width_bytes, ulong height, ulong to_pitch,
 //              ulong from_pitch)
+//   copy_slices(uchar* to, const uchar* from, ulong width_bytes, ulong height, ulong depth,
+//               ulong to_pitch, ulong from_pitch, ulong to_slice_pitch, ulong from_slice_pitch)
 //   fill_bytes(uchar* to, ulong bytes, ulong low, ulong high)
 //   fill_rows (uchar* to, ulong width_bytes, ulong height, ulong to_pitch, ulong low, ulong high)
 //
 // Arguments: addresses, widths and pitches are any number of bytes, including 0. A pitch is the
-// distance between the starts of two rows. Memory may be of any kind that the agent can access.
+// distance between the starts of two rows, a slice pitch that between the starts of two slices of
+// `height` rows. Memory may be of any kind that the agent can access.
 // `low` and `high` are 16 bytes, lowest first, repeated from `to` on, in every row from its start.
 // A pattern of 1, 2, 4 or 8 bytes is repeated to 16, so that one kernel serves all sizes.
 //
@@ -80,6 +83,18 @@ kernel void copy_rows(global uchar* to, global const uchar* from, ulong width_by
   const Share rows = share(1);
   for (ulong row = rows.first; row < height; row += rows.stride)
     copy_run(to + row * to_pitch, from + row * from_pitch, width_bytes, share(0));
+}
+
+// Work-items advance along y through the rows of all slices.
+kernel void copy_slices(global uchar* to, global const uchar* from, ulong width_bytes, ulong height,
+                        ulong depth, ulong to_pitch, ulong from_pitch, ulong to_slice_pitch,
+                        ulong from_slice_pitch) {
+  const Share rows = share(1);
+  for (ulong row = rows.first; row < height * depth; row += rows.stride) {
+    const ulong slice = row / height, in_slice = row - slice * height;
+    copy_run(to + slice * to_slice_pitch + in_slice * to_pitch,
+             from + slice * from_slice_pitch + in_slice * from_pitch, width_bytes, share(0));
+  }
 }
 
 kernel void fill_bytes(global uchar* to, ulong bytes, ulong low, ulong high) {

@@ -304,11 +304,11 @@ void Stream::launch_copy(const Transfer& transfer) {
   const auto* const from = reinterpret_cast<const uint8_t*>(transfer.from.data);
   const CopyRows& rows = transfer.rows;
   if (transfer.is_linear()) {
-    launch(transfers.kernels().copy_bytes, transfers.grid(rows.width_bytes), to, from,
+    launch(transfers.kernels().copy_bytes, transfers.grids().linear(rows.width_bytes), to, from,
            rows.width_bytes);
   } else {
-    launch(transfers.kernels().copy_rows, transfers.grid(rows.width_bytes, rows.height), to, from,
-           rows.width_bytes, rows.height, rows.to_pitch, rows.from_pitch);
+    launch(transfers.kernels().copy_rows, transfers.grids().rows(rows.width_bytes, rows.height), to,
+           from, rows.width_bytes, rows.height, rows.to_pitch, rows.from_pitch);
   }
 }
 
@@ -318,10 +318,10 @@ void Stream::launch_fill(const Transfer& transfer) {
   const CopyRows& rows = transfer.rows;
   const auto [low, high] = transfer.pattern;
   if (transfer.is_linear()) {
-    launch(transfers.kernels().fill_bytes, transfers.grid(rows.width_bytes), to, rows.width_bytes,
-           low, high);
+    launch(transfers.kernels().fill_bytes, transfers.grids().linear(rows.width_bytes), to,
+           rows.width_bytes, low, high);
   } else {
-    launch(transfers.kernels().fill_rows, transfers.grid(rows.width_bytes, rows.height), to,
+    launch(transfers.kernels().fill_rows, transfers.grids().rows(rows.width_bytes, rows.height), to,
            rows.width_bytes, rows.height, rows.to_pitch, low, high);
   }
 }

@@ -41,12 +41,12 @@ constexpr const char* kAnyGrid = "any grid serves any size: work-items advance b
 constexpr const char* kProbe = "a probe of tests, which launch it with many geometries";
 // The kernels that read hidden arguments. There is no list for the packet: no kernel reads it.
 constexpr Reader kReaders[] = {
-    {"fill", kAnySize},         {"iota", kAnySize},         {"copy", kAnySize},
-    {"vector_add", kAnySize},   {"saxpy", kAnySize},        {"chain_increment", kAnySize},
-    {"reduce_lds", kAnySize},   {"bitonic_sort", kAnySize}, {"copy_bytes", kAnyGrid},
-    {"copy_rows", kAnyGrid},    {"fill_bytes", kAnyGrid},   {"fill_rows", kAnyGrid},
-    {"spin", kProbe},           {"combine", kProbe},        {"probe_arguments", kProbe},
-    {"probe_geometry", kProbe}, {"probe_private", kProbe},
+    {"fill", kAnySize},          {"iota", kAnySize},         {"copy", kAnySize},
+    {"vector_add", kAnySize},    {"saxpy", kAnySize},        {"chain_increment", kAnySize},
+    {"reduce_lds", kAnySize},    {"bitonic_sort", kAnySize}, {"copy_bytes", kAnyGrid},
+    {"copy_slices", kAnyGrid},   {"copy_rows", kAnyGrid},    {"fill_bytes", kAnyGrid},
+    {"fill_rows", kAnyGrid},     {"spin", kProbe},           {"combine", kProbe},
+    {"probe_arguments", kProbe}, {"probe_geometry", kProbe}, {"probe_private", kProbe},
 };
 
 bool may_read_geometry(const std::string& kernel) {

@@ -33,6 +33,10 @@ struct TransferDevice : test::OnDevice {
       program.kernel<uint8_t*, uint64_t, uint64_t, uint64_t>("fill_bytes");
   Kernel<uint8_t*, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t> fill_rows =
       program.kernel<uint8_t*, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t>("fill_rows");
+  Kernel<uint8_t*, const uint8_t*, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
+         uint64_t>
+      copy_slices = program.kernel<uint8_t*, const uint8_t*, uint64_t, uint64_t, uint64_t, uint64_t,
+                                   uint64_t, uint64_t, uint64_t>("copy_slices");
   Queue queue{gpu};
   Copier copier{gpu};
   BatchSubmitter batch{queue};
@@ -174,6 +178,36 @@ TEST_CASE("copy_rows copies rows of any width and pitch, and leaves the bytes be
                     source.data() + s.from_offset + row * s.from_pitch, s.width);
       CAPTURE(s.width, s.height, s.to_pitch, s.from_pitch, grid.items.x, grid.items.y);
       CHECK(first_difference(device.download(to), expected) == expected.size());
+    }
+  }
+}
+
+TEST_CASE("copy_slices copies slices of any pitch, and leaves the bytes between them",
+          "[kernels]") {
+  TransferDevice device;
+  const Bytes source = random_bytes(16'384, 8);
+  const auto from = device.upload(source);
+  const Bytes clean(16'384, kUntouched);
+  for (const Shape& s : kShapes) {
+    if (s.height > 10) continue;
+    const size_t to_slice = s.height * s.to_pitch + 5, from_slice = s.height * s.from_pitch + 3;
+    for (const size_t depth : {size_t{0}, size_t{1}, size_t{2}, size_t{4}}) {
+      if (depth * std::max(to_slice, from_slice) > 16'000) continue;
+      for (const Grid& grid : kRowGrids) {
+        const auto to = device.upload(clean);
+        device.batch.dispatch(device.copy_slices, grid, to.data() + s.to_offset,
+                              from.data() + s.from_offset, s.width, s.height, depth, s.to_pitch,
+                              s.from_pitch, to_slice, from_slice);
+        device.run();
+        Bytes expected = clean;
+        for (size_t slice = 0; slice < depth; ++slice)
+          for (size_t row = 0; row < s.height; ++row)
+            std::memcpy(expected.data() + s.to_offset + slice * to_slice + row * s.to_pitch,
+                        source.data() + s.from_offset + slice * from_slice + row * s.from_pitch,
+                        s.width);
+        CAPTURE(s.width, s.height, depth, s.to_pitch, s.from_pitch, grid.items.x, grid.items.y);
+        CHECK(first_difference(device.download(to), expected) == expected.size());
+      }
     }
   }
 }
@@ -338,11 +372,13 @@ TEST_CASE("a read or a write of one byte more than is mapped is a memory fault",
 
 TEST_CASE("transfer kernels take no hidden arguments but those of version 5", "[kernels]") {
   TransferDevice device;
-  CHECK(device.program.kernel_names() ==
-        std::vector<std::string>{"copy_bytes", "copy_rows", "fill_bytes", "fill_rows"});
+  CHECK(device.program.kernel_names() == std::vector<std::string>{"copy_bytes", "copy_rows",
+                                                                  "copy_slices", "fill_bytes",
+                                                                  "fill_rows"});
   constexpr uint32_t kHidden = 256;
   CHECK(device.copy_bytes.info().arguments.size_bytes() == 24 + kHidden);
   CHECK(device.copy_rows.info().arguments.size_bytes() == 48 + kHidden);
+  CHECK(device.copy_slices.info().arguments.size_bytes() == 72 + kHidden);
   CHECK(device.fill_bytes.info().arguments.size_bytes() == 32 + kHidden);
   CHECK(device.fill_rows.info().arguments.size_bytes() == 48 + kHidden);
 }

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <kernels/transfer.hpp>
 #include <thread>
 #include <utility>
 
@@ -19,18 +18,6 @@
 
 namespace uptempo::detail {
 namespace {
-
-TransferKernels load(const Agent& gpu) {
-  const Program program(gpu, builtin_kernels::transfer());
-  return {
-      .copy_bytes = program.kernel<uint8_t*, const uint8_t*, uint64_t>("copy_bytes"),
-      .copy_rows = program.kernel<uint8_t*, const uint8_t*, uint64_t, uint64_t, uint64_t, uint64_t>(
-          "copy_rows"),
-      .fill_bytes = program.kernel<uint8_t*, uint64_t, uint64_t, uint64_t>("fill_bytes"),
-      .fill_rows =
-          program.kernel<uint8_t*, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t>("fill_rows"),
-  };
-}
 
 volatile uint32_t* hdp_flush_of(const Agent& gpu) {
   // hsa_ext_amd.h extends the enumeration of hsa.h beyond its range.
@@ -80,7 +67,7 @@ Transfers::Parts parts_of(const Agent& gpu) {
                   return rocr.preferred(to, from);
                 });
               },
-          .load_kernels = [gpu] { return load(gpu); },
+          .load_kernels = [gpu] { return load_transfer_kernels(gpu); },
           .make_staging =
               [gpu](size_t size_bytes, size_t piece_bytes) {
                 return std::make_shared<Staging>(gpu, size_bytes, piece_bytes);
@@ -88,10 +75,6 @@ Transfers::Parts parts_of(const Agent& gpu) {
           .compute_units = gpu.properties().compute_units,
           .hdp_flush = hdp_flush_of(gpu)};
 }
-
-// Bytes that a work-item copies at a time, and the workgroup size.
-constexpr size_t kUnitBytes = 16;
-constexpr uint32_t kWorkgroup = 256;
 
 }  // namespace
 
@@ -248,20 +231,6 @@ bool Transfers::has_kernels() {
 const TransferKernels& Transfers::kernels() {
   if (!has_kernels()) throw *no_kernels_;
   return *kernels_;
-}
-
-Grid Transfers::grid(size_t bytes) const noexcept {
-  const auto items = static_cast<uint32_t>(
-      std::clamp<size_t>((bytes + kUnitBytes - 1) / kUnitBytes, 1, most_items()));
-  return Grid{items}.by(std::min(items, kWorkgroup));
-}
-
-Grid Transfers::grid(size_t width_bytes, size_t height) const noexcept {
-  const auto x = static_cast<uint32_t>(
-      std::clamp<size_t>((width_bytes + kUnitBytes - 1) / kUnitBytes, 1, kWorkgroup));
-  const auto y =
-      static_cast<uint32_t>(std::clamp<size_t>(height, 1, std::max<size_t>(most_items() / x, 1)));
-  return Grid{x, y}.by(x, std::clamp(kWorkgroup / x, 1u, y));
 }
 
 // Write-combining buffers are emptied first. A read over the bus returns only after all earlier

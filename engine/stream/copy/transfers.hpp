@@ -16,14 +16,13 @@
 #include <string>
 #include <vector>
 
-#include "engine/program/grid.hpp"
-#include "engine/program/program.hpp"
 #include "engine/runtime/agent.hpp"
 #include "engine/stream/copy/copy_ends.hpp"
 #include "engine/stream/copy/copy_engines.hpp"
 #include "engine/stream/copy/copy_lane.hpp"
 #include "engine/stream/copy/host_duties.hpp"
 #include "engine/stream/copy/staging.hpp"
+#include "engine/stream/copy/transfer_kernels.hpp"
 
 namespace uptempo::detail {
 
@@ -42,14 +41,6 @@ constexpr CopyDirection engine_direction_of(CopyPlace to, CopyPlace from) noexce
   const bool with_peer = to == CopyPlace::peer || from == CopyPlace::peer;
   return with_peer ? CopyDirection::between_devices : direction_of(to, from);
 }
-
-// Kernels of kernels/transfer.cl.
-struct TransferKernels {
-  Kernel<uint8_t*, const uint8_t*, uint64_t> copy_bytes;
-  Kernel<uint8_t*, const uint8_t*, uint64_t, uint64_t, uint64_t, uint64_t> copy_rows;
-  Kernel<uint8_t*, uint64_t, uint64_t, uint64_t> fill_bytes;
-  Kernel<uint8_t*, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t> fill_rows;
-};
 
 class Transfers {
  public:
@@ -98,9 +89,7 @@ class Transfers {
   // Throws Error if no code object matches the agent; has_kernels() checks it in advance.
   const TransferKernels& kernels();
   bool has_kernels();
-  // The largest useful grid for a copy or a fill.
-  Grid grid(size_t bytes) const noexcept;
-  Grid grid(size_t width_bytes, size_t height) const noexcept;
+  TransferGrids grids() const noexcept { return TransferGrids(parts_.compute_units); }
 
   // Blocks until device memory holds what the calling thread has stored there over the bus. `last`
   // is the last byte stored.
@@ -133,8 +122,6 @@ class Transfers {
   EngineSet engines_now(CopyDirection direction) const;
   // Asks ROCr once. Null: ROCr has no answer yet, and decides the next copy.
   const EngineSet* engines_of(CopyDirection direction);
-
-  size_t most_items() const noexcept { return size_t{parts_.compute_units} * 2048; }
 
   std::optional<Agent> agent_;
   hsa_agent_t host_{0};
