@@ -68,7 +68,8 @@ LoadedCode select(std::vector<LoadedCode> found, const std::string& asked, const
   if (found.size() == 1) return found.front();
   std::vector<std::string> places;
   for (const LoadedCode& code : found)
-    places.push_back(fmt::format("{:#x} to {:#x}", code.load_base, code.load_base + code.load_size));
+    places.push_back(
+        fmt::format("{:#x} to {:#x}", code.load_base, code.load_base + code.load_size));
   refuse(asked,
          fmt::format("{} loaded code objects define it, at {}", found.size(),
                      fmt::join(places, " and ")),
@@ -78,8 +79,7 @@ LoadedCode select(std::vector<LoadedCode> found, const std::string& asked, const
 KernelInfo read(const std::string& name, const void* function, Beside beside) {
   const Agent agent = current_agent();
   const std::string asked = fmt::format("{} on {}", shown(name), agent.name());
-  const LoadedCode code =
-      select(code_with_kernel(agent, name + ".kd"), asked, function, beside);
+  const LoadedCode code = select(code_with_kernel(agent, name + ".kd"), asked, function, beside);
   const std::vector<std::byte> elf = read_elf(code, name);
   const CodeObject object = read_code_object(elf);
   const ProgramMetadata program = program_metadata(object);

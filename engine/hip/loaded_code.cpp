@@ -80,8 +80,8 @@ LoadedCode describe(hsa_executable_t executable, hsa_loaded_code_object_t code) 
       .load_base = info<uint64_t>(code, HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_LOAD_BASE),
       .load_size = info<uint64_t>(code, HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_LOAD_SIZE),
       .load_delta = info<int64_t>(code, HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_LOAD_DELTA)};
-  const auto storage = info<uint32_t>(
-      code, HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_CODE_OBJECT_STORAGE_TYPE);
+  const auto storage =
+      info<uint32_t>(code, HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_CODE_OBJECT_STORAGE_TYPE);
   if (storage == HSA_VEN_AMD_LOADER_CODE_OBJECT_STORAGE_TYPE_MEMORY) {
     // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): ROCr gives it as a number
     result.storage = reinterpret_cast<const std::byte*>(info<uint64_t>(

@@ -51,8 +51,8 @@ KernelInfo read_kernel(const Agent& agent, hsa_executable_t executable, const Co
   const AgentProperties& limits = agent.properties();
   return {.code = identity,
           .name = kernel.name,
-          .object = symbol_info<uint64_t>(symbol, HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT,
-                                          kernel.name),
+          .object =
+              symbol_info<uint64_t>(symbol, HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT, kernel.name),
           .reads_packet = read_kernel_descriptor(object, kernel.symbol).dispatch_ptr,
           .group_segment_size = symbol_info<uint32_t>(
               symbol, HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_GROUP_SEGMENT_SIZE, kernel.name),

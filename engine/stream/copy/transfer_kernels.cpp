@@ -54,9 +54,8 @@ TransferKernels load_transfer_kernels(const Agent& gpu) {
       .fill_bytes = program.kernel<uint8_t*, uint64_t, uint64_t, uint64_t>("fill_bytes"),
       .fill_rows =
           program.kernel<uint8_t*, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t>("fill_rows"),
-      .copy_slices =
-          program.kernel<uint8_t*, const uint8_t*, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
-                         uint64_t, uint64_t>("copy_slices"),
+      .copy_slices = program.kernel<uint8_t*, const uint8_t*, uint64_t, uint64_t, uint64_t,
+                                    uint64_t, uint64_t, uint64_t, uint64_t>("copy_slices"),
   };
 }
 
@@ -98,12 +97,16 @@ TransferDispatch fill_dispatch(const TransferKernels& kernels, const TransferGri
   const TransferBox box = merged(given, true);
   const auto [low, high] = pattern;
   if (box.height > 1)
-    return {kernels.fill_rows, grids.rows(box.width_bytes, box.height),
-            target(box),       box.width_bytes,
-            box.height,        box.to_pitch,
-            low,               high};
-  return {kernels.fill_bytes, grids.linear(box.width_bytes), target(box), box.width_bytes, low,
-          high};
+    return {kernels.fill_rows,
+            grids.rows(box.width_bytes, box.height),
+            target(box),
+            box.width_bytes,
+            box.height,
+            box.to_pitch,
+            low,
+            high};
+  return {
+      kernels.fill_bytes, grids.linear(box.width_bytes), target(box), box.width_bytes, low, high};
 }
 
 }  // namespace uptempo::detail

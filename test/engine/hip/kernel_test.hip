@@ -300,7 +300,8 @@ TEST_CASE("functions of one name in two shared libraries are those of their own 
   CHECK(libraries[1].total() == 11);
 }
 
-TEST_CASE("a kernel that hipRTC has compiled is dispatched, and its bytes may be freed afterwards") {
+TEST_CASE(
+    "a kernel that hipRTC has compiled is dispatched, and its bytes may be freed afterwards") {
   OnDevice on;
   static constexpr const char* kSource =
       "extern \"C\" __global__ void twice(unsigned* words) { words[threadIdx.x] *= 2; }";

@@ -29,7 +29,10 @@ struct Shape {
 Shape random_shape(std::mt19937_64& random, size_t room) {
   const auto below = [&](size_t limit) { return random() % limit; };
   for (;;) {
-    Shape s{.width = below(90), .height = below(6), .depth = below(4), .to = below(20),
+    Shape s{.width = below(90),
+            .height = below(6),
+            .depth = below(4),
+            .to = below(20),
             .from = below(20)};
     // A third each: contiguous, rows apart, everything apart.
     const uint64_t kind = below(3);
