@@ -28,6 +28,7 @@ class CompletionAwaiter;
 class StreamQueue;
 class CopyLane;
 class RecordingState;
+class CompletedSignal;
 }  // namespace detail
 class CompletionNotifier;
 class Timeline;
@@ -63,6 +64,7 @@ class Completion {
   friend class detail::StreamQueue;
   friend class detail::CopyLane;
   friend class detail::RecordingState;
+  friend class detail::CompletedSignal;
   Completion(Timeline& timeline, uint64_t value) noexcept : timeline_(&timeline), value_(value) {}
   // True if complete or failed.
   bool finished() const noexcept;

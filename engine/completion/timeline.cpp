@@ -153,8 +153,25 @@ bool Timeline::note_failure(hsa_status_t status, std::string text) noexcept {
       if (aql::has_interrupt(signal)) hsa_signal_cas_screlease(signal, 1, -1);
     });
   }
+  failure_.take_signals([this](hsa_signal_t signal, uint64_t value) {
+    if (!is_known(value)) aql::rearm(signal, -1);
+  });
   leaders_.wake_all();
   return true;
+}
+
+void Timeline::complete_too(hsa_signal_t signal, uint64_t value) {
+  const std::lock_guard lock(mutex_);
+  if (!failure_.noted()) {
+    failure_.add_signal({signal, value});
+  } else if (!is_known(value)) {
+    aql::rearm(signal, -1);
+  }
+}
+
+void Timeline::forget_signal(hsa_signal_t signal) noexcept {
+  const std::lock_guard lock(mutex_);
+  failure_.remove_signal(signal);
 }
 
 void Timeline::fail_too(Timeline& dependent, uint64_t value) {

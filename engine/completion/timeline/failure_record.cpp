@@ -47,6 +47,7 @@ void FailureRecord::clear() noexcept {
   failure_ = {};
   error_.store(HSA_STATUS_SUCCESS, std::memory_order_release);
   dependents_.clear();
+  signals_.clear();
 }
 
 }  // namespace detail

@@ -1,5 +1,5 @@
-// FailureRecord: the first error of a timeline, the sources of errors, and the timelines that fail
-// with it. Private to Timeline and its users in the engine.
+// FailureRecord: the first error of a timeline, the sources of errors, and the timelines and signals
+// that it must reach. Private to Timeline and its users in the engine.
 //
 // Sources: fail() of any thread; a watched error source of a borrowed queue's owner; a signal that
 // a failed copy has made negative. The record is permanent: later errors, and later values of a
@@ -66,11 +66,26 @@ class FailureRecord {
   // Keeps the highest value of each timeline. Allocates for a new timeline.
   void add_dependent(const Dependent& dependent);
   std::vector<Dependent> take_dependents() noexcept { return std::exchange(dependents_, {}); }
+  // A caller's signal that a packet of the publication decrements.
+  struct Dependency {
+    hsa_signal_t signal;
+    uint64_t value;
+  };
+  void add_signal(const Dependency& signal) { signals_.push_back(signal); }
+  void remove_signal(hsa_signal_t signal) noexcept {
+    std::erase_if(signals_, [=](const Dependency& d) { return d.signal.handle == signal.handle; });
+  }
+  // Calls f(signal, value) for each and forgets them.
+  template <class F>
+  void take_signals(F&& f) noexcept {
+    for (const Dependency& d : signals_) f(d.signal, d.value);
+    signals_.clear();
+  }
   // Describes this failure to a timeline that waits for it. The prefix is added once, however long
   // the chain.
   static std::string passed_on(const std::string& text);
 
-  // Forgets the failure and the dependents; the watched source stays.
+  // Forgets the failure, the dependents and the signals; the watched source stays.
   void clear() noexcept;
 
  private:
@@ -78,6 +93,7 @@ class FailureRecord {
   std::atomic<const std::atomic<hsa_status_t>*> watched_{nullptr};
   Failure failure_;
   std::vector<Dependent> dependents_;
+  std::vector<Dependency> signals_;
 };
 
 }  // namespace detail

@@ -173,3 +173,26 @@ TEST_CASE("a timeline that lost publications keeps reporting the loss", "[timeli
   CHECK(timeline.failure().text == "gone");
   next.release();
 }
+
+TEST_CASE("a failure completes the callers' signals of lost publications only", "[timeline]") {
+  Timeline& timeline = Timeline::acquire(13);
+  SignalDouble done(0), unfinished(1), other_unfinished(1);
+  SignalDouble of_done(0), of_lost(0), forgotten(0), late(0);
+  const uint64_t complete = timeline.begin(done.handle());
+  const uint64_t lost = timeline.begin(unfinished.handle());
+  timeline.complete_too(of_done.handle(), complete);
+  timeline.complete_too(of_lost.handle(), lost);
+  timeline.complete_too(forgotten.handle(), lost);
+  timeline.forget_signal(forgotten.handle());
+  CHECK(aql::load_acquire(of_lost.handle()) == 0);
+
+  CHECK(timeline.fail(HSA_STATUS_ERROR, "gone"));
+  CHECK(aql::load_acquire(of_lost.handle()) == -1);
+  CHECK(aql::load_acquire(of_done.handle()) == 0);
+  CHECK(aql::load_acquire(forgotten.handle()) == 0);
+
+  const uint64_t after = timeline.begin(other_unfinished.handle());
+  timeline.complete_too(late.handle(), after);
+  CHECK(aql::load_acquire(late.handle()) == -1);
+  timeline.release();
+}

@@ -1,0 +1,34 @@
+#include "engine/completion/completed_signal.hpp"
+
+#include "engine/completion/completion_thread.hpp"
+#include "engine/completion/timeline.hpp"
+
+namespace uptempo::detail {
+
+CompletedSignal::CompletedSignal(hsa_signal_t signal, const Completion& completion)
+    : signal_(signal), completion_(completion) {
+  completion_.timeline_->complete_too(signal, completion_.value());
+}
+
+CompletedSignal::Fate CompletedSignal::fate() noexcept {
+  const Fate fate = fate_of(completion_);
+  if (fate != Fate::unfinished && completion_.timeline_ != nullptr)
+    completion_.timeline_->forget_signal(signal_);
+  return fate;
+}
+
+void CompletedSignal::await(const Completion& completion, Awaited& item) {
+  item.timeline = completion.timeline_;
+  item.value = completion.value();
+  CompletionThread::of_process().add(item);
+}
+
+CompletedSignal::Fate CompletedSignal::fate_of(const Completion& completion) noexcept {
+  Timeline* const timeline = completion.timeline_;
+  if (timeline == nullptr || timeline->is_done(completion.value())) return Fate::complete;
+  if (!timeline->failed()) return Fate::unfinished;
+  // It may have completed between the two checks.
+  return timeline->is_done(completion.value()) ? Fate::complete : Fate::lost;
+}
+
+}  // namespace uptempo::detail
