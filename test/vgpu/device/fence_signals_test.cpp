@@ -329,3 +329,86 @@ TEST_CASE("a repeated finding is always counted, and reported up to the limit") 
   program.dispatch(consumer, "max", {}, {reads(kCoarse)});
   CHECK(program.findings().size() == Checker::kRepetitions + 1);
 }
+
+TEST_CASE("a kernel that reads a signal's value passes on what completed the signal") {
+  constexpr uint64_t kWord = kFine;  // a signal in memory
+  for (const bool reads_it : {true, false}) {
+    Program program;
+    const ActorId producer = program.compute(), consumer = program.compute();
+    program.ring(producer);
+    program.ring(consumer, 2);
+    program.dispatch(producer, "fill", {.release = kAgent, .signal = kWord}, {writes(kCoarse)});
+    program.dispatch(consumer, "spin", {},
+                     {reads(reads_it ? kWord + 8 : kFine + 256, 8, Path::synchronising)});
+    program.dispatch(consumer, "sum", {.barrier = true, .acquire = kAgent}, {reads(kCoarse)});
+    CAPTURE(reads_it);
+    CHECK(program.found() == (reads_it ? "" : kRace));
+  }
+}
+
+TEST_CASE("a kernel that writes a signal's value completes the signal") {
+  constexpr uint64_t kWord = kFine;
+  const bool is_known = GENERATE(true, false);  // an earlier packet has used the signal
+  for (const bool writes_it : {true, false}) {
+    Program program;
+    const ActorId producer = program.compute(), consumer = program.compute();
+    program.ring(producer, 2);
+    program.ring(consumer, 3);
+    if (is_known) program.barrier_packet(consumer, {}, {kWord});
+    program.dispatch(producer, "fill", {.release = kAgent}, {writes(kCoarse)});
+    program.dispatch(producer, "signal", {.barrier = true},
+                     {writes(writes_it ? kWord + 8 : kFine + 256, 8)});
+    program.barrier_packet(consumer, {}, {kWord});
+    program.dispatch(consumer, "sum", kConsumes, {reads(kCoarse)});
+    CAPTURE(writes_it);
+    CHECK(program.found() == (writes_it ? "" : kRace));
+  }
+}
+
+TEST_CASE("a kernel that polls a signal passes on what the host knew") {
+  constexpr uint64_t kWord = kFine;
+  for (const uint32_t bytes : {8u, 4u}) {  // four bytes are no signal's value
+    Program program;
+    const ActorId producer = program.compute(), consumer = program.compute();
+    program.ring(producer);
+    program.ring(consumer, 2);
+    program.dispatch(producer, "fill", {.release = kAgent, .signal = kDone}, {writes(kCoarse)});
+    program.dispatch(consumer, "spin", {}, {reads(kWord + 8, bytes, Path::synchronising)});
+    program.dispatch(consumer, "sum", {.barrier = true, .acquire = kAgent}, {reads(kCoarse)});
+    CAPTURE(bytes);
+    CHECK(program.found() == (bytes == 8 ? "" : kRace));
+  }
+}
+
+TEST_CASE("a packet may find the value that a running kernel has stored") {
+  constexpr uint64_t kWord = kFine;
+  for (const bool has_stored : {true, false}) {
+    Program program;
+    const ActorId producer = program.compute(), consumer = program.compute();
+    program.ring(producer, 2);
+    program.ring(consumer, 2);
+    program.dispatch(producer, "fill", {.release = kAgent}, {writes(kCoarse)});
+    auto signal = program.launch(producer, "signal", {.barrier = true});
+    if (has_stored) program.touch(signal, {writes(kWord + 8, 8)});
+    program.barrier_packet(consumer, {}, {kWord});
+    program.dispatch(consumer, "sum", kConsumes, {reads(kCoarse)});
+    program.end(signal);
+    CAPTURE(has_stored);
+    CHECK(program.found() == (has_stored ? "" : kRace));
+  }
+}
+
+TEST_CASE("accesses to the value of a signal do not race; those beside it do") {
+  constexpr uint64_t kWord = kFine;
+  for (const uint32_t offset : {8u, 16u}) {
+    Program program;
+    const ActorId first = program.compute(), second = program.compute();
+    program.ring(first);
+    program.ring(second, 2);
+    program.barrier_packet(second, {}, {kWord});
+    program.dispatch(first, "signal", {}, {writes(kWord + offset, 8)});
+    program.dispatch(second, "again", {}, {writes(kWord + offset, 8)});
+    CAPTURE(offset);
+    CHECK(program.found() == (offset == 8 ? "" : "unordered WAW signal->again 0x10+8 possible"));
+  }
+}

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstddef>
 #include <map>
 
 #include "cp/signal.hpp"
@@ -11,6 +12,9 @@ namespace uptempo::vgpu {
 namespace {
 
 constexpr uint64_t kAllLanes = ~uint64_t{0};
+
+static_assert(offsetof(amd_signal_t, value) == fences::kSignalValueOffset &&
+              AMD_SIGNAL_ALIGN_BYTES == fences::kLineBytes);
 
 fences::Path path_of(const ObservedAccess& access) noexcept {
   if (access.scope >= AccessScope::agent) return fences::Path::synchronising;

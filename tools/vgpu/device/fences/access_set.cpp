@@ -147,6 +147,14 @@ void AccessSet::add_write(GpuAddress address, uint64_t bytes, Path path,
       [&](Page& page, uint32_t line, uint64_t mask) { write(page, line, mask, path, workgroup); });
 }
 
+bool AccessSet::has_written(GpuAddress address, uint32_t bytes) noexcept {
+  const std::lock_guard lock(mutex_);
+  const auto page = pages_.find(page_of(address));
+  if (page == pages_.end()) return false;
+  const std::atomic_ref line(page->second.accesses.written[address % kPageBytes / kLineBytes]);
+  return (line.load(std::memory_order_relaxed) & line_bits(address % kLineBytes, bytes)) != 0;
+}
+
 void AccessSet::add_read_mask(GpuAddress line, uint64_t bytes, Path path,
                               uint32_t workgroup) noexcept {
   if (Page* const page = find(page_of(line), false))

@@ -62,6 +62,8 @@ class AccessSet {
   void add_read_mask(GpuAddress line, uint64_t bytes, Path path, uint32_t workgroup) noexcept;
   void add_write_mask(GpuAddress line, uint64_t bytes, Path path, uint32_t workgroup) noexcept;
 
+  // True if the dispatch has written one of the bytes, which one line holds.
+  bool has_written(GpuAddress address, uint32_t bytes) noexcept;
   // True when memory for a page was refused, so some accesses were not recorded.
   bool incomplete() const noexcept { return incomplete_.load(std::memory_order_relaxed); }
 

@@ -47,7 +47,22 @@ struct Checker::Impl {
     }
   }
 
+  // The running dispatches that have written the values of these signals.
+  std::vector<TaskId> storers(std::span<const SignalValue> signals) const {
+    std::vector<TaskId> found;
+    for (const auto& [id, set] : running) {
+      const std::shared_ptr<AccessSet> accesses = set.lock();
+      if (accesses && std::ranges::any_of(signals, [&](const SignalValue& signal) {
+            return accesses->has_written(signal.handle + kSignalValueOffset, sizeof(int64_t));
+          }))
+        found.push_back({id.first, id.second});
+    }
+    return found;
+  }
+
   mutable std::mutex mutex;
+  // Dispatches, by actor and index. Those of a queue that was destroyed never end.
+  std::map<std::pair<ActorId, uint64_t>, std::weak_ptr<AccessSet>> running;
   const uint32_t l1_line_bytes;  // of the vector L1
   Judge judge;
   const Sink sink;
@@ -117,12 +132,15 @@ Running Checker::launch(ActorId queue, const Packet& packet, std::string kernel,
                         AccessSet::Listener* listener, uint64_t waves, L2Deal l2s) {
   const std::lock_guard lock(impl_->mutex);
   impl_->process(events::Launch{queue, packet, std::move(kernel), waves});
-  return {{queue, packet.index}, std::make_unique<AccessSet>(listener, l2s, impl_->l1_line_bytes)};
+  auto accesses = std::make_shared<AccessSet>(listener, l2s, impl_->l1_line_bytes);
+  impl_->running[{queue, packet.index}] = accesses;
+  return {{queue, packet.index}, std::move(accesses)};
 }
 
 void Checker::end(Running& running, const Packet& packet, const KindOf& kind_of) {
   const std::lock_guard lock(impl_->mutex);
-  const std::unique_ptr<AccessSet> accesses = std::move(running.accesses);
+  const std::shared_ptr<AccessSet> accesses = std::move(running.accesses);
+  impl_->running.erase({running.id.actor, running.id.index});
   std::vector<TouchedPage> pages;
   accesses->for_each(
       [&](GpuAddress page, const PageAccesses& touched) { add(pages, page, touched, kind_of); });
@@ -133,12 +151,13 @@ void Checker::end(Running& running, const Packet& packet, const KindOf& kind_of)
 void Checker::complete(ActorId queue, const Packet& packet,
                        std::span<const SignalValue> satisfied) {
   const std::lock_guard lock(impl_->mutex);
-  impl_->process(events::Complete{queue, packet, {satisfied.begin(), satisfied.end()}});
+  impl_->process(events::Complete{
+      queue, packet, {satisfied.begin(), satisfied.end()}, impl_->storers(satisfied)});
 }
 
 void Checker::wait(ActorId queue, uint64_t offset, const SignalValue& satisfied) {
   const std::lock_guard lock(impl_->mutex);
-  impl_->process(events::Wait{queue, offset, satisfied});
+  impl_->process(events::Wait{queue, offset, satisfied, impl_->storers({&satisfied, 1})});
 }
 
 void Checker::copy(ActorId queue, uint64_t offset, std::string_view engine,

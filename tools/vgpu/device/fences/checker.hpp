@@ -26,7 +26,7 @@ namespace uptempo::vgpu::fences {
 // A dispatch between its launch and its end.
 struct Running {
   TaskId id;
-  std::unique_ptr<AccessSet> accesses;
+  std::shared_ptr<AccessSet> accesses;
 };
 
 class Checker {

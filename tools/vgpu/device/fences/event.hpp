@@ -18,6 +18,9 @@ namespace uptempo::vgpu::fences {
 
 enum class QueueKind : uint8_t { compute, sdma };
 
+// Place of the value in a signal (amd_signal_t), which fills an aligned line.
+inline constexpr uint32_t kSignalValueOffset = 8;
+
 // A signal as the device found it.
 struct SignalValue {
   uint64_t handle = 0;
@@ -73,12 +76,14 @@ struct Complete {
   ActorId queue = kHost;
   Packet packet;
   std::vector<SignalValue> satisfied;  // the signals that it waited for, with the values found
+  std::vector<TaskId> storers = {};    // running dispatches that have written their values
 };
 // SDMA. Operations of a queue arrive in order. `offset`: in the ring, as in traces.
 struct Wait {
   ActorId queue = kHost;
   uint64_t offset = 0;
   SignalValue satisfied;
+  std::vector<TaskId> storers = {};
 };
 // All reads come before all writes.
 struct Copy {

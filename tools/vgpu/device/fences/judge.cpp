@@ -5,6 +5,7 @@
 #include <map>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -14,6 +15,9 @@ namespace uptempo::vgpu::fences {
 namespace {
 
 using ViewPtr = std::shared_ptr<const View>;
+
+// The bytes of a signal's value in its line (amd_signal_t).
+constexpr uint64_t kSignalValueBits = line_bits(kSignalValueOffset, sizeof(int64_t));
 
 // The view of a queue at each moment, and what its doorbells carried.
 struct QueueState {
@@ -41,6 +45,11 @@ struct Judge::Impl {
         sink(std::move(the_sink)) {
     queues.emplace_back();  // the host
   }
+
+  struct Signal {
+    View view;                    // from tasks that completed it since the host last set it
+    std::optional<int64_t> left;  // the last value stored by the device; empty: none, or a kernel's
+  };
 
   bool is_dispatcher(ActorId actor) const {
     return actor != kHost && queues[actor].kind == QueueKind::compute;
@@ -119,8 +128,42 @@ struct Judge::Impl {
     if (packet.signal) complete_signal(*packet.signal, view);
   }
 
+  Signal& signal_of(uint64_t handle) {
+    const auto [found, is_new] = signals.try_emplace(handle);
+    if (is_new) {
+      signal_pages.insert(page_of(handle));
+      // A kernel may complete a signal before the first packet uses it.
+      if (const auto candidate = candidates.find(handle); candidate != candidates.end())
+        found->second.view = std::move(candidate->second);
+    }
+    return found->second;
+  }
+
+  // A kernel may also poll a signal that no packet uses, and that the host sets: an atomic load of
+  // what would be its value, in a line of host memory of which the dispatch touches nothing else.
+  void find_polled_signals(const TouchedPage& page) {
+    if (page.kind != MemoryKind::fine_grained) return;
+    for (uint32_t line = 0; line < kLinesPerPage; ++line) {
+      if (page.accesses->read[line] == kSignalValueBits &&
+          page.accesses->synchronising[line] == kSignalValueBits)
+        signal_of(page.page + uint64_t{line} * kLineBytes);
+    }
+  }
+
+  // Keeps the view of a dispatch for each line of host memory in which it wrote what would be the
+  // value of a signal, and nothing else.
+  void keep_candidates(const std::vector<TouchedPage>& pages, const View& view) {
+    for (const TouchedPage& page : pages) {
+      if (page.kind != MemoryKind::fine_grained || page.accesses->written == PageMask{}) continue;
+      for (uint32_t line = 0; line < kLinesPerPage; ++line) {
+        if (page.accesses->written[line] == kSignalValueBits)
+          candidates[page.page + uint64_t{line} * kLineBytes] = view;
+      }
+    }
+  }
+
   void complete_signal(const SignalValue& signal, const View& view) {
-    Signal& state = signals[signal.handle];
+    Signal& state = signal_of(signal.handle);
     // If the device did not leave this value, the host has reset the signal. A waiter then waits
     // for work that completes from now on.
     if (state.left && *state.left != signal.value) state.view = {};
@@ -130,11 +173,44 @@ struct Judge::Impl {
   }
 
   void depend(View& view, const SignalValue& dependency) {
-    const auto found = signals.find(dependency.handle);
-    if (found != signals.end()) view.join(found->second.view);
+    const Signal& signal = signal_of(dependency.handle);
+    view.join(signal.view);
     // If the device did not leave this value, the host has stored it and passes on what it knows.
-    if (found == signals.end() || !found->second.left || *found->second.left != dependency.value)
-      view.join(*host_at(now_ns));
+    if (!signal.left || *signal.left != dependency.value) view.join(*host_at(now_ns));
+  }
+  // Running dispatches have stored to signals that the packet waited for.
+  void depend(View& view, const std::vector<TaskId>& storers) {
+    for (const TaskId& storer : storers)
+      view.join(queues[storer.actor].running.at(storer.index)->view);
+  }
+
+  // The accesses of a task without those to values of signals that packets have used.
+  struct Data {
+    std::vector<TouchedPage> pages;
+    std::vector<Signal*> read, written;  // signals
+    std::vector<std::unique_ptr<PageAccesses>> copies;
+  };
+  Data without_signals(const std::vector<TouchedPage>& pages) {
+    Data data;
+    data.pages = pages;
+    for (TouchedPage& page : data.pages) {
+      find_polled_signals(page);
+      if (!signal_pages.contains(page.page)) continue;
+      data.copies.push_back(std::make_unique<PageAccesses>(*page.accesses));
+      PageAccesses& accesses = *data.copies.back();
+      page.accesses = &accesses;
+      for (uint32_t line = 0; line < kLinesPerPage; ++line) {
+        if (((accesses.read[line] | accesses.written[line]) & kSignalValueBits) == 0) continue;
+        const auto found = signals.find(page.page + uint64_t{line} * kLineBytes);
+        if (found == signals.end()) continue;
+        if ((accesses.read[line] & kSignalValueBits) != 0) data.read.push_back(&found->second);
+        if ((accesses.written[line] & kSignalValueBits) != 0)
+          data.written.push_back(&found->second);
+        for (auto* bytes : {&accesses.read, &accesses.written, &accesses.synchronising})
+          (*bytes)[line] &= ~kSignalValueBits;
+      }
+    }
+    return data;
   }
 
   // ---- findings
@@ -228,11 +304,23 @@ struct Judge::Impl {
   void process(const events::End& event, const Pages& pages) {
     const auto running = queues[event.queue].running.extract(event.packet.index);
     const std::shared_ptr<Task>& task = running.mapped();
-    std::optional<View> by_packets = meet(*task, pages);
+    const Data data = without_signals(pages);
+    std::optional<View> by_packets = meet(*task, data.pages);
     const Shadow::Report report = reporter();
-    for (const TouchedPage& page : pages)
+    for (const TouchedPage& page : data.pages)
       shadow.apply(task, page.page, *page.accesses, type_of(page), ages, report);
-    finish_packet(event.queue, event.packet, by_packets ? *by_packets : task->view);
+    View& view = by_packets ? *by_packets : task->view;
+    for (const Signal* const signal : data.read) {
+      view.join(signal->view);
+      if (!signal->left) view.join(*host_at(now_ns));  // the host may have stored the value
+    }
+    for (Signal* const signal : data.written) {
+      // Not replaced: packets may have completed the signal since the kernel stored its value.
+      signal->view.join(view);
+      signal->left.reset();
+    }
+    keep_candidates(data.pages, view);
+    finish_packet(event.queue, event.packet, view);
     forget_fences(*task);
   }
 
@@ -271,6 +359,7 @@ struct Judge::Impl {
   void process(const events::Complete& event, const Pages&) {
     View view = begin(event.queue, event.packet);
     for (const SignalValue& dependency : event.satisfied) depend(view, dependency);
+    depend(view, event.storers);
     acquire(view, event.packet.acquire);
     // Later packets wait for a barrier packet.
     finish_packet(event.queue, event.packet, view);
@@ -281,6 +370,7 @@ struct Judge::Impl {
     QueueState& queue = queues[event.queue];
     queue.started.join(*host_behind(queue, event.offset + 1));
     depend(queue.started, event.satisfied);
+    depend(queue.started, event.storers);
   }
 
   void process(const events::Copy& event, const Pages& pages) {
@@ -320,7 +410,7 @@ struct Judge::Impl {
 
   void process(const events::HostRead& event, const Pages& pages) {
     const ViewPtr known = host_at(event.host_ns);
-    read(host_task(host_event(event.host_ns), known), pages);
+    read(host_task(host_event(event.host_ns), known), without_signals(pages).pages);
   }
 
   void process(const events::HostOpened& event, const Pages& pages) {
@@ -333,7 +423,8 @@ struct Judge::Impl {
       const auto found = opened.find(page.page);
       // The host stored between opening and closing. Work launched after the opening may rely on
       // the stores, and the stores on work completed by the closing.
-      if (found != opened.end()) write(host_task(found->second, host_at(event.closed_ns)), {page});
+      if (found != opened.end())
+        write(host_task(found->second, host_at(event.closed_ns)), without_signals({page}).pages);
     }
   }
 
@@ -348,6 +439,7 @@ struct Judge::Impl {
       return page.first >= event.begin && page.first < event.end;
     };
     std::erase_if(opened, is_forgotten);
+    std::erase_if(candidates, is_forgotten);
     std::erase_if(kinds, is_forgotten);
   }
 
@@ -362,11 +454,9 @@ struct Judge::Impl {
   CacheAges ages;
   uint64_t meetings = 0, excused_bytes = 0;
 
-  struct Signal {
-    View view;                    // from tasks that completed it since the host last set it
-    std::optional<int64_t> left;  // the last value stored by the device
-  };
-  std::unordered_map<uint64_t, Signal> signals;
+  std::unordered_map<uint64_t, Signal> signals;  // that packets have used, by handle
+  std::unordered_set<GpuAddress> signal_pages;
+  std::unordered_map<uint64_t, View> candidates;  // for signals, by handle
 
   struct Announcement {
     uint64_t host_ns;

@@ -23,6 +23,12 @@
 // that the other has read since the last write. Tasks that packets order after them do not inherit
 // this order. The same holds for the host and a dispatch, only as a pair; it does not hold for copy
 // engines.
+// Signals in kernels and on the host: accesses to the value of a signal that packets use are atomic
+// operations on it, not accesses to data. The same holds for what looks like a signal, because
+// kernels poll its value or store it: the eight bytes of the value, and nothing else of its line, in
+// fine-grained memory of the host. A dispatch that reads the value passes on what completed
+// the signal, and where no packet has left the value, on what the host knew; one that writes it completes the signal with what the dispatch could rely on. A packet
+// that finds the value before that dispatch has ended may rely on the same.
 // Between accesses that packets do order, fences count. But no L1 holds what synchronising accesses
 // read, and no L2 holds the results of atomics on fine-grained memory.
 //
