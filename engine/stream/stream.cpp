@@ -40,6 +40,8 @@ Stream::~Stream() {
   }
 }
 
+const Agent& Stream::agent() const noexcept { return *streams_->agent(); }
+
 void Stream::settle() {
   if (follows_others_) settle_order();
   drop_finished();
@@ -194,18 +196,36 @@ void Stream::wait(const Event& event) {
   add(event);
 }
 
-void Stream::wait(hsa_signal_t signal) {
-  if (signal.handle == 0) {
-    throw Error({.status = HSA_STATUS_ERROR_INVALID_SIGNAL,
-                 .call = "Stream::wait",
-                 .asked = "a wait for a signal",
-                 .found = "the null signal, which is the handle of a Signal that was moved from or "
-                          "left to the Runtime",
-                 .remedy = "pass the Signal that it was moved to, or a new one"});
-  }
+namespace {
+
+void refuse_null(hsa_signal_t signal, const char* call, const char* asked) {
+  if (signal.handle != 0) return;
+  throw Error({.status = HSA_STATUS_ERROR_INVALID_SIGNAL,
+               .call = call,
+               .asked = asked,
+               .found = "the null signal, which is the handle of a Signal that was moved from or "
+                        "left to the Runtime",
+               .remedy = "pass the Signal that it was moved to, or a new one"});
+}
+
+}  // namespace
+
+void Stream::signal(hsa_signal_t signal) {
+  refuse_null(signal, "Stream::signal", "a decrement of a signal");
+  prepare().signal(position_, signal);
+  if (follows_others_) note_order();
+}
+
+void Stream::wait(hsa_signal_t signal, SignalSetBy setter) {
+  refuse_null(signal, "Stream::wait", "a wait for a signal");
   if (aql::load_acquire(signal) == 0) {
     position_.acquires_system = true;
     count(&CounterBlock::waits_elided);
+    return;
+  }
+  if (setter == SignalSetBy::device) {
+    prepare().wait_for(position_, signal);
+    if (follows_others_) note_order();
     return;
   }
   is_behind_host();

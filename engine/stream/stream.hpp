@@ -26,7 +26,7 @@
 // size allocate. StreamsOptions::spill_bytes limits these blocks. A launch that finds too little
 // free waits as described under Back-pressure; a kernel that exceeds the whole limit is refused.
 //
-// Waiting for the host: wait(signal) stops the stream until the signal is zero, which is usually
+// Waiting for signals: wait(signal) stops the stream until the signal is zero, which is usually
 // the host's action. This also stops the hardware queue, so the stream gets a queue of its own, or
 // the call is refused (StreamsOptions::own_queues). The same applies to a stream that waits for an
 // event after such a wait.
@@ -71,6 +71,12 @@ class Staging;
 struct TimelinePoint;
 }  // namespace detail
 
+// What sets a signal that a stream waits for to zero.
+enum class SignalSetBy : uint8_t {
+  host,    // the host, or anything else; the stream gets a hardware queue of its own
+  device,  // work that has been submitted already; the stream keeps its hardware queue
+};
+
 struct StreamOptions {
   StreamPriority priority = StreamPriority::normal;
   std::vector<uint32_t> cu_mask{};  // bit i of word i / 32: compute unit i may be used; empty: all
@@ -109,9 +115,17 @@ class Stream {
   // Later work of the stream begins after the event. Throws Error if that requires a separate
   // hardware queue and none is left.
   void wait(const Event& event);
-  // Later work of the stream begins when the caller's signal is zero.
-  void wait(const Signal& signal) { wait(signal.handle()); }
-  void wait(hsa_signal_t signal);
+  // Later work of the stream begins when the caller's signal is zero. SignalSetBy::device: the
+  // wait also holds up other streams of the hardware queue. Submitted work that does not depend on
+  // later work of these streams must set the signal; otherwise the hardware queue stops forever.
+  void wait(const Signal& signal, SignalSetBy setter = SignalSetBy::host) {
+    wait(signal.handle(), setter);
+  }
+  void wait(hsa_signal_t signal, SignalSetBy setter = SignalSetBy::host);
+  // Decrements the caller's signal when all earlier work of the stream is complete and its writes
+  // are visible to the system. If the queue fails first, the signal keeps its value. Throws Error
+  // like launch().
+  void signal(hsa_signal_t signal);
 
   // Copies and fills in stream order. copy_ends.hpp describes ends, paths, and when pageable memory
   // is read and written. Return the path used; CopyPath::automatic if there was nothing to do. They
@@ -148,6 +162,9 @@ class Stream {
     const Event after = record();
     free_after(after, buffer.release());
   }
+
+  // The agent of its Streams.
+  const Agent& agent() const noexcept;
 
   // Later launches see the host's writes to coarse-grained memory.
   void host_wrote() noexcept { position_.acquires_system = true; }

@@ -407,14 +407,32 @@ void StreamQueue::wait_for(StreamPosition& position, std::span<const Event> even
   if (!waits.empty()) put_wait(position, waits);
 }
 
-void StreamQueue::put_wait(StreamPosition& position, WaitSet& waits) {
-  aql::Packet64 packet = waits.packet();
-  std::unique_lock lock(mutex_);
-  check_failed();
+// For a packet of the open epoch. May release and retake the lock.
+void StreamQueue::await_slot(std::unique_lock<std::mutex>& lock) {
   for (std::optional<Deadline> deadline; !writer_->admits_now(slots_for_open(false));) {
     if (!deadline) deadline = Deadline::after(stream_options_.patience);
     wait_for_room(lock, *deadline);
   }
+}
+
+void StreamQueue::signal(StreamPosition& position, hsa_signal_t signal) {
+  aql::Packet64 packet = aql::to_packet(aql::BarrierAnd{.completion_signal = signal});
+  std::unique_lock lock(mutex_);
+  check_failed();
+  await_slot(lock);
+  // System scope, also to acquire: other queues' caches must not hold what engines overwrote.
+  const aql::HeaderFlags flags{.barrier = needs_barrier(position) ? Barrier::on : Barrier::off,
+                               .acquire = FenceScope::system,
+                               .release = FenceScope::system};
+  const uint64_t epoch = open_epoch();
+  follow(position, publish(packet, flags, false), epoch);
+}
+
+void StreamQueue::put_wait(StreamPosition& position, WaitSet& waits) {
+  aql::Packet64 packet = waits.packet();
+  std::unique_lock lock(mutex_);
+  check_failed();
+  await_slot(lock);
   const uint64_t epoch = open_epoch();
   waits_.keep_loans(waits);
   // The stream's earlier packets need not be complete: the next packet waits for both.

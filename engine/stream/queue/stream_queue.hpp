@@ -109,6 +109,9 @@ class StreamQueue final : private StreamSpills, public QueueResources, public Si
   // Makes later packets of the stream wait until a caller's signal is zero. The returned event
   // completes at that point.
   Event wait_for(StreamPosition& position, hsa_signal_t signal);
+  // Decrements a caller's signal after all packets up to the position. Throws Error like
+  // take_turn().
+  void signal(StreamPosition& position, hsa_signal_t signal);
 
   // Orders later packets of the stream after another position in this queue.
   void come_after(StreamPosition& position, const StreamPosition& other) noexcept {
@@ -186,6 +189,7 @@ class StreamQueue final : private StreamSpills, public QueueResources, public Si
   }
   // True if a packet in the queue already orders later packets of the stream after the event.
   bool is_implied(const Event& event, StreamPosition& position) noexcept;
+  void await_slot(std::unique_lock<std::mutex>& lock);
   void put_wait(StreamPosition& position, WaitSet& waits);
   // True if the event covers writes that packets of this agent did not make. Only a system-scope
   // acquire makes such writes visible.

@@ -218,6 +218,50 @@ TEST_CASE(
   refused.synchronize();
 }
 
+TEST_CASE("a stream waits for a signal that another stream's work sets", "[stream][gate]") {
+  for (const uint32_t queues : {1u, 2u, 4u}) {
+    for (const uint64_t seed : {1u, 2u}) {
+      CAPTURE(queues, seed);
+      StreamDevicesOptions options;
+      options.streams.hardware_queues = queues;
+      options.device = {.seed = seed, .barriers_step_aside = seed == 2};
+      StreamDevices devices(options);
+      std::deque<Stream> streams;
+      for (int i = 0; i < 4; ++i) streams.emplace_back(devices);
+      std::deque<SignalDouble> signals;
+      std::mt19937 random(static_cast<uint32_t>(seed));
+      constexpr uint32_t kLinks = 300;
+      size_t last = 0;
+      for (uint32_t number = 0; number < kLinks; ++number) {
+        const size_t next = random() % streams.size();
+        if (number != 0) {
+          const hsa_signal_t signal = signals.emplace_back(1).handle();
+          streams[last].signal(signal);
+          streams[next].wait(signal, SignalSetBy::device);
+        }
+        launch(streams[next], number);
+        last = next;
+      }
+      devices.streams().synchronize();
+      for (uint32_t number = 1; number < kLinks; ++number)
+        REQUIRE(devices.log.is_before(number - 1, number));
+      for (const SignalDouble& signal : signals) CHECK(aql::load_acquire(signal.handle()) == 0);
+      CHECK(devices.streams().hardware_queues() == queues);
+    }
+  }
+}
+
+TEST_CASE("a signal of a stream without work is set, and the null signal is refused",
+          "[stream][gate]") {
+  StreamDevices devices;
+  Stream stream(devices);
+  SignalDouble signal(0);
+  stream.signal(signal.handle());
+  stream.synchronize();
+  CHECK(aql::load_acquire(signal.handle()) == -1);
+  CHECK(error_of([&] { stream.signal(hsa_signal_t{0}); }).starts_with("Stream::signal"));
+}
+
 TEST_CASE("a wait for a signal that is already zero costs nothing", "[stream][gate]") {
   StreamDevices devices;
   const SignalDouble open_gate(0);
