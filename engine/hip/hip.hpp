@@ -4,4 +4,7 @@
 #pragma once
 
 #include "engine/hip/device.hpp"
+#include "engine/hip/graph.hpp"
+#include "engine/hip/graph_exec.hpp"
 #include "engine/hip/kernel.hpp"
+#include "engine/hip/wait.hpp"

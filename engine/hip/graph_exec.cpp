@@ -1,0 +1,32 @@
+#include "engine/hip/graph_exec.hpp"
+
+#include <utility>
+
+#include "engine/hip/device.hpp"
+#include "engine/hip/wait.hpp"
+
+namespace uptempo::hip {
+
+GraphExec::GraphExec(Queue& queue, hipGraph_t graph, const ImportOptions& options)
+    : queue_(&queue), graph_(import(queue, graph, options)) {}
+
+GraphExec::GraphExec(std::unique_ptr<Own> own, hipGraph_t graph, const ImportOptions& options)
+    : own_(std::move(own)), queue_(&own_->queue), graph_(import(*queue_, graph, options)) {}
+
+GraphExec::GraphExec(hipGraph_t graph, const ImportOptions& options)
+    : GraphExec(
+          [] {
+            Runtime runtime;
+            Queue queue(agent(runtime));
+            return std::make_unique<Own>(std::move(runtime), std::move(queue));
+          }(),
+          graph, options) {}
+
+Completion GraphExec::launch(hipStream_t stream) {
+  wait(*queue_, stream);
+  const Completion done = graph_.replay(*queue_);
+  wait(stream, *queue_);
+  return done;
+}
+
+}  // namespace uptempo::hip

@@ -1,0 +1,18 @@
+#include "engine/hip/per_device.hpp"
+
+#include <fmt/format.h>
+
+#include "engine/runtime/error.hpp"
+
+namespace uptempo::hip {
+
+void check_device_number(int device) {
+  if (device >= 0 && device < kMostDevices) return;
+  throw Error({.status = HSA_STATUS_ERROR_INVALID_AGENT,
+               .call = "hip::wait",
+               .asked = fmt::format("a wait on HIP device {}", device),
+               .found = fmt::format("only devices below {} are supported", kMostDevices),
+               .remedy = "limit the devices with HIP_VISIBLE_DEVICES"});
+}
+
+}  // namespace uptempo::hip
