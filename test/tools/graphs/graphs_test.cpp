@@ -1,0 +1,149 @@
+// Runs uptempo-graphs as a user does: unchanged HIP programs give the same output under it, and the
+// report says what it did.
+#include <elf.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "test/support/catch.hpp"
+#include "tools/support/command.hpp"
+
+using namespace uptempo;
+
+namespace {
+
+using test::CommandResult;
+
+CommandResult run(std::vector<std::string> arguments) {
+  return test::run_command(std::move(arguments));
+}
+
+CommandResult plain(const std::string& program) { return run({LAUNCHER, "--", program}); }
+
+// With the report as JSON.
+struct Taken {
+  CommandResult result;
+  nlohmann::json report;
+
+  // Launches that HIP kept for a reason that contains the text.
+  uint64_t left(const std::string& reason) const {
+    uint64_t launches = 0;
+    for (const auto& each : report.at("left"))
+      if (each.at("reason").get<std::string>().find(reason) != std::string::npos)
+        launches += each.at("launches").get<uint64_t>();
+    return launches;
+  }
+  uint64_t left() const { return left(""); }
+  uint64_t taken(const char* what) const { return report.at("taken").at(what).get<uint64_t>(); }
+};
+
+Taken taken(const std::string& program, const std::vector<std::string>& options = {}) {
+  const test::TemporaryDirectory directory;
+  const std::string file = directory.file("report.json");
+  std::vector<std::string> arguments = {LAUNCHER, "--", GRAPHS, "--json", file};
+  arguments.insert(arguments.end(), options.begin(), options.end());
+  arguments.insert(arguments.end(), {"--", program});
+  CommandResult result = run(arguments);
+  INFO(result.err);
+  REQUIRE(result.exit_code == 0);
+  return {.result = std::move(result), .report = nlohmann::json::parse(test::contents_of(file))};
+}
+
+}  // namespace
+
+TEST_CASE("a program with every kind of copy gives the same results") {
+  const Taken under = taken(COPIES, {"--at-least", "1"});
+  INFO(under.result.err);
+  CHECK(under.result.out == plain(COPIES).out);
+  CHECK(under.left() == 0);
+  // added 2 + 2, changed 2 + 2, captured 3, nested 4 * 2, removed 2
+  CHECK(under.taken("launches") == 21);
+}
+
+TEST_CASE("an engine's captured step gives the same results, updated in either way") {
+  const Taken under = taken(ENGINE);
+  INFO(under.result.err);
+  CHECK(under.result.out == plain(ENGINE).out);
+  CHECK(under.left() == 0);
+  CHECK(under.taken("launches") == 12 + 12 + 26);
+  CHECK(under.taken("nodes") == 24 * 38 + 26 * 20);
+  // one graph in each step but the first, and 12 kernels in each of 12 steps
+  CHECK(under.taken("updates") == 11 + 12 * 12);
+}
+
+TEST_CASE("destroyed graphs, clones, streams and threads give the same results") {
+  const Taken under = taken(LIFETIMES, {"--at-least", "1"});
+  INFO(under.result.err);
+  CHECK(under.result.out == plain(LIFETIMES).out);
+  CHECK(under.left("host node") == 3);
+  CHECK(under.left() == 3);
+  // destroyed 10, several 5, streams 18, parallel 30, threads 64, errors 1
+  CHECK(under.taken("launches") == 128);
+}
+
+TEST_CASE("graphs with fewer nodes than the limit stay with HIP") {
+  const Taken under = taken(ENGINE, {"--at-least", "21"});
+  INFO(under.result.err);
+  CHECK(under.result.out == plain(ENGINE).out);
+  CHECK(under.left("fewer than 21 nodes") == 26);
+  CHECK(under.taken("launches") == 24);
+  CHECK(under.result.err.find("HIP kept 1 graph, 26 launches and 520 nodes: fewer than 21 nodes "
+                              "(--at-least)") != std::string::npos);
+}
+
+TEST_CASE("a program that looks functions up by dlsym gives the same results and is named") {
+  const Taken under = taken(LOOKUPS, {"--at-least", "1"});
+  INFO(under.result.err);
+  CHECK(under.result.out == plain(LOOKUPS).out);
+  CHECK(under.taken("launches") == 0);
+  const std::string sentence =
+      std::string(LOOKUPS) +
+      " looked up hipGraphLaunch by dlsym: calls by that pointer were out of reach";
+  CHECK(under.report.at("unreachable").dump().find(sentence) != std::string::npos);
+  CHECK(under.result.err.find("uptempo-graphs: " + sentence) != std::string::npos);
+}
+
+TEST_CASE("a program without graphs keeps its output and exit code, and the report says so") {
+  const CommandResult alone = run({GRAPHS, "--at-least", "x"});
+  const CommandResult result = run({LAUNCHER, "--", GRAPHS, "--", GRAPHS, "--at-least", "x"});
+  CHECK(result.exit_code == alone.exit_code);
+  CHECK(result.out == alone.out);
+  CHECK(result.err ==
+        alone.err + "uptempo-graphs: the program launched no HIP graph that this library saw\n");
+}
+
+TEST_CASE("the tool starts the virtual GPU itself") {
+  const CommandResult result = run({GRAPHS, "--device", "virtual", "--", LIFETIMES});
+  INFO(result.err);
+  CHECK(result.exit_code == 0);
+  CHECK(result.out == plain(LIFETIMES).out);
+}
+
+TEST_CASE("usage errors are one sentence") {
+  const test::TemporaryDirectory directory;
+  const std::string file = directory.file("static");
+  Elf64_Ehdr header{};
+  std::copy_n(ELFMAG, SELFMAG, header.e_ident);
+  header.e_ident[EI_CLASS] = ELFCLASS64;
+  std::ofstream(file, std::ios::binary)
+      .write(reinterpret_cast<const char*>(&header), sizeof header);
+  const std::vector<std::vector<std::string>> usages = {{GRAPHS},
+                                                        {GRAPHS, "--"},
+                                                        {GRAPHS, "--", "/no/such/program"},
+                                                        {GRAPHS, "--", "no_such_program"},
+                                                        {GRAPHS, "--", file},
+                                                        {GRAPHS, "--at-least", "x", "--", "true"},
+                                                        {GRAPHS, "--device", "x", "--", "true"}};
+  for (const std::vector<std::string>& usage : usages) {
+    const CommandResult result = run(usage);
+    INFO(usage.back() << ": " << result.err);
+    CHECK(result.exit_code == 2);
+    CHECK(result.err.starts_with("uptempo-graphs: "));
+    CHECK(result.err.find('\n') == result.err.size() - 1);
+  }
+  CHECK(run({GRAPHS, "--", file}).err.find("statically linked") != std::string::npos);
+  CHECK(run({GRAPHS, "--help"}).exit_code == 0);
+  CHECK(run({GRAPHS, "--version"}).exit_code == 0);
+}

@@ -1,0 +1,180 @@
+// HIP's functions that copy in streams: each calls HIP's own. In a captured stream, it enters the
+// node in the ledger.
+#include <hip/hip_runtime_api.h>
+
+#include "tools/graphs/captured_call.hpp"
+#include "tools/graphs/copy_params.hpp"
+#include "tools/graphs/original.hpp"
+#include "tools/graphs/symbol_copies.hpp"
+#include "tools/graphs/symbol_name.hpp"
+
+using namespace uptempo::graphs;
+
+// NOLINTBEGIN(readability-identifier-naming): HIP's names
+extern "C" {
+
+hipError_t hipMemcpyAsync(void* to, const void* from, size_t bytes, hipMemcpyKind kind,
+                          hipStream_t stream) {
+  static const auto real = original<decltype(hipMemcpyAsync)>("hipMemcpyAsync");
+  return follow_copy(
+      stream, [&] { return call_original(real, to, from, bytes, kind, stream); },
+      line(to, from, bytes, kind));
+}
+
+hipError_t memcpy_async_spt(void* to, const void* from, size_t bytes, hipMemcpyKind kind,
+                            hipStream_t stream) UPTEMPO_SYMBOL("hipMemcpyAsync_spt");
+hipError_t memcpy_async_spt(void* to, const void* from, size_t bytes, hipMemcpyKind kind,
+                            hipStream_t stream) {
+  static const auto real = original<decltype(memcpy_async_spt)>("hipMemcpyAsync_spt");
+  return follow_copy(
+      per_thread(stream), [&] { return call_original(real, to, from, bytes, kind, stream); },
+      line(to, from, bytes, kind));
+}
+
+hipError_t hipMemcpyWithStream(void* to, const void* from, size_t bytes, hipMemcpyKind kind,
+                               hipStream_t stream) {
+  static const auto real = original<decltype(hipMemcpyWithStream)>("hipMemcpyWithStream");
+  return follow_copy(
+      stream, [&] { return call_original(real, to, from, bytes, kind, stream); },
+      line(to, from, bytes, kind));
+}
+
+// HIP 6 declares the source const.
+hipError_t memcpy_htod_async(hipDeviceptr_t to, const void* from, size_t bytes, hipStream_t stream)
+    UPTEMPO_SYMBOL("hipMemcpyHtoDAsync");
+hipError_t memcpy_htod_async(hipDeviceptr_t to, const void* from, size_t bytes,
+                             hipStream_t stream) {
+  static const auto real = original<decltype(memcpy_htod_async)>("hipMemcpyHtoDAsync");
+  return follow_copy(
+      stream, [&] { return call_original(real, to, from, bytes, stream); },
+      line(to, from, bytes, hipMemcpyHostToDevice));
+}
+
+hipError_t hipMemcpyDtoHAsync(void* to, hipDeviceptr_t from, size_t bytes, hipStream_t stream) {
+  static const auto real = original<decltype(hipMemcpyDtoHAsync)>("hipMemcpyDtoHAsync");
+  return follow_copy(
+      stream, [&] { return call_original(real, to, from, bytes, stream); },
+      line(to, from, bytes, hipMemcpyDeviceToHost));
+}
+
+hipError_t hipMemcpyDtoDAsync(hipDeviceptr_t to, hipDeviceptr_t from, size_t bytes,
+                              hipStream_t stream) {
+  static const auto real = original<decltype(hipMemcpyDtoDAsync)>("hipMemcpyDtoDAsync");
+  return follow_copy(
+      stream, [&] { return call_original(real, to, from, bytes, stream); },
+      line(to, from, bytes, hipMemcpyDeviceToDevice));
+}
+
+hipError_t hipMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch,
+                            size_t width, size_t height, hipMemcpyKind kind, hipStream_t stream) {
+  static const auto real = original<decltype(hipMemcpy2DAsync)>("hipMemcpy2DAsync");
+  return follow_copy(
+      stream,
+      [&] {
+        return call_original(real, to, to_pitch, from, from_pitch, width, height, kind, stream);
+      },
+      rows(to, to_pitch, from, from_pitch, width, height, kind));
+}
+
+hipError_t memcpy_2d_async_spt(void* to, size_t to_pitch, const void* from, size_t from_pitch,
+                               size_t width, size_t height, hipMemcpyKind kind, hipStream_t stream)
+    UPTEMPO_SYMBOL("hipMemcpy2DAsync_spt");
+hipError_t memcpy_2d_async_spt(void* to, size_t to_pitch, const void* from, size_t from_pitch,
+                               size_t width, size_t height, hipMemcpyKind kind,
+                               hipStream_t stream) {
+  static const auto real = original<decltype(memcpy_2d_async_spt)>("hipMemcpy2DAsync_spt");
+  return follow_copy(
+      per_thread(stream),
+      [&] {
+        return call_original(real, to, to_pitch, from, from_pitch, width, height, kind, stream);
+      },
+      rows(to, to_pitch, from, from_pitch, width, height, kind));
+}
+
+// HIP makes a three-dimensional copy of it, whose parameters it returns. Those of HIP 5.2 have the
+// source's pitch on both sides, and HIP copies so.
+hipError_t hipMemcpyParam2DAsync(const hip_Memcpy2D* copy, hipStream_t stream) {
+  static const auto real = original<decltype(hipMemcpyParam2DAsync)>("hipMemcpyParam2DAsync");
+  return follow(
+      stream, [&] { return call_original(real, copy, stream); },
+      [&](hipGraphNode_t node) {
+        const KeepLastError keep;
+        hipMemcpy3DParms made{};
+        if (type_of(node) == hipGraphNodeTypeMemcpy &&
+            hipGraphMemcpyNodeGetParams(node, &made) == hipSuccess) {
+          CopyLedger::instance().record(node, made);
+        } else {
+          CopyLedger::instance().record_unknown(
+              node, "HIP does not describe the node of a captured hipMemcpyParam2DAsync");
+        }
+      });
+}
+
+hipError_t hipMemcpy3DAsync(const hipMemcpy3DParms* copy, hipStream_t stream) {
+  static const auto real = original<decltype(hipMemcpy3DAsync)>("hipMemcpy3DAsync");
+  return follow(
+      stream, [&] { return call_original(real, copy, stream); },
+      [&](hipGraphNode_t node) { CopyLedger::instance().record(node, *copy); });
+}
+
+hipError_t memcpy_3d_async_spt(const hipMemcpy3DParms* copy, hipStream_t stream)
+    UPTEMPO_SYMBOL("hipMemcpy3DAsync_spt");
+hipError_t memcpy_3d_async_spt(const hipMemcpy3DParms* copy, hipStream_t stream) {
+  static const auto real = original<decltype(memcpy_3d_async_spt)>("hipMemcpy3DAsync_spt");
+  return follow(
+      per_thread(stream), [&] { return call_original(real, copy, stream); },
+      [&](hipGraphNode_t node) { CopyLedger::instance().record(node, *copy); });
+}
+
+// HIP's header overloads this function.
+hipError_t memcpy_to_symbol_async(const void* symbol, const void* from, size_t bytes, size_t offset,
+                                  hipMemcpyKind kind, hipStream_t stream)
+    UPTEMPO_SYMBOL("hipMemcpyToSymbolAsync");
+hipError_t memcpy_to_symbol_async(const void* symbol, const void* from, size_t bytes, size_t offset,
+                                  hipMemcpyKind kind, hipStream_t stream) {
+  static const auto real = original<decltype(memcpy_to_symbol_async)>("hipMemcpyToSymbolAsync");
+  return follow(
+      stream, [&] { return call_original(real, symbol, from, bytes, offset, kind, stream); },
+      [&](hipGraphNode_t node) { enter(node, copy_to_symbol(symbol, from, bytes, offset, kind)); });
+}
+
+hipError_t memcpy_to_symbol_async_spt(const void* symbol, const void* from, size_t bytes,
+                                      size_t offset, hipMemcpyKind kind, hipStream_t stream)
+    UPTEMPO_SYMBOL("hipMemcpyToSymbolAsync_spt");
+hipError_t memcpy_to_symbol_async_spt(const void* symbol, const void* from, size_t bytes,
+                                      size_t offset, hipMemcpyKind kind, hipStream_t stream) {
+  static const auto real =
+      original<decltype(memcpy_to_symbol_async_spt)>("hipMemcpyToSymbolAsync_spt");
+  return follow(
+      per_thread(stream),
+      [&] { return call_original(real, symbol, from, bytes, offset, kind, stream); },
+      [&](hipGraphNode_t node) { enter(node, copy_to_symbol(symbol, from, bytes, offset, kind)); });
+}
+
+// HIP's header overloads this function.
+hipError_t memcpy_from_symbol_async(void* to, const void* symbol, size_t bytes, size_t offset,
+                                    hipMemcpyKind kind, hipStream_t stream)
+    UPTEMPO_SYMBOL("hipMemcpyFromSymbolAsync");
+hipError_t memcpy_from_symbol_async(void* to, const void* symbol, size_t bytes, size_t offset,
+                                    hipMemcpyKind kind, hipStream_t stream) {
+  static const auto real = original<decltype(memcpy_from_symbol_async)>("hipMemcpyFromSymbolAsync");
+  return follow(
+      stream, [&] { return call_original(real, to, symbol, bytes, offset, kind, stream); },
+      [&](hipGraphNode_t node) { enter(node, copy_from_symbol(to, symbol, bytes, offset, kind)); });
+}
+
+hipError_t memcpy_from_symbol_async_spt(void* to, const void* symbol, size_t bytes, size_t offset,
+                                        hipMemcpyKind kind, hipStream_t stream)
+    UPTEMPO_SYMBOL("hipMemcpyFromSymbolAsync_spt");
+hipError_t memcpy_from_symbol_async_spt(void* to, const void* symbol, size_t bytes, size_t offset,
+                                        hipMemcpyKind kind, hipStream_t stream) {
+  static const auto real =
+      original<decltype(memcpy_from_symbol_async_spt)>("hipMemcpyFromSymbolAsync_spt");
+  return follow(
+      per_thread(stream),
+      [&] { return call_original(real, to, symbol, bytes, offset, kind, stream); },
+      [&](hipGraphNode_t node) { enter(node, copy_from_symbol(to, symbol, bytes, offset, kind)); });
+}
+
+}  // extern "C"
+// NOLINTEND(readability-identifier-naming)

@@ -1,0 +1,272 @@
+// HIP's functions that make, launch, change and destroy executable graphs. HIP's own function runs
+// for each of them except a launch that was taken over.
+#include <hip/hip_runtime_api.h>
+
+#include <string>
+
+#include "tools/graphs/copy_params.hpp"
+#include "tools/graphs/original.hpp"
+#include "tools/graphs/symbol_copies.hpp"
+#include "tools/graphs/symbol_name.hpp"
+#include "tools/graphs/takeover.hpp"
+
+using namespace uptempo::graphs;
+
+namespace {
+
+Takeover& takeover() { return Takeover::instance(); }
+
+// hipGraphInstantiateFlagDeviceLaunch, which HIP 5 does not have.
+constexpr unsigned long long kDeviceLaunch = 4;
+
+hipError_t after_instantiation(hipError_t status, hipGraphExec_t* executable, hipGraph_t graph,
+                               const char* refusal = "") noexcept {
+  if (status == hipSuccess) takeover().instantiated(*executable, graph, refusal);
+  return status;
+}
+
+template <class Parameters>
+hipError_t after_change(hipError_t status, hipGraphExec_t executable, hipGraphNode_t node,
+                        const Parameters& parameters) noexcept {
+  if (status == hipSuccess) takeover().set(executable, node, parameters);
+  return status;
+}
+
+hipError_t after_change(hipError_t status, hipGraphExec_t executable,
+                        const char* function) noexcept {
+  if (status == hipSuccess)
+    takeover().leave(executable, std::string(function) + " has no counterpart in Uptempo");
+  return status;
+}
+
+hipError_t after_symbol(hipError_t status, hipGraphExec_t executable, hipGraphNode_t node,
+                        const std::optional<hipMemcpy3DParms>& copy) noexcept {
+  if (status != hipSuccess) return status;
+  if (copy) {
+    takeover().set(executable, node, *copy);
+  } else {
+    takeover().leave(executable, "HIP did not return the address of a device variable");
+  }
+  return status;
+}
+
+hipError_t launch(hipGraphExec_t executable, hipStream_t stream, hipStream_t real_stream,
+                  hipError_t (*real)(hipGraphExec_t, hipStream_t)) noexcept {
+  if (const auto status = takeover().launch(executable, real_stream)) return *status;
+  const hipError_t status = call_original(real, executable, stream);
+  if (status == hipSuccess) takeover().launched_by_hip(executable);
+  return status;
+}
+
+}  // namespace
+
+extern "C" {
+
+hipError_t hipGraphInstantiate(hipGraphExec_t* executable, hipGraph_t graph, hipGraphNode_t* node,
+                               char* log, size_t log_bytes) {
+  static const auto real = original<decltype(hipGraphInstantiate)>("hipGraphInstantiate");
+  return after_instantiation(call_original(real, executable, graph, node, log, log_bytes),
+                             executable, graph);
+}
+
+hipError_t hipGraphInstantiateWithFlags(hipGraphExec_t* executable, hipGraph_t graph,
+                                        unsigned long long flags) {
+  static const auto real =
+      original<decltype(hipGraphInstantiateWithFlags)>("hipGraphInstantiateWithFlags");
+  return after_instantiation(
+      call_original(real, executable, graph, flags), executable, graph,
+      (flags & kDeviceLaunch) != 0 ? "instantiated for launches by the device" : "");
+}
+
+hipError_t instantiate_with_params(hipGraphExec_t* executable, hipGraph_t graph, void* parameters)
+    UPTEMPO_SYMBOL("hipGraphInstantiateWithParams");
+hipError_t instantiate_with_params(hipGraphExec_t* executable, hipGraph_t graph, void* parameters) {
+  static const auto real =
+      original<decltype(instantiate_with_params)>("hipGraphInstantiateWithParams");
+  // hipGraphInstantiateParams begin with the flags of hipGraphInstantiateWithFlags.
+  const auto device_launch = [&] {
+    return (*static_cast<const unsigned long long*>(parameters) & kDeviceLaunch) != 0;
+  };
+  const hipError_t status = call_original(real, executable, graph, parameters);
+  if (status != hipSuccess) return status;
+  return after_instantiation(status, executable, graph,
+                             device_launch() ? "instantiated for launches by the device" : "");
+}
+
+hipError_t hipGraphLaunch(hipGraphExec_t executable, hipStream_t stream) {
+  static const auto real = original<decltype(hipGraphLaunch)>("hipGraphLaunch");
+  return launch(executable, stream, stream, real);
+}
+
+hipError_t launch_spt(hipGraphExec_t executable, hipStream_t stream)
+    UPTEMPO_SYMBOL("hipGraphLaunch_spt");
+hipError_t launch_spt(hipGraphExec_t executable, hipStream_t stream) {
+  static const auto real = original<decltype(launch_spt)>("hipGraphLaunch_spt");
+  return launch(executable, stream, stream == nullptr ? hipStreamPerThread : stream, real);
+}
+
+hipError_t hipGraphExecDestroy(hipGraphExec_t executable) {
+  static const auto real = original<decltype(hipGraphExecDestroy)>("hipGraphExecDestroy");
+  takeover().destroyed(executable);
+  return call_original(real, executable);
+}
+
+hipError_t hipGraphExecUpdate(hipGraphExec_t executable, hipGraph_t graph, hipGraphNode_t* node,
+                              hipGraphExecUpdateResult* result) {
+  static const auto real = original<decltype(hipGraphExecUpdate)>("hipGraphExecUpdate");
+  const hipError_t status = call_original(real, executable, graph, node, result);
+  if (status == hipSuccess) {
+    takeover().updated(executable, graph);
+  } else {
+    // HIP compares and changes node by node, so it may have changed some before the failure.
+    takeover().leave(executable, "a hipGraphExecUpdate failed");
+  }
+  return status;
+}
+
+hipError_t hipGraphExecKernelNodeSetParams(hipGraphExec_t executable, hipGraphNode_t node,
+                                           const hipKernelNodeParams* parameters) {
+  static const auto real =
+      original<decltype(hipGraphExecKernelNodeSetParams)>("hipGraphExecKernelNodeSetParams");
+  const hipError_t status = call_original(real, executable, node, parameters);
+  return status == hipSuccess ? after_change(status, executable, node, *parameters) : status;
+}
+
+hipError_t hipGraphExecMemsetNodeSetParams(hipGraphExec_t executable, hipGraphNode_t node,
+                                           const hipMemsetParams* parameters) {
+  static const auto real =
+      original<decltype(hipGraphExecMemsetNodeSetParams)>("hipGraphExecMemsetNodeSetParams");
+  const hipError_t status = call_original(real, executable, node, parameters);
+  return status == hipSuccess ? after_change(status, executable, node, *parameters) : status;
+}
+
+hipError_t exec_set_copy(hipGraphExec_t executable, hipGraphNode_t node,
+                         const hipMemcpy3DParms* copy)
+    UPTEMPO_SYMBOL("hipGraphExecMemcpyNodeSetParams");
+hipError_t exec_set_copy(hipGraphExec_t executable, hipGraphNode_t node,
+                         const hipMemcpy3DParms* copy) {
+  static const auto real = original<decltype(exec_set_copy)>("hipGraphExecMemcpyNodeSetParams");
+  const hipError_t status = call_original(real, executable, node, copy);
+  return status == hipSuccess ? after_change(status, executable, node, *copy) : status;
+}
+
+hipError_t hipGraphExecMemcpyNodeSetParams1D(hipGraphExec_t executable, hipGraphNode_t node,
+                                             void* to, const void* from, size_t bytes,
+                                             hipMemcpyKind kind) {
+  static const auto real =
+      original<decltype(hipGraphExecMemcpyNodeSetParams1D)>("hipGraphExecMemcpyNodeSetParams1D");
+  return after_change(call_original(real, executable, node, to, from, bytes, kind), executable,
+                      node, line(to, from, bytes, kind));
+}
+
+hipError_t hipGraphExecMemcpyNodeSetParamsToSymbol(hipGraphExec_t executable, hipGraphNode_t node,
+                                                   const void* symbol, const void* from,
+                                                   size_t bytes, size_t offset,
+                                                   hipMemcpyKind kind) {
+  static const auto real = original<decltype(hipGraphExecMemcpyNodeSetParamsToSymbol)>(
+      "hipGraphExecMemcpyNodeSetParamsToSymbol");
+  const hipError_t status =
+      call_original(real, executable, node, symbol, from, bytes, offset, kind);
+  if (status != hipSuccess) return status;
+  return after_symbol(status, executable, node, copy_to_symbol(symbol, from, bytes, offset, kind));
+}
+
+hipError_t hipGraphExecMemcpyNodeSetParamsFromSymbol(hipGraphExec_t executable, hipGraphNode_t node,
+                                                     void* to, const void* symbol, size_t bytes,
+                                                     size_t offset, hipMemcpyKind kind) {
+  static const auto real = original<decltype(hipGraphExecMemcpyNodeSetParamsFromSymbol)>(
+      "hipGraphExecMemcpyNodeSetParamsFromSymbol");
+  const hipError_t status = call_original(real, executable, node, to, symbol, bytes, offset, kind);
+  if (status != hipSuccess) return status;
+  return after_symbol(status, executable, node, copy_from_symbol(to, symbol, bytes, offset, kind));
+}
+
+hipError_t hipGraphExecHostNodeSetParams(hipGraphExec_t executable, hipGraphNode_t node,
+                                         const hipHostNodeParams* parameters) {
+  static const auto real =
+      original<decltype(hipGraphExecHostNodeSetParams)>("hipGraphExecHostNodeSetParams");
+  return after_change(call_original(real, executable, node, parameters), executable,
+                      "hipGraphExecHostNodeSetParams");
+}
+
+hipError_t hipGraphExecChildGraphNodeSetParams(hipGraphExec_t executable, hipGraphNode_t node,
+                                               hipGraph_t child) {
+  static const auto real = original<decltype(hipGraphExecChildGraphNodeSetParams)>(
+      "hipGraphExecChildGraphNodeSetParams");
+  return after_change(call_original(real, executable, node, child), executable,
+                      "hipGraphExecChildGraphNodeSetParams");
+}
+
+hipError_t hipGraphExecEventRecordNodeSetEvent(hipGraphExec_t executable, hipGraphNode_t node,
+                                               hipEvent_t event) {
+  static const auto real = original<decltype(hipGraphExecEventRecordNodeSetEvent)>(
+      "hipGraphExecEventRecordNodeSetEvent");
+  return after_change(call_original(real, executable, node, event), executable,
+                      "hipGraphExecEventRecordNodeSetEvent");
+}
+
+hipError_t hipGraphExecEventWaitNodeSetEvent(hipGraphExec_t executable, hipGraphNode_t node,
+                                             hipEvent_t event) {
+  static const auto real =
+      original<decltype(hipGraphExecEventWaitNodeSetEvent)>("hipGraphExecEventWaitNodeSetEvent");
+  return after_change(call_original(real, executable, node, event), executable,
+                      "hipGraphExecEventWaitNodeSetEvent");
+}
+
+hipError_t exec_set_node(hipGraphExec_t executable, hipGraphNode_t node, void* parameters)
+    UPTEMPO_SYMBOL("hipGraphExecNodeSetParams");
+hipError_t exec_set_node(hipGraphExec_t executable, hipGraphNode_t node, void* parameters) {
+  static const auto real = original<decltype(exec_set_node)>("hipGraphExecNodeSetParams");
+  return after_change(call_original(real, executable, node, parameters), executable,
+                      "hipGraphExecNodeSetParams");
+}
+
+hipError_t exec_set_driver_copy(hipGraphExec_t executable, hipGraphNode_t node, const void* copy,
+                                hipCtx_t context)
+    UPTEMPO_SYMBOL("hipDrvGraphExecMemcpyNodeSetParams");
+hipError_t exec_set_driver_copy(hipGraphExec_t executable, hipGraphNode_t node, const void* copy,
+                                hipCtx_t context) {
+  static const auto real =
+      original<decltype(exec_set_driver_copy)>("hipDrvGraphExecMemcpyNodeSetParams");
+  return after_change(call_original(real, executable, node, copy, context), executable,
+                      "hipDrvGraphExecMemcpyNodeSetParams");
+}
+
+hipError_t exec_set_driver_fill(hipGraphExec_t executable, hipGraphNode_t node, const void* fill,
+                                hipCtx_t context)
+    UPTEMPO_SYMBOL("hipDrvGraphExecMemsetNodeSetParams");
+hipError_t exec_set_driver_fill(hipGraphExec_t executable, hipGraphNode_t node, const void* fill,
+                                hipCtx_t context) {
+  static const auto real =
+      original<decltype(exec_set_driver_fill)>("hipDrvGraphExecMemsetNodeSetParams");
+  return after_change(call_original(real, executable, node, fill, context), executable,
+                      "hipDrvGraphExecMemsetNodeSetParams");
+}
+
+hipError_t exec_signals(hipGraphExec_t executable, hipGraphNode_t node, const void* parameters)
+    UPTEMPO_SYMBOL("hipGraphExecExternalSemaphoresSignalNodeSetParams");
+hipError_t exec_signals(hipGraphExec_t executable, hipGraphNode_t node, const void* parameters) {
+  static const auto real =
+      original<decltype(exec_signals)>("hipGraphExecExternalSemaphoresSignalNodeSetParams");
+  return after_change(call_original(real, executable, node, parameters), executable,
+                      "hipGraphExecExternalSemaphoresSignalNodeSetParams");
+}
+
+hipError_t exec_waits(hipGraphExec_t executable, hipGraphNode_t node, const void* parameters)
+    UPTEMPO_SYMBOL("hipGraphExecExternalSemaphoresWaitNodeSetParams");
+hipError_t exec_waits(hipGraphExec_t executable, hipGraphNode_t node, const void* parameters) {
+  static const auto real =
+      original<decltype(exec_waits)>("hipGraphExecExternalSemaphoresWaitNodeSetParams");
+  return after_change(call_original(real, executable, node, parameters), executable,
+                      "hipGraphExecExternalSemaphoresWaitNodeSetParams");
+}
+
+hipError_t set_enabled(hipGraphExec_t executable, hipGraphNode_t node, unsigned int enabled)
+    UPTEMPO_SYMBOL("hipGraphNodeSetEnabled");
+hipError_t set_enabled(hipGraphExec_t executable, hipGraphNode_t node, unsigned int enabled) {
+  static const auto real = original<decltype(set_enabled)>("hipGraphNodeSetEnabled");
+  return after_change(call_original(real, executable, node, enabled), executable,
+                      "hipGraphNodeSetEnabled");
+}
+
+}  // extern "C"

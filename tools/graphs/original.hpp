@@ -1,0 +1,54 @@
+// HIP's own functions, for the functions of this library that replace them.
+//
+// Thread safety: any thread. Cost: a lookup in the dynamic linker's tables; callers keep the result
+// in a static variable.
+#pragma once
+
+#include <hip/hip_runtime_api.h>
+
+namespace uptempo::graphs {
+
+// The next definition of this symbol after this library's, or that of a libamdhip64 that was
+// loaded privately (RTLD_LOCAL). Null if HIP does not have the function.
+void* original_address(const char* name) noexcept;
+
+// Calls HIP's function `name`. Returns hipErrorNotSupported if this release of HIP lacks it.
+template <class... Parameters, class... Arguments>
+hipError_t call_original(hipError_t (*function)(Parameters...), Arguments... arguments) {
+  return function == nullptr ? hipErrorNotSupported : function(arguments...);
+}
+
+template <class Function>
+Function* original(const char* name) noexcept {
+  return reinterpret_cast<Function*>(original_address(name));
+}
+
+// Keeps the calls of this library invisible in the program's hipGetLastError(): HIP 6 keeps the
+// last failure of a thread, HIP 5 the result of its last call.
+class KeepLastError {
+ public:
+  KeepLastError() noexcept : before_(hipPeekAtLastError()) {}
+  ~KeepLastError() {
+    if (before_ == hipSuccess && hipPeekAtLastError() != hipSuccess) (void)hipGetLastError();
+  }
+  KeepLastError(const KeepLastError&) = delete;
+  KeepLastError& operator=(const KeepLastError&) = delete;
+
+ private:
+  hipError_t before_;
+};
+
+// Lets this library allocate memory and query events while a stream of the program is captured.
+// Without it, HIP refuses such calls and ends the capture.
+class RelaxedCapture {
+ public:
+  RelaxedCapture() noexcept { (void)hipThreadExchangeStreamCaptureMode(&mode_); }
+  ~RelaxedCapture() { (void)hipThreadExchangeStreamCaptureMode(&mode_); }
+  RelaxedCapture(const RelaxedCapture&) = delete;
+  RelaxedCapture& operator=(const RelaxedCapture&) = delete;
+
+ private:
+  hipStreamCaptureMode mode_ = hipStreamCaptureModeRelaxed;
+};
+
+}  // namespace uptempo::graphs

@@ -1,0 +1,135 @@
+#include "tools/graphs/report.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <new>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "tools/graphs/lookups.hpp"
+#include "tools/graphs/settings.hpp"
+
+namespace uptempo::graphs {
+namespace {
+
+constexpr const char* kName = "uptempo-graphs";
+
+std::string counted(uint64_t count, std::string_view what) {
+  return fmt::format("{} {}{}", count, what,
+                     count == 1                 ? ""
+                     : what.ends_with("launch") ? "es"
+                                                : "s");
+}
+
+std::string amount(const Tally& tally) {
+  return fmt::format("{}, {} and {}", counted(tally.graphs, "graph"),
+                     counted(tally.launches, "launch"), counted(tally.nodes, "node"));
+}
+
+nlohmann::ordered_json counts(const Tally& tally) {
+  return {{"graphs", tally.graphs.load()},
+          {"launches", tally.launches.load()},
+          {"nodes", tally.nodes.load()}};
+}
+
+void write_all(int file, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(file, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return;
+    text.remove_prefix(static_cast<size_t>(written));
+  }
+}
+
+// Whether this process is the one that the launcher became, and not a child of it.
+bool is_launched_process() {
+  const char* const process = std::getenv(kProcessVariable);
+  return process != nullptr && process == std::to_string(::getpid());
+}
+
+void write_json(const std::string& text, bool launched) {
+  const char* const given = std::getenv(kJsonVariable);
+  if (given == nullptr) return;
+  // Children have files of their own.
+  const std::string file = launched ? std::string(given) : fmt::format("{}.{}", given, ::getpid());
+  const int descriptor = ::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (descriptor < 0) {
+    write_all(STDERR_FILENO,
+              fmt::format("{}: cannot write {}: {}\n", kName, file, std::strerror(errno)));
+    return;
+  }
+  write_all(descriptor, text);
+  ::close(descriptor);
+}
+
+// The linker calls it when the process ends, after the program's own functions of atexit().
+__attribute__((destructor)) void write_report() {
+  try {
+    for (const std::string& each : looked_up()) Report::instance().unreachable(each);
+    const std::string text = Report::instance().text();
+    const bool launched = is_launched_process();
+    if (text.empty() && !launched) return;  // a child without graphs
+    write_all(STDERR_FILENO, text.empty() ? fmt::format("{}: the program launched no HIP graph "
+                                                        "that this library saw\n",
+                                                        kName)
+                                          : text);
+    write_json(Report::instance().json(), launched);
+  } catch (const std::exception& error) {
+    write_all(STDERR_FILENO, fmt::format("{}: no report: {}\n", kName, error.what()));
+  }
+}
+
+}  // namespace
+
+Report& Report::instance() {
+  alignas(Report) static std::byte storage[sizeof(Report)];
+  static Report* const report = ::new (storage) Report;
+  return *report;
+}
+
+Tally& Report::left(const std::string& reason) {
+  const std::lock_guard lock(mutex_);
+  return left_[reason];
+}
+
+void Report::unreachable(const std::string& sentence) {
+  const std::lock_guard lock(mutex_);
+  if (std::ranges::find(unreachable_, sentence) == unreachable_.end())
+    unreachable_.push_back(sentence);
+}
+
+std::string Report::text() {
+  const std::lock_guard lock(mutex_);
+  std::string text;
+  if (taken_.graphs != 0 || !left_.empty())
+    text += fmt::format("{}: Uptempo took over {}, with {}.\n", kName, amount(taken_),
+                        counted(updates_, "update"));
+  for (const auto& [reason, tally] : left_)
+    text += fmt::format("{}: HIP kept {}: {}.\n", kName, amount(tally), reason);
+  for (const std::string& each : unreachable_) text += fmt::format("{}: {}.\n", kName, each);
+  return text;
+}
+
+std::string Report::json() {
+  const std::lock_guard lock(mutex_);
+  nlohmann::ordered_json left = nlohmann::ordered_json::array();
+  for (const auto& [reason, tally] : left_) {
+    nlohmann::ordered_json each = counts(tally);
+    each["reason"] = reason;
+    left.push_back(std::move(each));
+  }
+  nlohmann::ordered_json taken = counts(taken_);
+  taken["updates"] = updates_.load();
+  const nlohmann::ordered_json document = {
+      {"taken", taken}, {"left", left}, {"unreachable", unreachable_}};
+  return document.dump(2) + '\n';
+}
+
+}  // namespace uptempo::graphs
