@@ -130,36 +130,31 @@ struct Judge::Impl {
 
   Signal& signal_of(uint64_t handle) {
     const auto [found, is_new] = signals.try_emplace(handle);
-    if (is_new) {
-      signal_pages.insert(page_of(handle));
-      // A kernel may complete a signal before the first packet uses it.
-      if (const auto candidate = candidates.find(handle); candidate != candidates.end())
-        found->second.view = std::move(candidate->second);
-    }
+    if (is_new) signal_pages.insert(page_of(handle));
     return found->second;
   }
 
-  // A kernel may also poll a signal that no packet uses, and that the host sets: an atomic load of
-  // what would be its value, in a line of host memory of which the dispatch touches nothing else.
-  void find_polled_signals(const TouchedPage& page) {
-    if (page.kind != MemoryKind::fine_grained) return;
-    for (uint32_t line = 0; line < kLinesPerPage; ++line) {
-      if (page.accesses->read[line] == kSignalValueBits &&
-          page.accesses->synchronising[line] == kSignalValueBits)
-        signal_of(page.page + uint64_t{line} * kLineBytes);
-    }
-  }
-
-  // Keeps the view of a dispatch for each line of host memory in which it wrote what would be the
-  // value of a signal, and nothing else.
-  void keep_candidates(const std::vector<TouchedPage>& pages, const View& view) {
+  // A kernel may use a signal before a packet does, and signals that no packet uses: an atomic load
+  // of what would be its value, in a line of host memory of which the dispatch reads nothing else,
+  // or a store of that which is all that the dispatch writes.
+  void find_signals(const std::vector<TouchedPage>& pages) {
+    uint32_t written_lines = 0;
+    std::optional<uint64_t> stored;
     for (const TouchedPage& page : pages) {
-      if (page.kind != MemoryKind::fine_grained || page.accesses->written == PageMask{}) continue;
+      const bool may_hold =
+          page.kind == MemoryKind::fine_grained || page.kind == MemoryKind::uncached;
       for (uint32_t line = 0; line < kLinesPerPage; ++line) {
-        if (page.accesses->written[line] == kSignalValueBits)
-          candidates[page.page + uint64_t{line} * kLineBytes] = view;
+        const uint64_t handle = page.page + uint64_t{line} * kLineBytes;
+        const PageAccesses& accesses = *page.accesses;
+        if (accesses.written[line] != 0) ++written_lines;
+        if (!may_hold) continue;
+        if (accesses.written[line] == kSignalValueBits) stored = handle;
+        if (accesses.read[line] == kSignalValueBits &&
+            accesses.synchronising[line] == kSignalValueBits)
+          signal_of(handle);
       }
     }
+    if (stored && written_lines == 1) signal_of(*stored);
   }
 
   void complete_signal(const SignalValue& signal, const View& view) {
@@ -194,7 +189,6 @@ struct Judge::Impl {
     Data data;
     data.pages = pages;
     for (TouchedPage& page : data.pages) {
-      find_polled_signals(page);
       if (!signal_pages.contains(page.page)) continue;
       data.copies.push_back(std::make_unique<PageAccesses>(*page.accesses));
       PageAccesses& accesses = *data.copies.back();
@@ -304,6 +298,7 @@ struct Judge::Impl {
   void process(const events::End& event, const Pages& pages) {
     const auto running = queues[event.queue].running.extract(event.packet.index);
     const std::shared_ptr<Task>& task = running.mapped();
+    find_signals(pages);
     const Data data = without_signals(pages);
     std::optional<View> by_packets = meet(*task, data.pages);
     const Shadow::Report report = reporter();
@@ -312,14 +307,13 @@ struct Judge::Impl {
     View& view = by_packets ? *by_packets : task->view;
     for (const Signal* const signal : data.read) {
       view.join(signal->view);
-      if (!signal->left) view.join(*host_at(now_ns));  // the host may have stored the value
+      view.join(*host_at(now_ns));  // the host may have stored the value
     }
     for (Signal* const signal : data.written) {
       // Not replaced: packets may have completed the signal since the kernel stored its value.
       signal->view.join(view);
       signal->left.reset();
     }
-    keep_candidates(data.pages, view);
     finish_packet(event.queue, event.packet, view);
     forget_fences(*task);
   }
@@ -439,7 +433,6 @@ struct Judge::Impl {
       return page.first >= event.begin && page.first < event.end;
     };
     std::erase_if(opened, is_forgotten);
-    std::erase_if(candidates, is_forgotten);
     std::erase_if(kinds, is_forgotten);
   }
 
@@ -456,7 +449,6 @@ struct Judge::Impl {
 
   std::unordered_map<uint64_t, Signal> signals;  // that packets have used, by handle
   std::unordered_set<GpuAddress> signal_pages;
-  std::unordered_map<uint64_t, View> candidates;  // for signals, by handle
 
   struct Announcement {
     uint64_t host_ns;

@@ -23,12 +23,13 @@
 // that the other has read since the last write. Tasks that packets order after them do not inherit
 // this order. The same holds for the host and a dispatch, only as a pair; it does not hold for copy
 // engines.
-// Signals in kernels and on the host: accesses to the value of a signal that packets use are atomic
-// operations on it, not accesses to data. The same holds for what looks like a signal, because
-// kernels poll its value or store it: the eight bytes of the value, and nothing else of its line, in
-// fine-grained memory of the host. A dispatch that reads the value passes on what completed
-// the signal, and where no packet has left the value, on what the host knew; one that writes it completes the signal with what the dispatch could rely on. A packet
-// that finds the value before that dispatch has ended may rely on the same.
+// Signals in kernels and on the host: accesses to the value of a signal are atomic operations on it,
+// not accesses to data. A dispatch that reads the value passes on what completed the signal, and
+// what the host knows, which may have stored the value. A dispatch that writes it completes the
+// signal with what the dispatch could rely on; a packet that finds the value before that dispatch
+// has ended may rely on the same. Signals are those that packets use, and what looks like one in
+// fine-grained or uncached memory of the host: a dispatch polls eight bytes at the place of the
+// value and reads nothing else in that line, or it writes them and nothing else.
 // Between accesses that packets do order, fences count. But no L1 holds what synchronising accesses
 // read, and no L2 holds the results of atomics on fine-grained memory.
 //
