@@ -41,7 +41,8 @@
 //
 // Errors: throw Error for a stream that is being captured or has been destroyed, for a stream of
 // another device than the queue's agent, for a HIP device without stream memory operations, for
-// AMD_DIRECT_DISPATCH=0, for a Queue that was moved from or has failed, and like BatchSubmitter::submit().
+// AMD_DIRECT_DISPATCH=0, for a Queue that was moved from or has failed, and like
+// BatchSubmitter::submit().
 //
 // Thread safety: the thread that owns the queue or Uptempo's stream. HIP streams may be used from
 // any thread.

@@ -12,8 +12,8 @@
 // A later take() reuses a word whose use is over. It looks at a few words, so its cost does not
 // depend on their number.
 //
-// Loss: a word for which none of these is called is never reused, nor one whose publication is lost: a
-// packet of a queue that could not be stopped may still decrement it.
+// Loss: a word for which none of these is called is never reused, nor one whose publication is
+// lost: a packet of a queue that could not be stopped may still decrement it.
 //
 // Thread safety: any thread. A lock is held while a word is taken or given up; the first uses
 // allocate under it.

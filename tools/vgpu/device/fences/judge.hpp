@@ -23,8 +23,8 @@
 // that the other has read since the last write. Tasks that packets order after them do not inherit
 // this order. The same holds for the host and a dispatch, only as a pair; it does not hold for copy
 // engines.
-// Signals in kernels and on the host: accesses to the value of a signal are atomic operations on it,
-// not accesses to data. A dispatch that reads the value passes on what completed the signal, and
+// Signals in kernels and on the host: accesses to the value of a signal are atomic operations on
+// it, not accesses to data. A dispatch that reads the value passes on what completed the signal, and
 // what the host knows, which may have stored the value. A dispatch that writes it completes the
 // signal with what the dispatch could rely on; a packet that finds the value before that dispatch
 // has ended may rely on the same. Signals are those that packets use, and what looks like one in
