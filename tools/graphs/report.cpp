@@ -96,7 +96,9 @@ Report& Report::instance() {
 
 Tally& Report::left(const std::string& reason) {
   const std::lock_guard lock(mutex_);
-  return left_[reason];
+  // Reasons may name nodes, so a long program could have very many.
+  constexpr size_t kMost = 100;
+  return left_.size() < kMost || left_.contains(reason) ? left_[reason] : left_["other reasons"];
 }
 
 void Report::unreachable(const std::string& sentence) {

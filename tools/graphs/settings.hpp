@@ -12,6 +12,6 @@ inline constexpr const char* kJsonVariable = "UPTEMPO_GRAPHS_JSON";
 inline constexpr const char* kProcessVariable = "UPTEMPO_GRAPHS_PROCESS";
 
 // Graphs with fewer nodes stay with HIP. README.md says how this number was measured.
-inline constexpr size_t kDefaultAtLeast = 8;
+inline constexpr size_t kDefaultAtLeast = 48;
 
 }  // namespace uptempo::graphs

@@ -206,6 +206,22 @@ void nested(hipStream_t stream) {
   for (const hipGraph_t graph : {outer, inner, clone}) CHECK_HIP(hipGraphDestroy(graph));
 }
 
+// A captured copy that HIP does not describe: its graph stays with HIP.
+void undescribed(hipStream_t stream) {
+  const Words a, b;
+  hipGraph_t graph = nullptr;
+  CHECK_HIP(hipStreamBeginCapture(stream, hipStreamCaptureModeThreadLocal));
+  CHECK_HIP(hipMemcpyPeerAsync(b.device, 0, a.device, 0, kBytes / 2, stream));
+  step<<<kBlocks, kThreads, 0, stream>>>(b.device, 3, 2);
+  CHECK_HIP(hipStreamEndCapture(stream, &graph));
+  const hipGraphExec_t executable = instantiate(graph);
+  run(executable, stream);
+  Sum sum;
+  sum.add(b);
+  print("undescribed", sum);
+  finish(executable, graph);
+}
+
 // A copy removed from its graph.
 void removed(hipStream_t stream) {
   const Words a, b;
@@ -235,5 +251,6 @@ int main() {
   captured(stream);
   nested(stream);
   removed(stream);
+  undescribed(stream);
   CHECK_HIP(hipStreamDestroy(stream));
 }

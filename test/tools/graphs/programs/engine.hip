@@ -72,18 +72,29 @@ struct Model {
   }
 };
 
-// Without a graph: gives the sum that all others must have.
-void without_graph() {
+// Without a graph. Returns the sum that both ways must have.
+uint64_t without_graph() {
   Model model;
   for (uint32_t position = 0; position < kSteps; ++position) {
     model.enqueue(position);
     model.next_token();
   }
-  print("streams", model.sum());
+  const Sum sum = model.sum();
+  print("streams", sum);
+  return sum.value;
+}
+
+void require(const Model& model, const char* section, uint64_t expected) {
+  const Sum sum = model.sum();
+  print(section, sum);
+  if (sum.value != expected) {
+    std::fprintf(stderr, "%s: a graph gives other results than its streams\n", section);
+    std::exit(1);
+  }
 }
 
 // Captured anew in each step; the executable graph is updated.
-void updated() {
+void updated(uint64_t expected) {
   Model model;
   hipGraphExec_t executable = nullptr;
   int instantiated = 0;
@@ -106,12 +117,12 @@ void updated() {
     model.next_token();
   }
   CHECK_HIP(hipGraphExecDestroy(executable));
-  print("updated", model.sum());
+  require(model, "updated", expected);
   std::printf("instantiated %d\n", instantiated);
 }
 
 // Captured once; the arguments of each kernel with a position are replaced in each step.
-void parameters() {
+void parameters(uint64_t expected) {
   Model model;
   const hipGraph_t graph = model.capture(0);
   const hipGraphExec_t executable = instantiate(graph);
@@ -139,7 +150,7 @@ void parameters() {
   }
   CHECK_HIP(hipGraphExecDestroy(executable));
   CHECK_HIP(hipGraphDestroy(graph));
-  print("parameters", model.sum());
+  require(model, "parameters", expected);
 }
 
 // Launches of one graph between other work of the stream, without a wait of the host.
@@ -177,8 +188,8 @@ void mixed() {
 }  // namespace
 
 int main() {
-  without_graph();
-  updated();
-  parameters();
+  const uint64_t expected = without_graph();
+  updated(expected);
+  parameters(expected);
   mixed();
 }
