@@ -116,6 +116,14 @@ TEST_CASE("a program that looks functions up by dlsym gives the same results and
   CHECK(under.result.err.find("uptempo-graphs: " + sentence) != std::string::npos);
 }
 
+TEST_CASE("a program that looks functions up by hipGetProcAddress is taken over") {
+  const Taken under = taken(LOOKUPS, {"--at-least", "1"}, {"by_hip"});
+  INFO(under.result.err);
+  CHECK(under.result.out == plain(LOOKUPS).out);
+  CHECK(under.taken("launches") == 1);
+  CHECK(under.left() == 0);
+}
+
 TEST_CASE("a program without graphs keeps its output and exit code, and the report says so") {
   const CommandResult alone = run({GRAPHS, "--at-least", "x"});
   const CommandResult result = run({LAUNCHER, "--", GRAPHS, "--", GRAPHS, "--at-least", "x"});

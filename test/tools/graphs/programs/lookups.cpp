@@ -1,4 +1,5 @@
-// A HIP program that finds HIP's functions by dlsym() alone, past every preloaded library.
+// A HIP program that finds HIP's functions by dlsym() alone, past every preloaded library. With an
+// argument, it finds them by hipGetProcAddress.
 #include <dlfcn.h>
 #include <hip/hip_runtime_api.h>
 
@@ -7,14 +8,24 @@
 #include <cstdlib>
 #include <vector>
 
+// Declared alike in all releases, for proc_address.cpp.
+extern "C" int proc_address(const char*, void**, int, uint64_t, void*) __asm__("hipGetProcAddress");
+
 namespace {
 
 void* hip = nullptr;
+bool by_hip = false;
 
 // The address of the function, whose type is that of `declared`.
 template <class Function>
 Function* find(const char* name, Function*) {
-  auto* const found = reinterpret_cast<Function*>(dlsym(hip, name));
+  void* address = nullptr;
+  if (!by_hip) {
+    address = dlsym(hip, name);
+  } else if (proc_address(name, &address, 0, 0, nullptr) != 0) {
+    address = nullptr;
+  }
+  auto* const found = reinterpret_cast<Function*>(address);
   if (found == nullptr) {
     std::fprintf(stderr, "no function %s\n", name);
     std::exit(1);
@@ -33,7 +44,8 @@ void check(hipError_t status, int line) {
 #define FIND(function) find(#function, static_cast<decltype(&::function)>(nullptr))
 #define CHECK_HIP(call) check(call, __LINE__)
 
-int main() {
+int main(int argc, char**) {
+  by_hip = argc > 1;
   hip = dlopen(HIP_LIBRARY, RTLD_NOW | RTLD_LOCAL);
   if (hip == nullptr) {
     std::fprintf(stderr, "%s\n", dlerror());
