@@ -7,6 +7,7 @@
 #include "tools/graphs/capture.hpp"
 #include "tools/graphs/copy_ledger.hpp"
 #include "tools/graphs/guarded.hpp"
+#include "tools/graphs/original.hpp"
 
 namespace uptempo::graphs {
 
@@ -18,6 +19,7 @@ hipError_t follow(hipStream_t stream, Call call, Enter enter) noexcept {
   const hipError_t status = call();
   if (status == hipSuccess && capture && capture->active())
     guarded([&] {
+      const KeepLastError keep;
       if (const auto node = capture->added()) enter(*node);
     });
   return status;

@@ -18,7 +18,11 @@ CopyLedger& ledger() { return CopyLedger::instance(); }
 // Returns HIP's status after `body`, which runs if it is success.
 template <class Body>
 hipError_t then(hipError_t status, Body body) noexcept {
-  if (status == hipSuccess) guarded(body);
+  if (status == hipSuccess)
+    guarded([&] {
+      const KeepLastError keep;
+      body();
+    });
   return status;
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <hip/hip_runtime_api.h>
+#include <hip/hip_version.h>
 
 namespace uptempo::graphs {
 
@@ -23,18 +24,20 @@ Function* original(const char* name) noexcept {
   return reinterpret_cast<Function*>(original_address(name));
 }
 
-// Keeps the calls of this library invisible in the program's hipGetLastError(): HIP 6 keeps the
-// last failure of a thread, HIP 5 the result of its last call.
+// Keeps the calls of this library invisible in the program's hipGetLastError(), after a call of the
+// program that succeeded. Up to HIP 6 the last error is the result of the thread's last call, hence
+// success. HIP 7 keeps the last failure until the program asks for it.
 class KeepLastError {
  public:
-  KeepLastError() noexcept : before_(hipPeekAtLastError()) {}
+  KeepLastError() noexcept : before_(kKeepsFailures ? hipPeekAtLastError() : hipSuccess) {}
   ~KeepLastError() {
-    if (before_ == hipSuccess && hipPeekAtLastError() != hipSuccess) (void)hipGetLastError();
+    if (before_ == hipSuccess) (void)hipGetLastError();
   }
   KeepLastError(const KeepLastError&) = delete;
   KeepLastError& operator=(const KeepLastError&) = delete;
 
  private:
+  static constexpr bool kKeepsFailures = HIP_VERSION >= 70000000;
   hipError_t before_;
 };
 

@@ -114,6 +114,7 @@ std::optional<hipError_t> Takeover::launch(hipGraphExec_t executable, hipStream_
       give_up(*entry, "launched on another device than it was instantiated for");
       return std::nullopt;
     }
+    const KeepLastError keep;
     const RelaxedCapture relaxed;
     try {
       entry->taken->launch(stream);

@@ -190,9 +190,15 @@ void errors() {
   const hipGraph_t graph = chain(a.device, b.device, 9);
   executable = instantiate(graph);
   std::printf("last error %s\n", hipGetErrorName(hipGetLastError()));
-  CHECK_HIP(hipGraphLaunch(executable, stream));
-  std::printf("last error %s\n", hipGetErrorName(hipGetLastError()));
+  for (int i = 0; i < 4; ++i) {  // on an idle stream, and on busy ones
+    CHECK_HIP(hipGraphLaunch(executable, stream));
+    std::printf("last error %s\n", hipGetErrorName(hipGetLastError()));
+  }
   CHECK_HIP(hipStreamSynchronize(stream));
+  hipGraphNode_t node = nullptr;
+  hipGraphExecUpdateResult result = hipGraphExecUpdateError;
+  CHECK_HIP(hipGraphExecUpdate(executable, graph, &node, &result));
+  std::printf("last error %s\n", hipGetErrorName(hipGetLastError()));
   CHECK_HIP(hipGraphExecDestroy(executable));
   CHECK_HIP(hipGraphDestroy(graph));
   CHECK_HIP(hipStreamDestroy(stream));
