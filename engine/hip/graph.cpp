@@ -240,7 +240,8 @@ class GraphState {
   Dispatch& find(hipGraphNode_t handle, GraphWork work) {
     Dispatch& dispatch = dispatches_[index_of(handle)];
     if (dispatch.work != work)
-      refuse("hip::Graph::set", fmt::format("parameters of a {} for {}", name_of(work), dispatch.name),
+      refuse("hip::Graph::set",
+             fmt::format("parameters of a {} for {}", name_of(work), dispatch.name),
              fmt::format("it is a {} node", name_of(dispatch.work)),
              "pass parameters of the node's own kind");
     return dispatch;
@@ -251,8 +252,8 @@ class GraphState {
     if (fill == nullptr) ranges.push_back(source_of(box, dispatch.name));
     memory_.pin(ranges);
     const TransferDispatch made =
-        dispatch_of(box, dispatch.work, fill != nullptr ? pattern_of(*fill) : std::array<uint64_t, 2>{},
-                    dispatch.name);
+        dispatch_of(box, dispatch.work,
+                    fill != nullptr ? pattern_of(*fill) : std::array<uint64_t, 2>{}, dispatch.name);
     change(dispatch, made.kernel, made.grid, made.arguments());
   }
 

@@ -30,8 +30,8 @@
 // parameters. HIP 5.2 has node types of their own for them. HIP 6 does not, and reports memory that
 // nobody has written; it is recognised unless it looks like a copy between valid addresses.
 //
-// Fills: widths count elements, as HIP documents. HIP 5.2 fills rows of 2- and 4-byte elements with
-// the value's lowest byte, and only as many bytes as the row has elements.
+// Fills: widths count elements, as HIP documents. HIP 5.2 differs for several rows: it fills as many
+// bytes of a row as the width, with the size of the elements instead of the value.
 //
 // Kernels: those of the current HIP device, which must be the queue's (kernel.hpp has the rules).
 // An import reads the graph; later changes of the graph do not apply, and the graph may be

@@ -56,8 +56,8 @@ void* find(const Agent& gpu, const GraphRange& range) {
   const uintptr_t data = number(range.data), agent = number(info.agentBaseAddress);
   const uintptr_t host = number(info.hostBaseAddress);
   // Registered memory has two addresses, and HIP takes either.
-  const bool is_host_address =
-      host != 0 && data >= host && data - host < info.sizeInBytes && data - agent >= info.sizeInBytes;
+  const bool is_host_address = host != 0 && data >= host && data - host < info.sizeInBytes &&
+                               data - agent >= info.sizeInBytes;
   const size_t offset = data - (is_host_address ? host : agent);
   if (offset > info.sizeInBytes || range.bytes > info.sizeInBytes - offset)
     refuse(range,

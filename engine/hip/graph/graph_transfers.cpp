@@ -48,9 +48,10 @@ End end_of(const hipPitchedPtr& pointer, const hipPos& position, const hipExtent
     refuse(asked, fmt::format("rows of {} bytes with a pitch of {}", extent.width, pitch),
            "make the pitch at least the width");
   if (extent.depth > 1 && height < extent.height)
-    refuse(asked, fmt::format("slices of {} rows in an allocation of {} rows (ysize)",
-                              extent.height, height),
-           "give the pitched pointer the height of the allocation");
+    refuse(
+        asked,
+        fmt::format("slices of {} rows in an allocation of {} rows (ysize)", extent.height, height),
+        "give the pitched pointer the height of the allocation");
   size_t slice_pitch = 0, offset = 0;
   if (__builtin_mul_overflow(pitch, height, &slice_pitch) ||
       !product_plus(position.z, slice_pitch, position.x, offset) ||
@@ -80,8 +81,10 @@ bool can_be_copy(const hipMemcpy3DParms& parameters) noexcept {
   const auto is_small = [](size_t size) { return size < size_t{1} << 48; };
   const hipMemcpy3DParms& p = parameters;
   const bool from_array = p.srcArray != nullptr, to_array = p.dstArray != nullptr;
-  const bool has_ends = (from_array || p.srcPtr.ptr != nullptr) && (to_array || p.dstPtr.ptr != nullptr);
-  const bool one_end_each = !(from_array && p.srcPtr.ptr != nullptr) && !(to_array && p.dstPtr.ptr != nullptr);
+  const bool has_ends =
+      (from_array || p.srcPtr.ptr != nullptr) && (to_array || p.dstPtr.ptr != nullptr);
+  const bool one_end_each =
+      !(from_array && p.srcPtr.ptr != nullptr) && !(to_array && p.dstPtr.ptr != nullptr);
   return has_ends && one_end_each && is_small(p.extent.width) && is_small(p.extent.height) &&
          is_small(p.extent.depth) && is_small(p.srcPtr.pitch) && is_small(p.dstPtr.pitch) &&
          is_small(p.srcPtr.ysize) && is_small(p.dstPtr.ysize);
