@@ -76,6 +76,21 @@ Arguments arguments_of(const hipKernelNodeParams& parameters, const std::string&
   return Arguments(std::span(data, *bytes));
 }
 
+// Calls `f`, and adds the node to the Errors of the parts that do not know it.
+template <class F>
+auto naming(const std::string& node, F&& f) {
+  try {
+    return f();
+  } catch (const Error& error) {
+    if (error.asked().find(node) != std::string::npos) throw;
+    throw Error({.status = error.status(),
+                 .call = error.call(),
+                 .asked = fmt::format("{}: {}", node, error.asked()),
+                 .found = error.found(),
+                 .remedy = error.remedy()});
+  }
+}
+
 Grid grid_of(const hipKernelNodeParams& parameters) {
   return Grid::blocks(parameters.gridDim)
       .threads(parameters.blockDim)
@@ -112,8 +127,10 @@ class GraphState {
   void set(hipGraphNode_t handle, const hipKernelNodeParams& parameters) {
     Dispatch& dispatch = find(handle, GraphWork::kernel);
     require_current_device(gpu_);
-    const auto kernel = kernel_of(parameters.func, dispatch.beside);
-    change(dispatch, kernel, grid_of(parameters), arguments_of(parameters, dispatch.name));
+    naming(dispatch.name, [&] {
+      const auto kernel = kernel_of(parameters.func, dispatch.beside);
+      change(dispatch, kernel, grid_of(parameters), arguments_of(parameters, dispatch.name));
+    });
   }
   void set(hipGraphNode_t handle, const hipMemcpy3DParms& parameters) {
     Dispatch& dispatch = find(handle, GraphWork::copy);
@@ -124,7 +141,8 @@ class GraphState {
     change(dispatch, transfer_of(parameters, dispatch.name), &parameters);
   }
   void set(hipGraphNode_t handle, size_t argument, std::span<const std::byte> value) {
-    recording_->set(find(handle, GraphWork::kernel).node, argument, value);
+    const Dispatch& dispatch = find(handle, GraphWork::kernel);
+    naming(dispatch.name, [&] { recording_->set(dispatch.node, argument, value); });
   }
   Node<Arguments> node(hipGraphNode_t handle) const { return dispatches_[index_of(handle)].node; }
   Recording& recording() noexcept { return *recording_; }
@@ -172,16 +190,18 @@ class GraphState {
     memory_.pin(ranges);
     for (size_t i = 0; i < steps.size(); ++i) {
       const GraphNode& node = read.nodes[steps[i].vertex];
-      if (boxes[i]) {
-        const TransferDispatch dispatch = dispatch_of(*boxes[i], node.work, patterns[i], node.name);
-        add(node, steps[i].after, {}, dispatch.kernel, dispatch.grid, dispatch.arguments());
-      } else {
+      naming(node.name, [&] {
+        if (boxes[i]) {
+          const TransferDispatch made = dispatch_of(*boxes[i], node.work, patterns[i], node.name);
+          add(node, steps[i].after, {}, made.kernel, made.grid, made.arguments());
+          return;
+        }
         const hipKernelNodeParams parameters = kernel_parameters(node);
         const Beside beside =
             options.beside_of_node ? options.beside_of_node(node.handle) : Beside{};
         add(node, steps[i].after, beside, kernel_of(parameters.func, beside), grid_of(parameters),
             arguments_of(parameters, node.name));
-      }
+      });
     }
   }
 
