@@ -101,8 +101,7 @@ class RandomGraph {
   // HIP 5.2 copies rows of whole words only, and fills several rows with the size of the elements
   // instead of the value, or beyond their end.
   enum class Shapes : uint8_t { that_hip_can, any };
-  RandomGraph(uint64_t seed, uint32_t count, Shapes shapes)
-      : random_(seed), shapes_(shapes) {
+  RandomGraph(uint64_t seed, uint32_t count, Shapes shapes) : random_(seed), shapes_(shapes) {
     for (uint32_t i = 0; i < count; ++i) add();
   }
 
