@@ -3,6 +3,18 @@
 #include "cp/kernel_name.hpp"
 
 namespace uptempo::vgpu {
+namespace {
+
+// ROCr assembles each of its kernels into pages of its own: the header, and the code after 256
+// bytes (GpuAgent::AssembleShader). Up to gfx908 the header is an amd_kernel_code_t, on gfx90a a
+// descriptor without a size of arguments. A compiler's descriptor is behind the ELF header.
+bool is_runtime_blit(const gfx9::Kernel& kernel, GpuAddress kernel_object) noexcept {
+  constexpr GpuAddress kPageBytes = 4096, kHeaderBytes = 256;
+  return kernel.legacy || (kernel_object % kPageBytes == 0 && kernel.kernarg_bytes == 0 &&
+                           kernel.entry == kernel_object + kHeaderBytes);
+}
+
+}  // namespace
 
 const LoadedKernel& KernelTable::find(AddressSpace::Reader& memory, GpuAddress kernel_object) {
   if (kernel_object == last_object_ && last_ != nullptr) return *last_;
@@ -13,7 +25,7 @@ const LoadedKernel& KernelTable::find(AddressSpace::Reader& memory, GpuAddress k
       name = names_.emplace(kernel_object, kernel_name(memory, kernel_object)).first;
     auto kernel = gfx9::Kernel::load(memory, kernel_object, target_);
     const auto* loaded = std::get_if<gfx9::Kernel>(&kernel);
-    const bool blit = loaded != nullptr && loaded->legacy;
+    const bool blit = loaded != nullptr && is_runtime_blit(*loaded, kernel_object);
     found =
         kernels_.emplace(kernel_object, LoadedKernel{std::move(kernel), name->second, blit}).first;
   }

@@ -15,8 +15,7 @@ namespace uptempo::vgpu {
 struct LoadedKernel {
   std::variant<gfx9::Kernel, gfx9::Kernel::Rejected> kernel;
   std::string name;
-  // Whether it is one of ROCr's blit kernels (copies, fills, the upload of code). They have the
-  // amd_kernel_code_t header, which compilers have not emitted since code object v3. They run even
+  // Whether it is one of ROCr's blit kernels (copies, fills, the upload of code). They run even
   // with --null-kernels, and the read index never passes their packets early, because it frees
   // their kernargs.
   bool runtime_blit = false;
