@@ -39,6 +39,10 @@ constexpr RatioBar kRatios[] = {
     {"uptempo-replay", 8192, Bound::at_most, 1.25, "uptempo-replay", 120},
 };
 
+// HIP 6 launches graphs faster than HIP 5.
+double imported_graph_limit(int hip_major) { return hip_major >= 6 ? 10 : 25; }
+constexpr uint32_t kImportedGraphBatches[] = {120, 1024};
+
 // Limits the difference of two rows' host time per dispatch, in the phase submit.
 struct DifferenceBar {
   const char* row;
@@ -81,6 +85,7 @@ constexpr FreeBar kFree[] = {
     {"uptempo-launcher", kAllocations},       {"uptempo-launcher", kSystemCalls},
     {"uptempo-replay", kAllocations},         {"uptempo-replay", kSystemCalls},
     {"uptempo-replay-patched", kAllocations}, {"uptempo-replay-patched", kSystemCalls},
+    {"uptempo-hip-graph", kAllocations},      {"uptempo-hip-graph", kSystemCalls},
 };
 
 // No row that does the floor's work may be cheaper than the floor.
@@ -92,7 +97,8 @@ const FloorBar kFloors[] = {
     {"floor-packets", {}},
     // These write no kernargs, or not all of them.
     {"floor-packets-kernargs",
-     {"floor-packets", "uptempo-launcher", "uptempo-replay", "uptempo-replay-patched"}},
+     {"floor-packets", "uptempo-launcher", "uptempo-replay", "uptempo-replay-patched",
+      "uptempo-hip-graph"}},
 };
 
 std::string no_row(std::string_view row, uint32_t batch, Phase phase) {
@@ -200,10 +206,13 @@ const char* name_of(Verdict verdict) {
 
 }  // namespace
 
-std::vector<Judgement> judge(const Results& results) {
+std::vector<Judgement> judge(const Results& results, int hip_major) {
   std::vector<Judgement> judgements;
   const auto add = [&](const auto& bar) { judgements.push_back(judge(bar, results)); };
   std::ranges::for_each(kRatios, add);
+  for (const uint32_t batch : kImportedGraphBatches)
+    add(RatioBar{"hip-graph", batch, Bound::at_least, imported_graph_limit(hip_major),
+                 "uptempo-hip-graph", batch});
   std::ranges::for_each(kDifferences, add);
   std::ranges::for_each(kFree, add);
   std::ranges::for_each(kFloors, add);

@@ -28,7 +28,8 @@ struct Judgement {
 };
 
 // Judges every bar. `results` holds only the best variants (Results::keep_best_variants).
-std::vector<Judgement> judge(const Results& results);
+// `hip_major`: the first number of HIP's version; some bars depend on it.
+std::vector<Judgement> judge(const Results& results, int hip_major = 5);
 
 std::string table(const std::vector<Judgement>& judgements);
 nlohmann::ordered_json json(const std::vector<Judgement>& judgements);

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -88,6 +89,14 @@ bench::CountReport count(const Options& options, const support::Device& device) 
   return bench::count_in_a_run_of_its_own(arguments, device.is_virtual);
 }
 
+// Of "HIP 5.2".
+int hip_major(const std::vector<bench::Peer>& peers) {
+  int major = 5;
+  for (const bench::Peer& peer : peers)
+    if (peer.version.starts_with("HIP ")) major = std::atoi(peer.version.c_str() + 4);
+  return major;
+}
+
 support::ExitCode run(const Options& options, int argc, char** argv) {
   const std::vector<std::string> launcher_options =
       options.kernels == "real" ? std::vector<std::string>{}
@@ -139,7 +148,7 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
   }
   std::vector<bench::Judgement> judgements;
   if (options.bars) {
-    judgements = bench::judge(best);
+    judgements = bench::judge(best, hip_major(bench.peers));
     out["bars"] = bench::json(judgements);
     support::print_report(options.json_file, '\n' + bench::table(judgements));
   }

@@ -21,6 +21,8 @@ struct uptempo_hip_peer {
   const char* (*launch)(void);
   const char* (*launch_graphs)(void);
   const char* (*wait)(void);
+  /* The hipGraph_t of the last prepare() with `graphs`. It stays. */
+  void* (*graph)(void);
   const char* (*version)(void);
 };
 

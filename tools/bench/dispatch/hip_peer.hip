@@ -16,7 +16,11 @@ constexpr uint32_t kItems = 64;
 
 struct State {
   hipStream_t stream = nullptr;
-  std::map<uint32_t, hipGraphExec_t> graphs;  // by batch length
+  struct Graph {
+    hipGraph_t graph = nullptr;
+    hipGraphExec_t exec = nullptr;
+  };
+  std::map<uint32_t, Graph> graphs;  // by batch length
   uint32_t batch = 0, repeats = 0;
   uint32_t* tallies = nullptr;
 } state;
@@ -25,8 +29,8 @@ const char* text(hipError_t error) {
   return error == hipSuccess ? nullptr : hipGetErrorString(error);
 }
 
-const char* make_graph(hipGraphExec_t& made) {
-  hipGraph_t graph = nullptr;
+const char* make_graph(State::Graph& made) {
+  hipGraph_t& graph = made.graph;
   if (const char* error = text(hipGraphCreate(&graph, 0))) return error;
   hipGraphNode_t previous = nullptr;
   for (uint32_t i = 0; i < state.batch; ++i) {
@@ -43,9 +47,7 @@ const char* make_graph(hipGraphExec_t& made) {
       return error;
     previous = added;
   }
-  if (const char* error = text(hipGraphInstantiate(&made, graph, nullptr, nullptr, 0)))
-    return error;
-  return text(hipGraphDestroy(graph));
+  return text(hipGraphInstantiate(&made.exec, graph, nullptr, nullptr, 0));
 }
 
 const char* launch() {
@@ -59,7 +61,7 @@ const char* launch() {
 }
 
 const char* launch_graphs() {
-  const hipGraphExec_t graph = state.graphs[state.batch];
+  const hipGraphExec_t graph = state.graphs[state.batch].exec;
   for (uint32_t i = 0; i < state.repeats; ++i)
     if (const char* error = text(hipGraphLaunch(graph, state.stream))) return error;
   return nullptr;
@@ -78,9 +80,11 @@ const char* prepare(uint32_t batch, uint32_t repeats, uint32_t* tallies, int gra
     if (const char* error = launch()) return error;
     if (const char* error = wait()) return error;
   }
-  if (graphs == 0 || state.graphs[batch] != nullptr) return nullptr;
+  if (graphs == 0 || state.graphs[batch].exec != nullptr) return nullptr;
   return make_graph(state.graphs[batch]);
 }
+
+void* graph() { return state.graphs[state.batch].graph; }
 
 const char* version() {
   static const std::string name = [] {
@@ -91,7 +95,7 @@ const char* version() {
   return name.c_str();
 }
 
-constexpr uptempo_hip_peer kPeer{prepare, launch, launch_graphs, wait, version};
+constexpr uptempo_hip_peer kPeer{prepare, launch, launch_graphs, wait, graph, version};
 
 }  // namespace
 

@@ -1,10 +1,17 @@
 // Rows that use HIP as its users do. HIP owns its queue, so no gate is possible: the device works
 // while a batch is submitted.
+#include <map>
+#include <memory>
 #include <stdexcept>
+#include <string>
 
+#include "aql/packet.hpp"
+#include "engine/dispatch/batch_submitter.hpp"
+#include "tools/bench/dispatch/hip_graph_importer.hpp"
 #include "tools/bench/dispatch/hip_peer.h"
 #include "tools/bench/dispatch/peer_library.hpp"
 #include "tools/bench/dispatch/row.hpp"
+#include "tools/bench/dispatch/without_events.hpp"
 
 namespace uptempo::bench {
 namespace {
@@ -47,6 +54,54 @@ class Graph final : public HipRow {
   void submit(const Load&) override { require(hip_.launch_graphs(), "hipGraphLaunch"); }
 };
 
+// The graph of that row, imported and replayed in a queue of its own, with a gate.
+class Imported final : public Row {
+ public:
+  Imported(const Workload& workload, const uptempo_hip_peer& hip, ImportHipGraph import)
+      : workload_(workload),
+        hip_(hip),
+        import_(import),
+        queue_(workload.gpu, {.packets = kRing,
+                              .publications = 1024,
+                              .timing_signals = 1,
+                              .access = AccessWish::direct}),
+        batch_(queue_) {}
+  std::string_view name() const override { return "uptempo-hip-graph"; }
+  uint32_t times(uint32_t i, const Load& load) const override { return first_batch_again(i, load); }
+  void prepare(const Load& load) override {
+    queue_.reclaim();
+    graph_ = graphs_[load.batch].get();
+    if (graph_ != nullptr) return;
+    require(hip_.prepare(load.batch, load.repeats, workload_.tallies.data(), 1),
+            "preparing HIP graphs");
+    import_(graphs_[load.batch], queue_, hip_.graph());
+    graph_ = graphs_[load.batch].get();
+  }
+  void close_gate() override {
+    hsa_signal_store_screlease(gate_.handle(), 1);
+    batch_.raw(aql::to_packet(
+        aql::BarrierAnd{.flags = {aql::Barrier::on, aql::FenceScope::none, aql::FenceScope::none},
+                        .dependencies = {gate_.handle()}}));
+    batch_.submit();
+  }
+  void open_gate() override { hsa_signal_store_screlease(gate_.handle(), 0); }
+  void submit(const Load& load) override {
+    for (uint32_t batch = 0; batch < load.repeats; ++batch) last_ = graph_->replay(queue_);
+  }
+  void wait() override { last_.wait({.mode = WaitMode::active}); }
+
+ private:
+  const Workload& workload_;
+  const uptempo_hip_peer& hip_;
+  const ImportHipGraph import_;
+  Queue queue_;
+  Signal gate_{SignalKind::event_less, 0};
+  BatchSubmitter batch_;
+  std::map<uint32_t, std::unique_ptr<ImportedGraph>> graphs_;  // by batch length
+  ImportedGraph* graph_ = nullptr;
+  Completion last_;
+};
+
 }  // namespace
 
 Peer add_hip_rows(Rows& rows, const Workload& workload) {
@@ -57,6 +112,15 @@ Peer add_hip_rows(Rows& rows, const Workload& workload) {
   peer.version = functions()->version();
   rows.push_back(std::make_unique<Launch>(workload, *functions()));
   rows.push_back(std::make_unique<Graph>(workload, *functions()));
+  std::string no_import;
+  const auto import = open_peer<ImportHipGraph>("libdispatch_bench_hip_graph.so",
+                                                "uptempo_import_hip_graph", no_import);
+  if (import == nullptr) {
+    peer.note += "; no uptempo-hip-graph: " + no_import;
+    return peer;
+  }
+  const WithoutEvents without_events;
+  rows.push_back(std::make_unique<Imported>(workload, *functions(), import));
   return peer;
 }
 

@@ -40,6 +40,7 @@ Results good() {
     // Below a floor that does less work.
     results.all.push_back(steady("uptempo-replay", batch, 4.5));
     results.all.push_back(steady("uptempo-replay-patched", batch, 4.8));
+    results.all.push_back(steady("uptempo-hip-graph", batch, 4.6));
     results.all.push_back(steady("hip-launch", batch, 800, {2, 0, 4, 1}));
     results.all.push_back(steady("hip-graph", batch, 900, {2, 0, 4, 1}));
   }
@@ -85,6 +86,21 @@ TEST_CASE("for a bar on how many times cheaper a row is, the lower end counts") 
   std::fill_n(ns.begin(), 7, 7 * 29.9);
   CHECK(of(results, "hip-launch of 120: at least 30 times uptempo-batch of 120").verdict ==
         Verdict::missed);
+}
+
+TEST_CASE("an imported graph is compared with HIP's own by a bar for each major version of HIP") {
+  Results results = good();
+  series(results, "hip-graph", 1024).ns_per_dispatch.assign(20, 4.6 * 12);
+  const auto verdict = [&](int hip_major, const std::string& bar) {
+    const std::vector<Judgement> all = judge(results, hip_major);
+    const auto found = std::ranges::find(all, bar, &Judgement::bar);
+    REQUIRE(found != all.end());
+    return found->verdict;
+  };
+  CHECK(verdict(5, "hip-graph of 1024: at least 25 times uptempo-hip-graph of 1024") ==
+        Verdict::missed);
+  CHECK(verdict(6, "hip-graph of 1024: at least 10 times uptempo-hip-graph of 1024") ==
+        Verdict::met);
 }
 
 TEST_CASE("a bar may compare two lengths of batch of one row") {
