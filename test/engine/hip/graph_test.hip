@@ -488,6 +488,42 @@ TEST_CASE("nodes that cannot be imported are refused by name, also in child grap
   CHECK(contains(error_of<Error>([&] { hip::import(g.queue, nullptr); }), "hipGraphGetNodes"));
 }
 
+TEST_CASE("kernels of modules, with arguments as pointers and as packed bytes") {
+  Graphs g;
+  hipModule_t module = nullptr;
+  hipFunction_t function = nullptr;
+  require(hipModuleLoad(&module, UPTEMPO_MODULE_KERNELS));
+  require(hipModuleGetFunction(&function, module, "add_to"));
+  uint32_t* words = g.words(1);
+  uint32_t addend = 4;
+  void* arguments[] = {&words, &addend};
+  hipKernelNodeParams parameters = Graphs::of(add, arguments);
+  parameters.func = reinterpret_cast<void*>(function);
+  hipGraphNode_t node = nullptr;
+  require(hipGraphAddKernelNode(&node, g.graph, nullptr, 0, &parameters));
+  hip::Graph graph = hip::import(g.queue, g.graph);
+  graph.replay(g.queue).wait();
+  CHECK(Graphs::read(words) == all(5));
+
+  struct {
+    uint32_t* words;
+    uint32_t addend;
+  } packed{words, 10};
+  size_t size = sizeof packed;
+  void* extra[] = {HIP_LAUNCH_PARAM_BUFFER_POINTER, &packed, HIP_LAUNCH_PARAM_BUFFER_SIZE, &size,
+                   HIP_LAUNCH_PARAM_END};
+  parameters.kernelParams = nullptr;
+  parameters.extra = extra;
+  graph.set(node, parameters);
+  graph.replay(g.queue).wait();
+  CHECK(Graphs::read(words) == all(15));
+  size = 3;
+  CHECK(contains(error_of<Error>([&] { graph.set(node, parameters); }), "node 0 (kernel)"));
+  extra[2] = HIP_LAUNCH_PARAM_END;
+  CHECK(contains(error_of<Error>([&] { graph.set(node, parameters); }), "without a buffer"));
+  require(hipModuleUnload(module));
+}
+
 TEST_CASE("an empty graph replays as nothing") {
   Graphs g;
   hip::Graph graph = hip::import(g.queue, g.graph);
