@@ -1,4 +1,5 @@
 # Compares the lines of AFTER with those of BEFORE, comments left out: AFTER has exactly three others.
+cmake_minimum_required(VERSION 3.22)
 function(read_lines out file)
   file(READ ${file} text)
   string(REGEX REPLACE "[][;]" " " text "${text}")  # special in CMake's lists
