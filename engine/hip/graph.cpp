@@ -16,6 +16,7 @@
 #include "engine/hip/graph/graph_order.hpp"
 #include "engine/hip/graph/graph_transfers.hpp"
 #include "engine/hip/graph_nodes.hpp"
+#include "engine/hip/wait.hpp"
 #include "engine/runtime/error.hpp"
 #include "engine/stream/copy/transfer_kernels.hpp"
 
@@ -51,6 +52,8 @@ const char* name_of(GraphWork work) noexcept {
     case GraphWork::fill:
       return "memset";
     case GraphWork::none:
+    case GraphWork::event_wait:
+    case GraphWork::event_record:
       break;
   }
   return "empty";
@@ -108,6 +111,7 @@ class GraphState {
         recording_(std::make_unique<Recording>(queue, options.recording)) {
     require_current_device(gpu_);
     const ReadGraph read = read_graph(graph);
+    events_ = events_of(read);
     add(read, options);
   }
   ~GraphState() {
@@ -119,8 +123,11 @@ class GraphState {
 
   template <class... D>
   Completion replay(Queue& queue, D... deadline) {
+    for (const hipEvent_t event : events_.waits) wait(queue, event);
+    for (const hipEvent_t event : events_.records_before) record(event, queue);
     const Completion completion = recording_->replay(queue, deadline...);
     last_ = completion;
+    for (const hipEvent_t event : events_.records_after) record(event, queue);
     return completion;
   }
 
@@ -301,6 +308,7 @@ class GraphState {
   std::map<std::pair<const void*, const void*>, std::shared_ptr<const KernelInfo>> kernels_;
   std::vector<Dispatch> dispatches_;
   std::unordered_map<hipGraphNode_t, size_t> by_handle_;
+  GraphEvents events_;
   std::optional<Completion> last_;
 };
 

@@ -7,10 +7,15 @@
 //   step.set(node, parameters);                // as hipGraphExecKernelNodeSetParams
 //   step.replay(queue).wait();
 //
-// Nodes: kernel, memcpy, memset, empty and child-graph nodes. Each kernel, copy or fill is one
+// Nodes: kernel, memcpy, memset, empty, event and child-graph nodes. Each kernel, copy or fill is one
 // dispatch; copies and fills are kernels (kernels/transfer.cl), so they need no copy engine. Empty
 // nodes become part of the edges, child graphs are imported in place. All other nodes are refused
-// by name: host nodes, event nodes, memory nodes, cooperative launches.
+// by name: host nodes, memory nodes, cooperative launches.
+//
+// Events: a replay waits for the events of wait nodes, as recorded when it is called, before its
+// first dispatch, so branches without the wait node wait, too. An event record node that follows no
+// dispatch records before the first dispatch; one that no dispatch follows records after the last
+// one. One between dispatches is refused. The events must exist until the last replay (wait.hpp).
 //
 // Order: that of the graph's edges and no other. A dispatch has a barrier bit if a packet that it
 // depends on may still run, and fences for what it depends on (Declaring::after). Nodes are

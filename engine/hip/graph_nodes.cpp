@@ -52,11 +52,10 @@ Kind kind_of(Type type) {
       return {.name = "child graph"};
     case hipGraphNodeTypeHost:
       return {.name = "host", .refused = kOnStream};
-    // The one place that refuses event nodes.
     case hipGraphNodeTypeWaitEvent:
-      return {.name = "event wait", .refused = kOnStream};
+      return {.name = "event wait", .work = GraphWork::event_wait};
     case hipGraphNodeTypeEventRecord:
-      return {.name = "event record", .refused = kOnStream};
+      return {.name = "event record", .work = GraphWork::event_record};
     case hipGraphNodeTypeMemcpyFromSymbol:
       return transfer("memcpy from symbol");
     case hipGraphNodeTypeMemcpyToSymbol:
@@ -138,7 +137,7 @@ class Reader {
   }
 
   size_t add_vertex(GraphNode node) {
-    read_.vertices.push_back({.after = {}, .is_dispatch = node.work != GraphWork::none});
+    read_.vertices.push_back({.after = {}, .is_dispatch = is_dispatch(node.work)});
     read_.nodes.push_back(std::move(node));
     return read_.vertices.size() - 1;
   }
@@ -178,6 +177,58 @@ ReadGraph read_graph(hipGraph_t graph) {
   ReadGraph read;
   Reader(read).add(graph, {}, "", 0);
   return read;
+}
+
+namespace {
+
+using Edges = std::vector<std::vector<size_t>>;
+
+// Whether a path along these edges leads from the vertex to a dispatch.
+bool leads_to_dispatch(const ReadGraph& graph, const Edges& edges, size_t vertex) {
+  std::vector<bool> seen(edges.size());
+  std::vector<size_t> todo = edges[vertex];
+  while (!todo.empty()) {
+    const size_t next = todo.back();
+    todo.pop_back();
+    if (seen[next]) continue;
+    seen[next] = true;
+    if (is_dispatch(graph.nodes[next].work)) return true;
+    todo.insert(todo.end(), edges[next].begin(), edges[next].end());
+  }
+  return false;
+}
+
+}  // namespace
+
+GraphEvents events_of(const ReadGraph& graph) {
+  const size_t count = graph.nodes.size();
+  Edges earlier(count), later(count);
+  for (size_t vertex = 0; vertex < count; ++vertex) {
+    earlier[vertex] = graph.vertices[vertex].after;
+    for (const size_t before : earlier[vertex]) later[before].push_back(vertex);
+  }
+  GraphEvents events;
+  for (size_t vertex = 0; vertex < count; ++vertex) {
+    const GraphNode& node = graph.nodes[vertex];
+    hipEvent_t event = nullptr;
+    if (node.work == GraphWork::event_wait) {
+      check(hipGraphEventWaitNodeGetEvent(node.handle, &event), "hipGraphEventWaitNodeGetEvent",
+            node.name);
+      events.waits.push_back(event);
+    } else if (node.work == GraphWork::event_record) {
+      check(hipGraphEventRecordNodeGetEvent(node.handle, &event), "hipGraphEventRecordNodeGetEvent",
+            node.name);
+      if (!leads_to_dispatch(graph, earlier, vertex)) {
+        events.records_before.push_back(event);
+      } else if (!leads_to_dispatch(graph, later, vertex)) {
+        events.records_after.push_back(event);
+      } else {
+        refuse(node.name, "it is between two dispatches",
+               "record the event at the graph's begin or end, or divide the graph there");
+      }
+    }
+  }
+  return events;
 }
 
 hipKernelNodeParams kernel_parameters(const GraphNode& node) {

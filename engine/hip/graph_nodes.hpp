@@ -17,7 +17,12 @@
 
 namespace uptempo::hip {
 
-enum class GraphWork : uint8_t { none, kernel, copy, fill };
+enum class GraphWork : uint8_t { none, kernel, copy, fill, event_wait, event_record };
+
+// Whether the work is a dispatch. The others only pass on their order.
+constexpr bool is_dispatch(GraphWork work) noexcept {
+  return work == GraphWork::kernel || work == GraphWork::copy || work == GraphWork::fill;
+}
 
 // Node of a graph or of a child graph.
 struct GraphNode {
@@ -36,6 +41,15 @@ struct ReadGraph {
 ReadGraph read_graph(hipGraph_t graph);
 
 using CopyOfNode = std::function<const hipMemcpy3DParms*(hipGraphNode_t)>;
+
+// Events that a replay waits for before its first dispatch, and that it records before its first or
+// after its last one.
+struct GraphEvents {
+  std::vector<hipEvent_t> waits, records_before, records_after;
+};
+
+// Throws Error for an event record node between dispatches.
+GraphEvents events_of(const ReadGraph& graph);
 
 // The parameters of a node. Throw Error.
 hipKernelNodeParams kernel_parameters(const GraphNode& node);

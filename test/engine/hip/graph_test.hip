@@ -462,17 +462,6 @@ TEST_CASE("nodes that cannot be imported are refused by name, also in child grap
                    return hipGraphAddHostNode(node, graph, nullptr, 0, &parameters);
                  }),
                  "node 0 (host)"));
-  hipEvent_t event = nullptr;
-  require(hipEventCreate(&event));
-  CHECK(contains(error_with([&](hipGraph_t graph, hipGraphNode_t* node) {
-                   return hipGraphAddEventRecordNode(node, graph, nullptr, 0, event);
-                 }),
-                 "event record nodes are not imported"));
-  CHECK(contains(error_with([&](hipGraph_t graph, hipGraphNode_t* node) {
-                   return hipGraphAddEventWaitNode(node, graph, nullptr, 0, event);
-                 }),
-                 "event wait nodes are not imported"));
-  require(hipEventDestroy(event));
   CHECK(contains(error_with([&](hipGraph_t graph, hipGraphNode_t* node) {
                    return hipGraphAddMemcpyNodeToSymbol(node, graph, nullptr, 0, &graph_word, words,
                                                         4, 0, hipMemcpyDeviceToDevice);
@@ -529,4 +518,40 @@ TEST_CASE("an empty graph replays as nothing") {
   hip::Graph graph = hip::import(g.queue, g.graph);
   CHECK(graph.size() == 0);
   graph.replay(g.queue).wait();
+}
+
+TEST_CASE("a replay waits for the events of a graph, and records events before and after itself") {
+  Graphs g;
+  uint32_t* const words = g.words(0);
+  hipEvent_t ready{}, begun{}, done{};
+  for (hipEvent_t* const event : {&ready, &begun, &done}) require(hipEventCreate(event));
+  hipStream_t before{}, after{};
+  for (hipStream_t* const stream : {&before, &after})
+    require(hipStreamCreateWithFlags(stream, hipStreamNonBlocking));
+  hipGraphNode_t waits{}, begins{}, records{};
+  require(hipGraphAddEventWaitNode(&waits, g.graph, nullptr, 0, ready));
+  require(hipGraphAddEventRecordNode(&begins, g.graph, &waits, 1, begun));
+  const auto node = g.kernel({begins}, multiply, words, 3u, 1u);
+  require(hipGraphAddEventRecordNode(&records, g.graph, &node, 1, done));
+  hip::Graph graph = hip::import(g.queue, g.graph);
+  CHECK(graph.size() == 1);
+  uint32_t expected = 0;
+  for (uint32_t round = 0; round < 20; ++round) {
+    add<<<1, kLength, 0, before>>>(words, round);
+    require(hipEventRecord(ready, before));
+    graph.replay(g.queue);
+    require(hipStreamWaitEvent(after, done, 0));
+    multiply<<<1, kLength, 0, after>>>(words, 2, 5);
+    require(hipEventRecord(done, after));
+    require(hipStreamWaitEvent(before, done, 0));
+    expected = ((expected + round) * 3 + 1) * 2 + 5;
+  }
+  require(hipStreamSynchronize(before));
+  CHECK(Graphs::read(words) == all(expected));
+  CHECK(hipEventQuery(begun) == hipSuccess);
+  // The next node makes `records` a node between dispatches.
+  g.kernel({records}, add, words, 1u);
+  CHECK(contains(g.import_error(), "(event record): it is between two dispatches"));
+  for (const hipStream_t stream : {before, after}) require(hipStreamDestroy(stream));
+  for (const hipEvent_t event : {ready, begun, done}) require(hipEventDestroy(event));
 }
