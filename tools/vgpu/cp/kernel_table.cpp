@@ -9,8 +9,8 @@ namespace {
 // bytes (GpuAgent::AssembleShader). Up to gfx908 the header is an amd_kernel_code_t, on gfx90a a
 // descriptor without a size of arguments. A compiler's descriptor is behind the ELF header.
 bool is_runtime_blit(const gfx9::Kernel& kernel, GpuAddress kernel_object) noexcept {
-  constexpr GpuAddress kPageBytes = 4096, kHeaderBytes = 256;
-  return kernel.legacy || (kernel_object % kPageBytes == 0 && kernel.kernarg_bytes == 0 &&
+  constexpr GpuAddress kAlignment = 4096, kHeaderBytes = 256;
+  return kernel.legacy || (kernel_object % kAlignment == 0 && kernel.kernarg_bytes == 0 &&
                            kernel.entry == kernel_object + kHeaderBytes);
 }
 
