@@ -4,8 +4,7 @@
 // Thread safety: belongs to the thread that created it.
 #pragma once
 
-#include <hip/hip_runtime_api.h>
-
+#include "engine/hip/api/hip_api.hpp"
 #include "engine/hip/status.hpp"
 
 namespace uptempo::hip {

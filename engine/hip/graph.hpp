@@ -51,8 +51,6 @@
 // suffices, and allocates. replay() is Recording::replay().
 #pragma once
 
-#include <hip/hip_runtime_api.h>
-
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -61,6 +59,7 @@
 
 #include "engine/completion/completion.hpp"
 #include "engine/dispatch/queue.hpp"
+#include "engine/hip/api/hip_api.hpp"
 #include "engine/hip/kernel.hpp"
 #include "engine/recording/recording.hpp"
 

@@ -21,12 +21,11 @@
 // Thread safety: one thread at a time, which must also own the queue.
 #pragma once
 
-#include <hip/hip_runtime_api.h>
-
 #include <memory>
 
 #include "engine/completion/completion.hpp"
 #include "engine/dispatch/queue.hpp"
+#include "engine/hip/api/hip_api.hpp"
 #include "engine/hip/graph.hpp"
 #include "engine/runtime/runtime.hpp"
 

@@ -6,13 +6,12 @@
 // Thread safety: as HIP's graph functions: no other thread may change the graph.
 #pragma once
 
-#include <hip/hip_runtime_api.h>
-
 #include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
 
+#include "engine/hip/api/hip_api.hpp"
 #include "engine/hip/graph/graph_order.hpp"
 
 namespace uptempo::hip {

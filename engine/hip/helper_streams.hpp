@@ -5,11 +5,11 @@
 // Lifetime: the streams are created at first use and live until the end of the process.
 #pragma once
 
-#include <hip/hip_runtime_api.h>
-
 #include <array>
 #include <cstddef>
 #include <mutex>
+
+#include "engine/hip/api/hip_api.hpp"
 
 namespace uptempo::hip {
 

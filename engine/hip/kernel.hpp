@@ -31,13 +31,12 @@
 // Cost: for set-up; each call reads the code object again. Keep the Kernel.
 #pragma once
 
-#include <hip/hip_runtime_api.h>
-
 #include <array>
 #include <memory>
 #include <span>
 #include <utility>
 
+#include "engine/hip/api/hip_api.hpp"
 #include "engine/program/argument_type.hpp"
 #include "engine/program/program.hpp"
 

@@ -3,10 +3,9 @@
 // Thread safety: pure functions.
 #pragma once
 
-#include <hip/hip_runtime_api.h>
-
 #include <string_view>
 
+#include "engine/hip/api/hip_api.hpp"
 #include "engine/runtime/error.hpp"
 
 namespace uptempo::hip {

@@ -3,8 +3,7 @@
 // Thread safety: any thread. Cost: a few calls of HIP that only read.
 #pragma once
 
-#include <hip/hip_runtime_api.h>
-
+#include "engine/hip/api/hip_api.hpp"
 #include "engine/runtime/agent.hpp"
 
 namespace uptempo::hip {

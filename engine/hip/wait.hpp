@@ -51,9 +51,8 @@
 // called: it frees the words.
 #pragma once
 
-#include <hip/hip_runtime_api.h>
-
 #include "engine/dispatch/queue.hpp"
+#include "engine/hip/api/hip_api.hpp"
 #include "engine/stream/stream.hpp"
 
 namespace uptempo::hip {

@@ -21,7 +21,6 @@
 // ROCr keep the memory until then: HIP never ends its own use of HSA. hipDeviceReset() frees it.
 #pragma once
 
-#include <hip/hip_runtime_api.h>
 #include <hsa/hsa.h>
 
 #include <cstddef>
@@ -33,6 +32,7 @@
 
 #include "engine/completion/completed_signal.hpp"
 #include "engine/completion/completion.hpp"
+#include "engine/hip/api/hip_api.hpp"
 
 namespace uptempo::hip {
 

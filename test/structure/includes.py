@@ -25,7 +25,7 @@ import re
 import sys
 
 ENGINE = ["runtime", "memory", "program", "topology", "fences", "completion", "dispatch/pools", "dispatch", "recording",
-          "stream/event", "stream/queue", "stream/copy", "stream", "hip/graph", "hip"]
+          "stream/event", "stream/queue", "stream/copy", "stream", "hip/api", "hip/graph", "hip"]
 VGPU = ["device", "gfx9", "cp", "kfd", "interpose"]
 SOURCES = {".hpp", ".cpp", ".h", ".inc"}
 

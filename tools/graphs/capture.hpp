@@ -1,10 +1,10 @@
 // Follows calls in streams that are being captured: finds the node that a call adds.
 #pragma once
 
-#include <hip/hip_runtime_api.h>
-
 #include <optional>
 #include <vector>
+
+#include "engine/hip/api/hip_api.hpp"
 
 namespace uptempo::graphs {
 

@@ -7,13 +7,13 @@
 // Thread safety: any thread; one lock. Memory: an entry for each copy node that was not destroyed.
 #pragma once
 
-#include <hip/hip_runtime_api.h>
-
 #include <mutex>
 #include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
+
+#include "engine/hip/api/hip_api.hpp"
 
 namespace uptempo::graphs {
 

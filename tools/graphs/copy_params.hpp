@@ -1,9 +1,9 @@
 // Copies of all functions as the parameters of a three-dimensional copy.
 #pragma once
 
-#include <hip/hip_runtime_api.h>
-
 #include <cstddef>
+
+#include "engine/hip/api/hip_api.hpp"
 
 namespace uptempo::graphs {
 

@@ -4,8 +4,6 @@
 // Lifetime: that of the process, because streams of HIP may wait for the queues until then.
 #pragma once
 
-#include <hip/hip_runtime_api.h>
-
 #include <array>
 #include <cstddef>
 #include <memory>
@@ -13,6 +11,7 @@
 #include <unordered_map>
 
 #include "engine/dispatch/queue.hpp"
+#include "engine/hip/api/hip_api.hpp"
 #include "engine/runtime/runtime.hpp"
 
 namespace uptempo::graphs {

@@ -1,9 +1,9 @@
 // HIP's functions that make, launch, change and destroy executable graphs. HIP's own function runs
 // for each of them except a launch that was taken over.
-#include <hip/hip_runtime_api.h>
 
 #include <string>
 
+#include "engine/hip/api/hip_api.hpp"
 #include "tools/graphs/copy_params.hpp"
 #include "tools/graphs/original.hpp"
 #include "tools/graphs/symbol_copies.hpp"

@@ -4,8 +4,9 @@
 // in a static variable.
 #pragma once
 
-#include <hip/hip_runtime_api.h>
 #include <hip/hip_version.h>
+
+#include "engine/hip/api/hip_api.hpp"
 
 namespace uptempo::graphs {
 

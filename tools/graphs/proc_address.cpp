@@ -1,10 +1,10 @@
 // hipGetProcAddress, by which programs of HIP 6 look functions up: returns this library's function
 // where it has one.
 #include <dlfcn.h>
-#include <hip/hip_runtime_api.h>
 
 #include <cstdint>
 
+#include "engine/hip/api/hip_api.hpp"
 #include "tools/graphs/original.hpp"
 #include "tools/graphs/symbol_name.hpp"
 

@@ -3,10 +3,10 @@
 // Thread safety: any thread. Cost: HIP looks up the variable.
 #pragma once
 
-#include <hip/hip_runtime_api.h>
-
 #include <cstddef>
 #include <optional>
+
+#include "engine/hip/api/hip_api.hpp"
 
 namespace uptempo::graphs {
 

@@ -7,8 +7,6 @@
 // Thread safety: one thread at a time per object; different objects in different threads.
 #pragma once
 
-#include <hip/hip_runtime_api.h>
-
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -17,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/hip/api/hip_api.hpp"
 #include "engine/hip/graph.hpp"
 #include "tools/graphs/copy_ledger.hpp"
 

@@ -8,8 +8,6 @@
 // do not wait for each other, except in a shared queue (taken_graph.hpp).
 #pragma once
 
-#include <hip/hip_runtime_api.h>
-
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -19,6 +17,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "engine/hip/api/hip_api.hpp"
 #include "tools/graphs/report.hpp"
 #include "tools/graphs/taken_graph.hpp"
 

@@ -1,13 +1,13 @@
 #include "engine/hip/graph/graph_memory.hpp"
 
 #include <fmt/format.h>
-#include <hip/hip_runtime_api.h>
 #include <hsa/hsa_ext_amd.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
 
+#include "engine/hip/api/hip_api.hpp"
 #include "engine/runtime/error.hpp"
 
 namespace uptempo::hip {

@@ -7,13 +7,12 @@
 // Thread safety: pure functions.
 #pragma once
 
-#include <hip/hip_runtime_api.h>
-
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 
+#include "engine/hip/api/hip_api.hpp"
 #include "engine/hip/graph/graph_memory.hpp"
 #include "engine/stream/copy/transfer_kernels.hpp"
 
