@@ -29,8 +29,8 @@ Outcome run(const char* name) {
   char line[256] = "";
   Outcome outcome;
   if (pipe == nullptr || std::fgets(line, sizeof line, pipe.get()) == nullptr ||
-      std::sscanf(line, "checksum %llx, %lf us in each launch, %lf us a step", &outcome.checksum,
-                  &outcome.launch_us, &outcome.step_us) != 3)
+      std::sscanf(line, "checksum %llx, %lf us of CPU time in each launch, %lf us a step",
+                  &outcome.checksum, &outcome.launch_us, &outcome.step_us) != 3)
     throw std::runtime_error(command + " printed no result");
   std::printf("%-16s %s", name, line);
   return outcome;
@@ -45,7 +45,7 @@ int main(int argc, char** argv) {
     std::printf("%s: 200 steps of 120 kernels\n", vgpu::label(device).data());
     const Outcome before = run("from_hip_before"), after = run("from_hip_after");
     const bool equal = before.checksum == after.checksum;
-    std::printf("%s results; a launch takes %.1f times less of the host's time\n",
+    std::printf("%s results; a launch takes %.1f times less CPU time\n",
                 equal ? "equal" : "different", before.launch_us / after.launch_us);
     return equal ? 0 : 1;
   } catch (const std::invalid_argument& wrong) {
