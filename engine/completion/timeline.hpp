@@ -121,8 +121,8 @@ class Timeline {
   // would wait forever, so `dependent` fails, too. Allocates for the first value of each dependent.
   void fail_too(Timeline& dependent, uint64_t value);
   // A packet of publication `value` decrements this event-less signal from 0. If the publication is
-  // lost, now or later, the failure stores -1, so that no other queue waits forever. The signal must
-  // live until forget_signal(). Allocates beyond the highest number of signals so far.
+  // lost, now or later, the failure stores -1, so that no other queue waits forever. The signal
+  // must live until forget_signal(). Allocates beyond the highest number of signals so far.
   void complete_too(hsa_signal_t signal, uint64_t value);
   // After this call, no failure stores to the signal.
   void forget_signal(hsa_signal_t signal) noexcept;

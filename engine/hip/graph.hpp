@@ -7,10 +7,10 @@
 //   step.set(node, parameters);                // as hipGraphExecKernelNodeSetParams
 //   step.replay(queue).wait();
 //
-// Nodes: kernel, memcpy, memset, empty, event and child-graph nodes. Each kernel, copy or fill is one
-// dispatch; copies and fills are kernels (kernels/transfer.cl), so they need no copy engine. Empty
-// nodes become part of the edges, child graphs are imported in place. All other nodes are refused
-// by name: host nodes, memory nodes, cooperative launches.
+// Nodes: kernel, memcpy, memset, empty, event and child-graph nodes. Each kernel, copy or fill is
+// one dispatch; copies and fills are kernels (kernels/transfer.cl), so they need no copy engine.
+// Empty nodes become part of the edges, child graphs are imported in place. All other nodes are
+// refused by name: host nodes, memory nodes, cooperative launches.
 //
 // Events: a replay waits for the events of wait nodes, as recorded when it is called, before its
 // first dispatch, so branches without the wait node wait, too. An event record node that follows no
@@ -35,8 +35,8 @@
 // parameters. HIP 5.2 has node types of their own for them. HIP 6 does not, and reports memory that
 // nobody has written; it is recognised unless it looks like a copy between valid addresses.
 //
-// Fills: widths count elements, as HIP documents. HIP 5.2 differs for several rows: it fills as many
-// bytes of a row as the width, with the size of the elements instead of the value.
+// Fills: widths count elements, as HIP documents. HIP 5.2 differs for several rows: it fills as
+// many bytes of a row as the width, with the size of the elements instead of the value.
 //
 // Kernels: those of the current HIP device, which must be the queue's (kernel.hpp has the rules).
 // An import reads the graph; later changes of the graph do not apply, and the graph may be

@@ -6,8 +6,8 @@
 //   step.set(node, params);          // hipGraphExecKernelNodeSetParams
 //
 // A launch begins after the stream's earlier work and ends before its later work. It runs in a
-// queue of its own: wait(queue, stream); replay; wait(stream, queue) (wait.hpp, graph.hpp). The host
-// blocks only if the queue is full.
+// queue of its own: wait(queue, stream); replay; wait(stream, queue) (wait.hpp, graph.hpp). The
+// host blocks only if the queue is full.
 //
 // Cost of a launch: a replay, and two waits on the device. A wait for a stream that is idle costs
 // nothing on the device.

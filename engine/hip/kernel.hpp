@@ -2,7 +2,7 @@
 // on the same device globals.
 //
 //   __global__ void saxpy(float* y, const float* x, float a, uint32_t n);
-//   auto launch = hip::kernel(saxpy);                   // Kernel<float*, const float*, float, uint32_t>
+//   auto launch = hip::kernel(saxpy);  // Kernel<float*, const float*, float, uint32_t>
 //   batch.dispatch(launch, Grid::blocks(64).threads(256), y, x, 2.0f, n);
 //
 //   hipFunction_t function;                             // of hipModuleGetFunction
@@ -22,7 +22,8 @@
 //
 // Errors: throws Error for a function that HIP does not know, a kernel that the current device
 // lacks, several kernels of this name, types that do not match, and kernels that Uptempo cannot
-// dispatch (program.hpp): those that call the host (printf, assert, malloc) or need a dynamic stack.
+// dispatch (program.hpp): those that call the host (printf, assert, malloc) or need a dynamic
+// stack.
 //
 // Lifetime: HIP owns the code. The library or module must stay loaded while the Kernel is used,
 // and bytes given to hipModuleLoadData must stay until kernel() has returned. HIP_LAUNCH_BLOCKING

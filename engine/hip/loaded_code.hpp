@@ -38,8 +38,8 @@ struct LoadedCode {
 // the order of their loading, without those of Program.
 std::vector<LoadedCode> code_with_kernel(const Agent& agent, const std::string& symbol);
 
-// Returns a copy of the ELF file. Throws Error, which names the kernel, if its memory is gone or has
-// changed since it was loaded; no such memory is accessed.
+// Returns a copy of the ELF file. Throws Error, which names the kernel, if its memory is gone or
+// has changed since it was loaded; no such memory is accessed.
 std::vector<std::byte> read_elf(const LoadedCode& code, const std::string& kernel);
 
 }  // namespace uptempo::hip

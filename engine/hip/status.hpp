@@ -15,7 +15,8 @@ using uptempo::check;  // statuses of HSA
 [[noreturn]] void throw_status(hipError_t status, std::string_view call, std::string_view asked,
                                std::string_view remedy);
 
-// Throws Error unless `status` is hipSuccess. `call`: the HIP function. Builds no string on success.
+// Throws Error unless `status` is hipSuccess. `call`: the HIP function. Builds no string on
+// success.
 inline void check(hipError_t status, std::string_view call, std::string_view asked = {},
                   std::string_view remedy = {}) {
   if (status != hipSuccess) [[unlikely]]

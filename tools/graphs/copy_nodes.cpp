@@ -1,5 +1,5 @@
-// HIP's functions that add, change, copy and destroy nodes of graphs: each calls HIP's own and keeps
-// the ledger of copies.
+// HIP's functions that add, change, copy and destroy nodes of graphs: each calls HIP's own and
+// keeps the ledger of copies.
 
 #include "engine/hip/api/hip_api.hpp"
 #include "tools/graphs/copy_ledger.hpp"

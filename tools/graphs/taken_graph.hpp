@@ -31,7 +31,8 @@ struct NotLaunched : std::runtime_error {
 
 class TakenGraph {
  public:
-  // For the calling thread's current device. Throws an exception that names what cannot be imported.
+  // For the calling thread's current device. Throws an exception that names what cannot be
+  // imported.
   explicit TakenGraph(hipGraph_t graph);
   ~TakenGraph();
   TakenGraph(const TakenGraph&) = delete;

@@ -1,5 +1,6 @@
 // The executable graphs of the process: which of them Uptempo launches, and why HIP launches the
-// others. HIP has every executable graph, too, with the same parameters, so it can take each launch.
+// others. HIP has every executable graph, too, with the same parameters, so it can take each
+// launch.
 //
 // No function throws. Each call of the program first goes to HIP, except launches; these functions
 // follow a call that HIP accepted.

@@ -1,5 +1,5 @@
-// FailureRecord: the first error of a timeline, the sources of errors, and the timelines and signals
-// that it must reach. Private to Timeline and its users in the engine.
+// FailureRecord: the first error of a timeline, the sources of errors, and the timelines and
+// signals that it must reach. Private to Timeline and its users in the engine.
 //
 // Sources: fail() of any thread; a watched error source of a borrowed queue's owner; a signal that
 // a failed copy has made negative. The record is permanent: later errors, and later values of a

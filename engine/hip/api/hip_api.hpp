@@ -1,5 +1,5 @@
-// HIP's functions. For GCC, HIP's headers define __noinline__, which libstdc++ 16 uses as the name of
-// an attribute in <format>. So <format> comes first.
+// HIP's functions. For GCC, HIP's headers define __noinline__, which libstdc++ 16 uses as the name
+// of an attribute in <format>. So <format> comes first.
 #pragma once
 
 #if __has_include(<format>)

@@ -83,8 +83,8 @@ class TransferDispatch {
 // not overlap.
 TransferDispatch copy_dispatch(const TransferKernels& kernels, const TransferGrids& grids,
                                const TransferBox& box);
-// `pattern`: 16 bytes, lowest first, repeated from the first byte on. Requires a depth of 1 and, for
-// several rows, a width that is a multiple of the pattern's period.
+// `pattern`: 16 bytes, lowest first, repeated from the first byte on. Requires a depth of 1 and,
+// for several rows, a width that is a multiple of the pattern's period.
 TransferDispatch fill_dispatch(const TransferKernels& kernels, const TransferGrids& grids,
                                const TransferBox& box, const std::array<uint64_t, 2>& pattern);
 

@@ -15,10 +15,10 @@
 // Scopes: dispatches acquire and release at agent scope. Kernels of one agent need no more. Neither
 // do kernargs: they are in fine-grained host memory, which gfx9 does not cache in L2, so only
 // first-level caches may be stale. A stream's first launch after the host has waited for it, or
-// after it has waited for anything other than a queue of this agent, acquires at system scope. Every
-// launch does where L2 may hold old kernargs (kernargs_go_stale_in_l2()): on other targets, and for
-// kernargs in device memory of gfx9 before gfx942. Packets with a completion signal release at
-// system scope.
+// after it has waited for anything other than a queue of this agent, acquires at system scope.
+// Every launch does where L2 may hold old kernargs (kernargs_go_stale_in_l2()): on other targets,
+// and for kernargs in device memory of gfx9 before gfx942. Packets with a completion signal release
+// at system scope.
 //
 // Thread safety: every function may be called from any thread. A lock is held while packets are
 // written, never during a wait.

@@ -24,8 +24,8 @@
 // this order. The same holds for the host and a dispatch, only as a pair; it does not hold for copy
 // engines.
 // Signals in kernels and on the host: accesses to the value of a signal are atomic operations on
-// it, not accesses to data. A dispatch that reads the value passes on what completed the signal, and
-// what the host knows, which may have stored the value. A dispatch that writes it completes the
+// it, not accesses to data. A dispatch that reads the value passes on what completed the signal,
+// and what the host knows, which may have stored the value. A dispatch that writes it completes the
 // signal with what the dispatch could rely on; a packet that finds the value before that dispatch
 // has ended may rely on the same. Signals are those that packets use, and what looks like one in
 // fine-grained or uncached memory of the host: a dispatch polls eight bytes at the place of the
