@@ -231,7 +231,7 @@ TEST_CASE("kernels of version 5 read geometry through the kernarg segment pointe
     }
   }
   CHECK(processors.size() >= 4);  // gfx942 where the compiler knows it
-  CHECK(checked == processors.size() * 17);
+  CHECK(checked == processors.size() * 18);
 }
 
 TEST_CASE("the same kernels of version 4 read geometry from the packet", "[kernels]") {
