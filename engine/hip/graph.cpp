@@ -165,7 +165,7 @@ class GraphState {
     Node<Arguments> node;
   };
 
-  // Of the last replay; false also after the queue's failure.
+  // Whether the last replay has completed; false also after the queue's failure.
   bool has_completed() const noexcept {
     try {
       return !last_ || last_->ready();

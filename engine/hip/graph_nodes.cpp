@@ -5,23 +5,15 @@
 #include <map>
 #include <optional>
 
+#include "engine/hip/graph/graph_error.hpp"
 #include "engine/hip/graph/graph_transfers.hpp"
 #include "engine/hip/status.hpp"
-#include "engine/runtime/error.hpp"
 
 namespace uptempo::hip {
 namespace {
 
 // HIP does not limit the depth, but each level is a call deeper here.
 constexpr uint32_t kDeepest = 64;
-
-[[noreturn]] void refuse(const std::string& asked, std::string found, std::string remedy) {
-  throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
-               .call = "hip::import",
-               .asked = asked,
-               .found = std::move(found),
-               .remedy = std::move(remedy)});
-}
 
 struct Kind {
   const char* name;
@@ -87,8 +79,8 @@ class Reader {
   std::vector<size_t> add(hipGraph_t graph, std::optional<size_t> before, const std::string& place,
                           uint32_t depth) {
     if (depth > kDeepest)
-      refuse("a graph", fmt::format("child graphs {} levels deep", depth),
-             fmt::format("nest at most {} child graphs", kDeepest));
+      refuse_import("a graph", fmt::format("child graphs {} levels deep", depth),
+                    fmt::format("nest at most {} child graphs", kDeepest));
     const std::vector<hipGraphNode_t> handles = nodes_of(graph);
     std::map<hipGraphNode_t, std::vector<hipGraphNode_t>> after;
     std::map<hipGraphNode_t, size_t> number;
@@ -153,9 +145,10 @@ class Reader {
                    .tells_copy = kind.tells_copy,
                    .name = fmt::format("{} ({})", place, kind.name)};
     if (kind.refused != nullptr)
-      refuse(node.name,
-             fmt::format("{} nodes are not imported (type {})", kind.name, static_cast<int>(type)),
-             kind.refused);
+      refuse_import(
+          node.name,
+          fmt::format("{} nodes are not imported (type {})", kind.name, static_cast<int>(type)),
+          kind.refused);
     const size_t vertex = add_vertex(std::move(node));
     if (type != hipGraphNodeTypeGraph) return {vertex, vertex};
     hipGraph_t child = nullptr;
@@ -223,8 +216,8 @@ GraphEvents events_of(const ReadGraph& graph) {
       } else if (!leads_to_dispatch(graph, later, vertex)) {
         events.records_after.push_back(event);
       } else {
-        refuse(node.name, "it is between two dispatches",
-               "record the event at the graph's begin or end, or divide the graph there");
+        refuse_import(node.name, "it is between two dispatches",
+                      "record the event at the graph's begin or end, or divide the graph there");
       }
     }
   }
@@ -238,7 +231,7 @@ hipKernelNodeParams kernel_parameters(const GraphNode& node) {
       hipSuccess) {
     (void)hipGetLastError();  // HIP reports an attribute that was never set as an error
   } else if (value.cooperative != 0) {
-    refuse(node.name, "a cooperative launch", "launch it by HIP");
+    refuse_import(node.name, "a cooperative launch", "launch it by HIP");
   }
 #endif
   hipKernelNodeParams parameters{};
@@ -263,11 +256,12 @@ hipMemcpy3DParms copy_parameters(const GraphNode& node, const CopyOfNode& copy_o
           node.name);
     if (can_be_copy(parameters)) return parameters;
   }
-  refuse(node.name,
-         "HIP does not tell the parameters of this copy: it is one-dimensional (hipMemcpyAsync, "
-         "hipGraphAddMemcpyNode1D) or names a symbol",
-         "add it with hipGraphAddMemcpyNode, or give its parameters with "
-         "ImportOptions::copy_of_node");
+  refuse_import(
+      node.name,
+      "HIP does not tell the parameters of this copy: it is one-dimensional (hipMemcpyAsync, "
+      "hipGraphAddMemcpyNode1D) or names a symbol",
+      "add it with hipGraphAddMemcpyNode, or give its parameters with "
+      "ImportOptions::copy_of_node");
 }
 
 }  // namespace uptempo::hip

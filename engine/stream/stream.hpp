@@ -71,7 +71,7 @@ class Staging;
 struct TimelinePoint;
 }  // namespace detail
 
-// What sets a signal that a stream waits for to zero.
+// The side that sets a signal to zero for which a stream waits.
 enum class SignalSetBy : uint8_t {
   host,    // the host, or anything else; the stream gets a hardware queue of its own
   device,  // work that has been submitted already; the stream keeps its hardware queue

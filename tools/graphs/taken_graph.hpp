@@ -56,7 +56,7 @@ class TakenGraph {
   bool is_idle() const noexcept;
 
  private:
-  // What HIP tells of a graph's nodes and edges, by position.
+  // The nodes and edges that HIP reports of a graph, by position.
   struct Shape {
     std::vector<hipGraphNodeType> types;
     std::vector<std::pair<size_t, size_t>> edges;

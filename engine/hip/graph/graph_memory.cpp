@@ -8,17 +8,15 @@
 #include <cstdint>
 
 #include "engine/hip/api/hip_api.hpp"
+#include "engine/hip/graph/graph_error.hpp"
 #include "engine/runtime/error.hpp"
 
 namespace uptempo::hip {
 namespace {
 
 [[noreturn]] void refuse(const GraphRange& range, std::string found, std::string remedy) {
-  throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
-               .call = "hip::import",
-               .asked = fmt::format("{} bytes at {}, {}", range.bytes, range.data, range.node),
-               .found = std::move(found),
-               .remedy = std::move(remedy)});
+  refuse_import(fmt::format("{} bytes at {}, {}", range.bytes, range.data, range.node),
+                std::move(found), std::move(remedy));
 }
 
 uintptr_t number(const void* address) noexcept { return reinterpret_cast<uintptr_t>(address); }

@@ -2,20 +2,12 @@
 
 #include <fmt/format.h>
 
-#include "engine/runtime/error.hpp"
+#include "engine/hip/graph/graph_error.hpp"
 
 namespace uptempo::hip {
 namespace {
 
 using detail::TransferBox;
-
-[[noreturn]] void refuse(const std::string& asked, std::string found, std::string remedy) {
-  throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
-               .call = "hip::import",
-               .asked = asked,
-               .found = std::move(found),
-               .remedy = std::move(remedy)});
-}
 
 // a * b + c, or false if it does not fit.
 bool product_plus(size_t a, size_t b, size_t c, size_t& result) noexcept {
@@ -45,10 +37,10 @@ End end_of(const hipPitchedPtr& pointer, const hipPos& position, const hipExtent
   const size_t pitch = pointer.pitch == 0 ? extent.width : pointer.pitch;
   const size_t height = pointer.ysize == 0 ? extent.height : pointer.ysize;
   if (extent.height > 1 && pitch < extent.width)
-    refuse(asked, fmt::format("rows of {} bytes with a pitch of {}", extent.width, pitch),
-           "make the pitch at least the width");
+    refuse_import(asked, fmt::format("rows of {} bytes with a pitch of {}", extent.width, pitch),
+                  "make the pitch at least the width");
   if (extent.depth > 1 && height < extent.height)
-    refuse(
+    refuse_import(
         asked,
         fmt::format("slices of {} rows in an allocation of {} rows (ysize)", extent.height, height),
         "give the pitched pointer the height of the allocation");
@@ -56,7 +48,7 @@ End end_of(const hipPitchedPtr& pointer, const hipPos& position, const hipExtent
   if (__builtin_mul_overflow(pitch, height, &slice_pitch) ||
       !product_plus(position.z, slice_pitch, position.x, offset) ||
       !product_plus(position.y, pitch, offset, offset))
-    refuse(asked, "sizes beyond 64 bits", "pass the sizes of the allocation");
+    refuse_import(asked, "sizes beyond 64 bits", "pass the sizes of the allocation");
   return {static_cast<std::byte*>(pointer.ptr) + offset, pitch, slice_pitch};
 }
 
@@ -64,7 +56,7 @@ void require_extents(const TransferBox& box, const std::string& node) {
   size_t bytes = 0;
   if (!extent_of(box, box.to_pitch, box.to_slice_pitch, bytes) ||
       !extent_of(box, box.from_pitch, box.from_slice_pitch, bytes))
-    refuse(node, "sizes beyond 64 bits", "pass the sizes of the allocation");
+    refuse_import(node, "sizes beyond 64 bits", "pass the sizes of the allocation");
 }
 
 GraphRange range_of(const void* data, const TransferBox& box, size_t pitch, size_t slice_pitch,
@@ -93,8 +85,9 @@ bool can_be_copy(const hipMemcpy3DParms& parameters) noexcept {
 TransferBox transfer_of(const hipMemcpy3DParms& parameters, const std::string& node) {
   const hipMemcpy3DParms& p = parameters;
   if (p.srcArray != nullptr || p.dstArray != nullptr)
-    refuse(node, fmt::format("a hipArray as its {}", p.srcArray != nullptr ? "source" : "target"),
-           "copy from and to linear memory");
+    refuse_import(node,
+                  fmt::format("a hipArray as its {}", p.srcArray != nullptr ? "source" : "target"),
+                  "copy from and to linear memory");
   const End from = end_of(p.srcPtr, p.srcPos, p.extent, "source", node);
   const End to = end_of(p.dstPtr, p.dstPos, p.extent, "target", node);
   const TransferBox box{.to = to.data,
@@ -113,15 +106,16 @@ TransferBox transfer_of(const hipMemcpy3DParms& parameters, const std::string& n
 TransferBox transfer_of(const hipMemsetParams& parameters, const std::string& node) {
   const hipMemsetParams& p = parameters;
   if (p.elementSize != 1 && p.elementSize != 2 && p.elementSize != 4)
-    refuse(node, fmt::format("elements of {} bytes", p.elementSize),
-           "fill elements of 1, 2 or 4 bytes");
+    refuse_import(node, fmt::format("elements of {} bytes", p.elementSize),
+                  "fill elements of 1, 2 or 4 bytes");
   TransferBox box{.to = p.dst, .height = p.height};
   if (__builtin_mul_overflow(p.width, size_t{p.elementSize}, &box.width_bytes))
-    refuse(node, "sizes beyond 64 bits", "pass the sizes of the allocation");
+    refuse_import(node, "sizes beyond 64 bits", "pass the sizes of the allocation");
   box.to_pitch = p.pitch == 0 ? box.width_bytes : p.pitch;
   if (box.height > 1 && box.to_pitch < box.width_bytes)
-    refuse(node, fmt::format("rows of {} bytes with a pitch of {}", box.width_bytes, box.to_pitch),
-           "make the pitch at least the width");
+    refuse_import(node,
+                  fmt::format("rows of {} bytes with a pitch of {}", box.width_bytes, box.to_pitch),
+                  "make the pitch at least the width");
   require_extents(box, node);
   return box;
 }

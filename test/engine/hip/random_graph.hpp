@@ -78,7 +78,7 @@ class Arena {
   uint32_t* tickets_ = nullptr;
 };
 
-// What one word of `mix` becomes; the kernel and the host share it.
+// Returns the next value of one word of `mix`; the kernel and the host share it.
 __host__ __device__ inline uint32_t mixed(uint32_t own, uint32_t other, uint32_t seed) {
   return (own * 5 + other) ^ seed;
 }

@@ -89,7 +89,7 @@ bench::CountReport count(const Options& options, const support::Device& device) 
   return bench::count_in_a_run_of_its_own(arguments, device.is_virtual);
 }
 
-// Of "HIP 5.2".
+// The major version of the HIP peer ("HIP 5.2"); 5 without one.
 int hip_major(const std::vector<bench::Peer>& peers) {
   int major = 5;
   for (const bench::Peer& peer : peers)
