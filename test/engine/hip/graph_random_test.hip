@@ -19,9 +19,8 @@ using test::require;
 
 namespace {
 
-// HIP 5.2 violates edges between branches: it puts them on several hardware queues, and some
-// kernels do not wait for those of another queue. One queue makes its order right. HIP reads this
-// at its first call.
+// HIP drops some edges between branches (PORTING.md), and its branches run in several hardware
+// queues. One hardware queue orders them all the same. HIP reads this at its first call.
 const int one_queue = setenv("GPU_MAX_HW_QUEUES", "1", 1);
 
 __global__ void mix(uint32_t* own, const uint32_t* other, uint32_t seed, uint32_t* clock,

@@ -2,6 +2,7 @@
 // refused.
 #include <hip/hip_runtime.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <functional>
@@ -219,6 +220,27 @@ TEST_CASE("branches advance together: a graph has at most one barrier bit for ea
     for (uint32_t level = 1; level < kLevels; ++level) expected = expected * 3 + level;
     CHECK(Graphs::read(words[chain]) == all(expected));
   }
+}
+
+TEST_CASE("an edge from a branch that has ended to another branch is kept") {
+  // HIP drops the edge from `second` to `fourth` (PORTING.md).
+  Graphs g;
+  uint32_t* const data = g.words(1);
+  uint32_t* const other = g.words(1);
+  const auto first = g.kernel({}, add, other, 1u);
+  const auto second = g.kernel({}, add, data, 1u);
+  g.kernel({second}, multiply, g.words(1), 2u, 0u);
+  const auto fourth = g.kernel({first, second}, multiply, data, 5u, 3u);
+  hip::Graph graph = hip::import(g.queue, g.graph);
+  graph.replay(g.queue).wait();
+  CHECK(Graphs::read(data) == all(13));
+  const std::span<const PacketPlan> plan = graph.recording().plan();
+  REQUIRE(plan.size() == 4);
+  const size_t from = graph.node(second).index(), to = graph.node(fourth).index();
+  REQUIRE(from < to);
+  CHECK(std::any_of(plan.begin() + from + 1, plan.begin() + to + 1, [](const PacketPlan& packet) {
+    return packet.flags.barrier == aql::Barrier::on;
+  }));
 }
 
 TEST_CASE("a kernel node gets other arguments, another grid and another kernel by its handle") {

@@ -118,7 +118,8 @@ void streams() {
   for (const hipStream_t stream : all) CHECK_HIP(hipStreamDestroy(stream));
 }
 
-// `concurrent`: threads launch at the same time. HIP 5.2 then loses work now and then.
+// `concurrent`: threads launch at the same time. HIP 5.2 keeps the arguments of a kernel in one place
+// while it launches a graph, so a thread that launches the same kernel then may change them.
 void threads(bool concurrent) {
   constexpr size_t kThreadsOfHost = 4;
   std::vector<Words> words(2 * kThreadsOfHost);
