@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "engine/hip/device_agent.hpp"
+#include "engine/hip/per_device.hpp"
 #include "engine/hip/status.hpp"
 #include "engine/runtime/error.hpp"
 
@@ -25,7 +27,7 @@ std::string lower(std::string_view text) {
   return result;
 }
 
-Agent agent_of(std::span<const Agent> gpus, int device) {
+Agent find(std::span<const Agent> gpus, int device) {
   std::array<char, 32> place{};
   check(hipDeviceGetPCIBusId(place.data(), static_cast<int>(place.size()), device),
         "hipDeviceGetPCIBusId", fmt::format("HIP device {}", device),
@@ -73,9 +75,15 @@ int current_device() {
 
 }  // namespace
 
-Agent current_agent() { return agent_of(gpu_agents(), current_device()); }
+const Agent& agent_of(int device) {
+  static constinit PerDevice<const Agent> all;
+  return all.of(
+      device, [](int number) { return std::make_unique<const Agent>(find(gpu_agents(), number)); });
+}
 
-Agent agent(const Runtime& runtime, int device) { return agent_of(runtime.gpus(), device); }
+const Agent& current_agent() { return agent_of(current_device()); }
+
+Agent agent(const Runtime& runtime, int device) { return find(runtime.gpus(), device); }
 
 Agent agent(const Runtime& runtime) { return agent(runtime, current_device()); }
 

@@ -9,8 +9,8 @@ namespace uptempo::hip {
 void check_device_number(int device) {
   if (device >= 0 && device < kMostDevices) return;
   throw Error({.status = HSA_STATUS_ERROR_INVALID_AGENT,
-               .call = "hip::wait",
-               .asked = fmt::format("a wait on HIP device {}", device),
+               .call = "uptempo::hip",
+               .asked = fmt::format("HIP device {}", device),
                .found = fmt::format("only devices below {} are supported", kMostDevices),
                .remedy = "limit the devices with HIP_VISIBLE_DEVICES"});
 }

@@ -2,33 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <array>
-#include <atomic>
-
-#include "engine/hip/device.hpp"
-#include "engine/hip/per_device.hpp"
+#include "engine/hip/device_agent.hpp"
 #include "engine/hip/status.hpp"
 #include "engine/runtime/error.hpp"
-#include "engine/runtime/runtime.hpp"
 
 namespace uptempo::hip {
 namespace {
-
-// Agents that were found to be those of HIP's devices: the handle per device.
-constexpr size_t kRemembered = 64;
-constinit std::array<std::atomic<uint64_t>, kRemembered> agents{};
-
-bool is_of(int device, const Agent& gpu) {
-  const bool has_place = device >= 0 && static_cast<size_t>(device) < kRemembered;
-  if (has_place &&
-      agents[static_cast<size_t>(device)].load(std::memory_order_relaxed) == gpu.handle().handle)
-    return true;
-  const Runtime runtime;
-  if (!(agent(runtime, device) == gpu)) return false;
-  if (has_place)
-    agents[static_cast<size_t>(device)].store(gpu.handle().handle, std::memory_order_relaxed);
-  return true;
-}
 
 int device_of(hipStream_t stream) {
   int device = 0;
@@ -71,7 +50,7 @@ StreamFacts check_stream(hipStream_t stream) {
 
 StreamFacts check_stream(hipStream_t stream, const Agent& agent) {
   const StreamFacts facts = check_stream(stream);
-  if (!is_of(facts.device, agent)) {
+  if (!(agent_of(facts.device) == agent)) {
     throw Error(
         {.status = HSA_STATUS_ERROR_INVALID_AGENT,
          .call = "hip::wait",
@@ -86,7 +65,7 @@ int device_of(const Agent& agent) {
   int count = 0;
   check(hipGetDeviceCount(&count), "hipGetDeviceCount");
   for (int device = 0; device < count; ++device)
-    if (is_of(device, agent)) return device;
+    if (agent_of(device) == agent) return device;
   throw Error({.status = HSA_STATUS_ERROR_INVALID_AGENT,
                .call = "hip::wait",
                .asked = "the HIP device of a queue's agent",
