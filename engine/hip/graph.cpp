@@ -4,7 +4,6 @@
 
 #include <array>
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -16,6 +15,7 @@
 #include "engine/hip/graph/graph_order.hpp"
 #include "engine/hip/graph/graph_transfers.hpp"
 #include "engine/hip/graph_nodes.hpp"
+#include "engine/hip/known_kernels.hpp"
 #include "engine/hip/wait.hpp"
 #include "engine/runtime/error.hpp"
 #include "engine/stream/copy/transfer_kernels.hpp"
@@ -36,7 +36,7 @@ using detail::TransferDispatch;
 }
 
 void require_current_device(const Agent& gpu) {
-  const Agent current = current_agent();
+  const Agent& current = current_agent();
   if (current.handle().handle != gpu.handle().handle)
     refuse("hip::import", fmt::format("a graph for a queue of {}", gpu.name()),
            fmt::format("the current HIP device is another one ({})", current.name()),
@@ -226,23 +226,8 @@ class GraphState {
                            .node = recorded.node()});
   }
 
-  // HIP keeps a host function or a hipFunction_t, depending on how the node was made.
   Kernel<Arguments> kernel_of(void* function, Beside beside) {
-    const auto [place, is_new] = kernels_.try_emplace({function, beside.device_address});
-    if (is_new) {
-      try {
-        hipFuncAttributes attributes{};
-        const bool is_host_function = hipFuncGetAttributes(&attributes, function) == hipSuccess;
-        if (!is_host_function) (void)hipGetLastError();
-        place->second = std::make_shared<const KernelInfo>(
-            is_host_function ? kernel_info(function, beside)
-                             : kernel_info(static_cast<hipFunction_t>(function), beside));
-      } catch (...) {
-        kernels_.erase(place);
-        throw;
-      }
-    }
-    return Kernel<Arguments>::trusted(place->second);
+    return Kernel<Arguments>::trusted(kernels_.find(function, beside));
   }
 
   // The dispatch of a transfer whose ranges memory_ has accepted.
@@ -305,7 +290,7 @@ class GraphState {
   GraphMemory memory_;
   std::unique_ptr<Recording> recording_;
   std::optional<detail::TransferKernels> transfer_kernels_;
-  std::map<std::pair<const void*, const void*>, std::shared_ptr<const KernelInfo>> kernels_;
+  KnownKernels kernels_;
   std::vector<Dispatch> dispatches_;
   std::unordered_map<hipGraphNode_t, size_t> by_handle_;
   GraphEvents events_;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/hip/device_agent.hpp"
+#include "engine/hip/found_kernel.hpp"
 #include "engine/hip/loaded_code.hpp"
 #include "engine/hip/status.hpp"
 #include "engine/program/kernel_name.hpp"
@@ -76,8 +77,10 @@ LoadedCode select(std::vector<LoadedCode> found, const std::string& asked, const
          "pass Beside{address}, with the device address of a __device__ variable of the right one");
 }
 
-KernelInfo read(const std::string& name, const void* function, Beside beside) {
-  const Agent agent = current_agent();
+}  // namespace
+
+FoundKernel find_kernel(const std::string& name, const void* function, Beside beside) {
+  const Agent& agent = current_agent();
   const std::string asked = fmt::format("{} on {}", shown(name), agent.name());
   const LoadedCode code = select(code_with_kernel(agent, name + ".kd"), asked, function, beside);
   const std::vector<std::byte> elf = read_elf(code, name);
@@ -87,12 +90,12 @@ KernelInfo read(const std::string& name, const void* function, Beside beside) {
   if (kernel == program.kernels.end())
     refuse(asked, "its code object has no metadata of it", "compile the source again");
   const CodeIdentity identity(to_string(object.target), elf.size(), content_hash(elf));
-  return read_kernel(agent, code.executable, object, identity, program, *kernel, "hip::kernel");
+  return {.code = code,
+          .info = read_kernel(agent, code.executable, object, identity, program, *kernel,
+                              "hip::kernel")};
 }
 
-}  // namespace
-
-KernelInfo kernel_info(const void* function, Beside beside) {
+std::string kernel_name(const void* function) {
   // Loads the code, which HIP does at the first use of a function.
   hipFuncAttributes attributes{};
   check(hipFuncGetAttributes(&attributes, function), "hipFuncGetAttributes",
@@ -102,15 +105,23 @@ KernelInfo kernel_info(const void* function, Beside beside) {
   if (name == nullptr)
     refuse(fmt::format("the function at {}", fmt::ptr(function)), "HIP knows no name for it",
            "pass a __global__ function");
-  return read(name, function, beside);
+  return name;
 }
 
-KernelInfo kernel_info(hipFunction_t function, Beside beside) {
+std::string kernel_name(hipFunction_t function) {
   const char* const name = function == nullptr ? nullptr : hipKernelNameRef(function);
   if (name == nullptr)
     refuse("a hipFunction_t", function == nullptr ? "it is null" : "HIP knows no name for it",
            "pass a function of hipModuleGetFunction");
-  return read(name, nullptr, beside);
+  return name;
+}
+
+KernelInfo kernel_info(const void* function, Beside beside) {
+  return find_kernel(kernel_name(function), function, beside).info;
+}
+
+KernelInfo kernel_info(hipFunction_t function, Beside beside) {
+  return find_kernel(kernel_name(function), nullptr, beside).info;
 }
 
 }  // namespace uptempo::hip

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 #include "engine/runtime/error.hpp"
@@ -62,16 +63,12 @@ std::vector<hsa_loaded_code_object_t> code_objects(hsa_executable_t executable) 
   return all;
 }
 
-// The address of the kernel's descriptor, or 0 if the executable has no such kernel on this agent.
-uint64_t kernel_object(hsa_executable_t executable, hsa_agent_t agent, const std::string& symbol) {
-  hsa_executable_symbol_t found{};
-  if (hsa_executable_get_symbol_by_name(executable, symbol.c_str(), &agent, &found) !=
-      HSA_STATUS_SUCCESS)
-    return 0;
-  uint64_t object = 0;
-  check(hsa_executable_symbol_get_info(found, HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT, &object),
-        "hsa_executable_symbol_get_info", symbol);
-  return object;
+template <class T>
+T info(hsa_executable_symbol_t symbol, hsa_executable_symbol_info_t attribute) {
+  T value{};
+  check(hsa_executable_symbol_get_info(symbol, attribute, &value),
+        "hsa_executable_symbol_get_info");
+  return value;
 }
 
 LoadedCode describe(hsa_executable_t executable, hsa_loaded_code_object_t code) {
@@ -90,6 +87,28 @@ LoadedCode describe(hsa_executable_t executable, hsa_loaded_code_object_t code) 
         code, HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_CODE_OBJECT_STORAGE_MEMORY_SIZE);
   }
   return result;
+}
+
+// Empty if the executable has no such kernel on this agent.
+std::optional<LoadedCode> code_in(hsa_executable_t executable, const Agent& agent,
+                                  const std::string& symbol) {
+  const hsa_agent_t handle = agent.handle();
+  hsa_executable_symbol_t found{};
+  if (hsa_executable_get_symbol_by_name(executable, symbol.c_str(), &handle, &found) !=
+      HSA_STATUS_SUCCESS)
+    return {};
+  const auto object = info<uint64_t>(found, HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT);
+  for (const hsa_loaded_code_object_t code : code_objects(executable)) {
+    LoadedCode loaded = describe(executable, code);
+    if (object < loaded.load_base || object - loaded.load_base >= loaded.load_size) continue;
+    loaded.kernel_object = object;
+    loaded.segment_sizes = {
+        info<uint32_t>(found, HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_KERNARG_SEGMENT_SIZE),
+        info<uint32_t>(found, HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_GROUP_SEGMENT_SIZE),
+        info<uint32_t>(found, HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_PRIVATE_SEGMENT_SIZE)};
+    return loaded;
+  }
+  return {};
 }
 
 [[noreturn]] void refuse_storage(const std::string& kernel, std::string found) {
@@ -150,21 +169,28 @@ Segment first_read_only_segment(const std::vector<std::byte>& elf) {
 
 }  // namespace
 
+bool LoadedCode::operator==(const LoadedCode& other) const noexcept {
+  return executable.handle == other.executable.handle && kernel_object == other.kernel_object &&
+         segment_sizes == other.segment_sizes && load_base == other.load_base &&
+         load_size == other.load_size && load_delta == other.load_delta &&
+         storage == other.storage && storage_size == other.storage_size;
+}
+
 std::vector<LoadedCode> code_with_kernel(const Agent& agent, const std::string& symbol) {
   const std::shared_ptr<Session> session = Session::running();
   std::vector<LoadedCode> found;
   for (const hsa_executable_t executable : executables()) {
     if (session && session->holds(Session::Kind::executable, executable.handle)) continue;
-    const uint64_t object = kernel_object(executable, agent.handle(), symbol);
-    if (object == 0) continue;
-    for (const hsa_loaded_code_object_t code : code_objects(executable)) {
-      LoadedCode loaded = describe(executable, code);
-      if (object < loaded.load_base || object - loaded.load_base >= loaded.load_size) continue;
-      loaded.kernel_object = object;
-      found.push_back(loaded);
-    }
+    if (const auto code = code_in(executable, agent, symbol)) found.push_back(*code);
   }
   return found;
+}
+
+bool is_loaded(const Agent& agent, const LoadedCode& code, const std::string& symbol) {
+  const auto is_same = [&](hsa_executable_t each) { return each.handle == code.executable.handle; };
+  // ROCr accesses a handle without a check.
+  return std::ranges::any_of(executables(), is_same) &&
+         code_in(code.executable, agent, symbol) == code;
 }
 
 std::vector<std::byte> read_elf(const LoadedCode& code, const std::string& kernel) {

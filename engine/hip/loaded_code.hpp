@@ -7,6 +7,7 @@
 #include <hsa/hsa.h>
 #include <hsa/hsa_ven_amd_loader.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -19,6 +20,7 @@ namespace uptempo::hip {
 struct LoadedCode {
   hsa_executable_t executable{};
   uint64_t kernel_object = 0;
+  std::array<uint32_t, 3> segment_sizes{};  // of the kernel: kernarg, group, private; bytes
   // The code object in the GPU's memory.
   uint64_t load_base = 0;  // address
   uint64_t load_size = 0;  // bytes
@@ -32,11 +34,17 @@ struct LoadedCode {
     const auto number = reinterpret_cast<uint64_t>(address);
     return number >= load_base && number - load_base < load_size;
   }
+  bool operator==(const LoadedCode& other) const noexcept;
 };
 
 // Returns the code objects on this agent that define the kernel with this symbol ("saxpy.kd"), in
 // the order of their loading, without those of Program.
 std::vector<LoadedCode> code_with_kernel(const Agent& agent, const std::string& symbol);
+
+// Whether ROCr still holds this code object with this kernel. Another one of the same size may be
+// loaded in its place; it passes only if the kernel's name, address and segment sizes are the same,
+// too.
+bool is_loaded(const Agent& agent, const LoadedCode& code, const std::string& symbol);
 
 // Returns a copy of the ELF file. Throws Error, which names the kernel, if its memory is gone or
 // has changed since it was loaded; no such memory is accessed.

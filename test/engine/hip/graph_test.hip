@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -533,6 +534,34 @@ TEST_CASE("kernels of modules, with arguments as pointers and as packed bytes") 
   extra[2] = HIP_LAUNCH_PARAM_END;
   CHECK(contains(error_of<Error>([&] { graph.set(node, parameters); }), "without a buffer"));
   require(hipModuleUnload(module));
+}
+
+TEST_CASE("a function of a new module is another one, even if HIP reuses the old one's handle") {
+  Graphs g;
+  uint32_t* words = g.words(1);
+  uint32_t number = 3, expected = 1;
+  void* arguments[] = {&words, &number};
+  hipKernelNodeParams parameters = Graphs::of(add, arguments);
+  hipGraphNode_t node = nullptr;
+  require(hipGraphAddKernelNode(&node, g.graph, nullptr, 0, &parameters));
+  hip::Graph graph = hip::import(g.queue, g.graph);
+  std::map<hipFunction_t, const char*> old;
+  bool is_reused = false;
+  for (uint32_t i = 0; i < 64 && !is_reused; ++i) {
+    hipModule_t module = nullptr;
+    hipFunction_t function = nullptr;
+    const char* const name = i % 3 == 0 ? "multiply_by" : "add_to";
+    require(hipModuleLoad(&module, UPTEMPO_MODULE_KERNELS));
+    require(hipModuleGetFunction(&function, module, name));
+    is_reused = old.try_emplace(function, name).first->second != name;
+    parameters.func = reinterpret_cast<void*>(function);
+    graph.set(node, parameters);
+    graph.replay(g.queue).wait();
+    expected = i % 3 == 0 ? expected * number : expected + number;
+    CHECK(Graphs::read(words) == all(expected));
+    require(hipModuleUnload(module));
+  }
+  CHECK(is_reused);
 }
 
 TEST_CASE("an empty graph replays as nothing") {

@@ -9,6 +9,9 @@ extern "C" __global__ void count() { counter += 1; }
 extern "C" __global__ void add_to(uint32_t* words, uint32_t addend) {
   words[threadIdx.x] += addend;
 }
+extern "C" __global__ void multiply_by(uint32_t* words, uint32_t factor) {
+  words[threadIdx.x] *= factor;
+}
 
 // Each copy of the library has its own total.
 __device__ uint32_t total = 0;

@@ -1,0 +1,26 @@
+// A kernel of this process and the code object that holds it. Private to engine/hip. kernel.hpp has
+// the rules and errors. Thread safety: as kernel.hpp.
+#pragma once
+
+#include <string>
+
+#include "engine/hip/kernel.hpp"
+#include "engine/hip/loaded_code.hpp"
+
+namespace uptempo::hip {
+
+struct FoundKernel {
+  LoadedCode code;
+  KernelInfo info;
+};
+
+// The name that HIP has for a __global__ function, given by its host address, or for a module's
+// function. Loads the code of a __global__ function. Throws Error.
+std::string kernel_name(const void* function);
+std::string kernel_name(hipFunction_t function);
+
+// Finds the kernel with this name on the current device. `function`: host address of its
+// __global__ function, or null.
+FoundKernel find_kernel(const std::string& name, const void* function, Beside beside);
+
+}  // namespace uptempo::hip
