@@ -7,6 +7,9 @@
 #include <cstring>
 #include <string_view>
 
+#include "tools/graphs/original.hpp"
+#include "tools/graphs/replacement.hpp"
+
 namespace uptempo::graphs {
 namespace {
 
@@ -30,26 +33,55 @@ bool is_of_interest(std::string_view name) {
 
 using namespace uptempo::graphs;
 
+namespace {
+
+void note(const char* name, const void* caller) noexcept {
+  const size_t index = next.fetch_add(1, std::memory_order_relaxed);
+  if (index >= lookups.size()) return;
+  std::strncpy(lookups[index].name.data(), name, lookups[index].name.size() - 1);
+  lookups[index].caller.store(caller, std::memory_order_release);
+}
+
+// The program's function for what the C library's has found. Null stays null, with dlerror().
+void* answer(void* found, const char* name, const void* caller) noexcept {
+  if (found == nullptr) return nullptr;
+  void* const replaced = replacement(found);
+  Dl_info own{}, other{};
+  const bool is_own = dladdr(reinterpret_cast<const void*>(&looked_up), &own) != 0 &&
+                      dladdr(replaced, &other) != 0 && own.dli_fbase == other.dli_fbase;
+  if (!is_own && is_of_interest(name)) note(name, caller);
+  return replaced;
+}
+
+// Whether this library may have a function of this name. The handles that are relative to the caller
+// find it in the order of the libraries.
+bool may_replace(void* handle, const char* name) noexcept {
+  return handle != RTLD_NEXT && handle != RTLD_DEFAULT && name != nullptr &&
+         std::string_view(name).find("hip") != std::string_view::npos;
+}
+
+}  // namespace
+
 extern "C" {
 
-// Called by dlsym() below. Returns the C library's dlsym().
-__attribute__((visibility("hidden"), used)) void* uptempo_graphs_note_lookup(const char* name,
-                                                                             const void* caller) {
-  if (name != nullptr && is_of_interest(name)) {
-    const size_t index = next.fetch_add(1, std::memory_order_relaxed);
-    if (index < lookups.size()) {
-      std::strncpy(lookups[index].name.data(), name, lookups[index].name.size() - 1);
-      lookups[index].caller.store(caller, std::memory_order_release);
-    }
-  }
-  // The oldest version of x86-64, which every C library has.
-  static void* const real = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5");
-  return real;
+// In two registers: the C library's function, to which the assembly below jumps; or null and the
+// result.
+struct Answer {
+  void* jump;
+  void* result;
+};
+
+__attribute__((visibility("hidden"), used)) Answer uptempo_graphs_dlsym(void* handle,
+                                                                        const char* name,
+                                                                        const void* caller) {
+  if (!may_replace(handle, name)) return {original_dlsym(), nullptr};
+  const auto call = reinterpret_cast<void* (*)(void*, const char*)>(original_dlsym());
+  return {nullptr, answer(call(handle, name), name, caller)};
 }
 }
 
-// Replaces the C library's function. It jumps there with the caller's return address, by which
-// dlsym() finds the object that RTLD_NEXT and RTLD_DEFAULT are relative to.
+// Replaces the C library's function. For handles that are relative to the caller it jumps there with
+// the caller's return address, by which dlsym() finds the object that they are relative to.
 #if !defined(__x86_64__)
 #error "dlsym() is written for x86-64, the only host of ROCm"
 #endif
@@ -62,13 +94,17 @@ dlsym:
   pushq %rdi
   pushq %rsi
   subq $8, %rsp
-  movq %rsi, %rdi
-  movq 24(%rsp), %rsi
-  call uptempo_graphs_note_lookup
+  movq 24(%rsp), %rdx
+  call uptempo_graphs_dlsym
   addq $8, %rsp
   popq %rsi
   popq %rdi
+  testq %rax, %rax
+  jz 1f
   jmpq *%rax
+1:
+  movq %rdx, %rax
+  ret
 .size dlsym, . - dlsym
 .popsection
 )");
@@ -77,7 +113,7 @@ namespace uptempo::graphs {
 
 std::vector<std::string> looked_up() {
   Dl_info own{};
-  dladdr(reinterpret_cast<const void*>(&uptempo_graphs_note_lookup), &own);
+  dladdr(reinterpret_cast<const void*>(&looked_up), &own);
   std::vector<std::string> sentences;
   for (const Lookup& each : lookups) {
     const void* const caller = each.caller.load(std::memory_order_acquire);
@@ -88,7 +124,7 @@ std::vector<std::string> looked_up() {
                                    ? "code outside of any library"
                                    : info.dli_fname;
     sentences.push_back(std::string(object) + " looked up " + each.name.data() +
-                        " by dlsym: calls by that pointer were out of reach");
+                        " in another libamdhip64: calls by that pointer were out of reach");
   }
   return sentences;
 }

@@ -14,6 +14,9 @@ namespace uptempo::graphs {
 // loaded privately (RTLD_LOCAL). Null if HIP does not have the function.
 void* original_address(const char* name) noexcept;
 
+// The C library's dlsym(), which this library replaces (lookups.hpp).
+void* original_dlsym() noexcept;
+
 // Calls HIP's function `name`. Returns hipErrorNotSupported if this release of HIP lacks it.
 template <class... Parameters, class... Arguments>
 hipError_t call_original(hipError_t (*function)(Parameters...), Arguments... arguments) {

@@ -2,6 +2,7 @@
 // report says what it did.
 #include <elf.h>
 
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -104,14 +105,27 @@ TEST_CASE("graphs with fewer nodes than the limit stay with HIP") {
                               "(--at-least)") != std::string::npos);
 }
 
-TEST_CASE("a program that looks functions up by dlsym gives the same results and is named") {
+TEST_CASE("a program that looks functions up by dlsym is taken over") {
   const Taken under = taken(LOOKUPS, {"--at-least", "1"});
+  INFO(under.result.err);
+  CHECK(under.result.out == plain(LOOKUPS).out);
+  CHECK(under.taken("launches") == 1);
+  CHECK(under.left() == 0);
+  CHECK(under.report.at("unreachable").empty());
+}
+
+TEST_CASE("a program that calls another libamdhip64 gives the same results and is named") {
+  const test::TemporaryDirectory directory;
+  const std::string copy = directory.file("libamdhip64.so");
+  std::filesystem::copy_file(HIP_LIBRARY, copy);
+  const Taken under = taken(LOOKUPS, {"--at-least", "1"}, {copy});
   INFO(under.result.err);
   CHECK(under.result.out == plain(LOOKUPS).out);
   CHECK(under.taken("launches") == 0);
   const std::string sentence =
       std::string(LOOKUPS) +
-      " looked up hipGraphLaunch by dlsym: calls by that pointer were out of reach";
+      " looked up hipGraphLaunch in another libamdhip64: calls by that pointer were out of "
+      "reach";
   CHECK(under.report.at("unreachable").dump().find(sentence) != std::string::npos);
   CHECK(under.result.err.find("uptempo-graphs: " + sentence) != std::string::npos);
 }

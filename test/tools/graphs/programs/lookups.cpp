@@ -1,11 +1,12 @@
-// A HIP program that finds HIP's functions by dlsym() alone, past every preloaded library. With an
-// argument, it finds them by hipGetProcAddress.
+// A HIP program that finds HIP's functions by dlsym() alone. With the argument `by_hip`, it finds
+// them by hipGetProcAddress. Any other argument is the libamdhip64 to use.
 #include <dlfcn.h>
 #include <hip/hip_runtime_api.h>
 
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <string_view>
 #include <vector>
 
 // Declared alike in all releases, for proc_address.cpp.
@@ -44,9 +45,9 @@ void check(hipError_t status, int line) {
 #define FIND(function) find(#function, static_cast<decltype(&::function)>(nullptr))
 #define CHECK_HIP(call) check(call, __LINE__)
 
-int main(int argc, char**) {
-  by_hip = argc > 1;
-  hip = dlopen(HIP_LIBRARY, RTLD_NOW | RTLD_LOCAL);
+int main(int argc, char** argv) {
+  by_hip = argc > 1 && std::string_view(argv[1]) == "by_hip";
+  hip = dlopen(argc > 1 && !by_hip ? argv[1] : HIP_LIBRARY, RTLD_NOW | RTLD_LOCAL);
   if (hip == nullptr) {
     std::fprintf(stderr, "%s\n", dlerror());
     return 1;
