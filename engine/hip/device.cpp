@@ -63,6 +63,7 @@ std::vector<Agent> gpu_agents() {
             &handles),
         "hsa_iterate_agents");
   std::vector<Agent> agents;
+  agents.reserve(handles.size());
   for (const hsa_agent_t handle : handles) agents.emplace_back(handle);
   return agents;
 }

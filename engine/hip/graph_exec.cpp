@@ -7,6 +7,8 @@
 
 namespace uptempo::hip {
 
+GraphExec::Own::Own() : queue(agent(runtime)) {}
+
 GraphExec::GraphExec(Queue& queue, hipGraph_t graph, const ImportOptions& options)
     : queue_(&queue), graph_(import(queue, graph, options)) {}
 
@@ -14,13 +16,7 @@ GraphExec::GraphExec(std::unique_ptr<Own> own, hipGraph_t graph, const ImportOpt
     : own_(std::move(own)), queue_(&own_->queue), graph_(import(*queue_, graph, options)) {}
 
 GraphExec::GraphExec(hipGraph_t graph, const ImportOptions& options)
-    : GraphExec(
-          [] {
-            Runtime runtime;
-            Queue queue(agent(runtime));
-            return std::make_unique<Own>(std::move(runtime), std::move(queue));
-          }(),
-          graph, options) {}
+    : GraphExec(std::make_unique<Own>(), graph, options) {}
 
 Completion GraphExec::launch(hipStream_t stream) {
   wait(*queue_, stream);

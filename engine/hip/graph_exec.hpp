@@ -51,6 +51,7 @@ class GraphExec {
 
  private:
   struct Own {
+    Own();
     Runtime runtime;
     Queue queue;
   };

@@ -68,6 +68,7 @@ LoadedCode select(std::vector<LoadedCode> found, const std::string& asked, const
   }
   if (found.size() == 1) return found.front();
   std::vector<std::string> places;
+  places.reserve(found.size());
   for (const LoadedCode& code : found)
     places.push_back(
         fmt::format("{:#x} to {:#x}", code.load_base, code.load_base + code.load_size));

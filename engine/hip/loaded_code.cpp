@@ -21,13 +21,13 @@ namespace {
 using Loader = hsa_ven_amd_loader_1_03_pfn_t;
 
 const Loader& loader() {
-  static const Loader table = [] {
+  static const Loader kTable = [] {
     Loader read{};
     check(hsa_system_get_major_extension_table(HSA_EXTENSION_AMD_LOADER, 1, sizeof read, &read),
           "hsa_system_get_major_extension_table", "HSA_EXTENSION_AMD_LOADER 1.3");
     return read;
   }();
-  return table;
+  return kTable;
 }
 
 template <class T>

@@ -7,7 +7,6 @@
 #include <cstdlib>
 #include <memory>
 #include <string_view>
-#include <utility>
 
 #include "aql/amd_abi.hpp"
 #include "engine/hip/current_device.hpp"
@@ -154,7 +153,7 @@ std::optional<Word> Words::take_over(size_t looks) noexcept {
     }
     const Word word = use.word;
     const bool may_change = use.completed && fate == CompletedSignal::Fate::lost;
-    use = std::move(uses_.back());
+    use = uses_.back();
     uses_.pop_back();
     if (!may_change) return word;
   }

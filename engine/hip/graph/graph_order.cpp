@@ -11,8 +11,7 @@ namespace {
 
 void sort_unique(std::vector<size_t>& numbers) {
   std::ranges::sort(numbers);
-  const auto rest = std::ranges::unique(numbers);
-  numbers.erase(rest.begin(), rest.end());
+  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
 }
 
 // Every vertex after those that it follows.
