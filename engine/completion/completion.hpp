@@ -29,6 +29,7 @@ class StreamQueue;
 class CopyLane;
 class RecordingState;
 class CompletedSignal;
+class LentSignal;
 }  // namespace detail
 class CompletionNotifier;
 class Timeline;
@@ -65,6 +66,7 @@ class Completion {
   friend class detail::CopyLane;
   friend class detail::RecordingState;
   friend class detail::CompletedSignal;
+  friend class detail::LentSignal;
   Completion(Timeline& timeline, uint64_t value) noexcept : timeline_(&timeline), value_(value) {}
   // True if complete or failed.
   bool finished() const noexcept;

@@ -1,5 +1,7 @@
 #include "engine/completion/timeline.hpp"
 
+#include <chrono>
+#include <thread>
 #include <utility>
 
 #include "engine/completion/timeline/timeline_list.hpp"
@@ -36,6 +38,7 @@ void Timeline::release() noexcept {
   {
     const std::lock_guard lock(mutex_);
     failure_.clear();
+    loans_.clear();
     publications_.reclaim_all();
   }
   detail::TimelineList::of_process().give_back(*this);
@@ -186,6 +189,56 @@ void Timeline::fail_too(Timeline& dependent, uint64_t value) {
     found = failure_.failure();
   }
   dependent.fail(found.status, detail::FailureRecord::passed_on(found.text));
+}
+
+hsa_signal_t Timeline::lend(uint64_t value) {
+  const detail::Visit visit(visitors_);
+  // Only looks at the source find its errors, and the borrower does not look.
+  if (!visit || failure_.watches()) return {0};
+  const std::lock_guard lock(mutex_);
+  if (look(value) || failure_.noted()) return {0};
+  // One pin for all loans of the publication. Pinning fails only if the owner has just reclaimed it.
+  hsa_signal_t signal{0};
+  if (!publications_.pin(value, signal)) return {0};
+  const bool is_pinned = loans_.has(value);
+  const bool may_lend = publications_.owner_of(value) == detail::SignalOwner::queue;
+  try {
+    if (may_lend) loans_.add(value);
+  } catch (...) {
+    publications_.unpin(value);
+    throw;
+  }
+  if (is_pinned || !may_lend) publications_.unpin(value);
+  return may_lend ? signal : hsa_signal_t{0};
+}
+
+void Timeline::lent_to(uint64_t value, Timeline& borrower, uint64_t until) noexcept {
+  const std::lock_guard lock(mutex_);
+  loans_.set_borrower(value, borrower, until);
+}
+
+void Timeline::end_loan(uint64_t value) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (loans_.remove(value) && !loans_.has(value)) publications_.unpin(value);
+}
+
+bool Timeline::sweep_loans() noexcept {
+  const std::lock_guard lock(mutex_);
+  loans_.sweep([](Timeline& borrower, uint64_t until) { return borrower.is_done(until); },
+               [this](uint64_t value) { publications_.unpin(value); });
+  return true;
+}
+
+bool Timeline::await_loans(Deadline deadline) noexcept {
+  const auto can_end = [this](uint64_t value, const Timeline* borrower) {
+    return is_known(value) && (borrower == nullptr || !borrower->failure_.noted());
+  };
+  for (; loans_.any(); std::this_thread::sleep_for(std::chrono::microseconds(20))) {
+    sweep_loans();
+    const std::lock_guard lock(mutex_);
+    if (!loans_.all_of(can_end) || (loans_.any() && deadline.passed())) return false;
+  }
+  return true;
 }
 
 Failure Timeline::failure() const {

@@ -11,14 +11,17 @@
 //   KeptTimes        device times of timed publications
 //   Visitors         threads that may read signals, for close()
 //   WaitLeaders      the thread that sleeps on a signal, and the others that wait for it
+//   Loans            packets of other queues that wait for a signal
 //   TimelineList     all timelines of the process
 //
 // Thread safety:
 //   owner       begin, cancel, reclaim, has_room: the thread that owns the queue. It takes no lock
-//               and never waits here; it synchronizes with waiters through atomics only.
-//   any thread  is_done, has_left_device, wait, times, fail, failed, failure, last_begun, close. A
-//               thread counts as a visitor while it may read a signal or the watched error source;
-//               close() waits for the last visitor. Reads after keep_signals() are not counted.
+//               and never waits here, except for timed and lent publications; it synchronizes with
+//               waiters through atomics only.
+//   any thread  is_done, has_left_device, wait, times, fail, failed, failure, last_begun, close,
+//               lend. A thread counts as a visitor while it may read a signal or the watched error
+//               source; close() waits for the last visitor. Reads after keep_signals() are not
+//               counted.
 //   completion thread  begin_lookout, end_lookout (completion_thread.hpp).
 //
 // Errors: after fail(), every publication that has not completed ends with the failure, now and
@@ -49,6 +52,7 @@
 #include "engine/completion/packet_time.hpp"
 #include "engine/completion/timeline/failure_record.hpp"
 #include "engine/completion/timeline/kept_times.hpp"
+#include "engine/completion/timeline/loans.hpp"
 #include "engine/completion/timeline/publication_ring.hpp"
 #include "engine/completion/timeline/visitors.hpp"
 #include "engine/completion/timeline/wait_leaders.hpp"
@@ -89,7 +93,10 @@ class Timeline {
   size_t place(uint64_t value) const noexcept { return publications_.place(value); }
   uint32_t pending() const noexcept { return static_cast<uint32_t>(publications_.pending()); }
   // Registers the next publication. Its signal holds 1. Requires has_room().
-  uint64_t begin(hsa_signal_t signal) noexcept { return publications_.begin(signal); }
+  uint64_t begin(hsa_signal_t signal,
+                 detail::SignalOwner owner = detail::SignalOwner::queue) noexcept {
+    return publications_.begin(signal, owner);
+  }
   // Reverts the last begin(). Requires that nothing was published and that no other thread received
   // the value.
   void cancel() noexcept;
@@ -126,6 +133,19 @@ class Timeline {
   void complete_too(hsa_signal_t signal, uint64_t value);
   // After this call, no failure stores to the signal.
   void forget_signal(hsa_signal_t signal) noexcept;
+  // Lends the publication's signal to packets of other queues (lent_signal.hpp). It is not reclaimed
+  // before the loan is over. Call lent_to() or end_loan() once afterwards. Returns the null signal
+  // for a publication that is complete or lost, that has the caller's signal, or whose queue has an
+  // error source that must be looked at. Throws std::bad_alloc.
+  hsa_signal_t lend(uint64_t value);
+  // The packets belong to the borrower's publication `until`. The loan is over when that is
+  // complete. If it is lost, the loan never ends.
+  void lent_to(uint64_t value, Timeline& borrower, uint64_t until) noexcept;
+  void end_loan(uint64_t value) noexcept;
+  // Returns true when all loans are over. Returns false at the deadline, or if one cannot end
+  // because its publication is lost. Then the signals on loan must live until the borrowers' queues
+  // are destroyed. Requires close() before.
+  bool await_loans(Deadline deadline) noexcept;
   // Requires failed().
   Failure failure() const;
   // True if the publication's packets are complete. As is_done(), but after keep_signals() it also
@@ -171,6 +191,11 @@ class Timeline {
   }
   void note_completed() noexcept;
   void keep_times_of(uint64_t value);
+  bool try_reclaim_oldest() noexcept {
+    return publications_.try_reclaim_oldest() ||
+           (loans_.any() && sweep_loans() && publications_.try_reclaim_oldest());
+  }
+  bool sweep_loans() noexcept;
 
   bool note_failure(hsa_status_t status, std::string text) noexcept;
   void wake_awaited_server() noexcept;
@@ -183,10 +208,11 @@ class Timeline {
   detail::FailureRecord failure_;
   detail::Visitors visitors_;
   std::atomic<bool> keeps_signals_{false};  // never reset: such a timeline is not reused
-  // Protects times, leaders and the failure's text. An untimed submission never takes it.
+  // Protects times, leaders, loans and the failure's text. An untimed submission never takes it.
   mutable std::mutex mutex_;
   detail::KeptTimes times_;
   detail::WaitLeaders leaders_;
+  detail::Loans loans_;
   detail::AwaitedPublications awaited_;
 };
 
@@ -201,7 +227,7 @@ uint32_t Timeline::reclaim(uint32_t limit, F&& on_reclaimed) noexcept {
       publications_.note(value);
     }
     if (publications_.is_timed(value)) keep_times_of(value);
-    if (!publications_.try_reclaim_oldest()) break;
+    if (!try_reclaim_oldest()) break;
     on_reclaimed(value, signal);
     ++count;
   }

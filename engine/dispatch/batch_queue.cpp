@@ -109,7 +109,8 @@ void BatchQueue::take_timing_signals(Publication& publication, uint32_t count) n
 // Takes a place on the timeline. Requires room.
 void BatchQueue::begin(Publication& publication, hsa_signal_t completion) noexcept {
   publication.completion = completion;
-  publication.value = timeline_.begin(completion);
+  publication.value = timeline_.begin(
+      completion, publication.own_signal.handle == 0 ? SignalOwner::queue : SignalOwner::caller);
   publications_level_.set(timeline_.pending());
 }
 

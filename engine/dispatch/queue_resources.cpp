@@ -181,6 +181,8 @@ QueueResources::~QueueResources() {
     // session destroys queues before signals, so no producer asks when the signals are gone.
     if (common_) timeline_.keep_signals();
   }
+  if (usable() && !timeline_.await_loans(Deadline::after(options_.drain_timeout)))
+    signals_.leave_to_session();  // packets of other queues may still read them
   timeline_.release();
 }
 

@@ -4,7 +4,7 @@
 //
 // Values count up from 1 and are never reused; places are. A publication has its place from begin()
 // until the owner reclaims it. A pin keeps the owner from reclaiming it, so its signal is not
-// re-armed while a thread waits on it.
+// re-armed while a thread, or a packet of another queue, waits on it.
 //
 // Completion is monotonic (timeline.hpp): a known value makes all lower ones known.
 //
@@ -27,6 +27,10 @@
 
 namespace uptempo::detail {
 
+// The owner of a publication's signal. A caller may re-arm or destroy its signal as soon as the
+// publication is complete, so that signal is not lent (timeline.hpp).
+enum class SignalOwner : uint8_t { queue, caller };
+
 class PublicationRing {
  public:
   explicit PublicationRing(uint32_t capacity)
@@ -43,7 +47,7 @@ class PublicationRing {
   uint64_t oldest_pending() const noexcept { return reclaimed_ + 1; }
 
   // Gives the signal the next value. Requires has_room().
-  uint64_t begin(hsa_signal_t signal) noexcept;
+  uint64_t begin(hsa_signal_t signal, SignalOwner owner = SignalOwner::queue) noexcept;
   // Reverts the last begin(). The next publication gets the same value.
   void cancel() noexcept;
   // Marks a pending publication, for the owner.
@@ -52,6 +56,10 @@ class PublicationRing {
   }
   bool is_timed(uint64_t value) const noexcept {
     return at(value).timed.load(std::memory_order_relaxed);
+  }
+  // Any thread. Requires a pinned publication.
+  SignalOwner owner_of(uint64_t value) const noexcept {
+    return at(value).owner.load(std::memory_order_relaxed);
   }
   // Requires a pending publication.
   hsa_signal_t signal_of(uint64_t value) const noexcept {
@@ -79,7 +87,8 @@ class PublicationRing {
   bool has_fired(uint64_t value) const noexcept;
 
   // Keeps the owner from reclaiming the publication, and returns its signal. Returns false if the
-  // publication is pinned or has been reclaimed.
+  // publication has been reclaimed. At most kMostPins at a time.
+  static constexpr uint64_t kMostPins = 255;
   bool pin(uint64_t value, hsa_signal_t& signal) noexcept;
   void unpin(uint64_t value) noexcept;
 
@@ -95,9 +104,11 @@ class PublicationRing {
     std::atomic<uint64_t> state{0};
     std::atomic<uint64_t> signal{0};
     std::atomic<bool> timed{false};
+    std::atomic<SignalOwner> owner{SignalOwner::queue};
   };
 
   static constexpr uint64_t kPinBits = 8;
+  static_assert(kMostPins < uint64_t{1} << kPinBits);
   static constexpr uint64_t state_of(uint64_t value) noexcept { return value << kPinBits; }
   // Acquire: the signal that is loaded next belongs to this value or a later one.
   static bool holds(const Place& p, uint64_t value) noexcept {
@@ -114,10 +125,11 @@ class PublicationRing {
   uint64_t reclaimed_ = 0;         // highest value reclaimed; owner
 };
 
-inline uint64_t PublicationRing::begin(hsa_signal_t signal) noexcept {
+inline uint64_t PublicationRing::begin(hsa_signal_t signal, SignalOwner owner) noexcept {
   const uint64_t value = last_.load(std::memory_order_relaxed) + 1;
   Place& p = at(value);
   p.timed.store(false, std::memory_order_relaxed);
+  p.owner.store(owner, std::memory_order_relaxed);
   p.signal.store(signal.handle, std::memory_order_relaxed);
   // Release: a thread that sees the value also sees its signal.
   p.state.store(state_of(value), std::memory_order_release);
@@ -165,9 +177,11 @@ inline bool PublicationRing::has_fired(uint64_t value) const noexcept {
 }
 
 inline bool PublicationRing::pin(uint64_t value, hsa_signal_t& signal) noexcept {
-  uint64_t expected = state_of(value);
-  if (!at(value).state.compare_exchange_strong(expected, expected + 1, std::memory_order_acq_rel))
-    return false;
+  std::atomic<uint64_t>& state = at(value).state;
+  uint64_t found = state.load(std::memory_order_relaxed);
+  do {
+    if (found >> kPinBits != value) return false;
+  } while (!state.compare_exchange_weak(found, found + 1, std::memory_order_acq_rel));
   signal = signal_of(value);
   return true;
 }

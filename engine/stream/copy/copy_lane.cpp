@@ -42,7 +42,9 @@ CopyLane::~CopyLane() {
   const bool lost = !timeline_.is_done(timeline_.last_begun());
   timeline_.close();
   watch_.stop();
-  if (watch_.usable() && lost) signals_.leave_to_session();  // the engine may still write them
+  // The engine may still write them, or packets of other queues read them.
+  if (watch_.usable() && (lost || !timeline_.await_loans(Deadline::after(options_.drain_timeout))))
+    signals_.leave_to_session();
   timeline_.release();
 }
 

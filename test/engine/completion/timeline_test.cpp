@@ -196,3 +196,112 @@ TEST_CASE("a failure completes the callers' signals of lost publications only", 
   CHECK(aql::load_acquire(late.handle()) == -1);
   timeline.release();
 }
+
+TEST_CASE("a publication on loan is reclaimed when all its borrowers are complete", "[timeline]") {
+  Timeline& timeline = Timeline::acquire(15);
+  Timeline& borrower = Timeline::acquire(17);
+  SignalDouble first(1), second(1), reader(1), other_reader(1);
+  const auto ignore = [](uint64_t, hsa_signal_t) noexcept {};
+  const uint64_t value = timeline.begin(first.handle());
+  const uint64_t later = timeline.begin(second.handle());
+  REQUIRE(timeline.lend(value).handle == first.handle().handle);
+  REQUIRE(timeline.lend(value).handle == first.handle().handle);
+  timeline.lent_to(value, borrower, borrower.begin(reader.handle()));
+  timeline.lent_to(value, borrower, borrower.begin(other_reader.handle()));
+  REQUIRE(timeline.lend(later).handle == second.handle().handle);
+  timeline.end_loan(later);
+  first.set(0);
+  second.set(0);
+  // A thread that waits meanwhile is not held up.
+  CHECK(timeline.wait(value, {.mode = WaitMode::blocked}, soon()) == WaitResult::done);
+  CHECK(timeline.reclaim(2, ignore) == 0);
+  reader.set(0);
+  CHECK(timeline.reclaim(2, ignore) == 0);
+  other_reader.set(0);
+  CHECK(timeline.reclaim(2, ignore) == 2);
+  CHECK(timeline.lend(value).handle == 0);  // complete
+  timeline.release();
+  borrower.release();
+}
+
+TEST_CASE("a caller's own signal and a signal with a watched error source are not lent",
+          "[timeline]") {
+  Timeline& timeline = Timeline::acquire(19);
+  SignalDouble own(1), pooled(1);
+  const uint64_t first = timeline.begin(own.handle(), detail::SignalOwner::caller);
+  const uint64_t second = timeline.begin(pooled.handle());
+  CHECK(timeline.lend(first).handle == 0);
+  CHECK(timeline.lend(second).handle == pooled.handle().handle);
+  timeline.end_loan(second);
+  const std::atomic<hsa_status_t> source{HSA_STATUS_SUCCESS};
+  timeline.watch(&source);
+  CHECK(timeline.lend(second).handle == 0);
+  own.set(0);
+  pooled.set(0);
+  CHECK(timeline.reclaim(2, [](uint64_t, hsa_signal_t) noexcept {}) == 2);
+  timeline.release();
+}
+
+TEST_CASE("the end of a timeline waits for loans that can end, and no longer", "[timeline]") {
+  Timeline& timeline = Timeline::acquire(21);
+  Timeline& borrower = Timeline::acquire(23);
+  SignalDouble signal(1), reader(1);
+  const uint64_t value = timeline.begin(signal.handle());
+  REQUIRE(timeline.lend(value).handle != 0);
+  const uint64_t until = borrower.begin(reader.handle());
+  SECTION("its borrower completes") {
+    timeline.lent_to(value, borrower, until);
+    signal.set(0);
+    timeline.close();
+    CHECK_FALSE(timeline.await_loans(Deadline::now()));
+    std::thread device([&] { hsa_signal_store_screlease(reader.handle(), 0); });
+    CHECK(timeline.await_loans(soon()));
+    device.join();
+  }
+  SECTION("its packet is published meanwhile") {
+    signal.set(0);
+    timeline.close();
+    std::thread publisher([&] {
+      hsa_signal_store_screlease(reader.handle(), 0);
+      timeline.lent_to(value, borrower, until);
+    });
+    CHECK(timeline.await_loans(soon()));
+    publisher.join();
+  }
+  SECTION("the publication is lost") {
+    timeline.lent_to(value, borrower, until);
+    timeline.fail_too(borrower, value);
+    timeline.fail(HSA_STATUS_ERROR, "gone");
+    timeline.close();
+    CHECK_FALSE(timeline.await_loans(soon()));
+    CHECK(borrower.failed());
+  }
+  SECTION("its borrower is lost") {
+    timeline.lent_to(value, borrower, until);
+    signal.set(0);
+    borrower.fail(HSA_STATUS_ERROR, "gone");
+    timeline.close();
+    CHECK_FALSE(timeline.await_loans(soon()));
+  }
+  SECTION("the timeline is reused before the loan has ended") {
+    signal.set(0);
+    timeline.close();
+    CHECK_FALSE(timeline.await_loans(Deadline::now()));
+    timeline.release();
+    Timeline& next = Timeline::acquire(21);
+    REQUIRE(&next == &timeline);
+    SignalDouble other(1);
+    const uint64_t of_next = next.begin(other.handle());
+    next.lent_to(value, borrower, until);
+    next.end_loan(value);
+    other.set(0);
+    CHECK(next.is_done(of_next));
+    CHECK(next.reclaim(1, [](uint64_t, hsa_signal_t) noexcept {}) == 1);
+    next.release();
+    borrower.fail(HSA_STATUS_ERROR, "gone");
+    borrower.release();
+    return;
+  }
+  timeline.release();
+  borrower.release();
+}

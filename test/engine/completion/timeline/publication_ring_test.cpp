@@ -90,20 +90,21 @@ TEST_CASE("a noted value makes all lower ones known, and a lower note changes no
   CHECK(ring.last_known() == 3);
 }
 
-TEST_CASE("a pinned publication is not reclaimed, and no other thread pins it",
-          "[publication_ring]") {
+TEST_CASE("a publication is not reclaimed before its last pin has ended", "[publication_ring]") {
   PublicationRing ring(2);
   SignalDouble signal(0);
   const uint64_t value = ring.begin(signal.handle());
   hsa_signal_t pinned{0}, other{0};
   REQUIRE(ring.pin(value, pinned));
   CHECK(pinned.handle == signal.handle().handle);
-  CHECK_FALSE(ring.pin(value, other));
-  CHECK(other.handle == 0);
+  REQUIRE(ring.pin(value, other));
+  CHECK(other.handle == signal.handle().handle);
+  ring.unpin(value);
   CHECK_FALSE(ring.try_reclaim_oldest());
   CHECK(ring.pending() == 1);
   ring.unpin(value);
   CHECK(ring.try_reclaim_oldest());
+  other = {0};
   CHECK_FALSE(ring.pin(value, other));
   CHECK(other.handle == 0);
 }
