@@ -2,9 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+
 #include "aql/packet.hpp"
+#include "engine/completion/completed_signal.hpp"
 #include "engine/dispatch/batch_submitter.hpp"
 #include "engine/hip/current_device.hpp"
+#include "engine/hip/device_waits.hpp"
 #include "engine/hip/helper_streams.hpp"
 #include "engine/hip/status.hpp"
 #include "engine/hip/stream_check.hpp"
@@ -16,6 +20,7 @@ namespace {
 
 using aql::Barrier;
 using aql::FenceScope;
+using detail::CompletedSignal;
 
 // The queue's or stream's later packets wait until the word is 0. Returns the completion of the
 // packet that waits.
@@ -147,6 +152,23 @@ void record_after(hipEvent_t event, Mine& mine) {
   });
 }
 
+// Returns a word that is decremented after the publication. Empty if that has finished meanwhile.
+std::optional<Word> take_sign_of(const Completion& awaited, int device) {
+  Words& words = Words::of(device);
+  const Word word = words.take(0);
+  // If this throws, the word is not used again: a packet may decrement it.
+  if (const std::optional<Completion> packet = DeviceWaits::of(device).decrement(word, awaited)) {
+    words.expect_ack(word, *packet);
+    return word;
+  }
+  if (CompletedSignal::fate_of(awaited) != CompletedSignal::Fate::unfinished) {
+    words.give_back(word);
+    return {};
+  }
+  words.complete_after(word, awaited);
+  return word;
+}
+
 // Makes HIP's later kernels of the stream begin with clean caches: copy engines may have written
 // what caches hold. HIP's event packets acquire at system scope.
 void acquire_system(hipStream_t stream) {
@@ -174,10 +196,8 @@ void wait(hipStream_t stream, const Completion& awaited) {
       record(event, awaited);
       check(hipStreamWaitEvent(stream, event, 0), "hipStreamWaitEvent");
     } else {
-      Words& words = Words::of(facts.device);
-      const Word word = words.take(0);
-      words.complete_after(word, awaited);
-      wait_for_sign(stream, word);
+      if (const std::optional<Word> word = take_sign_of(awaited, facts.device))
+        wait_for_sign(stream, *word);
     }
   }
   acquire_system(stream);

@@ -36,8 +36,8 @@
 // * More hardware queues in use than the GPU has, where it cannot preempt a spinning kernel.
 //
 // Failure: if a queue fails, streams that wait for its lost work go on, and the next call with that
-// queue throws. HIP itself reports nothing, so check the queue before using results. A borrowed
-// queue's failure is found by the next call that looks at the queue.
+// queue throws. HIP itself reports nothing, so check the queue before using results. The failure of a
+// borrowed queue, or of a copy by an engine, is found by the next call that looks at it.
 //
 // Errors: throw Error for a stream that is being captured or has been destroyed, for a stream of
 // another device than the queue's agent, for a HIP device without stream memory operations, for
@@ -77,9 +77,23 @@ void wait(hipStream_t stream, Stream& awaited);
 void wait(Stream& stream, hipEvent_t awaited);
 void record(hipEvent_t event, Stream& awaited);
 
-// The same for a single publication or event. No packet can follow it alone, so the process's
-// completion thread (completion_thread.hpp) wakes at its completion and lets HIP's stream go on.
-// The functions above need no thread: prefer them.
+// The same for a single publication or event, of which the caller need not own the queue. A queue of
+// the library on the HIP stream's device waits for the publication's signal, at the cost of two
+// packets. The first wait creates that queue, and with it 16 signals of the process's budget
+// (signal_budget.hpp); there are four per device at most.
+//
+// The process's completion thread (completion_thread.hpp) lets HIP's stream go on instead where the
+// device cannot:
+// * Each of the four queues holds 16 unfinished waits, or waits for work of another queue than this
+//   one, or for later work of it. A wait behind those would depend on them.
+// * The batch has the caller's own signal (BatchSubmitter::complete_with()), which the caller may
+//   re-arm or destroy as soon as the batch is complete.
+// * The queue is borrowed with an error source, which only a thread can watch.
+// * No queue can be created.
+// The functions above need neither: prefer them.
+//
+// Until HIP's stream may go on, the awaited queue keeps the publication's resources; its destructor
+// waits for that, as long as for its work.
 // record(): the event is of the calling thread's current HIP device.
 void wait(hipStream_t stream, const Completion& awaited);
 void wait(hipStream_t stream, const Event& awaited);

@@ -79,9 +79,8 @@ class Loans {
     uint64_t until = 0;
   };
   std::vector<Loan>::iterator find_open(uint64_t value) noexcept {
-    return std::ranges::find_if(all_, [=](const Loan& loan) {
-      return loan.value == value && loan.borrower == nullptr;
-    });
+    return std::ranges::find_if(
+        all_, [=](const Loan& loan) { return loan.value == value && loan.borrower == nullptr; });
   }
   void note_size() noexcept { any_.store(!all_.empty(), std::memory_order_relaxed); }
 

@@ -14,87 +14,14 @@
 #include "engine/hip/wait.hpp"
 #include "engine/hip/words.hpp"
 #include "engine/uptempo.hpp"
-#include "kernels/basics.hpp"
+#include "test/engine/hip/wait_world.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
 
 using namespace uptempo;
+using namespace uptempo::test;
 
 namespace {
-
-constexpr uint32_t kLength = 128;
-
-// A link of a chain, like chain_increment of kernels/basics.cl with another factor. `pauses` makes
-// a missing wait visible.
-__global__ void hip_link(uint32_t* words, uint32_t addend, uint32_t pauses) {
-  for (uint32_t i = 0; i < pauses; ++i) __builtin_amdgcn_s_sleep(64);
-  const uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
-  words[i] = words[i] * 5u + addend;
-}
-
-// Any thread: no assertion while the call succeeds, because Catch2's belong to one thread.
-void ok(hipError_t status) {
-  if (status == hipSuccess) return;
-  throw std::runtime_error(hipGetErrorString(status));
-}
-
-class HipStream {
- public:
-  explicit HipStream(unsigned flags = hipStreamNonBlocking) {
-    ok(hipStreamCreateWithFlags(&stream_, flags));
-  }
-  ~HipStream() { (void)hipStreamDestroy(stream_); }
-  HipStream(const HipStream&) = delete;
-  HipStream& operator=(const HipStream&) = delete;
-  operator hipStream_t() const { return stream_; }
-
- private:
-  hipStream_t stream_ = nullptr;
-};
-
-// Words of device memory, and the value that each should hold.
-class Chain {
- public:
-  Chain() {
-    ok(hipMalloc(&data_, kLength * sizeof(uint32_t)));
-    ok(hipMemset(data_, 0, kLength * sizeof(uint32_t)));
-    ok(hipDeviceSynchronize());
-  }
-  ~Chain() { (void)hipFree(data_); }
-  Chain(const Chain&) = delete;
-  Chain& operator=(const Chain&) = delete;
-  uint32_t* data() const { return data_; }
-
-  void hip(hipStream_t stream, uint32_t addend, uint32_t pauses = 0) {
-    hip_link<<<2, kLength / 2, 0, stream>>>(data_, addend, pauses);
-    expected_ = expected_ * 5 + addend;
-  }
-  void uptempo(uint32_t addend) { expected_ = expected_ * 3 + addend; }
-  void check() const {
-    std::vector<uint32_t> found(kLength);
-    ok(hipMemcpy(found.data(), data_, kLength * sizeof(uint32_t), hipMemcpyDeviceToHost));
-    CHECK(found == std::vector<uint32_t>(kLength, expected_));
-  }
-
- private:
-  uint32_t* data_ = nullptr;
-  uint32_t expected_ = 0;
-};
-
-struct World {
-  Runtime runtime;
-  Agent gpu = runtime.gpu();
-  Program program{gpu, builtin_kernels::basics()};
-  Kernel<uint32_t*, uint32_t> link = program.kernel<uint32_t*, uint32_t>("chain_increment");
-  Grid grid = Grid{kLength}.by(64);
-
-  void launch(Queue& queue, Chain& chain, uint32_t addend) {
-    BatchSubmitter batch{queue};
-    batch.dispatch(link, grid, chain.data(), addend);
-    batch.submit();
-    chain.uptempo(addend);
-  }
-};
 
 size_t words() { return hip::Words::of(0).size(); }
 
@@ -122,12 +49,8 @@ TEST_CASE("a wait does not block the host, and HIP's copies are covered") {
   uint32_t* host = nullptr;
   ok(hipHostMalloc(&host, kLength * sizeof(uint32_t), hipHostMallocDefault));
   for (uint32_t i = 0; i < kLength; ++i) host[i] = 0;
-  const Signal gate;  // the queue cannot pass it before the host lets it
-  {
-    BatchSubmitter batch{queue};
-    batch.raw(aql::to_packet(aql::BarrierAnd{.dependencies = {gate.handle()}}));
-    batch.submit();
-  }
+  const Gate gate;
+  gate.put_in(queue);
   world.launch(queue, chain, 7);
   hip::wait(stream, queue);
   chain.hip(stream, 3);
@@ -138,7 +61,7 @@ TEST_CASE("a wait does not block the host, and HIP's copies are covered") {
   const Completion end = queue.last_submitted();
   CHECK_FALSE(end.ready());
   CHECK(hipStreamQuery(stream) == hipErrorNotReady);
-  hsa_signal_store_screlease(gate.handle(), 0);
+  gate.open();
   end.wait();
   CHECK(host[0] == 7 * 5 + 3);
   CHECK(host[kLength - 1] == 7 * 5 + 3);
@@ -418,61 +341,6 @@ TEST_CASE("Uptempo's streams and HIP's streams and events wait for each other") 
   ok(hipHostFree(host));
 }
 
-TEST_CASE("HIP streams and events wait for completions and events") {
-  World world;
-  Queue queue{world.gpu};
-  Streams streams{world.gpu};
-  Stream mine{streams};
-  HipStream stream, other;
-  Chain chain;
-  uint32_t* host = nullptr;
-  ok(hipHostMalloc(&host, kLength * sizeof(uint32_t), hipHostMallocDefault));
-  hipEvent_t event = nullptr;
-  ok(hipEventCreateWithFlags(&event, hipEventDisableTiming));
-  hip::wait(stream, Completion{});
-  hip::wait(stream, Event{});
-  hip::record(event, Completion{});
-  ok(hipEventSynchronize(event));
-  for (uint32_t i = 0; i < 20; ++i) {
-    chain.hip(stream, i, 10);
-    hip::wait(queue, stream);
-    world.launch(queue, chain, 2);
-    const Completion batch = queue.last_submitted();
-    if (i % 2 == 0) {
-      hip::wait(other, batch);
-    } else {
-      hip::record(event, batch);
-      ok(hipStreamWaitEvent(other, event, 0));
-    }
-    chain.hip(other, 3);
-    hip::wait(mine, other);
-    mine.launch(world.link, world.grid, chain.data(), i);
-    chain.uptempo(i);
-    if (i % 4 < 2) {
-      constexpr size_t kBytes = kLength * sizeof(uint32_t);
-      mine.copy(CopyTarget::pinned(host, kBytes), CopySource::device(chain.data(), kBytes),
-                {.path = CopyPath::engine});
-      mine.copy(CopyTarget::device(chain.data(), kBytes), CopySource::pinned(host, kBytes),
-                {.path = CopyPath::engine});
-    }
-    const Event done = mine.record();
-    if (i % 2 == 0) {
-      hip::wait(i % 4 == 0 ? hipStreamPerThread : stream, done);
-      if (i % 4 == 0) {
-        ok(hipEventRecord(event, hipStreamPerThread));
-        ok(hipStreamWaitEvent(stream, event, 0));
-      }
-    } else {
-      hip::record(event, done);
-      ok(hipStreamWaitEvent(stream, event, 0));
-    }
-  }
-  ok(hipStreamSynchronize(stream));
-  chain.check();
-  ok(hipEventDestroy(event));
-  ok(hipHostFree(host));
-}
-
 TEST_CASE("waits through streams that share a hardware queue do not deadlock") {
   // HIP has four hardware queues, so some of these streams share one with the first.
   World world;
@@ -496,37 +364,25 @@ TEST_CASE("waits through streams that share a hardware queue do not deadlock") {
 
 TEST_CASE("a HIP stream goes on when the queue that it waits for fails") {
   World world;
-  HipStream stream, next_stream;
-  Chain chain, other;
-  const Signal gate;
+  HipStream stream;
+  Chain chain;
+  const Gate gate;
   Queue next{world.gpu};
   {
     Queue queue{world.gpu, {.drain_timeout = std::chrono::milliseconds(1)}};
-    BatchSubmitter batch{queue};
-    batch.raw(aql::to_packet(aql::BarrierAnd{.dependencies = {gate.handle()}}));
-    batch.submit();
+    gate.put_in(queue);
     hip::wait(stream, queue);
     chain.hip(stream, 3);
     SECTION("by an invalid packet") {
-      aql::BarrierAnd refused{};
-      aql::Packet64 packet = aql::to_packet(refused);
-      packet.word[0] = aql::first_word(aql::make_header(aql::PacketType::agent_dispatch, {}), 0);
-      batch.raw(packet);
-      batch.submit();
-      hsa_signal_store_screlease(gate.handle(), 0);
+      submit_invalid(queue);
+      gate.open();
       CHECK_THROWS_AS(queue.wait(), Error);
       CHECK_THROWS_AS(hip::wait(stream, queue), Error);
       chain.hip(stream, 4);
       CHECK_THROWS_AS(hip::wait(queue, stream), Error);
     }
     SECTION("by its destruction") {}
-    SECTION("by its destruction, with a wait for a completion") {
-      hip::wait(next_stream, queue.last_submitted());
-      other.hip(next_stream, 6);
-    }
   }
-  ok(hipStreamSynchronize(next_stream));
-  other.check();
   ok(hipStreamSynchronize(stream));
   chain.check();
   // Other queues are not affected.
