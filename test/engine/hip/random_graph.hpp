@@ -95,7 +95,7 @@ class RandomGraph {
     uint32_t to_rows = 1, from_rows = 1;  // heights of the allocations
     uint32_t to_offset = 0, from_offset = 0;
     uint32_t element = 1;  // fill
-    std::vector<uint32_t> after;
+    std::vector<uint32_t> after{};
   };
 
   // HIP 5.2 copies rows of whole words only, and fills several rows with the size of the elements
