@@ -15,6 +15,7 @@
 #include "engine/hip/graph/graph_order.hpp"
 #include "engine/hip/graph/graph_transfers.hpp"
 #include "engine/hip/graph_nodes.hpp"
+#include "engine/hip/graph_text.hpp"
 #include "engine/hip/known_kernels.hpp"
 #include "engine/hip/wait.hpp"
 #include "engine/runtime/error.hpp"
@@ -112,7 +113,8 @@ class GraphState {
     require_current_device(gpu_);
     const ReadGraph read = read_graph(graph);
     events_ = events_of(read);
-    add(read, options);
+    GraphText text(graph);
+    add(read, text, options);
   }
   ~GraphState() {
     recording_.reset();  // waits for replays in flight
@@ -174,7 +176,7 @@ class GraphState {
     }
   }
 
-  void add(const ReadGraph& read, const ImportOptions& options) {
+  void add(const ReadGraph& read, GraphText& text, const ImportOptions& options) {
     const std::vector<GraphStep> steps = order_graph(read.vertices);
     // Copies and fills first, because their memory is pinned at once.
     std::vector<std::optional<TransferBox>> boxes(steps.size());
@@ -183,10 +185,10 @@ class GraphState {
     for (size_t i = 0; i < steps.size(); ++i) {
       const GraphNode& node = read.nodes[steps[i].vertex];
       if (node.work == GraphWork::copy) {
-        boxes[i] = transfer_of(copy_parameters(node, options.copy_of_node), node.name);
+        boxes[i] = transfer_of(copy_parameters(node, options.copy_of_node, text), node.name);
         ranges.push_back(source_of(*boxes[i], node.name));
       } else if (node.work == GraphWork::fill) {
-        const hipMemsetParams parameters = fill_parameters(node);
+        const hipMemsetParams parameters = fill_parameters(node, text);
         boxes[i] = transfer_of(parameters, node.name);
         patterns[i] = pattern_of(parameters);
       } else {

@@ -29,14 +29,17 @@
 // the addresses decide. Memory of another device and hipArrays are refused. All memory that nodes
 // name, also in kernel arguments, must stay valid until the last replay has completed.
 //
-// Copies that HIP does not tell: hipGraphMemcpyNodeGetParams reports nothing useful for copies with
-// one dimension (hipMemcpyAsync under capture, hipGraphAddMemcpyNode1D) and for symbols, although
-// it succeeds. Such nodes are refused by name unless ImportOptions::copy_of_node gives their
-// parameters. HIP 5.2 has node types of their own for them. HIP 6 does not, and reports memory that
-// nobody has written; it is recognised unless it looks like a copy between valid addresses.
+// Copies that HIP does not tell: copies with a symbol or a hipArray at an end, those of
+// hipDrvGraphAddMemcpyNode and, where HIP has no hipGraphDebugDotPrint (5.2), those with one
+// dimension (hipMemcpyAsync under capture, hipGraphAddMemcpyNode1D). They are refused by name
+// unless ImportOptions::copy_of_node gives their parameters. HIP 5.7 and 6.4 tell the other copies
+// only in the text of hipGraphDebugDotPrint: hipGraphMemcpyNodeGetParams succeeds for all of them,
+// also with memory that HIP has not written. If a release writes another text, its copies are
+// refused.
 //
 // Fills: widths count elements, as HIP documents. HIP 5.2 differs for several rows: it fills as
-// many bytes of a row as the width, with the size of the elements instead of the value.
+// many bytes of a row as the width, with the size of the elements instead of the value. A fill of
+// several slices (hipMemset3DAsync under capture) is refused.
 //
 // Kernels: those of the current HIP device, which must be the queue's (kernel.hpp has the rules).
 // An import reads the graph; later changes of the graph do not apply, and the graph may be

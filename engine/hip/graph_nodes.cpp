@@ -6,7 +6,6 @@
 #include <optional>
 
 #include "engine/hip/graph/graph_error.hpp"
-#include "engine/hip/graph/graph_transfers.hpp"
 #include "engine/hip/status.hpp"
 
 namespace uptempo::hip {
@@ -240,28 +239,50 @@ hipKernelNodeParams kernel_parameters(const GraphNode& node) {
   return parameters;
 }
 
-hipMemsetParams fill_parameters(const GraphNode& node) {
+namespace {
+
+// Whether every node of type hipGraphNodeTypeMemcpy is a copy that hipGraphMemcpyNodeGetParams
+// describes: in HIP 5.2, which has types of their own for the others.
+template <class Type>
+constexpr bool has_own_types(Type /*of nodes*/) {
+  return requires { Type::hipGraphNodeTypeMemcpy1D; };
+}
+
+}  // namespace
+
+hipMemsetParams fill_parameters(const GraphNode& node, GraphText& text) {
+  if (GraphText::exists()) {
+    const std::optional<size_t> slices = text.slices(node.handle);
+    if (slices != 1)
+      refuse_import(node.name,
+                    slices ? fmt::format("a fill of {} slices (hipMemset3DAsync)", *slices)
+                           : "HIP does not describe this fill (hipGraphDebugDotPrint)",
+                    "fill each slice with a node of its own");
+  }
   hipMemsetParams parameters{};
   check(hipGraphMemsetNodeGetParams(node.handle, &parameters), "hipGraphMemsetNodeGetParams",
         node.name);
   return parameters;
 }
 
-hipMemcpy3DParms copy_parameters(const GraphNode& node, const CopyOfNode& copy_of_node) {
+hipMemcpy3DParms copy_parameters(const GraphNode& node, const CopyOfNode& copy_of_node,
+                                 GraphText& text) {
   const hipMemcpy3DParms* const given = copy_of_node ? copy_of_node(node.handle) : nullptr;
   if (given != nullptr) return *given;
-  hipMemcpy3DParms parameters{};
-  if (node.tells_copy) {
+  if (node.tells_copy && has_own_types(hipGraphNodeTypeMemcpy)) {
+    hipMemcpy3DParms parameters{};
     check(hipGraphMemcpyNodeGetParams(node.handle, &parameters), "hipGraphMemcpyNodeGetParams",
           node.name);
-    if (can_be_copy(parameters)) return parameters;
+    return parameters;
   }
-  refuse_import(
-      node.name,
-      "HIP does not tell the parameters of this copy: it is one-dimensional (hipMemcpyAsync, "
-      "hipGraphAddMemcpyNode1D) or names a symbol",
-      "add it with hipGraphAddMemcpyNode, or give its parameters with "
-      "ImportOptions::copy_of_node");
+  if (node.tells_copy && GraphText::exists())
+    if (const std::optional<hipMemcpy3DParms> copy = text.copy(node.handle)) return *copy;
+  refuse_import(node.name,
+                "HIP does not tell the parameters of this copy: it names a symbol or a hipArray, "
+                "or was made by hipDrvGraphAddMemcpyNode, or, with a release of HIP without "
+                "hipGraphDebugDotPrint, by hipMemcpyAsync or hipGraphAddMemcpyNode1D",
+                "add it with hipGraphAddMemcpyNode, or give its parameters with "
+                "ImportOptions::copy_of_node");
 }
 
 }  // namespace uptempo::hip

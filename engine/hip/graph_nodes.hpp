@@ -13,6 +13,7 @@
 
 #include "engine/hip/api/hip_api.hpp"
 #include "engine/hip/graph/graph_order.hpp"
+#include "engine/hip/graph_text.hpp"
 
 namespace uptempo::hip {
 
@@ -52,8 +53,10 @@ GraphEvents events_of(const ReadGraph& graph);
 
 // The parameters of a node. Throw Error.
 hipKernelNodeParams kernel_parameters(const GraphNode& node);
-hipMemsetParams fill_parameters(const GraphNode& node);
+// `text`: of the graph or of the graph around it.
+hipMemsetParams fill_parameters(const GraphNode& node, GraphText& text);
 // `copy_of_node`: asked first, may be empty. Throws Error if neither it nor HIP tells them.
-hipMemcpy3DParms copy_parameters(const GraphNode& node, const CopyOfNode& copy_of_node);
+hipMemcpy3DParms copy_parameters(const GraphNode& node, const CopyOfNode& copy_of_node,
+                                 GraphText& text);
 
 }  // namespace uptempo::hip

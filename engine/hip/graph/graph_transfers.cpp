@@ -68,20 +68,6 @@ GraphRange range_of(const void* data, const TransferBox& box, size_t pitch, size
 
 }  // namespace
 
-// HIP 5.2 reports zeros, HIP 6 bytes that nobody has written.
-bool can_be_copy(const hipMemcpy3DParms& parameters) noexcept {
-  const auto is_small = [](size_t size) { return size < size_t{1} << 48; };
-  const hipMemcpy3DParms& p = parameters;
-  const bool from_array = p.srcArray != nullptr, to_array = p.dstArray != nullptr;
-  const bool has_ends =
-      (from_array || p.srcPtr.ptr != nullptr) && (to_array || p.dstPtr.ptr != nullptr);
-  const bool one_end_each =
-      !(from_array && p.srcPtr.ptr != nullptr) && !(to_array && p.dstPtr.ptr != nullptr);
-  return has_ends && one_end_each && is_small(p.extent.width) && is_small(p.extent.height) &&
-         is_small(p.extent.depth) && is_small(p.srcPtr.pitch) && is_small(p.dstPtr.pitch) &&
-         is_small(p.srcPtr.ysize) && is_small(p.dstPtr.ysize);
-}
-
 TransferBox transfer_of(const hipMemcpy3DParms& parameters, const std::string& node) {
   const hipMemcpy3DParms& p = parameters;
   if (p.srcArray != nullptr || p.dstArray != nullptr)

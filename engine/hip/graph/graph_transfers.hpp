@@ -18,9 +18,6 @@
 
 namespace uptempo::hip {
 
-// False for what HIP reports of nodes whose parameters it does not tell.
-bool can_be_copy(const hipMemcpy3DParms& parameters) noexcept;
-
 // A node's transfer, with the host's or the device's addresses, as HIP takes them. `node`: for
 // errors, "node 3 (memcpy)". Throw Error for parameters that HIP would refuse, and for hipArrays.
 detail::TransferBox transfer_of(const hipMemcpy3DParms& parameters, const std::string& node);

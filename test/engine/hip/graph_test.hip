@@ -377,31 +377,6 @@ TEST_CASE("a captured fork and join keeps its edges, and kernels their launch pa
   require(hipStreamDestroy(side));
 }
 
-TEST_CASE("a copy that HIP does not tell is refused by name, unless the caller tells it") {
-  Graphs g;
-  uint32_t* const device = g.words(0);
-  uint32_t* const host = g.pinned_words();
-  std::fill_n(host, kLength, 8u);
-  Capture capture;
-  require(hipMemcpyAsync(device, host, kLength * 4, hipMemcpyHostToDevice, capture.stream));
-  add<<<dim3(1), dim3(64), 0, capture.stream>>>(device, 1);
-  capture.end(g);
-  const std::string error = g.import_error();
-  CHECK(contains(error, "node 0 (memcpy"));
-  CHECK(contains(error, "copy_of_node"));
-  const hipMemcpy3DParms told = Graphs::copy_of(device, host, kLength * 4);
-  const hipGraphNode_t copy = nodes_of(g.graph)[0];
-  hip::ImportOptions options;
-  options.copy_of_node = [&](hipGraphNode_t node) { return node == copy ? &told : nullptr; };
-  hip::Graph graph = hip::import(g.queue, g.graph, options);
-  graph.replay(g.queue).wait();
-  CHECK(Graphs::read(device) == all(9));
-  graph.set(copy, Graphs::copy_of(device, host, 4));
-  graph.replay(g.queue).wait();
-  CHECK(Graphs::read(device)[0] == 9);
-  CHECK(Graphs::read(device)[1] == 10);
-}
-
 TEST_CASE("copies reach pinned, registered, managed and pageable host memory") {
   Graphs g;
   uint32_t* const device = g.words(1);
