@@ -62,10 +62,10 @@ void DeviceWaits::Line::close() {
 
 // Returns false if there is no room. Throws Error if the queue has failed. Nothing is published then.
 bool DeviceWaits::Line::publish(hsa_signal_t awaited_signal, Word word) {
-  batch->raw(aql::to_packet(
-      aql::BarrierAnd{.flags = {Barrier::on, FenceScope::system, FenceScope::system},
-                      .dependencies = {awaited_signal},
-                      .completion_signal = word.signal()}));
+  batch->raw(
+      aql::to_packet(aql::BarrierAnd{.flags = {Barrier::on, FenceScope::system, FenceScope::system},
+                                     .dependencies = {awaited_signal},
+                                     .completion_signal = word.signal()}));
   const std::optional<Completion> published = batch->try_submit();
   if (published) {
     packets = *published;

@@ -257,8 +257,7 @@ TEST_CASE("a HIP stream goes on when the publication that it waits for is lost")
   HipStream stream;
   Chain chain;
   std::optional<Gate> gate{std::in_place};
-  std::optional<Queue> queue{
-      Queue{world->gpu, {.drain_timeout = std::chrono::milliseconds(1)}}};
+  std::optional<Queue> queue{Queue{world->gpu, {.drain_timeout = std::chrono::milliseconds(1)}}};
   gate->put_in(*queue);
   SECTION("by its queue's destruction") {
     hip::wait(stream, queue->last_submitted());

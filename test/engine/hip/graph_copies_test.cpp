@@ -99,8 +99,8 @@ struct Copies {
 TEST_CASE("a copy that HIP does not tell is refused by name, unless the caller tells it") {
   Copies g;
   hipGraphNode_t copy = nullptr;
-  require(hipGraphAddMemcpyNode1D(&copy, g.graph, nullptr, 0, g.b, g.a, 100,
-                                  hipMemcpyDeviceToDevice));
+  require(
+      hipGraphAddMemcpyNode1D(&copy, g.graph, nullptr, 0, g.b, g.a, 100, hipMemcpyDeviceToDevice));
   if (!kTellsLinearCopies) {
     const std::string error = g.import_error();
     CHECK(contains(error, "node 0 (memcpy"));
@@ -174,12 +174,11 @@ TEST_CASE("captured copies and fills are imported as HIP executes them") {
 }
 
 #if HIP_VERSION >= 60400000
-TEST_CASE("a captured fill of several slices is refused, because HIP does not return their number") {
+TEST_CASE(
+    "a captured fill of several slices is refused, because HIP does not return their number") {
   Copies g;
   for (const size_t height : {1, 3}) {
-    g.capture([&] {
-      require(hipMemset3DAsync({g.b, 64, 64, 4}, 3, {17, height, 2}, g.stream));
-    });
+    g.capture([&] { require(hipMemset3DAsync({g.b, 64, 64, 4}, 3, {17, height, 2}, g.stream)); });
     const std::string error = g.import_error();
     CHECK(contains(error, "node 0 (memset)"));
     CHECK(contains(error, "a fill of 2 slices"));
