@@ -13,7 +13,8 @@
 namespace uptempo::graphs {
 namespace {
 
-// Without allocation and locks, because memory allocators look functions up, too.
+// Without allocation and locks, because memory allocators look functions up, too. So do sanitizers
+// before they can run: this file and original.cpp are compiled without them (CMakeLists.txt).
 struct Lookup {
   std::atomic<const void*> caller{nullptr};
   std::array<char, 64> name{};
