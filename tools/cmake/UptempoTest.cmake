@@ -9,6 +9,9 @@
 #   uptempo_hip_test(<name> SOURCES <file>... [LIBRARIES <target>...])
 #       The same for a test of HIP's host side: hipcc compiles the sources that end in .hip, without
 #       sanitizers. Catch2 is linked; a source with a main() is a program of its own.
+#   uptempo_sanitize_with_hip(<target>)
+#       With sanitizers: options that HIP needs (test/support/hip_sanitizers.cpp). For programs that
+#       uptempo_hip_test does not add.
 #   uptempo_program_test(<name> SOURCES <file>... PROGRAMS <macro>=<target>...
 #                        [LIBRARIES <target>...] [LABELS <label>...])
 #       A test that starts programs as a user does. Each macro is the path of that target's file.
@@ -85,6 +88,7 @@ set(UPTEMPO_VGPU_TEST_ENVIRONMENT
   "LSAN_OPTIONS=print_suppressions=0:suppressions=${_test_root}/vgpu/lsan.supp"
   "TSAN_OPTIONS=suppressions=${_test_root}/vgpu/tsan.supp" CACHE INTERNAL "")
 set(_UPTEMPO_TEST_HEADERS_SOURCE ${_test_root}/support/catch_headers.cpp CACHE INTERNAL "")
+set(_UPTEMPO_HIP_SANITIZERS_SOURCE ${_test_root}/support/hip_sanitizers.cpp CACHE INTERNAL "")
 set(_UPTEMPO_EVERY_SEED ${_test_root}/vgpu/every_seed.cmake CACHE INTERNAL "")
 
 if(TARGET Catch2::Catch2WithMain)
@@ -156,6 +160,12 @@ function(uptempo_vgpu_test name)
   endforeach()
 endfunction()
 
+function(uptempo_sanitize_with_hip target)
+  if(UPTEMPO_SANITIZE)
+    target_sources(${target} PRIVATE ${_UPTEMPO_HIP_SANITIZERS_SOURCE})
+  endif()
+endfunction()
+
 function(uptempo_hip_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES")
   uptempo_find_hipcc()
@@ -168,6 +178,7 @@ function(uptempo_hip_test name)
   list(FILTER hip_sources INCLUDE REGEX "[.]hip$")
   uptempo_hip_objects(objects ${name} TARGETS ${UPTEMPO_VGPU_SUITE_TARGETS} SOURCES ${hip_sources})
   uptempo_executable(${name} ${sources} ${objects})
+  uptempo_sanitize_with_hip(${name})
   set_target_properties(${name} PROPERTIES LINKER_LANGUAGE CXX)
   target_link_libraries(${name} PRIVATE uptempo_test_main ${arg_LIBRARIES} uptempo::amdhip64)
   add_dependencies(${name} uptempo_vgpu_launcher)
