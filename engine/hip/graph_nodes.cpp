@@ -139,16 +139,11 @@ class Reader {
     hipGraphNodeType type{};
     check(hipGraphNodeGetType(handle, &type), "hipGraphNodeGetType", place);
     const Kind kind = kind_of(type);
-    GraphNode node{.handle = handle,
-                   .work = kind.work,
-                   .tells_copy = kind.tells_copy,
-                   .name = fmt::format("{} ({})", place, kind.name)};
-    if (kind.refused != nullptr)
-      refuse_import(
-          node.name,
-          fmt::format("{} nodes are not imported (type {})", kind.name, static_cast<int>(type)),
-          kind.refused);
-    const size_t vertex = add_vertex(std::move(node));
+    require_imported(type, place);
+    const size_t vertex = add_vertex({.handle = handle,
+                                      .work = kind.work,
+                                      .tells_copy = kind.tells_copy,
+                                      .name = fmt::format("{} ({})", place, kind.name)});
     if (type != hipGraphNodeTypeGraph) return {vertex, vertex};
     hipGraph_t child = nullptr;
     check(hipGraphChildGraphNodeGetGraph(handle, &child), "hipGraphChildGraphNodeGetGraph", place);
@@ -164,6 +159,15 @@ class Reader {
 };
 
 }  // namespace
+
+void require_imported(hipGraphNodeType type, const std::string& node) {
+  const Kind kind = kind_of(type);
+  if (kind.refused == nullptr) return;
+  refuse_import(
+      fmt::format("{} ({})", node, kind.name),
+      fmt::format("{} nodes are not imported (type {})", kind.name, static_cast<int>(type)),
+      kind.refused);
+}
 
 ReadGraph read_graph(hipGraph_t graph) {
   ReadGraph read;

@@ -37,6 +37,9 @@ struct ReadGraph {
   std::vector<GraphNode> nodes;  // of the vertices
 };
 
+// Throws Error, which names node and kind, for a type of nodes that are not imported.
+void require_imported(hipGraphNodeType type, const std::string& node);
+
 // Throws Error for a node that cannot be imported, by name and kind.
 ReadGraph read_graph(hipGraph_t graph);
 
