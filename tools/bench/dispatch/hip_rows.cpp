@@ -5,11 +5,11 @@
 #include <stdexcept>
 #include <string>
 
-#include "aql/packet.hpp"
 #include "engine/dispatch/batch_submitter.hpp"
 #include "tools/bench/dispatch/hip_graph_importer.hpp"
 #include "tools/bench/dispatch/hip_peer.h"
 #include "tools/bench/dispatch/peer_library.hpp"
+#include "tools/bench/dispatch/queue_gate.hpp"
 #include "tools/bench/dispatch/row.hpp"
 #include "tools/bench/dispatch/without_events.hpp"
 
@@ -77,14 +77,8 @@ class Imported final : public Row {
     import_(graphs_[load.batch], queue_, hip_.graph());
     graph_ = graphs_[load.batch].get();
   }
-  void close_gate() override {
-    hsa_signal_store_screlease(gate_.handle(), 1);
-    batch_.raw(aql::to_packet(
-        aql::BarrierAnd{.flags = {aql::Barrier::on, aql::FenceScope::none, aql::FenceScope::none},
-                        .dependencies = {gate_.handle()}}));
-    batch_.submit();
-  }
-  void open_gate() override { hsa_signal_store_screlease(gate_.handle(), 0); }
+  void close_gate() override { gate_.close(batch_); }
+  void open_gate() override { gate_.open(); }
   void submit(const Load& load) override {
     for (uint32_t batch = 0; batch < load.repeats; ++batch) last_ = graph_->replay(queue_);
   }
@@ -95,7 +89,7 @@ class Imported final : public Row {
   const uptempo_hip_peer& hip_;
   const ImportHipGraph import_;
   Queue queue_;
-  Signal gate_{SignalKind::event_less, 0};
+  QueueGate gate_;
   BatchSubmitter batch_;
   std::map<uint32_t, std::unique_ptr<ImportedGraph>> graphs_;  // by batch length
   ImportedGraph* graph_ = nullptr;

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "aql/packet.hpp"
 #include "engine/dispatch/batch_submitter.hpp"
 #include "engine/recording/recording.hpp"
+#include "tools/bench/dispatch/queue_gate.hpp"
 #include "tools/bench/dispatch/row.hpp"
 #include "tools/bench/dispatch/without_events.hpp"
 
@@ -41,20 +41,14 @@ class UptempoRow : public Row {
         tally_(batch_.prepare(workload.tally, Grid{Workload::kItems})) {}
 
   void prepare(const Load&) override { queue_->reclaim(); }
-  void close_gate() override {
-    hsa_signal_store_screlease(gate_.handle(), 1);
-    batch_.raw(aql::to_packet(
-        aql::BarrierAnd{.flags = {aql::Barrier::on, aql::FenceScope::none, aql::FenceScope::none},
-                        .dependencies = {gate_.handle()}}));
-    batch_.submit();
-  }
-  void open_gate() override { hsa_signal_store_screlease(gate_.handle(), 0); }
+  void close_gate() override { gate_.close(batch_); }
+  void open_gate() override { gate_.open(); }
   void wait() override { last_.wait({.mode = WaitMode::active}); }
 
  protected:
   const Workload& workload_;
   const std::shared_ptr<Queue> queue_;
-  Signal gate_{SignalKind::event_less, 0};
+  QueueGate gate_;
   BatchSubmitter batch_;
   const Tally tally_;
   Completion last_;

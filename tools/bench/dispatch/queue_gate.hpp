@@ -1,0 +1,28 @@
+// Holds the consumer of an Uptempo queue at a barrier packet, so that a submission is timed without
+// the device's work (row.hpp). One owner; the batch has no packets of its own while the gate closes.
+#pragma once
+
+#include <hsa/hsa.h>
+
+#include "aql/packet.hpp"
+#include "engine/dispatch/batch_submitter.hpp"
+#include "engine/runtime/signal.hpp"
+
+namespace uptempo::bench {
+
+class QueueGate {
+ public:
+  void close(BatchSubmitter& batch) {
+    hsa_signal_store_screlease(signal_.handle(), 1);
+    batch.raw(aql::to_packet(
+        aql::BarrierAnd{.flags = {aql::Barrier::on, aql::FenceScope::none, aql::FenceScope::none},
+                        .dependencies = {signal_.handle()}}));
+    batch.submit();
+  }
+  void open() { hsa_signal_store_screlease(signal_.handle(), 0); }
+
+ private:
+  Signal signal_{SignalKind::event_less, 0};
+};
+
+}  // namespace uptempo::bench
