@@ -25,3 +25,10 @@ extern "C" const char* __lsan_default_suppressions() {
          "leak:libLLVM\n"
          "leak:libhsa-runtime64.so\n";
 }
+
+// HIP's library is compiled without sanitizers. With AMD_DIRECT_DISPATCH=0, a thread passes blocks
+// of memory to a thread of HIP in a lock-free queue. ThreadSanitizer sees how they are allocated
+// and freed, but not the atomics of the queue.
+extern "C" __attribute__((visibility("default"))) const char* __tsan_default_suppressions();
+
+extern "C" const char* __tsan_default_suppressions() { return "race:libamdhip64.so\n"; }
