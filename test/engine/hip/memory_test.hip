@@ -86,7 +86,8 @@ hipMemoryType type_of(const hipPointerAttribute_t& attributes) {
   // Managed memory has a type of its own.
   return attributes.type == hipMemoryTypeManaged ? hipMemoryTypeHost : attributes.type;
 #else
-  return attributes.memoryType;
+  // HIP 5.2 has no type of its own for managed memory, later releases do.
+  return attributes.isManaged != 0 ? hipMemoryTypeHost : attributes.memoryType;
 #endif
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "test/support/catch.hpp"
+#include "test/support/text.hpp"
 #include "tools/support/command.hpp"
 
 using namespace uptempo;
@@ -16,6 +17,7 @@ using namespace uptempo;
 namespace {
 
 using test::CommandResult;
+using test::contains;
 
 CommandResult run(std::vector<std::string> arguments) {
   return test::run_command(std::move(arguments));
@@ -59,11 +61,19 @@ Taken taken(const std::string& program, const std::vector<std::string>& options 
 TEST_CASE("a program with every kind of copy gives the same results") {
   const Taken under = taken(COPIES, {"--at-least", "1"});
   INFO(under.result.err);
-  CHECK(under.result.out == plain(COPIES).out);
-  CHECK(under.left("HIP does not describe the node of a captured hipMemcpyPeerAsync") == 2);
-  CHECK(under.left() == 2);
-  // added 2 + 2, changed 2 + 2, captured 3, nested 4 * 2, removed 2
-  CHECK(under.taken("launches") == 21);
+  const std::string alone = plain(COPIES).out;
+  CHECK(under.result.out == alone);
+  // HIP keeps two launches if it captures the call.
+  const auto left = [&](const std::string& call, const char* name) -> uint64_t {
+    const uint64_t launches = under.left("HIP does not describe the node of a captured " + call);
+    CHECK(launches == (contains(alone, std::string(name) + ": 2 nodes") ? 2 : 0));
+    return launches;
+  };
+  const uint64_t undescribed =
+      left("hipMemcpyPeerAsync", "peer copy") + left("hipMemset3DAsync", "fill of slices");
+  CHECK(under.left() == undescribed);
+  // added 2 + 2, changed 2 + 2, captured 3, nested 4 * 2, removed 2, undescribed 2 * 2
+  CHECK(under.taken("launches") == 25 - undescribed);
 }
 
 TEST_CASE("an engine's captured step gives the same results, updated in either way") {
