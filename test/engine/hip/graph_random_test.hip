@@ -53,7 +53,8 @@ size_t first_difference(const std::vector<uint8_t>& is, const std::vector<uint8_
 
 }  // namespace
 
-TEST_CASE("results and order of random graphs equal those of HIP and of the host") {
+TEST_CASE("results and order of random graphs equal those of HIP and of the host",
+          "[launched_by_hip]") {
   const Runtime runtime;
   REQUIRE(one_queue + one_graph_queue + no_captured_packets == 0);
   Queue queue{hip::agent(runtime)};
