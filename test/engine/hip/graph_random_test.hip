@@ -22,7 +22,7 @@ namespace {
 // HIP drops some edges between branches (PORTING.md), and its branches run in several hardware
 // queues. One hardware queue orders them all the same. HIP reads this at its first call.
 const int one_queue = setenv("GPU_MAX_HW_QUEUES", "1", 1);
-// HIP 6.4.3 crashes after some launches and destructions of graphs with branches, also without
+// On the virtual GPU, HIP 6.4.3 crashes after some launches of graphs with branches, also without
 // Uptempo. It does not with one queue for graphs, but then its order needs packets that it makes at
 // each launch.
 const int one_graph_queue = setenv("DEBUG_HIP_FORCE_GRAPH_QUEUES", "1", 1);
