@@ -26,8 +26,9 @@ namespace uptempo::detail {
 class LentSignal {
  public:
   // Empty for a publication that is complete or lost; for one with a caller's own signal
-  // (BatchSubmitter::complete_with()), which may be re-armed at completion; and for a borrowed queue
-  // with an error source, whose failure is found only by looking at it. Throws std::bad_alloc.
+  // (BatchSubmitter::complete_with()), which may be re-armed at completion; and for a borrowed
+  // queue with an error source, whose failure is found only by looking at it. Throws
+  // std::bad_alloc.
   static std::optional<LentSignal> borrow(const Completion& completion);
   LentSignal(LentSignal&& other) noexcept
       : completion_(std::exchange(other.completion_, {})), signal_(other.signal_) {}

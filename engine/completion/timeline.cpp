@@ -197,7 +197,8 @@ hsa_signal_t Timeline::lend(uint64_t value) {
   if (!visit || failure_.watches()) return {0};
   const std::lock_guard lock(mutex_);
   if (look(value) || failure_.noted()) return {0};
-  // One pin for all loans of the publication. Pinning fails only if the owner has just reclaimed it.
+  // One pin for all loans of the publication. Pinning fails only if the owner has just reclaimed
+  // it.
   hsa_signal_t signal{0};
   if (!publications_.pin(value, signal)) return {0};
   const bool is_pinned = loans_.has(value);

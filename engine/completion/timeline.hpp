@@ -133,10 +133,10 @@ class Timeline {
   void complete_too(hsa_signal_t signal, uint64_t value);
   // After this call, no failure stores to the signal.
   void forget_signal(hsa_signal_t signal) noexcept;
-  // Lends the publication's signal to packets of other queues (lent_signal.hpp). It is not reclaimed
-  // before the loan is over. Call lent_to() or end_loan() once afterwards. Returns the null signal
-  // for a publication that is complete or lost, that has the caller's signal, or whose queue has an
-  // error source that must be looked at. Throws std::bad_alloc.
+  // Lends the publication's signal to packets of other queues (lent_signal.hpp). It is not
+  // reclaimed before the loan is over. Call lent_to() or end_loan() once afterwards. Returns the
+  // null signal for a publication that is complete or lost, that has the caller's signal, or whose
+  // queue has an error source that must be looked at. Throws std::bad_alloc.
   hsa_signal_t lend(uint64_t value);
   // The packets belong to the borrower's publication `until`. The loan is over when that is
   // complete. If it is lost, the loan never ends.

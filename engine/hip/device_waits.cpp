@@ -60,7 +60,8 @@ void DeviceWaits::Line::close() {
   awaited = packets = {};
 }
 
-// Returns false if there is no room. Throws Error if the queue has failed. Nothing is published then.
+// Returns false if there is no room. Throws Error if the queue has failed. Nothing is published
+// then.
 bool DeviceWaits::Line::publish(hsa_signal_t awaited_signal, Word word) {
   batch->raw(
       aql::to_packet(aql::BarrierAnd{.flags = {Barrier::on, FenceScope::system, FenceScope::system},

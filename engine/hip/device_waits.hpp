@@ -1,9 +1,9 @@
 // DeviceWaits: packets of the library that wait for a publication of any queue and then decrement a
 // word, on the device. Private to engine/hip.
 //
-// Each HIP device has kQueues queues of the library for it. A queue takes a wait if its earlier ones
-// are over, or if their publications are of the same queue and complete no later. So no wait is
-// held up by another queue's work, and cannot deadlock with it. Otherwise the caller takes the
+// Each HIP device has kQueues queues of the library for it. A queue takes a wait if its earlier
+// ones are over, or if their publications are of the same queue and complete no later. So no wait
+// is held up by another queue's work, and cannot deadlock with it. Otherwise the caller takes the
 // completion thread.
 //
 // Thread safety: any thread. A lock per device is held while packets are published, and while a

@@ -16,7 +16,8 @@
 // first dispatch, so branches without the wait node wait, too. An event record node that follows no
 // dispatch records before the first dispatch; one that no dispatch follows records after the last
 // one. One between dispatches is refused: recorded after the last dispatch, it would tell a later
-// time, and a graph that waits for work that waits for the event would hang. The events must exist until the last replay (wait.hpp).
+// time, and a graph that waits for work that waits for the event would hang. The events must exist
+// until the last replay (wait.hpp).
 //
 // Order: that of the graph's edges and no other. A dispatch has a barrier bit if a packet that it
 // depends on may still run, and fences for what it depends on (Declaring::after). Nodes are

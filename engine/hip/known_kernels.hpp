@@ -3,7 +3,8 @@
 // HIP frees a module's functions with the module and may give their handles to another module's; a
 // library's host functions may be mapped where another library's were. A kernel that is known is
 // therefore compared with what HIP and ROCr hold now: the function's name, the executable, the
-// place of its code and the sizes of its segments. If one of them differs, the kernel is found anew.
+// place of its code and the sizes of its segments. If one of them differs, the kernel is found
+// anew.
 //
 // Thread safety: one owner at a time; no other thread may unload a module during find().
 #pragma once

@@ -36,8 +36,8 @@
 // * More hardware queues in use than the GPU has, where it cannot preempt a spinning kernel.
 //
 // Failure: if a queue fails, streams that wait for its lost work go on, and the next call with that
-// queue throws. HIP itself reports nothing, so check the queue before using results. The failure of a
-// borrowed queue, or of a copy by an engine, is found by the next call that looks at it.
+// queue throws. HIP itself reports nothing, so check the queue before using results. The failure of
+// a borrowed queue, or of a copy by an engine, is found by the next call that looks at it.
 //
 // Errors: throw Error for a stream that is being captured or has been destroyed, for a stream of
 // another device than the queue's agent, for a HIP device without stream memory operations, for
@@ -77,8 +77,8 @@ void wait(hipStream_t stream, Stream& awaited);
 void wait(Stream& stream, hipEvent_t awaited);
 void record(hipEvent_t event, Stream& awaited);
 
-// The same for a single publication or event, of which the caller need not own the queue. A queue of
-// the library on the HIP stream's device waits for the publication's signal, at the cost of two
+// The same for a single publication or event, of which the caller need not own the queue. A queue
+// of the library on the HIP stream's device waits for the publication's signal, at the cost of two
 // packets. The first wait creates that queue, and with it 16 signals of the process's budget
 // (signal_budget.hpp); there are four per device at most.
 //

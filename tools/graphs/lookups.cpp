@@ -54,8 +54,8 @@ void* answer(void* found, const char* name, const void* caller) noexcept {
   return replaced;
 }
 
-// Whether this library may have a function of this name. The handles that are relative to the caller
-// find it in the order of the libraries.
+// Whether this library may have a function of this name. The handles that are relative to the
+// caller find it in the order of the libraries.
 bool may_replace(void* handle, const char* name) noexcept {
   return handle != RTLD_NEXT && handle != RTLD_DEFAULT && name != nullptr &&
          std::string_view(name).find("hip") != std::string_view::npos;
@@ -81,8 +81,8 @@ __attribute__((visibility("hidden"), used)) Answer uptempo_graphs_dlsym(void* ha
 }
 }
 
-// Replaces the C library's function. For handles that are relative to the caller it jumps there with
-// the caller's return address, by which dlsym() finds the object that they are relative to.
+// Replaces the C library's function. For handles that are relative to the caller it jumps there
+// with the caller's return address, by which dlsym() finds the object that they are relative to.
 #if !defined(__x86_64__)
 #error "dlsym() is written for x86-64, the only host of ROCm"
 #endif

@@ -1,5 +1,5 @@
-// Random graphs: the results of HIP, of an imported graph and of the host are equal, and all respect
-// the edges.
+// Random graphs: the results of HIP, of an imported graph and of the host are equal, and all
+// respect the edges.
 #include <hip/hip_runtime.h>
 
 #include <cstdint>

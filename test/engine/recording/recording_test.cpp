@@ -25,9 +25,6 @@ using namespace std::chrono_literals;
 
 namespace {
 
-using uptempo::test::contains;
-using uptempo::test::error_of;
-
 // A kernel of a number, an address and a second number.
 Kernel<uint32_t, const uint32_t*, uint32_t> wide_kernel(uint64_t object) {
   return kernel_of<uint32_t, const uint32_t*, uint32_t>(

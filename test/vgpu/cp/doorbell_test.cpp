@@ -23,8 +23,8 @@ using namespace std::chrono_literals;
 namespace {
 
 // Counts what the threads of the process did while a test slept. A busy machine makes each wake-up
-// dearer, so the bounds are on how often threads went to sleep, and on spinning, which takes a whole
-// core.
+// dearer, so the bounds are on how often threads went to sleep, and on spinning, which takes a
+// whole core.
 class Load {
  public:
   Load() { getrusage(RUSAGE_SELF, &begin_); }

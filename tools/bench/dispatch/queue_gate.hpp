@@ -1,5 +1,6 @@
 // Holds the consumer of an Uptempo queue at a barrier packet, so that a submission is timed without
-// the device's work (row.hpp). One owner; the batch has no packets of its own while the gate closes.
+// the device's work (row.hpp). One owner; the batch has no packets of its own while the gate
+// closes.
 #pragma once
 
 #include <hsa/hsa.h>

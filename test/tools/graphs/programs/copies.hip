@@ -206,8 +206,8 @@ void nested(hipStream_t stream) {
   for (const hipGraph_t graph : {outer, inner, clone}) CHECK_HIP(hipGraphDestroy(graph));
 }
 
-// Captured calls whose nodes HIP does not describe: their graphs stay with HIP. HIP 5.7 and 6.4 copy
-// between devices at once and capture nothing; 5.2 and 5.7 drop the fill.
+// Captured calls whose nodes HIP does not describe: their graphs stay with HIP. HIP 5.7 and 6.4
+// copy between devices at once and capture nothing; 5.2 and 5.7 drop the fill.
 template <class Call>
 void undescribed(const char* name, hipStream_t stream, Call call) {
   const Words a, b;

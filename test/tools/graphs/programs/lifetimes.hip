@@ -20,8 +20,8 @@ hipGraph_t chain(uint32_t* a, uint32_t* b, uint32_t length) {
   return graph;
 }
 
-// `in_flight`: destroys executables before their launches have ended. HIP 5.2 then frees memory that
-// the launches use.
+// `in_flight`: destroys executables before their launches have ended. HIP 5.2 then frees memory
+// that the launches use.
 void destroyed(bool in_flight) {
   const Words a, b;
   const hipStream_t stream = new_stream();
@@ -118,8 +118,8 @@ void streams() {
   for (const hipStream_t stream : all) CHECK_HIP(hipStreamDestroy(stream));
 }
 
-// `concurrent`: threads launch at the same time. HIP 5.2 keeps the arguments of a kernel in one place
-// while it launches a graph, so a thread that launches the same kernel then may change them.
+// `concurrent`: threads launch at the same time. HIP 5.2 keeps the arguments of a kernel in one
+// place while it launches a graph, so a thread that launches the same kernel then may change them.
 void threads(bool concurrent) {
   constexpr size_t kThreadsOfHost = 4;
   std::vector<Words> words(2 * kThreadsOfHost);
