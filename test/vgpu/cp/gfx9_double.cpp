@@ -39,7 +39,7 @@ std::variant<Kernel, Kernel::Rejected> Kernel::load(AddressSpace::Reader& memory
 }
 
 struct Workgroup::Impl {
-  std::shared_ptr<const DispatchState> dispatch;
+  const DispatchState* dispatch = nullptr;
   test::WorkgroupId id{};
   uint32_t scratch_slot = 0;
   unsigned turn = 0;
@@ -56,9 +56,9 @@ Workgroup::~Workgroup() = default;
 Workgroup::Workgroup(Workgroup&&) noexcept = default;
 Workgroup& Workgroup::operator=(Workgroup&&) noexcept = default;
 
-void Workgroup::start(std::shared_ptr<const DispatchState> dispatch, std::array<uint32_t, 3> id,
+void Workgroup::start(const DispatchState& dispatch, std::array<uint32_t, 3> id,
                       uint32_t scratch_slot) {
-  *impl_ = {std::move(dispatch), id, scratch_slot, 0};
+  *impl_ = {&dispatch, id, scratch_slot, 0};
 }
 
 void Workgroup::leave_place() noexcept {}

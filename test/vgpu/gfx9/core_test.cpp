@@ -251,7 +251,7 @@ TEST_CASE("overwritten code takes effect after invalidate(), and remapped code a
   const auto dispatch = machine.prepare(object, {}, {});
   Workgroup workgroup;
   const auto run = [&] {
-    workgroup.start(dispatch, {0, 0, 0}, 0);
+    workgroup.start(*dispatch, {0, 0, 0}, 0);
     machine.executor.enter();
     REQUIRE(workgroup.run(machine.executor, 100) == Workgroup::Result::ended);
     machine.executor.leave();
@@ -300,8 +300,9 @@ TEST_CASE("an endless loop is preempted after its slice, and the next slice cont
   fragment.prepare("loop: s_add_u32 s4, s4, 1\ns_branch loop");
   Machine& machine = fragment.machine;
   const uint32_t words[] = {0x80048104, 0xbf82fffe};  // s_add_u32 s4, s4, 1; s_branch back
+  const auto dispatch = machine.prepare(machine.assemble_kernel(words), {}, {});
   Workgroup workgroup;
-  workgroup.start(machine.prepare(machine.assemble_kernel(words), {}, {}), {0, 0, 0}, 0);
+  workgroup.start(*dispatch, {0, 0, 0}, 0);
   for (unsigned slice = 1; slice <= 3; ++slice) {
     machine.executor.instructions = 0;
     machine.executor.enter();
@@ -324,10 +325,10 @@ TEST_CASE("a barrier does not wait for waves that have ended") {
     s_barrier
   end:
     s_endpgm)");
+  const auto dispatch =
+      machine.prepare(machine.assemble_kernel(words), {{256, 1, 1}, {256, 1, 1}, 0}, {});
   Workgroup workgroup;
-  workgroup.start(
-      machine.prepare(machine.assemble_kernel(words), {{256, 1, 1}, {256, 1, 1}, 0}, {}), {0, 0, 0},
-      0);
+  workgroup.start(*dispatch, {0, 0, 0}, 0);
   machine.executor.enter();
   CHECK(workgroup.run(machine.executor, 100) == Workgroup::Result::ended);
   machine.executor.leave();
@@ -352,7 +353,7 @@ TEST_CASE("user and system SGPRs are set up as the descriptor requests, in order
       std::make_shared<DispatchState>(*machine.prepare(object, {{512, 6, 4}, {128, 2, 2}, 0}, {}));
   dispatch->dispatch_id = 0x123456789;
   Workgroup workgroup;
-  workgroup.start(dispatch, {3, 2, 1}, 0);
+  workgroup.start(*dispatch, {3, 2, 1}, 0);
   CHECK(workgroup.waves() == 8);
   Wave& wave = workgroup.wave(5);
   CHECK(wave.pair(0) == dispatch->packet_address);
@@ -520,7 +521,7 @@ TEST_CASE(
     Executor executor(machine.memory, machine.code, Target::gfx90a);
     Workgroup workgroup;
     for (unsigned i = 0; i < kRuns; ++i) {
-      workgroup.start(dispatch, {0, 0, 0}, 0);
+      workgroup.start(*dispatch, {0, 0, 0}, 0);
       workgroup.wave(0).set_pair(2, counter.address);
       workgroup.wave(0).vgpr[0] = {};
       for (auto result = Workgroup::Result::preempted; result == Workgroup::Result::preempted;) {
@@ -556,7 +557,7 @@ TEST_CASE("registers that a kernel never wrote hold the same values on every run
     Workgroup workgroup;
     std::vector<uint32_t> seen;
     for (int i = 0; i < 3; ++i) {
-      workgroup.start(dispatch, {0, 0, 0}, 0);
+      workgroup.start(*dispatch, {0, 0, 0}, 0);
       seen.push_back(workgroup.wave(0).vgpr[5].lane[1]);
       seen.push_back(workgroup.wave(0).scalar[50]);
       machine.executor.enter();

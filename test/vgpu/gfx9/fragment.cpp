@@ -11,7 +11,8 @@ Wave& Fragment::prepare(std::string_view text, uint32_t lds_bytes) {
   const auto words = assembler_.assemble(std::string(text) + "\ns_endpgm\n");
   Launch launch;
   launch.dynamic_lds = lds_bytes;
-  workgroup_.start(machine.prepare(machine.assemble_kernel(words), launch, {}), {0, 0, 0}, 0);
+  dispatch_ = machine.prepare(machine.assemble_kernel(words), launch, {});
+    workgroup_.start(*dispatch_, {0, 0, 0}, 0);
   Wave& wave = workgroup_.wave(0);
   std::memset(wave.scalar, 0, kVccLo * sizeof wave.scalar[0]);
   std::fill_n(wave.vgpr, 128, Vgpr{});

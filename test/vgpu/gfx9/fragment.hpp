@@ -30,6 +30,7 @@ class Fragment {
 
  private:
   LlvmMc assembler_;
+  std::shared_ptr<const DispatchState> dispatch_;  // outlives the workgroup's run
   Workgroup workgroup_;
 };
 

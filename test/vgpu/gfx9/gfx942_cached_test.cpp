@@ -17,7 +17,8 @@ class TwoXcds {
   // address of the buffer, v2 `value`.
   Wave& run(uint32_t compute_unit, const std::string& text, uint32_t value = 0) {
     const auto words = assembler_.assemble(text + "\ns_endpgm\n");
-    workgroup_.start(machine.prepare(machine.assemble_kernel(words), {}, {}), {0, 0, 0}, 0);
+    dispatch_ = machine.prepare(machine.assemble_kernel(words), {}, {});
+    workgroup_.start(*dispatch_, {0, 0, 0}, 0);
     workgroup_.compute_unit = compute_unit;
     Wave& wave = workgroup_.wave(0);
     wave.set_exec(1);
@@ -44,6 +45,7 @@ class TwoXcds {
 
  private:
   LlvmMc assembler_{Target::gfx942};
+  std::shared_ptr<const DispatchState> dispatch_;  // outlives the workgroup's run
   Workgroup workgroup_;
 };
 

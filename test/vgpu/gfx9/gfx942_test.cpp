@@ -233,7 +233,7 @@ TEST_CASE("gfx942: waves start with FLAT_SCRATCH set, packed work-item ids and n
   state->scratch_base = scratch.address;
   state->scratch_bytes_per_wave = 1024;
   Workgroup workgroup;
-  workgroup.start(state, {3, 1, 0}, 5);
+  workgroup.start(*state, {3, 1, 0}, 5);
   REQUIRE(workgroup.waves() == 2);
   for (unsigned w = 0; w < 2; ++w) {
     Wave& wave = workgroup.wave(w);

@@ -285,7 +285,7 @@ std::optional<Executor::Fault> Machine::run_to_end(
       if (!busy[i]) {
         if (started == total) continue;
         const auto linear = started++;
-        workgroups_[i].start(dispatch,
+        workgroups_[i].start(*dispatch,
                              {static_cast<uint32_t>(linear % counts[0]),
                               static_cast<uint32_t>(linear / counts[0] % counts[1]),
                               static_cast<uint32_t>(linear / counts[0] / counts[1])},

@@ -22,7 +22,8 @@ class Agent {
     const auto words = assembler_.assemble(text + "\ns_endpgm\n");
     Launch launch;
     launch.dynamic_lds = 1024;
-    workgroup_.start(machine.prepare(machine.assemble_kernel(words), launch, {}), {0, 0, 0}, 0);
+    dispatch_ = machine.prepare(machine.assemble_kernel(words), launch, {});
+    workgroup_.start(*dispatch_, {0, 0, 0}, 0);
     workgroup_.compute_unit = compute_unit;
     Wave& wave = workgroup_.wave(0);
     wave.set_exec(1);
@@ -55,6 +56,7 @@ class Agent {
 
  private:
   LlvmMc assembler_;
+  std::shared_ptr<const DispatchState> dispatch_;  // outlives the workgroup's run
   Workgroup workgroup_;
 };
 

@@ -116,7 +116,7 @@ class Bench {
     for (int repetition = 0; repetition < 7; ++repetition) {
       constexpr int kStarts = 2000;
       const auto begin = std::chrono::steady_clock::now();
-      for (int i = 0; i < kStarts; ++i) workgroup_.start(dispatch(256), {0, 0, 0}, 0);
+      for (int i = 0; i < kStarts; ++i) workgroup_.start(*dispatch(256), {0, 0, 0}, 0);
       const std::chrono::duration<double, std::nano> time =
           std::chrono::steady_clock::now() - begin;
       best = std::min(best, time.count() / (kStarts * 4.0));
@@ -144,7 +144,7 @@ class Bench {
   }
 
   void start(const Case& one, uint32_t iterations) {
-    workgroup_.start(dispatch(64), {0, 0, 0}, 0);
+    workgroup_.start(*dispatch(64), {0, 0, 0}, 0);
     Wave& wave = workgroup_.wave(0);
     wave.set_pair(2, kData);
     wave.scalar[8] = iterations;

@@ -38,7 +38,9 @@ AqlQueue::AqlQueue(QueueContext& context, uint32_t ordinal, const ComputeQueueCo
       packets_(config.ring_bytes / kAqlPacketBytes) {
   suspended_ = config.percentage == 0 || packets_ == 0;
   const DeviceDescription& device = *context.device.options.device;
-  share_ = {ComputeUnitSet::all(device), pipe_priority(config.priority), ordinal % device.xcds};
+  share_.units = ComputeUnitSet::all(device);
+  share_.priority = pipe_priority(config.priority);
+  share_.first_xcd = ordinal % device.xcds;
 }
 
 bool AqlQueue::update(GpuAddress ring, uint64_t ring_bytes, uint32_t percentage,
@@ -47,6 +49,7 @@ bool AqlQueue::update(GpuAddress ring, uint64_t ring_bytes, uint32_t percentage,
   if (!suspend && (ring != config_.ring || ring_bytes != config_.ring_bytes)) return false;
   config_.priority = priority;
   context_.scheduler.set_priority(share_, pipe_priority(priority));
+  context_.scheduler.set_suspended(share_, suspend);
   suspended_ = suspend;
   return true;
 }
@@ -169,7 +172,8 @@ bool AqlQueue::launch_next() {
   // Loads the index only when needed, because the producer stores to that line for every packet.
   if (next_ >= written_) written_ = load_acquire(write_index_);
   if (next_ >= written_) return wait_for(Waiting::memory);
-  if (next_ - oldest_ >= kMaxInFlight || next_ - retired_ >= packets_)
+  if (next_ - oldest_ >= kMaxInFlight || next_ - retired_ >= packets_ ||
+      !context_.scheduler.has_room())
     return wait_for(Waiting::workers);
   const std::byte* packet = slot(next_);
   // acquire: the producer stores the header last, so a valid header means that the other 60 bytes
@@ -266,7 +270,7 @@ bool AqlQueue::launch_dispatch(const std::byte* bytes, AqlHeader header) {
   if (packet.private_segment_size != 0 && !scratch_is_ready(packet)) return false;
 
   InFlight& entry = in_flight(next_);
-  std::shared_ptr<gfx9::DispatchState> state = make_state(packet, loaded);
+  std::unique_ptr<gfx9::DispatchState> state = make_state(packet, loaded);
   if (state == nullptr) return false;
   entry.begun = {header, packet.completion_signal, start_ticks_, start_ns_};
   entry.complete = false;
@@ -289,9 +293,9 @@ bool AqlQueue::launch_dispatch(const std::byte* bytes, AqlHeader header) {
   return true;
 }
 
-std::shared_ptr<gfx9::DispatchState> AqlQueue::make_state(
+std::unique_ptr<gfx9::DispatchState> AqlQueue::make_state(
     const hsa_kernel_dispatch_packet_t& packet, const LoadedKernel& loaded) {
-  auto state = std::make_shared<gfx9::DispatchState>();
+  auto state = std::make_unique<gfx9::DispatchState>();
   state->kernel = std::get<gfx9::Kernel>(loaded.kernel);
   state->packet = packet;
   state->packet_address = config_.ring + (next_ & (packets_ - 1)) * kAqlPacketBytes;

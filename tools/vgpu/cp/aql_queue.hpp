@@ -36,8 +36,8 @@
 #include "cp/command_processor.hpp"
 #include "cp/packet/aql_packet.hpp"
 #include "cp/queue.hpp"
-#include "cp/queue_share.hpp"
-#include "cp/scratch_slots.hpp"
+#include "cp/scheduler/queue_share.hpp"
+#include "cp/scheduler/scratch_slots.hpp"
 
 namespace uptempo::vgpu {
 
@@ -107,7 +107,7 @@ class AqlQueue final : public Queue {
                                        int64_t value, int64_t mask);
   bool scratch_is_ready(const hsa_kernel_dispatch_packet_t& packet);
   bool scratch_is_reclaimed();
-  std::shared_ptr<gfx9::DispatchState> make_state(const hsa_kernel_dispatch_packet_t& packet,
+  std::unique_ptr<gfx9::DispatchState> make_state(const hsa_kernel_dispatch_packet_t& packet,
                                                   const LoadedKernel& kernel);
 
   bool complete_in_place(AqlHeader header, hsa_signal_t signal,

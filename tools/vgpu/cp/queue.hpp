@@ -16,7 +16,7 @@
 #include "cp/fence_watch.hpp"
 #include "cp/kernel_table.hpp"
 #include "cp/queue_delays.hpp"
-#include "cp/scheduler.hpp"
+#include "cp/scheduler/scheduler.hpp"
 #include "device/device.hpp"
 
 namespace uptempo::vgpu {

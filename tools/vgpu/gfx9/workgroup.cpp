@@ -76,7 +76,7 @@ struct Workgroup::Impl {
 
   Wave wave[kMaxWaves];
   std::byte* const storage = map_storage();  // LDS, then vector registers
-  std::shared_ptr<const DispatchState> dispatch;
+  const DispatchState* dispatch = nullptr;
   std::array<uint32_t, 3> id{};
   std::array<uint32_t, 3> size{};  // in work-items, smaller at the grid's far edges
   unsigned waves = 0;
@@ -207,11 +207,11 @@ void Workgroup::Impl::set_work_item_ids(unsigned items) noexcept {
   }
 }
 
-void Workgroup::start(std::shared_ptr<const DispatchState> dispatch, std::array<uint32_t, 3> id,
+void Workgroup::start(const DispatchState& dispatch, std::array<uint32_t, 3> id,
                       uint32_t scratch_slot) {
   Impl& impl = *impl_;
   leave_place();
-  impl.dispatch = std::move(dispatch);
+  impl.dispatch = &dispatch;
   impl.id = id;
   const hsa_kernel_dispatch_packet_t& packet = impl.dispatch->packet;
   const Kernel& kernel = impl.dispatch->kernel;

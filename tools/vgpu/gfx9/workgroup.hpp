@@ -229,12 +229,13 @@ class Workgroup {
   // Sets up LDS and all waves of workgroup `id` (in workgroups, not work-items). `scratch_slot` is
   // the first of waves() consecutive slots of the queue's scratch that no other resident workgroup
   // uses. It is ignored when the kernel has no private segment. The caller has checked the packet's
-  // dimensions (at most 1024 work-items) and group segment (at most 64 KiB).
+  // dimensions (at most 1024 work-items) and group segment (at most 64 KiB). `dispatch` must exist
+  // until the workgroup has ended. A shared pointer would make all workers store to its count.
   //
   // Scalar registers that the kernel did not ask for start as 0. Vector registers and LDS keep the
   // contents that the previous workgroup in this object left, initially 0. Runs are therefore
   // reproducible when workgroups are taken and given back in the same order.
-  void start(std::shared_ptr<const DispatchState> dispatch, std::array<uint32_t, 3> id,
+  void start(const DispatchState& dispatch, std::array<uint32_t, 3> id,
              uint32_t scratch_slot);
 
   unsigned waves() const noexcept;

@@ -21,11 +21,10 @@ constexpr PipePriority pipe_priority(uint32_t queue_priority) noexcept {
   return queue_priority < 11 ? PipePriority::medium : PipePriority::high;
 }
 
-// In a line of its own: workers read it at each claim, and the queue's other members change with
-// each packet.
-struct alignas(64) QueueShare {
+struct QueueShare {
   ComputeUnitSet units;
   PipePriority priority = PipePriority::medium;
+  bool suspended = false;  // starts nothing
   // The XCD of the first workgroup of every dispatch. KFD gives each queue the next one
   // (current_logical_xcc_start in Linux's kfd_mqd_manager_v9.c).
   uint32_t first_xcd = 0;
