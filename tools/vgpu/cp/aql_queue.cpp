@@ -27,6 +27,35 @@ T load_acquire(T* word) noexcept {
   return std::atomic_ref<T>(*word).load(std::memory_order_acquire);
 }
 
+// Checks the packet against what its kernel needs.
+std::optional<PacketError> kernel_refuses(const hsa_kernel_dispatch_packet_t& packet,
+                                          const gfx9::Kernel& kernel) {
+  if (packet.group_segment_size < kernel.group_segment_bytes)
+    return PacketError{QueueError::group_memory,
+                       "group segment of " + std::to_string(packet.group_segment_size) +
+                           " bytes; the kernel needs " + std::to_string(kernel.group_segment_bytes)};
+  if (packet.private_segment_size < kernel.private_segment_bytes)
+    return PacketError{QueueError::packet_format,
+                       "private segment of " + std::to_string(packet.private_segment_size) +
+                           " bytes a work-item; the kernel needs " +
+                           std::to_string(kernel.private_segment_bytes)};
+  const auto kernarg = reinterpret_cast<GpuAddress>(packet.kernarg_address);
+  if (kernel.kernarg_bytes != 0 && kernarg % 16 != 0)
+    return PacketError{
+        QueueError::packet_format,
+        "the kernarg address " + std::to_string(kernarg) + " is not 16-byte aligned"};
+  return std::nullopt;
+}
+
+// Whether the end of a dispatch has no effect but on its packet's slot and signal. Then a worker may
+// start the next one by itself.
+bool ends_without_effects(const Device& device) {
+  const Options& options = device.options;
+  return device.caches == nullptr && device.checker == nullptr && device.lazy_bar == nullptr &&
+         !options.delay && !options.null_kernels && !options.early_read_index &&
+         !options.deterministic && !device.trace.enabled();
+}
+
 }  // namespace
 
 AqlQueue::AqlQueue(QueueContext& context, uint32_t ordinal, const ComputeQueueConfig& config,
@@ -35,7 +64,8 @@ AqlQueue::AqlQueue(QueueContext& context, uint32_t ordinal, const ComputeQueueCo
       config_(config),
       wave_sync_(std::make_shared<gfx9::WaveSync>()),
       runtime_owned_(runtime_owned),
-      packets_(config.ring_bytes / kAqlPacketBytes) {
+      packets_(config.ring_bytes / kAqlPacketBytes),
+      chains_(context.scheduler.has_helpers() && ends_without_effects(context.device)) {
   suspended_ = config.percentage == 0 || packets_ == 0;
   const DeviceDescription& device = *context.device.options.device;
   share_.units = ComputeUnitSet::all(device);
@@ -142,6 +172,9 @@ bool AqlQueue::reap() {
   for (uint64_t index = oldest_; index < next_ && !stopped_; ++index) {
     InFlight& packet = in_flight(index);
     if (packet.dispatch == nullptr || !packet.dispatch->finished()) continue;
+    // A dispatch that was chained may be seen to finish before those that it waited for, which
+    // finished earlier. Its completion frees their slots, too.
+    if (packet.begun.header.barrier() && index != oldest_) break;
     if (delays_ != nullptr && is_late(packet, index)) [[unlikely]]
       continue;
     progressed = true;
@@ -182,7 +215,11 @@ bool AqlQueue::launch_next() {
       std::atomic_ref<uint32_t>(*reinterpret_cast<uint32_t*>(const_cast<std::byte*>(packet)))
           .load(std::memory_order_acquire))};
   if (header.type() == HSA_PACKET_TYPE_INVALID) return wait_for(Waiting::memory);
-  if (header.barrier() && blocked_on_earlier()) return wait_for(Waiting::workers);
+  if (blocked_on_earlier()) {
+    const bool waits = header.barrier() || chain_waits();
+    if (waits && !chain_next(packet, header)) return wait_for(Waiting::workers);
+    if (waits) return true;
+  }
   if (delays_ != nullptr) [[unlikely]]
     if (const std::optional<bool> held = hold_back()) return *held;
   begin_packet();
@@ -242,24 +279,12 @@ bool AqlQueue::launch_dispatch(const std::byte* bytes, AqlHeader header) {
     return false;
   }
   const gfx9::Kernel& kernel = std::get<gfx9::Kernel>(loaded.kernel);
-  const auto refuse = [&](QueueError error, const std::string& reason) {
-    stop(next_, header.type(), error, "kernel " + loaded.name + ": " + reason);
+  if (const auto error = kernel_refuses(packet, kernel)) {
+    stop(next_, header.type(), error->error, "kernel " + loaded.name + ": " + error->reason);
     return false;
-  };
-  if (packet.group_segment_size < kernel.group_segment_bytes)
-    return refuse(QueueError::group_memory,
-                  "group segment of " + std::to_string(packet.group_segment_size) +
-                      " bytes; the kernel needs " + std::to_string(kernel.group_segment_bytes));
-  if (packet.private_segment_size < kernel.private_segment_bytes)
-    return refuse(QueueError::packet_format, "private segment of " +
-                                                 std::to_string(packet.private_segment_size) +
-                                                 " bytes a work-item; the kernel needs " +
-                                                 std::to_string(kernel.private_segment_bytes));
+  }
   if (kernel.kernarg_bytes != 0) {
     const auto kernarg = reinterpret_cast<GpuAddress>(packet.kernarg_address);
-    if (kernarg % 16 != 0)
-      return refuse(QueueError::packet_format,
-                    "the kernarg address " + std::to_string(kernarg) + " is not 16-byte aligned");
     if (context_.device.lazy_bar != nullptr) [[unlikely]]
       if (const Mapping* const mapping = context_.memory.find(kernarg))
         context_.device.lazy_bar->note_arguments(mapping->at(kernarg));
@@ -269,9 +294,9 @@ bool AqlQueue::launch_dispatch(const std::byte* bytes, AqlHeader header) {
 
   if (packet.private_segment_size != 0 && !scratch_is_ready(packet)) return false;
 
-  InFlight& entry = in_flight(next_);
   std::unique_ptr<gfx9::DispatchState> state = make_state(packet, loaded);
   if (state == nullptr) return false;
+  InFlight& entry = in_flight(next_);
   entry.begun = {header, packet.completion_signal, start_ticks_, start_ns_};
   entry.complete = false;
   entry.retire_early = options.early_read_index && !runtime_owned_ && !loaded.runtime_blit &&
@@ -290,6 +315,55 @@ bool AqlQueue::launch_dispatch(const std::byte* bytes, AqlHeader header) {
   carry_out_acquire(context_.device, header);
   context_.scheduler.launch(*entry.dispatch);
   if (entry.retire_early) retire();
+  return true;
+}
+
+// The last packet launched waits for earlier ones, which do not pass it.
+bool AqlQueue::chain_waits() const noexcept {
+  const InFlight& last = in_flight_[(next_ - 1) % kMaxInFlight];
+  return last.dispatch != nullptr && !last.dispatch->opened();
+}
+
+// Launches a dispatch with a barrier bit before the earlier ones have ended: the worker that ends
+// the last of them starts it, without this thread. The packet is one whose launch this thread could
+// only wait for: it needs nothing from the end of the others, and nothing is wrong with it. Returns
+// false if it must wait, be it to be refused.
+bool AqlQueue::chain_next(const std::byte* bytes, AqlHeader header) {
+  if (!chains_ || !header.barrier() || header.type() != HSA_PACKET_TYPE_KERNEL_DISPATCH ||
+      check_header(header) || has_property(AMD_QUEUE_PROPERTIES_ENABLE_PROFILING))
+    return false;
+  // Those that it waits for: the last one alone, if that waits itself.
+  std::array<Dispatch*, kMaxInFlight> earlier;
+  size_t count = 0;
+  for (uint64_t index = chain_waits() ? next_ - 1 : oldest_; index < next_; ++index) {
+    const InFlight& running = in_flight(index);
+    if (running.dispatch == nullptr) continue;
+    // A packet's signal is decremented before a later one with a barrier bit starts.
+    if (running.begun.completion_signal.handle != 0) return false;
+    earlier[count++] = running.dispatch.get();
+  }
+  hsa_kernel_dispatch_packet_t packet;
+  std::memcpy(&packet, bytes, sizeof packet);
+  packet = as_firmware_reads(packet);
+  if (check_dispatch(packet, *context_.device.options.device) || packet.private_segment_size != 0)
+    return false;
+  const LoadedKernel* const loaded = context_.kernels.find_known(packet.kernel_object);
+  if (loaded == nullptr) return false;
+  const auto* const kernel = std::get_if<gfx9::Kernel>(&loaded->kernel);
+  if (kernel == nullptr || kernel->preload_dwords != 0 || kernel_refuses(packet, *kernel))
+    return false;
+  std::unique_ptr<gfx9::DispatchState> state = make_state(packet, *loaded);
+  if (state == nullptr || count == 0) return false;
+  InFlight& entry = in_flight(next_);
+  entry.begun = {header, packet.completion_signal, 0, 0};
+  entry.complete = false;
+  entry.retire_early = false;
+  entry.late_until_ns.reset();
+  entry.dispatch = std::make_unique<Dispatch>(std::move(state), scratch_slots_, share_);
+  ++next_;
+  ++running_;
+  start_ticks_ = 0;
+  context_.scheduler.launch_after(*entry.dispatch, std::span(earlier).first(count));
   return true;
 }
 

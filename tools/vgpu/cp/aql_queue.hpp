@@ -3,7 +3,8 @@
 //
 // Ordering: packets are launched in order. A dispatch without barrier bit may run beside earlier
 // ones and complete before them. A barrier bit waits until all earlier packets of this queue are
-// complete. A barrier packet (AND, OR, value) blocks all later packets until its condition holds
+// complete; where nothing else depends on their ends, the workers start the next dispatch without
+// this queue (chain_next). A barrier packet (AND, OR, value) blocks all later packets until its condition holds
 // (HSA System Architecture Specification 1.2, 2.9).
 //
 // Limit: a doorbell's value is the index of the last packet. Producers of a shared queue ring out
@@ -99,6 +100,8 @@ class AqlQueue final : public Queue {
   bool reap();
   bool launch_next();
   bool launch_dispatch(const std::byte* slot, AqlHeader header);
+  bool chain_waits() const noexcept;
+  bool chain_next(const std::byte* slot, AqlHeader header);
   bool launch_vendor(const std::byte* slot, AqlHeader header);
   bool launch_pm4(const std::byte* slot, AqlHeader header);
   bool launch_barrier_value(const std::byte* slot, AqlHeader header);
@@ -151,6 +154,7 @@ class AqlQueue final : public Queue {
   const std::shared_ptr<gfx9::WaveSync> wave_sync_;
   const bool runtime_owned_;
   const uint64_t packets_;  // ring size
+  const bool chains_;
   bool stopped_ = false;
   std::set<std::string_view> ignored_fields_;  // those that were named, with --verbose
   bool suspended_ = false;

@@ -34,6 +34,12 @@ const LoadedKernel& KernelTable::find(AddressSpace::Reader& memory, GpuAddress k
   return *last_;
 }
 
+const LoadedKernel* KernelTable::find_known(GpuAddress kernel_object) const noexcept {
+  if (kernel_object == last_object_ && last_ != nullptr) return last_;
+  const auto found = kernels_.find(kernel_object);
+  return found == kernels_.end() ? nullptr : &found->second;
+}
+
 void KernelTable::forget_unmapped(uint64_t generation) {
   if (generation == generation_) return;
   generation_ = generation;

@@ -28,6 +28,9 @@ class KernelTable {
   // Call it between the reader's enter() and leave().
   const LoadedKernel& find(AddressSpace::Reader& memory, GpuAddress kernel_object);
 
+  // The kernel if an earlier dispatch has found it, else null.
+  const LoadedKernel* find_known(GpuAddress kernel_object) const noexcept;
+
   // If memory was mapped or unmapped since the last call's `generation`, kernels are read again.
   // Names stay, because they are expensive; forget_code() announces new code at an old address.
   void forget_unmapped(uint64_t generation);
