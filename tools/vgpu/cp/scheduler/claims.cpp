@@ -1,27 +1,26 @@
 #include "cp/scheduler/claims.hpp"
 
-#include <algorithm>
+#include <utility>
 
 namespace uptempo::vgpu {
 
-Claims::Claims(Room room) : room_(room), slots_(std::make_unique<Slot[]>(kSlots)) {
-  free_.fill(~uint64_t{0});
-}
+Claims::Claims(Device device) : device_(device) { free_.fill(~uint64_t{0}); }
+Claims::~Claims() = default;
 
-Claims::Slot* Claims::reserve(Dispatch& dispatch, uint64_t total) noexcept {
+Claims::Slot* Claims::reserve(Dispatch& dispatch, uint64_t total) {
   for (size_t group = 0; group < free_.size(); ++group) {
     // acquire: pairs with release(), so that nobody uses the slots any more
     if (free_[group] == 0 && released_[group].load(std::memory_order_relaxed) != 0)
       free_[group] = released_[group].exchange(0, std::memory_order_acquire);
     if (free_[group] == 0) continue;
-    Slot& slot = slots_[group * 64 + static_cast<size_t>(std::countr_zero(free_[group]))];
+    if (groups_[group] == nullptr) {
+      groups_[group] = std::make_unique<Group>(group * 64, device_.workers);
+      groups_in_use_.store(group + 1, std::memory_order_release);
+    }
+    Slot& slot = slot_at(group * 64 + static_cast<size_t>(std::countr_zero(free_[group])));
     free_[group] &= free_[group] - 1;
     slot.dispatch_.store(&dispatch, std::memory_order_relaxed);
-    slot.units_.store(total, std::memory_order_relaxed);
-    slot.added_.store(0, std::memory_order_relaxed);
-    slot.ended_.store(0, std::memory_order_relaxed);
-    if (groups_in_use_.load(std::memory_order_relaxed) <= group)
-      groups_in_use_.store(group + 1, std::memory_order_release);
+    slot.unended_.store(total, std::memory_order_relaxed);
     return &slot;
   }
   return nullptr;
@@ -34,95 +33,214 @@ bool Claims::has_room() const noexcept {
 }
 
 void Claims::release(Slot& slot) noexcept {
-  slot.dispatch_.store(nullptr, std::memory_order_relaxed);
-  released_[index_of(slot) / 64].fetch_or(uint64_t{1} << index_of(slot) % 64,
-                                          std::memory_order_release);
-}
-
-void Claims::open(Slot& slot, uint64_t total, uint32_t waves, uint64_t room) noexcept {
-  slot.total_.store(total, std::memory_order_relaxed);
-  slot.waves_.store(waves, std::memory_order_relaxed);
-  slot.room_.store(room, std::memory_order_relaxed);
-  slot.ticket_.store(next_generation(slot.ticket_.load(std::memory_order_relaxed)),
-                     std::memory_order_release);
-}
-
-void Claims::open_locked(Slot& slot) noexcept {
-  slot.ticket_.store(next_generation(slot.ticket_.load(std::memory_order_relaxed)) | kLocked,
-                     std::memory_order_release);
-}
-
-std::optional<uint64_t> Claims::lock(Slot& slot) noexcept {
-  uint64_t ticket = slot.ticket_.load(std::memory_order_relaxed);
-  do {
-    if (closed(ticket)) return std::nullopt;
-  } while (!slot.ticket_.compare_exchange_weak(ticket, next_generation(ticket) | kLocked,
-                                               std::memory_order_acq_rel));
-  return next_of(ticket);
-}
-
-std::optional<uint64_t> Claims::close(Slot& slot) noexcept {
-  uint64_t ticket = slot.ticket_.load(std::memory_order_relaxed);
-  do {
-    if (closed(ticket)) return std::nullopt;
-  } while (!slot.ticket_.compare_exchange_weak(ticket, (ticket & ~kLocked) | kClosed,
-                                               std::memory_order_seq_cst));
+  // seq_cst: see show()
+  slot.finished_.store(true, std::memory_order_seq_cst);
   hide(slot);
-  return next_of(ticket) == kLocked ? 0 : next_of(ticket);
+  slot.dispatch_.store(nullptr, std::memory_order_relaxed);
+  released_[slot.index_ / 64].fetch_or(uint64_t{1} << slot.index_ % 64, std::memory_order_release);
+}
+
+void Claims::open(Slot& slot, const Deal& deal, bool locked) noexcept {
+  slot.finished_.store(false, std::memory_order_relaxed);
+  const uint32_t before = slot.generation_.load(std::memory_order_relaxed);
+  slot.generation_.store(before + 1, std::memory_order_relaxed);
+  // release, each: a worker that sees one of them sees the odd generation, too.
+  slot.locked_.store(locked, std::memory_order_release);
+  slot.total_.store(deal.total, std::memory_order_release);
+  slot.room_.store(deal.room, std::memory_order_release);
+  slot.parts_count_.store(deal.parts, std::memory_order_release);
+  slot.block_.store(deal.block, std::memory_order_release);
+  slot.waves_.store(deal.waves, std::memory_order_release);
+  slot.generation_.store(before + 2, std::memory_order_release);
+}
+
+std::optional<Claims::Opened> Claims::read(const Slot& slot) noexcept {
+  const uint32_t generation = slot.generation_.load(std::memory_order_acquire);
+  if (generation % 2 != 0) return std::nullopt;
+  // acquire, each: the generation below is loaded after them.
+  const Opened opened{generation,
+                      slot.locked_.load(std::memory_order_acquire),
+                      slot.dispatch_.load(std::memory_order_acquire),
+                      {slot.total_.load(std::memory_order_acquire),
+                       slot.parts_count_.load(std::memory_order_acquire),
+                       slot.block_.load(std::memory_order_acquire),
+                       slot.room_.load(std::memory_order_acquire),
+                       slot.waves_.load(std::memory_order_acquire)}};
+  if (slot.generation_.load(std::memory_order_relaxed) != generation) return std::nullopt;
+  return opened;
+}
+
+uint64_t Claims::close_part(Part& part, uint32_t generation) noexcept {
+  uint64_t ticket = part.ticket.load(std::memory_order_relaxed);
+  uint64_t next = 0;
+  do {
+    next = value_in(ticket, generation);
+    if (next == kClosed) return kClosed;
+  } while (!part.ticket.compare_exchange_weak(ticket, word_of(generation, kClosed),
+                                              std::memory_order_acq_rel));
+  return next;
 }
 
 void Claims::show(Slot& slot, std::optional<PipePriority> priority) noexcept {
-  Group& group = groups_[index_of(slot) / 64];
-  const uint64_t bit = uint64_t{1} << index_of(slot) % 64;
+  const uint64_t bit = uint64_t{1} << slot.index_ % 64;
   for (size_t each = 0; each < kPipePriorities; ++each)
     if (!priority || each != static_cast<size_t>(*priority))
-      group.shown[each].fetch_and(~bit, std::memory_order_relaxed);
+      shown(slot.index_ / 64, each).fetch_and(~bit, std::memory_order_relaxed);
   if (!priority) return;
-  // The worker that claims the last workgroup hides the slot. It takes no lock, so it may have been
-  // too early. seq_cst: either it sees the bit, or this thread sees its ticket. The slot is not
+  // Whoever ends the last workgroup hides the slot. It takes no lock, so it may have been too early.
+  // seq_cst: either it sees the bit, or this thread sees that the slot is finished. The slot is not
   // opened again meanwhile, since that needs the lock.
-  group.shown[static_cast<size_t>(*priority)].fetch_or(bit, std::memory_order_seq_cst);
-  if (closed(slot.ticket_.load(std::memory_order_seq_cst))) hide(slot);
+  shown(slot.index_ / 64, static_cast<size_t>(*priority))
+      .fetch_or(bit, std::memory_order_seq_cst);
+  if (slot.finished_.load(std::memory_order_seq_cst)) hide(slot);
 }
 
 void Claims::hide(const Slot& slot) noexcept {
-  const uint64_t bit = uint64_t{1} << index_of(slot) % 64;
-  for (std::atomic<uint64_t>& shown : groups_[index_of(slot) / 64].shown)
-    if ((shown.load(std::memory_order_seq_cst) & bit) != 0)
-      shown.fetch_and(~bit, std::memory_order_relaxed);
+  const uint64_t bit = uint64_t{1} << slot.index_ % 64;
+  for (size_t each = 0; each < kPipePriorities; ++each)
+    if ((shown(slot.index_ / 64, each).load(std::memory_order_seq_cst) & bit) != 0)
+      shown(slot.index_ / 64, each).fetch_and(~bit, std::memory_order_relaxed);
 }
 
-std::optional<Claims::Claim> Claims::claim_counted(Slot& slot, uint64_t ticket) noexcept {
-  for (;;) {
-    if (closed(ticket) || next_of(ticket) == kLocked) return std::nullopt;
-    const uint64_t next = next_of(ticket);
-    const uint64_t total = slot.total_.load(std::memory_order_relaxed);
-    uint64_t room = slot.room_.load(std::memory_order_relaxed);
-    if (room_.preempted_waves.load(std::memory_order_relaxed) +
-            slot.waves_.load(std::memory_order_relaxed) >
-        room_.max_waves)
-      room = 0;
-    if (room < total) {
-      const uint64_t resident = slot.resident(next);
-      // Each dispatch has at least one resident workgroup.
-      if (room <= resident && resident != 0) return std::nullopt;
-      room = std::max<uint64_t>(room, resident + 1) - resident;
-    }
-    // An old ticket may meet the total of a later dispatch here; its exchange fails.
-    const uint64_t left = total > next ? total - next : 1;
-    const uint64_t count =
-        std::clamp<uint64_t>(std::min(left / (room_.workers * 4), room), 1, kMaxChunk);
-    Dispatch* const dispatch = slot.dispatch_.load(std::memory_order_relaxed);
-    // seq_cst: see show()
-    const bool last = count == left;
-    const uint64_t after = last ? (ticket & ~kLocked) | kClosed : ticket + count;
-    if (!slot.ticket_.compare_exchange_weak(ticket, after, std::memory_order_seq_cst,
-                                            std::memory_order_acquire))
-      continue;
-    // Its workgroups have not ended, so nobody reuses the slot before it is hidden.
-    if (last) hide(slot);
-    return Claim{dispatch, next, next + count};
+Dispatch* Claims::current(const Slot& slot, uint32_t generation) noexcept {
+  // Finished slots keep their generation until they are opened again, which needs the lock.
+  if (slot.generation_.load(std::memory_order_relaxed) != generation ||
+      slot.finished_.load(std::memory_order_acquire))
+    return nullptr;
+  return slot.dispatch_.load(std::memory_order_relaxed);
+}
+
+bool Claims::end(Slot& slot, uint32_t part, uint64_t count) noexcept {
+  // relaxed: the slot's words do not change while these workgroups have not ended.
+  const uint32_t generation = slot.generation_.load(std::memory_order_relaxed);
+  const Deal deal{.total = slot.total_.load(std::memory_order_relaxed),
+                  .parts = slot.parts_count_.load(std::memory_order_relaxed),
+                  .block = slot.block_.load(std::memory_order_relaxed)};
+  if (deal.parts == 1) return slot.end_units(count);
+  std::atomic<uint64_t>& ended = slot.parts_[part].ended;
+  uint64_t before = ended.load(std::memory_order_relaxed);
+  uint64_t now = 0;
+  do {
+    now = value_in(before, generation) + count;
+  } while (!ended.compare_exchange_weak(before, word_of(generation, now),
+                                        std::memory_order_acq_rel));
+  const uint64_t size = deal.size(part);
+  return now == size && slot.end_units(size);
+}
+
+uint64_t Claims::ended_in(const Slot& slot, const Opened& opened, uint32_t part) noexcept {
+  // An added unit that has not ended makes this one too few for a moment.
+  if (opened.deal.parts == 1) {
+    const uint64_t unended = slot.unended_.load(std::memory_order_acquire);
+    return opened.deal.total - std::min(unended, opened.deal.total);
   }
+  return value_in(slot.parts_[part].ended.load(std::memory_order_acquire), opened.generation);
+}
+
+uint64_t Claims::resident(const Slot& slot, uint64_t rest) noexcept {
+  const std::optional<Opened> opened = read(slot);
+  uint64_t ended = 0;
+  for (uint32_t part = 0; part < opened->deal.parts; ++part) ended += ended_in(slot, *opened, part);
+  return opened->deal.total - rest - ended;
+}
+
+uint64_t Claims::left(const Slot& slot, uint32_t part) noexcept {
+  const std::optional<Opened> opened = read(slot);
+  if (!opened) return 0;
+  const uint64_t next =
+      value_in(slot.parts_[part].ticket.load(std::memory_order_relaxed), opened->generation);
+  const uint64_t size = opened->deal.size(part);
+  return next < size ? (size - next) * opened->deal.parts : 0;
+}
+
+int Claims::highest(const View& view) const noexcept {
+  const size_t groups = groups_in_use_.load(std::memory_order_acquire);
+  for (size_t priority = kPipePriorities; priority-- > 0;)
+    for (size_t group = 0; group < groups; ++group)
+      for (uint64_t bits = shown(group, priority).load(std::memory_order_acquire); bits != 0;
+           bits &= bits - 1) {
+        const size_t index = group * 64 + static_cast<size_t>(std::countr_zero(bits));
+        if (slot_at(index).generation_.load(std::memory_order_acquire) != view.exhausted[index])
+          return static_cast<int>(priority);
+      }
+  return -1;
+}
+
+std::optional<Claims::Claim> Claims::claim_of(Slot& slot, const Opened& opened,
+                                              View& view) const noexcept {
+  const Deal& deal = opened.deal;
+  const uint32_t home = view.worker % deal.parts;
+  Claim claim{};
+  if (deal.size(home) > 2 * deal.block) {
+    // One other part at each claim. Its worker may sleep, or the system may have taken its core.
+    view.compared = (view.compared + 1) % deal.parts;
+    const auto next_in = [&](uint32_t part) {
+      return value_in(slot.parts_[part].ticket.load(std::memory_order_relaxed), opened.generation);
+    };
+    if (next_in(view.compared) + deal.block < next_in(home) &&
+        claim_part(slot, opened, view.compared, claim) == PartState::claimed)
+      return claim;
+  }
+  bool closed = true;
+  for (uint32_t tried = 0; tried < deal.parts; ++tried) {
+    const PartState state = claim_part(slot, opened, (home + tried) % deal.parts, claim);
+    if (state == PartState::claimed) return claim;
+    closed = closed && state == PartState::closed;
+  }
+  // acquire, in claim_part: if lock() has closed a part, this sees that it has locked the slot.
+  if (closed && !slot.locked_.load(std::memory_order_relaxed))
+    view.exhausted[slot.index_] = opened.generation;
+  return std::nullopt;
+}
+
+Claims::PartState Claims::claim_part(Slot& slot, const Opened& opened, uint32_t part,
+                                     Claim& claim) const noexcept {
+  std::atomic<uint64_t>& word = slot.parts_[part].ticket;
+  const uint64_t size = opened.deal.size(part);
+  uint64_t ticket = word.load(std::memory_order_acquire);
+  for (;;) {
+    // Another generation is an earlier one, or this worker is late and the dispatch has finished.
+    if (static_cast<int32_t>(generation_of(ticket) - opened.generation) > 0)
+      return PartState::closed;
+    const uint64_t next = value_in(ticket, opened.generation);
+    if (next == kClosed) return PartState::closed;
+    uint64_t room = size - next;
+    if (!has_room_for(slot, opened, part, next, room)) return PartState::no_room;
+    const uint64_t left = size - next;
+    const uint64_t count = std::clamp<uint64_t>(std::min(left / 4, room), 1, kMaxChunk);
+    const uint64_t after =
+        word_of(opened.generation, count == left ? kClosed : next + count);
+    // release: whoever claims next sees what this worker has read and seen.
+    if (!word.compare_exchange_weak(ticket, after, std::memory_order_acq_rel,
+                                    std::memory_order_acquire))
+      continue;
+    claim = {opened.dispatch, part, next, next + count};
+    return PartState::claimed;
+  }
+}
+
+// Sets `room` to the number of workgroups that may become resident, at least 1.
+bool Claims::has_room_for(const Slot& slot, const Opened& opened, uint32_t part, uint64_t next,
+                          uint64_t& room) const noexcept {
+  const Deal& deal = opened.deal;
+  if (device_.preempted_waves.load(std::memory_order_relaxed) + deal.waves > device_.max_waves) {
+    // Each dispatch has at least one resident workgroup.
+    room = 1;
+    for (uint32_t each = 0; each < deal.parts; ++each) {
+      const uint64_t claimed = std::min(
+          value_in(slot.parts_[each].ticket.load(std::memory_order_relaxed), opened.generation),
+          deal.size(each));
+      if (claimed > ended_in(slot, opened, each)) return false;
+    }
+    return true;
+  }
+  if (deal.total <= deal.room) return true;
+  const uint64_t ended = ended_in(slot, opened, part);
+  const uint64_t resident = next - std::min(ended, next);
+  const uint64_t most = deal.room_of(part);
+  if (most <= resident) return false;
+  room = most - resident;
+  return true;
 }
 
 }  // namespace uptempo::vgpu

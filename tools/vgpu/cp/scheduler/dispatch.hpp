@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "cp/scheduler/claims.hpp"
 #include "cp/scheduler/queue_share.hpp"
@@ -51,8 +52,15 @@ class Dispatch {
   uint64_t stride_ = 1, offset_ = 0;
   uint64_t first_turn_ = 0;  // number of the first one in the order of the device's workgroups
   Claims::Slot* slot_ = nullptr;
-  // First workgroup that no worker has claimed, while the slot is locked; guarded by the mutex.
-  uint64_t next_ = 0;
+  Deal deal_;
+  // Guarded by the mutex, and used while claims need it: the workgroups that nobody has claimed.
+  struct Rest {
+    uint32_t part;
+    uint64_t next, end;
+  };
+  bool locked_ = false;
+  std::vector<Rest> rest_;
+  uint64_t rest_count_ = 0;
   std::atomic<bool> opened_{false};     // written under the mutex
   std::atomic<bool> abandoned_{false};  // written under the mutex
   std::optional<gfx9::Executor::Fault> fault_;  // written once, before finished_

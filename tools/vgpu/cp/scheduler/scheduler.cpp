@@ -59,6 +59,7 @@ struct Scheduler::Impl {
   struct Resident {
     Dispatch* dispatch;
     gfx9::Workgroup workgroup;
+    uint32_t part;  // of the dispatch
     std::optional<uint32_t> scratch_slot;
     bool masked;  // counted in its queue's masked_waves
   };
@@ -67,7 +68,8 @@ struct Scheduler::Impl {
   // Claimed workgroups, until the last of them has had its first slice.
   struct Chunk {
     Dispatch* dispatch = nullptr;  // null: none
-    uint64_t next = 0, end = 0;
+    uint32_t part = 0;
+    uint64_t next = 0, end = 0;  // numbers within the part
     uint64_t ended = 0;  // not yet counted in the dispatch's slot
     std::optional<uint32_t> scratch;
     ComputeUnitSet units;
@@ -75,8 +77,9 @@ struct Scheduler::Impl {
   };
 
   struct alignas(64) Worker {
-    Worker(Device& device, gfx9::CodeCache& code, gfx9::Target target, WaveSlots& slots)
-        : executor(device, code, target) {
+    Worker(uint32_t number, Device& device, gfx9::CodeCache& code, gfx9::Target target,
+           WaveSlots& slots)
+        : executor(device, code, target), view(number) {
       executor.wave_slots = &slots;
     }
 
@@ -91,7 +94,7 @@ struct Scheduler::Impl {
     std::vector<ResidentPtr> spare;  // storage for reuse
     // One per priority: a worker leaves its chunk for one of higher priority.
     std::array<Chunk, kPipePriorities> chunks;
-    size_t turn = ~size_t{0};  // of Claims::claim
+    Claims::View view;
     uint64_t spent = 0;  // instructions of new workgroups since the last round of preempted ones
     uint64_t due = 0;    // preempted workgroups to serve before the next new one
     unsigned yields = 0;
@@ -114,7 +117,7 @@ struct Scheduler::Impl {
         claims({preempted_waves, max_resident_waves, worker_count}),
         random(device.options.seed) {
     for (uint32_t index = 0; index < worker_count; ++index)
-      workers.push_back(std::make_unique<Worker>(device, code, target, wave_slots));
+      workers.push_back(std::make_unique<Worker>(index, device, code, target, wave_slots));
     for (uint32_t index = 1; index < worker_count; ++index) {
       Worker& helper = *workers[index];
       helper.thread = start_device_thread("vgpu-worker", [this, &helper] { help(helper); });
@@ -168,13 +171,20 @@ struct Scheduler::Impl {
         dispatch.share_.first_xcd;
     dispatch.masked_ = dispatch.share_.units != all_units;
     dispatch.opened_.store(true, std::memory_order_relaxed);
-    if (dispatch.masked_ || dispatch.needs_scratch_ || dispatch.total_ > Claims::kMaxCounted) {
-      claims.open_locked(*dispatch.slot_);
-    } else {
-      claims.open(*dispatch.slot_, dispatch.total_, dispatch.waves_per_group_,
-                  max_resident_waves / dispatch.waves_per_group_);
-    }
+    dispatch.locked_ =
+        dispatch.masked_ || dispatch.needs_scratch_ || dispatch.total_ > Claims::kMaxCounted;
+    dispatch.deal_ = Deal::make(
+        dispatch.total_, dispatch.waves_per_group_, max_resident_waves / dispatch.waves_per_group_,
+        dispatch.locked_ ? 1 : static_cast<uint32_t>(workers.size()));
+    if (dispatch.locked_) keep(dispatch, 0, 0, dispatch.total_);
+    claims.open(*dispatch.slot_, dispatch.deal_, dispatch.locked_);
     show(dispatch);
+  }
+
+  // Keeps workgroups that are to be claimed under the mutex.
+  void keep(Dispatch& dispatch, uint32_t part, uint64_t first, uint64_t last) {
+    dispatch.rest_.push_back({part, first, last});
+    dispatch.rest_count_ += last - first;
   }
 
   void show(Dispatch& dispatch) {  // requires the mutex
@@ -206,8 +216,10 @@ struct Scheduler::Impl {
       const std::lock_guard lock(mutex);
       share.units = units;
       for_each_of(share, [&](Claims::Slot& slot, Dispatch& dispatch) {
-        if (!slot.locked())
-          if (const auto next = claims.lock(slot)) dispatch.next_ = *next;
+        if (!std::exchange(dispatch.locked_, true))
+          claims.lock(slot, [&](uint32_t part, uint64_t next, uint64_t last) {
+            keep(dispatch, part, next, last);
+          });
         show(dispatch);
       });
     }
@@ -226,13 +238,16 @@ struct Scheduler::Impl {
     for_each_of(share, [&](Claims::Slot&, Dispatch& dispatch) { show(dispatch); });
   }
 
-  // Counts `count` units of `dispatch` that do not run any more. After the last one the dispatch may
-  // be destroyed.
-  bool end(Dispatch& dispatch, uint64_t count) {
-    bool finished = false;
-    Dispatch* ended = &dispatch;
-    while (ended->slot_->end(count)) {
-      finished = true;
+  // Counts workgroups that do not run any more. After the last one the dispatch may be destroyed.
+  // Returns whether it was the last one.
+  bool end(Dispatch& dispatch, uint32_t part, uint64_t count) {
+    if (!Claims::end(*dispatch.slot_, part, count)) return false;
+    finish(dispatch);
+    return true;
+  }
+
+  void finish(Dispatch& dispatch) {
+    for (Dispatch* ended = &dispatch;;) {
       claims.release(*ended->slot_);
       // The results of an abandoned dispatch are not complete.
       const bool complete = !ended->abandoned_.load(std::memory_order_relaxed);
@@ -241,39 +256,42 @@ struct Scheduler::Impl {
       ended->finished_.store(true, std::memory_order_release);
       if (next != nullptr && complete) unblock(*next);
       on_finished();
-      if (next == nullptr) break;
-      ended = next;
-      count = 1;
+      if (next == nullptr || !next->slot_->end_units(1)) return;
+      ended = next;  // it was abandoned
     }
-    return finished;
   }
 
   void abandon(Dispatch& dispatch, std::optional<gfx9::Executor::Fault> fault) {
-    uint64_t dropped = 0;
+    bool never_opened = false;
+    std::vector<Dispatch::Rest> dropped;
     {
       const std::lock_guard lock(mutex);
       if (dispatch.finished() || dispatch.abandoned_.load(std::memory_order_relaxed)) return;
       dispatch.abandoned_.store(true, std::memory_order_release);
       dispatch.fault_ = std::move(fault);
-      if (!dispatch.opened()) {
-        dropped = dispatch.total_;
-      } else {
-        const bool locked = dispatch.slot_->locked();
-        if (const auto next = claims.close(*dispatch.slot_))
-          dropped = dispatch.total_ - (locked ? dispatch.next_ : *next);
-      }
+      never_opened = !dispatch.opened();
+      if (!never_opened && !dispatch.locked_)
+        claims.close(*dispatch.slot_, [&](uint32_t part, uint64_t next, uint64_t last) {
+          keep(dispatch, part, next, last);
+        });
+      dropped.swap(dispatch.rest_);
       for (auto& worker : workers)
         worker->preempted.remove_if(
             [&](const ResidentPtr& resident) { return resident->dispatch == &dispatch; },
             [&](ResidentPtr resident) {
               count_preempted(dispatch, -1);
               leave(*resident);
+              dropped.push_back({resident->part, 0, 1});
               if (spare.size() < kMaxSpare) spare.push_back(std::move(resident));
-              ++dropped;
             });
       spares_left.store(!spare.empty(), std::memory_order_relaxed);
     }
-    if (dropped != 0) end(dispatch, dropped);
+    if (never_opened) {
+      if (dispatch.slot_->end_units(dispatch.total_)) finish(dispatch);
+      return;
+    }
+    // The dispatch exists until its last workgroup is counted.
+    for (const Dispatch::Rest& one : dropped) end(dispatch, one.part, one.end - one.next);
   }
 
   void count_preempted(const Dispatch& dispatch, int sign) {
@@ -306,16 +324,19 @@ struct Scheduler::Impl {
   }
 
   // For dispatches that need more than a counter.
-  std::optional<Claims::Claim> claim_locked(Claims::Slot& slot, uint64_t ticket, Chunk& chunk) {
+  std::optional<Claims::Claim> claim_locked(Claims::Slot& slot, uint32_t generation, Chunk& chunk,
+                                            bool& exhausted) {
     const std::lock_guard lock(mutex);
-    Dispatch* const found = claims.locked_dispatch(slot, ticket);
-    if (found == nullptr) return std::nullopt;
+    Dispatch* const found = Claims::current(slot, generation);
+    exhausted = found == nullptr || found->rest_.empty();
+    if (exhausted) return std::nullopt;
     Dispatch& dispatch = *found;
-    if (dispatch.share_.units.empty()) return std::nullopt;
-    const uint64_t resident = slot.resident(dispatch.next_);
+    if (dispatch.share_.units.empty() || dispatch.share_.suspended) return std::nullopt;
+    const uint64_t resident = Claims::resident(slot, dispatch.rest_count_);
     const uint64_t room = room_for(dispatch, resident);
     // each dispatch has at least one resident workgroup
     if (room == 0 && resident != 0) return std::nullopt;
+    Dispatch::Rest& rest = dispatch.rest_.back();
     uint64_t count = 1;
     if (dispatch.needs_scratch_) {
       chunk.scratch =
@@ -323,28 +344,31 @@ struct Scheduler::Impl {
       // Until a resident workgroup releases its slots.
       if (!chunk.scratch) return std::nullopt;
     } else {
-      const uint64_t share = (dispatch.total_ - dispatch.next_) / (workers.size() * 4);
-      count = std::clamp<uint64_t>(std::min(share, room), 1, Claims::kMaxChunk);
+      const uint64_t share = dispatch.rest_count_ / (workers.size() * 4);
+      count = std::clamp<uint64_t>(std::min({share, room, rest.end - rest.next}), 1,
+                                   Claims::kMaxChunk);
     }
-    const uint64_t first = dispatch.next_;
-    dispatch.next_ += count;
     chunk.units = dispatch.share_.units;
     chunk.masked = dispatch.masked_;
     if (chunk.masked) dispatch.share_.masked_waves += count * dispatch.waves_per_group_;
-    if (dispatch.next_ == dispatch.total_) claims.close(slot);
-    return Claims::Claim{&dispatch, first, first + count};
+    const Claims::Claim claim{&dispatch, rest.part, rest.next, rest.next + count};
+    rest.next += count;
+    dispatch.rest_count_ -= count;
+    if (rest.next == rest.end) dispatch.rest_.pop_back();
+    return claim;
   }
 
   // Claims workgroups of priority `least` or higher.
   bool claim(Worker& worker, int least) {
     Chunk chunk;
     const auto claim = claims.claim(
-        least, worker.turn, [&](Claims::Slot& slot, uint64_t ticket) {
-          return claim_locked(slot, ticket, chunk);
+        worker.view, least, [&](Claims::Slot& slot, uint32_t generation, bool& exhausted) {
+          return claim_locked(slot, generation, chunk, exhausted);
         });
     if (!claim) return false;
     if (chunk.units.empty()) chunk.units = all_units;
     chunk.dispatch = claim->dispatch;
+    chunk.part = claim->part;
     chunk.next = claim->first;
     chunk.end = claim->end;
     worker.chunks[static_cast<size_t>(claim->priority)] = chunk;
@@ -355,7 +379,7 @@ struct Scheduler::Impl {
   bool end_chunk(Chunk& chunk) {
     Dispatch* const dispatch = std::exchange(chunk.dispatch, nullptr);
     // If all were preempted, the dispatch may have finished elsewhere.
-    return chunk.ended != 0 && end(*dispatch, chunk.ended);
+    return chunk.ended != 0 && end(*dispatch, chunk.part, chunk.ended);
   }
 
   void drop_chunk(Chunk& chunk) {
@@ -380,31 +404,33 @@ struct Scheduler::Impl {
   Chunk* next_chunk(Worker& worker) {
     drop_abandoned(worker);
     int priority = worker.chunk_priority();
-    if (claims.highest() > priority && claim(worker, priority + 1))
+    if (claims.highest(worker.view) > priority && claim(worker, priority + 1))
       priority = worker.chunk_priority();
     return priority < 0 ? nullptr : &worker.chunks[static_cast<size_t>(priority)];
   }
 
   ResidentPtr start(Worker& worker, Chunk& chunk) {
     Dispatch& dispatch = *chunk.dispatch;
+    const uint64_t turn = dispatch.deal_.workgroup(chunk.part, chunk.next);
     const uint64_t index =
         dispatch.stride_ == 1
-            ? (chunk.next + dispatch.offset_) % dispatch.total_
-            : static_cast<uint64_t>((static_cast<unsigned __int128>(chunk.next) * dispatch.stride_ +
-                                     dispatch.offset_) %
-                                    dispatch.total_);
+            ? (turn + dispatch.offset_) % dispatch.total_
+            : static_cast<uint64_t>(
+                  (static_cast<unsigned __int128>(turn) * dispatch.stride_ + dispatch.offset_) %
+                  dispatch.total_);
     const auto& groups = dispatch.groups_;
     const std::array<uint32_t, 3> id{static_cast<uint32_t>(index % groups[0]),
                                      static_cast<uint32_t>(index / groups[0] % groups[1]),
                                      static_cast<uint32_t>(index / groups[0] / groups[1])};
     ResidentPtr resident = storage(worker);
     resident->dispatch = &dispatch;
+    resident->part = chunk.part;
     resident->scratch_slot = std::exchange(chunk.scratch, std::nullopt);
     resident->masked = chunk.masked;
     resident->workgroup.units = chunk.units;
     const DeviceDescription& description = *device.options.device;
     // The XCD follows from the workgroup's number, so with several it is also the turn.
-    resident->workgroup.turn = dispatch.first_turn_ + (description.xcds == 1 ? chunk.next : index);
+    resident->workgroup.turn = dispatch.first_turn_ + (description.xcds == 1 ? turn : index);
     if (device.caches != nullptr) {
       const uint32_t xcd = chunk.units.xcd_of_turn(description, resident->workgroup.turn);
       resident->workgroup.compute_unit = chunk.units.number_of(
@@ -466,6 +492,7 @@ struct Scheduler::Impl {
     if (resident == nullptr) return Step::idle;
 
     Dispatch& dispatch = *resident->dispatch;
+    const uint32_t part = resident->part;
     const bool abandoned = dispatch.abandoned_.load(std::memory_order_acquire);
     gfx9::Workgroup::Result result = gfx9::Workgroup::Result::ended;
     uint64_t spent = 0;
@@ -480,7 +507,7 @@ struct Scheduler::Impl {
     }
     if (chunk != nullptr) {
       worker.spent += spent;
-      if (sleepers.count() != 0) wake_for(dispatch, spent);
+      if (sleepers.count() != 0) wake_for(dispatch, chunk->part, spent);
     }
     switch (result) {
       case gfx9::Workgroup::Result::ended:
@@ -510,7 +537,7 @@ struct Scheduler::Impl {
       chunk->ended += ended ? 1 : 0;
       if (chunk->next == chunk->end) finished = end_chunk(*chunk);
     } else if (ended) {
-      finished = end(dispatch, 1);
+      finished = end(dispatch, part, 1);
     }
     // All remaining workgroups wait for something else, so give the core to the program's threads.
     if (!ended && worker.yields > 8) sched_yield();
@@ -539,8 +566,8 @@ struct Scheduler::Impl {
 
   // Wakes helpers if what is left of the dispatch, at `spent` instructions a workgroup, takes longer
   // than waking them.
-  void wake_for(const Dispatch& dispatch, uint64_t spent) {
-    const uint64_t worth = Claims::left(*dispatch.slot_) * spent / kWorthHelp;
+  void wake_for(const Dispatch& dispatch, uint32_t part, uint64_t spent) {
+    const uint64_t worth = Claims::left(*dispatch.slot_, part) * spent / kWorthHelp;
     const uint64_t awake = helpers + 1 - sleepers.count();
     if (worth > awake)
       sleepers.wake(static_cast<uint32_t>(std::min<uint64_t>(worth - awake, kWakesAtOnce)));
@@ -577,7 +604,7 @@ struct Scheduler::Impl {
   }
 
   bool has_work(const Worker& worker) const noexcept {
-    return claims.any() || preempted_groups.load(std::memory_order_relaxed) != 0 ||
+    return claims.highest(worker.view) >= 0 || preempted_groups.load(std::memory_order_relaxed) != 0 ||
            worker.chunk_priority() >= 0;
   }
 
@@ -598,7 +625,7 @@ struct Scheduler::Impl {
     worker.executor.leave();
     // Several long dispatches of a workgroup each, or workgroups that were preempted.
     if (spent >= kWorthHelp && sleepers.count() != 0 &&
-        (claims.any() || preempted_groups.load(std::memory_order_relaxed) > 1))
+        (claims.highest(worker.view) >= 0 || preempted_groups.load(std::memory_order_relaxed) > 1))
       sleepers.wake(1);
     return ran;
   }

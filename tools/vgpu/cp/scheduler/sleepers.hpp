@@ -18,23 +18,22 @@ class Sleepers {
   // calls wake() afterwards never leaves this one asleep.
   template <typename HasWork>
   void sleep(HasWork has_work) noexcept {
-    // seq_cst: either has_work() sees the work, or wake() sees this helper.
+    // seq_cst: either has_work() sees the work, if it loads and the other thread stored it so, or
+    // wake() sees this helper.
     count_.fetch_add(1, std::memory_order_seq_cst);
-    std::atomic_thread_fence(std::memory_order_seq_cst);
     if (has_work() && take(1) == 1) return;
     wakes_.acquire();  // also if another thread has taken the count back to wake this helper
   }
 
   // Wakes at most `most` helpers. Call it after the store that gives them work.
   void wake(uint32_t most) noexcept {
-    std::atomic_thread_fence(std::memory_order_seq_cst);
     for (uint32_t woken = take(most); woken > 0; --woken) wakes_.release();
   }
 
  private:
   // Lowers the count by at most `most` and returns by how much.
   uint32_t take(uint32_t most) noexcept {
-    uint32_t count = count_.load(std::memory_order_relaxed);
+    uint32_t count = count_.load(std::memory_order_seq_cst);
     uint32_t taken = 0;
     do {
       taken = count < most ? count : most;
