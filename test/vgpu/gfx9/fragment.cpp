@@ -12,7 +12,7 @@ Wave& Fragment::prepare(std::string_view text, uint32_t lds_bytes) {
   Launch launch;
   launch.dynamic_lds = lds_bytes;
   dispatch_ = machine.prepare(machine.assemble_kernel(words), launch, {});
-    workgroup_.start(*dispatch_, {0, 0, 0}, 0);
+  workgroup_.start(*dispatch_, {0, 0, 0}, 0);
   Wave& wave = workgroup_.wave(0);
   std::memset(wave.scalar, 0, kVccLo * sizeof wave.scalar[0]);
   std::fill_n(wave.vgpr, 128, Vgpr{});

@@ -55,7 +55,10 @@ gfx9::MemoryPolicy policy_of(const Device& device) {
 uint32_t worker_count(const Options& options) {
   if (options.deterministic) return 1;
   if (options.workers != 0) return options.workers;
-  return process_cores();
+  // The program's threads need a core, too: while they have a worker's, all others wait for the
+  // workgroup that it runs. With few cores, one more worker is worth more.
+  const uint32_t cores = process_cores();
+  return cores < 8 ? cores : cores - 1;
 }
 
 bool is_power_of_two(uint64_t value) { return value != 0 && (value & (value - 1)) == 0; }

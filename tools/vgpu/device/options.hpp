@@ -62,7 +62,7 @@ struct Options {
   }
   std::optional<uint64_t> delay;  // seed of the delays of packets, copies, doorbells and interrupts
   uint64_t seed = 1;              // for everything else; the seed of `incoherent` unless given
-  // device threads that execute waves; 0: one per core available to the process
+  // device threads that execute waves; 0: one per core available to the process, less one from 8 on
   uint32_t workers = 0;
   uint32_t kfd_minor = kNewestKfd;
   Sockets sockets;

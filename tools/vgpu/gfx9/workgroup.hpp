@@ -235,8 +235,7 @@ class Workgroup {
   // Scalar registers that the kernel did not ask for start as 0. Vector registers and LDS keep the
   // contents that the previous workgroup in this object left, initially 0. Runs are therefore
   // reproducible when workgroups are taken and given back in the same order.
-  void start(const DispatchState& dispatch, std::array<uint32_t, 3> id,
-             uint32_t scratch_slot);
+  void start(const DispatchState& dispatch, std::array<uint32_t, 3> id, uint32_t scratch_slot);
 
   unsigned waves() const noexcept;
   const DispatchState& dispatch() const noexcept;

@@ -58,14 +58,14 @@ std::optional<Claims::Opened> Claims::read(const Slot& slot) noexcept {
   const uint32_t generation = slot.generation_.load(std::memory_order_acquire);
   if (generation % 2 != 0) return std::nullopt;
   // acquire, each: the generation below is loaded after them.
-  const Opened opened{generation,
-                      slot.locked_.load(std::memory_order_acquire),
-                      slot.dispatch_.load(std::memory_order_acquire),
-                      {slot.total_.load(std::memory_order_acquire),
-                       slot.parts_count_.load(std::memory_order_acquire),
-                       slot.block_.load(std::memory_order_acquire),
-                       slot.room_.load(std::memory_order_acquire),
-                       slot.waves_.load(std::memory_order_acquire)}};
+  const Opened opened{
+      generation,
+      slot.locked_.load(std::memory_order_acquire),
+      slot.dispatch_.load(std::memory_order_acquire),
+      {slot.total_.load(std::memory_order_acquire),
+       slot.parts_count_.load(std::memory_order_acquire),
+       slot.block_.load(std::memory_order_acquire), slot.room_.load(std::memory_order_acquire),
+       slot.waves_.load(std::memory_order_acquire)}};
   if (slot.generation_.load(std::memory_order_relaxed) != generation) return std::nullopt;
   return opened;
 }
@@ -90,8 +90,7 @@ void Claims::show(Slot& slot, std::optional<PipePriority> priority) noexcept {
   // Whoever ends the last workgroup hides the slot. It takes no lock, so it may have been too early.
   // seq_cst: either it sees the bit, or this thread sees that the slot is finished. The slot is not
   // opened again meanwhile, since that needs the lock.
-  shown(slot.index_ / 64, static_cast<size_t>(*priority))
-      .fetch_or(bit, std::memory_order_seq_cst);
+  shown(slot.index_ / 64, static_cast<size_t>(*priority)).fetch_or(bit, std::memory_order_seq_cst);
   if (slot.finished_.load(std::memory_order_seq_cst)) hide(slot);
 }
 
@@ -122,8 +121,8 @@ bool Claims::end(Slot& slot, uint32_t part, uint64_t count) noexcept {
   uint64_t now = 0;
   do {
     now = value_in(before, generation) + count;
-  } while (!ended.compare_exchange_weak(before, word_of(generation, now),
-                                        std::memory_order_acq_rel));
+  } while (
+      !ended.compare_exchange_weak(before, word_of(generation, now), std::memory_order_acq_rel));
   const uint64_t size = deal.size(part);
   return now == size && slot.end_units(size);
 }
@@ -208,8 +207,7 @@ Claims::PartState Claims::claim_part(Slot& slot, const Opened& opened, uint32_t 
     if (!has_room_for(slot, opened, part, next, room)) return PartState::no_room;
     const uint64_t left = size - next;
     const uint64_t count = std::clamp<uint64_t>(std::min(left / 4, room), 1, kMaxChunk);
-    const uint64_t after =
-        word_of(opened.generation, count == left ? kClosed : next + count);
+    const uint64_t after = word_of(opened.generation, count == left ? kClosed : next + count);
     // release: whoever claims next sees what this worker has read and seen.
     if (!word.compare_exchange_weak(ticket, after, std::memory_order_acq_rel,
                                     std::memory_order_acquire))

@@ -41,11 +41,11 @@ class Dispatch;
 
 // How the workgroups of a dispatch are dealt to parts. Immutable.
 struct Deal {
-  uint64_t total = 0;   // workgroups
-  uint32_t parts = 1;   // none is empty
-  uint32_t block = 1;   // consecutive workgroups of a part
-  uint64_t room = 0;    // most resident workgroups, at least `parts`
-  uint32_t waves = 0;   // of a workgroup
+  uint64_t total = 0;  // workgroups
+  uint32_t parts = 1;  // none is empty
+  uint32_t block = 1;  // consecutive workgroups of a part
+  uint64_t room = 0;   // most resident workgroups, at least `parts`
+  uint32_t waves = 0;  // of a workgroup
 
   static constexpr uint32_t kMaxBlock = 8;
 
@@ -244,8 +244,7 @@ class alignas(64) Claims::Slot {
 };
 
 struct Claims::Group {
-  Group(size_t first, uint32_t workers)
-      : parts(std::make_unique<Part[]>(slots.size() * workers)) {
+  Group(size_t first, uint32_t workers) : parts(std::make_unique<Part[]>(slots.size() * workers)) {
     for (size_t index = 0; index < slots.size(); ++index) {
       slots[index].index_ = first + index;
       slots[index].parts_ = &parts[index * workers];
@@ -300,8 +299,7 @@ std::optional<Claims::Claim> Claims::claim(View& view, int least, Locked locked)
     // The first group comes again at the end, for the slots before the first.
     for (size_t step = 0; step <= groups; ++step) {
       const size_t group = (first / 64 + step) % groups;
-      uint64_t bits =
-          shown(group, static_cast<size_t>(priority)).load(std::memory_order_acquire);
+      uint64_t bits = shown(group, static_cast<size_t>(priority)).load(std::memory_order_acquire);
       if (step == 0) bits &= ~below;
       if (step == groups) bits &= below;
       for (; bits != 0; bits &= bits - 1) {

@@ -61,8 +61,8 @@ class Dispatch {
   bool locked_ = false;
   std::vector<Rest> rest_;
   uint64_t rest_count_ = 0;
-  std::atomic<bool> opened_{false};     // written under the mutex
-  std::atomic<bool> abandoned_{false};  // written under the mutex
+  std::atomic<bool> opened_{false};             // written under the mutex
+  std::atomic<bool> abandoned_{false};          // written under the mutex
   std::optional<gfx9::Executor::Fault> fault_;  // written once, before finished_
 
   // A line of its own: whoever ends the dispatch, or one that it waits for, stores here.

@@ -70,7 +70,7 @@ struct Scheduler::Impl {
     Dispatch* dispatch = nullptr;  // null: none
     uint32_t part = 0;
     uint64_t next = 0, end = 0;  // numbers within the part
-    uint64_t ended = 0;  // not yet counted in the dispatch's slot
+    uint64_t ended = 0;          // not yet counted in the dispatch's slot
     std::optional<uint32_t> scratch;
     ComputeUnitSet units;
     bool masked = false;
@@ -102,7 +102,8 @@ struct Scheduler::Impl {
     std::thread thread;
 
     alignas(64) PreemptedQueue<ResidentPtr> preempted;
-    std::atomic<bool> running{false};  // a workgroup, so that others may take a single preempted one
+    std::atomic<bool> running{
+        false};  // a workgroup, so that others may take a single preempted one
   };
 
   Impl(Device& the_device, gfx9::CodeCache& code, gfx9::Target target, uint32_t worker_count,
@@ -173,9 +174,9 @@ struct Scheduler::Impl {
     dispatch.opened_.store(true, std::memory_order_relaxed);
     dispatch.locked_ =
         dispatch.masked_ || dispatch.needs_scratch_ || dispatch.total_ > Claims::kMaxCounted;
-    dispatch.deal_ = Deal::make(
-        dispatch.total_, dispatch.waves_per_group_, max_resident_waves / dispatch.waves_per_group_,
-        dispatch.locked_ ? 1 : static_cast<uint32_t>(workers.size()));
+    dispatch.deal_ = Deal::make(dispatch.total_, dispatch.waves_per_group_,
+                                max_resident_waves / dispatch.waves_per_group_,
+                                dispatch.locked_ ? 1 : static_cast<uint32_t>(workers.size()));
     if (dispatch.locked_) keep(dispatch, 0, 0, dispatch.total_);
     claims.open(*dispatch.slot_, dispatch.deal_, dispatch.locked_);
     show(dispatch);
@@ -345,8 +346,8 @@ struct Scheduler::Impl {
       if (!chunk.scratch) return std::nullopt;
     } else {
       const uint64_t share = dispatch.rest_count_ / (workers.size() * 4);
-      count = std::clamp<uint64_t>(std::min({share, room, rest.end - rest.next}), 1,
-                                   Claims::kMaxChunk);
+      count =
+          std::clamp<uint64_t>(std::min({share, room, rest.end - rest.next}), 1, Claims::kMaxChunk);
     }
     chunk.units = dispatch.share_.units;
     chunk.masked = dispatch.masked_;
@@ -361,10 +362,10 @@ struct Scheduler::Impl {
   // Claims workgroups of priority `least` or higher.
   bool claim(Worker& worker, int least) {
     Chunk chunk;
-    const auto claim = claims.claim(
-        worker.view, least, [&](Claims::Slot& slot, uint32_t generation, bool& exhausted) {
-          return claim_locked(slot, generation, chunk, exhausted);
-        });
+    const auto claim = claims.claim(worker.view, least,
+                                    [&](Claims::Slot& slot, uint32_t generation, bool& exhausted) {
+                                      return claim_locked(slot, generation, chunk, exhausted);
+                                    });
     if (!claim) return false;
     if (chunk.units.empty()) chunk.units = all_units;
     chunk.dispatch = claim->dispatch;
@@ -548,9 +549,8 @@ struct Scheduler::Impl {
   void preempt(Worker& worker, ResidentPtr& resident) {
     const Dispatch& dispatch = *resident->dispatch;
     count_preempted(dispatch, 1);
-    if (!worker.preempted.push(resident, [&] {
-          return dispatch.abandoned_.load(std::memory_order_acquire);
-        }))
+    if (!worker.preempted.push(resident,
+                               [&] { return dispatch.abandoned_.load(std::memory_order_acquire); }))
       count_preempted(dispatch, -1);
   }
 
@@ -593,9 +593,7 @@ struct Scheduler::Impl {
       } else if (++idle < kHelperSpins) {
         relax();
       } else {
-        sleepers.sleep([&] {
-          return stop.load(std::memory_order_seq_cst);
-        });
+        sleepers.sleep([&] { return stop.load(std::memory_order_seq_cst); });
         idle = 0;
       }
     }
@@ -604,8 +602,8 @@ struct Scheduler::Impl {
   }
 
   bool has_work(const Worker& worker) const noexcept {
-    return claims.highest(worker.view) >= 0 || preempted_groups.load(std::memory_order_relaxed) != 0 ||
-           worker.chunk_priority() >= 0;
+    return claims.highest(worker.view) >= 0 ||
+           preempted_groups.load(std::memory_order_relaxed) != 0 || worker.chunk_priority() >= 0;
   }
 
   bool run_slice() {

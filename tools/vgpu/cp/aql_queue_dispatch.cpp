@@ -1,0 +1,220 @@
+// Kernel dispatch packets: their checks, their scratch, and how they are launched.
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <span>
+#include <utility>
+
+#include "cp/aql_queue.hpp"
+#include "cp/packet/packet_fences.hpp"
+#include "cp/signal.hpp"
+#include "device/bar/lazy_bar.hpp"
+
+namespace uptempo::vgpu {
+namespace {
+
+// Checks the packet against what its kernel needs.
+std::optional<PacketError> kernel_refuses(const hsa_kernel_dispatch_packet_t& packet,
+                                          const gfx9::Kernel& kernel) {
+  if (packet.group_segment_size < kernel.group_segment_bytes)
+    return PacketError{QueueError::group_memory, "group segment of " +
+                                                     std::to_string(packet.group_segment_size) +
+                                                     " bytes; the kernel needs " +
+                                                     std::to_string(kernel.group_segment_bytes)};
+  if (packet.private_segment_size < kernel.private_segment_bytes)
+    return PacketError{QueueError::packet_format, "private segment of " +
+                                                      std::to_string(packet.private_segment_size) +
+                                                      " bytes a work-item; the kernel needs " +
+                                                      std::to_string(kernel.private_segment_bytes)};
+  const auto kernarg = reinterpret_cast<GpuAddress>(packet.kernarg_address);
+  if (kernel.kernarg_bytes != 0 && kernarg % 16 != 0)
+    return PacketError{QueueError::packet_format, "the kernarg address " + std::to_string(kernarg) +
+                                                      " is not 16-byte aligned"};
+  return std::nullopt;
+}
+
+}  // namespace
+
+bool AqlQueue::launch_dispatch(const std::byte* bytes, AqlHeader header) {
+  hsa_kernel_dispatch_packet_t packet;
+  std::memcpy(&packet, bytes, sizeof packet);
+  packet = as_firmware_reads(packet);
+  const Options& options = context_.device.options;
+  if (const auto error = check_dispatch(packet, *options.device)) {
+    stop(next_, header.type(), error->error, error->reason);
+    return false;
+  }
+  const LoadedKernel& loaded = context_.kernels.find(context_.memory, packet.kernel_object);
+  if (const auto* rejected = std::get_if<gfx9::Kernel::Rejected>(&loaded.kernel)) {
+    stop(next_, header.type(), rejected->error, "kernel " + loaded.name + ": " + rejected->reason);
+    return false;
+  }
+  const gfx9::Kernel& kernel = std::get<gfx9::Kernel>(loaded.kernel);
+  if (const auto error = kernel_refuses(packet, kernel)) {
+    stop(next_, header.type(), error->error, "kernel " + loaded.name + ": " + error->reason);
+    return false;
+  }
+  if (kernel.kernarg_bytes != 0) {
+    const auto kernarg = reinterpret_cast<GpuAddress>(packet.kernarg_address);
+    if (context_.device.lazy_bar != nullptr) [[unlikely]]
+      if (const Mapping* const mapping = context_.memory.find(kernarg))
+        context_.device.lazy_bar->note_arguments(mapping->at(kernarg));
+  }
+  if (options.null_kernels && !loaded.runtime_blit)
+    return complete_in_place(header, packet.completion_signal, &packet, &loaded.name);
+
+  if (packet.private_segment_size != 0 && !scratch_is_ready(packet)) return false;
+
+  std::unique_ptr<gfx9::DispatchState> state = make_state(packet, loaded);
+  if (state == nullptr) return false;
+  InFlight& entry = in_flight(next_);
+  entry.begun = {header, packet.completion_signal, start_ticks_, start_ns_};
+  entry.complete = false;
+  entry.retire_early = options.early_read_index && !runtime_owned_ && !loaded.runtime_blit &&
+                       (context_.random() >> 16) % 2 == 0;
+  entry.late_until_ns.reset();
+  const DeviceDescription& device = *context_.device.options.device;
+  const bool all_units = share_.units.size() == device.compute_units;
+  entry.watched = fences_.launch(header, next_, *state,
+                                 {.count = all_units ? device.xcds : 1, .first = share_.first_xcd});
+  entry.dispatch = std::make_unique<Dispatch>(std::move(state), scratch_slots_, share_);
+  ++next_;
+  ++running_;
+  start_ticks_ = 0;
+  scratch_once_used_ =
+      packet.private_segment_size != 0 && has_property(AMD_QUEUE_PROPERTIES_USE_SCRATCH_ONCE);
+  carry_out_acquire(context_.device, header);
+  context_.scheduler.launch(*entry.dispatch);
+  if (entry.retire_early) retire();
+  return true;
+}
+
+// The last packet launched waits for earlier ones, which do not pass it.
+bool AqlQueue::chain_waits() const noexcept {
+  const InFlight& last = in_flight_[(next_ - 1) % kMaxInFlight];
+  return last.dispatch != nullptr && !last.dispatch->opened();
+}
+
+// Launches a dispatch with a barrier bit before the earlier ones have ended: the worker that ends
+// the last of them starts it, without this thread. The packet is one whose launch this thread could
+// only wait for: it needs nothing from the end of the others, and nothing is wrong with it. Returns
+// false if it must wait, be it to be refused.
+bool AqlQueue::chain_next(const std::byte* bytes, AqlHeader header) {
+  if (!chains_ || !header.barrier() || header.type() != HSA_PACKET_TYPE_KERNEL_DISPATCH ||
+      check_header(header) || has_property(AMD_QUEUE_PROPERTIES_ENABLE_PROFILING))
+    return false;
+  // Those that it waits for: the last one alone, if that waits itself.
+  std::array<Dispatch*, kMaxInFlight> earlier;
+  size_t count = 0;
+  for (uint64_t index = chain_waits() ? next_ - 1 : oldest_; index < next_; ++index) {
+    const InFlight& running = in_flight(index);
+    if (running.dispatch == nullptr) continue;
+    // A packet's signal is decremented before a later one with a barrier bit starts.
+    if (running.begun.completion_signal.handle != 0) return false;
+    earlier[count++] = running.dispatch.get();
+  }
+  hsa_kernel_dispatch_packet_t packet;
+  std::memcpy(&packet, bytes, sizeof packet);
+  packet = as_firmware_reads(packet);
+  if (check_dispatch(packet, *context_.device.options.device) || packet.private_segment_size != 0)
+    return false;
+  const LoadedKernel* const loaded = context_.kernels.find_known(packet.kernel_object);
+  if (loaded == nullptr) return false;
+  const auto* const kernel = std::get_if<gfx9::Kernel>(&loaded->kernel);
+  if (kernel == nullptr || kernel->preload_dwords != 0 || kernel_refuses(packet, *kernel))
+    return false;
+  std::unique_ptr<gfx9::DispatchState> state = make_state(packet, *loaded);
+  if (state == nullptr || count == 0) return false;
+  InFlight& entry = in_flight(next_);
+  entry.begun = {header, packet.completion_signal, 0, 0};
+  entry.complete = false;
+  entry.retire_early = false;
+  entry.late_until_ns.reset();
+  entry.dispatch = std::make_unique<Dispatch>(std::move(state), scratch_slots_, share_);
+  ++next_;
+  ++running_;
+  start_ticks_ = 0;
+  context_.scheduler.launch_after(*entry.dispatch, std::span(earlier).first(count));
+  return true;
+}
+
+std::unique_ptr<gfx9::DispatchState> AqlQueue::make_state(
+    const hsa_kernel_dispatch_packet_t& packet, const LoadedKernel& loaded) {
+  auto state = std::make_unique<gfx9::DispatchState>();
+  state->kernel = std::get<gfx9::Kernel>(loaded.kernel);
+  state->packet = packet;
+  state->packet_address = config_.ring + (next_ & (packets_ - 1)) * kAqlPacketBytes;
+  state->queue_address = config_.read_index - offsetof(amd_queue_t, read_dispatch_id);
+  state->dispatch_id = next_;
+  state->hardware_queue = ordinal_ % kHardwareQueues;
+  state->wave_sync = wave_sync_;
+  state->name = loaded.name;
+  if (!state->preload_kernargs(context_.memory)) {
+    stop(next_, HSA_PACKET_TYPE_KERNEL_DISPATCH, QueueError::packet_format,
+         "kernel " + loaded.name + " preloads " +
+             std::to_string(state->kernel.preload_dwords * sizeof(uint32_t)) +
+             " bytes of its arguments, which are not mapped on the device");
+    return nullptr;
+  }
+  if (packet.private_segment_size != 0) {
+    // COMPUTE_TMPRING_SIZE: WAVES in bits 0..11, WAVESIZE in bits 12..24, in KiB.
+    const uint32_t ring = amd_queue_->compute_tmpring_size;
+    state->scratch_waves = ring & 0xfff;
+    state->scratch_bytes_per_wave = (ring >> 12 & 0x1fff) * 1024;
+    state->scratch_base = amd_queue_->scratch_backing_memory_location;
+    state->scratch_bytes = amd_queue_->scratch_backing_memory_byte_size;
+    std::copy_n(amd_queue_->scratch_resource_descriptor, 4, state->scratch_descriptor.begin());
+    const uint32_t waves = state->waves_per_workgroup();
+    if (waves > state->scratch_waves) {
+      stop(next_, HSA_PACKET_TYPE_KERNEL_DISPATCH, QueueError::workgroup_too_large,
+           "kernel " + loaded.name + ": a workgroup of " + std::to_string(waves) +
+               " waves; the queue's scratch has slots for " + std::to_string(state->scratch_waves));
+      return nullptr;
+    }
+  }
+  return state;
+}
+
+// Handshake for private segments larger than the queue's scratch. ROCr reads the packet at the read
+// index, frees the old backing and allocates a new one, so nothing of this queue may run meanwhile
+// (amd_aql_queue.cpp, DynamicScratchHandler).
+bool AqlQueue::scratch_is_ready(const hsa_kernel_dispatch_packet_t& packet) {
+  if (scratch_requested_) {
+    const amd_signal_t* signal =
+        find_signal(context_.memory, amd_queue_->queue_inactive_signal.handle);
+    if (signal != nullptr && signal_value(*signal) != 0) return wait_for(Waiting::memory);
+    scratch_requested_ = false;
+  }
+  if (packet.private_segment_size <= amd_queue_->scratch_wave64_lane_byte_size) {
+    scratch_requests_ = 0;
+    return true;
+  }
+  if (blocked_on_earlier()) return wait_for(Waiting::workers);
+  if (++scratch_requests_ > 3) {
+    stop(next_, HSA_PACKET_TYPE_KERNEL_DISPATCH, QueueError::packet_format,
+         "the runtime was asked three times for " + std::to_string(packet.private_segment_size) +
+             " bytes of scratch a work-item and gave " +
+             std::to_string(amd_queue_->scratch_wave64_lane_byte_size));
+    return false;
+  }
+  scratch_requested_ = true;
+  send_inactive(static_cast<uint64_t>(QueueError::scratch_needed));
+  return wait_for(Waiting::memory);
+}
+
+// After a dispatch with scratch that ROCr allocated for it alone, asks ROCr to reclaim the scratch
+// before launching anything else, since other queues may wait for that memory.
+bool AqlQueue::scratch_is_reclaimed() {
+  constexpr uint64_t kReclaim = 0x200;
+  if (blocked_on_earlier()) return wait_for(Waiting::workers);
+  if (!scratch_reclaim_sent_) {
+    scratch_reclaim_sent_ = true;
+    send_inactive(kReclaim);
+  }
+  if (has_property(AMD_QUEUE_PROPERTIES_USE_SCRATCH_ONCE)) return wait_for(Waiting::memory);
+  scratch_once_used_ = false;
+  scratch_reclaim_sent_ = false;
+  return true;
+}
+
+}  // namespace uptempo::vgpu
