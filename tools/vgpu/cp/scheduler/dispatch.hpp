@@ -36,8 +36,10 @@ class Dispatch {
   // The fault that stopped the dispatch. Valid once finished().
   const std::optional<gfx9::Executor::Fault>& fault() const noexcept { return fault_; }
   const gfx9::DispatchState& state() const noexcept { return *state_; }
+  uint32_t waves_per_group() const noexcept { return waves_per_group_; }
 
  private:
+  friend class Launches;
   friend class Scheduler;
 
   const std::unique_ptr<const gfx9::DispatchState> state_;
