@@ -7,7 +7,8 @@
  *
  * A null pointer means that the program does not run on the virtual GPU. Each function returns 0
  * and fills its result, or returns -1 and leaves the result alone. Counters include the runtime's
- * own queues and packets; take the difference of two calls.
+ * own queues and packets; take the difference of two calls. With several GPUs (--gpus), counters
+ * are sums over them.
  *
  * Thread safety: any thread. Each field is correct at some moment of the call. */
 #ifndef UPTEMPO_VGPU_QUERY_H
@@ -52,7 +53,7 @@ typedef int (*uptempo_vgpu_device_t)(struct uptempo_vgpu_device_counts* counts);
 
 /* "uptempo_vgpu_copy_engine": what one SDMA engine has copied, counted before the device sends the
  * copy's completion signal. Engines count from 0 in KFD's order: those for the host link first,
- * then those for XGMI links. -1: this process has no device, or the device no such engine. */
+ * then those for XGMI links; those of a second GPU follow the last of the first. -1: this process has no device, or the device no such engine. */
 struct uptempo_vgpu_copy_engine_counts {
   uint64_t copies; /* packets that copy; the runtime divides a large copy into several */
   uint64_t bytes;

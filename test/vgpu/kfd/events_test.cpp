@@ -79,7 +79,7 @@ class Sleeper {
 };
 
 TEST_CASE("a manual-reset event stays set until it is reset", "[events]") {
-  Events events(kGpu);
+  Events events;
   const uint32_t id = make(events, false);
   CHECK_FALSE(is_set(events, id));
   REQUIRE(events.set(id) == 0);
@@ -90,7 +90,7 @@ TEST_CASE("a manual-reset event stays set until it is reset", "[events]") {
 }
 
 TEST_CASE("an auto-reset event without waiters stays set for one waiter", "[events]") {
-  Events events(kGpu);
+  Events events;
   const uint32_t id = make(events, true);
   REQUIRE(events.set(id) == 0);
   CHECK(is_set(events, id));
@@ -98,7 +98,7 @@ TEST_CASE("an auto-reset event without waiters stays set for one waiter", "[even
 }
 
 TEST_CASE("setting an auto-reset event wakes all present waiters and leaves it reset", "[events]") {
-  Events events(kGpu);
+  Events events;
   const uint32_t id = make(events, true);
   Sleeper one(events, {data(id)}, true);
   Sleeper two(events, {data(id)}, true);
@@ -110,7 +110,7 @@ TEST_CASE("setting an auto-reset event wakes all present waiters and leaves it r
 
 TEST_CASE("an auto-reset event that one thread has consumed still wakes each other thread once",
           "[events]") {
-  Events events(kGpu);
+  Events events;
   const uint32_t id = make(events, true);
   REQUIRE(events.set(id) == 0);
   CHECK(is_set(events, id));  // the thread that set it waits first, like ROCr's queue destructor
@@ -127,7 +127,7 @@ TEST_CASE("an auto-reset event that one thread has consumed still wakes each oth
 }
 
 TEST_CASE("an auto-reset event set while a thread slept wakes only that thread", "[events]") {
-  Events events(kGpu);
+  Events events;
   const uint32_t id = make(events, true);
   Sleeper sleeper(events, {data(id)}, true);
   events.set(id);
@@ -137,7 +137,7 @@ TEST_CASE("an auto-reset event set while a thread slept wakes only that thread",
 
 TEST_CASE("a wait for any event ends with the first set, a wait for all with the last",
           "[events]") {
-  Events events(kGpu);
+  Events events;
   const uint32_t a = make(events, false);
   const uint32_t b = make(events, false);
   Sleeper any(events, {data(a), data(b)}, false);
@@ -150,7 +150,7 @@ TEST_CASE("a wait for any event ends with the first set, a wait for all with the
 }
 
 TEST_CASE("a wait for all keeps the set of an auto-reset event until it ends", "[events]") {
-  Events events(kGpu);
+  Events events;
   const uint32_t a = make(events, true);
   const uint32_t b = make(events, true);
   Sleeper all(events, {data(a), data(b)}, true);
@@ -161,7 +161,7 @@ TEST_CASE("a wait for all keeps the set of an auto-reset event until it ends", "
 }
 
 TEST_CASE("a wait that times out returns the time-out result after its time", "[events]") {
-  Events events(kGpu);
+  Events events;
   EventData each = data(make(events, true));
   uint32_t result = 0;
   const auto begin = std::chrono::steady_clock::now();
@@ -171,14 +171,14 @@ TEST_CASE("a wait that times out returns the time-out result after its time", "[
 }
 
 TEST_CASE("a wait for no events completes at once", "[events]") {
-  Events events(kGpu);
+  Events events;
   uint32_t result = 0;
   REQUIRE(events.wait(nullptr, 0, true, kForever, result) == 0);
   CHECK(result == KFD_IOC_WAIT_RESULT_COMPLETE);
 }
 
 TEST_CASE("a blocked waiter uses no processor time", "[events]") {
-  Events events(kGpu);
+  Events events;
   const uint32_t id = make(events, true);
   Sleeper sleeper(events, {data(id)}, true);
   const std::clock_t before = std::clock();
@@ -190,7 +190,7 @@ TEST_CASE("a blocked waiter uses no processor time", "[events]") {
 }
 
 TEST_CASE("destroying an event ends its waits with EIO", "[events]") {
-  Events events(kGpu);
+  Events events;
   const uint32_t id = make(events, true);
   Sleeper sleeper(events, {data(id)}, true);
   REQUIRE(events.destroy(id) == 0);
@@ -199,7 +199,7 @@ TEST_CASE("destroying an event ends its waits with EIO", "[events]") {
 }
 
 TEST_CASE("a waiter that passes the age misses no set between two waits", "[events]") {
-  Events events(kGpu);
+  Events events;
   const uint32_t id = make(events, true);
   EventData each = data(id, 1);
   uint32_t result = 0;
@@ -217,7 +217,7 @@ TEST_CASE("a waiter that passes the age misses no set between two waits", "[even
 
 TEST_CASE("a wait for all that times out returns no age, so the next wait sees the same sets",
           "[events]") {
-  Events events(kGpu);
+  Events events;
   const uint32_t a = make(events, true), b = make(events, true);
   std::vector<EventData> both{data(a, 1), data(b, 1)};
   uint32_t result = KFD_IOC_WAIT_RESULT_FAIL;
@@ -233,7 +233,7 @@ TEST_CASE("a wait for all that times out returns no age, so the next wait sees t
 }
 
 TEST_CASE("a waiter that passes no age receives none", "[events]") {
-  Events events(kGpu);
+  Events events;
   const uint32_t id = make(events, true);
   events.set(id);
   EventData each = data(id, 0);
@@ -243,7 +243,7 @@ TEST_CASE("a waiter that passes no age receives none", "[events]") {
 }
 
 TEST_CASE("after 4095 signal events the next is refused until one is destroyed", "[events]") {
-  Events events(kGpu);
+  Events events;
   std::set<uint32_t> ids;
   for (int i = 0; i < 4095; ++i) ids.insert(make(events, true));
   CHECK(ids.size() == 4095);
@@ -258,7 +258,7 @@ TEST_CASE("after 4095 signal events the next is refused until one is destroyed",
 
 TEST_CASE("an event that does not exist cannot be set, reset, destroyed or waited for",
           "[events]") {
-  Events events(kGpu);
+  Events events;
   EventData each = data(5);
   uint32_t result = 0;
   CHECK(events.set(5) == -EINVAL);
@@ -269,26 +269,27 @@ TEST_CASE("an event that does not exist cannot be set, reset, destroyed or waite
 }
 
 TEST_CASE("a wait for more events than the driver's limit is refused", "[events]") {
-  Events events(kGpu);
+  Events events;
   EventData none{};
   uint32_t result = KFD_IOC_WAIT_RESULT_FAIL;
   CHECK(events.wait(&none, 0x7fffffff, true, 0, result) == -ENOMEM);
 }
 
 TEST_CASE("the program can set only signal events", "[events]") {
-  Events events(kGpu);
+  Events events;
   const uint32_t id = make(events, false, KFD_IOC_EVENT_MEMORY);
   CHECK(events.set(id) == -EINVAL);
   CHECK(events.reset(id) == -EINVAL);
 }
 
 TEST_CASE("a memory fault reaches every memory event with page, kind and device", "[events]") {
-  Events events(kGpu);
+  Events events;
   const uint32_t signal = make(events, true);
   const uint32_t id = make(events, false, KFD_IOC_EVENT_MEMORY);
   Sleeper sleeper(events, {data(signal), data(id)}, false);
   events.memory_fault(
-      {.address = 0x12345678, .access = Access::write, .present = true, .where = "test"});
+      {.address = 0x12345678, .access = Access::write, .present = true, .where = "test"}, kGpu,
+      "GPU");
   CHECK(sleeper.join() == KFD_IOC_WAIT_RESULT_COMPLETE);
   const auto& exception = sleeper.at(1).memory_exception_data;
   CHECK(exception.va == 0x12345000);
@@ -297,7 +298,7 @@ TEST_CASE("a memory fault reaches every memory event with page, kind and device"
   CHECK(exception.failure.NotPresent == 0);
 
   events.memory_fault(
-      {.address = 0x5000, .access = Access::read, .present = false, .where = "test"});
+      {.address = 0x5000, .access = Access::read, .present = false, .where = "test"}, kGpu, "GPU");
   EventData each = data(id);
   uint32_t result = 0;
   REQUIRE(events.wait(&each, 1, true, 0, result) == 0);
@@ -306,7 +307,7 @@ TEST_CASE("a memory fault reaches every memory event with page, kind and device"
 }
 
 TEST_CASE("no set is lost between threads that pass an event back and forth", "[events][threads]") {
-  Events events(kGpu);
+  Events events;
   const uint32_t ping = make(events, true);
   const uint32_t pong = make(events, true);
   constexpr int kRounds = 2000;

@@ -17,22 +17,25 @@ namespace uptempo::vgpu::kfd {
 namespace {
 
 constexpr size_t kPage = 4096;
-constexpr uint64_t kMiB = uint64_t{1} << 20;
-constexpr uint32_t kGpu = 7;
 constexpr uint32_t kWritable = 1u << 31;
 
 using Kind = HostEvent::Kind;
 
-struct Driver {
+Options options_of_first_device() {
   Options options;
+  options.device = &device_descriptions()[0];
+  return options;
+}
+
+struct Driver {
+  const Options options = options_of_first_device();
   Trace trace{""};
-  AddressSpace memory;
-  Events events{kGpu};
+  Events events;
   HostPages host;
-  Device device{options, memory, events, trace, nullptr, &host};
-  SparseFile kfd_file{"uptempo-vgpu-test-kfd", kKfdFileBytes};
-  SparseFile render_file{"uptempo-vgpu-test-render", Buffers::render_file_bytes(64 * kMiB)};
-  Buffers buffers{device, kGpu, render_file, kfd_file, 64 * kMiB};
+  GpuGroup group;
+  Gpu gpu{options, 0, {.trace = trace, .events = events, .group = group, .host_pages = &host}};
+  SparseFile kfd_file{"uptempo-vgpu-test-kfd", kfd_file_bytes(1)};
+  Buffers buffers{{&gpu}, kfd_file};
 
   std::vector<HostEvent> taken() {
     std::vector<HostEvent> all;
@@ -59,7 +62,7 @@ struct Memory {
                  .program_address = (flags & KFD_IOC_ALLOC_MEM_FLAGS_USERPTR) != 0 ? gpu() : 0},
                 handle, offset) == 0);
     if ((flags & KFD_IOC_ALLOC_MEM_FLAGS_USERPTR) == 0) {
-      const int file = driver.render_file.open(true);
+      const int file = driver.gpu.render_file.open(true);
       const int sharing = protection == PROT_NONE ? MAP_PRIVATE : MAP_SHARED;
       REQUIRE(mmap(program, bytes, protection, sharing | MAP_FIXED, file,
                    static_cast<off_t>(offset)) == program);
@@ -67,7 +70,7 @@ struct Memory {
     }
   }
   ~Memory() {
-    driver.buffers.unmap(handle);
+    driver.buffers.unmap(handle, driver.gpu);
     CHECK(driver.buffers.free(handle) == 0);
     munmap(program, bytes);
   }
@@ -99,11 +102,11 @@ TEST_CASE(
     CAPTURE(flags);
     Memory memory(driver, flags);
     CHECK_FALSE(memory.use(0));
-    REQUIRE(driver.buffers.map(memory.handle) == 0);
+    REQUIRE(driver.buffers.map(memory.handle, driver.gpu) == 0);
     memory.store(100, 1);
     REQUIRE(memory.use(0));
     memory.store(200, 2);
-    AddressSpace::Reader reader(driver.memory);
+    AddressSpace::Reader reader(driver.gpu.memory);
     reader.enter();
     const std::byte* seen = reader.translate(memory.gpu(), 1000, Access::read);
     REQUIRE(seen != nullptr);
@@ -118,7 +121,7 @@ TEST_CASE(
     CHECK(events[0].address == memory.gpu() + 200);
     CHECK(events[1].kind == Kind::wrote);
     CHECK(events[1].address == memory.gpu() + 200);
-    REQUIRE(driver.buffers.unmap(memory.handle) == 0);
+    REQUIRE(driver.buffers.unmap(memory.handle, driver.gpu) == 0);
     CHECK_FALSE(memory.use(0));
     memory.store(300, 3);
     CHECK(driver.taken().empty());
@@ -128,11 +131,11 @@ TEST_CASE(
 TEST_CASE("a buffer that is mapped again is watched from its next use", "[watched_buffers]") {
   Driver driver;
   Memory memory(driver, KFD_IOC_ALLOC_MEM_FLAGS_GTT);
-  REQUIRE(driver.buffers.map(memory.handle) == 0);
+  REQUIRE(driver.buffers.map(memory.handle, driver.gpu) == 0);
   REQUIRE(memory.use(0));
-  REQUIRE(driver.buffers.unmap(memory.handle) == 0);
+  REQUIRE(driver.buffers.unmap(memory.handle, driver.gpu) == 0);
   memory.store(5, 1);
-  REQUIRE(driver.buffers.map(memory.handle) == 0);
+  REQUIRE(driver.buffers.map(memory.handle, driver.gpu) == 0);
   memory.store(6, 1);
   REQUIRE(memory.use(0));
   CHECK(driver.taken().empty());
@@ -143,9 +146,9 @@ TEST_CASE("a buffer that is mapped again is watched from its next use", "[watche
 TEST_CASE("VRAM that the host may not access is not watched", "[watched_buffers]") {
   Driver driver;
   Memory memory(driver, KFD_IOC_ALLOC_MEM_FLAGS_VRAM, 4, PROT_NONE);
-  REQUIRE(driver.buffers.map(memory.handle) == 0);
+  REQUIRE(driver.buffers.map(memory.handle, driver.gpu) == 0);
   CHECK(memory.use(0));
-  REQUIRE(driver.buffers.unmap(memory.handle) == 0);
+  REQUIRE(driver.buffers.unmap(memory.handle, driver.gpu) == 0);
   CHECK_FALSE(memory.use(0));
   // Still inaccessible: no request has opened it.
   unsigned char present = 0;
@@ -168,14 +171,14 @@ TEST_CASE("memory that the program has registered stays unchanged and is not wat
                                      .flags = KFD_IOC_ALLOC_MEM_FLAGS_USERPTR | kWritable,
                                      .program_address = reinterpret_cast<uint64_t>(begin)},
                                     handle, offset) == 0);
-    REQUIRE(driver.buffers.map(handle) == 0);
+    REQUIRE(driver.buffers.map(handle, driver.gpu) == 0);
     CHECK_FALSE(driver.host.close(gpu_address, true));
-    AddressSpace::Reader reader(driver.memory);
+    AddressSpace::Reader reader(driver.gpu.memory);
     reader.enter();
     CHECK(reader.translate(gpu_address, 1, Access::read) == begin);
     reader.leave();
     CHECK(begin[0] == std::byte{5});
-    CHECK(driver.buffers.unmap(handle) == 0);
+    CHECK(driver.buffers.unmap(handle, driver.gpu) == 0);
     CHECK(driver.buffers.free(handle) == 0);
   };
   SECTION("at a GPU address of its own") { registered(uint64_t{1} << 40); }
@@ -185,7 +188,7 @@ TEST_CASE("memory that the program has registered stays unchanged and is not wat
 TEST_CASE("watched memory that is registered again is no longer watched", "[watched_buffers]") {
   Driver driver;
   Memory memory(driver, KFD_IOC_ALLOC_MEM_FLAGS_GTT);
-  REQUIRE(driver.buffers.map(memory.handle) == 0);
+  REQUIRE(driver.buffers.map(memory.handle, driver.gpu) == 0);
   REQUIRE(memory.use(1));
   REQUIRE(memory.use(3));
   uint64_t handle = 0;
@@ -203,20 +206,20 @@ TEST_CASE("watched memory that is registered again is no longer watched", "[watc
 TEST_CASE("a ring that is mapped twice is not watched", "[watched_buffers]") {
   Driver driver;
   Memory memory(driver, KFD_IOC_ALLOC_MEM_FLAGS_GTT | KFD_IOC_ALLOC_MEM_FLAGS_AQL_QUEUE_MEM);
-  REQUIRE(driver.buffers.map(memory.handle) == 0);
+  REQUIRE(driver.buffers.map(memory.handle, driver.gpu) == 0);
   CHECK_FALSE(memory.use(0));
 }
 
 TEST_CASE("the ring of a queue and its pointers are not watched while they are in use",
           "[watched_buffers]") {
   Driver driver;
-  driver.options.device = &device_descriptions()[0];
   Memory ring(driver, KFD_IOC_ALLOC_MEM_FLAGS_USERPTR, 4);
   Memory pointers(driver, KFD_IOC_ALLOC_MEM_FLAGS_USERPTR, 3);
-  for (const Memory* memory : {&ring, &pointers}) REQUIRE(driver.buffers.map(memory->handle) == 0);
+  for (const Memory* memory : {&ring, &pointers})
+    REQUIRE(driver.buffers.map(memory->handle, driver.gpu) == 0);
   REQUIRE(ring.use(0));
   REQUIRE(pointers.use(0));
-  Queues queues(driver.device, driver.buffers, driver.kfd_file);
+  Queues queues({&driver.gpu}, driver.buffers, driver.kfd_file);
   kfd_ioctl_create_queue_args queue{};
   queue.queue_type = KFD_IOC_QUEUE_TYPE_SDMA;
   queue.queue_percentage = 100;
@@ -224,7 +227,7 @@ TEST_CASE("the ring of a queue and its pointers are not watched while they are i
   queue.ring_size = 4 * kPage;
   queue.read_pointer_address = pointers.gpu();
   queue.write_pointer_address = pointers.gpu() + kPage;
-  REQUIRE(queues.create(queue) == 0);
+  REQUIRE(queues.create(driver.gpu, queue) == 0);
   for (size_t page = 0; page < 4; ++page) CHECK_FALSE(ring.use(page));
   CHECK_FALSE(pointers.use(0));
   CHECK_FALSE(pointers.use(1));
@@ -255,8 +258,8 @@ TEST_CASE("the flags of a request select the memory type of its buffer", "[buffe
                          Row{kGtt | kExtended, uncached, uncached, uncached}}) {
     Driver driver;
     Memory memory(driver, row.flags);
-    REQUIRE(driver.buffers.map(memory.handle) == 0);
-    AddressSpace::Reader reader(driver.memory);
+    REQUIRE(driver.buffers.map(memory.handle, driver.gpu) == 0);
+    AddressSpace::Reader reader(driver.gpu.memory);
     reader.enter();
     const Mapping* const mapping = reader.find(memory.gpu());
     REQUIRE(mapping != nullptr);

@@ -19,13 +19,13 @@ void AqlQueue::trace_packet(uint64_t index, const Begun& packet, uint64_t end_ns
                             const hsa_kernel_dispatch_packet_t* dispatch,
                             const std::string* kernel) const {
   const auto number = [](uint64_t value) { return std::to_string(value); };
-  std::string line = R"({"queue":)" + number(ordinal_) + R"(,"index":)" + number(index) +
-                     R"(,"type":")" + std::string(packet_type_name(packet.header.type())) +
-                     R"(","barrier":)" + (packet.header.barrier() ? "true" : "false") +
-                     R"(,"acquire":")" + std::string(fence_scope_name(packet.header.acquire())) +
-                     R"(","release":")" + std::string(fence_scope_name(packet.header.release())) +
-                     R"(","completion_signal":)" +
-                     (packet.completion_signal.handle != 0 ? "true" : "false");
+  std::string line =
+      R"({"queue":)" + number(ordinal_) + gpu_field() + R"(,"index":)" + number(index) +
+      R"(,"type":")" + std::string(packet_type_name(packet.header.type())) + R"(","barrier":)" +
+      (packet.header.barrier() ? "true" : "false") + R"(,"acquire":")" +
+      std::string(fence_scope_name(packet.header.acquire())) + R"(","release":")" +
+      std::string(fence_scope_name(packet.header.release())) + R"(","completion_signal":)" +
+      (packet.completion_signal.handle != 0 ? "true" : "false");
   if (dispatch != nullptr) {
     line += R"(,"kernel":)" + json_quoted(*kernel) + R"(,"grid":[)" +
             number(dispatch->grid_size_x) + ',' + number(dispatch->grid_size_y) + ',' +

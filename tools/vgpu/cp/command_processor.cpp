@@ -55,10 +55,12 @@ gfx9::MemoryPolicy policy_of(const Device& device) {
 uint32_t worker_count(const Options& options) {
   if (options.deterministic) return 1;
   if (options.workers != 0) return options.workers;
-  // The program's threads need a core, too: while they have a worker's, all others wait for the
-  // workgroup that it runs. With few cores, one more worker is worth more.
+  // A worker that waits for a core delays the wave that it runs, and the waves that wait for that
+  // one. So the GPUs share the cores, and the program's threads keep one. With few cores, one more
+  // worker is worth more.
   const uint32_t cores = process_cores();
-  return cores < 8 ? cores : cores - 1;
+  const auto gpus = static_cast<uint32_t>(std::max<size_t>(1, options.gpus.size()));
+  return std::max(1u, (cores < 8 ? cores : cores - 1) / gpus);
 }
 
 bool is_power_of_two(uint64_t value) { return value != 0 && (value & (value - 1)) == 0; }
@@ -160,7 +162,8 @@ struct CommandProcessor::Impl {
       for (unsigned slice = 0; slice < slices && scheduler.run_slice(); ++slice) progressed = true;
       // The queue that caused the access is no longer known. ROCr ends the process on memory faults
       // unless the program handles them.
-      if (const auto lost = take_lost_host_memory()) device.interrupts.memory_fault(*lost);
+      if (const auto lost = take_lost_host_memory(device.gpu))
+        device.interrupts.memory_fault(*lost);
       if (progressed) {
         policy.progressed();
       } else {
@@ -245,9 +248,9 @@ struct CommandProcessor::Impl {
     }
     watch.arm();
     // Changes before arming do not wake the processor, so it checks once more.
-    const bool nothing_new = !stop.load(std::memory_order_acquire) &&
-                             !requested.load(std::memory_order_acquire) &&
-                             !host_memory_was_lost() && !scheduler.busy() && !advance_queues();
+    const bool nothing_new =
+        !stop.load(std::memory_order_acquire) && !requested.load(std::memory_order_acquire) &&
+        !host_memory_was_lost(device.gpu) && !scheduler.busy() && !advance_queues();
     // A doorbell seen just now may have left its queue waiting for a header, which must be polled.
     if (nothing_new && (polls || !must_poll())) {
       const auto begin = now();
@@ -306,7 +309,9 @@ struct CommandProcessor::Impl {
   QueueId add(Make make) {
     QueueId id = 0;
     on_thread([&] {
-      id = ++last_id;
+      id = device.group == nullptr
+               ? ++last_id
+               : device.group->last_queue.fetch_add(1, std::memory_order_relaxed) + 1;
       queues.push_back({id, make(ordinal_of(id))});
     });
     return id;
@@ -327,7 +332,7 @@ struct CommandProcessor::Impl {
 
   // Used only by the command processor's thread.
   std::vector<Entry> queues;
-  QueueId last_id = 0;
+  QueueId last_id = 0;  // of a device that is in no group
   bool runtime_queue_seen = false;
   IdlePolicy policy;
   unsigned spins = 0;
@@ -339,7 +344,10 @@ struct CommandProcessor::Impl {
   std::atomic<bool> stop{false};
 };
 
-CommandProcessor::CommandProcessor(Device& device) : impl_(std::make_unique<Impl>(device)) {}
+CommandProcessor::CommandProcessor(Device& device) {
+  const StartsThreadsOf threads(device.gpu);
+  impl_ = std::make_unique<Impl>(device);
+}
 
 CommandProcessor::~CommandProcessor() {
   // After fork() the child has the object but none of its threads, so it joins none.

@@ -3,6 +3,7 @@
 // One thread takes packets from all compute (AQL) and SDMA queues. Each queue is a resumable state
 // machine, so a queue that waits (for a dependency, scratch or a barrier) does not block another.
 // The device's workers execute the workgroups of launched dispatches; this thread is one of them.
+// Each GPU of a process has a command processor.
 //
 // Thread safety: any thread of the program may call every member (they are ioctls), including
 // destroy_queue(), unless stated otherwise. doorbell_rung() is async-signal-safe.
@@ -21,8 +22,7 @@ namespace uptempo::vgpu {
 inline constexpr uint32_t kHardwareQueues = 24;
 
 using QueueId = uint32_t;
-// Ids are KFD's queue ids. They start at 1, because ROCT uses 0 for "no queue". Ordinals, used in
-// traces and findings, start at 0.
+// Ids start at 1 and are unique in the process. Ordinals, used in traces and findings, start at 0.
 constexpr uint32_t ordinal_of(QueueId id) noexcept { return id - 1; }
 
 struct ComputeQueueConfig {

@@ -16,6 +16,7 @@ namespace uptempo::vgpu {
 namespace {
 
 thread_local bool is_device_thread = false;
+thread_local uint32_t thread_gpu = 0;
 
 // struct sched_attr of linux/sched/types.h, first version. glibc declares it from 2.41 on.
 struct SchedulingAttributes {
@@ -72,13 +73,19 @@ void prefer_latency() noexcept {
 
 bool on_device_thread() noexcept { return is_device_thread; }
 
+uint32_t gpu_of_thread() noexcept { return thread_gpu; }
+
+StartsThreadsOf::StartsThreadsOf(uint32_t gpu) noexcept : before_(thread_gpu) { thread_gpu = gpu; }
+StartsThreadsOf::~StartsThreadsOf() { thread_gpu = before_; }
+
 uint32_t process_cores() noexcept { return std::max(1u, kCores.count); }
 
 std::thread start_device_thread(const char* name, std::function<void()> body) noexcept {
   const MaskForNewThread mask;
   try {
-    std::thread thread([run = std::move(body)] {
+    std::thread thread([run = std::move(body), gpu = thread_gpu] {
       is_device_thread = true;
+      thread_gpu = gpu;
       // Fails if the system has removed the cores since. The thread then keeps its affinity.
       if (kCores.count != 0) sched_setaffinity(0, sizeof kCores.set, &kCores.set);
       run();

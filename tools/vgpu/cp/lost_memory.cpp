@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
@@ -10,6 +11,7 @@
 #include "cp/device_thread.hpp"
 #include "cp/doorbell/doorbell_watch.hpp"
 #include "device/fault_chain.hpp"
+#include "device/options.hpp"
 
 namespace uptempo::vgpu {
 namespace {
@@ -20,7 +22,8 @@ constexpr uintptr_t kNeverRegistered = 64 * 1024;  // below: an error of the dev
 enum class Loss : uint64_t { none, unmapped, is_protected, truncated };
 
 // Address, kind of access and cause of the loss, in one word that a handler can store. 0: nothing.
-std::atomic<uint64_t> lost{0};
+// One for each GPU.
+std::array<std::atomic<uint64_t>, Options::kMostGpus> lost{};
 
 constexpr uint64_t encode(uintptr_t address, bool write, Loss loss) {
   return uint64_t{address} << 3 | (write ? 4u : 0u) | static_cast<uint64_t>(loss);
@@ -63,8 +66,8 @@ bool settle(int signal_number, const siginfo_t& info, ucontext_t& context) noexc
   if (loss == Loss::none) return false;
   const bool write = (context.uc_mcontext.gregs[REG_ERR] & 2) != 0;  // page fault error code, bit 1
   uint64_t nothing = 0;
-  lost.compare_exchange_strong(nothing, encode(address, write, loss), std::memory_order_release,
-                               std::memory_order_relaxed);
+  lost[gpu_of_thread()].compare_exchange_strong(
+      nothing, encode(address, write, loss), std::memory_order_release, std::memory_order_relaxed);
   DoorbellWatch::wake_all();
   return true;
 }
@@ -86,11 +89,13 @@ const char* description(Loss loss) {
 
 void catch_lost_host_memory() noexcept { install_fault_chain(FaultRank::lost_memory, &settle); }
 
-bool host_memory_was_lost() noexcept { return lost.load(std::memory_order_relaxed) != 0; }
+bool host_memory_was_lost(uint32_t gpu) noexcept {
+  return lost[gpu].load(std::memory_order_relaxed) != 0;
+}
 
-std::optional<MemoryFault> take_lost_host_memory() {
-  if (!host_memory_was_lost()) return std::nullopt;
-  const uint64_t word = lost.exchange(0, std::memory_order_acquire);
+std::optional<MemoryFault> take_lost_host_memory(uint32_t gpu) {
+  if (!host_memory_was_lost(gpu)) return std::nullopt;
+  const uint64_t word = lost[gpu].exchange(0, std::memory_order_acquire);
   const auto loss = static_cast<Loss>(word & 3);
   MemoryFault fault;
   fault.address = word >> 3;

@@ -14,6 +14,7 @@
 // Thread safety: any thread.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 
 #include "device/fault.hpp"
@@ -25,9 +26,10 @@ namespace uptempo::vgpu {
 void catch_lost_host_memory() noexcept;
 
 // Whether take_lost_host_memory() has something to return. Async-signal-safe.
-bool host_memory_was_lost() noexcept;
+bool host_memory_was_lost(uint32_t gpu) noexcept;
 
-// Returns the first such access since the last call. Its address is the program's.
-std::optional<MemoryFault> take_lost_host_memory();
+// Returns the first such access by a thread of that GPU (Device::gpu) since the last call. Its
+// address is the program's.
+std::optional<MemoryFault> take_lost_host_memory(uint32_t gpu);
 
 }  // namespace uptempo::vgpu

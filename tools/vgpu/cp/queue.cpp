@@ -26,7 +26,7 @@ void Queue::report(std::string_view packet, std::string_view reason) const {
 }
 
 void Queue::note(std::string_view packet, std::string_view text) const {
-  std::string line = "uptempo-vgpu: queue " + std::to_string(ordinal_) + ", ";
+  std::string line = "uptempo-vgpu: " + gpu_name() + "queue " + std::to_string(ordinal_) + ", ";
   line += packet;
   line += ": ";
   line += text;
@@ -35,10 +35,21 @@ void Queue::note(std::string_view packet, std::string_view text) const {
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
 }
 
+std::string Queue::gpu_name() const {
+  if (!is_one_of_several(context_.device)) return {};
+  return "GPU " + std::to_string(context_.device.gpu) + ", ";
+}
+
+std::string Queue::gpu_field() const {
+  if (!is_one_of_several(context_.device)) return {};
+  return R"(,"gpu":)" + std::to_string(context_.device.gpu);
+}
+
 void Queue::trace_doorbell(uint64_t value, uint64_t host_ns) {
   char line[160];
-  std::snprintf(line, sizeof line, R"({"type":"doorbell","queue":%u,"value":%lld,"ns":%llu%s})",
-                ordinal_, static_cast<long long>(value), static_cast<unsigned long long>(host_ns),
+  std::snprintf(line, sizeof line, R"({"type":"doorbell","queue":%u%s,"value":%lld,"ns":%llu%s})",
+                ordinal_, gpu_field().c_str(), static_cast<long long>(value),
+                static_cast<unsigned long long>(host_ns),
                 drawn_delay(DelayPlace::doorbell, value).c_str());
   context_.device.trace.write(line);
 }

@@ -103,6 +103,8 @@ class Queue {
   // Call it before the store to the signal of a packet that the checker considers complete. All
   // doorbells rung until now were rung without knowledge of that completion.
   void announcing();
+  // Returns the GPU as a field of a trace line; empty if the process has one GPU.
+  std::string gpu_field() const;
   // Returns the delay that the seed determines for it, as a field of a trace line.
   std::string drawn_delay(DelayPlace place, uint64_t number) const;
   // Raises the event of the step with this number (device/delays.hpp), possibly delayed.
@@ -115,6 +117,7 @@ class Queue {
   Waiting waiting_ = Waiting::doorbell;
 
  private:
+  std::string gpu_name() const;
   void trace_doorbell(uint64_t value, uint64_t host_ns);
 
   uint64_t reported_doorbell_;  // the last doorbell reported to the checker

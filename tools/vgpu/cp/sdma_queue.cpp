@@ -320,10 +320,10 @@ void SdmaQueue::finish_packet() {
     char line[320];
     std::snprintf(
         line, sizeof line,
-        R"({"type":"sdma","engine":"%s","sdma_engine":%u,"queue":%u,"offset":%llu,"bytes":%llu%s,"start_ns":%llu,"end_ns":%llu%s})",
-        current_.name, config_.engine, ordinal_, static_cast<unsigned long long>(read_),
-        static_cast<unsigned long long>(bytes), addresses_of(current_.packet).c_str(),
-        static_cast<unsigned long long>(start_ns_),
+        R"({"type":"sdma","engine":"%s","sdma_engine":%u,"queue":%u%s,"offset":%llu,"bytes":%llu%s,"start_ns":%llu,"end_ns":%llu%s})",
+        current_.name, config_.engine, ordinal_, gpu_field().c_str(),
+        static_cast<unsigned long long>(read_), static_cast<unsigned long long>(bytes),
+        addresses_of(current_.packet).c_str(), static_cast<unsigned long long>(start_ns_),
         static_cast<unsigned long long>(host_clock_ns()),
         drawn_delay(DelayPlace::copy, read_).c_str());
     context_.device.trace.write(line);

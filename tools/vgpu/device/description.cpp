@@ -16,6 +16,10 @@ constexpr uint32_t kKiB = 1u << 10, kMiB = 1u << 20;
 // * Shader engines, units per array and waves per SIMD: gfx_v9_0.c and kfd_device.c of Linux
 //   (max_waves_per_simd: 8 on gfx90a, else 10).
 // * Host link: PCIe 4.0 x16, on gfx900 3.0 x16, on gfx942 5.0 x16, after encoding.
+// * xGMI: AMD's product pages (MI50 and MI60: two links, rings of four boards; MI100 and MI210: three
+//   links, four boards; MI300X: seven links, eight boards). Rates: amdgpu_xgmi.c, 16 lanes of 25 or
+//   32 GT/s. The kernel learns the number of links from firmware of gfx90a and newer only
+//   (psp_xgmi_peer_link_info_supported(), amdgpu_psp.c).
 // * SRAM ECC: LLVM's AMDGPUUsage, "Processors".
 // * MI300X: AMD's CDNA 3 whitepaper (XCDs, caches and their lines, memory); the KFD topology of
 //   such a machine as rocminfo prints it (304 units in 32 arrays, of which each has room for 10).
@@ -42,6 +46,9 @@ constexpr std::array<DeviceDescription, 5> kDescriptions{{
         .memory_clock_mhz = 1600,
         .memory_width_bits = 4096,
         .host_link_mb_per_s = 31504,
+        .hive_boards = 4,
+        .xgmi_links = 3,
+        .xgmi_mb_per_s = 50000,
         .compute_units_per_shader_array = 14,
         .sram_ecc = true,
         .first_rocr = "",
@@ -68,6 +75,9 @@ constexpr std::array<DeviceDescription, 5> kDescriptions{{
         .memory_clock_mhz = 1200,
         .memory_width_bits = 4096,
         .host_link_mb_per_s = 31504,
+        .hive_boards = 4,
+        .xgmi_links = 3,
+        .xgmi_mb_per_s = 0,
         .compute_units_per_shader_array = 16,
         .sram_ecc = true,
         .first_rocr = "",
@@ -94,6 +104,9 @@ constexpr std::array<DeviceDescription, 5> kDescriptions{{
         .memory_clock_mhz = 1000,
         .memory_width_bits = 4096,
         .host_link_mb_per_s = 31504,
+        .hive_boards = 4,
+        .xgmi_links = 2,
+        .xgmi_mb_per_s = 0,
         .compute_units_per_shader_array = 16,
         .sram_ecc = true,
         .first_rocr = "",
@@ -120,6 +133,9 @@ constexpr std::array<DeviceDescription, 5> kDescriptions{{
         .memory_clock_mhz = 945,
         .memory_width_bits = 2048,
         .host_link_mb_per_s = 15752,
+        .hive_boards = 1,
+        .xgmi_links = 0,
+        .xgmi_mb_per_s = 0,
         .compute_units_per_shader_array = 16,
         .sram_ecc = false,
         .first_rocr = "",
@@ -146,6 +162,9 @@ constexpr std::array<DeviceDescription, 5> kDescriptions{{
         .memory_clock_mhz = 1300,
         .memory_width_bits = 8192,
         .host_link_mb_per_s = 63008,
+        .hive_boards = 8,
+        .xgmi_links = 7,
+        .xgmi_mb_per_s = 64000,
         .compute_units_per_shader_array = 10,
         .sram_ecc = true,
         .first_rocr = "6.1",

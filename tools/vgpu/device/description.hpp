@@ -31,6 +31,11 @@ struct DeviceDescription {
   uint32_t memory_clock_mhz;
   uint32_t memory_width_bits;
   uint32_t host_link_mb_per_s;
+  // xGMI (Infinity Fabric): boards of one hive and links of a board; 1 and 0: the board has none.
+  // The rate of a link is what the kernel reports, 0 if it does not know the number of links.
+  uint32_t hive_boards;
+  uint32_t xgmi_links;
+  uint32_t xgmi_mb_per_s;
   // Physical: one shader array per engine; some units are fused off.
   uint32_t compute_units_per_shader_array;
   bool sram_ecc;

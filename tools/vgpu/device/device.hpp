@@ -1,4 +1,5 @@
-// The parts that all layers of the device use, created once per process by the emulated driver.
+// The parts that all layers of a device use. The emulated driver creates one for each GPU of the
+// process.
 #pragma once
 
 #include <atomic>
@@ -19,6 +20,11 @@ namespace fences {
 class Checker;
 }
 
+// The state that the devices of one process share.
+struct GpuGroup {
+  std::atomic<uint32_t> last_queue{0};  // the number of queues created so far
+};
+
 struct Device {
   const Options& options;
   AddressSpace& memory;
@@ -30,8 +36,15 @@ struct Device {
   DeviceCounts* counts = nullptr;             // null: not incoherent
   IgnoredAtomics* ignored_atomics = nullptr;  // null: not counted
   LazyBar* lazy_bar = nullptr;                // null: the host's stores are visible at once
+  GpuGroup* group = nullptr;                  // null: a device of its own
+  uint32_t gpu = 0;                           // its number in the process, from 0
   // RUNTIME_ENABLE was issued: queue errors are also exceptions (cp/queue_exception.hpp)
   std::atomic<bool> reports_exceptions{false};
 };
+
+// Returns whether texts must say which GPU they are about.
+inline bool is_one_of_several(const Device& device) noexcept {
+  return device.options.gpus.size() > 1;
+}
 
 }  // namespace uptempo::vgpu

@@ -41,6 +41,30 @@ std::optional<uint32_t> number_between(std::string_view text, uint32_t least, ui
   return result;
 }
 
+// A mode that works with one GPU only: the variable and the reason.
+struct SingleGpuMode {
+  bool asked;
+  const char* variable;
+  const char* reason;
+};
+
+void refuse_with_several_gpus(const Options& options) {
+  for (const SingleGpuMode& mode : {
+           SingleGpuMode{options.checks.fences, "UPTEMPO_VGPU_CHECK=fences",
+                         "the checker does not know the order between GPUs"},
+           SingleGpuMode{options.incoherent.has_value(), "UPTEMPO_VGPU_INCOHERENT",
+                         "caches of peers are not modelled"},
+           SingleGpuMode{options.lazy_bar.has_value(), "UPTEMPO_VGPU_LAZY_BAR",
+                         "only one GPU's memory can hold stores back"},
+           SingleGpuMode{options.deterministic, "UPTEMPO_VGPU_DETERMINISTIC",
+                         "each GPU has a thread of its own"},
+       })
+    if (mode.asked)
+      throw std::invalid_argument("UPTEMPO_VGPU_GPUS names " + std::to_string(options.gpus.size()) +
+                                  " GPUs, but " + mode.variable + " needs one (" + mode.reason +
+                                  "): leave out one of them");
+}
+
 std::string known_targets() {
   std::string names;
   for (const DeviceDescription& description : device_descriptions())
@@ -96,6 +120,7 @@ Sockets Sockets::parse(std::string_view count, std::string_view of_gpu) {
                                   "': the GPU's socket is a number below " +
                                   std::to_string(sockets.count) + ", the number of sockets");
     sockets.of_gpu = *parsed;
+    sockets.gpu_given = true;
   }
   return sockets;
 }
@@ -112,6 +137,27 @@ std::optional<uint32_t> Options::parse_kfd(std::string_view version) {
   return minor;
 }
 
+std::vector<const DeviceDescription*> Options::parse_gpus(std::string_view list,
+                                                          const DeviceDescription& target) {
+  if (const auto count = number_between(list, 1, kMostGpus)) return {*count, &target};
+  std::vector<const DeviceDescription*> gpus;
+  for (size_t begin = 0, comma = 0; comma != std::string_view::npos; begin = comma + 1) {
+    comma = list.find(',', begin);
+    gpus.push_back(find_device_description(list.substr(begin, comma - begin)));
+    if (gpus.back() == nullptr || gpus.size() > kMostGpus)
+      throw std::invalid_argument("'" + std::string(list) + "': use a number from 1 to " +
+                                  std::to_string(kMostGpus) + ", or a list of so many of " +
+                                  known_targets());
+  }
+  return gpus;
+}
+
+Options Options::of_gpu(uint32_t index) const {
+  Options options = *this;
+  if (!gpus.empty()) options.device = gpus.at(index);
+  return options;
+}
+
 Options Options::from_environment() {
   Options options;
   std::string_view target = value_of("UPTEMPO_VGPU_DEVICE");
@@ -120,6 +166,15 @@ Options Options::from_environment() {
   if (options.device == nullptr)
     throw std::invalid_argument("UPTEMPO_VGPU_DEVICE is '" + std::string(target) +
                                 "': use one of " + known_targets());
+  options.gpus = {options.device};
+  if (const std::string_view list = value_of("UPTEMPO_VGPU_GPUS"); !list.empty()) {
+    try {
+      options.gpus = parse_gpus(list, *options.device);
+    } catch (const std::invalid_argument& error) {
+      throw std::invalid_argument(std::string("UPTEMPO_VGPU_GPUS is ") + error.what());
+    }
+    options.device = options.gpus.front();
+  }
   options.trace_file = value_of("UPTEMPO_VGPU_TRACE");
   if (const std::string_view checks = value_of("UPTEMPO_VGPU_CHECK"); !checks.empty()) {
     try {
@@ -169,6 +224,7 @@ Options Options::from_environment() {
                                 std::string(error.what()));
   }
   options.verbose = flag("UPTEMPO_VGPU_VERBOSE");
+  if (options.gpus.size() > 1) refuse_with_several_gpus(options);
   return options;
 }
 

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "device/description.hpp"
 
@@ -27,7 +28,8 @@ struct Checks {
 struct Sockets {
   static constexpr uint32_t kMost = 8;
   uint32_t count = 1;
-  uint32_t of_gpu = 0;  // the socket that the GPU's PCI Express link leads to
+  uint32_t of_gpu = 0;     // the socket that the GPU's PCI Express link leads to
+  bool gpu_given = false;  // of_gpu was asked for
 
   // Accepts a count from 1 to kMost, and optionally the GPU's socket, which is the last one
   // otherwise, so that the nearest CPU agent is not also the first one. An empty text stands for
@@ -41,8 +43,13 @@ struct Options {
   // Returns the minor version of "1.8" to "1.18", or nullopt.
   static std::optional<uint32_t> parse_kfd(std::string_view version);
 
+  static constexpr uint32_t kMostGpus = 8;
+
   const DeviceDescription* device = nullptr;  // never null after from_environment()
-  std::string trace_file;                     // empty: no trace. "%p" becomes the process id.
+  // The GPUs in the order of their nodes; not empty after from_environment(), which makes `device`
+  // the first of them.
+  std::vector<const DeviceDescription*> gpus;
+  std::string trace_file;  // empty: no trace. "%p" becomes the process id.
   Checks checks;
   std::string report_file;    // for findings; empty: stderr. "%p" as above.
   bool null_kernels = false;  // dispatches complete without executing (to measure dispatch cost)
@@ -62,7 +69,8 @@ struct Options {
   }
   std::optional<uint64_t> delay;  // seed of the delays of packets, copies, doorbells and interrupts
   uint64_t seed = 1;              // for everything else; the seed of `incoherent` unless given
-  // device threads that execute waves; 0: one per core available to the process, less one from 8 on
+  // device threads of one GPU that execute waves; 0: the cores available to the process, less one
+  // from 8 on, divided among the GPUs
   uint32_t workers = 0;
   uint32_t kfd_minor = kNewestKfd;
   Sockets sockets;
@@ -70,6 +78,19 @@ struct Options {
 
   // Throws std::invalid_argument, which names the variable, its value and what is accepted.
   static Options from_environment();
+
+  // Returns the GPUs of a number from 1 to kMostGpus, all `target`, or of a list of targets
+  // ("gfx90a,gfx908"). Throws std::invalid_argument, which names the text and what is accepted.
+  static std::vector<const DeviceDescription*> parse_gpus(std::string_view list,
+                                                          const DeviceDescription& target);
+  // Returns the socket of a GPU. Several GPUs are divided among the sockets in order, unless one
+  // socket was asked for.
+  uint32_t socket_of_gpu(uint32_t index) const noexcept {
+    if (gpus.size() < 2 || sockets.gpu_given) return sockets.of_gpu;
+    return index * sockets.count / static_cast<uint32_t>(gpus.size());
+  }
+  // Returns these options with `device` being that GPU. Options that list no GPUs stay as they are.
+  Options of_gpu(uint32_t index) const;
 };
 
 }  // namespace uptempo::vgpu

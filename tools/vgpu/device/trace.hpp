@@ -12,6 +12,7 @@
 //             "bytes":131072,"from":139637976727552,"to":139637976858624,"start_ns":4,"end_ns":5}
 //            `engine`: the packet's name. `sdma_engine`: number of the engine, XGMI engines last.
 //            `from` and `to`: addresses of the first bytes that copies and fills read and write.
+// With several GPUs, each line has "gpu":0 after its queue: the number of the queue's GPU, from 0.
 // With --delay each line holds its delays: packets
 // "delays_ns":{"launch":0,"completion":1250,"interrupt":0}, doorbells and SDMA packets
 // "delay_ns":0. A delayed doorbell is seen together with the one that replaces it in its slot.

@@ -42,18 +42,20 @@ int fail(int error) {
   return -1;
 }
 
-int open_device(Entry::Kind kind, bool close_on_exec) {
+int open_device(const Entry& device, bool close_on_exec) {
   kfd::Process* process = kfd::Process::get();
   if (process == nullptr) return fail(ENODEV);
-  if (kind == Entry::Kind::kfd_device) {
-    const std::string refusal = why_runtime_is_too_old(process->description());
-    if (!refusal.empty()) {
+  const bool is_kfd = device.kind == Entry::Kind::kfd_device;
+  if (is_kfd) {
+    for (const auto& gpu : process->gpus()) {
+      const std::string refusal = why_runtime_is_too_old(gpu->description());
+      if (refusal.empty()) continue;
       kfd::report(refusal);
       return fail(ENODEV);
     }
   }
-  const int result = kind == Entry::Kind::kfd_device ? process->open_kfd(close_on_exec)
-                                                     : process->open_render(close_on_exec);
+  const int result = is_kfd ? process->open_kfd(close_on_exec)
+                            : process->open_render(device.gpu_index, close_on_exec);
   return result >= 0 ? result : fail(-result);
 }
 
@@ -76,7 +78,7 @@ bool open_virtual(const char* path, int flags, int& result) {
     result = (flags & O_ACCMODE) == O_RDONLY ? open_content(found->entry->content, close_on_exec)
                                              : fail(EACCES);
   } else {
-    result = open_device(found->entry->kind, close_on_exec);
+    result = open_device(*found->entry, close_on_exec);
   }
   return true;
 }

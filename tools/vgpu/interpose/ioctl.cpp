@@ -64,13 +64,14 @@ UPTEMPO_VGPU_EXPORT int ioctl(int descriptor, unsigned long request, ...) noexce
     struct stat status {};
     kfd::Process* process = kfd::Process::existing();
     if (vgpu::identity(descriptor, status)) {
-      const auto node = process == nullptr ? kfd::Process::Node::none
-                                           : process->node_of(status.st_dev, status.st_ino);
+      using Node = kfd::Process::Node;
+      const Node node =
+          process == nullptr ? Node{} : process->node_of(status.st_dev, status.st_ino);
       int result = 1;
-      if (node == kfd::Process::Node::kfd) {
+      if (node.kind == Node::Kind::kfd) {
         result = process->kfd_ioctl(request, argument);
-      } else if (node == kfd::Process::Node::render) {
-        result = process->drm_ioctl(request, argument);
+      } else if (node.kind == Node::Kind::render) {
+        result = process->drm_ioctl(node.gpu_index, request, argument);
       } else if (S_ISREG(status.st_mode) && vgpu::is_of_parent(descriptor)) {
         result = -EBADF;
       }

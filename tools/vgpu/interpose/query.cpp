@@ -9,33 +9,49 @@
 
 using namespace uptempo::vgpu;
 
+namespace {
+
+// Returns the sum of a count over the GPUs of the process.
+template <typename Count>
+uint64_t sum(const kfd::Process& process, Count count) {
+  uint64_t total = 0;
+  for (const auto& gpu : process.gpus()) total += count(gpu->counts);
+  return total;
+}
+
+}  // namespace
+
 UPTEMPO_VGPU_EXPORT int uptempo_vgpu_packets(uptempo_vgpu_packet_counts* counts) {
   const kfd::Process* const process = kfd::Process::existing();
   if (process == nullptr) return -1;
-  *counts = {process->counts().dispatches(), process->counts().others()};
+  *counts = {sum(*process, [](const DeviceCounts& gpu) { return gpu.dispatches(); }),
+             sum(*process, [](const DeviceCounts& gpu) { return gpu.others(); })};
   return 0;
 }
 
 UPTEMPO_VGPU_EXPORT int uptempo_vgpu_device(uptempo_vgpu_device_counts* counts) {
   const kfd::Process* const process = kfd::Process::existing();
   if (process == nullptr) return -1;
-  const DeviceCounts& device = process->counts();
-  const Caches* const caches = process->caches();
+  const auto total = [&](auto count) { return sum(*process, count); };
+  // An incoherent device is the only one of its process.
+  const Caches* const caches = process->gpus().front()->caches.get();
   const MovedLines lines = caches == nullptr ? MovedLines{} : caches->moved_lines();
-  *counts = {.packets = device.dispatches() + device.others(),
-             .barrier_bits = device.barrier_bits(),
-             .agent_acquires = device.acquires(FenceScope::agent),
-             .system_acquires = device.acquires(FenceScope::system),
-             .agent_releases = device.releases(FenceScope::agent),
-             .system_releases = device.releases(FenceScope::system),
-             .doorbells = device.doorbells(),
-             .signal_updates = device.signal_updates(),
-             .interrupts = device.interrupts(),
-             .lines_counted = caches == nullptr ? 0u : 1u,
-             .vector_l1_lines_invalidated = lines.vector_l1_invalidated,
-             .scalar_l1_lines_invalidated = lines.scalar_l1_invalidated,
-             .l2_lines_invalidated = lines.l2_invalidated,
-             .l2_lines_written_back = lines.l2_written_back};
+  using Counts = DeviceCounts;
+  *counts = {
+      .packets = total([](const Counts& gpu) { return gpu.dispatches() + gpu.others(); }),
+      .barrier_bits = total([](const Counts& gpu) { return gpu.barrier_bits(); }),
+      .agent_acquires = total([](const Counts& gpu) { return gpu.acquires(FenceScope::agent); }),
+      .system_acquires = total([](const Counts& gpu) { return gpu.acquires(FenceScope::system); }),
+      .agent_releases = total([](const Counts& gpu) { return gpu.releases(FenceScope::agent); }),
+      .system_releases = total([](const Counts& gpu) { return gpu.releases(FenceScope::system); }),
+      .doorbells = total([](const Counts& gpu) { return gpu.doorbells(); }),
+      .signal_updates = total([](const Counts& gpu) { return gpu.signal_updates(); }),
+      .interrupts = total([](const Counts& gpu) { return gpu.interrupts(); }),
+      .lines_counted = caches == nullptr ? 0u : 1u,
+      .vector_l1_lines_invalidated = lines.vector_l1_invalidated,
+      .scalar_l1_lines_invalidated = lines.scalar_l1_invalidated,
+      .l2_lines_invalidated = lines.l2_invalidated,
+      .l2_lines_written_back = lines.l2_written_back};
   return 0;
 }
 
@@ -43,17 +59,24 @@ UPTEMPO_VGPU_EXPORT int uptempo_vgpu_copy_engine(uint32_t engine,
                                                  uptempo_vgpu_copy_engine_counts* counts) {
   const kfd::Process* const process = kfd::Process::existing();
   if (process == nullptr) return -1;
-  const kfd::SdmaLayout engines = kfd::sdma_layout(process->description());
-  if (engine >= engines.engines + engines.xgmi_engines) return -1;
-  *counts = {process->counts().copies(engine), process->counts().copied_bytes(engine)};
-  return 0;
+  for (const auto& gpu : process->gpus()) {
+    const kfd::SdmaLayout layout = kfd::sdma_layout(gpu->description());
+    const uint32_t engines = layout.engines + layout.xgmi_engines;
+    if (engine < engines) {
+      *counts = {gpu->counts.copies(engine), gpu->counts.copied_bytes(engine)};
+      return 0;
+    }
+    engine -= engines;
+  }
+  return -1;
 }
 
 UPTEMPO_VGPU_EXPORT int uptempo_vgpu_bar(uptempo_vgpu_bar_counts* counts) {
   const kfd::Process* const process = kfd::Process::existing();
-  if (process == nullptr || process->lazy_bar() == nullptr) return -1;
-  *counts = {.host_reads_of_device_memory = process->lazy_bar()->host_reads(),
-             .hdp_flushes = process->lazy_bar()->hdp_flushes()};
+  if (process == nullptr) return -1;
+  const LazyBar* const bar = process->gpus().front()->lazy_bar.get();  // of the only GPU
+  if (bar == nullptr) return -1;
+  *counts = {.host_reads_of_device_memory = bar->host_reads(), .hdp_flushes = bar->hdp_flushes()};
   return 0;
 }
 

@@ -49,12 +49,13 @@ bool set_device_status(int descriptor, struct stat& status) {
     return stat_virtual(directory->c_str(), &status, result) && result == 0;
   }
   const kfd::Process* process = kfd::Process::existing();
-  const auto node = process == nullptr ? kfd::Process::Node::none
-                                       : process->node_of(status.st_dev, status.st_ino);
-  if (node == kfd::Process::Node::none) return false;
+  using Node = kfd::Process::Node;
+  const Node node = process == nullptr ? Node{} : process->node_of(status.st_dev, status.st_ino);
+  if (node.kind == Node::Kind::none) return false;
   status.st_mode = S_IFCHR | 0666;
-  status.st_rdev = node == kfd::Process::Node::kfd ? makedev(kKfdMajor, kKfdMinor)
-                                                   : makedev(kRenderMajor, kRenderMinor);
+  status.st_rdev = node.kind == Node::Kind::kfd
+                       ? makedev(kKfdMajor, kKfdMinor)
+                       : makedev(kRenderMajor, render_minor_of(node.gpu_index));
   status.st_size = 0;
   status.st_blocks = 0;
   return true;

@@ -1,4 +1,4 @@
-// Content of the virtual /dev and /sys for one emulated device: KFD's topology, the DRM node, the
+// Content of the virtual /dev and /sys for the emulated GPUs: KFD's topology, the DRM node, the
 // driver module.
 #pragma once
 
@@ -6,7 +6,7 @@
 
 namespace uptempo::vgpu::interpose {
 
-// Returns the tree of the device that the environment selects. Throws std::invalid_argument like
+// Returns the tree of the GPUs that the environment selects. Throws std::invalid_argument like
 // Options::from_environment().
 Tree device_tree();
 

@@ -61,8 +61,8 @@ void Tree::add_root(std::string path) { roots_.push_back(std::move(path)); }
 void Tree::add_file(const std::string& path, std::string content) {
   insert(path, {.kind = Entry::Kind::file, .content = std::move(content), .children = {}});
 }
-void Tree::add_device(const std::string& path, Entry::Kind kind) {
-  insert(path, {.kind = kind, .content = {}, .children = {}});
+void Tree::add_device(const std::string& path, Entry::Kind kind, uint32_t gpu_index) {
+  insert(path, {.kind = kind, .content = {}, .children = {}, .gpu_index = gpu_index});
 }
 void Tree::add_directory(const std::string& path) { insert(path, {}); }
 void Tree::add_alias(std::string alias, std::string target) {
@@ -119,7 +119,7 @@ void Tree::describe(const Lookup& found, struct stat& status) {
       break;
     case Entry::Kind::render_device:
       status.st_mode = S_IFCHR | 0666;
-      status.st_rdev = makedev(kRenderMajor, kRenderMinor);
+      status.st_rdev = makedev(kRenderMajor, render_minor_of(found.entry->gpu_index));
       break;
   }
 }

@@ -23,11 +23,12 @@ struct Entry {
   Kind kind = Kind::directory;
   std::string content;                // of a file
   std::vector<std::string> children;  // of a directory, names only
+  uint32_t gpu_index = 0;             // of a render device
 };
 
 // Device numbers: libdrm expects this major number of a render node; /dev/kfd has one of its own.
 inline constexpr unsigned kRenderMajor = 226;
-inline constexpr unsigned kRenderMinor = 128;
+constexpr unsigned render_minor_of(uint32_t gpu_index) noexcept { return 128 + gpu_index; }
 inline constexpr unsigned kKfdMajor = 511;
 inline constexpr unsigned kKfdMinor = 0;
 
@@ -37,7 +38,7 @@ class Tree {
   // contains `path`.
   void add_root(std::string path);
   void add_file(const std::string& path, std::string content);
-  void add_device(const std::string& path, Entry::Kind kind);
+  void add_device(const std::string& path, Entry::Kind kind, uint32_t gpu_index = 0);
   void add_directory(const std::string& path);
   // Makes everything below `target` also visible below `alias`.
   void add_alias(std::string alias, std::string target);

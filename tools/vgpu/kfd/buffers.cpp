@@ -2,10 +2,10 @@
 
 #include <linux/kfd_ioctl.h>
 #include <sys/mman.h>
-#include <unistd.h>
 #include <cerrno>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "cp/command_processor.hpp"
 #include "device/bar/lazy_bar.hpp"
@@ -26,23 +26,19 @@ constexpr uint32_t kWritable = 1u << 31;
 // KFD_IOC_ALLOC_MEM_FLAGS_EXT_COHERENT. Older headers lack it.
 constexpr uint32_t kExtendedCoherence = 1u << 24;
 
-uint64_t system_memory_bytes() {
-  return static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) *
-         static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-}
-
 uint64_t round_up(uint64_t value, uint64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
-// The flags take precedence as in gmc_v9_0_get_coherence_flags() (Linux gmc_v9_0.c).
-MemoryKind kind_of(uint32_t flags) {
+// The flags take precedence as in gmc_v9_0_get_coherence_flags() (Linux gmc_v9_0.c). `local`: the
+// buffer is the GPU's own.
+MemoryKind kind_of(uint32_t flags, bool local) {
   if ((flags & KFD_IOC_ALLOC_MEM_FLAGS_DOORBELL) != 0) return MemoryKind::doorbell;
   if ((flags & KFD_IOC_ALLOC_MEM_FLAGS_MMIO_REMAP) != 0) return MemoryKind::hdp_registers;
   const bool coherent = (flags & KFD_IOC_ALLOC_MEM_FLAGS_COHERENT) != 0;
   const bool extended = (flags & kExtendedCoherence) != 0;
   const bool uncached = (flags & KFD_IOC_ALLOC_MEM_FLAGS_UNCACHED) != 0;
-  if ((flags & KFD_IOC_ALLOC_MEM_FLAGS_VRAM) != 0)
+  if (local && (flags & KFD_IOC_ALLOC_MEM_FLAGS_VRAM) != 0)
     return uncached   ? MemoryKind::device_local_uncached
            : extended ? MemoryKind::device_local_extended
            : coherent ? MemoryKind::device_local_fine
@@ -53,55 +49,52 @@ MemoryKind kind_of(uint32_t flags) {
 
 }  // namespace
 
-uint64_t Buffers::render_file_bytes(uint64_t vram_bytes) {
-  return vram_bytes + round_up(system_memory_bytes(), kLargePage);
+Buffers::Heap::Heap(const Gpu& gpu)
+    : vram(0, gpu.vram_bytes()), gtt(gpu.vram_bytes(), gpu.render_file.size_bytes()) {}
+
+Buffers::Buffers(std::vector<Gpu*> gpus, SparseFile& kfd_file)
+    : gpus_(std::move(gpus)), kfd_file_(kfd_file) {
+  heaps_.reserve(gpus_.size());
+  for (const Gpu* gpu : gpus_) heaps_.emplace_back(*gpu);
 }
 
-Buffers::Buffers(Device& device, uint32_t gpu_id, SparseFile& render_file, SparseFile& kfd_file,
-                 uint64_t vram_bytes)
-    : device_(device),
-      gpu_id_(gpu_id),
-      render_file_(render_file),
-      kfd_file_(kfd_file),
-      vram_bytes_(vram_bytes),
-      gtt_bytes_(render_file.size_bytes() - vram_bytes),
-      vram_(0, vram_bytes),
-      gtt_(vram_bytes, render_file.size_bytes()) {}
-
-void Buffers::set_command_processor(CommandProcessor* processor) {
+void Buffers::set_command_processor(const Gpu& gpu, CommandProcessor* processor) {
   const std::lock_guard lock(mutex_);
-  processor_ = processor;
-  if (processor_ == nullptr) return;
+  heaps_[gpu.index].processor = processor;
+  if (processor == nullptr) return;
   for (const auto& [handle, buffer] : buffers_)
-    if (buffer.mapped && (buffer.request.flags & KFD_IOC_ALLOC_MEM_FLAGS_DOORBELL) != 0)
-      processor_->attach_doorbell_page(reinterpret_cast<std::byte*>(buffer.request.gpu_address),
-                                       buffer.host, buffer.request.size_bytes);
+    if (buffer.request.gpu_index == gpu.index && is_mapped(buffer, gpu) &&
+        (buffer.request.flags & KFD_IOC_ALLOC_MEM_FLAGS_DOORBELL) != 0)
+      processor->attach_doorbell_page(reinterpret_cast<std::byte*>(buffer.request.gpu_address),
+                                      buffer.host, buffer.request.size_bytes);
 }
 
 int Buffers::place(Buffer& buffer, uint64_t& mmap_offset) {
   const Request& request = buffer.request;
+  Gpu& gpu = owner_of(buffer);
+  HostPages* const host_pages = gpu.device.host_pages;
   if ((request.flags & KFD_IOC_ALLOC_MEM_FLAGS_DOORBELL) != 0) {
     if (request.size_bytes != kDoorbellPageBytes) return -EINVAL;
-    mmap_offset = kDoorbellFileOffset;
-    buffer.host = kfd_file_.at(kDoorbellFileOffset);
+    mmap_offset = doorbell_file_offset(gpu.index);
+    buffer.host = kfd_file_.at(mmap_offset);
     return 0;
   }
   if ((request.flags & KFD_IOC_ALLOC_MEM_FLAGS_MMIO_REMAP) != 0) {
     if (request.size_bytes != kRegisterPageBytes) return -EINVAL;
-    mmap_offset = kRegisterFileOffset;
-    buffer.host = kfd_file_.at(kRegisterFileOffset);
+    mmap_offset = register_file_offset(gpu.index);
+    buffer.host = kfd_file_.at(mmap_offset);
     return 0;
   }
   if ((request.flags & KFD_IOC_ALLOC_MEM_FLAGS_USERPTR) != 0) {
     if (request.program_address == 0) return -EINVAL;
     // The device reaches registered memory through the program's own mapping.
-    if (device_.host_pages != nullptr)
-      device_.host_pages->unwatch(reinterpret_cast<const std::byte*>(request.program_address),
-                                  request.size_bytes);
+    if (host_pages != nullptr)
+      host_pages->unwatch(reinterpret_cast<const std::byte*>(request.program_address),
+                          request.size_bytes);
     if (const int error = check_user_pages(request.program_address, request.size_bytes); error != 0)
       return error;
     buffer.host = reinterpret_cast<std::byte*>(request.program_address & ~(kPage - 1));
-    if (device_.host_pages != nullptr && request.gpu_address == request.program_address)
+    if (host_pages != nullptr && request.gpu_address == request.program_address)
       buffer.shared =
           SharedPages::replace(request.program_address, round_up(request.size_bytes, kPage));
     if (buffer.shared != nullptr) buffer.host = buffer.shared->alias();
@@ -112,17 +105,18 @@ int Buffers::place(Buffer& buffer, uint64_t& mmap_offset) {
   // An AQL ring with AQL_QUEUE_MEM has one backing, mapped twice, back to back.
   const bool twice = (request.flags & KFD_IOC_ALLOC_MEM_FLAGS_AQL_QUEUE_MEM) != 0;
   const uint64_t bytes = round_up(twice ? request.size_bytes / 2 : request.size_bytes, kPage);
+  Heap& heap = heaps_[gpu.index];
   const auto offset =
-      (vram ? vram_ : gtt_).allocate(bytes, bytes >= kLargePage ? kLargePage : kPage);
+      (vram ? heap.vram : heap.gtt).allocate(bytes, bytes >= kLargePage ? kLargePage : kPage);
   if (!offset) {
     note("ALLOC_MEMORY_OF_GPU: " + std::to_string(bytes) + " contiguous bytes of " +
          (vram ? "VRAM" : "GTT") + " are not available");
     return -ENOMEM;
   }
-  (vram ? vram_used_ : gtt_used_) += bytes;
+  (vram ? heap.vram_used : heap.gtt_used) += bytes;
   buffer.file_offset = *offset;
   buffer.file_bytes = bytes;
-  buffer.host = render_file_.at(*offset);
+  buffer.host = gpu.render_file.at(*offset);
   mmap_offset = *offset;
   return 0;
 }
@@ -135,7 +129,7 @@ int Buffers::allocate(const Request& request, uint64_t& handle, uint64_t& mmap_o
   const std::lock_guard lock(mutex_);
   Buffer buffer{.request = request};
   if (const int error = place(buffer, mmap_offset); error != 0) return error;
-  handle = (uint64_t{gpu_id_} << 32) | next_handle_++;
+  handle = (uint64_t{owner_of(buffer).id} << 32) | next_handle_++;
   buffers_.emplace(handle, std::move(buffer));
   return 0;
 }
@@ -145,14 +139,16 @@ int Buffers::free(uint64_t handle) {
   const auto found = buffers_.find(handle);
   if (found == buffers_.end()) return -EINVAL;
   const Buffer& buffer = found->second;
-  if (buffer.mapped) return -EBUSY;
-  if (device_.lazy_bar != nullptr)
-    device_.lazy_bar->remove(reinterpret_cast<std::byte*>(buffer.request.gpu_address));
+  if (buffer.mapped != 0) return -EBUSY;
+  Gpu& gpu = owner_of(buffer);
+  if (gpu.lazy_bar != nullptr)
+    gpu.lazy_bar->remove(reinterpret_cast<std::byte*>(buffer.request.gpu_address));
   if (buffer.file_bytes != 0) {
-    const bool vram = buffer.file_offset < vram_bytes_;
-    render_file_.release(buffer.file_offset, buffer.file_bytes);
-    (vram ? vram_ : gtt_).free(buffer.file_offset, buffer.file_bytes);
-    (vram ? vram_used_ : gtt_used_) -= buffer.file_bytes;
+    Heap& heap = heaps_[gpu.index];
+    const bool vram = buffer.file_offset < gpu.vram_bytes();
+    gpu.render_file.release(buffer.file_offset, buffer.file_bytes);
+    (vram ? heap.vram : heap.gtt).free(buffer.file_offset, buffer.file_bytes);
+    (vram ? heap.vram_used : heap.gtt_used) -= buffer.file_bytes;
   }
   buffers_.erase(found);
   return 0;
@@ -160,7 +156,7 @@ int Buffers::free(uint64_t handle) {
 
 // Watches buffers that program and device reach by separate mappings. Excludes rings that are
 // mapped twice, because only the packet processor reads them.
-void Buffers::watch(const Buffer& buffer) {
+void Buffers::watch(const Buffer& buffer, const Gpu& gpu) {
   const Request& request = buffer.request;
   const bool is_file =
       (request.flags & (KFD_IOC_ALLOC_MEM_FLAGS_VRAM | KFD_IOC_ALLOC_MEM_FLAGS_GTT)) != 0 &&
@@ -170,62 +166,67 @@ void Buffers::watch(const Buffer& buffer) {
     return;
   const uint64_t bytes = round_up(request.size_bytes, kPage);
   auto* program = reinterpret_cast<std::byte*>(request.gpu_address);
-  if (is_file && !is_mapping_of(request.gpu_address, bytes, render_file_, buffer.file_offset)) {
+  if (is_file && !is_mapping_of(request.gpu_address, bytes, gpu.render_file, buffer.file_offset)) {
     const bool out_of_reach = (request.flags & KFD_IOC_ALLOC_MEM_FLAGS_VRAM) != 0 &&
                               (request.flags & KFD_IOC_ALLOC_MEM_FLAGS_PUBLIC) == 0;
     if (!out_of_reach) return;  // mapped elsewhere or not yet
     program = nullptr;
   }
   try {
-    device_.host_pages->add(request.gpu_address, program, buffer.host, bytes);
+    gpu.device.host_pages->add(request.gpu_address, program, buffer.host, bytes);
   } catch (const std::bad_alloc&) {
     note("MAP_MEMORY_TO_GPU: no memory to observe the host's accesses to a buffer of " +
          std::to_string(bytes) + " bytes");
   }
 }
 
-void Buffers::hold_back(const Buffer& buffer) {
+void Buffers::hold_back(const Buffer& buffer, const Gpu& gpu) {
   const Request& request = buffer.request;
   auto* const program = reinterpret_cast<std::byte*>(request.gpu_address);
   const uint64_t bytes = round_up(request.size_bytes, kPage);
   if ((request.flags & KFD_IOC_ALLOC_MEM_FLAGS_MMIO_REMAP) != 0) {
-    if (is_mapping_of(request.gpu_address, bytes, kfd_file_, kRegisterFileOffset))
-      device_.lazy_bar->watch_registers(program);
+    if (is_mapping_of(request.gpu_address, bytes, kfd_file_, register_file_offset(gpu.index)))
+      gpu.lazy_bar->watch_registers(program);
     return;
   }
   const bool is_vram = (request.flags & KFD_IOC_ALLOC_MEM_FLAGS_VRAM) != 0;
   if (!is_vram || (request.flags & KFD_IOC_ALLOC_MEM_FLAGS_AQL_QUEUE_MEM) != 0 ||
-      !is_mapping_of(request.gpu_address, bytes, render_file_, buffer.file_offset))
+      !is_mapping_of(request.gpu_address, bytes, gpu.render_file, buffer.file_offset))
     return;
-  if (!device_.lazy_bar->add(program, buffer.host, bytes))
+  if (!gpu.lazy_bar->add(program, buffer.host, bytes))
     note("MAP_MEMORY_TO_GPU: no memory to hold back the host's stores to a buffer of " +
          std::to_string(bytes) + " bytes");
 }
 
-int Buffers::map(uint64_t handle) {
+int Buffers::map(uint64_t handle, Gpu& gpu) {
   const std::lock_guard lock(mutex_);
   const auto found = buffers_.find(handle);
   if (found == buffers_.end()) return -ENOMEM;
   Buffer& buffer = found->second;
-  if (buffer.mapped) return 0;
+  if (is_mapped(buffer, gpu)) return 0;
   const Request& request = buffer.request;
+  const bool is_owner = request.gpu_index == gpu.index;
+  const MemoryKind kind = kind_of(request.flags, is_owner);
+  CommandProcessor* const processor = heaps_[gpu.index].processor;
   const bool twice = (request.flags & KFD_IOC_ALLOC_MEM_FLAGS_AQL_QUEUE_MEM) != 0;
   const uint64_t bytes = twice ? buffer.file_bytes : round_up(request.size_bytes, kPage);
   Mapping mapping{.begin = request.gpu_address,
                   .end = request.gpu_address + bytes,
-                  .host = buffer.host,
+                  .host = is_owner || kind != MemoryKind::doorbell
+                              ? buffer.host
+                              : reinterpret_cast<std::byte*>(request.gpu_address),
                   .writable = (request.flags & kWritable) != 0,
                   .executable = (request.flags & KFD_IOC_ALLOC_MEM_FLAGS_EXECUTABLE) != 0,
-                  .kind = kind_of(request.flags)};
+                  .kind = kind};
   try {
-    device_.memory.map(mapping);
+    gpu.memory.map(mapping);
     if (twice) {
       mapping.begin += bytes;
       mapping.end += bytes;
       try {
-        device_.memory.map(mapping);
+        gpu.memory.map(mapping);
       } catch (const std::invalid_argument&) {
-        device_.memory.unmap(request.gpu_address);
+        gpu.memory.unmap(request.gpu_address);
         throw;
       }
     }
@@ -233,57 +234,64 @@ int Buffers::map(uint64_t handle) {
     note(std::string("MAP_MEMORY_TO_GPU: ") + overlap.what());
     return -EINVAL;
   }
-  buffer.mapped = true;
-  if (device_.host_pages != nullptr) watch(buffer);
-  if (device_.lazy_bar != nullptr) hold_back(buffer);
-  if (processor_ != nullptr && mapping.kind == MemoryKind::doorbell)
-    processor_->attach_doorbell_page(reinterpret_cast<std::byte*>(request.gpu_address), buffer.host,
-                                     request.size_bytes);
+  buffer.mapped |= 1u << gpu.index;
+  if (gpu.device.host_pages != nullptr) watch(buffer, gpu);
+  if (gpu.lazy_bar != nullptr) hold_back(buffer, gpu);
+  if (processor != nullptr && is_owner && kind == MemoryKind::doorbell)
+    processor->attach_doorbell_page(reinterpret_cast<std::byte*>(request.gpu_address), buffer.host,
+                                    request.size_bytes);
   return 0;
 }
 
-int Buffers::unmap(uint64_t handle) {
+int Buffers::unmap(uint64_t handle, Gpu& gpu) {
   const std::lock_guard lock(mutex_);
   const auto found = buffers_.find(handle);
   if (found == buffers_.end()) return -ENODEV;
   Buffer& buffer = found->second;
-  if (!buffer.mapped) return -EINVAL;
+  if (!is_mapped(buffer, gpu)) return -EINVAL;
   const Request& request = buffer.request;
-  if (processor_ != nullptr && (request.flags & KFD_IOC_ALLOC_MEM_FLAGS_DOORBELL) != 0)
-    processor_->detach_doorbell_page(reinterpret_cast<std::byte*>(request.gpu_address));
-  if (device_.checker != nullptr)
-    device_.checker->forget(request.gpu_address,
-                            request.gpu_address + round_up(request.size_bytes, kPage));
-  const auto remove = [this](GpuAddress begin) {
-    if (processor_ != nullptr) {
-      processor_->unmap(begin);
+  CommandProcessor* const processor = heaps_[gpu.index].processor;
+  const Device& device = gpu.device;
+  if (processor != nullptr && request.gpu_index == gpu.index &&
+      (request.flags & KFD_IOC_ALLOC_MEM_FLAGS_DOORBELL) != 0)
+    processor->detach_doorbell_page(reinterpret_cast<std::byte*>(request.gpu_address));
+  if (device.checker != nullptr)
+    device.checker->forget(request.gpu_address,
+                           request.gpu_address + round_up(request.size_bytes, kPage));
+  const auto remove = [&](GpuAddress begin) {
+    if (processor != nullptr) {
+      processor->unmap(begin);
     } else {
-      device_.memory.unmap(begin);
+      gpu.memory.unmap(begin);
     }
   };
   remove(request.gpu_address);
-  if (device_.host_pages != nullptr) device_.host_pages->remove(request.gpu_address);
+  if (device.host_pages != nullptr) device.host_pages->remove(request.gpu_address);
   if ((request.flags & KFD_IOC_ALLOC_MEM_FLAGS_AQL_QUEUE_MEM) != 0)
     remove(request.gpu_address + buffer.file_bytes);
-  if (processor_ != nullptr && (request.flags & KFD_IOC_ALLOC_MEM_FLAGS_EXECUTABLE) != 0)
-    processor_->invalidate_code();
-  buffer.mapped = false;
+  if (processor != nullptr && (request.flags & KFD_IOC_ALLOC_MEM_FLAGS_EXECUTABLE) != 0)
+    processor->invalidate_code();
+  buffer.mapped &= ~(1u << gpu.index);
   return 0;
 }
 
-uint64_t Buffers::vram_used_bytes() const {
+uint64_t Buffers::vram_used_bytes(const Gpu& gpu) const {
   const std::lock_guard lock(mutex_);
-  return vram_used_;
+  return heaps_[gpu.index].vram_used;
 }
 
-uint64_t Buffers::gtt_used_bytes() const {
+uint64_t Buffers::gtt_used_bytes(const Gpu& gpu) const {
   const std::lock_guard lock(mutex_);
-  return gtt_used_;
+  return heaps_[gpu.index].gtt_used;
 }
 
 Buffers::Held Buffers::held() const {
   const std::lock_guard lock(mutex_);
-  Held held{.buffers = buffers_.size(), .vram_bytes = vram_used_, .gtt_bytes = gtt_used_};
+  Held held{.buffers = buffers_.size()};
+  for (const Heap& heap : heaps_) {
+    held.vram_bytes += heap.vram_used;
+    held.gtt_bytes += heap.gtt_used;
+  }
   for (const auto& [handle, buffer] : buffers_)
     if ((buffer.request.flags & KFD_IOC_ALLOC_MEM_FLAGS_USERPTR) != 0)
       held.userptr_bytes += buffer.request.size_bytes;

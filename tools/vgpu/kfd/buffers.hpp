@@ -1,9 +1,18 @@
 // Buffer objects: ALLOC_MEMORY_OF_GPU, FREE, MAP, UNMAP.
 //
-// A buffer's pages are in the render node's file (VRAM first, then GTT), in the program's own
-// memory (USERPTR), or in the file of /dev/kfd (doorbells, the HDP register page). MAP publishes
-// the buffer in the device's address space at the GPU address that the program chose. UNMAP returns
-// when no device thread can reach the buffer.
+// A buffer belongs to the GPU that ALLOC names. Its pages are in the file of that GPU's render node
+// (VRAM first, then GTT), in the program's own memory (USERPTR), or in the file of /dev/kfd
+// (doorbells, the HDP register page). MAP publishes the buffer in one GPU's address space at the
+// GPU address that the program chose, which is the same on every GPU. A GPU without that mapping
+// cannot access the buffer, a peer's VRAM included. UNMAP returns when no thread of the GPU can
+// reach the buffer.
+//
+// To a peer, VRAM is memory behind a link: its caches treat it as they treat host memory
+// (gmc_v9_0_get_coherence_flags() of Linux, gmc_v9_0.c: MTYPE_UC or MTYPE_NC unless the memory is
+// local).
+//
+// A peer reaches doorbells through the program's mapping, not through the alias, so that its store
+// wakes the owner's command processor as the program's store does (cp/doorbell/doorbell_watch.hpp).
 //
 // With device.host_pages, the driver watches mapped buffers for which program and device have
 // separate mappings: VRAM and GTT that the program has mapped at their GPU address, and system
@@ -21,9 +30,11 @@
 #include <memory>
 #include <mutex>
 #include <unordered_map>
+#include <vector>
 
 #include "device/device.hpp"
 #include "kfd/backing.hpp"
+#include "kfd/gpu.hpp"
 #include "kfd/shared_pages.hpp"
 
 namespace uptempo::vgpu {
@@ -35,23 +46,28 @@ namespace uptempo::vgpu::kfd {
 // Offsets in the file of /dev/kfd. The low 32 bits are zero because ROCT 5.2.3 masks the doorbell
 // offset with a size that it sets only afterwards (queues.c:571): for its first queue it takes
 // everything below bit 32 as the slot's offset.
-inline constexpr uint64_t kDoorbellFileOffset = uint64_t{1} << 32;
-inline constexpr uint64_t kRegisterFileOffset = uint64_t{2} << 32;
-inline constexpr uint64_t kKfdFileBytes = uint64_t{3} << 32;
-// 1,024 doorbells of 8 bytes; one set of pages per process.
+constexpr uint64_t doorbell_file_offset(uint32_t gpu_index) noexcept {
+  return (uint64_t{1} + 2 * gpu_index) << 32;
+}
+constexpr uint64_t register_file_offset(uint32_t gpu_index) noexcept {
+  return (uint64_t{2} + 2 * gpu_index) << 32;
+}
+constexpr uint64_t kfd_file_bytes(size_t gpus) noexcept { return (uint64_t{1} + 2 * gpus) << 32; }
+// 1,024 doorbells of 8 bytes; one set of pages per process and GPU.
 inline constexpr uint64_t kDoorbellPageBytes = 8192;
 inline constexpr uint64_t kRegisterPageBytes = 4096;
 
 class Buffers {
  public:
-  Buffers(Device& device, uint32_t gpu_id, SparseFile& render_file, SparseFile& kfd_file,
-          uint64_t vram_bytes);
+  // `gpus`: all of the process; not empty.
+  Buffers(std::vector<Gpu*> gpus, SparseFile& kfd_file);
 
-  // Buffers announces doorbell pages to the processor when they are mapped and before they are
-  // unmapped.
-  void set_command_processor(CommandProcessor* processor);
+  // Buffers announces doorbell pages of the GPU to its processor when they are mapped and before
+  // they are unmapped.
+  void set_command_processor(const Gpu& gpu, CommandProcessor* processor);
 
   struct Request {
+    uint32_t gpu_index = 0;  // the owner
     uint64_t gpu_address = 0;
     uint64_t size_bytes = 0;
     uint32_t flags = 0;            // KFD_IOC_ALLOC_MEM_FLAGS_*
@@ -60,21 +76,16 @@ class Buffers {
   // Sets `handle` and `mmap_offset`. For USERPTR, `mmap_offset` stays unchanged.
   int allocate(const Request& request, uint64_t& handle, uint64_t& mmap_offset);
   int free(uint64_t handle);
-  int map(uint64_t handle);
-  int unmap(uint64_t handle);
+  int map(uint64_t handle, Gpu& gpu);
+  int unmap(uint64_t handle, Gpu& gpu);
 
-  uint64_t vram_bytes() const noexcept { return vram_bytes_; }
-  uint64_t vram_used_bytes() const;
-  uint64_t gtt_bytes() const noexcept { return gtt_bytes_; }
-  uint64_t gtt_used_bytes() const;
+  uint64_t vram_used_bytes(const Gpu& gpu) const;
+  uint64_t gtt_used_bytes(const Gpu& gpu) const;
 
   struct Held {
     uint64_t buffers = 0, vram_bytes = 0, gtt_bytes = 0, userptr_bytes = 0;
   };
   Held held() const;
-
-  // Returns the size of the render node's file for a device with that much VRAM.
-  static uint64_t render_file_bytes(uint64_t vram_bytes);
 
  private:
   struct Buffer {
@@ -83,26 +94,29 @@ class Buffers {
     uint64_t file_offset = 0;
     uint64_t file_bytes = 0;                // taken from VRAM or GTT; 0 for other kinds
     std::unique_ptr<SharedPages> shared{};  // for a USERPTR buffer whose device mapping is separate
-    bool mapped = false;
+    uint32_t mapped = 0;                    // one bit per GPU
+  };
+  // The memory that the buffers of a GPU take.
+  struct Heap {
+    explicit Heap(const Gpu& gpu);
+    RangeAllocator vram, gtt;
+    uint64_t vram_used = 0, gtt_used = 0;
+    CommandProcessor* processor = nullptr;
   };
 
-  void watch(const Buffer& buffer);
-  void hold_back(const Buffer& buffer);
+  Gpu& owner_of(const Buffer& buffer) const { return *gpus_[buffer.request.gpu_index]; }
+  static bool is_mapped(const Buffer& buffer, const Gpu& gpu) noexcept {
+    return (buffer.mapped >> gpu.index & 1) != 0;
+  }
+  void watch(const Buffer& buffer, const Gpu& gpu);
+  void hold_back(const Buffer& buffer, const Gpu& gpu);
   int place(Buffer& buffer, uint64_t& mmap_offset);
 
-  Device& device_;
-  const uint32_t gpu_id_;
-  SparseFile& render_file_;
+  const std::vector<Gpu*> gpus_;
   SparseFile& kfd_file_;
-  CommandProcessor* processor_ = nullptr;
-  const uint64_t vram_bytes_;
-  const uint64_t gtt_bytes_;
 
   mutable std::mutex mutex_;
-  RangeAllocator vram_;
-  RangeAllocator gtt_;
-  uint64_t vram_used_ = 0;
-  uint64_t gtt_used_ = 0;
+  std::vector<Heap> heaps_;  // one per GPU
   uint32_t next_handle_ = 1;
   std::unordered_map<uint64_t, Buffer> buffers_;
 };

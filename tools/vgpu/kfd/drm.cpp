@@ -67,12 +67,13 @@ drm_amdgpu_info_device device_info(const DeviceDescription& description) {
   return info;
 }
 
-drm_amdgpu_memory_info memory_info(const Options& options, const Buffers& buffers) {
+drm_amdgpu_memory_info memory_info(const Gpu& gpu, const Buffers& buffers) {
+  const Options& options = gpu.options;
   drm_amdgpu_memory_info info{};
-  info.vram = {.total_heap_size = buffers.vram_bytes(),
-               .usable_heap_size = buffers.vram_bytes(),
-               .heap_usage = buffers.vram_used_bytes(),
-               .max_allocation = buffers.vram_bytes()};
+  info.vram = {.total_heap_size = gpu.vram_bytes(),
+               .usable_heap_size = gpu.vram_bytes(),
+               .heap_usage = buffers.vram_used_bytes(gpu),
+               .max_allocation = gpu.vram_bytes()};
   info.cpu_accessible_vram = info.vram;
   if (options.small_bar) {
     const uint64_t visible = options.visible_vram_bytes();
@@ -81,14 +82,15 @@ drm_amdgpu_memory_info memory_info(const Options& options, const Buffers& buffer
                                 .heap_usage = 0,  // no buffer of KFD is there
                                 .max_allocation = visible};
   }
-  info.gtt = {.total_heap_size = buffers.gtt_bytes(),
-              .usable_heap_size = buffers.gtt_bytes(),
-              .heap_usage = buffers.gtt_used_bytes(),
-              .max_allocation = buffers.gtt_bytes()};
+  info.gtt = {.total_heap_size = gpu.gtt_bytes(),
+              .usable_heap_size = gpu.gtt_bytes(),
+              .heap_usage = buffers.gtt_used_bytes(gpu),
+              .max_allocation = gpu.gtt_bytes()};
   return info;
 }
 
-int info(const Options& options, const Buffers& buffers, const drm_amdgpu_info& args) {
+int info(const Gpu& gpu, const Buffers& buffers, const drm_amdgpu_info& args) {
+  const Options& options = gpu.options;
   switch (args.query) {
     case AMDGPU_INFO_ACCEL_WORKING:
       return answer(args, uint32_t{1});
@@ -106,18 +108,18 @@ int info(const Options& options, const Buffers& buffers, const drm_amdgpu_info& 
     case AMDGPU_INFO_TIMESTAMP:
       return answer(args, gpu_clock_ticks());
     case AMDGPU_INFO_VRAM_USAGE:
-      return answer(args, buffers.vram_used_bytes());
+      return answer(args, buffers.vram_used_bytes(gpu));
     case AMDGPU_INFO_VIS_VRAM_USAGE:
-      return answer(args, options.small_bar ? 0 : buffers.vram_used_bytes());
+      return answer(args, options.small_bar ? 0 : buffers.vram_used_bytes(gpu));
     case AMDGPU_INFO_GTT_USAGE:
-      return answer(args, buffers.gtt_used_bytes());
+      return answer(args, buffers.gtt_used_bytes(gpu));
     case AMDGPU_INFO_VRAM_GTT:
       return answer(
-          args, drm_amdgpu_info_vram_gtt{.vram_size = buffers.vram_bytes(),
+          args, drm_amdgpu_info_vram_gtt{.vram_size = gpu.vram_bytes(),
                                          .vram_cpu_accessible_size = options.visible_vram_bytes(),
-                                         .gtt_size = buffers.gtt_bytes()});
+                                         .gtt_size = gpu.gtt_bytes()});
     case AMDGPU_INFO_MEMORY:
-      return answer(args, memory_info(options, buffers));
+      return answer(args, memory_info(gpu, buffers));
     case AMDGPU_INFO_FW_VERSION:
       return answer(args, drm_amdgpu_info_firmware{});
     default:
@@ -131,12 +133,12 @@ int info(const Options& options, const Buffers& buffers, const drm_amdgpu_info& 
 
 }  // namespace
 
-int drm_ioctl(const Options& options, const Buffers& buffers, uint64_t request, void* argument) {
+int drm_ioctl(const Gpu& gpu, const Buffers& buffers, uint64_t request, void* argument) {
   switch (_IOC_NR(request)) {
     case _IOC_NR(DRM_IOCTL_VERSION):
       return version(*static_cast<drm_version*>(argument));
     case DRM_COMMAND_BASE + DRM_AMDGPU_INFO:
-      return info(options, buffers, *static_cast<drm_amdgpu_info*>(argument));
+      return info(gpu, buffers, *static_cast<drm_amdgpu_info*>(argument));
     default:
       break;
   }

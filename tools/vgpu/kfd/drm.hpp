@@ -9,11 +9,12 @@
 
 #include <cstdint>
 
-#include "device/options.hpp"
 #include "kfd/buffers.hpp"
+#include "kfd/gpu.hpp"
 
 namespace uptempo::vgpu::kfd {
 
-int drm_ioctl(const Options& options, const Buffers& buffers, uint64_t request, void* argument);
+// `gpu`: that of the render node.
+int drm_ioctl(const Gpu& gpu, const Buffers& buffers, uint64_t request, void* argument);
 
 }  // namespace uptempo::vgpu::kfd

@@ -198,15 +198,15 @@ void Events::raise(uint32_t event_id) {
   if (found != events_.end()) set_locked(found->second);
 }
 
-void Events::memory_fault(const MemoryFault& fault) {
+void Events::memory_fault(const MemoryFault& fault, uint32_t gpu_id, std::string_view gpu_name) {
   const bool read_only =
       fault.present && (fault.access == Access::write || fault.access == Access::atomic);
   char text[160];
-  std::snprintf(text, sizeof text, "GPU memory fault: %s at address 0x%llx, %s; ",
+  std::snprintf(text, sizeof text, " memory fault: %s at address 0x%llx, %s; ",
                 access_name(fault.access), static_cast<unsigned long long>(fault.address),
                 !fault.present ? "page not present"
                                : (read_only ? "page is read-only" : "page is not executable"));
-  report(text + fault.where);
+  report(std::string(gpu_name) + text + fault.where);
 
   const std::lock_guard lock(mutex_);
   for (auto& [id, event] : events_) {
@@ -216,7 +216,7 @@ void Events::memory_fault(const MemoryFault& fault) {
     event.exception.failure.ReadOnly = read_only ? 1 : 0;
     event.exception.failure.NoExecute = fault.present && fault.access == Access::execute ? 1 : 0;
     event.exception.va = fault.address & ~uint64_t{0xfff};  // the hardware reports pages
-    event.exception.gpu_id = gpu_id_;
+    event.exception.gpu_id = gpu_id;
     set_locked(event);
   }
 }

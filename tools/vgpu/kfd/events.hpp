@@ -31,9 +31,10 @@
 #include <cstdint>
 #include <list>
 #include <mutex>
+#include <string_view>
 #include <unordered_map>
 
-#include "device/interrupts.hpp"
+#include "device/fault.hpp"
 
 namespace uptempo::vgpu::kfd {
 
@@ -53,14 +54,13 @@ struct EventData {
 static_assert(sizeof(EventData) == sizeof(kfd_event_data) &&
               offsetof(EventData, event_id) == offsetof(kfd_event_data, event_id));
 
-class Events final : public Interrupts {
+class Events {
  public:
   // The kernel's kcalloc() refuses more than 4 MiB; its struct kfd_event_waiter has 56 bytes.
   static constexpr uint32_t kMaxWaitedEvents = (4u << 20) / 56;
 
   // `compares_ages`: the driver has KFD 1.14.
-  explicit Events(uint32_t gpu_id, bool compares_ages = true)
-      : gpu_id_(gpu_id), compares_ages_(compares_ages) {}
+  explicit Events(bool compares_ages = true) : compares_ages_(compares_ages) {}
 
   // Returns -ENOSPC if 4095 signal events exist.
   int create(uint32_t type, bool auto_reset, uint32_t& event_id);
@@ -77,9 +77,10 @@ class Events final : public Interrupts {
   // If it is COMPLETE, fills the data of `events`. Returns -ENOMEM for more than kMaxWaitedEvents.
   int wait(EventData* events, uint32_t count, bool all, uint32_t timeout_ms, uint32_t& result);
 
-  // Interrupts: called by the device's threads.
-  void raise(uint32_t event_id) override;
-  void memory_fault(const MemoryFault& fault) override;
+  // Called by the device's threads, see device/interrupts.hpp. `gpu_id` and `gpu_name` are those of
+  // the GPU that accessed the memory.
+  void raise(uint32_t event_id);
+  void memory_fault(const MemoryFault& fault, uint32_t gpu_id, std::string_view gpu_name);
 
  private:
   struct Waiter;
@@ -117,7 +118,6 @@ class Events final : public Interrupts {
 
   static void set_locked(Event& event);
 
-  const uint32_t gpu_id_;
   const bool compares_ages_;
   mutable std::mutex mutex_;
   // references stay valid across insertions and erasures

@@ -13,14 +13,16 @@ FenceReport::FenceReport(const Options& options)
     : device_(*options.device),
       lines_(options.checks.atomics ? options.report_file : std::string()) {
   if (!options.checks.atomics) return;
+  for (const DeviceDescription* gpu : options.gpus)
+    ignored_atomics_.push_back(std::make_unique<IgnoredAtomics>(
+        [this, target = std::string(gpu->target)](const IgnoredAtomic& atomic) {
+          if (lines_.enabled()) {
+            lines_.write(to_json(atomic, target));
+          } else {
+            report(to_sentence(atomic, target));
+          }
+        }));
   const std::string target(device_.target);
-  ignored_atomics_ = std::make_unique<IgnoredAtomics>([this, target](const IgnoredAtomic& atomic) {
-    if (lines_.enabled()) {
-      lines_.write(to_json(atomic, target));
-    } else {
-      report(to_sentence(atomic, target));
-    }
-  });
   if (!options.checks.fences) return;
   if (options.checks.advice) journal_ = std::make_unique<fences::Journal>();
   checker_ = std::make_unique<fences::Checker>(
@@ -60,8 +62,14 @@ void FenceReport::advise() {
 }
 
 void FenceReport::finish(const HostPages* host_pages) {
-  if (ignored_atomics_ == nullptr || finished_.exchange(true)) return;
-  if (const IgnoredAtomics::Counts ignored = ignored_atomics_->counts(); ignored.lanes != 0)
+  if (ignored_atomics_.empty() || finished_.exchange(true)) return;
+  IgnoredAtomics::Counts ignored;
+  for (const auto& of_gpu : ignored_atomics_) {
+    const IgnoredAtomics::Counts counts = of_gpu->counts();
+    ignored.lanes += counts.lanes;
+    ignored.places += counts.places;
+  }
+  if (ignored.lanes != 0)
     report("atomics: " + std::to_string(ignored.lanes) +
            " floating-point atomics had no effect, at " + std::to_string(ignored.places) +
            " places");

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <memory>
+#include <vector>
 
 #include "device/device.hpp"
 #include "device/fences/checker.hpp"
@@ -21,7 +22,10 @@ class FenceReport {
 
   // Null if fences are not checked.
   fences::Checker* checker() noexcept { return checker_.get(); }
-  IgnoredAtomics* ignored_atomics() noexcept { return ignored_atomics_.get(); }
+  // Null if floating-point atomics are not checked.
+  IgnoredAtomics* ignored_atomics(uint32_t gpu_index) noexcept {
+    return ignored_atomics_.empty() ? nullptr : ignored_atomics_[gpu_index].get();
+  }
 
   // Call it once, at the program's end. Writes the advice if it was requested, and reports what
   // could not be observed for lack of memory or time. `host_pages` may be null.
@@ -34,7 +38,7 @@ class FenceReport {
   Trace lines_;
   std::unique_ptr<fences::Journal> journal_;  // null: no advice requested
   std::unique_ptr<fences::Checker> checker_;
-  std::unique_ptr<IgnoredAtomics> ignored_atomics_;
+  std::vector<std::unique_ptr<IgnoredAtomics>> ignored_atomics_;  // one per GPU, or none
   std::atomic<bool> finished_{false};
 };
 

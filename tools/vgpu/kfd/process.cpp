@@ -90,13 +90,7 @@ Process* Process::get() noexcept {
   }
 }
 
-const DeviceDescription& Process::description() const noexcept {
-  return *requests_->options.device;
-}
-
-const DeviceCounts& Process::counts() const noexcept { return requests_->counts; }
-const Caches* Process::caches() const noexcept { return requests_->caches.get(); }
-const LazyBar* Process::lazy_bar() const noexcept { return requests_->lazy_bar.get(); }
+std::span<const std::unique_ptr<Gpu>> Process::gpus() const noexcept { return requests_->gpus; }
 Holdings Process::holdings() const {
   return {.queues = requests_->queues.held(),
           .events = requests_->events.held(),
@@ -111,16 +105,20 @@ const fences::Checker* Process::checker() const noexcept {
 void Process::finish_checks() { requests_->fence_report.finish(requests_->host_pages.get()); }
 
 int Process::open_kfd(bool close_on_exec) { return requests_->kfd_file.open(close_on_exec); }
-int Process::open_render(bool close_on_exec) { return requests_->render_file.open(close_on_exec); }
-
-Process::Node Process::node_of(dev_t device, ino_t inode) const noexcept {
-  if (requests_->kfd_file.is(device, inode)) return Node::kfd;
-  return requests_->render_file.is(device, inode) ? Node::render : Node::none;
+int Process::open_render(uint32_t gpu_index, bool close_on_exec) {
+  return requests_->gpus.at(gpu_index)->render_file.open(close_on_exec);
 }
 
-int Process::drm_ioctl(uint64_t request, void* argument) {
+Process::Node Process::node_of(dev_t device, ino_t inode) const noexcept {
+  if (requests_->kfd_file.is(device, inode)) return {Node::Kind::kfd};
+  for (const auto& gpu : requests_->gpus)
+    if (gpu->render_file.is(device, inode)) return {Node::Kind::render, gpu->index};
+  return {};
+}
+
+int Process::drm_ioctl(uint32_t gpu_index, uint64_t request, void* argument) {
   return with_copy(request, argument, [&](void* block) {
-    return kfd::drm_ioctl(requests_->options, requests_->buffers, request, block);
+    return kfd::drm_ioctl(*requests_->gpus.at(gpu_index), requests_->buffers, request, block);
   });
 }
 

@@ -15,19 +15,14 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 
-#include "device/bar/lazy_bar.hpp"
-#include "device/description.hpp"
-#include "device/device_counts.hpp"
 #include "device/fences/checker.hpp"
-#include "device/incoherent.hpp"
 #include "kfd/buffers.hpp"
 #include "kfd/events.hpp"
+#include "kfd/gpu.hpp"
 
 namespace uptempo::vgpu::kfd {
-
-// KFD's identifier of the emulated GPU. The kernel uses a 16-bit hash; any nonzero value works.
-inline constexpr uint32_t kGpuId = 0x5a21;
 
 class Requests;
 
@@ -52,24 +47,23 @@ class Process {
 
   // Returns a new descriptor or a negative errno.
   int open_kfd(bool close_on_exec);
-  int open_render(bool close_on_exec);
+  int open_render(uint32_t gpu_index, bool close_on_exec);
 
-  enum class Node { none, kfd, render };
+  struct Node {
+    enum class Kind : uint8_t { none, kfd, render };
+    Kind kind = Kind::none;
+    uint32_t gpu_index = 0;  // of a render node
+  };
   // Returns the node that a descriptor with this identity (fstat) refers to.
   Node node_of(dev_t device, ino_t inode) const noexcept;
 
   // Returns 0, a positive result, or a negative errno; -ENOMEM if memory is exhausted. Never
   // throws.
   int kfd_ioctl(uint64_t request, void* argument);
-  int drm_ioctl(uint64_t request, void* argument);
+  int drm_ioctl(uint32_t gpu_index, uint64_t request, void* argument);
 
-  const DeviceDescription& description() const noexcept;
-
-  const DeviceCounts& counts() const noexcept;
-  // Null if memory is coherent.
-  const Caches* caches() const noexcept;
-  // Null unless the path to device memory is lazy.
-  const LazyBar* lazy_bar() const noexcept;
+  // In the order of their nodes; not empty.
+  std::span<const std::unique_ptr<Gpu>> gpus() const noexcept;
   Holdings holdings() const;
   // Returns the number in traces and findings of the queue whose ring begins there, or nullopt.
   std::optional<uint32_t> queue_with_ring(uint64_t ring_address) const;

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <string>
 #include <system_error>
+#include <utility>
 
 #include "device/bar/lazy_bar.hpp"
 #include "device/host_pages.hpp"
@@ -41,27 +42,28 @@ SdmaLayout sdma_layout(const DeviceDescription& description) {
   }
 }
 
-Queues::Queues(Device& device, Buffers& buffers, SparseFile& kfd_file)
-    : device_(device),
-      buffers_(buffers),
-      kfd_file_(kfd_file),
-      sdma_(sdma_layout(*device.options.device)) {}
+Queues::Queues(std::vector<Gpu*> gpus, Buffers& buffers, SparseFile& kfd_file)
+    : gpus_(std::move(gpus)), buffers_(buffers), kfd_file_(kfd_file), processors_(gpus_.size()) {}
 
-Queues::~Queues() { buffers_.set_command_processor(nullptr); }
-
-uint64_t* Queues::doorbell(uint32_t queue_id) const {
-  return reinterpret_cast<uint64_t*>(kfd_file_.at(kDoorbellFileOffset)) + queue_id;
+Queues::~Queues() {
+  for (const Gpu* gpu : gpus_) buffers_.set_command_processor(*gpu, nullptr);
 }
 
-CommandProcessor& Queues::processor() {
-  if (processor_ == nullptr) {
-    processor_ = std::make_unique<CommandProcessor>(device_);
-    buffers_.set_command_processor(processor_.get());
+uint64_t* Queues::doorbell(const Gpu& gpu, uint32_t queue_id) const {
+  return reinterpret_cast<uint64_t*>(kfd_file_.at(doorbell_file_offset(gpu.index))) + queue_id;
+}
+
+CommandProcessor& Queues::processor(uint32_t gpu_index) {
+  std::unique_ptr<CommandProcessor>& processor = processors_[gpu_index];
+  if (processor == nullptr) {
+    processor = std::make_unique<CommandProcessor>(gpus_[gpu_index]->device);
+    buffers_.set_command_processor(*gpus_[gpu_index], processor.get());
   }
-  return *processor_;
+  return *processor;
 }
 
-int Queues::create(kfd_ioctl_create_queue_args& args, uint32_t sdma_engine) {
+int Queues::create(const Gpu& gpu, kfd_ioctl_create_queue_args& args, uint32_t sdma_engine) {
+  const SdmaLayout engines = sdma_layout(gpu.description());
   if (const int error =
           check_properties(args.ring_size, args.queue_percentage, args.queue_priority);
       error != 0)
@@ -69,9 +71,9 @@ int Queues::create(kfd_ioctl_create_queue_args& args, uint32_t sdma_engine) {
   if (args.ring_base_address == 0 && args.ring_size != 0) return -EFAULT;
   if (args.read_pointer_address == 0 || args.write_pointer_address == 0) return -EFAULT;
   const bool by_engine = args.queue_type == kSdmaByEngine;
-  if (by_engine && sdma_engine >= sdma_.engines + sdma_.xgmi_engines) return -EINVAL;
+  if (by_engine && sdma_engine >= engines.engines + engines.xgmi_engines) return -EINVAL;
   const bool xgmi = args.queue_type == KFD_IOC_QUEUE_TYPE_SDMA_XGMI ||
-                    (by_engine && sdma_engine >= sdma_.engines);
+                    (by_engine && sdma_engine >= engines.engines);
   const bool sdma = args.queue_type == KFD_IOC_QUEUE_TYPE_SDMA || xgmi || by_engine;
   if (!sdma && args.queue_type != KFD_IOC_QUEUE_TYPE_COMPUTE_AQL) {
     note("CREATE_QUEUE: queues of type " + std::to_string(args.queue_type) +
@@ -82,7 +84,7 @@ int Queues::create(kfd_ioctl_create_queue_args& args, uint32_t sdma_engine) {
   const std::lock_guard lock(mutex_);
   std::optional<uint32_t> sdma_slot;
   if (sdma) {
-    sdma_slot = free_sdma_slot(xgmi, by_engine ? std::optional(sdma_engine) : std::nullopt);
+    sdma_slot = free_sdma_slot(gpu, xgmi, by_engine ? std::optional(sdma_engine) : std::nullopt);
     if (!sdma_slot) {
       note(std::string("CREATE_QUEUE: all") + (xgmi ? " XGMI" : "") + " SDMA queues" +
            (by_engine ? " of engine " + std::to_string(sdma_engine) : "") + " are in use");
@@ -98,70 +100,72 @@ int Queues::create(kfd_ioctl_create_queue_args& args, uint32_t sdma_engine) {
   }
 
   try {
-    processor();
+    processor(gpu.index);
   } catch (const std::system_error& error) {
     note(std::string("CREATE_QUEUE: ") + error.what());
     return -ENOMEM;
   }
-  if (device_.lazy_bar != nullptr)
+  if (gpu.lazy_bar != nullptr)
     for (const uint64_t address :
          {args.ring_base_address, args.read_pointer_address, args.write_pointer_address})
-      device_.lazy_bar->pass_through(reinterpret_cast<const std::byte*>(address));
-  if (device_.host_pages != nullptr) {
+      gpu.lazy_bar->pass_through(reinterpret_cast<const std::byte*>(address));
+  if (gpu.device.host_pages != nullptr) {
     // Stop watching these pages. The host stores each packet here and kernels of earlier packets
     // read theirs (blockDim of HIP), so every launch would cost a fault. The queue reports the same
     // events anyway.
     const auto unwatch = [&](uint64_t address, uint64_t bytes) {
-      device_.host_pages->unwatch(reinterpret_cast<const std::byte*>(address), bytes);
+      gpu.device.host_pages->unwatch(reinterpret_cast<const std::byte*>(address), bytes);
     };
     unwatch(args.ring_base_address, args.ring_size);
     unwatch(args.read_pointer_address, sizeof(uint64_t));
     unwatch(args.write_pointer_address, sizeof(uint64_t));
   }
-  Queue queue{.device_queue = 0,
+  Queue queue{.gpu_index = gpu.index,
+              .device_queue = 0,
               .ring_address = args.ring_base_address,
               .sdma_slot = sdma_slot,
               .xgmi = xgmi};
   // The device reads the slot from now on. release: orders the store before the queue's
   // publication.
-  std::atomic_ref(*doorbell(id)).store(sdma ? 0 : ~uint64_t{0}, std::memory_order_release);
+  std::atomic_ref(*doorbell(gpu, id)).store(sdma ? 0 : ~uint64_t{0}, std::memory_order_release);
   if (sdma) {
-    queue.device_queue = processor().create_sdma_queue({.ring = args.ring_base_address,
-                                                        .ring_bytes = args.ring_size,
-                                                        .read_pointer = args.read_pointer_address,
-                                                        .write_pointer = args.write_pointer_address,
-                                                        .doorbell = doorbell(id),
-                                                        .engine = engine_of(*sdma_slot, xgmi)});
+    queue.device_queue = processor(gpu.index).create_sdma_queue(
+        {.ring = args.ring_base_address,
+         .ring_bytes = args.ring_size,
+         .read_pointer = args.read_pointer_address,
+         .write_pointer = args.write_pointer_address,
+         .doorbell = doorbell(gpu, id),
+         .engine = xgmi ? engines.engines + *sdma_slot % engines.xgmi_engines
+                        : *sdma_slot % engines.engines});
   } else {
-    queue.device_queue =
-        processor().create_compute_queue({.ring = args.ring_base_address,
-                                          .ring_bytes = args.ring_size,
-                                          .read_index = args.read_pointer_address,
-                                          .write_index = args.write_pointer_address,
-                                          .doorbell = doorbell(id),
-                                          .percentage = args.queue_percentage & 0xff,
-                                          .priority = args.queue_priority,
-                                          .context_save_area = args.ctx_save_restore_address});
+    queue.device_queue = processor(gpu.index).create_compute_queue(
+        {.ring = args.ring_base_address,
+         .ring_bytes = args.ring_size,
+         .read_index = args.read_pointer_address,
+         .write_index = args.write_pointer_address,
+         .doorbell = doorbell(gpu, id),
+         .percentage = args.queue_percentage & 0xff,
+         .priority = args.queue_priority,
+         .context_save_area = args.ctx_save_restore_address});
   }
   queues_.emplace(id, queue);
   args.queue_id = id;
-  args.doorbell_offset = kDoorbellFileOffset + id * sizeof(uint64_t);
+  args.doorbell_offset = doorbell_file_offset(gpu.index) + id * sizeof(uint64_t);
   return 0;
-}
-
-uint32_t Queues::engine_of(uint32_t slot, bool xgmi) const {
-  return xgmi ? sdma_.engines + slot % sdma_.xgmi_engines : slot % sdma_.engines;
 }
 
 // Slot i belongs to engine i modulo the number of engines of its kind. Without an engine, the first
 // free slot is used, so engines take turns.
-std::optional<uint32_t> Queues::free_sdma_slot(bool xgmi, std::optional<uint32_t> engine) const {
-  const uint32_t engines = xgmi ? sdma_.xgmi_engines : sdma_.engines;
-  const uint32_t first = engine ? *engine - (xgmi ? sdma_.engines : 0) : 0;
-  for (uint32_t slot = first; slot < engines * sdma_.queues_per_engine;
+std::optional<uint32_t> Queues::free_sdma_slot(const Gpu& gpu, bool xgmi,
+                                               std::optional<uint32_t> engine) const {
+  const SdmaLayout sdma = sdma_layout(gpu.description());
+  const uint32_t engines = xgmi ? sdma.xgmi_engines : sdma.engines;
+  const uint32_t first = engine ? *engine - (xgmi ? sdma.engines : 0) : 0;
+  for (uint32_t slot = first; slot < engines * sdma.queues_per_engine;
        slot += engine ? engines : 1) {
     const auto is_in_it = [&](const auto& entry) {
-      return entry.second.sdma_slot == slot && entry.second.xgmi == xgmi;
+      return entry.second.gpu_index == gpu.index && entry.second.sdma_slot == slot &&
+             entry.second.xgmi == xgmi;
     };
     if (std::ranges::none_of(queues_, is_in_it)) return slot;
   }
@@ -176,8 +180,9 @@ int Queues::update(const kfd_ioctl_update_queue_args& args) {
   const std::lock_guard lock(mutex_);
   const auto found = queues_.find(args.queue_id);
   if (found == queues_.end()) return -EFAULT;
-  if (processor().update_queue(found->second.device_queue, args.ring_base_address, args.ring_size,
-                               args.queue_percentage & 0xff, args.queue_priority))
+  if (processor(found->second.gpu_index)
+          .update_queue(found->second.device_queue, args.ring_base_address, args.ring_size,
+                        args.queue_percentage & 0xff, args.queue_priority))
     return 0;
   note("UPDATE_QUEUE: a queue's ring cannot be moved or resized");
   return -EINVAL;
@@ -187,7 +192,7 @@ int Queues::destroy(uint32_t queue_id) {
   const std::lock_guard lock(mutex_);
   const auto found = queues_.find(queue_id);
   if (found == queues_.end()) return -EINVAL;
-  processor().destroy_queue(found->second.device_queue);
+  processor(found->second.gpu_index).destroy_queue(found->second.device_queue);
   queues_.erase(found);
   return 0;
 }
@@ -201,7 +206,8 @@ int Queues::set_cu_mask(uint32_t queue_id, uint64_t mask_address, uint32_t bits)
   const std::lock_guard lock(mutex_);
   const auto found = queues_.find(queue_id);
   if (found == queues_.end()) return -EFAULT;
-  processor().set_cu_mask(found->second.device_queue, std::span(mask).first(words));
+  processor(found->second.gpu_index)
+      .set_cu_mask(found->second.device_queue, std::span(mask).first(words));
   return 0;
 }
 

@@ -1,7 +1,8 @@
 // User-mode queues: CREATE_QUEUE, UPDATE_QUEUE, DESTROY_QUEUE, SET_CU_MASK, ALLOC_QUEUE_GWS.
 //
-// Each queue owns one slot of the process's doorbell page. The first queue starts the command
-// processor and the device's threads, so a program that only queries the device has none.
+// Each queue owns one slot of its GPU's doorbell page. Ids, which are also the slots, are unique in
+// the process. The first queue of a GPU starts that GPU's command processor and threads, so a
+// program that only queries a device has none.
 //
 // Thread safety: any thread. One mutex, held while destroy() waits for the device.
 //
@@ -17,10 +18,11 @@
 #include <mutex>
 #include <optional>
 #include <unordered_map>
+#include <vector>
 
 #include "cp/command_processor.hpp"
-#include "device/device.hpp"
 #include "kfd/buffers.hpp"
+#include "kfd/gpu.hpp"
 
 namespace uptempo::vgpu::kfd {
 
@@ -44,12 +46,12 @@ static_assert(sizeof(CreateQueueTail) == 96);
 
 class Queues {
  public:
-  Queues(Device& device, Buffers& buffers, SparseFile& kfd_file);
+  Queues(std::vector<Gpu*> gpus, Buffers& buffers, SparseFile& kfd_file);
   ~Queues();
 
   // `args` is KFD's struct, in and out. ring_size 0 creates a suspended queue. `sdma_engine`
   // matters for queues of type kSdmaByEngine only: engines count from 0, XGMI engines last.
-  int create(kfd_ioctl_create_queue_args& args, uint32_t sdma_engine = 0);
+  int create(const Gpu& gpu, kfd_ioctl_create_queue_args& args, uint32_t sdma_engine = 0);
   int update(const kfd_ioctl_update_queue_args& args);
   int destroy(uint32_t queue_id);
   int set_cu_mask(uint32_t queue_id, uint64_t mask_address, uint32_t bits);
@@ -61,6 +63,7 @@ class Queues {
 
  private:
   struct Queue {
+    uint32_t gpu_index = 0;
     QueueId device_queue = 0;
     uint64_t ring_address = 0;
     std::optional<uint32_t> sdma_slot;  // none: a compute queue
@@ -68,20 +71,19 @@ class Queues {
   };
   static constexpr uint32_t kMaxQueues = kDoorbellPageBytes / sizeof(uint64_t);
 
-  uint64_t* doorbell(uint32_t queue_id) const;
-  CommandProcessor& processor();
-  uint32_t engine_of(uint32_t sdma_slot, bool xgmi) const;
+  uint64_t* doorbell(const Gpu& gpu, uint32_t queue_id) const;
+  CommandProcessor& processor(uint32_t gpu_index);
   // requires mutex_
-  std::optional<uint32_t> free_sdma_slot(bool xgmi, std::optional<uint32_t> engine) const;
+  std::optional<uint32_t> free_sdma_slot(const Gpu& gpu, bool xgmi,
+                                         std::optional<uint32_t> engine) const;
 
-  Device& device_;
+  const std::vector<Gpu*> gpus_;
   Buffers& buffers_;
   SparseFile& kfd_file_;
-  const SdmaLayout sdma_;
 
   mutable std::mutex mutex_;
-  std::unique_ptr<CommandProcessor> processor_;
-  std::unordered_map<uint32_t, Queue> queues_;  // the key is also the doorbell slot
+  std::vector<std::unique_ptr<CommandProcessor>> processors_;  // one per GPU, null before its use
+  std::unordered_map<uint32_t, Queue> queues_;                 // the key is also the doorbell slot
 };
 
 }  // namespace uptempo::vgpu::kfd

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <ctime>
+#include <iterator>
 #include <vector>
 
 #include "device/apertures.hpp"
@@ -31,16 +32,18 @@ uint64_t nanoseconds(clockid_t clock) {
 }
 
 // A gpuvm limit of at least 2^47 - 1 makes ROCT use plain mmap addresses for all memory.
-constexpr kfd_process_device_apertures kApertures{
-    .lds_base = aperture_base(kSharedAperture),
-    .lds_limit = aperture_limit(kSharedAperture),
-    .scratch_base = aperture_base(kPrivateAperture),
-    .scratch_limit = aperture_limit(kPrivateAperture),
-    .gpuvm_base = 0x4000,
-    .gpuvm_limit = (uint64_t{1} << 47) - 1,
-    .gpu_id = kGpuId,
-    .pad = 0,
-};
+kfd_process_device_apertures apertures_of(const Gpu& gpu) {
+  return {
+      .lds_base = aperture_base(kSharedAperture),
+      .lds_limit = aperture_limit(kSharedAperture),
+      .scratch_base = aperture_base(kPrivateAperture),
+      .scratch_limit = aperture_limit(kPrivateAperture),
+      .gpuvm_base = 0x4000,
+      .gpuvm_limit = (uint64_t{1} << 47) - 1,
+      .gpu_id = gpu.id,
+      .pad = 0,
+  };
+}
 
 template <typename Args>
 Args& as(void* args) {
@@ -95,28 +98,38 @@ Requests::Requests(const Options& from)
     : options(from),
       profile(options.kfd_minor),
       trace(options.trace_file),
-      kfd_file("uptempo-vgpu-kfd", kKfdFileBytes),
-      render_file("uptempo-vgpu-render", Buffers::render_file_bytes(options.device->vram_bytes)),
-      events(kGpuId, profile.compares_event_ages()),
+      kfd_file("uptempo-vgpu-kfd", kfd_file_bytes(options.gpus.size())),
+      events(profile.compares_event_ages()),
       fence_report(options),
       host_pages(options.checks.fences ? std::make_unique<HostPages>() : nullptr),
-      caches(options.incoherent
-                 ? std::make_unique<Caches>(*options.device,
-                                            CacheHabits::of(*options.device, *options.incoherent))
-                 : nullptr),
-      lazy_bar(options.lazy_bar ? std::make_unique<LazyBar>(*options.lazy_bar) : nullptr),
-      device{options,
-             memory,
-             events,
-             trace,
-             fence_report.checker(),
-             host_pages.get(),
-             caches.get(),
-             &counts,
-             fence_report.ignored_atomics(),
-             lazy_bar.get()},
-      buffers(device, kGpuId, render_file, kfd_file, options.device->vram_bytes),
-      queues(device, buffers, kfd_file) {}
+      gpus(make_gpus()),
+      buffers(all_gpus(), kfd_file),
+      queues(all_gpus(), buffers, kfd_file) {}
+
+std::vector<std::unique_ptr<Gpu>> Requests::make_gpus() {
+  std::vector<std::unique_ptr<Gpu>> made;
+  for (uint32_t index = 0; index < options.gpus.size(); ++index)
+    made.push_back(std::make_unique<Gpu>(
+        options, index,
+        ProcessParts{.trace = trace,
+                     .events = events,
+                     .group = group,
+                     .checker = fence_report.checker(),
+                     .host_pages = host_pages.get(),
+                     .ignored_atomics = fence_report.ignored_atomics(index)}));
+  return made;
+}
+
+std::vector<Gpu*> Requests::all_gpus() const {
+  std::vector<Gpu*> all;
+  for (const auto& gpu : gpus) all.push_back(gpu.get());
+  return all;
+}
+
+Gpu* Requests::gpu_with(uint32_t id) const noexcept {
+  const auto found = std::ranges::find_if(gpus, [id](const auto& gpu) { return gpu->id == id; });
+  return found == gpus.end() ? nullptr : found->get();
+}
 
 int Requests::kfd(uint32_t number, void* args) {
   switch (number) {
@@ -127,10 +140,11 @@ int Requests::kfd(uint32_t number, void* args) {
     }
     case _IOC_NR(AMDKFD_IOC_CREATE_QUEUE): {
       auto& queue = as<kfd_ioctl_create_queue_args>(args);
-      if (queue.gpu_id != kGpuId) return -EINVAL;
+      const Gpu* const gpu = gpu_with(queue.gpu_id);
+      if (gpu == nullptr) return -EINVAL;
       if (queue.queue_type == kSdmaByEngine && !profile.selects_sdma_engine())
         return lacks("CREATE_QUEUE with an SDMA engine", "1.17");
-      return queues.create(queue, as<CreateQueueTail>(args).sdma_engine);
+      return queues.create(*gpu, queue, as<CreateQueueTail>(args).sdma_engine);
     }
     case _IOC_NR(AMDKFD_IOC_DESTROY_QUEUE):
       return queues.destroy(as<kfd_ioctl_destroy_queue_args>(args).queue_id);
@@ -147,7 +161,7 @@ int Requests::kfd(uint32_t number, void* args) {
     }
     case _IOC_NR(AMDKFD_IOC_GET_CLOCK_COUNTERS): {
       auto& clocks = as<kfd_ioctl_get_clock_counters_args>(args);
-      if (clocks.gpu_id != 0 && clocks.gpu_id != kGpuId)
+      if (clocks.gpu_id != 0 && gpu_with(clocks.gpu_id) == nullptr)
         clocks.gpu_clock_counter = 0;
       else
         clocks.gpu_clock_counter = gpu_clock_ticks();
@@ -158,8 +172,9 @@ int Requests::kfd(uint32_t number, void* args) {
     }
     case _IOC_NR(AMDKFD_IOC_GET_PROCESS_APERTURES): {
       auto& all = as<kfd_ioctl_get_process_apertures_args>(args);
-      all.process_apertures[0] = kApertures;
-      all.num_of_nodes = 1;
+      const size_t count = std::min(gpus.size(), std::size(all.process_apertures));
+      for (size_t i = 0; i < count; ++i) all.process_apertures[i] = apertures_of(*gpus[i]);
+      all.num_of_nodes = static_cast<uint32_t>(count);
       return 0;
     }
     case _IOC_NR(AMDKFD_IOC_GET_PROCESS_APERTURES_NEW):
@@ -175,13 +190,13 @@ int Requests::kfd(uint32_t number, void* args) {
     case _IOC_NR(AMDKFD_IOC_WAIT_EVENTS):
       return wait_events(as<kfd_ioctl_wait_events_args>(args));
     case _IOC_NR(AMDKFD_IOC_SET_MEMORY_POLICY):
-      return as<kfd_ioctl_set_memory_policy_args>(args).gpu_id == kGpuId ? 0 : -EINVAL;
+      return answer_for(as<kfd_ioctl_set_memory_policy_args>(args).gpu_id);
     case _IOC_NR(AMDKFD_IOC_SET_SCRATCH_BACKING_VA):
-      return as<kfd_ioctl_set_scratch_backing_va_args>(args).gpu_id == kGpuId ? 0 : -EINVAL;
+      return answer_for(as<kfd_ioctl_set_scratch_backing_va_args>(args).gpu_id);
     case _IOC_NR(AMDKFD_IOC_SET_TRAP_HANDLER):
-      return as<kfd_ioctl_set_trap_handler_args>(args).gpu_id == kGpuId ? 0 : -EINVAL;
+      return answer_for(as<kfd_ioctl_set_trap_handler_args>(args).gpu_id);
     case _IOC_NR(AMDKFD_IOC_ACQUIRE_VM):
-      return as<kfd_ioctl_acquire_vm_args>(args).gpu_id == kGpuId ? 0 : -EINVAL;
+      return answer_for(as<kfd_ioctl_acquire_vm_args>(args).gpu_id);
     case _IOC_NR(AMDKFD_IOC_GET_TILE_CONFIG):
       return tile_config(as<kfd_ioctl_get_tile_config_args>(args));
     case _IOC_NR(AMDKFD_IOC_ALLOC_MEMORY_OF_GPU):
@@ -192,13 +207,9 @@ int Requests::kfd(uint32_t number, void* args) {
       return map_or_unmap(as<kfd_ioctl_map_memory_to_gpu_args>(args), true);
     case _IOC_NR(AMDKFD_IOC_UNMAP_MEMORY_FROM_GPU):
       return map_or_unmap(as<kfd_ioctl_map_memory_to_gpu_args>(args), false);
-    case _IOC_NR(AMDKFD_IOC_AVAILABLE_MEMORY): {
+    case _IOC_NR(AMDKFD_IOC_AVAILABLE_MEMORY):
       if (!profile.tells_available_memory()) return lacks("AVAILABLE_MEMORY", "1.9");
-      auto& memory_args = as<kfd_ioctl_get_available_memory_args>(args);
-      if (memory_args.gpu_id != kGpuId) return -EINVAL;
-      memory_args.available = buffers.vram_bytes() - buffers.vram_used_bytes();
-      return 0;
-    }
+      return available_memory(as<kfd_ioctl_get_available_memory_args>(args));
     case _IOC_NR(AMDKFD_IOC_SET_XNACK_MODE):
       return xnack(as<kfd_ioctl_set_xnack_mode_args>(args));
     case kRuntimeEnable:
@@ -227,17 +238,19 @@ int Requests::create_event(kfd_ioctl_create_event_args& args) {
   args.event_slot_index = id;
   // Must always be nonzero. Otherwise ROCT gives the event no mailbox and blocked waits never wake
   // (events.c:117).
-  args.event_page_offset = kRegisterFileOffset;
+  args.event_page_offset = register_file_offset(0);
   return 0;
 }
 
 int Requests::allocate_memory(kfd_ioctl_alloc_memory_of_gpu_args& args) {
-  if (args.gpu_id != kGpuId) return -EINVAL;
+  const Gpu* const gpu = gpu_with(args.gpu_id);
+  if (gpu == nullptr) return -EINVAL;
   constexpr uint32_t kHostVisible = KFD_IOC_ALLOC_MEM_FLAGS_VRAM | KFD_IOC_ALLOC_MEM_FLAGS_PUBLIC;
   if (options.small_bar && (args.flags & kHostVisible) == kHostVisible) return -EINVAL;
   uint64_t handle = 0;
   uint64_t mmap_offset = args.mmap_offset;
-  const int error = buffers.allocate({.gpu_address = args.va_addr,
+  const int error = buffers.allocate({.gpu_index = gpu->index,
+                                      .gpu_address = args.va_addr,
                                       .size_bytes = args.size,
                                       .flags = args.flags,
                                       .program_address = args.mmap_offset},
@@ -264,15 +277,28 @@ int Requests::wait_events(kfd_ioctl_wait_events_args& args) {
 
 int Requests::apertures(kfd_ioctl_get_process_apertures_new_args& args) {
   if (args.num_of_nodes != 0) {
-    if (!copy_to_program(args.kfd_process_device_apertures_ptr, &kApertures, sizeof kApertures))
+    std::vector<kfd_process_device_apertures> all;
+    for (const auto& gpu : gpus) all.push_back(apertures_of(*gpu));
+    all.resize(std::min<size_t>(all.size(), args.num_of_nodes));
+    if (!copy_to_program(args.kfd_process_device_apertures_ptr, all.data(),
+                         all.size() * sizeof all[0]))
       return -EFAULT;
+    args.num_of_nodes = static_cast<uint32_t>(all.size());
+  } else {
+    args.num_of_nodes = static_cast<uint32_t>(gpus.size());
   }
-  args.num_of_nodes = 1;
+  return 0;
+}
+
+int Requests::available_memory(kfd_ioctl_get_available_memory_args& args) {
+  const Gpu* const gpu = gpu_with(args.gpu_id);
+  if (gpu == nullptr) return -EINVAL;
+  args.available = gpu->vram_bytes() - buffers.vram_used_bytes(*gpu);
   return 0;
 }
 
 int Requests::tile_config(kfd_ioctl_get_tile_config_args& args) {
-  if (args.gpu_id != kGpuId) return -EINVAL;
+  if (const int error = answer_for(args.gpu_id); error != 0) return error;
   // GFX9 has no tile mode tables (amdgpu_amdkfd_get_tile_config).
   const uint32_t tiles = std::min<uint32_t>(args.num_tile_configs, 32);
   const uint32_t macro_tiles = std::min<uint32_t>(args.num_macro_tile_configs, 16);
@@ -296,8 +322,10 @@ int Requests::map_or_unmap(kfd_ioctl_map_memory_to_gpu_args& args, bool map) {
     uint32_t id = 0;
     if (!copy_from_program(&id, args.device_ids_array_ptr + args.n_success * sizeof id, sizeof id))
       return -EFAULT;
-    if (id != kGpuId) return -EINVAL;
-    if (const int error = map ? buffers.map(args.handle) : buffers.unmap(args.handle); error != 0)
+    Gpu* const gpu = gpu_with(id);
+    if (gpu == nullptr) return -EINVAL;
+    if (const int error = map ? buffers.map(args.handle, *gpu) : buffers.unmap(args.handle, *gpu);
+        error != 0)
       return error;
   }
   return 0;
@@ -313,8 +341,9 @@ int Requests::runtime_enable(const RuntimeEnableArgs& args) {
   if (!profile.reports_exceptions()) return lacks("RUNTIME_ENABLE", "1.13");
   const bool enable = (args.mode_mask & 1) != 0;
   bool expected = !enable;
-  if (!device.reports_exceptions.compare_exchange_strong(expected, enable))
+  if (!reports_exceptions_.compare_exchange_strong(expected, enable))
     return enable ? -EBUSY : -EPERM;
+  for (const auto& gpu : gpus) gpu->device.reports_exceptions = enable;
   return 0;
 }
 

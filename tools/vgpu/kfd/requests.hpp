@@ -9,18 +9,18 @@
 
 #include <linux/kfd_ioctl.h>
 #include <atomic>
+#include <cerrno>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
-#include "device/device.hpp"
-#include "device/device_counts.hpp"
 #include "device/host_pages.hpp"
-#include "device/incoherent.hpp"
 #include "kfd/backing.hpp"
 #include "kfd/buffers.hpp"
 #include "kfd/driver_profile.hpp"
 #include "kfd/events.hpp"
 #include "kfd/fence_report.hpp"
+#include "kfd/gpu.hpp"
 #include "kfd/queues.hpp"
 
 namespace uptempo::vgpu::kfd {
@@ -39,25 +39,33 @@ class Requests {
   const DriverProfile profile;
   Trace trace;
   SparseFile kfd_file;
-  SparseFile render_file;
-  AddressSpace memory;
   Events events;
   FenceReport fence_report;
-  std::unique_ptr<HostPages> host_pages;    // null unless fences are checked
-  const std::unique_ptr<Caches> caches;     // null: memory is coherent
-  const std::unique_ptr<LazyBar> lazy_bar;  // null: the host's stores are visible at once
-  DeviceCounts counts;
-  Device device;
+  std::unique_ptr<HostPages> host_pages;  // null unless fences are checked
+  GpuGroup group;
+  const std::vector<std::unique_ptr<Gpu>> gpus;  // in the order of their nodes; not empty
   Buffers buffers;
   Queues queues;
 
  private:
+  std::atomic<bool> reports_exceptions_{false};  // RUNTIME_ENABLE was issued
+
+  std::vector<std::unique_ptr<Gpu>> make_gpus();
+  std::vector<Gpu*> all_gpus() const;
+  // Returns nullptr if no GPU has that identifier.
+  Gpu* gpu_with(uint32_t id) const noexcept;
+  // Returns 0, or -EINVAL if no GPU has that identifier.
+  int answer_for(uint32_t gpu_id) const noexcept {
+    return gpu_with(gpu_id) == nullptr ? -EINVAL : 0;
+  }
+
   int create_event(kfd_ioctl_create_event_args& args);
   int allocate_memory(kfd_ioctl_alloc_memory_of_gpu_args& args);
   int wait_events(kfd_ioctl_wait_events_args& args);
   int apertures(kfd_ioctl_get_process_apertures_new_args& args);
   int tile_config(kfd_ioctl_get_tile_config_args& args);
   int map_or_unmap(kfd_ioctl_map_memory_to_gpu_args& args, bool map);
+  int available_memory(kfd_ioctl_get_available_memory_args& args);
   int xnack(kfd_ioctl_set_xnack_mode_args& args);
   int runtime_enable(const RuntimeEnableArgs& args);
   // Logs the refusal of a request that the profile lacks. Returns -EINVAL, as kfd_ioctl() does for

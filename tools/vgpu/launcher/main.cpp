@@ -54,6 +54,12 @@ void print_help() {
          "  --device TARGET     "
       << targets()
       << " (default gfx90a)\n"
+         "  --gpus N|LIST       be a machine with 1 to 8 GPUs of TARGET, or with the GPUs of a "
+         "list: "
+         "gfx90a,gfx908\n"
+         "                      (default 1). Excludes --check fences, --incoherent, --bar lazy "
+         "and\n"
+         "                      --deterministic\n"
          "  --kfd VERSION       be a driver with KFD 1.8 to 1.18 (default 1.18): its version, "
          "features\n"
          "                      and refusals; from 1.13 on, queue errors are exceptions\n"
@@ -96,14 +102,17 @@ void print_help() {
          "                      program without the necessary order fails for some seed\n"
          "  --seed N            seed of all other random choices (default: that of --incoherent, "
          "or 1)\n"
-         "  --workers N         number of threads that execute waves (default: one per core;\n"
-         "                      from 8 cores on, one core is left to the program)\n"
+         "  --workers N         number of threads of a GPU that execute waves (default: one per\n"
+         "                      core, divided by the number of GPUs; from 8 cores on, one core is\n"
+         "                      left to the program)\n"
          "  --sockets N         be a machine with 1 to 8 processor sockets (default 1): CPU agents "
          "and\n"
          "                      NUMA nodes. The host's processors and memory are divided among "
          "them\n"
-         "  --gpu-socket N      socket that the GPU is connected to, counted from 0 (default: the "
-         "last)\n"
+         "  --gpu-socket N      socket that the GPUs are connected to, counted from 0 (default: "
+         "the "
+         "last;\n"
+         "                      several GPUs are divided among the sockets)\n"
          "  --verbose           report unknown ioctls and refused requests on stderr\n"
          "  --help, --version\n";
 }
@@ -140,12 +149,28 @@ void without_random_addresses() {
     personality(static_cast<unsigned long>(now) | ADDR_NO_RANDOMIZE);
 }
 
+// Whether a value of --gpus is a list of targets, not a number.
+bool names_targets(const char* gpus) {
+  return gpus != nullptr && std::string_view(gpus).starts_with("gfx");
+}
+
+// After all options: a list of --gpus and --device exclude each other. The list of a launcher around
+// this one yields to this one's --device.
+void check_targets(bool target_given, bool list_given) {
+  if (!target_given) return;
+  if (list_given) usage("--gpus with a list names the targets already: leave out --device");
+  if (names_targets(std::getenv("UPTEMPO_VGPU_GPUS"))) unsetenv("UPTEMPO_VGPU_GPUS");
+}
+
 // Returns the index of the program in `arguments`.
 size_t parse(const std::vector<std::string>& arguments) {
+  bool target_given = false, list_given = false;
   for (size_t i = 0; i < arguments.size(); ++i) {
     std::string option = arguments[i];
-    if (option == "--") return i + 1;
-    if (!option.starts_with('-')) return i;
+    if (option == "--" || !option.starts_with('-')) {
+      check_targets(target_given, list_given);
+      return option == "--" ? i + 1 : i;
+    }
     std::string value;
     const size_t equals = option.find('=');
     bool has_value = equals != std::string::npos;
@@ -165,6 +190,15 @@ size_t parse(const std::vector<std::string>& arguments) {
       if (find_device_description(take()) == nullptr)
         usage("--device: '" + value + "' is not one of " + targets());
       set("UPTEMPO_VGPU_DEVICE", value);
+      target_given = true;
+    } else if (option == "--gpus") {
+      try {
+        Options::parse_gpus(take(), device_descriptions().front());
+      } catch (const std::invalid_argument& error) {
+        usage(std::string("--gpus is ") + error.what());
+      }
+      set("UPTEMPO_VGPU_GPUS", value);
+      list_given = names_targets(value.c_str());
     } else if (option == "--kfd") {
       if (!Options::parse_kfd(take()))
         usage("--kfd: '" + value + "' is not a version from 1.8 to 1.18");
@@ -323,6 +357,30 @@ void check_sockets() {
   }
 }
 
+// The library refuses the same, but names variables of the environment.
+void check_single_gpu_modes() {
+  const char* const gpus = std::getenv("UPTEMPO_VGPU_GPUS");
+  if (gpus == nullptr) return;
+  try {
+    if (Options::parse_gpus(gpus, device_descriptions().front()).size() < 2) return;
+  } catch (const std::invalid_argument&) {
+    return;  // of the environment; the library reports it
+  }
+  const auto refuse = [](const char* option, const char* reason) {
+    usage(std::string(option) + " works with one GPU only, because " + reason +
+          ": leave out one of them");
+  };
+  if (const char* const checks = std::getenv("UPTEMPO_VGPU_CHECK");
+      checks != nullptr && names_fences(checks))
+    refuse("--check fences", "the checker does not know the order between GPUs");
+  if (std::getenv("UPTEMPO_VGPU_INCOHERENT") != nullptr)
+    refuse("--incoherent", "caches of peers are not modelled");
+  if (std::getenv("UPTEMPO_VGPU_LAZY_BAR") != nullptr)
+    refuse("--bar lazy", "only one GPU's memory can hold stores back");
+  if (std::getenv("UPTEMPO_VGPU_DETERMINISTIC") != nullptr)
+    refuse("--deterministic", "each GPU has a thread of its own");
+}
+
 int run(const std::vector<std::string>& arguments) {
   const size_t first = parse(arguments);
   if (first == arguments.size()) usage("no program was given");
@@ -336,6 +394,7 @@ int run(const std::vector<std::string>& arguments) {
       checks != nullptr && asked("UPTEMPO_VGPU_INCOHERENT") && names_fences(checks))
     usage("--check fences and --incoherent exclude each other: run the program once with each");
   check_sockets();
+  check_single_gpu_modes();
   if (const char* const checks = std::getenv("UPTEMPO_VGPU_CHECK");
       checks != nullptr && asked("UPTEMPO_VGPU_LAZY_BAR") && names_fences(checks))
     usage("--check fences and --bar lazy exclude each other: run the program once with each");

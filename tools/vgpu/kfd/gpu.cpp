@@ -1,0 +1,54 @@
+#include "kfd/gpu.hpp"
+
+#include <unistd.h>
+#include <utility>
+
+namespace uptempo::vgpu::kfd {
+namespace {
+
+constexpr uint64_t kLargePage = uint64_t{2} << 20;
+
+// The driver's limit for GTT is the machine's memory.
+uint64_t gtt_limit_bytes() {
+  const uint64_t bytes = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) *
+                         static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  return (bytes + kLargePage - 1) / kLargePage * kLargePage;
+}
+
+}  // namespace
+
+GpuInterrupts::GpuInterrupts(Events& events, uint32_t gpu_id, std::string gpu_name)
+    : events_(events), gpu_id_(gpu_id), gpu_name_(std::move(gpu_name)) {}
+
+void GpuInterrupts::raise(uint32_t event_id) { events_.raise(event_id); }
+
+void GpuInterrupts::memory_fault(const MemoryFault& fault) {
+  events_.memory_fault(fault, gpu_id_, gpu_name_);
+}
+
+Gpu::Gpu(const Options& process, uint32_t index_, const ProcessParts& parts)
+    : index(index_),
+      id(gpu_id_of(index)),
+      options(process.of_gpu(index)),
+      render_file("uptempo-vgpu-render", options.device->vram_bytes + gtt_limit_bytes()),
+      caches(options.incoherent
+                 ? std::make_unique<Caches>(*options.device,
+                                            CacheHabits::of(*options.device, *options.incoherent))
+                 : nullptr),
+      lazy_bar(options.lazy_bar ? std::make_unique<LazyBar>(*options.lazy_bar) : nullptr),
+      interrupts(parts.events, id,
+                 options.gpus.size() < 2 ? "GPU" : "GPU " + std::to_string(index)),
+      device{options,
+             memory,
+             interrupts,
+             parts.trace,
+             parts.checker,
+             parts.host_pages,
+             caches.get(),
+             &counts,
+             parts.ignored_atomics,
+             lazy_bar.get(),
+             &parts.group,
+             index} {}
+
+}  // namespace uptempo::vgpu::kfd

@@ -1,0 +1,77 @@
+// One GPU of a process, as the driver has it: its identity, its memory and its device. Requests has
+// one for each GPU of the machine (--gpus).
+//
+// Each GPU has an address space (page table), a render node, doorbells, counts and, from its first
+// queue on, a command processor with threads of its own. Events, the trace and the reports belong
+// to the process.
+//
+// Lifetime: that of the process's Requests, which Device and the threads refer to.
+// Thread safety: immutable, except the parts that have their own rules.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "device/bar/lazy_bar.hpp"
+#include "device/device.hpp"
+#include "device/device_counts.hpp"
+#include "device/host_pages.hpp"
+#include "device/ignored_atomics.hpp"
+#include "device/incoherent.hpp"
+#include "kfd/backing.hpp"
+#include "kfd/events.hpp"
+
+namespace uptempo::vgpu::kfd {
+
+// Returns KFD's identifier of a GPU. The kernel uses a 16-bit hash; any nonzero value works.
+constexpr uint32_t gpu_id_of(uint32_t index) noexcept { return 0x5a21 + index * 0x1000; }
+
+// The parts that the GPUs of a process share.
+struct ProcessParts {
+  Trace& trace;
+  Events& events;
+  GpuGroup& group;
+  fences::Checker* checker = nullptr;         // null: fences are not checked
+  HostPages* host_pages = nullptr;            // with the checker
+  IgnoredAtomics* ignored_atomics = nullptr;  // null: not counted
+};
+
+// Adds the GPU's identity to what its threads raise.
+class GpuInterrupts final : public Interrupts {
+ public:
+  GpuInterrupts(Events& events, uint32_t gpu_id, std::string gpu_name);
+  void raise(uint32_t event_id) override;
+  void memory_fault(const MemoryFault& fault) override;
+
+ private:
+  Events& events_;
+  const uint32_t gpu_id_;
+  const std::string gpu_name_;
+};
+
+class Gpu {
+ public:
+  // `process`: the process's options. Throws std::system_error if the system refuses the memory
+  // file.
+  Gpu(const Options& process, uint32_t index, const ProcessParts& parts);
+  Gpu(const Gpu&) = delete;
+  Gpu& operator=(const Gpu&) = delete;
+
+  const uint32_t index;
+  const uint32_t id;       // KFD's
+  const Options options;   // of this GPU
+  SparseFile render_file;  // VRAM first, then GTT
+  AddressSpace memory;
+  const std::unique_ptr<Caches> caches;     // null: memory is coherent
+  const std::unique_ptr<LazyBar> lazy_bar;  // null: the host's stores are visible at once
+  DeviceCounts counts;
+  GpuInterrupts interrupts;
+  Device device;  // refers to the members above
+
+  const DeviceDescription& description() const noexcept { return *options.device; }
+  uint64_t vram_bytes() const noexcept { return options.device->vram_bytes; }
+  uint64_t gtt_bytes() const noexcept { return render_file.size_bytes() - vram_bytes(); }
+};
+
+}  // namespace uptempo::vgpu::kfd
