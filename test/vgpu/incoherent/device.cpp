@@ -11,11 +11,15 @@ namespace {
 constexpr size_t kKernargBlockBytes = 256;
 constexpr size_t kKernargBlocks = 1024;
 
+struct Agents {
+  std::vector<hsa_agent_t> gpus, others;
+};
+
 hsa_status_t take_agent(hsa_agent_t agent, void* result) {
-  auto& device = *static_cast<TestDevice*>(result);
+  auto& agents = *static_cast<Agents*>(result);
   hsa_device_type_t type{};
   hsa_agent_get_info(agent, HSA_AGENT_INFO_DEVICE, &type);
-  (type == HSA_DEVICE_TYPE_GPU ? device.gpu : device.cpu) = agent;
+  (type == HSA_DEVICE_TYPE_GPU ? agents.gpus : agents.others).push_back(agent);
   return HSA_STATUS_SUCCESS;
 }
 
@@ -81,9 +85,14 @@ void check(hsa_status_t status, const char* what) {
   std::exit(1);
 }
 
-TestDevice::TestDevice(std::span<const std::byte> kernels) {
+TestDevice::TestDevice(std::span<const std::byte> kernels, uint32_t number) {
   check(hsa_init(), "hsa_init");
-  check(hsa_iterate_agents(take_agent, this), "hsa_iterate_agents");
+  Agents agents;
+  check(hsa_iterate_agents(take_agent, &agents), "hsa_iterate_agents");
+  if (agents.others.empty() || number >= agents.gpus.size())
+    check(HSA_STATUS_ERROR_INVALID_AGENT, "finding the agents");
+  gpu = agents.gpus[number];
+  cpu = agents.others.front();
   host_fine_ = pool_of(cpu, true);
   host_coarse_ = pool_of(cpu, false);
   local_ = pool_of(gpu, false);
@@ -199,9 +208,10 @@ void TestDevice::dispatch(const Kernel& kernel, uint32_t work_items, const Argum
           fences);
 }
 
-void TestDevice::barrier(Fences fences) {
+void TestDevice::barrier(Fences fences, hsa_signal_t dependency) {
   const uint64_t index = claim();
   auto& packet = static_cast<hsa_barrier_and_packet_t*>(queue_->base_address)[index % queue_->size];
+  packet.dep_signal[0] = dependency;
   packet.completion_signal = done_;
   publish(index, HSA_PACKET_TYPE_BARRIER_AND, 0, fences);
 }

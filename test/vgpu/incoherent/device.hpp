@@ -24,8 +24,8 @@ enum class Memory : uint8_t { host_fine, host_coarse, local };
 
 class TestDevice {
  public:
-  // `kernels`: a clang offload bundle (uptempo_add_kernels).
-  explicit TestDevice(std::span<const std::byte> kernels);
+  // `kernels`: a clang offload bundle (uptempo_add_kernels). `number`: of the GPU, from 0.
+  explicit TestDevice(std::span<const std::byte> kernels, uint32_t number = 0);
   ~TestDevice();
   TestDevice(const TestDevice&) = delete;
   TestDevice& operator=(const TestDevice&) = delete;
@@ -73,11 +73,16 @@ class TestDevice {
   // The packet has the barrier bit. The host waits for its end with wait().
   void dispatch(const Kernel& kernel, uint32_t work_items, const Arguments& arguments,
                 Fences fences);
-  void barrier(Fences fences);
+  // The packet waits until `dependency`, if given, is 0.
+  void barrier(Fences fences, hsa_signal_t dependency = {});
   // Blocks until all packets have completed.
   void wait();
   // Copies with an SDMA engine after all packets have completed, and blocks until the copy ends.
   void copy(void* destination, const void* source, size_t size_bytes);
+
+  // 0 when all packets have completed.
+  hsa_signal_t signal() const noexcept { return done_; }
+  hsa_queue_t* queue() const noexcept { return queue_; }
 
   hsa_agent_t gpu{}, cpu{};
 
