@@ -72,7 +72,8 @@ void wait(hsa_signal_t signal) {
                                   HSA_WAIT_STATE_BLOCKED) == 0);
 }
 
-TEST_CASE("each GPU is an agent with a node, a PCI address and memory of its own", "[gpus]") {
+TEST_CASE("each GPU is an agent with a node, a PCI address and memory of its own",
+          "[gpus][address]") {
   Machine machine;
   CHECK(info<uint32_t>(machine.first.gpu, HSA_AMD_AGENT_INFO_DRIVER_NODE_ID) == 1);
   CHECK(info<uint32_t>(machine.second.gpu, HSA_AMD_AGENT_INFO_DRIVER_NODE_ID) == 2);
