@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "test/support/catch.hpp"
 #include "test/support/environment.hpp"
@@ -17,7 +18,8 @@ constexpr const char* kVariables[] = {"UPTEMPO_VGPU_DEVICE",        "UPTEMPO_VGP
                                       "UPTEMPO_VGPU_WORKERS",       "UPTEMPO_VGPU_VERBOSE",
                                       "UPTEMPO_VGPU_INCOHERENT",    "UPTEMPO_VGPU_DELAY",
                                       "UPTEMPO_VGPU_SOCKETS",       "UPTEMPO_VGPU_GPU_SOCKET",
-                                      "UPTEMPO_VGPU_LAZY_BAR",      "UPTEMPO_VGPU_SMALL_BAR"};
+                                      "UPTEMPO_VGPU_LAZY_BAR",      "UPTEMPO_VGPU_SMALL_BAR",
+                                      "UPTEMPO_VGPU_GPUS"};
 
 struct CleanEnvironment : uptempo::test::Environment {
   CleanEnvironment() { clear(); }
@@ -218,6 +220,62 @@ TEST_CASE("an invalid value is refused with the variable, the value and the acce
       CHECK(text.find(each.accepted) != std::string::npos);
     }
   }
+}
+
+TEST_CASE("a number or a list of targets selects the GPUs", "[options]") {
+  CleanEnvironment environment;
+  const auto targets = [] {
+    std::string names;
+    const Options options = Options::from_environment();
+    for (const DeviceDescription* gpu : options.gpus) names += std::string(gpu->target) + ' ';
+    CHECK(options.device == options.gpus.front());
+    return names;
+  };
+  CHECK(targets() == "gfx90a ");
+  environment.set("UPTEMPO_VGPU_GPUS", "3");
+  CHECK(targets() == "gfx90a gfx90a gfx90a ");
+  environment.set("UPTEMPO_VGPU_DEVICE", "gfx906");
+  CHECK(targets() == "gfx906 gfx906 gfx906 ");
+  environment.set("UPTEMPO_VGPU_GPUS", "gfx908,gfx90a");
+  CHECK(targets() == "gfx908 gfx90a ");
+  CHECK(Options::from_environment().of_gpu(1).device->target == "gfx90a");
+  for (const char* wrong : {"0", "9", "gfx90a,", ",gfx90a", "mi210", "gfx90a gfx90a",
+                            "gfx900,gfx900,gfx900,gfx900,gfx900,gfx900,gfx900,gfx900,gfx900"}) {
+    CAPTURE(wrong);
+    environment.set("UPTEMPO_VGPU_GPUS", wrong);
+    CHECK_THROWS_AS(Options::from_environment(), std::invalid_argument);
+  }
+}
+
+TEST_CASE("several GPUs are divided among the sockets unless one is asked for", "[options]") {
+  CleanEnvironment environment;
+  environment.set("UPTEMPO_VGPU_SOCKETS", "2");
+  CHECK(Options::from_environment().socket_of_gpu(0) == 1);
+  environment.set("UPTEMPO_VGPU_GPUS", "4");
+  for (uint32_t gpu = 0; gpu < 4; ++gpu)
+    CHECK(Options::from_environment().socket_of_gpu(gpu) == gpu / 2);
+  environment.set("UPTEMPO_VGPU_GPU_SOCKET", "1");
+  CHECK(Options::from_environment().socket_of_gpu(0) == 1);
+}
+
+TEST_CASE("modes that know one GPU only are refused with several", "[options]") {
+  for (const auto& [variable, value] : {std::pair{"UPTEMPO_VGPU_CHECK", "fences"},
+                                        {"UPTEMPO_VGPU_INCOHERENT", "1"},
+                                        {"UPTEMPO_VGPU_LAZY_BAR", "1"},
+                                        {"UPTEMPO_VGPU_DETERMINISTIC", "1"}}) {
+    CAPTURE(variable);
+    CleanEnvironment environment;
+    environment.set(variable, value);
+    environment.set("UPTEMPO_VGPU_GPUS", "1");
+    CHECK_NOTHROW(Options::from_environment());
+    environment.set("UPTEMPO_VGPU_GPUS", "2");
+    CHECK_THROWS_WITH(Options::from_environment(),
+                      Catch::Contains("2 GPUs") && Catch::Contains(variable));
+  }
+  CleanEnvironment environment;
+  environment.set("UPTEMPO_VGPU_GPUS", "2");
+  environment.set("UPTEMPO_VGPU_CHECK", "atomics");
+  CHECK_NOTHROW(Options::from_environment());
 }
 
 }  // namespace

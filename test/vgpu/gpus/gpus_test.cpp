@@ -12,6 +12,8 @@
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -60,10 +62,9 @@ hsa_signal_t copy(const TestDevice& to, void* destination, const TestDevice& fro
                   const void* source, size_t bytes, std::vector<hsa_signal_t> after = {}) {
   hsa_signal_t done{};
   REQUIRE(hsa_signal_create(1, 0, nullptr, &done) == HSA_STATUS_SUCCESS);
-  REQUIRE(hsa_amd_memory_async_copy(destination, to.gpu, source, from.gpu, bytes,
-                                    static_cast<uint32_t>(after.size()),
-                                    after.empty() ? nullptr : after.data(),
-                                    done) == HSA_STATUS_SUCCESS);
+  REQUIRE(hsa_amd_memory_async_copy(
+              destination, to.gpu, source, from.gpu, bytes, static_cast<uint32_t>(after.size()),
+              after.empty() ? nullptr : after.data(), done) == HSA_STATUS_SUCCESS);
   return done;
 }
 
@@ -114,13 +115,13 @@ TEST_CASE("copies between GPUs have the source's bytes, in each direction and si
     machine.share(one.data());
     machine.share(other.data());
     for (uint32_t i = 0; i < items; ++i) one[i] = filled(i, items);
-    const hsa_signal_t there = copy(machine.second, other.data(), machine.first, one.data(),
-                                    items * sizeof(uint32_t));
+    const hsa_signal_t there =
+        copy(machine.second, other.data(), machine.first, one.data(), items * sizeof(uint32_t));
     wait(there);
     CHECK(is_filled(other, items));
     for (uint32_t i = 0; i < items; ++i) other[i] = filled(i, items + 1);
-    const hsa_signal_t back = copy(machine.first, one.data(), machine.second, other.data(),
-                                   items * sizeof(uint32_t));
+    const hsa_signal_t back =
+        copy(machine.first, one.data(), machine.second, other.data(), items * sizeof(uint32_t));
     wait(back);
     CHECK(is_filled(one, items + 1));
     for (const hsa_signal_t signal : {there, back}) hsa_signal_destroy(signal);
@@ -130,8 +131,8 @@ TEST_CASE("copies between GPUs have the source's bytes, in each direction and si
 // With HSA_ENABLE_SDMA=0 kernels copy.
 TEST_CASE("xGMI engines of the GPUs copy between them", "[gpus][engines]") {
   Machine machine;
-  const auto function = reinterpret_cast<uptempo_vgpu_copy_engine_t>(
-      dlsym(RTLD_DEFAULT, "uptempo_vgpu_copy_engine"));
+  const auto function =
+      reinterpret_cast<uptempo_vgpu_copy_engine_t>(dlsym(RTLD_DEFAULT, "uptempo_vgpu_copy_engine"));
   REQUIRE(function != nullptr);
   // gfx90a has two engines for the host link and three for xGMI.
   constexpr uint32_t kHostEngines = 2, kEngines = 5;
@@ -202,7 +203,8 @@ TEST_CASE("copies of both GPUs wait for one another, kernels for copies", "[gpus
   fill(machine.first, data[0], 1);
   // Each copy moves the upper half of one GPU's data to the lower half of the other's, so that
   // every copy shows in the result.
-  std::vector<uint32_t> expected[2] = {std::vector<uint32_t>(kItems), std::vector<uint32_t>(kItems)};
+  std::vector<uint32_t> expected[2] = {std::vector<uint32_t>(kItems),
+                                       std::vector<uint32_t>(kItems)};
   for (uint32_t i = 0; i < kItems; ++i) expected[0][i] = filled(i, 1);
   std::vector<hsa_signal_t> signals{machine.first.signal()};
   constexpr uint32_t kHops = 21, kHalf = kItems / 2;
@@ -210,8 +212,7 @@ TEST_CASE("copies of both GPUs wait for one another, kernels for copies", "[gpus
     const uint32_t from = hop % 2, to = 1 - from;
     const uint32_t source = hop / 2 % 2 == 0 ? kHalf : 0, target = hop % 3 == 0 ? kHalf : 0;
     signals.push_back(copy(*devices[to], data[to].data() + target, *devices[from],
-                           data[from].data() + source, kHalf * sizeof(uint32_t),
-                           {signals.back()}));
+                           data[from].data() + source, kHalf * sizeof(uint32_t), {signals.back()}));
     std::copy_n(expected[from].begin() + source, kHalf, expected[to].begin() + target);
   }
   const auto sum = machine.second.allocate(Memory::local, kItems);
@@ -231,8 +232,7 @@ TEST_CASE("a kernel of one GPU rings a doorbell of the other while that sleeps",
   fill(machine.first, data, 1);
   machine.first.wait();
   hsa_queue_t* const queue = machine.first.queue();
-  const auto* const doorbell =
-      reinterpret_cast<const amd_signal_t*>(queue->doorbell_signal.handle);
+  const auto* const doorbell = reinterpret_cast<const amd_signal_t*>(queue->doorbell_signal.handle);
   const uint64_t index = hsa_queue_add_write_index_relaxed(queue, 1);
   auto& packet = static_cast<hsa_barrier_and_packet_t*>(queue->base_address)[index % queue->size];
   std::memset(reinterpret_cast<std::byte*>(&packet) + 4, 0, sizeof packet - 4);
@@ -249,6 +249,48 @@ TEST_CASE("a kernel of one GPU rings a doorbell of the other while that sleeps",
   machine.second.wait();
   wait(done);
   hsa_signal_destroy(done);
+}
+
+TEST_CASE("queues of all GPUs are numbered together", "[gpus]") {
+  Machine machine;
+  const auto function =
+      reinterpret_cast<uptempo_vgpu_queue_t>(dlsym(RTLD_DEFAULT, "uptempo_vgpu_queue"));
+  REQUIRE(function != nullptr);
+  uint32_t first = 0, second = 0;
+  REQUIRE(function(machine.first.queue()->base_address, &first) == 0);
+  REQUIRE(function(machine.second.queue()->base_address, &second) == 0);
+  CHECK(first != second);
+}
+
+TEST_CASE("the trace names the GPU of each packet and doorbell", "[.][trace]") {
+  {
+    Machine machine;
+    const auto one = machine.first.allocate(Memory::local, 64);
+    const auto other = machine.second.allocate(Memory::local, 64);
+    machine.share(one.data());
+    machine.share(other.data());
+    fill(machine.first, one, 1);
+    fill(machine.second, other, 1);
+    machine.first.wait();
+    const hsa_signal_t done = copy(machine.second, other.data(), machine.first, one.data(), 64);
+    wait(done);
+    machine.second.wait();
+    hsa_signal_destroy(done);
+  }
+  const char* const name = std::getenv("UPTEMPO_VGPU_TRACE");
+  REQUIRE(name != nullptr);
+  std::ifstream trace(name);
+  std::set<std::string> seen;
+  for (std::string line; std::getline(trace, line);) {
+    const size_t gpu = line.find("\"gpu\":");
+    REQUIRE(gpu != std::string::npos);
+    for (const char* type : {"kernel_dispatch", "doorbell", "sdma"})
+      if (line.find("\"type\":\"" + std::string(type)) != std::string::npos)
+        seen.insert(type + line.substr(gpu + 6, 1));
+  }
+  for (const char* line : {"kernel_dispatch0", "kernel_dispatch1", "doorbell0", "doorbell1"})
+    CHECK(seen.contains(line));
+  CHECK((seen.contains("sdma0") || seen.contains("sdma1")));
 }
 
 TEST_CASE("ROCR_VISIBLE_DEVICES selects the second GPU", "[.][visible]") {
@@ -286,9 +328,10 @@ hsa_status_t take_fault(const hsa_amd_event_t* event, void* result) {
 }
 
 // In a process of its own, because ROCr watches for one memory fault.
-TEST_CASE("access to a peer's memory without permission is a fault of the GPU that tried, and the "
-          "other goes on",
-          "[.][refused]") {
+TEST_CASE(
+    "access to a peer's memory without permission is a fault of the GPU that tried, and the "
+    "other goes on",
+    "[.][refused]") {
   REQUIRE(hsa_init() == HSA_STATUS_SUCCESS);
   SeenFault fault;
   REQUIRE(hsa_amd_register_system_event_handler(take_fault, &fault) == HSA_STATUS_SUCCESS);

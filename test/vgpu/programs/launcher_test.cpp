@@ -42,7 +42,7 @@ TEST_CASE("--help and --version print text and succeed", "[launcher]") {
   for (const char* option :
        {"--device", "--trace", "--null-kernels", "--early-read-index", "--deterministic",
         "--incoherent", "--bar", "--delay", "--seed", "--workers", "--verbose", "--check",
-        "--report", "--sockets", "--gpu-socket", "gfx90a", "gfx900"}) {
+        "--report", "--sockets", "--gpus", "--gpu-socket", "gfx90a", "gfx900"}) {
     CAPTURE(option);
     CHECK(holds(help.out, option));
   }
@@ -85,6 +85,16 @@ TEST_CASE("a usage error gives one line and status 2", "[launcher]") {
         Case{{"--sockets"}, "needs a value"},
         Case{{"--gpu-socket", "2", "--sockets", "2", "true"}, "below 2, the number of sockets"},
         Case{{"--gpu-socket", "1", "true"}, "below 1"},
+        Case{{"--gpus", "0", "true"}, "'0': use a number from 1 to 8"},
+        Case{{"--gpus", "9", "true"}, "'9'"},
+        Case{{"--gpus", "gfx90a,mi100", "true"}, "'gfx90a,mi100'"},
+        Case{{"--gpus=gfx90a,", "true"}, "'gfx90a,'"},
+        Case{{"--gpus"}, "needs a value"},
+        Case{{"--gpus", "gfx90a,gfx908", "--device", "gfx90a", "true"}, "leave out --device"},
+        Case{{"--gpus", "2", "--check", "fences", "true"}, "--check fences works with one GPU"},
+        Case{{"--gpus", "2", "--incoherent", "1", "true"}, "--incoherent works with one GPU"},
+        Case{{"--gpus", "2", "--bar", "lazy", "1", "true"}, "--bar lazy works with one GPU"},
+        Case{{"--deterministic", "--gpus", "2", "true"}, "--deterministic works with one GPU"},
         Case{{"--verbose=yes", "true"}, "--verbose"},
         Case{{"--trace", "/nonexistent/t.json", "true"}, "/nonexistent/t.json"},
         Case{{"--check", "races", "true"}, "'races'"},

@@ -1,6 +1,7 @@
 // Debian's unmodified programs (package rocminfo).
 #include <dlfcn.h>
 #include <string>
+#include <vector>
 
 #include "run.hpp"
 #include "test/support/catch.hpp"
@@ -48,6 +49,22 @@ TEST_CASE("rocminfo prints a CPU agent for each socket, and then the GPU", "[too
   CHECK(holds(node_of("Agent 3 "), " 2"));
   CHECK(holds(finished.out.substr(finished.out.find("Agent 3 ")), "gfx90a"));
   CHECK_FALSE(holds(finished.out, "Agent 4 "));
+}
+
+TEST_CASE("rocminfo prints an agent for each GPU, or for those that ROCr is to see",
+          "[tools][gpus]") {
+  const std::vector<std::string> arguments{"--gpus", "gfx90a,gfx908", "--", "rocminfo"};
+  const CommandResult both = launch(arguments);
+  CAPTURE(both.err, both.out);
+  CHECK(both.exit_code == 0);
+  CHECK(holds(both.out, "AMD Instinct MI210"));
+  CHECK(holds(both.out, "AMD Instinct MI100"));
+  CHECK(holds(both.out, "Agent 3 "));
+  CHECK_FALSE(holds(both.out, "Agent 4 "));
+  const CommandResult second = launch(arguments, {"ROCR_VISIBLE_DEVICES=1"});
+  CHECK(second.exit_code == 0);
+  CHECK_FALSE(holds(second.out, "AMD Instinct MI210"));
+  CHECK(holds(second.out, "AMD Instinct MI100"));
 }
 
 TEST_CASE("rocm_agent_enumerator lists the target", "[tools]") {

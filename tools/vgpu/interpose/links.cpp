@@ -41,8 +41,8 @@ std::optional<Place> place_of(uint32_t gpu, const Options& options) {
 // Boards with enough links are linked to each other, others form a ring.
 uint32_t hops(const Place& one, const Place& other, uint32_t links_of_board) {
   if (links_of_board + 1 >= one.boards) return 1;
-  const uint32_t distance = one.position < other.position ? other.position - one.position
-                                                          : one.position - other.position;
+  const uint32_t distance =
+      one.position < other.position ? other.position - one.position : one.position - other.position;
   return std::min(distance, one.boards - distance);
 }
 
@@ -61,8 +61,13 @@ void add_link_to_peer(NodeLinks& links, uint32_t gpu, uint32_t peer, const Optio
   }
   if (options.small_bar) return;  // amdgpu_device_is_peer_accessible()
   const uint32_t socket = options.socket_of_gpu(gpu), peer_socket = options.socket_of_gpu(peer);
-  Link link{kPciExpress, from, to, 2 * kPciExpressWeight, kPciExpressLeastMbPerS,
-            board.host_link_mb_per_s, kEnabled | kNonCoherent};
+  Link link{kPciExpress,
+            from,
+            to,
+            2 * kPciExpressWeight,
+            kPciExpressLeastMbPerS,
+            board.host_link_mb_per_s,
+            kEnabled | kNonCoherent};
   if (socket != peer_socket) {  // the link between sockets has no rate
     link.weight += numa_distance(socket, peer_socket);
     link.min_mb_per_s = 0;

@@ -89,9 +89,8 @@ void add_pci_device(Tree& tree, const Options& options, uint32_t gpu, const Sock
   tree.add_file(folder + "/subsystem_device", hex("0x%04x\n", kSubsystem));
   tree.add_file(folder + "/class", hex("0x%06x\n", kClass));
   tree.add_file(folder + "/revision", hex("0x%02x\n", device.pci_revision));
-  tree.add_file(folder + "/config",
-                pci_config(kVendor, device.device_id, kSubsystem, kClass, device.pci_revision,
-                           bar));
+  tree.add_file(folder + "/config", pci_config(kVendor, device.device_id, kSubsystem, kClass,
+                                               device.pci_revision, bar));
   tree.add_file(folder + "/resource", pci_resources(bar, options.of_gpu(gpu).visible_vram_bytes()));
   tree.add_file(folder + "/irq", "0\n");
   tree.add_file(folder + "/enable", "1\n");
@@ -102,11 +101,10 @@ void add_pci_device(Tree& tree, const Options& options, uint32_t gpu, const Sock
   tree.add_file(folder + "/max_link_speed", speed);
   tree.add_file(folder + "/current_link_width", "16\n");
   tree.add_file(folder + "/max_link_width", "16\n");
-  tree.add_file(folder + "/uevent",
-                "DRIVER=amdgpu\nPCI_CLASS=" + hex("%X", kClass) +
-                    "\nPCI_ID=" + hex("%04X", kVendor) + ':' + hex("%04X", device.device_id) +
-                    "\nPCI_SUBSYS_ID=" + hex("%04X", kVendor) + ':' + hex("%04X", kSubsystem) +
-                    "\nPCI_SLOT_NAME=" + slot + '\n');
+  tree.add_file(folder + "/uevent", "DRIVER=amdgpu\nPCI_CLASS=" + hex("%X", kClass) + "\nPCI_ID=" +
+                                        hex("%04X", kVendor) + ':' + hex("%04X", device.device_id) +
+                                        "\nPCI_SUBSYS_ID=" + hex("%04X", kVendor) + ':' +
+                                        hex("%04X", kSubsystem) + "\nPCI_SLOT_NAME=" + slot + '\n');
   tree.add_directory(folder + "/drm/renderD" + std::to_string(render_minor_of(gpu)));
 }
 

@@ -10,8 +10,8 @@ constexpr uint64_t kLargePage = uint64_t{2} << 20;
 
 // The driver's limit for GTT is the machine's memory.
 uint64_t gtt_limit_bytes() {
-  const uint64_t bytes = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) *
-                         static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  const uint64_t bytes =
+      static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   return (bytes + kLargePage - 1) / kLargePage * kLargePage;
 }
 
@@ -38,17 +38,8 @@ Gpu::Gpu(const Options& process, uint32_t index_, const ProcessParts& parts)
       lazy_bar(options.lazy_bar ? std::make_unique<LazyBar>(*options.lazy_bar) : nullptr),
       interrupts(parts.events, id,
                  options.gpus.size() < 2 ? "GPU" : "GPU " + std::to_string(index)),
-      device{options,
-             memory,
-             interrupts,
-             parts.trace,
-             parts.checker,
-             parts.host_pages,
-             caches.get(),
-             &counts,
-             parts.ignored_atomics,
-             lazy_bar.get(),
-             &parts.group,
-             index} {}
+      device{options,          memory,       interrupts, parts.trace,           parts.checker,
+             parts.host_pages, caches.get(), &counts,    parts.ignored_atomics, lazy_bar.get(),
+             &parts.group,     index} {}
 
 }  // namespace uptempo::vgpu::kfd
