@@ -25,3 +25,5 @@ kernel void count(volatile global atomic_uint* counter) {
 kernel void ring(volatile global ulong* doorbell, ulong value) {
   if (get_global_id(0) == 0) *doorbell = value;
 }
+
+kernel void trap(void) { __builtin_trap(); }

@@ -251,6 +251,53 @@ TEST_CASE("a kernel of one GPU rings a doorbell of the other while that sleeps",
   hsa_signal_destroy(done);
 }
 
+struct SeenError {
+  std::atomic<hsa_status_t> status{HSA_STATUS_SUCCESS};
+  std::atomic<const hsa_queue_t*> queue{nullptr};
+};
+
+void take_error(hsa_status_t status, hsa_queue_t* queue, void* result) {
+  auto& error = *static_cast<SeenError*>(result);
+  error.status.store(status, std::memory_order_relaxed);
+  error.queue.store(queue, std::memory_order_release);
+}
+
+TEST_CASE("a kernel that traps stops a queue of its GPU, and the other GPU goes on", "[gpus]") {
+  Machine machine;
+  SeenError error;
+  hsa_queue_t* queue = nullptr;
+  REQUIRE(hsa_queue_create(machine.second.gpu, 64, HSA_QUEUE_TYPE_SINGLE, take_error, &error,
+                           UINT32_MAX, UINT32_MAX, &queue) == HSA_STATUS_SUCCESS);
+  const auto flag = machine.first.allocate(Memory::host_fine, 1);
+  machine.first.dispatch(machine.first.kernel("wait_for"), 64,
+                         machine.first.arguments().add(flag.data()), {});
+  auto& packet = *static_cast<hsa_kernel_dispatch_packet_t*>(queue->base_address);
+  std::memset(reinterpret_cast<std::byte*>(&packet) + 4, 0, sizeof packet - 4);
+  packet.workgroup_size_x = 64;
+  packet.workgroup_size_y = packet.workgroup_size_z = 1;
+  packet.grid_size_x = 64;
+  packet.grid_size_y = packet.grid_size_z = 1;
+  packet.kernel_object = machine.second.kernel("trap").object;
+  packet.kernarg_address = machine.second.arguments().address();
+  hsa_queue_add_write_index_relaxed(queue, 1);
+  std::atomic_ref(*reinterpret_cast<uint32_t*>(&packet))
+      .store(HSA_PACKET_TYPE_KERNEL_DISPATCH |
+                 1u << (16 + HSA_KERNEL_DISPATCH_PACKET_SETUP_DIMENSIONS),
+             std::memory_order_release);
+  hsa_signal_store_screlease(queue->doorbell_signal, 0);
+  while (error.queue.load(std::memory_order_acquire) == nullptr) usleep(1000);
+  CHECK(error.queue.load() == queue);
+  CHECK(error.status.load() == HSA_STATUS_ERROR_EXCEPTION);
+  std::atomic_ref(flag[0]).store(1, std::memory_order_release);
+  machine.first.wait();
+  // The GPU's other queue goes on, too.
+  const auto data = machine.second.allocate(Memory::local, kItems);
+  fill(machine.second, data, 2);
+  machine.second.wait();
+  CHECK(is_filled(data, 2));
+  CHECK(hsa_queue_destroy(queue) == HSA_STATUS_SUCCESS);
+}
+
 TEST_CASE("queues of all GPUs are numbered together", "[gpus]") {
   Machine machine;
   const auto function =
