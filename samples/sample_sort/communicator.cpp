@@ -164,8 +164,8 @@ std::vector<std::byte> Communicator::gather(std::span<const std::byte> bytes) {
 }
 
 void Communicator::fail(std::string_view program, std::string_view reason) const {
-  std::string sentence = fmt::format("{}: rank {} of {} on {} failed: {}", program, rank_, size_,
-                                     host_, reason);
+  std::string sentence =
+      fmt::format("{}: rank {} of {} on {} failed: {}", program, rank_, size_, host_, reason);
   std::ranges::replace(sentence, '\n', ' ');
   fmt::print(stderr, "{}\n", sentence);
   std::fflush(stderr);

@@ -31,10 +31,9 @@ GpuSorter::GpuSorter(const Agent& gpu, uint64_t chunk_keys, uint64_t expected_ke
       clock_(streams_),
       sort_kernel_(Program{gpu, builtin_kernels::workgroups_of_256()}
                        .kernel<uint32_t*, uint32_t, uint32_t, uint32_t>("bitonic_sort")),
-      merge_kernel_(
-          Program{gpu, kernels::merge()}
-              .kernel<const uint32_t*, uint32_t, const uint32_t*, uint32_t, uint32_t*>(
-                  "merge_runs")),
+      merge_kernel_(Program{gpu, kernels::merge()}
+                        .kernel<const uint32_t*, uint32_t, const uint32_t*, uint32_t, uint32_t*>(
+                            "merge_runs")),
       chunk_(gpu, padded(chunk_keys)),
       sides_{{gpu, std::max(expected_keys, kLeastSorted)},
              {gpu, std::max(expected_keys, kLeastSorted)}} {}
@@ -78,8 +77,7 @@ Work GpuSorter::merge(std::span<const uint32_t> runs, uint64_t first, std::span<
   return work;
 }
 
-Work GpuSorter::merge_to(std::span<uint32_t> result, uint32_t side,
-                         std::span<const Merge> merges) {
+Work GpuSorter::merge_to(std::span<uint32_t> result, uint32_t side, std::span<const Merge> merges) {
   Work work;
   merging_.record(work.begin);
   for (const Merge& each : merges) launch(each);

@@ -62,8 +62,8 @@ Workload workload_of(const Options& options, uint32_t ranks) {
   const char* const option = options.total != 0 ? "--total" : "--keys";
   if (options.total == 0) {
     if (per_rank > kMostKeys / ranks)
-      throw support::UsageError(fmt::format("--keys: {} keys on {} ranks are more than 2^40 in all",
-                                            per_rank, ranks));
+      throw support::UsageError(
+          fmt::format("--keys: {} keys on {} ranks are more than 2^40 in all", per_rank, ranks));
     workload.total = per_rank * ranks;
   }
   if (workload.total > kMostKeys)

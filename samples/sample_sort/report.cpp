@@ -101,35 +101,31 @@ std::string table(const Report& report) {
   const auto plural = [](uint64_t count, const char* noun) {
     return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
   };
-  std::string text =
-      fmt::format("{} on {}, one GPU each{}; {}\n", plural(report.ranks, "rank"),
-                  plural(report.hosts, "host"),
-                  report.workers == 0
-                      ? ""
-                      : fmt::format(" with {}", plural(report.workers, "worker")),
-                  report.mpi);
+  std::string text = fmt::format(
+      "{} on {}, one GPU each{}; {}\n", plural(report.ranks, "rank"), plural(report.hosts, "host"),
+      report.workers == 0 ? "" : fmt::format(" with {}", plural(report.workers, "worker")),
+      report.mpi);
   text += fmt::format("{} {} keys, {}; {} of up to {} keys per rank\n", work.total,
                       name_of(work.distribution), work.uneven ? "uneven" : "even",
                       plural(work.rounds, "round"), work.chunk);
   const Spread overlaps = spread(ranks, overlap_of);
   text += fmt::format(
       "{:.3f} million keys/s: {:.3f} ms, median of {}, {}\n"
-      "Overlap: the device was busy in {:.0f} % of the exchanges' time (ranks: {:.0f} to {:.0f} %)\n"
+      "Overlap: the device was busy in {:.0f} % of the exchanges' time (ranks: {:.0f} to {:.0f} "
+      "%)\n"
       "Balance: the fullest rank received {:.2f} times the mean\n\n",
       keys_per_second(report) * 1e-6, seconds_of(ranks) * 1e3,
       plural(report.iterations.size(), "iteration"), time, overlap(ranks) * 100,
       overlaps.least * 100, overlaps.most * 100, fullest(report));
 
-  support::Table rows({{"ms per rank", support::Align::left},
-                       {"least"},
-                       {"mean"},
-                       {"most"},
-                       {"share"}});
+  support::Table rows(
+      {{"ms per rank", support::Align::left}, {"least"}, {"mean"}, {"most"}, {"share"}});
   const auto add = [&](const Row& row) {
     const Spread s = spread(ranks, row.value);
-    rows.add_row({row.name, fmt::format("{:.3f}", s.least * 1e3), fmt::format("{:.3f}", s.mean * 1e3),
-                  fmt::format("{:.3f}", s.most * 1e3),
-                  fmt::format("{:.1f} %", 100 * ratio(sum(ranks, row.value), sum(ranks, total_of)))});
+    rows.add_row(
+        {row.name, fmt::format("{:.3f}", s.least * 1e3), fmt::format("{:.3f}", s.mean * 1e3),
+         fmt::format("{:.3f}", s.most * 1e3),
+         fmt::format("{:.1f} %", 100 * ratio(sum(ranks, row.value), sum(ranks, total_of)))});
   };
   for (const Row& row : kPhaseRows) add(row);
   add({"total", "total", total_of});

@@ -68,7 +68,8 @@ class SampleSort::Rounds {
   bool start_counting(std::span<const Sample> splitters) {
     if (counted_ == sorted_ || counted_ != keys_started_ || counting_) return false;
     const auto round = static_cast<uint32_t>(counted_);
-    next_sent_ = parts_of(sort_.chunk(round), sort_.place_of(round), sort_.ranks_.rank(), splitters);
+    next_sent_ =
+        parts_of(sort_.chunk(round), sort_.place_of(round), sort_.ranks_.rank(), splitters);
     counts_request_ = sort_.ranks_.start_exchange(next_sent_, next_received_);
     counting_ = true;
     return true;
@@ -120,8 +121,8 @@ class SampleSort::Rounds {
     const std::vector<Merge> merges = tree_.finish();
     if (sort_.result_.size() < tree_.keys())
       sort_.result_ = PinnedBuffer<uint32_t>(sort_.gpu_, with_reserve(tree_.keys()));
-    merges_.push_back(sort_.sorter_.merge_to({sort_.result_.data(), tree_.keys()}, tree_.side(),
-                                             merges));
+    merges_.push_back(
+        sort_.sorter_.merge_to({sort_.result_.data(), tree_.keys()}, tree_.side(), merges));
     return tree_.keys();
   }
   bool is_finished() const { return merges_.back().ready(); }
@@ -178,8 +179,8 @@ RankTimes SampleSort::run(bool fails) {
       take_samples(keys, workload_.total, ranks_.size(), ranks_.rank(), workload_.seed);
   while (rounds.start_sorting()) {
   }
-  const std::vector<Sample> splitters = choose_splitters(
-      ranks_.gather_all(std::span<const Sample>(samples)), ranks_.size());
+  const std::vector<Sample> splitters =
+      choose_splitters(ranks_.gather_all(std::span<const Sample>(samples)), ranks_.size());
 
   while (!rounds.has_moved_all()) {
     clock.enter(rounds.is_exchanging()    ? Phase::exchange

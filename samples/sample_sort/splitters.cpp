@@ -47,8 +47,7 @@ std::vector<Sample> choose_splitters(std::vector<Sample> samples, uint32_t ranks
   std::ranges::sort(samples);
   std::vector<Sample> splitters(ranks - 1);
   if (samples.empty()) return splitters;
-  for (uint32_t i = 0; i + 1 < ranks; ++i)
-    splitters[i] = samples[(i + 1) * samples.size() / ranks];
+  for (uint32_t i = 0; i + 1 < ranks; ++i) splitters[i] = samples[(i + 1) * samples.size() / ranks];
   return splitters;
 }
 
