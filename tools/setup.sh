@@ -31,6 +31,7 @@ check_packages=(
   rocminfo hipcc libamdhip64-dev  # unmodified programs, run on the virtual GPU
   pocl-opencl-icd ocl-icd-opencl-dev opencl-headers  # PoCL: reference for results and times
   libpocl2-common             # its kernel library
+  libopenmpi-dev openmpi-bin  # MPI: samples/sample_sort on several ranks
   git python3                 # mutants: apply patches, read results
   spin                        # models: the model checker
   'clang-format-14|'          # tools/format
