@@ -64,8 +64,7 @@ TEST_CASE("runs of any length are merged, also if more arrive than expected, twi
       const uint64_t first = tree.keys();
       const std::vector<Merge> merges = tree.add_round(lengths);
       Event copied;
-      const Work work =
-          sorter.merge(pinned.span().first(arrived.size()), first, merges, copied);
+      const Work work = sorter.merge(pinned.span().first(arrived.size()), first, merges, copied);
       copied.wait();
       std::ranges::fill(pinned.span(), 0);
       finish(work);

@@ -55,8 +55,7 @@ std::vector<Rank> exchanged(Distribution distribution, uint64_t total, uint32_t 
       const uint64_t size = std::min(chunk, input.size() - first);
       const auto begin = input.begin() + static_cast<ptrdiff_t>(first);
       const Keys keys = sorted(Keys(begin, begin + static_cast<ptrdiff_t>(size)));
-      const std::vector<int> parts =
-          parts_of(keys, {.first = first, .count = size}, r, splitters);
+      const std::vector<int> parts = parts_of(keys, {.first = first, .count = size}, r, splitters);
       REQUIRE(parts.size() == count);
       REQUIRE(std::ranges::all_of(parts, [](int part) { return part >= 0; }));
       REQUIRE(sum_of(parts) == size);
@@ -196,9 +195,11 @@ TEST_CASE("displacements are the sums of the counts before, and MPI's limit is a
   CHECK(displacements({}).empty());
   const int most = std::numeric_limits<int>::max();
   CHECK(displacements(std::vector{most, 0}) == std::vector{0, most});
-  CHECK(uptempo::test::error_of<std::overflow_error>([&] { displacements(std::vector{most, 1}); }) ==
-                    "one exchange would deliver 2147483648 keys to one rank, but MPI counts at "
-                    "most 2147483647: use more --rounds or fewer --keys");
+  CHECK(uptempo::test::error_of<std::overflow_error>([&] {
+          displacements(std::vector{most, 1});
+        }) ==
+        "one exchange would deliver 2147483648 keys to one rank, but MPI counts at "
+        "most 2147483647: use more --rounds or fewer --keys");
 }
 
 TEST_CASE("merging as planned leaves one sorted run, for any number and length of runs") {

@@ -23,15 +23,14 @@ Arguments operator+(Arguments a, const Arguments& b) {
 // Ranks may be root's and may outnumber the cores. Open MPI 4 reads the names that begin with OMPI,
 // and Open MPI 5 those that begin with PRTE; other implementations ignore them.
 CommandResult mpirun(const Arguments& arguments) {
-  return run_command(Arguments{MPIRUN} + arguments,
-                     {.environment = {"OMPI_ALLOW_RUN_AS_ROOT=1",
-                                      "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
-                                      "OMPI_MCA_rmaps_base_oversubscribe=1",
-                                      "OMPI_MCA_hwloc_base_binding_policy=none",
-                                      "PRTE_ALLOW_RUN_AS_ROOT=1",
-                                      "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1",
-                                      "PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe",
-                                      "PRTE_MCA_hwloc_default_binding_policy=none"}});
+  return run_command(
+      Arguments{MPIRUN} + arguments,
+      {.environment = {"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
+                       "OMPI_MCA_rmaps_base_oversubscribe=1",
+                       "OMPI_MCA_hwloc_base_binding_policy=none", "PRTE_ALLOW_RUN_AS_ROOT=1",
+                       "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1",
+                       "PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe",
+                       "PRTE_MCA_hwloc_default_binding_policy=none"}});
 }
 
 const Arguments kProgram{SAMPLE_SORT, "--device", "virtual"};
@@ -54,8 +53,7 @@ TEST_CASE("four ranks sort, and report keys per second, overlap and the share of
   CHECK(report["keys"] == 80000);
   CHECK(report["rounds"] == 3);
   CHECK(report["seconds_of_iterations"].size() == 2);
-  CHECK(report["keys_per_second"].get<double>() ==
-        Approx(80000 / report["seconds"].get<double>()));
+  CHECK(report["keys_per_second"].get<double>() == Approx(80000 / report["seconds"].get<double>()));
   CHECK(report["overlap"] >= 0.0);
   CHECK(report["overlap"] <= 1.0);
   uint64_t received = 0;

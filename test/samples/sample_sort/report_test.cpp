@@ -91,9 +91,14 @@ TEST_CASE("keys that MPI cannot count are refused, with the option that helps") 
 TEST_CASE("fingerprints differ with each option that all ranks must share") {
   const uint64_t standard = fingerprint(parsed({}));
   CHECK(fingerprint(parsed({"--device", "virtual", "--workers", "3"})) == standard);
-  for (const std::vector<std::string>& arguments :
-       {std::vector<std::string>{"--keys", "9"}, {"--total", "9"}, {"--uneven"}, {"--rounds", "5"},
-        {"--iterations", "9"}, {"--seed", "9"}, {"--distribution", "equal"}, {"--fail-rank", "0"}})
+  for (const std::vector<std::string>& arguments : {std::vector<std::string>{"--keys", "9"},
+                                                    {"--total", "9"},
+                                                    {"--uneven"},
+                                                    {"--rounds", "5"},
+                                                    {"--iterations", "9"},
+                                                    {"--seed", "9"},
+                                                    {"--distribution", "equal"},
+                                                    {"--fail-rank", "0"}})
     CHECK(fingerprint(parsed(arguments)) != standard);
 }
 
