@@ -192,6 +192,12 @@ inline void put(void* slot, size_t offset, T value) noexcept {
   std::memcpy(static_cast<std::byte*>(slot) + offset, &value, sizeof value);
 }
 
+// Loads eight bytes at once. The compiler joins such a load with no other one.
+inline uint64_t load_eight_bytes(const uint32_t* words) noexcept {
+  using EightBytes [[gnu::may_alias]] = uint64_t;
+  return __atomic_load_n(reinterpret_cast<const EightBytes*>(words), __ATOMIC_RELAXED);
+}
+
 // Copies bytes 4..63 at once. For rare packets.
 template <class HsaPacket>
 inline void store_body(void* slot, const HsaPacket& packet) noexcept {
@@ -256,11 +262,14 @@ inline void store_body(void* slot, const HsaPacket& packet) noexcept {
 
 // Copies a raw packet's bytes 4..63 and returns its first 32 bits.
 [[nodiscard]] inline uint32_t fill(void* slot, const Packet64& raw) noexcept {
-  // Uses the store sizes with which packets are written: a load that spans two stores must wait for
-  // both.
+  // Eight bytes at a time: a packet that was just written is in the store buffer, and a load that
+  // spans two stores waits until both have reached the cache. The stores before them, to lines that
+  // the packet processor has read, take that long, too.
   detail::put(slot, 4, raw.word[1]);
-  std::memcpy(static_cast<std::byte*>(slot) + 8, &raw.word[2], 8);
-  std::memcpy(static_cast<std::byte*>(slot) + 16, &raw.word[4], kPacketSizeBytes - 16);
+  const auto copy = [&](size_t i) {
+    detail::put(slot, 4 * i, detail::load_eight_bytes(&raw.word[i]));
+  };
+  copy(2), copy(4), copy(6), copy(8), copy(10), copy(12), copy(14);
   return raw.word[0];
 }
 
@@ -269,12 +278,14 @@ inline void store_body(void* slot, const HsaPacket& packet) noexcept {
 // that header, followed by the write index, publishes them all (writer.hpp).
 
 // Stores a dispatch packet that differs from `like` only in its kernarg address and group segment
-// size.
+// size. No two of its stores overlap (see fill() above).
 inline void store_behind_gate(Packet64& slot, const Packet64& like, const void* kernarg_address,
                               uint32_t group_segment_size) noexcept {
-  slot = like;
-  slot.set_kernarg_address(kernarg_address);
-  slot.set_group_segment_size(group_segment_size);
+  std::memcpy(&slot.word[0], &like.word[0], 24);
+  detail::put(&slot, 24, like.word[6] | uint64_t{group_segment_size} << 32);
+  std::memcpy(&slot.word[8], &like.word[8], 8);
+  detail::put(&slot, 40, kernarg_address);
+  std::memcpy(&slot.word[12], &like.word[12], 16);
 }
 
 // Copies the packets.

@@ -213,6 +213,11 @@ class AqlQueueWriter {
   // proven room, so nothing can fail. Returns the number of doorbells rung.
   uint64_t publish_in_place(const Packet64& first, uint64_t count, Chunking chunking) noexcept;
 
+  // publish() for an exclusive producer that has proven room for all of the packets: nothing can
+  // fail. Returns the number of doorbells rung.
+  template <Emitter Emit>
+  uint64_t publish_proven(uint64_t count, Emit&& emit, Chunking chunking) noexcept;
+
   Room room() const noexcept;
   uint32_t ring_size() const noexcept { return mask_ + 1; }
   // Index of the next packet (exclusive), or its index if it were claimed now (foreign, shared).
@@ -365,6 +370,17 @@ inline uint64_t AqlQueueWriter::publish_in_place(const Packet64& first, uint64_t
     store_write_index(next_);
     ring_doorbell(next_ - 1);
     ++doorbells;
+  }
+  return doorbells;
+}
+
+template <Emitter Emit>
+uint64_t AqlQueueWriter::publish_proven(uint64_t count, Emit&& emit, Chunking chunking) noexcept {
+  uint64_t doorbells = 0, done = 0;
+  for (uint64_t chunk = chunking.first(); done < count; chunk = chunking.next()) {
+    if (chunk > count - done) chunk = count - done;
+    doorbells += write_chunk(next_, chunk, done, emit);
+    done += chunk;
   }
   return doorbells;
 }

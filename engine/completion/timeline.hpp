@@ -103,6 +103,12 @@ class Timeline {
   // Marks the last begun publication as timed. times() calls `read` until the publication is
   // reclaimed; reclaiming calls it once more.
   void time(ReadTimes read);
+  // False if reclaim() would reclaim nothing.
+  bool oldest_is_finished() const noexcept {
+    if (publications_.pending() == 0) return false;
+    const uint64_t value = publications_.oldest_pending();
+    return is_known(value) || fired_for_owner(publications_.signal_of(value), value);
+  }
   // Calls on_reclaimed(value, signal) for up to `limit` finished publications, in order, whose
   // signals no waiter uses any more.
   template <class F>
@@ -110,6 +116,10 @@ class Timeline {
   uint64_t oldest_pending() const noexcept { return publications_.oldest_pending(); }
   // Requires a publication that has not been reclaimed.
   hsa_signal_t signal_of(uint64_t value) noexcept { return publications_.signal_of(value); }
+  // Requires that no publication has begun since this one was reclaimed.
+  detail::SignalOwner owner_of(uint64_t value) const noexcept {
+    return publications_.owner_of(value);
+  }
 
   // Functions for any thread.
   uint64_t last_begun() const noexcept { return publications_.last_begun(); }

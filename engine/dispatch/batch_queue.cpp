@@ -31,14 +31,16 @@ uint32_t timing_signals_for(const Publication& publication) noexcept {
 }
 
 // Packets [from, from + published) are published.
-void count_packets(const Publication& publication, uint64_t from, uint64_t published,
-                   uint64_t doorbells, const aql::HeaderCosts& costs) noexcept {
+[[gnu::always_inline]] inline void count_packets(const Publication& publication, uint64_t from,
+                                                 uint64_t published, uint64_t doorbells,
+                                                 const aql::HeaderCosts& costs) noexcept {
   if (published == 0) return;
   const uint64_t end = from + published;
   const bool whole = end == publication.packets.size();
   uint64_t signals = whole;
-  for (uint64_t i = from; i < std::min<uint64_t>(end, publication.timing_signals.size()); ++i)
-    signals += publication.timing_signals[i].handle != 0;
+  if (!publication.timing_signals.empty()) [[unlikely]]
+    for (uint64_t i = from; i < std::min<uint64_t>(end, publication.timing_signals.size()); ++i)
+      signals += publication.timing_signals[i].handle != 0;
   count_published({.packets = published,
                    .completion_signals = signals,
                    .doorbells = doorbells,
@@ -48,8 +50,12 @@ void count_packets(const Publication& publication, uint64_t from, uint64_t publi
 
 }  // namespace
 
+// Every submission makes the steps that are inlined here, whatever the compiler expects: saving and
+// restoring registers at ten calls costs as much as the steps.
+
 // Fast path: most batches need no scarce resource.
-bool BatchQueue::admits_at_once(const Publication& publication) noexcept {
+[[gnu::always_inline]] inline bool BatchQueue::admits_at_once(
+    const Publication& publication) noexcept {
   return publication.timing == Timing::none && publication.own_signal.handle == 0 &&
          timeline_.has_room() && signals_.has(SignalKind::interrupt) &&
          writer_->admits_now(publication.packets.size());
@@ -107,7 +113,8 @@ void BatchQueue::take_timing_signals(Publication& publication, uint32_t count) n
 }
 
 // Takes a place on the timeline. Requires room.
-void BatchQueue::begin(Publication& publication, hsa_signal_t completion) noexcept {
+[[gnu::always_inline]] inline void BatchQueue::begin(Publication& publication,
+                                                     hsa_signal_t completion) noexcept {
   publication.completion = completion;
   publication.value = timeline_.begin(
       completion, publication.own_signal.handle == 0 ? SignalOwner::queue : SignalOwner::caller);
@@ -125,12 +132,13 @@ bool BatchQueue::append_closing_packet(Publication& publication) {
 
 // True if all packets are in their slots, or a single packet can be copied there: publishing takes
 // a few stores.
-bool BatchQueue::is_in_place(const Publication& publication) const noexcept {
+[[gnu::always_inline]] inline bool BatchQueue::is_in_place(
+    const Publication& publication) const noexcept {
   return publication.packets.in_ring() || (publication.packets.size() == 1 && !publication.kept &&
                                            writer_->producers() == aql::Producers::exclusive);
 }
 
-void BatchQueue::publish_in_place(Publication& publication) noexcept {
+[[gnu::always_inline]] inline void BatchQueue::publish_in_place(Publication& publication) noexcept {
   const uint64_t count = publication.packets.size();
   if (publication.holds_slots) [[unlikely]]
     writer_->hold_next(count, {.owner = &timeline_, .value = publication.value});
@@ -140,6 +148,37 @@ void BatchQueue::publish_in_place(Publication& publication) noexcept {
   count_packets(publication, 0, count,
                 writer_->publish_in_place(publication.packets[0], count, publication.chunking),
                 costs);
+}
+
+namespace {
+
+// Emits packets of the publication, the first of them being `from`.
+struct Packets {
+  uint32_t operator()(uint64_t i, void* slot) const noexcept {
+    return publication.emit(from + i, slot);
+  }
+  void operator()(uint64_t i, std::span<aql::Packet64> slots) const noexcept {
+    publication.emit(from + i, slots);
+  }
+  Publication& publication;
+  uint64_t from;
+};
+
+}  // namespace
+
+// True if admit() has proven room for every packet: with other producers, only a claim does.
+[[gnu::always_inline]] inline bool BatchQueue::has_proven_room(
+    const Publication& publication) const noexcept {
+  return publication.published == 0 && !publication.holds_slots &&
+         publication.packets.size() <= writer_->ring_size() &&
+         writer_->producers() == aql::Producers::exclusive;
+}
+
+[[gnu::always_inline]] inline void BatchQueue::publish_copies(Publication& publication) noexcept {
+  const uint64_t count = publication.packets.size();
+  const uint64_t doorbells =
+      writer_->publish_proven(count, Packets{publication, 0}, publication.chunking);
+  count_packets(publication, 0, count, doorbells, publication.costs(0, count));
 }
 
 // A publication longer than the ring whose slots are held. All of its packets have one completion
@@ -182,16 +221,6 @@ aql::PublishResult BatchQueue::publish_by_copy(Publication& publication, Deadlin
     if (const aql::PublishResult result = publish_in_portions(publication, deadline); !result)
       return result;
   const uint64_t from = publication.published;
-  struct Packets {
-    uint32_t operator()(uint64_t i, void* slot) const noexcept {
-      return publication.emit(from + i, slot);
-    }
-    void operator()(uint64_t i, std::span<aql::Packet64> slots) const noexcept {
-      publication.emit(from + i, slots);
-    }
-    Publication& publication;
-    uint64_t from;
-  };
   const uint64_t count = publication.packets.size() - from;
   const aql::HoldEnd completion{.owner = &timeline_, .value = publication.value};
   const aql::PublishResult result =
@@ -246,8 +275,9 @@ std::optional<uint64_t> BatchQueue::submit(Publication& publication, Deadline de
 
   // Before the first header, and once for the whole batch: it is written by now.
   if (publication.kernargs.blocks != 0) device_writes_.flush();
-  if (is_in_place(publication)) {
-    publish_in_place(publication);
+  const bool in_place = is_in_place(publication);
+  if (in_place || has_proven_room(publication)) [[likely]] {
+    in_place ? publish_in_place(publication) : publish_copies(publication);
     retain(publication);
     return settle(publication);
   }
@@ -262,7 +292,7 @@ std::optional<uint64_t> BatchQueue::submit(Publication& publication, Deadline de
 }
 
 // Every step that depends on the batch alone.
-void BatchQueue::plan(Publication& publication, Deadline deadline) {
+[[gnu::always_inline]] inline void BatchQueue::plan(Publication& publication, Deadline deadline) {
   publication.has_closing_packet = false;
   if constexpr (kHandleChecks)
     if (publication.own_signal.handle != 0) check_own_signal(publication);
@@ -278,12 +308,16 @@ void BatchQueue::plan(Publication& publication, Deadline deadline) {
 
 // Every step that can fail for lack of a resource. Returns false at the deadline; then refusal_
 // names the resource and the batch holds nothing.
-bool BatchQueue::admit(Publication& publication, Deadline deadline) {
+[[gnu::always_inline]] inline bool BatchQueue::admit(Publication& publication, Deadline deadline) {
   reclaim(kReclaimInPassing);
   if (admits_at_once(publication)) [[likely]] {
     begin(publication, signals_.take(SignalKind::interrupt));
     return true;
   }
+  return admit_when_free(publication, deadline);
+}
+
+bool BatchQueue::admit_when_free(Publication& publication, Deadline deadline) {
   const SignalNeeds needs = signal_needs(publication);
   if (!await_signals(publication, needs, deadline) ||
       !await_ring(publication.packets.size(), deadline))
@@ -300,7 +334,7 @@ bool BatchQueue::admit(Publication& publication, Deadline deadline) {
 }
 
 // All packets are published. Returns the value of the publication.
-uint64_t BatchQueue::settle(Publication& publication) noexcept {
+[[gnu::always_inline]] inline uint64_t BatchQueue::settle(Publication& publication) noexcept {
   const uint64_t value = publication.value;
   vacate(publication);
   return value;
@@ -339,10 +373,9 @@ void BatchQueue::give_back_admission(Publication& publication) noexcept {
 }
 
 // Keeps the resources that the device may use from now on.
-void BatchQueue::retain(Publication& publication) noexcept {
+[[gnu::always_inline]] inline void BatchQueue::retain(Publication& publication) noexcept {
   Retained& held = retained(publication.value);
   held.slabs = kernargs_.publish(publication.kernargs);
-  held.pooled_signal = publication.own_signal.handle == 0;
   held.completion = publication.completion;
   if (!publication.timing_signals.empty()) held.timing_signals.swap(publication.timing_signals);
   lent_.published(&publication, publication.value);
@@ -360,7 +393,7 @@ void BatchQueue::forget(Publication& publication) noexcept {
   vacate(publication);
 }
 
-void BatchQueue::vacate(Publication& publication) noexcept {
+[[gnu::always_inline]] inline void BatchQueue::vacate(Publication& publication) noexcept {
   if (partly_out_ == &publication) partly_out_ = nullptr;
   if (ring_batch_ == &publication) ring_batch_ = nullptr;
   lent_.dropped(&publication);

@@ -86,7 +86,9 @@ class BatchQueue : public QueueResources {
   // The steps of submit(), in order.
   void plan(Publication& publication, Deadline deadline);
   bool admit(Publication& publication, Deadline deadline);
+  bool admit_when_free(Publication& publication, Deadline deadline);
   void publish_in_place(Publication& publication) noexcept;
+  void publish_copies(Publication& publication) noexcept;
   aql::PublishResult publish_by_copy(Publication& publication, Deadline deadline);
   aql::PublishResult publish_in_portions(Publication& publication, Deadline deadline);
   uint64_t settle(Publication& publication) noexcept;
@@ -105,6 +107,7 @@ class BatchQueue : public QueueResources {
   void give_back_admission(Publication& publication) noexcept;
   static void take_back(Publication& publication) noexcept;
   bool is_in_place(const Publication& publication) const noexcept;
+  bool has_proven_room(const Publication& publication) const noexcept;
   void retain(Publication& publication) noexcept;
   void evict(Publication& ring_batch);
   void close(Publication& publication, Deadline deadline) noexcept;

@@ -56,7 +56,9 @@ detail::DispatchSlots BatchSubmitter::take_slots(uint32_t count, uint32_t block_
   if (block_bytes == 0) {
     slots.count = count;
   } else if (kernargs.fits(block_bytes)) {
-    slots.count = static_cast<uint32_t>(std::min<size_t>(count, kernargs.room() / block_bytes));
+    // A division takes longer than the rest of this function.
+    const bool all_fit = kernargs.fits(uint64_t{count} * block_bytes);
+    slots.count = all_fit ? count : static_cast<uint32_t>(kernargs.room() / block_bytes);
     slots.blocks = kernargs.take(block_bytes, slots.count);
   } else {
     slots.blocks = wait_for_block(block_bytes);

@@ -84,13 +84,6 @@ void PacketStore::invalidate_slots(size_t packets) noexcept {
   for (size_t i = 1; i < packets; ++i) invalidate((*this)[i]);
 }
 
-void PacketStore::clear() noexcept {
-  begin_ = next_ = staged_.get();
-  end_ = begin_ + 1;
-  before_ = 0;
-  ring_ = nullptr;
-}
-
 void PacketStore::discard() noexcept {
   invalidate_slots(size());
   clear();

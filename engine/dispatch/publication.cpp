@@ -178,15 +178,11 @@ aql::HeaderCosts Publication::costs_by_packet(uint64_t from, uint64_t count) con
   return sum;
 }
 
-void Publication::finish_in_place() noexcept {
-  const auto finish = [this](size_t i) noexcept {
-    if (const hsa_signal_t signal = signal_of(i); signal.handle != 0)
-      packets[i].set_completion_signal(signal);
+void Publication::finish_timed() noexcept {
+  for (size_t i = 0; i < timing_signals.size(); ++i) {
+    if (timing_signals[i].handle != 0) packets[i].set_completion_signal(timing_signals[i]);
     put_header(i, header(i));
-  };
-  for (size_t i = 0; i < timing_signals.size(); ++i) finish(i);
-  if (planned_ > 1) finish(0);
-  finish(planned_ - 1);
+  }
 }
 
 uint32_t Publication::emit(uint64_t packet, void* slot) const noexcept {
@@ -226,21 +222,6 @@ std::span<const PacketPlan> Publication::last_plan() {
     plan_fences(declarations_, {}, policy_without_declarations(policy), plans_);
   }
   return plans_;
-}
-
-void Publication::reopen() noexcept {
-  timing_signals.clear();
-  value = 0;
-  published = 0;
-  completion = {0};
-}
-
-void Publication::clear() noexcept {
-  packets.clear();
-  declared.clear();
-  accesses.clear();
-  own_signal = {0};
-  reopen();
 }
 
 void Publication::end(Ending why) noexcept {

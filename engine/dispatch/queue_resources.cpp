@@ -9,7 +9,6 @@
 
 #include "aql/amd_abi.hpp"
 #include "engine/dispatch/shared_hsa_queue.hpp"
-#include "engine/runtime/counters.hpp"
 #include "engine/runtime/error.hpp"
 
 namespace uptempo::detail {
@@ -61,17 +60,6 @@ QueueOptions checked(QueueOptions options) {
              "high marks are 1 to 100, and low marks not above them");
   }
   return options;
-}
-
-void count_published(const Published& published, const aql::HeaderCosts& costs) noexcept {
-  CounterBlock& counters = counters_of_this_thread();
-  count(counters.packets, published.packets);
-  count(counters.barrier_bits, costs.barriers);
-  count(counters.system_acquires, costs.system_acquires);
-  count(counters.system_releases, costs.system_releases);
-  count(counters.completion_signals, published.completion_signals);
-  count(counters.doorbells, published.doorbells);
-  count(counters.batches, published.batches);
 }
 
 QueueResources::QueueResources(const Agent& agent, const QueueOptions& options, Parts parts)
@@ -195,13 +183,13 @@ void QueueResources::drain(Deadline deadline) noexcept {
                  "its Queue was destroyed before the work was complete");
 }
 
-void QueueResources::reclaim(uint32_t limit) noexcept {
+void QueueResources::reclaim_finished(uint32_t limit) noexcept {
   const uint32_t reclaimed =
       timeline_.reclaim(limit, [this](uint64_t value, hsa_signal_t signal) noexcept {
         Retained& held = retained(value);
         kernargs_.retire(held.slabs);
         held.slabs = {};
-        if (held.pooled_signal) signals_.give_back(signal);
+        if (timeline_.owner_of(value) == SignalOwner::queue) signals_.give_back(signal);
         for (const hsa_signal_t timing : held.timing_signals) {
           if (timing.handle != 0) signals_.give_back(timing);
         }

@@ -27,6 +27,7 @@
 #include "engine/dispatch/queue.hpp"
 #include "engine/memory/kernarg_memory.hpp"
 #include "engine/program/argument_layout.hpp"
+#include "engine/runtime/counters.hpp"
 #include "engine/runtime/ring_access.hpp"
 #include "engine/runtime/session.hpp"
 
@@ -41,7 +42,16 @@ QueueOptions checked(QueueOptions options);
 struct Published {
   uint64_t packets, completion_signals, doorbells, batches;
 };
-void count_published(const Published& published, const aql::HeaderCosts& costs) noexcept;
+inline void count_published(const Published& published, const aql::HeaderCosts& costs) noexcept {
+  CounterBlock& counters = counters_of_this_thread();
+  count(counters.packets, published.packets);
+  count(counters.barrier_bits, costs.barriers);
+  count(counters.system_acquires, costs.system_acquires);
+  count(counters.system_releases, costs.system_releases);
+  count(counters.completion_signals, published.completion_signals);
+  count(counters.doorbells, published.doorbells);
+  count(counters.batches, published.batches);
+}
 
 class QueueResources {
  public:
@@ -62,7 +72,9 @@ class QueueResources {
   // As take_kernargs(), without waiting. Returns null if none is free.
   std::byte* try_take_kernargs(KernargPool::Cursor& cursor, uint32_t size_bytes) noexcept;
 
-  void reclaim(uint32_t limit) noexcept;
+  void reclaim(uint32_t limit) noexcept {
+    if (timeline_.oldest_is_finished()) reclaim_finished(limit);
+  }
 
   [[noreturn]] void throw_exhausted(const std::string& resource, const std::string& size,
                                     const std::string& in_use) const;
@@ -86,7 +98,6 @@ class QueueResources {
  protected:
   struct Retained {  // resources of a publication until it is reclaimed
     KernargPool::Slabs slabs;
-    bool pooled_signal = false;
     hsa_signal_t completion{0};
     std::vector<hsa_signal_t> timing_signals;
     std::vector<SignalLoan> loans;  // signals of other queues that its packets wait for
@@ -149,6 +160,7 @@ class QueueResources {
   bool profiling_ = false;
 
  private:
+  void reclaim_finished(uint32_t limit) noexcept;
   void connect(const Parts& parts);
   RingAccessChoice choose_access(const Parts& parts) const;
 };

@@ -104,7 +104,7 @@ RecordingState::~RecordingState() {
   for (; flight_count_ != 0; --flight_count_) {
     const Flight& flight = flights_[first_flight_];
     if (flight.timeline->wait(flight.value, {}, deadline) != WaitResult::done) lost_ = true;
-    first_flight_ = (first_flight_ + 1) % flights_.size();
+    first_flight_ = next_place(first_flight_);
   }
   if (!lost_) return;
   for (KernargMemory& memory : memory_) memory.leave_to_session();
@@ -474,7 +474,7 @@ bool RecordingState::all_landed() noexcept {
     }
     // It is unknown when the packets of a lost replay end, so no block in use until then is reused.
     if (!lost_) blocks_.recycle(oldest.replay);
-    first_flight_ = (first_flight_ + 1) % flights_.size();
+    first_flight_ = next_place(first_flight_);
     --flight_count_;
   }
   if (lost_ || flight_count_ != 0) return false;
@@ -494,8 +494,8 @@ void RecordingState::make_room_for_flight() {
 }
 
 void RecordingState::note_flight(BatchQueue& state, uint64_t value) noexcept {
-  flights_[(first_flight_ + flight_count_) % flights_.size()] = {++replays_, &state.timeline(),
-                                                                 value};
+  flights_[(first_flight_ + flight_count_) & (flights_.size() - 1)] = {++replays_,
+                                                                       &state.timeline(), value};
   ++flight_count_;
 }
 

@@ -126,6 +126,7 @@ class RecordingState {
   void keep_spare();
   void make_room_for_flight();
   void note_flight(BatchQueue& state, uint64_t value) noexcept;
+  size_t next_place(size_t flight) const noexcept { return (flight + 1) & (flights_.size() - 1); }
 
   const std::optional<Agent> agent_;  // empty without ROCr
   const QueueFacts facts_;
@@ -151,7 +152,9 @@ class RecordingState {
   bool had_landed_ = false;
   bool lost_ = false;  // a queue failed before it had finished a replay
 
-  std::vector<Flight> flights_;  // ring buffer; oldest at first_flight_
+  // A ring buffer; the oldest is at first_flight_. The size is a power of two: a division takes
+  // longer than the rest of note_flight().
+  std::vector<Flight> flights_;
   size_t first_flight_ = 0, flight_count_ = 0;
   uint64_t replays_ = 0;
   // state: the queue in which a replay is partly published; null: none

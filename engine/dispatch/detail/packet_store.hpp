@@ -62,7 +62,12 @@ class PacketStore {
   // Provides no more room until it is empty again. Packets stay.
   void close() noexcept { end_ = next_; }
   // Requires that the packets are published or not in a ring. Keeps its memory.
-  void clear() noexcept;
+  void clear() noexcept {
+    begin_ = next_ = staged_.get();
+    end_ = begin_ + 1;
+    before_ = 0;
+    ring_ = nullptr;
+  }
   // Drops unpublished packets and leaves INVALID headers in the ring.
   void discard() noexcept;
 

@@ -169,7 +169,14 @@ struct Publication {
   // Completes packets that are already in the ring, and the first packet, which is not: sets the
   // headers of the first and last packet and all completion signals. Requires a plan and the
   // completion signal.
-  void finish_in_place() noexcept;
+  void finish_in_place() noexcept {
+    if (!timing_signals.empty()) [[unlikely]]
+      finish_timed();
+    if (planned_ > 1) put_header(0, header(0));
+    const size_t last = planned_ - 1;
+    packets[last].set_completion_signal(completion);
+    put_header(last, header(last));
+  }
   // Copies packets into the ring (writer.hpp, Emitter and RunEmitter). The second form does not
   // emit the batch's first packet. Otherwise as finish_in_place().
   uint32_t emit(uint64_t packet, void* slot) const noexcept;
@@ -177,8 +184,19 @@ struct Publication {
   // The last plan, one entry per packet.
   std::span<const PacketPlan> last_plan();
   // Ends a submission. The packets stay, and more may follow.
-  void reopen() noexcept;
-  void clear() noexcept;
+  void reopen() noexcept {
+    timing_signals.clear();
+    value = 0;
+    published = 0;
+    completion = {0};
+  }
+  void clear() noexcept {
+    packets.clear();
+    declared.clear();
+    accesses.clear();
+    own_signal = {0};
+    reopen();
+  }
   // Accepts no more packets, because its kernarg memory is gone. A kept publication keeps its
   // packets.
   void end(Ending why) noexcept;
@@ -190,6 +208,8 @@ struct Publication {
   void plan_packets(size_t count);
   void make_plan(size_t count);
   void acquire_kernargs() noexcept;
+  // The headers and signals of the packets that have timing signals.
+  void finish_timed() noexcept;
   void forget_plan() noexcept {
     plans_.clear();
     last_.packets = 0;

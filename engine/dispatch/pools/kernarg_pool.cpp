@@ -2,8 +2,6 @@
 
 #include <cstring>
 
-#include "engine/runtime/counters.hpp"
-
 namespace uptempo {
 
 KernargPool::KernargPool(std::span<std::byte> memory, uint32_t slab_bytes, WaterMarks marks)
@@ -36,19 +34,6 @@ bool KernargPool::add_slab(Cursor& cursor, uint64_t size) noexcept {
   cursor.next = memory_ + size_t{fresh} * slab_bytes_;
   cursor.end = cursor.next + slab_bytes_;
   return true;
-}
-
-KernargPool::Slabs KernargPool::publish(Cursor& cursor) noexcept {
-  if (cursor.blocks == 0) return {};
-  detail::count(&detail::CounterBlock::kernarg_blocks, cursor.blocks);
-  const Slabs run = cursor.slabs;
-  // The cursor's hold on each slab passes to the publication. The last slab gets a second holder,
-  // because the cursor continues to fill it.
-  ++slabs_[run.last].holders;
-  cursor.slabs.first = run.last;
-  cursor.slabs.generation = slabs_[run.last].generation;
-  cursor.blocks = 0;
-  return run;
 }
 
 void KernargPool::release(Slabs run) noexcept {

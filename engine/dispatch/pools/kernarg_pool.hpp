@@ -19,6 +19,7 @@
 #include "engine/dispatch/pools/detail/kernarg_cursor.hpp"
 #include "engine/dispatch/pools/gauge.hpp"
 #include "engine/dispatch/pools/pressure.hpp"
+#include "engine/runtime/counters.hpp"
 #include "engine/runtime/detail/handle_check.hpp"
 
 namespace uptempo {
@@ -48,7 +49,18 @@ class KernargPool {
 
   // Transfers the slabs of all blocks taken since the last publication to a publication. The cursor
   // also keeps the slab it is filling.
-  Slabs publish(Cursor& cursor) noexcept;
+  Slabs publish(Cursor& cursor) noexcept {
+    if (cursor.blocks == 0) return {};
+    detail::count(&detail::CounterBlock::kernarg_blocks, cursor.blocks);
+    const Slabs run = cursor.slabs;
+    // The cursor's hold on each slab passes to the publication. The last slab gets a second holder,
+    // because the cursor continues to fill it.
+    ++slabs_[run.last].holders;
+    // Whole: the next publication loads it whole, and would wait for a store of a part of it.
+    cursor.slabs = {run.last, run.last, slabs_[run.last].generation};
+    cursor.blocks = 0;
+    return run;
+  }
   // Returns the slabs of a completed publication. With handle checks, overwrites the memory that
   // becomes free and ends the program if slabs are returned twice.
   void retire(Slabs slabs) noexcept;

@@ -37,6 +37,7 @@ SignalPool::~SignalPool() {
 }
 
 void SignalPool::sort_in(hsa_signal_t signal) {
+  aql::rearm(signal, 1);
   if (aql::has_interrupt(signal)) {
     interrupt_.free.push_back(signal);
     ++interrupts_;
@@ -72,6 +73,7 @@ void SignalPool::put_free(hsa_signal_t signal) noexcept {
     if (std::ranges::any_of(to.free,
                             [&](hsa_signal_t free) { return free.handle == signal.handle; }))
       detail::end_with("a pooled signal was given back twice");
+  aql::rearm(signal, 1);
   to.free.push_back(signal);
   to.taken.set(to.taken.in_use() - 1);
 }

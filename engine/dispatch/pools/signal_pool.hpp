@@ -5,7 +5,8 @@
 // signals without an error; interrupts() returns the number of real interrupt signals.
 //
 // Thread safety: one owner. take() and give_back() do not allocate, wait or call HSA. The owner
-// gives a signal back after its packet has completed; take() sets it to 1.
+// gives a signal back after its packet has completed. Free signals have the value 1: a signal is
+// set when it becomes free, because its owner has then just read its cache line.
 //
 // Loans: packets of other queues, and copies, may borrow a signal of the pool to wait for it. A
 // signal that is given back during a loan becomes free after its last loan has ended; otherwise a
@@ -139,7 +140,6 @@ inline hsa_signal_t SignalPool::take(SignalKind kind) noexcept {
   const hsa_signal_t signal = from.free.back();
   from.free.pop_back();
   from.taken.set(from.taken.in_use() + 1);
-  aql::rearm(signal, 1);
   detail::count(&detail::CounterBlock::signals_pooled);
   return signal;
 }

@@ -255,7 +255,6 @@ uint64_t StreamQueue::publish(aql::Packet64& packet, aql::HeaderFlags flags, boo
     publications_level_.set(timeline_.pending());
     Retained& held = retained(epoch);
     held.slabs = kernargs_.publish(kernarg_cursor_);
-    held.pooled_signal = true;
     held.completion = completion;
     waits_.pass_loans(held.loans);
     closers_[timeline_.place(epoch)] =

@@ -151,8 +151,10 @@ TEST_CASE("Invariant 4: a signal is not reused before its publication has comple
   hsa_signal_store_screlease(gate.handle(), 0);
   REQUIRE(batch.submit(Deadline::after(10s)).wait(Deadline::after(10s), kActiveWait));
   for (const Completion& completion : held) CHECK(completion.ready());
-  // A signal that two packets decrement, or that is re-armed too early, does not end at 0.
-  for (const SignalDouble& signal : device.signals()) CHECK(signal.value() == 0);
+  // 0: of a publication that has not been reclaimed. 1: free. A signal that two packets decrement
+  // ends below 0.
+  for (const SignalDouble& signal : device.signals())
+    CHECK((signal.value() == 0 || signal.value() == 1));
 }
 
 TEST_CASE(
