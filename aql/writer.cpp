@@ -12,7 +12,7 @@ class Backoff {
  public:
   void pause(Deadline deadline) noexcept {
     if (round_ < kSpins) {
-      cpu_relax();
+      detail::cpu_relax();
     } else if (round_ < kSpins + kYields) {
       std::this_thread::yield();
     } else {
@@ -33,14 +33,6 @@ class Backoff {
   static constexpr unsigned kPauseDoublings = 5;
   static constexpr std::chrono::nanoseconds kShortestPause{50'000};
   static constexpr std::chrono::nanoseconds kLongestPause{1'000'000};
-
-  static void cpu_relax() noexcept {
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#else
-    std::this_thread::yield();
-#endif
-  }
 
   unsigned round_ = 0;
 };
@@ -100,7 +92,10 @@ bool AqlQueueWriter::cas_write_index(uint64_t expected, uint64_t desired) noexce
 }
 
 bool AqlQueueWriter::claim(uint64_t count, uint64_t& first) noexcept {
-  if (shared_ != nullptr) return shared_->claim(this, count, read_seen_, first);
+  if (shared_ != nullptr) {
+    backoff_.wait(count);
+    return shared_->claim(this, count, read_seen_, first);
+  }
   for (;;) {
     const uint64_t write = load_write_index();
     if (write + count - read_seen_ > ring_size()) {

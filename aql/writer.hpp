@@ -73,6 +73,7 @@
 #include <type_traits>
 
 #include "aql/amd_abi.hpp"
+#include "aql/collision_backoff.hpp"
 #include "aql/deadline.hpp"
 #include "aql/packet.hpp"
 #include "aql/shared_ring.hpp"
@@ -287,6 +288,7 @@ class AqlQueueWriter {
   const std::atomic<hsa_status_t>* second_error_ = nullptr;
   std::unique_ptr<hsa_queue_t, Destroy> owned_;
   SharedRing* shared_ = nullptr;
+  CollisionBackoff backoff_;            // shared producers only
   mutable SlotHolds* holds_ = nullptr;  // atomic; mutable only because atomic_ref needs it
 };
 
@@ -348,7 +350,9 @@ inline uint64_t AqlQueueWriter::write_chunk(uint64_t first, uint64_t count, uint
     next_ = first + count;
     store_write_index(next_);
   } else if (shared_ != nullptr) {
-    return shared_->commit(first, first + count);
+    const uint32_t doorbells = shared_->commit(first, first + count);
+    backoff_.published(count, doorbells != 0);
+    return doorbells;
   }
   ring_doorbell(first + count - 1);
   return 1;
