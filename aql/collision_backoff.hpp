@@ -41,9 +41,9 @@ class CollisionBackoff {
   // Longer publications neither pause nor count: filling them takes longer than the transfer, and
   // threads fill at the same time.
   static constexpr uint64_t kMostPackets = 32;
-  static constexpr std::chrono::nanoseconds kShortest{250};
+  static constexpr std::chrono::nanoseconds kShortest{1'000};
   // Also the longest delay of a publication whose predecessor is held up by a descheduled thread.
-  static constexpr std::chrono::nanoseconds kLongest{4000};
+  static constexpr std::chrono::nanoseconds kLongest{16'000};
 
   // Call before a claim. Returns when the pause is over.
   void wait(uint64_t packets) noexcept {

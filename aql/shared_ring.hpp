@@ -32,7 +32,7 @@
 // then reads the other, so at least one thread sees both. While a claimed slot has an owner that
 // will still check its turn, a thread commits for others at most sixteen times.
 //
-// Contention: a thread whose short publication finished out of turn makes its next one up to 4 us
+// Contention: a thread whose short publication finished out of turn makes its next one up to 16 us
 // later, also a try (collision_backoff.hpp).
 //
 // Back-pressure: as in writer.hpp. In addition, other threads may take each slot that becomes free
