@@ -245,7 +245,9 @@ class Prepared {
   // Defined here, because clang 17 crashes on a constrained definition outside of the class.
   template <ArgumentsOf<Args...> F>
   void dispatch_each(uint32_t count, F&& arguments_of) const {
-    if constexpr (detail::kCheckedByDispatch<Args...>) {
+    // The copies below cost more than they save a few dispatches.
+    constexpr uint32_t kWorthCopies = 4;
+    if (detail::kCheckedByDispatch<Args...> || count < kWorthCopies) {
       // Arguments refer to what the function returned, which must live during the dispatch.
       using Given = std::conditional_t<detail::kAtRunTime<Args...>, decltype(arguments_of(0u)),
                                        std::tuple<Args...>>;

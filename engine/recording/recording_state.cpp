@@ -147,8 +147,7 @@ void RecordingState::note_write(uint32_t index) noexcept {
   stale_.push_back(index);  // has room for every node
 }
 
-void RecordingState::write_device() noexcept {
-  if (stale_.empty()) return;
+void RecordingState::write_stale_blocks() noexcept {
   for (const uint32_t index : stale_) {
     Recorded& recorded = nodes_[index];
     if (recorded.block != nullptr) std::memcpy(recorded.block, recorded.host, recorded.block_bytes);
@@ -482,9 +481,7 @@ bool RecordingState::all_landed() noexcept {
   return true;
 }
 
-// Called before a replay: after its packets are published nothing may fail.
-void RecordingState::make_room_for_flight() {
-  if (flight_count_ < flights_.size()) return;
+void RecordingState::make_more_flights() {
   all_landed();
   if (flight_count_ < flights_.size()) return;
   std::rotate(flights_.begin(), flights_.begin() + static_cast<ptrdiff_t>(first_flight_),
@@ -493,7 +490,8 @@ void RecordingState::make_room_for_flight() {
   flights_.resize(std::max<size_t>(16, 2 * flights_.size()));
 }
 
-void RecordingState::note_flight(BatchQueue& state, uint64_t value) noexcept {
+[[gnu::always_inline]] inline void RecordingState::note_flight(BatchQueue& state,
+                                                               uint64_t value) noexcept {
   flights_[(first_flight_ + flight_count_) & (flights_.size() - 1)] = {++replays_,
                                                                        &state.timeline(), value};
   ++flight_count_;
@@ -521,12 +519,14 @@ void RecordingState::require_queue(BatchQueue& state) const {
 
 std::optional<Completion> RecordingState::submit(BatchQueue& state, Deadline deadline) {
   publication_.touched.next();
-  require_queue(state);
+  if (agent_ || state.agent() != nullptr || naming_queue_ != 0 || partly_out_.state != nullptr)
+    require_queue(state);
   const bool fresh = partly_out_.state == nullptr;
-  keep_spare();
-  make_room_for_flight();
+  if (!spare_kept_) keep_spare();
+  // Before the publication: after it nothing may fail.
+  if (flight_count_ == flights_.size()) make_more_flights();
   // Before the first header. Refused replays find it done.
-  write_device();
+  if (!stale_.empty()) write_stale_blocks();
   const uint64_t before = state.timeline().last_begun();
   std::optional<uint64_t> value;
   try {
@@ -545,9 +545,8 @@ std::optional<Completion> RecordingState::submit(BatchQueue& state, Deadline dea
     BatchQueue::leave(partly_out_);
     partly_out_.state = nullptr;
   }
-  nodes_.resize(
-      publication_.packets
-          .size());  // a barrier packet may have been appended to complete a final finished packet
+  // A barrier packet may have been appended to complete a final finished packet.
+  if (nodes_.size() != publication_.packets.size()) nodes_.resize(publication_.packets.size());
   if (fresh && size() != 0) note_flight(state, *value);
   return Completion{state.timeline(), *value};
 }

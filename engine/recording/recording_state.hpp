@@ -104,7 +104,7 @@ class RecordingState {
   std::byte* host_of(std::byte* block) const noexcept;
   // The host is about to write the node's block.
   void note_write(uint32_t index) noexcept;
-  void write_device() noexcept;
+  void write_stale_blocks() noexcept;
   Recorded& find(const NodeHandle& node);
   OpenNode open(uint32_t index) noexcept;
   // Returns the node's block, or a copy of it that no replay uses.
@@ -124,7 +124,7 @@ class RecordingState {
   // Recycles the blocks of completed replays. Returns true if all replays have completed.
   bool all_landed() noexcept;
   void keep_spare();
-  void make_room_for_flight();
+  void make_more_flights();
   void note_flight(BatchQueue& state, uint64_t value) noexcept;
   size_t next_place(size_t flight) const noexcept { return (flight + 1) & (flights_.size() - 1); }
 
