@@ -1,11 +1,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "samples/bitonic_sort/options.hpp"
 #include "samples/bitonic_sort/sorter.hpp"
 #include "tools/bench/sort_vs_pocl/comparison.hpp"
+#include "tools/bench/sort_vs_pocl/curve.hpp"
 #include "tools/bench/sort_vs_pocl/pocl_sort.hpp"
 #include "tools/support/command_line.hpp"
 #include "tools/support/device.hpp"
@@ -19,6 +21,7 @@ struct Options {
   int64_t length = 32768;
   uint32_t pairs = 40;
   double max_ratio = 0;
+  bool curve = false;
   std::string device = "virtual";
   std::string json_file;
 };
@@ -79,6 +82,25 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
   return support::exit_ok;
 }
 
+support::ExitCode run_curve(const Options& options) {
+  support::Progress progress;
+  std::vector<nlohmann::ordered_json> results;
+  for (const uint32_t cores : bench::core_counts(support::usable_cores())) {
+    progress.show(fmt::format("on {} cores", cores));
+    results.push_back(bench::run_on_cores(
+        {std::filesystem::read_symlink("/proc/self/exe"), "--length",
+         std::to_string(options.length), "--pairs", std::to_string(options.pairs), "--device",
+         options.device, "--json", "-"},
+        cores));
+  }
+  progress.clear();
+  support::print_report(options.json_file, bench::curve_table(results));
+  if (!options.json_file.empty())
+    support::write_output(options.json_file,
+                          nlohmann::ordered_json{{"curve", results}}.dump(2) + '\n');
+  return support::exit_ok;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -96,7 +118,11 @@ int main(int argc, char** argv) {
   app.option("--max-ratio", options.max_ratio, "Exit with 1 if the ratio Uptempo / PoCL is above R")
       .positive()
       .placeholder("R");
+  app.flag("--curve", options.curve,
+           "Compare on 1, 2, 4, ... cores and on all, each in a process of its own");
   support::add_device_option(app, options.device);
   support::add_json_option(app, options.json_file);
-  return support::run_program(app, argc, argv, [&] { return run(options, argc, argv); });
+  return support::run_program(app, argc, argv, [&] {
+    return options.curve ? run_curve(options) : run(options, argc, argv);
+  });
 }

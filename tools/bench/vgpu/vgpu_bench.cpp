@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -28,15 +29,23 @@ constexpr GpuAddress kCode = 0x10000, kData = 0x1000000;
 constexpr size_t kDataBytes = 1 << 20;
 constexpr unsigned kBody = 64;
 
+// What v2..v7 hold. Read as floats, small integers are denormal: on Intel's processors each vector
+// operation on them takes a microcode assist.
+enum class Values { integers, floats };
+
 // Registers of the wave before the loop: s[2:3] = data, s8 = iterations; v0 = 4 * lane, v1 = 16 *
-// lane, v2..v7 small numbers, v12 a permutation of 4 * lane over 16 KiB, v13 = 0; s[12:15] and
+// lane, v2..v7 as `values` says, v12 a permutation of 4 * lane over 16 KiB, v13 = 0; s[12:15] and
 // flat_scratch address private memory at data, v[14:15] its first dword, v[16:17] LDS.
 struct Case {
   std::string_view name;
   Words body;  // repeated to kBody instructions
   unsigned instructions;
   uint64_t exec = ~uint64_t{0};
+  Values values = Values::integers;
+  bool flushes = false;  // MODE flushes float32 denormals
 };
+
+constexpr uint64_t kAllLanes = ~uint64_t{0}, kHalfOfLanes = 0x5555555555555555;
 
 const Case kCases[] = {
     {"integer: v_add_u32", {0x68020702}, 1},
@@ -44,14 +53,27 @@ const Case kCases[] = {
      {0x24080483, 0x2a0a0704, 0x1c0c0505, 0x7d920702, 0x000e0702},
      5},
     {"integer: v_mul_lo_u32", {0xd2850007, 0x00020702}, 1},
-    {"integer, half of EXEC: v_add_u32", {0x68020702}, 1, 0x5555555555555555},
-    {"float: v_fma_f32", {0xd1cb0001, 0x04120702}, 1},
-    {"float, half of EXEC: v_fma_f32", {0xd1cb0001, 0x04120702}, 1, 0x5555555555555555},
+    {"integer, half of EXEC: v_add_u32", {0x68020702}, 1, kHalfOfLanes},
+    {"float: v_fma_f32", {0xd1cb0001, 0x04120702}, 1, kAllLanes, Values::floats},
+    {"float, half of EXEC: v_fma_f32", {0xd1cb0001, 0x04120702}, 1, kHalfOfLanes, Values::floats},
+    {"float, denormal operands: v_fma_f32", {0xd1cb0001, 0x04120702}, 1},
+    {"float, flushed by MODE: v_fma_f32",
+     {0xd1cb0001, 0x04120702},
+     1,
+     kAllLanes,
+     Values::floats,
+     true},
+    {"float, denormal operands, flushed by MODE: v_fma_f32",
+     {0xd1cb0001, 0x04120702},
+     1,
+     kAllLanes,
+     Values::integers,
+     true},
     {"memory, coalesced: global_load_dword", {0xdc508000, 0x08020000}, 1},
     {"memory, coalesced, half of EXEC: global_load_dword",
      {0xdc508000, 0x08020000},
      1,
-     0x5555555555555555},
+     kHalfOfLanes},
     {"memory, coalesced: global_load_dwordx4", {0xdc5c8000, 0x08020001}, 1},
     {"memory, coalesced: global_store_dword", {0xdc708000, 0x00020800}, 1},
     {"memory, scattered: global_load_dword", {0xdc508000, 0x0802000c}, 1},
@@ -152,10 +174,15 @@ class Bench {
     wave.set_pair(14, 0x00ea7000ffffffff);
     wave.set_pair(kFlatScratchLo, kData);
     wave.set_exec(one.exec);
+    if (one.flushes) wave.mode &= ~0x30u;
     for (unsigned lane = 0; lane < kLanes; ++lane) {
       wave.vgpr[0].lane[lane] = 4 * lane;
       wave.vgpr[1].lane[lane] = 16 * lane;
-      for (unsigned v = 2; v < 8; ++v) wave.vgpr[v].lane[lane] = v * lane + 1;
+      for (unsigned v = 2; v < 8; ++v)
+        wave.vgpr[v].lane[lane] =
+            one.values == Values::integers
+                ? v * lane + 1
+                : std::bit_cast<uint32_t>(1.0f + static_cast<float>(v * lane) / 256);
       wave.vgpr[12].lane[lane] = (lane * 37 % kLanes) * 256 + 4 * lane;
       wave.vgpr[13].lane[lane] = 0;
       wave.vgpr[14].lane[lane] = 0;

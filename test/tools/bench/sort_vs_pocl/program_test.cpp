@@ -3,6 +3,7 @@
 
 #include "test/support/catch.hpp"
 #include "tools/support/command.hpp"
+#include "tools/support/device.hpp"
 
 using nlohmann::json;
 using uptempo::test::run_command;
@@ -22,6 +23,21 @@ TEST_CASE("both sides sort, in interleaved pairs, and the ratio has its interval
     CHECK(out[figure]["median"].get<double>() > 0);
     CHECK(out[figure]["low"] <= out[figure]["median"]);
     CHECK(out[figure]["high"] >= out[figure]["median"]);
+  }
+}
+
+TEST_CASE("the curve compares on one core first, and on all cores last") {
+  const auto result =
+      run_command({SORT_VS_POCL, "--curve", "--length", "256", "--pairs", "20", "--json", "-"});
+  CAPTURE(result.err);
+  REQUIRE(result.exit_code == 0);
+  const json curve = json::parse(result.out)["curve"];
+  REQUIRE(!curve.empty());
+  CHECK(curve.front()["cores"] == 1);
+  CHECK(curve.back()["cores"] == uptempo::support::usable_cores());
+  for (const json& point : curve) {
+    CHECK(point["verified"] == true);
+    CHECK(point["pairs"] == 20);
   }
 }
 

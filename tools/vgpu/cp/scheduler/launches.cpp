@@ -67,9 +67,9 @@ void Launches::open(Dispatch& dispatch) {
   dispatch.opened_.store(true, std::memory_order_relaxed);
   dispatch.locked_ =
       dispatch.masked_ || dispatch.needs_scratch_ || dispatch.total_ > Claims::kMaxCounted;
-  dispatch.deal_ = Deal::make(dispatch.total_, dispatch.waves_per_group_,
-                              max_resident_waves_ / dispatch.waves_per_group_,
-                              dispatch.locked_ ? 1 : workers_);
+  dispatch.deal_ =
+      Deal::make(dispatch.total_, dispatch.waves_per_group_,
+                 max_resident_waves_ / dispatch.waves_per_group_, dispatch.locked_ ? 1 : workers_);
   if (dispatch.locked_) keep(dispatch, 0, 0, dispatch.total_);
   claims_.open(*dispatch.slot_, dispatch.deal_, dispatch.locked_);
   show(dispatch);
@@ -156,7 +156,8 @@ void Launches::finish(Dispatch& dispatch) {
 
 // Returns the number of workgroups that have room on the compute units of the queue and on the
 // device_.
-uint64_t Launches::room_for(const Dispatch& dispatch, uint64_t resident) const {  // requires the mutex
+uint64_t Launches::room_for(const Dispatch& dispatch,
+                            uint64_t resident) const {  // requires the mutex
   const uint64_t waves = waves_per_unit_ * dispatch.share_.units.size();
   const uint64_t used =
       dispatch.masked_ ? dispatch.share_.masked_waves : resident * dispatch.waves_per_group_;
@@ -168,8 +169,8 @@ uint64_t Launches::room_for(const Dispatch& dispatch, uint64_t resident) const {
 }
 
 // For dispatches that need more than a counter.
-std::optional<Claims::Claim> Launches::claim_locked(Claims::Slot& slot, uint32_t generation, Chunk& chunk,
-                                          bool& exhausted) {
+std::optional<Claims::Claim> Launches::claim_locked(Claims::Slot& slot, uint32_t generation,
+                                                    Chunk& chunk, bool& exhausted) {
   const std::lock_guard lock(mutex_);
   Dispatch* const found = Claims::current(slot, generation);
   exhausted = found == nullptr || found->rest_.empty();
@@ -204,8 +205,8 @@ std::optional<Claims::Claim> Launches::claim_locked(Claims::Slot& slot, uint32_t
 
 bool Launches::claim(Claims::View& view, int least, std::array<Chunk, kPipePriorities>& chunks) {
   Chunk chunk;
-  const auto claim = claims_.claim(
-      view, least, [&](Claims::Slot& slot, uint32_t generation, bool& exhausted) {
+  const auto claim =
+      claims_.claim(view, least, [&](Claims::Slot& slot, uint32_t generation, bool& exhausted) {
         return claim_locked(slot, generation, chunk, exhausted);
       });
   if (!claim) return false;
