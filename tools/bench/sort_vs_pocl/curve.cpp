@@ -41,9 +41,9 @@ nlohmann::ordered_json run_on_cores(const std::vector<std::string>& arguments, u
   const test::CommandResult result = test::run_command(
       command, {.environment = {fmt::format("POCL_MAX_PTHREAD_COUNT={}", cores)}});
   if (result.exit_code != 0)
-    throw std::runtime_error(
-        fmt::format("the comparison on {} cores ended with {}: {}", cores, result.exit_code,
-                    result.err.empty() ? "no message" : result.err.substr(0, result.err.find('\n'))));
+    throw std::runtime_error(fmt::format(
+        "the comparison on {} cores ended with {}: {}", cores, result.exit_code,
+        result.err.empty() ? "no message" : result.err.substr(0, result.err.find('\n'))));
   return nlohmann::ordered_json::parse(result.out);
 }
 
@@ -73,7 +73,8 @@ std::string curve_table(const std::vector<nlohmann::ordered_json>& results) {
       "{}, beside {} on the same cores\n"
       "{} keys, {} kernels from the same source, {} interleaved pairs for each number of cores\n\n"
       "{}\nVerified: every result of both equals std::sort of its input.\n",
-      first["virtual_gpu"].get<bool>() ? "Times of the virtual GPU" : first["device"].get<std::string>(),
+      first["virtual_gpu"].get<bool>() ? "Times of the virtual GPU"
+                                       : first["device"].get<std::string>(),
       first["peer"].get<std::string>(), first["length"].get<uint32_t>(),
       first["kernels"].get<uint32_t>(), first["pairs"].get<uint32_t>(), table.text());
 }
