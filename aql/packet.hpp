@@ -90,11 +90,6 @@ constexpr uint16_t make_header(PacketType type, HeaderFlags flags) noexcept {
       static_cast<uint32_t>(flags.release) << HSA_PACKET_HEADER_SCRELEASE_FENCE_SCOPE);
 }
 
-// The bits of a header that HeaderFlags occupy.
-inline constexpr uint16_t kHeaderFlagBits = 1 << HSA_PACKET_HEADER_BARRIER |
-                                            3 << HSA_PACKET_HEADER_SCACQUIRE_FENCE_SCOPE |
-                                            3 << HSA_PACKET_HEADER_SCRELEASE_FENCE_SCOPE;
-
 constexpr PacketType packet_type(uint16_t header) noexcept {
   return static_cast<PacketType>(header >> HSA_PACKET_HEADER_TYPE & 0xff);
 }

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cstring>
-#include <type_traits>
 
 #include "engine/dispatch/packet_runs.hpp"
 #include "engine/fences/fence_plan.hpp"
@@ -24,15 +22,6 @@ uint16_t dispatch_header(aql::HeaderFlags flags) noexcept {
 // Without declarations, every packet may access everything; then the planned fences are the fewest.
 FencePolicy policy_without_declarations(FencePolicy policy) noexcept {
   return policy == FencePolicy::minimal ? FencePolicy::planned : policy;
-}
-
-// Compares all elements by one call. Element by element takes longer than the rest of a plan that is
-// kept.
-template <class T>
-bool same_bytes(const std::vector<T>& a, const std::vector<T>& b) noexcept {
-  static_assert(std::has_unique_object_representations_v<T>);
-  return a.size() == b.size() &&
-         (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
 }
 
 }  // namespace
@@ -146,13 +135,6 @@ void Publication::make_plan(size_t count) {
     plan_fences(declarations_, accesses, policy, plans_);
   }
   if (kernargs_go_stale_in_l2) acquire_kernargs();
-  planned_costs_ = {};
-  planned_flags_.resize(count);
-  for (size_t i = 0; i < count; ++i) {
-    const uint16_t header = dispatch_header(plans_[i].flags);
-    planned_costs_ += aql::costs_of(header);
-    planned_flags_[i] = header & aql::kHeaderFlagBits;
-  }
   if (kept) return;  // a kept batch compares nothing: replan() invalidates its plan
   last_.declared = declared;
   last_.accesses = accesses;
@@ -171,13 +153,15 @@ void Publication::acquire_kernargs() noexcept {
 }
 
 void Publication::plan_packets(size_t count) {
-  if (last_.packets != count || !same_bytes(last_.declared, declared) ||
-      !same_bytes(last_.accesses, accesses))
+  if (last_.packets != count || last_.declared != declared || last_.accesses != accesses)
     make_plan(count);
-  // Finished packets already have these flags.
+  planned_costs_ = {};
   for (size_t i = 0; i < count; ++i) {
-    uint32_t& word = packets[i].word[0];
-    word = (word & ~uint32_t{aql::kHeaderFlagBits}) | planned_flags_[i];
+    aql::Packet64& packet = packets[i];
+    // Finished packets already have these flags.
+    const uint16_t header = aql::with_flags(packet.header(), plans_[i].flags);
+    planned_costs_ += aql::costs_of(header);
+    if (!declarations_[i].is_finished) packet.word[0] = aql::first_word(header, packet.setup());
   }
 }
 

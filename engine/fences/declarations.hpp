@@ -4,11 +4,9 @@
 // Thread safety: plain values.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <type_traits>
 #include <vector>
 
 #include "aql/packet.hpp"
@@ -21,11 +19,8 @@ struct AccessRange {
   uintptr_t end = 0;    // one past the last byte; of a dependency: equal to `begin`
   bool writes = false;
   bool is_dependency = false;
-  // No padding, so that many ranges are compared as bytes.
-  std::array<uint8_t, 6> unused{};
   bool operator==(const AccessRange&) const = default;
 };
-static_assert(std::has_unique_object_representations_v<AccessRange>);
 
 // Reader of a packet's results before the caller awaits the batch's completion.
 enum class Observer : uint8_t {

@@ -236,9 +236,8 @@ struct Publication {
   const struct { aql::HeaderCosts alone, ends, interior; } plain_costs_;
   std::unique_ptr<FencePlanner> planner_;   // of FencePolicy::minimal, otherwise null
   std::vector<Declarations> declarations_;  // one per packet; empty for a plain batch
-  std::vector<PacketPlan> plans_;        // of the last plan(); for a plain batch, made on request
-  std::vector<uint16_t> planned_flags_;  // their bits in each header; not for a plain batch
-  aql::HeaderCosts planned_costs_{};     // of all packets; not for a plain batch
+  std::vector<PacketPlan> plans_;     // of the last plan(); for a plain batch, made on request
+  aql::HeaderCosts planned_costs_{};  // of all packets; not for a plain batch
   // Input of plans_. A batch with the same declarations is not planned again.
   struct {
     size_t packets = 0;  // 0: none
