@@ -62,27 +62,29 @@ class Arguments {
   // Packed bytes.
   template <detail::ContiguousOf<std::byte> Bytes>
   Arguments(const Bytes& packed) noexcept  // NOLINT: implicit, so that dispatches take the bytes
-      : data_(std::data(packed)), form_(saturated(std::size(packed)) | kPacked) {}
+      : data_(std::data(packed)), count_(saturated(std::size(packed))) {}
   // Pointers.
   template <detail::ContiguousOf<const void*> Params>
   Arguments(const Params& params) noexcept  // NOLINT: implicit
-      : data_(pointer(std::data(params))), form_(saturated(std::size(params))) {}
+      : data_(pointer(std::data(params))),
+        count_(saturated(std::size(params))),
+        is_packed_(false) {}
   // Pointers, as many as the kernel has arguments.
   template <detail::PointerToPointers Params>
   Arguments(const Params& params) noexcept  // NOLINT: implicit
-      : data_(pointer(params)), form_(kUnknownCount) {}
+      : data_(pointer(params)), count_(kUnknownCount), is_packed_(false) {}
 
-  bool is_packed() const noexcept { return (form_ & kPacked) != 0; }
+  bool is_packed() const noexcept { return is_packed_; }
   // Requires is_packed().
   std::span<const std::byte> bytes() const noexcept {
-    return {static_cast<const std::byte*>(data_), count()};
+    return {static_cast<const std::byte*>(data_), count_};
   }
   // Requires !is_packed(). Null only if the kernel takes no arguments.
   const void* const* pointers() const noexcept { return static_cast<const void* const*>(data_); }
   // The number of bytes, or of pointers.
-  uint32_t count() const noexcept { return static_cast<uint32_t>(form_); }
+  uint32_t count() const noexcept { return count_; }
   // False for pointers without a length.
-  bool has_count() const noexcept { return count() != kUnknownCount; }
+  bool has_count() const noexcept { return count_ != kUnknownCount; }
 
  private:
   static const void* pointer(const void* const* params) noexcept { return params; }
@@ -92,12 +94,10 @@ class Arguments {
     return static_cast<uint32_t>(std::min<size_t>(count, kUnknownCount - 1));
   }
 
-  static constexpr uint64_t kPacked = uint64_t{1} << 32;
-
-  // Two registers, so that a call takes a copy, and each a whole word: a load of a word that was
-  // stored in two parts waits until both have left the store buffer.
+  // Two registers, so that a call takes a copy.
   const void* data_ = nullptr;
-  uint64_t form_ = kPacked;  // the number of bytes or of pointers, and kPacked for bytes
+  uint32_t count_ = 0;  // of bytes or of pointers
+  bool is_packed_ = true;
 };
 
 }  // namespace uptempo
