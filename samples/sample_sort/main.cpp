@@ -48,8 +48,8 @@ Opened open_device(const Options& options, int argc, char** argv) {
   return opened;
 }
 
-// Throws on every rank if one rank has no device, or if the ranks' options differ. Where a device is
-// missing, the text is empty on all ranks but the first that lacks one.
+// Throws on every rank if one rank has no device, or if the ranks' options differ. Where a device
+// is missing, the text is empty on all ranks but the first that lacks one.
 void agree(Communicator& ranks, const Options& options, const Opened& opened) {
   const bool is_missing = !opened.device.has_value();
   const uint64_t missing = ranks.sums({is_missing ? 1u : 0u}).front();

@@ -53,7 +53,8 @@ typedef int (*uptempo_vgpu_device_t)(struct uptempo_vgpu_device_counts* counts);
 
 /* "uptempo_vgpu_copy_engine": what one SDMA engine has copied, counted before the device sends the
  * copy's completion signal. Engines count from 0 in KFD's order: those for the host link first,
- * then those for XGMI links; those of a second GPU follow the last of the first. -1: this process has no device, or the device no such engine. */
+ * then those for XGMI links; those of a second GPU follow the last of the first. -1: this process
+ * has no device, or the device no such engine. */
 struct uptempo_vgpu_copy_engine_counts {
   uint64_t copies; /* packets that copy; the runtime divides a large copy into several */
   uint64_t bytes;

@@ -21,9 +21,9 @@ Arguments operator+(Arguments a, const Arguments& b) {
 }
 
 // Ranks may be root's and may outnumber the cores. Open MPI 4 reads the names that begin with OMPI,
-// and Open MPI 5 those that begin with PRTE; other implementations ignore them. With sanitizers: Open
-// MPI leaves memory allocated at its end, and has closed the libraries by whose names a suppression
-// could find it.
+// and Open MPI 5 those that begin with PRTE; other implementations ignore them. With sanitizers:
+// Open MPI leaves memory allocated at its end, and has closed the libraries by whose names a
+// suppression could find it.
 CommandResult run(const Arguments& arguments) {
   return run_command(
       arguments,

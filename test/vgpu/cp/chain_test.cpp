@@ -1,5 +1,5 @@
-// Chains: dispatches with barrier bits, which workers start without the command processor. It chains
-// only kernels that it has launched before, so each test uses one kernel.
+// Chains: dispatches with barrier bits, which workers start without the command processor. It
+// chains only kernels that it has launched before, so each test uses one kernel.
 #include <array>
 #include <atomic>
 #include <vector>

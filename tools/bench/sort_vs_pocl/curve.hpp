@@ -13,8 +13,8 @@ namespace uptempo::bench {
 // The numbers of cores to compare on: powers of two, and last all that this process may use.
 std::vector<uint32_t> core_counts(uint32_t usable);
 
-// Runs `arguments` (this program and its options, without --curve) on that many cores and returns its
-// JSON. Throws std::runtime_error with the program's own message if it fails.
+// Runs `arguments` (this program and its options, without --curve) on that many cores and returns
+// its JSON. Throws std::runtime_error with the program's own message if it fails.
 nlohmann::ordered_json run_on_cores(const std::vector<std::string>& arguments, uint32_t cores);
 
 // `results`: the JSON of each number of cores, in order.

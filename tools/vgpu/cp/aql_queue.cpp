@@ -26,8 +26,8 @@ T load_acquire(T* word) noexcept {
   return std::atomic_ref<T>(*word).load(std::memory_order_acquire);
 }
 
-// Whether the end of a dispatch has no effect but on its packet's slot and signal. Then a worker may
-// start the next one by itself.
+// Whether the end of a dispatch has no effect but on its packet's slot and signal. Then a worker
+// may start the next one by itself.
 bool ends_without_effects(const Device& device) {
   const Options& options = device.options;
   return device.caches == nullptr && device.checker == nullptr && device.lazy_bar == nullptr &&

@@ -4,8 +4,8 @@
 // Ordering: packets are launched in order. A dispatch without barrier bit may run beside earlier
 // ones and complete before them. A barrier bit waits until all earlier packets of this queue are
 // complete; where nothing else depends on their ends, the workers start the next dispatch without
-// this queue (chain_next). A barrier packet (AND, OR, value) blocks all later packets until its condition holds
-// (HSA System Architecture Specification 1.2, 2.9).
+// this queue (chain_next). A barrier packet (AND, OR, value) blocks all later packets until its
+// condition holds (HSA System Architecture Specification 1.2, 2.9).
 //
 // Limit: a doorbell's value is the index of the last packet. Producers of a shared queue ring out
 // of order and overwrite one another's doorbells. Each change of the doorbell therefore admits all

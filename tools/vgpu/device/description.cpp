@@ -16,9 +16,9 @@ constexpr uint32_t kKiB = 1u << 10, kMiB = 1u << 20;
 // * Shader engines, units per array and waves per SIMD: gfx_v9_0.c and kfd_device.c of Linux
 //   (max_waves_per_simd: 8 on gfx90a, else 10).
 // * Host link: PCIe 4.0 x16, on gfx900 3.0 x16, on gfx942 5.0 x16, after encoding.
-// * xGMI: AMD's product pages (MI50 and MI60: two links, rings of four boards; MI100 and MI210: three
-//   links, four boards; MI300X: seven links, eight boards). Rates: amdgpu_xgmi.c, 16 lanes of 25 or
-//   32 GT/s. The kernel learns the number of links from firmware of gfx90a and newer only
+// * xGMI: AMD's product pages (MI50 and MI60: two links, rings of four boards; MI100 and MI210:
+//   three links, four boards; MI300X: seven links, eight boards). Rates: amdgpu_xgmi.c, 16 lanes of
+//   25 or 32 GT/s. The kernel learns the number of links from firmware of gfx90a and newer only
 //   (psp_xgmi_peer_link_info_supported(), amdgpu_psp.c).
 // * SRAM ECC: LLVM's AMDGPUUsage, "Processors".
 // * MI300X: AMD's CDNA 3 whitepaper (XCDs, caches and their lines, memory); the KFD topology of

@@ -152,8 +152,8 @@ bool names_targets(const char* gpus) {
   return gpus != nullptr && std::string_view(gpus).starts_with("gfx");
 }
 
-// After all options: a list of --gpus and --device exclude each other. The list of a launcher around
-// this one yields to this one's --device.
+// After all options: a list of --gpus and --device exclude each other. The list of a launcher
+// around this one yields to this one's --device.
 void check_targets(bool target_given, bool list_given) {
   if (!target_given) return;
   if (list_given) usage("--gpus with a list names the targets already: leave out --device");

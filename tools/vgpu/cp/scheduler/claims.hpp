@@ -4,18 +4,18 @@
 // A launched dispatch has a slot. Its workgroups are dealt to parts, one for each worker: blocks of
 // up to eight, in turn. A worker claims from the part of its own number, so that it gets the same
 // workgroups of each dispatch of a chain, whose data its cache still holds, and takes from others
-// when its own has nothing left or when another one is more than a block behind. So workgroups start
-// roughly in the order of their numbers, as on hardware.
+// when its own has nothing left or when another one is more than a block behind. So workgroups
+// start roughly in the order of their numbers, as on hardware.
 //
-// A part's `ticket` holds the next workgroup that nobody has claimed, and the generation of the slot.
-// A slot gets a new generation each time it is opened; a part whose ticket has an older one has not
-// been touched yet. A worker claims by exchanging the ticket. The exchange succeeds only in the
-// generation whose words the worker has read from the slot, and while a workgroup is claimed and not
-// ended, the dispatch cannot finish. A stale worker's exchange therefore fails. Ends are counted in
-// the part; the last one of a part counts all of it in the slot.
+// A part's `ticket` holds the next workgroup that nobody has claimed, and the generation of the
+// slot. A slot gets a new generation each time it is opened; a part whose ticket has an older one
+// has not been touched yet. A worker claims by exchanging the ticket. The exchange succeeds only in
+// the generation whose words the worker has read from the slot, and while a workgroup is claimed
+// and not ended, the dispatch cannot finish. A stale worker's exchange therefore fails. Ends are
+// counted in the part; the last one of a part counts all of it in the slot.
 //
-// Some dispatches need more than counters: those with a CU mask, with scratch, or of 2^32 workgroups
-// and more. Their slots are `locked`, and the scheduler claims for them under its lock.
+// Some dispatches need more than counters: those with a CU mask, with scratch, or of 2^32
+// workgroups and more. Their slots are `locked`, and the scheduler claims for them under its lock.
 //
 // test/models/claims.pml is a model of this protocol.
 //
@@ -132,9 +132,9 @@ class Claims {
   void show(Slot& slot, std::optional<PipePriority> priority) noexcept;
 
   // Claims workgroups of priority `least` or higher, the highest first, and of equal ones those of
-  // the next slot after the last claim's in a circle. For slots whose claims need the lock, it calls
-  // `locked(slot, generation, exhausted)`, which returns a claim or nullopt and sets `exhausted` if
-  // there will be none.
+  // the next slot after the last claim's in a circle. For slots whose claims need the lock, it
+  // calls `locked(slot, generation, exhausted)`, which returns a claim or nullopt and sets
+  // `exhausted` if there will be none.
   template <typename Locked>
   std::optional<Claim> claim(View& view, int least, Locked locked);
   // For `locked`: the slot's dispatch, or null if that is not the one any more that claim() found.

@@ -43,7 +43,7 @@ class Dispatch {
   friend class Scheduler;
 
   const std::unique_ptr<const gfx9::DispatchState> state_;
-  ScratchSlots& scratch_;  // guarded by the scheduler's mutex
+  ScratchSlots& scratch_;  // guarded by the mutex of Launches
   QueueShare& share_;      // same mutex
   const std::array<uint32_t, 3> groups_;
   const uint64_t total_;

@@ -59,8 +59,8 @@ class Launches {
   void set_priority(QueueShare& share, PipePriority priority);
   void set_suspended(QueueShare& share, bool suspended);
 
-  // Claims workgroups of priority `least` or higher for one of the worker's chunks, which are one for
-  // each priority.
+  // Claims workgroups of priority `least` or higher for one of the worker's chunks, which are one
+  // for each priority.
   bool claim(Claims::View& view, int least, std::array<Chunk, kPipePriorities>& chunks);
   // The highest priority of workgroups to claim, as far as the worker knows, or -1.
   int highest(const Claims::View& view) const noexcept { return claims_.highest(view); }
@@ -75,8 +75,8 @@ class Launches {
   // Workgroups of the dispatch give back scratch and places in its queue's share, if they have any.
   void give_back(Dispatch& dispatch, uint64_t masked, const std::optional<uint32_t>& scratch);
 
-  // The first step of abandoning a dispatch: nobody claims its workgroups any more. Returns false if
-  // it is finished or was abandoned before.
+  // The first step of abandoning a dispatch: nobody claims its workgroups any more. Returns false
+  // if it is finished or was abandoned before.
   bool close(Dispatch& dispatch, std::optional<gfx9::Executor::Fault> fault);
   // The last step: counts what nobody had claimed, and preempted workgroups of these parts.
   void drop_rest(Dispatch& dispatch, std::span<const uint32_t> preempted);

@@ -18,8 +18,8 @@ class PreemptedQueue {
   size_t size() const noexcept { return size_.load(std::memory_order_relaxed); }
 
   // Appends the item unless `refused()`, which runs under the queue's lock. A thread that makes
-  // refused() true and calls remove_if() afterwards misses no item. Returns whether it was appended;
-  // if not, `item` keeps its value.
+  // refused() true and calls remove_if() afterwards misses no item. Returns whether it was
+  // appended; if not, `item` keeps its value.
   template <typename Refused>
   bool push(Item& item, Refused refused) {
     const std::lock_guard lock(mutex_);

@@ -325,8 +325,8 @@ struct Scheduler::Impl {
     if (worker.spare.size() < kMaxSpare) worker.spare.push_back(std::move(resident));
   }
 
-  // Wakes helpers if what is left of the dispatch, at `spent` instructions a workgroup, takes longer
-  // than waking them.
+  // Wakes helpers if what is left of the dispatch, at `spent` instructions a workgroup, takes
+  // longer than waking them.
   void wake_for(const Dispatch& dispatch, uint32_t part, uint64_t spent) {
     const uint64_t worth = Launches::left(dispatch, part) * spent / kWorthHelp;
     const uint64_t awake = helpers + 1 - sleepers.count();

@@ -1,17 +1,17 @@
 // Runs the workgroups of launched dispatches on the device's workers.
 //
-// Progress: a workgroup runs for a slice of instructions. If it has not ended, it joins its worker's
-// queue of preempted workgroups, which the worker serves in turn; a worker with a shorter queue
-// takes from a longer one. Workers start new workgroups between rounds of that queue. A kernel that
-// spins on another one (of the same dispatch, of another queue, or on the host) therefore never
-// prevents the other one from running. The device's wave count bounds the number of resident
-// workgroups.
+// Progress: a workgroup runs for a slice of instructions. If it has not ended, it joins its
+// worker's queue of preempted workgroups, which the worker serves in turn; a worker with a shorter
+// queue takes from a longer one. Workers start new workgroups between rounds of that queue. A
+// kernel that spins on another one (of the same dispatch, of another queue, or on the host)
+// therefore never prevents the other one from running. The device's wave count bounds the number of
+// resident workgroups.
 //
 // Claims: workers claim new workgroups, and count those that ended, without a lock (claims.hpp).
 // Only dispatches with a CU mask, with scratch or of 2^32 workgroups take the scheduler's lock.
 //
-// Chains: a dispatch may be launched before those that it waits for have ended. The worker that ends
-// the last of them starts it, without the command processor.
+// Chains: a dispatch may be launched before those that it waits for have ended. The worker that
+// ends the last of them starts it, without the command processor.
 //
 // Compute units: a workgroup runs on a unit of its queue's share (QueueShare). The waves that fit
 // on those units bound the resident workgroups of a queue with a mask, and of each dispatch of a
@@ -24,8 +24,8 @@
 // for as long as workgroups of higher priority keep coming, as on hardware.
 //
 // Workers: worker 0 is the command processor's own thread, so a small dispatch needs no hand-over.
-// The others are helpers. They sleep without work. A launch wakes one; after that, every worker that
-// ends a workgroup wakes others if the rest of the dispatch pays for the wake-up.
+// The others are helpers. They sleep without work. A launch wakes one; after that, every worker
+// that ends a workgroup wakes others if the rest of the dispatch pays for the wake-up.
 //
 // Determinism: race-free kernels give the same results in any order. With Options::deterministic
 // there are no helpers, and only Options::seed determines the order in which workgroups start.

@@ -14,8 +14,8 @@ class Sleepers {
   // Helpers that sleep and that nobody has woken yet.
   uint32_t count() const noexcept { return count_.load(std::memory_order_relaxed); }
 
-  // Sleeps until somebody calls wake(), unless `has_work()` is true. A thread that makes it true and
-  // calls wake() afterwards never leaves this one asleep.
+  // Sleeps until somebody calls wake(), unless `has_work()` is true. A thread that makes it true
+  // and calls wake() afterwards never leaves this one asleep.
   template <typename HasWork>
   void sleep(HasWork has_work) noexcept {
     // seq_cst: either has_work() sees the work, if it loads and the other thread stored it so, or
