@@ -18,7 +18,6 @@ namespace uptempo::vgpu::kfd {
 namespace {
 
 constexpr uint64_t kPage = 4096;
-constexpr uint64_t kLargePage = uint64_t{2} << 20;
 constexpr uint64_t kGpuAddressEnd = uint64_t{1} << 47;  // gpuvm_limit + 1, see process.cpp
 
 // linux/kfd_ioctl.h defines the highest flag as a signed shift.

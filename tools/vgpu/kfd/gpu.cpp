@@ -6,8 +6,6 @@
 namespace uptempo::vgpu::kfd {
 namespace {
 
-constexpr uint64_t kLargePage = uint64_t{2} << 20;
-
 // The driver's limit for GTT is the machine's memory.
 uint64_t gtt_limit_bytes() {
   const uint64_t bytes =

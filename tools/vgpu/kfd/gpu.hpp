@@ -24,6 +24,8 @@
 
 namespace uptempo::vgpu::kfd {
 
+inline constexpr uint64_t kLargePage = uint64_t{2} << 20;  // the GPU's, in bytes
+
 // Returns KFD's identifier of a GPU. The kernel uses a 16-bit hash; any nonzero value works.
 constexpr uint32_t gpu_id_of(uint32_t index) noexcept { return 0x5a21 + index * 0x1000; }
 
