@@ -85,7 +85,12 @@ void on_doorbell(State& state, uint64_t value) {
   auto* const ring = static_cast<Packet*>(state.queue->base_address);
   const uint64_t mask = state.queue->size - 1;
   std::vector<Packet> packets;
-  for (uint64_t at = state.taken; at != end; ++at) {
+  // Producers claim an index before they wait for room: beyond it, a slot still holds the packet of
+  // the last lap.
+  const uint64_t room_end =
+      tool().original.hsa_queue_load_read_index_scacquire_fn(state.queue) + state.queue->size;
+  const uint64_t last = static_cast<int64_t>(end - room_end) > 0 ? room_end : end;
+  for (uint64_t at = state.taken; at != last; ++at) {
     std::atomic_ref<uint32_t> first(ring[at & mask][0]);
     const uint32_t word = first.load(std::memory_order_acquire);
     if ((word & 0xff) == HSA_PACKET_TYPE_INVALID) break;
