@@ -1,11 +1,16 @@
 // Chains: dispatches with barrier bits, which workers start without the command processor. It
 // chains only kernels that it has launched before, so each test uses one kernel.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <array>
 #include <atomic>
+#include <string>
 #include <vector>
 
 #include "device_fixture.hpp"
 #include "test/support/catch.hpp"
+#include "tools/support/command.hpp"
 
 using namespace uptempo::vgpu;
 using namespace uptempo::vgpu::test;
@@ -17,6 +22,17 @@ bool set_percentage(DeviceFixture& device, const ComputeQueue& queue, uint32_t p
   return device.processor->update_queue(
       queue.id, reinterpret_cast<GpuAddress>(queue.queue->hsa_queue.base_address),
       queue.packets * 64, percentage, 7);
+}
+
+// A kernel whose first dispatch of the queue ends once `open` is true. Workgroups of later ones
+// count in `started` and end.
+ScriptedKernel* gated(DeviceFixture& device, std::atomic<bool>& open,
+                      std::atomic<unsigned>& started) {
+  return device.kernel([&](const Slice& slice) {
+    if (slice.dispatch.dispatch_id == 0) return open ? Result::ended : Result::preempted;
+    ++started;
+    return Result::ended;
+  });
 }
 
 }  // namespace
@@ -82,11 +98,7 @@ TEST_CASE("a packet without barrier bit does not pass one that waits") {
   ComputeQueue queue(device);
   std::atomic<bool> open{false};
   std::atomic<unsigned> started{0};
-  ScriptedKernel* kernel = device.kernel([&](const Slice& slice) {
-    if (slice.dispatch.dispatch_id == 0) return open ? Result::ended : Result::preempted;
-    ++started;
-    return Result::ended;
-  });
+  ScriptedKernel* kernel = gated(device, open, started);
   amd_signal_t* done = device.signal(1);
   queue.write(dispatch(kernel, 64, 64, false));
   queue.write(dispatch(kernel, 64, 64, true));
@@ -130,11 +142,7 @@ TEST_CASE("a suspended queue starts no dispatch of its chain until it continues"
   ComputeQueue queue(device);
   std::atomic<bool> open{false};
   std::atomic<unsigned> started{0};
-  ScriptedKernel* kernel = device.kernel([&](const Slice& slice) {
-    if (slice.dispatch.dispatch_id == 0) return open ? Result::ended : Result::preempted;
-    ++started;
-    return Result::ended;
-  });
+  ScriptedKernel* kernel = gated(device, open, started);
   amd_signal_t* done = device.signal(1);
   queue.write(dispatch(kernel, 64, 64, true));
   for (int index = 0; index < 5; ++index)
@@ -169,4 +177,34 @@ TEST_CASE("a queue with a chain that waits for an endless kernel can be destroye
     other.submit(dispatch(device.kernel(), 640, 64, true, done));
     REQUIRE(fires(done));
   }
+}
+
+TEST_CASE("a packet in a chain has its ignored fields named under --verbose, too") {
+  const uptempo::test::TemporaryDirectory directory;
+  const int terminal = dup(STDERR_FILENO);
+  const int file = open(directory.file("err").c_str(), O_WRONLY | O_CREAT, 0600);
+  dup2(file, STDERR_FILENO);
+  close(file);
+  {
+    Options options = with_workers(3);
+    options.verbose = true;
+    DeviceFixture device(options);
+    ComputeQueue queue(device);
+    std::atomic<bool> gate{false};
+    std::atomic<unsigned> started{0};
+    ScriptedKernel* kernel = gated(device, gate, started);
+    amd_signal_t* done = device.signal(1);
+    queue.write(dispatch(kernel, 64, 64, true));
+    auto packet = dispatch(kernel, 64, 64, true, done);
+    packet.reserved0 = 7;
+    queue.write(packet);
+    queue.ring();
+    settle();
+    gate = true;
+    CHECK(fires(done));
+  }
+  dup2(terminal, STDERR_FILENO);
+  close(terminal);
+  CHECK(uptempo::test::contents_of(directory.file("err")).find("reserved0 should be 0") !=
+        std::string::npos);
 }

@@ -100,6 +100,7 @@ class AqlQueue final : public Queue {
   bool reap();
   bool launch_next();
   bool launch_dispatch(const std::byte* slot, AqlHeader header);
+  InFlight& begin_flight(AqlHeader header, const hsa_kernel_dispatch_packet_t& packet);
   bool chain_waits() const noexcept;
   bool chain_next(const std::byte* slot, AqlHeader header);
   bool launch_vendor(const std::byte* slot, AqlHeader header);

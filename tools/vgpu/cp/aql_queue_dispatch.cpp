@@ -67,20 +67,15 @@ bool AqlQueue::launch_dispatch(const std::byte* bytes, AqlHeader header) {
 
   std::unique_ptr<gfx9::DispatchState> state = make_state(packet, loaded);
   if (state == nullptr) return false;
-  InFlight& entry = in_flight(next_);
-  entry.begun = {header, packet.completion_signal, start_ticks_, start_ns_};
-  entry.complete = false;
+  InFlight& entry = begin_flight(header, packet);
   entry.retire_early = options.early_read_index && !runtime_owned_ && !loaded.runtime_blit &&
                        (context_.random() >> 16) % 2 == 0;
-  entry.late_until_ns.reset();
   const DeviceDescription& device = *context_.device.options.device;
   const bool all_units = share_.units.size() == device.compute_units;
   entry.watched = fences_.launch(header, next_, *state,
                                  {.count = all_units ? device.xcds : 1, .first = share_.first_xcd});
   entry.dispatch = std::make_unique<Dispatch>(std::move(state), scratch_slots_, share_);
   ++next_;
-  ++running_;
-  start_ticks_ = 0;
   scratch_once_used_ =
       packet.private_segment_size != 0 && has_property(AMD_QUEUE_PROPERTIES_USE_SCRATCH_ONCE);
   carry_out_acquire(context_.device, header);
@@ -89,7 +84,19 @@ bool AqlQueue::launch_dispatch(const std::byte* bytes, AqlHeader header) {
   return true;
 }
 
-// The last packet launched waits for earlier ones, which do not pass it.
+// Returns the entry of packet next_, which counts as running from now on.
+AqlQueue::InFlight& AqlQueue::begin_flight(AqlHeader header,
+                                           const hsa_kernel_dispatch_packet_t& packet) {
+  InFlight& entry = in_flight(next_);
+  entry.begun = {header, packet.completion_signal, std::exchange(start_ticks_, 0), start_ns_};
+  entry.complete = false;
+  entry.retire_early = false;
+  entry.late_until_ns.reset();
+  ++running_;
+  return entry;
+}
+
+// Whether the packet launched last waits for earlier ones. No packet passes it.
 bool AqlQueue::chain_waits() const noexcept {
   const InFlight& last = in_flight_[(next_ - 1) % kMaxInFlight];
   return last.dispatch != nullptr && !last.dispatch->opened();
@@ -113,6 +120,7 @@ bool AqlQueue::chain_next(const std::byte* bytes, AqlHeader header) {
     if (running.begun.completion_signal.handle != 0) return false;
     earlier[count++] = running.dispatch.get();
   }
+  if (count == 0) return false;
   hsa_kernel_dispatch_packet_t packet;
   std::memcpy(&packet, bytes, sizeof packet);
   packet = as_firmware_reads(packet);
@@ -124,16 +132,12 @@ bool AqlQueue::chain_next(const std::byte* bytes, AqlHeader header) {
   if (kernel == nullptr || kernel->preload_dwords != 0 || kernel_refuses(packet, *kernel))
     return false;
   std::unique_ptr<gfx9::DispatchState> state = make_state(packet, *loaded);
-  if (state == nullptr || count == 0) return false;
-  InFlight& entry = in_flight(next_);
-  entry.begun = {header, packet.completion_signal, 0, 0};
-  entry.complete = false;
-  entry.retire_early = false;
-  entry.late_until_ns.reset();
+  if (state == nullptr) return false;
+  if (context_.device.options.verbose) [[unlikely]]
+    note_ignored_field(bytes, header);
+  InFlight& entry = begin_flight(header, packet);
   entry.dispatch = std::make_unique<Dispatch>(std::move(state), scratch_slots_, share_);
   ++next_;
-  ++running_;
-  start_ticks_ = 0;
   context_.scheduler.launch_after(*entry.dispatch, std::span(earlier).first(count));
   return true;
 }
