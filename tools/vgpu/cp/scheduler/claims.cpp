@@ -87,9 +87,9 @@ void Claims::show(Slot& slot, std::optional<PipePriority> priority) noexcept {
     if (!priority || each != static_cast<size_t>(*priority))
       shown(slot.index_ / 64, each).fetch_and(~bit, std::memory_order_relaxed);
   if (!priority) return;
-  // Whoever ends the last workgroup hides the slot. It takes no lock, so it may have been too
-  // early. seq_cst: either it sees the bit, or this thread sees that the slot is finished. The slot
-  // is not opened again meanwhile, since that needs the lock.
+  // The worker that ends the last workgroup hides the slot. It takes no lock, so it may have been
+  // too early. seq_cst: either it sees the bit, or this thread sees that the slot is finished. The
+  // slot is not opened again meanwhile, since that needs the lock.
   shown(slot.index_ / 64, static_cast<size_t>(*priority)).fetch_or(bit, std::memory_order_seq_cst);
   if (slot.finished_.load(std::memory_order_seq_cst)) hide(slot);
 }

@@ -90,7 +90,7 @@ class Claims {
     int priority = 0;
   };
 
-  // What a worker remembers.
+  // A worker's memory between claims.
   struct View {
     explicit View(uint32_t the_worker) : worker(the_worker), exhausted(kSlots, 0) {}
 

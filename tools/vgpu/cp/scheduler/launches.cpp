@@ -75,7 +75,7 @@ void Launches::open(Dispatch& dispatch) {
   show(dispatch);
 }
 
-// Keeps workgroups that are to be claimed under the mutex_.
+// Keeps workgroups that are claimed under the mutex, or dropped.
 void Launches::keep(Dispatch& dispatch, uint32_t part, uint64_t first, uint64_t last) {
   dispatch.rest_.push_back({part, first, last});
   dispatch.rest_count_ += last - first;
@@ -106,17 +106,15 @@ void Launches::for_each_of(const QueueShare& share, Visit visit) {
 }
 
 void Launches::set_units(QueueShare& share, const ComputeUnitSet& units) {
-  {
-    const std::lock_guard lock(mutex_);
-    share.units = units;
-    for_each_of(share, [&](Claims::Slot& slot, Dispatch& dispatch) {
-      if (!std::exchange(dispatch.locked_, true))
-        claims_.lock(slot, [&](uint32_t part, uint64_t next, uint64_t last) {
-          keep(dispatch, part, next, last);
-        });
-      show(dispatch);
-    });
-  }
+  const std::lock_guard lock(mutex_);
+  share.units = units;
+  for_each_of(share, [&](Claims::Slot& slot, Dispatch& dispatch) {
+    if (!std::exchange(dispatch.locked_, true))
+      claims_.lock(slot, [&](uint32_t part, uint64_t next, uint64_t last) {
+        keep(dispatch, part, next, last);
+      });
+    show(dispatch);
+  });
 }
 
 void Launches::set_priority(QueueShare& share, PipePriority priority) {
@@ -131,8 +129,6 @@ void Launches::set_suspended(QueueShare& share, bool suspended) {
   for_each_of(share, [&](Claims::Slot&, Dispatch& dispatch) { show(dispatch); });
 }
 
-// Counts workgroups that do not run any more. After the last one the dispatch may be destroyed.
-// Returns whether it was the last one.
 bool Launches::end(Dispatch& dispatch, uint32_t part, uint64_t count) {
   if (!Claims::end(*dispatch.slot_, part, count)) return false;
   finish(dispatch);
@@ -155,7 +151,7 @@ void Launches::finish(Dispatch& dispatch) {
 }
 
 // Returns the number of workgroups that have room on the compute units of the queue and on the
-// device_.
+// device.
 uint64_t Launches::room_for(const Dispatch& dispatch,
                             uint64_t resident) const {  // requires the mutex
   const uint64_t waves = waves_per_unit_ * dispatch.share_.units.size();
@@ -173,7 +169,9 @@ std::optional<Claims::Claim> Launches::claim_locked(Claims::Slot& slot, uint32_t
                                                     Chunk& chunk, bool& exhausted) {
   const std::lock_guard lock(mutex_);
   Dispatch* const found = Claims::current(slot, generation);
-  exhausted = found == nullptr || found->rest_.empty();
+  // relaxed: written under the mutex
+  exhausted =
+      found == nullptr || found->rest_.empty() || found->abandoned_.load(std::memory_order_relaxed);
   if (exhausted) return std::nullopt;
   Dispatch& dispatch = *found;
   if (dispatch.share_.units.empty() || dispatch.share_.suspended) return std::nullopt;
@@ -205,12 +203,12 @@ std::optional<Claims::Claim> Launches::claim_locked(Claims::Slot& slot, uint32_t
 
 bool Launches::claim(Claims::View& view, int least, std::array<Chunk, kPipePriorities>& chunks) {
   Chunk chunk;
+  chunk.units = all_units_;  // unless claim_locked() says otherwise
   const auto claim =
       claims_.claim(view, least, [&](Claims::Slot& slot, uint32_t generation, bool& exhausted) {
         return claim_locked(slot, generation, chunk, exhausted);
       });
   if (!claim) return false;
-  if (chunk.units.empty()) chunk.units = all_units_;
   chunk.dispatch = claim->dispatch;
   chunk.part = claim->part;
   chunk.next = claim->first;

@@ -26,6 +26,8 @@ constexpr uint64_t kSliceInstructions = 4096;
 // A workgroup that ends a slice after fewer instructions is waiting (s_sleep, other waves of a
 // barrier).
 constexpr uint64_t kYieldInstructions = 256;
+// Such slices in a row after which a worker assumes that all of its workgroups wait.
+constexpr unsigned kYieldsWhenWaiting = 8;
 // Finished workgroups kept for reuse. Their registers are mapped memory, and frequent allocation of
 // the rest fragments malloc's heap.
 constexpr size_t kMaxSpare = 64;
@@ -79,8 +81,8 @@ struct Scheduler::Impl {
     std::thread thread;
 
     alignas(64) PreemptedQueue<ResidentPtr> waiting;
-    std::atomic<bool> running{
-        false};  // a workgroup, so that others may take a single preempted one
+    // Whether it runs a workgroup, so that others may take its only preempted one.
+    std::atomic<bool> running{false};
   };
 
   Impl(Device& the_device, gfx9::CodeCache& code, gfx9::Target target, uint32_t worker_count,
@@ -307,7 +309,7 @@ struct Scheduler::Impl {
       finished = launches.end(dispatch, part, 1);
     }
     // All remaining workgroups wait for something else, so give the core to the program's threads.
-    if (!ended && worker.yields > 8) sched_yield();
+    if (!ended && worker.yields > kYieldsWhenWaiting) sched_yield();
     return finished ? Step::finished_dispatch : Step::ran;
   }
 
@@ -337,19 +339,7 @@ struct Scheduler::Impl {
   void help(Worker& worker) {
     unsigned idle = 0;
     while (!stop.load(std::memory_order_relaxed)) {
-      bool ran = false;
-      if (has_work(worker)) {
-        worker.executor.enter();
-        const uint64_t begin = worker.executor.instructions;
-        while (worker.executor.instructions - begin < kSliceInstructions) {
-          const Step result = step(worker);
-          if (result == Step::idle) break;
-          ran = true;
-          if (result == Step::finished_dispatch) break;
-        }
-        worker.executor.leave();
-      }
-      if (ran) {
+      if (has_work(worker) && run_workgroups(worker).ran) {
         idle = 0;
       } else if (++idle < kHelperSpins) {
         relax();
@@ -362,6 +352,27 @@ struct Scheduler::Impl {
       if (chunk.dispatch != nullptr) drop_chunk(chunk);
   }
 
+  struct Slice {
+    bool ran = false;
+    uint64_t spent = 0;  // instructions
+  };
+
+  // Runs workgroups for about one slice, or less if a dispatch finishes or all of them wait.
+  Slice run_workgroups(Worker& worker) {
+    Slice slice;
+    worker.executor.enter();
+    const uint64_t begin = worker.executor.instructions;
+    while (slice.spent < kSliceInstructions) {
+      const Step result = step(worker);
+      slice.spent = worker.executor.instructions - begin;
+      if (result == Step::idle) break;
+      slice.ran = true;
+      if (result == Step::finished_dispatch || worker.yields > kYieldsWhenWaiting) break;
+    }
+    worker.executor.leave();
+    return slice;
+  }
+
   bool has_work(const Worker& worker) const noexcept {
     return launches.highest(worker.view) >= 0 ||
            preempted.groups.load(std::memory_order_relaxed) != 0 || worker.chunk_priority() >= 0;
@@ -370,24 +381,13 @@ struct Scheduler::Impl {
   bool run_slice() {
     Worker& worker = *workers.front();
     if (!has_work(worker)) return false;
-    bool ran = false;
-    worker.executor.enter();
-    const uint64_t begin = worker.executor.instructions;
-    while (worker.executor.instructions - begin < kSliceInstructions) {
-      const Step result = step(worker);
-      if (result == Step::idle) break;
-      ran = true;
-      if (result == Step::finished_dispatch) break;
-      if (worker.yields > 8) break;
-    }
-    const uint64_t spent = worker.executor.instructions - begin;
-    worker.executor.leave();
+    const Slice slice = run_workgroups(worker);
     // Several long dispatches of a workgroup each, or workgroups that were preempted.
-    if (spent >= kWorthHelp && sleepers.count() != 0 &&
+    if (slice.spent >= kWorthHelp && sleepers.count() != 0 &&
         (launches.highest(worker.view) >= 0 ||
          preempted.groups.load(std::memory_order_relaxed) > 1))
       sleepers.wake(1);
-    return ran;
+    return slice.ran;
   }
 
   Device& device;
