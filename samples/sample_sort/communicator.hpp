@@ -23,7 +23,7 @@ namespace uptempo::sample_sort {
 // MPICH) or srun report it, else 1. For decisions that precede MPI_Init.
 uint32_t ranks_on_host_from_environment();
 
-// What a rank does while it waits.
+// A rank's work while it waits.
 enum class Idle : uint8_t {
   poll,   // asks again at once: lowest latency, and a core for each rank
   sleep,  // sleeps for 50 us: the virtual GPU of each rank needs the core

@@ -1,4 +1,4 @@
-// Which sorted runs are merged when, until one is left.
+// The order in which sorted runs are merged, until one is left.
 //
 // Runs are ranges of two equally long arrays, "sides" 0 and 1. A merge reads two neighbouring runs
 // from one side and writes their merged keys to the same range of the other.

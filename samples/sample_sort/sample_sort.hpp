@@ -20,7 +20,7 @@
 
 namespace uptempo::sample_sort {
 
-// What the rank's host waited for; each point of time belongs to one phase.
+// The phases of a rank's host; each point of time belongs to one of them.
 enum class Phase : uint8_t {
   sample,    // until the splitters are known; the GPU sorts the first chunks meanwhile
   sort,      // for a sorted chunk, while no exchange is outstanding

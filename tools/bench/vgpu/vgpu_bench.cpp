@@ -29,7 +29,7 @@ constexpr GpuAddress kCode = 0x10000, kData = 0x1000000;
 constexpr size_t kDataBytes = 1 << 20;
 constexpr unsigned kBody = 64;
 
-// What v2..v7 hold. Read as floats, small integers are denormal: on Intel's processors each vector
+// The contents of v2..v7. Read as floats, small integers are denormal: on Intel's processors each vector
 // operation on them takes a microcode assist.
 enum class Values { integers, floats };
 
