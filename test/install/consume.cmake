@@ -1,4 +1,5 @@
-# Run by ctest: builds and runs consumer/ against Uptempo, WAY = package or subdirectory.
+# Run by ctest: builds consumer/ against Uptempo. WAY = package or subdirectory: and runs it.
+# WAY = headers: compiles each installed header alone.
 cmake_minimum_required(VERSION 3.22)
 
 function(run)
@@ -23,10 +24,14 @@ if(sanitizers)
   list(APPEND arguments -DCMAKE_CXX_FLAGS=-fsanitize=${sanitizers})
 endif()
 
-if(WAY STREQUAL "package")
+if(NOT WAY STREQUAL "subdirectory")
   run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${prefix})
   run(${CMAKE_COMMAND} ${arguments} -DCMAKE_PREFIX_PATH=${prefix} "-DUPTEMPO_COMPONENTS=${COMPONENTS}"
       "-DUPTEMPO_HEADERS=${HEADERS}")
+endif()
+if(WAY STREQUAL "headers")
+  run(${CMAKE_COMMAND} --build ${place}/build --target headers_alone)
+elseif(WAY STREQUAL "package")
   run(${CMAKE_COMMAND} --build ${place}/build)
   run(${place}/build/packet_text)
   run(${prefix}/bin/uptempo-vgpu -- ${place}/build/triple)

@@ -31,6 +31,9 @@
 #   uptempo_vgpu_variant(<name> <suffix> <launcher option>...)
 #       <name>_<suffix>: the binary of the uptempo_vgpu_test <name> with other options of the
 #       launcher, on the default device.
+#   uptempo_long_cases(<name>)
+#       <name>_long, with the label long: the test cases with the tag [.long] of the test <name>, on
+#       the default device if it runs under uptempo-vgpu.
 #
 # The following functions add one ctest test each for COMMAND, a program that is correct on the
 # plain device. Each appends its suffix to <name>. Delays and early read indices have nothing to do
@@ -45,14 +48,16 @@
 #       runs that many seeds and there is no _incoherent_long:
 #         cmake --preset release -DUPTEMPO_SEEDS=1000 && cmake --build build
 #         ctest --test-dir build -R '_incoherent$'
-#   uptempo_delay_test(<name> COMMAND <program> [<argument>...] SEEDS <n>)
+#   uptempo_delay_test(<name> COMMAND <program> [<argument>...] SEEDS <n> [LONG <n>])
 #       _delay: correct with random delays in each step of the device, for the seeds 1 to SEEDS.
+#       _delay_long, with the label long: for the seeds up to LONG.
 #   uptempo_early_test(<name> COMMAND <program> [<argument>...] SEEDS <n>)
 #       _early: correct where the read index passes packets at their launch, for the seeds 1 to
 #       SEEDS.
-#   uptempo_lazy_bar_test(<name> COMMAND <program> [<argument>...] SEEDS <n> [ONE_DEVICE])
+#   uptempo_lazy_bar_test(<name> COMMAND <program> [<argument>...] SEEDS <n> [LONG <n>]
+#                         [ONE_DEVICE])
 #       _lazy_bar: correct where the device sees the host's stores to its memory late, for the seeds
-#       1 to SEEDS.
+#       1 to SEEDS. _lazy_bar_long, with the label long: for the seeds up to LONG.
 include_guard(GLOBAL)
 include(${CMAKE_CURRENT_LIST_DIR}/UptempoBuild.cmake)
 include(${CMAKE_CURRENT_LIST_DIR}/UptempoHip.cmake)
@@ -153,6 +158,7 @@ function(uptempo_vgpu_test name)
   _uptempo_test_program(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE uptempo_test_main ${arg_LIBRARIES} Threads::Threads)
   add_dependencies(${name} uptempo_vgpu_launcher)
+  set_property(TARGET ${name} PROPERTY UPTEMPO_RUNS_ON_DEVICE ON)
   _uptempo_devices(tests devices ${name} "${arg_ONE_DEVICE}")
   foreach(test device IN ZIP_LISTS tests devices)
     add_test(NAME ${test} COMMAND uptempo_vgpu_launcher ${device} ${arg_OPTIONS} -- $<TARGET_FILE:${name}>)
@@ -194,6 +200,18 @@ function(uptempo_vgpu_variant name suffix)
   _uptempo_set_up_test(${name}_${suffix} vgpu)
 endfunction()
 
+function(uptempo_long_cases name)
+  get_test_property(${name} LABELS labels)
+  get_property(on_device TARGET ${name} PROPERTY UPTEMPO_RUNS_ON_DEVICE)
+  set(launcher "")
+  if(on_device)
+    set(launcher uptempo_vgpu_launcher --)
+  endif()
+  add_test(NAME ${name}_long COMMAND ${launcher} $<TARGET_FILE:${name}> [.long])
+  _uptempo_set_up_test(${name}_long "${labels};long")
+  set_tests_properties(${name}_long PROPERTIES TIMEOUT 1800)
+endfunction()
+
 function(uptempo_program_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;PROGRAMS;LIBRARIES;LABELS")
   uptempo_test(${name} SOURCES ${arg_SOURCES} LIBRARIES ${arg_LIBRARIES} LABELS ${arg_LABELS})
@@ -222,7 +240,7 @@ function(uptempo_checked_test name)
 endfunction()
 
 # The seed follows the launcher's options.
-function(_uptempo_seed_test name options first last labels)
+function(_uptempo_seeds name options first last labels)
   list(JOIN options "\;" option)
   list(JOIN ARGN "\;" program)
   add_test(NAME ${name} COMMAND ${CMAKE_COMMAND} -DLAUNCHER=$<TARGET_FILE:uptempo_vgpu_launcher> -DOPTION=${option}
@@ -233,6 +251,15 @@ function(_uptempo_seed_test name options first last labels)
   set_tests_properties(${name} PROPERTIES TIMEOUT ${seconds})
 endfunction()
 
+# The seeds 1 to `seeds`, and in a long test those up to `most` (empty: no long test).
+function(_uptempo_seed_test name options seeds most)
+  _uptempo_seeds(${name} "${options}" 1 ${seeds} vgpu ${ARGN})
+  if(most)
+    math(EXPR first "${seeds} + 1")
+    _uptempo_seeds(${name}_long "${options}" ${first} ${most} "vgpu;long" ${ARGN})
+  endif()
+endfunction()
+
 function(uptempo_incoherent_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "ONE_DEVICE" "SEEDS;LONG" "COMMAND")
   if(UPTEMPO_SEEDS)
@@ -241,28 +268,24 @@ function(uptempo_incoherent_test name)
   endif()
   _uptempo_devices(tests devices ${name}_incoherent "${arg_ONE_DEVICE}")
   foreach(test device IN ZIP_LISTS tests devices)
-    _uptempo_seed_test(${test} "${device};--incoherent" 1 ${arg_SEEDS} vgpu ${arg_COMMAND})
-    if(arg_LONG)
-      math(EXPR first "${arg_SEEDS} + 1")
-      _uptempo_seed_test(${test}_long "${device};--incoherent" ${first} ${arg_LONG} "vgpu;long" ${arg_COMMAND})
-    endif()
+    _uptempo_seed_test(${test} "${device};--incoherent" ${arg_SEEDS} "${arg_LONG}" ${arg_COMMAND})
   endforeach()
 endfunction()
 
 function(uptempo_lazy_bar_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "ONE_DEVICE" "SEEDS" "COMMAND")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "ONE_DEVICE" "SEEDS;LONG" "COMMAND")
   _uptempo_devices(tests devices ${name}_lazy_bar "${arg_ONE_DEVICE}")
   foreach(test device IN ZIP_LISTS tests devices)
-    _uptempo_seed_test(${test} "${device};--bar=lazy" 1 ${arg_SEEDS} vgpu ${arg_COMMAND})
+    _uptempo_seed_test(${test} "${device};--bar=lazy" ${arg_SEEDS} "${arg_LONG}" ${arg_COMMAND})
   endforeach()
 endfunction()
 
 function(uptempo_delay_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "SEEDS" "COMMAND")
-  _uptempo_seed_test(${name}_delay --delay 1 ${arg_SEEDS} vgpu ${arg_COMMAND})
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "SEEDS;LONG" "COMMAND")
+  _uptempo_seed_test(${name}_delay --delay ${arg_SEEDS} "${arg_LONG}" ${arg_COMMAND})
 endfunction()
 
 function(uptempo_early_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "SEEDS" "COMMAND")
-  _uptempo_seed_test(${name}_early "--early-read-index;--seed" 1 ${arg_SEEDS} vgpu ${arg_COMMAND})
+  _uptempo_seed_test(${name}_early "--early-read-index;--seed" ${arg_SEEDS} "" ${arg_COMMAND})
 endfunction()
