@@ -2,11 +2,17 @@
 // those of Linux: kfd_fill_gpu_xgmi_link_to_gpu() in kfd_crat.c (15 for a hop), kfd_add_peer_prop()
 // and kfd_create_indirect_link_prop() in kfd_topology.c (sums of 20 for each PCI Express link and
 // the sockets' distance).
+#include <amdgpu.h>
+#include <amdgpu_drm.h>
+#include <fcntl.h>
 #include <linux/kfd_ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
+#include <xf86drm.h>
 #include <cerrno>
+#include <cstdlib>
 #include <map>
 #include <set>
 #include <string>
@@ -81,6 +87,30 @@ TEST_CASE("each GPU has a node, an identity, a PCI address and a render node", "
   CHECK(addresses.size() == 3);
   CHECK(unique.size() == 3);
   CHECK(minors == std::set<HSAuint64>{128, 129, 130});
+}
+
+TEST_CASE("libdrm tells the GPUs apart", "[gpus]") {
+  const Thunk thunk;
+  std::map<std::string, amdgpu_device_handle> devices;  // by primary node
+  for (const char* path : {"/dev/dri/renderD128", "/dev/dri/renderD129", "/dev/dri/renderD130"}) {
+    CAPTURE(path);
+    const int node = open(path, O_RDWR | O_CLOEXEC);
+    REQUIRE(node >= 0);
+    uint32_t major = 0, minor = 0;
+    amdgpu_device_handle device = nullptr;
+    REQUIRE(amdgpu_device_initialize(node, &major, &minor, &device) == 0);
+    char* const primary = drmGetPrimaryDeviceNameFromFd(node);
+    REQUIRE(primary != nullptr);
+    devices[primary] = device;
+    std::free(primary);
+    amdgpu_gpu_info info{};
+    REQUIRE(amdgpu_query_gpu_info(device, &info) == 0);
+    CHECK(info.asic_id ==
+          value(properties_of(kFirst + static_cast<HSAuint32>(devices.size()) - 1).DeviceId));
+    close(node);
+  }
+  CHECK(devices.size() == 3);
+  for (const auto& [primary, device] : devices) amdgpu_device_deinitialize(device);
 }
 
 TEST_CASE("GPUs of one target form a hive, a GPU alone has none", "[gpus]") {

@@ -106,6 +106,10 @@ void add_pci_device(Tree& tree, const Options& options, uint32_t gpu, const Sock
                                         "\nPCI_SUBSYS_ID=" + hex("%04X", kVendor) + ':' +
                                         hex("%04X", kSubsystem) + "\nPCI_SLOT_NAME=" + slot + '\n');
   tree.add_directory(folder + "/drm/renderD" + std::to_string(render_minor_of(gpu)));
+  // libdrm_amdgpu knows a GPU by its primary node, and takes GPUs without one for one and the same
+  // (fd_compare(), amdgpu_device.c). /dev/dri has no such node, as in a container that was given
+  // the render nodes only.
+  tree.add_directory(folder + "/drm/card" + std::to_string(gpu));
 }
 
 }  // namespace uptempo::vgpu::interpose
