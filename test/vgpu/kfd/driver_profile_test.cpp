@@ -90,8 +90,7 @@ TEST_CASE("the runtime can be enabled once, from 1.13 on", "[profile]") {
 TEST_CASE("the topology has the debugger's bits exactly where the runtime can be enabled",
           "[profile]") {
   const OpenThunk thunk;
-  HsaNodeProperties node{};
-  REQUIRE(hsaKmtGetNodeProperties(kGpuNode, &node) == HSAKMT_STATUS_SUCCESS);
+  const HsaNodeProperties node = properties_of(kGpuNode);
   const uint32_t capability = value(node.Capability.Value);
   constexpr uint32_t kTrapDebugger = 0x8000, kFirmware = 0x20000000;  // kfd_topology.h
   CHECK((capability & (kTrapDebugger | kFirmware)) ==
@@ -147,8 +146,7 @@ static_assert(sizeof(CreateQueue) == 96);
 
 TEST_CASE("an SDMA queue on an engine of its own can be created from 1.17 on", "[profile]") {
   const OpenThunk thunk;
-  HsaNodeProperties node{};
-  REQUIRE(hsaKmtGetNodeProperties(kGpuNode, &node) == HSAKMT_STATUS_SUCCESS);
+  const HsaNodeProperties node = properties_of(kGpuNode);
   const uint32_t engines = value(node.NumSdmaEngines),
                  xgmi_engines = value(node.NumSdmaXgmiEngines);
   void* memory = nullptr;

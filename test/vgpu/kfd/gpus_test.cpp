@@ -27,26 +27,6 @@ namespace {
 // Two sockets; an MI210 and an MI100 at the first, an MI210 at the second.
 constexpr HSAuint32 kSocket0 = 0, kSocket1 = 1, kFirst = 2, kMi100 = 3, kLast = 4;
 
-HsaNodeProperties properties_of(HSAuint32 node) {
-  HsaNodeProperties properties{};
-  REQUIRE(hsaKmtGetNodeProperties(node, &properties) == HSAKMT_STATUS_SUCCESS);
-  return properties;
-}
-
-std::map<HSAuint32, HsaIoLinkProperties> links_of(HSAuint32 node) {
-  std::vector<HsaIoLinkProperties> links(properties_of(node).NumIOLinks);
-  if (links.empty()) return {};  // ROCT refuses to list none
-  REQUIRE(hsaKmtGetNodeIoLinkProperties(node, static_cast<HSAuint32>(links.size()), links.data()) ==
-          HSAKMT_STATUS_SUCCESS);
-  std::map<HSAuint32, HsaIoLinkProperties> by_target;
-  for (const HsaIoLinkProperties& link : links) {
-    CHECK(link.NodeFrom == node);
-    by_target[value(link.NodeTo)] = link;
-  }
-  CHECK(by_target.size() == links.size());
-  return by_target;
-}
-
 std::vector<kfd_process_device_apertures> apertures() {
   kfd_ioctl_get_process_apertures_new_args args{};
   REQUIRE(kfd_request(AMDKFD_IOC_GET_PROCESS_APERTURES_NEW, &args) == 0);

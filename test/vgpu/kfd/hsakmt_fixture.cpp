@@ -6,6 +6,7 @@
 #include <unistd.h>
 #include <cerrno>
 #include <cstdlib>
+#include <vector>
 
 #include "test/support/catch.hpp"
 
@@ -68,6 +69,26 @@ int kfd_request(unsigned long request, void* argument) {
   const int error = errno;
   close(descriptor);
   return result == -1 ? -error : result;
+}
+
+HsaNodeProperties properties_of(HSAuint32 node) {
+  HsaNodeProperties properties{};
+  REQUIRE(hsaKmtGetNodeProperties(node, &properties) == HSAKMT_STATUS_SUCCESS);
+  return properties;
+}
+
+std::map<HSAuint32, HsaIoLinkProperties> links_of(HSAuint32 node) {
+  std::vector<HsaIoLinkProperties> links(properties_of(node).NumIOLinks);
+  if (links.empty()) return {};  // ROCT refuses to list none
+  REQUIRE(hsaKmtGetNodeIoLinkProperties(node, static_cast<HSAuint32>(links.size()), links.data()) ==
+          HSAKMT_STATUS_SUCCESS);
+  std::map<HSAuint32, HsaIoLinkProperties> by_target;
+  for (const HsaIoLinkProperties& link : links) {
+    CHECK(link.NodeFrom == node);
+    by_target[value(link.NodeTo)] = link;
+  }
+  CHECK(by_target.size() == links.size());
+  return by_target;
 }
 
 }  // namespace uptempo::vgpu

@@ -4,6 +4,7 @@
 
 #include <hsakmt.h>
 #include <cstdint>
+#include <map>
 
 #include "device/description.hpp"
 
@@ -37,6 +38,10 @@ template <typename T>
 T value(T field) {
   return field;
 }
+
+HsaNodeProperties properties_of(HSAuint32 node);
+// The links that begin at the node, by their other end.
+std::map<HSAuint32, HsaIoLinkProperties> links_of(HSAuint32 node);
 
 // Flags of the usual kinds of memory.
 HsaMemFlags host_memory();

@@ -12,12 +12,6 @@
 namespace uptempo::vgpu {
 namespace {
 
-HsaNodeProperties properties_of(HSAuint32 node) {
-  HsaNodeProperties properties{};
-  REQUIRE(hsaKmtGetNodeProperties(node, &properties) == HSAKMT_STATUS_SUCCESS);
-  return properties;
-}
-
 TEST_CASE("device memory is one private heap", "[small-bar]") {
   const Thunk thunk;
   HsaMemoryProperties bank{};

@@ -1,8 +1,6 @@
 // A machine with two sockets, the GPU at the second one, as ROCT and libnuma see it.
 #include <dlfcn.h>
 #include <unistd.h>
-#include <map>
-#include <vector>
 
 #include "hsakmt_fixture.hpp"
 #include "test/support/catch.hpp"
@@ -12,29 +10,13 @@ namespace {
 
 constexpr HSAuint32 kFar = 0, kNear = 1, kGpu = 2;
 
-std::map<HSAuint32, HsaIoLinkProperties> links_of(HSAuint32 node) {
-  HsaNodeProperties properties{};
-  REQUIRE(hsaKmtGetNodeProperties(node, &properties) == HSAKMT_STATUS_SUCCESS);
-  std::vector<HsaIoLinkProperties> links(properties.NumIOLinks);
-  REQUIRE(hsaKmtGetNodeIoLinkProperties(node, properties.NumIOLinks, links.data()) ==
-          HSAKMT_STATUS_SUCCESS);
-  std::map<HSAuint32, HsaIoLinkProperties> by_target;
-  for (const HsaIoLinkProperties& link : links) {
-    CHECK(link.NodeFrom == node);
-    by_target[value(link.NodeTo)] = link;
-  }
-  CHECK(by_target.size() == links.size());
-  return by_target;
-}
-
 TEST_CASE("two nodes are sockets with a share of the host, the third is the GPU", "[sockets]") {
   const Thunk thunk;
   REQUIRE(value(thunk.system().NumNodes) == 3);
   HSAuint32 cores = 0;
   HSAuint64 bytes = 0;
   for (const HSAuint32 node : {kFar, kNear}) {
-    HsaNodeProperties properties{};
-    REQUIRE(hsaKmtGetNodeProperties(node, &properties) == HSAKMT_STATUS_SUCCESS);
+    const HsaNodeProperties properties = properties_of(node);
     CHECK(properties.NumFComputeCores == 0);
     CHECK(properties.NumCPUCores > 0);
     cores += properties.NumCPUCores;
@@ -46,8 +28,7 @@ TEST_CASE("two nodes are sockets with a share of the host, the third is the GPU"
   const auto processors = static_cast<HSAuint32>(sysconf(_SC_NPROCESSORS_ONLN));
   CHECK(cores == std::max(processors, 2u));
   CHECK(bytes <= static_cast<HSAuint64>(sysconf(_SC_PHYS_PAGES)) * kPage);
-  HsaNodeProperties gpu{};
-  REQUIRE(hsaKmtGetNodeProperties(kGpu, &gpu) == HSAKMT_STATUS_SUCCESS);
+  const HsaNodeProperties gpu = properties_of(kGpu);
   CHECK(gpu.NumFComputeCores > 0);
 }
 

@@ -52,8 +52,7 @@ TEST_CASE("the version is 1.14, the first with event ages", "[thunk]") {
 
 TEST_CASE("node 0 is the host", "[topology]") {
   const Thunk thunk;
-  HsaNodeProperties node{};
-  REQUIRE(hsaKmtGetNodeProperties(kCpuNode, &node) == HSAKMT_STATUS_SUCCESS);
+  const HsaNodeProperties node = properties_of(kCpuNode);
   CHECK(node.NumCPUCores == static_cast<HSAuint32>(sysconf(_SC_NPROCESSORS_ONLN)));
   CHECK(node.NumFComputeCores == 0);
   CHECK(node.NumMemoryBanks == 1);
@@ -68,8 +67,7 @@ TEST_CASE("node 0 is the host", "[topology]") {
 TEST_CASE("node 1 is the described device", "[topology]") {
   const Thunk thunk;
   const DeviceDescription& device = expected_device();
-  HsaNodeProperties node{};
-  REQUIRE(hsaKmtGetNodeProperties(kGpuNode, &node) == HSAKMT_STATUS_SUCCESS);
+  const HsaNodeProperties node = properties_of(kGpuNode);
   CHECK(node.NumCPUCores == 0);
   CHECK(node.NumFComputeCores == device.compute_units * device.simds_per_compute_unit);
   CHECK(node.NumSIMDPerCU == device.simds_per_compute_unit);
@@ -104,8 +102,7 @@ TEST_CASE("node 1 is the described device", "[topology]") {
 TEST_CASE("the device's memory is one bank of VRAM that the host can access", "[topology]") {
   const Thunk thunk;
   const DeviceDescription& device = expected_device();
-  HsaNodeProperties node{};
-  REQUIRE(hsaKmtGetNodeProperties(kGpuNode, &node) == HSAKMT_STATUS_SUCCESS);
+  const HsaNodeProperties node = properties_of(kGpuNode);
   std::vector<HsaMemoryProperties> banks(node.NumMemoryBanks);
   REQUIRE(hsaKmtGetNodeMemoryProperties(kGpuNode, node.NumMemoryBanks, banks.data()) ==
           HSAKMT_STATUS_SUCCESS);
