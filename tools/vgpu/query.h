@@ -100,4 +100,11 @@ typedef int (*uptempo_vgpu_holdings_t)(struct uptempo_vgpu_holding_counts* count
  * queue. -1: this process has no such queue on the device. */
 typedef int (*uptempo_vgpu_queue_t)(const void* ring, uint32_t* number);
 
+/* "uptempo_vgpu_reset_gpu": resets a GPU, as the kernel driver does after a hang: for all processes
+ * of the machine (--join). Each process's queues on the GPU stop for good, and its HW_EXCEPTION
+ * events are set. A process that opens the device later has a working GPU. Returns when this
+ * process's queues have stopped. `index` counts from 0. -1: this process has no device, or the
+ * machine no such GPU. */
+typedef int (*uptempo_vgpu_reset_gpu_t)(uint32_t index);
+
 #endif

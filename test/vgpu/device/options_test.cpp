@@ -19,7 +19,7 @@ constexpr const char* kVariables[] = {"UPTEMPO_VGPU_DEVICE",        "UPTEMPO_VGP
                                       "UPTEMPO_VGPU_INCOHERENT",    "UPTEMPO_VGPU_DELAY",
                                       "UPTEMPO_VGPU_SOCKETS",       "UPTEMPO_VGPU_GPU_SOCKET",
                                       "UPTEMPO_VGPU_LAZY_BAR",      "UPTEMPO_VGPU_SMALL_BAR",
-                                      "UPTEMPO_VGPU_GPUS"};
+                                      "UPTEMPO_VGPU_GPUS",          "UPTEMPO_VGPU_JOIN"};
 
 struct CleanEnvironment : uptempo::test::Environment {
   CleanEnvironment() { clear(); }
@@ -47,6 +47,29 @@ TEST_CASE("an empty environment selects the default device without options", "[o
   CHECK(options.report_file.empty());
   CHECK(options.workers == 0);
   CHECK_FALSE(options.verbose);
+}
+
+TEST_CASE("names of machines are letters, digits and . _ -", "[options]") {
+  for (const char* good : {"a", "A.b_c-9", "0", "...", "-"}) CHECK(Options::is_machine_name(good));
+  for (const char* bad : {"", ".", "..", "a/b", "a b", "\xc3\xa4", "a\n"})
+    CHECK_FALSE(Options::is_machine_name(bad));
+  CHECK(Options::is_machine_name(std::string(64, 'x')));
+  CHECK_FALSE(Options::is_machine_name(std::string(65, 'x')));
+}
+
+TEST_CASE("a shared machine excludes modes that know one process", "[options]") {
+  for (const auto& [variable, value] :
+       {std::pair{"UPTEMPO_VGPU_CHECK", "fences"}, std::pair{"UPTEMPO_VGPU_INCOHERENT", "1"},
+        std::pair{"UPTEMPO_VGPU_LAZY_BAR", "1"}, std::pair{"UPTEMPO_VGPU_DETERMINISTIC", "1"}}) {
+    CleanEnvironment environment;
+    environment.set("UPTEMPO_VGPU_JOIN", "machine");
+    CHECK(Options::from_environment().join == "machine");
+    environment.set(variable, value);
+    CHECK_THROWS_AS(Options::from_environment(), std::invalid_argument);
+  }
+  CleanEnvironment environment;
+  environment.set("UPTEMPO_VGPU_JOIN", "../machine");
+  CHECK_THROWS_AS(Options::from_environment(), std::invalid_argument);
 }
 
 TEST_CASE("every option is read from its variable", "[options]") {

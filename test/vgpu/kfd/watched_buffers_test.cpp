@@ -24,6 +24,7 @@ using Kind = HostEvent::Kind;
 Options options_of_first_device() {
   Options options;
   options.device = &device_descriptions()[0];
+  options.gpus = {options.device};
   return options;
 }
 
@@ -33,7 +34,14 @@ struct Driver {
   Events events;
   HostPages host;
   GpuGroup group;
-  Gpu gpu{options, 0, {.trace = trace, .events = events, .group = group, .host_pages = &host}};
+  Machine machine{memory_of(options)};
+  Gpu gpu{options,
+          0,
+          {.machine = machine,
+           .trace = trace,
+           .events = events,
+           .group = group,
+           .host_pages = &host}};
   SparseFile kfd_file{"uptempo-vgpu-test-kfd", kfd_file_bytes(1)};
   Buffers buffers{{&gpu}, kfd_file};
 

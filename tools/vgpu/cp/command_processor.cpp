@@ -313,6 +313,7 @@ struct CommandProcessor::Impl {
                ? ++last_id
                : device.group->last_queue.fetch_add(1, std::memory_order_relaxed) + 1;
       queues.push_back({id, make(ordinal_of(id))});
+      if (queues_stopped) queues.back().queue->abandon();  // which stops it
     });
     return id;
   }
@@ -334,6 +335,7 @@ struct CommandProcessor::Impl {
   std::vector<Entry> queues;
   QueueId last_id = 0;  // of a device that is in no group
   bool runtime_queue_seen = false;
+  bool queues_stopped = false;
   IdlePolicy policy;
   unsigned spins = 0;
 
@@ -387,6 +389,14 @@ bool CommandProcessor::destroy_queue(QueueId id) {
     std::erase_if(impl_->queues, [id](const Impl::Entry& entry) { return entry.id == id; });
   });
   return found;
+}
+
+void CommandProcessor::stop_queues() {
+  impl_->on_thread([&] {
+    impl_->queues_stopped = true;
+    for (Impl::Entry& entry : impl_->queues)
+      while (!entry.queue->abandon()) sched_yield();
+  });
 }
 
 bool CommandProcessor::update_queue(QueueId id, GpuAddress ring, uint64_t ring_bytes,

@@ -62,6 +62,10 @@ class CommandProcessor {
   // memory. Returns false if the queue does not exist.
   bool destroy_queue(QueueId queue);
 
+  // Stops all queues for good, those of later creation too, and abandons their running dispatches.
+  // Nothing completes afterwards. Returns when no device thread executes for a queue.
+  void stop_queues();
+
   // UPDATE_QUEUE: ring size 0 or percentage 0 suspends.
   bool update_queue(QueueId queue, GpuAddress ring, uint64_t ring_bytes, uint32_t percentage,
                     uint32_t priority);

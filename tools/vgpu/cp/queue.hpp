@@ -57,7 +57,7 @@ class Queue {
   // gives the reason.
   virtual bool advance() = 0;
 
-  // Abandons what runs for the queue. Returns true when no worker accesses it any more; call it
+  // Stops the queue for good and abandons what runs for it. Returns true when no worker accesses it any more; call it
   // until then.
   virtual bool abandon() = 0;
 

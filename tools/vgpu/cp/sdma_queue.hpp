@@ -25,7 +25,10 @@ class SdmaQueue final : public Queue {
   SdmaQueue(QueueContext& context, uint32_t ordinal, const SdmaQueueConfig& config);
 
   bool advance() override;
-  bool abandon() override { return true; }  // nothing runs outside advance()
+  bool abandon() override {  // nothing runs outside advance()
+    stopped_ = true;
+    return true;
+  }
   bool executing() const noexcept override { return false; }
   void lose_doorbell() noexcept override { config_.doorbell = nullptr; }
   const uint64_t* doorbell() const noexcept override { return config_.doorbell; }

@@ -41,28 +41,39 @@ std::optional<uint32_t> number_between(std::string_view text, uint32_t least, ui
   return result;
 }
 
-// A mode that works with one GPU only: the variable and the reason.
-struct SingleGpuMode {
+// A mode that works with one GPU, and in one process, only: the variable and the reasons.
+struct SingleMode {
   bool asked;
   const char* variable;
-  const char* reason;
+  const char* several_gpus;
+  const char* several_processes;
 };
 
-void refuse_with_several_gpus(const Options& options) {
-  for (const SingleGpuMode& mode : {
-           SingleGpuMode{options.checks.fences, "UPTEMPO_VGPU_CHECK=fences",
-                         "the checker does not know the order between GPUs"},
-           SingleGpuMode{options.incoherent.has_value(), "UPTEMPO_VGPU_INCOHERENT",
-                         "caches of peers are not modelled"},
-           SingleGpuMode{options.lazy_bar.has_value(), "UPTEMPO_VGPU_LAZY_BAR",
-                         "only one GPU's memory can hold stores back"},
-           SingleGpuMode{options.deterministic, "UPTEMPO_VGPU_DETERMINISTIC",
-                         "each GPU has a thread of its own"},
-       })
-    if (mode.asked)
+void refuse_single_modes(const Options& options) {
+  for (const SingleMode& mode : {
+           SingleMode{options.checks.fences, "UPTEMPO_VGPU_CHECK=fences",
+                      "the checker does not know the order between GPUs",
+                      "the checker sees accesses of one process only"},
+           SingleMode{options.incoherent.has_value(), "UPTEMPO_VGPU_INCOHERENT",
+                      "caches of peers are not modelled",
+                      "each process would have caches of its own"},
+           SingleMode{options.lazy_bar.has_value(), "UPTEMPO_VGPU_LAZY_BAR",
+                      "only one GPU's memory can hold stores back",
+                      "a process holds back its own stores only"},
+           SingleMode{options.deterministic, "UPTEMPO_VGPU_DETERMINISTIC",
+                      "each GPU has a thread of its own",
+                      "the host decides the order of processes"},
+       }) {
+    if (!mode.asked) continue;
+    if (options.gpus.size() > 1)
       throw std::invalid_argument("UPTEMPO_VGPU_GPUS names " + std::to_string(options.gpus.size()) +
-                                  " GPUs, but " + mode.variable + " needs one (" + mode.reason +
+                                  " GPUs, but " + mode.variable + " needs one (" +
+                                  mode.several_gpus + "): leave out one of them");
+    if (!options.join.empty())
+      throw std::invalid_argument("UPTEMPO_VGPU_JOIN and " + std::string(mode.variable) +
+                                  " exclude each other (" + mode.several_processes +
                                   "): leave out one of them");
+  }
 }
 
 std::string known_targets() {
@@ -135,6 +146,13 @@ std::optional<uint32_t> Options::parse_kfd(std::string_view version) {
       minor < kOldestKfd || minor > kNewestKfd)
     return std::nullopt;
   return minor;
+}
+
+bool Options::is_machine_name(std::string_view name) noexcept {
+  constexpr std::string_view kAllowed =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+  return !name.empty() && name.size() <= 64 && name != "." && name != ".." &&
+         name.find_first_not_of(kAllowed) == std::string_view::npos;
 }
 
 std::vector<const DeviceDescription*> Options::parse_gpus(std::string_view list,
@@ -224,7 +242,11 @@ Options Options::from_environment() {
                                 std::string(error.what()));
   }
   options.verbose = flag("UPTEMPO_VGPU_VERBOSE");
-  if (options.gpus.size() > 1) refuse_with_several_gpus(options);
+  options.join = value_of("UPTEMPO_VGPU_JOIN");
+  if (!options.join.empty() && !is_machine_name(options.join))
+    throw std::invalid_argument("UPTEMPO_VGPU_JOIN is '" + options.join +
+                                "': use 1 to 64 letters, digits, '.', '_' and '-'");
+  refuse_single_modes(options);
   return options;
 }
 

@@ -45,6 +45,9 @@ struct Options {
 
   static constexpr uint32_t kMostGpus = 8;
 
+  // Returns whether `name` is 1 to 64 letters, digits, '.', '_' or '-', but not "." or "..".
+  static bool is_machine_name(std::string_view name) noexcept;
+
   const DeviceDescription* device = nullptr;  // never null after from_environment()
   // The GPUs in the order of their nodes; not empty after from_environment(), which makes `device`
   // the first of them.
@@ -74,6 +77,8 @@ struct Options {
   uint32_t workers = 0;
   uint32_t kfd_minor = kNewestKfd;
   Sockets sockets;
+  // The machine that the process shares with others; empty: it has one of its own.
+  std::string join;
   bool verbose = false;  // log unknown ioctls and files to stderr
 
   // Throws std::invalid_argument, which names the variable, its value and what is accepted.

@@ -1,4 +1,4 @@
-// Ends the fence checker after the program's own exit handlers. The order holds because this
+// Ends the fence checker, and the process's part in its machine, after the program's own exit handlers. The order holds because this
 // library is loaded first and unloaded last.
 #include "kfd/process.hpp"
 
@@ -7,7 +7,10 @@ namespace {
 namespace kfd = uptempo::vgpu::kfd;
 
 [[gnu::destructor]] void finish() {
-  if (kfd::Process* const process = kfd::Process::existing()) process->finish_checks();
+  kfd::Process* const process = kfd::Process::existing();
+  if (process == nullptr) return;
+  process->finish_checks();
+  process->leave_machine();
 }
 
 }  // namespace

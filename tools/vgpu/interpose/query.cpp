@@ -102,6 +102,11 @@ UPTEMPO_VGPU_EXPORT int uptempo_vgpu_holdings(uptempo_vgpu_holding_counts* count
   return 0;
 }
 
+UPTEMPO_VGPU_EXPORT int uptempo_vgpu_reset_gpu(uint32_t index) {
+  kfd::Process* const process = kfd::Process::existing();
+  return process != nullptr && process->reset_gpu(index) ? 0 : -1;
+}
+
 UPTEMPO_VGPU_EXPORT int uptempo_vgpu_queue(const void* ring, uint32_t* number) {
   const kfd::Process* const process = kfd::Process::existing();
   if (process == nullptr) return -1;

@@ -53,27 +53,61 @@ void RangeAllocator::free(uint64_t begin, uint64_t size_bytes) {
   free_.emplace(begin, end);
 }
 
+void RangeAllocator::take(uint64_t begin, uint64_t size_bytes) {
+  const auto range = std::prev(free_.upper_bound(begin));
+  const auto [free_begin, free_end] = *range;
+  free_.erase(range);
+  if (begin > free_begin) free_.emplace(free_begin, begin);
+  if (begin + size_bytes < free_end) free_.emplace(begin + size_bytes, free_end);
+}
+
 SparseFile::SparseFile(const char* name, uint64_t size_bytes) : size_bytes_(size_bytes) {
-  const int low = memfd_create(name, MFD_CLOEXEC);
-  if (low < 0) fail("memfd_create");
-  const int high = fcntl(low, F_DUPFD_CLOEXEC, kLowestDescriptor);
-  descriptor_ = high >= 0 ? high : low;
-  if (high >= 0) ::close(low);
+  descriptor_ = memfd_create(name, MFD_CLOEXEC);
+  if (descriptor_ < 0) fail("memfd_create");
+  raise_descriptor();
+  if (ftruncate(descriptor_, static_cast<off_t>(size_bytes)) != 0) {
+    const int error = errno;
+    ::close(descriptor_);
+    errno = error;
+    fail("ftruncate of " + std::to_string(size_bytes) + " bytes");
+  }
+  map();
+}
+
+SparseFile::SparseFile(int descriptor, uint64_t size_bytes)
+    : descriptor_(descriptor), size_bytes_(size_bytes) {
+  raise_descriptor();
+  map();
+}
+
+void SparseFile::raise_descriptor() noexcept {
+  const int high = fcntl(descriptor_, F_DUPFD_CLOEXEC, kLowestDescriptor);
+  if (high < 0) return;
+  ::close(descriptor_);
+  descriptor_ = high;
+}
+
+// Closes the descriptor if it throws.
+void SparseFile::map() {
   // Raw call: fstat() is interposed and may query this object.
   struct stat status {};
-  if (ftruncate(descriptor_, static_cast<off_t>(size_bytes)) != 0 ||
-      syscall(SYS_fstat, descriptor_, &status) != 0)
-    fail("ftruncate of " + std::to_string(size_bytes) + " bytes");
+  void* alias = MAP_FAILED;
+  if (syscall(SYS_fstat, descriptor_, &status) == 0)
+    alias = mmap(nullptr, size_bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
+                 descriptor_, 0);
+  if (alias == MAP_FAILED) {
+    const int error = errno;
+    ::close(descriptor_);
+    errno = error;
+    fail("mmap of " + std::to_string(size_bytes_) + " bytes");
+  }
   device_ = status.st_dev;
   inode_ = status.st_ino;
-  void* alias =
-      mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor_, 0);
-  if (alias == MAP_FAILED) fail("mmap of " + std::to_string(size_bytes) + " bytes");
   alias_ = static_cast<std::byte*>(alias);
   // A forked child has no device threads, and a core dump must not contain 100 GiB. Both calls are
   // hints; failure has no effect.
-  madvise(alias, size_bytes, MADV_DONTFORK);
-  madvise(alias, size_bytes, MADV_DONTDUMP);
+  madvise(alias, size_bytes_, MADV_DONTFORK);
+  madvise(alias, size_bytes_, MADV_DONTDUMP);
 }
 
 SparseFile::~SparseFile() {

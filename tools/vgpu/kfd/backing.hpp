@@ -26,6 +26,8 @@ class RangeAllocator {
   // long enough.
   std::optional<uint64_t> allocate(uint64_t size_bytes, uint64_t alignment);
   void free(uint64_t begin, uint64_t size_bytes);
+  // Takes a range that is free.
+  void take(uint64_t begin, uint64_t size_bytes);
 
  private:
   std::map<uint64_t, uint64_t> free_;  // begin -> end
@@ -35,6 +37,9 @@ class SparseFile {
  public:
   // Throws std::system_error if the system refuses the memfd, its size or its mapping.
   SparseFile(const char* name, uint64_t size_bytes);
+  // Takes over the descriptor of another process's file. The object closes it, also if the
+  // constructor throws.
+  SparseFile(int descriptor, uint64_t size_bytes);
   ~SparseFile();
   SparseFile(const SparseFile&) = delete;
   SparseFile& operator=(const SparseFile&) = delete;
@@ -45,6 +50,11 @@ class SparseFile {
   // Returns whether a descriptor with this identity refers to this file.
   bool is(dev_t device, ino_t inode) const noexcept { return device == device_ && inode == inode_; }
 
+  // The object's own descriptor, a high number.
+  int descriptor() const noexcept { return descriptor_; }
+  dev_t device() const noexcept { return device_; }
+  ino_t inode() const noexcept { return inode_; }
+
   std::byte* at(uint64_t offset) const noexcept { return alias_ + offset; }
   uint64_t size_bytes() const noexcept { return size_bytes_; }
 
@@ -52,6 +62,9 @@ class SparseFile {
   void release(uint64_t offset, uint64_t length_bytes) noexcept;
 
  private:
+  void raise_descriptor() noexcept;
+  void map();
+
   int descriptor_ = -1;
   dev_t device_ = 0;
   ino_t inode_ = 0;

@@ -48,18 +48,12 @@ MemoryKind kind_of(uint32_t flags, bool local) {
 
 }  // namespace
 
-Buffers::Heap::Heap(const Gpu& gpu)
-    : vram(0, gpu.vram_bytes()), gtt(gpu.vram_bytes(), gpu.render_file.size_bytes()) {}
-
 Buffers::Buffers(std::vector<Gpu*> gpus, SparseFile& kfd_file)
-    : gpus_(std::move(gpus)), kfd_file_(kfd_file) {
-  heaps_.reserve(gpus_.size());
-  for (const Gpu* gpu : gpus_) heaps_.emplace_back(*gpu);
-}
+    : gpus_(std::move(gpus)), kfd_file_(kfd_file), processors_(gpus_.size()) {}
 
 void Buffers::set_command_processor(const Gpu& gpu, CommandProcessor* processor) {
   const std::lock_guard lock(mutex_);
-  heaps_[gpu.index].processor = processor;
+  processors_[gpu.index] = processor;
   if (processor == nullptr) return;
   for (const auto& [handle, buffer] : buffers_)
     if (buffer.request.gpu_index == gpu.index && is_mapped(buffer, gpu) &&
@@ -104,15 +98,13 @@ int Buffers::place(Buffer& buffer, uint64_t& mmap_offset) {
   // An AQL ring with AQL_QUEUE_MEM has one backing, mapped twice, back to back.
   const bool twice = (request.flags & KFD_IOC_ALLOC_MEM_FLAGS_AQL_QUEUE_MEM) != 0;
   const uint64_t bytes = round_up(twice ? request.size_bytes / 2 : request.size_bytes, kPage);
-  Heap& heap = heaps_[gpu.index];
-  const auto offset =
-      (vram ? heap.vram : heap.gtt).allocate(bytes, bytes >= kLargePage ? kLargePage : kPage);
+  const auto offset = gpu.machine.allocate(gpu.index, vram ? Heap::vram : Heap::gtt, bytes,
+                                           bytes >= kLargePage ? kLargePage : kPage);
   if (!offset) {
     note("ALLOC_MEMORY_OF_GPU: " + std::to_string(bytes) + " contiguous bytes of " +
          (vram ? "VRAM" : "GTT") + " are not available");
     return -ENOMEM;
   }
-  (vram ? heap.vram_used : heap.gtt_used) += bytes;
   buffer.file_offset = *offset;
   buffer.file_bytes = bytes;
   buffer.host = gpu.render_file.at(*offset);
@@ -142,14 +134,65 @@ int Buffers::free(uint64_t handle) {
   Gpu& gpu = owner_of(buffer);
   if (gpu.lazy_bar != nullptr)
     gpu.lazy_bar->remove(reinterpret_cast<std::byte*>(buffer.request.gpu_address));
-  if (buffer.file_bytes != 0) {
-    Heap& heap = heaps_[gpu.index];
-    const bool vram = buffer.file_offset < gpu.vram_bytes();
-    gpu.render_file.release(buffer.file_offset, buffer.file_bytes);
-    (vram ? heap.vram : heap.gtt).free(buffer.file_offset, buffer.file_bytes);
-    (vram ? heap.vram_used : heap.gtt_used) -= buffer.file_bytes;
-  }
+  if (buffer.file_bytes != 0) gpu.machine.release(gpu.index, buffer.file_offset);
   buffers_.erase(found);
+  return 0;
+}
+
+int Buffers::share(uint64_t handle, const Gpu& gpu, uint32_t tag, ShareHandle& name,
+                   Machine::Shared& extent) {
+  const std::lock_guard lock(mutex_);
+  const auto found = buffers_.find(handle);
+  if (found == buffers_.end() || found->second.request.gpu_index != gpu.index) return -EINVAL;
+  const Buffer& buffer = found->second;
+  const uint32_t flags = buffer.request.flags;
+  if ((flags & KFD_IOC_ALLOC_MEM_FLAGS_USERPTR) != 0) {
+    note("memory that the program has registered cannot be exported");
+    return -EPERM;  // amdgpu_gem_prime_export()
+  }
+  if (buffer.file_bytes == 0) return -EINVAL;
+  const auto shared = gpu.machine.share(gpu.index, buffer.file_offset, {flags, tag});
+  if (!shared) return -ENOMEM;
+  name = *shared;
+  extent = {gpu.index, buffer.file_offset, buffer.file_bytes, {flags, tag}};
+  return 0;
+}
+
+int Buffers::import(const ShareHandle& name, const Gpu& gpu, uint64_t gpu_address,
+                    uint64_t& handle, Machine::Shared& extent) {
+  if (gpu_address % kPage != 0 || gpu_address >= kGpuAddressEnd) return -EINVAL;
+  if (gpu.device.checker != nullptr || gpu.caches != nullptr || gpu.lazy_bar != nullptr) {
+    note("memory cannot be imported with --check fences, --incoherent or --bar lazy, which know "
+         "memory by one address");
+    return -EINVAL;
+  }
+  const std::lock_guard lock(mutex_);
+  const auto shared = gpu.machine.hold(name);
+  if (!shared) {
+    note(std::string("no buffer has the imported handle") +
+         (gpu.machine.is_shared() ? "" : ": processes share memory with --join NAME only"));
+    return -EINVAL;
+  }
+  if (shared->gpu != gpu.index || shared->size_bytes > kGpuAddressEnd - gpu_address) {
+    gpu.machine.release(shared->gpu, shared->offset);
+    return -EINVAL;
+  }
+  // amdgpu_amdkfd_gpuvm_import_dmabuf(): an import may always be written and executed. The kind of
+  // memory is the buffer's (amdgpu_bo::flags).
+  constexpr uint32_t kKept = KFD_IOC_ALLOC_MEM_FLAGS_VRAM | KFD_IOC_ALLOC_MEM_FLAGS_GTT |
+                             KFD_IOC_ALLOC_MEM_FLAGS_PUBLIC | KFD_IOC_ALLOC_MEM_FLAGS_COHERENT |
+                             KFD_IOC_ALLOC_MEM_FLAGS_UNCACHED | kExtendedCoherence;
+  const Request request{.gpu_index = gpu.index,
+                        .gpu_address = gpu_address,
+                        .size_bytes = shared->size_bytes,
+                        .flags = (shared->kind.flags & kKept) | kWritable |
+                                 KFD_IOC_ALLOC_MEM_FLAGS_EXECUTABLE};
+  extent = *shared;
+  handle = (uint64_t{gpu.id} << 32) | next_handle_++;
+  buffers_.emplace(handle, Buffer{.request = request,
+                                  .host = gpu.render_file.at(shared->offset),
+                                  .file_offset = shared->offset,
+                                  .file_bytes = shared->size_bytes});
   return 0;
 }
 
@@ -204,9 +247,10 @@ int Buffers::map(uint64_t handle, Gpu& gpu) {
   Buffer& buffer = found->second;
   if (is_mapped(buffer, gpu)) return 0;
   const Request& request = buffer.request;
+  if (request.gpu_address == 0) return -EINVAL;  // imported without an address
   const bool is_owner = request.gpu_index == gpu.index;
   const MemoryKind kind = kind_of(request.flags, is_owner);
-  CommandProcessor* const processor = heaps_[gpu.index].processor;
+  CommandProcessor* const processor = processors_[gpu.index];
   const bool twice = (request.flags & KFD_IOC_ALLOC_MEM_FLAGS_AQL_QUEUE_MEM) != 0;
   const uint64_t bytes = twice ? buffer.file_bytes : round_up(request.size_bytes, kPage);
   Mapping mapping{.begin = request.gpu_address,
@@ -249,7 +293,7 @@ int Buffers::unmap(uint64_t handle, Gpu& gpu) {
   Buffer& buffer = found->second;
   if (!is_mapped(buffer, gpu)) return -EINVAL;
   const Request& request = buffer.request;
-  CommandProcessor* const processor = heaps_[gpu.index].processor;
+  CommandProcessor* const processor = processors_[gpu.index];
   const Device& device = gpu.device;
   if (processor != nullptr && request.gpu_index == gpu.index &&
       (request.flags & KFD_IOC_ALLOC_MEM_FLAGS_DOORBELL) != 0)
@@ -275,25 +319,25 @@ int Buffers::unmap(uint64_t handle, Gpu& gpu) {
 }
 
 uint64_t Buffers::vram_used_bytes(const Gpu& gpu) const {
-  const std::lock_guard lock(mutex_);
-  return heaps_[gpu.index].vram_used;
+  return gpu.machine.used_bytes(gpu.index, Heap::vram);
 }
 
 uint64_t Buffers::gtt_used_bytes(const Gpu& gpu) const {
-  const std::lock_guard lock(mutex_);
-  return heaps_[gpu.index].gtt_used;
+  return gpu.machine.used_bytes(gpu.index, Heap::gtt);
 }
 
 Buffers::Held Buffers::held() const {
   const std::lock_guard lock(mutex_);
   Held held{.buffers = buffers_.size()};
-  for (const Heap& heap : heaps_) {
-    held.vram_bytes += heap.vram_used;
-    held.gtt_bytes += heap.gtt_used;
-  }
-  for (const auto& [handle, buffer] : buffers_)
-    if ((buffer.request.flags & KFD_IOC_ALLOC_MEM_FLAGS_USERPTR) != 0)
+  for (const auto& [handle, buffer] : buffers_) {
+    const uint32_t flags = buffer.request.flags;
+    if ((flags & KFD_IOC_ALLOC_MEM_FLAGS_USERPTR) != 0) {
       held.userptr_bytes += buffer.request.size_bytes;
+    } else {
+      ((flags & KFD_IOC_ALLOC_MEM_FLAGS_VRAM) != 0 ? held.vram_bytes : held.gtt_bytes) +=
+          buffer.file_bytes;
+    }
+  }
   return held;
 }
 

@@ -1,7 +1,7 @@
 // Buffer objects: ALLOC_MEMORY_OF_GPU, FREE, MAP, UNMAP.
 //
-// A buffer belongs to the GPU that ALLOC names. Its pages are in the file of that GPU's render node
-// (VRAM first, then GTT), in the program's own memory (USERPTR), or in the file of /dev/kfd
+// A buffer belongs to the GPU that ALLOC names. Its pages are an extent of that GPU's memory file
+// (machine.hpp: VRAM or GTT), in the program's own memory (USERPTR), or in the file of /dev/kfd
 // (doorbells, the HDP register page). MAP publishes the buffer in one GPU's address space at the
 // GPU address that the program chose, which is the same on every GPU. A GPU without that mapping
 // cannot access the buffer, a peer's VRAM included. UNMAP returns when no thread of the GPU can
@@ -19,11 +19,14 @@
 // memory that ROCT allocates for the GPU (shared_pages.hpp). Memory that the program has registered
 // is not changed.
 //
+// Sharing: an exported buffer's extent has a handle. An imported buffer is a buffer of its own with
+// the same extent. The extent ends with the last buffer of the last process.
+//
 // Thread safety: any thread. One mutex, held while UNMAP waits for the device.
 //
 // Errors: those of kfd_chardev.c and amdgpu_amdkfd_gpuvm.c. Unknown handle -EINVAL (free), -ENOMEM
 // (map), -ENODEV (unmap); freeing a mapped buffer -EBUSY; unmapping an unmapped buffer -EINVAL; no
-// room -ENOMEM; nonexistent program memory -EFAULT.
+// room -ENOMEM; nonexistent program memory -EFAULT; sharing program memory -EPERM.
 #pragma once
 
 #include <cstdint>
@@ -79,6 +82,16 @@ class Buffers {
   int map(uint64_t handle, Gpu& gpu);
   int unmap(uint64_t handle, Gpu& gpu);
 
+  // Gives the buffer's extent a handle and returns its extent. `gpu`: the owner. `tag`: passed on to
+  // those that import it.
+  int share(uint64_t handle, const Gpu& gpu, uint32_t tag, ShareHandle& name,
+            Machine::Shared& extent);
+  // Makes a buffer of a shared extent. `gpu_address` may be 0: the buffer can then be freed only.
+  // Returns -EINVAL for an unknown handle and if `gpu` does not own the extent.
+  int import(const ShareHandle& name, const Gpu& gpu, uint64_t gpu_address, uint64_t& handle,
+             Machine::Shared& extent);
+
+  // By all processes of the machine.
   uint64_t vram_used_bytes(const Gpu& gpu) const;
   uint64_t gtt_used_bytes(const Gpu& gpu) const;
 
@@ -92,18 +105,10 @@ class Buffers {
     Request request;
     std::byte* host = nullptr;
     uint64_t file_offset = 0;
-    uint64_t file_bytes = 0;                // taken from VRAM or GTT; 0 for other kinds
+    uint64_t file_bytes = 0;                // of its extent of VRAM or GTT; 0 for other kinds
     std::unique_ptr<SharedPages> shared{};  // for a USERPTR buffer whose device mapping is separate
     uint32_t mapped = 0;                    // one bit per GPU
   };
-  // The memory that the buffers of a GPU take.
-  struct Heap {
-    explicit Heap(const Gpu& gpu);
-    RangeAllocator vram, gtt;
-    uint64_t vram_used = 0, gtt_used = 0;
-    CommandProcessor* processor = nullptr;
-  };
-
   Gpu& owner_of(const Buffer& buffer) const { return *gpus_[buffer.request.gpu_index]; }
   static bool is_mapped(const Buffer& buffer, const Gpu& gpu) noexcept {
     return (buffer.mapped >> gpu.index & 1) != 0;
@@ -116,7 +121,7 @@ class Buffers {
   SparseFile& kfd_file_;
 
   mutable std::mutex mutex_;
-  std::vector<Heap> heaps_;  // one per GPU
+  std::vector<CommandProcessor*> processors_;  // one per GPU; null: it has no queue yet
   uint32_t next_handle_ = 1;
   std::unordered_map<uint64_t, Buffer> buffers_;
 };

@@ -2,8 +2,9 @@
 // head of Linux's include/uapi/linux/kfd_ioctl.h; the version numbers below are from it.
 //
 // The profile hides what a driver of that age lacks. It does not add what the emulated driver lacks
-// itself: SVM (1.5), SMI events (1.3), checkpoints (1.7) and DMA-BUF export (1.12) are refused on
-// every profile, as README.md says.
+// itself: SVM (1.5), SMI events (1.3) and checkpoints (1.7) are refused on every profile, as
+// README.md says. The IPC requests of AMD's out-of-tree driver have no version; every profile has
+// them.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +21,8 @@ class DriverProfile {
 
   // AVAILABLE_MEMORY exists.
   constexpr bool tells_available_memory() const noexcept { return minor_ >= 9; }
+  // EXPORT_DMABUF exists.
+  constexpr bool exports_dmabufs() const noexcept { return minor_ >= 12; }
   // RUNTIME_ENABLE exists, queue errors are reported as exceptions once it was issued, and the
   // topology has the bits of the debugger and its firmware. ROCr waits for exceptions if it sees
   // the bits, so they come together.

@@ -183,6 +183,8 @@ int Events::wait(EventData* events, uint32_t count, bool all, uint32_t timeout_m
     if (!waiter.activated || result != KFD_IOC_WAIT_RESULT_COMPLETE) continue;
     if (waiter.event->type == KFD_IOC_EVENT_MEMORY) {
       events[i].memory_exception_data = waiter.event->exception;
+    } else if (waiter.event->type == KFD_IOC_EVENT_HW_EXCEPTION) {
+      events[i].hw_exception_data = waiter.event->hardware_exception;
     } else if (waiter.returns_age) {
       events[i].signal_event_data.last_event_age = waiter.event->age;
     }
@@ -217,6 +219,18 @@ void Events::memory_fault(const MemoryFault& fault, uint32_t gpu_id, std::string
     event.exception.failure.NoExecute = fault.present && fault.access == Access::execute ? 1 : 0;
     event.exception.va = fault.address & ~uint64_t{0xfff};  // the hardware reports pages
     event.exception.gpu_id = gpu_id;
+    set_locked(event);
+  }
+}
+
+void Events::gpu_reset(uint32_t gpu_id) {
+  const std::lock_guard lock(mutex_);
+  for (auto& [id, event] : events_) {
+    if (event.type != KFD_IOC_EVENT_HW_EXCEPTION) continue;
+    event.hardware_exception = {.reset_type = KFD_HW_EXCEPTION_WHOLE_GPU_RESET,
+                                .reset_cause = KFD_HW_EXCEPTION_GPU_HANG,
+                                .memory_lost = 1,
+                                .gpu_id = gpu_id};
     set_locked(event);
   }
 }

@@ -81,6 +81,9 @@ class Events {
   // the GPU that accessed the memory.
   void raise(uint32_t event_id);
   void memory_fault(const MemoryFault& fault, uint32_t gpu_id, std::string_view gpu_name);
+  // Sets the events of hardware exceptions: the GPU hung, was reset and lost its memory
+  // (kfd_signal_reset_event()).
+  void gpu_reset(uint32_t gpu_id);
 
  private:
   struct Waiter;
@@ -106,6 +109,7 @@ class Events {
     bool signaled = false;
     uint64_t age = 1;
     kfd_hsa_memory_exception_data exception{};
+    kfd_hsa_hw_exception_data hardware_exception{};
     std::list<Waiter*> waiters;
     Takers takers;
   };

@@ -28,7 +28,8 @@ Gpu::Gpu(const Options& process, uint32_t index_, const ProcessParts& parts)
     : index(index_),
       id(gpu_id_of(index)),
       options(process.of_gpu(index)),
-      render_file("uptempo-vgpu-render", options.device->vram_bytes + gtt_limit_bytes()),
+      machine(parts.machine),
+      render_file(machine.file(index)),
       caches(options.incoherent
                  ? std::make_unique<Caches>(*options.device,
                                             CacheHabits::of(*options.device, *options.incoherent))
@@ -39,5 +40,24 @@ Gpu::Gpu(const Options& process, uint32_t index_, const ProcessParts& parts)
       device{options,          memory,       interrupts, parts.trace,           parts.checker,
              parts.host_pages, caches.get(), &counts,    parts.ignored_atomics, lazy_bar.get(),
              &parts.group,     index} {}
+
+std::vector<Machine::GpuMemory> memory_of(const Options& options) {
+  std::vector<Machine::GpuMemory> memory;
+  for (const DeviceDescription* gpu : options.gpus)
+    memory.push_back({.vram_bytes = gpu->vram_bytes, .gtt_bytes = gtt_limit_bytes()});
+  return memory;
+}
+
+std::vector<Machine::Property> properties_of(const Options& options) {
+  std::string gpus;
+  for (const DeviceDescription* gpu : options.gpus)
+    gpus += (gpus.empty() ? "" : ",") + std::string(gpu->target);
+  return {{"--gpus", gpus},
+          {"--kfd", "1." + std::to_string(options.kfd_minor)},
+          {"--bar", options.small_bar ? "small" : "large"},
+          {"--sockets", std::to_string(options.sockets.count)},
+          {"--gpu-socket", options.sockets.gpu_given ? std::to_string(options.sockets.of_gpu)
+                                                     : "of the default"}};
+}
 
 }  // namespace uptempo::vgpu::kfd

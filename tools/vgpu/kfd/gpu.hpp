@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "device/bar/lazy_bar.hpp"
 #include "device/device.hpp"
@@ -21,6 +22,7 @@
 #include "device/incoherent.hpp"
 #include "kfd/backing.hpp"
 #include "kfd/events.hpp"
+#include "kfd/machine.hpp"
 
 namespace uptempo::vgpu::kfd {
 
@@ -31,6 +33,7 @@ constexpr uint32_t gpu_id_of(uint32_t index) noexcept { return 0x5a21 + index * 
 
 // The parts that the GPUs of a process share.
 struct ProcessParts {
+  Machine& machine;
   Trace& trace;
   Events& events;
   GpuGroup& group;
@@ -54,8 +57,7 @@ class GpuInterrupts final : public Interrupts {
 
 class Gpu {
  public:
-  // `process`: the process's options. Throws std::system_error if the system refuses the memory
-  // file.
+  // `process`: the process's options.
   Gpu(const Options& process, uint32_t index, const ProcessParts& parts);
   Gpu(const Gpu&) = delete;
   Gpu& operator=(const Gpu&) = delete;
@@ -63,7 +65,8 @@ class Gpu {
   const uint32_t index;
   const uint32_t id;       // KFD's
   const Options options;   // of this GPU
-  SparseFile render_file;  // VRAM first, then GTT
+  Machine& machine;
+  SparseFile& render_file;  // the machine's memory of this GPU
   AddressSpace memory;
   const std::unique_ptr<Caches> caches;     // null: memory is coherent
   const std::unique_ptr<LazyBar> lazy_bar;  // null: the host's stores are visible at once
@@ -73,7 +76,12 @@ class Gpu {
 
   const DeviceDescription& description() const noexcept { return *options.device; }
   uint64_t vram_bytes() const noexcept { return options.device->vram_bytes; }
-  uint64_t gtt_bytes() const noexcept { return render_file.size_bytes() - vram_bytes(); }
+  uint64_t gtt_bytes() const noexcept { return machine.gtt_bytes(index); }
 };
+
+// Returns the memory of each GPU.
+std::vector<Machine::GpuMemory> memory_of(const Options& options);
+// Returns the options that all processes of a machine must have in common.
+std::vector<Machine::Property> properties_of(const Options& options);
 
 }  // namespace uptempo::vgpu::kfd

@@ -104,6 +104,9 @@ const fences::Checker* Process::checker() const noexcept {
 }
 void Process::finish_checks() { requests_->fence_report.finish(requests_->host_pages.get()); }
 
+bool Process::reset_gpu(uint32_t gpu_index) { return requests_->reset_gpu(gpu_index); }
+void Process::leave_machine() noexcept { requests_->machine->leave(); }
+
 int Process::open_kfd(bool close_on_exec) { return requests_->kfd_file.open(close_on_exec); }
 int Process::open_render(uint32_t gpu_index, bool close_on_exec) {
   return requests_->gpus.at(gpu_index)->render_file.open(close_on_exec);

@@ -71,6 +71,10 @@ class Process {
   const fences::Checker* checker() const noexcept;
   // Reports what the fence checker can determine only at the program's end.
   void finish_checks();
+  // See Requests::reset_gpu().
+  bool reset_gpu(uint32_t gpu_index);
+  // Removes the machine's file if no other process lives. Call it at the process's end.
+  void leave_machine() noexcept;
 
  private:
   explicit Process(std::unique_ptr<Requests> requests);

@@ -58,6 +58,7 @@ CommandProcessor& Queues::processor(uint32_t gpu_index) {
   if (processor == nullptr) {
     processor = std::make_unique<CommandProcessor>(gpus_[gpu_index]->device);
     buffers_.set_command_processor(*gpus_[gpu_index], processor.get());
+    if ((stopped_gpus_ >> gpu_index & 1) != 0) processor->stop_queues();
   }
   return *processor;
 }
@@ -209,6 +210,12 @@ int Queues::set_cu_mask(uint32_t queue_id, uint64_t mask_address, uint32_t bits)
   processor(found->second.gpu_index)
       .set_cu_mask(found->second.device_queue, std::span(mask).first(words));
   return 0;
+}
+
+void Queues::stop(const Gpu& gpu) {
+  const std::lock_guard lock(mutex_);
+  stopped_gpus_ |= 1u << gpu.index;
+  if (processors_[gpu.index] != nullptr) processors_[gpu.index]->stop_queues();
 }
 
 bool Queues::exists(uint32_t queue_id) const {

@@ -55,6 +55,9 @@ class Queues {
   int update(const kfd_ioctl_update_queue_args& args);
   int destroy(uint32_t queue_id);
   int set_cu_mask(uint32_t queue_id, uint64_t mask_address, uint32_t bits);
+  // Stops all queues of a GPU for good, those of later creation too: a process's queues stay evicted
+  // after a reset (kgd2kfd_pre_reset()).
+  void stop(const Gpu& gpu);
   bool exists(uint32_t queue_id) const;
   uint64_t held() const;
   // Returns the device's ordinal (cp/queue.hpp) of the compute queue whose ring begins at that
@@ -82,6 +85,7 @@ class Queues {
   SparseFile& kfd_file_;
 
   mutable std::mutex mutex_;
+  uint32_t stopped_gpus_ = 0;  // one bit per GPU
   std::vector<std::unique_ptr<CommandProcessor>> processors_;  // one per GPU, null before its use
   std::unordered_map<uint32_t, Queue> queues_;                 // the key is also the doorbell slot
 };

@@ -14,6 +14,7 @@
 #include "kfd/log.hpp"
 #include "kfd/process.hpp"
 #include "kfd/program_memory.hpp"
+#include "kfd/sharing_args.hpp"
 
 namespace uptempo::vgpu::kfd {
 
@@ -63,24 +64,14 @@ const char* ioctl_name(uint32_t number) {
       return "DBG_WAVE_CONTROL";
     case 0x1b:
       return "GET_QUEUE_WAVE_STATE";
-    case 0x1c:
-      return "GET_DMABUF_INFO";
-    case 0x1d:
-      return "IMPORT_DMABUF";
     case 0x1f:
       return "SMI_EVENTS";
     case 0x20:
       return "SVM";
     case 0x22:
       return "CRIU_OP";
-    case 0x24:
-      return "EXPORT_DMABUF";
     case 0x26:
       return "DBG_TRAP";
-    case 0x80:
-      return "IPC_IMPORT_HANDLE";
-    case 0x81:
-      return "IPC_EXPORT_HANDLE";
     case 0x82:
       return "DBG_TRAP (out of tree)";
     case 0x83:
@@ -102,16 +93,23 @@ Requests::Requests(const Options& from)
       events(profile.compares_event_ages()),
       fence_report(options),
       host_pages(options.checks.fences ? std::make_unique<HostPages>() : nullptr),
+      machine(options.join.empty()
+                  ? std::make_unique<Machine>(memory_of(options))
+                  : std::make_unique<Machine>(options.join, properties_of(options),
+                                              memory_of(options))),
       gpus(make_gpus()),
       buffers(all_gpus(), kfd_file),
-      queues(all_gpus(), buffers, kfd_file) {}
+      queues(all_gpus(), buffers, kfd_file) {
+  watch_resets();
+}
 
 std::vector<std::unique_ptr<Gpu>> Requests::make_gpus() {
   std::vector<std::unique_ptr<Gpu>> made;
   for (uint32_t index = 0; index < options.gpus.size(); ++index)
     made.push_back(std::make_unique<Gpu>(
         options, index,
-        ProcessParts{.trace = trace,
+        ProcessParts{.machine = *machine,
+                     .trace = trace,
                      .events = events,
                      .group = group,
                      .checker = fence_report.checker(),
@@ -207,6 +205,17 @@ int Requests::kfd(uint32_t number, void* args) {
       return map_or_unmap(as<kfd_ioctl_map_memory_to_gpu_args>(args), true);
     case _IOC_NR(AMDKFD_IOC_UNMAP_MEMORY_FROM_GPU):
       return map_or_unmap(as<kfd_ioctl_map_memory_to_gpu_args>(args), false);
+    case kIpcExport:
+      return ipc_export(as<IpcExportArgs>(args));
+    case kIpcImport:
+      return ipc_import(as<IpcImportArgs>(args));
+    case kExportDmabuf:
+      if (!profile.exports_dmabufs()) return lacks("EXPORT_DMABUF", "1.12");
+      return export_dmabuf(as<ExportDmabufArgs>(args));
+    case _IOC_NR(AMDKFD_IOC_IMPORT_DMABUF):
+      return import_dmabuf(as<kfd_ioctl_import_dmabuf_args>(args));
+    case _IOC_NR(AMDKFD_IOC_GET_DMABUF_INFO):
+      return dmabuf_info(as<kfd_ioctl_get_dmabuf_info_args>(args));
     case _IOC_NR(AMDKFD_IOC_AVAILABLE_MEMORY):
       if (!profile.tells_available_memory()) return lacks("AVAILABLE_MEMORY", "1.9");
       return available_memory(as<kfd_ioctl_get_available_memory_args>(args));

@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "device/host_pages.hpp"
@@ -21,11 +22,15 @@
 #include "kfd/events.hpp"
 #include "kfd/fence_report.hpp"
 #include "kfd/gpu.hpp"
+#include "kfd/machine.hpp"
 #include "kfd/queues.hpp"
 
 namespace uptempo::vgpu::kfd {
 
 struct RuntimeEnableArgs;
+struct ExportDmabufArgs;
+struct IpcExportArgs;
+struct IpcImportArgs;
 
 class Requests {
  public:
@@ -35,6 +40,10 @@ class Requests {
   // Returns 0 or a negative errno.
   int kfd(uint32_t number, void* args);
 
+  // Resets a GPU for all processes of the machine. Returns when its queues of this process have
+  // stopped. Returns false if the machine has no such GPU or its file was removed.
+  bool reset_gpu(uint32_t gpu_index);
+
   Options options;
   const DriverProfile profile;
   Trace trace;
@@ -43,12 +52,15 @@ class Requests {
   FenceReport fence_report;
   std::unique_ptr<HostPages> host_pages;  // null unless fences are checked
   GpuGroup group;
+  const std::unique_ptr<Machine> machine;
   const std::vector<std::unique_ptr<Gpu>> gpus;  // in the order of their nodes; not empty
   Buffers buffers;
   Queues queues;
 
  private:
   std::atomic<bool> reports_exceptions_{false};  // RUNTIME_ENABLE was issued
+  std::mutex resets_mutex_;
+  std::vector<uint32_t> resets_seen_;  // of each GPU
 
   std::vector<std::unique_ptr<Gpu>> make_gpus();
   std::vector<Gpu*> all_gpus() const;
@@ -66,6 +78,14 @@ class Requests {
   int tile_config(kfd_ioctl_get_tile_config_args& args);
   int map_or_unmap(kfd_ioctl_map_memory_to_gpu_args& args, bool map);
   int available_memory(kfd_ioctl_get_available_memory_args& args);
+  // requests_sharing.cpp
+  int ipc_export(IpcExportArgs& args);
+  int ipc_import(IpcImportArgs& args);
+  int export_dmabuf(ExportDmabufArgs& args);
+  int import_dmabuf(kfd_ioctl_import_dmabuf_args& args);
+  int dmabuf_info(kfd_ioctl_get_dmabuf_info_args& args);
+  void watch_resets();
+  void take_resets();
   int xnack(kfd_ioctl_set_xnack_mode_args& args);
   int runtime_enable(const RuntimeEnableArgs& args);
   // Logs the refusal of a request that the profile lacks. Returns -EINVAL, as kfd_ioctl() does for

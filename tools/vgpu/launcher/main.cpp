@@ -13,6 +13,7 @@
 #include <cstring>
 #include <filesystem>
 #include <iostream>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -21,6 +22,7 @@
 
 #include "device/description.hpp"
 #include "device/options.hpp"
+#include "kfd/machine.hpp"
 #include "launcher/elf_program.hpp"
 
 namespace fs = std::filesystem;
@@ -47,6 +49,7 @@ std::string targets() {
 void print_help() {
   std::cout
       << "Usage: uptempo-vgpu [options] [--] program [argument...]\n"
+         "       uptempo-vgpu --join NAME --reset-gpu INDEX\n"
          "\n"
          "Runs a program that uses ROCr, ROCT or HIP on a virtual AMD GPU. The exit status is the "
          "program's.\n"
@@ -58,6 +61,15 @@ void print_help() {
          "as\n"
          "                      gfx90a,gfx908 (default 1). Excludes --check fences, --incoherent,\n"
          "                      --bar lazy and --deterministic\n"
+         "  --join NAME         share one machine, its device memory and IPC handles, with the "
+         "user's other\n"
+         "                      programs that name it. The options that describe the machine must "
+         "agree.\n"
+         "                      Excludes --check fences, --incoherent, --bar lazy and "
+         "--deterministic\n"
+         "  --reset-gpu INDEX   run no program, but reset a GPU of the machine: all queues on it "
+         "stop, and\n"
+         "                      its processes receive the driver's HW_EXCEPTION event\n"
          "  --kfd VERSION       be a driver with KFD 1.8 to 1.18 (default 1.18): its version, "
          "features\n"
          "                      and refusals; from 1.13 on, queue errors are exceptions\n"
@@ -160,14 +172,22 @@ void check_targets(bool target_given, bool list_given) {
   if (names_targets(std::getenv("UPTEMPO_VGPU_GPUS"))) unsetenv("UPTEMPO_VGPU_GPUS");
 }
 
-// Returns the index of the program in `arguments`.
-size_t parse(const std::vector<std::string>& arguments) {
+struct CommandLine {
+  size_t program = 0;                 // its index in the arguments
+  std::optional<uint32_t> reset_gpu;  // instead of a program
+};
+
+// Sets the environment and returns the rest.
+CommandLine parse(const std::vector<std::string>& arguments) {
+  CommandLine line;
+  line.program = arguments.size();
   bool target_given = false, list_given = false;
   for (size_t i = 0; i < arguments.size(); ++i) {
     std::string option = arguments[i];
     if (option == "--" || !option.starts_with('-')) {
       check_targets(target_given, list_given);
-      return option == "--" ? i + 1 : i;
+      line.program = option == "--" ? i + 1 : i;
+      return line;
     }
     std::string value;
     const size_t equals = option.find('=');
@@ -197,6 +217,17 @@ size_t parse(const std::vector<std::string>& arguments) {
       }
       set("UPTEMPO_VGPU_GPUS", value);
       list_given = names_targets(value.c_str());
+    } else if (option == "--join") {
+      if (!Options::is_machine_name(take()))
+        usage("--join: '" + value + "' is not a name of 1 to 64 letters, digits, '.', '_' and '-'");
+      set("UPTEMPO_VGPU_JOIN", value);
+    } else if (option == "--reset-gpu") {
+      uint32_t index = 0;
+      const std::string& text = take();
+      const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), index);
+      if (error != std::errc{} || end != text.data() + text.size())
+        usage("--reset-gpu needs a GPU's index, not '" + text + "'");
+      line.reset_gpu = index;
     } else if (option == "--kfd") {
       if (!Options::parse_kfd(take()))
         usage("--kfd: '" + value + "' is not a version from 1.8 to 1.18");
@@ -259,7 +290,7 @@ size_t parse(const std::vector<std::string>& arguments) {
       usage("unknown option '" + option + "'");
     }
   }
-  return arguments.size();
+  return line;
 }
 
 bool is_executable_file(const fs::path& path) {
@@ -355,32 +386,56 @@ void check_sockets() {
   }
 }
 
-// The library refuses the same, but names variables of the environment.
-void check_single_gpu_modes() {
+bool names_several_gpus() {
   const char* const gpus = std::getenv("UPTEMPO_VGPU_GPUS");
-  if (gpus == nullptr) return;
+  if (gpus == nullptr) return false;
   try {
-    if (Options::parse_gpus(gpus, device_descriptions().front()).size() < 2) return;
+    return Options::parse_gpus(gpus, device_descriptions().front()).size() > 1;
   } catch (const std::invalid_argument&) {
-    return;  // of the environment; the library reports it
+    return false;  // of the environment; the library reports it
   }
-  const auto refuse = [](const char* option, const char* reason) {
-    usage(std::string(option) + " works with one GPU only, because " + reason +
-          ": leave out one of them");
+}
+
+// The library refuses the same, but names variables of the environment.
+void check_single_modes() {
+  const auto asked = [](const char* variable) {
+    const char* const text = std::getenv(variable);
+    return text != nullptr && *text != '\0';
   };
-  if (const char* const checks = std::getenv("UPTEMPO_VGPU_CHECK");
-      checks != nullptr && names_fences(checks))
-    refuse("--check fences", "the checker does not know the order between GPUs");
-  if (std::getenv("UPTEMPO_VGPU_INCOHERENT") != nullptr)
-    refuse("--incoherent", "caches of peers are not modelled");
-  if (std::getenv("UPTEMPO_VGPU_LAZY_BAR") != nullptr)
-    refuse("--bar lazy", "only one GPU's memory can hold stores back");
-  if (std::getenv("UPTEMPO_VGPU_DETERMINISTIC") != nullptr)
-    refuse("--deterministic", "each GPU has a thread of its own");
+  const bool several_gpus = names_several_gpus();
+  const auto refuse = [&](const char* option, const char* of_gpus, const char* of_processes) {
+    if (several_gpus)
+      usage(std::string(option) + " works with one GPU only, because " + of_gpus +
+            ": leave out one of them");
+    if (asked("UPTEMPO_VGPU_JOIN"))
+      usage(std::string(option) + " and --join exclude each other, because " + of_processes +
+            ": leave out one of them");
+  };
+  if (asked("UPTEMPO_VGPU_CHECK") && names_fences(std::getenv("UPTEMPO_VGPU_CHECK")))
+    refuse("--check fences", "the checker does not know the order between GPUs",
+           "the checker sees accesses of one process only");
+  if (asked("UPTEMPO_VGPU_INCOHERENT"))
+    refuse("--incoherent", "caches of peers are not modelled",
+           "each process would have caches of its own");
+  if (asked("UPTEMPO_VGPU_LAZY_BAR"))
+    refuse("--bar lazy", "only one GPU's memory can hold stores back",
+           "a process holds back its own stores only");
+  if (asked("UPTEMPO_VGPU_DETERMINISTIC"))
+    refuse("--deterministic", "each GPU has a thread of its own",
+           "the host decides the order of processes");
+}
+
+int reset_gpu(uint32_t index, bool has_program) {
+  const char* const name = std::getenv("UPTEMPO_VGPU_JOIN");
+  if (name == nullptr || *name == '\0') usage("--reset-gpu needs --join and a machine's name");
+  if (has_program) usage("--reset-gpu runs no program");
+  kfd::Machine::reset(name, index);
+  return 0;
 }
 
 int run(const std::vector<std::string>& arguments) {
-  const size_t first = parse(arguments);
+  const auto [first, gpu] = parse(arguments);
+  if (gpu) return reset_gpu(*gpu, first != arguments.size());
   if (first == arguments.size()) usage("no program was given");
   const auto asked = [](const char* variable) { return std::getenv(variable) != nullptr; };
   if (asked("UPTEMPO_VGPU_REPORT") && !asked("UPTEMPO_VGPU_CHECK"))
@@ -392,7 +447,7 @@ int run(const std::vector<std::string>& arguments) {
       checks != nullptr && asked("UPTEMPO_VGPU_INCOHERENT") && names_fences(checks))
     usage("--check fences and --incoherent exclude each other: run the program once with each");
   check_sockets();
-  check_single_gpu_modes();
+  check_single_modes();
   if (const char* const checks = std::getenv("UPTEMPO_VGPU_CHECK");
       checks != nullptr && asked("UPTEMPO_VGPU_LAZY_BAR") && names_fences(checks))
     usage("--check fences and --bar lazy exclude each other: run the program once with each");

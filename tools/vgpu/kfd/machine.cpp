@@ -1,0 +1,624 @@
+#include "kfd/machine.hpp"
+
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <atomic>
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <climits>
+#include <cstring>
+#include <mutex>
+#include <new>
+#include <stdexcept>
+#include <system_error>
+#include <type_traits>
+#include <unordered_map>
+#include <utility>
+
+#include "kfd/log.hpp"
+#include "kfd/process_identity.hpp"
+
+namespace uptempo::vgpu::kfd {
+namespace {
+
+constexpr uint64_t kMagic = 0x5550'4d41'4348'494e;
+constexpr uint64_t kVersion = 1;
+
+// The machine file: one Head, then one Extents for each GPU. Fields that commit a change are stored
+// with commit(); all others are read and written under the lock only.
+struct ProcessSlot {
+  uint64_t pid;  // commits; 0: free
+  uint64_t start_ticks, stack_address;
+  int32_t files[Machine::kMostGpus];  // the process's descriptors of the memory files
+};
+
+struct Head {
+  uint64_t magic;  // commits; 0: incomplete
+  uint64_t version;
+  uint64_t pid_namespace;
+  uint64_t gpus;
+  uint64_t vram_bytes[Machine::kMostGpus], gtt_bytes[Machine::kMostGpus];
+  uint64_t file_device[Machine::kMostGpus], file_inode[Machine::kMostGpus];
+  char properties[2048];  // lines of option and value
+  uint32_t all_resets;    // futex
+  uint32_t resets[Machine::kMostGpus];
+  ProcessSlot processes[Machine::kMostProcesses];
+};
+
+struct Extent {
+  uint64_t begin, end;
+  uint64_t holders;  // commits; one bit for each process slot; 0: the slot is free
+  ShareHandle handle;
+  uint32_t flags, tag;
+  uint32_t shared;  // commits; whether `handle`, `flags` and `tag` are valid
+  uint32_t unused[3];
+};
+static_assert(sizeof(Extent) == 64 && std::is_trivially_copyable_v<Extent>);
+static_assert(Machine::kMostProcesses == 64, "one bit of Extent::holders each");
+
+struct Extents {
+  uint64_t generation;  // changes before each change of the extents
+  uint64_t slots;       // those from here on were never used
+  uint64_t unused[6];
+  Extent slot[Machine::kMostExtents];
+};
+static_assert(std::is_trivially_copyable_v<Head> && std::is_trivially_copyable_v<Extents>);
+constexpr size_t kHeadBytes = (sizeof(Head) + 4095) / 4096 * 4096;
+
+constexpr size_t table_bytes(size_t gpus) { return kHeadBytes + gpus * sizeof(Extents); }
+
+// release: the process may be killed after any store, so everything before must be complete.
+template <typename Word>
+void commit(Word& word, std::type_identity_t<Word> value) noexcept {
+  std::atomic_ref(word).store(value, std::memory_order_release);
+}
+
+std::string path_of(const std::string& name) {
+  return "/dev/shm/uptempo-vgpu-" + std::to_string(geteuid()) + "-" + name;
+}
+
+[[noreturn]] void refuse(const std::string& name, const std::string& reason) {
+  throw std::runtime_error("the machine '" + name + "' " + reason);
+}
+
+std::string lines_of(const std::vector<Machine::Property>& properties) {
+  std::string lines;
+  for (const auto& [option, value] : properties) lines += option + ' ' + value + '\n';
+  return lines;
+}
+
+// Names the first line that differs.
+void compare_properties(const std::string& name, std::string_view theirs, std::string_view ours) {
+  while (theirs != ours) {
+    const std::string_view their_line = theirs.substr(0, theirs.find('\n'));
+    const std::string_view our_line = ours.substr(0, ours.find('\n'));
+    if (their_line != our_line)
+      refuse(name, "has " + std::string(their_line) + ", but this process asks for " +
+                       std::string(our_line) + ": use the same options, or another name");
+    theirs.remove_prefix(std::min(theirs.size(), their_line.size() + 1));
+    ours.remove_prefix(std::min(ours.size(), our_line.size() + 1));
+  }
+}
+
+// Raw system calls, because the library's own entry points may ask for the object under
+// construction.
+int open_raw(const char* path, int flags, mode_t mode = 0) {
+  return static_cast<int>(syscall(SYS_openat, AT_FDCWD, path, flags, mode));
+}
+
+class Descriptor {
+ public:
+  explicit Descriptor(int number = -1) noexcept : number_(number) {}
+  ~Descriptor() {
+    if (number_ >= 0) syscall(SYS_close, number_);
+  }
+  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(number_, other.number_);
+    return *this;
+  }
+  int get() const noexcept { return number_; }
+  int release() noexcept { return std::exchange(number_, -1); }
+
+ private:
+  int number_;
+};
+
+// A record lock belongs to the process: a fork child does not inherit it, and it ends with the
+// process or with any descriptor of the file, which only this unit opens.
+bool lock_whole_file(int descriptor) noexcept {
+  struct flock all {};
+  all.l_type = F_WRLCK;
+  all.l_whence = SEEK_SET;
+  int result = -1;
+  do {
+    result = fcntl(descriptor, F_SETLKW, &all);
+  } while (result != 0 && errno == EINTR);
+  return result == 0;
+}
+
+struct OpenFile {
+  Descriptor descriptor{};  // locked
+  struct stat status {};
+};
+
+// Opens and locks the machine file, `create` also a new one. Returns no descriptor if it does not
+// exist.
+OpenFile open_locked(const std::string& name, bool create) {
+  const std::string path = path_of(name);
+  for (;;) {
+    Descriptor file(
+        open_raw(path.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC | (create ? O_CREAT : 0), 0600));
+    if (file.get() < 0 && errno == ENOENT && !create) return OpenFile{Descriptor(), {}};
+    if (file.get() < 0) refuse(name, "cannot be opened: " + path + ": " + std::strerror(errno));
+    struct stat status {};
+    if (syscall(SYS_fstat, file.get(), &status) != 0 || !S_ISREG(status.st_mode) ||
+        status.st_uid != geteuid() || (status.st_mode & 077) != 0)
+      refuse(name, "cannot be used: " + path + " is not a private file of this user; remove it");
+    if (!lock_whole_file(file.get()))
+      refuse(name, "cannot be locked: " + path + ": " + std::strerror(errno));
+    // The last process may have removed the file meanwhile.
+    if (syscall(SYS_fstat, file.get(), &status) == 0 && status.st_nlink != 0)
+      return {std::move(file), status};
+  }
+}
+
+bool is_alive(const ProcessSlot& slot) {
+  return ProcessIdentity{slot.pid, slot.start_ticks, slot.stack_address}.is_alive();
+}
+
+// Reads the head of a machine in which other processes live. Returns nullptr if there are none, so
+// that the file may begin anew.
+std::unique_ptr<Head> read_head(const std::string& name, const OpenFile& file) {
+  auto head = std::make_unique<Head>();
+  const ssize_t got = pread(file.descriptor.get(), head.get(), sizeof *head, 0);
+  if (got < static_cast<ssize_t>(2 * sizeof(uint64_t)) || head->magic != kMagic) return nullptr;
+  const std::string remedy = ": use another name, or remove " + path_of(name) + " after its end";
+  if (head->version != kVersion || got != sizeof *head || head->gpus > Machine::kMostGpus ||
+      static_cast<size_t>(file.status.st_size) != table_bytes(head->gpus))
+    refuse(name, "was begun by another version of uptempo-vgpu" + remedy);
+  if (head->pid_namespace != pid_namespace())
+    refuse(name, "belongs to processes of another PID namespace" + remedy);
+  const auto own = static_cast<uint64_t>(getpid());
+  for (const ProcessSlot& slot : head->processes)
+    if (slot.pid != 0 && slot.pid != own && is_alive(slot)) return head;
+  return nullptr;
+}
+
+// Opens a memory file of the machine through a process that has it.
+Descriptor open_memory(const std::string& name, const Head& head, uint32_t gpu) {
+  const auto own = static_cast<uint64_t>(getpid());
+  for (const ProcessSlot& slot : head.processes) {
+    if (slot.pid == 0 || slot.pid == own || !is_alive(slot)) continue;
+    const std::string path =
+        "/proc/" + std::to_string(slot.pid) + "/fd/" + std::to_string(slot.files[gpu]);
+    Descriptor file(open_raw(path.c_str(), O_RDWR | O_CLOEXEC));
+    struct stat status {};
+    // The process may have closed the descriptor and reused its number.
+    if (file.get() >= 0 && syscall(SYS_fstat, file.get(), &status) == 0 &&
+        status.st_dev == head.file_device[gpu] && status.st_ino == head.file_inode[gpu])
+      return file;
+  }
+  refuse(name, "has no process that lets this one open its memory (/proc/PID/fd)");
+}
+
+long futex(const uint32_t* word, int operation, uint32_t value) noexcept {
+  return syscall(SYS_futex, word, operation, value, nullptr, nullptr, 0);
+}
+
+uint64_t file_bytes(const Head& head, uint32_t gpu) {
+  return Machine::kFirstOffset + head.vram_bytes[gpu] + head.gtt_bytes[gpu];
+}
+
+constexpr const char* kMemoryName = "uptempo-vgpu-render";
+
+}  // namespace
+
+struct Machine::Impl {
+  // What this process has derived from the table of one GPU.
+  struct View {
+    uint64_t generation = ~uint64_t{0};  // that it was derived from; ~0: none
+    RangeAllocator vram{0, 0}, gtt{0, 0};
+    std::unordered_map<uint64_t, uint32_t> slot_of;  // by offset; all extents
+    std::vector<uint32_t> free_slots;                // below Extents::slots
+    std::unordered_map<uint64_t, uint32_t> holds;    // of this process, by offset
+
+    RangeAllocator& heap(Heap which) { return which == Heap::vram ? vram : gtt; }
+  };
+
+  std::string name;  // empty: not shared
+  void* table = MAP_FAILED;
+  size_t bytes = 0;
+  ino_t inode = 0;
+  uint32_t own_slot = 0;
+  std::vector<std::unique_ptr<SparseFile>> files;
+  std::vector<View> views;
+  mutable std::mutex mutex;
+  mutable std::atomic<bool> removal_reported{false};
+
+  ~Impl() {
+    if (table != MAP_FAILED) munmap(table, bytes);
+  }
+
+  Head& head() const noexcept { return *static_cast<Head*>(table); }
+  Extents& extents(uint32_t gpu) const noexcept {
+    return reinterpret_cast<Extents*>(static_cast<std::byte*>(table) + kHeadBytes)[gpu];
+  }
+  uint64_t own_bit() const noexcept { return uint64_t{1} << own_slot; }
+
+  void map(int descriptor, size_t gpus) {
+    bytes = table_bytes(gpus);
+    const int flags = descriptor < 0 ? MAP_ANONYMOUS | MAP_NORESERVE : 0;
+    table = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | flags, descriptor, 0);
+    if (table == MAP_FAILED)
+      throw std::system_error(errno, std::generic_category(), "mmap of the machine's table");
+    madvise(table, bytes, MADV_DONTFORK);
+  }
+
+  void begin(std::span<const GpuMemory> gpus, const std::string& properties) {
+    Head& all = head();
+    for (uint32_t gpu = 0; gpu < gpus.size(); ++gpu) {
+      all.vram_bytes[gpu] = gpus[gpu].vram_bytes;
+      all.gtt_bytes[gpu] = gpus[gpu].gtt_bytes;
+      files.push_back(std::make_unique<SparseFile>(kMemoryName, file_bytes(all, gpu)));
+      all.file_device[gpu] = files[gpu]->device();
+      all.file_inode[gpu] = files[gpu]->inode();
+    }
+    std::memcpy(all.properties, properties.data(), properties.size());
+    all.gpus = gpus.size();
+    all.version = kVersion;
+    all.pid_namespace = pid_namespace();
+    views.resize(gpus.size());
+    commit(all.magic, kMagic);
+  }
+
+  void enter(uint32_t slot, const ProcessIdentity& identity) {
+    ProcessSlot& own = head().processes[slot];
+    own.start_ticks = identity.start_ticks;
+    own.stack_address = identity.stack_address;
+    for (uint32_t gpu = 0; gpu < files.size(); ++gpu) own.files[gpu] = files[gpu]->descriptor();
+    own_slot = slot;
+    commit(own.pid, identity.pid);
+  }
+
+  void join(std::span<const GpuMemory> gpus, const std::string& properties) {
+    const auto identity = ProcessIdentity::of_this_process();
+    if (!identity) refuse(name, "cannot be joined: /proc/self/stat cannot be read");
+    const OpenFile file = open_locked(name, true);
+    inode = file.status.st_ino;
+    const std::unique_ptr<Head> present = read_head(name, file);
+    if (present == nullptr) {
+      const int error =
+          ftruncate(file.descriptor.get(), 0) != 0
+              ? errno
+              : posix_fallocate(file.descriptor.get(), 0,
+                                static_cast<off_t>(table_bytes(gpus.size())));  // no SIGBUS later
+      if (error != 0) refuse(name, "has no room in /dev/shm: " + std::string(strerror(error)));
+      map(file.descriptor.get(), gpus.size());
+      begin(gpus, properties);
+      return enter(0, *identity);
+    }
+    compare_properties(name, present->properties, properties);
+    map(file.descriptor.get(), present->gpus);
+    for (uint32_t gpu = 0; gpu < present->gpus; ++gpu)
+      files.push_back(std::make_unique<SparseFile>(open_memory(name, *present, gpu).release(),
+                                                   file_bytes(*present, gpu)));
+    views.resize(present->gpus);
+    own_slot = kMostProcesses;
+    forget_dead();
+    for (uint32_t slot = 0; slot < kMostProcesses; ++slot)
+      if (head().processes[slot].pid == 0) return enter(slot, *identity);
+    refuse(name, "has " + std::to_string(kMostProcesses) + " processes already, the most");
+  }
+
+  // Exclusive access to the table. Without it (`!granted`) the machine file is gone.
+  class Access {
+   public:
+    explicit Access(Impl& machine) : lock_(machine.mutex) {
+      granted_ = machine.name.empty() || take(machine);
+    }
+    explicit operator bool() const noexcept { return granted_; }
+
+   private:
+    bool take(Impl& machine) {
+      try {
+        file_ = open_locked(machine.name, false);
+        if (file_.descriptor.get() >= 0 && file_.status.st_ino == machine.inode) {
+          machine.forget_dead();
+          return true;
+        }
+      } catch (const std::runtime_error& error) {
+        if (!machine.removal_reported.exchange(true)) report(error.what());
+        return false;
+      }
+      if (!machine.removal_reported.exchange(true))
+        report("the machine '" + machine.name + "' is lost: its file " + path_of(machine.name) +
+               " was removed; no memory can be allocated or shared");
+      return false;
+    }
+    const std::lock_guard<std::mutex> lock_;
+    OpenFile file_;
+    bool granted_ = false;
+  };
+
+  // Announces a change: other processes, and this one if it fails midway, derive their view again.
+  uint64_t begin_change(uint32_t gpu) {
+    views[gpu].generation = ~uint64_t{0};
+    const uint64_t next = extents(gpu).generation + 1;
+    commit(extents(gpu).generation, next);
+    return next;
+  }
+
+  void free_extent(uint32_t gpu, Extent& extent) noexcept {
+    // Pages first: if the process dies in between, the next one repeats both.
+    files[gpu]->release(extent.begin, extent.end - extent.begin);
+    commit(extent.holders, 0);
+  }
+
+  // Drops the holds of processes that no longer live.
+  void forget_dead() {
+    uint64_t dead = 0;
+    const auto own = static_cast<uint64_t>(getpid());
+    for (uint32_t slot = 0; slot < kMostProcesses; ++slot) {
+      const ProcessSlot& process = head().processes[slot];
+      if (process.pid == 0 || slot == own_slot) continue;
+      // This process's pid in another slot belongs to a program that executed this one.
+      if (process.pid == own || !is_alive(process)) dead |= uint64_t{1} << slot;
+    }
+    if (dead == 0) return;
+    for (uint32_t gpu = 0; gpu < files.size(); ++gpu) {
+      Extents& all = extents(gpu);
+      begin_change(gpu);
+      for (uint64_t i = 0; i < all.slots; ++i) {
+        Extent& extent = all.slot[i];
+        if ((extent.holders & dead) == 0) continue;
+        if ((extent.holders & ~dead) == 0) {
+          free_extent(gpu, extent);
+        } else {
+          commit(extent.holders, extent.holders & ~dead);
+        }
+      }
+    }
+    for (; dead != 0; dead &= dead - 1)
+      commit(head().processes[std::countr_zero(dead)].pid, 0);
+  }
+
+  View& refreshed(uint32_t gpu) {
+    View& view = views[gpu];
+    const Extents& all = extents(gpu);
+    if (view.generation == all.generation) return view;
+    view.generation = ~uint64_t{0};
+    const uint64_t vram_end = kFirstOffset + head().vram_bytes[gpu];
+    view.vram = RangeAllocator(kFirstOffset, vram_end);
+    view.gtt = RangeAllocator(vram_end, vram_end + head().gtt_bytes[gpu]);
+    view.slot_of.clear();
+    view.free_slots.clear();
+    for (uint32_t i = 0; i < all.slots; ++i) {
+      const Extent& extent = all.slot[i];
+      if (extent.holders == 0) {
+        view.free_slots.push_back(i);
+        continue;
+      }
+      view.heap(extent.begin < vram_end ? Heap::vram : Heap::gtt)
+          .take(extent.begin, extent.end - extent.begin);
+      view.slot_of.emplace(extent.begin, i);
+    }
+    view.generation = all.generation;
+    return view;
+  }
+
+  // Returns the extent if this process holds it.
+  Extent* held(uint32_t gpu, uint64_t offset) {
+    View& view = refreshed(gpu);
+    const auto found = view.slot_of.find(offset);
+    if (found == view.slot_of.end() || !view.holds.contains(offset)) return nullptr;
+    return &extents(gpu).slot[found->second];
+  }
+
+  using Named = std::pair<uint32_t, Extent*>;  // GPU and extent
+  static Shared shared_of(const Named& named) noexcept {
+    const auto& [gpu, extent] = named;
+    return {gpu, extent->begin, extent->end - extent->begin, {extent->flags, extent->tag}};
+  }
+  std::optional<Named> named(const ShareHandle& handle) const {
+    for (uint32_t gpu = 0; gpu < files.size(); ++gpu)
+      for (uint64_t i = 0; i < extents(gpu).slots; ++i) {
+        Extent& extent = extents(gpu).slot[i];
+        if (extent.holders != 0 && extent.shared != 0 && extent.handle == handle)
+          return Named(gpu, &extent);
+      }
+    return std::nullopt;
+  }
+};
+
+Machine::Machine(std::span<const GpuMemory> gpus) : impl_(std::make_unique<Impl>()) {
+  impl_->map(-1, gpus.size());
+  impl_->begin(gpus, "");
+}
+
+Machine::Machine(const std::string& name, const std::vector<Property>& properties,
+                 std::span<const GpuMemory> gpus)
+    : impl_(std::make_unique<Impl>()) {
+  impl_->name = name;
+  std::string lines = lines_of(properties);
+  if (lines.size() >= sizeof Head::properties) refuse(name, "has too many properties");
+  impl_->join(gpus, lines);
+}
+
+Machine::~Machine() { leave(); }
+
+void Machine::leave() noexcept {
+  if (!is_shared()) return;
+  // Record locks do not exclude threads of one process.
+  const std::lock_guard lock(impl_->mutex);
+  try {
+    const OpenFile file = open_locked(impl_->name, false);
+    if (file.descriptor.get() >= 0 && file.status.st_ino == impl_->inode &&
+        read_head(impl_->name, file) == nullptr)
+      unlink(path_of(impl_->name).c_str());
+  } catch (const std::exception&) {
+    // The next process begins the file anew.
+  }
+}
+
+bool Machine::is_shared() const noexcept { return !impl_->name.empty(); }
+SparseFile& Machine::file(uint32_t gpu) const noexcept { return *impl_->files[gpu]; }
+uint64_t Machine::vram_end(uint32_t gpu) const noexcept {
+  return kFirstOffset + impl_->head().vram_bytes[gpu];
+}
+uint64_t Machine::gtt_bytes(uint32_t gpu) const noexcept { return impl_->head().gtt_bytes[gpu]; }
+
+std::optional<uint64_t> Machine::allocate(uint32_t gpu, Heap heap, uint64_t size_bytes,
+                                          uint64_t alignment) {
+  const Impl::Access access(*impl_);
+  if (!access) return std::nullopt;
+  Impl::View& view = impl_->refreshed(gpu);
+  Extents& all = impl_->extents(gpu);
+  if (view.free_slots.empty()) {
+    if (all.slots == kMostExtents) {
+      note("all " + std::to_string(kMostExtents) + " buffers of a GPU are in use");
+      return std::nullopt;
+    }
+    view.free_slots.push_back(static_cast<uint32_t>(all.slots));
+    commit(all.slots, all.slots + 1);
+  }
+  const auto offset = view.heap(heap).allocate(size_bytes, alignment);
+  if (!offset) return std::nullopt;
+  const uint64_t generation = impl_->begin_change(gpu);
+  const uint32_t slot = view.free_slots.back();
+  // Everything that can throw comes before the commit.
+  view.slot_of.emplace(*offset, slot);
+  view.holds.emplace(*offset, 1);
+  view.free_slots.pop_back();
+  Extent& extent = all.slot[slot];
+  extent.begin = *offset;
+  extent.end = *offset + size_bytes;
+  extent.shared = 0;
+  commit(extent.holders, impl_->own_bit());
+  view.generation = generation;
+  return offset;
+}
+
+void Machine::release(uint32_t gpu, uint64_t offset) {
+  const Impl::Access access(*impl_);
+  if (!access) return;
+  Extent* const extent = impl_->held(gpu, offset);
+  if (extent == nullptr) return;
+  Impl::View& view = impl_->views[gpu];
+  if (uint32_t& holds = view.holds.at(offset); holds > 1) {
+    --holds;
+    return;
+  }
+  const uint64_t generation = impl_->begin_change(gpu);
+  view.holds.erase(offset);
+  if (extent->holders != impl_->own_bit()) {
+    commit(extent->holders, extent->holders & ~impl_->own_bit());
+  } else {
+    const uint64_t size_bytes = extent->end - extent->begin;
+    impl_->free_extent(gpu, *extent);
+    const uint32_t slot = view.slot_of.at(offset);
+    view.slot_of.erase(offset);
+    view.heap(offset < vram_end(gpu) ? Heap::vram : Heap::gtt).free(offset, size_bytes);
+    view.free_slots.push_back(slot);
+  }
+  view.generation = generation;
+}
+
+uint64_t Machine::used_bytes(uint32_t gpu, Heap heap) const {
+  const Impl::Access access(*impl_);
+  uint64_t used = 0;
+  if (!access) return used;
+  const Extents& all = impl_->extents(gpu);
+  for (uint64_t i = 0; i < all.slots; ++i)
+    if (all.slot[i].holders != 0 && (all.slot[i].begin < vram_end(gpu)) == (heap == Heap::vram))
+      used += all.slot[i].end - all.slot[i].begin;
+  return used;
+}
+
+std::optional<ShareHandle> Machine::share(uint32_t gpu, uint64_t offset, Kind kind) {
+  const Impl::Access access(*impl_);
+  if (!access) return std::nullopt;
+  Extent* const extent = impl_->held(gpu, offset);
+  if (extent == nullptr) return std::nullopt;
+  if (extent->shared == 0) {
+    ShareHandle handle{};
+    if (getrandom(handle.data(), sizeof handle, 0) != static_cast<ssize_t>(sizeof handle))
+      return std::nullopt;
+    extent->handle = handle;
+    extent->flags = kind.flags;
+    extent->tag = kind.tag;
+    commit(extent->shared, 1);
+  }
+  return extent->handle;
+}
+
+std::optional<Machine::Shared> Machine::find(const ShareHandle& handle) const {
+  const Impl::Access access(*impl_);
+  if (!access) return std::nullopt;
+  const auto found = impl_->named(handle);
+  if (!found) return std::nullopt;
+  return Impl::shared_of(*found);
+}
+
+std::optional<Machine::Shared> Machine::hold(const ShareHandle& handle) {
+  const Impl::Access access(*impl_);
+  if (!access) return std::nullopt;
+  const auto found = impl_->named(handle);
+  if (!found) return std::nullopt;
+  const auto [gpu, extent] = *found;
+  ++impl_->views[gpu].holds[extent->begin];
+  commit(extent->holders, extent->holders | impl_->own_bit());
+  return Impl::shared_of(*found);
+}
+
+uint32_t Machine::resets(uint32_t gpu) const noexcept {
+  return std::atomic_ref(impl_->head().resets[gpu]).load(std::memory_order_acquire);
+}
+
+uint32_t Machine::all_resets() const noexcept {
+  return std::atomic_ref(impl_->head().all_resets).load(std::memory_order_acquire);
+}
+
+namespace {
+
+// Under the lock.
+void count_reset(Head& head, uint32_t gpu) noexcept {
+  commit(head.resets[gpu], head.resets[gpu] + 1);
+  commit(head.all_resets, head.all_resets + 1);
+  futex(&head.all_resets, FUTEX_WAKE, INT_MAX);
+}
+
+}  // namespace
+
+bool Machine::reset(uint32_t gpu) {
+  const Impl::Access access(*impl_);
+  if (access) count_reset(impl_->head(), gpu);
+  return static_cast<bool>(access);
+}
+
+uint32_t Machine::wait_for_reset(uint32_t seen) const noexcept {
+  for (;;) {
+    if (const uint32_t now = all_resets(); now != seen) return now;
+    futex(&impl_->head().all_resets, FUTEX_WAIT, seen);
+  }
+}
+
+void Machine::reset(const std::string& name, uint32_t gpu) {
+  const OpenFile file = open_locked(name, false);
+  const std::unique_ptr<Head> head =
+      file.descriptor.get() < 0 ? nullptr : read_head(name, file);
+  if (head == nullptr) refuse(name, "does not exist: no process lives in it");
+  if (gpu >= head->gpus)
+    refuse(name, "has no GPU " + std::to_string(gpu) + ", only " + std::to_string(head->gpus));
+  Impl machine;
+  machine.map(file.descriptor.get(), head->gpus);
+  count_reset(machine.head(), gpu);
+}
+
+}  // namespace uptempo::vgpu::kfd
