@@ -35,9 +35,7 @@ constexpr uint64_t kMiB = uint64_t{1} << 20;
 const std::vector<Machine::GpuMemory> kTwoGpus{{64 * kMiB, 32 * kMiB}, {16 * kMiB, 32 * kMiB}};
 const std::vector<Machine::Property> kProperties{{"--gpus", "gfx90a,gfx908"}, {"--kfd", "1.18"}};
 
-std::string fresh_name(const char* what) {
-  return "test-" + std::to_string(getpid()) + "-" + what;
-}
+std::string fresh_name(const char* what) { return "test-" + std::to_string(getpid()) + "-" + what; }
 std::string file_of(const std::string& name) {
   return "/dev/shm/uptempo-vgpu-" + std::to_string(geteuid()) + "-" + name;
 }

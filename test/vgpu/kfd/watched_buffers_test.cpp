@@ -35,13 +35,10 @@ struct Driver {
   HostPages host;
   GpuGroup group;
   Machine machine{memory_of(options)};
-  Gpu gpu{options,
-          0,
-          {.machine = machine,
-           .trace = trace,
-           .events = events,
-           .group = group,
-           .host_pages = &host}};
+  Gpu gpu{
+      options,
+      0,
+      {.machine = machine, .trace = trace, .events = events, .group = group, .host_pages = &host}};
   SparseFile kfd_file{"uptempo-vgpu-test-kfd", kfd_file_bytes(1)};
   Buffers buffers{{&gpu}, kfd_file};
 

@@ -158,12 +158,13 @@ int Buffers::share(uint64_t handle, const Gpu& gpu, uint32_t tag, ShareHandle& n
   return 0;
 }
 
-int Buffers::import(const ShareHandle& name, const Gpu& gpu, uint64_t gpu_address,
-                    uint64_t& handle, Machine::Shared& extent) {
+int Buffers::import(const ShareHandle& name, const Gpu& gpu, uint64_t gpu_address, uint64_t& handle,
+                    Machine::Shared& extent) {
   if (gpu_address % kPage != 0 || gpu_address >= kGpuAddressEnd) return -EINVAL;
   if (gpu.device.checker != nullptr || gpu.caches != nullptr || gpu.lazy_bar != nullptr) {
-    note("memory cannot be imported with --check fences, --incoherent or --bar lazy, which know "
-         "memory by one address");
+    note(
+        "memory cannot be imported with --check fences, --incoherent or --bar lazy, which know "
+        "memory by one address");
     return -EINVAL;
   }
   const std::lock_guard lock(mutex_);
@@ -182,11 +183,11 @@ int Buffers::import(const ShareHandle& name, const Gpu& gpu, uint64_t gpu_addres
   constexpr uint32_t kKept = KFD_IOC_ALLOC_MEM_FLAGS_VRAM | KFD_IOC_ALLOC_MEM_FLAGS_GTT |
                              KFD_IOC_ALLOC_MEM_FLAGS_PUBLIC | KFD_IOC_ALLOC_MEM_FLAGS_COHERENT |
                              KFD_IOC_ALLOC_MEM_FLAGS_UNCACHED | kExtendedCoherence;
-  const Request request{.gpu_index = gpu.index,
-                        .gpu_address = gpu_address,
-                        .size_bytes = shared->size_bytes,
-                        .flags = (shared->kind.flags & kKept) | kWritable |
-                                 KFD_IOC_ALLOC_MEM_FLAGS_EXECUTABLE};
+  const Request request{
+      .gpu_index = gpu.index,
+      .gpu_address = gpu_address,
+      .size_bytes = shared->size_bytes,
+      .flags = (shared->kind.flags & kKept) | kWritable | KFD_IOC_ALLOC_MEM_FLAGS_EXECUTABLE};
   extent = *shared;
   handle = (uint64_t{gpu.id} << 32) | next_handle_++;
   buffers_.emplace(handle, Buffer{.request = request,

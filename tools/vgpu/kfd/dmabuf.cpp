@@ -33,8 +33,7 @@ int make_dmabuf(const ShareHandle& name, uint64_t size_bytes, bool close_on_exec
   const Content content{.name = name};
   int result = -1;
   if (pwrite(file, &content, sizeof content, 0) == static_cast<ssize_t>(sizeof content) &&
-      ftruncate(file, static_cast<off_t>(size_bytes)) == 0 &&
-      fcntl(file, F_ADD_SEALS, kSeals) == 0)
+      ftruncate(file, static_cast<off_t>(size_bytes)) == 0 && fcntl(file, F_ADD_SEALS, kSeals) == 0)
     // For writing only, which forbids every mmap(), and sealed, which forbids write().
     result = reopen(file, O_WRONLY | (close_on_exec ? O_CLOEXEC : 0));
   if (result < 0) result = -errno;

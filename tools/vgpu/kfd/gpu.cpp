@@ -56,8 +56,8 @@ std::vector<Machine::Property> properties_of(const Options& options) {
           {"--kfd", "1." + std::to_string(options.kfd_minor)},
           {"--bar", options.small_bar ? "small" : "large"},
           {"--sockets", std::to_string(options.sockets.count)},
-          {"--gpu-socket", options.sockets.gpu_given ? std::to_string(options.sockets.of_gpu)
-                                                     : "of the default"}};
+          {"--gpu-socket",
+           options.sockets.gpu_given ? std::to_string(options.sockets.of_gpu) : "of the default"}};
 }
 
 }  // namespace uptempo::vgpu::kfd

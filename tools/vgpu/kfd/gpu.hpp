@@ -63,8 +63,8 @@ class Gpu {
   Gpu& operator=(const Gpu&) = delete;
 
   const uint32_t index;
-  const uint32_t id;       // KFD's
-  const Options options;   // of this GPU
+  const uint32_t id;      // KFD's
+  const Options options;  // of this GPU
   Machine& machine;
   SparseFile& render_file;  // the machine's memory of this GPU
   AddressSpace memory;

@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#include <atomic>
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cerrno>
 #include <climits>
@@ -385,8 +385,7 @@ struct Machine::Impl {
         }
       }
     }
-    for (; dead != 0; dead &= dead - 1)
-      commit(head().processes[std::countr_zero(dead)].pid, 0);
+    for (; dead != 0; dead &= dead - 1) commit(head().processes[std::countr_zero(dead)].pid, 0);
   }
 
   View& refreshed(uint32_t gpu) {
@@ -611,8 +610,7 @@ uint32_t Machine::wait_for_reset(uint32_t seen) const noexcept {
 
 void Machine::reset(const std::string& name, uint32_t gpu) {
   const OpenFile file = open_locked(name, false);
-  const std::unique_ptr<Head> head =
-      file.descriptor.get() < 0 ? nullptr : read_head(name, file);
+  const std::unique_ptr<Head> head = file.descriptor.get() < 0 ? nullptr : read_head(name, file);
   if (head == nullptr) refuse(name, "does not exist: no process lives in it");
   if (gpu >= head->gpus)
     refuse(name, "has no GPU " + std::to_string(gpu) + ", only " + std::to_string(head->gpus));

@@ -85,7 +85,7 @@ class Queues {
   SparseFile& kfd_file_;
 
   mutable std::mutex mutex_;
-  uint32_t stopped_gpus_ = 0;  // one bit per GPU
+  uint32_t stopped_gpus_ = 0;                                  // one bit per GPU
   std::vector<std::unique_ptr<CommandProcessor>> processors_;  // one per GPU, null before its use
   std::unordered_map<uint32_t, Queue> queues_;                 // the key is also the doorbell slot
 };

@@ -93,10 +93,9 @@ Requests::Requests(const Options& from)
       events(profile.compares_event_ages()),
       fence_report(options),
       host_pages(options.checks.fences ? std::make_unique<HostPages>() : nullptr),
-      machine(options.join.empty()
-                  ? std::make_unique<Machine>(memory_of(options))
-                  : std::make_unique<Machine>(options.join, properties_of(options),
-                                              memory_of(options))),
+      machine(options.join.empty() ? std::make_unique<Machine>(memory_of(options))
+                                   : std::make_unique<Machine>(options.join, properties_of(options),
+                                                               memory_of(options))),
       gpus(make_gpus()),
       buffers(all_gpus(), kfd_file),
       queues(all_gpus(), buffers, kfd_file) {
