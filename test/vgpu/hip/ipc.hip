@@ -52,18 +52,18 @@ bool holds(const int* device_memory, int factor, int start) {
 
 // Reads the memory with the GPU of this number, doubles it in memory of its own and writes to it.
 int importer(const Pipes& other) {
+  int can = 0;
+  CHECK_HIP(hipDeviceCanAccessPeer(&can, 1, 0));
+  CHECK(can == 1);
+  // Before memory is opened: ROCr 5.2 does not extend the access to it (a null pointer).
+  CHECK_HIP(hipSetDevice(1));
+  CHECK_HIP(hipDeviceEnablePeerAccess(0, 0));
   for (int gpu = 0; gpu < 2; ++gpu) {
     CHECK_HIP(hipSetDevice(0));  // where the memory is
     void* theirs = nullptr;
     const auto handle = other.receive<hipIpcMemHandle_t>();
     CHECK_HIP(hipIpcOpenMemHandle(&theirs, handle, hipIpcMemLazyEnablePeerAccess));
     CHECK_HIP(hipSetDevice(gpu));
-    if (gpu == 1) {
-      int can = 0;
-      CHECK_HIP(hipDeviceCanAccessPeer(&can, 1, 0));
-      CHECK(can == 1);
-      CHECK_HIP(hipDeviceEnablePeerAccess(0, 0));
-    }
     int* own = nullptr;
     CHECK_HIP(hipMalloc(&own, kItems * sizeof(int)));
     if (gpu == 0) {
