@@ -17,8 +17,8 @@
 #include <functional>
 #include <vector>
 
-#include "join/processes.hpp"
 #include "hsakmt_fixture.hpp"
+#include "join/processes.hpp"
 #include "test/support/catch.hpp"
 
 namespace uptempo::vgpu {
@@ -74,9 +74,9 @@ bool drop(uint64_t* address) { return hsaKmtDeregisterMemory(address) == HSAKMT_
 
 TEST_CASE("a process may import what it exports", "[sharing]") {
   const Thunk thunk;
-  const auto [node, flags] = GENERATE(std::pair{kGpuNode, vram(true)},
-                                      std::pair{kSecondGpuNode, vram(true)},
-                                      std::pair{kCpuNode, kernel_host_memory()});
+  const auto [node, flags] =
+      GENERATE(std::pair{kGpuNode, vram(true)}, std::pair{kSecondGpuNode, vram(true)},
+               std::pair{kCpuNode, kernel_host_memory()});
   Memory memory(node, 2 * kMiB, flags);
   memory.words()[5] = 55;
   const Handle handle = memory.share();
@@ -324,9 +324,9 @@ TEST_CASE("a DMA-buf descriptor goes to another process over a socket", "[dmabuf
     const Thunk thunk;
     HsaGraphicsResourceInfo info{};
     HSAuint32 node = kGpuNode;
-    const bool registered = hsaKmtRegisterGraphicsHandleToNodes(
-                                static_cast<HSAuint64>(descriptor), &info, 1, &node) ==
-                            HSAKMT_STATUS_SUCCESS;
+    const bool registered =
+        hsaKmtRegisterGraphicsHandleToNodes(static_cast<HSAuint64>(descriptor), &info, 1, &node) ==
+        HSAKMT_STATUS_SUCCESS;
     close(descriptor);
     parent.send(registered);
     if (!registered) return 0;
