@@ -46,13 +46,29 @@ TEST_CASE("the coherence table has one row with a source for each target and kin
     for (const MemoryKind kind :
          {MemoryKind::fine_grained, MemoryKind::uncached, MemoryKind::coarse_grained,
           MemoryKind::device_local, MemoryKind::device_local_fine,
-          MemoryKind::device_local_extended, MemoryKind::device_local_uncached}) {
+          MemoryKind::device_local_extended, MemoryKind::device_local_uncached,
+          MemoryKind::peer_local, MemoryKind::peer_local_fine, MemoryKind::peer_local_uncached}) {
       CAPTURE(device.target, memory_kind_name(kind));
       CHECK(std::ranges::count_if(coherence_table(), [&](const Coherence& row) {
               return row.target == device.target && row.kind == kind && !row.source.empty();
             }) == 1);
     }
   }
+}
+
+TEST_CASE("coarse-grained memory of a peer is in L2 and goes stale there, uncached memory is not") {
+  for (const DeviceDescription& device : device_descriptions()) {
+    CAPTURE(device.target);
+    CHECK(memory_type(device.target, MemoryKind::peer_local) == MemoryType::non_coherent);
+    CHECK(memory_type(device.target, MemoryKind::peer_local_fine) ==
+          (device.target == "gfx942" ? MemoryType::non_coherent : MemoryType::uncached));
+    CHECK(memory_type(device.target, MemoryKind::peer_local_uncached) == MemoryType::uncached);
+  }
+}
+
+TEST_CASE("writes to a peer probe its L2 from gfx908 on") {
+  for (const char* target : {"gfx900", "gfx906"}) CHECK_FALSE(peer_writes_probe(target));
+  for (const char* target : {"gfx908", "gfx90a", "gfx942"}) CHECK(peer_writes_probe(target));
 }
 
 TEST_CASE("several L2s exist exactly where a memory type lets them differ") {

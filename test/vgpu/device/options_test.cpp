@@ -1,6 +1,7 @@
 #include "device/options.hpp"
 
 #include <cstdlib>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -282,10 +283,8 @@ TEST_CASE("several GPUs are divided among the sockets unless one is asked for", 
 }
 
 TEST_CASE("modes that know one GPU only are refused with several", "[options]") {
-  for (const auto& [variable, value] : {std::pair{"UPTEMPO_VGPU_CHECK", "fences"},
-                                        {"UPTEMPO_VGPU_INCOHERENT", "1"},
-                                        {"UPTEMPO_VGPU_LAZY_BAR", "1"},
-                                        {"UPTEMPO_VGPU_DETERMINISTIC", "1"}}) {
+  for (const auto& [variable, value] :
+       {std::pair{"UPTEMPO_VGPU_CHECK", "fences"}, {"UPTEMPO_VGPU_LAZY_BAR", "1"}}) {
     CAPTURE(variable);
     CleanEnvironment environment;
     environment.set(variable, value);
@@ -299,6 +298,23 @@ TEST_CASE("modes that know one GPU only are refused with several", "[options]") 
   environment.set("UPTEMPO_VGPU_GPUS", "2");
   environment.set("UPTEMPO_VGPU_CHECK", "atomics");
   CHECK_NOTHROW(Options::from_environment());
+}
+
+TEST_CASE("each of several GPUs has seeds of its own, the first one those of the process",
+          "[options]") {
+  CleanEnvironment environment;
+  environment.set("UPTEMPO_VGPU_GPUS", "3");
+  environment.set("UPTEMPO_VGPU_INCOHERENT", "5");
+  const Options options = Options::from_environment();
+  CHECK(options.deterministic);
+  CHECK(options.of_gpu(0).incoherent == 5);
+  CHECK(options.of_gpu(0).seed == 5);
+  std::set<uint64_t> seeds;
+  for (uint32_t gpu = 0; gpu < 3; ++gpu) {
+    seeds.insert(*options.of_gpu(gpu).incoherent);
+    CHECK(options.of_gpu(gpu).seed == *options.of_gpu(gpu).incoherent);
+  }
+  CHECK(seeds.size() == 3);
 }
 
 }  // namespace

@@ -1,16 +1,14 @@
 // A program under test. It passes data between kernels, copies and the host with sufficient and
 // insufficient fences. Prints one line for each way: its name and "right" or "wrong". If fences are
 // checked, the numbers of unordered, stale and unreleased findings follow.
-#include <dlfcn.h>
 #include <kernels/basics.hpp>
 
-#include <cstdio>
 #include <cstdlib>
 #include <functional>
 #include <numeric>
 
 #include "device.hpp"
-#include "query.h"
+#include "verdict.hpp"
 
 namespace {
 
@@ -162,33 +160,13 @@ class Messages {
   const Words sink = device.allocate(Memory::local, kCount);
 };
 
-// Fills the present counts of the fence checker. Returns false if fences are not checked.
-bool find(uptempo_vgpu_finding_counts& found) {
-  static const auto query =
-      reinterpret_cast<uptempo_vgpu_findings_t>(dlsym(RTLD_DEFAULT, "uptempo_vgpu_findings"));
-  return query != nullptr && query(&found) == 0;
-}
-
-void report(Messages& messages, const char* name, bool right) {
-  static uptempo_vgpu_finding_counts before{};
-  std::printf("%s %s", name, right ? "right" : "wrong");
-  if (uptempo_vgpu_finding_counts now; find(now)) {
-    messages.settle();
-    find(now);
-    std::printf(" %llu %llu %llu",
-                static_cast<unsigned long long>(now.unordered - before.unordered),
-                static_cast<unsigned long long>(now.stale - before.stale),
-                static_cast<unsigned long long>(now.unreleased - before.unreleased));
-    before = now;
-  }
-  std::printf("\n");
-}
-
 }  // namespace
 
 int main() {
   Messages messages;
-  const auto say = [&](const char* name, bool right) { report(messages, name, right); };
+  const auto say = [&](const char* name, bool right) {
+    report(name, right, [&] { messages.settle(); });
+  };
   // Sufficient fences.
   say("kernel-to-kernel/local/agent", messages.kernel_to_kernel(Memory::local, kAgent));
   say("kernel-to-kernel/local/system", messages.kernel_to_kernel(Memory::local, kSystem));

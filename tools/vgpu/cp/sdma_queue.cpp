@@ -8,9 +8,15 @@
 #include "device/bar/lazy_bar.hpp"
 #include "device/clock.hpp"
 #include "device/device_counts.hpp"
+#include "device/probes.hpp"
 
 namespace uptempo::vgpu {
 namespace {
+
+// A peer's L2 answers the probe of an engine that writes to its memory by coherent requests.
+void probe(const Mapping& mapping, GpuAddress written, uint64_t size_bytes) noexcept {
+  if (mapping.probes != nullptr) mapping.probes->announce({mapping.at(written), size_bytes});
+}
 
 uint64_t bytes_of(const sdma::Packet& packet) {
   if (const auto* copy = std::get_if<sdma::CopyLinear>(&packet)) return copy->bytes;
@@ -205,6 +211,7 @@ uint64_t SdmaQueue::copy_some(GpuAddress destination, GpuAddress source, uint64_
   }
   const uint64_t count = std::min({bytes, budget, from->end - source, to->end - destination});
   std::memmove(to->at(destination), from->at(source), count);
+  probe(*to, destination, count);
   return count;
 }
 
@@ -253,6 +260,7 @@ SdmaQueue::Outcome SdmaQueue::run(const sdma::ConstFill& fill, uint64_t& budget)
     std::byte* bytes = to->at(destination);
     for (uint64_t at = 0; at < count; ++at)
       bytes[at] = static_cast<std::byte>(fill.value >> ((progress_ + at) % fill.unit_bytes * 8));
+    probe(*to, destination, count);
     progress_ += count;
     budget -= count;
   }
@@ -308,6 +316,7 @@ SdmaQueue::Outcome SdmaQueue::store(GpuAddress address, const void* value, size_
     std::atomic_ref<uint32_t>(*reinterpret_cast<uint32_t*>(bytes + at))
         .store(word, std::memory_order_release);
   }
+  probe(*context_.memory.find(address), address, size_bytes);
   return Outcome::done;
 }
 

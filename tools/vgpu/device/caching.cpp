@@ -10,15 +10,16 @@ constexpr std::string_view kGfx900 =
 constexpr std::string_view kGfx908 =
     "Linux gmc_v9_0.c, gmc_v9_0_get_coherence_flags(), GC 9.4.1 and 9.4.2. Local memory has no C "
     "bit unless xGMI connects the CPU, so the probes of LLVM's guide do not reach it. Extended "
-    "coherence is the same as coherence";
+    "coherence is the same as coherence. Memory of a peer is NC, or UC if coherent or uncached";
 constexpr std::string_view kGfx942 =
     "Linux gmc_v9_0.c, gmc_v9_0_get_coherence_flags(), GC 9.4.3, not an APU: local memory RW with "
     "the C bit whether coherent or not, extended coherence CC from the second revision on, "
-    "uncached "
-    "and system memory UC; LLVM AMDGPUUsage, Memory Model GFX942";
+    "uncached and system memory UC; memory of a peer NC whether coherent or not, UC if uncached or "
+    "of extended coherence; LLVM AMDGPUUsage, Memory Model GFX942";
 
 constexpr auto rows(std::string_view target, std::string_view source, MemoryType coarse_host,
-                    MemoryType local, MemoryType local_fine, MemoryType local_extended) noexcept {
+                    MemoryType local, MemoryType local_fine, MemoryType local_extended,
+                    MemoryType peer_fine) noexcept {
   return std::array{
       Coherence{target, MemoryKind::fine_grained, MemoryType::uncached, source},
       Coherence{target, MemoryKind::uncached, MemoryType::uncached, source},
@@ -27,6 +28,9 @@ constexpr auto rows(std::string_view target, std::string_view source, MemoryType
       Coherence{target, MemoryKind::device_local_fine, local_fine, source},
       Coherence{target, MemoryKind::device_local_extended, local_extended, source},
       Coherence{target, MemoryKind::device_local_uncached, MemoryType::uncached, source},
+      Coherence{target, MemoryKind::peer_local, MemoryType::non_coherent, source},
+      Coherence{target, MemoryKind::peer_local_fine, peer_fine, source},
+      Coherence{target, MemoryKind::peer_local_uncached, MemoryType::uncached, source},
   };
 }
 
@@ -39,11 +43,11 @@ constexpr auto joined(const std::array<std::array<Coherence, Rows>, Targets>& ta
 
 using enum MemoryType;
 constexpr auto kCoherence = joined(std::array{
-    rows("gfx900", kGfx900, non_coherent, non_coherent, uncached, uncached),
-    rows("gfx906", kGfx900, non_coherent, non_coherent, uncached, uncached),
-    rows("gfx908", kGfx908, non_coherent, read_write, coherent, coherent),
-    rows("gfx90a", kGfx908, non_coherent, read_write, coherent, coherent),
-    rows("gfx942", kGfx942, uncached, probed_read_write, probed_read_write, coherent),
+    rows("gfx900", kGfx900, non_coherent, non_coherent, uncached, uncached, uncached),
+    rows("gfx906", kGfx900, non_coherent, non_coherent, uncached, uncached, uncached),
+    rows("gfx908", kGfx908, non_coherent, read_write, coherent, coherent, uncached),
+    rows("gfx90a", kGfx908, non_coherent, read_write, coherent, coherent, uncached),
+    rows("gfx942", kGfx942, uncached, probed_read_write, probed_read_write, coherent, non_coherent),
 });
 
 }  // namespace
@@ -69,6 +73,12 @@ std::string_view memory_kind_name(MemoryKind kind) noexcept {
       return "device memory of extended coherence";
     case MemoryKind::device_local_uncached:
       return "uncached device memory";
+    case MemoryKind::peer_local:
+      return "coarse-grained memory of a peer";
+    case MemoryKind::peer_local_fine:
+      return "fine-grained memory of a peer";
+    case MemoryKind::peer_local_uncached:
+      return "uncached memory of a peer";
     case MemoryKind::doorbell:
       return "a doorbell";
     case MemoryKind::hdp_registers:
@@ -81,6 +91,10 @@ MemoryType memory_type(std::string_view target, MemoryKind kind) noexcept {
   for (const Coherence& row : kCoherence)
     if (row.target == target && row.kind == kind) return row.type;
   return MemoryType::uncached;
+}
+
+bool peer_writes_probe(std::string_view target) noexcept {
+  return target == "gfx908" || target == "gfx90a" || target == "gfx942";
 }
 
 std::span<const Coherence> coherence_table() noexcept { return kCoherence; }

@@ -108,6 +108,7 @@ struct Line {
   std::byte* home = nullptr;  // the line's place in host memory
   uint32_t place = 0;         // in SetAssociative::used_
   bool invalidated = false;   // L2: not accessed since an invalidation that dirty bytes survived
+  Probes* probes = nullptr;   // L2: of a peer's memory: hears when dirty bytes are written back
   std::array<ByteMask, kSectors> valid{};
   std::array<ByteMask, kSectors> dirty{};
   alignas(8) std::array<std::byte, Bytes> data;
@@ -161,6 +162,7 @@ class SetAssociative {
     line.valid = {};
     line.dirty = {};
     line.invalidated = false;
+    line.probes = nullptr;
     line.place = static_cast<uint32_t>(used_.size());
     used_.push_back(index);
     return line;
@@ -274,8 +276,9 @@ struct Caches::Impl {
   // One of several equal things. Draws no number for the only one.
   size_t any_of(size_t count) noexcept { return count == 1 ? 0 : random.below(count); }
 
-  // Call once per access. Evicts lines at random.
+  // Call once per access, first. Answers peers' probes and evicts lines at random.
   void evict(L1& own) noexcept {
+    answer_probes();
     if (l1_evictions.due(random)) {
       // A line of the accessing L1 or of any vector L1.
       const bool any = random.below(2) != 0;
@@ -294,10 +297,36 @@ struct Caches::Impl {
   }
 
   static void write_back(L2::Entry& line) noexcept {
+    const bool was_dirty = line.is_dirty();
     for (size_t sector = 0; sector < L2::Entry::kSectors; ++sector) {
       const size_t at = sector * kSectorBytes;
       transfer_masked(line.home + at, line.data.data() + at, std::exchange(line.dirty[sector], 0));
     }
+    if (was_dirty && line.probes != nullptr) line.probes->announce({line.home, kL2LineBytes});
+  }
+
+  // Call it before each access: clean copies of what peers have written since the last call are
+  // dropped.
+  void answer_probes() noexcept {
+    if (!probes.pending()) return;
+    probes.take([&](std::span<std::byte> written) {
+      for (L2& l2 : l2s) {
+        if (written.empty()) {
+          invalidate_clean(l2);
+          continue;
+        }
+        std::byte* const end = written.data() + written.size();
+        for (std::byte* home = L2::home_of(written.data()); home < end; home += kL2LineBytes)
+          if (L2::Entry* line = l2.find(home)) drop_clean(l2, *line);
+      }
+    });
+  }
+  static void drop_clean(L2& l2, L2::Entry& line) noexcept {
+    line.valid = line.dirty;
+    if (!line.is_dirty()) l2.drop(line);
+  }
+  static void invalidate_clean(L2& l2) noexcept {
+    l2.for_each([&](L2::Entry& line) { drop_clean(l2, line); });
   }
 
   struct L2Sector {
@@ -305,11 +334,12 @@ struct Caches::Impl {
     size_t index;
     std::byte* data() const noexcept { return line.data.data() + index * kSectorBytes; }
   };
-  L2Sector l2_sector(L2& l2, const Piece& piece) {
+  L2Sector l2_sector(L2& l2, const Mapping& mapping, const Piece& piece) {
     std::byte* const home = L2::home_of(piece.host);
     L2::Entry* line = l2.find(home);
     if (line == nullptr) line = &l2.add(home, random, [](L2::Entry& old) { write_back(old); });
     line->invalidated = false;
+    line->probes = mapping.probes;
     return {*line, static_cast<size_t>(piece.host - home) / kSectorBytes};
   }
 
@@ -329,7 +359,7 @@ struct Caches::Impl {
   void read_l2(L2& l2, const Mapping& mapping, const Piece& piece, std::byte* to) {
     if (!is_in_l2(mapping)) return transfer(to, piece.host, piece.size_bytes);
     if (!is_copied_to_l2(mapping)) return read_over_memory(l2, piece, to);
-    const L2Sector sector = l2_sector(l2, piece);
+    const L2Sector sector = l2_sector(l2, mapping, piece);
     if ((piece.mask() & ~sector.line.valid[sector.index]) != 0) fetch(sector.line, mapping);
     transfer(to, sector.data() + piece.offset(), piece.size_bytes);
   }
@@ -354,7 +384,7 @@ struct Caches::Impl {
       give_up(l2, piece);
       return transfer(piece.host, from, piece.size_bytes);
     }
-    const L2Sector sector = l2_sector(l2, piece);
+    const L2Sector sector = l2_sector(l2, mapping, piece);
     transfer(sector.data() + piece.offset(), from, piece.size_bytes);
     sector.line.valid[sector.index] |= piece.mask();
     sector.line.dirty[sector.index] |= piece.mask();
@@ -401,10 +431,12 @@ struct Caches::Impl {
   }
 
   void load_past(L1& cache, L2& l2, const Mapping& mapping, GpuAddress address,
-                 std::span<std::byte> to) {
+                 std::span<std::byte> to, AccessScope scope) {
     evict(cache);
     for_each_piece(mapping.at(address), to.size(), [&](const Piece& piece, size_t done) {
       if (L1::Entry* line = cache.find(piece.sector())) cache.drop(*line);
+      if (meets_in_memory(scope))
+        if (L2::Entry* line = l2.find(L2::home_of(piece.host))) drop_clean(l2, *line);
       read_l2(l2, mapping, piece, to.data() + done);
     });
   }
@@ -430,7 +462,7 @@ struct Caches::Impl {
       give_up(l2, piece);
       return piece.host;
     }
-    const L2Sector sector = l2_sector(l2, piece);
+    const L2Sector sector = l2_sector(l2, mapping, piece);
     if ((piece.mask() & ~sector.line.valid[sector.index]) != 0) fetch(sector.line, mapping);
     sector.line.dirty[sector.index] |= piece.mask();
     return sector.data() + piece.offset();
@@ -515,6 +547,7 @@ struct Caches::Impl {
   std::array<MemoryType, static_cast<size_t>(MemoryKind::hdp_registers) + 1> type_of{};
   std::vector<L1> vector_l1, scalar_l1;
   std::vector<L2> l2s;
+  Probes probes;
   std::atomic<uint64_t> vector_l1_invalidated{0}, scalar_l1_invalidated{0}, l2_invalidated{0},
       l2_written_back{0};
 };
@@ -541,7 +574,7 @@ void Caches::load(uint32_t compute_unit, const Mapping& mapping, GpuAddress addr
                   std::span<std::byte> to, AccessScope scope) {
   L1& cache = impl_->vector_l1[compute_unit];
   L2& l2 = impl_->l2_of(compute_unit);
-  if (scope >= AccessScope::agent) return impl_->load_past(cache, l2, mapping, address, to);
+  if (scope >= AccessScope::agent) return impl_->load_past(cache, l2, mapping, address, to, scope);
   impl_->load(cache, l2, mapping, address, to, impl_->device.l1_line_bytes);
 }
 
@@ -555,7 +588,7 @@ void Caches::scalar_load(uint32_t compute_unit, const Mapping& mapping, GpuAddre
                          std::span<std::byte> to, AccessScope scope) {
   L1& cache = impl_->scalar(compute_unit);
   L2& l2 = impl_->l2_of(compute_unit);
-  if (scope >= AccessScope::agent) return impl_->load_past(cache, l2, mapping, address, to);
+  if (scope >= AccessScope::agent) return impl_->load_past(cache, l2, mapping, address, to, scope);
   impl_->load(cache, l2, mapping, address, to, kScalarL1LineBytes);
 }
 
@@ -621,13 +654,15 @@ void Caches::acquire(FenceScope scope) noexcept {
   if (scope == FenceScope::none) return;
   carry_out({.invalidate_vector_l1 = true,
              .invalidate_scalar_l1 = true,
-             .invalidate_l2 = scope == FenceScope::system});
+             .invalidate_l2 = scope == FenceScope::system || impl_->l2s.size() > 1});
 }
 
 void Caches::release(FenceScope scope) noexcept {
   carry_out({.write_back_l2 = scope == FenceScope::system ||
                               (scope == FenceScope::agent && impl_->l2s.size() > 1)});
 }
+
+Probes& Caches::probes() noexcept { return impl_->probes; }
 
 void Caches::forget(const Mapping& mapping) noexcept { impl_->forget(mapping); }
 

@@ -13,7 +13,9 @@
 //   place. Bytes are valid and dirty one by one, so writing back a line never undoes a neighbouring
 //   store.
 // * With several L2s, instructions of agent scope or wider meet in memory: stores write through,
-//   atomics operate there. Loads of that scope miss L1.
+//   atomics operate there. Loads of that scope miss L1 and clean copies in L2.
+// * Memory of a peer is held like host memory. A line that is written back to it is announced to the
+//   owner's Probes, if the mapping has them, and the owner drops its clean copies of the line.
 // * The host address identifies a line, in place of the physical address: a buffer mapped twice
 //   is one in every cache.
 //
@@ -21,8 +23,8 @@
 // workgroup runs, which lines are evicted and when. Address bits above the page offset only affect
 // which lines of L2 compete for one set.
 //
-// Thread safety: none. The one worker of an incoherent device, the command processor's thread, owns
-// the object.
+// Thread safety: none, except of probes(). The one worker of an incoherent device, the command
+// processor's thread, owns the object. The caches of several GPUs meet in memory and in Probes.
 // Lifetime: host memory is accessed only during calls. A mapping must be valid during a call, and
 // forget() must be called before it is removed.
 #pragma once
@@ -34,6 +36,7 @@
 
 #include "device/caching.hpp"
 #include "device/description.hpp"
+#include "device/probes.hpp"
 
 namespace uptempo::vgpu {
 
@@ -55,6 +58,14 @@ struct MovedLines {
   uint64_t vector_l1_invalidated = 0, scalar_l1_invalidated = 0;
   uint64_t l2_invalidated = 0;  // lines with clean bytes
   uint64_t l2_written_back = 0;
+
+  MovedLines& operator+=(const MovedLines& other) noexcept {
+    vector_l1_invalidated += other.vector_l1_invalidated;
+    scalar_l1_invalidated += other.scalar_l1_invalidated;
+    l2_invalidated += other.l2_invalidated;
+    l2_written_back += other.l2_written_back;
+    return *this;
+  }
 };
 
 class Caches {
@@ -109,6 +120,9 @@ class Caches {
   // Packet fences.
   void acquire(FenceScope scope) noexcept;
   void release(FenceScope scope) noexcept;
+
+  // Peers announce here what they write to this GPU's memory by coherent requests. Any thread.
+  Probes& probes() noexcept;
 
   // Writes back and drops every line of `mapping` in every cache.
   void forget(const Mapping& mapping) noexcept;

@@ -21,6 +21,7 @@
 namespace uptempo::vgpu {
 
 using GpuAddress = uint64_t;
+class Probes;  // device/probes.hpp
 
 // The kinds that caches and fences distinguish (KFD_IOC_ALLOC_MEM_FLAGS_* in linux/kfd_ioctl.h).
 enum class MemoryKind : uint8_t {
@@ -31,11 +32,17 @@ enum class MemoryKind : uint8_t {
   device_local_fine,
   device_local_extended,  // EXT_COHERENT
   device_local_uncached,
+  peer_local,           // device-local memory of another GPU, coarse-grained
+  peer_local_fine,      // ... fine-grained
+  peer_local_uncached,  // ... uncached or of extended coherence
   doorbell,
   hdp_registers
 };
 constexpr bool is_device_local(MemoryKind kind) noexcept {
   return kind >= MemoryKind::device_local && kind <= MemoryKind::device_local_uncached;
+}
+constexpr bool is_peer_local(MemoryKind kind) noexcept {
+  return kind >= MemoryKind::peer_local && kind <= MemoryKind::peer_local_uncached;
 }
 
 enum class Access : uint8_t { read, write, atomic, execute };
@@ -47,6 +54,8 @@ struct Mapping {
   bool writable = true;
   bool executable = true;
   MemoryKind kind = MemoryKind::fine_grained;
+  // Of peer memory whose accesses are coherent requests: hears of each write. Null: none.
+  Probes* probes = nullptr;
 
   bool contains(GpuAddress address, size_t size_bytes) const noexcept {
     return address >= begin && size_bytes <= end - begin && address <= end - size_bytes;

@@ -41,11 +41,11 @@ std::optional<uint32_t> number_between(std::string_view text, uint32_t least, ui
   return result;
 }
 
-// A mode that works with one GPU, and in one process, only: the variable and the reasons.
+// A mode that works in one process, and perhaps with one GPU, only: the variable and the reasons.
 struct SingleMode {
   bool asked;
   const char* variable;
-  const char* several_gpus;
+  const char* several_gpus;  // null: works with several GPUs
   const char* several_processes;
 };
 
@@ -54,18 +54,16 @@ void refuse_single_modes(const Options& options) {
            SingleMode{options.checks.fences, "UPTEMPO_VGPU_CHECK=fences",
                       "the checker does not know the order between GPUs",
                       "the checker sees accesses of one process only"},
-           SingleMode{options.incoherent.has_value(), "UPTEMPO_VGPU_INCOHERENT",
-                      "caches of peers are not modelled",
+           SingleMode{options.incoherent.has_value(), "UPTEMPO_VGPU_INCOHERENT", nullptr,
                       "each process would have caches of its own"},
            SingleMode{options.lazy_bar.has_value(), "UPTEMPO_VGPU_LAZY_BAR",
                       "only one GPU's memory can hold stores back",
                       "a process holds back its own stores only"},
-           SingleMode{options.deterministic, "UPTEMPO_VGPU_DETERMINISTIC",
-                      "each GPU has a thread of its own",
+           SingleMode{options.deterministic, "UPTEMPO_VGPU_DETERMINISTIC", nullptr,
                       "the host decides the order of processes"},
        }) {
     if (!mode.asked) continue;
-    if (options.gpus.size() > 1)
+    if (options.gpus.size() > 1 && mode.several_gpus != nullptr)
       throw std::invalid_argument("UPTEMPO_VGPU_GPUS names " + std::to_string(options.gpus.size()) +
                                   " GPUs, but " + mode.variable + " needs one (" +
                                   mode.several_gpus + "): leave out one of them");
@@ -173,6 +171,10 @@ std::vector<const DeviceDescription*> Options::parse_gpus(std::string_view list,
 Options Options::of_gpu(uint32_t index) const {
   Options options = *this;
   if (!gpus.empty()) options.device = gpus.at(index);
+  // An odd constant with few patterns in its bits, so that seeds of neighbouring GPUs are unrelated.
+  const uint64_t apart = index * 0x9e3779b97f4a7c15;
+  options.seed += apart;
+  if (options.incoherent) *options.incoherent += apart;
   return options;
 }
 

@@ -58,7 +58,7 @@ struct Options {
   bool null_kernels = false;  // dispatches complete without executing (to measure dispatch cost)
   // user queues: the read index passes a packet as soon as it launches
   bool early_read_index = false;
-  bool deterministic = false;  // one worker, seeded order
+  bool deterministic = false;  // one worker per GPU, seeded order
   // Model incoherent caches; this seed decides everything that hardware leaves open about them.
   // Implies `deterministic`.
   std::optional<uint64_t> incoherent;
@@ -94,7 +94,8 @@ struct Options {
     if (gpus.size() < 2 || sockets.gpu_given) return sockets.of_gpu;
     return index * sockets.count / static_cast<uint32_t>(gpus.size());
   }
-  // Returns these options with `device` being that GPU. Options that list no GPUs stay as they are.
+  // Returns these options with `device` being that GPU, and with seeds of its own; the first GPU
+  // keeps those of the process. Options that list no GPUs keep their device.
   Options of_gpu(uint32_t index) const;
 };
 

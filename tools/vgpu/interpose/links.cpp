@@ -1,8 +1,8 @@
 #include "interpose/links.hpp"
 
 #include <algorithm>
-#include <optional>
 
+#include "device/hives.hpp"
 #include "interpose/sockets.hpp"
 
 namespace uptempo::vgpu::interpose {
@@ -17,29 +17,8 @@ constexpr uint64_t kPciExpressWeight = 20;
 constexpr uint64_t kXgmiWeight = 15;  // of one hop: KFD_CRAT_XGMI_WEIGHT
 constexpr uint64_t kPciExpressLeastMbPerS = 312;
 
-// A GPU's place in its hive.
-struct Place {
-  uint32_t hive;      // from 1, unique among all targets
-  uint32_t position;  // in the hive
-  uint32_t boards;    // of the hive
-};
-
-std::optional<Place> place_of(uint32_t gpu, const Options& options) {
-  const DeviceDescription* const board = options.gpus[gpu];
-  const auto first = options.gpus.begin();
-  const auto before = static_cast<uint32_t>(std::count(first, first + gpu, board));
-  const auto all = static_cast<uint32_t>(std::count(first, options.gpus.end(), board));
-  const uint32_t number = before / board->hive_boards;  // of the hive, among those of the target
-  const uint32_t boards = std::min(board->hive_boards, all - number * board->hive_boards);
-  if (boards < 2) return std::nullopt;
-  const auto targets = device_descriptions();
-  const auto target = static_cast<uint32_t>(
-      std::ranges::find(targets, board->target, &DeviceDescription::target) - targets.begin());
-  return Place{1 + target * Options::kMostGpus + number, before % board->hive_boards, boards};
-}
-
 // Boards with enough links are linked to each other, others form a ring.
-uint32_t hops(const Place& one, const Place& other, uint32_t links_of_board) {
+uint32_t hops(const HivePlace& one, const HivePlace& other, uint32_t links_of_board) {
   if (links_of_board + 1 >= one.boards) return 1;
   const uint32_t distance =
       one.position < other.position ? other.position - one.position : one.position - other.position;
@@ -51,7 +30,7 @@ uint32_t hops(const Place& one, const Place& other, uint32_t links_of_board) {
 void add_link_to_peer(NodeLinks& links, uint32_t gpu, uint32_t peer, const Options& options) {
   const DeviceDescription& board = *options.gpus[gpu];
   const uint64_t from = options.sockets.count + gpu, to = options.sockets.count + peer;
-  const auto here = place_of(gpu, options), there = place_of(peer, options);
+  const auto here = hive_place(gpu, options), there = hive_place(peer, options);
   if (here && there && here->hive == there->hive) {
     // On GC 9.4.0 xGMI is not coherent either (kfd_set_iolink_non_coherent()).
     const uint64_t flags = kEnabled | (board.target == "gfx906" ? kNonCoherent : 0);
@@ -111,11 +90,6 @@ NodeLinks links_of(uint32_t node, const Options& options) {
     }
   }
   return links;
-}
-
-uint32_t hive_of(uint32_t gpu, const Options& options) {
-  const auto place = place_of(gpu, options);
-  return place ? place->hive : 0;
 }
 
 }  // namespace uptempo::vgpu::interpose

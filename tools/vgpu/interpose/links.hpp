@@ -1,7 +1,7 @@
-// The links between the nodes of KFD's topology, and the hives of the GPUs.
+// The links between the nodes of KFD's topology.
 //
 // Nodes are the sockets and, after them, the GPUs. Links are those that Linux builds (kfd_crat.c,
-// kfd_topology.c): PCI Express from each GPU to its socket, xGMI between GPUs of one hive, and
+// kfd_topology.c): PCI Express from each GPU to its socket, xGMI between GPUs of one hive (device/hives.hpp), and
 // indirect ones over the host: to the other sockets, and to each GPU outside the hive.
 #pragma once
 
@@ -26,9 +26,5 @@ struct NodeLinks {
 };
 
 NodeLinks links_of(uint32_t node, const Options& options);
-
-// Returns the number of a GPU's hive from 1, or 0 if xGMI links it to no other GPU. GPUs of one
-// target form hives in order, each of as many as a hive of that target has boards.
-uint32_t hive_of(uint32_t gpu, const Options& options);
 
 }  // namespace uptempo::vgpu::interpose

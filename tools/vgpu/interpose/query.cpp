@@ -33,9 +33,10 @@ UPTEMPO_VGPU_EXPORT int uptempo_vgpu_device(uptempo_vgpu_device_counts* counts) 
   const kfd::Process* const process = kfd::Process::existing();
   if (process == nullptr) return -1;
   const auto total = [&](auto count) { return sum(*process, count); };
-  // An incoherent device is the only one of its process.
-  const Caches* const caches = process->gpus().front()->caches.get();
-  const MovedLines lines = caches == nullptr ? MovedLines{} : caches->moved_lines();
+  const bool incoherent = process->gpus().front()->caches != nullptr;  // like all others
+  MovedLines lines;
+  if (incoherent)
+    for (const auto& gpu : process->gpus()) lines += gpu->caches->moved_lines();
   using Counts = DeviceCounts;
   *counts = {
       .packets = total([](const Counts& gpu) { return gpu.dispatches() + gpu.others(); }),
@@ -47,7 +48,7 @@ UPTEMPO_VGPU_EXPORT int uptempo_vgpu_device(uptempo_vgpu_device_counts* counts) 
       .doorbells = total([](const Counts& gpu) { return gpu.doorbells(); }),
       .signal_updates = total([](const Counts& gpu) { return gpu.signal_updates(); }),
       .interrupts = total([](const Counts& gpu) { return gpu.interrupts(); }),
-      .lines_counted = caches == nullptr ? 0u : 1u,
+      .lines_counted = incoherent ? 1u : 0u,
       .vector_l1_lines_invalidated = lines.vector_l1_invalidated,
       .scalar_l1_lines_invalidated = lines.scalar_l1_invalidated,
       .l2_lines_invalidated = lines.l2_invalidated,

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cp/command_processor.hpp"
+#include "device/hives.hpp"
 #include "device/options.hpp"
 #include "interpose/links.hpp"
 #include "interpose/pci_device.hpp"
@@ -65,7 +66,7 @@ std::string gpu_properties(uint32_t index, const Options& options, const NodeLin
   const kfd::DriverProfile profile(options.kfd_minor);
   // Identifiers of a hive come from firmware; any number except 0 works.
   constexpr uint64_t kHiveId = 0x7570'6869'7665'0000;
-  const uint32_t hive = hive_of(index, options);
+  const auto hive = hive_place(index, options);
   // HSA_CAP_* of kfd_topology.h.
   constexpr uint64_t kQueueSizePowerOfTwo = 1u << 3;
   // four of them, encoded as a power of two
@@ -103,7 +104,7 @@ std::string gpu_properties(uint32_t index, const Options& options, const NodeLin
        {"location_id", pci_location(index)},
        {"domain", 0},
        {"drm_render_minor", render_minor_of(index)},
-       {"hive_id", hive == 0 ? 0 : kHiveId + hive},
+       {"hive_id", hive ? kHiveId + hive->hive : 0},
        {"num_sdma_engines", sdma.engines},
        {"num_sdma_xgmi_engines", sdma.xgmi_engines},
        {"num_sdma_queues_per_engine", sdma.queues_per_engine},

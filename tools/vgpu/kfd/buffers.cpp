@@ -10,6 +10,7 @@
 #include "cp/command_processor.hpp"
 #include "device/bar/lazy_bar.hpp"
 #include "device/fences/checker.hpp"
+#include "device/hives.hpp"
 #include "device/host_pages.hpp"
 #include "kfd/log.hpp"
 #include "kfd/program_memory.hpp"
@@ -37,11 +38,16 @@ MemoryKind kind_of(uint32_t flags, bool local) {
   const bool coherent = (flags & KFD_IOC_ALLOC_MEM_FLAGS_COHERENT) != 0;
   const bool extended = (flags & kExtendedCoherence) != 0;
   const bool uncached = (flags & KFD_IOC_ALLOC_MEM_FLAGS_UNCACHED) != 0;
-  if (local && (flags & KFD_IOC_ALLOC_MEM_FLAGS_VRAM) != 0)
+  if ((flags & KFD_IOC_ALLOC_MEM_FLAGS_VRAM) != 0) {
+    if (!local)
+      return uncached || extended ? MemoryKind::peer_local_uncached
+             : coherent           ? MemoryKind::peer_local_fine
+                                  : MemoryKind::peer_local;
     return uncached   ? MemoryKind::device_local_uncached
            : extended ? MemoryKind::device_local_extended
            : coherent ? MemoryKind::device_local_fine
                       : MemoryKind::device_local;
+  }
   if (uncached) return MemoryKind::uncached;
   return coherent || extended ? MemoryKind::fine_grained : MemoryKind::coarse_grained;
 }
@@ -241,6 +247,17 @@ void Buffers::hold_back(const Buffer& buffer, const Gpu& gpu) {
          std::to_string(bytes) + " bytes");
 }
 
+// Returns what hears of the GPU's writes to the buffer, or null.
+Probes* Buffers::probes_of(const Buffer& buffer, const Gpu& gpu) const {
+  const Gpu& owner = owner_of(buffer);
+  const bool is_vram = (buffer.request.flags & KFD_IOC_ALLOC_MEM_FLAGS_VRAM) != 0;
+  if (owner.caches == nullptr || owner.index == gpu.index || !is_vram ||
+      !peer_writes_probe(gpu.description().target) ||
+      !share_hive(gpu.index, owner.index, gpu.options))
+    return nullptr;
+  return &owner.caches->probes();
+}
+
 int Buffers::map(uint64_t handle, Gpu& gpu) {
   const std::lock_guard lock(mutex_);
   const auto found = buffers_.find(handle);
@@ -261,7 +278,8 @@ int Buffers::map(uint64_t handle, Gpu& gpu) {
                               : reinterpret_cast<std::byte*>(request.gpu_address),
                   .writable = (request.flags & kWritable) != 0,
                   .executable = (request.flags & KFD_IOC_ALLOC_MEM_FLAGS_EXECUTABLE) != 0,
-                  .kind = kind};
+                  .kind = kind,
+                  .probes = probes_of(buffer, gpu)};
   try {
     gpu.memory.map(mapping);
     if (twice) {

@@ -7,9 +7,8 @@
 // cannot access the buffer, a peer's VRAM included. UNMAP returns when no thread of the GPU can
 // reach the buffer.
 //
-// To a peer, VRAM is memory behind a link: its caches treat it as they treat host memory
-// (gmc_v9_0_get_coherence_flags() of Linux, gmc_v9_0.c: MTYPE_UC or MTYPE_NC unless the memory is
-// local).
+// To a peer, VRAM is memory behind a link, of kinds of its own (MemoryKind::peer_local and others;
+// caching.hpp has their types).
 //
 // A peer reaches doorbells through the program's mapping, not through the alias, so that its store
 // wakes the owner's command processor as the program's store does (cp/doorbell/doorbell_watch.hpp).
@@ -113,6 +112,7 @@ class Buffers {
   static bool is_mapped(const Buffer& buffer, const Gpu& gpu) noexcept {
     return (buffer.mapped >> gpu.index & 1) != 0;
   }
+  Probes* probes_of(const Buffer& buffer, const Gpu& gpu) const;
   void watch(const Buffer& buffer, const Gpu& gpu);
   void hold_back(const Buffer& buffer, const Gpu& gpu);
   int place(Buffer& buffer, uint64_t& mmap_offset);

@@ -59,8 +59,8 @@ void print_help() {
       << " (default gfx90a)\n"
          "  --gpus N|LIST       be a machine with 1 to 8 GPUs of TARGET, or with those of a list, "
          "as\n"
-         "                      gfx90a,gfx908 (default 1). Excludes --check fences, --incoherent,\n"
-         "                      --bar lazy and --deterministic\n"
+         "                      gfx90a,gfx908 (default 1). Excludes --check fences and --bar "
+         "lazy\n"
          "  --join NAME         share one machine, its device memory and IPC handles, with the "
          "user's other\n"
          "                      programs that name it. The options that describe the machine must "
@@ -95,10 +95,14 @@ void print_help() {
          "  --early-read-index  advance the read index when a packet is launched, as hardware may: "
          "a kernel\n"
          "                      that reads its packet finds what the slot then holds\n"
-         "  --deterministic     use one worker and a seeded order: the same trace on every run\n"
+         "  --deterministic     use one worker and a seeded order: the same trace on every run. "
+         "Each "
+         "of\n"
+         "                      several GPUs has them; the order between the GPUs is the host's\n"
          "  --incoherent SEED   keep stale cache lines wherever fences allow it, so that a missing "
          "fence\n"
-         "                      gives wrong results for some seed. Uses one worker; excludes\n"
+         "                      gives wrong results for some seed. Implies --deterministic; "
+         "excludes\n"
          "                      --check fences\n"
          "  --bar lazy SEED     hold the host's stores to device memory back until an HDP flush or "
          "a\n"
@@ -403,8 +407,9 @@ void check_single_modes() {
     return text != nullptr && *text != '\0';
   };
   const bool several_gpus = names_several_gpus();
+  // `of_gpus`: null if the option works with several GPUs.
   const auto refuse = [&](const char* option, const char* of_gpus, const char* of_processes) {
-    if (several_gpus)
+    if (several_gpus && of_gpus != nullptr)
       usage(std::string(option) + " works with one GPU only, because " + of_gpus +
             ": leave out one of them");
     if (asked("UPTEMPO_VGPU_JOIN"))
@@ -415,14 +420,12 @@ void check_single_modes() {
     refuse("--check fences", "the checker does not know the order between GPUs",
            "the checker sees accesses of one process only");
   if (asked("UPTEMPO_VGPU_INCOHERENT"))
-    refuse("--incoherent", "caches of peers are not modelled",
-           "each process would have caches of its own");
+    refuse("--incoherent", nullptr, "each process would have caches of its own");
   if (asked("UPTEMPO_VGPU_LAZY_BAR"))
     refuse("--bar lazy", "only one GPU's memory can hold stores back",
            "a process holds back its own stores only");
   if (asked("UPTEMPO_VGPU_DETERMINISTIC"))
-    refuse("--deterministic", "each GPU has a thread of its own",
-           "the host decides the order of processes");
+    refuse("--deterministic", nullptr, "the host decides the order of processes");
 }
 
 int reset_gpu(uint32_t index, bool has_program) {

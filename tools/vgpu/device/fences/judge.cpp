@@ -251,7 +251,7 @@ struct Judge::Impl {
         [&](const TaskPtr& writer, bool synchronising, GpuAddress address, uint32_t bytes) {
           const MemoryKind kind = kinds.at(page_of(address));
           // The host need not see device-local memory.
-          if (is_device_local(kind)) return;
+          if (is_device_local(kind) || is_peer_local(kind)) return;
           const auto found = judge_announced(*writer, announced, memory_type(target, kind));
           if (!found) return;
           // An atomic needs no later fence if L2 does not hide its result from the host.
