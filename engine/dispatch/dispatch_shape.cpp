@@ -13,6 +13,7 @@ void DispatchShapes::make(DispatchShape& shape, const KernelInfo& kernel, uint64
                   .by(high(items_z_workgroup_x), low(workgroup_yz), high(workgroup_yz))
                   .lds(high(dimensions_lds));
   grid.dimensions = static_cast<uint16_t>(low(dimensions_lds));
+  require_agent(kernel, facts_.agent);
   require_geometry(kernel, grid);
   shape.key = {};  // invalid until it is complete
   const uint32_t bytes = kernel.arguments.size_bytes();

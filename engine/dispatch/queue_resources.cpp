@@ -130,7 +130,8 @@ void QueueResources::connect(const Parts& parts) {
   const aql::QueueApertures apertures = aql::apertures(parts.queue);
   facts_ = {.queue_address = reinterpret_cast<uint64_t>(parts.queue),
             .private_aperture_high = apertures.private_segment_high,
-            .group_aperture_high = apertures.group_segment_high};
+            .group_aperture_high = apertures.group_segment_high,
+            .agent = agent_ ? agent_->handle() : hsa_agent_t{0}};
   if (common_) common_->join(timeline_);
 }
 

@@ -20,6 +20,8 @@
 // fails.
 #pragma once
 
+#include <hsa/hsa.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -37,11 +39,12 @@ namespace uptempo {
 enum class ArgumentKind : uint8_t;
 struct KernelMetadata;
 
-// Values of hidden arguments that depend on the queue of the dispatch.
+// Properties of a dispatch's queue: values of hidden arguments, and its agent.
 struct QueueFacts {
   uint64_t queue_address = 0;
   uint32_t private_aperture_high = 0;  // upper halves of the flat addresses of scratch and LDS
   uint32_t group_aperture_high = 0;
+  hsa_agent_t agent{0};  // 0: a queue without ROCr
 };
 
 class ArgumentLayout {

@@ -51,6 +51,7 @@ KernelInfo read_kernel(const Agent& agent, hsa_executable_t executable, const Co
   const AgentProperties& limits = agent.properties();
   return {.code = identity,
           .name = kernel.name,
+          .agent = handle,
           .object =
               symbol_info<uint64_t>(symbol, HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT, kernel.name),
           .reads_packet = read_kernel_descriptor(object, kernel.symbol).dispatch_ptr,

@@ -10,6 +10,9 @@
 // ones), for a C++ name of several kernels, for argument types that do not match, and for
 // unsupported hidden arguments.
 //
+// Agents: a program is loaded for one agent. Queues, streams, batches and recordings of another one
+// refuse its kernels with an Error that names both. Make one Program per agent.
+//
 // Lifetime: the caller's bytes must outlive the Program. Programs and kernels are small values
 // that share the loaded code. The last of them unloads it, which must not happen before its
 // dispatches have completed. Moving copies, so every Program and Kernel always has its code. After
@@ -60,6 +63,8 @@ struct KernelInfo {
   KernelIdentity identity{};
   CodeIdentity code{};  // for trusted(): what its loader knows
   std::string name;
+  // The agent for which it is loaded. Queues of other agents refuse it. 0: unknown to its loader.
+  hsa_agent_t agent{0};
   uint64_t object = 0;  // address of the kernel descriptor: the packet's kernel_object
   // The kernel may read its packet while it runs, so that the packet's slot is in use until
   // completion. Program takes it from the descriptor (ENABLE_SGPR_DISPATCH_PTR). True is always
@@ -97,6 +102,9 @@ class Kernel {
 
 // Throws Error for a grid that the kernel or its agent cannot run; the Error names the limit.
 void require_geometry(const KernelInfo& kernel, const Grid& grid);
+// Throws Error if the kernel is loaded for another agent than this one; the Error names both. There
+// the code's address is unmapped, or holds something else. Agent 0 passes.
+void require_agent(const KernelInfo& kernel, hsa_agent_t agent);
 
 namespace detail {
 

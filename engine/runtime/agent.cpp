@@ -99,6 +99,10 @@ AgentProperties read_properties(hsa_agent_t agent) {
 
 }  // namespace
 
+std::string name_and_node(const Agent& agent) {
+  return fmt::format("{} (node {})", agent.name(), agent.properties().node);
+}
+
 std::string pci_address(const AgentProperties& properties) {
   const uint32_t id = properties.bdf_id;
   return fmt::format("{:04x}:{:02x}:{:02x}.{:x}", properties.domain, id >> 8 & 0xff, id >> 3 & 0x1f,

@@ -50,6 +50,10 @@ struct AgentProperties {
 // The device's place on the PCI bus as lspci writes it, "0000:03:00.0".
 std::string pci_address(const AgentProperties& properties);
 
+class Agent;
+// "gfx90a (node 1)": also tells two agents of one target apart.
+std::string name_and_node(const Agent& agent);
+
 class Agent {
  public:
   // Reads all properties. Throws Error if HSA does not report a mandatory one.

@@ -102,7 +102,8 @@ class DispatchShapes {
   DispatchShapes(const DispatchShapes&) = delete;
   DispatchShapes& operator=(const DispatchShapes&) = delete;
 
-  // Throws Error if the kernel or the agent cannot run the geometry or the amount of group memory.
+  // Throws Error if the kernel or the agent cannot run the geometry or the amount of group memory,
+  // and for a kernel that is loaded for another agent.
   const DispatchShape& of(const KernelInfo& kernel, const Grid& grid) {
     DispatchShape& shape = *places_[kernel.identity.number() % places_.size()];
     const DispatchShape::Key key(kernel, grid);
