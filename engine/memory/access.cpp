@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <hsa/hsa_ext_amd.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -11,6 +13,26 @@
 
 namespace uptempo {
 namespace {
+
+// Frees what hsa_amd_pointer_info() allocates.
+struct Accessors {
+  Accessors() = default;
+  Accessors(const Accessors&) = delete;
+  Accessors& operator=(const Accessors&) = delete;
+  ~Accessors() { std::free(agents); }
+  std::span<const hsa_agent_t> span() const noexcept { return {agents, count}; }
+  uint32_t count = 0;
+  hsa_agent_t* agents = nullptr;
+};
+
+hsa_amd_pointer_info_t look_up(const void* memory, Accessors& accessors) {
+  hsa_amd_pointer_info_t info{};
+  info.size = sizeof info;
+  check(hsa_amd_pointer_info(const_cast<void*>(memory), &info, &std::malloc, &accessors.count,
+                             &accessors.agents),
+        "hsa_amd_pointer_info", fmt::format("the agents that may access {}", memory));
+  return info;
+}
 
 bool can_reach(hsa_agent_t agent, const Agent& owner) {
   hsa_amd_memory_pool_access_t access{};
@@ -23,8 +45,7 @@ bool can_reach(hsa_agent_t agent, const Agent& owner) {
 [[noreturn]] void throw_out_of_reach(const Agent& owner, const std::string& accessor) {
   throw Error({.status = HSA_STATUS_ERROR_INVALID_AGENT,
                .call = "allow_access",
-               .asked = fmt::format("access to device memory of {} (node {})", owner.name(),
-                                    owner.properties().node),
+               .asked = fmt::format("access to memory of {}", name_and_node(owner)),
                .found = fmt::format("{} cannot access it", accessor),
                .remedy = "copy through host memory"});
 }
@@ -34,7 +55,7 @@ void allow(const void* memory, const std::vector<hsa_agent_t>& agents) {
                                     memory),
         "hsa_amd_agents_allow_access",
         fmt::format("access to {} for {} agents", memory, agents.size()),
-        "pass the address of an allocation of device memory");
+        "pass the address of an allocation of device or pinned memory");
 }
 
 }  // namespace
@@ -42,16 +63,37 @@ void allow(const void* memory, const std::vector<hsa_agent_t>& agents) {
 bool can_reach(const Agent& agent, const Agent& owner) { return can_reach(agent.handle(), owner); }
 
 void allow_access(const Agent& owner, const void* memory, std::span<const Agent> agents) {
-  std::vector<hsa_agent_t> handles;
+  // The owner, too: for host memory it is an agent like any other, which the call would replace.
+  std::vector<hsa_agent_t> handles{owner.handle()};
   std::string refused;
+  Accessors before;
+  const bool is_device_memory = look_up(memory, before).agentOwner.handle == owner.handle().handle;
   for (const Agent& agent : agents) {
+    if (agent == owner) continue;
     handles.push_back(agent.handle());
-    if (!can_reach(agent, owner))
-      refused += fmt::format("{}{} (node {})", refused.empty() ? "" : ", ", agent.name(),
-                             agent.properties().node);
+    if (is_device_memory && !can_reach(agent, owner))
+      refused += fmt::format("{}{}", refused.empty() ? "" : ", ", name_and_node(agent));
   }
   if (!refused.empty()) throw_out_of_reach(owner, refused);
   allow(memory, handles);
+}
+
+bool has_access(hsa_agent_t agent, const void* memory) {
+  Accessors accessors;
+  (void)look_up(memory, accessors);
+  return std::ranges::any_of(accessors.span(),
+                             [&](hsa_agent_t accessor) { return accessor.handle == agent.handle; });
+}
+
+void detail::refuse_access(const Agent& agent, const void* memory, hsa_agent_t owner,
+                           const char* call, const std::string& asked) {
+  throw Error({.status = HSA_STATUS_ERROR_INVALID_AGENT,
+               .call = call,
+               .asked = asked,
+               .found = fmt::format("{} may not access the memory of {} at {}",
+                                    name_and_node(agent), name_and_node(Agent(owner)), memory),
+               .remedy = "make the buffer for both agents, or call allow_access() for it; where an "
+                         "agent cannot reach the other, copy through host memory"});
 }
 
 bool host_can_reach(const Agent& owner) {

@@ -5,6 +5,15 @@
 //                                             directly
 //   KernargBuffer          args{gpu, 256};    host memory for kernel arguments
 //
+// Several GPUs: a buffer made for a span of agents is the first one's, and all of them may access it.
+//
+//   DeviceBuffer<float> halo{std::array{left, right}, n};  memory of `left`, also for `right`
+//   PinnedBuffer<float> sums{runtime.gpus(), n};           host memory that every GPU reaches
+//
+// A buffer made for one agent is that agent's alone: a kernel of another GPU that uses it faults, and
+// a copy by another GPU's stream or Copier is refused. allow_access() (access.hpp) changes the agents
+// of a buffer later.
+//
 // Contents are undefined until written.
 //
 // Thread safety: thread-compatible.
@@ -50,11 +59,15 @@ class DeviceBuffer {
   DeviceBuffer() = default;
   DeviceBuffer(const Agent& gpu, size_t count)
       : memory_(gpu, MemoryKind::device, detail::bytes_for(count, sizeof(T))) {}
+  DeviceBuffer(std::span<const Agent> gpus, size_t count)
+      : memory_(gpus, MemoryKind::device, detail::bytes_for(count, sizeof(T))) {}
 
   // An address for kernels and copies, not for the host.
   T* data() const noexcept { return static_cast<T*>(memory_.data()); }
   size_t size() const noexcept { return memory_.size_bytes() / sizeof(T); }
   size_t size_bytes() const noexcept { return memory_.size_bytes(); }
+  // The first agent that it was made for.
+  hsa_agent_t gpu() const noexcept { return memory_.gpu(); }
   // Returns the allocation; the buffer is then empty.
   Allocation release() noexcept { return std::move(memory_); }
 
@@ -72,10 +85,14 @@ class PinnedBuffer {
   PinnedBuffer() = default;
   PinnedBuffer(const Agent& gpu, size_t count)
       : memory_(gpu, MemoryKind::pinned, detail::bytes_for(count, sizeof(T))) {}
+  PinnedBuffer(std::span<const Agent> gpus, size_t count)
+      : memory_(gpus, MemoryKind::pinned, detail::bytes_for(count, sizeof(T))) {}
 
   T* data() const noexcept { return static_cast<T*>(memory_.data()); }
   size_t size() const noexcept { return memory_.size_bytes() / sizeof(T); }
   size_t size_bytes() const noexcept { return memory_.size_bytes(); }
+  // The first agent that it was made for.
+  hsa_agent_t gpu() const noexcept { return memory_.gpu(); }
   T& operator[](size_t i) const noexcept { return data()[i]; }
   T* begin() const noexcept { return data(); }
   T* end() const noexcept { return data() + size(); }

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "aql/amd_abi.hpp"
+#include "engine/memory/access.hpp"
 #include "engine/memory/host_pin.hpp"
 #include "engine/runtime/counters.hpp"
 #include "engine/runtime/error.hpp"
@@ -106,6 +107,12 @@ void Copier::require_equal(size_t destination_bytes, size_t source_bytes) {
                .asked = fmt::format("a copy of {} bytes", source_bytes),
                .found = fmt::format("a destination of {} bytes", destination_bytes),
                .remedy = "make both the same size, or copy by address and length"});
+}
+
+void Copier::require_reach(const void* memory, hsa_agent_t owner, size_t bytes) const {
+  if (!has_access(gpu_, memory))
+    detail::refuse_access(gpu_, memory, owner, "Copier",
+                          fmt::format("a copy of {} bytes by {}", bytes, name_and_node(gpu_)));
 }
 
 void Copier::start(Direction direction, void* destination, const void* source, size_t bytes,

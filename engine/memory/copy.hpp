@@ -15,6 +15,11 @@
 // for a start_* copy, and fill() waits inside ROCr: a fault in one of these ends the process,
 // unless other work of the agent claims the fault (session.hpp).
 //
+// Several GPUs: copies run on the Copier's GPU, also those from and to a peer's memory, which it must
+// have access to: a buffer that was made for both (buffer.hpp), or memory after allow_access()
+// (access.hpp). A buffer that it has no access to is refused with an Error that names both agents.
+// Addresses are not checked. fill() runs on the GPU that owns the memory.
+//
 // Misuse: a Copier that was moved from, or whose Runtime has ended, throws Error for every copy of
 // at least one byte. It may be destroyed or assigned to.
 //
@@ -69,23 +74,36 @@ class Copier {
   template <class T>
   void to_device(const DeviceBuffer<T>& destination, const PinnedBuffer<T>& source) {
     require_equal(destination.size_bytes(), source.size_bytes());
+    require_reach(destination);
+    require_reach(source);
     to_device(destination.data(), source.data(), source.size_bytes());
   }
   template <class T>
   void to_host(const PinnedBuffer<T>& destination, const DeviceBuffer<T>& source) {
     require_equal(destination.size_bytes(), source.size_bytes());
+    require_reach(destination);
+    require_reach(source);
     to_host(destination.data(), source.data(), source.size_bytes());
+  }
+  template <class T>
+  void on_device(const DeviceBuffer<T>& destination, const DeviceBuffer<T>& source) {
+    require_equal(destination.size_bytes(), source.size_bytes());
+    require_reach(destination);
+    require_reach(source);
+    on_device(destination.data(), source.data(), source.size_bytes());
   }
   template <class T>
   void to_device(const DeviceBuffer<T>& destination, std::span<const T> pageable,
                  PageablePath path = PageablePath::automatic) {
     require_equal(destination.size_bytes(), pageable.size_bytes());
+    require_reach(destination);
     to_device_pageable(destination.data(), pageable.data(), pageable.size_bytes(), path);
   }
   template <class T>
   void to_host(std::span<T> pageable, const DeviceBuffer<T>& source,
                PageablePath path = PageablePath::automatic) {
     require_equal(pageable.size_bytes(), source.size_bytes());
+    require_reach(source);
     to_host_pageable(pageable.data(), source.data(), source.size_bytes(), path);
   }
 
@@ -106,6 +124,13 @@ class Copier {
   // Throws Error if there is nothing to copy with.
   Work& work() const;
   static void require_equal(size_t destination_bytes, size_t source_bytes);
+  // Throws Error for memory of a peer that this GPU has no access to.
+  template <class Buffer>
+  void require_reach(const Buffer& buffer) const {
+    if (buffer.gpu().handle != gpu_.handle().handle && buffer.size_bytes() != 0)
+      require_reach(buffer.data(), buffer.gpu(), buffer.size_bytes());
+  }
+  void require_reach(const void* memory, hsa_agent_t owner, size_t bytes) const;
   void start(Direction direction, void* destination, const void* source, size_t bytes,
              hsa_signal_t done, std::span<const hsa_signal_t> after);
   void run(Direction direction, void* destination, const void* source, size_t bytes);

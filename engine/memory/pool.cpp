@@ -63,6 +63,28 @@ std::string why_not(hsa_amd_memory_pool_t pool, MemoryKind kind, hsa_agent_t gpu
   return {};
 }
 
+std::string names_of(std::span<const Agent> agents) {
+  if (agents.size() == 1) return agents.front().name();
+  std::string names;
+  for (const Agent& agent : agents)
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", name_and_node(agent));
+  return names;
+}
+
+// Returns the agents that can never access the pool; empty: none.
+std::string out_of_reach(hsa_amd_memory_pool_t pool, std::span<const Agent> agents) {
+  std::string far;
+  for (const Agent& agent : agents) {
+    hsa_amd_memory_pool_access_t access{};
+    check(hsa_amd_agent_memory_pool_get_info(agent.handle(), pool,
+                                             HSA_AMD_AGENT_MEMORY_POOL_INFO_ACCESS, &access),
+          "hsa_amd_agent_memory_pool_get_info", name_and_node(agent));
+    if (access == HSA_AMD_MEMORY_POOL_ACCESS_NEVER_ALLOWED)
+      far += fmt::format("{}{}", far.empty() ? "" : ", ", name_and_node(agent));
+  }
+  return far;
+}
+
 }  // namespace
 
 std::string_view name_of(MemoryKind kind) noexcept {
@@ -107,12 +129,29 @@ MemoryPool find_pool(const Agent& gpu, MemoryKind kind) {
                .remedy = "check the agent's pools with rocminfo"});
 }
 
-Allocation::Allocation(const Agent& gpu, MemoryKind kind, size_t size_bytes)
+Allocation::Allocation(std::span<const Agent> gpus, MemoryKind kind, size_t size_bytes)
     : size_bytes_(size_bytes) {
+  if (gpus.empty()) {
+    throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
+                 .call = "Allocation",
+                 .asked = fmt::format("{} bytes of {} for no agent", size_bytes, name_of(kind)),
+                 .found = "an empty list of GPUs",
+                 .remedy =
+                     "name at least one GPU: the owner of device memory, or one near the host "
+                     "memory"});
+  }
+  const Agent& gpu = gpus.front();
   std::shared_ptr<Session> session = Session::current();
   const MemoryPool pool = find_pool(gpu, kind);
   const std::string asked =
-      fmt::format("{} bytes of {} for agent {}", size_bytes, name_of(kind), gpu.name());
+      fmt::format("{} bytes of {} for agent {}", size_bytes, name_of(kind), names_of(gpus));
+  if (const std::string far = out_of_reach(pool.handle, gpus); !far.empty()) {
+    throw Error({.status = HSA_STATUS_ERROR_INVALID_AGENT,
+                 .call = "Allocation",
+                 .asked = asked,
+                 .found = fmt::format("{} cannot access that memory pool", far),
+                 .remedy = "leave these agents out, and copy through memory that they can access"});
+  }
   if (size_bytes == 0) {
     throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
                  .call = "Allocation",
@@ -134,11 +173,14 @@ Allocation::Allocation(const Agent& gpu, MemoryKind kind, size_t size_bytes)
   owned_ = Owned(
       std::move(session), Session::Kind::memory, reinterpret_cast<uint64_t>(data),
       [](uint64_t handle) noexcept { hsa_amd_memory_pool_free(reinterpret_cast<void*>(handle)); });
-  if (kind != MemoryKind::device) {
+  gpu_ = gpu.handle();
+  if (kind != MemoryKind::device || gpus.size() > 1) {
     // Replaces the set of agents; the pool's own agent keeps its access.
-    const hsa_agent_t agent = gpu.handle();
-    check(hsa_amd_agents_allow_access(1, &agent, nullptr, data), "hsa_amd_agents_allow_access",
-          asked);
+    std::vector<hsa_agent_t> agents;
+    for (const Agent& each : gpus) agents.push_back(each.handle());
+    check(hsa_amd_agents_allow_access(static_cast<uint32_t>(agents.size()), agents.data(), nullptr,
+                                      data),
+          "hsa_amd_agents_allow_access", asked);
   }
   detail::count(&detail::CounterBlock::memory_allocations);
   if (kind == MemoryKind::kernarg) detail::count(&detail::CounterBlock::kernarg_allocations);

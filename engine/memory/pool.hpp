@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "engine/runtime/agent.hpp"
@@ -49,10 +50,17 @@ class Allocation {
  public:
   Allocation() = default;
   // Throws Error for 0 bytes, an exhausted pool, or refused access.
-  Allocation(const Agent& gpu, MemoryKind kind, size_t size_bytes);
+  Allocation(const Agent& gpu, MemoryKind kind, size_t size_bytes)
+      : Allocation(std::span(&gpu, 1), kind, size_bytes) {}
+  // The same for several GPUs, which may all access it. Device memory is the first one's, and host
+  // memory the nearest to it. Also throws Error for no GPU, and for GPUs that cannot reach it, each
+  // of which is named.
+  Allocation(std::span<const Agent> gpus, MemoryKind kind, size_t size_bytes);
 
   void* data() const noexcept { return reinterpret_cast<void*>(owned_.handle()); }
   size_t size_bytes() const noexcept { return data() == nullptr ? 0 : size_bytes_; }
+  // The first GPU that it was made for: the owner of device memory. Null if empty.
+  hsa_agent_t gpu() const noexcept { return data() == nullptr ? hsa_agent_t{0} : gpu_; }
   // False once the session has ended; data() is then invalid.
   bool alive() const noexcept { return owned_.alive(); }
   // Drops ownership; the memory lives until the end of the Runtime, because work in flight may
@@ -62,6 +70,7 @@ class Allocation {
  private:
   Owned owned_;
   size_t size_bytes_ = 0;
+  hsa_agent_t gpu_{0};
 };
 
 }  // namespace uptempo
