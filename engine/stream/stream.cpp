@@ -159,7 +159,10 @@ Event Stream::record() {
   drop_finished();
   if (position_.empty() && waits_.size() == 1) {
     count(&CounterBlock::markers_elided);
-    return waits_.front();
+    Event event = waits_.front();
+    // Earlier waits may have been for other agents, and were left out because they were over.
+    if (position_.acquires_system) event.writer_ = {};
+    return event;
   }
   put_waits();
   Event event = queue_->event_for(position_);
@@ -171,8 +174,8 @@ void Stream::record(TimedEvent& event) {
   if (follows_others_ && is_default_) settle_order();
   drop_finished();
   put_waits();
-  event.event_ = {};
-  if (!position_.empty()) event.event_ = queue_->timed_event_for(position_, event.time_);
+  event.event_ = position_.empty() ? queue_->finished_event(position_)
+                                   : queue_->timed_event_for(position_, event.time_);
   event.event_.behind_host_ = is_behind_host();
   if (event.event_.source_ != nullptr) return;
   count(&CounterBlock::markers_elided);

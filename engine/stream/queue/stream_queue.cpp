@@ -318,7 +318,7 @@ void StreamQueue::await_closable(std::unique_lock<std::mutex>& lock) {
 Event StreamQueue::event_for(StreamPosition& position) {
   if (position.empty()) {
     count(&CounterBlock::markers_elided);
-    return {};
+    return finished_event(position);
   }
   std::unique_lock lock(mutex_);
   check_failed();
@@ -338,7 +338,7 @@ Event StreamQueue::timed_event_for(StreamPosition& position,
   enable_profiling();
   uint64_t epoch = position.epoch;
   const bool is_closed = epoch != open_epoch();
-  if (is_closed && timeline_.is_done(epoch)) return {};
+  if (is_closed && timeline_.is_done(epoch)) return finished_event(position);
   if (is_closed && marker_times_.has(epoch)) {  // a marker of another request
     count(&CounterBlock::markers_elided);
   } else {
@@ -383,10 +383,11 @@ bool StreamQueue::is_implied(const Event& event, StreamPosition& position) noexc
 
 void StreamQueue::wait_for(StreamPosition& position, std::span<const Event> events) {
   WaitSet waits;
+  leave(position);
   for (const Event& event : events) {
+    note_finished(event, position);
     if (event.source_ == nullptr) continue;
     if (waits.full()) put_wait(position, waits);
-    if (is_outside(event)) position.acquires_system = true;
     const uint64_t value = event.completion_.value();
     bool implied;
     {
@@ -424,6 +425,7 @@ void StreamQueue::signal(StreamPosition& position, hsa_signal_t signal) {
                                .acquire = FenceScope::system,
                                .release = FenceScope::system};
   const uint64_t epoch = open_epoch();
+  leave(position);
   follow(position, publish(packet, flags, false), epoch);
 }
 

@@ -15,7 +15,11 @@
 // Scopes: dispatches acquire and release at agent scope. Kernels of one agent need no more. Neither
 // do kernargs: they are in fine-grained host memory, which gfx9 does not cache in L2, so only
 // first-level caches may be stale. A stream's first launch after the host has waited for it, or
-// after it has waited for anything other than a queue of this agent, acquires at system scope.
+// after it has waited for anything other than a queue of this agent, acquires at system scope. An
+// event therefore names the agent whose packets made all writes that it covers (Event::writer_), also
+// if it is complete: the wait for it, however it is made or left out, then tells the difference. An
+// event recorded after such a wait and before the launch that acquires covers other agents' writes.
+// DESIGN.md, "Several GPUs", has the sources of these rules.
 // Every launch does where L2 may hold old kernargs (kernargs_go_stale_in_l2()): on other targets,
 // and for kernargs in device memory of gfx9 before gfx942. Packets with a completion signal release
 // at system scope.
@@ -100,7 +104,7 @@ class StreamQueue final : private StreamSpills, public QueueResources, public Si
   // Returns an event for all work up to the position. Throws Error like take_turn().
   Event event_for(StreamPosition& position);
   // Like event_for(), and records the completion time. If the position was already complete,
-  // returns an empty event and does not set `time`. Requires a position that is not empty.
+  // returns an event without source and does not set `time`. Requires a position that is not empty.
   Event timed_event_for(StreamPosition& position, const std::shared_ptr<EventTime>& time);
   // Returns an event for all packets so far. Empty if nothing is unfinished.
   Event event_for_all();
@@ -115,12 +119,17 @@ class StreamQueue final : private StreamSpills, public QueueResources, public Si
 
   // Orders later packets of the stream after another position in this queue.
   void come_after(StreamPosition& position, const StreamPosition& other) noexcept {
+    leave(position);
     inherit(position, other.packet, other.epoch);
     position.acquires_system = position.acquires_system || other.acquires_system;
   }
   // Records that an event of this or another queue was found complete, so no wait is needed.
   void note_finished(const Event& event, StreamPosition& position) const noexcept {
-    if (event.source_ != nullptr && is_outside(event)) position.acquires_system = true;
+    if (is_outside(event)) position.acquires_system = true;
+  }
+  // An event for a position without unfinished work.
+  Event finished_event(const StreamPosition& position) const noexcept {
+    return Event(writer_of(position));
   }
 
   // True if the queue may have unfinished work.
@@ -182,10 +191,8 @@ class StreamQueue final : private StreamSpills, public QueueResources, public Si
   void follow(StreamPosition& position, uint64_t packet, uint64_t epoch) noexcept;
   // Orders the stream after that packet, in addition, and extends its events to that epoch.
   void inherit(StreamPosition& position, uint64_t packet, uint64_t epoch) noexcept;
-  // Also covers waits of the stream that no launch has acquired yet.
   Event event_at(uint64_t epoch, const StreamPosition& position) noexcept {
-    return {*this, Completion(timeline_, epoch),
-            position.acquires_system ? hsa_agent_t{} : writer()};
+    return {*this, Completion(timeline_, epoch), writer_of(position)};
   }
   // True if a packet in the queue already orders later packets of the stream after the event.
   bool is_implied(const Event& event, StreamPosition& position) noexcept;
@@ -194,7 +201,11 @@ class StreamQueue final : private StreamSpills, public QueueResources, public Si
   // True if the event covers writes that packets of this agent did not make. Only a system-scope
   // acquire makes such writes visible.
   bool is_outside(const Event& event) const noexcept {
-    return event.writer_.handle != writer().handle;
+    return event.writer_.handle != writer().handle && event.writer_.handle != Event::kNobody.handle;
+  }
+  // Null if waits of the stream that no launch has acquired yet cover other writers.
+  hsa_agent_t writer_of(const StreamPosition& position) const noexcept {
+    return position.acquires_system ? hsa_agent_t{} : writer();
   }
   // All queues without an agent share one value.
   hsa_agent_t writer() const noexcept {
@@ -203,6 +214,11 @@ class StreamQueue final : private StreamSpills, public QueueResources, public Si
   // True if the host knows that the position is complete, and may have written since.
   bool is_over(const StreamPosition& position) const noexcept {
     return position.empty() || timeline_.is_known(position.epoch);
+  }
+  // Call before the position moves to a packet that does not acquire. The next launch could no longer
+  // see from it that the host may have written.
+  void leave(StreamPosition& position) const noexcept {
+    if (is_over(position)) position.acquires_system = true;
   }
 
   const StreamQueueOptions stream_options_;
