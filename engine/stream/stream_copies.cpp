@@ -198,8 +198,11 @@ CopyPath Stream::put(Transfer transfer, const CopyOptions& options) {
   }
   if (follows_others_) settle_order();
   Transfers& transfers = streams_->transfers();
-  for (const CopyEnd* end : {&transfer.to, &transfer.from})
-    if (end->data != nullptr && end->place == CopyPlace::peer) transfers.require_reach(end->peer);
+  for (CopyEnd* end : {&transfer.to, &transfer.from}) {
+    if (end->data == nullptr || !transfers.is_foreign(*end)) continue;
+    if (end->place == CopyPlace::device) end->place = CopyPlace::peer;
+    if (!transfers.reaches(*end)) transfers.refuse_reach(*end, transfer.text());
+  }
   if (!transfer.is_fill() && transfer.from.place == CopyPlace::pageable)
     transfers.await_users(transfer.from.data, extent(rows.from_pitch, rows),
                           HostDuties::Uses::writes);
@@ -267,25 +270,16 @@ TimelinePoint Stream::begin(const Transfer& transfer, CopyPath path) {
     return {&queue_->timeline(), position_.epoch};
   }
   Transfers& transfers = streams_->transfers();
-  const hsa_agent_t own =
-      transfers.agent() != nullptr ? transfers.agent()->handle() : hsa_agent_t{0};
-  const auto agent_of = [&](const CopyEnd& end) {
-    if (end.place == CopyPlace::peer) return end.peer;
-    return is_host(end.place) ? transfers.host() : own;
-  };
-  const bool within_host = is_host(transfer.to.place) && is_host(transfer.from.place);
+  const CopyLane::Agents agents = transfers.agents_of(transfer.to, transfer.from);
   if (!position_.empty()) add(queue_->event_for(position_));
   CopyLane& lane =
       transfers.lane_for(engine_direction_of(transfer.to.place, transfer.from.place), waits_);
-  const Event copied =
-      lane.copy({.to = transfer.to.data,
-                 .to_agent = agent_of(transfer.to),
-                 .from = transfer.from.data,
-                 // Host agent on one side only: otherwise ROCr copies within the host in its own
-                 // thread.
-                 .from_agent = within_host ? own : agent_of(transfer.from),
-                 .bytes = transfer.bytes()},
-                waits_);
+  const Event copied = lane.copy({.to = transfer.to.data,
+                                  .to_agent = agents.to,
+                                  .from = transfer.from.data,
+                                  .from_agent = agents.from,
+                                  .bytes = transfer.bytes()},
+                                 waits_);
   position_ = {};
   waits_.assign(1, copied);
   if (follows_others_) {  // streams that follow this one need a position in its queue

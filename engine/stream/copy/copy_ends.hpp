@@ -10,8 +10,14 @@
 //   device    memory of the stream's agent
 //   pinned    host memory that the agent can access (PinnedBuffer)
 //   pageable  any other host memory (a vector, the stack)
-//   peer      device memory of another agent, to which this agent has access
-//             (engine/memory/access.hpp)
+//   peer      device memory of another agent, to which this agent has access: a DeviceBuffer that was
+//             made for both (buffer.hpp), or memory after allow_access() (access.hpp)
+//
+// Several GPUs: a DeviceBuffer of another agent is a peer's memory without further words; addresses
+// need CopyTarget::peer() or CopySource::peer(). A copy or fill that uses a peer's memory, or pinned
+// memory of another agent, first asks ROCr whether the stream's agent has access (a lookup of a
+// microsecond or so), and throws Error if not. Both ends may belong to peers. Copies with a peer are
+// by an engine of the source's GPU if it may access the target, as ROCr chooses, else by the stream's.
 //
 // Paths:
 //   engine  A copy engine (SDMA), ordered by signals. All places, 1-D only. Not for a stream that
@@ -89,7 +95,8 @@ struct CopyEnd {
   std::byte* data = nullptr;
   size_t size_bytes = 0;
   CopyPlace place = CopyPlace::device;
-  hsa_agent_t peer{0};       // owner of a peer's memory
+  // Owner of device memory; of pinned memory, the agent that it was made for. 0: not known.
+  hsa_agent_t agent{0};
   bool host_writes = false;  // device memory that the host can write
 };
 
@@ -99,10 +106,14 @@ class CopyTarget {
  public:
   template <class T>
   CopyTarget(const DeviceBuffer<T>& buffer)
-      : CopyTarget(device(buffer.data(), buffer.size_bytes())) {}
+      : CopyTarget(device(buffer.data(), buffer.size_bytes())) {
+    end_.agent = buffer.gpu();
+  }
   template <class T>
   CopyTarget(const PinnedBuffer<T>& buffer)
-      : CopyTarget(pinned(buffer.data(), buffer.size_bytes())) {}
+      : CopyTarget(pinned(buffer.data(), buffer.size_bytes())) {
+    end_.agent = buffer.gpu();
+  }
   template <class T>
   requires(std::is_trivially_copyable_v<T> && !std::is_const_v<T>) CopyTarget(std::span<T> memory)
       : CopyTarget(pageable(memory.data(), memory.size_bytes())) {}
@@ -118,7 +129,7 @@ class CopyTarget {
   }
   static CopyTarget peer(const Agent& owner, void* data, size_t bytes) {
     CopyTarget target(data, bytes, detail::CopyPlace::peer);
-    target.end_.peer = owner.handle();
+    target.end_.agent = owner.handle();
     return target;
   }
   // Declares that the host may write this device memory, after allow_host_access().
@@ -140,10 +151,14 @@ class CopySource {
  public:
   template <class T>
   CopySource(const DeviceBuffer<T>& buffer)
-      : CopySource(device(buffer.data(), buffer.size_bytes())) {}
+      : CopySource(device(buffer.data(), buffer.size_bytes())) {
+    end_.agent = buffer.gpu();
+  }
   template <class T>
   CopySource(const PinnedBuffer<T>& buffer)
-      : CopySource(pinned(buffer.data(), buffer.size_bytes())) {}
+      : CopySource(pinned(buffer.data(), buffer.size_bytes())) {
+    end_.agent = buffer.gpu();
+  }
   template <class T>
   requires std::is_trivially_copyable_v<T> CopySource(std::span<T> memory)
       : CopySource(pageable(memory.data(), memory.size_bytes())) {}
@@ -159,7 +174,7 @@ class CopySource {
   }
   static CopySource peer(const Agent& owner, const void* data, size_t bytes) {
     CopySource source(data, bytes, detail::CopyPlace::peer);
-    source.end_.peer = owner.handle();
+    source.end_.agent = owner.handle();
     return source;
   }
 

@@ -47,6 +47,9 @@ struct CopyLaneOptions {
 
 class CopyLane final : public SignalSource {
  public:
+  struct Agents {
+    hsa_agent_t to{0}, from{0};
+  };
   struct Copy {
     void* to = nullptr;
     hsa_agent_t to_agent{0};

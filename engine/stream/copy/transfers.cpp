@@ -302,22 +302,27 @@ void Transfers::await_users(const std::byte* data, size_t bytes, HostDuties::Use
   }
 }
 
-void Transfers::require_reach(hsa_agent_t peer) {
-  if (!agent_) return;
-  const std::lock_guard lock(mutex_);
-  const auto same = [&](hsa_agent_t known) { return known.handle == peer.handle; };
-  if (std::ranges::any_of(reached_, same)) return;
-  const Agent owner(peer);
-  if (!can_reach(*agent_, owner)) {
-    throw Error({.status = HSA_STATUS_ERROR_INVALID_AGENT,
-                 .call = "Stream::copy",
-                 .asked = fmt::format("a copy between {} (node {}) and its peer {} (node {})",
-                                      agent_->name(), agent_->properties().node, owner.name(),
-                                      owner.properties().node),
-                 .found = "this agent cannot access the peer's memory",
-                 .remedy = "copy through host memory"});
-  }
-  reached_.push_back(peer);
+bool Transfers::reaches(const CopyEnd& end) const { return has_access(*agent_, end.data); }
+
+void Transfers::refuse_reach(const CopyEnd& end, const std::string& asked) const {
+  refuse_access(*agent_, end.data, end.agent, "Stream::copy", asked);
+}
+
+CopyLane::Agents Transfers::agents_of(const CopyEnd& to, const CopyEnd& from) const {
+  const hsa_agent_t own = agent_ ? agent_->handle() : hsa_agent_t{0};
+  const auto agent_of = [&](const CopyEnd& end) {
+    if (end.place == CopyPlace::peer) return end.agent;
+    return is_host(end.place) ? host_ : own;
+  };
+  // Host agent on one side only: otherwise ROCr copies within the host in its own thread.
+  if (is_host(to.place) && is_host(from.place)) return {.to = host_, .from = own};
+  CopyLane::Agents agents{.to = agent_of(to), .from = agent_of(from)};
+  const bool by_source = !is_host(from.place);
+  const hsa_agent_t runs = by_source ? agents.from : agents.to;
+  if (runs.handle == own.handle || has_access(runs, by_source ? to.data : from.data)) return agents;
+  if (to.place == CopyPlace::peer) agents.to = own;
+  if (from.place == CopyPlace::peer) agents.from = own;
+  return agents;
 }
 
 }  // namespace uptempo::detail

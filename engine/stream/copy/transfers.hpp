@@ -35,8 +35,7 @@ constexpr CopyDirection direction_of(CopyPlace to, CopyPlace from) noexcept {
 }
 
 // The direction whose engines copy. ROCr runs a copy between the host and a peer on the peer
-// (runtime.cpp, Runtime::CopyMemory: the source's agent if it is a GPU, else the target's). So its
-// engines are not those of this agent's host link, and the runtime chooses.
+// (agents_of()). So its engines are not those of this agent's host link, and the runtime chooses.
 constexpr CopyDirection engine_direction_of(CopyPlace to, CopyPlace from) noexcept {
   const bool with_peer = to == CopyPlace::peer || from == CopyPlace::peer;
   return with_peer ? CopyDirection::between_devices : direction_of(to, from);
@@ -106,8 +105,19 @@ class Transfers {
 
   const Agent* agent() const noexcept { return agent_ ? &*agent_ : nullptr; }
   hsa_agent_t host() const noexcept { return host_; }
-  // Throws Error, which names the agent, if its memory is out of reach.
-  void require_reach(hsa_agent_t peer);
+  // True if the memory is not the agent's own: a peer's, or pinned for a peer.
+  bool is_foreign(const CopyEnd& end) const noexcept {
+    return agent_ && end.agent.handle != 0 && end.agent.handle != agent_->handle().handle;
+  }
+  // True if the agent may access foreign memory.
+  bool reaches(const CopyEnd& end) const;
+  // Throws Error, which names both agents. `asked`: what needs the access.
+  [[noreturn]] void refuse_reach(const CopyEnd& end, const std::string& asked) const;
+  // The agents that ROCr is told for the ends of a copy. It runs the copy on the source's agent if
+  // that is a GPU, else on the target's (runtime.cpp, Runtime::CopyMemory, from 5.2 to 6.4), and asks
+  // neither whether that agent may access the other end. If it may not, this agent is told for
+  // memory of peers, and runs the copy.
+  CopyLane::Agents agents_of(const CopyEnd& to, const CopyEnd& from) const;
 
  private:
   using LaneNumber = size_t;
@@ -139,7 +149,6 @@ class Transfers {
   std::optional<TransferKernels> kernels_;
   std::optional<Error> no_kernels_;
   std::shared_ptr<Staging> staging_;
-  std::vector<hsa_agent_t> reached_;
   Owned session_end_;
 };
 
