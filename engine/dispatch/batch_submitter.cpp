@@ -11,6 +11,17 @@
 #include "engine/runtime/memory_model.hpp"
 
 namespace uptempo {
+namespace {
+
+[[noreturn]] void refuse_empty(const char* call, const char* asked) {
+  throw Error({.status = HSA_STATUS_ERROR_INVALID_SIGNAL,
+               .call = call,
+               .asked = asked,
+               .found = "an empty Signal: it was moved from, or left to the Runtime",
+               .remedy = "pass the Signal that it was moved to, or a new one"});
+}
+
+}  // namespace
 
 BatchSubmitter::BatchSubmitter(Queue& queue, const BatchOptions& options,
                                detail::HandleChecks<detail::kHandleChecks>)
@@ -106,19 +117,25 @@ void BatchSubmitter::raw(const aql::Packet64& packet) {
   publication_.put(packet);
 }
 
+void BatchSubmitter::wait(const Signal& signal) {
+  require_not_ended();
+  if (signal.handle().handle == 0) refuse_empty("BatchSubmitter::wait", "a wait for a signal");
+  // A barrier packet acquires after its wait (HSA Platform System Architecture 1.2, 2.9). Fences are
+  // agent-wide, so this acquire serves every later packet.
+  raw(aql::to_packet(aql::BarrierAnd{.flags = {.barrier = aql::Barrier::on,
+                                               .acquire = aql::FenceScope::system,
+                                               .release = aql::FenceScope::none},
+                                     .dependencies = {signal.handle()}}));
+}
+
 void BatchSubmitter::require_not_ended() const {
   if (publication_.ended != detail::Ending::none) detail::BatchQueue::refuse_ended(publication_);
 }
 
 void BatchSubmitter::complete_with(const Signal& signal) {
   require_not_ended();
-  if (signal.handle().handle == 0) {
-    throw Error({.status = HSA_STATUS_ERROR_INVALID_SIGNAL,
-                 .call = "BatchSubmitter::complete_with",
-                 .asked = "the completion signal of a batch",
-                 .found = "an empty Signal: it was moved from, or left to the Runtime",
-                 .remedy = "pass the Signal that it was moved to, or a new one"});
-  }
+  if (signal.handle().handle == 0)
+    refuse_empty("BatchSubmitter::complete_with", "the completion signal of a batch");
   if (publication_.published != 0)
     attachment_.state->refuse_more(publication_, "another completion signal");
   publication_.own_signal = signal.handle();
