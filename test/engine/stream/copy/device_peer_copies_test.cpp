@@ -1,0 +1,216 @@
+// Copies and fills between two GPUs: each end at either, each path, and their refusals.
+#include <numeric>
+#include <string>
+
+#include "test/engine/peers.hpp"
+#include "test/support/errors.hpp"
+
+using namespace uptempo;
+using namespace uptempo::test;
+
+namespace {
+
+using Bytes = std::vector<uint8_t>;
+
+Bytes pattern(size_t bytes, uint8_t first) {
+  Bytes result(bytes);
+  for (size_t i = 0; i < bytes; ++i) result[i] = static_cast<uint8_t>(first + i * 7 + i / 251);
+  return result;
+}
+
+// Reads and writes memory of any GPU from the host, without the code under test: by a copy of HSA
+// that runs on the GPU that owns the memory.
+struct Host : OnPeers {
+  void write(const DeviceBuffer<uint8_t>& to, const Bytes& bytes) {
+    copier(to).to_device_pageable(to.data(), bytes.data(), bytes.size());
+  }
+  Bytes read(const DeviceBuffer<uint8_t>& from) {
+    Bytes bytes(from.size());
+    copier(from).to_host_pageable(bytes.data(), from.data(), bytes.size());
+    return bytes;
+  }
+  std::array<Copier, 2> copiers{Copier{gpus[0]}, Copier{gpus[1]}};
+
+ private:
+  Copier& copier(const DeviceBuffer<uint8_t>& buffer) {
+    return copiers[buffer.gpu().handle == gpus[0].handle().handle ? 0 : 1];
+  }
+};
+
+std::array<Agent, 2> with_first(const std::array<Agent, 2>& gpus, size_t first) {
+  return {gpus[first], gpus[1 - first]};
+}
+
+}  // namespace
+
+TEST_CASE_METHOD(Host, "copies between two GPUs have the source's bytes, with each end at either",
+                 "[peers][copy]") {
+  for (const size_t bytes : {size_t{4}, size_t{4096}, size_t{300'001}}) {
+    for (const CopyPath path : {CopyPath::engine, CopyPath::kernel, CopyPath::automatic}) {
+      for (size_t runs = 0; runs < 2; ++runs) {
+        Streams streams(gpus[runs]);
+        Stream stream(streams);
+        for (size_t to_gpu = 0; to_gpu < 2; ++to_gpu) {
+          for (size_t from_gpu = 0; from_gpu < 2; ++from_gpu) {
+            CAPTURE(bytes, name_of(path), runs, to_gpu, from_gpu);
+            const DeviceBuffer<uint8_t> from{with_first(gpus, from_gpu), bytes};
+            const DeviceBuffer<uint8_t> to{with_first(gpus, to_gpu), bytes};
+            const Bytes expected = pattern(bytes, static_cast<uint8_t>(4 * runs + to_gpu));
+            write(from, expected);
+            stream.copy(to, from, {.path = path});
+            stream.synchronize();
+            REQUIRE(read(to) == expected);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE_METHOD(Host, "an engine copies where only the stream's GPU may access both ends",
+                 "[peers][copy]") {
+  constexpr size_t kBytes = 100'000;
+  Streams streams(gpus[0]);
+  Stream stream(streams);
+  // The source's GPU, on which ROCr would run the copy, may not access the target.
+  const DeviceBuffer<uint8_t> own{gpus[0], kBytes}, back{gpus[0], kBytes};
+  const DeviceBuffer<uint8_t> remote{with_first(gpus, 1), kBytes};
+  const PinnedBuffer<uint8_t> pinned{gpus[0], kBytes};
+  const Bytes expected = pattern(kBytes, 3);
+  std::ranges::copy(expected, pinned.begin());
+  stream.copy(remote, pinned, {.path = CopyPath::engine});
+  stream.copy(own, remote, {.path = CopyPath::engine});
+  stream.copy(remote, own, {.path = CopyPath::engine});
+  stream.copy(back, remote, {.path = CopyPath::engine});
+  std::ranges::fill(pinned, uint8_t{0});
+  stream.copy(pinned, remote, {.path = CopyPath::engine});
+  stream.synchronize();
+  CHECK(read(back) == expected);
+  CHECK(Bytes(pinned.begin(), pinned.end()) == expected);
+}
+
+TEST_CASE_METHOD(Host, "copies between a peer and pageable memory are staged or pinned",
+                 "[peers][copy]") {
+  for (size_t runs = 0; runs < 2; ++runs) {
+    Streams streams(gpus[runs]);
+    Stream stream(streams);
+    for (const PageablePath pageable : {PageablePath::staged, PageablePath::pinned_for_once}) {
+      for (const CopyPath path : {CopyPath::engine, CopyPath::kernel}) {
+        CAPTURE(runs, name_of(path), static_cast<int>(pageable));
+        const Bytes expected = pattern(300'001, static_cast<uint8_t>(runs));
+        Bytes found(expected.size());
+        const DeviceBuffer<uint8_t> remote{with_first(gpus, 1 - runs), expected.size()};
+        stream.copy(remote, std::span(expected), {.path = path, .pageable = pageable});
+        stream.copy(std::span(found), remote, {.path = path, .pageable = pageable});
+        stream.synchronize();
+        CHECK(found == expected);
+      }
+    }
+  }
+}
+
+TEST_CASE_METHOD(Host, "rows are copied and filled in a peer's memory", "[peers][copy]") {
+  constexpr size_t kPitch = 48, kRows = 20;
+  Streams streams(gpus[0]);
+  Stream stream(streams);
+  for (size_t to_gpu = 0; to_gpu < 2; ++to_gpu) {
+    const DeviceBuffer<uint8_t> to{with_first(gpus, to_gpu), kPitch * kRows};
+    const DeviceBuffer<uint8_t> from{with_first(gpus, 1 - to_gpu), kPitch * kRows};
+    const Bytes source = pattern(kPitch * kRows, 9);
+    write(from, source);
+    Bytes expected(kPitch * kRows, 0x11);
+    stream.fill(to, uint8_t{0x11});
+    stream.copy_2d(to, from,
+                   {.width_bytes = 20, .height = kRows, .to_pitch = kPitch, .from_pitch = 40});
+    stream.fill_2d(to, {.width_bytes = 4, .height = kRows, .to_pitch = kPitch}, uint16_t{0x2233});
+    stream.synchronize();
+    for (size_t row = 0; row < kRows; ++row) {
+      for (size_t i = 0; i < 20; ++i) expected[row * kPitch + i] = source[row * 40 + i];
+      for (size_t i = 0; i < 4; ++i) expected[row * kPitch + i] = i % 2 == 0 ? 0x33 : 0x22;
+    }
+    CHECK(read(to) == expected);
+  }
+}
+
+TEST_CASE_METHOD(Host,
+                 "memory that the stream's GPU may not access is refused, and both GPUs named",
+                 "[peers][copy][refused]") {
+  constexpr size_t kBytes = 100'000;
+  Streams streams(gpus[0]);
+  Stream stream(streams);
+  const DeviceBuffer<uint8_t> own{gpus[0], kBytes}, remote{gpus[1], kBytes};
+  const PinnedBuffer<uint8_t> pinned{gpus[0], kBytes}, of_other{gpus[1], kBytes};
+  Bytes pageable(kBytes);
+  const auto refused = [&](auto&& f) {
+    const std::string error = error_of<Error>(f);
+    CAPTURE(error);
+    CHECK(contains(error, name(0) + " may not access the memory of " + name(1)));
+    CHECK(contains(error, "allow_access"));
+  };
+  for (const CopyPath path : {CopyPath::automatic, CopyPath::engine, CopyPath::kernel}) {
+    refused([&] { stream.copy(own, remote, {.path = path}); });
+    refused([&] { stream.copy(remote, own, {.path = path}); });
+    refused([&] { stream.copy(remote, pinned, {.path = path}); });
+    refused([&] { stream.copy(std::span(pageable), remote, {.path = path}); });
+    refused([&] { stream.copy(own, of_other, {.path = path}); });
+  }
+  refused([&] { stream.fill(remote, 1); });
+  refused([&] { stream.copy(CopyTarget::peer(gpus[1], remote.data(), kBytes), own); });
+  refused([&] { copiers[0].on_device(own, remote); });
+  refused([&] { copiers[0].to_device(remote, pinned); });
+  refused([&] { copiers[0].to_host(of_other, own); });
+  // Nothing was started, and access may be granted later.
+  CHECK_FALSE(has_access(gpus[0], remote.data()));
+  allow_access(gpus[1], remote.data(), gpus);
+  CHECK(has_access(gpus[0], remote.data()));
+  CHECK(has_access(gpus[1], remote.data()));
+  allow_access(gpus[1], of_other.data(), gpus);
+  const Bytes expected = pattern(kBytes, 1);
+  std::ranges::copy(expected, of_other.begin());
+  stream.copy(own, of_other, {.path = CopyPath::engine});
+  stream.copy(remote, own, {.path = CopyPath::engine});
+  stream.synchronize();
+  CHECK(read(remote) == expected);
+}
+
+TEST_CASE_METHOD(Host, "a Copier copies between its GPU and a peer's memory", "[peers][copy]") {
+  constexpr size_t kBytes = 50'000;
+  const DeviceBuffer<uint8_t> own{gpus[0], kBytes}, back{gpus[0], kBytes};
+  const DeviceBuffer<uint8_t> remote{with_first(gpus, 1), kBytes};
+  const Bytes expected = pattern(kBytes, 5);
+  write(own, expected);
+  copiers[0].on_device(remote, own);
+  copiers[0].on_device(back, remote);
+  CHECK(read(back) == expected);
+  Bytes found(kBytes);
+  copiers[0].to_host(std::span(found), remote);
+  CHECK(found == expected);
+  const Bytes other = pattern(kBytes, 6);
+  copiers[0].to_device(remote, std::span(other));
+  CHECK(read(remote) == other);
+  copiers[0].fill(remote.data(), 0x01010101, kBytes / 4);
+  CHECK(read(remote) == Bytes(kBytes, 1));
+}
+
+TEST_CASE_METHOD(OnPeers, "kernels of both GPUs use pinned memory that was made for both",
+                 "[peers][memory]") {
+  const PinnedBuffer<uint32_t> words{gpus, 1024};
+  const DeviceBuffer<uint32_t> of_second{std::array{gpus[1], gpus[0]}, 64};
+  CHECK(of_second.gpu().handle == gpus[1].handle().handle);
+  for (size_t which = 0; which < 2; ++which) {
+    CHECK(has_access(gpus[which], words.data()));
+    CHECK(has_access(gpus[which], of_second.data()));
+    Queue queue{gpus[which]};
+    BatchSubmitter batch{queue};
+    batch.dispatch(programs[which].iota, Grid{512}.by(64), words.data() + 512 * which,
+                   static_cast<uint32_t>(1000 * which), 3u);
+    batch.submit().wait();
+  }
+  for (uint32_t i = 0; i < 1024; ++i) REQUIRE(words[i] == 1000 * (i / 512) + 3 * (i % 512));
+}
+
+TEST_CASE_METHOD(OnPeers, "memory for no GPU is refused", "[peers][memory]") {
+  const std::string error =
+      error_of<Error>([&] { PinnedBuffer<uint32_t>(std::span<const Agent>(), 4); });
+  CHECK(contains(error, "an empty list of GPUs"));
+}
