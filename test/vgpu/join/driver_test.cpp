@@ -1,6 +1,8 @@
 // Sharing through ROCT and raw requests: exported and imported buffers, their account and errors,
 // DMA-buf descriptors, resets. Runs with and without --join. Children are forked before the parent
 // opens the device.
+#include <amdgpu.h>
+#include <amdgpu_drm.h>
 #include <fcntl.h>
 #include <hsakmt.h>
 #include <linux/kfd_ioctl.h>
@@ -287,6 +289,45 @@ TEST_CASE("a DMA-buf descriptor stands for a buffer", "[dmabuf]") {
   CHECK(kfd_request(AMDKFD_IOC_MAP_MEMORY_TO_GPU, &map) == -EINVAL);
   Buffer::free(import.handle);
   close(copy);
+}
+
+TEST_CASE("libdrm imports and maps a DMA-buf descriptor", "[dmabuf]") {
+  const Buffer buffer(gpu_ids()[1], KFD_IOC_ALLOC_MEM_FLAGS_GTT | KFD_IOC_ALLOC_MEM_FLAGS_COHERENT);
+  const int descriptor = exported(buffer, O_CLOEXEC);
+  const int node = open("/dev/dri/renderD129", O_RDWR | O_CLOEXEC);
+  REQUIRE(node >= 0);
+  uint32_t major = 0, minor = 0;
+  amdgpu_device_handle device = nullptr;
+  REQUIRE(amdgpu_device_initialize(node, &major, &minor, &device) == 0);
+  amdgpu_bo_import_result imported{};
+  REQUIRE(amdgpu_bo_import(device, amdgpu_bo_handle_type_dma_buf_fd,
+                           static_cast<uint32_t>(descriptor), &imported) == 0);
+  close(descriptor);
+  CHECK(imported.alloc_size == 4 * kPage);
+  void* address = nullptr;
+  REQUIRE(amdgpu_bo_cpu_map(imported.buf_handle, &address) == 0);
+  void* const original = mmap(nullptr, 4 * kPage, PROT_READ | PROT_WRITE, MAP_SHARED, node,
+                              static_cast<off_t>(buffer.args.mmap_offset));
+  REQUIRE(original != MAP_FAILED);
+  *static_cast<int*>(address) = 12345;
+  CHECK(*static_cast<int*>(original) == 12345);
+  const auto va = reinterpret_cast<uint64_t>(address);
+  const auto change = [&](uint64_t offset, uint64_t bytes, uint32_t operation) {
+    return amdgpu_bo_va_op(imported.buf_handle, offset, bytes, va, 0, operation);
+  };
+  CHECK(change(0, 4 * kPage, AMDGPU_VA_OP_UNMAP) == -ENOENT);
+  CHECK(change(kPage, kPage, AMDGPU_VA_OP_MAP) == -EINVAL);
+  CHECK(change(0, 4 * kPage, AMDGPU_VA_OP_MAP) == 0);
+  CHECK(change(0, 4 * kPage, AMDGPU_VA_OP_MAP) == -EINVAL);
+  CHECK(change(0, 4 * kPage, AMDGPU_VA_OP_UNMAP) == 0);
+  CHECK(change(0, 4 * kPage, AMDGPU_VA_OP_MAP) == 0);  // ends with the object
+  CHECK(amdgpu_bo_free(imported.buf_handle) == 0);
+  drm_gem_close unknown{.handle = 77, .pad = 0};
+  CHECK(ioctl(node, DRM_IOCTL_GEM_CLOSE, &unknown) == -1);
+  CHECK(errno == EINVAL);
+  CHECK(amdgpu_device_deinitialize(device) == 0);
+  munmap(original, 4 * kPage);
+  close(node);
 }
 
 TEST_CASE("descriptors that are no DMA-buf are refused", "[dmabuf]") {

@@ -1,6 +1,7 @@
 // The features of a driver of each age, through raw requests and ROCT. Runs once with each profile:
 // the expectations follow Linux's list of KFD versions (include/uapi/linux/kfd_ioctl.h).
 #include <linux/kfd_ioctl.h>
+#include <unistd.h>
 #include <cerrno>
 #include <cstdlib>
 #include <fstream>
@@ -73,6 +74,28 @@ TEST_CASE("available memory can be asked for from 1.9 on", "[profile]") {
   const int result = kfd_request(request_of<decltype(args)>(0x23), &args);
   CHECK(result == (expected_minor() >= 9 ? 0 : -EINVAL));
   CHECK((args.available > 0) == (result == 0));
+}
+
+TEST_CASE("buffers can be exported as DMA-buf from 1.12 on", "[profile]") {
+  const OpenThunk thunk;
+  kfd_ioctl_alloc_memory_of_gpu_args buffer{};
+  buffer.va_addr = 0x7000'0000'0000;
+  buffer.size = 4096;
+  buffer.gpu_id = gpu_id();
+  buffer.flags = KFD_IOC_ALLOC_MEM_FLAGS_VRAM;
+  REQUIRE(kfd_request(AMDKFD_IOC_ALLOC_MEMORY_OF_GPU, &buffer) == 0);
+  struct {
+    uint64_t handle = 0;
+    uint32_t flags = 0;
+    uint32_t descriptor = 0;
+  } args;
+  args.handle = buffer.handle;
+  const int result = kfd_request(request_of<decltype(args)>(0x24), &args);
+  CHECK(result == (expected_minor() >= 12 ? 0 : -EINVAL));
+  if (result == 0) CHECK(close(static_cast<int>(args.descriptor)) == 0);
+  kfd_ioctl_free_memory_of_gpu_args memory{};
+  memory.handle = buffer.handle;
+  CHECK(kfd_request(AMDKFD_IOC_FREE_MEMORY_OF_GPU, &memory) == 0);
 }
 
 TEST_CASE("the runtime can be enabled once, from 1.13 on", "[profile]") {

@@ -62,6 +62,10 @@ TEST_CASE("each GPU has a node, an identity, a PCI address and a render node", "
     CHECK(S_ISCHR(status.st_mode));
     CHECK(major(status.st_rdev) == 226);
     CHECK(minor(status.st_rdev) == static_cast<unsigned>(value(properties.DrmRenderMinor)));
+    // libdrm tells devices apart by the card's number.
+    const std::string card = "/sys/dev/char/226:" + std::to_string(minor(status.st_rdev)) +
+                             "/device/drm/card" + std::to_string(node - kFirst);
+    CHECK(stat(card.c_str(), &status) == 0);
   }
   CHECK(ids.size() == 3);
   CHECK(addresses.size() == 3);

@@ -203,6 +203,19 @@ int Buffers::import(const ShareHandle& name, const Gpu& gpu, uint64_t gpu_addres
   return 0;
 }
 
+int Buffers::move(uint64_t handle, uint64_t gpu_address) {
+  const std::lock_guard lock(mutex_);
+  const auto found = buffers_.find(handle);
+  if (found == buffers_.end()) return -EINVAL;
+  Buffer& buffer = found->second;
+  if (buffer.mapped != 0) return -EBUSY;
+  if (gpu_address % kPage != 0 || gpu_address >= kGpuAddressEnd ||
+      buffer.request.size_bytes > kGpuAddressEnd - gpu_address)
+    return -EINVAL;
+  buffer.request.gpu_address = gpu_address;
+  return 0;
+}
+
 // Watches buffers that program and device reach by separate mappings. Excludes rings that are
 // mapped twice, because only the packet processor reads them.
 void Buffers::watch(const Buffer& buffer, const Gpu& gpu) {

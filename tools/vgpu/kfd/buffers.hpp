@@ -90,6 +90,9 @@ class Buffers {
   int import(const ShareHandle& name, const Gpu& gpu, uint64_t gpu_address, uint64_t& handle,
              Machine::Shared& extent);
 
+  // Gives a buffer that is not mapped another address. Returns -EBUSY for a mapped one.
+  int move(uint64_t handle, uint64_t gpu_address);
+
   // By all processes of the machine.
   uint64_t vram_used_bytes(const Gpu& gpu) const;
   uint64_t gtt_used_bytes(const Gpu& gpu) const;

@@ -133,12 +133,21 @@ int info(const Gpu& gpu, const Buffers& buffers, const drm_amdgpu_info& args) {
 
 }  // namespace
 
-int drm_ioctl(const Gpu& gpu, const Buffers& buffers, uint64_t request, void* argument) {
+int drm_ioctl(Gpu& gpu, const Buffers& buffers, DrmObjects& objects, uint64_t request,
+              void* argument) {
   switch (_IOC_NR(request)) {
     case _IOC_NR(DRM_IOCTL_VERSION):
       return version(*static_cast<drm_version*>(argument));
     case DRM_COMMAND_BASE + DRM_AMDGPU_INFO:
       return info(gpu, buffers, *static_cast<drm_amdgpu_info*>(argument));
+    case _IOC_NR(DRM_IOCTL_PRIME_FD_TO_HANDLE):
+      return objects.import(gpu, *static_cast<drm_prime_handle*>(argument));
+    case _IOC_NR(DRM_IOCTL_GEM_CLOSE):
+      return objects.close(gpu, *static_cast<drm_gem_close*>(argument));
+    case DRM_COMMAND_BASE + DRM_AMDGPU_GEM_MMAP:
+      return objects.mmap_offset(gpu, *static_cast<drm_amdgpu_gem_mmap*>(argument));
+    case DRM_COMMAND_BASE + DRM_AMDGPU_GEM_VA:
+      return objects.change_mapping(gpu, *static_cast<drm_amdgpu_gem_va*>(argument));
     default:
       break;
   }

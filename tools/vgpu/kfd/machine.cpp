@@ -459,8 +459,10 @@ void Machine::leave() noexcept {
   try {
     const OpenFile file = open_locked(impl_->name, false);
     if (file.descriptor.get() >= 0 && file.status.st_ino == impl_->inode &&
-        read_head(impl_->name, file) == nullptr)
+        read_head(impl_->name, file) == nullptr) {
       unlink(path_of(impl_->name).c_str());
+      impl_->removal_reported = true;  // exit handlers of runtimes may still free memory
+    }
   } catch (const std::exception&) {
     // The next process begins the file anew.
   }

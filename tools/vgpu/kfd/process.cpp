@@ -121,7 +121,8 @@ Process::Node Process::node_of(dev_t device, ino_t inode) const noexcept {
 
 int Process::drm_ioctl(uint32_t gpu_index, uint64_t request, void* argument) {
   return with_copy(request, argument, [&](void* block) {
-    return kfd::drm_ioctl(*requests_->gpus.at(gpu_index), requests_->buffers, request, block);
+    return kfd::drm_ioctl(*requests_->gpus.at(gpu_index), requests_->buffers,
+                          requests_->drm_objects, request, block);
   });
 }
 

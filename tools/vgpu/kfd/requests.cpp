@@ -98,6 +98,7 @@ Requests::Requests(const Options& from)
                                                                memory_of(options))),
       gpus(make_gpus()),
       buffers(all_gpus(), kfd_file),
+      drm_objects(buffers),
       queues(all_gpus(), buffers, kfd_file) {
   watch_resets();
 }

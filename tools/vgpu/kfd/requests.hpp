@@ -19,6 +19,7 @@
 #include "kfd/backing.hpp"
 #include "kfd/buffers.hpp"
 #include "kfd/driver_profile.hpp"
+#include "kfd/drm_objects.hpp"
 #include "kfd/events.hpp"
 #include "kfd/fence_report.hpp"
 #include "kfd/gpu.hpp"
@@ -55,6 +56,7 @@ class Requests {
   const std::unique_ptr<Machine> machine;
   const std::vector<std::unique_ptr<Gpu>> gpus;  // in the order of their nodes; not empty
   Buffers buffers;
+  DrmObjects drm_objects;
   Queues queues;
 
  private:

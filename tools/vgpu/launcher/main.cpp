@@ -430,7 +430,8 @@ void check_single_modes() {
 
 int reset_gpu(uint32_t index, bool has_program) {
   const char* const name = std::getenv("UPTEMPO_VGPU_JOIN");
-  if (name == nullptr || *name == '\0') usage("--reset-gpu needs --join and a machine's name");
+  if (name == nullptr || !Options::is_machine_name(name))
+    usage("--reset-gpu needs --join and a machine's name");
   if (has_program) usage("--reset-gpu runs no program");
   kfd::Machine::reset(name, index);
   return 0;
