@@ -85,9 +85,9 @@ bool run(const Runtime& runtime, vgpu::RunningOn device) {
   }
   std::vector<float> found(2 * kHalf);
   for (size_t h = 0; h < 2; ++h)
-    halves[h].stream.copy(std::span(found).subspan(h * kHalf, kHalf),
-                          CopySource::device(halves[h].copies[kSteps % 2].data() + 1,
-                                             kHalf * sizeof(float)));
+    halves[h].stream.copy(
+        std::span(found).subspan(h * kHalf, kHalf),
+        CopySource::device(halves[h].copies[kSteps % 2].data() + 1, kHalf * sizeof(float)));
   for (Half& half : halves) half.stream.synchronize();
 
   std::vector<float> before = expected;
@@ -97,8 +97,7 @@ bool run(const Runtime& runtime, vgpu::RunningOn device) {
   }
   const bool right = std::equal(found.begin(), found.end(), expected.begin() + 1);
   std::printf("%s: %u steps of %u values on %s and %s, %s\n", vgpu::label(device).data(), kSteps,
-              2 * kHalf, name_and_node(left_first[0]).c_str(),
-              name_and_node(left_first[1]).c_str(),
+              2 * kHalf, name_and_node(left_first[0]).c_str(), name_and_node(left_first[1]).c_str(),
               right ? "equal to the host's result" : "DIFFERENT from the host's result");
   return right;
 }

@@ -1,5 +1,9 @@
 // Clocks and views: the tasks that are known to have happened before.
 #include "device/fences/order.hpp"
+
+#include <optional>
+#include <utility>
+
 #include "device/fences/view.hpp"
 #include "test/support/catch.hpp"
 
@@ -63,8 +67,11 @@ TEST_CASE("a clock separates actors") {
 }
 
 namespace {
-constexpr TaskId kDispatch{1, 0}, kCopy{2, 0};
-bool is_dispatcher(ActorId actor) { return actor == 1; }
+constexpr TaskId kDispatch{1, 0}, kCopy{2, 0}, kOther{3, 0};  // the last one on agent 1
+std::optional<uint32_t> agent_of(ActorId actor) {
+  if (actor == kCopy.actor) return std::nullopt;
+  return actor == kOther.actor ? 1 : 0;
+}
 
 View after_both() {
   View view;
@@ -76,33 +83,71 @@ View after_both() {
 
 TEST_CASE("an acquire makes visible what had been released when it executed") {
   View view = after_both();
-  view.acquire(FenceScope::agent, is_dispatcher);
+  view.acquire(FenceScope::agent, 0, agent_of);
   CHECK_FALSE(view.visible.contains(kDispatch));
-  view.release(FenceScope::agent);
+  view.release(FenceScope::agent, 0, agent_of);
   CHECK_FALSE(view.visible.contains(kDispatch));
-  view.acquire(FenceScope::agent, is_dispatcher);
+  view.acquire(FenceScope::agent, 0, agent_of);
   CHECK(view.visible.contains(kDispatch));
 }
 
 TEST_CASE("only a system acquire makes a copy visible") {
   View view = after_both();
-  view.acquire(FenceScope::agent, is_dispatcher);
+  view.acquire(FenceScope::agent, 0, agent_of);
   CHECK_FALSE(view.visible.contains(kCopy));
   CHECK(view.l1_clean.contains(kCopy));
-  view.acquire(FenceScope::system, is_dispatcher);
+  view.acquire(FenceScope::system, 0, agent_of);
   CHECK(view.visible.contains(kCopy));
 }
 
 TEST_CASE("a release covers ended tasks at its scope") {
   View view = after_both();
-  view.release(FenceScope::none);
+  view.release(FenceScope::none, 0, agent_of);
   CHECK_FALSE(view.released_agent.contains(kDispatch));
-  view.release(FenceScope::agent);
+  view.release(FenceScope::agent, 0, agent_of);
   CHECK(view.released_agent.contains(kDispatch));
   CHECK_FALSE(view.released_system.contains(kDispatch));
-  view.release(FenceScope::system);
+  view.release(FenceScope::system, 0, agent_of);
   CHECK(view.released_system.contains(kDispatch));
   const TaskId later{1, 1};
   view.ordered.add(later);
   CHECK_FALSE(view.released_agent.contains(later));
+}
+
+TEST_CASE("a release covers tasks of its own agent only") {
+  View view = after_both();
+  view.ordered.add(kOther);
+  view.release(FenceScope::system, 0, agent_of);
+  CHECK(view.released_system.contains(kDispatch));
+  CHECK_FALSE(view.released_system.contains(kOther));
+  view.release(FenceScope::agent, 1, agent_of);
+  CHECK(view.released_agent.contains(kOther));
+  CHECK_FALSE(view.released_system.contains(kOther));
+}
+
+TEST_CASE("an acquire of system scope makes visible what another agent released at system scope") {
+  View view;
+  view.ordered.add(kOther);
+  view.release(FenceScope::agent, 1, agent_of);
+  view.acquire(FenceScope::system, 0, agent_of);
+  CHECK_FALSE(view.visible.contains(kOther));
+  view.release(FenceScope::system, 1, agent_of);
+  view.acquire(FenceScope::agent, 0, agent_of);
+  CHECK_FALSE(view.visible.contains(kOther));
+  view.acquire(FenceScope::system, 0, agent_of);
+  CHECK(view.visible.contains(kOther));
+}
+
+TEST_CASE("an acquire serves its own agent only") {
+  View view = after_both();
+  view.release(FenceScope::system, 0, agent_of);
+  view.acquire(FenceScope::system, 1, agent_of);
+  CHECK_FALSE(view.visible.contains(kDispatch));
+  CHECK_FALSE(view.l1_clean.contains(kDispatch));
+  CHECK(std::as_const(view).of(1).visible.contains(kDispatch));
+  CHECK(std::as_const(view).of(1).l1_clean.contains(kDispatch));
+  CHECK_FALSE(std::as_const(view).of(2).visible.contains(kDispatch));
+  View later;
+  later.join(view);
+  CHECK(later.of(1).visible.contains(kDispatch));
 }

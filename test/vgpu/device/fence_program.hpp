@@ -71,9 +71,12 @@ class Program {
  public:
   explicit Program(std::string target = "gfx90a", bool specification = true,
                    Journal* journal = nullptr)
+      : Program(JudgeOptions{.target = std::move(target), .specification = specification},
+                journal) {}
+  // With several agents.
+  explicit Program(JudgeOptions options, Journal* journal = nullptr)
       : checker_(
-            {std::move(target), specification}, [this](const Finding& finding) { add(finding); },
-            journal) {}
+            std::move(options), [this](const Finding& finding) { add(finding); }, journal) {}
 
   Checker& checker() { return checker_; }
   // The L2s of the workgroups of later dispatches.
@@ -85,8 +88,14 @@ class Program {
     findings_.clear();
   }
 
-  ActorId compute() { return checker_.add_queue(Checker::QueueKind::compute, ++queues_); }
-  ActorId sdma() { return checker_.add_queue(Checker::QueueKind::sdma, ++queues_); }
+  ActorId compute(uint32_t agent = 0) {
+    return checker_.add_queue(Checker::QueueKind::compute, ++queues_, agent);
+  }
+  ActorId sdma(uint32_t agent = 0) {
+    return checker_.add_queue(Checker::QueueKind::sdma, ++queues_, agent);
+  }
+  // What the memory at kLocal is to the agent of the next tasks.
+  void see_local_as(MemoryKind kind) { local_kind_ = kind; }
 
   // ---- signals: 1 until they are completed, unless the host stores another value
   void host_stores_signal(uint64_t handle, int64_t value) { value_[handle] = value; }
@@ -141,7 +150,7 @@ class Program {
   }
   void end(Dispatch& dispatch) {
     dispatch.packet.signal = completion(dispatch.header);
-    checker_.end(dispatch.running, dispatch.packet, kind_of);
+    checker_.end(dispatch.running, dispatch.packet, seen_kind_of());
   }
   void dispatch(ActorId queue, std::string kernel, Header header,
                 std::initializer_list<Touch> touches = {}) {
@@ -165,10 +174,10 @@ class Program {
   void copy(ActorId queue, std::string_view name, GpuAddress source, GpuAddress destination,
             uint64_t bytes = 4) {
     checker_.copy(queue, advance(queue), name, Checker::Range{source, bytes}, {destination, bytes},
-                  kind_of);
+                  seen_kind_of());
   }
   void fill(ActorId queue, std::string_view name, GpuAddress destination, uint64_t bytes = 4) {
-    checker_.copy(queue, advance(queue), name, std::nullopt, {destination, bytes}, kind_of);
+    checker_.copy(queue, advance(queue), name, std::nullopt, {destination, bytes}, seen_kind_of());
   }
   void sdma_signals(ActorId queue, uint64_t handle) {
     const Checker::SignalValue before = value(handle);
@@ -195,6 +204,13 @@ class Program {
   }
 
  private:
+  Checker::KindOf seen_kind_of() const {
+    return [this](GpuAddress page) {
+      const std::optional<MemoryKind> kind = kind_of(page);
+      return kind == MemoryKind::device_local ? local_kind_ : kind;
+    };
+  }
+
   static constexpr uint64_t kCommandBytes = 32;
   struct Position {
     uint64_t next = 0, published = 0;
@@ -237,6 +253,7 @@ class Program {
   std::map<ActorId, Position> positions_;
   std::map<uint64_t, int64_t> value_;
   uint32_t queues_ = 0;
+  MemoryKind local_kind_ = MemoryKind::device_local;
   L2Deal l2s_;
   Checker checker_;
 };

@@ -48,7 +48,7 @@ class Memory {
 
   void apply(const TaskPtr& task, AccessSet& accesses, MemoryType type = kType) {
     accesses.for_each([&](GpuAddress page, const PageAccesses& touched) {
-      shadow.apply(task, page, touched, type, ages, report());
+      shadow.apply(task, page, touched, {type}, ages, report());
     });
   }
   TaskPtr reads(TaskPtr task, GpuAddress address, uint32_t bytes, Path path = Path::vector) {
@@ -58,7 +58,7 @@ class Memory {
       apply(task, accesses);
     } else {
       for_page_bytes(address, bytes, [&](GpuAddress page, const PageMask& mask) {
-        shadow.read(task, page, mask, kType, report());
+        shadow.read(task, page, mask, report());
       });
     }
     return task;
@@ -70,7 +70,7 @@ class Memory {
       apply(task, accesses);
     } else {
       for_page_bytes(address, bytes, [&](GpuAddress page, const PageMask& mask) {
-        shadow.write(task, page, mask, kType, ages, report());
+        shadow.write(task, page, mask, {kType}, ages, report());
       });
     }
     return task;
@@ -80,7 +80,8 @@ class Memory {
   std::string writers(GpuAddress begin, GpuAddress end) const {
     std::string text;
     shadow.for_each_write(
-        begin, end, [&](const TaskPtr& writer, bool, GpuAddress address, uint32_t bytes) {
+        begin, end,
+        [&](const TaskPtr& writer, bool, MemoryType, GpuAddress address, uint32_t bytes) {
           text += (text.empty() ? "" : " ") + std::to_string(writer->id.actor) + ":" +
                   std::to_string(address - kPage) + "+" + std::to_string(bytes);
         });
@@ -88,7 +89,7 @@ class Memory {
   }
 
   Shadow shadow;
-  CacheAges ages;
+  AgentAges ages = AgentAges(1);
 
  private:
   Shadow::Report report() {
@@ -227,7 +228,7 @@ TEST_CASE("a cache may hold an old line unless it was invalidated before the wri
     for (const Path path : {Path::vector, Path::scalar, Path::synchronising}) {
       Memory memory;
       const TaskPtr early = memory.reads(memory.dispatch(), kPage + 32, 4, path);
-      if (invalidated) ++memory.ages.l1;
+      if (invalidated) ++memory.ages[0].l1;
       const TaskPtr writer = memory.task(Task::Kind::dispatch, {early}, false);
       memory.writes(writer, kPage, 4);
       const TaskPtr reader = memory.task(Task::Kind::dispatch, {early, writer}, false);
@@ -247,7 +248,7 @@ TEST_CASE("a copy's data may be stale in L2 if the line was there since the last
          {std::pair{kPage, true}, {kPage + 64, true}, {kPage + 128, false}}) {
       Memory memory;
       const TaskPtr early = memory.writes(memory.dispatch(), address + 8, 4);
-      if (invalidated) ++memory.ages.l2;
+      if (invalidated) ++memory.ages[0].l2;
       const TaskPtr writer = memory.writes(memory.copy({early}), kPage, 4);
       const TaskPtr reader = memory.task(Task::Kind::dispatch, {early, writer}, false);
       memory.reads(reader, kPage, 4);
@@ -385,7 +386,7 @@ TEST_CASE("runs of bytes give the same conflicts as a byte-by-byte model") {
         }
       }
       accesses.for_each([&](GpuAddress page, const PageAccesses& touched) {
-        memory.shadow.apply(task, page, touched, kType, memory.ages,
+        memory.shadow.apply(task, page, touched, {kType}, memory.ages,
                             [&](const Violation&, Finding::Conflict conflict, const TaskPtr& writer,
                                 const TaskPtr& reader, GpuAddress address, uint32_t bytes) {
                               for (uint32_t byte = 0; byte < bytes; ++byte)

@@ -284,7 +284,7 @@ TEST_CASE("several GPUs are divided among the sockets unless one is asked for", 
 
 TEST_CASE("modes that know one GPU only are refused with several", "[options]") {
   for (const auto& [variable, value] :
-       {std::pair{"UPTEMPO_VGPU_CHECK", "fences"}, {"UPTEMPO_VGPU_LAZY_BAR", "1"}}) {
+       {std::pair{"UPTEMPO_VGPU_CHECK", "fences,advice"}, {"UPTEMPO_VGPU_LAZY_BAR", "1"}}) {
     CAPTURE(variable);
     CleanEnvironment environment;
     environment.set(variable, value);
@@ -296,7 +296,7 @@ TEST_CASE("modes that know one GPU only are refused with several", "[options]") 
   }
   CleanEnvironment environment;
   environment.set("UPTEMPO_VGPU_GPUS", "2");
-  environment.set("UPTEMPO_VGPU_CHECK", "atomics");
+  environment.set("UPTEMPO_VGPU_CHECK", "fences,hsa,repeated");
   CHECK_NOTHROW(Options::from_environment());
 }
 

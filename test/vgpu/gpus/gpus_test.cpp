@@ -407,5 +407,17 @@ TEST_CASE(
   CHECK(hsa_shut_down() == HSA_STATUS_SUCCESS);
 }
 
+// Run it with the other tests, under --check fences.
+TEST_CASE("the fence checker finds nothing in these programs", "[.][checked]") {
+  const auto query =
+      reinterpret_cast<uptempo_vgpu_findings_t>(dlsym(RTLD_DEFAULT, "uptempo_vgpu_findings"));
+  REQUIRE(query != nullptr);
+  uptempo_vgpu_finding_counts found{};
+  REQUIRE(query(&found) == 0);
+  CHECK(found.unordered == 0);
+  CHECK(found.stale == 0);
+  CHECK(found.unreleased == 0);
+}
+
 }  // namespace
 }  // namespace uptempo::vgpu::test

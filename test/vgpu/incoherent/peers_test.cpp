@@ -64,6 +64,34 @@ TEST_CASE("coherent GPUs give right results without the fences", "[incoherent]")
   CHECK(finished.out.find("!overwrite/agent right\n") != std::string::npos);
 }
 
+// One line of the program's output: findings follow if fences are checked.
+void check_findings(const std::string& gpus, bool probed) {
+  const CommandResult finished =
+      launch({"--gpus", gpus, "--check", "fences", "--", UPTEMPO_VGPU_PEER_MESSAGES});
+  CAPTURE(gpus, finished.err);
+  REQUIRE(finished.exit_code == 0);
+  std::istringstream lines(finished.out);
+  size_t ways = 0;
+  std::string name, verdict;
+  for (unsigned unordered, stale, unreleased;
+       lines >> name >> verdict >> unordered >> stale >> unreleased; ++ways) {
+    CAPTURE(name, stale);
+    CHECK(unordered == 0);
+    CHECK(unreleased == 0);
+    CHECK((stale != 0) == (name.starts_with('!') || (name.starts_with('~') && !probed)));
+  }
+  CHECK(ways == kWays);
+  CHECK(finished.err.find("copy.kd (GPU 1, queue ") != std::string::npos);
+  CHECK(finished.err.find("iota.kd (GPU 0, queue ") != std::string::npos);
+}
+
+TEST_CASE("the fence checker finds each missing fence between two GPUs, and nothing else",
+          "[incoherent]") {
+  check_findings("gfx90a,gfx90a", true);
+  check_findings("gfx906,gfx906", false);
+  check_findings("gfx90a,gfx908", false);
+}
+
 TEST_CASE("a seed gives the same results on every run of packets that signals order",
           "[incoherent]") {
   const std::vector<std::string> arguments{"--gpus", "2",  "--incoherent",

@@ -169,6 +169,7 @@ bool AqlQueue::reap() {
     packet.complete = true;
     --running_;
     const Begun begun = packet.begun;
+    const auto section = fences_.section();
     if (packet.watched) fences_.end(*packet.watched, begun.header, index, begun.completion_signal);
     packet.watched.reset();
     carry_out_release(context_.device, begun.header);
@@ -338,6 +339,7 @@ bool AqlQueue::complete_in_place(AqlHeader header, hsa_signal_t signal,
     return false;
   const uint64_t index = next_++;
   const Begun packet{header, signal, std::exchange(start_ticks_, 0), start_ns_};
+  const auto section = fences_.section();
   fences_.complete(header, index, signal);
   if (oldest_ == index) {  // nothing is in flight, so no entry is needed
     ++oldest_;

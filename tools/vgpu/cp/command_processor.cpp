@@ -183,7 +183,10 @@ struct CommandProcessor::Impl {
     }
     kernels.forget_unmapped(device.memory.generation());
     take_noted_doorbells();
-    if (device.checker != nullptr) look_for_checker(host_clock_ns());
+    if (device.checker != nullptr) {
+      const auto section = device.checker->section();
+      look_for_checker(host_clock_ns());
+    }
     bool progressed = raised;
     for (unsigned round = 0; round < kRounds && advance_each(); ++round) progressed = true;
     memory.leave();

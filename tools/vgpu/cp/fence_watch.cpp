@@ -174,7 +174,13 @@ FenceWatch::FenceWatch(Device& device, AddressSpace::Reader& memory,
         if (mapping == nullptr) return std::nullopt;
         return mapping->kind;
       }),
-      actor_(checker_ == nullptr ? fences::kHost : checker_->add_queue(kind, ordinal)) {}
+      // The page may be one of another GPU. The checker does not use the kind for the host.
+      host_kind_of_(is_one_of_several(device) ? fences::Checker::KindOf([](GpuAddress) {
+        return std::optional(MemoryKind::fine_grained);
+      })
+                                              : kind_of_),
+      actor_(checker_ == nullptr ? fences::kHost : checker_->add_queue(kind, ordinal, device.gpu)) {
+}
 
 void FenceWatch::doorbell(uint64_t value, uint64_t host_ns) {
   if (checker_ == nullptr) return;
@@ -273,17 +279,18 @@ void FenceWatch::end_copy(const sdma::Decoded* packet) {
 
 void FenceWatch::observe_host() {
   if (host_pages_ == nullptr) return;
+  const auto one_observer = section();
   PageMask bytes;
   for (HostEvent event; host_pages_->take(event, bytes);) {
     switch (event.kind) {
       case HostEvent::Kind::read:
-        checker_->host_read(event.address, event.host_ns, kind_of_);
+        checker_->host_read(event.address, event.host_ns, host_kind_of_);
         break;
       case HostEvent::Kind::opened:
         checker_->host_opened(fences::page_of(event.address), event.host_ns);
         break;
       case HostEvent::Kind::wrote:
-        checker_->host_wrote(event.address, bytes, event.closed_ns, kind_of_);
+        checker_->host_wrote(event.address, bytes, event.closed_ns, host_kind_of_);
         break;
       case HostEvent::Kind::unknown:
         checker_->unknown(event.address, bytes);

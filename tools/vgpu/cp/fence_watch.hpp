@@ -64,6 +64,11 @@ class FenceWatch {
   FenceWatch& operator=(const FenceWatch&) = delete;
 
   bool enabled() const noexcept { return checker_ != nullptr; }
+  // From before a completion is reported until its signal is stored, and from before the time of a
+  // doorbell is taken until it is reported (Checker::section()).
+  [[nodiscard]] fences::Checker::Section section() {
+    return checker_ == nullptr ? fences::Checker::Section() : checker_->section();
+  }
   void doorbell(uint64_t value, uint64_t host_ns);
 
   // For compute queues, before `state` is launched. Returns null if checking is off.
@@ -102,6 +107,7 @@ class FenceWatch {
   HostPages* const host_pages_;
   AddressSpace::Reader& memory_;
   const fences::Checker::KindOf kind_of_;
+  const fences::Checker::KindOf host_kind_of_;  // of pages that the host has used
   const fences::ActorId actor_;
   uint64_t before_completion_ns_ = 0;
   std::vector<Signal> satisfied_;

@@ -84,7 +84,10 @@ void Queue::raise(uint32_t event_id, uint64_t number) {
 
 void Queue::found_doorbell(uint64_t value) {
   if (context_.device.counts != nullptr) context_.device.counts->doorbell();
-  if (fences_.enabled()) look_for_checker(host_clock_ns());
+  if (fences_.enabled()) {
+    const auto section = fences_.section();
+    look_for_checker(host_clock_ns());
+  }
   if (!context_.device.trace.enabled()) return;
   // The handler notes a doorbell before it stores it. If the program rang this one, its note is
   // therefore there, perhaps after others.

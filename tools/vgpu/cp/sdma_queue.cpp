@@ -175,6 +175,7 @@ SdmaQueue::Outcome SdmaQueue::execute(uint64_t& budget) {
       fault(atomic->address, Access::atomic);
       return Outcome::stopped;
     }
+    const auto section = fences_.section();
     fences_.signal(read_, atomic->address);
     announcing();
     if (context_.device.counts != nullptr) context_.device.counts->signal_update();

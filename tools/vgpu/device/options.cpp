@@ -41,18 +41,20 @@ std::optional<uint32_t> number_between(std::string_view text, uint32_t least, ui
   return result;
 }
 
-// A mode that works in one process, and perhaps with one GPU, only: the variable and the reasons.
+// A mode that works with one GPU or in one process only: the variable, and the reason for each. Null:
+// it works with several.
 struct SingleMode {
   bool asked;
   const char* variable;
-  const char* several_gpus;  // null: works with several GPUs
+  const char* several_gpus;
   const char* several_processes;
 };
 
 void refuse_single_modes(const Options& options) {
   for (const SingleMode& mode : {
-           SingleMode{options.checks.fences, "UPTEMPO_VGPU_CHECK=fences",
-                      "the checker does not know the order between GPUs",
+           SingleMode{options.checks.advice, "UPTEMPO_VGPU_CHECK=fences,advice",
+                      "advice knows the caches of one GPU", nullptr},
+           SingleMode{options.checks.fences, "UPTEMPO_VGPU_CHECK=fences", nullptr,
                       "the checker sees accesses of one process only"},
            SingleMode{options.incoherent.has_value(), "UPTEMPO_VGPU_INCOHERENT", nullptr,
                       "each process would have caches of its own"},
@@ -67,7 +69,7 @@ void refuse_single_modes(const Options& options) {
       throw std::invalid_argument("UPTEMPO_VGPU_GPUS names " + std::to_string(options.gpus.size()) +
                                   " GPUs, but " + mode.variable + " needs one (" +
                                   mode.several_gpus + "): leave out one of them");
-    if (!options.join.empty())
+    if (!options.join.empty() && mode.several_processes != nullptr)
       throw std::invalid_argument("UPTEMPO_VGPU_JOIN and " + std::string(mode.variable) +
                                   " exclude each other (" + mode.several_processes +
                                   "): leave out one of them");

@@ -218,8 +218,9 @@ int Buffers::move(uint64_t handle, uint64_t gpu_address) {
 
 // Watches buffers that program and device reach by separate mappings. Excludes rings that are
 // mapped twice, because only the packet processor reads them.
-void Buffers::watch(const Buffer& buffer, const Gpu& gpu) {
+void Buffers::watch(const Buffer& buffer) {
   const Request& request = buffer.request;
+  const Gpu& gpu = owner_of(buffer);
   const bool is_file =
       (request.flags & (KFD_IOC_ALLOC_MEM_FLAGS_VRAM | KFD_IOC_ALLOC_MEM_FLAGS_GTT)) != 0 &&
       buffer.file_bytes != 0;
@@ -309,8 +310,8 @@ int Buffers::map(uint64_t handle, Gpu& gpu) {
     note(std::string("MAP_MEMORY_TO_GPU: ") + overlap.what());
     return -EINVAL;
   }
+  if (gpu.device.host_pages != nullptr && buffer.mapped == 0) watch(buffer);
   buffer.mapped |= 1u << gpu.index;
-  if (gpu.device.host_pages != nullptr) watch(buffer, gpu);
   if (gpu.lazy_bar != nullptr) hold_back(buffer, gpu);
   if (processor != nullptr && is_owner && kind == MemoryKind::doorbell)
     processor->attach_doorbell_page(reinterpret_cast<std::byte*>(request.gpu_address), buffer.host,
@@ -330,7 +331,8 @@ int Buffers::unmap(uint64_t handle, Gpu& gpu) {
   if (processor != nullptr && request.gpu_index == gpu.index &&
       (request.flags & KFD_IOC_ALLOC_MEM_FLAGS_DOORBELL) != 0)
     processor->detach_doorbell_page(reinterpret_cast<std::byte*>(request.gpu_address));
-  if (device.checker != nullptr)
+  const bool is_last = buffer.mapped == 1u << gpu.index;
+  if (device.checker != nullptr && is_last)
     device.checker->forget(request.gpu_address,
                            request.gpu_address + round_up(request.size_bytes, kPage));
   const auto remove = [&](GpuAddress begin) {
@@ -341,7 +343,7 @@ int Buffers::unmap(uint64_t handle, Gpu& gpu) {
     }
   };
   remove(request.gpu_address);
-  if (device.host_pages != nullptr) device.host_pages->remove(request.gpu_address);
+  if (device.host_pages != nullptr && is_last) device.host_pages->remove(request.gpu_address);
   if ((request.flags & KFD_IOC_ALLOC_MEM_FLAGS_AQL_QUEUE_MEM) != 0)
     remove(request.gpu_address + buffer.file_bytes);
   if (processor != nullptr && (request.flags & KFD_IOC_ALLOC_MEM_FLAGS_EXECUTABLE) != 0)

@@ -13,7 +13,7 @@
 // A peer reaches doorbells through the program's mapping, not through the alias, so that its store
 // wakes the owner's command processor as the program's store does (cp/doorbell/doorbell_watch.hpp).
 //
-// With device.host_pages, the driver watches mapped buffers for which program and device have
+// With device.host_pages, the driver watches buffers while a GPU maps them, for which program and device have
 // separate mappings: VRAM and GTT that the program has mapped at their GPU address, and system
 // memory that ROCT allocates for the GPU (shared_pages.hpp). Memory that the program has registered
 // is not changed.
@@ -116,7 +116,7 @@ class Buffers {
     return (buffer.mapped >> gpu.index & 1) != 0;
   }
   Probes* probes_of(const Buffer& buffer, const Gpu& gpu) const;
-  void watch(const Buffer& buffer, const Gpu& gpu);
+  void watch(const Buffer& buffer);
   void hold_back(const Buffer& buffer, const Gpu& gpu);
   int place(Buffer& buffer, uint64_t& mmap_offset);
 

@@ -2,8 +2,10 @@
 
 #include <limits>
 #include <string>
+#include <utility>
 
 #include "device/fences/advice.hpp"
+#include "device/hives.hpp"
 #include "device/host_pages.hpp"
 #include "kfd/log.hpp"
 
@@ -11,6 +13,7 @@ namespace uptempo::vgpu::kfd {
 
 FenceReport::FenceReport(const Options& options)
     : device_(*options.device),
+      gpus_(options.gpus),
       lines_(options.checks.atomics ? options.report_file : std::string()) {
   if (!options.checks.atomics) return;
   for (const DeviceDescription* gpu : options.gpus)
@@ -22,14 +25,21 @@ FenceReport::FenceReport(const Options& options)
             report(to_sentence(atomic, target));
           }
         }));
-  const std::string target(device_.target);
   if (!options.checks.fences) return;
+  fences::JudgeOptions judge{.target = std::string(device_.target),
+                             .specification = options.checks.specification};
+  bool one_hive = gpus_.size() > 1;
+  for (uint32_t gpu = 1; gpu < gpus_.size(); ++gpu) {
+    judge.other_targets.emplace_back(gpus_[gpu]->target);
+    one_hive = one_hive && share_hive(0, gpu, options);
+  }
+  judge.peer_writes_probe = one_hive && peer_writes_probe(device_.target);
   if (options.checks.advice) journal_ = std::make_unique<fences::Journal>();
   checker_ = std::make_unique<fences::Checker>(
-      fences::JudgeOptions{.target = target, .specification = options.checks.specification},
-      [this, target](const fences::Finding& finding) {
+      std::move(judge),
+      [this](const fences::Finding& finding) {
         if (lines_.enabled()) {
-          lines_.write(to_json(finding, target));
+          lines_.write(to_json(finding, target_of(finding)));
         } else {
           report(to_sentence(finding));
         }
@@ -37,6 +47,13 @@ FenceReport::FenceReport(const Options& options)
       journal_.get(),
       options.checks.repeated ? std::numeric_limits<uint32_t>::max()
                               : fences::Checker::kRepetitions);
+}
+
+// The GPU whose task found the conflict, or that of the earlier task if it was the host.
+std::string FenceReport::target_of(const fences::Finding& finding) const {
+  const bool by_host = finding.reader->kind == fences::Task::Kind::host;
+  const uint32_t gpu = (by_host ? finding.writer : finding.reader)->agent;
+  return std::string(gpu < gpus_.size() ? gpus_[gpu]->target : device_.target);
 }
 
 void FenceReport::advise() {

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "device/device.hpp"
@@ -33,8 +34,10 @@ class FenceReport {
 
  private:
   void advise();
+  std::string target_of(const fences::Finding& finding) const;
 
   const DeviceDescription& device_;
+  const std::vector<const DeviceDescription*> gpus_;
   Trace lines_;
   std::unique_ptr<fences::Journal> journal_;  // null: no advice requested
   std::unique_ptr<fences::Checker> checker_;

@@ -59,8 +59,8 @@ void print_help() {
       << " (default gfx90a)\n"
          "  --gpus N|LIST       be a machine with 1 to 8 GPUs of TARGET, or with those of a list, "
          "as\n"
-         "                      gfx90a,gfx908 (default 1). Excludes --check fences and --bar "
-         "lazy\n"
+         "                      gfx90a,gfx908 (default 1). Excludes --check fences,advice and\n"
+         "                      --bar lazy\n"
          "  --join NAME         share one machine, its device memory and IPC handles, with the "
          "user's other\n"
          "                      programs that name it. The options that describe the machine must "
@@ -369,13 +369,14 @@ std::string preload_list(const ElfProgram& program, const std::string& library) 
 }
 
 // The list may come from the environment, which the launcher has not checked.
-bool names_fences(std::string_view checks) {
+Checks checks_of(std::string_view checks) {
   try {
-    return Checks::parse(checks).fences;
+    return Checks::parse(checks);
   } catch (const std::invalid_argument&) {
-    return false;  // the library reports the error
+    return {};  // the library reports the error
   }
 }
+bool names_fences(std::string_view checks) { return checks_of(checks).fences; }
 
 // After all options, because the GPU's socket must be one of the sockets, in either order.
 void check_sockets() {
@@ -407,18 +408,22 @@ void check_single_modes() {
     return text != nullptr && *text != '\0';
   };
   const bool several_gpus = names_several_gpus();
-  // `of_gpus`: null if the option works with several GPUs.
+  // A null reason: the option works with several.
   const auto refuse = [&](const char* option, const char* of_gpus, const char* of_processes) {
     if (several_gpus && of_gpus != nullptr)
       usage(std::string(option) + " works with one GPU only, because " + of_gpus +
             ": leave out one of them");
-    if (asked("UPTEMPO_VGPU_JOIN"))
+    if (asked("UPTEMPO_VGPU_JOIN") && of_processes != nullptr)
       usage(std::string(option) + " and --join exclude each other, because " + of_processes +
             ": leave out one of them");
   };
-  if (asked("UPTEMPO_VGPU_CHECK") && names_fences(std::getenv("UPTEMPO_VGPU_CHECK")))
-    refuse("--check fences", "the checker does not know the order between GPUs",
-           "the checker sees accesses of one process only");
+  if (asked("UPTEMPO_VGPU_CHECK")) {
+    const Checks checks = checks_of(std::getenv("UPTEMPO_VGPU_CHECK"));
+    if (checks.advice)
+      refuse("--check fences,advice", "advice knows the caches of one GPU", nullptr);
+    if (checks.fences)
+      refuse("--check fences", nullptr, "the checker sees accesses of one process only");
+  }
   if (asked("UPTEMPO_VGPU_INCOHERENT"))
     refuse("--incoherent", nullptr, "each process would have caches of its own");
   if (asked("UPTEMPO_VGPU_LAZY_BAR"))

@@ -14,11 +14,18 @@ namespace uptempo::vgpu::fences {
 
 struct Checker::Impl {
   Impl(JudgeOptions options, Sink the_sink, Journal* the_journal, uint32_t the_limit)
-      : l1_line_bytes(find_device_description(options.target)->l1_line_bytes),
+      : l1_line_bytes(l1_lines_of(options)),
         judge(std::move(options), [this](const Finding& finding) { found(finding); }),
         sink(std::move(the_sink)),
         journal(the_journal),
         limit(the_limit) {}
+
+  static std::vector<uint32_t> l1_lines_of(const JudgeOptions& options) {
+    std::vector<uint32_t> lines{find_device_description(options.target)->l1_line_bytes};
+    for (const std::string& target : options.other_targets)
+      lines.push_back(find_device_description(target)->l1_line_bytes);
+    return lines;
+  }
 
   template <typename What>
   void process(What what, std::vector<TouchedPage> pages = {}) {
@@ -63,12 +70,13 @@ struct Checker::Impl {
   mutable std::mutex mutex;
   // Dispatches, by actor and index. Those of a queue that was destroyed never end.
   std::map<std::pair<ActorId, uint64_t>, std::weak_ptr<AccessSet>> running;
-  const uint32_t l1_line_bytes;  // of the vector L1
+  const std::vector<uint32_t> l1_line_bytes;  // of the vector L1, by agent
+  std::recursive_mutex sections;
   Judge judge;
   const Sink sink;
   Journal* journal;  // null: the run is not recorded, or no longer
   const uint32_t limit;
-  ActorId queues = 0;
+  std::vector<uint32_t> agents;  // of the queues, in order
   std::map<std::tuple<int, const char*, std::string, std::string>, uint32_t> repetitions;
   Counts counts;
 };
@@ -117,10 +125,15 @@ Checker::Checker(JudgeOptions options, Sink sink, Journal* journal, uint32_t rep
     : impl_(std::make_unique<Impl>(std::move(options), std::move(sink), journal, repetitions)) {}
 Checker::~Checker() = default;
 
-ActorId Checker::add_queue(QueueKind kind, uint32_t ordinal) {
+ActorId Checker::add_queue(QueueKind kind, uint32_t ordinal, uint32_t agent) {
   const std::lock_guard lock(impl_->mutex);
-  impl_->process(events::AddQueue{kind, ordinal});
-  return ++impl_->queues;
+  impl_->process(events::AddQueue{kind, ordinal, agent});
+  impl_->agents.push_back(agent);
+  return static_cast<ActorId>(impl_->agents.size());
+}
+
+Checker::Section Checker::section() {
+  return impl_->l1_line_bytes.size() > 1 ? Section(impl_->sections) : Section();
 }
 
 void Checker::doorbell(ActorId queue, uint64_t value, uint64_t host_ns) {
@@ -132,7 +145,8 @@ Running Checker::launch(ActorId queue, const Packet& packet, std::string kernel,
                         AccessSet::Listener* listener, uint64_t waves, L2Deal l2s) {
   const std::lock_guard lock(impl_->mutex);
   impl_->process(events::Launch{queue, packet, std::move(kernel), waves});
-  auto accesses = std::make_shared<AccessSet>(listener, l2s, impl_->l1_line_bytes);
+  auto accesses =
+      std::make_shared<AccessSet>(listener, l2s, impl_->l1_line_bytes[impl_->agents[queue - 1]]);
   impl_->running[{queue, packet.index}] = accesses;
   return {{queue, packet.index}, std::move(accesses)};
 }

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -50,7 +51,16 @@ class Checker {
   Checker& operator=(const Checker&) = delete;
 
   // `ordinal`: as in traces. Each queue is its own actor, from the first to the last packet.
-  ActorId add_queue(QueueKind kind, uint32_t ordinal);
+  // `agent`: that of JudgeOptions, from 0.
+  ActorId add_queue(QueueKind kind, uint32_t ordinal, uint32_t agent = 0);
+
+  // With several agents, each processor holds a section from the time that it takes for an event of
+  // the host, or for a completion, until the host can see what it reports. So no completion that
+  // another processor reports has a later time and is nevertheless known to the host, and two
+  // processors that complete one signal do so one after the other. A thread may hold several. With
+  // one agent, a section locks nothing.
+  using Section = std::unique_lock<std::recursive_mutex>;
+  [[nodiscard]] Section section();
 
   // The producer rang: everything up to `value` (index of the last packet; for SDMA, the bytes
   // written) was published by then.

@@ -43,13 +43,15 @@ struct TouchedPage {
   const PageAccesses* accesses = nullptr;
 };
 
-// Queues are actors. The first one added has number 1 (kHost is 0). `pages` are those of
+// Agents are numbered like the process's GPUs. Queues are actors. The first one added has number 1
+// (kHost is 0). `pages` are those of
 // Event::pages.
 namespace events {
 
 struct AddQueue {
   QueueKind kind = QueueKind::compute;
   uint32_t ordinal = 0;  // as in traces
+  uint32_t agent = 0;    // whose caches its packets and dispatches use
 };
 // The producer rang: everything up to `value` (index of the last packet; for SDMA, the bytes
 // written) was published by then.

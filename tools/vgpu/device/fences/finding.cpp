@@ -7,26 +7,30 @@
 namespace uptempo::vgpu::fences {
 namespace {
 
-std::string to_json(const Task& task) {
+std::string to_json(const Task& task, bool several_gpus) {
+  const std::string queue = R"({"queue":)" + std::to_string(task.queue) +
+                            (several_gpus ? R"(,"gpu":)" + std::to_string(task.agent) : "");
   switch (task.kind) {
     case Task::Kind::host:
       return R"({"engine":"host"})";
     case Task::Kind::copy:
-      return R"({"queue":)" + std::to_string(task.queue) + R"(,"offset":)" +
-             std::to_string(task.position) + R"(,"engine":)" + json_quoted(task.name) + '}';
+      return queue + R"(,"offset":)" + std::to_string(task.position) + R"(,"engine":)" +
+             json_quoted(task.name) + '}';
     case Task::Kind::dispatch:
       break;
   }
-  return R"({"queue":)" + std::to_string(task.queue) + R"(,"index":)" +
-         std::to_string(task.position) + R"(,"kernel":)" + json_quoted(task.name) +
-         R"(,"barrier":)" + (task.barrier ? "true" : "false") + R"(,"acquire":")" +
-         std::string(scope_name(task.acquire)) + R"(","release":")" +
+  return queue + R"(,"index":)" + std::to_string(task.position) + R"(,"kernel":)" +
+         json_quoted(task.name) + R"(,"barrier":)" + (task.barrier ? "true" : "false") +
+         R"(,"acquire":")" + std::string(scope_name(task.acquire)) + R"(","release":")" +
          std::string(scope_name(task.release)) + R"("})";
 }
 
-// Example: "sum.kd (queue 1, packet 7: barrier, acquire agent, release none)".
-std::string described(const Task& task) {
-  const std::string queue = " (queue " + std::to_string(task.queue);
+// Example: "sum.kd (queue 1, packet 7: barrier, acquire agent, release none)". With several GPUs,
+// "(GPU 1, queue 1, ...".
+std::string described(const Task& task, bool several_gpus) {
+  const std::string queue = (several_gpus ? " (GPU " + std::to_string(task.agent) + ", queue "
+                                          : std::string(" (queue ")) +
+                            std::to_string(task.queue);
   const std::string position = std::to_string(task.position);
   switch (task.kind) {
     case Task::Kind::host:
@@ -55,7 +59,8 @@ std::string_view class_name(Finding::Class what) noexcept {
 std::string to_json(const Finding& finding, std::string_view target) {
   return R"({"class":")" + std::string(class_name(finding.what)) + R"(","conflict":")" +
          std::string(kConflicts[static_cast<size_t>(finding.conflict)]) + R"(","writer":)" +
-         to_json(*finding.writer) + R"(,"reader":)" + to_json(*finding.reader) + R"(,"address":)" +
+         to_json(*finding.writer, finding.several_gpus) + R"(,"reader":)" +
+         to_json(*finding.reader, finding.several_gpus) + R"(,"address":)" +
          std::to_string(finding.address) + R"(,"bytes":)" + std::to_string(finding.bytes) +
          R"(,"reason":)" + json_quoted(finding.reason) + R"(,"rule":)" + json_quoted(finding.rule) +
          R"(,"hsa":"violated","target":")" +
@@ -68,11 +73,11 @@ std::string to_sentence(const Finding& finding) {
   const bool writes = finding.conflict != Finding::Conflict::read_after_write;
   const Task& first = overtakes ? *finding.reader : *finding.writer;
   const Task& second = overtakes ? *finding.writer : *finding.reader;
-  return std::string(class_name(finding.what)) + ": " + described(second) +
+  return std::string(class_name(finding.what)) + ": " + described(second, finding.several_gpus) +
          (writes ? " writes " : " reads ") + std::to_string(finding.bytes) +
          " bytes from address " + std::to_string(finding.address) + " on, which " +
-         described(first) + (overtakes ? " reads: " : " wrote: ") + std::string(finding.reason) +
-         " [" + std::string(finding.rule) + ']';
+         described(first, finding.several_gpus) + (overtakes ? " reads: " : " wrote: ") +
+         std::string(finding.reason) + " [" + std::string(finding.rule) + ']';
 }
 
 }  // namespace uptempo::vgpu::fences

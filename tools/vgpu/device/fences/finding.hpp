@@ -18,10 +18,12 @@ struct Task {
 
   TaskId id;
   Kind kind = Kind::dispatch;
-  uint32_t queue = 0;     // as in traces; unused for the host
-  uint64_t position = 0;  // packet index; for SDMA the byte offset in the ring, as in traces
-  std::string name;       // kernel, or the engine's operation
-  bool barrier = false;   // of the packet, for messages
+  uint32_t agent = 0;        // of its queue; unused for the host
+  bool several_l2s = false;  // of a dispatch's agent
+  uint32_t queue = 0;        // as in traces; unused for the host
+  uint64_t position = 0;     // packet index; for SDMA the byte offset in the ring, as in traces
+  std::string name;          // kernel, or the engine's operation
+  bool barrier = false;      // of the packet, for messages
   FenceScope acquire = FenceScope::none;
   FenceScope release = FenceScope::none;
   // The view when the task began, including its acquire. For a dispatch that has ended, also the
@@ -50,6 +52,7 @@ struct Finding {
   std::string_view rule;  // source of the rule
   // false: the specification forbids it, but the caches of this target tolerate it
   bool possible_on_target = true;
+  bool several_gpus = false;  // texts name the GPU of each task
 };
 
 std::string_view class_name(Finding::Class what) noexcept;
@@ -62,7 +65,7 @@ std::string_view class_name(Finding::Class what) noexcept;
 //            "release":"system"},
 //  "address":140737,"bytes":4096,
 //  "reason":"...","rule":"...","hsa":"violated","target":"possible","device":"gfx90a"}
-// A copy is {"queue":2,"offset":64,"engine":"copy_linear"}, the host {"engine":"host"}. "target":
+// With several GPUs, "gpu":1 follows each queue. A copy is {"queue":2,"offset":64,"engine":"copy_linear"}, the host {"engine":"host"}. "target":
 // possible or harmless.
 std::string to_json(const Finding& finding, std::string_view target);
 

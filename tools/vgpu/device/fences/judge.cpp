@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "device/description.hpp"
 #include "device/fences/shadow.hpp"
 
 namespace uptempo::vgpu::fences {
@@ -23,6 +24,7 @@ constexpr uint64_t kSignalValueBits = line_bits(kSignalValueOffset, sizeof(int64
 struct QueueState {
   QueueKind kind = QueueKind::compute;
   uint32_t ordinal = 0;
+  uint32_t agent = 0;
   View started;             // what the last launched packet could rely on; the next one can, too
   View completed;           // from all completed packets
   uint64_t operations = 0;  // SDMA: number of tasks so far
@@ -40,9 +42,14 @@ struct QueueState {
 
 struct Judge::Impl {
   Impl(JudgeOptions the_options, Sink the_sink)
-      : target(the_options.target),
+      : targets(std::move(the_options.other_targets)),
         specification(the_options.specification),
+        peer_writes_probe(the_options.peer_writes_probe),
         sink(std::move(the_sink)) {
+    targets.insert(targets.begin(), std::move(the_options.target));
+    ages.resize(targets.size());
+    for (const std::string& target : targets)
+      several_l2s.push_back(find_device_description(target)->xcds > 1);
     queues.emplace_back();  // the host
   }
 
@@ -51,14 +58,16 @@ struct Judge::Impl {
     std::optional<int64_t> left;  // the last value stored by the device; empty: none, or a kernel's
   };
 
-  bool is_dispatcher(ActorId actor) const {
-    return actor != kHost && queues[actor].kind == QueueKind::compute;
+  // Of a compute queue; nothing for other actors.
+  std::optional<uint32_t> agent_of(ActorId actor) const {
+    if (actor == kHost || queues[actor].kind != QueueKind::compute) return std::nullopt;
+    return queues[actor].agent;
   }
-  void acquire(View& view, FenceScope scope) {
+  void acquire(View& view, FenceScope scope, uint32_t agent) {
     if (scope == FenceScope::none) return;
-    ++ages.l1;
-    if (scope == FenceScope::system) ++ages.l2;
-    view.acquire(scope, [this](ActorId actor) { return is_dispatcher(actor); });
+    ++ages[agent].l1;
+    if (scope == FenceScope::system) ++ages[agent].l2;
+    view.acquire(scope, agent, [this](ActorId actor) { return agent_of(actor); });
   }
 
   // ---- the host
@@ -123,7 +132,8 @@ struct Judge::Impl {
   // Adds the packet and its release to `view`; work after the packet may rely on both.
   void finish_packet(ActorId actor, const Packet& packet, View& view) {
     view.ordered.add({actor, packet.index});
-    view.release(packet.release);
+    view.release(packet.release, queues[actor].agent,
+                 [this](ActorId one) { return agent_of(one); });
     queues[actor].completed.join(view);
     if (packet.signal) complete_signal(*packet.signal, view);
   }
@@ -218,9 +228,16 @@ struct Judge::Impl {
                                   reader->id.actor, reader->id.index);
       Finding& finding = collected[key];
       if (finding.bytes == 0) {
-        finding = {violation.what,   conflict,       writer,
-                   reader,           address,        0,
-                   violation.reason, violation.rule, violation.possible_on_target};
+        finding = {violation.what,
+                   conflict,
+                   writer,
+                   reader,
+                   address,
+                   0,
+                   violation.reason,
+                   violation.rule,
+                   violation.possible_on_target,
+                   targets.size() > 1};
       }
       finding.address = std::min(finding.address, address);
       finding.bytes += bytes;
@@ -238,9 +255,9 @@ struct Judge::Impl {
     for (const Finding& finding : findings) sink(finding);
   }
 
-  MemoryType type_of(const TouchedPage& page) {
+  Reach reach(const TouchedPage& page, uint32_t agent) {
     kinds[page.page] = page.kind;
-    return memory_type(target, page.kind);
+    return {memory_type(targets[agent], page.kind), peer_writes_probe && is_peer_local(page.kind)};
   }
 
   void find_unreleased(GpuAddress begin, GpuAddress end) {
@@ -248,11 +265,13 @@ struct Judge::Impl {
     const Shadow::Report report = reporter();
     shadow.for_each_write(
         begin, end,
-        [&](const TaskPtr& writer, bool synchronising, GpuAddress address, uint32_t bytes) {
-          const MemoryKind kind = kinds.at(page_of(address));
+        [&](const TaskPtr& writer, bool synchronising, MemoryType type, GpuAddress address,
+            uint32_t bytes) {
+          const auto kind = kinds.find(page_of(address));
           // The host need not see device-local memory.
-          if (is_device_local(kind) || is_peer_local(kind)) return;
-          const auto found = judge_announced(*writer, announced, memory_type(target, kind));
+          if (kind == kinds.end() || is_device_local(kind->second) || is_peer_local(kind->second))
+            return;
+          const auto found = judge_announced(*writer, announced, type);
           if (!found) return;
           // An atomic needs no later fence if L2 does not hide its result from the host.
           if (synchronising && !found->possible_on_target) {
@@ -271,6 +290,7 @@ struct Judge::Impl {
     QueueState& queue = queues.emplace_back();
     queue.kind = event.kind;
     queue.ordinal = event.ordinal;
+    queue.agent = event.agent;
   }
 
   void process(const events::Doorbell& event, const Pages&) {
@@ -283,6 +303,8 @@ struct Judge::Impl {
     QueueState& queue = queues[event.queue];
     auto task = std::make_shared<Task>();
     task->id = {event.queue, event.packet.index};
+    task->agent = queue.agent;
+    task->several_l2s = several_l2s[queue.agent];
     task->queue = queue.ordinal;
     task->position = event.packet.index;
     task->name = event.kernel;
@@ -290,7 +312,7 @@ struct Judge::Impl {
     task->acquire = event.packet.acquire;
     task->release = event.packet.release;
     task->view = begin(event.queue, event.packet);
-    acquire(task->view, event.packet.acquire);
+    acquire(task->view, event.packet.acquire, queue.agent);
     queue.started = task->view;
     queue.running[event.packet.index] = std::move(task);
   }
@@ -303,7 +325,7 @@ struct Judge::Impl {
     std::optional<View> by_packets = meet(*task, data.pages);
     const Shadow::Report report = reporter();
     for (const TouchedPage& page : data.pages)
-      shadow.apply(task, page.page, *page.accesses, type_of(page), ages, report);
+      shadow.apply(task, page.page, *page.accesses, reach(page, task->agent), ages, report);
     View& view = by_packets ? *by_packets : task->view;
     for (const Signal* const signal : data.read) {
       view.join(signal->view);
@@ -343,8 +365,9 @@ struct Judge::Impl {
       Clock known = partner->view.ordered;
       known.add(partner->id);
       View& view = task.view;
+      Acquired& acquired = view.of(task.agent);
       for (Clock* clock : {&view.ordered, &view.released_agent, &view.released_system,
-                           &view.visible, &view.l1_clean})
+                           &acquired.visible, &acquired.l1_clean})
         clock->join(known);
     }
     return before;
@@ -354,7 +377,7 @@ struct Judge::Impl {
     View view = begin(event.queue, event.packet);
     for (const SignalValue& dependency : event.satisfied) depend(view, dependency);
     depend(view, event.storers);
-    acquire(view, event.packet.acquire);
+    acquire(view, event.packet.acquire, queues[event.queue].agent);
     // Later packets wait for a barrier packet.
     finish_packet(event.queue, event.packet, view);
     queues[event.queue].started = std::move(view);
@@ -373,27 +396,29 @@ struct Judge::Impl {
     auto task = std::make_shared<Task>();
     task->id = {event.queue, queue.operations++};
     task->kind = Task::Kind::copy;
+    task->agent = queue.agent;
     task->queue = queue.ordinal;
     task->position = event.offset;
     task->name = event.engine;
     task->view = queue.started;
-    read(task, pages);
-    write(task, pages);
+    const Shadow::Report report = reporter();
+    for (const TouchedPage& page : pages) shadow.read(task, page.page, page.accesses->read, report);
+    for (const TouchedPage& page : pages)
+      shadow.write(task, page.page, page.accesses->written, reach(page, queue.agent), ages, report);
     for (Clock* clock :
          {&queue.started.ordered, &queue.started.released_agent, &queue.started.released_system})
       clock->add(task->id);
   }
 
-  // Accesses of a copy engine or the host.
+  // Accesses of the host.
   void read(const TaskPtr& task, const Pages& pages) {
     const Shadow::Report report = reporter();
-    for (const TouchedPage& page : pages)
-      shadow.read(task, page.page, page.accesses->read, type_of(page), report);
+    for (const TouchedPage& page : pages) shadow.read(task, page.page, page.accesses->read, report);
   }
   void write(const TaskPtr& task, const Pages& pages) {
     const Shadow::Report report = reporter();
     for (const TouchedPage& page : pages)
-      shadow.write(task, page.page, page.accesses->written, type_of(page), ages, report);
+      shadow.write(task, page.page, page.accesses->written, {}, ages, report);
   }
 
   void process(const events::Signal& event, const Pages&) {
@@ -438,13 +463,15 @@ struct Judge::Impl {
 
   void process(const events::Finish&, const Pages&) { find_unreleased(0, ~GpuAddress{0}); }
 
-  const std::string target;
+  std::vector<std::string> targets;  // by agent
+  std::vector<bool> several_l2s;     // by agent
   const bool specification;
+  const bool peer_writes_probe;
   const Sink sink;
   uint64_t now_ns = 0;            // time of the current event
   std::deque<QueueState> queues;  // by actor
   Shadow shadow;
-  CacheAges ages;
+  AgentAges ages;
   uint64_t meetings = 0, excused_bytes = 0;
 
   std::unordered_map<uint64_t, Signal> signals;  // that packets have used, by handle
@@ -459,7 +486,7 @@ struct Judge::Impl {
   ViewPtr host = std::make_shared<const View>();
   uint64_t host_events = 0;
   std::unordered_map<GpuAddress, TaskId> opened;     // pages to which the host is storing
-  std::unordered_map<GpuAddress, MemoryKind> kinds;  // of all pages in `shadow`
+  std::unordered_map<GpuAddress, MemoryKind> kinds;  // of pages that the device has used
 
   using Key = std::tuple<Finding::Class, Finding::Conflict, const char*, bool, ActorId, uint64_t,
                          ActorId, uint64_t>;

@@ -10,6 +10,10 @@
 // last accesses to the same bytes (shadow.hpp, rules.hpp). Copies and observed host accesses are
 // checked at once.
 //
+// Several agents: a packet's fences act on the caches of its agent. A write is visible to a dispatch
+// of another agent after a release of system scope by a packet of the writer's agent and then an
+// acquire of system scope by a packet of the reader's.
+//
 // The host: its waits are not observed. At any time, the judge assumes that the host knows of every
 // completion that a signal has announced, and that a doorbell carries all of that. It assumes no
 // knowledge of anything that no signal has announced, so such a finding is certain. A signal to
@@ -39,6 +43,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "device/fences/event.hpp"
 #include "device/fences/finding.hpp"
@@ -46,9 +51,12 @@
 namespace uptempo::vgpu::fences {
 
 struct JudgeOptions {
-  std::string target = "gfx90a";  // as in DeviceDescription
+  std::string target = "gfx90a";  // of the first agent, as in DeviceDescription
   // Also report what the specification forbids and the caches of this target tolerate.
   bool specification = false;
+  std::vector<std::string> other_targets = {};  // of further agents
+  // Coherent links join all agents, so a write to a peer's memory probes the owner's L2.
+  bool peer_writes_probe = false;
 };
 
 class Judge {

@@ -26,10 +26,36 @@ bool hidden_in_l2(const Task& writer, const View& view, MemoryType type) noexcep
 }
 
 // Bytes of `writer` that no release covers are in the L2s of the XCDs on which it wrote them.
-bool hidden_in_another_l2(const Task& writer, Residency at_write, const Task& other, Paths paths,
-                          MemoryType type) noexcept {
+bool hidden_in_another_l2(const Task& writer, Residency at_write, const Task& other,
+                          Paths paths) noexcept {
   const bool one_l2 = at_write.l2s == paths.l2s && std::has_single_bit(paths.l2s);
-  return l2s_differ(type) && !one_l2 && !other.view.released_agent.contains(writer.id);
+  return l2s_differ(at_write.type) && !one_l2 && !other.view.released_agent.contains(writer.id);
+}
+
+bool has(uint8_t agents, uint32_t agent) noexcept { return (agents >> agent & 1) != 0; }
+
+// Whether the reader's L2 may have kept the old bytes, if no acquire of system scope came between.
+// `acquired`: one of agent scope did, which invalidates several L2s.
+bool old_in_l2(Residency at_write, const Task& reader, bool acquired, MemoryType type) noexcept {
+  const bool probed = at_write.probes && type == MemoryType::read_write;  // the reader's own memory
+  return !(acquired && reader.several_l2s) && has(at_write.l2, reader.agent) &&
+         l2_goes_stale(type) && !probed;
+}
+
+// A read by a dispatch of bytes that a dispatch of another agent wrote.
+Violation judge_read_of_another_agent(const Task& writer, Residency at_write, const Task& reader,
+                                      bool acquired, bool in_l1, MemoryType type) noexcept {
+  const bool released = reader.view.released_system.contains(writer.id);
+  const bool hidden = !released && hidden_in_l2(writer, reader.view, at_write.type);
+  // Without a release of system scope, `visible` does not tell whether an acquire was of system
+  // scope. Only gfx942 writes back without it, and there agent scope suffices for L2.
+  const bool old = (released || !acquired) && old_in_l2(at_write, reader, acquired, type);
+  return {Finding::Class::stale, hidden || in_l1 || old,
+          released ? "no acquire of system scope is between the release of the write and the read "
+                     "by another GPU"
+                   : "no release of system scope by the writer's GPU covers the write that another "
+                     "GPU reads",
+          kFences};
 }
 
 }  // namespace
@@ -45,16 +71,19 @@ std::optional<Violation> judge_read(const Task& writer, Residency at_write, cons
   if (!is_dispatch(reader)) {
     // The host and SDMA engines access memory directly.
     if (!is_dispatch(writer) || view.released_system.contains(writer.id)) return std::nullopt;
-    return Violation{Finding::Class::stale, hidden_in_l2(writer, view, type),
+    return Violation{Finding::Class::stale, hidden_in_l2(writer, view, at_write.type),
                      reader.kind == Task::Kind::host
                          ? "no release of system scope covers the write that the host reads"
                          : "no release of system scope covers the write that the copy engine reads",
                      kFences};
   }
-  if (view.visible.contains(writer.id)) return std::nullopt;
-  const bool acquired = view.l1_clean.contains(writer.id);
-  const bool in_l1 =
-      !acquired && ((at_write.vector_l1 && paths.vector) || (at_write.scalar_l1 && paths.scalar));
+  const Acquired& known = view.of(reader.agent);
+  if (known.visible.contains(writer.id)) return std::nullopt;
+  const bool acquired = known.l1_clean.contains(writer.id);
+  const bool in_l1 = !acquired && ((has(at_write.vector_l1, reader.agent) && paths.vector) ||
+                                   (has(at_write.scalar_l1, reader.agent) && paths.scalar));
+  if (is_dispatch(writer) && writer.agent != reader.agent)
+    return judge_read_of_another_agent(writer, at_write, reader, acquired, in_l1, type);
   if (is_dispatch(writer)) {
     std::string_view reason =
         "no release of agent scope or wider covers the write before the acquire";
@@ -64,10 +93,10 @@ std::optional<Violation> judge_read(const Task& writer, Residency at_write, cons
       reason =
           "no acquire of agent scope or wider is between the release of the write and the read";
     return Violation{Finding::Class::stale,
-                     in_l1 || hidden_in_another_l2(writer, at_write, reader, paths, type), reason,
+                     in_l1 || hidden_in_another_l2(writer, at_write, reader, paths), reason,
                      kFences};
   }
-  return Violation{Finding::Class::stale, in_l1 || (at_write.l2 && l2_goes_stale(type)),
+  return Violation{Finding::Class::stale, in_l1 || old_in_l2(at_write, reader, acquired, type),
                    writer.kind == Task::Kind::host
                        ? "no acquire of system scope is between the host's store and the read"
                        : "no acquire of system scope is between the copy and the read",
@@ -75,7 +104,7 @@ std::optional<Violation> judge_read(const Task& writer, Residency at_write, cons
 }
 
 std::optional<Violation> judge_overwrite(const Task& earlier, Residency at_write, const Task& later,
-                                         Paths paths, MemoryType type) {
+                                         Paths paths) {
   if (perhaps_ahead_of(later, earlier)) return std::nullopt;
   if (!later.view.ordered.contains(earlier.id))
     return Violation{
@@ -83,8 +112,8 @@ std::optional<Violation> judge_overwrite(const Task& earlier, Residency at_write
         "nothing orders the two writes: no barrier bit, no dependency, no wait by the host",
         kOrder};
   if (!is_dispatch(earlier)) return std::nullopt;
-  if (is_dispatch(later)) {
-    if (!hidden_in_another_l2(earlier, at_write, later, paths, type)) return std::nullopt;
+  if (is_dispatch(later) && later.agent == earlier.agent) {
+    if (!hidden_in_another_l2(earlier, at_write, later, paths)) return std::nullopt;
     return Violation{
         Finding::Class::stale, true,
         "no release of agent scope or wider covers the earlier write, which the L2 of another XCD "
@@ -93,7 +122,7 @@ std::optional<Violation> judge_overwrite(const Task& earlier, Residency at_write
   }
   if (later.view.released_system.contains(earlier.id)) return std::nullopt;
   return Violation{
-      Finding::Class::stale, hidden_in_l2(earlier, later.view, type),
+      Finding::Class::stale, hidden_in_l2(earlier, later.view, at_write.type),
       "no release of system scope covers the earlier write, which may be written back over the "
       "later one",
       kFences};

@@ -13,12 +13,16 @@
 
 namespace uptempo::vgpu::fences {
 
-// The caches that may have held the line, with its old bytes, at the time of a write.
+// The caches that may have held the line, with its old bytes, at the time of a write, and how the
+// writer reached memory.
 struct Residency {
-  bool vector_l1 = false;  // of a compute unit other than the writer's
-  bool scalar_l1 = false;
-  bool l2 = false;
+  // A bit per agent.
+  uint8_t vector_l1 = 0;  // of a compute unit other than the writer's
+  uint8_t scalar_l1 = 0;
+  uint8_t l2 = 0;   // not the one of a dispatch that writes
   uint8_t l2s = 0;  // a bit per L2 through which the task wrote any byte of it; 0: not known
+  MemoryType type = MemoryType::uncached;  // as the writer's agent has mapped it
+  bool probes = false;  // the write invalidates clean copies in the L2 of the memory's owner
   bool operator==(const Residency&) const = default;
 };
 
@@ -39,13 +43,13 @@ struct Violation {
 };
 
 // A read by `reader` of bytes that `writer` wrote last. Returns nothing when it is ordered and
-// visible. The tasks must differ.
+// visible. The tasks must differ. `type`: as the reader's agent has mapped the memory.
 std::optional<Violation> judge_read(const Task& writer, Residency at_write, const Task& reader,
                                     Paths paths, MemoryType type);
 
 // A write by `later` over bytes that `earlier` wrote last.
 std::optional<Violation> judge_overwrite(const Task& earlier, Residency at_write, const Task& later,
-                                         Paths paths, MemoryType type);
+                                         Paths paths);
 
 // A write by `writer` over bytes that `reader` read.
 std::optional<Violation> judge_write_after_read(const Task& reader, const Task& writer);

@@ -23,6 +23,8 @@ void for_runs(uint64_t of, const std::array<uint64_t, Count>& masks, Visit visit
   }
 }
 
+uint8_t bit_of(uint32_t agent) noexcept { return static_cast<uint8_t>(1u << agent); }
+
 // Like for_runs(), for a whole page; runs may cross lines.
 template <typename Visit>
 void for_bytes(const PageMask& bytes, Visit visit) {
@@ -101,16 +103,17 @@ class Shadow::Transitions {
         done.conflicts.push_back({*found, conflict, writer, task_});
       };
       // With several L2s, atomics operate in memory.
-      const MemoryType type =
-          before.written_synchronising && l2s_differ(type_) ? MemoryType::coherent : type_;
+      Residency at_write = before.at_write;
+      if (before.written_synchronising && l2s_differ(at_write.type))
+        at_write.type = MemoryType::coherent;
       std::optional<Violation> found;
       if (kind.read) {
-        found = judge_read(*writer, before.at_write, *task_,
-                           kind.synchronising ? Paths{.l2s = kind.paths.l2s} : kind.paths, type);
+        found = judge_read(*writer, at_write, *task_,
+                           kind.synchronising ? Paths{.l2s = kind.paths.l2s} : kind.paths, type_);
         add(found, Finding::Conflict::read_after_write);
       }
       if (kind.written && !found)
-        add(judge_overwrite(*writer, before.at_write, *task_, kind.paths, type),
+        add(judge_overwrite(*writer, at_write, *task_, kind.paths),
             Finding::Conflict::write_after_write);
     }
     if (!kind.written) return;
@@ -135,9 +138,10 @@ class Shadow::Transitions {
     if (!kind.read && !kind.written) {
       if (!is_overlapping(before.get(), *task_)) return before;
       auto after = std::make_shared<History>(*before);
-      after->at_write.vector_l1 = after->at_write.vector_l1 || kind.paths.vector;
-      after->at_write.scalar_l1 = after->at_write.scalar_l1 || kind.paths.scalar;
-      after->at_write.l2 = true;
+      const uint8_t own = bit_of(task_->agent);
+      if (kind.paths.vector) after->at_write.vector_l1 |= own;
+      if (kind.paths.scalar) after->at_write.scalar_l1 |= own;
+      after->at_write.l2 |= own;
       return after;
     }
     // A write replaces the history, so separate runs get the same new history.
@@ -187,6 +191,28 @@ auto Shadow::Page::segments_of(uint32_t begin, uint32_t end) -> std::pair<Segmen
   return {std::prev(behind), std::upper_bound(behind, segments.end(), end - 1, begins_behind)};
 }
 
+Shadow::LineAges& Shadow::Page::ages_of(uint32_t agent) {
+  if (agent == 0) return first_agent;
+  if (agent > other_agents.size()) other_agents.resize(agent);
+  return other_agents[agent - 1];
+}
+
+Residency Shadow::Page::holders(uint32_t line, const AgentAges& ages) const noexcept {
+  static_assert(kLineBytes == 64);
+  // A line of L2 is two of these lines.
+  const uint32_t neighbour = line ^ (kL2LineBytes / kLineBytes - 1);
+  Residency found;
+  const auto add = [&](const LineAges& used, uint32_t agent) {
+    const CacheAges& age = ages[agent];
+    if (used.vector_l1[line] == age.l1) found.vector_l1 |= bit_of(agent);
+    if (used.scalar_l1[line] == age.l1) found.scalar_l1 |= bit_of(agent);
+    if (used.l2[line] == age.l2 || used.l2[neighbour] == age.l2) found.l2 |= bit_of(agent);
+  };
+  add(first_agent, 0);
+  for (uint32_t i = 0; i < other_agents.size(); ++i) add(other_agents[i], i + 1);
+  return found;
+}
+
 Shadow::Page& Shadow::page(GpuAddress address) {
   auto& entry = pages_[page_of(address)];
   if (entry == nullptr) entry = std::make_unique<Page>();
@@ -231,8 +257,11 @@ void Shadow::meet(const Task& task, GpuAddress address, const PageAccesses& acce
 }
 
 void Shadow::apply(const TaskPtr& task, GpuAddress address, const PageAccesses& accesses,
-                   MemoryType type, CacheAges ages, const Report& report) {
+                   Reach reach, const AgentAges& ages, const Report& report) {
   Page& to = page(address);
+  LineAges& own = to.ages_of(task->agent);
+  const CacheAges& now = ages[task->agent];
+  const uint8_t bit = bit_of(task->agent);
   std::vector<Piece>&pieces = pieces_, &lines = lines_;
   pieces.clear();
   lines.clear();
@@ -248,9 +277,13 @@ void Shadow::apply(const TaskPtr& task, GpuAddress address, const PageAccesses& 
     const bool scalar = (accesses.scalar_lines >> line & 1) != 0;
     // Another vector L1 holds old bytes if it held the line before, or if another workgroup of this
     // dispatch read the line.
-    const Residency residency{
-        to.vector_l1[line] == ages.l1 || (vector && (accesses.shared_lines >> line & 1) != 0),
-        to.scalar_l1[line] == ages.l1 || scalar, false, accesses.written_l2s[line]};
+    Residency residency = to.holders(line, ages);
+    if (vector && (accesses.shared_lines >> line & 1) != 0) residency.vector_l1 |= bit;
+    if (scalar) residency.scalar_l1 |= bit;
+    residency.l2 &= static_cast<uint8_t>(~bit);
+    residency.l2s = accesses.written_l2s[line];
+    residency.type = reach.type;
+    residency.probes = reach.probes;
     for_runs(read | written, std::array{read, written, synchronising},
              [&](unsigned first, unsigned end) {
                const auto has = [first](uint64_t mask) { return (mask >> first & 1) != 0; };
@@ -271,18 +304,18 @@ void Shadow::apply(const TaskPtr& task, GpuAddress address, const PageAccesses& 
       lines.push_back({static_cast<uint16_t>(line * kLineBytes),
                        static_cast<uint16_t>((line + 1) * kLineBytes),
                        {false, false, false, {vector, scalar}, {}}});
-    if (vector) to.vector_l1[line] = ages.l1;
-    if (scalar) to.scalar_l1[line] = ages.l1;
-    to.l2[line] = ages.l2;
+    if (vector) own.vector_l1[line] = now.l1;
+    if (scalar) own.scalar_l1[line] = now.l1;
+    own.l2[line] = now.l2;
   }
-  apply(task, address, to, pieces, type, report);
+  apply(task, address, to, pieces, reach.type, report);
   if (lines.empty()) return;
   // The task may have read a line before another task wrote any byte of it.
   const auto [first, last] = to.segments_of(lines.front().begin, lines.back().end);
   if (std::any_of(first, last, [&](const Segment& segment) {
         return is_overlapping(segment.history.get(), *task);
       }))
-    apply(task, address, to, lines, type, report);
+    apply(task, address, to, lines, reach.type, report);
 }
 
 void Shadow::apply(const TaskPtr& task, GpuAddress address, Page& page,
@@ -328,29 +361,25 @@ void Shadow::apply(const TaskPtr& task, GpuAddress address, Page& page,
   segments.insert(gap, std::move_iterator(kept), std::move_iterator(after.end()));
 }
 
-void Shadow::read(const TaskPtr& task, GpuAddress address, const PageMask& bytes, MemoryType type,
+void Shadow::read(const TaskPtr& task, GpuAddress address, const PageMask& bytes,
                   const Report& report) {
   std::vector<Piece>& pieces = pieces_;
   pieces.clear();
   for_bytes(bytes, [&](uint16_t begin, uint16_t end) {
     pieces.push_back({begin, end, {true, false, false, {}, {}}});
   });
-  apply(task, address, page(address), pieces, type, report);
+  apply(task, address, page(address), pieces, {}, report);
 }
 
-void Shadow::write(const TaskPtr& task, GpuAddress address, const PageMask& bytes, MemoryType type,
-                   CacheAges ages, const Report& report) {
-  static_assert(kLineBytes == 64);
+void Shadow::write(const TaskPtr& task, GpuAddress address, const PageMask& bytes, Reach reach,
+                   const AgentAges& ages, const Report& report) {
   Page& to = page(address);
   std::vector<Piece>& pieces = pieces_;
   pieces.clear();
   for (uint32_t line = 0; line < kLinesPerPage; ++line) {
     if (bytes[line] == 0) continue;
-    // A line of L2 is two of these lines.
-    const bool l2 =
-        to.l2[line] == ages.l2 || to.l2[line ^ (kL2LineBytes / kLineBytes - 1)] == ages.l2;
-    const Kind kind{
-        false, true, false, {}, {to.vector_l1[line] == ages.l1, to.scalar_l1[line] == ages.l1, l2}};
+    Kind kind{false, true, false, {}, to.holders(line, ages)};
+    kind.residency.probes = reach.probes;
     for_runs(bytes[line], std::array{bytes[line]}, [&](unsigned first, unsigned end) {
       const auto begin = static_cast<uint16_t>(line * kLineBytes + first);
       const auto stop = static_cast<uint16_t>(line * kLineBytes + end);
@@ -361,12 +390,12 @@ void Shadow::write(const TaskPtr& task, GpuAddress address, const PageMask& byte
       }
     });
   }
-  apply(task, page_of(address), to, pieces, type, report);
+  apply(task, page_of(address), to, pieces, {}, report);
 }
 
-void Shadow::for_each_write(
-    GpuAddress begin, GpuAddress end,
-    const std::function<void(const TaskPtr&, bool, GpuAddress, uint32_t)>& visit) const {
+void Shadow::for_each_write(GpuAddress begin, GpuAddress end,
+                            const std::function<void(const TaskPtr&, bool, MemoryType, GpuAddress,
+                                                     uint32_t)>& visit) const {
   for (auto page = pages_.lower_bound(page_of(begin)); page != pages_.end() && page->first < end;
        ++page) {
     const auto& segments = page->second->segments;
@@ -377,7 +406,7 @@ void Shadow::for_each_write(
       const GpuAddress first = std::max(begin, page->first + segments[at].begin);
       const GpuAddress last = std::min(end, page->first + stop);
       if (first < last)
-        visit(history->writer, history->written_synchronising, first,
+        visit(history->writer, history->written_synchronising, history->at_write.type, first,
               static_cast<uint32_t>(last - first));
     }
   }

@@ -18,11 +18,18 @@
 
 namespace uptempo::vgpu::fences {
 
-// How often the agent's caches have been invalidated. A line read since the last invalidation may
+// How often an agent's caches have been invalidated. A line read since the last invalidation may
 // still be present.
 struct CacheAges {
   uint32_t l1 = 1;
   uint32_t l2 = 1;
+};
+using AgentAges = std::vector<CacheAges>;  // by agent
+
+// How a task reaches a page.
+struct Reach {
+  MemoryType type = MemoryType::uncached;  // as the task's agent has mapped it; dispatches only
+  bool probes = false;                     // of its writes, see Residency
 };
 
 class Shadow {
@@ -35,19 +42,19 @@ class Shadow {
 
   // The accesses of a dispatch. Call `meet` for all of its pages first, then `apply`.
   void meet(const Task& task, GpuAddress page, const PageAccesses& accesses, const Met& met) const;
-  void apply(const TaskPtr& task, GpuAddress page, const PageAccesses& accesses, MemoryType type,
-             CacheAges ages, const Report& report);
+  void apply(const TaskPtr& task, GpuAddress page, const PageAccesses& accesses, Reach reach,
+             const AgentAges& ages, const Report& report);
 
   // The accesses of a copy engine or the host.
-  void read(const TaskPtr& task, GpuAddress page, const PageMask& bytes, MemoryType type,
-            const Report& report);
-  void write(const TaskPtr& task, GpuAddress page, const PageMask& bytes, MemoryType type,
-             CacheAges ages, const Report& report);
+  void read(const TaskPtr& task, GpuAddress page, const PageMask& bytes, const Report& report);
+  void write(const TaskPtr& task, GpuAddress page, const PageMask& bytes, Reach reach,
+             const AgentAges& ages, const Report& report);
 
   // Visits the remaining writes of each task in [begin, end).
-  void for_each_write(GpuAddress begin, GpuAddress end,
-                      const std::function<void(const TaskPtr& writer, bool synchronising,
-                                               GpuAddress address, uint32_t bytes)>& visit) const;
+  void for_each_write(
+      GpuAddress begin, GpuAddress end,
+      const std::function<void(const TaskPtr& writer, bool synchronising, MemoryType type,
+                               GpuAddress address, uint32_t bytes)>& visit) const;
   void forget(GpuAddress begin, GpuAddress end);
   // An unobserved writer may have written these bytes.
   void forget_bytes(GpuAddress page, const PageMask& bytes);
@@ -73,15 +80,22 @@ class Shadow {
     uint16_t begin;
     HistoryPtr history;  // null: none
   };
+  // Age of each line's last use by the caches of an agent; 0: never.
+  struct LineAges {
+    std::array<uint32_t, kLinesPerPage> vector_l1{}, scalar_l1{}, l2{};
+  };
   struct Page {
     // the first begins at 0; each ends where the next begins
     std::vector<Segment> segments{{0, nullptr}};
-    // Age of each line's last use, by cache; 0: never.
-    std::array<uint32_t, kLinesPerPage> vector_l1{}, scalar_l1{}, l2{};
-    bool synchronising = false;  // some history has a synchronising access
+    LineAges first_agent;
+    std::vector<LineAges> other_agents;  // of agents 1, 2, ...; none beyond its end has used it
+    bool synchronising = false;          // some history has a synchronising access
 
     using Segments = std::vector<Segment>::iterator;
     std::pair<Segments, Segments> segments_of(uint32_t begin, uint32_t end);
+    LineAges& ages_of(uint32_t agent);
+    // The caches that may hold the line.
+    Residency holders(uint32_t line, const AgentAges& ages) const noexcept;
   };
   static bool is_overlapping(const History* history, const Task& reader);
   // The properties of one access on which a transition depends. Neither read nor written: the line
