@@ -1,6 +1,7 @@
 // Two processes share device memory and events (uptempo-vgpu --gpus 2 --join NAME). The program
 // starts itself again as the other process and talks to it through a pair of pipes.
 #include <hip/hip_runtime.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cstdio>
@@ -128,6 +129,12 @@ void exporter(const Pipes& other) {
   other.send(true);
   CHECK_HIP(hipDeviceSynchronize());
   other.send(true);
+  CHECK_HIP(hipEventDestroy(event));
+  // HIP leaves the event's shared memory, /hip_eventXXXXXX, and the file /tmp/eventXXXXXX behind.
+  const std::string shared_memory = event_handle.reserved;
+  (void)shm_unlink(shared_memory.c_str());
+  std::remove(("/tmp/" + shared_memory.substr(shared_memory.find('_') + 1)).c_str());
+  CHECK_HIP(hipFree(memory));
 }
 
 int main(int argc, char** argv) {

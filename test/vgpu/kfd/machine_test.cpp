@@ -365,6 +365,36 @@ TEST_CASE("processes that are killed at any moment leave a machine without overl
   CHECK(machine.allocate(0, Heap::vram, 64 * kMiB, kPage));
 }
 
+TEST_CASE("processes begin, join and end in any order", "[machine]") {
+  const Name name("churn");
+  std::vector<pid_t> children;
+  for (int child = 0; child < 6; ++child) {
+    children.push_back(fork());
+    REQUIRE(children.back() >= 0);
+    if (children.back() != 0) continue;
+    // Each round is a process: it ends while others join.
+    for (int round = 0; round < 25; ++round) {
+      const pid_t inner = fork();
+      if (inner == 0) {
+        try {
+          Machine machine(name.text, kProperties, kTwoGpus);
+          _exit(machine.allocate(0, Heap::vram, kPage, kPage) ? 0 : 1);
+        } catch (...) {
+          _exit(2);
+        }
+      }
+      int status = 0;
+      if (waitpid(inner, &status, 0) != inner || status != 0) _exit(1);
+    }
+    _exit(0);
+  }
+  for (const pid_t child : children) {
+    int status = -1;
+    REQUIRE(waitpid(child, &status, 0) == child);
+    CHECK(status == 0);
+  }
+}
+
 TEST_CASE("a reset wakes every process of the machine", "[machine]") {
   const Name name("reset");
   Machine machine(name.text, kProperties, kTwoGpus);

@@ -11,12 +11,14 @@
 #include <atomic>
 #include <bit>
 #include <cerrno>
+#include <chrono>
 #include <climits>
 #include <cstring>
 #include <mutex>
 #include <new>
 #include <stdexcept>
 #include <system_error>
+#include <thread>
 #include <type_traits>
 #include <unordered_map>
 #include <utility>
@@ -191,8 +193,9 @@ std::unique_ptr<Head> read_head(const std::string& name, const OpenFile& file) {
   return nullptr;
 }
 
-// Opens a memory file of the machine through a process that has it.
-Descriptor open_memory(const std::string& name, const Head& head, uint32_t gpu) {
+// Opens a memory file of the machine through a process that has it. Returns no descriptor if there
+// is none.
+Descriptor open_memory(const Head& head, uint32_t gpu) {
   const auto own = static_cast<uint64_t>(getpid());
   for (const ProcessSlot& slot : head.processes) {
     if (slot.pid == 0 || slot.pid == own || !is_alive(slot)) continue;
@@ -205,7 +208,13 @@ Descriptor open_memory(const std::string& name, const Head& head, uint32_t gpu) 
         status.st_dev == head.file_device[gpu] && status.st_ino == head.file_inode[gpu])
       return file;
   }
-  refuse(name, "has no process that lets this one open its memory (/proc/PID/fd)");
+  return Descriptor();
+}
+
+std::vector<Descriptor> open_memory(const Head& head) {
+  std::vector<Descriptor> files;
+  for (uint32_t gpu = 0; gpu < head.gpus; ++gpu) files.push_back(open_memory(head, gpu));
+  return files;
 }
 
 long futex(const uint32_t* word, int operation, uint32_t value) noexcept {
@@ -290,6 +299,20 @@ struct Machine::Impl {
   void join(std::span<const GpuMemory> gpus, const std::string& properties) {
     const auto identity = ProcessIdentity::of_this_process();
     if (!identity) refuse(name, "cannot be joined: /proc/self/stat cannot be read");
+    // A process that ends closes its files before it counts as dead. Only then can the machine begin
+    // anew.
+    constexpr std::chrono::seconds kLimit{10};
+    const auto end = std::chrono::steady_clock::now() + kLimit;
+    while (!try_join(gpus, properties, *identity)) {
+      if (std::chrono::steady_clock::now() > end)
+        refuse(name, "has no process that lets this one open its memory (/proc/PID/fd)");
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
+
+  // Returns false if a process lives, but none gives the memory files.
+  bool try_join(std::span<const GpuMemory> gpus, const std::string& properties,
+                const ProcessIdentity& identity) {
     const OpenFile file = open_locked(name, true);
     inode = file.status.st_ino;
     const std::unique_ptr<Head> present = read_head(name, file);
@@ -302,18 +325,25 @@ struct Machine::Impl {
       if (error != 0) refuse(name, "has no room in /dev/shm: " + std::string(strerror(error)));
       map(file.descriptor.get(), gpus.size());
       begin(gpus, properties);
-      return enter(0, *identity);
+      enter(0, identity);
+      return true;
     }
     compare_properties(name, present->properties, properties);
+    std::vector<Descriptor> memory = open_memory(*present);
+    if (std::ranges::any_of(memory, [](const Descriptor& each) { return each.get() < 0; }))
+      return false;
     map(file.descriptor.get(), present->gpus);
     for (uint32_t gpu = 0; gpu < present->gpus; ++gpu)
-      files.push_back(std::make_unique<SparseFile>(open_memory(name, *present, gpu).release(),
-                                                   file_bytes(*present, gpu)));
+      files.push_back(
+          std::make_unique<SparseFile>(memory[gpu].release(), file_bytes(*present, gpu)));
     views.resize(present->gpus);
     own_slot = kMostProcesses;
     forget_dead();
     for (uint32_t slot = 0; slot < kMostProcesses; ++slot)
-      if (head().processes[slot].pid == 0) return enter(slot, *identity);
+      if (head().processes[slot].pid == 0) {
+        enter(slot, identity);
+        return true;
+      }
     refuse(name, "has " + std::to_string(kMostProcesses) + " processes already, the most");
   }
 

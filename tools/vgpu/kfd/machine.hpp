@@ -59,9 +59,10 @@ class Machine {
 
   // The machine of this process alone. Throws std::system_error if the system refuses the memory.
   explicit Machine(std::span<const GpuMemory> gpus);
-  // Joins the machine, or begins it. Requires Options::is_machine_name(name). Throws
-  // std::runtime_error, in one sentence, if the machine has other properties (names the first), is another user's, has no room for a process, or cannot be
-  // reached.
+  // Joins the machine, or begins it. Requires Options::is_machine_name(name). Waits up to 10 s for
+  // the end of a process that is about to leave the machine. Throws std::runtime_error, in one
+  // sentence, if the machine has other properties (names the first), is another user's, has no room
+  // for a process, or cannot be reached.
   Machine(const std::string& name, const std::vector<Property>& properties,
           std::span<const GpuMemory> gpus);
   // Calls leave(). Others free this process's extents when the process has ended.
