@@ -19,7 +19,7 @@
 // Lifetime: the memory files live as long as the Machine, which outlives the device's threads. A
 // process has one Machine.
 // Thread safety: any thread. Operations on the table hold a mutex, and with a name the lock of the
-// file; they cost about 10 us, and 10 us more for each other process.
+// file; they cost some 2 us without a name, 25 us with one, and 20 us more for each other process.
 #pragma once
 
 #include <array>
