@@ -16,6 +16,7 @@ namespace {
 
 constexpr uint32_t kItems = 1024;
 constexpr Grid kGrid = Grid{kItems}.by(64);
+constexpr size_t kRooms = 16, kWords = kRooms * kItems;
 
 // Streams of both GPUs, and kernels that keep a stream busy until the gate opens.
 struct PeerStreams : OnPeers {
@@ -26,19 +27,23 @@ struct PeerStreams : OnPeers {
   ~PeerStreams() { open(); }
 
   void keep_busy(size_t which, Stream& stream) {
-    stream.launch(programs[which].wait_for_gate, Grid{1}, gate.data(), 1u << 30, outcome.data());
+    stream.launch(programs[which].wait_for_gate, Grid{1}, gate.data(), 1u << 30,
+                  outcomes.data() + kept_busy++);
   }
   void open() { std::atomic_ref(gate[0]).store(1, std::memory_order_release); }
+  // Memory for kItems that no launch uses yet.
+  uint32_t* room(size_t which) { return words[which].data() + rooms++ % kRooms * kItems; }
   // True if the stream's next launch acquires at system scope.
   bool next_acquires_system(size_t which, Stream& stream) {
     const uint64_t before = Counters::now().system_acquires;
-    stream.launch(programs[which].fill, kGrid, words[which].data(), 1u);
+    stream.launch(programs[which].fill, kGrid, room(which), 1u);
     return Counters::now().system_acquires != before;
   }
 
-  PinnedBuffer<uint32_t> gate{gpus, 1}, outcome{gpus, 1};
-  std::array<DeviceBuffer<uint32_t>, 2> words{DeviceBuffer<uint32_t>{gpus[0], kItems},
-                                              DeviceBuffer<uint32_t>{gpus[1], kItems}};
+  PinnedBuffer<uint32_t> gate{gpus, 1}, outcomes{gpus, 64};
+  size_t kept_busy = 0, rooms = 0;
+  std::array<DeviceBuffer<uint32_t>, 2> words{DeviceBuffer<uint32_t>{gpus[0], kWords},
+                                              DeviceBuffer<uint32_t>{gpus[1], kWords}};
   std::array<Streams, 2> streams;
 };
 
@@ -75,7 +80,7 @@ TEST_CASE(
         all.keep_busy(0, busy);
         CHECK_FALSE(all.next_acquires_system(0, busy));
         if (!is_over) all.keep_busy(far, other);
-        other.launch(all.programs[far].fill, kGrid, all.words[far].data(), 2u);
+        other.launch(all.programs[far].fill, kGrid, all.room(far), 2u);
         Event event = other.record();
         if (is_over) event.wait();
         TimedEvent timed;
@@ -89,7 +94,7 @@ TEST_CASE(
             break;
           case Way::through_other_wait:
             between.wait(event);
-            second.launch(all.programs[0].fill, kGrid, all.words[0].data(), 2u);
+            second.launch(all.programs[0].fill, kGrid, all.room(0), 2u);
             between.wait(second.record());
             event = between.record();
             break;
@@ -140,8 +145,9 @@ TEST_CASE("the legacy default stream acquires what blocking streams have receive
   all.keep_busy(0, last);
   const DeviceBuffer<uint32_t> remote{all.gpus, kItems};
   // The copy engine's writes and the event's are acquired by no launch of the blocking streams.
-  first.copy(remote, all.words[0], {.path = CopyPath::engine});
-  second.launch(all.programs[0].fill, kGrid, all.words[0].data(), 3u);
+  first.copy(remote, CopySource::device(all.room(0), kItems * sizeof(uint32_t)),
+             {.path = CopyPath::engine});
+  second.launch(all.programs[0].fill, kGrid, all.room(0), 3u);
   CHECK(all.next_acquires_system(0, last));
   all.open();
   for (Streams& each : all.streams) each.synchronize();
@@ -151,7 +157,7 @@ TEST_CASE("host writes before a wait for an event are acquired by the launch aft
           "[peers][event]") {
   PeerStreams all({.hardware_queues = 2});
   Stream busy(all.streams[0]), stream(all.streams[0]);
-  stream.launch(all.programs[0].fill, kGrid, all.words[0].data(), 3u);
+  stream.launch(all.programs[0].fill, kGrid, all.room(0), 3u);
   stream.record().wait();  // the host may now write coarse-grained memory
   all.keep_busy(0, busy);
   stream.wait(busy.record());
@@ -335,7 +341,7 @@ TEST_CASE("timed events of two GPUs are in one clock", "[peers][event]") {
   for (uint32_t hop = 0; hop < 10; ++hop) {
     const size_t which = hop % 2;
     Stream &now = which == 0 ? first : second, &next = which == 0 ? second : first;
-    now.launch(all.programs[which].fill, kGrid, all.words[which].data(), hop);
+    now.launch(all.programs[which].fill, kGrid, all.room(which), hop);
     now.record(times.emplace_back());
     next.wait(times.back());
   }
