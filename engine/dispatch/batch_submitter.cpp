@@ -120,8 +120,8 @@ void BatchSubmitter::raw(const aql::Packet64& packet) {
 void BatchSubmitter::wait(const Signal& signal) {
   require_not_ended();
   if (signal.handle().handle == 0) refuse_empty("BatchSubmitter::wait", "a wait for a signal");
-  // A barrier packet acquires after its wait (HSA Platform System Architecture 1.2, 2.9). Fences are
-  // agent-wide, so this acquire serves every later packet.
+  // A barrier packet acquires after its wait (HSA Platform System Architecture 1.2, 2.9). Fences
+  // are agent-wide, so this acquire serves every later packet.
   raw(aql::to_packet(aql::BarrierAnd{.flags = {.barrier = aql::Barrier::on,
                                                .acquire = aql::FenceScope::system,
                                                .release = aql::FenceScope::none},

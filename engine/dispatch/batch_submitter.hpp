@@ -153,17 +153,17 @@ class BatchSubmitter {
   //
   //   const Signal halo{SignalKind::interrupt, 1};  // 1: not yet
   //   left.complete_with(halo);                     // a batch of one GPU
-  //   right.wait(halo);                             // a batch of another one; nothing follows for the
-  //   right.dispatch(step, Grid{n}, ...);           // host to do
+  //   right.wait(halo);                             // a batch of another one
+  //   right.dispatch(step, Grid{n}, ...);
   //   left.submit();
   //   right.submit();
   //
   // The signal must become zero by work that is submitted, or the host; otherwise the queue stops
   // there forever. It must live, and stay zero, until this batch is complete. submit() of the batch
-  // that sets it makes it 1 first: to use it again, submit that batch before this one. If the setter's
-  // queue fails, the signal never becomes zero, and waits for this batch end by their deadline only.
-  // Streams (engine/stream) have events, which fail with their queue. Throws Error for an empty
-  // Signal.
+  // that sets it makes it 1 first: to use it again, submit that batch before this one. If the
+  // setter's queue fails, the signal never becomes zero, and waits for this batch end by their
+  // deadline only. Streams (engine/stream) have events, which fail with their queue. Throws Error
+  // for an empty Signal.
   void wait(const Signal& signal);
 
   // Uses this signal for the next submission instead of one of the queue's. submit() sets it to 1.

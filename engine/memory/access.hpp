@@ -1,8 +1,8 @@
 // Grants further agents access to an allocation.
 //
 // A GPU reaches memory of a peer, or host memory that was pinned for another GPU, only after it has
-// been granted access. A kernel or copy engine that tries before faults, which ends the queues of that
-// GPU. Buffers made for several agents (buffer.hpp) need no call of these functions.
+// been granted access. A kernel or copy engine that tries before faults, which ends the queues of
+// that GPU. Buffers made for several agents (buffer.hpp) need no call of these functions.
 //
 // Thread safety: any thread; one call at a time per allocation.
 // Cost: allow: one system call per agent, for set-up. has_access(): a lookup in ROCr.
@@ -19,9 +19,9 @@ namespace uptempo {
 // (hsa_amd_agent_memory_pool_get_info does not return NEVER_ALLOWED).
 bool can_reach(const Agent& agent, const Agent& owner);
 
-// Grants these agents access to `memory`: an allocation of `owner`'s device memory, or of host memory
-// that was pinned for `owner`. Replaces the agents of the previous call; the owner keeps its access.
-// Throws Error, which names each agent that cannot reach the memory; then nothing changes.
+// Grants these agents access to `memory`: an allocation of `owner`'s device memory, or of host
+// memory that was pinned for `owner`. Replaces the agents of the previous call; the owner keeps its
+// access. Throws Error, which names each agent that cannot reach the memory; then nothing changes.
 void allow_access(const Agent& owner, const void* memory, std::span<const Agent> agents);
 // True if the agent may access this memory now (hsa_amd_pointer_info). False for pageable memory.
 // Throws Error.

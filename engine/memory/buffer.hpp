@@ -5,14 +5,15 @@
 //                                             directly
 //   KernargBuffer          args{gpu, 256};    host memory for kernel arguments
 //
-// Several GPUs: a buffer made for a span of agents is the first one's, and all of them may access it.
+// Several GPUs: a buffer made for a span of agents is the first one's, and all of them may access
+// it.
 //
 //   DeviceBuffer<float> halo{std::array{left, right}, n};  memory of `left`, also for `right`
 //   PinnedBuffer<float> sums{runtime.gpus(), n};           host memory that every GPU reaches
 //
-// A buffer made for one agent is that agent's alone: a kernel of another GPU that uses it faults, and
-// a copy by another GPU's stream or Copier is refused. allow_access() (access.hpp) changes the agents
-// of a buffer later.
+// A buffer made for one agent is that agent's alone: a kernel of another GPU that uses it faults,
+// and a copy by another GPU's stream or Copier is refused. allow_access() (access.hpp) changes the
+// agents of a buffer later.
 //
 // Contents are undefined until written.
 //

@@ -15,8 +15,8 @@
 // for a start_* copy, and fill() waits inside ROCr: a fault in one of these ends the process,
 // unless other work of the agent claims the fault (session.hpp).
 //
-// Several GPUs: copies run on the Copier's GPU, also those from and to a peer's memory, which it must
-// have access to: a buffer that was made for both (buffer.hpp), or memory after allow_access()
+// Several GPUs: copies run on the Copier's GPU, also those from and to a peer's memory, which it
+// must have access to: a buffer that was made for both (buffer.hpp), or memory after allow_access()
 // (access.hpp). A buffer that it has no access to is refused with an Error that names both agents.
 // Addresses are not checked. fill() runs on the GPU that owns the memory.
 //

@@ -229,7 +229,7 @@ void StreamsState::note_blocking(const Standing& standing) {
   auto at = std::ranges::find(blocking_, standing.queue, &Standing::queue);
   if (at == blocking_.end()) at = blocking_.insert(at, Standing{});
   // For several streams in one queue, keep the last packet: an epoch covers everything before it.
-  // What other agents and engines wrote for any of them must be acquired.
+  // The default stream must acquire what other agents and engines wrote for any of them.
   const bool acquires_system = at->position.acquires_system || standing.position.acquires_system;
   if (at->position.packet < standing.position.packet) *at = standing;
   at->position.acquires_system = acquires_system;

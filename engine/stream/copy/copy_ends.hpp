@@ -10,14 +10,15 @@
 //   device    memory of the stream's agent
 //   pinned    host memory that the agent can access (PinnedBuffer)
 //   pageable  any other host memory (a vector, the stack)
-//   peer      device memory of another agent, to which this agent has access: a DeviceBuffer that was
-//             made for both (buffer.hpp), or memory after allow_access() (access.hpp)
+//   peer      device memory of another agent, to which this agent has access: a DeviceBuffer that
+//             was made for both (buffer.hpp), or memory after allow_access() (access.hpp)
 //
 // Several GPUs: a DeviceBuffer of another agent is a peer's memory without further words; addresses
-// need CopyTarget::peer() or CopySource::peer(). A copy or fill that uses a peer's memory, or pinned
-// memory of another agent, first asks ROCr whether the stream's agent has access (a lookup of a
-// microsecond or so), and throws Error if not. Both ends may belong to peers. Copies with a peer are
-// by an engine of the source's GPU if it may access the target, as ROCr chooses, else by the stream's.
+// need CopyTarget::peer() or CopySource::peer(). A copy or fill that uses a peer's memory, or
+// pinned memory of another agent, first asks ROCr whether the stream's agent has access (a lookup
+// of a microsecond or so), and throws Error if not. Both ends may belong to peers. An engine of the
+// source's GPU makes a copy with a peer if that GPU may access the target, as ROCr chooses; else an
+// engine of the stream's GPU does.
 //
 // Paths:
 //   engine  A copy engine (SDMA), ordered by signals. All places, 1-D only. Not for a stream that

@@ -114,8 +114,8 @@ class Transfers {
   // Throws Error, which names both agents. `asked`: what needs the access.
   [[noreturn]] void refuse_reach(const CopyEnd& end, const std::string& asked) const;
   // The agents that ROCr is told for the ends of a copy. It runs the copy on the source's agent if
-  // that is a GPU, else on the target's (runtime.cpp, Runtime::CopyMemory, from 5.2 to 6.4), and asks
-  // neither whether that agent may access the other end. If it may not, this agent is told for
+  // that is a GPU, else on the target's (runtime.cpp, Runtime::CopyMemory, from 5.2 to 6.4), and
+  // asks neither whether that agent may access the other end. If it may not, this agent is told for
   // memory of peers, and runs the copy.
   CopyLane::Agents agents_of(const CopyEnd& to, const CopyEnd& from) const;
 

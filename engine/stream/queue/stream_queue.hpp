@@ -16,11 +16,11 @@
 // do kernargs: they are in fine-grained host memory, which gfx9 does not cache in L2, so only
 // first-level caches may be stale. A stream's first launch after the host has waited for it, or
 // after it has waited for anything other than a queue of this agent, acquires at system scope. An
-// event therefore names the agent whose packets made all writes that it covers (Event::writer_), also
-// if it is complete: the wait for it, however it is made or left out, then tells the difference. An
-// event recorded after such a wait and before the launch that acquires covers other agents' writes.
-// DESIGN.md, "Several GPUs", has the sources of these rules.
-// Every launch does where L2 may hold old kernargs (kernargs_go_stale_in_l2()): on other targets,
+// event therefore names the agent whose packets made all writes that it covers (Event::writer_),
+// also if it is complete: the wait for it, however it is made or left out, then tells the
+// difference. An event recorded after such a wait and before the launch that acquires covers other
+// agents' writes. DESIGN.md, "Several GPUs", has the sources of these rules. Every launch acquires
+// at system scope where L2 may hold old kernargs (kernargs_go_stale_in_l2()): on other targets,
 // and for kernargs in device memory of gfx9 before gfx942. Packets with a completion signal release
 // at system scope.
 //
@@ -215,8 +215,8 @@ class StreamQueue final : private StreamSpills, public QueueResources, public Si
   bool is_over(const StreamPosition& position) const noexcept {
     return position.empty() || timeline_.is_known(position.epoch);
   }
-  // Call before the position moves to a packet that does not acquire. The next launch could no longer
-  // see from it that the host may have written.
+  // Call before the position moves to a packet that does not acquire. The next launch could no
+  // longer see from it that the host may have written.
   void leave(StreamPosition& position) const noexcept {
     if (is_over(position)) position.acquires_system = true;
   }

@@ -1,5 +1,5 @@
-// Kernels, batches and recordings of two GPUs: a kernel runs on its own GPU only, and batches of one
-// GPU wait for batches of the other on the device.
+// Kernels, batches and recordings of two GPUs: a kernel runs on its own GPU only, and batches of
+// one GPU wait for batches of the other on the device.
 #include <sstream>
 #include <string>
 #include <thread>

@@ -1,5 +1,5 @@
-// A memory fault of one GPU: what waits for it ends with its Error, and everything else goes on. HSA
-// reports one fault per initialization (session.hpp), so each part has a process of its own.
+// A memory fault of one GPU: what waits for it ends with its Error, and everything else goes on.
+// HSA reports one fault per initialization (session.hpp), so each part has a process of its own.
 #include <atomic>
 #include <chrono>
 #include <string>

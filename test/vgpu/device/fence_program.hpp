@@ -94,7 +94,7 @@ class Program {
   ActorId sdma(uint32_t agent = 0) {
     return checker_.add_queue(Checker::QueueKind::sdma, ++queues_, agent);
   }
-  // What the memory at kLocal is to the agent of the next tasks.
+  // The kind of memory at kLocal for the agent of the next tasks.
   void see_local_as(MemoryKind kind) { local_kind_ = kind; }
 
   // ---- signals: 1 until they are completed, unless the host stores another value

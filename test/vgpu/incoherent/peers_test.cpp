@@ -1,5 +1,5 @@
-// Programs on two GPUs with stale caches, seed by seed. A program with the necessary fences is right
-// for each seed, and each missing fence is wrong for some.
+// Programs on two GPUs with stale caches, seed by seed. A program with the necessary fences is
+// right for each seed, and each missing fence is wrong for some.
 #include <map>
 #include <sstream>
 #include <string>

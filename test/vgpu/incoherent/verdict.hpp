@@ -18,9 +18,9 @@ inline bool find(uptempo_vgpu_finding_counts& found) {
   return query != nullptr && query(&found) == 0;
 }
 
-// Prints the name and "right" or "wrong". If fences are checked, the numbers of unordered, stale and
-// unreleased findings since the last call follow. `settle()` makes the checker judge the host's last
-// loads and stores: it does so at the device's next action.
+// Prints the name and "right" or "wrong". If fences are checked, the numbers of unordered, stale
+// and unreleased findings since the last call follow. `settle()` makes the checker judge the host's
+// last loads and stores: it does so at the device's next action.
 template <typename Settle>
 void report(const char* name, bool right, Settle settle) {
   static uptempo_vgpu_finding_counts before{};

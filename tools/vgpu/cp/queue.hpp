@@ -57,8 +57,8 @@ class Queue {
   // gives the reason.
   virtual bool advance() = 0;
 
-  // Stops the queue for good and abandons what runs for it. Returns true when no worker accesses it any more; call it
-  // until then.
+  // Stops the queue for good and abandons what runs for it. Returns true when no worker accesses it
+  // any more; call it until then.
   virtual bool abandon() = 0;
 
   // Whether kernels of the queue run. They may ring any queue's doorbell, by a store that wakes no

@@ -11,9 +11,9 @@
 //   host and the SDMA engines bypass it. The memory-side cache of gfx942 is beyond the L2s, and all
 //   agents and engines reach memory through it.
 // Memory of a peer is not local to the L2s of the accessing GPU. Coarse-grained memory is NC there,
-// so those L2s hold it, dirty or old, as they hold host memory. The owner's L2s hold their own copies.
-// A write that leaves the accessing GPU as a coherent request invalidates clean copies in the
-// owner's L2s (peer_writes_probe()). No request sees or removes dirty bytes of another L2.
+// so those L2s hold it, dirty or old, as they hold host memory. The owner's L2s hold their own
+// copies. A write that leaves the accessing GPU as a coherent request invalidates clean copies in
+// the owner's L2s (peer_writes_probe()). No request sees or removes dirty bytes of another L2.
 // A wave's stores are all in L2 when it ends (Vega ISA, S_ENDPGM: implicit S_WAITCNT 0).
 //
 // Packet fences (ROCr and the CP firmware's ACQUIRE_MEM and RELEASE_MEM): an acquire of agent scope
@@ -94,16 +94,16 @@ MemoryType memory_type(std::string_view target, MemoryKind kind) noexcept;
 // Returns whether a write to the memory of a peer over xGMI is a coherent request: it invalidates
 // clean copies in the owner's L2. Over PCI Express it is none.
 // Sources: Linux gmc_v9_0_get_coherence_flags() sets the C bit (AMDGPU_PTE_SNOOPED) of peer memory
-// on GC 9.4.1 and 9.4.2 if `is_xgmi`, on 9.4.3 always, on older ones never; LLVM AMDGPUUsage, Memory
-// Model GFX90A: "Coherent requests are caused by GPU accesses to pages with the PTE C-bit set".
+// on GC 9.4.1 and 9.4.2 if `is_xgmi`, on 9.4.3 always, on older ones never; LLVM AMDGPUUsage,
+// Memory Model GFX90A: accesses to pages with the C bit are coherent requests.
 bool peer_writes_probe(std::string_view target) noexcept;
 
 std::string_view memory_kind_name(MemoryKind kind) noexcept;  // "fine-grained host memory"
 
 // Returns whether the floating-point atomics of FLAT, GLOBAL and buffers work on such memory.
 // gfx908, gfx90a: only L2 executes them; the fabric beyond it has integer and bitwise atomics only.
-// So they work on coarse-grained memory, including the host's and a peer's. On any other kind, memory does not
-// change and the lane gets 0.
+// So they work on coarse-grained memory, including the host's and a peer's. On any other kind,
+// memory does not change and the lane gets 0.
 // gfx942 (`fabric_has_them`): they work on any memory. The fabric executes them. For host memory,
 // the GPU's PCIe controller turns what PCIe lacks into a load, the operation and a store, which are
 // atomic among the GPU's waves alone.

@@ -14,8 +14,8 @@
 //   store.
 // * With several L2s, instructions of agent scope or wider meet in memory: stores write through,
 //   atomics operate there. Loads of that scope miss L1 and clean copies in L2.
-// * Memory of a peer is held like host memory. A line that is written back to it is announced to the
-//   owner's Probes, if the mapping has them, and the owner drops its clean copies of the line.
+// * Memory of a peer is held like host memory. A line that is written back to it is announced to
+//   the owner's Probes, if the mapping has them, and the owner drops its clean copies of the line.
 // * The host address identifies a line, in place of the physical address: a buffer mapped twice
 //   is one in every cache.
 //

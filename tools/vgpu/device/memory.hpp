@@ -54,7 +54,7 @@ struct Mapping {
   bool writable = true;
   bool executable = true;
   MemoryKind kind = MemoryKind::fine_grained;
-  // Of peer memory whose accesses are coherent requests: hears of each write. Null: none.
+  // Hears of each write to peer memory whose accesses are coherent requests. Null: none.
   Probes* probes = nullptr;
 
   bool contains(GpuAddress address, size_t size_bytes) const noexcept {

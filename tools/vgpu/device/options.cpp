@@ -41,8 +41,8 @@ std::optional<uint32_t> number_between(std::string_view text, uint32_t least, ui
   return result;
 }
 
-// A mode that works with one GPU or in one process only: the variable, and the reason for each. Null:
-// it works with several.
+// A mode that works with one GPU or in one process only: the variable, and the reason for each.
+// Null: it works with several.
 struct SingleMode {
   bool asked;
   const char* variable;
@@ -173,7 +173,8 @@ std::vector<const DeviceDescription*> Options::parse_gpus(std::string_view list,
 Options Options::of_gpu(uint32_t index) const {
   Options options = *this;
   if (!gpus.empty()) options.device = gpus.at(index);
-  // An odd constant with few patterns in its bits, so that seeds of neighbouring GPUs are unrelated.
+  // An odd constant with few patterns in its bits, so that seeds of neighbouring GPUs are
+  // unrelated.
   const uint64_t apart = index * 0x9e3779b97f4a7c15;
   options.seed += apart;
   if (options.incoherent) *options.incoherent += apart;

@@ -1,5 +1,5 @@
-// Coherent writes of peers to the memory of a GPU: the probes that its L2s have yet to answer. Peers
-// announce them; the GPU's Caches answer them before each access.
+// Coherent writes of peers to the memory of a GPU: the probes that its L2s have yet to answer.
+// Peers announce them; the GPU's Caches answer them before each access.
 //
 // Thread safety: any thread. A thread that knows of an announced write finds it pending.
 // Lifetime: that of the owner's Caches, and beyond every Mapping that refers to it.

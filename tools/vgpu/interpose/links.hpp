@@ -1,8 +1,9 @@
 // The links between the nodes of KFD's topology.
 //
 // Nodes are the sockets and, after them, the GPUs. Links are those that Linux builds (kfd_crat.c,
-// kfd_topology.c): PCI Express from each GPU to its socket, xGMI between GPUs of one hive (device/hives.hpp), and
-// indirect ones over the host: to the other sockets, and to each GPU outside the hive.
+// kfd_topology.c): PCI Express from each GPU to its socket, xGMI between GPUs of one hive
+// (device/hives.hpp), and indirect ones over the host: to the other sockets, and to each GPU
+// outside the hive.
 #pragma once
 
 #include <cstdint>

@@ -13,10 +13,10 @@
 // A peer reaches doorbells through the program's mapping, not through the alias, so that its store
 // wakes the owner's command processor as the program's store does (cp/doorbell/doorbell_watch.hpp).
 //
-// With device.host_pages, the driver watches buffers while a GPU maps them, for which program and device have
-// separate mappings: VRAM and GTT that the program has mapped at their GPU address, and system
-// memory that ROCT allocates for the GPU (shared_pages.hpp). Memory that the program has registered
-// is not changed.
+// With device.host_pages, the driver watches buffers while a GPU maps them, for which program and
+// device have separate mappings: VRAM and GTT that the program has mapped at their GPU address, and
+// system memory that ROCT allocates for the GPU (shared_pages.hpp). Memory that the program has
+// registered is not changed.
 //
 // Sharing: an exported buffer's extent has a handle. An imported buffer is a buffer of its own with
 // the same extent. The extent ends with the last buffer of the last process.
@@ -81,8 +81,8 @@ class Buffers {
   int map(uint64_t handle, Gpu& gpu);
   int unmap(uint64_t handle, Gpu& gpu);
 
-  // Gives the buffer's extent a handle and returns its extent. `gpu`: the owner. `tag`: passed on to
-  // those that import it.
+  // Gives the buffer's extent a handle and returns its extent. `gpu`: the owner. `tag`: passed on
+  // to those that import it.
   int share(uint64_t handle, const Gpu& gpu, uint32_t tag, ShareHandle& name,
             Machine::Shared& extent);
   // Makes a buffer of a shared extent. `gpu_address` may be 0: the buffer can then be freed only.

@@ -1,5 +1,5 @@
-// The amdgpu render node's ioctls that ROCT, ROCr and libdrm_amdgpu use: VERSION, the read-only INFO
-// queries and imported buffer objects (drm_objects.hpp).
+// The amdgpu render node's ioctls that ROCT, ROCr and libdrm_amdgpu use: VERSION, the read-only
+// INFO queries and imported buffer objects (drm_objects.hpp).
 //
 // DRM's command submission and allocation are not emulated. Those requests return -EINVAL, as
 // drm_ioctl() does for unknown numbers, and are reported in the log.

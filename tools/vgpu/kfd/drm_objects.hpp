@@ -3,7 +3,8 @@
 // request them. ROCr 6.3 and newer attach shared host memory this way if
 // HSA_ENABLE_IPC_MODE_LEGACY is 0.
 //
-// An object can be mapped whole and once. The kernel also maps parts, and maps at several addresses.
+// An object can be mapped whole and once. The kernel also maps parts, and maps at several
+// addresses.
 //
 // Thread safety: any thread. One mutex.
 //

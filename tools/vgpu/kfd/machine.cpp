@@ -230,7 +230,7 @@ constexpr const char* kMemoryName = "uptempo-vgpu-render";
 }  // namespace
 
 struct Machine::Impl {
-  // What this process has derived from the table of one GPU.
+  // The state that this process has derived from the table of one GPU.
   struct View {
     uint64_t generation = ~uint64_t{0};  // that it was derived from; ~0: none
     RangeAllocator vram{0, 0}, gtt{0, 0};
@@ -299,8 +299,8 @@ struct Machine::Impl {
   void join(std::span<const GpuMemory> gpus, const std::string& properties) {
     const auto identity = ProcessIdentity::of_this_process();
     if (!identity) refuse(name, "cannot be joined: /proc/self/stat cannot be read");
-    // A process that ends closes its files before it counts as dead. Only then can the machine begin
-    // anew.
+    // A process that ends closes its files before it counts as dead. Only then can the machine
+    // begin anew.
     constexpr std::chrono::seconds kLimit{10};
     const auto end = std::chrono::steady_clock::now() + kLimit;
     while (!try_join(gpus, properties, *identity)) {

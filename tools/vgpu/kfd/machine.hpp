@@ -88,7 +88,7 @@ class Machine {
   // By all processes.
   uint64_t used_bytes(uint32_t gpu, Heap heap) const;
 
-  // What processes that import an extent learn about it.
+  // Properties of an extent that processes learn when they import it.
   struct Kind {
     uint32_t flags = 0;  // KFD_IOC_ALLOC_MEM_FLAGS_*
     uint32_t tag = 0;    // ROCT's own flags, which the driver passes on

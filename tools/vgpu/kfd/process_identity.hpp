@@ -1,5 +1,5 @@
-// Which program a pid stood for, and whether it still runs. Pids are reused, and a program may
-// execute another one under its pid, so a pid alone identifies nothing.
+// ProcessIdentity: a program that runs under a pid. Pids are reused, and a program may execute
+// another one under its pid, so a pid alone identifies nothing.
 //
 // Thread safety: any thread. Each call reads a file of /proc (some 20 us).
 #pragma once

@@ -55,8 +55,8 @@ class Queues {
   int update(const kfd_ioctl_update_queue_args& args);
   int destroy(uint32_t queue_id);
   int set_cu_mask(uint32_t queue_id, uint64_t mask_address, uint32_t bits);
-  // Stops all queues of a GPU for good, those of later creation too: a process's queues stay evicted
-  // after a reset (kgd2kfd_pre_reset()).
+  // Stops all queues of a GPU for good, those of later creation too: a process's queues stay
+  // evicted after a reset (kgd2kfd_pre_reset()).
   void stop(const Gpu& gpu);
   bool exists(uint32_t queue_id) const;
   uint64_t held() const;

@@ -1,5 +1,5 @@
-// What processes of a machine share: exported and imported buffers, and resets of GPUs. Rules are
-// those of kfd_ipc.c (AMD's out-of-tree driver), kfd_chardev.c and kgd2kfd_pre_reset()
+// Exported and imported buffers, and resets of GPUs: the things that processes of a machine share.
+// Rules are those of kfd_ipc.c (AMD's out-of-tree driver), kfd_chardev.c and kgd2kfd_pre_reset()
 // (kfd_device.c).
 #include <fcntl.h>
 #include <linux/kfd_ioctl.h>

@@ -65,8 +65,9 @@ std::string_view class_name(Finding::Class what) noexcept;
 //            "release":"system"},
 //  "address":140737,"bytes":4096,
 //  "reason":"...","rule":"...","hsa":"violated","target":"possible","device":"gfx90a"}
-// With several GPUs, "gpu":1 follows each queue. A copy is {"queue":2,"offset":64,"engine":"copy_linear"}, the host {"engine":"host"}. "target":
-// possible or harmless.
+// With several GPUs, "gpu":1 follows each queue. A copy is
+// {"queue":2,"offset":64,"engine":"copy_linear"}, the host {"engine":"host"}. "target": possible or
+// harmless.
 std::string to_json(const Finding& finding, std::string_view target);
 
 // The same as a sentence, without the verdicts: "stale: sum.kd (queue 1, packet 1: ...) reads 4096

@@ -58,7 +58,7 @@ struct Judge::Impl {
     std::optional<int64_t> left;  // the last value stored by the device; empty: none, or a kernel's
   };
 
-  // Of a compute queue; nothing for other actors.
+  // The agent of a compute queue; nothing for other actors.
   std::optional<uint32_t> agent_of(ActorId actor) const {
     if (actor == kHost || queues[actor].kind != QueueKind::compute) return std::nullopt;
     return queues[actor].agent;

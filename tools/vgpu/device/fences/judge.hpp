@@ -10,9 +10,9 @@
 // last accesses to the same bytes (shadow.hpp, rules.hpp). Copies and observed host accesses are
 // checked at once.
 //
-// Several agents: a packet's fences act on the caches of its agent. A write is visible to a dispatch
-// of another agent after a release of system scope by a packet of the writer's agent and then an
-// acquire of system scope by a packet of the reader's.
+// Several agents: a packet's fences act on the caches of its agent. A write is visible to a
+// dispatch of another agent after a release of system scope by a packet of the writer's agent and
+// then an acquire of system scope by a packet of the reader's.
 //
 // The host: its waits are not observed. At any time, the judge assumes that the host knows of every
 // completion that a signal has announced, and that a doorbell carries all of that. It assumes no

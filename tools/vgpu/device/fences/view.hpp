@@ -2,14 +2,14 @@
 // task may rely on all of it.
 //
 // Fences act on the whole agent (HSA System Architecture 1.2, 2.9; ROCr's packet processors do the
-// same), and on no other agent. Every task that comes after a packet, on any queue, may rely on what
-// that packet released. What it acquired, later tasks of its agent may rely on. So a View is passed
-// as a whole along each edge of order: to the next packet of a queue, through a completion signal,
-// through the host.
+// same), and on no other agent. Every task that comes after a packet, on any queue, may rely on
+// what that packet released. What it acquired, later tasks of its agent may rely on. So a View is
+// passed as a whole along each edge of order: to the next packet of a queue, through a completion
+// signal, through the host.
 //
-// A release covers what had ended on the packet's agent when it executed: the tasks of that agent in
-// `ordered` at that time. An acquire makes visible to the packet's agent what had been released when
-// it executed: to agent scope by the agent itself, to system scope by others.
+// A release covers what had ended on the packet's agent when it executed: the tasks of that agent
+// in `ordered` at that time. An acquire makes visible to the packet's agent what had been released
+// when it executed: to agent scope by the agent itself, to system scope by others.
 //
 // Thread safety: none; a value type.
 #pragma once
@@ -24,7 +24,7 @@
 
 namespace uptempo::vgpu::fences {
 
-// What the acquires of one agent's packets have done.
+// The effects of the acquires of one agent's packets.
 struct Acquired {
   // By the specification: writes of the agent's dispatches that were released and then acquired at
   // agent scope or wider; those of other agents that were released and then acquired at system
