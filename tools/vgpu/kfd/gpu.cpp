@@ -50,8 +50,10 @@ std::vector<Machine::GpuMemory> memory_of(const Options& options) {
 
 std::vector<Machine::Property> properties_of(const Options& options) {
   std::string gpus;
-  for (const DeviceDescription* gpu : options.gpus)
-    gpus += (gpus.empty() ? "" : ",") + std::string(gpu->target);
+  for (const DeviceDescription* gpu : options.gpus) {
+    if (!gpus.empty()) gpus += ',';
+    gpus += gpu->target;
+  }
   return {{"--gpus", gpus},
           {"--kfd", "1." + std::to_string(options.kfd_minor)},
           {"--bar", options.small_bar ? "small" : "large"},
