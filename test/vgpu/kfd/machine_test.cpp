@@ -30,7 +30,7 @@ using uptempo::test::in_child;
 using uptempo::test::Pipe;
 namespace fs = std::filesystem;
 
-constexpr uint64_t kPage = 4096;
+constexpr uint64_t kPageBytes = 4096;
 constexpr uint64_t kMiB = uint64_t{1} << 20;
 const std::vector<Machine::GpuMemory> kTwoGpus{{64 * kMiB, 32 * kMiB}, {16 * kMiB, 32 * kMiB}};
 const std::vector<Machine::Property> kProperties{{"--gpus", "gfx90a,gfx908"}, {"--kfd", "1.18"}};
@@ -95,14 +95,14 @@ class Neighbour {
 TEST_CASE("a machine of one process allocates, shares with itself and frees", "[machine]") {
   Machine machine(kTwoGpus);
   CHECK_FALSE(machine.is_shared());
-  const auto offset = machine.allocate(0, Heap::vram, 3 * kPage, kPage);
+  const auto offset = machine.allocate(0, Heap::vram, 3 * kPageBytes, kPageBytes);
   REQUIRE(offset);
   CHECK(*offset == Machine::kFirstOffset);
-  const auto gtt = machine.allocate(1, Heap::gtt, kPage, kPage);
+  const auto gtt = machine.allocate(1, Heap::gtt, kPageBytes, kPageBytes);
   REQUIRE(gtt);
   CHECK(*gtt == machine.vram_end(1));
-  CHECK(machine.used_bytes(0, Heap::vram) == 3 * kPage);
-  CHECK(machine.used_bytes(1, Heap::gtt) == kPage);
+  CHECK(machine.used_bytes(0, Heap::vram) == 3 * kPageBytes);
+  CHECK(machine.used_bytes(1, Heap::gtt) == kPageBytes);
   CHECK(machine.used_bytes(1, Heap::vram) == 0);
   const auto handle = machine.share(0, *offset, {7, 9});
   REQUIRE(handle);
@@ -111,7 +111,7 @@ TEST_CASE("a machine of one process allocates, shares with itself and frees", "[
   REQUIRE(shared);
   CHECK(shared->gpu == 0);
   CHECK(shared->offset == *offset);
-  CHECK(shared->size_bytes == 3 * kPage);
+  CHECK(shared->size_bytes == 3 * kPageBytes);
   CHECK(shared->kind.flags == 7);
   CHECK(shared->kind.tag == 9);
   *machine.file(0).at(*offset) = std::byte{5};
@@ -130,7 +130,8 @@ TEST_CASE("a machine of one process frees in any order", "[machine]") {
   std::vector<uint64_t> held;
   for (int step = 0; step < 3000; ++step) {
     if (held.size() < 200 && random() % 2 == 0) {
-      const auto offset = machine.allocate(0, Heap::vram, kPage * (1 + random() % 8), kPage);
+      const auto offset =
+          machine.allocate(0, Heap::vram, kPageBytes * (1 + random() % 8), kPageBytes);
       REQUIRE(offset);
       held.push_back(*offset);
     } else if (!held.empty()) {
@@ -141,26 +142,26 @@ TEST_CASE("a machine of one process frees in any order", "[machine]") {
   }
   for (const uint64_t offset : held) machine.release(0, offset);
   CHECK(machine.used_bytes(0, Heap::vram) == 0);
-  CHECK(machine.allocate(0, Heap::vram, 64 * kMiB, kPage));
+  CHECK(machine.allocate(0, Heap::vram, 64 * kMiB, kPageBytes));
 }
 
 TEST_CASE("processes of a machine have one memory and one account of it", "[machine]") {
   const Name name("memory");
   Machine machine(name.text, kProperties, kTwoGpus);
   CHECK(machine.is_shared());
-  const auto own = machine.allocate(1, Heap::vram, kMiB, kPage);
+  const auto own = machine.allocate(1, Heap::vram, kMiB, kPageBytes);
   REQUIRE(own);
   *machine.file(1).at(*own) = std::byte{1};
   const Neighbour neighbour(name, [&](Machine& theirs) {
-    const auto offset = theirs.allocate(1, Heap::vram, kMiB, kPage);
+    const auto offset = theirs.allocate(1, Heap::vram, kMiB, kPageBytes);
     if (!offset || *offset == *own || *theirs.file(1).at(*own) != std::byte{1}) return false;
     *theirs.file(1).at(*offset) = std::byte{2};
     return theirs.used_bytes(1, Heap::vram) == 2 * kMiB;
   });
   CHECK(machine.used_bytes(1, Heap::vram) == 2 * kMiB);
   CHECK(*machine.file(1).at(*own + kMiB) == std::byte{2});
-  CHECK_FALSE(machine.allocate(1, Heap::vram, 15 * kMiB, kPage));
-  CHECK(machine.allocate(1, Heap::vram, 14 * kMiB, kPage));
+  CHECK_FALSE(machine.allocate(1, Heap::vram, 15 * kMiB, kPageBytes));
+  CHECK(machine.allocate(1, Heap::vram, 14 * kMiB, kPageBytes));
 }
 
 TEST_CASE("the memory of a killed process returns, as zeros", "[machine]") {
@@ -168,17 +169,17 @@ TEST_CASE("the memory of a killed process returns, as zeros", "[machine]") {
   Machine machine(name.text, kProperties, kTwoGpus);
   const bool reaped = GENERATE(true, false);
   Neighbour neighbour(name, [&](Machine& theirs) {
-    const auto offset = theirs.allocate(1, Heap::vram, 16 * kMiB, kPage);
+    const auto offset = theirs.allocate(1, Heap::vram, 16 * kMiB, kPageBytes);
     if (offset) std::memset(theirs.file(1).at(*offset), 0x5a, 16 * kMiB);
     return offset.has_value();
   });
-  CHECK_FALSE(machine.allocate(1, Heap::vram, kPage, kPage));
+  CHECK_FALSE(machine.allocate(1, Heap::vram, kPageBytes, kPageBytes));
   if (reaped) {
     neighbour.kill();
   } else {
     neighbour.kill_without_wait();
   }
-  const auto offset = machine.allocate(1, Heap::vram, 16 * kMiB, kPage);
+  const auto offset = machine.allocate(1, Heap::vram, 16 * kMiB, kPageBytes);
   REQUIRE(offset);
   CHECK(*machine.file(1).at(*offset) == std::byte{0});
   CHECK(*machine.file(1).at(*offset + 16 * kMiB - 1) == std::byte{0});
@@ -189,7 +190,7 @@ TEST_CASE("an imported extent outlives the process that exported it", "[machine]
   Machine machine(name.text, kProperties, kTwoGpus);
   const Pipe pipe;
   Neighbour neighbour(name, [&](Machine& theirs) {
-    const auto offset = theirs.allocate(0, Heap::gtt, kPage, kPage);
+    const auto offset = theirs.allocate(0, Heap::gtt, kPageBytes, kPageBytes);
     if (!offset) return false;
     std::strcpy(reinterpret_cast<char*>(theirs.file(0).at(*offset)), "from a neighbour");
     const auto handle = theirs.share(0, *offset, {0x80000001, 0});
@@ -202,7 +203,7 @@ TEST_CASE("an imported extent outlives the process that exported it", "[machine]
   CHECK(shared->kind.flags == 0x80000001);
   CHECK(shared->offset == machine.vram_end(0));
   neighbour.kill();
-  CHECK(machine.used_bytes(0, Heap::gtt) == kPage);
+  CHECK(machine.used_bytes(0, Heap::gtt) == kPageBytes);
   CHECK(std::string(reinterpret_cast<char*>(machine.file(0).at(shared->offset))) ==
         "from a neighbour");
   CHECK(machine.hold(handle));
@@ -233,7 +234,7 @@ TEST_CASE("a machine without a live process begins anew", "[machine]") {
   {
     const Pipe pipe;
     Neighbour neighbour(name, [&](Machine& theirs) {
-      const auto offset = theirs.allocate(0, Heap::vram, kMiB, kPage);
+      const auto offset = theirs.allocate(0, Heap::vram, kMiB, kPageBytes);
       const auto shared = theirs.share(0, *offset, {});
       return write(pipe.write_end(), shared->data(), sizeof *shared) == sizeof *shared;
     });
@@ -261,10 +262,10 @@ TEST_CASE("the last process removes the machine's file", "[machine]") {
 TEST_CASE("a machine whose file was removed gives no memory and frees none", "[machine]") {
   const Name name("removed");
   Machine machine(name.text, kProperties, kTwoGpus);
-  const auto offset = machine.allocate(0, Heap::vram, kPage, kPage);
+  const auto offset = machine.allocate(0, Heap::vram, kPageBytes, kPageBytes);
   REQUIRE(offset);
   REQUIRE(unlink(file_of(name.text).c_str()) == 0);
-  CHECK_FALSE(machine.allocate(0, Heap::vram, kPage, kPage));
+  CHECK_FALSE(machine.allocate(0, Heap::vram, kPageBytes, kPageBytes));
   *machine.file(0).at(*offset) = std::byte{9};
   machine.release(0, *offset);
   CHECK(*machine.file(0).at(*offset) == std::byte{9});
@@ -298,12 +299,12 @@ TEST_CASE("a machine has room for 64 processes", "[machine]") {
   std::vector<std::unique_ptr<Neighbour>> neighbours;
   for (uint32_t i = 0; i < Machine::kMostProcesses; ++i)
     neighbours.push_back(std::make_unique<Neighbour>(name, [](Machine& theirs) {
-      return theirs.allocate(0, Heap::vram, kPage, kPage).has_value();
+      return theirs.allocate(0, Heap::vram, kPageBytes, kPageBytes).has_value();
     }));
   CHECK(refusal(name.text, kProperties).find("has 64 processes already") != std::string::npos);
   neighbours[17]->kill();
   Machine machine(name.text, kProperties, kTwoGpus);
-  CHECK(machine.used_bytes(0, Heap::vram) == 63 * kPage);
+  CHECK(machine.used_bytes(0, Heap::vram) == 63 * kPageBytes);
 }
 
 TEST_CASE("processes that are killed at any moment leave a machine without overlap", "[machine]") {
@@ -317,8 +318,8 @@ TEST_CASE("processes that are killed at any moment leave a machine without overl
     const auto mark = std::byte(seed % 251 + 1);
     for (;;) {
       if (held.size() < 12 && random() % 3 != 0) {
-        const uint64_t bytes = kPage * (1 + random() % 4);
-        const auto offset = theirs.allocate(0, Heap::vram, bytes, kPage);
+        const uint64_t bytes = kPageBytes * (1 + random() % 4);
+        const auto offset = theirs.allocate(0, Heap::vram, bytes, kPageBytes);
         if (!offset) return 3;
         for (uint64_t at = 0; at < bytes; at += 512) {
           if (*theirs.file(0).at(*offset + at) != std::byte{0}) return 4;
@@ -362,7 +363,7 @@ TEST_CASE("processes that are killed at any moment leave a machine without overl
     CHECK(WIFSIGNALED(status));
   }
   CHECK(machine.used_bytes(0, Heap::vram) == 0);
-  CHECK(machine.allocate(0, Heap::vram, 64 * kMiB, kPage));
+  CHECK(machine.allocate(0, Heap::vram, 64 * kMiB, kPageBytes));
 }
 
 TEST_CASE("processes begin, join and end in any order", "[machine]") {
@@ -378,7 +379,7 @@ TEST_CASE("processes begin, join and end in any order", "[machine]") {
       if (inner == 0) {
         try {
           Machine machine(name.text, kProperties, kTwoGpus);
-          _exit(machine.allocate(0, Heap::vram, kPage, kPage) ? 0 : 1);
+          _exit(machine.allocate(0, Heap::vram, kPageBytes, kPageBytes) ? 0 : 1);
         } catch (...) {
           _exit(2);
         }
