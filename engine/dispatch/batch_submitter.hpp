@@ -158,8 +158,9 @@ class BatchSubmitter {
   //   left.submit();
   //   right.submit();
   //
-  // The signal must become zero by work that is submitted, or the host; otherwise the queue stops
-  // there forever. It must live, and stay zero, until this batch is complete. submit() of the batch
+  // The host must set the signal to zero, or work that is submitted and does not follow this packet
+  // in its hardware queue; otherwise the queue stops there forever, for all producers of a shared
+  // one. The signal must live, and stay zero, until this batch is complete. submit() of the batch
   // that sets it makes it 1 first: to use it again, submit that batch before this one. If the
   // setter's queue fails, the signal never becomes zero, and waits for this batch end by their
   // deadline only. Streams (engine/stream) have events, which fail with their queue. Throws Error

@@ -42,6 +42,13 @@ bool can_reach(hsa_agent_t agent, const Agent& owner) {
   return access != HSA_AMD_MEMORY_POOL_ACCESS_NEVER_ALLOWED;
 }
 
+bool is_gpu(hsa_agent_t agent) {
+  hsa_device_type_t type{};
+  return agent.handle != 0 &&
+         hsa_agent_get_info(agent, HSA_AGENT_INFO_DEVICE, &type) == HSA_STATUS_SUCCESS &&
+         type == HSA_DEVICE_TYPE_GPU;
+}
+
 [[noreturn]] void throw_out_of_reach(const Agent& owner, const std::string& accessor) {
   throw Error({.status = HSA_STATUS_ERROR_INVALID_AGENT,
                .call = "allow_access",
@@ -67,7 +74,14 @@ void allow_access(const Agent& owner, const void* memory, std::span<const Agent>
   std::vector<hsa_agent_t> handles{owner.handle()};
   std::string refused;
   Accessors before;
-  const bool is_device_memory = look_up(memory, before).agentOwner.handle == owner.handle().handle;
+  const hsa_agent_t holder = look_up(memory, before).agentOwner;
+  const bool is_device_memory = holder.handle == owner.handle().handle;
+  if (!is_device_memory && is_gpu(holder))
+    throw Error({.status = HSA_STATUS_ERROR_INVALID_AGENT,
+                 .call = "allow_access",
+                 .asked = fmt::format("access to memory of {}", name_and_node(owner)),
+                 .found = fmt::format("{} is memory of {}", memory, name_and_node(holder)),
+                 .remedy = "pass the agent that the memory was made for"});
   for (const Agent& agent : agents) {
     if (agent == owner) continue;
     handles.push_back(agent.handle());
@@ -91,7 +105,7 @@ void detail::refuse_access(const Agent& agent, const void* memory, hsa_agent_t o
                .call = call,
                .asked = asked,
                .found = fmt::format("{} may not access the memory of {} at {}",
-                                    name_and_node(agent), name_and_node(Agent(owner)), memory),
+                                    name_and_node(agent), name_and_node(owner), memory),
                .remedy = "make the buffer for both agents, or call allow_access() for it; where an "
                          "agent cannot reach the other, copy through host memory"});
 }
@@ -103,7 +117,13 @@ bool host_can_reach(const Agent& owner) {
 void allow_host_access(const Agent& owner, const void* memory) {
   const hsa_agent_t host = find_pool(owner, MemoryKind::pinned).owner;
   if (!can_reach(host, owner)) throw_out_of_reach(owner, "the host");
-  allow(memory, {host});
+  // The agents that have access keep it. ROCr's list of them may lack the host.
+  Accessors before;
+  look_up(memory, before);
+  std::vector<hsa_agent_t> handles{host};
+  for (const hsa_agent_t agent : before.span())
+    if (agent.handle != host.handle) handles.push_back(agent);
+  allow(memory, handles);
 }
 
 }  // namespace uptempo

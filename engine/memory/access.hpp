@@ -21,10 +21,11 @@ bool can_reach(const Agent& agent, const Agent& owner);
 
 // Grants these agents access to `memory`: an allocation of `owner`'s device memory, or of host
 // memory that was pinned for `owner`. Replaces the agents of the previous call; the owner keeps its
-// access. Throws Error, which names each agent that cannot reach the memory; then nothing changes.
+// access. Throws Error for memory of another GPU than `owner`, and for agents that cannot reach the
+// memory, which it names; then nothing changes.
 void allow_access(const Agent& owner, const void* memory, std::span<const Agent> agents);
-// True if the agent may access this memory now (hsa_amd_pointer_info). False for pageable memory.
-// Throws Error.
+// True if the GPU may access this memory now: memory that HSA has allocated or pinned
+// (hsa_amd_pointer_info). Throws Error if ROCr does not answer.
 bool has_access(hsa_agent_t agent, const void* memory);
 inline bool has_access(const Agent& agent, const void* memory) {
   return has_access(agent.handle(), memory);
@@ -36,8 +37,8 @@ namespace detail {
 }  // namespace detail
 // True if the host can be granted access to device memory of `owner` (a large BAR, or an APU).
 bool host_can_reach(const Agent& owner);
-// Grants the host access to device memory (a large BAR, or an APU), replacing the agents of the
-// previous call. Throws Error if the host cannot reach it.
+// Grants the host access to device memory (a large BAR, or an APU). Agents that have access keep it.
+// Throws Error if the host cannot reach the memory.
 void allow_host_access(const Agent& owner, const void* memory);
 
 }  // namespace uptempo

@@ -205,12 +205,11 @@ std::shared_ptr<const KernelInfo> Program::kernel_info(std::string_view name) co
 
 void require_agent(const KernelInfo& kernel, hsa_agent_t agent) {
   if (kernel.agent.handle == agent.handle || kernel.agent.handle == 0 || agent.handle == 0) return;
-  throw Error(
-      {.status = HSA_STATUS_ERROR_INVALID_AGENT,
-       .call = fmt::format("dispatch of '{}'", kernel.name),
-       .asked = fmt::format("a dispatch on a queue of {}", name_and_node(Agent(agent))),
-       .found = fmt::format("the kernel is loaded for {}", name_and_node(Agent(kernel.agent))),
-       .remedy = "make a Program for each agent, and dispatch its kernels there"});
+  throw Error({.status = HSA_STATUS_ERROR_INVALID_AGENT,
+               .call = fmt::format("dispatch of '{}'", kernel.name),
+               .asked = fmt::format("a dispatch on a queue of {}", name_and_node(agent)),
+               .found = fmt::format("the kernel is loaded for {}", name_and_node(kernel.agent)),
+               .remedy = "make a Program for each agent, and dispatch its kernels there"});
 }
 
 void require_geometry(const KernelInfo& kernel, const Grid& grid) {

@@ -103,6 +103,22 @@ std::string name_and_node(const Agent& agent) {
   return fmt::format("{} (node {})", agent.name(), agent.properties().node);
 }
 
+std::string name_and_node(hsa_agent_t handle) {
+  struct Search {
+    hsa_agent_t handle;
+    bool found = false;
+  } search{handle};
+  // A handle of an ended Runtime may point to freed memory, so it is only compared.
+  hsa_iterate_agents(
+      [](hsa_agent_t agent, void* data) {
+        auto& wanted = *static_cast<Search*>(data);
+        wanted.found = wanted.found || agent.handle == wanted.handle.handle;
+        return HSA_STATUS_SUCCESS;
+      },
+      &search);
+  return search.found ? name_and_node(Agent(handle)) : "an agent of an ended Runtime";
+}
+
 std::string pci_address(const AgentProperties& properties) {
   const uint32_t id = properties.bdf_id;
   return fmt::format("{:04x}:{:02x}:{:02x}.{:x}", properties.domain, id >> 8 & 0xff, id >> 3 & 0x1f,

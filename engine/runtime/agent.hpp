@@ -53,6 +53,8 @@ std::string pci_address(const AgentProperties& properties);
 class Agent;
 // "gfx90a (node 1)": also tells two agents of one target apart.
 std::string name_and_node(const Agent& agent);
+// The same for a handle that may be of an ended Runtime; then it says so.
+std::string name_and_node(hsa_agent_t handle);
 
 class Agent {
  public:

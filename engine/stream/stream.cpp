@@ -133,9 +133,12 @@ void Stream::add(const Event& event) {
   });
   if (same == waits_.end()) {
     waits_.push_back(event);
-  } else if (same->completion_.value() < event.completion_.value()) {
-    *same = event;
+    return;
   }
+  // The one that is kept stands for the writes that both cover.
+  const bool others_wrote = same->writer_.handle != event.writer_.handle;
+  if (same->completion_.value() < event.completion_.value()) *same = event;
+  if (others_wrote) same->writer_ = {};
 }
 
 void Stream::drop_finished() {

@@ -199,15 +199,18 @@ CopyPath Stream::put(Transfer transfer, const CopyOptions& options) {
   if (follows_others_) settle_order();
   Transfers& transfers = streams_->transfers();
   for (CopyEnd* end : {&transfer.to, &transfer.from}) {
-    if (end->data == nullptr || !transfers.is_foreign(*end)) continue;
-    if (end->place == CopyPlace::device) end->place = CopyPlace::peer;
-    if (!transfers.reaches(*end)) transfers.refuse_reach(*end, transfer.text());
+    if (end->data != nullptr && end->place == CopyPlace::device && transfers.is_foreign(*end))
+      end->place = CopyPlace::peer;
   }
   if (!transfer.is_fill() && transfer.from.place == CopyPlace::pageable)
     transfers.await_users(transfer.from.data, extent(rows.from_pitch, rows),
                           HostDuties::Uses::writes);
 
   const CopyPath path = path_for(transfer, options.path);
+  for (const CopyEnd* end : {&transfer.to, &transfer.from})
+    if (path != CopyPath::host && end->data != nullptr && transfers.is_foreign(*end) &&
+        !transfers.reaches(*end))
+      transfers.refuse_reach(*end, transfer.text());
   if (path == CopyPath::host) {
     carry_out_on_host(transfer);
   } else if (transfer.is_fill()) {

@@ -230,7 +230,8 @@ void StreamsState::note_blocking(const Standing& standing) {
   if (at == blocking_.end()) at = blocking_.insert(at, Standing{});
   // For several streams in one queue, keep the last packet: an epoch covers everything before it.
   // The default stream must acquire what other agents and engines wrote for any of them.
-  const bool acquires_system = at->position.acquires_system || standing.position.acquires_system;
+  const bool acquires_system =
+      standing.position.acquires_system || (!at->position.empty() && at->position.acquires_system);
   if (at->position.packet < standing.position.packet) *at = standing;
   at->position.acquires_system = acquires_system;
 }

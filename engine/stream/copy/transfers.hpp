@@ -113,10 +113,10 @@ class Transfers {
   bool reaches(const CopyEnd& end) const;
   // Throws Error, which names both agents. `asked`: what needs the access.
   [[noreturn]] void refuse_reach(const CopyEnd& end, const std::string& asked) const;
-  // The agents that ROCr is told for the ends of a copy. It runs the copy on the source's agent if
-  // that is a GPU, else on the target's (runtime.cpp, Runtime::CopyMemory, from 5.2 to 6.4), and
-  // asks neither whether that agent may access the other end. If it may not, this agent is told for
-  // memory of peers, and runs the copy.
+  // Returns the agents to name to ROCr for the ends of a copy. ROCr runs the copy on the source's
+  // agent if that is a GPU, else on the target's (runtime.cpp, Runtime::CopyMemory, from 5.2 to
+  // 6.4). It does not check whether that agent may access the other end. If it may not, the result
+  // names this agent for memory of peers, and ROCr copies with a kernel on this agent.
   CopyLane::Agents agents_of(const CopyEnd& to, const CopyEnd& from) const;
 
  private:

@@ -60,17 +60,18 @@ class Event {
   friend class Stream;
   friend class detail::StreamQueue;
   friend class detail::CopyLane;
-  // Null as a writer: others than one agent's packets wrote, too.
   Event(detail::SignalSource& source, Completion completion, hsa_agent_t writer = {}) noexcept
       : completion_(completion), source_(&source), writer_(writer) {}
-  // Complete.
+  // An event that is complete.
   explicit Event(hsa_agent_t writer) noexcept : writer_(writer) {}
-  static constexpr hsa_agent_t kNobody{UINT64_MAX - 1};  // never recorded: it covers no writes
+  static constexpr hsa_agent_t kNobody{UINT64_MAX - 1};
 
   Completion completion_;
   detail::SignalSource* source_ = nullptr;  // null: complete; may dangle once complete
-  hsa_agent_t writer_ = kNobody;            // agent that made all covered writes
-  bool behind_host_ = false;                // completion may depend on an action of the host
+  // The agent whose packets made all writes that the event covers. Null: others wrote, too.
+  // kNobody: it covers none, because it was never recorded.
+  hsa_agent_t writer_ = kNobody;
+  bool behind_host_ = false;  // completion may depend on an action of the host
 };
 
 }  // namespace uptempo

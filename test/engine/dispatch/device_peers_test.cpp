@@ -12,12 +12,12 @@ using namespace uptempo::test;
 
 namespace {
 
-constexpr uint32_t kItems = 4096;
-constexpr Grid kGrid = Grid{kItems}.by(64);
+constexpr uint32_t kBatchItems = 4096;
+constexpr Grid kBatchGrid = Grid{kBatchItems}.by(64);
 
 std::vector<uint32_t> incremented(uint32_t first, uint32_t step, uint32_t times) {
-  std::vector<uint32_t> words(kItems);
-  for (uint32_t i = 0; i < kItems; ++i) {
+  std::vector<uint32_t> words(kBatchItems);
+  for (uint32_t i = 0; i < kBatchItems; ++i) {
     words[i] = first + i * step;
     for (uint32_t n = 0; n < times; ++n) words[i] = words[i] * 3 + n;
   }
@@ -28,7 +28,7 @@ std::vector<uint32_t> incremented(uint32_t first, uint32_t step, uint32_t times)
 
 TEST_CASE_METHOD(OnPeers, "a kernel of one GPU is refused on queues of another one, which is named",
                  "[peers][refused]") {
-  const DeviceBuffer<uint32_t> words{gpus, kItems};
+  const DeviceBuffer<uint32_t> words{gpus, kBatchItems};
   const auto& fill = programs[1].fill;
   const auto refused = [&](auto&& f) {
     const std::string error = error_of<Error>(f);
@@ -39,47 +39,47 @@ TEST_CASE_METHOD(OnPeers, "a kernel of one GPU is refused on queues of another o
   };
   Queue queue{gpus[0]};
   BatchSubmitter batch{queue};
-  refused([&] { batch.dispatch(fill, kGrid, words.data(), 1u); });
-  refused([&] { (void)batch.try_dispatch(fill, kGrid, words.data(), 1u); });
-  refused([&] { batch.prepare(fill, kGrid); });
+  refused([&] { batch.dispatch(fill, kBatchGrid, words.data(), 1u); });
+  refused([&] { (void)batch.try_dispatch(fill, kBatchGrid, words.data(), 1u); });
+  refused([&] { batch.prepare(fill, kBatchGrid); });
   const KernargBuffer block{gpus[0], 512};
-  refused([&] { batch.dispatch_at(block.span(), fill, kGrid, words.data(), 1u); });
+  refused([&] { batch.dispatch_at(block.span(), fill, kBatchGrid, words.data(), 1u); });
   CHECK(batch.size() == 0);
 
   SharedQueue shared{gpus[0]};
   Queue producer = shared.producer();
   BatchSubmitter other{producer};
-  refused([&] { other.dispatch(fill, kGrid, words.data(), 1u); });
+  refused([&] { other.dispatch(fill, kBatchGrid, words.data(), 1u); });
 
   Recording recording{queue};
-  refused([&] { recording.dispatch(fill, kGrid, words.data(), 1u); });
-  const Node node = recording.dispatch(programs[0].fill, kGrid, words.data(), 1u);
-  refused([&] { recording.replace(node, fill, kGrid, words.data(), 1u); });
+  refused([&] { recording.dispatch(fill, kBatchGrid, words.data(), 1u); });
+  const Node node = recording.dispatch(programs[0].fill, kBatchGrid, words.data(), 1u);
+  refused([&] { recording.replace(node, fill, kBatchGrid, words.data(), 1u); });
 
   Streams streams{gpus[0]};
   Stream stream{streams};
-  refused([&] { stream.launch(fill, kGrid, words.data(), 1u); });
+  refused([&] { stream.launch(fill, kBatchGrid, words.data(), 1u); });
   Launcher launcher{streams, fill};
-  refused([&] { launcher.launch(stream, kGrid, words.data(), 1u); });
+  refused([&] { launcher.launch(stream, kBatchGrid, words.data(), 1u); });
 
   // Each refusal has changed nothing.
-  batch.dispatch(programs[0].fill, kGrid, words.data(), 7u);
+  batch.dispatch(programs[0].fill, kBatchGrid, words.data(), 7u);
   batch.submit().wait();
   recording.replay(queue).wait();
-  stream.launch(programs[0].increment, kGrid, words.data(), 2u);
+  stream.launch(programs[0].increment, kBatchGrid, words.data(), 2u);
   stream.synchronize();
   Copier copier{gpus[0]};
-  CHECK(download(copier, words) == std::vector<uint32_t>(kItems, 5));
+  CHECK(download(copier, words) == std::vector<uint32_t>(kBatchItems, 5));
 }
 
 TEST_CASE_METHOD(OnPeers, "a recording of one GPU is refused on queues of another one",
                  "[peers][refused][recording]") {
   Queue first{gpus[0]}, second{gpus[1]};
-  const DeviceBuffer<uint32_t> words{gpus, kItems};
+  const DeviceBuffer<uint32_t> words{gpus, kBatchItems};
   Bindings memory;
   memory.add("words", words);
   Recording recording{first};
-  recording.dispatch(programs[0].fill, kGrid, words.data(), 1u);
+  recording.dispatch(programs[0].fill, kBatchGrid, words.data(), 1u);
   CHECK(contains(error_of<Error>([&] { recording.replay(second); }), "it was recorded for"));
   std::stringstream file;
   save_recording(recording, file, memory);
@@ -92,14 +92,14 @@ TEST_CASE_METHOD(OnPeers, "a recording of one GPU is refused on queues of anothe
   if (gpus[0].isa() == gpus[1].isa()) {
     load(second, programs[1].basics)->replay(second).wait();
     Copier copier{gpus[1]};
-    CHECK(download(copier, words) == std::vector<uint32_t>(kItems, 1));
+    CHECK(download(copier, words) == std::vector<uint32_t>(kBatchItems, 1));
   }
   CHECK(contains(error_of<Error>([&] { load(second, programs[0].basics); }), name(0)));
 }
 
 TEST_CASE_METHOD(OnPeers, "a batch of one GPU waits on the device for a batch of another one",
                  "[peers][batch]") {
-  const DeviceBuffer<uint32_t> words{gpus, kItems};
+  const DeviceBuffer<uint32_t> words{gpus, kBatchItems};
   std::array<Queue, 2> queues{Queue{gpus[0]}, Queue{gpus[1]}};
   for (const FencePolicy fences :
        {FencePolicy::planned, FencePolicy::minimal, FencePolicy::system_everywhere}) {
@@ -111,16 +111,16 @@ TEST_CASE_METHOD(OnPeers, "a batch of one GPU waits on the device for a batch of
     std::vector<Signal> done;
     for (uint32_t hop = 0; hop <= kHops; ++hop) done.emplace_back(SignalKind::interrupt, 1);
     Completion last;
-    batches[0].dispatch(programs[0].iota, kGrid, words.data(), 5u, 3u);
+    batches[0].dispatch(programs[0].iota, kBatchGrid, words.data(), 5u, 3u);
     batches[0].complete_with(done[0]);
     batches[0].submit();
     for (uint32_t hop = 0; hop < kHops; ++hop) {
       const size_t which = (hop + 1) % 2;
       batches[which].wait(done[hop]);
       batches[which]
-          .dispatch(programs[which].increment, kGrid, words.data(), hop)
-          .reads(words.data(), kItems)
-          .writes(words.data(), kItems);
+          .dispatch(programs[which].increment, kBatchGrid, words.data(), hop)
+          .reads(words.data(), kBatchItems)
+          .writes(words.data(), kBatchItems);
       batches[which].complete_with(done[hop + 1]);
       last = batches[which].submit();
     }
@@ -133,15 +133,15 @@ TEST_CASE_METHOD(OnPeers, "a batch of one GPU waits on the device for a batch of
 
 TEST_CASE_METHOD(OnPeers, "a batch may be submitted before the batch that it waits for",
                  "[peers][batch]") {
-  const DeviceBuffer<uint32_t> words{gpus, kItems};
+  const DeviceBuffer<uint32_t> words{gpus, kBatchItems};
   Queue first{gpus[0]}, second{gpus[1]};
   BatchSubmitter setter{first}, waiter{second};
   const Signal done{SignalKind::interrupt, 1};
   waiter.wait(done);
-  waiter.dispatch(programs[1].increment, kGrid, words.data(), 0u);
+  waiter.dispatch(programs[1].increment, kBatchGrid, words.data(), 0u);
   const Completion end = waiter.submit();
   CHECK_FALSE(end.ready());
-  setter.dispatch(programs[0].iota, kGrid, words.data(), 4u, 2u);
+  setter.dispatch(programs[0].iota, kBatchGrid, words.data(), 4u, 2u);
   setter.complete_with(done);
   const Completion set = setter.submit();
   end.wait();
@@ -155,14 +155,14 @@ TEST_CASE_METHOD(OnPeers, "a batch may be submitted before the batch that it wai
 
 TEST_CASE_METHOD(OnPeers, "a batch per GPU, from one thread and from a thread each",
                  "[peers][batch]") {
-  const std::array<DeviceBuffer<uint32_t>, 2> words{DeviceBuffer<uint32_t>{gpus[0], kItems},
-                                                    DeviceBuffer<uint32_t>{gpus[1], kItems}};
+  const std::array<DeviceBuffer<uint32_t>, 2> words{DeviceBuffer<uint32_t>{gpus[0], kBatchItems},
+                                                    DeviceBuffer<uint32_t>{gpus[1], kBatchItems}};
   constexpr uint32_t kTimes = 200;
   std::array<Queue, 2> queues{Queue{gpus[0]}, Queue{gpus[1]}};
   const auto add_all = [&](size_t which, BatchSubmitter& batch) {
-    batch.dispatch(programs[which].iota, kGrid, words[which].data(), static_cast<uint32_t>(which),
-                   3u);
-    const Prepared step = batch.prepare(programs[which].increment, kGrid);
+    batch.dispatch(programs[which].iota, kBatchGrid, words[which].data(),
+                   static_cast<uint32_t>(which), 3u);
+    const Prepared step = batch.prepare(programs[which].increment, kBatchGrid);
     step.dispatch_each(kTimes,
                        [&](uint32_t n) noexcept { return std::tuple(words[which].data(), n); });
   };
@@ -199,9 +199,9 @@ TEST_CASE_METHOD(OnPeers, "a batch per GPU, from one thread and from a thread ea
 TEST_CASE_METHOD(OnPeers, "a recording per GPU, replayed in lockstep", "[peers][recording]") {
   // Each GPU reads the half that the other wrote in the round before, and writes the other copy of
   // its own half.
-  constexpr uint32_t kHalf = kItems / 2, kRounds = 12;
-  const std::array<DeviceBuffer<uint32_t>, 2> state{DeviceBuffer<uint32_t>{gpus, kItems},
-                                                    DeviceBuffer<uint32_t>{gpus, kItems}};
+  constexpr uint32_t kHalf = kBatchItems / 2, kRounds = 12;
+  const std::array<DeviceBuffer<uint32_t>, 2> state{DeviceBuffer<uint32_t>{gpus, kBatchItems},
+                                                    DeviceBuffer<uint32_t>{gpus, kBatchItems}};
   std::array<Queue, 2> queues{Queue{gpus[0]}, Queue{gpus[1]}};
   std::vector<std::unique_ptr<Recording>> recordings;  // by round parity, then GPU
   for (size_t parity = 0; parity < 2; ++parity) {
@@ -213,10 +213,10 @@ TEST_CASE_METHOD(OnPeers, "a recording per GPU, replayed in lockstep", "[peers][
                                   from + kHalf * which, 3u);
     }
   }
-  std::array<std::vector<uint32_t>, 2> expected{std::vector<uint32_t>(kItems, 1),
-                                                std::vector<uint32_t>(kItems, 1)};
+  std::array<std::vector<uint32_t>, 2> expected{std::vector<uint32_t>(kBatchItems, 1),
+                                                std::vector<uint32_t>(kBatchItems, 1)};
   Copier copier{gpus[0]};
-  for (const auto& each : state) copier.fill(each.data(), 1, kItems);
+  for (const auto& each : state) copier.fill(each.data(), 1, kBatchItems);
   for (uint32_t round = 0; round < kRounds; ++round) {
     const size_t parity = round % 2;
     const Completion ends[] = {recordings[2 * parity]->replay(queues[0]),

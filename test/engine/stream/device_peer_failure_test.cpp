@@ -15,8 +15,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr uint32_t kItems = 256;
-constexpr Grid kGrid = Grid{kItems}.by(64);
+constexpr uint32_t kFewItems = 256;
+constexpr Grid kFewItemsGrid = Grid{kFewItems}.by(64);
 
 uint32_t* unmapped_address() { return reinterpret_cast<uint32_t*>(0x7000); }
 
@@ -25,18 +25,18 @@ struct FaultingPeer : OnPeers {
   FaultingPeer() {
     gate[0] = 0;
     second.launch(programs[1].wait_for_gate, Grid{1}, gate.data(), 1u << 30, gate.data() + 1);
-    second.launch(programs[1].fill, kGrid, unmapped_address(), 1u);
+    second.launch(programs[1].fill, kFewItemsGrid, unmapped_address(), 1u);
     faulted = second.record();
   }
   void fault() { std::atomic_ref(gate[0]).store(1, std::memory_order_release); }
   // Work of the first GPU that needs nothing of the second one is correct.
   void check_first() {
-    first.launch(programs[0].iota, kGrid, words.data(), 4u, 3u);
-    first.launch(programs[0].increment, kGrid, words.data(), 1u);
+    first.launch(programs[0].iota, kFewItemsGrid, words.data(), 4u, 3u);
+    first.launch(programs[0].increment, kFewItemsGrid, words.data(), 1u);
     // Not by an engine, whose ring may hold a copy that waits for the failed GPU.
     first.copy(found, words, {.path = CopyPath::kernel});
     first.synchronize();
-    for (uint32_t i = 0; i < kItems; ++i) REQUIRE(found[i] == (4 + 3 * i) * 3 + 1);
+    for (uint32_t i = 0; i < kFewItems; ++i) REQUIRE(found[i] == (4 + 3 * i) * 3 + 1);
   }
   void check_fault(const std::string& error) {
     CAPTURE(error);
@@ -45,8 +45,8 @@ struct FaultingPeer : OnPeers {
 
   const StreamsOptions options{.queue = {.drain_timeout = 100ms}, .patience = 5s};
   const PinnedBuffer<uint32_t> gate{gpus[1], 2};
-  const DeviceBuffer<uint32_t> words{gpus[0], kItems};
-  const PinnedBuffer<uint32_t> found{gpus[0], kItems};
+  const DeviceBuffer<uint32_t> words{gpus[0], kFewItems};
+  const PinnedBuffer<uint32_t> found{gpus[0], kFewItems};
   Streams of_first{gpus[0], options}, of_second{gpus[1], options};
   Stream first{of_first}, second{of_second};
   Event faulted;
@@ -60,12 +60,12 @@ TEST_CASE("a fault of one GPU fails streams of another that wait for it and no o
     FaultingPeer peer;
     Stream waiting(peer.of_first);
     waiting.wait(peer.faulted);
-    waiting.launch(peer.programs[0].fill, kGrid, peer.words.data(), 1u);
+    waiting.launch(peer.programs[0].fill, kFewItemsGrid, peer.words.data(), 1u);
     peer.fault();
     peer.check_fault(error_of<Error>([&] { (void)waiting.synchronize(Deadline::after(30s)); }));
     peer.check_fault(error_of<Error>([&] { peer.second.synchronize(); }));
     peer.check_fault(error_of<Error>([&] {
-      waiting.launch(peer.programs[0].fill, kGrid, peer.words.data(), 1u);
+      waiting.launch(peer.programs[0].fill, kFewItemsGrid, peer.words.data(), 1u);
       waiting.synchronize();
     }));
     peer.check_first();
@@ -76,7 +76,7 @@ TEST_CASE("a fault of one GPU fails streams of another that wait for it and no o
     waiting.wait(peer.faulted);
     const Event after = waiting.record();
     behind.wait(after);
-    behind.launch(peer.programs[0].fill, kGrid, peer.words.data(), 1u);
+    behind.launch(peer.programs[0].fill, kFewItemsGrid, peer.words.data(), 1u);
     peer.fault();
     peer.check_fault(error_of<Error>([&] { (void)after.wait(Deadline::after(30s)); }));
     peer.check_fault(error_of<Error>([&] { (void)behind.synchronize(Deadline::after(30s)); }));
@@ -84,7 +84,7 @@ TEST_CASE("a fault of one GPU fails streams of another that wait for it and no o
   });
   in_own_process("a copy", [] {
     FaultingPeer peer;
-    const DeviceBuffer<uint32_t> more{peer.gpus[0], kItems};
+    const DeviceBuffer<uint32_t> more{peer.gpus[0], kFewItems};
     Stream waiting(peer.of_first);
     waiting.wait(peer.faulted);
     waiting.copy(more, peer.words, {.path = CopyPath::engine});
@@ -108,7 +108,7 @@ TEST_CASE("a fault of one GPU fails streams of another that wait for it and no o
     const Signal never{SignalKind::interrupt, 1};
     other.dispatch(peer.programs[1].wait_for_gate, Grid{1}, peer.gate.data(), 1u << 30,
                    peer.gate.data() + 1);
-    other.dispatch(peer.programs[1].fill, kGrid, unmapped_address(), 1u);
+    other.dispatch(peer.programs[1].fill, kFewItemsGrid, unmapped_address(), 1u);
     other.complete_with(never);
     const Completion lost = other.submit();
     batch.wait(never);

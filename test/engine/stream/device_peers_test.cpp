@@ -153,6 +153,45 @@ TEST_CASE("the legacy default stream acquires what blocking streams have receive
   for (Streams& each : all.streams) each.synchronize();
 }
 
+TEST_CASE("a wait for two events of one hardware queue acquires what either of them covers",
+          "[peers][event]") {
+  for (const bool later_first : {false, true}) {
+    CAPTURE(later_first);
+    PeerStreams all({.hardware_queues = 2});
+    // Two streams share a hardware queue; `busy` gets the other one.
+    Stream received(all.streams[0]), busy(all.streams[0]), beside(all.streams[0]);
+    Stream other(all.streams[1]);
+    all.keep_busy(0, busy);
+    CHECK_FALSE(all.next_acquires_system(0, busy));
+    all.keep_busy(1, other);
+    all.keep_busy(0, received);
+    received.wait(other.record());
+    const Event of_the_peer = received.record();
+    beside.launch(all.programs[0].fill, kGrid, all.room(0), 2u);
+    const Event later = beside.record();
+    busy.wait(later_first ? later : of_the_peer);
+    busy.wait(later_first ? of_the_peer : later);
+    CHECK(all.next_acquires_system(0, busy));
+    all.open();
+    for (Streams& each : all.streams) each.synchronize();
+  }
+}
+
+TEST_CASE("the legacy default stream acquires at agent scope behind kernels of its own GPU",
+          "[peers][event][default]") {
+  PeerStreams all({.hardware_queues = 1, .default_order = DefaultStreamOrder::legacy});
+  Stream blocking(all.streams[0]);
+  Stream& last = all.streams[0].default_stream();
+  all.keep_busy(0, blocking);
+  all.next_acquires_system(0, last);
+  for (int round = 0; round < 3; ++round) {
+    CHECK_FALSE(all.next_acquires_system(0, blocking));
+    CHECK_FALSE(all.next_acquires_system(0, last));
+  }
+  all.open();
+  all.streams[0].synchronize();
+}
+
 TEST_CASE("host writes before a wait for an event are acquired by the launch after it",
           "[peers][event]") {
   PeerStreams all({.hardware_queues = 2});

@@ -14,7 +14,7 @@ namespace {
 constexpr size_t kWays = 23;
 
 // Number of wrong runs for each way to pass a message.
-std::map<std::string, unsigned> run_messages(unsigned seeds, const std::string& gpus) {
+std::map<std::string, unsigned> run_peer_messages(unsigned seeds, const std::string& gpus) {
   std::map<std::string, unsigned> wrong;
   for (unsigned seed = 1; seed <= seeds; ++seed) {
     const CommandResult finished = launch(
@@ -29,7 +29,7 @@ std::map<std::string, unsigned> run_messages(unsigned seeds, const std::string& 
 
 // `probed`: the L2 of a GPU learns of a peer's writes.
 void check_messages(unsigned seeds, const std::string& gpus, bool probed) {
-  const auto wrong = run_messages(seeds, gpus);
+  const auto wrong = run_peer_messages(seeds, gpus);
   CHECK(wrong.size() == kWays);
   for (const auto& [name, times] : wrong) {
     CAPTURE(gpus, name, times);

@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -30,7 +31,7 @@ using uptempo::test::in_child;
 using uptempo::test::Pipe;
 namespace fs = std::filesystem;
 
-constexpr uint64_t kPageBytes = 4096;
+constexpr uint64_t kFilePage = 4096;
 constexpr uint64_t kMiB = uint64_t{1} << 20;
 const std::vector<Machine::GpuMemory> kTwoGpus{{64 * kMiB, 32 * kMiB}, {16 * kMiB, 32 * kMiB}};
 const std::vector<Machine::Property> kProperties{{"--gpus", "gfx90a,gfx908"}, {"--kfd", "1.18"}};
@@ -95,14 +96,14 @@ class Neighbour {
 TEST_CASE("a machine of one process allocates, shares with itself and frees", "[machine]") {
   Machine machine(kTwoGpus);
   CHECK_FALSE(machine.is_shared());
-  const auto offset = machine.allocate(0, Heap::vram, 3 * kPageBytes, kPageBytes);
+  const auto offset = machine.allocate(0, Heap::vram, 3 * kFilePage, kFilePage);
   REQUIRE(offset);
   CHECK(*offset == Machine::kFirstOffset);
-  const auto gtt = machine.allocate(1, Heap::gtt, kPageBytes, kPageBytes);
+  const auto gtt = machine.allocate(1, Heap::gtt, kFilePage, kFilePage);
   REQUIRE(gtt);
   CHECK(*gtt == machine.vram_end(1));
-  CHECK(machine.used_bytes(0, Heap::vram) == 3 * kPageBytes);
-  CHECK(machine.used_bytes(1, Heap::gtt) == kPageBytes);
+  CHECK(machine.used_bytes(0, Heap::vram) == 3 * kFilePage);
+  CHECK(machine.used_bytes(1, Heap::gtt) == kFilePage);
   CHECK(machine.used_bytes(1, Heap::vram) == 0);
   const auto handle = machine.share(0, *offset, {7, 9});
   REQUIRE(handle);
@@ -111,7 +112,7 @@ TEST_CASE("a machine of one process allocates, shares with itself and frees", "[
   REQUIRE(shared);
   CHECK(shared->gpu == 0);
   CHECK(shared->offset == *offset);
-  CHECK(shared->size_bytes == 3 * kPageBytes);
+  CHECK(shared->size_bytes == 3 * kFilePage);
   CHECK(shared->kind.flags == 7);
   CHECK(shared->kind.tag == 9);
   *machine.file(0).at(*offset) = std::byte{5};
@@ -131,7 +132,7 @@ TEST_CASE("a machine of one process frees in any order", "[machine]") {
   for (int step = 0; step < 3000; ++step) {
     if (held.size() < 200 && random() % 2 == 0) {
       const auto offset =
-          machine.allocate(0, Heap::vram, kPageBytes * (1 + random() % 8), kPageBytes);
+          machine.allocate(0, Heap::vram, kFilePage * (1 + random() % 8), kFilePage);
       REQUIRE(offset);
       held.push_back(*offset);
     } else if (!held.empty()) {
@@ -142,26 +143,26 @@ TEST_CASE("a machine of one process frees in any order", "[machine]") {
   }
   for (const uint64_t offset : held) machine.release(0, offset);
   CHECK(machine.used_bytes(0, Heap::vram) == 0);
-  CHECK(machine.allocate(0, Heap::vram, 64 * kMiB, kPageBytes));
+  CHECK(machine.allocate(0, Heap::vram, 64 * kMiB, kFilePage));
 }
 
 TEST_CASE("processes of a machine have one memory and one account of it", "[machine]") {
   const Name name("memory");
   Machine machine(name.text, kProperties, kTwoGpus);
   CHECK(machine.is_shared());
-  const auto own = machine.allocate(1, Heap::vram, kMiB, kPageBytes);
+  const auto own = machine.allocate(1, Heap::vram, kMiB, kFilePage);
   REQUIRE(own);
   *machine.file(1).at(*own) = std::byte{1};
   const Neighbour neighbour(name, [&](Machine& theirs) {
-    const auto offset = theirs.allocate(1, Heap::vram, kMiB, kPageBytes);
+    const auto offset = theirs.allocate(1, Heap::vram, kMiB, kFilePage);
     if (!offset || *offset == *own || *theirs.file(1).at(*own) != std::byte{1}) return false;
     *theirs.file(1).at(*offset) = std::byte{2};
     return theirs.used_bytes(1, Heap::vram) == 2 * kMiB;
   });
   CHECK(machine.used_bytes(1, Heap::vram) == 2 * kMiB);
   CHECK(*machine.file(1).at(*own + kMiB) == std::byte{2});
-  CHECK_FALSE(machine.allocate(1, Heap::vram, 15 * kMiB, kPageBytes));
-  CHECK(machine.allocate(1, Heap::vram, 14 * kMiB, kPageBytes));
+  CHECK_FALSE(machine.allocate(1, Heap::vram, 15 * kMiB, kFilePage));
+  CHECK(machine.allocate(1, Heap::vram, 14 * kMiB, kFilePage));
 }
 
 TEST_CASE("the memory of a killed process returns, as zeros", "[machine]") {
@@ -169,17 +170,17 @@ TEST_CASE("the memory of a killed process returns, as zeros", "[machine]") {
   Machine machine(name.text, kProperties, kTwoGpus);
   const bool reaped = GENERATE(true, false);
   Neighbour neighbour(name, [&](Machine& theirs) {
-    const auto offset = theirs.allocate(1, Heap::vram, 16 * kMiB, kPageBytes);
+    const auto offset = theirs.allocate(1, Heap::vram, 16 * kMiB, kFilePage);
     if (offset) std::memset(theirs.file(1).at(*offset), 0x5a, 16 * kMiB);
     return offset.has_value();
   });
-  CHECK_FALSE(machine.allocate(1, Heap::vram, kPageBytes, kPageBytes));
+  CHECK_FALSE(machine.allocate(1, Heap::vram, kFilePage, kFilePage));
   if (reaped) {
     neighbour.kill();
   } else {
     neighbour.kill_without_wait();
   }
-  const auto offset = machine.allocate(1, Heap::vram, 16 * kMiB, kPageBytes);
+  const auto offset = machine.allocate(1, Heap::vram, 16 * kMiB, kFilePage);
   REQUIRE(offset);
   CHECK(*machine.file(1).at(*offset) == std::byte{0});
   CHECK(*machine.file(1).at(*offset + 16 * kMiB - 1) == std::byte{0});
@@ -190,7 +191,7 @@ TEST_CASE("an imported extent outlives the process that exported it", "[machine]
   Machine machine(name.text, kProperties, kTwoGpus);
   const Pipe pipe;
   Neighbour neighbour(name, [&](Machine& theirs) {
-    const auto offset = theirs.allocate(0, Heap::gtt, kPageBytes, kPageBytes);
+    const auto offset = theirs.allocate(0, Heap::gtt, kFilePage, kFilePage);
     if (!offset) return false;
     std::strcpy(reinterpret_cast<char*>(theirs.file(0).at(*offset)), "from a neighbour");
     const auto handle = theirs.share(0, *offset, {0x80000001, 0});
@@ -203,7 +204,7 @@ TEST_CASE("an imported extent outlives the process that exported it", "[machine]
   CHECK(shared->kind.flags == 0x80000001);
   CHECK(shared->offset == machine.vram_end(0));
   neighbour.kill();
-  CHECK(machine.used_bytes(0, Heap::gtt) == kPageBytes);
+  CHECK(machine.used_bytes(0, Heap::gtt) == kFilePage);
   CHECK(std::string(reinterpret_cast<char*>(machine.file(0).at(shared->offset))) ==
         "from a neighbour");
   CHECK(machine.hold(handle));
@@ -234,7 +235,7 @@ TEST_CASE("a machine without a live process begins anew", "[machine]") {
   {
     const Pipe pipe;
     Neighbour neighbour(name, [&](Machine& theirs) {
-      const auto offset = theirs.allocate(0, Heap::vram, kMiB, kPageBytes);
+      const auto offset = theirs.allocate(0, Heap::vram, kMiB, kFilePage);
       const auto shared = theirs.share(0, *offset, {});
       return write(pipe.write_end(), shared->data(), sizeof *shared) == sizeof *shared;
     });
@@ -259,13 +260,60 @@ TEST_CASE("the last process removes the machine's file", "[machine]") {
   CHECK_FALSE(fs::exists(file_of(name.text)));
 }
 
+TEST_CASE("processes that end together remove the machine's file", "[machine]") {
+  const Name name("together");
+  // Both leave before either of them has ended.
+  Machine machine(name.text, kProperties, kTwoGpus);
+  {
+    const Neighbour neighbour(name, [](Machine& theirs) {
+      theirs.leave();
+      return true;
+    });
+    CHECK(fs::exists(file_of(name.text)));
+    machine.leave();
+    CHECK_FALSE(fs::exists(file_of(name.text)));
+  }
+}
+
+TEST_CASE("a process without a free descriptor takes no neighbour for dead", "[machine]") {
+  const Name name("descriptors");
+  Machine machine(name.text, kProperties, kTwoGpus);
+  const auto own = machine.allocate(0, Heap::vram, kFilePage, kFilePage);
+  REQUIRE(own);
+  {
+    const Neighbour neighbour(name, [](Machine& theirs) {
+      const auto offset = theirs.allocate(0, Heap::vram, kMiB, kFilePage);
+      if (offset) *theirs.file(0).at(*offset) = std::byte{7};
+      return offset.has_value();
+    });
+    const uint64_t used = machine.used_bytes(0, Heap::vram);
+    CHECK(used == kMiB + kFilePage);
+    rlimit before{};
+    REQUIRE(getrlimit(RLIMIT_NOFILE, &before) == 0);
+    // First none is free, then one: that for the machine file.
+    const int next = dup(0);
+    REQUIRE(next >= 0);
+    close(next);
+    for (const rlim_t more : {rlim_t{0}, rlim_t{1}}) {
+      const rlimit few{static_cast<rlim_t>(next) + more, before.rlim_max};
+      REQUIRE(setrlimit(RLIMIT_NOFILE, &few) == 0);
+      const auto offset = machine.allocate(0, Heap::vram, kFilePage, kFilePage);
+      if (offset) machine.release(0, *offset);
+      if (more == 0) machine.release(0, *own);
+      REQUIRE(setrlimit(RLIMIT_NOFILE, &before) == 0);
+      CHECK(offset.has_value() == (more != 0));
+    }
+    CHECK(machine.used_bytes(0, Heap::vram) == kMiB);
+  }
+}
+
 TEST_CASE("a machine whose file was removed gives no memory and frees none", "[machine]") {
   const Name name("removed");
   Machine machine(name.text, kProperties, kTwoGpus);
-  const auto offset = machine.allocate(0, Heap::vram, kPageBytes, kPageBytes);
+  const auto offset = machine.allocate(0, Heap::vram, kFilePage, kFilePage);
   REQUIRE(offset);
   REQUIRE(unlink(file_of(name.text).c_str()) == 0);
-  CHECK_FALSE(machine.allocate(0, Heap::vram, kPageBytes, kPageBytes));
+  CHECK_FALSE(machine.allocate(0, Heap::vram, kFilePage, kFilePage));
   *machine.file(0).at(*offset) = std::byte{9};
   machine.release(0, *offset);
   CHECK(*machine.file(0).at(*offset) == std::byte{9});
@@ -299,12 +347,12 @@ TEST_CASE("a machine has room for 64 processes", "[machine]") {
   std::vector<std::unique_ptr<Neighbour>> neighbours;
   for (uint32_t i = 0; i < Machine::kMostProcesses; ++i)
     neighbours.push_back(std::make_unique<Neighbour>(name, [](Machine& theirs) {
-      return theirs.allocate(0, Heap::vram, kPageBytes, kPageBytes).has_value();
+      return theirs.allocate(0, Heap::vram, kFilePage, kFilePage).has_value();
     }));
   CHECK(refusal(name.text, kProperties).find("has 64 processes already") != std::string::npos);
   neighbours[17]->kill();
   Machine machine(name.text, kProperties, kTwoGpus);
-  CHECK(machine.used_bytes(0, Heap::vram) == 63 * kPageBytes);
+  CHECK(machine.used_bytes(0, Heap::vram) == 63 * kFilePage);
 }
 
 TEST_CASE("processes that are killed at any moment leave a machine without overlap", "[machine]") {
@@ -318,8 +366,8 @@ TEST_CASE("processes that are killed at any moment leave a machine without overl
     const auto mark = std::byte(seed % 251 + 1);
     for (;;) {
       if (held.size() < 12 && random() % 3 != 0) {
-        const uint64_t bytes = kPageBytes * (1 + random() % 4);
-        const auto offset = theirs.allocate(0, Heap::vram, bytes, kPageBytes);
+        const uint64_t bytes = kFilePage * (1 + random() % 4);
+        const auto offset = theirs.allocate(0, Heap::vram, bytes, kFilePage);
         if (!offset) return 3;
         for (uint64_t at = 0; at < bytes; at += 512) {
           if (*theirs.file(0).at(*offset + at) != std::byte{0}) return 4;
@@ -363,7 +411,7 @@ TEST_CASE("processes that are killed at any moment leave a machine without overl
     CHECK(WIFSIGNALED(status));
   }
   CHECK(machine.used_bytes(0, Heap::vram) == 0);
-  CHECK(machine.allocate(0, Heap::vram, 64 * kMiB, kPageBytes));
+  CHECK(machine.allocate(0, Heap::vram, 64 * kMiB, kFilePage));
 }
 
 TEST_CASE("processes begin, join and end in any order", "[machine]") {
@@ -379,7 +427,7 @@ TEST_CASE("processes begin, join and end in any order", "[machine]") {
       if (inner == 0) {
         try {
           Machine machine(name.text, kProperties, kTwoGpus);
-          _exit(machine.allocate(0, Heap::vram, kPageBytes, kPageBytes) ? 0 : 1);
+          _exit(machine.allocate(0, Heap::vram, kFilePage, kFilePage) ? 0 : 1);
         } catch (...) {
           _exit(2);
         }

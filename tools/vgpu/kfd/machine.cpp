@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -30,7 +31,7 @@ namespace uptempo::vgpu::kfd {
 namespace {
 
 constexpr uint64_t kMagic = 0x5550'4d41'4348'494e;
-constexpr uint64_t kVersion = 1;
+constexpr uint64_t kVersion = 2;
 
 // The machine file: one Head, then one Extents for each GPU. Fields that commit a change are stored
 // with commit(); all others are read and written under the lock only.
@@ -38,6 +39,7 @@ struct ProcessSlot {
   uint64_t pid;  // commits; 0: free
   uint64_t start_ticks, stack_address;
   int32_t files[Machine::kMostGpus];  // the process's descriptors of the memory files
+  uint64_t left;                      // commits; it ends, and no longer keeps the machine file
 };
 
 struct Head {
@@ -141,7 +143,10 @@ bool lock_whole_file(int descriptor) noexcept {
   int result = -1;
   do {
     result = fcntl(descriptor, F_SETLKW, &all);
-  } while (result != 0 && errno == EINTR);
+    // EDEADLK is never true, since the holder waits for nothing: the kernel takes the waits of all
+    // threads of a process for one.
+    if (result != 0 && errno == EDEADLK) sched_yield();
+  } while (result != 0 && (errno == EINTR || errno == EDEADLK));
   return result == 0;
 }
 
@@ -249,7 +254,9 @@ struct Machine::Impl {
   std::vector<std::unique_ptr<SparseFile>> files;
   std::vector<View> views;
   mutable std::mutex mutex;
-  mutable std::atomic<bool> removal_reported{false};
+  // Holds to give up, by GPU and offset: also those for which the file could not be locked.
+  std::vector<std::pair<uint32_t, uint64_t>> to_release;
+  mutable std::atomic<bool> removal_reported{false}, failure_reported{false};
 
   ~Impl() {
     if (table != MAP_FAILED) munmap(table, bytes);
@@ -292,6 +299,7 @@ struct Machine::Impl {
     own.start_ticks = identity.start_ticks;
     own.stack_address = identity.stack_address;
     for (uint32_t gpu = 0; gpu < files.size(); ++gpu) own.files[gpu] = files[gpu]->descriptor();
+    own.left = 0;
     own_slot = slot;
     commit(own.pid, identity.pid);
   }
@@ -364,7 +372,7 @@ struct Machine::Impl {
           return true;
         }
       } catch (const std::runtime_error& error) {
-        if (!machine.removal_reported.exchange(true)) report(error.what());
+        if (!machine.failure_reported.exchange(true)) report(error.what());
         return false;
       }
       if (!machine.removal_reported.exchange(true))
@@ -442,6 +450,9 @@ struct Machine::Impl {
     return view;
   }
 
+  void release_all();
+  void release(uint32_t gpu, uint64_t offset);
+
   // Returns the extent if this process holds it.
   Extent* held(uint32_t gpu, uint64_t offset) {
     View& view = refreshed(gpu);
@@ -488,11 +499,16 @@ void Machine::leave() noexcept {
   const std::lock_guard lock(impl_->mutex);
   try {
     const OpenFile file = open_locked(impl_->name, false);
-    if (file.descriptor.get() >= 0 && file.status.st_ino == impl_->inode &&
-        read_head(impl_->name, file) == nullptr) {
+    if (file.descriptor.get() < 0 || file.status.st_ino != impl_->inode) return;
+    // Exit handlers of runtimes may still free memory when another process has removed the file.
+    impl_->removal_reported = true;
+    commit(impl_->head().processes[impl_->own_slot].left, 1);
+    const std::unique_ptr<Head> others = read_head(impl_->name, file);
+    const auto stays = [](const ProcessSlot& slot) {
+      return slot.pid != 0 && slot.left == 0 && is_alive(slot);
+    };
+    if (others == nullptr || std::ranges::none_of(others->processes, stays))
       unlink(path_of(impl_->name).c_str());
-      impl_->removal_reported = true;  // exit handlers of runtimes may still free memory
-    }
   } catch (const std::exception&) {
     // The next process begins the file anew.
   }
@@ -509,6 +525,7 @@ std::optional<uint64_t> Machine::allocate(uint32_t gpu, Heap heap, uint64_t size
                                           uint64_t alignment) {
   const Impl::Access access(*impl_);
   if (!access) return std::nullopt;
+  impl_->release_all();
   Impl::View& view = impl_->refreshed(gpu);
   Extents& all = impl_->extents(gpu);
   if (view.free_slots.empty()) {
@@ -538,24 +555,33 @@ std::optional<uint64_t> Machine::allocate(uint32_t gpu, Heap heap, uint64_t size
 
 void Machine::release(uint32_t gpu, uint64_t offset) {
   const Impl::Access access(*impl_);
-  if (!access) return;
-  Extent* const extent = impl_->held(gpu, offset);
+  impl_->to_release.emplace_back(gpu, offset);
+  if (access) impl_->release_all();
+}
+
+void Machine::Impl::release_all() {
+  for (const auto& [gpu, offset] : std::exchange(to_release, {})) release(gpu, offset);
+}
+
+void Machine::Impl::release(uint32_t gpu, uint64_t offset) {
+  Extent* const extent = held(gpu, offset);
   if (extent == nullptr) return;
-  Impl::View& view = impl_->views[gpu];
+  View& view = views[gpu];
   if (uint32_t& holds = view.holds.at(offset); holds > 1) {
     --holds;
     return;
   }
-  const uint64_t generation = impl_->begin_change(gpu);
+  const uint64_t generation = begin_change(gpu);
   view.holds.erase(offset);
-  if (extent->holders != impl_->own_bit()) {
-    commit(extent->holders, extent->holders & ~impl_->own_bit());
+  if (extent->holders != own_bit()) {
+    commit(extent->holders, extent->holders & ~own_bit());
   } else {
     const uint64_t size_bytes = extent->end - extent->begin;
-    impl_->free_extent(gpu, *extent);
+    free_extent(gpu, *extent);
     const uint32_t slot = view.slot_of.at(offset);
     view.slot_of.erase(offset);
-    view.heap(offset < vram_end(gpu) ? Heap::vram : Heap::gtt).free(offset, size_bytes);
+    const uint64_t vram_end = kFirstOffset + head().vram_bytes[gpu];
+    view.heap(offset < vram_end ? Heap::vram : Heap::gtt).free(offset, size_bytes);
     view.free_slots.push_back(slot);
   }
   view.generation = generation;
@@ -563,8 +589,9 @@ void Machine::release(uint32_t gpu, uint64_t offset) {
 
 uint64_t Machine::used_bytes(uint32_t gpu, Heap heap) const {
   const Impl::Access access(*impl_);
+  // Nothing can be allocated then.
+  if (!access) return heap == Heap::vram ? impl_->head().vram_bytes[gpu] : gtt_bytes(gpu);
   uint64_t used = 0;
-  if (!access) return used;
   const Extents& all = impl_->extents(gpu);
   for (uint64_t i = 0; i < all.slots; ++i)
     if (all.slot[i].holders != 0 && (all.slot[i].begin < vram_end(gpu)) == (heap == Heap::vram))

@@ -43,7 +43,8 @@ class Machine {
  public:
   static constexpr uint32_t kMostGpus = 8;
   static constexpr uint32_t kMostProcesses = 64;
-  // For each GPU. A process cannot have more mappings anyway (vm.max_map_count).
+  // For each GPU. The kernel's own limit of a process's mappings is as high by default
+  // (vm.max_map_count: 65,530).
   static constexpr uint32_t kMostExtents = 65536;
   // No extent begins there: an offset of 0 means to ROCT that there is nothing to map.
   static constexpr uint64_t kFirstOffset = uint64_t{2} << 20;

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -19,13 +20,16 @@ struct Status {
 
 // /proc/PID/stat, see proc_pid_stat(5). Raw calls: the library's own entry points would ask for the
 // object that is being created.
-std::optional<Status> status_of(uint64_t pid) {
+std::optional<Status> status_of(uint64_t pid, bool& exists) {
   char path[48];
   std::snprintf(path, sizeof path, "/proc/%llu/stat", static_cast<unsigned long long>(pid));
   const long file = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+  // Any other error, such as no free descriptor, says nothing about the process.
+  exists = file >= 0 || (errno != ENOENT && errno != ESRCH);
   if (file < 0) return std::nullopt;
   char text[1024];
   const long length = syscall(SYS_read, file, text, sizeof text - 1);
+  exists = length >= 0 || errno != ESRCH;
   syscall(SYS_close, file);
   if (length <= 0) return std::nullopt;
   text[length] = '\0';
@@ -51,14 +55,17 @@ std::optional<Status> status_of(uint64_t pid) {
 }  // namespace
 
 std::optional<ProcessIdentity> ProcessIdentity::of_this_process() {
-  const auto status = status_of(static_cast<uint64_t>(getpid()));
+  bool exists = true;
+  const auto status = status_of(static_cast<uint64_t>(getpid()), exists);
   if (!status) return std::nullopt;
   return status->identity;
 }
 
 bool ProcessIdentity::is_alive() const {
-  const auto now = status_of(pid);
-  if (!now || now->identity.start_ticks != start_ticks) return false;
+  bool exists = true;
+  const auto now = status_of(pid, exists);
+  if (!now) return exists;
+  if (now->identity.start_ticks != start_ticks) return false;
   // The first thread of a process becomes a zombie when it ends before the others.
   if ((now->state == 'Z' || now->state == 'X') && now->threads <= 1) return false;
   const uint64_t stack = now->identity.stack_address;

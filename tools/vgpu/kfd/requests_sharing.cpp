@@ -78,9 +78,10 @@ int Requests::dmabuf_info(kfd_ioctl_get_dmabuf_info_args& args) {
 
 // A thread for the process's life, as the object is never destroyed.
 void Requests::watch_resets() {
+  // Read first: a reset in between is then taken twice, not missed.
+  const uint32_t now = machine->all_resets();
   for (const auto& gpu : gpus) resets_seen_.push_back(machine->resets(gpu->index));
   if (!machine->is_shared()) return;
-  const uint32_t now = machine->all_resets();
   std::thread watcher = start_device_thread("vgpu-resets", [this, seen = now]() mutable {
     for (;;) {
       seen = machine->wait_for_reset(seen);

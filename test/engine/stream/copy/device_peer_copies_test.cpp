@@ -209,6 +209,36 @@ TEST_CASE_METHOD(OnPeers, "kernels of both GPUs use pinned memory that was made 
   for (uint32_t i = 0; i < 1024; ++i) REQUIRE(words[i] == 1000 * (i / 512) + 3 * (i % 512));
 }
 
+TEST_CASE_METHOD(OnPeers, "the host copies pinned memory that was made for another GPU",
+                 "[peers][copy]") {
+  const PinnedBuffer<uint32_t> own{gpus[0], 64}, of_peer{gpus[1], 64};
+  Streams streams(gpus[0]);
+  Stream stream(streams);
+  std::iota(own.begin(), own.end(), 5u);
+  CHECK(stream.copy(of_peer, own) == CopyPath::host);
+  CHECK(std::ranges::equal(of_peer.span(), own.span()));
+  CHECK_THROWS_AS(stream.copy(of_peer, own, {.path = CopyPath::kernel}), Error);
+}
+
+TEST_CASE_METHOD(OnPeers,
+                 "access of the host and of a peer to one buffer do not exclude each other",
+                 "[peers][memory]") {
+  const DeviceBuffer<uint32_t> words{gpus, 64};
+  allow_host_access(gpus[0], words.data());
+  CHECK(has_access(gpus[0], words.data()));
+  CHECK(has_access(gpus[1], words.data()));
+  words.data()[3] = 77;
+  CHECK(words.data()[3] == 77);
+}
+
+TEST_CASE_METHOD(OnPeers, "access to memory is granted in its owner's name", "[peers][memory]") {
+  const DeviceBuffer<uint32_t> words{gpus[1], 64};
+  const std::string error =
+      error_of<Error>([&] { allow_access(gpus[0], words.data(), std::array{gpus[0]}); });
+  CHECK(error.find("is memory of " + name(1)) != std::string::npos);
+  CHECK_FALSE(has_access(gpus[0], words.data()));
+}
+
 TEST_CASE_METHOD(OnPeers, "memory for no GPU is refused", "[peers][memory]") {
   const std::string error =
       error_of<Error>([&] { PinnedBuffer<uint32_t>(std::span<const Agent>(), 4); });
