@@ -92,7 +92,7 @@ std::span<const Coherence> coherence_table() noexcept;
 MemoryType memory_type(std::string_view target, MemoryKind kind) noexcept;
 
 // Returns whether a write to the memory of a peer over xGMI is a coherent request: it invalidates
-// clean copies in the owner's L2. Over PCI Express it is none.
+// clean copies in the owner's L2. Over PCI Express the incoherent mode takes it for none.
 // Sources: Linux gmc_v9_0_get_coherence_flags() sets the C bit (AMDGPU_PTE_SNOOPED) of peer memory
 // on GC 9.4.1 and 9.4.2 if `is_xgmi`, on 9.4.3 always, on older ones never; LLVM AMDGPUUsage,
 // Memory Model GFX90A: accesses to pages with the C bit are coherent requests.

@@ -44,8 +44,7 @@ struct TouchedPage {
 };
 
 // Agents are numbered like the process's GPUs. Queues are actors. The first one added has number 1
-// (kHost is 0). `pages` are those of
-// Event::pages.
+// (kHost is 0). `pages` are those of Event::pages.
 namespace events {
 
 struct AddQueue {

@@ -3,7 +3,7 @@
 //
 // Fences act on the whole agent (HSA System Architecture 1.2, 2.9; ROCr's packet processors do the
 // same), and on no other agent. Every task that comes after a packet, on any queue, may rely on
-// what that packet released. What it acquired, later tasks of its agent may rely on. So a View is
+// what that packet released; later tasks of its agent may rely on what it acquired. So a View is
 // passed as a whole along each edge of order: to the next packet of a queue, through a completion
 // signal, through the host.
 //
