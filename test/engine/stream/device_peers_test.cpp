@@ -59,6 +59,30 @@ enum class Way : uint8_t {
   through_own_gpu      // the event is of the first GPU
 };
 
+// The wait for the later one of two events of a hardware queue stands for both.
+void follow_two_events_of_one_queue() {
+  for (const bool later_first : {false, true}) {
+    CAPTURE(later_first);
+    PeerStreams all({.hardware_queues = 2});
+    // Two streams share a hardware queue; `busy` gets the other one.
+    Stream received(all.streams[0]), busy(all.streams[0]), beside(all.streams[0]);
+    Stream other(all.streams[1]);
+    all.keep_busy(0, busy);
+    CHECK_FALSE(all.next_acquires_system(0, busy));
+    all.keep_busy(1, other);
+    all.keep_busy(0, received);
+    received.wait(other.record());
+    const Event of_the_peer = received.record();
+    beside.launch(all.programs[0].fill, kGrid, all.room(0), 2u);
+    const Event later = beside.record();
+    busy.wait(later_first ? later : of_the_peer);
+    busy.wait(later_first ? of_the_peer : later);
+    CHECK(all.next_acquires_system(0, busy));
+    all.open();
+    for (Streams& each : all.streams) each.synchronize();
+  }
+}
+
 }  // namespace
 
 TEST_CASE(
@@ -127,6 +151,7 @@ TEST_CASE(
       }
     }
   }
+  follow_two_events_of_one_queue();
 }
 
 TEST_CASE("an event that was never recorded covers no writes", "[peers][event]") {
@@ -151,30 +176,6 @@ TEST_CASE("the legacy default stream acquires what blocking streams have receive
   CHECK(all.next_acquires_system(0, last));
   all.open();
   for (Streams& each : all.streams) each.synchronize();
-}
-
-TEST_CASE("a wait for two events of one hardware queue acquires what either of them covers",
-          "[peers][event]") {
-  for (const bool later_first : {false, true}) {
-    CAPTURE(later_first);
-    PeerStreams all({.hardware_queues = 2});
-    // Two streams share a hardware queue; `busy` gets the other one.
-    Stream received(all.streams[0]), busy(all.streams[0]), beside(all.streams[0]);
-    Stream other(all.streams[1]);
-    all.keep_busy(0, busy);
-    CHECK_FALSE(all.next_acquires_system(0, busy));
-    all.keep_busy(1, other);
-    all.keep_busy(0, received);
-    received.wait(other.record());
-    const Event of_the_peer = received.record();
-    beside.launch(all.programs[0].fill, kGrid, all.room(0), 2u);
-    const Event later = beside.record();
-    busy.wait(later_first ? later : of_the_peer);
-    busy.wait(later_first ? of_the_peer : later);
-    CHECK(all.next_acquires_system(0, busy));
-    all.open();
-    for (Streams& each : all.streams) each.synchronize();
-  }
 }
 
 TEST_CASE("the legacy default stream acquires at agent scope behind kernels of its own GPU",
