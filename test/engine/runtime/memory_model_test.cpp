@@ -2,7 +2,7 @@
 // no code.
 #include "engine/runtime/memory_model.hpp"
 
-#include "device/caching.hpp"
+#include "device/caches/caching.hpp"
 #include "device/description.hpp"
 #include "engine/fences/fence_plan.hpp"
 #include "test/support/catch.hpp"

@@ -31,9 +31,9 @@
 #include <vector>
 
 #include "cp/command_processor.hpp"
+#include "device/caches/incoherent.hpp"
 #include "device/device_counts.hpp"
 #include "device/fences/checker.hpp"
-#include "device/incoherent.hpp"
 #include "gfx9_double.hpp"
 #include "test/support/eventually.hpp"
 #include "tools/support/command.hpp"

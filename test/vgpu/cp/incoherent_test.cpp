@@ -5,7 +5,7 @@
 #include <span>
 
 #include "cp/packet/aql_packet.hpp"
-#include "device/incoherent.hpp"
+#include "device/caches/incoherent.hpp"
 #include "device_fixture.hpp"
 #include "test/support/catch.hpp"
 

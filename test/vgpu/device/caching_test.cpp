@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "device/caching.hpp"
+#include "device/caches/caching.hpp"
 #include "device/description.hpp"
 #include "test/support/catch.hpp"
 

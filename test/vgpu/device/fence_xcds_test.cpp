@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-#include "device/incoherent.hpp"
+#include "device/caches/incoherent.hpp"
 #include "test/support/catch.hpp"
 #include "test/vgpu/device/fence_program.hpp"
 

@@ -1,5 +1,5 @@
 // Each rule of the caches, one test per sentence.
-#include "device/incoherent.hpp"
+#include "device/caches/incoherent.hpp"
 
 #include <array>
 #include <cstring>

@@ -4,7 +4,7 @@
 #include <span>
 #include <string_view>
 
-#include "device/incoherent.hpp"
+#include "device/caches/incoherent.hpp"
 #include "test/support/catch.hpp"
 
 using namespace uptempo::vgpu;

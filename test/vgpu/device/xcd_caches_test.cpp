@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
+#include "device/caches/incoherent.hpp"
 #include "device/compute_units.hpp"
-#include "device/incoherent.hpp"
 #include "test/support/catch.hpp"
 
 using namespace uptempo::vgpu;

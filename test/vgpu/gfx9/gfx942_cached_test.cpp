@@ -1,5 +1,5 @@
 // Cache bits of gfx942 with stale caches: waves on compute units of two XCDs, each with an L2.
-#include "device/incoherent.hpp"
+#include "device/caches/incoherent.hpp"
 #include "test/support/catch.hpp"
 #include "test/vgpu/gfx9/memory_fragment.hpp"
 

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "device/incoherent.hpp"
+#include "device/caches/incoherent.hpp"
 #include "gfx9/wave_sync.hpp"
 #include "gfx9/workgroup.hpp"
 

@@ -1,6 +1,6 @@
 // Memory instructions with stale caches: waves on two compute units, and the instructions that end
 // staleness.
-#include "device/incoherent.hpp"
+#include "device/caches/incoherent.hpp"
 #include "test/support/catch.hpp"
 #include "test/vgpu/gfx9/memory_fragment.hpp"
 

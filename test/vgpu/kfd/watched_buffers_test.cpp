@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "device/caching.hpp"
+#include "device/caches/caching.hpp"
 #include "device/host_pages.hpp"
 #include "kfd/buffers.hpp"
 #include "kfd/events.hpp"

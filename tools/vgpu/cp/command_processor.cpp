@@ -25,8 +25,8 @@
 #include "cp/doorbell/idle_policy.hpp"
 #include "cp/lost_memory.hpp"
 #include "cp/sdma_queue.hpp"
+#include "device/caches/incoherent.hpp"
 #include "device/clock.hpp"
-#include "device/incoherent.hpp"
 
 namespace uptempo::vgpu {
 namespace {

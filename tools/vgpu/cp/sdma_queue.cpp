@@ -6,9 +6,9 @@
 #include <cstring>
 
 #include "device/bar/lazy_bar.hpp"
+#include "device/caches/probes.hpp"
 #include "device/clock.hpp"
 #include "device/device_counts.hpp"
-#include "device/probes.hpp"
 
 namespace uptempo::vgpu {
 namespace {

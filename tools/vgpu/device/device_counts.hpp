@@ -8,7 +8,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "device/caching.hpp"
+#include "device/caches/caching.hpp"
 
 namespace uptempo::vgpu {
 

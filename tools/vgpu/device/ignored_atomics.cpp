@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <new>
 
-#include "device/caching.hpp"
+#include "device/caches/caching.hpp"
 #include "device/json_text.hpp"
 
 namespace uptempo::vgpu {

@@ -21,7 +21,7 @@
 namespace uptempo::vgpu {
 
 using GpuAddress = uint64_t;
-class Probes;  // device/probes.hpp
+class Probes;  // device/caches/probes.hpp
 
 // The kinds that caches and fences distinguish (KFD_IOC_ALLOC_MEM_FLAGS_* in linux/kfd_ioctl.h).
 enum class MemoryKind : uint8_t {

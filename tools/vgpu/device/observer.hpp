@@ -10,7 +10,7 @@
 #include <array>
 #include <cstdint>
 
-#include "device/caching.hpp"
+#include "device/caches/caching.hpp"
 #include "device/memory.hpp"
 
 namespace uptempo::vgpu {

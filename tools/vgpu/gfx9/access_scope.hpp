@@ -3,7 +3,7 @@
 // Source: LLVM, AMDGPUUsage, "Memory Model GFX942" and those of the older targets.
 #pragma once
 
-#include "device/caching.hpp"
+#include "device/caches/caching.hpp"
 #include "device/memory.hpp"
 #include "gfx9/decode/decoder.hpp"
 

@@ -6,7 +6,7 @@
 #include <limits>
 #include <span>
 
-#include "device/incoherent.hpp"
+#include "device/caches/incoherent.hpp"
 #include "gfx9/stop.hpp"
 
 namespace uptempo::vgpu::gfx9 {

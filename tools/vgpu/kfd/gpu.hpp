@@ -15,11 +15,11 @@
 #include <vector>
 
 #include "device/bar/lazy_bar.hpp"
+#include "device/caches/incoherent.hpp"
 #include "device/device.hpp"
 #include "device/device_counts.hpp"
 #include "device/host_pages.hpp"
 #include "device/ignored_atomics.hpp"
-#include "device/incoherent.hpp"
 #include "kfd/backing.hpp"
 #include "kfd/events.hpp"
 #include "kfd/machine.hpp"

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstring>
 
-#include "device/caching.hpp"
+#include "device/caches/caching.hpp"
 
 namespace uptempo::vgpu {
 namespace {

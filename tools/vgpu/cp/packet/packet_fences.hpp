@@ -8,8 +8,8 @@
 
 #include "cp/packet/aql_packet.hpp"
 #include "device/bar/lazy_bar.hpp"
+#include "device/caches/incoherent.hpp"
 #include "device/device.hpp"
-#include "device/incoherent.hpp"
 
 namespace uptempo::vgpu {
 

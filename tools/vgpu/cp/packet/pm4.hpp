@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "cp/packet/aql_packet.hpp"
-#include "device/caching.hpp"
+#include "device/caches/caching.hpp"
 #include "device/memory.hpp"
 
 namespace uptempo::vgpu {

@@ -12,7 +12,7 @@
 #include "cp/scheduler/launches.hpp"
 #include "cp/scheduler/preempted.hpp"
 #include "cp/scheduler/sleepers.hpp"
-#include "device/incoherent.hpp"
+#include "device/caches/incoherent.hpp"
 
 namespace uptempo::vgpu {
 namespace {

@@ -10,7 +10,7 @@
 #include <variant>
 #include <vector>
 
-#include "device/caching.hpp"
+#include "device/caches/caching.hpp"
 #include "device/fences/order.hpp"
 #include "device/fences/page_accesses.hpp"
 

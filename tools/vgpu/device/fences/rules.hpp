@@ -8,7 +8,7 @@
 
 #include <optional>
 
-#include "device/caching.hpp"
+#include "device/caches/caching.hpp"
 #include "device/fences/finding.hpp"
 
 namespace uptempo::vgpu::fences {

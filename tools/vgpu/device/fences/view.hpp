@@ -19,7 +19,7 @@
 #include <optional>
 #include <vector>
 
-#include "device/caching.hpp"
+#include "device/caches/caching.hpp"
 #include "device/fences/order.hpp"
 
 namespace uptempo::vgpu::fences {

@@ -1,11 +1,11 @@
 // FLAT, GLOBAL and MUBUF atomics. They are atomic operations of the host, because other workers and
 // the program share the memory. Lanes execute in order. A floating-point atomic has no effect on
-// memory where the L2 does not execute it (device/caching.hpp).
+// memory where the L2 does not execute it (device/caches/caching.hpp).
 #include <atomic>
 #include <bit>
 #include <cmath>
 
-#include "device/caching.hpp"
+#include "device/caches/caching.hpp"
 #include "device/ignored_atomics.hpp"
 #include "gfx9/memory/atomic_operations.hpp"
 #include "gfx9/memory/buffer.hpp"

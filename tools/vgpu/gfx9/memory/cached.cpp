@@ -1,6 +1,6 @@
 // Accesses through the caches of an incoherent device, lane by lane, and the instructions that
 // control those caches.
-#include "device/incoherent.hpp"
+#include "device/caches/incoherent.hpp"
 #include "gfx9/access_scope.hpp"
 #include "gfx9/memory/memory.hpp"
 

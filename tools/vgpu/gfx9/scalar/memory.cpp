@@ -3,8 +3,8 @@
 #include <cstring>
 #include <span>
 
+#include "device/caches/incoherent.hpp"
 #include "device/clock.hpp"
-#include "device/incoherent.hpp"
 #include "gfx9/observe.hpp"
 #include "gfx9/scalar/scalar.hpp"
 #include "gfx9/stop.hpp"

@@ -34,9 +34,9 @@
 #include <memory>
 #include <span>
 
-#include "device/caching.hpp"
+#include "device/caches/caching.hpp"
+#include "device/caches/probes.hpp"
 #include "device/description.hpp"
-#include "device/probes.hpp"
 
 namespace uptempo::vgpu {
 

@@ -1,4 +1,4 @@
-#include "device/caching.hpp"
+#include "device/caches/caching.hpp"
 
 #include <array>
 
