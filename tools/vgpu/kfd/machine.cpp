@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <linux/futex.h>
-#include <sched.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -16,210 +15,32 @@
 #include <climits>
 #include <cstring>
 #include <mutex>
-#include <new>
 #include <stdexcept>
 #include <system_error>
 #include <thread>
-#include <type_traits>
 #include <unordered_map>
 #include <utility>
 
 #include "kfd/log.hpp"
+#include "kfd/machine_file.hpp"
 #include "kfd/process_identity.hpp"
 
 namespace uptempo::vgpu::kfd {
 namespace {
 
-constexpr uint64_t kMagic = 0x5550'4d41'4348'494e;
-constexpr uint64_t kVersion = 2;
-
-// The machine file: one Head, then one Extents for each GPU. Fields that commit a change are stored
-// with commit(); all others are read and written under the lock only.
-struct ProcessSlot {
-  uint64_t pid;  // commits; 0: free
-  uint64_t start_ticks, stack_address;
-  int32_t files[Machine::kMostGpus];  // the process's descriptors of the memory files
-  uint64_t left;                      // commits; it ends, and no longer keeps the machine file
-};
-
-struct Head {
-  uint64_t magic;  // commits; 0: incomplete
-  uint64_t version;
-  uint64_t pid_namespace;
-  uint64_t gpus;
-  uint64_t vram_bytes[Machine::kMostGpus], gtt_bytes[Machine::kMostGpus];
-  uint64_t file_device[Machine::kMostGpus], file_inode[Machine::kMostGpus];
-  char properties[2048];  // lines of option and value
-  uint32_t all_resets;    // futex
-  uint32_t resets[Machine::kMostGpus];
-  ProcessSlot processes[Machine::kMostProcesses];
-};
-
-struct Extent {
-  uint64_t begin, end;
-  uint64_t holders;  // commits; one bit for each process slot; 0: the slot is free
-  ShareHandle handle;
-  uint32_t flags, tag;
-  uint32_t shared;  // commits; whether `handle`, `flags` and `tag` are valid
-  uint32_t unused[3];
-};
-static_assert(sizeof(Extent) == 64 && std::is_trivially_copyable_v<Extent>);
-static_assert(Machine::kMostProcesses == 64, "one bit of Extent::holders each");
-
-struct Extents {
-  uint64_t generation;  // changes before each change of the extents
-  uint64_t slots;       // those from here on were never used
-  uint64_t unused[6];
-  Extent slot[Machine::kMostExtents];
-};
-static_assert(std::is_trivially_copyable_v<Head> && std::is_trivially_copyable_v<Extents>);
-constexpr size_t kHeadBytes = (sizeof(Head) + 4095) / 4096 * 4096;
-
-constexpr size_t table_bytes(size_t gpus) { return kHeadBytes + gpus * sizeof(Extents); }
-
-// release: the process may be killed after any store, so everything before must be complete.
-template <typename Word>
-void commit(Word& word, std::type_identity_t<Word> value) noexcept {
-  std::atomic_ref(word).store(value, std::memory_order_release);
-}
-
-std::string path_of(const std::string& name) {
-  return "/dev/shm/uptempo-vgpu-" + std::to_string(geteuid()) + "-" + name;
-}
-
-[[noreturn]] void refuse(const std::string& name, const std::string& reason) {
-  throw std::runtime_error("the machine '" + name + "' " + reason);
-}
+using machine_file::commit;
+using machine_file::Descriptor;
+using machine_file::Extent;
+using machine_file::Extents;
+using machine_file::Head;
+using machine_file::OpenFile;
+using machine_file::ProcessSlot;
+using machine_file::refuse;
 
 std::string lines_of(const std::vector<Machine::Property>& properties) {
   std::string lines;
   for (const auto& [option, value] : properties) lines += option + ' ' + value + '\n';
   return lines;
-}
-
-// Names the first line that differs.
-void compare_properties(const std::string& name, std::string_view theirs, std::string_view ours) {
-  while (theirs != ours) {
-    const std::string_view their_line = theirs.substr(0, theirs.find('\n'));
-    const std::string_view our_line = ours.substr(0, ours.find('\n'));
-    if (their_line != our_line)
-      refuse(name, "has " + std::string(their_line) + ", but this process asks for " +
-                       std::string(our_line) + ": use the same options, or another name");
-    theirs.remove_prefix(std::min(theirs.size(), their_line.size() + 1));
-    ours.remove_prefix(std::min(ours.size(), our_line.size() + 1));
-  }
-}
-
-// Raw system calls, because the library's own entry points may ask for the object under
-// construction.
-int open_raw(const char* path, int flags, mode_t mode = 0) {
-  return static_cast<int>(syscall(SYS_openat, AT_FDCWD, path, flags, mode));
-}
-
-class Descriptor {
- public:
-  explicit Descriptor(int number = -1) noexcept : number_(number) {}
-  ~Descriptor() {
-    if (number_ >= 0) syscall(SYS_close, number_);
-  }
-  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(number_, other.number_);
-    return *this;
-  }
-  int get() const noexcept { return number_; }
-  int release() noexcept { return std::exchange(number_, -1); }
-
- private:
-  int number_;
-};
-
-// A record lock belongs to the process: a fork child does not inherit it, and it ends with the
-// process or with any descriptor of the file, which only this unit opens.
-bool lock_whole_file(int descriptor) noexcept {
-  struct flock all {};
-  all.l_type = F_WRLCK;
-  all.l_whence = SEEK_SET;
-  int result = -1;
-  do {
-    result = fcntl(descriptor, F_SETLKW, &all);
-    // EDEADLK is never true, since the holder waits for nothing: the kernel takes the waits of all
-    // threads of a process for one.
-    if (result != 0 && errno == EDEADLK) sched_yield();
-  } while (result != 0 && (errno == EINTR || errno == EDEADLK));
-  return result == 0;
-}
-
-struct OpenFile {
-  Descriptor descriptor{};  // locked
-  struct stat status {};
-};
-
-// Opens and locks the machine file, `create` also a new one. Returns no descriptor if it does not
-// exist.
-OpenFile open_locked(const std::string& name, bool create) {
-  const std::string path = path_of(name);
-  for (;;) {
-    Descriptor file(
-        open_raw(path.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC | (create ? O_CREAT : 0), 0600));
-    if (file.get() < 0 && errno == ENOENT && !create) return OpenFile{Descriptor(), {}};
-    if (file.get() < 0) refuse(name, "cannot be opened: " + path + ": " + std::strerror(errno));
-    struct stat status {};
-    if (syscall(SYS_fstat, file.get(), &status) != 0 || !S_ISREG(status.st_mode) ||
-        status.st_uid != geteuid() || (status.st_mode & 077) != 0)
-      refuse(name, "cannot be used: " + path + " is not a private file of this user; remove it");
-    if (!lock_whole_file(file.get()))
-      refuse(name, "cannot be locked: " + path + ": " + std::strerror(errno));
-    // The last process may have removed the file meanwhile.
-    if (syscall(SYS_fstat, file.get(), &status) == 0 && status.st_nlink != 0)
-      return {std::move(file), status};
-  }
-}
-
-bool is_alive(const ProcessSlot& slot) {
-  return ProcessIdentity{slot.pid, slot.start_ticks, slot.stack_address}.is_alive();
-}
-
-// Reads the head of a machine in which other processes live. Returns nullptr if there are none, so
-// that the file may begin anew.
-std::unique_ptr<Head> read_head(const std::string& name, const OpenFile& file) {
-  auto head = std::make_unique<Head>();
-  const ssize_t got = pread(file.descriptor.get(), head.get(), sizeof *head, 0);
-  if (got < static_cast<ssize_t>(2 * sizeof(uint64_t)) || head->magic != kMagic) return nullptr;
-  const std::string remedy = ": use another name, or remove " + path_of(name) + " after its end";
-  if (head->version != kVersion || got != sizeof *head || head->gpus > Machine::kMostGpus ||
-      static_cast<size_t>(file.status.st_size) != table_bytes(head->gpus))
-    refuse(name, "was begun by another version of uptempo-vgpu" + remedy);
-  if (head->pid_namespace != pid_namespace())
-    refuse(name, "belongs to processes of another PID namespace" + remedy);
-  const auto own = static_cast<uint64_t>(getpid());
-  for (const ProcessSlot& slot : head->processes)
-    if (slot.pid != 0 && slot.pid != own && is_alive(slot)) return head;
-  return nullptr;
-}
-
-// Opens a memory file of the machine through a process that has it. Returns no descriptor if there
-// is none.
-Descriptor open_memory(const Head& head, uint32_t gpu) {
-  const auto own = static_cast<uint64_t>(getpid());
-  for (const ProcessSlot& slot : head.processes) {
-    if (slot.pid == 0 || slot.pid == own || !is_alive(slot)) continue;
-    const std::string path =
-        "/proc/" + std::to_string(slot.pid) + "/fd/" + std::to_string(slot.files[gpu]);
-    Descriptor file(open_raw(path.c_str(), O_RDWR | O_CLOEXEC));
-    struct stat status {};
-    // The process may have closed the descriptor and reused its number.
-    if (file.get() >= 0 && syscall(SYS_fstat, file.get(), &status) == 0 &&
-        status.st_dev == head.file_device[gpu] && status.st_ino == head.file_inode[gpu])
-      return file;
-  }
-  return Descriptor();
-}
-
-std::vector<Descriptor> open_memory(const Head& head) {
-  std::vector<Descriptor> files;
-  for (uint32_t gpu = 0; gpu < head.gpus; ++gpu) files.push_back(open_memory(head, gpu));
-  return files;
 }
 
 long futex(const uint32_t* word, int operation, uint32_t value) noexcept {
@@ -264,12 +85,13 @@ struct Machine::Impl {
 
   Head& head() const noexcept { return *static_cast<Head*>(table); }
   Extents& extents(uint32_t gpu) const noexcept {
-    return reinterpret_cast<Extents*>(static_cast<std::byte*>(table) + kHeadBytes)[gpu];
+    return reinterpret_cast<Extents*>(static_cast<std::byte*>(table) +
+                                      machine_file::kHeadBytes)[gpu];
   }
   uint64_t own_bit() const noexcept { return uint64_t{1} << own_slot; }
 
   void map(int descriptor, size_t gpus) {
-    bytes = table_bytes(gpus);
+    bytes = machine_file::table_bytes(gpus);
     const int flags = descriptor < 0 ? MAP_ANONYMOUS | MAP_NORESERVE : 0;
     table = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | flags, descriptor, 0);
     if (table == MAP_FAILED)
@@ -288,10 +110,10 @@ struct Machine::Impl {
     }
     std::memcpy(all.properties, properties.data(), properties.size());
     all.gpus = gpus.size();
-    all.version = kVersion;
+    all.version = machine_file::kVersion;
     all.pid_namespace = pid_namespace();
     views.resize(gpus.size());
-    commit(all.magic, kMagic);
+    commit(all.magic, machine_file::kMagic);
   }
 
   void enter(uint32_t slot, const ProcessIdentity& identity) {
@@ -321,23 +143,24 @@ struct Machine::Impl {
   // Returns false if a process lives, but none gives the memory files.
   bool try_join(std::span<const GpuMemory> gpus, const std::string& properties,
                 const ProcessIdentity& identity) {
-    const OpenFile file = open_locked(name, true);
+    const OpenFile file = machine_file::open_locked(name, true);
     inode = file.status.st_ino;
-    const std::unique_ptr<Head> present = read_head(name, file);
+    const std::unique_ptr<Head> present = machine_file::read_head(name, file);
     if (present == nullptr) {
       const int error =
           ftruncate(file.descriptor.get(), 0) != 0
               ? errno
-              : posix_fallocate(file.descriptor.get(), 0,
-                                static_cast<off_t>(table_bytes(gpus.size())));  // no SIGBUS later
+              : posix_fallocate(
+                    file.descriptor.get(), 0,
+                    static_cast<off_t>(machine_file::table_bytes(gpus.size())));  // no SIGBUS later
       if (error != 0) refuse(name, "has no room in /dev/shm: " + std::string(strerror(error)));
       map(file.descriptor.get(), gpus.size());
       begin(gpus, properties);
       enter(0, identity);
       return true;
     }
-    compare_properties(name, present->properties, properties);
-    std::vector<Descriptor> memory = open_memory(*present);
+    machine_file::compare_properties(name, present->properties, properties);
+    std::vector<Descriptor> memory = machine_file::open_memory(*present);
     if (std::ranges::any_of(memory, [](const Descriptor& each) { return each.get() < 0; }))
       return false;
     map(file.descriptor.get(), present->gpus);
@@ -366,7 +189,7 @@ struct Machine::Impl {
    private:
     bool take(Impl& machine) {
       try {
-        file_ = open_locked(machine.name, false);
+        file_ = machine_file::open_locked(machine.name, false);
         if (file_.descriptor.get() >= 0 && file_.status.st_ino == machine.inode) {
           machine.forget_dead();
           return true;
@@ -376,7 +199,8 @@ struct Machine::Impl {
         return false;
       }
       if (!machine.removal_reported.exchange(true))
-        report("the machine '" + machine.name + "' is lost: its file " + path_of(machine.name) +
+        report("the machine '" + machine.name + "' is lost: its file " +
+               machine_file::path_of(machine.name) +
                " was removed; no memory can be allocated or shared");
       return false;
     }
@@ -407,7 +231,7 @@ struct Machine::Impl {
       const ProcessSlot& process = head().processes[slot];
       if (process.pid == 0 || slot == own_slot) continue;
       // This process's pid in another slot belongs to a program that executed this one.
-      if (process.pid == own || !is_alive(process)) dead |= uint64_t{1} << slot;
+      if (process.pid == own || !machine_file::is_alive(process)) dead |= uint64_t{1} << slot;
     }
     if (dead == 0) return;
     for (uint32_t gpu = 0; gpu < files.size(); ++gpu) {
@@ -498,17 +322,17 @@ void Machine::leave() noexcept {
   // Record locks do not exclude threads of one process.
   const std::lock_guard lock(impl_->mutex);
   try {
-    const OpenFile file = open_locked(impl_->name, false);
+    const OpenFile file = machine_file::open_locked(impl_->name, false);
     if (file.descriptor.get() < 0 || file.status.st_ino != impl_->inode) return;
     // Exit handlers of runtimes may still free memory when another process has removed the file.
     impl_->removal_reported = true;
     commit(impl_->head().processes[impl_->own_slot].left, 1);
-    const std::unique_ptr<Head> others = read_head(impl_->name, file);
+    const std::unique_ptr<Head> others = machine_file::read_head(impl_->name, file);
     const auto stays = [](const ProcessSlot& slot) {
-      return slot.pid != 0 && slot.left == 0 && is_alive(slot);
+      return slot.pid != 0 && slot.left == 0 && machine_file::is_alive(slot);
     };
     if (others == nullptr || std::ranges::none_of(others->processes, stays))
-      unlink(path_of(impl_->name).c_str());
+      unlink(machine_file::path_of(impl_->name).c_str());
   } catch (const std::exception&) {
     // The next process begins the file anew.
   }
@@ -668,8 +492,9 @@ uint32_t Machine::wait_for_reset(uint32_t seen) const noexcept {
 }
 
 void Machine::reset(const std::string& name, uint32_t gpu) {
-  const OpenFile file = open_locked(name, false);
-  const std::unique_ptr<Head> head = file.descriptor.get() < 0 ? nullptr : read_head(name, file);
+  const OpenFile file = machine_file::open_locked(name, false);
+  const std::unique_ptr<Head> head =
+      file.descriptor.get() < 0 ? nullptr : machine_file::read_head(name, file);
   if (head == nullptr) refuse(name, "does not exist: no process lives in it");
   if (gpu >= head->gpus)
     refuse(name, "has no GPU " + std::to_string(gpu) + ", only " + std::to_string(head->gpus));
