@@ -37,8 +37,8 @@ namespace detail {
 }  // namespace detail
 // True if the host can be granted access to device memory of `owner` (a large BAR, or an APU).
 bool host_can_reach(const Agent& owner);
-// Grants the host access to device memory (a large BAR, or an APU). Agents that have access keep it.
-// Throws Error if the host cannot reach the memory.
+// Grants the host access to device memory (a large BAR, or an APU). Agents that have access keep
+// it. Throws Error if the host cannot reach the memory.
 void allow_host_access(const Agent& owner, const void* memory);
 
 }  // namespace uptempo

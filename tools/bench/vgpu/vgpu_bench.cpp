@@ -29,8 +29,8 @@ constexpr GpuAddress kCode = 0x10000, kData = 0x1000000;
 constexpr size_t kDataBytes = 1 << 20;
 constexpr unsigned kBody = 64;
 
-// The contents of v2..v7. Read as floats, small integers are denormal: on Intel's processors each vector
-// operation on them takes a microcode assist.
+// The contents of v2..v7. Read as floats, small integers are denormal: on Intel's processors each
+// vector operation on them takes a microcode assist.
 enum class Values { integers, floats };
 
 // Registers of the wave before the loop: s[2:3] = data, s8 = iterations; v0 = 4 * lane, v1 = 16 *
