@@ -425,7 +425,6 @@ void StreamQueue::signal(StreamPosition& position, hsa_signal_t signal) {
                                .acquire = FenceScope::system,
                                .release = FenceScope::system};
   const uint64_t epoch = open_epoch();
-  leave(position);
   follow(position, publish(packet, flags, false), epoch);
 }
 
