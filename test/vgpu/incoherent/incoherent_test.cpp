@@ -1,31 +1,17 @@
 // Programs on a device with stale caches, seed by seed. A program with the necessary fences is
 // right for each seed, and each missing fence is wrong for some.
-#include <map>
 #include <sstream>
 #include <string>
 
 #include "programs/run.hpp"
 #include "test/support/catch.hpp"
+#include "wrong_runs.hpp"
 
 namespace uptempo::vgpu {
 namespace {
 
-// Number of wrong runs for each way to pass a message.
-std::map<std::string, unsigned> run_messages(unsigned seeds, const std::string& target) {
-  std::map<std::string, unsigned> wrong;
-  for (unsigned seed = 1; seed <= seeds; ++seed) {
-    const CommandResult finished = launch(
-        {"--device", target, "--incoherent", std::to_string(seed), "--", UPTEMPO_VGPU_MESSAGES});
-    CAPTURE(seed, finished.err);
-    REQUIRE(finished.exit_code == 0);
-    std::istringstream lines(finished.out);
-    for (std::string name, verdict; lines >> name >> verdict;) wrong[name] += verdict == "wrong";
-  }
-  return wrong;
-}
-
 void check_messages(unsigned seeds, const std::string& target) {
-  const auto wrong = run_messages(seeds, target);
+  const auto wrong = wrong_runs({"--device", target}, UPTEMPO_VGPU_MESSAGES, seeds);
   CHECK(wrong.size() == 32);
   for (const auto& [name, times] : wrong) {
     CAPTURE(target, name, times);

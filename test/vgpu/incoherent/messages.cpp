@@ -1,49 +1,18 @@
 // A program under test. It passes data between kernels, copies and the host with sufficient and
 // insufficient fences. Prints one line for each way: its name and "right" or "wrong". If fences are
 // checked, the numbers of unordered, stale and unreleased findings follow.
-#include <kernels/basics.hpp>
-
 #include <cstdlib>
-#include <functional>
 #include <numeric>
 
-#include "device.hpp"
+#include "message_gpu.hpp"
 #include "verdict.hpp"
 
 namespace {
 
 using namespace uptempo::vgpu::test;
 
-constexpr auto kNone = HSA_FENCE_SCOPE_NONE;
-constexpr auto kAgent = HSA_FENCE_SCOPE_AGENT;
-constexpr auto kSystem = HSA_FENCE_SCOPE_SYSTEM;
-
-constexpr uint32_t kCount = 4096;
-
-using Words = std::span<uint32_t>;
-
-class Messages {
+class Messages : MessageGpu {
  public:
-  // The GPU computes out[i] = first + i.
-  void write(Words out, uint32_t first, Fences fences) {
-    device.dispatch(iota, kCount, device.arguments().add(out.data()).add(first).add(uint32_t{1}),
-                    fences);
-  }
-  // The GPU computes out[i] = in[i].
-  void copy(Words out, Words in, Fences fences) {
-    device.dispatch(copies, kCount, device.arguments().add(out.data()).add(in.data()), fences);
-  }
-  // Every compute unit in use reads the data, which then is in L1 and L2.
-  void have_read(Words in) {
-    for (int round = 0; round < 4; ++round) copy(sink, in, {});
-    device.wait();
-  }
-  static bool holds(Words words, uint32_t first) {
-    for (uint32_t i = 0; i < kCount; ++i)
-      if (words[i] != first + i) return false;
-    return true;
-  }
-
   bool kernel_to_kernel(Memory memory, hsa_fence_scope_t acquire) {
     const Words message = device.allocate(memory, kCount),
                 seen = device.allocate(Memory::host_fine, kCount);
@@ -153,11 +122,6 @@ class Messages {
     std::free(words);
     return right;
   }
-
- private:
-  TestDevice device{kernels::basics()};
-  const TestDevice::Kernel iota = device.kernel("iota"), copies = device.kernel("copy");
-  const Words sink = device.allocate(Memory::local, kCount);
 };
 
 }  // namespace

@@ -5,49 +5,14 @@
 //
 // Names begin with '!' if fences are missing, and with '~' if only a target whose L2 does not learn
 // of a peer's writes shows it.
-#include <kernels/basics.hpp>
-
 #include <array>
-#include <numeric>
 
-#include "device.hpp"
+#include "message_gpu.hpp"
 #include "verdict.hpp"
 
 namespace {
 
 using namespace uptempo::vgpu::test;
-
-constexpr auto kNone = HSA_FENCE_SCOPE_NONE;
-constexpr auto kAgent = HSA_FENCE_SCOPE_AGENT;
-constexpr auto kSystem = HSA_FENCE_SCOPE_SYSTEM;
-
-constexpr uint32_t kCount = 4096;
-
-using Words = std::span<uint32_t>;
-
-class Gpu {
- public:
-  explicit Gpu(uint32_t number) : device(kernels::basics(), number) {}
-
-  void write(Words out, uint32_t first, Fences fences) {
-    device.dispatch(iota, kCount, device.arguments().add(out.data()).add(first).add(uint32_t{1}),
-                    fences);
-  }
-  void copy(Words out, Words in, Fences fences) {
-    device.dispatch(copies, kCount, device.arguments().add(out.data()).add(in.data()), fences);
-  }
-  // Every compute unit in use reads the data, which then is in L1 and L2.
-  void have_read(Words in) {
-    for (int round = 0; round < 4; ++round) copy(sink, in, {});
-    device.wait();
-  }
-
-  TestDevice device;
-
- private:
-  const TestDevice::Kernel iota = device.kernel("iota"), copies = device.kernel("copy");
-  const Words sink = device.allocate(Memory::local, kCount);
-};
 
 class Messages {
  public:
@@ -96,7 +61,7 @@ class Messages {
   }
 
   void settle() {
-    for (Gpu& one : gpu) one.device.barrier({kNone, kNone});
+    for (MessageGpu& one : gpu) one.device.barrier({kNone, kNone});
     wait();
   }
 
@@ -119,15 +84,10 @@ class Messages {
     check(hsa_signal_destroy(done), "hsa_signal_destroy");
   }
   void wait() {
-    for (Gpu& one : gpu) one.device.wait();
-  }
-  static bool holds(Words words, uint32_t first) {
-    for (uint32_t i = 0; i < kCount; ++i)
-      if (words[i] != first + i) return false;
-    return true;
+    for (MessageGpu& one : gpu) one.device.wait();
   }
 
-  std::array<Gpu, 2> gpu{Gpu(0), Gpu(1)};
+  std::array<MessageGpu, 2> gpu{MessageGpu(0), MessageGpu(1)};
 };
 
 }  // namespace

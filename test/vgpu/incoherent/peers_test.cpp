@@ -1,35 +1,21 @@
 // Programs on two GPUs with stale caches, seed by seed. A program with the necessary fences is
 // right for each seed, and each missing fence is wrong for some.
-#include <map>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "programs/run.hpp"
 #include "test/support/catch.hpp"
+#include "wrong_runs.hpp"
 
 namespace uptempo::vgpu {
 namespace {
 
 constexpr size_t kWays = 23;
 
-// Number of wrong runs for each way to pass a message.
-std::map<std::string, unsigned> run_peer_messages(unsigned seeds, const std::string& gpus) {
-  std::map<std::string, unsigned> wrong;
-  for (unsigned seed = 1; seed <= seeds; ++seed) {
-    const CommandResult finished = launch(
-        {"--gpus", gpus, "--incoherent", std::to_string(seed), "--", UPTEMPO_VGPU_PEER_MESSAGES});
-    CAPTURE(seed, finished.err);
-    REQUIRE(finished.exit_code == 0);
-    std::istringstream lines(finished.out);
-    for (std::string name, verdict; lines >> name >> verdict;) wrong[name] += verdict == "wrong";
-  }
-  return wrong;
-}
-
 // `probed`: the L2 of a GPU learns of a peer's writes.
 void check_messages(unsigned seeds, const std::string& gpus, bool probed) {
-  const auto wrong = run_peer_messages(seeds, gpus);
+  const auto wrong = wrong_runs({"--gpus", gpus}, UPTEMPO_VGPU_PEER_MESSAGES, seeds);
   CHECK(wrong.size() == kWays);
   for (const auto& [name, times] : wrong) {
     CAPTURE(gpus, name, times);
