@@ -41,10 +41,11 @@ std::optional<uint32_t> number_between(std::string_view text, uint32_t least, ui
   return result;
 }
 
-// A mode that works with one GPU or in one process only: the variable, and the reason for each.
-// Null: it works with several.
+// A mode that works with one GPU or in one process only, and the reason for each. Null: it works with
+// several.
 struct SingleMode {
   bool asked;
+  const char* option;
   const char* variable;
   const char* several_gpus;
   const char* several_processes;
@@ -52,27 +53,32 @@ struct SingleMode {
 
 void refuse_single_modes(const Options& options) {
   for (const SingleMode& mode : {
-           SingleMode{options.checks.advice, "UPTEMPO_VGPU_CHECK=fences,advice",
-                      "advice knows the caches of one GPU", nullptr},
-           SingleMode{options.checks.fences, "UPTEMPO_VGPU_CHECK=fences", nullptr,
+           SingleMode{options.checks.advice, "--check fences,advice",
+                      "UPTEMPO_VGPU_CHECK=fences,advice", "advice knows the caches of one GPU",
+                      nullptr},
+           SingleMode{options.checks.fences, "--check fences", "UPTEMPO_VGPU_CHECK=fences", nullptr,
                       "the checker sees accesses of one process only"},
-           SingleMode{options.incoherent.has_value(), "UPTEMPO_VGPU_INCOHERENT", nullptr,
-                      "each process would have caches of its own"},
-           SingleMode{options.lazy_bar.has_value(), "UPTEMPO_VGPU_LAZY_BAR",
+           SingleMode{options.incoherent.has_value(), "--incoherent", "UPTEMPO_VGPU_INCOHERENT",
+                      nullptr, "each process would have caches of its own"},
+           SingleMode{options.lazy_bar.has_value(), "--bar lazy", "UPTEMPO_VGPU_LAZY_BAR",
                       "only one GPU's memory can hold stores back",
                       "a process holds back its own stores only"},
-           SingleMode{options.deterministic, "UPTEMPO_VGPU_DETERMINISTIC", nullptr,
-                      "the host decides the order of processes"},
+           SingleMode{options.deterministic, "--deterministic", "UPTEMPO_VGPU_DETERMINISTIC",
+                      nullptr, "the host decides the order of processes"},
        }) {
     if (!mode.asked) continue;
+    const std::string option = mode.option, variable = mode.variable;
+    const std::string remedy = ": leave out one of them";
     if (options.gpus.size() > 1 && mode.several_gpus != nullptr)
-      throw std::invalid_argument("UPTEMPO_VGPU_GPUS names " + std::to_string(options.gpus.size()) +
-                                  " GPUs, but " + mode.variable + " needs one (" +
-                                  mode.several_gpus + "): leave out one of them");
+      throw OptionConflict(
+          "UPTEMPO_VGPU_GPUS names " + std::to_string(options.gpus.size()) + " GPUs, but " +
+              variable + " needs one (" + mode.several_gpus + ")" + remedy,
+          option + " works with one GPU only, because " + mode.several_gpus + remedy);
     if (!options.join.empty() && mode.several_processes != nullptr)
-      throw std::invalid_argument("UPTEMPO_VGPU_JOIN and " + std::string(mode.variable) +
-                                  " exclude each other (" + mode.several_processes +
-                                  "): leave out one of them");
+      throw OptionConflict(
+          "UPTEMPO_VGPU_JOIN and " + variable + " exclude each other (" + mode.several_processes +
+              ")" + remedy,
+          option + " and --join exclude each other, because " + mode.several_processes + remedy);
   }
 }
 

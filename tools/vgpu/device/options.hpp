@@ -4,8 +4,10 @@
 
 #include <cstdint>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "device/description.hpp"
@@ -35,6 +37,13 @@ struct Sockets {
   // otherwise, so that the nearest CPU agent is not also the first one. An empty text stands for
   // its default. Throws std::invalid_argument, which names the text and what is accepted.
   static Sockets parse(std::string_view count, std::string_view of_gpu);
+};
+
+// Options that exclude each other. what() names their variables.
+struct OptionConflict : std::invalid_argument {
+  OptionConflict(const std::string& variables, std::string of_launcher)
+      : std::invalid_argument(variables), options(std::move(of_launcher)) {}
+  std::string options;  // the same sentence with the launcher's options
 };
 
 struct Options {
@@ -81,7 +90,8 @@ struct Options {
   std::string join;
   bool verbose = false;  // log unknown ioctls and files to stderr
 
-  // Throws std::invalid_argument, which names the variable, its value and what is accepted.
+  // Throws std::invalid_argument, which names the variable, its value and what is accepted, or an
+  // OptionConflict.
   static Options from_environment();
 
   // Returns the GPUs of a number from 1 to kMostGpus, all `target`, or of a list of targets

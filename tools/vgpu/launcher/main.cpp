@@ -369,14 +369,13 @@ std::string preload_list(const ElfProgram& program, const std::string& library) 
 }
 
 // The list may come from the environment, which the launcher has not checked.
-Checks checks_of(std::string_view checks) {
+bool names_fences(std::string_view checks) {
   try {
-    return Checks::parse(checks);
+    return Checks::parse(checks).fences;
   } catch (const std::invalid_argument&) {
-    return {};  // the library reports the error
+    return false;  // the library reports the error
   }
 }
-bool names_fences(std::string_view checks) { return checks_of(checks).fences; }
 
 // After all options, because the GPU's socket must be one of the sockets, in either order.
 void check_sockets() {
@@ -391,46 +390,15 @@ void check_sockets() {
   }
 }
 
-bool names_several_gpus() {
-  const char* const gpus = std::getenv("UPTEMPO_VGPU_GPUS");
-  if (gpus == nullptr) return false;
-  try {
-    return Options::parse_gpus(gpus, device_descriptions().front()).size() > 1;
-  } catch (const std::invalid_argument&) {
-    return false;  // of the environment; the library reports it
-  }
-}
-
-// The library refuses the same, but names variables of the environment.
+// Modes that know one GPU or one process only.
 void check_single_modes() {
-  const auto asked = [](const char* variable) {
-    const char* const text = std::getenv(variable);
-    return text != nullptr && *text != '\0';
-  };
-  const bool several_gpus = names_several_gpus();
-  // A null reason: the option works with several.
-  const auto refuse = [&](const char* option, const char* of_gpus, const char* of_processes) {
-    if (several_gpus && of_gpus != nullptr)
-      usage(std::string(option) + " works with one GPU only, because " + of_gpus +
-            ": leave out one of them");
-    if (asked("UPTEMPO_VGPU_JOIN") && of_processes != nullptr)
-      usage(std::string(option) + " and --join exclude each other, because " + of_processes +
-            ": leave out one of them");
-  };
-  if (asked("UPTEMPO_VGPU_CHECK")) {
-    const Checks checks = checks_of(std::getenv("UPTEMPO_VGPU_CHECK"));
-    if (checks.advice)
-      refuse("--check fences,advice", "advice knows the caches of one GPU", nullptr);
-    if (checks.fences)
-      refuse("--check fences", nullptr, "the checker sees accesses of one process only");
+  try {
+    static_cast<void>(Options::from_environment());
+  } catch (const OptionConflict& conflict) {
+    usage(conflict.options);
+  } catch (const std::invalid_argument&) {
+    // Of the environment; the library reports it.
   }
-  if (asked("UPTEMPO_VGPU_INCOHERENT"))
-    refuse("--incoherent", nullptr, "each process would have caches of its own");
-  if (asked("UPTEMPO_VGPU_LAZY_BAR"))
-    refuse("--bar lazy", "only one GPU's memory can hold stores back",
-           "a process holds back its own stores only");
-  if (asked("UPTEMPO_VGPU_DETERMINISTIC"))
-    refuse("--deterministic", nullptr, "the host decides the order of processes");
 }
 
 int reset_gpu(uint32_t index, bool has_program) {
@@ -443,8 +411,8 @@ int reset_gpu(uint32_t index, bool has_program) {
 }
 
 int run(const std::vector<std::string>& arguments) {
-  const auto [first, gpu] = parse(arguments);
-  if (gpu) return reset_gpu(*gpu, first != arguments.size());
+  const auto [first, gpu_to_reset] = parse(arguments);
+  if (gpu_to_reset) return reset_gpu(*gpu_to_reset, first != arguments.size());
   if (first == arguments.size()) usage("no program was given");
   const auto asked = [](const char* variable) { return std::getenv(variable) != nullptr; };
   if (asked("UPTEMPO_VGPU_REPORT") && !asked("UPTEMPO_VGPU_CHECK"))
