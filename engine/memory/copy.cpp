@@ -48,9 +48,9 @@ struct Copier::Work {
     Running& operator=(const Running&) = delete;
 
    private:
-    void set(bool running) {
+    void set(bool value) {
       const std::lock_guard lock(work_.mutex);
-      work_.running = running;
+      work_.running = value;
     }
     Work& work_;
   };

@@ -13,7 +13,8 @@ namespace {
 // Keys of the chunk before the splitter.
 size_t keys_before(const Sample& splitter, std::span<const uint32_t> sorted_chunk, Range place,
                    uint32_t rank) {
-  const auto [first_equal, last_equal] = std::ranges::equal_range(sorted_chunk, splitter.key);
+  const auto [first_equal, last_equal] =
+      std::equal_range(sorted_chunk.begin(), sorted_chunk.end(), splitter.key);
   const auto lower = static_cast<size_t>(first_equal - sorted_chunk.begin());
   const auto equal = static_cast<size_t>(last_equal - first_equal);
   if (rank != splitter.rank) return rank < splitter.rank ? lower + equal : lower;

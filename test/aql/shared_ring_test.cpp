@@ -226,7 +226,7 @@ TEST_CASE("when no producer is publishing, all packets are visible and rung", "[
   const auto produce = [&](uint64_t which) {
     auto writer = AqlQueueWriter::share(ring);
     for (int i = 0; i < rounds; ++i) {
-      for (int k = 0; k < 4; ++k)
+      for (unsigned k = 0; k < 4; ++k)
         refused += !writer.publish(1 + (which + k) % 3, Deadline::now(), emit_tickets(0));
       round.arrive_and_wait();
     }

@@ -57,9 +57,11 @@ endif()
 function(uptempo_target target)
   target_compile_features(${target} PUBLIC cxx_std_20)
   target_include_directories(${target} PRIVATE ${UPTEMPO_ROOT_DIR})
+  # GCC's -Wconversion leaves sign conversions out of C++; clang's does not.
   # GCC 12 reports an impossible overlap inside std::string's operator+ (GCC bug 105651).
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wconversion -Wshadow
     $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict>
+    $<$<CXX_COMPILER_ID:Clang>:-Wno-sign-conversion>
     ${UPTEMPO_UNITY_WARNINGS})
   if(UPTEMPO_WERROR)
     target_compile_options(${target} PRIVATE -Werror)

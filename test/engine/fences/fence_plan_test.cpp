@@ -253,7 +253,7 @@ TEST_CASE("one release serves all finished writers when their readers come later
   plan.dispatch().reads(memory, 12);                             // 12: of all
   const auto packets = plan.packets();
   CHECK(packets[0].flags.release == FenceScope::agent);
-  for (int i = 1; i < 10; ++i) CHECK(packets[i].flags.release == FenceScope::none);
+  for (size_t i = 1; i < 10; ++i) CHECK(packets[i].flags.release == FenceScope::none);
   CHECK(packets[10].flags.release == FenceScope::agent);
   CHECK(plan.cost().agent_fences == 6);
 }
@@ -303,7 +303,7 @@ TEST_CASE("a dispatch without declarations follows dependent ones, and they foll
   plan.dispatch();
   plan.dispatch().after({0});
   plan.dispatch().touches_nothing();
-  for (int i = 0; i < 3; ++i) CHECK(plan.packets()[i].flags.barrier == Barrier::on);
+  for (size_t i = 0; i < 3; ++i) CHECK(plan.packets()[i].flags.barrier == Barrier::on);
   CHECK(plan.packets()[1].flags.acquire == FenceScope::agent);
   CHECK(plan.packets()[2].flags.acquire == FenceScope::agent);
 }

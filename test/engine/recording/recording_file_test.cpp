@@ -59,7 +59,9 @@ TEST_CASE("a name is given once, to memory that has none", "[recording-file]") {
   CHECK(contains(error_of<Error>([&] { memory.add("none", at, SIZE_MAX); }), "no memory"));
   for (const auto& [first, count] :
        {std::pair<size_t, size_t>{40, 1}, {59, 1}, {0, 41}, {0, 100}, {59, 20}, {45, 2}})
-    CHECK(contains(error_of<Error>([&] { memory.add("more", at + first, 4 * count); }),
+    CHECK(contains(error_of<Error>([&, first = first, count = count] {
+                     memory.add("more", at + first, 4 * count);
+                   }),
                    "already belong to 'middle'"));
   memory.add("before", at, 160).add("behind", at + 60, 160);
   const Bindings copy = memory;

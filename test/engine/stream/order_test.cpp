@@ -86,7 +86,7 @@ TEST_CASE("an independent default stream is a stream like any other", "[stream][
 
 TEST_CASE("idle streams add no packets to launches on the default stream", "[stream][default]") {
   std::optional<Counters> alone;
-  for (const size_t idle : {0, 1, 8, 32, 64}) {
+  for (const size_t idle : {0u, 1u, 8u, 32u, 64u}) {
     StreamDevicesOptions options = legacy();
     options.streams.queue.packets = options.device.ring_size = 2048;
     options.streams.queue.kernarg_bytes = 1 << 20;

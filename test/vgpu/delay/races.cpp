@@ -71,7 +71,7 @@ class Queue {
     std::memcpy(slot + 4, reinterpret_cast<const std::byte*>(&packet) + 4, 60);
     constexpr unsigned kSystem = HSA_FENCE_SCOPE_SYSTEM;
     const auto header =
-        static_cast<uint32_t>(type << HSA_PACKET_HEADER_TYPE | 1 << HSA_PACKET_HEADER_BARRIER |
+        static_cast<uint32_t>(type << HSA_PACKET_HEADER_TYPE | 1u << HSA_PACKET_HEADER_BARRIER |
                               kSystem << HSA_PACKET_HEADER_SCACQUIRE_FENCE_SCOPE |
                               kSystem << HSA_PACKET_HEADER_SCRELEASE_FENCE_SCOPE);
     __atomic_store_n(reinterpret_cast<uint32_t*>(slot), header | uint32_t{setup} << 16,

@@ -404,7 +404,8 @@ std::string vector_alu(const Instruction& in, const Encoding& e) {
     return std::move(line).text();
   }
   if (in.op_sel && in.format == Format::vop3)
-    line.modifier(bit_list("op_sel", (in.op_sel & ((1u << n) - 1)) | (in.op_sel >> 3) << n, n + 1));
+    line.modifier(
+        bit_list("op_sel", (in.op_sel & ((1u << n) - 1)) | (in.op_sel >> 3u) << n, n + 1));
   line.flag(in.clamp, "clamp");
   static constexpr const char* kOmod[] = {"", "mul:2", "mul:4", "div:2"};
   if (in.omod) line.modifier(kOmod[in.omod]);

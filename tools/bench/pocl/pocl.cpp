@@ -5,8 +5,8 @@
 namespace uptempo::bench {
 namespace {
 
-template <class Query, class Object, class Name>
-std::string text_of(Query query, Object object, Name name) {
+template <class Query, class Object>
+std::string text_of(Query query, Object object, cl_uint name) {
   char text[256] = {};
   return query(object, name, sizeof text - 1, text, nullptr) == CL_SUCCESS ? text : "";
 }

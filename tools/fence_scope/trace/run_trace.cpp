@@ -57,7 +57,7 @@ void add_dependencies(TraceRun& trace, const Sequence& sequence, const Bench::Ru
 template <class T>
 void make_unique(std::vector<T>& values) {
   std::ranges::sort(values);
-  values.erase(std::ranges::unique(values).begin(), values.end());
+  values.erase(std::unique(values.begin(), values.end()), values.end());
 }
 
 // Removes packets. A packet that depends on a removed one inherits its dependencies. Dependencies

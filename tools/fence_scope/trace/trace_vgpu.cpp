@@ -73,8 +73,8 @@ TraceRun::Copy copy_of(const json& line) {
 void submit(TraceRun& run, const Queue& queue) {
   for (const auto& [index, place] : queue.packets) {
     TraceRun::Packet& packet = run.packets[place];
-    const auto bell = std::ranges::find_if(queue.doorbells,
-                                           [&](const auto& each) { return each.first >= index; });
+    const auto bell = std::ranges::find_if(
+        queue.doorbells, [index = index](const auto& each) { return each.first >= index; });
     if (bell != queue.doorbells.end()) packet.submit_ns = std::min(bell->second, packet.begin_ns);
   }
 }

@@ -26,9 +26,8 @@ bool AqlQueue::completes_late(AqlHeader header, hsa_signal_t signal,
                               const hsa_kernel_dispatch_packet_t* dispatch,
                               const std::string* kernel) {
   if (delays_->over(DelayPlace::completion, next_)) return false;
-  LateCompletion& late = late_completion_.emplace();
-  late.header = header;
-  late.signal = signal;
+  LateCompletion& late = late_completion_.emplace(
+      LateCompletion{.header = header, .signal = signal, .dispatch = {}, .kernel = {}});
   if (dispatch != nullptr) late.dispatch = *dispatch;
   if (kernel != nullptr) late.kernel = *kernel;
   wait_for(Waiting::delay);

@@ -90,6 +90,10 @@ ProgramAction* action_of(int signal_number) noexcept {
   return nullptr;
 }
 
+bool resets(const struct sigaction& action) noexcept {
+  return (static_cast<unsigned>(action.sa_flags) & SA_RESETHAND) != 0;
+}
+
 // Does what the kernel does on delivery: SA_RESETHAND resets the action before the handler runs.
 struct sigaction take_for_delivery(ProgramAction& program) noexcept {
   const auto reset = [](struct sigaction action) {
@@ -99,13 +103,12 @@ struct sigaction take_for_delivery(ProgramAction& program) noexcept {
   if (!is_owner()) {
     const struct sigaction action = program.get();
     const struct sigaction standard = reset(action);
-    if ((action.sa_flags & SA_RESETHAND) != 0)
-      __sigaction(program.signal_number, &standard, nullptr);
+    if (resets(action)) __sigaction(program.signal_number, &standard, nullptr);
     return action;
   }
   const ActionsLock lock;
   const struct sigaction action = program.get();
-  if ((action.sa_flags & SA_RESETHAND) != 0) program.set(reset(action));
+  if (resets(action)) program.set(reset(action));
   return action;
 }
 

@@ -93,7 +93,7 @@ std::variant<Kernel, Kernel::Rejected> Kernel::load(AddressSpace::Reader& memory
   // LLVM's FeatureKernargPreload: gfx90a and gfx942 among these targets. Others ignore the field.
   if (!kernel.legacy && has_merged_registers(target)) {
     kernel.preload_dwords = descriptor.kernarg_preload & 0x7f;
-    kernel.preload_offset_bytes = descriptor.kernarg_preload >> 7 << 2;
+    kernel.preload_offset_bytes = uint32_t{descriptor.kernarg_preload} >> 7 << 2;
     if (kernel.preload_dwords > kUserSgprs)
       return rejected(QueueError::invalid_code_object,
                       "preloads " + std::to_string(kernel.preload_dwords) +

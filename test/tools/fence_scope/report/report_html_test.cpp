@@ -108,7 +108,7 @@ TEST_CASE("report as HTML: a chart for each size that varies alone") {
   CHECK(contains(html(report), ">Over kernels in the sequence: chain<"));
   // The working set varies with the bytes of a kernel, and then once more alone.
   const std::vector<Cell> largest(report.cells.end() - 3, report.cells.end());
-  for (const uint64_t bytes : {4096, 16384})
+  for (const uint64_t bytes : {4096u, 16384u})
     for (Cell cell : largest) {
       cell.bytes_per_kernel = bytes;
       cell.working_set_bytes = 2 * bytes;

@@ -33,7 +33,8 @@ std::optional<StoreInstruction> decode_store(const uint8_t* code) noexcept {
     store.constant = constant;
     size += 4;
   } else {
-    store.reg = static_cast<uint8_t>(field | (rex & 4) << 1);  // REX.R is the register's fourth bit
+    store.reg =
+        static_cast<uint8_t>(field | (rex & 4u) << 1);  // REX.R is the register's fourth bit
   }
   store.size_bytes = static_cast<uint8_t>(size);
   return store;

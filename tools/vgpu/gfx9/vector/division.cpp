@@ -26,14 +26,14 @@ template <class T>
 struct Layout;
 template <>
 struct Layout<float> {
-  static constexpr int kMantissa = 23, kScale = 64, kFar = 96, kTiny = 23, kUnderflow = -150;
+  static constexpr int kMantissa = 23, kFar = 96, kTiny = 23, kUnderflow = -150;
   static constexpr float kUp = 0x1p64f, kDown = 0x1p-64f, kMinNormal = 0x1p-126f,
                          kReciprocalDenormal = 0x1p126f,
                          kHalfDenormalUp = 0x1p-86f;  // 2^-150 * kUp
 };
 template <>
 struct Layout<double> {
-  static constexpr int kMantissa = 52, kScale = 128, kFar = 768, kTiny = 53, kUnderflow = -1075;
+  static constexpr int kMantissa = 52, kFar = 768, kTiny = 53, kUnderflow = -1075;
   static constexpr double kUp = 0x1p128, kDown = 0x1p-128, kMinNormal = 0x1p-1022,
                           kReciprocalDenormal = 0x1p1022,
                           kHalfDenormalUp = 0x1p-947;  // 2^-1075 * kUp

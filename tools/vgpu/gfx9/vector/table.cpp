@@ -46,15 +46,23 @@ const Table& target_table() {
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
+#include <cpuid.h>
+
 #include <atomic>
 #include <stdexcept>
 
 namespace uptempo::vgpu::gfx9::vector {
 namespace {
 
+// Clang 15 has no name for it in __builtin_cpu_supports().
+bool has_f16c() noexcept {
+  unsigned eax, ebx, ecx, edx;
+  return __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0;
+}
+
 bool has_avx2() noexcept {
   return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-         __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("f16c");
+         __builtin_cpu_supports("bmi2") && has_f16c();
 }
 
 // Whether this machine supports it and this build includes it.
