@@ -61,6 +61,34 @@ constexpr KindName kKindNames[] = {
            "rebuild the code object; if it is from a newer compiler, ask for version 4 or 5"});
 }
 
+// Looks at MessagePack before it becomes a json value: nlohmann's reader recurses into lists and
+// maps, so that a few kilobytes of nested lists would overflow the stack.
+class DepthCheck final : public nlohmann::json_sax<json> {
+ public:
+  // Metadata has five levels: all, kernels, one kernel, its arguments, one argument.
+  static constexpr size_t kMost = 16;
+  bool is_too_deep() const noexcept { return depth_ > kMost; }
+
+  bool start_object(size_t) override { return ++depth_ <= kMost; }
+  bool start_array(size_t) override { return ++depth_ <= kMost; }
+  bool end_object() override { return --depth_, true; }
+  bool end_array() override { return --depth_, true; }
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(number_integer_t) override { return true; }
+  bool number_unsigned(number_unsigned_t) override { return true; }
+  bool number_float(number_float_t, const string_t&) override { return true; }
+  bool string(string_t&) override { return true; }
+  bool binary(binary_t&) override { return true; }
+  bool key(string_t&) override { return true; }
+  bool parse_error(size_t, const std::string&, const nlohmann::detail::exception&) override {
+    return false;
+  }
+
+ private:
+  size_t depth_ = 0;
+};
+
 const json& member(const json& map, const char* key, std::string_view where) {
   if (!map.is_object()) refuse(fmt::format("{} is not a map", where));
   const auto found = map.find(key);
@@ -68,8 +96,7 @@ const json& member(const json& map, const char* key, std::string_view where) {
   return *found;
 }
 
-uint32_t number(const json& map, const char* key, std::string_view where) {
-  const json& value = member(map, key, where);
+uint32_t number(const json& value, const char* key, std::string_view where) {
   if (!value.is_number_unsigned() && !(value.is_number_integer() && value.get<int64_t>() >= 0)) {
     refuse(fmt::format("'{}' of {} is not an unsigned number", key, where));
   }
@@ -77,6 +104,10 @@ uint32_t number(const json& map, const char* key, std::string_view where) {
   if (wide > std::numeric_limits<uint32_t>::max())
     refuse(fmt::format("'{}' of {} is {}", key, where, wide));
   return static_cast<uint32_t>(wide);
+}
+
+uint32_t number_in(const json& map, const char* key, std::string_view where) {
+  return number(member(map, key, where), key, where);
 }
 
 std::string text(const json& map, const char* key, std::string_view where) {
@@ -95,8 +126,8 @@ ArgumentMetadata read_argument(const json& map, const KernelMetadata& kernel,
   const std::string where =
       fmt::format("argument {} of kernel '{}'", number_of_argument, kernel.name);
   ArgumentMetadata argument;
-  argument.offset = number(map, ".offset", where);
-  argument.size = number(map, ".size", where);
+  argument.offset = number_in(map, ".offset", where);
+  argument.size = number_in(map, ".size", where);
   argument.kind_name = text(map, ".value_kind", where);
   std::optional<ArgumentKind> kind;
   for (const KindName& entry : kKindNames) {
@@ -119,22 +150,22 @@ KernelMetadata read_kernel(const json& map, size_t number_of_kernel) {
   kernel.name = text(map, ".name", fmt::format("kernel {}", number_of_kernel));
   const std::string where = fmt::format("kernel '{}'", kernel.name);
   kernel.symbol = text(map, ".symbol", where);
-  kernel.kernarg_size = number(map, ".kernarg_segment_size", where);
-  kernel.kernarg_alignment = number(map, ".kernarg_segment_align", where);
-  kernel.group_segment_size = number(map, ".group_segment_fixed_size", where);
-  kernel.private_segment_size = number(map, ".private_segment_fixed_size", where);
-  kernel.max_workgroup_size = number(map, ".max_flat_workgroup_size", where);
-  kernel.wavefront_size = number(map, ".wavefront_size", where);
-  if (const json* dynamic = optional_member(map, ".uses_dynamic_stack"))
-    kernel.uses_dynamic_stack = dynamic->is_boolean() && dynamic->get<bool>();
+  kernel.kernarg_size = number_in(map, ".kernarg_segment_size", where);
+  kernel.kernarg_alignment = number_in(map, ".kernarg_segment_align", where);
+  kernel.group_segment_size = number_in(map, ".group_segment_fixed_size", where);
+  kernel.private_segment_size = number_in(map, ".private_segment_fixed_size", where);
+  kernel.max_workgroup_size = number_in(map, ".max_flat_workgroup_size", where);
+  kernel.wavefront_size = number_in(map, ".wavefront_size", where);
+  if (const json* dynamic = optional_member(map, ".uses_dynamic_stack")) {
+    if (!dynamic->is_boolean())
+      refuse(fmt::format("'.uses_dynamic_stack' of {} is neither true nor false", where));
+    kernel.uses_dynamic_stack = dynamic->get<bool>();
+  }
   if (const json* required = optional_member(map, ".reqd_workgroup_size")) {
     if (!required->is_array() || required->size() != 3)
       refuse(fmt::format("'.reqd_workgroup_size' of {} is not a list of three", where));
-    for (size_t d = 0; d < 3; ++d) {
-      if (!(*required)[d].is_number_integer())
-        refuse(fmt::format("'.reqd_workgroup_size' of {} is not a list of three numbers", where));
-      kernel.required_workgroup_size[d] = (*required)[d].get<uint32_t>();
-    }
+    for (size_t d = 0; d < 3; ++d)
+      kernel.required_workgroup_size[d] = number((*required)[d], ".reqd_workgroup_size", where);
   }
   if (const json* arguments = optional_member(map, ".args")) {
     if (!arguments->is_array()) refuse(fmt::format("'.args' of {} is not a list", where));
@@ -148,6 +179,10 @@ KernelMetadata read_kernel(const json& map, size_t number_of_kernel) {
 
 ProgramMetadata read_metadata(std::span<const std::byte> message_pack) {
   const auto* const begin = reinterpret_cast<const uint8_t*>(message_pack.data());
+  DepthCheck depth;
+  json::sax_parse(begin, begin + message_pack.size(), &depth, json::input_format_t::msgpack);
+  if (depth.is_too_deep())
+    refuse(fmt::format("lists and maps nested deeper than {} levels", DepthCheck::kMost));
   const json root = json::from_msgpack(begin, begin + message_pack.size(), /*strict=*/true,
                                        /*allow_exceptions=*/false);
   if (root.is_discarded())
