@@ -6,6 +6,8 @@
 #include <stdexcept>
 #include <string_view>
 
+#include "tools/support/json_depth.hpp"
+
 namespace uptempo::aql_dump {
 
 std::vector<aql::Packet64> packets_from_words(const std::string& text) {
@@ -54,7 +56,14 @@ std::vector<nlohmann::ordered_json> trace_from_lines(const std::string& lines,
   for (std::string line; std::getline(in, line);) {
     ++number;
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
-    auto event = nlohmann::ordered_json::parse(line, nullptr, /*allow_exceptions=*/false);
+    nlohmann::ordered_json event;
+    try {
+      event = nlohmann::ordered_json::parse(line, support::no_deeper_json<nlohmann::ordered_json>(),
+                                            /*allow_exceptions=*/false);
+    } catch (const std::runtime_error& error) {
+      throw std::runtime_error("line " + std::to_string(number) + " of '" + name +
+                               "' cannot be read: " + error.what());
+    }
     if (!event.is_object() || !event.contains("type") || !event["type"].is_string()) {
       throw std::runtime_error("line " + std::to_string(number) + " of '" + name +
                                "' is not a JSON object with a type");

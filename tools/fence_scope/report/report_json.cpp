@@ -8,6 +8,7 @@
 
 #include "aql/text.hpp"
 #include "tools/fence_scope/report/report_words.hpp"
+#include "tools/support/json_depth.hpp"
 #include "tools/support/program.hpp"
 
 namespace uptempo::fence_scope {
@@ -317,11 +318,13 @@ std::string json_text(const Report& report) {
 Report parse_report(std::string_view text, const std::string& file) {
   ordered_json value;
   try {
-    value = ordered_json::parse(text);
+    value = ordered_json::parse(text, support::no_deeper_json<ordered_json>());
   } catch (const ordered_json::parse_error& error) {
     throw support::UsageError(
         fmt::format("{}: the text is not JSON from byte {} of {} on; is the file truncated?", file,
                     error.byte, text.size()));
+  } catch (const std::exception& error) {  // a number out of range, or values in values
+    throw support::UsageError(fmt::format("{}: the file is damaged: {}", file, error.what()));
   }
   const JsonField in(value, "", file);
   if (!in.has("format") || in["format"].is_null() || in["format"].text() != kFormat)

@@ -16,6 +16,8 @@
 #include <set>
 #include <span>
 
+#include "tools/support/json_depth.hpp"
+
 namespace uptempo::fence_scope {
 namespace {
 
@@ -153,6 +155,12 @@ class Parser {
  private:
   std::vector<std::byte> code_object(const Node& node) const {
     const std::filesystem::path path = std::filesystem::path(directory_) / node.text();
+    std::error_code unknown;
+    const auto type = std::filesystem::status(path, unknown).type();
+    // A directory has a size, which is no number of bytes.
+    if (type != std::filesystem::file_type::regular &&
+        type != std::filesystem::file_type::not_found && type != std::filesystem::file_type::none)
+      node.refuse(fmt::format("'{}' is not a regular file", path.string()));
     errno = 0;
     std::ifstream file(path, std::ios::binary | std::ios::ate);
     const std::streamoff size = file ? static_cast<std::streamoff>(file.tellg()) : -1;
@@ -344,7 +352,9 @@ class Parser {
 json parse(std::string_view text) {
   // nlohmann::json would silently take the last of several fields with one name.
   std::vector<std::set<std::string>> open;
-  const auto look = [&open](int, json::parse_event_t event, json& parsed) {
+  const auto look = [&open](int depth, json::parse_event_t event, json& parsed) {
+    if (depth > support::kDeepestJson)
+      refuse("", fmt::format("values are nested deeper than {} levels", support::kDeepestJson));
     if (event == json::parse_event_t::object_start) open.emplace_back();
     if (event == json::parse_event_t::object_end) open.pop_back();
     if (event == json::parse_event_t::key && !open.back().insert(parsed.get<std::string>()).second)

@@ -6,6 +6,7 @@
 
 #include "tools/fence_scope/report/report_words.hpp"
 #include "tools/fence_scope/trace/trace.hpp"
+#include "tools/support/json_depth.hpp"
 #include "tools/support/program.hpp"
 
 namespace uptempo::fence_scope {
@@ -106,7 +107,7 @@ TraceRun trace_of_vgpu(std::string_view lines, const std::string& file) {
     lines.remove_prefix(std::min(end + 1, lines.size()));
     if (text.empty()) continue;
     try {
-      const json line = json::parse(text);
+      const json line = json::parse(text, support::no_deeper_json<json>());
       const auto type = line.at("type").get<std::string>();
       if (type == "doorbell") {
         const auto value = line.at("value").get<int64_t>();
