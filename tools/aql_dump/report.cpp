@@ -27,9 +27,11 @@ bool flag(const Json& event, const char* name) {
 std::string duration(const Json& event) {
   const auto start = event.find("start_ns");
   const auto end = event.find("end_ns");
-  if (start == event.end() || end == event.end() || !start->is_number() || !end->is_number())
+  if (start == event.end() || end == event.end() || !start->is_number_unsigned() ||
+      !end->is_number_unsigned())
     return {};
-  return fmt::format(" ({} ns)", end->get<int64_t>() - start->get<int64_t>());
+  const auto from = start->get<uint64_t>(), to = end->get<uint64_t>();
+  return from <= to ? fmt::format(" ({} ns)", to - from) : fmt::format(" (-{} ns)", from - to);
 }
 
 std::string event_line(const Json& event) {
