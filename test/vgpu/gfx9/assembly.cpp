@@ -140,9 +140,9 @@ std::string inline_constant(unsigned code, Operand kind) {
 // LLVM prints a literal whose value has an inline constant as that constant.
 std::string literal(uint32_t value, Operand kind) {
   const auto number = static_cast<int32_t>(value);
-  if (is_wide(kind)) {
-    if (kind == Operand::f64) return fmt::format("{:#x}", value);
-  }
+  if (kind == Operand::f64) return fmt::format("{:#x}", value);
+  // A 64-bit operand reads the literal zero-extended.
+  if (is_wide(kind)) return value <= 64 ? std::to_string(value) : fmt::format("{:#x}", value);
   if (is_half(kind)) {
     const auto half = static_cast<int16_t>(value);
     return half >= -16 && half <= 64 ? std::to_string(half) : fmt::format("{:#x}", value & 0xffff);
@@ -150,10 +150,9 @@ std::string literal(uint32_t value, Operand kind) {
   if (number >= -16 && number <= 64) return std::to_string(number);
   static constexpr float kFloats[] = {0.5f, -0.5f, 1.0f, -1.0f, 2.0f, -2.0f, 4.0f, -4.0f};
   for (unsigned i = 0; i < 8; ++i) {
-    if (!is_wide(kind) && value == std::bit_cast<uint32_t>(kFloats[i]))
-      return inline_constant(240 + i, kind);
+    if (value == std::bit_cast<uint32_t>(kFloats[i])) return inline_constant(240 + i, kind);
   }
-  if (!is_wide(kind) && value == 0x3e22f983) return "0.15915494";
+  if (value == 0x3e22f983) return "0.15915494";
   return fmt::format("{:#x}", value);
 }
 
