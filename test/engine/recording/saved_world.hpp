@@ -20,6 +20,7 @@
 #include "engine/recording/recording_payload.hpp"
 #include "engine/runtime/error.hpp"
 #include "test/engine/double_device.hpp"
+#include "test/engine/recording/file_content.hpp"
 #include "test/support/errors.hpp"
 
 namespace uptempo::test {
@@ -183,12 +184,5 @@ struct World {
 
   std::vector<Line> lines_{1024};
 };
-
-// A file with this payload and a matching first line.
-inline std::string framed(const std::string& payload, int version = 3) {
-  return fmt::format("uptempo-recording {} {} {:016x}\n{}", version, payload.size(),
-                     content_hash(std::as_bytes(std::span(payload))), payload);
-}
-inline std::string payload_of(const std::string& file) { return file.substr(file.find('\n') + 1); }
 
 }  // namespace uptempo::test
