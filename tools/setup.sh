@@ -40,6 +40,8 @@ check_packages=(
 
 all_packages=(
   'clang-tidy-14|'            # tools/tidy
+  # libFuzzer and sanitizers of the clang above
+  'libclang-common-15-dev|libclang-rt-17-dev|libclang-rt-21-dev'
 )
 
 fail() {
