@@ -107,4 +107,11 @@ typedef int (*uptempo_vgpu_queue_t)(const void* ring, uint32_t* number);
  * machine no such GPU. */
 typedef int (*uptempo_vgpu_reset_gpu_t)(uint32_t index);
 
+/* "uptempo_vgpu_report": writes a hang report to a file descriptor, as SIGQUIT and --watchdog do to
+ * stderr: the queues of this process, what they wait for, who would end the wait, and the resident
+ * waves. The program and the device continue. Do not call it in a signal handler. Cost: some
+ * milliseconds, or a few seconds if the device does not answer. -1: this process has no device, or
+ * the descriptor cannot be written. */
+typedef int (*uptempo_vgpu_report_t)(int descriptor);
+
 #endif

@@ -43,6 +43,7 @@ struct Workgroup::Impl {
   test::WorkgroupId id{};
   uint32_t scratch_slot = 0;
   unsigned turn = 0;
+  Wave wave{};  // the state of all waves: at the entry, with all lanes
 };
 
 // As the core does, but the test never looks at the values.
@@ -58,12 +59,20 @@ Workgroup& Workgroup::operator=(Workgroup&&) noexcept = default;
 
 void Workgroup::start(const DispatchState& dispatch, std::array<uint32_t, 3> id,
                       uint32_t scratch_slot) {
-  *impl_ = {&dispatch, id, scratch_slot, 0};
+  impl_->dispatch = &dispatch;
+  impl_->id = id;
+  impl_->scratch_slot = scratch_slot;
+  impl_->turn = 0;
+  impl_->wave.pc = dispatch.kernel.entry;
+  impl_->wave.stop = WaveStop::quantum;
+  impl_->wave.set_exec(~uint64_t{0});
 }
 
 void Workgroup::leave_place() noexcept {}
 
 unsigned Workgroup::waves() const noexcept { return impl_->dispatch->waves_per_workgroup(); }
+std::array<uint32_t, 3> Workgroup::id() const noexcept { return impl_->id; }
+Wave& Workgroup::wave(unsigned) noexcept { return impl_->wave; }
 const DispatchState& Workgroup::dispatch() const noexcept { return *impl_->dispatch; }
 
 Workgroup::Result Workgroup::run(Executor& executor, uint64_t) {

@@ -42,7 +42,7 @@ TEST_CASE("--help and --version print text and succeed", "[launcher]") {
   for (const char* option :
        {"--device", "--trace", "--null-kernels", "--early-read-index", "--deterministic",
         "--incoherent", "--bar", "--delay", "--seed", "--workers", "--verbose", "--check",
-        "--report", "--sockets", "--gpus", "--gpu-socket", "gfx90a", "gfx900"}) {
+        "--report", "--watchdog", "--sockets", "--gpus", "--gpu-socket", "gfx90a", "gfx900"}) {
     CAPTURE(option);
     CHECK(holds(help.out, option));
   }
@@ -85,6 +85,10 @@ TEST_CASE("a usage error gives one line and status 2", "[launcher]") {
         Case{{"--sockets"}, "needs a value"},
         Case{{"--gpu-socket", "2", "--sockets", "2", "true"}, "below 2, the number of sockets"},
         Case{{"--gpu-socket", "1", "true"}, "below 1"},
+        Case{{"--watchdog", "0", "true"}, "'0' is not a number of seconds from 1 to 1000000"},
+        Case{{"--watchdog", "5s", "true"}, "'5s'"},
+        Case{{"--watchdog=", "true"}, "''"},
+        Case{{"--watchdog"}, "needs a value"},
         Case{{"--gpus", "0", "true"}, "'0': use a number from 1 to 8"},
         Case{{"--gpus", "9", "true"}, "'9'"},
         Case{{"--gpus", "gfx90a,mi100", "true"}, "'gfx90a,mi100'"},

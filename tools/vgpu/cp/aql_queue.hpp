@@ -59,6 +59,9 @@ class AqlQueue final : public Queue {
   void lose_doorbell() noexcept override { config_.doorbell = nullptr; }
   const uint64_t* doorbell() const noexcept override { return config_.doorbell; }
 
+  void describe(QueueSnapshot& snapshot) const override;
+  void describe_waves(QueueSnapshot& snapshot, Scheduler::Residents& residents) const override;
+
   // Ring size 0 or percentage 0 suspends the queue. Returns false if `ring` differs from the ring
   // of a live queue, since that ring cannot move.
   bool update(GpuAddress ring, uint64_t ring_bytes, uint32_t percentage, uint32_t priority);
@@ -127,6 +130,13 @@ class AqlQueue final : public Queue {
   bool completes_late(AqlHeader header, hsa_signal_t signal,
                       const hsa_kernel_dispatch_packet_t* dispatch, const std::string* kernel);
   std::string drawn_delays(uint64_t index) const;  // a field of the packet's trace line
+
+  // report/aql_queue_snapshot.cpp
+  void describe_front(QueueSnapshot& snapshot, const std::byte* ring) const;
+  void describe_completers(QueueSnapshot& snapshot, const std::byte* ring) const;
+  PacketSnapshot packet_snapshot(uint64_t index, const std::byte* bytes,
+                                 hsa_signal_t completion) const;
+  SignalSnapshot signal_snapshot(uint64_t handle) const;
 
   void retire();
   void publish_read_index() noexcept;

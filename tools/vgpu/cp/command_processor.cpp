@@ -116,6 +116,37 @@ struct CommandProcessor::Impl {
     thread.join();
   }
 
+  // Runs `request` on the command processor's thread between two turns, after this call.
+  void post(std::function<void()> request) {
+    {
+      const std::lock_guard lock(requests_mutex);
+      requests.push_back(std::move(request));
+      requested.store(true, std::memory_order_release);
+    }
+    watch.wake();
+  }
+
+  // On the command processor's thread. A pass of the queues goes first, so that what they report is
+  // what they wait for.
+  DeviceSnapshot snapshot(CommandProcessor::SnapshotDepth depth, std::chrono::nanoseconds limit) {
+    DeviceSnapshot result{.gpu = device.gpu, .answered = true, .queues = {}, .silent_workers = {}};
+    advance_queues();
+    memory.enter();
+    for (const Entry& entry : queues) {
+      QueueSnapshot& queue = result.queues.emplace_back();
+      queue.gpu = device.gpu;
+      queue.number = entry.queue->ordinal();
+      entry.queue->describe(queue);
+    }
+    memory.leave();
+    if (depth == CommandProcessor::SnapshotDepth::queues) return result;
+    Scheduler::Residents residents = scheduler.residents(limit);
+    for (size_t index = 0; index < queues.size(); ++index)
+      queues[index].queue->describe_waves(result.queues[index], residents);
+    result.silent_workers = std::move(residents.silent_workers);
+    return result;
+  }
+
   // Runs `work` on the command processor's thread between two turns and waits for it. Queues
   // therefore need no locks.
   template <typename Work>
@@ -124,17 +155,12 @@ struct CommandProcessor::Impl {
     std::mutex done_mutex;
     std::condition_variable done_changed;
     bool done = false;
-    {
-      const std::lock_guard lock(requests_mutex);
-      requests.emplace_back([&] {
-        work();
-        const std::lock_guard done_lock(done_mutex);
-        done = true;
-        done_changed.notify_one();  // under the lock, so that the waiter cannot return earlier
-      });
-      requested.store(true, std::memory_order_release);
-    }
-    watch.wake();
+    post([&] {
+      work();
+      const std::lock_guard done_lock(done_mutex);
+      done = true;
+      done_changed.notify_one();  // under the lock, so that the waiter cannot return earlier
+    });
     std::unique_lock lock(done_mutex);
     done_changed.wait(lock, [&] { return done; });
   }
@@ -426,6 +452,26 @@ bool CommandProcessor::set_cu_mask(QueueId id, std::span<const uint32_t> mask) {
     if (auto* compute = dynamic_cast<AqlQueue*>(queue)) compute->set_compute_units(units);
   });
   return found;
+}
+
+DeviceSnapshot CommandProcessor::snapshot(SnapshotDepth depth, std::chrono::nanoseconds limit) {
+  struct Answer {
+    std::mutex mutex;
+    std::condition_variable changed;
+    DeviceSnapshot snapshot;  // `answered` is set last
+  };
+  // Shared, because this call may return before the answer comes.
+  const auto answer = std::make_shared<Answer>();
+  answer->snapshot.gpu = impl_->device.gpu;
+  impl_->post([impl = impl_.get(), answer, depth, limit] {
+    DeviceSnapshot snapshot = impl->snapshot(depth, limit / 10);
+    const std::lock_guard lock(answer->mutex);
+    answer->snapshot = std::move(snapshot);
+    answer->changed.notify_one();
+  });
+  std::unique_lock lock(answer->mutex);
+  answer->changed.wait_for(lock, limit, [&] { return answer->snapshot.answered; });
+  return std::move(answer->snapshot);
 }
 
 void CommandProcessor::attach_doorbell_page(std::byte* program_address, std::byte* alias,

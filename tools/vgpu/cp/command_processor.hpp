@@ -9,11 +9,13 @@
 // destroy_queue(), unless stated otherwise. doorbell_rung() is async-signal-safe.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
 
+#include "cp/report/snapshot.hpp"
 #include "device/device.hpp"
 
 namespace uptempo::vgpu {
@@ -73,6 +75,12 @@ class CommandProcessor {
   // (ComputeUnitSet::of_mask()). Workgroups that run keep their units. With no unit in the mask the
   // queue starts no workgroup until another mask is set. SDMA queues ignore masks.
   bool set_cu_mask(QueueId queue, std::span<const uint32_t> mask);
+
+  enum class SnapshotDepth : uint8_t { queues, waves };
+  // Returns the state of the queues and, with `waves`, of what runs for them. The program and the
+  // device continue; the workers rest for the moment in which waves are copied. Waits for at most
+  // `limit` (and a tenth of it for the workers); DeviceSnapshot::answered is false then.
+  DeviceSnapshot snapshot(SnapshotDepth depth, std::chrono::nanoseconds limit);
 
   // Call it when the program has mapped a doorbell page at `program_address` (the device's alias:
   // `alias`). While all queues are idle, the command processor write-protects that page and sleeps.

@@ -16,6 +16,7 @@
 #include "cp/fence_watch.hpp"
 #include "cp/kernel_table.hpp"
 #include "cp/queue_delays.hpp"
+#include "cp/report/snapshot.hpp"
 #include "cp/scheduler/scheduler.hpp"
 #include "device/device.hpp"
 
@@ -78,6 +79,12 @@ class Queue {
   // precision suffices. Every queue is read in each turn, and once more between a completion and
   // the store that announces it to the host (announcing()).
   void look_for_checker(uint64_t host_ns);
+
+  // Fills the members of a report that describe the queue, its ring and what its first packet
+  // waits for. Call it inside the Reader's section, after a turn of all queues.
+  virtual void describe(QueueSnapshot& snapshot) const = 0;
+  // Adds the packets' dispatches that the workers run.
+  virtual void describe_waves(QueueSnapshot& snapshot, Scheduler::Residents& residents) const = 0;
 
   Waiting waiting() const noexcept { return waiting_; }
   // Call it before the queue's turns of one pass. The delays found in those turns determine

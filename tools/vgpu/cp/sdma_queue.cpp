@@ -133,12 +133,16 @@ uint32_t SdmaQueue::dword_at(uint64_t offset) const {
   return word;
 }
 
+sdma::Decoded SdmaQueue::decode_at(uint64_t offset) const { return decode_at(offset, ring_); }
+
 // Requires at least one written dword of the packet.
-sdma::Decoded SdmaQueue::decode_at(uint64_t offset) const {
+sdma::Decoded SdmaQueue::decode_at(uint64_t offset, const std::byte* ring) const {
   std::array<uint32_t, sdma::kMaxDwords> words{};
   const size_t count = std::min<uint64_t>(words.size(), (written_ - offset) / sizeof(uint32_t));
   for (size_t index = 0; index < count; ++index)
-    words[index] = dword_at(offset + index * sizeof(uint32_t));
+    std::memcpy(&words[index],
+                ring + ((offset + index * sizeof(uint32_t)) & (config_.ring_bytes - 1)),
+                sizeof words[index]);
   return sdma::decode(std::span(words).first(count));
 }
 

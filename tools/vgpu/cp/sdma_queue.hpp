@@ -32,6 +32,8 @@ class SdmaQueue final : public Queue {
   bool executing() const noexcept override { return false; }
   void lose_doorbell() noexcept override { config_.doorbell = nullptr; }
   const uint64_t* doorbell() const noexcept override { return config_.doorbell; }
+  void describe(QueueSnapshot& snapshot) const override;
+  void describe_waves(QueueSnapshot&, Scheduler::Residents&) const override {}
   void suspend(bool suspended) noexcept { suspended_ = suspended; }
 
  private:
@@ -40,6 +42,7 @@ class SdmaQueue final : public Queue {
   bool fetch();
   uint32_t dword_at(uint64_t offset) const;
   sdma::Decoded decode_at(uint64_t offset) const;
+  sdma::Decoded decode_at(uint64_t offset, const std::byte* ring) const;
   void expect_copies(uint64_t from);
   Outcome execute(uint64_t& budget);
   Outcome run(const sdma::CopyLinear& copy, uint64_t& budget);

@@ -154,6 +154,10 @@ std::optional<uint32_t> Options::parse_kfd(std::string_view version) {
   return minor;
 }
 
+std::optional<uint32_t> Options::parse_watchdog(std::string_view seconds) {
+  return number_between(seconds, 1, 1'000'000);
+}
+
 bool Options::is_machine_name(std::string_view name) noexcept {
   constexpr std::string_view kAllowed =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
@@ -251,6 +255,12 @@ Options Options::from_environment() {
   } catch (const std::invalid_argument& error) {
     throw std::invalid_argument("UPTEMPO_VGPU_SOCKETS or UPTEMPO_VGPU_GPU_SOCKET is " +
                                 std::string(error.what()));
+  }
+  if (const std::string_view seconds = value_of("UPTEMPO_VGPU_WATCHDOG"); !seconds.empty()) {
+    options.watchdog_seconds = parse_watchdog(seconds);
+    if (!options.watchdog_seconds)
+      throw std::invalid_argument("UPTEMPO_VGPU_WATCHDOG is '" + std::string(seconds) +
+                                  "': use a number of seconds from 1 to 1000000");
   }
   options.verbose = flag("UPTEMPO_VGPU_VERBOSE");
   options.join = value_of("UPTEMPO_VGPU_JOIN");

@@ -88,6 +88,10 @@ struct Options {
   Sockets sockets;
   // The machine that the process shares with others; empty: it has one of its own.
   std::string join;
+  // Seconds without a completed packet after which the device reports what its queues wait for.
+  std::optional<uint32_t> watchdog_seconds;
+  // Returns a decimal number from 1 to 1,000,000, or nullopt.
+  static std::optional<uint32_t> parse_watchdog(std::string_view seconds);
   bool verbose = false;  // log unknown ioctls and files to stderr
 
   // Throws std::invalid_argument, which names the variable, its value and what is accepted, or an

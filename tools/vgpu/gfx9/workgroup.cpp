@@ -303,8 +303,12 @@ Workgroup::Result Workgroup::run(Executor& executor, uint64_t instructions) {
       }
     }
     if (impl.live == 0) return Result::ended;
-    if (impl.waiting == impl.live)
+    if (impl.waiting == impl.live) {
       impl.waiting = 0;  // ended waves do not count (Vega ISA, S_BARRIER)
+      // Waves that do not run again in this slice do not wait at the barrier any more.
+      for (uint32_t resting = impl.live & done; resting != 0; resting &= resting - 1)
+        impl.wave[std::countr_zero(resting)].stop = WaveStop::quantum;
+    }
   }
   return impl.live == 0 ? Result::ended : Result::preempted;
 }

@@ -117,3 +117,9 @@ UPTEMPO_VGPU_EXPORT int uptempo_vgpu_queue(const void* ring, uint32_t* number) {
   *number = *ordinal;
   return 0;
 }
+
+UPTEMPO_VGPU_EXPORT int uptempo_vgpu_report(int descriptor) {
+  const kfd::Process* const process = kfd::Process::existing();
+  if (process == nullptr) return -1;
+  return process->write_hang_report(descriptor, "report, asked for by the program") ? 0 : -1;
+}

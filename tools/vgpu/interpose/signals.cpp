@@ -9,11 +9,15 @@
 // - Not covered: masks set by raw system calls, pthread_attr_setsigmask_np() or setcontext(). A
 //   fault under a mask with SIGSEGV ends the process. A program must therefore not ring a sleeping
 //   device under such a mask, nor inside its SIGSEGV handler unless the handler has SA_NODEFER.
+// - SIGQUIT asks for a hang report while the program leaves it its default action
+//   (kfd/hang_signal.hpp). The program reads back the default action, and its own one counts from
+//   then on.
 #include <pthread.h>
 #include <signal.h>
 
 #include "device/fault_chain.hpp"
 #include "interpose/real.hpp"
+#include "kfd/hang_signal.hpp"
 
 namespace uptempo::vgpu::interpose {
 namespace {
@@ -42,6 +46,7 @@ using namespace uptempo::vgpu::interpose;
 UPTEMPO_VGPU_EXPORT int sigaction(int signal_number, const struct sigaction* action,
                                   struct sigaction* previous) noexcept {
   if (uptempo::vgpu::replace_program_action(signal_number, action, previous)) return 0;
+  if (uptempo::vgpu::kfd::replace_hang_signal(signal_number, action, previous)) return 0;
   static constinit Next<decltype(&::sigaction)> real{"sigaction"};
   if (action == nullptr || signal_number == SIGSEGV) return real(signal_number, action, previous);
   struct sigaction permitted_action = *action;
@@ -56,6 +61,8 @@ UPTEMPO_VGPU_EXPORT sighandler_t signal(int signal_number, sighandler_t handler)
   action.sa_flags = SA_RESTART;
   sigaddset(&action.sa_mask, signal_number);  // like the C library's signal()
   if (uptempo::vgpu::replace_program_action(signal_number, &action, &previous))
+    return previous.sa_handler;
+  if (uptempo::vgpu::kfd::replace_hang_signal(signal_number, &action, &previous))
     return previous.sa_handler;
   static constinit Next<decltype(&::signal)> real{"signal"};
   return real(signal_number, handler);

@@ -99,6 +99,9 @@ Holdings Process::holdings() const {
 std::optional<uint32_t> Process::queue_with_ring(uint64_t ring_address) const {
   return requests_->queues.with_ring(ring_address);
 }
+bool Process::write_hang_report(int descriptor, std::string_view reason) const noexcept {
+  return requests_->queues.hang_reports().write(descriptor, reason);
+}
 const fences::Checker* Process::checker() const noexcept {
   return requests_->fence_report.checker();
 }

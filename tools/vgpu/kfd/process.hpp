@@ -16,6 +16,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string_view>
 
 #include "device/fences/checker.hpp"
 #include "kfd/buffers.hpp"
@@ -67,6 +68,9 @@ class Process {
   Holdings holdings() const;
   // Returns the number in traces and findings of the queue whose ring begins there, or nullopt.
   std::optional<uint32_t> queue_with_ring(uint64_t ring_address) const;
+  // Writes a report of all queues and waves (cp/report). `reason` begins its first line. Returns
+  // false if the descriptor cannot be written. Never throws.
+  bool write_hang_report(int descriptor, std::string_view reason) const noexcept;
   // Null if fences are not checked.
   const fences::Checker* checker() const noexcept;
   // Reports what the fence checker can determine only at the program's end.

@@ -43,7 +43,11 @@ SdmaLayout sdma_layout(const DeviceDescription& description) {
 }
 
 Queues::Queues(std::vector<Gpu*> gpus, Buffers& buffers, SparseFile& kfd_file)
-    : gpus_(std::move(gpus)), buffers_(buffers), kfd_file_(kfd_file), processors_(gpus_.size()) {}
+    : gpus_(std::move(gpus)),
+      buffers_(buffers),
+      kfd_file_(kfd_file),
+      processors_(gpus_.size()),
+      hang_reports_(gpus_) {}
 
 Queues::~Queues() {
   for (const Gpu* gpu : gpus_) buffers_.set_command_processor(*gpu, nullptr);
@@ -59,6 +63,7 @@ CommandProcessor& Queues::processor(uint32_t gpu_index) {
     processor = std::make_unique<CommandProcessor>(gpus_[gpu_index]->device);
     buffers_.set_command_processor(*gpus_[gpu_index], processor.get());
     if ((stopped_gpus_ >> gpu_index & 1) != 0) processor->stop_queues();
+    hang_reports_.add(*gpus_[gpu_index], *processor);
   }
   return *processor;
 }

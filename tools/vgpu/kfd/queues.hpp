@@ -23,6 +23,7 @@
 #include "cp/command_processor.hpp"
 #include "kfd/buffers.hpp"
 #include "kfd/gpu.hpp"
+#include "kfd/hang_reports.hpp"
 
 namespace uptempo::vgpu::kfd {
 
@@ -63,6 +64,8 @@ class Queues {
   // Returns the device's ordinal (cp/queue.hpp) of the compute queue whose ring begins at that
   // address, or nullopt.
   std::optional<uint32_t> with_ring(uint64_t ring_address) const;
+  // Reports of all queues and waves. Takes no lock of this class.
+  HangReports& hang_reports() noexcept { return hang_reports_; }
 
  private:
   struct Queue {
@@ -88,6 +91,7 @@ class Queues {
   uint32_t stopped_gpus_ = 0;                                  // one bit per GPU
   std::vector<std::unique_ptr<CommandProcessor>> processors_;  // one per GPU, null before its use
   std::unordered_map<uint32_t, Queue> queues_;                 // the key is also the doorbell slot
+  HangReports hang_reports_;                                   // last: it uses the processors
 };
 
 }  // namespace uptempo::vgpu::kfd

@@ -127,6 +127,11 @@ void print_help() {
          "the "
          "last;\n"
          "                      several GPUs are divided among the sockets)\n"
+         "  --watchdog SECONDS  report on stderr what the queues wait for when one has work and no "
+         "packet\n"
+         "                      has completed for SECONDS; SIGQUIT asks for the same report. The "
+         "program\n"
+         "                      continues\n"
          "  --verbose           report unknown ioctls and refused requests on stderr\n"
          "  --help, --version\n";
 }
@@ -267,6 +272,10 @@ CommandLine parse(const std::vector<std::string>& arguments) {
       set("UPTEMPO_VGPU_LAZY_BAR", number("--bar lazy", arguments[i]));
     } else if (option == "--workers") {
       set("UPTEMPO_VGPU_WORKERS", number(option, take()));
+    } else if (option == "--watchdog") {
+      if (!Options::parse_watchdog(take()))
+        usage("--watchdog: '" + value + "' is not a number of seconds from 1 to 1000000");
+      set("UPTEMPO_VGPU_WATCHDOG", value);
     } else if (option == "--sockets") {
       set("UPTEMPO_VGPU_SOCKETS", take());
       if (value.empty()) usage("--sockets needs a number from 1 to 8");

@@ -152,6 +152,19 @@ uint64_t Claims::left(const Slot& slot, uint32_t part) noexcept {
   return next < size ? (size - next) * opened->deal.parts : 0;
 }
 
+uint64_t Claims::unclaimed(const Slot& slot) noexcept {
+  const std::optional<Opened> opened = read(slot);
+  if (!opened) return 0;
+  uint64_t count = 0;
+  for (uint32_t part = 0; part < opened->deal.parts; ++part) {
+    const uint64_t size = opened->deal.size(part);
+    count +=
+        size - std::min(size, value_in(slot.parts_[part].ticket.load(std::memory_order_relaxed),
+                                       opened->generation));
+  }
+  return count;
+}
+
 int Claims::highest(const View& view) const noexcept {
   const size_t groups = groups_in_use_.load(std::memory_order_acquire);
   for (size_t priority = kPipePriorities; priority-- > 0;)

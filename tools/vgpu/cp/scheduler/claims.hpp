@@ -155,6 +155,10 @@ class Claims {
   // Workgroups of the dispatch that nobody has claimed, estimated from one part. For wake-ups.
   static uint64_t left(const Slot& slot, uint32_t part) noexcept;
 
+  // Workgroups of the dispatch that nobody has claimed, if it is not locked. Exact while no worker
+  // claims.
+  static uint64_t unclaimed(const Slot& slot) noexcept;
+
   // Calls `visit(slot, dispatch)` for every slot in use. From the thread of reserve(), which alone
   // destroys dispatches.
   template <typename Visit>

@@ -217,6 +217,13 @@ bool Launches::claim(Claims::View& view, int least, std::array<Chunk, kPipePrior
   return true;
 }
 
+uint64_t Launches::unclaimed(const Dispatch& dispatch) {
+  const std::lock_guard lock(mutex_);
+  if (dispatch.finished()) return 0;
+  if (!dispatch.opened()) return dispatch.total_;
+  return dispatch.locked_ ? dispatch.rest_count_ : Claims::unclaimed(*dispatch.slot_);
+}
+
 void Launches::give_back(Dispatch& dispatch, uint64_t masked,
                          const std::optional<uint32_t>& scratch) {
   if (masked == 0 && !scratch) return;

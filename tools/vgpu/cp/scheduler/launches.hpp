@@ -69,6 +69,9 @@ class Launches {
     return Claims::left(*dispatch.slot_, part);
   }
 
+  // Workgroups that no worker has claimed. Exact while no worker claims.
+  uint64_t unclaimed(const Dispatch& dispatch);
+
   // Counts workgroups that do not run any more. After the last one the dispatch may be destroyed.
   // Returns whether it was the last one.
   bool end(Dispatch& dispatch, uint32_t part, uint64_t count);

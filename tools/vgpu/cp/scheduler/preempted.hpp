@@ -52,6 +52,13 @@ class PreemptedQueue {
     size_.store(items_.size(), std::memory_order_relaxed);
   }
 
+  // Calls `visit(item)` for each item, under the queue's lock.
+  template <typename Visit>
+  void for_each(Visit visit) {
+    const std::lock_guard lock(mutex_);
+    for (Item& item : items_) visit(item);
+  }
+
  private:
   std::mutex mutex_;
   std::deque<Item> items_;

@@ -81,6 +81,9 @@ struct Scheduler::Impl {
     std::thread thread;
 
     alignas(64) PreemptedQueue<ResidentPtr> waiting;
+    // Executes nothing, because it sleeps or was asked to rest. seq_cst, with `attention`: either it
+    // sees the request, or the thread that asks sees that it does not rest.
+    std::atomic<bool> resting{false};
     // Whether it runs a workgroup, so that others may take its only preempted one.
     std::atomic<bool> running{false};
   };
@@ -100,7 +103,7 @@ struct Scheduler::Impl {
   }
 
   ~Impl() {
-    stop.store(true, std::memory_order_seq_cst);
+    attention.fetch_or(kStop, std::memory_order_seq_cst);
     sleepers.wake(static_cast<uint32_t>(workers.size()));
     for (auto& worker : workers)
       if (worker->thread.joinable()) worker->thread.join();
@@ -338,18 +341,75 @@ struct Scheduler::Impl {
 
   void help(Worker& worker) {
     unsigned idle = 0;
-    while (!stop.load(std::memory_order_relaxed)) {
+    for (;;) {
+      if (const uint32_t asked = attention.load(std::memory_order_relaxed); asked != 0)
+          [[unlikely]] {
+        if ((asked & kStop) != 0) break;
+        rest(worker);
+      }
       if (has_work(worker) && run_workgroups(worker).ran) {
         idle = 0;
       } else if (++idle < kHelperSpins) {
         relax();
       } else {
-        sleepers.sleep([&] { return stop.load(std::memory_order_seq_cst); });
+        worker.resting.store(true, std::memory_order_seq_cst);
+        sleepers.sleep([&] { return (attention.load(std::memory_order_seq_cst) & kStop) != 0; });
+        worker.resting.store(false, std::memory_order_seq_cst);
+        if ((attention.load(std::memory_order_seq_cst) & kRest) != 0) rest(worker);
         idle = 0;
       }
     }
     for (Chunk& chunk : worker.chunks)
       if (chunk.dispatch != nullptr) drop_chunk(chunk);
+  }
+
+  // Rests for as long as it is asked to.
+  void rest(Worker& worker) {
+    while ((attention.load(std::memory_order_seq_cst) & (kRest | kStop)) == kRest) {
+      worker.resting.store(true, std::memory_order_seq_cst);
+      while ((attention.load(std::memory_order_acquire) & (kRest | kStop)) == kRest) sched_yield();
+      worker.resting.store(false, std::memory_order_seq_cst);
+    }
+  }
+
+  Scheduler::Residents residents(std::chrono::nanoseconds limit) {
+    Scheduler::Residents result;
+    attention.fetch_or(kRest, std::memory_order_seq_cst);
+    const auto end = std::chrono::steady_clock::now() + limit;
+    for (size_t index = 0; index < workers.size(); ++index) {
+      Worker& worker = *workers[index];
+      const bool helps = worker.thread.joinable();
+      while (helps && !worker.resting.load(std::memory_order_seq_cst) &&
+             std::chrono::steady_clock::now() < end)
+        sched_yield();
+      if (helps && !worker.resting.load(std::memory_order_seq_cst)) {
+        result.silent_workers.push_back(static_cast<uint32_t>(index));
+        continue;
+      }
+      for (const Chunk& chunk : worker.chunks)
+        if (chunk.dispatch != nullptr && chunk.next != chunk.end)
+          result.claimed.push_back({chunk.dispatch, chunk.end - chunk.next});
+    }
+    for (auto& worker : workers)
+      worker->waiting.for_each([&](const ResidentPtr& resident) {
+        result.workgroups.push_back({resident->dispatch, snapshot_of(resident->workgroup)});
+      });
+    // release, with the acquire in rest(): their stores follow these loads.
+    attention.fetch_and(~kRest, std::memory_order_seq_cst);
+    return result;
+  }
+
+  static WorkgroupSnapshot snapshot_of(gfx9::Workgroup& workgroup) {
+    WorkgroupSnapshot snapshot{.id = workgroup.id(), .waves = {}};
+    snapshot.waves.reserve(workgroup.waves());
+    for (unsigned index = 0; index < workgroup.waves(); ++index) {
+      const gfx9::Wave& wave = workgroup.wave(index);
+      snapshot.waves.push_back({.pc = wave.pc,
+                                .exec = wave.exec(),
+                                .stop = wave.stop,
+                                .global_barrier = wave.sync_phase != 0});
+    }
+    return snapshot;
   }
 
   struct Slice {
@@ -400,7 +460,9 @@ struct Scheduler::Impl {
   std::mutex spare_mutex;
   std::vector<ResidentPtr> spare;  // of abandoned dispatches
 
-  alignas(64) std::atomic<bool> stop{false};
+  // What the helpers are asked for.
+  static constexpr uint32_t kStop = 1, kRest = 2;
+  alignas(64) std::atomic<uint32_t> attention{0};
   std::atomic<bool> spares_left{false};
   std::atomic<uint32_t> helpers{0};              // threads that could be started
   std::vector<std::unique_ptr<Worker>> workers;  // last, since helpers use all members above
@@ -428,6 +490,12 @@ void Scheduler::set_suspended(QueueShare& share, bool suspended) {
 void Scheduler::abandon(Dispatch& dispatch) { impl_->abandon(dispatch, std::nullopt); }
 bool Scheduler::run_slice() { return impl_->run_slice(); }
 void Scheduler::drop_abandoned() { impl_->drop_abandoned(*impl_->workers.front()); }
+Scheduler::Residents Scheduler::residents(std::chrono::nanoseconds limit) {
+  return impl_->residents(limit);
+}
+uint64_t Scheduler::unclaimed(const Dispatch& dispatch) {
+  return impl_->launches.unclaimed(dispatch);
+}
 bool Scheduler::busy() const noexcept { return impl_->has_work(*impl_->workers.front()); }
 
 }  // namespace uptempo::vgpu

@@ -33,12 +33,15 @@
 // Thread safety: all members from worker 0's thread.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <span>
+#include <vector>
 
+#include "cp/report/snapshot.hpp"
 #include "cp/scheduler/dispatch.hpp"
 #include "cp/scheduler/queue_share.hpp"
 #include "device/device.hpp"
@@ -89,6 +92,28 @@ class Scheduler {
 
   // Whether workgroups remain to start or continue, including those that worker 0 has claimed.
   bool busy() const noexcept;
+
+  // Workgroups that have started and not ended.
+  struct Residents {
+    struct Resident {
+      const Dispatch* dispatch;
+      WorkgroupSnapshot workgroup;
+    };
+    // Of dispatches with workgroups to start that a worker has claimed.
+    struct Claimed {
+      const Dispatch* dispatch;
+      uint64_t workgroups;
+    };
+    std::vector<Resident> workgroups;
+    std::vector<Claimed> claimed;
+    std::vector<uint32_t> silent_workers;  // did not come to rest; what they run is missing
+  };
+  // Has all helpers rest after the slice that they execute, copies the state of resident
+  // workgroups, and lets them continue. Waits for the helpers for at most `limit`. Cost: a slice, and
+  // some 100 ns a wave.
+  Residents residents(std::chrono::nanoseconds limit);
+  // Workgroups that have not started, but for Residents::claimed. Exact while no worker claims.
+  uint64_t unclaimed(const Dispatch& dispatch);
 
  private:
   struct Impl;

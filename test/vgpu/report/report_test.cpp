@@ -1,0 +1,264 @@
+// Hang reports of a program over unmodified ROCr: by uptempo_vgpu_report(), by SIGQUIT and, run with
+// --watchdog 1 and [.watchdog], by the watchdog. Kernels spin until the host releases them, so each
+// test also checks that the program goes on after the report.
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <hsa/hsa.h>
+#include <kernels/report.hpp>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+#include <cstring>
+#include <regex>
+#include <span>
+#include <string>
+#include <thread>
+
+#include "incoherent/device.hpp"
+#include "query.h"
+#include "test/support/catch.hpp"
+#include "test/support/eventually.hpp"
+
+namespace uptempo::vgpu::test {
+namespace {
+
+using uptempo::test::eventually;
+
+bool holds(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+size_t count(const std::string& text, const std::string& part) {
+  size_t found = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+  return found;
+}
+
+// A pipe whose end is read without blocking. Its room is that of several reports.
+class Pipe {
+ public:
+  Pipe() {
+    REQUIRE(pipe2(ends_, O_CLOEXEC) == 0);
+    fcntl(ends_[0], F_SETFL, O_NONBLOCK);
+  }
+  ~Pipe() {
+    close(ends_[0]);
+    close(ends_[1]);
+  }
+  Pipe(const Pipe&) = delete;
+  Pipe& operator=(const Pipe&) = delete;
+
+  int end() const { return ends_[1]; }
+  // What has been written so far.
+  const std::string& text() {
+    char part[4096];
+    for (ssize_t size; (size = read(ends_[0], part, sizeof part)) > 0;)
+      text_.append(part, static_cast<size_t>(size));
+    return text_;
+  }
+
+ private:
+  int ends_[2];
+  std::string text_;
+};
+
+// While it exists, stderr is a pipe.
+class Stderr {
+ public:
+  Stderr() : before_(dup(STDERR_FILENO)) { dup2(pipe_.end(), STDERR_FILENO); }
+  ~Stderr() {
+    dup2(before_, STDERR_FILENO);
+    close(before_);
+  }
+  Stderr(const Stderr&) = delete;
+  Stderr& operator=(const Stderr&) = delete;
+
+  bool receives(const std::string& part) {
+    return eventually([&] { return holds(pipe_.text(), part); });
+  }
+  const std::string& text() { return pipe_.text(); }
+
+ private:
+  Pipe pipe_;
+  const int before_;
+};
+
+std::string report() {
+  const auto write_report = reinterpret_cast<uptempo_vgpu_report_t>(
+      dlsym(RTLD_DEFAULT, "uptempo_vgpu_report"));
+  REQUIRE(write_report != nullptr);
+  Pipe pipe;
+  REQUIRE(write_report(pipe.end()) == 0);
+  return pipe.text();
+}
+
+// The report's words, with single spaces.
+std::string words_of(const std::string& text) {
+  return std::regex_replace(text, std::regex("\\s+"), " ");
+}
+
+// Returns the words of the first report that holds a match, or of the last one.
+std::string report_with(const std::string& pattern) {
+  std::string words;
+  const std::regex wanted(pattern);
+  eventually([&] { return std::regex_search(words = words_of(report()), wanted); });
+  INFO(words);
+  CHECK(std::regex_search(words, wanted));
+  return words;
+}
+
+// A kernel that runs until finish().
+class Running {
+ public:
+  Running(const char* kernel, uint32_t groups, uint16_t group_size)
+      : device_(kernels::report()),
+        release_(device_.allocate(Memory::host_fine, 1)),
+        out_(device_.allocate(Memory::host_fine, groups * group_size)) {
+    auto arguments = device_.arguments();
+    arguments.add(release_.data()).add(out_.data()).add(uint64_t{0}).add(uint64_t{0}).add(
+        uint64_t{0});
+    check(hsa_signal_create(1, 0, nullptr, &done_), "hsa_signal_create");
+    hsa_queue_t* const queue = device_.queue();
+    const uint64_t index = hsa_queue_add_write_index_relaxed(queue, 1);
+    auto& packet =
+        static_cast<hsa_kernel_dispatch_packet_t*>(queue->base_address)[index % queue->size];
+    std::memset(reinterpret_cast<std::byte*>(&packet) + 4, 0, sizeof packet - 4);
+    packet.workgroup_size_x = group_size;
+    packet.grid_size_x = groups * group_size;
+    packet.workgroup_size_y = packet.workgroup_size_z = 1;
+    packet.grid_size_y = packet.grid_size_z = 1;
+    packet.kernel_object = device_.kernel(kernel).object;
+    packet.kernarg_address = arguments.address();
+    packet.completion_signal = done_;
+    const uint32_t header = HSA_PACKET_TYPE_KERNEL_DISPATCH << HSA_PACKET_HEADER_TYPE |
+                            HSA_FENCE_SCOPE_SYSTEM << HSA_PACKET_HEADER_SCACQUIRE_FENCE_SCOPE |
+                            HSA_FENCE_SCOPE_SYSTEM << HSA_PACKET_HEADER_SCRELEASE_FENCE_SCOPE;
+    __atomic_store_n(reinterpret_cast<uint32_t*>(&packet), header | 1u << 16, __ATOMIC_RELEASE);
+    hsa_signal_store_screlease(queue->doorbell_signal, static_cast<hsa_signal_value_t>(index));
+  }
+  ~Running() { check(hsa_signal_destroy(done_), "hsa_signal_destroy"); }
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+
+  // Releases the kernel, waits for it and checks its results.
+  void finish() {
+    __atomic_store_n(release_.data(), 1u, __ATOMIC_RELEASE);
+    REQUIRE(hsa_signal_wait_scacquire(done_, HSA_SIGNAL_CONDITION_EQ, 0, UINT64_MAX,
+                                      HSA_WAIT_STATE_BLOCKED) == 0);
+    for (uint32_t item = 0; item < out_.size(); ++item) REQUIRE(out_[item] == item + 1);
+  }
+
+ private:
+  TestDevice device_;
+  const std::span<uint32_t> release_, out_;
+  hsa_signal_t done_{};
+};
+
+std::atomic<int> own_handler_calls{0};
+
+}  // namespace
+
+TEST_CASE("a report shows a spinning kernel: its waves, their loop and EXEC") {
+  Running spin("spin", 5, 96);
+  const std::string text = report_with("workgroups: 0 done, 5 running, 0 not started");
+  CHECK(text.starts_with("uptempo-vgpu: report, asked for by the program (process " +
+                         std::to_string(getpid()) + ")"));
+  CHECK(holds(text, "kernel_dispatch spin, grid 480x1x1, workgroup 96x1x1, no barrier bit, acquire "
+                    "system, release system, kernarg 0x"));
+  // The second wave of each workgroup has 32 lanes.
+  const std::string loop =
+      "spin\\+0x[0-9a-f]+ to \\+0x[0-9a-f]+( \\([^)]*\\))?, EXEC 0x";
+  const std::string polls =
+      ", in a loop of [0-9]+ instructions that sleeps and accesses memory \\(global_load_dword at ";
+  CHECK(std::regex_search(text, std::regex("wave 0 of 5 workgroups, first \\(0,0,0\\): " + loop +
+                                           "ffffffffffffffff" + polls)));
+  CHECK(std::regex_search(text, std::regex("wave 1 of 5 workgroups, first \\(0,0,0\\): " + loop +
+                                           "ffffffff" + polls)));
+  CHECK(!holds(text, "deadlock"));
+  spin.finish();
+  CHECK(!holds(report(), "kernel_dispatch"));
+}
+
+TEST_CASE("a report shows which wave of a workgroup has not arrived at a barrier") {
+  Running late("late_wave", 3, 256);
+  const std::string text = report_with(
+      "waves 0, 2-3 of 3 workgroups, first \\(0,0,0\\): late_wave\\+0x[0-9a-f]+( \\([^)]*\\))?, "
+      "EXEC 0xffffffffffffffff, at s_barrier; wave 1 has not arrived");
+  CHECK(holds(text, "wave 1 of 3 workgroups, first (0,0,0): late_wave+0x"));
+  late.finish();
+}
+
+TEST_CASE("SIGQUIT writes a report to stderr, and the program goes on") {
+  Running spin("spin", 1, 64);
+  {
+    Stderr errors;
+    struct sigaction action {};
+    CHECK(sigaction(SIGQUIT, nullptr, &action) == 0);
+    CHECK(action.sa_handler == SIG_DFL);
+    CHECK(kill(getpid(), SIGQUIT) == 0);
+    CHECK(errors.receives("end of the report; the program continues"));
+    CHECK(holds(errors.text(), "report because of SIGQUIT"));
+    CHECK(holds(errors.text(), "kernel_dispatch spin"));
+  }
+  spin.finish();
+}
+
+TEST_CASE("a child without a device ends at SIGQUIT, as without the virtual GPU") {
+  Running spin("spin", 1, 64);
+  const pid_t child = fork();
+  if (child == 0) {
+    const rlimit no_core{0, 0};
+    setrlimit(RLIMIT_CORE, &no_core);
+    raise(SIGQUIT);
+    _exit(0);
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(WIFSIGNALED(status));
+  CHECK(WTERMSIG(status) == SIGQUIT);
+  spin.finish();
+}
+
+// The last one, because it changes the process for good.
+TEST_CASE("a program's own action for SIGQUIT counts, whatever it is") {
+  Running spin("spin", 1, 64);
+  {
+    Stderr errors;
+    struct sigaction own {};
+    struct sigaction before {};
+    own.sa_handler = [](int) { ++own_handler_calls; };
+    REQUIRE(sigaction(SIGQUIT, &own, &before) == 0);
+    CHECK(before.sa_handler == SIG_DFL);
+    CHECK(raise(SIGQUIT) == 0);
+    CHECK(own_handler_calls == 1);
+    CHECK(signal(SIGQUIT, SIG_IGN) == own.sa_handler);
+    CHECK(raise(SIGQUIT) == 0);
+    CHECK(own_handler_calls == 1);
+    CHECK(!holds(errors.text(), "SIGQUIT"));
+  }
+  spin.finish();
+}
+
+TEST_CASE("the watchdog reports a hang once, and no idle program", "[.watchdog]") {
+  Stderr errors;
+  const auto reports = [&] { return count(errors.text(), "no packet has completed for 1 s"); };
+  {
+    const TestDevice idle(kernels::report());
+    // No event tells that a watchdog stays silent. Longer than its time.
+    std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+    CHECK(reports() == 0);
+  }
+  for (size_t round = 1; round <= 2; ++round) {
+    Running spin("spin", 2, 64);
+    CHECK(eventually([&] { return reports() == round; }));
+    CHECK(errors.receives("spin+0x"));
+    std::this_thread::sleep_for(std::chrono::milliseconds(1200));
+    spin.finish();
+    CHECK(reports() == round);
+  }
+}
+
+}  // namespace uptempo::vgpu::test

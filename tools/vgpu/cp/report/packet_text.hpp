@@ -1,0 +1,23 @@
+// A report's words for packets, queues and signals.
+#pragma once
+
+#include <string>
+
+#include "cp/report/snapshot.hpp"
+
+namespace uptempo::vgpu {
+
+// Returns the C++ name of a kernel without the suffix ".kd"; long names are cut.
+std::string shown_kernel(const std::string& name);
+
+// "kernel_dispatch spin, grid 64x1x1, workgroup 64x1x1, barrier bit, ..."
+std::string packet_text(const PacketSnapshot& packet, const std::string& kernel);
+
+// "queue 3", or "GPU 1, queue 3" if the process has several GPUs.
+std::string queue_text(const QueueSnapshot& queue, bool several_gpus);
+
+// "signal 0x7f00 is 0; it is 1"
+std::string condition_text(const Dependency& dependency);
+std::string condition_text(const PollSnapshot& poll);
+
+}  // namespace uptempo::vgpu

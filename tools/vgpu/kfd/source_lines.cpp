@@ -1,0 +1,327 @@
+#include "kfd/source_lines.hpp"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <fcntl.h>
+#include <link.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstring>
+#include <mutex>
+#include <optional>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "cp/device_thread.hpp"
+#include "kfd/program_memory.hpp"
+
+namespace uptempo::vgpu::kfd {
+namespace {
+
+constexpr std::chrono::seconds kOpenWithin{3};
+constexpr size_t kMaxObjects = 4096;                   // a broken list may be a circle
+constexpr size_t kMaxObjectBytes = size_t{512} << 20;   // of a code object
+constexpr size_t kComparedBytes = 8;                    // the longest instruction
+
+// The functions of libelf and libdw that this file uses, with elfutils' types where they are opaque
+// (libelf.h and elfutils/libdw.h, whose ABI is stable).
+struct DwarfDie {
+  void* address;
+  void* unit;
+  void* abbreviation;
+  long padding;
+};
+class DwarfLibrary {
+ public:
+  DwarfLibrary() {
+    void* const dw = dlopen("libdw.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (dw == nullptr) return;
+    void* const elf = dlopen("libelf.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (elf == nullptr) return;
+    complete_ = find(elf, "elf_version", elf_version) && find(elf, "elf_memory", elf_memory) &&
+                find(elf, "elf_end", elf_end) && find(dw, "dwarf_begin_elf", begin) &&
+                find(dw, "dwarf_end", end) && find(dw, "dwarf_nextcu", next_unit) &&
+                find(dw, "dwarf_offdie", die_at) && find(dw, "dwarf_getsrc_die", line_of) &&
+                find(dw, "dwarf_lineno", number) && find(dw, "dwarf_linesrc", source);
+    if (complete_) elf_version(EV_CURRENT);
+  }
+
+  bool complete() const noexcept { return complete_; }
+
+  unsigned (*elf_version)(unsigned) = nullptr;
+  void* (*elf_memory)(char* image, size_t size_bytes) = nullptr;
+  int (*elf_end)(void* elf) = nullptr;
+  void* (*begin)(void* elf, int command, void* section) = nullptr;
+  int (*end)(void* dwarf) = nullptr;
+  int (*next_unit)(void* dwarf, uint64_t offset, uint64_t* next, size_t* header_bytes,
+                   uint64_t* abbreviations, uint8_t* address_bytes, uint8_t* offset_bytes) = nullptr;
+  DwarfDie* (*die_at)(void* dwarf, uint64_t offset, DwarfDie* die) = nullptr;
+  void* (*line_of)(DwarfDie* unit, uint64_t address) = nullptr;
+  int (*number)(void* line, int* number) = nullptr;
+  const char* (*source)(void* line, uint64_t* time, uint64_t* length) = nullptr;
+
+  static constexpr int kRead = 0;  // DWARF_C_READ
+
+ private:
+  template <typename Function>
+  static bool find(void* library, const char* name, Function& function) {
+    function = reinterpret_cast<Function>(dlsym(library, name));
+    return function != nullptr;
+  }
+  bool complete_ = false;
+};
+
+// The part of a URI after `name`, up to the next separator, as a number.
+std::optional<uint64_t> number_in(std::string_view uri, std::string_view name) {
+  const size_t at = uri.find(name);
+  if (at == std::string_view::npos) return std::nullopt;
+  std::string_view text = uri.substr(at + name.size());
+  text = text.substr(0, text.find('&'));
+  const bool hex = text.starts_with("0x");
+  if (hex) text.remove_prefix(2);
+  uint64_t value = 0;
+  const auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), value, hex ? 16 : 10);
+  if (error != std::errc{}) return std::nullopt;
+  return value;
+}
+
+// Undoes %20 and the like.
+std::string decoded(std::string_view text) {
+  std::string result;
+  for (size_t at = 0; at < text.size(); ++at) {
+    unsigned code = 0;
+    if (text[at] == '%' && at + 2 < text.size() &&
+        std::from_chars(text.data() + at + 1, text.data() + at + 3, code, 16).ptr ==
+            text.data() + at + 3) {
+      result.push_back(static_cast<char>(code));
+      at += 2;
+    } else {
+      result.push_back(text[at]);
+    }
+  }
+  return result;
+}
+
+std::vector<char> read_file(const std::string& path, uint64_t offset, uint64_t size_bytes) {
+  std::vector<char> bytes;
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return bytes;
+  if (size_bytes == 0) {
+    const off_t end = lseek(file, 0, SEEK_END);
+    if (end > 0 && static_cast<uint64_t>(end) > offset)
+      size_bytes = static_cast<uint64_t>(end) - offset;
+  }
+  if (size_bytes <= kMaxObjectBytes) {
+    bytes.resize(size_bytes);
+    size_t done = 0;
+    while (done < bytes.size()) {
+      const ssize_t part =
+          pread(file, bytes.data() + done, bytes.size() - done, static_cast<off_t>(offset + done));
+      if (part <= 0) break;
+      done += static_cast<size_t>(part);
+    }
+    bytes.resize(done);
+  }
+  close(file);
+  return bytes;
+}
+
+// The image that the URI names; empty if it cannot be read.
+std::vector<char> read_uri(std::string_view uri) {
+  constexpr std::string_view kFile = "file://", kMemory = "memory://";
+  const size_t fragment = std::min(uri.find('#'), uri.size());
+  const uint64_t offset = number_in(uri.substr(fragment), "offset=").value_or(0);
+  const uint64_t size_bytes = number_in(uri.substr(fragment), "size=").value_or(0);
+  if (uri.starts_with(kFile))
+    return read_file(decoded(uri.substr(kFile.size(), fragment - kFile.size())), offset,
+                     size_bytes);
+  std::vector<char> bytes;
+  if (!uri.starts_with(kMemory) || size_bytes == 0 || size_bytes > kMaxObjectBytes) return bytes;
+  bytes.resize(size_bytes);
+  if (!copy_from_program(bytes.data(), offset, bytes.size())) bytes.clear();
+  return bytes;
+}
+
+// A string of the program, at most a path and two numbers long.
+std::string program_string(uint64_t address) {
+  std::string text;
+  for (char letter; text.size() < 8192; text.push_back(letter))
+    if (!copy_from_program(&letter, address + text.size(), 1) || letter == '\0') break;
+  return text;
+}
+
+}  // namespace
+
+struct SourceLines::Impl {
+  struct Object {
+    uint64_t load_bias = 0;
+    std::string uri;
+    bool read = false;
+    std::vector<char> image;
+    void* elf = nullptr;
+    void* dwarf = nullptr;
+  };
+
+  Impl() {
+    const auto* const debug =
+        static_cast<const r_debug*>(dlsym(RTLD_DEFAULT, "_amdgpu_r_debug"));
+    if (debug == nullptr) return;
+    // Copied through the kernel, because the runtime may change the list meanwhile.
+    r_debug list;
+    if (!copy_from_program(&list, reinterpret_cast<uint64_t>(debug), sizeof list)) return;
+    auto next = reinterpret_cast<uint64_t>(list.r_map);
+    while (next != 0 && objects.size() < kMaxObjects) {
+      link_map entry;
+      if (!copy_from_program(&entry, next, sizeof entry)) return;
+      Object& object = objects.emplace_back();
+      object.load_bias = entry.l_addr;
+      object.uri = program_string(reinterpret_cast<uint64_t>(entry.l_name));
+      next = reinterpret_cast<uint64_t>(entry.l_next);
+    }
+  }
+
+  ~Impl() {
+    for (const Object& object : objects) {
+      if (object.dwarf != nullptr) library.end(object.dwarf);
+      if (object.elf != nullptr) library.elf_end(object.elf);
+    }
+  }
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
+  void read(Object& object) {
+    object.read = true;
+    object.image = read_uri(object.uri);
+    if (object.image.size() < sizeof(Elf64_Ehdr) ||
+        std::memcmp(object.image.data(), ELFMAG, SELFMAG) != 0) {
+      object.image.clear();
+      return;
+    }
+    object.elf = library.elf_memory(object.image.data(), object.image.size());
+    if (object.elf != nullptr)
+      object.dwarf = library.begin(object.elf, DwarfLibrary::kRead, nullptr);
+  }
+
+  // The bytes of the image at an address of its program, or nullptr.
+  static const char* bytes_at(const Object& object, uint64_t address) {
+    const auto copy = [&]<typename T>(T& to, uint64_t offset) {
+      if (offset > object.image.size() || object.image.size() - offset < sizeof(T)) return false;
+      std::memcpy(&to, object.image.data() + offset, sizeof(T));
+      return true;
+    };
+    Elf64_Ehdr header;
+    if (!copy(header, 0)) return nullptr;
+    for (unsigned index = 0; index < header.e_phnum; ++index) {
+      Elf64_Phdr segment;
+      if (!copy(segment, header.e_phoff + index * sizeof segment)) return nullptr;
+      if (segment.p_type != PT_LOAD || (segment.p_flags & PF_X) == 0 ||
+          address < segment.p_vaddr || segment.p_filesz < kComparedBytes ||
+          address - segment.p_vaddr > segment.p_filesz - kComparedBytes)
+        continue;
+      const uint64_t offset = segment.p_offset + (address - segment.p_vaddr);
+      if (offset > object.image.size() || object.image.size() - offset < kComparedBytes)
+        return nullptr;
+      return object.image.data() + offset;
+    }
+    return nullptr;
+  }
+
+  // The object with this code, or nullptr.
+  Object* object_of(AddressSpace& space, GpuAddress pc) {
+    char code[kComparedBytes];
+    {
+      AddressSpace::Reader memory(space);
+      memory.enter();
+      const std::byte* const host = memory.translate(pc, sizeof code, Access::execute);
+      if (host != nullptr) std::memcpy(code, host, sizeof code);
+      memory.leave();
+      if (host == nullptr) return nullptr;
+    }
+    for (Object& object : objects) {
+      if (pc < object.load_bias || pc - object.load_bias > kMaxObjectBytes) continue;
+      if (!object.read) read(object);
+      const char* const bytes = bytes_at(object, pc - object.load_bias);
+      if (bytes != nullptr && std::memcmp(bytes, code, sizeof code) == 0) return &object;
+    }
+    return nullptr;
+  }
+
+  std::string line_in(const Object& object, uint64_t address) const {
+    uint64_t offset = 0, next = 0, abbreviations = 0;
+    size_t header_bytes = 0;
+    uint8_t address_bytes = 0, offset_bytes = 0;
+    while (library.next_unit(object.dwarf, offset, &next, &header_bytes, &abbreviations,
+                             &address_bytes, &offset_bytes) == 0) {
+      DwarfDie die;
+      void* line = nullptr;
+      int number = 0;
+      if (library.die_at(object.dwarf, offset + header_bytes, &die) != nullptr)
+        line = library.line_of(&die, address);
+      if (line != nullptr && library.number(line, &number) == 0)
+        if (const char* const source = library.source(line, nullptr, nullptr)) {
+          const std::string_view path(source);
+          return std::string(path.substr(path.rfind('/') + 1)) + ":" + std::to_string(number);
+        }
+      offset = next;
+    }
+    return {};
+  }
+
+  DwarfLibrary library;
+  std::vector<Object> objects;
+};
+
+SourceLines::SourceLines(std::vector<AddressSpace*> memory_of_gpus)
+    : memory_(std::move(memory_of_gpus)) {}
+SourceLines::~SourceLines() = default;
+
+void SourceLines::open() {
+  opened_ = true;
+  struct Opening {
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::unique_ptr<Impl> impl;
+  };
+  const auto opening = std::make_shared<Opening>();
+  std::thread thread = start_device_thread("vgpu-lines", [opening] {
+    auto impl = std::make_unique<Impl>();
+    const std::lock_guard lock(opening->mutex);
+    opening->impl = std::move(impl);
+    opening->changed.notify_one();
+  });
+  if (!thread.joinable()) {
+    missing_ = "no source lines: the system refuses another thread";
+    return;
+  }
+  thread.detach();
+  std::unique_lock lock(opening->mutex);
+  opening->changed.wait_for(lock, kOpenWithin, [&] { return opening->impl != nullptr; });
+  impl_ = std::move(opening->impl);
+  if (impl_ == nullptr) {
+    missing_ = "no source lines: another thread holds the dynamic loader's lock";
+  } else if (!impl_->library.complete()) {
+    missing_ = "no source lines: libdw.so.1 of elfutils is not installed";
+    impl_.reset();
+  }
+}
+
+std::string SourceLines::line(uint32_t gpu, GpuAddress pc) {
+  if (!opened_) open();
+  if (impl_ == nullptr) return {};
+  if (const Impl::Object* const object = impl_->object_of(*memory_.at(gpu), pc);
+      object != nullptr && object->dwarf != nullptr)
+    if (std::string line = impl_->line_in(*object, pc - object->load_bias); !line.empty())
+      return line;
+  missing_ = "places without a source line are of code without debug information (-g)";
+  return {};
+}
+
+}  // namespace uptempo::vgpu::kfd
