@@ -60,9 +60,8 @@ std::string report_with(DeviceFixture& device, const std::string& words) {
 // A kernel that runs until `release` is set.
 struct Spinning {
   explicit Spinning(DeviceFixture& device)
-      : kernel(device.kernel([this](const Slice&) {
-          return release.load() ? Result::ended : Result::preempted;
-        })) {}
+      : kernel(device.kernel(
+            [this](const Slice&) { return release.load() ? Result::ended : Result::preempted; })) {}
   std::atomic<bool> release{false};
   ScriptedKernel* kernel;
 };
@@ -102,12 +101,14 @@ TEST_CASE("a report names the signals of a barrier-AND that are not 0, and who c
   amd_signal_t* const zero = device.signal(0);
   amd_signal_t* const done = device.signal(1);
   queue.submit(barrier_and({zero, never}, false, done));
-  const std::string text = report_with(
-      device, "waits until signal " + hex(never) + " is 0; it is 3 no packet on this device "
-              "completes it; only the host or a kernel can");
+  const std::string text = report_with(device, "waits until signal " + hex(never) +
+                                                   " is 0; it is 3 no packet on this device "
+                                                   "completes it; only the host or a kernel can");
   CHECK(holds(text, "queue 0, compute (the runtime's): waiting at packet 0"));
-  CHECK(holds(text, "packet 0: barrier_and, no barrier bit, acquire none, release none, completion "
-                    "signal " + hex(done) + " (it is 1)"));
+  CHECK(holds(text,
+              "packet 0: barrier_and, no barrier bit, acquire none, release none, completion "
+              "signal " +
+                  hex(done) + " (it is 1)"));
   CHECK(!holds(text, "signal " + hex(zero)));
   CHECK(!holds(text, "deadlock"));
   DeviceFixture::set(never, 0);
@@ -121,14 +122,16 @@ TEST_CASE("a report names the conditions of barrier-OR and barrier-value packets
   amd_signal_t* const two = device.signal(2);
   amd_signal_t* const done = device.signal(2);
   queue.submit(barrier_or({one, two}, false, done));
-  const std::string text = report_with(device, "waits for one of these signals: waits until signal " +
-                                                   hex(one) + " is 0; it is 1");
+  const std::string text = report_with(
+      device, "waits for one of these signals: waits until signal " + hex(one) + " is 0; it is 1");
   CHECK(holds(text, "waits until signal " + hex(two) + " is 0; it is 2"));
   queue.submit(barrier_value(two, HSA_SIGNAL_CONDITION_GTE, 8, 0xff, done));
   DeviceFixture::set(one, 0);
-  report_with(device, "packet 1: barrier_value, no barrier bit, acquire none, release none, "
-                      "completion signal " + hex(done) + " (it is 1) waits until signal " +
-                      hex(two) + " & 0xff is >= 8; it is 2");
+  report_with(device,
+              "packet 1: barrier_value, no barrier bit, acquire none, release none, "
+              "completion signal " +
+                  hex(done) + " (it is 1) waits until signal " + hex(two) +
+                  " & 0xff is >= 8; it is 2");
   DeviceFixture::set(two, 9);
   CHECK(fires(done));
 }
@@ -144,10 +147,13 @@ TEST_CASE("a report names queues that wait for one another as a deadlock", "[rep
   second.submit(barrier_and({right}, false, left));
   third.submit(barrier_and({right}, false, done));
   const std::string text = report_with(
-      device, "deadlock: 2 queues wait in a circle; only the host or a kernel can end it "
-              "queue 0 packet 0 waits until signal " + hex(left) + " is 0; it is 1; queue 1 "
-              "packet 0 completes it queue 1 packet 0 waits until signal " + hex(right) +
-              " is 0; it is 1; queue 0 packet 1 completes it, after queue 0 packet 0");
+      device,
+      "deadlock: 2 queues wait in a circle; only the host or a kernel can end it "
+      "queue 0 packet 0 waits until signal " +
+          hex(left) +
+          " is 0; it is 1; queue 1 "
+          "packet 0 completes it queue 1 packet 0 waits until signal " +
+          hex(right) + " is 0; it is 1; queue 0 packet 1 completes it, after queue 0 packet 0");
   // The third queue waits for the circle and is not of it.
   CHECK(text.find("deadlock") == text.rfind("deadlock"));
   DeviceFixture::set(left, 0);
@@ -162,10 +168,12 @@ TEST_CASE("a report names a packet that waits for a later one of its queue as a 
   amd_signal_t* const itself = device.signal(1);
   queue.submit(barrier_and({later}));
   queue.submit(barrier_and({}, false, later));
-  report_with(device, "deadlock: a packet waits for itself or for a later one of its queue; only "
-                      "the host or a kernel can end it queue 0 packet 0 waits until signal " +
-                      hex(later) + " is 0; it is 1; queue 0 packet 1 completes it, after queue 0 "
-                      "packet 0");
+  report_with(device,
+              "deadlock: a packet waits for itself or for a later one of its queue; only "
+              "the host or a kernel can end it queue 0 packet 0 waits until signal " +
+                  hex(later) +
+                  " is 0; it is 1; queue 0 packet 1 completes it, after queue 0 "
+                  "packet 0");
   DeviceFixture::set(later, 0);
   CHECK(eventually([&] { return queue.read_index() == 2; }));
   queue.submit(barrier_and({itself}, false, itself));
@@ -184,9 +192,12 @@ TEST_CASE("a report names a deadlock of a compute queue and an SDMA queue", "[re
   copies.write(decrement(const_cast<int64_t*>(&copied->value)));
   copies.ring();
   queue.submit(barrier_and({copied}, false, ready));
-  report_with(device, "deadlock: 2 queues wait in a circle; only the host or a kernel can end it "
-                      "queue 0 packet 0 waits until signal " + hex(copied) + " is 0; it is 1; "
-                      "queue 1 offset 24 completes it, after queue 1 offset 0");
+  report_with(device,
+              "deadlock: 2 queues wait in a circle; only the host or a kernel can end it "
+              "queue 0 packet 0 waits until signal " +
+                  hex(copied) +
+                  " is 0; it is 1; "
+                  "queue 1 offset 24 completes it, after queue 1 offset 0");
   DeviceFixture::set(ready, 0);
   CHECK(fires(copied));
 }
@@ -202,9 +213,8 @@ TEST_CASE("waits that a running packet, a doorbell or a producer can end are no 
     Spinning spin(device);
     waits.submit(barrier_and({left}, false, done));
     other.submit(dispatch(spin.kernel, 1, 1, false, left));
-    const std::string text =
-        report_with(device, "queue 1 packet 0 completes it: kernel_dispatch " + hex(spin.kernel) +
-                                ", running");
+    const std::string text = report_with(
+        device, "queue 1 packet 0 completes it: kernel_dispatch " + hex(spin.kernel) + ", running");
     CHECK(!holds(text, "deadlock"));
     spin.release = true;
   }
@@ -233,8 +243,9 @@ TEST_CASE("a report names a slot that is reserved and not published", "[report]"
   ComputeQueue queue(device);
   queue.set_write_index(2);
   queue.ring(1);
-  report_with(device, "packet 0 (slot 0) is reserved and not published: its header is still "
-                      "INVALID, but the write index and the doorbell are beyond it");
+  report_with(device,
+              "packet 0 (slot 0) is reserved and not published: its header is still "
+              "INVALID, but the write index and the doorbell are beyond it");
 }
 
 TEST_CASE("a report shows the workgroups of a running dispatch and what its barrier bit keeps back",
@@ -252,7 +263,8 @@ TEST_CASE("a report shows the workgroups of a running dispatch and what its barr
   const std::string text = report_with(device, "workgroups: 3 done, 1 running, 0 not started");
   CHECK(holds(text, "packet 0: kernel_dispatch " + hex(kernel) +
                         ", grid 256x1x1, workgroup 64x1x1, no barrier bit, acquire none, release "
-                        "none, kernarg 0x0, completion signal " + hex(first)));
+                        "none, kernarg 0x0, completion signal " +
+                        hex(first)));
   CHECK(holds(text, "wave 0 of workgroup (2,0,0): "));
   CHECK(holds(text, "EXEC 0xffffffffffffffff"));
   CHECK(holds(text, "running packet 0; waiting at packet 1"));
@@ -323,9 +335,9 @@ TEST_CASE("a report shows what an SDMA queue waits for", "[report]") {
   copies.write(poll(word, 7));
   copies.write(fence(after, 1));
   copies.ring();
-  const std::string text =
-      report_with(device, "waits until the word at " + hex(word) + " is 0x7; it is 0x0 only the "
-                                                                    "host, a copy or a kernel");
+  const std::string text = report_with(device, "waits until the word at " + hex(word) +
+                                                   " is 0x7; it is 0x0 only the "
+                                                   "host, a copy or a kernel");
   CHECK(holds(text, "queue 0, SDMA engine 0: waiting at offset 0 get 0, put 40, doorbell 40"));
   CHECK(holds(text, "offset 0: poll_regmem"));
   std::atomic_ref<uint32_t>(*word).store(7, std::memory_order_release);

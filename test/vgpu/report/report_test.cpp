@@ -4,10 +4,10 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <hsa/hsa.h>
-#include <kernels/report.hpp>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <kernels/report.hpp>
 
 #include <atomic>
 #include <csignal>
@@ -87,8 +87,8 @@ class Stderr {
 };
 
 std::string report() {
-  const auto write_report = reinterpret_cast<uptempo_vgpu_report_t>(
-      dlsym(RTLD_DEFAULT, "uptempo_vgpu_report"));
+  const auto write_report =
+      reinterpret_cast<uptempo_vgpu_report_t>(dlsym(RTLD_DEFAULT, "uptempo_vgpu_report"));
   REQUIRE(write_report != nullptr);
   Pipe pipe;
   REQUIRE(write_report(pipe.end()) == 0);
@@ -118,8 +118,11 @@ class Running {
         release_(device_.allocate(Memory::host_fine, 1)),
         out_(device_.allocate(Memory::host_fine, groups * group_size)) {
     auto arguments = device_.arguments();
-    arguments.add(release_.data()).add(out_.data()).add(uint64_t{0}).add(uint64_t{0}).add(
-        uint64_t{0});
+    arguments.add(release_.data())
+        .add(out_.data())
+        .add(uint64_t{0})
+        .add(uint64_t{0})
+        .add(uint64_t{0});
     check(hsa_signal_create(1, 0, nullptr, &done_), "hsa_signal_create");
     hsa_queue_t* const queue = device_.queue();
     const uint64_t index = hsa_queue_add_write_index_relaxed(queue, 1);
@@ -166,17 +169,17 @@ TEST_CASE("a report shows a spinning kernel: its waves, their loop and EXEC") {
   const std::string text = report_with("workgroups: 0 done, 5 running, 0 not started");
   CHECK(text.starts_with("uptempo-vgpu: report, asked for by the program (process " +
                          std::to_string(getpid()) + ")"));
-  CHECK(holds(text, "kernel_dispatch spin, grid 480x1x1, workgroup 96x1x1, no barrier bit, acquire "
-                    "system, release system, kernarg 0x"));
+  CHECK(holds(text,
+              "kernel_dispatch spin, grid 480x1x1, workgroup 96x1x1, no barrier bit, acquire "
+              "system, release system, kernarg 0x"));
   // The second wave of each workgroup has 32 lanes.
-  const std::string loop =
-      "spin\\+0x[0-9a-f]+ to \\+0x[0-9a-f]+( \\([^)]*\\))?, EXEC 0x";
+  const std::string loop = "spin\\+0x[0-9a-f]+ to \\+0x[0-9a-f]+( \\([^)]*\\))?, EXEC 0x";
   const std::string polls =
       ", in a loop of [0-9]+ instructions that sleeps and accesses memory \\(global_load_dword at ";
   CHECK(std::regex_search(text, std::regex("wave 0 of 5 workgroups, first \\(0,0,0\\): " + loop +
                                            "ffffffffffffffff" + polls)));
-  CHECK(std::regex_search(text, std::regex("wave 1 of 5 workgroups, first \\(0,0,0\\): " + loop +
-                                           "ffffffff" + polls)));
+  CHECK(std::regex_search(
+      text, std::regex("wave 1 of 5 workgroups, first \\(0,0,0\\): " + loop + "ffffffff" + polls)));
   CHECK(!holds(text, "deadlock"));
   spin.finish();
   CHECK(!holds(report(), "kernel_dispatch"));

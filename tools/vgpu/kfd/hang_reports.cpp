@@ -80,12 +80,13 @@ bool HangReports::wait() {
     }
     return true;
   }
-  const auto period = std::clamp<std::chrono::nanoseconds>(
-      std::chrono::nanoseconds(*watchdog_) / 10, std::chrono::milliseconds(50), std::chrono::seconds(1));
+  const auto period =
+      std::clamp<std::chrono::nanoseconds>(std::chrono::nanoseconds(*watchdog_) / 10,
+                                           std::chrono::milliseconds(50), std::chrono::seconds(1));
   timespec until{};
   clock_gettime(CLOCK_MONOTONIC, &until);
-  const auto end = std::chrono::seconds(until.tv_sec) + std::chrono::nanoseconds(until.tv_nsec) +
-                   period;
+  const auto end =
+      std::chrono::seconds(until.tv_sec) + std::chrono::nanoseconds(until.tv_nsec) + period;
   const auto seconds = std::chrono::floor<std::chrono::seconds>(end);
   until.tv_sec = seconds.count();
   until.tv_nsec = (end - seconds).count();

@@ -27,8 +27,8 @@ namespace {
 
 constexpr std::chrono::seconds kOpenWithin{3};
 constexpr size_t kMaxObjects = 4096;                   // a broken list may be a circle
-constexpr size_t kMaxObjectBytes = size_t{512} << 20;   // of a code object
-constexpr size_t kComparedBytes = 8;                    // the longest instruction
+constexpr size_t kMaxObjectBytes = size_t{512} << 20;  // of a code object
+constexpr size_t kComparedBytes = 8;                   // the longest instruction
 
 // The functions of libelf and libdw that this file uses, with elfutils' types where they are opaque
 // (libelf.h and elfutils/libdw.h, whose ABI is stable).
@@ -61,7 +61,8 @@ class DwarfLibrary {
   void* (*begin)(void* elf, int command, void* section) = nullptr;
   int (*end)(void* dwarf) = nullptr;
   int (*next_unit)(void* dwarf, uint64_t offset, uint64_t* next, size_t* header_bytes,
-                   uint64_t* abbreviations, uint8_t* address_bytes, uint8_t* offset_bytes) = nullptr;
+                   uint64_t* abbreviations, uint8_t* address_bytes,
+                   uint8_t* offset_bytes) = nullptr;
   DwarfDie* (*die_at)(void* dwarf, uint64_t offset, DwarfDie* die) = nullptr;
   void* (*line_of)(DwarfDie* unit, uint64_t address) = nullptr;
   int (*number)(void* line, int* number) = nullptr;
@@ -171,8 +172,7 @@ struct SourceLines::Impl {
   };
 
   Impl() {
-    const auto* const debug =
-        static_cast<const r_debug*>(dlsym(RTLD_DEFAULT, "_amdgpu_r_debug"));
+    const auto* const debug = static_cast<const r_debug*>(dlsym(RTLD_DEFAULT, "_amdgpu_r_debug"));
     if (debug == nullptr) return;
     // Copied through the kernel, because the runtime may change the list meanwhile.
     r_debug list;
@@ -222,8 +222,8 @@ struct SourceLines::Impl {
     for (unsigned index = 0; index < header.e_phnum; ++index) {
       Elf64_Phdr segment;
       if (!copy(segment, header.e_phoff + index * sizeof segment)) return nullptr;
-      if (segment.p_type != PT_LOAD || (segment.p_flags & PF_X) == 0 ||
-          address < segment.p_vaddr || segment.p_filesz < kComparedBytes ||
+      if (segment.p_type != PT_LOAD || (segment.p_flags & PF_X) == 0 || address < segment.p_vaddr ||
+          segment.p_filesz < kComparedBytes ||
           address - segment.p_vaddr > segment.p_filesz - kComparedBytes)
         continue;
       const uint64_t offset = segment.p_offset + (address - segment.p_vaddr);

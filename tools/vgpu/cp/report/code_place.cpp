@@ -69,8 +69,7 @@ CodePlace code_place(AddressSpace::Reader& memory, GpuAddress pc, gfx9::Target t
   place.after_sleep = code.at(pc - 4).opcode == gfx9::Opcode::s_sleep;
   for (GpuAddress at = pc; at < pc + kMaxLoopBytes;) {
     const gfx9::Instruction instruction = code.at(at);
-    if (instruction.opcode == gfx9::Opcode::invalid ||
-        instruction.opcode == gfx9::Opcode::s_endpgm)
+    if (instruction.opcode == gfx9::Opcode::invalid || instruction.opcode == gfx9::Opcode::s_endpgm)
       return place;
     if (is_branch(instruction.opcode)) {
       const GpuAddress back = branch_target(instruction, at);

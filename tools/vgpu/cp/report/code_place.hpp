@@ -13,13 +13,13 @@
 namespace uptempo::vgpu {
 
 struct CodePlace {
-  bool readable = false;          // false: no code is mapped there
-  std::string_view instruction;   // at the place; "v_add_u32"
-  bool after_sleep = false;       // the one before it is s_sleep
-  GpuAddress loop_begin = 0;      // 0: in no loop
-  GpuAddress loop_end = 0;        // of the branch back
+  bool readable = false;         // false: no code is mapped there
+  std::string_view instruction;  // at the place; "v_add_u32"
+  bool after_sleep = false;      // the one before it is s_sleep
+  GpuAddress loop_begin = 0;     // 0: in no loop
+  GpuAddress loop_end = 0;       // of the branch back
   uint32_t loop_instructions = 0;
-  std::string_view access;        // the loop's first load or atomic; empty: it has none
+  std::string_view access;  // the loop's first load or atomic; empty: it has none
   GpuAddress access_at = 0;
   bool loop_sleeps = false;
 };

@@ -10,8 +10,8 @@ namespace {
 using Blocked = std::set<const QueueSnapshot*>;
 
 // The wait that keeps the queue from going on as long as all of `blocked` are, or nullopt.
-std::optional<Wait> wait_of(const QueueSnapshot& queue, std::span<const QueueSnapshot* const> queues,
-                            const Blocked& blocked) {
+std::optional<Wait> wait_of(const QueueSnapshot& queue,
+                            std::span<const QueueSnapshot* const> queues, const Blocked& blocked) {
   if (queue.front != Front::dependencies) return std::nullopt;
   std::optional<Wait> first;
   for (const Dependency& dependency : queue.dependencies) {

@@ -36,24 +36,24 @@ class HangReport {
   }
 
   std::string text(std::string_view reason) {
-    text_.line(0, "uptempo-vgpu: " + std::string(reason) + " (process " +
-                      std::to_string(getpid()) + ")");
+    text_.line(
+        0, "uptempo-vgpu: " + std::string(reason) + " (process " + std::to_string(getpid()) + ")");
     for (const std::vector<Wait>& cycle : deadlocks(queues_)) add_deadlock(cycle);
     if (gpus_.empty()) text_.line(2, "the device has no queue yet");
     for (const ReportedGpu& gpu : gpus_) add_gpu(gpu);
     if (sources_ != nullptr)
-      if (const std::string missing = sources_->missing(); !missing.empty())
-        text_.line(2, missing);
+      if (const std::string missing = sources_->missing(); !missing.empty()) text_.line(2, missing);
     text_.line(0, "uptempo-vgpu: end of the report; the program continues");
     return text_.text();
   }
 
  private:
   void add_deadlock(const std::vector<Wait>& cycle) {
-    text_.line(2, "deadlock: " + std::string(cycle.size() == 1 ? "a packet waits for itself or for "
-                                                                 "a later one of its queue"
-                                                               : std::to_string(cycle.size()) +
-                                                                     " queues wait in a circle") +
+    text_.line(2, "deadlock: " +
+                      std::string(cycle.size() == 1
+                                      ? "a packet waits for itself or for "
+                                        "a later one of its queue"
+                                      : std::to_string(cycle.size()) + " queues wait in a circle") +
                       "; only the host or a kernel can end it");
     for (const Wait& wait : cycle) {
       const QueueSnapshot& by = *wait.completer.queue;
@@ -135,8 +135,8 @@ class HangReport {
     const auto number = [](uint64_t value) { return std::to_string(value); };
     std::string doorbell = "unmapped";
     if (queue.doorbell)
-      doorbell = !queue.sdma && *queue.doorbell == ~uint64_t{0} ? "never rung"
-                                                                : number(*queue.doorbell);
+      doorbell =
+          !queue.sdma && *queue.doorbell == ~uint64_t{0} ? "never rung" : number(*queue.doorbell);
     if (queue.sdma)
       return "get " + number(queue.read) + ", put " + number(queue.write) + ", doorbell " +
              doorbell + ", ring of " + number(queue.ring) + " bytes at " +
@@ -273,8 +273,8 @@ class HangReport {
       text_.line(8, line);
     }
     if (found.size() > kMaxCompleters)
-      text_.line(8, "and " + std::to_string(found.size() - kMaxCompleters) +
-                        " more packets complete it");
+      text_.line(
+          8, "and " + std::to_string(found.size() - kMaxCompleters) + " more packets complete it");
   }
 
   std::string name_on(AddressSpace& space, GpuAddress kernel_object,

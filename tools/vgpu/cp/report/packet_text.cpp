@@ -58,25 +58,24 @@ std::string packet_text(const PacketSnapshot& packet, const std::string& kernel)
   const AqlHeader header = packet.header();
   std::string text(packet_type_name(header.type()));
   if (header.type() == HSA_PACKET_TYPE_VENDOR_SPECIFIC)
-    text = static_cast<uint32_t>(packet.bytes[2]) == kVendorFormatBarrierValue
-               ? "barrier_value"
-               : "vendor packet of format " +
-                     std::to_string(static_cast<uint32_t>(packet.bytes[2]));
+    text =
+        static_cast<uint32_t>(packet.bytes[2]) == kVendorFormatBarrierValue
+            ? "barrier_value"
+            : "vendor packet of format " + std::to_string(static_cast<uint32_t>(packet.bytes[2]));
   hsa_kernel_dispatch_packet_t dispatch;
   std::memcpy(&dispatch, packet.bytes.data(), sizeof dispatch);
   const bool is_dispatch = header.type() == HSA_PACKET_TYPE_KERNEL_DISPATCH;
   if (is_dispatch)
-    text += ' ' + kernel + ", grid " +
-            size_text(dispatch.grid_size_x, dispatch.grid_size_y, dispatch.grid_size_z) +
-            ", workgroup " +
-            size_text(dispatch.workgroup_size_x, dispatch.workgroup_size_y,
-                      dispatch.workgroup_size_z);
+    text +=
+        ' ' + kernel + ", grid " +
+        size_text(dispatch.grid_size_x, dispatch.grid_size_y, dispatch.grid_size_z) +
+        ", workgroup " +
+        size_text(dispatch.workgroup_size_x, dispatch.workgroup_size_y, dispatch.workgroup_size_z);
   text += header.barrier() ? ", barrier bit" : ", no barrier bit";
   text += ", acquire " + std::string(fence_scope_name(header.acquire())) + ", release " +
           std::string(fence_scope_name(header.release()));
   if (is_dispatch)
-    text +=
-        ", kernarg " + hex_text(reinterpret_cast<uint64_t>(dispatch.kernarg_address));
+    text += ", kernarg " + hex_text(reinterpret_cast<uint64_t>(dispatch.kernarg_address));
   if (packet.completion.handle == 0) return text + ", no completion signal";
   return text + ", completion " + signal_text(packet.completion) + " (" +
          value_text(packet.completion) + ")";
@@ -99,8 +98,8 @@ std::string condition_text(const PollSnapshot& poll) {
   std::string text = "the word at " + hex_text(poll.address);
   if (poll.mask != ~uint32_t{0}) text += " & " + hex_text(poll.mask);
   text += std::string(" is ") + kRelations[poll.function % 7] + hex_text(poll.reference);
-  return text + (poll.value ? "; it is " + hex_text(*poll.value)
-                            : "; it is not mapped on the device");
+  return text +
+         (poll.value ? "; it is " + hex_text(*poll.value) : "; it is not mapped on the device");
 }
 
 }  // namespace uptempo::vgpu

@@ -34,8 +34,8 @@ void SdmaQueue::describe(QueueSnapshot& snapshot) const {
   snapshot.write = written_;
   if (auto* const pointer = reinterpret_cast<uint64_t*>(
           memory.translate(config_.write_pointer, sizeof(uint64_t), Access::read)))
-    snapshot.write = std::max(
-        written_, std::atomic_ref<uint64_t>(*pointer).load(std::memory_order_acquire));
+    snapshot.write =
+        std::max(written_, std::atomic_ref<uint64_t>(*pointer).load(std::memory_order_acquire));
   if (stopped_ || suspended_ || read_ >= snapshot.write) return;
   const std::byte* const ring = memory.translate(config_.ring, config_.ring_bytes, Access::read);
   if (ring == nullptr) return;

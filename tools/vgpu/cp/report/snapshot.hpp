@@ -138,8 +138,8 @@ struct DeviceSnapshot {
 };
 
 inline AqlHeader PacketSnapshot::header() const noexcept {
-  return {static_cast<uint16_t>(static_cast<uint16_t>(bytes[0]) |
-                                static_cast<uint16_t>(bytes[1]) << 8)};
+  return {static_cast<uint16_t>(static_cast<uint16_t>(bytes[0]) | static_cast<uint16_t>(bytes[1])
+                                                                      << 8)};
 }
 
 }  // namespace uptempo::vgpu

@@ -125,8 +125,8 @@ class WaveLines {
             key.begin = place->loop_begin;
             key.end = place->loop_end;
           }
-          key.sleeps = place->loop_begin == 0 && wave.stop == gfx9::WaveStop::yield &&
-                       place->after_sleep;
+          key.sleeps =
+              place->loop_begin == 0 && wave.stop == gfx9::WaveStop::yield && place->after_sleep;
         }
         key.stop = gfx9::WaveStop::quantum;
       }
@@ -171,10 +171,9 @@ void add_waves(ReportText& text, size_t indent, const DispatchSnapshot& dispatch
   const std::string kernel = shown_kernel(dispatch.kernel).substr(0, 40);
   for (const auto& [key, group] : std::span(sorted).first(std::min(sorted.size(), kMaxWaveLines))) {
     std::string line = waves_text(key.waves);
-    line += group.workgroups == 1
-                ? " of workgroup " + group_text(group.first)
-                : " of " + std::to_string(group.workgroups) + " workgroups, first " +
-                      group_text(group.first);
+    line += group.workgroups == 1 ? " of workgroup " + group_text(group.first)
+                                  : " of " + std::to_string(group.workgroups) +
+                                        " workgroups, first " + group_text(group.first);
     line += ": " + kernel + offset_text(dispatch, key.begin);
     if (key.end != key.begin) line += " to " + offset_text(dispatch, key.end);
     if (sources != nullptr) {
