@@ -106,9 +106,9 @@ TEST_CASE("a report names the signals of a barrier-AND that are not 0, and who c
                                                    "completes it; only the host or a kernel can");
   CHECK(holds(text, "queue 0, compute (the runtime's): waiting at packet 0"));
   CHECK(holds(text,
-              "packet 0: barrier_and, no barrier bit, acquire none, release none, completion "
+              "packet 0: barrier_and no barrier bit, acquire none, release none, completion "
               "signal " +
-                  hex(done) + " (it is 1)"));
+                  hex(done) + " = 1"));
   CHECK(!holds(text, "signal " + hex(zero)));
   CHECK(!holds(text, "deadlock"));
   DeviceFixture::set(never, 0);
@@ -128,10 +128,9 @@ TEST_CASE("a report names the conditions of barrier-OR and barrier-value packets
   queue.submit(barrier_value(two, HSA_SIGNAL_CONDITION_GTE, 8, 0xff, done));
   DeviceFixture::set(one, 0);
   report_with(device,
-              "packet 1: barrier_value, no barrier bit, acquire none, release none, "
+              "packet 1: barrier_value no barrier bit, acquire none, release none, "
               "completion signal " +
-                  hex(done) + " (it is 1) waits until signal " + hex(two) +
-                  " & 0xff is >= 8; it is 2");
+                  hex(done) + " = 1 waits until signal " + hex(two) + " & 0xff is >= 8; it is 2");
   DeviceFixture::set(two, 9);
   CHECK(fires(done));
 }
@@ -262,8 +261,8 @@ TEST_CASE("a report shows the workgroups of a running dispatch and what its barr
   queue.submit(dispatch(kernel, 64, 64, true, second));
   const std::string text = report_with(device, "workgroups: 3 done, 1 running, 0 not started");
   CHECK(holds(text, "packet 0: kernel_dispatch " + hex(kernel) +
-                        ", grid 256x1x1, workgroup 64x1x1, no barrier bit, acquire none, release "
-                        "none, kernarg 0x0, completion signal " +
+                        ", grid 256x1x1, workgroup 64x1x1 no barrier bit, acquire agent, release "
+                        "agent, kernarg 0x0, completion signal " +
                         hex(first)));
   CHECK(holds(text, "wave 0 of workgroup (2,0,0): "));
   CHECK(holds(text, "EXEC 0xffffffffffffffff"));

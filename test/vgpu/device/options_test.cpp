@@ -20,7 +20,8 @@ constexpr const char* kVariables[] = {"UPTEMPO_VGPU_DEVICE",        "UPTEMPO_VGP
                                       "UPTEMPO_VGPU_INCOHERENT",    "UPTEMPO_VGPU_DELAY",
                                       "UPTEMPO_VGPU_SOCKETS",       "UPTEMPO_VGPU_GPU_SOCKET",
                                       "UPTEMPO_VGPU_LAZY_BAR",      "UPTEMPO_VGPU_SMALL_BAR",
-                                      "UPTEMPO_VGPU_GPUS",          "UPTEMPO_VGPU_JOIN"};
+                                      "UPTEMPO_VGPU_GPUS",          "UPTEMPO_VGPU_JOIN",
+                                      "UPTEMPO_VGPU_WATCHDOG"};
 
 struct CleanEnvironment : uptempo::test::Environment {
   CleanEnvironment() { clear(); }
@@ -83,9 +84,11 @@ TEST_CASE("every option is read from its variable", "[options]") {
   environment.set("UPTEMPO_VGPU_SEED", "18446744073709551615");
   environment.set("UPTEMPO_VGPU_WORKERS", "3");
   environment.set("UPTEMPO_VGPU_VERBOSE", "1");
+  environment.set("UPTEMPO_VGPU_WATCHDOG", "30");
   const Options options = Options::from_environment();
   CHECK(options.device->target == "gfx906");
   CHECK(options.trace_file == "/tmp/a %p.json");
+  CHECK(options.watchdog_seconds == 30u);
   CHECK(options.null_kernels);
   CHECK(options.early_read_index);
   CHECK(options.deterministic);
@@ -230,6 +233,8 @@ TEST_CASE("an invalid value is refused with the variable, the value and the acce
         Case{"UPTEMPO_VGPU_DELAY", "0x7", "decimal"},
         Case{"UPTEMPO_VGPU_LAZY_BAR", "lazy", "decimal"},
         Case{"UPTEMPO_VGPU_DELAY", "18446744073709551616", "decimal"},
+        Case{"UPTEMPO_VGPU_WATCHDOG", "0", "from 1 to 1000000"},
+        Case{"UPTEMPO_VGPU_WATCHDOG", "1.5", "from 1 to 1000000"},
         Case{"UPTEMPO_VGPU_WORKERS", "4294967296", "decimal"}}) {
     environment.clear();
     environment.set(each.variable, each.value);

@@ -256,7 +256,7 @@ void device_cores() {
     std::string name;
     std::getline(comm, name);
     if (!name.starts_with("vgpu-")) continue;
-    ++threads;
+    if (name != "vgpu-report") ++threads;  // it executes nothing
     if (cores(directory) != whole) std::printf("%s: %s\n", name.c_str(), cores(directory).c_str());
   }
   closedir(tasks);

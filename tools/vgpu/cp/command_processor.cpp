@@ -131,6 +131,8 @@ struct CommandProcessor::Impl {
   DeviceSnapshot snapshot(CommandProcessor::SnapshotDepth depth, std::chrono::nanoseconds limit) {
     DeviceSnapshot result{.gpu = device.gpu, .answered = true, .queues = {}, .silent_workers = {}};
     advance_queues();
+    // A dispatch that was launched just now then has waves.
+    if (depth == CommandProcessor::SnapshotDepth::waves) scheduler.run_slice();
     memory.enter();
     for (const Entry& entry : queues) {
       QueueSnapshot& queue = result.queues.emplace_back();

@@ -5,8 +5,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
+#include "cp/report/snapshot.hpp"
 #include "device/memory.hpp"
 #include "gfx9/decode/decoder.hpp"
 
@@ -22,9 +24,16 @@ struct CodePlace {
   std::string_view access;  // the loop's first load or atomic; empty: it has none
   GpuAddress access_at = 0;
   bool loop_sleeps = false;
+  // Empty unless the access is global and no instruction of the loop writes the registers of its
+  // address, so that they hold it wherever in the loop the wave is.
+  std::optional<gfx9::Instruction> addressed;
 };
 
 // Call it inside the Reader's section. Cost: some 100 decoded instructions.
 CodePlace code_place(AddressSpace::Reader& memory, GpuAddress pc, gfx9::Target target);
+
+// Returns the address of `CodePlace::addressed` for the wave's first active lane, or nullopt.
+std::optional<GpuAddress> accessed_address(const gfx9::Instruction& access,
+                                           const WaveRegisters& registers) noexcept;
 
 }  // namespace uptempo::vgpu

@@ -106,6 +106,7 @@ class HangReport {
       } else {
         text_.line(4, "packet " + std::to_string(queue.next) + ": " +
                           packet_text(*queue.packet, kernel_of(*queue.packet, memory)));
+        text_.line(6, packet_details(*queue.packet));
       }
     }
     add_front(queue, memory);
@@ -156,6 +157,7 @@ class HangReport {
       const DispatchSnapshot& dispatch = *packet.dispatch;
       text_.line(4, "packet " + std::to_string(packet.index) + ": " +
                         packet_text(packet, shown_kernel(dispatch.kernel)));
+      text_.line(6, packet_details(packet));
       if (!dispatch.opened) {
         text_.line(6, "starts when the packets before it have ended (barrier bit)");
         continue;

@@ -27,6 +27,12 @@ std::string size_text(uint32_t x, uint32_t y, uint32_t z) {
   return std::to_string(x) + 'x' + std::to_string(y) + 'x' + std::to_string(z);
 }
 
+hsa_kernel_dispatch_packet_t dispatch_of(const PacketSnapshot& packet) {
+  hsa_kernel_dispatch_packet_t dispatch;
+  std::memcpy(&dispatch, packet.bytes.data(), sizeof dispatch);
+  return dispatch;
+}
+
 const char* relation_of(hsa_signal_condition32_t condition) {
   switch (condition) {
     case HSA_SIGNAL_CONDITION_EQ:
@@ -55,30 +61,32 @@ std::string shown_kernel(const std::string& name) {
 }
 
 std::string packet_text(const PacketSnapshot& packet, const std::string& kernel) {
+  const uint32_t type = packet.header().type();
+  if (type == HSA_PACKET_TYPE_VENDOR_SPECIFIC) {
+    const auto format = static_cast<uint32_t>(packet.bytes[2]);
+    return format == kVendorFormatBarrierValue ? "barrier_value"
+                                               : "vendor, format " + std::to_string(format);
+  }
+  if (type != HSA_PACKET_TYPE_KERNEL_DISPATCH) return std::string(packet_type_name(type));
+  const auto dispatch = dispatch_of(packet);
+  return "kernel_dispatch " + kernel + ", grid " +
+         size_text(dispatch.grid_size_x, dispatch.grid_size_y, dispatch.grid_size_z) +
+         ", workgroup " +
+         size_text(dispatch.workgroup_size_x, dispatch.workgroup_size_y, dispatch.workgroup_size_z);
+}
+
+std::string packet_details(const PacketSnapshot& packet) {
   const AqlHeader header = packet.header();
-  std::string text(packet_type_name(header.type()));
-  if (header.type() == HSA_PACKET_TYPE_VENDOR_SPECIFIC)
-    text =
-        static_cast<uint32_t>(packet.bytes[2]) == kVendorFormatBarrierValue
-            ? "barrier_value"
-            : "vendor packet of format " + std::to_string(static_cast<uint32_t>(packet.bytes[2]));
-  hsa_kernel_dispatch_packet_t dispatch;
-  std::memcpy(&dispatch, packet.bytes.data(), sizeof dispatch);
-  const bool is_dispatch = header.type() == HSA_PACKET_TYPE_KERNEL_DISPATCH;
-  if (is_dispatch)
-    text +=
-        ' ' + kernel + ", grid " +
-        size_text(dispatch.grid_size_x, dispatch.grid_size_y, dispatch.grid_size_z) +
-        ", workgroup " +
-        size_text(dispatch.workgroup_size_x, dispatch.workgroup_size_y, dispatch.workgroup_size_z);
-  text += header.barrier() ? ", barrier bit" : ", no barrier bit";
+  std::string text = header.barrier() ? "barrier bit" : "no barrier bit";
   text += ", acquire " + std::string(fence_scope_name(header.acquire())) + ", release " +
           std::string(fence_scope_name(header.release()));
-  if (is_dispatch)
-    text += ", kernarg " + hex_text(reinterpret_cast<uint64_t>(dispatch.kernarg_address));
+  if (header.type() == HSA_PACKET_TYPE_KERNEL_DISPATCH)
+    text +=
+        ", kernarg " + hex_text(reinterpret_cast<uint64_t>(dispatch_of(packet).kernarg_address));
   if (packet.completion.handle == 0) return text + ", no completion signal";
-  return text + ", completion " + signal_text(packet.completion) + " (" +
-         value_text(packet.completion) + ")";
+  text += ", completion " + signal_text(packet.completion);
+  return text + (packet.completion.value ? " = " + number_text(*packet.completion.value)
+                                         : ", which is not mapped on the device");
 }
 
 std::string queue_text(const QueueSnapshot& queue, bool several_gpus) {

@@ -10,8 +10,10 @@ namespace uptempo::vgpu {
 // Returns the C++ name of a kernel without the suffix ".kd"; long names are cut.
 std::string shown_kernel(const std::string& name);
 
-// "kernel_dispatch spin, grid 64x1x1, workgroup 64x1x1, barrier bit, ..."
+// "kernel_dispatch spin, grid 64x1x1, workgroup 64x1x1"
 std::string packet_text(const PacketSnapshot& packet, const std::string& kernel);
+// "barrier bit, acquire agent, release agent, kernarg 0x7f00, completion signal 0x7f40 = 1"
+std::string packet_details(const PacketSnapshot& packet);
 
 // "queue 3", or "GPU 1, queue 3" if the process has several GPUs.
 std::string queue_text(const QueueSnapshot& queue, bool several_gpus);

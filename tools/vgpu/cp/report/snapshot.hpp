@@ -13,6 +13,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,11 +24,19 @@
 
 namespace uptempo::vgpu {
 
+// Registers of a wave as its first active lane sees them.
+struct WaveRegisters {
+  std::array<uint32_t, 128> scalar{};
+  std::vector<uint32_t> vector;  // as many as the kernel allocates
+};
+
 // A wave between two slices.
 struct WaveSnapshot {
   GpuAddress pc = 0;  // the next instruction
   uint64_t exec = 0;
   gfx9::WaveStop stop = gfx9::WaveStop::quantum;
+  // Of the first waves of a report only, since copying them all would take long; null otherwise.
+  std::shared_ptr<const WaveRegisters> registers;
   bool global_barrier = false;  // waits for other waves of the queue (gfx9/wave_sync.hpp)
 };
 

@@ -1,8 +1,10 @@
 #include "cp/report/wave_text.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <compare>
 #include <map>
+#include <memory>
 
 #include "cp/report/code_place.hpp"
 #include "cp/report/packet_text.hpp"
@@ -30,7 +32,8 @@ struct WaveKey {
 struct WaveGroup {
   uint64_t workgroups = 0;
   std::array<uint32_t, 3> first{};
-  GpuAddress pc = 0;  // of the first wave
+  GpuAddress pc = 0;                               // of the first wave
+  std::shared_ptr<const WaveRegisters> registers;  // its; or null
 };
 
 using WaveGroups = std::map<WaveKey, WaveGroup>;
@@ -92,11 +95,25 @@ class WaveLines {
     text += std::to_string(place.loop_instructions) + " instructions";
     if (place.access.empty()) return text + " that loads nothing";
     text += place.loop_sleeps ? " that sleeps and accesses memory (" : " that accesses memory (";
-    return text + std::string(place.access) + " at " + offset_text(dispatch_, place.access_at) +
-           ")";
+    text += std::string(place.access) + " at " + offset_text(dispatch_, place.access_at) + ")";
+    if (!place.addressed || group.registers == nullptr) return text;
+    const auto address = accessed_address(*place.addressed, *group.registers);
+    return address ? text + word_text(*address) : text;
   }
 
  private:
+  // The word that the first lane accesses, as it is now.
+  std::string word_text(GpuAddress address) const {
+    std::string text = "; the first lane's address is " + hex_text(address);
+    auto* const word = address % sizeof(uint32_t) != 0
+                           ? nullptr
+                           : reinterpret_cast<uint32_t*>(
+                                 memory_.translate(address, sizeof(uint32_t), Access::read));
+    if (word == nullptr) return text;
+    return text + ", where " +
+           hex_text(std::atomic_ref<uint32_t>(*word).load(std::memory_order_relaxed)) + " is now";
+  }
+
   void add(const WorkgroupSnapshot& workgroup) {
     uint32_t live = 0, arrived = 0;
     for (size_t index = 0; index < workgroup.waves.size(); ++index) {
@@ -105,7 +122,12 @@ class WaveLines {
       live |= bit;
       if (workgroup.waves[index].stop == gfx9::WaveStop::barrier) arrived |= bit;
     }
-    std::map<WaveKey, std::pair<uint32_t, GpuAddress>> of_workgroup;
+    struct First {
+      uint32_t mask = 0;
+      GpuAddress pc = 0;
+      const WaveSnapshot* wave = nullptr;
+    };
+    std::map<WaveKey, First> of_workgroup;
     for (size_t index = 0; index < workgroup.waves.size(); ++index) {
       if ((live >> index & 1) == 0) continue;
       const WaveSnapshot& wave = workgroup.waves[index];
@@ -130,17 +152,21 @@ class WaveLines {
         }
         key.stop = gfx9::WaveStop::quantum;
       }
-      auto& [mask, pc] = of_workgroup[key];
-      if (mask == 0) pc = key.begin == key.end ? key.begin : wave.pc;
-      mask |= 1u << index;
+      First& first = of_workgroup[key];
+      if (first.mask == 0) {
+        first.pc = key.begin == key.end ? key.begin : wave.pc;
+        first.wave = &wave;
+      }
+      first.mask |= 1u << index;
     }
-    for (auto& [key, waves] : of_workgroup) {
+    for (const auto& [key, first] : of_workgroup) {
       WaveKey with_waves = key;
-      with_waves.waves = waves.first;
+      with_waves.waves = first.mask;
       WaveGroup& group = groups_[with_waves];
       if (group.workgroups == 0 || workgroup.id < group.first) {
         group.first = workgroup.id;
-        group.pc = waves.second;
+        group.pc = first.pc;
+        group.registers = first.wave->registers;
       }
       ++group.workgroups;
     }
@@ -182,8 +208,8 @@ void add_waves(ReportText& text, size_t indent, const DispatchSnapshot& dispatch
       memory.enter();
       if (!source.empty()) line += " (" + source + ")";
     }
-    line += ", EXEC " + hex_text(key.exec) + ", " + lines.activity(key, group);
     text.line(indent, line);
+    text.line(indent + 2, lines.activity(key, group) + "; EXEC " + hex_text(key.exec));
   }
   if (sorted.size() <= kMaxWaveLines) return;
   uint64_t waves = 0;

@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <bit>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -39,6 +40,8 @@ constexpr uint64_t kHelpFromWorkgroups = 2;
 constexpr uint64_t kWorthHelp = 1024;
 // Helpers that one worker wakes at a time. Each of them wakes others.
 constexpr uint32_t kWakesAtOnce = 2;
+// Waves whose registers a report holds: some 10 us each.
+constexpr size_t kReportedRegisters = 64;
 
 void relax() noexcept { __builtin_ia32_pause(); }
 
@@ -390,24 +393,36 @@ struct Scheduler::Impl {
         if (chunk.dispatch != nullptr && chunk.next != chunk.end)
           result.claimed.push_back({chunk.dispatch, chunk.end - chunk.next});
     }
+    size_t registers = kReportedRegisters;
     for (auto& worker : workers)
       worker->waiting.for_each([&](const ResidentPtr& resident) {
-        result.workgroups.push_back({resident->dispatch, snapshot_of(resident->workgroup)});
+        result.workgroups.push_back(
+            {resident->dispatch, snapshot_of(resident->workgroup, registers)});
       });
     // release, with the acquire in rest(): their stores follow these loads.
     attention.fetch_and(~kRest, std::memory_order_seq_cst);
     return result;
   }
 
-  static WorkgroupSnapshot snapshot_of(gfx9::Workgroup& workgroup) {
+  // `registers`: waves whose registers may still be copied.
+  static WorkgroupSnapshot snapshot_of(gfx9::Workgroup& workgroup, size_t& registers) {
     WorkgroupSnapshot snapshot{.id = workgroup.id(), .waves = {}};
     snapshot.waves.reserve(workgroup.waves());
     for (unsigned index = 0; index < workgroup.waves(); ++index) {
       const gfx9::Wave& wave = workgroup.wave(index);
-      snapshot.waves.push_back({.pc = wave.pc,
-                                .exec = wave.exec(),
-                                .stop = wave.stop,
-                                .global_barrier = wave.sync_phase != 0});
+      WaveSnapshot& copy = snapshot.waves.emplace_back();
+      copy.pc = wave.pc;
+      copy.exec = wave.exec();
+      copy.stop = wave.stop;
+      copy.global_barrier = wave.sync_phase != 0;
+      if (registers == 0 || copy.exec == 0 || wave.stop == gfx9::WaveStop::ended) continue;
+      --registers;
+      const auto lane = static_cast<unsigned>(std::countr_zero(copy.exec));
+      const auto held = std::make_shared<WaveRegisters>();
+      std::copy_n(wave.scalar, held->scalar.size(), held->scalar.begin());
+      for (uint32_t vgpr = 0; vgpr < workgroup.dispatch().kernel.vgprs; ++vgpr)
+        held->vector.push_back(wave.vgpr[vgpr].lane[lane]);
+      copy.registers = held;
     }
     return snapshot;
   }
