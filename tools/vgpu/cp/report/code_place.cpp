@@ -80,6 +80,12 @@ constexpr bool overlap(unsigned a, unsigned count_a, unsigned b, unsigned count_
   return a < b + count_b && b < a + count_a;
 }
 
+// Whether a vector instruction has a second, scalar result.
+bool has_scalar_result(std::string_view name) noexcept {
+  return name.find("_co_") != std::string_view::npos || name.starts_with("v_div_scale") ||
+         name.starts_with("v_mad_u64") || name.starts_with("v_mad_i64");
+}
+
 // Whether the instruction may write one of the registers. True where this is not known.
 bool may_write(const gfx9::Instruction& instruction, const AddressRegisters& registers) noexcept {
   using gfx9::Format;
@@ -114,8 +120,10 @@ bool may_write(const gfx9::Instruction& instruction, const AddressRegisters& reg
     case Format::vopc:
     case Format::vop3:
     case Format::vop3p:
-      return vector(instruction.dst, kPair) || scalar(instruction.dst, kPair) ||
-             scalar(instruction.sdst, kPair);
+      if (name.starts_with("v_cmp") || name.starts_with("v_read"))
+        return scalar(instruction.dst, kPair);
+      return vector(instruction.dst, kPair) ||
+             (has_scalar_result(name) && scalar(instruction.sdst, kPair));
     case Format::other:
       break;
   }

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <compare>
 #include <map>
 #include <memory>
+#include <utility>
 
 #include "cp/report/code_place.hpp"
 #include "cp/report/packet_text.hpp"
@@ -93,18 +95,24 @@ class WaveLines {
     if (place.loop_begin == 0) return text;
     text += text.empty() ? "in a loop of " : ", in a loop of ";
     text += std::to_string(place.loop_instructions) + " instructions";
-    if (place.access.empty()) return text + " that loads nothing";
-    text += place.loop_sleeps ? " that sleeps and accesses memory (" : " that accesses memory (";
-    text += std::string(place.access) + " at " + offset_text(dispatch_, place.access_at) + ")";
-    if (!place.addressed || group.registers == nullptr) return text;
-    const auto address = accessed_address(*place.addressed, *group.registers);
-    return address ? text + word_text(*address) : text;
+    if (place.loop_sleeps) text += " with s_sleep";
+    if (place.access.empty()) return text + (place.loop_sleeps ? "" : " without loads");
+    return text + (place.loop_sleeps ? " and " : " with ") + std::string(place.access) + " (" +
+           offset_text(dispatch_, place.access_at) + ")";
+  }
+
+  // What the loop's load or atomic accesses; empty if it is not known.
+  std::string access(const WaveGroup& group) const {
+    const auto found = places_.find(group.pc);
+    if (found == places_.end() || !found->second.addressed || group.registers == nullptr) return {};
+    const auto address = accessed_address(*found->second.addressed, *group.registers);
+    return address ? word_text(*address) : std::string();
   }
 
  private:
   // The word that the first lane accesses, as it is now.
   std::string word_text(GpuAddress address) const {
-    std::string text = "; the first lane's address is " + hex_text(address);
+    std::string text = "the first lane accesses " + hex_text(address);
     auto* const word = address % sizeof(uint32_t) != 0
                            ? nullptr
                            : reinterpret_cast<uint32_t*>(
@@ -191,8 +199,8 @@ void add_waves(ReportText& text, size_t indent, const DispatchSnapshot& dispatch
   const WaveLines lines(dispatch, memory);
   std::vector<std::pair<WaveKey, WaveGroup>> sorted(lines.groups().begin(), lines.groups().end());
   // The most common first.
-  std::ranges::stable_sort(sorted, [](const auto& a, const auto& b) {
-    return a.second.workgroups > b.second.workgroups;
+  std::ranges::stable_sort(sorted, {}, [](const auto& group) {
+    return std::pair(~group.second.workgroups, std::countr_zero(group.first.waves));
   });
   const std::string kernel = shown_kernel(dispatch.kernel).substr(0, 40);
   for (const auto& [key, group] : std::span(sorted).first(std::min(sorted.size(), kMaxWaveLines))) {
@@ -209,7 +217,9 @@ void add_waves(ReportText& text, size_t indent, const DispatchSnapshot& dispatch
       if (!source.empty()) line += " (" + source + ")";
     }
     text.line(indent, line);
-    text.line(indent + 2, lines.activity(key, group) + "; EXEC " + hex_text(key.exec));
+    text.line(indent + 2, "EXEC " + hex_text(key.exec) + "; " + lines.activity(key, group));
+    if (const std::string access = lines.access(group); !access.empty())
+      text.line(indent + 2, access);
   }
   if (sorted.size() <= kMaxWaveLines) return;
   uint64_t waves = 0;
