@@ -95,6 +95,14 @@ struct uptempo_vgpu_holding_counts {
 };
 typedef int (*uptempo_vgpu_holdings_t)(struct uptempo_vgpu_holding_counts* counts);
 
+/* "uptempo_vgpu_injected": what a rule of --inject has done; rules count from 0. -1: this process has
+ * no device, or no such rule. */
+struct uptempo_vgpu_injection_counts {
+  uint64_t matched;  /* events that the rule's place and filters describe */
+  uint64_t injected; /* of these, those to which it applied */
+};
+typedef int (*uptempo_vgpu_injected_t)(uint32_t rule, struct uptempo_vgpu_injection_counts* counts);
+
 /* "uptempo_vgpu_queue": the number of a queue in traces and findings. Queues are numbered in
  * order of creation, the runtime's own included. `ring` is hsa_queue_t::base_address of a live
  * queue. -1: this process has no such queue on the device. */

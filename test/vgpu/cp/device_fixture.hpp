@@ -65,6 +65,7 @@ class RecordedInterrupts final : public Interrupts {
  public:
   void raise(uint32_t event_id) override;
   void memory_fault(const MemoryFault& fault) override;
+  void gpu_lost(bool) override {}
 
   unsigned raised(uint32_t event_id) const;
   std::vector<MemoryFault> faults() const;

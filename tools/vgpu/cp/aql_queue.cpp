@@ -30,9 +30,9 @@ T load_acquire(T* word) noexcept {
 // may start the next one by itself.
 bool ends_without_effects(const Device& device) {
   const Options& options = device.options;
-  return device.caches == nullptr && device.checker == nullptr && device.lazy_bar == nullptr &&
-         !options.delay && !options.null_kernels && !options.early_read_index &&
-         !options.deterministic && !device.trace.enabled();
+  return device.injector == nullptr && device.caches == nullptr && device.checker == nullptr &&
+         device.lazy_bar == nullptr && !options.delay && !options.null_kernels &&
+         !options.early_read_index && !options.deterministic && !device.trace.enabled();
 }
 
 }  // namespace
@@ -202,6 +202,8 @@ bool AqlQueue::launch_next() {
   }
   if (delays_ != nullptr) [[unlikely]]
     if (const std::optional<bool> held = hold_back()) return *held;
+  if (context_.device.injector != nullptr) [[unlikely]]
+    if (const std::optional<bool> injected = inject(header)) return *injected;
   begin_packet();
   if (const auto error = check_header(header)) {
     stop(next_, header.type(), error->error, error->reason);

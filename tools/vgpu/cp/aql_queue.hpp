@@ -137,6 +137,9 @@ class AqlQueue final : public Queue {
   PacketSnapshot packet_snapshot(uint64_t index, const std::byte* bytes,
                                  hsa_signal_t completion) const;
   SignalSnapshot signal_snapshot(uint64_t handle) const;
+  // For --inject only (aql_queue_injected.cpp). Returns launch_next()'s result if a rule applies to
+  // the next packet and keeps it from being launched.
+  std::optional<bool> inject(AqlHeader header);
 
   void retire();
   void publish_read_index() noexcept;
@@ -190,6 +193,9 @@ class AqlQueue final : public Queue {
   std::array<InFlight, kMaxInFlight> in_flight_;
 
   std::optional<LateCompletion> late_completion_;
+
+  uint64_t injector_asked_ = ~uint64_t{0};  // the packet for which the injector was asked last
+  uint64_t injected_until_ns_ = 0;          // that packet is late until then; 0: it is not
 
   // start of packet next_; 0: not started, or times are not needed
   uint64_t start_ticks_ = 0, start_ns_ = 0;

@@ -8,6 +8,7 @@
 
 #include "device/clock.hpp"
 #include "device/device_counts.hpp"
+#include "device/inject/injector.hpp"
 
 namespace uptempo::vgpu {
 
@@ -78,6 +79,12 @@ std::string Queue::drawn_delay(DelayPlace place, uint64_t number) const {
 }
 
 void Queue::raise(uint32_t event_id, uint64_t number) {
+  if (Injector* const injector = context_.device.injector; injector != nullptr) [[unlikely]] {
+    if (const InjectRule* const rule = injector->interrupt(context_.device.gpu, ordinal_)) {
+      if (rule->effect == InjectRule::Effect::lost) return;
+      context_.device.interrupts.raise(event_id);  // doubled
+    }
+  }
   if (delays_ == nullptr) return context_.device.interrupts.raise(event_id);
   delays_->raise(event_id, number);
 }

@@ -54,7 +54,11 @@ constexpr unsigned exception_code(QueueError error) {
 
 void report_exception(Device& device, AddressSpace::Reader& memory, GpuAddress context_save_area,
                       QueueError error) {
-  const unsigned code = exception_code(error);
+  report_exception(device, memory, context_save_area, exception_code(error));
+}
+
+void report_exception(Device& device, AddressSpace::Reader& memory, GpuAddress context_save_area,
+                      unsigned code) {
   if (code == 0 || context_save_area == 0) return;
   const auto* const header = reinterpret_cast<const SaveAreaHeader*>(
       memory.translate(context_save_area, sizeof(SaveAreaHeader), Access::read));

@@ -15,8 +15,10 @@
 namespace uptempo::vgpu {
 
 // Does nothing for an area that is not mapped or whose header names no word: a queue created before
-// RUNTIME_ENABLE has none.
+// RUNTIME_ENABLE has none. `code`: kfd_dbg_trap_exception_code; 0: none.
 void report_exception(Device& device, AddressSpace::Reader& memory, GpuAddress context_save_area,
                       QueueError error);
+void report_exception(Device& device, AddressSpace::Reader& memory, GpuAddress context_save_area,
+                      unsigned code);
 
 }  // namespace uptempo::vgpu

@@ -15,6 +15,7 @@ class Caches;
 class DeviceCounts;
 class HostPages;
 class IgnoredAtomics;
+class Injector;
 class LazyBar;
 namespace fences {
 class Checker;
@@ -38,6 +39,7 @@ struct Device {
   LazyBar* lazy_bar = nullptr;                // null: the host's stores are visible at once
   GpuGroup* group = nullptr;                  // null: a device of its own
   uint32_t gpu = 0;                           // its number in the process, from 0
+  Injector* injector = nullptr;  // null: no rule of --inject names a packet or interrupt
   // RUNTIME_ENABLE was issued: queue errors are also exceptions (cp/queue_exception.hpp)
   std::atomic<bool> reports_exceptions{false};
 };

@@ -13,6 +13,7 @@ struct MemoryFault {
   GpuAddress address = 0;
   Access access = Access::read;
   bool present = false;  // true: mapped, but the access is not permitted
+  bool poison = false;   // the access read memory with an uncorrectable error (ECC)
   // "kernel bitonic_sort.kd, workgroup (3,0,0), wave 1, pc +0x58: global_load_dword"
   std::string where;
 };

@@ -23,6 +23,9 @@ class Interrupts {
   // Sets every memory-exception event with this fault's address and kind, and writes the fault as
   // one line to stderr.
   virtual void memory_fault(const MemoryFault& fault) = 0;
+
+  // The GPU hung, so the driver resets it, or it is `gone`. Returns before that has happened.
+  virtual void gpu_lost(bool gone) = 0;
 };
 
 }  // namespace uptempo::vgpu

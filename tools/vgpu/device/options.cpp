@@ -1,5 +1,6 @@
 #include "device/options.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <stdexcept>
@@ -63,6 +64,12 @@ void refuse_single_modes(const Options& options) {
            SingleMode{options.lazy_bar.has_value(), "--bar lazy", "UPTEMPO_VGPU_LAZY_BAR",
                       "only one GPU's memory can hold stores back",
                       "a process holds back its own stores only"},
+           SingleMode{std::ranges::any_of(options.inject,
+                                          [](const InjectRule& rule) {
+                                            return rule.effect == InjectRule::Effect::gone;
+                                          }),
+                      "--inject with gone", "UPTEMPO_VGPU_INJECT with gone", nullptr,
+                      "a GPU disappears for one process only"},
            SingleMode{options.deterministic, "--deterministic", "UPTEMPO_VGPU_DETERMINISTIC",
                       nullptr, "the host decides the order of processes"},
        }) {
@@ -261,6 +268,13 @@ Options Options::from_environment() {
     if (!options.watchdog_seconds)
       throw std::invalid_argument("UPTEMPO_VGPU_WATCHDOG is '" + std::string(seconds) +
                                   "': use a number of seconds from 1 to 1000000");
+  }
+  if (const std::string_view rules = value_of("UPTEMPO_VGPU_INJECT"); !rules.empty()) {
+    try {
+      options.inject = parse_inject_rules(rules);
+    } catch (const std::invalid_argument& error) {
+      throw std::invalid_argument("UPTEMPO_VGPU_INJECT, " + std::string(error.what()));
+    }
   }
   options.verbose = flag("UPTEMPO_VGPU_VERBOSE");
   options.join = value_of("UPTEMPO_VGPU_JOIN");

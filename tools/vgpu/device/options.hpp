@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "device/description.hpp"
+#include "device/inject/rules.hpp"
 
 namespace uptempo::vgpu {
 
@@ -92,7 +93,8 @@ struct Options {
   std::optional<uint32_t> watchdog_seconds;
   // Returns a decimal number from 1 to 1,000,000, or nullopt.
   static std::optional<uint32_t> parse_watchdog(std::string_view seconds);
-  bool verbose = false;  // log unknown ioctls and files to stderr
+  std::vector<InjectRule> inject;  // faults on purpose; empty: none
+  bool verbose = false;            // log unknown ioctls and files to stderr
 
   // Throws std::invalid_argument, which names the variable, its value and what is accepted, or an
   // OptionConflict.

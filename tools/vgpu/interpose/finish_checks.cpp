@@ -1,4 +1,4 @@
-// Ends the fence checker, and the process's part in its machine, after the program's own exit
+// Ends the fence checker, reports on --inject, and the process's part in its machine, after the program's own exit
 // handlers. The order holds because this library is loaded first and unloaded last.
 #include "kfd/process.hpp"
 
@@ -10,6 +10,7 @@ namespace kfd = uptempo::vgpu::kfd;
   kfd::Process* const process = kfd::Process::existing();
   if (process == nullptr) return;
   process->finish_checks();
+  process->report_injections();
   process->leave_machine();
 }
 

@@ -108,6 +108,17 @@ UPTEMPO_VGPU_EXPORT int uptempo_vgpu_reset_gpu(uint32_t index) {
   return process != nullptr && process->reset_gpu(index) ? 0 : -1;
 }
 
+UPTEMPO_VGPU_EXPORT int uptempo_vgpu_injected(uint32_t rule,
+                                              uptempo_vgpu_injection_counts* counts) {
+  const kfd::Process* const process = kfd::Process::existing();
+  if (process == nullptr) return -1;
+  const Injector* const injector = process->injector();
+  if (injector == nullptr || rule >= injector->rules().size()) return -1;
+  const Injector::Counts found = injector->counts(rule);
+  *counts = {.matched = found.matched, .injected = found.injected};
+  return 0;
+}
+
 UPTEMPO_VGPU_EXPORT int uptempo_vgpu_queue(const void* ring, uint32_t* number) {
   const kfd::Process* const process = kfd::Process::existing();
   if (process == nullptr) return -1;

@@ -201,13 +201,14 @@ void Events::raise(uint32_t event_id) {
 }
 
 void Events::memory_fault(const MemoryFault& fault, uint32_t gpu_id, std::string_view gpu_name) {
-  const bool read_only =
-      fault.present && (fault.access == Access::write || fault.access == Access::atomic);
+  const bool read_only = !fault.poison && fault.present &&
+                         (fault.access == Access::write || fault.access == Access::atomic);
   char text[160];
   std::snprintf(text, sizeof text, " memory fault: %s at address 0x%llx, %s; ",
                 access_name(fault.access), static_cast<unsigned long long>(fault.address),
-                !fault.present ? "page not present"
-                               : (read_only ? "page is read-only" : "page is not executable"));
+                fault.poison     ? "uncorrectable ECC error"
+                : !fault.present ? "page not present"
+                                 : (read_only ? "page is read-only" : "page is not executable"));
   report(std::string(gpu_name) + text + fault.where);
 
   const std::lock_guard lock(mutex_);
@@ -215,20 +216,29 @@ void Events::memory_fault(const MemoryFault& fault, uint32_t gpu_id, std::string
     if (event.type != KFD_IOC_EVENT_MEMORY) continue;
     event.exception = {};
     event.exception.failure.NotPresent = fault.present ? 0 : 1;
+    if (fault.poison) {
+      event.exception.ErrorType = KFD_MEM_ERR_POISON_CONSUMED;
+      event.exception.failure.imprecise = 1;
+    }
     event.exception.failure.ReadOnly = read_only ? 1 : 0;
     event.exception.failure.NoExecute = fault.present && fault.access == Access::execute ? 1 : 0;
     event.exception.va = fault.address & ~uint64_t{0xfff};  // the hardware reports pages
     event.exception.gpu_id = gpu_id;
     set_locked(event);
   }
+  if (fault.poison) hardware_exception_locked(gpu_id, KFD_HW_EXCEPTION_ECC);
 }
 
 void Events::gpu_reset(uint32_t gpu_id) {
   const std::lock_guard lock(mutex_);
+  hardware_exception_locked(gpu_id, KFD_HW_EXCEPTION_GPU_HANG);
+}
+
+void Events::hardware_exception_locked(uint32_t gpu_id, uint32_t cause) {
   for (auto& [id, event] : events_) {
     if (event.type != KFD_IOC_EVENT_HW_EXCEPTION) continue;
     event.hardware_exception = {.reset_type = KFD_HW_EXCEPTION_WHOLE_GPU_RESET,
-                                .reset_cause = KFD_HW_EXCEPTION_GPU_HANG,
+                                .reset_cause = cause,
                                 .memory_lost = 1,
                                 .gpu_id = gpu_id};
     set_locked(event);

@@ -80,6 +80,7 @@ class Events {
   // Called by the device's threads, see device/interrupts.hpp. `gpu_id` and `gpu_name` are those of
   // the GPU that accessed the memory.
   void raise(uint32_t event_id);
+  // An ECC error also sets the events of hardware exceptions (kfd_signal_poison_consumed_event()).
   void memory_fault(const MemoryFault& fault, uint32_t gpu_id, std::string_view gpu_name);
   // Sets the events of hardware exceptions: the GPU hung, was reset and lost its memory
   // (kfd_signal_reset_event()).
@@ -121,6 +122,8 @@ class Events {
   };
 
   static void set_locked(Event& event);
+  // `cause`: KFD_HW_EXCEPTION_GPU_HANG or KFD_HW_EXCEPTION_ECC.
+  void hardware_exception_locked(uint32_t gpu_id, uint32_t cause);
 
   const bool compares_ages_;
   mutable std::mutex mutex_;

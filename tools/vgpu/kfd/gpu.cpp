@@ -15,14 +15,20 @@ uint64_t gtt_limit_bytes() {
 
 }  // namespace
 
-GpuInterrupts::GpuInterrupts(Events& events, uint32_t gpu_id, std::string gpu_name)
-    : events_(events), gpu_id_(gpu_id), gpu_name_(std::move(gpu_name)) {}
+GpuInterrupts::GpuInterrupts(Events& events, uint32_t gpu_id, std::string gpu_name,
+                             std::function<void(bool gone)> gpu_lost)
+    : events_(events),
+      gpu_id_(gpu_id),
+      gpu_name_(std::move(gpu_name)),
+      gpu_lost_(std::move(gpu_lost)) {}
 
 void GpuInterrupts::raise(uint32_t event_id) { events_.raise(event_id); }
 
 void GpuInterrupts::memory_fault(const MemoryFault& fault) {
   events_.memory_fault(fault, gpu_id_, gpu_name_);
 }
+
+void GpuInterrupts::gpu_lost(bool gone) { gpu_lost_(gone); }
 
 Gpu::Gpu(const Options& process, uint32_t index_, const ProcessParts& parts)
     : index(index_),
@@ -35,11 +41,11 @@ Gpu::Gpu(const Options& process, uint32_t index_, const ProcessParts& parts)
                                             CacheHabits::of(*options.device, *options.incoherent))
                  : nullptr),
       lazy_bar(options.lazy_bar ? std::make_unique<LazyBar>(*options.lazy_bar) : nullptr),
-      interrupts(parts.events, id,
-                 options.gpus.size() < 2 ? "GPU" : "GPU " + std::to_string(index)),
-      device{options,          memory,       interrupts, parts.trace,           parts.checker,
-             parts.host_pages, caches.get(), &counts,    parts.ignored_atomics, lazy_bar.get(),
-             &parts.group,     index} {}
+      interrupts(parts.events, id, options.gpus.size() < 2 ? "GPU" : "GPU " + std::to_string(index),
+                 parts.gpu_lost),
+      device{options,          memory,       interrupts,    parts.trace,           parts.checker,
+             parts.host_pages, caches.get(), &counts,       parts.ignored_atomics, lazy_bar.get(),
+             &parts.group,     index,        parts.injector} {}
 
 std::vector<Machine::GpuMemory> memory_of(const Options& options) {
   std::vector<Machine::GpuMemory> memory;

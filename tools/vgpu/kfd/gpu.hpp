@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -40,19 +41,24 @@ struct ProcessParts {
   fences::Checker* checker = nullptr;         // null: fences are not checked
   HostPages* host_pages = nullptr;            // with the checker
   IgnoredAtomics* ignored_atomics = nullptr;  // null: not counted
+  Injector* injector = nullptr;               // with rules about packets or interrupts
+  std::function<void(bool gone)> gpu_lost;    // called on a device thread
 };
 
 // Adds the GPU's identity to what its threads raise.
 class GpuInterrupts final : public Interrupts {
  public:
-  GpuInterrupts(Events& events, uint32_t gpu_id, std::string gpu_name);
+  GpuInterrupts(Events& events, uint32_t gpu_id, std::string gpu_name,
+                std::function<void(bool gone)> gpu_lost);
   void raise(uint32_t event_id) override;
   void memory_fault(const MemoryFault& fault) override;
+  void gpu_lost(bool gone) override;
 
  private:
   Events& events_;
   const uint32_t gpu_id_;
   const std::string gpu_name_;
+  const std::function<void(bool gone)> gpu_lost_;
 };
 
 class Gpu {

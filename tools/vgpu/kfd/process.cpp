@@ -110,8 +110,31 @@ void Process::finish_checks() { requests_->fence_report.finish(requests_->host_p
 bool Process::reset_gpu(uint32_t gpu_index) { return requests_->reset_gpu(gpu_index); }
 void Process::leave_machine() noexcept { requests_->machine->leave(); }
 
-int Process::open_kfd(bool close_on_exec) { return requests_->kfd_file.open(close_on_exec); }
+Injector* Process::injector() const noexcept { return requests_->injector.get(); }
+
+void Process::report_injections() const {
+  const Injector* const injector = requests_->injector.get();
+  if (injector == nullptr) return;
+  for (size_t i = 0; i < injector->rules().size(); ++i) {
+    const Injector::Counts counts = injector->counts(i);
+    const std::string rule = "--inject '" + injector->rules()[i].text + "' ";
+    if (counts.injected == 0)
+      report(rule + "never applied; " + std::to_string(counts.matched) +
+             " events matched its place and filters");
+    else
+      note(rule + "applied to " + std::to_string(counts.injected) + " of " +
+           std::to_string(counts.matched) + " matching events");
+  }
+}
+
+int Process::open_kfd(bool close_on_exec) {
+  if (Injector* const injector = requests_->injector.get())
+    if (const int error = injector->open(); error != 0) return -error;
+  return requests_->kfd_file.open(close_on_exec);
+}
 int Process::open_render(uint32_t gpu_index, bool close_on_exec) {
+  if (Injector* const injector = requests_->injector.get())
+    if (const int error = injector->open(); error != 0) return -error;
   return requests_->gpus.at(gpu_index)->render_file.open(close_on_exec);
 }
 
@@ -130,6 +153,9 @@ int Process::drm_ioctl(uint32_t gpu_index, uint64_t request, void* argument) {
 }
 
 int Process::kfd_ioctl(uint64_t request, void* argument) {
+  if (Injector* const injector = requests_->injector.get(); injector != nullptr) [[unlikely]]
+    if (const int error = injector->ioctl(static_cast<uint32_t>(_IOC_NR(request))); error != 0)
+      return -error;
   return with_copy(request, argument, [&](void* block) {
     return requests_->kfd(static_cast<uint32_t>(_IOC_NR(request)), block);
   });

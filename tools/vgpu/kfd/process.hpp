@@ -19,6 +19,7 @@
 #include <string_view>
 
 #include "device/fences/checker.hpp"
+#include "device/inject/injector.hpp"
 #include "kfd/buffers.hpp"
 #include "kfd/events.hpp"
 #include "kfd/gpu.hpp"
@@ -73,6 +74,10 @@ class Process {
   bool write_hang_report(int descriptor, std::string_view reason) const noexcept;
   // Null if fences are not checked.
   const fences::Checker* checker() const noexcept;
+  // Null without --inject.
+  Injector* injector() const noexcept;
+  // Reports rules of --inject that never applied, and with --verbose how often others did.
+  void report_injections() const;
   // Reports what the fence checker can determine only at the program's end.
   void finish_checks();
   // See Requests::reset_gpu().

@@ -26,6 +26,9 @@ struct RuntimeEnableArgs {
 
 namespace {
 
+// Whether the request that this thread carries out names a GPU that is gone.
+thread_local bool names_gone_gpu = false;
+
 uint64_t nanoseconds(clockid_t clock) {
   timespec now{};
   clock_gettime(clock, &now);
@@ -87,6 +90,7 @@ const char* ioctl_name(uint32_t number) {
 
 Requests::Requests(const Options& from)
     : options(from),
+      injector(options.inject.empty() ? nullptr : std::make_unique<Injector>(options.inject)),
       profile(options.kfd_minor),
       trace(options.trace_file),
       kfd_file("uptempo-vgpu-kfd", kfd_file_bytes(options.gpus.size())),
@@ -108,13 +112,19 @@ std::vector<std::unique_ptr<Gpu>> Requests::make_gpus() {
   for (uint32_t index = 0; index < options.gpus.size(); ++index)
     made.push_back(std::make_unique<Gpu>(
         options, index,
-        ProcessParts{.machine = *machine,
-                     .trace = trace,
-                     .events = events,
-                     .group = group,
-                     .checker = fence_report.checker(),
-                     .host_pages = host_pages.get(),
-                     .ignored_atomics = fence_report.ignored_atomics(index)}));
+        ProcessParts{
+            .machine = *machine,
+            .trace = trace,
+            .events = events,
+            .group = group,
+            .checker = fence_report.checker(),
+            .host_pages = host_pages.get(),
+            .ignored_atomics = fence_report.ignored_atomics(index),
+            .injector = injector != nullptr && (injector->has(InjectRule::Place::packet) ||
+                                                injector->has(InjectRule::Place::interrupt))
+                            ? injector.get()
+                            : nullptr,
+            .gpu_lost = [this, index](bool gone) { lose_gpu(index, gone); }}));
   return made;
 }
 
@@ -126,10 +136,20 @@ std::vector<Gpu*> Requests::all_gpus() const {
 
 Gpu* Requests::gpu_with(uint32_t id) const noexcept {
   const auto found = std::ranges::find_if(gpus, [id](const auto& gpu) { return gpu->id == id; });
-  return found == gpus.end() ? nullptr : found->get();
+  if (found == gpus.end()) return nullptr;
+  // relaxed: a flag on its own
+  if ((gone_gpus_.load(std::memory_order_relaxed) >> (*found)->index & 1) == 0) return found->get();
+  names_gone_gpu = true;
+  return nullptr;
 }
 
 int Requests::kfd(uint32_t number, void* args) {
+  names_gone_gpu = false;
+  const int result = carry_out(number, args);
+  return result != 0 && names_gone_gpu ? -ENODEV : result;
+}
+
+int Requests::carry_out(uint32_t number, void* args) {
   switch (number) {
     case _IOC_NR(AMDKFD_IOC_GET_VERSION): {
       auto& version = as<kfd_ioctl_get_version_args>(args);

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "device/host_pages.hpp"
+#include "device/inject/injector.hpp"
 #include "kfd/backing.hpp"
 #include "kfd/buffers.hpp"
 #include "kfd/driver_profile.hpp"
@@ -45,7 +46,12 @@ class Requests {
   // stopped. Returns false if the machine has no such GPU or its file was removed.
   bool reset_gpu(uint32_t gpu_index);
 
+  // The GPU disappears from this process: its queues stop, hardware exceptions are set, and
+  // requests that name it return -ENODEV, as after drm_dev_unplug() of Linux.
+  void remove_gpu(uint32_t gpu_index);
+
   Options options;
+  const std::unique_ptr<Injector> injector;  // null without --inject
   const DriverProfile profile;
   Trace trace;
   SparseFile kfd_file;
@@ -61,12 +67,14 @@ class Requests {
 
  private:
   std::atomic<bool> reports_exceptions_{false};  // RUNTIME_ENABLE was issued
+  std::atomic<uint32_t> gone_gpus_{0};           // a bit for each GPU
   std::mutex resets_mutex_;
   std::vector<uint32_t> resets_seen_;  // of each GPU
 
   std::vector<std::unique_ptr<Gpu>> make_gpus();
   std::vector<Gpu*> all_gpus() const;
-  // Returns nullptr if no GPU has that identifier.
+  int carry_out(uint32_t number, void* args);
+  // Returns nullptr if no GPU has that identifier, or the GPU is gone.
   Gpu* gpu_with(uint32_t id) const noexcept;
   // Returns 0, or -EINVAL if no GPU has that identifier.
   int answer_for(uint32_t gpu_id) const noexcept {
@@ -86,6 +94,7 @@ class Requests {
   int export_dmabuf(ExportDmabufArgs& args);
   int import_dmabuf(kfd_ioctl_import_dmabuf_args& args);
   int dmabuf_info(kfd_ioctl_get_dmabuf_info_args& args);
+  void lose_gpu(uint32_t gpu_index, bool gone);
   void watch_resets();
   void take_resets();
   int xnack(kfd_ioctl_set_xnack_mode_args& args);

@@ -108,6 +108,29 @@ void Requests::take_resets() {
   }
 }
 
+void Requests::remove_gpu(uint32_t gpu_index) {
+  const Gpu& gpu = *gpus[gpu_index];
+  report((gpus.size() < 2 ? std::string("the GPU") : "GPU " + std::to_string(gpu_index)) +
+         " is gone: its queues have stopped for good");
+  // relaxed: requests that run now may still find it
+  gone_gpus_.fetch_or(1u << gpu_index, std::memory_order_relaxed);
+  queues.stop(gpu);
+  events.gpu_reset(gpu.id);
+}
+
+// On a thread of its own, because a device thread calls it, and the queues stop on that thread.
+void Requests::lose_gpu(uint32_t gpu_index, bool gone) {
+  std::thread thread = start_device_thread("vgpu-loses-gpu", [this, gpu_index, gone] {
+    if (gone)
+      remove_gpu(gpu_index);
+    else
+      reset_gpu(gpu_index);
+  });
+  if (!thread.joinable())
+    return report("no thread can be started, so a GPU is not lost as --inject asks");
+  thread.detach();
+}
+
 bool Requests::reset_gpu(uint32_t gpu_index) {
   if (gpu_index >= gpus.size() || !machine->reset(gpu_index)) return false;
   take_resets();

@@ -114,6 +114,11 @@ void print_help() {
          "  --delay SEED        delay packets, copies, doorbells and interrupts at random, so that "
          "a\n"
          "                      program without the necessary order fails for some seed\n"
+         "  --inject RULES      faults on purpose, as ioctl=ALLOC_MEMORY_OF_GPU errno=ENOMEM "
+         "nth=3,\n"
+         "                      or packet error=WAVE_ILLEGAL_INSTRUCTION; ';' separates rules, and "
+         "the\n"
+         "                      option may be repeated. device/inject/rules.hpp has the language\n"
          "  --seed N            seed of all other random choices (default: that of --incoherent, "
          "or 1)\n"
          "  --workers N         number of threads of a GPU that execute waves (default: one per\n"
@@ -191,6 +196,7 @@ CommandLine parse(const std::vector<std::string>& arguments) {
   CommandLine line;
   line.program = arguments.size();
   bool target_given = false, list_given = false;
+  std::string inject;  // all options so far
   for (size_t i = 0; i < arguments.size(); ++i) {
     std::string option = arguments[i];
     if (option == "--" || !option.starts_with('-')) {
@@ -259,6 +265,15 @@ CommandLine parse(const std::vector<std::string>& arguments) {
       without_random_addresses();
     } else if (option == "--delay") {
       set("UPTEMPO_VGPU_DELAY", number(option, take()));
+    } else if (option == "--inject") {
+      const std::string before = inject.empty() ? "" : inject + ';';
+      try {
+        parse_inject_rules(take());
+      } catch (const std::invalid_argument& error) {
+        usage(std::string("--inject, ") + error.what());
+      }
+      inject = before + value;
+      set("UPTEMPO_VGPU_INJECT", inject);
     } else if (option == "--bar") {
       // The other kind may come from a launcher around this one.
       unsetenv("UPTEMPO_VGPU_LAZY_BAR");
