@@ -93,8 +93,7 @@ TEST_CASE("a refused rule names the word, its column and the nearest right one",
   CHECK(refusal_of("packet torn lost") ==
         "column 13: a rule has one effect; this is its second one");
   CHECK(refusal_of("packet torn nth=1 nth=2") == "column 19: nth occurs twice in this rule");
-  CHECK(refusal_of("packet torn nth=0") ==
-        "column 17: nth needs a number from 1 on, not '0'");
+  CHECK(refusal_of("packet torn nth=0") == "column 17: nth needs a number from 1 on, not '0'");
   CHECK(refusal_of("packet torn nth=1 every=2") ==
         "column 1: nth, every and chance exclude each other");
   CHECK(refusal_of("packet torn seed=2") == "column 13: seed needs chance");
@@ -128,8 +127,9 @@ TEST_CASE("nth, every, chance and count choose the events", "[inject]") {
 }
 
 TEST_CASE("packets are counted by queue, index, type and owner", "[inject]") {
-  Injector injector(parse_inject_rules(
-      "packet torn nth=2;packet reset queue=0;packet late=1 index=4 type=barrier;packet gone gpu=1"));
+  Injector injector(
+      parse_inject_rules("packet torn nth=2;packet reset queue=0;packet late=1 index=4 "
+                         "type=barrier;packet gone gpu=1"));
   using Type = InjectRule::Packets;
   const auto effect = [&](Injector::Packet packet) {
     const InjectRule* const rule = injector.packet(packet);

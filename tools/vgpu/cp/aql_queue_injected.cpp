@@ -38,11 +38,12 @@ std::optional<bool> AqlQueue::inject(AqlHeader header) {
   }
   if (injector_asked_ == next_) return std::nullopt;
   injector_asked_ = next_;
-  const InjectRule* const rule = context_.device.injector->packet({.gpu = context_.device.gpu,
-                                                                   .queue = ordinal_,
-                                                                   .index = next_,
-                                                                   .type = kind_of(header),
-                                                                   .runtime_owned = runtime_owned_});
+  const InjectRule* const rule =
+      context_.device.injector->packet({.gpu = context_.device.gpu,
+                                        .queue = ordinal_,
+                                        .index = next_,
+                                        .type = kind_of(header),
+                                        .runtime_owned = runtime_owned_});
   if (rule == nullptr) return std::nullopt;
   const std::string reason = "injected: " + rule->text;
   switch (rule->effect) {

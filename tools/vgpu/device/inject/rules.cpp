@@ -61,10 +61,10 @@ constexpr auto kIoctlNames = std::to_array<Named<uint32_t>>({
 });
 
 constexpr auto kErrnoNames = std::to_array<Named<int>>({
-    {"EPERM", EPERM},   {"ENOENT", ENOENT}, {"EINTR", EINTR},   {"EIO", EIO},
-    {"EBADF", EBADF},   {"EAGAIN", EAGAIN}, {"ENOMEM", ENOMEM}, {"EACCES", EACCES},
-    {"EFAULT", EFAULT}, {"EBUSY", EBUSY},   {"ENODEV", ENODEV}, {"EINVAL", EINVAL},
-    {"ENFILE", ENFILE}, {"EMFILE", EMFILE}, {"ENOSPC", ENOSPC}, {"ENOTTY", ENOTTY},
+    {"EPERM", EPERM},   {"ENOENT", ENOENT}, {"EINTR", EINTR},           {"EIO", EIO},
+    {"EBADF", EBADF},   {"EAGAIN", EAGAIN}, {"ENOMEM", ENOMEM},         {"EACCES", EACCES},
+    {"EFAULT", EFAULT}, {"EBUSY", EBUSY},   {"ENODEV", ENODEV},         {"EINVAL", EINVAL},
+    {"ENFILE", ENFILE}, {"EMFILE", EMFILE}, {"ENOSPC", ENOSPC},         {"ENOTTY", ENOTTY},
     {"ETIME", ETIME},   {"ENOSYS", ENOSYS}, {"EOPNOTSUPP", EOPNOTSUPP},
 });
 
@@ -99,12 +99,12 @@ constexpr auto kPacketTypes = std::to_array<Named<InjectRule::Packets>>({
     {"vendor", InjectRule::Packets::vendor},
 });
 
-constexpr auto kPlaceNames = std::to_array<std::string_view>(
-    {"ioctl", "mmap", "open", "packet", "interrupt"});  // by Place
+constexpr auto kPlaceNames =
+    std::to_array<std::string_view>({"ioctl", "mmap", "open", "packet", "interrupt"});  // by Place
 constexpr auto kKeys = std::to_array<std::string_view>(
-    {"ioctl", "mmap", "open",  "packet", "interrupt", "errno", "error",   "fault",
+    {"ioctl", "mmap", "open",  "packet", "interrupt", "errno",   "error", "fault",
      "torn",  "late", "reset", "gone",   "lost",      "doubled", "queue", "gpu",
-     "index", "type", "nth",   "every",  "chance",    "seed",  "count"});
+     "index", "type", "nth",   "every",  "chance",    "seed",    "count"});
 
 // Levenshtein's distance.
 size_t distance(std::string_view a, std::string_view b) {
@@ -156,8 +156,8 @@ Number number_of(const Word& word, Number least, const char* range) {
   const char* const last = word.value.data() + word.value.size();
   const auto [end, error] = std::from_chars(word.value.data(), last, result);
   if (error != std::errc{} || end != last || result < least)
-    refuse(word.value_column, std::string(word.key) + " needs " + range + ", not " +
-                                  quoted(word.value));
+    refuse(word.value_column,
+           std::string(word.key) + " needs " + range + ", not " + quoted(word.value));
   return result;
 }
 
@@ -226,8 +226,7 @@ class RuleParser {
                               std::string(kPlaceNames[static_cast<size_t>(rule_.place)]));
     has_place_ = true;
     rule_.place = static_cast<Place>(found - kPlaceNames.begin());
-    if (rule_.place == Place::ioctl)
-      rule_.ioctl = look_up(kIoctlNames, word, "KFD request").value;
+    if (rule_.place == Place::ioctl) rule_.ioctl = look_up(kIoctlNames, word, "KFD request").value;
     return true;
   }
 
@@ -289,8 +288,9 @@ class RuleParser {
     } else if (word.key == "seed") {
       rule_.seed = number_of<uint64_t>(word, 0, "a number");
     } else {  // count
-      rule_.count = word.value == "all" ? InjectRule::kUnlimited
-                                        : number_of<uint64_t>(word, 1, "a number from 1 on, or all");
+      rule_.count = word.value == "all"
+                        ? InjectRule::kUnlimited
+                        : number_of<uint64_t>(word, 1, "a number from 1 on, or all");
     }
   }
 
@@ -305,10 +305,10 @@ class RuleParser {
       refuse(column_, "the rule has no place: use ioctl=NAME, mmap, open, packet or interrupt");
     const bool of_requests = rule_.place <= Place::open;
     const std::string place(kPlaceNames[static_cast<size_t>(rule_.place)]);
-    const char* const effects =
-        of_requests                         ? "errno="
-        : rule_.place == Place::interrupt ? "lost or doubled"
-                                            : "error=, fault=, torn, late=, reset or gone";
+    const char* const effects = of_requests ? "errno="
+                                : rule_.place == Place::interrupt
+                                    ? "lost or doubled"
+                                    : "error=, fault=, torn, late=, reset or gone";
     if (!has_effect_) refuse(column_, "the rule has no effect: " + place + " needs " + effects);
     const bool fits = of_requests ? rule_.effect == Effect::error_number
                       : rule_.place == Place::interrupt

@@ -82,7 +82,7 @@ struct InjectRule {
   Packets packets = Packets::all;
 
   uint64_t nth = 1;
-  uint64_t every = 0;           // 0: `nth` decides
+  uint64_t every = 0;            // 0: `nth` decides
   std::optional<double> chance;  // instead of nth and every
   uint64_t seed = 1;
   uint64_t count = 1;
