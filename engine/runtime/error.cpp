@@ -58,6 +58,21 @@ constexpr StatusName kStatusNames[] = {
     {HSA_STATUS_CU_MASK_REDUCED, "HSA_STATUS_CU_MASK_REDUCED"},
 };
 
+// For calls whose caller has no better advice.
+std::string_view remedy_for(hsa_status_t status) {
+  switch (status) {
+    case HSA_STATUS_ERROR_OUT_OF_RESOURCES:
+      return "the driver or the host has no more memory, queues or events for this process: free "
+             "some, or end other users of the GPU; the kernel's log (dmesg) may name the refusal";
+    case HSA_STATUS_ERROR_NOT_INITIALIZED:
+      return "keep a Runtime while its objects are in use";
+    default:
+      return "HSA's documentation of the call lists its statuses; the kernel's log (dmesg) may "
+             "name "
+             "the cause";
+  }
+}
+
 std::string sentence(const ErrorFacts& facts) {
   std::string text = facts.call;
   if (!facts.asked.empty()) text += fmt::format("{}{}", text.empty() ? "" : ": ", facts.asked);
@@ -87,7 +102,7 @@ void throw_status(hsa_status_t status, std::string_view call, std::string_view a
                .call = std::string(call),
                .asked = std::string(asked),
                .found = "HSA refused",
-               .remedy = std::string(remedy)});
+               .remedy = std::string(remedy.empty() ? remedy_for(status) : remedy)});
 }
 
 }  // namespace detail
