@@ -15,8 +15,9 @@ void TimelineWatch::start(Timeline& timeline, const Agent& gpu,
   });
   faults_ = session_->listen([this](const Session::MemoryFault& fault) {
     if (fault.agent.handle != agent_.handle) return false;
-    const bool open = has_open_packets();
-    return timeline_->fail(fault.kStatus, fault.text) || open;
+    // The loss of a GPU ends idle queues as well: work that they are given later would never run.
+    const bool ends = has_open_packets() || fault.status == fault.kLost;
+    return timeline_->fail(fault.status, fault.text) || ends;
   });
   listens_ = true;
 }

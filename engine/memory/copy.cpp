@@ -26,8 +26,11 @@ struct Copier::Work {
     listener = session->listen([this, agent = gpu.handle()](const Session::MemoryFault& fault) {
       if (fault.agent.handle != agent.handle) return false;
       const std::lock_guard lock(mutex);
-      if (fault_text.empty()) fault_text = fault.text;
-      return running;
+      if (fault_text.empty()) {
+        fault_text = fault.text;
+        fault_status = fault.status;
+      }
+      return running || fault.status == fault.kLost;
     });
   }
   Work(const Work&) = delete;
@@ -61,11 +64,11 @@ struct Copier::Work {
   }
   [[noreturn]] void throw_fault(const void* destination, const void* source, size_t bytes) {
     const std::lock_guard lock(mutex);
-    throw Error({.status = Session::MemoryFault::kStatus,
+    throw Error({.status = fault_status,
                  .call = "Copier",
                  .asked = fmt::format("{} bytes from {} to {}", bytes, source, destination),
                  .found = fault_text,
-                 .remedy = Session::MemoryFault::kRemedy});
+                 .remedy = std::string(Session::MemoryFault::remedy(fault_status))});
   }
 
   const std::shared_ptr<Session> session = Session::current();
@@ -77,6 +80,7 @@ struct Copier::Work {
   std::mutex mutex;
   bool running = false;
   std::string fault_text;  // not empty after a memory fault of the agent
+  hsa_status_t fault_status = Session::MemoryFault::kStatus;
 };
 
 Copier::Copier(const Agent& gpu)

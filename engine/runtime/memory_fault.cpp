@@ -11,7 +11,7 @@ MemoryFaultListener::MemoryFaultListener(const Agent& agent, Function function)
       number_(session_->listen([agent = agent.handle(),
                                 function = std::move(function)](const Session::MemoryFault& fault) {
         if (fault.agent.handle != agent.handle) return false;
-        function(Session::MemoryFault::kStatus, fault.text);
+        function(fault.status, fault.text);
         return true;
       })) {}
 

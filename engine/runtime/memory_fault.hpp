@@ -1,4 +1,4 @@
-// MemoryFaultListener: calls a function when a GPU faults on a memory access.
+// MemoryFaultListener: calls a function when a GPU faults on a memory access, or is lost.
 //
 // For programs that give a GPU work of their own, beside the engine's queues. A fault that no
 // listener and no queue of the engine claims ends the process: ROCr prints agent, address and
@@ -25,7 +25,9 @@ class Session;
 
 class MemoryFaultListener {
  public:
-  // `status` is HSA_STATUS_ERROR_MEMORY_FAULT; `text` has the address and the reasons.
+  // `status` is HSA_STATUS_ERROR_MEMORY_FAULT, and `text` has the address and the reasons. ROCr 6.1
+  // and newer also report that the driver has stopped the GPU after a hang, an uncorrectable error
+  // or its removal: HSA_STATUS_ERROR_FATAL.
   using Function = std::function<void(hsa_status_t status, const std::string& text)>;
 
   // Throws Error if there is no Runtime.

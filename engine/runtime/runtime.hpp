@@ -7,9 +7,11 @@
 // object that is still alive and shuts HSA down; ROCr 6.1, whose shut-down can hang, stays
 // initialised until the process ends. A new Runtime may be created afterwards, except after a GPU
 // memory fault while HSA stays initialised: ROCr reports one fault until it is shut down, so the
-// constructor throws Error. Objects that outlive the Runtime, for example static ones, may be
-// destroyed at any time later. Using them throws Error, except where their header says otherwise. A
-// Runtime that was moved from has no agents; gpu() and host() throw Error.
+// constructor throws Error. It also throws after the loss of a GPU that ROCr reported (6.1 and
+// newer): the driver keeps this process's queues on it stopped. Objects that outlive the Runtime,
+// for example static ones, may be destroyed at any time later. Using them throws Error, except
+// where their header says otherwise. A Runtime that was moved from has no agents; gpu() and host()
+// throw Error.
 //
 // Thread safety: const functions, construction and destruction may run on any thread.
 #pragma once

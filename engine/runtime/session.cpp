@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
+#include <utility>
 
 #include "engine/runtime/amd_extension.hpp"
 #include "engine/runtime/counters.hpp"
@@ -25,6 +27,7 @@ struct Process {
   // alive after the session ends.
   std::vector<uint64_t> given_up;  // agents
   bool fault_reported = false;     // since HSA was initialised
+  bool gpu_lost = false;           // the driver keeps its queues stopped until the process ends
 
   // The session started last, running or ended, if a pointer to it still exists.
   std::shared_ptr<Session> latest() {
@@ -61,6 +64,20 @@ bool hsa_is_initialised() noexcept {
   uint16_t major = 0;
   return hsa_system_get_info(HSA_SYSTEM_INFO_VERSION_MAJOR, &major) !=
          HSA_STATUS_ERROR_NOT_INITIALIZED;
+}
+
+// hsa_amd_event_t of ROCr 6.1 and newer. Headers of older ones lack this kind.
+constexpr int kHardwareException = 1;  // HSA_AMD_GPU_HW_EXCEPTION_EVENT
+struct HardwareException {
+  hsa_agent_t agent;
+  int reset_type, reset_cause;
+};
+constexpr int kCausedByEcc = 1 << 1;  // HSA_AMD_HW_EXCEPTION_CAUSE_ECC
+
+std::string describe(const HardwareException& exception) {
+  return (exception.reset_cause & kCausedByEcc) != 0
+             ? "the driver stopped the GPU after an uncorrectable memory error (ECC)"
+             : "the GPU hung or was removed, and the driver stopped all of its queues";
 }
 
 std::string describe(const hsa_amd_gpu_memory_fault_info_t& fault) {
@@ -113,6 +130,12 @@ std::shared_ptr<Session> Session::start() {
       process().given_up.clear();
       process().fault_reported = false;
     }
+    if (process().gpu_lost)
+      throw Error({.status = MemoryFault::kLost,
+                   .call = "Runtime",
+                   .asked = "another Runtime after the loss of a GPU",
+                   .found = "the driver keeps the queues of this process on that GPU stopped",
+                   .remedy = "continue in a new process"});
     // ROCr's VMFaultHandler does not wait for a second fault, so waits could block for ever.
     if (process().fault_reported)
       throw Error({.call = "Runtime",
@@ -220,24 +243,36 @@ void Session::give_up(hsa_agent_t agent) {
   if (std::ranges::find(agents, agent.handle) == agents.end()) agents.push_back(agent.handle);
 }
 
-bool Session::notify(const hsa_amd_gpu_memory_fault_info_t& found) {
+bool Session::notify(MemoryFault found) {
   const std::lock_guard lock(listeners_mutex_);
-  faults_.push_back({found.agent, describe(found)});
-  const MemoryFault& fault = faults_.back();
-  bool claimed = false;
+  faults_.push_back(std::move(found));
+  // A copy, because a listener's effects may add a fault.
+  const MemoryFault fault = faults_.back();
+  // An ECC error is both a fault and a loss; ROCr reports the two one after the other.
+  bool claimed = std::ranges::find(claimed_, fault.agent.handle) != claimed_.end();
   for (const auto& [id, listener] : listeners_) claimed = listener(fault) || claimed;
+  if (claimed) claimed_.push_back(fault.agent.handle);
   return claimed;
 }
 
 hsa_status_t Session::on_system_event(const hsa_amd_event_t* event, void* number) {
   // ROCr aborts if every handler returns an error.
-  if (event->event_type != HSA_AMD_GPU_MEMORY_FAULT_EVENT) return HSA_STATUS_ERROR;
+  const int type = event->event_type;
+  const bool lost = type == kHardwareException;
+  if (type != HSA_AMD_GPU_MEMORY_FAULT_EVENT && !lost) return HSA_STATUS_ERROR;
   {
     const std::lock_guard lock(process().session_mutex);
-    process().fault_reported = true;
+    (lost ? process().gpu_lost : process().fault_reported) = true;
     if (reinterpret_cast<uintptr_t>(number) != process().sessions) return HSA_STATUS_ERROR;
   }
-  const hsa_amd_gpu_memory_fault_info_t& fault = event->memory_fault;
+  MemoryFault fault;
+  if (lost) {
+    HardwareException exception;
+    std::memcpy(&exception, &event->memory_fault, sizeof exception);
+    fault = {exception.agent, describe(exception), MemoryFault::kLost};
+  } else {
+    fault = {event->memory_fault.agent, describe(event->memory_fault)};
+  }
   // Also an ended session: work on resources that it released may have run until then.
   const std::shared_ptr<Session> session = process().latest();
   if (session && session->notify(fault)) return HSA_STATUS_SUCCESS;

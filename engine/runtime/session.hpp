@@ -21,6 +21,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/runtime/owned.hpp"
@@ -33,13 +34,23 @@ class Session {
   using Release = Owned::Release;
   using Ticket = Owned::Ticket;
 
+  // A memory fault of a GPU, or its loss: a reset after a hang, an uncorrectable error, its removal.
   struct MemoryFault {
     static constexpr auto kStatus = static_cast<hsa_status_t>(HSA_STATUS_ERROR_MEMORY_FAULT);
-    static constexpr const char* kRemedy =
-        "correct the access; no more work of this Runtime runs on that GPU";
+    static constexpr auto kLost = HSA_STATUS_ERROR_FATAL;
+    // Returns what to do after a failure with that status, or `otherwise` if it is none of the two.
+    static constexpr std::string_view remedy(hsa_status_t status,
+                                             std::string_view otherwise = {}) noexcept {
+      if (status == kStatus)
+        return "correct the access; no more work of this Runtime runs on that GPU";
+      if (status == kLost)
+        return "continue in a new process: no more work of this one runs on that GPU";
+      return otherwise;
+    }
 
     hsa_agent_t agent;
     std::string text;  // address and reasons
+    hsa_status_t status = kStatus;
   };
   // Returns true if the fault ends work of the listener, which will then report it.
   using FaultListener = std::function<bool(const MemoryFault&)>;
@@ -68,6 +79,7 @@ class Session {
   // may call only HSA's signal functions. Past faults are reported at once: the driver has stopped
   // the agent's queues permanently and ROCr reports no second fault (runtime.cpp:1290 at 5.2.3), so
   // later work would be waited for forever.
+  // The loss of a GPU is reported in the same way by ROCr 6.1 and newer; older ones do not report it.
   // A fault that no listener claims, and that cannot belong to given-up work, is passed on to
   // handlers registered by others. If none of them handles it, ROCr prints agent, address and
   // reason and aborts the process.
@@ -86,7 +98,7 @@ class Session {
   Session() = default;
   void end() noexcept;
   // Reports a fault to the listeners. Returns true if one claims it.
-  bool notify(const hsa_amd_gpu_memory_fault_info_t& found);
+  bool notify(MemoryFault fault);
   static hsa_status_t on_system_event(const hsa_amd_event_t* event, void* number);
 
   struct Entry {
@@ -103,6 +115,7 @@ class Session {
   std::recursive_mutex listeners_mutex_;
   std::map<uint64_t, FaultListener> listeners_;
   std::vector<MemoryFault> faults_;
+  std::vector<uint64_t> claimed_;  // agents of which a fault was claimed
 };
 
 }  // namespace uptempo

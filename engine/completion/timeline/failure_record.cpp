@@ -7,8 +7,7 @@
 namespace uptempo {
 
 std::string_view remedy(const Failure& failure) noexcept {
-  using Fault = Session::MemoryFault;
-  return failure.status == Fault::kStatus ? Fault::kRemedy : "create a new queue";
+  return Session::MemoryFault::remedy(failure.status, "create a new queue");
 }
 
 namespace detail {

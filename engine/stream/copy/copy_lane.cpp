@@ -51,13 +51,12 @@ CopyLane::~CopyLane() {
 void CopyLane::check_failed() {
   if (!timeline_.failed()) return;
   const Failure failure = timeline_.failure();
-  throw Error({.status = failure.status,
-               .call = "Stream::copy",
-               .asked = fmt::format("a copy {}", options_.name),
-               .found = failure.text,
-               .remedy = failure.status == Session::MemoryFault::kStatus
-                             ? Session::MemoryFault::kRemedy
-                             : "create new Streams"});
+  throw Error(
+      {.status = failure.status,
+       .call = "Stream::copy",
+       .asked = fmt::format("a copy {}", options_.name),
+       .found = failure.text,
+       .remedy = std::string(Session::MemoryFault::remedy(failure.status, "create new Streams"))});
 }
 
 uint64_t CopyLane::first_unfinished() noexcept {
