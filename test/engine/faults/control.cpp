@@ -1,0 +1,54 @@
+// What ROCr alone makes of a fault: the calls that the engine makes, through plain HSA. A call that
+// fails ends the program with 1.
+#include <kernels/fault_control.hpp>
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "test/engine/faults/subject.hpp"
+#include "test/vgpu/incoherent/device.hpp"
+
+namespace uptempo::faults {
+
+int run_control(const Plan&) {
+  using namespace uptempo::vgpu::test;
+  for (unsigned round = 1; round <= 2; ++round) {
+    {
+      TestDevice device{control_kernels::fault_control()};
+      constexpr size_t kWords = 256;
+      const auto words = device.allocate(Memory::host_fine, kWords);
+      const auto local = device.allocate(Memory::local, kWords);
+      const auto fill = device.kernel("fill");
+      hsa_queue_t* other = nullptr;
+      check(hsa_queue_create(device.gpu, 1024, HSA_QUEUE_TYPE_SINGLE, nullptr, nullptr, UINT32_MAX,
+                             UINT32_MAX, &other),
+            "hsa_queue_create");
+      std::array<hsa_signal_t, 8> signals{};
+      for (hsa_signal_t& signal : signals)
+        check(hsa_signal_create(1, 0, nullptr, &signal), "hsa_signal_create");
+      for (uint32_t value = 1; value <= 2; ++value)
+        device.dispatch(fill, kWords, device.arguments().add(words.data()).add(value), {});
+      device.wait();
+      for (const uint32_t word : words)
+        if (word != 2) say("wrong", "a kernel's stores");
+      device.copy(local.data(), words.data(), words.size_bytes());
+      std::array<uint32_t, kWords> host{};
+      void* pinned = nullptr;
+      check(hsa_amd_memory_lock(host.data(), sizeof host, &device.gpu, 1, &pinned),
+            "hsa_amd_memory_lock");
+      device.copy(pinned, local.data(), sizeof host);
+      check(hsa_amd_memory_unlock(host.data()), "hsa_amd_memory_unlock");
+      for (const uint32_t word : host)
+        if (word != 2) say("wrong", "a copy");
+      for (const hsa_signal_t signal : signals)
+        check(hsa_signal_destroy(signal), "hsa_signal_destroy");
+      check(hsa_queue_destroy(other), "hsa_queue_destroy");
+    }
+    say_device(round);
+  }
+  say("ended", "yes");
+  return 0;
+}
+
+}  // namespace uptempo::faults

@@ -1,0 +1,356 @@
+// fault_matrix: what the engine makes of every fault that the virtual GPU can inject.
+//
+// Each run is a process of its own under the launcher (subject.hpp). A row passes if the fault was
+// hit and named by an Error, or had no effect on results; if everything unfinished failed; if other
+// queues and agents went on; if tear-down ended; if a second Runtime worked, or its Error says why
+// it cannot; and if the driver then holds no more than after a run without faults.
+//
+// Requests are failed as SQLite's tests fail allocations: the first, then the second, and so on,
+// until a run does not come so far.
+//
+// Where the process dies or hangs, the same fault is injected into a program without the engine
+// (--control). If ROCr dies in the same way there, the row shows that and passes.
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <hsa/hsa.h>
+#include <unistd.h>
+#include <kernels/basics.hpp>
+#include <kernels/probes.hpp>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "engine/uptempo.hpp"
+#include "test/engine/faults/rows.hpp"
+#include "test/engine/faults/run.hpp"
+#include "test/engine/faults/subject.hpp"
+#include "tools/support/command_line.hpp"
+#include "tools/support/program.hpp"
+#include "tools/support/table.hpp"
+
+namespace uptempo::faults {
+namespace {
+
+struct Verdict {
+  std::string row, fault;
+  size_t runs = 0, errors = 0, rocr_ends = 0;
+  std::string end{};    // "ok", "SIGABRT (ROCr)", ...
+  std::string error{};  // the first Error
+  std::string unfinished{}, other{}, peer{}, again{};
+  std::vector<std::string> problems{};  // empty: passed
+};
+
+std::string join(const std::vector<std::string>& parts) {
+  std::string text;
+  for (const std::string& part : parts) text += (text.empty() ? "" : "; ") + part;
+  return text;
+}
+
+class Matrix {
+ public:
+  Matrix(std::string launcher, std::string only)
+      : launcher_(std::move(launcher)), only_(std::move(only)) {
+    clean_ = run(launcher_, {.program = "--subject"});
+    if (clean_.exit_code != 0 || clean_.has("error") || clean_.has("wrong"))
+      throw support::Unavailable("the work fails without any fault: " + clean_.end() + " " +
+                                 clean_.last("error") + " " + clean_.err);
+  }
+
+  void add(const Row& row) {
+    if (!is_chosen(row.name)) return;
+    Verdict verdict{.row = row.name, .fault = row.inject, .runs = 1};
+    Command command{.program = "--subject",
+                    .launcher = row.launcher,
+                    .inject = row.inject,
+                    .scenario = row.scenario};
+    if (row.scenario == "neighbour")
+      command.launcher = {"--join", "fault-matrix-" + std::to_string(getpid())};
+    if (!row.reported) {
+      command.patience = std::chrono::seconds(2);
+      command.limit = std::chrono::seconds(20);
+    }
+    const Outcome outcome = run(launcher_, command);
+    note(outcome, verdict);
+    if (outcome.died()) {
+      died(outcome, !row.claimed && ends_so_too(row, command, outcome), "", verdict);
+    } else {
+      judge(row, outcome, verdict);
+    }
+    verdicts_.push_back(verdict);
+  }
+
+  // Fails each event of a place in turn, at most `limit` of them.
+  void add(const Sweep& sweep, uint64_t limit) {
+    for (const std::string& error : sweep.errors) {
+      const std::string fault = sweep.place + " errno=" + error;
+      if (!is_chosen(fault)) continue;
+      Verdict verdict{.row = fault, .fault = fault + " nth=1.."};
+      std::optional<std::set<std::string>> control_ends;
+      unsigned hangs = 0;
+      for (uint64_t nth = 1; nth <= limit; ++nth) {
+        progress_.show(fmt::format("{} nth={}", fault, nth));
+        const std::string rule = fmt::format("{} nth={}", fault, nth);
+        const Outcome outcome = run(launcher_, {.program = "--subject", .inject = rule});
+        if (!outcome.died() && !outcome.was_injected()) break;
+        ++verdict.runs;
+        if (outcome.died()) {
+          if (!control_ends) control_ends = ends_of_control(fault, limit);
+          died(outcome, control_ends->contains(outcome.end()), fmt::format("nth={}: ", nth),
+               verdict);
+          // Further hangs would show the same, and each takes the whole limit.
+          if (outcome.hung && ++hangs == 2) break;
+          continue;
+        }
+        if (outcome.has("error")) {
+          ++verdict.errors;
+          if (verdict.error.empty()) verdict.error = outcome.last("error");
+        }
+        const size_t before = verdict.problems.size();
+        judge_in_general(outcome, verdict);
+        if (verdict.problems.size() > before)
+          verdict.problems[before] = fmt::format("nth={}: {}", nth, verdict.problems[before]);
+      }
+      if (verdict.end.empty()) verdict.end = verdict.runs == 0 ? "not performed" : "ok";
+      verdicts_.push_back(verdict);
+    }
+  }
+
+  const std::vector<Verdict>& verdicts() {
+    progress_.clear();
+    return verdicts_;
+  }
+
+ private:
+  bool is_chosen(const std::string& row) {
+    if (row.find(only_) == std::string::npos) return false;
+    progress_.show(row);
+    return true;
+  }
+
+  static void note(const Outcome& outcome, Verdict& verdict) {
+    verdict.end = outcome.end();
+    verdict.error = outcome.first("error", false);
+    verdict.errors = verdict.error.empty() ? 0 : 1;
+    verdict.unfinished = outcome.first("unfinished", false);
+    verdict.other = outcome.first("other", false);
+    verdict.peer = outcome.first("peer", false);
+    verdict.again = outcome.first("unfinished", true);
+    if (const std::string error = outcome.first("error", true); !error.empty())
+      verdict.again = error;
+  }
+
+  static void died(const Outcome& outcome, bool as_rocr, const std::string& where,
+                   Verdict& verdict) {
+    if (as_rocr) {
+      ++verdict.rocr_ends;
+      verdict.end = outcome.end() + " (ROCr)";
+      return;
+    }
+    verdict.end = outcome.end();
+    verdict.problems.push_back(fmt::format("{}{} at '{}', but not without the engine: {}", where,
+                                           outcome.end(), outcome.last("at"), outcome.err));
+  }
+
+  // Whether a program without the engine ends as `outcome`. It performs other requests, so a rule
+  // about the Nth one is tried with each N.
+  bool ends_so_too(const Row& row, const Command& command, const Outcome& outcome) const {
+    const size_t nth = row.inject.find("nth=");
+    const size_t digits = nth == std::string::npos ? nth : nth + 4;
+    const unsigned most = nth == std::string::npos ? 1 : 60;
+    for (unsigned event = 1; event <= most; ++event) {
+      std::string rule = row.inject;
+      if (nth != std::string::npos)
+        rule.replace(digits, rule.find_first_not_of("0123456789", digits) - digits,
+                     std::to_string(event));
+      const Outcome control = run(launcher_, {.program = "--control",
+                                              .launcher = command.launcher,
+                                              .inject = rule,
+                                              .limit = std::chrono::seconds(20)});
+      if (control.end() == outcome.end()) return true;
+    }
+    return false;
+  }
+
+  // How a program without the engine ends, over all events.
+  std::set<std::string> ends_of_control(const std::string& fault, uint64_t limit) const {
+    std::set<std::string> ends;
+    for (uint64_t nth = 1; nth <= limit; ++nth) {
+      const Outcome outcome = run(launcher_, {.program = "--control",
+                                              .inject = fmt::format("{} nth={}", fault, nth),
+                                              .limit = std::chrono::seconds(20)});
+      ends.insert(outcome.end());
+      if (outcome.hung || outcome.err.find("never applied") != std::string::npos) break;
+    }
+    return ends;
+  }
+
+  void judge_in_general(const Outcome& outcome, Verdict& verdict) const {
+    const auto problem = [&](const std::string& text) { verdict.problems.push_back(text); };
+    if (outcome.exit_code != 0 || !outcome.has("ended"))
+      problem(fmt::format("{} at '{}': {}", outcome.end(), outcome.last("at"), outcome.err));
+    if (outcome.has("wrong")) problem("wrong result: " + outcome.last("wrong"));
+    if (outcome.has("foreign")) problem("not an Error: " + outcome.last("foreign"));
+    if (outcome.has("stuck")) problem("never ended: " + outcome.last("stuck"));
+    if (outcome.has("error") && outcome.last("error").starts_with("HSA_STATUS_SUCCESS"))
+      problem("an Error with the status of success");
+    if (outcome.last("child") == "failed") problem("the other process failed");
+  }
+
+  void judge(const Row& row, const Outcome& outcome, Verdict& verdict) const {
+    const auto problem = [&](const std::string& text) { verdict.problems.push_back(text); };
+    Outcome judged = outcome;
+    if (!row.reported)
+      std::erase_if(judged.facts, [](const auto& fact) { return fact.first == "stuck"; });
+    judge_in_general(judged, verdict);
+    if (!row.inject.empty() && !outcome.was_injected()) problem("the fault was never hit");
+    if (row.must_fail) {
+      if (verdict.error.empty()) problem("no Error");
+      if (row.work_fails && verdict.unfinished == "done") problem("unfinished work counts as done");
+    } else if (row.reported && !verdict.error.empty()) {
+      problem("an Error without need: " + verdict.error);
+    }
+    if (row.other_continues && row.reported && verdict.other != "done")
+      problem("another queue of the agent does not work");
+    if (row.scenario == "peer" && verdict.peer != "done") problem("another agent does not work");
+    if (row.again_works && row.reported && verdict.again != "done")
+      problem("a second Runtime does not work: " + verdict.again);
+  }
+
+  const std::string launcher_, only_;
+  Outcome clean_;
+  std::vector<Verdict> verdicts_;
+  support::Progress progress_;
+};
+
+// ROCr 6.1 has this function, and reports hardware exceptions.
+bool reports_hardware_exceptions() {
+  return dlsym(RTLD_DEFAULT, "hsa_amd_agent_set_async_scratch_limit") != nullptr;
+}
+
+std::string versions() {
+  Dl_info info{};
+  std::string library = "?";
+  if (dladdr(reinterpret_cast<void*>(&hsa_init), &info) != 0)
+    library = std::filesystem::canonical(info.dli_fname).filename().string();
+  return "ROCr " + library + ", KFD 1.18 of the virtual GPU, uptempo " + support::version();
+}
+
+// The end of a long text is rarely what names it.
+std::string cut(const std::string& text, size_t length) {
+  return text.size() <= length ? text : text.substr(0, length - 3) + "...";
+}
+
+std::string table_of(const std::vector<Verdict>& verdicts) {
+  using support::Align;
+  support::Table table({{"fault", Align::left},
+                        {"runs"},
+                        {"Errors"},
+                        {"end", Align::left},
+                        {"unfinished", Align::left},
+                        {"other\nqueue", Align::left},
+                        {"peer", Align::left},
+                        {"second\nRuntime", Align::left},
+                        {"verdict", Align::left},
+                        {"first Error", Align::left}});
+  for (const Verdict& each : verdicts)
+    table.add_row({each.row, std::to_string(each.runs), std::to_string(each.errors), each.end,
+                   each.unfinished, each.other, each.peer, cut(each.again, 20),
+                   each.problems.empty() ? "ok" : "FAILED", cut(each.error, 90)});
+  return table.text();
+}
+
+nlohmann::json json_of(const Verdict& verdict) {
+  return {{"row", verdict.row},
+          {"fault", verdict.fault},
+          {"runs", verdict.runs},
+          {"errors", verdict.errors},
+          {"ended_by_rocr", verdict.rocr_ends},
+          {"end", verdict.end},
+          {"error", verdict.error},
+          {"unfinished", verdict.unfinished},
+          {"other_queue", verdict.other},
+          {"peer", verdict.peer},
+          {"second_runtime", verdict.again},
+          {"problems", verdict.problems}};
+}
+
+// Kernels that never end, until the process is killed.
+int run_neighbour() {
+  const Runtime runtime;
+  const Agent gpu = runtime.gpu();
+  const Program probes{gpu, builtin_kernels::probes()};
+  const auto gate = probes.kernel<uint32_t*, uint32_t, uint32_t*>("wait_for_gate");
+  const PinnedBuffer<uint32_t> words{gpu, 64};
+  words.data()[0] = 0;
+  Queue queue{gpu};
+  BatchSubmitter batch{queue};
+  batch.dispatch(gate, Grid{1}, words.data(), UINT32_MAX, words.data() + 32);
+  batch.submit();
+  if (write(STDOUT_FILENO, "r", 1) != 1) return 1;
+  for (;;) std::this_thread::sleep_for(std::chrono::seconds(1));
+}
+
+}  // namespace
+}  // namespace uptempo::faults
+
+int main(int argc, char** argv) {
+  using namespace uptempo;
+  using namespace uptempo::faults;
+  support::CommandLine app("fault_matrix",
+                           "Shows what the engine makes of every fault that uptempo-vgpu --inject "
+                           "knows: one row a fault.");
+  Plan plan;
+  bool subject = false, control = false, neighbour = false, is_short = false;
+  std::string json, launcher = UPTEMPO_VGPU_LAUNCHER, only;
+  uint64_t limit = 400;
+  uint64_t patience = 60;
+  support::add_json_option(app, json);
+  app.flag("--short", is_short, "A few representative rows, in some seconds");
+  app.option("--only", only, "Only rows whose name contains this").placeholder("TEXT");
+  app.option("--limit", limit, "Fail at most so many requests of one kind").show_default();
+  app.option("--launcher", launcher, "The command uptempo-vgpu").placeholder("FILE");
+  app.flag("--subject", subject, "The work beneath a fault").hidden();
+  app.flag("--control", control, "The same without the engine").hidden();
+  app.flag("--neighbour", neighbour, "Another process of the machine").hidden();
+  app.option("--scenario", plan.scenario, "Of the work").hidden();
+  app.option("--patience", patience, "Of each wait, in seconds").hidden();
+  return support::run_program(app, argc, argv, [&] {
+    plan.patience = std::chrono::seconds(patience);
+    if (subject) return static_cast<support::ExitCode>(run_subject(plan));
+    if (control) return static_cast<support::ExitCode>(run_control(plan));
+    if (neighbour) return static_cast<support::ExitCode>(run_neighbour());
+    Matrix matrix(launcher, only);
+    for (const Row& row : device_rows(reports_hardware_exceptions()))
+      if (!is_short || row.is_short) matrix.add(row);
+    if (is_short) {
+      matrix.add({.place = "ioctl=CREATE_QUEUE", .errors = {"ENOMEM"}}, 3);
+      matrix.add({.place = "ioctl=CREATE_EVENT", .errors = {"EINTR"}}, 3);
+    } else {
+      for (const Sweep& sweep : request_sweeps())
+        matrix.add(sweep, sweep.timed ? std::min<uint64_t>(limit, 5) : limit);
+    }
+    const std::vector<Verdict>& verdicts = matrix.verdicts();
+    nlohmann::json rows = nlohmann::json::array();
+    std::string report = versions() + "\n" + table_of(verdicts);
+    bool failed = false;
+    for (const Verdict& verdict : verdicts) {
+      rows.push_back(json_of(verdict));
+      if (verdict.problems.empty()) continue;
+      failed = true;
+      report += fmt::format("FAILED {}: {}\n", verdict.row, join(verdict.problems));
+    }
+    if (!json.empty())
+      support::write_output(
+          json, nlohmann::json{{"versions", versions()}, {"rows", rows}}.dump(2) + "\n");
+    support::print_report(json, report);
+    return failed ? support::exit_measured_failure : support::exit_ok;
+  });
+}

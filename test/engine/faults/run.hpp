@@ -1,0 +1,40 @@
+// Runs fault_matrix itself under the launcher, in a process group of its own, until a limit.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace uptempo::faults {
+
+// What a process said and how it ended.
+struct Outcome {
+  std::vector<std::pair<std::string, std::string>> facts;  // subject.hpp, in order
+  int exit_code = -1;                                      // 128 + signal number
+  bool hung = false;                                       // killed at the limit
+  std::string err;                                         // its last lines on stderr
+
+  // The last value of a fact, or "".
+  std::string last(const std::string& name) const;
+  bool has(const std::string& name) const { return !last(name).empty(); }
+  // Values of `name` after round 1 (`again`) or before its end.
+  std::string first(const std::string& name, bool again) const;
+  bool died() const { return hung || exit_code >= 128; }
+  bool was_injected() const;
+  // "hang", "SIGABRT", "exit 1", "ok"
+  std::string end() const;
+};
+
+struct Command {
+  std::string program;                  // "--subject" or "--control"
+  std::vector<std::string> launcher{};  // its options
+  std::string inject{};                 // rules, or ""
+  std::string scenario = "work";
+  std::chrono::seconds patience{60};
+  std::chrono::seconds limit{120};
+};
+
+Outcome run(const std::string& launcher, const Command& command);
+
+}  // namespace uptempo::faults

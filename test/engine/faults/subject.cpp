@@ -1,0 +1,237 @@
+#include "test/engine/faults/subject.hpp"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <kernels/basics.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "engine/uptempo.hpp"
+#include "tools/vgpu/query.h"
+
+namespace uptempo::faults {
+namespace {
+
+constexpr size_t kWords = 1024, kPart = 256;
+
+class Round {
+ public:
+  explicit Round(const Plan& plan) : plan_(plan) {}
+
+  void run() {
+    attempt("set-up", [&] {
+      runtime_.emplace();
+      gpu_.emplace(runtime_->gpu());
+      basics_.emplace(*gpu_, builtin_kernels::basics());
+      fill_.emplace(basics_->kernel<uint32_t*, uint32_t>("fill"));
+      words_.emplace(*gpu_, kWords);
+      std::ranges::fill(words_->span(), 0u);
+      device_.emplace(*gpu_, kWords);
+      victim_.emplace(*gpu_, QueueOptions{.drain_timeout = std::chrono::seconds(1)});
+      other_.emplace(*gpu_, QueueOptions{.drain_timeout = std::chrono::seconds(1)});
+    });
+    if (!other_) return tear_down();
+    if (plan_.scenario == "fork") fork_child();
+    if (plan_.scenario == "neighbour") start_neighbour();
+    // Two batches: the second is unfinished when the first fails.
+    std::vector<Completion> submitted;
+    attempt("work", [&] {
+      for (uint32_t part = 0; part < 2; ++part) submitted.push_back(fill(*victim_, part, 7 + part));
+    });
+    bool finished = submitted.size() == 2;
+    for (uint32_t part = 0; part < submitted.size(); ++part)
+      finished = attempt("work", [&] { expect(submitted[part], part, 7 + part); }) && finished;
+    say("unfinished", finished ? "done" : "failed");
+    if (plan_.scenario == "neighbour") kill_neighbour();
+    report("other", attempt("other queue", [&] { expect(fill(*other_, 2, 9), 2, 9); }));
+    attempt("stream", [&] { use_stream(); });
+    // A Copier waits without a deadline.
+    if (!stuck_) attempt("copy", [&] { use_copier(); });
+    if (plan_.scenario == "peer") report("peer", attempt("peer", [&] { use_peer(); }));
+    tear_down();
+    if (plan_.scenario == "fork") say("child", child_ended_well() ? "done" : "failed");
+  }
+
+ private:
+  // Returns whether `part` threw nothing. Says the first Error of the round.
+  bool attempt(const char* place, const std::function<void()>& part) {
+    say("at", place);
+    try {
+      part();
+      return true;
+    } catch (const Error& error) {
+      if (!failed_)
+        say("error",
+            fmt::format("{} | {} | {}", status_name(error.status()), error.call(), error.what()));
+      if (error.call().empty() || error.found().empty() || error.remedy().empty())
+        say("foreign", fmt::format("an Error without call, finding or remedy: {}", error.what()));
+    } catch (const std::exception& error) {
+      say("foreign", error.what());
+    }
+    failed_ = true;
+    return false;
+  }
+  static void report(const char* name, bool done) { say(name, done ? "done" : "failed"); }
+
+  Completion fill(Queue& queue, uint32_t part, uint32_t value) {
+    BatchSubmitter batch{queue};
+    batch.dispatch(*fill_, Grid{kPart}, words_->data() + part * kPart, value);
+    return batch.submit(Deadline::after(plan_.patience));
+  }
+
+  void expect(const Completion& completion, uint32_t part, uint32_t value) {
+    if (!completion.wait(Deadline::after(plan_.patience))) return stuck("a completion");
+    check(words_->span().subspan(part * kPart, kPart), value, "a kernel's stores");
+  }
+
+  void stuck(const char* what) {
+    stuck_ = true;
+    say("stuck", what);
+  }
+
+  static void check(std::span<const uint32_t> words, uint32_t value, const char* what) {
+    const auto right = static_cast<size_t>(std::ranges::count(words, value));
+    if (right != words.size())
+      say("wrong", fmt::format("{}: {} of {} words are {}", what, right, words.size(), value));
+  }
+
+  void use_stream() {
+    Streams streams{*gpu_, {.queue = {.drain_timeout = std::chrono::seconds(1)}}};
+    Stream stream{streams};
+    std::vector<uint32_t> host(kWords);
+    stream.launch(*fill_, Grid{kWords}, device_->data(), 5u);
+    stream.copy(std::span(host), *device_);
+    if (!stream.synchronize(Deadline::after(plan_.patience))) return stuck("a stream");
+    check(host, 5, "a stream's copy");
+  }
+
+  void use_copier() {
+    Copier copier{*gpu_};
+    std::vector<uint32_t> host(kWords, 3u), back(kWords);
+    copier.to_device(*device_, std::span<const uint32_t>(host));
+    copier.to_host(std::span(back), *device_);
+    check(back, 3, "a copy to the device and back");
+  }
+
+  void use_peer() {
+    const Agent peer = runtime_->gpu(1);
+    const Program basics{peer, builtin_kernels::basics()};
+    const auto fill = basics.kernel<uint32_t*, uint32_t>("fill");
+    const PinnedBuffer<uint32_t> words{peer, kPart};
+    Queue queue{peer, {.drain_timeout = std::chrono::seconds(1)}};
+    BatchSubmitter batch{queue};
+    batch.dispatch(fill, Grid{kPart}, words.data(), 4u);
+    if (!batch.submit().wait(Deadline::after(plan_.patience))) return stuck("the peer");
+    check(words.span(), 4, "the peer's stores");
+  }
+
+  // Has no device: its descriptors are the parent's.
+  void fork_child() {
+    child_ = fork();
+    if (child_ != 0) return;
+    int status = 0;
+    try {
+      BatchSubmitter batch{*other_};
+      static_cast<void>(batch.size());
+      status = Runtime{}.gpus().empty() ? 1 : 0;
+    } catch (const Error&) {
+      status = 0;
+    }
+    _exit(status);
+  }
+  bool child_ended_well() const {
+    int status = 0;
+    return waitpid(child_, &status, 0) == child_ && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  }
+
+  // A process on the same machine, whose kernels never end. It writes a byte when they run.
+  void start_neighbour() {
+    int ready[2];
+    if (pipe(ready) != 0) return say("foreign", "no pipe");
+    child_ = fork();
+    if (child_ == 0) {
+      dup2(ready[1], STDOUT_FILENO);
+      close(ready[0]);
+      execl("/proc/self/exe", "fault_matrix", "--neighbour", nullptr);
+      _exit(127);
+    }
+    close(ready[1]);
+    char byte = 0;
+    say("child", read(ready[0], &byte, 1) == 1 ? "done" : "failed");
+    close(ready[0]);
+  }
+  void kill_neighbour() const {
+    kill(child_, SIGKILL);
+    waitpid(child_, nullptr, 0);
+  }
+
+  void tear_down() {
+    attempt("tear-down", [&] {
+      victim_.reset();
+      other_.reset();
+      device_.reset();
+      words_.reset();
+      fill_.reset();
+      basics_.reset();
+      gpu_.reset();
+      runtime_.reset();
+    });
+  }
+
+  const Plan& plan_;
+  std::optional<Runtime> runtime_;
+  std::optional<Agent> gpu_;
+  std::optional<Program> basics_;
+  std::optional<Kernel<uint32_t*, uint32_t>> fill_;
+  std::optional<PinnedBuffer<uint32_t>> words_;
+  std::optional<DeviceBuffer<uint32_t>> device_;
+  std::optional<Queue> victim_, other_;
+  bool failed_ = false, stuck_ = false;
+  pid_t child_ = -1;
+};
+
+}  // namespace
+
+void say(const std::string& name, const std::string& value) {
+  std::string line = name + '=' + value;
+  std::ranges::replace(line, '\n', ' ');
+  std::puts(line.c_str());
+  std::fflush(stdout);
+}
+
+void say_device(unsigned round) {
+  say("round", std::to_string(round));
+  if (const auto ask =
+          reinterpret_cast<uptempo_vgpu_holdings_t>(dlsym(RTLD_DEFAULT, "uptempo_vgpu_holdings"))) {
+    uptempo_vgpu_holding_counts held{};
+    if (ask(&held) == 0)
+      say("held", fmt::format("{} {} {} {} {}", held.queues, held.signal_events + held.other_events,
+                              held.buffers, held.vram_bytes, held.gtt_bytes + held.userptr_bytes));
+  }
+}
+
+int run_subject(const Plan& plan) {
+  for (unsigned round = 1; round <= 2; ++round) {
+    Round(plan).run();
+    say_device(round);
+  }
+  if (const auto ask =
+          reinterpret_cast<uptempo_vgpu_injected_t>(dlsym(RTLD_DEFAULT, "uptempo_vgpu_injected"))) {
+    uptempo_vgpu_injection_counts counts{};
+    for (uint32_t rule = 0; ask(rule, &counts) == 0; ++rule)
+      say("rule", fmt::format("{} {}", counts.matched, counts.injected));
+  }
+  say("ended", "yes");
+  return 0;
+}
+
+}  // namespace uptempo::faults

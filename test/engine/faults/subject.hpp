@@ -1,0 +1,42 @@
+// The programs that fault_matrix runs beneath an injected fault, each in a process of its own. They
+// write facts to stdout, one `name=value` a line, as soon as each is known: a process that dies or
+// hangs has then said how far it came.
+//
+//   at=PLACE          begun: "set-up", "work", "other queue", "stream", "copy", "tear-down"
+//   error=...         the first Error of a round: status, call and text
+//   foreign=...       an exception that is no Error
+//   wrong=...         a result is wrong, and nothing said so
+//   stuck=...         a completion neither failed nor finished within Plan::patience
+//   unfinished=done|failed      what became of the work on the faulted queue
+//   other=done|failed           work on another queue of the agent
+//   peer=done|failed            work on another agent
+//   child=done|failed           the process that the scenario starts
+//   round=N           rounds completed; a round is one Runtime
+//   held=Q E B V H    queues, events, buffers, VRAM and host bytes that the driver holds after it
+//   rule=M I          of each rule: events that matched, and those to which it applied
+//   ended=yes
+#pragma once
+
+#include <chrono>
+#include <string>
+
+namespace uptempo::faults {
+
+struct Plan {
+  std::string scenario = "work";      // "work", "peer", "fork", "neighbour"
+  std::chrono::seconds patience{60};  // of each wait; ends no wait that can succeed
+  std::string launcher;               // of a neighbour
+};
+
+// Two rounds of the same work through the engine.
+int run_subject(const Plan& plan);
+// The same HSA calls without the engine: the set-up of an agent, a queue, memory, a dispatch, a
+// copy, and everything destroyed again, twice. Shows what ROCr alone makes of a fault.
+int run_control(const Plan& plan);
+
+// Prints one fact and flushes.
+void say(const std::string& name, const std::string& value);
+// Prints `held` and `rule` facts.
+void say_device(unsigned round);
+
+}  // namespace uptempo::faults
