@@ -26,6 +26,7 @@ void Timeline::close() noexcept {
     times_.close([&](uint64_t value) { return is_known(value); });
     visitors_.close();
     leaders_.wake_all();
+    describe_ = nullptr;
   }
   wake_awaited_server();
   visitors_.wait_for_last();
@@ -106,6 +107,26 @@ bool Timeline::is_done(uint64_t value) noexcept {
   return visit ? look(value) : is_known(value);
 }
 
+Timeline::Glimpse Timeline::glimpse(uint64_t value) noexcept {
+  if (is_known(value)) return {.is_complete = true};
+  const detail::Visit visit(visitors_);
+  // The caller may destroy its signal once any thread has found the publication complete.
+  if (!visit || is_settled() || publications_.owner_of(value) == detail::SignalOwner::caller)
+    return {.is_complete = is_known(value)};
+  if (look(value)) return {.is_complete = true};
+  return {.is_complete = false, .signal = publications_.value_of(value)};
+}
+
+void Timeline::describe_with(std::function<std::string()> describe) {
+  const std::lock_guard lock(mutex_);
+  describe_ = std::move(describe);
+}
+
+std::string Timeline::describe_unfinished() {
+  const std::lock_guard lock(mutex_);
+  return describe_ ? describe_() : std::string();
+}
+
 bool Timeline::has_left_device(uint64_t value) noexcept {
   if (is_done(value)) return true;
   // Acquire: the publications of a timeline with kept signals no longer change.
@@ -128,10 +149,14 @@ bool Timeline::watched_failed() noexcept {
 
 bool Timeline::fail(hsa_status_t status, std::string text) noexcept {
   std::vector<detail::FailureRecord::Dependent> dependents;
-  const std::string passed_on = detail::FailureRecord::passed_on(text);
+  std::string passed_on;
   {
     const std::lock_guard lock(mutex_);
-    if (note_failure(status, std::move(text))) dependents = failure_.take_dependents();
+    if (note_failure(status, std::move(text))) {
+      dependents = failure_.take_dependents();
+      if (!dependents.empty())
+        passed_on = detail::FailureRecord::passed_on(failure_.failure().text);
+    }
   }
   // Without the lock: dependents may also wait for this timeline.
   for (const auto& [timeline, value] : dependents)
@@ -146,6 +171,11 @@ bool Timeline::note_failure(hsa_status_t status, std::string text) noexcept {
   // Publications that are complete by now stay complete. No signal is read after this, because
   // callers may destroy theirs.
   note_completed();
+  // Work that waits for another queue is not what has failed.
+  if (describe_ && !detail::FailureRecord::is_passed_on(text)) {
+    if (const std::string unfinished = describe_(); !unfinished.empty())
+      text += "; first unfinished: " + unfinished;
+  }
   failure_.note(status, std::move(text));
   // The owner may begin a publication meanwhile that this does not see. A waiter checks for the
   // failure under mutex_, so it either sees the failure or has made the publication visible here.

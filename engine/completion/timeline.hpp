@@ -42,7 +42,9 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -121,7 +123,22 @@ class Timeline {
     return publications_.owner_of(value);
   }
 
+  // Describes the queue's unfinished work, for errors and messages. `describe` is called under the
+  // timeline's lock, before a failure is noted and on request, never after close(). It may call
+  // glimpse() and nothing else of the timeline that is not said to be a load.
+  void describe_with(std::function<std::string()> describe);
+
   // Functions for any thread.
+  // What describe_with() was given says; empty if nothing was given, and after close().
+  std::string describe_unfinished();
+  // State of a publication, without looking for failures. `signal`: the value of its completion
+  // signal, for an unfinished one with a signal of the queue. A publication with the caller's
+  // signal counts as unfinished until another thread has found it complete.
+  struct Glimpse {
+    bool is_complete = false;
+    std::optional<hsa_signal_value_t> signal{};
+  };
+  Glimpse glimpse(uint64_t value) noexcept;
   uint64_t last_begun() const noexcept { return publications_.last_begun(); }
   bool is_done(uint64_t value) noexcept;
   // True if an earlier check found it complete. Cost: one load.
@@ -224,6 +241,7 @@ class Timeline {
   detail::WaitLeaders leaders_;
   detail::Loans loans_;
   detail::AwaitedPublications awaited_;
+  std::function<std::string()> describe_;  // protected by mutex_
 };
 
 template <class F>

@@ -138,6 +138,18 @@ bool BatchQueue::append_closing_packet(Publication& publication) {
                                            writer_->producers() == aql::Producers::exclusive);
 }
 
+// Before the first header: a failure names the submission.
+[[gnu::always_inline]] inline void BatchQueue::record_flight(const Publication& publication,
+                                                             uint64_t first) noexcept {
+  const uint64_t published = publication.published;
+  flight_.begin({.value = publication.value,
+                 .first = first,
+                 .packets = static_cast<uint32_t>(publication.packets.size() - published),
+                 .headers = published == 0 ? publication.flight_headers() : FlightHeaders{},
+                 .kernel = aql::detail::load_eight_bytes(&publication.packets[published].word[8]),
+                 .site = publication.site});
+}
+
 [[gnu::always_inline]] inline void BatchQueue::publish_in_place(Publication& publication) noexcept {
   const uint64_t count = publication.packets.size();
   if (publication.holds_slots) [[unlikely]]
@@ -247,7 +259,18 @@ void BatchQueue::make_room(Publication& publication) {
   ring_batch_ = &publication;
 }
 
+// `first` is not known where other producers claim slots, too. Their packets may be between those
+// of a publication longer than the ring, whose first packets are overwritten by then.
+void BatchQueue::place_flight(uint64_t first, const aql::PublishResult& result,
+                              uint64_t published) noexcept {
+  if (published == 0) return flight_.refuse();
+  if (first == FlightRecorder::kUnplaced && result.published != 0)
+    first = result.last_index + 1 - std::min(result.published, result.last_index + 1);
+  flight_.place(first, static_cast<uint32_t>(published));
+}
+
 void BatchQueue::evict(Publication& ring_batch) {
+  flight_.note_dropped(writer_->next_index() + ring_batch.packets.size());
   ring_batch.packets.leave_ring();
   ring_batch_ = nullptr;
 }
@@ -277,11 +300,18 @@ std::optional<uint64_t> BatchQueue::submit(Publication& publication, Deadline de
   if (publication.kernargs.blocks != 0) device_writes_.flush();
   const bool in_place = is_in_place(publication);
   if (in_place || has_proven_room(publication)) [[likely]] {
+    record_flight(publication, writer_->next_index());
     in_place ? publish_in_place(publication) : publish_copies(publication);
     retain(publication);
     return settle(publication);
   }
+  const uint64_t before = publication.published;
+  const uint64_t first = writer_->producers() == aql::Producers::exclusive
+                             ? writer_->next_index()
+                             : FlightRecorder::kUnplaced;
+  record_flight(publication, first);
   const aql::PublishResult result = publish_by_copy(publication, deadline);
+  place_flight(first, result, publication.published - before);
   if (!resumes && publication.published != 0) {
     retain(publication);
     if (!result)  // the unpublished packets have the same signals
@@ -415,7 +445,10 @@ void BatchQueue::drop(Publication& publication, Deadline deadline) noexcept {
   if (publication.ended != Ending::none) return;
   if (usable()) {
     if (publication.published != 0) close(publication, deadline);
-    if (ring_batch_ == &publication) publication.packets.discard();
+    if (ring_batch_ == &publication) {
+      flight_.note_dropped(writer_->next_index() + publication.packets.size());
+      publication.packets.discard();
+    }
     kernargs_.drop(publication.kernargs);
   }
   vacate(publication);

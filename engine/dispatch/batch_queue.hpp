@@ -87,6 +87,8 @@ class BatchQueue : public QueueResources {
   void plan(Publication& publication, Deadline deadline);
   bool admit(Publication& publication, Deadline deadline);
   bool admit_when_free(Publication& publication, Deadline deadline);
+  void record_flight(const Publication& publication, uint64_t first) noexcept;
+  void place_flight(uint64_t first, const aql::PublishResult& result, uint64_t published) noexcept;
   void publish_in_place(Publication& publication) noexcept;
   void publish_copies(Publication& publication) noexcept;
   aql::PublishResult publish_by_copy(Publication& publication, Deadline deadline);

@@ -21,7 +21,7 @@ void QueueResources::throw_exhausted(const std::string& resource, const std::str
   throw Error({.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
                .call = "Queue",
                .asked = fmt::format("a free {} within the deadline", resource),
-               .found = fmt::format("{}: {}", size, in_use),
+               .found = fmt::format("{}: {}{}", size, in_use, first_unfinished()),
                .remedy = "wait longer, submit smaller batches, or make the queue with more of it "
                          "(QueueOptions)"});
 }

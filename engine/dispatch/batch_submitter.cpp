@@ -141,8 +141,9 @@ void BatchSubmitter::complete_with(const Signal& signal) {
   publication_.own_signal = signal.handle();
 }
 
-Completion BatchSubmitter::submit() {
+Completion BatchSubmitter::submit(CallSite site) {
   publication_.touched.next();
+  publication_.site = site;
   // Common case: there is room at once, and the clock is not read.
   // strictly less: a packet may be added to complete a finished one
   if (size() < attachment_.state->ring_size()) {
@@ -150,18 +151,20 @@ Completion BatchSubmitter::submit() {
             attachment_.state->submit(publication_, Deadline::now()))
       return {attachment_.state->timeline(), *value};
   }
-  return submit(Deadline::after(patience_));
+  return submit(Deadline::after(patience_), site);
 }
 
-Completion BatchSubmitter::submit(Deadline deadline) {
+Completion BatchSubmitter::submit(Deadline deadline, CallSite site) {
   publication_.touched.next();
+  publication_.site = site;
   const std::optional<uint64_t> value = attachment_.state->submit(publication_, deadline);
   if (!value) attachment_.state->throw_last_refusal();
   return {attachment_.state->timeline(), *value};
 }
 
-std::optional<Completion> BatchSubmitter::try_submit() {
+std::optional<Completion> BatchSubmitter::try_submit(CallSite site) {
   publication_.touched.next();
+  publication_.site = site;
   const std::optional<uint64_t> value = attachment_.state->submit(publication_, Deadline::now());
   if (!value) return {};
   return Completion{attachment_.state->timeline(), *value};

@@ -60,6 +60,7 @@
 #include "engine/dispatch/timing.hpp"
 #include "engine/program/grid.hpp"
 #include "engine/program/program.hpp"
+#include "engine/runtime/call_site.hpp"
 #include "engine/runtime/signal.hpp"
 
 namespace uptempo {
@@ -175,11 +176,12 @@ class BatchSubmitter {
 
   // Publishes the batch. For an empty batch, returns the completion of the last submission. Throws
   // Error if room did not become free in time or the queue has failed.
-  Completion submit();
-  Completion submit(Deadline deadline);
+  // `site` is named in reports and errors about this submission (Queue::report()).
+  Completion submit(CallSite site = CallSite::here());
+  Completion submit(Deadline deadline, CallSite site = CallSite::here());
   // Returns empty instead of waiting. Throws Error for a batch longer than the ring, which cannot
   // be published without waiting.
-  std::optional<Completion> try_submit();
+  std::optional<Completion> try_submit(CallSite site = CallSite::here());
 
   // Drops everything that is not submitted.
   void clear() noexcept;

@@ -44,6 +44,8 @@ Publication::Publication(FencePolicy the_policy, bool is_kept, const Agent* agen
       plain_costs_{.alone = aql::costs_of(plain_.alone),
                    .ends = aql::costs_of(plain_.first) + aql::costs_of(plain_.last),
                    .interior = aql::costs_of(plain_.interior)},
+      plain_flight_{.alone = {plain_.alone, plain_.alone},
+                    .many = {plain_.first, plain_.interior, plain_.last}},
       planner_(the_policy == FencePolicy::minimal
                    ? std::make_unique<FencePlanner>(overwrites_on(agent))
                    : nullptr),

@@ -1,8 +1,11 @@
 #include "engine/dispatch/queue.hpp"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "engine/dispatch/batch_queue.hpp"
+#include "engine/dispatch/flight/flight_log.hpp"
 #include "engine/runtime/error.hpp"
 
 namespace uptempo {
@@ -67,6 +70,29 @@ std::string Queue::describe() const {
   detail::BatchQueue& queue = state("Queue::describe");
   if (!queue.usable()) throw_ended("Queue::describe", "the description of a queue");
   return queue.describe();
+}
+
+void Queue::drain(Deadline deadline) const {
+  const Completion last = last_submitted();
+  if (last.wait(deadline)) return;
+  throw Error(
+      {.status = HSA_STATUS_ERROR,
+       .call = "Queue::drain",
+       .asked = fmt::format("completion of publication {} within the deadline", last.value()),
+       .found = "unfinished work" + state("Queue::drain").first_unfinished(),
+       .remedy = "wait longer, or look at Queue::report()"});
+}
+
+std::string Queue::report() const {
+  detail::BatchQueue& queue = state("Queue::report");
+  if (!queue.usable()) throw_ended("Queue::report", "the last submissions of a queue");
+  return queue.flight_log(detail::FlightScope::all).text();
+}
+
+void Queue::save_report(const std::filesystem::path& file) const {
+  detail::BatchQueue& queue = state("Queue::save_report");
+  if (!queue.usable()) throw_ended("Queue::save_report", "the last submissions of a queue");
+  detail::save_lines(file, queue.flight_log(detail::FlightScope::all).lines());
 }
 
 hsa_queue_t* Queue::handle() const { return state("Queue::handle").handle(); }

@@ -22,11 +22,13 @@
 // once (ring_access.hpp). Otherwise it writes indices and doorbell directly.
 //
 // Lifetime: the destructor waits for the queue's publications up to QueueOptions::drain_timeout,
-// then stops the queue; unfinished publications end with an error. Kernels and buffers in use must
-// live until then. A borrowed queue cannot be stopped: unfinished work is reported as lost, but its
-// packets may still execute. Therefore the Queue's kernarg blocks and signals stay until the end of
-// the Runtime, and the caller's kernels, buffers and signals must live until the owner has
-// destroyed the HSA queue. After the end of the Runtime the destructor does nothing.
+// then stops the queue; unfinished publications end with an error. After one second it writes to
+// stderr what it waits for, and at the end what is lost (Counters::queues_given_up counts that).
+// Kernels and buffers in use must live until then. A borrowed queue cannot be stopped: unfinished
+// work is reported as lost, but its packets may still execute. Therefore the Queue's kernarg blocks
+// and signals stay until the end of the Runtime, and the caller's kernels, buffers and signals must
+// live until the owner has destroyed the HSA queue. After the end of the Runtime the destructor
+// does nothing.
 //
 // Misuse: a batch that outlives its Queue throws Error (batch_submitter.hpp). So does every
 // function of a moved-from Queue and of objects made over it; such a Queue may be destroyed or
@@ -38,6 +40,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <string>
 
@@ -93,6 +96,20 @@ class Queue {
   Completion last_submitted() const;
   // Waits for last_submitted(). Throws Error if the queue has failed.
   void wait(WaitPolicy policy = {}) const { last_submitted().wait(policy); }
+
+  // Waits as wait(), until the deadline. Then throws an Error that names the first unfinished
+  // submission, its call site and its kernels. For programs that must learn of work that hangs: the
+  // destructor can only report it on stderr.
+  void drain(Deadline deadline) const;
+
+  // The last submissions, about 60, oldest first: call sites, packets with kernels, headers and
+  // grids, and what the device has done with them. A snapshot, for a person; lines may change.
+  // Kernels that the library has not loaded are named if ROCr knows them. Any thread. Cost: reads
+  // the ring; recording itself costs some stores for each submission. Throws Error after the end
+  // of the Runtime.
+  std::string report() const;
+  // Writes the same to a file as JSON lines, for `aql_dump flight`. Throws Error.
+  void save_report(const std::filesystem::path& file) const;
 
   hsa_queue_t* handle() const;
   const Agent& agent() const;

@@ -8,8 +8,10 @@
 #include <utility>
 
 #include "aql/amd_abi.hpp"
+#include "engine/completion/end_wait.hpp"
 #include "engine/dispatch/shared_hsa_queue.hpp"
 #include "engine/runtime/error.hpp"
+#include "engine/runtime/say.hpp"
 
 namespace uptempo::detail {
 namespace {
@@ -132,6 +134,8 @@ void QueueResources::connect(const Parts& parts) {
             .private_aperture_high = apertures.private_segment_high,
             .group_aperture_high = apertures.group_segment_high,
             .agent = agent_ ? agent_->handle() : hsa_agent_t{0}};
+  timeline_.describe_with(
+      [this] { return flight_log(FlightScope::unfinished).first_unfinished(); });
   if (common_) common_->join(timeline_);
 }
 
@@ -178,10 +182,15 @@ QueueResources::~QueueResources() {
 void QueueResources::drain(Deadline deadline) noexcept {
   const uint64_t last = timeline_.last_begun();
   if (timeline_.is_done(last)) return;
-  if (timeline_.wait(last, {}, deadline) == WaitResult::done) return;
+  const WaitResult result = wait_for_end(timeline_, last, deadline, flight_name().c_str());
+  if (result == WaitResult::done) return;
   if (queue_.handle() != 0) hsa_queue_inactivate(handle());
   timeline_.fail(HSA_STATUS_ERROR_INVALID_QUEUE,
                  "its Queue was destroyed before the work was complete");
+  if (result != WaitResult::timed_out) return;  // it had failed before, with an error of its own
+  count(&CounterBlock::queues_given_up);
+  say(fmt::format("{} is destroyed with unfinished work, which is lost: {}", flight_name(),
+                  timeline_.failure().text));
 }
 
 void QueueResources::reclaim_finished(uint32_t limit) noexcept {

@@ -21,6 +21,8 @@
 #include "aql/writer.hpp"
 #include "engine/completion/timeline.hpp"
 #include "engine/completion/timeline_watch.hpp"
+#include "engine/dispatch/flight/flight_log.hpp"
+#include "engine/dispatch/flight/flight_recorder.hpp"
 #include "engine/dispatch/pools/gauge.hpp"
 #include "engine/dispatch/pools/kernarg_pool.hpp"
 #include "engine/dispatch/pools/signal_pool.hpp"
@@ -82,6 +84,13 @@ class QueueResources {
   Pressure pressure() noexcept;  // any thread
   // Requires usable() and a queue. Throws Error.
   std::string describe() const;
+  // The last submissions; any thread. Requires usable() and a queue.
+  FlightLog flight_log(FlightScope scope) const;
+  // "queue 3 of gfx90a", for messages. Requires a queue.
+  std::string flight_name() const;
+  // "; first unfinished: ...", for an error about a wait that ran out of time. Empty if there is no
+  // unfinished work.
+  std::string first_unfinished() const;
 
   const Agent* agent() const noexcept { return agent_ ? &*agent_ : nullptr; }
   const QueueFacts& facts() const noexcept { return facts_; }
@@ -158,6 +167,7 @@ class QueueResources {
   QueueFacts facts_;
   uint32_t ring_size_ = 0;
   bool profiling_ = false;
+  FlightRecorder flight_;
 
  private:
   void reclaim_finished(uint32_t limit) noexcept;

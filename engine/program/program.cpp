@@ -14,6 +14,7 @@
 
 #include "engine/program/code_object.hpp"
 #include "engine/program/kernel_name.hpp"
+#include "engine/program/kernel_names.hpp"
 #include "engine/program/loaded_kernel.hpp"
 #include "engine/program/metadata.hpp"
 #include "engine/runtime/amd_extension.hpp"
@@ -98,6 +99,9 @@ struct Program::Loaded : std::enable_shared_from_this<Program::Loaded> {
   Loaded(const Agent& on, std::vector<std::byte>&& code) : Loaded(on, std::span(code)) {
     file = std::move(code);  // which leaves the bytes where they are
   }
+  ~Loaded() { detail::KernelNames::of_process().unload(this); }
+  Loaded(const Loaded&) = delete;
+  Loaded& operator=(const Loaded&) = delete;
 
   std::vector<std::byte> file;  // empty if the caller keeps the bytes
   Agent agent;
@@ -200,6 +204,8 @@ std::shared_ptr<const KernelInfo> Program::kernel_info(std::string_view name) co
   program.kernels.push_back(read_kernel(program.agent, {program.executable.handle()},
                                         program.object, program.identity, program.metadata,
                                         *metadata, "Program::kernel"));
+  const KernelInfo& added = program.kernels.back();
+  detail::KernelNames::of_process().add(added.object, added.name, &program);
   return share(program.kernels.back());
 }
 

@@ -17,15 +17,18 @@ Recording::~Recording() = default;
 
 void Recording::raw(const aql::Packet64& packet) { state_->raw(packet); }
 
-Completion Recording::replay(Queue& queue) {
+Completion Recording::replay(Queue& queue, CallSite site) {
+  state_->called_from(site);
   return state_->replay(queue.state("Recording::replay"));
 }
 
-Completion Recording::replay(Queue& queue, Deadline deadline) {
+Completion Recording::replay(Queue& queue, Deadline deadline, CallSite site) {
+  state_->called_from(site);
   return state_->replay(queue.state("Recording::replay"), deadline);
 }
 
-std::optional<Completion> Recording::try_replay(Queue& queue) {
+std::optional<Completion> Recording::try_replay(Queue& queue, CallSite site) {
+  state_->called_from(site);
   return state_->submit(queue.state("Recording::try_replay"), Deadline::now());
 }
 

@@ -61,6 +61,7 @@
 #include "engine/dispatch/timing.hpp"
 #include "engine/program/grid.hpp"
 #include "engine/program/program.hpp"
+#include "engine/runtime/call_site.hpp"
 
 namespace uptempo {
 
@@ -209,11 +210,11 @@ class Recording {
   // Publishes. For an empty recording, returns the completion of the last submission. Throws Error
   // as BatchSubmitter::submit(), for a queue of another agent, and for another queue if a kernel
   // has its queue's address as a hidden argument.
-  Completion replay(Queue& queue);
-  Completion replay(Queue& queue, Deadline deadline);
+  Completion replay(Queue& queue, CallSite site = CallSite::here());
+  Completion replay(Queue& queue, Deadline deadline, CallSite site = CallSite::here());
   // Returns empty instead of waiting. Throws Error for a recording longer than the ring, which
   // cannot be replayed without waiting.
-  std::optional<Completion> try_replay(Queue& queue);
+  std::optional<Completion> try_replay(Queue& queue, CallSite site = CallSite::here());
   // Ends a partly published replay with a barrier packet, for which it waits for a slot. Otherwise
   // does nothing.
   void abandon() noexcept;

@@ -7,8 +7,10 @@
 #include <mutex>
 #include <thread>
 
+#include "engine/completion/end_wait.hpp"
 #include "engine/runtime/error.hpp"
 #include "engine/runtime/memory_model.hpp"
+#include "engine/runtime/say.hpp"
 #include "engine/runtime/session.hpp"
 
 namespace uptempo::detail {
@@ -103,7 +105,11 @@ RecordingState::~RecordingState() {
   const Deadline deadline = Deadline::after(kDrainTimeout);
   for (; flight_count_ != 0; --flight_count_) {
     const Flight& flight = flights_[first_flight_];
-    if (flight.timeline->wait(flight.value, {}, deadline) != WaitResult::done) lost_ = true;
+    const WaitResult result = wait_for_end(*flight.timeline, flight.value, deadline, "a recording");
+    if (result == WaitResult::timed_out && !lost_)
+      say("a recording is destroyed before its replays are complete: " +
+          flight.timeline->describe_unfinished());
+    if (result != WaitResult::done) lost_ = true;
     first_flight_ = next_place(first_flight_);
   }
   if (!lost_) return;
@@ -449,6 +455,8 @@ std::byte* RecordingState::wait_for_spare(uint32_t size) {
     if (oldest != nullptr &&
         oldest->timeline->wait(oldest->value, {}, deadline) != WaitResult::timed_out)
       continue;
+    std::string unfinished = oldest == nullptr ? "" : oldest->timeline->describe_unfinished();
+    if (!unfinished.empty()) unfinished = "; first unfinished: " + unfinished;
     throw Error(
         {.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
          .call = "Recording",
@@ -456,7 +464,7 @@ std::byte* RecordingState::wait_for_spare(uint32_t size) {
          .found = fmt::format(
              "none of {} spare bytes is free; {} replays are in flight and hold {} blocks{}",
              options_.spare_kernarg_bytes, flight_count_, blocks_.retired(),
-             lost_ ? ", because a queue failed before it had finished one" : ""),
+             lost_ ? ", because a queue failed before it had finished one" : unfinished),
          .remedy =
              lost_
                  ? "record it again"

@@ -60,6 +60,8 @@ class RecordingState {
   OpenNode replace(const NodeHandle& node, const std::shared_ptr<const KernelInfo>& kernel,
                    const Grid& grid);
 
+  // The call site of the next replay, for reports.
+  void called_from(const CallSite& site) noexcept { publication_.site = site; }
   Completion replay(BatchQueue& state);
   Completion replay(BatchQueue& state, Deadline deadline);
   std::optional<Completion> submit(BatchQueue& state, Deadline deadline);

@@ -64,7 +64,8 @@ namespace uptempo {
   X(copies_by_host, "copies and fills of streams by the host, at once")                    \
   X(host_duties, "host work at the end of a copy: copying out of staging, unpinning")      \
   X(frees_deferred, "buffers freed in the order of a stream")                              \
-  X(late_faults, "GPU memory faults attributed to work that was given up")
+  X(late_faults, "GPU memory faults attributed to work that was given up")                 \
+  X(queues_given_up, "queues whose unfinished work was lost at their destruction")
 
 struct Counters {
 #define UPTEMPO_COUNTER_FIELD(name, text) uint64_t name = 0;

@@ -137,20 +137,21 @@ class Launcher {
         skips_(can_skip(options.skip_arguments)) {}
 
   // Throws Error as Stream::launch(), for a stream of other Streams, and when memory is exhausted.
-  void launch(Stream& stream, const Grid& grid, const std::type_identity_t<Args>&... args);
+  void launch(Stream& stream, const detail::LaunchGrid& on,
+              const std::type_identity_t<Args>&... args);
 
   // The same with host arrays for some of the arguments. Also throws Error as Stream::copy(); the
   // contents of out() and in_out() arrays are then undefined.
   template <class... Given>
   requires(sizeof...(Given) == sizeof...(Args) && (detail::is_host_array<Given> || ...) &&
            (detail::can_be_given<Given, Args>() &&
-            ...)) void launch(Stream& stream, const Grid& grid, const Given&... given) {
+            ...)) void launch(Stream& stream, const detail::LaunchGrid& on, const Given&... given) {
     core_.begin_arrays(stream);
     try {
       [&]<size_t... I>(std::index_sequence<I...>) {
         // Braces evaluate the arguments, and so start the copies, in order.
         const std::tuple<Args...> args{put_in<Args>(stream, I, given)...};
-        launch(stream, grid, std::get<I>(args)...);
+        launch(stream, on, std::get<I>(args)...);
         core_.end_arrays(stream);
         if constexpr ((comes_out<Given>() || ...)) {
           (put_out(stream, I, given), ...);
@@ -220,14 +221,15 @@ class Launcher {
 };
 
 template <class... Args>
-void Launcher<Args...>::launch(Stream& stream, const Grid& grid,
+void Launcher<Args...>::launch(Stream& stream, const detail::LaunchGrid& on,
                                const std::type_identity_t<Args>&... args) {
-  detail::require_arguments<Args...>(kernel_.info(), grid.lds_bytes, args...);
+  detail::require_arguments<Args...>(kernel_.info(), on.grid.lds_bytes, args...);
   detail::StreamQueue& queue = core_.prepare(stream);
   detail::ArgumentBlocks& blocks = core_.blocks();
-  if (!skips_) return stream.launch(kernel_, grid, args...);
+  if (!skips_) return stream.launch(kernel_, on, args...);
   for (;;) {
-    detail::StreamTurn turn = detail::take_turn_at(queue, kernel_.info(), grid);
+    detail::StreamTurn turn = detail::take_turn_at(queue, kernel_.info(), on.grid);
+    turn.site = on.site;
     uint32_t group_segment = 0;
     detail::ArgumentBlock* block = blocks.find(*turn.shape, queue, [&](const std::byte* shadow) {
       return holds(shadow, *turn.shape, group_segment, args...);
@@ -251,7 +253,7 @@ void Launcher<Args...>::launch(Stream& stream, const Grid& grid,
     }
     if (!detail::try_take_block(queue, turn)) {
       turn.lock.unlock();
-      stream.launch(kernel_, grid, args...);
+      stream.launch(kernel_, on, args...);
       return core_.count_miss();
     }
     core_.count_miss();

@@ -93,13 +93,14 @@ class Stream {
 
   // Throws Error for a geometry or an amount of group memory that kernel or agent cannot run, for
   // Arguments that do not fit (arguments.hpp), if no room becomes available in time, and if the
-  // queue has failed.
+  // queue has failed. Pass a Grid: its conversion to LaunchGrid adds the calling line, for reports.
   template <class... Args>
-  void launch(const Kernel<Args...>& kernel, const Grid& grid,
+  void launch(const Kernel<Args...>& kernel, const detail::LaunchGrid& on,
               const std::type_identity_t<Args>&... args) {
-    detail::require_arguments<Args...>(kernel.info(), grid.lds_bytes, args...);
+    detail::require_arguments<Args...>(kernel.info(), on.grid.lds_bytes, args...);
     detail::StreamQueue& queue = prepare();
-    detail::StreamTurn turn = detail::take_turn(queue, kernel.info(), grid);
+    detail::StreamTurn turn = detail::take_turn(queue, kernel.info(), on.grid);
+    turn.site = on.site;
     aql::Packet64 packet;
     detail::write_dispatch(packet, turn.block, *turn.shape, turn.shape->packet,
                            detail::ArgumentPlaces<Args...>(kernel.info().arguments), args...);

@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "engine/completion/end_wait.hpp"
 #include "engine/runtime/error.hpp"
 
 namespace uptempo::detail {
@@ -59,7 +60,16 @@ StreamsState::~StreamsState() {
   // One deadline covers all, however many of them hang.
   const Deadline deadline = Deadline::after(options_.queue.drain_timeout);
   // A queue that hangs and has no room for its marker does not delay the others.
+  bool is_silent = true;
+  const Deadline silent = Deadline::after(kSilentWait);
   while (!close_epochs() && !deadline.passed()) {
+    if (is_silent && silent.passed()) {
+      is_silent = false;
+      for_each_queue([&](StreamQueue& queue) {
+        if (queue.busy())
+          say_waiting(queue.source_timeline(), deadline, queue.flight_name().c_str());
+      });
+    }
     give_back_loans();
     std::this_thread::sleep_for(std::chrono::microseconds(20));
   }
@@ -199,6 +209,20 @@ void StreamsState::for_each_queue(const std::function<void(StreamQueue&)>& f) {
     return index < places_.size() ? places_[index]->queue.get() : nullptr;
   };
   for (size_t i = 0; StreamQueue* const next = queue(i); ++i) f(*next);
+}
+
+std::string StreamsState::flight_logs(const char* call, std::string (FlightLog::*as)() const) {
+  std::string all;
+  for_each_queue([&](StreamQueue& queue) {
+    if (!queue.usable())
+      throw Error({.status = HSA_STATUS_ERROR_NOT_INITIALIZED,
+                   .call = call,
+                   .asked = "the last submissions of streams",
+                   .found = "the Runtime was destroyed, and their queues with it",
+                   .remedy = "make a new Runtime and new Streams"});
+    all += (queue.flight_log(FlightScope::all).*as)();
+  });
+  return all;
 }
 
 uint32_t StreamsState::queues() {

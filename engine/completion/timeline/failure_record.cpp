@@ -16,6 +16,9 @@ namespace {
 // Error source of a timeline after one of its signals has become negative.
 constinit const std::atomic<hsa_status_t> kNegativeSignal{HSA_STATUS_ERROR};
 
+// Starts the text of a failure that another queue has caused.
+constexpr std::string_view kPassedOn = "a queue that it waits for has failed: ";
+
 }  // namespace
 
 void FailureRecord::watch_failed_copy() noexcept { watch(&kNegativeSignal); }
@@ -37,9 +40,12 @@ void FailureRecord::add_dependent(const Dependent& dependent) {
   }
 }
 
+bool FailureRecord::is_passed_on(const std::string& text) noexcept {
+  return text.starts_with(kPassedOn);
+}
+
 std::string FailureRecord::passed_on(const std::string& text) {
-  static constexpr std::string_view kLead = "a queue that it waits for has failed: ";
-  return text.starts_with(kLead) ? text : std::string(kLead) + text;
+  return is_passed_on(text) ? text : std::string(kPassedOn) + text;
 }
 
 void FailureRecord::clear() noexcept {

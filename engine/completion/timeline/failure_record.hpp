@@ -84,6 +84,7 @@ class FailureRecord {
   // Describes this failure to a timeline that waits for it. The prefix is added once, however long
   // the chain.
   static std::string passed_on(const std::string& text);
+  static bool is_passed_on(const std::string& text) noexcept;
 
   // Forgets the failure, the dependents and the signals; the watched source stays.
   void clear() noexcept;

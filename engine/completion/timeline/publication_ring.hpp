@@ -21,6 +21,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "aql/amd_abi.hpp"
@@ -82,6 +83,12 @@ class PublicationRing {
   // error. A publication that has been reclaimed meanwhile is complete.
   enum class Reading : uint8_t { pending, complete, negative };
   Reading read(uint64_t value) const noexcept;
+  // Value of the publication's signal; empty once the publication has been reclaimed.
+  std::optional<hsa_signal_value_t> value_of(uint64_t value) const noexcept {
+    if (!holds(at(value), value)) return {};
+    const hsa_signal_value_t left = aql::load_acquire(signal_of(value));
+    return holds(at(value), value) ? std::optional(left) : std::nullopt;
+  }
   // True if a packet has decremented the signal of a lost publication. The failure may have set
   // that signal from 1 to -1 (Timeline::fail()). Requires that no publication begins any more.
   bool has_fired(uint64_t value) const noexcept;

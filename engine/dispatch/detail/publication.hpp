@@ -15,10 +15,12 @@
 #include "aql/packet.hpp"
 #include "aql/writer.hpp"
 #include "engine/dispatch/detail/packet_store.hpp"
+#include "engine/dispatch/flight/detail/flight_headers.hpp"
 #include "engine/dispatch/pools/detail/kernarg_cursor.hpp"
 #include "engine/dispatch/timing.hpp"
 #include "engine/fences/declarations.hpp"
 #include "engine/fences/packet_plan.hpp"
+#include "engine/runtime/call_site.hpp"
 #include "engine/runtime/detail/handle_check.hpp"
 
 namespace uptempo {
@@ -96,6 +98,7 @@ struct Publication {
   hsa_signal_t completion{0};
   // the last packet is the engine's own barrier, for this submission
   bool has_closing_packet = false;
+  CallSite site;  // of the submission
 
   // No packet has declarations and none is timed.
   bool is_plain() const noexcept { return declared.empty() && timing == Timing::none; }
@@ -163,6 +166,11 @@ struct Publication {
     if (!is_plain()) return planned_costs_;
     return count == 1 ? plain_costs_.alone
                       : plain_costs_.ends + plain_costs_.interior * (count - 2);
+  }
+  // Headers for the flight recorder. Requires a plan.
+  FlightHeaders flight_headers() const noexcept {
+    if (is_plain()) return planned_ == 1 ? plain_flight_.alone : plain_flight_.many;
+    return {header(0), header(planned_ - 1)};
   }
   // Flags of a packet without declarations that is neither first nor last.
   aql::HeaderFlags plain_flags() const noexcept { return aql::header_flags(plain_.interior); }
@@ -234,6 +242,7 @@ struct Publication {
 
   const PlainHeaders plain_;
   const struct { aql::HeaderCosts alone, ends, interior; } plain_costs_;
+  const struct { FlightHeaders alone, many; } plain_flight_;
   std::unique_ptr<FencePlanner> planner_;   // of FencePolicy::minimal, otherwise null
   std::vector<Declarations> declarations_;  // one per packet; empty for a plain batch
   std::vector<PacketPlan> plans_;     // of the last plan(); for a plain batch, made on request

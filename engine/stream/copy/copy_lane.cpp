@@ -6,8 +6,10 @@
 #include <thread>
 #include <utility>
 
+#include "engine/completion/end_wait.hpp"
 #include "engine/runtime/counters.hpp"
 #include "engine/runtime/error.hpp"
+#include "engine/runtime/say.hpp"
 
 namespace uptempo::detail {
 
@@ -185,7 +187,11 @@ bool CopyLane::is_unfinished(const Event& event) noexcept {
 
 void CopyLane::finish(Deadline deadline) noexcept {
   const uint64_t last = timeline_.last_begun();
-  if (watch_.usable()) timeline_.wait(last, {}, deadline);
+  const std::string name = fmt::format("the copies {}", options_.name);
+  const WaitResult result = watch_.usable() && !timeline_.is_done(last)
+                                ? wait_for_end(timeline_, last, deadline, name.c_str())
+                                : WaitResult::done;
+  if (result == WaitResult::timed_out) say(name + " are destroyed before the last is finished");
   if (!timeline_.is_done(last))
     timeline_.fail(HSA_STATUS_ERROR, "its Streams were destroyed before the copy was finished");
   const std::lock_guard lock(mutex_);

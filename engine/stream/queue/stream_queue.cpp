@@ -243,8 +243,9 @@ void StreamQueue::inherit(StreamPosition& position, uint64_t packet, uint64_t ep
   follow(position, std::max(position.packet, packet), std::max(position.epoch, epoch));
 }
 
-uint64_t StreamQueue::publish(aql::Packet64& packet, aql::HeaderFlags flags, bool closes) noexcept {
-  const uint64_t place = writer_->next_index() + 1;
+uint64_t StreamQueue::publish(aql::Packet64& packet, aql::HeaderFlags flags, bool closes,
+                              const CallSite& site) noexcept {
+  const uint64_t place = writer_->next_index() + 1, value = open_epoch();
   if (closes) {
     // Invariant 5: completion means that all earlier packets are complete and visible.
     flags.barrier = Barrier::on;
@@ -269,6 +270,12 @@ uint64_t StreamQueue::publish(aql::Packet64& packet, aql::HeaderFlags flags, boo
   const uint16_t header = aql::with_flags(packet.header(), flags);
   packet.word[0] = aql::first_word(header, packet.setup());
   if (flags.barrier == Barrier::on) last_barrier_ = place;
+  flight_.begin({.value = value,
+                 .first = place - 1,
+                 .packets = 1,
+                 .headers = {header, header},
+                 .kernel = aql::detail::load_eight_bytes(&packet.word[8]),
+                 .site = site});
   const uint64_t doorbells = writer_->publish_in_place(packet, 1, {});
   count_published(
       {.packets = 1, .completion_signals = closes, .doorbells = doorbells, .batches = closes},
@@ -303,7 +310,7 @@ void StreamQueue::launch(Turn&& turn, StreamPosition& position, aql::Packet64& p
     writer_->hold_next(1, {.owner = &timeline_, .value = epoch});
     open_holds_ = true;
   }
-  follow(position, publish(packet, flags, closes), epoch);
+  follow(position, publish(packet, flags, closes, turn.site), epoch);
   position.acquires_system = false;
 }
 

@@ -186,7 +186,8 @@ class StreamQueue final : private StreamSpills, public QueueResources, public Si
   [[noreturn]] void throw_short() const;
   void await_closable(std::unique_lock<std::mutex>& lock);
   // Returns the packet's index plus one.
-  uint64_t publish(aql::Packet64& packet, aql::HeaderFlags flags, bool closes) noexcept;
+  uint64_t publish(aql::Packet64& packet, aql::HeaderFlags flags, bool closes,
+                   const CallSite& site = {}) noexcept;
   void mark() noexcept;
   void follow(StreamPosition& position, uint64_t packet, uint64_t epoch) noexcept;
   // Orders the stream after that packet, in addition, and extends its events to that epoch.

@@ -12,6 +12,7 @@
 #include "engine/dispatch/detail/dispatch_shape.hpp"
 #include "engine/program/grid.hpp"
 #include "engine/program/program.hpp"
+#include "engine/runtime/call_site.hpp"
 
 namespace uptempo::detail {
 
@@ -41,6 +42,17 @@ struct StreamTurn {
   std::byte* block;
   // New arguments were written, in `block` or elsewhere; see kernarg_memory.hpp.
   bool wrote_arguments = true;
+  CallSite site{};
+};
+
+// A grid and the line that launches it: its implicit conversion happens at the call. A defaulted
+// parameter cannot follow a kernel's arguments.
+struct LaunchGrid {
+  // NOLINTNEXTLINE(google-explicit-constructor): callers pass a Grid
+  LaunchGrid(const Grid& the_grid, CallSite the_site = CallSite::here()) noexcept
+      : grid(the_grid), site(the_site) {}
+  const Grid& grid;
+  CallSite site;
 };
 
 // StreamQueue's functions of these names.

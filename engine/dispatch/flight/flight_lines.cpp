@@ -1,0 +1,102 @@
+// FlightLog::lines(): the file that aql_dump reads. Packets have the fields of the virtual GPU's
+// trace; tools/aql_dump/README.md lists the others.
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "aql/text.hpp"
+#include "engine/dispatch/flight/flight_log.hpp"
+#include "engine/runtime/error.hpp"
+
+namespace uptempo::detail {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Content = FlightPackets::Content;
+
+Json json_of(const FlightPackets& packets, uint64_t queue) {
+  Json line{{"queue", queue}, {"index", packets.first}, {"packets", packets.count}};
+  const aql::Packet64& packet = packets.packet;
+  if (packets.content == Content::overwritten) {
+    line["type"] = "overwritten";
+  } else if (packets.content == Content::headless) {
+    line["type"] = "taken";
+  } else {
+    const aql::HeaderFlags flags = aql::header_flags(packet.header());
+    line["type"] = aql::kind_name(packet);
+    line["barrier"] = flags.barrier == aql::Barrier::on;
+    line["acquire"] = aql::scope_name(flags.acquire);
+    line["release"] = aql::scope_name(flags.release);
+  }
+  if (packets.kernel.empty()) return line;
+  line["kernel"] = packets.kernel;
+  if (packets.content == Content::overwritten) return line;
+  const auto dispatch = aql::packet_as<hsa_kernel_dispatch_packet_t>(packet);
+  line["kernel_object"] = dispatch.kernel_object;
+  line["grid"] = {dispatch.grid_size_x, dispatch.grid_size_y, dispatch.grid_size_z};
+  line["workgroup"] = {dispatch.workgroup_size_x, dispatch.workgroup_size_y,
+                       dispatch.workgroup_size_z};
+  line["kernarg"] = reinterpret_cast<uint64_t>(dispatch.kernarg_address);
+  line["completion_signal"] = dispatch.completion_signal.handle != 0;
+  return line;
+}
+
+std::string text_of(const Json& line) {
+  // A name that is not UTF-8 must not prevent the report.
+  return line.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
+}
+
+}  // namespace
+
+std::string FlightLog::lines() const {
+  Json head{{"type", "queue"},           {"queue", queue},           {"agent", agent},
+            {"ring", ring_size},         {"read_index", read_index}, {"write_index", write_index},
+            {"submissions", submissions}};
+  if (failure) {
+    head["failure"] = failure->text;
+    head["status"] = status_name(failure->status);
+  }
+  std::string lines = text_of(head);
+  for (const FlightPackets& packets : unrecorded) lines += text_of(json_of(packets, queue));
+  for (const FlightSubmission& each : last) {
+    Json line{{"type", "submission"},
+              {"queue", queue},
+              {"submission", each.entry.number},
+              {"value", each.entry.value},
+              {"state", name_of(each.state)},
+              {"packets", each.entry.packets}};
+    if (each.entry.first != FlightRecorder::kUnplaced) line["index"] = each.entry.first;
+    if (each.entry.site.file != nullptr) {
+      line["file"] = each.entry.site.file;
+      line["line"] = each.entry.site.line;
+    }
+    if (each.signal) line["signal"] = *each.signal;
+    lines += text_of(line);
+    for (const FlightPackets& packets : each.packets) {
+      Json of_packets = json_of(packets, queue);
+      of_packets["submission"] = each.entry.number;
+      lines += text_of(of_packets);
+    }
+  }
+  return lines;
+}
+
+void save_lines(const std::filesystem::path& file, const std::string& lines) {
+  const std::unique_ptr<FILE, int (*)(FILE*)> out(std::fopen(file.c_str(), "wb"), &std::fclose);
+  const bool is_written = out != nullptr &&
+                          std::fwrite(lines.data(), 1, lines.size(), out.get()) == lines.size() &&
+                          std::fflush(out.get()) == 0;
+  if (is_written) return;
+  const int error = errno;
+  throw Error({.status = HSA_STATUS_ERROR_INVALID_FILE,
+               .call = "Queue::save_report",
+               .asked = fmt::format("a report in '{}'", file.string()),
+               .found = fmt::format("it cannot be written: {}", std::strerror(error)),
+               .remedy = "pass a file that may be written"});
+}
+
+}  // namespace uptempo::detail

@@ -1,0 +1,343 @@
+#include "engine/dispatch/flight/flight_log.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "aql/text.hpp"
+#include "engine/program/kernel_names.hpp"
+
+namespace uptempo::detail {
+namespace {
+
+using aql::Packet64;
+using Content = FlightPackets::Content;
+
+// Packets of a submission that FlightScope::unfinished reads: a ring in device memory is slow.
+constexpr uint64_t kMostAroundReadIndex = 64;
+
+// Producers and the packet processor write the slots meanwhile, without an order that
+// ThreadSanitizer could know.
+[[gnu::no_sanitize("thread")]] Packet64 load(const Packet64& slot) noexcept {
+  Packet64 copy;
+  for (size_t i = 0; i < std::size(copy.word); ++i)
+    copy.word[i] = __atomic_load_n(&slot.word[i], __ATOMIC_RELAXED);
+  return copy;
+}
+
+bool has_header(const Packet64& packet) noexcept {
+  return aql::packet_type(packet.header()) != aql::PacketType::invalid;
+}
+
+bool same_body(const Packet64& a, const Packet64& b) noexcept {
+  // Packet processors may clear all of the first word.
+  return std::equal(a.word.begin() + 1, a.word.end(), b.word.begin() + 1);
+}
+
+void set_header(Packet64& packet, uint16_t header) noexcept {
+  packet.word[0] = aql::first_word(header, packet.setup());
+}
+
+// Reads packets from the ring, and names their kernels.
+class Reader {
+ public:
+  Reader(const FlightSource& source, FlightScope scope, uint64_t read, uint64_t written)
+      : source_(source), scope_(scope), read_(read), written_(written) {}
+
+  // Reads packets [from, from + count); `entry`: the submission that they are part of, or null.
+  std::vector<FlightPackets> packets(uint64_t from, uint64_t count,
+                                     const FlightRecorder::Entry* entry) {
+    std::vector<FlightPackets> runs;
+    if (const uint64_t oldest = first_readable(); from < oldest && count != 0) {
+      runs.push_back(with_first_kernel({.first = from}, entry));
+      const uint64_t skipped = std::min(count, oldest - from);
+      if (skipped > 1) runs.push_back({.first = from + 1, .count = skipped - 1});
+      from += skipped;
+      count -= skipped;
+    }
+    std::vector<Packet64> before, after;
+    before.reserve(count);
+    after.reserve(count);
+    for (uint64_t i = 0; i < count; ++i) before.push_back(load(slot(from + i)));
+    for (uint64_t i = 0; i < count; ++i) after.push_back(load(slot(from + i)));
+    // Last: whatever was published or taken during the looks has moved an index by now.
+    const uint64_t read = source_.writer.read_index();
+    written_ = source_.writer.visible_write_index();
+    for (uint64_t i = 0; i < count; ++i)
+      add(runs, packet(from + i, before[i], after[i], read, entry));
+    return runs;
+  }
+
+  std::string kernel(uint64_t object) {
+    const auto [at, is_new] = names_.try_emplace(object);
+    if (!is_new) return at->second;
+    at->second = scope_ == FlightScope::all ? name_of_kernel(object, source_.agent)
+                                            : KernelNames::of_process().find(object);
+    is_named_[object] = !at->second.empty();
+    if (at->second.empty()) at->second = fmt::format("0x{:x}", object);
+    return at->second;
+  }
+
+ private:
+  const Packet64& slot(uint64_t index) const noexcept {
+    return source_.writer.ring()[index & (source_.writer.ring_size() - 1)];
+  }
+  // The packets of lower indices were overwritten.
+  uint64_t first_readable() const noexcept {
+    const uint64_t end = std::max(written_, source_.records.dropped());
+    return end - std::min<uint64_t>(end, source_.writer.ring_size());
+  }
+
+  // `read`: the read index after both looks.
+  FlightPackets packet(uint64_t index, const Packet64& before, const Packet64& now, uint64_t read,
+                       const FlightRecorder::Entry* entry) {
+    FlightPackets result{.first = index};
+    // Only a batch that is not published yet sets the header of a slot that was taken.
+    if (index < first_readable() || !same_body(before, now) ||
+        (index < read_ && has_header(before)) || (index < read && has_header(now)))
+      return with_first_kernel(std::move(result), entry);
+    const bool was_taken = index < read || !has_header(now);
+    result.packet = now;
+    result.content = Content::whole;
+    if (was_taken) {
+      const uint16_t header = has_header(before) ? before.header()
+                              : entry != nullptr
+                                  ? entry->headers.of(index - entry->first, entry->packets)
+                                  : aql::kInvalidHeader;
+      set_header(result.packet, header);
+      if (!has_header(result.packet)) result.content = Content::headless;
+    }
+    const uint64_t object = object_of(result.packet);
+    const bool is_dispatch =
+        result.content == Content::whole
+            ? aql::packet_type(result.packet.header()) == aql::PacketType::kernel_dispatch
+            : !kernel(object).empty() && is_named_[object];
+    if (is_dispatch) result.kernel = kernel(object);
+    return result;
+  }
+
+  // The record keeps the kernel of a submission's first packet.
+  FlightPackets with_first_kernel(FlightPackets packet, const FlightRecorder::Entry* entry) {
+    if (entry == nullptr || packet.first != entry->first) return packet;
+    const uint16_t header = entry->headers.of(0, entry->packets);
+    set_header(packet.packet, header);
+    if (aql::packet_type(header) == aql::PacketType::kernel_dispatch)
+      packet.kernel = kernel(entry->kernel);
+    return packet;
+  }
+
+  static uint64_t object_of(const Packet64& packet) noexcept {
+    return aql::packet_as<hsa_kernel_dispatch_packet_t>(packet).kernel_object;
+  }
+
+  static bool is_like(const FlightPackets& a, const FlightPackets& b) noexcept {
+    if (a.content != b.content || a.kernel != b.kernel) return false;
+    if (a.content == Content::overwritten) return a.packet.header() == b.packet.header();
+    const auto first = aql::packet_as<hsa_kernel_dispatch_packet_t>(a.packet);
+    const auto second = aql::packet_as<hsa_kernel_dispatch_packet_t>(b.packet);
+    if (a.kernel.empty()) return false;  // packets with dependencies of their own
+    return a.packet.header() == b.packet.header() && first.setup == second.setup &&
+           first.kernel_object == second.kernel_object && first.grid_size_x == second.grid_size_x &&
+           first.grid_size_y == second.grid_size_y && first.grid_size_z == second.grid_size_z &&
+           first.workgroup_size_x == second.workgroup_size_x &&
+           first.workgroup_size_y == second.workgroup_size_y &&
+           first.workgroup_size_z == second.workgroup_size_z &&
+           first.completion_signal.handle == second.completion_signal.handle;
+  }
+  static void add(std::vector<FlightPackets>& runs, FlightPackets packet) {
+    if (!runs.empty() && is_like(runs.back(), packet)) {
+      ++runs.back().count;
+    } else {
+      runs.push_back(std::move(packet));
+    }
+  }
+
+  const FlightSource& source_;
+  const FlightScope scope_;
+  const uint64_t read_;
+  uint64_t written_;
+  std::map<uint64_t, std::string> names_;
+  std::map<uint64_t, bool> is_named_;
+};
+
+FlightState state_of(const FlightRecorder::Entry& entry, bool is_complete, bool has_failed,
+                     uint64_t read) noexcept {
+  if (is_complete) return FlightState::complete;
+  if (has_failed) return FlightState::failed;
+  if (entry.first == FlightRecorder::kUnplaced) return FlightState::submitting;
+  return entry.first < read ? FlightState::running : FlightState::waiting;
+}
+
+std::string site_of(const CallSite& site) {
+  return site.file == nullptr ? std::string() : fmt::format("{}:{}", site.file, site.line);
+}
+
+std::string range_of(uint64_t first, uint64_t count) {
+  if (count == 1) return fmt::format("packet {}", first);
+  return fmt::format("packets {} to {}", first, first + count - 1);
+}
+
+std::string line_of(const FlightPackets& packets) {
+  std::string line = range_of(packets.first, packets.count) + ": ";
+  if (packets.content == Content::overwritten) {
+    line += "overwritten by later packets";
+    return packets.kernel.empty() ? line : line + fmt::format("; kernel={}", packets.kernel);
+  }
+  const Packet64& packet = packets.packet;
+  if (packets.content == Content::headless) {
+    line += "taken, so its header is not known";
+  } else {
+    const aql::HeaderFlags flags = aql::header_flags(packet.header());
+    line += fmt::format("{}{} acquire={} release={}", aql::kind_name(packet),
+                        flags.barrier == aql::Barrier::on ? " barrier" : "",
+                        aql::scope_name(flags.acquire), aql::scope_name(flags.release));
+  }
+  if (packets.kernel.empty()) {
+    if (packets.content == Content::headless) return line;
+    // After the kind and the flags: dependencies and conditions.
+    const std::string all = aql::format(packet);
+    const size_t fields = all.find(" dep_signal=");
+    return fields == std::string::npos ? line : line + all.substr(fields);
+  }
+  const auto dispatch = aql::packet_as<hsa_kernel_dispatch_packet_t>(packet);
+  line +=
+      fmt::format(" kernel={} grid=[{},{},{}] workgroup=[{},{},{}]", packets.kernel,
+                  dispatch.grid_size_x, dispatch.grid_size_y, dispatch.grid_size_z,
+                  dispatch.workgroup_size_x, dispatch.workgroup_size_y, dispatch.workgroup_size_z);
+  if (dispatch.completion_signal.handle != 0) line += " completion_signal";
+  return line;
+}
+
+// "kernels a, b and 3 others", each once.
+std::string kernels_of(const std::vector<FlightPackets>& packets) {
+  constexpr size_t kMostNames = 3;
+  std::vector<std::string> names;
+  for (const FlightPackets& each : packets)
+    if (!each.kernel.empty() && std::ranges::find(names, each.kernel) == names.end())
+      names.push_back(each.kernel);
+  if (names.empty()) return {};
+  std::string text = names.size() == 1 ? "kernel " : "kernels ";
+  for (size_t i = 0; i < std::min(names.size(), kMostNames); ++i)
+    text += fmt::format("{}'{}'", i == 0 ? "" : ", ", names[i]);
+  if (names.size() > kMostNames) text += fmt::format(" and {} others", names.size() - kMostNames);
+  return text;
+}
+
+}  // namespace
+
+const char* name_of(FlightState state) noexcept {
+  switch (state) {
+    case FlightState::complete:
+      return "complete";
+    case FlightState::running:
+      return "running";
+    case FlightState::waiting:
+      return "waiting";
+    case FlightState::submitting:
+      return "submitting";
+    case FlightState::failed:
+      break;
+  }
+  return "failed";
+}
+
+FlightLog read_flight_log(const FlightSource& source, FlightScope scope) {
+  const aql::AqlQueueWriter& writer = source.writer;
+  FlightLog log{.queue = writer.queue()->id,
+                .agent = source.agent_name,
+                .ring_size = writer.ring_size(),
+                // first, so that it is not greater than the write index
+                .read_index = writer.read_index(),
+                .write_index = writer.visible_write_index(),
+                .submissions = source.records.total(),
+                .last_value = source.timeline.last_begun()};
+  const bool all = scope == FlightScope::all;
+  if (all && source.timeline.failed()) log.failure = source.timeline.failure();
+  Reader reader(source, scope, log.read_index, log.write_index);
+  uint64_t recorded = log.write_index;  // first packet index with a record
+  for (const FlightRecorder::Entry& entry : source.records.entries()) {
+    const bool is_placed = entry.first != FlightRecorder::kUnplaced;
+    if (is_placed) recorded = std::min(recorded, entry.first);
+    const Timeline::Glimpse glimpse = source.timeline.glimpse(entry.value);
+    if (!all && (glimpse.is_complete || !log.last.empty())) continue;
+    FlightSubmission submission{
+        .entry = entry,
+        .state = state_of(entry, glimpse.is_complete, log.failure.has_value(), log.read_index),
+        .signal = glimpse.signal,
+        .packets = {}};
+    uint64_t from = entry.first, count = entry.packets;
+    if (!all && is_placed) {
+      // From the last packet taken on.
+      const uint64_t end = from + count;
+      if (log.read_index > from) from = std::min(log.read_index, end) - 1;
+      count = std::min(end - from, kMostAroundReadIndex);
+    }
+    if (is_placed) submission.packets = reader.packets(from, count, &entry);
+    log.last.push_back(std::move(submission));
+  }
+  const uint64_t oldest = log.write_index - std::min<uint64_t>(log.write_index, log.ring_size);
+  if (const uint64_t from = std::max(log.read_index, oldest); from < recorded) {
+    const uint64_t count = recorded - from;
+    log.unrecorded =
+        reader.packets(from, all ? count : std::min(count, kMostAroundReadIndex), nullptr);
+  }
+  return log;
+}
+
+std::string FlightLog::text() const {
+  std::string text =
+      fmt::format("queue {}{}: ring of {} packets, read index {}, write index {}\n", queue,
+                  agent.empty() ? "" : " of " + agent, ring_size, read_index, write_index);
+  if (failure) text += fmt::format("  failed: {}\n", failure->text);
+  if (!unrecorded.empty()) {
+    text += "  in the ring, with no record in this queue\n";
+    for (const FlightPackets& packets : unrecorded)
+      text += fmt::format("    {}\n", line_of(packets));
+  }
+  text += fmt::format("  the last {} of {} submissions\n", last.size(), submissions);
+  for (const FlightSubmission& each : last) {
+    const FlightRecorder::Entry& entry = each.entry;
+    const std::string site = site_of(entry.site);
+    text += fmt::format("  submission {}{}{}: {}", entry.number, site.empty() ? "" : " at ", site,
+                        name_of(each.state));
+    if (each.signal) text += fmt::format(", completion signal {}", *each.signal);
+    text += fmt::format(", {} packet{}\n", entry.packets, entry.packets == 1 ? "" : "s");
+    for (const FlightPackets& packets : each.packets)
+      text += fmt::format("    {}\n", line_of(packets));
+  }
+  return text;
+}
+
+std::string FlightLog::first_unfinished() const {
+  const auto found = std::ranges::find_if(
+      last, [](const FlightSubmission& each) { return each.state != FlightState::complete; });
+  if (!unrecorded.empty()) {
+    // They are older than every record.
+    const std::string kernels = kernels_of(unrecorded);
+    return fmt::format("packet {} in the ring, of which this queue has no record{}{}",
+                       unrecorded.front().first, kernels.empty() ? "" : ": ", kernels);
+  }
+  if (found == last.end()) return {};
+  const FlightRecorder::Entry& entry = found->entry;
+  const std::string site = site_of(entry.site), kernels = kernels_of(found->packets);
+  std::string text =
+      fmt::format("submission {}{}{}", entry.number, site.empty() ? "" : " at ", site);
+  if (entry.first == FlightRecorder::kUnplaced) {
+    text += fmt::format(", {} packets that have no slots yet", entry.packets);
+  } else {
+    text += fmt::format(", {}", range_of(entry.first, entry.packets));
+    const uint64_t taken =
+        std::clamp(read_index, entry.first, entry.first + entry.packets) - entry.first;
+    if (entry.packets == 1)
+      text += taken != 0 ? ", taken by the packet processor" : ", not taken yet";
+    else
+      text += fmt::format(", {} taken by the packet processor", taken);
+  }
+  if (!kernels.empty()) text += ", " + kernels;
+  if (submissions > entry.number)
+    text += fmt::format("; {} submissions follow it", submissions - entry.number);
+  return text;
+}
+
+}  // namespace uptempo::detail

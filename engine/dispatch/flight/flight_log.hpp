@@ -1,0 +1,94 @@
+// FlightLog: what a queue's flight recorder and ring say at one moment, as text and as JSON lines.
+// Private to engine/dispatch, engine/stream and their tests.
+//
+// A snapshot: other threads and the packet processor go on meanwhile, so two lines may be of
+// different moments, some microseconds apart. Each line alone is true, and what is not known is
+// said to be so. A slot's packet belongs to its index only if
+//   * no later packet has been published to the slot,
+//   * no dropped packet has been written to it,
+//   * and, once the packet processor has taken it, its header is INVALID and nothing else has
+//     changed between two looks. A batch that is being written in the ring sets headers.
+//
+// States come from the timeline: a submission is complete when its value is. Packets below the read
+// index were taken by the packet processor and may run or be complete. Only packets that wait for
+// one another (barrier bit) run one at a time; the last one taken is then the one that runs.
+#pragma once
+
+#include <hsa/hsa.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "aql/packet.hpp"
+#include "aql/writer.hpp"
+#include "engine/completion/timeline.hpp"
+#include "engine/dispatch/flight/flight_recorder.hpp"
+
+namespace uptempo::detail {
+
+// Consecutive packets that differ at most in their kernel arguments.
+struct FlightPackets {
+  enum class Content : uint8_t {
+    whole,        // everything is known
+    headless,     // the packet processor has taken it, and no record holds its header
+    overwritten,  // by later packets
+  };
+  uint64_t first = 0, count = 1;
+  Content content = Content::overwritten;
+  aql::Packet64 packet{};
+  std::string kernel{};  // of a dispatch: its name, or its address in hexadecimal
+};
+
+enum class FlightState : uint8_t { complete, running, waiting, submitting, failed };
+const char* name_of(FlightState state) noexcept;
+
+struct FlightSubmission {
+  FlightRecorder::Entry entry;
+  FlightState state = FlightState::waiting;
+  std::optional<hsa_signal_value_t> signal{};  // value of its completion signal
+  std::vector<FlightPackets> packets{};        // of those that were asked for
+};
+
+struct FlightLog {
+  uint64_t queue = 0;
+  std::string agent;  // name; empty: none
+  uint32_t ring_size = 0;
+  uint64_t read_index = 0, write_index = 0;
+  uint64_t submissions = 0;  // in the life of the queue
+  uint64_t last_value = 0;   // of the timeline
+  std::optional<Failure> failure{};
+  std::vector<FlightSubmission> last{};     // oldest first
+  std::vector<FlightPackets> unrecorded{};  // packets in the ring of which no record is left
+
+  // Lines for a person, as of a describe() function.
+  std::string text() const;
+  // The first unfinished submission in one sentence part; empty if none is known.
+  std::string first_unfinished() const;
+  // JSON lines for aql_dump.
+  std::string lines() const;
+};
+
+// What a log is made of. The timeline, the writer's queue and the recorder must stay alive.
+struct FlightSource {
+  const FlightRecorder& records;
+  const aql::AqlQueueWriter& writer;
+  Timeline& timeline;
+  hsa_agent_t agent{};
+  std::string agent_name{};
+};
+
+enum class FlightScope : uint8_t {
+  all,
+  // The first unfinished submission, and of that the packets around the read index. Calls nothing
+  // of HSA that waits and takes no lock of the timeline, so a failing timeline may ask.
+  unfinished,
+};
+FlightLog read_flight_log(const FlightSource& source, FlightScope scope);
+
+// Writes the lines to a new file, or over an old one. Throws Error.
+void save_lines(const std::filesystem::path& file, const std::string& lines);
+
+}  // namespace uptempo::detail

@@ -1,0 +1,29 @@
+#include "engine/dispatch/flight/flight_recorder.hpp"
+
+#include <algorithm>
+
+namespace uptempo::detail {
+
+std::vector<FlightRecorder::Entry> FlightRecorder::entries() const {
+  std::vector<Entry> found;
+  const uint64_t end = total();
+  for (uint64_t number = end - std::min(end, kRecords); number < end; ++number) {
+    const Record& record = records_[number % kRecords];
+    Entry entry{.number = number + 1,
+                .value = record.value.load(std::memory_order_acquire),
+                // before the number of packets: see place()
+                .first = record.first.load(std::memory_order_acquire),
+                .kernel = record.kernel.load(std::memory_order_acquire)};
+    const uint64_t line_and_packets = record.line_and_packets.load(std::memory_order_acquire);
+    entry.packets = static_cast<uint32_t>(line_and_packets);
+    entry.site = {record.file.load(std::memory_order_acquire),
+                  static_cast<uint32_t>(line_and_packets >> 32)};
+    entry.headers = FlightHeaders::from(record.headers.load(std::memory_order_acquire));
+    // The writer overwrites this record once total() is number + kRecords.
+    if (total() >= number + kRecords) continue;
+    if (entry.value != 0) found.push_back(entry);
+  }
+  return found;
+}
+
+}  // namespace uptempo::detail

@@ -1,0 +1,94 @@
+// FlightRecorder: the last submissions of one queue, for reports about work that hangs or has
+// failed. Private to engine/dispatch, engine/stream and their tests.
+//
+// A record is written once for each submission, however many packets it has. It holds what the ring
+// does not: the call site, the place on the timeline and the packet indices. It also keeps the
+// first packet's kernel and three headers, because the packet processor sets the headers of taken
+// packets to INVALID, and later packets overwrite their slots. flight_log.hpp reads the rest from
+// the ring.
+//
+// Thread safety: one writer at a time, the queue's owner. Any thread may read: entries() returns
+// whole records only. A record is not overwritten before `total()` has grown by kRecords since, so
+// a reader compares that number after it has copied the record. Every word is stored with release
+// order and loaded with acquire order, so a reader that sees a word of a later record also sees the
+// number before it. These orders cost nothing on x86.
+// Cost: seven stores to lines that no other thread writes. No allocation, lock or load of a packet
+// but of its kernel.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "engine/dispatch/flight/detail/flight_headers.hpp"
+#include "engine/runtime/call_site.hpp"
+
+namespace uptempo::detail {
+
+class FlightRecorder {
+ public:
+  static constexpr uint64_t kRecords = 64;
+  // Index of packets whose slots are not claimed yet.
+  static constexpr uint64_t kUnplaced = UINT64_MAX;
+
+  struct Entry {
+    uint64_t number = 0;  // of the submission in this queue, from 1 on
+    uint64_t value = 0;   // on the timeline
+    uint64_t first = 0;   // index of the first packet, or kUnplaced
+    uint32_t packets = 0;
+    FlightHeaders headers{};
+    uint64_t kernel = 0;  // kernel_object of the first packet, if that is a dispatch
+    CallSite site{};
+  };
+
+  // Call before the first header is stored, so that a failure finds the record.
+  void begin(const Entry& entry) noexcept {
+    const uint64_t number = total_.load(std::memory_order_relaxed);
+    Record& record = records_[number % kRecords];
+    record.value.store(entry.value, std::memory_order_release);
+    record.first.store(entry.first, std::memory_order_release);
+    record.kernel.store(entry.kernel, std::memory_order_release);
+    record.file.store(entry.site.file, std::memory_order_release);
+    record.line_and_packets.store(uint64_t{entry.site.line} << 32 | entry.packets,
+                                  std::memory_order_release);
+    record.headers.store(entry.headers.bits(), std::memory_order_release);
+    total_.store(number + 1, std::memory_order_release);
+  }
+  // The last submission's packets have this place.
+  void place(uint64_t first, uint32_t packets) noexcept {
+    Record& record = last();
+    const uint64_t line = record.line_and_packets.load(std::memory_order_relaxed) >> 32;
+    record.line_and_packets.store(line << 32 | packets, std::memory_order_release);
+    record.first.store(first, std::memory_order_release);
+  }
+  // The last submission was refused, and none of its packets was published.
+  void refuse() noexcept { last().value.store(0, std::memory_order_release); }
+  // Slots of packet indices below this one have held packets that were never published.
+  void note_dropped(uint64_t end) noexcept {
+    if (end > dropped_.load(std::memory_order_relaxed))
+      dropped_.store(end, std::memory_order_release);
+  }
+
+  uint64_t total() const noexcept { return total_.load(std::memory_order_acquire); }
+  uint64_t dropped() const noexcept { return dropped_.load(std::memory_order_acquire); }
+  // The last records, oldest first: up to kRecords - 1, and fewer while a thread submits.
+  std::vector<Entry> entries() const;
+
+ private:
+  struct Record {
+    std::atomic<uint64_t> value{0}, first{0}, kernel{0};
+    std::atomic<const char*> file{nullptr};
+    std::atomic<uint64_t> line_and_packets{0};
+    std::atomic<uint32_t> headers{0};
+  };
+  Record& last() noexcept {
+    return records_[(total_.load(std::memory_order_relaxed) - 1) % kRecords];
+  }
+
+  std::array<Record, kRecords> records_;
+  std::atomic<uint64_t> total_{0};
+  std::atomic<uint64_t> dropped_{0};
+};
+
+}  // namespace uptempo::detail

@@ -1,0 +1,104 @@
+// The flight recorder on a device: names of kernels, errors of faults, and the end of hung work.
+#include <engine/uptempo.hpp>
+#include <kernels/basics.hpp>
+#include <kernels/probes.hpp>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <string>
+
+#include "test/support/catch.hpp"
+#include "test/support/errors.hpp"
+#include "test/support/on_device.hpp"
+#include "test/support/own_process.hpp"
+#include "tools/support/command.hpp"
+
+using namespace uptempo;
+using namespace std::chrono_literals;
+
+namespace {
+
+using uptempo::test::contains;
+using uptempo::test::error_of;
+using uptempo::test::in_own_process;
+using uptempo::test::OnDevice;
+
+std::string here(uint32_t line) { return std::string(__FILE__) + ':' + std::to_string(line); }
+
+}  // namespace
+
+TEST_CASE_METHOD(OnDevice, "a report names loaded and unloaded kernels, also those of others",
+                 "[flight]") {
+  Queue queue{gpu};
+  PinnedBuffer<uint32_t> words{gpu, 64};
+  BatchSubmitter batch{queue};
+  {
+    const Program program{gpu, builtin_kernels::basics()};
+    const auto fill = program.kernel<uint32_t*, uint32_t>("fill");
+    batch.dispatch(fill, Grid{64}, words.data(), 7u);
+    batch.dispatch(fill, Grid{32}, words.data(), 8u);
+    batch.submit().wait();
+    const std::string loaded = queue.report();
+    CAPTURE(loaded);
+    CHECK(contains(loaded, "submission 1 at " + here(__LINE__ - 3) + ": complete"));
+    CHECK(contains(loaded,
+                   "packet 0: kernel_dispatch barrier acquire=system release=agent "
+                   "kernel=fill grid=[64,1,1] workgroup=[64,1,1]"));
+    CHECK(contains(loaded,
+                   "packet 1: kernel_dispatch barrier acquire=agent release=system "
+                   "kernel=fill grid=[32,1,1] workgroup=[32,1,1] completion_signal"));
+    batch.clear();
+  }
+  const test::TemporaryDirectory directory;
+  const std::string file = directory.file("flight");
+  queue.save_report(file);
+  std::ifstream lines(file);
+  const std::string all{std::istreambuf_iterator<char>(lines), {}};
+  CAPTURE(all);
+  CHECK(contains(all, R"("kernel":"fill)"));
+  CHECK(contains(error_of<Error>([&] { queue.save_report("/no/such/folder/x"); }),
+                 "/no/such/folder/x"));
+}
+
+TEST_CASE("a memory fault names the submission and the kernel", "[flight]") {
+  in_own_process("", [] {
+    const Runtime runtime;
+    const Agent gpu = runtime.gpu();
+    const Program program{gpu, builtin_kernels::basics()};
+    const auto fill = program.kernel<uint32_t*, uint32_t>("fill");
+    Queue queue{gpu};
+    BatchSubmitter batch{queue};
+    batch.dispatch(fill, Grid{64}, reinterpret_cast<uint32_t*>(0x7000), 1u);
+    const Completion completion = batch.submit();
+    const std::string site = here(__LINE__ - 1);
+    const std::string error = error_of<Error>([&] { completion.wait(); });
+    CAPTURE(error);
+    CHECK(contains(error, "first unfinished: submission 1 at " + site + ", packet 0"));
+    CHECK(contains(error, "kernel 'fill'"));
+  });
+}
+
+TEST_CASE_METHOD(OnDevice, "hung work is named by drain(), by its destructor and by its completion",
+                 "[flight]") {
+  const Program program{gpu, builtin_kernels::probes()};
+  const auto gate = program.kernel<uint32_t*, uint32_t, uint32_t*>("wait_for_gate");
+  PinnedBuffer<uint32_t> words{gpu, 64};
+  std::optional<Queue> queue{std::in_place, gpu, QueueOptions{.drain_timeout = 1100ms}};
+  BatchSubmitter batch{*queue};
+  batch.dispatch(gate, Grid{1}, words.data(), UINT32_MAX, words.data() + 32);
+  const Completion hung = batch.submit();
+  const std::string expected = "submission 1 at " + here(__LINE__ - 1) + ", packet 0";
+  const std::string error = error_of<Error>([&] { queue->drain(Deadline::after(10ms)); });
+  CAPTURE(error);
+  CHECK(contains(error, expected));
+  CHECK(contains(error, "kernel 'wait_for_gate'"));
+  CHECK(contains(queue->report(), ", completion signal 1, 1 packet"));
+  const Counters before = Counters::now();
+  queue.reset();
+  CHECK((Counters::now() - before).queues_given_up == 1);
+  const std::string lost = error_of<Error>([&] { hung.wait(); });
+  CAPTURE(lost);
+  CHECK(contains(lost, expected));
+}
