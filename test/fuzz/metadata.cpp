@@ -14,10 +14,13 @@ namespace {
 
 using llvm::msgpack::DocNode;
 
-std::string_view text_in(DocNode node) { return {node.getString().data(), node.getString().size()}; }
+std::string_view text_in(DocNode node) {
+  return {node.getString().data(), node.getString().size()};
+}
 bool is(DocNode node, uint64_t number) {
-  return node.getKind() == llvm::msgpack::Type::UInt ? node.getUInt() == number
-                                                     : node.getInt() == static_cast<int64_t>(number);
+  return node.getKind() == llvm::msgpack::Type::UInt
+             ? node.getUInt() == number
+             : node.getInt() == static_cast<int64_t>(number);
 }
 
 void compare(DocNode theirs, const KernelMetadata& ours) {

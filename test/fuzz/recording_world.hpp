@@ -23,7 +23,8 @@ class RecordingWorld {
     using enum ArgumentKind;
     using test::argument;
     const CodeIdentity code{"gfx90a", 4711, 0x0123456789abcdef};
-    const auto add = [&](const char* name, uint32_t bytes, std::vector<ArgumentMetadata> arguments) {
+    const auto add = [&](const char* name, uint32_t bytes,
+                         std::vector<ArgumentMetadata> arguments) {
       kernels_.emplace_back(test::info_of({.name = name,
                                            .kernarg_bytes = bytes,
                                            .arguments = std::move(arguments),

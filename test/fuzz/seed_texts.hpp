@@ -48,29 +48,83 @@ inline constexpr std::string_view kNames[] = {
 };
 
 inline constexpr std::string_view kHostInstructions[] = {
-    "\x48\x89\x07"sv,                          // mov [rdi], rax
-    "\x4c\x87\x44\x24\x10"sv,                  // xchg [rsp + 16], r8
-    "\x48\xc7\x84\x8b\1\2\3\4\5\6\7\x10"sv,    // mov qword [rbx + 4 rcx + d32], i32
-    "\x44\x8b\x0d\1\2\3\4"sv,                  // mov r9d, [rip + d32]
-    "\xc7\x45\x08\1\2\3\4"sv,                  // mov dword [rbp + 8], i32
+    "\x48\x89\x07"sv,                        // mov [rdi], rax
+    "\x4c\x87\x44\x24\x10"sv,                // xchg [rsp + 16], r8
+    "\x48\xc7\x84\x8b\1\2\3\4\5\6\7\x10"sv,  // mov qword [rbx + 4 rcx + d32], i32
+    "\x44\x8b\x0d\1\2\3\4"sv,                // mov r9d, [rip + d32]
+    "\xc7\x45\x08\1\2\3\4"sv,                // mov dword [rbp + 8], i32
 };
 
 // One packet of each kind that the SDMA engine supports, after four bytes of offset.
 inline std::string sdma_packets() {
   const uint32_t words[] = {
-      0,                                                   // offset
-      0x00020000, 0, 0,                                    // NOP of three dwords
-      1, 255, 0, 0x1000, 0, 0x2000, 0,                     // COPY, linear
-      0x40000401, 0x1000, 0, 0, 1 << 13, 1, 0x2000, 0, 0, 1 << 13, 1, 7 | 3 << 16, 0,  // rectangle
-      2, 0x1000, 0, 1, 7, 8,                               // WRITE of two dwords
-      5, 0x1000, 0, 1,                                     // FENCE
-      6, 1,                                                // TRAP
-      0xb0000008, 0x1000, 0, 1, ~0u, 0,                    // POLL_REGMEM of memory
-      47u << 25 | 10, 0x1000, 0, 1, 0, 0, 0, 0,            // ATOMIC
-      0x8000000b, 0x1000, 0, 0xabcd, 15,                   // CONST_FILL
-      0x0000020d, 0x1000, 0,                               // TIMESTAMP
-      0xc0055800, 1u << 23, 0, 0, 0, 0, 0,                 // PM4: ACQUIRE_MEM
-      0xffff1000, 0x80000000,                              // PM4: NOP, padding
+      0,  // offset
+      0x00020000,
+      0,
+      0,  // NOP of three dwords
+      1,
+      255,
+      0,
+      0x1000,
+      0,
+      0x2000,
+      0,  // COPY, linear
+      0x40000401,
+      0x1000,
+      0,
+      0,
+      1 << 13,
+      1,
+      0x2000,
+      0,
+      0,
+      1 << 13,
+      1,
+      7 | 3 << 16,
+      0,  // rectangle
+      2,
+      0x1000,
+      0,
+      1,
+      7,
+      8,  // WRITE of two dwords
+      5,
+      0x1000,
+      0,
+      1,  // FENCE
+      6,
+      1,  // TRAP
+      0xb0000008,
+      0x1000,
+      0,
+      1,
+      ~0u,
+      0,  // POLL_REGMEM of memory
+      47u << 25 | 10,
+      0x1000,
+      0,
+      1,
+      0,
+      0,
+      0,
+      0,  // ATOMIC
+      0x8000000b,
+      0x1000,
+      0,
+      0xabcd,
+      15,  // CONST_FILL
+      0x0000020d,
+      0x1000,
+      0,  // TIMESTAMP
+      0xc0055800,
+      1u << 23,
+      0,
+      0,
+      0,
+      0,
+      0,  // PM4: ACQUIRE_MEM
+      0xffff1000,
+      0x80000000,  // PM4: NOP, padding
   };
   return {reinterpret_cast<const char*>(words), sizeof words};
 }

@@ -5,11 +5,11 @@
 
 #include <cstring>
 #include <fstream>
-#include <stdexcept>
 #include <kernels/basics.hpp>
 #include <kernels/bitonic_sort.hpp>
 #include <kernels/probes.hpp>
 #include <kernels/transfer.hpp>
+#include <stdexcept>
 
 #include "aql/text.hpp"
 #include "engine/program/code_object.hpp"
@@ -114,8 +114,7 @@ void write_code(const std::filesystem::path& directory) {
   for (const auto& bundle : bundles) {
     std::vector<CodeObject> both;
     for (size_t target = 0; target < std::size(kTargets); ++target) {
-      const CodeObject object =
-          select_code_object(bundle, {*parse_target_id(kTargets[target]), 6});
+      const CodeObject object = select_code_object(bundle, {*parse_target_id(kTargets[target]), 6});
       const std::string code = code_of(object);
       for (size_t at = 0; at < code.size() && at < 64 * 64; at += 64)
         instructions.add(static_cast<char>(target) + code.substr(at, 64));
@@ -138,8 +137,7 @@ void write_recordings(const std::filesystem::path& directory) {
   fuzz::RecordingWorld world;
   const std::string file = world.save(*world.full_recording());
   corpus.add(file);
-  for (const char version : {'1', '2', '3'})
-    corpus.add(version + file.substr(file.find('\n') + 1));
+  for (const char version : {'1', '2', '3'}) corpus.add(version + file.substr(file.find('\n') + 1));
 }
 
 void write_packets(const std::filesystem::path& directory) {
@@ -147,14 +145,15 @@ void write_packets(const std::filesystem::path& directory) {
   const aql::HeaderFlags flags{aql::Barrier::on, aql::FenceScope::agent, aql::FenceScope::system};
   for (const aql::Packet64& packet :
        {aql::to_packet(aql::KernelDispatch{.flags = flags,
-                                           .grid = {256, 4, 2},
-                                           .workgroup = {64, 2, 1},
-                                           .dimensions = 3,
-                                           .kernel_object = 0x7f0000001000,
-                                           .completion_signal = {0x40}}),
+       .grid = {256, 4, 2},
+       .workgroup = {64, 2, 1},
+       .dimensions = 3,
+       .kernel_object = 0x7f0000001000,
+       .completion_signal = {0x40}}),
         aql::to_packet(aql::BarrierAnd{flags, {{{0x40}, {0x80}}}, {0xc0}}),
         aql::to_packet(aql::BarrierOr{flags, {{{0x40}}}, {0xc0}}),
-        aql::to_packet(aql::BarrierValue{.flags = flags, .signal = {0x40}, .value = 7, .mask = 15})}) {
+        aql::to_packet(
+            aql::BarrierValue{.flags = flags, .signal = {0x40}, .value = 7, .mask = 15})}) {
     corpus.add(bytes_of(packet));
     corpus.add(aql::format_words(packet));
   }

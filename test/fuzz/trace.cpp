@@ -1,8 +1,8 @@
 // The virtual GPU's trace as aql_dump and fence_scope read it.
+#include "tools/fence_scope/trace/trace.hpp"
 #include "test/fuzz/fuzz.hpp"
 #include "tools/aql_dump/input.hpp"
 #include "tools/aql_dump/report.hpp"
-#include "tools/fence_scope/trace/trace.hpp"
 #include "tools/support/program.hpp"
 
 namespace uptempo::fuzz {

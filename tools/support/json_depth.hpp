@@ -16,8 +16,8 @@ template <class Json>
 auto no_deeper_json() {
   return [](int depth, typename Json::parse_event_t, Json&) {
     if (depth > kDeepestJson)
-      throw std::runtime_error("its values are nested deeper than " +
-                               std::to_string(kDeepestJson) + " levels");
+      throw std::runtime_error("its values are nested deeper than " + std::to_string(kDeepestJson) +
+                               " levels");
     return true;
   };
 }
