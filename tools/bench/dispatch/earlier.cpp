@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "tools/support/json_whole.hpp"
 #include "tools/support/program.hpp"
 #include "tools/support/table.hpp"
 
@@ -46,7 +47,7 @@ void require_format(const ordered_json& in, const std::string& file) {
 
 Figure figure_of(const ordered_json& in) {
   Figure figure{.name = in.at("name"),
-                .batch = in.at("batch"),
+                .batch = support::whole<uint32_t>(in.at("batch")),
                 .phase = Phase::submit,
                 .ns = in.at("ns_per_dispatch"),
                 .low = in.at("low"),

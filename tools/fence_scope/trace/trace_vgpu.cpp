@@ -7,12 +7,14 @@
 #include "tools/fence_scope/report/report_words.hpp"
 #include "tools/fence_scope/trace/trace.hpp"
 #include "tools/support/json_depth.hpp"
+#include "tools/support/json_whole.hpp"
 #include "tools/support/program.hpp"
 
 namespace uptempo::fence_scope {
 namespace {
 
 using nlohmann::json;
+using support::whole;
 
 // A change of a queue's indices, and its time.
 struct IndexEvent {
@@ -35,15 +37,15 @@ aql::FenceScope scope_of(const json& line, const char* field) {
 
 TraceRun::Packet packet_of(const json& line) {
   TraceRun::Packet packet{
-      .queue = line.at("queue"),
-      .index = line.at("index"),
+      .queue = whole<uint32_t>(line.at("queue")),
+      .index = whole<uint64_t>(line.at("index")),
       .name = line.at("type"),
       .type = line.at("type"),
       .flags =
           aql::HeaderFlags{line.at("barrier").get<bool>() ? aql::Barrier::on : aql::Barrier::off,
                            scope_of(line, "acquire"), scope_of(line, "release")},
-      .begin_ns = line.at("start_ns"),
-      .end_ns = line.at("end_ns")};
+      .begin_ns = whole<uint64_t>(line.at("start_ns")),
+      .end_ns = whole<uint64_t>(line.at("end_ns"))};
   if (line.contains("kernel")) {
     packet.name = line.at("kernel");
     if (packet.name.ends_with(".kd")) packet.name.resize(packet.name.size() - 3);
@@ -53,18 +55,18 @@ TraceRun::Packet packet_of(const json& line) {
 }
 
 std::optional<uint64_t> address_of(const json& line, const char* field) {
-  return line.contains(field) ? std::optional(line.at(field).get<uint64_t>()) : std::nullopt;
+  return line.contains(field) ? std::optional(whole<uint64_t>(line.at(field))) : std::nullopt;
 }
 
 TraceRun::Copy copy_of(const json& line) {
   const auto engine = line.at("engine").get<std::string>();
-  TraceRun::Copy copy{.engine = line.at("queue"),
+  TraceRun::Copy copy{.engine = whole<uint32_t>(line.at("queue")),
                       .name = engine,
-                      .bytes = line.at("bytes"),
+                      .bytes = whole<uint64_t>(line.at("bytes")),
                       .from = address_of(line, "from"),
                       .to = address_of(line, "to"),
-                      .begin_ns = line.at("start_ns"),
-                      .end_ns = line.at("end_ns")};
+                      .begin_ns = whole<uint64_t>(line.at("start_ns")),
+                      .end_ns = whole<uint64_t>(line.at("end_ns"))};
   if (copy.end_ns < copy.begin_ns) throw std::runtime_error("it ends before it begins");
   return copy;
 }
@@ -110,10 +112,10 @@ TraceRun trace_of_vgpu(std::string_view lines, const std::string& file) {
       const json line = json::parse(text, support::no_deeper_json<json>());
       const auto type = line.at("type").get<std::string>();
       if (type == "doorbell") {
-        const auto value = line.at("value").get<int64_t>();
-        const auto ns = line.at("ns").get<uint64_t>();
+        const auto value = whole<int64_t>(line.at("value"));
+        const auto ns = whole<uint64_t>(line.at("ns"));
         if (value < 0) continue;  // a doorbell for no packet
-        Queue& queue = queues[line.at("queue").get<uint32_t>()];
+        Queue& queue = queues[whole<uint32_t>(line.at("queue"))];
         queue.doorbells.emplace_back(static_cast<uint64_t>(value), ns);
         queue.events.push_back({ns, static_cast<uint64_t>(value) + 1, 0});
       } else if (type == "sdma") {
