@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <llvm/Config/llvm-config.h>
 
-#include <bit>
 #include <map>
 #include <utility>
 
@@ -140,19 +139,24 @@ std::string inline_constant(unsigned code, Operand kind) {
 // LLVM prints a literal whose value has an inline constant as that constant.
 std::string literal(uint32_t value, Operand kind) {
   const auto number = static_cast<int32_t>(value);
-  if (kind == Operand::f64) return fmt::format("{:#x}", value);
-  // A 64-bit operand reads the literal zero-extended.
-  if (is_wide(kind)) return value <= 64 ? std::to_string(value) : fmt::format("{:#x}", value);
+  // A 64-bit integer reads the literal zero-extended; it is the upper half of a float64.
+  if (is_wide(kind)) {
+    if (value == 0 || (kind == Operand::i64 && value <= 64)) return std::to_string(value);
+    for (unsigned code = 240; kind == Operand::f64 && code < 248; ++code)
+      if (value == float_constant64(code) >> 32) return inline_constant(code, kind);
+    return fmt::format("{:#x}", value);
+  }
   if (is_half(kind)) {
-    const auto half = static_cast<int16_t>(value);
-    return half >= -16 && half <= 64 ? std::to_string(half) : fmt::format("{:#x}", value & 0xffff);
+    const auto half = static_cast<uint16_t>(value);
+    const auto number16 = static_cast<int16_t>(half);
+    if (number16 >= -16 && number16 <= 64) return std::to_string(number16);
+    for (unsigned code = 240; kind == Operand::f16 && code <= 248; ++code)
+      if (half == float_constant16(code)) return inline_constant(code, kind);
+    return fmt::format("{:#x}", half);
   }
   if (number >= -16 && number <= 64) return std::to_string(number);
-  static constexpr float kFloats[] = {0.5f, -0.5f, 1.0f, -1.0f, 2.0f, -2.0f, 4.0f, -4.0f};
-  for (unsigned i = 0; i < 8; ++i) {
-    if (value == std::bit_cast<uint32_t>(kFloats[i])) return inline_constant(240 + i, kind);
-  }
-  if (value == 0x3e22f983) return "0.15915494";
+  for (unsigned code = 240; code <= 248; ++code)
+    if (value == float_constant32(code)) return inline_constant(code, kind);
   return fmt::format("{:#x}", value);
 }
 
@@ -260,7 +264,7 @@ std::string scalar_k(const Instruction& in, const Encoding& e, Target target) {
   switch (in.opcode) {
     case Opcode::s_setreg_imm32_b32:
       line.operand(hwreg(in.dst, target));
-      line.operand(number(in.literal));
+      line.operand(literal(in.literal, Operand::i32));
       break;
     case Opcode::s_setreg_b32:
       line.operand(hwreg(in.literal, target));

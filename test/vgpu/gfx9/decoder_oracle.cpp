@@ -93,9 +93,11 @@ constexpr Exclusion kExclusions[] = {
            [&](const char* p) { return has(theirs, p); });
        return ours.empty() && (group || (pair && starts(theirs, {"s_", "buffer_", "tbuffer_"})));
      }},
-    {"LLVM has an SDWA form of v_nop, the instruction set has none",
+    {"v_nop and v_clrexcp have no source; LLVM accepts a source field that is not 0, also that of "
+     "an "
+     "SDWA or DPP form, which the instruction set does not have",
      [](const Instruction&, std::string_view ours, std::string_view theirs) {
-       return ours.empty() && theirs == "v_nop";
+       return ours.empty() && (mnemonic_of(theirs) == "v_nop" || theirs == "v_clrexcp");
      }},
     {"the fields of MIMG, EXP and VINTRP are not decoded",
      [](const Instruction& in, std::string_view, std::string_view theirs) {
@@ -170,8 +172,10 @@ constexpr Exclusion kExclusions[] = {
      }},
     {"LLVM prints 16-bit literals differently",
      [](const Instruction& in, std::string_view ours, std::string_view theirs) {
-       return in.src[0] == kLiteral && in.format == Format::vop2 &&
-              mnemonic_of(ours) == mnemonic_of(theirs);
+       const bool short_form =
+           in.format == Format::vop2 || ((in.format == Format::vop1 || in.format == Format::vopc) &&
+                                         has(mnemonic_of(ours), "16"));
+       return in.src[0] == kLiteral && short_form && mnemonic_of(ours) == mnemonic_of(theirs);
      }},
 #endif
 #if LLVM_VERSION_MAJOR >= 21
