@@ -89,12 +89,13 @@ void SparseFile::raise_descriptor() noexcept {
 
 // Closes the descriptor if it throws.
 void SparseFile::map() {
-  // Raw calls: fstat() and mmap() are interposed and may query this object.
+  // Raw calls: fstat() and mmap() are interposed and may query this object. An `int` as the last
+  // argument would leave half of the offset undefined.
   struct stat status {};
   void* alias = MAP_FAILED;
   if (syscall(SYS_fstat, descriptor_, &status) == 0)
     alias = reinterpret_cast<void*>(syscall(SYS_mmap, nullptr, size_bytes_, PROT_READ | PROT_WRITE,
-                                            MAP_SHARED | MAP_NORESERVE, descriptor_, 0));
+                                            MAP_SHARED | MAP_NORESERVE, descriptor_, off_t{0}));
   if (alias == MAP_FAILED) {
     const int error = errno;
     ::close(descriptor_);
