@@ -19,7 +19,7 @@ constexpr uint64_t kMostAroundReadIndex = 64;
 
 // Producers and the packet processor write the slots meanwhile, without an order that
 // ThreadSanitizer could know.
-[[gnu::no_sanitize("thread")]] Packet64 load(const Packet64& slot) noexcept {
+__attribute__((no_sanitize("thread"))) Packet64 load(const Packet64& slot) noexcept {
   Packet64 copy;
   for (size_t i = 0; i < std::size(copy.word); ++i)
     copy.word[i] = __atomic_load_n(&slot.word[i], __ATOMIC_RELAXED);

@@ -37,15 +37,15 @@ Several several_kernel() {
 }
 
 // The device's input: packets without addresses, and kernarg blocks.
-struct Seen {
+struct Appended {
   std::vector<aql::Packet64> packets;
   std::vector<std::array<std::byte, 40>> blocks;
 };
 
 template <class Fill>
-Seen seen(const Several& kernel, Fill&& fill) {
+Appended seen(const Several& kernel, Fill&& fill) {
   DoubleDevice device({.device = {.ring_size = 64}});
-  Seen all;
+  Appended all;
   BatchSubmitter batch(device.queue(), {});
   fill(batch, kernel);
   CHECK(batch.submit().wait(soon(), kActiveWait));
@@ -71,18 +71,18 @@ TEST_CASE("prepared dispatches equal those with kernel and grid, byte for byte",
   const Grid grid = Grid{640, 2}.by(64, 2);
   for (const uint32_t count : {1u, 2u, 3u, 40u, 64u, 200u}) {
     CAPTURE(count);
-    const Seen one_by_one = seen(kernel, [&](BatchSubmitter& batch, const Several& k) {
+    const Appended one_by_one = seen(kernel, [&](BatchSubmitter& batch, const Several& k) {
       for (uint32_t i = 0; i < count; ++i) {
         const auto [a, b, c, d] = arguments_of(i);
         batch.dispatch(k, grid, a, b, c, d);
       }
     });
-    const Seen prepared = seen(kernel, [&](BatchSubmitter& batch, const Several& k) {
+    const Appended prepared = seen(kernel, [&](BatchSubmitter& batch, const Several& k) {
       const auto several = batch.prepare(k, grid);
       for (uint32_t i = 0; i < count; ++i)
         std::apply([&](auto... a) { several.dispatch(a...); }, arguments_of(i));
     });
-    const Seen each = seen(kernel, [&](BatchSubmitter& batch, const Several& k) {
+    const Appended each = seen(kernel, [&](BatchSubmitter& batch, const Several& k) {
       batch.prepare(k, grid).dispatch_each(count, arguments_of);
     });
     REQUIRE(one_by_one.packets.size() == count);

@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <ranges>
 #include <sstream>
 #include <stdexcept>
 
@@ -35,9 +34,9 @@ std::string last_lines(const std::string& text, size_t bytes) {
 }  // namespace
 
 std::string Outcome::last(const std::string& name) const {
-  for (const auto& [key, value] : facts | std::views::reverse)
-    if (key == name) return value;
-  return {};
+  const auto at = std::find_if(facts.rbegin(), facts.rend(),
+                               [&](const auto& fact) { return fact.first == name; });
+  return at == facts.rend() ? std::string{} : at->second;
 }
 
 std::string Outcome::first(const std::string& name, bool again) const {

@@ -61,7 +61,8 @@ class Machine : public OnDevice {
           return Queue(agent, {.packets = kRing, .timing_signals = 256});
         }) {}
   template <class MakeQueue>
-  Machine(uint64_t seed, MakeQueue&& make_queue) : random(seed), queue(make_queue(gpu)) {
+  Machine(uint64_t seed, MakeQueue&& make_queue)
+      : OnDevice(), random(seed), queue(make_queue(gpu)) {
     for (uint32_t cell = 0; cell < kCells; ++cell) {
       constexpr MemoryKind kinds[] = {MemoryKind::device, MemoryKind::pinned,
                                       MemoryKind::pinned_coarse};

@@ -341,13 +341,13 @@ TEST_CASE("random programs over streams of two GPUs compute what the host comput
   for (const uint32_t queues : {1u, 3u})
     for (const uint64_t seed : {1u, 2u, 3u}) {
       CAPTURE(queues, seed);
-      RandomPeers({seed}, {.hardware_queues = queues}).run(200);
+      RandomPeers(seed, {.hardware_queues = queues}).run(200);
     }
 }
 
 TEST_CASE("streams of two GPUs with few signals wait for each other without end",
           "[peers][order]") {
-  RandomPeers({4}, {.hardware_queues = 2, .queue = {.publications = 2}}).run(150);
+  RandomPeers(4, {.hardware_queues = 2, .queue = {.publications = 2}}).run(150);
 }
 
 TEST_CASE("each launch of one GPU is between two of the other", "[peers][order]") {

@@ -297,8 +297,10 @@ TEST_CASE(
     if (slice.id[0] != 3) return Result::ended;
     gfx9::Executor::Fault fault;
     if (memory_fault) {
-      fault.memory =
-          MemoryFault{0xbad000, Access::write, false, "kernel faulty, workgroup (3,0,0)"};
+      fault.memory = MemoryFault{.address = 0xbad000,
+                                 .access = Access::write,
+                                 .present = false,
+                                 .where = "kernel faulty, workgroup (3,0,0)"};
     } else {
       fault.error = QueueError::illegal_instruction;
       fault.message = "s_bogus";

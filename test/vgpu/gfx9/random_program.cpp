@@ -448,6 +448,17 @@ class Generator {
   std::string declarations_;
 };
 
+// Clang 15 leaves templates undefined that it first meets inside a generic lambda.
+template Expression<uint8_t> Generator::integer<uint8_t>(unsigned);
+template Expression<int16_t> Generator::integer<int16_t>(unsigned);
+template Expression<uint16_t> Generator::integer<uint16_t>(unsigned);
+template Expression<int32_t> Generator::integer<int32_t>(unsigned);
+template Expression<uint32_t> Generator::integer<uint32_t>(unsigned);
+template Expression<int64_t> Generator::integer<int64_t>(unsigned);
+template Expression<uint64_t> Generator::integer<uint64_t>(unsigned);
+template Expression<float> Generator::floating<float>(unsigned);
+template Expression<double> Generator::floating<double>(unsigned);
+
 // The variables of each type are initialised from the two inputs: converted from the first, with
 // the bits of the second.
 State initial(u64 a, u64 b) {

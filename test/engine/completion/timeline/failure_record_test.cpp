@@ -86,8 +86,10 @@ TEST_CASE("a failure that is passed on names the cause, with one prefix however 
   CHECK(FailureRecord::passed_on(once) == once);
 }
 
-TEST_CASE("the advice for a memory fault is not to create a new queue", "[failure_record]") {
+TEST_CASE("the advice for a failed GPU is not to create a new queue", "[failure_record]") {
   CHECK(remedy({.status = HSA_STATUS_ERROR, .text = {}}) == "create a new queue");
   CHECK(remedy({.status = Session::MemoryFault::kStatus, .text = {}}) ==
-        Session::MemoryFault::kRemedy);
+        "correct the access; no more work of this Runtime runs on that GPU");
+  CHECK(remedy({.status = Session::MemoryFault::kLost, .text = {}}) ==
+        "continue in a new process: no more work of this one runs on that GPU");
 }
