@@ -124,7 +124,12 @@ void Timeline::describe_with(std::function<std::string()> describe) {
 
 std::string Timeline::describe_unfinished() {
   const std::lock_guard lock(mutex_);
-  return describe_ ? describe_() : std::string();
+  if (!describe_) return {};
+  try {
+    return describe_();
+  } catch (const std::bad_alloc&) {  // for callers that may not throw
+    return {};
+  }
 }
 
 bool Timeline::has_left_device(uint64_t value) noexcept {
@@ -173,8 +178,11 @@ bool Timeline::note_failure(hsa_status_t status, std::string text) noexcept {
   note_completed();
   // Work that waits for another queue is not what has failed.
   if (describe_ && !detail::FailureRecord::is_passed_on(text)) {
-    if (const std::string unfinished = describe_(); !unfinished.empty())
-      text += "; first unfinished: " + unfinished;
+    try {
+      if (const std::string unfinished = describe_(); !unfinished.empty())
+        text += "; first unfinished: " + unfinished;
+    } catch (const std::bad_alloc&) {  // the failure matters more than its description
+    }
   }
   failure_.note(status, std::move(text));
   // The owner may begin a publication meanwhile that this does not see. A waiter checks for the

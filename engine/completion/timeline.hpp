@@ -131,6 +131,15 @@ class Timeline {
   // Functions for any thread.
   // What describe_with() was given says; empty if nothing was given, and after close().
   std::string describe_unfinished();
+  // Calls f() unless the timeline is closed; close() waits for its end. For readers of the queue's
+  // ring, which is freed after close(). Returns whether f() was called. Any thread.
+  template <class F>
+  bool visit(F&& f) {
+    const detail::Visit visit(visitors_);
+    if (!visit) return false;
+    std::forward<F>(f)();
+    return true;
+  }
   // State of a publication, without looking for failures. `signal`: the value of its completion
   // signal, for an unfinished one with a signal of the queue. A publication with the caller's
   // signal counts as unfinished until another thread has found it complete.

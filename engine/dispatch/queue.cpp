@@ -85,14 +85,22 @@ void Queue::drain(Deadline deadline) const {
 
 std::string Queue::report() const {
   detail::BatchQueue& queue = state("Queue::report");
-  if (!queue.usable()) throw_ended("Queue::report", "the last submissions of a queue");
-  return queue.flight_log(detail::FlightScope::all).text();
+  std::string text;
+  const bool read = queue.usable() && queue.timeline().visit([&] {
+    text = queue.flight_log(detail::FlightScope::all).text();
+  });
+  if (!read) throw_ended("Queue::report", "the last submissions of a queue");
+  return text;
 }
 
 void Queue::save_report(const std::filesystem::path& file) const {
   detail::BatchQueue& queue = state("Queue::save_report");
-  if (!queue.usable()) throw_ended("Queue::save_report", "the last submissions of a queue");
-  detail::save_lines(file, queue.flight_log(detail::FlightScope::all).lines());
+  std::string lines;
+  const bool read = queue.usable() && queue.timeline().visit([&] {
+    lines = queue.flight_log(detail::FlightScope::all).lines();
+  });
+  if (!read) throw_ended("Queue::save_report", "the last submissions of a queue");
+  detail::save_lines(file, lines, "Queue::save_report");
 }
 
 hsa_queue_t* Queue::handle() const { return state("Queue::handle").handle(); }

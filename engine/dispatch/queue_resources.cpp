@@ -134,8 +134,12 @@ void QueueResources::connect(const Parts& parts) {
             .private_aperture_high = apertures.private_segment_high,
             .group_aperture_high = apertures.group_segment_high,
             .agent = agent_ ? agent_->handle() : hsa_agent_t{0}};
-  timeline_.describe_with(
-      [this] { return flight_log(FlightScope::unfinished).first_unfinished(); });
+  timeline_.describe_with([this] {
+    // Not for an idle queue: the owner of a borrowed one may have destroyed it.
+    const bool is_idle = open_packets_.load(std::memory_order_acquire) == 0 &&
+                         timeline_.is_known(timeline_.last_begun());
+    return is_idle ? std::string() : flight_log(FlightScope::unfinished).first_unfinished();
+  });
   if (common_) common_->join(timeline_);
 }
 
@@ -185,9 +189,10 @@ void QueueResources::drain(Deadline deadline) noexcept {
   const WaitResult result = wait_for_end(timeline_, last, deadline, flight_name().c_str());
   if (result == WaitResult::done) return;
   if (queue_.handle() != 0) hsa_queue_inactivate(handle());
-  timeline_.fail(HSA_STATUS_ERROR_INVALID_QUEUE,
-                 "its Queue was destroyed before the work was complete");
-  if (result != WaitResult::timed_out) return;  // it had failed before, with an error of its own
+  const bool lost = timeline_.fail(HSA_STATUS_ERROR_INVALID_QUEUE,
+                                   "its Queue was destroyed before the work was complete");
+  // It finished at the last moment, or had failed before, with an error of its own.
+  if (!lost || result != WaitResult::timed_out) return;
   count(&CounterBlock::queues_given_up);
   say(fmt::format("{} is destroyed with unfinished work, which is lost: {}", flight_name(),
                   timeline_.failure().text));

@@ -83,6 +83,7 @@ std::string name_of_kernel(uint64_t object, hsa_agent_t agent) {
   if (hsa_system_get_major_extension_table(HSA_EXTENSION_AMD_LOADER, 1, sizeof loader, &loader) !=
       HSA_STATUS_SUCCESS)
     return known;
+  if (loader.hsa_ven_amd_loader_iterate_executables == nullptr) return known;  // an older table
   Search search{.agent = agent, .object = object, .name = {}};
   loader.hsa_ven_amd_loader_iterate_executables(search_executable, &search);
   return search.name.empty() ? known : search.name;

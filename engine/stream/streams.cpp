@@ -50,7 +50,8 @@ std::string Streams::report() const {
 }
 
 void Streams::save_report(const std::filesystem::path& file) const {
-  detail::save_lines(file, state_->flight_logs("Streams::save_report", &detail::FlightLog::lines));
+  detail::save_lines(file, state_->flight_logs("Streams::save_report", &detail::FlightLog::lines),
+                     "Streams::save_report");
 }
 
 const KernargPlace& Streams::kernargs() const noexcept { return state_->place(); }

@@ -214,13 +214,15 @@ void StreamsState::for_each_queue(const std::function<void(StreamQueue&)>& f) {
 std::string StreamsState::flight_logs(const char* call, std::string (FlightLog::*as)() const) {
   std::string all;
   for_each_queue([&](StreamQueue& queue) {
-    if (!queue.usable())
+    const bool read = queue.usable() && queue.timeline().visit([&] {
+      all += (queue.flight_log(FlightScope::all).*as)();
+    });
+    if (!read)
       throw Error({.status = HSA_STATUS_ERROR_NOT_INITIALIZED,
                    .call = call,
                    .asked = "the last submissions of streams",
                    .found = "the Runtime was destroyed, and their queues with it",
                    .remedy = "make a new Runtime and new Streams"});
-    all += (queue.flight_log(FlightScope::all).*as)();
   });
   return all;
 }

@@ -79,7 +79,7 @@ std::string submission_line(const Line& line) {
 std::string packets_line(const Line& line, const std::string& type) {
   std::string text =
       fmt::format("    {} {}", range_of(line.number("index"), line.number("packets")), type);
-  if (type != "taken" && type != "overwritten")
+  if (line.has("barrier"))
     text += fmt::format("{} acquire={} release={}", line.flag("barrier") ? " barrier" : "",
                         line.text("acquire"), line.text("release"));
   if (line.has("kernel")) text += " kernel=" + line.text("kernel");

@@ -21,8 +21,11 @@ using Content = FlightPackets::Content;
 Json json_of(const FlightPackets& packets, uint64_t queue) {
   Json line{{"queue", queue}, {"index", packets.first}, {"packets", packets.count}};
   const aql::Packet64& packet = packets.packet;
-  if (packets.content == Content::overwritten) {
-    line["type"] = "overwritten";
+  const bool has_body = packets.content == Content::whole || packets.content == Content::headless;
+  if (!has_body) {
+    line["type"] = packets.content == Content::overwritten   ? "overwritten"
+                   : packets.content == Content::unpublished ? "unpublished"
+                                                             : "unread";
   } else if (packets.content == Content::headless) {
     line["type"] = "taken";
   } else {
@@ -34,7 +37,7 @@ Json json_of(const FlightPackets& packets, uint64_t queue) {
   }
   if (packets.kernel.empty()) return line;
   line["kernel"] = packets.kernel;
-  if (packets.content == Content::overwritten) return line;
+  if (!has_body) return line;
   const auto dispatch = aql::packet_as<hsa_kernel_dispatch_packet_t>(packet);
   line["kernel_object"] = dispatch.kernel_object;
   line["grid"] = {dispatch.grid_size_x, dispatch.grid_size_y, dispatch.grid_size_z};
@@ -85,7 +88,7 @@ std::string FlightLog::lines() const {
   return lines;
 }
 
-void save_lines(const std::filesystem::path& file, const std::string& lines) {
+void save_lines(const std::filesystem::path& file, const std::string& lines, const char* call) {
   const std::unique_ptr<FILE, int (*)(FILE*)> out(std::fopen(file.c_str(), "wb"), &std::fclose);
   const bool is_written = out != nullptr &&
                           std::fwrite(lines.data(), 1, lines.size(), out.get()) == lines.size() &&
@@ -93,7 +96,7 @@ void save_lines(const std::filesystem::path& file, const std::string& lines) {
   if (is_written) return;
   const int error = errno;
   throw Error({.status = HSA_STATUS_ERROR_INVALID_FILE,
-               .call = "Queue::save_report",
+               .call = call,
                .asked = fmt::format("a report in '{}'", file.string()),
                .found = fmt::format("it cannot be written: {}", std::strerror(error)),
                .remedy = "pass a file that may be written"});

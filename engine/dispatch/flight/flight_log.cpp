@@ -56,6 +56,17 @@ class Reader {
       from += skipped;
       count -= skipped;
     }
+    // An Error may be about the loss of the GPU, whose memory then must not be read.
+    if (scope_ == FlightScope::unfinished && source_.writer.has_device_ring()) {
+      if (count != 0)
+        runs.push_back(
+            with_first_kernel({.first = from, .count = count, .content = Content::unread}, entry));
+      return runs;
+    }
+    // Before the looks: the slots of packets from here on hold older packets.
+    const uint64_t published = source_.writer.visible_write_index();
+    const uint64_t missing = count - std::min(count, published - std::min(published, from));
+    count -= missing;
     std::vector<Packet64> before, after;
     before.reserve(count);
     after.reserve(count);
@@ -66,6 +77,9 @@ class Reader {
     written_ = source_.writer.visible_write_index();
     for (uint64_t i = 0; i < count; ++i)
       add(runs, packet(from + i, before[i], after[i], read, entry));
+    if (missing != 0)
+      runs.push_back(with_first_kernel(
+          {.first = from + count, .count = missing, .content = Content::unpublished}, entry));
     return runs;
   }
 
@@ -133,7 +147,8 @@ class Reader {
 
   static bool is_like(const FlightPackets& a, const FlightPackets& b) noexcept {
     if (a.content != b.content || a.kernel != b.kernel) return false;
-    if (a.content == Content::overwritten) return a.packet.header() == b.packet.header();
+    if (a.content != Content::whole && a.content != Content::headless)
+      return a.packet.header() == b.packet.header();
     const auto first = aql::packet_as<hsa_kernel_dispatch_packet_t>(a.packet);
     const auto second = aql::packet_as<hsa_kernel_dispatch_packet_t>(b.packet);
     if (a.kernel.empty()) return false;  // packets with dependencies of their own
@@ -178,10 +193,24 @@ std::string range_of(uint64_t first, uint64_t count) {
   return fmt::format("packets {} to {}", first, first + count - 1);
 }
 
+// Null if the packet's body is known.
+const char* why_without_body(Content content) noexcept {
+  switch (content) {
+    case Content::overwritten:
+      return "overwritten by later packets";
+    case Content::unpublished:
+      return "not published yet";
+    case Content::unread:
+      return "not read, because the ring is in the memory of a GPU that may be lost";
+    default:
+      return nullptr;
+  }
+}
+
 std::string line_of(const FlightPackets& packets) {
   std::string line = range_of(packets.first, packets.count) + ": ";
-  if (packets.content == Content::overwritten) {
-    line += "overwritten by later packets";
+  if (const char* const why = why_without_body(packets.content); why != nullptr) {
+    line += why;
     return packets.kernel.empty() ? line : line + fmt::format("; kernel={}", packets.kernel);
   }
   const Packet64& packet = packets.packet;

@@ -35,6 +35,8 @@ struct FlightPackets {
     whole,        // everything is known
     headless,     // the packet processor has taken it, and no record holds its header
     overwritten,  // by later packets
+    unpublished,  // not in the ring yet
+    unread,       // in device memory, which a lost GPU may not have any more
   };
   uint64_t first = 0, count = 1;
   Content content = Content::overwritten;
@@ -89,6 +91,6 @@ enum class FlightScope : uint8_t {
 FlightLog read_flight_log(const FlightSource& source, FlightScope scope);
 
 // Writes the lines to a new file, or over an old one. Throws Error.
-void save_lines(const std::filesystem::path& file, const std::string& lines);
+void save_lines(const std::filesystem::path& file, const std::string& lines, const char* call);
 
 }  // namespace uptempo::detail

@@ -44,7 +44,7 @@ class FlightHeaders {
   static constexpr uint16_t unpacked(uint32_t bits) noexcept {
     return static_cast<uint16_t>((bits & 7u) | (bits >> 3 & 0x1fu) << HSA_PACKET_HEADER_BARRIER);
   }
-  uint32_t bits_ = aql::kInvalidHeader;
+  uint32_t bits_ = packed(aql::kInvalidHeader) | packed(aql::kInvalidHeader) << 8;
 };
 
 }  // namespace uptempo::detail

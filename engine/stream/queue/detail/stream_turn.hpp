@@ -51,7 +51,11 @@ struct LaunchGrid {
   // NOLINTNEXTLINE(google-explicit-constructor): callers pass a Grid
   LaunchGrid(const Grid& the_grid, CallSite the_site = CallSite::here()) noexcept
       : grid(the_grid), site(the_site) {}
-  const Grid& grid;
+  LaunchGrid(uint32_t x, uint32_t y, CallSite the_site = CallSite::here()) noexcept
+      : grid(x, y), site(the_site) {}
+  LaunchGrid(uint32_t x, uint32_t y, uint32_t z, CallSite the_site = CallSite::here()) noexcept
+      : grid(x, y, z), site(the_site) {}
+  Grid grid;
   CallSite site;
 };
 
