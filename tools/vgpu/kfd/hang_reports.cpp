@@ -1,5 +1,6 @@
 #include "kfd/hang_reports.hpp"
 
+#include <poll.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -33,10 +34,16 @@ bool has_work(const DeviceSnapshot& snapshot) {
   return std::ranges::any_of(snapshot.queues, &QueueSnapshot::has_work);
 }
 
+constexpr int kWriteMs = 3000;  // longest wait for a reader of the report
+
 bool write_all(int descriptor, std::string_view text) {
   while (!text.empty()) {
     const ssize_t written = ::write(descriptor, text.data(), text.size());
     if (written < 0 && errno == EINTR) continue;
+    if (written < 0 && errno == EAGAIN) {  // stderr of a program is often non-blocking
+      pollfd ready{.fd = descriptor, .events = POLLOUT, .revents = 0};
+      if (poll(&ready, 1, kWriteMs) == 1) continue;
+    }
     if (written <= 0) return false;
     text.remove_prefix(static_cast<size_t>(written));
   }

@@ -115,7 +115,7 @@ void AqlQueue::describe_front(QueueSnapshot& snapshot, const std::byte* ring) co
     snapshot.front = Front::room;
     return;
   }
-  if (waiting_ == Waiting::delay) {
+  if (waiting_ == Waiting::delay || injected_until_ns_ != 0) {
     snapshot.front = Front::delay;
     return;
   }

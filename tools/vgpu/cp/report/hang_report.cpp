@@ -222,7 +222,7 @@ class HangReport {
         text_.line(6, "waits for the runtime, which was asked for scratch memory");
         return;
       case Front::delay:
-        text_.line(6, "waits for the end of a delay (--delay)");
+        text_.line(6, "waits for the end of a delay (--delay, or late= of --inject)");
         return;
       case Front::memory:
         text_.line(6, "waits until " + condition_text(*queue.poll));
@@ -283,10 +283,16 @@ class HangReport {
                       AddressSpace::Reader& current) const {
     if (current.find(kernel_object) != nullptr)
       return shown_kernel(kernel_name(current, kernel_object));
-    AddressSpace::Reader memory(space);
-    memory.enter();
-    const std::string name = shown_kernel(kernel_name(memory, kernel_object));
-    memory.leave();
+    // reclaim() holds the lock that a Reader registers with while it waits for the end of sections.
+    current.leave();
+    std::string name;
+    {
+      AddressSpace::Reader memory(space);
+      memory.enter();
+      name = shown_kernel(kernel_name(memory, kernel_object));
+      memory.leave();
+    }
+    current.enter();
     return name;
   }
 
