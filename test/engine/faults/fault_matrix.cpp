@@ -2,8 +2,8 @@
 //
 // Each run is a process of its own under the launcher (subject.hpp). A row passes if the fault was
 // hit and named by an Error, or had no effect on results; if everything unfinished failed; if other
-// queues and agents went on; if tear-down ended; if a second Runtime worked, or its Error says why
-// it cannot; and if the driver then holds no more than after a run without faults.
+// queues and agents went on; if tear-down ended; and if a second Runtime worked, or its Error says
+// why it cannot. The subject prints what the driver then holds; no row judges it.
 //
 // Requests are failed as SQLite's tests fail allocations: the first, then the second, and so on,
 // until a run does not come so far.
