@@ -40,6 +40,7 @@ using Clock = std::chrono::steady_clock;
 using test::Holdings;
 
 constexpr uint32_t kRecorded = 120;
+const QueueOptions kDoomed{.packets = 256, .publications = 8, .kernarg_bytes = 64 << 10};
 
 // What was done, summed over the producers.
 struct Tally {
@@ -143,7 +144,7 @@ class Producer {
   // A queue of which a packet is invalid. The work before it is executed, the work after it is not,
   // and its completions say so.
   void fail() {
-    Queue doomed{gpu_, {.packets = 256, .publications = 8, .kernarg_bytes = 64 << 10}};
+    Queue doomed{gpu_, kDoomed};
     BatchSubmitter batch{doomed};
     const uint32_t good = 1 + draw(32);
     for (uint32_t i = 0; i < good; ++i) batch.dispatch(count_, Grid{1}.by(1), counter());
@@ -200,6 +201,12 @@ Result soak(const Agent& gpu, uint64_t dispatches, uint32_t producers, uint64_t 
   for (uint32_t i = 0; i < producers; ++i)
     all.emplace_back(gpu, count, i % 2 == 0 ? Queue(gpu) : shared.producer(), streams, seed + i);
 
+  // ROCr keeps the events of destroyed signals. So as many queues as can ever live at a time live
+  // here once: each producer may have one that fails.
+  {
+    std::deque<Queue> most;
+    for (uint32_t i = 0; i < producers; ++i) most.emplace_back(gpu, kDoomed);
+  }
   Result result;
   std::atomic<uint64_t> done{0};
   std::atomic<uint32_t> running{producers};
