@@ -118,11 +118,11 @@ void PacketQueue::enable_profiling() {
         "hsa_amd_profiling_set_profiler_enabled", "time stamps of packets");
 }
 
-uint64_t PacketQueue::publish(std::span<const aql::Packet64> packets) {
+uint64_t PacketQueue::publish(std::span<const aql::Packet64> packets, std::string_view what) {
   const aql::PublishResult result =
       state_->writer.publish(packets, Deadline::after(state_->patience));
   if (!result) {
-    state_->require_alive("room for packets");
+    state_->require_alive(what);
     throw Error({.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
                  .call = "PacketQueue::publish",
                  .asked = std::to_string(packets.size()) + " packets",
@@ -161,7 +161,7 @@ void PacketQueue::flush(std::string_view what) {
   const aql::Packet64 packet = aql::to_packet(
       aql::BarrierAnd{.flags = {aql::Barrier::on, aql::FenceScope::system, aql::FenceScope::system},
                       .completion_signal = done});
-  publish({&packet, 1});
+  publish({&packet, 1}, what);
   wait(done, what);
 }
 

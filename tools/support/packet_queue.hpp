@@ -41,8 +41,9 @@ class PacketQueue {
   void enable_profiling();
 
   // Publishes all `packets`, which must be complete; waits for room where the ring is full. Returns
-  // the number of doorbells rung. Throws Error.
-  uint64_t publish(std::span<const aql::Packet64> packets);
+  // the number of doorbells rung.
+  // Errors: Error, whose text names the packets by `what`.
+  uint64_t publish(std::span<const aql::Packet64> packets, std::string_view what = "packets");
   // Waits until `signal` is below 1: for `spin` actively, then blocked.
   // Errors: Error, whose text names the awaited thing by `what`; also for a value below 0, with
   // which a copy reports failure.
