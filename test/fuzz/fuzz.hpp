@@ -1,4 +1,4 @@
-// What the fuzz targets share. A target is a function that gives arbitrary bytes to a reader and
+// Shared parts of the fuzz targets. A target is a function that gives arbitrary bytes to a reader and
 // checks the result. README.md says how targets are built and run.
 //
 // Thread safety: none.
