@@ -1,6 +1,6 @@
 // The machine that processes share, with fork children as its other processes. A child reports by
 // its exit code, because only the parent's checks count.
-#include "kfd/machine.hpp"
+#include "kfd/machine/machine.hpp"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -20,7 +20,7 @@
 #include <thread>
 #include <vector>
 
-#include "kfd/process_identity.hpp"
+#include "kfd/machine/process_identity.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/posix.hpp"
 

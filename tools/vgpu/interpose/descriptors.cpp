@@ -16,7 +16,7 @@
 #include "interpose/real.hpp"
 #include "interpose/runtime_age.hpp"
 #include "interpose/tree.hpp"
-#include "kfd/log.hpp"
+#include "kfd/machine/log.hpp"
 #include "kfd/process.hpp"
 
 namespace uptempo::vgpu::interpose {

@@ -1,6 +1,6 @@
 // mmap(): fails for device files where --inject asks for it. All else is the kernel's.
 //
-// The driver's own mappings of these files do not pass here (kfd/backing.cpp).
+// The driver's own mappings of these files do not pass here (kfd/machine/backing.cpp).
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>

@@ -10,14 +10,14 @@
 //   fault under a mask with SIGSEGV ends the process. A program must therefore not ring a sleeping
 //   device under such a mask, nor inside its SIGSEGV handler unless the handler has SA_NODEFER.
 // - SIGQUIT asks for a hang report while the program leaves it its default action
-//   (kfd/hang_signal.hpp). The program reads back the default action, and its own one counts from
+//   (kfd/report/hang_signal.hpp). The program reads back the default action, and its own one counts from
 //   then on.
 #include <pthread.h>
 #include <signal.h>
 
 #include "device/fault_chain.hpp"
 #include "interpose/real.hpp"
-#include "kfd/hang_signal.hpp"
+#include "kfd/report/hang_signal.hpp"
 
 namespace uptempo::vgpu::interpose {
 namespace {

@@ -12,7 +12,7 @@
 #include "device/fences/checker.hpp"
 #include "device/hives.hpp"
 #include "device/host_pages.hpp"
-#include "kfd/log.hpp"
+#include "kfd/machine/log.hpp"
 #include "kfd/program_memory.hpp"
 
 namespace uptempo::vgpu::kfd {

@@ -35,8 +35,8 @@
 #include <vector>
 
 #include "device/device.hpp"
-#include "kfd/backing.hpp"
 #include "kfd/gpu.hpp"
+#include "kfd/machine/backing.hpp"
 #include "kfd/shared_pages.hpp"
 
 namespace uptempo::vgpu {

@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "kfd/machine.hpp"
+#include "kfd/machine/machine.hpp"
 
 namespace uptempo::vgpu::kfd {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "device/clock.hpp"
-#include "kfd/log.hpp"
+#include "kfd/machine/log.hpp"
 #include "kfd/program_memory.hpp"
 
 namespace uptempo::vgpu::kfd {

@@ -3,7 +3,7 @@
 #include <cerrno>
 
 #include "kfd/dmabuf.hpp"
-#include "kfd/log.hpp"
+#include "kfd/machine/log.hpp"
 
 namespace uptempo::vgpu::kfd {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "kfd/log.hpp"
+#include "kfd/machine/log.hpp"
 
 namespace uptempo::vgpu::kfd {
 namespace {

@@ -21,9 +21,9 @@
 #include "device/device_counts.hpp"
 #include "device/host_pages.hpp"
 #include "device/ignored_atomics.hpp"
-#include "kfd/backing.hpp"
 #include "kfd/events.hpp"
-#include "kfd/machine.hpp"
+#include "kfd/machine/backing.hpp"
+#include "kfd/machine/machine.hpp"
 
 namespace uptempo::vgpu::kfd {
 

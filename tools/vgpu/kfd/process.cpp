@@ -13,7 +13,7 @@
 #include <string>
 
 #include "kfd/drm.hpp"
-#include "kfd/log.hpp"
+#include "kfd/machine/log.hpp"
 #include "kfd/program_memory.hpp"
 #include "kfd/requests.hpp"
 

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kfd/backing.hpp"
+#include "kfd/machine/backing.hpp"
 
 namespace uptempo::vgpu::kfd {
 

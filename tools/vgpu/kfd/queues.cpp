@@ -11,7 +11,7 @@
 
 #include "device/bar/lazy_bar.hpp"
 #include "device/host_pages.hpp"
-#include "kfd/log.hpp"
+#include "kfd/machine/log.hpp"
 #include "kfd/program_memory.hpp"
 
 namespace uptempo::vgpu::kfd {

@@ -23,7 +23,7 @@
 #include "cp/command_processor.hpp"
 #include "kfd/buffers.hpp"
 #include "kfd/gpu.hpp"
-#include "kfd/hang_reports.hpp"
+#include "kfd/report/hang_reports.hpp"
 
 namespace uptempo::vgpu::kfd {
 

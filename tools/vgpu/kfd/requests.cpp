@@ -11,7 +11,7 @@
 
 #include "device/apertures.hpp"
 #include "device/clock.hpp"
-#include "kfd/log.hpp"
+#include "kfd/machine/log.hpp"
 #include "kfd/process.hpp"
 #include "kfd/program_memory.hpp"
 #include "kfd/sharing_args.hpp"

@@ -17,15 +17,15 @@
 
 #include "device/host_pages.hpp"
 #include "device/inject/injector.hpp"
-#include "kfd/backing.hpp"
 #include "kfd/buffers.hpp"
 #include "kfd/driver_profile.hpp"
 #include "kfd/drm_objects.hpp"
 #include "kfd/events.hpp"
-#include "kfd/fence_report.hpp"
 #include "kfd/gpu.hpp"
-#include "kfd/machine.hpp"
+#include "kfd/machine/backing.hpp"
+#include "kfd/machine/machine.hpp"
 #include "kfd/queues.hpp"
+#include "kfd/report/fence_report.hpp"
 
 namespace uptempo::vgpu::kfd {
 

@@ -10,7 +10,7 @@
 
 #include "cp/device_thread.hpp"
 #include "kfd/dmabuf.hpp"
-#include "kfd/log.hpp"
+#include "kfd/machine/log.hpp"
 #include "kfd/requests.hpp"
 #include "kfd/sharing_args.hpp"
 

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "kfd/machine.hpp"
+#include "kfd/machine/machine.hpp"
 
 namespace uptempo::vgpu::kfd {
 

@@ -22,7 +22,7 @@
 
 #include "device/description.hpp"
 #include "device/options.hpp"
-#include "kfd/machine.hpp"
+#include "kfd/machine/machine.hpp"
 #include "launcher/elf_program.hpp"
 
 namespace fs = std::filesystem;

@@ -1,4 +1,4 @@
-#include "kfd/source_lines.hpp"
+#include "kfd/report/source_lines.hpp"
 
 #include <dlfcn.h>
 #include <elf.h>

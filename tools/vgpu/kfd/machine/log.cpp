@@ -1,4 +1,4 @@
-#include "kfd/log.hpp"
+#include "kfd/machine/log.hpp"
 
 #include <sys/uio.h>
 #include <unistd.h>

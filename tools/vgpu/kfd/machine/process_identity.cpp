@@ -1,4 +1,4 @@
-#include "kfd/process_identity.hpp"
+#include "kfd/machine/process_identity.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>

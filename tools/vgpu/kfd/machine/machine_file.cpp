@@ -1,4 +1,4 @@
-#include "kfd/machine_file.hpp"
+#include "kfd/machine/machine_file.hpp"
 
 #include <fcntl.h>
 #include <sched.h>
@@ -7,7 +7,7 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "kfd/process_identity.hpp"
+#include "kfd/machine/process_identity.hpp"
 
 namespace uptempo::vgpu::kfd::machine_file {
 namespace {

@@ -30,7 +30,7 @@
 #include <string>
 #include <vector>
 
-#include "kfd/backing.hpp"
+#include "kfd/machine/backing.hpp"
 
 namespace uptempo::vgpu::kfd {
 

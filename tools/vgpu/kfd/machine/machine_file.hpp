@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "kfd/machine.hpp"
+#include "kfd/machine/machine.hpp"
 
 namespace uptempo::vgpu::kfd::machine_file {
 

@@ -1,4 +1,4 @@
-#include "kfd/hang_signal.hpp"
+#include "kfd/report/hang_signal.hpp"
 
 #include <sys/syscall.h>
 #include <unistd.h>

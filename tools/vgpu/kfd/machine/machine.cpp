@@ -1,4 +1,4 @@
-#include "kfd/machine.hpp"
+#include "kfd/machine/machine.hpp"
 
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -21,9 +21,9 @@
 #include <unordered_map>
 #include <utility>
 
-#include "kfd/log.hpp"
-#include "kfd/machine_file.hpp"
-#include "kfd/process_identity.hpp"
+#include "kfd/machine/log.hpp"
+#include "kfd/machine/machine_file.hpp"
+#include "kfd/machine/process_identity.hpp"
 
 namespace uptempo::vgpu::kfd {
 namespace {

@@ -1,4 +1,4 @@
-#include "kfd/hang_reports.hpp"
+#include "kfd/report/hang_reports.hpp"
 
 #include <poll.h>
 #include <time.h>
@@ -12,9 +12,9 @@
 
 #include "cp/device_thread.hpp"
 #include "cp/report/hang_report.hpp"
-#include "kfd/hang_signal.hpp"
-#include "kfd/log.hpp"
-#include "kfd/source_lines.hpp"
+#include "kfd/machine/log.hpp"
+#include "kfd/report/hang_signal.hpp"
+#include "kfd/report/source_lines.hpp"
 
 namespace uptempo::vgpu::kfd {
 namespace {

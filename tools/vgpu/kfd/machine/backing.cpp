@@ -1,4 +1,4 @@
-#include "kfd/backing.hpp"
+#include "kfd/machine/backing.hpp"
 
 #include <fcntl.h>
 #include <sys/mman.h>

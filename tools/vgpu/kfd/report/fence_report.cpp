@@ -1,4 +1,4 @@
-#include "kfd/fence_report.hpp"
+#include "kfd/report/fence_report.hpp"
 
 #include <limits>
 #include <string>
@@ -7,7 +7,7 @@
 #include "device/fences/advice.hpp"
 #include "device/hives.hpp"
 #include "device/host_pages.hpp"
-#include "kfd/log.hpp"
+#include "kfd/machine/log.hpp"
 
 namespace uptempo::vgpu::kfd {
 
