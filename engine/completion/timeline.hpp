@@ -129,7 +129,7 @@ class Timeline {
   void describe_with(std::function<std::string()> describe);
 
   // Functions for any thread.
-  // What describe_with() was given says; empty if nothing was given, and after close().
+  // Returns the text of describe_with()'s function; empty without one, and after close().
   std::string describe_unfinished();
   // Calls f() unless the timeline is closed; close() waits for its end. For readers of the queue's
   // ring, which is freed after close(). Returns whether f() was called. Any thread.

@@ -42,7 +42,7 @@ using test::Holdings;
 constexpr uint32_t kRecorded = 120;
 const QueueOptions kDoomed{.packets = 256, .publications = 8, .kernarg_bytes = 64 << 10};
 
-// What was done, summed over the producers.
+// Counts of work, summed over the producers.
 struct Tally {
   uint64_t batches = 0, replays = 0, launches = 0, waits = 0, pauses = 0, failures = 0;
 
@@ -256,7 +256,7 @@ constexpr uint64_t kBytesPerFailure = 8 << 10;
 // Containers of the program and of ROCr still grow to their final size after the first eighth.
 constexpr uint64_t kSettlingBytes = 256 << 10;
 
-// What does not hold, one sentence each.
+// Returns the rules that do not hold, one sentence each.
 std::vector<std::string> problems(const Result& result, const Holdings& before, Holdings after) {
   std::vector<std::string> found;
   if (result.executed != result.submitted)

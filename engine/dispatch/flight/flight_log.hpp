@@ -73,7 +73,7 @@ struct FlightLog {
   std::string lines() const;
 };
 
-// What a log is made of. The timeline, the writer's queue and the recorder must stay alive.
+// The sources of a log. The timeline, the writer's queue and the recorder must stay alive.
 struct FlightSource {
   const FlightRecorder& records;
   const aql::AqlQueueWriter& writer;

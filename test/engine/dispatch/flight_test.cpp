@@ -120,7 +120,7 @@ TEST_CASE("a record has the call site, the place and the packets of a submission
   device.processor().resume();
   CHECK(device.queue().last_submitted().wait(soon(), kActiveWait));
   log = log_of(device);
-  // What the packet processor has executed.
+  // The packets that the packet processor has executed.
   std::vector<Completed> truth = device.processor().completed();
   std::ranges::sort(truth, {}, &Completed::index);
   REQUIRE(truth.size() == 9);

@@ -1,4 +1,4 @@
-// What ROCr alone makes of a fault: the calls that the engine makes, through plain HSA. A call that
+// Shows what ROCr alone makes of a fault: makes the engine's calls through plain HSA. A call that
 // fails ends the program with 1.
 #include <kernels/fault_control.hpp>
 

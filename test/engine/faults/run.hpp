@@ -8,7 +8,7 @@
 
 namespace uptempo::faults {
 
-// What a process said and how it ended.
+// A process's output and its end.
 struct Outcome {
   std::vector<std::pair<std::string, std::string>> facts;  // subject.hpp, in order
   int exit_code = -1;                                      // 128 + signal number

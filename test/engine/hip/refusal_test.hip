@@ -1,4 +1,4 @@
-// What import() and wait() refuse, and by which name.
+// import() and wait() refuse by name.
 #include <hip/hip_runtime.h>
 
 #include <cstdint>

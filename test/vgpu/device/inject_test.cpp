@@ -24,7 +24,7 @@ std::string refusal_of(std::string_view text) {
   return "accepted";
 }
 
-// Which of the first `events` requests of one kind fail.
+// Returns which of the first `events` requests of one kind fail.
 std::set<int> failures(std::string_view text, int events) {
   Injector injector(parse_inject_rules(text));
   std::set<int> failed;
