@@ -406,7 +406,12 @@ std::string vector_alu(const Instruction& in, const Encoding& e) {
     line.flag(in.dpp.bound_ctrl, "bound_ctrl:1");
     return std::move(line).text();
   }
-  if (in.op_sel && in.format == Format::vop3)
+  // The two conversions have two sources and select one of four bytes with the bits after theirs.
+  const bool selects_byte =
+      in.opcode == Opcode::v_cvt_sr_fp8_f32 || in.opcode == Opcode::v_cvt_sr_bf8_f32;
+  if (in.op_sel && selects_byte)
+    line.modifier(bit_list("op_sel", in.op_sel, 4));
+  else if (in.op_sel && in.format == Format::vop3)
     line.modifier(
         bit_list("op_sel", (in.op_sel & ((1u << n) - 1)) | (in.op_sel >> 3u) << n, n + 1));
   line.flag(in.clamp, "clamp");
