@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "tools/support/json_depth.hpp"
 #include "tools/support/json_whole.hpp"
 #include "tools/support/program.hpp"
 #include "tools/support/table.hpp"
@@ -107,11 +108,11 @@ const char* executed(bool kernels) { return kernels ? "executed" : "not executed
 EarlierReport parse_earlier(const std::string& text, const std::string& file) {
   ordered_json in;
   try {
-    in = ordered_json::parse(text);
+    in = ordered_json::parse(text, support::no_deeper_json<ordered_json>());
   } catch (const ordered_json::parse_error& error) {
     refuse(file, fmt::format("it is not JSON, or is truncated at byte {} of {}", error.byte,
                              text.size()));
-  } catch (const ordered_json::exception& error) {  // a number out of range
+  } catch (const std::exception& error) {  // a number out of range, or nested too deeply
     refuse(file, fmt::format("it is damaged: {}", error.what()));
   }
   require_format(in, file);
