@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <chrono>
 #include <condition_variable>
@@ -154,8 +155,16 @@ std::vector<char> read_uri(std::string_view uri) {
 // A string of the program, at most a path and two numbers long.
 std::string program_string(uint64_t address) {
   std::string text;
-  for (char letter; text.size() < 8192; text.push_back(letter))
-    if (!copy_from_program(&letter, address + text.size(), 1) || letter == '\0') break;
+  while (text.size() < 8192) {
+    // Not beyond the page, because the next one may be unmapped.
+    std::array<char, 256> part{};
+    const uint64_t at = address + text.size();
+    const size_t bytes = std::min<uint64_t>(part.size(), 4096 - at % 4096);
+    if (!copy_from_program(part.data(), at, bytes)) break;
+    const size_t length = strnlen(part.data(), bytes);
+    text.append(part.data(), length);
+    if (length < bytes) break;
+  }
   return text;
 }
 
