@@ -55,11 +55,14 @@ class FlightRecorder {
     record.headers.store(entry.headers.bits(), std::memory_order_release);
     total_.store(number + 1, std::memory_order_release);
   }
-  // The last submission's packets have this place.
+  // The last submission's packets have this place. With fewer packets than it was to have, the
+  // recorded headers are not those of its packets, and it keeps none.
   void place(uint64_t first, uint32_t packets) noexcept {
     Record& record = last();
-    const uint64_t line = record.line_and_packets.load(std::memory_order_relaxed) >> 32;
-    record.line_and_packets.store(line << 32 | packets, std::memory_order_release);
+    const uint64_t before = record.line_and_packets.load(std::memory_order_relaxed);
+    if (static_cast<uint32_t>(before) != packets)
+      record.headers.store(FlightHeaders{}.bits(), std::memory_order_release);
+    record.line_and_packets.store(before >> 32 << 32 | packets, std::memory_order_release);
     record.first.store(first, std::memory_order_release);
   }
   // The last submission was refused, and none of its packets was published.

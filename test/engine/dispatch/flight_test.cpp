@@ -23,6 +23,7 @@
 #include "test/engine/stream/stream_devices.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
+#include "test/support/eventually.hpp"
 
 using namespace uptempo;
 using namespace uptempo::test;
@@ -158,6 +159,23 @@ TEST_CASE("a batch without declarations keeps the headers of all its packets", "
   for (const FlightPackets& packets : log.last[0].packets)
     for (uint64_t i = packets.first; i < packets.first + packets.count; ++i)
       CHECK(packets.packet.header() == truth[i].packet.header());
+}
+
+TEST_CASE("a partly published batch shows no header of a packet that is not out", "[flight]") {
+  DoubleDevice device({.device = {.ring_size = 16, .paused = true}});
+  const auto kernel = number_kernel();
+  BatchSubmitter batch(device.queue(), {});
+  for (uint32_t i = 0; i < 40; ++i) batch.dispatch(kernel, Grid{1}, i);
+  CHECK_THROWS_AS(batch.submit(Deadline::after(10ms)), Error);
+  device.processor().resume();
+  REQUIRE(eventually([&] { return device.processor().completed().size() == 16; }));
+  const FlightLog log = log_of(device);
+  REQUIRE(log.last.size() == 1);
+  CHECK(log.last[0].entry.packets == 16);
+  REQUIRE(!log.last[0].packets.empty());
+  for (const FlightPackets& packets : log.last[0].packets)
+    CHECK(packets.content == FlightPackets::Content::headless);
+  CHECK(batch.submit(soon()).wait(soon(), kActiveWait));
 }
 
 TEST_CASE("the last records stay, also when later packets use their slots", "[flight]") {
