@@ -33,8 +33,7 @@ using FaultClient = bool (*)(int signal_number, const siginfo_t& info,
 // The order in which clients are called. Doorbells fault most often, and their check costs nothing.
 enum class FaultRank : uint8_t { doorbell, lazy_bar, host_pages, lost_memory };
 
-// with_traps: also SIGTRAP, for a client that has a thread execute one instruction. Clients see the
-// signal's number; only TRAP_TRACE is theirs.
+// with_traps: also SIGTRAP, for a client that has a thread execute one instruction.
 enum class FaultSignals : uint8_t { faults, with_traps };
 
 // Sets the client of that rank and installs the handler if it is not the current one.

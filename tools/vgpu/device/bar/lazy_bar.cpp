@@ -411,8 +411,9 @@ bool LazyBar::finish_steps(ucontext_t& context) noexcept {
 bool LazyBar::settle(int signal_number, const siginfo_t& info, ucontext_t& context) noexcept {
   LazyBar* const bar = of_process();
   if (bar == nullptr) return false;
-  if (signal_number == SIGTRAP)
-    return info.si_code == TRAP_TRACE && steps.count != 0 && bar->finish_steps(context);
+  // A thread with open pages executes one instruction, so the trap is its end. A virtual machine may
+  // report another si_code than TRAP_TRACE.
+  if (signal_number == SIGTRAP) return steps.count != 0 && bar->finish_steps(context);
   if (signal_number != SIGSEGV) return false;
   return bar->fault(reinterpret_cast<uintptr_t>(info.si_addr),
                     (context.uc_mcontext.gregs[REG_ERR] & kWriteFault) != 0, context);
