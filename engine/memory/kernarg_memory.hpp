@@ -65,8 +65,9 @@ class DeviceWrites {
     if (hdp_flush_ != nullptr) {
       // The read returns after the store has reached the device and the flush is done (CLR,
       // rocvirtual.cpp, reads the register, too).
-      *hdp_flush_ = 1;
-      (void)*hdp_flush_;
+      // Queues of one GPU share the register, so other threads may store the same.
+      __atomic_store_n(hdp_flush_, 1u, __ATOMIC_RELAXED);
+      (void)__atomic_load_n(hdp_flush_, __ATOMIC_RELAXED);
       count(&CounterBlock::hdp_flushes);
     } else {
       // The last store before the read is to the line that is read. The fence orders the read
