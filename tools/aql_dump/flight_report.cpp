@@ -56,19 +56,27 @@ std::string range_of(uint64_t first, uint64_t count) {
 }
 
 std::string queue_line(const Line& line) {
+  // One after the other, so that an error names the first missing field.
+  const uint64_t queue = line.number("queue");
   const std::string agent = line.text("agent");
+  const uint64_t ring = line.number("ring");
+  const uint64_t read_index = line.number("read_index");
+  const uint64_t write_index = line.number("write_index");
+  const uint64_t submissions = line.number("submissions");
   std::string text = fmt::format(
-      "queue {}{}: ring of {} packets, read index {}, write index {}, {} submissions\n",
-      line.number("queue"), agent.empty() ? "" : " of " + agent, line.number("ring"),
-      line.number("read_index"), line.number("write_index"), line.number("submissions"));
+      "queue {}{}: ring of {} packets, read index {}, write index {}, {} submissions\n", queue,
+      agent.empty() ? "" : " of " + agent, ring, read_index, write_index, submissions);
   if (line.has("failure"))
-    text += fmt::format("  failed: {} ({})\n", line.text("failure"), line.text("status"));
+    text += "  failed: " + line.text("failure") + " (" + line.text("status") + ")\n";
   return text;
 }
 
 std::string submission_line(const Line& line) {
   std::string text = fmt::format("  submission {}", line.number("submission"));
-  if (line.has("file")) text += fmt::format(" at {}:{}", line.text("file"), line.number("line"));
+  if (line.has("file")) {
+    text += " at " + line.text("file");
+    text += fmt::format(":{}", line.number("line"));
+  }
   text += ": " + line.text("state");
   const uint64_t packets = line.number("packets");
   text += fmt::format(", {} packet{}", packets, packets == 1 ? "" : "s");
@@ -77,16 +85,21 @@ std::string submission_line(const Line& line) {
 }
 
 std::string packets_line(const Line& line, const std::string& type) {
-  std::string text =
-      fmt::format("    {} {}", range_of(line.number("index"), line.number("packets")), type);
-  if (line.has("barrier"))
-    text += fmt::format("{} acquire={} release={}", line.flag("barrier") ? " barrier" : "",
-                        line.text("acquire"), line.text("release"));
+  const uint64_t index = line.number("index");
+  const uint64_t packets = line.number("packets");
+  std::string text = fmt::format("    {} {}", range_of(index, packets), type);
+  if (line.has("barrier")) {
+    if (line.flag("barrier")) text += " barrier";
+    text += " acquire=" + line.text("acquire");
+    text += " release=" + line.text("release");
+  }
   if (line.has("kernel")) text += " kernel=" + line.text("kernel");
-  if (line.has("kernel_object"))
-    text += fmt::format(" grid={} workgroup={} kernarg={:#x}{}", line.sizes("grid"),
-                        line.sizes("workgroup"), line.number("kernarg"),
-                        line.flag("completion_signal") ? " completion_signal" : "");
+  if (line.has("kernel_object")) {
+    text += " grid=" + line.sizes("grid");
+    text += " workgroup=" + line.sizes("workgroup");
+    text += fmt::format(" kernarg={:#x}", line.number("kernarg"));
+    if (line.flag("completion_signal")) text += " completion_signal";
+  }
   return text + '\n';
 }
 
