@@ -34,9 +34,8 @@ CodeObject code_for(const Agent& gpu, std::span<const std::byte> bundle) {
 }
 
 bool declares(const CodeObject& object, ArgumentKind kind) {
-  for (const ArgumentMetadata& argument : read_metadata(metadata_note(object)).kernels[0].arguments)
-    if (argument.kind == kind) return true;
-  return false;
+  const ProgramMetadata metadata = read_metadata(metadata_note(object));
+  return std::ranges::count(metadata.kernels[0].arguments, kind, &ArgumentMetadata::kind) != 0;
 }
 
 // Four words for each work-item: workgroup size plus `add`, grid size, workgroups, dimensions.
