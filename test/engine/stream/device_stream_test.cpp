@@ -102,6 +102,8 @@ TEST_CASE("timed events report the device time of the work between them",
   const uint64_t idle_ns = idle.ns();
   stream.launch(spin, Grid{64}, out.data(), 1000u, 1u);
   stream.record(begin);
+  const Signal gate;  // so that the work is unfinished at the next records
+  stream.wait(gate);
   stream.launch(spin, Grid{64}, out.data(), 20000u, 1u);
   const Counters before = Counters::now();
   stream.record(middle);
@@ -110,6 +112,7 @@ TEST_CASE("timed events report the device time of the work between them",
   other.wait(middle);
   other.launch(spin, Grid{64}, out.data(), 1000u, 1u);
   other.record(end);
+  hsa_signal_store_screlease(gate.handle(), 0);
   end.wait();
   CHECK(same.ns() == middle.ns());
   CHECK(idle_ns <= begin.ns());
