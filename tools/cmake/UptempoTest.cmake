@@ -88,10 +88,11 @@ endfunction()
 _uptempo_choose_devices()
 set(_test_root ${CMAKE_CURRENT_LIST_DIR}/../../test)
 set(UPTEMPO_SEEDS "" CACHE STRING "Seeds of each _incoherent test; empty: each test's own number")
-# Suppressions for sanitized tests under the launcher.
+# Suppressions for sanitized tests under the launcher. Children of a fork start threads, also where
+# the parent has some, in tests of several processes.
 set(UPTEMPO_VGPU_TEST_ENVIRONMENT
   "LSAN_OPTIONS=print_suppressions=0:suppressions=${_test_root}/vgpu/lsan.supp"
-  "TSAN_OPTIONS=suppressions=${_test_root}/vgpu/tsan.supp" CACHE INTERNAL "")
+  "TSAN_OPTIONS=die_after_fork=0:suppressions=${_test_root}/vgpu/tsan.supp" CACHE INTERNAL "")
 set(_UPTEMPO_TEST_HEADERS_SOURCE ${_test_root}/support/catch_headers.cpp CACHE INTERNAL "")
 set(_UPTEMPO_HIP_SANITIZERS_SOURCE ${_test_root}/support/hip_sanitizers.cpp CACHE INTERNAL "")
 set(_UPTEMPO_EVERY_SEED ${_test_root}/vgpu/every_seed.cmake CACHE INTERNAL "")
