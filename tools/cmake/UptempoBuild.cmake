@@ -14,8 +14,8 @@
 #       with CMAKE_UNITY_BUILD.
 #   uptempo_precompile(<target> <header>...)
 #       Parses the standard headers of precompiled.hpp and these headers once for all sources of the
-#       target. Sources still include what they use: the presets debug, asan-ubsan and tsan build
-#       without precompiled headers.
+#       target. Sources still include what they use: the preset debug builds without precompiled
+#       headers.
 include_guard(GLOBAL)
 include(GNUInstallDirs)
 
@@ -82,12 +82,12 @@ endfunction()
 # compile time.
 function(uptempo_cold)
   foreach(target IN LISTS ARGN)
-    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-Og>)
+    target_compile_options(${target} PRIVATE $<$<CONFIG:Release,RelWithDebInfo>:-Og>)
   endforeach()
 endfunction()
 
 function(uptempo_cold_sources)
-  set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-Og>)
+  set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release,RelWithDebInfo>:-Og>)
   # Precompiled headers hold for one optimisation only.
   set_property(SOURCE ${ARGN} PROPERTY SKIP_PRECOMPILE_HEADERS ON)
 endfunction()
