@@ -109,6 +109,18 @@ TEST_CASE("a refused rule names the word, its column and the nearest right one",
   CHECK(refusal_of("ioctl errno=EIO") == "column 1: ioctl needs a value");
 }
 
+TEST_CASE("requests have KFD's names, those that are not emulated too", "[inject]") {
+  CHECK(kfd_ioctl_name(0x01) == "GET_VERSION");
+  CHECK(kfd_ioctl_name(0x0d) == "DBG_REGISTER");
+  CHECK(kfd_ioctl_name(0x16) == "ALLOC_MEMORY_OF_GPU");
+  CHECK(kfd_ioctl_name(0x22) == "CRIU_OP");
+  CHECK(kfd_ioctl_name(0x84) == "RLC_SPM");
+  CHECK(kfd_ioctl_name(0x30) == "unknown");
+  for (uint32_t number = 0; number < 0x100; ++number)
+    if (const std::string name(kfd_ioctl_name(number)); name != "unknown")
+      CHECK(parse_inject_rules("ioctl=" + name + " errno=EIO")[0].ioctl == number);
+}
+
 TEST_CASE("nth, every, chance and count choose the events", "[inject]") {
   CHECK(failures("ioctl=any errno=EIO", 5) == std::set{1});
   CHECK(failures("ioctl=any errno=EIO nth=3", 5) == std::set{3});

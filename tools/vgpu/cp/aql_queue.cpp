@@ -204,6 +204,10 @@ bool AqlQueue::launch_next() {
     if (const std::optional<bool> held = hold_back()) return *held;
   if (context_.device.injector != nullptr) [[unlikely]]
     if (const std::optional<bool> injected = inject(header)) return *injected;
+  return launch(packet, header);
+}
+
+bool AqlQueue::launch(const std::byte* packet, AqlHeader header) {
   begin_packet();
   if (const auto error = check_header(header)) {
     stop(next_, header.type(), error->error, error->reason);

@@ -102,6 +102,7 @@ class AqlQueue final : public Queue {
   void look_at_doorbell();
   bool reap();
   bool launch_next();
+  bool launch(const std::byte* packet, AqlHeader header);
   bool launch_dispatch(const std::byte* slot, AqlHeader header);
   InFlight& begin_flight(AqlHeader header, const hsa_kernel_dispatch_packet_t& packet);
   bool chain_waits() const noexcept;
@@ -140,6 +141,7 @@ class AqlQueue final : public Queue {
   // For --inject only (aql_queue_injected.cpp). Returns launch_next()'s result if a rule applies to
   // the next packet and keeps it from being launched.
   std::optional<bool> inject(AqlHeader header);
+  bool launch_torn(AqlHeader header);
 
   void retire();
   void publish_read_index() noexcept;
@@ -196,6 +198,7 @@ class AqlQueue final : public Queue {
 
   uint64_t injector_asked_ = ~uint64_t{0};  // the packet for which the injector was asked last
   uint64_t injected_until_ns_ = 0;          // that packet is late until then; 0: it is not
+  uint64_t torn_ = ~uint64_t{0};            // the last packet that is torn
 
   // start of packet next_; 0: not started, or times are not needed
   uint64_t start_ticks_ = 0, start_ns_ = 0;

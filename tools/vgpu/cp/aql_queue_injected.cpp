@@ -1,6 +1,8 @@
 // Faults that --inject asks for, at the launch of a packet.
 #include <hsa/hsa.h>
 
+#include <array>
+#include <cstring>
 #include <string>
 #include <utility>
 
@@ -31,11 +33,19 @@ InjectRule::Packets kind_of(AqlHeader header) {
 
 }  // namespace
 
+// Executes a packet of which only the header and the 16 bits after it have arrived.
+bool AqlQueue::launch_torn(AqlHeader header) {
+  alignas(8) std::array<std::byte, kAqlPacketBytes> bytes{};
+  std::memcpy(bytes.data(), slot(next_), sizeof(uint32_t));
+  return launch(bytes.data(), header);
+}
+
 std::optional<bool> AqlQueue::inject(AqlHeader header) {
   if (injected_until_ns_ != 0) {
     if (host_clock_ns() < injected_until_ns_) return wait_for(Waiting::memory);
     injected_until_ns_ = 0;
   }
+  if (torn_ == next_) return launch_torn(header);
   if (injector_asked_ == next_) return std::nullopt;
   injector_asked_ = next_;
   const InjectRule* const rule =
@@ -66,8 +76,10 @@ std::optional<bool> AqlQueue::inject(AqlHeader header) {
       return false;
     }
     case InjectRule::Effect::torn: {
-      if (kind_of(header) != InjectRule::Packets::dispatch)
-        return complete_in_place(header, hsa_signal_t{0}, nullptr, nullptr);
+      if (kind_of(header) != InjectRule::Packets::dispatch) {
+        torn_ = next_;
+        return launch_torn(header);
+      }
       const auto error = check_dispatch({}, *context_.device.options.device);
       stop(next_, header.type(), error ? error->error : QueueError::packet_format,
            reason + ": " + (error ? error->reason : "the packet names no kernel"));

@@ -135,6 +135,7 @@ int Process::open_kfd(bool close_on_exec) {
 int Process::open_render(uint32_t gpu_index, bool close_on_exec) {
   if (Injector* const injector = requests_->injector.get())
     if (const int error = injector->open(); error != 0) return -error;
+  if (requests_->is_gone(gpu_index)) return -ENODEV;  // drm_minor_acquire()
   return requests_->gpus.at(gpu_index)->render_file.open(close_on_exec);
 }
 
@@ -146,6 +147,8 @@ Process::Node Process::node_of(dev_t device, ino_t inode) const noexcept {
 }
 
 int Process::drm_ioctl(uint32_t gpu_index, uint64_t request, void* argument) {
+  // As drm_ioctl() of Linux after drm_dev_unplug(), before it looks at the request.
+  if (requests_->is_gone(gpu_index)) return -ENODEV;
   return with_copy(request, argument, [&](void* block) {
     return kfd::drm_ioctl(*requests_->gpus.at(gpu_index), requests_->buffers,
                           requests_->drm_objects, request, block);

@@ -7,10 +7,12 @@
 #include <cstdio>
 #include <ctime>
 #include <iterator>
+#include <string_view>
 #include <vector>
 
 #include "device/apertures.hpp"
 #include "device/clock.hpp"
+#include "device/inject/rules.hpp"
 #include "kfd/machine/log.hpp"
 #include "kfd/process.hpp"
 #include "kfd/program_memory.hpp"
@@ -25,9 +27,6 @@ struct RuntimeEnableArgs {
 };
 
 namespace {
-
-// Whether the request that this thread carries out names a GPU that is gone.
-thread_local bool names_gone_gpu = false;
 
 uint64_t nanoseconds(clockid_t clock) {
   timespec now{};
@@ -55,36 +54,6 @@ Args& as(void* args) {
 }
 
 constexpr uint32_t kRuntimeEnable = 0x25;  // AMDKFD_IOC_RUNTIME_ENABLE, since 1.13
-const char* ioctl_name(uint32_t number) {
-  switch (number) {
-    case 0x0d:
-      return "DBG_REGISTER";
-    case 0x0e:
-      return "DBG_UNREGISTER";
-    case 0x0f:
-      return "DBG_ADDRESS_WATCH";
-    case 0x10:
-      return "DBG_WAVE_CONTROL";
-    case 0x1b:
-      return "GET_QUEUE_WAVE_STATE";
-    case 0x1f:
-      return "SMI_EVENTS";
-    case 0x20:
-      return "SVM";
-    case 0x22:
-      return "CRIU_OP";
-    case 0x26:
-      return "DBG_TRAP";
-    case 0x82:
-      return "DBG_TRAP (out of tree)";
-    case 0x83:
-      return "CROSS_MEMORY_COPY";
-    case 0x84:
-      return "RLC_SPM";
-    default:
-      return "unknown";
-  }
-}
 
 }  // namespace
 
@@ -134,22 +103,13 @@ std::vector<Gpu*> Requests::all_gpus() const {
   return all;
 }
 
-Gpu* Requests::gpu_with(uint32_t id) const noexcept {
+Requests::Named Requests::gpu_named(uint32_t id) const noexcept {
   const auto found = std::ranges::find_if(gpus, [id](const auto& gpu) { return gpu->id == id; });
-  if (found == gpus.end()) return nullptr;
-  // relaxed: a flag on its own
-  if ((gone_gpus_.load(std::memory_order_relaxed) >> (*found)->index & 1) == 0) return found->get();
-  names_gone_gpu = true;
-  return nullptr;
+  if (found == gpus.end()) return {.gpu = nullptr, .error = -EINVAL};
+  return {.gpu = found->get(), .error = is_gone((*found)->index) ? -ENODEV : 0};
 }
 
 int Requests::kfd(uint32_t number, void* args) {
-  names_gone_gpu = false;
-  const int result = carry_out(number, args);
-  return result != 0 && names_gone_gpu ? -ENODEV : result;
-}
-
-int Requests::carry_out(uint32_t number, void* args) {
   switch (number) {
     case _IOC_NR(AMDKFD_IOC_GET_VERSION): {
       auto& version = as<kfd_ioctl_get_version_args>(args);
@@ -158,8 +118,8 @@ int Requests::carry_out(uint32_t number, void* args) {
     }
     case _IOC_NR(AMDKFD_IOC_CREATE_QUEUE): {
       auto& queue = as<kfd_ioctl_create_queue_args>(args);
-      const Gpu* const gpu = gpu_with(queue.gpu_id);
-      if (gpu == nullptr) return -EINVAL;
+      const auto [gpu, error] = gpu_named(queue.gpu_id);
+      if (error != 0) return error;
       if (queue.queue_type == kSdmaByEngine && !profile.selects_sdma_engine())
         return lacks("CREATE_QUEUE with an SDMA engine", "1.17");
       return queues.create(*gpu, queue, as<CreateQueueTail>(args).sdma_engine);
@@ -179,7 +139,7 @@ int Requests::carry_out(uint32_t number, void* args) {
     }
     case _IOC_NR(AMDKFD_IOC_GET_CLOCK_COUNTERS): {
       auto& clocks = as<kfd_ioctl_get_clock_counters_args>(args);
-      if (clocks.gpu_id != 0 && gpu_with(clocks.gpu_id) == nullptr)
+      if (clocks.gpu_id != 0 && gpu_named(clocks.gpu_id).error != 0)
         clocks.gpu_clock_counter = 0;
       else
         clocks.gpu_clock_counter = gpu_clock_ticks();
@@ -249,9 +209,10 @@ int Requests::carry_out(uint32_t number, void* args) {
     default:
       break;
   }
+  const std::string_view name = kfd_ioctl_name(number);
   char text[96];
-  std::snprintf(text, sizeof text, "KFD ioctl 0x%02x (%s) is not emulated", number,
-                ioctl_name(number));
+  std::snprintf(text, sizeof text, "KFD ioctl 0x%02x (%.*s) is not emulated", number,
+                static_cast<int>(name.size()), name.data());
   note(text);
   return -EINVAL;  // kfd_ioctl() of the kernel returns this for every unknown number
 }
@@ -272,8 +233,8 @@ int Requests::create_event(kfd_ioctl_create_event_args& args) {
 }
 
 int Requests::allocate_memory(kfd_ioctl_alloc_memory_of_gpu_args& args) {
-  const Gpu* const gpu = gpu_with(args.gpu_id);
-  if (gpu == nullptr) return -EINVAL;
+  const auto [gpu, gpu_error] = gpu_named(args.gpu_id);
+  if (gpu_error != 0) return gpu_error;
   constexpr uint32_t kHostVisible = KFD_IOC_ALLOC_MEM_FLAGS_VRAM | KFD_IOC_ALLOC_MEM_FLAGS_PUBLIC;
   if (options.small_bar && (args.flags & kHostVisible) == kHostVisible) return -EINVAL;
   uint64_t handle = 0;
@@ -320,8 +281,8 @@ int Requests::apertures(kfd_ioctl_get_process_apertures_new_args& args) {
 }
 
 int Requests::available_memory(kfd_ioctl_get_available_memory_args& args) {
-  const Gpu* const gpu = gpu_with(args.gpu_id);
-  if (gpu == nullptr) return -EINVAL;
+  const auto [gpu, error] = gpu_named(args.gpu_id);
+  if (error != 0) return error;
   args.available = gpu->vram_bytes() - buffers.vram_used_bytes(*gpu);
   return 0;
 }
@@ -343,6 +304,8 @@ int Requests::tile_config(kfd_ioctl_get_tile_config_args& args) {
   return 0;
 }
 
+// Unmapping works for a GPU that is gone: unmap_bo_from_gpuvm() ignores that page tables can no
+// longer be written, where amdgpu_vm_update_range() returns ENODEV.
 int Requests::map_or_unmap(kfd_ioctl_map_memory_to_gpu_args& args, bool map) {
   static_assert(sizeof(kfd_ioctl_map_memory_to_gpu_args) ==
                 sizeof(kfd_ioctl_unmap_memory_from_gpu_args));
@@ -351,8 +314,8 @@ int Requests::map_or_unmap(kfd_ioctl_map_memory_to_gpu_args& args, bool map) {
     uint32_t id = 0;
     if (!copy_from_program(&id, args.device_ids_array_ptr + args.n_success * sizeof id, sizeof id))
       return -EFAULT;
-    Gpu* const gpu = gpu_with(id);
-    if (gpu == nullptr) return -EINVAL;
+    const auto [gpu, gpu_error] = gpu_named(id);
+    if (gpu == nullptr || (map && gpu_error != 0)) return gpu_error;
     if (const int error = map ? buffers.map(args.handle, *gpu) : buffers.unmap(args.handle, *gpu);
         error != 0)
       return error;

@@ -47,8 +47,13 @@ class Requests {
   bool reset_gpu(uint32_t gpu_index);
 
   // The GPU disappears from this process: its queues stop, hardware exceptions are set, and
-  // requests that name it return -ENODEV, as after drm_dev_unplug() of Linux.
+  // requests that name it return -ENODEV, as after drm_dev_unplug() of Linux. Memory can still be
+  // unmapped from it and freed.
   void remove_gpu(uint32_t gpu_index);
+  // relaxed: a flag on its own; requests that run at that moment may still find the GPU
+  bool is_gone(uint32_t gpu_index) const noexcept {
+    return (gone_gpus_.load(std::memory_order_relaxed) >> gpu_index & 1) != 0;
+  }
 
   Options options;
   const std::unique_ptr<Injector> injector;  // null without --inject
@@ -73,13 +78,12 @@ class Requests {
 
   std::vector<std::unique_ptr<Gpu>> make_gpus();
   std::vector<Gpu*> all_gpus() const;
-  int carry_out(uint32_t number, void* args);
-  // Returns nullptr if no GPU has that identifier, or the GPU is gone.
-  Gpu* gpu_with(uint32_t id) const noexcept;
-  // Returns 0, or -EINVAL if no GPU has that identifier.
-  int answer_for(uint32_t gpu_id) const noexcept {
-    return gpu_with(gpu_id) == nullptr ? -EINVAL : 0;
-  }
+  struct Named {
+    Gpu* gpu;   // null: no GPU has that identifier
+    int error;  // 0, -EINVAL without a GPU, -ENODEV if it is gone
+  };
+  Named gpu_named(uint32_t id) const noexcept;
+  int answer_for(uint32_t gpu_id) const noexcept { return gpu_named(gpu_id).error; }
 
   int create_event(kfd_ioctl_create_event_args& args);
   int allocate_memory(kfd_ioctl_alloc_memory_of_gpu_args& args);

@@ -17,15 +17,15 @@
 namespace uptempo::vgpu::kfd {
 
 int Requests::ipc_export(IpcExportArgs& args) {
-  const Gpu* const gpu = gpu_with(args.gpu_id);
-  if (gpu == nullptr) return -EINVAL;
+  const auto [gpu, error] = gpu_named(args.gpu_id);
+  if (error != 0) return error;
   Machine::Shared extent;
   return buffers.share(args.handle, *gpu, args.flags, args.name, extent);
 }
 
 int Requests::ipc_import(IpcImportArgs& args) {
-  const Gpu* const gpu = gpu_with(args.gpu_id);
-  if (gpu == nullptr) return -EINVAL;
+  const auto [gpu, gpu_error] = gpu_named(args.gpu_id);
+  if (gpu_error != 0) return gpu_error;
   Machine::Shared extent;
   const int error = buffers.import(args.name, *gpu, args.gpu_address, args.handle, extent);
   if (error != 0) return error;
@@ -35,8 +35,8 @@ int Requests::ipc_import(IpcImportArgs& args) {
 }
 
 int Requests::export_dmabuf(ExportDmabufArgs& args) {
-  const Gpu* const gpu = gpu_with(static_cast<uint32_t>(args.handle >> 32));
-  if (gpu == nullptr) return -EINVAL;
+  const auto [gpu, gpu_error] = gpu_named(static_cast<uint32_t>(args.handle >> 32));
+  if (gpu_error != 0) return gpu_error;
   ShareHandle name{};
   Machine::Shared extent;
   if (const int error = buffers.share(args.handle, *gpu, 0, name, extent); error != 0) return error;
@@ -47,8 +47,8 @@ int Requests::export_dmabuf(ExportDmabufArgs& args) {
 }
 
 int Requests::import_dmabuf(kfd_ioctl_import_dmabuf_args& args) {
-  const Gpu* const gpu = gpu_with(args.gpu_id);
-  if (gpu == nullptr) return -EINVAL;
+  const auto [gpu, gpu_error] = gpu_named(args.gpu_id);
+  if (gpu_error != 0) return gpu_error;
   ShareHandle name{};
   if (const int error = read_dmabuf(static_cast<int>(args.dmabuf_fd), name); error != 0)
     return error;

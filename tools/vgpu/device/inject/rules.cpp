@@ -20,7 +20,8 @@ struct Named {
   Value value;
 };
 
-// include/uapi/linux/kfd_ioctl.h; IPC_* are those of AMD's out-of-tree driver.
+// include/uapi/linux/kfd_ioctl.h without _DEPRECATED; from 0x80 on those of AMD's out-of-tree
+// driver.
 constexpr auto kIoctlNames = std::to_array<Named<uint32_t>>({
     {"any", InjectRule::kAnyIoctl},
     {"GET_VERSION", 0x01},
@@ -35,6 +36,10 @@ constexpr auto kIoctlNames = std::to_array<Named<uint32_t>>({
     {"SET_EVENT", 0x0a},
     {"RESET_EVENT", 0x0b},
     {"WAIT_EVENTS", 0x0c},
+    {"DBG_REGISTER", 0x0d},
+    {"DBG_UNREGISTER", 0x0e},
+    {"DBG_ADDRESS_WATCH", 0x0f},
+    {"DBG_WAVE_CONTROL", 0x10},
     {"SET_SCRATCH_BACKING_VA", 0x11},
     {"GET_TILE_CONFIG", 0x12},
     {"SET_TRAP_HANDLER", 0x13},
@@ -52,12 +57,16 @@ constexpr auto kIoctlNames = std::to_array<Named<uint32_t>>({
     {"SMI_EVENTS", 0x1f},
     {"SVM", 0x20},
     {"SET_XNACK_MODE", 0x21},
+    {"CRIU_OP", 0x22},
     {"AVAILABLE_MEMORY", 0x23},
     {"EXPORT_DMABUF", 0x24},
     {"RUNTIME_ENABLE", 0x25},
     {"DBG_TRAP", 0x26},
     {"IPC_IMPORT_HANDLE", 0x80},
     {"IPC_EXPORT_HANDLE", 0x81},
+    {"DBG_TRAP_OUT_OF_TREE", 0x82},
+    {"CROSS_MEMORY_COPY", 0x83},
+    {"RLC_SPM", 0x84},
 });
 
 constexpr auto kErrnoNames = std::to_array<Named<int>>({
@@ -352,7 +361,7 @@ std::vector<InjectRule> parse_inject_rules(std::string_view text) {
 
 std::string_view kfd_ioctl_name(uint32_t number) noexcept {
   const auto found = std::ranges::find(kIoctlNames, number, &Named<uint32_t>::value);
-  return found == kIoctlNames.end() ? "?" : found->name;
+  return found == kIoctlNames.end() ? "unknown" : found->name;
 }
 
 }  // namespace uptempo::vgpu

@@ -91,7 +91,7 @@ struct InjectRule {
 // Returns the rules in order; not empty.
 std::vector<InjectRule> parse_inject_rules(std::string_view text);
 
-// Returns KFD's name of a request without AMDKFD_IOC_, or "?".
+// Returns KFD's name of a request without AMDKFD_IOC_, or "unknown".
 std::string_view kfd_ioctl_name(uint32_t number) noexcept;
 
 }  // namespace uptempo::vgpu
