@@ -13,6 +13,12 @@
 // where their header says otherwise. A Runtime that was moved from has no agents; gpu() and host()
 // throw Error.
 //
+// fork: in the child of a process that has or had a Runtime, the constructor and everything that
+// needs a Runtime throw Error; destructors do nothing, and the parent continues. The child must not
+// submit to inherited queues or touch inherited device memory: ROCT does not copy that memory to
+// the child. It ends with exec or _exit, since static objects would wait for threads that it does
+// not have.
+//
 // Thread safety: const functions, construction and destruction may run on any thread.
 #pragma once
 

@@ -1,6 +1,7 @@
 #include "engine/runtime/session.hpp"
 
 #include <fmt/format.h>
+#include <pthread.h>
 
 #include <algorithm>
 #include <cstring>
@@ -29,12 +30,17 @@ struct Process {
   bool fault_reported = false;     // since HSA was initialised
   bool gpu_lost = false;           // the driver keeps its queues stopped until the process ends
 
+  // For the child of a fork, where the locks above may be held for ever.
+  std::atomic<Session*> present{nullptr};
+  std::atomic<bool> is_child{false};
+
   // The session started last, running or ended, if a pointer to it still exists.
   std::shared_ptr<Session> latest() {
     const std::lock_guard lock(session_mutex);
     return session.lock();
   }
   std::shared_ptr<Session> running() {
+    if (is_child.load(std::memory_order_relaxed)) return nullptr;
     std::shared_ptr<Session> found = latest();
     return found && found->alive() ? found : nullptr;
   }
@@ -43,6 +49,16 @@ struct Process {
 Process& process() {
   static Process* const instance = new Process;
   return *instance;
+}
+
+[[noreturn]] void refuse_child(const char* call, const char* asked) {
+  throw Error({.status = HSA_STATUS_ERROR_NOT_INITIALIZED,
+               .call = call,
+               .asked = asked,
+               .found = "this process is the child of a fork, and the parent had a Runtime before: "
+                        "its queues and memory belong to the parent",
+               .remedy = "start another program with exec in the child, or fork before the first "
+                         "Runtime"});
 }
 
 struct FaultReason {
@@ -98,7 +114,10 @@ struct Session::Starter {
   Starter(const Starter&) = delete;
   Starter& operator=(const Starter&) = delete;
   ~Starter() {
+    // relaxed: the child of a fork starts with one thread
+    if (process().is_child.load(std::memory_order_relaxed)) return;
     const std::lock_guard lock(process().mutex);
+    process().present.store(nullptr, std::memory_order_relaxed);
     session->end();
     if (!must_stay_initialised()) hsa_shut_down();
   }
@@ -106,9 +125,18 @@ struct Session::Starter {
 
 std::shared_ptr<Session> Session::running() noexcept { return process().running(); }
 
+// Runs in the child of a fork.
+void Session::leave_to_parent() noexcept {
+  process().is_child.store(true, std::memory_order_relaxed);
+  if (Session* const session = process().present.load(std::memory_order_relaxed))
+    session->alive_.store(false, std::memory_order_relaxed);
+}
+
 std::shared_ptr<Session> Session::current() {
   std::shared_ptr<Session> session = running();
   if (!session) {
+    if (process().is_child.load(std::memory_order_relaxed))
+      refuse_child("uptempo", "an object that needs a Runtime");
     throw Error({.status = HSA_STATUS_ERROR_NOT_INITIALIZED,
                  .call = "uptempo",
                  .asked = "an object that needs a Runtime",
@@ -119,7 +147,16 @@ std::shared_ptr<Session> Session::current() {
 }
 
 std::shared_ptr<Session> Session::start() {
+  if (process().is_child.load(std::memory_order_relaxed))
+    refuse_child("Runtime", "a Runtime in the child of a fork");
   const std::lock_guard lock(process().mutex);
+  static const int handler = pthread_atfork(nullptr, nullptr, &Session::leave_to_parent);
+  if (handler != 0)
+    throw Error({.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
+                 .call = "pthread_atfork",
+                 .asked = "a handler that ends the session in the child of a fork",
+                 .found = "no memory",
+                 .remedy = "free memory first"});
   if (std::shared_ptr<Session> running = process().owners.lock()) return running;
 
   const bool is_first_user = !hsa_is_initialised();
@@ -173,6 +210,7 @@ std::shared_ptr<Session> Session::start() {
   auto starter = std::make_shared<Starter>(session);
   std::shared_ptr<Session> owner(std::move(starter), session.get());
   process().owners = owner;
+  process().present.store(session.get(), std::memory_order_relaxed);
   const std::lock_guard session_lock(process().session_mutex);
   process().session = session;
   return owner;
@@ -186,6 +224,7 @@ Session::Ticket Session::adopt(Kind kind, uint64_t handle, Release release) {
 }
 
 void Session::give_back(Ticket ticket) noexcept {
+  if (process().is_child.load(std::memory_order_relaxed)) return;
   Entry entry;
   {
     const std::lock_guard lock(mutex_);
@@ -198,6 +237,7 @@ void Session::give_back(Ticket ticket) noexcept {
 }
 
 void Session::forget(Ticket ticket) noexcept {
+  if (process().is_child.load(std::memory_order_relaxed)) return;
   const std::lock_guard lock(mutex_);
   entries_.erase(ticket);
 }

@@ -7,6 +7,9 @@
 // other users keep HSA initialised, and a new session can start in the same process. Under ROCr
 // 6.1, HSA stays initialised until the process ends (amd_extension.hpp).
 //
+// fork: in the child the session has ended and none can start. Nothing is released there, because
+// the driver's objects belong to the parent and ROCr's threads and some of its memory are missing.
+//
 // Thread safety: every function may be called from any thread.
 // Cost: one lock and one map operation per object created or destroyed.
 #pragma once
@@ -34,7 +37,7 @@ class Session {
   using Release = Owned::Release;
   using Ticket = Owned::Ticket;
 
-  // A memory fault of a GPU, or its loss: a reset after a hang, an uncorrectable error, its removal.
+  // A memory fault of a GPU, or its loss: a reset after a hang, an ECC error, or its removal.
   struct MemoryFault {
     static constexpr auto kStatus = static_cast<hsa_status_t>(HSA_STATUS_ERROR_MEMORY_FAULT);
     static constexpr auto kLost = HSA_STATUS_ERROR_FATAL;
@@ -79,7 +82,7 @@ class Session {
   // may call only HSA's signal functions. Past faults are reported at once: the driver has stopped
   // the agent's queues permanently and ROCr reports no second fault (runtime.cpp:1290 at 5.2.3), so
   // later work would be waited for forever.
-  // The loss of a GPU is reported in the same way by ROCr 6.1 and newer; older ones do not report it.
+  // ROCr 6.1 and newer report the loss of a GPU in the same way; older ones do not report it.
   // A fault that no listener claims, and that cannot belong to given-up work, is passed on to
   // handlers registered by others. If none of them handles it, ROCr prints agent, address and
   // reason and aborts the process.
@@ -96,6 +99,7 @@ class Session {
  private:
   struct Starter;
   Session() = default;
+  static void leave_to_parent() noexcept;
   void end() noexcept;
   // Reports a fault to the listeners. Returns true if one claims it.
   bool notify(MemoryFault fault);
