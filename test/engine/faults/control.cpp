@@ -1,19 +1,33 @@
 // Shows what ROCr alone makes of a fault: makes the engine's calls through plain HSA. A call that
-// fails ends the program with 1.
+// fails ends the program with 1, after HSA was shut down and what it leaves was said.
 #include <kernels/fault_control.hpp>
 
 #include <array>
 #include <cstdint>
+#include <cstdlib>
 #include <span>
 
 #include "test/engine/faults/subject.hpp"
 #include "test/vgpu/incoherent/device.hpp"
 
 namespace uptempo::faults {
+namespace {
+
+unsigned round_begun = 0;  // 0: all have ended
+
+void end_round() {
+  if (round_begun == 0) return;
+  while (hsa_shut_down() == HSA_STATUS_SUCCESS) continue;
+  for (; round_begun <= 2; ++round_begun) say_device(round_begun);
+}
+
+}  // namespace
 
 int run_control(const Plan&) {
   using namespace uptempo::vgpu::test;
+  std::atexit(end_round);
   for (unsigned round = 1; round <= 2; ++round) {
+    round_begun = round;
     {
       TestDevice device{control_kernels::fault_control()};
       constexpr size_t kWords = 256;
@@ -47,6 +61,7 @@ int run_control(const Plan&) {
     }
     say_device(round);
   }
+  round_begun = 0;
   say("ended", "yes");
   return 0;
 }

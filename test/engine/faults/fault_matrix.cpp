@@ -1,12 +1,17 @@
 // fault_matrix: what the engine makes of every fault that the virtual GPU can inject.
 //
 // Each run is a process of its own under the launcher (subject.hpp). A row passes if the fault was
-// hit and named by an Error, or had no effect on results; if everything unfinished failed; if other
-// queues and agents went on; if tear-down ended; and if a second Runtime worked, or its Error says
-// why it cannot. The subject prints what the driver then holds; no row judges it.
+// hit and named by an Error, or had no effect on results; if everything unfinished failed; if no
+// other packet had kernargs or signals of failed work while its queue existed; if other queues and
+// agents went on; if tear-down ended and left nothing in the engine and the driver; and if a second
+// Runtime worked, or its Error says why it cannot.
+//
+// What a run without a fault leaves in the driver is ROCr's. If a run leaves more, a program without
+// the engine gets the same fault, and the row passes if ROCr leaves as much there.
 //
 // Requests are failed as SQLite's tests fail allocations: the first, then the second, and so on,
-// until a run does not come so far.
+// until a run does not come so far. A request that no run makes is named as such, if a program
+// without the engine does not make it either.
 //
 // Where the process dies or hangs, the same fault is injected into a program without the engine
 // (--control). If ROCr dies in the same way there, the row shows that and passes.
@@ -18,6 +23,7 @@
 #include <kernels/probes.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
@@ -44,7 +50,9 @@ struct Verdict {
   size_t runs = 0, errors = 0, rocr_ends = 0;
   std::string end{};    // "ok", "SIGABRT (ROCr)", ...
   std::string error{};  // the first Error
-  std::string unfinished{}, other{}, peer{}, again{};
+  std::string unfinished{}, kept{}, other{}, peer{}, again{};
+  std::string
+      left{};  // in the driver after the last round, beyond what a run without a fault leaves
   std::vector<std::string> problems{};  // empty: passed
 };
 
@@ -54,7 +62,45 @@ std::string join(const std::vector<std::string>& parts) {
   return text;
 }
 
+// What a round leaves behind (subject.hpp).
+struct Holdings {
+  using Driver = std::array<uint64_t, 5>;
+
+  Holdings(const Outcome& outcome, unsigned round) {
+    const std::vector<uint64_t> of_library = outcome.numbers("library", round),
+                                of_driver = outcome.numbers("held", round);
+    if (of_library.size() != library.size() || of_driver.size() != driver.size()) return;
+    known = true;
+    std::ranges::copy(of_library, library.begin());
+    std::ranges::copy(of_driver, driver.begin());
+  }
+
+  // By how much each number exceeds the other's.
+  Driver beyond(const Holdings& other) const {
+    Driver more{};
+    for (size_t i = 0; i < more.size(); ++i)
+      more[i] = driver[i] > other.driver[i] ? driver[i] - other.driver[i] : 0;
+    return more;
+  }
+
+  static std::string text(const Driver& more) {
+    static constexpr const char* kNames[] = {"queues", "events", "buffers", "VRAM bytes",
+                                             "host bytes"};
+    std::string text;
+    for (size_t i = 0; i < more.size(); ++i)
+      if (more[i] != 0)
+        text += fmt::format("{}{} {}", text.empty() ? "" : ", ", more[i], kNames[i]);
+    return text.empty() ? "nothing" : text;
+  }
+
+  bool known = false;
+  std::array<uint64_t, 3> library{};
+  Driver driver{};
+};
+
 class Matrix {
+  static constexpr uint64_t kMostControls = 60;
+
  public:
   Matrix(std::string launcher, std::string only)
       : launcher_(std::move(launcher)), only_(std::move(only)) {
@@ -73,6 +119,7 @@ class Matrix {
                     .scenario = row.scenario};
     if (row.scenario == "neighbour")
       command.launcher = {"--join", "fault-matrix-" + std::to_string(getpid())};
+    const Outcome clean = without_fault(command);
     if (!row.reported) {
       command.patience = std::chrono::seconds(2);
       command.limit = std::chrono::seconds(20);
@@ -80,9 +127,11 @@ class Matrix {
     const Outcome outcome = run(launcher_, command);
     note(outcome, verdict);
     if (outcome.died()) {
-      died(outcome, !row.claimed && ends_so_too(row, command, outcome), "", verdict);
+      died(outcome, !row.claimed && controls(command, kMostControls).ends.contains(outcome.end()),
+           "", verdict);
     } else {
       judge(row, outcome, verdict);
+      judge_holdings(command, clean, outcome, kMostControls, verdict);
     }
     verdicts_.push_back(verdict);
   }
@@ -93,18 +142,20 @@ class Matrix {
       const std::string fault = sweep.place + " errno=" + error;
       if (!is_chosen(fault)) continue;
       Verdict verdict{.row = fault, .fault = fault + " nth=1.."};
-      std::optional<std::set<std::string>> control_ends;
       unsigned hangs = 0;
       for (uint64_t nth = 1; nth <= limit; ++nth) {
         progress_.show(fmt::format("{} nth={}", fault, nth));
         const std::string rule = fmt::format("{} nth={}", fault, nth);
-        const Outcome outcome = run(launcher_, {.program = "--subject", .inject = rule});
-        if (!outcome.died() && !outcome.was_injected()) break;
+        const Command command{.program = "--subject", .inject = rule};
+        const Outcome outcome = run(launcher_, command);
+        if (!outcome.died() && !outcome.was_injected()) {
+          if (nth == 1) never_made(rule, outcome, verdict);
+          break;
+        }
         ++verdict.runs;
         if (outcome.died()) {
-          if (!control_ends) control_ends = ends_of_control(fault, limit);
-          died(outcome, control_ends->contains(outcome.end()), fmt::format("nth={}: ", nth),
-               verdict);
+          died(outcome, controls(command, limit).ends.contains(outcome.end()),
+               fmt::format("nth={}: ", nth), verdict);
           // Further hangs would show the same, and each takes the whole limit.
           if (outcome.hung && ++hangs == 2) break;
           continue;
@@ -115,10 +166,11 @@ class Matrix {
         }
         const size_t before = verdict.problems.size();
         judge_in_general(outcome, verdict);
+        judge_holdings(command, clean_, outcome, limit, verdict);
         if (verdict.problems.size() > before)
           verdict.problems[before] = fmt::format("nth={}: {}", nth, verdict.problems[before]);
       }
-      if (verdict.end.empty()) verdict.end = verdict.runs == 0 ? "not performed" : "ok";
+      if (verdict.end.empty()) verdict.end = "ok";
       verdicts_.push_back(verdict);
     }
   }
@@ -139,11 +191,14 @@ class Matrix {
     verdict.end = outcome.end();
     verdict.error = outcome.first("error", false);
     verdict.errors = verdict.error.empty() ? 0 : 1;
+    if (verdict.error.empty()) verdict.error = outcome.first("refusal", false);
     verdict.unfinished = outcome.first("unfinished", false);
+    verdict.kept = outcome.first("kept", false);
     verdict.other = outcome.first("other", false);
     verdict.peer = outcome.first("peer", false);
     verdict.again = outcome.first("unfinished", true);
-    if (const std::string error = outcome.first("error", true); !error.empty())
+    if (const std::string error = outcome.first("error", true);
+        !error.empty() && !outcome.has("continues"))
       verdict.again = error;
   }
 
@@ -159,37 +214,94 @@ class Matrix {
                                            outcome.end(), outcome.last("at"), outcome.err));
   }
 
-  // Whether a program without the engine ends as `outcome`. It performs other requests, so a rule
-  // about the Nth one is tried with each N.
-  bool ends_so_too(const Row& row, const Command& command, const Outcome& outcome) const {
-    const size_t nth = row.inject.find("nth=");
-    const size_t digits = nth == std::string::npos ? nth : nth + 4;
-    const unsigned most = nth == std::string::npos ? 1 : 60;
-    for (unsigned event = 1; event <= most; ++event) {
-      std::string rule = row.inject;
+  // A program without the engine beneath the same fault. It makes other requests, so a rule about
+  // the Nth one is tried with each N.
+  struct Controls {
+    std::set<std::string> ends{};
+    std::vector<Holdings::Driver> left{};  // more than without a fault
+  };
+  const Controls& controls(const Command& command, uint64_t limit) {
+    const std::string& rule = command.inject;
+    const size_t nth = rule.find("nth=");
+    const size_t digits = nth + 4;
+    const auto with = [&](uint64_t event) {
+      std::string text = rule;
       if (nth != std::string::npos)
-        rule.replace(digits, rule.find_first_not_of("0123456789", digits) - digits,
+        text.replace(digits, text.find_first_not_of("0123456789", digits) - digits,
                      std::to_string(event));
-      const Outcome control = run(launcher_, {.program = "--control",
-                                              .launcher = command.launcher,
-                                              .inject = rule,
-                                              .limit = std::chrono::seconds(20)});
-      if (control.end() == outcome.end()) return true;
-    }
-    return false;
-  }
-
-  // How a program without the engine ends, over all events.
-  std::set<std::string> ends_of_control(const std::string& fault, uint64_t limit) const {
-    std::set<std::string> ends;
-    for (uint64_t nth = 1; nth <= limit; ++nth) {
-      const Outcome outcome = run(launcher_, {.program = "--control",
-                                              .inject = fmt::format("{} nth={}", fault, nth),
-                                              .limit = std::chrono::seconds(20)});
-      ends.insert(outcome.end());
+      return text;
+    };
+    const auto [found, is_new] = controls_.try_emplace(key_of(command) + with(0));
+    if (!is_new) return found->second;
+    Command control{
+        .program = "--control", .launcher = command.launcher, .limit = std::chrono::seconds(20)};
+    const Outcome clean = run(launcher_, control);
+    for (uint64_t event = 1; event <= (nth == std::string::npos ? 1 : limit); ++event) {
+      control.inject = with(event);
+      const Outcome outcome = run(launcher_, control);
+      found->second.ends.insert(outcome.end());
+      for (const unsigned round : {1u, 2u})
+        if (const Holdings left(outcome, round); left.known)
+          found->second.left.push_back(left.beyond(Holdings(clean, round)));
       if (outcome.hung || outcome.err.find("never applied") != std::string::npos) break;
     }
-    return ends;
+    return found->second;
+  }
+
+  static std::string key_of(const Command& command) {
+    std::string key;
+    for (const std::string& option : command.launcher) key += option + ' ';
+    return key;
+  }
+
+  // The outcome of the same command without its fault. The scenarios of one machine leave the same.
+  Outcome without_fault(Command command) {
+    command.inject.clear();
+    if (command.scenario != "peer") command.scenario = "work";
+    const std::string key = key_of(command) + command.scenario;
+    const auto found = clean_runs_.find(key);
+    return found != clean_runs_.end()
+               ? found->second
+               : clean_runs_.emplace(key, run(launcher_, command)).first->second;
+  }
+
+  // A sweep whose request the subject does not make.
+  void never_made(const std::string& rule, const Outcome& outcome, Verdict& verdict) const {
+    const Outcome control = run(launcher_, {.program = "--control", .inject = rule});
+    if (outcome.was_matched() || control.was_matched() || control.was_injected()) {
+      verdict.end = "never hit";
+      verdict.problems.push_back("the fault was never hit");
+    } else {
+      verdict.end = "ROCr never asks";
+    }
+  }
+
+  // What is left after each round: nothing in the engine, and in the driver no more than without a
+  // fault, unless ROCr alone leaves as much beneath the same one.
+  void judge_holdings(const Command& command, const Outcome& clean, const Outcome& outcome,
+                      uint64_t limit, Verdict& verdict) {
+    for (const unsigned round : {1u, 2u}) {
+      const Holdings left(outcome, round), usual(clean, round);
+      if (!left.known) continue;  // a run that did not end is judged elsewhere
+      if (left.library[0] != 0 || left.library[1] != 0)
+        verdict.problems.push_back(fmt::format("round {} leaves {} Runtimes and {} signals", round,
+                                               left.library[0], left.library[1]));
+      // A queue that lost work leaves its timeline behind (engine/DESIGN.md).
+      if (left.library[2] > usual.library[2] && !outcome.has("error") && !outcome.has("stuck"))
+        verdict.problems.push_back(
+            fmt::format("round {} leaves {} timelines without a failure", round, left.library[2]));
+      const Holdings::Driver more = left.beyond(usual);
+      if (more == Holdings::Driver{}) continue;
+      const std::vector<Holdings::Driver>& by_rocr = controls(command, limit).left;
+      const bool is_rocr = std::ranges::any_of(by_rocr, [&](const Holdings::Driver& each) {
+        return std::ranges::equal(more, each, std::ranges::less_equal{});
+      });
+      verdict.left = Holdings::text(more) + (is_rocr ? " (ROCr)" : "");
+      if (!is_rocr)
+        verdict.problems.push_back(
+            fmt::format("round {} leaves in the driver: {}, and ROCr alone leaves less", round,
+                        Holdings::text(more)));
+    }
   }
 
   void judge_in_general(const Outcome& outcome, Verdict& verdict) const {
@@ -198,6 +310,7 @@ class Matrix {
       problem(fmt::format("{} at '{}': {}", outcome.end(), outcome.last("at"), outcome.err));
     if (outcome.has("wrong")) problem("wrong result: " + outcome.last("wrong"));
     if (outcome.has("foreign")) problem("not an Error: " + outcome.last("foreign"));
+    if (outcome.has("reused")) problem("reused: " + outcome.last("reused"));
     if (outcome.has("stuck")) problem("never ended: " + outcome.last("stuck"));
     if (outcome.has("error") && outcome.last("error").starts_with("HSA_STATUS_SUCCESS"))
       problem("an Error with the status of success");
@@ -214,11 +327,24 @@ class Matrix {
     if (row.must_fail) {
       if (verdict.error.empty()) problem("no Error");
       if (row.work_fails && verdict.unfinished == "done") problem("unfinished work counts as done");
+      if (row.inject.starts_with("packet") && verdict.kept.empty())
+        problem("what the failed work used was not looked at");
+    } else if (is_shortage(row.scenario)) {
+      if (verdict.error.empty()) problem("no Error");
+      if (verdict.unfinished != "done") problem("the shortage loses work");
+      for (const bool again : {false, true})
+        if (outcome.first("continues", again) != "done")
+          problem("the queue does not continue after the shortage");
+    } else if (row.scenario == "fork") {
+      if (verdict.error.empty()) problem("the child's use of the engine has no Error");
     } else if (row.reported && !verdict.error.empty()) {
       problem("an Error without need: " + verdict.error);
     }
     if (row.other_continues && row.reported && verdict.other != "done")
       problem("another queue of the agent does not work");
+    if ((row.scenario == "fork" || row.scenario == "neighbour") &&
+        (outcome.first("child", false) != "done" || outcome.first("child", true) != "done"))
+      problem("the other process failed");
     if (row.scenario == "peer" && verdict.peer != "done") problem("another agent does not work");
     if (row.again_works && row.reported && verdict.again != "done")
       problem("a second Runtime does not work: " + verdict.again);
@@ -226,6 +352,8 @@ class Matrix {
 
   const std::string launcher_, only_;
   Outcome clean_;
+  std::map<std::string, Outcome> clean_runs_;  // by launcher and scenario
+  std::map<std::string, Controls> controls_;   // by launcher and fault
   std::vector<Verdict> verdicts_;
   support::Progress progress_;
 };
@@ -255,15 +383,17 @@ std::string table_of(const std::vector<Verdict>& verdicts) {
                         {"Errors"},
                         {"end", Align::left},
                         {"unfinished", Align::left},
+                        {"kept for the\nfailed queue", Align::left},
                         {"other\nqueue", Align::left},
                         {"peer", Align::left},
                         {"second\nRuntime", Align::left},
+                        {"left in the\ndriver", Align::left},
                         {"verdict", Align::left},
                         {"first Error", Align::left}});
   for (const Verdict& each : verdicts)
     table.add_row({each.row, std::to_string(each.runs), std::to_string(each.errors), each.end,
-                   each.unfinished, each.other, each.peer, cut(each.again, 20),
-                   each.problems.empty() ? "ok" : "FAILED", cut(each.error, 90)});
+                   each.unfinished, each.kept, each.other, each.peer, cut(each.again, 20),
+                   each.left, each.problems.empty() ? "ok" : "FAILED", cut(each.error, 90)});
   return table.text();
 }
 
@@ -276,6 +406,8 @@ nlohmann::json json_of(const Verdict& verdict) {
           {"end", verdict.end},
           {"error", verdict.error},
           {"unfinished", verdict.unfinished},
+          {"kept", verdict.kept},
+          {"left_in_driver", verdict.left},
           {"other_queue", verdict.other},
           {"peer", verdict.peer},
           {"second_runtime", verdict.again},

@@ -1,5 +1,7 @@
 #include "test/engine/faults/rows.hpp"
 
+#include <string_view>
+
 namespace uptempo::faults {
 
 std::vector<Row> device_rows(bool exceptions) {
@@ -82,6 +84,14 @@ std::vector<Row> device_rows(bool exceptions) {
                   .inject = "mmap errno=ENOMEM nth=8 count=all",
                   .other_continues = false,
                   .again_works = false});
+  // The Error comes with time limits of the engine's own; nothing is injected.
+  for (const char* const resource : {"kernargs", "publications", "timing signals", "ring"})
+    rows.push_back({.name = std::string("a queue's ") + resource + ": exhausted",
+                    .inject = "",
+                    .must_fail = false,
+                    .is_short = std::string_view(resource) == "kernargs" ||
+                                std::string_view(resource) == "publications",
+                    .scenario = resource});
   rows.push_back({.name = "processes: fork",
                   .inject = "",
                   .must_fail = false,

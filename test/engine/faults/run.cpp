@@ -53,6 +53,23 @@ bool Outcome::was_injected() const {
       facts, [](const auto& fact) { return fact.first == "rule" && !fact.second.ends_with(" 0"); });
 }
 
+bool Outcome::was_matched() const {
+  return std::ranges::any_of(facts, [](const auto& fact) {
+    return fact.first == "rule" && !fact.second.starts_with("0 ");
+  });
+}
+
+std::vector<uint64_t> Outcome::numbers(const std::string& name, unsigned occurrence) const {
+  for (const auto& [key, value] : facts) {
+    if (key != name || --occurrence != 0) continue;
+    std::istringstream words(value);
+    std::vector<uint64_t> all;
+    for (uint64_t number = 0; words >> number;) all.push_back(number);
+    return all;
+  }
+  return {};
+}
+
 std::string Outcome::end() const {
   if (hung) return "hang";
   if (exit_code > 128) {

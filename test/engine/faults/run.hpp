@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -22,6 +23,10 @@ struct Outcome {
   std::string first(const std::string& name, bool again) const;
   bool died() const { return hung || exit_code >= 128; }
   bool was_injected() const;
+  // Whether any event matched the rule.
+  bool was_matched() const;
+  // The numbers of the fact's Nth occurrence, from 1; empty if there is none.
+  std::vector<uint64_t> numbers(const std::string& name, unsigned occurrence) const;
   // "hang", "SIGABRT", "exit 1", "ok"
   std::string end() const;
 };
@@ -30,7 +35,7 @@ struct Command {
   std::string program;                  // "--subject" or "--control"
   std::vector<std::string> launcher{};  // its options
   std::string inject{};                 // rules, or ""
-  std::string scenario = "work";
+  std::string scenario = "work";        // subject.hpp
   std::chrono::seconds patience{60};
   std::chrono::seconds limit{120};
 };

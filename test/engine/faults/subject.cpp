@@ -16,6 +16,8 @@
 #include <vector>
 
 #include "engine/uptempo.hpp"
+#include "test/engine/faults/packets.hpp"
+#include "test/support/holdings.hpp"
 #include "tools/vgpu/query.h"
 
 namespace uptempo::faults {
@@ -44,12 +46,20 @@ class Round {
     if (plan_.scenario == "neighbour") start_neighbour();
     // Two batches: the second is unfinished when the first fails.
     std::vector<Completion> submitted;
+    std::vector<uint64_t> ends;
     attempt("work", [&] {
-      for (uint32_t part = 0; part < 2; ++part) submitted.push_back(fill(*victim_, part, 7 + part));
+      for (uint32_t part = 0; part < 2; ++part) {
+        submitted.push_back(fill(*victim_, part, 7 + part));
+        ends.push_back(hsa_queue_load_write_index_relaxed(victim_->handle()));
+      }
     });
     bool finished = submitted.size() == 2;
-    for (uint32_t part = 0; part < submitted.size(); ++part)
-      finished = attempt("work", [&] { expect(submitted[part], part, 7 + part); }) && finished;
+    for (uint32_t part = 0; part < submitted.size(); ++part) {
+      const bool done =
+          attempt("work", [&] { expect(submitted[part], part, 7 + part); }) && !stuck_;
+      if (!done) lost_.add(*victim_->handle(), part == 0 ? 0 : ends[part - 1], ends[part]);
+      finished = finished && done;
+    }
     say("unfinished", finished ? "done" : "failed");
     if (plan_.scenario == "neighbour") kill_neighbour();
     report("other", attempt("other queue", [&] { expect(fill(*other_, 2, 9), 2, 9); }));
@@ -57,6 +67,7 @@ class Round {
     // A Copier waits without a deadline.
     if (!stuck_) attempt("copy", [&] { use_copier(); });
     if (plan_.scenario == "peer") report("peer", attempt("peer", [&] { use_peer(); }));
+    if (!lost_.empty()) look_for_reuse();
     tear_down();
     if (plan_.scenario == "fork") say("child", child_ended_well() ? "done" : "failed");
   }
@@ -69,9 +80,7 @@ class Round {
       part();
       return true;
     } catch (const Error& error) {
-      if (!failed_)
-        say("error",
-            fmt::format("{} | {} | {}", status_name(error.status()), error.call(), error.what()));
+      if (!failed_) say("error", text_of(error));
       if (error.call().empty() || error.found().empty() || error.remedy().empty())
         say("foreign", fmt::format("an Error without call, finding or remedy: {}", error.what()));
     } catch (const std::exception& error) {
@@ -134,19 +143,48 @@ class Round {
     check(words.span(), 4, "the peer's stores");
   }
 
-  // Has no device: its descriptors are the parent's.
+  // The failed queue still exists, so the device may still touch its blocks and signals. No packet
+  // that was submitted since has them, also on a queue that replaces the failed one.
+  void look_for_reuse() {
+    std::optional<Queue> replacement;
+    attempt("replacement", [&] {
+      replacement.emplace(*gpu_, QueueOptions{.drain_timeout = std::chrono::seconds(1)});
+      for (uint32_t each = 0; each < 7; ++each) (void)fill(*replacement, 3, 6);
+      expect(fill(*replacement, 3, 6), 3, 6);
+    });
+    std::string misuse = lost_.misuse(PacketReferences::of(*other_->handle()));
+    if (replacement) misuse += lost_.misuse(PacketReferences::of(*replacement->handle()));
+    if (lost_.misuse(PacketReferences::of(*victim_->handle())).empty())
+      say("foreign", "the failed queue's ring does not contain what its failed packets used");
+    if (misuse.empty())
+      say("kept", lost_.text());
+    else
+      say("reused", misuse);
+  }
+
+  // Its descriptors are the parent's. Everything that needs a Runtime is refused by name, and what
+  // it has inherited can be destroyed.
   void fork_child() {
     child_ = fork();
     if (child_ != 0) return;
-    int status = 0;
-    try {
-      BatchSubmitter batch{*other_};
-      static_cast<void>(batch.size());
-      status = Runtime{}.gpus().empty() ? 1 : 0;
-    } catch (const Error&) {
-      status = 0;
-    }
-    _exit(status);
+    alarm(30);  // ends a child that waits
+    const auto refuses = [](const char* what, const auto& use) {
+      try {
+        use();
+      } catch (const Error& error) {
+        say("refusal", text_of(error));
+        if (!error.call().empty() && !error.found().empty() && !error.remedy().empty()) return true;
+      } catch (const std::exception& error) {
+        say("foreign", error.what());
+      }
+      say("foreign", fmt::format("the child of a fork may have {}", what));
+      return false;
+    };
+    bool refused = refuses("a Runtime", [] { const Runtime another; });
+    refused = refuses("a queue", [&] { const Queue queue{*gpu_}; }) && refused;
+    refused = refuses("memory", [&] { const DeviceBuffer<uint32_t> one{*gpu_, 1}; }) && refused;
+    tear_down();
+    _exit(refused && !failed_ ? 0 : 1);
   }
   bool child_ended_well() const {
     int status = 0;
@@ -195,11 +233,16 @@ class Round {
   std::optional<PinnedBuffer<uint32_t>> words_;
   std::optional<DeviceBuffer<uint32_t>> device_;
   std::optional<Queue> victim_, other_;
+  PacketReferences lost_;  // of unfinished work
   bool failed_ = false, stuck_ = false;
   pid_t child_ = -1;
 };
 
 }  // namespace
+
+std::string text_of(const Error& error) {
+  return fmt::format("{} | {} | {}", status_name(error.status()), error.call(), error.what());
+}
 
 void say(const std::string& name, const std::string& value) {
   std::string line = name + '=' + value;
@@ -210,18 +253,18 @@ void say(const std::string& name, const std::string& value) {
 
 void say_device(unsigned round) {
   say("round", std::to_string(round));
-  if (const auto ask =
-          reinterpret_cast<uptempo_vgpu_holdings_t>(dlsym(RTLD_DEFAULT, "uptempo_vgpu_holdings"))) {
-    uptempo_vgpu_holding_counts held{};
-    if (ask(&held) == 0)
-      say("held", fmt::format("{} {} {} {} {}", held.queues, held.signal_events + held.other_events,
-                              held.buffers, held.vram_bytes, held.gtt_bytes + held.userptr_bytes));
-  }
+  const test::Holdings held = test::holdings();
+  say("library", fmt::format("{} {} {}", held.runtime ? 1 : 0, held.signals, held.timelines));
+  say("held", fmt::format("{} {} {} {} {}", held.queues, held.events, held.buffers,
+                          held.device_bytes, held.host_bytes));
 }
 
 int run_subject(const Plan& plan) {
   for (unsigned round = 1; round <= 2; ++round) {
-    Round(plan).run();
+    if (is_shortage(plan.scenario))
+      run_shortage(plan);
+    else
+      Round(plan).run();
     say_device(round);
   }
   if (const auto ask =

@@ -11,7 +11,13 @@
 //   other=done|failed           work on another queue of the agent
 //   peer=done|failed            work on another agent
 //   child=done|failed           the process that the scenario starts
+//   refusal=...       an Error in the child of a fork
+//   kept=...          kernarg blocks and signals of the failed work; no other packet had them until
+//                     its queue was destroyed
+//   reused=...        other packets had them, or blocks were written to
+//   continues=done|failed       after a shortage: later work on the queue
 //   round=N           rounds completed; a round is one Runtime
+//   library=R S T     Runtimes, interrupt signals and timelines of the engine in use after it
 //   held=Q E B V H    queues, events, buffers, VRAM and host bytes that the driver holds after it
 //   rule=M I          of each rule: events that matched, and those to which it applied
 //   ended=yes
@@ -19,11 +25,14 @@
 
 #include <chrono>
 #include <string>
+#include <string_view>
+
+#include "engine/uptempo.hpp"
 
 namespace uptempo::faults {
 
 struct Plan {
-  std::string scenario = "work";      // "work", "peer", "fork", "neighbour"
+  std::string scenario = "work";      // "work", "peer", "fork", "neighbour", or a shortage
   std::chrono::seconds patience{60};  // of each wait; ends no wait that can succeed
   std::string launcher;               // of a neighbour
 };
@@ -34,9 +43,15 @@ int run_subject(const Plan& plan);
 // copy, and everything destroyed again, twice. Shows what ROCr alone makes of a fault.
 int run_control(const Plan& plan);
 
+// One round of a shortage (shortage.cpp), without `round`.
+void run_shortage(const Plan& plan);
+bool is_shortage(std::string_view scenario);
+
+// Status, call and text.
+std::string text_of(const Error& error);
 // Prints one fact and flushes.
 void say(const std::string& name, const std::string& value);
-// Prints `held` and `rule` facts.
+// Prints `round`, `library` and `held`.
 void say_device(unsigned round);
 
 }  // namespace uptempo::faults
