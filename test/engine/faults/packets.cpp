@@ -20,10 +20,10 @@ void PacketReferences::add(const hsa_queue_t& queue, uint64_t begin, uint64_t en
     // A barrier packet has its completion signal at the same offset, and its first dependency where
     // a dispatch has its kernel. The engine's batches contain dispatches without dependencies.
     hsa_kernel_dispatch_packet_t packet;
-    std::memcpy(&packet,
-                static_cast<const std::byte*>(queue.base_address) +
-                    index % queue.size * sizeof packet,
-                sizeof packet);
+    std::memcpy(
+        &packet,
+        static_cast<const std::byte*>(queue.base_address) + index % queue.size * sizeof packet,
+        sizeof packet);
     if (packet.completion_signal.handle != 0) signals_.insert(packet.completion_signal.handle);
     const auto kernargs = reinterpret_cast<uint64_t>(packet.kernarg_address);
     if (packet.kernel_object != 0 && kernargs != 0) kernargs_.emplace(kernargs, line_at(kernargs));

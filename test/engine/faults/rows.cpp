@@ -1,6 +1,6 @@
 #include "test/engine/faults/rows.hpp"
 
-#include <string_view>
+#include <utility>
 
 namespace uptempo::faults {
 
@@ -84,14 +84,17 @@ std::vector<Row> device_rows(bool exceptions) {
                   .inject = "mmap errno=ENOMEM nth=8 count=all",
                   .other_continues = false,
                   .again_works = false});
-  // The Error comes with time limits of the engine's own; nothing is injected.
-  for (const char* const resource : {"kernargs", "publications", "timing signals", "ring"})
-    rows.push_back({.name = std::string("a queue's ") + resource + ": exhausted",
+  // The engine's own resources; nothing is injected.
+  for (const auto& [name, scenario] : {std::pair{"a queue's kernargs", "kernargs"},
+                                       {"a queue's publications", "publications"},
+                                       {"a queue's timing signals", "timing signals"},
+                                       {"a queue's ring", "ring"},
+                                       {"the process's signals", "signals"}})
+    rows.push_back({.name = std::string(name) + ": exhausted",
                     .inject = "",
                     .must_fail = false,
-                    .is_short = std::string_view(resource) == "kernargs" ||
-                                std::string_view(resource) == "publications",
-                    .scenario = resource});
+                    .is_short = true,
+                    .scenario = scenario});
   rows.push_back({.name = "processes: fork",
                   .inject = "",
                   .must_fail = false,

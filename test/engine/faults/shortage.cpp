@@ -22,19 +22,27 @@ struct Resource {
   std::string_view named;  // in the Error
   QueueOptions options;
   Timing timing = Timing::none;
+  uint32_t packets = 1;  // of a submission
 };
 
-const std::array<Resource, 4>& resources() {
-  static const std::array<Resource, 4> all{{
+// Of the process, not of the queue: other queues use its interrupt signals up.
+constexpr std::string_view kSignals = "signals";
+
+const std::array<Resource, 5>& resources() {
+  static const std::array<Resource, 5> all{{
       {.scenario = "kernargs",
        .named = "kernarg",
        .options = {.kernarg_bytes = 64 << 10, .kernarg_slab_bytes = 16 << 10}},
       {.scenario = "publications", .named = "4 publications", .options = {.publications = 4}},
       {.scenario = "timing signals",
        .named = "timing signals",
-       .options = {.timing_signals = 4},
-       .timing = Timing::each},
-      {.scenario = "ring", .named = "slots in the ring", .options = {.packets = 64}},
+       .options = {.timing_signals = 8},
+       .timing = Timing::each,
+       .packets = 3},
+      {.scenario = kSignals, .named = "signals", .options = {}},
+      {.scenario = "ring",
+       .named = "slots in the ring",
+       .options = {.packets = 64, .publications = 512}},
   }};
   return all;
 }
@@ -56,6 +64,7 @@ class Shortage {
         queue_(gpu_, resource.options),
         other_(gpu_) {
     std::ranges::fill(words_.span(), 0u);
+    set_signal_budget({.interrupts = signal_use().in_use + 200});  // three more queues
   }
 
   void run() {
@@ -84,7 +93,10 @@ class Shortage {
   void use_up(std::vector<Completion>& submitted) {
     for (uint32_t part = 0; part < kMost; ++part) {
       try {
-        submitted.push_back(fill(queue_, part, resource_.timing));
+        if (resource_.scenario == kSignals)
+          users_.emplace_back(gpu_);
+        else
+          submitted.push_back(fill(queue_, part, resource_.timing));
       } catch (const Error& error) {
         say("error", text_of(error));
         if (error.found().find(resource_.named) == std::string::npos &&
@@ -100,7 +112,8 @@ class Shortage {
 
   Completion fill(Queue& queue, uint32_t part, Timing timing) {
     BatchSubmitter batch{queue, {.timing = timing, .patience = std::chrono::milliseconds(50)}};
-    batch.dispatch(fill_, Grid{1}, words_.data() + kFirst + part, part + 1);
+    for (uint32_t packet = 0; packet < resource_.packets; ++packet)
+      batch.dispatch(fill_, Grid{1}, words_.data() + kFirst + part, part + 1);
     return batch.submit();
   }
 
@@ -120,6 +133,7 @@ class Shortage {
   const Kernel<uint32_t*, uint32_t> fill_;
   PinnedBuffer<uint32_t> words_;
   Queue queue_, other_;
+  std::vector<Queue> users_;
 };
 
 }  // namespace
