@@ -142,11 +142,13 @@ class Matrix {
       const std::string fault = sweep.place + " errno=" + error;
       if (!is_chosen(fault)) continue;
       Verdict verdict{.row = fault, .fault = fault + " nth=1.."};
-      unsigned hangs = 0;
       for (uint64_t nth = 1; nth <= limit; ++nth) {
         progress_.show(fmt::format("{} nth={}", fault, nth));
         const std::string rule = fmt::format("{} nth={}", fault, nth);
-        const Command command{.program = "--subject", .inject = rule};
+        const Command command{.program = "--subject",
+                              .inject = rule,
+                              .patience = std::chrono::seconds(20),
+                              .limit = std::chrono::seconds(45)};
         const Outcome outcome = run(launcher_, command);
         if (!outcome.died() && !outcome.was_injected()) {
           if (nth == 1) never_made(rule, outcome, verdict);
@@ -157,7 +159,7 @@ class Matrix {
           died(outcome, controls(command, limit).ends.contains(outcome.end()),
                fmt::format("nth={}: ", nth), verdict);
           // Further hangs would show the same, and each takes the whole limit.
-          if (outcome.hung && ++hangs == 2) break;
+          if (outcome.hung) break;
           continue;
         }
         if (outcome.has("error")) {
