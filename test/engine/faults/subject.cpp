@@ -56,20 +56,23 @@ class Round {
       device_.emplace(*gpu_, kWords);
       victim_.emplace(*gpu_, QueueOptions{.drain_timeout = std::chrono::seconds(1)});
       other_.emplace(*gpu_, QueueOptions{.drain_timeout = std::chrono::seconds(1)});
+      start_.emplace(SignalKind::event_less);
       if (plan_.scenario == "peer") peer_.emplace(runtime_->gpu(1));
     });
-    if (!other_ || (plan_.scenario == "peer" && !peer_)) return tear_down();
+    if (!start_ || (plan_.scenario == "peer" && !peer_)) return tear_down();
     if (plan_.scenario == "fork") fork_child();
     if (plan_.scenario == "neighbour") start_neighbour();
-    // Two batches: the second is unfinished when the first fails.
+    // Two batches, which begin when both are submitted: the second is unfinished when the first
+    // fails.
     std::vector<Completion> submitted;
     std::vector<uint64_t> ends;
     attempt("work", [&] {
       for (uint32_t part = 0; part < 2; ++part) {
-        submitted.push_back(fill(*victim_, part, 7 + part));
+        submitted.push_back(fill(*victim_, part, 7 + part, part == 0 ? &*start_ : nullptr));
         ends.push_back(hsa_queue_load_write_index_relaxed(victim_->handle()));
       }
     });
+    hsa_signal_store_screlease(start_->handle(), 0);
     bool finished = submitted.size() == 2;
     for (uint32_t part = 0; part < submitted.size(); ++part) {
       const bool done =
@@ -111,8 +114,9 @@ class Round {
   }
   static void report(const char* name, bool done) { say(name, done ? "done" : "failed"); }
 
-  Completion fill(Queue& queue, uint32_t part, uint32_t value) {
+  Completion fill(Queue& queue, uint32_t part, uint32_t value, const Signal* after = nullptr) {
     BatchSubmitter batch{queue};
+    if (after != nullptr) batch.wait(*after);
     batch.dispatch(*fill_, Grid{kPart}, words_->data() + part * kPart, value);
     return batch.submit(Deadline::after(plan_.patience));
   }
@@ -232,6 +236,7 @@ class Round {
       peer_.reset();
       victim_.reset();
       other_.reset();
+      start_.reset();
       device_.reset();
       words_.reset();
       fill_.reset();
@@ -248,6 +253,7 @@ class Round {
   std::optional<Kernel<uint32_t*, uint32_t>> fill_;
   std::optional<PinnedBuffer<uint32_t>> words_;
   std::optional<DeviceBuffer<uint32_t>> device_;
+  std::optional<Signal> start_;  // of the victim's work
   std::optional<Queue> victim_, other_;
   PacketReferences lost_;  // of unfinished work
   std::optional<Peer> peer_;
