@@ -38,7 +38,9 @@ int run_control(const Plan&) {
       check(hsa_queue_create(device.gpu, 1024, HSA_QUEUE_TYPE_SINGLE, nullptr, nullptr, UINT32_MAX,
                              UINT32_MAX, &other),
             "hsa_queue_create");
-      std::array<hsa_signal_t, 8> signals{};
+      // At least as many as the engine's queues have: where the driver keeps what it is asked to
+      // destroy, ROCr must leave as many events here.
+      std::array<hsa_signal_t, 256> signals{};
       for (hsa_signal_t& signal : signals)
         check(hsa_signal_create(1, 0, nullptr, &signal), "hsa_signal_create");
       for (uint32_t value = 1; value <= 2; ++value)
