@@ -36,7 +36,7 @@ check_packages=(
   spin                        # models: the model checker
   'clang-format-14|'          # tools/format
   pkgconf                     # install: a program built with uptempo.pc
-  libdw1                      # elfutils: source lines of the virtual GPU's hang reports
+  'libdw1|libdw1t64'         # elfutils: source lines of the virtual GPU's hang reports
 )
 
 all_packages=(

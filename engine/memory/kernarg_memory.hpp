@@ -64,8 +64,7 @@ class DeviceWrites {
     aql::store_fence();
     if (hdp_flush_ != nullptr) {
       // The read returns after the store has reached the device and the flush is done (CLR,
-      // rocvirtual.cpp, reads the register, too).
-      // Queues of one GPU share the register, so other threads may store the same.
+      // rocvirtual.cpp, reads the register, too). Atomic, because the queues of a GPU share it.
       __atomic_store_n(hdp_flush_, 1u, __ATOMIC_RELAXED);
       (void)__atomic_load_n(hdp_flush_, __ATOMIC_RELAXED);
       count(&CounterBlock::hdp_flushes);
