@@ -51,8 +51,8 @@ struct Verdict {
   std::string end{};    // "ok", "SIGABRT (ROCr)", ...
   std::string error{};  // the first Error
   std::string unfinished{}, kept{}, other{}, peer{}, again{};
-  std::string
-      left{};  // in the driver after the last round, beyond what a run without a fault leaves
+  // In the driver after the last round, beyond the objects that a run without a fault leaves.
+  std::string left{};
   std::vector<std::string> problems{};  // empty: passed
 };
 
@@ -62,7 +62,7 @@ std::string join(const std::vector<std::string>& parts) {
   return text;
 }
 
-// What a round leaves behind (subject.hpp).
+// The objects that a round leaves behind (subject.hpp).
 struct Holdings {
   using Driver = std::array<uint64_t, 5>;
 
@@ -278,8 +278,8 @@ class Matrix {
     }
   }
 
-  // What is left after each round: nothing in the engine, and in the driver no more than without a
-  // fault, unless ROCr alone leaves as much beneath the same one.
+  // Each round leaves nothing in the engine, and in the driver no more than without a fault, unless
+  // ROCr alone leaves as much beneath the same one.
   void judge_holdings(const Command& command, const Outcome& clean, const Outcome& outcome,
                       uint64_t limit, Verdict& verdict) {
     for (const unsigned round : {1u, 2u}) {

@@ -25,7 +25,7 @@ struct Resource {
   uint32_t packets = 1;  // of a submission
 };
 
-// Of the process, not of the queue: other queues use its interrupt signals up.
+// A resource of the process: other queues use its interrupt signals up.
 constexpr std::string_view kSignals = "signals";
 
 const std::array<Resource, 5>& resources() {

@@ -54,7 +54,7 @@ class Pipe {
   Pipe& operator=(const Pipe&) = delete;
 
   int end() const { return ends_[1]; }
-  // What has been written so far.
+  // Everything that has been written so far.
   const std::string& text() {
     char part[4096];
     for (ssize_t size; (size = read(ends_[0], part, sizeof part)) > 0;)

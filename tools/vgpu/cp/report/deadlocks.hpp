@@ -1,4 +1,4 @@
-// Who completes a signal that a queue waits for, and cycles of such waits.
+// The packets that complete a signal that a queue waits for, and cycles of such waits.
 //
 // A queue whose first packet waits for a signal launches nothing after it. If only packets of such
 // queues complete the signals that they wait for, none of them goes on by itself: a deadlock. The

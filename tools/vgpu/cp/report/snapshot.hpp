@@ -1,5 +1,5 @@
-// What a hang report is made from: the state of a GPU's queues, of the dispatches that run, and of
-// their resident waves, as copies.
+// The sources of a hang report: the state of a GPU's queues, of the dispatches that run, and of their
+// resident waves, as copies.
 //
 // The command processor's thread makes the copies between two passes, since it owns the queues. It
 // has the workers rest for that moment (Scheduler::residents()), so waves are stopped between two
@@ -35,7 +35,7 @@ struct WaveSnapshot {
   GpuAddress pc = 0;  // the next instruction
   uint64_t exec = 0;
   gfx9::WaveStop stop = gfx9::WaveStop::quantum;
-  // Of the first waves of a report only, since copying them all would take long; null otherwise.
+  // Null but for the first waves of a report, since copying them all would take long.
   std::shared_ptr<const WaveRegisters> registers;
   bool global_barrier = false;  // waits for other waves of the queue (gfx9/wave_sync.hpp)
 };
@@ -87,7 +87,7 @@ struct Completer {
   GpuAddress kernel_object = 0;  // of a dispatch
 };
 
-// What the first packet that the queue has not launched waits for.
+// The reason why the queue has not launched its first waiting packet.
 enum class Front : uint8_t {
   nothing,       // there is no such packet, or it is launched in the next pass
   doorbell,      // it is written and the doorbell was not rung for it

@@ -75,7 +75,7 @@ class WaveLines {
 
   const WaveGroups& groups() const noexcept { return groups_; }
 
-  // What the waves do or wait for.
+  // The waves' activity or wait.
   std::string activity(const WaveKey& key, const WaveGroup& group) const {
     if (key.stop == gfx9::WaveStop::barrier) {
       std::string text = "at s_barrier; " + waves_text(key.missing) +
@@ -101,7 +101,7 @@ class WaveLines {
            offset_text(dispatch_, place.access_at) + ")";
   }
 
-  // What the loop's load or atomic accesses; empty if it is not known.
+  // The address that the loop's load or atomic accesses; empty if it is not known.
   std::string access(const WaveGroup& group) const {
     const auto found = places_.find(group.pc);
     if (found == places_.end() || !found->second.addressed || group.registers == nullptr) return {};

@@ -475,7 +475,7 @@ struct Scheduler::Impl {
   std::mutex spare_mutex;
   std::vector<ResidentPtr> spare;  // of abandoned dispatches
 
-  // What the helpers are asked for.
+  // Requests to the helpers.
   static constexpr uint32_t kStop = 1, kRest = 2;
   alignas(64) std::atomic<uint32_t> attention{0};
   std::atomic<bool> spares_left{false};

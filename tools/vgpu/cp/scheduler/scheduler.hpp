@@ -99,7 +99,7 @@ class Scheduler {
       const Dispatch* dispatch;
       WorkgroupSnapshot workgroup;
     };
-    // Of dispatches with workgroups to start that a worker has claimed.
+    // Dispatches with workgroups to start that a worker has claimed.
     struct Claimed {
       const Dispatch* dispatch;
       uint64_t workgroups;
