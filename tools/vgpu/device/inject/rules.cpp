@@ -148,7 +148,7 @@ struct Word {
   throw std::invalid_argument("column " + std::to_string(column) + ": " + sentence);
 }
 
-std::string quoted(std::string_view word) { return "'" + std::string(word) + "'"; }
+std::string quoted(std::string_view word) { return std::string("'").append(word).append("'"); }
 
 template <typename Table>
 const auto& look_up(const Table& table, const Word& word, const char* kind) {
