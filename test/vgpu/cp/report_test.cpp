@@ -13,11 +13,13 @@
 #include "device_fixture.hpp"
 #include "sdma_ring.hpp"
 #include "test/support/catch.hpp"
+#include "test/support/text.hpp"
 
 namespace uptempo::vgpu::test {
 namespace {
 
 using Result = gfx9::Workgroup::Result;
+using uptempo::test::contains;
 
 std::string hex(const void* address) {
   char text[32];
@@ -44,16 +46,12 @@ std::string report(DeviceFixture& device,
   return words;
 }
 
-bool holds(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 // Returns the first report that holds the words, or the last one.
 std::string report_with(DeviceFixture& device, const std::string& words) {
   std::string text;
-  eventually([&] { return holds(text = report(device), words); });
+  eventually([&] { return contains(text = report(device), words); });
   INFO(text);
-  CHECK(holds(text, words));
+  CHECK(contains(text, words));
   return text;
 }
 
@@ -76,9 +74,11 @@ TEST_CASE("a report of an idle device gives the indices of its queues", "[report
   REQUIRE(fires(done));
   const std::string text = report(device);
   INFO(text);
-  CHECK(holds(text, "queue 0, compute (the runtime's): idle read 0, write 0, doorbell never rung"));
-  CHECK(holds(text, "queue 1, compute: idle read 1, write 1, doorbell 0, ring of 128 packets at " +
-                        hex(queue.slot(0)) + ", priority 7"));
+  CHECK(contains(text,
+                 "queue 0, compute (the runtime's): idle read 0, write 0, doorbell never rung"));
+  CHECK(
+      contains(text, "queue 1, compute: idle read 1, write 1, doorbell 0, ring of 128 packets at " +
+                         hex(queue.slot(0)) + ", priority 7"));
 }
 
 TEST_CASE("no line of a report is longer than 100 columns", "[report]") {
@@ -104,13 +104,13 @@ TEST_CASE("a report names the signals of a barrier-AND that are not 0, and who c
   const std::string text = report_with(device, "waits until signal " + hex(never) +
                                                    " is 0; it is 3 no packet on this device "
                                                    "completes it; only the host or a kernel can");
-  CHECK(holds(text, "queue 0, compute (the runtime's): waiting at packet 0"));
-  CHECK(holds(text,
-              "packet 0: barrier_and no barrier bit, acquire none, release none, completion "
-              "signal " +
-                  hex(done) + " = 1"));
-  CHECK(!holds(text, "signal " + hex(zero)));
-  CHECK(!holds(text, "deadlock"));
+  CHECK(contains(text, "queue 0, compute (the runtime's): waiting at packet 0"));
+  CHECK(contains(text,
+                 "packet 0: barrier_and no barrier bit, acquire none, release none, completion "
+                 "signal " +
+                     hex(done) + " = 1"));
+  CHECK(!contains(text, "signal " + hex(zero)));
+  CHECK(!contains(text, "deadlock"));
   DeviceFixture::set(never, 0);
   CHECK(fires(done));
 }
@@ -124,7 +124,7 @@ TEST_CASE("a report names the conditions of barrier-OR and barrier-value packets
   queue.submit(barrier_or({one, two}, false, done));
   const std::string text = report_with(
       device, "waits for one of these signals: waits until signal " + hex(one) + " is 0; it is 1");
-  CHECK(holds(text, "waits until signal " + hex(two) + " is 0; it is 2"));
+  CHECK(contains(text, "waits until signal " + hex(two) + " is 0; it is 2"));
   queue.submit(barrier_value(two, HSA_SIGNAL_CONDITION_GTE, 8, 0xff, done));
   DeviceFixture::set(one, 0);
   report_with(device,
@@ -214,7 +214,7 @@ TEST_CASE("waits that a running packet, a doorbell or a producer can end are no 
     other.submit(dispatch(spin.kernel, 1, 1, false, left));
     const std::string text = report_with(
         device, "queue 1 packet 0 completes it: kernel_dispatch " + hex(spin.kernel) + ", running");
-    CHECK(!holds(text, "deadlock"));
+    CHECK(!contains(text, "deadlock"));
     spin.release = true;
   }
   SECTION("the doorbell was not rung for the other queue's packet") {
@@ -222,16 +222,17 @@ TEST_CASE("waits that a running packet, a doorbell or a producer can end are no 
     other.write(barrier_and({}, false, left));
     const std::string text =
         report_with(device, "queue 1 packet 0 completes it: barrier_and, not launched");
-    CHECK(holds(text, "packet 0 is before the write index, but the doorbell was not rung for it"));
-    CHECK(holds(text, "queue 1, compute: waiting for its doorbell"));
-    CHECK(!holds(text, "deadlock"));
+    CHECK(
+        contains(text, "packet 0 is before the write index, but the doorbell was not rung for it"));
+    CHECK(contains(text, "queue 1, compute: waiting for its doorbell"));
+    CHECK(!contains(text, "deadlock"));
     other.ring();
   }
   SECTION("the other queue waits for a signal that nobody completes") {
     waits.submit(barrier_and({left}, false, done));
     other.submit(barrier_and({right}, false, left));
     const std::string text = report_with(device, "waits until signal " + hex(right));
-    CHECK(!holds(text, "deadlock"));
+    CHECK(!contains(text, "deadlock"));
     DeviceFixture::set(right, 0);
   }
   CHECK(fires(done));
@@ -260,14 +261,15 @@ TEST_CASE("a report shows the workgroups of a running dispatch and what its barr
   queue.submit(dispatch(kernel, 4 * 64, 64, false, first));
   queue.submit(dispatch(kernel, 64, 64, true, second));
   const std::string text = report_with(device, "workgroups: 3 done, 1 running, 0 not started");
-  CHECK(holds(text, "packet 0: kernel_dispatch " + hex(kernel) +
-                        ", grid 256x1x1, workgroup 64x1x1 no barrier bit, acquire agent, release "
-                        "agent, kernarg 0x0, completion signal " +
-                        hex(first)));
-  CHECK(holds(text, "wave 0 of workgroup (2,0,0): "));
-  CHECK(holds(text, "EXEC 0xffffffffffffffff"));
-  CHECK(holds(text, "running packet 0; waiting at packet 1"));
-  CHECK(holds(text, "waits for all packets before it, because of its barrier bit: 0"));
+  CHECK(
+      contains(text, "packet 0: kernel_dispatch " + hex(kernel) +
+                         ", grid 256x1x1, workgroup 64x1x1 no barrier bit, acquire agent, release "
+                         "agent, kernarg 0x0, completion signal " +
+                         hex(first)));
+  CHECK(contains(text, "wave 0 of workgroup (2,0,0): "));
+  CHECK(contains(text, "EXEC 0xffffffffffffffff"));
+  CHECK(contains(text, "running packet 0; waiting at packet 1"));
+  CHECK(contains(text, "waits for all packets before it, because of its barrier bit: 0"));
   release = true;
   CHECK(fires(first));
   CHECK(fires(second));
@@ -302,7 +304,7 @@ TEST_CASE("a report names a worker that does not answer", "[report]") {
   REQUIRE(eventually([&] { return blocked.load(); }));
   const std::string text = report(device, std::chrono::seconds(2));
   INFO(text);
-  CHECK(holds(text, "worker 1 did not answer in time"));
+  CHECK(contains(text, "worker 1 did not answer in time"));
   release = true;
   CHECK(fires(done));
 }
@@ -321,7 +323,7 @@ TEST_CASE("a report says that a command processor does not answer", "[report]") 
   REQUIRE(eventually([&] { return blocked.load(); }));
   const std::string text = report(device, std::chrono::milliseconds(20));
   INFO(text);
-  CHECK(holds(text, "its command processor did not answer in time"));
+  CHECK(contains(text, "its command processor did not answer in time"));
   release = true;
   CHECK(fires(done));
 }
@@ -337,8 +339,8 @@ TEST_CASE("a report shows what an SDMA queue waits for", "[report]") {
   const std::string text = report_with(device, "waits until the word at " + hex(word) +
                                                    " is 0x7; it is 0x0 only the "
                                                    "host, a copy or a kernel");
-  CHECK(holds(text, "queue 0, SDMA engine 0: waiting at offset 0 get 0, put 40, doorbell 40"));
-  CHECK(holds(text, "offset 0: poll_regmem"));
+  CHECK(contains(text, "queue 0, SDMA engine 0: waiting at offset 0 get 0, put 40, doorbell 40"));
+  CHECK(contains(text, "offset 0: poll_regmem"));
   std::atomic_ref<uint32_t>(*word).store(7, std::memory_order_release);
   CHECK(eventually([&] { return std::atomic_ref<uint32_t>(*after).load() == 1; }));
 }

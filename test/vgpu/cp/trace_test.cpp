@@ -2,22 +2,20 @@
 #include "cp/doorbell/doorbell_lines.hpp"
 #include "device_fixture.hpp"
 #include "test/support/catch.hpp"
+#include "test/support/text.hpp"
 
 using namespace uptempo::vgpu;
 using namespace uptempo::vgpu::test;
 using Result = gfx9::Workgroup::Result;
+using uptempo::test::contains;
 
 namespace {
-
-bool holds(const std::string& line, const std::string& part) {
-  return line.find(part) != std::string::npos;
-}
 
 std::vector<std::string> lines_with(const std::vector<std::string>& lines,
                                     const std::string& part) {
   std::vector<std::string> result;
   for (const std::string& line : lines)
-    if (holds(line, part)) result.push_back(line);
+    if (contains(line, part)) result.push_back(line);
   return result;
 }
 
@@ -40,17 +38,18 @@ TEST_CASE(
   const auto lines = device.trace_lines();
   const auto packets = lines_with(lines, "\"index\"");
   REQUIRE(packets.size() == 2);
-  CHECK(holds(
+  CHECK(contains(
       packets[0],
       R"({"queue":1,"index":0,"type":"kernel_dispatch","barrier":true,"acquire":"system","release":"agent","completion_signal":false,"kernel":"0x)"));
-  CHECK(holds(packets[0], R"(","grid":[256,1,1],"workgroup":[64,1,1],"kernarg":4656,"start_ns":)"));
-  CHECK(holds(
+  CHECK(contains(packets[0],
+                 R"(","grid":[256,1,1],"workgroup":[64,1,1],"kernarg":4656,"start_ns":)"));
+  CHECK(contains(
       packets[1],
       R"({"queue":1,"index":1,"type":"barrier_and","barrier":true,"acquire":"none","release":"none","completion_signal":true,"start_ns":)"));
-  CHECK_FALSE(holds(packets[1], "grid"));
+  CHECK_FALSE(contains(packets[1], "grid"));
   const auto bells = lines_with(lines, "\"doorbell\"");
   REQUIRE(bells.size() == 1);
-  CHECK(holds(bells[0], R"({"type":"doorbell","queue":1,"value":1,"ns":)"));
+  CHECK(contains(bells[0], R"({"type":"doorbell","queue":1,"value":1,"ns":)"));
 }
 
 TEST_CASE("deterministic runs give the same trace, times aside", "[prompt]") {
@@ -94,7 +93,7 @@ TEST_CASE("every doorbell is traced, also one that is overwritten at once") {
   const auto bells = lines_with(device.trace_lines(), "\"doorbell\"");
   REQUIRE(bells.size() == 500);
   for (size_t index = 0; index < bells.size(); ++index)
-    CHECK(holds(bells[index], "\"value\":" + std::to_string(index) + ","));
+    CHECK(contains(bells[index], "\"value\":" + std::to_string(index) + ","));
 }
 
 TEST_CASE("a doorbell that a kernel rings is traced like one of the program's, once") {
@@ -117,8 +116,8 @@ TEST_CASE("a doorbell that a kernel rings is traced like one of the program's, o
   CHECK(lines_with(lines, R"({"type":"doorbell","queue":0,)").size() == 1);
   const auto rung = lines_with(lines, R"({"type":"doorbell","queue":1,)");
   REQUIRE(rung.size() == 2);
-  CHECK(holds(rung[0], R"("value":0,)"));
-  CHECK(holds(rung[1], R"("value":1,)"));
+  CHECK(contains(rung[0], R"("value":0,)"));
+  CHECK(contains(rung[1], R"("value":1,)"));
 }
 
 TEST_CASE("a doorbell has one line, whether it is noted first or found first") {

@@ -42,7 +42,7 @@ struct ProcessParts {
   HostPages* host_pages = nullptr;            // with the checker
   IgnoredAtomics* ignored_atomics = nullptr;  // null: not counted
   Injector* injector = nullptr;               // with rules about packets or interrupts
-  std::function<void(bool gone)> gpu_lost;    // called on a device thread
+  std::function<void(bool gone)> gpu_lost{};  // called on a device thread
 };
 
 // Adds the GPU's identity to what its threads raise.

@@ -50,14 +50,14 @@ int walk(uint64_t address, uint64_t size_bytes, Visit&& visit) {
 bool has_no_pages(uint64_t address, uint64_t size_bytes) {
   constexpr uint64_t kPresentOrSwapped = uint64_t{3}
                                          << 62;  // Documentation/admin-guide/mm/pagemap.rst
-  constexpr uint64_t kPage = 4096;
+  constexpr uint64_t kPageBytes = 4096;
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> pages(
       std::fopen("/proc/self/pagemap", "re"), std::fclose);
   if (pages == nullptr ||
-      std::fseek(pages.get(), static_cast<long>(address / kPage * 8), SEEK_SET) != 0)
+      std::fseek(pages.get(), static_cast<long>(address / kPageBytes * 8), SEEK_SET) != 0)
     return false;
   std::array<uint64_t, 4096> entries;
-  for (uint64_t left = (size_bytes + kPage - 1) / kPage; left != 0;) {
+  for (uint64_t left = (size_bytes + kPageBytes - 1) / kPageBytes; left != 0;) {
     const size_t count = std::min<uint64_t>(left, entries.size());
     if (std::fread(entries.data(), sizeof entries[0], count, pages.get()) != count) return false;
     for (size_t entry = 0; entry < count; ++entry)
