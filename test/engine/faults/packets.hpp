@@ -1,5 +1,5 @@
-// The memory that a queue's packets refer to. The device may touch it until each is complete, or until
-// the queue is destroyed.
+// The memory that a queue's packets refer to. The device may touch it until each packet is complete,
+// or until the queue is destroyed.
 #pragma once
 
 #include <hsa/hsa.h>

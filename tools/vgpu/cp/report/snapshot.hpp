@@ -1,5 +1,5 @@
-// The sources of a hang report: the state of a GPU's queues, of the dispatches that run, and of their
-// resident waves, as copies.
+// The sources of a hang report: the state of a GPU's queues, of the dispatches that run, and of
+// their resident waves, as copies.
 //
 // The command processor's thread makes the copies between two passes, since it owns the queues. It
 // has the workers rest for that moment (Scheduler::residents()), so waves are stopped between two

@@ -10,7 +10,8 @@
 // the library, and a report waits for it for a bounded time.
 //
 // Errors: a place without a known line gives an empty text; missing() then says why.
-// Thread safety: line() from one thread. Cost: some milliseconds for each code object, kept for the object's life.
+// Thread safety: line() from one thread. Cost: some milliseconds for each code object, kept for the
+// object's life.
 #pragma once
 
 #include <cstdint>
