@@ -39,6 +39,8 @@ hsa_status_t queue_create(hsa_agent_t agent, uint32_t size, hsa_queue_type32_t t
   return tool().amd.hsa_amd_queue_intercept_register_fn(*queue, on_packets, *queue);
 }
 
+bool unloaded = false;  // ROCr calls nothing here any more
+
 }  // namespace
 
 extern "C" {
@@ -49,11 +51,18 @@ bool OnLoad(HsaApiTable* table, uint64_t, uint64_t, const char* const*) {
   return true;
 }
 
-void OnUnload() { tool().report.write(); }
+void OnUnload() {
+  tool().report.write();
+  unloaded = true;
+}
 
 void uptempo_profiler_counts(uptempo::test::ProfilerCounts* counts) {
   *counts = tool().report.counts();
 }
 
-__attribute__((destructor)) static void report_at_the_end() { tool().report.write(); }
+// Without OnUnload, threads may still pass packets.
+__attribute__((destructor)) static void report_at_the_end() {
+  tool().report.write();
+  if (unloaded) delete &tool();
+}
 }

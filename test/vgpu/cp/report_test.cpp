@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <memory>
 #include <string>
 
 #include "device_fixture.hpp"
@@ -55,12 +56,14 @@ std::string report_with(DeviceFixture& device, const std::string& words) {
   return text;
 }
 
-// A kernel that runs until `release` is set.
+// A kernel that runs until `release` is set. It may still run when this object is gone.
 struct Spinning {
   explicit Spinning(DeviceFixture& device)
-      : kernel(device.kernel(
-            [this](const Slice&) { return release.load() ? Result::ended : Result::preempted; })) {}
-  std::atomic<bool> release{false};
+      : kernel(device.kernel([flag = flag](const Slice&) {
+          return flag->load() ? Result::ended : Result::preempted;
+        })) {}
+  const std::shared_ptr<std::atomic<bool>> flag = std::make_shared<std::atomic<bool>>(false);
+  std::atomic<bool>& release = *flag;
   ScriptedKernel* kernel;
 };
 
