@@ -44,7 +44,7 @@ void compare(const uint8_t* code, size_t size_bytes, bool exchanges) {
 void host_instruction(Bytes input) {
   // As many bytes as the decoders may read, so that AddressSanitizer sees each further one.
   const auto code = std::make_unique<uint8_t[]>(15);
-  std::memcpy(code.get(), input.data(), std::min<size_t>(input.size(), 15));
+  if (!input.empty()) std::memcpy(code.get(), input.data(), std::min<size_t>(input.size(), 15));
   if (const auto store = vgpu::decode_store(code.get()))
     compare(code.get(), store->size_bytes, store->exchanges);
   if (const auto mov = vgpu::decode_mov(code.get())) compare(code.get(), mov->length_bytes, false);

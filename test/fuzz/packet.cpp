@@ -41,7 +41,7 @@ void check(const aql::Packet64& packet) {
 
 void packet(Bytes input) {
   aql::Packet64 first{};
-  std::memcpy(&first, input.data(), std::min(input.size(), sizeof first));
+  if (!input.empty()) std::memcpy(&first, input.data(), std::min(input.size(), sizeof first));
   check(first);
   const std::string text(text_of(input));
   std::vector<aql::Packet64> packets;
