@@ -11,6 +11,7 @@
 #include "engine/program/metadata.hpp"
 #include "engine/recording/recording.hpp"
 #include "test/engine/double_device.hpp"
+#include "test/engine/recording/recording_bench.hpp"
 #include "test/support/catch.hpp"
 
 using namespace uptempo;
@@ -39,14 +40,7 @@ using Nothing = Kernel<>;
 
 struct Kernels {
   Number number = number_kernel(0x1000), other_number = number_kernel(0x2000);
-  Wide wide = kernel_of<uint32_t, const uint32_t*, uint32_t>(
-      {.name = "wide",
-       .object = 0x3000,
-       .kernarg_bytes = 80,
-       .arguments = {argument(ArgumentKind::by_value, 0, 4),
-                     argument(ArgumentKind::global_buffer, 8, 8),
-                     argument(ArgumentKind::by_value, 16, 4),
-                     argument(ArgumentKind::hidden_block_count_x, 24, 4)}});
+  Wide wide = wide_kernel(0x3000);
   Local local = kernel_of<uint32_t, LocalBytes>(
       {.name = "local",
        .object = 0x4000,

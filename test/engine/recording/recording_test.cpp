@@ -15,6 +15,7 @@
 #include "engine/runtime/counters.hpp"
 #include "engine/runtime/error.hpp"
 #include "test/engine/double_device.hpp"
+#include "test/engine/recording/recording_bench.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
 #include "tools/support/cost_meter.hpp"
@@ -25,44 +26,6 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// A kernel of a number, an address and a second number.
-Kernel<uint32_t, const uint32_t*, uint32_t> wide_kernel(uint64_t object) {
-  return kernel_of<uint32_t, const uint32_t*, uint32_t>(
-      {.name = "wide",
-       .object = object,
-       .kernarg_bytes = 80,
-       .arguments = {argument(ArgumentKind::by_value, 0, 4),
-                     argument(ArgumentKind::global_buffer, 8, 8),
-                     argument(ArgumentKind::by_value, 16, 4),
-                     argument(ArgumentKind::hidden_block_count_x, 24, 4)}});
-}
-
-// A double device with kernarg memory for recordings, which logs what ran.
-struct Bench {
-  explicit Bench(DoubleOptions options = {}, size_t kernarg_lines = 8192)
-      : memory(kernarg_lines),
-        device(options, [this](uint32_t number) { ran.push_back(number); }) {}
-
-  std::span<std::byte> lend(size_t bytes) {
-    const std::span<std::byte> lent{memory[used].bytes, bytes};
-    used += (bytes + 63) / 64;
-    REQUIRE(used <= memory.size());
-    return lent;
-  }
-  std::unique_ptr<Recording> recording(const RecordingOptions& options = {
-                                           .spare_kernarg_bytes = 16 << 10}) {
-    return device.recording(lend((64 << 10) + options.spare_kernarg_bytes), options);
-  }
-
-  struct alignas(64) Line {
-    std::byte bytes[64];
-  };
-  std::vector<uint32_t> ran;
-  std::vector<Line> memory;
-  size_t used = 0;
-  DoubleDevice device;
-};
-
 std::vector<uint32_t> sequence(uint32_t count, uint32_t times = 1) {
   std::vector<uint32_t> numbers;
   for (uint32_t i = 0; i < count * times; ++i) numbers.push_back(i % count);
@@ -72,7 +35,7 @@ std::vector<uint32_t> sequence(uint32_t count, uint32_t times = 1) {
 }  // namespace
 
 TEST_CASE("nodes that depend on one another may still be given other addresses", "[recording]") {
-  Bench bench;
+  RecordingBench bench;
   const auto recording = bench.recording(), other = bench.recording();
   const auto kernel = wide_kernel(0xabc0);
   uint32_t word = 0, another = 0;
@@ -94,7 +57,7 @@ TEST_CASE("nodes that depend on one another may still be given other addresses",
 }
 
 TEST_CASE("a replay runs every node once, in order, with one completion signal", "[recording]") {
-  Bench bench({.device = {.ring_size = 256}});
+  RecordingBench bench({.device = {.ring_size = 256}});
   const auto recording = bench.recording();
   const auto kernel = number_kernel(0xabc0);
   for (uint32_t i = 0; i < 100; ++i) recording->dispatch(kernel, Grid{256}.by(64), i);
@@ -119,7 +82,7 @@ TEST_CASE("a replay runs every node once, in order, with one completion signal",
 }
 
 TEST_CASE("replays in flight share the blocks of nodes that are not patched", "[recording]") {
-  Bench bench({.device = {.ring_size = 256, .paused = true}});
+  RecordingBench bench({.device = {.ring_size = 256, .paused = true}});
   const auto recording = bench.recording();
   const auto kernel = number_kernel();
   for (uint32_t i = 0; i < 20; ++i) recording->dispatch(kernel, Grid{64}, i);
@@ -137,7 +100,7 @@ TEST_CASE("replays in flight share the blocks of nodes that are not patched", "[
 
 TEST_CASE("a patch applies from the next replay on, and replays in flight keep their arguments",
           "[recording]") {
-  Bench bench({.device = {.ring_size = 256, .paused = true}});
+  RecordingBench bench({.device = {.ring_size = 256, .paused = true}});
   const auto recording = bench.recording();
   const auto kernel = number_kernel();
   recording->dispatch(kernel, Grid{64}, 1u);
@@ -164,7 +127,7 @@ TEST_CASE("a patch applies from the next replay on, and replays in flight keep t
 }
 
 TEST_CASE("with no replay in flight a patch is written in place", "[recording]") {
-  Bench bench;
+  RecordingBench bench;
   const auto recording = bench.recording();
   const Node node = recording->dispatch(number_kernel(), Grid{64}, 0u);
   for (uint32_t replay = 1; replay <= 50; ++replay) {
@@ -181,7 +144,7 @@ TEST_CASE("with no replay in flight a patch is written in place", "[recording]")
 
 TEST_CASE("a patch waits for a spare block, and its error names the shortage if none is returned",
           "[recording]") {
-  Bench bench({.device = {.ring_size = 256, .paused = true}});
+  RecordingBench bench({.device = {.ring_size = 256, .paused = true}});
   const auto recording = bench.recording({.spare_kernarg_bytes = 128, .patience = 500ms});
   std::vector<Node<uint32_t>> nodes;
   for (uint32_t i = 0; i < 10; ++i)
@@ -213,7 +176,7 @@ TEST_CASE("a patch waits for a spare block, and its error names the shortage if 
 
 TEST_CASE("a grid and a kernel may be changed, and a handle to the replaced node is refused",
           "[recording]") {
-  Bench bench;
+  RecordingBench bench;
   const auto recording = bench.recording();
   const auto other = bench.recording();
   const Node first = recording->dispatch(number_kernel(0x1000), Grid{64}, 1u);
@@ -246,7 +209,7 @@ TEST_CASE("a grid and a kernel may be changed, and a handle to the replaced node
 
 TEST_CASE("declared accesses are planned once, and a patch cannot change a declared address",
           "[recording]") {
-  Bench bench({.device = {.ring_size = 256}});
+  RecordingBench bench({.device = {.ring_size = 256}});
   const auto recording = bench.recording();
   std::vector<uint32_t> data(300);
   std::vector<Node<uint32_t, const uint32_t*, uint32_t>> nodes;
@@ -286,7 +249,7 @@ TEST_CASE(
     "a recording longer than the ring is interrupted by a deadline, continues after it, or is "
     "given up",
     "[recording]") {
-  Bench bench({.device = {.ring_size = 16, .paused = true}});
+  RecordingBench bench({.device = {.ring_size = 16, .paused = true}});
   const auto recording = bench.recording();
   const Node node = recording->dispatch(number_kernel(), Grid{64}, 0u);
   for (uint32_t i = 1; i < 40; ++i) recording->dispatch(number_kernel(), Grid{64}, i);
@@ -295,7 +258,7 @@ TEST_CASE(
   CHECK(contains(
       error_of<Error>([&] { recording->replay(bench.device.queue(), Deadline::after(1ms)); }),
       "16 slots"));
-  Bench elsewhere;
+  RecordingBench elsewhere;
   CHECK(contains(error_of<Error>([&] { recording->set<0>(node, 1u); }), "abandon()"));
   CHECK(contains(error_of<Error>([&] { recording->dispatch(number_kernel(), Grid{64}, 1u); }),
                  "abandon()"));
@@ -321,7 +284,7 @@ TEST_CASE(
 
 TEST_CASE("a recording is replayed on several queues, and its destructor waits for all of them",
           "[recording]") {
-  Bench one, two;
+  RecordingBench one, two;
   auto recording = one.recording();
   const Node node = recording->dispatch(number_kernel(), Grid{64}, 0u);
   for (uint32_t i = 1; i < 10; ++i) recording->dispatch(number_kernel(), Grid{64}, i);
@@ -341,7 +304,7 @@ TEST_CASE("a recording is replayed on several queues, and its destructor waits f
 TEST_CASE(
     "a recording that ends with a finished packet is completed by a barrier packet, recorded once",
     "[recording]") {
-  Bench bench;
+  RecordingBench bench;
   const auto recording = bench.recording();
   recording->dispatch(number_kernel(), Grid{64}, 1u);
   recording->raw(aql::to_packet(
@@ -360,7 +323,7 @@ TEST_CASE(
 }
 
 TEST_CASE("an empty recording completes with the work submitted before it", "[recording]") {
-  Bench bench;
+  RecordingBench bench;
   const auto recording = bench.recording();
   CHECK(recording->replay(bench.device.queue(), soon()).ready());
   CHECK(recording->replays() == 0);
@@ -368,7 +331,7 @@ TEST_CASE("an empty recording completes with the work submitted before it", "[re
 
 TEST_CASE("a replay overtakes a batch that is being filled, and leaves it unchanged",
           "[recording]") {
-  Bench bench;
+  RecordingBench bench;
   const auto recording = bench.recording();
   for (uint32_t i = 0; i < 5; ++i) recording->dispatch(number_kernel(), Grid{64}, i);
   auto batch = bench.device.batch();
@@ -380,7 +343,7 @@ TEST_CASE("a replay overtakes a batch that is being filled, and leaves it unchan
 
 TEST_CASE("replays and patches in the steady state allocate nothing and make no calls",
           "[recording]") {
-  Bench bench({.device = {.ring_size = 256}});
+  RecordingBench bench({.device = {.ring_size = 256}});
   const auto recording = bench.recording();
   std::vector<Node<uint32_t>> nodes;
   std::vector<Node<Arguments>> at_run_time;
@@ -421,7 +384,7 @@ TEST_CASE(
     "patched at random and replayed on two queues, every replay runs the values set before it",
     "[recording]") {
   for (uint64_t seed = 1; seed <= 30; ++seed) {
-    Bench one({.device = {.ring_size = 64, .seed = seed}}),
+    RecordingBench one({.device = {.ring_size = 64, .seed = seed}}),
         two({.device = {.ring_size = 64, .seed = seed + 100}});
     std::mt19937_64 random(seed);
     auto recording = one.recording({.spare_kernarg_bytes = 1 << 10});
@@ -466,7 +429,7 @@ TEST_CASE(
 TEST_CASE(
     "a node may be replaced before the first replay, and any number of times with none in flight",
     "[recording]") {
-  Bench bench;
+  RecordingBench bench;
   const auto recording = bench.recording({.spare_kernarg_bytes = 256});
   std::vector<Node<uint32_t>> nodes;
   for (uint32_t i = 0; i < 64; ++i)
@@ -486,7 +449,7 @@ TEST_CASE(
 TEST_CASE(
     "a recording outlives a failed queue, but never rewrites memory that the lost replay may read",
     "[recording]") {
-  Bench failed({.device = {.ring_size = 16, .paused = true}}), working;
+  RecordingBench failed({.device = {.ring_size = 16, .paused = true}}), working;
   const auto recording = working.recording({.spare_kernarg_bytes = 64, .patience = 1ms});
   const Node node = recording->dispatch(number_kernel(), Grid{64}, 0u);
   for (uint32_t i = 1; i < 20; ++i) recording->dispatch(number_kernel(), Grid{64}, i);
@@ -520,7 +483,7 @@ TEST_CASE(
     "a recording of one finished packet replays any number of times and leaves ring space to "
     "others",
     "[recording]") {
-  Bench bench;
+  RecordingBench bench;
   const auto recording = bench.recording();
   recording->raw(aql::to_packet(aql::BarrierAnd{}));
   for (uint64_t replay = 1; replay <= 3; ++replay) {
@@ -537,7 +500,7 @@ TEST_CASE(
 }
 
 TEST_CASE("a node with a new grid keeps its fence overrides", "[recording]") {
-  Bench bench;
+  RecordingBench bench;
   const auto recording = bench.recording();
   for (uint32_t i = 0; i < 2; ++i) recording->dispatch(number_kernel(), Grid{64}, i);
   const Node node =
@@ -557,7 +520,7 @@ TEST_CASE("a node with a new grid keeps its fence overrides", "[recording]") {
 TEST_CASE("the first dispatch after a finished packet acquires at system scope, also after a patch",
           "[recording]") {
   for (const bool replaced : {false, true}) {
-    Bench bench;
+    RecordingBench bench;
     const auto recording = bench.recording();
     recording->raw(aql::to_packet(aql::BarrierAnd{
         .flags = {aql::Barrier::off, aql::FenceScope::none, aql::FenceScope::none}}));
