@@ -23,21 +23,14 @@
 #include "query.h"
 #include "test/support/catch.hpp"
 #include "test/support/eventually.hpp"
+#include "test/support/text.hpp"
 
 namespace uptempo::vgpu::test {
 namespace {
 
+using uptempo::test::contains;
+using uptempo::test::count;
 using uptempo::test::eventually;
-
-bool holds(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
-size_t count(const std::string& text, const std::string& part) {
-  size_t found = 0;
-  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
-  return found;
-}
 
 // A pipe whose end is read without blocking. Its room is that of several reports.
 class Pipe {
@@ -79,7 +72,7 @@ class Stderr {
   Stderr& operator=(const Stderr&) = delete;
 
   bool receives(const std::string& part) {
-    return eventually([&] { return holds(pipe_.text(), part); });
+    return eventually([&] { return contains(pipe_.text(), part); });
   }
   const std::string& text() { return pipe_.text(); }
 
@@ -181,9 +174,9 @@ TEST_CASE("a report shows a spinning kernel: its waves, their loop and EXEC") {
   const std::string text = report_with("workgroups: 0 done, 5 running, 0 not started");
   CHECK(text.starts_with("uptempo-vgpu: report, asked for by the program (process " +
                          std::to_string(getpid()) + ")"));
-  CHECK(holds(text,
-              "kernel_dispatch spin, grid 480x1x1, workgroup 96x1x1 no barrier bit, acquire "
-              "system, release system, kernarg 0x"));
+  CHECK(contains(text,
+                 "kernel_dispatch spin, grid 480x1x1, workgroup 96x1x1 no barrier bit, acquire "
+                 "system, release system, kernarg 0x"));
   // The second wave of each workgroup has 32 lanes.
   for (const auto& [wave, exec] : {std::pair("0", "ffffffffffffffff"), std::pair("1", "ffffffff")})
     CHECK(std::regex_search(
@@ -195,10 +188,10 @@ TEST_CASE("a report shows a spinning kernel: its waves, their loop and EXEC") {
                          "\\(\\+0x[0-9a-f]+\\) the first lane accesses " +
                          hex(spin.word()) + ", where 0x0 is now ")));
   // The loop is in line 5.
-  CHECK((holds(text, "(report.cl:5)") || holds(text, "no source lines: libdw.so.1")));
-  CHECK(!holds(text, "deadlock"));
+  CHECK((contains(text, "(report.cl:5)") || contains(text, "no source lines: libdw.so.1")));
+  CHECK(!contains(text, "deadlock"));
   spin.finish();
-  CHECK(!holds(report(), "kernel_dispatch"));
+  CHECK(!contains(report(), "kernel_dispatch"));
 }
 
 TEST_CASE("a report shows which wave of a workgroup has not arrived at a barrier") {
@@ -206,7 +199,7 @@ TEST_CASE("a report shows which wave of a workgroup has not arrived at a barrier
   const std::string text = report_with(
       "waves 0, 2-3 of 3 workgroups, first \\(0,0,0\\): late_wave\\+0x[0-9a-f]+( \\([^)]*\\))? "
       "EXEC 0xffffffffffffffff; at s_barrier; wave 1 has not arrived");
-  CHECK(holds(text, "wave 1 of 3 workgroups, first (0,0,0): late_wave+0x"));
+  CHECK(contains(text, "wave 1 of 3 workgroups, first (0,0,0): late_wave+0x"));
   late.finish();
 }
 
@@ -219,8 +212,8 @@ TEST_CASE("SIGQUIT writes a report to stderr, and the program goes on") {
     CHECK(action.sa_handler == SIG_DFL);
     CHECK(kill(getpid(), SIGQUIT) == 0);
     CHECK(errors.receives("end of the report; the program continues"));
-    CHECK(holds(errors.text(), "report because of SIGQUIT"));
-    CHECK(holds(errors.text(), "kernel_dispatch spin"));
+    CHECK(contains(errors.text(), "report because of SIGQUIT"));
+    CHECK(contains(errors.text(), "kernel_dispatch spin"));
   }
   spin.finish();
 }
@@ -256,7 +249,7 @@ TEST_CASE("a program's own action for SIGQUIT counts, whatever it is") {
     CHECK(signal(SIGQUIT, SIG_IGN) == own.sa_handler);
     CHECK(raise(SIGQUIT) == 0);
     CHECK(own_handler_calls == 1);
-    CHECK(!holds(errors.text(), "SIGQUIT"));
+    CHECK(!contains(errors.text(), "SIGQUIT"));
   }
   spin.finish();
 }
