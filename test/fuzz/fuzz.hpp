@@ -1,5 +1,5 @@
-// Shared parts of the fuzz targets. A target is a function that gives arbitrary bytes to a reader and
-// checks the result. README.md says how targets are built and run.
+// Shared parts of the fuzz targets. A target is a function that gives arbitrary bytes to a reader
+// and checks the result. README.md says how targets are built and run.
 //
 // Thread safety: none.
 #pragma once

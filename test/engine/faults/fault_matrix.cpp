@@ -6,8 +6,8 @@
 // agents went on; if tear-down ended and left nothing in the engine and the driver; and if a second
 // Runtime worked, or its Error says why it cannot.
 //
-// What a run without a fault leaves in the driver is ROCr's. If a run leaves more, the same fault
-// is injected into a program without the engine, and the row passes if ROCr leaves as much there.
+// ROCr leaves objects in the driver also without a fault. If a run leaves more, the same fault is
+// injected into a program without the engine, and the row passes if ROCr leaves as much there.
 //
 // Requests are failed as SQLite's tests fail allocations: the first, then the second, and so on,
 // until a run does not come so far. A request that no run makes is named as such, if a program

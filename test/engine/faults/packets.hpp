@@ -1,4 +1,4 @@
-// The memory that a queue's packets refer to. The device may touch it until each packet is complete,
+// The memory that a queue's packets refer to. The device may touch it until the packet is complete,
 // or until the queue is destroyed.
 #pragma once
 

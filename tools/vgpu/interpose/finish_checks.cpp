@@ -1,6 +1,6 @@
-// Ends the fence checker, reports on --inject, and ends the process's part in its machine, after the
-// program's own exit handlers. The order holds because this library is loaded first and unloaded
-// last.
+// Ends the fence checker, reports on --inject, and ends the process's part in its machine, after
+// the program's own exit handlers. The order holds because this library is loaded first and
+// unloaded last.
 #include "kfd/process.hpp"
 
 namespace {

@@ -10,8 +10,8 @@
 //   fault under a mask with SIGSEGV ends the process. A program must therefore not ring a sleeping
 //   device under such a mask, nor inside its SIGSEGV handler unless the handler has SA_NODEFER.
 // - SIGQUIT asks for a hang report while the program leaves it its default action
-//   (kfd/report/hang_signal.hpp). The program reads back the default action, and its own one counts from
-//   then on.
+//   (kfd/report/hang_signal.hpp). The program reads back the default action, and its own one
+//   counts from then on.
 #include <pthread.h>
 #include <signal.h>
 

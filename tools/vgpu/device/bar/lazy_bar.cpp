@@ -411,8 +411,7 @@ bool LazyBar::finish_steps(ucontext_t& context) noexcept {
 bool LazyBar::settle(int signal_number, const siginfo_t& info, ucontext_t& context) noexcept {
   LazyBar* const bar = of_process();
   if (bar == nullptr) return false;
-  // A thread with open pages executes one instruction, so the trap is its end. A virtual machine may
-  // report another si_code than TRAP_TRACE.
+  // A thread with open pages executes one instruction, so the trap is its end, whatever si_code is.
   if (signal_number == SIGTRAP) return steps.count != 0 && bar->finish_steps(context);
   if (signal_number != SIGSEGV) return false;
   return bar->fault(reinterpret_cast<uintptr_t>(info.si_addr),

@@ -12,7 +12,7 @@
 namespace uptempo::vgpu::fences {
 
 inline constexpr uint32_t kPageBytes = 4096;
-// A line of the scalar L1. A line of the vector L1 is one of these lines, or an aligned pair of them.
+// A line of the scalar L1. A line of the vector L1 is one of them, or an aligned pair.
 inline constexpr uint32_t kLineBytes = 64;
 inline constexpr uint32_t kLinesPerPage = kPageBytes / kLineBytes;
 
