@@ -40,6 +40,7 @@ short ended[PARTS] = 0;
 /* Guarded by the scheduler's mutex. */
 bool mutex = false;
 byte rest[PARTS] = 0, rest_end[PARTS] = 0;
+bool has_rest = false;
 
 /* Of the check itself: whether a workgroup has run, as part * 4 + its number within the part. */
 bool ran[8] = false;
@@ -103,7 +104,7 @@ inline execute(gen, part, number) {
 
 active [WORKERS] proctype worker() {
   byte seen, seen_total, seen_parts, exhausted = 0, part, tried, next, after, count, check, left;
-  bool seen_locked, last, all_closed;
+  bool seen_locked, last, all_closed, is_current;
   short old;
   do
   :: stop -> break
@@ -174,12 +175,29 @@ claim_locked:
      lock();
      part = PARTS;
      if
-     :: generation == seen && !finished && rest[0] < rest_end[0] -> part = 0
-     :: generation == seen && !finished && rest[0] >= rest_end[0] && rest[1] < rest_end[1] -> part = 1
-     :: else -> exhausted = seen
+#ifdef BROKEN_REST_OF_A_FINISHED
+     :: generation == seen && !finished -> is_current = true
+#else
+     :: generation == seen && has_rest -> is_current = true
+#endif
+     :: else -> is_current = false; exhausted = seen
      fi;
      if
-     :: part < PARTS -> next = rest[part]; rest[part] = next + 1
+     :: is_current ->
+        /* The rest is a part of the dispatch, which is destroyed some time after it has finished. */
+        assert(!finished);
+        if
+        :: rest[0] < rest_end[0] -> part = 0
+        :: rest[0] >= rest_end[0] && rest[1] < rest_end[1] -> part = 1
+        :: else -> exhausted = seen
+        fi
+     :: else
+     fi;
+     if
+     :: part < PARTS ->
+        next = rest[part];
+        rest[part] = next + 1;
+        has_rest = rest[0] < rest_end[0] || rest[1] < rest_end[1]
      :: else
      fi;
      unlock();
@@ -241,7 +259,8 @@ active proctype launcher() {
               if
               :: value_in(old, 2 * each) != closed ->
                  rest[part] = value_in(old, 2 * each);
-                 rest_end[part] = size(total_of(each), parts_of(each), part)
+                 rest_end[part] = size(total_of(each), parts_of(each), part);
+                 has_rest = true
               :: else
               fi;
               part++

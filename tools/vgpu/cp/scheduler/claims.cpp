@@ -102,12 +102,14 @@ void Claims::hide(const Slot& slot) noexcept {
 }
 
 Dispatch* Claims::current(const Slot& slot, uint32_t generation) noexcept {
-  // Finished slots keep their generation until they are opened again, which needs the lock.
-  if (slot.generation_.load(std::memory_order_relaxed) != generation ||
-      slot.finished_.load(std::memory_order_acquire))
+  // A slot keeps its generation until it is opened again, which needs the lock. A dispatch with a
+  // rest does not finish.
+  if (!slot.has_rest_ || slot.generation_.load(std::memory_order_relaxed) != generation)
     return nullptr;
   return slot.dispatch_.load(std::memory_order_relaxed);
 }
+
+void Claims::set_rest(Slot& slot, bool has_rest) noexcept { slot.has_rest_ = has_rest; }
 
 bool Claims::end(Slot& slot, uint32_t part, uint64_t count) noexcept {
   // relaxed: the slot's words do not change while these workgroups have not ended.

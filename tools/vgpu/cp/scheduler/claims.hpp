@@ -137,9 +137,12 @@ class Claims {
   // `exhausted` if there will be none.
   template <typename Locked>
   std::optional<Claim> claim(View& view, int least, Locked locked);
-  // For `locked`: the slot's dispatch, or null if that is not the one any more that claim() found.
-  // Requires the lock.
+  // For `locked`: the slot's dispatch if that is the one that claim() found and the scheduler holds
+  // a rest of it, without which it may have finished and been destroyed; otherwise null. Requires
+  // the lock, until which it exists.
   static Dispatch* current(const Slot& slot, uint32_t generation) noexcept;
+  // Says whether the scheduler holds a rest of the dispatch. Requires the lock.
+  static void set_rest(Slot& slot, bool has_rest) noexcept;
 
   // Counts workgroups of a part that do not run any more. Returns true for the last unit of the
   // dispatch. acq_rel: whoever counts it sees the results of all.
@@ -242,6 +245,7 @@ class alignas(64) Claims::Slot {
   std::atomic<Dispatch*> dispatch_{nullptr};
   std::atomic<uint64_t> total_{0}, room_{0};
   std::atomic<uint32_t> parts_count_{1}, block_{1}, waves_{0};
+  bool has_rest_ = false;  // requires the lock
   // In a line of their own: whoever ends a part stores here.
   alignas(64) std::atomic<uint64_t> unended_{0};
   std::atomic<bool> finished_{false};

@@ -79,6 +79,7 @@ void Launches::open(Dispatch& dispatch) {
 void Launches::keep(Dispatch& dispatch, uint32_t part, uint64_t first, uint64_t last) {
   dispatch.rest_.push_back({part, first, last});
   dispatch.rest_count_ += last - first;
+  Claims::set_rest(*dispatch.slot_, true);
 }
 
 void Launches::show(Dispatch& dispatch) {  // requires the mutex
@@ -170,8 +171,7 @@ std::optional<Claims::Claim> Launches::claim_locked(Claims::Slot& slot, uint32_t
   const std::lock_guard lock(mutex_);
   Dispatch* const found = Claims::current(slot, generation);
   // relaxed: written under the mutex
-  exhausted =
-      found == nullptr || found->rest_.empty() || found->abandoned_.load(std::memory_order_relaxed);
+  exhausted = found == nullptr || found->abandoned_.load(std::memory_order_relaxed);
   if (exhausted) return std::nullopt;
   Dispatch& dispatch = *found;
   if (dispatch.share_.units.empty() || dispatch.share_.suspended) return std::nullopt;
@@ -198,6 +198,7 @@ std::optional<Claims::Claim> Launches::claim_locked(Claims::Slot& slot, uint32_t
   rest.next += count;
   dispatch.rest_count_ -= count;
   if (rest.next == rest.end) dispatch.rest_.pop_back();
+  if (dispatch.rest_.empty()) Claims::set_rest(slot, false);
   return claim;
 }
 
@@ -250,6 +251,7 @@ void Launches::drop_rest(Dispatch& dispatch, std::span<const uint32_t> preempted
     const std::lock_guard lock(mutex_);
     rest.swap(dispatch.rest_);
     dispatch.rest_count_ = 0;
+    Claims::set_rest(*dispatch.slot_, false);
   }
   if (!dispatch.opened()) {
     if (dispatch.slot_->end_units(dispatch.total_)) finish(dispatch);
