@@ -23,10 +23,10 @@ constexpr unsigned kVerbose = 1;  // hipGraphDebugDotFlagsVerbose
 
 // Headers of older releases do not declare it.
 Print print_function() {
-  static const auto function =
+  static const auto kFunction =
       // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): dlsym returns void*
       reinterpret_cast<Print>(dlsym(RTLD_DEFAULT, "hipGraphDebugDotPrint"));
-  return function;
+  return kFunction;
 }
 
 // A file in memory, because HIP writes to a path.

@@ -77,7 +77,7 @@ std::string KernelNames::find(uint64_t object) const {
 }
 
 std::string name_of_kernel(uint64_t object, hsa_agent_t agent) {
-  const std::string known = KernelNames::of_process().find(object);
+  std::string known = KernelNames::of_process().find(object);
   if (agent.handle == 0 || (!known.empty() && !known.ends_with(" (unloaded)"))) return known;
   hsa_ven_amd_loader_1_03_pfn_t loader{};
   if (hsa_system_get_major_extension_table(HSA_EXTENSION_AMD_LOADER, 1, sizeof loader, &loader) !=

@@ -456,7 +456,7 @@ std::byte* RecordingState::wait_for_spare(uint32_t size) {
         oldest->timeline->wait(oldest->value, {}, deadline) != WaitResult::timed_out)
       continue;
     std::string unfinished = oldest == nullptr ? "" : oldest->timeline->describe_unfinished();
-    if (!unfinished.empty()) unfinished = "; first unfinished: " + unfinished;
+    if (!unfinished.empty()) unfinished.insert(0, "; first unfinished: ");
     throw Error(
         {.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
          .call = "Recording",

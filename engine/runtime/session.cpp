@@ -150,8 +150,8 @@ std::shared_ptr<Session> Session::start() {
   if (process().is_child.load(std::memory_order_relaxed))
     refuse_child("Runtime", "a Runtime in the child of a fork");
   const std::lock_guard lock(process().mutex);
-  static const int handler = pthread_atfork(nullptr, nullptr, &Session::leave_to_parent);
-  if (handler != 0)
+  static const int kHandler = pthread_atfork(nullptr, nullptr, &Session::leave_to_parent);
+  if (kHandler != 0)
     throw Error({.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
                  .call = "pthread_atfork",
                  .asked = "a handler that ends the session in the child of a fork",

@@ -7,7 +7,6 @@
 
 using namespace uptempo::vgpu;
 using namespace uptempo::vgpu::test;
-using Result = gfx9::Workgroup::Result;
 
 TEST_CASE("each packet decrements its completion signal by one, and a null signal is allowed") {
   DeviceFixture device;

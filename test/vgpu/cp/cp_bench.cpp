@@ -21,7 +21,6 @@
 using namespace uptempo::vgpu;
 using namespace uptempo::vgpu::test;
 using Clock = std::chrono::steady_clock;
-using Result = gfx9::Workgroup::Result;
 
 namespace {
 

@@ -41,6 +41,7 @@
 namespace uptempo::vgpu::test {
 
 using uptempo::test::eventually;
+using Result = gfx9::Workgroup::Result;
 
 inline constexpr auto kNone = HSA_FENCE_SCOPE_NONE, kAgent = HSA_FENCE_SCOPE_AGENT,
                       kSystem = HSA_FENCE_SCOPE_SYSTEM;

@@ -11,7 +11,6 @@
 
 using namespace uptempo::vgpu;
 using namespace uptempo::vgpu::test;
-using Result = gfx9::Workgroup::Result;
 
 namespace {
 

@@ -19,7 +19,6 @@
 namespace uptempo::vgpu::test {
 namespace {
 
-using Result = gfx9::Workgroup::Result;
 using uptempo::test::contains;
 
 std::string hex(const void* address) {

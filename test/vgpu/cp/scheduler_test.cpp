@@ -10,7 +10,6 @@
 
 using namespace uptempo::vgpu;
 using namespace uptempo::vgpu::test;
-using Result = gfx9::Workgroup::Result;
 
 TEST_CASE(
     "a kernel that spins on a kernel of another queue lets it run, with one worker as with "

@@ -6,7 +6,6 @@
 
 using namespace uptempo::vgpu;
 using namespace uptempo::vgpu::test;
-using Result = gfx9::Workgroup::Result;
 using uptempo::test::contains;
 
 namespace {
