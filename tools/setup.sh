@@ -37,10 +37,12 @@ check_packages=(
   'clang-format-14|'          # tools/format
   pkgconf                     # install: a program built with uptempo.pc
   'libdw1|libdw1t64'         # elfutils: source lines of the virtual GPU's hang reports
+  librocrand1                 # AMD's compiled kernels: input of the instruction decoder's tests
 )
 
 all_packages=(
   'clang-tidy-14|'            # tools/tidy
+  'librocsparse0|librocsparse1|'  # 500 more of AMD's compiled kernels, 1.3 GB
   # libFuzzer and sanitizers of the clang above
   'libclang-common-15-dev|libclang-rt-17-dev|libclang-rt-21-dev'
 )

@@ -511,6 +511,9 @@ TEST_CASE("kernels of modules, with arguments as pointers and as packed bytes") 
   require(hipModuleUnload(module));
 }
 
+// Defined if AddressSanitizer's library is loaded.
+extern "C" __attribute__((weak)) void __asan_init();  // NOLINT(bugprone-reserved-identifier)
+
 TEST_CASE("a function of a new module is another one, even if HIP reuses the old one's handle") {
   Graphs g;
   uint32_t* words = g.words(1);
@@ -536,7 +539,8 @@ TEST_CASE("a function of a new module is another one, even if HIP reuses the old
     CHECK(Graphs::read(words) == all(expected));
     require(hipModuleUnload(module));
   }
-  CHECK(is_reused);
+  // AddressSanitizer keeps freed memory back, so that HIP gets none of it again.
+  if (__asan_init == nullptr) CHECK(is_reused);
 }
 
 TEST_CASE("an empty graph replays as nothing") {

@@ -1,6 +1,7 @@
 // Runs under uptempo-vgpu: the sort as a library, in one process.
 #include <algorithm>
 #include <functional>
+#include <thread>
 
 #include "samples/bitonic_sort/sorter.hpp"
 #include "test/support/catch.hpp"
@@ -69,7 +70,9 @@ void sort_a_thousand_times(uint32_t length) {
   queue.reclaim();
   CHECK(queue.pressure().signals.free() == pressure.signals.free());
   CHECK(queue.pressure().kernarg_slabs.free() == pressure.kernarg_slabs.free());
-  CHECK(after.resident_bytes < before.resident_bytes + test::kResidentNoise);
+  // Each thread of the device may have had its first workgroup only now.
+  const uint64_t of_threads = (uint64_t{256} << 10) * std::thread::hardware_concurrency();
+  CHECK(after.resident_bytes < before.resident_bytes + test::kResidentNoise + of_threads);
   CHECK(after.virtual_bytes < before.virtual_bytes + test::kVirtualNoise);
   CHECK(after.mappings < before.mappings + 8);
   CHECK(after.descriptors == before.descriptors);

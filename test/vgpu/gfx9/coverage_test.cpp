@@ -121,6 +121,16 @@ std::string listing(const std::map<std::string, size_t>& missing) {
   return text;
 }
 
+// The paths of a library of ROCm; at least one.
+std::vector<std::string> installed(const std::string& library) {
+  std::vector<std::string> found;
+  for (const char* directory : {"/usr/lib/x86_64-linux-gnu/", "/opt/rocm/lib/"})
+    if (std::filesystem::exists(directory + library)) found.push_back(directory + library);
+  INFO("tools/setup.sh names the package of " << library);
+  REQUIRE_FALSE(found.empty());
+  return found;
+}
+
 }  // namespace
 
 // This program contains our kernels.
@@ -134,9 +144,7 @@ TEST_CASE("every instruction of our kernels, for every target, is executed") {
 }
 
 TEST_CASE("every instruction of ROCm's prebuilt random-number kernels is executed") {
-  for (const char* library :
-       {"/usr/lib/x86_64-linux-gnu/librocrand.so.1", "/opt/rocm/lib/librocrand.so.1"}) {
-    if (!std::filesystem::exists(library)) continue;
+  for (const std::string& library : installed("librocrand.so.1")) {
     std::map<std::string, size_t> missing;
     size_t seen = 0;
     for_each_code(library, [&](const Code& code) { find_missing(code, missing, seen); });
@@ -146,9 +154,7 @@ TEST_CASE("every instruction of ROCm's prebuilt random-number kernels is execute
 }
 
 TEST_CASE("every instruction of ROCm's prebuilt sparse kernels is executed", "[.long]") {
-  for (const char* library :
-       {"/usr/lib/x86_64-linux-gnu/librocsparse.so.0", "/opt/rocm/lib/librocsparse.so.0"}) {
-    if (!std::filesystem::exists(library)) continue;
+  for (const std::string& library : installed("librocsparse.so.0")) {
     std::map<std::string, size_t> missing;
     size_t seen = 0;
     for_each_code(library, [&](const Code& code) { find_missing(code, missing, seen); });

@@ -222,6 +222,7 @@ TEST_CASE("our kernels decode as LLVM decodes them") {
 }
 
 TEST_CASE("samples of ROCm's prebuilt libraries decode as LLVM decodes them") {
+  REQUIRE_FALSE(prebuilt_libraries().empty());
   for (const std::string& library : prebuilt_libraries()) {
     Report report;
     const Totals totals = sweep_file(library, 512, 8'192, report);
@@ -232,6 +233,7 @@ TEST_CASE("samples of ROCm's prebuilt libraries decode as LLVM decodes them") {
 }
 
 TEST_CASE("ROCm's prebuilt libraries decode completely as LLVM decodes them", "[.long]") {
+  REQUIRE_FALSE(prebuilt_libraries().empty());
   for (const std::string& library : prebuilt_libraries()) {
     Report report;
     const Totals totals = sweep_file(library, kWhole, kWhole, report);

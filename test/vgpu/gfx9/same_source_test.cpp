@@ -83,13 +83,14 @@ uint both_halves(uint a, uint b, uint c, F f) {
   return result;
 }
 
-#define PK(type, expression)                                                                      \
-  both_halves<type>(                                                                              \
+#define PK(half, type, expression)                                                                \
+  both_halves<half>(                                                                              \
       a, b, c, []([[maybe_unused]] type x0, [[maybe_unused]] type y0, [[maybe_unused]] type z0) { \
         return expression;                                                                        \
       })
-#define PK_U(expression) PK(ushort, expression)
-#define PK_I(expression) PK(short, expression)
+// uint, because two halves of 16 bits would be multiplied as signed numbers of 32 bits.
+#define PK_U(expression) PK(ushort, uint, expression)
+#define PK_I(expression) PK(short, short, expression)
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wconversion"
