@@ -139,6 +139,11 @@ TEST_CASE("a GPU that is gone refuses requests with ENODEV, but unmaps and frees
   CHECK(drm_error(other_node) == 0);
   CHECK(open("/dev/dri/renderD129", O_RDWR | O_CLOEXEC) == -1);
   CHECK(errno == ENODEV);
+  CHECK(mmap(nullptr, kPage, PROT_READ, MAP_SHARED, node, 0) == MAP_FAILED);
+  CHECK(errno == ENODEV);
+  errno = 0;
+  (void)mmap(nullptr, kPage, PROT_READ, MAP_SHARED, other_node, 0);
+  CHECK(errno != ENODEV);
 
   CHECK(hsaKmtDestroyQueue(value(resource.QueueId)) == HSAKMT_STATUS_SUCCESS);
   CHECK(hsaKmtUnmapMemoryToGPU(memory) == HSAKMT_STATUS_SUCCESS);

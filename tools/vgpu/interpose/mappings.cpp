@@ -1,4 +1,5 @@
-// mmap(): fails for device files where --inject asks for it. All else is the kernel's.
+// mmap(): fails for device files where --inject asks for it, and for those of a GPU that it has taken
+// away. All else is the kernel's.
 //
 // The driver's own mappings of these files do not pass here (kfd/machine/backing.cpp).
 #include <sys/mman.h>
@@ -22,9 +23,12 @@ int injected_mmap_error(int descriptor) noexcept {
   if (injector == nullptr) return 0;
   struct stat status {};
   // raw call, because fstat() of this library disguises the device
-  if (syscall(SYS_fstat, descriptor, &status) != 0 ||
-      process->node_of(status.st_dev, status.st_ino).kind == kfd::Process::Node::Kind::none)
-    return 0;
+  if (syscall(SYS_fstat, descriptor, &status) != 0) return 0;
+  const kfd::Process::Node node = process->node_of(status.st_dev, status.st_ino);
+  if (node.kind == kfd::Process::Node::Kind::none) return 0;
+  // as drm_gem_mmap() of Linux after drm_dev_unplug()
+  if (node.kind == kfd::Process::Node::Kind::render && process->is_gone(node.gpu_index))
+    return ENODEV;
   return injector->mmap();
 }
 

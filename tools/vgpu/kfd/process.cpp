@@ -146,6 +146,8 @@ Process::Node Process::node_of(dev_t device, ino_t inode) const noexcept {
   return {};
 }
 
+bool Process::is_gone(uint32_t gpu_index) const noexcept { return requests_->is_gone(gpu_index); }
+
 int Process::drm_ioctl(uint32_t gpu_index, uint64_t request, void* argument) {
   // As drm_ioctl() of Linux after drm_dev_unplug(), before it looks at the request.
   if (requests_->is_gone(gpu_index)) return -ENODEV;

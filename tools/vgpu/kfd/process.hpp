@@ -58,6 +58,8 @@ class Process {
   };
   // Returns the node that a descriptor with this identity (fstat) refers to.
   Node node_of(dev_t device, ino_t inode) const noexcept;
+  // Whether --inject has taken the GPU away.
+  bool is_gone(uint32_t gpu_index) const noexcept;
 
   // Returns 0, a positive result, or a negative errno; -ENOMEM if memory is exhausted. Never
   // throws.
