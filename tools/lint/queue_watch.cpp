@@ -1,0 +1,239 @@
+#include "tools/lint/queue_watch.hpp"
+
+#include <hsa/hsa_ext_amd.h>
+
+#include <algorithm>
+#include <cstddef>
+
+namespace uptempo::lint {
+namespace {
+
+// For counts that only the reader stores.
+void add_one(std::atomic<uint64_t>& count) noexcept {
+  count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+}
+
+void raise(std::atomic<uint64_t>& highest, uint64_t value) noexcept {
+  uint64_t there = highest.load(std::memory_order_relaxed);
+  while (there < value &&
+         !highest.compare_exchange_weak(there, value, std::memory_order_seq_cst)) {
+  }
+}
+
+bool is_system(uint32_t header, int shift) noexcept {
+  return (header >> shift & 3) == HSA_FENCE_SCOPE_SYSTEM;
+}
+
+constexpr uint64_t kernel_id(PacketKind kind) { return static_cast<uint64_t>(kind); }
+
+// A doorbell takes an index of 63 bits; anything else is not one.
+constexpr uint64_t kHighestIndex = ~uint64_t{0} >> 1;
+
+// Positions in 8-byte words.
+constexpr size_t word(size_t offset) { return offset / sizeof(uint64_t); }
+constexpr size_t kKernelObject = word(offsetof(hsa_kernel_dispatch_packet_t, kernel_object));
+constexpr size_t kKernarg = word(offsetof(hsa_kernel_dispatch_packet_t, kernarg_address));
+constexpr size_t kDependencies = word(offsetof(hsa_barrier_and_packet_t, dep_signal));
+constexpr size_t kValueSignal = word(offsetof(hsa_amd_barrier_value_packet_t, signal));
+constexpr size_t kCompletion = word(offsetof(hsa_barrier_and_packet_t, completion_signal));
+static_assert(word(offsetof(hsa_kernel_dispatch_packet_t, completion_signal)) == kCompletion);
+static_assert(word(offsetof(hsa_agent_dispatch_packet_t, completion_signal)) == kCompletion);
+static_assert(word(offsetof(hsa_amd_barrier_value_packet_t, completion_signal)) == kCompletion);
+static_assert(word(offsetof(hsa_barrier_or_packet_t, dep_signal)) == kDependencies);
+
+}  // namespace
+
+QueueWatch::QueueWatch(const hsa_queue_t* queue, uint64_t number, std::string agent,
+                       const QueueCalls& calls, Ledger& ledger, SignalTable& signals)
+    : queue_(queue),
+      id_(queue->id),
+      number_(number),
+      mask_(queue->size - 1),
+      agent_(std::move(agent)),
+      calls_(calls),
+      ledger_(ledger),
+      signals_(signals),
+      next_(calls.write_index(queue)),
+      rung_end_(next_.load()),
+      pair_{kernel_id(PacketKind::nothing), kernel_id(PacketKind::nothing), number},
+      started_end_(next_.load()) {}
+
+void QueueWatch::complete(uint64_t end) noexcept { raise(complete_end_, end); }
+
+QueueCounts QueueWatch::counts() const noexcept {
+  return {.packets = packets_.load(std::memory_order_relaxed),
+          .missed = missed_.load(std::memory_order_relaxed),
+          .doorbells = rings_.load(std::memory_order_relaxed) +
+                       announced_.load(std::memory_order_relaxed),
+          .read_end = next_.load(std::memory_order_relaxed),
+          .rung_end = std::max(rung_end_.load(std::memory_order_relaxed),
+                               announced_end_.load(std::memory_order_relaxed))};
+}
+
+QueueWatch::Seen QueueWatch::ring(uint64_t value) noexcept {
+  Seen seen;
+  if (value >= kHighestIndex) return seen;
+  if (reading_.load(std::memory_order_relaxed) ||
+      reading_.exchange(true, std::memory_order_acquire)) {
+    raise(announced_end_, value + 1);
+    announced_.fetch_add(1, std::memory_order_seq_cst);
+    return seen;
+  }
+  add_one(rings_);
+  seen.number = rings_.load(std::memory_order_relaxed);
+  const uint64_t waits = waits_.load(std::memory_order_relaxed);
+  const bool follows = waits == waits_at_ring_;
+  waits_at_ring_ = waits;
+  const uint64_t covered = rung_end_.load(std::memory_order_relaxed);
+  const bool is_lone = follows && value == covered;
+  if (value + 1 > covered) rung_end_.store(value + 1, std::memory_order_relaxed);
+
+  // An announcement that comes between the last load and the release is read at the next doorbell.
+  for (int attempt = 0; attempt < 4; ++attempt) {
+    read(std::max(rung_end_.load(std::memory_order_relaxed),
+                  announced_end_.load(std::memory_order_acquire)),
+         seen);
+    if (announced_.load(std::memory_order_acquire) == announced_seen_) break;
+  }
+  if (seen.any) {
+    ledger_.add(seen.record, Count::doorbells);
+    if (is_lone) ledger_.add(seen.record, Count::lone_doorbells);
+  }
+  reading_.store(false, std::memory_order_release);
+  return seen;
+}
+
+void QueueWatch::read(uint64_t end, Seen& seen) noexcept {
+  const bool was_alone = announced_.load(std::memory_order_acquire) == announced_seen_;
+  rules_.begin_doorbell();
+  const auto* const ring = static_cast<const uint64_t*>(queue_->base_address);
+  uint64_t next = next_.load(std::memory_order_relaxed);
+  for (; next < end; ++next) {
+    const uint64_t* const slot = ring + (next & mask_) * 8;
+    Packet packet;
+    // The producer releases the header.
+    packet.header = std::atomic_ref(*reinterpret_cast<uint32_t*>(const_cast<uint64_t*>(slot)))
+                        .load(std::memory_order_acquire);
+    const bool is_invalid = (packet.header & 0xff) == HSA_PACKET_TYPE_INVALID;
+    if (is_invalid && calls_.read_index(queue_) <= next) break;  // not yet published
+    if (!is_invalid) copy(slot, packet);
+    std::atomic_thread_fence(std::memory_order_acquire);
+    // The slot holds packet `next` until the write index is a ring further, which needs that the
+    // device has taken it.
+    const bool may_be_taken = next < started_end_ || !was_alone ||
+                              announced_.load(std::memory_order_relaxed) != announced_seen_;
+    if (is_invalid || (may_be_taken && calls_.write_index(queue_) > next + mask_ + 1)) {
+      add_one(missed_);
+      rules_.gap();
+      pair_.packet = kernel_id(PacketKind::unseen);
+      record_ = kOtherPairs;
+      continue;
+    }
+    process(packet, next, seen);
+    add_one(packets_);
+  }
+  next_.store(next, std::memory_order_relaxed);
+  // A doorbell that another thread has announced may have started the first packets.
+  const uint64_t announced = announced_.load(std::memory_order_acquire);
+  rules_.end_doorbell(was_alone && announced == announced_seen_,
+                      rules_.has_wide_acquires() ? calls_.read_index(queue_) : 0, ledger_);
+  announced_seen_ = announced;
+  started_end_ = end;
+}
+
+// If another thread overwrites the slot meanwhile, the caller drops the copy.
+void QueueWatch::copy(const uint64_t* slot, Packet& packet) noexcept {
+  const auto load = [slot](size_t position) {
+    return std::atomic_ref(const_cast<uint64_t&>(slot[position])).load(std::memory_order_relaxed);
+  };
+  packet.completion_signal = load(kCompletion);
+  const auto holds = [&](PacketKind kind) {
+    packet.kernel = kernel_id(kind);
+    for (size_t i = 0; i < packet.dependencies.size(); ++i)
+      packet.dependencies[i] = load(kDependencies + i);
+  };
+  switch (packet.header & 0xff) {
+    case HSA_PACKET_TYPE_KERNEL_DISPATCH:
+      packet.kernel = load(kKernelObject);
+      packet.kernarg = load(kKernarg);
+      return;
+    case HSA_PACKET_TYPE_BARRIER_AND:
+      return holds(PacketKind::barrier_and);
+    case HSA_PACKET_TYPE_BARRIER_OR:
+      return holds(PacketKind::barrier_or);
+    case HSA_PACKET_TYPE_AGENT_DISPATCH:
+      packet.kernel = kernel_id(PacketKind::agent_dispatch);
+      return;
+    case HSA_PACKET_TYPE_VENDOR_SPECIFIC:
+      if ((packet.header >> 16 & 0xff) == HSA_AMD_PACKET_TYPE_BARRIER_VALUE) {
+        packet.kernel = kernel_id(PacketKind::barrier_value);
+        packet.dependencies[0] = load(kValueSignal);
+        return;
+      }
+      packet.kernel = kernel_id(PacketKind::vendor);
+      break;
+    default:
+      packet.kernel = kernel_id(PacketKind::unknown);
+  }
+  packet.completion_signal = 0;  // the layout is not known
+}
+
+void QueueWatch::process(const Packet& packet, uint64_t index, Seen& seen) noexcept {
+  const uint64_t before = pair_.packet, kernel = packet.kernel;
+  // A loop of one kernel repeats its pair.
+  if (record_ == kOtherPairs || pair_.before != before || before != kernel) {
+    pair_ = {before, kernel, number_};
+    const Ledger::Found found = ledger_.find(pair_);
+    record_ = found.record;
+    if (found.is_new && seen.new_count < seen.new_records.size())
+      seen.new_records[seen.new_count++] = found.record;
+  }
+  const RecordNumber record = record_;
+  seen.any = true;
+  seen.record = record;
+
+  const uint32_t header = packet.header;
+  const bool is_dispatch = kernel >= kPacketKinds;
+  PacketFacts facts{.record = record};
+  facts.holds =
+      kernel == kernel_id(PacketKind::barrier_and) || kernel == kernel_id(PacketKind::barrier_or);
+  facts.opaque = !is_dispatch && !facts.holds;
+  facts.barrier = (header >> HSA_PACKET_HEADER_BARRIER & 1) != 0;
+  facts.system_acquire = is_system(header, HSA_PACKET_HEADER_SCACQUIRE_FENCE_SCOPE);
+  facts.system_release = is_system(header, HSA_PACKET_HEADER_SCRELEASE_FENCE_SCOPE);
+  facts.signals = packet.completion_signal != 0;
+  facts.all_before_complete = index != 0 && complete_end_.load(std::memory_order_acquire) >= index;
+  facts.starts_after_doorbell = index >= started_end_;
+  facts.index = index;
+  if (!is_dispatch) {
+    for (const uint64_t handle : packet.dependencies) {
+      if (handle == 0) continue;
+      facts.waits = true;
+      if (SignalTable::Entry* const entry = signals_.add(handle)) SignalTable::use(*entry);
+    }
+  }
+
+  ledger_.add(record, Count::packets);
+  if (facts.system_acquire) ledger_.add(record, Count::system_acquires);
+  if (facts.system_release) ledger_.add(record, Count::system_releases);
+  if (facts.barrier) ledger_.add(record, Count::barrier_bits);
+  if (is_dispatch) {
+    ledger_.add(record, Count::dispatches);
+    if (packet.kernarg % 64 != 0) ledger_.add(record, Count::unaligned_kernargs);
+  }
+  if (const uint64_t waits = waits_.load(std::memory_order_acquire); waits != waits_seen_) {
+    waits_seen_ = waits;
+    const uint64_t waited = waited_ns_.load(std::memory_order_relaxed);
+    ledger_.add(record, Count::host_waits);
+    ledger_.add(record, Count::waited_ns, waited - waited_ns_seen_);
+    waited_ns_seen_ = waited;
+  }
+  if (facts.signals) {
+    ledger_.add(record, Count::signals);
+    signals_.attach(packet.completion_signal, {record, this, index, facts.barrier},
+                    calls_.load({packet.completion_signal}));
+  }
+  rules_.packet(facts, ledger_);
+}
+
+}  // namespace uptempo::lint

@@ -1,0 +1,106 @@
+// Reads the packets of one queue where its doorbell is rung, before the ring reaches the device.
+//
+// The thread that rings reads the ring's slots from the last packet seen up to the doorbell's value.
+// If another thread is reading, it only announces its value and goes on; the reader, or the next
+// doorbell, then reads further. A packet that the device has already taken by then, or whose slot
+// has been overwritten, is counted as missed. A slot without a packet ends the reading until the
+// next doorbell.
+//
+// Thread safety: any thread, as named below. No function waits or allocates.
+// Cost: one locked instruction a doorbell; loads of the packet's line, which the producer has just
+// written.
+#pragma once
+
+#include <hsa/hsa.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+#include "tools/lint/packet_rules.hpp"
+#include "tools/lint/signal_table.hpp"
+
+namespace uptempo::lint {
+
+// The calls of HSA that the reader needs; ROCr's own, or a double's.
+struct QueueCalls {
+  uint64_t (*read_index)(const hsa_queue_t*) = nullptr;
+  uint64_t (*write_index)(const hsa_queue_t*) = nullptr;
+  hsa_signal_value_t (*load)(hsa_signal_t) = nullptr;
+};
+
+struct QueueCounts {
+  uint64_t packets = 0, missed = 0, doorbells = 0;
+  uint64_t read_end = 0;  // index after the last packet that was read or missed
+  uint64_t rung_end = 0;  // index after the last packet whose doorbell was rung
+};
+
+class QueueWatch {
+ public:
+  struct Seen {
+    bool any = false;                   // this call has read packets
+    RecordNumber record = kOtherPairs;  // of the last one
+    std::array<RecordNumber, 4> new_records{};  // pairs seen for the first time
+    uint32_t new_count = 0;
+    uint64_t number = 0;  // of this doorbell
+  };
+
+  // `number`: identifies the queue in the ledger.
+  QueueWatch(const hsa_queue_t* queue, uint64_t number, std::string agent, const QueueCalls& calls,
+             Ledger& ledger, SignalTable& signals);
+
+  // Any thread, before the doorbell's store.
+  Seen ring(uint64_t value) noexcept;
+  // Any thread: a wait of the host for a signal of this queue has ended.
+  void waited(uint64_t nanoseconds) noexcept {
+    waited_ns_.fetch_add(nanoseconds, std::memory_order_relaxed);
+    waits_.fetch_add(1, std::memory_order_release);  // after the time
+  }
+  // Any thread: all packets below `end` are complete.
+  void complete(uint64_t end) noexcept;
+
+  const hsa_queue_t* queue() const { return queue_; }
+  uint64_t id() const { return id_; }
+  const std::string& agent() const { return agent_; }
+  QueueCounts counts() const noexcept;
+
+ private:
+  // The words of a packet that the lint needs.
+  struct Packet {
+    uint32_t header = 0;
+    uint64_t kernel = 0;  // a kernel object or a PacketKind
+    uint64_t kernarg = 0, completion_signal = 0;
+    std::array<uint64_t, 5> dependencies{};
+  };
+
+  void read(uint64_t end, Seen& seen) noexcept;
+  static void copy(const uint64_t* slot, Packet& packet) noexcept;
+  void process(const Packet& packet, uint64_t index, Seen& seen) noexcept;
+
+  const hsa_queue_t* const queue_;
+  const uint64_t id_, number_, mask_;
+  const std::string agent_;
+  const QueueCalls calls_;
+  Ledger& ledger_;
+  SignalTable& signals_;
+
+  std::atomic<bool> reading_{false};  // some thread is the reader
+  // Doorbells that came while another thread was reading: their number and highest value, + 1.
+  std::atomic<uint64_t> announced_{0}, announced_end_{0};
+  std::atomic<uint64_t> waits_{0}, waited_ns_{0}, complete_end_{0};
+
+  // Only the reader stores the members below. Others load the atomic ones.
+  std::atomic<uint64_t> next_;  // to read
+  std::atomic<uint64_t> rung_end_;
+  std::atomic<uint64_t> rings_{0}, packets_{0}, missed_{0};
+  PacketRules rules_;
+  Pair pair_;  // the last one
+  RecordNumber record_ = kOtherPairs;
+  uint64_t waits_at_ring_ = ~uint64_t{0};
+  uint64_t waits_seen_ = 0, waited_ns_seen_ = 0;
+  uint64_t started_end_ = 0;  // packets below may have started
+  uint64_t announced_seen_ = 0;
+};
+
+}  // namespace uptempo::lint

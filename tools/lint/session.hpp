@@ -1,0 +1,100 @@
+// Everything that the lint knows between OnLoad and OnUnload.
+//
+// Thread safety: any thread. What the doorbell path uses (ledger, signals, timings) never waits;
+// the rest has a mutex.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "tools/lint/api_tables.hpp"
+#include "tools/lint/kernel_names.hpp"
+#include "tools/lint/ledger.hpp"
+#include "tools/lint/queue_watch.hpp"
+#include "tools/lint/report.hpp"
+#include "tools/lint/settings.hpp"
+#include "tools/lint/signal_table.hpp"
+
+namespace uptempo::lint {
+
+// Times of sampled doorbell stores; later samples replace early ones.
+class DoorbellTimes {
+ public:
+  void add(uint64_t nanoseconds) noexcept;
+  uint64_t samples() const noexcept { return count_.load(std::memory_order_relaxed); }
+  std::optional<double> median() const;
+
+ private:
+  std::array<std::atomic<uint32_t>, 512> times_{};
+  std::atomic<uint64_t> count_{0};
+};
+
+class Session {
+ public:
+  // `core`: ROCr's functions, before the lint replaces them. `output`: a file that is open.
+  Session(const Settings& settings, int output, uint32_t number, const CoreApiTable& core,
+          const AmdEntries& amd);
+
+  // A queue that hsa_queue_create() has returned.
+  void add_queue(hsa_agent_t agent, hsa_queue_t* queue);
+  void remove_queue(const hsa_queue_t* queue);
+  // A queue that ROCr has made for itself.
+  void add_queue_of_rocr(const hsa_queue_t* queue, hsa_agent_t agent);
+  void add_kernels(hsa_executable_t executable);
+
+  // Writes the report, once. Reads memory of HSA only where it is still mapped.
+  void write_report();
+
+  const CoreApiTable core;
+  // ROCr's functions of AMD's table: as<decltype(&hsa_amd_...)>(AmdFunction::...).
+  template <typename Function>
+  Function amd(AmdFunction function) const {
+    return reinterpret_cast<Function>(amd_[static_cast<size_t>(function)]);
+  }
+  const Settings settings;
+  // True if the call site and the duration of this doorbell are to be taken.
+  bool is_sample(const QueueWatch::Seen& seen) const noexcept {
+    return settings.sites && (seen.new_count != 0 || (seen.number & sample_mask_) == 0);
+  }
+  Ledger ledger;
+  SignalTable signals{ledger};
+  DoorbellTimes doorbell_times;
+
+ private:
+  struct Watched {
+    std::unique_ptr<QueueWatch> watch;  // never freed early: another thread may be in it
+    bool open = true;
+    QueueReport closed{};
+  };
+  struct OfRocr {
+    const hsa_queue_t* queue;
+    uint64_t id;
+    std::string agent;
+  };
+
+  std::string describe(hsa_agent_t agent);  // with mutex_
+  bool is_ring_in_device_memory(const hsa_queue_t* queue) const;
+  QueueReport close(const QueueWatch& watch, std::optional<uint64_t> write_index) const;
+  Report make_report();
+
+  const uint64_t sample_mask_;
+  std::array<void*, kAmdFunctions> amd_{};
+  const int output_;
+  const uint32_t number_;
+  const int process_;
+  KernelNames names_;
+  std::atomic<bool> reported_{false};
+
+  std::mutex mutex_;  // protects the members below
+  std::vector<Watched> queues_;
+  std::vector<QueueReport> unwatched_;
+  std::vector<OfRocr> of_rocr_;
+  std::vector<DeviceBound> devices_;
+};
+
+}  // namespace uptempo::lint

@@ -1,0 +1,297 @@
+#include "tools/lint/wrappers.hpp"
+
+#include <atomic>
+#include <ctime>
+
+#include "tools/lint/call_site.hpp"
+
+namespace uptempo::lint {
+namespace {
+
+// Set before the functions are installed, never null in them.
+std::atomic<Session*> current{nullptr};
+Session& session() noexcept { return *current.load(std::memory_order_acquire); }
+
+uint64_t now_ns() noexcept {
+  timespec time{};
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000u +
+         static_cast<uint64_t>(time.tv_nsec);
+}
+
+void use(hsa_signal_t signal) noexcept {
+  if (SignalTable::Entry* const entry = session().signals.find(signal.handle))
+    SignalTable::use(*entry);
+}
+// Also before the signal is attached for the first time.
+void use_early(hsa_signal_t signal) noexcept {
+  if (signal.handle == 0) return;
+  if (SignalTable::Entry* const entry = session().signals.add(signal.handle))
+    SignalTable::use(*entry);
+}
+void use_always(hsa_signal_t signal) noexcept {
+  if (signal.handle == 0) return;
+  if (SignalTable::Entry* const entry = session().signals.add(signal.handle))
+    SignalTable::use_always(*entry);
+}
+void use_dependencies(uint32_t count, const hsa_signal_t* signals) noexcept {
+  for (uint32_t i = 0; i < count; ++i) use_early(signals[i]);
+}
+
+// --- Queues and executables
+
+hsa_status_t queue_create(hsa_agent_t agent, uint32_t size, hsa_queue_type32_t type,
+                          void (*callback)(hsa_status_t, hsa_queue_t*, void*), void* data,
+                          uint32_t private_bytes, uint32_t group_bytes, hsa_queue_t** queue) {
+  const hsa_status_t status = session().core.hsa_queue_create_fn(
+      agent, size, type, callback, data, private_bytes, group_bytes, queue);
+  if (status == HSA_STATUS_SUCCESS) session().add_queue(agent, *queue);
+  return status;
+}
+
+hsa_status_t queue_destroy(hsa_queue_t* queue) {
+  if (queue != nullptr) session().remove_queue(queue);
+  return session().core.hsa_queue_destroy_fn(queue);
+}
+
+void on_queue_of_rocr(const hsa_queue_t* queue, hsa_agent_t agent, void*) {
+  session().add_queue_of_rocr(queue, agent);
+}
+
+hsa_status_t executable_freeze(hsa_executable_t executable, const char* options) {
+  const hsa_status_t status = session().core.hsa_executable_freeze_fn(executable, options);
+  if (status == HSA_STATUS_SUCCESS) session().add_kernels(executable);
+  return status;
+}
+
+// --- Signals. One wrapper for each memory order of a function; `kFunction` is ROCr's.
+
+template <auto kFunction>
+void store(hsa_signal_t signal, hsa_signal_value_t value) {
+  Session& to = session();
+  SignalTable::Entry* const entry = to.signals.find(signal.handle);
+  QueueWatch* const queue =
+      entry == nullptr ? nullptr : entry->doorbell_of.load(std::memory_order_acquire);
+  if (queue != nullptr) {
+    const QueueWatch::Seen seen = queue->ring(static_cast<uint64_t>(value));
+    if (seen.any && to.is_sample(seen)) [[unlikely]] {
+      const uint64_t site = call_site();
+      for (uint32_t i = 0; i < seen.new_count; ++i) to.ledger.add_site(seen.new_records[i], site);
+      if (seen.new_count == 0) to.ledger.add_site(seen.record, site);
+      const uint64_t start = now_ns();
+      (to.core.*kFunction)(signal, value);
+      to.doorbell_times.add(now_ns() - start);
+      return;
+    }
+  } else if (entry != nullptr) {
+    to.signals.end_life(*entry, to.core.hsa_signal_load_relaxed_fn(signal));
+  }
+  (to.core.*kFunction)(signal, value);
+}
+
+template <auto kFunction>
+hsa_signal_value_t load(hsa_signal_t signal) {
+  use(signal);
+  return (session().core.*kFunction)(signal);
+}
+
+template <auto kFunction>
+hsa_signal_value_t exchange(hsa_signal_t signal, hsa_signal_value_t value) {
+  Session& to = session();
+  if (SignalTable::Entry* const entry = to.signals.find(signal.handle)) {
+    SignalTable::use(*entry);
+    to.signals.end_life(*entry, to.core.hsa_signal_load_relaxed_fn(signal));
+  }
+  return (to.core.*kFunction)(signal, value);
+}
+
+template <auto kFunction>
+hsa_signal_value_t compare_exchange(hsa_signal_t signal, hsa_signal_value_t expected,
+                                    hsa_signal_value_t value) {
+  use(signal);
+  return (session().core.*kFunction)(signal, expected, value);
+}
+
+bool is_met(hsa_signal_condition_t condition, hsa_signal_value_t value,
+            hsa_signal_value_t compare) noexcept {
+  switch (condition) {
+    case HSA_SIGNAL_CONDITION_EQ: return value == compare;
+    case HSA_SIGNAL_CONDITION_NE: return value != compare;
+    case HSA_SIGNAL_CONDITION_LT: return value < compare;
+    default: return value >= compare;
+  }
+}
+
+// A wait that has ended, with its condition met, on a signal that packets may complete.
+void waited(hsa_signal_t signal, hsa_signal_value_t value, uint64_t start) noexcept {
+  SignalTable::Entry* const entry = session().signals.find(signal.handle);
+  if (entry == nullptr) return;
+  SignalTable::use(*entry);  // attached while this thread waited
+  uint32_t attachments = 0;
+  const auto last = SignalTable::last_attachment(*entry, attachments);
+  if (!last || last->queue == nullptr) return;
+  last->queue->waited(now_ns() - start);
+  if (attachments == 1 && last->orders && value <= 0) last->queue->complete(last->index + 1);
+}
+
+template <auto kFunction>
+hsa_signal_value_t wait(hsa_signal_t signal, hsa_signal_condition_t condition,
+                        hsa_signal_value_t compare, uint64_t timeout, hsa_wait_state_t state) {
+  use(signal);
+  const uint64_t start = now_ns();
+  const hsa_signal_value_t value =
+      (session().core.*kFunction)(signal, condition, compare, timeout, state);
+  if (is_met(condition, value, compare)) waited(signal, value, start);
+  return value;
+}
+
+hsa_status_t signal_destroy(hsa_signal_t signal) {
+  Session& to = session();
+  if (SignalTable::Entry* const entry = to.signals.find(signal.handle))
+    to.signals.destroy(*entry, to.core.hsa_signal_load_relaxed_fn(signal));
+  return to.core.hsa_signal_destroy_fn(signal);
+}
+
+// Waits for a group do not name the signals again.
+hsa_status_t signal_group_create(uint32_t count, const hsa_signal_t* signals, uint32_t consumers,
+                                 const hsa_agent_t* agents, hsa_signal_group_t* group) {
+  for (uint32_t i = 0; i < count; ++i) use_always(signals[i]);
+  return session().core.hsa_signal_group_create_fn(count, signals, consumers, agents, group);
+}
+
+// --- AMD's extensions
+
+template <typename Function>
+Function amd(AmdFunction function) noexcept {
+  return session().amd<Function>(function);
+}
+
+hsa_status_t signal_async_handler(hsa_signal_t signal, hsa_signal_condition_t condition,
+                                  hsa_signal_value_t value, hsa_amd_signal_handler handler,
+                                  void* data) {
+  use_always(signal);
+  return amd<decltype(&hsa_amd_signal_async_handler)>(AmdFunction::signal_async_handler)(
+      signal, condition, value, handler, data);
+}
+
+uint32_t signal_wait_any(uint32_t count, hsa_signal_t* signals, hsa_signal_condition_t* conditions,
+                         hsa_signal_value_t* values, uint64_t timeout, hsa_wait_state_t state,
+                         hsa_signal_value_t* satisfying) {
+  for (uint32_t i = 0; i < count; ++i) use_early(signals[i]);
+  const uint64_t start = now_ns();
+  hsa_signal_value_t value = 0;
+  const uint32_t met = amd<decltype(&hsa_amd_signal_wait_any)>(AmdFunction::signal_wait_any)(
+      count, signals, conditions, values, timeout, state, &value);
+  if (satisfying != nullptr) *satisfying = value;
+  if (met < count) waited(signals[met], value, start);
+  return met;
+}
+
+// hsa_amd_signal_wait_all of ROCr 6.4 and newer; 5.2's headers lack it.
+uint32_t signal_wait_all(uint32_t count, hsa_signal_t* signals, hsa_signal_condition_t* conditions,
+                         hsa_signal_value_t* values, uint64_t timeout, hsa_wait_state_t state,
+                         hsa_signal_value_t* satisfying) {
+  for (uint32_t i = 0; i < count; ++i) use_early(signals[i]);
+  const uint64_t start = now_ns();
+  const uint32_t result = amd<decltype(&signal_wait_all)>(AmdFunction::signal_wait_all)(
+      count, signals, conditions, values, timeout, state, satisfying);
+  // Which of the signals the caller waited for longest is not known: the last one stands for all.
+  if (result == 0 && count != 0) waited(signals[count - 1], 1, start);
+  return result;
+}
+
+hsa_status_t memory_async_copy(void* to, hsa_agent_t to_agent, const void* from,
+                               hsa_agent_t from_agent, size_t bytes, uint32_t count,
+                               const hsa_signal_t* signals, hsa_signal_t done) {
+  use_dependencies(count, signals);
+  return amd<decltype(&hsa_amd_memory_async_copy)>(AmdFunction::memory_async_copy)(
+      to, to_agent, from, from_agent, bytes, count, signals, done);
+}
+
+// Since ROCr 5.6. The engine is an enumeration of 32 bits.
+hsa_status_t memory_async_copy_on_engine(void* to, hsa_agent_t to_agent, const void* from,
+                                         hsa_agent_t from_agent, size_t bytes, uint32_t count,
+                                         const hsa_signal_t* signals, hsa_signal_t done,
+                                         uint32_t engine, bool force) {
+  use_dependencies(count, signals);
+  return amd<decltype(&memory_async_copy_on_engine)>(AmdFunction::memory_async_copy_on_engine)(
+      to, to_agent, from, from_agent, bytes, count, signals, done, engine, force);
+}
+
+hsa_status_t memory_async_copy_rect(const hsa_pitched_ptr_t* to, const hsa_dim3_t* to_offset,
+                                    const hsa_pitched_ptr_t* from, const hsa_dim3_t* from_offset,
+                                    const hsa_dim3_t* range, hsa_agent_t agent,
+                                    hsa_amd_copy_direction_t direction, uint32_t count,
+                                    const hsa_signal_t* signals, hsa_signal_t done) {
+  use_dependencies(count, signals);
+  return amd<decltype(&hsa_amd_memory_async_copy_rect)>(AmdFunction::memory_async_copy_rect)(
+      to, to_offset, from, from_offset, range, agent, direction, count, signals, done);
+}
+
+hsa_status_t get_dispatch_time(hsa_agent_t agent, hsa_signal_t signal,
+                               hsa_amd_profiling_dispatch_time_t* time) {
+  use(signal);
+  return amd<decltype(&hsa_amd_profiling_get_dispatch_time)>(AmdFunction::get_dispatch_time)(
+      agent, signal, time);
+}
+
+hsa_status_t signal_value_pointer(hsa_signal_t signal, volatile hsa_signal_value_t** pointer) {
+  use_always(signal);
+  return amd<decltype(&hsa_amd_signal_value_pointer)>(AmdFunction::signal_value_pointer)(signal,
+                                                                                         pointer);
+}
+
+hsa_status_t ipc_signal_create(hsa_signal_t signal, hsa_amd_ipc_signal_t* handle) {
+  use_always(signal);
+  return amd<decltype(&hsa_amd_ipc_signal_create)>(AmdFunction::ipc_signal_create)(signal, handle);
+}
+
+template <typename Function>
+void replace(const AmdEntries& amd_entries, AmdFunction function, Function* wrapper) {
+  if (void** const entry = amd_entries[function])
+    *entry = reinterpret_cast<void*>(wrapper);
+}
+
+}  // namespace
+
+void install(Session& to, CoreApiTable& core, const AmdEntries& amd_entries) {
+  current.store(&to, std::memory_order_release);
+  core.hsa_queue_create_fn = queue_create;
+  core.hsa_queue_destroy_fn = queue_destroy;
+  core.hsa_executable_freeze_fn = executable_freeze;
+  core.hsa_signal_destroy_fn = signal_destroy;
+  core.hsa_signal_group_create_fn = signal_group_create;
+#define UPTEMPO_REPLACE(function, wrapper) core.function = wrapper<&CoreApiTable::function>
+  UPTEMPO_REPLACE(hsa_signal_store_relaxed_fn, store);
+  UPTEMPO_REPLACE(hsa_signal_store_screlease_fn, store);
+  UPTEMPO_REPLACE(hsa_signal_silent_store_relaxed_fn, store);
+  UPTEMPO_REPLACE(hsa_signal_silent_store_screlease_fn, store);
+  UPTEMPO_REPLACE(hsa_signal_load_relaxed_fn, load);
+  UPTEMPO_REPLACE(hsa_signal_load_scacquire_fn, load);
+  UPTEMPO_REPLACE(hsa_signal_wait_relaxed_fn, wait);
+  UPTEMPO_REPLACE(hsa_signal_wait_scacquire_fn, wait);
+  UPTEMPO_REPLACE(hsa_signal_exchange_relaxed_fn, exchange);
+  UPTEMPO_REPLACE(hsa_signal_exchange_scacquire_fn, exchange);
+  UPTEMPO_REPLACE(hsa_signal_exchange_screlease_fn, exchange);
+  UPTEMPO_REPLACE(hsa_signal_exchange_scacq_screl_fn, exchange);
+  UPTEMPO_REPLACE(hsa_signal_cas_relaxed_fn, compare_exchange);
+  UPTEMPO_REPLACE(hsa_signal_cas_scacquire_fn, compare_exchange);
+  UPTEMPO_REPLACE(hsa_signal_cas_screlease_fn, compare_exchange);
+  UPTEMPO_REPLACE(hsa_signal_cas_scacq_screl_fn, compare_exchange);
+#undef UPTEMPO_REPLACE
+  replace(amd_entries, AmdFunction::signal_async_handler, signal_async_handler);
+  replace(amd_entries, AmdFunction::signal_wait_any, signal_wait_any);
+  replace(amd_entries, AmdFunction::signal_wait_all, signal_wait_all);
+  replace(amd_entries, AmdFunction::memory_async_copy, memory_async_copy);
+  replace(amd_entries, AmdFunction::memory_async_copy_on_engine, memory_async_copy_on_engine);
+  replace(amd_entries, AmdFunction::memory_async_copy_rect, memory_async_copy_rect);
+  replace(amd_entries, AmdFunction::get_dispatch_time, get_dispatch_time);
+  replace(amd_entries, AmdFunction::signal_value_pointer, signal_value_pointer);
+  replace(amd_entries, AmdFunction::ipc_signal_create, ipc_signal_create);
+  // Another tool may have registered first; ROCr keeps one.
+  if (const auto on_create = to.amd<decltype(&hsa_amd_runtime_queue_create_register)>(
+          AmdFunction::runtime_queue_create_register))
+    (void)on_create(on_queue_of_rocr, nullptr);
+}
+
+}  // namespace uptempo::lint
