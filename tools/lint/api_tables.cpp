@@ -76,8 +76,8 @@ AmdEntries check_tables(const HsaApiTable& table) {
         functions > layout.most_functions)
       continue;
     AmdEntries entries;
-    auto* const first = reinterpret_cast<void**>(reinterpret_cast<char*>(table.amd_ext_) +
-                                                 sizeof(ApiTableVersion));
+    auto* const first =
+        reinterpret_cast<void**>(reinterpret_cast<char*>(table.amd_ext_) + sizeof(ApiTableVersion));
     for (size_t i = 0; i < kAmdFunctions; ++i)
       if (layout.position[i] != kMissing && static_cast<size_t>(layout.position[i]) < functions)
         entries.at[i] = first + layout.position[i];

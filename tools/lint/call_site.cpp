@@ -57,8 +57,8 @@ uint64_t call_site() noexcept {
     const auto address = reinterpret_cast<uint64_t>(frames[static_cast<size_t>(i)]);
     bool is_runtime = false;
     for (size_t k = 0; k < runtimes.count; ++k)
-      is_runtime = is_runtime || (address > runtimes.list[k].begin &&
-                                  address <= runtimes.list[k].end);
+      is_runtime =
+          is_runtime || (address > runtimes.list[k].begin && address <= runtimes.list[k].end);
     if (!is_runtime) return address;
   }
   return 0;
@@ -72,8 +72,8 @@ std::string describe_address(uint64_t address) {
   void* const call = reinterpret_cast<void*>(address - 1);
   if (dladdr1(call, &info, &extra, RTLD_DL_SYMENT) == 0 || info.dli_fname == nullptr)
     return fmt::format("{:#x}", address);
-  const std::string place = fmt::format(
-      "({}+{:#x})", info.dli_fname, address - reinterpret_cast<uint64_t>(info.dli_fbase));
+  const std::string place = fmt::format("({}+{:#x})", info.dli_fname,
+                                        address - reinterpret_cast<uint64_t>(info.dli_fbase));
   const auto* const symbol = static_cast<const ElfW(Sym)*>(extra);
   if (info.dli_sname == nullptr || symbol == nullptr) return place;
   const uint64_t offset = address - reinterpret_cast<uint64_t>(info.dli_saddr);

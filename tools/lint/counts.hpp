@@ -50,10 +50,10 @@ struct FindingText {
   std::string_view title;  // in the text report
 };
 constexpr std::array<FindingText, kFindingCount> kFindings{{
-    {Finding::wide_acquire, Count::wide_acquires, Count::system_acquires, "wide_acquire",
-     "acquire", "system acquires, agent scope is enough"},
-    {Finding::wide_release, Count::wide_releases, Count::system_releases, "wide_release",
-     "release", "system releases, agent scope is enough"},
+    {Finding::wide_acquire, Count::wide_acquires, Count::system_acquires, "wide_acquire", "acquire",
+     "system acquires, agent scope is enough"},
+    {Finding::wide_release, Count::wide_releases, Count::system_releases, "wide_release", "release",
+     "system releases, agent scope is enough"},
     {Finding::idle_barrier, Count::idle_barriers, Count::barrier_bits, "idle_barrier", "barrier",
      "barrier bits without effect"},
     {Finding::unused_signal, Count::unused_signals, Count::signals, "unused_signal", "signal",
@@ -62,8 +62,8 @@ constexpr std::array<FindingText, kFindingCount> kFindings{{
      "packets published after a host wait"},
     {Finding::lone_doorbell, Count::lone_doorbells, Count::doorbells, "lone_doorbell", "doorbell",
      "doorbells for one packet each"},
-    {Finding::unaligned_kernarg, Count::unaligned_kernargs, Count::dispatches,
-     "unaligned_kernarg", "kernarg", "kernargs not aligned to 64 bytes"},
+    {Finding::unaligned_kernarg, Count::unaligned_kernargs, Count::dispatches, "unaligned_kernarg",
+     "kernarg", "kernargs not aligned to 64 bytes"},
 }};
 
 }  // namespace uptempo::lint

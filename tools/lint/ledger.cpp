@@ -21,8 +21,8 @@ Ledger::Found Ledger::find(const Pair& pair) noexcept {
       if (record.pair == pair) return {number, false};
       continue;
     }
-    if (state == kFree && record.state.compare_exchange_strong(
-                              state, kBeingFilled, std::memory_order_relaxed)) {
+    if (state == kFree &&
+        record.state.compare_exchange_strong(state, kBeingFilled, std::memory_order_relaxed)) {
       record.pair = pair;
       record.state.store(kFilled, std::memory_order_release);  // publishes the pair
       return {number, true};
@@ -36,8 +36,8 @@ void Ledger::add_site(RecordNumber record, uint64_t address) noexcept {
   for (size_t probe = 0; probe < kProbes; ++probe) {
     Site& site = sites_[(hash + probe) % kSites];
     uint32_t state = site.state.load(std::memory_order_acquire);
-    if (state == kFree && site.state.compare_exchange_strong(state, kBeingFilled,
-                                                             std::memory_order_relaxed)) {
+    if (state == kFree &&
+        site.state.compare_exchange_strong(state, kBeingFilled, std::memory_order_relaxed)) {
       site.record = record;
       site.address = address;
       site.samples.store(1, std::memory_order_relaxed);

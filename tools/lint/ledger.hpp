@@ -20,12 +20,12 @@ namespace uptempo::lint {
 
 // Below the address of any kernel object.
 enum class PacketKind : uint64_t {
-  nothing,      // before the first packet of a queue
-  unseen,       // packets that the lint could not read
+  nothing,  // before the first packet of a queue
+  unseen,   // packets that the lint could not read
   barrier_and,
   barrier_or,
   barrier_value,
-  vendor,       // other vendor-specific packets
+  vendor,  // other vendor-specific packets
   agent_dispatch,
   unknown,
 };
@@ -82,6 +82,7 @@ class Ledger {
       if (site.state.load(std::memory_order_acquire) == kFilled)
         use(site.record, site.address, site.samples.load(std::memory_order_relaxed));
   }
+
  private:
   enum : uint32_t { kFree, kBeingFilled, kFilled };
   struct Record {

@@ -48,8 +48,7 @@ void PacketRules::packet(const PacketFacts& facts, Ledger& ledger) noexcept {
 
 void PacketRules::end_doorbell(bool alone, uint64_t read_index, Ledger& ledger) noexcept {
   if (!has_wide_acquires()) return;
-  if (alone && read_index <= first_acquirer_)
-    wide_acquires_.count_in(ledger, Count::wide_acquires);
+  if (alone && read_index <= first_acquirer_) wide_acquires_.count_in(ledger, Count::wide_acquires);
   wide_acquires_.clear();
   first_acquirer_ = kNone;
 }

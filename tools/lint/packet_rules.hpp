@@ -62,7 +62,7 @@ struct PacketFacts {
   bool waits = false;    // depends on signals
   bool signals = false;  // has a completion signal
   bool barrier = false, system_acquire = false, system_release = false;
-  bool all_before_complete = false;  // known by a wait of the host
+  bool all_before_complete = false;    // known by a wait of the host
   bool starts_after_doorbell = false;  // no earlier doorbell covered it
   uint64_t index = 0;
 };
@@ -85,9 +85,9 @@ class PacketRules {
   uint64_t acquirer_ = kNone;        // packet A
   uint64_t first_acquirer_ = kNone;  // the first A that a wide acquire relies on
   Tally wide_acquires_;              // if A had not been taken
-  Tally releases_;       // without a signal, and without a later barrier bit
-  Tally ordered_;        // without a signal, before the last barrier bit
-  bool held_ = false;    // the last packet holds, with a barrier bit
+  Tally releases_;                   // without a signal, and without a later barrier bit
+  Tally ordered_;                    // without a signal, before the last barrier bit
+  bool held_ = false;                // the last packet holds, with a barrier bit
 };
 
 }  // namespace uptempo::lint

@@ -15,8 +15,7 @@ void add_one(std::atomic<uint64_t>& count) noexcept {
 
 void raise(std::atomic<uint64_t>& highest, uint64_t value) noexcept {
   uint64_t there = highest.load(std::memory_order_relaxed);
-  while (there < value &&
-         !highest.compare_exchange_weak(there, value, std::memory_order_seq_cst)) {
+  while (there < value && !highest.compare_exchange_weak(there, value, std::memory_order_seq_cst)) {
   }
 }
 
@@ -63,8 +62,8 @@ void QueueWatch::complete(uint64_t end) noexcept { raise(complete_end_, end); }
 QueueCounts QueueWatch::counts() const noexcept {
   return {.packets = packets_.load(std::memory_order_relaxed),
           .missed = missed_.load(std::memory_order_relaxed),
-          .doorbells = rings_.load(std::memory_order_relaxed) +
-                       announced_.load(std::memory_order_relaxed),
+          .doorbells =
+              rings_.load(std::memory_order_relaxed) + announced_.load(std::memory_order_relaxed),
           .read_end = next_.load(std::memory_order_relaxed),
           .rung_end = std::max(rung_end_.load(std::memory_order_relaxed),
                                announced_end_.load(std::memory_order_relaxed))};

@@ -39,8 +39,8 @@ struct QueueCounts {
 class QueueWatch {
  public:
   struct Seen {
-    bool any = false;                   // this call has read packets
-    RecordNumber record = kOtherPairs;  // of the last one
+    bool any = false;                           // this call has read packets
+    RecordNumber record = kOtherPairs;          // of the last one
     std::array<RecordNumber, 4> new_records{};  // pairs seen for the first time
     uint32_t new_count = 0;
     uint64_t number = 0;  // of this doorbell

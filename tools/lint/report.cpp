@@ -104,17 +104,21 @@ std::vector<std::string> notes(const Report& report) {
 
 constexpr std::string_view basis_name(Basis basis) {
   switch (basis) {
-    case Basis::given: return "given";
-    case Basis::bound: return "bound";
-    case Basis::measured: return "measured";
-    default: return "none";
+    case Basis::given:
+      return "given";
+    case Basis::bound:
+      return "bound";
+    case Basis::measured:
+      return "measured";
+    default:
+      return "none";
   }
 }
 
 constexpr std::array<std::string_view, kCountCount> kCountNames{
-    "packets",        "dispatches",     "system_acquires", "system_releases", "barrier_bits",
-    "signals",        "doorbells",      "wide_acquires",   "wide_releases",   "idle_barriers",
-    "unused_signals", "host_waits",     "lone_doorbells",  "unaligned_kernargs", "waited_ns"};
+    "packets",        "dispatches", "system_acquires", "system_releases",    "barrier_bits",
+    "signals",        "doorbells",  "wide_acquires",   "wide_releases",      "idle_barriers",
+    "unused_signals", "host_waits", "lone_doorbells",  "unaligned_kernargs", "waited_ns"};
 
 }  // namespace
 
@@ -145,12 +149,10 @@ std::vector<FindingReport> findings(const Report& report, const Settings& settin
 
 std::string to_text(const Report& report, const Settings& settings) {
   std::string text;
-  append_wrapped(text, 0, fmt::format("uptempo-lint: {}, process {}{}, {}", report.program,
-                                      report.process,
-                                      report.session == 1
-                                          ? ""
-                                          : fmt::format(", session {}", report.session),
-                                      device_text(report)));
+  append_wrapped(text, 0,
+                 fmt::format("uptempo-lint: {}, process {}{}, {}", report.program, report.process,
+                             report.session == 1 ? "" : fmt::format(", session {}", report.session),
+                             device_text(report)));
   append_wrapped(
       text, 0,
       fmt::format("{}, {}, {} published after a host wait, {} of system acquire and {} of system "
@@ -165,8 +167,8 @@ std::string to_text(const Report& report, const Settings& settings) {
   } else {
     text += "\n    count        of    estimate  finding\n";
     for (const FindingReport& finding : list | std::views::take(settings.top)) {
-      text += fmt::format("{:>9} {:>9} {:>11}  {}\n", finding.count, finding.of,
-                          estimate(finding), finding.text->title);
+      text += fmt::format("{:>9} {:>9} {:>11}  {}\n", finding.count, finding.of, estimate(finding),
+                          finding.text->title);
       append_wrapped(text, 6,
                      fmt::format("{}, after {}", finding.pair->packet, finding.pair->before));
       for (const SiteReport& site : finding.pair->sites | std::views::take(3))
@@ -186,11 +188,11 @@ std::string to_text(const Report& report, const Settings& settings) {
   }
   for (const QueueReport& queue : report.queues)
     if (!queue.reason.empty())
-      append_wrapped(
-          text, 0,
-          fmt::format("Queue {} of {}{}: {} not seen: {}.", queue.id,
-                      queue.of_rocr ? "ROCr itself on " : "", queue.agent,
-                      queue.not_seen ? plural(*queue.not_seen, "packet") : "packets", queue.reason));
+      append_wrapped(text, 0,
+                     fmt::format("Queue {} of {}{}: {} not seen: {}.", queue.id,
+                                 queue.of_rocr ? "ROCr itself on " : "", queue.agent,
+                                 queue.not_seen ? plural(*queue.not_seen, "packet") : "packets",
+                                 queue.reason));
   for (const std::string& note : notes(report)) append_wrapped(text, 0, note);
   return text;
 }
@@ -239,10 +241,14 @@ std::string to_json_lines(const Report& report, const Settings& settings) {
     append(line);
   }
   for (const QueueReport& queue : report.queues) {
-    json line{{"type", "queue"},         {"queue", queue.id},
-              {"agent", queue.agent},    {"of_rocr", queue.of_rocr},
-              {"packets", queue.packets}, {"missed", queue.missed},
-              {"doorbells", queue.doorbells}, {"not_seen", nullptr},
+    json line{{"type", "queue"},
+              {"queue", queue.id},
+              {"agent", queue.agent},
+              {"of_rocr", queue.of_rocr},
+              {"packets", queue.packets},
+              {"missed", queue.missed},
+              {"doorbells", queue.doorbells},
+              {"not_seen", nullptr},
               {"reason", queue.reason}};
     if (queue.not_seen) line["not_seen"] = *queue.not_seen;
     append(line);

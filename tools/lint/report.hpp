@@ -52,11 +52,11 @@ struct Report {
   std::vector<PairReport> pairs{};
   std::vector<QueueReport> queues{};
   std::vector<DeviceBound> devices{};
-  std::optional<double> doorbell_ns{};   // median of the sampled stores
+  std::optional<double> doorbell_ns{};  // median of the sampled stores
   uint64_t doorbell_samples = 0;
-  uint64_t other_pairs = 0;            // packets whose pair did not fit
+  uint64_t other_pairs = 0;  // packets whose pair did not fit
   uint64_t signals_not_followed = 0;
-  uint64_t signals_rearmed = 0;        // not 0: unused signals are not known
+  uint64_t signals_rearmed = 0;  // not 0: unused signals are not known
 };
 
 // The basis of an estimate.

@@ -53,8 +53,8 @@ std::optional<double> DoorbellTimes::median() const {
   return times[times.size() / 2];
 }
 
-Session::Session(const Settings& chosen, int output, uint32_t number,
-                 const CoreApiTable& original, const AmdEntries& amd_entries)
+Session::Session(const Settings& chosen, int output, uint32_t number, const CoreApiTable& original,
+                 const AmdEntries& amd_entries)
     : core(original),
       settings(chosen),
       sample_mask_((uint64_t{1} << chosen.sites.value_or(0)) - 1),
@@ -69,8 +69,8 @@ std::string Session::describe(hsa_agent_t agent) {
   std::array<char, 64> name{};
   if (core.hsa_agent_get_info_fn(agent, HSA_AGENT_INFO_NAME, name.data()) != HSA_STATUS_SUCCESS)
     return "unknown agent";
-  const auto known = std::ranges::find(devices_, std::string_view(name.data()),
-                                       &DeviceBound::agent);
+  const auto known =
+      std::ranges::find(devices_, std::string_view(name.data()), &DeviceBound::agent);
   if (known != devices_.end()) return known->agent;
   DeviceBound device{.agent = name.data()};
   std::array<uint32_t, 4> caches{};
@@ -94,8 +94,8 @@ bool Session::is_ring_in_device_memory(const hsa_queue_t* queue) const {
   const auto pointer_info = amd<decltype(&hsa_amd_pointer_info)>(AmdFunction::pointer_info);
   hsa_amd_pointer_info_t info{};
   info.size = sizeof info;
-  if (pointer_info == nullptr || pointer_info(queue->base_address, &info, nullptr, nullptr,
-                                              nullptr) != HSA_STATUS_SUCCESS)
+  if (pointer_info == nullptr ||
+      pointer_info(queue->base_address, &info, nullptr, nullptr, nullptr) != HSA_STATUS_SUCCESS)
     return false;
   if (info.type != HSA_EXT_POINTER_TYPE_HSA || info.agentOwner.handle == 0) return false;
   hsa_device_type_t type{};
@@ -116,13 +116,11 @@ void Session::add_queue(hsa_agent_t agent, hsa_queue_t* queue) {
   const QueueCalls calls{core.hsa_queue_load_read_index_relaxed_fn,
                          core.hsa_queue_load_write_index_relaxed_fn,
                          core.hsa_signal_load_relaxed_fn};
-  auto watch =
-      std::make_unique<QueueWatch>(queue, queues_.size(), name, calls, ledger, signals);
+  auto watch = std::make_unique<QueueWatch>(queue, queues_.size(), name, calls, ledger, signals);
   SignalTable::Entry* const entry = signals.add(queue->doorbell_signal.handle);
   if (entry == nullptr) {
-    unwatched_.push_back({.id = queue->id,
-                          .agent = name,
-                          .reason = "the lint's table of signals is full"});
+    unwatched_.push_back(
+        {.id = queue->id, .agent = name, .reason = "the lint's table of signals is full"});
     return;
   }
   entry->doorbell_of.store(watch.get(), std::memory_order_release);
@@ -159,8 +157,7 @@ void Session::remove_queue(const hsa_queue_t* queue) {
     if (SignalTable::Entry* const entry = signals.find(queue->doorbell_signal.handle))
       entry->doorbell_of.store(nullptr, std::memory_order_release);
     watched.open = false;
-    watched.closed =
-        close(*watched.watch, core.hsa_queue_load_write_index_relaxed_fn(queue));
+    watched.closed = close(*watched.watch, core.hsa_queue_load_write_index_relaxed_fn(queue));
   }
 }
 
@@ -245,8 +242,8 @@ Report Session::make_report() {
 void Session::write_report() {
   if (process_ != getpid() || reported_.exchange(true)) return;
   const Report report = make_report();
-  const std::string text = settings.format == Format::json ? to_json_lines(report, settings)
-                                                           : to_text(report, settings);
+  const std::string text =
+      settings.format == Format::json ? to_json_lines(report, settings) : to_text(report, settings);
   std::string_view rest = text;
   while (!rest.empty()) {
     const ssize_t written = write(output_, rest.data(), rest.size());

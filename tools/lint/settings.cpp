@@ -85,8 +85,7 @@ std::string expand_file_name(std::string_view name, int process) {
     } else if (letter == '%') {
       expanded += '%';
     } else {
-      throw std::invalid_argument(
-          fmt::format("file={} has a % that is neither %p nor %%", name));
+      throw std::invalid_argument(fmt::format("file={} has a % that is neither %p nor %%", name));
     }
   }
   return expanded;

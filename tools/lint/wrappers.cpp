@@ -15,8 +15,7 @@ Session& session() noexcept { return *current.load(std::memory_order_acquire); }
 uint64_t now_ns() noexcept {
   timespec time{};
   clock_gettime(CLOCK_MONOTONIC, &time);
-  return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000u +
-         static_cast<uint64_t>(time.tv_nsec);
+  return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(time.tv_nsec);
 }
 
 void use(hsa_signal_t signal) noexcept {
@@ -43,8 +42,8 @@ void use_dependencies(uint32_t count, const hsa_signal_t* signals) noexcept {
 hsa_status_t queue_create(hsa_agent_t agent, uint32_t size, hsa_queue_type32_t type,
                           void (*callback)(hsa_status_t, hsa_queue_t*, void*), void* data,
                           uint32_t private_bytes, uint32_t group_bytes, hsa_queue_t** queue) {
-  const hsa_status_t status = session().core.hsa_queue_create_fn(
-      agent, size, type, callback, data, private_bytes, group_bytes, queue);
+  const hsa_status_t status = session().core.hsa_queue_create_fn(agent, size, type, callback, data,
+                                                                 private_bytes, group_bytes, queue);
   if (status == HSA_STATUS_SUCCESS) session().add_queue(agent, *queue);
   return status;
 }
@@ -115,10 +114,14 @@ hsa_signal_value_t compare_exchange(hsa_signal_t signal, hsa_signal_value_t expe
 bool is_met(hsa_signal_condition_t condition, hsa_signal_value_t value,
             hsa_signal_value_t compare) noexcept {
   switch (condition) {
-    case HSA_SIGNAL_CONDITION_EQ: return value == compare;
-    case HSA_SIGNAL_CONDITION_NE: return value != compare;
-    case HSA_SIGNAL_CONDITION_LT: return value < compare;
-    default: return value >= compare;
+    case HSA_SIGNAL_CONDITION_EQ:
+      return value == compare;
+    case HSA_SIGNAL_CONDITION_NE:
+      return value != compare;
+    case HSA_SIGNAL_CONDITION_LT:
+      return value < compare;
+    default:
+      return value >= compare;
   }
 }
 
@@ -248,8 +251,7 @@ hsa_status_t ipc_signal_create(hsa_signal_t signal, hsa_amd_ipc_signal_t* handle
 
 template <typename Function>
 void replace(const AmdEntries& amd_entries, AmdFunction function, Function* wrapper) {
-  if (void** const entry = amd_entries[function])
-    *entry = reinterpret_cast<void*>(wrapper);
+  if (void** const entry = amd_entries[function]) *entry = reinterpret_cast<void*>(wrapper);
 }
 
 }  // namespace

@@ -31,7 +31,8 @@ double cpu_ns() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const int rounds = argc > 1 ? std::atoi(argv[1]) : 0, launches = argc > 2 ? std::atoi(argv[2]) : 0;
+  const int rounds = argc > 1 ? std::atoi(argv[1]) : 0,
+            launches = argc > 2 ? std::atoi(argv[2]) : 0;
   if (rounds < 1 || launches < 1) {
     std::fprintf(stderr, "usage: lint_loop ROUNDS LAUNCHES\n");
     return 2;
@@ -46,7 +47,8 @@ int main(int argc, char** argv) {
   for (int round = 0; round < rounds; ++round) {
     const double start = cpu_ns();
     for (int i = 0; i < launches; ++i)
-      check(hipLaunchKernel(reinterpret_cast<void*>(count), dim3(1), dim3(64), arguments, 0, stream));
+      check(
+          hipLaunchKernel(reinterpret_cast<void*>(count), dim3(1), dim3(64), arguments, 0, stream));
     times.push_back((cpu_ns() - start) / launches);
     check(hipStreamSynchronize(stream));
   }
