@@ -50,6 +50,8 @@ bool OnLoad(HsaApiTable* table, uint64_t, uint64_t, const char* const*) {
   try {
     const Settings settings = settings_of_environment();
     const AmdEntries amd = check_tables(*table);
+    // ROCr 6.1 keeps its tables and tools after hsa_shut_down().
+    if (is_installed(*table->core_)) return true;
     if (output < 0) output = open_output(settings.file);
     CoreApiTable core{};
     std::memcpy(&core, table->core_, std::min<size_t>(sizeof core, table->core_->version.minor_id));

@@ -256,6 +256,8 @@ void replace(const AmdEntries& amd_entries, AmdFunction function, Function* wrap
 
 }  // namespace
 
+bool is_installed(const CoreApiTable& core) { return core.hsa_queue_create_fn == queue_create; }
+
 void install(Session& to, CoreApiTable& core, const AmdEntries& amd_entries) {
   current.store(&to, std::memory_order_release);
   core.hsa_queue_create_fn = queue_create;

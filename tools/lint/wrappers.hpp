@@ -11,7 +11,10 @@
 
 namespace uptempo::lint {
 
-// `session` lives until the process ends.
+// True if the functions are in this table.
+bool is_installed(const CoreApiTable& core);
+
+// Requires that they are not installed. `session` lives until the process ends.
 void install(Session& session, CoreApiTable& core, const AmdEntries& amd);
 
 }  // namespace uptempo::lint

@@ -49,20 +49,39 @@ struct Rules {
     };
     for (const char letter : packets + " ") {
       switch (letter) {
-        case 'b': facts.barrier = true; break;
-        case 'a': facts.system_acquire = true; break;
-        case 'r': facts.system_release = true; break;
-        case 's': facts.signals = true; break;
-        case 'd': facts.waits = true; break;
-        case 'o': facts.opaque = true; break;
-        case 'h': facts.holds = true; break;
-        case 'c': facts.all_before_complete = true; break;
+        case 'b':
+          facts.barrier = true;
+          break;
+        case 'a':
+          facts.system_acquire = true;
+          break;
+        case 'r':
+          facts.system_release = true;
+          break;
+        case 's':
+          facts.signals = true;
+          break;
+        case 'd':
+          facts.waits = true;
+          break;
+        case 'o':
+          facts.opaque = true;
+          break;
+        case 'h':
+          facts.holds = true;
+          break;
+        case 'c':
+          facts.all_before_complete = true;
+          break;
         case '|':
           rules.end_doorbell(alone, read_index, *ledger);
           rules.begin_doorbell();
           break;
-        case ' ': end_packet(); break;
-        default: break;  // '.': a packet without any
+        case ' ':
+          end_packet();
+          break;
+        default:
+          break;  // '.': a packet without any
       }
     }
     rules.end_doorbell(alone, read_index, *ledger);
@@ -78,28 +97,28 @@ TEST_CASE("a system acquire is wide behind another of the same doorbell") {
   };
   CHECK(wide("a a a") == 2);
   CHECK(wide(". a . a") == 1);
-  CHECK(wide("a |a") == 0);           // the host may have written in between
-  CHECK(wide("a d a") == 0);          // others may have written before the signal
+  CHECK(wide("a |a") == 0);   // the host may have written in between
+  CHECK(wide("a d a") == 0);  // others may have written before the signal
   CHECK(wide("a da") == 0);
-  CHECK(wide("a d a a") == 1);        // the third acquire follows the dependency
+  CHECK(wide("a d a a") == 1);  // the third acquire follows the dependency
   CHECK(wide("a o a") == 0);
-  CHECK(wide("a a", false) == 0);     // another thread's doorbell may have started the first
-  CHECK(wide("a a", true, 1) == 0);   // the device had taken the first
+  CHECK(wide("a a", false) == 0);    // another thread's doorbell may have started the first
+  CHECK(wide("a a", true, 1) == 0);  // the device had taken the first
   CHECK(wide(". a a", true, 1) == 1);
 }
 
 TEST_CASE("a system release is wide where nothing can see the packet's end before the next one") {
   const auto wide = [](const std::string& packets) { return Rules(packets)(Count::wide_releases); };
   CHECK(wide("r brs") == 1);
-  CHECK(wide("r |brs") == 1);         // also of later doorbells
-  CHECK(wide("r b rs") == 1);         // ordered by a packet between
+  CHECK(wide("r |brs") == 1);  // also of later doorbells
+  CHECK(wide("r b rs") == 1);  // ordered by a packet between
   CHECK(wide("br br br brs") == 3);
-  CHECK(wide("rs brs") == 0);         // its own signal tells
-  CHECK(wide("r bs") == 0);           // the signal's packet does not release
-  CHECK(wide("r rs") == 0);           // it may complete first
-  CHECK(wide("r rs brs") == 1);       // the next one does not
+  CHECK(wide("rs brs") == 0);    // its own signal tells
+  CHECK(wide("r bs") == 0);      // the signal's packet does not release
+  CHECK(wide("r rs") == 0);      // it may complete first
+  CHECK(wide("r rs brs") == 1);  // the next one does not
   CHECK(wide("r o brs") == 0);
-  CHECK(wide("r br") == 0);           // nothing follows yet
+  CHECK(wide("r br") == 0);  // nothing follows yet
 }
 
 TEST_CASE("a barrier bit has no effect where nothing before it can run") {
@@ -108,7 +127,7 @@ TEST_CASE("a barrier bit has no effect where nothing before it can run") {
   CHECK(idle("hb b b") == 1);  // the second waits for the first
   CHECK(idle("h b") == 0);     // what is before the barrier packet may run
   CHECK(idle("b b") == 0);
-  CHECK(idle("bc") == 1);      // the host has waited
+  CHECK(idle("bc") == 1);  // the host has waited
   CHECK(idle("c") == 0);
 }
 

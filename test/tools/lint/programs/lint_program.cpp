@@ -38,8 +38,8 @@ struct Setting {
   Program program{gpu, builtin_kernels::basics()};
   Kernel<> empty = program.kernel<>("empty");
   uint64_t object = empty.info().object;
-  uint16_t workgroup = static_cast<uint16_t>(
-      std::max(64u, empty.info().required_workgroup_size[0]));
+  uint16_t workgroup =
+      static_cast<uint16_t>(std::max(64u, empty.info().required_workgroup_size[0]));
   alignas(64) std::array<std::byte, 128> kernarg{};  // the kernel has no arguments
 
   void dispatch(Producer& to, Header header, hsa_signal_t done = kNoSignal, size_t offset = 0) {

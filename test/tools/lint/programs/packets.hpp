@@ -13,12 +13,12 @@
 #include <map>
 #include <string>
 
-#define CHECK_HSA(call)                                                               \
-  do {                                                                                \
-    if (const hsa_status_t status_ = (call); status_ != HSA_STATUS_SUCCESS) {         \
-      std::fprintf(stderr, "%s:%d: %s: 0x%x\n", __FILE__, __LINE__, #call, status_);  \
-      std::exit(1);                                                                   \
-    }                                                                                 \
+#define CHECK_HSA(call)                                                              \
+  do {                                                                               \
+    if (const hsa_status_t status_ = (call); status_ != HSA_STATUS_SUCCESS) {        \
+      std::fprintf(stderr, "%s:%d: %s: 0x%x\n", __FILE__, __LINE__, #call, status_); \
+      std::exit(1);                                                                  \
+    }                                                                                \
   } while (false)
 
 namespace lint_test {
@@ -82,8 +82,7 @@ class Producer {
     rang_ = true;
     waited_since_ring_ = false;
     packets_since_ring_ = 0;
-    hsa_signal_store_screlease(queue_->doorbell_signal,
-                               static_cast<hsa_signal_value_t>(next_ - 1));
+    hsa_signal_store_screlease(queue_->doorbell_signal, static_cast<hsa_signal_value_t>(next_ - 1));
   }
   // As a program that knows AMD's queues rings, without a call.
   void ring_directly() {
