@@ -11,7 +11,7 @@ namespace uptempo::lint {
 enum class Count : uint8_t {
   // Denominators.
   packets,
-  dispatches,
+  dispatches,  // made from `packets` for the report
   system_acquires,
   system_releases,
   barrier_bits,

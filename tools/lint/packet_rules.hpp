@@ -45,6 +45,7 @@ class Tally {
     for (size_t i = 0; i < size_; ++i) ledger.add(items_[i].record, count, items_[i].count);
   }
   void clear() noexcept { size_ = 0; }
+  bool empty() const noexcept { return size_ == 0; }
 
  private:
   struct Item {
@@ -71,6 +72,18 @@ class PacketRules {
  public:
   void begin_doorbell() noexcept { acquirer_ = kNone; }
   void packet(const PacketFacts& facts, Ledger& ledger) noexcept;
+  // The same for most packets of most programs: a dispatch without signal and system fences.
+  void plain_dispatch(RecordNumber record, bool barrier, bool all_before_complete,
+                      Ledger& ledger) noexcept {
+    if (barrier) {
+      if (all_before_complete || held_) ledger.add(record, Count::idle_barriers);
+      if (!releases_.empty()) {
+        ordered_.add_all(releases_);
+        releases_.clear();
+      }
+    }
+    held_ = false;
+  }
   // Whether acquires of this doorbell's packets are wide, if end_doorbell() confirms it.
   bool has_wide_acquires() const noexcept { return first_acquirer_ != kNone; }
   // `alone`: no other thread has rung. `read_index`: the queue's, loaded now; only needed with wide

@@ -69,40 +69,116 @@ QueueCounts QueueWatch::counts() const noexcept {
                                announced_end_.load(std::memory_order_relaxed))};
 }
 
-QueueWatch::Seen QueueWatch::ring(uint64_t value) noexcept {
-  Seen seen;
-  if (value >= kHighestIndex) return seen;
-  if (reading_.load(std::memory_order_relaxed) ||
-      reading_.exchange(true, std::memory_order_acquire)) {
-    raise(announced_end_, value + 1);
-    announced_.fetch_add(1, std::memory_order_seq_cst);
-    return seen;
+// If another thread overwrites the slot meanwhile, the caller drops the copy.
+inline void QueueWatch::copy(const uint64_t* slot, Packet& packet) noexcept {
+  const auto load = [slot](size_t position) {
+    return std::atomic_ref(const_cast<uint64_t&>(slot[position])).load(std::memory_order_relaxed);
+  };
+  packet.completion_signal = load(kCompletion);
+  const auto holds = [&](PacketKind kind) {
+    packet.kernel = kernel_id(kind);
+    packet.dependency_count = packet.dependencies.size();
+    for (size_t i = 0; i < packet.dependencies.size(); ++i)
+      packet.dependencies[i] = load(kDependencies + i);
+  };
+  switch (packet.header & 0xff) {
+    case HSA_PACKET_TYPE_KERNEL_DISPATCH:
+      packet.kernel = load(kKernelObject);
+      packet.kernarg = load(kKernarg);
+      return;
+    case HSA_PACKET_TYPE_BARRIER_AND:
+      return holds(PacketKind::barrier_and);
+    case HSA_PACKET_TYPE_BARRIER_OR:
+      return holds(PacketKind::barrier_or);
+    case HSA_PACKET_TYPE_AGENT_DISPATCH:
+      packet.kernel = kernel_id(PacketKind::agent_dispatch);
+      return;
+    case HSA_PACKET_TYPE_VENDOR_SPECIFIC:
+      if ((packet.header >> 16 & 0xff) == HSA_AMD_PACKET_TYPE_BARRIER_VALUE) {
+        packet.kernel = kernel_id(PacketKind::barrier_value);
+        packet.dependency_count = 1;
+        packet.dependencies[0] = load(kValueSignal);
+        return;
+      }
+      packet.kernel = kernel_id(PacketKind::vendor);
+      break;
+    default:
+      packet.kernel = kernel_id(PacketKind::unknown);
   }
-  add_one(rings_);
-  seen.number = rings_.load(std::memory_order_relaxed);
-  const uint64_t waits = waits_.load(std::memory_order_relaxed);
-  const bool follows = waits == waits_at_ring_;
-  waits_at_ring_ = waits;
-  const uint64_t covered = rung_end_.load(std::memory_order_relaxed);
-  const bool is_lone = follows && value == covered;
-  if (value + 1 > covered) rung_end_.store(value + 1, std::memory_order_relaxed);
-
-  // An announcement that comes between the last load and the release is read at the next doorbell.
-  for (int attempt = 0; attempt < 4; ++attempt) {
-    read(std::max(rung_end_.load(std::memory_order_relaxed),
-                  announced_end_.load(std::memory_order_acquire)),
-         seen);
-    if (announced_.load(std::memory_order_acquire) == announced_seen_) break;
-  }
-  if (seen.any) {
-    ledger_.add(seen.record, Count::doorbells);
-    if (is_lone) ledger_.add(seen.record, Count::lone_doorbells);
-  }
-  reading_.store(false, std::memory_order_release);
-  return seen;
+  packet.completion_signal = 0;  // the layout is not known
 }
 
-void QueueWatch::read(uint64_t end, Seen& seen) noexcept {
+inline RecordNumber QueueWatch::find_record(uint64_t kernel, Seen& seen) noexcept {
+  const uint64_t before = pair_.packet;
+  // A loop of one kernel repeats its pair.
+  if (record_ != kOtherPairs && pair_.before == kernel && before == kernel) return record_;
+  pair_ = {before, kernel, number_};
+  const Ledger::Found found = ledger_.find(pair_);
+  record_ = found.record;
+  if (found.is_new && seen.new_count < seen.new_records.size())
+    seen.new_records[seen.new_count++] = found.record;
+  return record_;
+}
+
+inline void QueueWatch::process(const Packet& packet, uint64_t index, Seen& seen) noexcept {
+  const uint64_t kernel = packet.kernel;
+  const RecordNumber record = find_record(kernel, seen);
+  seen.any = true;
+  seen.record = record;
+
+  const uint32_t header = packet.header;
+  const bool is_dispatch = kernel >= kPacketKinds;
+  const bool barrier = (header >> HSA_PACKET_HEADER_BARRIER & 1) != 0;
+  const bool system_acquire = is_system(header, HSA_PACKET_HEADER_SCACQUIRE_FENCE_SCOPE);
+  const bool system_release = is_system(header, HSA_PACKET_HEADER_SCRELEASE_FENCE_SCOPE);
+  const bool signals = packet.completion_signal != 0;
+  const bool all_before_complete =
+      index != 0 && complete_end_.load(std::memory_order_acquire) >= index;
+
+  ledger_.add(record, Count::packets);
+  if (barrier) ledger_.add(record, Count::barrier_bits);
+  if (packet.kernarg % 64 != 0) ledger_.add(record, Count::unaligned_kernargs);
+  if (const uint64_t waits = waits_.load(std::memory_order_acquire); waits != waits_seen_)
+      [[unlikely]] {
+    waits_seen_ = waits;
+    const uint64_t waited = waited_ns_.load(std::memory_order_relaxed);
+    ledger_.add(record, Count::host_waits);
+    ledger_.add(record, Count::waited_ns, waited - waited_ns_seen_);
+    waited_ns_seen_ = waited;
+  }
+  if (is_dispatch && !system_acquire && !system_release && !signals) {
+    rules_.plain_dispatch(record, barrier, all_before_complete, ledger_);
+    return;
+  }
+
+  PacketFacts facts{.record = record};
+  facts.holds =
+      kernel == kernel_id(PacketKind::barrier_and) || kernel == kernel_id(PacketKind::barrier_or);
+  facts.opaque = !is_dispatch && !facts.holds;
+  facts.barrier = barrier;
+  facts.system_acquire = system_acquire;
+  facts.system_release = system_release;
+  facts.signals = signals;
+  facts.all_before_complete = all_before_complete;
+  facts.starts_after_doorbell = index >= started_end_;
+  facts.index = index;
+  for (size_t i = 0; i < packet.dependency_count; ++i) {
+    const uint64_t handle = packet.dependencies[i];
+    if (handle == 0) continue;
+    facts.waits = true;
+    if (SignalTable::Entry* const entry = signals_.add(handle)) SignalTable::use(*entry);
+  }
+  if (system_acquire) ledger_.add(record, Count::system_acquires);
+  if (system_release) ledger_.add(record, Count::system_releases);
+  if (signals) {
+    ledger_.add(record, Count::signals);
+    signals_.attach(packet.completion_signal, {record, this, index, barrier},
+                    calls_.load({packet.completion_signal}));
+  }
+  rules_.packet(facts, ledger_);
+}
+
+inline void QueueWatch::read(uint64_t end, Seen& seen) noexcept {
   const bool was_alone = announced_.load(std::memory_order_acquire) == announced_seen_;
   rules_.begin_doorbell();
   const auto* const ring = static_cast<const uint64_t*>(queue_->base_address);
@@ -140,99 +216,37 @@ void QueueWatch::read(uint64_t end, Seen& seen) noexcept {
   started_end_ = end;
 }
 
-// If another thread overwrites the slot meanwhile, the caller drops the copy.
-void QueueWatch::copy(const uint64_t* slot, Packet& packet) noexcept {
-  const auto load = [slot](size_t position) {
-    return std::atomic_ref(const_cast<uint64_t&>(slot[position])).load(std::memory_order_relaxed);
-  };
-  packet.completion_signal = load(kCompletion);
-  const auto holds = [&](PacketKind kind) {
-    packet.kernel = kernel_id(kind);
-    for (size_t i = 0; i < packet.dependencies.size(); ++i)
-      packet.dependencies[i] = load(kDependencies + i);
-  };
-  switch (packet.header & 0xff) {
-    case HSA_PACKET_TYPE_KERNEL_DISPATCH:
-      packet.kernel = load(kKernelObject);
-      packet.kernarg = load(kKernarg);
-      return;
-    case HSA_PACKET_TYPE_BARRIER_AND:
-      return holds(PacketKind::barrier_and);
-    case HSA_PACKET_TYPE_BARRIER_OR:
-      return holds(PacketKind::barrier_or);
-    case HSA_PACKET_TYPE_AGENT_DISPATCH:
-      packet.kernel = kernel_id(PacketKind::agent_dispatch);
-      return;
-    case HSA_PACKET_TYPE_VENDOR_SPECIFIC:
-      if ((packet.header >> 16 & 0xff) == HSA_AMD_PACKET_TYPE_BARRIER_VALUE) {
-        packet.kernel = kernel_id(PacketKind::barrier_value);
-        packet.dependencies[0] = load(kValueSignal);
-        return;
-      }
-      packet.kernel = kernel_id(PacketKind::vendor);
-      break;
-    default:
-      packet.kernel = kernel_id(PacketKind::unknown);
+QueueWatch::Seen QueueWatch::ring(uint64_t value) noexcept {
+  Seen seen;
+  if (value >= kHighestIndex) return seen;
+  if (reading_.load(std::memory_order_relaxed) ||
+      reading_.exchange(true, std::memory_order_acquire)) {
+    raise(announced_end_, value + 1);
+    announced_.fetch_add(1, std::memory_order_seq_cst);
+    return seen;
   }
-  packet.completion_signal = 0;  // the layout is not known
-}
+  add_one(rings_);
+  seen.number = rings_.load(std::memory_order_relaxed);
+  const uint64_t waits = waits_.load(std::memory_order_relaxed);
+  const bool follows = waits == waits_at_ring_;
+  waits_at_ring_ = waits;
+  const uint64_t covered = rung_end_.load(std::memory_order_relaxed);
+  const bool is_lone = follows && value == covered;
+  if (value + 1 > covered) rung_end_.store(value + 1, std::memory_order_relaxed);
 
-void QueueWatch::process(const Packet& packet, uint64_t index, Seen& seen) noexcept {
-  const uint64_t before = pair_.packet, kernel = packet.kernel;
-  // A loop of one kernel repeats its pair.
-  if (record_ == kOtherPairs || pair_.before != before || before != kernel) {
-    pair_ = {before, kernel, number_};
-    const Ledger::Found found = ledger_.find(pair_);
-    record_ = found.record;
-    if (found.is_new && seen.new_count < seen.new_records.size())
-      seen.new_records[seen.new_count++] = found.record;
+  // An announcement that comes between the last load and the release is read at the next doorbell.
+  for (int attempt = 0; attempt < 4; ++attempt) {
+    read(std::max(rung_end_.load(std::memory_order_relaxed),
+                  announced_end_.load(std::memory_order_acquire)),
+         seen);
+    if (announced_.load(std::memory_order_acquire) == announced_seen_) break;
   }
-  const RecordNumber record = record_;
-  seen.any = true;
-  seen.record = record;
-
-  const uint32_t header = packet.header;
-  const bool is_dispatch = kernel >= kPacketKinds;
-  PacketFacts facts{.record = record};
-  facts.holds =
-      kernel == kernel_id(PacketKind::barrier_and) || kernel == kernel_id(PacketKind::barrier_or);
-  facts.opaque = !is_dispatch && !facts.holds;
-  facts.barrier = (header >> HSA_PACKET_HEADER_BARRIER & 1) != 0;
-  facts.system_acquire = is_system(header, HSA_PACKET_HEADER_SCACQUIRE_FENCE_SCOPE);
-  facts.system_release = is_system(header, HSA_PACKET_HEADER_SCRELEASE_FENCE_SCOPE);
-  facts.signals = packet.completion_signal != 0;
-  facts.all_before_complete = index != 0 && complete_end_.load(std::memory_order_acquire) >= index;
-  facts.starts_after_doorbell = index >= started_end_;
-  facts.index = index;
-  if (!is_dispatch) {
-    for (const uint64_t handle : packet.dependencies) {
-      if (handle == 0) continue;
-      facts.waits = true;
-      if (SignalTable::Entry* const entry = signals_.add(handle)) SignalTable::use(*entry);
-    }
+  if (seen.any) {
+    ledger_.add(seen.record, Count::doorbells);
+    if (is_lone) ledger_.add(seen.record, Count::lone_doorbells);
   }
-
-  ledger_.add(record, Count::packets);
-  if (facts.system_acquire) ledger_.add(record, Count::system_acquires);
-  if (facts.system_release) ledger_.add(record, Count::system_releases);
-  if (facts.barrier) ledger_.add(record, Count::barrier_bits);
-  if (is_dispatch) {
-    ledger_.add(record, Count::dispatches);
-    if (packet.kernarg % 64 != 0) ledger_.add(record, Count::unaligned_kernargs);
-  }
-  if (const uint64_t waits = waits_.load(std::memory_order_acquire); waits != waits_seen_) {
-    waits_seen_ = waits;
-    const uint64_t waited = waited_ns_.load(std::memory_order_relaxed);
-    ledger_.add(record, Count::host_waits);
-    ledger_.add(record, Count::waited_ns, waited - waited_ns_seen_);
-    waited_ns_seen_ = waited;
-  }
-  if (facts.signals) {
-    ledger_.add(record, Count::signals);
-    signals_.attach(packet.completion_signal, {record, this, index, facts.barrier},
-                    calls_.load({packet.completion_signal}));
-  }
-  rules_.packet(facts, ledger_);
+  reading_.store(false, std::memory_order_release);
+  return seen;
 }
 
 }  // namespace uptempo::lint

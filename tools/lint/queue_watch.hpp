@@ -39,11 +39,11 @@ struct QueueCounts {
 class QueueWatch {
  public:
   struct Seen {
-    bool any = false;                           // this call has read packets
-    RecordNumber record = kOtherPairs;          // of the last one
-    std::array<RecordNumber, 4> new_records{};  // pairs seen for the first time
+    bool any = false;                   // this call has read packets
+    RecordNumber record = kOtherPairs;  // of the last one
     uint32_t new_count = 0;
-    uint64_t number = 0;  // of this doorbell
+    std::array<RecordNumber, 4> new_records;  // pairs seen for the first time
+    uint64_t number = 0;                      // of this doorbell
   };
 
   // `number`: identifies the queue in the ledger.
@@ -71,12 +71,14 @@ class QueueWatch {
     uint32_t header = 0;
     uint64_t kernel = 0;  // a kernel object or a PacketKind
     uint64_t kernarg = 0, completion_signal = 0;
-    std::array<uint64_t, 5> dependencies{};
+    size_t dependency_count = 0;
+    std::array<uint64_t, 5> dependencies;  // 0: none
   };
 
   void read(uint64_t end, Seen& seen) noexcept;
   static void copy(const uint64_t* slot, Packet& packet) noexcept;
   void process(const Packet& packet, uint64_t index, Seen& seen) noexcept;
+  RecordNumber find_record(uint64_t kernel, Seen& seen) noexcept;
 
   const hsa_queue_t* const queue_;
   const uint64_t id_, number_, mask_;

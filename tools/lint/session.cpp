@@ -216,6 +216,8 @@ Report Session::make_report() {
     PairReport line{.before = names_.name(pair.before), .packet = names_.name(pair.packet)};
     if (pair.packet == ~uint64_t{0}) line.before = line.packet = "<other pairs>";
     line.counts = found.counts;
+    if (pair.packet >= kPacketKinds && pair.packet != ~uint64_t{0})
+      line[Count::dispatches] = line[Count::packets];
     for (const auto& [address, samples] : found.sites)
       line.sites.push_back({describe_address(address), samples});
     std::ranges::stable_sort(line.sites, std::ranges::greater{}, &SiteReport::samples);

@@ -40,8 +40,8 @@ class Subjects {
  public:
   explicit Subjects(const Options& options) {
     const auto choice = vgpu::parse_device(options.device);
-    const bool hardware = !vgpu::on_virtual_gpu() && choice != vgpu::DeviceChoice::virtual_gpu &&
-                          vgpu::kfd_answers();
+    const bool hardware =
+        !vgpu::on_virtual_gpu() && choice != vgpu::DeviceChoice::virtual_gpu && vgpu::kfd_answers();
     if (!hardware && choice == vgpu::DeviceChoice::hardware)
       throw support::Unavailable("--device hardware was asked for, but no hardware answers");
     device_ = hardware ? vgpu::RunningOn::hardware : vgpu::RunningOn::virtual_gpu;
