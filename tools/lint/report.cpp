@@ -75,6 +75,13 @@ uint64_t total(const Report& report, Count count) {
   return sum;
 }
 
+// Those of a thread that found another one reading belong to no pair.
+uint64_t doorbells(const Report& report) {
+  uint64_t sum = 0;
+  for (const QueueReport& queue : report.queues) sum += queue.doorbells;
+  return sum;
+}
+
 std::string device_text(const Report& report) {
   std::string text;
   for (const DeviceBound& device : report.devices)
@@ -158,9 +165,8 @@ std::string to_text(const Report& report, const Settings& settings) {
       fmt::format("{}, {}, {} published after a host wait, {} of system acquire and {} of system "
                   "release",
                   plural(total(report, Count::packets), "packet"),
-                  plural(total(report, Count::doorbells), "doorbell"),
-                  total(report, Count::host_waits), total(report, Count::system_acquires),
-                  total(report, Count::system_releases)));
+                  plural(doorbells(report), "doorbell"), total(report, Count::host_waits),
+                  total(report, Count::system_acquires), total(report, Count::system_releases)));
   const auto list = findings(report, settings);
   if (list.empty()) {
     text += "No finding.\n";

@@ -1,14 +1,13 @@
-// A loop of hipLaunchKernel, for lint_bench. Prints the CPU time of the launching thread per launch
-// in nanoseconds: the lower quartile of the rounds, since interruptions only add time. Verifies that
-// every launch has run.
+// A loop of hipLaunchKernel, for lint_bench. Takes a turn for each byte of standard input, and prints
+// the CPU time of the launching thread per launch in nanoseconds. At the end it verifies that every
+// launch has run.
 #include <hip/hip_runtime.h>
+#include <unistd.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
-#include <vector>
 
 namespace {
 
@@ -31,10 +30,9 @@ double cpu_ns() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const int rounds = argc > 1 ? std::atoi(argv[1]) : 0,
-            launches = argc > 2 ? std::atoi(argv[2]) : 0;
-  if (rounds < 1 || launches < 1) {
-    std::fprintf(stderr, "usage: lint_loop ROUNDS LAUNCHES\n");
+  const int launches = argc == 2 ? std::atoi(argv[1]) : 0;
+  if (launches < 1) {
+    std::fprintf(stderr, "usage: lint_loop LAUNCHES\n");
     return 2;
   }
   uint32_t* counter = nullptr;
@@ -43,21 +41,21 @@ int main(int argc, char** argv) {
   check(hipMemset(counter, 0, sizeof *counter));
   check(hipStreamCreateWithFlags(&stream, hipStreamNonBlocking));
   void* arguments[] = {&counter};
-  std::vector<double> times;
-  for (int round = 0; round < rounds; ++round) {
+  uint32_t turns = 0;
+  for (char turn = 0; read(STDIN_FILENO, &turn, 1) == 1; ++turns) {
     const double start = cpu_ns();
     for (int i = 0; i < launches; ++i)
       check(
           hipLaunchKernel(reinterpret_cast<void*>(count), dim3(1), dim3(64), arguments, 0, stream));
-    times.push_back((cpu_ns() - start) / launches);
+    const double taken = (cpu_ns() - start) / launches;
     check(hipStreamSynchronize(stream));
+    std::printf("%.1f\n", taken);
+    std::fflush(stdout);
   }
   uint32_t counted = 0;
   check(hipMemcpy(&counted, counter, sizeof counted, hipMemcpyDeviceToHost));
-  if (counted != static_cast<uint32_t>(rounds) * static_cast<uint32_t>(launches)) {
+  if (counted != turns * static_cast<uint32_t>(launches)) {
     std::fprintf(stderr, "lint_loop: %u launches have run\n", counted);
     return 1;
   }
-  std::sort(times.begin(), times.end());
-  std::printf("%.1f\n", times[times.size() / 4]);
 }
