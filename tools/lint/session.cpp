@@ -107,10 +107,13 @@ bool Session::is_ring_in_device_memory(const hsa_queue_t* queue) const {
 void Session::add_queue(hsa_agent_t agent, hsa_queue_t* queue) {
   const std::lock_guard lock(mutex_);
   const std::string name = describe(agent);
+  const auto skip = [&](const char* reason) {
+    QueueReport report{.id = queue->id, .agent = name};
+    report.reason = reason;
+    unwatched_.push_back({queue, report});
+  };
   if (is_ring_in_device_memory(queue)) {
-    unwatched_.push_back({.id = queue->id,
-                          .agent = name,
-                          .reason = "the ring is in the device's memory, which is slow to read"});
+    skip("the ring is in the device's memory, which is slow to read");
     return;
   }
   const QueueCalls calls{core.hsa_queue_load_read_index_relaxed_fn,
@@ -119,8 +122,7 @@ void Session::add_queue(hsa_agent_t agent, hsa_queue_t* queue) {
   auto watch = std::make_unique<QueueWatch>(queue, queues_.size(), name, calls, ledger, signals);
   SignalTable::Entry* const entry = signals.add(queue->doorbell_signal.handle);
   if (entry == nullptr) {
-    unwatched_.push_back(
-        {.id = queue->id, .agent = name, .reason = "the lint's table of signals is full"});
+    skip("the lint's table of signals is full");
     return;
   }
   entry->doorbell_of.store(watch.get(), std::memory_order_release);
@@ -152,6 +154,11 @@ QueueReport Session::close(const QueueWatch& watch, std::optional<uint64_t> writ
 
 void Session::remove_queue(const hsa_queue_t* queue) {
   const std::lock_guard lock(mutex_);
+  for (Unwatched& unwatched : unwatched_) {
+    if (unwatched.queue != queue) continue;
+    unwatched.report.not_seen = core.hsa_queue_load_write_index_relaxed_fn(queue);
+    unwatched.queue = nullptr;
+  }
   for (Watched& watched : queues_) {
     if (!watched.open || watched.watch->queue() != queue) continue;
     if (SignalTable::Entry* const entry = signals.find(queue->doorbell_signal.handle))
@@ -229,7 +236,11 @@ Report Session::make_report() {
     report.queues.push_back(
         watched.open ? close(*watched.watch, write_index_in_memory(watched.watch->queue()))
                      : watched.closed);
-  report.queues.insert(report.queues.end(), unwatched_.begin(), unwatched_.end());
+  for (Unwatched& unwatched : unwatched_) {
+    if (unwatched.queue != nullptr)
+      unwatched.report.not_seen = write_index_in_memory(unwatched.queue);
+    report.queues.push_back(unwatched.report);
+  }
   for (const OfRocr& own : of_rocr_) {
     QueueReport line{.id = own.id, .agent = own.agent, .of_rocr = true};
     line.not_seen = write_index_in_memory(own.queue);

@@ -71,6 +71,10 @@ class Session {
     bool open = true;
     QueueReport closed{};
   };
+  struct Unwatched {
+    const hsa_queue_t* queue;  // null: destroyed
+    QueueReport report;
+  };
   struct OfRocr {
     const hsa_queue_t* queue;
     uint64_t id;
@@ -92,7 +96,7 @@ class Session {
 
   std::mutex mutex_;  // protects the members below
   std::vector<Watched> queues_;
-  std::vector<QueueReport> unwatched_;
+  std::vector<Unwatched> unwatched_;
   std::vector<OfRocr> of_rocr_;
   std::vector<DeviceBound> devices_;
 };

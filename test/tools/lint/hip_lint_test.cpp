@@ -27,11 +27,10 @@ TEST_CASE("the packets of a HIP program are seen, with names and call sites") {
   const TemporaryDirectory directory;
   const std::string report = directory.file("report"), trace = directory.file("trace");
   // A turn of 30 launches for each byte of the input.
-  const auto result = run_command(
-      {UPTEMPO_VGPU_LAUNCHER, "--trace", trace, "--", LOOP, "30"},
-      {.environment = {std::string("HSA_TOOLS_LIB=") + LINT,
-                       "UPTEMPO_LINT=format=json,file=" + report},
-       .input = "turns!"});
+  const auto result = run_command({UPTEMPO_VGPU_LAUNCHER, "--trace", trace, "--", LOOP, "30"},
+                                  {.environment = {std::string("HSA_TOOLS_LIB=") + LINT,
+                                                   "UPTEMPO_LINT=format=json,file=" + report},
+                                   .input = "turns!"});
   CAPTURE(result.err);
   REQUIRE(result.exit_code == 0);
 
