@@ -1,12 +1,12 @@
 // The counts of each pair of packets that follow each other in a queue, and sampled call sites.
 //
 // A kernel is known by its kernel object, a packet of another kind by a PacketKind. Each queue has
-// records of its own, so that the one thread that reads its packets counts without atomic
-// read-modify-writes, which would be most of the lint's cost. Both tables have a fixed size. What no
+// records of its own, so that the one thread that reads its packets counts without locked
+// instructions. Both tables have a fixed size. What no
 // longer fits is counted in record 0.
 //
-// Thread safety: any thread, but add() only on the thread that reads the record's queue. No function
-// waits or allocates. Record 0 belongs to all queues, and may lose counts.
+// Thread safety: any thread, but add() only on the thread that reads the record's queue. No
+// function waits or allocates. Record 0 belongs to all queues, and may lose counts.
 #pragma once
 
 #include <array>

@@ -10,15 +10,15 @@
 //
 // Release. The system release of packet P is wide, and agent scope is enough, if
 //   * P has no completion signal, and
-//   * the first later packet with a completion signal that a barrier bit after P, or its own, orders
-//     behind P releases at system scope, and
+//   * the first later packet with a completion signal that a barrier bit after P, or its own,
+//     orders behind P releases at system scope, and
 //   * no packet up to it is vendor-specific, an agent dispatch, or unread.
 //   Until that signal nothing outside of the agent can know that P has completed.
 //
-// Barrier. The barrier bit of packet P has no effect if all earlier packets are known to be complete
-// because the host waited for the signal of the last one, or if the packet directly before is a
-// barrier-AND or barrier-OR packet with a barrier bit: the processor starts nothing before such a
-// packet is complete.
+// Barrier. The barrier bit of packet P has no effect if all earlier packets are known to be
+// complete because the host waited for the signal of the last one, or if the packet directly before
+// is a barrier-AND or barrier-OR packet with a barrier bit: the processor starts nothing before
+// such a packet is complete.
 //
 // What packets do not tell, and the rules do not know: which memory a kernel touches; kernels and
 // host code that synchronise by memory instead of signals while kernels run. A release that such

@@ -1,10 +1,10 @@
 // Reads the packets of one queue where its doorbell is rung, before the ring reaches the device.
 //
-// The thread that rings reads the ring's slots from the last packet seen up to the doorbell's value.
-// If another thread is reading, it only announces its value and goes on; the reader, or the next
-// doorbell, then reads further. A packet that the device has already taken by then, or whose slot
-// has been overwritten, is counted as missed. A slot without a packet ends the reading until the
-// next doorbell.
+// The thread that rings reads the ring's slots from the last packet seen up to the doorbell's
+// value. If another thread is reading, it only announces its value and goes on; the reader, or the
+// next doorbell, then reads further. A packet that the device has already taken by then, or whose
+// slot has been overwritten, is counted as missed. A slot without a packet ends the reading until
+// the next doorbell.
 //
 // Thread safety: any thread, as named below. No function waits or allocates.
 // Cost: one locked instruction a doorbell; loads of the packet's line, which the producer has just

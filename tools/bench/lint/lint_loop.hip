@@ -1,6 +1,6 @@
-// A loop of hipLaunchKernel, for lint_bench. Takes a turn for each byte of standard input, and prints
-// the CPU time of the launching thread per launch in nanoseconds. At the end it verifies that every
-// launch has run.
+// A loop of hipLaunchKernel, for lint_bench. Takes a turn for each byte of standard input, and
+// prints the CPU time of the launching thread per launch in nanoseconds. At the end it verifies
+// that every launch has run.
 #include <hip/hip_runtime.h>
 #include <unistd.h>
 
