@@ -41,7 +41,7 @@ support::ExitCode run(const sort::Options& options, int argc, char** argv) {
         if (options.verify) iteration.correct = std::ranges::equal(sorter.output(), expected);
         return iteration;
       },
-      [&](const std::string& what) { progress.show(what); });
+      [&](const std::string& what, uint64_t done, uint64_t of) { progress.show(what, done, of); });
   progress.clear();
 
   sort::Report report{.device = device.name(),
@@ -49,7 +49,7 @@ support::ExitCode run(const sort::Options& options, int argc, char** argv) {
                       .length = network.length(),
                       .kernels = static_cast<uint32_t>(network.passes().size()),
                       .workgroup = network.workgroup(),
-                      .iterations = options.iterations,
+                      .iterations = static_cast<uint32_t>(results.front().iteration_us.size()),
                       .seed = options.seed,
                       .descending = options.descending,
                       .verified = std::nullopt,

@@ -2,21 +2,26 @@
 
 #include <fmt/format.h>
 
+#include "tools/support/interrupt.hpp"
 #include "tools/support/statistics.hpp"
 
 namespace uptempo::sort {
 
 std::vector<RungResult> measure(const std::vector<Rung>& rungs, uint32_t iterations,
                                 const std::function<Iteration(const Switches&)>& sort,
-                                const std::function<void(const std::string&)>& progress) {
+                                const Progress& progress) {
+  const support::InterruptWatch watch;
   std::vector<RungResult> results;
   for (const Rung& rung : rungs)
     results.push_back({.rung = rung, .iteration_us = {}, .counts = {}});
 
-  for (uint32_t i = 0; i < iterations; ++i) {
+  uint64_t done = 0;
+  for (uint32_t i = 0; i < iterations && !(i > 0 && support::interrupted()); ++i) {
     for (RungResult& result : results) {
       if (progress)
-        progress(fmt::format("iteration {}/{}, {}", i + 1, iterations, result.rung.name));
+        progress(fmt::format("iteration {}/{}, {}", i + 1, iterations, result.rung.name), done,
+                 uint64_t{iterations} * results.size());
+      ++done;
       const Iteration iteration = sort(result.rung.switches);
       result.iteration_us.push_back(iteration.us);
       result.counts = iteration.counts;

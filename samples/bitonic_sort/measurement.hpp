@@ -63,10 +63,13 @@ struct RungResult {
   uint32_t wrong_iterations = 0;
 };
 
-// `sort` runs one iteration with the given switches. `progress` receives the next action, for
-// example "iteration 3/20, fence".
+// Receives the next sort, for example "iteration 3/20, fence", and how many of all are done.
+using Progress = std::function<void(const std::string& what, uint64_t done, uint64_t of)>;
+
+// `sort` runs one iteration with the given switches. SIGINT ends the measurement after an iteration
+// of all rungs.
 std::vector<RungResult> measure(const std::vector<Rung>& rungs, uint32_t iterations,
                                 const std::function<Iteration(const Switches&)>& sort,
-                                const std::function<void(const std::string&)>& progress = {});
+                                const Progress& progress = {});
 
 }  // namespace uptempo::sort

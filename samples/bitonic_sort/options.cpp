@@ -23,7 +23,9 @@ void declare(support::CommandLine& app, Options& options) {
   app.flag("--verify", options.verify, "Compare them (the default)");
   support::add_device_option(app, options.device);
   support::add_json_option(app, options.json_file);
-  app.option("--svg", options.svg_file, "Draw the times as a chart").placeholder("FILE");
+  app.option("--svg", options.svg_file, "Draw the times as a chart")
+      .output_file()
+      .placeholder("FILE");
 }
 
 std::vector<Rung> rungs(const Options& options) {

@@ -1,7 +1,7 @@
 // Completions in an event loop: a program that waits in epoll, and coroutines that await their
 // batches.
 //
-//   event_loop [auto|hardware|virtual]
+//   event_loop [--device auto|hardware|virtual]
 //
 // Four requests, each with its own queue, run three batches in succession. Each request is a
 // coroutine that `co_await`s its batch and resumes in the loop. A notifier makes the same
@@ -14,7 +14,6 @@
 #include <unistd.h>
 #include <engine/uptempo.hpp>
 #include <kernels/workgroups_of_256.hpp>
-#include <tools/vgpu/launch.hpp>
 
 #include <algorithm>
 #include <coroutine>
@@ -24,6 +23,8 @@
 #include <mutex>
 #include <stdexcept>
 #include <vector>
+
+#include "tools/support/sample.hpp"
 
 using namespace uptempo;
 
@@ -159,18 +160,12 @@ bool serve_all() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  try {
-    const auto device =
-        vgpu::choose_device(vgpu::parse_device(argc > 1 ? argv[1] : "auto"), argc, argv);
-    const bool right = serve_all();
-    std::printf("%s: %u requests of %u batches each, %s\n", vgpu::label(device).data(), kRequests,
-                kBatches, right ? "right" : "wrong");
-    return right ? 0 : 1;
-  } catch (const std::invalid_argument& wrong) {
-    std::fprintf(stderr, "event_loop: %s\n", wrong.what());
-    return 2;
-  } catch (const std::exception& failed) {
-    std::fprintf(stderr, "event_loop: %s\n", failed.what());
-    return 1;
-  }
+  return support::run_sample(
+      "event_loop", "Waits for batches of several queues in an event loop and in coroutines.", argc,
+      argv, [](vgpu::RunningOn device) {
+        const bool right = serve_all();
+        std::printf("%s: %u requests of %u batches each, %s\n", vgpu::label(device).data(),
+                    kRequests, kBatches, right ? "right" : "wrong");
+        return right;
+      });
 }

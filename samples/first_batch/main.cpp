@@ -1,17 +1,17 @@
 // The API in one screen: sort 32,768 keys with 120 dispatches, one doorbell and one completion
 // signal.
 //
-//   first_batch [auto|hardware|virtual]
+//   first_batch [--device auto|hardware|virtual]
 //
 // Exit code: 0 sorted, 1 not sorted or the device failed, 2 wrong argument.
 #include <engine/uptempo.hpp>
 #include <kernels/workgroups_of_256.hpp>
-#include <tools/vgpu/launch.hpp>
 
 #include <algorithm>
 #include <cstdio>
 #include <numeric>
-#include <stdexcept>
+
+#include "tools/support/sample.hpp"
 
 using namespace uptempo;
 
@@ -45,18 +45,12 @@ bool sort_32768_keys() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  try {
-    const auto device =
-        vgpu::choose_device(vgpu::parse_device(argc > 1 ? argv[1] : "auto"), argc, argv);
-    const bool sorted = sort_32768_keys();
-    std::printf("%s: 32768 keys %s by 120 dispatches\n", vgpu::label(device).data(),
-                sorted ? "sorted" : "left unsorted");
-    return sorted ? 0 : 1;
-  } catch (const std::invalid_argument& wrong) {
-    std::fprintf(stderr, "first_batch: %s\n", wrong.what());
-    return 2;
-  } catch (const std::exception& failed) {
-    std::fprintf(stderr, "first_batch: %s\n", failed.what());
-    return 1;
-  }
+  return support::run_sample(
+      "first_batch", "Sorts 32,768 keys with 120 dispatches, one doorbell and one signal.", argc,
+      argv, [](vgpu::RunningOn device) {
+        const bool sorted = sort_32768_keys();
+        std::printf("%s: 32768 keys %s by 120 dispatches\n", vgpu::label(device).data(),
+                    sorted ? "sorted" : "left unsorted");
+        return sorted;
+      });
 }

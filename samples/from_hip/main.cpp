@@ -1,16 +1,16 @@
 // Runs a HIP program before and after it takes three lines of Uptempo, and compares results and
 // times.
 //
-//   from_hip [auto|hardware|virtual]
+//   from_hip [--device auto|hardware|virtual]
 //
 // Exit code: 0 equal results, 1 different results or a program failed, 2 wrong argument.
-#include <tools/vgpu/launch.hpp>
-
 #include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <stdexcept>
 #include <string>
+
+#include "tools/support/sample.hpp"
 
 using namespace uptempo;
 
@@ -32,27 +32,21 @@ Outcome run(const char* name) {
       std::sscanf(line, "checksum %llx, %lf us of CPU time in each launch, %lf us a step",
                   &outcome.checksum, &outcome.launch_us, &outcome.step_us) != 3)
     throw std::runtime_error(command + " printed no result");
-  std::printf("%-16s %s", name, line);
+  std::printf("%s:\n  %s", name, line);
   return outcome;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  try {
-    const auto device =
-        vgpu::choose_device(vgpu::parse_device(argc > 1 ? argv[1] : "auto"), argc, argv);
-    std::printf("%s: 200 steps of 120 kernels\n", vgpu::label(device).data());
-    const Outcome before = run("from_hip_before"), after = run("from_hip_after");
-    const bool equal = before.checksum == after.checksum;
-    std::printf("%s results; a launch takes %.1f times less CPU time\n",
-                equal ? "equal" : "different", before.launch_us / after.launch_us);
-    return equal ? 0 : 1;
-  } catch (const std::invalid_argument& wrong) {
-    std::fprintf(stderr, "from_hip: %s\n", wrong.what());
-    return 2;
-  } catch (const std::exception& failed) {
-    std::fprintf(stderr, "from_hip: %s\n", failed.what());
-    return 1;
-  }
+  return support::run_sample(
+      "from_hip", "Runs a HIP program before and after it takes three lines of Uptempo.", argc,
+      argv, [](vgpu::RunningOn device) {
+        std::printf("%s: 200 steps of 120 kernels\n", vgpu::label(device).data());
+        const Outcome before = run("from_hip_before"), after = run("from_hip_after");
+        const bool equal = before.checksum == after.checksum;
+        std::printf("%s results; a launch takes %.1f times less CPU time\n",
+                    equal ? "equal" : "different", before.launch_us / after.launch_us);
+        return equal;
+      });
 }

@@ -6,7 +6,9 @@
 #include <deque>
 #include <kernels/membrane.hpp>
 #include <map>
+#include <string>
 
+#include "tools/support/program.hpp"
 #include "tools/support/rounds.hpp"
 
 namespace uptempo::launch_loop {
@@ -115,8 +117,18 @@ std::vector<Row> run(const Agent& gpu, const Loop& loop) {
   const Reference reference(loop);
   std::deque<Turns> turns;
   for (const WayInfo& info : kWays) turns.emplace_back(gpu, program, loop, reference, info);
-  support::take_turns({.count = rounds_of(loop)}, turns.size(),
-                      [&](size_t turn) { turns[turn].take_turn(); });
+  // All rounds, because the final states are compared.
+  const uint32_t rounds = rounds_of(loop);
+  support::Progress progress;
+  support::take_turns(
+      1, turns.size(), [&](size_t turn) { turns[turn].take_turn(); },
+      [&](uint32_t taken) {
+        if (taken == rounds) return true;
+        progress.show("round " + std::to_string(taken + 1) + " of " + std::to_string(rounds), taken,
+                      rounds);
+        return false;
+      });
+  progress.clear();
   std::vector<Row> rows;
   for (Turns& turn : turns) rows.push_back(turn.finish());
   return rows;

@@ -89,7 +89,8 @@ support::ExitCode run(const std::string& choice, const support::Rounds& rounds,
   constexpr std::array<uint32_t, 5> idle_streams{0, 1, 8, 32, 64};
   std::deque<Row> rows;
   for (const uint32_t idle : idle_streams) rows.emplace_back(device.gpu, program, idle);
-  support::take_turns(rounds, rows.size(), [&](size_t turn) { rows[turn].measure(); });
+  const uint32_t finished =
+      support::take_turns(rounds, rows.size(), [&](size_t turn) { rows[turn].measure(); });
 
   support::Table table({{"idle\nstreams"},
                         {"ns per\nlaunch"},
@@ -97,14 +98,14 @@ support::ExitCode run(const std::string& choice, const support::Rounds& rounds,
                         {"packets per launch\nand finish"}});
   nlohmann::ordered_json json{{"device", device.name()},
                               {"virtual_gpu", device.is_virtual},
-                              {"rounds", rounds.count},
+                              {"rounds", finished},
                               {"verified", true},
                               {"rows", nlohmann::ordered_json::array()}};
   bool right = true;
   for (size_t i = 0; i < rows.size(); ++i) {
     const double launch_ns = support::median(rows[i].launch_ns);
     const double launch_sync_ns = support::median(rows[i].launch_sync_ns);
-    const double packets = rows[i].packets / rounds.count;
+    const double packets = rows[i].packets / finished;
     right = right && rows[i].is_right();
     table.add_row({std::to_string(idle_streams[i]), fmt::format("{:.0f}", launch_ns),
                    fmt::format("{:.0f}", launch_sync_ns), fmt::format("{:.4g}", packets)});
@@ -118,8 +119,8 @@ support::ExitCode run(const std::string& choice, const support::Rounds& rounds,
       json_file,
       fmt::format("The default stream (legacy order) beside idle blocking streams\nMedian of {} "
                   "rounds of {} "
-                  "launches, and of {} launches with a finish each; {}\n\n{}\n{}\n",
-                  rounds.count, kLaunches, kFinishes, device.time_name(), table.text(),
+                  "launches,\nand of {} launches with a finish each; {}\n\n{}\n{}\n",
+                  finished, kLaunches, kFinishes, device.time_name(), table.text(),
                   right ? "Verified: all launches were executed, in order." : "WRONG RESULTS."));
   if (!json_file.empty()) support::write_output(json_file, json.dump(2) + '\n');
   return right ? support::exit_ok : support::exit_measured_failure;

@@ -1,18 +1,18 @@
 // A simulation's time step, recorded once and replayed 1,000 times; its step width changes
 // half-way.
 //
-//   replay [auto|hardware|virtual]
+//   replay [--device auto|hardware|virtual]
 //
 // Explicit Euler of x' = v, v' = -x, a vector of oscillators at once.
 //
 // Exit code: 0 equal to the host's result, 1 not equal or the device failed, 2 wrong argument.
 #include <engine/uptempo.hpp>
 #include <kernels/workgroups_of_256.hpp>
-#include <tools/vgpu/launch.hpp>
 
 #include <cmath>
 #include <cstdio>
-#include <stdexcept>
+
+#include "tools/support/sample.hpp"
 
 using namespace uptempo;
 
@@ -63,18 +63,12 @@ bool simulate() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  try {
-    const auto device =
-        vgpu::choose_device(vgpu::parse_device(argc > 1 ? argv[1] : "auto"), argc, argv);
-    const bool right = simulate();
-    std::printf("%s: %d replays of a step of 2 dispatches, %s the host's result\n",
-                vgpu::label(device).data(), kSteps, right ? "equal to" : "different from");
-    return right ? 0 : 1;
-  } catch (const std::invalid_argument& wrong) {
-    std::fprintf(stderr, "replay: %s\n", wrong.what());
-    return 2;
-  } catch (const std::exception& failed) {
-    std::fprintf(stderr, "replay: %s\n", failed.what());
-    return 1;
-  }
+  return support::run_sample(
+      "replay", "Records a step of a simulation once and replays it 1,000 times.", argc, argv,
+      [](vgpu::RunningOn device) {
+        const bool right = simulate();
+        std::printf("%s: %d replays of a step of 2 dispatches, %s the host's result\n",
+                    vgpu::label(device).data(), kSteps, right ? "equal to" : "different from");
+        return right;
+      });
 }

@@ -27,7 +27,7 @@ using namespace uptempo;
 
 constexpr uint32_t kElements = 1 << 16, kBatches = 8, kKernelsPerBatch = 4;
 constexpr std::array<const char*, 3> kStepNames{"upload", "kernels", "download"};
-constexpr size_t kColumns = 64;
+constexpr size_t kColumns = 58;
 
 struct Batch {
   explicit Batch(const Agent& gpu)

@@ -2,7 +2,7 @@
 // computes its half. After a step, each GPU copies its edge into the other's halo: the cell beside
 // that one's half. Events order the steps of both on the devices; the host waits once, at the end.
 //
-//   two_gpus [auto|hardware|virtual]
+//   two_gpus [--device auto|hardware|virtual]
 //
 // On the virtual GPU the program starts a machine with two. To try two different GPUs:
 //
@@ -12,16 +12,16 @@
 // machine has fewer than two GPUs, or they cannot access each other's memory.
 #include <engine/uptempo.hpp>
 #include <kernels/basics.hpp>
-#include <tools/vgpu/launch.hpp>
 
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <exception>
 #include <span>
-#include <stdexcept>
 #include <string>
 #include <vector>
+
+#include "tools/support/program.hpp"
+#include "tools/support/sample.hpp"
 
 using namespace uptempo;
 
@@ -115,20 +115,13 @@ std::string missing(const Runtime& runtime) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  try {
-    const auto device = vgpu::choose_device(vgpu::parse_device(argc > 1 ? argv[1] : "auto"), argc,
-                                            argv, {"--gpus", "2"});
-    const Runtime runtime;
-    if (const std::string reason = missing(runtime); !reason.empty()) {
-      std::fprintf(stderr, "two_gpus: %s\n", reason.c_str());
-      return 77;
-    }
-    return run(runtime, device) ? 0 : 1;
-  } catch (const std::invalid_argument& error) {
-    std::fprintf(stderr, "two_gpus: %s\n", error.what());
-    return 2;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "two_gpus: %s\n", error.what());
-    return 1;
-  }
+  return support::run_sample("two_gpus", "A stencil on two GPUs, which exchange their halos.", argc,
+                             argv,
+                             [](vgpu::RunningOn device) {
+                               const Runtime runtime;
+                               if (const std::string reason = missing(runtime); !reason.empty())
+                                 throw support::Unavailable(reason);
+                               return run(runtime, device);
+                             },
+                             {"--gpus", "2"});
 }

@@ -127,7 +127,9 @@ int main(int argc, char** argv) {
       .placeholder("N")
       .show_default();
   std::string json;
-  app.option("--json", json, "Also write the report to this file").placeholder("FILE");
+  app.option("--json", json, "Also write the report to this file")
+      .output_file()
+      .placeholder("FILE");
 
   // Everything after "--" belongs to the program.
   char** const end = argv + argc;

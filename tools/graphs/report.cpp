@@ -39,13 +39,15 @@ nlohmann::ordered_json counts(const Tally& tally) {
           {"nodes", tally.nodes.load()}};
 }
 
-void write_all(int file, std::string_view text) {
+// Returns whether all of it was written; errno has the reason if not.
+bool write_all(int file, std::string_view text) {
   while (!text.empty()) {
     const ssize_t written = ::write(file, text.data(), text.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return;
+    if (written < 0) return false;
     text.remove_prefix(static_cast<size_t>(written));
   }
+  return true;
 }
 
 // Whether this process is the one that the launcher became, and not a child of it.
@@ -60,13 +62,13 @@ void write_json(const std::string& text, bool launched) {
   // Children have files of their own.
   const std::string file = launched ? std::string(given) : fmt::format("{}.{}", given, ::getpid());
   const int descriptor = ::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (descriptor < 0) {
-    write_all(STDERR_FILENO,
-              fmt::format("{}: cannot write {}: {}\n", kName, file, std::strerror(errno)));
-    return;
-  }
-  write_all(descriptor, text);
-  ::close(descriptor);
+  const bool is_written = descriptor >= 0 && write_all(descriptor, text);
+  const int error = errno;
+  const bool is_closed = descriptor < 0 || ::close(descriptor) == 0;
+  // The exit status is the program's.
+  if (!is_written || !is_closed)
+    write_all(STDERR_FILENO, fmt::format("{}: cannot write '{}': {}\n", kName, file,
+                                         std::strerror(is_written ? errno : error)));
 }
 
 // The linker calls it when the process ends, after the program's own functions of atexit().

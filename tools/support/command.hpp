@@ -5,12 +5,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tools/support/temporary_directory.hpp"
@@ -19,6 +23,7 @@ namespace uptempo::test {
 
 struct CommandResult {
   int exit_code = -1;  // 128 + signal number if a signal ended the program
+  bool timed_out = false;
   std::string out;
   std::string err;
 };
@@ -35,6 +40,7 @@ inline std::string contents_of(const std::string& file) {
 struct CommandOptions {
   std::vector<std::string> environment{};  // "NAME=value", added to this process's
   std::string input{};                     // standard input
+  std::optional<double> seconds{};         // then the program is killed
 };
 
 // A started program. `arguments[0]` is searched in PATH unless it contains a slash; a program that
@@ -42,7 +48,8 @@ struct CommandOptions {
 class RunningCommand {
  public:
   explicit RunningCommand(const std::vector<std::string>& arguments,
-                          const CommandOptions& options = {}) {
+                          const CommandOptions& options = {})
+      : seconds_(options.seconds) {
     std::vector<char*> argv;
     for (const std::string& argument : arguments)
       argv.push_back(const_cast<char*>(argument.c_str()));
@@ -73,14 +80,30 @@ class RunningCommand {
 
   CommandResult finish() {
     int status = 0;
-    waitpid(process_, &status, 0);
+    const bool timed_out = seconds_ && !ends_within(*seconds_, status);
+    if (timed_out) kill(process_, SIGKILL);
+    if (timed_out || !seconds_) waitpid(process_, &status, 0);
     process_ = -1;
     return {.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
+            .timed_out = timed_out,
             .out = contents_of(directory_.file("out")),
             .err = contents_of(directory_.file("err"))};
   }
 
+  pid_t process() const { return process_; }
+
  private:
+  bool ends_within(double seconds, int& status) const {
+    using namespace std::chrono;
+    const auto end = steady_clock::now() + duration<double>(seconds);
+    while (waitpid(process_, &status, WNOHANG) == 0) {
+      if (steady_clock::now() >= end) return false;
+      std::this_thread::sleep_for(milliseconds(2));
+    }
+    return true;
+  }
+
+  const std::optional<double> seconds_;
   TemporaryDirectory directory_;
   pid_t process_ = -1;
 };

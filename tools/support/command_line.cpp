@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "tools/support/option_text.hpp"
 #include "tools/support/program.hpp"
 
 namespace uptempo::support {
@@ -64,6 +65,8 @@ Option& Option::check(std::function<std::string(const std::string& value)> probl
       [problem = std::move(problem)](const std::string& value) { return problem(value); }, ""));
   return *this;
 }
+
+Option& Option::output_file() { return check(output_problem); }
 
 Option& Option::sizes() {
   declared_->transform(CLI::AsSizeValue(false).description(""));
@@ -189,18 +192,47 @@ std::string CommandLine::description() const { return app_->get_description(); }
 
 bool CommandLine::parsed() const { return app_->parsed(); }
 
+std::vector<std::string> CommandLine::option_names() const {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : std::as_const(*app_).get_options()) {
+    if (option->get_group().empty()) continue;  // hidden
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  for (const auto& command : commands_)
+    if (command->parsed())
+      for (std::string& name : command->option_names()) names.push_back(std::move(name));
+  return names;
+}
+
+std::optional<std::string> CommandLine::unknown_argument() const {
+  const std::vector<std::string> unknown = app_->remaining(true);
+  const auto option = std::ranges::find_if(
+      unknown, [](const std::string& word) { return word.starts_with('-') && word != "--"; });
+  if (option != unknown.end())
+    return unknown_text("option", option->substr(0, option->find('=')), option_names());
+  if (unknown.empty()) return std::nullopt;
+  const bool has_command =
+      std::ranges::any_of(commands_, [](const auto& each) { return each->parsed(); });
+  if (commands_.empty() || has_command)
+    return fmt::format("unexpected argument '{}' (see --help)", unknown.front());
+  std::vector<std::string> names;
+  for (const auto& command : commands_) names.push_back(command->name());
+  return unknown_text("command", unknown.front(), names);
+}
+
 std::optional<std::string> CommandLine::parse(std::vector<std::string> arguments) {
   if (app_->get_version_ptr() == nullptr)  // declared last, so that the help text ends with it
-    app_->set_version_flag("--version", fmt::format("{} (uptempo) {}", name(), version()));
+    app_->set_version_flag("--version", version_text(name(), version()));
   std::ranges::reverse(arguments);  // CLI11 takes them from the end
   try {
     app_->parse(std::move(arguments));
   } catch (const CLI::CallForVersion& request) {
-    return std::string(request.what()) + '\n';
+    return std::string(request.what());
   } catch (const CLI::CallForHelp&) {
     return app_->help();
   } catch (const CLI::ParseError& error) {
-    throw UsageError(error.what());
+    // CLI11 reports a missing command or argument first, which may be missing for that reason.
+    throw UsageError(unknown_argument().value_or(error.what()));
   }
   return std::nullopt;
 }

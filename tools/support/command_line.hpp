@@ -41,6 +41,9 @@ class Option {
   Option& one_of(std::vector<std::string> values);
   // `problem` returns what is wrong with a value, or "".
   Option& check(std::function<std::string(const std::string& value)> problem);
+  // The value is a file that the program writes, or "-". It must be writable now, so that a mistake
+  // ends the program before its work.
+  Option& output_file();
   // The value may have a unit: "64K" is 65,536, "1M" is 1,048,576.
   Option& sizes();
 
@@ -81,8 +84,8 @@ class CommandLine {
   Option option(const std::string& names, std::vector<uint32_t>& value, const std::string& help);
   Option option(const std::string& names, std::vector<uint64_t>& value, const std::string& help);
   Option option(const std::string& names, std::vector<double>& value, const std::string& help);
-  // Calls `store` with the value.
   Option option(const std::string& names, std::set<uint32_t>& value, const std::string& help);
+  // Calls `store` with the value.
   Option option(const std::string& names, std::function<void(double value)> store,
                 const std::string& help);
   // A value that the user names.
@@ -123,7 +126,8 @@ class CommandLine {
   // Whether parsing found this command.
   bool parsed() const;
 
-  // Parses arguments, without the program's name. Throws UsageError with one sentence.
+  // Parses arguments, without the program's name. Throws UsageError with one sentence. For an
+  // unknown option or command it names the nearest known one.
   // Returns the text that --help or --version asked for; the program then ends.
   std::optional<std::string> parse(std::vector<std::string> arguments);
 
@@ -140,6 +144,11 @@ class CommandLine {
   Option choice(const std::string& names, std::vector<std::string> values,
                 std::function<void(const std::vector<std::string>& given)> store, int count,
                 const std::string& help);
+
+  // The sentence about the first argument that is unknown; none if all are known.
+  std::optional<std::string> unknown_argument() const;
+  // Names of the options of this command line and of its commands that parsing has found.
+  std::vector<std::string> option_names() const;
 
   std::unique_ptr<CLI::App> owned_;  // null in a command
   CLI::App* app_;

@@ -1,6 +1,8 @@
 #include "tools/support/program.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +13,7 @@
 #include <iostream>
 
 #include "tools/support/command_line.hpp"
+#include "tools/support/interrupt.hpp"
 
 #ifndef UPTEMPO_VERSION
 #error "UPTEMPO_VERSION comes from the build"
@@ -25,6 +28,21 @@ ExitCode report(const CommandLine& command_line, std::string message, ExitCode c
   return code;
 }
 
+std::string cannot_write(const std::string& file, int error) {
+  return fmt::format("cannot write {}{}", file == "-" ? "standard output" : "'" + file + "'",
+                     error == 0 ? "" : fmt::format(": {}", std::strerror(error)));
+}
+
+// Programs print through std::cout and through stdio. `text` may be empty.
+void print_and_flush(std::string_view text) {
+  errno = 0;
+  std::cout << text << std::flush;
+  bool failed = std::fflush(stdout) != 0 || std::ferror(stdout) != 0 || !std::cout;
+  // Some file systems report a full disk only when a file is closed.
+  if (const int copy = failed ? -1 : dup(STDOUT_FILENO); copy >= 0) failed = close(copy) != 0;
+  if (failed) throw std::runtime_error(cannot_write("-", errno));
+}
+
 }  // namespace
 
 const char* version() noexcept { return UPTEMPO_VERSION; }
@@ -33,11 +51,14 @@ int run_program(CommandLine& command_line, int argc, char** argv,
                 const std::function<ExitCode()>& body) {
   try {
     if (const auto answer = command_line.parse({argv + 1, argv + argc})) {
-      std::cout << *answer << std::flush;
+      print(*answer);
       return exit_ok;
     }
     const ExitCode code = body();
-    std::cout.flush();
+    print_and_flush({});
+    if (interrupted())
+      return report(command_line, "interrupted; the report holds what was measured before",
+                    exit_interrupted);
     return code;
   } catch (const UsageError& error) {
     return report(command_line, error.what(), exit_usage);
@@ -50,6 +71,7 @@ int run_program(CommandLine& command_line, int argc, char** argv,
 
 void add_json_option(CommandLine& command_line, std::string& file) {
   command_line.option("--json", file, "Write JSON; '-' writes only JSON to standard output")
+      .output_file()
       .placeholder("FILE|-");
 }
 
@@ -65,21 +87,40 @@ std::string read_input(const std::string& file) {
   return text;
 }
 
-void write_output(const std::string& file, std::string_view text) {
-  if (file == "-") {
-    std::cout << text << std::flush;
-    return;
-  }
-  errno = 0;
-  std::ofstream out(file);
-  out << text;
-  out.close();
-  if (!out)
-    throw std::runtime_error(fmt::format("cannot write '{}': {}", file, std::strerror(errno)));
+std::string output_problem(const std::string& file) {
+  if (file == "-") return {};
+  struct stat status {};
+  const bool exists = stat(file.c_str(), &status) == 0;
+  if (exists && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode))
+    return access(file.c_str(), W_OK) == 0 ? "" : cannot_write(file, errno);
+  const int opened = open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+  if (opened < 0) return cannot_write(file, errno);
+  close(opened);
+  if (!exists) unlink(file.c_str());
+  return {};
 }
 
+void write_output(const std::string& file, std::string_view text) {
+  if (file == "-") return print(text);
+  std::FILE* const out = std::fopen(file.c_str(), "we");
+  if (out == nullptr) throw std::runtime_error(cannot_write(file, errno));
+  const bool complete = std::fwrite(text.data(), 1, text.size(), out) == text.size();
+  int error = complete ? 0 : errno;
+  if (std::fclose(out) != 0 && error == 0) error = errno;
+  if (error != 0) throw std::runtime_error(cannot_write(file, error));
+}
+
+void print(std::string_view text) { print_and_flush(text); }
+
 void print_report(const std::string& json_file, std::string_view text) {
-  if (json_file != "-") std::cout << text << std::flush;
+  if (json_file != "-") print(text);
+}
+
+std::string time_left_text(double seconds) {
+  if (seconds < 1) return "less than 1 s left";
+  if (seconds < 90) return fmt::format("about {:.0f} s left", seconds);
+  if (seconds < 90 * 60) return fmt::format("about {:.0f} min left", seconds / 60);
+  return fmt::format("about {:.1f} h left", seconds / 3600);
 }
 
 Progress::Progress() : terminal_(isatty(STDERR_FILENO) == 1) {}
@@ -90,6 +131,14 @@ void Progress::show(std::string_view what) {
   fmt::print(stderr, "\r\x1b[K{}", what.substr(0, 79));
   std::fflush(stderr);
   shown_ = true;
+}
+
+void Progress::show(std::string_view what, uint64_t done, uint64_t of, double most_seconds) {
+  if (!terminal_) return;
+  if (done == 0 || done > of) return show(what);
+  const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start_;
+  const double left = spent.count() / static_cast<double>(done) * static_cast<double>(of - done);
+  show(fmt::format("{}, {}", what, time_left_text(std::min(left, most_seconds))));
 }
 
 void Progress::clear() {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tools/support/command_line.hpp"
+#include "tools/support/interrupt.hpp"
 #include "tools/support/program.hpp"
 
 namespace uptempo::support {
@@ -24,13 +25,18 @@ void add_rounds_options(CommandLine& command_line, Rounds& rounds, uint32_t leas
       .placeholder("N");
 }
 
-void take_turns(const Rounds& rounds, size_t turns, const std::function<void(size_t turn)>& take) {
+uint32_t take_turns(const Rounds& rounds, size_t turns,
+                    const std::function<void(size_t turn)>& take) {
+  const InterruptWatch watch;
   Progress progress;
+  uint32_t finished = 0;
   take_turns(rounds.seed, turns, take, [&](uint32_t taken) {
-    if (taken == rounds.count) return true;
-    progress.show(fmt::format("round {} of {}", taken + 1, rounds.count));
+    finished = taken;
+    if (taken == rounds.count || (taken > 0 && interrupted())) return true;
+    progress.show(fmt::format("round {} of {}", taken + 1, rounds.count), taken, rounds.count);
     return false;
   });
+  return finished;
 }
 
 void take_turns(uint64_t seed, size_t turns, const std::function<void(size_t turn)>& take,

@@ -222,10 +222,11 @@ TEST_CASE("wrong results end with 1 and name the rung") {
   CHECK(result.out.find("WRONG RESULTS: baseline (2 of 2 iterations).") != std::string::npos);
 }
 
-TEST_CASE("a file that cannot be written ends with 1 and its name") {
+TEST_CASE("a file that cannot be written is refused before the sort, by its name") {
   const CommandResult result =
       sort({"--length", "2", "--iterations", "1", "--json", "/no/such/folder/x.json"});
-  CHECK(result.exit_code == 1);
+  CHECK(result.exit_code == 2);
+  CHECK(result.out.empty());
   CHECK(result.err.find("/no/such/folder/x.json") != std::string::npos);
 }
 

@@ -4,6 +4,7 @@
 
 using uptempo::support::Align;
 using uptempo::support::Table;
+using uptempo::support::wrapped;
 
 TEST_CASE(
     "columns are as wide as their widest cell, titles sit on the rule, lines have no trailing "
@@ -22,4 +23,30 @@ TEST_CASE(
 TEST_CASE("a row of the wrong length is refused") {
   Table table({{"one"}, {"two"}});
   CHECK_THROWS_AS(table.add_row({"1"}), std::invalid_argument);
+}
+
+TEST_CASE("a table that is too wide becomes several, each with the columns that name the row") {
+  Table table({{"row", Align::left}, {"of"}, {"first"}, {"second"}, {"third"}}, 2);
+  table.add_row({"a", "1", "11111", "222222", "33333"});
+  table.add_row({"b", "2", "4", "5", "6"});
+  CHECK(table.text(24) ==
+        "row  of  first  second\n"
+        "----------------------\n"
+        "a     1  11111  222222\n"
+        "b     2      4       5\n"
+        "\n"
+        "row  of  third\n"
+        "--------------\n"
+        "a     1  33333\n"
+        "b     2      6\n");
+  CHECK(table.text(22) == table.text(24));
+  CHECK(table.text(21) != table.text(22));
+  // A column that is too wide even alone is not lost.
+  CHECK(table.text(1).find("222222") != std::string::npos);
+}
+
+TEST_CASE("text is broken between words, and no word is lost") {
+  CHECK(wrapped("one two three", 7) == "one two\nthree\n");
+  CHECK(wrapped("one two three", 8, 2, "> ") == "> one\n  two\n  three\n");
+  CHECK(wrapped("longer than it", 3) == "longer\nthan\nit\n");
 }
