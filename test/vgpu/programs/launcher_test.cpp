@@ -48,7 +48,7 @@ TEST_CASE("--help and --version print text and succeed", "[launcher]") {
   }
   const CommandResult version = launch({"--version"});
   CHECK(version.exit_code == 0);
-  CHECK(holds(version.out, "uptempo-vgpu 0."));
+  CHECK(holds(version.out, "uptempo-vgpu (uptempo) 0."));
 }
 
 TEST_CASE("a usage error gives one line and status 2", "[launcher]") {

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <mutex>
 #include <stdexcept>
+#include <utility>
 
 namespace uptempo::vgpu {
 namespace {
@@ -35,6 +36,7 @@ struct Trace::Impl {
   std::mutex mutex;
   int descriptor = -1;
   std::string line;
+  bool is_incomplete = false;  // and reported as such
 };
 
 Trace::Trace(const std::string& file) {
@@ -69,7 +71,13 @@ void Trace::write(std::string_view json_object) {
       reopened = true;
       impl_->descriptor = open_for_append(impl_->file);
     } else if (errno != EINTR) {
-      return;  // a full disk must not stop the program under test
+      // A full disk must not stop the program under test.
+      if (!std::exchange(impl_->is_incomplete, true)) {
+        const std::string note =
+            "uptempo-vgpu: '" + impl_->file + "' is incomplete: " + std::strerror(errno) + '\n';
+        if (::write(STDERR_FILENO, note.data(), note.size()) < 0) return;
+      }
+      return;
     }
   }
 }

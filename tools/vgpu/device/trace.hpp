@@ -22,7 +22,8 @@
 // (about a microsecond), so the file holds every line however the process ends: exit(), _exit() or
 // a signal.
 // Files: lines are appended. The launcher empties the file before the program starts, and child
-// processes of the program append to it.
+// processes of the program append to it. If a line cannot be written, for example because the disk
+// is full, stderr says once that the file is incomplete; the program continues.
 #pragma once
 
 #include <atomic>

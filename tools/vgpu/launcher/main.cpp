@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <sys/personality.h>
 #include <unistd.h>
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
@@ -24,6 +25,7 @@
 #include "device/options.hpp"
 #include "kfd/machine/machine.hpp"
 #include "launcher/elf_program.hpp"
+#include "tools/support/option_text.hpp"
 
 namespace fs = std::filesystem;
 using namespace uptempo::vgpu;
@@ -46,17 +48,16 @@ std::string targets() {
   return names;
 }
 
-void print_help() {
-  std::cout
-      << "Usage: uptempo-vgpu [options] [--] program [argument...]\n"
+std::string help() {
+  return "Usage: uptempo-vgpu [options] [--] program [argument...]\n"
          "       uptempo-vgpu --join NAME --reset-gpu INDEX\n"
          "\n"
          "Runs a program that uses ROCr, ROCT or HIP on a virtual AMD GPU. The exit status is the "
          "program's.\n"
          "\n"
-         "  --device TARGET     "
-      << targets()
-      << " (default gfx90a)\n"
+         "  --device TARGET     " +
+         targets() +
+         " (default gfx90a)\n"
          "  --gpus N|LIST       be a machine with 1 to 8 GPUs of TARGET, or with those of a list, "
          "as\n"
          "                      gfx90a,gfx908 (default 1). Excludes --check fences,advice and\n"
@@ -141,8 +142,34 @@ void print_help() {
          "  --help, --version\n";
 }
 
+// The options are the words of the help text that begin with "--".
+std::vector<std::string> option_names() {
+  std::vector<std::string> names;
+  const std::string text = help();
+  for (size_t at = text.find("  --"); at != std::string::npos; at = text.find("  --", at + 1)) {
+    const size_t end = text.find_first_of(" ,\n", at + 2);
+    names.push_back(text.substr(at + 2, end - at - 2));
+  }
+  names.push_back("--version");
+  return names;
+}
+
+// Throws Failure if standard output cannot be written.
+void print(const std::string& text) {
+  if (std::cout << text << std::flush) return;
+  throw Failure{1, std::string("cannot write standard output: ") + std::strerror(errno)};
+}
+
 [[noreturn]] void usage(const std::string& sentence) {
   throw Failure{kUsage, sentence + " (see uptempo-vgpu --help)"};
+}
+
+// An unknown option, or one that was given a value and takes none.
+[[noreturn]] void refuse(const std::string& option) {
+  const std::vector<std::string> names = option_names();
+  if (std::find(names.begin(), names.end(), option) != names.end())
+    usage(option + " takes no value");
+  throw Failure{kUsage, uptempo::support::unknown_text("option", option, names)};
 }
 
 void set(const char* name, const std::string& value) { setenv(name, value.c_str(), 1); }
@@ -298,7 +325,7 @@ CommandLine parse(const std::vector<std::string>& arguments) {
       set("UPTEMPO_VGPU_GPU_SOCKET", take());
       if (value.empty()) usage("--gpu-socket needs a number");
     } else if (has_value) {
-      usage("'" + option + "' is unknown or takes no value");
+      refuse(option);
     } else if (option == "--null-kernels") {
       set("UPTEMPO_VGPU_NULL_KERNELS", "1");
     } else if (option == "--early-read-index") {
@@ -309,13 +336,13 @@ CommandLine parse(const std::vector<std::string>& arguments) {
     } else if (option == "--verbose") {
       set("UPTEMPO_VGPU_VERBOSE", "1");
     } else if (option == "--help" || option == "-h") {
-      print_help();
+      print(help());
       std::exit(0);
     } else if (option == "--version") {
-      std::cout << "uptempo-vgpu " << UPTEMPO_VGPU_VERSION << '\n';
+      print(uptempo::support::version_text("uptempo-vgpu", UPTEMPO_VGPU_VERSION));
       std::exit(0);
     } else {
-      usage("unknown option '" + option + "'");
+      refuse(option);
     }
   }
   return line;
