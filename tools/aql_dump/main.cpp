@@ -3,6 +3,7 @@
 #include "tools/aql_dump/flight_report.hpp"
 #include "tools/aql_dump/input.hpp"
 #include "tools/aql_dump/kernel_report.hpp"
+#include "tools/aql_dump/perfetto.hpp"
 #include "tools/aql_dump/report.hpp"
 #include "tools/support/command_line.hpp"
 #include "tools/support/program.hpp"
@@ -40,10 +41,16 @@ int main(int argc, char** argv) {
   std::string trace_file;
   int64_t queue = -1;
   bool summary_only = false;
+  std::string perfetto_file;
   auto& trace = app.command("trace", "A trace written by uptempo-vgpu --trace");
   trace.option("file", trace_file, "The file, or '-' for standard input").required();
   trace.option("--queue", queue, "Only this queue").not_negative();
   trace.flag("--summary", summary_only, "Only totals per queue");
+  trace
+      .option("--perfetto", perfetto_file,
+              "Write it for ui.perfetto.dev and chrome://tracing; prints only totals")
+      .output_file()
+      .placeholder("FILE|-");
 
   std::string flight_file;
   bool only_unfinished = false;
@@ -63,7 +70,17 @@ int main(int argc, char** argv) {
     };
     if (trace.parsed()) {
       const auto events = aql_dump::trace_from_lines(support::read_input(trace_file), trace_file);
-      const auto report = aql_dump::report_trace(events, queue, summary_only);
+      if (perfetto_file == "-" && json == "-")
+        throw support::UsageError("--perfetto and --json cannot both use standard output");
+      const auto report =
+          aql_dump::report_trace(events, queue, summary_only || !perfetto_file.empty());
+      if (!perfetto_file.empty()) {
+        const auto document = aql_dump::perfetto_trace(events, queue);
+        support::write_output(
+            perfetto_file,
+            document.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n');
+        if (perfetto_file == "-") return support::exit_ok;
+      }
       emit(report.text, report.json);
       return support::exit_ok;
     }

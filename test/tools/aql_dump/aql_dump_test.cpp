@@ -324,7 +324,7 @@ TEST_CASE("errors are one sentence on standard error, with the exit code of thei
   fails("kernels -", "short", 1, "'-' holds 5 bytes that are neither");
   fails("kernels /bin/true", "", 1, "'/bin/true' holds no offload bundle");
   fails("kernels -", "__CLANG_OFFLOAD_BUNDLE__", 1, "cut off");
-  fails("trace --json /no/such/folder/x -", "", 1, "/no/such/folder/x");
+  fails("trace --json /no/such/folder/x -", "", 2, "/no/such/folder/x");
 }
 
 TEST_CASE("help and version are printed to standard output", "[aql_dump]") {
