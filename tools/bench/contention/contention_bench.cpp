@@ -185,7 +185,8 @@ struct Series {
   }
 };
 
-std::vector<Series> measure(const Options& options) {
+// Sets `rounds` to the number of finished rounds.
+std::vector<Series> measure(const Options& options, uint32_t& rounds) {
   MemoryQueue queue;
   std::vector<Series> all;
   for (const uint32_t batch : options.batches)
@@ -206,7 +207,7 @@ std::vector<Series> measure(const Options& options) {
     return run;
   };
   for (size_t i = 0; i < turns.size(); ++i) take(i);  // untimed: touches the memory
-  support::take_turns(options.rounds, turns.size(), [&](size_t i) {
+  rounds = support::take_turns(options.rounds, turns.size(), [&](size_t i) {
     const Run run = take(i);
     const auto way = static_cast<size_t>(turns[i].way);
     turns[i].series->ns[way].push_back(run.ns_per_packet);
@@ -216,23 +217,21 @@ std::vector<Series> measure(const Options& options) {
 }
 
 std::string table(const std::vector<Series>& all) {
-  support::Table table({{"batch of"},
-                        {"threads"},
-                        {"shared,\nns/packet"},
-                        {"mutex,\nns/packet"},
-                        {"foreign,\nns/packet"},
+  support::Table table({{"batch x\nthreads"},
+                        {"shared\nns"},
+                        {"mutex\nns"},
+                        {"foreign\nns"},
                         {"shared / mutex\n(95 %)"},
                         {"shared / foreign\n(95 %)"},
-                        {"shared, doorbells\nper batch"}});
+                        {"shared,\nbells"}});
   for (const Series& series : all) {
-    std::vector<std::string> cells{std::to_string(series.batch), std::to_string(series.threads)};
+    std::vector<std::string> cells{fmt::format("{} x {}", series.batch, series.threads)};
     for (const Way way : kWays)
       cells.push_back(fmt::format("{:.1f}", support::median(series.ns_of(way))));
     for (const Way other : {Way::mutex, Way::foreign}) {
       const support::MedianInterval times =
           support::median_ratio(series.ns_of(Way::shared), series.ns_of(other));
-      cells.push_back(
-          fmt::format("{:.2f} ({:.2f} .. {:.2f})", times.median, times.low, times.high));
+      cells.push_back(fmt::format("{:.2f} ({:.2f}-{:.2f})", times.median, times.low, times.high));
     }
     cells.push_back(fmt::format("{:.2f}", series.doorbells_of(Way::shared)));
     table.add_row(std::move(cells));
@@ -271,19 +270,20 @@ nlohmann::ordered_json json(const std::vector<Series>& all) {
 
 support::ExitCode run(const Options& options) {
   const uint32_t cores = support::usable_cores();
-  const std::vector<Series> all = measure(options);
+  uint32_t rounds = 0;
+  const std::vector<Series> all = measure(options, rounds);
   std::string text = fmt::format(
-      "{} rounds in random order (seed {}), {} packets per run, into a ring in memory: no "
+      "{} rounds in random order (seed {}), {} packets per run,\ninto a ring in memory: no "
       "device\n{} core{}",
-      options.rounds.count, options.rounds.seed, kPackets, cores, cores == 1 ? "" : "s");
+      rounds, options.rounds.seed, kPackets, cores, cores == 1 ? "" : "s");
   if (*options.threads.rbegin() > cores)
     text += ": with more threads than cores, threads also wait for a core";
-  text += "\n\n" + table(all) +
+  text += "\nns: per packet; bells: doorbells per batch\n\n" + table(all) +
           "\nVerified after every run: each packet was published once, each thread's in order.\n";
   support::print_report(options.json_file, text);
   if (!options.json_file.empty()) {
     nlohmann::ordered_json out{{"cores", cores},
-                               {"rounds", options.rounds.count},
+                               {"rounds", rounds},
                                {"seed", options.rounds.seed},
                                {"packets_per_run", kPackets},
                                {"verified", true}};

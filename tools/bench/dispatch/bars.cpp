@@ -220,11 +220,12 @@ std::vector<Judgement> judge(const Results& results, int hip_major) {
 }
 
 std::string table(const std::vector<Judgement>& judgements) {
-  using support::Align;
-  support::Table table({{"bar", Align::left}, {"found", Align::left}, {"verdict", Align::left}});
+  constexpr size_t kIndent = 12;
+  std::string text = "Bars:\n";
   for (const Judgement& judgement : judgements)
-    table.add_row({judgement.bar, judgement.found, name_of(judgement.verdict)});
-  return table.text();
+    text += support::wrapped(judgement.bar + "; found " + judgement.found, 80, kIndent,
+                             fmt::format("{:<{}}", name_of(judgement.verdict), kIndent));
+  return text;
 }
 
 nlohmann::ordered_json json(const std::vector<Judgement>& judgements) {

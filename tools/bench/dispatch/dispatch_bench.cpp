@@ -15,6 +15,7 @@
 #include "tools/bench/dispatch/report.hpp"
 #include "tools/support/command_line.hpp"
 #include "tools/support/device.hpp"
+#include "tools/support/interrupt.hpp"
 #include "tools/support/program.hpp"
 
 namespace {
@@ -132,6 +133,9 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
   progress.clear();
   report.results = bench::run(bench.rows, *bench.check, options.batch_list(), options.rounds,
                               bench.executed ? 1 : bench::kRing);
+  // Fewer than requested after an interrupt.
+  if (!report.results.all.empty())
+    report.rounds = static_cast<uint32_t>(report.results.all.front().ns_per_dispatch.size());
   for (bench::Series& series : report.results.all)
     if (const bench::Counts* counted =
             counts.find(bench::row_name(series.name), series.batch, series.phase))
@@ -147,7 +151,7 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
     support::print_report(options.json_file, '\n' + bench::comparison_table(*earlier, report));
   }
   std::vector<bench::Judgement> judgements;
-  if (options.bars) {
+  if (options.bars && !support::interrupted()) {
     judgements = bench::judge(best, hip_major(bench.peers));
     out["bars"] = bench::json(judgements);
     support::print_report(options.json_file, '\n' + bench::table(judgements));
@@ -182,7 +186,7 @@ int main(int argc, char** argv) {
   app.flag("--no-counts", options.no_counts,
            "Skip the run that counts allocations, calls and doorbells");
   app.flag("--bars", options.bars, "Exit with 1 if a bar is missed or cannot be judged");
-  app.option("--svg", options.svg_file, "Write a chart").placeholder("FILE");
+  app.option("--svg", options.svg_file, "Write a chart").output_file().placeholder("FILE");
   app.option("--compare", options.compare_file, "Compare with an earlier report written by --json")
       .placeholder("OLD.json");
   // internal: makes this the counting run

@@ -164,7 +164,8 @@ std::string comparison_table(const EarlierReport& earlier, const Report& now) {
                         {"old ns", Align::right},
                         {"new ns", Align::right},
                         {"new/old", Align::right},
-                        {"", Align::left}});
+                        {"", Align::left}},
+                       3);
   for (const Pair& pair : pairs(earlier, now))
     table.add_row(
         {pair.name, std::to_string(pair.batch), phase_name(pair.phase), cell(pair.before),

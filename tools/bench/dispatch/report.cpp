@@ -29,9 +29,9 @@ constexpr Published kPublished[] = {{"ROCm 7 hipGraphLaunch, CPU time", 1024, 6.
                                     {"ROCm 7 hipGraphLaunch, CPU time", 8192, 31.9, kRocm7}};
 
 std::string published_text(const Published& published) {
-  return fmt::format("{}: {} us for {} nodes, {:.1f} ns each ({})\n", published.name,
-                     published.total_us, published.batch,
-                     published.total_us * 1000 / published.batch, published.source);
+  return support::wrapped(
+      fmt::format("{}: {} us for {} nodes, {:.1f} ns each ({})", published.name, published.total_us,
+                  published.batch, published.total_us * 1000 / published.batch, published.source));
 }
 
 std::vector<std::string> names(const Results& results) {
@@ -94,14 +94,15 @@ std::string count_kinds() {
 }  // namespace
 
 std::string table(const Report& report) {
-  std::string text =
-      fmt::format("{} rounds in random order (seed {}), {} core{}; {}\n", report.rounds,
-                  report.seed, report.cores, report.cores == 1 ? "" : "s",
-                  report.kernels_executed ? "kernels are executed"
-                                          : "kernels are not executed, only the dispatch is timed");
+  std::string text = support::wrapped(fmt::format(
+      "{} rounds in random order (seed {}), {} core{}; {}", report.rounds, report.seed,
+      report.cores, report.cores == 1 ? "" : "s",
+      report.kernels_executed ? "kernels are executed"
+                              : "kernels are not executed, only the dispatch is timed"));
   for (const Peer& peer : report.peers)
-    text += peer.missing.empty() ? fmt::format("{}: {}\n", peer.version, peer.note)
-                                 : fmt::format("no {}: {}\n", peer.name, peer.missing);
+    text +=
+        support::wrapped(peer.missing.empty() ? fmt::format("{}: {}", peer.version, peer.note)
+                                              : fmt::format("no {}: {}", peer.name, peer.missing));
   for (const Phase phase : {Phase::submit, Phase::complete}) {
     text += '\n' + grid(report, phase,
                         fmt::format("{}, host ns per\ndispatch, median", phase_name(phase)),
@@ -118,10 +119,11 @@ std::string table(const Report& report) {
   }
   text += "\nPublished, not measured here:\n";
   for (const Published& published : kPublished) text += published_text(published);
-  text += fmt::format("\nCounted per batch for the submitting thread, in a separate run: {}\n",
-                      count_kinds());
+  text +=
+      '\n' + support::wrapped("Counted per batch for the submitting thread, in a separate run: " +
+                              count_kinds());
   for (const auto& [kind, reason] : report.not_counted)
-    text += fmt::format("? {}: not counted: {}\n", kind, reason);
+    text += support::wrapped(fmt::format("? {}: not counted: {}", kind, reason));
   if (report.not_counted.size() < std::size(kCountKinds))
     for (const Phase phase : {Phase::submit, Phase::complete})
       text += '\n' + grid(report, phase, fmt::format("{},\ncounted per batch", phase_name(phase)),

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tools/support/interrupt.hpp"
 #include "tools/support/table.hpp"
 
 namespace uptempo::bench {
@@ -14,10 +15,11 @@ support::MedianInterval Comparison::ratio() const {
 
 Comparison compare(uint32_t pairs, const std::function<double()>& ours,
                    const std::function<double()>& peer,
-                   const std::function<void(const std::string&)>& progress) {
+                   const std::function<void(const std::string&, uint32_t done)>& progress) {
+  const support::InterruptWatch watch;
   Comparison comparison;
-  for (uint32_t i = 0; i < pairs; ++i) {
-    if (progress) progress(fmt::format("pair {}/{}", i + 1, pairs));
+  for (uint32_t i = 0; i < pairs && !(i > 0 && support::interrupted()); ++i) {
+    if (progress) progress(fmt::format("pair {}/{}", i + 1, pairs), i);
     if (i % 2 == 0) comparison.ours_us.push_back(ours());
     comparison.peer_us.push_back(peer());
     if (i % 2 == 1) comparison.ours_us.push_back(ours());

@@ -24,10 +24,11 @@ struct Comparison {
   support::MedianInterval ratio() const;  // ours / peer: below 1, ours is faster
 };
 
-// `ours` and `peer` return the microseconds of one run. `progress` is called for each pair.
+// `ours` and `peer` return the microseconds of one run. `progress` is called for each pair. SIGINT
+// ends the comparison after a pair.
 Comparison compare(uint32_t pairs, const std::function<double()>& ours,
                    const std::function<double()>& peer,
-                   const std::function<void(const std::string&)>& progress = {});
+                   const std::function<void(const std::string&, uint32_t done)>& progress = {});
 
 struct SortComparisonReport {
   std::string device;

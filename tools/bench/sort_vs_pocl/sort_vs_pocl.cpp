@@ -11,6 +11,7 @@
 #include "tools/bench/sort_vs_pocl/pocl_sort.hpp"
 #include "tools/support/command_line.hpp"
 #include "tools/support/device.hpp"
+#include "tools/support/interrupt.hpp"
 #include "tools/support/program.hpp"
 
 namespace {
@@ -70,8 +71,10 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
       .length = network.length(),
       .kernels = static_cast<uint32_t>(network.passes().size()),
       .cores = support::usable_cores(),
-      .comparison = bench::compare(options.pairs, ours, peer,
-                                   [&](const std::string& what) { progress.show(what); })};
+      .comparison =
+          bench::compare(options.pairs, ours, peer, [&](const std::string& what, uint32_t done) {
+            progress.show(what, done, options.pairs);
+          })};
   progress.clear();
   support::print_report(options.json_file, bench::table(report));
   if (!options.json_file.empty())
@@ -85,13 +88,20 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
 support::ExitCode run_curve(const Options& options) {
   support::Progress progress;
   std::vector<nlohmann::ordered_json> results;
-  for (const uint32_t cores : bench::core_counts(support::usable_cores())) {
-    progress.show(fmt::format("on {} cores", cores));
-    results.push_back(bench::run_on_cores(
-        {std::filesystem::read_symlink("/proc/self/exe"), "--length",
-         std::to_string(options.length), "--pairs", std::to_string(options.pairs), "--device",
-         options.device, "--json", "-"},
-        cores));
+  const support::InterruptWatch watch;
+  const std::vector<uint32_t> counts = bench::core_counts(support::usable_cores());
+  for (const uint32_t cores : counts) {
+    if (support::interrupted()) break;
+    progress.show(fmt::format("on {} cores", cores), results.size(), counts.size());
+    try {
+      results.push_back(bench::run_on_cores(
+          {std::filesystem::read_symlink("/proc/self/exe"), "--length",
+           std::to_string(options.length), "--pairs", std::to_string(options.pairs), "--device",
+           options.device, "--json", "-"},
+          cores));
+    } catch (const std::runtime_error&) {
+      if (!support::interrupted()) throw;
+    }
   }
   progress.clear();
   support::print_report(options.json_file, bench::curve_table(results));

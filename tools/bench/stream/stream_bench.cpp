@@ -109,11 +109,12 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
       sizes<16, 32, 64, 128, 256, 512, 1024, 2048, 4096>(device.gpu, streams, program);
   for (Size& size : all)
     for (const Way way : kWays) size.run(way);  // untimed: creates the objects of first use
-  support::take_turns(options.rounds, all.size() * kWays.size(), [&](size_t turn) {
-    Size& size = all[turn / kWays.size()];
-    const size_t way = turn % kWays.size();
-    size.ns[way].push_back(size.run(kWays[way]));
-  });
+  const uint32_t rounds =
+      support::take_turns(options.rounds, all.size() * kWays.size(), [&](size_t turn) {
+        Size& size = all[turn / kWays.size()];
+        const size_t way = turn % kWays.size();
+        size.ns[way].push_back(size.run(kWays[way]));
+      });
 
   support::Table table({{"arguments\nbytes"},
                         {"written\nns"},
@@ -146,13 +147,13 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
   support::print_report(
       options.json_file,
       fmt::format(
-          "Launches of a launcher, medians of {} rounds of {} ({}s on this machine's host):\n{}",
-          options.rounds.count, kLaunches, device.time_name(), table.text()));
+          "Launches of a launcher, medians of {} rounds of {}\n({}s on this machine's host):\n\n{}",
+          rounds, kLaunches, device.time_name(), table.text()));
   if (!options.json_file.empty()) {
     const nlohmann::json report{{"device", device.name()},
                                 {"virtual_gpu", device.is_virtual},
                                 {"cores", support::usable_cores()},
-                                {"rounds", options.rounds.count},
+                                {"rounds", rounds},
                                 {"seed", options.rounds.seed},
                                 {"launches", kLaunches},
                                 {"results", results}};

@@ -13,14 +13,19 @@
 #include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "gfx9/vector/entry.hpp"
 #include "gfx9/workgroup.hpp"
+#include "tools/support/command_line.hpp"
+#include "tools/support/interrupt.hpp"
+#include "tools/support/program.hpp"
 
 namespace {
 
+using namespace uptempo;
 using namespace uptempo::vgpu;
 using namespace uptempo::vgpu::gfx9;
 using Words = std::vector<uint32_t>;
@@ -199,35 +204,37 @@ class Bench {
   Workgroup workgroup_;
 };
 
+constexpr std::pair<std::string_view, vector::Simd> kSimds[] = {
+    {"avx512", vector::Simd::avx512},
+    {"avx2", vector::Simd::avx2},
+    {"baseline", vector::Simd::baseline}};
+
+support::ExitCode run(const std::string& chosen) {
+  std::string_view in_use;
+  for (const auto& [name, simd] : kSimds) {
+    if (chosen == name && !vector::use_simd(simd))
+      throw support::Unavailable("this machine does not support " + chosen);
+  }
+  for (const auto& [name, simd] : kSimds)
+    if (vector::simd_in_use() == simd) in_use = name;
+  Bench bench;
+  const support::InterruptWatch watch;
+  support::print(fmt::format("ns per wave64 instruction, {}\n", in_use));
+  for (const Case& one : kCases) {
+    if (support::interrupted()) return support::exit_interrupted;
+    support::print(fmt::format("{:>8.2f}  {}\n", bench.nanoseconds(one), one.name));
+  }
+  support::print(fmt::format("{:>8.2f}  start of a wave, per wave of a workgroup of four\n",
+                             bench.start_nanoseconds()));
+  return support::exit_ok;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  static constexpr std::pair<std::string_view, vector::Simd> kSimds[] = {
-      {"avx512", vector::Simd::avx512},
-      {"avx2", vector::Simd::avx2},
-      {"baseline", vector::Simd::baseline}};
-  if (argc > 2) {
-    fmt::print(stderr, "usage: vgpu_bench [avx512|avx2|baseline]\n");
-    return 2;
-  }
-  for (const auto& [name, simd] : kSimds) {
-    if (argc == 2 && argv[1] == name && !vector::use_simd(simd)) {
-      fmt::print(stderr, "vgpu_bench: this machine does not support {}\n", name);
-      return 1;
-    }
-  }
-  std::string_view simd_name;
-  for (const auto& [name, simd] : kSimds) {
-    if (vector::simd_in_use() == simd) simd_name = name;
-  }
-  if (argc == 2 && simd_name != argv[1]) {
-    fmt::print(stderr, "vgpu_bench: unknown SIMD target {}; use avx512, avx2 or baseline\n",
-               argv[1]);
-    return 2;
-  }
-  Bench bench;
-  fmt::print("ns per wave64 instruction, {}\n", simd_name);
-  for (const Case& one : kCases) fmt::print("{:>8.2f}  {}\n", bench.nanoseconds(one), one.name);
-  fmt::print("{:>8.2f}  start of a wave, per wave of a workgroup of four\n",
-             bench.start_nanoseconds());
+  support::CommandLine app("vgpu_bench", "Time of the virtual GPU per instruction of a wave.");
+  std::string simd;
+  app.option("simd", simd, "avx512, avx2 or baseline (the best of this machine)")
+      .one_of({"avx512", "avx2", "baseline"});
+  return support::run_program(app, argc, argv, [&] { return run(simd); });
 }

@@ -195,7 +195,7 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
   for (const double length : lengths)
     for (const Way& way : all) rows.push_back({length, &way, {}, {}, {}});
 
-  support::take_turns(options.rounds, rows.size(), [&](size_t r) {
+  const uint32_t rounds = support::take_turns(options.rounds, rows.size(), [&](size_t r) {
     Row& row = rows[r];
     const Sample sample = bench.run(bench.turns_for(row.asked_us), *row.way);
     row.work.push_back(sample.work_us);
@@ -229,14 +229,13 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
   }
   support::print_report(
       options.json_file,
-      fmt::format("Waits of {} thread, medians of {} rounds ({}s on this machine):\n{}",
-                  options.second ? "a second" : "one", options.rounds.count, device.time_name(),
-                  table.text()));
+      fmt::format("Waits of {} thread, medians of {} rounds ({}s on this machine):\n\n{}",
+                  options.second ? "a second" : "one", rounds, device.time_name(), table.text()));
   if (!options.json_file.empty()) {
     const nlohmann::json report{{"device", device.name()},
                                 {"virtual_gpu", device.is_virtual},
                                 {"cores", support::usable_cores()},
-                                {"rounds", options.rounds.count},
+                                {"rounds", rounds},
                                 {"second_waiter", options.second},
                                 {"seed", options.rounds.seed},
                                 {"default_spin_us", nanoseconds(WaitPolicy{}.spin).count() / 1000},

@@ -165,7 +165,8 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
 
   Rows rows = declared();
   const std::vector<std::function<void()>> round = round_of(measure, rows, cores.other);
-  support::take_turns(options.rounds, round.size(), [&](size_t row) { measured(round[row]); });
+  const uint32_t rounds =
+      support::take_turns(options.rounds, round.size(), [&](size_t row) { measured(round[row]); });
   support::Progress progress;
   for (int sample = 0; sample < 6; ++sample) {
     progress.show("idle device");
@@ -175,14 +176,13 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
   progress.clear();
 
   const std::vector<Judged> bars = judge(rows, kBars);
-  const Conditions conditions{gpu.name(), options.rounds.count, options.rounds.seed, cores.host,
-                              cores.other};
+  const Conditions conditions{gpu.name(), rounds, options.rounds.seed, cores.host, cores.other};
   support::print_report(
       options.json_file,
-      fmt::format("Device: virtual GPU, {}; kernels are not executed; {} rounds; the "
-                  "program on core {}, the device on core {}\n\n{}",
-                  conditions.device, options.rounds.count, cores.host, cores.other,
-                  table(rows, bars)));
+      fmt::format(
+          "Device: virtual GPU, {}; kernels are not executed\n{} rounds; the program on core {}, "
+          "the device on core {}\n\n{}",
+          conditions.device, rounds, cores.host, cores.other, table(rows, bars)));
   if (!options.json_file.empty())
     support::write_output(options.json_file, json(conditions, rows, bars).dump(2) + '\n');
   const bool met = std::ranges::all_of(bars, &Judged::met);
