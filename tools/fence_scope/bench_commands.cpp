@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 #include <hsa/hsa.h>
 
-#include <iostream>
+#include <functional>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -12,11 +12,13 @@
 #include "tools/fence_scope/report/report_packets.hpp"
 #include "tools/fence_scope/report/report_table.hpp"
 #include "tools/fence_scope/report/report_words.hpp"
+#include "tools/fence_scope/run/vgpu_process.hpp"
 #include "tools/fence_scope/sequence_options.hpp"
 #include "tools/fence_scope/session.hpp"
 #include "tools/fence_scope/trace/run_trace.hpp"
 #include "tools/fence_scope/verdict/checker_advice.hpp"
 #include "tools/support/command_line.hpp"
+#include "tools/support/interrupt.hpp"
 
 namespace uptempo::fence_scope {
 namespace {
@@ -88,9 +90,9 @@ void require_traceable(const BenchOptions& options) {
 }
 
 void write_trace(const BenchOptions& options, const support::Device& device,
-                 const Sequence& sequence, const Cell& cell) {
+                 const Sequence& sequence, const Cell& cell, std::optional<double> seconds) {
   nlohmann::ordered_json document =
-      trace_of_case(device, {.sequence = &sequence, .headers = cell.headers});
+      trace_of_case(device, {.sequence = &sequence, .headers = cell.headers}, seconds);
   nlohmann::ordered_json& about = document["otherData"];
   about["workload"] = cell.workload;
   about["cell"] = cell.label;
@@ -105,7 +107,7 @@ Choices choices_of(const Bench& bench) { return {bench.everywhere(), bench.plann
 
 support::ExitCode list(std::vector<Cell> cells, const BenchOptions& options) {
   keep_matching(cells, options.filter);
-  std::cout << "Workloads:\n" << list_of_workloads() << "\nCells of this command:\n";
+  support::print("Workloads:\n" + list_of_workloads() + "\nCells of this command:\n");
   for (const Cell& cell : cells)
     fmt::print("{}{}: {}\n", cell.workload,
                cell.position == Position::all ? "" : fmt::format(", {}", name_of(cell.position)),
@@ -122,18 +124,29 @@ void add_steps(Report& report, const Sequence& sequence) {
   for (const Step& step : sequence.steps) report.steps.push_back(step.name);
 }
 
-support::ExitCode finish(Report& report, const BenchOptions& options) {
+support::ExitCode finish(Report& report, const BenchOptions& options, const Session& session) {
   report.timing = options.timing;
-  const std::vector<std::string> warnings =
-      warnings_of(report.cells, options.method, report.time_kind);
-  report.warnings.insert(report.warnings.end(), warnings.begin(), warnings.end());
+  if (support::interrupted())
+    report.warnings.push_back("interrupted: the report holds what was measured before");
+  for (const std::vector<std::string>& warnings :
+       {session.warnings(), warnings_of(report.cells, options.method, report.time_kind)})
+    report.warnings.insert(report.warnings.end(), warnings.begin(), warnings.end());
   publish(report, options.outputs, table(report, terminal_columns()));
   return std::ranges::any_of(report.cells, contradicts_rules) ? support::exit_measured_failure
                                                               : support::exit_ok;
 }
 
+Method method_of(const BenchOptions& options, const Invocation& call) {
+  Method method = options.method;
+  method.begun = call.begun;
+  return method;
+}
+
+// Returns the seconds of the run that are left; no value: any number.
+using SecondsLeft = std::function<std::optional<double>()>;
+
 // Runs the cells of one sequence. `cells_of(sequence, choices)` creates them; `add(report, bench,
-// device)` adds further results to the report.
+// device, left)` adds further results to the report.
 template <class CellsOf, class Add>
 support::ExitCode run_cells(const char* command, const BenchOptions& options,
                             const Invocation& call, CellsOf&& cells_of, Add&& add) {
@@ -149,16 +162,18 @@ support::ExitCode run_cells(const char* command, const BenchOptions& options,
   if (options.dry_run) return dry_run(bench, cells);
 
   if (!options.cell.empty()) (void)cell_to_trace(cells, options.cell);
-  require_writable(options.outputs);
+  (void)prints_text(options.outputs);  // before a long experiment
   session.add_cells(std::move(cells));
   Report report = begin_report(command, call, device, options.method.seed);
   add_steps(report, sequence);
-  report.cells = session.carry_out(options.method);
+  const Method method = method_of(options, call);
+  report.cells = session.carry_out(method);
   report.conclusion = conclusion_of(report.cells, report.time_kind);
-  add(report, bench, device);
-  const support::ExitCode code = finish(report, options);
+  const auto left = [&] { return seconds_left(method, kWholeShare, steady_seconds()); };
+  add(report, bench, device, left);
+  const support::ExitCode code = finish(report, options, session);
   if (!options.outputs.trace.empty())
-    write_trace(options, device, sequence, cell_to_trace(report.cells, options.cell));
+    write_trace(options, device, sequence, cell_to_trace(report.cells, options.cell), left());
   return code;
 }
 
@@ -168,18 +183,23 @@ support::ExitCode run_scopes(const ScopesOptions& options, const Invocation& cal
       [&](const Sequence& sequence, const Choices& choices) {
         return scopes_cells(sequence, choices, options.positions);
       },
-      [](Report&, const Bench&, const support::Device&) {});
+      [](Report&, const Bench&, const support::Device&, const SecondsLeft&) {});
 }
 
-void add_packets(Report& report, const Bench& bench, const support::Device& device) {
+void add_packets(Report& report, const Bench& bench, const support::Device& device,
+                 const SecondsLeft& left) {
   std::optional<Headers> checker;
   if (device.is_virtual) {
     support::Progress progress;
     progress.show("fence checker's advice");
-    checker = advised_by_checker(bench.sequence(), bench.planned());
-    if (!checker)
-      report.warnings.push_back(
-          "the fence checker gave no advice, because the sequence is too long for it");
+    try {
+      checker = advised_by_checker(bench.sequence(), bench.planned(), left());
+      if (!checker)
+        report.warnings.push_back(
+            "the fence checker gave no advice, because the sequence is too long for it");
+    } catch (const OutOfTime&) {
+      report.warnings.push_back("--seconds left no time for the fence checker's advice");
+    }
   }
   report.packets = planned_packets(bench.sequence(), bench.plan(), checker ? &*checker : nullptr);
   const std::string opinion = checker_advice(report.packets);
@@ -240,7 +260,7 @@ support::ExitCode run_sweep(const SweepOptions& options, const Invocation& call)
     throw support::UsageError(
         "--program: a program file has fixed sizes, so a sweep has none to vary; use scopes or "
         "explain");
-  require_writable(options.outputs);
+  (void)prints_text(options.outputs);  // before a long experiment
   (void)resolve(options.sequence_options.workload);
   std::vector<std::string> left_out;
   if (options.list) {
@@ -264,10 +284,10 @@ support::ExitCode run_sweep(const SweepOptions& options, const Invocation& call)
   }
   if (options.dry_run) return support::exit_ok;
   Report report = begin_report("sweep", call, device, options.method.seed);
-  report.cells = session.carry_out(options.method);
+  report.cells = session.carry_out(method_of(options, call));
   report.conclusion = conclusion_of_sweep(report.cells, report.time_kind);
   report.warnings = left_out;
-  return finish(report, options);
+  return finish(report, options, session);
 }
 
 // Adds a subcommand whose options outlive the parsing.

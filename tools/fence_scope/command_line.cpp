@@ -5,10 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <iostream>
 #include <iterator>
 
 #include "tools/fence_scope/report/report_csv.hpp"
@@ -53,8 +49,9 @@ void remove_option(std::vector<std::string>& arguments, const std::string& name)
 std::vector<support::Option> add_output_options(support::CommandLine& command, Outputs& outputs) {
   std::vector<support::Option> options;
   for (const OutputInfo& output : kOutputs)
-    options.push_back(
-        command.option(output.option, outputs.*output.file, output.help).placeholder("FILE|-"));
+    options.push_back(command.option(output.option, outputs.*output.file, output.help)
+                          .output_file()
+                          .placeholder("FILE|-"));
   return options;
 }
 
@@ -66,28 +63,12 @@ bool prints_text(const Outputs& outputs) {
   return taken == 0;
 }
 
-void require_writable(const Outputs& outputs) {
-  (void)prints_text(outputs);
-  for (const OutputInfo& output : kOutputs) {
-    const std::string& file = outputs.*output.file;
-    const bool exists = std::filesystem::exists(file);
-    // Do not open a pipe here: opening it would make this its writer.
-    if (file.empty() || file == "-" || (exists && !std::filesystem::is_regular_file(file)))
-      continue;
-    errno = 0;
-    if (!std::ofstream(file, std::ios::app))
-      throw support::UsageError(
-          fmt::format("{}: cannot write '{}': {}", output.option, file, std::strerror(errno)));
-    if (!exists) std::filesystem::remove(file);
-  }
-}
-
 void publish(const Report& report, const Outputs& outputs, const std::string& text) {
   if (!outputs.json.empty()) support::write_output(outputs.json, json_text(report));
   if (!outputs.csv.empty()) support::write_output(outputs.csv, csv(report));
   if (!outputs.html.empty()) support::write_output(outputs.html, html(report));
   // Last, because a reader that closes early, such as `head`, ends the program.
-  if (prints_text(outputs)) std::cout << text << std::flush;
+  if (prints_text(outputs)) support::print(text);
 }
 
 void refuse_trace(const Outputs& outputs, const std::string& reason) {
@@ -106,8 +87,9 @@ void add_method_options(support::CommandLine& command, Method& method) {
       .range(1u, 100000u)
       .placeholder("N");
   command
-      .option("--seconds", method.seconds,
-              fmt::format("Seconds after which no round begins ({})", method.seconds))
+      .option(
+          "--seconds", [&method](double seconds) { method.run_seconds = seconds; },
+          fmt::format("Seconds of the whole run ({} for the rounds alone)", method.seconds))
       .range(0.0, 1e6)
       .placeholder("S");
   command

@@ -22,6 +22,7 @@ struct Invocation {
   char** argv;
   std::vector<std::string>
       arguments;  // the command's name and arguments, from argv or from a replayed report
+  double begun = steady_seconds();  // the run's seconds count from here
 };
 
 // Subcommands with the functions that run them after parsing.
@@ -34,10 +35,6 @@ struct Outputs {
   std::string json, csv, html, trace;
 };
 std::vector<support::Option> add_output_options(support::CommandLine& command, Outputs& outputs);
-// Call it before a long experiment.
-// Errors: support::UsageError for files that cannot be written, and if two outputs use standard
-// output.
-void require_writable(const Outputs& outputs);
 // Whether text for people is printed: not if an output uses standard output. Throws
 // support::UsageError if two outputs do.
 bool prints_text(const Outputs& outputs);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 #include <tuple>
 
@@ -57,6 +58,8 @@ bool same_headers(const Sequence& sequence, const Headers& a, const Headers& b) 
 bool usable(const Cell& cell) {
   return cell.judgement.verdict == Verdict::correct && cell.judgement.wrong_runs == 0;
 }
+
+bool is_timed(const Cell& cell) { return !cell.gated.samples_us.empty(); }
 
 // The time that shows the device's cost of fences.
 const Times& device_time(const Cell& cell) { return cell.device ? *cell.device : cell.gated; }
@@ -166,6 +169,25 @@ std::string saved(const Cell& cell, const Cell& baseline, TimeKind kind) {
     return fmt::format("{}; the difference in time is below this machine's noise",
                        saved_fences(cell, baseline));
   return fmt::format("{:.0f} % of the {}", 100 * saving->share, saving->of);
+}
+
+// Whether a cell was measured faster than the one that the model recommends; "" if none was.
+std::string measured_faster(std::span<const Cell> cells, std::span<const size_t> group) {
+  const auto chosen = std::ranges::find_if(group, [&](size_t i) { return cells[i].recommended; });
+  if (chosen == group.end() || !cells[*chosen].model) return {};
+  const Cell& recommended = cells[*chosen];
+  const Cell* fastest = nullptr;
+  for (const size_t i : group)
+    if (usable(cells[i]) && differs(cells[i].gated, recommended.gated) &&
+        cells[i].gated.median_us < recommended.gated.median_us &&
+        (fastest == nullptr || cells[i].gated.median_us < fastest->gated.median_us))
+      fastest = &cells[i];
+  if (fastest == nullptr) return {};
+  return fmt::format(
+      "{}: '{}' is recommended by the model; the virtual GPU executed '{}', which is also correct, "
+      "in {:.0f} % less time. Its own times say nothing about a device; the model is an estimate",
+      recommended.workload, recommended.label, fastest->label,
+      100 * (1 - ratio_of(fastest->gated, recommended.gated)->median));
 }
 
 std::string size_of(const Cell& cell) {
@@ -343,9 +365,12 @@ std::vector<std::vector<size_t>> groups_of(std::span<const Cell> cells) {
 void recommend(std::vector<Cell>& cells, TimeKind kind) {
   for (Cell& cell : cells) cell.recommended = false;
   for (const std::vector<size_t>& group : groups_of(cells)) {
+    // A run that ended early may have timed some cells and not others.
+    const bool has_times = std::ranges::any_of(group, [&](size_t i) { return is_timed(cells[i]); });
     std::vector<size_t> candidates;
-    std::ranges::copy_if(group, std::back_inserter(candidates),
-                         [&](size_t i) { return usable(cells[i]); });
+    std::ranges::copy_if(group, std::back_inserter(candidates), [&](size_t i) {
+      return usable(cells[i]) && (is_timed(cells[i]) || !has_times);
+    });
     const auto chosen =
         kind == TimeKind::hardware ? fastest(cells, candidates) : cheapest(cells, candidates);
     if (chosen) cells[*chosen].recommended = true;
@@ -411,6 +436,10 @@ std::vector<std::string> warnings_of(std::span<const Cell> cells, const Method& 
       warnings.push_back(
           fmt::format("{}: {} of {} runs were wrong although the rules promise right results",
                       cell.label, cell.judgement.wrong_runs, cell.judgement.runs));
+  if (const auto untimed = std::ranges::count_if(cells, std::not_fn(is_timed)); untimed > 0)
+    warnings.push_back(
+        fmt::format("{} of {} cells have no time, because the run ended during its first round",
+                    untimed, cells.size()));
   const auto noisy = std::ranges::count_if(cells, [](const Cell& cell) {
     return cell.gated.noisy || cell.ungated.noisy || (cell.device && cell.device->noisy);
   });
@@ -419,7 +448,12 @@ std::vector<std::string> warnings_of(std::span<const Cell> cells, const Method& 
         "noisy: {} of {} cells are not known to {:g} % after {} rounds; use a quieter machine, "
         "more --rounds or a larger --precision",
         noisy, cells.size(), 100 * method.precision, cells[0].gated.samples_us.size()));
-  if (kind == TimeKind::virtual_gpu) return warnings;
+  if (kind == TimeKind::virtual_gpu) {
+    for (const std::vector<size_t>& group : groups_of(cells))
+      if (std::string text = measured_faster(cells, group); !text.empty())
+        warnings.push_back(std::move(text));
+    return warnings;
+  }
   for (const std::vector<size_t>& group : groups_of(cells)) {
     const auto chosen = std::ranges::find_if(group, [&](size_t i) { return cells[i].recommended; });
     if (chosen == group.end()) continue;

@@ -107,7 +107,7 @@ support::ExitCode run_ladder(const LadderOptions& options, const Invocation& cal
       options.outputs,
       "the ladder times whole sorts; to trace a run of the same kernels, use fence_scope scopes or "
       "explain");
-  require_writable(options.outputs);
+  (void)prints_text(options.outputs);  // before a long experiment
   const Profile& profile = find_profile(options.profile);
   const sort::Network network = sort::network_for_option(options.length);
   const support::Device device = support::open_device(options.device, call.argc, call.argv);
@@ -133,8 +133,12 @@ support::ExitCode run_ladder(const LadderOptions& options, const Invocation& cal
                               iteration.correct = std::ranges::equal(sorter.output(), sorted);
                               return iteration;
                             },
-                            [&](const std::string& what) { progress.show(what); })};
+                            [&](const std::string& what, uint64_t done, uint64_t of) {
+                              progress.show(what, done, of);
+                            })};
   progress.clear();
+  // Fewer than requested after an interrupt.
+  measured.iterations = static_cast<uint32_t>(measured.rungs.front().iteration_us.size());
   measured.verified = std::ranges::all_of(
       measured.rungs, [](const sort::RungResult& rung) { return rung.wrong_iterations == 0; });
 

@@ -1,4 +1,3 @@
-#include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -7,6 +6,7 @@
 #include "tools/litmus/report.hpp"
 #include "tools/litmus/runner.hpp"
 #include "tools/support/command_line.hpp"
+#include "tools/support/interrupt.hpp"
 
 namespace uptempo::fence_scope {
 namespace {
@@ -28,6 +28,7 @@ void add_options(support::CommandLine& command, LitmusOptions& options) {
       .placeholder("NAME");
   command.flag("--list", options.list, "List the tests and their verdicts; run none");
   command.option("--report", options.report_file, "Also write the JSON to FILE, for sending")
+      .output_file()
       .placeholder("FILE");
   support::add_device_option(command, options.device);
   support::add_json_option(command, options.json_file);
@@ -47,8 +48,10 @@ std::vector<litmus::Test> chosen_tests(const LitmusOptions& options) {
 support::ExitCode run_litmus(const LitmusOptions& options, const Invocation& call) {
   const std::vector<litmus::Test> tests = chosen_tests(options);
   if (options.list) {
+    std::string text;
     for (const litmus::Test& test : tests)
-      std::cout << test.name << "  " << name_of(verdict_of(hazards_of(test))) << '\n';
+      text += test.name + "  " + std::string(name_of(verdict_of(hazards_of(test)))) + '\n';
+    support::print(text);
     return support::exit_ok;
   }
   const support::Device device = support::open_device(options.device, call.argc, call.argv);
@@ -60,9 +63,11 @@ support::ExitCode run_litmus(const LitmusOptions& options, const Invocation& cal
   const litmus::CacheRules rules =
       litmus::cache_rules_of(report.machine.target).value_or(litmus::CacheRules::gfx9);
   litmus::Runner runner(device.gpu);
+  const support::InterruptWatch watch;
   support::Progress progress;
   for (const litmus::Test& test : tests) {
-    progress.show(test.name);
+    if (support::interrupted()) break;
+    progress.show(test.name, report.results.size(), tests.size());
     litmus::Counter counter(test);
     for (uint32_t i = 0; i < options.iterations; ++i) counter.add(runner.run(test, i).outcome);
     const litmus::Verdict verdict = verdict_of(hazards_of(test, rules));

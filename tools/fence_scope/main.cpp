@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iostream>
 
 #include "tools/fence_scope/commands.hpp"
 #include "tools/fence_scope/report/report_json.hpp"
@@ -48,10 +47,10 @@ support::ExitCode replay(const std::string& file, const Outputs& outputs, int ar
 }
 
 support::ExitCode list(const Commands& commands) {
-  std::cout << "Commands:\n";
+  std::string text = "Commands:\n";
   for (const auto& [command, run] : commands)
-    fmt::print("{:<18}{}\n", command->name(), command->description());
-  std::cout << "\nWorkloads:\n" << list_of_workloads() << std::flush;
+    text += fmt::format("{:<18}{}\n", command->name(), command->description());
+  support::print(text + "\nWorkloads:\n" + list_of_workloads());
   return support::exit_ok;
 }
 

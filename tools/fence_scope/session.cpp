@@ -39,6 +39,7 @@ struct Session::Impl {
   std::vector<Cell> cells{};
   std::vector<Watched*> bench_of{};     // per cell
   std::vector<DeviceCounts> counted{};  // of each cell's last gated run
+  std::vector<std::string> warnings{};
 };
 
 Session::Session(const support::Device& device, TimingMode timing, const std::string& profile)
@@ -69,6 +70,8 @@ void Session::add_cells(std::vector<Cell> cells) {
   }
 }
 
+const std::vector<std::string>& Session::warnings() const { return impl_->warnings; }
+
 std::vector<Cell> Session::carry_out(const Method& method) {
   std::vector<Cell>& cells = impl_->cells;
   impl_->counted.resize(cells.size());
@@ -79,8 +82,15 @@ std::vector<Cell> Session::carry_out(const Method& method) {
       cases.push_back(
           {.sequence = &impl_->bench_of[i]->bench->sequence(), .headers = cells[i].headers});
     support::Progress progress;
-    evidence =
-        gather_evidence(cases, {.progress = [&](const std::string& what) { progress.show(what); }});
+    std::string left_out;
+    evidence = gather_evidence(
+        cases,
+        {.progress = [&](const std::string& what) { progress.show(what); },
+         .seconds_left = [&] { return seconds_left(method, kEvidenceShare, steady_seconds()); },
+         .left_out =
+             [&](const std::string& what) { left_out += (left_out.empty() ? "" : ", ") + what; }});
+    if (!left_out.empty())
+      impl_->warnings.push_back("--seconds left no time for evidence on the verdicts: " + left_out);
   }
   const Instruments instruments{
       .run =

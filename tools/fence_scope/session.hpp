@@ -27,6 +27,8 @@ class Session {
 
   // Runs all cells by `method` and recommends one of each group. Throws Error.
   std::vector<Cell> carry_out(const Method& method);
+  // What carry_out() had no time for (Method::run_seconds).
+  const std::vector<std::string>& warnings() const;
 
  private:
   struct Impl;

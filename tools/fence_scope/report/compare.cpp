@@ -188,7 +188,7 @@ std::string section_table(const ReportComparison& comparison,
     if (detail.p) row.push_back(cell->test ? p_text(cell->adjusted_p) : "-");
     table.add_row(std::move(row));
   }
-  return table.text();
+  return table.text(kMostColumns);
 }
 
 size_t widest(const std::string& text) {

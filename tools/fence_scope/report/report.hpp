@@ -109,6 +109,7 @@ struct Report {
   std::string experiment{};            // for example "scopes"
   std::vector<std::string> command{};  // the command line without the program's path
   std::string conclusion{};            // one sentence
+  std::string date{};                  // of the measurement: "2026-11-27 03:44 UTC"; "": unknown
   TimeKind time_kind = TimeKind::virtual_gpu;
   TimingMode timing = TimingMode::none;
   std::string device{}, target{};                    // e.g. "AMD Instinct MI210 (gfx90a)", "gfx90a"

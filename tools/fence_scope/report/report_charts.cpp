@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "aql/text.hpp"
 #include "tools/support/svg.hpp"
@@ -92,7 +93,9 @@ std::string bar_chart(const Report& report, const Section& section) {
   std::set<Position> positions;
   for (const Cell* cell : cells)
     if (!cell->baseline) positions.insert(cell->position);
-  std::ranges::stable_sort(cells, {}, [&](const Cell* cell) { return clock.us(*cell); });
+  std::ranges::stable_sort(cells, {}, [&](const Cell* cell) {
+    return std::pair(cell->judgement.verdict != Verdict::correct, clock.us(*cell));
+  });
 
   const auto interval = [&](const Cell& cell) {
     return !clock.modelled && std::isfinite(cell.gated.low_us) && std::isfinite(cell.gated.high_us);
@@ -109,9 +112,10 @@ std::string bar_chart(const Report& report, const Section& section) {
   const double left = 24 + 7.1 * characters;
   const auto x = [&](double us) { return left + (kRight - left) * std::min(us, most) / most; };
   const double bottom = kTop + kRow * static_cast<double>(cells.size());
-  std::string out = svg_text(
-      16, 24, "title",
-      (clock.modelled ? "Cheapest first: " : "Fastest first: ") + fitted(section.workload, 32));
+  std::string out =
+      svg_text(16, 24, "title",
+               fmt::format("Correct first, {} on top: {}", clock.modelled ? "cheapest" : "fastest",
+                           fitted(section.workload, 14)));
   out += svg_text(16, 43, "quiet",
                   clock.title + (clock.modelled ? ", in us" : " in us, with intervals") +
                       "; > recommended, = baseline");

@@ -36,29 +36,6 @@ std::string count_text(const std::optional<uint64_t>& count) {
 
 }  // namespace
 
-std::string wrapped(std::string_view text, size_t columns, size_t indent, std::string prefix) {
-  std::string out = std::move(prefix);
-  size_t used = out.size();
-  bool first_word = true;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find(' '), text.size());
-    const std::string_view word = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    if (word.empty()) continue;
-    if (!first_word && used + 1 + word.size() > columns) {
-      out += '\n' + std::string(indent, ' ');
-      used = indent;
-    } else if (!first_word) {
-      out += ' ';
-      ++used;
-    }
-    out += word;
-    used += word.size();
-    first_word = false;
-  }
-  return out + '\n';
-}
-
 size_t Field::width(const Section& section) const {
   size_t widest = 0;
   const std::string& title = column.title;

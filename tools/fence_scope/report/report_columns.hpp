@@ -1,4 +1,4 @@
-// Table columns made of cells, and wrapped text, shared by the tables of reports and of
+// Table columns made of cells, shared by the tables of reports and of
 // comparisons.
 //
 // Thread safety: pure functions.
@@ -16,9 +16,7 @@ namespace uptempo::fence_scope {
 
 inline constexpr unsigned kFewestColumns = 80, kMostColumns = 400;
 
-// `prefix` and the words of `text`, in lines of at most `columns`; all but the first are indented.
-std::string wrapped(std::string_view text, size_t columns, size_t indent = 0,
-                    std::string prefix = {});
+using support::wrapped;
 
 // A column of a section's table, and its text for a cell.
 struct Field {

@@ -23,12 +23,12 @@ constexpr const char* kStyles = R"(
 @media (prefers-color-scheme: dark) { :root { --ground: #0d1117; --ink: #e6edf3; --soft: #9198a1; --edge: #3d444d; --band: #151b23;
   --ok: #12331c; --stale: #431418; --loose: #2f1d4a; --maybe: #3b2e00; --mark: #58a6ff; } }
 * { box-sizing: border-box; }
-body { margin: 0 auto; padding: 16px; max-width: 1120px; background: var(--ground); color: var(--ink); overflow-wrap: break-word;
+body { margin: 0 auto; padding: 16px 24px; max-width: 2000px; background: var(--ground); color: var(--ink); overflow-wrap: break-word;
   font: 16px/1.5 system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif; }
 h1 { font-size: 1.35rem; line-height: 1.35; margin: 0 0 .5rem; } h2 { font-size: 1.15rem; margin: 2rem 0 .5rem; } h3 { font-size: 1rem; margin: 1.25rem 0 .4rem; }
-p { margin: .4rem 0; } .soft { color: var(--soft); } .warn { border-left: 4px solid #bf8700; padding: .3rem .7rem; background: var(--band); }
+p { margin: .4rem 0; } p, h1 { max-width: 1000px; } .soft { color: var(--soft); } .warn { border-left: 4px solid #bf8700; padding: .3rem .7rem; background: var(--band); }
 .label { display: inline-block; border: 1px solid var(--edge); border-radius: 1em; padding: 0 .6em; font-size: .875rem; }
-.pair { display: flex; flex-wrap: wrap; gap: 12px; } .pair > div { flex: 1 1 330px; min-width: 0; } .charts > div { flex-basis: 400px; max-width: 560px; }
+.pair { display: flex; flex-wrap: wrap; gap: 12px; } .pair > div { flex: 1 1 330px; min-width: 0; } .charts > div { flex-basis: 420px; max-width: 780px; }
 table { border-collapse: collapse; font-size: .875rem; font-variant-numeric: tabular-nums; }
 th, td { border: 1px solid var(--edge); padding: 4px 7px; text-align: left; vertical-align: top; } th { background: var(--band); font-weight: 600; }
 .matrix { width: 100%; table-layout: fixed; } .matrix th:first-child { width: 5.2em; } .rows th:first-child { width: 9.5em; } .matrix th, .legend td { overflow-wrap: normal; } .piece { display: inline-block; margin-right: .35em; } .matrix caption { text-align: left; font-weight: 600; padding: 2px 0; font-size: .875rem; }
@@ -131,6 +131,14 @@ bool is_matrix(const Group& group) {
          });
 }
 
+// The recommended cell, then the correct ones; the others follow. Otherwise in the given order.
+std::vector<const Cell*> correct_first(std::vector<const Cell*> cells) {
+  std::ranges::stable_sort(cells, {}, [](const Cell* cell) {
+    return cell->recommended ? 0 : cell->judgement.verdict == Verdict::correct ? 1 : 2;
+  });
+  return cells;
+}
+
 std::string matrix(const Section& section, const Group& group) {
   constexpr std::array kScopes{aql::FenceScope::none, aql::FenceScope::agent,
                                aql::FenceScope::system};
@@ -171,7 +179,7 @@ std::string matrix(const Section& section, const Group& group) {
 std::string list(const Section& section, const std::vector<Group>& groups) {
   std::string out = "<table class=\"matrix rows\">\n";
   if (groups.size() == 1) {
-    for (const Cell* cell : groups.front().cells)
+    for (const Cell* cell : correct_first(groups.front().cells))
       out += fmt::format("<tr><th>{}</th><td{}>{}</td></tr>\n", e(cell->label), attributes(*cell),
                          cell_content(section, *cell));
     return out + "</table>\n";
@@ -219,7 +227,7 @@ std::string figures_table(const Report& report, const Section& section) {
   for (const Field& field : fields)
     out += fmt::format("<th>{}</th>", e(one_line(field.column.title)));
   out += "</tr>\n";
-  for (const Cell* cell : section.cells) {
+  for (const Cell* cell : correct_first(section.cells)) {
     out += "<tr>";
     for (const Field& field : fields)
       out += fmt::format("<td{}>{}</td>",
@@ -272,7 +280,10 @@ std::string headers(const Report& report) {
       "words</th></tr>\n";
   std::string chosen, others;
   size_t count = 0;
-  for (const Cell& cell : report.cells) {
+  std::vector<const Cell*> cells;
+  for (const Cell& cell : report.cells) cells.push_back(&cell);
+  for (const Cell* each : correct_first(std::move(cells))) {
+    const Cell& cell = *each;
     if (cell.headers.empty()) continue;
     const bool is_chosen = cell.recommended || cell.baseline;
     std::string& rows = is_chosen ? chosen : others;
@@ -344,6 +355,7 @@ std::string facts(const Report& report) {
   const auto row = [&](std::string_view name, std::string_view value) {
     if (!value.empty()) out += fmt::format("<tr><th>{}</th><td>{}</td></tr>\n", e(name), e(value));
   };
+  row("date", report.date);
   row("device", report.device);
   row("target", report.target);
   row("times", kind_text(report.time_kind));
@@ -389,8 +401,9 @@ std::string html(const Report& report) {
       "{}</title>\n<style>{}</style>\n</head>\n<body>\n",
       e(report.experiment), e(report.device), kStyles);
   out += fmt::format("<h1>{}</h1>\n", e(report.conclusion));
-  out += fmt::format("<p>{} <span class=\"label\">{}</span></p>\n", e(report.device),
-                     kind_text(report.time_kind));
+  out +=
+      fmt::format("<p>{}{}{} <span class=\"label\">{}</span></p>\n", e(report.date),
+                  report.date.empty() ? "" : ", ", e(report.device), kind_text(report.time_kind));
   for (const std::string& warning : report.warnings)
     out += fmt::format("<p class=\"warn\"><b>Warning:</b> {}</p>\n", e(warning));
   std::vector<std::string> models;

@@ -294,6 +294,7 @@ ordered_json json(const Report& report) {
   return {{"format", kFormat},
           {"schema", report.schema},
           {"conclusion", report.conclusion},
+          {"date", report.date},
           {"experiment", report.experiment},
           {"command", report.command},
           {"units",
@@ -336,6 +337,7 @@ Report parse_report(std::string_view text, const std::string& file) {
     in.refuse(
         fmt::format("its schema is {}, but this version reads {}", report.schema, kReportSchema));
   report.conclusion = in["conclusion"].text();
+  if (in.has("date")) report.date = in["date"].text();  // not in older reports
   report.experiment = in["experiment"].text();
   report.command = in["command"].texts();
   report.time_kind = in["time_kind"].one_of<TimeKind>();

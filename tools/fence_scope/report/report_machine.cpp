@@ -1,11 +1,25 @@
 #include "tools/fence_scope/report/report_machine.hpp"
 
+#include <ctime>
+
 #include "tools/support/program.hpp"
 #include "tools/support/software.hpp"
 
 namespace uptempo::fence_scope {
+namespace {
+
+std::string date_now() {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  char text[32] = "";
+  if (gmtime_r(&now, &utc) != nullptr) std::strftime(text, sizeof text, "%F %H:%M UTC", &utc);
+  return text;
+}
+
+}  // namespace
 
 void describe_machine(Report& report, const support::Device& device) {
+  report.date = date_now();
   report.device = device.name();
   report.target = device.gpu.name();
   report.time_kind = device.is_virtual ? TimeKind::virtual_gpu : TimeKind::hardware;

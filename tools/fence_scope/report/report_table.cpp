@@ -28,7 +28,7 @@ std::string table_of(const Section& section, const std::vector<const Field*>& fi
     for (const Field* field : fields) row.push_back(field->text(*cell));
     table.add_row(std::move(row));
   }
-  return table.text();
+  return table.text(kMostColumns);  // fitted by the caller
 }
 
 // As many tables as needed. Each begins with the columns that identify cells.

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <limits>
 
+#include "tools/support/interrupt.hpp"
 #include "tools/support/program.hpp"
 #include "tools/support/rounds.hpp"
 #include "tools/support/statistics.hpp"
@@ -29,6 +30,11 @@ bool certain(const Samples& samples, double precision) {
 }
 
 }  // namespace
+
+std::optional<double> seconds_left(const Method& method, double share, double now) {
+  if (!method.run_seconds) return std::nullopt;
+  return std::max(0.0, method.begun + share * *method.run_seconds - now);
+}
 
 double uncertainty(const Times& times) {
   if (times.coverage < kConfidence || times.median_us <= 0)
@@ -60,10 +66,16 @@ std::vector<Measured> measure(size_t configurations, const Method& method,
   std::vector<Samples> samples(configurations);
   std::vector<Measured> measured(configurations);
   const double start = now();
-  bool timed = false;
+  const std::optional<double> left = seconds_left(method, kRoundsShare, start);
+  const double end = start + left.value_or(method.seconds);
+  const double warm_end = left ? start + *left / 4 : end;
+  bool timed = false, cut = false;
+  const support::InterruptWatch watch;
   support::Progress progress;
 
   const auto take = [&](size_t turn) {
+    if (support::interrupted() || (left && now() >= (timed ? end : warm_end))) cut = true;
+    if (cut) return;
     const size_t which = turn / 2;
     const Release release = turn % 2 == 0 ? Release::gated : Release::ungated;
     const Bench::Run result = run(which, release);
@@ -75,20 +87,30 @@ std::vector<Measured> measure(size_t configurations, const Method& method,
     if (release == Release::gated && result.device_us)
       samples[which].device.push_back(*result.device_us);
   };
+  uint32_t complete = 0;  // timed rounds
   const auto enough = [&](uint32_t rounds) {
-    const uint32_t taken = rounds < method.warm_up ? 0 : rounds - method.warm_up;
-    timed = rounds >= method.warm_up;
-    if (taken > 0) {
+    if (timed && !cut) ++complete;
+    if (support::interrupted() || (timed && cut)) return true;
+    cut = false;  // the warm-up's
+    timed = rounds >= method.warm_up || (left && now() >= warm_end);
+    if (complete > 0) {
       const auto is_certain = [&](const Samples& of) { return certain(of, method.precision); };
-      if (taken >= method.most_rounds || now() - start >= method.seconds ||
-          (taken >= method.least_rounds && std::ranges::all_of(samples, is_certain)))
+      if (complete >= method.most_rounds || now() >= end ||
+          (complete >= method.least_rounds && std::ranges::all_of(samples, is_certain)))
         return true;
     }
-    progress.show(timed ? fmt::format("round {} of at most {}", taken + 1, method.most_rounds)
-                        : fmt::format("warm-up {} of {}", rounds + 1, method.warm_up));
+    if (timed)
+      progress.show(fmt::format("round {} of at most {}", complete + 1, method.most_rounds),
+                    complete, method.most_rounds, end - now());
+    else
+      progress.show(fmt::format("warm-up {} of {}", rounds + 1, method.warm_up));
     return false;
   };
   support::take_turns(method.seed, 2 * configurations, take, enough);
+  if (complete > 0)
+    for (Samples& of : samples)
+      for (std::vector<double>* values : {&of.gated, &of.ungated, &of.device})
+        if (values->size() > complete) values->resize(complete);
 
   for (size_t i = 0; i < configurations; ++i) {
     measured[i].gated = times_of(std::move(samples[i].gated), method.precision);

@@ -3,7 +3,9 @@
 //
 // Warm-up rounds are checked for wrong results but not timed. Rounds then continue until every
 // median is known with the requested precision, or a bound is reached. All configurations have the
-// same number of rounds, so that values of one round may be divided by each other. Stopping as soon
+// same number of rounds, so that values of one round may be divided by each other. SIGINT, and the
+// end of the run's seconds, end a round between two runs. Times of such a round are dropped, unless
+// it is the first: then some configurations have a time and others have none. Stopping as soon
 // as intervals are narrow makes them slightly too narrow: the reported coverage is that of a number
 // of rounds fixed in advance.
 //
@@ -27,8 +29,16 @@ struct Method {
   uint32_t least_rounds = 6;  // with fewer rounds no interval holds the median with 95 %
   uint32_t most_rounds = 40;  // first bound; at least one
   double seconds = 60;        // second bound: no round begins later, except the first timed one
-  double precision = 0.05;    // requested half width of a median's interval, relative to the median
+  // Seconds of the whole run, from `begun` (a moment of the clock). If given, they replace `seconds`.
+  std::optional<double> run_seconds{};
+  double begun = 0;
+  double precision = 0.05;  // requested half width of a median's interval, relative to the median
 };
+
+// Seconds until this share of the run's seconds is over, at least 0; no value without such a bound.
+// The run's parts have these shares: evidence of other processes, rounds, everything.
+inline constexpr double kEvidenceShare = 0.5, kRoundsShare = 0.9, kWholeShare = 1;
+std::optional<double> seconds_left(const Method& method, double share, double now);
 
 // Half width of the interval, relative to the median; infinite if there are too few values for the
 // requested confidence (support::median_interval).

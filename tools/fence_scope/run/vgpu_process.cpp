@@ -32,13 +32,15 @@ std::vector<std::string> clean_environment() {
 }  // namespace
 
 ordered_json run_under_vgpu(const std::vector<std::string>& launcher_options,
-                            const std::vector<std::string>& arguments) {
+                            const std::vector<std::string>& arguments,
+                            std::optional<double> seconds) {
   std::vector<std::string> command = clean_environment();
   command.push_back(vgpu::find_launcher());
   command.insert(command.end(), launcher_options.begin(), launcher_options.end());
   command.insert(command.end(), {"--", std::filesystem::read_symlink("/proc/self/exe").string()});
   command.insert(command.end(), arguments.begin(), arguments.end());
-  const test::CommandResult result = test::run_command(command);
+  const test::CommandResult result = test::run_command(command, {.seconds = seconds});
+  if (result.timed_out) throw OutOfTime("a process of this experiment did not end in time");
   ordered_json out = ordered_json::parse(result.out, nullptr, false);
   if (result.exit_code != 0 || out.is_discarded())
     throw std::runtime_error(

@@ -9,6 +9,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -18,14 +19,20 @@
 
 namespace uptempo::fence_scope {
 
+// The process was ended because its time was up.
+struct OutOfTime : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
 // Starts the process, waits for its end, and returns the JSON that it printed. The launcher gets
 // exactly these options, whatever this process was started with; the device of $UPTEMPO_VGPU_DEVICE
 // remains.
 // Errors: std::runtime_error with the process's message if it fails, or if uptempo-vgpu is not
-// found.
+// found; OutOfTime after `seconds`.
 // Thread safety: one thread at a time.
 nlohmann::ordered_json run_under_vgpu(const std::vector<std::string>& launcher_options,
-                                      const std::vector<std::string>& arguments);
+                                      const std::vector<std::string>& arguments,
+                                      std::optional<double> seconds = std::nullopt);
 
 // Cases are passed to the process in a file. Both throw std::runtime_error naming a file that
 // cannot be written or read.

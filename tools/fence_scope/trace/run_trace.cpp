@@ -222,7 +222,8 @@ TraceRun trace_of_recorded(const Sequence& sequence, const Bench::Run& run,
   return trace;
 }
 
-ordered_json trace_of_case(const support::Device& device, const Case& one) {
+ordered_json trace_of_case(const support::Device& device, const Case& one,
+                           std::optional<double> seconds) {
   if (!device.is_virtual) {
     Bench bench(device.gpu, *one.sequence, TimingMode::each);
     TraceRun trace =
@@ -233,7 +234,7 @@ ordered_json trace_of_case(const support::Device& device, const Case& one) {
   const test::TemporaryDirectory directory;
   const std::string file = directory.file("case"), trace = directory.file("trace.jsonl");
   write_case_file(file, std::span(&one, 1));
-  return run_under_vgpu({"--trace", trace}, {kTraceOption, file, trace});
+  return run_under_vgpu({"--trace", trace}, {kTraceOption, file, trace}, seconds);
 }
 
 std::optional<int> run_trace_process(int argc, char** argv) {

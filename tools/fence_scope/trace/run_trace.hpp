@@ -26,9 +26,11 @@
 namespace uptempo::fence_scope {
 
 // Runs the case once and returns the contents of the file (trace_json()).
-// Errors: Error; std::runtime_error with the message of a process that failed.
+// Errors: Error; std::runtime_error with the message of a process that failed; OutOfTime if such a
+// process does not end within `seconds`.
 // Thread safety: one thread at a time.
-nlohmann::ordered_json trace_of_case(const support::Device& device, const Case& one);
+nlohmann::ordered_json trace_of_case(const support::Device& device, const Case& one,
+                                     std::optional<double> seconds = std::nullopt);
 // No value unless trace_of_case() has started this process.
 std::optional<int> run_trace_process(int argc, char** argv);
 

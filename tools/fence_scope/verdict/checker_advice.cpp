@@ -80,13 +80,14 @@ std::optional<Headers> narrowed(const Headers& planned, std::span<const std::str
   return headers;
 }
 
-std::optional<Headers> advised_by_checker(const Sequence& sequence, const Headers& headers) {
+std::optional<Headers> advised_by_checker(const Sequence& sequence, const Headers& headers,
+                                          std::optional<double> seconds) {
   const test::TemporaryDirectory directory;
   const std::string file = directory.file("case"), report = directory.file("report.jsonl");
   const Case one{.sequence = &sequence, .headers = headers};
   write_case_file(file, {&one, 1});
-  const ordered_json out =
-      run_under_vgpu({"--check", "fences,advice", "--report", report}, {kAdviceOption, file});
+  const ordered_json out = run_under_vgpu({"--check", "fences,advice", "--report", report},
+                                          {kAdviceOption, file}, seconds);
   Placement placement;
   for (size_t queue = 0; queue < placement.queues.size(); ++queue)
     placement.queues[queue] = out.at("queues").at(queue).get<uint32_t>();

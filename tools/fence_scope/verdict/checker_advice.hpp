@@ -21,9 +21,10 @@ std::optional<Headers> narrowed(const Headers& planned, std::span<const std::str
                                 const Placement& placement);
 
 // Runs the sequence once in another process and asks the checker. Throws std::runtime_error if that
-// process fails.
+// process fails, and OutOfTime after `seconds`.
 // Thread safety: one thread at a time.
-std::optional<Headers> advised_by_checker(const Sequence& sequence, const Headers& headers);
+std::optional<Headers> advised_by_checker(const Sequence& sequence, const Headers& headers,
+                                          std::optional<double> seconds = std::nullopt);
 
 // No value unless advised_by_checker() has started this process. main() calls it before anything
 // else.

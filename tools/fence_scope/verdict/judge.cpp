@@ -210,20 +210,31 @@ std::vector<Evidence> gather_evidence(std::span<const Case> cases, const JudgeOp
                     runs = std::to_string(options.runs);
   write_case_file(file, cases);
   std::vector<Evidence> all(cases.size());
-  report_progress("fence checker");
-  const ordered_json checked = run_under_vgpu(
-      {"--check", "fences,hsa,repeated", "--report", report}, {kJudgeOption, file, runs, report});
-  for (size_t i = 0; i < all.size(); ++i) {
+  // No value if there was no time.
+  const auto run = [&](const std::string& name, const std::vector<std::string>& launcher_options,
+                       const std::vector<std::string>& arguments) -> std::optional<ordered_json> {
+    report_progress(name);
+    const auto left = options.seconds_left ? options.seconds_left() : std::nullopt;
+    try {
+      if (left && *left <= 0) throw OutOfTime("no time is left");
+      return run_under_vgpu(launcher_options, arguments, left);
+    } catch (const OutOfTime&) {
+      if (options.left_out) options.left_out(name);
+      return std::nullopt;
+    }
+  };
+  const auto checked = run("fence checker", {"--check", "fences,hsa,repeated", "--report", report},
+                           {kJudgeOption, file, runs, report});
+  for (size_t i = 0; checked && i < all.size(); ++i) {
     all[i].checked = true;
-    for (const ordered_json& one : checked.at(i).at("findings"))
+    for (const ordered_json& one : checked->at(i).at("findings"))
       all[i].findings.push_back(finding_of(one));
   }
   for (uint32_t seed = 1; seed <= options.seeds; ++seed) {
-    report_progress(fmt::format("seed {} of {}", seed, options.seeds));
-    const ordered_json outcomes =
-        run_under_vgpu({"--incoherent", std::to_string(seed)}, {kJudgeOption, file, runs});
-    for (size_t i = 0; i < all.size(); ++i) {
-      const ordered_json& one = outcomes.at(i);
+    const auto outcomes = run(fmt::format("seed {} of {}", seed, options.seeds),
+                              {"--incoherent", std::to_string(seed)}, {kJudgeOption, file, runs});
+    for (size_t i = 0; outcomes && i < all.size(); ++i) {
+      const ordered_json& one = outcomes->at(i);
       all[i].runs += options.runs;
       all[i].wrong_runs += one.at("wrong").get<uint32_t>();
       if (seed != 1) continue;

@@ -52,8 +52,14 @@ struct JudgeOptions {
   uint32_t runs = 2;  // per case and process
   // Called before each process: "fence checker", "seed 2 of 4".
   std::function<void(const std::string&)> progress{};
+  // Seconds that are left for all processes; no value: any number.
+  std::function<std::optional<double>()> seconds_left{};
+  // Called for each process that had no time, or was ended because its time was up: its name as in
+  // `progress`.
+  std::function<void(const std::string&)> left_out{};
 };
-// Starts 1 + seeds processes in succession and waits for them. Uses the device of
+// Starts 1 + seeds processes in succession and waits for them. Evidence of a process that was left
+// out is missing. Uses the device of
 // $UPTEMPO_VGPU_DEVICE, if set.
 // Errors: std::runtime_error with a process's message if it fails, or if uptempo-vgpu is not found.
 // Thread safety: one thread at a time.

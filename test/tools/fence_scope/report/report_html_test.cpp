@@ -128,10 +128,10 @@ TEST_CASE(
     "report as HTML: charts show the model's times if the virtual GPU's are meaningless, and no "
     "others") {
   const Report report = examples::scopes_report();
-  CHECK(contains(html(report), ">Cheapest first: chain<"));
+  CHECK(contains(html(report), ">Correct first, cheapest on top: chain<"));
   CHECK(contains(html(report), ">model mi210: predicted, in us;"));
   Report measured = report;
   for (Cell& cell : measured.cells) cell.model.reset();
-  CHECK(contains(html(measured), ">Fastest first: chain<"));
+  CHECK(contains(html(measured), ">Correct first, fastest on top: chain<"));
   CHECK(contains(html(measured), ">gated virtual GPU time in us"));
 }
