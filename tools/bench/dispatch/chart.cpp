@@ -20,7 +20,15 @@ constexpr double kWidth = 860, kLeft = 70, kRight = 640, kLabels = 662;  // x
 constexpr double kTop = 84, kPanelHeight = 330, kPanelGap = 76;          // y
 constexpr double kLabelHeight = 16;
 
-// Rows of a family share a colour and differ in dashes.
+// The rows of the first chart: their figures differ enough for a logarithmic axis. Later ones, and
+// then any others, take the places of rows that the report does not have.
+constexpr std::string_view kMain[] = {"floor-packets", "uptempo-batch", "uptempo-stream",
+                                      "hip-launch",    "hip-graph",     "pocl",
+                                      "hsa-careful",   "uptempo-replay"};
+constexpr size_t kMainLines = 5;
+constexpr const char* kMainStyles[] = {"floor", "own", "hsa", "other", "hip"};
+
+// In the second chart, rows of a family share a colour and differ in dashes and marks.
 struct Family {
   std::string_view prefix;
   const char* style;
@@ -29,35 +37,80 @@ constexpr Family kFamilies[] = {{"floor", "floor"}, {"hsa", "hsa"},   {"uptempo"
                                 {"hip", "hip"},     {"pocl", "pocl"}, {"", "other"}};
 constexpr const char* kDashes[] = {"", "7 4", "2 3", "10 3 2 3", "4 4", "1 4"};
 
+// Marks at the points of a line, around the origin: circle, square, triangle, diamond, cross, plus.
+constexpr const char* kMarks[] = {"m-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0z",
+                                  "m-4 -4h8v8h-8z",
+                                  "m0 -5l5 9h-10z",
+                                  "m0 -5l5 5l-5 5l-5 -5z",
+                                  "m-4 -4l8 8m0 -8l-8 8",
+                                  "m-5 0h10m-5 -5v10"};
+
 constexpr const char* kStyles = R"(.grid { stroke: #d8dee4; stroke-width: 1; }
   .line { fill: none; stroke-width: 2; } .leader { stroke-width: 0.7; fill: none; }
+  .mark { stroke-width: 1.6; fill: #ffffff; }
   .floor { stroke: #6e7781; } .hsa { stroke: #2f6fdb; } .own { stroke: #c93c37; } .hip { stroke: #1a7f37; } .pocl { stroke: #8250df; } .other { stroke: #9a6700; })";
-constexpr const char* kDarkStyles = R"(.grid { stroke: #30363d; }
+constexpr const char* kDarkStyles = R"(.grid { stroke: #30363d; } .mark { fill: #0d1117; }
     .floor { stroke: #9198a1; } .hsa { stroke: #58a6ff; } .own { stroke: #ff7b72; } .hip { stroke: #56d364; } .pocl { stroke: #d2a8ff; } .other { stroke: #e3b341; })";
 
 struct Line {
   std::string name;
   const char* style = "";
   const char* dashes = "";
+  const char* mark = "";
   std::vector<const Series*> points;  // by ascending batch length
   double label_y = 0;
 };
 
-std::vector<Line> lines_of(const Report& report, Phase phase) {
+enum class Part : uint8_t { main, rest };
+
+std::vector<std::string> names_of(const Report& report) {
+  std::vector<std::string> names;
+  for (const Series& series : report.results.all)
+    if (std::ranges::find(names, series.name) == names.end()) names.push_back(series.name);
+  return names;
+}
+
+// The names of the first chart's rows, in the order of the report.
+std::vector<std::string> main_names(const Report& report) {
+  const std::vector<std::string> all = names_of(report);
+  std::vector<std::string> chosen;
+  const auto choose = [&](const std::string& name) {
+    if (chosen.size() < kMainLines && std::ranges::find(chosen, name) == chosen.end())
+      chosen.push_back(name);
+  };
+  for (const std::string_view name : kMain)
+    if (std::ranges::find(all, name) != all.end()) choose(std::string(name));
+  std::ranges::for_each(all, choose);
+  std::ranges::sort(chosen, {}, [&](const std::string& name) {
+    return std::ranges::find(all, name) - all.begin();
+  });
+  return chosen;
+}
+
+std::vector<Line> lines_of(const Report& report, Phase phase, Part part) {
+  const std::vector<std::string> main = main_names(report);
+  // Assigned before filtering by phase, so that a row looks alike in both panels.
   std::vector<Line> lines;
   std::array<size_t, std::size(kFamilies)> used{};
-  for (const Series& series : report.results.all) {
-    auto line = std::ranges::find(lines, series.name, &Line::name);
-    if (line == lines.end()) {
-      // Assigned before filtering by phase, so that a row has the same dashes in both panels.
-      const auto family = std::ranges::find_if(
-          kFamilies, [&](const Family& each) { return series.name.starts_with(each.prefix); });
-      const auto index = static_cast<size_t>(family - std::begin(kFamilies));
-      lines.push_back(
-          {series.name, family->style, kDashes[used[index]++ % std::size(kDashes)], {}});
-      line = std::prev(lines.end());
+  for (const std::string& name : names_of(report)) {
+    const bool is_main = std::ranges::find(main, name) != main.end();
+    if (is_main != (part == Part::main)) continue;
+    if (is_main) {
+      lines.push_back({name, kMainStyles[lines.size()], "", kMarks[lines.size()], {}});
+      continue;
     }
-    if (series.phase == phase) line->points.push_back(&series);
+    const auto family = std::ranges::find_if(
+        kFamilies, [&](const Family& each) { return name.starts_with(each.prefix); });
+    const size_t number = used[static_cast<size_t>(family - std::begin(kFamilies))]++;
+    lines.push_back({name,
+                     family->style,
+                     kDashes[number % std::size(kDashes)],
+                     kMarks[(number + number / std::size(kMarks)) % std::size(kMarks)],
+                     {}});
+  }
+  for (const Series& series : report.results.all) {
+    const auto line = std::ranges::find(lines, series.name, &Line::name);
+    if (line != lines.end() && series.phase == phase) line->points.push_back(&series);
   }
   std::erase_if(lines, [](const Line& line) { return line.points.empty(); });
   for (Line& line : lines)
@@ -116,29 +169,30 @@ void place_labels(std::vector<Line>& lines, const Scales& scales) {
 }
 
 std::string drawing(const Line& line, const Scales& scales) {
-  std::string path, marks;
+  std::string path, intervals, marks;
   for (const Series* point : line.points) {
     const support::MedianInterval ns = point->interval();
     const double x = scales.x(point->batch);
     path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : "L", x, scales.y(ns.median));
-    marks += fmt::format("M{0:.1f} {1:.1f}V{2:.1f}M{3:.1f} {4:.1f}H{5:.1f}", x, scales.y(ns.low),
-                         scales.y(ns.high), x - 3, scales.y(ns.median), x + 3);
+    intervals += fmt::format("M{:.1f} {:.1f}V{:.1f}", x, scales.y(ns.low), scales.y(ns.high));
+    marks += fmt::format("M{:.1f} {:.1f}{}", x, scales.y(ns.median), line.mark);
   }
   const Series& last = *line.points.back();
   const double end_x = scales.x(last.batch), end_y = scales.y(last.median());
   return fmt::format(
              "<path class=\"line {0}\" stroke-dasharray=\"{1}\" d=\"{2}\"/><path class=\"line "
              "{0}\" "
-             "d=\"{3}\"/>"
+             "d=\"{3}\"/><path class=\"mark {0}\" d=\"{8}M{9:.1f} {7:.1f}{10}\"/>"
              "<path class=\"leader {0}\" stroke-dasharray=\"1 3\" d=\"M{4:.1f} {5:.1f}L{6:.1f} "
              "{7:.1f}\"/>"
              "<path class=\"line {0}\" stroke-dasharray=\"{1}\" d=\"M{6:.1f} {7:.1f}h26\"/>\n",
-             line.style, line.dashes, path, marks, end_x, end_y, kLabels - 8, line.label_y) +
+             line.style, line.dashes, path, intervals, end_x, end_y, kLabels - 8, line.label_y,
+             marks, kLabels + 5, line.mark) +
          svg_text(kLabels + 24, line.label_y + 4, "text", line.name);
 }
 
-std::string panel(const Report& report, Phase phase, double top) {
-  std::vector<Line> lines = lines_of(report, phase);
+std::string panel(const Report& report, Phase phase, Part part, double top) {
+  std::vector<Line> lines = lines_of(report, phase, part);
   if (lines.empty()) return {};
   double low = HUGE_VAL, high = 0;
   for (const Line& line : lines) {
@@ -164,18 +218,19 @@ std::string panel(const Report& report, Phase phase, double top) {
   return out;
 }
 
-}  // namespace
-
-std::string svg(const Report& report) {
+std::string chart(const Report& report, Part part) {
   std::string panels;
   double top = kTop;
   for (const Phase phase : {Phase::submit, Phase::complete}) {
-    const std::string drawn = panel(report, phase, top);
+    const std::string drawn = panel(report, phase, part, top);
     panels += drawn;
     if (!drawn.empty()) top += kPanelHeight + kPanelGap;
   }
-  if (panels.empty()) throw std::runtime_error("the report has no figures to draw");
-  std::string title = "Host time per dispatch";
+  if (panels.empty())
+    throw std::runtime_error(part == Part::main ? "the report has no figures to draw"
+                                                : "the report has no more rows to draw");
+  std::string title =
+      part == Part::main ? "Host time per dispatch" : "Host time per dispatch, the other rows";
   for (const Peer& peer : report.peers)
     if (peer.missing.empty()) title += "; " + peer.version;
   const std::string heading =
@@ -188,5 +243,11 @@ std::string svg(const Report& report) {
   return support::svg_image(kWidth, top - kPanelGap + 50, "Host time per dispatch, by batch length",
                             kStyles, kDarkStyles, heading + panels);
 }
+
+}  // namespace
+
+std::string svg(const Report& report) { return chart(report, Part::main); }
+
+std::string svg_of_rest(const Report& report) { return chart(report, Part::rest); }
 
 }  // namespace uptempo::bench

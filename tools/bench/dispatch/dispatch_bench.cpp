@@ -33,7 +33,7 @@ struct Options {
   bool bars = false;
   std::string peer = "hip";
   std::string compare_file;
-  std::string svg_file;
+  std::string svg_file, svg_rest_file;
   std::string only;
   std::string count_file;  // set in the counting run
 
@@ -158,6 +158,8 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
   }
   if (!options.json_file.empty()) support::write_output(options.json_file, out.dump(2) + '\n');
   if (!options.svg_file.empty()) support::write_output(options.svg_file, bench::svg(report));
+  if (!options.svg_rest_file.empty())
+    support::write_output(options.svg_rest_file, bench::svg_of_rest(report));
   bench::require_met(judgements);
   return support::exit_ok;
 }
@@ -186,7 +188,12 @@ int main(int argc, char** argv) {
   app.flag("--no-counts", options.no_counts,
            "Skip the run that counts allocations, calls and doorbells");
   app.flag("--bars", options.bars, "Exit with 1 if a bar is missed or cannot be judged");
-  app.option("--svg", options.svg_file, "Write a chart").output_file().placeholder("FILE");
+  app.option("--svg", options.svg_file, "Write a chart of five rows")
+      .output_file()
+      .placeholder("FILE");
+  app.option("--svg-rest", options.svg_rest_file, "Write a chart of all other rows")
+      .output_file()
+      .placeholder("FILE");
   app.option("--compare", options.compare_file, "Compare with an earlier report written by --json")
       .placeholder("OLD.json");
   // internal: makes this the counting run

@@ -4,9 +4,11 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "test/support/catch.hpp"
 #include "test/support/text.hpp"
@@ -74,21 +76,56 @@ TEST_CASE("labels of lines that end at one point do not overlap, and stay next t
   Report crowded{.device = "some GPU", .batches = {8}, .results = {}};
   for (int i = 0; i < 12; ++i)
     crowded.results.all.push_back(steady("row" + std::to_string(i), 8, Phase::submit, 10));
-  const std::string text = svg(crowded);
   const std::string_view label = "\" class=\"text\" text-anchor=\"start\">row";
-  double before = 0;
-  size_t labels = 0;
-  for (size_t end = text.find(label); end != std::string::npos;
-       end = text.find(label, end + 1), ++labels) {
-    const size_t begin = text.rfind("y=\"", end) + 3;
-    const double y = std::stod(text.substr(begin, end - begin));
-    CHECK(y >= before + 15);
-    CHECK(y < 84 + 330 + 10);
-    before = y;
+  const auto labels_of = [&](const std::string& text) {
+    double before = 0;
+    size_t labels = 0;
+    for (size_t end = text.find(label); end != std::string::npos;
+         end = text.find(label, end + 1), ++labels) {
+      const size_t begin = text.rfind("y=\"", end) + 3;
+      const double y = std::stod(text.substr(begin, end - begin));
+      CHECK(y >= before + 15);
+      CHECK(y < 84 + 330 + 10);
+      before = y;
+    }
+    return labels;
+  };
+  CHECK(labels_of(svg(crowded)) == 5);
+  CHECK(labels_of(svg_of_rest(crowded)) == 7);
+}
+
+TEST_CASE("the first chart has five rows that differ in colour and mark, the second all others") {
+  Report all{.device = "some GPU", .batches = {1, 8}, .results = {}};
+  const std::vector<std::string> main{"floor-packets", "uptempo-batch", "uptempo-stream",
+                                      "hip-launch", "hip-graph"};
+  const std::vector<std::string> others{"floor-packets-kernargs", "hsa-careful", "uptempo-single",
+                                        "uptempo-replay", "uptempo-launcher"};
+  for (size_t i = 0; i < main.size(); ++i)
+    for (const std::string& name : {others[i], main[i]})
+      for (const uint32_t batch : {1u, 8u})
+        all.results.all.push_back(steady(name, batch, Phase::submit, 10));
+  const std::string first = svg(all), second = svg_of_rest(all);
+  for (const std::string& name : main) {
+    CHECK(count(first, '>' + name + '<') == 1);
+    CHECK(count(second, '>' + name + '<') == 0);
   }
-  CHECK(labels == 12);
+  for (const std::string& name : others) {
+    CHECK(count(first, '>' + name + '<') == 0);
+    CHECK(count(second, '>' + name + '<') == 1);
+  }
+  // A class of a mark is its colour; the path after its first coordinates is its shape.
+  std::set<std::string> colours, shapes;
+  for (size_t at = first.find("class=\"mark "); at != std::string::npos;
+       at = first.find("class=\"mark ", at + 1)) {
+    const size_t colour = at + 12, path = first.find('m', first.find(" d=\"", at));
+    colours.insert(first.substr(colour, first.find('"', colour) - colour));
+    shapes.insert(first.substr(path, first.find('M', path) - path));
+  }
+  CHECK(colours.size() == 5);
+  CHECK(shapes.size() == 5);
 }
 
 TEST_CASE("a chart without data is refused") {
   CHECK_THROWS_AS(svg(Report{.batches = {1}, .results = {}}), std::runtime_error);
+  CHECK_THROWS_AS(svg_of_rest(report()), std::runtime_error);  // has two rows
 }

@@ -170,7 +170,7 @@ TEST_CASE("published figures of others are distinguished from measurements, with
   const Report report{.device = "some GPU",
                       .batches = {1024},
                       .results = {{{"a", 1024, Phase::submit, {1, 1, 1}}}}};
-  CHECK(table(report).find("6.9 us for 1024 nodes, 6.7 ns each (averages of github.com/ROCm") !=
+  CHECK(table(report).find("6.9 us for 1024 nodes, 6.7 ns each (averages of\ngithub.com/ROCm") !=
         std::string::npos);
   const nlohmann::ordered_json out = json(report);
   CHECK(out["results"].size() == 1);
