@@ -324,6 +324,43 @@ TEST_CASE(
         std::string::npos);
 }
 
+TEST_CASE(
+    "a recommendation by the model that was measured slower than a correct cell is a warning") {
+  std::vector<Cell> cells = carried_out(interior_cells(), TimeKind::virtual_gpu);
+  recommend(cells, TimeKind::virtual_gpu);
+  for (Cell& cell : cells) {
+    cell.model = ModelTime{.profile = "mi210", .us = cell.recommended ? 1.0 : 2.0};
+    cell.gated = times_of(std::vector<double>(6, 100), 0.05);
+  }
+  const auto warns = [&] {
+    for (const std::string& warning : warnings_of(cells, {}, TimeKind::virtual_gpu))
+      if (warning.find("is recommended by the model") != std::string::npos) return warning;
+    return std::string();
+  };
+  CHECK(warns() == "");  // all alike
+  for (Cell& cell : cells)
+    if (cell.judgement.verdict != Verdict::correct)
+      cell.gated = times_of(std::vector<double>(6, 10), 0.05);
+  CHECK(warns() == "");  // only wrong cells are faster
+  cells[0].gated = times_of(std::vector<double>(6, 75), 0.05);
+  REQUIRE(cells[0].judgement.verdict == Verdict::correct);
+  REQUIRE_FALSE(cells[0].recommended);
+  CHECK(warns().find("'" + cells[0].label + "', which is also correct, in 25 % less time") !=
+        std::string::npos);
+  for (Cell& cell : cells) cell.model.reset();
+  CHECK(warns() == "");  // not by a model
+}
+
+TEST_CASE("a cell without a time is not recommended beside timed ones, and a warning counts it") {
+  std::vector<Cell> cells = carried_out(interior_cells(), TimeKind::hardware);
+  const auto cell = std::ranges::find(cells, true, &Cell::recommended);
+  const std::string label = cell->label;
+  cell->gated = {};
+  recommend(cells, TimeKind::hardware);
+  CHECK(recommended(cells).label != label);
+  CHECK(warnings_of(cells, {}, TimeKind::hardware)[0].starts_with("1 of 19 cells have no time"));
+}
+
 TEST_CASE("relative times refer to the baseline, which is 1") {
   const std::vector<Cell> cells = carried_out(interior_cells(), TimeKind::hardware);
   CHECK(cells[0].relative == 1);

@@ -28,7 +28,7 @@ body { margin: 0 auto; padding: 16px 24px; max-width: 2000px; background: var(--
 h1 { font-size: 1.35rem; line-height: 1.35; margin: 0 0 .5rem; } h2 { font-size: 1.15rem; margin: 2rem 0 .5rem; } h3 { font-size: 1rem; margin: 1.25rem 0 .4rem; }
 p { margin: .4rem 0; } p, h1 { max-width: 1000px; } .soft { color: var(--soft); } .warn { border-left: 4px solid #bf8700; padding: .3rem .7rem; background: var(--band); }
 .label { display: inline-block; border: 1px solid var(--edge); border-radius: 1em; padding: 0 .6em; font-size: .875rem; }
-.pair { display: flex; flex-wrap: wrap; gap: 12px; } .pair > div { flex: 1 1 330px; min-width: 0; } .charts > div { flex-basis: 420px; max-width: 780px; }
+.pair { display: flex; flex-wrap: wrap; gap: 12px; } .pair > div { flex: 1 1 330px; min-width: 0; } .charts > div { flex-basis: 420px; max-width: 640px; }
 table { border-collapse: collapse; font-size: .875rem; font-variant-numeric: tabular-nums; }
 th, td { border: 1px solid var(--edge); padding: 4px 7px; text-align: left; vertical-align: top; } th { background: var(--band); font-weight: 600; }
 .matrix { width: 100%; table-layout: fixed; } .matrix th:first-child { width: 5.2em; } .rows th:first-child { width: 9.5em; } .matrix th, .legend td { overflow-wrap: normal; } .piece { display: inline-block; margin-right: .35em; } .matrix caption { text-align: left; font-weight: 600; padding: 2px 0; font-size: .875rem; }

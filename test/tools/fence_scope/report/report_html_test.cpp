@@ -135,3 +135,18 @@ TEST_CASE(
   CHECK(contains(html(measured), ">Correct first, fastest on top: chain<"));
   CHECK(contains(html(measured), ">gated virtual GPU time in us"));
 }
+
+TEST_CASE("report as HTML: has its date, and correct cells precede the others in its tables") {
+  Report report = examples::scopes_report();
+  CHECK(!contains(html(report), "<th>date</th>"));
+  report.date = "2026-11-27 03:44 UTC";
+  const std::string page = html(report);
+  CHECK(contains(page, "<p>2026-11-27 03:44 UTC, "));
+  CHECK(contains(page, "<th>date</th><td>2026-11-27 03:44 UTC</td>"));
+  const size_t table = page.find("class=\"figures\""), end = page.find("</table>", table);
+  const std::string figures = page.substr(table, end - table);
+  const size_t last_correct = figures.rfind("<td>correct");
+  for (const char* verdict : {"<td>stale", "<td>unordered", "<td>unknown"})
+    if (contains(figures, verdict)) CHECK(figures.find(verdict) > last_correct);
+  CHECK(contains(figures, "<td>stale"));
+}

@@ -121,6 +121,45 @@ TEST_CASE("no round begins after the given seconds, but at least one is timed") 
   CHECK(measured[0].gated.noisy);
 }
 
+TEST_CASE("seconds of the whole run end a round between two runs, and its times are dropped") {
+  // Two configurations: a round is four runs of a second.
+  FakeBench bench{[](size_t, uint32_t) { return 1e6; }};
+  const std::vector<Measured> measured =
+      bench.measured(2, {.precision = 1e-9, .run_seconds = 20, .begun = 0});
+  // 0.9 of them are the rounds': a warm-up, three rounds, and half of a round.
+  CHECK(bench.seconds == 18);
+  for (const Measured& each : measured) {
+    CHECK(each.gated.samples_us.size() == 3);
+    CHECK(each.ungated.samples_us.size() == 3);
+    CHECK(each.device->samples_us.size() == 3);
+  }
+  CHECK(measured[0].runs + measured[1].runs == 18);
+}
+
+TEST_CASE("if the whole run's seconds end in the first round, the runs that had time are kept") {
+  FakeBench bench{[](size_t, uint32_t) { return 1e6; }};
+  // The warm-up has a quarter of the 4.5 seconds, and the round three of its four runs.
+  const std::vector<Measured> measured = bench.measured(2, {.run_seconds = 5, .begun = 0});
+  CHECK(bench.seconds == 5);
+  size_t kept = 0;
+  for (const Measured& each : measured)
+    kept += each.gated.samples_us.size() + each.ungated.samples_us.size();
+  CHECK(kept == 3);
+}
+
+TEST_CASE("a run whose seconds are over before its rounds measures nothing") {
+  FakeBench bench{steady};
+  bench.seconds = 100;
+  const std::vector<Measured> measured = bench.measured(2, {.run_seconds = 50, .begun = 10});
+  for (const Measured& each : measured) {
+    CHECK(each.runs == 0);
+    CHECK(each.gated.samples_us.empty());
+  }
+  CHECK(seconds_left({.run_seconds = 50, .begun = 10}, kWholeShare, 20) == 40);
+  CHECK(seconds_left({.run_seconds = 50, .begun = 10}, kEvidenceShare, 90) == 0);
+  CHECK_FALSE(seconds_left({}, kWholeShare, 20));
+}
+
 TEST_CASE("fewer rounds than an interval requires leave the median uncertain") {
   FakeBench bench{steady};
   const std::vector<Measured> measured = bench.measured(1, {.most_rounds = 3});

@@ -1,5 +1,6 @@
 // fence_scope --trace as a user runs it, on the virtual GPU.
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -142,10 +143,12 @@ TEST_CASE("--trace - writes nothing else to standard output") {
 
 TEST_CASE(
     "an impossible trace is refused before anything runs, and the error says what to do instead") {
-  const auto refusal = [](const std::vector<std::string>& arguments) {
-    const CommandResult result = traced("/nonexistent/trace.json", arguments);
+  const TemporaryDirectory directory;
+  const auto refusal = [&](const std::vector<std::string>& arguments) {
+    const CommandResult result = traced(directory.file("trace.json"), arguments);
     CHECK(result.exit_code == 2);
     CHECK(result.out.empty());
+    CHECK_FALSE(std::filesystem::exists(directory.file("trace.json")));
     CHECK(result.err.find('\n') == result.err.size() - 1);
     return result.err;
   };
