@@ -171,9 +171,8 @@ class Trace {
   void place(Queue& queue) {
     std::vector<Slice*> slices;
     for (Slice& slice : queue.slices) slices.push_back(&slice);
-    std::ranges::stable_sort(slices, {}, [](const Slice* slice) {
-      return std::pair(slice->begin_ns, slice->end_ns);
-    });
+    std::ranges::stable_sort(
+        slices, {}, [](const Slice* slice) { return std::pair(slice->begin_ns, slice->end_ns); });
     std::vector<uint64_t> free_ns(1);  // per lane; doorbells are in the first
     const uint32_t first = next_tid_;
     for (Slice* slice : slices) {
@@ -184,9 +183,9 @@ class Trace {
       slice->tid = first + static_cast<uint32_t>(lane - free_ns.begin());
     }
     for (uint32_t lane = 0; lane < free_ns.size(); ++lane)
-      names_.push_back(metadata(
-          "thread_name", queue.gpu, first + lane,
-          lane == 0 ? queue.name : fmt::format("{}, lane {}", queue.name, lane + 1)));
+      names_.push_back(
+          metadata("thread_name", queue.gpu, first + lane,
+                   lane == 0 ? queue.name : fmt::format("{}, lane {}", queue.name, lane + 1)));
     first_tid_.push_back(first);
     next_tid_ += static_cast<uint32_t>(free_ns.size());
     for (const Slice& slice : queue.slices) origin_ns_ = std::min(origin_ns_, slice.begin_ns);
@@ -194,17 +193,14 @@ class Trace {
   }
 
   static Json metadata(const char* what, uint32_t gpu, uint32_t tid, const std::string& name) {
-    return {{"ph", "M"},
-            {"name", what},
-            {"pid", gpu + 1},
-            {"tid", tid},
-            {"args", {{"name", name}}}};
+    return {
+        {"ph", "M"}, {"name", what}, {"pid", gpu + 1}, {"tid", tid}, {"args", {{"name", name}}}};
   }
 
   Json event(const char* phase, const std::string& name, const std::string& category, uint32_t gpu,
              uint32_t tid, uint64_t ns) const {
-    return {{"ph", phase}, {"name", name}, {"cat", category},
-            {"pid", gpu + 1}, {"tid", tid}, {"ts", us(ns - origin_ns_)}};
+    return {{"ph", phase},    {"name", name}, {"cat", category},
+            {"pid", gpu + 1}, {"tid", tid},   {"ts", us(ns - origin_ns_)}};
   }
 
   static double us(uint64_t ns) { return static_cast<double>(ns) / 1000; }
@@ -212,8 +208,7 @@ class Trace {
   void write(const Queue& queue) {
     const uint32_t first = first_tid_[written_++];
     for (const Slice& slice : queue.slices) {
-      Json json =
-          event("X", slice.name, slice.category, queue.gpu, slice.tid, slice.begin_ns);
+      Json json = event("X", slice.name, slice.category, queue.gpu, slice.tid, slice.begin_ns);
       json["dur"] = us(slice.end_ns - slice.begin_ns);
       json["args"] = slice.args;
       events_.emplace_back(slice.begin_ns, std::move(json));
@@ -236,8 +231,7 @@ class Trace {
       return;
     }
     const uint64_t id = ++flows_;
-    Json start =
-        event("s", "depends", "dependency", queue.gpu, earlier.tid, earlier.last_ns());
+    Json start = event("s", "depends", "dependency", queue.gpu, earlier.tid, earlier.last_ns());
     start["id"] = id;
     events_.emplace_back(earlier.last_ns(), std::move(start));
     Json finish = event("f", "depends", "dependency", queue.gpu, later.tid, later.begin_ns);

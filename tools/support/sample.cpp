@@ -30,7 +30,8 @@ int run_sample(const std::string& name, const std::string& description, int argc
                const std::vector<std::string>& launcher_options) {
   CommandLine app(name, description);
   app.footer(
-      "Exit code: 0 right results, 1 wrong results or a failed device, 2 usage, 77 no such device.");
+      "Exit code: 0 right results, 1 wrong results or a failed device, 2 usage, 77 no such "
+      "device.");
   std::string choice = "auto";
   app.option("device,--device", choice, "auto, hardware or virtual (auto)").placeholder("D");
   return run_program(app, argc, argv, [&] {

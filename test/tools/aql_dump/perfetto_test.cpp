@@ -69,9 +69,15 @@ std::set<std::string> names_of(const json& document, const std::string& what) {
 
 std::string packet(uint32_t queue, uint64_t index, const std::string& type, bool barrier,
                    uint64_t begin, uint64_t end) {
-  return json{{"queue", queue},        {"index", index},      {"type", type},
-              {"barrier", barrier},    {"acquire", "system"}, {"release", "agent"},
-              {"completion_signal", false}, {"start_ns", begin},   {"end_ns", end}}
+  return json{{"queue", queue},
+              {"index", index},
+              {"type", type},
+              {"barrier", barrier},
+              {"acquire", "system"},
+              {"release", "agent"},
+              {"completion_signal", false},
+              {"start_ns", begin},
+              {"end_ns", end}}
              .dump() +
          '\n';
 }
@@ -141,7 +147,8 @@ TEST_CASE("a file of two processes has two queues of one number") {
   const std::string lines =
       packet(0, 0, "kernel_dispatch", true, 10, 20) + packet(0, 1, "kernel_dispatch", true, 20, 30);
   const json document = of_lines(lines + packet(0, 0, "kernel_dispatch", true, 15, 25));
-  CHECK(names_of(document, "thread_name") == std::set<std::string>{"queue 0", "queue 0, process 2"});
+  CHECK(names_of(document, "thread_name") ==
+        std::set<std::string>{"queue 0", "queue 0, process 2"});
 }
 
 TEST_CASE("--queue leaves out other queues, and an empty trace is a file without events") {

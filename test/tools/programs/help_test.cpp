@@ -50,8 +50,7 @@ TEST_CASE("an unknown option is named, and nothing runs") {
 TEST_CASE("a mistyped option names the option that was meant") {
   size_t tried = 0;
   for (const Invocation& each : invocations()) {
-    const std::vector<DeclaredOption> options =
-        options_in(run_command(each.with({"--help"})).out);
+    const std::vector<DeclaredOption> options = options_in(run_command(each.with({"--help"})).out);
     CHECK_FALSE(options.empty());
     for (const DeclaredOption& option : options) {
       // Two neighbours change places: no option of one program is that near to another.

@@ -52,8 +52,8 @@ CommandResult interrupted(const std::vector<std::string>& words) {
 TEST_CASE("an interrupted benchmark reports the rounds that it has finished, and returns 130") {
   const TemporaryDirectory directory;
   const std::string file = directory.file("out.json");
-  const CommandResult result = interrupted({CONTENTION_BENCH, "--rounds", "100000", "--threads",
-                                            "1", "--batch", "120", "--json", file});
+  const CommandResult result = interrupted(
+      {CONTENTION_BENCH, "--rounds", "100000", "--threads", "1", "--batch", "120", "--json", file});
   CAPTURE(result.err);
   CHECK(result.exit_code == 130);
   CHECK(contains(result.err,
@@ -68,10 +68,9 @@ TEST_CASE("an interrupted benchmark reports the rounds that it has finished, and
 TEST_CASE("an interrupted fence_scope reports what it has measured, and returns 130") {
   const TemporaryDirectory directory;
   const std::string file = directory.file("out.json");
-  const CommandResult result =
-      interrupted({FENCE_SCOPE, "explain", "--device", "virtual", "--workload", "chain", "--kernels",
-                   "2", "--rounds", "100000", "--seconds", "100000", "--precision", "0.01",
-                   "--json", file});
+  const CommandResult result = interrupted(
+      {FENCE_SCOPE, "explain", "--device", "virtual", "--workload", "chain", "--kernels", "2",
+       "--rounds", "100000", "--seconds", "100000", "--precision", "0.01", "--json", file});
   CAPTURE(result.err);
   CHECK(result.exit_code == 130);
   CHECK(contains(result.err, "fence_scope: interrupted;"));

@@ -26,8 +26,9 @@ const std::map<std::string, Words> kBriefRuns{
     {"streams", {"--device", "virtual"}},
     {"task_graph", {"--device", "virtual", "--rounds", "1"}},
     {"two_gpus", {"--device", "virtual"}},
-    {"aql_dump", {"packet", "00010d02", "00000100", "0", "200", "1", "1", "0", "0", "1000", "0",
-                  "2000", "0", "0", "0", "0", "0"}},
+    {"aql_dump",
+     {"packet", "00010d02", "00000100", "0", "200", "1", "1", "0", "0", "1000", "0", "2000", "0",
+      "0", "0", "0", "0"}},
     {"contention_bench", {"--rounds", "20"}},
     {"dispatch_bench",
      {"--device", "virtual", "--peer", "none", "--rounds", "20", "--batch", "1", "8", "--only",
@@ -45,10 +46,9 @@ const std::set<std::string> kLaunchers{"uptempo-vgpu", "uptempo-graphs"};
 const std::set<std::string> kSlow{"vgpu_consume_bench", "vgpu_bench"};
 
 // Their brief runs print tables to standard output.
-const std::set<std::string> kTables{"bitonic_sort",     "launch_loop",    "many_streams",
-                                    "sample_sort",      "task_graph",     "contention_bench",
-                                    "dispatch_bench",   "sort_vs_pocl",   "stream_bench",
-                                    "wait_bench"};
+const std::set<std::string> kTables{
+    "bitonic_sort",     "launch_loop",    "many_streams", "sample_sort",  "task_graph",
+    "contention_bench", "dispatch_bench", "sort_vs_pocl", "stream_bench", "wait_bench"};
 
 bool says_full(const std::string& error, const std::string& what) {
   return contains(error, "cannot write " + what + ": No space left on device");
@@ -127,8 +127,8 @@ TEST_CASE("the tables of fence_scope fit 80 columns") {
        {kBriefRuns.at("fence_scope"),
         Words{"explain", "--device", "virtual", "--workload", "chain", "--kernels", "3", "--rounds",
               "6", "--timing", "each"},
-        Words{"sweep", "--device", "virtual", "--kernels", "2,3", "--bytes", "4K",
-              "--working-set", "1", "--rounds", "6"},
+        Words{"sweep", "--device", "virtual", "--kernels", "2,3", "--bytes", "4K", "--working-set",
+              "1", "--rounds", "6"},
         Words{"ladder", "--device", "virtual", "--length", "64", "--iterations", "2"},
         Words{"litmus", "--device", "virtual", "--iterations", "1"}}) {
     Words words{FENCE_SCOPE};

@@ -131,3 +131,41 @@ TEST_CASE("a declared option is found by its name") {
   CHECK_FALSE(contains(line.parse({"--help"}).value(), "--fast"));
   CHECK_THROWS_AS(line.declared("--slow"), std::logic_error);
 }
+
+TEST_CASE("an unknown option or command is named with the nearest known one") {
+  CommandLine line("tried", "");
+  line.require_commands(1, 1);
+  uint32_t rounds = 0;
+  std::string file, secret;
+  CommandLine& sweep = line.command("sweep", "");
+  sweep.option("--rounds", rounds, "");
+  sweep.option("--working-set", file, "");
+  sweep.option("--secret", secret, "").hidden();
+  line.command("scopes", "").option("--position", file, "");
+  const auto error = [&](std::vector<std::string> arguments) {
+    return error_of<UsageError>([&] { line.parse(std::move(arguments)); });
+  };
+  CHECK(error({"sweep", "--rouds", "5"}) == "unknown option '--rouds'; did you mean '--rounds'?");
+  CHECK(error({"sweep", "--rouds=5"}) == "unknown option '--rouds'; did you mean '--rounds'?");
+  CHECK(error({"sweep", "--work"}) == "unknown option '--work'; did you mean '--working-set'?");
+  CHECK(error({"sweep", "--wrking_set"}) ==
+        "unknown option '--wrking_set'; did you mean '--working-set'?");
+  CHECK(error({"sweep", "--xyz"}) == "unknown option '--xyz' (see --help)");
+  CHECK(error({"sweep", "-r"}) == "unknown option '-r' (see --help)");
+  // Of another command, and hidden.
+  CHECK(error({"sweep", "--positio"}) == "unknown option '--positio' (see --help)");
+  CHECK(error({"sweep", "--secrt"}) == "unknown option '--secrt' (see --help)");
+  CHECK(error({"swep"}) == "unknown command 'swep'; did you mean 'sweep'?");
+  CHECK(error({"swep", "--rounds", "5"}).starts_with("unknown option"));
+  CHECK(error({"sweep", "extra"}) == "unexpected argument 'extra' (see --help)");
+}
+
+TEST_CASE("an output file that cannot be written is refused by its option") {
+  CommandLine line("tried", "");
+  std::string file;
+  line.option("--json", file, "").output_file();
+  CHECK(error_of<UsageError>([&] {
+          line.parse({"--json", "/no/such/folder/x"});
+        }) == "--json: cannot write '/no/such/folder/x': No such file or directory");
+  CHECK_FALSE(line.parse({"--json", "-"}));
+}

@@ -1,6 +1,7 @@
 #include "tools/support/program.hpp"
 
 #include <cstring>
+#include <filesystem>
 
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
@@ -68,6 +69,31 @@ TEST_CASE("input is read completely, and an unreadable file is a usage error tha
   CHECK(error_of<UsageError>([] { read_input("/tmp"); }) == "cannot read '/tmp': Is a directory");
 }
 
-TEST_CASE("a full device is an error, not a short file") {
-  CHECK_THROWS_AS(write_output("/dev/full", std::string(100000, 'x')), std::runtime_error);
+TEST_CASE("a full device is an error with its reason, also if the text fits a buffer") {
+  for (const size_t size : {1u, 100000u})
+    CHECK(error_of<std::runtime_error>([&] {
+            write_output("/dev/full", std::string(size, 'x'));
+          }) == "cannot write '/dev/full': No space left on device");
+}
+
+TEST_CASE("an output's problem is found without writing to it") {
+  const uptempo::test::TemporaryDirectory directory;
+  CHECK(output_problem("-") == "");
+  CHECK(output_problem("/dev/full") == "");
+  CHECK(output_problem(directory.file("new")) == "");
+  CHECK_FALSE(std::filesystem::exists(directory.file("new")));
+  write_output(directory.file("old"), "kept");
+  CHECK(output_problem(directory.file("old")) == "");
+  CHECK(uptempo::test::contents_of(directory.file("old")) == "kept");
+  CHECK(output_problem(directory.file("old/below")) ==
+        "cannot write '" + directory.file("old/below") + "': Not a directory");
+  CHECK(output_problem("/tmp") == "cannot write '/tmp': Is a directory");
+  CHECK(output_problem("") == "cannot write '': No such file or directory");
+}
+
+TEST_CASE("the remaining time is in the unit that people would use") {
+  CHECK(time_left_text(0.4) == "less than 1 s left");
+  CHECK(time_left_text(89.4) == "about 89 s left");
+  CHECK(time_left_text(120) == "about 2 min left");
+  CHECK(time_left_text(5400) == "about 1.5 h left");
 }
