@@ -4,11 +4,11 @@
 // - A process for each GPU, a thread for each queue. Slices of a thread must nest, so packets of a
 //   queue that execute at the same time are in further threads, its lanes.
 // - A slice (X) for each packet and copy, an instant (i) for each doorbell.
-// - A flow (s, f) for each dependency within a queue (HSA System Architecture 1.2, 2.9.1 and 2.9.8):
-//   a packet with the barrier bit depends on all earlier packets since the last one with it, and a
-//   packet after a barrier-AND or -OR packet depends on that. The trace does not name signals, so
-//   dependencies between queues are unknown. If the dependent packet began too early, an instant at
-//   its begin says so.
+// - A flow (s, f) for each dependency within a queue (HSA System Architecture 1.2, 2.9.1 and
+//   2.9.8): a packet with the barrier bit depends on all earlier packets since the last one with
+//   it, and a packet after a barrier-AND or -OR packet depends on that. The trace does not name
+//   signals, so dependencies between queues are unknown. If the dependent packet began too early,
+//   an instant at its begin says so.
 // - Processes that share a file number their queues alike. If an index of a queue occurs again, the
 //   queue is another one, with threads of its own.
 // - Times are microseconds since the earliest event, exact to the nanosecond.

@@ -87,9 +87,9 @@ std::string conclusion_of(std::span<const Cell> group, TimeKind kind);
 // The same for several groups: the range of savings.
 std::string conclusion_of_sweep(std::span<const Cell> cells, TimeKind kind);
 
-// One sentence for each broken promise, for results that the machine's noise makes uncertain, and on
-// the virtual GPU for a recommendation by the model that was measured slower than another correct
-// cell.
+// One sentence for each broken promise, for results that the machine's noise makes uncertain, for
+// cells without a time, and on the virtual GPU for a recommendation by the model that was measured
+// slower than another correct cell.
 std::vector<std::string> warnings_of(std::span<const Cell> cells, const Method& method,
                                      TimeKind kind);
 

@@ -31,8 +31,8 @@ class Table {
   // Adds a row with one cell per column. Throws std::invalid_argument for another number of cells.
   void add_row(std::vector<std::string> cells);
 
-  // Lines end in '\n' and have no trailing blanks. A table that is wider than `most` becomes several,
-  // each with the columns that name the row.
+  // Lines end in '\n' and have no trailing blanks. A table that is wider than `most` becomes
+  // several, each with the columns that name the row.
   std::string text(size_t most = kTerminalColumns) const;
 
  private:

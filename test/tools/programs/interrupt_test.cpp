@@ -33,8 +33,8 @@ bool has_ended(pid_t process) {
   return true;
 }
 
-// Sends SIGINT once the program measures, and returns its result. Before it executes the program, the
-// process has this test's own handlers.
+// Sends SIGINT once the program measures, and returns its result. Before it executes the program,
+// the process has this test's own handlers.
 CommandResult interrupted(const std::vector<std::string>& words) {
   RunningCommand command(words);
   const std::string executed = "/proc/" + std::to_string(command.process()) + "/exe";

@@ -34,8 +34,8 @@ std::vector<DeclaredOption> options_in(const std::string& help);
 // Runs the words in a shell, with a redirection such as ">/dev/full".
 CommandResult run_redirected(const std::vector<std::string>& words, const std::string& redirection);
 
-// The longest line, in bytes, among those of tables: a table is a block without empty lines that has
-// a rule of '-'.
+// The longest line, in bytes, among those of tables: a table is a block without empty lines that
+// has a rule of '-'.
 std::string widest_table_line(const std::string& text);
 
 }  // namespace uptempo::test

@@ -29,7 +29,7 @@ struct Method {
   uint32_t least_rounds = 6;  // with fewer rounds no interval holds the median with 95 %
   uint32_t most_rounds = 40;  // first bound; at least one
   double seconds = 60;        // second bound: no round begins later, except the first timed one
-  // Seconds of the whole run, from `begun` (a moment of the clock). If given, they replace `seconds`.
+  // Seconds of the whole run, from `begun` (a moment of the clock). They replace `seconds`.
   std::optional<double> run_seconds{};
   double begun = 0;
   double precision = 0.05;  // requested half width of a median's interval, relative to the median
