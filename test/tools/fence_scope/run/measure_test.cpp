@@ -125,7 +125,7 @@ TEST_CASE("seconds of the whole run end a round between two runs, and its times 
   // Two configurations: a round is four runs of a second.
   FakeBench bench{[](size_t, uint32_t) { return 1e6; }};
   const std::vector<Measured> measured =
-      bench.measured(2, {.precision = 1e-9, .run_seconds = 20, .begun = 0});
+      bench.measured(2, {.run_seconds = 20, .begun = 0, .precision = 1e-9});
   // 0.9 of them are the rounds': a warm-up, three rounds, and half of a round.
   CHECK(bench.seconds == 18);
   for (const Measured& each : measured) {
