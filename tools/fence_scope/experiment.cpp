@@ -365,11 +365,12 @@ std::vector<std::vector<size_t>> groups_of(std::span<const Cell> cells) {
 void recommend(std::vector<Cell>& cells, TimeKind kind) {
   for (Cell& cell : cells) cell.recommended = false;
   for (const std::vector<size_t>& group : groups_of(cells)) {
-    // A run that ended early may have timed some cells and not others.
+    // A run that ended early may have timed some cells and not others. A model needs no times.
     const bool has_times = std::ranges::any_of(group, [&](size_t i) { return is_timed(cells[i]); });
     std::vector<size_t> candidates;
     std::ranges::copy_if(group, std::back_inserter(candidates), [&](size_t i) {
-      return usable(cells[i]) && (is_timed(cells[i]) || !has_times);
+      const bool by_model = kind == TimeKind::virtual_gpu && cells[i].model.has_value();
+      return usable(cells[i]) && (is_timed(cells[i]) || !has_times || by_model);
     });
     const auto chosen =
         kind == TimeKind::hardware ? fastest(cells, candidates) : cheapest(cells, candidates);
