@@ -2,7 +2,9 @@
 // executed.
 #include <map>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <stdexcept>
+#include <string>
 
 #include "engine/dispatch/batch_submitter.hpp"
 #include "engine/runtime/runtime.hpp"
@@ -164,6 +166,21 @@ TEST_CASE("the report has each figure with its interval, and the ratio to the ca
   CHECK(out["ratios"][0]["ratio"] == 1.2);
   CHECK(table(report).find("uptempo-batch") != std::string::npos);
   CHECK(table(report).find("1.20 (1.10 .. 1.30)") != std::string::npos);
+}
+
+TEST_CASE("tables of all batch lengths and wide figures fit 80 columns") {
+  Report report{.device = "some GPU", .batches = {1, 8, 120, 1024, 8192}, .results = {}};
+  for (const char* name : {"hsa-careful", "uptempo-replay-patched-device"})
+    for (const uint32_t batch : report.batches)
+      for (const Phase phase : {Phase::submit, Phase::complete})
+        report.results.all.push_back({name, batch, phase, {1234.5, 99999.5, 123456.5}});
+  std::istringstream lines(table(report));
+  for (std::string line; std::getline(lines, line);) {
+    CAPTURE(line);
+    CHECK(line.size() <= 80);
+  }
+  for (const uint32_t batch : report.batches)
+    CHECK(table(report).find(std::to_string(batch)) != std::string::npos);
 }
 
 TEST_CASE("published figures of others are distinguished from measurements, with their source") {
