@@ -131,6 +131,9 @@ TEST_CASE("checks are a comma-separated list", "[options]") {
   environment.set("UPTEMPO_VGPU_CHECK", "fences,repeated");
   CHECK(Options::from_environment().checks.repeated);
   CHECK_FALSE(Options::from_environment().checks.specification);
+  CHECK_FALSE(Options::from_environment().checks.waits);
+  environment.set("UPTEMPO_VGPU_CHECK", "fences,waits");
+  CHECK(Options::from_environment().checks.waits);
   for (const char* both : {"fences,advice,hsa", "hsa,fences,advice"}) {
     environment.set("UPTEMPO_VGPU_CHECK", both);
     CHECK(Options::from_environment().checks.fences);
@@ -144,9 +147,9 @@ TEST_CASE("checks are a comma-separated list", "[options]") {
     CHECK(Options::from_environment().checks.atomics);
     CHECK(Options::from_environment().checks.fences == (std::string(with_atomics) != "atomics"));
   }
-  for (const char* wrong :
-       {"fence", "fences,", ",fences", "fences;hsa", "all", "hsa", "advice", "hsa,advice",
-        "atomics,hsa", "atomics,advice", "atomics,repeated", "atomic"}) {
+  for (const char* wrong : {"fence", "fences,", ",fences", "fences;hsa", "all", "hsa", "advice",
+                            "hsa,advice", "waits", "atomics,waits", "fences,waits,advice",
+                            "atomics,hsa", "atomics,advice", "atomics,repeated", "atomic"}) {
     CAPTURE(wrong);
     environment.set("UPTEMPO_VGPU_CHECK", wrong);
     CHECK_THROWS_AS(Options::from_environment(), std::invalid_argument);

@@ -104,6 +104,14 @@ bool AqlQueue::executing() const noexcept {
   });
 }
 
+bool AqlQueue::at_rest() const noexcept {
+  return stopped_ || suspended_ ||
+         (running_ == 0 && !late_completion_ && waiting_ != Waiting::workers &&
+          waiting_ != Waiting::delay &&
+          // a thread of the runtime answers
+          !scratch_requested_ && !scratch_reclaim_sent_);
+}
+
 // The program may unmap memory between sections, so each section translates the queue's addresses
 // again.
 bool AqlQueue::attach() {
@@ -333,7 +341,11 @@ std::optional<bool> AqlQueue::dependency_holds(hsa_signal_t handle,
   }
   const int64_t found = signal_value(*signal);
   const bool holds = condition_holds(condition, found & mask, value);
-  if (holds) fences_.satisfied(handle, found);
+  if (holds) {
+    fences_.satisfied(handle, found);
+  } else {
+    fences_.unsatisfied(handle.handle);
+  }
   return holds;
 }
 

@@ -56,6 +56,7 @@ class AqlQueue final : public Queue {
   bool advance() override;
   bool abandon() override;
   bool executing() const noexcept override;
+  bool at_rest() const noexcept override;
   void lose_doorbell() noexcept override { config_.doorbell = nullptr; }
   const uint64_t* doorbell() const noexcept override { return config_.doorbell; }
 

@@ -73,7 +73,8 @@ bool AqlQueue::launch_dispatch(const std::byte* bytes, AqlHeader header) {
   const DeviceDescription& device = *context_.device.options.device;
   const bool all_units = share_.units.size() == device.compute_units;
   entry.watched = fences_.launch(header, next_, *state,
-                                 {.count = all_units ? device.xcds : 1, .first = share_.first_xcd});
+                                 {.count = all_units ? device.xcds : 1, .first = share_.first_xcd},
+                                 loaded.runtime_blit);
   entry.dispatch = std::make_unique<Dispatch>(std::move(state), scratch_slots_, share_);
   ++next_;
   scratch_once_used_ =

@@ -27,6 +27,7 @@
 #include "cp/sdma_queue.hpp"
 #include "device/caches/incoherent.hpp"
 #include "device/clock.hpp"
+#include "device/host_pages.hpp"
 
 namespace uptempo::vgpu {
 namespace {
@@ -104,6 +105,11 @@ struct CommandProcessor::Impl {
       throw std::system_error(EAGAIN, std::generic_category(),
                               "the device's thread cannot be started");
     if (device.trace.enabled()) watch.record_all();
+    if (device.checker != nullptr && device.host_pages != nullptr && device.options.checks.waits) {
+      watch.record_all();  // keeps the doorbells closed
+      watch.hold_producers(device.host_pages->waits.doorbells);
+      device.host_pages->hold_by(&watch);
+    }
     catch_lost_host_memory();
     // release: all members that run() uses are initialised
     complete.store(true, std::memory_order_release);
@@ -182,8 +188,10 @@ struct CommandProcessor::Impl {
   void run() {
     prefer_latency();
     while (!stop.load(std::memory_order_acquire)) {
+      const uint32_t rings = watch.rings();
       serve_requests();
       bool progressed = advance_queues();
+      if (progressed) watch.beat();
       // Deterministic: launched dispatches end before new packets are read, unless they wait for
       // something that only new packets can change.
       const unsigned slices = device.options.deterministic ? 256 : 1;
@@ -195,9 +203,12 @@ struct CommandProcessor::Impl {
       if (progressed) {
         policy.progressed();
       } else {
-        idle();
+        if (at_rest()) watch.rested(rings);
+        idle(rings);
       }
     }
+    if (device.host_pages != nullptr) device.host_pages->hold_by(nullptr);
+    watch.release_producers();
     abandon_all();
   }
 
@@ -263,7 +274,14 @@ struct CommandProcessor::Impl {
     });
   }
 
-  void idle() {
+  bool at_rest() const {
+    return !scheduler.busy() && std::all_of(queues.begin(), queues.end(), [](const Entry& entry) {
+      return entry.queue->at_rest() && entry.queue->next_look_ns() == QueueDelays::kNever;
+    });
+  }
+
+  // `rings`: the doorbells before this pass, of threads that are held.
+  void idle(uint32_t rings) {
     const bool polls = must_poll();
     IdlePolicy::Decision decision = policy.decide(now(), polls);
     if (!polls && late_interrupts != nullptr && is_delayed_for_long())
@@ -279,9 +297,10 @@ struct CommandProcessor::Impl {
     }
     watch.arm();
     // Changes before arming do not wake the processor, so it checks once more.
-    const bool nothing_new =
-        !stop.load(std::memory_order_acquire) && !requested.load(std::memory_order_acquire) &&
-        !host_memory_was_lost(device.gpu) && !scheduler.busy() && !advance_queues();
+    const bool nothing_new = !stop.load(std::memory_order_acquire) &&
+                             !requested.load(std::memory_order_acquire) && watch.rings() == rings &&
+                             !host_memory_was_lost(device.gpu) && !scheduler.busy() &&
+                             !advance_queues();
     // A doorbell seen just now may have left its queue waiting for a header, which must be polled.
     if (nothing_new && (polls || !must_poll())) {
       const auto begin = now();
@@ -322,7 +341,9 @@ struct CommandProcessor::Impl {
   void abandon_all() {
     for (Entry& entry : queues)
       while (!entry.queue->abandon()) sched_yield();
+    memory.enter();
     queues.clear();
+    memory.leave();
   }
 
   struct Entry {
@@ -417,7 +438,9 @@ bool CommandProcessor::destroy_queue(QueueId id) {
     if (queue == nullptr) return;
     found = true;
     while (!queue->abandon()) sched_yield();
+    impl_->memory.enter();  // the end of a queue is reported to the checker
     std::erase_if(impl_->queues, [id](const Impl::Entry& entry) { return entry.id == id; });
+    impl_->memory.leave();
   });
   return found;
 }

@@ -74,8 +74,9 @@ uint64_t waves_of(const gfx9::DispatchState& state) {
 WatchedDispatch::WatchedDispatch(fences::Checker& checker, fences::ActorId queue,
                                  const fences::Checker::Packet& packet,
                                  const gfx9::DispatchState& state, fences::L2Deal l2s,
-                                 HostPages* host_pages)
+                                 HostPages* host_pages, bool of_runtime)
     : host_pages_(host_pages),
+      of_runtime_(of_runtime),
       running_(checker.launch(queue, packet, state.name, host_pages == nullptr ? nullptr : this,
                               waves_of(state), l2s)),
       scratch_begin_(state.scratch_base),
@@ -99,16 +100,23 @@ void WatchedDispatch::end(fences::Checker& checker, const fences::Checker::Packe
   std::vector<GpuAddress> closed = std::move(closed_);
   closed_.clear();
   std::sort(closed.begin(), closed.end());
-  if (!closed.empty())
+  // relaxed: the workers have ended
+  bool tells_host = of_runtime_ || wrote_back_.load(std::memory_order_relaxed);
+  if (host_pages_ != nullptr)
     running_.accesses->for_each([&](GpuAddress page, const fences::PageAccesses& accesses) {
-      if (!std::binary_search(closed.begin(), closed.end(), page)) return;
+      if (!std::binary_search(closed.begin(), closed.end(), page)) {
+        // The host may have polled what was written.
+        for (size_t line = 0; line < accesses.written.size(); ++line)
+          tells_host = tells_host || (accesses.written[line] & accesses.synchronising[line]) != 0;
+        return;
+      }
       host_pages_->device_wrote(page, &accesses.written);
       // Closes the page: the host's reads of what the dispatch has written must be observed, also
       // where the host stored to the page meanwhile.
       if (accesses.written != PageMask{} && host_pages_->close(page, true))
         host_pages_->device_wrote(page, nullptr);
     });
-  checker.end(running_, packet, kind_of);
+  checker.end(running_, packet, kind_of, tells_host);
 }
 
 void WatchedDispatch::add(const ObservedAccess& access, GpuAddress address, uint64_t bytes,
@@ -168,6 +176,7 @@ FenceWatch::FenceWatch(Device& device, AddressSpace::Reader& memory,
                        fences::Checker::QueueKind kind, uint32_t ordinal)
     : checker_(device.checker),
       host_pages_(checker_ == nullptr ? nullptr : device.host_pages),
+      waits_(host_pages_ != nullptr && device.options.checks.waits),
       memory_(memory),
       kind_of_([&memory](GpuAddress page) -> std::optional<MemoryKind> {
         const Mapping* const mapping = memory.find(page);
@@ -182,19 +191,29 @@ FenceWatch::FenceWatch(Device& device, AddressSpace::Reader& memory,
       actor_(checker_ == nullptr ? fences::kHost : checker_->add_queue(kind, ordinal, device.gpu)) {
 }
 
+FenceWatch::~FenceWatch() {
+  end_copy(nullptr);
+  if (!waits_) return;
+  end_waiting();
+  observe_host();
+  checker_->destroy_queue(actor_);
+}
+
 void FenceWatch::doorbell(uint64_t value, uint64_t host_ns) {
   if (checker_ == nullptr) return;
   observe_host();
-  checker_->doorbell(actor_, value, host_ns);
+  // The host may have looked at a signal after `host_ns` and rung then. A completion that is being
+  // reported need not be excluded by time, since no look at it is possible yet.
+  checker_->doorbell(actor_, value, waits_ ? host_clock_ns() : host_ns);
 }
 
 std::unique_ptr<WatchedDispatch> FenceWatch::launch(AqlHeader header, uint64_t index,
-                                                    gfx9::DispatchState& state,
-                                                    fences::L2Deal l2s) {
+                                                    gfx9::DispatchState& state, fences::L2Deal l2s,
+                                                    bool of_runtime) {
   if (checker_ == nullptr) return nullptr;
   observe_host();
   auto watched = std::make_unique<WatchedDispatch>(*checker_, actor_, packet(header, index, {0}),
-                                                   state, l2s, host_pages_);
+                                                   state, l2s, host_pages_, of_runtime);
   if (state.preloaded_kernargs)
     watched->preload(state.preloaded_address(), state.preloaded_bytes());
   state.observer = watched.get();
@@ -204,22 +223,42 @@ std::unique_ptr<WatchedDispatch> FenceWatch::launch(AqlHeader header, uint64_t i
 void FenceWatch::end(WatchedDispatch& dispatch, AqlHeader header, uint64_t index,
                      hsa_signal_t completion) {
   before_completion();
-  dispatch.end(*checker_, packet(header, index, completion), kind_of_);
+  const fences::Checker::Packet ended = packet(header, index, completion);
+  dispatch.end(*checker_, ended, kind_of_);
+  watch_looks(ended.signal);
 }
 
 void FenceWatch::satisfied(hsa_signal_t signal, int64_t value) {
   if (checker_ != nullptr) satisfied_.push_back({signal.handle, value});
 }
 
+void FenceWatch::unsatisfied(GpuAddress address) {
+  if (!waits_) return;
+  const GpuAddress signal = address & ~GpuAddress{AMD_SIGNAL_ALIGN_BYTES - 1};
+  if (std::find(awaited_.begin(), awaited_.end(), signal) == awaited_.end())
+    awaited_.push_back(signal);
+  // Each time, because a queue that waited for it, too, may have proceeded.
+  host_pages_->await_signal(signal, true);
+}
+
+void FenceWatch::end_waiting() {
+  for (const GpuAddress signal : awaited_) host_pages_->await_signal(signal, false);
+  awaited_.clear();
+}
+
 void FenceWatch::complete(AqlHeader header, uint64_t index, hsa_signal_t completion) {
   if (checker_ == nullptr) return;
   before_completion();
-  checker_->complete(actor_, packet(header, index, completion), satisfied_);
+  end_waiting();
+  const fences::Checker::Packet completed = packet(header, index, completion);
+  checker_->complete(actor_, completed, satisfied_);
   satisfied_.clear();
+  watch_looks(completed.signal);
 }
 
 void FenceWatch::wait(uint64_t offset, GpuAddress polled) {
   if (checker_ == nullptr) return;
+  end_waiting();
   observe_host();
   if (const auto signal = signal_at(polled)) checker_->wait(actor_, offset, *signal);
 }
@@ -282,12 +321,24 @@ void FenceWatch::observe_host() {
   const auto one_observer = section();
   PageMask bytes;
   for (HostEvent event; host_pages_->take(event, bytes);) {
+    if (waits_ && !misses_looks_ && host_pages_->misses_looks()) {
+      misses_looks_ = true;
+      checker_->host_looked(0, event.host_ns);
+    }
     switch (event.kind) {
       case HostEvent::Kind::read:
-        checker_->host_read(event.address, event.host_ns, host_kind_of_);
+        checker_->host_read(event.address, event.host_ns, host_kind_of_, waits_ ? event.site : 0);
         break;
       case HostEvent::Kind::opened:
-        checker_->host_opened(fences::page_of(event.address), event.host_ns);
+        // A system call may store nothing.
+        if (waits_ && event.site != 0) {
+          checker_->host_stored(event.address, event.host_ns, host_kind_of_, event.site);
+        } else {
+          checker_->host_opened(fences::page_of(event.address), event.host_ns);
+        }
+        break;
+      case HostEvent::Kind::looked:
+        checker_->host_looked(event.address, event.host_ns);
         break;
       case HostEvent::Kind::wrote:
         checker_->host_wrote(event.address, bytes, event.closed_ns, host_kind_of_);
@@ -304,10 +355,17 @@ void FenceWatch::before_completion() {
   before_completion_ns_ = host_clock_ns();
 }
 
+void FenceWatch::watch_looks(const std::optional<Signal>& signal) {
+  if (waits_ && signal && !host_pages_->watch_signal(signal->handle))
+    checker_->host_looked(signal->handle, host_clock_ns());
+}
+
 void FenceWatch::signal(uint64_t offset, GpuAddress decremented) {
   if (checker_ == nullptr) return;
   before_completion();
-  if (const auto signal = signal_at(decremented)) checker_->signal(actor_, offset, *signal);
+  const auto signal = signal_at(decremented);
+  if (signal) checker_->signal(actor_, offset, *signal);
+  watch_looks(signal);
 }
 
 fences::Checker::Packet FenceWatch::packet(AqlHeader header, uint64_t index,

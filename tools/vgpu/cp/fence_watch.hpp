@@ -4,6 +4,7 @@
 // Thread safety: the queue's thread. All workers call a WatchedDispatch's recorder.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <string_view>
@@ -26,12 +27,13 @@ class WatchedDispatch final : public MemoryObserver, private fences::AccessSet::
   // A null `host_pages` means that the host is not observed.
   WatchedDispatch(fences::Checker& checker, fences::ActorId queue,
                   const fences::Checker::Packet& packet, const gfx9::DispatchState& state,
-                  fences::L2Deal l2s, HostPages* host_pages);
+                  fences::L2Deal l2s, HostPages* host_pages, bool of_runtime = false);
   ~WatchedDispatch() override;
   WatchedDispatch(const WatchedDispatch&) = delete;
   WatchedDispatch& operator=(const WatchedDispatch&) = delete;
 
   void access(const ObservedAccess& access) noexcept override;
+  void wrote_back() noexcept override { wrote_back_.store(true, std::memory_order_relaxed); }
   // Arguments that the firmware reads before the first workgroup starts. They count as scalar loads
   // of workgroup 0.
   void preload(GpuAddress address, uint64_t bytes) noexcept;
@@ -46,6 +48,8 @@ class WatchedDispatch final : public MemoryObserver, private fences::AccessSet::
            uint32_t workgroup) noexcept;
 
   HostPages* const host_pages_;
+  const bool of_runtime_;
+  std::atomic<bool> wrote_back_{false};
   std::mutex closed_mutex_;
   std::vector<GpuAddress> closed_;  // pages that this dispatch has closed to the host
   fences::Running running_;
@@ -59,7 +63,7 @@ class FenceWatch {
 
   FenceWatch(Device& device, AddressSpace::Reader& memory, fences::Checker::QueueKind kind,
              uint32_t ordinal);
-  ~FenceWatch() { end_copy(nullptr); }
+  ~FenceWatch();
   FenceWatch(const FenceWatch&) = delete;
   FenceWatch& operator=(const FenceWatch&) = delete;
 
@@ -71,14 +75,18 @@ class FenceWatch {
   }
   void doorbell(uint64_t value, uint64_t host_ns);
 
-  // For compute queues, before `state` is launched. Returns null if checking is off.
+  // For compute queues, before `state` is launched. Returns null if checking is off. `of_runtime`:
+  // a blit kernel of ROCr, which reuses its arguments without a wait.
   std::unique_ptr<WatchedDispatch> launch(AqlHeader header, uint64_t index,
-                                          gfx9::DispatchState& state, fences::L2Deal l2s);
+                                          gfx9::DispatchState& state, fences::L2Deal l2s,
+                                          bool of_runtime);
   void end(WatchedDispatch& dispatch, AqlHeader header, uint64_t index, hsa_signal_t completion);
   // Dependencies of the packet that completes next. look_at_dependencies() starts a new evaluation,
   // the next function records a satisfied signal, and the last one reports the packet's completion.
   void look_at_dependencies() { satisfied_.clear(); }
   void satisfied(hsa_signal_t signal, int64_t value);
+  // The queue waits for the signal that contains `address`.
+  void unsatisfied(GpuAddress address);
   void complete(AqlHeader header, uint64_t index, hsa_signal_t completion);
 
   // For SDMA queues. `offset` is the ring offset, as in traces.
@@ -100,11 +108,17 @@ class FenceWatch {
   // Reports the host's accesses since the last call.
   void observe_host();
   void before_completion();
+  void end_waiting();
+  // Call it between the report of a completion and the store that announces it to the host.
+  void watch_looks(const std::optional<Signal>& signal);
   void close(fences::Checker::Range range, bool written);
   void end_copy(const sdma::Decoded* packet);
 
   fences::Checker* const checker_;
   HostPages* const host_pages_;
+  const bool waits_;  // the host's looks at signals are observed
+  bool misses_looks_ = false;
+  std::vector<GpuAddress> awaited_;  // signals, since the queue last proceeded
   AddressSpace::Reader& memory_;
   const fences::Checker::KindOf kind_of_;
   const fences::Checker::KindOf host_kind_of_;  // of pages that the host has used

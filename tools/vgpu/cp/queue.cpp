@@ -56,6 +56,7 @@ void Queue::trace_doorbell(uint64_t value, uint64_t host_ns) {
 }
 
 void Queue::noted_doorbell(uint64_t value, uint64_t host_ns) {
+  if (!context_.device.trace.enabled()) return;
   if (doorbell_lines_.noted(value, host_ns)) trace_doorbell(value, host_ns);
 }
 

@@ -66,6 +66,9 @@ class Queue {
   // thread.
   virtual bool executing() const noexcept = 0;
 
+  // Whether the queue has done all that it can do unless the host or another queue acts.
+  virtual bool at_rest() const noexcept = 0;
+
   // Call it before the alias of the queue's doorbell becomes invalid. The queue then reads no
   // doorbell.
   virtual void lose_doorbell() noexcept = 0;

@@ -300,7 +300,10 @@ SdmaQueue::Outcome SdmaQueue::run(const sdma::PollMemory& poll) {
   // acquire: the copy sees what the signal's decrement publishes.
   const uint32_t value =
       std::atomic_ref<uint32_t>(*reinterpret_cast<uint32_t*>(word)).load(std::memory_order_acquire);
-  if (!sdma::poll_holds(poll, value)) return Outcome::blocked;
+  if (!sdma::poll_holds(poll, value)) {
+    fences_.unsatisfied(poll.address);
+    return Outcome::blocked;
+  }
   if (poll.address % 8 == 0)
     fences_.wait(read_, poll.address);  // the low half of a signal's value, polled last
   return Outcome::done;

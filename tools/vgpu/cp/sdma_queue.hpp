@@ -30,6 +30,9 @@ class SdmaQueue final : public Queue {
     return true;
   }
   bool executing() const noexcept override { return false; }
+  bool at_rest() const noexcept override {
+    return stopped_ || suspended_ || waiting_ != Waiting::delay;
+  }
   void lose_doorbell() noexcept override { config_.doorbell = nullptr; }
   const uint64_t* doorbell() const noexcept override { return config_.doorbell; }
   void describe(QueueSnapshot& snapshot) const override;

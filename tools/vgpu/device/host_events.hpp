@@ -33,6 +33,8 @@ struct HostEvent {
     // The first store to a page since it was closed. More may follow, up to closed_ns of its
     // `wrote` and `unknown`.
     opened,
+    // The host loaded a signal that completions had changed. `address`: the signal.
+    looked,
     // These bytes differ from when the page was opened, and only the host can have stored them.
     wrote,
     // The host may have stored these bytes: they have changed, but a device may have done it, or
@@ -43,9 +45,11 @@ struct HostEvent {
   GpuAddress address = 0;
   // Never crosses the page. For `read` and `opened`, only the first byte of the access.
   uint32_t bytes = 1;
-  uint64_t host_ns = 0;    // `read`, `opened`: time of the access; else opened_ns. host_clock_ns()
+  // `read`, `opened`, `looked`: time of the access; else opened_ns. host_clock_ns()
+  uint64_t host_ns = 0;
   uint64_t opened_ns = 0;  // `wrote`, `unknown`: the stores happened between these two
   uint64_t closed_ns = 0;
+  uint64_t site = 0;  // `read`, `opened`: the instruction that accessed it; 0: a system call
 };
 
 class HostEventRing {

@@ -13,20 +13,17 @@
 
 #include "device/clock.hpp"
 #include "device/fault_chain.hpp"
+#include "device/host_page_state.hpp"
 #include "device/page_changes.hpp"
+#include "device/waits/redirected_step.hpp"
 
 namespace uptempo::vgpu {
+
+using host_pages::kOpen;
+using host_pages::kPage;
+using host_pages::reserve;
+
 namespace {
-
-constexpr size_t kPage = HostPages::kPageBytes;
-constexpr int kOpen = PROT_READ | PROT_WRITE;
-
-void* reserve(size_t bytes) {
-  void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED) throw std::bad_alloc();
-  return memory;
-}
 
 volatile bool* page_emptied_by_fork() {
   void* const page = reserve(kPage);
@@ -82,139 +79,6 @@ class KeepErrno {
 }  // namespace
 
 std::atomic<HostPages*> HostPages::newest{nullptr};
-
-// All zeros is the state of a new page.
-struct HostPages::Page {
-  enum class State : uint8_t { open, readable, closed, unwatched };
-
-  std::atomic<bool> locked;
-  State state;
-  bool has_twin;      // open pages: false until the page has been closed once
-  bool device_wrote;  // while the page was open; see Buffer::stored
-  uint16_t holders;   // system calls that use it
-  uint32_t users;     // dispatches and copies that use it
-  uint32_t faults;    // since window_ns
-  uint64_t opened_ns;
-  uint64_t window_ns;
-};
-
-struct HostPages::Buffer {
-  const GpuAddress begin;
-  std::byte* const program;
-  std::byte* const device;
-  const size_t bytes;
-
-  // Zeroed memory that the system provides page by page on first use.
-  const size_t pages = bytes / kPage;
-  const size_t reserved =
-      program == nullptr ? 0 : pages * (sizeof(Page) + sizeof(PageMask) + kPage);
-  std::byte* const twins = reserved == 0 ? nullptr : static_cast<std::byte*>(reserve(reserved));
-  PageMask* const stored = reinterpret_cast<PageMask*>(twins + pages * kPage);
-  Page* const page = reinterpret_cast<Page*>(stored + pages);
-
-  std::atomic<bool> open_for_good{false};
-  std::atomic<size_t> first_closed{~size_t{0}};  // among all pages ever protected
-  std::atomic<size_t> last_closed{0};
-
-  Buffer(GpuAddress at, std::byte* program_view, std::byte* device_view, size_t size)
-      : begin(at), program(program_view), device(device_view), bytes(size) {}
-  ~Buffer() {
-    if (twins != nullptr) munmap(twins, reserved);
-  }
-  Buffer(const Buffer&) = delete;
-  Buffer& operator=(const Buffer&) = delete;
-
-  uintptr_t program_begin() const noexcept { return reinterpret_cast<uintptr_t>(program); }
-  bool holds(uintptr_t address) const noexcept {
-    return address >= program_begin() && address - program_begin() < bytes;
-  }
-
-  bool overlaps(uintptr_t address, size_t size) const noexcept {
-    return holds(address) || (address < program_begin() && program_begin() - address < size);
-  }
-
-  bool protect(size_t index, size_t count, int protection) const noexcept {
-    return mprotect(program + index * kPage, count * kPage, protection) == 0;
-  }
-
-  // Call before protecting the page, so that open_all() finds it. relaxed: remove() waits for the
-  // caller's section.
-  void note_closed(size_t index) noexcept {
-    size_t first = first_closed.load(std::memory_order_relaxed);
-    while (index < first &&
-           !first_closed.compare_exchange_weak(first, index, std::memory_order_relaxed)) {
-    }
-    size_t last = last_closed.load(std::memory_order_relaxed);
-    while (index > last &&
-           !last_closed.compare_exchange_weak(last, index, std::memory_order_relaxed)) {
-    }
-  }
-
-  // Leaves pages that were never protected as they are: the program may have replaced them.
-  void open_all() const noexcept {
-    const size_t last = last_closed.load(std::memory_order_relaxed);
-    const auto is_open = [this](size_t index) {
-      return page[index].state == Page::State::open || page[index].state == Page::State::unwatched;
-    };
-    for (size_t first = first_closed.load(std::memory_order_relaxed);
-         first <= last && first < pages;) {
-      size_t end = first;
-      while (end <= last && !is_open(end)) page[end++].state = Page::State::unwatched;
-      if (end > first) protect(first, end - first, kOpen);
-      first = end + 1;
-    }
-  }
-};
-
-struct HostPages::Table {
-  std::vector<Buffer*> by_gpu;
-  std::vector<Buffer*> by_program;  // only buffers that the host can access
-
-  Buffer* at_gpu(GpuAddress address) const noexcept {
-    const auto after =
-        std::upper_bound(by_gpu.begin(), by_gpu.end(), address,
-                         [](GpuAddress at, const Buffer* buffer) { return at < buffer->begin; });
-    if (after == by_gpu.begin()) return nullptr;
-    Buffer* const buffer = *std::prev(after);
-    return address - buffer->begin < buffer->bytes ? buffer : nullptr;
-  }
-
-  // Returns the first buffer that ends after `address`, or nullptr.
-  Buffer* from_program(uintptr_t address) const noexcept {
-    const auto found = std::upper_bound(by_program.begin(), by_program.end(), address,
-                                        [](uintptr_t at, const Buffer* buffer) {
-                                          return at < buffer->program_begin() + buffer->bytes;
-                                        });
-    return found == by_program.end() ? nullptr : *found;
-  }
-
-  // Calls each(buffer, index of the page in it, the range's first byte in the page) for each
-  // watched page of a range of the program.
-  template <typename Visit>
-  void visit(uintptr_t at, size_t bytes, Visit&& each) const noexcept {
-    const uintptr_t end = bytes > ~at ? ~uintptr_t{0} : at + bytes;
-    while (at < end) {
-      Buffer* const buffer = from_program(at);
-      if (buffer == nullptr || buffer->program_begin() >= end) return;
-      at = std::max(at, buffer->program_begin());
-      for (; at < end && buffer->holds(at); at = (at / kPage + 1) * kPage)
-        each(*buffer, (at - buffer->program_begin()) / kPage, at);
-    }
-  }
-};
-
-class HostPages::PageLock {
- public:
-  explicit PageLock(Page& page) noexcept : page_(page) {
-    while (page_.locked.exchange(true, std::memory_order_acquire)) sched_yield();
-  }
-  ~PageLock() { page_.locked.store(false, std::memory_order_release); }
-  PageLock(const PageLock&) = delete;
-  PageLock& operator=(const PageLock&) = delete;
-
- private:
-  Page& page_;
-};
 
 // --- sections ---
 
@@ -309,6 +173,12 @@ void HostPages::remove(GpuAddress begin) {
 bool HostPages::is_inherited(const HostPages& pages) noexcept { return !*pages.made_here_; }
 
 bool HostPages::settle(int signal_number, const siginfo_t& info, ucontext_t& context) noexcept {
+  // Whatever si_code is: a thread in a step executes one instruction.
+  if (signal_number == SIGTRAP) {
+    const std::optional<bool> holds = end_redirected_step(context);
+    if (holds.value_or(false)) hold_host();
+    return holds.has_value();
+  }
   if (signal_number != SIGSEGV || info.si_code != SEGV_ACCERR) return false;
   const auto error = static_cast<uint64_t>(context.uc_mcontext.gregs[REG_ERR]);
   const bool write = (error & 2) != 0;  // bit of the page fault's error code
@@ -317,7 +187,8 @@ bool HostPages::settle(int signal_number, const siginfo_t& info, ucontext_t& con
   if (fetch) return false;
   for (HostPages* pages = newest.load(std::memory_order_acquire); pages != nullptr;
        pages = pages->older_)
-    if (is_inherited(*pages) ? pages->open_inherited(address, 1) : pages->fault(address, write))
+    if (is_inherited(*pages) ? pages->open_inherited(address, 1)
+                             : pages->fault(address, write, context))
       return true;
   return false;
 }
@@ -329,14 +200,14 @@ bool HostPages::open_inherited(uintptr_t address, size_t bytes) noexcept {
   table_.load(std::memory_order_relaxed)
       ->visit(address, bytes, [&](Buffer& buffer, size_t index, uintptr_t) {
         Page& page = buffer.page[index];
-        if (page.state != Page::State::readable && page.state != Page::State::closed) return;
+        if (page.state == Page::State::open || page.state == Page::State::unwatched) return;
         page.state = Page::State::unwatched;
         opened = buffer.protect(index, 1, kOpen) || opened;
       });
   return opened;
 }
 
-bool HostPages::fault(uintptr_t address, bool write) noexcept {
+bool HostPages::fault(uintptr_t address, bool write, ucontext_t& context) noexcept {
   for (;;) {
     const Section section(*this);
     Buffer* const buffer = section.table.from_program(address);
@@ -353,14 +224,20 @@ bool HostPages::fault(uintptr_t address, bool write) noexcept {
     const PageLock lock(buffer->page[index]);
     // If there is nothing to record, another thread has opened the page or the program has
     // protected it. The lock keeps that state during the check.
-    return record_access(*buffer, index, address, write) || is_accessible(address, write);
+    if (buffer->page[index].state == Page::State::signals)
+      return step_over_signal(*buffer, index, address, write, context) ||
+             is_accessible(address, write);
+    return record_access(*buffer, index, address, write,
+                         static_cast<uint64_t>(context.uc_mcontext.gregs[REG_RIP])) ||
+           is_accessible(address, write);
   }
 }
 
 // Returns false if the page already permits the access, or cannot be made to.
-bool HostPages::record_access(Buffer& buffer, size_t index, uintptr_t address,
-                              bool write) noexcept {
+bool HostPages::record_access(Buffer& buffer, size_t index, uintptr_t address, bool write,
+                              uint64_t site) noexcept {
   Page& page = buffer.page[index];
+  if (page.state == Page::State::signals) return open_signals(buffer, index);
   if (page.state == Page::State::open || page.state == Page::State::unwatched ||
       (page.state == Page::State::readable && !write))
     return false;
@@ -372,7 +249,8 @@ bool HostPages::record_access(Buffer& buffer, size_t index, uintptr_t address,
   if (++page.faults > kFloodFaults) return give_up(buffer, index, unwatched_);
   if (!events_.push({.kind = write ? HostEvent::Kind::opened : HostEvent::Kind::read,
                      .address = buffer.begin + (address - buffer.program_begin()),
-                     .host_ns = now}))
+                     .host_ns = now,
+                     .site = site}))
     return give_up(buffer, index, lost_);
   if (!write) {
     page.state = Page::State::readable;
@@ -387,6 +265,7 @@ bool HostPages::record_access(Buffer& buffer, size_t index, uintptr_t address,
 
 bool HostPages::give_up(Buffer& buffer, size_t index, std::atomic<uint64_t>& counter) noexcept {
   counter.fetch_add(1, std::memory_order_relaxed);
+  if (buffer.page[index].state == Page::State::signals) open_signals(buffer, index);
   buffer.page[index].state = Page::State::unwatched;
   return set_protection(buffer, index, kOpen);
 }
@@ -395,6 +274,7 @@ bool HostPages::give_up(Buffer& buffer, size_t index, std::atomic<uint64_t>& cou
 // opens the whole buffer, which frees some of them.
 bool HostPages::set_protection(Buffer& buffer, size_t index, int protection) noexcept {
   if (buffer.protect(index, 1, protection)) return true;
+  misses_looks_.store(true, std::memory_order_release);
   if (!buffer.open_for_good.exchange(true, std::memory_order_seq_cst))
     unwatched_.fetch_add(buffer.pages, std::memory_order_relaxed);
   buffer.protect(0, buffer.pages, kOpen);
@@ -418,7 +298,7 @@ bool HostPages::hold(uintptr_t address, size_t bytes, bool write) noexcept {
     }
     const PageLock lock(held.page[index]);
     ++held.page[index].holders;
-    record_access(held, index, at, write);
+    record_access(held, index, at, write, 0);
   });
   return true;
 }
@@ -458,7 +338,7 @@ bool HostPages::close(GpuAddress address, bool hide_from_reads) noexcept {
   if (buffer->open_for_good.load(std::memory_order_acquire)) return false;
   Page& page = buffer->page[index];
   const PageLock lock(page);
-  if (page.state == Page::State::unwatched) return false;
+  if (page.state == Page::State::unwatched || page.state == Page::State::signals) return false;
   const bool was_open = page.state == Page::State::open;
   const Page::State wanted = hide_from_reads || page.state == Page::State::closed
                                  ? Page::State::closed

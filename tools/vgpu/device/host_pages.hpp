@@ -25,6 +25,15 @@
 // * A store of the present value, loads after the first, and accesses to an open page before its
 //   next close() leave no trace.
 //
+// Signals whose changes must be noticed (watch_signal(), waits/README.md) have a fourth state:
+//
+//   signals   every access faults and executes on the device's mapping, one instruction at a time,
+//             while a completion of a signal in the page has not been looked at, or a queue waits
+//             for one; else open
+//
+// The first load from a completed signal produces a `looked` event. A thread that stores to an
+// awaited signal is held until the device rests. Data in the page is not observed.
+//
 // System calls fail on protected pages instead of faulting. HostAccess opens the pages of a buffer
 // passed to the kernel and keeps them open during the call.
 //
@@ -46,11 +55,13 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "device/bar/lazy_bar.hpp"
 #include "device/host_events.hpp"
 #include "device/memory.hpp"
+#include "device/waits/host_holder.hpp"
 
 namespace uptempo::vgpu {
 
@@ -107,6 +118,19 @@ class HostPages {
   // Stops observing the host's accesses to these pages of the program.
   void unwatch(const std::byte* program, size_t bytes) noexcept;
 
+  // A completion is about to change the signal at this address. The next load of it by the host
+  // produces a `looked` event, after which the host is not observed until the next call. Returns
+  // false when that load cannot be noticed. Not for signals that cross a line of 64 bytes.
+  bool watch_signal(GpuAddress address) noexcept;
+  // A queue begins or ceases to wait for the signal at this address. In between, a thread of the
+  // program that stores to it is held afterwards. No effect where stores cannot be noticed.
+  void await_signal(GpuAddress address, bool awaited) noexcept;
+  // Null: no thread is held. The holder lives until the next call, and longer if a thread that
+  // stores to signals may still use it.
+  void hold_by(HostHolder* holder) noexcept { holder_.store(holder, std::memory_order_release); }
+  // Whether a `looked` event was lost. From then on watch_signal() returns false.
+  bool misses_looks() const noexcept { return misses_looks_.load(std::memory_order_acquire); }
+
   // For HostAccess. Opens the watched pages of the range as far as the access needs, and keeps them
   // open until release() of the same range. Returns false when the range has no watched pages, so
   // there is nothing to release. Preserves errno.
@@ -120,6 +144,16 @@ class HostPages {
   // Pages no longer watched: because take() was too slow, and for other reasons.
   uint64_t lost() const noexcept { return lost_.load(std::memory_order_relaxed); }
   uint64_t unwatched() const noexcept { return unwatched_.load(std::memory_order_relaxed); }
+
+  // What the check of host waits could not observe.
+  struct Waits {
+    std::atomic<uint64_t> completions{0};  // of signals that are not watched
+    std::atomic<uint64_t> pages{0};        // of signals, opened for an unknown instruction
+    std::atomic<uint64_t> doorbells{0};    // after which the host continued while packets ran
+  };
+  Waits waits;
+  // The same as sentences for the report; none for a count of 0.
+  std::vector<std::string> unobserved_waits() const;
 
   // The client of fault_chain.hpp.
   static bool settle(int signal_number, const siginfo_t& info, ucontext_t& context) noexcept;
@@ -147,9 +181,18 @@ class HostPages {
 
   static bool is_inherited(const HostPages& pages) noexcept;
   bool open_inherited(uintptr_t address, size_t bytes) noexcept;
-  bool fault(uintptr_t address, bool write) noexcept;
-  // These four require the page's lock.
-  bool record_access(Buffer& buffer, size_t index, uintptr_t address, bool write) noexcept;
+  bool fault(uintptr_t address, bool write, ucontext_t& context) noexcept;
+  // These eight require the page's lock. A `site` of 0 is a system call.
+  bool record_access(Buffer& buffer, size_t index, uintptr_t address, bool write,
+                     uint64_t site) noexcept;
+  bool step_over_signal(Buffer& buffer, size_t index, uintptr_t address, bool write,
+                        ucontext_t& context) noexcept;
+  bool shut_signals(Buffer& buffer, size_t index) noexcept;
+  bool open_signals(Buffer& buffer, size_t index) noexcept;
+  void report_look(GpuAddress signal) noexcept;
+  template <class Use>
+  bool with_signal_page(GpuAddress address, Use use) noexcept;
+  static void hold_host() noexcept;
   bool report_changes(Buffer& buffer, size_t index) noexcept;
   bool give_up(Buffer& buffer, size_t index, std::atomic<uint64_t>& counter) noexcept;
   bool set_protection(Buffer& buffer, size_t index, int protection) noexcept;
@@ -166,6 +209,9 @@ class HostPages {
   volatile bool* const made_here_;
   std::atomic<uint64_t> lost_{0};
   std::atomic<uint64_t> unwatched_{0};
+  std::atomic<bool> misses_looks_{false};
+  std::atomic<bool> steps_{false};  // the handler receives traps
+  std::atomic<HostHolder*> holder_{nullptr};
 
   std::mutex writers_;
   std::vector<std::unique_ptr<Buffer>> buffers_;

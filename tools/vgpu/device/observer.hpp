@@ -38,6 +38,10 @@ class MemoryObserver {
   // multi-dword access to private memory, whose dwords are not contiguous, is reported dword by
   // dword.
   virtual void access(const ObservedAccess& access) noexcept = 0;
+
+  // A wave wrote L2 back (buffer_wbl2), which compilers emit for a release of system scope: what it
+  // stores next may tell the host of what it has stored.
+  virtual void wrote_back() noexcept {}
 };
 
 }  // namespace uptempo::vgpu

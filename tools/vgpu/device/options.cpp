@@ -57,6 +57,9 @@ void refuse_single_modes(const Options& options) {
            SingleMode{options.checks.advice, "--check fences,advice",
                       "UPTEMPO_VGPU_CHECK=fences,advice", "advice knows the caches of one GPU",
                       nullptr},
+           SingleMode{options.checks.waits, "--check fences,waits",
+                      "UPTEMPO_VGPU_CHECK=fences,waits", "the host is held until one GPU rests",
+                      nullptr},
            SingleMode{options.checks.fences, "--check fences", "UPTEMPO_VGPU_CHECK=fences", nullptr,
                       "the checker sees accesses of one process only"},
            SingleMode{options.incoherent.has_value(), "--incoherent", "UPTEMPO_VGPU_INCOHERENT",
@@ -114,15 +117,22 @@ Checks Checks::parse(std::string_view list) {
       checks.repeated = true;
     } else if (name == "advice") {
       checks.advice = true;
+    } else if (name == "waits") {
+      checks.waits = true;
     } else {
       known = false;
     }
   }
-  const bool of_fences = checks.specification || checks.repeated || checks.advice;
+  const bool of_fences = checks.specification || checks.repeated || checks.advice || checks.waits;
   if (!known || (!checks.fences && (of_fences || !checks.atomics)))
     throw std::invalid_argument(
         "'" + std::string(list) +
-        "': use atomics, or fences with any of ,hsa ,repeated ,advice appended");
+        "': use atomics, or fences with any of ,hsa ,repeated ,advice ,waits appended");
+  if (checks.advice && checks.waits)
+    throw std::invalid_argument(
+        "'" + std::string(list) +
+        "': advice and waits exclude each other, because advice assumes that "
+        "the host knows of all completions");
   checks.atomics = true;
   return checks;
 }

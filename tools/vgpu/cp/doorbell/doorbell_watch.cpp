@@ -64,7 +64,11 @@ struct DoorbellFault {
         std::atomic_ref<uint64_t>(doorbell).exchange(value, std::memory_order_seq_cst);
     if (store->exchanges) registers[kRegisters[store->reg]] = static_cast<greg_t>(before);
     registers[REG_RIP] += store->size_bytes;
+    const bool holds = watch.unheld_.load(std::memory_order_acquire) != nullptr;
+    // before the wake-up: the device must not rest without this doorbell
+    const uint32_t ring = holds ? watch.count_ring() : 0;
     watch.wake();
+    if (holds) watch.hold(ring);
     return true;
   }
 
@@ -83,7 +87,11 @@ struct DoorbellFault {
           carry_out(*watch, alias + (address - begin), context))
         return true;
       // Any other instruction executes again on a page that is now writable.
-      if (watch != nullptr) watch->recording_.store(false, std::memory_order_release);
+      if (watch != nullptr) {
+        watch->recording_.store(false, std::memory_order_release);
+        if (auto* const unheld = watch->unheld_.load(std::memory_order_acquire))
+          unheld->fetch_add(1, std::memory_order_relaxed);
+      }
       page.write_protected.store(false, std::memory_order_seq_cst);
       if (mprotect(reinterpret_cast<void*>(begin), page.size_bytes.load(std::memory_order_relaxed),
                    PROT_READ | PROT_WRITE) != 0)
@@ -214,6 +222,60 @@ void DoorbellWatch::disarm() {
       mprotect(reinterpret_cast<void*>(page.begin.load(std::memory_order_relaxed)),
                page.size_bytes.load(std::memory_order_relaxed), PROT_READ | PROT_WRITE);
   }
+}
+
+void DoorbellWatch::hold_producers(std::atomic<uint64_t>& unheld) noexcept {
+  unheld_.store(&unheld, std::memory_order_release);
+}
+
+uint32_t DoorbellWatch::count_ring() noexcept {
+  return rings_.fetch_add(1, std::memory_order_seq_cst) + 1;
+}
+
+void DoorbellWatch::hold_until_rest() noexcept {
+  if (unheld_.load(std::memory_order_acquire) == nullptr) return;
+  const uint32_t ring = count_ring();
+  wake();
+  hold(ring);
+}
+
+// Progress extends the limit. A kernel that waits for the host makes none.
+void DoorbellWatch::hold(uint32_t ring) noexcept {
+  constexpr timespec kLook{0, 50'000'000};
+  uint32_t beats = beats_.load(std::memory_order_relaxed);
+  uint64_t since_ns = host_clock_ns();
+  for (;;) {
+    // acquire: what the device has done happens before the thread continues
+    const uint32_t rested = rested_.load(std::memory_order_acquire);
+    if (static_cast<int32_t>(rested - ring) >= 0) return;
+    auto* const unheld = unheld_.load(std::memory_order_acquire);
+    if (unheld == nullptr) return;
+    if (restless_.load(std::memory_order_acquire)) {
+      unheld->fetch_add(1, std::memory_order_relaxed);
+      return;
+    }
+    futex(rested_, FUTEX_WAIT, rested, &kLook);
+    const uint64_t now_ns = host_clock_ns();
+    if (const uint32_t now = beats_.load(std::memory_order_relaxed); now != beats) {
+      beats = now;
+      since_ns = now_ns;
+    }
+    if (std::chrono::nanoseconds(now_ns - since_ns) > kHoldLimit)
+      restless_.store(true, std::memory_order_release);
+  }
+}
+
+void DoorbellWatch::rested(uint32_t rings) noexcept {
+  // relaxed: only the processor's thread stores it
+  if (rested_.load(std::memory_order_relaxed) == rings) return;
+  restless_.store(false, std::memory_order_release);
+  rested_.store(rings, std::memory_order_release);
+  futex(rested_, FUTEX_WAKE, INT_MAX, nullptr);
+}
+
+void DoorbellWatch::release_producers() noexcept {
+  unheld_.store(nullptr, std::memory_order_release);
+  futex(rested_, FUTEX_WAKE, INT_MAX, nullptr);
 }
 
 void DoorbellWatch::note(const Record& record) noexcept {

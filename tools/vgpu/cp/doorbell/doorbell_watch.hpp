@@ -18,6 +18,11 @@
 // it. With record_all() the pages stay protected and the handler notes the value of each store. A
 // store that it cannot decode ends the recording.
 //
+// Holding producers: with hold_producers(), a thread that rings continues only when the device has
+// done all that it can do without the host. rested() says so. A thread waits at most until the
+// device has not beaten for kHoldLimit; then no thread waits until the device rests again. All
+// signals of a thread that waits are blocked.
+//
 // Thread safety: attach(), detach() and wake() from any thread; wake() is async-signal-safe. arm(),
 // sleep() and disarm() from one thread.
 #pragma once
@@ -31,9 +36,11 @@
 #include <mutex>
 #include <optional>
 
+#include "device/waits/host_holder.hpp"
+
 namespace uptempo::vgpu {
 
-class DoorbellWatch {
+class DoorbellWatch final : public HostHolder {
  public:
   // mappings, not 4 KiB pages; ROCT makes one per process and device.
   static constexpr size_t kMaxPages = 16;
@@ -82,6 +89,21 @@ class DoorbellWatch {
   void record_all() noexcept { recording_.store(true, std::memory_order_relaxed); }
   bool recording() const noexcept { return recording_.load(std::memory_order_acquire); }
 
+  // From now on threads that ring wait for rested(). `unheld` counts the doorbells after which a
+  // thread continued too early; it lives at least as long as the watch. Call it after record_all().
+  void hold_producers(std::atomic<uint64_t>& unheld) noexcept;
+  static constexpr std::chrono::seconds kHoldLimit{2};
+  // For a thread that has changed something else that a queue waits for.
+  void hold_until_rest() noexcept override;
+  // The number of doorbells of held threads so far.
+  uint32_t rings() const noexcept { return rings_.load(std::memory_order_seq_cst); }
+  // The device has done all that it can do for the first `rings` doorbells.
+  void rested(uint32_t rings) noexcept;
+  // The device makes progress.
+  void beat() noexcept { beats_.fetch_add(1, std::memory_order_relaxed); }
+  // Threads that wait continue, and none waits any more.
+  void release_producers() noexcept;
+
   // The next doorbell in ringing order. A doorbell is noted before its value is stored.
   struct Record {
     const uint64_t* doorbell;  // in the alias
@@ -107,8 +129,14 @@ class DoorbellWatch {
     Record record{};
   };
   void note(const Record& record) noexcept;
+  uint32_t count_ring() noexcept;
+  void hold(uint32_t ring) noexcept;
 
-  std::atomic<uint32_t> armed_{0};  // futex word
+  std::atomic<uint32_t> armed_{0};                       // futex word
+  std::atomic<std::atomic<uint64_t>*> unheld_{nullptr};  // null: producers are not held
+  std::atomic<uint32_t> rings_{0}, beats_{0};
+  std::atomic<uint32_t> rested_{0};  // futex word: doorbells after which the device has rested
+  std::atomic<bool> restless_{false};
   std::atomic<bool> recording_{false};
   std::atomic<uint64_t> noted_{0}, taken_{0};
   std::array<Slot, kRecords> records_;

@@ -151,14 +151,14 @@ Running Checker::launch(ActorId queue, const Packet& packet, std::string kernel,
   return {{queue, packet.index}, std::move(accesses)};
 }
 
-void Checker::end(Running& running, const Packet& packet, const KindOf& kind_of) {
+void Checker::end(Running& running, const Packet& packet, const KindOf& kind_of, bool tells_host) {
   const std::lock_guard lock(impl_->mutex);
   const std::shared_ptr<AccessSet> accesses = std::move(running.accesses);
   impl_->running.erase({running.id.actor, running.id.index});
   std::vector<TouchedPage> pages;
   accesses->for_each(
       [&](GpuAddress page, const PageAccesses& touched) { add(pages, page, touched, kind_of); });
-  impl_->process(events::End{running.id.actor, packet}, std::move(pages));
+  impl_->process(events::End{running.id.actor, packet, tells_host}, std::move(pages));
   if (accesses->incomplete()) ++impl_->counts.unrecorded;
 }
 
@@ -190,18 +190,35 @@ void Checker::signal(ActorId queue, uint64_t offset, const SignalValue& signal) 
   impl_->process(events::Signal{queue, offset, signal});
 }
 
-void Checker::host_read(GpuAddress address, uint64_t host_ns, const KindOf& kind_of) {
+void Checker::host_read(GpuAddress address, uint64_t host_ns, const KindOf& kind_of,
+                        uint64_t site) {
   const std::lock_guard lock(impl_->mutex);
   PageAccesses accesses;
   accesses.read[address % kPageBytes / kLineBytes] = line_bits(address % kLineBytes, 1);
   std::vector<TouchedPage> pages;
   add(pages, page_of(address), accesses, kind_of);
-  if (!pages.empty()) impl_->process(events::HostRead{host_ns}, std::move(pages));
+  if (!pages.empty()) impl_->process(events::HostRead{host_ns, site}, std::move(pages));
 }
 
 void Checker::host_opened(GpuAddress page, uint64_t host_ns) {
   const std::lock_guard lock(impl_->mutex);
   impl_->process(events::HostOpened{host_ns}, {{page, {}, nullptr}});
+}
+
+void Checker::host_stored(GpuAddress address, uint64_t host_ns, const KindOf& kind_of,
+                          uint64_t site) {
+  const std::lock_guard lock(impl_->mutex);
+  PageAccesses accesses;
+  accesses.written[address % kPageBytes / kLineBytes] = line_bits(address % kLineBytes, 1);
+  const GpuAddress page = page_of(address);
+  const auto kind = kind_of(page);
+  impl_->process(events::HostOpened{host_ns, site},
+                 {{page, kind.value_or(MemoryKind::fine_grained), kind ? &accesses : nullptr}});
+}
+
+void Checker::host_looked(uint64_t signal, uint64_t host_ns) {
+  const std::lock_guard lock(impl_->mutex);
+  impl_->process(events::HostLooked{signal, host_ns});
 }
 
 void Checker::host_wrote(GpuAddress page, const PageMask& bytes, uint64_t closed_ns,
@@ -212,6 +229,11 @@ void Checker::host_wrote(GpuAddress page, const PageMask& bytes, uint64_t closed
   std::vector<TouchedPage> pages;
   add(pages, page, accesses, kind_of);
   if (!pages.empty()) impl_->process(events::HostWrote{closed_ns}, std::move(pages));
+}
+
+void Checker::destroy_queue(ActorId queue) {
+  const std::lock_guard lock(impl_->mutex);
+  impl_->process(events::DestroyQueue{queue});
 }
 
 void Checker::unknown(GpuAddress page, const PageMask& bytes) {

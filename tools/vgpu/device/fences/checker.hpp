@@ -72,7 +72,8 @@ class Checker {
   // All workgroups of the dispatch have ended. Its release executes now, before its completion
   // signal. `kind_of(page)` returns nothing when the page is no longer mapped.
   using KindOf = std::function<std::optional<MemoryKind>(GpuAddress page)>;
-  void end(Running& running, const Packet& packet, const KindOf& kind_of);
+  // `tells_host`: the host may have learned of the end in a way that is not observed.
+  void end(Running& running, const Packet& packet, const KindOf& kind_of, bool tells_host = false);
 
   // A packet other than a dispatch completes. Its acquire and then its release execute now.
   // `satisfied`: the signals that it waited for, with the values found.
@@ -91,12 +92,21 @@ class Checker {
   void signal(ActorId queue, uint64_t offset, const SignalValue& signal);
 
   // The host, where it is observed (page protection).
-  void host_read(GpuAddress address, uint64_t host_ns, const KindOf& kind_of);
-  // The host began to store to the page of `address` ...
+  // `site`: the instruction; 0: not known.
+  void host_read(GpuAddress address, uint64_t host_ns, const KindOf& kind_of, uint64_t site = 0);
+  // The host began to store to the page ...
   void host_opened(GpuAddress page, uint64_t host_ns);
+  // The same, for its first store, which is at `address`; with JudgeOptions::waits.
+  void host_stored(GpuAddress address, uint64_t host_ns, const KindOf& kind_of, uint64_t site);
   // ... and when the page was closed these bytes had changed.
   void host_wrote(GpuAddress page, const PageMask& bytes, uint64_t closed_ns,
                   const KindOf& kind_of);
+
+  // The host loaded the signal (0: perhaps each of them at any time); with JudgeOptions::waits.
+  void host_looked(uint64_t signal, uint64_t host_ns);
+
+  // The host is about to destroy the queue; with JudgeOptions::waits.
+  void destroy_queue(ActorId queue);
 
   // These bytes may have changed; the writer, perhaps the host, is not known.
   void unknown(GpuAddress page, const PageMask& bytes);

@@ -71,6 +71,8 @@ struct Launch {
 struct End {
   ActorId queue = kHost;
   Packet packet;
+  // The host may have learned of the end in a way that is not observed.
+  bool tells_host = false;
 };
 // A packet other than a dispatch completes. Its acquire and then its release execute now.
 struct Complete {
@@ -100,14 +102,27 @@ struct Signal {
 // The host loaded what the page's accesses read.
 struct HostRead {
   uint64_t host_ns = 0;
+  uint64_t site = 0;  // the instruction; 0: not known
 };
-// The host began to store to the page ...
+// The host began to store to the page, with what its accesses write, if any ...
 struct HostOpened {
   uint64_t host_ns = 0;
+  uint64_t site = 0;
 };
 // ... and when the page was closed, the bytes that its accesses write had changed.
 struct HostWrote {
   uint64_t closed_ns = 0;
+};
+// The host loaded the signal. 0: it may have loaded each signal as soon as it was completed. Only
+// with JudgeOptions::waits.
+struct HostLooked {
+  uint64_t signal = 0;
+  uint64_t host_ns = 0;
+};
+// The host has destroyed the queue, so it knows of all that the queue has completed. Only with
+// JudgeOptions::waits.
+struct DestroyQueue {
+  ActorId queue = kHost;
 };
 // The bytes that the page's accesses write may have changed; the writer, perhaps the host, is not
 // known.
@@ -126,7 +141,8 @@ struct Event {
   uint64_t now_ns = 0;  // host_clock_ns() when the event was reported
   std::variant<events::AddQueue, events::Doorbell, events::Launch, events::End, events::Complete,
                events::Wait, events::Copy, events::Signal, events::HostRead, events::HostOpened,
-               events::HostWrote, events::Unknown, events::Forget, events::Finish>
+               events::HostWrote, events::Unknown, events::Forget, events::Finish,
+               events::HostLooked, events::DestroyQueue>
       what;
   std::vector<TouchedPage> pages = {};
 };

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "device/json_text.hpp"
+#include "device/waits/code_site.hpp"
 
 namespace uptempo::vgpu::fences {
 namespace {
@@ -12,7 +13,8 @@ std::string to_json(const Task& task, bool several_gpus) {
                             (several_gpus ? R"(,"gpu":)" + std::to_string(task.agent) : "");
   switch (task.kind) {
     case Task::Kind::host:
-      return R"({"engine":"host"})";
+      return R"({"engine":"host")" +
+             (task.site == 0 ? "" : R"(,"site":)" + json_quoted(code_site(task.site))) + '}';
     case Task::Kind::copy:
       return queue + R"(,"offset":)" + std::to_string(task.position) + R"(,"engine":)" +
              json_quoted(task.name) + '}';
@@ -34,7 +36,7 @@ std::string described(const Task& task, bool several_gpus) {
   const std::string position = std::to_string(task.position);
   switch (task.kind) {
     case Task::Kind::host:
-      return "the host";
+      return task.site == 0 ? "the host" : "the host (at " + code_site(task.site) + ")";
     case Task::Kind::copy:
       return task.name + queue + ", offset " + position + ")";
     case Task::Kind::dispatch:

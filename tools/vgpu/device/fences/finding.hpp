@@ -23,6 +23,7 @@ struct Task {
   uint32_t queue = 0;        // as in traces; unused for the host
   uint64_t position = 0;     // packet index; for SDMA the byte offset in the ring, as in traces
   std::string name;          // kernel, or the engine's operation
+  uint64_t site = 0;         // of the host: the instruction; 0: not known
   bool barrier = false;      // of the packet, for messages
   FenceScope acquire = FenceScope::none;
   FenceScope release = FenceScope::none;
@@ -66,8 +67,8 @@ std::string_view class_name(Finding::Class what) noexcept;
 //  "address":140737,"bytes":4096,
 //  "reason":"...","rule":"...","hsa":"violated","target":"possible","device":"gfx90a"}
 // With several GPUs, "gpu":1 follows each queue. A copy is
-// {"queue":2,"offset":64,"engine":"copy_linear"}, the host {"engine":"host"}. "target": possible or
-// harmless.
+// {"queue":2,"offset":64,"engine":"copy_linear"}, the host {"engine":"host"}, where it is known
+// with "site":"a.out+0x1234" (waits/code_site.hpp). "target": possible or harmless.
 std::string to_json(const Finding& finding, std::string_view target);
 
 // The same as a sentence, without the verdicts: "stale: sum.kd (queue 1, packet 1: ...) reads 4096

@@ -41,9 +41,14 @@ struct QueueState {
 }  // namespace
 
 struct Judge::Impl {
+  using Pages = std::vector<TouchedPage>;
+  // Signals with more completions before the host looks keep the oldest together.
+  static constexpr size_t kMostUnseen = 64;
+
   Impl(JudgeOptions the_options, Sink the_sink)
       : targets(std::move(the_options.other_targets)),
         specification(the_options.specification),
+        waits(the_options.waits),
         peer_writes_probe(the_options.peer_writes_probe),
         sink(std::move(the_sink)) {
     targets.insert(targets.begin(), std::move(the_options.target));
@@ -53,9 +58,16 @@ struct Judge::Impl {
     queues.emplace_back();  // the host
   }
 
+  struct Announcement {
+    uint64_t host_ns;
+    View view;
+  };
+  using Announcements = std::deque<Announcement>;
+
   struct Signal {
     View view;                    // from tasks that completed it since the host last set it
     std::optional<int64_t> left;  // the last value stored by the device; empty: none, or a kernel's
+    Announcements unseen;         // completions that the host has not looked at, in order of time
   };
 
   // The agent of a compute queue; nothing for other actors.
@@ -83,16 +95,50 @@ struct Judge::Impl {
     return host;
   }
 
-  void announce(const View& view) {
+  void announce(Signal& signal, const View& view) {
     announced.join(view);
-    announcements.push_back({now_ns, view});
+    if (!waits) return tell(now_ns, view);
+    signal.unseen.push_back({now_ns, view});
+    if (signal.unseen.size() <= kMostUnseen) return;
+    signal.unseen[1] = {signal.unseen[0].host_ns, signal.unseen[1].view};
+    signal.unseen[1].view.join(signal.unseen[0].view);
+    signal.unseen.pop_front();
   }
 
-  static TaskPtr host_task(TaskId id, ViewPtr view) {
+  // From that time on the host knows all of `view`.
+  void tell(uint64_t host_ns, const View& view) {
+    auto place = announcements.end();
+    while (place != announcements.begin() && std::prev(place)->host_ns > host_ns) --place;
+    announcements.insert(place, {host_ns, view});
+  }
+
+  // The host looked at the signal at that time.
+  void look(Signal& signal, uint64_t host_ns) {
+    for (; !signal.unseen.empty() && signal.unseen.front().host_ns <= host_ns;
+         signal.unseen.pop_front())
+      tell(host_ns, signal.unseen.front().view);
+  }
+
+  // Dispatches and the host synchronise where the host reads what a dispatch has written atomically
+  // or past L1.
+  void learn(const Task& reader, const Pages& pages, uint64_t host_ns) {
+    if (!waits) return;
+    for (const TouchedPage& page : pages)
+      shadow.meet(reader, page.page, *page.accesses, [&](const TaskPtr& writer) {
+        View known;
+        known.ordered = writer->view.ordered;
+        known.ordered.add(writer->id);
+        known.released_agent = known.released_system = known.ordered;
+        tell(host_ns, known);
+      });
+  }
+
+  static TaskPtr host_task(TaskId id, ViewPtr view, uint64_t site = 0) {
     auto task = std::make_shared<Task>();
     task->id = id;
     task->kind = Task::Kind::host;
     task->name = "host";
+    task->site = site;
     task->view = *view;
     return task;
   }
@@ -174,7 +220,7 @@ struct Judge::Impl {
     if (state.left && *state.left != signal.value) state.view = {};
     state.view.join(view);
     state.left = signal.value - 1;
-    announce(view);
+    announce(state, view);
   }
 
   void depend(View& view, const SignalValue& dependency) {
@@ -284,8 +330,6 @@ struct Judge::Impl {
 
   // ---- events
 
-  using Pages = std::vector<TouchedPage>;
-
   void process(const events::AddQueue& event, const Pages&) {
     QueueState& queue = queues.emplace_back();
     queue.kind = event.kind;
@@ -337,6 +381,7 @@ struct Judge::Impl {
       signal->left.reset();
     }
     finish_packet(event.queue, event.packet, view);
+    if (waits && (event.tells_host || has_met_host || !data.written.empty())) tell(now_ns, view);
     forget_fences(*task);
   }
 
@@ -352,6 +397,7 @@ struct Judge::Impl {
   // Returns the view without them, or nothing if it met none.
   std::optional<View> meet(Task& task, const Pages& pages) {
     std::vector<TaskPtr> partners;
+    has_met_host = false;
     for (const TouchedPage& page : pages)
       shadow.meet(task, page.page, *page.accesses,
                   [&](const TaskPtr& partner) { partners.push_back(partner); });
@@ -362,6 +408,7 @@ struct Judge::Impl {
     task.by_packets = before.ordered;
     for (const TaskPtr& partner : partners) {
       ++meetings;
+      has_met_host = has_met_host || partner->kind == Task::Kind::host;
       Clock known = partner->view.ordered;
       known.add(partner->id);
       View& view = task.view;
@@ -429,12 +476,37 @@ struct Judge::Impl {
 
   void process(const events::HostRead& event, const Pages& pages) {
     const ViewPtr known = host_at(event.host_ns);
-    read(host_task(host_event(event.host_ns), known), without_signals(pages).pages);
+    const TaskPtr task = host_task(host_event(event.host_ns), known, event.site);
+    const Data data = without_signals(pages);
+    read(task, data.pages);
+    learn(*task, data.pages, event.host_ns);
   }
 
   void process(const events::HostOpened& event, const Pages& pages) {
+    const ViewPtr known = host_at(event.host_ns);
     const TaskId id = host_event(event.host_ns);
-    for (const TouchedPage& page : pages) opened[page.page] = id;
+    for (const TouchedPage& page : pages) {
+      opened[page.page] = id;
+      if (page.accesses == nullptr) continue;
+      const TaskPtr task = host_task(id, known, event.site);
+      const Data data = without_signals({page});
+      learn(*task, data.pages, event.host_ns);  // the store may be a part of an atomic operation
+      write(task, data.pages);
+    }
+  }
+
+  void process(const events::DestroyQueue& event, const Pages&) {
+    QueueState& queue = queues[event.queue];
+    queue.completed.join(queue.started);
+    tell(now_ns, queue.completed);
+  }
+
+  void process(const events::HostLooked& event, const Pages&) {
+    if (event.signal != 0) return look(signal_of(event.signal), event.host_ns);
+    for (auto& [handle, signal] : signals) {
+      for (const Announcement& unseen : signal.unseen) tell(unseen.host_ns, unseen.view);
+      signal.unseen.clear();
+    }
   }
 
   void process(const events::HostWrote& event, const Pages& pages) {
@@ -466,6 +538,7 @@ struct Judge::Impl {
   std::vector<std::string> targets;  // by agent
   std::vector<bool> several_l2s;     // by agent
   const bool specification;
+  const bool waits;
   const bool peer_writes_probe;
   const Sink sink;
   uint64_t now_ns = 0;            // time of the current event
@@ -477,12 +550,9 @@ struct Judge::Impl {
   std::unordered_map<uint64_t, Signal> signals;  // that packets have used, by handle
   std::unordered_set<GpuAddress> signal_pages;
 
-  struct Announcement {
-    uint64_t host_ns;
-    View view;
-  };
-  std::deque<Announcement> announcements;  // not yet known to the host, in order of time
-  View announced;                          // all announcements
+  Announcements announcements;  // not yet known to the host, in order of time
+  View announced;               // all announcements
+  bool has_met_host = false;    // the dispatch of the last call of meet()
   ViewPtr host = std::make_shared<const View>();
   uint64_t host_events = 0;
   std::unordered_map<GpuAddress, TaskId> opened;     // pages to which the host is storing

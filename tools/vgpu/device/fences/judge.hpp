@@ -14,10 +14,15 @@
 // dispatch of another agent after a release of system scope by a packet of the writer's agent and
 // then an acquire of system scope by a packet of the reader's.
 //
-// The host: its waits are not observed. At any time, the judge assumes that the host knows of every
+// The host: unless JudgeOptions::waits is set, its waits are not observed. At any time, the judge assumes that the host knows of every
 // completion that a signal has announced, and that a doorbell carries all of that. It assumes no
 // knowledge of anything that no signal has announced, so such a finding is certain. A signal to
 // which the host itself has stored passes on what the host knew.
+// With JudgeOptions::waits, the host knows of a completion once it has loaded the signal afterwards
+// (HostLooked), and of a dispatch once it has read what the dispatch wrote with atomic accesses or
+// with stores of agent scope. A dispatch is known at its end if it has written to a signal, if it
+// writes with such accesses what the host has read before, or where the caller says so. The first
+// store of the host to a page is judged with what the host knew at that time.
 //
 // In-kernel synchronisation: some dispatches meet, without being ordered by packets, at an atomic
 // access, at a load that bypasses L1, or at a store that gfx942 writes through its L2. They are
@@ -55,6 +60,8 @@ struct JudgeOptions {
   // Also report what the specification forbids and the caches of this target tolerate.
   bool specification = false;
   std::vector<std::string> other_targets = {};  // of further agents
+  // The host's looks at signals are observed.
+  bool waits = false;
   // Coherent links join all agents, so a write to a peer's memory probes the owner's L2.
   bool peer_writes_probe = false;
 };

@@ -1,8 +1,10 @@
 // Accesses through the caches of an incoherent device, lane by lane, and the instructions that
 // control those caches.
 #include "device/caches/incoherent.hpp"
+#include "device/observer.hpp"
 #include "gfx9/access_scope.hpp"
 #include "gfx9/memory/memory.hpp"
+#include "gfx9/workgroup.hpp"
 
 namespace uptempo::vgpu::gfx9::memory {
 namespace {
@@ -33,6 +35,12 @@ const Op* invalidate(const Op& op, Wave& wave) {
 
 const Op* write_back(const Op& op, Wave& wave) {
   wave.executor->caches->write_back(wave.workgroup->compute_unit, named_scope(op.in));
+  return next<2>(op);
+}
+
+const Op* observe_write_back(const Op& op, Wave& wave) {
+  MemoryObserver* const observer = wave.workgroup->dispatch().observer;
+  if (observer != nullptr) observer->wrote_back();
   return next<2>(op);
 }
 
@@ -82,7 +90,9 @@ Handler translate_cache_control(const Instruction& in, MemoryPolicy policy) noex
     case Opcode::buffer_wbinvl1_vol:
       return cached ? &invalidate_l1 : &no_cache;
     case Opcode::buffer_wbl2:
-      return cached ? &write_back_either : &no_cache;
+      return cached                             ? &write_back_either
+             : policy == MemoryPolicy::observed ? &observe_write_back
+                                                : &no_cache;
     case Opcode::buffer_inv:
       return cached ? &invalidate : &no_cache;
     case Opcode::buffer_invl2:

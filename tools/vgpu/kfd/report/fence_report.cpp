@@ -27,7 +27,8 @@ FenceReport::FenceReport(const Options& options)
         }));
   if (!options.checks.fences) return;
   fences::JudgeOptions judge{.target = std::string(device_.target),
-                             .specification = options.checks.specification};
+                             .specification = options.checks.specification,
+                             .waits = options.checks.waits};
   bool one_hive = gpus_.size() > 1;
   for (uint32_t gpu = 1; gpu < gpus_.size(); ++gpu) {
     judge.other_targets.emplace_back(gpus_[gpu]->target);
@@ -100,6 +101,7 @@ void FenceReport::finish(const HostPages* host_pages) {
   if (host_pages->lost() != 0)
     report("fences: the host's accesses to " + std::to_string(host_pages->lost()) +
            " pages came too fast and were not observed");
+  for (const std::string& line : host_pages->unobserved_waits()) report(line);
   if (host_pages->unwatched() != 0)
     note("fences: the host's accesses to " + std::to_string(host_pages->unwatched()) +
          " pages are too frequent and were not observed");

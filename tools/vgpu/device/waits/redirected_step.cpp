@@ -1,0 +1,59 @@
+#include "device/waits/redirected_step.hpp"
+
+#include <array>
+#include <csignal>
+
+namespace uptempo::vgpu {
+namespace {
+
+constexpr greg_t kTrapFlag = 0x100;
+constexpr uint64_t bit(int signal_number) { return uint64_t{1} << (signal_number - 1); }
+
+// By their numbers in instructions.
+constexpr std::array<int, 16> kRegisters{REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP,
+                                         REG_RSI, REG_RDI, REG_R8,  REG_R9,  REG_R10, REG_R11,
+                                         REG_R12, REG_R13, REG_R14, REG_R15};
+
+struct Step {
+  bool active = false;
+  bool restores = false;
+  bool note = false;
+  unsigned base = 0;
+  uint64_t distance = 0;
+  uint64_t mask = 0;  // the thread's signals before the step
+};
+thread_local Step step;
+
+uint64_t& mask_of(ucontext_t& context) noexcept {
+  return *reinterpret_cast<uint64_t*>(&context.uc_sigmask);  // a frame holds 64 signals
+}
+
+greg_t& base_of(ucontext_t& context) noexcept {
+  return context.uc_mcontext.gregs[kRegisters[step.base]];
+}
+
+}  // namespace
+
+bool begin_redirected_step(const RedirectableAccess& access, uint64_t distance, bool note,
+                           ucontext_t& context) noexcept {
+  if (step.active) return false;
+  step = {true, !access.base_result, note, access.base, distance, mask_of(context)};
+  base_of(context) = static_cast<greg_t>(static_cast<uint64_t>(base_of(context)) + distance);
+  context.uc_mcontext.gregs[REG_EFL] |= kTrapFlag;
+  // No handler of the program runs before the instruction, since it would see the register. The
+  // kernel ends a process whose trap or fault is blocked.
+  mask_of(context) = ~(bit(SIGTRAP) | bit(SIGSEGV) | bit(SIGBUS));
+  return true;
+}
+
+std::optional<bool> end_redirected_step(ucontext_t& context) noexcept {
+  if (!step.active) return std::nullopt;
+  step.active = false;
+  context.uc_mcontext.gregs[REG_EFL] &= ~kTrapFlag;
+  if (step.restores)
+    base_of(context) = static_cast<greg_t>(static_cast<uint64_t>(base_of(context)) - step.distance);
+  mask_of(context) = step.mask;
+  return step.note;
+}
+
+}  // namespace uptempo::vgpu
