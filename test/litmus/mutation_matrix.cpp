@@ -2,8 +2,8 @@
 // three judges that share no code:
 //   the rules      (rules.hpp) which pairs of steps lack order or a fence, and whether the target
 //                  can show it
-//   the checker    uptempo-vgpu --check fences,hsa: must report such a pair, with the same verdict,
-//                  and nothing else
+//   the checker    uptempo-vgpu --check fences,hsa,waits: must report such a pair, with the same
+//                  verdict, and nothing else
 //   the caches     uptempo-vgpu --incoherent SEED: some seed must give wrong results where they are
 //                  possible, none where they are not
 //
@@ -42,7 +42,6 @@ using nlohmann::json;
 // Its two queues access the same memory without order.
 constexpr const char* kCalibration = "message-without-dependency/fine";
 
-constexpr uint32_t kMaxIterations = 256;
 constexpr uint32_t kMoreSeeds = 256;
 
 struct Options {
@@ -135,21 +134,10 @@ void run_all(const std::vector<Case>& cases, int64_t only, uint64_t seed, uint32
 
 // ---- the matrix
 
-// An early load of the host leaves no trace if it comes before the dispatch has begun to write,
-// because page protection detects only later ones (tools/vgpu/device/README.md). If the checker
-// found nothing here, the caches decide.
-bool is_early_load_alone(const Test& test, const std::vector<Hazard>& hazards) {
-  return !hazards.empty() && std::ranges::all_of(hazards, [&](const Hazard& hazard) {
-    return !hazard.ordered && test.steps[hazard.later].kind == Step::Kind::host_load &&
-           test.steps[hazard.earlier].kind == Step::Kind::dispatch;
-  });
-}
-
 struct Row {
   std::string program, packet, mutation;
   Verdict verdict = Verdict::correct;
   bool found = false, found_possible = false;
-  bool unobservable = false;
   std::string pair;
   uint32_t seeds = 0, wrong_seeds = 0;
   std::vector<std::string> disagreements;
@@ -235,7 +223,7 @@ class Matrix {
 
   Checked check(int number, uint32_t iterations) const {
     Checked checked{.report = directory_.file("report.jsonl"), .runs = {}};
-    const json placements = run_self({"--check", "fences,hsa", "--report", checked.report},
+    const json placements = run_self({"--check", "fences,hsa,waits", "--report", checked.report},
                                      iterations, {"--check", std::to_string(number + 1)});
     for (const json& indices : placements) {
       Run& run = checked.runs.emplace_back();
@@ -249,16 +237,9 @@ class Matrix {
     Row row;
     row.program = one.program;
     row.verdict = verdict_of(hazards);
-    row.unobservable = is_early_load_alone(one.test, hazards);
-    std::vector<Found> all;
-    // A race with the host is found only if the host accesses memory at the right time, so run more
-    // often.
-    for (uint32_t iterations = options_.iterations; all.empty(); iterations *= 8) {
-      const Checked checked = check(number, iterations);
-      std::ifstream report(checked.report);
-      all = read_findings(report, one.test, checked.runs, queues_);
-      if (row.verdict != Verdict::possible || iterations >= kMaxIterations) break;
-    }
+    const Checked checked = check(number, options_.iterations);
+    std::ifstream report(checked.report);
+    const std::vector<Found> all = read_findings(report, one.test, checked.runs, queues_);
     std::set<std::string> pairs, unexplained;
     for (const Found& found : all) {
       row.found = true;
@@ -296,9 +277,7 @@ class Matrix {
       if (row.verdict == Verdict::correct)
         row.pair = why_harmless(*one.original, one.mutant, options_.rules);
     }
-    if (row.unobservable && !row.found)
-      row.pair = "the checker cannot see a host load before the write: caches only";
-    if (row.verdict != Verdict::correct && !row.found && !row.unobservable)
+    if (row.verdict != Verdict::correct && !row.found)
       row.disagreements.push_back("the checker found nothing");
     if (row.verdict == Verdict::possible && row.found && !row.found_possible)
       row.disagreements.push_back("the checker calls it harmless");
@@ -332,7 +311,7 @@ std::string table(const std::vector<Row>& rows) {
 
 support::ExitCode run_matrix(const Options& options, const Cases& cases) {
   const std::vector<Row> rows = Matrix(options, cases).fill();
-  size_t agreed = 0, possible = 0, unobserved = 0, harmless = 0, by_rules = 0, originals = 0;
+  size_t agreed = 0, possible = 0, harmless = 0, by_rules = 0, originals = 0;
   std::string disagreements;
   json out = json::array();
   for (const Row& row : rows) {
@@ -343,9 +322,7 @@ support::ExitCode run_matrix(const Options& options, const Cases& cases) {
     if (row.mutation == "none") {
       ++originals;
     } else {
-      const bool by_caches_alone = row.unobservable && !row.found;
-      ++(by_caches_alone                    ? unobserved
-         : row.verdict == Verdict::possible ? possible
+      ++(row.verdict == Verdict::possible   ? possible
          : row.verdict == Verdict::harmless ? harmless
                                             : by_rules);
     }
@@ -362,11 +339,11 @@ support::ExitCode run_matrix(const Options& options, const Cases& cases) {
   }
   support::print_report(
       options.json_file,
-      fmt::format("{}\n{} programs, {} mutants: {} found and shown by a seed, {} shown by "
-                  "a seed only,\n{} found and harmless on the target, "
-                  "{} harmless by the rules. {} of {} rows agree, over {} seeds.\n{}",
-                  table(rows), originals, rows.size() - originals, possible, unobserved, harmless,
-                  by_rules, agreed, rows.size(), options.seeds, disagreements));
+      fmt::format("{}\n{} programs, {} mutants: {} found and shown by a seed,\n"
+                  "{} found and harmless on the target, {} harmless by the rules. {} of {} rows "
+                  "agree, over {} seeds.\n{}",
+                  table(rows), originals, rows.size() - originals, possible, harmless, by_rules,
+                  agreed, rows.size(), options.seeds, disagreements));
   if (!options.json_file.empty()) support::write_output(options.json_file, out.dump(2) + '\n');
   return agreed == rows.size() ? support::exit_ok : support::exit_measured_failure;
 }
