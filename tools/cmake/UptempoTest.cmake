@@ -41,6 +41,8 @@
 #
 #   uptempo_checked_test(<name> COMMAND <program> [<argument>...] [RULES <rules>] [ONE_DEVICE])
 #       _checked: `--check fences`, or `--check RULES`, finds nothing.
+#   uptempo_waits_test(<name> COMMAND <program> [<argument>...])
+#       _waits: `--check fences,waits` finds nothing, on the default device.
 #   uptempo_incoherent_test(<name> COMMAND <program> [<argument>...] SEEDS <n> [LONG <n>]
 #                           [ONE_DEVICE])
 #       _incoherent: correct with stale caches, for the seeds 1 to SEEDS. _incoherent_long, with the
@@ -238,6 +240,13 @@ function(uptempo_checked_test name)
     # The checker writes each finding to stderr.
     set_tests_properties(${test} PROPERTIES FAIL_REGULAR_EXPRESSION "uptempo-vgpu: (unordered|stale|unreleased):")
   endforeach()
+endfunction()
+
+function(uptempo_waits_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "COMMAND")
+  add_test(NAME ${name}_waits COMMAND uptempo_vgpu_launcher --check fences,waits -- ${arg_COMMAND})
+  _uptempo_set_up_test(${name}_waits vgpu)
+  set_tests_properties(${name}_waits PROPERTIES FAIL_REGULAR_EXPRESSION "uptempo-vgpu: (unordered|stale|unreleased):")
 endfunction()
 
 # The seed follows the launcher's options.
