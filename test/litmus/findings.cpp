@@ -44,6 +44,7 @@ std::vector<Found> read_findings(std::istream& report, const Test& test,
   std::vector<Found> all;
   for (std::string line; std::getline(report, line);) {
     const json finding = json::parse(line, nullptr, false);
+    if (finding.contains("summary")) continue;  // the last line of a process
     if (finding.is_discarded() || !finding.contains("class"))
       throw std::runtime_error("the checker's report has a line that is not a finding: " + line);
     Found found{.writers = steps_of(finding.at("writer"), test, runs, queues),

@@ -235,9 +235,9 @@ function(uptempo_checked_test name)
   endif()
   _uptempo_devices(tests devices ${name}_checked "${arg_ONE_DEVICE}")
   foreach(test device IN ZIP_LISTS tests devices)
-    add_test(NAME ${test} COMMAND uptempo_vgpu_launcher ${device} --check ${arg_RULES} -- ${arg_COMMAND})
+    add_test(NAME ${test} COMMAND uptempo_vgpu_launcher ${device} --check ${arg_RULES} --error-exitcode 99 -- ${arg_COMMAND})
     _uptempo_set_up_test(${test} vgpu)
-    # The checker writes each finding to stderr.
+    # A process that ends with _exit() or a signal: the checker writes each finding to stderr.
     set_tests_properties(${test} PROPERTIES FAIL_REGULAR_EXPRESSION "uptempo-vgpu: (unordered|stale|unreleased):")
   endforeach()
 endfunction()

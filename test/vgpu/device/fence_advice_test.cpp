@@ -54,6 +54,22 @@ TEST_CASE("advice concerns the fences of an independent dispatch, not those that
         Lines{"barrier beside -> clear 1", "acquire beside -> none 1", "release beside -> none 1"});
 }
 
+TEST_CASE("kernels of ROCr and HIP get no advice, since the program cannot change their packets") {
+  Run run;
+  Program& program = run.program;
+  const ActorId queue = program.compute();
+  program.dispatch(queue, "first", {false, kNone, kAgent}, {writes(kLocal)});
+  program.dispatch(queue, "__amd_rocclr_fillBufferAligned.kd", {true, kAgent, kAgent},
+                   {writes(kLocal + 4096)});
+  program.runtimes = true;
+  program.dispatch(queue, "copy", {true, kAgent, kAgent}, {writes(kLocal + 8192)});
+  program.runtimes = false;
+  program.dispatch(queue, "copy", {true, kAgent, kNone}, {writes(kLocal + 12288)});
+  program.dispatch(queue, "last", {false, kNone, kNone}, {writes(kLocal + 16384)});
+  CHECK(run.advice() ==
+        Lines{"release first -> none 0", "barrier copy -> clear 3", "acquire copy -> none 3"});
+}
+
 TEST_CASE(
     "packets with the same kernel and header get advice together, except those that need the "
     "fence") {

@@ -1,4 +1,5 @@
 // The fence checker with several agents: whose fences count, and what the caches of each can show.
+#include "device/fences/report/finding_text.hpp"
 #include "fence_program.hpp"
 #include "test/support/catch.hpp"
 

@@ -1,6 +1,7 @@
 // Recorded runs: what a recording keeps, and that it gives the same findings as the run.
 #include "device/fences/journal.hpp"
 
+#include "device/fences/report/finding_text.hpp"
 #include "fence_program.hpp"
 #include "test/support/catch.hpp"
 

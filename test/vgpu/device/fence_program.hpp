@@ -133,9 +133,9 @@ class Program {
   Dispatch launch(ActorId queue, std::string kernel, Header header,
                   std::initializer_list<Touch> touches = {}) {
     const Checker::Packet packet = next(queue, header);
-    Dispatch dispatch{
-        queue, header, packet,
-        checker_.launch(queue, packet, std::move(kernel), nullptr, header.waves, l2s_)};
+    Dispatch dispatch{queue, header, packet,
+                      checker_.launch(queue, packet, std::move(kernel), nullptr, header.waves, l2s_,
+                                      {.runtimes = runtimes})};
     touch(dispatch, touches);
     return dispatch;
   }
@@ -157,6 +157,7 @@ class Program {
     Dispatch one = launch(queue, std::move(kernel), header, touches);
     end(one);
   }
+  bool runtimes = false;  // later dispatches are of kernels of ROCr
   // A barrier packet completes. `satisfied`: the signals that it found satisfied.
   void barrier_packet(ActorId queue, Header header,
                       std::initializer_list<uint64_t> satisfied = {}) {

@@ -1,5 +1,5 @@
 // Findings as JSON lines, read back with nlohmann-json.
-#include "device/fences/finding.hpp"
+#include "device/fences/report/finding_text.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -160,7 +160,7 @@ TEST_CASE("a sentence names both packets with their fences, the later access fir
         "stale: sum.kd (queue 2, packet 71: barrier, acquire system, release none) reads 4096 "
         "bytes from "
         "address "
-        "139637976731648 on, which fill.kd (queue 1, packet 0: acquire none, release agent) wrote: "
+        "0x7f0000001000 on, which fill.kd (queue 1, packet 0: acquire none, release agent) wrote: "
         "no "
         "acquire [HSA "
         "2.9]");

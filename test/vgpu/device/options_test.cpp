@@ -21,7 +21,8 @@ constexpr const char* kVariables[] = {"UPTEMPO_VGPU_DEVICE",        "UPTEMPO_VGP
                                       "UPTEMPO_VGPU_SOCKETS",       "UPTEMPO_VGPU_GPU_SOCKET",
                                       "UPTEMPO_VGPU_LAZY_BAR",      "UPTEMPO_VGPU_SMALL_BAR",
                                       "UPTEMPO_VGPU_GPUS",          "UPTEMPO_VGPU_JOIN",
-                                      "UPTEMPO_VGPU_WATCHDOG"};
+                                      "UPTEMPO_VGPU_WATCHDOG",      "UPTEMPO_VGPU_ERROR_EXITCODE",
+                                      "UPTEMPO_VGPU_SUPPRESSIONS"};
 
 struct CleanEnvironment : uptempo::test::Environment {
   CleanEnvironment() { clear(); }
@@ -112,6 +113,20 @@ TEST_CASE("the GPU is at the last socket, or at the one that is given", "[option
     CAPTURE(count, of_gpu);
     environment.set("UPTEMPO_VGPU_SOCKETS", count);
     environment.set("UPTEMPO_VGPU_GPU_SOCKET", of_gpu);
+    CHECK_THROWS_AS(Options::from_environment(), std::invalid_argument);
+  }
+}
+
+TEST_CASE("the exit status of findings is a number from 1 to 255", "[options]") {
+  CleanEnvironment environment;
+  CHECK_FALSE(Options::from_environment().error_exitcode);
+  for (const auto& [text, status] : {std::pair("1", 1u), std::pair("255", 255u)}) {
+    environment.set("UPTEMPO_VGPU_ERROR_EXITCODE", text);
+    CHECK(Options::from_environment().error_exitcode == status);
+  }
+  for (const char* text : {"0", "256", "-1", "+1", "1 ", "one", "4294967297"}) {
+    CAPTURE(text);
+    environment.set("UPTEMPO_VGPU_ERROR_EXITCODE", text);
     CHECK_THROWS_AS(Options::from_environment(), std::invalid_argument);
   }
 }

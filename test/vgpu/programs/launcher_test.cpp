@@ -40,9 +40,12 @@ TEST_CASE("--help and --version print text and succeed", "[launcher]") {
   const CommandResult help = launch({"--help"});
   CHECK(help.exit_code == 0);
   for (const char* option :
-       {"--device", "--trace", "--null-kernels", "--early-read-index", "--deterministic",
-        "--incoherent", "--bar", "--delay", "--seed", "--workers", "--verbose", "--check",
-        "--report", "--watchdog", "--sockets", "--gpus", "--gpu-socket", "gfx90a", "gfx900"}) {
+       {"--device",        "--trace",          "--null-kernels", "--early-read-index",
+        "--deterministic", "--incoherent",     "--bar",          "--delay",
+        "--seed",          "--workers",        "--verbose",      "--check",
+        "--report",        "--error-exitcode", "--suppressions", "--watchdog",
+        "--sockets",       "--gpus",           "--gpu-socket",   "gfx90a",
+        "gfx900"}) {
     CAPTURE(option);
     CHECK(holds(help.out, option));
   }
@@ -115,6 +118,19 @@ TEST_CASE("a usage error gives one line and status 2", "[launcher]") {
         Case{{"--check", "atomics", "--null-kernels", "true"}, "--null-kernels"},
         Case{{"--report", "/tmp/r", "true"}, "without --check"},
         Case{{"--check", "fences", "--report", "/nonexistent/r", "true"}, "--report: cannot"},
+        Case{{"--error-exitcode", "1", "true"}, "--error-exitcode depends on findings"},
+        Case{{"--check", "fences", "--error-exitcode", "0", "true"},
+             "'0' is not an exit status from 1 to 255"},
+        Case{{"--check", "fences", "--error-exitcode=256", "true"}, "'256'"},
+        Case{{"--check", "fences", "--error-exitcode=1x", "true"}, "'1x'"},
+        Case{{"--check", "fences", "--error-exitcode=-1", "true"}, "'-1'"},
+        Case{{"--check", "fences", "--error-exitcode=", "true"}, "''"},
+        Case{{"--check", "fences", "--error-exitcode"}, "needs a value"},
+        Case{{"--suppressions", "/dev/null", "true"}, "without --check fences"},
+        Case{{"--check", "atomics", "--suppressions", "/dev/null", "true"},
+             "without --check fences"},
+        Case{{"--check", "fences", "--suppressions", "/nonexistent/s", "true"}, "/nonexistent/s"},
+        Case{{"--check", "fences", "--suppressions"}, "needs a value"},
         Case{{"--check", "fences", "--null-kernels", "true"}, "--null-kernels"},
         Case{{"--check", "fences", "--incoherent=1", "true"}, "exclude each other"}}) {
     const CommandResult finished = launch(each.arguments);

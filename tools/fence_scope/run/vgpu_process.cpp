@@ -23,8 +23,9 @@ std::vector<std::string> clean_environment() {
   std::vector<std::string> command{"/usr/bin/env"};
   for (const char* name :
        {"LD_PRELOAD", "UPTEMPO_VGPU_CHECK", "UPTEMPO_VGPU_DELAY", "UPTEMPO_VGPU_DETERMINISTIC",
-        "UPTEMPO_VGPU_EARLY_READ_INDEX", "UPTEMPO_VGPU_INCOHERENT", "UPTEMPO_VGPU_NULL_KERNELS",
-        "UPTEMPO_VGPU_REPORT", "UPTEMPO_VGPU_SEED", "UPTEMPO_VGPU_TRACE", "UPTEMPO_VGPU_WORKERS"})
+        "UPTEMPO_VGPU_EARLY_READ_INDEX", "UPTEMPO_VGPU_ERROR_EXITCODE", "UPTEMPO_VGPU_INCOHERENT",
+        "UPTEMPO_VGPU_NULL_KERNELS", "UPTEMPO_VGPU_REPORT", "UPTEMPO_VGPU_SEED",
+        "UPTEMPO_VGPU_SUPPRESSIONS", "UPTEMPO_VGPU_TRACE", "UPTEMPO_VGPU_WORKERS"})
     command.insert(command.end(), {"-u", name});
   return command;
 }

@@ -104,9 +104,10 @@ struct CommandProcessor::Impl {
     if (!thread.joinable())
       throw std::system_error(EAGAIN, std::generic_category(),
                               "the device's thread cannot be started");
-    if (device.trace.enabled()) watch.record_all();
+    if (device.trace.enabled() || device.host_stacks != nullptr)
+      watch.record_all(device.host_stacks);
     if (device.checker != nullptr && device.host_pages != nullptr && device.options.checks.waits) {
-      watch.record_all();  // keeps the doorbells closed
+      watch.record_all(device.host_stacks);  // keeps the doorbells closed
       watch.hold_producers(device.host_pages->waits.doorbells);
       device.host_pages->hold_by(&watch);
     }
@@ -255,7 +256,7 @@ struct CommandProcessor::Impl {
         return entry.queue->doorbell() == record->doorbell;
       };
       const auto queue = std::find_if(queues.begin(), queues.end(), rung);
-      if (queue != queues.end()) queue->queue->noted_doorbell(record->value, record->host_ns);
+      if (queue != queues.end()) queue->queue->noted_doorbell(*record);
     }
   }
 

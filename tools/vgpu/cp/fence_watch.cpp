@@ -74,11 +74,13 @@ uint64_t waves_of(const gfx9::DispatchState& state) {
 WatchedDispatch::WatchedDispatch(fences::Checker& checker, fences::ActorId queue,
                                  const fences::Checker::Packet& packet,
                                  const gfx9::DispatchState& state, fences::L2Deal l2s,
-                                 HostPages* host_pages, bool of_runtime)
+                                 HostPages* host_pages, fences::Origin origin)
     : host_pages_(host_pages),
-      of_runtime_(of_runtime),
+      of_runtime_(origin.runtimes),
       running_(checker.launch(queue, packet, state.name, host_pages == nullptr ? nullptr : this,
-                              waves_of(state), l2s)),
+                              waves_of(state), l2s, origin)),
+      instructions_(origin.published == 0 ? nullptr
+                                          : std::make_unique<fences::InstructionRanges>()),
       scratch_begin_(state.scratch_base),
       scratch_end_(state.scratch_base + state.scratch_bytes),
       groups_(state.workgroups()) {}
@@ -116,6 +118,7 @@ void WatchedDispatch::end(fences::Checker& checker, const fences::Checker::Packe
       if (accesses.written != PageMask{} && host_pages_->close(page, true))
         host_pages_->device_wrote(page, nullptr);
     });
+  if (instructions_ != nullptr) running_.instructions = instructions_->list();
   checker.end(running_, packet, kind_of, tells_host);
 }
 
@@ -140,9 +143,19 @@ void WatchedDispatch::access(const ObservedAccess& access) noexcept {
   // Workgroups whose numbers differ by 2^32 count as one: no race between them is found.
   const uint32_t workgroup =
       access.workgroup[0] + groups_[0] * (access.workgroup[1] + groups_[1] * access.workgroup[2]);
-  if (access.scalar) return add(access, access.address[0], access.size_bytes, path, workgroup);
-  if (is_one_run(access))
-    return add(access, access.address[0], uint64_t{64} * access.size_bytes, path, workgroup);
+  const auto place = [&](GpuAddress begin, GpuAddress end) {
+    if (instructions_ != nullptr) instructions_->add(access.instruction, begin, end, access.access);
+  };
+  const GpuAddress at = access.address[0];
+  if (access.scalar) {
+    place(at, at + access.size_bytes);
+    return add(access, at, access.size_bytes, path, workgroup);
+  }
+  if (is_one_run(access)) {
+    place(at, at + uint64_t{64} * access.size_bytes);
+    return add(access, at, uint64_t{64} * access.size_bytes, path, workgroup);
+  }
+  GpuAddress lowest = ~GpuAddress{0}, highest = 0;
   // Lanes mostly ascend, so bytes of one line are adjacent.
   GpuAddress line = 0;
   uint64_t mask = 0;
@@ -156,6 +169,8 @@ void WatchedDispatch::access(const ObservedAccess& access) noexcept {
   for (uint64_t lanes = access.lanes; lanes != 0; lanes &= lanes - 1) {
     const GpuAddress address = access.address[std::countr_zero(lanes)];
     if (address >= scratch_begin_ && address < scratch_end_) continue;
+    lowest = std::min(lowest, address);
+    highest = std::max(highest, address);
     const GpuAddress offset = address % fences::kLineBytes;
     if (address - offset != line) {
       flush();
@@ -170,6 +185,7 @@ void WatchedDispatch::access(const ObservedAccess& access) noexcept {
     }
   }
   flush();
+  if (lowest <= highest) place(lowest, highest + access.size_bytes);
 }
 
 FenceWatch::FenceWatch(Device& device, AddressSpace::Reader& memory,
@@ -177,6 +193,7 @@ FenceWatch::FenceWatch(Device& device, AddressSpace::Reader& memory,
     : checker_(device.checker),
       host_pages_(checker_ == nullptr ? nullptr : device.host_pages),
       waits_(host_pages_ != nullptr && device.options.checks.waits),
+      keeps_places_(checker_ != nullptr && device.host_stacks != nullptr),
       memory_(memory),
       kind_of_([&memory](GpuAddress page) -> std::optional<MemoryKind> {
         const Mapping* const mapping = memory.find(page);
@@ -207,13 +224,28 @@ void FenceWatch::doorbell(uint64_t value, uint64_t host_ns) {
   checker_->doorbell(actor_, value, waits_ ? host_clock_ns() : host_ns);
 }
 
+void FenceWatch::published(uint64_t value, HostStackId stack) {
+  if (keeps_places_) published_.push_back({value, stack});
+}
+
+// The stack of the first doorbell that covers the packet (SDMA: the byte). Positions only grow.
+HostStackId FenceWatch::publisher_of(uint64_t position) {
+  // With several producers, doorbells may come out of order; the packet's own is then not known.
+  while (!published_.empty() && published_.front().value < position) published_.pop_front();
+  return published_.empty() ? 0 : published_.front().stack;
+}
+
 std::unique_ptr<WatchedDispatch> FenceWatch::launch(AqlHeader header, uint64_t index,
                                                     gfx9::DispatchState& state, fences::L2Deal l2s,
-                                                    bool of_runtime) {
+                                                    bool runtimes) {
   if (checker_ == nullptr) return nullptr;
   observe_host();
-  auto watched = std::make_unique<WatchedDispatch>(*checker_, actor_, packet(header, index, {0}),
-                                                   state, l2s, host_pages_, of_runtime);
+  auto watched = std::make_unique<WatchedDispatch>(
+      *checker_, actor_, packet(header, index, {0}), state, l2s, host_pages_,
+      fences::Origin{.published = publisher_of(index),
+                     .runtimes = runtimes,
+                     .kernargs = reinterpret_cast<GpuAddress>(state.packet.kernarg_address),
+                     .kernarg_bytes = state.kernel.kernarg_bytes});
   if (state.preloaded_kernargs)
     watched->preload(state.preloaded_address(), state.preloaded_bytes());
   state.observer = watched.get();
@@ -250,6 +282,7 @@ void FenceWatch::complete(AqlHeader header, uint64_t index, hsa_signal_t complet
   if (checker_ == nullptr) return;
   before_completion();
   end_waiting();
+  publisher_of(index);  // a queue may have no dispatches
   const fences::Checker::Packet completed = packet(header, index, completion);
   checker_->complete(actor_, completed, satisfied_);
   satisfied_.clear();
@@ -290,8 +323,9 @@ void FenceWatch::copy(uint64_t offset, const sdma::Decoded& packet) {
   if (checker_ == nullptr) return;
   end_copy(&packet);
   observe_host();
+  const fences::Origin origin{.published = publisher_of(offset + 1)};
   for_ranges(packet, [&](std::optional<Range> source, Range destination) {
-    checker_->copy(actor_, offset, packet.name, source, destination, kind_of_);
+    checker_->copy(actor_, offset, packet.name, source, destination, kind_of_, origin);
   });
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <atomic>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <string_view>
@@ -27,7 +28,7 @@ class WatchedDispatch final : public MemoryObserver, private fences::AccessSet::
   // A null `host_pages` means that the host is not observed.
   WatchedDispatch(fences::Checker& checker, fences::ActorId queue,
                   const fences::Checker::Packet& packet, const gfx9::DispatchState& state,
-                  fences::L2Deal l2s, HostPages* host_pages, bool of_runtime = false);
+                  fences::L2Deal l2s, HostPages* host_pages, fences::Origin origin);
   ~WatchedDispatch() override;
   WatchedDispatch(const WatchedDispatch&) = delete;
   WatchedDispatch& operator=(const WatchedDispatch&) = delete;
@@ -53,6 +54,8 @@ class WatchedDispatch final : public MemoryObserver, private fences::AccessSet::
   std::mutex closed_mutex_;
   std::vector<GpuAddress> closed_;  // pages that this dispatch has closed to the host
   fences::Running running_;
+  // Null: source lines are not wanted.
+  const std::unique_ptr<fences::InstructionRanges> instructions_;
   const GpuAddress scratch_begin_, scratch_end_;
   const std::array<uint32_t, 3> groups_;
 };
@@ -74,12 +77,14 @@ class FenceWatch {
     return checker_ == nullptr ? fences::Checker::Section() : checker_->section();
   }
   void doorbell(uint64_t value, uint64_t host_ns);
+  // The host's call that published everything up to that doorbell, from the last one on.
+  void published(uint64_t value, HostStackId stack);
 
   // For compute queues, before `state` is launched. Returns null if checking is off. `of_runtime`:
   // a blit kernel of ROCr, which reuses its arguments without a wait.
   std::unique_ptr<WatchedDispatch> launch(AqlHeader header, uint64_t index,
                                           gfx9::DispatchState& state, fences::L2Deal l2s,
-                                          bool of_runtime);
+                                          bool runtimes);
   void end(WatchedDispatch& dispatch, AqlHeader header, uint64_t index, hsa_signal_t completion);
   // Dependencies of the packet that completes next. look_at_dependencies() starts a new evaluation,
   // the next function records a satisfied signal, and the last one reports the packet's completion.
@@ -105,6 +110,7 @@ class FenceWatch {
  private:
   fences::Checker::Packet packet(AqlHeader header, uint64_t index, hsa_signal_t completion);
   std::optional<Signal> signal_at(GpuAddress address);
+  HostStackId publisher_of(uint64_t position);
   // Reports the host's accesses since the last call.
   void observe_host();
   void before_completion();
@@ -119,13 +125,19 @@ class FenceWatch {
   const bool waits_;  // the host's looks at signals are observed
   bool misses_looks_ = false;
   std::vector<GpuAddress> awaited_;  // signals, since the queue last proceeded
+  const bool keeps_places_;  // stacks and instructions
   AddressSpace::Reader& memory_;
   const fences::Checker::KindOf kind_of_;
   const fences::Checker::KindOf host_kind_of_;  // of pages that the host has used
   const fences::ActorId actor_;
   uint64_t before_completion_ns_ = 0;
   std::vector<Signal> satisfied_;
-  std::vector<GpuAddress> closed_;  // pages that the current copy has closed to the host
+  struct Published {
+    uint64_t value;
+    HostStackId stack;
+  };
+  std::deque<Published> published_;  // doorbells whose packets have not all begun
+  std::vector<GpuAddress> closed_;   // pages that the current copy has closed to the host
 };
 
 }  // namespace uptempo::vgpu

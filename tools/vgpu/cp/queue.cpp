@@ -55,9 +55,11 @@ void Queue::trace_doorbell(uint64_t value, uint64_t host_ns) {
   context_.device.trace.write(line);
 }
 
-void Queue::noted_doorbell(uint64_t value, uint64_t host_ns) {
+void Queue::noted_doorbell(const DoorbellWatch::Record& record) {
+  fences_.published(record.value, record.stack);
   if (!context_.device.trace.enabled()) return;
-  if (doorbell_lines_.noted(value, host_ns)) trace_doorbell(value, host_ns);
+  if (doorbell_lines_.noted(record.value, record.host_ns))
+    trace_doorbell(record.value, record.host_ns);
 }
 
 void Queue::look_for_checker(uint64_t host_ns) {
@@ -92,14 +94,14 @@ void Queue::raise(uint32_t event_id, uint64_t number) {
 
 void Queue::found_doorbell(uint64_t value) {
   if (context_.device.counts != nullptr) context_.device.counts->doorbell();
+  // The handler notes a doorbell before it stores it. If the program rang this one, its note is
+  // therefore there, perhaps after others.
+  if (context_.device.trace.enabled() || fences_.enabled()) context_.take_noted_doorbells();
   if (fences_.enabled()) {
     const auto section = fences_.section();
     look_for_checker(host_clock_ns());
   }
   if (!context_.device.trace.enabled()) return;
-  // The handler notes a doorbell before it stores it. If the program rang this one, its note is
-  // therefore there, perhaps after others.
-  context_.take_noted_doorbells();
   const uint64_t now = host_clock_ns();
   if (doorbell_lines_.found(value, now)) trace_doorbell(value, now);
 }

@@ -74,8 +74,8 @@ class Queue {
   virtual void lose_doorbell() noexcept = 0;
   virtual const uint64_t* doorbell() const noexcept = 0;
 
-  // Passes on, for the trace, a doorbell that was noted when it was rung.
-  void noted_doorbell(uint64_t value, uint64_t host_ns);
+  // Passes on, for the trace and the fence checker, a doorbell that was noted when it was rung.
+  void noted_doorbell(const DoorbellWatch::Record& record);
 
   // Reports to the fence checker a doorbell that was rung since the last look, at `host_ns` at the
   // latest. The checker compares times of doorbells only with those of completions, so this

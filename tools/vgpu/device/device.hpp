@@ -17,6 +17,7 @@ class HostPages;
 class IgnoredAtomics;
 class Injector;
 class LazyBar;
+class HostStacks;
 namespace fences {
 class Checker;
 }
@@ -39,7 +40,8 @@ struct Device {
   LazyBar* lazy_bar = nullptr;                // null: the host's stores are visible at once
   GpuGroup* group = nullptr;                  // null: a device of its own
   uint32_t gpu = 0;                           // its number in the process, from 0
-  Injector* injector = nullptr;  // null: no rule of --inject names a packet or interrupt
+  Injector* injector = nullptr;       // null: no rule of --inject names a packet or interrupt
+  HostStacks* host_stacks = nullptr;  // with the checker; null: stacks are not kept
   // RUNTIME_ENABLE was issued: queue errors are also exceptions (cp/queue_exception.hpp)
   std::atomic<bool> reports_exceptions{false};
 };

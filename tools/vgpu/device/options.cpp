@@ -175,6 +175,10 @@ std::optional<uint32_t> Options::parse_watchdog(std::string_view seconds) {
   return number_between(seconds, 1, 1'000'000);
 }
 
+std::optional<uint32_t> Options::parse_exitcode(std::string_view status) {
+  return number_between(status, 1, 255);
+}
+
 bool Options::is_machine_name(std::string_view name) noexcept {
   constexpr std::string_view kAllowed =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
@@ -234,6 +238,13 @@ Options Options::from_environment() {
     }
   }
   options.report_file = value_of("UPTEMPO_VGPU_REPORT");
+  if (const std::string_view status = value_of("UPTEMPO_VGPU_ERROR_EXITCODE"); !status.empty()) {
+    options.error_exitcode = parse_exitcode(status);
+    if (!options.error_exitcode)
+      throw std::invalid_argument("UPTEMPO_VGPU_ERROR_EXITCODE is '" + std::string(status) +
+                                  "': use an exit status from 1 to 255");
+  }
+  options.suppressions_file = value_of("UPTEMPO_VGPU_SUPPRESSIONS");
   options.null_kernels = flag("UPTEMPO_VGPU_NULL_KERNELS");
   options.early_read_index = flag("UPTEMPO_VGPU_EARLY_READ_INDEX");
   options.deterministic = flag("UPTEMPO_VGPU_DETERMINISTIC");

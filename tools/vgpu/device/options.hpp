@@ -65,7 +65,12 @@ struct Options {
   std::vector<const DeviceDescription*> gpus;
   std::string trace_file;  // empty: no trace. "%p" becomes the process id.
   Checks checks;
-  std::string report_file;    // for findings; empty: stderr. "%p" as above.
+  std::string report_file;  // for findings; empty: stderr. "%p" as above.
+  // The exit status of a process with a finding; empty: the program's own.
+  std::optional<uint32_t> error_exitcode;
+  std::string suppressions_file;  // findings that are not wanted; empty: none
+  // Returns a decimal number from 1 to 255, or nullopt.
+  static std::optional<uint32_t> parse_exitcode(std::string_view status);
   bool null_kernels = false;  // dispatches complete without executing (to measure dispatch cost)
   // user queues: the read index passes a packet as soon as it launches
   bool early_read_index = false;

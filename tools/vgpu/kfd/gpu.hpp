@@ -20,6 +20,7 @@
 #include "device/device.hpp"
 #include "device/device_counts.hpp"
 #include "device/host_pages.hpp"
+#include "device/host_stacks.hpp"
 #include "device/ignored_atomics.hpp"
 #include "kfd/events.hpp"
 #include "kfd/machine/backing.hpp"
@@ -39,6 +40,7 @@ struct ProcessParts {
   Events& events;
   GpuGroup& group;
   fences::Checker* checker = nullptr;         // null: fences are not checked
+  HostStacks* host_stacks = nullptr;          // with the checker
   HostPages* host_pages = nullptr;            // with the checker
   IgnoredAtomics* ignored_atomics = nullptr;  // null: not counted
   Injector* injector = nullptr;               // with rules about packets or interrupts

@@ -1,6 +1,7 @@
 #include "kfd/process.hpp"
 
 #include <pthread.h>
+#include <unistd.h>
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -63,7 +64,8 @@ int with_copy(uint64_t request, void* argument, Answer&& answer) {
 
 }  // namespace
 
-Process::Process(std::unique_ptr<Requests> requests) : requests_(std::move(requests)) {}
+Process::Process(std::unique_ptr<Requests> requests)
+    : requests_(std::move(requests)), pid_(getpid()) {}
 Process::~Process() = default;
 
 Process* Process::existing() noexcept {
@@ -105,7 +107,17 @@ bool Process::write_hang_report(int descriptor, std::string_view reason) const n
 const fences::Checker* Process::checker() const noexcept {
   return requests_->fence_report.checker();
 }
-void Process::finish_checks() { requests_->fence_report.finish(requests_->host_pages.get()); }
+std::optional<int> Process::finish_checks() {
+  uint64_t dispatches = 0;
+  for (const auto& gpu : requests_->gpus) dispatches += gpu->counts.dispatches();
+  requests_->fence_report.finish(requests_->host_pages.get(), dispatches);
+  return requests_->fence_report.exit_status();
+}
+std::optional<int> Process::exit_status() noexcept {
+  const Process* const process = existing();
+  if (process == nullptr || process->pid_ != getpid()) return std::nullopt;
+  return process->requests_->fence_report.exit_status();
+}
 
 bool Process::reset_gpu(uint32_t gpu_index) { return requests_->reset_gpu(gpu_index); }
 void Process::leave_machine() noexcept { requests_->machine->leave(); }

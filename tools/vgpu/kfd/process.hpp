@@ -80,8 +80,12 @@ class Process {
   Injector* injector() const noexcept;
   // Reports rules of --inject that never applied, and with --verbose how often others did.
   void report_injections() const;
-  // Reports what the fence checker can determine only at the program's end.
-  void finish_checks();
+  // Reports what the checks can determine only at the program's end. Returns the status with which
+  // the process must end, or nothing: it keeps its own.
+  std::optional<int> finish_checks();
+  // The same for a process that ends without finish_checks(), as far as is known. Returns nothing
+  // in a child of vfork(). Async-signal-safe.
+  static std::optional<int> exit_status() noexcept;
   // See Requests::reset_gpu().
   bool reset_gpu(uint32_t gpu_index);
   // Removes the machine's file if no other process lives. Call it at the process's end.
@@ -90,6 +94,7 @@ class Process {
  private:
   explicit Process(std::unique_ptr<Requests> requests);
   std::unique_ptr<Requests> requests_;
+  const int pid_;
 };
 
 }  // namespace uptempo::vgpu::kfd

@@ -73,6 +73,11 @@ Requests::Requests(const Options& from)
       buffers(all_gpus(), kfd_file),
       drm_objects(buffers),
       queues(all_gpus(), buffers, kfd_file) {
+  if (FindingDetailer* const details = fence_report.details()) {
+    std::vector<AddressSpace*> memory;
+    for (const auto& gpu : gpus) memory.push_back(&gpu->memory);
+    details->attach(memory);
+  }
   watch_resets();
 }
 
@@ -87,6 +92,8 @@ std::vector<std::unique_ptr<Gpu>> Requests::make_gpus() {
             .events = events,
             .group = group,
             .checker = fence_report.checker(),
+            .host_stacks =
+                fence_report.details() == nullptr ? nullptr : &fence_report.details()->stacks,
             .host_pages = host_pages.get(),
             .ignored_atomics = fence_report.ignored_atomics(index),
             .injector = injector != nullptr && (injector->has(InjectRule::Place::packet) ||
@@ -180,7 +187,7 @@ int Requests::kfd(uint32_t number, void* args) {
     case _IOC_NR(AMDKFD_IOC_ALLOC_MEMORY_OF_GPU):
       return allocate_memory(as<kfd_ioctl_alloc_memory_of_gpu_args>(args));
     case _IOC_NR(AMDKFD_IOC_FREE_MEMORY_OF_GPU):
-      return buffers.free(as<kfd_ioctl_free_memory_of_gpu_args>(args).handle);
+      return free_memory(as<kfd_ioctl_free_memory_of_gpu_args>(args).handle);
     case _IOC_NR(AMDKFD_IOC_MAP_MEMORY_TO_GPU):
       return map_or_unmap(as<kfd_ioctl_map_memory_to_gpu_args>(args), true);
     case _IOC_NR(AMDKFD_IOC_UNMAP_MEMORY_FROM_GPU):
@@ -245,8 +252,23 @@ int Requests::allocate_memory(kfd_ioctl_alloc_memory_of_gpu_args& args) {
                                       .flags = args.flags,
                                       .program_address = args.mmap_offset},
                                      handle, mmap_offset);
+  if (FindingDetailer* const details = fence_report.details(); details != nullptr && error == 0)
+    details->allocations.add({.begin = args.va_addr,
+                              .bytes = args.size,
+                              .flags = args.flags,
+                              .registered = (args.flags & KFD_IOC_ALLOC_MEM_FLAGS_USERPTR) != 0 &&
+                                            args.mmap_offset != args.va_addr,
+                              .allocated = details->stacks.capture(),
+                              .handle = handle});
   args.handle = handle;
   args.mmap_offset = mmap_offset;
+  return error;
+}
+
+int Requests::free_memory(uint64_t handle) {
+  const int error = buffers.free(handle);
+  if (FindingDetailer* const details = fence_report.details(); details != nullptr && error == 0)
+    details->allocations.remove(handle);
   return error;
 }
 

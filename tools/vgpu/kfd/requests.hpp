@@ -87,6 +87,7 @@ class Requests {
 
   int create_event(kfd_ioctl_create_event_args& args);
   int allocate_memory(kfd_ioctl_alloc_memory_of_gpu_args& args);
+  int free_memory(uint64_t handle);
   int wait_events(kfd_ioctl_wait_events_args& args);
   int apertures(kfd_ioctl_get_process_apertures_new_args& args);
   int tile_config(kfd_ioctl_get_tile_config_args& args);

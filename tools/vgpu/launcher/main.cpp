@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "device/description.hpp"
+#include "device/fences/report/suppressions.hpp"
 #include "device/options.hpp"
 #include "kfd/machine/machine.hpp"
 #include "launcher/elf_program.hpp"
@@ -94,6 +95,15 @@ std::string help() {
          "  --report FILE       write the findings of --check to FILE as lines of JSON (default: "
          "sentences\n"
          "                      on stderr)\n"
+         "  --suppressions FILE leave out findings of --check fences that a rule in FILE names. A "
+         "rule is a\n"
+         "                      line: CLASS WRITER READER [queue=N], for example: unordered fill* "
+         "add*\n"
+         "  --error-exitcode N  end each process in which --check finds anything with status N (1 "
+         "to 255),\n"
+         "                      in place of the program's own status, also a failure's. Advice is "
+         "no\n"
+         "                      finding. A process that a signal ends keeps that end\n"
          "  --null-kernels      complete dispatches without executing them, to measure their cost\n"
          "  --early-read-index  advance the read index when a packet is launched, as hardware may: "
          "a kernel\n"
@@ -287,6 +297,18 @@ CommandLine parse(const std::vector<std::string>& arguments) {
       set("UPTEMPO_VGPU_CHECK", value);
     } else if (option == "--report") {
       set("UPTEMPO_VGPU_REPORT", prepare_lines(option, take()));
+    } else if (option == "--suppressions") {
+      try {
+        const std::string path = fs::absolute(take()).string();
+        static_cast<void>(fences::Suppressions::read(path));
+        set("UPTEMPO_VGPU_SUPPRESSIONS", path);
+      } catch (const std::invalid_argument& error) {
+        usage(std::string("--suppressions: ") + error.what());
+      }
+    } else if (option == "--error-exitcode") {
+      if (!Options::parse_exitcode(take()))
+        usage("--error-exitcode: '" + value + "' is not an exit status from 1 to 255");
+      set("UPTEMPO_VGPU_ERROR_EXITCODE", value);
     } else if (option == "--seed") {
       set("UPTEMPO_VGPU_SEED", number(option, take()));
     } else if (option == "--incoherent") {
@@ -471,11 +493,21 @@ int run(const std::vector<std::string>& arguments) {
   if (asked("UPTEMPO_VGPU_REPORT") && !asked("UPTEMPO_VGPU_CHECK"))
     usage(
         "--report has no findings to write without --check: add --check fences or --check atomics");
+  if (asked("UPTEMPO_VGPU_ERROR_EXITCODE") && !asked("UPTEMPO_VGPU_CHECK"))
+    usage("--error-exitcode depends on findings: add --check fences or --check atomics");
+  if (const char* const checks = std::getenv("UPTEMPO_VGPU_CHECK");
+      asked("UPTEMPO_VGPU_SUPPRESSIONS") && (checks == nullptr || !names_fences(checks)))
+    usage("--suppressions has no findings to suppress without --check fences");
   if (asked("UPTEMPO_VGPU_CHECK") && asked("UPTEMPO_VGPU_NULL_KERNELS"))
     usage("--check has no accesses to check under --null-kernels: leave out one of them");
   if (const char* const checks = std::getenv("UPTEMPO_VGPU_CHECK");
       checks != nullptr && asked("UPTEMPO_VGPU_INCOHERENT") && names_fences(checks))
     usage("--check fences and --incoherent exclude each other: run the program once with each");
+  // ROCr divides blocks of device memory among small allocations. Without that, findings know each
+  // allocation, and freed memory is forgotten.
+  if (const char* const checks = std::getenv("UPTEMPO_VGPU_CHECK");
+      checks != nullptr && names_fences(checks) && !asked("HSA_DISABLE_FRAGMENT_ALLOCATOR"))
+    set("HSA_DISABLE_FRAGMENT_ALLOCATOR", "1");
   check_sockets();
   check_single_modes();
   if (const char* const checks = std::getenv("UPTEMPO_VGPU_CHECK");

@@ -58,7 +58,13 @@ struct DoorbellFault {
     auto& doorbell = *reinterpret_cast<uint64_t*>(alias);
     const auto value = static_cast<uint64_t>(store->immediate ? store->constant
                                                               : registers[kRegisters[store->reg]]);
-    if (watch.recording()) watch.note({&doorbell, value, host_clock_ns()});
+    if (watch.recording()) {
+      const HostStackId stack =
+          watch.stacks_ == nullptr
+              ? 0
+              : watch.stacks_->capture(reinterpret_cast<const void*>(registers[REG_RIP]));
+      watch.note({&doorbell, value, host_clock_ns(), stack});
+    }
     // seq_cst is correct for both MOV and XCHG.
     const uint64_t before =
         std::atomic_ref<uint64_t>(doorbell).exchange(value, std::memory_order_seq_cst);

@@ -36,6 +36,7 @@
 #include <mutex>
 #include <optional>
 
+#include "device/host_stacks.hpp"
 #include "device/waits/host_holder.hpp"
 
 namespace uptempo::vgpu {
@@ -84,9 +85,12 @@ class DoorbellWatch final : public HostHolder {
   // since no watch outlives those.
   static void wake_all() noexcept;
 
-  // Notes every doorbell from now on; drain the records with take_record(). Call it before the
-  // first attach().
-  void record_all() noexcept { recording_.store(true, std::memory_order_relaxed); }
+  // Notes every doorbell from now on, and its caller's stack in `stacks` unless that is null; drain
+  // the records with take_record(). Call it before the first attach().
+  void record_all(HostStacks* stacks = nullptr) noexcept {
+    stacks_ = stacks;
+    recording_.store(true, std::memory_order_release);  // release: stacks_ is set
+  }
   bool recording() const noexcept { return recording_.load(std::memory_order_acquire); }
 
   // From now on threads that ring wait for rested(). `unheld` counts the doorbells after which a
@@ -109,6 +113,7 @@ class DoorbellWatch final : public HostHolder {
     const uint64_t* doorbell;  // in the alias
     uint64_t value;
     uint64_t host_ns;
+    HostStackId stack;
   };
   std::optional<Record> take_record() noexcept;
   // The records that wait. A thread that rings while kRecords wait yields until one is taken.
@@ -137,6 +142,7 @@ class DoorbellWatch final : public HostHolder {
   std::atomic<uint32_t> rings_{0}, beats_{0};
   std::atomic<uint32_t> rested_{0};  // futex word: doorbells after which the device has rested
   std::atomic<bool> restless_{false};
+  HostStacks* stacks_ = nullptr;
   std::atomic<bool> recording_{false};
   std::atomic<uint64_t> noted_{0}, taken_{0};
   std::array<Slot, kRecords> records_;

@@ -17,6 +17,9 @@
 namespace uptempo::vgpu::fences {
 namespace {
 
+// HIP's own kernels: copies, fills, stream operations (rocclr/device/blitcl.cpp).
+constexpr std::string_view kHipKernels = "__amd_rocclr_";
+
 // A finding without its reason, because a narrower fence may change which of several reasons is
 // given.
 struct Verdict {
@@ -41,6 +44,7 @@ struct Site {
   std::string kernel;
   Packet header;
   std::vector<const Sent*> packets;
+  bool of_runtime = false;  // the program cannot change them
 };
 
 class Adviser {
@@ -76,7 +80,8 @@ class Adviser {
     std::map<ActorId, uint64_t> operations;  // by copy engine, and of the host
     for (size_t at = 0; at < run_.events.size(); ++at) {
       const auto& what = run_.events[at].what;
-      const auto add = [&](ActorId queue, const std::string& kernel, const Packet& packet) {
+      const auto add = [&](ActorId queue, const std::string& kernel, const Packet& packet,
+                           bool runtimes) {
         Sent* const one = &sent_.emplace_back();
         one->launched_at = one->completed_at = at;
         const auto cost = costs.find({queue, packet.index});
@@ -84,7 +89,7 @@ class Adviser {
         Site*& site = sites[{queue, kernel, packet.barrier, packet.acquire, packet.release}];
         if (site == nullptr) {
           site = &sites_.emplace_back();
-          *site = {ordinals[queue], kernel, packet, {}};
+          *site = {ordinals[queue], kernel, packet, {}, runtimes};
         }
         site->packets.push_back(one);
         began_[{queue, packet.index}] = at;
@@ -94,13 +99,14 @@ class Adviser {
         ordinals.push_back(queue->ordinal);
       } else if (const auto* launch = std::get_if<events::Launch>(&what)) {
         sent[{launch->queue, launch->packet.index}] =
-            add(launch->queue, launch->kernel, launch->packet);
+            add(launch->queue, launch->kernel, launch->packet,
+                launch->origin.runtimes || launch->kernel.starts_with(kHipKernels));
       } else if (const auto* end = std::get_if<events::End>(&what)) {
         Sent* const one = sent.at({end->queue, end->packet.index});
         one->completed_at = at;
         one->completed = true;
       } else if (const auto* complete = std::get_if<events::Complete>(&what)) {
-        add(complete->queue, "barrier packet", complete->packet)->completed = true;
+        add(complete->queue, "barrier packet", complete->packet, false)->completed = true;
       } else if (const auto* copy = std::get_if<events::Copy>(&what)) {
         began_[{copy->queue, operations[copy->queue]++}] = at;
       } else if (std::holds_alternative<events::HostRead>(what) ||
@@ -137,6 +143,7 @@ class Adviser {
       result.push_back({&site, part, to, saved_ns});
     };
     for (const Site& site : sites_) {
+      if (site.of_runtime) continue;
       if (site.header.barrier) add(site, Advice::Part::barrier, FenceScope::none);
       for (const Advice::Part part : {Advice::Part::acquire, Advice::Part::release}) {
         if (scope(site.header, part) != FenceScope::none) add(site, part, FenceScope::none);

@@ -1,6 +1,7 @@
 #include "device/fences/checker.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <mutex>
 #include <tuple>
@@ -13,18 +14,28 @@
 namespace uptempo::vgpu::fences {
 
 struct Checker::Impl {
-  Impl(JudgeOptions options, Sink the_sink, Journal* the_journal, uint32_t the_limit)
+  Impl(JudgeOptions options, Sink the_sink, Journal* the_journal, uint32_t the_limit,
+       Filter the_filter)
       : l1_line_bytes(l1_lines_of(options)),
-        judge(std::move(options), [this](const Finding& finding) { found(finding); }),
+        specification(options.specification),
+        judge(with_specification(std::move(options)),
+              [this](const Finding& finding) { found(finding); }),
         sink(std::move(the_sink)),
         journal(the_journal),
-        limit(the_limit) {}
+        limit(the_limit),
+        filter(std::move(the_filter)) {}
 
   static std::vector<uint32_t> l1_lines_of(const JudgeOptions& options) {
     std::vector<uint32_t> lines{find_device_description(options.target)->l1_line_bytes};
     for (const std::string& target : options.other_targets)
       lines.push_back(find_device_description(target)->l1_line_bytes);
     return lines;
+  }
+
+  // The judge reports everything, since findings by the specification are counted in any case.
+  static JudgeOptions with_specification(JudgeOptions options) {
+    options.specification = true;
+    return options;
   }
 
   template <typename What>
@@ -35,6 +46,14 @@ struct Checker::Impl {
   }
 
   void found(const Finding& finding) {
+    if (filter && !filter(finding)) {
+      ++counts.suppressed;
+      return;
+    }
+    if (!finding.possible_on_target && !specification) {
+      ++counts.specification_only;
+      return;
+    }
     switch (finding.what) {
       case Finding::Class::unordered:
         ++counts.unordered;
@@ -51,7 +70,24 @@ struct Checker::Impl {
     if (seen < limit) {
       ++seen;
       sink(finding);
+    } else {
+      ++counts.repeated;
     }
+  }
+
+  // A packet that copies several rows is one copy.
+  void count_copy(ActorId queue, uint64_t offset) {
+    const auto [last, first] = last_copies.try_emplace(queue, offset);
+    if (!first && last->second == offset) return;
+    last->second = offset;
+    ++counts.copies;
+  }
+
+  void count_bytes(const std::vector<TouchedPage>& pages) {
+    for (const TouchedPage& page : pages)
+      for (uint32_t line = 0; line < kLinesPerPage; ++line)
+        counts.bytes += static_cast<uint64_t>(
+            std::popcount(page.accesses->read[line] | page.accesses->written[line]));
   }
 
   // The running dispatches that have written the values of these signals.
@@ -72,13 +108,16 @@ struct Checker::Impl {
   std::map<std::pair<ActorId, uint64_t>, std::weak_ptr<AccessSet>> running;
   const std::vector<uint32_t> l1_line_bytes;  // of the vector L1, by agent
   std::recursive_mutex sections;
+  const bool specification;
   Judge judge;
   const Sink sink;
   Journal* journal;  // null: the run is not recorded, or no longer
   const uint32_t limit;
+  const Filter filter;
   std::vector<uint32_t> agents;  // of the queues, in order
   std::map<std::tuple<int, const char*, std::string, std::string>, uint32_t> repetitions;
   Counts counts;
+  std::map<ActorId, uint64_t> last_copies;  // their offsets, by queue
 };
 
 namespace {
@@ -121,8 +160,10 @@ class CopiedPages {
 
 }  // namespace
 
-Checker::Checker(JudgeOptions options, Sink sink, Journal* journal, uint32_t repetitions)
-    : impl_(std::make_unique<Impl>(std::move(options), std::move(sink), journal, repetitions)) {}
+Checker::Checker(JudgeOptions options, Sink sink, Journal* journal, uint32_t repetitions,
+                 Filter filter)
+    : impl_(std::make_unique<Impl>(std::move(options), std::move(sink), journal, repetitions,
+                                   std::move(filter))) {}
 Checker::~Checker() = default;
 
 ActorId Checker::add_queue(QueueKind kind, uint32_t ordinal, uint32_t agent) {
@@ -142,13 +183,13 @@ void Checker::doorbell(ActorId queue, uint64_t value, uint64_t host_ns) {
 }
 
 Running Checker::launch(ActorId queue, const Packet& packet, std::string kernel,
-                        AccessSet::Listener* listener, uint64_t waves, L2Deal l2s) {
+                        AccessSet::Listener* listener, uint64_t waves, L2Deal l2s, Origin origin) {
   const std::lock_guard lock(impl_->mutex);
-  impl_->process(events::Launch{queue, packet, std::move(kernel), waves});
+  impl_->process(events::Launch{queue, packet, std::move(kernel), waves, origin});
   auto accesses =
       std::make_shared<AccessSet>(listener, l2s, impl_->l1_line_bytes[impl_->agents[queue - 1]]);
   impl_->running[{queue, packet.index}] = accesses;
-  return {{queue, packet.index}, std::move(accesses)};
+  return {{queue, packet.index}, std::move(accesses), {}};
 }
 
 void Checker::end(Running& running, const Packet& packet, const KindOf& kind_of, bool tells_host) {
@@ -158,7 +199,11 @@ void Checker::end(Running& running, const Packet& packet, const KindOf& kind_of,
   std::vector<TouchedPage> pages;
   accesses->for_each(
       [&](GpuAddress page, const PageAccesses& touched) { add(pages, page, touched, kind_of); });
-  impl_->process(events::End{running.id.actor, packet, tells_host}, std::move(pages));
+  ++impl_->counts.dispatches;
+  impl_->count_bytes(pages);
+  impl_->process(
+      events::End{running.id.actor, packet, tells_host, std::move(running.instructions)},
+      std::move(pages));
   if (accesses->incomplete()) ++impl_->counts.unrecorded;
 }
 
@@ -175,14 +220,17 @@ void Checker::wait(ActorId queue, uint64_t offset, const SignalValue& satisfied)
 }
 
 void Checker::copy(ActorId queue, uint64_t offset, std::string_view engine,
-                   std::optional<Range> source, Range destination, const KindOf& kind_of) {
+                   std::optional<Range> source, Range destination, const KindOf& kind_of,
+                   Origin origin) {
   const std::lock_guard lock(impl_->mutex);
   CopiedPages read, written;
   if (source) read.add(*source, &PageAccesses::read, kind_of);
   written.add(destination, &PageAccesses::written, kind_of);
   std::vector<TouchedPage> pages = read.pages();
   pages.insert(pages.end(), written.pages().begin(), written.pages().end());
-  impl_->process(events::Copy{queue, offset, std::string(engine)}, std::move(pages));
+  impl_->count_copy(queue, offset);
+  impl_->count_bytes(pages);
+  impl_->process(events::Copy{queue, offset, std::string(engine), origin}, std::move(pages));
 }
 
 void Checker::signal(ActorId queue, uint64_t offset, const SignalValue& signal) {

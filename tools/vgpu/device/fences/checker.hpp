@@ -28,6 +28,7 @@ namespace uptempo::vgpu::fences {
 struct Running {
   TaskId id;
   std::shared_ptr<AccessSet> accesses;
+  InstructionList instructions = {};  // set it before end(); null: not known
 };
 
 class Checker {
@@ -42,10 +43,13 @@ class Checker {
   // only counted.
   static constexpr uint32_t kRepetitions = 64;
 
+  // Whether a finding is wanted. Called with the lock held.
+  using Filter = std::function<bool(const Finding&)>;
+
   // `journal`: also records the run; may be null. `repetitions`: raise it for programs that read
-  // all findings; kRepetitions suits human readers.
+  // all findings; kRepetitions suits human readers. `filter`: null wants every finding.
   Checker(JudgeOptions options, Sink sink, Journal* journal = nullptr,
-          uint32_t repetitions = kRepetitions);
+          uint32_t repetitions = kRepetitions, Filter filter = nullptr);
   ~Checker();
   Checker(const Checker&) = delete;
   Checker& operator=(const Checker&) = delete;
@@ -68,7 +72,8 @@ class Checker {
 
   // A dispatch starts. Its acquire executes now.
   Running launch(ActorId queue, const Packet& packet, std::string kernel,
-                 AccessSet::Listener* listener = nullptr, uint64_t waves = 0, L2Deal l2s = {});
+                 AccessSet::Listener* listener = nullptr, uint64_t waves = 0, L2Deal l2s = {},
+                 Origin origin = {});
   // All workgroups of the dispatch have ended. Its release executes now, before its completion
   // signal. `kind_of(page)` returns nothing when the page is no longer mapped.
   using KindOf = std::function<std::optional<MemoryKind>(GpuAddress page)>;
@@ -87,7 +92,7 @@ class Checker {
   };
   // Executes at once. A fill has no source.
   void copy(ActorId queue, uint64_t offset, std::string_view engine, std::optional<Range> source,
-            Range destination, const KindOf& kind_of);
+            Range destination, const KindOf& kind_of, Origin origin = {});
   // `signal`: its value before the decrement.
   void signal(ActorId queue, uint64_t offset, const SignalValue& signal);
 
@@ -120,6 +125,12 @@ class Checker {
 
   struct Counts {
     uint64_t unordered = 0, stale = 0, unreleased = 0;
+    // findings that JudgeOptions::specification would add
+    uint64_t specification_only = 0;
+    uint64_t repeated = 0;    // findings that the sink did not receive
+    uint64_t suppressed = 0;  // by the filter; not counted elsewhere
+    // What was checked. Bytes count once for each dispatch or copy that accesses them.
+    uint64_t dispatches = 0, copies = 0, bytes = 0;
     // dispatches with accesses that could not be recorded for lack of memory
     uint64_t unrecorded = 0;
     uint64_t total() const noexcept { return unordered + stale + unreleased; }

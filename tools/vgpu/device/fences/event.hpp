@@ -11,8 +11,10 @@
 #include <vector>
 
 #include "device/caches/caching.hpp"
+#include "device/fences/instruction_ranges.hpp"
 #include "device/fences/order.hpp"
 #include "device/fences/page_accesses.hpp"
+#include "device/host_stacks.hpp"
 
 namespace uptempo::vgpu::fences {
 
@@ -34,6 +36,14 @@ struct Packet {
   FenceScope release = FenceScope::none;
   // its completion signal, when it completes, before the decrement
   std::optional<SignalValue> signal = {};
+};
+
+// Where a dispatch or copy comes from, for texts.
+struct Origin {
+  HostStackId published = 0;  // the host's call that rang for it
+  bool runtimes = false;      // a kernel of ROCr
+  GpuAddress kernargs = 0;    // 0: not known, or none
+  uint64_t kernarg_bytes = 0;
 };
 
 struct TouchedPage {
@@ -65,6 +75,7 @@ struct Launch {
   Packet packet;
   std::string kernel;
   uint64_t waves = 0;
+  Origin origin = {};
 };
 // All workgroups of the dispatch have ended; the pages hold what they touched. Its release executes
 // now, before its completion signal.
@@ -73,6 +84,7 @@ struct End {
   Packet packet;
   // The host may have learned of the end in a way that is not observed.
   bool tells_host = false;
+  InstructionList instructions = {};  // null: not known
 };
 // A packet other than a dispatch completes. Its acquire and then its release execute now.
 struct Complete {
@@ -93,6 +105,7 @@ struct Copy {
   ActorId queue = kHost;
   uint64_t offset = 0;
   std::string engine;
+  Origin origin = {};
 };
 struct Signal {
   ActorId queue = kHost;

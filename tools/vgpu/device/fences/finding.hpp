@@ -1,4 +1,4 @@
-// The findings of the fence checker and their output formats.
+// The findings of the fence checker. report/finding_text.hpp has their output formats.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "device/fences/event.hpp"
 #include "device/fences/view.hpp"
 #include "device/memory.hpp"
 
@@ -27,6 +28,8 @@ struct Task {
   bool barrier = false;      // of the packet, for messages
   FenceScope acquire = FenceScope::none;
   FenceScope release = FenceScope::none;
+  Origin origin = {};
+  InstructionList instructions = {};  // of a dispatch that has ended; null: not known
   // The view when the task began, including its acquire. For a dispatch that has ended, also the
   // tasks that it met inside its kernel; later only `ordered` is kept.
   View view;
@@ -57,22 +60,5 @@ struct Finding {
 };
 
 std::string_view class_name(Finding::Class what) noexcept;
-
-// One JSON object without a newline:
-// {"class":"stale","conflict":"read-after-write",
-//  "writer":{"queue":1,"index":0,"kernel":"fill.kd","barrier":false,"acquire":"system",
-//            "release":"agent"},
-//  "reader":{"queue":1,"index":1,"kernel":"sum.kd","barrier":true,"acquire":"none",
-//            "release":"system"},
-//  "address":140737,"bytes":4096,
-//  "reason":"...","rule":"...","hsa":"violated","target":"possible","device":"gfx90a"}
-// With several GPUs, "gpu":1 follows each queue. A copy is
-// {"queue":2,"offset":64,"engine":"copy_linear"}, the host {"engine":"host"}, where it is known
-// with "site":"a.out+0x1234" (waits/code_site.hpp). "target": possible or harmless.
-std::string to_json(const Finding& finding, std::string_view target);
-
-// The same as a sentence, without the verdicts: "stale: sum.kd (queue 1, packet 1: ...) reads 4096
-// bytes from address 140737 on, which fill.kd ..."
-std::string to_sentence(const Finding& finding);
 
 }  // namespace uptempo::vgpu::fences

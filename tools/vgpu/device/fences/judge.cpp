@@ -355,6 +355,7 @@ struct Judge::Impl {
     task->barrier = event.packet.barrier;
     task->acquire = event.packet.acquire;
     task->release = event.packet.release;
+    task->origin = event.origin;
     task->view = begin(event.queue, event.packet);
     acquire(task->view, event.packet.acquire, queue.agent);
     queue.started = task->view;
@@ -364,6 +365,7 @@ struct Judge::Impl {
   void process(const events::End& event, const Pages& pages) {
     const auto running = queues[event.queue].running.extract(event.packet.index);
     const std::shared_ptr<Task>& task = running.mapped();
+    task->instructions = event.instructions;
     find_signals(pages);
     const Data data = without_signals(pages);
     std::optional<View> by_packets = meet(*task, data.pages);
@@ -447,6 +449,7 @@ struct Judge::Impl {
     task->queue = queue.ordinal;
     task->position = event.offset;
     task->name = event.engine;
+    task->origin = event.origin;
     task->view = queue.started;
     const Shadow::Report report = reporter();
     for (const TouchedPage& page : pages) shadow.read(task, page.page, page.accesses->read, report);

@@ -1,10 +1,13 @@
 #include "kfd/report/fence_report.hpp"
 
+#include <unistd.h>
+
 #include <limits>
 #include <string>
 #include <utility>
 
 #include "device/fences/advice.hpp"
+#include "device/fences/report/closing.hpp"
 #include "device/hives.hpp"
 #include "device/host_pages.hpp"
 #include "kfd/machine/log.hpp"
@@ -14,11 +17,15 @@ namespace uptempo::vgpu::kfd {
 FenceReport::FenceReport(const Options& options)
     : device_(*options.device),
       gpus_(options.gpus),
+      checks_(options.checks),
+      report_file_(options.report_file),
+      error_exitcode_(options.error_exitcode),
       lines_(options.checks.atomics ? options.report_file : std::string()) {
   if (!options.checks.atomics) return;
   for (const DeviceDescription* gpu : options.gpus)
     ignored_atomics_.push_back(std::make_unique<IgnoredAtomics>(
         [this, target = std::string(gpu->target)](const IgnoredAtomic& atomic) {
+          found_.store(true, std::memory_order_relaxed);  // a flag that orders nothing
           if (lines_.enabled()) {
             lines_.write(to_json(atomic, target));
           } else {
@@ -35,19 +42,27 @@ FenceReport::FenceReport(const Options& options)
     one_hive = one_hive && share_hive(0, gpu, options);
   }
   judge.peer_writes_probe = one_hive && peer_writes_probe(device_.target);
+  details_ = std::make_unique<FindingDetailer>();
+  suppressions_ = fences::Suppressions::read(options.suppressions_file);
   if (options.checks.advice) journal_ = std::make_unique<fences::Journal>();
   checker_ = std::make_unique<fences::Checker>(
-      std::move(judge),
-      [this](const fences::Finding& finding) {
-        if (lines_.enabled()) {
-          lines_.write(to_json(finding, target_of(finding)));
-        } else {
-          report(to_sentence(finding));
-        }
-      },
-      journal_.get(),
+      std::move(judge), [this](const fences::Finding& finding) { add(finding); }, journal_.get(),
       options.checks.repeated ? std::numeric_limits<uint32_t>::max()
-                              : fences::Checker::kRepetitions);
+                              : fences::Checker::kRepetitions,
+      [this](const fences::Finding& finding) {
+        const std::lock_guard lock(suppressions_mutex_);
+        return !suppressions_.suppress(finding);
+      });
+}
+
+void FenceReport::add(const fences::Finding& finding) {
+  found_.store(true, std::memory_order_relaxed);  // a flag that orders nothing
+  const fences::FindingDetails details = details_->of(finding);
+  if (lines_.enabled()) {
+    lines_.write(to_json(finding, target_of(finding), details));
+  } else {
+    report(to_sentence(finding, details));
+  }
 }
 
 // The GPU whose task found the conflict, or that of the earlier task if it was the host.
@@ -79,8 +94,22 @@ void FenceReport::advise() {
   report("advice: incomplete; the run has too many fences to try all");
 }
 
-void FenceReport::finish(const HostPages* host_pages) {
+std::optional<int> FenceReport::exit_status() const noexcept {
+  if (!error_exitcode_ || !found_.load(std::memory_order_relaxed)) return std::nullopt;
+  return static_cast<int>(*error_exitcode_);
+}
+
+void FenceReport::finish(const HostPages* host_pages, uint64_t dispatches) {
   if (ignored_atomics_.empty() || finished_.exchange(true)) return;
+  if (checker_ != nullptr) {
+    checker_->finish();
+    if (journal_ != nullptr) advise();
+    report_unobserved(host_pages);
+  }
+  close(dispatches);
+}
+
+void FenceReport::close(uint64_t dispatches) {
   IgnoredAtomics::Counts ignored;
   for (const auto& of_gpu : ignored_atomics_) {
     const IgnoredAtomics::Counts counts = of_gpu->counts();
@@ -91,12 +120,28 @@ void FenceReport::finish(const HostPages* host_pages) {
     report("atomics: " + std::to_string(ignored.lanes) +
            " floating-point atomics had no effect, at " + std::to_string(ignored.places) +
            " places");
-  if (checker_ == nullptr) return;
-  checker_->finish();
+  fences::Closing closing{.fences = checks_.fences,
+                          .specification = checks_.specification,
+                          .counts = {},
+                          .ignored_atomics = ignored.places,
+                          .unused_suppressions = {},
+                          .report_file = report_file_};
+  {
+    const std::lock_guard lock(suppressions_mutex_);
+    closing.unused_suppressions = suppressions_.unused();
+  }
+  if (checker_ != nullptr)
+    closing.counts = checker_->counts();
+  else
+    closing.counts.dispatches = dispatches;
+  lines_.write(to_json(closing, static_cast<uint64_t>(getpid())));
+  report(to_sentence(closing));
+}
+
+void FenceReport::report_unobserved(const HostPages* host_pages) {
   if (const auto unrecorded = checker_->counts().unrecorded; unrecorded != 0)
     report("fences: memory ran out while recording accesses of " + std::to_string(unrecorded) +
            " dispatches");
-  if (journal_ != nullptr) advise();
   if (host_pages == nullptr) return;
   if (host_pages->lost() != 0)
     report("fences: the host's accesses to " + std::to_string(host_pages->lost()) +

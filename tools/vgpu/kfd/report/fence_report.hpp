@@ -1,44 +1,66 @@
-// The checks of a process (`--check`). Findings go to the report file of `--report`, or to stderr,
-// one sentence each.
+// The checks of a process (`--check`). Findings go to the report file of `--report` as lines of JSON,
+// or to stderr as text. The process's last line says what was checked and found.
 //
 // Thread safety: any thread.
 #pragma once
 
 #include <atomic>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "device/device.hpp"
 #include "device/fences/checker.hpp"
 #include "device/fences/journal.hpp"
+#include "device/fences/report/suppressions.hpp"
 #include "device/ignored_atomics.hpp"
+#include "kfd/report/finding_details.hpp"
 
 namespace uptempo::vgpu::kfd {
 
 class FenceReport {
  public:
-  // Throws std::runtime_error if the report file cannot be written.
+  // Throws std::runtime_error if the report file cannot be written, std::invalid_argument if the
+  // file of suppressions is invalid.
   explicit FenceReport(const Options& options);
 
   // Null if fences are not checked.
   fences::Checker* checker() noexcept { return checker_.get(); }
+  // Null if fences are not checked.
+  FindingDetailer* details() noexcept { return details_.get(); }
   // Null if floating-point atomics are not checked.
   IgnoredAtomics* ignored_atomics(uint32_t gpu_index) noexcept {
     return ignored_atomics_.empty() ? nullptr : ignored_atomics_[gpu_index].get();
   }
 
-  // Call it once, at the program's end. Writes the advice if it was requested, and reports what
-  // could not be observed for lack of memory or time. `host_pages` may be null.
-  void finish(const HostPages* host_pages);
+  // Call it once, at the program's end. Writes the advice if it was requested, reports what could
+  // not be observed for lack of memory or time, and writes the closing line. `host_pages` may be
+  // null. `dispatches`: completed ones.
+  void finish(const HostPages* host_pages, uint64_t dispatches);
+
+  // The status with which --error-exitcode replaces the process's own; empty: nothing was found so
+  // far, or the option is not set. Async-signal-safe.
+  std::optional<int> exit_status() const noexcept;
 
  private:
+  void add(const fences::Finding& finding);
   void advise();
+  void report_unobserved(const HostPages* host_pages);
+  void close(uint64_t dispatches);
   std::string target_of(const fences::Finding& finding) const;
 
   const DeviceDescription& device_;
   const std::vector<const DeviceDescription*> gpus_;
+  const Checks checks_;
+  const std::string report_file_;
+  const std::optional<uint32_t> error_exitcode_;
+  std::atomic<bool> found_{false};
   Trace lines_;
+  std::unique_ptr<FindingDetailer> details_;  // the checker's lock guards FindingDetailer::of()
+  std::mutex suppressions_mutex_;             // taken last
+  fences::Suppressions suppressions_;
   std::unique_ptr<fences::Journal> journal_;  // null: no advice requested
   std::unique_ptr<fences::Checker> checker_;
   std::vector<std::unique_ptr<IgnoredAtomics>> ignored_atomics_;  // one per GPU, or none

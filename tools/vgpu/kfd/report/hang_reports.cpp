@@ -153,7 +153,7 @@ bool HangReports::write(int descriptor, std::string_view reason) noexcept {
              .memory = &gpu->memory});
     std::vector<AddressSpace*> memory;
     for (Gpu* gpu : gpus_) memory.push_back(&gpu->memory);
-    SourceLines sources(std::move(memory));
+    SourceLines sources(memory);
     return write_all(descriptor, hang_report(reason, reported, gpus_.size() > 1, &sources));
   } catch (const std::exception& error) {
     report(std::string("no hang report: ") + error.what());

@@ -22,6 +22,7 @@
 
 #include "cp/device_thread.hpp"
 #include "kfd/program_memory.hpp"
+#include "kfd/report/dwarf_library.hpp"
 
 namespace uptempo::vgpu::kfd {
 namespace {
@@ -30,55 +31,6 @@ constexpr std::chrono::seconds kOpenWithin{3};
 constexpr size_t kMaxObjects = 4096;                   // a broken list may be a circle
 constexpr size_t kMaxObjectBytes = size_t{512} << 20;  // of a code object
 constexpr size_t kComparedBytes = 8;                   // the longest instruction
-
-// The functions of libelf and libdw that this file uses, with elfutils' types where they are opaque
-// (libelf.h and elfutils/libdw.h, whose ABI is stable).
-struct DwarfDie {
-  void* address;
-  void* unit;
-  void* abbreviation;
-  long padding;
-};
-class DwarfLibrary {
- public:
-  DwarfLibrary() {
-    void* const dw = dlopen("libdw.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (dw == nullptr) return;
-    void* const elf = dlopen("libelf.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (elf == nullptr) return;
-    complete_ = find(elf, "elf_version", elf_version) && find(elf, "elf_memory", elf_memory) &&
-                find(elf, "elf_end", elf_end) && find(dw, "dwarf_begin_elf", begin) &&
-                find(dw, "dwarf_end", end) && find(dw, "dwarf_nextcu", next_unit) &&
-                find(dw, "dwarf_offdie", die_at) && find(dw, "dwarf_getsrc_die", line_of) &&
-                find(dw, "dwarf_lineno", number) && find(dw, "dwarf_linesrc", source);
-    if (complete_) elf_version(EV_CURRENT);
-  }
-
-  bool complete() const noexcept { return complete_; }
-
-  unsigned (*elf_version)(unsigned) = nullptr;
-  void* (*elf_memory)(char* image, size_t size_bytes) = nullptr;
-  int (*elf_end)(void* elf) = nullptr;
-  void* (*begin)(void* elf, int command, void* section) = nullptr;
-  int (*end)(void* dwarf) = nullptr;
-  int (*next_unit)(void* dwarf, uint64_t offset, uint64_t* next, size_t* header_bytes,
-                   uint64_t* abbreviations, uint8_t* address_bytes,
-                   uint8_t* offset_bytes) = nullptr;
-  DwarfDie* (*die_at)(void* dwarf, uint64_t offset, DwarfDie* die) = nullptr;
-  void* (*line_of)(DwarfDie* unit, uint64_t address) = nullptr;
-  int (*number)(void* line, int* number) = nullptr;
-  const char* (*source)(void* line, uint64_t* time, uint64_t* length) = nullptr;
-
-  static constexpr int kRead = 0;  // DWARF_C_READ
-
- private:
-  template <typename Function>
-  static bool find(void* library, const char* name, Function& function) {
-    function = reinterpret_cast<Function>(dlsym(library, name));
-    return function != nullptr;
-  }
-  bool complete_ = false;
-};
 
 // The part of a URI after `name`, up to the next separator, as a number.
 std::optional<uint64_t> number_in(std::string_view uri, std::string_view name) {
@@ -180,8 +132,12 @@ struct SourceLines::Impl {
     void* dwarf = nullptr;
   };
 
-  Impl() {
-    const auto* const debug = static_cast<const r_debug*>(dlsym(RTLD_DEFAULT, "_amdgpu_r_debug"));
+  Impl() : debug(static_cast<const r_debug*>(dlsym(RTLD_DEFAULT, "_amdgpu_r_debug"))) {
+    list_objects();
+  }
+
+  // Adds the code objects that the runtime has loaded since the last call.
+  void list_objects() {
     if (debug == nullptr) return;
     // Copied through the kernel, because the runtime may change the list meanwhile.
     r_debug list;
@@ -190,9 +146,15 @@ struct SourceLines::Impl {
     while (next != 0 && objects.size() < kMaxObjects) {
       link_map entry;
       if (!copy_from_program(&entry, next, sizeof entry)) return;
-      Object& object = objects.emplace_back();
-      object.load_bias = entry.l_addr;
-      object.uri = program_string(reinterpret_cast<uint64_t>(entry.l_name));
+      std::string uri = program_string(reinterpret_cast<uint64_t>(entry.l_name));
+      const bool is_known = std::ranges::any_of(objects, [&](const Object& object) {
+        return object.load_bias == entry.l_addr && object.uri == uri;
+      });
+      if (!is_known) {
+        Object& object = objects.emplace_back();
+        object.load_bias = entry.l_addr;
+        object.uri = std::move(uri);
+      }
       next = reinterpret_cast<uint64_t>(entry.l_next);
     }
   }
@@ -244,10 +206,9 @@ struct SourceLines::Impl {
   }
 
   // The object with this code, or nullptr.
-  Object* object_of(AddressSpace& space, GpuAddress pc) {
+  Object* object_of(AddressSpace::Reader& memory, GpuAddress pc) {
     char code[kComparedBytes];
     {
-      AddressSpace::Reader memory(space);
       memory.enter();
       const std::byte* const host = memory.translate(pc, sizeof code, Access::execute);
       if (host != nullptr) std::memcpy(code, host, sizeof code);
@@ -263,34 +224,28 @@ struct SourceLines::Impl {
     return nullptr;
   }
 
-  std::string line_in(const Object& object, uint64_t address) const {
-    uint64_t offset = 0, next = 0, abbreviations = 0;
-    size_t header_bytes = 0;
-    uint8_t address_bytes = 0, offset_bytes = 0;
-    while (library.next_unit(object.dwarf, offset, &next, &header_bytes, &abbreviations,
-                             &address_bytes, &offset_bytes) == 0) {
-      DwarfDie die;
-      void* line = nullptr;
-      int number = 0;
-      if (library.die_at(object.dwarf, offset + header_bytes, &die) != nullptr)
-        line = library.line_of(&die, address);
-      if (line != nullptr && library.number(line, &number) == 0)
-        if (const char* const source = library.source(line, nullptr, nullptr)) {
-          const std::string_view path(source);
-          return std::string(path.substr(path.rfind('/') + 1)) + ":" + std::to_string(number);
-        }
-      offset = next;
-    }
-    return {};
-  }
-
+  const r_debug* const debug;  // null: ROCr is not loaded
   DwarfLibrary library;
   std::vector<Object> objects;
 };
 
-SourceLines::SourceLines(std::vector<AddressSpace*> memory_of_gpus)
-    : memory_(std::move(memory_of_gpus)) {}
+SourceLines::SourceLines(const std::vector<AddressSpace*>& memory_of_gpus) {
+  for (AddressSpace* const memory : memory_of_gpus)
+    memory_.push_back(std::make_unique<AddressSpace::Reader>(*memory));
+}
 SourceLines::~SourceLines() = default;
+
+void SourceLines::open_now() {
+  opened_ = true;
+  take(std::make_unique<Impl>());
+}
+
+void SourceLines::take(std::unique_ptr<Impl> impl) {
+  impl_ = std::move(impl);
+  if (impl_->library.complete()) return;
+  missing_ = "no source lines: libdw.so.1 of elfutils is not installed";
+  impl_.reset();
+}
 
 void SourceLines::open() {
   opened_ = true;
@@ -313,21 +268,20 @@ void SourceLines::open() {
   thread.detach();
   std::unique_lock lock(opening->mutex);
   opening->changed.wait_for(lock, kOpenWithin, [&] { return opening->impl != nullptr; });
-  impl_ = std::move(opening->impl);
-  if (impl_ == nullptr) {
+  if (opening->impl == nullptr)
     missing_ = "no source lines: another thread holds the dynamic loader's lock";
-  } else if (!impl_->library.complete()) {
-    missing_ = "no source lines: libdw.so.1 of elfutils is not installed";
-    impl_.reset();
-  }
+  else
+    take(std::move(opening->impl));
 }
 
 std::string SourceLines::line(uint32_t gpu, GpuAddress pc) {
   if (!opened_) open();
   if (impl_ == nullptr) return {};
+  impl_->list_objects();
   if (const Impl::Object* const object = impl_->object_of(*memory_.at(gpu), pc);
       object != nullptr && object->dwarf != nullptr)
-    if (std::string line = impl_->line_in(*object, pc - object->load_bias); !line.empty())
+    if (std::string line = impl_->library.line_at(object->dwarf, pc - object->load_bias);
+        !line.empty())
       return line;
   missing_ = "places without a source line are of code without debug information (-g)";
   return {};

@@ -1,4 +1,4 @@
-// Source lines of code that the runtime has loaded, for hang reports.
+// Source lines of code that the runtime has loaded, for hang reports and findings.
 //
 // The code objects with their debug information are those that ROCr lists for debuggers
 // (_amdgpu_r_debug: a link_map whose names are URIs of a file or of the program's memory). A line is
@@ -26,10 +26,14 @@ namespace uptempo::vgpu::kfd {
 
 class SourceLines final : public SourceLookup {
  public:
-  explicit SourceLines(std::vector<AddressSpace*> memory_of_gpus);
+  explicit SourceLines(const std::vector<AddressSpace*>& memory_of_gpus);
   ~SourceLines() override;
   SourceLines(const SourceLines&) = delete;
   SourceLines& operator=(const SourceLines&) = delete;
+
+  // Loads the library on the calling thread, which may hold the loader's lock, so that line() need
+  // not wait. ROCr must be loaded.
+  void open_now();
 
   std::string line(uint32_t gpu, GpuAddress pc) override;
   std::string missing() const override { return missing_; }
@@ -37,8 +41,10 @@ class SourceLines final : public SourceLookup {
  private:
   struct Impl;
   void open();
+  void take(std::unique_ptr<Impl> impl);
 
-  const std::vector<AddressSpace*> memory_;
+  // Made at once, because a Reader cannot be made in a section of another one while a thread unmaps.
+  std::vector<std::unique_ptr<AddressSpace::Reader>> memory_;
   bool opened_ = false;
   std::unique_ptr<Impl> impl_;  // null: there are no lines
   std::string missing_;

@@ -1,0 +1,72 @@
+// The last line of a checked process.
+#include "device/fences/report/closing.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "test/support/catch.hpp"
+
+using namespace uptempo::vgpu::fences;
+using nlohmann::json;
+
+TEST_CASE("a clean run says what was checked") {
+  Closing closing;
+  closing.fences = true;
+  closing.counts.dispatches = 12;
+  closing.counts.copies = 1;
+  closing.counts.bytes = 98304;
+  CHECK(to_sentence(closing) == "checked 12 dispatches, 1 copy and 98304 bytes: no findings");
+  closing.fences = false;
+  closing.counts.dispatches = 1;
+  CHECK(to_sentence(closing) ==
+        "checked 1 dispatch for floating-point atomics without effect: no findings");
+}
+
+TEST_CASE("findings are counted by class, with what was left out") {
+  Closing closing;
+  closing.fences = true;
+  closing.counts.unordered = 1;
+  closing.counts.stale = 2;
+  closing.ignored_atomics = 4;
+  CHECK(to_sentence(closing).ends_with(
+      " and 0 bytes: 7 findings (1 unordered, 2 stale, 4 ignored-atomic)"));
+  closing.counts.specification_only = 2;
+  closing.counts.repeated = 1;
+  closing.counts.suppressed = 3;
+  closing.unused_suppressions = {"a.supp:2", "a.supp:7"};
+  closing.report_file = "/tmp/report";
+  CHECK(to_sentence(closing).ends_with(
+      " in /tmp/report; 2 more with fences,hsa; 1 repetition not shown (fences,repeated); "
+      "3 suppressed; unused suppressions: a.supp:2, a.supp:7"));
+}
+
+TEST_CASE("the summary is one line of JSON with every count") {
+  Closing closing;
+  closing.fences = true;
+  closing.counts.unordered = 1;
+  closing.counts.stale = 2;
+  closing.counts.unreleased = 3;
+  closing.counts.specification_only = 4;
+  closing.counts.repeated = 5;
+  closing.counts.suppressed = 6;
+  closing.counts.dispatches = 7;
+  closing.counts.copies = 8;
+  closing.counts.bytes = 9;
+  closing.ignored_atomics = 10;
+  closing.unused_suppressions = {"a\"b:1"};
+  const std::string line = to_json(closing, 11);
+  CHECK(line.find('\n') == std::string::npos);
+  CHECK(json::parse(line) == json{{"summary",
+                                   {{"process", 11},
+                                    {"dispatches", 7},
+                                    {"copies", 8},
+                                    {"bytes", 9},
+                                    {"findings", 16},
+                                    {"unordered", 1},
+                                    {"stale", 2},
+                                    {"unreleased", 3},
+                                    {"ignored_atomics", 10},
+                                    {"specification_only", 4},
+                                    {"repeated", 5},
+                                    {"suppressed", 6},
+                                    {"unused_suppressions", {"a\"b:1"}}}}});
+}

@@ -1,0 +1,239 @@
+// What findings tell about the program: text, JSON, remedies, and files of suppressions.
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "device/fences/report/finding_text.hpp"
+#include "device/fences/report/remedy.hpp"
+#include "device/fences/report/suppressions.hpp"
+#include "test/support/catch.hpp"
+#include "test/support/errors.hpp"
+#include "test/support/text.hpp"
+
+using namespace uptempo::vgpu::fences;
+using nlohmann::json;
+using uptempo::test::contains;
+using uptempo::test::error_of;
+using uptempo::vgpu::FenceScope;
+
+namespace {
+
+struct Made {
+  Task::Kind kind = Task::Kind::dispatch;
+  uint32_t queue = 1;
+  const char* name = "";
+  bool barrier = false;
+  FenceScope acquire = FenceScope::none, release = FenceScope::none;
+  uint32_t agent = 0;
+};
+TaskPtr task(const Made& made) {
+  auto result = std::make_shared<Task>();
+  result->kind = made.kind;
+  result->id.actor = made.kind == Task::Kind::host ? kHost : made.queue;
+  result->queue = made.queue;
+  result->name = made.name;
+  result->barrier = made.barrier;
+  result->acquire = made.acquire;
+  result->release = made.release;
+  result->agent = made.agent;
+  return result;
+}
+
+const TaskPtr kFill = task({.name = "_Z4fillPi.kd"}), kSum = task({.queue = 2, .name = "sum.kd"});
+const TaskPtr kHostTask = task({.kind = Task::Kind::host, .name = "host"});
+const TaskPtr kCopy = task({.kind = Task::Kind::copy, .queue = 3, .name = "copy_linear"});
+
+Finding finding(Finding::Class what, TaskPtr writer, TaskPtr reader,
+                Finding::Conflict conflict = Finding::Conflict::read_after_write) {
+  return {what, conflict, std::move(writer), std::move(reader), 0x1010, 4, "reason", "rule", true};
+}
+Finding unordered(TaskPtr writer, TaskPtr reader) {
+  return finding(Finding::Class::unordered, std::move(writer), std::move(reader));
+}
+
+const FindingDetails kDetails{
+    .writer = {.lines = {"fill.cl:3"},
+               .published_by = {{.function = "", .source = "", .module = "libhsa.so", .offset = 9},
+                                {.function = "Solver::start(int (*)(int)) const",
+                                 .source = "solver.cpp:7",
+                                 .module = "a.out",
+                                 .offset = 16}}},
+    .reader = {.lines = {"sum.cl:1", "sum.cl:2", "sum.cl:5"}, .published_by = {}},
+    .memory =
+        MemoryDetails{
+            .kind = "device memory",
+            .begin = 0x1000,
+            .bytes = 64,
+            .allocated_by = {{.function = "main", .source = "", .module = "a.out", .offset = 32}}},
+    .remedy = "order them"};
+
+}  // namespace
+
+TEST_CASE("mangled kernel names are readable, others stay") {
+  CHECK(readable_kernel("_Z4fillPi.kd") == "fill(int*)");
+  CHECK(readable_kernel("_Z4fillPi") == "fill(int*)");
+  CHECK(readable_kernel("fill.kd") == "fill.kd");
+  CHECK(readable_kernel("_Z.kd") == "_Z.kd");
+  CHECK(readable_kernel("0x7f00") == "0x7f00");
+}
+
+TEST_CASE("details follow the sentence, the later access first, on indented lines") {
+  CHECK(to_sentence(unordered(kFill, kSum), kDetails) ==
+        "unordered: sum.kd (queue 2, packet 0: acquire none, release none) reads 4 bytes from "
+        "address 0x1010 on, which fill(int*) (queue 1, packet 0: acquire none, release none) "
+        "wrote: reason [rule]\n"
+        "    sum.kd reads at sum.cl:1, sum.cl:2 or sum.cl:5\n"
+        "    fill(int*) wrote at fill.cl:3, published by\n"
+        "        Solver::start at solver.cpp:7\n"
+        "    the address is 16 bytes into 64 bytes of device memory, allocated by\n"
+        "        main in a.out\n"
+        "    remedy: order them");
+  const std::string overtaking = to_sentence(
+      finding(Finding::Class::unordered, kFill, kSum, Finding::Conflict::write_after_read),
+      kDetails);
+  CHECK(overtaking.find("fill(int*) writes at fill.cl:3") < overtaking.find("sum.kd reads at"));
+  // Nothing better is known than an offset in the runtime.
+  const FindingDetails only_runtime{
+      .writer = {.lines = {}, .published_by = {kDetails.writer.published_by.front()}},
+      .reader = {},
+      .memory = {},
+      .remedy = {}};
+  CHECK(to_sentence(unordered(kFill, kSum), only_runtime)
+            .ends_with("\n    fill(int*) was published by\n        code in libhsa.so+0x9"));
+}
+
+TEST_CASE("JSON has the details with the names that the linker has") {
+  const std::string line = to_json(unordered(kFill, kSum), "gfx90a", kDetails);
+  CHECK(line.find('\n') == std::string::npos);
+  const json all = json::parse(line);
+  CHECK(all["writer"]["kernel"] == "_Z4fillPi.kd");
+  CHECK(all["writer"]["source_name"] == "fill(int*)");
+  CHECK(all["writer"]["lines"] == json{"fill.cl:3"});
+  CHECK(all["writer"]["published_by"] == json{{{"module", "libhsa.so"}, {"offset", 9}},
+                                              {{"function", "Solver::start(int (*)(int)) const"},
+                                               {"source", "solver.cpp:7"},
+                                               {"module", "a.out"},
+                                               {"offset", 16}}});
+  CHECK(all["reader"]["kernel"] == "sum.kd");
+  CHECK_FALSE(all["reader"].contains("source_name"));
+  CHECK_FALSE(all["reader"].contains("published_by"));
+  CHECK(all["memory"] ==
+        json{{"kind", "device memory"},
+             {"address", 0x1000},
+             {"bytes", 64},
+             {"offset", 16},
+             {"allocated_by", {{{"function", "main"}, {"module", "a.out"}, {"offset", 32}}}}});
+  CHECK(all["remedy"] == "order them");
+}
+
+TEST_CASE("remedies for missing order are in the terms of HSA") {
+  const auto hsa = [](const Finding& found) { return remedy(found, Library::hsa); };
+  const TaskPtr same_queue = task({.name = "late.kd"});
+  CHECK(hsa(unordered(kFill, same_queue)) ==
+        "set the barrier bit of the packet of late.kd, or put a barrier-AND packet that depends on "
+        "the completion signal of fill(int*) before late.kd");
+  CHECK(hsa(unordered(kFill, kSum)) ==
+        "put a barrier-AND packet that depends on the completion signal of fill(int*) before "
+        "sum.kd");
+  CHECK(contains(hsa(unordered(kFill, kHostTask)), "hsa_signal_wait_scacquire"));
+  CHECK(contains(hsa(unordered(kFill, kCopy)), "dependency of the copy"));
+  CHECK(contains(hsa(unordered(kCopy, kSum)), "completion signal of the copy before sum.kd"));
+  CHECK(contains(hsa(unordered(kHostTask, kSum)), "before it publishes sum.kd"));
+  // The write comes second.
+  CHECK(hsa(finding(Finding::Class::unordered, kFill, kSum, Finding::Conflict::write_after_read)) ==
+        "put a barrier-AND packet that depends on the completion signal of sum.kd before "
+        "fill(int*)");
+}
+
+TEST_CASE("remedies for missing fences name the fence that is too narrow, and its scope") {
+  const auto hsa = [](TaskPtr writer, TaskPtr reader) {
+    return remedy(finding(Finding::Class::stale, std::move(writer), std::move(reader)),
+                  Library::hsa);
+  };
+  const TaskPtr releasing = task({.name = "a.kd", .release = FenceScope::agent});
+  const TaskPtr acquiring = task({.name = "b.kd", .acquire = FenceScope::agent});
+  const std::string acquire =
+      "give the packet of sum.kd, or a packet before it that it waits for, the acquire fence "
+      "scope agent or system";
+  CHECK(hsa(releasing, kSum) == acquire);
+  CHECK(hsa(kFill, acquiring) ==
+        "give the packet of fill(int*), or a packet after it that waits for it, the release fence "
+        "scope agent or system");
+  CHECK(contains(hsa(kFill, kSum), "the release fence scope agent or system; give the packet"));
+  CHECK(contains(hsa(releasing, kHostTask), "the release fence scope system"));
+  CHECK(contains(hsa(kHostTask, acquiring), "the acquire fence scope system"));
+  const TaskPtr peer = task({.name = "b.kd", .acquire = FenceScope::agent, .agent = 1});
+  CHECK(contains(hsa(releasing, peer), "the release fence scope system; "));
+  CHECK(contains(hsa(releasing, peer), "the acquire fence scope system"));
+  // Neither fence is too narrow, so they are at the wrong places.
+  CHECK(hsa(releasing, acquiring) ==
+        "release at agent or system scope after a.kd and acquire at agent or system scope before "
+        "b.kd");
+}
+
+TEST_CASE("remedies for HIP name HIP's functions") {
+  const auto hip = [](const Finding& found) { return remedy(found, Library::hip); };
+  for (const char* function : {"hipEventRecord", "hipStreamWaitEvent", "hipDeviceSynchronize"})
+    CHECK(contains(hip(unordered(kFill, kSum)), function));
+  CHECK(contains(hip(unordered(kFill, kHostTask)), "hipStreamSynchronize"));
+  CHECK(contains(hip(unordered(kHostTask, kSum)), "before it launches sum.kd"));
+  CHECK(contains(hip(finding(Finding::Class::unreleased, kFill, kHostTask)),
+                 "hipEventReleaseToSystem"));
+  CHECK(contains(hip(finding(Finding::Class::stale, kFill, kSum)), "hipStreamWaitEvent"));
+  for (const Finding& found : {unordered(kFill, kSum), unordered(kCopy, kSum)})
+    CHECK_FALSE(contains(hip(found), "hsa_"));
+}
+
+TEST_CASE("a suppression names a class, two globs and perhaps a queue") {
+  const auto suppresses = [](const std::string& rule, const Finding& found) {
+    return Suppressions::parse(rule, "f").suppress(found);
+  };
+  const Finding found = unordered(kFill, kSum);
+  for (const char* rule :
+       {"unordered fill* sum*", "* * *", "unordered _Z4fillPi.kd sum.kd", "unordered _Z4fillPi sum",
+        "unordered \"fill(int*)\" s?m", "  *\tfill(int\\*) sum", "* *(* *m queue=1",
+        "* fill* sum queue=2 # why"}) {
+    CAPTURE(rule);
+    // A backslash has no meaning.
+    CHECK(suppresses(rule, found) == (std::string(rule).find('\\') == std::string::npos));
+  }
+  for (const char* rule :
+       {"stale fill* sum*", "unordered sum* fill*", "unordered fill sum", "unordered fill* su",
+        "unordered fill* sum queue=3", "unordered host sum", "# unordered fill* sum*", ""}) {
+    CAPTURE(rule);
+    CHECK_FALSE(suppresses(rule, found));
+  }
+  CHECK(suppresses("unordered host copy_*", unordered(kHostTask, kCopy)));
+  CHECK_FALSE(suppresses("unordered host copy_* queue=1", unordered(kHostTask, kCopy)));
+  const Finding overwrite =
+      finding(Finding::Class::unordered, kFill, kSum, Finding::Conflict::write_after_write);
+  CHECK(suppresses("unordered sum fill*", overwrite));
+  CHECK(suppresses("unordered fill* sum", overwrite));
+}
+
+TEST_CASE("suppressions that match nothing are listed by file and line") {
+  Suppressions rules = Suppressions::parse("# first\nunordered a b\n\n* * sum\nstale * *\n", "f");
+  CHECK(rules.unused() == std::vector<std::string>{"f:2", "f:4", "f:5"});
+  CHECK(rules.suppress(unordered(kFill, kSum)));
+  CHECK_FALSE(rules.suppress(unordered(kFill, kCopy)));
+  CHECK(rules.unused() == std::vector<std::string>{"f:2", "f:5"});
+}
+
+TEST_CASE("an invalid suppression is an error with file, line and reason") {
+  for (const auto& [text, message] :
+       {std::pair("unordered a", "f:1: a rule is CLASS WRITER READER [queue=N]"),
+        std::pair("\n\nracy a b", "f:3: 'racy' is not one of unordered, stale, unreleased and *"),
+        std::pair("# x\nstale a b queue=x", "f:2: 'queue=x' is not queue=N"),
+        std::pair("stale a b queue=", "f:1: 'queue=' is not queue=N"),
+        std::pair("stale a b c", "f:1: 'c' is not queue=N"),
+        std::pair("stale a b queue=1 d", "f:1: a rule is"),
+        std::pair("stale \"a b", "f:1: a quote does not end")}) {
+    CAPTURE(text);
+    const std::string error =
+        error_of<std::invalid_argument>([&, rules = text] { Suppressions::parse(rules, "f"); });
+    CAPTURE(error);
+    CHECK(error.starts_with(message));
+  }
+  CHECK(error_of<std::invalid_argument>([] {
+          Suppressions::read("/nonexistent/s");
+        }).starts_with("cannot read '/nonexistent/s': No such file"));
+}

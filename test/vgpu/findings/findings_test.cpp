@@ -1,0 +1,226 @@
+// Findings of a program over unmodified ROCr under --check: exit status, closing line, text, JSON.
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <regex>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "programs/run.hpp"
+#include "test/support/catch.hpp"
+#include "test/support/text.hpp"
+
+namespace uptempo::vgpu {
+namespace {
+
+using nlohmann::json;
+using uptempo::test::contains;
+using uptempo::test::count;
+
+CommandResult check(const std::vector<std::string>& options, const std::string& what,
+                    const std::string& how = "return") {
+  std::vector<std::string> arguments{options};
+  arguments.insert(arguments.end(), {"--", UPTEMPO_VGPU_FINDINGS_PROGRAM, what, how});
+  return launch(arguments);
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+const std::vector<std::string> kFences{"--check", "fences"};
+const std::vector<std::string> kWithStatus{"--check", "fences", "--error-exitcode", "77"};
+
+TEST_CASE("--error-exitcode replaces the status of a program with findings, and keeps its output",
+          "[findings]") {
+  // The program has a finding. How it ends does not matter, unless a signal ends it.
+  for (const char* how : {"return", "fail", "exit"}) {
+    CAPTURE(how);
+    const CommandResult found = check(kWithStatus, "unordered", how);
+    CAPTURE(found.err);
+    CHECK(found.exit_code == 77);
+    CHECK(found.out == "cout printf");
+    CHECK(contains(found.err, "uptempo-vgpu: unordered: "));
+  }
+  // These do not flush, with or without the option.
+  for (const char* how : {"_exit", "_Exit", "quick_exit"}) {
+    CAPTURE(how);
+    CHECK(check(kWithStatus, "unordered", how).exit_code == 77);
+    CHECK(check(kFences, "unordered", how).exit_code == 3);
+  }
+  CHECK(check(kWithStatus, "unordered", "abort").exit_code == 128 + 6);
+}
+
+TEST_CASE("a program without findings keeps its status", "[findings]") {
+  for (const auto& [how, status] :
+       {std::pair("return", 0), std::pair("fail", 3), std::pair("exit", 3), std::pair("_exit", 3),
+        std::pair("quick_exit", 3)}) {
+    CAPTURE(how);
+    const CommandResult clean = check(kWithStatus, "clean", how);
+    CAPTURE(clean.err);
+    CHECK(clean.exit_code == status);
+  }
+  // Advice is no finding.
+  const CommandResult advised =
+      check({"--check", "fences,advice", "--error-exitcode", "77"}, "clean");
+  CAPTURE(advised.err);
+  CHECK(contains(advised.err, "advice: "));
+  CHECK(advised.exit_code == 0);
+  // Without the option, findings change nothing.
+  CHECK(check(kFences, "unordered", "return").exit_code == 0);
+  // Only what is reported counts.
+  CHECK(check(kWithStatus, "specification").exit_code == 0);
+  CHECK(check({"--check", "fences,hsa", "--error-exitcode", "77"}, "specification").exit_code ==
+        77);
+}
+
+TEST_CASE("the last line says what was checked and what was found", "[findings]") {
+  const auto closing = [](const std::vector<std::string>& options, const std::string& what) {
+    const auto lines = lines_of(check(options, what).err);
+    return lines.empty() ? std::string() : lines.back();
+  };
+  // Each dispatch reads 12 or 16 bytes of arguments. fill writes 256 bytes; add reads and writes as
+  // many. The runtime's own dispatches and copies vary.
+  const std::regex clean(
+      R"(uptempo-vgpu: checked (\d+) dispatches, (\d+) cop(?:y|ies) and (\d+) bytes: no findings)");
+  std::smatch numbers;
+  const std::string line = closing(kFences, "clean");
+  INFO(line);
+  REQUIRE(std::regex_match(line, numbers, clean));
+  const std::string more_text = closing(kFences, "copy");
+  INFO(more_text);
+  std::smatch more;
+  REQUIRE(std::regex_match(more_text, more, clean));
+  CHECK(std::stoull(numbers[1]) >= 2);
+  CHECK(std::stoull(numbers[3]) >= 768);
+  CHECK(more[1] == numbers[1]);
+  CHECK(std::stoull(more[2]) == std::stoull(numbers[2]) + 1);
+  CHECK(std::stoull(more[3]) == std::stoull(numbers[3]) + 512);
+
+  CHECK(closing(kFences, "unordered").ends_with(" bytes: 1 finding (1 unordered)"));
+  CHECK(closing(kFences, "specification").ends_with(" bytes: no findings; 1 more with fences,hsa"));
+  CHECK(
+      closing({"--check", "fences,hsa"}, "specification").ends_with(" bytes: 1 finding (1 stale)"));
+  const std::string atomics = closing({"--check", "atomics"}, "unordered");
+  CHECK(std::regex_match(atomics,
+                         std::regex(R"(uptempo-vgpu: checked \d+ dispatches for floating-point )"
+                                    R"(atomics without effect: no findings)")));
+}
+
+TEST_CASE("findings beyond the first 64 of a pair are counted", "[findings]") {
+  const CommandResult found = check(kFences, "repeated");
+  const size_t shown = count(found.err, "uptempo-vgpu: unordered: ");
+  std::smatch numbers;
+  const std::string last = lines_of(found.err).back();
+  INFO(last);
+  REQUIRE(std::regex_search(
+      last, numbers, std::regex(R"(: (\d+) findings \(.*\); (\d+) repetitions? not shown)")));
+  CHECK(std::stoull(numbers[1]) == shown + std::stoull(numbers[2]));
+  CHECK(std::stoull(numbers[1]) >= 100);
+}
+
+// The report's line of the program's pair of kernels.
+json finding_in(const std::string& report) {
+  for (const std::string& line : lines_of(report)) {
+    json one = json::parse(line);
+    if (one.contains("class")) return one;
+  }
+  return {};
+}
+
+json report_of(std::vector<std::string> options, const std::string& what) {
+  const uptempo::test::TemporaryDirectory directory;
+  options.insert(options.end(), {"--report", directory.file("report")});
+  const CommandResult found = check(options, what);
+  CAPTURE(found.err);
+  CHECK(found.exit_code == 0);
+  // The findings are in the file only.
+  CHECK(count(found.err, "\n") == 1);
+  CHECK(contains(found.err, " in " + directory.file("report")));
+  return finding_in(uptempo::test::contents_of(directory.file("report")));
+}
+
+// The part from `begin` to `end`, words with single spaces.
+std::string between(const std::string& text, const std::string& begin, const std::string& end) {
+  const size_t from = text.find(begin);
+  if (from == std::string::npos) return {};
+  return text.substr(from, text.find(end, from) - from);
+}
+
+TEST_CASE("a finding names source lines, the host's calls, the allocation and a remedy",
+          "[findings]") {
+  // One worker, so that fill ends before add begins.
+  const std::string err = check({"--check", "fences", "--deterministic"}, "unordered").err;
+  INFO(err);
+  CHECK(std::regex_search(
+      err, std::regex(R"(uptempo-vgpu: unordered: add\(unsigned int const\*, unsigned int\*\) )"
+                      R"(\(queue 1, packet 2: [a-z ,]+\) reads 256 bytes from address 0x[0-9a-f]+ )"
+                      R"(on, which fill\(unsigned int\*, unsigned int\) \(queue 1, packet 1: )")));
+  const std::string add = between(err, "    add(unsigned int const*, unsigned int*) reads at",
+                                  "    fill(unsigned int*, unsigned int) wrote at");
+  const std::string fill =
+      between(err, "    fill(unsigned int*, unsigned int) wrote at", "    the address is");
+  const std::string memory = between(err, "    the address is", "    remedy: ");
+  CHECK(contains(add, " findings.cl:9, published by\n"));
+  CHECK(contains(add, "Program::launch_add at program.cpp:"));
+  CHECK_FALSE(contains(add, "launch_fill"));
+  CHECK(contains(add, "        main at program.cpp:"));
+  CHECK(contains(fill, " findings.cl:5, published by\n"));
+  CHECK(contains(fill, "Program::launch_fill at program.cpp:"));
+  CHECK_FALSE(contains(fill, "launch_add"));
+  // ROCr allocates whole pages.
+  CHECK(contains(memory, "0 bytes into 4096 bytes of device memory (VRAM), allocated by\n"));
+  CHECK(contains(memory, "Program::allocate_words at program.cpp:"));
+  CHECK(contains(err, "    remedy: set the barrier bit of the packet of add("));
+}
+
+TEST_CASE("the report file has the same in JSON", "[findings]") {
+  const json found = report_of({"--check", "fences", "--deterministic"}, "unordered");
+  INFO(found.dump(1));
+  const json& writer = found["writer"];
+  const json& reader = found["reader"];
+  CHECK(writer["kernel"] == "_Z4fillPjj.kd");
+  CHECK(writer["source_name"] == "fill(unsigned int*, unsigned int)");
+  CHECK(writer["lines"] == json{"findings.cl:5"});
+  CHECK(reader["lines"] == json{"findings.cl:9"});
+  const auto called = [](const json& frames, const std::string& function) {
+    return std::ranges::any_of(frames, [&](const json& frame) {
+      return contains(frame.value("function", ""), function) &&
+             frame["module"] == "vgpu_findings_program" &&
+             frame.value("source", "").starts_with("program.cpp:");
+    });
+  };
+  CHECK(called(writer["published_by"], "launch_fill("));
+  CHECK(called(reader["published_by"], "launch_add("));
+  CHECK_FALSE(called(reader["published_by"], "launch_fill("));
+  CHECK(called(found["memory"]["allocated_by"], "allocate_words("));
+  CHECK(found["memory"]["bytes"] == 4096);
+  CHECK(found["memory"]["offset"] == 0);
+  CHECK(found["memory"]["address"] == found["address"]);
+  CHECK(contains(found["remedy"].get<std::string>(), "barrier bit"));
+}
+
+TEST_CASE("suppressed findings are counted, and change neither output nor status", "[findings]") {
+  const uptempo::test::TemporaryDirectory directory;
+  const std::string file = directory.file("rules");
+  std::ofstream(file) << "# known\nunordered \"fill(*)\" _Z3add*\nstale other.kd *\n";
+  std::vector<std::string> options{kWithStatus};
+  options.insert(options.end(), {"--deterministic", "--suppressions", file});
+  const CommandResult found = check(options, "unordered");
+  CAPTURE(found.err);
+  CHECK(found.exit_code == 0);
+  CHECK(lines_of(found.err).size() == 1);
+  CHECK(contains(found.err, ": no findings; 1 suppressed; unused suppressions: " + file + ":3\n"));
+
+  std::ofstream(file) << "unordered fill\n";
+  const CommandResult invalid = check(options, "unordered");
+  CHECK(invalid.exit_code == 2);
+  CHECK(contains(invalid.err, file + ":1: a rule is CLASS WRITER READER"));
+}
+
+}  // namespace
+}  // namespace uptempo::vgpu

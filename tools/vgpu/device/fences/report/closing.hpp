@@ -1,0 +1,35 @@
+// The last line of a checked process: what was checked, and what was found.
+//
+// Thread safety: pure functions.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "device/fences/checker.hpp"
+
+namespace uptempo::vgpu::fences {
+
+struct Closing {
+  bool fences = false;           // false: only floating-point atomics were checked
+  bool specification = false;    // findings by the specification are among those of `counts`
+  Checker::Counts counts{};      // without fences, only `dispatches` counts
+  uint64_t ignored_atomics = 0;  // places
+  std::vector<std::string> unused_suppressions{};  // "FILE:LINE"
+  std::string report_file{};                       // empty: findings are on stderr
+
+  // Findings that were not suppressed.
+  uint64_t findings() const noexcept { return counts.total() + ignored_atomics; }
+};
+
+// "checked 12 dispatches, 3 copies and 98304 bytes: 3 findings (1 unordered, 2 stale); 2 more with
+// fences,hsa; 1 repetition not shown (fences,repeated)"
+std::string to_sentence(const Closing& closing);
+
+// {"summary":{"process":26044,"dispatches":12,"copies":3,"bytes":98304,"findings":3,"unordered":1,
+//  "stale":2,"unreleased":0,"ignored_atomics":0,"specification_only":2,"repeated":0,"suppressed":0,
+//  "unused_suppressions":[]}}
+std::string to_json(const Closing& closing, uint64_t process);
+
+}  // namespace uptempo::vgpu::fences

@@ -1,0 +1,213 @@
+#include "device/fences/report/finding_text.hpp"
+
+#include <cxxabi.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+
+#include "device/json_text.hpp"
+#include "device/waits/code_site.hpp"
+
+namespace uptempo::vgpu::fences {
+namespace {
+
+std::string hex(uint64_t number) {
+  std::array<char, 24> text;
+  std::snprintf(text.data(), text.size(), "0x%llx", static_cast<unsigned long long>(number));
+  return text.data();
+}
+
+// Calls add(element) for each, with a comma between them.
+template <typename List, typename Add>
+std::string json_list(const List& list, Add add) {
+  std::string text = "[";
+  for (const auto& element : list) text += (text.size() == 1 ? "" : ",") + add(element);
+  return text + ']';
+}
+
+std::string to_json(const HostFrame& frame) {
+  std::string text = "{";
+  const auto add = [&](std::string_view name, const std::string& value) {
+    if (!value.empty())
+      text += (text.size() == 1 ? "\"" : ",\"") + std::string(name) + "\":" + json_quoted(value);
+  };
+  add("function", frame.function);
+  add("source", frame.source);
+  add("module", frame.module);
+  return text + (text.size() == 1 ? "" : ",") + R"("offset":)" + std::to_string(frame.offset) + '}';
+}
+std::string to_json(const std::vector<HostFrame>& frames) {
+  return json_list(frames, [](const HostFrame& frame) { return to_json(frame); });
+}
+
+std::string to_json(const TaskDetails& details) {
+  std::string text;
+  if (!details.lines.empty())
+    text += R"(,"lines":)" +
+            json_list(details.lines, [](const std::string& line) { return json_quoted(line); });
+  if (!details.published_by.empty()) text += R"(,"published_by":)" + to_json(details.published_by);
+  return text;
+}
+
+std::string to_json(const Task& task, bool several_gpus, const TaskDetails& details) {
+  const std::string queue = R"({"queue":)" + std::to_string(task.queue) +
+                            (several_gpus ? R"(,"gpu":)" + std::to_string(task.agent) : "");
+  switch (task.kind) {
+    case Task::Kind::host:
+      return R"({"engine":"host")" +
+             (task.site == 0 ? "" : R"(,"site":)" + json_quoted(code_site(task.site))) + '}';
+    case Task::Kind::copy:
+      return queue + R"(,"offset":)" + std::to_string(task.position) + R"(,"engine":)" +
+             json_quoted(task.name) + to_json(details) + '}';
+    case Task::Kind::dispatch:
+      break;
+  }
+  const std::string readable = readable_kernel(task.name);
+  return queue + R"(,"index":)" + std::to_string(task.position) + R"(,"kernel":)" +
+         json_quoted(task.name) +
+         (readable == task.name ? "" : R"(,"source_name":)" + json_quoted(readable)) +
+         R"(,"barrier":)" + (task.barrier ? "true" : "false") + R"(,"acquire":")" +
+         std::string(scope_name(task.acquire)) + R"(","release":")" +
+         std::string(scope_name(task.release)) + '"' + to_json(details) + '}';
+}
+
+// Example: "sum.kd (queue 1, packet 7: barrier, acquire agent, release none)". With several GPUs,
+// "(GPU 1, queue 1, ...".
+std::string described(const Task& task, bool several_gpus) {
+  const std::string queue = (several_gpus ? " (GPU " + std::to_string(task.agent) + ", queue "
+                                          : std::string(" (queue ")) +
+                            std::to_string(task.queue);
+  const std::string position = std::to_string(task.position);
+  switch (task.kind) {
+    case Task::Kind::host:
+      return task.site == 0 ? "the host" : "the host (at " + code_site(task.site) + ")";
+    case Task::Kind::copy:
+      return task.name + queue + ", offset " + position + ")";
+    case Task::Kind::dispatch:
+      break;
+  }
+  return readable_kernel(task.name) + queue + ", packet " + position +
+         (task.barrier ? ": barrier, acquire " : ": acquire ") +
+         std::string(scope_name(task.acquire)) + ", release " +
+         std::string(scope_name(task.release)) + ")";
+}
+
+// "Solver::step" of "Solver::step(int) const".
+std::string without_arguments(const std::string& function) {
+  const size_t last = function.rfind(')');
+  if (last == std::string::npos) return function;
+  size_t depth = 0;
+  for (size_t at = last + 1; at-- > 0;) {
+    if (function[at] == ')') ++depth;
+    if (function[at] == '(' && --depth == 0) return at == 0 ? function : function.substr(0, at);
+  }
+  return function;
+}
+
+constexpr std::string_view kIndent = "\n    ", kDeeper = "\n        ";
+
+// One line for each call. Calls inside the runtime are left out if nothing but an offset is known.
+std::string called(const std::vector<HostFrame>& frames) {
+  std::string text;
+  for (const HostFrame& frame : frames) {
+    const bool is_last = &frame == &frames.back();
+    if (frame.function.empty() && frame.source.empty() && !(is_last && text.empty())) continue;
+    text += kDeeper;
+    text += frame.function.empty() ? "code" : without_arguments(frame.function);
+    if (!frame.source.empty())
+      text += " at " + frame.source;
+    else if (!frame.module.empty())
+      text += " in " + frame.module + (frame.function.empty() ? '+' + hex(frame.offset) : "");
+  }
+  return text;
+}
+
+std::string listed(const std::vector<std::string>& lines) {
+  std::string text;
+  for (size_t i = 0; i < lines.size(); ++i)
+    text += (i == 0 ? "" : i + 1 == lines.size() ? " or " : ", ") + lines[i];
+  return text;
+}
+
+// `does`: "reads", "wrote"
+std::string described(const Task& task, const TaskDetails& details, std::string_view does) {
+  if (details.lines.empty() && details.published_by.empty()) return {};
+  std::string text{kIndent};
+  text += task.kind == Task::Kind::dispatch ? readable_kernel(task.name) : task.name;
+  if (!details.lines.empty()) text += ' ' + std::string(does) + " at " + listed(details.lines);
+  if (details.published_by.empty()) return text;
+  return text + (details.lines.empty() ? " was published by" : ", published by") +
+         called(details.published_by);
+}
+
+std::string described(const Finding& finding, const MemoryDetails& memory) {
+  std::string text{kIndent};
+  text += "the address is " + std::to_string(finding.address - memory.begin) + " bytes into " +
+          std::to_string(memory.bytes) + " bytes of " + memory.kind;
+  if (!memory.allocated_by.empty()) text += ", allocated by" + called(memory.allocated_by);
+  return text;
+}
+
+constexpr std::array<std::string_view, 3> kConflicts{"read-after-write", "write-after-read",
+                                                     "write-after-write"};
+
+}  // namespace
+
+std::string readable_kernel(std::string_view name) {
+  constexpr std::string_view kSuffix = ".kd";
+  std::string symbol(name);
+  if (!symbol.starts_with("_Z")) return symbol;
+  if (symbol.ends_with(kSuffix)) symbol.resize(symbol.size() - kSuffix.size());
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> readable(
+      abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status), std::free);
+  return status == 0 && readable != nullptr ? std::string(readable.get()) : std::string(name);
+}
+
+std::string to_json(const Finding& finding, std::string_view target,
+                    const FindingDetails& details) {
+  std::string memory;
+  if (details.memory) {
+    memory = R"(,"memory":{"kind":)" + json_quoted(details.memory->kind) + R"(,"address":)" +
+             std::to_string(details.memory->begin) + R"(,"bytes":)" +
+             std::to_string(details.memory->bytes) + R"(,"offset":)" +
+             std::to_string(finding.address - details.memory->begin);
+    if (!details.memory->allocated_by.empty())
+      memory += R"(,"allocated_by":)" + to_json(details.memory->allocated_by);
+    memory += '}';
+  }
+  return R"({"class":")" + std::string(class_name(finding.what)) + R"(","conflict":")" +
+         std::string(kConflicts[static_cast<size_t>(finding.conflict)]) + R"(","writer":)" +
+         to_json(*finding.writer, finding.several_gpus, details.writer) + R"(,"reader":)" +
+         to_json(*finding.reader, finding.several_gpus, details.reader) + R"(,"address":)" +
+         std::to_string(finding.address) + R"(,"bytes":)" + std::to_string(finding.bytes) + memory +
+         R"(,"reason":)" + json_quoted(finding.reason) + R"(,"rule":)" + json_quoted(finding.rule) +
+         (details.remedy.empty() ? "" : R"(,"remedy":)" + json_quoted(details.remedy)) +
+         R"(,"hsa":"violated","target":")" +
+         (finding.possible_on_target ? "possible" : "harmless") + R"(","device":)" +
+         json_quoted(target) + '}';
+}
+
+std::string to_sentence(const Finding& finding, const FindingDetails& details) {
+  const bool overtakes = finding.conflict == Finding::Conflict::write_after_read;
+  const bool writes = finding.conflict != Finding::Conflict::read_after_write;
+  const Task& first = overtakes ? *finding.reader : *finding.writer;
+  const Task& second = overtakes ? *finding.writer : *finding.reader;
+  std::string text = std::string(class_name(finding.what)) + ": " +
+                     described(second, finding.several_gpus) + (writes ? " writes " : " reads ") +
+                     std::to_string(finding.bytes) + " bytes from address " + hex(finding.address) +
+                     " on, which " + described(first, finding.several_gpus) +
+                     (overtakes ? " reads: " : " wrote: ") + std::string(finding.reason) + " [" +
+                     std::string(finding.rule) + ']';
+  text +=
+      described(second, overtakes ? details.writer : details.reader, writes ? "writes" : "reads");
+  text +=
+      described(first, overtakes ? details.reader : details.writer, overtakes ? "reads" : "wrote");
+  if (details.memory) text += described(finding, *details.memory);
+  if (!details.remedy.empty()) text += std::string(kIndent) + "remedy: " + details.remedy;
+  return text;
+}
+
+}  // namespace uptempo::vgpu::fences

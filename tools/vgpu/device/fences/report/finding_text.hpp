@@ -1,0 +1,71 @@
+// Findings as text and as JSON. A finding says what the checker knows; the details say what the
+// driver finds out about the program for a report.
+//
+// Thread safety: pure functions.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "device/fences/finding.hpp"
+
+namespace uptempo::vgpu::fences {
+
+// One call in the program. Fields that are not known are empty.
+struct HostFrame {
+  std::string function;  // "Solver::step(int)"
+  std::string source;    // "solver.cpp:120"
+  std::string module;    // "a.out"
+  uint64_t offset = 0;   // of the call, in the module's file
+};
+
+struct TaskDetails {
+  std::vector<std::string> lines;       // source lines of the kernel's accesses: "sum.hip:12"
+  std::vector<HostFrame> published_by;  // the host's call that published it, innermost first
+};
+
+struct MemoryDetails {
+  std::string kind;  // "device memory"
+  GpuAddress begin = 0;
+  uint64_t bytes = 0;
+  std::vector<HostFrame> allocated_by;
+};
+
+struct FindingDetails {
+  TaskDetails writer, reader;
+  std::optional<MemoryDetails> memory;
+  std::string remedy;
+};
+
+// The source form of a mangled kernel name, without its suffix: "fill(int*)" for
+// "_Z4fillPi.kd". Other names stay as they are.
+std::string readable_kernel(std::string_view name);
+
+// One JSON object without a newline:
+// {"class":"stale","conflict":"read-after-write",
+//  "writer":{"queue":1,"index":0,"kernel":"fill.kd","barrier":false,"acquire":"system",
+//            "release":"agent"},
+//  "reader":{"queue":1,"index":1,"kernel":"_Z3sumPi.kd","source_name":"sum(int*)","barrier":true,
+//            "acquire":"none","release":"system","lines":["sum.cl:12"],
+//            "published_by":[{"function":"step()","source":"a.cpp:7","module":"a.out",
+//                             "offset":4660}]},
+//  "address":140737,"bytes":4096,
+//  "memory":{"kind":"device memory","address":140000,"bytes":65536,"offset":737,
+//            "allocated_by":[...]},
+//  "reason":"...","rule":"...","remedy":"...","hsa":"violated","target":"possible",
+//  "device":"gfx90a"}
+// With several GPUs, "gpu":1 follows each queue. A copy is
+// {"queue":2,"offset":64,"engine":"copy_linear"}, the host {"engine":"host"}, where it is known with
+// "site":"a.out+0x1234" (waits/code_site.hpp). "target": possible or harmless. What is not known is absent.
+std::string to_json(const Finding& finding, std::string_view target,
+                    const FindingDetails& details = {});
+
+// The same for a human reader, without the verdicts: "stale: sum(int*) (queue 1, packet 1: ...)
+// reads 4096 bytes from address 0x225c1 on, which fill.kd ...". The details follow on lines of
+// their own, indented.
+std::string to_sentence(const Finding& finding, const FindingDetails& details = {});
+
+}  // namespace uptempo::vgpu::fences

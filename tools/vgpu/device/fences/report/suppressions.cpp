@@ -1,0 +1,153 @@
+#include "device/fences/report/suppressions.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+
+#include "device/fences/report/finding_text.hpp"
+
+namespace uptempo::vgpu::fences {
+namespace {
+
+bool glob_matches(std::string_view glob, std::string_view name) {
+  size_t at = 0, in_name = 0;
+  size_t star = std::string_view::npos,
+         after_star = 0;  // where to go on if the rest does not match
+  while (in_name < name.size()) {
+    if (at < glob.size() && glob[at] == '*') {
+      star = at++;
+      after_star = in_name;
+    } else if (at < glob.size() && (glob[at] == '?' || glob[at] == name[in_name])) {
+      ++at;
+      ++in_name;
+    } else if (star != std::string_view::npos) {
+      at = star + 1;
+      in_name = ++after_star;
+    } else {
+      return false;
+    }
+  }
+  return glob.find_first_not_of('*', at) == std::string_view::npos;
+}
+
+bool names(std::string_view glob, const Task& task) {
+  constexpr std::string_view kSuffix = ".kd";
+  const std::string_view name = task.name;
+  if (glob_matches(glob, name)) return true;
+  if (task.kind != Task::Kind::dispatch) return false;
+  if (name.ends_with(kSuffix) && glob_matches(glob, name.substr(0, name.size() - kSuffix.size())))
+    return true;
+  return glob_matches(glob, readable_kernel(name));
+}
+
+constexpr std::string_view kSpaces = " \t\r";
+
+// Splits a line at spaces outside double quotes; # begins a comment.
+std::vector<std::string> words_of(std::string_view line) {
+  std::vector<std::string> words;
+  for (size_t at = line.find_first_not_of(kSpaces); at != std::string_view::npos && line[at] != '#';
+       at = line.find_first_not_of(kSpaces, at)) {
+    if (line[at] == '"') {
+      const size_t end = line.find('"', at + 1);
+      if (end == std::string_view::npos) throw std::invalid_argument("a quote does not end");
+      words.emplace_back(line.substr(at + 1, end - at - 1));
+      at = end + 1;
+    } else {
+      const size_t end = std::min(line.find_first_of(kSpaces, at), line.size());
+      words.emplace_back(line.substr(at, end - at));
+      at = end;
+    }
+  }
+  return words;
+}
+
+std::optional<Finding::Class> class_of(const std::string& word) {
+  if (word == "*") return std::nullopt;
+  for (const auto what :
+       {Finding::Class::unordered, Finding::Class::stale, Finding::Class::unreleased})
+    if (word == class_name(what)) return what;
+  throw std::invalid_argument("'" + word + "' is not one of unordered, stale, unreleased and *");
+}
+
+uint32_t queue_of(const std::string& word) {
+  constexpr std::string_view kName = "queue=";
+  uint32_t queue = 0;
+  const char* const end = word.data() + word.size();
+  if (word.starts_with(kName)) {
+    const auto [rest, error] = std::from_chars(word.data() + kName.size(), end, queue);
+    if (error == std::errc{} && rest == end) return queue;
+  }
+  throw std::invalid_argument("'" + word + "' is not queue=N");
+}
+
+}  // namespace
+
+bool Suppressions::Rule::matches(const Finding& finding) const {
+  const Task& one = *finding.writer;
+  const Task& other = *finding.reader;
+  if (what && *what != finding.what) return false;
+  const auto is_on_queue = [this](const Task& task) {
+    return task.kind != Task::Kind::host && task.queue == *queue;
+  };
+  if (queue && !is_on_queue(one) && !is_on_queue(other)) return false;
+  return (names(writer, one) && names(reader, other)) ||
+         (finding.conflict == Finding::Conflict::write_after_write && names(writer, other) &&
+          names(reader, one));
+}
+
+Suppressions Suppressions::parse(std::string_view text, const std::string& file) {
+  Suppressions suppressions;
+  for (size_t begin = 0, number = 1; begin < text.size(); ++number) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    const std::string place = file + ':' + std::to_string(number);
+    try {
+      const std::vector<std::string> words = words_of(text.substr(begin, end - begin));
+      if (!words.empty()) {
+        if (words.size() < 3 || words.size() > 4)
+          throw std::invalid_argument("a rule is CLASS WRITER READER [queue=N]");
+        suppressions.rules_.push_back(
+            {.what = class_of(words[0]),
+             .writer = words[1],
+             .reader = words[2],
+             .queue = words.size() == 4 ? std::optional(queue_of(words[3])) : std::nullopt,
+             .place = place});
+      }
+    } catch (const std::invalid_argument& error) {
+      throw std::invalid_argument(place + ": " + error.what());
+    }
+    begin = end + 1;
+  }
+  return suppressions;
+}
+
+Suppressions Suppressions::read(const std::string& file) {
+  if (file.empty()) return {};
+  std::ifstream in(file);
+  const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  if (!in.is_open() || in.bad())
+    throw std::invalid_argument("cannot read '" + file + "': " + std::strerror(errno));
+  return parse(text, file);
+}
+
+bool Suppressions::suppress(const Finding& finding) {
+  bool suppressed = false;
+  for (Rule& rule : rules_) {
+    if (!rule.matches(finding)) continue;
+    rule.used = true;
+    suppressed = true;
+  }
+  return suppressed;
+}
+
+std::vector<std::string> Suppressions::unused() const {
+  std::vector<std::string> places;
+  for (const Rule& rule : rules_)
+    if (!rule.used) places.push_back(rule.place);
+  return places;
+}
+
+}  // namespace uptempo::vgpu::fences

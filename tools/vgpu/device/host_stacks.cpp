@@ -1,0 +1,72 @@
+#include "device/host_stacks.hpp"
+
+#include <unwind.h>
+
+#include <algorithm>
+
+namespace uptempo::vgpu {
+namespace {
+
+struct Unwinding {
+  uintptr_t innermost;  // 0: reached
+  std::array<uintptr_t, HostStacks::kFrames> frames;
+  uint32_t count;
+};
+
+_Unwind_Reason_Code add_frame(_Unwind_Context* context, void* argument) {
+  auto& unwinding = *static_cast<Unwinding*>(argument);
+  int before_instruction = 0;
+  uintptr_t address = _Unwind_GetIPInfo(context, &before_instruction);
+  if (unwinding.innermost != 0) {
+    if (address != unwinding.innermost) return _URC_NO_REASON;
+    unwinding.innermost = 0;
+  }
+  // A return address is after the call, perhaps beyond the function's end.
+  if (before_instruction == 0) --address;
+  unwinding.frames[unwinding.count++] = address;
+  return unwinding.count == HostStacks::kFrames ? _URC_END_OF_STACK : _URC_NO_REASON;
+}
+
+}  // namespace
+
+HostStackId HostStacks::capture(const void* innermost) noexcept {
+  Unwinding unwinding;
+  unwinding.innermost = reinterpret_cast<uintptr_t>(innermost);
+  unwinding.count = 0;
+  _Unwind_Backtrace(add_frame, &unwinding);
+  if (unwinding.count == 0) return 0;
+  const std::span<const uintptr_t> frames(unwinding.frames.data(), unwinding.count);
+  uint64_t hash = 0xcbf29ce484222325;  // FNV-1a, by words
+  for (const uintptr_t frame : frames) hash = (hash ^ frame) * 0x100000001b3;
+  hash ^= hash >> 32;
+  constexpr size_t kProbes = 16;
+  for (size_t probe = 0; probe < kProbes; ++probe) {
+    const size_t index = (hash + probe) % kStacks;
+    Slot& slot = slots_[index];
+    uint32_t state =
+        slot.state.load(std::memory_order_acquire);  // acquire: the frames are complete
+    if (state == Slot::free) {
+      if (slot.state.compare_exchange_strong(state, Slot::filling, std::memory_order_relaxed)) {
+        std::ranges::copy(frames, slot.frames.begin());
+        slot.count = unwinding.count;
+        slot.state.store(Slot::filled,
+                         std::memory_order_release);  // release: for the acquire above
+        return static_cast<HostStackId>(index + 1);
+      }
+    }
+    // Another thread may be filling the slot with the same stack, which is then kept twice.
+    if (state == Slot::filled &&
+        std::ranges::equal(frames, std::span(slot.frames.data(), slot.count)))
+      return static_cast<HostStackId>(index + 1);
+  }
+  return 0;
+}
+
+std::span<const uintptr_t> HostStacks::frames(HostStackId id) const noexcept {
+  if (id == 0 || id > kStacks) return {};
+  const Slot& slot = slots_[id - 1];
+  if (slot.state.load(std::memory_order_acquire) != Slot::filled) return {};
+  return {slot.frames.data(), slot.count};
+}
+
+}  // namespace uptempo::vgpu

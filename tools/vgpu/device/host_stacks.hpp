@@ -1,0 +1,49 @@
+// Call stacks of the program, kept once each: where it rang a doorbell, or allocated memory. Exists
+// only with --check fences; a finding names the program's calls with them.
+//
+// A stack is a list of code addresses. Functions and source lines are looked up only for a finding
+// (kfd/report/host_frames.hpp).
+//
+// Thread safety: any thread; capture() is async-signal-safe where the unwinder is, which takes no
+// lock with glibc 2.35 and GCC 12 or later.
+// Cost: capture() unwinds at most kFrames frames, about 0.2 us each, and allocates nothing.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+namespace uptempo::vgpu {
+
+// 0: not known.
+using HostStackId = uint32_t;
+
+class HostStacks {
+ public:
+  static constexpr size_t kFrames = 32;
+  // Different stacks. Later ones are not known.
+  static constexpr size_t kStacks = 8192;
+
+  HostStacks() : slots_(std::make_unique<Slot[]>(kStacks)) {}
+
+  // The calling thread's stack. `innermost`: in a signal handler, the interrupted instruction; frames
+  // inside it are left out. Null: from the caller on.
+  HostStackId capture(const void* innermost = nullptr) noexcept;
+
+  // Innermost first. Each address is in the instruction that called. Valid as long as this object.
+  std::span<const uintptr_t> frames(HostStackId id) const noexcept;
+
+ private:
+  struct Slot {
+    enum State : uint32_t { free, filling, filled };
+    std::atomic<uint32_t> state{free};
+    uint32_t count = 0;
+    std::array<uintptr_t, kFrames> frames{};
+  };
+  std::unique_ptr<Slot[]> slots_;
+};
+
+}  // namespace uptempo::vgpu

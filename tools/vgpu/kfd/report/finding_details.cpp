@@ -1,0 +1,67 @@
+#include "kfd/report/finding_details.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "device/fences/report/remedy.hpp"
+
+namespace uptempo::vgpu::kfd {
+namespace {
+
+// Several instructions may have accessed memory around the address, as their ranges have gaps.
+constexpr size_t kMostLines = 3;
+
+bool holds(const fences::Task& task, GpuAddress address) {
+  return address >= task.origin.kernargs &&
+         address - task.origin.kernargs < task.origin.kernarg_bytes;
+}
+
+}  // namespace
+
+void FindingDetailer::attach(const std::vector<AddressSpace*>& memory_of_gpus) {
+  lines_ = std::make_unique<SourceLines>(memory_of_gpus);
+  lines_->open_now();
+}
+
+fences::TaskDetails FindingDetailer::of(const fences::Task& task, GpuAddress address, bool writes) {
+  fences::TaskDetails details;
+  details.published_by = frames_.frames(stacks.frames(task.origin.published));
+  if (task.instructions == nullptr || lines_ == nullptr) return details;
+  for (const fences::InstructionRange& range : *task.instructions) {
+    if (address < range.begin || address >= range.end || !(writes ? range.writes : range.reads))
+      continue;
+    std::string line = lines_->line(task.agent, range.instruction);
+    if (line.empty() || std::ranges::find(details.lines, line) != details.lines.end()) continue;
+    details.lines.push_back(std::move(line));
+    if (details.lines.size() == kMostLines) break;
+  }
+  return details;
+}
+
+std::optional<fences::MemoryDetails> FindingDetailer::memory_at(const fences::Finding& finding) {
+  const auto found = allocations.find(finding.address);
+  if (!found) return std::nullopt;
+  std::string kind = kind_in_words(*found);
+  for (const fences::Task* const task : {finding.writer.get(), finding.reader.get()})
+    if (holds(*task, finding.address)) {
+      kind += " (the kernargs of " + fences::readable_kernel(task->name) + ')';
+      break;
+    }
+  return fences::MemoryDetails{.kind = std::move(kind),
+                               .begin = found->begin,
+                               .bytes = found->bytes,
+                               .allocated_by = frames_.frames(stacks.frames(found->allocated))};
+}
+
+fences::FindingDetails FindingDetailer::of(const fences::Finding& finding) {
+  const bool both_write = finding.conflict == fences::Finding::Conflict::write_after_write;
+  return {.writer = of(*finding.writer, finding.address, true),
+          .reader = of(*finding.reader, finding.address, both_write),
+          .memory = memory_at(finding),
+          .remedy = fences::remedy(finding,
+                                   frames_.is_hip() ? fences::Library::hip : fences::Library::hsa)};
+}
+
+}  // namespace uptempo::vgpu::kfd

@@ -1,0 +1,44 @@
+// What a finding tells about the program: source lines of kernels, calls of the host, allocations,
+// and a remedy.
+//
+// Thread safety: `stacks` and `allocations` from any thread. of() from one thread at a time; it may
+// run in a Reader's section and takes no lock that a thread of the program may hold while it waits
+// for the device.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "device/fences/report/finding_text.hpp"
+#include "device/host_stacks.hpp"
+#include "device/memory.hpp"
+#include "kfd/report/allocations.hpp"
+#include "kfd/report/dwarf_library.hpp"
+#include "kfd/report/host_frames.hpp"
+#include "kfd/report/source_lines.hpp"
+
+namespace uptempo::vgpu::kfd {
+
+class FindingDetailer {
+ public:
+  // Loads libdw if it is installed.
+  FindingDetailer() : frames_(library_) {}
+
+  // Call it before the first finding.
+  void attach(const std::vector<AddressSpace*>& memory_of_gpus);
+
+  fences::FindingDetails of(const fences::Finding& finding);
+
+  HostStacks stacks;
+  Allocations allocations;
+
+ private:
+  fences::TaskDetails of(const fences::Task& task, GpuAddress address, bool writes);
+  std::optional<fences::MemoryDetails> memory_at(const fences::Finding& finding);
+
+  const DwarfLibrary library_;
+  HostFrames frames_;
+  std::unique_ptr<SourceLines> lines_;  // null: not attached
+};
+
+}  // namespace uptempo::vgpu::kfd

@@ -1,0 +1,67 @@
+// Names of the program's calls, for findings: functions from the symbol tables of the program and
+// its libraries, source lines from their debug information.
+//
+// Modules are those of /proc/self/maps, and their files are read, so that no lock of the dynamic
+// loader is taken: the caller is a device thread, and a thread that holds that lock may wait for it.
+//
+// Errors: what is not known stays empty.
+// Thread safety: thread-compatible.
+// Cost: reading /proc/self/maps for a stack with an unknown address; the first address in a module
+// searches its symbols, and its line table. Results are kept.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "device/fences/report/finding_text.hpp"
+#include "kfd/report/dwarf_library.hpp"
+
+namespace uptempo::vgpu::kfd {
+
+class HostFrames {
+ public:
+  // `library` lives longer than this object.
+  explicit HostFrames(const DwarfLibrary& library);
+  ~HostFrames();
+  HostFrames(const HostFrames&) = delete;
+  HostFrames& operator=(const HostFrames&) = delete;
+
+  // The calls of a stack that tell a programmer most: the runtime's function that the program
+  // called, and at most kMostOfProgram of the program's own functions, innermost first.
+  static constexpr size_t kMostOfProgram = 6;
+  std::vector<fences::HostFrame> frames(std::span<const uintptr_t> stack);
+
+  // Whether the process has loaded HIP.
+  bool is_hip();
+
+ private:
+  // A file's executable mapping.
+  struct Mapped {
+    uintptr_t begin, end;
+    uint64_t offset;
+    std::string path;
+  };
+  struct Image;
+  enum class Owner : uint8_t { program, runtime, device };
+  struct Frame {
+    fences::HostFrame names;
+    Owner owner = Owner::program;
+  };
+
+  const Frame& frame(uintptr_t address);
+  const Mapped* mapping_of(uintptr_t address);
+  void read_maps();
+  Image& image(const std::string& path);
+
+  const DwarfLibrary& library_;
+  std::vector<Mapped> mapped_;
+  std::unordered_map<std::string, std::unique_ptr<Image>> images_;
+  std::unordered_map<uintptr_t, Frame> known_;
+};
+
+}  // namespace uptempo::vgpu::kfd
