@@ -129,7 +129,12 @@ int Requests::kfd(uint32_t number, void* args) {
       if (error != 0) return error;
       if (queue.queue_type == kSdmaByEngine && !profile.selects_sdma_engine())
         return lacks("CREATE_QUEUE with an SDMA engine", "1.17");
-      return queues.create(*gpu, queue, as<CreateQueueTail>(args).sdma_engine);
+      const int created = queues.create(*gpu, queue, as<CreateQueueTail>(args).sdma_engine);
+      if (FindingDetailer* const details = fence_report.details();
+          details != nullptr && created == 0)
+        if (const auto ordinal = queues.with_ring(queue.ring_base_address))
+          details->created_queue(*ordinal);
+      return created;
     }
     case _IOC_NR(AMDKFD_IOC_DESTROY_QUEUE):
       return queues.destroy(as<kfd_ioctl_destroy_queue_args>(args).queue_id);

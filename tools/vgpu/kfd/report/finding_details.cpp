@@ -25,9 +25,23 @@ void FindingDetailer::attach(const std::vector<AddressSpace*>& memory_of_gpus) {
   lines_->open_now();
 }
 
+void FindingDetailer::created_queue(uint32_t number) {
+  const HostStackId stack = stacks.capture();
+  const std::lock_guard lock(queues_mutex_);
+  queues_[number] = stack;
+}
+
+HostStackId FindingDetailer::creation_of(uint32_t queue) const {
+  const std::lock_guard lock(queues_mutex_);
+  const auto found = queues_.find(queue);
+  return found == queues_.end() ? 0 : found->second;
+}
+
 fences::TaskDetails FindingDetailer::of(const fences::Task& task, GpuAddress address, bool writes) {
   fences::TaskDetails details;
   details.published_by = frames_.frames(stacks.frames(task.origin.published));
+  if (task.kind == fences::Task::Kind::dispatch)
+    details.queue_created_by = frames_.frames(stacks.frames(creation_of(task.queue)));
   if (task.instructions == nullptr || lines_ == nullptr) return details;
   for (const fences::InstructionRange& range : *task.instructions) {
     if (address < range.begin || address >= range.end || !(writes ? range.writes : range.reads))

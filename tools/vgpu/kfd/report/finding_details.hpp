@@ -1,12 +1,16 @@
 // What a finding tells about the program: source lines of kernels, calls of the host, allocations,
 // and a remedy.
 //
-// Thread safety: `stacks` and `allocations` from any thread. of() from one thread at a time; it may
+// Thread safety: `stacks`, `allocations` and created_queue() from any thread. of() from one thread at a time; it may
 // run in a Reader's section and takes no lock that a thread of the program may hold while it waits
 // for the device.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <mutex>
+#include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "device/fences/report/finding_text.hpp"
@@ -27,6 +31,9 @@ class FindingDetailer {
   // Call it before the first finding.
   void attach(const std::vector<AddressSpace*>& memory_of_gpus);
 
+  // The calling thread has created the compute queue of that number.
+  void created_queue(uint32_t number);
+
   fences::FindingDetails of(const fences::Finding& finding);
 
   HostStacks stacks;
@@ -36,6 +43,10 @@ class FindingDetailer {
   fences::TaskDetails of(const fences::Task& task, GpuAddress address, bool writes);
   std::optional<fences::MemoryDetails> memory_at(const fences::Finding& finding);
 
+  HostStackId creation_of(uint32_t queue) const;
+
+  mutable std::mutex queues_mutex_;                   // taken last
+  std::unordered_map<uint32_t, HostStackId> queues_;  // compute queues, by number
   const DwarfLibrary library_;
   HostFrames frames_;
   std::unique_ptr<SourceLines> lines_;  // null: not attached

@@ -48,6 +48,8 @@ std::string to_json(const TaskDetails& details) {
     text += R"(,"lines":)" +
             json_list(details.lines, [](const std::string& line) { return json_quoted(line); });
   if (!details.published_by.empty()) text += R"(,"published_by":)" + to_json(details.published_by);
+  if (!details.queue_created_by.empty())
+    text += R"(,"queue_created_by":)" + to_json(details.queue_created_by);
   return text;
 }
 
@@ -142,6 +144,12 @@ std::string described(const Task& task, const TaskDetails& details, std::string_
          called(details.published_by);
 }
 
+std::string described_queue(const Task& task, const TaskDetails& details) {
+  if (details.queue_created_by.empty()) return {};
+  return std::string(kIndent) + "queue " + std::to_string(task.queue) + " was created by" +
+         called(details.queue_created_by);
+}
+
 std::string described(const Finding& finding, const MemoryDetails& memory) {
   std::string text{kIndent};
   text += "the address is " + std::to_string(finding.address - memory.begin) + " bytes into " +
@@ -205,6 +213,9 @@ std::string to_sentence(const Finding& finding, const FindingDetails& details) {
       described(second, overtakes ? details.writer : details.reader, writes ? "writes" : "reads");
   text +=
       described(first, overtakes ? details.reader : details.writer, overtakes ? "reads" : "wrote");
+  if (first.id.actor != second.id.actor)  // the two are easily told apart by their queues
+    text += described_queue(*finding.writer, details.writer) +
+            described_queue(*finding.reader, details.reader);
   if (details.memory) text += described(finding, *details.memory);
   if (!details.remedy.empty()) text += std::string(kIndent) + "remedy: " + details.remedy;
   return text;

@@ -25,6 +25,7 @@ struct HostFrame {
 struct TaskDetails {
   std::vector<std::string> lines;       // source lines of the kernel's accesses: "sum.hip:12"
   std::vector<HostFrame> published_by;  // the host's call that published it, innermost first
+  std::vector<HostFrame> queue_created_by = {};
 };
 
 struct MemoryDetails {
@@ -51,7 +52,8 @@ std::string readable_kernel(std::string_view name);
 //  "reader":{"queue":1,"index":1,"kernel":"_Z3sumPi.kd","source_name":"sum(int*)","barrier":true,
 //            "acquire":"none","release":"system","lines":["sum.cl:12"],
 //            "published_by":[{"function":"step()","source":"a.cpp:7","module":"a.out",
-//                             "offset":4660}]},
+//                             "offset":4660}],
+//            "queue_created_by":[...]},
 //  "address":140737,"bytes":4096,
 //  "memory":{"kind":"device memory","address":140000,"bytes":65536,"offset":737,
 //            "allocated_by":[...]},
