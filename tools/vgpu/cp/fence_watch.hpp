@@ -28,7 +28,7 @@ class WatchedDispatch final : public MemoryObserver, private fences::AccessSet::
   // A null `host_pages` means that the host is not observed.
   WatchedDispatch(fences::Checker& checker, fences::ActorId queue,
                   const fences::Checker::Packet& packet, const gfx9::DispatchState& state,
-                  fences::L2Deal l2s, HostPages* host_pages, fences::Origin origin);
+                  fences::L2Deal l2s, HostPages* host_pages, fences::Origin origin = {});
   ~WatchedDispatch() override;
   WatchedDispatch(const WatchedDispatch&) = delete;
   WatchedDispatch& operator=(const WatchedDispatch&) = delete;
