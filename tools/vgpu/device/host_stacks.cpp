@@ -21,6 +21,7 @@ _Unwind_Reason_Code add_frame(_Unwind_Context* context, void* argument) {
     if (address != unwinding.innermost) return _URC_NO_REASON;
     unwinding.innermost = 0;
   }
+  if (address == 0) return _URC_END_OF_STACK;  // the caller of a thread's first function
   // A return address is after the call, perhaps beyond the function's end.
   if (before_instruction == 0) --address;
   unwinding.frames[unwinding.count++] = address;

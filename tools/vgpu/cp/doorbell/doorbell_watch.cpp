@@ -18,6 +18,7 @@
 #include "cp/doorbell/store_instruction.hpp"
 #include "device/clock.hpp"
 #include "device/fault_chain.hpp"
+#include "device/interrupted_stack.hpp"
 
 namespace uptempo::vgpu {
 namespace {
@@ -62,7 +63,9 @@ struct DoorbellFault {
       const HostStackId stack =
           watch.stacks_ == nullptr
               ? 0
-              : watch.stacks_->capture(reinterpret_cast<const void*>(registers[REG_RIP]));
+              : capture_interrupted(*watch.stacks_,
+                                    reinterpret_cast<const void*>(registers[REG_RIP]),
+                                    reinterpret_cast<const void*>(registers[REG_RSP]));
       watch.note({&doorbell, value, host_clock_ns(), stack});
     }
     // seq_cst is correct for both MOV and XCHG.
