@@ -95,7 +95,8 @@ const char* const kHost =
 TEST_CASE("packets are identified by queue and index, copies and the host by their kind") {
   const Reported reported;
   const std::vector<Found> found =
-      reported.read_lines(std::string(kRace) + '\n' + kStale + '\n' + kHost + '\n');
+      reported.read_lines(std::string(kRace) + '\n' + kStale + '\n' + kHost + '\n' +
+                          R"({"summary":{"findings":3}})" + '\n');
   REQUIRE(found.size() == 3);
   CHECK(found[0].writers == std::vector<StepId>{reported.write});
   CHECK(found[0].readers == std::vector<StepId>{reported.read});
