@@ -36,6 +36,8 @@ const std::map<std::string, Words> kBriefRuns{
     {"fence_scope",
      {"scopes", "--device", "virtual", "--workload", "chain", "--kernels", "3", "--rounds", "6"}},
     {"sort_vs_pocl", {"--length", "64", "--pairs", "20"}},
+    {"lint_bench",
+     {"--device", "virtual", "--rounds", "2", "--launches", "10", "--turns", "2", "--bar", "1e6"}},
     {"stream_bench", {"--device", "virtual", "--rounds", "6"}},
     {"vgpu_bench", {"baseline"}},
     {"vgpu_consume_bench", {"--rounds", "6"}},

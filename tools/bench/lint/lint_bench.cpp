@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -16,6 +17,7 @@
 
 #include "tools/support/command.hpp"
 #include "tools/support/command_line.hpp"
+#include "tools/support/interrupt.hpp"
 #include "tools/support/program.hpp"
 #include "tools/support/statistics.hpp"
 #include "tools/vgpu/launch.hpp"
@@ -69,6 +71,7 @@ class Loop {
     process_ = fork();
     if (process_ < 0) throw std::runtime_error("cannot fork");
     if (process_ == 0) {
+      std::signal(SIGINT, SIG_IGN);  // Ctrl-C ends the measurement after this round
       dup2(to[0], STDIN_FILENO);
       dup2(from[1], STDOUT_FILENO);
       if (with_lint) {
@@ -130,7 +133,11 @@ support::ExitCode run(const Options& options) {
   // Medians of a pair of loops. Their turns alternate, so that a drift of the machine's speed
   // affects both alike.
   std::vector<double> without, with, ratios;
-  for (uint32_t round = 0; round < options.rounds; ++round) {
+  const support::InterruptWatch watch;
+  support::Progress progress;
+  for (uint32_t round = 0; round < options.rounds && (round == 0 || !support::interrupted());
+       ++round) {
+    progress.show(fmt::format("round {} of {}", round + 1, options.rounds), round, options.rounds);
     Loop plain(setup, false), linted(setup, true);
     std::vector<double> plain_ns, linted_ns;
     constexpr uint32_t kWarmUp = 20;
@@ -148,6 +155,7 @@ support::ExitCode run(const Options& options) {
     with.push_back(support::median(linted_ns));
     ratios.push_back(support::median_ratio(linted_ns, plain_ns).median);
   }
+  progress.clear();
   const auto ratio = support::median_interval(ratios);
   const double bar = 1 + options.bar_percent / 100;
   const auto interval = [](const support::MedianInterval& value, int digits) {
@@ -157,7 +165,7 @@ support::ExitCode run(const Options& options) {
   std::string text = fmt::format("device: {}\n", vgpu::label(setup.device));
   text += fmt::format(
       "CPU time of the launching thread per hipLaunchKernel, {} pairs of loops, in ns\n",
-      options.rounds);
+      ratios.size());
   text += fmt::format("without the lint  {}\n", interval(support::median_interval(without), 0));
   text += fmt::format("with the lint     {}\n", interval(support::median_interval(with), 0));
   text += fmt::format("ratio             {}, bar {:.3g}: {}\n", interval(ratio, 3), bar,
@@ -167,7 +175,7 @@ support::ExitCode run(const Options& options) {
   support::print_report(options.json_file, text);
   if (!options.json_file.empty()) {
     const nlohmann::json json{{"device", vgpu::label(setup.device)},
-                              {"rounds", options.rounds},
+                              {"rounds", ratios.size()},
                               {"without_ns", without},
                               {"with_ns", with},
                               {"ratio", ratio.median},

@@ -125,7 +125,7 @@ class FenceWatch {
   const bool waits_;  // the host's looks at signals are observed
   bool misses_looks_ = false;
   std::vector<GpuAddress> awaited_;  // signals, since the queue last proceeded
-  const bool keeps_places_;  // stacks and instructions
+  const bool keeps_places_;          // stacks and instructions
   AddressSpace::Reader& memory_;
   const fences::Checker::KindOf kind_of_;
   const fences::Checker::KindOf host_kind_of_;  // of pages that the host has used

@@ -201,9 +201,8 @@ void Checker::end(Running& running, const Packet& packet, const KindOf& kind_of,
       [&](GpuAddress page, const PageAccesses& touched) { add(pages, page, touched, kind_of); });
   ++impl_->counts.dispatches;
   impl_->count_bytes(pages);
-  impl_->process(
-      events::End{running.id.actor, packet, tells_host, std::move(running.instructions)},
-      std::move(pages));
+  impl_->process(events::End{running.id.actor, packet, tells_host, std::move(running.instructions)},
+                 std::move(pages));
   if (accesses->incomplete()) ++impl_->counts.unrecorded;
 }
 
