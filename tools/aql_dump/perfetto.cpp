@@ -17,9 +17,9 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // One line of the trace, with checked access to its fields.
-class Line {
+class TraceLine {
  public:
-  Line(const Json& json, size_t number) : json_(json), number_(number) {}
+  TraceLine(const Json& json, size_t number) : json_(json), number_(number) {}
 
   [[noreturn]] void refuse(const std::string& what) const {
     throw std::runtime_error(fmt::format("event {} of the trace {}", number_, what));
@@ -75,7 +75,7 @@ struct Queue {
 
 class Trace {
  public:
-  void add(const Line& line) {
+  void add(const TraceLine& line) {
     const std::string type = line.text("type");
     const uint32_t number = line.small_number("queue");
     const uint32_t gpu = line.has("gpu") ? line.small_number("gpu") : 0;
@@ -256,7 +256,7 @@ class Trace {
 Json perfetto_trace(const std::vector<Json>& events, int64_t queue) {
   Trace trace;
   for (size_t i = 0; i < events.size(); ++i) {
-    const Line line(events[i], i + 1);
+    const TraceLine line(events[i], i + 1);
     if (queue >= 0 && line.number("queue") != static_cast<uint64_t>(queue)) continue;
     trace.add(line);
   }

@@ -72,7 +72,7 @@ QueueCounts QueueWatch::counts() const noexcept {
 // If another thread overwrites the slot meanwhile, the caller drops the copy.
 inline void QueueWatch::copy(const uint64_t* slot, Packet& packet) noexcept {
   const auto load = [slot](size_t position) {
-    return std::atomic_ref(const_cast<uint64_t&>(slot[position])).load(std::memory_order_relaxed);
+    return std::atomic_ref(const_cast<uint64_t&>(slot[position])).load(std::memory_order_acquire);
   };
   packet.completion_signal = load(kCompletion);
   const auto holds = [&](PacketKind kind) {
@@ -192,9 +192,8 @@ inline void QueueWatch::read(uint64_t end, Seen& seen) noexcept {
     const bool is_invalid = (packet.header & 0xff) == HSA_PACKET_TYPE_INVALID;
     if (is_invalid && calls_.read_index(queue_) <= next) break;  // not yet published
     if (!is_invalid) copy(slot, packet);
-    std::atomic_thread_fence(std::memory_order_acquire);
-    // The slot holds packet `next` until the write index is a ring further, which needs that the
-    // device has taken it.
+    // acquire, each load: before the write index below. The slot holds packet `next` until the write
+    // index is a ring further, which needs that the device has taken it.
     const bool may_be_taken = next < started_end_ || !was_alone ||
                               announced_.load(std::memory_order_relaxed) != announced_seen_;
     if (is_invalid || (may_be_taken && calls_.write_index(queue_) > next + mask_ + 1)) {

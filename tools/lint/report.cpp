@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <ranges>
+#include <span>
 #include <string_view>
 
 namespace uptempo::lint {
@@ -127,6 +127,11 @@ constexpr std::array<std::string_view, kCountCount> kCountNames{
     "signals",        "doorbells",  "wide_acquires",   "wide_releases",      "idle_barriers",
     "unused_signals", "host_waits", "lone_doorbells",  "unaligned_kernargs", "waited_ns"};
 
+template <typename T>
+std::span<const T> first(const std::vector<T>& list, size_t most) {
+  return std::span(list).first(std::min(list.size(), most));
+}
+
 }  // namespace
 
 std::vector<FindingReport> findings(const Report& report, const Settings& settings) {
@@ -172,12 +177,12 @@ std::string to_text(const Report& report, const Settings& settings) {
     text += "No finding.\n";
   } else {
     text += "\n    count        of    estimate  finding\n";
-    for (const FindingReport& finding : list | std::views::take(settings.top)) {
+    for (const FindingReport& finding : first(list, settings.top)) {
       text += fmt::format("{:>9} {:>9} {:>11}  {}\n", finding.count, finding.of, estimate(finding),
                           finding.text->title);
       append_wrapped(text, 6,
                      fmt::format("{}, after {}", finding.pair->packet, finding.pair->before));
-      for (const SiteReport& site : finding.pair->sites | std::views::take(3))
+      for (const SiteReport& site : first(finding.pair->sites, 3))
         append_wrapped(text, 8,
                        fmt::format("at {}: {}", site.place, plural(site.samples, "sample")));
     }

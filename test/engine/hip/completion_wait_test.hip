@@ -318,7 +318,8 @@ TEST_CASE("the library's queue is replaced after it has failed with another queu
     REQUIRE(lost);
     hip::Words::of(0).expect_ack(word, *lost);
   }
-  world.launch(next, *std::make_unique<Chain>(), 1);
+  Chain chain;
+  world.launch(next, chain, 1);
   next.wait();
   const Gate other;
   other.put_in(next);

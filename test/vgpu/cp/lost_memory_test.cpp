@@ -29,7 +29,8 @@ struct Pages {
 
 // A kernel's access, which no sanitizer of the host's code sees: AddressSanitizer would judge it by
 // what the address was before this mapping.
-[[gnu::no_sanitize("address"), gnu::noinline]] void access(volatile std::byte* byte, bool write) {
+__attribute__((no_sanitize("address"), noinline)) void access(volatile std::byte* byte,
+                                                              bool write) {
   if (write) {
     *byte = std::byte{7};
   } else {

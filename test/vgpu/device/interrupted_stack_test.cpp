@@ -17,14 +17,14 @@ using namespace uptempo::vgpu;
 namespace {
 
 HostStacks* stacks = nullptr;
-thread_local HostStackId interrupted = 0, plain = 0;
+thread_local HostStackId interrupted = 0, direct = 0;
 
 void handle(int, siginfo_t*, void* context) {
   const auto& registers = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
   const auto* const instruction = reinterpret_cast<const void*>(registers[REG_RIP]);
   interrupted =
       capture_interrupted(*stacks, instruction, reinterpret_cast<const void*>(registers[REG_RSP]));
-  plain = stacks->capture(instruction);
+  direct = stacks->capture(instruction);
 }
 
 // Returns the stack of the place that calls. The signal interrupts the same instruction each time,
@@ -32,7 +32,7 @@ void handle(int, siginfo_t*, void* context) {
 [[gnu::noinline]] HostStackId ring() {
   syscall(SYS_tgkill, getpid(), gettid(), SIGUSR1);
   CHECK(interrupted != 0);
-  CHECK(interrupted == plain);
+  CHECK(interrupted == direct);
   return interrupted;
 }
 [[gnu::noinline]] HostStackId from_one() {

@@ -34,15 +34,15 @@ namespace vgpu = uptempo::vgpu::interpose;
 
 }  // namespace
 
-UPTEMPO_VGPU_EXPORT [[noreturn]] void _exit(int status) {
+UPTEMPO_VGPU_EXPORT __attribute__((noreturn)) void _exit(int status) {
   static constinit vgpu::Next<void (*)(int)> next{"_exit"};
   next(kfd::Process::exit_status().value_or(status));
   __builtin_unreachable();
 }
 
-UPTEMPO_VGPU_EXPORT [[noreturn]] void _Exit(int status) noexcept { _exit(status); }
+UPTEMPO_VGPU_EXPORT __attribute__((noreturn)) void _Exit(int status) noexcept { _exit(status); }
 
-UPTEMPO_VGPU_EXPORT [[noreturn]] void quick_exit(int status) noexcept {
+UPTEMPO_VGPU_EXPORT __attribute__((noreturn)) void quick_exit(int status) noexcept {
   static constinit vgpu::Next<void (*)(int)> next{"quick_exit"};
   next(kfd::Process::exit_status().value_or(status));
   __builtin_unreachable();
