@@ -33,9 +33,10 @@ std::string demangled(const char* symbol) {
 
 bool is_of_runtime(std::string_view file) {
   // libstdc++, libc and libpthread call the program's functions: in threads and at the start.
-  constexpr std::array<std::string_view, 8> kNames{
-      "libhsa-runtime64.", "libamdhip64.", "libhsakmt.", "libc.so.",
-      "libstdc++.",        "libpthread.",  "ld-linux",   "libhiprtc."};
+  // Sanitizers come between ROCr and the system's calls.
+  constexpr std::array<std::string_view, 12> kNames{
+      "libhsa-runtime64.", "libamdhip64.", "libhsakmt.", "libc.so.",  "libstdc++.", "libpthread.",
+      "ld-linux",          "libhiprtc.",   "libasan.",   "libubsan.", "libtsan.",   "libclang_rt."};
   return std::ranges::any_of(kNames, [&](std::string_view name) { return file.starts_with(name); });
 }
 
