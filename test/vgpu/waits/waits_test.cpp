@@ -41,9 +41,9 @@ Checked check(const std::string& way, unsigned rounds, std::vector<std::string> 
   return checked;
 }
 
-// Whether the process wrote nothing but the line that says what was checked.
-bool is_only_closing_line(const std::string& text, const std::string& end) {
-  return text.starts_with("uptempo-vgpu: checked ") && text.ends_with(end) &&
+// Whether the process wrote nothing but the line that says what was checked, with these words.
+bool is_only_closing_line(const std::string& text, const std::string& words) {
+  return text.starts_with("uptempo-vgpu: checked ") && holds(text, words) &&
          std::ranges::count(text, '\n') == 1;
 }
 
@@ -87,7 +87,7 @@ TEST_CASE("every missing wait of the host is found, whatever the timing", "[wait
                Missing{"!other-queue", "read-after-write", "iota.kd", false});
   const Checked checked = check(missing.way, kRounds);
   CAPTURE(missing.way, checked.findings.size(), checked.run.err);
-  CHECK(is_only_closing_line(checked.run.err, "report.jsonl\n"));
+  CHECK(is_only_closing_line(checked.run.err, " unordered) in "));
   CHECK(partners(checked, missing).size() == kRounds);
 }
 
@@ -109,7 +109,7 @@ TEST_CASE("nothing is found where the host waits", "[waits]") {
   const Checked checked = check(way, kRounds);
   CAPTURE(way);
   CHECK(checked.findings.empty());
-  CHECK(is_only_closing_line(checked.run.err, ": no findings\n"));
+  CHECK(is_only_closing_line(checked.run.err, ": no findings in "));
 }
 
 TEST_CASE("system calls on pages that are closed work, and what they hide is counted", "[waits]") {
