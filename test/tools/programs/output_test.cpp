@@ -81,7 +81,7 @@ TEST_CASE("an output file in no folder is refused at once") {
   size_t tried = 0;
   const std::string nowhere = "/no/such/folder/out";
   // Inputs.
-  const std::set<std::string> inputs{"--program", "--replay", "--compare"};
+  const std::set<std::string> inputs{"--program", "--replay", "--compare", "--suppressions"};
   for (const Invocation& each : invocations()) {
     for (const DeclaredOption& option : options_in(run_command(each.with({"--help"})).out)) {
       if (!option.value.starts_with("FILE") || inputs.contains(option.name)) continue;
