@@ -203,6 +203,8 @@ bool AqlQueue::launch_next() {
       std::atomic_ref<uint32_t>(*reinterpret_cast<uint32_t*>(const_cast<std::byte*>(packet)))
           .load(std::memory_order_acquire))};
   if (header.type() == HSA_PACKET_TYPE_INVALID) return wait_for(Waiting::memory);
+  // The write index may admit a packet before its doorbell is seen.
+  if (fences_.enabled() && static_cast<int64_t>(next_ - doorbell_seen_) > 0) note_doorbells();
   if (blocked_on_earlier()) {
     const bool waits = header.barrier() || chain_waits();
     if (waits && !chain_next(packet, header)) return wait_for(Waiting::workers);

@@ -92,15 +92,18 @@ void Queue::raise(uint32_t event_id, uint64_t number) {
   delays_->raise(event_id, number);
 }
 
+void Queue::note_doorbells() {
+  if (context_.device.trace.enabled() || fences_.enabled()) context_.take_noted_doorbells();
+  if (!fences_.enabled()) return;
+  const auto section = fences_.section();
+  look_for_checker(host_clock_ns());
+}
+
 void Queue::found_doorbell(uint64_t value) {
   if (context_.device.counts != nullptr) context_.device.counts->doorbell();
   // The handler notes a doorbell before it stores it. If the program rang this one, its note is
   // therefore there, perhaps after others.
-  if (context_.device.trace.enabled() || fences_.enabled()) context_.take_noted_doorbells();
-  if (fences_.enabled()) {
-    const auto section = fences_.section();
-    look_for_checker(host_clock_ns());
-  }
+  note_doorbells();
   if (!context_.device.trace.enabled()) return;
   const uint64_t now = host_clock_ns();
   if (doorbell_lines_.found(value, now)) trace_doorbell(value, now);

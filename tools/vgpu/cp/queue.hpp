@@ -108,6 +108,8 @@ class Queue {
   void report(std::string_view packet, std::string_view reason) const;
   // Says something about a packet without a consequence, in one line.
   void note(std::string_view packet, std::string_view text) const;
+  // Takes the doorbells of all threads so far, for the trace and the checker.
+  void note_doorbells();
   // Reports a doorbell that was found by reading its slot.
   void found_doorbell(uint64_t value);
   // Call it before the store to the signal of a packet that the checker considers complete. All
