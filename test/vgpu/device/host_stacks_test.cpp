@@ -2,6 +2,7 @@
 #include "device/host_stacks.hpp"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <thread>
 #include <vector>
@@ -12,6 +13,21 @@
 using namespace uptempo::vgpu;
 
 namespace {
+
+// Stacks that differ for each `path`: each bit chooses between two places that call.
+[[gnu::noinline]] HostStackId capture_path(HostStacks& stacks, unsigned path, unsigned calls) {
+  HostStackId id = 0;
+  if (calls == 0) {
+    id = stacks.capture();
+  } else if (path % 2 == 0) {
+    id = capture_path(stacks, path / 2, calls - 1);
+  } else {
+    id = capture_path(stacks, path / 2, calls - 1);
+    asm volatile("nop");  // so that the compiler does not join the two
+  }
+  std::atomic_signal_fence(std::memory_order_seq_cst);  // no tail call
+  return id;
+}
 
 // The address is in the caller's frame, so it differs for each place that calls here.
 [[gnu::noinline]] HostStackId capture(HostStacks& stacks) {
@@ -54,16 +70,26 @@ TEST_CASE("an unknown stack has no frames, a deep one its innermost") {
 
 TEST_CASE("more stacks than there is room for are not known, and known ones stay") {
   HostStacks stacks;
-  const HostStackId first = capture_deep(stacks, 3);
+  constexpr unsigned kCalls = 14;
+  static_assert(1u << kCalls > HostStacks::kStacks);
+  const HostStackId first = capture_path(stacks, 0, kCalls);
   const std::vector<uintptr_t> before(stacks.frames(first).begin(), stacks.frames(first).end());
+  REQUIRE(before.size() > kCalls);
+  std::array<std::vector<HostStackId>, 4> ids;
   std::vector<std::thread> threads;
-  for (int thread = 0; thread < 4; ++thread)
+  for (std::vector<HostStackId>& own : ids)
     threads.emplace_back([&] {
-      for (unsigned depth = 0; depth < 28; ++depth)
-        for (int i = 0; i < 8; ++i) capture_deep(stacks, depth);
+      for (unsigned path = 0; path < 1u << kCalls; ++path)
+        own.push_back(capture_path(stacks, path, kCalls));
     });
   for (std::thread& thread : threads) thread.join();
   CHECK(std::ranges::equal(stacks.frames(first), before));
+  for (const std::vector<HostStackId>& own : ids) {
+    const auto known =
+        static_cast<size_t>(std::ranges::count_if(own, [](HostStackId id) { return id != 0; }));
+    CHECK(known <= HostStacks::kStacks);
+    CHECK(known >= HostStacks::kStacks / 8);
+  }
 }
 
 TEST_CASE("each instruction has the range of its accesses, and what it did") {
