@@ -157,6 +157,11 @@ void* TestDevice::allocate_bytes(Memory memory, size_t size_bytes) {
   return address;
 }
 
+void TestDevice::free(void* address) {
+  std::erase(allocated_, address);
+  check(hsa_amd_memory_pool_free(address), "hsa_amd_memory_pool_free");
+}
+
 void* TestDevice::lock_coarse(void* host, size_t size_bytes) {
   void* address = nullptr;
   check(hsa_amd_memory_lock_to_pool(host, size_bytes, &gpu, 1, host_coarse_, 0, &address),

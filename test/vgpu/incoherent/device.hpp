@@ -70,6 +70,9 @@ class TestDevice {
   };
   Arguments arguments();
 
+  // Frees memory of allocate() now.
+  void free(void* address);
+
   // The packet has the barrier bit. The host waits for its end with wait().
   void dispatch(const Kernel& kernel, uint32_t work_items, const Arguments& arguments,
                 Fences fences);

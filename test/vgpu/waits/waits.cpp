@@ -54,6 +54,11 @@ class Waits {
         {"!system-call", &Waits::system_call_at_once},
         {"!host-signal", &Waits::reads_after_host_signal},
         {"!other-queue", &Waits::reads_after_first_queue},
+        {"!reads-freed", &Waits::reads_and_frees},
+        {"!writes-freed", &Waits::writes_and_frees},
+        {"!reads-last", &Waits::reads_and_ends<std::exit>},
+        {"!reads-last-_exit", &Waits::reads_and_ends<_exit>},
+        {"!reads-last-quick_exit", &Waits::reads_and_ends<std::quick_exit>},
         {"blocked", &Waits::waits<HSA_WAIT_STATE_BLOCKED>},
         {"active", &Waits::waits<HSA_WAIT_STATE_ACTIVE>},
         {"load", &Waits::loads},
@@ -151,6 +156,34 @@ class Waits {
     wait(other_);
     look(result_[3]);
     return finish();
+  }
+
+  // The memory is freed before the queue has another packet.
+  bool reads_and_frees() {
+    const Words words = device_.allocate(Memory::host_fine, kCount);
+    hsa_signal_store_relaxed(done_, 1);
+    dispatch(iota_, kCount, device_arguments().add(words.data()).add(value_), done_);
+    look(words[3]);
+    device_.free(words.data());
+    return finish();
+  }
+  bool writes_and_frees() {
+    const Words words = device_.allocate(Memory::host_fine, kCount);
+    hsa_signal_store_relaxed(done_, 1);
+    dispatch(copy_, kCount, device_arguments().add(copied_.data()).add(words.data()), done_);
+    words[5] = value_;
+    device_.free(words.data());
+    return finish();
+  }
+  // The last act of the process.
+  template <void (*kEnd)(int)>
+  bool reads_and_ends() {
+    produce(done_);
+    look(result_[3]);
+    std::puts("right");
+    std::fflush(stdout);
+    kEnd(3);
+    return false;
   }
 
   // ---- correct

@@ -91,6 +91,26 @@ TEST_CASE("every missing wait of the host is found, whatever the timing", "[wait
   CHECK(partners(checked, missing).size() == kRounds);
 }
 
+TEST_CASE("an access of the host counts if its memory is freed before the next packet", "[waits]") {
+  const Missing missing = GENERATE(Missing{"!reads-freed", "read-after-write", "iota.kd", false},
+                                   Missing{"!writes-freed", "write-after-read", "copy.kd", false});
+  const Checked checked = check(missing.way, kRounds);
+  CAPTURE(missing.way, checked.findings.size(), checked.run.err);
+  CHECK(partners(checked, missing).size() == kRounds);
+}
+
+TEST_CASE("the last access of a process counts", "[waits]") {
+  const std::string way = GENERATE("!reads-last", "!reads-last-_exit", "!reads-last-quick_exit");
+  const CommandResult run = launch(
+      {"--check", "fences,waits", "--error-exitcode", "9", "--", UPTEMPO_VGPU_WAITS, way, "1"});
+  CAPTURE(way, run.err);
+  CHECK(run.exit_code == 9);
+  CHECK(run.out == "right\n");
+  CHECK(holds(run.err, "uptempo-vgpu: unordered: the host "));
+  // Only exit() writes the closing line.
+  CHECK(holds(run.err, ": 1 finding (1 unordered)\n") == (way == "!reads-last"));
+}
+
 TEST_CASE("a missing wait is found with one worker and with random delays", "[waits]") {
   for (const std::vector<std::string>& options : {std::vector<std::string>{"--workers", "1"},
                                                   {"--delay", "1"},

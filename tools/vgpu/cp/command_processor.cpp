@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cerrno>
 #include <condition_variable>
+#include <ctime>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -23,6 +24,7 @@
 #include "cp/device_thread.hpp"
 #include "cp/doorbell/doorbell_watch.hpp"
 #include "cp/doorbell/idle_policy.hpp"
+#include "cp/host_watch.hpp"
 #include "cp/lost_memory.hpp"
 #include "cp/sdma_queue.hpp"
 #include "device/caches/incoherent.hpp"
@@ -74,7 +76,7 @@ std::chrono::nanoseconds now() { return std::chrono::nanoseconds(host_clock_ns()
 
 }  // namespace
 
-struct CommandProcessor::Impl {
+struct CommandProcessor::Impl : private HostObserver {
   explicit Impl(Device& the_device)
       : device(the_device),
         creator(getpid()),
@@ -84,6 +86,7 @@ struct CommandProcessor::Impl {
         random(device.options.seed),
         late_interrupts(device.options.delay ? std::make_unique<LateInterrupts>(device.interrupts)
                                              : nullptr),
+        host(device, memory),
         // Started before the workers, because the device can run without workers.
         thread(start_device_thread("vgpu-cp",
                                    [this] {
@@ -111,6 +114,7 @@ struct CommandProcessor::Impl {
       watch.hold_producers(device.host_pages->waits.doorbells);
       device.host_pages->hold_by(&watch);
     }
+    if (host.pages() != nullptr) host.pages()->observe_by(this);
     catch_lost_host_memory();
     // release: all members that run() uses are initialised
     complete.store(true, std::memory_order_release);
@@ -186,11 +190,39 @@ struct CommandProcessor::Impl {
     for (auto& request : taken) request();
   }
 
+  void catch_up() noexcept override {
+    if (on_device_thread()) return;
+    const uint32_t wanted = catch_up_wanted.fetch_add(1, std::memory_order_release) + 1;
+    watch.wake();
+    // Tens of microseconds, unless the machine or the device is busy.
+    constexpr timespec kLook{.tv_sec = 0, .tv_nsec = 20'000};
+    constexpr uint64_t kLimitNs = 10'000'000'000;
+    const uint64_t begin = host_clock_ns();
+    while (static_cast<int32_t>(caught_up.load(std::memory_order_acquire) - wanted) < 0 &&
+           host_clock_ns() - begin < kLimitNs)
+      nanosleep(&kLook, nullptr);
+  }
+
+  bool must_catch_up() const noexcept {
+    return catch_up_wanted.load(std::memory_order_acquire) !=
+           caught_up.load(std::memory_order_relaxed);  // only this thread stores it
+  }
+
+  void serve_catching_up() {
+    const uint32_t wanted = catch_up_wanted.load(std::memory_order_acquire);
+    if (wanted == caught_up.load(std::memory_order_relaxed)) return;
+    memory.enter();
+    host.report();
+    memory.leave();
+    caught_up.store(wanted, std::memory_order_release);
+  }
+
   void run() {
     prefer_latency();
     while (!stop.load(std::memory_order_acquire)) {
       const uint32_t rings = watch.rings();
       serve_requests();
+      serve_catching_up();
       bool progressed = advance_queues();
       if (progressed) watch.beat();
       // Deterministic: launched dispatches end before new packets are read, unless they wait for
@@ -208,7 +240,11 @@ struct CommandProcessor::Impl {
         idle(rings);
       }
     }
-    if (device.host_pages != nullptr) device.host_pages->hold_by(nullptr);
+    if (device.host_pages != nullptr) {
+      device.host_pages->hold_by(nullptr);
+      device.host_pages->observe_by(nullptr);
+    }
+    serve_catching_up();
     watch.release_producers();
     abandon_all();
   }
@@ -299,9 +335,9 @@ struct CommandProcessor::Impl {
     watch.arm();
     // Changes before arming do not wake the processor, so it checks once more.
     const bool nothing_new = !stop.load(std::memory_order_acquire) &&
-                             !requested.load(std::memory_order_acquire) && watch.rings() == rings &&
-                             !host_memory_was_lost(device.gpu) && !scheduler.busy() &&
-                             !advance_queues();
+                             !requested.load(std::memory_order_acquire) && !must_catch_up() &&
+                             watch.rings() == rings && !host_memory_was_lost(device.gpu) &&
+                             !scheduler.busy() && !advance_queues();
     // A doorbell seen just now may have left its queue waiting for a header, which must be polled.
     if (nothing_new && (polls || !must_poll())) {
       const auto begin = now();
@@ -378,6 +414,7 @@ struct CommandProcessor::Impl {
   KernelTable kernels;
   std::minstd_rand random;
   const std::unique_ptr<LateInterrupts> late_interrupts;  // null: nothing is delayed
+  HostWatch host;
   DoorbellWatch watch;
   std::atomic<bool> complete{false};
   std::thread thread;
@@ -395,6 +432,8 @@ struct CommandProcessor::Impl {
   std::mutex requests_mutex;
   std::vector<std::function<void()>> requests;
   std::atomic<bool> requested{false};
+  // Calls of catch_up(), and how many of them are served. A call neither locks nor allocates.
+  std::atomic<uint32_t> catch_up_wanted{0}, caught_up{0};
   std::atomic<bool> code_changed{false};
   std::atomic<bool> stop{false};
 };

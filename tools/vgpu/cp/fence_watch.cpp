@@ -191,8 +191,9 @@ void WatchedDispatch::access(const ObservedAccess& access) noexcept {
 FenceWatch::FenceWatch(Device& device, AddressSpace::Reader& memory,
                        fences::Checker::QueueKind kind, uint32_t ordinal)
     : checker_(device.checker),
-      host_pages_(checker_ == nullptr ? nullptr : device.host_pages),
-      waits_(host_pages_ != nullptr && device.options.checks.waits),
+      host_(device, memory),
+      host_pages_(host_.pages()),
+      waits_(host_.waits()),
       keeps_places_(checker_ != nullptr && device.host_stacks != nullptr),
       memory_(memory),
       kind_of_([&memory](GpuAddress page) -> std::optional<MemoryKind> {
@@ -200,11 +201,6 @@ FenceWatch::FenceWatch(Device& device, AddressSpace::Reader& memory,
         if (mapping == nullptr) return std::nullopt;
         return mapping->kind;
       }),
-      // The page may be one of another GPU. The checker does not use the kind for the host.
-      host_kind_of_(is_one_of_several(device) ? fences::Checker::KindOf([](GpuAddress) {
-        return std::optional(MemoryKind::fine_grained);
-      })
-                                              : kind_of_),
       actor_(checker_ == nullptr ? fences::kHost : checker_->add_queue(kind, ordinal, device.gpu)) {
 }
 
@@ -212,13 +208,13 @@ FenceWatch::~FenceWatch() {
   end_copy(nullptr);
   if (!waits_) return;
   end_waiting();
-  observe_host();
+  host_.report();
   checker_->destroy_queue(actor_);
 }
 
 void FenceWatch::doorbell(uint64_t value, uint64_t host_ns) {
   if (checker_ == nullptr) return;
-  observe_host();
+  host_.report();
   // The host may have looked at a signal after `host_ns` and rung then. A completion that is being
   // reported need not be excluded by time, since no look at it is possible yet.
   checker_->doorbell(actor_, value, waits_ ? host_clock_ns() : host_ns);
@@ -239,7 +235,7 @@ std::unique_ptr<WatchedDispatch> FenceWatch::launch(AqlHeader header, uint64_t i
                                                     gfx9::DispatchState& state, fences::L2Deal l2s,
                                                     bool runtimes) {
   if (checker_ == nullptr) return nullptr;
-  observe_host();
+  host_.report();
   auto watched = std::make_unique<WatchedDispatch>(
       *checker_, actor_, packet(header, index, {0}), state, l2s, host_pages_,
       fences::Origin{.published = publisher_of(index),
@@ -292,7 +288,7 @@ void FenceWatch::complete(AqlHeader header, uint64_t index, hsa_signal_t complet
 void FenceWatch::wait(uint64_t offset, GpuAddress polled) {
   if (checker_ == nullptr) return;
   end_waiting();
-  observe_host();
+  host_.report();
   if (const auto signal = signal_at(polled)) checker_->wait(actor_, offset, *signal);
 }
 
@@ -322,7 +318,7 @@ void FenceWatch::close(Range range, bool written) {
 void FenceWatch::copy(uint64_t offset, const sdma::Decoded& packet) {
   if (checker_ == nullptr) return;
   end_copy(&packet);
-  observe_host();
+  host_.report();
   const fences::Origin origin{.published = publisher_of(offset + 1)};
   for_ranges(packet, [&](std::optional<Range> source, Range destination) {
     checker_->copy(actor_, offset, packet.name, source, destination, kind_of_, origin);
@@ -350,42 +346,8 @@ void FenceWatch::end_copy(const sdma::Decoded* packet) {
   closed_.clear();
 }
 
-void FenceWatch::observe_host() {
-  if (host_pages_ == nullptr) return;
-  const auto one_observer = section();
-  PageMask bytes;
-  for (HostEvent event; host_pages_->take(event, bytes);) {
-    if (waits_ && !misses_looks_ && host_pages_->misses_looks()) {
-      misses_looks_ = true;
-      checker_->host_looked(0, event.host_ns);
-    }
-    switch (event.kind) {
-      case HostEvent::Kind::read:
-        checker_->host_read(event.address, event.host_ns, host_kind_of_, waits_ ? event.site : 0);
-        break;
-      case HostEvent::Kind::opened:
-        // A system call may store nothing.
-        if (waits_ && event.site != 0) {
-          checker_->host_stored(event.address, event.host_ns, host_kind_of_, event.site);
-        } else {
-          checker_->host_opened(fences::page_of(event.address), event.host_ns);
-        }
-        break;
-      case HostEvent::Kind::looked:
-        checker_->host_looked(event.address, event.host_ns);
-        break;
-      case HostEvent::Kind::wrote:
-        checker_->host_wrote(event.address, bytes, event.closed_ns, host_kind_of_);
-        break;
-      case HostEvent::Kind::unknown:
-        checker_->unknown(event.address, bytes);
-        break;
-    }
-  }
-}
-
 void FenceWatch::before_completion() {
-  observe_host();
+  host_.report();
   before_completion_ns_ = host_clock_ns();
 }
 

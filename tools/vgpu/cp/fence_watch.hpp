@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cp/host_watch.hpp"
 #include "cp/packet/aql_packet.hpp"
 #include "cp/packet/sdma_packet.hpp"
 #include "device/device.hpp"
@@ -111,8 +112,6 @@ class FenceWatch {
   fences::Checker::Packet packet(AqlHeader header, uint64_t index, hsa_signal_t completion);
   std::optional<Signal> signal_at(GpuAddress address);
   HostStackId publisher_of(uint64_t position);
-  // Reports the host's accesses since the last call.
-  void observe_host();
   void before_completion();
   void end_waiting();
   // Call it between the report of a completion and the store that announces it to the host.
@@ -121,14 +120,13 @@ class FenceWatch {
   void end_copy(const sdma::Decoded* packet);
 
   fences::Checker* const checker_;
+  HostWatch host_;
   HostPages* const host_pages_;
-  const bool waits_;  // the host's looks at signals are observed
-  bool misses_looks_ = false;
+  const bool waits_;                 // the host's looks at signals are observed
   std::vector<GpuAddress> awaited_;  // signals, since the queue last proceeded
   const bool keeps_places_;          // stacks and instructions
   AddressSpace::Reader& memory_;
   const fences::Checker::KindOf kind_of_;
-  const fences::Checker::KindOf host_kind_of_;  // of pages that the host has used
   const fences::ActorId actor_;
   uint64_t before_completion_ns_ = 0;
   std::vector<Signal> satisfied_;

@@ -60,6 +60,7 @@
 
 #include "device/bar/lazy_bar.hpp"
 #include "device/host_events.hpp"
+#include "device/host_observer.hpp"
 #include "device/memory.hpp"
 #include "device/waits/host_holder.hpp"
 
@@ -137,6 +138,19 @@ class HostPages {
   bool hold(uintptr_t address, size_t bytes, bool write) noexcept;
   void release(uintptr_t address, size_t bytes) noexcept;
 
+  // Null: nothing takes the events. The observer lives until the next call, and longer while a
+  // thread is in catch_up().
+  void observe_by(HostObserver* observer) noexcept {
+    observer_.store(observer, std::memory_order_release);
+  }
+  // Returns when the observer has judged all accesses of the host before this call, or after its
+  // limit. Call it before the program ends, and before memory is unmapped, since accesses are else
+  // judged with the next packet. Async-signal-safe.
+  void catch_up() noexcept {
+    if (HostObserver* const observer = observer_.load(std::memory_order_acquire))
+      observer->catch_up();
+  }
+
   // Takes the next event, if any. With `mask`, takes all changes of a page at once (HostEventRing).
   bool take(HostEvent& event) noexcept { return events_.take(event); }
   bool take(HostEvent& event, PageMask& mask) noexcept { return events_.take(event, mask); }
@@ -212,6 +226,7 @@ class HostPages {
   std::atomic<bool> misses_looks_{false};
   std::atomic<bool> steps_{false};  // the handler receives traps
   std::atomic<HostHolder*> holder_{nullptr};
+  std::atomic<HostObserver*> observer_{nullptr};
 
   std::mutex writers_;
   std::vector<std::unique_ptr<Buffer>> buffers_;

@@ -332,6 +332,7 @@ int Buffers::unmap(uint64_t handle, Gpu& gpu) {
       (request.flags & KFD_IOC_ALLOC_MEM_FLAGS_DOORBELL) != 0)
     processor->detach_doorbell_page(reinterpret_cast<std::byte*>(request.gpu_address));
   const bool is_last = buffer.mapped == 1u << gpu.index;
+  if (device.host_pages != nullptr && is_last) device.host_pages->catch_up();
   if (device.checker != nullptr && is_last)
     device.checker->forget(request.gpu_address,
                            request.gpu_address + round_up(request.size_bytes, kPage));

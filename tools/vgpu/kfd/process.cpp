@@ -108,6 +108,7 @@ const fences::Checker* Process::checker() const noexcept {
   return requests_->fence_report.checker();
 }
 std::optional<int> Process::finish_checks() {
+  if (requests_->host_pages != nullptr) requests_->host_pages->catch_up();
   uint64_t dispatches = 0;
   for (const auto& gpu : requests_->gpus) dispatches += gpu->counts.dispatches();
   requests_->fence_report.finish(requests_->host_pages.get(), dispatches);
@@ -116,6 +117,7 @@ std::optional<int> Process::finish_checks() {
 std::optional<int> Process::exit_status() noexcept {
   const Process* const process = existing();
   if (process == nullptr || process->pid_ != getpid()) return std::nullopt;
+  if (HostPages* const pages = process->requests_->host_pages.get()) pages->catch_up();
   return process->requests_->fence_report.exit_status();
 }
 

@@ -83,8 +83,8 @@ class Process {
   // Reports what the checks can determine only at the program's end. Returns the status with which
   // the process must end, or nothing: it keeps its own.
   std::optional<int> finish_checks();
-  // The same for a process that ends without finish_checks(), as far as is known. Returns nothing
-  // in a child of vfork(). Async-signal-safe.
+  // The same for a process that ends without finish_checks(), as far as is known. Judges what the
+  // host has done so far. Returns nothing in a child of vfork(). Async-signal-safe.
   static std::optional<int> exit_status() noexcept;
   // See Requests::reset_gpu().
   bool reset_gpu(uint32_t gpu_index);
