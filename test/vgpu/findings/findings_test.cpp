@@ -55,6 +55,21 @@ TEST_CASE("--error-exitcode replaces the status of a program with findings, and 
   CHECK(check(kWithStatus, "unordered", "abort").exit_code == 128 + 6);
 }
 
+TEST_CASE("--error-exitcode leaves out no destructor, and the closing line comes after all of them",
+          "[findings]") {
+  for (const std::string what : {"unordered", "clean"}) {
+    const CommandResult run = launch({"--check", "fences", "--error-exitcode", "77", "--",
+                                      UPTEMPO_VGPU_FINDINGS_PROGRAM, what, "return"},
+                                     {"UPTEMPO_REPORT_END=1"});
+    CAPTURE(what, run.err);
+    CHECK(run.exit_code == (what == "unordered" ? 77 : 0));
+    const auto lines = lines_of(run.err);
+    REQUIRE(lines.size() >= 2);
+    CHECK(lines[lines.size() - 2] == "library ended");
+    CHECK(lines.back().starts_with("uptempo-vgpu: checked "));
+  }
+}
+
 TEST_CASE("a program without findings keeps its status", "[findings]") {
   for (const auto& [how, status] :
        {std::pair("return", 0), std::pair("fail", 3), std::pair("exit", 3), std::pair("_exit", 3),

@@ -19,6 +19,8 @@
 
 #include "incoherent/device.hpp"
 
+void use_library();
+
 namespace {
 
 using namespace uptempo::vgpu::test;
@@ -129,6 +131,7 @@ class Program {
 
 int main(int argc, char** argv) {
   if (argc != 3) return 2;
+  use_library();
   std::ios::sync_with_stdio(false);
   const std::string how = argv[2];
   auto* const program = new Program;  // never deleted: the runtime is not shut down

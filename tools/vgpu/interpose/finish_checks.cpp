@@ -1,36 +1,41 @@
 // The end of a process: ends the checks, reports on --inject, and ends the process's part in its
-// machine, after the program's own exit handlers. The order holds because this library is loaded
-// first and unloaded last.
+// machine.
+//
+// Order: exit() runs the functions of atexit() and its like in reverse order of their registration.
+// One of them runs the destructors of the program and of all libraries. libc registers it when it
+// starts the program, so after the constructor below, and therefore finish() runs after them all.
+// It is registered without a library's handle, since it would else run with the destructors of this
+// library, which come before those of libraries that the program needs.
 //
 // --error-exitcode replaces the status of exit() here. exit() within exit() is undefined in C, and
-// defined in glibc (stdlib/exit.c): the remaining handlers run, stdio is flushed, and the last
-// status counts. _exit(), _Exit() and quick_exit() run no such handlers. Their status is replaced if
-// something has been found by then.
+// defined in glibc (stdlib/exit.c): the remaining functions run, stdio is flushed, and the last
+// status counts. _exit(), _Exit() and quick_exit() run no such functions. Their status is replaced
+// if something has been found by then.
 #include <unistd.h>
 
 #include <cstdlib>
-#include <iostream>
 #include <optional>
 
 #include "interpose/real.hpp"
 #include "kfd/process.hpp"
+
+extern "C" int __cxa_atexit(void (*function)(void*), void* argument, void* library) noexcept;
 
 namespace {
 
 namespace kfd = uptempo::vgpu::kfd;
 namespace vgpu = uptempo::vgpu::interpose;
 
-[[gnu::destructor]] void finish() {
+void finish(void*) {
   kfd::Process* const process = kfd::Process::existing();
   if (process == nullptr) return;
   const std::optional<int> status = process->finish_checks();
   process->report_injections();
   process->leave_machine();
-  if (!status) return;
-  // libstdc++ would flush these after this library.
-  for (std::ostream* const stream : {&std::cout, &std::cerr, &std::clog}) stream->flush();
-  std::exit(*status);
+  if (status) std::exit(*status);
 }
+
+[[gnu::constructor]] void finish_at_exit() { __cxa_atexit(&finish, nullptr, nullptr); }
 
 }  // namespace
 

@@ -49,7 +49,8 @@ struct View : Acquired {
   std::vector<Acquired> other_agents;  // of agents 1, 2, ...; nothing beyond its end
 
   const Acquired& of(uint32_t agent) const noexcept {
-    static const Acquired kNothing;
+    // Never destroyed: the host's last accesses are judged after static destructors.
+    static const Acquired& kNothing = *new Acquired;
     if (agent == 0) return *this;
     return agent <= other_agents.size() ? other_agents[agent - 1] : kNothing;
   }
