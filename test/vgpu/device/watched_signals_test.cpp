@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "device/fault_chain.hpp"
 #include "device/waits/redirectable_access.hpp"
 #include "test/support/catch.hpp"
 #include "watched_pages.hpp"
@@ -201,6 +202,62 @@ TEST_CASE("a thread that stores to an awaited signal is held after the store") {
   store(watched.memory.program + kSignal + kValue, 2);
   CHECK(counter.held == 1);
   CHECK(load(watched.memory.device + kSignal + kValue) == 2);
+}
+
+// Does something after the next instruction that is executed on the device's mapping, and before
+// the device notices the instruction's end: the processor may do it at any time in between.
+class DuringStep {
+ public:
+  explicit DuringStep(std::function<void()> act) {
+    action = std::move(act);
+    install_fault_chain(FaultRank::doorbell, &trapped, FaultSignals::with_traps);
+  }
+  ~DuringStep() {
+    install_fault_chain(FaultRank::doorbell, nullptr);
+    CHECK(action == nullptr);
+  }
+  DuringStep(const DuringStep&) = delete;
+  DuringStep& operator=(const DuringStep&) = delete;
+
+ private:
+  static bool trapped(int signal_number, const siginfo_t&, ucontext_t&) noexcept {
+    if (signal_number == SIGTRAP && action != nullptr) std::exchange(action, nullptr)();
+    return false;  // other clients handle the trap
+  }
+  static inline std::function<void()> action;
+};
+
+TEST_CASE("a completion that a step may have loaded is looked at") {
+  Watched watched;
+  REQUIRE(watched.host.watch_signal(kGpu + 3 * kSignal));  // keeps the page closed
+  const DuringStep completes([&] { CHECK(watched.host.watch_signal(kGpu + kSignal)); });
+  SECTION("its value") {
+    load(watched.memory.program + kSignal + kValue);
+    CHECK(looked(watched) == Looks{kSignal});
+  }
+  SECTION("nothing of it") {
+    load(watched.memory.program + kSignal);  // the kind
+    CHECK(looked(watched).empty());
+  }
+}
+
+TEST_CASE("a thread is held if a queue begins to wait for a signal during the store") {
+  Watched watched;
+  Counter counter;
+  watched.host.hold_by(&counter);
+  REQUIRE(watched.host.watch_signal(kGpu + 3 * kSignal));  // keeps the page closed
+  SECTION("and still waits") {
+    const DuringStep waits([&] { watched.host.await_signal(kGpu + kSignal, true); });
+    store(watched.memory.program + kSignal + kValue, 1);
+  }
+  SECTION("and has seen the store") {
+    const DuringStep waits([&] {
+      watched.host.await_signal(kGpu + kSignal, true);
+      watched.host.await_signal(kGpu + kSignal, false);
+    });
+    store(watched.memory.program + kSignal + kValue, 1);
+  }
+  CHECK(counter.held == 1);
 }
 
 TEST_CASE("instructions whose base has another role are not redirected") {

@@ -47,7 +47,8 @@ struct HostPages::Page {
   // State::signals. A bit per line: a signal that the host has not looked at since it was
   // completed, and one that a queue waits for.
   uint64_t changed, awaited;
-  bool shut;  // protected
+  uint32_t awaits;  // how often a bit of `awaited` was set
+  bool shut;        // protected
 };
 
 struct HostPages::Buffer {

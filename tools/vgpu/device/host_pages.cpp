@@ -175,9 +175,9 @@ bool HostPages::is_inherited(const HostPages& pages) noexcept { return !*pages.m
 bool HostPages::settle(int signal_number, const siginfo_t& info, ucontext_t& context) noexcept {
   // Whatever si_code is: a thread in a step executes one instruction.
   if (signal_number == SIGTRAP) {
-    const std::optional<bool> holds = end_redirected_step(context);
-    if (holds.value_or(false)) hold_host();
-    return holds.has_value();
+    const std::optional<SteppedAccess> stepped = end_redirected_step(context);
+    if (stepped && stepped->pages->ended_step(*stepped)) hold_host();
+    return stepped.has_value();
   }
   if (signal_number != SIGSEGV || info.si_code != SEGV_ACCERR) return false;
   const auto error = static_cast<uint64_t>(context.uc_mcontext.gregs[REG_ERR]);

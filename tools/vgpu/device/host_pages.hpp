@@ -66,6 +66,8 @@
 
 namespace uptempo::vgpu {
 
+struct SteppedAccess;
+
 class HostPages {
  public:
   static constexpr size_t kPageBytes = 4096;
@@ -196,14 +198,17 @@ class HostPages {
   static bool is_inherited(const HostPages& pages) noexcept;
   bool open_inherited(uintptr_t address, size_t bytes) noexcept;
   bool fault(uintptr_t address, bool write, ucontext_t& context) noexcept;
-  // These eight require the page's lock. A `site` of 0 is a system call.
+  // These nine require the page's lock. A `site` of 0 is a system call.
   bool record_access(Buffer& buffer, size_t index, uintptr_t address, bool write,
                      uint64_t site) noexcept;
   bool step_over_signal(Buffer& buffer, size_t index, uintptr_t address, bool write,
                         ucontext_t& context) noexcept;
+  void look_at(Page& page, GpuAddress signal) noexcept;
   bool shut_signals(Buffer& buffer, size_t index) noexcept;
   bool open_signals(Buffer& buffer, size_t index) noexcept;
   void report_look(GpuAddress signal) noexcept;
+  // Returns whether the thread must be held.
+  bool ended_step(const SteppedAccess& stepped) noexcept;
   template <class Use>
   bool with_signal_page(GpuAddress address, Use use) noexcept;
   static void hold_host() noexcept;

@@ -17,10 +17,10 @@ constexpr std::array<int, 16> kRegisters{REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG
 struct Step {
   bool active = false;
   bool restores = false;
-  bool note = false;
   unsigned base = 0;
   uint64_t distance = 0;
   uint64_t mask = 0;  // the thread's signals before the step
+  SteppedAccess stepped;
 };
 thread_local Step step;
 
@@ -34,10 +34,10 @@ greg_t& base_of(ucontext_t& context) noexcept {
 
 }  // namespace
 
-bool begin_redirected_step(const RedirectableAccess& access, uint64_t distance, bool note,
-                           ucontext_t& context) noexcept {
+bool begin_redirected_step(const RedirectableAccess& access, uint64_t distance,
+                           const SteppedAccess& stepped, ucontext_t& context) noexcept {
   if (step.active) return false;
-  step = {true, !access.base_result, note, access.base, distance, mask_of(context)};
+  step = {true, !access.base_result, access.base, distance, mask_of(context), stepped};
   base_of(context) = static_cast<greg_t>(static_cast<uint64_t>(base_of(context)) + distance);
   context.uc_mcontext.gregs[REG_EFL] |= kTrapFlag;
   // No handler of the program runs before the instruction, since it would see the register. The
@@ -46,14 +46,14 @@ bool begin_redirected_step(const RedirectableAccess& access, uint64_t distance, 
   return true;
 }
 
-std::optional<bool> end_redirected_step(ucontext_t& context) noexcept {
+std::optional<SteppedAccess> end_redirected_step(ucontext_t& context) noexcept {
   if (!step.active) return std::nullopt;
   step.active = false;
   context.uc_mcontext.gregs[REG_EFL] &= ~kTrapFlag;
   if (step.restores)
     base_of(context) = static_cast<greg_t>(static_cast<uint64_t>(base_of(context)) - step.distance);
   mask_of(context) = step.mask;
-  return step.note;
+  return step.stepped;
 }
 
 }  // namespace uptempo::vgpu

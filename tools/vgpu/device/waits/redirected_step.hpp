@@ -14,16 +14,29 @@
 #include <cstdint>
 #include <optional>
 
+#include "device/memory.hpp"
 #include "device/waits/redirectable_access.hpp"
 
 namespace uptempo::vgpu {
 
-// `distance`: the address of the other mapping minus that of the program's. `note`: for the end.
-// Returns false, without effect, if the thread is in a step already.
-bool begin_redirected_step(const RedirectableAccess& access, uint64_t distance, bool note,
-                           ucontext_t& context) noexcept;
+class HostPages;
 
-// Call it for a SIGTRAP. Returns the note, or nothing if the thread is in no step.
-std::optional<bool> end_redirected_step(ucontext_t& context) noexcept;
+// What the thread does, for the end of the step.
+struct SteppedAccess {
+  HostPages* pages = nullptr;
+  GpuAddress signal = 0;  // the line
+  bool looks = false;     // loads what completions change
+  bool stores = false;
+  bool releases = false;  // stores to a signal that a queue waited for at the beginning
+  uint32_t awaits = 0;    // the page's count at the beginning
+};
+
+// `distance`: the address of the other mapping minus that of the program's. Returns false, without
+// effect, if the thread is in a step already.
+bool begin_redirected_step(const RedirectableAccess& access, uint64_t distance,
+                           const SteppedAccess& stepped, ucontext_t& context) noexcept;
+
+// Call it for a SIGTRAP. Returns nothing if the thread is in no step.
+std::optional<SteppedAccess> end_redirected_step(ucontext_t& context) noexcept;
 
 }  // namespace uptempo::vgpu

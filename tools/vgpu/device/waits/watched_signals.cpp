@@ -71,6 +71,7 @@ void HostPages::await_signal(GpuAddress address, bool awaited) noexcept {
     if (!awaited) page.awaited &= ~line_of(address);
     if (!awaited || (page.awaited & line_of(address)) != 0) return true;
     page.awaited |= line_of(address);
+    ++page.awaits;
     return shut_signals(buffer, index);
   });
 }
@@ -99,16 +100,39 @@ bool HostPages::step_over_signal(Buffer& buffer, size_t index, uintptr_t address
   const auto reaches = [&](size_t begin, size_t end) {
     return address % kLine < end && address % kLine + access->bytes > begin;
   };
-  // amd_signal_t: the value, and the times of a packet, which it has when it has completed.
-  if (access->loads && (reaches(8, 16) || reaches(32, 48)) && (page.changed & line) != 0) {
-    report_look(buffer.begin + index * kPage + address % kPage / kLine * kLine);
-    page.changed &= ~line;
-  }
+  const SteppedAccess stepped{
+      .pages = this,
+      .signal = buffer.begin + index * kPage + address % kPage / kLine * kLine,
+      // amd_signal_t: the value, and the times of a packet, which it has when it has completed.
+      .looks = access->loads && (reaches(8, 16) || reaches(32, 48)),
+      .stores = write,
+      .releases = write && (page.awaited & line) != 0,
+      .awaits = page.awaits};
+  if (stepped.looks) look_at(page, stepped.signal);
   if ((page.changed | page.awaited) == 0) return open_signals(buffer, index);
-  const bool releases = write && (page.awaited & line) != 0;
   return begin_redirected_step(*access, static_cast<uint64_t>(buffer.device - buffer.program),
-                               releases, context) ||
+                               stepped, context) ||
          open_signals(buffer, index);
+}
+
+// The device may have completed the signal, or begun to wait for it, before the instruction was
+// executed.
+bool HostPages::ended_step(const SteppedAccess& stepped) noexcept {
+  bool holds = stepped.releases;
+  with_signal_page(stepped.signal, [&](Buffer& buffer, size_t index) {
+    Page& page = buffer.page[index];
+    if (stepped.looks) look_at(page, stepped.signal);
+    // The queue that has begun to wait may have seen the store and proceeded.
+    holds = holds || (stepped.stores && page.awaits != stepped.awaits);
+    return true;
+  });
+  return holds;
+}
+
+void HostPages::look_at(Page& page, GpuAddress signal) noexcept {
+  if ((page.changed & line_of(signal)) == 0) return;
+  report_look(signal);
+  page.changed &= ~line_of(signal);
 }
 
 // The program may look at all of the page's signals from now on, so it counts as having done so.
