@@ -1,7 +1,11 @@
 // Pages with signals: each look is noticed, whatever the instruction, and no instruction behaves
 // otherwise than on an open page.
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <array>
 #include <atomic>
+#include <csignal>
 #include <functional>
 #include <string_view>
 #include <thread>
@@ -258,6 +262,20 @@ TEST_CASE("a thread is held if a queue begins to wait for a signal during the st
     store(watched.memory.program + kSignal + kValue, 1);
   }
   CHECK(counter.held == 1);
+}
+
+TEST_CASE("a breakpoint ends a program that does not handle SIGTRAP") {
+  const pid_t child = fork();
+  if (child == 0) {
+    auto& watched = *new Watched;
+    watched.host.watch_signal(kGpu + kSignal);
+    asm volatile("int3");
+    _exit(0);
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(WIFSIGNALED(status));
+  CHECK(WTERMSIG(status) == SIGTRAP);
 }
 
 TEST_CASE("instructions whose base has another role are not redirected") {

@@ -117,12 +117,13 @@ void deliver(int signal_number, siginfo_t* info, ucontext_t* context) noexcept {
   const struct sigaction action = take_for_delivery(*action_of(signal_number));
   if (action.sa_handler == SIG_IGN && !fault) return;
   if (action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN) {
-    // The program does not handle the signal. Without our handler the fault happens again and ends
-    // the process.
+    // The program does not handle the signal. Without our handler a fault happens again and ends
+    // the process. After a trap, for example of int3, the program would continue.
     struct sigaction standard {};
     standard.sa_handler = SIG_DFL;
     __sigaction(signal_number, &standard, nullptr);
-    if (!fault) raise(signal_number);  // delivered when the handler returns
+    if (!fault || signal_number == SIGTRAP)
+      raise(signal_number);  // delivered when the handler returns
     return;
   }
   KernelMask mask = first_64(context->uc_sigmask) | first_64(action.sa_mask);

@@ -1,11 +1,13 @@
-// The device's handler of SIGSEGV and SIGBUS, which runs before the program's.
+// The device's handler of SIGSEGV and SIGBUS, and where a client needs it of SIGTRAP, which runs
+// before the program's.
 //
 // Parts of the device depend on faults (host_pages.hpp, lazy_bar.hpp;
 // cp/doorbell/doorbell_watch.hpp, cp/lost_memory.hpp). They are clients of this one handler. A
 // fault that no client resolves is delivered to the program's action as the kernel would deliver
 // it: that action's mask is added to the interrupted one, SA_RESETHAND resets the action first, and
 // SA_NODEFER leaves the signal unblocked. SA_ONSTACK and SA_RESTART always apply. For the default
-// action, the handler removes itself and the fault happens again.
+// action, the handler removes itself, and the fault happens again. A trap does not happen again, so
+// the handler raises the signal.
 //
 // An action that the program installs later must not displace the handler: interpose/signals.cpp
 // interposes sigaction() and its relatives, which call replace_program_action(). As a second
@@ -40,7 +42,7 @@ enum class FaultSignals : uint8_t { faults, with_traps };
 void install_fault_chain(FaultRank rank, FaultClient client,
                          FaultSignals signals = FaultSignals::faults) noexcept;
 
-// The program's sigaction(SIGSEGV or SIGBUS): replaces and reads the action that receives the
+// The program's sigaction() of a signal that the handler receives: replaces and reads the action that receives the
 // program's own faults. Both pointers may be null. Returns false, without effect, for another
 // signal or when no handler is installed; the caller then uses the real sigaction().
 bool replace_program_action(int signal_number, const struct sigaction* action,
