@@ -177,6 +177,14 @@ TEST_CASE("a recording ends when the program ends, even if threads and queues co
   CHECK(run.page_count.empty());
 }
 
+TEST_CASE("a recording keeps no instructions, which its limit does not count") {
+  Journal journal;
+  auto instructions = std::make_shared<const std::vector<InstructionRange>>(1000);
+  journal.add(
+      {.now_ns = 1, .what = events::End{.queue = 1, .packet = {}, .instructions = instructions}});
+  CHECK(instructions.use_count() == 1);
+}
+
 TEST_CASE("a run that exceeds the limit is dropped, whatever takes the space") {
   Journal journal(16 << 10);
   Program program("gfx90a", true, &journal);

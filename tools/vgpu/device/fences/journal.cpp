@@ -77,6 +77,8 @@ void Journal::add(const Event& event) {
   if (overflowed_) return;
   if (events_.empty() || !is_of_host(event) || !is_of_host(events_.back())) present_.clear();
   events_.push_back({event.now_ns, event.what, {}});
+  // They are for texts only, and may take more space than all else.
+  if (auto* const end = std::get_if<events::End>(&events_.back().what)) end->instructions.reset();
   grow(sizeof(Event) + 32);
   if (const auto* launch = std::get_if<events::Launch>(&event.what)) grow(launch->kernel.size());
 
