@@ -1,4 +1,5 @@
 // What findings tell about the program: text, JSON, remedies, and files of suppressions.
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
@@ -8,6 +9,7 @@
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
 #include "test/support/text.hpp"
+#include "tools/support/temporary_directory.hpp"
 
 using namespace uptempo::vgpu::fences;
 using nlohmann::json;
@@ -20,6 +22,7 @@ namespace {
 struct Made {
   Task::Kind kind = Task::Kind::dispatch;
   uint32_t queue = 1;
+  uint64_t position = 0;
   const char* name = "";
   bool barrier = false;
   FenceScope acquire = FenceScope::none, release = FenceScope::none;
@@ -30,6 +33,7 @@ TaskPtr task(const Made& made) {
   result->kind = made.kind;
   result->id.actor = made.kind == Task::Kind::host ? kHost : made.queue;
   result->queue = made.queue;
+  result->position = made.position;
   result->name = made.name;
   result->barrier = made.barrier;
   result->acquire = made.acquire;
@@ -183,6 +187,20 @@ TEST_CASE("remedies for HIP name HIP's functions") {
     CHECK_FALSE(contains(hip(found), "hsa_"));
 }
 
+TEST_CASE("a remedy tells two tasks of the same name apart") {
+  const TaskPtr other = task({.queue = 2, .position = 7, .name = "_Z4fillPi.kd"});
+  for (const Library library : {Library::hip, Library::hsa}) {
+    const std::string order = remedy(unordered(kFill, other), library);
+    CAPTURE(order);
+    CHECK(contains(order, "fill(int*) (queue 1, packet 0)"));
+    CHECK(contains(order, "fill(int*) (queue 2, packet 7)"));
+    CHECK_FALSE(contains(remedy(unordered(kFill, kSum), library), "queue 1"));
+  }
+  const TaskPtr copy =
+      task({.kind = Task::Kind::copy, .queue = 4, .position = 64, .name = "copy_linear"});
+  CHECK(contains(remedy(unordered(kCopy, copy), Library::hip), "the copy (queue 4, offset 64)"));
+}
+
 TEST_CASE("a suppression names a class, two globs and perhaps a queue") {
   const auto suppresses = [](const std::string& rule, const Finding& found) {
     return Suppressions::parse(rule, "f").suppress(found);
@@ -226,7 +244,10 @@ TEST_CASE("an invalid suppression is an error with file, line and reason") {
         std::pair("stale a b queue=", "f:1: 'queue=' is not queue=N"),
         std::pair("stale a b c", "f:1: 'c' is not queue=N"),
         std::pair("stale a b queue=1 d", "f:1: a rule is"),
-        std::pair("stale \"a b", "f:1: a quote does not end")}) {
+        std::pair("stale \"a b", "f:1: a quote does not end"),
+        std::pair("unordered \"fill*\"*", "f:1: a space must follow the end of a quote"),
+        std::pair("stale \"a\"\"b\" c", "f:1: a space must follow the end of a quote"),
+        std::pair("stale a\"b c\" d", "f:1: a quote must begin a word")}) {
     CAPTURE(text);
     const std::string error =
         error_of<std::invalid_argument>([&, rules = text] { Suppressions::parse(rules, "f"); });
@@ -236,4 +257,12 @@ TEST_CASE("an invalid suppression is an error with file, line and reason") {
   CHECK(error_of<std::invalid_argument>([] {
           Suppressions::read("/nonexistent/s");
         }).starts_with("cannot read '/nonexistent/s': No such file"));
+  for (const char* file : {"/tmp", "/dev/zero"})
+    CHECK(error_of<std::invalid_argument>([&] { Suppressions::read(file); }) ==
+          "cannot read '" + std::string(file) + "': it is not a regular file");
+  const uptempo::support::TemporaryDirectory directory;
+  std::ofstream(directory.file("large")) << std::string((1 << 20) + 1, '#');
+  CHECK(error_of<std::invalid_argument>([&] {
+          Suppressions::read(directory.file("large"));
+        }).ends_with("it is larger than 1 MiB"));
 }

@@ -59,6 +59,9 @@ TEST_CASE("a usage error gives one line and status 2", "[launcher]") {
     std::vector<std::string> arguments;
     const char* says;
   };
+  const uptempo::test::TemporaryDirectory directory;
+  const std::string no_rules = directory.file("rules");
+  std::ofstream{no_rules};
   for (const Case& each :
        {Case{{}, "no program"},
         Case{{"--frobnicate", "true"}, "--frobnicate"},
@@ -126,9 +129,11 @@ TEST_CASE("a usage error gives one line and status 2", "[launcher]") {
         Case{{"--check", "fences", "--error-exitcode=-1", "true"}, "'-1'"},
         Case{{"--check", "fences", "--error-exitcode=", "true"}, "''"},
         Case{{"--check", "fences", "--error-exitcode"}, "needs a value"},
-        Case{{"--suppressions", "/dev/null", "true"}, "without --check fences"},
-        Case{{"--check", "atomics", "--suppressions", "/dev/null", "true"},
-             "without --check fences"},
+        Case{{"--suppressions", no_rules, "true"}, "without --check fences"},
+        Case{{"--check", "atomics", "--suppressions", no_rules, "true"}, "without --check fences"},
+        Case{{"--check", "fences", "--suppressions", "/tmp", "true"},
+             "'/tmp': it is not a regular"},
+        Case{{"--check", "fences", "--suppressions", "/dev/zero", "true"}, "not a regular file"},
         Case{{"--check", "fences", "--suppressions", "/nonexistent/s", "true"}, "/nonexistent/s"},
         Case{{"--check", "fences", "--suppressions"}, "needs a value"},
         Case{{"--check", "fences", "--null-kernels", "true"}, "--null-kernels"},

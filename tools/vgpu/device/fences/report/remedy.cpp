@@ -8,7 +8,7 @@ namespace {
 using Kind = Task::Kind;
 
 // "fill(int*)", "the copy", "the host"
-std::string name_of(const Task& task) {
+std::string short_name(const Task& task) {
   switch (task.kind) {
     case Kind::host:
       return "the host";
@@ -20,7 +20,24 @@ std::string name_of(const Task& task) {
   return readable_kernel(task.name);
 }
 
-std::string order_with_hip(const Task& first, const Task& second) {
+// The names of two tasks. If they are equal, each has its place: "fill(int*) (queue 1, packet 2)".
+class Names {
+ public:
+  Names(const Task& one, const Task& other) : equal_(short_name(one) == short_name(other)) {}
+
+  std::string operator()(const Task& task) const {
+    std::string name = short_name(task);
+    if (!equal_) return name;
+    return name + " (queue " + std::to_string(task.queue) +
+           (task.kind == Kind::copy ? ", offset " : ", packet ") + std::to_string(task.position) +
+           ')';
+  }
+
+ private:
+  const bool equal_;
+};
+
+std::string order_with_hip(const Task& first, const Task& second, const Names& name_of) {
   if (second.kind == Kind::host)
     return "let the host wait for " + name_of(first) +
            " with hipStreamSynchronize, hipEventSynchronize or hipDeviceSynchronize before it "
@@ -32,7 +49,7 @@ std::string order_with_hip(const Task& first, const Task& second) {
          " before it, or hipDeviceSynchronize between them";
 }
 
-std::string order_with_hsa(const Task& first, const Task& second) {
+std::string order_with_hsa(const Task& first, const Task& second, const Names& name_of) {
   if (second.kind == Kind::host)
     return "let the host wait for the completion signal of " + name_of(first) +
            " (hsa_signal_wait_scacquire) before it accesses the memory";
@@ -49,7 +66,7 @@ std::string order_with_hsa(const Task& first, const Task& second) {
   return barrier_and;
 }
 
-std::string fence_with_hip(const Finding& finding) {
+std::string fence_with_hip(const Finding& finding, const Names& name_of) {
   const Task& writer = *finding.writer;
   const Task& reader = *finding.reader;
   if (reader.kind == Kind::host || finding.what == Finding::Class::unreleased)
@@ -65,7 +82,7 @@ bool needs_system(const Task& one, const Task& other) {
   return one.kind != Kind::dispatch || other.kind != Kind::dispatch || one.agent != other.agent;
 }
 
-std::string fence_with_hsa(const Finding& finding) {
+std::string fence_with_hsa(const Finding& finding, const Names& name_of) {
   const Task& writer = *finding.writer;
   const Task& reader = *finding.reader;
   const FenceScope scope = needs_system(writer, reader) ? FenceScope::system : FenceScope::agent;
@@ -92,9 +109,11 @@ std::string remedy(const Finding& finding, Library library) {
   const bool overtakes = finding.conflict == Finding::Conflict::write_after_read;
   const Task& first = overtakes ? *finding.reader : *finding.writer;
   const Task& second = overtakes ? *finding.writer : *finding.reader;
+  const Names names(first, second);
   if (finding.what == Finding::Class::unordered)
-    return library == Library::hip ? order_with_hip(first, second) : order_with_hsa(first, second);
-  return library == Library::hip ? fence_with_hip(finding) : fence_with_hsa(finding);
+    return library == Library::hip ? order_with_hip(first, second, names)
+                                   : order_with_hsa(first, second, names);
+  return library == Library::hip ? fence_with_hip(finding, names) : fence_with_hsa(finding, names);
 }
 
 }  // namespace uptempo::vgpu::fences

@@ -1,11 +1,14 @@
 #include "device/fences/report/suppressions.hpp"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <stdexcept>
 
 #include "device/fences/report/finding_text.hpp"
@@ -45,6 +48,7 @@ bool names(std::string_view glob, const Task& task) {
 }
 
 constexpr std::string_view kSpaces = " \t\r";
+constexpr size_t kMaxFileBytes = size_t{1} << 20;
 
 // Splits a line at spaces outside double quotes; # begins a comment.
 std::vector<std::string> words_of(std::string_view line) {
@@ -56,9 +60,13 @@ std::vector<std::string> words_of(std::string_view line) {
       if (end == std::string_view::npos) throw std::invalid_argument("a quote does not end");
       words.emplace_back(line.substr(at + 1, end - at - 1));
       at = end + 1;
+      if (at < line.size() && kSpaces.find(line[at]) == std::string_view::npos)
+        throw std::invalid_argument("a space must follow the end of a quote");
     } else {
       const size_t end = std::min(line.find_first_of(kSpaces, at), line.size());
       words.emplace_back(line.substr(at, end - at));
+      if (words.back().find('"') != std::string::npos)
+        throw std::invalid_argument("a quote must begin a word and enclose all of it");
       at = end;
     }
   }
@@ -71,6 +79,39 @@ std::optional<Finding::Class> class_of(const std::string& word) {
        {Finding::Class::unordered, Finding::Class::stale, Finding::Class::unreleased})
     if (word == class_name(what)) return what;
   throw std::invalid_argument("'" + word + "' is not one of unordered, stale, unreleased and *");
+}
+
+std::string contents_of(const std::string& file) {
+  const auto fail = [&](const std::string& reason) {
+    throw std::invalid_argument("cannot read '" + file + "': " + reason);
+  };
+  // O_NONBLOCK: a pipe without a writer is refused, too.
+  const int descriptor = open(file.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  if (descriptor < 0) fail(std::strerror(errno));
+  std::string text;
+  std::string mistake;
+  struct stat status {};
+  if (fstat(descriptor, &status) != 0) {
+    mistake = std::strerror(errno);
+  } else if (!S_ISREG(status.st_mode)) {
+    mistake = "it is not a regular file";
+  }
+  std::array<char, 4096> part;
+  while (mistake.empty()) {
+    const ssize_t bytes = ::read(descriptor, part.data(), part.size());
+    if (bytes == 0) break;
+    if (bytes < 0 && errno == EINTR) continue;
+    if (bytes < 0) {
+      mistake = std::strerror(errno);
+    } else {
+      text.append(part.data(), static_cast<size_t>(bytes));
+      if (text.size() > kMaxFileBytes)
+        mistake = "it is larger than " + std::to_string(kMaxFileBytes >> 20) + " MiB";
+    }
+  }
+  close(descriptor);
+  if (!mistake.empty()) fail(mistake);
+  return text;
 }
 
 uint32_t queue_of(const std::string& word) {
@@ -126,11 +167,7 @@ Suppressions Suppressions::parse(std::string_view text, const std::string& file)
 
 Suppressions Suppressions::read(const std::string& file) {
   if (file.empty()) return {};
-  std::ifstream in(file);
-  const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-  if (!in.is_open() || in.bad())
-    throw std::invalid_argument("cannot read '" + file + "': " + std::strerror(errno));
-  return parse(text, file);
+  return parse(contents_of(file), file);
 }
 
 bool Suppressions::suppress(const Finding& finding) {

@@ -6,7 +6,7 @@
 //
 // CLASS: unordered, stale, unreleased or *. WRITER and READER: globs with * and ?, which must match
 // the kernel's whole name, as the program wrote it or as the linker has it, with or without ".kd";
-// the name of a copy engine's operation; or "host". A glob with spaces is in double quotes. Where
+// the name of a copy engine's operation; or "host". A glob with spaces is in double quotes, all of it. Where
 // both tasks write, either may come first. queue=N: one of the two is on queue N, as in findings.
 //
 // Errors: parse() throws std::invalid_argument, which names the line and the mistake.
@@ -27,7 +27,8 @@ class Suppressions {
  public:
   // `file`: the name for messages.
   static Suppressions parse(std::string_view text, const std::string& file);
-  // An empty name gives no rules. Throws std::invalid_argument if the file cannot be read.
+  // An empty name gives no rules. Throws std::invalid_argument if the file cannot be read, is no
+  // regular file, or is larger than 1 MiB.
   static Suppressions read(const std::string& file);
 
   // Marks each rule that matches as used.
