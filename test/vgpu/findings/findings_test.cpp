@@ -231,6 +231,16 @@ TEST_CASE("the report file has the same in JSON", "[findings]") {
   CHECK(contains(found["remedy"].get<std::string>(), "barrier bit"));
 }
 
+TEST_CASE("the closing line names the report of the process", "[findings]") {
+  const uptempo::test::TemporaryDirectory directory;
+  const CommandResult found =
+      check({"--check", "fences", "--report", directory.file("report.%p")}, "unordered");
+  INFO(found.err);
+  std::smatch named;
+  REQUIRE(std::regex_search(found.err, named, std::regex(R"(\(1 unordered\) in (\S+)\n)")));
+  CHECK(finding_in(uptempo::test::contents_of(named[1]))["class"] == "unordered");
+}
+
 TEST_CASE("suppressed findings are counted, and change neither output nor status", "[findings]") {
   const uptempo::test::TemporaryDirectory directory;
   const std::string file = directory.file("rules");
@@ -242,6 +252,13 @@ TEST_CASE("suppressed findings are counted, and change neither output nor status
   CHECK(found.exit_code == 0);
   CHECK(lines_of(found.err).size() == 1);
   CHECK(contains(found.err, ": no findings; 1 suppressed; unused suppressions: " + file + ":3\n"));
+
+  // What would not be reported anyway is not suppressed.
+  std::ofstream(file) << "* * *\n";
+  const CommandResult harmless = check(options, "specification");
+  CAPTURE(harmless.err);
+  CHECK(contains(harmless.err,
+                 ": no findings; 1 more with fences,hsa; unused suppressions: " + file + ":1\n"));
 
   std::ofstream(file) << "unordered fill\n";
   const CommandResult invalid = check(options, "unordered");

@@ -53,6 +53,11 @@ Trace::~Trace() {
   if (impl_ != nullptr && impl_->descriptor >= 0) ::close(impl_->descriptor);
 }
 
+const std::string& Trace::file() const noexcept {
+  static const std::string& none = *new std::string;  // never destroyed: the closing line uses it
+  return impl_ == nullptr ? none : impl_->file;
+}
+
 void Trace::write(std::string_view json_object) {
   if (impl_ == nullptr) return;
   const std::lock_guard lock(impl_->mutex);

@@ -44,6 +44,8 @@ class Trace {
   Trace& operator=(const Trace&) = delete;
 
   bool enabled() const noexcept { return impl_ != nullptr; }
+  // The file, with the process id in place of "%p". Empty when off.
+  const std::string& file() const noexcept;
 
   // Appends one line. `json_object` must not contain a newline. Does nothing when off.
   void write(std::string_view json_object);

@@ -46,12 +46,13 @@ struct Checker::Impl {
   }
 
   void found(const Finding& finding) {
-    if (filter && !filter(finding)) {
-      ++counts.suppressed;
-      return;
-    }
+    // Before the filter, which counts what it leaves out of the report.
     if (!finding.possible_on_target && !specification) {
       ++counts.specification_only;
+      return;
+    }
+    if (filter && !filter(finding)) {
+      ++counts.suppressed;
       return;
     }
     switch (finding.what) {

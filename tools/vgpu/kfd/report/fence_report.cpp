@@ -18,7 +18,6 @@ FenceReport::FenceReport(const Options& options)
     : device_(*options.device),
       gpus_(options.gpus),
       checks_(options.checks),
-      report_file_(options.report_file),
       error_exitcode_(options.error_exitcode),
       lines_(options.checks.atomics ? options.report_file : std::string()) {
   if (!options.checks.atomics) return;
@@ -121,11 +120,10 @@ void FenceReport::close(uint64_t dispatches) {
            " floating-point atomics had no effect, at " + std::to_string(ignored.places) +
            " places");
   fences::Closing closing{.fences = checks_.fences,
-                          .specification = checks_.specification,
                           .counts = {},
                           .ignored_atomics = ignored.places,
                           .unused_suppressions = {},
-                          .report_file = report_file_};
+                          .report_file = lines_.file()};
   {
     const std::lock_guard lock(suppressions_mutex_);
     closing.unused_suppressions = suppressions_.unused();

@@ -1,5 +1,5 @@
-// The checks of a process (`--check`). Findings go to the report file of `--report` as lines of JSON,
-// or to stderr as text. The process's last line says what was checked and found.
+// The checks of a process (`--check`). Findings go to the report file of `--report` as lines of
+// JSON, or to stderr as text. The process's last line says what was checked and found.
 //
 // Thread safety: any thread.
 #pragma once
@@ -54,7 +54,6 @@ class FenceReport {
   const DeviceDescription& device_;
   const std::vector<const DeviceDescription*> gpus_;
   const Checks checks_;
-  const std::string report_file_;
   const std::optional<uint32_t> error_exitcode_;
   std::atomic<bool> found_{false};
   Trace lines_;

@@ -13,7 +13,6 @@ namespace uptempo::vgpu::fences {
 
 struct Closing {
   bool fences = false;           // false: only floating-point atomics were checked
-  bool specification = false;    // findings by the specification are among those of `counts`
   Checker::Counts counts{};      // without fences, only `dispatches` counts
   uint64_t ignored_atomics = 0;  // places
   std::vector<std::string> unused_suppressions{};  // "FILE:LINE"
