@@ -18,6 +18,7 @@
 #include "cp/doorbell/store_instruction.hpp"
 #include "device/clock.hpp"
 #include "device/fault_chain.hpp"
+#include "device/interrupted_registers.hpp"
 #include "device/interrupted_stack.hpp"
 
 namespace uptempo::vgpu {
@@ -50,9 +51,6 @@ struct DoorbellFault {
   // Performs the interrupted store through the alias. Returns false if decode_store() does not
   // recognise the instruction.
   static bool carry_out(DoorbellWatch& watch, std::byte* alias, ucontext_t& context) noexcept {
-    constexpr std::array<int, 16> kRegisters{REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP,
-                                             REG_RSI, REG_RDI, REG_R8,  REG_R9,  REG_R10, REG_R11,
-                                             REG_R12, REG_R13, REG_R14, REG_R15};
     auto& registers = context.uc_mcontext.gregs;
     const auto store = decode_store(reinterpret_cast<const uint8_t*>(registers[REG_RIP]));
     if (!store || reinterpret_cast<uintptr_t>(alias) % sizeof(uint64_t) != 0) return false;

@@ -13,6 +13,7 @@
 
 #include "device/bar/mov_instruction.hpp"
 #include "device/fault_chain.hpp"
+#include "device/interrupted_registers.hpp"
 #include "device/page_changes.hpp"
 
 namespace uptempo::vgpu {
@@ -24,14 +25,8 @@ constexpr int kReadWrite = PROT_READ | PROT_WRITE;
 // HDP_MEM_FLUSH_CNTL is the first register of the page, HDP_REG_FLUSH_CNTL the second (Linux,
 // kfd_ioctl.h, KFD_MMIO_REMAP_HDP_MEM_FLUSH_CNTL).
 constexpr uintptr_t kMemFlushBytes = 4;
-constexpr greg_t kTrapFlag = 0x100;
 constexpr greg_t kWriteFault = 2;  // of the page fault's error code
 constexpr std::array<uint64_t, 4> kEarly{0, 256, 16, 2};
-
-// By their numbers in instructions.
-constexpr std::array<int, 16> kRegisters{REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP,
-                                         REG_RSI, REG_RDI, REG_R8,  REG_R9,  REG_R10, REG_R11,
-                                         REG_R12, REG_R13, REG_R14, REG_R15};
 
 constexpr uint64_t kTrapBit = uint64_t{1} << (SIGTRAP - 1);
 
@@ -89,10 +84,6 @@ bool map_again(std::byte* of, std::byte* at, size_t bytes) noexcept {
   for (size_t byte = 0; byte < kLineSize; ++byte)
     to[byte] = static_cast<std::byte>(
         __atomic_load_n(reinterpret_cast<const uint8_t*>(from + byte), __ATOMIC_RELAXED));
-}
-
-uint64_t& mask_of(ucontext_t& context) noexcept {
-  return *reinterpret_cast<uint64_t*>(&context.uc_sigmask);  // a frame holds 64 signals
 }
 
 }  // namespace

@@ -1,18 +1,13 @@
 #include "device/waits/redirected_step.hpp"
 
-#include <array>
 #include <csignal>
+
+#include "device/interrupted_registers.hpp"
 
 namespace uptempo::vgpu {
 namespace {
 
-constexpr greg_t kTrapFlag = 0x100;
 constexpr uint64_t bit(int signal_number) { return uint64_t{1} << (signal_number - 1); }
-
-// By their numbers in instructions.
-constexpr std::array<int, 16> kRegisters{REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP,
-                                         REG_RSI, REG_RDI, REG_R8,  REG_R9,  REG_R10, REG_R11,
-                                         REG_R12, REG_R13, REG_R14, REG_R15};
 
 struct Step {
   bool active = false;
@@ -23,10 +18,6 @@ struct Step {
   SteppedAccess stepped;
 };
 thread_local Step step;
-
-uint64_t& mask_of(ucontext_t& context) noexcept {
-  return *reinterpret_cast<uint64_t*>(&context.uc_sigmask);  // a frame holds 64 signals
-}
 
 greg_t& base_of(ucontext_t& context) noexcept {
   return context.uc_mcontext.gregs[kRegisters[step.base]];
