@@ -3,6 +3,7 @@
 #include "cp/fence_watch.hpp"
 
 #include "../device/watched_pages.hpp"
+#include "device/host_stacks.hpp"
 #include "device/observer.hpp"
 #include "device_fixture.hpp"
 #include "sdma_ring.hpp"
@@ -109,6 +110,23 @@ TEST_CASE("findings are available when the completion signal is") {
     REQUIRE(fires(done));
     CHECK(device.findings().empty());
   }
+}
+
+TEST_CASE("a dispatch keeps its instructions though the call that published it is not known") {
+  HostStacks stacks;
+  DeviceFixture device(checked());
+  device.device->host_stacks = &stacks;
+  ComputeQueue queue(device);
+  void* data = device.allocate(256);
+  amd_signal_t* done = device.signal(1);
+  queue.write(packet(accessing(device, Access::write, data), false, kSystem, kAgent));
+  queue.submit(packet(accessing(device, Access::read, data), true, kNone, kSystem, done));
+  REQUIRE(fires(done));
+  REQUIRE(device.findings().size() == 1);
+  const auto found = device.findings().front();
+  CHECK(found.writer->origin.published == 0);
+  REQUIRE(found.writer->instructions != nullptr);
+  CHECK_FALSE(found.writer->instructions->empty());
 }
 
 TEST_CASE("only a barrier packet orders later packets after its dependencies' work") {

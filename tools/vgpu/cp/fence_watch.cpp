@@ -74,13 +74,13 @@ uint64_t waves_of(const gfx9::DispatchState& state) {
 WatchedDispatch::WatchedDispatch(fences::Checker& checker, fences::ActorId queue,
                                  const fences::Checker::Packet& packet,
                                  const gfx9::DispatchState& state, fences::L2Deal l2s,
-                                 HostPages* host_pages, fences::Origin origin)
+                                 HostPages* host_pages, bool keeps_instructions,
+                                 fences::Origin origin)
     : host_pages_(host_pages),
       of_runtime_(origin.runtimes),
       running_(checker.launch(queue, packet, state.name, host_pages == nullptr ? nullptr : this,
                               waves_of(state), l2s, origin)),
-      instructions_(origin.published == 0 ? nullptr
-                                          : std::make_unique<fences::InstructionRanges>()),
+      instructions_(keeps_instructions ? std::make_unique<fences::InstructionRanges>() : nullptr),
       scratch_begin_(state.scratch_base),
       scratch_end_(state.scratch_base + state.scratch_bytes),
       groups_(state.workgroups()) {}
@@ -226,7 +226,7 @@ void FenceWatch::published(uint64_t value, HostStackId stack) {
 
 // The stack of the first doorbell that covers the packet (SDMA: the byte). Positions only grow.
 HostStackId FenceWatch::publisher_of(uint64_t position) {
-  // With several producers, doorbells may come out of order; the packet's own is then not known.
+  // With several producers, doorbells may come out of order, so it may be another producer's.
   while (!published_.empty() && published_.front().value < position) published_.pop_front();
   return published_.empty() ? 0 : published_.front().stack;
 }
@@ -237,7 +237,7 @@ std::unique_ptr<WatchedDispatch> FenceWatch::launch(AqlHeader header, uint64_t i
   if (checker_ == nullptr) return nullptr;
   host_.report();
   auto watched = std::make_unique<WatchedDispatch>(
-      *checker_, actor_, packet(header, index, {0}), state, l2s, host_pages_,
+      *checker_, actor_, packet(header, index, {0}), state, l2s, host_pages_, keeps_places_,
       fences::Origin{.published = publisher_of(index),
                      .runtimes = runtimes,
                      .kernargs = reinterpret_cast<GpuAddress>(state.packet.kernarg_address),

@@ -26,10 +26,12 @@ namespace uptempo::vgpu {
 // because nothing else accesses it.
 class WatchedDispatch final : public MemoryObserver, private fences::AccessSet::Listener {
  public:
-  // A null `host_pages` means that the host is not observed.
+  // A null `host_pages` means that the host is not observed. `keeps_instructions`: for the source
+  // lines of findings.
   WatchedDispatch(fences::Checker& checker, fences::ActorId queue,
                   const fences::Checker::Packet& packet, const gfx9::DispatchState& state,
-                  fences::L2Deal l2s, HostPages* host_pages, fences::Origin origin = {});
+                  fences::L2Deal l2s, HostPages* host_pages, bool keeps_instructions = false,
+                  fences::Origin origin = {});
   ~WatchedDispatch() override;
   WatchedDispatch(const WatchedDispatch&) = delete;
   WatchedDispatch& operator=(const WatchedDispatch&) = delete;
