@@ -95,6 +95,19 @@ TEST_CASE("details follow the sentence, the later access first, on indented line
       finding(Finding::Class::unordered, kFill, kSum, Finding::Conflict::write_after_read),
       kDetails);
   CHECK(overtaking.find("fill(int*) writes at fill.cl:3") < overtaking.find("sum.kd reads at"));
+  // Templates have their result in the name.
+  const auto shown = [](const std::string& function) {
+    const FindingDetails details{
+        .writer = {.lines = {}, .published_by = {{.function = function, .module = "a.out"}}},
+        .reader = {},
+        .memory = {},
+        .remedy = {}};
+    const std::string text = to_sentence(unordered(kFill, kSum), details);
+    return text.substr(text.rfind("\n        ") + 9);
+  };
+  CHECK(shown("void Solver::run<int (*)(int)>(int)") == "Solver::run<int (*)(int)> in a.out");
+  CHECK(shown("(anonymous namespace)::run(int)") == "(anonymous namespace)::run in a.out");
+  CHECK(shown("Solver::operator bool() const") == "Solver::operator bool in a.out");
   // Nothing better is known than an offset in the runtime.
   const FindingDetails only_runtime{
       .writer = {.lines = {}, .published_by = {kDetails.writer.published_by.front()}},
@@ -103,6 +116,29 @@ TEST_CASE("details follow the sentence, the later access first, on indented line
       .remedy = {}};
   CHECK(to_sentence(unordered(kFill, kSum), only_runtime)
             .ends_with("\n    fill(int*) was published by\n        code in libhsa.so+0x9"));
+}
+
+TEST_CASE("the place of the host's access is in the sentence, its functions follow") {
+  const auto host = [](std::vector<HostFrame> site) {
+    return FindingDetails{.writer = {},
+                          .reader = {.lines = {}, .published_by = {}, .site = std::move(site)}};
+  };
+  const Finding found = unordered(kFill, kHostTask);
+  CHECK(contains(to_sentence(found), "unordered: the host reads 4 bytes"));
+  CHECK(contains(to_sentence(found, host({{.offset = 0x7f00}})), ": the host (at 0x7f00) reads "));
+  CHECK(contains(to_sentence(found, host({{.module = "a.out", .offset = 0x12}})),
+                 ": the host (at a.out+0x12) reads "));
+  const FindingDetails inlined =
+      host({{.function = "look(int)", .source = "a.cpp:7", .module = "a.out", .offset = 16},
+            {.function = "main", .source = "a.cpp:9", .module = "a.out", .offset = 16}});
+  CHECK(contains(to_sentence(found, inlined), ": the host (at a.cpp:7) reads "));
+  CHECK(contains(to_sentence(found, inlined),
+                 "\n    the host reads in\n        look at a.cpp:7\n        main at a.cpp:9"));
+  const json reader = json::parse(to_json(found, "gfx90a", inlined))["reader"];
+  CHECK(reader["engine"] == "host");
+  CHECK(reader["site"][1] ==
+        json{{"function", "main"}, {"source", "a.cpp:9"}, {"module", "a.out"}, {"offset", 16}});
+  CHECK_FALSE(json::parse(to_json(found, "gfx90a"))["reader"].contains("site"));
 }
 
 TEST_CASE("JSON has the details with the names that the linker has") {

@@ -202,6 +202,9 @@ TEST_CASE("a finding names source lines, the host's calls, the allocation and a 
   // ROCr allocates whole pages.
   CHECK(contains(memory, "0 bytes into 4096 bytes of device memory (VRAM), allocated by\n"));
   CHECK(contains(memory, "Program::allocate_words at program.cpp:"));
+  // Inlined: TestDevice::allocate() of a header, and a function of the program.
+  CHECK(contains(memory, "TestDevice::allocate<unsigned int> at device.hpp:"));
+  CHECK(contains(memory, "allocate_inline at program.cpp:"));
   CHECK(contains(err, "    remedy: set the barrier bit of the packet of add("));
 }
 

@@ -54,6 +54,7 @@ class Waits {
         {"!system-call", &Waits::system_call_at_once},
         {"!host-signal", &Waits::reads_after_host_signal},
         {"!other-queue", &Waits::reads_after_first_queue},
+        {"!copies-out", &Waits::copies_out_at_once},
         {"!reads-freed", &Waits::reads_and_frees},
         {"!writes-freed", &Waits::writes_and_frees},
         {"!reads-last", &Waits::reads_and_ends<std::exit>},
@@ -158,6 +159,15 @@ class Waits {
     return finish();
   }
 
+  // A function of libc reads, on a thread of its own.
+  bool copies_out_at_once() {
+    std::thread([&] {
+      produce(done_);
+      volatile size_t bytes = result_.size_bytes();  // no inline code
+      std::memcpy(copied_.data(), result_.data(), bytes);
+    }).join();
+    return finish();
+  }
   // The memory is freed before the queue has another packet.
   bool reads_and_frees() {
     const Words words = device_.allocate(Memory::host_fine, kCount);

@@ -1,12 +1,9 @@
 #include "cp/report/packet_text.hpp"
 
-#include <cxxabi.h>
-
-#include <cstdlib>
 #include <cstring>
-#include <memory>
 
 #include "cp/report/report_text.hpp"
+#include "device/demangled.hpp"
 
 namespace uptempo::vgpu {
 namespace {
@@ -50,12 +47,8 @@ const char* relation_of(hsa_signal_condition32_t condition) {
 
 std::string shown_kernel(const std::string& name) {
   constexpr std::string_view kSuffix = ".kd";
-  std::string shown = name.ends_with(kSuffix) ? name.substr(0, name.size() - kSuffix.size()) : name;
-  int status = 0;
-  const std::unique_ptr<char, decltype(&std::free)> demangled(
-      abi::__cxa_demangle(shown.c_str(), nullptr, nullptr, &status), &std::free);
-  // Names without mangling, such as "f", are also those of types.
-  if (demangled != nullptr && shown.starts_with("_Z")) shown = demangled.get();
+  std::string shown =
+      demangled(name.ends_with(kSuffix) ? name.substr(0, name.size() - kSuffix.size()) : name);
   if (shown.size() > kMaxNameLength) shown.replace(kMaxNameLength, std::string::npos, "...");
   return shown;
 }

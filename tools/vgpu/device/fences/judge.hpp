@@ -14,10 +14,10 @@
 // dispatch of another agent after a release of system scope by a packet of the writer's agent and
 // then an acquire of system scope by a packet of the reader's.
 //
-// The host: unless JudgeOptions::waits is set, its waits are not observed. At any time, the judge assumes that the host knows of every
-// completion that a signal has announced, and that a doorbell carries all of that. It assumes no
-// knowledge of anything that no signal has announced, so such a finding is certain. A signal to
-// which the host itself has stored passes on what the host knew.
+// The host: unless JudgeOptions::waits is set, its waits are not observed. At any time, the judge
+// assumes that the host knows of every completion that a signal has announced, and that a doorbell
+// carries all of that. It assumes no knowledge of anything that no signal has announced, so such a
+// finding is certain. A signal to which the host itself has stored passes on what the host knew.
 // With JudgeOptions::waits, the host knows of a completion once it has loaded the signal afterwards
 // (HostLooked), and of a dispatch once it has read what the dispatch wrote with atomic accesses or
 // with stores of agent scope. A dispatch is known at its end if it has written to a signal, if it

@@ -1,5 +1,5 @@
-// libdw and libelf of elfutils, loaded when an object of this class is made, so that the virtual GPU
-// does not depend on them.
+// libdw and libelf of elfutils, loaded when an object of this class is made, so that the virtual
+// GPU does not depend on them.
 //
 // Thread safety: the constructor from any thread; the rest thread-compatible.
 #pragma once
@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace uptempo::vgpu::kfd {
 
@@ -18,6 +19,12 @@ struct DwarfDie {
   void* abbreviation;
   long padding;
 };
+struct DwarfAttribute {
+  unsigned code, form;
+  void* value;
+  void* unit;
+};
+
 class DwarfLibrary {
  public:
   DwarfLibrary();
@@ -38,12 +45,35 @@ class DwarfLibrary {
   DwarfDie* (*unit_of)(void* dwarf, uint64_t address, DwarfDie* die) = nullptr;
   const char* (*source)(void* line, uint64_t* time, uint64_t* length) = nullptr;
 
+  int (*scopes_at)(DwarfDie* unit, uint64_t address, DwarfDie** scopes) = nullptr;
+  int (*scopes_of)(DwarfDie* die, DwarfDie** scopes) = nullptr;
+  int (*tag)(DwarfDie* die) = nullptr;
+  const char* (*name)(DwarfDie* die) = nullptr;
+  DwarfAttribute* (*attribute)(DwarfDie* die, unsigned name, DwarfAttribute* to) = nullptr;
+  int (*number_of)(DwarfAttribute* attribute, uint64_t* number) = nullptr;
+  const char* (*text_of)(DwarfAttribute* attribute) = nullptr;
+  int (*files_of)(DwarfDie* unit, void** files, size_t* count) = nullptr;
+  const char* (*file_name)(void* files, size_t index, uint64_t* time, uint64_t* length) = nullptr;
+
   static constexpr int kRead = 0;  // DWARF_C_READ
 
   // Returns "spin.cl:12" for an address of the object, or an empty text.
   std::string line_at(void* dwarf, uint64_t address) const;
 
+  // A function that the compiler has inlined has the name of its source, demangled. The last one
+  // contains the instruction and has no name here. Not empty if a line is known.
+  struct Place {
+    std::string function;
+    std::string line;  // "spin.cl:12": in the innermost function the instruction, else the call
+  };
+  std::vector<Place> places_at(void* dwarf, uint64_t address) const;
+
  private:
+  // Returns the line, and its unit.
+  std::string line_at(void* dwarf, uint64_t address, DwarfDie& unit) const;
+  std::string line_of_call(DwarfDie& unit, DwarfDie& inlined) const;
+  std::string name_of(DwarfDie& inlined) const;
+
   bool complete_ = false;
 };
 

@@ -21,7 +21,7 @@ bool holds(const fences::Task& task, GpuAddress address) {
 }  // namespace
 
 void FindingDetailer::attach(const std::vector<AddressSpace*>& memory_of_gpus) {
-  lines_ = std::make_unique<SourceLines>(memory_of_gpus);
+  lines_ = std::make_unique<SourceLines>(memory_of_gpus, &library_);
   lines_->open_now();
 }
 
@@ -39,6 +39,8 @@ HostStackId FindingDetailer::creation_of(uint32_t queue) const {
 
 fences::TaskDetails FindingDetailer::of(const fences::Task& task, GpuAddress address, bool writes) {
   fences::TaskDetails details;
+  if (task.kind == fences::Task::Kind::host && task.site != 0)
+    details.site = frames_.place(task.site);
   details.published_by = frames_.frames(stacks.frames(task.origin.published));
   if (task.kind == fences::Task::Kind::dispatch)
     details.queue_created_by = frames_.frames(stacks.frames(creation_of(task.queue)));

@@ -1,9 +1,9 @@
 // What a finding tells about the program: source lines of kernels, calls of the host, allocations,
 // and a remedy.
 //
-// Thread safety: `stacks`, `allocations` and created_queue() from any thread. of() from one thread at a time; it may
-// run in a Reader's section and takes no lock that a thread of the program may hold while it waits
-// for the device.
+// Thread safety: `stacks`, `allocations` and created_queue() from any thread. of() from one thread
+// at a time; it may run in a Reader's section and takes no lock that a thread of the program may
+// hold while it waits for the device.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,5 @@
 #include "kfd/report/host_frames.hpp"
 
-#include <cxxabi.h>
 #include <elf.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -10,25 +9,19 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <optional>
 #include <sstream>
 #include <string_view>
 
+#include "device/demangled.hpp"
+
 namespace uptempo::vgpu::kfd {
 namespace {
 
 std::string file_name(std::string_view path) {
   return std::string(path.substr(path.rfind('/') + 1));
-}
-
-std::string demangled(const char* symbol) {
-  int status = 0;
-  const std::unique_ptr<char, void (*)(void*)> text(
-      abi::__cxa_demangle(symbol, nullptr, nullptr, &status), std::free);
-  return status == 0 && text != nullptr ? std::string(text.get()) : std::string(symbol);
 }
 
 bool is_of_runtime(std::string_view file) {
@@ -146,6 +139,7 @@ void HostFrames::read_maps() {
         line[static_cast<size_t>(path)] != '/')
       continue;
     mapped_.push_back({begin, end, offset, line.substr(static_cast<size_t>(path))});
+    is_hip_ = is_hip_ || file_name(mapped_.back().path).starts_with("libamdhip64.");
   }
 }
 
@@ -170,54 +164,69 @@ const HostFrames::Frame& HostFrames::frame(uintptr_t address) {
   const auto [found, is_new] = known_.try_emplace(address);
   Frame& frame = found->second;
   if (!is_new) return frame;
+  fences::HostFrame& names = frame.calls.front();
   const Mapped* const mapped = mapping_of(address);
-  if (mapped == nullptr) return frame;
-  frame.names.module = file_name(mapped->path);
-  frame.names.offset = address - mapped->begin + mapped->offset;
-  if (frame.names.module.starts_with("libuptempo-vgpu."))
+  if (mapped == nullptr) {
+    names.offset = address;
+    return frame;
+  }
+  names.module = file_name(mapped->path);
+  names.offset = address - mapped->begin + mapped->offset;
+  if (names.module.starts_with("libuptempo-vgpu."))
     frame.owner = Owner::device;
-  else if (is_of_runtime(frame.names.module))
+  else if (is_of_runtime(names.module))
     frame.owner = Owner::runtime;
   if (frame.owner == Owner::device) return frame;
   const Image& file = image(mapped->path);
-  const auto at = file.address_of(frame.names.offset);
+  const auto at = file.address_of(names.offset);
   if (!at) return frame;
-  frame.names.function = file.function_at(*at);
-  if (frame.owner == Owner::program && file.dwarf != nullptr)
-    frame.names.source = library_.line_at(file.dwarf, *at);
+  names.function = file.function_at(*at);
+  if (frame.owner != Owner::program || file.dwarf == nullptr) return frame;
+  const auto places = library_.places_at(file.dwarf, *at);
+  if (places.empty()) return frame;
+  const fences::HostFrame outermost = names;
+  frame.calls.assign(places.size(), outermost);
+  for (size_t i = 0; i < places.size(); ++i) {
+    frame.calls[i].source = places[i].line;
+    if (i + 1 < places.size()) frame.calls[i].function = places[i].function;
+  }
   return frame;
+}
+
+std::vector<fences::HostFrame> HostFrames::place(uintptr_t instruction) {
+  return frame(instruction).calls;
 }
 
 std::vector<fences::HostFrame> HostFrames::frames(std::span<const uintptr_t> stack) {
   std::vector<fences::HostFrame> told;
-  const Frame* entry = nullptr;  // the runtime's outermost function so far
+  const fences::HostFrame* entry = nullptr;  // the runtime's outermost function so far
   size_t of_program = 0;
+  const auto is_complete = [&] {
+    return of_program == kMostOfProgram || (of_program != 0 && told.back().function == "main");
+  };
   for (const uintptr_t address : stack) {
     const Frame& one = frame(address);
     if (one.owner == Owner::device) continue;
     if (one.owner == Owner::runtime) {
       if (of_program != 0) break;  // the program's caller: libc's start, or a callback
-      entry = &one;
+      entry = &one.calls.back();
       continue;
     }
-    if (entry != nullptr && of_program == 0) told.push_back(entry->names);
-    told.push_back(one.names);
-    if (++of_program == kMostOfProgram || one.names.function == "main") break;
+    if (entry != nullptr && of_program == 0) told.push_back(*entry);
+    for (const fences::HostFrame& call : one.calls) {
+      told.push_back(call);
+      ++of_program;
+      if (is_complete()) return told;
+    }
   }
   // A thread of the runtime's own.
-  if (told.empty() && entry != nullptr) told.push_back(entry->names);
+  if (told.empty() && entry != nullptr) told.push_back(*entry);
   return told;
 }
 
 bool HostFrames::is_hip() {
-  const auto is_loaded = [this] {
-    return std::ranges::any_of(mapped_, [](const Mapped& mapped) {
-      return file_name(mapped.path).starts_with("libamdhip64.");
-    });
-  };
-  if (is_loaded()) return true;
-  read_maps();
-  return is_loaded();
+  if (mapped_.empty()) read_maps();
+  return is_hip_;
 }
 
 }  // namespace uptempo::vgpu::kfd

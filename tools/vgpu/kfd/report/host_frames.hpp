@@ -2,12 +2,13 @@
 // its libraries, source lines from their debug information.
 //
 // Modules are those of /proc/self/maps, and their files are read, so that no lock of the dynamic
-// loader is taken: the caller is a device thread, and a thread that holds that lock may wait for it.
+// loader is taken: the caller is a device thread, and a thread that holds that lock may wait for
+// it.
 //
 // Errors: what is not known stays empty.
 // Thread safety: thread-compatible.
-// Cost: reading /proc/self/maps for a stack with an unknown address; the first address in a module
-// searches its symbols, and its line table. Results are kept.
+// Cost: an address that was not asked for before searches its module's symbols and line table, and
+// reads /proc/self/maps again if no known module contains it. Results are kept.
 #pragma once
 
 #include <cstddef>
@@ -36,7 +37,11 @@ class HostFrames {
   static constexpr size_t kMostOfProgram = 6;
   std::vector<fences::HostFrame> frames(std::span<const uintptr_t> stack);
 
-  // Whether the process has loaded HIP.
+  // The instruction at that address, then the calls of inlined functions that it is part of. Not
+  // empty.
+  std::vector<fences::HostFrame> place(uintptr_t instruction);
+
+  // Whether HIP is among the modules that are known so far. The first call reads them.
   bool is_hip();
 
  private:
@@ -49,7 +54,8 @@ class HostFrames {
   struct Image;
   enum class Owner : uint8_t { program, runtime, device };
   struct Frame {
-    fences::HostFrame names;
+    // Innermost first: inlined functions, then the one that contains the address. Not empty.
+    std::vector<fences::HostFrame> calls = std::vector<fences::HostFrame>(1);
     Owner owner = Owner::program;
   };
 
@@ -60,6 +66,7 @@ class HostFrames {
 
   const DwarfLibrary& library_;
   std::vector<Mapped> mapped_;
+  bool is_hip_ = false;
   std::unordered_map<std::string, std::unique_ptr<Image>> images_;
   std::unordered_map<uintptr_t, Frame> known_;
 };

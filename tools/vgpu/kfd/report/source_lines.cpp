@@ -22,7 +22,6 @@
 
 #include "cp/device_thread.hpp"
 #include "kfd/program_memory.hpp"
-#include "kfd/report/dwarf_library.hpp"
 
 namespace uptempo::vgpu::kfd {
 namespace {
@@ -132,7 +131,10 @@ struct SourceLines::Impl {
     void* dwarf = nullptr;
   };
 
-  Impl() : debug(static_cast<const r_debug*>(dlsym(RTLD_DEFAULT, "_amdgpu_r_debug"))) {
+  explicit Impl(const DwarfLibrary* given)
+      : debug(static_cast<const r_debug*>(dlsym(RTLD_DEFAULT, "_amdgpu_r_debug"))),
+        own(given == nullptr ? std::make_unique<const DwarfLibrary>() : nullptr),
+        library(given == nullptr ? *own : *given) {
     list_objects();
   }
 
@@ -225,11 +227,14 @@ struct SourceLines::Impl {
   }
 
   const r_debug* const debug;  // null: ROCr is not loaded
-  DwarfLibrary library;
+  const std::unique_ptr<const DwarfLibrary> own;
+  const DwarfLibrary& library;
   std::vector<Object> objects;
 };
 
-SourceLines::SourceLines(const std::vector<AddressSpace*>& memory_of_gpus) {
+SourceLines::SourceLines(const std::vector<AddressSpace*>& memory_of_gpus,
+                         const DwarfLibrary* library)
+    : library_(library) {
   for (AddressSpace* const memory : memory_of_gpus)
     memory_.push_back(std::make_unique<AddressSpace::Reader>(*memory));
 }
@@ -237,7 +242,7 @@ SourceLines::~SourceLines() = default;
 
 void SourceLines::open_now() {
   opened_ = true;
-  take(std::make_unique<Impl>());
+  take(std::make_unique<Impl>(library_));
 }
 
 void SourceLines::take(std::unique_ptr<Impl> impl) {
@@ -255,8 +260,8 @@ void SourceLines::open() {
     std::unique_ptr<Impl> impl;
   };
   const auto opening = std::make_shared<Opening>();
-  std::thread thread = start_device_thread("vgpu-lines", [opening] {
-    auto impl = std::make_unique<Impl>();
+  std::thread thread = start_device_thread("vgpu-lines", [opening, library = library_] {
+    auto impl = std::make_unique<Impl>(library);
     const std::lock_guard lock(opening->mutex);
     opening->impl = std::move(impl);
     opening->changed.notify_one();

@@ -21,18 +21,21 @@
 
 #include "cp/report/source_lookup.hpp"
 #include "device/memory.hpp"
+#include "kfd/report/dwarf_library.hpp"
 
 namespace uptempo::vgpu::kfd {
 
 class SourceLines final : public SourceLookup {
  public:
-  explicit SourceLines(const std::vector<AddressSpace*>& memory_of_gpus);
+  // `library` lives longer than this object. Null: line() loads it.
+  explicit SourceLines(const std::vector<AddressSpace*>& memory_of_gpus,
+                       const DwarfLibrary* library = nullptr);
   ~SourceLines() override;
   SourceLines(const SourceLines&) = delete;
   SourceLines& operator=(const SourceLines&) = delete;
 
-  // Loads the library on the calling thread, which may hold the loader's lock, so that line() need
-  // not wait. ROCr must be loaded.
+  // Prepares on the calling thread, which may hold the loader's lock, so that line() need not wait.
+  // ROCr must be loaded.
   void open_now();
 
   std::string line(uint32_t gpu, GpuAddress pc) override;
@@ -45,6 +48,7 @@ class SourceLines final : public SourceLookup {
 
   // Made at once, because a Reader cannot be made in a section of another one while a thread unmaps.
   std::vector<std::unique_ptr<AddressSpace::Reader>> memory_;
+  const DwarfLibrary* const library_;
   bool opened_ = false;
   std::unique_ptr<Impl> impl_;  // null: there are no lines
   std::string missing_;

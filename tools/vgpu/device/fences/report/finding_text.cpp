@@ -1,14 +1,10 @@
 #include "device/fences/report/finding_text.hpp"
 
-#include <cxxabi.h>
-
 #include <array>
 #include <cstdio>
-#include <cstdlib>
-#include <memory>
 
+#include "device/demangled.hpp"
 #include "device/json_text.hpp"
-#include "device/waits/code_site.hpp"
 
 namespace uptempo::vgpu::fences {
 namespace {
@@ -59,7 +55,7 @@ std::string to_json(const Task& task, bool several_gpus, const TaskDetails& deta
   switch (task.kind) {
     case Task::Kind::host:
       return R"({"engine":"host")" +
-             (task.site == 0 ? "" : R"(,"site":)" + json_quoted(code_site(task.site))) + '}';
+             (details.site.empty() ? "" : R"(,"site":)" + to_json(details.site)) + '}';
     case Task::Kind::copy:
       return queue + R"(,"offset":)" + std::to_string(task.position) + R"(,"engine":)" +
              json_quoted(task.name) + to_json(details) + '}';
@@ -75,16 +71,22 @@ std::string to_json(const Task& task, bool several_gpus, const TaskDetails& deta
          std::string(scope_name(task.release)) + '"' + to_json(details) + '}';
 }
 
+// "solver.cpp:7", "a.out+0x1234"
+std::string place_of(const HostFrame& frame) {
+  if (!frame.source.empty()) return frame.source;
+  return (frame.module.empty() ? "" : frame.module + '+') + hex(frame.offset);
+}
+
 // Example: "sum.kd (queue 1, packet 7: barrier, acquire agent, release none)". With several GPUs,
 // "(GPU 1, queue 1, ...".
-std::string described(const Task& task, bool several_gpus) {
+std::string described(const Task& task, bool several_gpus, const TaskDetails& details) {
   const std::string queue = (several_gpus ? " (GPU " + std::to_string(task.agent) + ", queue "
                                           : std::string(" (queue ")) +
                             std::to_string(task.queue);
   const std::string position = std::to_string(task.position);
   switch (task.kind) {
     case Task::Kind::host:
-      return task.site == 0 ? "the host" : "the host (at " + code_site(task.site) + ")";
+      return details.site.empty() ? "the host" : "the host (at " + place_of(details.site[0]) + ")";
     case Task::Kind::copy:
       return task.name + queue + ", offset " + position + ")";
     case Task::Kind::dispatch:
@@ -94,6 +96,20 @@ std::string described(const Task& task, bool several_gpus) {
          (task.barrier ? ": barrier, acquire " : ": acquire ") +
          std::string(scope_name(task.acquire)) + ", release " +
          std::string(scope_name(task.release)) + ")";
+}
+
+// "Solver::step<int>" of "void Solver::step<int>", whose result is in the name because it is a
+// template.
+std::string without_result(const std::string& function) {
+  if (function.find("operator") != std::string::npos) return function;
+  size_t depth = 0, begin = 0;
+  for (size_t at = 0; at < function.size(); ++at) {
+    const char one = function[at];
+    if (one == '<' || one == '(') ++depth;
+    if ((one == '>' || one == ')') && depth > 0) --depth;
+    if (one == ' ' && depth == 0) begin = at + 1;
+  }
+  return function.substr(begin);
 }
 
 // "Solver::step" of "Solver::step(int) const".
@@ -117,7 +133,7 @@ std::string called(const std::vector<HostFrame>& frames) {
     const bool is_last = &frame == &frames.back();
     if (frame.function.empty() && frame.source.empty() && !(is_last && text.empty())) continue;
     text += kDeeper;
-    text += frame.function.empty() ? "code" : without_arguments(frame.function);
+    text += frame.function.empty() ? "code" : without_result(without_arguments(frame.function));
     if (!frame.source.empty())
       text += " at " + frame.source;
     else if (!frame.module.empty())
@@ -135,6 +151,8 @@ std::string listed(const std::vector<std::string>& lines) {
 
 // `does`: "reads", "wrote"
 std::string described(const Task& task, const TaskDetails& details, std::string_view does) {
+  if (!details.site.empty() && !details.site[0].function.empty())
+    return std::string(kIndent) + "the host " + std::string(does) + " in" + called(details.site);
   if (details.lines.empty() && details.published_by.empty()) return {};
   std::string text{kIndent};
   text += task.kind == Task::Kind::dispatch ? readable_kernel(task.name) : task.name;
@@ -168,10 +186,8 @@ std::string readable_kernel(std::string_view name) {
   std::string symbol(name);
   if (!symbol.starts_with("_Z")) return symbol;
   if (symbol.ends_with(kSuffix)) symbol.resize(symbol.size() - kSuffix.size());
-  int status = 0;
-  const std::unique_ptr<char, void (*)(void*)> readable(
-      abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status), std::free);
-  return status == 0 && readable != nullptr ? std::string(readable.get()) : std::string(name);
+  std::string readable = demangled(symbol);
+  return readable == symbol ? std::string(name) : readable;
 }
 
 std::string to_json(const Finding& finding, std::string_view target,
@@ -203,16 +219,17 @@ std::string to_sentence(const Finding& finding, const FindingDetails& details) {
   const bool writes = finding.conflict != Finding::Conflict::read_after_write;
   const Task& first = overtakes ? *finding.reader : *finding.writer;
   const Task& second = overtakes ? *finding.writer : *finding.reader;
+  const TaskDetails& of_first = overtakes ? details.reader : details.writer;
+  const TaskDetails& of_second = overtakes ? details.writer : details.reader;
   std::string text = std::string(class_name(finding.what)) + ": " +
-                     described(second, finding.several_gpus) + (writes ? " writes " : " reads ") +
-                     std::to_string(finding.bytes) + " bytes from address " + hex(finding.address) +
-                     " on, which " + described(first, finding.several_gpus) +
+                     described(second, finding.several_gpus, of_second) +
+                     (writes ? " writes " : " reads ") + std::to_string(finding.bytes) +
+                     " bytes from address " + hex(finding.address) + " on, which " +
+                     described(first, finding.several_gpus, of_first) +
                      (overtakes ? " reads: " : " wrote: ") + std::string(finding.reason) + " [" +
                      std::string(finding.rule) + ']';
-  text +=
-      described(second, overtakes ? details.writer : details.reader, writes ? "writes" : "reads");
-  text +=
-      described(first, overtakes ? details.reader : details.writer, overtakes ? "reads" : "wrote");
+  text += described(second, of_second, writes ? "writes" : "reads");
+  text += described(first, of_first, overtakes ? "reads" : "wrote");
   if (first.id.actor != second.id.actor)  // the two are easily told apart by their queues
     text += described_queue(*finding.writer, details.writer) +
             described_queue(*finding.reader, details.reader);

@@ -14,18 +14,20 @@
 
 namespace uptempo::vgpu::fences {
 
-// One call in the program. Fields that are not known are empty.
+// One call or access in the program. Fields that are not known are empty.
 struct HostFrame {
-  std::string function;  // "Solver::step(int)"
-  std::string source;    // "solver.cpp:120"
-  std::string module;    // "a.out"
-  uint64_t offset = 0;   // of the call, in the module's file
+  std::string function{};  // "Solver::step(int)"
+  std::string source{};    // "solver.cpp:120"
+  std::string module{};    // "a.out"
+  uint64_t offset = 0;     // of the instruction, in the module's file; no module: its address
 };
 
 struct TaskDetails {
-  std::vector<std::string> lines;       // source lines of the kernel's accesses: "sum.hip:12"
-  std::vector<HostFrame> published_by;  // the host's call that published it, innermost first
+  std::vector<std::string> lines{};       // source lines of the kernel's accesses: "sum.hip:12"
+  std::vector<HostFrame> published_by{};  // the host's call that published it, innermost first
   std::vector<HostFrame> queue_created_by = {};
+  // Of the host's access: the instruction, then the calls of inlined functions that it is part of.
+  std::vector<HostFrame> site = {};
 };
 
 struct MemoryDetails {
@@ -36,9 +38,9 @@ struct MemoryDetails {
 };
 
 struct FindingDetails {
-  TaskDetails writer, reader;
-  std::optional<MemoryDetails> memory;
-  std::string remedy;
+  TaskDetails writer{}, reader{};
+  std::optional<MemoryDetails> memory{};
+  std::string remedy{};
 };
 
 // The source form of a mangled kernel name, without its suffix: "fill(int*)" for
@@ -60,8 +62,8 @@ std::string readable_kernel(std::string_view name);
 //  "reason":"...","rule":"...","remedy":"...","hsa":"violated","target":"possible",
 //  "device":"gfx90a"}
 // With several GPUs, "gpu":1 follows each queue. A copy is
-// {"queue":2,"offset":64,"engine":"copy_linear"}, the host {"engine":"host"}, where it is known with
-// "site":"a.out+0x1234" (waits/code_site.hpp). "target": possible or harmless. What is not known is absent.
+// {"queue":2,"offset":64,"engine":"copy_linear"}, the host {"engine":"host"}, with "site" as in
+// "published_by" where it is known. "target": possible or harmless. What is not known is absent.
 std::string to_json(const Finding& finding, std::string_view target,
                     const FindingDetails& details = {});
 
