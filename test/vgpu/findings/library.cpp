@@ -1,4 +1,5 @@
-// A library of the program under test. Its destructor reports itself if the environment asks for it.
+// A library of the program under test. Its destructor reports itself if the environment asks for
+// it.
 #include <cstdio>
 #include <cstdlib>
 

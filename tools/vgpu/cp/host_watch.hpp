@@ -1,5 +1,5 @@
-// Reports the host's accesses, which HostPages notices, to the fence checker. Does nothing while the
-// checker is off.
+// Reports the host's accesses, which HostPages notices, to the fence checker. Does nothing while
+// the checker is off.
 //
 // Thread safety: the command processor's thread, inside a section of the Reader. With several GPUs,
 // each processor has such objects; Checker::section() lets one at a time report.

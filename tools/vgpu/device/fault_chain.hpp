@@ -42,9 +42,9 @@ enum class FaultSignals : uint8_t { faults, with_traps };
 void install_fault_chain(FaultRank rank, FaultClient client,
                          FaultSignals signals = FaultSignals::faults) noexcept;
 
-// The program's sigaction() of a signal that the handler receives: replaces and reads the action that receives the
-// program's own faults. Both pointers may be null. Returns false, without effect, for another
-// signal or when no handler is installed; the caller then uses the real sigaction().
+// The program's sigaction() of a signal that the handler receives: replaces and reads the action
+// that receives the program's own faults. Both pointers may be null. Returns false, without effect,
+// for another signal or when no handler is installed; the caller then uses the real sigaction().
 bool replace_program_action(int signal_number, const struct sigaction* action,
                             struct sigaction* previous) noexcept;
 

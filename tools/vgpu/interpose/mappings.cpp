@@ -1,5 +1,5 @@
-// mmap(): fails for device files where --inject asks for it, and for those of a GPU that it has taken
-// away. All else is the kernel's.
+// mmap(): fails for device files where --inject asks for it, and for those of a GPU that it has
+// taken away. All else is the kernel's.
 //
 // The driver's own mappings of these files do not pass here (kfd/machine/backing.cpp).
 #include <sys/mman.h>

@@ -1,9 +1,9 @@
 // Source lines of code that the runtime has loaded, for hang reports and findings.
 //
 // The code objects with their debug information are those that ROCr lists for debuggers
-// (_amdgpu_r_debug: a link_map whose names are URIs of a file or of the program's memory). A line is
-// used only if the code object's bytes at the place are those in the device's memory, because the
-// program may have freed or reused the object since. libdw of elfutils reads .debug_line. It is
+// (_amdgpu_r_debug: a link_map whose names are URIs of a file or of the program's memory). A line
+// is used only if the code object's bytes at the place are those in the device's memory, because
+// the program may have freed or reused the object since. libdw of elfutils reads .debug_line. It is
 // loaded when the first line is asked for, so the virtual GPU does not depend on it.
 //
 // The loader's lock may be held by a thread that waits for the device, so a thread of its own loads
@@ -46,7 +46,8 @@ class SourceLines final : public SourceLookup {
   void open();
   void take(std::unique_ptr<Impl> impl);
 
-  // Made at once, because a Reader cannot be made in a section of another one while a thread unmaps.
+  // Made at once, because a Reader cannot be made in a section of another one while a thread
+  // unmaps.
   std::vector<std::unique_ptr<AddressSpace::Reader>> memory_;
   const DwarfLibrary* const library_;
   bool opened_ = false;

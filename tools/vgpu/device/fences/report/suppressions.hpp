@@ -6,8 +6,9 @@
 //
 // CLASS: unordered, stale, unreleased or *. WRITER and READER: globs with * and ?, which must match
 // the kernel's whole name, as the program wrote it or as the linker has it, with or without ".kd";
-// the name of a copy engine's operation; or "host". A glob with spaces is in double quotes, all of it. Where
-// both tasks write, either may come first. queue=N: one of the two is on queue N, as in findings.
+// the name of a copy engine's operation; or "host". A glob with spaces is in double quotes, all of
+// it. Where both tasks write, either may come first. queue=N: one of the two is on queue N, as in
+// findings.
 //
 // Errors: parse() throws std::invalid_argument, which names the line and the mistake.
 // Thread safety: none; the checker's lock guards it.
