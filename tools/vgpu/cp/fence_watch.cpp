@@ -244,7 +244,7 @@ std::unique_ptr<WatchedDispatch> FenceWatch::launch(AqlHeader header, uint64_t i
                      .kernarg_bytes = state.kernel.kernarg_bytes});
   if (state.preloaded_kernargs)
     watched->preload(state.preloaded_address(), state.preloaded_bytes());
-  state.observer = watched.get();
+  state.add_observer(*watched);
   return watched;
 }
 

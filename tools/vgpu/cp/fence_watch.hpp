@@ -37,7 +37,9 @@ class WatchedDispatch final : public MemoryObserver, private fences::AccessSet::
   WatchedDispatch& operator=(const WatchedDispatch&) = delete;
 
   void access(const ObservedAccess& access) noexcept override;
-  void wrote_back() noexcept override { wrote_back_.store(true, std::memory_order_relaxed); }
+  void wrote_back(const ObservedWave&, AccessScope) noexcept override {
+    wrote_back_.store(true, std::memory_order_relaxed);
+  }
   // Arguments that the firmware reads before the first workgroup starts. They count as scalar loads
   // of workgroup 0.
   void preload(GpuAddress address, uint64_t bytes) noexcept;

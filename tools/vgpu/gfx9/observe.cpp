@@ -1,43 +1,84 @@
 #include "gfx9/observe.hpp"
 
-#include "device/observer.hpp"
 #include "gfx9/access_scope.hpp"
 #include "gfx9/stop.hpp"
-#include "gfx9/workgroup.hpp"
 
 namespace uptempo::vgpu::gfx9 {
 namespace {
 
-void report(const Op& op, const Wave& wave, ObservedAccess access) noexcept {
-  const DispatchState& dispatch = wave.workgroup->dispatch();
-  if (dispatch.observer == nullptr) return;
-  access.dispatch_id = dispatch.dispatch_id;
+ObservedAccess placed(const Op& op, const Wave& wave, ObservedAccess access) noexcept {
+  access.dispatch_id = wave.workgroup->dispatch().dispatch_id;
   access.workgroup = wave.workgroup->id();
   access.wave = wave.index_in_workgroup;
   access.instruction = address_of(op);
-  dispatch.observer->access(access);
+  return access;
+}
+
+ObservedAccess vector_access(const Op& op, const Wave& wave, Access access, uint32_t size_bytes,
+                             uint64_t lanes, const GpuAddress* address) noexcept {
+  return placed(op, wave,
+                {.access = access,
+                 .scope = scope_of(op.in, wave.executor->target, access),
+                 // glc of an atomic asks for the old value; a load has none
+                 .returns = access == Access::atomic && op.in.glc,
+                 .size_bytes = size_bytes,
+                 .lanes = lanes,
+                 .address = address});
+}
+
+MemoryObserver* observer_of(const Wave& wave) noexcept {
+  return wave.workgroup->dispatch().observer;
 }
 
 }  // namespace
 
+ObservedWave observed_wave(const Op& op, const Wave& wave) noexcept {
+  return {.dispatch_id = wave.workgroup->dispatch().dispatch_id,
+          .workgroup = wave.workgroup->id(),
+          .wave = wave.index_in_workgroup,
+          .instruction = address_of(op)};
+}
+
 void Observed::access(const Op& op, const Wave& wave, Access access, uint32_t size_bytes,
                       uint64_t lanes, const GpuAddress* address) noexcept {
-  report(op, wave,
-         {.access = access,
-          .scope = scope_of(op.in, wave.executor->target, access),
-          .size_bytes = size_bytes,
-          .lanes = lanes,
-          .address = address});
+  if (MemoryObserver* const observer = observer_of(wave))
+    observer->access(vector_access(op, wave, access, size_bytes, lanes, address));
+}
+
+void Observed::accessed(const Op& op, const Wave& wave, Access access, uint32_t size_bytes,
+                        uint64_t lanes, const GpuAddress* address) noexcept {
+  MemoryObserver* const observer = observer_of(wave);
+  if (observer == nullptr || !observer->interests().order || access == Access::write ||
+      scope_of(op.in, wave.executor->target, access) == AccessScope::wave)
+    return;
+  observer->accessed(vector_access(op, wave, access, size_bytes, lanes, address));
+}
+
+void Observed::lds_access(const Op& op, const Wave& wave, Access access, uint32_t size_bytes,
+                          uint64_t lanes, const uint32_t* offset, bool returns) noexcept {
+  MemoryObserver* const observer = observer_of(wave);
+  if (observer == nullptr || !observer->interests().lds || lanes == 0) return;
+  observer->lds_access({.access = access,
+                        .returns = returns,
+                        .size_bytes = size_bytes,
+                        .lanes = lanes,
+                        .offset = offset,
+                        .segment_bytes = wave.lds_bytes,
+                        .dispatch_id = wave.workgroup->dispatch().dispatch_id,
+                        .workgroup = wave.workgroup->id(),
+                        .wave = wave.index_in_workgroup,
+                        .instruction = address_of(op)});
 }
 
 void Observed::scalar_access(const Op& op, const Wave& wave, Access access, uint32_t size_bytes,
                              GpuAddress address) noexcept {
-  report(op, wave,
-         {.access = access,
-          .scalar = true,
-          .size_bytes = size_bytes,
-          .lanes = 1,
-          .address = &address});
+  if (MemoryObserver* const observer = observer_of(wave))
+    observer->access(placed(op, wave,
+                            {.access = access,
+                             .scalar = true,
+                             .size_bytes = size_bytes,
+                             .lanes = 1,
+                             .address = &address}));
 }
 
 }  // namespace uptempo::vgpu::gfx9

@@ -5,15 +5,24 @@
 #include <cstdint>
 
 #include "device/memory.hpp"
+#include "device/observer.hpp"
 #include "gfx9/op.hpp"
+#include "gfx9/workgroup.hpp"
 
 namespace uptempo::vgpu::gfx9 {
+
+// `wave`, at `op`.
+ObservedWave observed_wave(const Op& op, const Wave& wave) noexcept;
 
 struct Unobserved {
   static constexpr bool kEnabled = false;
   static constexpr bool kCached = false;
   static void access(const Op&, const Wave&, Access, uint32_t, uint64_t,
                      const GpuAddress*) noexcept {}
+  static void accessed(const Op&, const Wave&, Access, uint32_t, uint64_t,
+                       const GpuAddress*) noexcept {}
+  static void lds_access(const Op&, const Wave&, Access, uint32_t, uint64_t, const uint32_t*,
+                         bool) noexcept {}
   static void scalar_access(const Op&, const Wave&, Access, uint32_t, GpuAddress) noexcept {}
 };
 
@@ -23,9 +32,24 @@ struct Observed {
   static constexpr bool kCached = false;
   static void access(const Op& op, const Wave& wave, Access access, uint32_t size_bytes,
                      uint64_t lanes, const GpuAddress* address) noexcept;
+  // After the access, if it reads and reaches further than the wave.
+  static void accessed(const Op& op, const Wave& wave, Access access, uint32_t size_bytes,
+                       uint64_t lanes, const GpuAddress* address) noexcept;
+  // `offset`: of each lane, in the group segment. `returns`: of an atomic.
+  static void lds_access(const Op& op, const Wave& wave, Access access, uint32_t size_bytes,
+                         uint64_t lanes, const uint32_t* offset, bool returns = false) noexcept;
   static void scalar_access(const Op& op, const Wave& wave, Access access, uint32_t size_bytes,
                             GpuAddress address) noexcept;
 };
+
+// Calls hook(observer, ObservedWave) if the dispatch has an observer that follows the order of
+// accesses.
+template <class Hook>
+void observe_order(const Op& op, const Wave& wave, Hook&& hook) noexcept {
+  const DispatchState& dispatch = wave.workgroup->dispatch();
+  if (dispatch.observer != nullptr && dispatch.observer->interests().order)
+    hook(*dispatch.observer, observed_wave(op, wave));
+}
 
 // Observed, and through the executor's Caches, which must exist. Private memory bypasses the
 // caches: it belongs to one wave, so the wave cannot see a difference.

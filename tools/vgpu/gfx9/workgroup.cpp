@@ -73,6 +73,7 @@ struct Workgroup::Impl {
   Vgpr* vgprs() noexcept { return reinterpret_cast<Vgpr*>(storage + kLdsBytes); }
   void set_scalars(Wave& one, uint32_t slot, unsigned index) noexcept;
   void set_work_item_ids(unsigned items) noexcept;
+  void observe(void (MemoryObserver::*event)(const ObservedWorkgroup&) noexcept) const noexcept;
 
   Wave wave[kMaxWaves];
   std::byte* const storage = map_storage();  // LDS, then vector registers
@@ -173,6 +174,15 @@ void Workgroup::Impl::set_scalars(Wave& one, uint32_t slot, unsigned index) noex
   if ((kernel.rsrc2 & 1u) && architected) one.set_pair(kFlatScratchLo, one.scratch_base);
 }
 
+void Workgroup::Impl::observe(
+    void (MemoryObserver::*event)(const ObservedWorkgroup&) noexcept) const noexcept {
+  if (!dispatch->observer->interests().order) return;
+  (dispatch->observer->*event)({.dispatch_id = dispatch->dispatch_id,
+                                .workgroup = id,
+                                .waves = waves,
+                                .lds_bytes = dispatch->packet.group_segment_size});
+}
+
 // Lanes are numbered x first, then y, z, over the existing work-items. gfx90a and gfx942 pack x, y,
 // z into v0, 10 bits each. The others use v0..v2, as ENABLE_VGPR_WORKITEM_ID states.
 void Workgroup::Impl::set_work_item_ids(unsigned items) noexcept {
@@ -242,6 +252,8 @@ void Workgroup::start(const DispatchState& dispatch, std::array<uint32_t, 3> id,
     wave.workgroup = this;
   }
   impl.set_work_item_ids(items);
+  if (dispatch.observer != nullptr) [[unlikely]]
+    impl.observe(&MemoryObserver::workgroup_started);
 }
 
 namespace {
@@ -302,15 +314,20 @@ Workgroup::Result Workgroup::run(Executor& executor, uint64_t instructions) {
           return Result::faulted;
       }
     }
-    if (impl.live == 0) return Result::ended;
+    if (impl.live == 0) break;
     if (impl.waiting == impl.live) {
+      if (impl.dispatch->observer != nullptr) [[unlikely]]
+        impl.observe(&MemoryObserver::barrier);
       impl.waiting = 0;  // ended waves do not count (Vega ISA, S_BARRIER)
       // Waves that do not run again in this slice do not wait at the barrier any more.
       for (uint32_t resting = impl.live & done; resting != 0; resting &= resting - 1)
         impl.wave[std::countr_zero(resting)].stop = WaveStop::quantum;
     }
   }
-  return impl.live == 0 ? Result::ended : Result::preempted;
+  if (impl.live != 0) return Result::preempted;
+  if (impl.dispatch->observer != nullptr) [[unlikely]]
+    impl.observe(&MemoryObserver::workgroup_ended);
+  return Result::ended;
 }
 
 }  // namespace uptempo::vgpu::gfx9

@@ -15,6 +15,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -79,8 +80,21 @@ struct DispatchState {
   std::array<uint32_t, 4> scratch_descriptor{};
   std::shared_ptr<WaveSync> wave_sync;  // the queue's; null: global wave sync is an error
   std::string name;  // for messages: "bitonic_sort.kd", or the kernel object's address
-  // Called unless the code was translated with MemoryPolicy::direct.
+  // Called unless the code was translated with MemoryPolicy::direct. add_observer() sets it.
   MemoryObserver* observer = nullptr;
+  std::shared_ptr<Observers> observers;  // null: there is at most one
+  // Call it before the dispatch starts. `added` must exist until the dispatch has ended.
+  void add_observer(MemoryObserver& added) {
+    if (observer == nullptr) {
+      observer = &added;
+      return;
+    }
+    std::vector<MemoryObserver*> all = {observer};
+    if (observers != nullptr) all = observers->list();
+    all.push_back(&added);
+    observers = std::make_shared<Observers>(std::move(all));
+    observer = observers.get();
+  }
 
   // The arguments that firmware preloads. Waves enter the kernel after its header of 256 bytes and
   // have these in their SGPRs. Empty: firmware that preloads none; waves enter at the header.

@@ -156,8 +156,12 @@ const Op* execute(const Op& op, Wave& wave) {
         for_each_lane(ignored, [&](unsigned lane) { wave.vgpr[op.in.dst + i].lane[lane] = 0; });
     }
   }
-  if ((exec & ~shared) != 0)
-    Observer::access(op, wave, Access::atomic, sizeof(Value), exec & ~shared, address);
+  const uint64_t global = exec & ~shared;
+  if (global != 0) Observer::access(op, wave, Access::atomic, sizeof(Value), global, address);
+  if constexpr (Observer::kEnabled) {
+    if ((exec & shared) != 0)
+      observe_shared(op, wave, exec & shared, Access::atomic, sizeof(Value), address, op.in.glc);
+  }
   for (; exec != 0; exec &= exec - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(exec));
     std::byte* host = operand_at<Observer>(op, wave, (shared >> lane & 1) != 0,
@@ -175,6 +179,7 @@ const Op* execute(const Op& op, Wave& wave) {
         wave.vgpr[op.in.dst + 1].lane[lane] = static_cast<uint32_t>(old >> 32);
     }
   }
+  if (global != 0) Observer::accessed(op, wave, Access::atomic, sizeof(Value), global, address);
   return next<2>(op);
 }
 

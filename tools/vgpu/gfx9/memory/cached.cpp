@@ -4,10 +4,20 @@
 #include "device/observer.hpp"
 #include "gfx9/access_scope.hpp"
 #include "gfx9/memory/memory.hpp"
+#include "gfx9/observe.hpp"
 #include "gfx9/workgroup.hpp"
 
 namespace uptempo::vgpu::gfx9::memory {
 namespace {
+
+// The scope that the instruction names. Before gfx942 they name none: those that invalidate L1 are
+// for an acquire of agent scope, the others for system scope.
+AccessScope scope_in(const Op& op, const Wave& wave) noexcept {
+  if (wave.executor->target == Target::gfx942) return named_scope(op.in);
+  return op.in.opcode == Opcode::buffer_wbl2 || op.in.opcode == Opcode::buffer_invl2
+             ? AccessScope::system
+             : AccessScope::agent;
+}
 
 const Op* no_cache(const Op& op, Wave&) { return next<2>(op); }
 
@@ -40,7 +50,14 @@ const Op* write_back(const Op& op, Wave& wave) {
 
 const Op* observe_write_back(const Op& op, Wave& wave) {
   MemoryObserver* const observer = wave.workgroup->dispatch().observer;
-  if (observer != nullptr) observer->wrote_back();
+  if (observer != nullptr) observer->wrote_back(observed_wave(op, wave), scope_in(op, wave));
+  return next<2>(op);
+}
+
+const Op* observe_invalidate(const Op& op, Wave& wave) {
+  observe_order(op, wave, [&](MemoryObserver& observer, const ObservedWave& at) {
+    observer.invalidated(at, scope_in(op, wave));
+  });
   return next<2>(op);
 }
 
@@ -85,18 +102,19 @@ Handler translate_cache_control(const Instruction& in, MemoryPolicy policy) noex
   // With the other policies every access goes to memory that all agents see, so cache controls have
   // no effect.
   const bool cached = policy == MemoryPolicy::cached;
+  const Handler otherwise = policy == MemoryPolicy::observed ? &observe_invalidate : &no_cache;
   switch (in.opcode) {
     case Opcode::buffer_wbinvl1:
     case Opcode::buffer_wbinvl1_vol:
-      return cached ? &invalidate_l1 : &no_cache;
+      return cached ? &invalidate_l1 : otherwise;
     case Opcode::buffer_wbl2:
       return cached                             ? &write_back_either
              : policy == MemoryPolicy::observed ? &observe_write_back
                                                 : &no_cache;
     case Opcode::buffer_inv:
-      return cached ? &invalidate : &no_cache;
+      return cached ? &invalidate : otherwise;
     case Opcode::buffer_invl2:
-      return cached ? &invalidate_l2 : &no_cache;
+      return cached ? &invalidate_l2 : otherwise;
     default:
       return nullptr;
   }

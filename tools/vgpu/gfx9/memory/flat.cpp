@@ -63,6 +63,7 @@ HWY_NOINLINE const Op* access_scattered(const Op& op, Wave& wave, uint64_t exec,
   if (op.in.segment == FlatSegment::flat && bounds.highest >> 48 != 0) {
     const LanesByAperture lanes = lanes_by_aperture(exec, address, bounds);
     if (lanes.shared != 0) {
+      if (!transfer.direct()) observe_shared(op, wave, lanes.shared, Kind, E::kBytes, address);
       const Bounds within = lanes.shared == exec ? bounds : bounds_of(lanes.shared, address);
       if (access_shared<E, Kind>(op, wave, lanes.shared, address, within) == nullptr)
         return nullptr;
@@ -81,10 +82,14 @@ HWY_NOINLINE const Op* access_scattered(const Op& op, Wave& wave, uint64_t exec,
         mapping->end - bounds.highest >= E::kBytes && mapping->permits(Kind)) {
       move_lanes<E, Kind>(host_distance(*mapping), mapping->end, address, exec,
                           data_registers(op, wave, Kind));
+      if (!transfer.direct()) Observed::accessed(op, wave, Kind, E::kBytes, exec, address);
       return next<2>(op);
     }
   }
-  return access_each_lane(op, wave, exec, address, transfer);
+  const Op* const after = access_each_lane(op, wave, exec, address, transfer);
+  if (after != nullptr && !transfer.direct())
+    Observed::accessed(op, wave, Kind, E::kBytes, exec, address);
+  return after;
 }
 
 template <unsigned Bytes>

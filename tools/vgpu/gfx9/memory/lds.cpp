@@ -61,20 +61,34 @@ HWY_INLINE void lds_access(Wave& wave, uint64_t exec, const Vgpr& base, uint32_t
   lds_lanes<E, Kind>(wave, exec, base, offset, data);
 }
 
-template <class E, Access Kind>
+template <class E, Access Kind, MemoryPolicy Policy>
 const Op* one(const Op& op, Wave& wave) {
   const uint64_t exec = wave.exec();
   if (exec == 0) return next<2>(op);
+  if constexpr (Policy != MemoryPolicy::direct)
+    observe_lds(op, wave, Kind, E::kBytes, wave.vgpr[op.in.addr],
+                static_cast<uint32_t>(op.in.offset));
   Vgpr* data = wave.vgpr + (Kind == Access::read ? op.in.dst : op.in.src[0]);
   lds_access<E, Kind>(wave, exec, wave.vgpr[op.in.addr], static_cast<uint32_t>(op.in.offset), data);
   return next<2>(op);
 }
 
+// Notifies the observer of both elements.
+template <class E, unsigned Unit, Access Kind, MemoryPolicy Policy>
+HWY_INLINE void observe_two(const Op& op, const Wave& wave) {
+  if constexpr (Policy != MemoryPolicy::direct) {
+    const auto offsets = static_cast<uint32_t>(op.in.offset);
+    observe_lds(op, wave, Kind, E::kBytes, wave.vgpr[op.in.addr], (offsets & 0xff) * Unit);
+    observe_lds(op, wave, Kind, E::kBytes, wave.vgpr[op.in.addr], (offsets >> 8) * Unit);
+  }
+}
+
 // Two elements at 8-bit offsets in units of `Unit` bytes.
-template <class E, unsigned Unit>
+template <class E, unsigned Unit, MemoryPolicy Policy>
 const Op* load_two(const Op& op, Wave& wave) {
   const uint64_t exec = wave.exec();
   if (exec == 0) return next<2>(op);
+  observe_two<E, Unit, Access::read, Policy>(op, wave);
   const Vgpr base = wave.vgpr[op.in.addr];  // a copy: the first result may replace it
   const auto offsets = static_cast<uint32_t>(op.in.offset);
   lds_access<E, Access::read>(wave, exec, base, (offsets & 0xff) * Unit, wave.vgpr + op.in.dst);
@@ -82,10 +96,11 @@ const Op* load_two(const Op& op, Wave& wave) {
                               wave.vgpr + op.in.dst + E::kDwords);
   return next<2>(op);
 }
-template <class E, unsigned Unit>
+template <class E, unsigned Unit, MemoryPolicy Policy>
 const Op* store_two(const Op& op, Wave& wave) {
   const uint64_t exec = wave.exec();
   if (exec == 0) return next<2>(op);
+  observe_two<E, Unit, Access::write, Policy>(op, wave);
   const Vgpr& base = wave.vgpr[op.in.addr];
   const auto offsets = static_cast<uint32_t>(op.in.offset);
   lds_access<E, Access::write>(wave, exec, base, (offsets & 0xff) * Unit, wave.vgpr + op.in.src[0]);
@@ -93,74 +108,82 @@ const Op* store_two(const Op& op, Wave& wave) {
   return next<2>(op);
 }
 
-}  // namespace
-
-Handler choose_lds(Opcode opcode, MemoryPolicy) {
+template <MemoryPolicy Policy>
+Handler choose(Opcode opcode) {
   using enum Opcode;
   switch (opcode) {
     case ds_read_u8:
-      return &one<U8, Access::read>;
+      return &one<U8, Access::read, Policy>;
     case ds_read_i8:
-      return &one<I8, Access::read>;
+      return &one<I8, Access::read, Policy>;
     case ds_read_u16:
-      return &one<U16, Access::read>;
+      return &one<U16, Access::read, Policy>;
     case ds_read_i16:
-      return &one<I16, Access::read>;
+      return &one<I16, Access::read, Policy>;
     case ds_read_u8_d16:
-      return &one<U8Low, Access::read>;
+      return &one<U8Low, Access::read, Policy>;
     case ds_read_u8_d16_hi:
-      return &one<U8High, Access::read>;
+      return &one<U8High, Access::read, Policy>;
     case ds_read_i8_d16:
-      return &one<I8Low, Access::read>;
+      return &one<I8Low, Access::read, Policy>;
     case ds_read_i8_d16_hi:
-      return &one<I8High, Access::read>;
+      return &one<I8High, Access::read, Policy>;
     case ds_read_u16_d16:
-      return &one<B16Low, Access::read>;
+      return &one<B16Low, Access::read, Policy>;
     case ds_read_u16_d16_hi:
-      return &one<B16High, Access::read>;
+      return &one<B16High, Access::read, Policy>;
     case ds_read_b32:
-      return &one<B32, Access::read>;
+      return &one<B32, Access::read, Policy>;
     case ds_read_b64:
-      return &one<B64, Access::read>;
+      return &one<B64, Access::read, Policy>;
     case ds_read_b96:
-      return &one<B96, Access::read>;
+      return &one<B96, Access::read, Policy>;
     case ds_read_b128:
-      return &one<B128, Access::read>;
+      return &one<B128, Access::read, Policy>;
     case ds_write_b8:
-      return &one<Low8, Access::write>;
+      return &one<Low8, Access::write, Policy>;
     case ds_write_b8_d16_hi:
-      return &one<High8, Access::write>;
+      return &one<High8, Access::write, Policy>;
     case ds_write_b16:
-      return &one<Low16, Access::write>;
+      return &one<Low16, Access::write, Policy>;
     case ds_write_b16_d16_hi:
-      return &one<High16, Access::write>;
+      return &one<High16, Access::write, Policy>;
     case ds_write_b32:
-      return &one<B32, Access::write>;
+      return &one<B32, Access::write, Policy>;
     case ds_write_b64:
-      return &one<B64, Access::write>;
+      return &one<B64, Access::write, Policy>;
     case ds_write_b96:
-      return &one<B96, Access::write>;
+      return &one<B96, Access::write, Policy>;
     case ds_write_b128:
-      return &one<B128, Access::write>;
+      return &one<B128, Access::write, Policy>;
     case ds_read2_b32:
-      return &load_two<B32, 4>;
+      return &load_two<B32, 4, Policy>;
     case ds_read2_b64:
-      return &load_two<B64, 8>;
+      return &load_two<B64, 8, Policy>;
     case ds_read2st64_b32:
-      return &load_two<B32, 4 * 64>;
+      return &load_two<B32, 4 * 64, Policy>;
     case ds_read2st64_b64:
-      return &load_two<B64, 8 * 64>;
+      return &load_two<B64, 8 * 64, Policy>;
     case ds_write2_b32:
-      return &store_two<B32, 4>;
+      return &store_two<B32, 4, Policy>;
     case ds_write2_b64:
-      return &store_two<B64, 8>;
+      return &store_two<B64, 8, Policy>;
     case ds_write2st64_b32:
-      return &store_two<B32, 4 * 64>;
+      return &store_two<B32, 4 * 64, Policy>;
     case ds_write2st64_b64:
-      return &store_two<B64, 8 * 64>;
+      return &store_two<B64, 8 * 64, Policy>;
     default:
       return nullptr;
   }
+}
+
+}  // namespace
+
+Handler choose_lds(Opcode opcode, MemoryPolicy policy) {
+  return with_policy(policy, [opcode]<MemoryPolicy Policy>() {
+    // Caches do not hold LDS.
+    return choose < Policy == MemoryPolicy::direct ? Policy : MemoryPolicy::observed > (opcode);
+  });
 }
 
 }  // namespace uptempo::vgpu::gfx9::memory::HWY_NAMESPACE
@@ -169,9 +192,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace uptempo::vgpu::gfx9::memory {
 
-Handler translate_lds(const Instruction& in) noexcept {
-  return for_simd(N_AVX3::choose_lds, N_AVX2::choose_lds, N_SSE4::choose_lds)(in.opcode,
-                                                                              MemoryPolicy::direct);
+Handler translate_lds(const Instruction& in, MemoryPolicy policy) noexcept {
+  return for_simd(N_AVX3::choose_lds, N_AVX2::choose_lds, N_SSE4::choose_lds)(in.opcode, policy);
 }
 
 }  // namespace uptempo::vgpu::gfx9::memory

@@ -28,9 +28,12 @@ typename Operation::Value update(Wave& wave, uint32_t address, typename Operatio
   return old;
 }
 
-template <class Operation, bool Returns>
+template <class Operation, bool Returns, bool IsObserved>
 const Op* one(const Op& op, Wave& wave) {
   using Value = typename Operation::Value;
+  if constexpr (IsObserved)
+    observe_lds(op, wave, Access::atomic, sizeof(Value), wave.vgpr[op.in.addr],
+                static_cast<uint32_t>(op.in.offset), Returns);
   for_each_lane(wave.exec(), [&](unsigned lane) {
     const uint32_t address = wave.vgpr[op.in.addr].lane[lane] + static_cast<uint32_t>(op.in.offset);
     const Value old = update<Operation>(wave, address, data_of<Value>(wave, op.in.src[0], lane),
@@ -41,10 +44,15 @@ const Op* one(const Op& op, Wave& wave) {
 }
 
 // ds_wrxchg2: two exchanges at 8-bit offsets in units of `Unit` bytes.
-template <class T, unsigned Unit>
+template <class T, unsigned Unit, bool IsObserved>
 const Op* exchange_two(const Op& op, Wave& wave) {
   using Operation = atomic::Exchange<T>;
   const auto offsets = static_cast<uint32_t>(op.in.offset);
+  if constexpr (IsObserved) {
+    const Vgpr& lanes = wave.vgpr[op.in.addr];
+    observe_lds(op, wave, Access::atomic, sizeof(T), lanes, (offsets & 0xff) * Unit, true);
+    observe_lds(op, wave, Access::atomic, sizeof(T), lanes, (offsets >> 8) * Unit, true);
+  }
   for_each_lane(wave.exec(), [&](unsigned lane) {
     const uint32_t base = wave.vgpr[op.in.addr].lane[lane];
     const T a = data_of<T>(wave, op.in.src[0], lane), b = data_of<T>(wave, op.in.src[1], lane);
@@ -58,12 +66,15 @@ const Op* exchange_two(const Op& op, Wave& wave) {
 
 struct Entry {
   Opcode opcode, returning;
-  Handler handler, returning_handler;
+  Handler handler[2], returning_handler[2];  // indexed by whether it is observed
 };
 
 template <class Operation>
 constexpr Entry entry(Opcode opcode, Opcode returning) {
-  return {opcode, returning, &one<Operation, false>, &one<Operation, true>};
+  return {opcode,
+          returning,
+          {&one<Operation, false, false>, &one<Operation, false, true>},
+          {&one<Operation, true, false>, &one<Operation, true, true>}};
 }
 
 using u32 = uint32_t;
@@ -115,28 +126,35 @@ constexpr Entry kEntries[] = {
 
 }  // namespace
 
-Handler translate_lds_atomic(const Instruction& in) noexcept {
+Handler translate_lds_atomic(const Instruction& in, MemoryPolicy policy) noexcept {
+  const bool observed = policy != MemoryPolicy::direct;
+  const auto one_of = [observed](Handler plain, Handler with_observer) {
+    return observed ? with_observer : plain;
+  };
   for (const Entry& each : kEntries) {
-    if (in.opcode == each.opcode) return each.handler;
-    if (in.opcode == each.returning) return each.returning_handler;
+    if (in.opcode == each.opcode) return each.handler[observed];
+    if (in.opcode == each.returning) return each.returning_handler[observed];
   }
   switch (in.opcode) {
     case ds_wrxchg_rtn_b32:
-      return &one<atomic::Exchange<u32>, true>;
+      return one_of(&one<atomic::Exchange<u32>, true, false>,
+                    &one<atomic::Exchange<u32>, true, true>);
     case ds_wrxchg_rtn_b64:
-      return &one<atomic::Exchange<u64>, true>;
+      return one_of(&one<atomic::Exchange<u64>, true, false>,
+                    &one<atomic::Exchange<u64>, true, true>);
     case ds_wrxchg2_rtn_b32:
-      return &exchange_two<u32, 4>;
+      return one_of(&exchange_two<u32, 4, false>, &exchange_two<u32, 4, true>);
     case ds_wrxchg2_rtn_b64:
-      return &exchange_two<u64, 8>;
+      return one_of(&exchange_two<u64, 8, false>, &exchange_two<u64, 8, true>);
     case ds_wrxchg2st64_rtn_b32:
-      return &exchange_two<u32, 4 * 64>;
+      return one_of(&exchange_two<u32, 4 * 64, false>, &exchange_two<u32, 4 * 64, true>);
     case ds_wrxchg2st64_rtn_b64:
-      return &exchange_two<u64, 8 * 64>;
+      return one_of(&exchange_two<u64, 8 * 64, false>, &exchange_two<u64, 8 * 64, true>);
     case ds_wrap_rtn_b32:
-      return &one<atomic::Wrap, true>;
+      return one_of(&one<atomic::Wrap, true, false>, &one<atomic::Wrap, true, true>);
     case ds_condxchg32_rtn_b64:
-      return &one<atomic::ConditionalExchange, true>;
+      return one_of(&one<atomic::ConditionalExchange, true, false>,
+                    &one<atomic::ConditionalExchange, true, true>);
     default:
       return nullptr;
   }

@@ -1,6 +1,7 @@
 // DS instructions that move data between lanes, those addressed by M0, and the counters append and
 // consume.
 #include "gfx9/memory/memory.hpp"
+#include "gfx9/observe.hpp"
 
 namespace uptempo::vgpu::gfx9::memory {
 namespace {
@@ -73,8 +74,13 @@ uint64_t from_m0(const Op& op, const Wave& wave) {
   return (wave.scalar[kM0] & 0xffff) + static_cast<uint64_t>(op.in.offset);
 }
 
-template <Access Kind>
+template <Access Kind, bool IsObserved>
 const Op* by_lane(const Op& op, Wave& wave) {
+  if constexpr (IsObserved) {
+    Vgpr lanes;
+    for (unsigned lane = 0; lane < kLanes; ++lane) lanes.lane[lane] = lane * 4;
+    observe_lds(op, wave, Kind, 4, lanes, static_cast<uint32_t>(from_m0(op, wave)));
+  }
   for_each_lane(wave.exec(), [&](unsigned lane) {
     const uint64_t address = from_m0(op, wave) + lane * 4;
     const bool inside = address + 4 <= wave.lds_bytes;
@@ -90,9 +96,14 @@ const Op* by_lane(const Op& op, Wave& wave) {
 }
 
 // Changes the counter by the number of active lanes. Each active lane gets the old value.
-template <int Direction>
+template <int Direction, bool IsObserved>
 const Op* count(const Op& op, Wave& wave) {
   const uint64_t exec = wave.exec(), address = from_m0(op, wave);
+  if constexpr (IsObserved) {
+    uint32_t offset[kLanes];
+    std::fill_n(offset, kLanes, static_cast<uint32_t>(address));
+    Observed::lds_access(op, wave, Access::atomic, 4, exec & -exec, offset, true);
+  }
   uint32_t before = 0;
   if (exec != 0 && address + 4 <= wave.lds_bytes) {
     std::memcpy(&before, wave.lds + address, 4);
@@ -107,7 +118,8 @@ const Op* nothing(const Op& op, Wave&) { return next<2>(op); }
 
 }  // namespace
 
-Handler translate_lds_lanes(const Instruction& in) noexcept {
+Handler translate_lds_lanes(const Instruction& in, MemoryPolicy policy) noexcept {
+  const bool observed = policy != MemoryPolicy::direct;
   switch (in.opcode) {
     case Opcode::ds_bpermute_b32:
       return &bpermute;
@@ -116,13 +128,13 @@ Handler translate_lds_lanes(const Instruction& in) noexcept {
     case Opcode::ds_swizzle_b32:
       return &swizzle;
     case Opcode::ds_read_addtid_b32:
-      return &by_lane<Access::read>;
+      return observed ? &by_lane<Access::read, true> : &by_lane<Access::read, false>;
     case Opcode::ds_write_addtid_b32:
-      return &by_lane<Access::write>;
+      return observed ? &by_lane<Access::write, true> : &by_lane<Access::write, false>;
     case Opcode::ds_append:
-      return &count<1>;
+      return observed ? &count<1, true> : &count<1, false>;
     case Opcode::ds_consume:
-      return &count<-1>;
+      return observed ? &count<-1, true> : &count<-1, false>;
     case Opcode::ds_nop:
       return &nothing;
     default:

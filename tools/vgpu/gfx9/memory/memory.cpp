@@ -53,7 +53,7 @@ uint32_t d16_half(Opcode opcode) noexcept {
 }
 
 Handler translate_load(const Instruction& in, MemoryPolicy policy) noexcept {
-  if (in.format == Format::ds) return translate_lds(in);
+  if (in.format == Format::ds) return translate_lds(in, policy);
   const Handler handler = in.format == Format::flat ? translate_flat(in, policy) : nullptr;
   return handler != nullptr ? handler : translate_private(in, policy);
 }
@@ -77,8 +77,8 @@ const Op* load_d16_alone(const Op& op, Wave& wave) {
 
 Handler translate_memory(Instruction& in, Target target, MemoryPolicy policy) noexcept {
   if (in.format == Format::ds && in.gds)
-    return memory::translate_wave_sync(in);  // the only supported GDS instructions
-  if (in.tfe) return nullptr;                // texture-fail results
+    return memory::translate_wave_sync(in, policy);  // the only supported GDS instructions
+  if (in.tfe) return nullptr;                        // texture-fail results
   // All families use the same canonical operands (memory.hpp).
   const OperandCode accumulation = (in.acc & 8) != 0 ? 256 : 0;
   in.src[0] = static_cast<OperandCode>(in.data0 + accumulation);
@@ -101,9 +101,9 @@ Handler translate_memory(Instruction& in, Target target, MemoryPolicy policy) no
       if (const Handler handler = memory::translate_private(in, policy)) return handler;
       return memory::translate_atomic(in, policy);
     case Format::ds:
-      if (const Handler handler = memory::translate_lds(in)) return handler;
-      if (const Handler handler = memory::translate_lds_lanes(in)) return handler;
-      return memory::translate_lds_atomic(in);
+      if (const Handler handler = memory::translate_lds(in, policy)) return handler;
+      if (const Handler handler = memory::translate_lds_lanes(in, policy)) return handler;
+      return memory::translate_lds_atomic(in, policy);
     default:
       return nullptr;
   }
@@ -169,6 +169,21 @@ const Op* access_each_lane(const Op& op, Wave& wave, uint64_t exec, const GpuAdd
   });
 }
 
+void observe_lds(const Op& op, const Wave& wave, Access access, unsigned bytes, const Vgpr& base,
+                 uint32_t offset, bool returns) noexcept {
+  uint32_t offsets[kLanes];
+  for (unsigned lane = 0; lane < kLanes; ++lane) offsets[lane] = base.lane[lane] + offset;
+  Observed::lds_access(op, wave, access, bytes, wave.exec(), offsets, returns);
+}
+
+void observe_shared(const Op& op, const Wave& wave, uint64_t lanes, Access access, unsigned bytes,
+                    const GpuAddress* address, bool returns) noexcept {
+  uint32_t offsets[kLanes];
+  for (unsigned lane = 0; lane < kLanes; ++lane)
+    offsets[lane] = static_cast<uint32_t>(address[lane]);
+  Observed::lds_access(op, wave, access, bytes, lanes, offsets, returns);
+}
+
 const Op* access_each_private_lane(const Op& op, Wave& wave, uint64_t exec, GpuAddress base,
                                    const uint32_t* offset, const Transfer& transfer) {
   return each_lane(op, wave, exec, transfer, [&](unsigned lane, std::byte* raw) {
@@ -184,12 +199,14 @@ const Op* access_each_buffer_lane(const Op& op, Wave& wave, uint64_t exec, const
     for (unsigned piece = 0; piece < transfer.pieces(); ++piece) {
       const auto address = buffer.address(op, wave, lane, piece * 4, bytes);
       if (!address) continue;
+      GpuAddress observed[kLanes];
       if (!transfer.direct()) {
-        GpuAddress observed[kLanes] = {};
         observed[lane] = *address;
         Observed::access(op, wave, transfer.access, bytes, uint64_t{1} << lane, observed);
       }
       if (!access_piece(op, wave, *address, bytes, raw + 4 * piece, transfer)) return false;
+      if (!transfer.direct())
+        Observed::accessed(op, wave, transfer.access, bytes, uint64_t{1} << lane, observed);
     }
     return true;
   });

@@ -179,6 +179,13 @@ const Op* access_each_buffer_lane(const Op& op, Wave& wave, uint64_t exec, const
 void observe_private(const Op& op, const Wave& wave, uint64_t exec, GpuAddress base,
                      const uint32_t* offset, const Transfer& transfer) noexcept;
 
+// Notifies the observer of an access to LDS at `base` plus `offset` of each active lane.
+void observe_lds(const Op& op, const Wave& wave, Access access, unsigned bytes, const Vgpr& base,
+                 uint32_t offset, bool returns = false) noexcept;
+// The same for addresses in the shared aperture.
+void observe_shared(const Op& op, const Wave& wave, uint64_t lanes, Access access, unsigned bytes,
+                    const GpuAddress* address, bool returns = false) noexcept;
+
 // Returns choose.operator()<Policy>() for the value `policy`.
 template <class Choose>
 Handler with_policy(MemoryPolicy policy, Choose&& choose) {
@@ -212,11 +219,11 @@ Handler translate_cache_control(const Instruction& in, MemoryPolicy policy) noex
 // FLAT, GLOBAL, MUBUF.
 Handler translate_atomic(const Instruction& in, MemoryPolicy policy) noexcept;
 // DS loads and stores.
-Handler translate_lds(const Instruction& in) noexcept;
+Handler translate_lds(const Instruction& in, MemoryPolicy policy) noexcept;
 // DS that move data between lanes, append and consume.
-Handler translate_lds_lanes(const Instruction& in) noexcept;
-Handler translate_lds_atomic(const Instruction& in) noexcept;
+Handler translate_lds_lanes(const Instruction& in, MemoryPolicy policy) noexcept;
+Handler translate_lds_atomic(const Instruction& in, MemoryPolicy policy) noexcept;
 // DS that synchronise waves of all workgroups.
-Handler translate_wave_sync(const Instruction& in) noexcept;
+Handler translate_wave_sync(const Instruction& in, MemoryPolicy policy) noexcept;
 
 }  // namespace uptempo::vgpu::gfx9::memory

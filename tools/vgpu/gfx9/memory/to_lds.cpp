@@ -24,6 +24,11 @@ const Op* load_to_lds(const Op& op, Wave& wave) {
   const bool buffered = op.in.format == Format::mubuf;
   const Buffer buffer(op, wave);  // not used by GLOBAL
   const uint32_t base = (wave.scalar[kM0] & 0xffff) + static_cast<uint32_t>(op.in.offset);
+  if constexpr (Policy != MemoryPolicy::direct) {
+    Vgpr lanes;
+    for (unsigned lane = 0; lane < kLanes; ++lane) lanes.lane[lane] = 4 * lane;
+    observe_lds(op, wave, Access::write, sizeof(uint32_t), lanes, base);
+  }
   for (uint64_t left = exec; left != 0; left &= left - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(left));
     uint32_t value = 0;  // what a buffer gives out of range
@@ -35,8 +40,8 @@ const Op* load_to_lds(const Op& op, Wave& wave) {
     }
     if (address) {
       typename E::Raw raw{};
+      GpuAddress observed[kLanes];
       if constexpr (Policy != MemoryPolicy::direct) {
-        GpuAddress observed[kLanes] = {};
         observed[lane] = *address;
         Observed::access(op, wave, Access::read, E::kBytes, uint64_t{1} << lane, observed);
       }
@@ -45,6 +50,8 @@ const Op* load_to_lds(const Op& op, Wave& wave) {
               ? access_lane_cached(op, wave, *address, E::kBytes, &raw, Access::read)
               : access_lane_directly(op, wave, *address, E::kBytes, &raw, Access::read);
       if (!loaded) return nullptr;
+      if constexpr (Policy != MemoryPolicy::direct)
+        Observed::accessed(op, wave, Access::read, E::kBytes, uint64_t{1} << lane, observed);
       Vgpr widened;
       E::to_registers(raw, &widened, 0);
       value = widened.lane[0];

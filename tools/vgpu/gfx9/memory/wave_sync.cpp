@@ -4,6 +4,7 @@
 // The lane is then 0, as for v_readfirstlane_b32.
 #include "gfx9/wave_sync.hpp"
 #include "gfx9/memory/memory.hpp"
+#include "gfx9/observe.hpp"
 
 namespace uptempo::vgpu::gfx9::memory {
 namespace {
@@ -33,11 +34,17 @@ const Op* initialize(const Op& op, Wave& wave) {
 
 // The wave executes it again in each slice until the barrier is passed. wave.sync_phase
 // distinguishes a repeated execution from an arrival.
+template <bool IsObserved>
 const Op* barrier(const Op& op, Wave& wave) {
   WaveSync* sync = wave.workgroup->dispatch().wave_sync.get();
   if (sync == nullptr) return stop_without_resource(op, wave);
   const unsigned resource = resource_of(op, wave);
   if (wave.sync_phase == 0) {
+    // Before it arrives, since the last arrival ends the phase.
+    if constexpr (IsObserved)
+      observe_order(op, wave, [&](MemoryObserver& observer, const ObservedWave& at) {
+        observer.arrived(at, resource);
+      });
     const auto phase = sync->arrive(resource, count_of(op, wave));
     if (!phase)
       return stop_error(op, wave, QueueError::illegal_instruction,
@@ -45,18 +52,22 @@ const Op* barrier(const Op& op, Wave& wave) {
     wave.sync_phase = *phase;
   }
   if (!sync->passed(resource, wave.sync_phase)) return stop_at(op, wave, WaveStop::yield);
+  if constexpr (IsObserved)
+    observe_order(op, wave, [&](MemoryObserver& observer, const ObservedWave& at) {
+      observer.passed(at, resource);
+    });
   wave.sync_phase = 0;
   return next<2>(op);
 }
 
 }  // namespace
 
-Handler translate_wave_sync(const Instruction& in) noexcept {
+Handler translate_wave_sync(const Instruction& in, MemoryPolicy policy) noexcept {
   switch (in.opcode) {
     case Opcode::ds_gws_init:
       return &initialize;
     case Opcode::ds_gws_barrier:
-      return &barrier;
+      return policy == MemoryPolicy::direct ? &barrier<false> : &barrier<true>;
     default:
       return nullptr;
   }

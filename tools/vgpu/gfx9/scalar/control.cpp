@@ -1,5 +1,6 @@
 // Program control: branches, calls, barriers, messages, hardware registers, and VGPR indexing
 // (indexing.cpp).
+#include "gfx9/observe.hpp"
 #include "gfx9/scalar/scalar.hpp"
 #include "gfx9/stop.hpp"
 #include "gfx9/workgroup.hpp"
@@ -59,6 +60,16 @@ const Op* halt(const Op& op, Wave& wave) {
 const Op* trap(const Op& op, Wave& wave) {
   if (op.in.literal == 3) return next<1>(op);
   return stop_error(op, wave, QueueError::trap, "ends the dispatch");
+}
+
+// The fields of s_waitcnt (Vega ISA, "S_WAITCNT"): vmcnt [15:14] [3:0], lgkmcnt [11:8].
+const Op* observe_wait(const Op& op, Wave& wave) {
+  const bool vector = (op.in.literal & 0xc00f) == 0, lds = (op.in.literal & 0xf00) == 0;
+  if (vector || lds)
+    observe_order(op, wave, [&](MemoryObserver& observer, const ObservedWave& at) {
+      observer.waited(at, vector, lds);
+    });
+  return next<1>(op);
 }
 
 // s_sendmsg. MSG_INTERRUPT (1) carries the low 8 bits of a KFD event id in M0. The driver sets each
@@ -227,7 +238,7 @@ const Op* move_relative(const Op& op, Wave& wave) {
 
 }  // namespace
 
-Handler translate_control(Instruction& in) noexcept {
+Handler translate_control(Instruction& in, MemoryPolicy policy) noexcept {
   using enum Opcode;
   // s_swappc and s_movreld have no meaning with a status bit as their 64-bit source.
   if (in.format != Format::sopp && in.format != Format::sopk && in.src[0] >= kVccz &&
@@ -292,8 +303,9 @@ Handler translate_control(Instruction& in) noexcept {
       return translate_indexing(in);
     // No-ops. Memory operations complete in program order, so waits are not needed. Priorities and
     // counters have no effect. The debugger's conditions are never true.
-    case s_nop:
     case s_waitcnt:
+      return policy == MemoryPolicy::direct ? &nothing : &observe_wait;
+    case s_nop:
     case s_wakeup:
     case s_setprio:
     case s_incperflevel:

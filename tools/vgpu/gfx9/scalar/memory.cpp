@@ -113,6 +113,10 @@ template <class Observer>
 const Op* invalidate(const Op& op, Wave& wave) {
   if constexpr (Observer::kCached)
     wave.executor->caches->invalidate_scalar_l1(wave.workgroup->compute_unit);
+  if constexpr (Observer::kEnabled)
+    observe_order(op, wave, [](MemoryObserver& observer, const ObservedWave& at) {
+      observer.invalidated_scalar(at);
+    });
   return next<2>(op);
 }
 

@@ -145,7 +145,7 @@ constexpr Entry entry(Opcode opcode, F) {
 
 // Families. Each returns nullptr for opcodes of other families.
 Handler translate_alu(Instruction& in) noexcept;
-Handler translate_control(Instruction& in) noexcept;
+Handler translate_control(Instruction& in, MemoryPolicy policy) noexcept;
 Handler translate_indexing(Instruction& in) noexcept;
 Handler translate_memory(Instruction& in, MemoryPolicy policy) noexcept;
 
