@@ -191,8 +191,8 @@ TEST_CASE("an observer sees workgroups and their barriers", "[observer]") {
   machine.observer = &recorder;
   LlvmMc mc(Target::gfx90a);
   const std::vector<uint32_t> code = mc.assemble("s_barrier\ns_barrier\ns_endpgm");
-  const auto state =
-      machine.prepare(machine.assemble_kernel(code), {.grid = {192, 1, 1}, .workgroup = {128, 1, 1}}, {});
+  const auto state = machine.prepare(machine.assemble_kernel(code),
+                                     {.grid = {192, 1, 1}, .workgroup = {128, 1, 1}}, {});
   REQUIRE_FALSE(machine.run(state));
   Events of_first;
   for (const std::string& event : recorder.seen)

@@ -31,8 +31,9 @@ T load_acquire(T* word) noexcept {
 bool ends_without_effects(const Device& device) {
   const Options& options = device.options;
   return device.injector == nullptr && device.caches == nullptr && device.checker == nullptr &&
-         device.lazy_bar == nullptr && !options.delay && !options.null_kernels &&
-         !options.early_read_index && !options.deterministic && !device.trace.enabled();
+         device.memory_check == nullptr && device.lazy_bar == nullptr && !options.delay &&
+         !options.null_kernels && !options.early_read_index && !options.deterministic &&
+         !device.trace.enabled();
 }
 
 }  // namespace
@@ -166,6 +167,7 @@ bool AqlQueue::reap() {
       continue;
     progressed = true;
     const std::unique_ptr<Dispatch> dispatch = std::move(packet.dispatch);
+    packet.checked.reset();
     if (const auto& fault = dispatch->fault()) {
       if (fault->memory) {
         stop_with_fault(index, HSA_PACKET_TYPE_KERNEL_DISPATCH, *fault->memory);
@@ -204,7 +206,9 @@ bool AqlQueue::launch_next() {
           .load(std::memory_order_acquire))};
   if (header.type() == HSA_PACKET_TYPE_INVALID) return wait_for(Waiting::memory);
   // The write index may admit a packet before its doorbell is seen.
-  if (fences_.enabled() && static_cast<int64_t>(next_ - doorbell_seen_) > 0) note_doorbells();
+  if ((fences_.enabled() || memory_watch_.enabled()) &&
+      static_cast<int64_t>(next_ - doorbell_seen_) > 0)
+    note_doorbells();
   if (blocked_on_earlier()) {
     const bool waits = header.barrier() || chain_waits();
     if (waits && !chain_next(packet, header)) return wait_for(Waiting::workers);

@@ -84,6 +84,7 @@ class AqlQueue final : public Queue {
   struct InFlight {
     std::unique_ptr<Dispatch> dispatch;        // null once complete
     std::unique_ptr<WatchedDispatch> watched;  // null while fences are not checked
+    std::unique_ptr<CheckedDispatch> checked;  // null while memory is not checked
     Begun begun;
     bool complete = false;
     bool retire_early = false;

@@ -52,7 +52,8 @@ Target target_of(const DeviceDescription& device) {
 
 gfx9::MemoryPolicy policy_of(const Device& device) {
   if (device.caches != nullptr) return gfx9::MemoryPolicy::cached;
-  return device.checker != nullptr ? gfx9::MemoryPolicy::observed : gfx9::MemoryPolicy::direct;
+  return device.checker != nullptr || device.memory_check != nullptr ? gfx9::MemoryPolicy::observed
+                                                                     : gfx9::MemoryPolicy::direct;
 }
 
 uint32_t worker_count(const Options& options) {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <map>
 
+#include "cp/packet/sdma_ranges.hpp"
 #include "cp/signal.hpp"
 #include "device/clock.hpp"
 
@@ -23,29 +24,13 @@ fences::Path path_of(const ObservedAccess& access) noexcept {
 
 using Range = fences::Checker::Range;
 
-// Calls visit(source, destination) for each row that a packet copies. Calls nothing for packets
-// that move no data.
+// Calls visit(source, destination) for each row that a packet copies.
 template <typename Visit>
-void for_ranges(const sdma::Decoded& packet, Visit visit) {
-  if (const auto* linear = std::get_if<sdma::CopyLinear>(&packet.packet)) {
-    visit(std::optional(Range{linear->source, linear->bytes}),
-          Range{linear->destination, linear->bytes});
-  } else if (const auto* fill = std::get_if<sdma::ConstFill>(&packet.packet)) {
-    visit(std::optional<Range>(), Range{fill->destination, fill->bytes});
-  } else if (const auto* write = std::get_if<sdma::WriteLinear>(&packet.packet)) {
-    visit(std::optional<Range>(),
-          Range{write->destination, uint64_t{write->dwords} * sizeof(uint32_t)});
-  } else if (const auto* rect = std::get_if<sdma::CopyRect>(&packet.packet)) {
-    for (uint32_t slice = 0; slice < rect->slices; ++slice) {
-      for (uint32_t row = 0; row < rect->rows; ++row) {
-        const auto at = [&](const sdma::CopyRect::Side& side) {
-          return Range{side.base + slice * side.slice_bytes + row * side.pitch_bytes,
-                       rect->row_bytes};
-        };
-        visit(std::optional(at(rect->source)), at(rect->destination));
-      }
-    }
-  }
+void for_rows(const sdma::Decoded& packet, Visit visit) {
+  sdma::for_ranges(packet, [&](std::optional<sdma::Range> source, sdma::Range destination) {
+    visit(source ? std::optional(Range{source->address, source->bytes}) : std::nullopt,
+          Range{destination.address, destination.bytes});
+  });
 }
 
 template <typename Visit>
@@ -294,7 +279,7 @@ void FenceWatch::wait(uint64_t offset, GpuAddress polled) {
 
 void FenceWatch::expect_copy(const sdma::Decoded& packet) {
   if (host_pages_ == nullptr) return;
-  for_ranges(packet, [this](const std::optional<Range>&, Range destination) {
+  for_rows(packet, [this](const std::optional<Range>&, Range destination) {
     for_pages(destination, [this](GpuAddress page) {
       if (host_pages_->close(page, true)) host_pages_->device_wrote(page, nullptr);
     });
@@ -303,7 +288,7 @@ void FenceWatch::expect_copy(const sdma::Decoded& packet) {
 
 void FenceWatch::begin_copy(const sdma::Decoded& packet) {
   if (host_pages_ == nullptr) return;
-  for_ranges(packet, [this](std::optional<Range> source, Range destination) {
+  for_rows(packet, [this](std::optional<Range> source, Range destination) {
     if (source) close(*source, false);
     close(destination, true);
   });
@@ -320,7 +305,7 @@ void FenceWatch::copy(uint64_t offset, const sdma::Decoded& packet) {
   end_copy(&packet);
   host_.report();
   const fences::Origin origin{.published = publisher_of(offset + 1)};
-  for_ranges(packet, [&](std::optional<Range> source, Range destination) {
+  for_rows(packet, [&](std::optional<Range> source, Range destination) {
     checker_->copy(actor_, offset, packet.name, source, destination, kind_of_, origin);
   });
 }
@@ -330,7 +315,7 @@ void FenceWatch::end_copy(const sdma::Decoded* packet) {
   if (closed_.empty()) return;
   std::map<GpuAddress, PageMask> written;
   if (packet != nullptr)
-    for_ranges(*packet, [&](const std::optional<Range>&, Range destination) {
+    for_rows(*packet, [&](const std::optional<Range>&, Range destination) {
       for (uint64_t byte = 0; byte < destination.bytes;) {
         const GpuAddress address = destination.address + byte;
         const uint64_t bit = address % 64, count = std::min(destination.bytes - byte, 64 - bit);

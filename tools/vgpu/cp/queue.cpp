@@ -16,6 +16,7 @@ Queue::Queue(QueueContext& context, uint32_t ordinal, fences::Checker::QueueKind
     : context_(context),
       ordinal_(ordinal),
       fences_(context.device, context.memory, kind, ordinal),
+      memory_watch_(context.device, context.memory, ordinal),
       delays_(context.late_interrupts == nullptr
                   ? nullptr
                   : std::make_unique<QueueDelays>(context.device.options.delay.value(), ordinal,
@@ -57,6 +58,7 @@ void Queue::trace_doorbell(uint64_t value, uint64_t host_ns) {
 
 void Queue::noted_doorbell(const DoorbellWatch::Record& record) {
   fences_.published(record.value, record.stack);
+  memory_watch_.published(record.value, record.stack);
   if (!context_.device.trace.enabled()) return;
   if (doorbell_lines_.noted(record.value, record.host_ns))
     trace_doorbell(record.value, record.host_ns);
@@ -93,7 +95,8 @@ void Queue::raise(uint32_t event_id, uint64_t number) {
 }
 
 void Queue::note_doorbells() {
-  if (context_.device.trace.enabled() || fences_.enabled()) context_.take_noted_doorbells();
+  if (context_.device.trace.enabled() || fences_.enabled() || memory_watch_.enabled())
+    context_.take_noted_doorbells();
   if (!fences_.enabled()) return;
   const auto section = fences_.section();
   look_for_checker(host_clock_ns());

@@ -15,6 +15,7 @@
 #include "cp/doorbell/doorbell_lines.hpp"
 #include "cp/fence_watch.hpp"
 #include "cp/kernel_table.hpp"
+#include "cp/memory_watch.hpp"
 #include "cp/queue_delays.hpp"
 #include "cp/report/snapshot.hpp"
 #include "cp/scheduler/scheduler.hpp"
@@ -125,6 +126,7 @@ class Queue {
   QueueContext& context_;
   const uint32_t ordinal_;
   FenceWatch fences_;
+  MemoryWatch memory_watch_;
   const std::unique_ptr<QueueDelays> delays_;  // null: nothing is delayed
   Waiting waiting_ = Waiting::doorbell;
 

@@ -21,6 +21,9 @@ class HostStacks;
 namespace fences {
 class Checker;
 }
+namespace memory_check {
+class Checker;
+}
 
 // The state that the devices of one process share.
 struct GpuGroup {
@@ -41,7 +44,8 @@ struct Device {
   GpuGroup* group = nullptr;                  // null: a device of its own
   uint32_t gpu = 0;                           // its number in the process, from 0
   Injector* injector = nullptr;       // null: no rule of --inject names a packet or interrupt
-  HostStacks* host_stacks = nullptr;  // with the checker; null: stacks are not kept
+  HostStacks* host_stacks = nullptr;  // with either checker; null: stacks are not kept
+  memory_check::Checker* memory_check = nullptr;  // null: memory is not checked
   // RUNTIME_ENABLE was issued: queue errors are also exceptions (cp/queue_exception.hpp)
   std::atomic<bool> reports_exceptions{false};
 };

@@ -53,7 +53,7 @@ struct ProgramAction {
 
 std::array<ProgramAction, 3> program_actions{
     {{.signal_number = SIGSEGV}, {.signal_number = SIGBUS}, {.signal_number = SIGTRAP}}};
-std::array<std::atomic<FaultClient>, 4> clients{};  // by rank
+std::array<std::atomic<FaultClient>, 5> clients{};  // by rank
 std::atomic<pid_t> owner{0};
 
 std::atomic_flag actions_lock;

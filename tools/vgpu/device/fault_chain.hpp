@@ -1,7 +1,7 @@
 // The device's handler of SIGSEGV and SIGBUS, and where a client needs it of SIGTRAP, which runs
 // before the program's.
 //
-// Parts of the device depend on faults (host_pages.hpp, lazy_bar.hpp;
+// Parts of the device depend on faults (host_pages.hpp, lazy_bar.hpp, memory_check/host_stores.hpp;
 // cp/doorbell/doorbell_watch.hpp, cp/lost_memory.hpp). They are clients of this one handler. A
 // fault that no client resolves is delivered to the program's action as the kernel would deliver
 // it: that action's mask is added to the interrupted one, SA_RESETHAND resets the action first, and
@@ -33,7 +33,7 @@ using FaultClient = bool (*)(int signal_number, const siginfo_t& info,
                              ucontext_t& context) noexcept;
 
 // The order in which clients are called. Doorbells fault most often, and their check costs nothing.
-enum class FaultRank : uint8_t { doorbell, lazy_bar, host_pages, lost_memory };
+enum class FaultRank : uint8_t { doorbell, lazy_bar, host_pages, memory_check, lost_memory };
 
 // with_traps: also SIGTRAP, for a client that has a thread execute one instruction.
 enum class FaultSignals : uint8_t { faults, with_traps };

@@ -62,6 +62,7 @@
 #include "device/host_events.hpp"
 #include "device/host_observer.hpp"
 #include "device/memory.hpp"
+#include "device/memory_check/host_stores.hpp"
 #include "device/waits/host_holder.hpp"
 
 namespace uptempo::vgpu {
@@ -253,6 +254,8 @@ class HostAccess {
         bytes_(bytes) {
     if (bar_ != nullptr && !bar_->hold(address_, bytes)) bar_ = nullptr;
     if (pages_ != nullptr && !pages_->hold(address_, bytes, write)) pages_ = nullptr;
+    if (auto* const stores = memory_check::HostStores::of_process(); stores != nullptr && write)
+      stores->stored(address_, bytes);
   }
   ~HostAccess() {
     if (bar_ != nullptr) bar_->release(address_, bytes_);

@@ -111,6 +111,8 @@ Checks Checks::parse(std::string_view list) {
       checks.fences = true;
     } else if (name == "atomics") {
       checks.atomics = true;
+    } else if (name == "memory") {
+      checks.memory = true;
     } else if (name == "hsa") {
       checks.specification = true;
     } else if (name == "repeated") {
@@ -123,11 +125,17 @@ Checks Checks::parse(std::string_view list) {
       known = false;
     }
   }
-  const bool of_fences = checks.specification || checks.repeated || checks.advice || checks.waits;
-  if (!known || (!checks.fences && (of_fences || !checks.atomics)))
+  const bool of_fences = checks.specification || checks.advice || checks.waits;
+  if (!known || (!checks.fences && of_fences) ||
+      (!checks.fences && !checks.memory && (checks.repeated || !checks.atomics)))
+    throw std::invalid_argument("'" + std::string(list) +
+                                "': use atomics, memory or memory,repeated, or fences with any of "
+                                ",hsa ,repeated ,advice ,waits appended");
+  if (checks.fences && checks.memory)
     throw std::invalid_argument(
         "'" + std::string(list) +
-        "': use atomics, or fences with any of ,hsa ,repeated ,advice ,waits appended");
+        "': memory and fences exclude each other, because each observes the host by the "
+        "protection of its pages: run the program once with each");
   if (checks.advice && checks.waits)
     throw std::invalid_argument(
         "'" + std::string(list) +
@@ -258,7 +266,7 @@ Options Options::from_environment() {
   }
   if (!value_of("UPTEMPO_VGPU_LAZY_BAR").empty()) {
     options.lazy_bar = number<uint64_t>("UPTEMPO_VGPU_LAZY_BAR", 0);
-    if (options.checks.fences)
+    if (options.checks.fences || options.checks.memory)
       throw std::invalid_argument(
           "UPTEMPO_VGPU_LAZY_BAR and UPTEMPO_VGPU_CHECK exclude each other: set one of them");
   }

@@ -21,10 +21,13 @@ struct Checks {
   bool repeated = false;       // report every finding, also repetitions
   bool advice = false;         // at the end, list fences that could be narrower
   bool waits = false;          // observe which completions the host has looked at (device/waits)
+  bool memory = false;         // run the memory checker (device/memory_check)
   bool atomics = false;        // report floating-point atomics without effect; on with every check
 
-  // Accepts "atomics", or "fences" with any of "hsa", "repeated", "advice" and "waits",
-  // comma-separated. "advice" and "waits" exclude each other. Throws std::invalid_argument, which names the list and what is accepted.
+  // Accepts "atomics", "memory" with or without "repeated", or "fences" with any of "hsa",
+  // "repeated", "advice" and "waits", comma-separated. "advice" and "waits" exclude each other, and
+  // so do "fences" and "memory". Throws std::invalid_argument, which names the list and what is
+  // accepted.
   static Checks parse(std::string_view list);
 };
 

@@ -12,6 +12,7 @@
 #include "device/fences/checker.hpp"
 #include "device/hives.hpp"
 #include "device/host_pages.hpp"
+#include "device/memory_check/checker.hpp"
 #include "kfd/machine/log.hpp"
 #include "kfd/program_memory.hpp"
 
@@ -52,10 +53,20 @@ MemoryKind kind_of(uint32_t flags, bool local) {
   return coherent || extended ? MemoryKind::fine_grained : MemoryKind::coarse_grained;
 }
 
+memory_check::BufferKind checked_kind(uint32_t flags) {
+  return {.flags = flags,
+          .is_undefined = (flags & KFD_IOC_ALLOC_MEM_FLAGS_VRAM) != 0,
+          .host_stores = (flags & KFD_IOC_ALLOC_MEM_FLAGS_PUBLIC) != 0};
+}
+
 }  // namespace
 
 Buffers::Buffers(std::vector<Gpu*> gpus, SparseFile& kfd_file)
     : gpus_(std::move(gpus)), kfd_file_(kfd_file), processors_(gpus_.size()) {}
+
+memory_check::Checker* Buffers::memory_check() const noexcept {
+  return gpus_.front()->device.memory_check;
+}
 
 void Buffers::set_command_processor(const Gpu& gpu, CommandProcessor* processor) {
   const std::lock_guard lock(mutex_);
@@ -128,6 +139,8 @@ int Buffers::allocate(const Request& request, uint64_t& handle, uint64_t& mmap_o
   if (const int error = place(buffer, mmap_offset); error != 0) return error;
   handle = (uint64_t{owner_of(buffer).id} << 32) | next_handle_++;
   buffers_.emplace(handle, std::move(buffer));
+  if (memory_check::Checker* const checker = memory_check())
+    checker->add_buffer(request.gpu_address, request.size_bytes, checked_kind(request.flags));
   return 0;
 }
 
@@ -140,6 +153,8 @@ int Buffers::free(uint64_t handle) {
   Gpu& gpu = owner_of(buffer);
   if (gpu.lazy_bar != nullptr)
     gpu.lazy_bar->remove(reinterpret_cast<std::byte*>(buffer.request.gpu_address));
+  if (memory_check::Checker* const checker = memory_check())
+    checker->remove_buffer(buffer.request.gpu_address);
   if (buffer.file_bytes != 0) gpu.machine.release(gpu.index, buffer.file_offset);
   buffers_.erase(found);
   return 0;
@@ -159,6 +174,8 @@ int Buffers::share(uint64_t handle, const Gpu& gpu, uint32_t tag, ShareHandle& n
   if (buffer.file_bytes == 0) return -EINVAL;
   const auto shared = gpu.machine.share(gpu.index, buffer.file_offset, {flags, tag});
   if (!shared) return -ENOMEM;
+  if (memory_check::Checker* const checker = memory_check())
+    checker->share_buffer(buffer.request.gpu_address);
   name = *shared;
   extent = {gpu.index, buffer.file_offset, buffer.file_bytes, {flags, tag}};
   return 0;
@@ -200,6 +217,8 @@ int Buffers::import(const ShareHandle& name, const Gpu& gpu, uint64_t gpu_addres
                                   .host = gpu.render_file.at(shared->offset),
                                   .file_offset = shared->offset,
                                   .file_bytes = shared->size_bytes});
+  if (memory_check::Checker* const checker = memory_check(); checker != nullptr && gpu_address != 0)
+    checker->add_buffer(gpu_address, request.size_bytes, {.flags = request.flags});
   return 0;
 }
 
@@ -212,6 +231,12 @@ int Buffers::move(uint64_t handle, uint64_t gpu_address) {
   if (gpu_address % kPage != 0 || gpu_address >= kGpuAddressEnd ||
       buffer.request.size_bytes > kGpuAddressEnd - gpu_address)
     return -EINVAL;
+  if (memory_check::Checker* const checker = memory_check()) {
+    if (buffer.request.gpu_address != 0) checker->remove_buffer(buffer.request.gpu_address);
+    if (gpu_address != 0)
+      checker->add_buffer(gpu_address, buffer.request.size_bytes,
+                          checked_kind(buffer.request.flags));
+  }
   buffer.request.gpu_address = gpu_address;
   return 0;
 }

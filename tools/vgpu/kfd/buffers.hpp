@@ -119,6 +119,7 @@ class Buffers {
   void watch(const Buffer& buffer);
   void hold_back(const Buffer& buffer, const Gpu& gpu);
   int place(Buffer& buffer, uint64_t& mmap_offset);
+  memory_check::Checker* memory_check() const noexcept;  // null: memory is not checked
 
   const std::vector<Gpu*> gpus_;
   SparseFile& kfd_file_;

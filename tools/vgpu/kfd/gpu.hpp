@@ -39,12 +39,13 @@ struct ProcessParts {
   Trace& trace;
   Events& events;
   GpuGroup& group;
-  fences::Checker* checker = nullptr;         // null: fences are not checked
-  HostStacks* host_stacks = nullptr;          // with the checker
-  HostPages* host_pages = nullptr;            // with the checker
-  IgnoredAtomics* ignored_atomics = nullptr;  // null: not counted
-  Injector* injector = nullptr;               // with rules about packets or interrupts
-  std::function<void(bool gone)> gpu_lost{};  // called on a device thread
+  fences::Checker* checker = nullptr;             // null: fences are not checked
+  HostStacks* host_stacks = nullptr;              // with either checker
+  HostPages* host_pages = nullptr;                // with the checker
+  IgnoredAtomics* ignored_atomics = nullptr;      // null: not counted
+  Injector* injector = nullptr;                   // with rules about packets or interrupts
+  std::function<void(bool gone)> gpu_lost{};      // called on a device thread
+  memory_check::Checker* memory_check = nullptr;  // null: memory is not checked
 };
 
 // Adds the GPU's identity to what its threads raise.

@@ -107,6 +107,16 @@ bool Process::write_hang_report(int descriptor, std::string_view reason) const n
 const fences::Checker* Process::checker() const noexcept {
   return requests_->fence_report.checker();
 }
+memory_check::Checker* Process::memory_checker() const noexcept {
+  return requests_->fence_report.memory_checker();
+}
+HostStackId Process::capture_stack() const noexcept {
+  FindingDetailer* const details = requests_->fence_report.details();
+  return details == nullptr ? 0 : details->stacks.capture();
+}
+void Process::knows_allocations() const noexcept {
+  requests_->fence_report.knows_allocations(capture_stack());
+}
 std::optional<int> Process::finish_checks() {
   if (requests_->host_pages != nullptr) requests_->host_pages->catch_up();
   uint64_t dispatches = 0;

@@ -76,6 +76,11 @@ class Process {
   bool write_hang_report(int descriptor, std::string_view reason) const noexcept;
   // Null if fences are not checked.
   const fences::Checker* checker() const noexcept;
+  // Null if memory is not checked.
+  memory_check::Checker* memory_checker() const noexcept;
+  // For --check memory: the calling thread's stack. ROCr's tool has been loaded.
+  HostStackId capture_stack() const noexcept;
+  void knows_allocations() const noexcept;
   // Null without --inject.
   Injector* injector() const noexcept;
   // Reports rules of --inject that never applied, and with --verbose how often others did.

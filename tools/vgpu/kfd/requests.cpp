@@ -100,7 +100,8 @@ std::vector<std::unique_ptr<Gpu>> Requests::make_gpus() {
                                                 injector->has(InjectRule::Place::interrupt))
                             ? injector.get()
                             : nullptr,
-            .gpu_lost = [this, index](bool gone) { lose_gpu(index, gone); }}));
+            .gpu_lost = [this, index](bool gone) { lose_gpu(index, gone); },
+            .memory_check = fence_report.memory_checker()}));
   return made;
 }
 

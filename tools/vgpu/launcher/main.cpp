@@ -26,21 +26,14 @@
 #include "device/options.hpp"
 #include "kfd/machine/machine.hpp"
 #include "launcher/elf_program.hpp"
+#include "launcher/failure.hpp"
+#include "launcher/preload.hpp"
 #include "tools/support/option_text.hpp"
 
 namespace fs = std::filesystem;
 using namespace uptempo::vgpu;
 
 namespace {
-
-constexpr int kUsage = 2;
-constexpr int kCannotRun = 126;
-constexpr int kNotFound = 127;
-
-struct Failure {
-  int status;
-  std::string sentence;
-};
 
 std::string targets() {
   std::string names;
@@ -92,11 +85,17 @@ std::string help() {
          "  --check atomics     find floating-point atomics that have no effect because their "
          "memory is\n"
          "                      not coarse-grained; --check fences finds them too\n"
+         "  --check memory[,repeated]\n"
+         "                      find accesses beyond allocations, after their release and under "
+         "running\n"
+         "                      kernels, reads of memory and LDS without contents, and leaks. "
+         "Excludes\n"
+         "                      --check fences and --bar lazy\n"
          "  --report FILE       write the findings of --check to FILE as lines of JSON (default: "
          "sentences\n"
          "                      on stderr)\n"
-         "  --suppressions FILE leave out findings of --check fences that a rule in FILE names. A "
-         "rule is a\n"
+         "  --suppressions FILE leave out findings that a rule in FILE names (FINDINGS.md). A rule "
+         "is a\n"
          "                      line: CLASS WRITER READER [queue=N], for example: unordered fill* "
          "add*\n"
          "  --error-exitcode N  end each process in which --check finds anything with status N (1 "
@@ -398,57 +397,13 @@ std::string find_program(const std::string& name) {
   throw Failure{kNotFound, "no program '" + name + "' in PATH"};
 }
 
-// Searches the launcher's folder (build tree) and the library folder of the same prefix
-// (installed).
-std::string find_library() {
-  const fs::path here = fs::read_symlink("/proc/self/exe").parent_path();
-  const fs::path candidates[] = {
-      here / "libuptempo-vgpu.so",
-      here.parent_path() / UPTEMPO_VGPU_LIBDIR / "uptempo" / "libuptempo-vgpu.so"};
-  std::string tried;
-  for (const fs::path& candidate : candidates) {
-    if (access(candidate.c_str(), R_OK) == 0) {
-      if (candidate.string().find_first_of(": ") != std::string::npos)
-        throw Failure{kCannotRun, "'" + candidate.string() +
-                                      "' has a space or colon in its path, which LD_PRELOAD cannot "
-                                      "express: install it elsewhere"};
-      return candidate.string();
-    }
-    tried += (tried.empty() ? "" : " nor ") + candidate.string();
-  }
-  throw Failure{kCannotRun, "libuptempo-vgpu.so is neither " + tried +
-                                "; build or install it with the launcher"};
-}
-
-bool is_sanitizer_runtime(const std::string& library) {
-  return library.starts_with("libasan.so") || library.starts_with("libtsan.so") ||
-         library.starts_with("libubsan.so") || library.starts_with("liblsan.so") ||
-         library.starts_with("libclang_rt.");
-}
-
-// A sanitizer's runtime must be the first library of the process, so it precedes the virtual GPU's.
-std::string preload_list(const ElfProgram& program, const std::string& library) {
-  std::string list;
-  for (const std::string& needed : program.needed)
-    if (is_sanitizer_runtime(needed)) list += needed + ':';
-  list += library;
-  const char* present = std::getenv("LD_PRELOAD");
-  std::string_view others = present == nullptr ? "" : present;
-  while (!others.empty()) {
-    const size_t end = others.find_first_of(": ");
-    const std::string_view other = others.substr(0, end);
-    others = end == std::string_view::npos ? std::string_view{} : others.substr(end + 1);
-    if (!other.empty() && other != library) list += ':' + std::string(other);
-  }
-  return list;
-}
-
 // The list may come from the environment, which the launcher has not checked.
-bool names_fences(std::string_view checks) {
+Checks checks_asked_for() {
+  const char* const list = std::getenv("UPTEMPO_VGPU_CHECK");
   try {
-    return Checks::parse(checks).fences;
+    return list == nullptr ? Checks{} : Checks::parse(list);
   } catch (const std::invalid_argument&) {
-    return false;  // the library reports the error
+    return {};  // the library reports the error
   }
 }
 
@@ -492,27 +447,25 @@ int run(const std::vector<std::string>& arguments) {
   const auto asked = [](const char* variable) { return std::getenv(variable) != nullptr; };
   if (asked("UPTEMPO_VGPU_REPORT") && !asked("UPTEMPO_VGPU_CHECK"))
     usage(
-        "--report has no findings to write without --check: add --check fences or --check atomics");
+        "--report has no findings to write without --check: add --check fences, memory or atomics");
   if (asked("UPTEMPO_VGPU_ERROR_EXITCODE") && !asked("UPTEMPO_VGPU_CHECK"))
-    usage("--error-exitcode depends on findings: add --check fences or --check atomics");
-  if (const char* const checks = std::getenv("UPTEMPO_VGPU_CHECK");
-      asked("UPTEMPO_VGPU_SUPPRESSIONS") && (checks == nullptr || !names_fences(checks)))
-    usage("--suppressions has no findings to suppress without --check fences");
+    usage("--error-exitcode depends on findings: add --check fences, memory or atomics");
+  const Checks checks = checks_asked_for();
+  if (asked("UPTEMPO_VGPU_SUPPRESSIONS") && !checks.fences && !checks.memory)
+    usage("--suppressions has no findings to suppress without --check fences or --check memory");
   if (asked("UPTEMPO_VGPU_CHECK") && asked("UPTEMPO_VGPU_NULL_KERNELS"))
     usage("--check has no accesses to check under --null-kernels: leave out one of them");
-  if (const char* const checks = std::getenv("UPTEMPO_VGPU_CHECK");
-      checks != nullptr && asked("UPTEMPO_VGPU_INCOHERENT") && names_fences(checks))
+  if (asked("UPTEMPO_VGPU_INCOHERENT") && checks.fences)
     usage("--check fences and --incoherent exclude each other: run the program once with each");
   // ROCr divides blocks of device memory among small allocations. Without that, findings know each
   // allocation, and freed memory is forgotten.
-  if (const char* const checks = std::getenv("UPTEMPO_VGPU_CHECK");
-      checks != nullptr && names_fences(checks) && !asked("HSA_DISABLE_FRAGMENT_ALLOCATOR"))
+  if (checks.fences && !asked("HSA_DISABLE_FRAGMENT_ALLOCATOR"))
     set("HSA_DISABLE_FRAGMENT_ALLOCATOR", "1");
   check_sockets();
   check_single_modes();
-  if (const char* const checks = std::getenv("UPTEMPO_VGPU_CHECK");
-      checks != nullptr && asked("UPTEMPO_VGPU_LAZY_BAR") && names_fences(checks))
-    usage("--check fences and --bar lazy exclude each other: run the program once with each");
+  if (asked("UPTEMPO_VGPU_LAZY_BAR") && (checks.fences || checks.memory))
+    usage(std::string(checks.memory ? "--check memory" : "--check fences") +
+          " and --bar lazy exclude each other: run the program once with each");
   const std::string path = find_program(arguments[first]);
   const ElfProgram program = inspect_program(path);
   if (program.elf && !program.elf64)
@@ -522,7 +475,9 @@ int run(const std::vector<std::string>& arguments) {
     throw Failure{kCannotRun, "'" + path +
                                   "' is statically linked, so the virtual GPU cannot be preloaded: "
                                   "link it dynamically"};
-  set("LD_PRELOAD", preload_list(program, find_library()));
+  const std::string library = find_library();
+  set("LD_PRELOAD", preload_list(program, library));
+  if (checks.memory) set("HSA_TOOLS_LIB", tools_list(library));
   std::vector<char*> argv;
   for (size_t i = first; i < arguments.size(); ++i)
     argv.push_back(const_cast<char*>(arguments[i].c_str()));

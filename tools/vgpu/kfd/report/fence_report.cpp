@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "device/fences/advice.hpp"
-#include "device/fences/report/closing.hpp"
 #include "device/hives.hpp"
 #include "device/host_pages.hpp"
 #include "kfd/machine/log.hpp"
@@ -21,6 +20,7 @@ FenceReport::FenceReport(const Options& options)
       error_exitcode_(options.error_exitcode),
       lines_(options.checks.atomics ? options.report_file : std::string()) {
   if (!options.checks.atomics) return;
+  suppressions_ = fences::Suppressions::read(options.suppressions_file);
   for (const DeviceDescription* gpu : options.gpus)
     ignored_atomics_.push_back(std::make_unique<IgnoredAtomics>(
         [this, target = std::string(gpu->target)](const IgnoredAtomic& atomic) {
@@ -31,6 +31,7 @@ FenceReport::FenceReport(const Options& options)
             report(to_sentence(atomic, target));
           }
         }));
+  if (options.checks.memory) check_memory();
   if (!options.checks.fences) return;
   fences::JudgeOptions judge{.target = std::string(device_.target),
                              .specification = options.checks.specification,
@@ -42,7 +43,6 @@ FenceReport::FenceReport(const Options& options)
   }
   judge.peer_writes_probe = one_hive && peer_writes_probe(device_.target);
   details_ = std::make_unique<FindingDetailer>();
-  suppressions_ = fences::Suppressions::read(options.suppressions_file);
   if (options.checks.advice) journal_ = std::make_unique<fences::Journal>();
   checker_ = std::make_unique<fences::Checker>(
       std::move(judge), [this](const fences::Finding& finding) { add(finding); }, journal_.get(),
@@ -105,6 +105,7 @@ void FenceReport::finish(const HostPages* host_pages, uint64_t dispatches) {
     if (journal_ != nullptr) advise();
     report_unobserved(host_pages);
   }
+  if (memory_checker_ != nullptr) finish_memory(dispatches);
   close(dispatches);
 }
 
@@ -120,8 +121,10 @@ void FenceReport::close(uint64_t dispatches) {
            " floating-point atomics had no effect, at " + std::to_string(ignored.places) +
            " places");
   fences::Closing closing{.fences = checks_.fences,
+                           .memory = checks_.memory,
                           .counts = {},
                           .ignored_atomics = ignored.places,
+                          .others = {},
                           .unused_suppressions = {},
                           .report_file = lines_.file()};
   {
@@ -132,6 +135,7 @@ void FenceReport::close(uint64_t dispatches) {
     closing.counts = checker_->counts();
   else
     closing.counts.dispatches = dispatches;
+  if (memory_checker_ != nullptr) add_memory(closing);
   lines_.write(to_json(closing, static_cast<uint64_t>(getpid())));
   report(to_sentence(closing));
 }

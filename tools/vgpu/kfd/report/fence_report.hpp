@@ -4,6 +4,7 @@
 // Thread safety: any thread.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -14,8 +15,11 @@
 #include "device/device.hpp"
 #include "device/fences/checker.hpp"
 #include "device/fences/journal.hpp"
+#include "device/fences/report/closing.hpp"
 #include "device/fences/report/suppressions.hpp"
 #include "device/ignored_atomics.hpp"
+#include "device/memory_check/checker.hpp"
+#include "device/memory_check/host_stores.hpp"
 #include "kfd/report/finding_details.hpp"
 
 namespace uptempo::vgpu::kfd {
@@ -28,8 +32,16 @@ class FenceReport {
 
   // Null if fences are not checked.
   fences::Checker* checker() noexcept { return checker_.get(); }
-  // Null if fences are not checked.
+  // Null if neither fences nor memory are checked.
   FindingDetailer* details() noexcept { return details_.get(); }
+  // Null if memory is not checked.
+  memory_check::Checker* memory_checker() noexcept { return memory_checker_.get(); }
+  // ROCr has loaded hsa_tool.cpp, so the program's allocations are known from now on. The stack is
+  // that of the call that initialised ROCr.
+  void knows_allocations(HostStackId stack) noexcept {
+    initialised_by_.store(stack, std::memory_order_relaxed);
+    knows_allocations_.store(true, std::memory_order_relaxed);
+  }
   // Null if floating-point atomics are not checked.
   IgnoredAtomics* ignored_atomics(uint32_t gpu_index) noexcept {
     return ignored_atomics_.empty() ? nullptr : ignored_atomics_[gpu_index].get();
@@ -46,6 +58,10 @@ class FenceReport {
 
  private:
   void add(const fences::Finding& finding);
+  void add(const memory_check::Finding& finding);
+  void check_memory();
+  void finish_memory(uint64_t dispatches);
+  void add_memory(fences::Closing& closing) const;
   void advise();
   void report_unobserved(const HostPages* host_pages);
   void close(uint64_t dispatches);
@@ -62,6 +78,12 @@ class FenceReport {
   fences::Suppressions suppressions_;
   std::unique_ptr<fences::Journal> journal_;  // null: no advice requested
   std::unique_ptr<fences::Checker> checker_;
+  std::unique_ptr<memory_check::Checker> memory_checker_;
+  std::unique_ptr<memory_check::HostStores> host_stores_;  // with the former
+  std::array<std::atomic<uint64_t>, memory_check::kClassNames.size()> of_memory_{};
+  std::atomic<uint64_t> memory_suppressed_{0};
+  std::atomic<HostStackId> initialised_by_{0};
+  std::atomic<bool> knows_allocations_{false};
   std::vector<std::unique_ptr<IgnoredAtomics>> ignored_atomics_;  // one per GPU, or none
   std::atomic<bool> finished_{false};
 };

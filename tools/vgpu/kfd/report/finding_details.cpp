@@ -1,8 +1,10 @@
 #include "kfd/report/finding_details.hpp"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "device/fences/report/remedy.hpp"
@@ -78,6 +80,47 @@ fences::FindingDetails FindingDetailer::of(const fences::Finding& finding) {
           .memory = memory_at(finding),
           .remedy = fences::remedy(finding,
                                    frames_.is_hip() ? fences::Library::hip : fences::Library::hsa)};
+}
+
+memory_check::Details FindingDetailer::of(const memory_check::Finding& finding) {
+  const std::lock_guard lock(texts_mutex_);
+  const auto calls = [this](HostStackId stack) { return frames_.frames(stacks.frames(stack)); };
+  memory_check::Details details;
+  if (finding.packet) {
+    details.published_by = calls(finding.packet->published);
+    if (finding.instruction != 0 && lines_ != nullptr)
+      details.line = lines_->line(finding.packet->gpu, finding.instruction);
+  }
+  if (finding.buffer) {
+    const memory_check::Buffer& buffer = *finding.buffer;
+    details.kind = kind_in_words({.flags = buffer.flags});
+    details.allocated_by = calls(buffer.allocated);
+    details.freed_by = calls(buffer.freed);
+  }
+  details.freed_again_by = calls(finding.freed_again);
+  details.hip = frames_.is_hip();
+  return details;
+}
+
+bool FindingDetailer::is_by_program(HostStackId stack, HostStackId initialisation) {
+  const std::lock_guard lock(texts_mutex_);
+  const std::vector<HostFrames::RuntimeCall> calls = frames_.runtime_calls(stacks.frames(stack));
+  if (calls.empty()) return true;
+  // HIP has functions that allocate for the program. Everything else that it allocates is its own.
+  // Memory of its pools (hipMallocAsync) stays allocated when the program has freed it.
+  const std::string& function = calls.front().function;
+  constexpr std::array<std::string_view, 5> kPrefixes{"hipMalloc", "hipHostMalloc", "hipHostAlloc",
+                                                      "hipMemAlloc", "hipExtMalloc"};
+  if (calls.front().hip &&
+      (std::ranges::none_of(kPrefixes, [&](auto prefix) { return function.starts_with(prefix); }) ||
+       function.find("Async") != std::string::npos || function.find("Pool") != std::string::npos))
+    return false;
+  // HIP initialises itself in the program's first call. The two stacks part inside the second of
+  // its functions at the earliest, where an allocation for the program has left the first.
+  const std::vector<HostFrames::RuntimeCall> init =
+      frames_.runtime_calls(stacks.frames(initialisation));
+  return calls.size() < 2 || init.size() < 2 || calls[0].address != init[0].address ||
+         calls[1].address != init[1].address;
 }
 
 }  // namespace uptempo::vgpu::kfd

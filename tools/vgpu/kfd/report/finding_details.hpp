@@ -16,6 +16,7 @@
 #include "device/fences/report/finding_text.hpp"
 #include "device/host_stacks.hpp"
 #include "device/memory.hpp"
+#include "device/memory_check/finding.hpp"
 #include "kfd/report/allocations.hpp"
 #include "kfd/report/dwarf_library.hpp"
 #include "kfd/report/host_frames.hpp"
@@ -35,6 +36,11 @@ class FindingDetailer {
   void created_queue(uint32_t number);
 
   fences::FindingDetails of(const fences::Finding& finding);
+  // From any thread, one at a time.
+  memory_check::Details of(const memory_check::Finding& finding);
+  // Whether a stack belongs to an allocation that the program made, not HIP for itself.
+  // `initialisation`: where HIP initialised ROCr, if it did.
+  bool is_by_program(HostStackId stack, HostStackId initialisation);
 
   HostStacks stacks;
   Allocations allocations;
@@ -45,7 +51,8 @@ class FindingDetailer {
 
   HostStackId creation_of(uint32_t queue) const;
 
-  mutable std::mutex queues_mutex_;                   // taken last
+  std::mutex texts_mutex_;           // guards frames_ and lines_ for findings of memory
+  mutable std::mutex queues_mutex_;  // taken last
   std::unordered_map<uint32_t, HostStackId> queues_;  // compute queues, by number
   const DwarfLibrary library_;
   HostFrames frames_;

@@ -224,6 +224,20 @@ std::vector<fences::HostFrame> HostFrames::frames(std::span<const uintptr_t> sta
   return told;
 }
 
+std::vector<HostFrames::RuntimeCall> HostFrames::runtime_calls(std::span<const uintptr_t> stack) {
+  std::vector<RuntimeCall> calls;
+  for (const uintptr_t address : stack) {
+    const Frame& one = frame(address);
+    if (one.owner == Owner::program) break;
+    if (one.owner == Owner::runtime)
+      calls.push_back({.address = address,
+                       .function = one.calls.back().function,
+                       .hip = one.calls.back().module.starts_with("libamdhip64.")});
+  }
+  std::ranges::reverse(calls);
+  return calls;
+}
+
 bool HostFrames::is_hip() {
   if (mapped_.empty()) read_maps();
   return is_hip_;

@@ -41,6 +41,14 @@ class HostFrames {
   // empty.
   std::vector<fences::HostFrame> place(uintptr_t instruction);
 
+  // The runtime's functions between the program's call and the innermost one, outermost first.
+  struct RuntimeCall {
+    uintptr_t address = 0;  // in the calling instruction
+    std::string function;   // empty: not exported
+    bool hip = false;
+  };
+  std::vector<RuntimeCall> runtime_calls(std::span<const uintptr_t> stack);
+
   // Whether HIP is among the modules that are known so far. The first call reads them.
   bool is_hip();
 

@@ -23,6 +23,7 @@ std::string by_class(const Closing& closing) {
   add(closing.counts.stale, "stale");
   add(closing.counts.unreleased, "unreleased");
   add(closing.ignored_atomics, "ignored-atomic");
+  for (const auto& [name, number] : closing.others) add(number, name);
   return text;
 }
 
@@ -35,7 +36,7 @@ std::string to_sentence(const Closing& closing) {
     text += ", " + counted(counts.copies, "copy", "copies") + " and " +
             counted(counts.bytes, "byte", "bytes");
   else
-    text += " for floating-point atomics without effect";
+    text += closing.memory ? " for errors of memory" : " for floating-point atomics without effect";
   text += ": ";
   if (closing.findings() == 0)
     text += "no findings";
@@ -45,8 +46,8 @@ std::string to_sentence(const Closing& closing) {
   if (counts.specification_only != 0)
     text += "; " + std::to_string(counts.specification_only) + " more with fences,hsa";
   if (counts.repeated != 0)
-    text += "; " + counted(counts.repeated, "repetition", "repetitions") +
-            " not shown (fences,repeated)";
+    text += "; " + counted(counts.repeated, "repetition", "repetitions") + " not shown (" +
+            (closing.memory ? "memory" : "fences") + ",repeated)";
   if (counts.suppressed != 0) text += "; " + std::to_string(counts.suppressed) + " suppressed";
   if (!closing.unused_suppressions.empty()) {
     text += "; unused suppressions: ";
@@ -70,6 +71,7 @@ std::string to_json(const Closing& closing, uint64_t process) {
   add("stale", counts.stale);
   add("unreleased", counts.unreleased);
   add("ignored_atomics", closing.ignored_atomics);
+  for (const auto& [name, number] : closing.others) add(name, number);
   add("specification_only", counts.specification_only);
   add("repeated", counts.repeated);
   add("suppressed", counts.suppressed);

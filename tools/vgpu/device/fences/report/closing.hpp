@@ -5,6 +5,8 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "device/fences/checker.hpp"
@@ -12,14 +14,21 @@
 namespace uptempo::vgpu::fences {
 
 struct Closing {
-  bool fences = false;           // false: only floating-point atomics were checked
+  bool fences = false;
+  bool memory = false;           // neither: only floating-point atomics were checked
   Checker::Counts counts{};      // without fences, only `dispatches` counts
   uint64_t ignored_atomics = 0;  // places
+  // Findings of the other checks, by class, with those that did not occur.
+  std::vector<std::pair<std::string_view, uint64_t>> others{};
   std::vector<std::string> unused_suppressions{};  // "FILE:LINE"
   std::string report_file{};                       // empty: findings are on stderr
 
   // Findings that were not suppressed.
-  uint64_t findings() const noexcept { return counts.total() + ignored_atomics; }
+  uint64_t findings() const noexcept {
+    uint64_t sum = counts.total() + ignored_atomics;
+    for (const auto& [name, number] : others) sum += number;
+    return sum;
+  }
 };
 
 // "checked 12 dispatches, 3 copies and 98304 bytes: 3 findings (1 unordered, 2 stale); 2 more with
@@ -29,6 +38,7 @@ std::string to_sentence(const Closing& closing);
 // {"summary":{"process":26044,"dispatches":12,"copies":3,"bytes":98304,"findings":3,"unordered":1,
 //  "stale":2,"unreleased":0,"ignored_atomics":0,"specification_only":2,"repeated":0,"suppressed":0,
 //  "unused_suppressions":[]}}
+// With --check memory also the number of each of its classes ("out-of-bounds":1).
 std::string to_json(const Closing& closing, uint64_t process);
 
 }  // namespace uptempo::vgpu::fences

@@ -11,16 +11,9 @@
 #include <vector>
 
 #include "device/fences/finding.hpp"
+#include "device/fences/report/frame_text.hpp"
 
 namespace uptempo::vgpu::fences {
-
-// One call or access in the program. Fields that are not known are empty.
-struct HostFrame {
-  std::string function{};  // "Solver::step(int)"
-  std::string source{};    // "solver.cpp:120"
-  std::string module{};    // "a.out"
-  uint64_t offset = 0;     // of the instruction, in the module's file; no module: its address
-};
 
 struct TaskDetails {
   std::vector<std::string> lines{};       // source lines of the kernel's accesses: "sum.hip:12"

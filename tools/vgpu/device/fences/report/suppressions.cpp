@@ -12,6 +12,7 @@
 #include <stdexcept>
 
 #include "device/fences/report/finding_text.hpp"
+#include "device/memory_check/finding.hpp"
 
 namespace uptempo::vgpu::fences {
 namespace {
@@ -37,11 +38,10 @@ bool glob_matches(std::string_view glob, std::string_view name) {
   return glob.find_first_not_of('*', at) == std::string_view::npos;
 }
 
-bool names(std::string_view glob, const Task& task) {
+bool names(std::string_view glob, std::string_view name, bool is_dispatch) {
   constexpr std::string_view kSuffix = ".kd";
-  const std::string_view name = task.name;
   if (glob_matches(glob, name)) return true;
-  if (task.kind != Task::Kind::dispatch) return false;
+  if (!is_dispatch) return false;
   if (name.ends_with(kSuffix) && glob_matches(glob, name.substr(0, name.size() - kSuffix.size())))
     return true;
   return glob_matches(glob, readable_kernel(name));
@@ -73,12 +73,19 @@ std::vector<std::string> words_of(std::string_view line) {
   return words;
 }
 
-std::optional<Finding::Class> class_of(const std::string& word) {
-  if (word == "*") return std::nullopt;
+const std::string& class_of(const std::string& word) {
+  std::string known;
+  const auto is = [&](std::string_view name) {
+    known += std::string(name) + ", ";
+    return word == name;
+  };
   for (const auto what :
        {Finding::Class::unordered, Finding::Class::stale, Finding::Class::unreleased})
-    if (word == class_name(what)) return what;
-  throw std::invalid_argument("'" + word + "' is not one of unordered, stale, unreleased and *");
+    if (is(class_name(what))) return word;
+  for (const std::string_view name : memory_check::kClassNames)
+    if (is(name)) return word;
+  if (word == "*") return word;
+  throw std::invalid_argument("'" + word + "' is not one of " + known + "and *");
 }
 
 std::string contents_of(const std::string& file) {
@@ -130,14 +137,28 @@ uint32_t queue_of(const std::string& word) {
 bool Suppressions::Rule::matches(const Finding& finding) const {
   const Task& one = *finding.writer;
   const Task& other = *finding.reader;
-  if (what && *what != finding.what) return false;
+  if (what != "*" && what != class_name(finding.what)) return false;
   const auto is_on_queue = [this](const Task& task) {
     return task.kind != Task::Kind::host && task.queue == *queue;
   };
   if (queue && !is_on_queue(one) && !is_on_queue(other)) return false;
-  return (names(writer, one) && names(reader, other)) ||
-         (finding.conflict == Finding::Conflict::write_after_write && names(writer, other) &&
-          names(reader, one));
+  const auto is = [](const std::string& glob, const Task& task) {
+    return names(glob, task.name, task.kind == Task::Kind::dispatch);
+  };
+  return (is(writer, one) && is(reader, other)) ||
+         (finding.conflict == Finding::Conflict::write_after_write && is(writer, other) &&
+          is(reader, one));
+}
+
+bool Suppressions::Rule::matches(const OfMemory& finding) const {
+  if ((what != "*" && what != finding.what) || (queue && finding.queue != queue) ||
+      !names(writer, finding.task, finding.is_dispatch))
+    return false;
+  return glob_matches(reader, "") ||
+         std::ranges::any_of(finding.allocated_by, [this](const std::string& function) {
+           return glob_matches(reader, function) ||
+                  glob_matches(reader, without_arguments(function));
+         });
 }
 
 Suppressions Suppressions::parse(std::string_view text, const std::string& file) {
@@ -171,6 +192,16 @@ Suppressions Suppressions::read(const std::string& file) {
 }
 
 bool Suppressions::suppress(const Finding& finding) {
+  bool suppressed = false;
+  for (Rule& rule : rules_) {
+    if (!rule.matches(finding)) continue;
+    rule.used = true;
+    suppressed = true;
+  }
+  return suppressed;
+}
+
+bool Suppressions::suppress(const OfMemory& finding) {
   bool suppressed = false;
   for (Rule& rule : rules_) {
     if (!rule.matches(finding)) continue;

@@ -8,7 +8,8 @@
 // the kernel's whole name, as the program wrote it or as the linker has it, with or without ".kd";
 // the name of a copy engine's operation; or "host". A glob with spaces is in double quotes, all of
 // it. Where both tasks write, either may come first. queue=N: one of the two is on queue N, as in
-// findings.
+// findings. For findings of --check memory, the second glob is for one of the functions that
+// allocated the memory, with or without its arguments.
 //
 // Errors: parse() throws std::invalid_argument, which names the line and the mistake.
 // Thread safety: none; the checker's lock guards it.
@@ -35,18 +36,29 @@ class Suppressions {
   // Marks each rule that matches as used.
   bool suppress(const Finding& finding);
 
+  // The same for a finding of --check memory.
+  struct OfMemory {
+    std::string_view what;
+    std::string task;  // the kernel's symbol, the copy's operation, or "host"
+    bool is_dispatch = false;
+    std::optional<uint32_t> queue;
+    std::vector<std::string> allocated_by;  // functions, with their arguments
+  };
+  bool suppress(const OfMemory& finding);
+
   // "FILE:LINE" of each rule that has matched nothing.
   std::vector<std::string> unused() const;
 
  private:
   struct Rule {
-    std::optional<Finding::Class> what;  // nothing: any
+    std::string what;  // a class, or "*"
     std::string writer, reader;
     std::optional<uint32_t> queue;
     std::string place;
     bool used = false;
 
     bool matches(const Finding& finding) const;
+    bool matches(const OfMemory& finding) const;
   };
   std::vector<Rule> rules_;
 };

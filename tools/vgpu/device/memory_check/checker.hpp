@@ -1,0 +1,141 @@
+// The checker of --check memory: judges accesses of kernels and copies to memory, and knows which
+// memory the program has allocated and freed. README.md has the rules.
+//
+// Thread safety: any thread. find(), and what allocation.hpp does with its result, takes no lock.
+// The report is called without the checker's lock.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "device/memory_check/allocation.hpp"
+#include "device/memory_check/finding.hpp"
+
+namespace uptempo::vgpu::memory_check {
+
+class Checker {
+ public:
+  using Report = std::function<void(const Finding&)>;
+
+  // Freed memory that is kept from further use, at most.
+  static constexpr uint64_t kQuarantineBytes = uint64_t{64} << 20;
+  // Freed allocations that are remembered after that.
+  static constexpr size_t kRemembered = 16384;
+
+  // `repeated`: reports each finding, not only the first of an instruction and a class.
+  Checker(Report report, bool repeated);
+
+  // --- The driver's buffers
+
+  void add_buffer(GpuAddress begin, uint64_t bytes, BufferKind kind) noexcept;
+  void remove_buffer(GpuAddress begin) noexcept;
+  // Another process may store to the allocations in the buffer: they count as initialised.
+  void share_buffer(GpuAddress begin) noexcept;
+
+  // --- The program's allocations
+
+  struct Request {
+    GpuAddress begin = 0;
+    uint64_t bytes = 0;
+    uint64_t reserved_bytes = 0;  // with the redzone
+    HostStackId stack = 0;
+    bool quarantined = true;  // when it is freed
+  };
+  // Returns whether it is device memory that the host can store to (host_stores.hpp).
+  bool allocated(const Request& request) noexcept;
+
+  struct Released {
+    GpuAddress begin = 0;
+    uint64_t bytes = 0;
+    bool watched = false;  // its pages may be protected
+  };
+  struct Freed {
+    enum class What : uint8_t { unknown, twice, held, passed };
+    What what = What::unknown;
+    // To be returned to ROCr now; with `passed` the allocation itself, last.
+    std::vector<Released> release;
+  };
+  // The program frees the allocation that begins there. Reports dispatches that use it.
+  Freed freed(GpuAddress begin, HostStackId stack);
+  // The allocation will be freed without quarantine.
+  void expose(GpuAddress begin) noexcept;
+  // Everything that is in quarantine leaves it.
+  std::vector<Released> release_all();
+  // The program's live allocation that begins there, as it was asked for.
+  std::optional<Request> find_request(GpuAddress begin) const;
+  Allocation* find(GpuAddress address) const noexcept { return map_.find(address); }
+
+  // --- Dispatches and copies
+
+  // Returns the dispatch's number, which its accesses leave in last_user. `arguments`: words of its
+  // kernargs.
+  uint64_t begin(const Packet& packet, const std::vector<uint64_t>& arguments);
+  void end(uint64_t number);
+
+  // Completes the finding with the nearest allocation and reports it, unless the memory is a
+  // buffer of the driver's own. Judges again what check() did not find fine.
+  void found(Finding finding, Verdict verdict);
+  // A finding that needs no buffer, in LDS.
+  void found(Finding finding);
+
+  struct Range {
+    GpuAddress address = 0;
+    uint64_t bytes = 0;
+  };
+  // An engine has copied. Without a source, the destination has been filled.
+  void copied(const Packet& packet, std::optional<Range> source, Range destination);
+
+  // --- The end
+
+  // Reports what is not freed. `is_program`: whether the program made the allocation with this
+  // stack.
+  void report_leaks(const std::function<bool(HostStackId stack)>& is_program);
+
+  // Findings that were not reported, because the same instruction had one before.
+  uint64_t repeated() const;
+  uint64_t unrecorded() const noexcept { return unrecorded_.load(std::memory_order_relaxed); }
+
+ private:
+  struct Running {
+    uint64_t number = 0;
+    Packet packet;
+    std::vector<const Allocation*> held;
+  };
+  // These need the lock.
+  Allocation* buffer_at(GpuAddress address) const;
+  Allocation* allocation_at(GpuAddress begin) const;
+  void forget(Allocation& allocation);
+  void let_go(Allocation& allocation);
+  std::vector<Released> shrink_quarantine(uint64_t limit_bytes);
+  std::optional<Buffer> nearest(GpuAddress address, uint64_t bytes) const;
+  bool counts_as_new(const Finding& finding);
+
+  void check_copy(const Packet& packet, Range range, bool writes);
+
+  const Report report_;
+  const bool repeated_;
+  AllocationMap map_;
+  std::atomic<uint64_t> unrecorded_{0};  // allocations that were not recorded for lack of memory
+
+  mutable std::mutex mutex_;
+  std::map<GpuAddress, Allocation*> buffers_;  // of the driver
+  std::map<GpuAddress, Allocation*> program_;  // live, held, and gone where nothing replaced them
+  std::deque<Allocation*> quarantine_;
+  uint64_t quarantine_bytes_ = 0;
+  std::deque<std::pair<Allocation*, uint64_t>> remembered_;  // gone, with their numbers
+  uint64_t last_allocation_ = 0;
+  std::vector<Running> running_;
+  std::set<std::tuple<Class, GpuAddress, std::string>> reported_;
+  uint64_t repeated_count_ = 0;
+};
+
+}  // namespace uptempo::vgpu::memory_check

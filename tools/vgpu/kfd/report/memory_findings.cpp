@@ -1,0 +1,68 @@
+// The part of FenceReport for --check memory.
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kfd/machine/log.hpp"
+#include "kfd/report/fence_report.hpp"
+
+namespace uptempo::vgpu::kfd {
+
+void FenceReport::check_memory() {
+  details_ = std::make_unique<FindingDetailer>();
+  memory_checker_ = std::make_unique<memory_check::Checker>(
+      [this](const memory_check::Finding& finding) { add(finding); }, checks_.repeated);
+  host_stores_ = std::make_unique<memory_check::HostStores>(*memory_checker_);
+}
+
+void FenceReport::add(const memory_check::Finding& finding) {
+  memory_check::Details details = details_->of(finding);
+  details.several_gpus = gpus_.size() > 1;
+  fences::Suppressions::OfMemory named{
+      .what = memory_check::class_name(finding.what),
+      .task = finding.packet ? finding.packet->name : "host",
+      .is_dispatch = finding.packet && !finding.packet->is_copy,
+      .queue = finding.packet ? std::optional(finding.packet->queue) : std::nullopt,
+      .allocated_by = {}};
+  for (const fences::HostFrame& frame : details.allocated_by)
+    named.allocated_by.push_back(frame.function);
+  {
+    const std::lock_guard lock(suppressions_mutex_);
+    if (suppressions_.suppress(named)) {
+      memory_suppressed_.fetch_add(1, std::memory_order_relaxed);
+      return;
+    }
+  }
+  found_.store(true, std::memory_order_relaxed);  // a flag that orders nothing
+  of_memory_[static_cast<size_t>(finding.what)].fetch_add(1, std::memory_order_relaxed);
+  const uint32_t gpu = finding.packet ? finding.packet->gpu : 0;
+  if (lines_.enabled()) {
+    lines_.write(to_json(finding, gpus_[gpu]->target, details));
+  } else {
+    report(to_sentence(finding, details));
+  }
+}
+
+void FenceReport::finish_memory(uint64_t dispatches) {
+  const HostStackId initialised_by = initialised_by_.load(std::memory_order_relaxed);
+  memory_checker_->report_leaks([this, initialised_by](HostStackId stack) {
+    return details_->is_by_program(stack, initialised_by);
+  });
+  if (const uint64_t unrecorded = memory_checker_->unrecorded(); unrecorded != 0)
+    report("memory: memory ran out while recording " + std::to_string(unrecorded) +
+           " allocations");
+  if (dispatches != 0 && !knows_allocations_.load(std::memory_order_relaxed))
+    report(
+        "memory: the program's allocations are not known, because ROCr has not loaded the library "
+        "that HSA_TOOLS_LIB names for uptempo-vgpu");
+}
+
+void FenceReport::add_memory(fences::Closing& closing) const {
+  for (size_t what = 0; what < of_memory_.size(); ++what)
+    closing.others.emplace_back(memory_check::kClassNames[what],
+                                of_memory_[what].load(std::memory_order_relaxed));
+  closing.counts.repeated += memory_checker_->repeated();
+  closing.counts.suppressed += memory_suppressed_.load(std::memory_order_relaxed);
+}
+
+}  // namespace uptempo::vgpu::kfd
