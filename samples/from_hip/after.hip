@@ -73,4 +73,6 @@ int main() {
   std::printf("checksum %016llx, %.2f us of CPU time in each launch, %.1f us a step\n",
               static_cast<unsigned long long>(checksum), launch_us / kSteps,
               all_us.count() / kSteps);
+  CHECK(hipFree(flux));
+  CHECK(hipFree(heat));
 }

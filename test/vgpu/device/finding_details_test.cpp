@@ -275,7 +275,8 @@ TEST_CASE("suppressions that match nothing are listed by file and line") {
 TEST_CASE("an invalid suppression is an error with file, line and reason") {
   for (const auto& [text, message] :
        {std::pair("unordered a", "f:1: a rule is CLASS WRITER READER [queue=N]"),
-        std::pair("\n\nracy a b", "f:3: 'racy' is not one of unordered, stale, unreleased and *"),
+        std::pair("\n\nracy a b",
+                  "f:3: 'racy' is not one of unordered, stale, unreleased, out-of-bounds"),
         std::pair("# x\nstale a b queue=x", "f:2: 'queue=x' is not queue=N"),
         std::pair("stale a b queue=", "f:1: 'queue=' is not queue=N"),
         std::pair("stale a b c", "f:1: 'c' is not queue=N"),

@@ -23,6 +23,7 @@ int main() {
   CHECK_HIP(hipHostMalloc(&released, sizeof(int), 0));
   CHECK_HIP(hipMalloc(&data, 64 * sizeof(int)));
   CHECK_HIP(hipMalloc(&sum, 64 * sizeof(int)));
+  CHECK_HIP(hipMemset(data, 0, 64 * sizeof(int)));
   *released = 0;
   hipStream_t one, other;
   CHECK_HIP(hipStreamCreate(&one));
@@ -32,5 +33,10 @@ int main() {
   CHECK_HIP(hipStreamSynchronize(other));
   __atomic_store_n(released, 1, __ATOMIC_SEQ_CST);
   CHECK_HIP(hipDeviceSynchronize());
+  CHECK_HIP(hipStreamDestroy(one));
+  CHECK_HIP(hipStreamDestroy(other));
+  CHECK_HIP(hipHostFree(released));
+  CHECK_HIP(hipFree(data));
+  CHECK_HIP(hipFree(sum));
   return 0;
 }

@@ -43,7 +43,7 @@ Verdict judge(const Allocation& allocation, GpuAddress address, uint64_t bytes,
   const auto* const words = allocation.initialised.load(std::memory_order_relaxed);
   const uint64_t offset = address - allocation.begin.load(std::memory_order_relaxed);
   return words == nullptr || memory_check::any_initialised(words, offset, bytes) ? Verdict::fine
-                                                                                : verdict;
+                                                                                 : verdict;
 }
 
 // The lanes of an access with one verdict.
@@ -97,8 +97,7 @@ void CheckedDispatch::scalar(const ObservedAccess& access) noexcept {
   if (allocation != nullptr) {
     use(*allocation, number_);
     const uint64_t accessible = allocation->accessible.load(std::memory_order_relaxed);
-    const uint64_t offset =
-        access.address[0] - allocation->begin.load(std::memory_order_relaxed);
+    const uint64_t offset = access.address[0] - allocation->begin.load(std::memory_order_relaxed);
     if (offset < accessible) inside = std::min<uint64_t>(access.size_bytes, accessible - offset);
   }
   if (inside != 0) {
@@ -131,15 +130,15 @@ void CheckedDispatch::access(const ObservedAccess& access) noexcept {
     const auto lane = static_cast<uint32_t>(std::countr_zero(lanes));
     const GpuAddress address = access.address[lane];
     const bool is_same =
-        allocation != nullptr && memory_check::check(*allocation, address, access.size_bytes,
-                                                     false) == Verdict::fine;
+        allocation != nullptr &&
+        memory_check::check(*allocation, address, access.size_bytes, false) == Verdict::fine;
     if (!is_same) {
       allocation = checker_.find(address);
       if (allocation != nullptr) use(*allocation, number_);
     }
-    const Verdict verdict =
-        allocation == nullptr ? Verdict::outside
-                              : judge(*allocation, address, access.size_bytes, access.access);
+    const Verdict verdict = allocation == nullptr
+                                ? Verdict::outside
+                                : judge(*allocation, address, access.size_bytes, access.access);
     if (verdict != Verdict::fine)
       bad[static_cast<size_t>(verdict)].add(lane, address);
     else if (access.access != Access::read)

@@ -166,8 +166,7 @@ size_t redzone_of(const void* begin) {
 hsa_status_t checked_pointer_info(const void* pointer, hsa_amd_pointer_info_t* info,
                                   void* (*allocate)(size_t), uint32_t* agent_count,
                                   hsa_agent_t** accessible) {
-  const hsa_status_t status =
-      real.pointer_info(pointer, info, allocate, agent_count, accessible);
+  const hsa_status_t status = real.pointer_info(pointer, info, allocate, agent_count, accessible);
   if (status == HSA_STATUS_SUCCESS && info->type == HSA_EXT_POINTER_TYPE_HSA)
     info->sizeInBytes -= redzone_of(info->agentBaseAddress);
   return status;
@@ -179,8 +178,8 @@ hsa_status_t checked_ipc_create(void* pointer, size_t bytes, hsa_amd_ipc_memory_
 }
 
 // The callback comes when the memory is freed, so the quarantine must not delay that.
-hsa_status_t checked_deallocation_callback(void* pointer,
-                                           hsa_amd_deallocation_callback_t callback, void* data) {
+hsa_status_t checked_deallocation_callback(void* pointer, hsa_amd_deallocation_callback_t callback,
+                                           void* data) {
   checker().expose(reinterpret_cast<uint64_t>(pointer));
   return real.deallocation_callback(pointer, callback, data);
 }
@@ -236,6 +235,11 @@ UPTEMPO_VGPU_EXPORT bool uptempo_vgpu_hsa_load(void* tables) {
   core.hsa_memory_free_fn = checked_free;
   installed = true;
   return true;
+}
+
+// hip_free.cpp calls this.
+UPTEMPO_VGPU_EXPORT void uptempo_vgpu_hip_freed(void* pointer) {
+  if (installed) checker().given_up(reinterpret_cast<uint64_t>(pointer));
 }
 
 UPTEMPO_VGPU_EXPORT void uptempo_vgpu_hsa_unload() {

@@ -19,6 +19,15 @@ bool is_sanitizer_runtime(const std::string& library) {
          library.starts_with("libclang_rt.");
 }
 
+// A library of --check memory, in the folder of the preloaded one.
+std::string beside(const std::string& library, const std::string& name) {
+  std::string path =
+      (fs::path(library).parent_path() / ("libuptempo-vgpu." + name + ".so")).string();
+  if (access(path.c_str(), R_OK) != 0)
+    throw Failure{kCannotRun, "--check memory needs '" + path + "', which is missing"};
+  return path;
+}
+
 }  // namespace
 
 std::string find_library() {
@@ -41,26 +50,27 @@ std::string find_library() {
                                 "; build or install it with the launcher"};
 }
 
-std::string preload_list(const ElfProgram& program, const std::string& library) {
+std::string preload_list(const ElfProgram& program, const std::string& library,
+                         bool checks_memory) {
   std::string list;
   for (const std::string& needed : program.needed)
     if (is_sanitizer_runtime(needed)) list += needed + ':';
   list += library;
+  const std::string hip = checks_memory ? beside(library, "hip-free") : std::string();
+  if (checks_memory) list += ':' + hip;
   const char* present = std::getenv("LD_PRELOAD");
   std::string_view others = present == nullptr ? "" : present;
   while (!others.empty()) {
     const size_t end = others.find_first_of(": ");
     const std::string_view other = others.substr(0, end);
     others = end == std::string_view::npos ? std::string_view{} : others.substr(end + 1);
-    if (!other.empty() && other != library) list += ':' + std::string(other);
+    if (!other.empty() && other != library && other != hip) list += ':' + std::string(other);
   }
   return list;
 }
 
 std::string tools_list(const std::string& library) {
-  const std::string tool = (fs::path(library).parent_path() / "libuptempo-vgpu.hsa-tool.so").string();
-  if (access(tool.c_str(), R_OK) != 0)
-    throw Failure{kCannotRun, "--check memory needs '" + tool + "', which is missing"};
+  const std::string tool = beside(library, "hsa-tool");
   const char* const present = std::getenv("HSA_TOOLS_LIB");
   const std::string_view others = present == nullptr ? "" : present;
   // A launcher around this one has named it already.

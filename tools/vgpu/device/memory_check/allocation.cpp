@@ -11,8 +11,8 @@ namespace uptempo::vgpu::memory_check {
 namespace {
 
 constexpr uint64_t kWordBits = 64;
-constexpr size_t kSmallestBlock = 64;              // bytes of bits
-constexpr size_t kChunkBytes = size_t{1} << 20;    // for blocks up to kLargeBlock
+constexpr size_t kSmallestBlock = 64;             // bytes of bits
+constexpr size_t kChunkBytes = size_t{1} << 20;   // for blocks up to kLargeBlock
 constexpr size_t kLargeBlock = size_t{64} << 10;  // from here on a mapping of its own
 
 // Zeros, which take memory when they are first written.

@@ -46,8 +46,8 @@ struct Allocation {
 
   // relaxed: find() acquires the record.
   std::atomic<GpuAddress> begin{0};
-  std::atomic<uint64_t> bytes{0};       // as the program asked for them
-  std::atomic<uint64_t> accessible{0};  // `bytes` or, unless live, 0
+  std::atomic<uint64_t> bytes{0};                            // as the program asked for them
+  std::atomic<uint64_t> accessible{0};                       // `bytes` or, unless live, 0
   std::atomic<std::atomic<uint64_t>*> initialised{nullptr};  // null: all bytes are
   std::atomic<State> state{State::live};
   std::atomic<bool> watched{false};    // the host's stores are observed (host_stores.hpp)
@@ -59,6 +59,7 @@ struct Allocation {
   std::atomic<HostStackId> allocated{0}, freed{0};
   BufferKind kind_of_memory;
   bool quarantined = true;
+  bool given_up = false;  // the program has freed it, and HIP keeps it
 
   uint64_t end() const noexcept {
     return begin.load(std::memory_order_relaxed) + bytes.load(std::memory_order_relaxed);
@@ -88,7 +89,7 @@ inline Verdict check(const Allocation& allocation, GpuAddress address, uint64_t 
   if (!reads) return Verdict::fine;
   const std::atomic<uint64_t>* const words = allocation.initialised.load(std::memory_order_relaxed);
   return words == nullptr || all_initialised(words, offset, bytes) ? Verdict::fine
-                                                                  : Verdict::uninitialised;
+                                                                   : Verdict::uninitialised;
 }
 
 // Call it for a write that check() found fine.

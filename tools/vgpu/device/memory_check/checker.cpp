@@ -148,6 +148,7 @@ bool Checker::allocated(const Request& request) noexcept {
     allocation.watched.store(kind.is_undefined && kind.host_stores, std::memory_order_relaxed);
     allocation.last_user.store(0, std::memory_order_relaxed);
     allocation.quarantined = request.quarantined;
+    allocation.given_up = false;
     program_[request.begin] = &allocation;
     map_.assign(request.begin, allocation.reserved_bytes, &allocation);
     if (buffer != nullptr) close(*buffer, State::divided);
@@ -189,17 +190,18 @@ Checker::Freed Checker::freed(GpuAddress begin, HostStackId stack) {
     Allocation* const allocation = allocation_at(begin);
     if (allocation == nullptr) return result;
     if (state_of(*allocation) != State::live) {
-      result.what = state_of(*allocation) == State::held ? Freed::What::twice : Freed::What::unknown;
-      Finding finding{.what = Class::double_free, .address = begin, .buffer = described(*allocation)};
+      result.what =
+          state_of(*allocation) == State::held ? Freed::What::twice : Freed::What::unknown;
+      Finding finding{
+          .what = Class::double_free, .address = begin, .buffer = described(*allocation)};
       finding.freed_again = stack;
       if (counts_as_new(finding)) findings.push_back(std::move(finding));
     } else {
       allocation->freed.store(stack, std::memory_order_relaxed);
       close(*allocation, State::held);
       for (const Running& running : running_) {
-        const bool uses =
-            allocation->last_user.load(std::memory_order_relaxed) == running.number ||
-            std::ranges::find(running.held, allocation) != running.held.end();
+        const bool uses = allocation->last_user.load(std::memory_order_relaxed) == running.number ||
+                          std::ranges::find(running.held, allocation) != running.held.end();
         if (!uses) continue;
         Finding finding{.what = Class::freed_in_use,
                         .packet = running.packet,
@@ -224,6 +226,11 @@ Checker::Freed Checker::freed(GpuAddress begin, HostStackId stack) {
   return result;
 }
 
+void Checker::given_up(GpuAddress begin) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (Allocation* const allocation = allocation_at(begin)) allocation->given_up = true;
+}
+
 void Checker::expose(GpuAddress begin) noexcept {
   const std::lock_guard lock(mutex_);
   if (Allocation* const allocation = allocation_at(begin)) allocation->quarantined = false;
@@ -238,9 +245,8 @@ std::optional<Checker::Request> Checker::find_request(GpuAddress begin) const {
   const std::lock_guard lock(mutex_);
   const Allocation* const allocation = allocation_at(begin);
   if (allocation == nullptr || state_of(*allocation) != State::live) return std::nullopt;
-  return Request{.begin = begin,
-                 .bytes = bytes_of(*allocation),
-                 .reserved_bytes = allocation->reserved_bytes};
+  return Request{
+      .begin = begin, .bytes = bytes_of(*allocation), .reserved_bytes = allocation->reserved_bytes};
 }
 
 uint64_t Checker::begin(const Packet& packet, const std::vector<uint64_t>& arguments) {
@@ -387,15 +393,16 @@ void Checker::copied(const Packet& packet, std::optional<Range> source, Range de
                    destination.bytes);
 }
 
-void Checker::report_leaks(
-    const std::function<bool(HostStackId stack)>& is_program) {
-  std::map<HostStackId, Finding> by_place;
+void Checker::report_leaks(const std::function<std::optional<std::string>(HostStackId)>& place_of) {
+  std::map<std::string, Finding> by_place;
   {
     const std::lock_guard lock(mutex_);
     for (const auto& [begin, allocation] : program_) {
       const HostStackId stack = allocation->allocated.load(std::memory_order_relaxed);
-      if (state_of(*allocation) != State::live || !is_program(stack)) continue;
-      Finding& leak = by_place[stack];
+      if (state_of(*allocation) != State::live || allocation->given_up) continue;
+      const std::optional<std::string> place = place_of(stack);
+      if (!place) continue;
+      Finding& leak = by_place[*place];
       if (leak.leaks++ == 0) {
         leak.what = Class::leak;
         leak.address = begin;
@@ -404,7 +411,7 @@ void Checker::report_leaks(
       leak.leaked_bytes += bytes_of(*allocation);
     }
   }
-  for (const auto& [stack, leak] : by_place) report_(leak);
+  for (const auto& [place, leak] : by_place) report_(leak);
 }
 
 uint64_t Checker::repeated() const {

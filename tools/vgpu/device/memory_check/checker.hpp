@@ -66,6 +66,8 @@ class Checker {
   };
   // The program frees the allocation that begins there. Reports dispatches that use it.
   Freed freed(GpuAddress begin, HostStackId stack);
+  // The program has freed the allocation that begins there, but HIP keeps it. It is no leak.
+  void given_up(GpuAddress begin) noexcept;
   // The allocation will be freed without quarantine.
   void expose(GpuAddress begin) noexcept;
   // Everything that is in quarantine leaves it.
@@ -96,9 +98,9 @@ class Checker {
 
   // --- The end
 
-  // Reports what is not freed. `is_program`: whether the program made the allocation with this
-  // stack.
-  void report_leaks(const std::function<bool(HostStackId stack)>& is_program);
+  // Reports what is not freed, once for each place. `place_of`: the place that a stack stands for;
+  // nothing: the program did not make the allocation.
+  void report_leaks(const std::function<std::optional<std::string>(HostStackId)>& place_of);
 
   // Findings that were not reported, because the same instruction had one before.
   uint64_t repeated() const;

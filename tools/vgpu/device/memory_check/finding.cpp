@@ -87,7 +87,8 @@ std::string remedy(const Finding& finding, bool hip) {
       return "compare the index with the number of elements before the access, or allocate the "
              "memory that the grid accesses";
     case Class::use_after_free:
-      return "free the memory after the last kernel that uses it has completed, and keep no pointer "
+      return "free the memory after the last kernel that uses it has completed, and keep no "
+             "pointer "
              "to it";
     case Class::freed_in_use:
       return std::string("wait for the kernel before the memory is freed, with ") +
@@ -99,7 +100,8 @@ std::string remedy(const Finding& finding, bool hip) {
       return std::string("store to the memory first, with a kernel, a copy or ") +
              (hip ? "hipMemset" : "hsa_amd_memory_fill");
     case Class::lds_out_of_bounds:
-      return hip ? "launch the kernel with more bytes of dynamic shared memory, or correct the index"
+      return hip ? "launch the kernel with more bytes of dynamic shared memory, or correct the "
+                   "index"
                  : "set a larger group_segment_size in the packet, or correct the index";
     case Class::lds_uninitialised_read:
       return "let the workgroup store to the memory, and place a barrier before the read";
@@ -126,8 +128,8 @@ std::string described_buffer(const Finding& finding, const Details& details) {
   if (!finding.buffer) return {};
   const Buffer& buffer = *finding.buffer;
   std::string text{kIndent};
-  const std::string memory = counted(buffer.bytes, "byte") + " of " + details.kind + " at " +
-                             hex(buffer.begin);
+  const std::string memory =
+      counted(buffer.bytes, "byte") + " of " + details.kind + " at " + hex(buffer.begin);
   if (finding.what == Class::leak)
     text += "the first is " + memory;
   else if (has_access(finding))
@@ -147,8 +149,8 @@ std::string described_buffer(const Finding& finding, const Details& details) {
 std::string to_sentence(const Finding& finding, const Details& details) {
   std::string text = std::string(class_name(finding.what)) + ": ";
   if (finding.what == Class::leak) {
-    text += counted(finding.leaked_bytes, "byte") + " in " +
-            counted(finding.leaks, "allocation") + ": " + std::string(reason(finding));
+    text += counted(finding.leaked_bytes, "byte") + " in " + counted(finding.leaks, "allocation") +
+            ": " + std::string(reason(finding));
   } else if (!has_access(finding)) {
     text += std::string(reason(finding)) + ": " + hex(finding.address);
     if (finding.packet) text += ", used by " + described(*finding.packet, details.several_gpus);
@@ -181,16 +183,16 @@ std::string to_json(const Finding& finding, std::string_view target, const Detai
   if (finding.packet) {
     const Packet& packet = *finding.packet;
     const std::string readable = name_of(packet);
-    text += std::string(packet.is_copy ? R"(,"engine":)" : R"(,"kernel":)") +
-            json_quoted(packet.name);
+    text +=
+        std::string(packet.is_copy ? R"(,"engine":)" : R"(,"kernel":)") + json_quoted(packet.name);
     if (readable != packet.name) text += R"(,"source_name":)" + json_quoted(readable);
     if (details.several_gpus) text += R"(,"gpu":)" + number(packet.gpu);
-    text += R"(,"queue":)" + number(packet.queue) + (packet.is_copy ? R"(,"offset":)" : R"(,"index":)") +
-            number(packet.position);
+    text += R"(,"queue":)" + number(packet.queue) +
+            (packet.is_copy ? R"(,"offset":)" : R"(,"index":)") + number(packet.position);
     if (!packet.is_copy && has_access(finding)) {
       text += R"(,"workgroup":[)" + number(finding.workgroup[0]) + ',' +
-              number(finding.workgroup[1]) + ',' + number(finding.workgroup[2]) +
-              R"(],"wave":)" + number(finding.wave);
+              number(finding.workgroup[1]) + ',' + number(finding.workgroup[2]) + R"(],"wave":)" +
+              number(finding.wave);
       if (!finding.scalar)
         text += R"(,"lane":)" + number(finding.lane) + R"(,"lanes":)" + number(finding.lanes);
       text += R"(,"pc":)" + number(finding.instruction);

@@ -59,13 +59,13 @@ struct Finding {
   bool scalar = false;
   std::array<uint32_t, 3> workgroup{};
   uint32_t wave = 0;
-  uint32_t lane = 0;         // the first one
-  uint32_t lanes = 1;        // of this instruction and wave
+  uint32_t lane = 0;   // the first one
+  uint32_t lanes = 1;  // of this instruction and wave
   GpuAddress instruction = 0;
-  GpuAddress address = 0;    // of the first lane; in LDS, the offset
-  uint64_t bytes = 0;        // of the lane's access; of a copy, those concerned
+  GpuAddress address = 0;             // of the first lane; in LDS, the offset
+  uint64_t bytes = 0;                 // of the lane's access; of a copy, those concerned
   std::optional<Buffer> buffer = {};  // the nearest one
-  uint64_t group_segment_bytes = 0;  // of the packet, for findings in LDS
+  uint64_t group_segment_bytes = 0;   // of the packet, for findings in LDS
   HostStackId freed_again = 0;
   uint64_t leaks = 0, leaked_bytes = 0;  // from one place
 };

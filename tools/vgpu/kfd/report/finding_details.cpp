@@ -102,8 +102,21 @@ memory_check::Details FindingDetailer::of(const memory_check::Finding& finding) 
   return details;
 }
 
-bool FindingDetailer::is_by_program(HostStackId stack, HostStackId initialisation) {
+std::optional<std::string> FindingDetailer::place_of(HostStackId stack,
+                                                     HostStackId initialisation) {
   const std::lock_guard lock(texts_mutex_);
+  if (!is_by_program(stack, initialisation)) return std::nullopt;
+  // Compilers make several calls of one in a loop.
+  std::string place;
+  for (const fences::HostFrame& frame : frames_.frames(stacks.frames(stack)))
+    place += frame.function + '|' +
+             (frame.source.empty() && frame.function.empty() ? std::to_string(frame.offset)
+                                                             : frame.source) +
+             '|';
+  return place;
+}
+
+bool FindingDetailer::is_by_program(HostStackId stack, HostStackId initialisation) {
   const std::vector<HostFrames::RuntimeCall> calls = frames_.runtime_calls(stacks.frames(stack));
   if (calls.empty()) return true;
   // HIP has functions that allocate for the program. Everything else that it allocates is its own.

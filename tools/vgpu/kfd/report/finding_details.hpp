@@ -38,9 +38,9 @@ class FindingDetailer {
   fences::FindingDetails of(const fences::Finding& finding);
   // From any thread, one at a time.
   memory_check::Details of(const memory_check::Finding& finding);
-  // Whether a stack belongs to an allocation that the program made, not HIP for itself.
+  // The calls that made an allocation, as a key, if the program made it, not HIP for itself.
   // `initialisation`: where HIP initialised ROCr, if it did.
-  bool is_by_program(HostStackId stack, HostStackId initialisation);
+  std::optional<std::string> place_of(HostStackId stack, HostStackId initialisation);
 
   HostStacks stacks;
   Allocations allocations;
@@ -50,6 +50,7 @@ class FindingDetailer {
   std::optional<fences::MemoryDetails> memory_at(const fences::Finding& finding);
 
   HostStackId creation_of(uint32_t queue) const;
+  bool is_by_program(HostStackId stack, HostStackId initialisation);
 
   std::mutex texts_mutex_;           // guards frames_ and lines_ for findings of memory
   mutable std::mutex queues_mutex_;  // taken last

@@ -46,11 +46,10 @@ void FenceReport::add(const memory_check::Finding& finding) {
 void FenceReport::finish_memory(uint64_t dispatches) {
   const HostStackId initialised_by = initialised_by_.load(std::memory_order_relaxed);
   memory_checker_->report_leaks([this, initialised_by](HostStackId stack) {
-    return details_->is_by_program(stack, initialised_by);
+    return details_->place_of(stack, initialised_by);
   });
   if (const uint64_t unrecorded = memory_checker_->unrecorded(); unrecorded != 0)
-    report("memory: memory ran out while recording " + std::to_string(unrecorded) +
-           " allocations");
+    report("memory: memory ran out while recording " + std::to_string(unrecorded) + " allocations");
   if (dispatches != 0 && !knows_allocations_.load(std::memory_order_relaxed))
     report(
         "memory: the program's allocations are not known, because ROCr has not loaded the library "
