@@ -41,6 +41,9 @@
 #
 #   uptempo_checked_test(<name> COMMAND <program> [<argument>...] [RULES <rules>] [ONE_DEVICE])
 #       _checked: `--check fences`, or `--check RULES`, finds nothing.
+#   uptempo_memory_test(<name> COMMAND <program> [<argument>...] [OPTIONS <option>...])
+#       _memory_checked: `--check memory` finds nothing, on the default device. OPTIONS: further ones
+#       of uptempo-vgpu.
 #   uptempo_waits_test(<name> COMMAND <program> [<argument>...])
 #       _waits: `--check fences,waits` finds nothing, on the default device.
 #   uptempo_incoherent_test(<name> COMMAND <program> [<argument>...] SEEDS <n> [LONG <n>]
@@ -240,6 +243,16 @@ function(uptempo_checked_test name)
     # A process that ends with _exit() or a signal: the checker writes each finding to stderr.
     set_tests_properties(${test} PROPERTIES FAIL_REGULAR_EXPRESSION "uptempo-vgpu: (unordered|stale|unreleased):")
   endforeach()
+endfunction()
+
+function(uptempo_memory_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "COMMAND;OPTIONS")
+  add_test(NAME ${name}_memory_checked
+           COMMAND uptempo_vgpu_launcher ${arg_OPTIONS} --check memory --error-exitcode 99 -- ${arg_COMMAND})
+  _uptempo_set_up_test(${name}_memory_checked vgpu)
+  # A process that ends with _exit() or a signal.
+  set_tests_properties(${name}_memory_checked PROPERTIES
+    FAIL_REGULAR_EXPRESSION "uptempo-vgpu: (out-of-bounds|use-after-free|freed-in-use|double-free|uninitialised-read|lds-out-of-bounds|lds-uninitialised-read|leak):")
 endfunction()
 
 function(uptempo_waits_test name)

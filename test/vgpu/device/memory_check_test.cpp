@@ -252,12 +252,12 @@ TEST_CASE("memory that a running dispatch uses must not be freed", "[memory_chec
   Checked checked;
   for (const uint64_t page : {0, 16, 32, 48}) checked.allocate(kBlock + page * 4096, 64);
   // The second argument points into an allocation, the third beyond one, the fourth at none.
-  const uint64_t dispatch = checked.checker.begin(
-      kKernel, {7, kBlock + 60, kBlock + 16 * 4096 + 64, kBlock + 40 * 4096});
+  const uint64_t dispatch =
+      checked.checker.begin(kKernel, {7, kBlock + 60, kBlock + 16 * 4096 + 64, kBlock + 40 * 4096});
   checked.checker.find(kBlock + 32 * 4096)->last_user = dispatch;
-  checked.checker.freed(kBlock, 2);                // held in an argument
-  checked.checker.freed(kBlock + 16 * 4096, 2);    // not used
-  checked.checker.freed(kBlock + 32 * 4096, 2);    // accessed
+  checked.checker.freed(kBlock, 2);              // held in an argument
+  checked.checker.freed(kBlock + 16 * 4096, 2);  // not used
+  checked.checker.freed(kBlock + 32 * 4096, 2);  // accessed
   REQUIRE(checked.findings.size() == 2);
   for (const Finding& finding : checked.findings) CHECK(finding.what == Class::freed_in_use);
   CHECK(checked.findings[0].buffer->begin == kBlock);

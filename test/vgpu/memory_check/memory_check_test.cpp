@@ -186,10 +186,9 @@ TEST_CASE("leaks are grouped by their place, without those of the runtime", "[me
 }
 
 TEST_CASE("correct programs have no findings", "[memory_check]") {
-  for (const Checked& checked : {check_hip("clean"), check_hsa("clean"),
-                                 check_hip("clean", {"--gpus", "2"}),
-                                 check_hip("clean", {"--bar", "small"}),
-                                 check_hip("clean", {"--incoherent", "1"})}) {
+  for (const Checked& checked :
+       {check_hip("clean"), check_hsa("clean"), check_hip("clean", {"--gpus", "2"}),
+        check_hip("clean", {"--bar", "small"}), check_hip("clean", {"--incoherent", "1"})}) {
     INFO(checked.text);
     CHECK(checked.status == 0);
     CHECK(checked.findings.empty());
@@ -207,8 +206,9 @@ TEST_CASE("the text names the same things in sentences", "[memory_check]") {
   CHECK(contains(result.err, ") writes 4 bytes at address 0x"));
   CHECK(contains(result.err,
                  "in workgroup (0,0,0), wave 0, lane 61 and 2 others, at memory_errors.hip:16"));
-  CHECK(contains(result.err,
-                 "the address is directly after the end of 1000 bytes of device memory (VRAM) at "));
+  CHECK(
+      contains(result.err,
+               "the address is directly after the end of 1000 bytes of device memory (VRAM) at "));
   CHECK(contains(result.err, "        allocate at memory_errors.hip:"));
   CHECK(contains(result.err, "remedy: compare the index"));
   CHECK(contains(result.err, "for errors of memory: 1 finding (1 out-of-bounds)"));

@@ -38,8 +38,7 @@ hsa_amd_memory_pool_t device_pool(hsa_agent_t gpu) {
       *static_cast<hsa_amd_memory_pool_t*>(to) = one;
     return HSA_STATUS_SUCCESS;
   };
-  check(hsa_amd_agent_iterate_memory_pools(gpu, take, &pool),
-        "hsa_amd_agent_iterate_memory_pools");
+  check(hsa_amd_agent_iterate_memory_pools(gpu, take, &pool), "hsa_amd_agent_iterate_memory_pools");
   return pool;
 }
 
@@ -174,10 +173,14 @@ void clean(Program& program) {
 
 int main(int argc, char** argv) {
   const std::map<std::string, std::function<void(Program&)>> programs{
-      {"neighbour", neighbour},     {"in_use", in_use},
-      {"twice", twice},             {"copy_beyond", copy_beyond},
-      {"copied_empty", copied_empty}, {"host_stored", host_stored},
-      {"leak", leak},               {"clean", clean}};
+      {"neighbour", neighbour},
+      {"in_use", in_use},
+      {"twice", twice},
+      {"copy_beyond", copy_beyond},
+      {"copied_empty", copied_empty},
+      {"host_stored", host_stored},
+      {"leak", leak},
+      {"clean", clean}};
   const auto found = programs.find(argc == 2 ? argv[1] : "");
   if (found == programs.end()) return 2;
   Program program;
