@@ -17,8 +17,8 @@ struct Layout {
   std::array<int, kAmdFunctions> position;
 };
 constexpr std::array<Layout, 2> kLayouts{{
-    {1, "ROCr 5.2", 48, 48, {4, 7, 9, 15, kMissing, 26, 32, 38, 39, 43, kMissing}},
-    {2, "ROCr 6.1 and newer", 68, ~0u, {4, 7, 9, 15, 16, 28, 34, 40, 41, 45, 71}},
+    {1, "ROCr 5.2", 48, 48, {4, 7, 9, 15, kMissing, 26, 31, 32, 33, 35, 38, 39, 43, kMissing}},
+    {2, "ROCr 6.1 and newer", 68, ~0u, {4, 7, 9, 15, 16, 28, 33, 34, 35, 37, 40, 41, 45, 71}},
 }};
 
 // The layout that belongs to the header of this build agrees with it.
@@ -38,8 +38,14 @@ static_assert(byte_of(kBuilt, AmdFunction::memory_async_copy) ==
               offsetof(AmdExtTable, hsa_amd_memory_async_copy_fn));
 static_assert(byte_of(kBuilt, AmdFunction::pointer_info) ==
               offsetof(AmdExtTable, hsa_amd_pointer_info_fn));
+static_assert(byte_of(kBuilt, AmdFunction::signal_create) ==
+              offsetof(AmdExtTable, hsa_amd_signal_create_fn));
 static_assert(byte_of(kBuilt, AmdFunction::ipc_signal_create) ==
               offsetof(AmdExtTable, hsa_amd_ipc_signal_create_fn));
+static_assert(byte_of(kBuilt, AmdFunction::ipc_signal_attach) ==
+              offsetof(AmdExtTable, hsa_amd_ipc_signal_attach_fn));
+static_assert(byte_of(kBuilt, AmdFunction::queue_intercept_create) ==
+              offsetof(AmdExtTable, hsa_amd_queue_intercept_create_fn));
 static_assert(byte_of(kBuilt, AmdFunction::memory_async_copy_rect) ==
               offsetof(AmdExtTable, hsa_amd_memory_async_copy_rect_fn));
 static_assert(byte_of(kBuilt, AmdFunction::runtime_queue_create_register) ==

@@ -59,6 +59,15 @@ QueueWatch::QueueWatch(const hsa_queue_t* queue, uint64_t number, std::string ag
 
 void QueueWatch::complete(uint64_t end) noexcept { raise(complete_end_, end); }
 
+void QueueWatch::waited(uint64_t index, std::optional<uint64_t> nanoseconds) noexcept {
+  if (nanoseconds && index + 1 == std::max(rung_end_.load(std::memory_order_relaxed),
+                                           announced_end_.load(std::memory_order_relaxed))) {
+    drained_ns_.fetch_add(*nanoseconds, std::memory_order_relaxed);
+    drains_.fetch_add(1, std::memory_order_relaxed);
+  }
+  waits_.fetch_add(1, std::memory_order_release);  // after the others
+}
+
 QueueCounts QueueWatch::counts() const noexcept {
   return {.packets = packets_.load(std::memory_order_relaxed),
           .missed = missed_.load(std::memory_order_relaxed),
@@ -141,10 +150,12 @@ inline void QueueWatch::process(const Packet& packet, uint64_t index, Seen& seen
   if (const uint64_t waits = waits_.load(std::memory_order_acquire); waits != waits_seen_)
       [[unlikely]] {
     waits_seen_ = waits;
-    const uint64_t waited = waited_ns_.load(std::memory_order_relaxed);
-    ledger_.add(record, Count::host_waits);
-    ledger_.add(record, Count::waited_ns, waited - waited_ns_seen_);
-    waited_ns_seen_ = waited;
+    const uint64_t drains = drains_.load(std::memory_order_relaxed);
+    const uint64_t drained_ns = drained_ns_.load(std::memory_order_relaxed);
+    if (drains != drains_seen_) ledger_.add(record, Count::host_waits);
+    ledger_.add(record, Count::waited_ns, drained_ns - drained_ns_seen_);
+    drains_seen_ = drains;
+    drained_ns_seen_ = drained_ns;
   }
   if (is_dispatch && !system_acquire && !system_release && !signals) {
     rules_.plain_dispatch(record, barrier, all_before_complete, ledger_);
@@ -172,14 +183,25 @@ inline void QueueWatch::process(const Packet& packet, uint64_t index, Seen& seen
   if (system_release) ledger_.add(record, Count::system_releases);
   if (signals) {
     ledger_.add(record, Count::signals);
-    signals_.attach(packet.completion_signal, {record, this, index, barrier},
-                    calls_.load({packet.completion_signal}));
+    if (SignalTable::Entry* const entry = signals_.add(packet.completion_signal)) {
+      const uint32_t life = entry->life.load(std::memory_order_acquire);
+      // The signal is still the packet's if the device has not taken the packet. Before the first
+      // doorbell for it, its thread does not wait for it.
+      if (may_be_taken(index) && calls_.read_index(queue_) > index)
+        SignalTable::blur(*entry);
+      else
+        signals_.attach(*entry, life, {record, this, index, barrier});
+    }
   }
   rules_.packet(facts, ledger_);
 }
 
+// Whether a doorbell that was rung before may have started the packet.
+inline bool QueueWatch::may_be_taken(uint64_t index) const noexcept {
+  return index < started_end_ || announced_.load(std::memory_order_acquire) != announced_seen_;
+}
+
 inline void QueueWatch::read(uint64_t end, Seen& seen) noexcept {
-  const bool was_alone = announced_.load(std::memory_order_acquire) == announced_seen_;
   rules_.begin_doorbell();
   const auto* const ring = static_cast<const uint64_t*>(queue_->base_address);
   uint64_t next = next_.load(std::memory_order_relaxed);
@@ -194,9 +216,7 @@ inline void QueueWatch::read(uint64_t end, Seen& seen) noexcept {
     if (!is_invalid) copy(slot, packet);
     // acquire, each load: before the write index below. The slot holds packet `next` until the write
     // index is a ring further, which needs that the device has taken it.
-    const bool may_be_taken = next < started_end_ || !was_alone ||
-                              announced_.load(std::memory_order_relaxed) != announced_seen_;
-    if (is_invalid || (may_be_taken && calls_.write_index(queue_) > next + mask_ + 1)) {
+    if (is_invalid || (may_be_taken(next) && calls_.write_index(queue_) > next + mask_ + 1)) {
       add_one(missed_);
       rules_.gap();
       pair_.packet = kernel_id(PacketKind::unseen);
@@ -208,11 +228,18 @@ inline void QueueWatch::read(uint64_t end, Seen& seen) noexcept {
   }
   next_.store(next, std::memory_order_relaxed);
   // A doorbell that another thread has announced may have started the first packets.
-  const uint64_t announced = announced_.load(std::memory_order_acquire);
-  rules_.end_doorbell(was_alone && announced == announced_seen_,
+  rules_.end_doorbell(announced_.load(std::memory_order_acquire) == announced_seen_,
                       rules_.has_wide_acquires() ? calls_.read_index(queue_) : 0, ledger_);
-  announced_seen_ = announced;
-  started_end_ = end;
+  started_end_ = std::max(end, announced_end_.load(std::memory_order_acquire));
+}
+
+// The index after the last packet that a doorbell announces.
+inline uint64_t QueueWatch::end_of(uint64_t value) noexcept {
+  const uint64_t next = next_.load(std::memory_order_relaxed);
+  // A packet in this slot is then no older than `next`.
+  if (value == next && next - taken_end_ <= mask_) return value + 1;
+  taken_end_ = calls_.read_index(queue_);
+  return std::min(value + 1, calls_.write_index(queue_));
 }
 
 QueueWatch::Seen QueueWatch::ring(uint64_t value) noexcept {
@@ -220,7 +247,8 @@ QueueWatch::Seen QueueWatch::ring(uint64_t value) noexcept {
   if (value >= kHighestIndex) return seen;
   if (reading_.load(std::memory_order_relaxed) ||
       reading_.exchange(true, std::memory_order_acquire)) {
-    raise(announced_end_, value + 1);
+    raise(announced_end_, std::min(value + 1, calls_.write_index(queue_)));
+    signals_.add_unread(1);  // before the doorbell, and before the reader subtracts it
     announced_.fetch_add(1, std::memory_order_seq_cst);
     return seen;
   }
@@ -230,15 +258,26 @@ QueueWatch::Seen QueueWatch::ring(uint64_t value) noexcept {
   const bool follows = waits == waits_at_ring_;
   waits_at_ring_ = waits;
   const uint64_t covered = rung_end_.load(std::memory_order_relaxed);
-  const bool is_lone = follows && value == covered;
-  if (value + 1 > covered) rung_end_.store(value + 1, std::memory_order_relaxed);
+  const uint64_t end = end_of(value);
+  const bool is_lone = follows && end == covered + 1;
+  if (end > covered) rung_end_.store(end, std::memory_order_relaxed);
 
   // An announcement that comes between the last load and the release is read at the next doorbell.
+  // The bound keeps other threads from holding this one.
   for (int attempt = 0; attempt < 4; ++attempt) {
-    read(std::max(rung_end_.load(std::memory_order_relaxed),
-                  announced_end_.load(std::memory_order_acquire)),
-         seen);
-    if (announced_.load(std::memory_order_acquire) == announced_seen_) break;
+    // acquire: before their ends
+    const uint64_t announced = announced_.load(std::memory_order_acquire);
+    const uint64_t rung = std::max(rung_end_.load(std::memory_order_relaxed),
+                                   announced_end_.load(std::memory_order_acquire));
+    read(rung, seen);
+    if (const bool is_behind = next_.load(std::memory_order_relaxed) < rung;
+        is_behind != is_behind_) {
+      is_behind_ = is_behind;
+      signals_.add_unread(is_behind ? 1 : ~uint64_t{0});
+    }
+    if (announced != announced_seen_) signals_.add_unread(announced_seen_ - announced);
+    announced_seen_ = announced;
+    if (announced_.load(std::memory_order_acquire) == announced) break;
   }
   if (seen.any) {
     ledger_.add(seen.record, Count::doorbells);

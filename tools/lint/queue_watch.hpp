@@ -1,14 +1,16 @@
 // Reads the packets of one queue where its doorbell is rung, before the ring reaches the device.
 //
 // The thread that rings reads the ring's slots from the last packet seen up to the doorbell's
-// value. If another thread is reading, it only announces its value and goes on; the reader, or the
-// next doorbell, then reads further. A packet that the device has already taken by then, or whose
-// slot has been overwritten, is counted as missed. A slot without a packet ends the reading until
-// the next doorbell.
+// value, at most up to the queue's write index. If another thread is reading, it only announces its
+// value; the reader, or the next doorbell, then reads further. A packet that the device has already
+// taken by then, or whose slot has been overwritten, is counted as missed. A slot without a packet
+// ends the reading until the next doorbell.
+//
+// The reader calls nothing on the signals of packets: their owners may destroy them at any time.
 //
 // Thread safety: any thread, as named below. No function waits or allocates.
 // Cost: one locked instruction a doorbell; loads of the packet's line, which the producer has just
-// written.
+// written. A doorbell that announces more or less than the next packet also loads both indices.
 #pragma once
 
 #include <hsa/hsa.h>
@@ -16,6 +18,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "tools/lint/packet_rules.hpp"
@@ -27,7 +30,6 @@ namespace uptempo::lint {
 struct QueueCalls {
   uint64_t (*read_index)(const hsa_queue_t*) = nullptr;
   uint64_t (*write_index)(const hsa_queue_t*) = nullptr;
-  hsa_signal_value_t (*load)(hsa_signal_t) = nullptr;
 };
 
 struct QueueCounts {
@@ -52,11 +54,10 @@ class QueueWatch {
 
   // Any thread, before the doorbell's store.
   Seen ring(uint64_t value) noexcept;
-  // Any thread: a wait of the host for a signal of this queue has ended.
-  void waited(uint64_t nanoseconds) noexcept {
-    waited_ns_.fetch_add(nanoseconds, std::memory_order_relaxed);
-    waits_.fetch_add(1, std::memory_order_release);  // after the time
-  }
+  // Any thread: a wait of the host for the signal of packet `index` has ended. It has drained the
+  // queue if it was not met at its begin and no doorbell for a later packet has been rung.
+  // `nanoseconds`: its duration; no value if it was met at its begin.
+  void waited(uint64_t index, std::optional<uint64_t> nanoseconds) noexcept;
   // Any thread: all packets below `end` are complete.
   void complete(uint64_t end) noexcept;
 
@@ -75,6 +76,8 @@ class QueueWatch {
     std::array<uint64_t, 5> dependencies;  // 0: none
   };
 
+  uint64_t end_of(uint64_t value) noexcept;
+  bool may_be_taken(uint64_t index) const noexcept;
   void read(uint64_t end, Seen& seen) noexcept;
   static void copy(const uint64_t* slot, Packet& packet) noexcept;
   void process(const Packet& packet, uint64_t index, Seen& seen) noexcept;
@@ -90,7 +93,9 @@ class QueueWatch {
   std::atomic<bool> reading_{false};  // some thread is the reader
   // Doorbells that came while another thread was reading: their number and highest value, + 1.
   std::atomic<uint64_t> announced_{0}, announced_end_{0};
-  std::atomic<uint64_t> waits_{0}, waited_ns_{0}, complete_end_{0};
+  // Waits for signals of this queue; those that have drained it, and their time.
+  std::atomic<uint64_t> waits_{0}, drains_{0}, drained_ns_{0};
+  std::atomic<uint64_t> complete_end_{0};
 
   // Only the reader stores the members below. Others load the atomic ones.
   std::atomic<uint64_t> next_;  // to read
@@ -100,9 +105,11 @@ class QueueWatch {
   Pair pair_;  // the last one
   RecordNumber record_ = kOtherPairs;
   uint64_t waits_at_ring_ = ~uint64_t{0};
-  uint64_t waits_seen_ = 0, waited_ns_seen_ = 0;
+  uint64_t waits_seen_ = 0, drains_seen_ = 0, drained_ns_seen_ = 0;
   uint64_t started_end_ = 0;  // packets below may have started
+  uint64_t taken_end_ = 0;    // the device has taken those below
   uint64_t announced_seen_ = 0;
+  bool is_behind_ = false;  // packets whose doorbell was rung are still to be read
 };
 
 }  // namespace uptempo::lint

@@ -117,8 +117,7 @@ void Session::add_queue(hsa_agent_t agent, hsa_queue_t* queue) {
     return;
   }
   const QueueCalls calls{core.hsa_queue_load_read_index_relaxed_fn,
-                         core.hsa_queue_load_write_index_relaxed_fn,
-                         core.hsa_signal_load_relaxed_fn};
+                         core.hsa_queue_load_write_index_relaxed_fn};
   auto watch = std::make_unique<QueueWatch>(queue, queues_.size(), name, calls, ledger, signals);
   SignalTable::Entry* const entry = signals.add(queue->doorbell_signal.handle);
   if (entry == nullptr) {

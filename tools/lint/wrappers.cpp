@@ -1,7 +1,9 @@
 #include "tools/lint/wrappers.hpp"
 
+#include <array>
 #include <atomic>
 #include <ctime>
+#include <optional>
 
 #include "tools/lint/call_site.hpp"
 
@@ -37,6 +39,51 @@ void use_dependencies(uint32_t count, const hsa_signal_t* signals) noexcept {
   for (uint32_t i = 0; i < count; ++i) use_early(signals[i]);
 }
 
+bool is_met(hsa_signal_condition_t condition, hsa_signal_value_t value,
+            hsa_signal_value_t compare) noexcept {
+  switch (condition) {
+    case HSA_SIGNAL_CONDITION_EQ:
+      return value == compare;
+    case HSA_SIGNAL_CONDITION_NE:
+      return value != compare;
+    case HSA_SIGNAL_CONDITION_LT:
+      return value < compare;
+    default:
+      return value >= compare;
+  }
+}
+
+// A wait for a signal that packets may complete.
+class Wait {
+ public:
+  // The caller has the right to load the signal.
+  Wait(hsa_signal_t signal, hsa_signal_condition_t condition, hsa_signal_value_t compare) noexcept {
+    Session& to = session();
+    SignalTable::Entry* const entry = to.signals.find(signal.handle);
+    if (entry == nullptr) return;
+    SignalTable::use(*entry);
+    awaited_ = SignalTable::awaited(*entry);
+    if (!awaited_) return;
+    is_met_ = is_met(condition, to.core.hsa_signal_load_relaxed_fn(signal), compare);
+    start_ = now_ns();
+  }
+  // The condition is met. The signal may no longer exist. `value`: the one that the wait has seen.
+  void end(hsa_signal_t signal, std::optional<hsa_signal_value_t> value) const noexcept {
+    use(signal);  // attached while this thread waited
+    if (!awaited_ || awaited_->last.queue == nullptr) return;
+    const Attachment& last = awaited_->last;
+    last.queue->waited(last.index, is_met_ ? std::nullopt : std::optional(now_ns() - start_));
+    if (last.orders && value && awaited_->completed && *value == *awaited_->completed &&
+        SignalTable::is_unchanged(*awaited_))
+      last.queue->complete(last.index + 1);
+  }
+
+ private:
+  std::optional<SignalTable::Awaited> awaited_;
+  bool is_met_ = false;
+  uint64_t start_ = 0;
+};
+
 // --- Queues and executables
 
 hsa_status_t queue_create(hsa_agent_t agent, uint32_t size, hsa_queue_type32_t type,
@@ -65,6 +112,18 @@ hsa_status_t executable_freeze(hsa_executable_t executable, const char* options)
 
 // --- Signals. One wrapper for each memory order of a function; `kFunction` is ROCr's.
 
+// The value that a life ends with. The caller has the right to load the signal.
+std::optional<hsa_signal_value_t> value_before(const SignalTable::Entry& entry,
+                                               hsa_signal_t signal) noexcept {
+  if (!SignalTable::needs_value(entry)) return std::nullopt;
+  return session().core.hsa_signal_load_relaxed_fn(signal);
+}
+
+// Signals wrap around.
+hsa_signal_value_t difference(hsa_signal_value_t a, hsa_signal_value_t b) noexcept {
+  return static_cast<hsa_signal_value_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
+}
+
 template <auto kFunction>
 void store(hsa_signal_t signal, hsa_signal_value_t value) {
   Session& to = session();
@@ -83,7 +142,7 @@ void store(hsa_signal_t signal, hsa_signal_value_t value) {
       return;
     }
   } else if (entry != nullptr) {
-    to.signals.end_life(*entry, to.core.hsa_signal_load_relaxed_fn(signal));
+    to.signals.end_life(*entry, value_before(*entry, signal), value);
   }
   (to.core.*kFunction)(signal, value);
 }
@@ -99,7 +158,7 @@ hsa_signal_value_t exchange(hsa_signal_t signal, hsa_signal_value_t value) {
   Session& to = session();
   if (SignalTable::Entry* const entry = to.signals.find(signal.handle)) {
     SignalTable::use(*entry);
-    to.signals.end_life(*entry, to.core.hsa_signal_load_relaxed_fn(signal));
+    to.signals.end_life(*entry, value_before(*entry, signal), value);
   }
   return (to.core.*kFunction)(signal, value);
 }
@@ -107,51 +166,61 @@ hsa_signal_value_t exchange(hsa_signal_t signal, hsa_signal_value_t value) {
 template <auto kFunction>
 hsa_signal_value_t compare_exchange(hsa_signal_t signal, hsa_signal_value_t expected,
                                     hsa_signal_value_t value) {
-  use(signal);
-  return (session().core.*kFunction)(signal, expected, value);
+  Session& to = session();
+  SignalTable::Entry* const entry = to.signals.find(signal.handle);
+  if (entry != nullptr) SignalTable::use(*entry);
+  const hsa_signal_value_t before = (to.core.*kFunction)(signal, expected, value);
+  if (entry != nullptr && before == expected)
+    SignalTable::change(*entry, difference(value, before));
+  return before;
 }
 
-bool is_met(hsa_signal_condition_t condition, hsa_signal_value_t value,
-            hsa_signal_value_t compare) noexcept {
-  switch (condition) {
-    case HSA_SIGNAL_CONDITION_EQ:
-      return value == compare;
-    case HSA_SIGNAL_CONDITION_NE:
-      return value != compare;
-    case HSA_SIGNAL_CONDITION_LT:
-      return value < compare;
-    default:
-      return value >= compare;
-  }
+template <auto kFunction>
+void add(hsa_signal_t signal, hsa_signal_value_t value) {
+  Session& to = session();
+  if (SignalTable::Entry* const entry = to.signals.find(signal.handle))
+    SignalTable::change(*entry, value);
+  (to.core.*kFunction)(signal, value);
 }
 
-// A wait that has ended, with its condition met, on a signal that packets may complete.
-void waited(hsa_signal_t signal, hsa_signal_value_t value, uint64_t start) noexcept {
-  SignalTable::Entry* const entry = session().signals.find(signal.handle);
-  if (entry == nullptr) return;
-  SignalTable::use(*entry);  // attached while this thread waited
-  uint32_t attachments = 0;
-  const auto last = SignalTable::last_attachment(*entry, attachments);
-  if (!last || last->queue == nullptr) return;
-  last->queue->waited(now_ns() - start);
-  if (attachments == 1 && last->orders && value <= 0) last->queue->complete(last->index + 1);
+template <auto kFunction>
+void subtract(hsa_signal_t signal, hsa_signal_value_t value) {
+  Session& to = session();
+  if (SignalTable::Entry* const entry = to.signals.find(signal.handle))
+    SignalTable::change(*entry, difference(0, value));
+  (to.core.*kFunction)(signal, value);
+}
+
+// Sets a value that is not known here: and, or, exclusive or.
+template <auto kFunction>
+void combine(hsa_signal_t signal, hsa_signal_value_t value) {
+  Session& to = session();
+  if (SignalTable::Entry* const entry = to.signals.find(signal.handle)) SignalTable::blur(*entry);
+  (to.core.*kFunction)(signal, value);
 }
 
 template <auto kFunction>
 hsa_signal_value_t wait(hsa_signal_t signal, hsa_signal_condition_t condition,
                         hsa_signal_value_t compare, uint64_t timeout, hsa_wait_state_t state) {
-  use(signal);
-  const uint64_t start = now_ns();
+  const Wait wait(signal, condition, compare);
   const hsa_signal_value_t value =
       (session().core.*kFunction)(signal, condition, compare, timeout, state);
-  if (is_met(condition, value, compare)) waited(signal, value, start);
+  if (is_met(condition, value, compare)) wait.end(signal, value);
   return value;
+}
+
+hsa_status_t signal_create(hsa_signal_value_t value, uint32_t count, const hsa_agent_t* consumers,
+                           hsa_signal_t* signal) {
+  Session& to = session();
+  const hsa_status_t status = to.core.hsa_signal_create_fn(value, count, consumers, signal);
+  if (status == HSA_STATUS_SUCCESS) to.signals.created(signal->handle, value);
+  return status;
 }
 
 hsa_status_t signal_destroy(hsa_signal_t signal) {
   Session& to = session();
   if (SignalTable::Entry* const entry = to.signals.find(signal.handle))
-    to.signals.destroy(*entry, to.core.hsa_signal_load_relaxed_fn(signal));
+    to.signals.destroy(*entry, value_before(*entry, signal));
   return to.core.hsa_signal_destroy_fn(signal);
 }
 
@@ -177,16 +246,35 @@ hsa_status_t signal_async_handler(hsa_signal_t signal, hsa_signal_condition_t co
       signal, condition, value, handler, data);
 }
 
+// Waits for several signals; those that do not fit are uses only.
+class Waits {
+ public:
+  Waits(uint32_t count, const hsa_signal_t* signals, const hsa_signal_condition_t* conditions,
+        const hsa_signal_value_t* values) noexcept
+      : signals_(signals) {
+    for (uint32_t i = 0; i < count; ++i) {
+      use_early(signals[i]);
+      if (i < waits_.size()) waits_[i].emplace(signals[i], conditions[i], values[i]);
+    }
+  }
+  void end(uint32_t i, std::optional<hsa_signal_value_t> value) const noexcept {
+    if (i < waits_.size() && waits_[i]) waits_[i]->end(signals_[i], value);
+  }
+
+ private:
+  const hsa_signal_t* const signals_;
+  std::array<std::optional<Wait>, 8> waits_;
+};
+
 uint32_t signal_wait_any(uint32_t count, hsa_signal_t* signals, hsa_signal_condition_t* conditions,
                          hsa_signal_value_t* values, uint64_t timeout, hsa_wait_state_t state,
                          hsa_signal_value_t* satisfying) {
-  for (uint32_t i = 0; i < count; ++i) use_early(signals[i]);
-  const uint64_t start = now_ns();
+  const Waits waits(count, signals, conditions, values);
   hsa_signal_value_t value = 0;
   const uint32_t met = amd<decltype(&hsa_amd_signal_wait_any)>(AmdFunction::signal_wait_any)(
       count, signals, conditions, values, timeout, state, &value);
   if (satisfying != nullptr) *satisfying = value;
-  if (met < count) waited(signals[met], value, start);
+  if (met < count) waits.end(met, value);
   return met;
 }
 
@@ -194,12 +282,10 @@ uint32_t signal_wait_any(uint32_t count, hsa_signal_t* signals, hsa_signal_condi
 uint32_t signal_wait_all(uint32_t count, hsa_signal_t* signals, hsa_signal_condition_t* conditions,
                          hsa_signal_value_t* values, uint64_t timeout, hsa_wait_state_t state,
                          hsa_signal_value_t* satisfying) {
-  for (uint32_t i = 0; i < count; ++i) use_early(signals[i]);
-  const uint64_t start = now_ns();
+  const Waits waits(count, signals, conditions, values);
   const uint32_t result = amd<decltype(&signal_wait_all)>(AmdFunction::signal_wait_all)(
       count, signals, conditions, values, timeout, state, satisfying);
-  // Which of the signals the caller waited for longest is not known: the last one stands for all.
-  if (result == 0 && count != 0) waited(signals[count - 1], 1, start);
+  for (uint32_t i = 0; result == 0 && i < count; ++i) waits.end(i, std::nullopt);
   return result;
 }
 
@@ -249,6 +335,22 @@ hsa_status_t ipc_signal_create(hsa_signal_t signal, hsa_amd_ipc_signal_t* handle
   return amd<decltype(&hsa_amd_ipc_signal_create)>(AmdFunction::ipc_signal_create)(signal, handle);
 }
 
+hsa_status_t ipc_signal_attach(const hsa_amd_ipc_signal_t* handle, hsa_signal_t* signal) {
+  const hsa_status_t status =
+      amd<decltype(&hsa_amd_ipc_signal_attach)>(AmdFunction::ipc_signal_attach)(handle, signal);
+  if (status == HSA_STATUS_SUCCESS) use_always(*signal);
+  return status;
+}
+
+hsa_status_t amd_signal_create(hsa_signal_value_t value, uint32_t count,
+                               const hsa_agent_t* consumers, uint64_t attributes,
+                               hsa_signal_t* signal) {
+  const hsa_status_t status = amd<decltype(&hsa_amd_signal_create)>(AmdFunction::signal_create)(
+      value, count, consumers, attributes, signal);
+  if (status == HSA_STATUS_SUCCESS) session().signals.created(signal->handle, value);
+  return status;
+}
+
 template <typename Function>
 void replace(const AmdEntries& amd_entries, AmdFunction function, Function* wrapper) {
   if (void** const entry = amd_entries[function]) *entry = reinterpret_cast<void*>(wrapper);
@@ -263,6 +365,7 @@ void install(Session& to, CoreApiTable& core, const AmdEntries& amd_entries) {
   core.hsa_queue_create_fn = queue_create;
   core.hsa_queue_destroy_fn = queue_destroy;
   core.hsa_executable_freeze_fn = executable_freeze;
+  core.hsa_signal_create_fn = signal_create;
   core.hsa_signal_destroy_fn = signal_destroy;
   core.hsa_signal_group_create_fn = signal_group_create;
 #define UPTEMPO_REPLACE(function, wrapper) core.function = wrapper<&CoreApiTable::function>
@@ -274,14 +377,19 @@ void install(Session& to, CoreApiTable& core, const AmdEntries& amd_entries) {
   UPTEMPO_REPLACE(hsa_signal_load_scacquire_fn, load);
   UPTEMPO_REPLACE(hsa_signal_wait_relaxed_fn, wait);
   UPTEMPO_REPLACE(hsa_signal_wait_scacquire_fn, wait);
-  UPTEMPO_REPLACE(hsa_signal_exchange_relaxed_fn, exchange);
-  UPTEMPO_REPLACE(hsa_signal_exchange_scacquire_fn, exchange);
-  UPTEMPO_REPLACE(hsa_signal_exchange_screlease_fn, exchange);
-  UPTEMPO_REPLACE(hsa_signal_exchange_scacq_screl_fn, exchange);
-  UPTEMPO_REPLACE(hsa_signal_cas_relaxed_fn, compare_exchange);
-  UPTEMPO_REPLACE(hsa_signal_cas_scacquire_fn, compare_exchange);
-  UPTEMPO_REPLACE(hsa_signal_cas_screlease_fn, compare_exchange);
-  UPTEMPO_REPLACE(hsa_signal_cas_scacq_screl_fn, compare_exchange);
+#define UPTEMPO_REPLACE_ALL(name, wrapper)                    \
+  UPTEMPO_REPLACE(hsa_signal_##name##_relaxed_fn, wrapper);   \
+  UPTEMPO_REPLACE(hsa_signal_##name##_scacquire_fn, wrapper); \
+  UPTEMPO_REPLACE(hsa_signal_##name##_screlease_fn, wrapper); \
+  UPTEMPO_REPLACE(hsa_signal_##name##_scacq_screl_fn, wrapper)
+  UPTEMPO_REPLACE_ALL(exchange, exchange);
+  UPTEMPO_REPLACE_ALL(cas, compare_exchange);
+  UPTEMPO_REPLACE_ALL(add, add);
+  UPTEMPO_REPLACE_ALL(subtract, subtract);
+  UPTEMPO_REPLACE_ALL(and, combine);
+  UPTEMPO_REPLACE_ALL(or, combine);
+  UPTEMPO_REPLACE_ALL(xor, combine);
+#undef UPTEMPO_REPLACE_ALL
 #undef UPTEMPO_REPLACE
   replace(amd_entries, AmdFunction::signal_async_handler, signal_async_handler);
   replace(amd_entries, AmdFunction::signal_wait_any, signal_wait_any);
@@ -292,6 +400,8 @@ void install(Session& to, CoreApiTable& core, const AmdEntries& amd_entries) {
   replace(amd_entries, AmdFunction::get_dispatch_time, get_dispatch_time);
   replace(amd_entries, AmdFunction::signal_value_pointer, signal_value_pointer);
   replace(amd_entries, AmdFunction::ipc_signal_create, ipc_signal_create);
+  replace(amd_entries, AmdFunction::ipc_signal_attach, ipc_signal_attach);
+  replace(amd_entries, AmdFunction::signal_create, amd_signal_create);
   // Another tool may have registered first; ROCr keeps one.
   if (const auto on_create = to.amd<decltype(&hsa_amd_runtime_queue_create_register)>(
           AmdFunction::runtime_queue_create_register))

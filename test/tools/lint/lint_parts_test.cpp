@@ -1,4 +1,4 @@
-// The lint's parts without a device: rules, settings, tables of ROCr, the table of signals.
+// The lint's parts without a device: rules, settings, tables of ROCr, the report.
 #include <array>
 #include <cstring>
 #include <memory>
@@ -12,7 +12,6 @@
 #include "tools/lint/packet_rules.hpp"
 #include "tools/lint/report.hpp"
 #include "tools/lint/settings.hpp"
-#include "tools/lint/signal_table.hpp"
 
 namespace {
 
@@ -169,11 +168,13 @@ TEST_CASE("tables of an unknown ROCr are refused by name") {
   set_amd(1, 400);
   CHECK(position(AmdFunction::memory_async_copy) == 15);
   CHECK(position(AmdFunction::pointer_info) == 26);
+  CHECK(position(AmdFunction::queue_intercept_create) == 35);
   CHECK(check_tables(root)[AmdFunction::signal_wait_all] == nullptr);
   // ROCr 6.1: functions in the middle. ROCr 7 has added some at the end, 688 bytes in all.
   set_amd(2, 16 + 68 * 8);
   CHECK(position(AmdFunction::memory_async_copy_on_engine) == 16);
   CHECK(position(AmdFunction::pointer_info) == 28);
+  CHECK(position(AmdFunction::queue_intercept_create) == 37);
   CHECK(check_tables(root)[AmdFunction::signal_wait_all] == nullptr);
   set_amd(2, 688);
   CHECK(position(AmdFunction::signal_wait_all) == 71);
@@ -192,48 +193,6 @@ TEST_CASE("tables of an unknown ROCr are refused by name") {
   CHECK(contains(error(), "the core table of this ROCr has version 3"));
   root.version.major_id = 9;
   CHECK(contains(error(), "the root table of this ROCr has version 9"));
-}
-
-TEST_CASE("a completion signal is unused if no call reads it in its life") {
-  const auto ledger = std::make_unique<Ledger>();
-  SignalTable signals(*ledger);
-  const RecordNumber record = ledger->find({100, 200, 0}).record;
-  const auto unused = [&] { return count_of(*ledger, record, Count::unused_signals); };
-  constexpr uint64_t kSignal = 0x7000;
-  const auto attach = [&](hsa_signal_value_t value) {
-    signals.attach(kSignal, {record, nullptr, 0, true}, value);
-    return signals.find(kSignal);
-  };
-  SignalTable::Entry* entry = attach(1);
-  signals.end_life(*entry, 0);
-  CHECK(unused() == 1);
-  attach(1);
-  SignalTable::use(*entry);
-  signals.end_life(*entry, 0);
-  CHECK(unused() == 1);
-  attach(1);  // the use was in the life before
-  signals.end_life(*entry, 0);
-  CHECK(unused() == 2);
-  attach(2);
-  attach(2);  // two packets count it down
-  signals.end_life(*entry, 0);
-  CHECK(unused() == 4);
-  CHECK(signals.rearmed() == 0);
-  attach(1);
-  attach(1);  // but the value is not -1
-  signals.end_life(*entry, 0);
-  CHECK(unused() == 4);
-  CHECK(signals.rearmed() == 1);
-  SignalTable::use_always(*entry);  // a handler
-  for (int i = 0; i < 2; ++i) {
-    attach(1);
-    signals.end_life(*entry, 0);
-  }
-  CHECK(unused() == 4);
-  signals.destroy(*entry, 0);
-  attach(1);  // another signal with the same handle
-  signals.end_life(*entry, 0);
-  CHECK(unused() == 5);
 }
 
 TEST_CASE("the report of a program that re-arms signals in memory does not judge signals") {
