@@ -20,6 +20,9 @@ using namespace uptempo::lint;
 
 uint32_t sessions = 0;
 int output = -1;
+// Between OnLoad and OnUnload the lint's functions are in ROCr's tables, perhaps below another
+// tool's. ROCr 6.1 keeps tables and tools after hsa_shut_down() and calls OnLoad again.
+bool loaded = false;
 // Sessions are never destroyed: other threads may still be in their functions.
 Session* last = nullptr;
 
@@ -47,17 +50,17 @@ Settings settings_of_environment() {
 extern "C" {
 
 bool OnLoad(HsaApiTable* table, uint64_t, uint64_t, const char* const*) {
+  if (loaded) return true;
   try {
     const Settings settings = settings_of_environment();
     const AmdEntries amd = check_tables(*table);
-    // ROCr 6.1 keeps its tables and tools after hsa_shut_down().
-    if (is_installed(*table->core_)) return true;
     if (output < 0) output = open_output(settings.file);
     CoreApiTable core{};
     std::memcpy(&core, table->core_, std::min<size_t>(sizeof core, table->core_->version.minor_id));
     prepare_call_sites();
     last = new Session(settings, output, ++sessions, core, amd);
     install(*last, *table->core_, amd);
+    loaded = true;
     return true;
   } catch (const std::exception& error) {
     const std::string text =
@@ -67,7 +70,9 @@ bool OnLoad(HsaApiTable* table, uint64_t, uint64_t, const char* const*) {
   }
 }
 
+// ROCr then resets its tables.
 void OnUnload() {
+  loaded = false;
   if (last != nullptr) last->write_report();
 }
 

@@ -90,8 +90,19 @@ std::string device_text(const Report& report) {
   return report.virtual_gpu ? text + " (virtual GPU)" : text;
 }
 
+bool knows_unused_signals(const Report& report) {
+  return report.signals_rearmed == 0 && !has_unread_packets(report);
+}
+
 std::vector<std::string> notes(const Report& report) {
   std::vector<std::string> list;
+  if (has_unread_packets(report))
+    list.push_back(
+        "Unused signals are not known: packets that the lint has not seen may wait for them.");
+  if (!report.knows_queues_of_rocr)
+    list.push_back(
+        "ROCr's own queues are not listed: it has promised to tell another tool of them. Name the "
+        "lint first in HSA_TOOLS_LIB.");
   if (report.signals_rearmed != 0)
     list.push_back(fmt::format(
         "Unused signals are not known: {} set again without a call of HSA, so this program reads "
@@ -134,13 +145,20 @@ std::span<const T> first(const std::vector<T>& list, size_t most) {
 
 }  // namespace
 
+bool has_unread_packets(const Report& report) {
+  return std::ranges::any_of(report.queues, [](const QueueReport& queue) {
+    return !queue.of_rocr && queue.not_seen != 0u;
+  });
+}
+
 std::vector<FindingReport> findings(const Report& report, const Settings& settings) {
+  const bool knows_signals = knows_unused_signals(report);
   std::vector<FindingReport> list;
   for (const PairReport& pair : report.pairs) {
     for (const FindingText& text : kFindings) {
       const uint64_t count = pair[text.count];
       if (count == 0) continue;
-      if (text.finding == Finding::unused_signal && report.signals_rearmed != 0) continue;
+      if (text.finding == Finding::unused_signal && !knows_signals) continue;
       FindingReport finding{&text, &pair, count, pair[text.of], std::nullopt, Basis::none};
       if (text.finding == Finding::host_wait) {
         finding.cost_ns = static_cast<double>(pair[Count::waited_ns]);
@@ -233,7 +251,7 @@ std::string to_json_lines(const Report& report, const Settings& settings) {
   for (const PairReport& pair : report.pairs) {
     json line{{"type", "pair"}, {"before", pair.before}, {"packet", pair.packet}};
     for (size_t i = 0; i < kCountCount; ++i) line[std::string(kCountNames[i])] = pair.counts[i];
-    if (report.signals_rearmed != 0) line["unused_signals"] = nullptr;
+    if (!knows_unused_signals(report)) line["unused_signals"] = nullptr;
     append(line);
   }
   for (const FindingReport& finding : findings(report, settings)) {

@@ -57,7 +57,12 @@ struct Report {
   uint64_t other_pairs = 0;  // packets whose pair did not fit
   uint64_t signals_not_followed = 0;
   uint64_t signals_rearmed = 0;  // not 0: unused signals are not known
+  bool knows_queues_of_rocr = true;
 };
+
+// Packets that were not read may wait for any signal. Packets of ROCr's own queues wait for those
+// that the program has passed in calls.
+bool has_unread_packets(const Report& report);
 
 // The basis of an estimate.
 enum class Basis : uint8_t { none, given, bound, measured };

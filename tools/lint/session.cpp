@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <map>
 #include <ranges>
+#include <utility>
 
 #include "tools/lint/call_site.hpp"
 #include "tools/lint/safe_read.hpp"
@@ -106,6 +107,13 @@ bool Session::is_ring_in_device_memory(const hsa_queue_t* queue) const {
 
 void Session::add_queue(hsa_agent_t agent, hsa_queue_t* queue) {
   const std::lock_guard lock(mutex_);
+  // A tool may have made this queue in the program's call of hsa_queue_create().
+  const auto is_it = [queue](const hsa_queue_t* other) { return other == queue; };
+  if (std::ranges::any_of(unwatched_, is_it, &Unwatched::queue) ||
+      std::ranges::any_of(queues_, [&](const Watched& watched) {
+        return watched.open && is_it(watched.watch->queue());
+      }))
+    return;
   const std::string name = describe(agent);
   const auto skip = [&](const char* reason) {
     QueueReport report{.id = queue->id, .agent = name};
@@ -125,7 +133,7 @@ void Session::add_queue(hsa_agent_t agent, hsa_queue_t* queue) {
     return;
   }
   entry->doorbell_of.store(watch.get(), std::memory_order_release);
-  queues_.push_back({std::move(watch)});
+  queues_.push_back({.watch = std::move(watch), .doorbell = entry});
 }
 
 QueueReport Session::close(const QueueWatch& watch, std::optional<uint64_t> write_index) const {
@@ -160,8 +168,7 @@ void Session::remove_queue(const hsa_queue_t* queue) {
   }
   for (Watched& watched : queues_) {
     if (!watched.open || watched.watch->queue() != queue) continue;
-    if (SignalTable::Entry* const entry = signals.find(queue->doorbell_signal.handle))
-      entry->doorbell_of.store(nullptr, std::memory_order_release);
+    watched.doorbell->doorbell_of.store(nullptr, std::memory_order_release);
     watched.open = false;
     watched.closed = close(*watched.watch, core.hsa_queue_load_write_index_relaxed_fn(queue));
   }
@@ -170,6 +177,30 @@ void Session::remove_queue(const hsa_queue_t* queue) {
 void Session::add_queue_of_rocr(const hsa_queue_t* queue, hsa_agent_t agent) {
   const std::lock_guard lock(mutex_);
   of_rocr_.push_back({queue, queue->id, describe(agent)});
+}
+
+void Session::note_write_indices() {
+  const std::lock_guard lock(mutex_);
+  for (Watched& watched : queues_)
+    if (watched.open) watched.noted = write_index_in_memory(watched.watch->queue());
+  for (Unwatched& unwatched : unwatched_)
+    if (unwatched.queue != nullptr) unwatched.noted = write_index_in_memory(unwatched.queue);
+  for (OfRocr& own : of_rocr_)
+    if (own.queue != nullptr) own.noted = write_index_in_memory(own.queue);
+}
+
+void Session::close() {
+  signals.end_all_lives([](uint64_t) { return std::nullopt; });
+  const std::lock_guard lock(mutex_);
+  for (Watched& watched : queues_) {
+    if (!std::exchange(watched.open, false)) continue;
+    watched.doorbell->doorbell_of.store(nullptr, std::memory_order_release);
+    watched.closed = close(*watched.watch, watched.noted);
+  }
+  for (Unwatched& unwatched : unwatched_)
+    if (std::exchange(unwatched.queue, nullptr) != nullptr)
+      unwatched.report.not_seen = unwatched.noted;
+  for (OfRocr& own : of_rocr_) own.queue = nullptr;
 }
 
 void Session::add_kernels(hsa_executable_t executable) {
@@ -200,6 +231,7 @@ Report Session::make_report() {
   signals.end_all_lives(value_in_memory);
   report.signals_rearmed = signals.rearmed();
   report.signals_not_followed = signals.not_followed();
+  report.knows_queues_of_rocr = knows_queues_of_rocr_;
 
   std::map<RecordNumber, std::map<uint64_t, uint64_t>> sites;
   ledger.for_each_site([&](RecordNumber record, uint64_t address, uint64_t samples) {
@@ -242,7 +274,7 @@ Report Session::make_report() {
   }
   for (const OfRocr& own : of_rocr_) {
     QueueReport line{.id = own.id, .agent = own.agent, .of_rocr = true};
-    line.not_seen = write_index_in_memory(own.queue);
+    line.not_seen = own.queue == nullptr ? own.noted : write_index_in_memory(own.queue);
     if (!line.not_seen || *line.not_seen != 0)
       line.reason = "ROCr rings the doorbells of its own queues itself";
     report.queues.push_back(line);

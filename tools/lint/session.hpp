@@ -40,12 +40,18 @@ class Session {
   Session(const Settings& settings, int output, uint32_t number, const CoreApiTable& core,
           const AmdEntries& amd);
 
-  // A queue that hsa_queue_create() has returned.
+  // A queue that hsa_queue_create() or hsa_amd_queue_intercept_create() has returned, or both.
   void add_queue(hsa_agent_t agent, hsa_queue_t* queue);
   void remove_queue(const hsa_queue_t* queue);
   // A queue that ROCr has made for itself.
   void add_queue_of_rocr(const hsa_queue_t* queue, hsa_agent_t agent);
+  // Whether ROCr notifies the lint of them. Another tool may have registered before.
+  void set_knows_queues_of_rocr(bool knows) noexcept { knows_queues_of_rocr_ = knows; }
+  bool knows_queues_of_rocr() const noexcept { return knows_queues_of_rocr_; }
   void add_kernels(hsa_executable_t executable);
+  // hsa_shut_down() may free all queues. If it has, close() ends all that the program has left.
+  void note_write_indices();
+  void close();
 
   // Writes the report, once. Reads memory of HSA only where it is still mapped.
   void write_report();
@@ -68,17 +74,21 @@ class Session {
  private:
   struct Watched {
     std::unique_ptr<QueueWatch> watch;  // never freed early: another thread may be in it
+    SignalTable::Entry* doorbell = nullptr;
     bool open = true;
     QueueReport closed{};
+    std::optional<uint64_t> noted{};  // write index
   };
   struct Unwatched {
     const hsa_queue_t* queue;  // null: destroyed
     QueueReport report;
+    std::optional<uint64_t> noted{};
   };
   struct OfRocr {
-    const hsa_queue_t* queue;
+    const hsa_queue_t* queue;  // null: destroyed
     uint64_t id;
     std::string agent;
+    std::optional<uint64_t> noted{};
   };
 
   std::string describe(hsa_agent_t agent);  // with mutex_
@@ -93,6 +103,7 @@ class Session {
   const int process_;
   KernelNames names_;
   std::atomic<bool> reported_{false};
+  std::atomic<bool> knows_queues_of_rocr_{true};
 
   std::mutex mutex_;  // protects the members below
   std::vector<Watched> queues_;

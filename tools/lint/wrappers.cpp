@@ -3,6 +3,7 @@
 #include <array>
 #include <atomic>
 #include <ctime>
+#include <mutex>
 #include <optional>
 
 #include "tools/lint/call_site.hpp"
@@ -100,8 +101,58 @@ hsa_status_t queue_destroy(hsa_queue_t* queue) {
   return session().core.hsa_queue_destroy_fn(queue);
 }
 
+// The queue of a tool that reads and rewrites packets. The program's packets are in this queue's
+// ring; the tool passes its own on to another one.
+hsa_status_t queue_intercept_create(hsa_agent_t agent, uint32_t size, hsa_queue_type32_t type,
+                                    void (*callback)(hsa_status_t, hsa_queue_t*, void*), void* data,
+                                    uint32_t private_bytes, uint32_t group_bytes,
+                                    hsa_queue_t** queue) {
+  const hsa_status_t status =
+      session().amd<decltype(&queue_intercept_create)>(AmdFunction::queue_intercept_create)(
+          agent, size, type, callback, data, private_bytes, group_bytes, queue);
+  if (status == HSA_STATUS_SUCCESS) session().add_queue(agent, *queue);
+  return status;
+}
+
+// ROCr notifies one function of its own queues, the lint's. It passes the notice on to the function
+// that a later tool has registered.
+struct OtherNotifier {
+  std::mutex mutex;  // protects the members
+  hsa_amd_runtime_queue_notifier notify = nullptr;
+  void* data = nullptr;
+};
+OtherNotifier other_notifier;
+
 void on_queue_of_rocr(const hsa_queue_t* queue, hsa_agent_t agent, void*) {
   session().add_queue_of_rocr(queue, agent);
+  std::unique_lock lock(other_notifier.mutex);
+  const auto notify = other_notifier.notify;
+  void* const data = other_notifier.data;
+  lock.unlock();
+  if (notify != nullptr) notify(queue, agent, data);
+}
+
+hsa_status_t runtime_queue_create_register(hsa_amd_runtime_queue_notifier notify, void* data) {
+  if (!session().knows_queues_of_rocr())
+    return session().amd<decltype(&hsa_amd_runtime_queue_create_register)>(
+        AmdFunction::runtime_queue_create_register)(notify, data);
+  const std::lock_guard lock(other_notifier.mutex);
+  if (other_notifier.notify != nullptr) return HSA_STATUS_ERROR;  // as ROCr
+  other_notifier.notify = notify;
+  other_notifier.data = data;
+  return HSA_STATUS_SUCCESS;
+}
+
+// The last of several calls frees all queues and signals.
+hsa_status_t shut_down() {
+  Session& to = session();
+  to.note_write_indices();
+  const hsa_status_t status = to.core.hsa_shut_down_fn();
+  uint16_t version = 0;
+  if (to.core.hsa_system_get_info_fn(HSA_SYSTEM_INFO_VERSION_MAJOR, &version) ==
+      HSA_STATUS_ERROR_NOT_INITIALIZED)
+    to.close();
+  return status;
 }
 
 hsa_status_t executable_freeze(hsa_executable_t executable, const char* options) {
@@ -358,10 +409,9 @@ void replace(const AmdEntries& amd_entries, AmdFunction function, Function* wrap
 
 }  // namespace
 
-bool is_installed(const CoreApiTable& core) { return core.hsa_queue_create_fn == queue_create; }
-
 void install(Session& to, CoreApiTable& core, const AmdEntries& amd_entries) {
   current.store(&to, std::memory_order_release);
+  core.hsa_shut_down_fn = shut_down;
   core.hsa_queue_create_fn = queue_create;
   core.hsa_queue_destroy_fn = queue_destroy;
   core.hsa_executable_freeze_fn = executable_freeze;
@@ -402,10 +452,16 @@ void install(Session& to, CoreApiTable& core, const AmdEntries& amd_entries) {
   replace(amd_entries, AmdFunction::ipc_signal_create, ipc_signal_create);
   replace(amd_entries, AmdFunction::ipc_signal_attach, ipc_signal_attach);
   replace(amd_entries, AmdFunction::signal_create, amd_signal_create);
-  // Another tool may have registered first; ROCr keeps one.
+  replace(amd_entries, AmdFunction::queue_intercept_create, queue_intercept_create);
+  replace(amd_entries, AmdFunction::runtime_queue_create_register, runtime_queue_create_register);
+  {
+    const std::lock_guard lock(other_notifier.mutex);
+    other_notifier.notify = nullptr;
+  }
+  // Fails if another tool has registered before.
   if (const auto on_create = to.amd<decltype(&hsa_amd_runtime_queue_create_register)>(
           AmdFunction::runtime_queue_create_register))
-    (void)on_create(on_queue_of_rocr, nullptr);
+    to.set_knows_queues_of_rocr(on_create(on_queue_of_rocr, nullptr) == HSA_STATUS_SUCCESS);
 }
 
 }  // namespace uptempo::lint

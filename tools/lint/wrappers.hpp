@@ -11,10 +11,8 @@
 
 namespace uptempo::lint {
 
-// True if the functions are in this table.
-bool is_installed(const CoreApiTable& core);
-
-// Requires that they are not installed. `session` lives until the process ends.
+// Requires that they are not installed, nor below another tool's functions: they would call
+// themselves. `session` lives until the process ends.
 void install(Session& session, CoreApiTable& core, const AmdEntries& amd);
 
 }  // namespace uptempo::lint

@@ -5,7 +5,8 @@
 //   lint_program open        the same, and the process ends without hsa_shut_down()
 //   lint_program twice       the same, in two HSA sessions
 //   lint_program direct      packets whose doorbell is rung in its memory
-//   lint_program threads     threads that publish to one queue
+//   lint_program threads     threads that publish to one queue before the device takes any packet
+//   lint_program race        the same while the device executes, in a small queue
 #include <hsa/hsa.h>
 #include <engine/uptempo.hpp>
 #include <kernels/basics.hpp>
@@ -47,6 +48,12 @@ struct Setting {
   }
 };
 
+void wait(hsa_signal_t signal) {
+  while (hsa_signal_wait_scacquire(signal, HSA_SIGNAL_CONDITION_LT, 1, UINT64_MAX,
+                                   HSA_WAIT_STATE_BLOCKED) >= 1) {
+  }
+}
+
 // The device takes no packet behind this one until release(), so the lint reads them all in time.
 class Hold {
  public:
@@ -60,12 +67,12 @@ class Hold {
   Signal signal_{1};
 };
 
-void finish(Setting& with, Producer& to) {
+void finish(Setting& with, Producer& to, Hold& hold) {
   const Signal done{1};
   with.dispatch(to, kLast, done.handle());
   ++to.counts["signals"];
   to.ring();
-  to.wait(done.handle());
+  to.wait(done.handle(), [&] { hold.release(); });
 }
 
 void defects(Setting& with, Producer& to) {
@@ -79,8 +86,7 @@ void defects(Setting& with, Producer& to) {
     to.counts["wide_acquires"] += kFenced - 1;  // all but the first
     to.counts["wide_releases"] += kFenced - 1;  // all but the last
     to.ring();
-    hold.release();
-    to.wait(done.handle());
+    to.wait(done.handle(), [&] { hold.release(); });
   }
   {
     Hold hold(to);
@@ -88,8 +94,7 @@ void defects(Setting& with, Producer& to) {
       with.dispatch(to, {});
       to.ring();  // counted there
     }
-    hold.release();
-    finish(with, to);
+    finish(with, to, hold);
   }
   {
     Hold hold(to);
@@ -101,15 +106,15 @@ void defects(Setting& with, Producer& to) {
     to.counts["signals"] += kSignalled;
     to.counts["unused_signals"] += kSignalled;
     to.ring();
-    hold.release();
-    finish(with, to);
+    finish(with, to, hold);
   }
   for (int i = 0; i < kWaited; ++i) {
+    Hold hold(to);
     const Signal done{1};
     with.dispatch(to, {kSystem, kSystem, false}, done.handle());
     ++to.counts["signals"];
     to.ring();
-    to.wait(done.handle());
+    to.wait(done.handle(), [&] { hold.release(); });
   }
   {
     Hold hold(to);
@@ -122,8 +127,7 @@ void defects(Setting& with, Producer& to) {
     }
     to.counts["idle_barriers"] += kIdle;
     to.ring();
-    hold.release();
-    finish(with, to);
+    finish(with, to, hold);
   }
 }
 
@@ -134,42 +138,46 @@ void clean(Setting& with, Producer& to) {
                   i == 9 ? done.handle() : kNoSignal);
   ++to.counts["signals"];
   to.ring();
-  to.wait(done.handle());
+  wait(done.handle());
 }
 
 void direct(Setting& with, Producer& to) {
   const Signal done{1};
   for (int i = 0; i < 3; ++i) with.dispatch(to, {}, i == 2 ? done.handle() : kNoSignal);
   to.ring_directly();
-  to.wait(done.handle());
+  wait(done.handle());
 }
 
-void threads(Setting& with, std::map<std::string, uint64_t>& counts) {
+// `held`: the device takes no packet before all are published.
+void threads(Setting& with, bool held, std::map<std::string, uint64_t>& counts) {
   constexpr int kThreads = 4, kPackets = 500;
   hsa_queue_t* queue = nullptr;
-  CHECK_HSA(hsa_queue_create(with.gpu.handle(), 64, HSA_QUEUE_TYPE_MULTI, nullptr, nullptr,
-                             UINT32_MAX, UINT32_MAX, &queue));
-  const Signal done{kThreads * kPackets};
-  const auto produce = [&] {
-    for (int i = 0; i < kPackets; ++i) {
-      const uint64_t index = hsa_queue_add_write_index_scacq_screl(queue, 1);
-      while (index - hsa_queue_load_read_index_scacquire(queue) >= queue->size)
-        std::this_thread::yield();
-      auto* const slot = static_cast<uint32_t*>(queue->base_address) + index % queue->size * 16;
-      hsa_barrier_and_packet_t packet{};
-      packet.completion_signal = done.handle();
-      std::memcpy(slot + 1, reinterpret_cast<const uint32_t*>(&packet) + 1, 60);
-      std::atomic_ref(*slot).store(HSA_PACKET_TYPE_BARRIER_AND, std::memory_order_release);
-      hsa_signal_store_screlease(queue->doorbell_signal, static_cast<hsa_signal_value_t>(index));
-    }
+  CHECK_HSA(hsa_queue_create(with.gpu.handle(), held ? 4096 : 64, HSA_QUEUE_TYPE_MULTI, nullptr,
+                             nullptr, UINT32_MAX, UINT32_MAX, &queue));
+  const Signal gate{held ? 1 : 0}, done{kThreads * kPackets};
+  const auto publish = [&](hsa_signal_t dependency, hsa_signal_t completion) {
+    const uint64_t index = hsa_queue_add_write_index_scacq_screl(queue, 1);
+    while (index - hsa_queue_load_read_index_scacquire(queue) >= queue->size)
+      std::this_thread::yield();
+    auto* const slot = static_cast<uint32_t*>(queue->base_address) + index % queue->size * 16;
+    hsa_barrier_and_packet_t packet{};
+    packet.dep_signal[0] = dependency;
+    packet.completion_signal = completion;
+    std::memcpy(slot + 1, reinterpret_cast<const uint32_t*>(&packet) + 1, 60);
+    std::atomic_ref(*slot).store(HSA_PACKET_TYPE_BARRIER_AND, std::memory_order_release);
+    hsa_signal_store_screlease(queue->doorbell_signal, static_cast<hsa_signal_value_t>(index));
   };
+  publish(gate.handle(), kNoSignal);
   std::vector<std::thread> all;
-  for (int i = 0; i < kThreads; ++i) all.emplace_back(produce);
+  for (int i = 0; i < kThreads; ++i)
+    all.emplace_back([&] {
+      for (int k = 0; k < kPackets; ++k) publish(kNoSignal, done.handle());
+    });
   for (std::thread& thread : all) thread.join();
-  while (hsa_signal_wait_scacquire(done.handle(), HSA_SIGNAL_CONDITION_LT, 1, UINT64_MAX,
-                                   HSA_WAIT_STATE_BLOCKED) >= 1) {
-  }
-  counts["packets"] = counts["doorbells"] = uint64_t{kThreads} * kPackets;
+  publish(kNoSignal, kNoSignal);  // the lint reads what came too late for its reader
+  hsa_signal_store_screlease(gate.handle(), 0);
+  wait(done.handle());
+  counts["packets"] = counts["doorbells"] = uint64_t{kThreads} * kPackets + 2;
   CHECK_HSA(hsa_queue_destroy(queue));
 }
 
@@ -180,8 +188,8 @@ int main(int argc, char** argv) {
   std::map<std::string, uint64_t> counts;
   for (int session = 0; session < (what == "twice" ? 2 : 1); ++session) {
     Setting with;
-    if (what == "threads") {
-      threads(with, counts);
+    if (what == "threads" || what == "race") {
+      threads(with, what == "threads", counts);
       break;
     }
     Producer to(with.gpu.handle(), 128);

@@ -3,6 +3,7 @@
 
 #include <hsa/amd_hsa_signal.h>
 #include <hsa/hsa.h>
+#include <unistd.h>
 
 #include <array>
 #include <atomic>
@@ -10,8 +11,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <functional>
 #include <map>
 #include <string>
+#include <thread>
 
 #define CHECK_HSA(call)                                                              \
   do {                                                                               \
@@ -91,17 +95,34 @@ class Producer {
     std::atomic_ref(const_cast<uint64_t&>(*doorbell->hardware_doorbell_ptr))
         .store(next_ - 1, std::memory_order_release);
   }
-  // For the signal of a packet of this queue.
-  void wait(hsa_signal_t signal) {
+  // For the signal of the queue's last packet. release() lets it execute once this thread sleeps in
+  // the wait, so that the condition is not met before.
+  void wait(hsa_signal_t signal, const std::function<void()>& release) {
+    std::atomic<bool> waits{false};
+    const std::string state = "/proc/self/task/" + std::to_string(gettid()) + "/stat";
+    std::thread helper([&] {
+      while (!waits || !is_asleep(state)) std::this_thread::yield();
+      release();
+    });
+    waits = true;
     while (hsa_signal_wait_scacquire(signal, HSA_SIGNAL_CONDITION_LT, 1, UINT64_MAX,
                                      HSA_WAIT_STATE_BLOCKED) >= 1) {
     }
+    helper.join();
     waited_ = waited_since_ring_ = true;
   }
 
   std::map<std::string, uint64_t> counts;
 
  private:
+  // The third field of /proc/PID/task/TID/stat, after the name in parentheses (proc(5)).
+  static bool is_asleep(const std::string& file) {
+    std::ifstream in(file);
+    std::string text;
+    std::getline(in, text);
+    const size_t end = text.rfind(") ");
+    return end != std::string::npos && text.compare(end + 2, 1, "S") == 0;
+  }
   void publish(hsa_packet_type_t type, Header header, uint32_t setup, const void* packet) {
     if (next_ - hsa_queue_load_read_index_scacquire(queue_) >= queue_->size) std::exit(4);
     auto* const slot = static_cast<uint32_t*>(queue_->base_address) + next_ % queue_->size * 16;
