@@ -165,8 +165,8 @@ TEST_CASE("two tools are both told of ROCr's own queues, if the lint is the firs
 }
 
 TEST_CASE("the queue of an interceptor is read, in either order of the tools") {
-  const std::string tools = GENERATE(std::string(LINT) + " " + INTERCEPTOR,
-                                     std::string(INTERCEPTOR) + " " + LINT);
+  const std::string tools =
+      GENERATE(std::string(LINT) + " " + INTERCEPTOR, std::string(INTERCEPTOR) + " " + LINT);
   const Linted there = linted("loop", tools);
   CHECK(there.published == 5);
   CHECK(there.of_queues("packets") == 5);

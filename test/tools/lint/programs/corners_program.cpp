@@ -118,8 +118,7 @@ int add() {
 int satisfied() {
   Queue queue;
   const Signal done{1};
-  auto& value =
-      const_cast<int64_t&>(reinterpret_cast<amd_signal_t*>(done.handle().handle)->value);
+  auto& value = const_cast<int64_t&>(reinterpret_cast<amd_signal_t*>(done.handle().handle)->value);
   for (int i = 0; i < 20; ++i) {
     hsa_signal_store_relaxed(done.handle(), 1);
     queue.ring(queue.publish(kNoSignal, done.handle()));

@@ -5,7 +5,9 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdio>
+#include <thread>
 
 namespace {
 
@@ -13,27 +15,33 @@ CoreApiTable core;
 hsa_status_t registered = HSA_STATUS_ERROR;
 std::atomic<uint64_t> queues{0}, loads{0}, loads_of_destroyed{0};
 
-// Signals are 64 bytes apart; two that share an element are created rarely.
-std::array<std::atomic<bool>, 1u << 20> is_destroyed;
-std::atomic<bool>& state(hsa_signal_t signal) {
-  return is_destroyed[(signal.handle >> 6) % is_destroyed.size()];
+// Creations and destructions of each signal; odd: it does not exist. Signals are 64 bytes apart; two
+// that share an element are rare.
+std::array<std::atomic<uint32_t>, 1u << 20> lives;
+std::atomic<uint32_t>& life(hsa_signal_t signal) {
+  return lives[(signal.handle >> 6) % lives.size()];
 }
 
 hsa_status_t create(hsa_signal_value_t value, uint32_t count, const hsa_agent_t* consumers,
                     hsa_signal_t* signal) {
   const hsa_status_t status = core.hsa_signal_create_fn(value, count, consumers, signal);
-  if (status == HSA_STATUS_SUCCESS) state(*signal) = false;
+  if (status == HSA_STATUS_SUCCESS) life(*signal) = (life(*signal) + 1) & ~1u;
   return status;
 }
 
 hsa_status_t destroy(hsa_signal_t signal) {
-  state(signal) = true;
+  life(signal) |= 1;
   return core.hsa_signal_destroy_fn(signal);
 }
 
+// A slow load now and then makes races more likely.
 hsa_signal_value_t load(hsa_signal_t signal) {
-  ++loads;
-  if (state(signal)) ++loads_of_destroyed;
+  const uint32_t before = life(signal);
+  if (loads++ % 16 == 0) std::this_thread::sleep_for(std::chrono::microseconds(100));
+  if (life(signal) != before || before % 2 != 0) {
+    ++loads_of_destroyed;
+    return 0;
+  }
   return core.hsa_signal_load_relaxed_fn(signal);
 }
 
