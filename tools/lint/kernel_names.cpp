@@ -3,6 +3,7 @@
 #include <cxxabi.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <memory>
@@ -11,8 +12,15 @@
 #include "tools/lint/ledger.hpp"
 
 namespace uptempo::lint {
+namespace {
+
+// A loader reuses the addresses of unloaded code.
+constexpr size_t kMostNames = 4;
+
+}  // namespace
 
 std::string demangle(const std::string& symbol) {
+  if (!symbol.starts_with("_Z")) return symbol;  // "f" would be float
   int status = 0;
   const std::unique_ptr<char, decltype(&std::free)> text(
       abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status), std::free);
@@ -24,9 +32,9 @@ void KernelNames::add(uint64_t kernel_object, const std::string& symbol) {
   if (name.ends_with(".kd")) name.resize(name.size() - 3);
   name = demangle(name);
   const std::lock_guard lock(mutex_);
-  std::string& there = names_[kernel_object];
-  if (there == name) return;
-  there = there.empty() ? name : there + " or " + name;
+  std::vector<std::string>& there = names_[kernel_object];
+  if (there.size() <= kMostNames && std::ranges::find(there, name) == there.end())
+    there.push_back(name);
 }
 
 std::string KernelNames::name(uint64_t kernel) const {
@@ -36,7 +44,11 @@ std::string KernelNames::name(uint64_t kernel) const {
   if (kernel < kinds.size()) return std::string(kinds[kernel]);
   const std::lock_guard lock(mutex_);
   const auto found = names_.find(kernel);
-  return found == names_.end() ? fmt::format("kernel object {:#x}", kernel) : found->second;
+  if (found == names_.end()) return fmt::format("kernel object {:#x}", kernel);
+  std::string text = found->second.front();
+  for (size_t i = 1; i < found->second.size(); ++i)
+    text += " or " + (i < kMostNames ? found->second[i] : "others");
+  return text;
 }
 
 }  // namespace uptempo::lint

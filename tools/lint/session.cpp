@@ -6,12 +6,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
+#include <cstring>
 #include <map>
 #include <ranges>
 #include <utility>
 
 #include "tools/lint/call_site.hpp"
+#include "tools/lint/output.hpp"
 #include "tools/lint/safe_read.hpp"
 
 namespace uptempo::lint {
@@ -288,12 +289,11 @@ void Session::write_report() {
   const Report report = make_report();
   const std::string text =
       settings.format == Format::json ? to_json_lines(report, settings) : to_text(report, settings);
-  std::string_view rest = text;
-  while (!rest.empty()) {
-    const ssize_t written = write(output_, rest.data(), rest.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return;
-    rest.remove_prefix(static_cast<size_t>(written));
+  if (const int error = write_all(output_, text); error != 0) {
+    const std::string file =
+        settings.file.empty() ? "standard error" : expand_file_name(settings.file, process_);
+    (void)write_all(STDERR_FILENO, "uptempo-lint: the report cannot be written to " + file + ": " +
+                                       std::strerror(error) + "\n");
   }
 }
 

@@ -1,5 +1,10 @@
 // The lint's parts without a device: rules, settings, tables of ROCr, the report.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <array>
+#include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -8,7 +13,9 @@
 #include "test/support/errors.hpp"
 #include "test/support/text.hpp"
 #include "tools/lint/api_tables.hpp"
+#include "tools/lint/kernel_names.hpp"
 #include "tools/lint/ledger.hpp"
+#include "tools/lint/output.hpp"
 #include "tools/lint/packet_rules.hpp"
 #include "tools/lint/report.hpp"
 #include "tools/lint/settings.hpp"
@@ -148,6 +155,33 @@ TEST_CASE("settings are read, and errors name them") {
   CHECK(contains(error("file="), "file= lacks a name"));
   CHECK(expand_file_name("a%p.%%", 12) == "a12.%");
   CHECK(contains(error_of([] { (void)expand_file_name("a%d", 1); }), "neither %p nor %%"));
+}
+
+TEST_CASE("a kernel object that had several names gets four of them") {
+  KernelNames names;
+  CHECK(names.name(0x5000) == "kernel object 0x5000");
+  for (int i = 0; i < 1000; ++i) names.add(0x5000, i % 2 == 0 ? "a.kd" : "_Z1bi.kd");
+  CHECK(names.name(0x5000) == "a or b(int)");
+  for (const char* const name : {"c.kd", "d.kd"}) names.add(0x5000, name);
+  CHECK(names.name(0x5000) == "a or b(int) or c or d");
+  for (int i = 0; i < 1000; ++i) names.add(0x5000, "e" + std::to_string(i) + ".kd");
+  CHECK(names.name(0x5000) == "a or b(int) or c or d or others");
+}
+
+TEST_CASE("a report that cannot be written is an error number, and no signal") {
+  const int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
+  REQUIRE(full >= 0);
+  CHECK(write_all(full, "report") == ENOSPC);
+  close(full);
+  int ends[2];
+  REQUIRE(pipe2(ends, O_CLOEXEC) == 0);
+  CHECK(write_all(ends[1], "report") == 0);
+  close(ends[0]);
+  CHECK(write_all(ends[1], "report") == EPIPE);
+  sigset_t pending;
+  sigpending(&pending);
+  CHECK(sigismember(&pending, SIGPIPE) == 0);
+  close(ends[1]);
 }
 
 TEST_CASE("tables of an unknown ROCr are refused by name") {

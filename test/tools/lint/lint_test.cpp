@@ -220,6 +220,12 @@ TEST_CASE("a wrong setting is an error by name, and the program runs without the
   CHECK(contains(result.out, "\"packets\":10"));
 }
 
+TEST_CASE("a report that is lost is an error, and the program's result stays") {
+  const CommandResult result = run("clean", "file=/dev/full");
+  CHECK(contains(result.err, "uptempo-lint: the report cannot be written to /dev/full: No space"));
+  CHECK(contains(result.out, "\"packets\":10"));
+}
+
 TEST_CASE("the text report fits 80 columns") {
   const CommandResult result = run("defects", "top=3");
   std::istringstream text(result.err);
