@@ -108,7 +108,10 @@ class Trace {
       slice.category = "dispatch";
     }
     const uint64_t index = line.number("index");
-    if (queue_of(gpu, number).packets.contains(index)) ++uses_[{gpu, number}];
+    if (queue_of(gpu, number).packets.contains(index)) {
+      if (index != 0) mixed_.insert({gpu, number});
+      ++uses_[{gpu, number}];
+    }
     Queue& queue = queue_of(gpu, number);
     queue.packets[index] = queue.slices.size();
     queue.slices.push_back(std::move(slice));
@@ -117,9 +120,13 @@ class Trace {
   Json document() {
     Json events = Json::array();
     std::set<uint32_t> gpus;
+    find_overlaps();
+    Json unordered = Json::array();
+    for (const auto& [gpu, number] : mixed_)
+      unordered.push_back(fmt::format("queue {} of GPU {}", number, gpu));
     for (auto& [key, queue] : queues_) {
       gpus.insert(queue.gpu);
-      order(queue);
+      if (!mixed_.contains({std::get<0>(key), std::get<1>(key)})) order(queue);
       place(queue);
     }
     for (const uint32_t gpu : gpus)
@@ -128,8 +135,10 @@ class Trace {
     std::ranges::stable_sort(events_, {}, &std::pair<uint64_t, Json>::first);
     for (Json& name : names_) events.push_back(std::move(name));
     for (auto& [ns, event] : events_) events.push_back(std::move(event));
+    Json about{{"time", "of a virtual GPU, not of hardware"}};
+    if (!unordered.empty()) about["without dependencies, processes mixed"] = std::move(unordered);
     return {{"displayTimeUnit", "ns"},
-            {"otherData", {{"time", "of a virtual GPU, not of hardware"}}},
+            {"otherData", std::move(about)},
             {"traceEvents", std::move(events)}};
   }
 
@@ -145,6 +154,18 @@ class Trace {
                                     : fmt::format("queue {}, process {}", number, use + 1);
     }
     return found->second;
+  }
+
+  // Processes that used a queue's number at the same time may have written in turns.
+  void find_overlaps() {
+    std::map<Key, uint64_t> ends;
+    for (const auto& [key, queue] : queues_) {
+      const Key name{std::get<0>(key), std::get<1>(key)};
+      for (const Slice& slice : queue.slices)
+        if (const auto end = ends.find(name); end != ends.end() && slice.begin_ns < end->second)
+          mixed_.insert(name);
+      for (const Slice& slice : queue.slices) ends[name] = std::max(ends[name], slice.end_ns);
+    }
   }
 
   static void order(Queue& queue) {
@@ -242,6 +263,7 @@ class Trace {
 
   std::map<std::tuple<uint32_t, uint32_t, uint32_t>, Queue> queues_;  // GPU, queue, use
   std::map<Key, uint32_t> uses_;
+  std::set<Key> mixed_;              // packets of processes cannot be told apart
   std::vector<uint32_t> first_tid_;  // of each queue
   size_t written_ = 0;
   uint32_t next_tid_ = 1;

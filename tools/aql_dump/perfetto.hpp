@@ -10,7 +10,9 @@
 //   signals, so dependencies between queues are unknown. If the dependent packet began too early,
 //   an instant at its begin says so.
 // - Processes that share a file number their queues alike. If an index of a queue occurs again, the
-//   queue is another one, with threads of its own.
+//   queue is another one, with threads of its own. If the processes ran at the same time, lines of
+//   both alternate and nothing tells them apart; such a queue gets no dependencies, and "otherData"
+//   names it.
 // - Times are microseconds since the earliest event, exact to the nanosecond.
 #pragma once
 

@@ -151,6 +151,26 @@ TEST_CASE("a file of two processes has two queues of one number") {
         std::set<std::string>{"queue 0", "queue 0, process 2"});
 }
 
+TEST_CASE("queues of processes that ran at the same time get no dependencies") {
+  const std::string alternating =
+      packet(1, 0, "barrier_and", true, 100, 200) + packet(1, 0, "barrier_and", true, 110, 210) +
+      packet(1, 1, "barrier_and", true, 205, 300) + packet(1, 1, "barrier_and", true, 215, 310);
+  const std::string key = "without dependencies, processes mixed";
+  const json mixed = of_lines(alternating + packet(2, 0, "barrier_and", true, 10, 20) +
+                              packet(2, 1, "barrier_and", true, 20, 30));
+  CHECK(count_of(mixed, "X", "packet") == 6);
+  CHECK(count_of(mixed, "f", "dependency") == 1);  // queue 2
+  CHECK(count_of(mixed, "i", "dependency") == 0);
+  CHECK(mixed["otherData"][key] == json{"queue 1 of GPU 0"});
+
+  // One process after the other.
+  const json apart = of_lines(
+      packet(1, 0, "barrier_and", true, 100, 200) + packet(1, 1, "barrier_and", true, 205, 300) +
+      packet(1, 0, "barrier_and", true, 310, 400) + packet(1, 1, "barrier_and", true, 405, 500));
+  CHECK(count_of(apart, "f", "dependency") == 2);
+  CHECK(!apart["otherData"].contains(key));
+}
+
 TEST_CASE("--queue leaves out other queues, and an empty trace is a file without events") {
   const TemporaryDirectory directory;
   const std::string trace = directory.file("trace.jsonl");
