@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 
@@ -89,14 +90,22 @@ std::string read_input(const std::string& file) {
 
 std::string output_problem(const std::string& file) {
   if (file == "-") return {};
-  struct stat status {};
+  struct stat status {
+  }, itself{};
   const bool exists = stat(file.c_str(), &status) == 0;
+  const bool is_name_free = lstat(file.c_str(), &itself) != 0;
   if (exists && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode))
     return access(file.c_str(), W_OK) == 0 ? "" : cannot_write(file, errno);
   const int opened = open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
   if (opened < 0) return cannot_write(file, errno);
   close(opened);
-  if (!exists) unlink(file.c_str());
+  if (is_name_free) {
+    unlink(file.c_str());
+  } else if (!exists) {  // the file that a link names
+    std::error_code error;
+    const auto target = std::filesystem::canonical(file, error);
+    if (!error) unlink(target.c_str());
+  }
   return {};
 }
 

@@ -82,6 +82,11 @@ TEST_CASE("an output's problem is found without writing to it") {
   CHECK(output_problem("/dev/full") == "");
   CHECK(output_problem(directory.file("new")) == "");
   CHECK_FALSE(std::filesystem::exists(directory.file("new")));
+  // A link to a file that does not exist yet is the user's.
+  std::filesystem::create_symlink(directory.file("new"), directory.file("link"));
+  CHECK(output_problem(directory.file("link")) == "");
+  CHECK(std::filesystem::is_symlink(directory.file("link")));
+  CHECK_FALSE(std::filesystem::exists(directory.file("new")));
   write_output(directory.file("old"), "kept");
   CHECK(output_problem(directory.file("old")) == "");
   CHECK(uptempo::test::contents_of(directory.file("old")) == "kept");
