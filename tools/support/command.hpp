@@ -41,6 +41,7 @@ struct CommandOptions {
   std::vector<std::string> environment{};  // "NAME=value", added to this process's
   std::string input{};                     // standard input
   std::optional<double> seconds{};         // then the program is killed
+  bool own_group = false;                  // in a process group of its own, as in a shell
 };
 
 // A started program. `arguments[0]` is searched in PATH unless it contains a slash; a program that
@@ -67,6 +68,7 @@ class RunningCommand {
       dup2(out_file, STDOUT_FILENO);
       dup2(err_file, STDERR_FILENO);
       for (const int file : {in_file, out_file, err_file}) close(file);
+      if (options.own_group) setpgid(0, 0);
       for (const std::string& each : options.environment) putenv(const_cast<char*>(each.c_str()));
       execvp(argv[0], argv.data());
       _exit(127);

@@ -33,17 +33,17 @@ bool has_ended(pid_t process) {
   return true;
 }
 
-// Sends SIGINT once the program measures, and returns its result. Before it executes the program,
-// the process has this test's own handlers.
+// Sends SIGINT to the program and its children, as a terminal does, once the program catches it.
+// Before it executes the program, the process has this test's own handlers.
 CommandResult interrupted(const std::vector<std::string>& words) {
-  RunningCommand command(words);
+  RunningCommand command(words, {.own_group = true});
   const std::string executed = "/proc/" + std::to_string(command.process()) + "/exe";
   std::error_code ignored;
   while (!has_ended(command.process()) &&
          (!std::filesystem::equivalent(executed, words.front(), ignored) ||
           !catches_sigint(command.process())))
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  kill(command.process(), SIGINT);
+  killpg(command.process(), SIGINT);
   return command.finish();
 }
 
@@ -63,6 +63,16 @@ TEST_CASE("an interrupted benchmark reports the rounds that it has finished, and
   CHECK(out["rounds"].get<int>() >= 1);
   CHECK(out["rounds"].get<int>() < 100000);
   CHECK(out["results"].size() == 3);
+}
+
+TEST_CASE("a benchmark that is interrupted while it counts reports one round, and returns 130") {
+  const CommandResult result =
+      interrupted({DISPATCH_BENCH, "--device", "virtual", "--peer", "none", "--rounds", "100000",
+                   "--batch", "1", "--only", "uptempo-single"});
+  CAPTURE(result.err);
+  CHECK(result.exit_code == 130);
+  CHECK(contains(result.err, "dispatch_bench: interrupted; the report holds"));
+  CHECK(contains(result.out, "uptempo-single"));
 }
 
 TEST_CASE("an interrupted fence_scope reports what it has measured, and returns 130") {

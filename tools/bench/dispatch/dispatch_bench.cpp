@@ -128,7 +128,11 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
   support::print_report(options.json_file, device.line());
   support::Progress progress;
   progress.show("counting");
-  const bench::CountReport counts = count(options, device);
+  const bench::CountReport counts = [&] {
+    // An interrupt also ends the counting run. One round is then measured.
+    const support::InterruptWatch watch;
+    return count(options, device);
+  }();
   report.not_counted = counts.missing;
   progress.clear();
   report.results = bench::run(bench.rows, *bench.check, options.batch_list(), options.rounds,
