@@ -200,14 +200,26 @@ def compared(document, lines):
     # A packet with the barrier bit depends on the packet before it, if it has one.
     packets = collections.defaultdict(list)
     process = collections.Counter()  # an index that occurs again is another process's
+    mixed = set()
     for line in source:
         if "index" in line:
             queue = line.get("gpu", 0), line["queue"]
             if any(other["index"] == line["index"] for other in packets[queue + (process[queue],)]):
                 process[queue] += 1
+                if line["index"] != 0:
+                    mixed.add(queue)
             packets[queue + (process[queue],)].append(line)
+    # Processes that ran at the same time cannot be told apart.
+    ends = {}
+    for (*queue, _), lines_of_queue in packets.items():
+        queue = tuple(queue)
+        if min(line["start_ns"] for line in lines_of_queue) < ends.get(queue, 0):
+            mixed.add(queue)
+        ends[queue] = max([ends.get(queue, 0)] + [line["end_ns"] for line in lines_of_queue])
     dependent = 0
-    for lines_of_queue in packets.values():
+    for (*queue, _), lines_of_queue in packets.items():
+        if tuple(queue) in mixed:
+            continue
         lines_of_queue.sort(key=lambda line: line["index"])
         dependent += sum(1 for line in lines_of_queue[1:] if line["barrier"])
     finishes = sum(1 for e in events if e["ph"] == "f" or (e["ph"] == "i" and e["cat"] == "dependency"))
