@@ -2,8 +2,7 @@
 //
 // A kernel is known by its kernel object, a packet of another kind by a PacketKind. Each queue has
 // records of its own, so that the one thread that reads its packets counts without locked
-// instructions. Both tables have a fixed size. What no
-// longer fits is counted in record 0.
+// instructions. Both tables have a fixed size. What no longer fits is counted in record 0.
 //
 // Thread safety: any thread, but add() only on the thread that reads the record's queue. No
 // function waits or allocates. Record 0 belongs to all queues, and may lose counts.
@@ -54,6 +53,11 @@ class Ledger {
     auto& to = records_[record].counts[static_cast<size_t>(count)];
     to.store(to.load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
   }
+  // A packet with a lone doorbell and no finding of its own.
+  void repeat(RecordNumber record, bool barrier) noexcept {
+    auto& to = records_[record].repeats[barrier ? 1 : 0];
+    to.store(to.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
   // Any thread. The same count must not be added with add().
   void add_shared(RecordNumber record, Count count, uint64_t amount) noexcept {
     records_[record].counts[static_cast<size_t>(count)].fetch_add(amount,
@@ -72,6 +76,11 @@ class Ledger {
       std::array<uint64_t, kCountCount> counts{};
       for (size_t i = 0; i < kCountCount; ++i)
         counts[i] = record.counts[i].load(std::memory_order_relaxed);
+      const uint64_t with_barrier = record.repeats[1].load(std::memory_order_relaxed);
+      const uint64_t repeats = record.repeats[0].load(std::memory_order_relaxed) + with_barrier;
+      counts[static_cast<size_t>(Count::barrier_bits)] += with_barrier;
+      for (const Count count : {Count::packets, Count::doorbells, Count::lone_doorbells})
+        counts[static_cast<size_t>(count)] += repeats;
       use(record.pair, number, counts);
     }
   }
@@ -87,7 +96,8 @@ class Ledger {
   enum : uint32_t { kFree, kBeingFilled, kFilled };
   struct Record {
     std::atomic<uint32_t> state{kFree};
-    Pair pair;  // written before kFilled
+    std::array<std::atomic<uint64_t>, 2> repeats{};  // without and with a barrier bit
+    Pair pair;                                       // written before kFilled
     std::array<std::atomic<uint64_t>, kCountCount> counts{};
   };
   struct Site {

@@ -60,8 +60,7 @@ QueueWatch::QueueWatch(const hsa_queue_t* queue, uint64_t number, std::string ag
 void QueueWatch::complete(uint64_t end) noexcept { raise(complete_end_, end); }
 
 void QueueWatch::waited(uint64_t index, std::optional<uint64_t> nanoseconds) noexcept {
-  if (nanoseconds && index + 1 == std::max(rung_end_.load(std::memory_order_relaxed),
-                                           announced_end_.load(std::memory_order_relaxed))) {
+  if (nanoseconds && index + 1 == counts().rung_end) {
     drained_ns_.fetch_add(*nanoseconds, std::memory_order_relaxed);
     drains_.fetch_add(1, std::memory_order_relaxed);
   }
@@ -69,13 +68,15 @@ void QueueWatch::waited(uint64_t index, std::optional<uint64_t> nanoseconds) noe
 }
 
 QueueCounts QueueWatch::counts() const noexcept {
-  return {.packets = packets_.load(std::memory_order_relaxed),
+  const uint64_t repeats = repeats_.load(std::memory_order_relaxed);
+  const uint64_t read_end = next_.load(std::memory_order_relaxed);
+  return {.packets = packets_.load(std::memory_order_relaxed) + repeats,
           .missed = missed_.load(std::memory_order_relaxed),
-          .doorbells =
-              rings_.load(std::memory_order_relaxed) + announced_.load(std::memory_order_relaxed),
-          .read_end = next_.load(std::memory_order_relaxed),
-          .rung_end = std::max(rung_end_.load(std::memory_order_relaxed),
-                               announced_end_.load(std::memory_order_relaxed))};
+          .doorbells = rings_.load(std::memory_order_relaxed) +
+                       announced_.load(std::memory_order_relaxed) + repeats,
+          .read_end = read_end,
+          .rung_end = std::max({rung_end_.load(std::memory_order_relaxed),
+                                announced_end_.load(std::memory_order_relaxed), read_end})};
 }
 
 // If another thread overwrites the slot meanwhile, the caller drops the copy.
@@ -157,7 +158,9 @@ inline void QueueWatch::process(const Packet& packet, uint64_t index, Seen& seen
     drains_seen_ = drains;
     drained_ns_seen_ = drained_ns;
   }
-  if (is_dispatch && !system_acquire && !system_release && !signals) {
+  last_is_plain_ = is_dispatch && !system_acquire && !system_release && !signals;
+  if (last_is_plain_) {
+    repeat_header_ = header;
     rules_.plain_dispatch(record, barrier, all_before_complete, ledger_);
     return;
   }
@@ -221,6 +224,7 @@ inline void QueueWatch::read(uint64_t end, Seen& seen) noexcept {
       rules_.gap();
       pair_.packet = kernel_id(PacketKind::unseen);
       record_ = kOtherPairs;
+      last_is_plain_ = false;
       continue;
     }
     process(packet, next, seen);
@@ -242,6 +246,33 @@ inline uint64_t QueueWatch::end_of(uint64_t value) noexcept {
   return std::min(value + 1, calls_.write_index(queue_));
 }
 
+// Whether the doorbell is for one packet that is like the one before, with nothing between them.
+inline bool QueueWatch::repeats(uint64_t value) noexcept {
+  if (repeat_kernel_ == 0 || value != next_.load(std::memory_order_relaxed) ||
+      value - taken_end_ > mask_ || waits_.load(std::memory_order_relaxed) != repeat_waits_ ||
+      announced_.load(std::memory_order_relaxed) != announced_seen_)
+    return false;
+  auto* const slot = static_cast<uint64_t*>(queue_->base_address) + (value & mask_) * 8;
+  if (std::atomic_ref(*reinterpret_cast<uint32_t*>(slot)).load(std::memory_order_acquire) !=
+      repeat_header_)
+    return false;
+  const auto load = [slot](size_t position) {
+    return std::atomic_ref(slot[position]).load(std::memory_order_relaxed);
+  };
+  return load(kKernelObject) == repeat_kernel_ && load(kCompletion) == 0 &&
+         load(kKernarg) % 64 == 0;
+}
+
+// After a doorbell: what the next one repeats. The rules' state does not change by the same plain
+// dispatch again.
+inline void QueueWatch::learn(const Seen& seen) noexcept {
+  repeat_kernel_ = 0;
+  if (!last_is_plain_ || seen.record == kOtherPairs || pair_.before != pair_.packet || is_behind_)
+    return;
+  repeat_kernel_ = pair_.packet;
+  repeat_waits_ = waits_at_ring_;
+}
+
 QueueWatch::Seen QueueWatch::ring(uint64_t value) noexcept {
   Seen seen;
   if (value >= kHighestIndex) return seen;
@@ -252,12 +283,23 @@ QueueWatch::Seen QueueWatch::ring(uint64_t value) noexcept {
     announced_.fetch_add(1, std::memory_order_seq_cst);
     return seen;
   }
+  if (repeats(value)) [[likely]] {
+    next_.store(value + 1, std::memory_order_relaxed);
+    add_one(repeats_);
+    ledger_.repeat(record_, (repeat_header_ >> HSA_PACKET_HEADER_BARRIER & 1) != 0);
+    seen.any = true;
+    seen.record = record_;
+    seen.number = rings_.load(std::memory_order_relaxed) + repeats_.load(std::memory_order_relaxed);
+    reading_.store(false, std::memory_order_release);
+    return seen;
+  }
   add_one(rings_);
-  seen.number = rings_.load(std::memory_order_relaxed);
+  seen.number = rings_.load(std::memory_order_relaxed) + repeats_.load(std::memory_order_relaxed);
   const uint64_t waits = waits_.load(std::memory_order_relaxed);
   const bool follows = waits == waits_at_ring_;
   waits_at_ring_ = waits;
-  const uint64_t covered = rung_end_.load(std::memory_order_relaxed);
+  const uint64_t covered =
+      std::max(rung_end_.load(std::memory_order_relaxed), next_.load(std::memory_order_relaxed));
   const uint64_t end = end_of(value);
   const bool is_lone = follows && end == covered + 1;
   if (end > covered) rung_end_.store(end, std::memory_order_relaxed);
@@ -283,6 +325,7 @@ QueueWatch::Seen QueueWatch::ring(uint64_t value) noexcept {
     ledger_.add(seen.record, Count::doorbells);
     if (is_lone) ledger_.add(seen.record, Count::lone_doorbells);
   }
+  learn(seen);
   reading_.store(false, std::memory_order_release);
   return seen;
 }

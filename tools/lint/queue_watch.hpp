@@ -90,6 +90,9 @@ class QueueWatch {
   Ledger& ledger_;
   SignalTable& signals_;
 
+  bool repeats(uint64_t value) noexcept;
+  void learn(const Seen& seen) noexcept;
+
   std::atomic<bool> reading_{false};  // some thread is the reader
   // Doorbells that came while another thread was reading: their number and highest value, + 1.
   std::atomic<uint64_t> announced_{0}, announced_end_{0};
@@ -100,7 +103,14 @@ class QueueWatch {
   // Only the reader stores the members below. Others load the atomic ones.
   std::atomic<uint64_t> next_;  // to read
   std::atomic<uint64_t> rung_end_;
-  std::atomic<uint64_t> rings_{0}, packets_{0}, missed_{0};
+  std::atomic<uint64_t> rings_{0}, packets_{0}, missed_{0};  // without repeats_
+  // A loop of one kernel and one doorbell a packet. Its packets change nothing but these counts, the
+  // record's, and `next_`.
+  std::atomic<uint64_t> repeats_{0};
+  uint64_t repeat_kernel_ = 0;  // 0: the last doorbell was another one
+  uint64_t repeat_waits_ = 0;
+  uint32_t repeat_header_ = 0;
+  bool last_is_plain_ = false;  // the last packet was a dispatch without signal and system fences
   PacketRules rules_;
   Pair pair_;  // the last one
   RecordNumber record_ = kOtherPairs;

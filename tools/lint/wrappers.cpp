@@ -73,10 +73,11 @@ class Wait {
     use(signal);  // attached while this thread waited
     if (!awaited_ || awaited_->last.queue == nullptr) return;
     const Attachment& last = awaited_->last;
-    last.queue->waited(last.index, is_met_ ? std::nullopt : std::optional(now_ns() - start_));
+    // First, because the reader looks for complete packets only after a wait.
     if (last.orders && value && awaited_->completed && *value == *awaited_->completed &&
         SignalTable::is_unchanged(*awaited_))
       last.queue->complete(last.index + 1);
+    last.queue->waited(last.index, is_met_ ? std::nullopt : std::optional(now_ns() - start_));
   }
 
  private:

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <random>
 #include <thread>
 #include <vector>
 
@@ -257,4 +258,62 @@ TEST_CASE("threads that share a queue lose no packet that the device has not tak
     REQUIRE(counts.doorbells == counts.packets);
     REQUIRE(ring.count(Count::packets) == counts.packets);
   }
+}
+
+TEST_CASE("a loop of one kernel is counted like any packets, wherever it is interrupted") {
+  Ring ring;
+  std::mt19937 random(1);
+  uint64_t packets = 0, barriers = 0, unaligned = 0, signals = 0, idle = 0, lone = 0, doorbells = 0;
+  uint64_t complete = 0;
+  bool rang = false, waited = false;
+  const auto publish = [&](uint32_t bits, uint64_t done, uint64_t kernarg) {
+    const uint64_t index = ring.publish(bits, done, kernarg);
+    ++packets;
+    barriers += (bits & kBarrier) != 0;
+    idle += (bits & kBarrier) != 0 && complete != 0 && complete >= index;
+    unaligned += kernarg % 64 != 0;
+    signals += done != 0;
+  };
+  for (int doorbell = 0; doorbell < 20000; ++doorbell) {
+    // Long loops with one event now and then.
+    const uint32_t event = random() % 8 != 0 ? 0 : random() % 8;
+    const uint32_t bits = doorbell % 1000 < 500 ? kBarrier : 0;
+    publish(event == 1 ? bits ^ kBarrier : bits, event == 2 ? kSignal : 0, event == 3 ? 16 : 64);
+    if (event == 4) publish(bits, 0, 0);
+    ring.watch->ring(write_index - 1);
+    ++doorbells;
+    lone += rang && !waited && event != 4;
+    rang = true;
+    waited = false;
+    if (event == 5 || write_index - read_index > kSize - 3) {
+      ring.drain();
+      if (event == 5) {
+        complete = write_index;
+        ring.watch->complete(complete);
+        ring.watch->waited(write_index - 1, 10);
+        waited = true;
+      }
+    }
+    if (event == 6) {  // another thread, while no one reads
+      std::thread([&] {
+        publish(bits, 0, 0);
+        ring.watch->ring(write_index - 1);
+      }).join();
+      ++doorbells;
+      ++lone;
+    }
+  }
+  const QueueCounts counts = ring.watch->counts();
+  CHECK(counts.packets == packets);
+  CHECK(counts.missed == 0);
+  CHECK(counts.doorbells == doorbells);
+  CHECK(counts.read_end == packets);
+  CHECK(counts.rung_end == packets);
+  CHECK(ring.count(Count::packets) == packets);
+  CHECK(ring.count(Count::doorbells) == doorbells);
+  CHECK(ring.count(Count::barrier_bits) == barriers);
+  CHECK(ring.count(Count::unaligned_kernargs) == unaligned);
+  CHECK(ring.count(Count::signals) == signals);
+  CHECK(ring.count(Count::idle_barriers) == idle);
+  CHECK(ring.count(Count::lone_doorbells) == lone);
 }
