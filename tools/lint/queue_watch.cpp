@@ -276,8 +276,8 @@ inline void QueueWatch::learn(const Seen& seen) noexcept {
 QueueWatch::Seen QueueWatch::ring(uint64_t value) noexcept {
   Seen seen;
   if (value >= kHighestIndex) return seen;
-  if (reading_.load(std::memory_order_relaxed) ||
-      reading_.exchange(true, std::memory_order_acquire)) {
+  const ReaderRole::Taken taken = role_.take();
+  if (taken == ReaderRole::Taken::no) {
     raise(announced_end_, std::min(value + 1, calls_.write_index(queue_)));
     signals_.add_unread(1);  // before the doorbell, and before the reader subtracts it
     announced_.fetch_add(1, std::memory_order_seq_cst);
@@ -290,7 +290,7 @@ QueueWatch::Seen QueueWatch::ring(uint64_t value) noexcept {
     seen.any = true;
     seen.record = record_;
     seen.number = rings_.load(std::memory_order_relaxed) + repeats_.load(std::memory_order_relaxed);
-    reading_.store(false, std::memory_order_release);
+    role_.give_back(taken);
     return seen;
   }
   add_one(rings_);
@@ -326,7 +326,7 @@ QueueWatch::Seen QueueWatch::ring(uint64_t value) noexcept {
     if (is_lone) ledger_.add(seen.record, Count::lone_doorbells);
   }
   learn(seen);
-  reading_.store(false, std::memory_order_release);
+  role_.give_back(taken);
   return seen;
 }
 

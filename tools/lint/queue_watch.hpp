@@ -9,7 +9,7 @@
 // The reader calls nothing on the signals of packets: their owners may destroy them at any time.
 //
 // Thread safety: any thread, as named below. No function waits or allocates.
-// Cost: one locked instruction a doorbell; loads of the packet's line, which the producer has just
+// Cost: no locked instruction while one thread rings, else one a doorbell; loads of the packet's line, which the producer has just
 // written. A doorbell that announces more or less than the next packet also loads both indices.
 #pragma once
 
@@ -22,6 +22,7 @@
 #include <string>
 
 #include "tools/lint/packet_rules.hpp"
+#include "tools/lint/reader_role.hpp"
 #include "tools/lint/signal_table.hpp"
 
 namespace uptempo::lint {
@@ -93,7 +94,7 @@ class QueueWatch {
   bool repeats(uint64_t value) noexcept;
   void learn(const Seen& seen) noexcept;
 
-  std::atomic<bool> reading_{false};  // some thread is the reader
+  ReaderRole role_;
   // Doorbells that came while another thread was reading: their number and highest value, + 1.
   std::atomic<uint64_t> announced_{0}, announced_end_{0};
   // Waits for signals of this queue; those that have drained it, and their time.
