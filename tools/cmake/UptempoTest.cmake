@@ -42,8 +42,8 @@
 #   uptempo_checked_test(<name> COMMAND <program> [<argument>...] [RULES <rules>] [ONE_DEVICE])
 #       _checked: `--check fences`, or `--check RULES`, finds nothing.
 #   uptempo_memory_test(<name> COMMAND <program> [<argument>...] [OPTIONS <option>...])
-#       _memory_checked: `--check memory` finds nothing, on the default device. OPTIONS: further ones
-#       of uptempo-vgpu.
+#       _memory_checked: `--check memory` finds nothing, on the default device. OPTIONS: further
+#       ones of uptempo-vgpu.
 #   uptempo_waits_test(<name> COMMAND <program> [<argument>...])
 #       _waits: `--check fences,waits` finds nothing, on the default device.
 #   uptempo_incoherent_test(<name> COMMAND <program> [<argument>...] SEEDS <n> [LONG <n>]

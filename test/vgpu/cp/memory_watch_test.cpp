@@ -82,8 +82,7 @@ TEST_CASE("a finding names the first of the lanes outside, and their number", "[
   CHECK(beyond[0].address == kBlock + 1000);
   CHECK(beyond[0].bytes == 4);
   // Lanes that take no part do not count.
-  kernel.access(Access::write, 4, (uint64_t{1} << 60) - 1,
-                adjacent(kBlock + 1000 - 4 * 60, 4));
+  kernel.access(Access::write, 4, (uint64_t{1} << 60) - 1, adjacent(kBlock + 1000 - 4 * 60, 4));
   CHECK(kernel.take().empty());
   // The lane that crosses the end.
   kernel.access(Access::write, 8, 1, [](uint64_t) { return kBlock + 996; });
@@ -149,8 +148,7 @@ TEST_CASE("scalar loads are judged by dwords", "[memory_check]") {
   CHECK(empty[0].bytes == 32);
 }
 
-TEST_CASE("a scalar load of narrower data may read beyond the end of its dword",
-          "[memory_check]") {
+TEST_CASE("a scalar load of narrower data may read beyond the end of its dword", "[memory_check]") {
   Dispatch kernel;
   kernel.checker.allocated({.begin = kBlock + 0x20000, .bytes = 5, .reserved_bytes = 8192});
   kernel.access(Access::write, 1, 0x1f, adjacent(kBlock + 0x20000, 1));

@@ -1,4 +1,4 @@
-// --check memory over unmodified ROCr and HIP: what it finds, and where it says that the mistake is.
+// --check memory over unmodified ROCr and HIP: what it finds, and where it says the mistake is.
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>

@@ -163,6 +163,8 @@ void clean(Program& program) {
   hsa_amd_ipc_memory_t handle;
   check(hsa_amd_ipc_memory_create(data, 8192, &handle), "hsa_amd_ipc_memory_create");
   require(program.give(data) == HSA_STATUS_SUCCESS, "memory is freed");
+  check(hsa_amd_pointer_info(data, &info, nullptr, nullptr, nullptr), "hsa_amd_pointer_info");
+  require(info.type == HSA_EXT_POINTER_TYPE_UNKNOWN, "freed memory is not known");
 
   // Freed memory that is not used is no finding, whatever its amount.
   for (int i = 0; i < 200; ++i) program.give(program.take(1 << 20));

@@ -1,5 +1,5 @@
-// The program's allocations, for --check memory: replaces functions in the tables of ROCr, as a tool
-// library (HSA_TOOLS_LIB). The driver sees only what ROCr asks it for: pages, and blocks of 2 MiB
+// The program's allocations, for --check memory: replaces functions in the tables of ROCr, as a
+// tool library (HSA_TOOLS_LIB). The driver sees only what ROCr asks it for: pages, and blocks of 2 MiB
 // that ROCr divides among small allocations of device memory.
 //
 // Each allocation gets a redzone: ROCr is asked for kRedzoneBytes more than the program asked for,
@@ -18,10 +18,11 @@
 #include <hsa/hsa_api_trace.h>
 #include <hsa/hsa_ext_amd.h>
 
+#include <algorithm>
 #include <array>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -76,6 +77,7 @@ struct Real {
   decltype(&hsa_amd_register_deallocation_callback) deallocation_callback;
   decltype(&hsa_memory_allocate) allocate;
   decltype(&hsa_memory_free) free;
+  decltype(&hsa_init) init;
 };
 Real real{};
 bool installed = false;
@@ -166,6 +168,16 @@ size_t redzone_of(const void* begin) {
 hsa_status_t checked_pointer_info(const void* pointer, hsa_amd_pointer_info_t* info,
                                   void* (*allocate)(size_t), uint32_t* agent_count,
                                   hsa_agent_t** accessible) {
+  // ROCr knows nothing of freed memory.
+  if (info != nullptr && checker().is_held(reinterpret_cast<uint64_t>(pointer))) {
+    const uint32_t size = info->size;
+    hsa_amd_pointer_info_t unknown{};
+    unknown.size = size;
+    unknown.type = HSA_EXT_POINTER_TYPE_UNKNOWN;
+    std::memcpy(static_cast<void*>(info), &unknown, std::min<size_t>(size, sizeof unknown));
+    if (agent_count != nullptr) *agent_count = 0;
+    return HSA_STATUS_SUCCESS;
+  }
   const hsa_status_t status = real.pointer_info(pointer, info, allocate, agent_count, accessible);
   if (status == HSA_STATUS_SUCCESS && info->type == HSA_EXT_POINTER_TYPE_HSA)
     info->sizeInBytes -= redzone_of(info->agentBaseAddress);
@@ -175,6 +187,12 @@ hsa_status_t checked_pointer_info(const void* pointer, hsa_amd_pointer_info_t* i
 // Requires the size of the whole allocation, as hsa_amd_pointer_info returns it.
 hsa_status_t checked_ipc_create(void* pointer, size_t bytes, hsa_amd_ipc_memory_t* handle) {
   return real.ipc_create(pointer, bytes + redzone_of(pointer), handle);
+}
+
+// Where HIP initialises ROCr, it allocates for itself.
+hsa_status_t checked_init() {
+  process().initialises_rocr();
+  return real.init();
 }
 
 // The callback comes when the memory is freed, so the quarantine must not delay that.
@@ -220,7 +238,7 @@ UPTEMPO_VGPU_EXPORT bool uptempo_vgpu_hsa_load(void* tables) {
     if (entries[function] == nullptr)
       return refuse("the table of AMD's extensions of this ROCr is neither of version 1 nor 2");
   }
-  process().knows_allocations();
+  process().initialises_rocr();
   CoreApiTable& core = *root->core_;
   if (core.hsa_memory_free_fn == checked_free) return true;
   replace(entries[pool_allocate], real.pool_allocate, &checked_pool_allocate);
@@ -231,6 +249,8 @@ UPTEMPO_VGPU_EXPORT bool uptempo_vgpu_hsa_load(void* tables) {
           &checked_deallocation_callback);
   real.allocate = core.hsa_memory_allocate_fn;
   real.free = core.hsa_memory_free_fn;
+  real.init = core.hsa_init_fn;
+  core.hsa_init_fn = checked_init;
   core.hsa_memory_allocate_fn = checked_allocate;
   core.hsa_memory_free_fn = checked_free;
   installed = true;

@@ -1,5 +1,5 @@
-// The library that HSA_TOOLS_LIB names for --check memory. hsa_tool.cpp, in the preloaded library, has
-// its functions.
+// The library that HSA_TOOLS_LIB names for --check memory. hsa_tool.cpp, in the preloaded library,
+// has its functions.
 #include <dlfcn.h>
 
 #include <cstdint>

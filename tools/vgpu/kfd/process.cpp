@@ -114,9 +114,7 @@ HostStackId Process::capture_stack() const noexcept {
   FindingDetailer* const details = requests_->fence_report.details();
   return details == nullptr ? 0 : details->stacks.capture();
 }
-void Process::knows_allocations() const noexcept {
-  requests_->fence_report.knows_allocations(capture_stack());
-}
+void Process::initialises_rocr() const { requests_->fence_report.initialises_rocr(); }
 std::optional<int> Process::finish_checks() {
   if (requests_->host_pages != nullptr) requests_->host_pages->catch_up();
   uint64_t dispatches = 0;

@@ -78,9 +78,9 @@ class Process {
   const fences::Checker* checker() const noexcept;
   // Null if memory is not checked.
   memory_check::Checker* memory_checker() const noexcept;
-  // For --check memory: the calling thread's stack. ROCr's tool has been loaded.
+  // For --check memory: the calling thread's stack, and where it initialises ROCr.
   HostStackId capture_stack() const noexcept;
-  void knows_allocations() const noexcept;
+  void initialises_rocr() const;
   // Null without --inject.
   Injector* injector() const noexcept;
   // Reports rules of --inject that never applied, and with --verbose how often others did.

@@ -10,12 +10,12 @@
 
 namespace uptempo::vgpu {
 
-// The path of the library that is preloaded: in the launcher's folder (build tree), or in the library
-// folder of the same prefix (installed).
+// The path of the library that is preloaded: in the launcher's folder (build tree), or in the
+// library folder of the same prefix (installed).
 std::string find_library();
 
-// The value of LD_PRELOAD: `library`, with `checks_memory` hip_free.cpp, and what the variable names
-// now. A sanitizer's runtime must be
+// The value of LD_PRELOAD: `library`, with `checks_memory` hip_free.cpp, and what the variable
+// names now. A sanitizer's runtime must be
 // the first library of the process, so it precedes the virtual GPU's.
 std::string preload_list(const ElfProgram& program, const std::string& library, bool checks_memory);
 

@@ -249,6 +249,13 @@ std::optional<Checker::Request> Checker::find_request(GpuAddress begin) const {
       .begin = begin, .bytes = bytes_of(*allocation), .reserved_bytes = allocation->reserved_bytes};
 }
 
+bool Checker::is_held(GpuAddress address) const noexcept {
+  const std::lock_guard lock(mutex_);
+  const Allocation* const allocation = map_.find(address);
+  return allocation != nullptr && allocation->kind == Allocation::Kind::program &&
+         state_of(*allocation) == State::held;
+}
+
 uint64_t Checker::begin(const Packet& packet, const std::vector<uint64_t>& arguments) {
   // Unique in the process, because threads keep it (cp/memory_watch.cpp).
   static std::atomic<uint64_t> last{0};

@@ -74,6 +74,8 @@ class Checker {
   std::vector<Released> release_all();
   // The program's live allocation that begins there, as it was asked for.
   std::optional<Request> find_request(GpuAddress begin) const;
+  // Whether the address is in memory that the program has freed and the quarantine holds.
+  bool is_held(GpuAddress address) const noexcept;
   Allocation* find(GpuAddress address) const noexcept { return map_.find(address); }
 
   // --- Dispatches and copies

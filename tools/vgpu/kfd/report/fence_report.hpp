@@ -36,12 +36,9 @@ class FenceReport {
   FindingDetailer* details() noexcept { return details_.get(); }
   // Null if memory is not checked.
   memory_check::Checker* memory_checker() noexcept { return memory_checker_.get(); }
-  // ROCr has loaded hsa_tool.cpp, so the program's allocations are known from now on. The stack is
-  // that of the call that initialised ROCr.
-  void knows_allocations(HostStackId stack) noexcept {
-    initialised_by_.store(stack, std::memory_order_relaxed);
-    knows_allocations_.store(true, std::memory_order_relaxed);
-  }
+  // The calling thread initialises ROCr, which has loaded hsa_tool.cpp, so the program's allocations
+  // are known from now on. HIP does this, too, in its initialisation.
+  void initialises_rocr();
   // Null if floating-point atomics are not checked.
   IgnoredAtomics* ignored_atomics(uint32_t gpu_index) noexcept {
     return ignored_atomics_.empty() ? nullptr : ignored_atomics_[gpu_index].get();
@@ -82,8 +79,8 @@ class FenceReport {
   std::unique_ptr<memory_check::HostStores> host_stores_;  // with the former
   std::array<std::atomic<uint64_t>, memory_check::kClassNames.size()> of_memory_{};
   std::atomic<uint64_t> memory_suppressed_{0};
-  std::atomic<HostStackId> initialised_by_{0};
-  std::atomic<bool> knows_allocations_{false};
+  std::mutex initialised_mutex_;               // taken last
+  std::vector<HostStackId> initialised_by_{};  // empty: the program's allocations are not known
   std::vector<std::unique_ptr<IgnoredAtomics>> ignored_atomics_;  // one per GPU, or none
   std::atomic<bool> finished_{false};
 };

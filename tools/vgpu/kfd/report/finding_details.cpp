@@ -103,9 +103,9 @@ memory_check::Details FindingDetailer::of(const memory_check::Finding& finding) 
 }
 
 std::optional<std::string> FindingDetailer::place_of(HostStackId stack,
-                                                     HostStackId initialisation) {
+                                                     std::span<const HostStackId> initialisations) {
   const std::lock_guard lock(texts_mutex_);
-  if (!is_by_program(stack, initialisation)) return std::nullopt;
+  if (!is_by_program(stack, initialisations)) return std::nullopt;
   // Compilers make several calls of one in a loop.
   std::string place;
   for (const fences::HostFrame& frame : frames_.frames(stacks.frames(stack)))
@@ -116,7 +116,8 @@ std::optional<std::string> FindingDetailer::place_of(HostStackId stack,
   return place;
 }
 
-bool FindingDetailer::is_by_program(HostStackId stack, HostStackId initialisation) {
+bool FindingDetailer::is_by_program(HostStackId stack,
+                                    std::span<const HostStackId> initialisations) {
   const std::vector<HostFrames::RuntimeCall> calls = frames_.runtime_calls(stacks.frames(stack));
   if (calls.empty()) return true;
   // HIP has functions that allocate for the program. Everything else that it allocates is its own.
@@ -130,10 +131,11 @@ bool FindingDetailer::is_by_program(HostStackId stack, HostStackId initialisatio
     return false;
   // HIP initialises itself in the program's first call. The two stacks part inside the second of
   // its functions at the earliest, where an allocation for the program has left the first.
-  const std::vector<HostFrames::RuntimeCall> init =
-      frames_.runtime_calls(stacks.frames(initialisation));
-  return calls.size() < 2 || init.size() < 2 || calls[0].address != init[0].address ||
-         calls[1].address != init[1].address;
+  return std::ranges::none_of(initialisations, [&](HostStackId one) {
+    const std::vector<HostFrames::RuntimeCall> init = frames_.runtime_calls(stacks.frames(one));
+    return calls.size() >= 2 && init.size() >= 2 && calls[0].address == init[0].address &&
+           calls[1].address == init[1].address;
+  });
 }
 
 }  // namespace uptempo::vgpu::kfd

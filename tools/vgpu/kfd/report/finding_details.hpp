@@ -10,6 +10,8 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -39,8 +41,9 @@ class FindingDetailer {
   // From any thread, one at a time.
   memory_check::Details of(const memory_check::Finding& finding);
   // The calls that made an allocation, as a key, if the program made it, not HIP for itself.
-  // `initialisation`: where HIP initialised ROCr, if it did.
-  std::optional<std::string> place_of(HostStackId stack, HostStackId initialisation);
+  // `initialisations`: where ROCr was initialised, by HIP or the program.
+  std::optional<std::string> place_of(HostStackId stack,
+                                      std::span<const HostStackId> initialisations);
 
   HostStacks stacks;
   Allocations allocations;
@@ -50,7 +53,7 @@ class FindingDetailer {
   std::optional<fences::MemoryDetails> memory_at(const fences::Finding& finding);
 
   HostStackId creation_of(uint32_t queue) const;
-  bool is_by_program(HostStackId stack, HostStackId initialisation);
+  bool is_by_program(HostStackId stack, std::span<const HostStackId> initialisations);
 
   std::mutex texts_mutex_;           // guards frames_ and lines_ for findings of memory
   mutable std::mutex queues_mutex_;  // taken last

@@ -1,4 +1,5 @@
 // The part of FenceReport for --check memory.
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -43,14 +44,23 @@ void FenceReport::add(const memory_check::Finding& finding) {
   }
 }
 
+void FenceReport::initialises_rocr() {
+  const HostStackId stack = details_->stacks.capture();
+  const std::lock_guard lock(initialised_mutex_);
+  if (std::ranges::find(initialised_by_, stack) == initialised_by_.end())
+    initialised_by_.push_back(stack);
+}
+
 void FenceReport::finish_memory(uint64_t dispatches) {
-  const HostStackId initialised_by = initialised_by_.load(std::memory_order_relaxed);
-  memory_checker_->report_leaks([this, initialised_by](HostStackId stack) {
-    return details_->place_of(stack, initialised_by);
-  });
+  const auto initialised_by = [this] {
+    const std::lock_guard lock(initialised_mutex_);
+    return initialised_by_;
+  }();
+  memory_checker_->report_leaks(
+      [&](HostStackId stack) { return details_->place_of(stack, initialised_by); });
   if (const uint64_t unrecorded = memory_checker_->unrecorded(); unrecorded != 0)
     report("memory: memory ran out while recording " + std::to_string(unrecorded) + " allocations");
-  if (dispatches != 0 && !knows_allocations_.load(std::memory_order_relaxed))
+  if (dispatches != 0 && initialised_by.empty())
     report(
         "memory: the program's allocations are not known, because ROCr has not loaded the library "
         "that HSA_TOOLS_LIB names for uptempo-vgpu");
