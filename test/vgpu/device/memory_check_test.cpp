@@ -3,6 +3,7 @@
 #include <map>
 #include <optional>
 #include <random>
+#include <thread>
 #include <vector>
 
 #include "device/memory_check/checker.hpp"
@@ -357,4 +358,40 @@ TEST_CASE("gone allocations beyond the remembered ones are forgotten", "[memory_
   }
   CHECK(checked.verdict(kBlock, 4, false) == Verdict::outside);
   CHECK(checked.verdict(other, 4, false) == Verdict::freed);
+}
+
+TEST_CASE("threads access memory while others allocate and free", "[memory_check]") {
+  Checked checked;
+  constexpr uint64_t kKept = 8;
+  for (uint64_t i = 0; i < kKept; ++i) checked.allocate(kBlock + i * 0x4000, 4096);
+  std::atomic<uint64_t> wrong{0};
+  const auto access = [&](uint64_t seed) {
+    std::mt19937 random(static_cast<uint32_t>(seed));
+    for (int step = 0; step < 20'000; ++step) {
+      const GpuAddress address = kBlock + random() % kKept * 0x4000 + random() % 1024 * 4;
+      // No other thread frees it.
+      if (checked.verdict(address, 4, false) != Verdict::fine) ++wrong;
+      checked.store(address, 4);
+      if (checked.verdict(address, 4, true) != Verdict::fine) ++wrong;
+      // This one may be anything.
+      static_cast<void>(checked.verdict(kBlock + 0x100000 + random() % 0x40000, 4, true));
+    }
+  };
+  const auto change = [&](uint64_t seed) {
+    std::mt19937 random(static_cast<uint32_t>(seed));
+    for (int step = 0; step < 5'000; ++step) {
+      const GpuAddress begin = kBlock + 0x100000 + seed * 0x20000;
+      checked.allocate(begin, 1 + random() % 60'000);
+      checked.checker.freed(begin, 1);
+      if (random() % 3 == 0) checked.checker.release_all();
+    }
+  };
+  std::vector<std::thread> threads;
+  for (uint64_t i = 0; i < 2; ++i) {
+    threads.emplace_back(access, i);
+    threads.emplace_back(change, i);
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(wrong == 0);
+  CHECK(checked.findings.empty());
 }
