@@ -277,10 +277,10 @@ void MemoryWatch::copied(uint64_t offset, const sdma::Decoded& packet) {
                                   .name = std::string(packet.name),
                                   .published = publisher_of(offset + 1)};
   sdma::for_ranges(packet, [&](std::optional<sdma::Range> source, sdma::Range destination) {
-    using Range = memory_check::Checker::Range;
-    checker_->copied(copy,
-                     source ? std::optional(Range{source->address, source->bytes}) : std::nullopt,
-                     {destination.address, destination.bytes});
+    using CopyRange = memory_check::Checker::Range;
+    checker_->copied(
+        copy, source ? std::optional(CopyRange{source->address, source->bytes}) : std::nullopt,
+        {destination.address, destination.bytes});
   });
 }
 
