@@ -70,3 +70,19 @@ TEST_CASE("the summary is one line of JSON with every count") {
                                     {"suppressed", 6},
                                     {"unused_suppressions", {"a\"b:1"}}}}});
 }
+
+TEST_CASE("findings of memory are counted by their classes") {
+  Closing closing;
+  closing.memory = true;
+  closing.counts.dispatches = 3;
+  closing.counts.repeated = 2;
+  closing.others = {{"out-of-bounds", 1}, {"use-after-free", 0}, {"leak", 2}};
+  CHECK(to_sentence(closing) ==
+        "checked 3 dispatches for errors of memory: 3 findings (1 out-of-bounds, 2 leak); "
+        "2 repetitions not shown (memory,repeated)");
+  const json summary = json::parse(to_json(closing, 7))["summary"];
+  CHECK(summary["findings"] == 3);
+  CHECK(summary["out-of-bounds"] == 1);
+  CHECK(summary["use-after-free"] == 0);
+  CHECK(summary["leak"] == 2);
+}

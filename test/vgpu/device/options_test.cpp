@@ -162,9 +162,19 @@ TEST_CASE("checks are a comma-separated list", "[options]") {
     CHECK(Options::from_environment().checks.atomics);
     CHECK(Options::from_environment().checks.fences == (std::string(with_atomics) != "atomics"));
   }
-  for (const char* wrong : {"fence", "fences,", ",fences", "fences;hsa", "all", "hsa", "advice",
-                            "hsa,advice", "waits", "atomics,waits", "fences,waits,advice",
-                            "atomics,hsa", "atomics,advice", "atomics,repeated", "atomic"}) {
+  for (const char* memory : {"memory", "memory,repeated", "atomics,memory"}) {
+    CAPTURE(memory);
+    environment.set("UPTEMPO_VGPU_CHECK", memory);
+    CHECK(Options::from_environment().checks.memory);
+    CHECK_FALSE(Options::from_environment().checks.fences);
+    CHECK(Options::from_environment().checks.atomics);
+    CHECK(Options::from_environment().checks.repeated ==
+          (std::string(memory) == "memory,repeated"));
+  }
+  for (const char* wrong :
+       {"fence", "fences,", ",fences", "fences;hsa", "all", "hsa", "advice", "memory,fences",
+        "memory,hsa", "memory,waits", "hsa,advice", "waits", "atomics,waits", "fences,waits,advice",
+        "atomics,hsa", "atomics,advice", "atomics,repeated", "atomic"}) {
     CAPTURE(wrong);
     environment.set("UPTEMPO_VGPU_CHECK", wrong);
     CHECK_THROWS_AS(Options::from_environment(), std::invalid_argument);
