@@ -53,10 +53,9 @@ class Ledger {
     auto& to = records_[record].counts[static_cast<size_t>(count)];
     to.store(to.load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
   }
-  // A packet with a lone doorbell and no finding of its own.
-  void repeat(RecordNumber record, bool barrier) noexcept {
-    auto& to = records_[record].repeats[barrier ? 1 : 0];
-    to.store(to.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  // Counts packets that have a lone doorbell and no other finding.
+  std::atomic<uint64_t>& repeats(RecordNumber record, bool barrier) noexcept {
+    return records_[record].repeats[barrier ? 1 : 0];
   }
   // Any thread. The same count must not be added with add().
   void add_shared(RecordNumber record, Count count, uint64_t amount) noexcept {

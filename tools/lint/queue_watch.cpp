@@ -28,31 +28,32 @@ constexpr uint64_t kernel_id(PacketKind kind) { return static_cast<uint64_t>(kin
 // A doorbell takes an index of 63 bits; anything else is not one.
 constexpr uint64_t kHighestIndex = ~uint64_t{0} >> 1;
 
-// Positions in 8-byte words.
-constexpr size_t word(size_t offset) { return offset / sizeof(uint64_t); }
-constexpr size_t kKernelObject = word(offsetof(hsa_kernel_dispatch_packet_t, kernel_object));
-constexpr size_t kKernarg = word(offsetof(hsa_kernel_dispatch_packet_t, kernarg_address));
-constexpr size_t kDependencies = word(offsetof(hsa_barrier_and_packet_t, dep_signal));
-constexpr size_t kValueSignal = word(offsetof(hsa_amd_barrier_value_packet_t, signal));
-constexpr size_t kCompletion = word(offsetof(hsa_barrier_and_packet_t, completion_signal));
-static_assert(word(offsetof(hsa_kernel_dispatch_packet_t, completion_signal)) == kCompletion);
-static_assert(word(offsetof(hsa_agent_dispatch_packet_t, completion_signal)) == kCompletion);
-static_assert(word(offsetof(hsa_amd_barrier_value_packet_t, completion_signal)) == kCompletion);
-static_assert(word(offsetof(hsa_barrier_or_packet_t, dep_signal)) == kDependencies);
+constexpr size_t kDependencies = packet_word(offsetof(hsa_barrier_and_packet_t, dep_signal));
+constexpr size_t kValueSignal = packet_word(offsetof(hsa_amd_barrier_value_packet_t, signal));
+constexpr size_t kCompletionSignal =
+    packet_word(offsetof(hsa_barrier_and_packet_t, completion_signal));
+static_assert(packet_word(offsetof(hsa_kernel_dispatch_packet_t, completion_signal)) ==
+              kCompletionSignal);
+static_assert(packet_word(offsetof(hsa_agent_dispatch_packet_t, completion_signal)) ==
+              kCompletionSignal);
+static_assert(packet_word(offsetof(hsa_amd_barrier_value_packet_t, completion_signal)) ==
+              kCompletionSignal);
+static_assert(packet_word(offsetof(hsa_barrier_or_packet_t, dep_signal)) == kDependencies);
 
 }  // namespace
 
 QueueWatch::QueueWatch(const hsa_queue_t* queue, uint64_t number, std::string agent,
                        const QueueCalls& calls, Ledger& ledger, SignalTable& signals)
-    : queue_(queue),
+    : next_(calls.write_index(queue)),
+      ring_(static_cast<uint64_t*>(queue->base_address)),
+      mask_(queue->size - 1),
+      queue_(queue),
       id_(queue->id),
       number_(number),
-      mask_(queue->size - 1),
       agent_(std::move(agent)),
       calls_(calls),
       ledger_(ledger),
       signals_(signals),
-      next_(calls.write_index(queue)),
       rung_end_(next_.load()),
       pair_{kernel_id(PacketKind::nothing), kernel_id(PacketKind::nothing), number},
       started_end_(next_.load()) {}
@@ -206,10 +207,9 @@ inline bool QueueWatch::may_be_taken(uint64_t index) const noexcept {
 
 inline void QueueWatch::read(uint64_t end, Seen& seen) noexcept {
   rules_.begin_doorbell();
-  const auto* const ring = static_cast<const uint64_t*>(queue_->base_address);
   uint64_t next = next_.load(std::memory_order_relaxed);
   for (; next < end; ++next) {
-    const uint64_t* const slot = ring + (next & mask_) * 8;
+    const uint64_t* const slot = ring_ + (next & mask_) * 8;
     Packet packet;
     // The producer releases the header.
     packet.header = std::atomic_ref(*reinterpret_cast<uint32_t*>(const_cast<uint64_t*>(slot)))
@@ -246,31 +246,16 @@ inline uint64_t QueueWatch::end_of(uint64_t value) noexcept {
   return std::min(value + 1, calls_.write_index(queue_));
 }
 
-// Whether the doorbell is for one packet that is like the one before, with nothing between them.
-inline bool QueueWatch::repeats(uint64_t value) noexcept {
-  if (repeat_kernel_ == 0 || value != next_.load(std::memory_order_relaxed) ||
-      value - taken_end_ > mask_ || waits_.load(std::memory_order_relaxed) != repeat_waits_ ||
-      announced_.load(std::memory_order_relaxed) != announced_seen_)
-    return false;
-  auto* const slot = static_cast<uint64_t*>(queue_->base_address) + (value & mask_) * 8;
-  if (std::atomic_ref(*reinterpret_cast<uint32_t*>(slot)).load(std::memory_order_acquire) !=
-      repeat_header_)
-    return false;
-  const auto load = [slot](size_t position) {
-    return std::atomic_ref(slot[position]).load(std::memory_order_relaxed);
-  };
-  return load(kKernelObject) == repeat_kernel_ && load(kCompletion) == 0 &&
-         load(kKernarg) % 64 == 0;
-}
-
 // After a doorbell: what the next one repeats. The rules' state does not change by the same plain
 // dispatch again.
 inline void QueueWatch::learn(const Seen& seen) noexcept {
-  repeat_kernel_ = 0;
+  repeat_end_ = 0;
   if (!last_is_plain_ || seen.record == kOtherPairs || pair_.before != pair_.packet || is_behind_)
     return;
+  repeat_end_ = taken_end_ + mask_ + 1;  // end_of() looks again
   repeat_kernel_ = pair_.packet;
   repeat_waits_ = waits_at_ring_;
+  repeat_count_ = &ledger_.repeats(record_, (repeat_header_ >> HSA_PACKET_HEADER_BARRIER & 1) != 0);
 }
 
 QueueWatch::Seen QueueWatch::ring(uint64_t value) noexcept {
@@ -281,16 +266,6 @@ QueueWatch::Seen QueueWatch::ring(uint64_t value) noexcept {
     raise(announced_end_, std::min(value + 1, calls_.write_index(queue_)));
     signals_.add_unread(1);  // before the doorbell, and before the reader subtracts it
     announced_.fetch_add(1, std::memory_order_seq_cst);
-    return seen;
-  }
-  if (repeats(value)) [[likely]] {
-    next_.store(value + 1, std::memory_order_relaxed);
-    add_one(repeats_);
-    ledger_.repeat(record_, (repeat_header_ >> HSA_PACKET_HEADER_BARRIER & 1) != 0);
-    seen.any = true;
-    seen.record = record_;
-    seen.number = rings_.load(std::memory_order_relaxed) + repeats_.load(std::memory_order_relaxed);
-    role_.give_back(taken);
     return seen;
   }
   add_one(rings_);

@@ -35,9 +35,9 @@ bool ReaderRole::share() noexcept {
 ReaderRole::Taken ReaderRole::take_slowly() noexcept {
   Thread nobody = nullptr;
   if (phase_.load(std::memory_order_relaxed) == Phase::owned &&
-      owner_.load(std::memory_order_relaxed) == nullptr &&
-      owner_.compare_exchange_strong(nobody, this_thread(), std::memory_order_relaxed))
-    return take();
+      (owner_.compare_exchange_strong(nobody, this_thread(), std::memory_order_relaxed) ||
+       nobody == this_thread()))
+    return take_owned();
   if (!share()) return Taken::no;
   if (reads_.load(std::memory_order_relaxed) || reads_.exchange(true, std::memory_order_acquire))
     return Taken::no;

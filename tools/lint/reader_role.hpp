@@ -21,18 +21,24 @@ class ReaderRole {
   // `biased`: the first thread owns the role. Ignored where the kernel lacks membarrier().
   explicit ReaderRole(bool biased = true) noexcept;
 
+  // Taken::no unless this thread owns the role. Otherwise as take().
+  Taken take_owned() noexcept {
+    if (owner_.load(std::memory_order_relaxed) != this_thread() ||
+        phase_.load(std::memory_order_relaxed) != Phase::owned ||
+        owner_reads_.load(std::memory_order_relaxed))
+      return Taken::no;
+    owner_reads_.store(true, std::memory_order_relaxed);
+    std::atomic_signal_fence(std::memory_order_seq_cst);  // store, then load, in the code
+    if (phase_.load(std::memory_order_relaxed) == Phase::owned) [[likely]]
+      return Taken::by_owner;
+    owner_reads_.store(false, std::memory_order_release);
+    return Taken::no;
+  }
   // Taken::no: another thread has the role, or is about to share it; or this one has it already,
   // below a signal handler.
   Taken take() noexcept {
-    if (owner_.load(std::memory_order_relaxed) == this_thread() &&
-        phase_.load(std::memory_order_relaxed) == Phase::owned) [[likely]] {
-      if (owner_reads_.load(std::memory_order_relaxed)) return Taken::no;
-      owner_reads_.store(true, std::memory_order_relaxed);
-      std::atomic_signal_fence(std::memory_order_seq_cst);  // store, then load, in the code
-      if (phase_.load(std::memory_order_relaxed) == Phase::owned) return Taken::by_owner;
-      owner_reads_.store(false, std::memory_order_release);
-    }
-    return take_slowly();
+    const Taken owned = take_owned();
+    return owned != Taken::no ? owned : take_slowly();
   }
   // release, both: before the next reader.
   void give_back(Taken taken) noexcept {

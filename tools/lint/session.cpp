@@ -59,7 +59,7 @@ Session::Session(const Settings& chosen, int output, uint32_t number, const Core
                  const AmdEntries& amd_entries)
     : core(original),
       settings(chosen),
-      sample_mask_((uint64_t{1} << chosen.sites.value_or(0)) - 1),
+      sample_mask_(chosen.sites ? (uint64_t{1} << *chosen.sites) - 1 : ~uint64_t{0}),
       output_(output),
       number_(number),
       process_(getpid()) {

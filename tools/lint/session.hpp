@@ -63,11 +63,14 @@ class Session {
     return reinterpret_cast<Function>(amd_[static_cast<size_t>(function)]);
   }
   const Settings settings;
-  // True if the call site and the duration of this doorbell are to be taken.
-  bool is_sample(const QueueWatch::Seen& seen) const noexcept {
-    return settings.sites && (seen.new_count != 0 || (seen.number & sample_mask_) == 0);
-  }
+  // True if the call site and the duration of this doorbell are to be taken. `number`: not 0.
+  bool is_sample(uint64_t number) const noexcept { return (number & sample_mask_) == 0; }
   Ledger ledger;
+
+ private:
+  const uint64_t sample_mask_;  // beside what each doorbell needs
+
+ public:
   SignalTable signals{ledger};
   DoorbellTimes doorbell_times;
 
@@ -96,7 +99,6 @@ class Session {
   QueueReport close(const QueueWatch& watch, std::optional<uint64_t> write_index) const;
   Report make_report();
 
-  const uint64_t sample_mask_;
   std::array<void*, kAmdFunctions> amd_{};
   const int output_;
   const uint32_t number_;

@@ -44,7 +44,7 @@ struct Attachment {
 
 class SignalTable {
  public:
-  struct Entry {
+  struct alignas(64) Entry {
     std::atomic<uint64_t> handle{0};
     std::atomic<QueueWatch*> doorbell_of{nullptr};
     std::atomic<uint32_t> marks{0};  // kUsed, kAlwaysUsed, kNotKnown

@@ -5,6 +5,7 @@
 #include <ctime>
 #include <mutex>
 #include <optional>
+#include <span>
 
 #include "tools/lint/call_site.hpp"
 
@@ -177,21 +178,33 @@ hsa_signal_value_t difference(hsa_signal_value_t a, hsa_signal_value_t b) noexce
 }
 
 template <auto kFunction>
+[[gnu::noinline]] void store_as_sample(hsa_signal_t signal, hsa_signal_value_t value,
+                                       std::span<const RecordNumber> records) {
+  Session& to = session();
+  const uint64_t site = call_site();
+  for (const RecordNumber record : records) to.ledger.add_site(record, site);
+  const uint64_t start = now_ns();
+  (to.core.*kFunction)(signal, value);
+  to.doorbell_times.add(now_ns() - start);
+}
+
+template <auto kFunction>
 void store(hsa_signal_t signal, hsa_signal_value_t value) {
   Session& to = session();
   SignalTable::Entry* const entry = to.signals.find(signal.handle);
   QueueWatch* const queue =
       entry == nullptr ? nullptr : entry->doorbell_of.load(std::memory_order_acquire);
   if (queue != nullptr) {
-    const QueueWatch::Seen seen = queue->ring(static_cast<uint64_t>(value));
-    if (seen.any && to.is_sample(seen)) [[unlikely]] {
-      const uint64_t site = call_site();
-      for (uint32_t i = 0; i < seen.new_count; ++i) to.ledger.add_site(seen.new_records[i], site);
-      if (seen.new_count == 0) to.ledger.add_site(seen.record, site);
-      const uint64_t start = now_ns();
-      (to.core.*kFunction)(signal, value);
-      to.doorbell_times.add(now_ns() - start);
-      return;
+    const auto index = static_cast<uint64_t>(value);
+    if (const auto repeat = queue->repeat(index); repeat.number != 0) [[likely]] {
+      if (to.is_sample(repeat.number)) [[unlikely]]
+        return store_as_sample<kFunction>(signal, value, std::span(&repeat.record, 1));
+    } else if (const auto seen = queue->ring(index); seen.any) {
+      if (seen.new_count != 0 && to.settings.sites)
+        return store_as_sample<kFunction>(signal, value,
+                                          std::span(seen.new_records).first(seen.new_count));
+      if (to.is_sample(seen.number))
+        return store_as_sample<kFunction>(signal, value, std::span(&seen.record, 1));
     }
   } else if (entry != nullptr) {
     to.signals.end_life(*entry, value_before(*entry, signal), value);
