@@ -232,8 +232,9 @@ inline void QueueWatch::read(uint64_t end, Seen& seen) noexcept {
   }
   next_.store(next, std::memory_order_relaxed);
   // A doorbell that another thread has announced may have started the first packets.
-  rules_.end_doorbell(announced_.load(std::memory_order_acquire) == announced_seen_,
-                      rules_.has_wide_acquires() ? calls_.read_index(queue_) : 0, ledger_);
+  const uint64_t read_index = rules_.has_wide_acquires() ? calls_.read_index(queue_) : 0;
+  rules_.end_doorbell(announced_.load(std::memory_order_acquire) == announced_seen_, read_index,
+                      ledger_);
   started_end_ = std::max(end, announced_end_.load(std::memory_order_acquire));
 }
 
