@@ -217,8 +217,8 @@ inline void QueueWatch::read(uint64_t end, Seen& seen) noexcept {
     const bool is_invalid = (packet.header & 0xff) == HSA_PACKET_TYPE_INVALID;
     if (is_invalid && calls_.read_index(queue_) <= next) break;  // not yet published
     if (!is_invalid) copy(slot, packet);
-    // acquire, each load: before the write index below. The slot holds packet `next` until the write
-    // index is a ring further, which needs that the device has taken it.
+    // acquire, each load: before the write index below. The slot holds packet `next` until the
+    // write index is a ring further, which needs that the device has taken it.
     if (is_invalid || (may_be_taken(next) && calls_.write_index(queue_) > next + mask_ + 1)) {
       add_one(missed_);
       rules_.gap();

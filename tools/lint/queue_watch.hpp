@@ -9,8 +9,9 @@
 // The reader calls nothing on the signals of packets: their owners may destroy them at any time.
 //
 // Thread safety: any thread, as named below. No function waits or allocates.
-// Cost: no locked instruction while one thread rings, else one a doorbell; loads of the packet's line, which the producer has just
-// written. A doorbell that announces more or less than the next packet also loads both indices.
+// Cost: no locked instruction while one thread rings, else one a doorbell; loads of the packet's
+// line, which the producer has just written. A doorbell that announces more or less than the next
+// packet also loads both indices.
 #pragma once
 
 #include <hsa/hsa.h>

@@ -12,8 +12,8 @@
 // call or attachment was lost, whose value is not known, or that ends while packets are still to be
 // read (they may wait for the signal), is not judged.
 //
-// The table calls nothing on a signal: the program may destroy it as soon as its packet is complete.
-// The number of the life tells a late attachment from one in time.
+// The table calls nothing on a signal: the program may destroy it once its packet is complete. The
+// number of the life tells a late attachment from one in time.
 //
 // The table has a fixed size. A signal that does not fit is not followed; `not_followed()` counts.
 //

@@ -1,7 +1,7 @@
 // The functions that take the place of ROCr's in its tables.
 //
 // Thread safety: once install() has returned, the functions run on any thread. They stay valid
-// until the process ends; without a session they only pass calls on.
+// until the process ends.
 #pragma once
 
 #include <hsa/hsa_api_trace.h>

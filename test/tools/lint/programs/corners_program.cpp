@@ -6,7 +6,7 @@
 //   corners_program satisfied   host waits whose condition was met before
 //   corners_program pipeline    host waits for a packet that is not the queue's last one
 //   corners_program loop        a packet and a host wait for it, five times
-//   corners_program sessions    the same, with more calls of hsa_init(), and once more after the end
+//   corners_program sessions    the same in two HSA sessions, one with nested hsa_init()
 #include <hsa/hsa.h>
 
 #include <cstdio>

@@ -15,8 +15,8 @@ CoreApiTable core;
 hsa_status_t registered = HSA_STATUS_ERROR;
 std::atomic<uint64_t> queues{0}, loads{0}, loads_of_destroyed{0};
 
-// Creations and destructions of each signal; odd: it does not exist. Signals are 64 bytes apart; two
-// that share an element are rare.
+// Creations and destructions of each signal; odd: it does not exist. Signals are 64 bytes apart;
+// two that share an element are rare.
 std::array<std::atomic<uint32_t>, 1u << 20> lives;
 std::atomic<uint32_t>& life(hsa_signal_t signal) {
   return lives[(signal.handle >> 6) % lives.size()];
