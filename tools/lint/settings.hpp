@@ -2,7 +2,7 @@
 //
 //   format=text|json   the report as a text of at most 80 columns, or as JSON lines (text)
 //   file=PATH          writes the report there instead of to stderr; %p is the process's number
-//   sites=K|off        samples the call site of one doorbell in 2^K, 0 to 20 (10)
+//   sites=K|off        samples the call site of one doorbell in 2^K, 0 to 20 (13)
 //   top=N              prints at most N findings, 1 to 100000 (20); JSON has all
 //   cost.KIND=NS       nanoseconds that one occurrence costs on the user's device; the kinds are
 //                      acquire, release, barrier, signal, doorbell, kernarg
@@ -25,7 +25,7 @@ enum class Format : uint8_t { text, json };
 struct Settings {
   Format format = Format::text;
   std::string file;  // empty: stderr
-  std::optional<uint32_t> sites = 10;
+  std::optional<uint32_t> sites = 13;
   uint32_t top = 20;
   std::array<std::optional<double>, kFindingCount> cost_ns{};  // by Finding
 };
