@@ -13,8 +13,7 @@ namespace uptempo::lint {
 void prepare_call_sites();
 
 // The return address in the innermost frame outside of these ranges; 0 if the nearest 24 frames
-// have none. Needs tens of microseconds in a HIP program;
-// allocates nothing.
+// have none. Needs tens of microseconds in a HIP program; allocates nothing.
 uint64_t call_site() noexcept;
 
 // "main+0x2f (/path/program+0x112f)", without a symbol "(/path/program+0x112f)". The second part
