@@ -262,6 +262,15 @@ function(uptempo_waits_test name)
   set_tests_properties(${name}_waits PROPERTIES FAIL_REGULAR_EXPRESSION "uptempo-vgpu: (unordered|stale|unreleased):")
 endfunction()
 
+# Kernels without races inside them.
+function(uptempo_races_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "COMMAND;OPTIONS")
+  add_test(NAME ${name}_races
+           COMMAND uptempo_vgpu_launcher ${arg_OPTIONS} --check races --error-exitcode 99 -- ${arg_COMMAND})
+  _uptempo_set_up_test(${name}_races vgpu)
+  set_tests_properties(${name}_races PROPERTIES FAIL_REGULAR_EXPRESSION "uptempo-vgpu: race:")
+endfunction()
+
 # The seed follows the launcher's options.
 function(_uptempo_seeds name options first last labels)
   list(JOIN options "\;" option)

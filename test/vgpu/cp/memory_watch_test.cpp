@@ -4,13 +4,12 @@
 
 #include <array>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "test/support/catch.hpp"
 
-using namespace uptempo::vgpu;
-using namespace uptempo::vgpu::memory_check;
-
+namespace uptempo::vgpu::memory_check {
 namespace {
 
 constexpr GpuAddress kBlock = 0x7f0000000000, kOther = kBlock + 0x10000;
@@ -219,3 +218,5 @@ TEST_CASE("a dispatch that has ended uses no memory", "[memory_check]") {
   checker.freed(kOther, 1);
   CHECK(findings.size() == 1);
 }
+
+}  // namespace uptempo::vgpu::memory_check

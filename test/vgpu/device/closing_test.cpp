@@ -39,6 +39,34 @@ TEST_CASE("findings are counted by class, with what was left out") {
       "3 suppressed; unused suppressions: a.supp:2, a.supp:7"));
 }
 
+TEST_CASE("the last line of a check for races says in how many dispatches") {
+  Closing closing;
+  closing.races = true;
+  closing.counts.dispatches = 12;
+  closing.race_counts.dispatches = 10;
+  CHECK(to_sentence(closing) == "checked 10 dispatches for races: no findings");
+  closing.race_counts.findings = 1;
+  closing.race_counts.repeated = 2;
+  closing.race_counts.incomplete = 1;
+  closing.race_counts.suppressed = 4;
+  CHECK(
+      to_sentence(closing) ==
+      "checked 10 dispatches for races: 1 finding (1 race); 2 races of later dispatches not shown "
+      "(races,repeated); 1 dispatch not checked completely for races, for lack of memory; 4 "
+      "suppressed");
+  closing.fences = true;
+  closing.race_counts = {.dispatches = 10, .findings = 2};
+  closing.counts.stale = 1;
+  CHECK(
+      to_sentence(closing) ==
+      "checked 12 dispatches, 0 copies and 0 bytes, and 10 of the dispatches for races: 3 findings "
+      "(1 stale, 2 races)");
+  const json summary = json::parse(to_json(closing, 1))["summary"];
+  CHECK(summary["races"] == 2);
+  CHECK(summary["dispatches_checked_for_races"] == 10);
+  CHECK(summary["dispatches_incomplete_for_races"] == 0);
+}
+
 TEST_CASE("the summary is one line of JSON with every count") {
   Closing closing;
   closing.fences = true;

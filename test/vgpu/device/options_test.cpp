@@ -162,6 +162,18 @@ TEST_CASE("checks are a comma-separated list", "[options]") {
     CHECK(Options::from_environment().checks.atomics);
     CHECK(Options::from_environment().checks.fences == (std::string(with_atomics) != "atomics"));
   }
+  environment.set("UPTEMPO_VGPU_CHECK", "races");
+  CHECK(Options::from_environment().checks.races);
+  CHECK(Options::from_environment().checks.atomics);
+  CHECK_FALSE(Options::from_environment().checks.fences);
+  environment.set("UPTEMPO_VGPU_CHECK", "races,repeated");
+  CHECK(Options::from_environment().checks.repeated);
+  environment.set("UPTEMPO_VGPU_CHECK", "fences,races,hsa");
+  CHECK(Options::from_environment().checks.races);
+  CHECK(Options::from_environment().checks.fences);
+  environment.set("UPTEMPO_VGPU_CHECK", "memory,races");
+  CHECK(Options::from_environment().checks.races);
+  CHECK(Options::from_environment().checks.memory);
   for (const char* memory : {"memory", "memory,repeated", "atomics,memory"}) {
     CAPTURE(memory);
     environment.set("UPTEMPO_VGPU_CHECK", memory);
@@ -171,10 +183,14 @@ TEST_CASE("checks are a comma-separated list", "[options]") {
     CHECK(Options::from_environment().checks.repeated ==
           (std::string(memory) == "memory,repeated"));
   }
-  for (const char* wrong :
-       {"fence", "fences,", ",fences", "fences;hsa", "all", "hsa", "advice", "memory,fences",
-        "memory,hsa", "memory,waits", "hsa,advice", "waits", "atomics,waits", "fences,waits,advice",
-        "atomics,hsa", "atomics,advice", "atomics,repeated", "atomic"}) {
+  for (const char* wrong : {"race",         "races,hsa",      "races,waits",
+                            "races,advice", "fence",          "fences,",
+                            ",fences",      "fences;hsa",     "all",
+                            "hsa",          "advice",         "memory,fences",
+                            "memory,hsa",   "memory,waits",   "hsa,advice",
+                            "waits",        "atomics,waits",  "fences,waits,advice",
+                            "atomics,hsa",  "atomics,advice", "atomics,repeated",
+                            "atomic"}) {
     CAPTURE(wrong);
     environment.set("UPTEMPO_VGPU_CHECK", wrong);
     CHECK_THROWS_AS(Options::from_environment(), std::invalid_argument);
@@ -331,6 +347,15 @@ TEST_CASE("modes that know one GPU only are refused with several", "[options]") 
   environment.set("UPTEMPO_VGPU_GPUS", "2");
   environment.set("UPTEMPO_VGPU_CHECK", "fences,hsa,repeated");
   CHECK_NOTHROW(Options::from_environment());
+  environment.set("UPTEMPO_VGPU_CHECK", "races");
+  CHECK_NOTHROW(Options::from_environment());
+}
+
+TEST_CASE("races need coherent caches", "[options]") {
+  CleanEnvironment environment;
+  environment.set("UPTEMPO_VGPU_CHECK", "races");
+  environment.set("UPTEMPO_VGPU_INCOHERENT", "1");
+  CHECK_THROWS_WITH(Options::from_environment(), Catch::Contains("exclude each other"));
 }
 
 TEST_CASE("each of several GPUs has seeds of its own, the first one those of the process",

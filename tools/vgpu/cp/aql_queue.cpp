@@ -30,10 +30,9 @@ T load_acquire(T* word) noexcept {
 // may start the next one by itself.
 bool ends_without_effects(const Device& device) {
   const Options& options = device.options;
-  return device.injector == nullptr && device.caches == nullptr && device.checker == nullptr &&
-         device.memory_check == nullptr && device.lazy_bar == nullptr && !options.delay &&
-         !options.null_kernels && !options.early_read_index && !options.deterministic &&
-         !device.trace.enabled();
+  return device.injector == nullptr && device.caches == nullptr && !is_observed(device) &&
+         device.lazy_bar == nullptr && !options.delay && !options.null_kernels &&
+         !options.early_read_index && !options.deterministic && !device.trace.enabled();
 }
 
 }  // namespace
@@ -45,7 +44,8 @@ AqlQueue::AqlQueue(QueueContext& context, uint32_t ordinal, const ComputeQueueCo
       wave_sync_(std::make_shared<gfx9::WaveSync>()),
       runtime_owned_(runtime_owned),
       packets_(config.ring_bytes / kAqlPacketBytes),
-      chains_(context.scheduler.has_helpers() && ends_without_effects(context.device)) {
+      chains_(context.scheduler.has_helpers() && ends_without_effects(context.device)),
+      races_(context.device, ordinal) {
   suspended_ = config.percentage == 0 || packets_ == 0;
   const DeviceDescription& device = *context.device.options.device;
   share_.units = ComputeUnitSet::all(device);
@@ -168,6 +168,8 @@ bool AqlQueue::reap() {
     progressed = true;
     const std::unique_ptr<Dispatch> dispatch = std::move(packet.dispatch);
     packet.checked.reset();
+    if (packet.races) races_.end(*packet.races);
+    packet.races.reset();
     if (const auto& fault = dispatch->fault()) {
       if (fault->memory) {
         stop_with_fault(index, HSA_PACKET_TYPE_KERNEL_DISPATCH, *fault->memory);
@@ -206,9 +208,7 @@ bool AqlQueue::launch_next() {
           .load(std::memory_order_acquire))};
   if (header.type() == HSA_PACKET_TYPE_INVALID) return wait_for(Waiting::memory);
   // The write index may admit a packet before its doorbell is seen.
-  if ((fences_.enabled() || memory_watch_.enabled()) &&
-      static_cast<int64_t>(next_ - doorbell_seen_) > 0)
-    note_doorbells();
+  if (checks_publishers() && static_cast<int64_t>(next_ - doorbell_seen_) > 0) note_doorbells();
   if (blocked_on_earlier()) {
     const bool waits = header.barrier() || chain_waits();
     if (waits && !chain_next(packet, header)) return wait_for(Waiting::workers);

@@ -37,6 +37,7 @@
 #include "cp/command_processor.hpp"
 #include "cp/packet/aql_packet.hpp"
 #include "cp/queue.hpp"
+#include "cp/race_watch.hpp"
 #include "cp/scheduler/queue_share.hpp"
 #include "cp/scheduler/scratch_slots.hpp"
 
@@ -85,6 +86,7 @@ class AqlQueue final : public Queue {
     std::unique_ptr<Dispatch> dispatch;        // null once complete
     std::unique_ptr<WatchedDispatch> watched;  // null while fences are not checked
     std::unique_ptr<CheckedDispatch> checked;  // null while memory is not checked
+    std::unique_ptr<RaceWatched> races;        // null if it is not checked for races
     Begun begun;
     bool complete = false;
     bool retire_early = false;
@@ -173,6 +175,7 @@ class AqlQueue final : public Queue {
   const bool runtime_owned_;
   const uint64_t packets_;  // ring size
   const bool chains_;
+  const RaceWatch races_;
   bool stopped_ = false;
   std::set<std::string_view> ignored_fields_;  // those that were named, with --verbose
   bool suspended_ = false;

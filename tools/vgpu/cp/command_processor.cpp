@@ -52,8 +52,7 @@ Target target_of(const DeviceDescription& device) {
 
 gfx9::MemoryPolicy policy_of(const Device& device) {
   if (device.caches != nullptr) return gfx9::MemoryPolicy::cached;
-  return device.checker != nullptr || device.memory_check != nullptr ? gfx9::MemoryPolicy::observed
-                                                                     : gfx9::MemoryPolicy::direct;
+  return is_observed(device) ? gfx9::MemoryPolicy::observed : gfx9::MemoryPolicy::direct;
 }
 
 uint32_t worker_count(const Options& options) {

@@ -179,7 +179,9 @@ FenceWatch::FenceWatch(Device& device, AddressSpace::Reader& memory,
       host_(device, memory),
       host_pages_(host_.pages()),
       waits_(host_.waits()),
-      keeps_places_(checker_ != nullptr && device.host_stacks != nullptr),
+      keeps_places_(device.host_stacks != nullptr &&
+                    (checker_ != nullptr || device.memory_check != nullptr ||
+                     kind == fences::Checker::QueueKind::compute)),
       memory_(memory),
       kind_of_([&memory](GpuAddress page) -> std::optional<MemoryKind> {
         const Mapping* const mapping = memory.find(page);
@@ -209,7 +211,7 @@ void FenceWatch::published(uint64_t value, HostStackId stack) {
   if (keeps_places_) published_.push_back({value, stack});
 }
 
-// The stack of the first doorbell that covers the packet (SDMA: the byte). Positions only grow.
+// The stack of the first doorbell that covers it.
 HostStackId FenceWatch::publisher_of(uint64_t position) {
   // With several producers, doorbells may come out of order, so it may be another producer's.
   while (!published_.empty() && published_.front().value < position) published_.pop_front();
@@ -260,10 +262,10 @@ void FenceWatch::end_waiting() {
 }
 
 void FenceWatch::complete(AqlHeader header, uint64_t index, hsa_signal_t completion) {
+  publisher_of(index);  // a queue may have no dispatches
   if (checker_ == nullptr) return;
   before_completion();
   end_waiting();
-  publisher_of(index);  // a queue may have no dispatches
   const fences::Checker::Packet completed = packet(header, index, completion);
   checker_->complete(actor_, completed, satisfied_);
   satisfied_.clear();

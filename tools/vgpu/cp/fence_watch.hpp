@@ -85,6 +85,11 @@ class FenceWatch {
   // The host's call that published everything up to that doorbell, from the last one on.
   void published(uint64_t value, HostStackId stack);
 
+  // Whether found doorbells must be passed on.
+  bool keeps_places() const noexcept { return keeps_places_; }
+  // That call for a packet (SDMA: for a byte of the ring); 0: not known. Positions only grow.
+  HostStackId publisher_of(uint64_t position);
+
   // For compute queues, before `state` is launched. Returns null if checking is off. `of_runtime`:
   // a blit kernel of ROCr, which reuses its arguments without a wait.
   std::unique_ptr<WatchedDispatch> launch(AqlHeader header, uint64_t index,
@@ -115,7 +120,6 @@ class FenceWatch {
  private:
   fences::Checker::Packet packet(AqlHeader header, uint64_t index, hsa_signal_t completion);
   std::optional<Signal> signal_at(GpuAddress address);
-  HostStackId publisher_of(uint64_t position);
   void before_completion();
   void end_waiting();
   // Call it between the report of a completion and the store that announces it to the host.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cp/packet/sdma_ranges.hpp"
+#include "device/runtime_kernels.hpp"
 
 namespace uptempo::vgpu {
 namespace {
@@ -234,18 +235,8 @@ void CheckedDispatch::lds_access(const ObservedLdsAccess& access) noexcept {
                uninitialised.lanes);
 }
 
-void MemoryWatch::published(uint64_t value, HostStackId stack) {
-  if (checker_ != nullptr) published_.push_back({value, stack});
-}
-
-// The stack of the first doorbell that covers the packet (SDMA: the byte). Positions only grow.
-HostStackId MemoryWatch::publisher_of(uint64_t position) {
-  while (!published_.empty() && published_.front().value < position) published_.pop_front();
-  return published_.empty() ? 0 : published_.front().stack;
-}
-
 std::unique_ptr<CheckedDispatch> MemoryWatch::launch(uint64_t index, gfx9::DispatchState& state,
-                                                     bool of_rocr) {
+                                                     bool of_rocr, HostStackId published) {
   if (checker_ == nullptr) return nullptr;
   std::vector<uint64_t> arguments(state.kernel.kernarg_bytes / sizeof(uint64_t));
   const auto kernargs = reinterpret_cast<GpuAddress>(state.packet.kernarg_address);
@@ -259,23 +250,23 @@ std::unique_ptr<CheckedDispatch> MemoryWatch::launch(uint64_t index, gfx9::Dispa
                               .queue = ordinal_,
                               .position = index,
                               .name = state.name,
-                              .published = publisher_of(index)};
+                              .published = published};
   const uint64_t number = checker_->begin(packet, arguments);
-  auto checked = std::make_unique<CheckedDispatch>(
-      *checker_, std::move(packet), number, of_rocr || state.name.starts_with("__amd_rocclr_"),
-      state.packet.group_segment_size);
+  auto checked = std::make_unique<CheckedDispatch>(*checker_, std::move(packet), number,
+                                                   of_rocr || is_kernel_of_hip(state.name),
+                                                   state.packet.group_segment_size);
   state.add_observer(*checked);
   return checked;
 }
 
-void MemoryWatch::copied(uint64_t offset, const sdma::Decoded& packet) {
+void MemoryWatch::copied(uint64_t offset, const sdma::Decoded& packet, HostStackId published) {
   if (checker_ == nullptr) return;
   const memory_check::Packet copy{.is_copy = true,
                                   .gpu = gpu_,
                                   .queue = ordinal_,
                                   .position = offset,
                                   .name = std::string(packet.name),
-                                  .published = publisher_of(offset + 1)};
+                                  .published = published};
   sdma::for_ranges(packet, [&](std::optional<sdma::Range> source, sdma::Range destination) {
     using CopyRange = memory_check::Checker::Range;
     checker_->copied(

@@ -7,7 +7,6 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -72,26 +71,17 @@ class MemoryWatch {
   MemoryWatch(Device& device, AddressSpace::Reader& memory, uint32_t ordinal)
       : checker_(device.memory_check), memory_(memory), gpu_(device.gpu), ordinal_(ordinal) {}
 
-  bool enabled() const noexcept { return checker_ != nullptr; }
-  // The host's call that published everything up to that doorbell, from the last one on.
-  void published(uint64_t value, HostStackId stack);
-
   // Before `state` is launched. Returns null if checking is off. `of_rocr`: a blit kernel of ROCr.
-  std::unique_ptr<CheckedDispatch> launch(uint64_t index, gfx9::DispatchState& state, bool of_rocr);
+  // `published`: the host's call.
+  std::unique_ptr<CheckedDispatch> launch(uint64_t index, gfx9::DispatchState& state, bool of_rocr,
+                                          HostStackId published);
   // `offset` is the ring offset, as in traces.
-  void copied(uint64_t offset, const sdma::Decoded& packet);
+  void copied(uint64_t offset, const sdma::Decoded& packet, HostStackId published);
 
  private:
-  HostStackId publisher_of(uint64_t position);
-
   memory_check::Checker* const checker_;
   AddressSpace::Reader& memory_;
   const uint32_t gpu_, ordinal_;
-  struct Published {
-    uint64_t value;
-    HostStackId stack;
-  };
-  std::deque<Published> published_;  // doorbells whose packets have not all begun
 };
 
 }  // namespace uptempo::vgpu

@@ -58,7 +58,6 @@ void Queue::trace_doorbell(uint64_t value, uint64_t host_ns) {
 
 void Queue::noted_doorbell(const DoorbellWatch::Record& record) {
   fences_.published(record.value, record.stack);
-  memory_watch_.published(record.value, record.stack);
   if (!context_.device.trace.enabled()) return;
   if (doorbell_lines_.noted(record.value, record.host_ns))
     trace_doorbell(record.value, record.host_ns);
@@ -95,8 +94,7 @@ void Queue::raise(uint32_t event_id, uint64_t number) {
 }
 
 void Queue::note_doorbells() {
-  if (context_.device.trace.enabled() || fences_.enabled() || memory_watch_.enabled())
-    context_.take_noted_doorbells();
+  if (context_.device.trace.enabled() || checks_publishers()) context_.take_noted_doorbells();
   if (!fences_.enabled()) return;
   const auto section = fences_.section();
   look_for_checker(host_clock_ns());

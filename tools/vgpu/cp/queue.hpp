@@ -109,6 +109,8 @@ class Queue {
   void report(std::string_view packet, std::string_view reason) const;
   // Says something about a packet without a consequence, in one line.
   void note(std::string_view packet, std::string_view text) const;
+  // Whether a check must know the doorbell, and so the publisher, of each packet.
+  bool checks_publishers() const noexcept { return fences_.enabled() || fences_.keeps_places(); }
   // Takes the doorbells of all threads so far, for the trace and the checker.
   void note_doorbells();
   // Reports a doorbell that was found by reading its slot.

@@ -330,7 +330,7 @@ SdmaQueue::Outcome SdmaQueue::store(GpuAddress address, const void* value, size_
 
 void SdmaQueue::finish_packet() {
   fences_.copy(read_, current_);
-  memory_watch_.copied(read_, current_);
+  memory_watch_.copied(read_, current_, fences_.publisher_of(read_ + 1));
   const uint64_t bytes = bytes_of(current_.packet);
   if (context_.device.counts != nullptr && is_copy(current_.packet))
     context_.device.counts->copy(config_.engine, bytes);

@@ -24,6 +24,9 @@ class Checker;
 namespace memory_check {
 class Checker;
 }
+namespace races {
+class Races;
+}
 
 // The state that the devices of one process share.
 struct GpuGroup {
@@ -44,11 +47,17 @@ struct Device {
   GpuGroup* group = nullptr;                  // null: a device of its own
   uint32_t gpu = 0;                           // its number in the process, from 0
   Injector* injector = nullptr;       // null: no rule of --inject names a packet or interrupt
-  HostStacks* host_stacks = nullptr;  // with either checker; null: stacks are not kept
+  HostStacks* host_stacks = nullptr;  // with the checkers; null: stacks are not kept
   memory_check::Checker* memory_check = nullptr;  // null: memory is not checked
+  races::Races* races = nullptr;                  // null: kernels are not checked for races
   // RUNTIME_ENABLE was issued: queue errors are also exceptions (cp/queue_exception.hpp)
   std::atomic<bool> reports_exceptions{false};
 };
+
+// Returns whether something sees every access to memory.
+inline bool is_observed(const Device& device) noexcept {
+  return device.checker != nullptr || device.memory_check != nullptr || device.races != nullptr;
+}
 
 // Returns whether texts must say which GPU they are about.
 inline bool is_one_of_several(const Device& device) noexcept {

@@ -109,6 +109,8 @@ Checks Checks::parse(std::string_view list) {
     const std::string_view name = list.substr(begin, comma - begin);
     if (name == "fences") {
       checks.fences = true;
+    } else if (name == "races") {
+      checks.races = true;
     } else if (name == "atomics") {
       checks.atomics = true;
     } else if (name == "memory") {
@@ -126,11 +128,14 @@ Checks Checks::parse(std::string_view list) {
     }
   }
   const bool of_fences = checks.specification || checks.advice || checks.waits;
-  if (!known || (!checks.fences && of_fences) ||
-      (!checks.fences && !checks.memory && (checks.repeated || !checks.atomics)))
-    throw std::invalid_argument("'" + std::string(list) +
-                                "': use atomics, memory or memory,repeated, or fences with any of "
-                                ",hsa ,repeated ,advice ,waits appended");
+  const bool lacks_fences = of_fences && !checks.fences;
+  const bool lacks_findings =
+      !checks.fences && !checks.memory && !checks.races && (checks.repeated || !checks.atomics);
+  if (!known || lacks_fences || lacks_findings)
+    throw std::invalid_argument(
+        "'" + std::string(list) +
+        "': use atomics, memory[,repeated], races[,repeated], or fences with any of ,hsa ,repeated "
+        ",advice ,waits appended; races combines with memory and with fences");
   if (checks.fences && checks.memory)
     throw std::invalid_argument(
         "'" + std::string(list) +
@@ -260,7 +265,7 @@ Options Options::from_environment() {
     options.incoherent = number<uint64_t>("UPTEMPO_VGPU_INCOHERENT", 0);
     options.deterministic = true;
     options.seed = *options.incoherent;
-    if (options.checks.fences)
+    if (options.checks.fences || options.checks.races)
       throw std::invalid_argument(
           "UPTEMPO_VGPU_INCOHERENT and UPTEMPO_VGPU_CHECK exclude each other: set one of them");
   }

@@ -22,12 +22,13 @@ struct Checks {
   bool advice = false;         // at the end, list fences that could be narrower
   bool waits = false;          // observe which completions the host has looked at (device/waits)
   bool memory = false;         // run the memory checker (device/memory_check)
+  bool races = false;          // run the race detector (device/races)
   bool atomics = false;        // report floating-point atomics without effect; on with every check
 
-  // Accepts "atomics", "memory" with or without "repeated", or "fences" with any of "hsa",
-  // "repeated", "advice" and "waits", comma-separated. "advice" and "waits" exclude each other, and
-  // so do "fences" and "memory". Throws std::invalid_argument, which names the list and what is
-  // accepted.
+  // Accepts one or more of "atomics", "fences", "memory" and "races", comma-separated; with "fences"
+  // also "hsa", "advice" and "waits"; with each but "atomics" also "repeated". "fences" and "memory"
+  // exclude each other, and so do "advice" and "waits". Throws std::invalid_argument, which names
+  // the list and what is accepted.
   static Checks parse(std::string_view list);
 };
 

@@ -43,21 +43,11 @@ Gpu::Gpu(const Options& process, uint32_t index_, const ProcessParts& parts)
       lazy_bar(options.lazy_bar ? std::make_unique<LazyBar>(*options.lazy_bar) : nullptr),
       interrupts(parts.events, id, options.gpus.size() < 2 ? "GPU" : "GPU " + std::to_string(index),
                  parts.gpu_lost),
-      device{options,
-             memory,
-             interrupts,
-             parts.trace,
-             parts.checker,
-             parts.host_pages,
-             caches.get(),
-             &counts,
-             parts.ignored_atomics,
-             lazy_bar.get(),
-             &parts.group,
-             index,
-             parts.injector,
-             parts.host_stacks,
-             parts.memory_check} {}
+      device{
+          options,          memory,       interrupts,     parts.trace,           parts.checker,
+          parts.host_pages, caches.get(), &counts,        parts.ignored_atomics, lazy_bar.get(),
+          &parts.group,     index,        parts.injector, parts.host_stacks,     parts.memory_check,
+          parts.races} {}
 
 std::vector<Machine::GpuMemory> memory_of(const Options& options) {
   std::vector<Machine::GpuMemory> memory;

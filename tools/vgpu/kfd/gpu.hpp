@@ -40,7 +40,8 @@ struct ProcessParts {
   Events& events;
   GpuGroup& group;
   fences::Checker* checker = nullptr;             // null: fences are not checked
-  HostStacks* host_stacks = nullptr;              // with either checker
+  races::Races* races = nullptr;                  // null: kernels are not checked for races
+  HostStacks* host_stacks = nullptr;              // with any of the checkers
   HostPages* host_pages = nullptr;                // with the checker
   IgnoredAtomics* ignored_atomics = nullptr;      // null: not counted
   Injector* injector = nullptr;                   // with rules about packets or interrupts

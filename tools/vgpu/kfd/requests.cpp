@@ -92,6 +92,7 @@ std::vector<std::unique_ptr<Gpu>> Requests::make_gpus() {
             .events = events,
             .group = group,
             .checker = fence_report.checker(),
+            .races = fence_report.races(),
             .host_stacks =
                 fence_report.details() == nullptr ? nullptr : &fence_report.details()->stacks,
             .host_pages = host_pages.get(),

@@ -27,6 +27,7 @@
 #include "kfd/machine/machine.hpp"
 #include "launcher/elf_program.hpp"
 #include "launcher/failure.hpp"
+#include "launcher/help.hpp"
 #include "launcher/preload.hpp"
 #include "tools/support/option_text.hpp"
 
@@ -35,128 +36,10 @@ using namespace uptempo::vgpu;
 
 namespace {
 
-std::string targets() {
-  std::string names;
-  for (const DeviceDescription& description : device_descriptions())
-    names += (names.empty() ? "" : ", ") + std::string(description.target);
-  return names;
-}
-
-std::string help() {
-  return "Usage: uptempo-vgpu [options] [--] program [argument...]\n"
-         "       uptempo-vgpu --join NAME --reset-gpu INDEX\n"
-         "\n"
-         "Runs a program that uses ROCr, ROCT or HIP on a virtual AMD GPU. The exit status is the "
-         "program's.\n"
-         "\n"
-         "  --device TARGET     " +
-         targets() +
-         " (default gfx90a)\n"
-         "  --gpus N|LIST       be a machine with 1 to 8 GPUs of TARGET, or with those of a list, "
-         "as\n"
-         "                      gfx90a,gfx908 (default 1). Excludes --check fences with\n"
-         "                      advice or waits, and --bar lazy\n"
-         "  --join NAME         share one machine, its device memory and IPC handles, with the "
-         "user's other\n"
-         "                      programs that name it. The options that describe the machine must "
-         "agree.\n"
-         "                      Excludes --check fences, --incoherent, --bar lazy and "
-         "--deterministic\n"
-         "  --reset-gpu INDEX   run no program, but reset a GPU of the machine: all queues on it "
-         "stop, and\n"
-         "                      its processes receive the driver's HW_EXCEPTION event\n"
-         "  --kfd VERSION       be a driver with KFD 1.8 to 1.18 (default 1.18): its version, "
-         "features\n"
-         "                      and refusals; from 1.13 on, queue errors are exceptions\n"
-         "  --trace FILE        write each packet and doorbell as a line of JSON; %p stands for "
-         "the\n"
-         "                      process id\n"
-         "  --check fences[,hsa][,repeated][,advice|,waits]\n"
-         "                      find accesses of dispatches, copies and the host that no order or "
-         "fence\n"
-         "                      separates. hsa: also those that only the specification forbids.\n"
-         "                      repeated: report each, not only the first 64 between kernels of "
-         "the\n"
-         "                      same names. advice: at the program's end, list fences and barrier "
-         "bits\n"
-         "                      that could be narrower. waits: also what the host reads or "
-         "writes\n"
-         "                      without having waited, whatever the timing; slower\n"
-         "  --check atomics     find floating-point atomics that have no effect because their "
-         "memory is\n"
-         "                      not coarse-grained; --check fences finds them too\n"
-         "  --check memory[,repeated]\n"
-         "                      find accesses beyond allocations, after their release and under "
-         "running\n"
-         "                      kernels, reads of memory and LDS without contents, and leaks. "
-         "Excludes\n"
-         "                      --check fences and --bar lazy\n"
-         "  --report FILE       write the findings of --check to FILE as lines of JSON (default: "
-         "sentences\n"
-         "                      on stderr)\n"
-         "  --suppressions FILE leave out findings that a rule in FILE names (FINDINGS.md). A rule "
-         "is a\n"
-         "                      line: CLASS WRITER READER [queue=N], for example: unordered fill* "
-         "add*\n"
-         "  --error-exitcode N  end each process in which --check finds anything with status N (1 "
-         "to 255),\n"
-         "                      in place of the program's own status, also a failure's. Advice is "
-         "no\n"
-         "                      finding. A process that a signal ends keeps that end\n"
-         "  --null-kernels      complete dispatches without executing them, to measure their cost\n"
-         "  --early-read-index  advance the read index when a packet is launched, as hardware may: "
-         "a kernel\n"
-         "                      that reads its packet finds what the slot then holds\n"
-         "  --deterministic     use one worker and a seeded order: the same trace on every run. "
-         "Each "
-         "of\n"
-         "                      several GPUs has them; the order between the GPUs is the host's\n"
-         "  --incoherent SEED   keep stale cache lines wherever fences allow it, so that a missing "
-         "fence\n"
-         "                      gives wrong results for some seed. Implies --deterministic; "
-         "excludes\n"
-         "                      --check fences\n"
-         "  --bar lazy SEED     hold the host's stores to device memory back until an HDP flush or "
-         "a\n"
-         "                      read-back, and count the host's reads of it. Excludes --check "
-         "fences\n"
-         "  --bar small         give the host no access to device memory, as on a machine without "
-         "a\n"
-         "                      large BAR\n"
-         "  --delay SEED        delay packets, copies, doorbells and interrupts at random, so that "
-         "a\n"
-         "                      program without the necessary order fails for some seed\n"
-         "  --inject RULES      faults on purpose, as ioctl=ALLOC_MEMORY_OF_GPU errno=ENOMEM "
-         "nth=3,\n"
-         "                      or packet error=WAVE_ILLEGAL_INSTRUCTION; ';' separates rules, and "
-         "the\n"
-         "                      option may be repeated. device/inject/rules.hpp has the language\n"
-         "  --seed N            seed of all other random choices (default: that of --incoherent, "
-         "or 1)\n"
-         "  --workers N         number of threads of a GPU that execute waves (default: one per\n"
-         "                      core, divided by the number of GPUs; from 8 cores on, one core is\n"
-         "                      left to the program)\n"
-         "  --sockets N         be a machine with 1 to 8 processor sockets (default 1): CPU agents "
-         "and\n"
-         "                      NUMA nodes. The host's processors and memory are divided among "
-         "them\n"
-         "  --gpu-socket N      socket that the GPUs are connected to, counted from 0 (default: "
-         "the "
-         "last;\n"
-         "                      several GPUs are divided among the sockets)\n"
-         "  --watchdog SECONDS  report on stderr what the queues wait for when one has work and no "
-         "packet\n"
-         "                      has completed for SECONDS; SIGQUIT asks for the same report. The "
-         "program\n"
-         "                      continues\n"
-         "  --verbose           report unknown ioctls and refused requests on stderr\n"
-         "  --help, --version\n";
-}
-
 // The options are the words of the help text that begin with "--".
 std::vector<std::string> option_names() {
   std::vector<std::string> names;
-  const std::string text = help();
+  const std::string text = launcher::help();
   for (size_t at = text.find("  --"); at != std::string::npos; at = text.find("  --", at + 1)) {
     const size_t end = text.find_first_of(" ,\n", at + 2);
     names.push_back(text.substr(at + 2, end - at - 2));
@@ -259,7 +142,7 @@ CommandLine parse(const std::vector<std::string>& arguments) {
     };
     if (option == "--device") {
       if (find_device_description(take()) == nullptr)
-        usage("--device: '" + value + "' is not one of " + targets());
+        usage("--device: '" + value + "' is not one of " + launcher::targets());
       set("UPTEMPO_VGPU_DEVICE", value);
       target_given = true;
     } else if (option == "--gpus") {
@@ -359,7 +242,7 @@ CommandLine parse(const std::vector<std::string>& arguments) {
     } else if (option == "--verbose") {
       set("UPTEMPO_VGPU_VERBOSE", "1");
     } else if (option == "--help" || option == "-h") {
-      print(help());
+      print(launcher::help());
       std::exit(0);
     } else if (option == "--version") {
       print(uptempo::support::version_text("uptempo-vgpu", UPTEMPO_VGPU_VERSION));
@@ -447,19 +330,21 @@ int run(const std::vector<std::string>& arguments) {
   const auto asked = [](const char* variable) { return std::getenv(variable) != nullptr; };
   if (asked("UPTEMPO_VGPU_REPORT") && !asked("UPTEMPO_VGPU_CHECK"))
     usage(
-        "--report has no findings to write without --check: add --check fences, memory or atomics");
+        "--report has no findings to write without --check: add --check fences, memory, races or "
+        "atomics");
   if (asked("UPTEMPO_VGPU_ERROR_EXITCODE") && !asked("UPTEMPO_VGPU_CHECK"))
-    usage("--error-exitcode depends on findings: add --check fences, memory or atomics");
+    usage("--error-exitcode depends on findings: add --check fences, memory, races or atomics");
   const Checks checks = checks_asked_for();
-  if (asked("UPTEMPO_VGPU_SUPPRESSIONS") && !checks.fences && !checks.memory)
-    usage("--suppressions has no findings to suppress without --check fences or --check memory");
+  if (asked("UPTEMPO_VGPU_SUPPRESSIONS") && !checks.fences && !checks.memory && !checks.races)
+    usage("--suppressions has no findings to suppress without --check fences, memory or races");
   if (asked("UPTEMPO_VGPU_CHECK") && asked("UPTEMPO_VGPU_NULL_KERNELS"))
     usage("--check has no accesses to check under --null-kernels: leave out one of them");
-  if (asked("UPTEMPO_VGPU_INCOHERENT") && checks.fences)
-    usage("--check fences and --incoherent exclude each other: run the program once with each");
+  if (asked("UPTEMPO_VGPU_INCOHERENT") && (checks.fences || checks.races))
+    usage(std::string("--check ") + (checks.fences ? "fences" : "races") +
+          " and --incoherent exclude each other: run the program once with each");
   // ROCr divides blocks of device memory among small allocations. Without that, findings know each
   // allocation, and freed memory is forgotten.
-  if (checks.fences && !asked("HSA_DISABLE_FRAGMENT_ALLOCATOR"))
+  if ((checks.fences || checks.races) && !checks.memory && !asked("HSA_DISABLE_FRAGMENT_ALLOCATOR"))
     set("HSA_DISABLE_FRAGMENT_ALLOCATOR", "1");
   check_sockets();
   check_single_modes();

@@ -13,12 +13,10 @@
 #include "device/fences/cost.hpp"
 #include "device/fences/judge.hpp"
 #include "device/json_text.hpp"
+#include "device/runtime_kernels.hpp"
 
 namespace uptempo::vgpu::fences {
 namespace {
-
-// HIP's own kernels: copies, fills, stream operations (rocclr/device/blitcl.cpp).
-constexpr std::string_view kHipKernels = "__amd_rocclr_";
 
 // A finding without its reason, because a narrower fence may change which of several reasons is
 // given.
@@ -100,7 +98,7 @@ class Adviser {
       } else if (const auto* launch = std::get_if<events::Launch>(&what)) {
         sent[{launch->queue, launch->packet.index}] =
             add(launch->queue, launch->kernel, launch->packet,
-                launch->origin.runtimes || launch->kernel.starts_with(kHipKernels));
+                launch->origin.runtimes || is_kernel_of_hip(launch->kernel));
       } else if (const auto* end = std::get_if<events::End>(&what)) {
         Sent* const one = sent.at({end->queue, end->packet.index});
         one->completed_at = at;

@@ -31,7 +31,19 @@ FenceReport::FenceReport(const Options& options)
             report(to_sentence(atomic, target));
           }
         }));
+  if (!options.checks.fences && !options.checks.memory && !options.checks.races) return;
+  details_ = std::make_unique<FindingDetailer>();
   if (options.checks.memory) check_memory();
+  if (options.checks.races)
+    races_ = std::make_unique<races::Races>(
+        [this](const races::Checked& dispatch, const races::Finding& finding) {
+          add(dispatch, finding);
+        },
+        races::Races::Limits{.repeated = options.checks.repeated},
+        [this](const races::Checked& dispatch) {
+          const std::lock_guard lock(suppressions_mutex_);
+          return !suppressions_.suppress_race(dispatch.kernel, dispatch.queue);
+        });
   if (!options.checks.fences) return;
   fences::JudgeOptions judge{.target = std::string(device_.target),
                              .specification = options.checks.specification,
@@ -42,7 +54,6 @@ FenceReport::FenceReport(const Options& options)
     one_hive = one_hive && share_hive(0, gpu, options);
   }
   judge.peer_writes_probe = one_hive && peer_writes_probe(device_.target);
-  details_ = std::make_unique<FindingDetailer>();
   if (options.checks.advice) journal_ = std::make_unique<fences::Journal>();
   checker_ = std::make_unique<fences::Checker>(
       std::move(judge), [this](const fences::Finding& finding) { add(finding); }, journal_.get(),
@@ -61,6 +72,17 @@ void FenceReport::add(const fences::Finding& finding) {
     lines_.write(to_json(finding, target_of(finding), details));
   } else {
     report(to_sentence(finding, details));
+  }
+}
+
+void FenceReport::add(const races::Checked& dispatch, const races::Finding& finding) {
+  found_.store(true, std::memory_order_relaxed);  // a flag that orders nothing
+  races::Details details = details_->of(dispatch, finding);
+  details.several_gpus = gpus_.size() > 1;
+  if (lines_.enabled()) {
+    lines_.write(to_json(dispatch, finding, gpus_[dispatch.gpu]->target, details));
+  } else {
+    report(to_sentence(dispatch, finding, details));
   }
 }
 
@@ -120,13 +142,16 @@ void FenceReport::close(uint64_t dispatches) {
     report("atomics: " + std::to_string(ignored.lanes) +
            " floating-point atomics had no effect, at " + std::to_string(ignored.places) +
            " places");
-  fences::Closing closing{.fences = checks_.fences,
-                           .memory = checks_.memory,
-                          .counts = {},
-                          .ignored_atomics = ignored.places,
-                          .others = {},
-                          .unused_suppressions = {},
-                          .report_file = lines_.file()};
+  fences::Closing closing{
+      .fences = checks_.fences,
+      .memory = checks_.memory,
+      .races = checks_.races,
+      .counts = {},
+      .race_counts = races_ == nullptr ? races::Races::Counts{} : races_->counts(),
+      .ignored_atomics = ignored.places,
+      .others = {},
+      .unused_suppressions = {},
+      .report_file = lines_.file()};
   {
     const std::lock_guard lock(suppressions_mutex_);
     closing.unused_suppressions = suppressions_.unused();

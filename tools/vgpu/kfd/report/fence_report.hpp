@@ -20,6 +20,7 @@
 #include "device/ignored_atomics.hpp"
 #include "device/memory_check/checker.hpp"
 #include "device/memory_check/host_stores.hpp"
+#include "device/races/races.hpp"
 #include "kfd/report/finding_details.hpp"
 
 namespace uptempo::vgpu::kfd {
@@ -32,7 +33,9 @@ class FenceReport {
 
   // Null if fences are not checked.
   fences::Checker* checker() noexcept { return checker_.get(); }
-  // Null if neither fences nor memory are checked.
+  // Null if kernels are not checked for races.
+  races::Races* races() noexcept { return races_.get(); }
+  // Null if only floating-point atomics are checked.
   FindingDetailer* details() noexcept { return details_.get(); }
   // Null if memory is not checked.
   memory_check::Checker* memory_checker() noexcept { return memory_checker_.get(); }
@@ -59,6 +62,7 @@ class FenceReport {
   void check_memory();
   void finish_memory(uint64_t dispatches);
   void add_memory(fences::Closing& closing) const;
+  void add(const races::Checked& dispatch, const races::Finding& finding);
   void advise();
   void report_unobserved(const HostPages* host_pages);
   void close(uint64_t dispatches);
@@ -70,8 +74,8 @@ class FenceReport {
   const std::optional<uint32_t> error_exitcode_;
   std::atomic<bool> found_{false};
   Trace lines_;
-  std::unique_ptr<FindingDetailer> details_;  // the checker's lock guards FindingDetailer::of()
-  std::mutex suppressions_mutex_;             // taken last
+  std::unique_ptr<FindingDetailer> details_;
+  std::mutex suppressions_mutex_;  // taken last
   fences::Suppressions suppressions_;
   std::unique_ptr<fences::Journal> journal_;  // null: no advice requested
   std::unique_ptr<fences::Checker> checker_;
@@ -81,6 +85,7 @@ class FenceReport {
   std::atomic<uint64_t> memory_suppressed_{0};
   std::mutex initialised_mutex_;               // taken last
   std::vector<HostStackId> initialised_by_{};  // empty: the program's allocations are not known
+  std::unique_ptr<races::Races> races_;
   std::vector<std::unique_ptr<IgnoredAtomics>> ignored_atomics_;  // one per GPU, or none
   std::atomic<bool> finished_{false};
 };

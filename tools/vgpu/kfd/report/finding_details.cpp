@@ -58,26 +58,32 @@ fences::TaskDetails FindingDetailer::of(const fences::Task& task, GpuAddress add
   return details;
 }
 
-std::optional<fences::MemoryDetails> FindingDetailer::memory_at(const fences::Finding& finding) {
-  const auto found = allocations.find(finding.address);
+std::optional<fences::MemoryDetails> FindingDetailer::memory_at(GpuAddress address) {
+  const auto found = allocations.find(address);
   if (!found) return std::nullopt;
-  std::string kind = kind_in_words(*found);
-  for (const fences::Task* const task : {finding.writer.get(), finding.reader.get()})
-    if (holds(*task, finding.address)) {
-      kind += " (the kernargs of " + fences::readable_kernel(task->name) + ')';
-      break;
-    }
-  return fences::MemoryDetails{.kind = std::move(kind),
+  return fences::MemoryDetails{.kind = kind_in_words(*found),
                                .begin = found->begin,
                                .bytes = found->bytes,
                                .allocated_by = frames_.frames(stacks.frames(found->allocated))};
 }
 
+std::optional<fences::MemoryDetails> FindingDetailer::memory_of(const fences::Finding& finding) {
+  auto memory = memory_at(finding.address);
+  if (!memory) return std::nullopt;
+  for (const fences::Task* const task : {finding.writer.get(), finding.reader.get()})
+    if (holds(*task, finding.address)) {
+      memory->kind += " (the kernargs of " + fences::readable_kernel(task->name) + ')';
+      break;
+    }
+  return memory;
+}
+
 fences::FindingDetails FindingDetailer::of(const fences::Finding& finding) {
+  const std::lock_guard lock(texts_mutex_);
   const bool both_write = finding.conflict == fences::Finding::Conflict::write_after_write;
   return {.writer = of(*finding.writer, finding.address, true),
           .reader = of(*finding.reader, finding.address, both_write),
-          .memory = memory_at(finding),
+          .memory = memory_of(finding),
           .remedy = fences::remedy(finding,
                                    frames_.is_hip() ? fences::Library::hip : fences::Library::hsa)};
 }
@@ -136,6 +142,20 @@ bool FindingDetailer::is_by_program(HostStackId stack,
     return calls.size() >= 2 && init.size() >= 2 && calls[0].address == init[0].address &&
            calls[1].address == init[1].address;
   });
+}
+
+races::Details FindingDetailer::of(const races::Checked& dispatch, const races::Finding& finding) {
+  const std::lock_guard lock(texts_mutex_);
+  const auto line = [&](const races::Finding::Side& side) {
+    std::string found = lines_ == nullptr ? "" : lines_->line(dispatch.gpu, side.instruction);
+    if (found.ends_with(":0")) found.clear();  // DWARF: code without a line
+    return found;
+  };
+  return {.writer_line = line(finding.writer),
+          .other_line = line(finding.other),
+          .published_by = frames_.frames(stacks.frames(dispatch.published)),
+          .memory = finding.lds ? std::nullopt : memory_at(finding.address),
+          .library = frames_.is_hip() ? fences::Library::hip : fences::Library::hsa};
 }
 
 }  // namespace uptempo::vgpu::kfd

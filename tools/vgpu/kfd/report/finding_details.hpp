@@ -1,9 +1,8 @@
 // What a finding tells about the program: source lines of kernels, calls of the host, allocations,
 // and a remedy.
 //
-// Thread safety: `stacks`, `allocations` and created_queue() from any thread. of() from one thread
-// at a time; it may run in a Reader's section and takes no lock that a thread of the program may
-// hold while it waits for the device.
+// Thread safety: any thread, but for attach(). of() may run in a Reader's section and takes no lock
+// that a thread of the program may hold while it waits for the device.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +18,7 @@
 #include "device/host_stacks.hpp"
 #include "device/memory.hpp"
 #include "device/memory_check/finding.hpp"
+#include "device/races/report/race_text.hpp"
 #include "kfd/report/allocations.hpp"
 #include "kfd/report/dwarf_library.hpp"
 #include "kfd/report/host_frames.hpp"
@@ -38,8 +38,8 @@ class FindingDetailer {
   void created_queue(uint32_t number);
 
   fences::FindingDetails of(const fences::Finding& finding);
-  // From any thread, one at a time.
   memory_check::Details of(const memory_check::Finding& finding);
+  races::Details of(const races::Checked& dispatch, const races::Finding& finding);
   // The calls that made an allocation, as a key, if the program made it, not HIP for itself.
   // `initialisations`: where ROCr was initialised, by HIP or the program.
   std::optional<std::string> place_of(HostStackId stack,
@@ -50,13 +50,14 @@ class FindingDetailer {
 
  private:
   fences::TaskDetails of(const fences::Task& task, GpuAddress address, bool writes);
-  std::optional<fences::MemoryDetails> memory_at(const fences::Finding& finding);
+  std::optional<fences::MemoryDetails> memory_at(GpuAddress address);
+  std::optional<fences::MemoryDetails> memory_of(const fences::Finding& finding);
 
   HostStackId creation_of(uint32_t queue) const;
   bool is_by_program(HostStackId stack, std::span<const HostStackId> initialisations);
 
-  std::mutex texts_mutex_;           // guards frames_ and lines_ for findings of memory
-  mutable std::mutex queues_mutex_;  // taken last
+  std::mutex texts_mutex_;                            // guards frames_ and lines_
+  mutable std::mutex queues_mutex_;                   // taken last
   std::unordered_map<uint32_t, HostStackId> queues_;  // compute queues, by number
   const DwarfLibrary library_;
   HostFrames frames_;

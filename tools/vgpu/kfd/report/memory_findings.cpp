@@ -10,7 +10,6 @@
 namespace uptempo::vgpu::kfd {
 
 void FenceReport::check_memory() {
-  details_ = std::make_unique<FindingDetailer>();
   memory_checker_ = std::make_unique<memory_check::Checker>(
       [this](const memory_check::Finding& finding) { add(finding); }, checks_.repeated);
   host_stores_ = std::make_unique<memory_check::HostStores>(*memory_checker_);

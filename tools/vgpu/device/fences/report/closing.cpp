@@ -22,6 +22,7 @@ std::string by_class(const Closing& closing) {
   add(closing.counts.unordered, "unordered");
   add(closing.counts.stale, "stale");
   add(closing.counts.unreleased, "unreleased");
+  add(closing.race_counts.findings, closing.race_counts.findings == 1 ? "race" : "races");
   add(closing.ignored_atomics, "ignored-atomic");
   for (const auto& [name, number] : closing.others) add(number, name);
   return text;
@@ -31,12 +32,19 @@ std::string by_class(const Closing& closing) {
 
 std::string to_sentence(const Closing& closing) {
   const Checker::Counts& counts = closing.counts;
-  std::string text = "checked " + counted(counts.dispatches, "dispatch", "dispatches");
+  const races::Races::Counts& races = closing.race_counts;
+  const bool only_races = closing.races && !closing.fences && !closing.memory;
+  std::string text = "checked " + counted(only_races ? races.dispatches : counts.dispatches,
+                                          "dispatch", "dispatches");
   if (closing.fences)
     text += ", " + counted(counts.copies, "copy", "copies") + " and " +
             counted(counts.bytes, "byte", "bytes");
+  else if (closing.memory)
+    text += " for errors of memory";
   else
-    text += closing.memory ? " for errors of memory" : " for floating-point atomics without effect";
+    text += only_races ? " for races" : " for floating-point atomics without effect";
+  if (closing.races && !only_races)
+    text += ", and " + std::to_string(races.dispatches) + " of the dispatches for races";
   text += ": ";
   if (closing.findings() == 0)
     text += "no findings";
@@ -48,7 +56,14 @@ std::string to_sentence(const Closing& closing) {
   if (counts.repeated != 0)
     text += "; " + counted(counts.repeated, "repetition", "repetitions") + " not shown (" +
             (closing.memory ? "memory" : "fences") + ",repeated)";
-  if (counts.suppressed != 0) text += "; " + std::to_string(counts.suppressed) + " suppressed";
+  if (races.repeated != 0)
+    text += "; " + counted(races.repeated, "race", "races") +
+            " of later dispatches not shown (races,repeated)";
+  if (races.incomplete != 0)
+    text += "; " + counted(races.incomplete, "dispatch", "dispatches") +
+            " not checked completely for races, for lack of memory";
+  const uint64_t suppressed = counts.suppressed + races.suppressed;
+  if (suppressed != 0) text += "; " + std::to_string(suppressed) + " suppressed";
   if (!closing.unused_suppressions.empty()) {
     text += "; unused suppressions: ";
     for (size_t i = 0; i < closing.unused_suppressions.size(); ++i)
@@ -70,11 +85,16 @@ std::string to_json(const Closing& closing, uint64_t process) {
   add("unordered", counts.unordered);
   add("stale", counts.stale);
   add("unreleased", counts.unreleased);
+  if (closing.races) {
+    add("races", closing.race_counts.findings);
+    add("dispatches_checked_for_races", closing.race_counts.dispatches);
+    add("dispatches_incomplete_for_races", closing.race_counts.incomplete);
+  }
   add("ignored_atomics", closing.ignored_atomics);
   for (const auto& [name, number] : closing.others) add(name, number);
   add("specification_only", counts.specification_only);
-  add("repeated", counts.repeated);
-  add("suppressed", counts.suppressed);
+  add("repeated", counts.repeated + closing.race_counts.repeated);
+  add("suppressed", counts.suppressed + closing.race_counts.suppressed);
   line += R"(,"unused_suppressions":[)";
   for (size_t i = 0; i < closing.unused_suppressions.size(); ++i)
     line += (i == 0 ? "" : ",") + json_quoted(closing.unused_suppressions[i]);

@@ -10,13 +10,15 @@
 #include <vector>
 
 #include "device/fences/checker.hpp"
+#include "device/races/races.hpp"
 
 namespace uptempo::vgpu::fences {
 
 struct Closing {
-  bool fences = false;
-  bool memory = false;           // neither: only floating-point atomics were checked
-  Checker::Counts counts{};      // without fences, only `dispatches` counts
+  // What was checked; none: only floating-point atomics were.
+  bool fences = false, memory = false, races = false;
+  Checker::Counts counts{};  // without fences and memory, only `dispatches` counts
+  races::Races::Counts race_counts{};
   uint64_t ignored_atomics = 0;  // places
   // Findings of the other checks, by class, with those that did not occur.
   std::vector<std::pair<std::string_view, uint64_t>> others{};
@@ -25,12 +27,15 @@ struct Closing {
 
   // Findings that were not suppressed.
   uint64_t findings() const noexcept {
-    uint64_t sum = counts.total() + ignored_atomics;
+    uint64_t sum = counts.total() + race_counts.findings + ignored_atomics;
     for (const auto& [name, number] : others) sum += number;
     return sum;
   }
 };
 
+// With races: "checked 12 dispatches for races: no findings". With both, ", and 10 of the dispatches
+// for races" precedes the colon: kernels of the runtimes are not checked for races.
+//
 // "checked 12 dispatches, 3 copies and 98304 bytes: 3 findings (1 unordered, 2 stale); 2 more with
 // fences,hsa; 1 repetition not shown (fences,repeated)"
 std::string to_sentence(const Closing& closing);

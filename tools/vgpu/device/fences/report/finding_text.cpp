@@ -2,8 +2,7 @@
 
 #include <array>
 
-#include "device/demangled.hpp"
-#include "device/fences/report/frame_text.hpp"
+#include "device/fences/report/details_text.hpp"
 #include "device/json_text.hpp"
 
 namespace uptempo::vgpu::fences {
@@ -11,9 +10,7 @@ namespace {
 
 std::string to_json(const TaskDetails& details) {
   std::string text;
-  if (!details.lines.empty())
-    text += R"(,"lines":)" +
-            json_list(details.lines, [](const std::string& line) { return json_quoted(line); });
+  if (!details.lines.empty()) text += R"(,"lines":)" + json_list(details.lines);
   if (!details.published_by.empty()) text += R"(,"published_by":)" + to_json(details.published_by);
   if (!details.queue_created_by.empty())
     text += R"(,"queue_created_by":)" + to_json(details.queue_created_by);
@@ -69,13 +66,6 @@ std::string described(const Task& task, bool several_gpus, const TaskDetails& de
          std::string(scope_name(task.release)) + ")";
 }
 
-std::string listed(const std::vector<std::string>& lines) {
-  std::string text;
-  for (size_t i = 0; i < lines.size(); ++i)
-    text += (i == 0 ? "" : i + 1 == lines.size() ? " or " : ", ") + lines[i];
-  return text;
-}
-
 // `does`: "reads", "wrote"
 std::string described(const Task& task, const TaskDetails& details, std::string_view does) {
   if (!details.site.empty() && !details.site[0].function.empty())
@@ -95,46 +85,20 @@ std::string described_queue(const Task& task, const TaskDetails& details) {
          called(details.queue_created_by);
 }
 
-std::string described(const Finding& finding, const MemoryDetails& memory) {
-  std::string text{kIndent};
-  text += "the address is " + std::to_string(finding.address - memory.begin) + " bytes into " +
-          std::to_string(memory.bytes) + " bytes of " + memory.kind;
-  if (!memory.allocated_by.empty()) text += ", allocated by" + called(memory.allocated_by);
-  return text;
-}
-
 constexpr std::array<std::string_view, 3> kConflicts{"read-after-write", "write-after-read",
                                                      "write-after-write"};
 
 }  // namespace
 
-std::string readable_kernel(std::string_view name) {
-  constexpr std::string_view kSuffix = ".kd";
-  std::string symbol(name);
-  if (!symbol.starts_with("_Z")) return symbol;
-  if (symbol.ends_with(kSuffix)) symbol.resize(symbol.size() - kSuffix.size());
-  std::string readable = demangled(symbol);
-  return readable == symbol ? std::string(name) : readable;
-}
-
 std::string to_json(const Finding& finding, std::string_view target,
                     const FindingDetails& details) {
-  std::string memory;
-  if (details.memory) {
-    memory = R"(,"memory":{"kind":)" + json_quoted(details.memory->kind) + R"(,"address":)" +
-             std::to_string(details.memory->begin) + R"(,"bytes":)" +
-             std::to_string(details.memory->bytes) + R"(,"offset":)" +
-             std::to_string(finding.address - details.memory->begin);
-    if (!details.memory->allocated_by.empty())
-      memory += R"(,"allocated_by":)" + to_json(details.memory->allocated_by);
-    memory += '}';
-  }
   return R"({"class":")" + std::string(class_name(finding.what)) + R"(","conflict":")" +
          std::string(kConflicts[static_cast<size_t>(finding.conflict)]) + R"(","writer":)" +
          to_json(*finding.writer, finding.several_gpus, details.writer) + R"(,"reader":)" +
          to_json(*finding.reader, finding.several_gpus, details.reader) + R"(,"address":)" +
-         std::to_string(finding.address) + R"(,"bytes":)" + std::to_string(finding.bytes) + memory +
-         R"(,"reason":)" + json_quoted(finding.reason) + R"(,"rule":)" + json_quoted(finding.rule) +
+         std::to_string(finding.address) + R"(,"bytes":)" + std::to_string(finding.bytes) +
+         (details.memory ? json_field(*details.memory, finding.address) : "") + R"(,"reason":)" +
+         json_quoted(finding.reason) + R"(,"rule":)" + json_quoted(finding.rule) +
          (details.remedy.empty() ? "" : R"(,"remedy":)" + json_quoted(details.remedy)) +
          R"(,"hsa":"violated","target":")" +
          (finding.possible_on_target ? "possible" : "harmless") + R"(","device":)" +
@@ -160,7 +124,7 @@ std::string to_sentence(const Finding& finding, const FindingDetails& details) {
   if (first.id.actor != second.id.actor)  // the two are easily told apart by their queues
     text += described_queue(*finding.writer, details.writer) +
             described_queue(*finding.reader, details.reader);
-  if (details.memory) text += described(finding, *details.memory);
+  if (details.memory) text += described(*details.memory, finding.address);
   if (!details.remedy.empty()) text += std::string(kIndent) + "remedy: " + details.remedy;
   return text;
 }

@@ -38,13 +38,17 @@ bool glob_matches(std::string_view glob, std::string_view name) {
   return glob.find_first_not_of('*', at) == std::string_view::npos;
 }
 
-bool names(std::string_view glob, std::string_view name, bool is_dispatch) {
+bool names_kernel(std::string_view glob, std::string_view name) {
   constexpr std::string_view kSuffix = ".kd";
   if (glob_matches(glob, name)) return true;
-  if (!is_dispatch) return false;
   if (name.ends_with(kSuffix) && glob_matches(glob, name.substr(0, name.size() - kSuffix.size())))
     return true;
   return glob_matches(glob, readable_kernel(name));
+}
+
+bool names(std::string_view glob, const Task& task) {
+  return task.kind == Task::Kind::dispatch ? names_kernel(glob, task.name)
+                                           : glob_matches(glob, task.name);
 }
 
 constexpr std::string_view kSpaces = " \t\r";
@@ -73,6 +77,8 @@ std::vector<std::string> words_of(std::string_view line) {
   return words;
 }
 
+constexpr std::string_view kRace = "race";
+
 const std::string& class_of(const std::string& word) {
   std::string known;
   const auto is = [&](std::string_view name) {
@@ -84,6 +90,7 @@ const std::string& class_of(const std::string& word) {
     if (is(class_name(what))) return word;
   for (const std::string_view name : memory_check::kClassNames)
     if (is(name)) return word;
+  if (is(kRace)) return word;
   if (word == "*") return word;
   throw std::invalid_argument("'" + word + "' is not one of " + known + "and *");
 }
@@ -142,23 +149,26 @@ bool Suppressions::Rule::matches(const Finding& finding) const {
     return task.kind != Task::Kind::host && task.queue == *queue;
   };
   if (queue && !is_on_queue(one) && !is_on_queue(other)) return false;
-  const auto is = [](const std::string& glob, const Task& task) {
-    return names(glob, task.name, task.kind == Task::Kind::dispatch);
-  };
-  return (is(writer, one) && is(reader, other)) ||
-         (finding.conflict == Finding::Conflict::write_after_write && is(writer, other) &&
-          is(reader, one));
+  return (names(writer, one) && names(reader, other)) ||
+         (finding.conflict == Finding::Conflict::write_after_write && names(writer, other) &&
+          names(reader, one));
 }
 
 bool Suppressions::Rule::matches(const OfMemory& finding) const {
   if ((what != "*" && what != finding.what) || (queue && finding.queue != queue) ||
-      !names(writer, finding.task, finding.is_dispatch))
+      !(finding.is_dispatch ? names_kernel(writer, finding.task)
+                            : glob_matches(writer, finding.task)))
     return false;
   return glob_matches(reader, "") ||
          std::ranges::any_of(finding.allocated_by, [this](const std::string& function) {
            return glob_matches(reader, function) ||
                   glob_matches(reader, without_arguments(function));
          });
+}
+
+bool Suppressions::Rule::matches_race(const std::string& kernel, uint32_t on_queue) const {
+  return (what == "*" || what == kRace) && (!queue || *queue == on_queue) &&
+         names_kernel(writer, kernel) && names_kernel(reader, kernel);
 }
 
 Suppressions Suppressions::parse(std::string_view text, const std::string& file) {
@@ -191,24 +201,27 @@ Suppressions Suppressions::read(const std::string& file) {
   return parse(contents_of(file), file);
 }
 
-bool Suppressions::suppress(const Finding& finding) {
+template <class Matches>
+bool Suppressions::suppress_if(Matches matches) {
   bool suppressed = false;
   for (Rule& rule : rules_) {
-    if (!rule.matches(finding)) continue;
+    if (!matches(rule)) continue;
     rule.used = true;
     suppressed = true;
   }
   return suppressed;
 }
 
+bool Suppressions::suppress(const Finding& finding) {
+  return suppress_if([&](const Rule& rule) { return rule.matches(finding); });
+}
+
 bool Suppressions::suppress(const OfMemory& finding) {
-  bool suppressed = false;
-  for (Rule& rule : rules_) {
-    if (!rule.matches(finding)) continue;
-    rule.used = true;
-    suppressed = true;
-  }
-  return suppressed;
+  return suppress_if([&](const Rule& rule) { return rule.matches(finding); });
+}
+
+bool Suppressions::suppress_race(const std::string& kernel, uint32_t queue) {
+  return suppress_if([&](const Rule& rule) { return rule.matches_race(kernel, queue); });
 }
 
 std::vector<std::string> Suppressions::unused() const {

@@ -4,12 +4,12 @@
 //   CLASS WRITER READER [queue=N]
 //   unordered  fill*  "sum(int*, unsigned int)"  queue=2
 //
-// CLASS: unordered, stale, unreleased or *. WRITER and READER: globs with * and ?, which must match
-// the kernel's whole name, as the program wrote it or as the linker has it, with or without ".kd";
+// CLASS: a finding's class, or *. WRITER and READER: globs with * and ?, which must match the
+// kernel's whole name, as the program wrote it or as the linker has it, with or without ".kd";
 // the name of a copy engine's operation; or "host". A glob with spaces is in double quotes, all of
 // it. Where both tasks write, either may come first. queue=N: one of the two is on queue N, as in
-// findings. For findings of --check memory, the second glob is for one of the functions that
-// allocated the memory, with or without its arguments.
+// findings. Both tasks of a race are its dispatch. For findings of --check memory, the second glob
+// is for one of the functions that allocated the memory, with or without its arguments.
 //
 // Errors: parse() throws std::invalid_argument, which names the line and the mistake.
 // Thread safety: none; the checker's lock guards it.
@@ -35,6 +35,8 @@ class Suppressions {
 
   // Marks each rule that matches as used.
   bool suppress(const Finding& finding);
+  // The same for a race inside a kernel.
+  bool suppress_race(const std::string& kernel, uint32_t queue);
 
   // The same for a finding of --check memory.
   struct OfMemory {
@@ -59,7 +61,11 @@ class Suppressions {
 
     bool matches(const Finding& finding) const;
     bool matches(const OfMemory& finding) const;
+    bool matches_race(const std::string& kernel, uint32_t on_queue) const;
   };
+  template <class Matches>
+  bool suppress_if(Matches matches);
+
   std::vector<Rule> rules_;
 };
 

@@ -1,0 +1,493 @@
+// The race detector (device/races) on synthetic events. Kernels of test/vgpu/hip/races.hip have the
+// idioms as compilers emit them.
+#include <algorithm>
+#include <array>
+#include <initializer_list>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "device/fences/report/suppressions.hpp"
+#include "device/races/dispatch_races.hpp"
+#include "device/races/far_clock.hpp"
+#include "device/races/races.hpp"
+#include "device/races/report/race_text.hpp"
+#include "device/races/shadow.hpp"
+#include "test/support/catch.hpp"
+
+namespace uptempo::vgpu::races {
+namespace {
+
+using Reason = Finding::Reason;
+
+constexpr GpuAddress kCode = 0x7f0000001000, kData = 0x7f1000000000, kFlag = 0x7f1000010000;
+
+// A dispatch whose waves do what a test says, in the order in which it says it.
+class Program {
+ public:
+  explicit Program(uint32_t groups = 2, uint32_t waves = 2, bool stores_name_scope = false,
+                   uint64_t bytes = Budget::kDefaultBytes)
+      : budget(bytes),
+        races({.workgroups = {groups, 1, 1},
+               .entry = kCode,
+               .scratch_begin = 0x1000,
+               .scratch_end = 0x2000,
+               .stores_name_scope = stores_name_scope},
+              budget),
+        waves_(waves) {
+    for (uint32_t group = 0; group < groups; ++group) races.workgroup_started(of(group));
+  }
+
+  // One dword of one lane. `line` is the instruction's number.
+  void access(uint32_t group, uint32_t wave, Access kind, GpuAddress address, unsigned line,
+              AccessScope scope = AccessScope::wave, bool returns = true, uint32_t bytes = 4) {
+    std::array<GpuAddress, 64> addresses{address};
+    const ObservedAccess access{.access = kind,
+                                .scope = kind == Access::atomic ? AccessScope::agent : scope,
+                                .returns = kind == Access::atomic && returns,
+                                .size_bytes = bytes,
+                                .lanes = 1,
+                                .address = addresses.data(),
+                                .workgroup = {group, 0, 0},
+                                .wave = wave,
+                                .instruction = kCode + 8 * line};
+    races.access(access);
+    if (kind != Access::write && access.scope != AccessScope::wave) races.accessed(access);
+  }
+  void read(uint32_t group, uint32_t wave, GpuAddress address, unsigned line) {
+    access(group, wave, Access::read, address, line);
+  }
+  void write(uint32_t group, uint32_t wave, GpuAddress address, unsigned line) {
+    access(group, wave, Access::write, address, line);
+  }
+  void update(uint32_t group, uint32_t wave, GpuAddress address, unsigned line,
+              bool returns = true) {
+    access(group, wave, Access::atomic, address, line, AccessScope::agent, returns);
+  }
+  void poll(uint32_t group, uint32_t wave, GpuAddress address, unsigned line) {
+    access(group, wave, Access::read, address, line, AccessScope::agent);
+  }
+  void lds(uint32_t group, uint32_t wave, Access kind, uint32_t offset, unsigned line,
+           uint32_t bytes = 4) {
+    std::array<uint32_t, 64> offsets{offset};
+    races.lds_access({.access = kind,
+                      .returns = kind == Access::atomic,
+                      .size_bytes = bytes,
+                      .lanes = 1,
+                      .offset = offsets.data(),
+                      .segment_bytes = 1024,
+                      .workgroup = {group, 0, 0},
+                      .wave = wave,
+                      .instruction = kCode + 8 * line});
+  }
+  void wait(uint32_t group, uint32_t wave) { races.waited(at(group, wave), true, false); }
+  void wait_lds(uint32_t group, uint32_t wave) { races.waited(at(group, wave), false, true); }
+  void invalidate(uint32_t group, uint32_t wave, AccessScope scope = AccessScope::agent) {
+    races.invalidated(at(group, wave), scope);
+  }
+  void write_back(uint32_t group, uint32_t wave) {
+    races.wrote_back(at(group, wave), AccessScope::agent);
+  }
+  void barrier(uint32_t group) { races.barrier(of(group)); }
+  void end(uint32_t group) { races.workgroup_ended(of(group)); }
+
+  static ObservedWave at(uint32_t group, uint32_t wave) {
+    return {.workgroup = {group, 0, 0}, .wave = wave};
+  }
+  ObservedWorkgroup of(uint32_t group) const {
+    return {.workgroup = {group, 0, 0}, .waves = waves_, .lds_bytes = 1024};
+  }
+
+  // "barrier 1 2": what is missing between lines 1 and 2.
+  std::vector<std::string> findings() {
+    std::vector<std::string> texts;
+    for (const Finding& finding : races.take_findings()) {
+      constexpr std::array<const char*, 5> kNames{"barrier", "order", "release", "acquire",
+                                                  "scope"};
+      const auto line = [](const Finding::Side& side) {
+        return ' ' + std::to_string((side.instruction - kCode) / 8);
+      };
+      texts.push_back(kNames[static_cast<size_t>(finding.reason)] + line(finding.writer) +
+                      line(finding.other));
+    }
+    return texts;
+  }
+
+  Budget budget;
+  DispatchRaces races;
+
+ private:
+  const uint32_t waves_;
+};
+
+using Texts = std::vector<std::string>;
+constexpr Access kRead = Access::read, kWrite = Access::write, kAtomic = Access::atomic;
+
+}  // namespace
+
+TEST_CASE("waves of a workgroup race in LDS unless a barrier separates them", "[races]") {
+  struct Pair {
+    Access first, second;
+    bool races;
+  };
+  for (const Pair& pair :
+       {Pair{kWrite, kRead, true}, Pair{kRead, kWrite, true}, Pair{kWrite, kWrite, true},
+        Pair{kRead, kRead, false}, Pair{kAtomic, kAtomic, false}, Pair{kAtomic, kRead, true},
+        Pair{kWrite, kAtomic, true}}) {
+    CAPTURE(pair.first, pair.second);
+    for (const bool separated : {false, true}) {
+      Program program;
+      program.lds(0, 0, pair.first, 64, 1);
+      if (separated) program.barrier(0);
+      program.lds(0, 1, pair.second, 64, 2);
+      CHECK(program.findings().empty() == (separated || !pair.races));
+    }
+  }
+}
+
+TEST_CASE("accesses to other bytes, of other workgroups' LDS, and of one wave do not race",
+          "[races]") {
+  Program program;
+  program.lds(0, 0, kWrite, 0, 1, 1);
+  program.lds(0, 1, kWrite, 1, 2, 1);
+  program.lds(1, 1, kWrite, 0, 3);
+  program.lds(0, 0, kRead, 0, 4, 1);
+  program.write(0, 0, 0x1004, 5);  // scratch
+  program.write(1, 0, 0x1004, 6);
+  CHECK(program.findings().empty());
+  program.lds(0, 1, kRead, 0, 7, 2);
+  CHECK(program.findings() == Texts{"barrier 1 7"});
+}
+
+TEST_CASE("a finding has the bytes that both accesses share", "[races]") {
+  Program program;
+  program.lds(0, 0, kWrite, 60, 1, 16);  // over two lines
+  program.lds(0, 1, kRead, 66, 2, 2);
+  const std::vector<Finding> findings = program.races.take_findings();
+  REQUIRE(findings.size() == 1);
+  CHECK(findings[0].lds);
+  CHECK(findings[0].address == 66);
+  CHECK(findings[0].bytes == 2);
+  CHECK(findings[0].writer.wave == 0);
+  CHECK(findings[0].writer.access == kWrite);
+  CHECK(findings[0].other.wave == 1);
+  CHECK(findings[0].other.instruction == kCode + 16);
+}
+
+TEST_CASE("the findings do not depend on which wave comes first", "[races]") {
+  Texts texts[2];
+  for (const bool swapped : {false, true}) {
+    Program program;
+    const auto first = [&] { program.write(0, 0, kData, 1); };
+    const auto second = [&] { program.read(1, 1, kData, 2); };
+    swapped ? second() : first();
+    swapped ? first() : second();
+    texts[swapped] = program.findings();
+  }
+  CHECK(texts[0] == Texts{"order 1 2"});
+  CHECK(texts[1] == texts[0]);
+}
+
+TEST_CASE("a barrier orders global accesses of its workgroup only", "[races]") {
+  Program program;
+  program.write(0, 0, kData, 1);
+  program.barrier(0);
+  program.barrier(1);
+  program.read(0, 1, kData, 2);
+  CHECK(program.findings().empty());
+  program.read(1, 1, kData, 3);
+  CHECK(program.findings() == Texts{"order 1 3"});
+}
+
+TEST_CASE("a store before a barrier still races with atomics of other workgroups", "[races]") {
+  Program program;
+  program.write(0, 0, kData, 1);
+  program.barrier(0);
+  program.update(0, 1, kData, 2, false);
+  program.update(1, 0, kData, 3, false);
+  CHECK(program.findings() == Texts{"order 1 3"});
+}
+
+TEST_CASE("a flag orders workgroups: release by waits, acquire by an invalidation", "[races]") {
+  struct Flow {
+    bool waits, invalidates;
+    Texts expected;
+  };
+  for (const Flow& flow : {Flow{true, true, {}}, Flow{false, true, {"release 1 5"}},
+                           Flow{true, false, {"acquire 1 5"}}}) {
+    for (const bool by_update : {false, true}) {  // else by a store and polls
+      CAPTURE(flow.waits, flow.invalidates, by_update);
+      Program program;
+      program.write(0, 0, kData, 1);
+      if (flow.waits) program.wait(0, 0);
+      if (by_update)
+        program.update(0, 0, kFlag, 2, false);
+      else
+        program.write(0, 0, kFlag, 3);
+      program.poll(1, 1, kFlag, 4);
+      program.wait(1, 1);
+      if (flow.invalidates) program.invalidate(1, 1);
+      program.read(1, 1, kData, 5);
+      CHECK(program.findings() == flow.expected);
+    }
+  }
+}
+
+TEST_CASE("an invalidation before the flag suffices while the wave loads nothing", "[races]") {
+  for (const bool loads : {false, true}) {
+    Program program;
+    program.write(0, 0, kData, 1);
+    program.wait(0, 0);
+    program.update(0, 0, kFlag, 2);
+    program.invalidate(1, 0);
+    if (loads) program.read(1, 0, kData + 4096, 3);
+    program.update(1, 0, kFlag, 4);
+    program.read(1, 0, kData, 5);
+    CHECK(program.findings() == (loads ? Texts{"acquire 1 5"} : Texts{}));
+  }
+}
+
+TEST_CASE("an atomic that returns nothing acquires nothing", "[races]") {
+  Program program;
+  program.write(0, 0, kData, 1);
+  program.wait(0, 0);
+  program.update(0, 0, kFlag, 2, false);
+  program.update(1, 0, kFlag, 3, false);
+  program.invalidate(1, 0);
+  program.read(1, 0, kData, 4);
+  CHECK(program.findings() == Texts{"order 1 4"});
+}
+
+TEST_CASE("what a wave acquires, its workgroup knows after a barrier, and others by its release",
+          "[races]") {
+  Program program(3);
+  program.write(0, 0, kData, 1);
+  program.wait(0, 0);
+  program.update(0, 0, kFlag, 2);
+  program.end(0);
+  program.update(1, 0, kFlag, 3);
+  program.invalidate(1, 0);
+  program.barrier(1);
+  program.read(1, 1, kData, 4);
+  program.wait(1, 1);
+  program.write(1, 1, kFlag + 64, 5);
+  program.end(1);
+  program.poll(2, 0, kFlag + 64, 6);
+  program.invalidate(2, 0);
+  program.write(2, 0, kData, 7);
+  CHECK(program.findings().empty());
+}
+
+TEST_CASE("a store that releases a lock continues in the next atomic", "[races]") {
+  Program program(3);
+  for (const uint32_t group : {0u, 1u, 2u}) {
+    program.update(group, 0, kFlag, 1);
+    program.wait(group, 0);
+    program.invalidate(group, 0);
+    program.read(group, 0, kData, 2);
+    program.wait(group, 0);
+    program.write(group, 0, kData, 3);
+    program.wait(group, 0);
+    program.write(group, 0, kFlag, 4);
+  }
+  CHECK(program.findings().empty());
+}
+
+TEST_CASE("an LDS atomic orders waves that waited for what they have done", "[races]") {
+  for (const bool waits : {false, true}) {
+    Program program;
+    program.lds(0, 0, kWrite, 0, 1);
+    if (waits) program.wait_lds(0, 0);
+    program.lds(0, 0, kAtomic, 64, 2);
+    program.lds(0, 1, kAtomic, 64, 3);
+    program.lds(0, 1, kRead, 0, 4);
+    CHECK(program.findings() == (waits ? Texts{} : Texts{"barrier 1 4"}));
+  }
+}
+
+TEST_CASE("gfx942: a release to other workgroups writes L2 back", "[races]") {
+  for (const bool writes_back : {false, true}) {
+    Program program(2, 2, true);
+    program.write(0, 0, kData, 1);
+    if (writes_back) program.write_back(0, 0);
+    program.wait(0, 0);
+    program.access(0, 0, kWrite, kFlag, 2, AccessScope::agent);
+    program.poll(1, 0, kFlag, 3);
+    program.invalidate(1, 0);
+    program.read(1, 0, kData, 4);
+    CHECK(program.findings() == (writes_back ? Texts{} : Texts{"release 1 4"}));
+  }
+}
+
+TEST_CASE("gfx942: an atomic of workgroup scope does not reach other workgroups", "[races]") {
+  Program program(2, 2, true);
+  program.access(0, 0, kWrite, kFlag, 1, AccessScope::workgroup);
+  program.access(0, 1, kRead, kFlag, 2, AccessScope::workgroup);
+  CHECK(program.findings().empty());
+  program.poll(1, 0, kFlag, 3);
+  CHECK(program.findings() == Texts{"scope 1 3"});
+}
+
+TEST_CASE("gfx942: a plain store is not atomic", "[races]") {
+  Program program(2, 2, true);
+  program.write(0, 0, kFlag, 1);
+  program.poll(1, 0, kFlag, 2);
+  CHECK(program.findings() == Texts{"order 1 2"});
+}
+
+TEST_CASE("a global barrier orders the workgroups", "[races]") {
+  for (const bool invalidates : {false, true}) {
+    Program program;
+    program.write(0, 0, kData, 1);
+    for (const uint32_t group : {0u, 1u}) {
+      program.wait(group, 0);
+      program.races.arrived(Program::at(group, 0), 3);
+    }
+    for (const uint32_t group : {0u, 1u}) {
+      program.races.passed(Program::at(group, 0), 3);
+      if (invalidates) program.invalidate(group, 0);
+    }
+    program.read(1, 0, kData, 2);
+    CHECK(program.findings() == (invalidates ? Texts{} : Texts{"acquire 1 2"}));
+  }
+}
+
+TEST_CASE("each pair of instructions is one finding, with the lowest address", "[races]") {
+  Program program;
+  for (const unsigned line : {3u, 1u, 2u}) {
+    program.write(0, 0, kData + 64 * line, 1);
+    program.read(1, 0, kData + 64 * line, 2);
+  }
+  const std::vector<Finding> findings = program.races.take_findings();
+  REQUIRE(findings.size() == 1);
+  CHECK(findings[0].address == kData + 64);
+  CHECK(findings[0].times == 3);
+}
+
+TEST_CASE("a dispatch beyond the memory budget is incomplete, and gives it back", "[races]") {
+  Budget budget(20'000);
+  {
+    DispatchRaces races({.workgroups = {1, 1, 1}, .entry = kCode}, budget);
+    races.workgroup_started({.waves = 1});
+    std::array<GpuAddress, 64> addresses{};
+    for (unsigned page = 0; page < 8; ++page) {
+      CHECK(races.is_incomplete() == (page > 3));
+      addresses[0] = kData + 4096 * page;
+      races.access({.access = kWrite, .size_bytes = 4, .lanes = 1, .address = addresses.data()});
+    }
+  }
+  CHECK(budget.take(20'000));
+}
+
+TEST_CASE("far clocks keep the latest of each wave", "[races]") {
+  FarClock one, other;
+  CHECK(one.of(5, 0) == 0);
+  one.join(5, {1, 7});
+  other.join(5, {3, 2});
+  other.join(70'000, {9});
+  const FarClock before = one;
+  one.join(other);
+  CHECK(one.of(5, 0) == 3);
+  CHECK(one.of(5, 1) == 7);
+  CHECK(one.of(70'000, 0) == 9);
+  CHECK(one.of(4464, 0) == 0);
+  CHECK(one.of(1u << 20, 0) == 0);
+  CHECK(before.of(5, 0) == 1);  // copies are independent
+  other.join(before);
+  CHECK(other.of(5, 0) == 3);
+  CHECK(other.of(5, 1) == 7);
+}
+
+TEST_CASE("a pair of instructions is reported once in a process", "[races]") {
+  std::vector<std::string> kernels;
+  const auto run = [](Races& races, const std::string& kernel) {
+    const auto dispatch = races.begin({.workgroups = {2, 1, 1}, .entry = kCode});
+    std::array<GpuAddress, 64> addresses{kData};
+    for (const uint32_t group : {0u, 1u}) {
+      dispatch->workgroup_started({.workgroup = {group, 0, 0}, .waves = 1});
+      dispatch->access({.access = kWrite,
+                        .size_bytes = 4,
+                        .lanes = 1,
+                        .address = addresses.data(),
+                        .workgroup = {group, 0, 0},
+                        .instruction = kCode});
+    }
+    races.end(*dispatch, {.kernel = kernel});
+  };
+  const auto report = [&](const Checked& dispatch, const Finding&) {
+    kernels.push_back(dispatch.kernel);
+  };
+  const auto wanted = [](const Checked& dispatch) { return dispatch.kernel != "c.kd"; };
+  for (const bool repeated : {false, true}) {
+    kernels.clear();
+    Races races(report, {.repeated = repeated}, wanted);
+    for (const char* kernel : {"a.kd", "a.kd", "b.kd", "c.kd"}) run(races, kernel);
+    const Races::Counts counts = races.counts();
+    CHECK(counts.dispatches == 4);
+    CHECK(counts.findings == (repeated ? 3u : 2u));
+    CHECK(counts.repeated == (repeated ? 0u : 1u));
+    CHECK(counts.suppressed == 1);
+    CHECK(kernels == (repeated ? Texts{"a.kd", "a.kd", "b.kd"} : Texts{"a.kd", "b.kd"}));
+  }
+}
+
+TEST_CASE("a dispatch of too many workgroups is not checked", "[races]") {
+  Races races([](const Checked&, const Finding&) {});
+  CHECK(races.begin({.workgroups = {1u << 16, 1u << 16, 1}}) == nullptr);
+  CHECK(races.counts().incomplete == 1);
+}
+
+TEST_CASE("a race is a sentence with a remedy, and a line of JSON", "[races]") {
+  const Checked dispatch{.kernel = "_Z3sumPi.kd", .queue = 1, .index = 4};
+  const Finding finding{
+      .reason = Reason::barrier,
+      .writer = {.access = kWrite, .instruction = 8, .workgroup = {2, 0, 0}, .wave = 1},
+      .other = {.access = kAtomic,
+                .reach = Reach::workgroup,
+                .instruction = 16,
+                .workgroup = {2, 0, 0}},
+      .lds = true,
+      .address = 64,
+      .bytes = 4,
+      .times = 3};
+  Details details;
+  details.writer_line = "sum.hip:12";
+  details.library = fences::Library::hip;
+  CHECK(to_sentence(dispatch, finding, details) ==
+        "race: sum(int*) (queue 1, packet 4): wave 1 of workgroup (2,0,0) writes 4 bytes at offset "
+        "64 of LDS, which wave 0 of the same workgroup updates atomically: no barrier, and no "
+        "release and acquire, is between the two accesses [LLVM, User Guide for AMDGPU Backend, "
+        "Memory Model]\n"
+        "    writes at sum.hip:12\n"
+        "    remedy: call __syncthreads() between the two accesses, or make the plain one atomic, "
+        "too");
+  const std::string line = to_json(dispatch, finding, "gfx90a", details);
+  CHECK(line.find('\n') == std::string::npos);
+  const auto parsed = nlohmann::json::parse(line);
+  CHECK(parsed["class"] == "race");
+  CHECK(parsed["memory_space"] == "lds");
+  CHECK(parsed["source_name"] == "sum(int*)");
+  CHECK(parsed["writer"]["line"] == "sum.hip:12");
+  CHECK(parsed["writer"]["workgroup"] == nlohmann::json{2, 0, 0});
+  CHECK(parsed["other"]["access"] == "atomic");
+  CHECK(parsed["times"] == 3);
+  for (const Reason reason :
+       {Reason::barrier, Reason::order, Reason::release, Reason::acquire, Reason::scope})
+    for (const fences::Library library : {fences::Library::hsa, fences::Library::hip}) {
+      Finding other = finding;
+      other.reason = reason;
+      CHECK_FALSE(remedy(other, library).empty());
+    }
+}
+
+TEST_CASE("a race is suppressed by its kernel and queue", "[races]") {
+  auto rules = fences::Suppressions::parse(
+      "race sum* sum*  queue=1\nstale copy* *\n* \"fill(int*)\" *\n", "s");
+  CHECK(rules.suppress_race("sum.kd", 1));
+  CHECK_FALSE(rules.suppress_race("sum.kd", 2));
+  CHECK_FALSE(rules.suppress_race("copy.kd", 1));
+  CHECK(rules.suppress_race("_Z4fillPi.kd", 7));
+  CHECK(rules.unused() == Texts{"s:2"});
+}
+
+}  // namespace uptempo::vgpu::races

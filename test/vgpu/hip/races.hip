@@ -1,0 +1,235 @@
+// Kernels with and without the order that they need inside, for --check races.
+//
+//   hip_races NAME           as it should be: the race detector is silent
+//   hip_races NAME MISTAKE   the same without one barrier, fence or atomic: a race
+#include <cstring>
+#include <string_view>
+#include <vector>
+
+#include "check.hpp"
+
+#include <hip/hip_cooperative_groups.h>  // needs declarations of hip_runtime.h
+
+constexpr unsigned kGroup = 256, kGroups = 16, kCount = kGroup * kGroups;
+
+// Barriers. Each kernel stores one word per work-item to `out`.
+
+template <bool Barrier>
+__global__ void reduce(const unsigned* in, unsigned* out) {
+  __shared__ unsigned partial[kGroup];
+  partial[threadIdx.x] = in[blockIdx.x * kGroup + threadIdx.x];
+  __syncthreads();
+  for (unsigned half = kGroup / 2; half > 0; half /= 2) {
+    if (threadIdx.x < half) partial[threadIdx.x] += partial[threadIdx.x + half];
+    if (Barrier) __syncthreads();
+  }
+  if (threadIdx.x == 0) out[blockIdx.x] = partial[0];
+}
+
+// Two buffers need one barrier in each step, one buffer needs two.
+template <bool TwoBuffers>
+__global__ void rotate(const unsigned* in, unsigned* out) {
+  __shared__ unsigned buffer[2][kGroup];
+  unsigned value = in[blockIdx.x * kGroup + threadIdx.x];
+  for (unsigned step = 0; step < 8; ++step) {
+    unsigned* const now = buffer[TwoBuffers ? step % 2 : 0];
+    now[threadIdx.x] = value;
+    __syncthreads();
+    value = now[(threadIdx.x + 65) % kGroup];
+  }
+  out[blockIdx.x * kGroup + threadIdx.x] = value;
+}
+
+template <bool Barrier>
+__global__ void histogram(const unsigned* in, unsigned* out) {
+  __shared__ unsigned bins[kGroup];
+  bins[threadIdx.x] = 0;
+  if (Barrier) __syncthreads();
+  atomicAdd(&bins[in[blockIdx.x * kGroup + threadIdx.x] % kGroup], 1u);
+  __syncthreads();
+  atomicAdd(&out[threadIdx.x], bins[threadIdx.x]);
+}
+
+// Without a barrier: right in a workgroup of one wave.
+__global__ void neighbour_in_lds(const unsigned* in, unsigned* out) {
+  extern __shared__ unsigned word[];
+  const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+  word[threadIdx.x] = in[i];
+  __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "wavefront");
+  out[i] = word[(threadIdx.x + blockDim.x / 2) % blockDim.x];
+}
+
+template <bool Barrier>
+__global__ void neighbour_in_global(const unsigned* in, unsigned* out) {
+  const unsigned i = blockIdx.x * kGroup + threadIdx.x;
+  out[i] = in[i];
+  if (Barrier) __syncthreads();
+  const unsigned other = blockIdx.x * kGroup + (threadIdx.x + 64) % kGroup;
+  out[kCount + i] = out[other];
+}
+
+// Order between workgroups.
+
+template <bool Atomic>
+__global__ void total(const unsigned* in, unsigned* out) {
+  const unsigned value = in[blockIdx.x * kGroup + threadIdx.x];
+  if (threadIdx.x != 0) return;
+  if (Atomic)
+    atomicAdd(out, value);
+  else
+    *out += value;
+}
+
+// The last workgroup adds what all have stored.
+template <bool Fence>
+__global__ void last_block(const unsigned* in, unsigned* out) {
+  __shared__ bool is_last;
+  unsigned* const partial = out + 2;
+  if (threadIdx.x == 0) {
+    partial[blockIdx.x] = in[blockIdx.x * kGroup];
+    if (Fence) __threadfence();
+    is_last = atomicAdd(out + 1, 1u) == gridDim.x - 1;
+    if (Fence) __threadfence();
+  }
+  __syncthreads();
+  if (!is_last || threadIdx.x != 0) return;
+  unsigned sum = 0;
+  for (unsigned i = 0; i < gridDim.x; ++i) sum += partial[i];
+  out[0] = sum;
+}
+
+// The CUDA idiom: the fence precedes the counter.
+__global__ void last_block_fence_first(const unsigned* in, unsigned* out) {
+  __shared__ bool is_last;
+  unsigned* const partial = out + 2;
+  if (threadIdx.x == 0) partial[blockIdx.x] = in[blockIdx.x * kGroup];
+  __threadfence();
+  if (threadIdx.x == 0) is_last = atomicInc(out + 1, gridDim.x) == gridDim.x - 1;
+  __syncthreads();
+  if (is_last && threadIdx.x < gridDim.x) atomicAdd(out, partial[threadIdx.x]);
+}
+
+// A chain of workgroups: each waits for the one before it. Tickets make sure that that one runs.
+template <int Store, int Load>
+__global__ void look_back(const unsigned* in, unsigned* out) {
+  if (threadIdx.x != 0) return;
+  unsigned* const flags = out + 1;
+  unsigned* const sums = out + 1 + kGroups;
+  const unsigned mine = atomicAdd(out, 1u);
+  unsigned sum = in[mine * kGroup];
+  if (mine != 0) {
+    while (__hip_atomic_load(&flags[mine - 1], Load, __HIP_MEMORY_SCOPE_AGENT) == 0) {
+    }
+    sum += sums[mine - 1];
+  }
+  sums[mine] = sum;
+  __hip_atomic_store(&flags[mine], 1u, Store, __HIP_MEMORY_SCOPE_AGENT);
+}
+
+// Stores of the flag by an atomic operation.
+template <bool Fence>
+__global__ void spin_lock(const unsigned* in, unsigned* out) {
+  if (threadIdx.x != 0) return;
+  const unsigned value = in[blockIdx.x * kGroup];
+  for (bool done = false; !done;) {
+    if (atomicCAS(out, 0u, 1u) != 0) continue;
+    if (Fence) __threadfence();
+    out[1] += value;
+    if (Fence) __threadfence();
+    atomicExch(out, 0u);
+    done = true;
+  }
+}
+
+__global__ void unlock_by_store(const unsigned* in, unsigned* out) {
+  if (threadIdx.x != 0) return;
+  const unsigned value = in[blockIdx.x * kGroup];
+  for (bool done = false; !done;) {
+    unsigned free = 0;
+    if (!__hip_atomic_compare_exchange_strong(out, &free, 1u, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED,
+                                              __HIP_MEMORY_SCOPE_AGENT))
+      continue;
+    out[1] += value;
+    __hip_atomic_store(out, 0u, __ATOMIC_RELEASE, __HIP_MEMORY_SCOPE_AGENT);
+    done = true;
+  }
+}
+
+template <bool OfGrid>
+__global__ void exchange(const unsigned* in, unsigned* out) {
+  const unsigned i = blockIdx.x * kGroup + threadIdx.x;
+  for (unsigned round = 0; round < 4; ++round) {
+    const unsigned* const from = round == 0 ? in : out + (round - 1) % 2 * kCount;
+    (out + round % 2 * kCount)[i] = from[(i + kGroup) % kCount] + 1;
+    if (OfGrid)
+      cooperative_groups::this_grid().sync();
+    else
+      __syncthreads();
+  }
+}
+
+using Kernel = void (*)(const unsigned*, unsigned*);
+struct Case {
+  std::string_view name, mistake;
+  Kernel kernel;
+  unsigned group = kGroup;
+  bool cooperative = false;
+};
+
+constexpr int kRelaxed = __ATOMIC_RELAXED, kAcquire = __ATOMIC_ACQUIRE, kRelease = __ATOMIC_RELEASE;
+const Case kCases[] = {
+    {"reduce", "", reduce<true>},
+    {"reduce", "no-barrier", reduce<false>},
+    {"rotate", "", rotate<true>},
+    {"rotate", "one-buffer", rotate<false>},
+    {"histogram", "", histogram<true>},
+    {"histogram", "no-barrier", histogram<false>},
+    {"wave", "", neighbour_in_lds, 64},
+    {"wave", "two-waves", neighbour_in_lds, 128},
+    {"neighbour", "", neighbour_in_global<true>},
+    {"neighbour", "no-barrier", neighbour_in_global<false>},
+    {"total", "", total<true>},
+    {"total", "no-atomic", total<false>},
+    {"last-block", "", last_block<true>},
+    {"last-block", "no-fence", last_block<false>},
+    {"last-block-fence-first", "", last_block_fence_first},
+    {"look-back", "", look_back<kRelease, kAcquire>},
+    {"look-back", "relaxed-store", look_back<kRelaxed, kAcquire>},
+    {"look-back", "relaxed-load", look_back<kRelease, kRelaxed>},
+    {"spin-lock", "", spin_lock<true>},
+    {"spin-lock", "no-fence", spin_lock<false>},
+    {"unlock-by-store", "", unlock_by_store},
+    {"exchange", "", exchange<true>, kGroup, true},
+    {"exchange", "no-grid-sync", exchange<false>, kGroup, true},
+};
+
+int main(int argc, char** argv) {
+  const std::string_view name = argc > 1 ? argv[1] : "", mistake = argc > 2 ? argv[2] : "";
+  const Case* found = nullptr;
+  for (const Case& each : kCases)
+    if (each.name == name && each.mistake == mistake) found = &each;
+  if (found == nullptr) {
+    std::fprintf(stderr, "hip_races: use one of\n");
+    for (const Case& each : kCases)
+      std::fprintf(stderr, "  %s %s\n", each.name.data(), each.mistake.data());
+    return 2;
+  }
+  std::vector<unsigned> input(kCount);
+  for (unsigned i = 0; i < kCount; ++i) input[i] = i * 7919 % 1000;
+  unsigned *in, *out;
+  CHECK_HIP(hipMalloc(&in, kCount * sizeof(unsigned)));
+  CHECK_HIP(hipMalloc(&out, 2 * kCount * sizeof(unsigned)));
+  CHECK_HIP(hipMemcpy(in, input.data(), kCount * sizeof(unsigned), hipMemcpyHostToDevice));
+  CHECK_HIP(hipMemset(out, 0, 2 * kCount * sizeof(unsigned)));
+  void* arguments[] = {&in, &out};
+  const auto kernel = reinterpret_cast<const void*>(found->kernel);
+  const dim3 groups(kCount / found->group), group(found->group);
+  CHECK_HIP(
+      found->cooperative
+          ? hipLaunchCooperativeKernel(kernel, groups, group, arguments, 0, nullptr)
+          : hipLaunchKernel(kernel, groups, group, arguments, kGroup * sizeof(unsigned), nullptr));
+  CHECK_HIP(hipDeviceSynchronize());
+  CHECK_HIP(hipFree(in));
+  CHECK_HIP(hipFree(out));
+  std::puts("ok");
+}

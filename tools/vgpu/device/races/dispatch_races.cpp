@@ -1,0 +1,314 @@
+#include "device/races/dispatch_races.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+#include <new>
+#include <utility>
+
+#include "device/races/dispatch_state.hpp"
+
+namespace uptempo::vgpu::races {
+namespace {
+
+// The offset of the dword with the first byte.
+uint64_t lowest(uint64_t bytes) noexcept {
+  return static_cast<uint64_t>(std::countr_zero(bytes)) & ~uint64_t{3};
+}
+
+// Calls visit(line, mask) for each run of lanes in one line.
+template <class Address, class Skips, class Visit>
+void for_lines(const Address* address, uint64_t lanes, uint32_t size, Skips skips, Visit visit) {
+  constexpr uint64_t kNone = ~uint64_t{0};
+  uint64_t line = kNone, mask = 0;
+  const uint64_t element = (uint64_t{1} << size) - 1;  // at most 16 bytes
+  const auto add = [&](uint64_t begin, uint64_t bytes) {
+    if (begin != line) {
+      if (mask != 0) visit(line, mask);
+      line = begin;
+      mask = 0;
+    }
+    mask |= bytes;
+  };
+  for (; lanes != 0; lanes &= lanes - 1) {
+    const uint64_t at = address[std::countr_zero(lanes)];
+    if (skips(at)) continue;
+    const uint64_t offset = at % kLineBytes;
+    add(at - offset, element << offset);
+    if (offset + size > kLineBytes) add(at - offset + kLineBytes, element >> (kLineBytes - offset));
+  }
+  if (mask != 0) visit(line, mask);
+}
+
+}  // namespace
+
+DispatchRaces::DispatchRaces(const DispatchShape& shape, Budget& budget)
+    : MemoryObserver({.lds = true, .order = true}),
+      shape_(shape),
+      count_(uint64_t{shape.workgroups[0]} * shape.workgroups[1] * shape.workgroups[2]),
+      budget_(budget),
+      // calloc: pages of workgroups that never start take no memory
+      groups_(count_ > Stamp::kMostGroups ? nullptr
+                                          : static_cast<std::atomic<Group*>*>(std::calloc(
+                                                count_ + 1, sizeof(std::atomic<Group*>)))),
+      shards_(std::make_unique<Shard[]>(kShards)) {
+  if (groups_ == nullptr) incomplete_.store(true, std::memory_order_relaxed);
+}
+
+DispatchRaces::~DispatchRaces() {
+  for (uint64_t i = 0; groups_ != nullptr && i < count_; ++i)
+    delete groups_[i].load(std::memory_order_relaxed);  // the workers have ended
+  std::free(groups_);
+  budget_.give_back(taken_.load(std::memory_order_relaxed));
+}
+
+uint32_t DispatchRaces::number_of(const std::array<uint32_t, 3>& id) const noexcept {
+  return id[0] + shape_.workgroups[0] * (id[1] + shape_.workgroups[1] * id[2]);
+}
+
+std::array<uint32_t, 3> DispatchRaces::id_of(uint32_t group) const noexcept {
+  const uint32_t x = shape_.workgroups[0], y = shape_.workgroups[1];
+  return {group % x, group / x % y, group / x / y};
+}
+
+DispatchRaces::Group* DispatchRaces::group_of(uint32_t number, uint32_t waves) {
+  if (groups_ == nullptr || number >= count_) return nullptr;
+  Group* group = groups_[number].load(std::memory_order_acquire);  // acquire: of another worker
+  if (group == nullptr && waves != 0) {
+    auto made = std::make_unique<Group>();
+    made->number = number;
+    made->waves.resize(waves);
+    group = made.release();
+    groups_[number].store(group, std::memory_order_release);  // release: publishes it
+  }
+  return group;
+}
+
+// Throws std::bad_alloc where the workgroup is not known: its start was not recorded.
+DispatchRaces::At DispatchRaces::at(const std::array<uint32_t, 3>& group, uint32_t wave) {
+  Group* const found = group_of(number_of(group), 0);
+  if (found == nullptr || wave >= found->waves.size()) throw std::bad_alloc();
+  return {*found, found->waves[wave], wave};
+}
+
+bool DispatchRaces::compatible(const Stamp& one, const Stamp& other) const noexcept {
+  if (one.reach() != Reach::plain && other.reach() != Reach::plain)
+    return one.group() == other.group() ||
+           (one.reach() == Reach::agent && other.reach() == Reach::agent);
+  if (shape_.stores_name_scope || (one.reach() == Reach::plain && other.reach() == Reach::plain))
+    return false;
+  const Stamp& plain = one.reach() == Reach::plain ? one : other;
+  const Stamp& atomic = one.reach() == Reach::plain ? other : one;
+  // An atomic store is the same instruction as a plain one. One that releases something waits first.
+  return plain.access() == Access::write && (!atomic.is_atomic_update() || plain.released());
+}
+
+template <class Visit>
+void DispatchRaces::for_places(const ObservedAccess& access, Visit visit) {
+  Lines lines(*this);
+  GpuAddress last = ~GpuAddress{0};
+  for (uint64_t lanes = access.lanes; lanes != 0; lanes &= lanes - 1) {
+    const GpuAddress address = access.address[std::countr_zero(lanes)] & ~GpuAddress{3};
+    if (address == last || is_scratch(address)) continue;
+    visit(lines, address);
+    last = address;
+  }
+}
+
+void DispatchRaces::record(const ObservedAccess& access) {
+  const At here = at(access.workgroup, access.wave);
+  Wave& wave = here.wave;
+  const Reach reach = access.scalar || access.scope == AccessScope::wave ? Reach::plain
+                      : access.scope == AccessScope::workgroup           ? Reach::workgroup
+                                                                         : Reach::agent;
+  const bool updates = access.access == Access::atomic;
+  const bool synchronises = updates || (reach != Reach::plain && access.access == Access::write);
+  if (synchronises) wave.end_global();  // what precedes it is released, it is not
+  const bool releases = access.access == Access::write && !wave.accessed_global &&
+                        wave.done_global != 0 && wave.done_global == wave.now_global - 1;
+  const Stamp stamp = Stamp::of(here.group.number, here.index, wave.now_global, access.instruction,
+                                access.access, reach, releases);
+  wave.accessed_global = true;
+  if (access.access == Access::read && reach == Reach::plain && !access.scalar)
+    wave.is_clean = false;
+  Lines lines(*this);
+  const auto visit = [&](GpuAddress begin, uint64_t mask) {
+    Line* const line = lines.line(begin);
+    if (line == nullptr) return;
+    // With the lock held until the access is recorded, so that no store comes between.
+    for (uint64_t left = synchronises ? mask : 0; left != 0;
+         left &= ~(uint64_t{15} << lowest(left))) {
+      Sync* const sync = lines.sync(begin + lowest(left), true);
+      if (sync == nullptr) return;
+      if (updates && !shape_.stores_name_scope) {
+        const Stamp store = line->last_write(static_cast<unsigned>(lowest(left)));
+        if (store.clock != 0 && store.reach() == Reach::plain) continue_store(*sync, store);
+      }
+      const size_t noted = sync->noted.capacity();
+      release(here, *sync, reach == Reach::agent);
+      if (sync->noted.capacity() != noted)
+        lines.take((sync->noted.capacity() - noted) * sizeof(Release));
+    }
+    const size_t before = line->allocated_bytes();
+    line->access(
+        mask, stamp, [&](const Stamp& earlier) { return here.knows(earlier); },
+        [&](const Stamp& earlier, uint64_t bytes) {
+          // Two stores that release, of a place that atomic operations access, too.
+          if (compatible(earlier, stamp) ||
+              (earlier.released() && stamp.released() && lines.sync(begin + lowest(bytes), false)))
+            return false;
+          add(here, earlier, stamp, false, begin, bytes);
+          return true;
+        });
+    if (line->allocated_bytes() != before) lines.take(line->allocated_bytes() - before);
+  };
+  if (access.scalar) {
+    for (GpuAddress at = access.address[0], end = at + access.size_bytes; at < end;) {
+      const GpuAddress offset = at % kLineBytes, bytes = std::min(end - at, kLineBytes - offset);
+      visit(at - offset, ((bytes == kLineBytes ? 0 : uint64_t{1} << bytes) - 1) << offset);
+      at += bytes;
+    }
+    return;
+  }
+  for_lines(
+      access.address, access.lanes, access.size_bytes,
+      [&](GpuAddress address) { return is_scratch(address); }, visit);
+}
+
+void DispatchRaces::access(const ObservedAccess& access) noexcept {
+  // Without all accesses, order between the others may be missing.
+  if (is_incomplete()) return;
+  if (!with_memory([&] { record(access); })) incomplete_.store(true, std::memory_order_relaxed);
+}
+
+void DispatchRaces::accessed(const ObservedAccess& access) noexcept {
+  if (is_incomplete() || (access.access == Access::atomic && !access.returns)) return;
+  const bool done = with_memory([&] {
+    const At here = at(access.workgroup, access.wave);
+    for_places(access, [&](Lines& lines, GpuAddress address) {
+      if (Sync* const sync = lines.sync(address, true)) acquire(here, *sync);
+      if (shape_.stores_name_scope) return;
+      const Stamp store = lines.last_write(address);
+      if (store.clock != 0 && store.reach() == Reach::plain && store.number() != here.number())
+        acquire_store(here, store);
+    });
+  });
+  if (!done) incomplete_.store(true, std::memory_order_relaxed);
+}
+
+void DispatchRaces::record(const ObservedLdsAccess& access) {
+  const At here = at(access.workgroup, access.wave);
+  Wave& wave = here.wave;
+  if (here.group.waves.size() == 1) return;
+  const bool updates = access.access == Access::atomic;
+  if (updates) {
+    uint32_t last = ~0u;
+    for (uint64_t lanes = access.lanes; lanes != 0; lanes &= lanes - 1) {
+      const uint32_t offset = access.offset[std::countr_zero(lanes)];
+      if (offset == last) continue;
+      last = offset;
+      Group::LdsSync& sync = here.group.lds_syncs[offset];
+      Local own = wave.seen;
+      own.global[here.index] = wave.end_global();
+      own.lds[here.index] = wave.done_lds;
+      if (access.returns) {
+        const std::lock_guard lock(here.group.mutex);
+        wave.seen.join(sync.local);
+        wave.far.join(sync.far);
+        wave.is_published_valid = false;
+      }
+      sync.local.join(own);
+      sync.far.join(wave.far);
+    }
+  }
+  const Stamp stamp = Stamp::of(here.group.number, here.index, wave.now_lds, access.instruction,
+                                access.access, updates ? Reach::workgroup : Reach::plain, false);
+  wave.accessed_lds = true;
+  std::vector<Line>& lines = here.group.lds;
+  if (lines.empty()) lines.resize((access.segment_bytes + kLineBytes - 1) / kLineBytes);
+  for_lines(
+      access.offset, access.lanes, access.size_bytes,
+      [&](uint64_t offset) { return offset + access.size_bytes > access.segment_bytes; },
+      [&](uint64_t begin, uint64_t mask) {
+        lines[begin / kLineBytes].access(
+            mask, stamp,
+            [&](const Stamp& earlier) { return wave.seen.lds[earlier.wave()] >= earlier.clock; },
+            [&](const Stamp& earlier, uint64_t bytes) {
+              if (updates && earlier.is_atomic_update()) return false;
+              add(here, earlier, stamp, true, begin, bytes);
+              return true;
+            });
+      });
+}
+
+void DispatchRaces::lds_access(const ObservedLdsAccess& access) noexcept {
+  if (!with_memory([&] { record(access); })) incomplete_.store(true, std::memory_order_relaxed);
+}
+
+Finding::Side DispatchRaces::side(const Stamp& stamp) const noexcept {
+  // The code of a kernel is near its entry.
+  constexpr int kBits = 34;
+  const GpuAddress low = GpuAddress{stamp.place} << 2;
+  auto distance = static_cast<int64_t>((low - shape_.entry) << (64 - kBits)) >> (64 - kBits);
+  return {.access = stamp.access(),
+          .reach = stamp.reach(),
+          .instruction = shape_.entry + static_cast<GpuAddress>(distance),
+          .workgroup = id_of(stamp.group()),
+          .wave = stamp.wave()};
+}
+
+Finding::Reason DispatchRaces::reason_of(const At& here, const Stamp& earlier,
+                                         const Stamp& stamp) const noexcept {
+  using enum Finding::Reason;
+  if (earlier.group() == here.group.number) return barrier;
+  if (earlier.reach() != Reach::plain && stamp.reach() != Reach::plain) return scope;
+  const uint32_t pending = here.wave.pending.of(earlier.group(), earlier.wave());
+  if (pending >= earlier.clock) return acquire;
+  return here.wave.far.leaf(earlier.group()) != nullptr ||
+                 here.wave.pending.leaf(earlier.group()) != nullptr
+             ? release
+             : order;
+}
+
+void DispatchRaces::add(const At& here, const Stamp& earlier, const Stamp& stamp, bool lds,
+                        uint64_t line, uint64_t bytes) noexcept {
+  if (!lds && is_incomplete()) return;
+  Finding finding{.reason = reason_of(here, earlier, stamp),
+                  .writer = side(earlier),
+                  .other = side(stamp),
+                  .lds = lds,
+                  .address = line + static_cast<uint64_t>(std::countr_zero(bytes)),
+                  .bytes = static_cast<uint32_t>(std::popcount(bytes)),
+                  .times = 1};
+  const auto first = [](const Finding::Side& one, const Finding::Side& other) {
+    return one.instruction != other.instruction ? one.instruction < other.instruction : one < other;
+  };
+  const bool both = earlier.writes() && stamp.writes();
+  if (both ? first(finding.other, finding.writer) : stamp.writes())
+    std::swap(finding.writer, finding.other);
+  const auto done = with_memory([&] {
+    const std::lock_guard lock(findings_mutex_);
+    const auto [place, is_new] = findings_.try_emplace(
+        {lds, finding.writer.instruction, finding.other.instruction}, finding);
+    if (is_new) return;
+    // The lowest address, so that runs agree.
+    finding.times += place->second.times;
+    const bool lower = std::tie(finding.address, finding.writer, finding.other) <
+                       std::tie(place->second.address, place->second.writer, place->second.other);
+    if (lower)
+      place->second = finding;
+    else
+      place->second.times = finding.times;
+  });
+  if (!done) incomplete_.store(true, std::memory_order_relaxed);
+}
+
+std::vector<Finding> DispatchRaces::take_findings() {
+  const std::lock_guard lock(findings_mutex_);
+  std::vector<Finding> list;
+  for (auto& [key, finding] : findings_) list.push_back(finding);
+  findings_.clear();
+  return list;
+}
+
+}  // namespace uptempo::vgpu::races

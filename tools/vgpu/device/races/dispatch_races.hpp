@@ -1,0 +1,140 @@
+// The race detector for one dispatch: it sees every access of its waves, and what orders them.
+//
+// README.md has the rules. A wave is a thread. Its clock counts the points at which what it has done
+// may become known to others. A wave knows clocks of the waves of its own workgroup (`seen`) and of
+// other ones (`far`). What it has learned of other workgroups without an invalidation of its caches
+// since is `pending`.
+//
+// Thread safety: as MemoryObserver. take_findings() when all workgroups have ended.
+// Cost: 6 KiB for each 4 KiB of global memory that the dispatch accesses, or more where the waves
+// access it in small parts; 100 bytes for each line of LDS of a running workgroup.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <tuple>
+#include <unordered_map>
+#include <vector>
+
+#include "device/observer.hpp"
+#include "device/races/far_clock.hpp"
+#include "device/races/finding.hpp"
+#include "device/races/shadow.hpp"
+
+namespace uptempo::vgpu::races {
+
+// The memory that shadows may take, of all dispatches that run.
+class Budget {
+ public:
+  static constexpr uint64_t kDefaultBytes = uint64_t{1} << 30;
+  explicit Budget(uint64_t bytes = kDefaultBytes) : left_(bytes) {}
+
+  bool take(uint64_t bytes) noexcept {
+    uint64_t left = left_.load(std::memory_order_relaxed);  // a count that orders nothing
+    while (left >= bytes)
+      if (left_.compare_exchange_weak(left, left - bytes, std::memory_order_relaxed)) return true;
+    return false;
+  }
+  void give_back(uint64_t bytes) noexcept { left_.fetch_add(bytes, std::memory_order_relaxed); }
+
+ private:
+  std::atomic<uint64_t> left_;
+};
+
+struct DispatchShape {
+  std::array<uint32_t, 3> workgroups{1, 1, 1};
+  GpuAddress entry = 0;  // of the kernel's code
+  // The scratch, whose accesses are private.
+  GpuAddress scratch_begin = 0, scratch_end = 0;
+  // gfx942: loads and stores name their scope. Before, an atomic store is the same instruction as
+  // a plain one.
+  bool stores_name_scope = false;
+};
+
+class DispatchRaces final : public MemoryObserver {
+ public:
+  DispatchRaces(const DispatchShape& shape, Budget& budget);
+  ~DispatchRaces() override;
+  DispatchRaces(const DispatchRaces&) = delete;
+  DispatchRaces& operator=(const DispatchRaces&) = delete;
+
+  void access(const ObservedAccess& access) noexcept override;
+  void accessed(const ObservedAccess& access) noexcept override;
+  void lds_access(const ObservedLdsAccess& access) noexcept override;
+  void wrote_back(const ObservedWave& wave, AccessScope scope) noexcept override;
+  void workgroup_started(const ObservedWorkgroup& group) noexcept override;
+  void workgroup_ended(const ObservedWorkgroup& group) noexcept override;
+  void barrier(const ObservedWorkgroup& group) noexcept override;
+  void waited(const ObservedWave& wave, bool vector, bool lds) noexcept override;
+  void invalidated(const ObservedWave& wave, AccessScope scope) noexcept override;
+  void arrived(const ObservedWave& wave, unsigned resource) noexcept override;
+  void passed(const ObservedWave& wave, unsigned resource) noexcept override;
+
+  // One for each pair of instructions, in the order of their addresses.
+  std::vector<Finding> take_findings();
+  // Whether memory did not suffice to record all accesses.
+  bool is_incomplete() const noexcept {
+    return incomplete_.load(std::memory_order_relaxed);  // a flag that orders nothing
+  }
+
+ private:
+  struct Group;
+  struct Wave;
+  struct Sync;
+  struct Release;
+  struct Told;
+  struct Shard;
+  struct Page;
+  struct At;  // a wave, and its workgroup
+  class Lines;
+
+  uint32_t number_of(const std::array<uint32_t, 3>& id) const noexcept;
+  std::array<uint32_t, 3> id_of(uint32_t group) const noexcept;
+  Group* group_of(uint32_t number, uint32_t waves);
+  At at(const std::array<uint32_t, 3>& group, uint32_t wave);
+
+  void record(const ObservedAccess& access);
+  void record(const ObservedLdsAccess& access);
+  // Calls visit(lines, address) once for each place that an access may synchronise on.
+  template <class Visit>
+  void for_places(const ObservedAccess& access, Visit visit);
+  bool is_scratch(GpuAddress address) const noexcept {
+    return address >= shape_.scratch_begin && address < shape_.scratch_end;
+  }
+
+  const FarClock& published(const At& at);
+  void release(const At& at, Sync& sync, bool to_agent);
+  void acquire(const At& at, Sync& sync);
+  Told told_by(const Release& release);
+  Told told_by(const Stamp& store);
+  void continue_with(Sync& sync, uint32_t group, const Told& told);
+  void acquire_store(const At& at, const Stamp& store);
+  void continue_store(Sync& sync, const Stamp& store);
+  void learn_pending(const At& at);
+
+  bool compatible(const Stamp& one, const Stamp& other) const noexcept;
+  Finding::Reason reason_of(const At& at, const Stamp& earlier, const Stamp& stamp) const noexcept;
+  Finding::Side side(const Stamp& stamp) const noexcept;
+  void add(const At& at, const Stamp& earlier, const Stamp& stamp, bool lds, uint64_t line,
+           uint64_t bytes) noexcept;
+
+  static constexpr size_t kShards = 64;
+
+  const DispatchShape shape_;
+  const uint64_t count_;  // of workgroups
+  Budget& budget_;
+  std::atomic<uint64_t> taken_{0};
+  std::atomic<bool> incomplete_{false};
+  std::atomic<Group*>* const groups_;  // [count_]; null: there are too many
+  std::unique_ptr<Shard[]> shards_;
+  std::mutex gws_mutex_;
+  std::map<unsigned, FarClock> gws_;  // what has arrived at a global barrier
+  std::mutex findings_mutex_;
+  std::map<std::tuple<bool, GpuAddress, GpuAddress>, Finding> findings_;
+};
+
+}  // namespace uptempo::vgpu::races

@@ -1,0 +1,56 @@
+// The findings of the race detector. report/race_text.hpp has their output formats.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "device/host_stacks.hpp"
+#include "device/memory.hpp"
+#include "device/races/shadow.hpp"
+
+namespace uptempo::vgpu::races {
+
+// Two accesses to the same bytes without order.
+struct Finding {
+  // What is missing.
+  enum class Reason : uint8_t {
+    barrier,  // both waves are of one workgroup
+    order,    // of different workgroups
+    release,  // the second wave knows of the first one, but not of this access
+    acquire,  // the second wave has not invalidated its caches since it was told
+    scope,    // both are atomic, one of them only for its workgroup
+  };
+
+  struct Side {
+    Access access = Access::read;
+    Reach reach = Reach::plain;
+    GpuAddress instruction = 0;
+    std::array<uint32_t, 3> workgroup{};
+    uint32_t wave = 0;
+
+    bool operator<(const Side& other) const noexcept {
+      if (workgroup != other.workgroup) return workgroup < other.workgroup;
+      return wave < other.wave;
+    }
+  };
+
+  Reason reason = Reason::barrier;
+  Side writer;  // of two writes, that of the lower instruction
+  Side other;
+  bool lds = false;
+  uint64_t address = 0;  // the first byte; in LDS its offset in the group segment
+  uint32_t bytes = 0;    // number of bytes of one line, perhaps with gaps
+  uint64_t times = 0;    // lines and pairs of waves of the dispatch with this pair of instructions
+};
+
+// A dispatch whose accesses are checked.
+struct Checked {
+  std::string kernel;  // "sum.kd"
+  uint32_t queue = 0;  // as in traces
+  uint64_t index = 0;  // of its packet
+  uint32_t gpu = 0;
+  HostStackId published = 0;  // the host's call that published it; 0: not known
+};
+
+}  // namespace uptempo::vgpu::races

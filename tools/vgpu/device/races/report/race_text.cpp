@@ -1,0 +1,161 @@
+#include "device/races/report/race_text.hpp"
+
+#include "device/fences/report/details_text.hpp"
+#include "device/json_text.hpp"
+
+namespace uptempo::vgpu::races {
+namespace {
+
+using Reason = Finding::Reason;
+
+std::string_view reason_text(Reason reason) noexcept {
+  switch (reason) {
+    case Reason::barrier:
+      return "no barrier, and no release and acquire, is between the two accesses";
+    case Reason::order:
+      return "no release by one workgroup and acquire by the other orders the two accesses";
+    case Reason::release:
+      return "the two waves synchronised, but the first access had not completed when its wave "
+             "released";
+    case Reason::acquire:
+      return "the second wave read what the first one released, but did not acquire: it did not "
+             "invalidate its caches after that";
+    case Reason::scope:
+      return "one of the two atomic accesses reaches its own workgroup only";
+  }
+  return {};
+}
+
+constexpr std::string_view kRule = "LLVM, User Guide for AMDGPU Backend, Memory Model";
+
+std::string_view verb(Access access) noexcept {
+  return access == Access::read ? "reads" : access == Access::write ? "writes" : "updates";
+}
+
+std::string described(const Finding::Side& side) {
+  return std::string(side.reach == Reach::plain || side.access == Access::atomic ? ""
+                                                                                 : "atomically ") +
+         std::string(verb(side.access)) + (side.access == Access::atomic ? " atomically" : "");
+}
+
+std::string named(const std::array<uint32_t, 3>& group) {
+  return "(" + std::to_string(group[0]) + "," + std::to_string(group[1]) + "," +
+         std::to_string(group[2]) + ")";
+}
+
+std::string where(const Finding& finding) {
+  return finding.lds ? "offset " + std::to_string(finding.address) + " of LDS"
+                     : "address " + fences::hex(finding.address);
+}
+
+std::string to_json(const Finding::Side& side, const std::string& line) {
+  const std::string access = side.access == Access::read    ? "read"
+                             : side.access == Access::write ? "write"
+                                                            : "atomic";
+  const std::string scope = side.reach == Reach::plain   ? ""
+                            : side.reach == Reach::agent ? R"(,"scope":"agent")"
+                                                         : R"(,"scope":"workgroup")";
+  return R"({"access":")" + access + '"' + scope + R"(,"workgroup":[)" +
+         std::to_string(side.workgroup[0]) + "," + std::to_string(side.workgroup[1]) + "," +
+         std::to_string(side.workgroup[2]) + R"(],"wave":)" + std::to_string(side.wave) +
+         R"(,"instruction":)" + std::to_string(side.instruction) +
+         (line.empty() ? "" : R"(,"line":)" + json_quoted(line)) + '}';
+}
+
+bool one_is_atomic(const Finding& finding) noexcept {
+  return (finding.writer.reach == Reach::plain) != (finding.other.reach == Reach::plain);
+}
+
+}  // namespace
+
+std::string remedy(const Finding& finding, fences::Library library) {
+  const bool hip = library == fences::Library::hip;
+  const std::string fence =
+      hip ? "__threadfence()" : "atomic_work_item_fence(..., memory_order_acq_rel, device scope)";
+  switch (finding.reason) {
+    case Reason::barrier: {
+      std::string text = hip ? "call __syncthreads() between the two accesses"
+                             : std::string("call barrier(") +
+                                   (finding.lds ? "CLK_LOCAL_MEM_FENCE" : "CLK_GLOBAL_MEM_FENCE") +
+                                   ") between the two accesses";
+      if (one_is_atomic(finding)) text += ", or make the plain one atomic, too";
+      return text;
+    }
+    case Reason::order:
+      return std::string(one_is_atomic(finding) ? "make the plain access atomic, too"
+                                                : "make both accesses atomic") +
+             ", or let the first wave call " + fence +
+             " and then set a flag atomically, and the second one read the flag atomically and "
+             "then "
+             "call " +
+             fence + ", or use two kernels";
+    case Reason::release:
+      return "call " + fence +
+             " between the access and the atomic operation that tells others of it, or give that "
+             "operation release order";
+    case Reason::acquire:
+      return "call " + fence +
+             " after the atomic operation that the second wave waits with, or give that operation "
+             "acquire order";
+    case Reason::scope:
+      return hip ? "use __HIP_MEMORY_SCOPE_AGENT for both accesses"
+                 : "use memory_scope_device for both accesses";
+  }
+  return {};
+}
+
+std::string to_json(const Checked& dispatch, const Finding& finding, std::string_view target,
+                    const Details& details) {
+  const std::string readable = fences::readable_kernel(dispatch.kernel);
+  return std::string(R"({"class":"race","memory_space":")") + (finding.lds ? "lds" : "global") +
+         R"(","kernel":)" + json_quoted(dispatch.kernel) +
+         (readable == dispatch.kernel ? "" : R"(,"source_name":)" + json_quoted(readable)) +
+         R"(,"queue":)" + std::to_string(dispatch.queue) +
+         (details.several_gpus ? R"(,"gpu":)" + std::to_string(dispatch.gpu) : "") +
+         R"(,"index":)" + std::to_string(dispatch.index) + R"(,"writer":)" +
+         to_json(finding.writer, details.writer_line) + R"(,"other":)" +
+         to_json(finding.other, details.other_line) + R"(,"address":)" +
+         std::to_string(finding.address) + R"(,"bytes":)" + std::to_string(finding.bytes) +
+         R"(,"times":)" + std::to_string(finding.times) +
+         (details.published_by.empty()
+              ? ""
+              : R"(,"published_by":)" + fences::to_json(details.published_by)) +
+         (details.memory ? fences::json_field(*details.memory, finding.address) : "") +
+         R"(,"reason":)" + json_quoted(reason_text(finding.reason)) + R"(,"rule":)" +
+         json_quoted(kRule) + R"(,"remedy":)" + json_quoted(remedy(finding, details.library)) +
+         R"(,"device":)" + json_quoted(target) + '}';
+}
+
+std::string to_sentence(const Checked& dispatch, const Finding& finding, const Details& details) {
+  const std::string kernel = fences::readable_kernel(dispatch.kernel);
+  const Finding::Side& writer = finding.writer;
+  const Finding::Side& other = finding.other;
+  std::string text = "race: " + kernel + " (" +
+                     (details.several_gpus ? "GPU " + std::to_string(dispatch.gpu) + ", " : "") +
+                     "queue " + std::to_string(dispatch.queue) + ", packet " +
+                     std::to_string(dispatch.index) + "): wave " + std::to_string(writer.wave) +
+                     " of workgroup " + named(writer.workgroup) + ' ' + described(writer) + ' ' +
+                     std::to_string(finding.bytes) + (finding.bytes == 1 ? " byte" : " bytes") +
+                     " at " + where(finding) + ", which wave " + std::to_string(other.wave) +
+                     " of " +
+                     (writer.workgroup == other.workgroup ? "the same workgroup"
+                                                          : "workgroup " + named(other.workgroup)) +
+                     ' ' + described(other) + ": " + std::string(reason_text(finding.reason)) +
+                     " [" + std::string(kRule) + ']';
+  const auto place = [&](const Finding::Side& side, const std::string& line) {
+    if (line.empty()) return;
+    text += fences::kIndent;
+    text += described(side) + " at " + line;
+  };
+  place(writer, details.writer_line);
+  place(other, details.other_line);
+  if (!details.published_by.empty()) {
+    text += fences::kIndent;
+    text += kernel + " was published by" + fences::called(details.published_by);
+  }
+  if (details.memory) text += fences::described(*details.memory, finding.address);
+  text += fences::kIndent;
+  return text + "remedy: " + remedy(finding, details.library);
+}
+
+}  // namespace uptempo::vgpu::races
