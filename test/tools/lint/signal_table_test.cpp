@@ -9,7 +9,7 @@ namespace {
 
 using namespace uptempo::lint;
 
-constexpr uint64_t kSignal = 0x7000;
+constexpr uint64_t kHandle = 0x7000;
 
 // A signal that packets of one pair complete.
 struct Followed {
@@ -20,8 +20,8 @@ struct Followed {
 
   explicit Followed(hsa_signal_value_t value) { create(value); }
   void create(hsa_signal_value_t value) {
-    table.created(kSignal, value);
-    entry = table.find(kSignal);
+    table.created(kHandle, value);
+    entry = table.find(kHandle);
     REQUIRE(entry != nullptr);
   }
   void attach(uint64_t index = 0) {
