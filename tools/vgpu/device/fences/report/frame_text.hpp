@@ -28,7 +28,10 @@ std::string hex(uint64_t number);
 template <typename List, typename Add>
 std::string json_list(const List& list, Add add) {
   std::string text = "[";
-  for (const auto& element : list) text += (text.size() == 1 ? "" : ",") + add(element);
+  for (const auto& element : list) {
+    if (text.size() != 1) text += ',';
+    text += add(element);
+  }
   return text + ']';
 }
 std::string to_json(const std::vector<HostFrame>& frames);
