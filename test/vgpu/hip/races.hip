@@ -126,6 +126,41 @@ __global__ void look_back(const unsigned* in, unsigned* out) {
   __hip_atomic_store(&flags[mine], 1u, Store, __HIP_MEMORY_SCOPE_AGENT);
 }
 
+// One workgroup, the first that runs, tells all others.
+template <int Store>
+__global__ void broadcast(const unsigned* in, unsigned* out) {
+  if (threadIdx.x != 0) return;
+  unsigned* const flag = out + 1;
+  unsigned* const value = out + 2;
+  const unsigned mine = atomicAdd(out, 1u);
+  if (mine == 0) {
+    *value = in[0];
+    __hip_atomic_store(flag, 1u, Store, __HIP_MEMORY_SCOPE_AGENT);
+    return;
+  }
+  while (__hip_atomic_load(flag, __ATOMIC_ACQUIRE, __HIP_MEMORY_SCOPE_AGENT) == 0) {
+  }
+  out[3 + mine] = *value;
+}
+
+// Waves of a workgroup tell each other by an atomic in LDS, which needs no wait: LDS is in order.
+__global__ void tell_in_lds(const unsigned* in, unsigned* out) {
+  __shared__ unsigned value, flag;
+  if (threadIdx.x == 0) flag = 0;
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    value = in[blockIdx.x * kGroup];
+    __hip_atomic_fetch_add(&flag, 1u, __ATOMIC_RELEASE, __HIP_MEMORY_SCOPE_WORKGROUP);
+  }
+  if (threadIdx.x == 64) {
+    unsigned told = 1;
+    while (!__hip_atomic_compare_exchange_strong(&flag, &told, 2u, __ATOMIC_ACQUIRE,
+                                                 __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_WORKGROUP))
+      told = 1;
+    out[blockIdx.x] = value;
+  }
+}
+
 // Stores of the flag by an atomic operation.
 template <bool Fence>
 __global__ void spin_lock(const unsigned* in, unsigned* out) {
@@ -196,6 +231,9 @@ const Case kCases[] = {
     {"look-back", "", look_back<kRelease, kAcquire>},
     {"look-back", "relaxed-store", look_back<kRelaxed, kAcquire>},
     {"look-back", "relaxed-load", look_back<kRelease, kRelaxed>},
+    {"broadcast", "", broadcast<kRelease>},
+    {"broadcast", "relaxed-store", broadcast<kRelaxed>},
+    {"tell-in-lds", "", tell_in_lds},
     {"spin-lock", "", spin_lock<true>},
     {"spin-lock", "no-fence", spin_lock<false>},
     {"unlock-by-store", "", unlock_by_store},

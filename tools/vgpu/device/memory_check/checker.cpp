@@ -231,9 +231,12 @@ void Checker::given_up(GpuAddress begin) noexcept {
   if (Allocation* const allocation = allocation_at(begin)) allocation->given_up = true;
 }
 
-void Checker::expose(GpuAddress begin) noexcept {
+void Checker::expose(GpuAddress address) noexcept {
   const std::lock_guard lock(mutex_);
-  if (Allocation* const allocation = allocation_at(begin)) allocation->quarantined = false;
+  Allocation* const allocation = map_.find(address);
+  if (allocation != nullptr && allocation->kind == Allocation::Kind::program &&
+      state_of(*allocation) == State::live)
+    allocation->quarantined = false;
 }
 
 std::vector<Checker::Released> Checker::release_all() {

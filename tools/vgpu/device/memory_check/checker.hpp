@@ -68,8 +68,8 @@ class Checker {
   Freed freed(GpuAddress begin, HostStackId stack);
   // The program has freed the allocation that begins there, but HIP keeps it. It is no leak.
   void given_up(GpuAddress begin) noexcept;
-  // The allocation will be freed without quarantine.
-  void expose(GpuAddress begin) noexcept;
+  // The allocation that holds the address will be freed without quarantine.
+  void expose(GpuAddress address) noexcept;
   // Everything that is in quarantine leaves it.
   std::vector<Released> release_all();
   // The program's live allocation that begins there, as it was asked for.

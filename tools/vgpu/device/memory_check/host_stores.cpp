@@ -45,6 +45,9 @@ void HostStores::watch(GpuAddress begin, uint64_t bytes) noexcept {
 
 void HostStores::unwatch(GpuAddress begin, uint64_t bytes) noexcept {
   protect(begin, pages_of(bytes), PROT_READ | PROT_WRITE);
+  // From now on, faults there are the program's: it may map something else at the address.
+  if (Allocation* const allocation = checker_.find(begin))
+    allocation->watched.store(false, std::memory_order_relaxed);
 }
 
 bool HostStores::stored(uintptr_t address, size_t bytes) noexcept {
@@ -55,14 +58,17 @@ bool HostStores::stored(uintptr_t address, size_t bytes) noexcept {
     if (allocation == nullptr || allocation->kind != Allocation::Kind::program ||
         !allocation->watched.load(std::memory_order_relaxed))
       continue;
-    any = true;
     const GpuAddress begin = allocation->begin.load(std::memory_order_relaxed);
     const GpuAddress end = allocation->end();
     if (page < begin || page >= end) continue;
     mark(*allocation, page, std::min<uint64_t>(kPageBytes, end - page));
-    if (protect(page, kPageBytes, PROT_READ | PROT_WRITE)) continue;
+    if (protect(page, kPageBytes, PROT_READ | PROT_WRITE)) {
+      any = true;
+      continue;
+    }
     mark(*allocation, begin, end - begin);
-    unwatch(begin, end - begin);
+    any = protect(begin, pages_of(end - begin), PROT_READ | PROT_WRITE) || any;
+    allocation->watched.store(false, std::memory_order_relaxed);
   }
   return any;
 }

@@ -38,9 +38,12 @@ void DispatchRaces::barrier(const ObservedWorkgroup& at_barrier) noexcept {
       Wave& wave = group->waves[i];
       wave.done_global = wave.done_agent = wave.end_global();
       wave.done_lds = wave.end_lds();
-      wave.seen.global[i] = wave.done_global;
-      wave.seen.lds[i] = wave.done_lds;
+      // Not in `seen`, which needs the lock. Others know at most as much of this wave.
+      Local own;
+      own.global[i] = wave.done_global;
+      own.lds[i] = wave.done_lds;
       all.join(wave.seen);
+      all.join(own);
       far.join(wave.far);
       pending.join(wave.pending);
     }

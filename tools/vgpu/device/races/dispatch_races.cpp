@@ -129,7 +129,7 @@ void DispatchRaces::record(const ObservedAccess& access) {
   const Stamp stamp = Stamp::of(here.group.number, here.index, wave.now_global, access.instruction,
                                 access.access, reach, releases);
   wave.accessed_global = true;
-  if (access.access == Access::read && reach == Reach::plain && !access.scalar)
+  if (access.access == Access::read && reach != Reach::agent && !access.scalar)
     wave.is_clean = false;
   Lines lines(*this);
   const auto visit = [&](GpuAddress begin, uint64_t mask) {
@@ -210,7 +210,7 @@ void DispatchRaces::record(const ObservedLdsAccess& access) {
       Group::LdsSync& sync = here.group.lds_syncs[offset];
       Local own = wave.seen;
       own.global[here.index] = wave.end_global();
-      own.lds[here.index] = wave.done_lds;
+      own.lds[here.index] = wave.end_lds();  // LDS executes in order
       if (access.returns) {
         const std::lock_guard lock(here.group.mutex);
         wave.seen.join(sync.local);

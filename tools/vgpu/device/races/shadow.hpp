@@ -54,7 +54,8 @@ struct Stamp {
   // Whether every access that races with `earlier` also races with this one, provided that it is
   // ordered after both or neither.
   bool covers(const Stamp& earlier) const noexcept {
-    return (writes() || !earlier.writes()) && reach() <= earlier.reach();
+    return (writes() || !earlier.writes()) && reach() <= earlier.reach() &&
+           (!released() || earlier.released() || !earlier.writes());
   }
 };
 static_assert(sizeof(Stamp) == 12);
@@ -78,12 +79,18 @@ struct Segment {
       if (entries[i] != other.entries[i]) return false;
     return true;
   }
-  // Appends the access, and drops the entries of `dropped`, and the last one if there are too many.
+  // Appends the access, and drops the entries of `dropped`. If there are too many, it also drops the
+  // last read, else a write: an acquire asks for the last write, which is therefore kept.
   void record(const Stamp& stamp, uint32_t dropped) noexcept {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < count; ++i)
       if ((dropped >> i & 1) == 0) entries[kept++] = entries[i];
-    if (kept == kEntries) --kept;
+    if (kept == kEntries) {
+      uint32_t victim = kEntries;
+      while (victim-- > 0 && entries[victim].writes()) continue;
+      if (victim >= kEntries) victim = stamp.writes() ? kEntries - 1 : kEntries - 2;
+      for (--kept; victim < kept; ++victim) entries[victim] = entries[victim + 1];
+    }
     entries[kept++] = stamp;
     count = kept;
   }
