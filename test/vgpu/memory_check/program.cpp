@@ -1,10 +1,12 @@
 // A program over HSA with one mistake in its use of memory, which the first argument names, or with
 // none.
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 #include <kernels/memory_check.hpp>
 
 #include <atomic>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -17,6 +19,9 @@
 namespace {
 
 using namespace uptempo::vgpu::test;
+
+constexpr size_t kPage = 4096;
+std::atomic<int> faults{0};
 
 void require(bool condition, const char* what) {
   if (condition) return;
@@ -169,6 +174,22 @@ void clean(Program& program) {
   // Freed memory that is not used is no finding, whatever its amount.
   for (int i = 0; i < 200; ++i) program.give(program.take(1 << 20));
   program.give(program.take(100 << 20));
+
+  // Faults on what the program maps where freed memory was are its own.
+  uint32_t* const large = program.take(128 << 20);
+  require(program.give(large) == HSA_STATUS_SUCCESS, "memory is freed");
+  void* const again =
+      mmap(large, kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+  require(again == large, "the address is free again");
+  struct sigaction action {};
+  action.sa_sigaction = [](int, siginfo_t* fault, void*) {
+    ++faults;
+    mprotect(fault->si_addr, kPage, PROT_READ | PROT_WRITE);
+  };
+  action.sa_flags = SA_SIGINFO;
+  sigaction(SIGSEGV, &action, nullptr);
+  *static_cast<volatile uint32_t*>(again) = 1;
+  require(faults == 1, "the program's handler opens its page");
 }
 
 }  // namespace
