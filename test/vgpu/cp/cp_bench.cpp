@@ -15,7 +15,7 @@
 
 #include "cp/device_thread.hpp"
 #include "device/clock.hpp"
-#include "device/host_pages.hpp"
+#include "device/host/host_pages.hpp"
 #include "device_fixture.hpp"
 
 using namespace uptempo::vgpu;

@@ -3,7 +3,7 @@
 #include "cp/fence_watch.hpp"
 
 #include "../device/watched_pages.hpp"
-#include "device/host_stacks.hpp"
+#include "device/host/host_stacks.hpp"
 #include "device/observer.hpp"
 #include "device_fixture.hpp"
 #include "sdma_ring.hpp"

@@ -1,4 +1,4 @@
-#include "device/host_pages.hpp"
+#include "device/host/host_pages.hpp"
 
 #include <dlfcn.h>
 #include <sched.h>

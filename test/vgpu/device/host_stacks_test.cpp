@@ -1,5 +1,5 @@
 // Call stacks of the program, and the addresses that instructions access.
-#include "device/host_stacks.hpp"
+#include "device/host/host_stacks.hpp"
 
 #include <algorithm>
 #include <array>

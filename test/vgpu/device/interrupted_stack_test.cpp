@@ -1,5 +1,5 @@
 // Stacks that a signal handler captures again and again.
-#include "device/interrupted_stack.hpp"
+#include "device/host/interrupted_stack.hpp"
 
 #include <signal.h>
 #include <ucontext.h>

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "device/bar/mov_instruction.hpp"
-#include "device/host_pages.hpp"
+#include "device/host/host_pages.hpp"
 #include "test/support/catch.hpp"
 
 using namespace uptempo::vgpu;

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "device/fences/page_accesses.hpp"
-#include "device/host_events.hpp"
+#include "device/host/host_events.hpp"
 
 namespace uptempo::test {
 

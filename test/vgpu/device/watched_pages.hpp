@@ -8,7 +8,7 @@
 #include <cstring>
 #include <vector>
 
-#include "device/host_pages.hpp"
+#include "device/host/host_pages.hpp"
 #include "test/support/catch.hpp"
 
 namespace uptempo::vgpu::test {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "device/caches/caching.hpp"
-#include "device/host_pages.hpp"
+#include "device/host/host_pages.hpp"
 #include "kfd/buffers.hpp"
 #include "kfd/events.hpp"
 #include "kfd/queues.hpp"

@@ -29,7 +29,7 @@
 #include "cp/sdma_queue.hpp"
 #include "device/caches/incoherent.hpp"
 #include "device/clock.hpp"
-#include "device/host_pages.hpp"
+#include "device/host/host_pages.hpp"
 
 namespace uptempo::vgpu {
 namespace {

@@ -16,7 +16,7 @@
 #include "cp/packet/sdma_packet.hpp"
 #include "device/device.hpp"
 #include "device/fences/checker.hpp"
-#include "device/host_pages.hpp"
+#include "device/host/host_pages.hpp"
 #include "device/observer.hpp"
 #include "gfx9/workgroup.hpp"
 

@@ -9,7 +9,7 @@
 
 #include "device/device.hpp"
 #include "device/fences/checker.hpp"
-#include "device/host_pages.hpp"
+#include "device/host/host_pages.hpp"
 #include "device/memory.hpp"
 
 namespace uptempo::vgpu {

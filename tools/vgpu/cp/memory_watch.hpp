@@ -15,7 +15,7 @@
 
 #include "cp/packet/sdma_packet.hpp"
 #include "device/device.hpp"
-#include "device/host_stacks.hpp"
+#include "device/host/host_stacks.hpp"
 #include "device/memory_check/checker.hpp"
 #include "device/observer.hpp"
 #include "gfx9/workgroup.hpp"

@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "device/device.hpp"
-#include "device/host_stacks.hpp"
+#include "device/host/host_stacks.hpp"
 #include "device/races/races.hpp"
 #include "gfx9/workgroup.hpp"
 

@@ -1,7 +1,7 @@
 // Calls that pass the program's memory to the kernel: read(), write(), send(), recv(), fread(),
 // fwrite() and related functions.
 //
-// While host accesses are observed (device/host_pages.hpp), a buffer may be protected. The kernel
+// While host accesses are observed (device/host/host_pages.hpp), a buffer may be protected. The kernel
 // then fails with EFAULT where a load or store would succeed. Each function therefore keeps its
 // buffers accessible during the call. fread() and fwrite() are included because the C library calls
 // the kernel for them internally.
@@ -17,7 +17,7 @@
 #include <array>
 #include <cstddef>
 
-#include "device/host_pages.hpp"
+#include "device/host/host_pages.hpp"
 #include "interpose/real.hpp"
 #include "kfd/program_memory.hpp"
 

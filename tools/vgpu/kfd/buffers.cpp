@@ -11,7 +11,7 @@
 #include "device/bar/lazy_bar.hpp"
 #include "device/fences/checker.hpp"
 #include "device/hives.hpp"
-#include "device/host_pages.hpp"
+#include "device/host/host_pages.hpp"
 #include "device/memory_check/checker.hpp"
 #include "kfd/machine/log.hpp"
 #include "kfd/program_memory.hpp"

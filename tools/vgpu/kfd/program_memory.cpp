@@ -9,7 +9,7 @@
 #include <cstring>
 #include <memory>
 
-#include "device/host_pages.hpp"
+#include "device/host/host_pages.hpp"
 #include "kfd/program_mappings.hpp"
 
 namespace uptempo::vgpu::kfd {

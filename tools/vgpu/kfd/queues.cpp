@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "device/bar/lazy_bar.hpp"
-#include "device/host_pages.hpp"
+#include "device/host/host_pages.hpp"
 #include "kfd/machine/log.hpp"
 #include "kfd/program_memory.hpp"
 

@@ -15,7 +15,7 @@
 #include <mutex>
 #include <vector>
 
-#include "device/host_pages.hpp"
+#include "device/host/host_pages.hpp"
 #include "device/inject/injector.hpp"
 #include "kfd/buffers.hpp"
 #include "kfd/driver_profile.hpp"

@@ -1,5 +1,5 @@
 // System memory for a USERPTR buffer with a separate mapping for the device, so that the program's
-// mapping can be protected (device/host_pages.hpp).
+// mapping can be protected (device/host/host_pages.hpp).
 //
 // ROCT maps fresh anonymous memory and registers it at once under its own address (fmm.c,
 // fmm_allocate_host_gpu). replace() exchanges such pages for those of an unnamed file before any

@@ -18,8 +18,8 @@
 #include "cp/doorbell/store_instruction.hpp"
 #include "device/clock.hpp"
 #include "device/fault_chain.hpp"
-#include "device/interrupted_registers.hpp"
-#include "device/interrupted_stack.hpp"
+#include "device/host/interrupted_registers.hpp"
+#include "device/host/interrupted_stack.hpp"
 
 namespace uptempo::vgpu {
 namespace {

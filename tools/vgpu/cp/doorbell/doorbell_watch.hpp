@@ -36,7 +36,7 @@
 #include <mutex>
 #include <optional>
 
-#include "device/host_stacks.hpp"
+#include "device/host/host_stacks.hpp"
 #include "device/waits/host_holder.hpp"
 
 namespace uptempo::vgpu {

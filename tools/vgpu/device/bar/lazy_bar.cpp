@@ -13,8 +13,8 @@
 
 #include "device/bar/mov_instruction.hpp"
 #include "device/fault_chain.hpp"
-#include "device/interrupted_registers.hpp"
-#include "device/page_changes.hpp"
+#include "device/host/interrupted_registers.hpp"
+#include "device/host/page_changes.hpp"
 
 namespace uptempo::vgpu {
 namespace {

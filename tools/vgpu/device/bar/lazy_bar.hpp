@@ -45,7 +45,7 @@
 #include <memory>
 #include <vector>
 
-#include "device/host_events.hpp"
+#include "device/host/host_events.hpp"
 
 namespace uptempo::vgpu {
 

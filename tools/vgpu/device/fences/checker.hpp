@@ -20,7 +20,7 @@
 #include "device/fences/access_set.hpp"
 #include "device/fences/journal.hpp"
 #include "device/fences/judge.hpp"
-#include "device/host_events.hpp"
+#include "device/host/host_events.hpp"
 
 namespace uptempo::vgpu::fences {
 

@@ -14,7 +14,7 @@
 #include "device/fences/instruction_ranges.hpp"
 #include "device/fences/order.hpp"
 #include "device/fences/page_accesses.hpp"
-#include "device/host_stacks.hpp"
+#include "device/host/host_stacks.hpp"
 
 namespace uptempo::vgpu::fences {
 

@@ -14,7 +14,7 @@
 
 #include "device/fences/page_accesses.hpp"
 #include "device/fences/rules.hpp"
-#include "device/host_events.hpp"
+#include "device/host/host_events.hpp"
 
 namespace uptempo::vgpu::fences {
 

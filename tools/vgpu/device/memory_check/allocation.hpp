@@ -18,7 +18,7 @@
 #include <memory>
 #include <vector>
 
-#include "device/host_stacks.hpp"
+#include "device/host/host_stacks.hpp"
 #include "device/memory.hpp"
 
 namespace uptempo::vgpu::memory_check {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "device/fences/report/finding_text.hpp"
-#include "device/host_stacks.hpp"
+#include "device/host/host_stacks.hpp"
 #include "device/memory.hpp"
 
 namespace uptempo::vgpu::memory_check {

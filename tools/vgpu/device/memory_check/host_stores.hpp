@@ -2,7 +2,7 @@
 //
 // The program's mapping of an allocation of device memory begins read-only. The first store to a
 // page faults: the whole page then counts as initialised, and stays open. System calls fail on a
-// protected page instead, so HostAccess (device/host_pages.hpp) opens the pages of a buffer that
+// protected page instead, so HostAccess (device/host/host_pages.hpp) opens the pages of a buffer that
 // the kernel fills. Where the system splits no more mappings, the whole allocation is opened.
 //
 // Restriction: the program must not change the protection of device memory itself.

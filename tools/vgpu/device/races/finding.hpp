@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "device/host_stacks.hpp"
+#include "device/host/host_stacks.hpp"
 #include "device/memory.hpp"
 #include "device/races/shadow.hpp"
 

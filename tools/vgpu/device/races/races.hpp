@@ -11,7 +11,7 @@
 #include <string>
 #include <tuple>
 
-#include "device/host_stacks.hpp"
+#include "device/host/host_stacks.hpp"
 #include "device/races/dispatch_races.hpp"
 #include "device/races/finding.hpp"
 

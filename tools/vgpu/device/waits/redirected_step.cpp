@@ -2,7 +2,7 @@
 
 #include <csignal>
 
-#include "device/interrupted_registers.hpp"
+#include "device/host/interrupted_registers.hpp"
 
 namespace uptempo::vgpu {
 namespace {

@@ -2,8 +2,8 @@
 
 #include "device/clock.hpp"
 #include "device/fault_chain.hpp"
-#include "device/host_page_state.hpp"
-#include "device/host_pages.hpp"
+#include "device/host/host_page_state.hpp"
+#include "device/host/host_pages.hpp"
 #include "device/waits/redirected_step.hpp"
 
 namespace uptempo::vgpu {

@@ -10,7 +10,7 @@
 #include <optional>
 #include <string>
 
-#include "device/host_stacks.hpp"
+#include "device/host/host_stacks.hpp"
 #include "device/memory.hpp"
 
 namespace uptempo::vgpu::kfd {

@@ -8,7 +8,7 @@
 
 #include "device/fences/advice.hpp"
 #include "device/hives.hpp"
-#include "device/host_pages.hpp"
+#include "device/host/host_pages.hpp"
 #include "kfd/machine/log.hpp"
 
 namespace uptempo::vgpu::kfd {

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "device/fences/report/finding_text.hpp"
-#include "device/host_stacks.hpp"
+#include "device/host/host_stacks.hpp"
 #include "device/memory.hpp"
 #include "device/memory_check/finding.hpp"
 #include "device/races/report/race_text.hpp"

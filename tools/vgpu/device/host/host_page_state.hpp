@@ -14,7 +14,7 @@
 #include <new>
 #include <vector>
 
-#include "device/host_pages.hpp"
+#include "device/host/host_pages.hpp"
 
 namespace uptempo::vgpu {
 namespace host_pages {

@@ -1,4 +1,4 @@
-#include "device/interrupted_stack.hpp"
+#include "device/host/interrupted_stack.hpp"
 
 #include <unwind.h>
 

@@ -59,8 +59,8 @@
 #include <vector>
 
 #include "device/bar/lazy_bar.hpp"
-#include "device/host_events.hpp"
-#include "device/host_observer.hpp"
+#include "device/host/host_events.hpp"
+#include "device/host/host_observer.hpp"
 #include "device/memory.hpp"
 #include "device/memory_check/host_stores.hpp"
 #include "device/waits/host_holder.hpp"

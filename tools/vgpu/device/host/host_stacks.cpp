@@ -1,4 +1,4 @@
-#include "device/host_stacks.hpp"
+#include "device/host/host_stacks.hpp"
 
 #include <unwind.h>
 

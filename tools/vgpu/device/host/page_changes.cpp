@@ -1,4 +1,4 @@
-#include "device/page_changes.hpp"
+#include "device/host/page_changes.hpp"
 
 namespace uptempo::vgpu {
 namespace {

@@ -1,4 +1,4 @@
-#include "device/host_events.hpp"
+#include "device/host/host_events.hpp"
 
 #include <sched.h>
 #include <sys/mman.h>

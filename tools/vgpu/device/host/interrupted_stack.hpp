@@ -11,7 +11,7 @@
 
 #include <cstdint>
 
-#include "device/host_stacks.hpp"
+#include "device/host/host_stacks.hpp"
 
 namespace uptempo::vgpu {
 

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "device/host_events.hpp"
+#include "device/host/host_events.hpp"
 
 namespace uptempo::vgpu {
 

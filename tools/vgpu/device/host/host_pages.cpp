@@ -1,4 +1,4 @@
-#include "device/host_pages.hpp"
+#include "device/host/host_pages.hpp"
 
 #include <linux/futex.h>
 #include <sched.h>
@@ -13,8 +13,8 @@
 
 #include "device/clock.hpp"
 #include "device/fault_chain.hpp"
-#include "device/host_page_state.hpp"
-#include "device/page_changes.hpp"
+#include "device/host/host_page_state.hpp"
+#include "device/host/page_changes.hpp"
 #include "device/waits/redirected_step.hpp"
 
 namespace uptempo::vgpu {
