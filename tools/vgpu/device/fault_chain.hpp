@@ -1,9 +1,9 @@
 // The device's handler of SIGSEGV and SIGBUS, and where a client needs it of SIGTRAP, which runs
 // before the program's.
 //
-// Parts of the device depend on faults (host_pages.hpp, lazy_bar.hpp, memory_check/host_stores.hpp;
-// cp/doorbell/doorbell_watch.hpp, cp/lost_memory.hpp). They are clients of this one handler. A
-// fault that no client resolves is delivered to the program's action as the kernel would deliver
+// Parts of the device depend on faults (host/host_pages.hpp, bar/lazy_bar.hpp,
+// memory_check/host_stores.hpp; cp/doorbell/doorbell_watch.hpp, cp/lost_memory.hpp). They are
+// clients of this one handler. A fault that no client resolves is delivered to the program's action as the kernel would deliver
 // it: that action's mask is added to the interrupted one, SA_RESETHAND resets the action first, and
 // SA_NODEFER leaves the signal unblocked. SA_ONSTACK and SA_RESTART always apply. For the default
 // action, the handler removes itself, and the fault happens again. A trap does not happen again, so

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "device/caches/incoherent.hpp"
+#include "fence_program.hpp"
 #include "test/support/catch.hpp"
-#include "test/vgpu/device/fence_program.hpp"
 
 using namespace uptempo::test;
 using namespace uptempo::vgpu;
