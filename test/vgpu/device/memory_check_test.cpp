@@ -241,7 +241,7 @@ TEST_CASE("the quarantine releases the oldest memory beyond its limit", "[memory
   const auto third = checked.checker.freed(kBlock + 2 * 0x3000000, 1);
   REQUIRE(third.release.size() == 1);
   CHECK(third.release[0].begin == kBlock + 0x3000000);
-  // What does not fit is not held at all.
+  // Memory that does not fit into the quarantine is not held at all.
   checked.allocate(kBlock + 0xa000000, Checker::kQuarantineBytes);
   const auto large = checked.checker.freed(kBlock + 0xa000000, 1);
   CHECK(large.what == Checker::Freed::What::passed);

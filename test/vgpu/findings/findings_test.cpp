@@ -256,7 +256,7 @@ TEST_CASE("suppressed findings are counted, and change neither output nor status
   CHECK(lines_of(found.err).size() == 1);
   CHECK(contains(found.err, ": no findings; 1 suppressed; unused suppressions: " + file + ":3\n"));
 
-  // What would not be reported anyway is not suppressed.
+  // A finding that would not be reported is not counted as suppressed.
   std::ofstream(file) << "* * *\n";
   const CommandResult harmless = check(options, "specification");
   CAPTURE(harmless.err);

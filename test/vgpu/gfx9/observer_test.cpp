@@ -1,4 +1,5 @@
-// The events that an observer of a dispatch sees, besides accesses to global memory (core_test.cpp).
+// The events that an observer of a dispatch sees, besides accesses to global memory
+// (core_test.cpp).
 #include <array>
 #include <string>
 #include <string_view>

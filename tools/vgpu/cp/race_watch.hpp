@@ -23,8 +23,8 @@ class RaceWatch {
  public:
   RaceWatch(const Device& device, uint32_t queue) : device_(device), queue_(queue) {}
 
-  // Before `state` is launched. Returns null if races are not checked in it: kernels of ROCr and HIP
-  // are not. `published`: the host's call.
+  // Before `state` is launched. Returns null if races are not checked in it: kernels of ROCr and
+  // HIP are not. `published`: the host's call.
   std::unique_ptr<RaceWatched> launch(gfx9::DispatchState& state, uint64_t index, bool runtimes,
                                       HostStackId published) const;
   // When it has ended, also with a fault.

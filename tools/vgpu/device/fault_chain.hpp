@@ -3,11 +3,11 @@
 //
 // Parts of the device depend on faults (host/host_pages.hpp, bar/lazy_bar.hpp,
 // memory_check/host_stores.hpp; cp/doorbell/doorbell_watch.hpp, cp/lost_memory.hpp). They are
-// clients of this one handler. A fault that no client resolves is delivered to the program's action as the kernel would deliver
-// it: that action's mask is added to the interrupted one, SA_RESETHAND resets the action first, and
-// SA_NODEFER leaves the signal unblocked. SA_ONSTACK and SA_RESTART always apply. For the default
-// action, the handler removes itself, and the fault happens again. A trap does not happen again, so
-// the handler raises the signal.
+// clients of this one handler. A fault that no client resolves is delivered to the program's action
+// as the kernel would deliver it: that action's mask is added to the interrupted one, SA_RESETHAND
+// resets the action first, and SA_NODEFER leaves the signal unblocked. SA_ONSTACK and SA_RESTART
+// always apply. For the default action, the handler removes itself, and the fault happens again. A
+// trap does not happen again, so the handler raises the signal.
 //
 // An action that the program installs later must not displace the handler: interpose/signals.cpp
 // interposes sigaction() and its relatives, which call replace_program_action(). As a second

@@ -42,8 +42,8 @@ std::optional<uint32_t> number_between(std::string_view text, uint32_t least, ui
   return result;
 }
 
-// A mode that works with one GPU or in one process only, and the reason for each. Null: it works with
-// several.
+// A mode that works with one GPU or in one process only, and the reason for each. Null: it works
+// with several.
 struct SingleMode {
   bool asked;
   const char* option;

@@ -25,10 +25,10 @@ struct Checks {
   bool races = false;          // run the race detector (device/races)
   bool atomics = false;        // report floating-point atomics without effect; on with every check
 
-  // Accepts one or more of "atomics", "fences", "memory" and "races", comma-separated; with "fences"
-  // also "hsa", "advice" and "waits"; with each but "atomics" also "repeated". "fences" and "memory"
-  // exclude each other, and so do "advice" and "waits". Throws std::invalid_argument, which names
-  // the list and what is accepted.
+  // Accepts one or more of "atomics", "fences", "memory" and "races", comma-separated; with
+  // "fences" also "hsa", "advice" and "waits"; with each but "atomics" also "repeated". "fences"
+  // and "memory" exclude each other, and so do "advice" and "waits". Throws std::invalid_argument,
+  // which names the list and what is accepted.
   static Checks parse(std::string_view list);
 };
 

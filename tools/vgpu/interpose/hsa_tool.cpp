@@ -1,6 +1,6 @@
 // The program's allocations, for --check memory: replaces functions in the tables of ROCr, as a
-// tool library (HSA_TOOLS_LIB). The driver sees only what ROCr asks it for: pages, and blocks of 2 MiB
-// that ROCr divides among small allocations of device memory.
+// tool library (HSA_TOOLS_LIB). The driver sees only what ROCr asks it for: pages, and blocks of 2
+// MiB that ROCr divides among small allocations of device memory.
 //
 // Each allocation gets a redzone: ROCr is asked for kRedzoneBytes more than the program asked for,
 // and the program is told of the size without them. Freed memory is quarantined: ROCr is asked to

@@ -1,10 +1,10 @@
 // Calls that pass the program's memory to the kernel: read(), write(), send(), recv(), fread(),
 // fwrite() and related functions.
 //
-// While host accesses are observed (device/host/host_pages.hpp), a buffer may be protected. The kernel
-// then fails with EFAULT where a load or store would succeed. Each function therefore keeps its
-// buffers accessible during the call. fread() and fwrite() are included because the C library calls
-// the kernel for them internally.
+// While host accesses are observed (device/host/host_pages.hpp), a buffer may be protected. The
+// kernel then fails with EFAULT where a load or store would succeed. Each function therefore keeps
+// its buffers accessible during the call. fread() and fwrite() are included because the C library
+// calls the kernel for them internally.
 //
 // Cost: one load when host accesses are not observed. Errors: the read and write families are
 // cancellation points, so nothing here is noexcept.

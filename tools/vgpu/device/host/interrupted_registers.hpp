@@ -15,7 +15,7 @@ inline constexpr std::array<int, 16> kRegisters{
     REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP, REG_RSI, REG_RDI,
     REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
 
-// Of REG_EFL: a trap follows the next instruction.
+// A bit of REG_EFL. While it is set, a trap follows each instruction.
 inline constexpr greg_t kTrapFlag = 0x100;
 
 // The thread's blocked signals. A frame holds 64.

@@ -25,7 +25,7 @@ namespace uptempo::vgpu::memory_check {
 
 inline constexpr uint64_t kPageBytes = 4096;
 
-// What an access to a range of bytes is.
+// The judgement of an access to a range of bytes.
 enum class Verdict : uint8_t { fine, outside, freed, uninitialised };
 
 // A buffer of the driver.

@@ -2,8 +2,8 @@
 //
 // The program's mapping of an allocation of device memory begins read-only. The first store to a
 // page faults: the whole page then counts as initialised, and stays open. System calls fail on a
-// protected page instead, so HostAccess (device/host/host_pages.hpp) opens the pages of a buffer that
-// the kernel fills. Where the system splits no more mappings, the whole allocation is opened.
+// protected page instead, so HostAccess (device/host/host_pages.hpp) opens the pages of a buffer
+// that the kernel fills. Where the system splits no more mappings, the whole allocation is opened.
 //
 // Restriction: the program must not change the protection of device memory itself.
 // Processes: a fork child opens the pages that it inherits in the same way.

@@ -99,7 +99,8 @@ bool DispatchRaces::compatible(const Stamp& one, const Stamp& other) const noexc
     return false;
   const Stamp& plain = one.reach() == Reach::plain ? one : other;
   const Stamp& atomic = one.reach() == Reach::plain ? other : one;
-  // An atomic store is the same instruction as a plain one. One that releases something waits first.
+  // An atomic store is the same instruction as a plain one. One that releases something waits
+  // first.
   return plain.access() == Access::write && (!atomic.is_atomic_update() || plain.released());
 }
 

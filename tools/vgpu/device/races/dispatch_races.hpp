@@ -1,9 +1,9 @@
 // The race detector for one dispatch: it sees every access of its waves, and what orders them.
 //
-// README.md has the rules. A wave is a thread. Its clock counts the points at which what it has done
-// may become known to others. A wave knows clocks of the waves of its own workgroup (`seen`) and of
-// other ones (`far`). What it has learned of other workgroups without an invalidation of its caches
-// since is `pending`.
+// README.md has the rules. A wave is a thread. Its clock counts the points at which what it has
+// done may become known to others. A wave knows clocks of the waves of its own workgroup (`seen`)
+// and of other ones (`far`). Clocks of other workgroups that it has learned, without an
+// invalidation of its caches since, are `pending`.
 //
 // Thread safety: as MemoryObserver. take_findings() when all workgroups have ended.
 // Cost: 6 KiB for each 4 KiB of global memory that the dispatch accesses, or more where the waves

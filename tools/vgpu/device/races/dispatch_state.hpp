@@ -46,7 +46,8 @@ struct DispatchRaces::Wave {
   // Clocks of accesses from now on, and whether there was one.
   uint32_t now_global = 1, now_lds = 1;
   bool accessed_global = false, accessed_lds = false;
-  // Clocks up to which accesses have completed: s_waitcnt; on gfx942 also a write back for the agent.
+  // Clocks up to which accesses have completed: s_waitcnt; on gfx942 also a write back for the
+  // agent.
   uint32_t done_global = 0, done_agent = 0, done_lds = 0;
   uint32_t written_back = 0;  // gfx942
   // It has loaded nothing into L1 since it last invalidated that.

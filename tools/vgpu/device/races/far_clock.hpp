@@ -1,9 +1,9 @@
 // What a wave knows of the waves of other workgroups: a sparse vector clock. For each wave, it has
 // the clock up to which that wave's accesses happened before.
 //
-// Workgroups that know nearly the same share nearly all memory: the clock is a persistent tree of 16
-// branches, whose leaves are workgroups. A copy costs a reference. A join costs the parts in which
-// both differ, so a chain of N workgroups costs N log N.
+// Workgroups that know nearly the same share nearly all memory: the clock is a persistent tree of
+// 16 branches, whose leaves are workgroups. A copy costs a reference. A join costs the parts in
+// which both differ, so a chain of N workgroups costs N log N.
 //
 // Thread safety: thread-compatible; copies may share memory among threads.
 #pragma once

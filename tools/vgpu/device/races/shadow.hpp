@@ -79,8 +79,8 @@ struct Segment {
       if (entries[i] != other.entries[i]) return false;
     return true;
   }
-  // Appends the access, and drops the entries of `dropped`. If there are too many, it also drops the
-  // last read, else a write: an acquire asks for the last write, which is therefore kept.
+  // Appends the access, and drops the entries of `dropped`. If there are too many, it also drops
+  // the last read, else a write: an acquire asks for the last write, which is therefore kept.
   void record(const Stamp& stamp, uint32_t dropped) noexcept {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < count; ++i)

@@ -39,8 +39,8 @@ class FenceReport {
   FindingDetailer* details() noexcept { return details_.get(); }
   // Null if memory is not checked.
   memory_check::Checker* memory_checker() noexcept { return memory_checker_.get(); }
-  // The calling thread initialises ROCr, which has loaded hsa_tool.cpp, so the program's allocations
-  // are known from now on. HIP does this, too, in its initialisation.
+  // The calling thread initialises ROCr, which has loaded hsa_tool.cpp, so the program's
+  // allocations are known from now on. HIP does this, too, in its initialisation.
   void initialises_rocr();
   // Null if floating-point atomics are not checked.
   IgnoredAtomics* ignored_atomics(uint32_t gpu_index) noexcept {

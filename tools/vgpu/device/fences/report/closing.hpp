@@ -15,7 +15,7 @@
 namespace uptempo::vgpu::fences {
 
 struct Closing {
-  // What was checked; none: only floating-point atomics were.
+  // The checks that were on. Without any, only floating-point atomics were checked.
   bool fences = false, memory = false, races = false;
   Checker::Counts counts{};  // without fences and memory, only `dispatches` counts
   races::Races::Counts race_counts{};
@@ -33,8 +33,8 @@ struct Closing {
   }
 };
 
-// With races: "checked 12 dispatches for races: no findings". With both, ", and 10 of the dispatches
-// for races" precedes the colon: kernels of the runtimes are not checked for races.
+// With races: "checked 12 dispatches for races: no findings". With both, ", and 10 of the
+// dispatches for races" precedes the colon: kernels of the runtimes are not checked for races.
 //
 // "checked 12 dispatches, 3 copies and 98304 bytes: 3 findings (1 unordered, 2 stale); 2 more with
 // fences,hsa; 1 repetition not shown (fences,repeated)"

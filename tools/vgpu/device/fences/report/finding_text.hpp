@@ -19,7 +19,7 @@ struct TaskDetails {
   std::vector<std::string> lines{};       // source lines of the kernel's accesses: "sum.hip:12"
   std::vector<HostFrame> published_by{};  // the host's call that published it, innermost first
   std::vector<HostFrame> queue_created_by = {};
-  // Of the host's access: the instruction, then the calls of inlined functions that it is part of.
+  // The host's access: the instruction, then the calls of inlined functions that it is part of.
   std::vector<HostFrame> site = {};
 };
 
