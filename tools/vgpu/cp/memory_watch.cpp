@@ -58,6 +58,22 @@ struct Bad {
   }
 };
 
+// `Observed`: an access to memory or to LDS.
+template <class Observed>
+memory_check::Finding finding_of(const memory_check::Packet& packet, const Observed& access,
+                                 uint32_t lane, uint32_t lanes, GpuAddress address,
+                                 uint64_t bytes) {
+  return {.packet = packet,
+          .access = access.access,
+          .workgroup = access.workgroup,
+          .wave = access.wave,
+          .lane = lane,
+          .lanes = lanes,
+          .instruction = access.instruction,
+          .address = address,
+          .bytes = bytes};
+}
+
 }  // namespace
 
 // Returns whether the access is fine; it is then recorded.
@@ -74,17 +90,9 @@ bool CheckedDispatch::pass(GpuAddress address, uint64_t bytes, Access access) no
 void CheckedDispatch::report(const ObservedAccess& access, Verdict verdict, uint32_t lane,
                              uint32_t lanes, GpuAddress address, uint64_t bytes) noexcept {
   try {
-    checker_.found({.packet = packet_,
-                    .access = access.access,
-                    .scalar = access.scalar,
-                    .workgroup = access.workgroup,
-                    .wave = access.wave,
-                    .lane = lane,
-                    .lanes = lanes,
-                    .instruction = access.instruction,
-                    .address = address,
-                    .bytes = bytes},
-                   verdict);
+    memory_check::Finding finding = finding_of(packet_, access, lane, lanes, address, bytes);
+    finding.scalar = access.scalar;
+    checker_.found(std::move(finding), verdict);
   } catch (const std::bad_alloc&) {
     // Not reported for lack of memory.
   }
@@ -196,17 +204,11 @@ void CheckedDispatch::workgroup_ended(const ObservedWorkgroup& group) noexcept {
 void CheckedDispatch::report_lds(const ObservedLdsAccess& access, memory_check::Class what,
                                  uint32_t lane, uint32_t lanes) noexcept {
   try {
-    checker_.found({.what = what,
-                    .packet = packet_,
-                    .access = access.access,
-                    .workgroup = access.workgroup,
-                    .wave = access.wave,
-                    .lane = lane,
-                    .lanes = lanes,
-                    .instruction = access.instruction,
-                    .address = access.offset[lane],
-                    .bytes = access.size_bytes,
-                    .group_segment_bytes = access.segment_bytes});
+    memory_check::Finding finding =
+        finding_of(packet_, access, lane, lanes, access.offset[lane], access.size_bytes);
+    finding.what = what;
+    finding.group_segment_bytes = access.segment_bytes;
+    checker_.found(std::move(finding));
   } catch (const std::bad_alloc&) {
     // Not reported for lack of memory.
   }
