@@ -1,18 +1,16 @@
 #include "device/memory_check/finding.hpp"
 
+#include "device/fences/report/details_text.hpp"
 #include "device/json_text.hpp"
 
 namespace uptempo::vgpu::memory_check {
 namespace {
 
 using fences::called;
+using fences::counted;
 using fences::hex;
 using fences::kIndent;
 using fences::readable_kernel;
-
-std::string counted(uint64_t number, std::string_view unit) {
-  return std::to_string(number) + ' ' + std::string(unit) + (number == 1 ? "" : "s");
-}
 
 bool is_in_lds(const Finding& finding) {
   return finding.what == Class::lds_out_of_bounds || finding.what == Class::lds_uninitialised_read;
@@ -23,9 +21,6 @@ bool has_access(const Finding& finding) {
          finding.what != Class::leak;
 }
 
-std::string_view access_name(Access access) {
-  return access == Access::read ? "read" : access == Access::atomic ? "atomic" : "write";
-}
 std::string_view accesses(Access access) {
   return access == Access::read ? "reads" : access == Access::atomic ? "changes" : "writes";
 }
@@ -112,10 +107,8 @@ std::string remedy(const Finding& finding, bool hip) {
 }
 
 std::string place(const Finding& finding, const Details& details) {
-  std::string text = "workgroup (" + std::to_string(finding.workgroup[0]) + ',' +
-                     std::to_string(finding.workgroup[1]) + ',' +
-                     std::to_string(finding.workgroup[2]) + "), wave " +
-                     std::to_string(finding.wave);
+  std::string text =
+      "workgroup (" + fences::listed(finding.workgroup) + "), wave " + std::to_string(finding.wave);
   if (!finding.scalar) {
     text += ", lane " + std::to_string(finding.lane);
     if (finding.lanes > 1) text += " and " + counted(finding.lanes - 1, "other");
@@ -179,7 +172,7 @@ std::string to_json(const Finding& finding, std::string_view target, const Detai
     if (!calls.empty()) text += std::string(",\"") + name + "\":" + fences::to_json(calls);
   };
   if (has_access(finding))
-    text += R"(,"access":")" + std::string(access_name(finding.access)) + '"';
+    text += R"(,"access":")" + std::string(fences::access_name(finding.access)) + '"';
   if (finding.packet) {
     const Packet& packet = *finding.packet;
     const std::string readable = name_of(packet);
@@ -190,12 +183,11 @@ std::string to_json(const Finding& finding, std::string_view target, const Detai
     text += R"(,"queue":)" + number(packet.queue) +
             (packet.is_copy ? R"(,"offset":)" : R"(,"index":)") + number(packet.position);
     if (!packet.is_copy && has_access(finding)) {
-      text += R"(,"workgroup":[)" + number(finding.workgroup[0]) + ',' +
-              number(finding.workgroup[1]) + ',' + number(finding.workgroup[2]) + R"(],"wave":)" +
+      text += R"(,"workgroup":[)" + fences::listed(finding.workgroup) + R"(],"wave":)" +
               number(finding.wave);
       if (!finding.scalar)
         text += R"(,"lane":)" + number(finding.lane) + R"(,"lanes":)" + number(finding.lanes);
-      text += R"(,"pc":)" + number(finding.instruction);
+      text += R"(,"instruction":)" + number(finding.instruction);
     }
     if (!details.line.empty()) text += R"(,"line":)" + json_quoted(details.line);
     add_calls("published_by", details.published_by);

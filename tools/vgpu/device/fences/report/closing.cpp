@@ -2,15 +2,11 @@
 
 #include <string_view>
 
+#include "device/fences/report/details_text.hpp"
 #include "device/json_text.hpp"
 
 namespace uptempo::vgpu::fences {
 namespace {
-
-// "1 copy", "2 copies"
-std::string counted(uint64_t number, std::string_view one, std::string_view several) {
-  return std::to_string(number) + ' ' + std::string(number == 1 ? one : several);
-}
 
 // "1 unordered, 2 stale", without the classes that did not occur.
 std::string by_class(const Closing& closing) {

@@ -1,9 +1,25 @@
 #include "device/fences/report/details_text.hpp"
 
-#include "device/demangled.hpp"
 #include "device/json_text.hpp"
 
 namespace uptempo::vgpu::fences {
+
+std::string counted(uint64_t number, std::string_view one, std::string_view several) {
+  return std::to_string(number) + ' ' + std::string(number == 1 ? one : several);
+}
+
+std::string counted(uint64_t number, std::string_view unit) {
+  return counted(number, unit, std::string(unit) + 's');
+}
+
+std::string_view access_name(Access access) noexcept {
+  return access == Access::read ? "read" : access == Access::write ? "write" : "atomic";
+}
+
+std::string listed(const std::array<uint32_t, 3>& workgroup) {
+  return std::to_string(workgroup[0]) + ',' + std::to_string(workgroup[1]) + ',' +
+         std::to_string(workgroup[2]);
+}
 
 std::string json_list(const std::vector<std::string>& texts) {
   return json_list(texts, [](const std::string& text) { return json_quoted(text); });
@@ -30,15 +46,6 @@ std::string described(const MemoryDetails& memory, GpuAddress address) {
           std::to_string(memory.bytes) + " bytes of " + memory.kind;
   if (!memory.allocated_by.empty()) text += ", allocated by" + called(memory.allocated_by);
   return text;
-}
-
-std::string readable_kernel(std::string_view name) {
-  constexpr std::string_view kSuffix = ".kd";
-  std::string symbol(name);
-  if (!symbol.starts_with("_Z")) return symbol;
-  if (symbol.ends_with(kSuffix)) symbol.resize(symbol.size() - kSuffix.size());
-  std::string readable = demangled(symbol);
-  return readable == symbol ? std::string(name) : readable;
 }
 
 }  // namespace uptempo::vgpu::fences

@@ -1,9 +1,12 @@
-// Parts of the texts of all findings: source lines and allocations.
+// Parts of the texts of all findings: numbers, accesses, source lines and allocations.
 //
 // Thread safety: pure functions.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "device/fences/report/finding_text.hpp"
@@ -11,6 +14,14 @@
 
 namespace uptempo::vgpu::fences {
 
+// "1 copy", "2 copies"
+std::string counted(uint64_t number, std::string_view one, std::string_view several);
+// "1 byte", "2 bytes"
+std::string counted(uint64_t number, std::string_view unit);
+// "read", "write", "atomic"
+std::string_view access_name(Access access) noexcept;
+// "3,0,0"
+std::string listed(const std::array<uint32_t, 3>& workgroup);
 // "a.cpp:1, a.cpp:2 or a.cpp:3"
 std::string listed(const std::vector<std::string>& lines);
 // A line on the allocation that holds `address`.

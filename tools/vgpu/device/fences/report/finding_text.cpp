@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "device/demangled.hpp"
 #include "device/fences/report/details_text.hpp"
 #include "device/json_text.hpp"
 
@@ -89,6 +90,15 @@ constexpr std::array<std::string_view, 3> kConflicts{"read-after-write", "write-
                                                      "write-after-write"};
 
 }  // namespace
+
+std::string readable_kernel(std::string_view name) {
+  constexpr std::string_view kSuffix = ".kd";
+  std::string symbol(name);
+  if (!symbol.starts_with("_Z")) return symbol;
+  if (symbol.ends_with(kSuffix)) symbol.resize(symbol.size() - kSuffix.size());
+  std::string readable = demangled(symbol);
+  return readable == symbol ? std::string(name) : readable;
+}
 
 std::string to_json(const Finding& finding, std::string_view target,
                     const FindingDetails& details) {

@@ -38,27 +38,18 @@ std::string described(const Finding::Side& side) {
          std::string(verb(side.access)) + (side.access == Access::atomic ? " atomically" : "");
 }
 
-std::string named(const std::array<uint32_t, 3>& group) {
-  return "(" + std::to_string(group[0]) + "," + std::to_string(group[1]) + "," +
-         std::to_string(group[2]) + ")";
-}
-
 std::string where(const Finding& finding) {
   return finding.lds ? "offset " + std::to_string(finding.address) + " of LDS"
                      : "address " + fences::hex(finding.address);
 }
 
 std::string to_json(const Finding::Side& side, const std::string& line) {
-  const std::string access = side.access == Access::read    ? "read"
-                             : side.access == Access::write ? "write"
-                                                            : "atomic";
   const std::string scope = side.reach == Reach::plain   ? ""
                             : side.reach == Reach::agent ? R"(,"scope":"agent")"
                                                          : R"(,"scope":"workgroup")";
-  return R"({"access":")" + access + '"' + scope + R"(,"workgroup":[)" +
-         std::to_string(side.workgroup[0]) + "," + std::to_string(side.workgroup[1]) + "," +
-         std::to_string(side.workgroup[2]) + R"(],"wave":)" + std::to_string(side.wave) +
-         R"(,"instruction":)" + std::to_string(side.instruction) +
+  return R"({"access":")" + std::string(fences::access_name(side.access)) + '"' + scope +
+         R"(,"workgroup":[)" + fences::listed(side.workgroup) + R"(],"wave":)" +
+         std::to_string(side.wave) + R"(,"instruction":)" + std::to_string(side.instruction) +
          (line.empty() ? "" : R"(,"line":)" + json_quoted(line)) + '}';
 }
 
@@ -134,12 +125,12 @@ std::string to_sentence(const Checked& dispatch, const Finding& finding, const D
                      (details.several_gpus ? "GPU " + std::to_string(dispatch.gpu) + ", " : "") +
                      "queue " + std::to_string(dispatch.queue) + ", packet " +
                      std::to_string(dispatch.index) + "): wave " + std::to_string(writer.wave) +
-                     " of workgroup " + named(writer.workgroup) + ' ' + described(writer) + ' ' +
-                     std::to_string(finding.bytes) + (finding.bytes == 1 ? " byte" : " bytes") +
-                     " at " + where(finding) + ", which wave " + std::to_string(other.wave) +
-                     " of " +
-                     (writer.workgroup == other.workgroup ? "the same workgroup"
-                                                          : "workgroup " + named(other.workgroup)) +
+                     " of workgroup (" + fences::listed(writer.workgroup) + ") " +
+                     described(writer) + ' ' + fences::counted(finding.bytes, "byte") + " at " +
+                     where(finding) + ", which wave " + std::to_string(other.wave) + " of " +
+                     (writer.workgroup == other.workgroup
+                          ? "the same workgroup"
+                          : "workgroup (" + fences::listed(other.workgroup) + ")") +
                      ' ' + described(other) + ": " + std::string(reason_text(finding.reason)) +
                      " [" + std::string(kRule) + ']';
   const auto place = [&](const Finding::Side& side, const std::string& line) {
