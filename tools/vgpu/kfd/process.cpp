@@ -105,28 +105,28 @@ bool Process::write_hang_report(int descriptor, std::string_view reason) const n
   return requests_->queues.hang_reports().write(descriptor, reason);
 }
 const fences::Checker* Process::checker() const noexcept {
-  return requests_->fence_report.checker();
+  return requests_->check_report.checker();
 }
 memory_check::Checker* Process::memory_checker() const noexcept {
-  return requests_->fence_report.memory_checker();
+  return requests_->check_report.memory_checker();
 }
 HostStackId Process::capture_stack() const noexcept {
-  FindingDetailer* const details = requests_->fence_report.details();
+  FindingDetailer* const details = requests_->check_report.details();
   return details == nullptr ? 0 : details->stacks.capture();
 }
-void Process::initialises_rocr() const { requests_->fence_report.initialises_rocr(); }
+void Process::initialises_rocr() const { requests_->check_report.initialises_rocr(); }
 std::optional<int> Process::finish_checks() {
   if (requests_->host_pages != nullptr) requests_->host_pages->catch_up();
   uint64_t dispatches = 0;
   for (const auto& gpu : requests_->gpus) dispatches += gpu->counts.dispatches();
-  requests_->fence_report.finish(requests_->host_pages.get(), dispatches);
-  return requests_->fence_report.exit_status();
+  requests_->check_report.finish(requests_->host_pages.get(), dispatches);
+  return requests_->check_report.exit_status();
 }
 std::optional<int> Process::exit_status() noexcept {
   const Process* const process = existing();
   if (process == nullptr || process->pid_ != getpid()) return std::nullopt;
   if (HostPages* const pages = process->requests_->host_pages.get()) pages->catch_up();
-  return process->requests_->fence_report.exit_status();
+  return process->requests_->check_report.exit_status();
 }
 
 bool Process::reset_gpu(uint32_t gpu_index) { return requests_->reset_gpu(gpu_index); }

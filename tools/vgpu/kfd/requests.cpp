@@ -64,7 +64,7 @@ Requests::Requests(const Options& from)
       trace(options.trace_file),
       kfd_file("uptempo-vgpu-kfd", kfd_file_bytes(options.gpus.size())),
       events(profile.compares_event_ages()),
-      fence_report(options),
+      check_report(options),
       host_pages(options.checks.fences ? std::make_unique<HostPages>() : nullptr),
       machine(options.join.empty() ? std::make_unique<Machine>(memory_of(options))
                                    : std::make_unique<Machine>(options.join, properties_of(options),
@@ -73,7 +73,7 @@ Requests::Requests(const Options& from)
       buffers(all_gpus(), kfd_file),
       drm_objects(buffers),
       queues(all_gpus(), buffers, kfd_file) {
-  if (FindingDetailer* const details = fence_report.details()) {
+  if (FindingDetailer* const details = check_report.details()) {
     std::vector<AddressSpace*> memory;
     for (const auto& gpu : gpus) memory.push_back(&gpu->memory);
     details->attach(memory);
@@ -91,18 +91,18 @@ std::vector<std::unique_ptr<Gpu>> Requests::make_gpus() {
             .trace = trace,
             .events = events,
             .group = group,
-            .checker = fence_report.checker(),
-            .races = fence_report.races(),
+            .checker = check_report.checker(),
+            .races = check_report.races(),
             .host_stacks =
-                fence_report.details() == nullptr ? nullptr : &fence_report.details()->stacks,
+                check_report.details() == nullptr ? nullptr : &check_report.details()->stacks,
             .host_pages = host_pages.get(),
-            .ignored_atomics = fence_report.ignored_atomics(index),
+            .ignored_atomics = check_report.ignored_atomics(index),
             .injector = injector != nullptr && (injector->has(InjectRule::Place::packet) ||
                                                 injector->has(InjectRule::Place::interrupt))
                             ? injector.get()
                             : nullptr,
             .gpu_lost = [this, index](bool gone) { lose_gpu(index, gone); },
-            .memory_check = fence_report.memory_checker()}));
+            .memory_check = check_report.memory_checker()}));
   return made;
 }
 
@@ -132,7 +132,7 @@ int Requests::kfd(uint32_t number, void* args) {
       if (queue.queue_type == kSdmaByEngine && !profile.selects_sdma_engine())
         return lacks("CREATE_QUEUE with an SDMA engine", "1.17");
       const int created = queues.create(*gpu, queue, as<CreateQueueTail>(args).sdma_engine);
-      if (FindingDetailer* const details = fence_report.details();
+      if (FindingDetailer* const details = check_report.details();
           details != nullptr && created == 0)
         if (const auto ordinal = queues.with_ring(queue.ring_base_address))
           details->created_queue(*ordinal);
@@ -259,7 +259,7 @@ int Requests::allocate_memory(kfd_ioctl_alloc_memory_of_gpu_args& args) {
                                       .flags = args.flags,
                                       .program_address = args.mmap_offset},
                                      handle, mmap_offset);
-  if (FindingDetailer* const details = fence_report.details(); details != nullptr && error == 0)
+  if (FindingDetailer* const details = check_report.details(); details != nullptr && error == 0)
     details->allocations.add({.begin = args.va_addr,
                               .bytes = args.size,
                               .flags = args.flags,
@@ -274,7 +274,7 @@ int Requests::allocate_memory(kfd_ioctl_alloc_memory_of_gpu_args& args) {
 
 int Requests::free_memory(uint64_t handle) {
   const int error = buffers.free(handle);
-  if (FindingDetailer* const details = fence_report.details(); details != nullptr && error == 0)
+  if (FindingDetailer* const details = check_report.details(); details != nullptr && error == 0)
     details->allocations.remove(handle);
   return error;
 }

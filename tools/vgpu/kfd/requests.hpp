@@ -25,7 +25,7 @@
 #include "kfd/machine/backing.hpp"
 #include "kfd/machine/machine.hpp"
 #include "kfd/queues.hpp"
-#include "kfd/report/fence_report.hpp"
+#include "kfd/report/check_report.hpp"
 
 namespace uptempo::vgpu::kfd {
 
@@ -61,7 +61,7 @@ class Requests {
   Trace trace;
   SparseFile kfd_file;
   Events events;
-  FenceReport fence_report;
+  CheckReport check_report;
   std::unique_ptr<HostPages> host_pages;  // null unless fences are checked
   GpuGroup group;
   const std::unique_ptr<Machine> machine;

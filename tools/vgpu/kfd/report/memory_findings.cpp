@@ -1,21 +1,21 @@
-// The part of FenceReport for --check memory.
+// The part of CheckReport for --check memory.
 #include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "kfd/machine/log.hpp"
-#include "kfd/report/fence_report.hpp"
+#include "kfd/report/check_report.hpp"
 
 namespace uptempo::vgpu::kfd {
 
-void FenceReport::check_memory() {
+void CheckReport::check_memory() {
   memory_checker_ = std::make_unique<memory_check::Checker>(
       [this](const memory_check::Finding& finding) { add(finding); }, checks_.repeated);
   host_stores_ = std::make_unique<memory_check::HostStores>(*memory_checker_);
 }
 
-void FenceReport::add(const memory_check::Finding& finding) {
+void CheckReport::add(const memory_check::Finding& finding) {
   memory_check::Details details = details_->of(finding);
   details.several_gpus = gpus_.size() > 1;
   fences::Suppressions::OfMemory named{
@@ -43,14 +43,14 @@ void FenceReport::add(const memory_check::Finding& finding) {
   }
 }
 
-void FenceReport::initialises_rocr() {
+void CheckReport::initialises_rocr() {
   const HostStackId stack = details_->stacks.capture();
   const std::lock_guard lock(initialised_mutex_);
   if (std::ranges::find(initialised_by_, stack) == initialised_by_.end())
     initialised_by_.push_back(stack);
 }
 
-void FenceReport::finish_memory(uint64_t dispatches) {
+void CheckReport::finish_memory(uint64_t dispatches) {
   const auto initialised_by = [this] {
     const std::lock_guard lock(initialised_mutex_);
     return initialised_by_;
@@ -65,7 +65,7 @@ void FenceReport::finish_memory(uint64_t dispatches) {
         "that HSA_TOOLS_LIB names for uptempo-vgpu");
 }
 
-void FenceReport::add_memory(fences::Closing& closing) const {
+void CheckReport::add_memory(fences::Closing& closing) const {
   for (size_t what = 0; what < of_memory_.size(); ++what)
     closing.others.emplace_back(memory_check::kClassNames[what],
                                 of_memory_[what].load(std::memory_order_relaxed));

@@ -25,11 +25,11 @@
 
 namespace uptempo::vgpu::kfd {
 
-class FenceReport {
+class CheckReport {
  public:
   // Throws std::runtime_error if the report file cannot be written, std::invalid_argument if the
   // file of suppressions is invalid.
-  explicit FenceReport(const Options& options);
+  explicit CheckReport(const Options& options);
 
   // Null if fences are not checked.
   fences::Checker* checker() noexcept { return checker_.get(); }

@@ -1,4 +1,4 @@
-#include "kfd/report/fence_report.hpp"
+#include "kfd/report/check_report.hpp"
 
 #include <unistd.h>
 
@@ -13,7 +13,7 @@
 
 namespace uptempo::vgpu::kfd {
 
-FenceReport::FenceReport(const Options& options)
+CheckReport::CheckReport(const Options& options)
     : device_(*options.device),
       gpus_(options.gpus),
       checks_(options.checks),
@@ -65,7 +65,7 @@ FenceReport::FenceReport(const Options& options)
       });
 }
 
-void FenceReport::add(const fences::Finding& finding) {
+void CheckReport::add(const fences::Finding& finding) {
   found_.store(true, std::memory_order_relaxed);  // a flag that orders nothing
   const fences::FindingDetails details = details_->of(finding);
   if (lines_.enabled()) {
@@ -75,7 +75,7 @@ void FenceReport::add(const fences::Finding& finding) {
   }
 }
 
-void FenceReport::add(const races::Checked& dispatch, const races::Finding& finding) {
+void CheckReport::add(const races::Checked& dispatch, const races::Finding& finding) {
   found_.store(true, std::memory_order_relaxed);  // a flag that orders nothing
   races::Details details = details_->of(dispatch, finding);
   details.several_gpus = gpus_.size() > 1;
@@ -87,13 +87,13 @@ void FenceReport::add(const races::Checked& dispatch, const races::Finding& find
 }
 
 // The GPU whose task found the conflict, or that of the earlier task if it was the host.
-std::string FenceReport::target_of(const fences::Finding& finding) const {
+std::string CheckReport::target_of(const fences::Finding& finding) const {
   const bool by_host = finding.reader->kind == fences::Task::Kind::host;
   const uint32_t gpu = (by_host ? finding.writer : finding.reader)->agent;
   return std::string(gpu < gpus_.size() ? gpus_[gpu]->target : device_.target);
 }
 
-void FenceReport::advise() {
+void CheckReport::advise() {
   // A reader of the report must be able to distinguish missing advice from advice to change
   // nothing.
   if (journal_->overflowed()) {
@@ -115,12 +115,12 @@ void FenceReport::advise() {
   report("advice: incomplete; the run has too many fences to try all");
 }
 
-std::optional<int> FenceReport::exit_status() const noexcept {
+std::optional<int> CheckReport::exit_status() const noexcept {
   if (!error_exitcode_ || !found_.load(std::memory_order_relaxed)) return std::nullopt;
   return static_cast<int>(*error_exitcode_);
 }
 
-void FenceReport::finish(const HostPages* host_pages, uint64_t dispatches) {
+void CheckReport::finish(const HostPages* host_pages, uint64_t dispatches) {
   if (ignored_atomics_.empty() || finished_.exchange(true)) return;
   if (checker_ != nullptr) {
     checker_->finish();
@@ -131,7 +131,7 @@ void FenceReport::finish(const HostPages* host_pages, uint64_t dispatches) {
   close(dispatches);
 }
 
-void FenceReport::close(uint64_t dispatches) {
+void CheckReport::close(uint64_t dispatches) {
   IgnoredAtomics::Counts ignored;
   for (const auto& of_gpu : ignored_atomics_) {
     const IgnoredAtomics::Counts counts = of_gpu->counts();
@@ -165,7 +165,7 @@ void FenceReport::close(uint64_t dispatches) {
   report(to_sentence(closing));
 }
 
-void FenceReport::report_unobserved(const HostPages* host_pages) {
+void CheckReport::report_unobserved(const HostPages* host_pages) {
   if (const auto unrecorded = checker_->counts().unrecorded; unrecorded != 0)
     report("fences: memory ran out while recording accesses of " + std::to_string(unrecorded) +
            " dispatches");
