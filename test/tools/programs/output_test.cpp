@@ -34,7 +34,8 @@ const std::map<std::string, Words> kBriefRuns{
      {"--device", "virtual", "--peer", "none", "--rounds", "20", "--batch", "1", "8", "--only",
       "floor", "--no-counts"}},
     {"fence_scope",
-     {"scopes", "--device", "virtual", "--workload", "chain", "--kernels", "3", "--rounds", "6"}},
+     {"scopes", "--device", "virtual", "--workload", "chain", "--kernels", "3", "--bytes", "4K",
+      "--rounds", "6"}},
     {"sort_vs_pocl", {"--length", "64", "--pairs", "20"}},
     {"lint_bench",
      {"--device", "virtual", "--rounds", "2", "--launches", "10", "--turns", "2", "--bar", "1e6"}},
@@ -129,8 +130,9 @@ TEST_CASE("the tables of fence_scope fit 80 columns") {
        {kBriefRuns.at("fence_scope"),
         Words{"explain", "--device", "virtual", "--workload", "chain", "--kernels", "3", "--rounds",
               "6", "--timing", "each"},
+        // The smallest working sets that hold two of the sweep's kernels.
         Words{"sweep", "--device", "virtual", "--kernels", "2,3", "--bytes", "4K", "--working-set",
-              "1", "--rounds", "6"},
+              "0.015625", "--rounds", "2"},
         Words{"ladder", "--device", "virtual", "--length", "64", "--iterations", "2"},
         Words{"litmus", "--device", "virtual", "--iterations", "1"}}) {
     Words words{FENCE_SCOPE};
