@@ -158,7 +158,7 @@ configure_and_build() {
   cmake --preset "$preset" "${cmake_options[@]}" >"$log" 2>&1 ||
     { tail -n 30 "$log" >&2; fail "cmake could not configure preset '$preset'; see its message above."; }
   cmake --build --preset "$preset" -j "$jobs" ${1+--target "$@"} 2>&1 | tee "$log" | show_progress ||
-    { grep -nE 'error|FAILED' "$log" | head -n 30 >&2; fail "the build of preset '$preset' failed; its first errors are above, its whole output is in $log."; }
+    { grep -m 30 -nE 'error|FAILED' "$log" >&2; fail "the build of preset '$preset' failed; its first errors are above, its whole output is in $log."; }
   echo "$command_name: built preset '$preset' in $((SECONDS - started)) s"
 }
 
