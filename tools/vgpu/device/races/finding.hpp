@@ -29,9 +29,9 @@ struct Finding {
     std::array<uint32_t, 3> workgroup{};
     uint32_t wave = 0;
 
-    bool operator<(const Side& other) const noexcept {
-      if (workgroup != other.workgroup) return workgroup < other.workgroup;
-      return wave < other.wave;
+    bool operator<(const Side& right) const noexcept {
+      if (workgroup != right.workgroup) return workgroup < right.workgroup;
+      return wave < right.wave;
     }
   };
 
