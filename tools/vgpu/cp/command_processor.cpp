@@ -76,7 +76,7 @@ std::chrono::nanoseconds now() { return std::chrono::nanoseconds(host_clock_ns()
 
 }  // namespace
 
-struct CommandProcessor::Impl : private HostObserver {
+struct CommandProcessor::Impl final : private HostObserver {
   explicit Impl(Device& the_device)
       : device(the_device),
         creator(getpid()),
