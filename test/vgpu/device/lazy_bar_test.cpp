@@ -22,18 +22,22 @@ namespace {
 
 constexpr size_t kPage = 4096, kPages = 4;
 
+// Two allocations of the same length, one behind the other.
 class Memory {
  public:
+  static constexpr size_t kSecond = kPages * kPage / 2;
+
   explicit Memory(uint64_t seed) : bar_(seed) {
     device_ = static_cast<std::byte*>(map(kPages * kPage));
     program_ = static_cast<std::byte*>(mremap(device_, 0, kPages * kPage, MREMAP_MAYMOVE));
     REQUIRE(program_ != MAP_FAILED);
     registers_ = static_cast<std::byte*>(map(kPage));
-    REQUIRE(bar_.add(program_, device_, kPages * kPage));
+    for (const size_t at : {size_t{0}, kSecond})
+      REQUIRE(bar_.add(program_ + at, device_ + at, kPages * kPage / 2));
     bar_.watch_registers(registers_);
   }
   ~Memory() {
-    bar_.remove(program_);
+    for (const size_t at : {size_t{0}, kSecond}) bar_.remove(program_ + at);
     bar_.watch_registers(nullptr);
     munmap(program_, kPages * kPage);
     munmap(device_, kPages * kPage);
@@ -135,6 +139,34 @@ TEST_CASE("a load from a pending line makes it and everything before it visible"
   CHECK(memory.load(300) == 0);  // not pending
   CHECK(memory.device(200) == 0);
   CHECK(memory.bar().host_reads() == 2);
+}
+
+TEST_CASE("a load from a line that has drained early makes what was stored before it visible",
+          "[lazy_bar]") {
+  size_t early = 0;
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    Memory memory(seed);
+    memory.store(0, 1);
+    memory.store(100, 2);
+    early += memory.device(0) == 0 && memory.device(100) == 2;
+    CHECK(memory.load(100) == 2);
+    CHECK(memory.device(0) == 1);
+  }
+  CHECK(early > 0);
+}
+
+TEST_CASE("a load from a line that an acquire made visible does the same for arguments",
+          "[lazy_bar]") {
+  Memory memory(lazy_seed());
+  const size_t argument = 0, datum = Memory::kSecond / 4;
+  memory.bar().note_arguments(memory.device_address(argument));
+  memory.store(argument, 1);
+  memory.store(datum, 2);
+  memory.bar().acquire();
+  CHECK(memory.device(argument) == 0);
+  CHECK(memory.device(datum) == 2);
+  CHECK(memory.load(datum) == 2);
+  CHECK(memory.device(argument) == 1);
 }
 
 TEST_CASE("a store of the present value is pending, too", "[lazy_bar]") {

@@ -113,7 +113,7 @@ struct LazyBar::Buffer {
 
 struct LazyBar::Line {
   std::byte* home;  // of the device
-  uint64_t mask;
+  uint64_t mask;    // 0: the device has seen the store, but not all stores before it
   alignas(8) std::array<std::byte, kLineSize> data;
 };
 
@@ -204,11 +204,8 @@ void LazyBar::acquire() noexcept {
   size_t kept = 0;
   for (size_t i = 0; i < pending_; ++i) {
     const Buffer* const buffer = find_device(lines_[i].home);
-    if (buffer != nullptr && buffer->has_held_arguments) {
-      lines_[kept++] = lines_[i];
-    } else {
-      store_bytes(lines_[i].home, lines_[i].data.data(), lines_[i].mask);
-    }
+    if (buffer == nullptr || !buffer->has_held_arguments) show(lines_[i]);
+    if (lines_[i].mask != 0 || kept != 0) lines_[kept++] = lines_[i];
   }
   pending_ = kept;
 }
@@ -310,9 +307,13 @@ void LazyBar::store(std::byte* device_line, const std::byte* data, uint64_t mask
   if (early_ != 0 && random() % early_ == 0) drain_line(lines_[random() % pending_].home);
 }
 
+void LazyBar::show(Line& line) noexcept {
+  store_bytes(line.home, line.data.data(), line.mask);
+  line.mask = 0;
+}
+
 void LazyBar::drain_first(size_t count) noexcept {
-  for (size_t i = 0; i < count; ++i)
-    store_bytes(lines_[i].home, lines_[i].data.data(), lines_[i].mask);
+  for (size_t i = 0; i < count; ++i) show(lines_[i]);
   std::copy(lines_.get() + count, lines_.get() + pending_, lines_.get());
   pending_ -= count;
 }
@@ -320,11 +321,8 @@ void LazyBar::drain_first(size_t count) noexcept {
 void LazyBar::drain_line(const std::byte* device_line) noexcept {
   size_t kept = 0;
   for (size_t i = 0; i < pending_; ++i) {
-    if (lines_[i].home == device_line) {
-      store_bytes(lines_[i].home, lines_[i].data.data(), lines_[i].mask);
-    } else {
-      lines_[kept++] = lines_[i];
-    }
+    if (lines_[i].home == device_line) show(lines_[i]);
+    if (lines_[i].mask != 0 || kept != 0) lines_[kept++] = lines_[i];
   }
   pending_ = kept;
 }

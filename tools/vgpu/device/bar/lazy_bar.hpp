@@ -7,8 +7,9 @@
 // * The device does not see a store to device memory until a flush, unless the seed lets its line
 //   drain earlier. Lines drain early in any order; the stores to one line stay in order.
 // * A store to HDP_MEM_FLUSH_CNTL makes all earlier stores visible.
-// * A host load from a line with pending stores makes these and all stores before them visible: a
-//   read does not pass earlier writes. A load from any other line makes nothing visible.
+// * A host load from a line makes the stores to it and all stores before them visible, also where the
+//   line has drained early: a read does not pass earlier writes. A load from a line without a store
+//   since the last flush makes nothing visible.
 // * A packet that acquires at system scope makes all stores visible, and so does an SDMA packet
 //   that flushes the HDP, except stores to allocations that have held arguments of a packet. HIP
 //   5.2.3 copies small amounts through the BAR without a flush, and relies on this; for arguments
@@ -106,6 +107,7 @@ class LazyBar {
   bool open(Buffer& buffer, size_t page) noexcept;
   void close(Buffer& buffer, size_t page, uintptr_t stored_at) noexcept;
   void read_back(const std::byte* device_line) noexcept;
+  static void show(Line& line) noexcept;  // to the device
   void store(std::byte* device_line, const std::byte* data, uint64_t mask) noexcept;
   void flush() noexcept;
   void drain_first(size_t count) noexcept;
