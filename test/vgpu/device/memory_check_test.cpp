@@ -17,7 +17,7 @@ namespace {
 constexpr GpuAddress kBlock = 0x7f0000000000;
 constexpr uint64_t kBlockBytes = uint64_t{256} << 20;
 constexpr BufferKind kDevice{.flags = 1, .is_undefined = true, .host_stores = true};
-constexpr Packet kKernel{};
+const Packet kKernel{};
 
 struct Checked {
   std::vector<Finding> findings;
