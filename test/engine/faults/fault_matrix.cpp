@@ -65,6 +65,7 @@ std::string join(const std::vector<std::string>& parts) {
 // The objects that a round leaves behind (subject.hpp).
 struct Holdings {
   using Driver = std::array<uint64_t, 5>;
+  static constexpr size_t kEvents = 1;
 
   Holdings(const Outcome& outcome, unsigned round) {
     const std::vector<uint64_t> of_library = outcome.numbers("library", round),
@@ -73,6 +74,8 @@ struct Holdings {
     known = true;
     std::ranges::copy(of_library, library.begin());
     std::ranges::copy(of_driver, driver.begin());
+    const std::vector<uint64_t> spare = outcome.numbers("spare", round);
+    if (!spare.empty()) events_in_use = driver[kEvents] - spare.front();
   }
 
   // By how much each number exceeds the other's.
@@ -80,6 +83,11 @@ struct Holdings {
     Driver more{};
     for (size_t i = 0; i < more.size(); ++i)
       more[i] = driver[i] > other.driver[i] ? driver[i] - other.driver[i] : 0;
+    // Events that ROCr keeps without use tell how many were in use at once.
+    const bool are_comparable = events_in_use && other.events_in_use;
+    more[kEvents] = are_comparable && *events_in_use > *other.events_in_use
+                        ? *events_in_use - *other.events_in_use
+                        : 0;
     return more;
   }
 
@@ -96,6 +104,7 @@ struct Holdings {
   bool known = false;
   std::array<uint64_t, 3> library{};
   Driver driver{};
+  std::optional<uint64_t> events_in_use{};
 };
 
 class Matrix {
@@ -112,11 +121,11 @@ class Matrix {
 
   void add(const Row& row) {
     if (!is_chosen(row.name)) return;
-    Verdict verdict{.row = row.name, .fault = row.inject, .runs = 1};
     Command command{.program = "--subject",
                     .launcher = row.launcher,
-                    .inject = row.inject,
+                    .inject = with_event_after_set_up(row.inject),
                     .scenario = row.scenario};
+    Verdict verdict{.row = row.name, .fault = command.inject, .runs = 1};
     if (row.scenario == "neighbour")
       command.launcher = {"--join", "fault-matrix-" + std::to_string(getpid())};
     const Outcome clean = without_fault(command);
@@ -129,10 +138,30 @@ class Matrix {
     if (outcome.died()) {
       died(outcome, !row.claimed && controls(command, kMostControls).ends.contains(outcome.end()),
            "", verdict);
+      if (row.other_continues && verdict.other != "done")
+        verdict.problems.push_back("another queue of the agent does not work before that");
     } else {
       judge(row, outcome, verdict);
       judge_holdings(command, clean, outcome, kMostControls, verdict);
     }
+    verdicts_.push_back(verdict);
+  }
+
+  // Checks the matrix itself: a signal that each round leaks is seen although ROCr, which stays
+  // initialised, keeps the events of all signals that were destroyed.
+  void add_leak() {
+    static constexpr const char* kName = "control: a leaked signal";
+    if (!clean_.numbers("spare", 1).empty() || !is_chosen(kName)) return;
+    Verdict verdict{.row = kName, .fault = "", .runs = 1};
+    const Outcome outcome = run(launcher_, {.program = "--subject", .scenario = "leak"});
+    note(outcome, verdict);
+    judge_in_general(outcome, verdict);
+    const Holdings::Driver more =
+        Holdings(outcome, kLastRound).beyond(Holdings(clean_, kLastRound));
+    verdict.left = Holdings::text(more);
+    if (more != Holdings::Driver{0, kLastRound, 0, 0, 0})
+      verdict.problems.push_back(
+          fmt::format("{} leaked signals leave {}", kLastRound, verdict.left));
     verdicts_.push_back(verdict);
   }
 
@@ -187,6 +216,14 @@ class Matrix {
     if (row.find(only_) == std::string::npos) return false;
     progress_.show(row);
     return true;
+  }
+
+  // Puts the number of the first event that the work asks for after its set-up, which depends on
+  // ROCr.
+  std::string with_event_after_set_up(std::string rule) const {
+    if (const size_t at = rule.find(kAfterSetUp); at != std::string::npos)
+      rule.replace(at, kAfterSetUp.size(), std::to_string(clean_.numbers("events", 1).at(0) + 1));
+    return rule;
   }
 
   static void note(const Outcome& outcome, Verdict& verdict) {
@@ -463,6 +500,7 @@ int main(int argc, char** argv) {
     if (control) return static_cast<support::ExitCode>(run_control(plan));
     if (neighbour) return static_cast<support::ExitCode>(run_neighbour());
     Matrix matrix(launcher, only);
+    matrix.add_leak();
     for (const Row& row : device_rows(reports_hardware_exceptions()))
       if (!is_short || row.is_short) matrix.add(row);
     if (is_short) {

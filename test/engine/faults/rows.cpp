@@ -68,7 +68,14 @@ std::vector<Row> device_rows(bool exceptions) {
   }
   rows.push_back({.name = "events: exhausted",
                   .inject = "ioctl=CREATE_EVENT errno=ENOSPC nth=12 count=all",
+                  .other_continues = false,  // its queue needs events, too
                   .again_works = false});
+  rows.push_back(
+      {.name = "events: exhausted after set-up",
+       .inject = "ioctl=CREATE_EVENT errno=ENOSPC count=all nth=" + std::string(kAfterSetUp),
+       .work_fails = false,
+       .again_works = false,
+       .is_short = true});
   rows.push_back({.name = "queues: exhausted",
                   .inject = "ioctl=CREATE_QUEUE errno=ENOMEM nth=3 count=all",
                   .other_continues = false,

@@ -3,9 +3,13 @@
 
 #include <chrono>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace uptempo::faults {
+
+// In a rule for CREATE_EVENT: the number of the first event after the set-up of the work.
+inline constexpr std::string_view kAfterSetUp = "AFTER_SET_UP";
 
 struct Row {
   std::string name;

@@ -18,6 +18,7 @@
 
 #include "engine/uptempo.hpp"
 #include "test/engine/faults/packets.hpp"
+#include "test/engine/faults/rocr_events.hpp"
 #include "test/support/holdings.hpp"
 #include "tools/vgpu/query.h"
 
@@ -60,6 +61,7 @@ class Round {
       if (plan_.scenario == "peer") peer_.emplace(runtime_->gpu(1));
     });
     if (!start_ || (plan_.scenario == "peer" && !peer_)) return tear_down();
+    say("events", std::to_string(test::holdings().events));
     if (plan_.scenario == "fork") fork_child();
     if (plan_.scenario == "neighbour") start_neighbour();
     // Two batches, which begin when both are submitted: the second is unfinished when the first
@@ -91,6 +93,9 @@ class Round {
     if (!stuck_) attempt("copy", [&] { use_copier(); });
     if (plan_.scenario == "peer") report("peer", attempt("peer", [&] { use_peer(); }));
     if (!lost_.empty()) look_for_reuse();
+    hsa_signal_t leaked{};
+    if (plan_.scenario == "leak" && hsa_signal_create(1, 0, nullptr, &leaked) != HSA_STATUS_SUCCESS)
+      say("foreign", "no signal to leak");
     tear_down();
     if (plan_.scenario == "fork") say("child", child_ended_well() ? "done" : "failed");
   }
@@ -277,13 +282,19 @@ void say(const std::string& name, const std::string& value) {
 void say_device(unsigned round) {
   say("round", std::to_string(round));
   const test::Holdings held = test::holdings();
+  uint16_t major = 0;
+  const bool has_rocr =
+      hsa_system_get_info(HSA_SYSTEM_INFO_VERSION_MAJOR, &major) == HSA_STATUS_SUCCESS;
+  say("spare", !has_rocr             ? "0"
+               : round == kLastRound ? std::to_string(count_spare_events())
+                                     : "not counted");
   say("library", fmt::format("{} {} {}", held.runtime ? 1 : 0, held.signals, held.timelines));
   say("held", fmt::format("{} {} {} {} {}", held.queues, held.events, held.buffers,
                           held.device_bytes, held.host_bytes));
 }
 
 int run_subject(const Plan& plan) {
-  for (unsigned round = 1; round <= 2; ++round) {
+  for (unsigned round = 1; round <= kLastRound; ++round) {
     if (is_shortage(plan.scenario))
       run_shortage(plan);
     else

@@ -3,6 +3,7 @@
 // hangs has then said how far it came.
 //
 //   at=PLACE          begun: "set-up", "work", "other queue", "stream", "copy", "tear-down"
+//   events=N          that the driver holds after the set-up
 //   error=...         the first Error of a round: status, call and text
 //   foreign=...       an exception that is no Error
 //   wrong=...         a result is wrong, and nothing said so
@@ -18,6 +19,8 @@
 //   continues=done|failed       after a shortage: later work on the queue
 //   round=N           rounds completed; a round is one Runtime
 //   library=R S T     Runtimes, interrupt signals and timelines of the engine in use after it
+//   spare=N           events that ROCr keeps without use after it (rocr_events.hpp); not counted
+//                     before the last round, unless it is 0
 //   held=Q E B V H    queues, events, buffers, VRAM and host bytes that the driver holds after it
 //   rule=M I          of each rule: events that matched, and those to which it applied
 //   ended=yes
@@ -32,10 +35,12 @@
 namespace uptempo::faults {
 
 struct Plan {
-  std::string scenario = "work";      // "work", "peer", "fork", "neighbour", or a shortage
+  std::string scenario = "work";      // "work", "peer", "fork", "neighbour", "leak", or a shortage
   std::chrono::seconds patience{60};  // of each wait; ends no wait that can succeed
   std::string launcher;               // of a neighbour
 };
+
+constexpr unsigned kLastRound = 2;
 
 // Two rounds of the same work through the engine.
 int run_subject(const Plan& plan);
@@ -51,7 +56,7 @@ bool is_shortage(std::string_view scenario);
 std::string text_of(const Error& error);
 // Prints one fact and flushes.
 void say(const std::string& name, const std::string& value);
-// Prints `round`, `library` and `held`.
+// Prints `round`, `library`, `spare` and `held`.
 void say_device(unsigned round);
 
 }  // namespace uptempo::faults
