@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/completion/timeline/timeline_list.hpp"
+#include "engine/runtime/session.hpp"
 
 namespace uptempo {
 
@@ -19,7 +20,13 @@ Timeline& Timeline::acquire(uint32_t capacity) {
 
 Timeline::Census Timeline::census() { return detail::TimelineList::of_process().census(); }
 
+void Timeline::leave_to_parent() noexcept {
+  failure_.leave_to_parent();
+  visitors_.close();
+}
+
 void Timeline::close() noexcept {
+  if (Session::is_parents()) return;
   {
     const std::lock_guard lock(mutex_);
     note_completed();
@@ -33,6 +40,7 @@ void Timeline::close() noexcept {
 }
 
 void Timeline::release() noexcept {
+  if (Session::is_parents()) return;
   close();
   watch(nullptr);
   if (!is_known(publications_.last_begun())) return;
@@ -281,6 +289,7 @@ bool Timeline::await_loans(Deadline deadline) noexcept {
 }
 
 Failure Timeline::failure() const {
+  if (Session::is_parents()) return detail::FailureRecord::left_to_parent();
   const std::lock_guard lock(mutex_);
   return failure_.failure();
 }

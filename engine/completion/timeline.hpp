@@ -206,6 +206,10 @@ class Timeline {
   // completed publications with their times and waits for visitors. After it, no signal or watched
   // source is read and no ReadTimes is called.
   void close() noexcept;
+  // In the child of a fork, where other threads of the parent may have held the lock and have been
+  // visitors: fails and closes the timeline without waiting. Completed publications stay complete.
+  // close() and release() do nothing then.
+  void leave_to_parent() noexcept;
   // For work that may still execute. Call after close() if the signals of lost publications exist,
   // without other use, until the last call of has_left_device().
   void keep_signals() noexcept { keeps_signals_.store(true, std::memory_order_release); }

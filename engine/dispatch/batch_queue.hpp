@@ -26,7 +26,7 @@ class BatchQueue : public QueueResources {
       : BatchQueue(agent, options, Parts{}) {}
   BatchQueue(const Agent& agent, const QueueOptions& options, Parts parts)
       : QueueResources(agent, options, std::move(parts)) {
-    session_end_.start([this] { end_attachments(); });
+    session_end_.start([this] { end_attachments(); }, [this] { end_attachments(); });
   }
   // Without ROCr: the caller owns the signals, and there is no agent.
   BatchQueue(const Parts& parts, std::span<const hsa_signal_t> signals, const QueueOptions& options)

@@ -4,6 +4,7 @@
 
 #include "engine/dispatch/batch_queue.hpp"
 #include "engine/runtime/error.hpp"
+#include "engine/runtime/session.hpp"
 
 namespace uptempo::detail {
 
@@ -33,21 +34,18 @@ void BatchQueue::refuse_failed(const Publication& publication) const {
 
 void BatchQueue::refuse_ended(const Publication& publication) {
   const char* const what = publication.kept ? "recording" : "batch";
-  const bool runtime = publication.ended == Ending::runtime;
+  const char* const call = publication.kept ? "Recording" : "BatchSubmitter";
+  if (publication.ended == Ending::runtime)
+    Session::refuse_ended(
+        call, fmt::format("more of a {}", what), "the memory of its queues",
+        fmt::format("keep the Runtime while the {} is in use, and make a new {} in a new Runtime",
+                    what, what));
   throw Error(
-      {.status = runtime ? HSA_STATUS_ERROR_NOT_INITIALIZED : HSA_STATUS_ERROR_INVALID_QUEUE,
-       .call = publication.kept ? "Recording" : "BatchSubmitter",
+      {.status = HSA_STATUS_ERROR_INVALID_QUEUE,
+       .call = call,
        .asked = fmt::format("more of a {}", what),
-       .found =
-           runtime
-               ? "the Runtime was destroyed, and the memory of its queues with it"
-               : "its Queue no longer exists: it was destroyed, or another one was assigned to it",
-       .remedy =
-           runtime
-               ? fmt::format(
-                     "keep the Runtime while the {} is in use, and make a new {} in a new Runtime",
-                     what, what)
-               : "keep the Queue while the batch is in use, and make a new batch over another "
+       .found = "its Queue no longer exists: it was destroyed, or another one was assigned to it",
+       .remedy = "keep the Queue while the batch is in use, and make a new batch over another "
                  "Queue"});
 }
 

@@ -7,6 +7,7 @@
 #include "engine/dispatch/batch_queue.hpp"
 #include "engine/dispatch/flight/flight_log.hpp"
 #include "engine/runtime/error.hpp"
+#include "engine/runtime/session.hpp"
 
 namespace uptempo {
 
@@ -51,11 +52,7 @@ Completion Queue::last_submitted() const {
 namespace {
 
 [[noreturn]] void throw_ended(const char* call, const char* asked) {
-  throw Error({.status = HSA_STATUS_ERROR_NOT_INITIALIZED,
-               .call = call,
-               .asked = asked,
-               .found = "the Runtime was destroyed, and the queue with it",
-               .remedy = "make a new Runtime and a new Queue"});
+  Session::refuse_ended(call, asked, "the queue", "make a new Runtime and a new Queue");
 }
 
 }  // namespace

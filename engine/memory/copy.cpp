@@ -13,6 +13,7 @@
 #include "engine/memory/host_pin.hpp"
 #include "engine/runtime/counters.hpp"
 #include "engine/runtime/error.hpp"
+#include "engine/runtime/session.hpp"
 #include "engine/runtime/signal.hpp"
 
 namespace uptempo {
@@ -94,14 +95,14 @@ Copier::~Copier() = default;
 
 Copier::Work& Copier::work() const {
   if (work_ && work_->session->alive()) return *work_;
-  throw Error(
-      {.status = HSA_STATUS_ERROR_NOT_INITIALIZED,
-       .call = "Copier",
-       .asked = "a copy or fill",
-       .found = work_ ? "the Runtime was destroyed, and the memory and signal of the Copier with it"
-                      : "this Copier was moved from",
-       .remedy = work_ ? "make a new Runtime and a new Copier"
-                       : "use the Copier that it was moved to, or assign another one to it first"});
+  if (work_)
+    Session::refuse_ended("Copier", "a copy or fill", "the memory and signal of the Copier",
+                          "make a new Runtime and a new Copier");
+  throw Error({.status = HSA_STATUS_ERROR_NOT_INITIALIZED,
+               .call = "Copier",
+               .asked = "a copy or fill",
+               .found = "this Copier was moved from",
+               .remedy = "use the Copier that it was moved to, or assign another one to it first"});
 }
 
 void Copier::require_equal(size_t destination_bytes, size_t source_bytes) {

@@ -194,13 +194,9 @@ std::shared_ptr<const KernelInfo> Program::kernel_info(std::string_view name) co
 
   const KernelMetadata* const metadata = &program.metadata.kernels[find_kernel(name)];
   if (const KernelInfo* const kernel = requested(metadata->name)) return share(*kernel);
-  if (!program.executable.alive()) {
-    throw Error({.status = HSA_STATUS_ERROR_NOT_INITIALIZED,
-                 .call = "Program::kernel",
-                 .asked = fmt::format("kernel '{}'", name),
-                 .found = "the Runtime was destroyed, and the loaded code with it",
-                 .remedy = "make a new Runtime and a new Program"});
-  }
+  if (!program.executable.alive())
+    Session::refuse_ended("Program::kernel", fmt::format("kernel '{}'", name), "the loaded code",
+                          "make a new Runtime and a new Program");
   program.kernels.push_back(read_kernel(program.agent, {program.executable.handle()},
                                         program.object, program.identity, program.metadata,
                                         *metadata, "Program::kernel"));

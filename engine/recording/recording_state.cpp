@@ -92,10 +92,11 @@ RecordingState::RecordingState(BatchQueue& state, const RecordingOptions& option
     refuse("a recording for a queue", "the Runtime of that queue was destroyed",
            "make a new Runtime and a new Queue");
   (void)BatchQueue::ended();  // here, where it may throw
-  session_end_.start([this]() noexcept {
+  const auto end = [this]() noexcept {
     publication_.end(Ending::runtime);
     if (partly_out_.state == nullptr) partly_out_.state = &BatchQueue::ended();
-  });
+  };
+  session_end_.start(end, end);
 }
 
 RecordingState::~RecordingState() {

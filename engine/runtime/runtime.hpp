@@ -14,10 +14,12 @@
 // throw Error.
 //
 // fork: in the child of a process that has or had a Runtime, the constructor and everything that
-// needs a Runtime throw Error; destructors do nothing, and the parent continues. The child must not
-// submit to inherited queues or touch inherited device memory: ROCT does not copy that memory to
-// the child. It ends with exec or _exit, since static objects would wait for threads that it does
-// not have.
+// needs a Runtime throw Error, and so does every use of an inherited queue, batch, recording,
+// stream or copier, and a wait for unfinished work; destructors do nothing, and the parent
+// continues. The child must not touch inherited buffers: ROCT does not copy their memory to the
+// child. Nor may it use an object that another thread of the parent used during the fork, since a
+// lock of it may never be released. It ends with exec or _exit, since static objects would wait for
+// threads that it does not have.
 //
 // Thread safety: const functions, construction and destruction may run on any thread.
 #pragma once

@@ -51,14 +51,12 @@ Process& process() {
   return *instance;
 }
 
-[[noreturn]] void refuse_child(const char* call, const char* asked) {
+[[noreturn]] void refuse_child(std::string call, std::string asked) {
   throw Error({.status = HSA_STATUS_ERROR_NOT_INITIALIZED,
-               .call = call,
-               .asked = asked,
-               .found = "this process is the child of a fork, and the parent had a Runtime before: "
-                        "its queues and memory belong to the parent",
-               .remedy = "start another program with exec in the child, or fork before the first "
-                         "Runtime"});
+               .call = std::move(call),
+               .asked = std::move(asked),
+               .found = std::string(Session::kParentsReason),
+               .remedy = std::string(Session::kParentsRemedy)});
 }
 
 struct FaultReason {
@@ -132,11 +130,22 @@ void Session::leave_to_parent() noexcept {
     session->alive_.store(false, std::memory_order_relaxed);
 }
 
+bool Session::is_parents() noexcept { return process().is_child.load(std::memory_order_relaxed); }
+
+void Session::refuse_ended(std::string call, std::string asked, std::string_view destroyed,
+                           std::string remedy) {
+  if (is_parents()) refuse_child(std::move(call), std::move(asked));
+  throw Error({.status = HSA_STATUS_ERROR_NOT_INITIALIZED,
+               .call = std::move(call),
+               .asked = std::move(asked),
+               .found = fmt::format("the Runtime was destroyed, and {} with it", destroyed),
+               .remedy = std::move(remedy)});
+}
+
 std::shared_ptr<Session> Session::current() {
   std::shared_ptr<Session> session = running();
   if (!session) {
-    if (process().is_child.load(std::memory_order_relaxed))
-      refuse_child("uptempo", "an object that needs a Runtime");
+    if (is_parents()) refuse_child("uptempo", "an object that needs a Runtime");
     throw Error({.status = HSA_STATUS_ERROR_NOT_INITIALIZED,
                  .call = "uptempo",
                  .asked = "an object that needs a Runtime",
@@ -147,8 +156,7 @@ std::shared_ptr<Session> Session::current() {
 }
 
 std::shared_ptr<Session> Session::start() {
-  if (process().is_child.load(std::memory_order_relaxed))
-    refuse_child("Runtime", "a Runtime in the child of a fork");
+  if (is_parents()) refuse_child("Runtime", "a Runtime in the child of a fork");
   const std::lock_guard lock(process().mutex);
   static const int kHandler = pthread_atfork(nullptr, nullptr, &Session::leave_to_parent);
   if (kHandler != 0)

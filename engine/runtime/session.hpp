@@ -9,6 +9,8 @@
 //
 // fork: in the child the session has ended and none can start. Nothing is released there, because
 // the driver's objects belong to the parent and ROCr's threads and some of its memory are missing.
+// Timelines have failed, and batches and recordings have ended (session_end.hpp), so each use of an
+// object of the parent is refused by name.
 //
 // Thread safety: every function may be called from any thread.
 // Cost: one lock and one map operation per object created or destroyed.
@@ -77,6 +79,17 @@ class Session {
   // Returns true if this library has made the object in this session and not released it.
   bool holds(Kind kind, uint64_t handle);
   bool alive() const noexcept { return alive_.load(std::memory_order_acquire); }
+  // True in the child of a fork of a process that had a session.
+  static bool is_parents() noexcept;
+  // Reason and remedy of an Error about the use of a session that belongs to the parent.
+  static constexpr std::string_view kParentsReason =
+      "this process is the child of a fork, and the parent had a Runtime before: its queues and "
+      "memory belong to the parent";
+  static constexpr std::string_view kParentsRemedy =
+      "start another program with exec in the child, or fork before the first Runtime";
+  // Throws Error for a call that needs an ended Runtime and what it has destroyed: "the queue".
+  [[noreturn]] static void refuse_ended(std::string call, std::string asked,
+                                        std::string_view destroyed, std::string remedy);
 
   // Calls the listener, on a ROCr thread, when the GPU has faulted on a memory access. The listener
   // may call only HSA's signal functions. Past faults are reported at once: the driver has stopped

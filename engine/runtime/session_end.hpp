@@ -4,6 +4,9 @@
 // The function runs on the thread that ends the session, never during or after the destructor of
 // its SessionEnd, which waits for it. It must not create or destroy a SessionEnd.
 //
+// fork: in the child the session has ended, but its memory is not mapped, and another thread of the
+// parent may have held any lock or been in any function. A second function runs there instead.
+//
 // Thread safety: thread-compatible. The session may end on any thread.
 #pragma once
 
@@ -21,9 +24,11 @@ class SessionEnd {
   SessionEnd& operator=(const SessionEnd&) = delete;
   ~SessionEnd() { stop(); }
 
-  // Call once. The function runs at the end of the running session. Throws Error if there is none.
-  void start(std::function<void()> function);
-  // After this call the function does not run.
+  // Call once. `function` runs at the end of the running session, and `in_child` in the child of
+  // each fork before that end: it must not lock, wait or touch memory of the session. Throws Error
+  // if there is no session.
+  void start(std::function<void()> function, std::function<void()> in_child);
+  // After this call neither function runs.
   void stop() noexcept;
 
  private:

@@ -8,6 +8,7 @@
 
 #include "engine/runtime/counters.hpp"
 #include "engine/runtime/error.hpp"
+#include "engine/runtime/session.hpp"
 #include "engine/stream/copy/host_duties.hpp"
 #include "engine/stream/copy/transfers.hpp"
 #include "engine/stream/stream.hpp"
@@ -183,13 +184,9 @@ CopyPath Stream::path_for(const Transfer& transfer, CopyPath asked) {
 
 CopyPath Stream::put(Transfer transfer, const CopyOptions& options) {
   if (transfer.bytes() == 0) return CopyPath::automatic;
-  if (!queue_->usable()) {
-    throw Error({.status = HSA_STATUS_ERROR_NOT_INITIALIZED,
-                 .call = "Stream::copy",
-                 .asked = transfer.text(),
-                 .found = "the Runtime was destroyed, and the memory of its pools with it",
-                 .remedy = "make a new Runtime, new buffers and new Streams"});
-  }
+  if (!queue_->usable())
+    Session::refuse_ended("Stream::copy", transfer.text(), "the memory of its pools",
+                          "make a new Runtime, new buffers and new Streams");
   CopyRows& rows = transfer.rows;
   if (rows.height > 1 && rows.to_pitch == rows.width_bytes &&
       (transfer.is_fill() || rows.from_pitch == rows.width_bytes)) {

@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 
 #include "engine/runtime/description.hpp"
-#include "engine/runtime/error.hpp"
 #include "engine/runtime/memory_model.hpp"
+#include "engine/runtime/session.hpp"
 #include "engine/stream/streams_state.hpp"
 
 namespace uptempo::detail {
@@ -43,13 +43,9 @@ std::string text_of(const KernargPlace& kernargs) {
 std::string StreamsState::describe() {
   bool usable = true;
   for_each_queue([&](StreamQueue& queue) { usable = usable && queue.usable(); });
-  if (!usable) {
-    throw Error({.status = HSA_STATUS_ERROR_NOT_INITIALIZED,
-                 .call = "Streams::describe",
-                 .asked = "the description of streams",
-                 .found = "the Runtime was destroyed, and their queues with it",
-                 .remedy = "make a new Runtime and new Streams"});
-  }
+  if (!usable)
+    Session::refuse_ended("Streams::describe", "the description of streams", "their queues",
+                          "make a new Runtime and new Streams");
   Description all(agent_ ? fmt::format("streams of {}", agent_->name()) : "streams");
   struct Queue {
     StreamQueue* queue;

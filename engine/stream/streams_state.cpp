@@ -10,6 +10,7 @@
 
 #include "engine/completion/end_wait.hpp"
 #include "engine/runtime/error.hpp"
+#include "engine/runtime/session.hpp"
 
 namespace uptempo::detail {
 namespace {
@@ -218,11 +219,8 @@ std::string StreamsState::flight_logs(const char* call, std::string (FlightLog::
       all += (queue.flight_log(FlightScope::all).*as)();
     });
     if (!read)
-      throw Error({.status = HSA_STATUS_ERROR_NOT_INITIALIZED,
-                   .call = call,
-                   .asked = "the last submissions of streams",
-                   .found = "the Runtime was destroyed, and their queues with it",
-                   .remedy = "make a new Runtime and new Streams"});
+      Session::refuse_ended(call, "the last submissions of streams", "their queues",
+                            "make a new Runtime and new Streams");
   });
   return all;
 }

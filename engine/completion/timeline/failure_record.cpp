@@ -7,6 +7,7 @@
 namespace uptempo {
 
 std::string_view remedy(const Failure& failure) noexcept {
+  if (Session::is_parents()) return Session::kParentsRemedy;
   return Session::MemoryFault::remedy(failure.status, "create a new queue");
 }
 
@@ -20,6 +21,10 @@ constinit const std::atomic<hsa_status_t> kNegativeSignal{HSA_STATUS_ERROR};
 constexpr std::string_view kPassedOn = "a queue that it waits for has failed: ";
 
 }  // namespace
+
+Failure FailureRecord::left_to_parent() {
+  return {HSA_STATUS_ERROR_NOT_INITIALIZED, std::string(Session::kParentsReason)};
+}
 
 void FailureRecord::watch_failed_copy() noexcept { watch(&kNegativeSignal); }
 

@@ -44,6 +44,12 @@ class FailureRecord {
     error_.store(status, std::memory_order_release);
   }
   const Failure& failure() const noexcept { return failure_; }
+  // In the child of a fork, instead of note(): needs no lock.
+  void leave_to_parent() noexcept {
+    hsa_status_t none = HSA_STATUS_SUCCESS;
+    error_.compare_exchange_strong(none, HSA_STATUS_ERROR_NOT_INITIALIZED);
+  }
+  static Failure left_to_parent();
 
   // Watches `source`, or nothing if it is null. A failed copy replaces the source.
   void watch(const std::atomic<hsa_status_t>* source) noexcept {

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "engine/uptempo.hpp"
+#include "test/engine/faults/inherited.hpp"
 #include "test/engine/faults/packets.hpp"
 #include "test/engine/faults/rocr_events.hpp"
 #include "test/support/holdings.hpp"
@@ -93,6 +94,8 @@ class Round {
     if (!stuck_) attempt("copy", [&] { use_copier(); });
     if (plan_.scenario == "peer") report("peer", attempt("peer", [&] { use_peer(); }));
     if (!lost_.empty()) look_for_reuse();
+    if (inherited_ && !inherited_->work(Deadline::after(plan_.patience)))
+      say("wrong", "what the child of a fork has inherited");
     hsa_signal_t leaked{};
     if (plan_.scenario == "leak" && hsa_signal_create(1, 0, nullptr, &leaked) != HSA_STATUS_SUCCESS)
       say("foreign", "no signal to leak");
@@ -189,6 +192,10 @@ class Round {
   // Its descriptors are the parent's. Everything that needs a Runtime is refused by name, and what
   // it has inherited can be destroyed.
   void fork_child() {
+    attempt("fork", [&] {
+      inherited_.emplace(*gpu_, *other_, *fill_, words_->span().subspan(3 * kPart), *start_);
+    });
+    if (!inherited_) return;
     child_ = fork();
     if (child_ != 0) return;
     alarm(30);  // ends a child that waits
@@ -197,7 +204,9 @@ class Round {
         use();
       } catch (const Error& error) {
         say("refusal", text_of(error));
-        if (!error.call().empty() && !error.found().empty() && !error.remedy().empty()) return true;
+        if (!error.call().empty() && error.found().find("child of a fork") != std::string::npos &&
+            !error.remedy().empty())
+          return true;
       } catch (const std::exception& error) {
         say("foreign", error.what());
       }
@@ -207,6 +216,7 @@ class Round {
     bool refused = refuses("a Runtime", [] { const Runtime another; });
     refused = refuses("a queue", [&] { const Queue queue{*gpu_}; }) && refused;
     refused = refuses("memory", [&] { const DeviceBuffer<uint32_t> one{*gpu_, 1}; }) && refused;
+    refused = inherited_->are_refused(refuses) && refused;
     tear_down();
     _exit(refused && !failed_ ? 0 : 1);
   }
@@ -238,6 +248,7 @@ class Round {
 
   void tear_down() {
     attempt("tear-down", [&] {
+      inherited_.reset();
       peer_.reset();
       victim_.reset();
       other_.reset();
@@ -262,6 +273,7 @@ class Round {
   std::optional<Queue> victim_, other_;
   PacketReferences lost_;  // of unfinished work
   std::optional<Peer> peer_;
+  std::optional<Inherited> inherited_;
   bool failed_ = false, stuck_ = false;
   pid_t child_ = -1;
 };
