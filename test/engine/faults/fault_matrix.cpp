@@ -138,7 +138,7 @@ class Matrix {
     if (outcome.died()) {
       died(outcome, !row.claimed && controls(command, kMostControls).ends.contains(outcome.end()),
            "", verdict);
-      if (row.other_continues && verdict.other != "done")
+      if (outcome.has("round") && row.other_continues && verdict.other != "done")
         verdict.problems.push_back("another queue of the agent does not work before that");
     } else {
       judge(row, outcome, verdict);

@@ -52,9 +52,7 @@ bool Inherited::are_refused(
   refuses("a change of a recording", [&] { recording_.set<1>(*node_, 5u); });
   refuses("the end of a submission", [&] { unfinished_.wait(); });
   refuses("a launch", [&] { idle_.launch(fill_, Grid{kWords}, device_.data(), 5u); });
-  refuses("a launch after another", [&] {
-    busy_.launch(fill_, Grid{kWords}, device_.data(), 5u);
-  });
+  refuses("a launch after another", [&] { busy_.launch(fill_, Grid{kWords}, device_.data(), 5u); });
   refuses("a wait for an event", [&] { event_.wait(); });
   refuses("the end of a stream", [&] { busy_.synchronize(); });
   refuses("a stream", [&] { const Stream another{streams_}; });

@@ -10,7 +10,7 @@ namespace uptempo::faults {
 // 6.1.2). So while HSA stays initialised, the driver holds as many as were ever in use at once.
 //
 // Returns the number of events that no signal has: that of new signals for which ROCr asks the
-// driver for none. 0 without HSA.
+// driver for none. 0 without HSA or without an agent.
 //
 // Asks the driver for one more event than it returns. If that is refused, ROCr never asks again.
 // So call it last.
