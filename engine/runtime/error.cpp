@@ -5,6 +5,8 @@
 
 #include <utility>
 
+#include "engine/runtime/session.hpp"
+
 namespace uptempo {
 namespace {
 
@@ -98,11 +100,19 @@ namespace detail {
 
 void throw_status(hsa_status_t status, std::string_view call, std::string_view asked,
                   std::string_view remedy) {
+  std::string found = "HSA refused", advice(remedy.empty() ? remedy_for(status) : remedy);
+  if (Session::has_lost_gpu()) {
+    found += " after the loss of a GPU of this process";
+    // So it is for code and host memory of every agent, after a removal (ROCr 6.1.2 and 6.4.3).
+    advice +=
+        "; or continue in a new process, if ROCr asks the driver to map memory for the lost "
+        "GPU, too";
+  }
   throw Error({.status = status,
                .call = std::string(call),
                .asked = std::string(asked),
-               .found = "HSA refused",
-               .remedy = std::string(remedy.empty() ? remedy_for(status) : remedy)});
+               .found = std::move(found),
+               .remedy = std::move(advice)});
 }
 
 }  // namespace detail

@@ -28,7 +28,8 @@ struct Process {
   // alive after the session ends.
   std::vector<uint64_t> given_up;  // agents
   bool fault_reported = false;     // since HSA was initialised
-  bool gpu_lost = false;           // the driver keeps its queues stopped until the process ends
+  // The driver keeps its queues stopped until the process ends. Atomic: read for every Error.
+  std::atomic<bool> gpu_lost{false};
 
   // For the child of a fork, where the locks above may be held for ever.
   std::atomic<Session*> present{nullptr};
@@ -129,6 +130,8 @@ void Session::leave_to_parent() noexcept {
   if (Session* const session = process().present.load(std::memory_order_relaxed))
     session->alive_.store(false, std::memory_order_relaxed);
 }
+
+bool Session::has_lost_gpu() noexcept { return process().gpu_lost; }
 
 bool Session::is_parents() noexcept { return process().is_child.load(std::memory_order_relaxed); }
 
@@ -310,7 +313,10 @@ hsa_status_t Session::on_system_event(const hsa_amd_event_t* event, void* number
   if (type != HSA_AMD_GPU_MEMORY_FAULT_EVENT && !lost) return HSA_STATUS_ERROR;
   {
     const std::lock_guard lock(process().session_mutex);
-    (lost ? process().gpu_lost : process().fault_reported) = true;
+    if (lost)
+      process().gpu_lost = true;
+    else
+      process().fault_reported = true;
     if (reinterpret_cast<uintptr_t>(number) != process().sessions) return HSA_STATUS_ERROR;
   }
   MemoryFault fault;

@@ -79,6 +79,8 @@ class Session {
   // Returns true if this library has made the object in this session and not released it.
   bool holds(Kind kind, uint64_t handle);
   bool alive() const noexcept { return alive_.load(std::memory_order_acquire); }
+  // True after ROCr has reported the loss of a GPU of this process.
+  static bool has_lost_gpu() noexcept;
   // True in the child of a fork of a process that had a session.
   static bool is_parents() noexcept;
   // Reason and remedy of an Error about the use of a session that belongs to the parent.

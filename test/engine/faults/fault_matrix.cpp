@@ -386,6 +386,13 @@ class Matrix {
         (outcome.first("child", false) != "done" || outcome.first("child", true) != "done"))
       problem("the other process failed");
     if (row.scenario == "peer" && verdict.peer != "done") problem("another agent does not work");
+    // ROCr maps code and host memory to all agents, which the driver refuses for one that is gone.
+    if (row.scenario == "peer" && outcome.first("late peer", false) != "done") {
+      const std::string error = outcome.first("late error", false);
+      const bool names_loss = !row.reported || error.find("loss of a GPU") != std::string::npos;
+      if (row.late_peer_works || error.empty() || !names_loss)
+        problem("another agent does not work later: " + error);
+    }
     if (row.again_works && row.reported && verdict.again != "done")
       problem("a second Runtime does not work: " + verdict.again);
   }

@@ -61,6 +61,7 @@ std::vector<Row> device_rows(bool exceptions) {
                     .must_fail = exceptions,
                     .other_continues = false,
                     .again_works = false,
+                    .late_peer_works = kind == std::string_view("reset"),
                     .reported = exceptions,
                     .claimed = exceptions,
                     .launcher = {"--gpus", "2"},

@@ -18,6 +18,7 @@ struct Row {
   bool work_fails = true;       // and it is the work that fails, not what follows
   bool other_continues = true;  // another queue of the agent works
   bool again_works = true;      // a second Runtime works; otherwise its Error is named
+  bool late_peer_works = true;  // objects of another agent that are made after the fault
   bool reported = true;         // false: HSA does not report it, so only deadlines end waits
   bool claimed = false;  // the engine claims it, so ROCr's end of a program without it is no excuse
   bool is_short = false;  // part of the short matrix

@@ -92,7 +92,10 @@ class Round {
     attempt("stream", [&] { use_stream(); });
     // A Copier waits without a deadline.
     if (!stuck_) attempt("copy", [&] { use_copier(); });
-    if (plan_.scenario == "peer") report("peer", attempt("peer", [&] { use_peer(); }));
+    if (plan_.scenario == "peer") {
+      report("peer", attempt("peer", [&] { use_peer(*peer_); }));
+      use_late_peer();
+    }
     if (!lost_.empty()) look_for_reuse();
     if (inherited_ && !inherited_->work(Deadline::after(plan_.patience)))
       say("wrong", "what the child of a fork has inherited");
@@ -163,11 +166,27 @@ class Round {
     check(back, 3, "a copy to the device and back");
   }
 
-  void use_peer() {
-    BatchSubmitter batch{peer_->queue};
-    batch.dispatch(peer_->fill, Grid{kPart}, peer_->words.data(), 4u);
+  void use_peer(Peer& peer) {
+    BatchSubmitter batch{peer.queue};
+    batch.dispatch(peer.fill, Grid{kPart}, peer.words.data(), 4u);
     if (!batch.submit().wait(Deadline::after(plan_.patience))) return stuck("the peer");
-    check(peer_->words.span(), 4, "the peer's stores");
+    check(peer.words.span(), 4, "the peer's stores");
+  }
+
+  // The other agent once more, with all of its objects made now, after the fault.
+  void use_late_peer() {
+    bool done = false;
+    attempt("late peer", [&] {
+      try {
+        Peer late(runtime_->gpu(1));
+        use_peer(late);
+        done = true;
+      } catch (const Error& error) {
+        say("late error", text_of(error));
+        throw;
+      }
+    });
+    report("late peer", done);
   }
 
   // The failed queue still exists, so the device may still touch its blocks and signals. No packet

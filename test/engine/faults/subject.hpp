@@ -11,6 +11,8 @@
 //   unfinished=done|failed      what became of the work on the faulted queue
 //   other=done|failed           work on another queue of the agent
 //   peer=done|failed            work on another agent
+//   late peer=done|failed       the same with objects that are made after the fault
+//   late error=...    why they cannot be
 //   child=done|failed           the process that the scenario starts
 //   refusal=...       an Error in the child of a fork
 //   kept=...          kernarg blocks and signals of the failed work; no other packet had them until
