@@ -1,10 +1,15 @@
 #include <linux/kfd_ioctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
 #include <cerrno>
+#include <csignal>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "hsakmt_fixture.hpp"
 #include "test/support/catch.hpp"
+#include "test/support/posix.hpp"
 
 namespace uptempo::vgpu {
 namespace {
@@ -148,6 +153,41 @@ TEST_CASE("an unknown queue returns KFD's errors", "[queues]") {
   CHECK(kfd_request(AMDKFD_IOC_SET_CU_MASK, &cu_mask) == -EFAULT);
   cu_mask.num_cu_mask = 31;
   CHECK(kfd_request(AMDKFD_IOC_SET_CU_MASK, &cu_mask) == -EINVAL);
+}
+
+// In a child of a fork, whose parent has a queue.
+int queue_reports_at_sigquit() {
+  const rlimit no_core{0, 0};
+  setrlimit(RLIMIT_CORE, &no_core);
+  alarm(60);  // ends a child without a report
+  HsaSystemProperties system{};
+  if (hsaKmtOpenKFD() != HSAKMT_STATUS_SUCCESS) return 1;
+  (void)hsaKmtReleaseSystemProperties();  // as in fork_test.cpp
+  if (hsaKmtAcquireSystemProperties(&system) != HSAKMT_STATUS_SUCCESS) return 2;
+  int ends[2];
+  if (pipe(ends) != 0) return 3;
+  dup2(ends[1], STDERR_FILENO);
+  const Ring ring;
+  HsaQueueResource queue{};
+  if (create(ring, HSA_QUEUE_COMPUTE_AQL, queue) != HSAKMT_STATUS_SUCCESS) return 4;
+  if (raise(SIGQUIT) != 0) return 5;
+  std::string text;
+  char part[4096];
+  while (text.find("end of the report") == std::string::npos) {
+    const ssize_t size = read(ends[0], part, sizeof part);
+    if (size <= 0) return 6;
+    text.append(part, static_cast<size_t>(size));
+  }
+  _exit(text.find("report because of SIGQUIT") == std::string::npos ? 7 : 0);
+}
+
+TEST_CASE("a child's own device reports at SIGQUIT, although its parent's did", "[queues]") {
+  const Thunk thunk;
+  const Ring ring;
+  HsaQueueResource queue{};
+  REQUIRE(create(ring, HSA_QUEUE_COMPUTE_AQL, queue) == HSAKMT_STATUS_SUCCESS);
+  CHECK(uptempo::test::in_child(queue_reports_at_sigquit) == 0);
+  CHECK(hsaKmtDestroyQueue(value(queue.QueueId)) == HSAKMT_STATUS_SUCCESS);
 }
 
 }  // namespace

@@ -42,13 +42,18 @@ bool is_hang_handler(const struct sigaction& action) noexcept {
   return (action.sa_flags & SA_SIGINFO) == 0 && action.sa_handler == &on_hang_signal;
 }
 
+// The program sees the handler of a parent as the default action.
+bool is_default(const struct sigaction& action) noexcept {
+  if (is_hang_handler(action))
+    return hang_signal_owner.load(std::memory_order_relaxed) != process_id();
+  return (action.sa_flags & SA_SIGINFO) == 0 && action.sa_handler == SIG_DFL;
+}
+
 }  // namespace
 
 bool install_hang_signal(sem_t& wake) noexcept {
   struct sigaction current {};
-  if (__sigaction(SIGQUIT, nullptr, &current) != 0 || (current.sa_flags & SA_SIGINFO) != 0 ||
-      current.sa_handler != SIG_DFL)
-    return false;
+  if (__sigaction(SIGQUIT, nullptr, &current) != 0 || !is_default(current)) return false;
   hang_signal_owner.store(process_id(), std::memory_order_relaxed);
   hang_signal_wake.store(&wake, std::memory_order_release);
   struct sigaction ours {};

@@ -3,7 +3,8 @@
 //
 // A program that sets an action of its own, SIG_DFL and SIG_IGN included, has that action from then
 // on. It reads back the default action while the handler is here. A fork child inherits the handler
-// without a device; SIGQUIT ends it as the default action does.
+// without a device; SIGQUIT ends it as the default action does, until the child has a queue of its
+// own.
 //
 // Not covered: actions set by raw system calls, which displace the handler unseen.
 // Thread safety: any thread.
