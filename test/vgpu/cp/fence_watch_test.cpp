@@ -124,7 +124,7 @@ TEST_CASE("a dispatch keeps its instructions though the call that published it i
   REQUIRE(fires(done));
   REQUIRE(device.findings().size() == 1);
   const auto found = device.findings().front();
-  CHECK(found.writer->origin.published == 0);
+  CHECK(found.writer->origin.published.stack == 0);
   CHECK(found.writer->instructions != nullptr);
 }
 

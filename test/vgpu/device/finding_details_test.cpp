@@ -141,6 +141,47 @@ TEST_CASE("the place of the host's access is in the sentence, its functions foll
   CHECK_FALSE(json::parse(to_json(found, "gfx90a"))["reader"].contains("site"));
 }
 
+TEST_CASE("the program's name of the stream or queue is before the number of traces") {
+  using uptempo::vgpu::HipStream;
+  const auto details = [](const QueueName& writer, const QueueName& reader) {
+    return FindingDetails{.writer = {.lines = {}, .published_by = {}, .queue_name = writer},
+                          .reader = {.lines = {}, .published_by = {}, .queue_name = reader}};
+  };
+  const auto text = [&](const FindingDetails& names) {
+    return to_sentence(unordered(kFill, kSum), names);
+  };
+  const auto object = [&](const Finding& found, const FindingDetails& names) {
+    return json::parse(to_json(found, "gfx90a", names));
+  };
+  const FindingDetails hip = details({.stream = HipStream{0x55d0c0}}, {.stream = HipStream::null});
+  CHECK(contains(text(hip), "sum.kd (the null stream, queue 2, packet 0: "));
+  CHECK(contains(text(hip), "fill(int*) (stream 0x55d0c0, queue 1, packet 0: "));
+  json found = object(unordered(kFill, kSum), hip);
+  CHECK(found["writer"]["stream"] == "0x55d0c0");
+  CHECK(found["reader"]["stream"] == "null");
+  CHECK(found["writer"]["queue"] == 1);
+
+  const FindingDetails other =
+      details({.hsa_queue = 0x7f00, .hsa_queue_id = 3}, {.stream = HipStream::per_thread});
+  CHECK(contains(text(other), "sum.kd (the thread's default stream, queue 2, packet 0: "));
+  CHECK(contains(text(other), "fill(int*) (hsa_queue_t 0x7f00 of id 3, queue 1, packet 0: "));
+  found = object(unordered(kFill, kCopy), other);
+  CHECK(found["writer"]["hsa_queue"] == "0x7f00");
+  CHECK(found["writer"]["hsa_queue_id"] == 3);
+  CHECK_FALSE(found["writer"].contains("stream"));
+  CHECK(found["reader"]["engine"] == "copy_linear");
+  CHECK(found["reader"]["stream"] == "per-thread");
+
+  found = object(unordered(kFill, kSum), details({.hsa_queue = 0x7f00}, {}));
+  CHECK(found["writer"]["hsa_queue"] == "0x7f00");
+  CHECK_FALSE(found["writer"].contains("hsa_queue_id"));
+  for (const char* const field : {"stream", "hsa_queue"})
+    CHECK_FALSE(found["reader"].contains(field));
+  Finding of_gpus = unordered(kFill, kSum);
+  of_gpus.several_gpus = true;
+  CHECK(contains(to_sentence(of_gpus, hip), "fill(int*) (GPU 0, stream 0x55d0c0, queue 1, "));
+}
+
 TEST_CASE("JSON has the details with the names that the linker has") {
   const std::string line = to_json(unordered(kFill, kSum), "gfx90a", kDetails);
   CHECK(line.find('\n') == std::string::npos);

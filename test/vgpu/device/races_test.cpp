@@ -465,6 +465,12 @@ TEST_CASE("a race is a sentence with a remedy, and a line of JSON", "[races]") {
   CHECK(line.find('\n') == std::string::npos);
   const auto parsed = nlohmann::json::parse(line);
   CHECK(parsed["class"] == "race");
+  CHECK_FALSE(parsed.contains("stream"));
+  details.queue_name = {.stream = HipStream{0x55d0c0}};
+  CHECK(to_sentence(dispatch, finding, details)
+            .starts_with("race: sum(int*) (stream 0x55d0c0, queue 1, packet 4): wave 1 "));
+  CHECK(nlohmann::json::parse(to_json(dispatch, finding, "gfx90a", details))["stream"] ==
+        "0x55d0c0");
   CHECK(parsed["memory_space"] == "lds");
   CHECK(parsed["source_name"] == "sum(int*)");
   CHECK(parsed["writer"]["line"] == "sum.hip:12");

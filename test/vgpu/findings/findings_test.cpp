@@ -184,9 +184,10 @@ TEST_CASE("a finding names source lines, the host's calls, the allocation and a 
   const std::string err = check({"--check", "fences", "--deterministic"}, "unordered").err;
   INFO(err);
   CHECK(std::regex_search(
-      err, std::regex(R"(uptempo-vgpu: unordered: add\(unsigned int const\*, unsigned int\*\) )"
-                      R"(\(queue 1, packet 2: [a-z ,]+\) reads 256 bytes from address 0x[0-9a-f]+ )"
-                      R"(on, which fill\(unsigned int\*, unsigned int\) \(queue 1, packet 1: )")));
+      err, std::regex(
+               R"(uptempo-vgpu: unordered: add\(unsigned int const\*, unsigned int\*\) )"
+               R"(\([^()]*queue 1, packet 2: [a-z ,]+\) reads 256 bytes from address 0x[0-9a-f]+ )"
+               R"(on, which fill\(unsigned int\*, unsigned int\) \([^()]*queue 1, packet 1: )")));
   const std::string add = between(err, "    add(unsigned int const*, unsigned int*) reads at",
                                   "    fill(unsigned int*, unsigned int) wrote at");
   const std::string fill =
@@ -232,6 +233,34 @@ TEST_CASE("the report file has the same in JSON", "[findings]") {
   CHECK(found["memory"]["offset"] == 0);
   CHECK(found["memory"]["address"] == found["address"]);
   CHECK(contains(found["remedy"].get<std::string>(), "barrier bit"));
+}
+
+TEST_CASE("a finding in a program for HSA names the queue that the program holds", "[findings]") {
+  const uptempo::test::TemporaryDirectory directory;
+  const std::regex printed(R"((?:^|\n)hsa_queue_t (0x\w+) of id (\d+)\n)");
+  const auto run = [](std::vector<std::string> options) {
+    options.insert(options.end(), {"--check", "fences", "--deterministic", "--",
+                                   UPTEMPO_VGPU_FINDINGS_PROGRAM, "unordered", "return"});
+    return launch(options, {"UPTEMPO_REPORT_QUEUE=1"}).err;
+  };
+  const std::string err = run({});
+  INFO(err);
+  std::smatch queue;
+  REQUIRE(std::regex_search(err, queue, printed));
+  const std::string name =
+      "hsa_queue_t " + queue[1].str() + " of id " + queue[2].str() + ", queue 1, packet ";
+  CHECK(contains(err, "uptempo-vgpu: unordered: add(unsigned int const*, unsigned int*) (" + name));
+  CHECK(contains(err, " which fill(unsigned int*, unsigned int) (" + name));
+
+  const std::string again = run({"--report", directory.file("report")});
+  REQUIRE(std::regex_search(again, queue, printed));
+  const json found = finding_in(uptempo::test::contents_of(directory.file("report")));
+  INFO(found.dump(1));
+  for (const char* const task : {"writer", "reader"}) {
+    CHECK(found[task]["hsa_queue"] == queue[1].str());
+    CHECK(found[task]["hsa_queue_id"] == std::stoull(queue[2]));
+    CHECK_FALSE(found[task].contains("stream"));
+  }
 }
 
 TEST_CASE("the closing line names the report of the process", "[findings]") {

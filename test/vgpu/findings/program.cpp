@@ -1,6 +1,7 @@
 // A program under test: a kernel fills a buffer and another one reads it, with the order and the
 // fences that the first argument names. It ends as the second argument says, after text on standard
-// output that it has not flushed.
+// output that it has not flushed. With UPTEMPO_REPORT_QUEUE it prints its queue on stderr:
+// "hsa_queue_t ADDRESS of id NUMBER".
 //
 //   clean          all that is needed
 //   specification  no fences; the caches of gfx90a tolerate that
@@ -126,6 +127,13 @@ class Program {
     if (what == "copy") device_.copy(words.data(), sums.data(), sums.size_bytes());
   }
 
+  void report_queue() {
+    const hsa_queue_t* const queue = device_.queue();
+    std::fprintf(stderr, "hsa_queue_t 0x%llx of id %llu\n",
+                 static_cast<unsigned long long>(reinterpret_cast<uintptr_t>(queue)),
+                 static_cast<unsigned long long>(queue->id));
+  }
+
  private:
   TestDevice device_{kernels::findings()};
   hsa_signal_t done_{}, published_{};
@@ -140,6 +148,7 @@ int main(int argc, char** argv) {
   const std::string how = argv[2];
   auto* const program = new Program;  // never deleted: the runtime is not shut down
   program->run(argv[1]);
+  if (std::getenv("UPTEMPO_REPORT_QUEUE") != nullptr) program->report_queue();
   std::cout << "cout ";
   std::printf("printf");
   if (how == "exit") std::exit(3);

@@ -75,6 +75,7 @@ TEST_CASE("a write beyond the end names buffer, distance, line and lane", "[memo
   CHECK(found["bytes"] == 4);
   CHECK(found["memory"]["bytes"] == 1000);
   CHECK(found["memory"]["after"] == 0);
+  CHECK(found["stream"] == "null");
   CHECK(calls(found["memory"]["allocated_by"], "allocate"));
   CHECK(calls(found["published_by"], "main"));
 }
@@ -95,6 +96,7 @@ TEST_CASE("allocations in one block of ROCr are kept apart", "[memory_check]") {
   CHECK(found["lane"] == 62);
   CHECK(found["memory"]["bytes"] == 256);
   CHECK(found["memory"]["after"] == 0);
+  CHECK(found.value("hsa_queue", "").starts_with("0x"));
   CHECK(calls(found["memory"]["allocated_by"], "(anonymous namespace)::Program::take"));
 }
 
@@ -202,7 +204,8 @@ TEST_CASE("the text names the same things in sentences", "[memory_check]") {
       launch({"--check", "memory", "--", UPTEMPO_VGPU_HIP_MEMORY_ERRORS, "after"});
   INFO(result.err);
   CHECK(result.exit_code == 0);
-  CHECK(contains(result.err, "uptempo-vgpu: out-of-bounds: store(int*, int) (queue "));
+  CHECK(contains(result.err,
+                 "uptempo-vgpu: out-of-bounds: store(int*, int) (the null stream, queue "));
   CHECK(contains(result.err, ") writes 4 bytes at address 0x"));
   CHECK(contains(result.err,
                  "in workgroup (0,0,0), wave 0, lane 61 and 2 others, at memory_errors.hip:16"));

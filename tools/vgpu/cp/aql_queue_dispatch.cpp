@@ -72,10 +72,10 @@ bool AqlQueue::launch_dispatch(const std::byte* bytes, AqlHeader header) {
                        (context_.random() >> 16) % 2 == 0;
   const DeviceDescription& device = *context_.device.options.device;
   const bool all_units = share_.units.size() == device.compute_units;
+  const Publisher published = fences_.publisher_of(next_);
   entry.watched = fences_.launch(header, next_, *state,
                                  {.count = all_units ? device.xcds : 1, .first = share_.first_xcd},
-                                 loaded.runtime_blit);
-  const HostStackId published = fences_.publisher_of(next_);
+                                 loaded.runtime_blit, published);
   entry.checked = memory_watch_.launch(next_, *state, loaded.runtime_blit, published);
   entry.races = races_.launch(*state, next_, loaded.runtime_blit, published);
   entry.dispatch = std::make_unique<Dispatch>(std::move(state), scratch_slots_, share_);

@@ -207,25 +207,25 @@ void FenceWatch::doorbell(uint64_t value, uint64_t host_ns) {
   checker_->doorbell(actor_, value, waits_ ? host_clock_ns() : host_ns);
 }
 
-void FenceWatch::published(uint64_t value, HostStackId stack) {
-  if (keeps_places_) published_.push_back({value, stack});
+void FenceWatch::published(uint64_t value, const Publisher& publisher) {
+  if (keeps_places_) published_.push_back({value, publisher});
 }
 
-// The stack of the first doorbell that covers it.
-HostStackId FenceWatch::publisher_of(uint64_t position) {
+// That of the first doorbell that covers it.
+Publisher FenceWatch::publisher_of(uint64_t position) {
   // With several producers, doorbells may come out of order, so it may be another producer's.
   while (!published_.empty() && published_.front().value < position) published_.pop_front();
-  return published_.empty() ? 0 : published_.front().stack;
+  return published_.empty() ? Publisher{} : published_.front().publisher;
 }
 
 std::unique_ptr<WatchedDispatch> FenceWatch::launch(AqlHeader header, uint64_t index,
                                                     gfx9::DispatchState& state, fences::L2Deal l2s,
-                                                    bool runtimes) {
+                                                    bool runtimes, const Publisher& published) {
   if (checker_ == nullptr) return nullptr;
   host_.report();
   auto watched = std::make_unique<WatchedDispatch>(
       *checker_, actor_, packet(header, index, {0}), state, l2s, host_pages_, keeps_places_,
-      fences::Origin{.published = publisher_of(index),
+      fences::Origin{.published = published,
                      .runtimes = runtimes,
                      .kernargs = reinterpret_cast<GpuAddress>(state.packet.kernarg_address),
                      .kernarg_bytes = state.kernel.kernarg_bytes});

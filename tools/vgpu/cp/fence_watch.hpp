@@ -83,18 +83,19 @@ class FenceWatch {
   }
   void doorbell(uint64_t value, uint64_t host_ns);
   // The host's call that published everything up to that doorbell, from the last one on.
-  void published(uint64_t value, HostStackId stack);
+  void published(uint64_t value, const Publisher& publisher);
 
   // Whether found doorbells must be passed on.
   bool keeps_places() const noexcept { return keeps_places_; }
-  // That call for a packet (SDMA: for a byte of the ring); 0: not known. Positions only grow.
-  HostStackId publisher_of(uint64_t position);
+  // That call for a packet (SDMA: for a byte of the ring), if it is known. Positions only grow.
+  Publisher publisher_of(uint64_t position);
 
-  // For compute queues, before `state` is launched. Returns null if checking is off. `of_runtime`:
-  // a blit kernel of ROCr, which reuses its arguments without a wait.
+  // For compute queues, before `state` is launched. Returns null if checking is off. `runtimes`: a
+  // blit kernel of ROCr, which reuses its arguments without a wait. `published`: publisher_of() the
+  // packet.
   std::unique_ptr<WatchedDispatch> launch(AqlHeader header, uint64_t index,
                                           gfx9::DispatchState& state, fences::L2Deal l2s,
-                                          bool runtimes);
+                                          bool runtimes, const Publisher& published);
   void end(WatchedDispatch& dispatch, AqlHeader header, uint64_t index, hsa_signal_t completion);
   // Dependencies of the packet that completes next. look_at_dependencies() starts a new evaluation,
   // the next function records a satisfied signal, and the last one reports the packet's completion.
@@ -140,7 +141,7 @@ class FenceWatch {
   std::vector<Signal> satisfied_;
   struct Published {
     uint64_t value;
-    HostStackId stack;
+    Publisher publisher;
   };
   std::deque<Published> published_;  // doorbells whose packets have not all begun
   std::vector<GpuAddress> closed_;   // pages that the current copy has closed to the host

@@ -238,7 +238,7 @@ void CheckedDispatch::lds_access(const ObservedLdsAccess& access) noexcept {
 }
 
 std::unique_ptr<CheckedDispatch> MemoryWatch::launch(uint64_t index, gfx9::DispatchState& state,
-                                                     bool of_rocr, HostStackId published) {
+                                                     bool of_rocr, const Publisher& published) {
   if (checker_ == nullptr) return nullptr;
   std::vector<uint64_t> arguments(state.kernel.kernarg_bytes / sizeof(uint64_t));
   const auto kernargs = reinterpret_cast<GpuAddress>(state.packet.kernarg_address);
@@ -252,7 +252,8 @@ std::unique_ptr<CheckedDispatch> MemoryWatch::launch(uint64_t index, gfx9::Dispa
                               .queue = ordinal_,
                               .position = index,
                               .name = state.name,
-                              .published = published};
+                              .published = published,
+                              .of_rocr = of_rocr};
   const uint64_t number = checker_->begin(packet, arguments);
   auto checked = std::make_unique<CheckedDispatch>(*checker_, std::move(packet), number,
                                                    of_rocr || is_kernel_of_hip(state.name),
@@ -261,7 +262,7 @@ std::unique_ptr<CheckedDispatch> MemoryWatch::launch(uint64_t index, gfx9::Dispa
   return checked;
 }
 
-void MemoryWatch::copied(uint64_t offset, const sdma::Decoded& packet, HostStackId published) {
+void MemoryWatch::copied(uint64_t offset, const sdma::Decoded& packet, const Publisher& published) {
   if (checker_ == nullptr) return;
   const memory_check::Packet copy{.is_copy = true,
                                   .gpu = gpu_,

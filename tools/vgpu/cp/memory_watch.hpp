@@ -15,7 +15,7 @@
 
 #include "cp/packet/sdma_packet.hpp"
 #include "device/device.hpp"
-#include "device/host/host_stacks.hpp"
+#include "device/host/publisher.hpp"
 #include "device/memory_check/checker.hpp"
 #include "device/observer.hpp"
 #include "gfx9/workgroup.hpp"
@@ -74,9 +74,9 @@ class MemoryWatch {
   // Before `state` is launched. Returns null if checking is off. `of_rocr`: a blit kernel of ROCr.
   // `published`: the host's call.
   std::unique_ptr<CheckedDispatch> launch(uint64_t index, gfx9::DispatchState& state, bool of_rocr,
-                                          HostStackId published);
+                                          const Publisher& published);
   // `offset` is the ring offset, as in traces.
-  void copied(uint64_t offset, const sdma::Decoded& packet, HostStackId published);
+  void copied(uint64_t offset, const sdma::Decoded& packet, const Publisher& published);
 
  private:
   memory_check::Checker* const checker_;

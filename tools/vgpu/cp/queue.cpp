@@ -57,7 +57,7 @@ void Queue::trace_doorbell(uint64_t value, uint64_t host_ns) {
 }
 
 void Queue::noted_doorbell(const DoorbellWatch::Record& record) {
-  fences_.published(record.value, record.stack);
+  fences_.published(record.value, record.publisher);
   if (!context_.device.trace.enabled()) return;
   if (doorbell_lines_.noted(record.value, record.host_ns))
     trace_doorbell(record.value, record.host_ns);

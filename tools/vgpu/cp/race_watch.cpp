@@ -5,7 +5,7 @@
 namespace uptempo::vgpu {
 
 std::unique_ptr<RaceWatched> RaceWatch::launch(gfx9::DispatchState& state, uint64_t index,
-                                               bool runtimes, HostStackId published) const {
+                                               bool runtimes, const Publisher& published) const {
   if (device_.races == nullptr || runtimes || is_kernel_of_hip(state.name)) return nullptr;
   auto observer =
       device_.races->begin({.workgroups = state.workgroups(),

@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "device/device.hpp"
-#include "device/host/host_stacks.hpp"
+#include "device/host/publisher.hpp"
 #include "device/races/races.hpp"
 #include "gfx9/workgroup.hpp"
 
@@ -26,7 +26,7 @@ class RaceWatch {
   // Before `state` is launched. Returns null if races are not checked in it: kernels of ROCr and
   // HIP are not. `published`: the host's call.
   std::unique_ptr<RaceWatched> launch(gfx9::DispatchState& state, uint64_t index, bool runtimes,
-                                      HostStackId published) const;
+                                      const Publisher& published) const;
   // When it has ended, also with a fault.
   void end(RaceWatched& watched) const { device_.races->end(*watched.observer, watched.dispatch); }
 

@@ -242,4 +242,11 @@ std::optional<uint32_t> Queues::with_ring(uint64_t ring_address) const {
   return ordinal_of(found->second.device_queue);
 }
 
+std::optional<uint32_t> Queues::ordinal_of_compute(uint32_t queue_id) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = queues_.find(queue_id);
+  if (found == queues_.end() || found->second.sdma_slot) return std::nullopt;
+  return ordinal_of(found->second.device_queue);
+}
+
 }  // namespace uptempo::vgpu::kfd

@@ -64,6 +64,8 @@ class Queues {
   // Returns the device's ordinal (cp/queue.hpp) of the compute queue whose ring begins at that
   // address, or nullopt.
   std::optional<uint32_t> with_ring(uint64_t ring_address) const;
+  // The same for the queue with this id, if it is a compute queue.
+  std::optional<uint32_t> ordinal_of_compute(uint32_t queue_id) const;
   // Reports of all queues and waves. Takes no lock of this class.
   HangReports& hang_reports() noexcept { return hang_reports_; }
 

@@ -135,11 +135,16 @@ int Requests::kfd(uint32_t number, void* args) {
       if (FindingDetailer* const details = check_report.details();
           details != nullptr && created == 0)
         if (const auto ordinal = queues.with_ring(queue.ring_base_address))
-          details->created_queue(*ordinal);
+          details->created_queue(*ordinal, queue.read_pointer_address);
       return created;
     }
-    case _IOC_NR(AMDKFD_IOC_DESTROY_QUEUE):
-      return queues.destroy(as<kfd_ioctl_destroy_queue_args>(args).queue_id);
+    case _IOC_NR(AMDKFD_IOC_DESTROY_QUEUE): {
+      const uint32_t queue_id = as<kfd_ioctl_destroy_queue_args>(args).queue_id;
+      if (FindingDetailer* const details = check_report.details(); details != nullptr)
+        if (const auto ordinal = queues.ordinal_of_compute(queue_id))
+          details->destroys_queue(*ordinal);
+      return queues.destroy(queue_id);
+    }
     case _IOC_NR(AMDKFD_IOC_UPDATE_QUEUE):
       return queues.update(as<kfd_ioctl_update_queue_args>(args));
     case _IOC_NR(AMDKFD_IOC_SET_CU_MASK): {

@@ -361,7 +361,7 @@ int run(const std::vector<std::string>& arguments) {
                                   "' is statically linked, so the virtual GPU cannot be preloaded: "
                                   "link it dynamically"};
   const std::string library = find_library();
-  set("LD_PRELOAD", preload_list(program, library, checks.memory));
+  set("LD_PRELOAD", preload_list(program, library, checks.fences || checks.memory || checks.races));
   if (checks.memory) set("HSA_TOOLS_LIB", tools_list(library));
   std::vector<char*> argv;
   for (size_t i = first; i < arguments.size(); ++i)

@@ -19,12 +19,12 @@ bool is_sanitizer_runtime(const std::string& library) {
          library.starts_with("libclang_rt.");
 }
 
-// A library of --check memory, in the folder of the preloaded one.
+// A library of a check, in the folder of the preloaded one.
 std::string beside(const std::string& library, const std::string& name) {
   std::string path =
       (fs::path(library).parent_path() / ("libuptempo-vgpu." + name + ".so")).string();
   if (access(path.c_str(), R_OK) != 0)
-    throw Failure{kCannotRun, "--check memory needs '" + path + "', which is missing"};
+    throw Failure{kCannotRun, "--check needs '" + path + "', which is missing"};
   return path;
 }
 
@@ -50,14 +50,13 @@ std::string find_library() {
                                 "; build or install it with the launcher"};
 }
 
-std::string preload_list(const ElfProgram& program, const std::string& library,
-                         bool checks_memory) {
+std::string preload_list(const ElfProgram& program, const std::string& library, bool checks) {
   std::string list;
   for (const std::string& needed : program.needed)
     if (is_sanitizer_runtime(needed)) list += needed + ':';
   list += library;
-  const std::string hip = checks_memory ? beside(library, "hip-free") : std::string();
-  if (checks_memory) list += ':' + hip;
+  const std::string hip = checks ? beside(library, "hip") : std::string();
+  if (checks) list += ':' + hip;
   const char* present = std::getenv("LD_PRELOAD");
   std::string_view others = present == nullptr ? "" : present;
   while (!others.empty()) {

@@ -14,10 +14,10 @@ namespace uptempo::vgpu {
 // library folder of the same prefix (installed).
 std::string find_library();
 
-// The value of LD_PRELOAD: `library`, with `checks_memory` hip_free.cpp, and what the variable
-// names now. A sanitizer's runtime must be
-// the first library of the process, so it precedes the virtual GPU's.
-std::string preload_list(const ElfProgram& program, const std::string& library, bool checks_memory);
+// The value of LD_PRELOAD: `library`, with `checks` the functions of HIP that findings need
+// (interpose/hip_*.cpp), and what the variable names now. A sanitizer's runtime must be the first
+// library of the process, so it precedes the virtual GPU's.
+std::string preload_list(const ElfProgram& program, const std::string& library, bool checks);
 
 // The value of HSA_TOOLS_LIB: the tool beside `library`, and what the variable names now. The first
 // tool is the innermost, so the others see the program's calls unchanged.

@@ -64,7 +64,7 @@ struct DoorbellFault {
               : capture_interrupted(*watch.stacks_,
                                     reinterpret_cast<const void*>(registers[REG_RIP]),
                                     reinterpret_cast<const void*>(registers[REG_RSP]));
-      watch.note({&doorbell, value, host_clock_ns(), stack});
+      watch.note({&doorbell, value, host_clock_ns(), {stack, calling_stream()}});
     }
     // seq_cst is correct for both MOV and XCHG.
     const uint64_t before =

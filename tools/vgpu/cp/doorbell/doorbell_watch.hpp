@@ -36,7 +36,7 @@
 #include <mutex>
 #include <optional>
 
-#include "device/host/host_stacks.hpp"
+#include "device/host/publisher.hpp"
 #include "device/waits/host_holder.hpp"
 
 namespace uptempo::vgpu {
@@ -113,7 +113,7 @@ class DoorbellWatch final : public HostHolder {
     const uint64_t* doorbell;  // in the alias
     uint64_t value;
     uint64_t host_ns;
-    HostStackId stack;
+    Publisher publisher;
   };
   std::optional<Record> take_record() noexcept;
   // The records that wait. A thread that rings while kRecords wait yields until one is taken.

@@ -14,7 +14,7 @@
 #include "device/fences/instruction_ranges.hpp"
 #include "device/fences/order.hpp"
 #include "device/fences/page_accesses.hpp"
-#include "device/host/host_stacks.hpp"
+#include "device/host/publisher.hpp"
 
 namespace uptempo::vgpu::fences {
 
@@ -40,9 +40,9 @@ struct Packet {
 
 // Where a dispatch or copy comes from, for texts.
 struct Origin {
-  HostStackId published = 0;  // the host's call that rang for it
-  bool runtimes = false;      // a kernel of ROCr
-  GpuAddress kernargs = 0;    // 0: not known, or none
+  Publisher published = {};
+  bool runtimes = false;    // a kernel of ROCr
+  GpuAddress kernargs = 0;  // 0: not known, or none
   uint64_t kernarg_bytes = 0;
 };
 

@@ -29,12 +29,12 @@ std::string name_of(const Packet& packet) {
   return packet.is_copy ? packet.name : readable_kernel(packet.name);
 }
 
-// "fill(int*) (queue 1, packet 2)"
-std::string described(const Packet& packet, bool several_gpus) {
+// "fill(int*) (stream 0x55d0c0, queue 1, packet 2)"
+std::string described(const Packet& packet, const Details& details) {
   return name_of(packet) + " (" +
-         (several_gpus ? "GPU " + std::to_string(packet.gpu) + ", queue " : "queue ") +
-         std::to_string(packet.queue) + (packet.is_copy ? ", offset " : ", packet ") +
-         std::to_string(packet.position) + ')';
+         (details.several_gpus ? "GPU " + std::to_string(packet.gpu) + ", " : "") +
+         fences::described(details.queue_name) + "queue " + std::to_string(packet.queue) +
+         (packet.is_copy ? ", offset " : ", packet ") + std::to_string(packet.position) + ')';
 }
 
 // Where the bytes are, seen from the buffer.
@@ -146,9 +146,9 @@ std::string to_sentence(const Finding& finding, const Details& details) {
             ": " + std::string(reason(finding));
   } else if (!has_access(finding)) {
     text += std::string(reason(finding)) + ": " + hex(finding.address);
-    if (finding.packet) text += ", used by " + described(*finding.packet, details.several_gpus);
+    if (finding.packet) text += ", used by " + described(*finding.packet, details);
   } else {
-    text += finding.packet ? described(*finding.packet, details.several_gpus) : "a kernel";
+    text += finding.packet ? described(*finding.packet, details) : "a kernel";
     text += ' ' + std::string(accesses(finding.access)) + ' ' + counted(finding.bytes, "byte");
     text += is_in_lds(finding) ? " at offset " + hex(finding.address) + " of LDS"
                                : " at address " + hex(finding.address);
@@ -180,7 +180,7 @@ std::string to_json(const Finding& finding, std::string_view target, const Detai
         std::string(packet.is_copy ? R"(,"engine":)" : R"(,"kernel":)") + json_quoted(packet.name);
     if (readable != packet.name) text += R"(,"source_name":)" + json_quoted(readable);
     if (details.several_gpus) text += R"(,"gpu":)" + number(packet.gpu);
-    text += R"(,"queue":)" + number(packet.queue) +
+    text += R"(,"queue":)" + number(packet.queue) + fences::json_field(details.queue_name) +
             (packet.is_copy ? R"(,"offset":)" : R"(,"index":)") + number(packet.position);
     if (!packet.is_copy && has_access(finding)) {
       text += R"(,"workgroup":[)" + fences::listed(finding.workgroup) + R"(],"wave":)" +

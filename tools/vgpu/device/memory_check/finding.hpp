@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "device/fences/report/finding_text.hpp"
-#include "device/host/host_stacks.hpp"
+#include "device/host/publisher.hpp"
 #include "device/memory.hpp"
 
 namespace uptempo::vgpu::memory_check {
@@ -40,7 +40,8 @@ struct Packet {
   uint32_t queue = 0;     // as in traces
   uint64_t position = 0;  // packet index; of a copy the byte offset in the ring
   std::string name;       // the kernel, or the engine's operation
-  HostStackId published = 0;
+  Publisher published = {};
+  bool of_rocr = false;  // a kernel of ROCr
 };
 
 struct Buffer {
@@ -74,13 +75,14 @@ struct Finding {
 struct Details {
   std::string line;  // of the kernel: "sum.hip:12"
   std::vector<fences::HostFrame> published_by, allocated_by, freed_by, freed_again_by;
-  std::string kind;  // of the buffer: "device memory (VRAM)"
+  fences::QueueName queue_name = {};  // of the packet
+  std::string kind;                   // of the buffer: "device memory (VRAM)"
   bool hip = false;
   bool several_gpus = false;
 };
 
 // {"class":"out-of-bounds","access":"write","kernel":"_Z3addPi.kd","source_name":"add(int*)",
-//  "queue":1,"index":0,"workgroup":[0,0,0],"wave":0,"lane":3,"lanes":1,"instruction":140737,
+//  "queue":1,"stream":"0x55d0c0","index":0,"workgroup":[0,0,0],"wave":0,"lane":3,"lanes":1,"instruction":140737,
 //  "line":"add.hip:12","published_by":[...],"address":140737,"bytes":4,
 //  "memory":{"kind":"device memory (VRAM)","address":140000,"bytes":1000,"after":4,
 //            "allocated_by":[...],"freed_by":[...]},

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "device/host/host_stacks.hpp"
+#include "device/host/publisher.hpp"
 #include "device/memory.hpp"
 #include "device/races/shadow.hpp"
 
@@ -50,7 +50,7 @@ struct Checked {
   uint32_t queue = 0;  // as in traces
   uint64_t index = 0;  // of its packet
   uint32_t gpu = 0;
-  HostStackId published = 0;  // the host's call that published it; 0: not known
+  Publisher published = {};
 };
 
 }  // namespace uptempo::vgpu::races

@@ -1,13 +1,17 @@
 #include "kfd/report/finding_details.hpp"
 
+#include <hsa/amd_hsa_queue.h>
+
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "device/fences/report/remedy.hpp"
+#include "kfd/program_memory.hpp"
 
 namespace uptempo::vgpu::kfd {
 namespace {
@@ -27,25 +31,62 @@ void FindingDetailer::attach(const std::vector<AddressSpace*>& memory_of_gpus) {
   lines_->open_now();
 }
 
-void FindingDetailer::created_queue(uint32_t number) {
-  const HostStackId stack = stacks.capture();
+void FindingDetailer::created_queue(uint32_t number, GpuAddress read_index) {
+  static_assert(offsetof(amd_queue_t, hsa_queue) == 0);
+  const CreatedQueue created{.stack = stacks.capture(),
+                             .hsa_queue = read_index - offsetof(amd_queue_t, read_dispatch_id)};
   const std::lock_guard lock(queues_mutex_);
-  queues_[number] = stack;
+  queues_[number] = created;
 }
 
-HostStackId FindingDetailer::creation_of(uint32_t queue) const {
+void FindingDetailer::destroys_queue(uint32_t number) {
+  const std::lock_guard lock(queues_mutex_);
+  const auto found = queues_.find(number);
+  if (found == queues_.end()) return;
+  look_for_id(found->second);
+  found->second.destroyed = true;
+}
+
+void FindingDetailer::look_for_id(CreatedQueue& queue) {
+  constexpr uint64_t kNone = ~uint64_t{0};
+  uint64_t id = kNone;
+  if (!queue.id && !queue.destroyed &&
+      copy_from_program(&id, queue.hsa_queue + offsetof(hsa_queue_t, id), sizeof id) && id != kNone)
+    queue.id = id;
+}
+
+FindingDetailer::CreatedQueue FindingDetailer::creation_of(uint32_t queue) {
   const std::lock_guard lock(queues_mutex_);
   const auto found = queues_.find(queue);
-  return found == queues_.end() ? 0 : found->second;
+  if (found == queues_.end()) return {};
+  look_for_id(found->second);
+  return found->second;
+}
+
+fences::QueueName FindingDetailer::name_of(uint32_t queue, const Publisher& published,
+                                           bool of_rocr) {
+  if (published.stream != HipStream::unknown) return {.stream = published.stream};
+  // The program does not know the queues of ROCr and HIP.
+  if (of_rocr) return {};
+  if (frames_.is_hip()) {
+    const std::vector<HostFrames::RuntimeCall> calls =
+        frames_.runtime_calls(stacks.frames(published.stack));
+    if (published.stack == 0 || std::ranges::any_of(calls, &HostFrames::RuntimeCall::hip))
+      return {};
+  }
+  const CreatedQueue created = creation_of(queue);
+  return {.hsa_queue = created.hsa_queue, .hsa_queue_id = created.id};
 }
 
 fences::TaskDetails FindingDetailer::of(const fences::Task& task, GpuAddress address, bool writes) {
   fences::TaskDetails details;
   if (task.kind == fences::Task::Kind::host && task.site != 0)
     details.site = frames_.place(task.site);
-  details.published_by = frames_.frames(stacks.frames(task.origin.published));
+  details.published_by = frames_.frames(stacks.frames(task.origin.published.stack));
   if (task.kind == fences::Task::Kind::dispatch)
-    details.queue_created_by = frames_.frames(stacks.frames(creation_of(task.queue)));
+    details.queue_created_by = frames_.frames(stacks.frames(creation_of(task.queue).stack));
+  if (task.kind != fences::Task::Kind::host)
+    details.queue_name = name_of(task.queue, task.origin.published, task.origin.runtimes);
   if (task.instructions == nullptr || lines_ == nullptr) return details;
   for (const fences::InstructionRange& range : *task.instructions) {
     if (address < range.begin || address >= range.end || !(writes ? range.writes : range.reads))
@@ -93,7 +134,9 @@ memory_check::Details FindingDetailer::of(const memory_check::Finding& finding) 
   const auto calls = [this](HostStackId stack) { return frames_.frames(stacks.frames(stack)); };
   memory_check::Details details;
   if (finding.packet) {
-    details.published_by = calls(finding.packet->published);
+    details.published_by = calls(finding.packet->published.stack);
+    details.queue_name =
+        name_of(finding.packet->queue, finding.packet->published, finding.packet->of_rocr);
     if (finding.instruction != 0 && lines_ != nullptr)
       details.line = lines_->line(finding.packet->gpu, finding.instruction);
   }
@@ -153,7 +196,8 @@ races::Details FindingDetailer::of(const races::Checked& dispatch, const races::
   };
   return {.writer_line = line(finding.writer),
           .other_line = line(finding.other),
-          .published_by = frames_.frames(stacks.frames(dispatch.published)),
+          .published_by = frames_.frames(stacks.frames(dispatch.published.stack)),
+          .queue_name = name_of(dispatch.queue, dispatch.published, false),
           .memory = finding.lds ? std::nullopt : memory_at(finding.address),
           .library = frames_.is_hip() ? fences::Library::hip : fences::Library::hsa};
 }

@@ -34,8 +34,11 @@ class FindingDetailer {
   // Call it before the first finding.
   void attach(const std::vector<AddressSpace*>& memory_of_gpus);
 
-  // The calling thread has created the compute queue of that number.
-  void created_queue(uint32_t number);
+  // The calling thread has created the compute queue of that number. `read_index`: the address that
+  // the driver was given, which is in the program's amd_queue_t.
+  void created_queue(uint32_t number, GpuAddress read_index);
+  // The calling thread is about to destroy it.
+  void destroys_queue(uint32_t number);
 
   fences::FindingDetails of(const fences::Finding& finding);
   memory_check::Details of(const memory_check::Finding& finding);
@@ -53,12 +56,22 @@ class FindingDetailer {
   std::optional<fences::MemoryDetails> memory_at(GpuAddress address);
   std::optional<fences::MemoryDetails> memory_of(const fences::Finding& finding);
 
-  HostStackId creation_of(uint32_t queue) const;
+  struct CreatedQueue {
+    HostStackId stack = 0;
+    GpuAddress hsa_queue = 0;  // 0: not known
+    std::optional<uint64_t> id = {};
+    bool destroyed = false;
+  };
+  // ROCr sets the id when the driver has created the queue.
+  static void look_for_id(CreatedQueue& queue);
+  CreatedQueue creation_of(uint32_t queue);
+  // `of_rocr`: the packet is one of ROCr's own.
+  fences::QueueName name_of(uint32_t queue, const Publisher& published, bool of_rocr);
   bool is_by_program(HostStackId stack, std::span<const HostStackId> initialisations);
 
-  std::mutex texts_mutex_;                            // guards frames_ and lines_
-  mutable std::mutex queues_mutex_;                   // taken last
-  std::unordered_map<uint32_t, HostStackId> queues_;  // compute queues, by number
+  std::mutex texts_mutex_;                             // guards frames_ and lines_
+  std::mutex queues_mutex_;                            // taken last
+  std::unordered_map<uint32_t, CreatedQueue> queues_;  // compute queues, by number
   const DwarfLibrary library_;
   HostFrames frames_;
   std::unique_ptr<SourceLines> lines_;  // null: not attached

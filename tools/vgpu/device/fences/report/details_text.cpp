@@ -33,6 +33,26 @@ std::string json_field(const MemoryDetails& memory, GpuAddress address) {
   return text + '}';
 }
 
+std::string described(const QueueName& name) {
+  if (name.stream == HipStream::null) return "the null stream, ";
+  if (name.stream == HipStream::per_thread) return "the thread's default stream, ";
+  if (name.stream != HipStream::unknown)
+    return "stream " + hex(static_cast<uint64_t>(name.stream)) + ", ";
+  if (name.hsa_queue == 0) return {};
+  return "hsa_queue_t " + hex(name.hsa_queue) +
+         (name.hsa_queue_id ? " of id " + std::to_string(*name.hsa_queue_id) : "") + ", ";
+}
+
+std::string json_field(const QueueName& name) {
+  if (name.stream == HipStream::null) return R"(,"stream":"null")";
+  if (name.stream == HipStream::per_thread) return R"(,"stream":"per-thread")";
+  if (name.stream != HipStream::unknown)
+    return R"(,"stream":")" + hex(static_cast<uint64_t>(name.stream)) + '"';
+  if (name.hsa_queue == 0) return {};
+  return R"(,"hsa_queue":")" + hex(name.hsa_queue) + '"' +
+         (name.hsa_queue_id ? R"(,"hsa_queue_id":)" + std::to_string(*name.hsa_queue_id) : "");
+}
+
 std::string listed(const std::vector<std::string>& lines) {
   std::string text;
   for (size_t i = 0; i < lines.size(); ++i)

@@ -27,6 +27,11 @@ std::string listed(const std::vector<std::string>& lines);
 // A line on the allocation that holds `address`.
 std::string described(const MemoryDetails& memory, GpuAddress address);
 
+// Names for a list in parentheses: "stream 0x55d0c0, ", "hsa_queue_t 0x7f0080 of id 3, ".
+std::string described(const QueueName& name);
+// ,"stream":"0x55d0c0"
+std::string json_field(const QueueName& name);
+
 std::string json_list(const std::vector<std::string>& texts);
 // ,"memory":{...}
 std::string json_field(const MemoryDetails& memory, GpuAddress address);

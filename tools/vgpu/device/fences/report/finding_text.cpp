@@ -20,7 +20,8 @@ std::string to_json(const TaskDetails& details) {
 
 std::string to_json(const Task& task, bool several_gpus, const TaskDetails& details) {
   const std::string queue = R"({"queue":)" + std::to_string(task.queue) +
-                            (several_gpus ? R"(,"gpu":)" + std::to_string(task.agent) : "");
+                            (several_gpus ? R"(,"gpu":)" + std::to_string(task.agent) : "") +
+                            json_field(details.queue_name);
   switch (task.kind) {
     case Task::Kind::host:
       return R"({"engine":"host")" +
@@ -46,12 +47,12 @@ std::string place_of(const HostFrame& frame) {
   return (frame.module.empty() ? "" : frame.module + '+') + hex(frame.offset);
 }
 
-// Example: "sum.kd (queue 1, packet 7: barrier, acquire agent, release none)". With several GPUs,
-// "(GPU 1, queue 1, ...".
+// Example: "sum.kd (stream 0x55d0c0, queue 1, packet 7: barrier, acquire agent, release none)".
+// With several GPUs, "(GPU 1, stream ...".
 std::string described(const Task& task, bool several_gpus, const TaskDetails& details) {
-  const std::string queue = (several_gpus ? " (GPU " + std::to_string(task.agent) + ", queue "
-                                          : std::string(" (queue ")) +
-                            std::to_string(task.queue);
+  const std::string queue =
+      " (" + (several_gpus ? "GPU " + std::to_string(task.agent) + ", " : std::string()) +
+      described(details.queue_name) + "queue " + std::to_string(task.queue);
   const std::string position = std::to_string(task.position);
   switch (task.kind) {
     case Task::Kind::host:

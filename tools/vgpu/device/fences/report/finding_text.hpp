@@ -15,10 +15,18 @@
 
 namespace uptempo::vgpu::fences {
 
+// The program's own name for where it published a packet: HIP's stream, or HSA's queue.
+struct QueueName {
+  HipStream stream = HipStream::unknown;
+  GpuAddress hsa_queue = 0;                   // hsa_queue_t*; 0: not known, or HIP's own
+  std::optional<uint64_t> hsa_queue_id = {};  // its id
+};
+
 struct TaskDetails {
   std::vector<std::string> lines{};       // source lines of the kernel's accesses: "sum.hip:12"
   std::vector<HostFrame> published_by{};  // the host's call that published it, innermost first
   std::vector<HostFrame> queue_created_by = {};
+  QueueName queue_name = {};
   // The host's access: the instruction, then the calls of inlined functions that it is part of.
   std::vector<HostFrame> site = {};
 };
@@ -42,7 +50,7 @@ std::string readable_kernel(std::string_view name);
 
 // One JSON object without a newline:
 // {"class":"stale","conflict":"read-after-write",
-//  "writer":{"queue":1,"index":0,"kernel":"fill.kd","barrier":false,"acquire":"system",
+//  "writer":{"queue":1,"stream":"0x55d0c0","index":0,"kernel":"fill.kd","barrier":false,"acquire":"system",
 //            "release":"agent"},
 //  "reader":{"queue":1,"index":1,"kernel":"_Z3sumPi.kd","source_name":"sum(int*)","barrier":true,
 //            "acquire":"none","release":"system","lines":["sum.cl:12"],
@@ -57,6 +65,8 @@ std::string readable_kernel(std::string_view name);
 // With several GPUs, "gpu":1 follows each queue. A copy is
 // {"queue":2,"offset":64,"engine":"copy_linear"}, the host {"engine":"host"}, with "site" as in
 // "published_by" where it is known. "target": possible or harmless. What is not known is absent.
+// "stream" may also be "null" or "per-thread". A dispatch of an HSA program has
+// "hsa_queue":"0x7f0080","hsa_queue_id":3 in its place.
 std::string to_json(const Finding& finding, std::string_view target,
                     const FindingDetails& details = {});
 

@@ -103,8 +103,8 @@ std::string to_json(const Checked& dispatch, const Finding& finding, std::string
          (readable == dispatch.kernel ? "" : R"(,"source_name":)" + json_quoted(readable)) +
          R"(,"queue":)" + std::to_string(dispatch.queue) +
          (details.several_gpus ? R"(,"gpu":)" + std::to_string(dispatch.gpu) : "") +
-         R"(,"index":)" + std::to_string(dispatch.index) + R"(,"writer":)" +
-         to_json(finding.writer, details.writer_line) + R"(,"other":)" +
+         fences::json_field(details.queue_name) + R"(,"index":)" + std::to_string(dispatch.index) +
+         R"(,"writer":)" + to_json(finding.writer, details.writer_line) + R"(,"other":)" +
          to_json(finding.other, details.other_line) + R"(,"address":)" +
          std::to_string(finding.address) + R"(,"bytes":)" + std::to_string(finding.bytes) +
          R"(,"times":)" + std::to_string(finding.times) +
@@ -123,11 +123,12 @@ std::string to_sentence(const Checked& dispatch, const Finding& finding, const D
   const Finding::Side& other = finding.other;
   std::string text = "race: " + kernel + " (" +
                      (details.several_gpus ? "GPU " + std::to_string(dispatch.gpu) + ", " : "") +
-                     "queue " + std::to_string(dispatch.queue) + ", packet " +
-                     std::to_string(dispatch.index) + "): wave " + std::to_string(writer.wave) +
-                     " of workgroup (" + fences::listed(writer.workgroup) + ") " +
-                     described(writer) + ' ' + fences::counted(finding.bytes, "byte") + " at " +
-                     where(finding) + ", which wave " + std::to_string(other.wave) + " of " +
+                     fences::described(details.queue_name) + "queue " +
+                     std::to_string(dispatch.queue) + ", packet " + std::to_string(dispatch.index) +
+                     "): wave " + std::to_string(writer.wave) + " of workgroup (" +
+                     fences::listed(writer.workgroup) + ") " + described(writer) + ' ' +
+                     fences::counted(finding.bytes, "byte") + " at " + where(finding) +
+                     ", which wave " + std::to_string(other.wave) + " of " +
                      (writer.workgroup == other.workgroup
                           ? "the same workgroup"
                           : "workgroup (" + fences::listed(other.workgroup) + ")") +

@@ -18,6 +18,7 @@ namespace uptempo::vgpu::races {
 struct Details {
   std::string writer_line, other_line;  // "sum.hip:12"; empty: not known
   std::vector<fences::HostFrame> published_by;
+  fences::QueueName queue_name = {};
   std::optional<fences::MemoryDetails> memory;  // of global memory
   fences::Library library = fences::Library::hsa;
   bool several_gpus = false;
@@ -27,7 +28,7 @@ struct Details {
 std::string remedy(const Finding& finding, fences::Library library);
 
 // {"class":"race","memory_space":"lds","kernel":"_Z3sumPi.kd","source_name":"sum(int*)","queue":1,
-//  "index":0,"writer":{"access":"write","workgroup":[0,0,0],"wave":1,"instruction":140737,
+//  "stream":"0x55d0c0","index":0,"writer":{"access":"write","workgroup":[0,0,0],"wave":1,"instruction":140737,
 //  "line":"sum.hip:12"},"other":{...},"address":64,"bytes":4,"times":2,"published_by":[...],
 //  "memory":{...},"reason":"...","rule":"...","remedy":"...","device":"gfx90a"}
 // "access": read, write, atomic; with a scope in "scope" if it is atomic.
