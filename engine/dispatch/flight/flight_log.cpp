@@ -83,6 +83,15 @@ class Reader {
     return runs;
   }
 
+  // Whether the packet was taken, as far as the indices and its slot tell. Requires a packet that
+  // was published, or will be by the only producer.
+  bool was_taken(uint64_t index) const noexcept {
+    if (index < read_) return true;
+    return index < written_ && !source_.writer.has_device_ring() && !has_header(load(slot(index)));
+  }
+
+  uint64_t read_index() const noexcept { return read_; }
+
   std::string kernel(uint64_t object) {
     const auto [at, is_new] = names_.try_emplace(object);
     if (!is_new) return at->second;
@@ -176,12 +185,50 @@ class Reader {
   std::map<uint64_t, bool> is_named_;
 };
 
+// A barrier packet without dependencies, which ends an epoch and does not fail.
+bool is_marker(const FlightPackets& packets) noexcept {
+  return packets.content == Content::whole &&
+         aql::packet_type(packets.packet.header()) == aql::PacketType::barrier_and &&
+         std::ranges::all_of(aql::packet_as<hsa_barrier_and_packet_t>(packets.packet).dep_signal,
+                             [](hsa_signal_t signal) { return signal.handle == 0; });
+}
+
+using Entries = std::vector<FlightRecorder::Entry>;
+
+// The unfinished submissions that may run, oldest first: those of the first unfinished value (the
+// packets of a stream's epoch), without those that are certainly complete, or certainly not
+// launched. A packet with the barrier bit launches when all packets before it are complete (HSA
+// Platform System Architecture 1.2, 2.9.1). So the last one taken divides them.
+Entries may_run(Entries entries, const FlightSource& source, const Reader& reader) {
+  std::erase_if(entries, [&](const FlightRecorder::Entry& entry) {
+    return source.timeline.glimpse(entry.value).is_complete;
+  });
+  if (entries.empty() || entries.front().first == FlightRecorder::kUnplaced) return entries;
+  const uint64_t value = entries.front().value;
+  const auto end = std::ranges::find_if(
+      entries, [&](const FlightRecorder::Entry& entry) { return entry.value != value; });
+  entries.erase(end, entries.end());
+  const auto has_barrier = [](const FlightRecorder::Entry& entry) {
+    return aql::header_flags(entry.headers.of(0, entry.packets)).barrier == aql::Barrier::on;
+  };
+  ptrdiff_t first = 0, launched = 1;
+  for (ptrdiff_t i = 0; const FlightRecorder::Entry& entry : entries) {
+    const bool was_taken = reader.was_taken(entry.first);
+    if (was_taken && has_barrier(entry)) first = i;
+    // A processor that frees a slot when its packet is complete may run the one at the read index.
+    if (was_taken || entry.first == reader.read_index() || (launched == i && !has_barrier(entry)))
+      launched = i + 1;
+    ++i;
+  }
+  return {entries.begin() + first, entries.begin() + std::max(launched, first + 1)};
+}
+
 FlightState state_of(const FlightRecorder::Entry& entry, bool is_complete, bool has_failed,
-                     uint64_t read) noexcept {
+                     bool was_taken) noexcept {
   if (is_complete) return FlightState::complete;
   if (has_failed) return FlightState::failed;
   if (entry.first == FlightRecorder::kUnplaced) return FlightState::submitting;
-  return entry.first < read ? FlightState::running : FlightState::waiting;
+  return was_taken ? FlightState::running : FlightState::waiting;
 }
 
 std::string site_of(const CallSite& site) {
@@ -253,6 +300,26 @@ std::string kernels_of(const std::vector<FlightPackets>& packets) {
   return text;
 }
 
+std::string described(const FlightSubmission& submission, uint64_t read_index) {
+  const FlightRecorder::Entry& entry = submission.entry;
+  const std::string site = site_of(entry.site), kernels = kernels_of(submission.packets);
+  std::string text =
+      fmt::format("submission {}{}{}", entry.number, site.empty() ? "" : " at ", site);
+  if (entry.first == FlightRecorder::kUnplaced) {
+    text += fmt::format(", {} packets that have no slots yet", entry.packets);
+  } else {
+    text += fmt::format(", {}", range_of(entry.first, entry.packets));
+    const uint64_t taken =
+        std::clamp(read_index, entry.first, entry.first + entry.packets) - entry.first;
+    if (entry.packets == 1)
+      text += submission.state == FlightState::running ? ", taken by the packet processor"
+                                                       : ", not taken yet";
+    else
+      text += fmt::format(", {} taken by the packet processor", taken);
+  }
+  return kernels.empty() ? text : text + ", " + kernels;
+}
+
 }  // namespace
 
 const char* name_of(FlightState state) noexcept {
@@ -285,14 +352,18 @@ FlightLog read_flight_log(const FlightSource& source, FlightScope scope) {
   if (all && source.timeline.failed()) log.failure = source.timeline.failure();
   Reader reader(source, scope, log.read_index, log.write_index);
   uint64_t recorded = log.write_index;  // first packet index with a record
-  for (const FlightRecorder::Entry& entry : source.records.entries()) {
+  std::vector<FlightRecorder::Entry> entries = source.records.entries();
+  for (const FlightRecorder::Entry& entry : entries)
+    if (entry.first != FlightRecorder::kUnplaced) recorded = std::min(recorded, entry.first);
+  if (!all) entries = may_run(std::move(entries), source, reader);
+  for (const FlightRecorder::Entry& entry : entries) {
     const bool is_placed = entry.first != FlightRecorder::kUnplaced;
-    if (is_placed) recorded = std::min(recorded, entry.first);
     const Timeline::Glimpse glimpse = source.timeline.glimpse(entry.value);
-    if (!all && (glimpse.is_complete || !log.last.empty())) continue;
     FlightSubmission submission{
         .entry = entry,
-        .state = state_of(entry, glimpse.is_complete, log.failure.has_value(), log.read_index),
+        .state = state_of(
+            entry, glimpse.is_complete, log.failure.has_value(),
+            all ? entry.first < log.read_index : is_placed && reader.was_taken(entry.first)),
         .signal = glimpse.signal,
         .packets = {}};
     uint64_t from = entry.first, count = entry.packets;
@@ -303,6 +374,9 @@ FlightLog read_flight_log(const FlightSource& source, FlightScope scope) {
       count = std::min(end - from, kMostAroundReadIndex);
     }
     if (is_placed) submission.packets = reader.packets(from, count, &entry);
+    if (!all && !log.last.empty() && !submission.packets.empty() &&
+        is_marker(submission.packets.front()))
+      continue;
     log.last.push_back(std::move(submission));
   }
   const uint64_t oldest = log.write_index - std::min<uint64_t>(log.write_index, log.ring_size);
@@ -339,33 +413,26 @@ std::string FlightLog::text() const {
 }
 
 std::string FlightLog::first_unfinished() const {
-  const auto found = std::ranges::find_if(
-      last, [](const FlightSubmission& each) { return each.state != FlightState::complete; });
+  constexpr size_t kMostNamed = 3;
   if (!unrecorded.empty()) {
     // They are older than every record.
     const std::string kernels = kernels_of(unrecorded);
     return fmt::format("packet {} in the ring, of which this queue has no record{}{}",
                        unrecorded.front().first, kernels.empty() ? "" : ": ", kernels);
   }
-  if (found == last.end()) return {};
-  const FlightRecorder::Entry& entry = found->entry;
-  const std::string site = site_of(entry.site), kernels = kernels_of(found->packets);
-  std::string text =
-      fmt::format("submission {}{}{}", entry.number, site.empty() ? "" : " at ", site);
-  if (entry.first == FlightRecorder::kUnplaced) {
-    text += fmt::format(", {} packets that have no slots yet", entry.packets);
-  } else {
-    text += fmt::format(", {}", range_of(entry.first, entry.packets));
-    const uint64_t taken =
-        std::clamp(read_index, entry.first, entry.first + entry.packets) - entry.first;
-    if (entry.packets == 1)
-      text += taken != 0 ? ", taken by the packet processor" : ", not taken yet";
-    else
-      text += fmt::format(", {} taken by the packet processor", taken);
+  std::string text;
+  size_t unfinished = 0;
+  uint64_t number = submissions;  // of the last one
+  for (const FlightSubmission& each : last) {
+    if (each.state == FlightState::complete) continue;
+    number = each.entry.number;
+    if (unfinished++ < kMostNamed)
+      text += (text.empty() ? "" : ", or ") + described(each, read_index);
   }
-  if (!kernels.empty()) text += ", " + kernels;
-  if (submissions > entry.number)
-    text += fmt::format("; {} submissions follow it", submissions - entry.number);
+  if (unfinished == 0) return {};
+  if (unfinished > kMostNamed) text += fmt::format(", or {} others", unfinished - kMostNamed);
+  if (submissions > number) text += fmt::format("; {} submissions follow", submissions - number);
+  if (submissions > number && unfinished == 1) text += " it";
   return text;
 }
 

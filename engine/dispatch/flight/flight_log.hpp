@@ -11,7 +11,8 @@
 //
 // States come from the timeline: a submission is complete when its value is. Packets below the read
 // index were taken by the packet processor and may run or be complete. Only packets that wait for
-// one another (barrier bit) run one at a time; the last one taken is then the one that runs.
+// one another (barrier bit) run one at a time; the last one taken is then the one that runs. A
+// processor that frees a slot only when its packet is complete runs the one at the read index.
 #pragma once
 
 #include <hsa/hsa.h>
@@ -62,12 +63,13 @@ struct FlightLog {
   uint64_t submissions = 0;  // in the life of the queue
   uint64_t last_value = 0;   // of the timeline
   std::optional<Failure> failure{};
-  std::vector<FlightSubmission> last{};     // oldest first
+  std::vector<FlightSubmission> last{};     // oldest first; of `unfinished`, those that may run
   std::vector<FlightPackets> unrecorded{};  // packets in the ring of which no record is left
 
   // Lines for a person, as of a describe() function.
   std::string text() const;
-  // The first unfinished submission in one sentence part; empty if none is known.
+  // The first unfinished submission in one sentence part; empty if none is known. Names several if
+  // each of them may be the one that runs or has failed. Requires a log of `unfinished`.
   std::string first_unfinished() const;
   // JSON lines for aql_dump.
   std::string lines() const;
@@ -84,8 +86,9 @@ struct FlightSource {
 
 enum class FlightScope : uint8_t {
   all,
-  // The first unfinished submission, and of that the packets around the read index. Calls nothing
-  // of HSA that waits and takes no lock of the timeline, so a failing timeline may ask.
+  // The first unfinished submission, with an epoch's others that may run, and of them the packets
+  // around the read index. Calls nothing of HSA that waits and takes no lock of the timeline, so a
+  // failing timeline may ask.
   unfinished,
 };
 FlightLog read_flight_log(const FlightSource& source, FlightScope scope);

@@ -80,6 +80,28 @@ TEST_CASE("a memory fault names the submission and the kernel", "[flight]") {
   });
 }
 
+TEST_CASE("a memory fault of a stream names the launch and not earlier ones of its epoch",
+          "[flight]") {
+  in_own_process("", [] {
+    const Runtime runtime;
+    const Agent gpu = runtime.gpu();
+    const Program program{gpu, builtin_kernels::basics()};
+    const auto fill = program.kernel<uint32_t*, uint32_t>("fill");
+    DeviceBuffer<uint32_t> good{gpu, 64};
+    Streams streams{gpu};
+    Stream stream{streams};
+    for (uint32_t i = 0; i < 6; ++i) stream.launch(fill, Grid{64}, good.data(), i);
+    stream.launch(fill, Grid{64}, reinterpret_cast<uint32_t*>(0x7000), 1u);
+    const std::string site = here(__LINE__ - 1);
+    const std::string error = error_of<Error>([&] { stream.synchronize(); });
+    CAPTURE(error);
+    CHECK(contains(error, "submission 7 at " + site + ", packet 6"));
+    // The last one before it: the device does not tell that it is complete.
+    for (const char* const earlier : {"submission 1 at", "submission 5 at"})
+      CHECK_FALSE(contains(error, earlier));
+  });
+}
+
 TEST_CASE_METHOD(OnDevice, "hung work is named by drain(), by its destructor and by its completion",
                  "[flight]") {
   const Program program{gpu, builtin_kernels::probes()};

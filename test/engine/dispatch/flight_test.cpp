@@ -8,6 +8,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdio>
+#include <deque>
 #include <optional>
 #include <string>
 #include <thread>
@@ -360,6 +361,69 @@ TEST_CASE("launches of streams are recorded with their lines, markers without", 
   CHECK(contains(text, "kernel=advance grid=[64,1,1] workgroup=[64,1,1]"));
   CHECK(contains(text, "submission 2: complete, 1 packet\n"));
   CHECK(contains(text, "barrier_and barrier"));
+}
+
+TEST_CASE("an error names the running launch of a stream, not complete ones of its epoch",
+          "[flight]") {
+  constexpr uint32_t kFailing = 2;
+  const NamedKernels named;
+  for (const bool early : {false, true}) {
+    CAPTURE(early);
+    StreamDevicesOptions options;
+    options.streams.hardware_queues = 1;
+    options.device.early_read_index = early;
+    options.device.duration = [](const hsa_kernel_dispatch_packet_t& packet) {
+      return *static_cast<const uint32_t*>(packet.kernarg_address) == kFailing ? ~0u : 1u;
+    };
+    StreamDevices devices(options);
+    Stream stream{devices};
+    const Grid grid{64};
+    stream.launch(named.advance, grid, 0u);
+    stream.launch(named.advance, grid, 1u);
+    stream.launch(named.reduce, grid, kFailing);
+    const uint32_t line = __LINE__ - 1;
+    stream.launch(named.advance, grid, 3u);
+    REQUIRE(eventually([&] { return devices.log.began(kFailing) != 0; }));
+    devices.device_of(stream).fail(static_cast<hsa_status_t>(HSA_STATUS_ERROR_ILLEGAL_INSTRUCTION));
+    const std::string error = error_of<Error>([&] { stream.synchronize(); });
+    CAPTURE(error);
+    CHECK(contains(error, "first unfinished: submission 3 at " + here(line) +
+                              ", packet 2, taken by the packet processor, kernel 'reduce'"));
+    CHECK_FALSE(contains(error, "submission 1 at"));
+    CHECK_FALSE(contains(error, "submission 2 at"));
+    // Where the read index passes packets at their launch, the one at the index does not run. Other
+    // processors run it, and nothing tells the two apart.
+    CHECK(contains(error, "submission 4 at") == early);
+  }
+}
+
+TEST_CASE("an error names all launches of several streams that may run", "[flight]") {
+  const NamedKernels named;
+  StreamDevicesOptions options;
+  options.streams.hardware_queues = 1;
+  options.device.duration = [](const hsa_kernel_dispatch_packet_t&) { return ~0u; };
+  StreamDevices devices(options);
+  const Grid grid{64};
+  std::deque<Stream> streams;
+  for (int i = 0; i < 5; ++i) streams.emplace_back(devices);
+  streams[0].launch(named.advance, grid, 0u);
+  const uint32_t first = __LINE__ - 1;
+  streams[1].launch(named.reduce, grid, 1u);
+  const uint32_t second = __LINE__ - 1;
+  for (uint32_t i = 2; i < 5; ++i) streams[i].launch(named.advance, grid, i);
+  streams[0].launch(named.reduce, grid, 5u);  // waits for its stream
+  REQUIRE(eventually([&] { return devices.log.began(4) != 0; }));
+  devices.device_of(streams[0])
+      .fail(static_cast<hsa_status_t>(HSA_STATUS_ERROR_ILLEGAL_INSTRUCTION));
+  const std::string error = error_of<Error>([&] { streams[1].synchronize(); });
+  CAPTURE(error);
+  CHECK(contains(error, "first unfinished: submission 1 at " + here(first) +
+                            ", packet 0, taken by the packet processor, kernel 'advance', or "
+                            "submission 2 at " +
+                            here(second) +
+                            ", packet 1, taken by the packet processor, kernel 'reduce', or "
+                            "submission 3 at "));
+  CHECK(contains(error, ", or 2 others; 1 submissions follow"));
 }
 
 TEST_CASE("a destructor says after one second what it waits for, and later what is lost",

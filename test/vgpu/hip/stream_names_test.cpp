@@ -46,13 +46,11 @@ Checked report_of(const std::string& how, const std::vector<std::string>& enviro
   return checked;
 }
 
-bool is_produce(const json& task) {
-  return task.value("source_name", "").starts_with("produce(");
-}
+bool is_produce(const json& task) { return task.value("source_name", "").starts_with("produce("); }
 
 TEST_CASE("a finding has the streams of both tasks, however they were published", "[hip]") {
-  for (const char* how : {"kernel", "thread", "null", "per-thread", "upload", "fill",
-                          "default-copy", "graph"}) {
+  for (const char* how :
+       {"kernel", "thread", "null", "per-thread", "upload", "fill", "default-copy", "graph"}) {
     const Checked checked = report_of(how);
     CAPTURE(how);
     REQUIRE_FALSE(checked.findings.empty());
@@ -73,8 +71,8 @@ TEST_CASE("a finding has the streams of both tasks, however they were published"
 TEST_CASE("the sentence names the streams first", "[hip]") {
   const Checked checked = check("kernel", {"--check", "fences"});
   INFO(checked.text);
-  CHECK(contains(checked.text, "produce(int const*, int*) (stream " + checked.produced_in +
-                                   ", queue "));
+  CHECK(contains(checked.text,
+                 "produce(int const*, int*) (stream " + checked.produced_in + ", queue "));
   CHECK(contains(checked.text, "consume(int const*, int*) (stream " + checked.used + ", queue "));
   CHECK(contains(check("null", {"--check", "fences"}).text,
                  "consume(int const*, int*) (the null stream, queue "));

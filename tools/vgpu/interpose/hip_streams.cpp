@@ -20,8 +20,8 @@
 namespace {
 
 namespace hip = uptempo::vgpu::hip;
-using uptempo::vgpu::HipStream;
 using hip::kDefault;
+using uptempo::vgpu::HipStream;
 
 using Word = uint64_t;
 // kMostWords of them

@@ -14,8 +14,8 @@ namespace uptempo::vgpu {
 enum class HipStream : uint64_t { unknown = 0, null = 1, per_thread = 2 };
 
 struct Publisher {
-  HostStackId stack = 0;                   // the host's call that rang for the packet
-  HipStream stream = HipStream::unknown;   // unknown: not published in a call of HIP that names one
+  HostStackId stack = 0;                  // the host's call that rang for the packet
+  HipStream stream = HipStream::unknown;  // unknown: not published in a call of HIP that names one
 };
 
 // The calling thread begins a call of HIP that names this stream. Returns false if it is in such a
