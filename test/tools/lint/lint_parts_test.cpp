@@ -201,13 +201,19 @@ TEST_CASE("tables of an unknown ROCr are refused by name") {
   };
   set_amd(1, 400);
   CHECK(position(AmdFunction::memory_async_copy) == 15);
+  CHECK(position(AmdFunction::pool_free) == 14);
   CHECK(position(AmdFunction::pointer_info) == 26);
+  CHECK(position(AmdFunction::ipc_memory_create) == 28);
+  CHECK(position(AmdFunction::deallocation_callback) == 41);
   CHECK(position(AmdFunction::queue_intercept_create) == 35);
   CHECK(check_tables(root)[AmdFunction::signal_wait_all] == nullptr);
   // ROCr 6.1: functions in the middle. ROCr 7 has added some at the end, 688 bytes in all.
   set_amd(2, 16 + 68 * 8);
   CHECK(position(AmdFunction::memory_async_copy_on_engine) == 16);
+  CHECK(position(AmdFunction::pool_free) == 14);
   CHECK(position(AmdFunction::pointer_info) == 28);
+  CHECK(position(AmdFunction::ipc_memory_create) == 30);
+  CHECK(position(AmdFunction::deallocation_callback) == 43);
   CHECK(position(AmdFunction::queue_intercept_create) == 37);
   CHECK(check_tables(root)[AmdFunction::signal_wait_all] == nullptr);
   set_amd(2, 688);

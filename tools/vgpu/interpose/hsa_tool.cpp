@@ -10,16 +10,12 @@
 // ROCr loads hsa_tool_entry.cpp, which calls this. A library that is preloaded must not export
 // OnLoad, because the calls of other tools to their own function would find it.
 //
-// The table of AMD's extensions got functions in its middle between ROCr 5.2 and 6.1, so its
-// functions are found by position.
-//
 // Thread safety: any thread.
 #include <hsa/hsa.h>
 #include <hsa/hsa_api_trace.h>
 #include <hsa/hsa_ext_amd.h>
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -30,43 +26,16 @@
 #include "interpose/real.hpp"
 #include "kfd/machine/log.hpp"
 #include "kfd/process.hpp"
+#include "tools/support/rocr_tables.hpp"
 
 namespace {
 
 namespace kfd = uptempo::vgpu::kfd;
 namespace memory_check = uptempo::vgpu::memory_check;
+namespace support = uptempo::support;
+using support::AmdFunction;
 
 constexpr uint64_t kRedzoneBytes = memory_check::kPageBytes;
-
-enum Function : uint8_t {
-  pool_allocate,
-  pool_free,
-  pointer_info,
-  ipc_create,
-  deallocation_callback,
-  kFunctions
-};
-// Positions of functions after the table's version.
-struct Layout {
-  uint32_t major;
-  std::array<size_t, kFunctions> position;
-};
-constexpr std::array<Layout, 2> kLayouts{{
-    {1, {13, 14, 26, 28, 41}},  // ROCr 5.2
-    {2, {13, 14, 28, 30, 43}},  // ROCr 6.1 and newer
-}};
-consteval size_t byte_of(size_t layout, Function function) {
-  return sizeof(ApiTableVersion) + sizeof(void*) * kLayouts[layout].position[function];
-}
-// The layout that belongs to the header of this build agrees with it.
-constexpr size_t kBuilt = HSA_AMD_EXT_API_TABLE_MAJOR_VERSION - 1;
-static_assert(byte_of(kBuilt, pool_allocate) ==
-              offsetof(AmdExtTable, hsa_amd_memory_pool_allocate_fn));
-static_assert(byte_of(kBuilt, pool_free) == offsetof(AmdExtTable, hsa_amd_memory_pool_free_fn));
-static_assert(byte_of(kBuilt, pointer_info) == offsetof(AmdExtTable, hsa_amd_pointer_info_fn));
-static_assert(byte_of(kBuilt, ipc_create) == offsetof(AmdExtTable, hsa_amd_ipc_memory_create_fn));
-static_assert(byte_of(kBuilt, deallocation_callback) ==
-              offsetof(AmdExtTable, hsa_amd_register_deallocation_callback_fn));
 
 // ROCr's own functions. Written before the tables are changed.
 struct Real {
@@ -202,24 +171,14 @@ hsa_status_t checked_deallocation_callback(void* pointer, hsa_amd_deallocation_c
   return real.deallocation_callback(pointer, callback, data);
 }
 
-// Null: the runtime has no such function.
-void** entry_of(AmdExtTable& table, Function function) {
-  for (const Layout& layout : kLayouts) {
-    const size_t byte = sizeof(ApiTableVersion) + sizeof(void*) * layout.position[function];
-    if (table.version.major_id == layout.major && byte < table.version.minor_id)
-      return reinterpret_cast<void**>(reinterpret_cast<char*>(&table) + byte);
-  }
-  return nullptr;
-}
-
 template <typename Called>
 void replace(void** entry, Called& saved, Called checked) {
   saved = reinterpret_cast<Called>(*entry);
   *entry = reinterpret_cast<void*>(checked);
 }
 
-bool refuse(const char* reason) {
-  kfd::report(std::string("memory: the program's allocations are not known, because ") + reason);
+bool refuse(const std::string& reason) {
+  kfd::report("memory: the program's allocations are not known, because " + reason);
   return false;
 }
 
@@ -232,20 +191,19 @@ UPTEMPO_VGPU_EXPORT bool uptempo_vgpu_hsa_load(void* tables) {
   auto* const root = static_cast<HsaApiTable*>(tables);
   if (root->core_ == nullptr || root->amd_ext_ == nullptr)
     return refuse("the tables of this ROCr lack the core or the AMD extensions");
-  std::array<void**, kFunctions> entries{};
-  for (uint8_t function = 0; function < kFunctions; ++function) {
-    entries[function] = entry_of(*root->amd_ext_, static_cast<Function>(function));
-    if (entries[function] == nullptr)
-      return refuse("the table of AMD's extensions of this ROCr is neither of version 1 nor 2");
-  }
+  const auto entries = support::find_amd_entries(*root->amd_ext_);
+  if (!entries)
+    return refuse(
+        std::string("the table of AMD's extensions of this ROCr is none of those known: ") +
+        support::kKnownAmdTables);
   process().initialises_rocr();
   CoreApiTable& core = *root->core_;
   if (core.hsa_memory_free_fn == checked_free) return true;
-  replace(entries[pool_allocate], real.pool_allocate, &checked_pool_allocate);
-  replace(entries[pool_free], real.pool_free, &checked_pool_free);
-  replace(entries[pointer_info], real.pointer_info, &checked_pointer_info);
-  replace(entries[ipc_create], real.ipc_create, &checked_ipc_create);
-  replace(entries[deallocation_callback], real.deallocation_callback,
+  replace((*entries)[AmdFunction::pool_allocate], real.pool_allocate, &checked_pool_allocate);
+  replace((*entries)[AmdFunction::pool_free], real.pool_free, &checked_pool_free);
+  replace((*entries)[AmdFunction::pointer_info], real.pointer_info, &checked_pointer_info);
+  replace((*entries)[AmdFunction::ipc_memory_create], real.ipc_create, &checked_ipc_create);
+  replace((*entries)[AmdFunction::deallocation_callback], real.deallocation_callback,
           &checked_deallocation_callback);
   real.allocate = core.hsa_memory_allocate_fn;
   real.free = core.hsa_memory_free_fn;
