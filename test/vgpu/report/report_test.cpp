@@ -254,22 +254,14 @@ TEST_CASE("a program's own action for SIGQUIT counts, whatever it is") {
   spin.finish();
 }
 
-TEST_CASE("the watchdog reports a hang once, and no idle program", "[.watchdog]") {
-  Stderr errors;
-  const auto reports = [&] { return count(errors.text(), "no packet has completed for 1 s"); };
-  {
-    const TestDevice idle(kernels::report());
-    // No event tells that a watchdog stays silent. Longer than its time.
-    std::this_thread::sleep_for(std::chrono::milliseconds(1500));
-    CHECK(reports() == 0);
-  }
-  for (size_t round = 1; round <= 2; ++round) {
+// kfd/hang_watch_test.cpp tests when it reports, with times that do not depend on the machine.
+TEST_CASE("the watchdog reports a hang, and another one later", "[.watchdog]") {
+  for (int round = 0; round < 2; ++round) {
+    Stderr errors;
     Running spin("spin", 2, 64);
-    CHECK(eventually([&] { return reports() == round; }));
+    CHECK(errors.receives("no packet has completed for 1 s"));
     CHECK(errors.receives("spin+0x"));
-    std::this_thread::sleep_for(std::chrono::milliseconds(1200));
     spin.finish();
-    CHECK(reports() == round);
   }
 }
 

@@ -72,6 +72,7 @@ void HangReports::add(const Gpu& gpu, CommandProcessor& processor) {
 void HangReports::start() {
   if (const auto seconds = gpus_.front()->options.watchdog_seconds)
     watchdog_ = std::chrono::seconds(*seconds);
+  if (watchdog_) watched_.assign(gpus_.size(), HangWatch(*watchdog_));
   handles_signal_ = install_hang_signal(wake_);
   if (!handles_signal_ && !watchdog_) return;
   thread_ = start_device_thread("vgpu-report", [this] { run(); });
@@ -118,21 +119,12 @@ void HangReports::look() {
   for (const Gpu* gpu : gpus_) {
     CommandProcessor* const processor = processors_[gpu->index].load(std::memory_order_acquire);
     if (processor == nullptr) continue;
-    Watched& watched = watched_[gpu->index];
-    const uint64_t completed = completed_on(*gpu);
-    if (completed != watched.completed || watched.since == decltype(now){}) {
-      watched = {.completed = completed, .since = now, .reported = false};
-      continue;
-    }
-    const DeviceSnapshot snapshot =
-        processor->snapshot(CommandProcessor::SnapshotDepth::queues, kAnswerWithin);
-    if (snapshot.answered && !has_work(snapshot)) {
-      watched.since = now;
-      watched.reported = false;
-      continue;
-    }
-    if (watched.reported || now - watched.since < *watchdog_) continue;
-    watched.reported = true;
+    const auto may_have_work = [&] {
+      const DeviceSnapshot snapshot =
+          processor->snapshot(CommandProcessor::SnapshotDepth::queues, kAnswerWithin);
+      return !snapshot.answered || has_work(snapshot);
+    };
+    if (!watched_[gpu->index].look(now, completed_on(*gpu), may_have_work)) continue;
     if (!stuck.empty()) stuck += ", ";
     stuck += gpus_.size() == 1 ? "the GPU" : "GPU " + std::to_string(gpu->index);
   }

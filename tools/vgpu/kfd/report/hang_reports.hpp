@@ -5,9 +5,8 @@
 // There is none if SIGQUIT has no default action and --watchdog is off. A report takes no lock of the
 // driver. It asks each command processor for copies of its state and waits for a bounded time.
 //
-// Watchdog: it reports once when a queue has packets that are written and not complete, and nothing
-// has completed on that GPU for that many seconds of the monotonic clock. It reports again after
-// something has completed or the queues have become idle.
+// Watchdog: it reports when a queue has packets that are written and not complete, and nothing has
+// completed on that GPU for that many seconds of the monotonic clock (hang_watch.hpp).
 //
 // Thread safety: any thread.
 #pragma once
@@ -25,6 +24,7 @@
 
 #include "cp/command_processor.hpp"
 #include "kfd/gpu.hpp"
+#include "kfd/report/hang_watch.hpp"
 
 namespace uptempo::vgpu::kfd {
 
@@ -43,13 +43,6 @@ class HangReports {
   bool write(int descriptor, std::string_view reason) noexcept;
 
  private:
-  // What the watchdog knows of a GPU.
-  struct Watched {
-    uint64_t completed = 0;
-    std::chrono::steady_clock::time_point since{};  // the last change, or the last look when idle
-    bool reported = false;
-  };
-
   void start();
   void run();
   bool wait();
@@ -58,7 +51,7 @@ class HangReports {
   const std::vector<Gpu*> gpus_;
   std::array<std::atomic<CommandProcessor*>, Options::kMostGpus> processors_{};
   std::optional<std::chrono::seconds> watchdog_;
-  std::array<Watched, Options::kMostGpus> watched_;  // of the thread
+  std::vector<HangWatch> watched_;  // by GPU; of the thread
   sem_t wake_;
   std::atomic<bool> stop_{false};
   bool started_ = false;
