@@ -257,7 +257,7 @@ endfunction()
 
 function(uptempo_waits_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "COMMAND")
-  add_test(NAME ${name}_waits COMMAND uptempo_vgpu_launcher --check fences,waits -- ${arg_COMMAND})
+  add_test(NAME ${name}_waits COMMAND uptempo_vgpu_launcher --check fences,waits --error-exitcode 99 -- ${arg_COMMAND})
   _uptempo_set_up_test(${name}_waits vgpu)
   set_tests_properties(${name}_waits PROPERTIES FAIL_REGULAR_EXPRESSION "uptempo-vgpu: (unordered|stale|unreleased):")
 endfunction()

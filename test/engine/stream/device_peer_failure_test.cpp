@@ -44,7 +44,7 @@ struct FaultingPeer : OnPeers {
   }
 
   const StreamsOptions options{.queue = {.drain_timeout = 100ms}, .patience = 5s};
-  const PinnedBuffer<uint32_t> gate{gpus[1], 2};
+  const PinnedBuffer<uint32_t> gate{gpus[1], 3};  // and what the kernels that wait for it store
   const DeviceBuffer<uint32_t> words{gpus[0], kFewItems};
   const PinnedBuffer<uint32_t> found{gpus[0], kFewItems};
   Streams of_first{gpus[0], options}, of_second{gpus[1], options};
@@ -107,7 +107,7 @@ TEST_CASE("a fault of one GPU fails streams of another that wait for it and no o
     BatchSubmitter batch{queue}, other{faulting};
     const Signal never{SignalKind::interrupt, 1};
     other.dispatch(peer.programs[1].wait_for_gate, Grid{1}, peer.gate.data(), 1u << 30,
-                   peer.gate.data() + 1);
+                   peer.gate.data() + 2);
     other.dispatch(peer.programs[1].fill, kFewItemsGrid, unmapped_address(), 1u);
     other.complete_with(never);
     const Completion lost = other.submit();
