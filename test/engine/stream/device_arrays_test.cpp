@@ -138,6 +138,7 @@ TEST_CASE("in steady state input arrays cost no heap, and no packets except thos
   constexpr uint32_t count = 256, launches = 20;
   const std::vector<float> x = numbers(count, 1);
   const DeviceBuffer<float> y(device.gpu, count);
+  device.copier.to_device(y, std::span<const float>(std::vector<float>(count)));
   const auto step = [&] {
     for (uint32_t i = 0; i < launches; ++i)
       saxpy.launch(stream, Grid{count}, y.data(), in(x), 2.0f, count);
@@ -188,6 +189,7 @@ TEST_CASE("a launcher without arrays has no scratch memory", "[device][launcher]
   Streams streams(device.gpu);
   Stream stream(streams);
   const DeviceBuffer<uint32_t> values(device.gpu, 64);
+  device.copier.to_device(values, std::span<const uint32_t>(std::vector<uint32_t>(64)));
   stream.launch(device.chain, Grid{64}, values.data(), 1u);  // the stream's own resources
   const Counters before = Counters::now();
   {
