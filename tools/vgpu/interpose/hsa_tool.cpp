@@ -63,8 +63,7 @@ uint64_t whole_pages(uint64_t bytes) noexcept {
 hsa_status_t release(const std::vector<memory_check::Checker::Released>& memory) {
   hsa_status_t status = HSA_STATUS_SUCCESS;
   for (const auto& one : memory) {
-    if (one.watched)
-      memory_check::HostStores::of_process()->unwatch(one.begin, whole_pages(one.bytes));
+    if (one.watched) memory_check::HostStores::of_process()->unwatch(one.begin);
     status = real.pool_free(reinterpret_cast<void*>(one.begin));
   }
   return status;
@@ -92,7 +91,7 @@ hsa_status_t allocate(size_t bytes, void** pointer, Allocate allocate) {
                            .bytes = bytes,
                            .reserved_bytes = whole_pages(bytes) + redzone,
                            .stack = process().capture_stack()}))
-    memory_check::HostStores::of_process()->watch(begin, bytes);
+    memory_check::HostStores::of_process()->watch(begin);
   return status;
 }
 

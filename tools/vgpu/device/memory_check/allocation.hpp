@@ -51,6 +51,7 @@ struct Allocation {
   std::atomic<std::atomic<uint64_t>*> initialised{nullptr};  // null: all bytes are
   std::atomic<State> state{State::live};
   std::atomic<bool> watched{false};    // the host's stores are observed (host_stores.hpp)
+  std::atomic<bool> open{false};       // all its pages are, so nothing is observed any more
   std::atomic<uint64_t> last_user{0};  // the dispatch that accessed it last; 0: none
 
   Kind kind = Kind::program;

@@ -146,6 +146,7 @@ bool Checker::allocated(const Request& request) noexcept {
     allocation.freed.store(0, std::memory_order_relaxed);
     allocation.kind_of_memory = kind;
     allocation.watched.store(kind.is_undefined && kind.host_stores, std::memory_order_relaxed);
+    allocation.open.store(false, std::memory_order_relaxed);
     allocation.last_user.store(0, std::memory_order_relaxed);
     allocation.quarantined = request.quarantined;
     allocation.given_up = false;

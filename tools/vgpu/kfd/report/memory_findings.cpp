@@ -59,6 +59,10 @@ void CheckReport::finish_memory(uint64_t dispatches) {
       [&](HostStackId stack) { return details_->place_of(stack, initialised_by); });
   if (const uint64_t unrecorded = memory_checker_->unrecorded(); unrecorded != 0)
     report("memory: memory ran out while recording " + std::to_string(unrecorded) + " allocations");
+  if (const uint64_t unobserved = host_stores_->unobserved(); unobserved != 0)
+    report("memory: all bytes of " + std::to_string(unobserved) +
+           " allocations count as stored to by the host, because the process has too many mappings "
+           "to observe its stores (vm.max_map_count)");
   if (dispatches != 0 && initialised_by.empty())
     report(
         "memory: the program's allocations are not known, because ROCr has not loaded the library "
