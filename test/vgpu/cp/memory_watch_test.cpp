@@ -215,7 +215,7 @@ TEST_CASE("a dispatch that has ended uses no memory", "[memory_check]") {
     checker.freed(kBlock, 1);
     CHECK(findings.size() == 1);
   }
-  checker.freed(kOther, 1);
+  checker.freed(kOther, 2);
   CHECK(findings.size() == 1);
 }
 

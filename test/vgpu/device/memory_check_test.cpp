@@ -1,54 +1,15 @@
 // The memory checker: bits of initialised bytes, allocations, quarantine, and the judgement of
-// copies. cp/memory_watch_test.cpp has the accesses of kernels.
+// copies. memory_frees_test.cpp has wrong frees, cp/memory_watch_test.cpp the accesses of kernels.
 #include <map>
 #include <optional>
 #include <random>
 #include <thread>
 #include <vector>
 
-#include "device/memory_check/checker.hpp"
+#include "checked_memory.hpp"
 #include "test/support/catch.hpp"
 
-using namespace uptempo::vgpu;
-using namespace uptempo::vgpu::memory_check;
-
-namespace {
-
-constexpr GpuAddress kBlock = 0x7f0000000000;
-constexpr uint64_t kBlockBytes = uint64_t{256} << 20;
-constexpr BufferKind kDevice{.flags = 1, .is_undefined = true, .host_stores = true};
-const Packet kKernel{};
-
-struct Checked {
-  std::vector<Finding> findings;
-  Checker checker{[this](const Finding& finding) { findings.push_back(finding); }, false};
-
-  Checked() { checker.add_buffer(kBlock, kBlockBytes, kDevice); }
-
-  // With a redzone of one page.
-  bool allocate(GpuAddress begin, uint64_t bytes, HostStackId stack = 1) {
-    return checker.allocated({.begin = begin,
-                              .bytes = bytes,
-                              .reserved_bytes = (bytes + 4095) / 4096 * 4096 + 4096,
-                              .stack = stack});
-  }
-  Verdict verdict(GpuAddress address, uint64_t bytes, bool reads) {
-    const Allocation* const allocation = checker.find(address);
-    return allocation == nullptr ? Verdict::outside : check(*allocation, address, bytes, reads);
-  }
-  void store(GpuAddress address, uint64_t bytes) { mark(*checker.find(address), address, bytes); }
-  // Reports an access that is not fine, as a dispatch does.
-  void access(GpuAddress address, uint64_t bytes, bool reads, GpuAddress instruction) {
-    checker.found({.packet = kKernel,
-                   .access = reads ? Access::read : Access::write,
-                   .instruction = instruction,
-                   .address = address,
-                   .bytes = bytes},
-                  verdict(address, bytes, reads));
-  }
-};
-
-}  // namespace
+namespace uptempo::vgpu::memory_check {
 
 TEST_CASE("bits of initialised bytes are those of a model", "[memory_check]") {
   std::mt19937 random(1);
@@ -249,26 +210,6 @@ TEST_CASE("the quarantine releases the oldest memory beyond its limit", "[memory
   CHECK(large.release[0].begin == kBlock + 0xa000000);
 }
 
-TEST_CASE("memory that a running dispatch uses must not be freed", "[memory_check]") {
-  Checked checked;
-  for (const uint64_t page : {0, 16, 32, 48}) checked.allocate(kBlock + page * 4096, 64);
-  // The second argument points into an allocation, the third beyond one, the fourth at none.
-  const uint64_t dispatch =
-      checked.checker.begin(kKernel, {7, kBlock + 60, kBlock + 16 * 4096 + 64, kBlock + 40 * 4096});
-  checked.checker.find(kBlock + 32 * 4096)->last_user = dispatch;
-  checked.checker.freed(kBlock, 2);              // held in an argument
-  checked.checker.freed(kBlock + 16 * 4096, 2);  // not used
-  checked.checker.freed(kBlock + 32 * 4096, 2);  // accessed
-  REQUIRE(checked.findings.size() == 2);
-  for (const Finding& finding : checked.findings) CHECK(finding.what == Class::freed_in_use);
-  CHECK(checked.findings[0].buffer->begin == kBlock);
-  CHECK(checked.findings[1].buffer->begin == kBlock + 32 * 4096);
-  checked.checker.find(kBlock + 48 * 4096)->last_user = dispatch;
-  checked.checker.end(dispatch);
-  checked.checker.freed(kBlock + 48 * 4096, 2);
-  CHECK(checked.findings.size() == 2);
-}
-
 TEST_CASE("leaks are those of the program, one finding for each place", "[memory_check]") {
   Checked checked;
   for (uint64_t i = 0; i < 3; ++i) checked.allocate(kBlock + i * 0x4000, 100 + i, 5);
@@ -277,7 +218,8 @@ TEST_CASE("leaks are those of the program, one finding for each place", "[memory
   checked.allocate(kBlock + 0x18000, 400, 8);
   checked.checker.freed(kBlock + 0x18000, 9);
   checked.allocate(kBlock + 0x1c000, 500, 10);
-  checked.checker.given_up(kBlock + 0x1c000);
+  checked.checker.hip_freed(kBlock + 0x1c000, checked.checker.before_hip_free(kBlock + 0x1c000),
+                            Checker::HipResult::freed, 11);
   checked.checker.report_leaks([](HostStackId stack) {
     return stack == 7 ? std::nullopt : std::optional(std::to_string(stack));
   });
@@ -395,3 +337,5 @@ TEST_CASE("threads access memory while others allocate and free", "[memory_check
   CHECK(wrong == 0);
   CHECK(checked.findings.empty());
 }
+
+}  // namespace uptempo::vgpu::memory_check

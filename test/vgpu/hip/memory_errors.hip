@@ -5,8 +5,8 @@
 //   empty              a kernel reads memory that nothing has stored to
 //   lds_beyond         a kernel reads beyond the dynamic shared memory of its launch
 //   lds_empty          a kernel reads shared memory that no thread has stored to
-//   leak               three allocations are not freed
-//   clean              no mistake
+//   leak, clean        three allocations are not freed; no mistake
+//   twice, twice_host  an allocation is freed again, of device memory or of host memory
 #include <cstring>
 #include <string>
 
@@ -50,7 +50,7 @@ int main(int argc, char** argv) {
   if (mistake == "after") {
     store<<<1, 64>>>(data, 250 - 61);
   } else if (mistake == "before") {
-    store<<<1, 64>>>(data, -2);
+    store<<<1, 64>>>(sum, -2);  // data may be at the begin of a block
   } else if (mistake == "freed") {
     int* const old = allocate(512);
     CHECK_HIP(hipMemset(old, 0, 512));
@@ -67,6 +67,19 @@ int main(int argc, char** argv) {
     spread<<<1, 64>>>(data);
   } else if (mistake == "leak") {
     for (int i = 0; i < 3; ++i) (void)allocate(100);
+  } else if (mistake == "twice") {
+    // Two different mistakes: memory of the same size may have the same address.
+    int* const one = allocate(512);
+    release(one);
+    if (hipFree(one) == hipSuccess) return 3;
+    int* const large = allocate(100 << 20);
+    release(large);
+    if (hipFree(large) == hipSuccess) return 3;
+  } else if (mistake == "twice_host") {
+    void* host = nullptr;
+    CHECK_HIP(hipHostMalloc(&host, 512));
+    CHECK_HIP(hipHostFree(host));
+    if (hipHostFree(host) == hipSuccess) return 3;
   } else if (mistake == "clean") {
     store<<<3, 64>>>(data, 0);
     rotate<<<1, 64, 256>>>(data, 0);

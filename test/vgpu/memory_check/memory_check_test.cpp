@@ -21,13 +21,14 @@ struct Checked {
   json summary;
 };
 
-Checked check(const std::string& program, const std::string& mistake,
+Checked check(const std::string& program, std::vector<std::string> arguments,
               std::vector<std::string> options = {}) {
   const uptempo::test::TemporaryDirectory folder;
   const std::string report = folder.file("report");
   options.insert(options.begin(),
                  {"--check", "memory", "--error-exitcode", "77", "--report", report});
-  options.insert(options.end(), {"--", program, mistake});
+  arguments.insert(arguments.begin(), {"--", program});
+  options.insert(options.end(), arguments.begin(), arguments.end());
   const CommandResult result = launch(options);
   Checked checked{.status = result.exit_code, .text = result.err, .findings = {}, .summary = {}};
   std::ifstream in(report);
@@ -41,10 +42,13 @@ Checked check(const std::string& program, const std::string& mistake,
   return checked;
 }
 Checked check_hsa(const std::string& mistake, std::vector<std::string> options = {}) {
-  return check(UPTEMPO_VGPU_MEMORY_CHECK_PROGRAM, mistake, std::move(options));
+  return check(UPTEMPO_VGPU_MEMORY_CHECK_PROGRAM, {mistake}, std::move(options));
+}
+Checked check_many(const std::string& allocations, const std::string& stride) {
+  return check(UPTEMPO_VGPU_MEMORY_CHECK_PROGRAM, {"many", allocations, stride});
 }
 Checked check_hip(const std::string& mistake, std::vector<std::string> options = {}) {
-  return check(UPTEMPO_VGPU_HIP_MEMORY_ERRORS, mistake, std::move(options));
+  return check(UPTEMPO_VGPU_HIP_MEMORY_ERRORS, {mistake}, std::move(options));
 }
 
 // The only finding, which the exit status tells of.
@@ -85,7 +89,7 @@ TEST_CASE("a write before the begin names the buffer after it", "[memory_check]"
   CHECK(found["class"] == "out-of-bounds");
   CHECK(found["lane"] == 0);
   CHECK(found["lanes"] == 2);
-  CHECK(found["memory"]["bytes"] == 1000);
+  CHECK(found["memory"]["bytes"] == 256);
   CHECK(found["memory"]["before"] == 8);
 }
 
@@ -119,6 +123,8 @@ TEST_CASE("memory freed under a running kernel is found at the free", "[memory_c
   CHECK(checked.findings[0]["class"] == "freed-in-use");
   CHECK(checked.findings[0]["kernel"] == "hold.kd");
   CHECK(checked.findings[0]["memory"]["bytes"] == 256);
+  CHECK(checked.findings[0]["use"] == "argument");
+  CHECK(checked.findings[0]["argument_offset"] == 0);
   CHECK(calls(checked.findings[0]["memory"]["freed_by"], "(anonymous namespace)::Program::give"));
   CHECK(checked.findings[1]["class"] == "use-after-free");
   CHECK(checked.findings[1]["access"] == "write");
@@ -129,6 +135,56 @@ TEST_CASE("memory freed twice is found, and the second free fails", "[memory_che
   CHECK(found["class"] == "double-free");
   CHECK(calls(found["memory"]["freed_by"], "(anonymous namespace)::Program::give"));
   CHECK(calls(found["freed_again_by"], "(anonymous namespace)::Program::give"));
+}
+
+TEST_CASE("memory freed twice with HIP is found, each time at its place", "[memory_check]") {
+  const Checked checked = check_hip("twice");
+  INFO(checked.text);
+  CHECK(checked.status == 77);
+  REQUIRE(checked.findings.size() == 2);
+  for (const json& found : checked.findings) {
+    CHECK(found["class"] == "double-free");
+    CHECK(calls(found["memory"]["allocated_by"], "allocate"));
+    CHECK(calls(found["memory"]["freed_by"], "release"));
+    CHECK(calls(found["freed_again_by"], "main"));
+    CHECK_FALSE(calls(found["freed_again_by"], "release"));
+  }
+  CHECK(checked.findings[0]["memory"]["bytes"] == 512);
+  CHECK(checked.findings[1]["memory"]["bytes"] == 100 << 20);
+  const json host = one(check_hip("twice_host"));
+  CHECK(host["class"] == "double-free");
+  CHECK(host["memory"]["bytes"] == 512);
+}
+
+TEST_CASE("words behind a kernel's arguments are none of its arguments", "[memory_check]") {
+  const Checked checked = check_hsa("stale_argument");
+  INFO(checked.text);
+  CHECK(checked.status == 0);
+  CHECK(checked.findings.empty());
+}
+
+TEST_CASE("tens of thousands of small allocations are checked", "[memory_check]") {
+  // Each has a redzone. With a mapping for each of both, they would exceed vm.max_map_count.
+  const Checked checked = check_many("40000", "1000000");
+  INFO(checked.text);
+  CHECK(checked.status == 0);
+  CHECK(checked.findings.empty());
+  CHECK_FALSE(contains(checked.text, "vm.max_map_count"));
+}
+
+TEST_CASE("without mappings for the host's stores, the check says so and finds less",
+          "[memory_check]") {
+  // Every second allocation differs from its neighbours, and so do their mappings.
+  const Checked checked = check_many("70000", "2");
+  INFO(checked.text);
+  CHECK(checked.status == 0);
+  CHECK(checked.findings.empty());
+  uint64_t most = 0;
+  std::ifstream("/proc/sys/vm/max_map_count") >> most;
+  if (most < 70'000)
+    CHECK(contains(checked.text,
+                   " allocations count as stored to by the host, because the process "
+                   "has too many mappings"));
 }
 
 TEST_CASE("a copy beyond an allocation is found at its first byte beyond", "[memory_check]") {

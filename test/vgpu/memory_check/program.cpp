@@ -13,6 +13,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "incoherent/device.hpp"
 
@@ -106,6 +107,24 @@ void in_use(Program& program) {
   program.device.wait();
 }
 
+// The block of arguments is used again: an address is left where the kernel has no argument.
+void stale_argument(Program& program) {
+  const auto flags = program.device.allocate(Memory::host_fine, 2);
+  uint32_t *const data = program.take(256), *const other = program.take(256);
+  auto arguments = program.device.arguments();
+  arguments.add(data).add(flags.data());
+  // Three hidden arguments are the grid's offset. The others are not used.
+  arguments.add(uint64_t{0}).add(uint64_t{0}).add(uint64_t{0}).add(other);
+  const auto hold = program.device.kernel("hold");
+  require(hold.kernarg_bytes >= 6 * sizeof(void*), "the kernel declares the last word");
+  program.device.dispatch(hold, 64, arguments, {});
+  while (std::atomic_ref(flags[1]).load() == 0) continue;
+  program.give(other);
+  std::atomic_ref(flags[0]).store(1);
+  program.device.wait();
+  program.give(data);
+}
+
 void twice(Program& program) {
   uint32_t* const data = program.take(256);
   require(program.give(data) == HSA_STATUS_SUCCESS, "the first free succeeds");
@@ -144,6 +163,24 @@ void host_stored(Program& program) {
 
 void leak(Program& program) {
   for (int i = 0; i < 3; ++i) program.take(1000);
+}
+
+// Many small allocations, of which the host stores to each STRIDEth one, from the first on. The
+// program's further arguments are their number and STRIDE.
+size_t allocations = 2, stride = 1;
+void many(Program& program) {
+  std::vector<uint32_t*> data(allocations);
+  for (size_t i = 0; i < allocations; ++i) {
+    data[i] = program.take(256);
+    if (i % stride == 0) *static_cast<volatile uint32_t*>(data[i]) = 1;
+  }
+  const auto out = program.device.allocate(Memory::host_fine, 64);
+  for (const size_t i : {size_t{0}, (allocations - 1) / stride * stride}) {
+    out[0] = 0;
+    program.copy(data[i], out.data());
+    require(out[0] == 1, "the kernel reads the value that the host has stored");
+  }
+  for (uint32_t* const one : data) program.give(one);
 }
 
 void clean(Program& program) {
@@ -198,14 +235,18 @@ int main(int argc, char** argv) {
   const std::map<std::string, std::function<void(Program&)>> programs{
       {"neighbour", neighbour},
       {"in_use", in_use},
+      {"stale_argument", stale_argument},
       {"twice", twice},
       {"copy_beyond", copy_beyond},
       {"copied_empty", copied_empty},
       {"host_stored", host_stored},
       {"leak", leak},
+      {"many", many},
       {"clean", clean}};
-  const auto found = programs.find(argc == 2 ? argv[1] : "");
+  const auto found = programs.find(argc >= 2 ? argv[1] : "");
   if (found == programs.end()) return 2;
+  if (argc >= 3) allocations = std::strtoull(argv[2], nullptr, 10);
+  if (argc >= 4) stride = std::strtoull(argv[3], nullptr, 10);
   Program program;
   found->second(program);
   return 0;

@@ -76,7 +76,7 @@ bool AqlQueue::launch_dispatch(const std::byte* bytes, AqlHeader header) {
   entry.watched = fences_.launch(header, next_, *state,
                                  {.count = all_units ? device.xcds : 1, .first = share_.first_xcd},
                                  loaded.runtime_blit, published);
-  entry.checked = memory_watch_.launch(next_, *state, loaded.runtime_blit, published);
+  entry.checked = memory_watch_.launch(next_, *state, loaded, published);
   entry.races = races_.launch(*state, next_, loaded.runtime_blit, published);
   entry.dispatch = std::make_unique<Dispatch>(std::move(state), scratch_slots_, share_);
   ++next_;

@@ -82,7 +82,7 @@ struct CommandProcessor::Impl final : private HostObserver {
         creator(getpid()),
         code(device.memory, target_of(*device.options.device), policy_of(device)),
         memory(device.memory),
-        kernels(target_of(*device.options.device)),
+        kernels(target_of(*device.options.device), device.memory_check != nullptr),
         random(device.options.seed),
         late_interrupts(device.options.delay ? std::make_unique<LateInterrupts>(device.interrupts)
                                              : nullptr),

@@ -1,10 +1,8 @@
 // The name of a kernel object, found without calling the runtime.
 //
-// ROCr loads a code object's segments unchanged. The linker places the ELF header, .dynsym and
-// .dynstr in the first segment, before the kernel descriptors. GPU memory therefore contains the
-// name: search downwards from the kernel object for the nearest ELF header, then for the dynamic
-// symbol whose value is the object's offset. A call into ROCr could deadlock, because a thread that
-// waits for this device may hold the loader lock.
+// GPU memory contains the name (code_image.hpp): it is the dynamic symbol whose value is the
+// object's offset. A call into ROCr could deadlock, because a thread that waits for this device may
+// hold the loader lock.
 #pragma once
 
 #include <string>

@@ -1,5 +1,6 @@
 #include "cp/kernel_table.hpp"
 
+#include "cp/code_image.hpp"
 #include "cp/kernel_name.hpp"
 
 namespace uptempo::vgpu {
@@ -16,18 +17,28 @@ bool is_runtime_blit(const gfx9::Kernel& kernel, GpuAddress kernel_object) noexc
 
 }  // namespace
 
+KernelTable::Described KernelTable::describe(AddressSpace::Reader& memory,
+                                             GpuAddress kernel_object) const {
+  Described described{.name = kernel_name(memory, kernel_object), .arguments = {}};
+  if (!reads_arguments_) return described;
+  if (const auto image = CodeImage::of(memory, kernel_object))
+    described.arguments = kernel_arguments(image->metadata(), described.name);
+  return described;
+}
+
 const LoadedKernel& KernelTable::find(AddressSpace::Reader& memory, GpuAddress kernel_object) {
   if (kernel_object == last_object_ && last_ != nullptr) return *last_;
   auto found = kernels_.find(kernel_object);
   if (found == kernels_.end()) {
-    auto name = names_.find(kernel_object);
-    if (name == names_.end())
-      name = names_.emplace(kernel_object, kernel_name(memory, kernel_object)).first;
+    auto described = described_.find(kernel_object);
+    if (described == described_.end())
+      described = described_.emplace(kernel_object, describe(memory, kernel_object)).first;
+    const auto& [name, arguments] = described->second;
     auto kernel = gfx9::Kernel::load(memory, kernel_object, target_);
     const auto* loaded = std::get_if<gfx9::Kernel>(&kernel);
     const bool blit = loaded != nullptr && is_runtime_blit(*loaded, kernel_object);
-    found =
-        kernels_.emplace(kernel_object, LoadedKernel{std::move(kernel), name->second, blit}).first;
+    found = kernels_.emplace(kernel_object, LoadedKernel{std::move(kernel), name, blit, arguments})
+                .first;
   }
   last_object_ = kernel_object;
   last_ = &found->second;
@@ -49,7 +60,7 @@ void KernelTable::forget_unmapped(uint64_t generation) {
 
 void KernelTable::forget_code() {
   kernels_.clear();
-  names_.clear();
+  described_.clear();
   last_ = nullptr;
 }
 

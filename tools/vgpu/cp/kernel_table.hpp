@@ -4,10 +4,13 @@
 // the next forget_...().
 #pragma once
 
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <variant>
+#include <vector>
 
+#include "cp/kernel_arguments.hpp"
 #include "gfx9/workgroup.hpp"
 
 namespace uptempo::vgpu {
@@ -19,11 +22,15 @@ struct LoadedKernel {
   // with --null-kernels, and the read index never passes their packets early, because it frees
   // their kernargs.
   bool runtime_blit = false;
+  // Empty: there is no metadata for the kernel, or the table does not read it.
+  std::optional<std::vector<ArgumentWord>> arguments;
 };
 
 class KernelTable {
  public:
-  explicit KernelTable(gfx9::Target target) : target_(target) {}
+  // `reads_arguments`: reads the metadata of each kernel's code object.
+  explicit KernelTable(gfx9::Target target, bool reads_arguments = false)
+      : target_(target), reads_arguments_(reads_arguments) {}
 
   // Call it between the reader's enter() and leave().
   const LoadedKernel& find(AddressSpace::Reader& memory, GpuAddress kernel_object);
@@ -32,17 +39,25 @@ class KernelTable {
   const LoadedKernel* find_known(GpuAddress kernel_object) const noexcept;
 
   // If memory was mapped or unmapped since the last call's `generation`, kernels are read again.
-  // Names stay, because they are expensive; forget_code() announces new code at an old address.
+  // Names and arguments stay, because they are expensive; forget_code() announces new code at an
+  // old address.
   void forget_unmapped(uint64_t generation);
 
   // Call it when code may have been replaced.
   void forget_code();
 
  private:
+  struct Described {
+    std::string name;
+    std::optional<std::vector<ArgumentWord>> arguments;
+  };
+  Described describe(AddressSpace::Reader& memory, GpuAddress kernel_object) const;
+
   const gfx9::Target target_;
+  const bool reads_arguments_;
   uint64_t generation_ = 0;
   std::unordered_map<GpuAddress, LoadedKernel> kernels_;
-  std::unordered_map<GpuAddress, std::string> names_;
+  std::unordered_map<GpuAddress, Described> described_;
   GpuAddress last_object_ = 0;
   const LoadedKernel* last_ = nullptr;
 };

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstring>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "cp/packet/sdma_ranges.hpp"
@@ -237,27 +238,44 @@ void CheckedDispatch::lds_access(const ObservedLdsAccess& access) noexcept {
                uninitialised.lanes);
 }
 
+std::vector<memory_check::Checker::Argument> possible_addresses(AddressSpace::Reader& memory,
+                                                                GpuAddress kernargs,
+                                                                const LoadedKernel& kernel) {
+  using memory_check::Use;
+  std::vector<memory_check::Checker::Argument> found;
+  const auto add = [&](uint32_t offset, Use use) {
+    const std::byte* const bytes =
+        memory.translate(kernargs + offset, sizeof(uint64_t), Access::read);
+    if (bytes == nullptr) return;
+    found.push_back({.offset = offset, .use = use});
+    std::memcpy(&found.back().value, bytes, sizeof(uint64_t));
+  };
+  if (kernel.arguments) {
+    for (const ArgumentWord& word : *kernel.arguments)
+      add(word.offset, word.is_pointer ? Use::pointer : Use::by_value);
+  } else if (const auto* const loaded = std::get_if<gfx9::Kernel>(&kernel.kernel)) {
+    for (uint32_t offset = 0; offset + sizeof(uint64_t) <= loaded->kernarg_bytes;
+         offset += sizeof(uint64_t))
+      add(offset, Use::unknown);
+  }
+  return found;
+}
+
 std::unique_ptr<CheckedDispatch> MemoryWatch::launch(uint64_t index, gfx9::DispatchState& state,
-                                                     bool of_rocr, const Publisher& published) {
+                                                     const LoadedKernel& kernel,
+                                                     const Publisher& published) {
   if (checker_ == nullptr) return nullptr;
-  std::vector<uint64_t> arguments(state.kernel.kernarg_bytes / sizeof(uint64_t));
-  const auto kernargs = reinterpret_cast<GpuAddress>(state.packet.kernarg_address);
-  const std::byte* const bytes =
-      memory_.translate(kernargs, arguments.size() * sizeof(uint64_t), Access::read);
-  if (arguments.empty() || bytes == nullptr)
-    arguments.clear();
-  else
-    std::memcpy(arguments.data(), bytes, arguments.size() * sizeof(uint64_t));
   memory_check::Packet packet{.gpu = gpu_,
                               .queue = ordinal_,
                               .position = index,
                               .name = state.name,
-                              .published = published,
-                              .of_rocr = of_rocr};
-  const uint64_t number = checker_->begin(packet, arguments);
-  auto checked = std::make_unique<CheckedDispatch>(*checker_, std::move(packet), number,
-                                                   of_rocr || is_kernel_of_hip(state.name),
-                                                   state.packet.group_segment_size);
+                               .published = published,
+                               .of_rocr = kernel.runtime_blit};
+  const auto kernargs = reinterpret_cast<GpuAddress>(state.packet.kernarg_address);
+  const uint64_t number = checker_->begin(packet, possible_addresses(memory_, kernargs, kernel));
+  auto checked = std::make_unique<CheckedDispatch>(
+      *checker_, std::move(packet), number, kernel.runtime_blit || is_kernel_of_hip(state.name),
+      state.packet.group_segment_size);
   state.add_observer(*checked);
   return checked;
 }

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "cp/kernel_table.hpp"
 #include "cp/packet/sdma_packet.hpp"
 #include "device/device.hpp"
 #include "device/host/publisher.hpp"
@@ -66,15 +67,20 @@ class CheckedDispatch final : public MemoryObserver {
   std::vector<std::unique_ptr<LdsBits>> unused_lds_;
 };
 
+// The words of the kernargs that may be addresses. Without metadata of the kernel, all words of the
+// kernel's kernargs. Call it between the reader's enter() and leave().
+std::vector<memory_check::Checker::Argument> possible_addresses(AddressSpace::Reader& memory,
+                                                                GpuAddress kernargs,
+                                                                const LoadedKernel& kernel);
+
 class MemoryWatch {
  public:
   MemoryWatch(Device& device, AddressSpace::Reader& memory, uint32_t ordinal)
       : checker_(device.memory_check), memory_(memory), gpu_(device.gpu), ordinal_(ordinal) {}
 
-  // Before `state` is launched. Returns null if checking is off. `of_rocr`: a blit kernel of ROCr.
-  // `published`: the host's call.
-  std::unique_ptr<CheckedDispatch> launch(uint64_t index, gfx9::DispatchState& state, bool of_rocr,
-                                          const Publisher& published);
+  // Before `state` is launched. Returns null if checking is off. `published`: the host's call.
+  std::unique_ptr<CheckedDispatch> launch(uint64_t index, gfx9::DispatchState& state,
+                                          const LoadedKernel& kernel, const Publisher& published);
   // `offset` is the ring offset, as in traces.
   void copied(uint64_t offset, const sdma::Decoded& packet, const Publisher& published);
 

@@ -1,9 +1,9 @@
 // HIP's functions that free memory, for --check memory. They tell the check which memory the
-// program has freed with HIP, because HIP may keep such memory: a graph of HIP 5.2 holds what its
-// nodes use for good. That is no leak of the program's.
+// program frees with HIP. HIP refuses memory that is freed again, and it may keep memory that is
+// freed: a graph of HIP 5.2 holds what its nodes use for good. That is no leak of the program's.
 //
 // A program that finds these functions in HIP's library by itself (dlsym) does not call them. Its
-// memory then counts as freed when HIP returns it to ROCr.
+// memory then counts as freed when HIP returns it to ROCr, and is not found when it is freed again.
 #include <dlfcn.h>
 
 #include "interpose/hip_library.hpp"
@@ -15,11 +15,9 @@ namespace hip = uptempo::vgpu::hip;
 int free_with(const char* name, void* pointer) {
   auto* const next = reinterpret_cast<int (*)(void*)>(hip::of_hip(name));
   if (next == nullptr) return hip::kNotInitialised;
-  const int status = next(pointer);
-  auto* const freed =
-      reinterpret_cast<void (*)(void*)>(dlsym(RTLD_DEFAULT, "uptempo_vgpu_hip_freed"));
-  if (status == 0 && freed != nullptr) freed(pointer);
-  return status;
+  auto* const checked = reinterpret_cast<int (*)(void*, int (*)(void*))>(
+      dlsym(RTLD_DEFAULT, "uptempo_vgpu_hip_free"));
+  return checked == nullptr ? next(pointer) : checked(pointer, next);
 }
 
 }  // namespace

@@ -37,6 +37,9 @@ using support::AmdFunction;
 
 constexpr uint64_t kRedzoneBytes = memory_check::kPageBytes;
 
+// HIP's refusals of a pointer (hipErrorInvalidValue, hipErrorInvalidDevicePointer).
+constexpr int kHipInvalidValue = 1, kHipInvalidDevicePointer = 17;
+
 // ROCr's own functions. Written before the tables are changed.
 struct Real {
   decltype(&hsa_amd_memory_pool_allocate) pool_allocate;
@@ -214,9 +217,20 @@ UPTEMPO_VGPU_EXPORT bool uptempo_vgpu_hsa_load(void* tables) {
   return true;
 }
 
-// hip_free.cpp calls this.
-UPTEMPO_VGPU_EXPORT void uptempo_vgpu_hip_freed(void* pointer) {
-  if (installed) checker().given_up(reinterpret_cast<uint64_t>(pointer));
+// hip_free.cpp calls this with HIP's function. Returns HIP's status.
+UPTEMPO_VGPU_EXPORT int uptempo_vgpu_hip_free(void* pointer, int (*free_in_hip)(void*)) {
+  if (!installed || pointer == nullptr) return free_in_hip(pointer);
+  const auto address = reinterpret_cast<uint64_t>(pointer);
+  const auto before = checker().before_hip_free(address);
+  const int status = free_in_hip(pointer);
+  using Result = memory_check::Checker::HipResult;
+  const bool is_unknown = status == kHipInvalidValue || status == kHipInvalidDevicePointer;
+  checker().hip_freed(address, before,
+                      status == 0  ? Result::freed
+                      : is_unknown ? Result::unknown_pointer
+                                   : Result::other,
+                      process().capture_stack());
+  return status;
 }
 
 UPTEMPO_VGPU_EXPORT void uptempo_vgpu_hsa_unload() {

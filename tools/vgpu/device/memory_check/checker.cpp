@@ -30,6 +30,7 @@ uint64_t bytes_of(const Allocation& allocation) noexcept {
 Buffer described(const Allocation& allocation) {
   return {.begin = begin_of(allocation),
           .bytes = bytes_of(allocation),
+          .number = allocation.number,
           .flags = allocation.kind_of_memory.flags,
           .allocated = allocation.allocated.load(std::memory_order_relaxed),
           .freed = allocation.freed.load(std::memory_order_relaxed)};
@@ -113,7 +114,7 @@ void Checker::forget(Allocation& allocation) {
   for (uint64_t page = 0; page < allocation.reserved_bytes; page += kPageBytes)
     map_.exchange(begin + page, kPageBytes, &allocation, buffer_at(begin + page));
   program_.erase(begin);
-  std::erase(quarantine_, &allocation);
+  if (std::erase(quarantine_, &allocation) != 0) quarantine_bytes_ -= allocation.reserved_bytes;
   allocation.number = 0;
   map_.recycle(allocation);
 }
@@ -201,13 +202,14 @@ Checker::Freed Checker::freed(GpuAddress begin, HostStackId stack) {
       allocation->freed.store(stack, std::memory_order_relaxed);
       close(*allocation, State::held);
       for (const Running& running : running_) {
-        const bool uses = allocation->last_user.load(std::memory_order_relaxed) == running.number ||
-                          std::ranges::find(running.held, allocation) != running.held.end();
-        if (!uses) continue;
+        const std::optional<Argument> use = running.use_of(*allocation);
+        if (!use) continue;
         Finding finding{.what = Class::freed_in_use,
                         .packet = running.packet,
                         .address = begin,
-                        .buffer = described(*allocation)};
+                        .buffer = described(*allocation),
+                        .use = use->use,
+                        .argument_offset = use->offset};
         if (counts_as_new(finding)) findings.push_back(std::move(finding));
       }
       map_.drop_bits(*allocation);
@@ -227,9 +229,45 @@ Checker::Freed Checker::freed(GpuAddress begin, HostStackId stack) {
   return result;
 }
 
-void Checker::given_up(GpuAddress begin) noexcept {
+Allocation* Checker::allocation_with(GpuAddress address) const noexcept {
+  Allocation* const allocation = map_.find(address);
+  return allocation != nullptr && allocation->kind == Allocation::Kind::program &&
+                 address < allocation->end()
+             ? allocation
+             : nullptr;
+}
+
+Checker::HipFree Checker::before_hip_free(GpuAddress address) const {
   const std::lock_guard lock(mutex_);
-  if (Allocation* const allocation = allocation_at(begin)) allocation->given_up = true;
+  const Allocation* const allocation = allocation_with(address);
+  if (allocation == nullptr) return {};
+  HipFree free{.number = allocation->number, .freed = {}};
+  if (state_of(*allocation) != State::live || allocation->given_up)
+    free.freed = described(*allocation);
+  return free;
+}
+
+void Checker::hip_freed(GpuAddress address, const HipFree& before, HipResult result,
+                        HostStackId stack) {
+  Finding finding{.what = Class::double_free, .address = address, .buffer = before.freed};
+  {
+    const std::lock_guard lock(mutex_);
+    Allocation* allocation = allocation_with(address);
+    if (allocation != nullptr && allocation->number != before.number) allocation = nullptr;
+    const bool is_live = allocation != nullptr && state_of(*allocation) == State::live;
+    if (result == HipResult::freed && is_live) {
+      allocation->given_up = true;
+      allocation->freed.store(stack, std::memory_order_relaxed);
+    }
+    if (result != HipResult::unknown_pointer) return;
+    // Another thread has freed it meanwhile.
+    if (!finding.buffer && allocation != nullptr && (!is_live || allocation->given_up))
+      finding.buffer = described(*allocation);
+    if (!finding.buffer) return;
+    finding.freed_again = stack;
+    if (!counts_as_new(finding)) return;
+  }
+  report_(finding);
 }
 
 void Checker::expose(GpuAddress address) noexcept {
@@ -260,18 +298,28 @@ bool Checker::is_held(GpuAddress address) const noexcept {
          state_of(*allocation) == State::held;
 }
 
-uint64_t Checker::begin(const Packet& packet, const std::vector<uint64_t>& arguments) {
+std::optional<Checker::Argument> Checker::Running::use_of(
+    const Allocation& allocation) const noexcept {
+  if (allocation.last_user.load(std::memory_order_relaxed) == number)
+    return Argument{.use = Use::accessed};
+  std::optional<Argument> best;  // the surest one
+  for (const auto& [holds, argument] : held)
+    if (holds == allocation.number && (!best || argument.use < best->use)) best = argument;
+  return best;
+}
+
+uint64_t Checker::begin(const Packet& packet, const std::vector<Argument>& arguments) {
   // Unique in the process, because threads keep it (cp/memory_watch.cpp).
   static std::atomic<uint64_t> last{0};
   const std::lock_guard lock(mutex_);
   Running& running = running_.emplace_back();
   running.number = 1 + last.fetch_add(1, std::memory_order_relaxed);
   running.packet = packet;
-  for (const uint64_t argument : arguments)
-    if (const Allocation* const held = map_.find(argument);
+  for (const Argument& argument : arguments)
+    if (const Allocation* const held = map_.find(argument.value);
         held != nullptr && held->kind == Allocation::Kind::program &&
-        state_of(*held) == State::live && argument < held->end())
-      running.held.push_back(held);
+        state_of(*held) == State::live && argument.value < held->end())
+      running.held.emplace_back(held->number, argument);
   return running.number;
 }
 
@@ -306,14 +354,24 @@ std::optional<Buffer> Checker::nearest(GpuAddress address, uint64_t bytes) const
   return described(*best);
 }
 
+// A finding and its repetitions have it in common. Addresses alone are not enough, because they are
+// used again.
+Checker::Place Checker::place_of(const Finding& finding) noexcept {
+  if (finding.instruction != 0) return {finding.instruction};
+  const Buffer buffer = finding.buffer.value_or(Buffer{});
+  const bool is_free = finding.what == Class::double_free || finding.what == Class::freed_in_use;
+  if (!is_free) return {finding.address, buffer.number};
+  const HostStackId by = finding.what == Class::double_free ? finding.freed_again : buffer.freed;
+  if (by == 0) return {0, 0, 0, buffer.number};
+  return {finding.freed_again, buffer.freed, buffer.allocated};
+}
+
 // Counts the finding. Returns whether it must be reported.
 bool Checker::counts_as_new(const Finding& finding) {
-  const bool has_place = finding.instruction != 0;
-  const bool is_first =
-      reported_
-          .emplace(finding.what, has_place ? finding.instruction : finding.address,
-                   finding.packet ? finding.packet->name : std::string())
-          .second;
+  const bool is_first = reported_
+                            .emplace(finding.what, place_of(finding),
+                                     finding.packet ? finding.packet->name : std::string())
+                            .second;
   if (!is_first && !repeated_) {
     ++repeated_count_;
     return false;

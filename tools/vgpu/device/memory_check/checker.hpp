@@ -5,6 +5,7 @@
 // The report is called without the checker's lock.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <deque>
@@ -15,6 +16,7 @@
 #include <set>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "device/memory_check/allocation.hpp"
@@ -66,8 +68,17 @@ class Checker {
   };
   // The program frees the allocation that begins there. Reports dispatches that use it.
   Freed freed(GpuAddress begin, HostStackId stack);
-  // The program has freed the allocation that begins there, but HIP keeps it. It is no leak.
-  void given_up(GpuAddress begin) noexcept;
+  // What is known of the memory that the program is about to free with HIP.
+  struct HipFree {
+    uint64_t number = 0;          // of the allocation; 0: none has the address
+    std::optional<Buffer> freed;  // the program has freed it before
+  };
+  enum class HipResult : uint8_t { freed, unknown_pointer, other };
+  HipFree before_hip_free(GpuAddress address) const;
+  // HIP has returned. What it keeps although it was freed is no leak; freed memory that it does not
+  // know was freed twice. Meanwhile the address may have another allocation. HIP also accepts
+  // addresses inside an allocation.
+  void hip_freed(GpuAddress address, const HipFree& before, HipResult result, HostStackId stack);
   // The allocation that holds the address will be freed without quarantine.
   void expose(GpuAddress address) noexcept;
   // Everything that is in quarantine leaves it.
@@ -80,9 +91,14 @@ class Checker {
 
   // --- Dispatches and copies
 
-  // Returns the dispatch's number, which its accesses leave in last_user. `arguments`: words of its
-  // kernargs.
-  uint64_t begin(const Packet& packet, const std::vector<uint64_t>& arguments);
+  // A word of the kernargs that may be an address.
+  struct Argument {
+    uint64_t value = 0;
+    uint32_t offset = 0;  // bytes from the start of the kernargs
+    Use use = Use::unknown;
+  };
+  // Returns the dispatch's number, which its accesses leave in last_user.
+  uint64_t begin(const Packet& packet, const std::vector<Argument>& arguments);
   void end(uint64_t number);
 
   // Completes the finding with the nearest allocation and reports it, unless the memory is a
@@ -104,7 +120,8 @@ class Checker {
   // nothing: the program did not make the allocation.
   void report_leaks(const std::function<std::optional<std::string>(HostStackId)>& place_of);
 
-  // Findings that were not reported, because the same instruction had one before.
+  // Findings that were not reported, because the same place had one before: the same instruction;
+  // for memory that was freed wrongly, the same calls; for a copy, the same address and allocation.
   uint64_t repeated() const;
   uint64_t unrecorded() const noexcept { return unrecorded_.load(std::memory_order_relaxed); }
 
@@ -112,15 +129,21 @@ class Checker {
   struct Running {
     uint64_t number = 0;
     Packet packet;
-    std::vector<const Allocation*> held;
+    // The allocations' numbers, since records are used again.
+    std::vector<std::pair<uint64_t, Argument>> held;
+    // How it uses the allocation; nothing: it does not.
+    std::optional<Argument> use_of(const Allocation& allocation) const noexcept;
   };
+  using Place = std::array<uint64_t, 4>;
   // These need the lock.
   Allocation* buffer_at(GpuAddress address) const;
   Allocation* allocation_at(GpuAddress begin) const;
+  Allocation* allocation_with(GpuAddress address) const noexcept;
   void forget(Allocation& allocation);
   void let_go(Allocation& allocation);
   std::vector<Released> shrink_quarantine(uint64_t limit_bytes);
   std::optional<Buffer> nearest(GpuAddress address, uint64_t bytes) const;
+  static Place place_of(const Finding& finding) noexcept;
   bool counts_as_new(const Finding& finding);
 
   void check_copy(const Packet& packet, Range range, bool writes);
@@ -138,7 +161,7 @@ class Checker {
   std::deque<std::pair<Allocation*, uint64_t>> remembered_;  // gone, with their numbers
   uint64_t last_allocation_ = 0;
   std::vector<Running> running_;
-  std::set<std::tuple<Class, GpuAddress, std::string>> reported_;
+  std::set<std::tuple<Class, Place, std::string>> reported_;
   uint64_t repeated_count_ = 0;
 };
 

@@ -73,6 +73,27 @@ std::string_view reason(const Finding& finding) {
   return {};
 }
 
+bool is_guess(Use use) { return use == Use::by_value || use == Use::unknown; }
+
+// "the word at byte 8 of the kernargs"
+std::string how_used(const Finding& finding) {
+  const std::string offset = "byte " + std::to_string(finding.argument_offset);
+  switch (finding.use) {
+    case Use::accessed:
+      return "the kernel has accessed the memory";
+    case Use::pointer:
+      return "the argument at " + offset + " of the kernargs points to the memory";
+    case Use::by_value:
+      return "a guess: the word at " + offset +
+             " of the kernargs is an address in the memory, in an argument by value";
+    case Use::unknown:
+      return "a guess: the word at " + offset +
+             " of the kernargs is an address in the memory; the kernel's code object has no "
+             "metadata, so the word may be no argument";
+  }
+  return {};
+}
+
 std::string remedy(const Finding& finding, bool hip) {
   const std::string free_call = hip ? "hipFree" : "hsa_amd_memory_pool_free";
   switch (finding.what) {
@@ -146,7 +167,9 @@ std::string to_sentence(const Finding& finding, const Details& details) {
             ": " + std::string(reason(finding));
   } else if (!has_access(finding)) {
     text += std::string(reason(finding)) + ": " + hex(finding.address);
-    if (finding.packet) text += ", used by " + described(*finding.packet, details);
+    if (finding.packet)
+      text += ", used by " + described(*finding.packet, details) + std::string(kIndent) +
+              how_used(finding);
   } else {
     text += finding.packet ? described(*finding.packet, details) : "a kernel";
     text += ' ' + std::string(accesses(finding.access)) + ' ' + counted(finding.bytes, "byte");
@@ -218,6 +241,15 @@ std::string to_json(const Finding& finding, std::string_view target, const Detai
     text += '}';
   }
   add_calls("freed_again_by", details.freed_again_by);
+  if (finding.what == Class::freed_in_use) {
+    text += std::string(R"(,"use":")") +
+            (finding.use == Use::accessed ? "accessed"
+             : is_guess(finding.use)      ? "guessed-argument"
+                                          : "argument") +
+            '"';
+    if (finding.use != Use::accessed)
+      text += R"(,"argument_offset":)" + number(finding.argument_offset);
+  }
   return text + R"(,"reason":)" + json_quoted(reason(finding)) + R"(,"remedy":)" +
          json_quoted(remedy(finding, details.hip)) + R"(,"device":)" + json_quoted(target) + '}';
 }

@@ -47,9 +47,19 @@ struct Packet {
 struct Buffer {
   GpuAddress begin = 0;
   uint64_t bytes = 0;
-  uint32_t flags = 0;  // KFD_IOC_ALLOC_MEM_FLAGS_*
+  uint64_t number = 0;  // of the allocation, in order; not in texts
+  uint32_t flags = 0;   // KFD_IOC_ALLOC_MEM_FLAGS_*
   HostStackId allocated = 0;
   HostStackId freed = 0;
+};
+
+// How a running kernel uses memory that is freed. The last two are guesses: a word of its kernargs
+// is an address in the memory.
+enum class Use : uint8_t {
+  accessed,  // it has accessed the memory last
+  pointer,   // the source declares the argument as a pointer
+  by_value,  // the word is in an argument by value, such as a structure
+  unknown    // the kernel's code object has no metadata
 };
 
 struct Finding {
@@ -68,6 +78,9 @@ struct Finding {
   std::optional<Buffer> buffer = {};  // the nearest one
   uint64_t group_segment_bytes = 0;   // of the packet, for findings in LDS
   HostStackId freed_again = 0;
+  // Of memory that was freed in use.
+  Use use = Use::accessed;
+  uint32_t argument_offset = 0;          // bytes from the start of the kernargs, unless accessed
   uint64_t leaks = 0, leaked_bytes = 0;  // from one place
 };
 
@@ -87,7 +100,8 @@ struct Details {
 //  "memory":{"kind":"device memory (VRAM)","address":140000,"bytes":1000,"after":4,
 //            "allocated_by":[...],"freed_by":[...]},
 //  "remedy":"...","device":"gfx90a"}
-// What is not known is absent.
+// Memory that was freed in use has "use":"accessed", or "argument" or "guessed-argument" with
+// "argument_offset":8. What is not known is absent.
 std::string to_json(const Finding& finding, std::string_view target, const Details& details);
 std::string to_sentence(const Finding& finding, const Details& details);
 
