@@ -1,129 +1,21 @@
 // The race detector (device/races) on synthetic events. Kernels of test/vgpu/hip/races.hip have the
 // idioms as compilers emit them.
-#include <algorithm>
 #include <array>
-#include <initializer_list>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "device/fences/report/suppressions.hpp"
 #include "device/races/dispatch_races.hpp"
-#include "device/races/far_clock.hpp"
 #include "device/races/races.hpp"
 #include "device/races/report/race_text.hpp"
-#include "device/races/shadow.hpp"
 #include "test/support/catch.hpp"
+#include "test/vgpu/device/races_program.hpp"
 
 namespace uptempo::vgpu::races {
-namespace {
 
 using Reason = Finding::Reason;
-
-constexpr GpuAddress kCode = 0x7f0000001000, kData = 0x7f1000000000, kFlag = 0x7f1000010000;
-
-// A dispatch whose waves do what a test says, in the order in which it says it.
-class Program {
- public:
-  explicit Program(uint32_t groups = 2, uint32_t waves = 2, bool stores_name_scope = false,
-                   uint64_t bytes = Budget::kDefaultBytes)
-      : budget(bytes),
-        races({.workgroups = {groups, 1, 1},
-               .entry = kCode,
-               .scratch_begin = 0x1000,
-               .scratch_end = 0x2000,
-               .stores_name_scope = stores_name_scope},
-              budget),
-        waves_(waves) {
-    for (uint32_t group = 0; group < groups; ++group) races.workgroup_started(of(group));
-  }
-
-  // One dword of one lane. `line` is the instruction's number.
-  void access(uint32_t group, uint32_t wave, Access kind, GpuAddress address, unsigned line,
-              AccessScope scope = AccessScope::wave, bool returns = true, uint32_t bytes = 4) {
-    std::array<GpuAddress, 64> addresses{address};
-    const ObservedAccess access{.access = kind,
-                                .scope = kind == Access::atomic ? AccessScope::agent : scope,
-                                .returns = kind == Access::atomic && returns,
-                                .size_bytes = bytes,
-                                .lanes = 1,
-                                .address = addresses.data(),
-                                .workgroup = {group, 0, 0},
-                                .wave = wave,
-                                .instruction = kCode + 8 * line};
-    races.access(access);
-    if (kind != Access::write && access.scope != AccessScope::wave) races.accessed(access);
-  }
-  void read(uint32_t group, uint32_t wave, GpuAddress address, unsigned line) {
-    access(group, wave, Access::read, address, line);
-  }
-  void write(uint32_t group, uint32_t wave, GpuAddress address, unsigned line) {
-    access(group, wave, Access::write, address, line);
-  }
-  void update(uint32_t group, uint32_t wave, GpuAddress address, unsigned line,
-              bool returns = true) {
-    access(group, wave, Access::atomic, address, line, AccessScope::agent, returns);
-  }
-  void poll(uint32_t group, uint32_t wave, GpuAddress address, unsigned line) {
-    access(group, wave, Access::read, address, line, AccessScope::agent);
-  }
-  void lds(uint32_t group, uint32_t wave, Access kind, uint32_t offset, unsigned line,
-           uint32_t bytes = 4) {
-    std::array<uint32_t, 64> offsets{offset};
-    races.lds_access({.access = kind,
-                      .returns = kind == Access::atomic,
-                      .size_bytes = bytes,
-                      .lanes = 1,
-                      .offset = offsets.data(),
-                      .segment_bytes = 1024,
-                      .workgroup = {group, 0, 0},
-                      .wave = wave,
-                      .instruction = kCode + 8 * line});
-  }
-  void wait(uint32_t group, uint32_t wave) { races.waited(at(group, wave), true, false); }
-  void wait_lds(uint32_t group, uint32_t wave) { races.waited(at(group, wave), false, true); }
-  void invalidate(uint32_t group, uint32_t wave, AccessScope scope = AccessScope::agent) {
-    races.invalidated(at(group, wave), scope);
-  }
-  void write_back(uint32_t group, uint32_t wave) {
-    races.wrote_back(at(group, wave), AccessScope::agent);
-  }
-  void barrier(uint32_t group) { races.barrier(of(group)); }
-  void end(uint32_t group) { races.workgroup_ended(of(group)); }
-
-  static ObservedWave at(uint32_t group, uint32_t wave) {
-    return {.workgroup = {group, 0, 0}, .wave = wave};
-  }
-  ObservedWorkgroup of(uint32_t group) const {
-    return {.workgroup = {group, 0, 0}, .waves = waves_, .lds_bytes = 1024};
-  }
-
-  // "barrier 1 2": what is missing between lines 1 and 2.
-  std::vector<std::string> findings() {
-    std::vector<std::string> texts;
-    for (const Finding& finding : races.take_findings()) {
-      constexpr std::array<const char*, 5> kNames{"barrier", "order", "release", "acquire",
-                                                  "scope"};
-      const auto line = [](const Finding::Side& side) {
-        return ' ' + std::to_string((side.instruction - kCode) / 8);
-      };
-      texts.push_back(kNames[static_cast<size_t>(finding.reason)] + line(finding.writer) +
-                      line(finding.other));
-    }
-    return texts;
-  }
-
-  Budget budget;
-  DispatchRaces races;
-
- private:
-  const uint32_t waves_;
-};
-
-using Texts = std::vector<std::string>;
-constexpr Access kRead = Access::read, kWrite = Access::write, kAtomic = Access::atomic;
-
-}  // namespace
 
 TEST_CASE("waves of a workgroup race in LDS unless a barrier separates them", "[races]") {
   struct Pair {
@@ -293,6 +185,64 @@ TEST_CASE("a store that releases a lock continues in the next atomic", "[races]"
   CHECK(program.findings().empty());
 }
 
+// Wave 1 has stored, then wave 0 releases: the barrier before or after that.
+TEST_CASE("a barrier after a release does not replace the one before it", "[races]") {
+  enum class How { update, store };
+  for (const How how : {How::update, How::store}) {
+    for (const bool in_time : {true, false}) {
+      for (const bool ended : {false, true}) {
+        CAPTURE(how, in_time, ended);
+        Program program(3);
+        program.write(0, 0, kData + 64, 1);
+        program.write(0, 1, kData, 2);
+        program.wait(0, 0);
+        program.wait(0, 1);
+        if (in_time) program.barrier(0);
+        if (how == How::update)
+          program.update(0, 0, kFlag, 3, false);
+        else
+          program.write(0, 0, kFlag, 3);
+        program.barrier(0);
+        if (ended) program.end(0);
+        for (const uint32_t group : {1u, 2u}) {
+          program.poll(group, 1, kFlag, 4);
+          program.invalidate(group, 1);
+          program.read(group, 1, kData + 64, 5);
+          program.read(group, 1, kData, 6);
+        }
+        CHECK(program.findings() == (in_time ? Texts{} : Texts{"release-of-other 2 6"}));
+      }
+    }
+  }
+}
+
+TEST_CASE("a release does not tell of what its wave acquires later", "[races]") {
+  for (const bool by_update : {false, true}) {
+    for (const bool later : {false, true}) {
+      CAPTURE(by_update, later);
+      Program program(3);
+      program.write(0, 0, kData, 1);
+      program.wait(0, 0);
+      program.update(0, 0, kFlag, 2);
+      const auto acquire = [&] {
+        program.update(1, 0, kFlag, 3);
+        program.invalidate(1, 0);
+      };
+      if (!later) acquire();
+      program.wait(1, 0);
+      if (by_update)
+        program.update(1, 0, kFlag + 64, 4, false);
+      else
+        program.write(1, 0, kFlag + 64, 4);
+      if (later) acquire();
+      program.poll(2, 0, kFlag + 64, 5);
+      program.invalidate(2, 0);
+      program.read(2, 0, kData, 6);
+      CHECK(program.findings() == (later ? Texts{"order 1 6"} : Texts{}));
+    }
+  }
+}
+
 TEST_CASE("an LDS atomic orders waves, without a wait because LDS is in order", "[races]") {
   for (const bool waits : {false, true}) {
     Program program;
@@ -362,40 +312,6 @@ TEST_CASE("each pair of instructions is one finding, with the lowest address", "
   REQUIRE(findings.size() == 1);
   CHECK(findings[0].address == kData + 64);
   CHECK(findings[0].times == 3);
-}
-
-TEST_CASE("a dispatch beyond the memory budget is incomplete, and gives it back", "[races]") {
-  Budget budget(20'000);
-  {
-    DispatchRaces races({.workgroups = {1, 1, 1}, .entry = kCode}, budget);
-    races.workgroup_started({.waves = 1});
-    std::array<GpuAddress, 64> addresses{};
-    for (unsigned page = 0; page < 8; ++page) {
-      CHECK(races.is_incomplete() == (page > 3));
-      addresses[0] = kData + 4096 * page;
-      races.access({.access = kWrite, .size_bytes = 4, .lanes = 1, .address = addresses.data()});
-    }
-  }
-  CHECK(budget.take(20'000));
-}
-
-TEST_CASE("far clocks keep the latest of each wave", "[races]") {
-  FarClock one, other;
-  CHECK(one.of(5, 0) == 0);
-  one.join(5, {1, 7});
-  other.join(5, {3, 2});
-  other.join(70'000, {9});
-  const FarClock before = one;
-  one.join(other);
-  CHECK(one.of(5, 0) == 3);
-  CHECK(one.of(5, 1) == 7);
-  CHECK(one.of(70'000, 0) == 9);
-  CHECK(one.of(4464, 0) == 0);
-  CHECK(one.of(1u << 20, 0) == 0);
-  CHECK(before.of(5, 0) == 1);  // copies are independent
-  other.join(before);
-  CHECK(other.of(5, 0) == 3);
-  CHECK(other.of(5, 1) == 7);
 }
 
 TEST_CASE("a pair of instructions is reported once in a process", "[races]") {
@@ -477,8 +393,8 @@ TEST_CASE("a race is a sentence with a remedy, and a line of JSON", "[races]") {
   CHECK(parsed["writer"]["workgroup"] == nlohmann::json{2, 0, 0});
   CHECK(parsed["other"]["access"] == "atomic");
   CHECK(parsed["times"] == 3);
-  for (const Reason reason :
-       {Reason::barrier, Reason::order, Reason::release, Reason::acquire, Reason::scope})
+  for (const Reason reason : {Reason::barrier, Reason::order, Reason::release,
+                              Reason::release_of_other, Reason::acquire, Reason::scope})
     for (const fences::Library library : {fences::Library::hsa, fences::Library::hip}) {
       Finding other = finding;
       other.reason = reason;

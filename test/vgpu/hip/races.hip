@@ -2,6 +2,8 @@
 //
 //   hip_races NAME           as it should be: the race detector is silent
 //   hip_races NAME MISTAKE   the same without one barrier, fence or atomic: a race
+//   hip_races NAME MISTAKE TIMES   so often
+#include <cstdlib>
 #include <cstring>
 #include <string_view>
 #include <vector>
@@ -81,15 +83,15 @@ __global__ void total(const unsigned* in, unsigned* out) {
 }
 
 // The last workgroup adds what all have stored.
-template <bool Fence>
+template <bool Release, bool Acquire, int Order = __ATOMIC_RELAXED>
 __global__ void last_block(const unsigned* in, unsigned* out) {
   __shared__ bool is_last;
   unsigned* const partial = out + 2;
   if (threadIdx.x == 0) {
     partial[blockIdx.x] = in[blockIdx.x * kGroup];
-    if (Fence) __threadfence();
-    is_last = atomicAdd(out + 1, 1u) == gridDim.x - 1;
-    if (Fence) __threadfence();
+    if (Release) __threadfence();
+    is_last = __hip_atomic_fetch_add(out + 1, 1u, Order, __HIP_MEMORY_SCOPE_AGENT) == gridDim.x - 1;
+    if (Acquire) __threadfence();
   }
   __syncthreads();
   if (!is_last || threadIdx.x != 0) return;
@@ -99,14 +101,31 @@ __global__ void last_block(const unsigned* in, unsigned* out) {
 }
 
 // The CUDA idiom: the fence precedes the counter.
+template <bool Fence>
 __global__ void last_block_fence_first(const unsigned* in, unsigned* out) {
   __shared__ bool is_last;
   unsigned* const partial = out + 2;
   if (threadIdx.x == 0) partial[blockIdx.x] = in[blockIdx.x * kGroup];
-  __threadfence();
+  if (Fence) __threadfence();
   if (threadIdx.x == 0) is_last = atomicInc(out + 1, gridDim.x) == gridDim.x - 1;
   __syncthreads();
   if (is_last && threadIdx.x < gridDim.x) atomicAdd(out, partial[threadIdx.x]);
+}
+
+// All waves store. The one that counts must not do so before the others have stored: a barrier
+// after the counter is too late.
+template <bool Barrier>
+__global__ void last_block_of_waves(const unsigned* in, unsigned* out) {
+  __shared__ bool is_last;
+  unsigned* const partial = out + kCount;
+  partial[blockIdx.x * kGroup + threadIdx.x] = in[blockIdx.x * kGroup + threadIdx.x];
+  __threadfence();
+  if (Barrier) __syncthreads();
+  if (threadIdx.x == 0) is_last = atomicAdd(out + 1, 1u) == gridDim.x - 1;
+  __syncthreads();
+  if (!is_last) return;
+  __threadfence();
+  for (unsigned i = threadIdx.x; i < kCount; i += kGroup) atomicAdd(out, partial[i]);
 }
 
 // A chain of workgroups: each waits for the one before it. Tickets make sure that that one runs.
@@ -143,6 +162,26 @@ __global__ void broadcast(const unsigned* in, unsigned* out) {
   out[3 + mine] = *value;
 }
 
+// All waves of the first workgroup store before one of them tells the other workgroups.
+template <bool Barrier>
+__global__ void broadcast_of_waves(const unsigned* in, unsigned* out) {
+  __shared__ unsigned mine;
+  unsigned* const flag = out + 1;
+  unsigned* const values = out + kGroup;
+  if (threadIdx.x == 0) mine = atomicAdd(out, 1u);
+  __syncthreads();
+  if (mine == 0) {
+    values[threadIdx.x] = in[threadIdx.x];
+    if (Barrier) __syncthreads();
+    if (threadIdx.x == 0) __hip_atomic_store(flag, 1u, __ATOMIC_RELEASE, __HIP_MEMORY_SCOPE_AGENT);
+    __syncthreads();
+    return;
+  }
+  while (__hip_atomic_load(flag, __ATOMIC_ACQUIRE, __HIP_MEMORY_SCOPE_AGENT) == 0) {
+  }
+  out[kCount + blockIdx.x * kGroup + threadIdx.x] = values[threadIdx.x];
+}
+
 // Waves of a workgroup tell each other by an atomic in LDS, which needs no wait: LDS is in order.
 __global__ void tell_in_lds(const unsigned* in, unsigned* out) {
   __shared__ unsigned value, flag;
@@ -176,6 +215,9 @@ __global__ void spin_lock(const unsigned* in, unsigned* out) {
   }
 }
 
+enum class Unlock { release, relaxed, plain };
+
+template <Unlock How>
 __global__ void unlock_by_store(const unsigned* in, unsigned* out) {
   if (threadIdx.x != 0) return;
   const unsigned value = in[blockIdx.x * kGroup];
@@ -185,7 +227,11 @@ __global__ void unlock_by_store(const unsigned* in, unsigned* out) {
                                               __HIP_MEMORY_SCOPE_AGENT))
       continue;
     out[1] += value;
-    __hip_atomic_store(out, 0u, __ATOMIC_RELEASE, __HIP_MEMORY_SCOPE_AGENT);
+    if (How == Unlock::plain)
+      out[0] = 0;
+    else
+      __hip_atomic_store(out, 0u, How == Unlock::release ? __ATOMIC_RELEASE : __ATOMIC_RELAXED,
+                         __HIP_MEMORY_SCOPE_AGENT);
     done = true;
   }
 }
@@ -225,18 +271,28 @@ const Case kCases[] = {
     {"neighbour", "no-barrier", neighbour_in_global<false>},
     {"total", "", total<true>},
     {"total", "no-atomic", total<false>},
-    {"last-block", "", last_block<true>},
-    {"last-block", "no-fence", last_block<false>},
-    {"last-block-fence-first", "", last_block_fence_first},
+    {"last-block", "", last_block<true, true>},
+    {"last-block", "no-fence", last_block<false, false>},
+    {"last-block", "no-release", last_block<false, true>},
+    {"last-block", "no-acquire", last_block<false, false, kRelease>},
+    {"last-block-of-order", "", last_block<false, false, __ATOMIC_ACQ_REL>},
+    {"last-block-fence-first", "", last_block_fence_first<true>},
+    {"last-block-fence-first", "no-fence", last_block_fence_first<false>},
+    {"last-block-of-waves", "", last_block_of_waves<true>},
+    {"last-block-of-waves", "no-barrier", last_block_of_waves<false>},
     {"look-back", "", look_back<kRelease, kAcquire>},
     {"look-back", "relaxed-store", look_back<kRelaxed, kAcquire>},
     {"look-back", "relaxed-load", look_back<kRelease, kRelaxed>},
     {"broadcast", "", broadcast<kRelease>},
     {"broadcast", "relaxed-store", broadcast<kRelaxed>},
+    {"broadcast-of-waves", "", broadcast_of_waves<true>},
+    {"broadcast-of-waves", "no-barrier", broadcast_of_waves<false>},
     {"tell-in-lds", "", tell_in_lds},
     {"spin-lock", "", spin_lock<true>},
     {"spin-lock", "no-fence", spin_lock<false>},
-    {"unlock-by-store", "", unlock_by_store},
+    {"unlock-by-store", "", unlock_by_store<Unlock::release>},
+    {"unlock-by-store", "relaxed-store", unlock_by_store<Unlock::relaxed>},
+    {"unlock-by-store", "plain-store", unlock_by_store<Unlock::plain>},
     {"exchange", "", exchange<true>, kGroup, true},
     {"exchange", "no-grid-sync", exchange<false>, kGroup, true},
 };
@@ -258,15 +314,17 @@ int main(int argc, char** argv) {
   CHECK_HIP(hipMalloc(&in, kCount * sizeof(unsigned)));
   CHECK_HIP(hipMalloc(&out, 2 * kCount * sizeof(unsigned)));
   CHECK_HIP(hipMemcpy(in, input.data(), kCount * sizeof(unsigned), hipMemcpyHostToDevice));
-  CHECK_HIP(hipMemset(out, 0, 2 * kCount * sizeof(unsigned)));
   void* arguments[] = {&in, &out};
   const auto kernel = reinterpret_cast<const void*>(found->kernel);
   const dim3 groups(kCount / found->group), group(found->group);
-  CHECK_HIP(
-      found->cooperative
-          ? hipLaunchCooperativeKernel(kernel, groups, group, arguments, 0, nullptr)
-          : hipLaunchKernel(kernel, groups, group, arguments, kGroup * sizeof(unsigned), nullptr));
-  CHECK_HIP(hipDeviceSynchronize());
+  for (int times = argc > 3 ? std::atoi(argv[3]) : 1; times > 0; --times) {
+    CHECK_HIP(hipMemset(out, 0, 2 * kCount * sizeof(unsigned)));
+    CHECK_HIP(found->cooperative
+                  ? hipLaunchCooperativeKernel(kernel, groups, group, arguments, 0, nullptr)
+                  : hipLaunchKernel(kernel, groups, group, arguments, kGroup * sizeof(unsigned),
+                                    nullptr));
+    CHECK_HIP(hipDeviceSynchronize());
+  }
   CHECK_HIP(hipFree(in));
   CHECK_HIP(hipFree(out));
   std::puts("ok");

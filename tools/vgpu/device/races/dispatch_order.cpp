@@ -1,61 +1,81 @@
 // The order of accesses: barriers, waits, invalidations, releases and acquires.
+#include <algorithm>
+#include <iterator>
+#include <new>
+
 #include "device/races/dispatch_state.hpp"
 
 namespace uptempo::vgpu::races {
 
 void DispatchRaces::workgroup_started(const ObservedWorkgroup& group) noexcept {
-  if (!with_memory([&] { group_of(number_of(group.workgroup), group.waves); }))
-    incomplete_.store(true, std::memory_order_relaxed);
+  const uint32_t number = number_of(group.workgroup);
+  if (groups_ == nullptr || number >= count_) return;
+  if (is_incomplete()) drop_shadow();  // LDS needs memory, too
+  const bool done = with_memory([&] {
+    if (!meter_.take(sizeof(Group) + kHeapBytes)) throw std::bad_alloc();
+    try {
+      // release: publishes it
+      groups_[number].store(new Group(number, group.waves, meter_), std::memory_order_release);
+    } catch (const std::bad_alloc&) {
+      meter_.give_back(sizeof(Group) + kHeapBytes);
+      throw;
+    }
+  });
+  if (!done) lose();
 }
 
 void DispatchRaces::workgroup_ended(const ObservedWorkgroup& ended) noexcept {
-  Group* const group = group_of(number_of(ended.workgroup), 0);
+  Group* const group = group_of(number_of(ended.workgroup));
   if (group == nullptr) return;
-  const bool done = with_memory([&] {
-    std::pair<FarClock::Leaf, FarClock> last;
-    for (uint32_t i = 0; i < group->waves.size(); ++i) {
-      Wave& wave = group->waves[i];
-      last.second.join(wave.far);
-      for (unsigned k = 0; k < FarClock::kWaves; ++k)
-        last.first[k] = std::max(last.first[k], wave.seen.global[k]);
-    }
-    const std::lock_guard lock(group->mutex);
-    group->last = std::move(last);
-    group->waves = {};
-    group->lds = {};
-    group->lds_syncs = {};
-  });
-  if (!done) incomplete_.store(true, std::memory_order_relaxed);
+  meter_.give_back(group->lds_parts);
+  const std::lock_guard lock(group_mutexes_[group->number % kShards]);
+  const auto is_empty = [](const Group::StoresOfWave& stores) { return stores.empty(); };
+  if (!std::all_of(group->stores.begin(), group->stores.end(), is_empty)) {
+    group->end();
+    return;
+  }
+  // relaxed: the lock orders it for other workers
+  groups_[group->number].store(nullptr, std::memory_order_relaxed);
+  drop(group);
 }
 
 void DispatchRaces::barrier(const ObservedWorkgroup& at_barrier) noexcept {
-  Group* const group = group_of(number_of(at_barrier.workgroup), 0);
+  Group* const group = group_of(number_of(at_barrier.workgroup));
   if (group == nullptr) return;
+  Local all;
+  for (uint32_t i = 0; i < group->waves.size(); ++i) {
+    Wave& wave = group->waves[i];
+    wave.done_global = wave.done_agent = wave.end_global();
+    wave.done_lds = wave.end_lds();
+    wave.seen.global[i] = wave.done_global;
+    wave.seen.lds[i] = wave.done_lds;
+    all.join(wave.seen);
+  }
+  group->at_barrier = {};
+  for (Wave& wave : group->waves) {
+    wave.seen = all;
+    wave.is_known_valid = false;
+    wave.knows_barrier = true;
+  }
+  if (is_incomplete()) return;
   const bool done = with_memory([&] {
-    Local all;
-    FarClock far, pending;
-    for (uint32_t i = 0; i < group->waves.size(); ++i) {
-      Wave& wave = group->waves[i];
-      wave.done_global = wave.done_agent = wave.end_global();
-      wave.done_lds = wave.end_lds();
-      // Not in `seen`, which needs the lock. Others know at most as much of this wave.
-      Local own;
-      own.global[i] = wave.done_global;
-      own.lds[i] = wave.done_lds;
-      all.join(wave.seen);
-      all.join(own);
-      far.join(wave.far);
-      pending.join(wave.pending);
+    FarClock far;
+    bool is_shared = false;
+    for (const Wave& wave : group->waves) {
+      far.join(wave.far, meter_);
+      is_shared |= wave.shares_pending;
     }
-    const std::lock_guard lock(group->mutex);
+    if (!is_shared) group->shared.clear();
     for (Wave& wave : group->waves) {
-      wave.seen = all;
+      group->shared.join(wave.pending, meter_);
+      wave.pending.clear();
+    }
+    for (Wave& wave : group->waves) {
       wave.far = far;
-      wave.pending = pending;
-      wave.is_published_valid = false;
+      wave.shares_pending = !group->shared.empty();
     }
   });
-  if (!done) incomplete_.store(true, std::memory_order_relaxed);
+  if (!done) lose();
 }
 
 void DispatchRaces::waited(const ObservedWave& wave, bool vector, bool lds) noexcept {
@@ -64,7 +84,6 @@ void DispatchRaces::waited(const ObservedWave& wave, bool vector, bool lds) noex
     if (vector) {
       of.done_global = of.end_global();
       const uint32_t agent = shape_.stores_name_scope ? of.written_back : of.done_global;
-      if (agent != of.done_agent) of.is_published_valid = false;
       of.done_agent = std::max(of.done_agent, agent);
     }
     if (lds) of.done_lds = of.end_lds();
@@ -86,146 +105,149 @@ void DispatchRaces::invalidated(const ObservedWave& wave, AccessScope scope) noe
     here.wave.is_clean = true;
     learn_pending(here);
   });
-  if (!done) incomplete_.store(true, std::memory_order_relaxed);
+  if (!done) lose();
 }
 
 void DispatchRaces::arrived(const ObservedWave& wave, unsigned resource) noexcept {
-  with_memory([&] {
-    const FarClock& told = published(at(wave.workgroup, wave.wave));
+  const bool done = with_memory([&] {
+    const Ref<const Release> told = release_of(at(wave.workgroup, wave.wave), true);
     const std::lock_guard lock(gws_mutex_);
-    gws_[resource].join(told);
+    told->tell_others(gws_[resource], meter_);
   });
+  if (!done) lose();
 }
 
 void DispatchRaces::passed(const ObservedWave& wave, unsigned resource) noexcept {
-  with_memory([&] {
+  const bool done = with_memory([&] {
     const At here = at(wave.workgroup, wave.wave);
     {
       const std::lock_guard lock(gws_mutex_);
-      here.wave.pending.join(gws_[resource]);
+      here.wave.pending.far.join(gws_[resource], meter_);
     }
     if (here.wave.is_clean) learn_pending(here);
   });
+  if (!done) lose();
+}
+
+void DispatchRaces::join_places(Pending& pending) {
+  if (is_incomplete()) return pending.clear();
+  Lines lines(*this);
+  for (const Pending::Place& place : pending.places) {
+    Sync* const sync = lines.sync(place.address, false);
+    if (sync == nullptr) continue;
+    const size_t before = sync->allocated_bytes();
+    sync->tell(place.releases, pending.far, meter_);
+    lines.take_more(*sync, before);
+  }
+  pending.places.clear();
+}
+
+void DispatchRaces::learn(const At& here, const FarClock& told) {
+  bool is_new = here.wave.far.join(told, meter_);
+  if (const FarClock::Leaf* const own = told.leaf(here.group.number)) {
+    Local local;
+    local.global = *own;
+    is_new |= here.wave.seen.join(local);
+  }
+  if (is_new) here.wave.learned();
 }
 
 void DispatchRaces::learn_pending(const At& here) {
   Wave& wave = here.wave;
+  if (wave.shares_pending) {
+    join_places(here.group.shared);
+    learn(here, here.group.shared.far);
+    wave.shares_pending = false;
+  }
   if (wave.pending.empty()) return;
-  const std::lock_guard lock(here.group.mutex);
-  wave.far.join(wave.pending);
-  if (const FarClock::Leaf* const own = wave.pending.leaf(here.group.number)) {
-    Local local;
-    local.global = *own;
-    wave.seen.join(local);
-  }
-  wave.pending = {};
-  wave.is_published_valid = false;
+  join_places(wave.pending);
+  learn(here, wave.pending.far);
+  wave.pending.clear();
 }
 
-const FarClock& DispatchRaces::published(const At& here) {
+const Ref<const Known>& DispatchRaces::known_by(const At& here) {
   Wave& wave = here.wave;
-  if (wave.is_published_valid) return wave.published;
-  wave.published = wave.far;
-  FarClock::Leaf own = wave.seen.global;
-  own[here.index] = wave.done_agent;
-  wave.published.join(here.group.number, own);
-  wave.is_published_valid = true;
-  return wave.published;
-}
-
-// Only notes a release to the agent, because most places are never acquired (histograms).
-void DispatchRaces::release(const At& here, Sync& sync, bool to_agent) {
-  const Release release{.number = here.number(),
-                        .agent = here.wave.done_agent,
-                        .global = here.wave.now_global - 1,
-                        .lds = here.wave.done_lds};
-  if (!to_agent) {
-    Told told = told_by(release);
-    told.leaf = {};
-    told.far_to_agent = {};
-    continue_with(sync, here.group.number, told);
-    return;
+  if (wave.is_known_valid) return wave.known;
+  if (wave.knows_barrier && here.group.at_barrier) {
+    wave.known = here.group.at_barrier;
+  } else {
+    const Ref<Known> known = make_counted<Known>(meter_);
+    known->seen = wave.seen;
+    known->far = wave.far;
+    wave.known = known;
+    if (wave.knows_barrier) here.group.at_barrier = known;
   }
-  if (!sync.noted.empty() && sync.noted.back().number == release.number)
-    sync.noted.back() = release;
-  else
-    sync.noted.push_back(release);
+  wave.is_known_valid = true;
+  return wave.known;
 }
 
-void DispatchRaces::acquire(const At& here, Sync& sync) {
-  for (const Release& release : sync.noted)
-    continue_with(sync, release.number >> Stamp::kWaveBits, told_by(release));
-  sync.noted.clear();
-  here.wave.pending.join(sync.released);
-  if (here.wave.is_clean) learn_pending(here);
-  if (sync.group != here.group.number) return;
-  const std::lock_guard lock(here.group.mutex);
-  here.wave.seen.join(sync.local);
-  here.wave.far.join(sync.far);
-  here.wave.is_published_valid = false;
+Ref<const Release> DispatchRaces::release_of(const At& here, bool to_agent) {
+  const Ref<Release> release = make_counted<Release>(meter_);
+  release->number = here.number();
+  release->to_agent = to_agent;
+  release->agent = here.wave.done_agent;
+  release->global = here.wave.now_global - 1;
+  release->lds = here.wave.done_lds;
+  release->known = known_by(here);
+  return release;
 }
 
-DispatchRaces::Told DispatchRaces::told_by(const Release& release) {
-  Told told;
-  const uint32_t of = release.number & ((1u << Stamp::kWaveBits) - 1);
-  Group* const group = group_of(release.number >> Stamp::kWaveBits, 0);
-  if (group == nullptr) return told;
-  {
-    const std::lock_guard lock(group->mutex);
-    if (group->waves.empty()) {
-      told.leaf = group->last.first;
-      told.far = group->last.second;
-    } else {
-      const Wave& wave = group->waves[of];
-      told.leaf = wave.seen.global;
-      told.local.lds = wave.seen.lds;
-      told.far = wave.far;
-    }
+// The wave stores, perhaps atomically.
+void DispatchRaces::note_store(const At& here) {
+  const Wave& wave = here.wave;
+  Group& group = here.group;
+  const Stored now{wave.now_global, wave.done_global, known_by(here)};
+  const bool has_all = now.done == now.clock - 1;
+  const bool is_first = group.stores.empty() || group.stores[here.index].empty();
+  if (is_first && has_all && !now.known) return;
+  if (!is_first) {
+    const Stored& last = group.stores[here.index].back();
+    if (last.known == now.known && (has_all || last.clock == now.clock)) return;
   }
-  told.far_to_agent = told.far;
-  told.local.global = told.leaf;
-  told.local.global[of] = release.global;
-  told.local.lds[of] = release.lds;
-  told.leaf[of] = release.agent;
-  return told;
+  const std::lock_guard lock(group_mutexes_[group.number % kShards]);
+  if (group.stores.empty())
+    group.stores.resize(group.waves.size(), Group::StoresOfWave(MeterAllocator<Stored>(meter_)));
+  group.stores[here.index].push_back(now);
 }
 
-// A store that may be an atomic one: what had completed before it.
-DispatchRaces::Told DispatchRaces::told_by(const Stamp& store) {
-  return told_by(
-      Release{.number = store.number(), .agent = store.clock - 1, .global = store.clock, .lds = 0});
+// What had completed before a store that may be an atomic one.
+Ref<const Release> DispatchRaces::release_of(const Stamp& store) {
+  const Ref<Release> release = make_counted<Release>(meter_);
+  release->number = store.number();
+  release->agent = store.clock - 1;
+  release->global = store.clock;
+  const std::lock_guard lock(group_mutexes_[store.group() % kShards]);
+  const Group* const group = group_of(store.group());
+  if (group == nullptr || group->stores.empty()) return release;
+  const Group::StoresOfWave& stores = group->stores[store.wave()];
+  const auto after =
+      std::upper_bound(stores.begin(), stores.end(), store.clock,
+                       [](uint32_t clock, const Stored& stored) { return clock < stored.clock; });
+  if (after == stores.begin()) return release;
+  const Stored& found = *std::prev(after);
+  release->known = found.known;
+  if (found.clock == store.clock) release->agent = found.done;
+  return release;
+}
+
+void DispatchRaces::acquire(const At& here, Lines& lines, GpuAddress address) {
+  Sync* const sync = lines.sync(address, true);
+  if (sync == nullptr) return;
+  Wave& wave = here.wave;
+  const size_t before = sync->allocated_bytes();
+  if (sync->acquire(address, here.number(), wave.pending, wave.seen, wave.far, meter_))
+    wave.learned();
+  lines.take_more(*sync, before);
 }
 
 // `store` has been read.
 void DispatchRaces::acquire_store(const At& here, const Stamp& store) {
-  const Told told = told_by(store);
-  if (store.group() == here.group.number) {
-    const std::lock_guard lock(here.group.mutex);
-    here.wave.seen.join(told.local);
-    here.wave.far.join(told.far);
-    here.wave.is_published_valid = false;
-    return;
-  }
-  here.wave.pending.join(told.far);
-  here.wave.pending.join(store.group(), told.leaf);
-  if (here.wave.is_clean) learn_pending(here);
-}
-
-// An update follows `store`, and continues what that has released.
-void DispatchRaces::continue_store(Sync& sync, const Stamp& store) {
-  continue_with(sync, store.group(), told_by(store));
-}
-
-void DispatchRaces::continue_with(Sync& sync, uint32_t group, const Told& told) {
-  sync.released.join(told.far_to_agent);
-  sync.released.join(group, told.leaf);
-  if (sync.group != group) {
-    sync.group = group;
-    sync.local = {};
-    sync.far = {};
-  }
-  sync.local.join(told.local);
-  sync.far.join(told.far);
+  Wave& wave = here.wave;
+  const Ref<const Release> release = release_of(store);
+  if (store.group() != here.group.number)
+    release->tell_others(wave.pending.far, meter_);
+  else if (release->tell_own(wave.seen, wave.far, meter_))
+    wave.learned();
 }
 
 }  // namespace uptempo::vgpu::races

@@ -46,20 +46,19 @@ DispatchRaces::DispatchRaces(const DispatchShape& shape, Budget& budget)
     : MemoryObserver({.lds = true, .order = true}),
       shape_(shape),
       count_(uint64_t{shape.workgroups[0]} * shape.workgroups[1] * shape.workgroups[2]),
-      budget_(budget),
+      meter_(budget),
       // calloc: pages of workgroups that never start take no memory
       groups_(count_ > Stamp::kMostGroups ? nullptr
                                           : static_cast<std::atomic<Group*>*>(std::calloc(
                                                 count_ + 1, sizeof(std::atomic<Group*>)))),
       shards_(std::make_unique<Shard[]>(kShards)) {
-  if (groups_ == nullptr) incomplete_.store(true, std::memory_order_relaxed);
+  if (groups_ == nullptr || !meter_.take(count_ * sizeof(std::atomic<Group*>))) lose();
 }
 
 DispatchRaces::~DispatchRaces() {
   for (uint64_t i = 0; groups_ != nullptr && i < count_; ++i)
     delete groups_[i].load(std::memory_order_relaxed);  // the workers have ended
   std::free(groups_);
-  budget_.give_back(taken_.load(std::memory_order_relaxed));
 }
 
 uint32_t DispatchRaces::number_of(const std::array<uint32_t, 3>& id) const noexcept {
@@ -71,24 +70,31 @@ std::array<uint32_t, 3> DispatchRaces::id_of(uint32_t group) const noexcept {
   return {group % x, group / x % y, group / x / y};
 }
 
-DispatchRaces::Group* DispatchRaces::group_of(uint32_t number, uint32_t waves) {
+DispatchRaces::Group* DispatchRaces::group_of(uint32_t number) const noexcept {
   if (groups_ == nullptr || number >= count_) return nullptr;
-  Group* group = groups_[number].load(std::memory_order_acquire);  // acquire: of another worker
-  if (group == nullptr && waves != 0) {
-    auto made = std::make_unique<Group>();
-    made->number = number;
-    made->waves.resize(waves);
-    group = made.release();
-    groups_[number].store(group, std::memory_order_release);  // release: publishes it
-  }
-  return group;
+  return groups_[number].load(std::memory_order_acquire);  // acquire: of another worker
+}
+
+void DispatchRaces::drop(Group* group) noexcept {
+  delete group;
+  meter_.give_back(sizeof(Group) + kHeapBytes);
 }
 
 // Throws std::bad_alloc where the workgroup is not known: its start was not recorded.
 DispatchRaces::At DispatchRaces::at(const std::array<uint32_t, 3>& group, uint32_t wave) {
-  Group* const found = group_of(number_of(group), 0);
+  Group* const found = group_of(number_of(group));
   if (found == nullptr || wave >= found->waves.size()) throw std::bad_alloc();
   return {*found, found->waves[wave], wave};
+}
+
+// Without all accesses, order between the others may be missing: the history is of no more use.
+void DispatchRaces::drop_shadow() noexcept {
+  for (size_t i = 0; i < kShards; ++i) {
+    Shard& shard = shards_[i];
+    const std::lock_guard lock(shard.mutex);
+    shard.pages.clear();
+    meter_.give_back(std::exchange(shard.taken, 0));
+  }
 }
 
 bool DispatchRaces::compatible(const Stamp& one, const Stamp& other) const noexcept {
@@ -129,9 +135,13 @@ void DispatchRaces::record(const ObservedAccess& access) {
                         wave.done_global != 0 && wave.done_global == wave.now_global - 1;
   const Stamp stamp = Stamp::of(here.group.number, here.index, wave.now_global, access.instruction,
                                 access.access, reach, releases);
+  Ref<const Release> release;
+  if (synchronises) release = release_of(here, reach == Reach::agent);
+  if (!shape_.stores_name_scope && access.access == Access::write) note_store(here);
   wave.accessed_global = true;
   if (access.access == Access::read && reach != Reach::agent && !access.scalar)
     wave.is_clean = false;
+  std::vector<Race> races;
   Lines lines(*this);
   const auto visit = [&](GpuAddress begin, uint64_t mask) {
     Line* const line = lines.line(begin);
@@ -141,27 +151,29 @@ void DispatchRaces::record(const ObservedAccess& access) {
          left &= ~(uint64_t{15} << lowest(left))) {
       Sync* const sync = lines.sync(begin + lowest(left), true);
       if (sync == nullptr) return;
+      const size_t before = sync->allocated_bytes();
       if (updates && !shape_.stores_name_scope) {
+        // An update follows the store, and continues what that has released.
         const Stamp store = line->last_write(static_cast<unsigned>(lowest(left)));
-        if (store.clock != 0 && store.reach() == Reach::plain) continue_store(*sync, store);
+        if (store.clock != 0 && store.reach() == Reach::plain) sync->release(release_of(store));
       }
-      const size_t noted = sync->noted.capacity();
-      release(here, *sync, reach == Reach::agent);
-      if (sync->noted.capacity() != noted)
-        lines.take((sync->noted.capacity() - noted) * sizeof(Release));
+      sync->release(release);
+      lines.take_more(*sync, before);
     }
     const size_t before = line->allocated_bytes();
     line->access(
         mask, stamp, [&](const Stamp& earlier) { return here.knows(earlier); },
         [&](const Stamp& earlier, uint64_t bytes) {
-          // Two stores that release, of a place that atomic operations access, too.
-          if (compatible(earlier, stamp) ||
-              (earlier.released() && stamp.released() && lines.sync(begin + lowest(bytes), false)))
-            return false;
-          add(here, earlier, stamp, false, begin, bytes);
+          if (compatible(earlier, stamp)) return false;
+          if (earlier.released() && stamp.released()) {
+            // Two stores that release, of a place that atomic operations access, too.
+            const Sync* const sync = lines.sync(begin + lowest(bytes), false);
+            if (sync != nullptr && sync->is_used()) return false;
+          }
+          races.push_back({earlier, begin, bytes});
           return true;
         });
-    if (line->allocated_bytes() != before) lines.take(line->allocated_bytes() - before);
+    lines.take_more(*line, before);
   };
   if (access.scalar) {
     for (GpuAddress at = access.address[0], end = at + access.size_bytes; at < end;) {
@@ -169,17 +181,21 @@ void DispatchRaces::record(const ObservedAccess& access) {
       visit(at - offset, ((bytes == kLineBytes ? 0 : uint64_t{1} << bytes) - 1) << offset);
       at += bytes;
     }
-    return;
+  } else {
+    for_lines(
+        access.address, access.lanes, access.size_bytes,
+        [&](GpuAddress address) { return is_scratch(address); }, visit);
   }
-  for_lines(
-      access.address, access.lanes, access.size_bytes,
-      [&](GpuAddress address) { return is_scratch(address); }, visit);
+  if (races.empty()) return;
+  lines.unlock();  // pending places are in other shards
+  join_places(wave.pending);
+  if (wave.shares_pending) join_places(here.group.shared);
+  for (const Race& race : races) add(here, race.earlier, stamp, false, race.line, race.bytes);
 }
 
 void DispatchRaces::access(const ObservedAccess& access) noexcept {
-  // Without all accesses, order between the others may be missing.
   if (is_incomplete()) return;
-  if (!with_memory([&] { record(access); })) incomplete_.store(true, std::memory_order_relaxed);
+  if (!with_memory([&] { record(access); })) lose();
 }
 
 void DispatchRaces::accessed(const ObservedAccess& access) noexcept {
@@ -187,51 +203,58 @@ void DispatchRaces::accessed(const ObservedAccess& access) noexcept {
   const bool done = with_memory([&] {
     const At here = at(access.workgroup, access.wave);
     for_places(access, [&](Lines& lines, GpuAddress address) {
-      if (Sync* const sync = lines.sync(address, true)) acquire(here, *sync);
+      acquire(here, lines, address);
       if (shape_.stores_name_scope) return;
       const Stamp store = lines.last_write(address);
       if (store.clock != 0 && store.reach() == Reach::plain && store.number() != here.number())
         acquire_store(here, store);
     });
+    if (here.wave.is_clean) learn_pending(here);
   });
-  if (!done) incomplete_.store(true, std::memory_order_relaxed);
+  if (!done) lose();
+}
+
+void DispatchRaces::synchronise_in_lds(const At& here, const ObservedLdsAccess& access) {
+  Wave& wave = here.wave;
+  uint32_t last = ~0u;
+  for (uint64_t lanes = access.lanes; lanes != 0; lanes &= lanes - 1) {
+    const uint32_t offset = access.offset[std::countr_zero(lanes)];
+    if (offset == last) continue;
+    last = offset;
+    Group::LdsSync& sync = here.group.lds_syncs[offset];
+    Local own = wave.seen;
+    own.global[here.index] = wave.end_global();
+    own.lds[here.index] = wave.end_lds();  // LDS executes in order
+    bool is_new = access.returns && wave.seen.join(sync.local);
+    sync.local.join(own);
+    const bool done = is_incomplete() || with_memory([&] {
+                        const FarClock told = wave.far;
+                        if (access.returns) is_new |= wave.far.join(sync.far, meter_);
+                        sync.far.join(told, meter_);
+                      });
+    if (!done) lose();
+    if (is_new) wave.learned();
+  }
 }
 
 void DispatchRaces::record(const ObservedLdsAccess& access) {
   const At here = at(access.workgroup, access.wave);
   Wave& wave = here.wave;
-  if (here.group.waves.size() == 1) return;
+  if (here.group.waves.size() == 1 || here.group.is_lds_lost) return;
   const bool updates = access.access == Access::atomic;
-  if (updates) {
-    uint32_t last = ~0u;
-    for (uint64_t lanes = access.lanes; lanes != 0; lanes &= lanes - 1) {
-      const uint32_t offset = access.offset[std::countr_zero(lanes)];
-      if (offset == last) continue;
-      last = offset;
-      Group::LdsSync& sync = here.group.lds_syncs[offset];
-      Local own = wave.seen;
-      own.global[here.index] = wave.end_global();
-      own.lds[here.index] = wave.end_lds();  // LDS executes in order
-      if (access.returns) {
-        const std::lock_guard lock(here.group.mutex);
-        wave.seen.join(sync.local);
-        wave.far.join(sync.far);
-        wave.is_published_valid = false;
-      }
-      sync.local.join(own);
-      sync.far.join(wave.far);
-    }
-  }
+  if (updates) synchronise_in_lds(here, access);
   const Stamp stamp = Stamp::of(here.group.number, here.index, wave.now_lds, access.instruction,
                                 access.access, updates ? Reach::workgroup : Reach::plain, false);
   wave.accessed_lds = true;
-  std::vector<Line>& lines = here.group.lds;
+  auto& lines = here.group.lds;
   if (lines.empty()) lines.resize((access.segment_bytes + kLineBytes - 1) / kLineBytes);
   for_lines(
       access.offset, access.lanes, access.size_bytes,
       [&](uint64_t offset) { return offset + access.size_bytes > access.segment_bytes; },
       [&](uint64_t begin, uint64_t mask) {
-        lines[begin / kLineBytes].access(
+        Line& line = lines[begin / kLineBytes];
+        const size_t before = line.allocated_bytes();
+        line.access(
             mask, stamp,
             [&](const Stamp& earlier) { return wave.seen.lds[earlier.wave()] >= earlier.clock; },
             [&](const Stamp& earlier, uint64_t bytes) {
@@ -239,11 +262,17 @@ void DispatchRaces::record(const ObservedLdsAccess& access) {
               add(here, earlier, stamp, true, begin, bytes);
               return true;
             });
+        const size_t parts = line.allocated_bytes() - before;
+        if (parts == 0) return;
+        if (!meter_.take(parts)) throw std::bad_alloc();
+        here.group.lds_parts += parts;
       });
 }
 
 void DispatchRaces::lds_access(const ObservedLdsAccess& access) noexcept {
-  if (!with_memory([&] { record(access); })) incomplete_.store(true, std::memory_order_relaxed);
+  if (with_memory([&] { record(access); })) return;
+  lose();
+  if (Group* const group = group_of(number_of(access.workgroup))) group->is_lds_lost = true;
 }
 
 Finding::Side DispatchRaces::side(const Stamp& stamp) const noexcept {
@@ -263,12 +292,20 @@ Finding::Reason DispatchRaces::reason_of(const At& here, const Stamp& earlier,
   using enum Finding::Reason;
   if (earlier.group() == here.group.number) return barrier;
   if (earlier.reach() != Reach::plain && stamp.reach() != Reach::plain) return scope;
-  const uint32_t pending = here.wave.pending.of(earlier.group(), earlier.wave());
-  if (pending >= earlier.clock) return acquire;
-  return here.wave.far.leaf(earlier.group()) != nullptr ||
-                 here.wave.pending.leaf(earlier.group()) != nullptr
-             ? release
-             : order;
+  const Wave& wave = here.wave;
+  bool is_group_told = false, is_wave_told = false, is_other_told = false;
+  const FarClock none;
+  for (const FarClock* clock : {&wave.far, &std::as_const(wave.pending.far),
+                                wave.shares_pending ? &here.group.shared.far : &none}) {
+    const FarClock::Leaf* const leaf = clock->leaf(earlier.group());
+    if (leaf == nullptr) continue;
+    if ((*leaf)[earlier.wave()] >= earlier.clock) return acquire;
+    is_group_told = true;
+    is_wave_told |= (*leaf)[earlier.wave()] != 0;
+    is_other_told |= *leaf != FarClock::Leaf{};
+  }
+  if (!is_group_told) return order;
+  return is_wave_told || !is_other_told ? release : release_of_other;
 }
 
 void DispatchRaces::add(const At& here, const Stamp& earlier, const Stamp& stamp, bool lds,
@@ -301,7 +338,7 @@ void DispatchRaces::add(const At& here, const Stamp& earlier, const Stamp& stamp
     else
       place->second.times = finding.times;
   });
-  if (!done) incomplete_.store(true, std::memory_order_relaxed);
+  if (!done) lose();
 }
 
 std::vector<Finding> DispatchRaces::take_findings() {

@@ -6,8 +6,9 @@
 // invalidation of its caches since, are `pending`.
 //
 // Thread safety: as MemoryObserver. take_findings() when all workgroups have ended.
-// Cost: 6 KiB for each 4 KiB of global memory that the dispatch accesses, or more where the waves
-// access it in small parts; 100 bytes for each line of LDS of a running workgroup.
+// Cost: 7 KiB for each 4 KiB of global memory that the dispatch accesses, or more where the waves
+// access it in small parts; 0.6 KiB for each line of it that atomics access, and 8 to 16 bytes for
+// each release there; 100 bytes for each line of LDS of a running workgroup.
 #pragma once
 
 #include <array>
@@ -23,27 +24,11 @@
 #include "device/observer.hpp"
 #include "device/races/far_clock.hpp"
 #include "device/races/finding.hpp"
+#include "device/races/meter.hpp"
 #include "device/races/shadow.hpp"
+#include "device/races/sync.hpp"
 
 namespace uptempo::vgpu::races {
-
-// The memory that shadows may take, of all dispatches that run.
-class Budget {
- public:
-  static constexpr uint64_t kDefaultBytes = uint64_t{1} << 30;
-  explicit Budget(uint64_t bytes = kDefaultBytes) : left_(bytes) {}
-
-  bool take(uint64_t bytes) noexcept {
-    uint64_t left = left_.load(std::memory_order_relaxed);  // a count that orders nothing
-    while (left >= bytes)
-      if (left_.compare_exchange_weak(left, left - bytes, std::memory_order_relaxed)) return true;
-    return false;
-  }
-  void give_back(uint64_t bytes) noexcept { left_.fetch_add(bytes, std::memory_order_relaxed); }
-
- private:
-  std::atomic<uint64_t> left_;
-};
 
 struct DispatchShape {
   std::array<uint32_t, 3> workgroups{1, 1, 1};
@@ -84,36 +69,45 @@ class DispatchRaces final : public MemoryObserver {
  private:
   struct Group;
   struct Wave;
-  struct Sync;
-  struct Release;
-  struct Told;
+  struct Stored;
   struct Shard;
   struct Page;
   struct At;  // a wave, and its workgroup
   class Lines;
+  struct Race {
+    Stamp earlier;
+    uint64_t line = 0, bytes = 0;
+  };
 
   uint32_t number_of(const std::array<uint32_t, 3>& id) const noexcept;
   std::array<uint32_t, 3> id_of(uint32_t group) const noexcept;
-  Group* group_of(uint32_t number, uint32_t waves);
+  // Null: it has not started, or memory did not suffice.
+  Group* group_of(uint32_t number) const noexcept;
   At at(const std::array<uint32_t, 3>& group, uint32_t wave);
+  void drop(Group* group) noexcept;
+  void drop_shadow() noexcept;
 
   void record(const ObservedAccess& access);
   void record(const ObservedLdsAccess& access);
+  void synchronise_in_lds(const At& at, const ObservedLdsAccess& access);
   // Calls visit(lines, address) once for each place that an access may synchronise on.
   template <class Visit>
   void for_places(const ObservedAccess& access, Visit visit);
   bool is_scratch(GpuAddress address) const noexcept {
     return address >= shape_.scratch_begin && address < shape_.scratch_end;
   }
+  void lose() noexcept {
+    incomplete_.store(true, std::memory_order_relaxed);  // a flag that orders nothing
+  }
 
-  const FarClock& published(const At& at);
-  void release(const At& at, Sync& sync, bool to_agent);
-  void acquire(const At& at, Sync& sync);
-  Told told_by(const Release& release);
-  Told told_by(const Stamp& store);
-  void continue_with(Sync& sync, uint32_t group, const Told& told);
+  const Ref<const Known>& known_by(const At& at);
+  Ref<const Release> release_of(const At& at, bool to_agent);
+  void note_store(const At& at);
+  Ref<const Release> release_of(const Stamp& store);
+  void acquire(const At& at, Lines& lines, GpuAddress address);
   void acquire_store(const At& at, const Stamp& store);
-  void continue_store(Sync& sync, const Stamp& store);
+  void join_places(Pending& pending);
+  void learn(const At& at, const FarClock& told);
   void learn_pending(const At& at);
 
   bool compatible(const Stamp& one, const Stamp& other) const noexcept;
@@ -126,10 +120,11 @@ class DispatchRaces final : public MemoryObserver {
 
   const DispatchShape shape_;
   const uint64_t count_;  // of workgroups
-  Budget& budget_;
-  std::atomic<uint64_t> taken_{0};
+  Meter meter_;           // outlives all that follows
   std::atomic<bool> incomplete_{false};
   std::atomic<Group*>* const groups_;  // [count_]; null: there are too many
+  // Guard the stores of workgroups, and the life of those that have ended.
+  std::array<std::mutex, kShards> group_mutexes_;
   std::unique_ptr<Shard[]> shards_;
   std::mutex gws_mutex_;
   std::map<unsigned, FarClock> gws_;  // what has arrived at a global barrier

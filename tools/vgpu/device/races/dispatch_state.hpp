@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -11,22 +12,12 @@
 #include <vector>
 
 #include "device/races/dispatch_races.hpp"
+#include "device/races/meter.hpp"
+#include "device/races/sync.hpp"
 
 namespace uptempo::vgpu::races {
 
 inline constexpr GpuAddress kShadowPageBytes = 4096;
-
-// Clocks of the waves of one workgroup, for accesses to global memory and to LDS.
-struct Local {
-  FarClock::Leaf global{}, lds{};
-
-  void join(const Local& other) noexcept {
-    for (unsigned i = 0; i < FarClock::kWaves; ++i) {
-      global[i] = std::max(global[i], other.global[i]);
-      lds[i] = std::max(lds[i], other.lds[i]);
-    }
-  }
-};
 
 // Runs `action`. Returns false if memory ran out.
 template <class Action>
@@ -40,9 +31,16 @@ bool with_memory(Action&& action) noexcept {
 }
 
 struct DispatchRaces::Wave {
-  Local seen;        // of the own workgroup; own entries are not used
-  FarClock far;      // of other workgroups
-  FarClock pending;  // becomes known with an invalidation of L1
+  explicit Wave(Meter& meter) : pending(meter) {}
+
+  Local seen;                   // of the own workgroup; own entries are not used
+  FarClock far;                 // of other workgroups
+  Pending pending;              // becomes known with an invalidation of L1
+  bool shares_pending = false;  // so does what its workgroup shares
+  // `seen` and `far`, if it has told others of them.
+  Ref<const Known> known;
+  bool is_known_valid = true;  // at first, it knows nothing
+  bool knows_barrier = false;  // and nothing else since
   // Clocks of accesses from now on, and whether there was one.
   uint32_t now_global = 1, now_lds = 1;
   bool accessed_global = false, accessed_lds = false;
@@ -52,8 +50,6 @@ struct DispatchRaces::Wave {
   uint32_t written_back = 0;  // gfx942
   // It has loaded nothing into L1 since it last invalidated that.
   bool is_clean = false;
-  FarClock published;  // what a release to the agent tells
-  bool is_published_valid = false;
 
   // Ends the present interval. Returns the clock of the accesses until now.
   uint32_t end_global() noexcept {
@@ -66,6 +62,20 @@ struct DispatchRaces::Wave {
     accessed_lds = false;
     return now_lds - 1;
   }
+  // It knows more than before. Stores until now do not tell of that.
+  void learned() noexcept {
+    is_known_valid = false;
+    knows_barrier = false;
+    end_global();
+  }
+};
+
+// Before gfx942: stores may be atomic ones, and release. What those of a wave tell that have this
+// clock, or a later one up to the next entry.
+struct DispatchRaces::Stored {
+  uint32_t clock = 0;
+  uint32_t done = 0;  // of its own accesses; of later clocks: all before
+  Ref<const Known> known;
 };
 
 struct DispatchRaces::Group {
@@ -73,14 +83,43 @@ struct DispatchRaces::Group {
     Local local;
     FarClock far;
   };
+  using LdsSyncs = std::unordered_map<uint32_t, LdsSync, std::hash<uint32_t>, std::equal_to<>,
+                                      MeterAllocator<std::pair<const uint32_t, LdsSync>>>;
+  using StoresOfWave = std::vector<Stored, MeterAllocator<Stored>>;
 
-  uint32_t number = 0;
-  std::vector<Wave> waves;  // empty once it has ended
-  std::vector<Line> lds;
-  std::unordered_map<uint32_t, LdsSync> lds_syncs;
-  // Guards `seen` and `far` of its waves where other workgroups may look at them, and `last`.
-  std::mutex mutex;
-  std::pair<FarClock::Leaf, FarClock> last;  // what its waves knew when it ended
+  Group(uint32_t of, uint32_t count, Meter& meter)
+      : number(of),
+        waves(count, Wave(meter), MeterAllocator<Wave>(meter)),
+        lds(MeterAllocator<Line>(meter)),
+        lds_syncs(MeterAllocator<LdsSyncs::value_type>(meter)),
+        shared(meter),
+        stores(MeterAllocator<StoresOfWave>(meter)) {}
+
+  const uint32_t number;
+  std::vector<Wave, MeterAllocator<Wave>> waves;  // empty once it has ended
+  std::vector<Line, MeterAllocator<Line>> lds;
+  uint64_t lds_parts = 0;    // bytes that these lines have allocated
+  bool is_lds_lost = false;  // memory did not suffice
+  LdsSyncs lds_syncs;
+  Pending shared;               // since the last barrier
+  Ref<const Known> at_barrier;  // what its waves knew after the last barrier
+  std::vector<StoresOfWave, MeterAllocator<StoresOfWave>> stores;  // empty, or for each wave
+
+  // It has ended: only its stores are of use.
+  void end() noexcept {
+    free(waves);
+    free(lds);
+    free(lds_syncs);
+    free(shared.places);
+    shared.far = {};
+    at_barrier = {};
+  }
+
+ private:
+  template <class Container>
+  static void free(Container& container) noexcept {
+    Container(container.get_allocator()).swap(container);
+  }
 };
 
 struct DispatchRaces::At {
@@ -96,47 +135,24 @@ struct DispatchRaces::At {
   }
 };
 
-// A release by a wave: clocks up to which its accesses are known by it, to other workgroups and to
-// its own one.
-struct DispatchRaces::Release {
-  uint32_t number = 0;  // of the wave, as in Stamp
-  uint32_t agent = 0, global = 0, lds = 0;
-};
-
-// What a release tells. Of other waves, it tells what the wave knows now.
-struct DispatchRaces::Told {
-  Local local;  // for waves of the same workgroup
-  FarClock::Leaf leaf{};
-  FarClock far, far_to_agent;
-};
-
-// A place in global memory through which waves synchronise.
-struct DispatchRaces::Sync {
-  std::vector<Release> noted;  // to the agent, since the last acquire
-  FarClock released;           // to the agent
-  // What the last workgroup that released here has told its own waves.
-  uint32_t group = ~0u;
-  Local local;
-  FarClock far;
-};
-
 struct DispatchRaces::Page {
+  using LineSyncs = std::array<Sync, kLineBytes / 4>;
+
   std::array<Line, kShadowPageBytes / kLineBytes> lines;
+  std::array<std::unique_ptr<LineSyncs>, kShadowPageBytes / kLineBytes> syncs;
 };
 
 struct DispatchRaces::Shard {
   std::mutex mutex;
   std::unordered_map<GpuAddress, std::unique_ptr<Page>> pages;
-  std::unordered_map<GpuAddress, Sync> syncs;
+  uint64_t taken = 0;  // bytes, for the pages and what they contain
 };
 
 // Access to the lines of global memory. Holds the lock of one shard at a time.
 class DispatchRaces::Lines {
  public:
   explicit Lines(DispatchRaces& of) : of_(of) {}
-  ~Lines() {
-    if (shard_ != nullptr) shard_->mutex.unlock();
-  }
+  ~Lines() { unlock(); }
   Lines(const Lines&) = delete;
   Lines& operator=(const Lines&) = delete;
 
@@ -147,33 +163,45 @@ class DispatchRaces::Lines {
     if (page_ == nullptr) {
       std::unique_ptr<Page>& page = shard_->pages[base];
       if (page == nullptr) {
-        if (!take(sizeof(Page))) return nullptr;
+        if (!take(sizeof(Page) + kHeapBytes)) return nullptr;
         page = std::make_unique<Page>();
       }
       page_ = page.get();
     }
     return &page_->lines[address % kShadowPageBytes / kLineBytes];
   }
-  // Null: there is none, or memory does not suffice.
+  // The place of a dword in a page that has been accessed. Null: there is none, or memory does not
+  // suffice.
   Sync* sync(GpuAddress address, bool make) {
-    lock(address & ~(kShadowPageBytes - 1));
-    const auto found = shard_->syncs.find(address);
-    if (found != shard_->syncs.end()) return &found->second;
-    if (!make || !take(sizeof(Sync))) return nullptr;
-    return &shard_->syncs[address];
+    if (line(address) == nullptr) return nullptr;
+    auto& syncs = page_->syncs[address % kShadowPageBytes / kLineBytes];
+    if (syncs == nullptr) {
+      if (!make || !take(sizeof(Page::LineSyncs) + kHeapBytes)) return nullptr;
+      syncs = std::make_unique<Page::LineSyncs>();
+    }
+    return &(*syncs)[address % kLineBytes / 4];
   }
   Stamp last_write(GpuAddress address) {
     const Line* const found = line(address);
     return found == nullptr ? Stamp{} : found->last_write(address % kLineBytes);
   }
-  // Counts what has been allocated for a line.
+  void unlock() noexcept {
+    if (shard_ != nullptr) shard_->mutex.unlock();
+    shard_ = nullptr;
+  }
+  // Counts what has been allocated for a line or a place.
   bool take(uint64_t bytes) noexcept {
-    if (of_.budget_.take(bytes)) {
-      of_.taken_.fetch_add(bytes, std::memory_order_relaxed);  // a count that orders nothing
-      return true;
+    if (!of_.meter_.take(bytes)) {
+      of_.lose();
+      return false;
     }
-    of_.incomplete_.store(true, std::memory_order_relaxed);
-    return false;
+    shard_->taken += bytes;
+    return true;
+  }
+  // Counts what `place` has allocated besides `before`.
+  template <class Place>
+  void take_more(const Place& place, size_t before) noexcept {
+    if (place.allocated_bytes() > before) take(place.allocated_bytes() - before);
   }
 
  private:
@@ -181,8 +209,7 @@ class DispatchRaces::Lines {
     if (shard_ != nullptr && base == base_) return;
     Shard& wanted = of_.shards_[base / kShadowPageBytes % kShards];
     if (&wanted != shard_) {
-      if (shard_ != nullptr) shard_->mutex.unlock();
-      shard_ = nullptr;
+      unlock();
       wanted.mutex.lock();
       shard_ = &wanted;
     }

@@ -21,83 +21,112 @@ FarClock::Leaf larger(const FarClock::Leaf& one, const FarClock::Leaf& other) no
 
 }  // namespace
 
-unsigned FarClock::level_for(uint32_t group) noexcept {
+struct FarClock::Inner final : Counted {
+  std::array<Node, 1u << kBits> below;
+};
+
+struct FarClock::End final : Counted {
+  Leaf leaf{};
+};
+
+const FarClock::Inner& FarClock::inner(const Node& node) noexcept {
+  return static_cast<const Inner&>(*node);
+}
+
+const FarClock::Leaf& FarClock::leaf_of(const Node& node) noexcept {
+  return static_cast<const End&>(*node).leaf;
+}
+
+FarClock::Node FarClock::made(const Leaf& leaf, Meter& meter) {
+  const Ref<End> end = make_counted<End>(meter);
+  end->leaf = leaf;
+  return end;
+}
+
+unsigned FarClock::levels_for(uint32_t group) noexcept {
   unsigned levels = 1;
   while (group >> (kBits * levels) != 0) ++levels;
   return levels;
 }
 
-void FarClock::grow(unsigned levels) {
-  for (; levels_ < levels; ++levels_) {
-    if (root_ == nullptr) continue;
-    auto above = std::make_shared<Inner>();
-    (*above)[0] = std::move(root_);
-    root_ = std::move(above);
+FarClock::Node FarClock::grown(Node root, unsigned from, unsigned to, Meter& meter) {
+  for (; root && from < to; ++from) {
+    const Ref<Inner> above = make_counted<Inner>(meter);
+    above->below[0] = std::move(root);
+    root = above;
   }
+  return root;
 }
 
 const FarClock::Leaf* FarClock::leaf(uint32_t group) const noexcept {
-  if (root_ == nullptr || group >> (kBits * levels_) != 0) return nullptr;
-  const Ref* node = &root_;
+  if (!root_ || group >> (kBits * levels_) != 0) return nullptr;
+  const Node* node = &root_;
   for (unsigned level = levels_; level-- > 0;) {
-    node = &inner(*node)[group >> (kBits * level) & ((1u << kBits) - 1)];
-    if (*node == nullptr) return nullptr;
+    node = &inner(*node).below[group >> (kBits * level) & ((1u << kBits) - 1)];
+    if (!*node) return nullptr;
   }
   return &leaf_of(*node);
 }
 
-FarClock::Ref FarClock::joined(const Ref& one, const Ref& other, unsigned level) {
-  if (one == other || other == nullptr) return one;
-  if (one == nullptr) return other;
+FarClock::Node FarClock::joined(const Node& one, const Node& other, unsigned level, Meter& meter) {
+  if (one == other || !other) return one;
+  if (!one) return other;
   if (level == 0) {
     if (covers(leaf_of(one), leaf_of(other))) return one;
     if (covers(leaf_of(other), leaf_of(one))) return other;
-    return std::make_shared<Leaf>(larger(leaf_of(one), leaf_of(other)));
+    return made(larger(leaf_of(one), leaf_of(other)), meter);
   }
-  Inner result;
+  std::array<Node, 1u << kBits> below;
   bool is_one = true, is_other = true;
-  for (unsigned i = 0; i < result.size(); ++i) {
-    result[i] = joined(inner(one)[i], inner(other)[i], level - 1);
-    is_one = is_one && result[i] == inner(one)[i];
-    is_other = is_other && result[i] == inner(other)[i];
+  for (unsigned i = 0; i < below.size(); ++i) {
+    below[i] = joined(inner(one).below[i], inner(other).below[i], level - 1, meter);
+    is_one = is_one && below[i] == inner(one).below[i];
+    is_other = is_other && below[i] == inner(other).below[i];
   }
   if (is_one) return one;
   if (is_other) return other;
-  return std::make_shared<Inner>(std::move(result));
-}
-
-FarClock::Ref FarClock::with(const Ref& node, uint32_t group, const Leaf& leaf, unsigned level) {
-  if (level == 0) {
-    if (node != nullptr && covers(leaf_of(node), leaf)) return node;
-    return std::make_shared<Leaf>(node == nullptr ? leaf : larger(leaf_of(node), leaf));
-  }
-  const unsigned at = group >> (kBits * (level - 1)) & ((1u << kBits) - 1);
-  Ref below = with(node == nullptr ? nullptr : inner(node)[at], group, leaf, level - 1);
-  if (node != nullptr && below == inner(node)[at]) return node;
-  auto result = node == nullptr ? std::make_shared<Inner>() : std::make_shared<Inner>(inner(node));
-  (*result)[at] = std::move(below);
+  const Ref<Inner> result = make_counted<Inner>(meter);
+  result->below = std::move(below);
   return result;
 }
 
-void FarClock::join(const FarClock& other) {
-  if (other.root_ == nullptr || other.root_ == root_) return;
-  if (root_ == nullptr) {
-    *this = other;
-    return;
+FarClock::Node FarClock::with(const Node& node, uint32_t group, const Leaf& leaf, unsigned level,
+                              Meter& meter) {
+  if (level == 0) {
+    if (!node) return made(leaf, meter);
+    return covers(leaf_of(node), leaf) ? node : made(larger(leaf_of(node), leaf), meter);
   }
-  if (levels_ == other.levels_) {
-    root_ = joined(root_, other.root_, levels_);
-    return;
-  }
-  FarClock raised = other;
-  raised.grow(levels_);
-  grow(raised.levels_);
-  root_ = joined(root_, raised.root_, levels_);
+  const unsigned at = group >> (kBits * (level - 1)) & ((1u << kBits) - 1);
+  Node below = with(node ? inner(node).below[at] : Node(), group, leaf, level - 1, meter);
+  if (node && below == inner(node).below[at]) return node;
+  const Ref<Inner> result = make_counted<Inner>(meter);
+  if (node) result->below = inner(node).below;
+  result->below[at] = std::move(below);
+  return result;
 }
 
-void FarClock::join(uint32_t group, const Leaf& leaf) {
-  grow(level_for(group));
-  root_ = with(root_, group, leaf, levels_);
+bool FarClock::join(const FarClock& other, Meter& meter) {
+  if (!other.root_ || other.root_ == root_) return false;
+  if (!root_) {
+    *this = other;
+    return true;
+  }
+  const unsigned levels = std::max(levels_, other.levels_);
+  Node all = joined(grown(root_, levels_, levels, meter),
+                    grown(other.root_, other.levels_, levels, meter), levels, meter);
+  const bool is_new = all != root_;
+  root_ = std::move(all);
+  levels_ = levels;
+  return is_new;
+}
+
+bool FarClock::join(uint32_t group, const Leaf& leaf, Meter& meter) {
+  const unsigned levels = std::max(levels_, levels_for(group));
+  Node all = with(grown(root_, levels_, levels, meter), group, leaf, levels, meter);
+  const bool is_new = all != root_;
+  root_ = std::move(all);
+  levels_ = levels;
+  return is_new;
 }
 
 }  // namespace uptempo::vgpu::races

@@ -15,11 +15,12 @@ namespace uptempo::vgpu::races {
 struct Finding {
   // What is missing.
   enum class Reason : uint8_t {
-    barrier,  // both waves are of one workgroup
-    order,    // of different workgroups
-    release,  // the second wave knows of the first one, but not of this access
-    acquire,  // the second wave has not invalidated its caches since it was told
-    scope,    // both are atomic, one of them only for its workgroup
+    barrier,           // both waves are of one workgroup
+    order,             // of different workgroups
+    release,           // the second wave knows of the first one, but not of this access
+    release_of_other,  // it knows of other waves of the first one's workgroup only
+    acquire,           // the second wave has not invalidated its caches since it was told
+    scope,             // both are atomic, one of them only for its workgroup
   };
 
   struct Side {
@@ -39,6 +40,8 @@ struct Finding {
   Side writer;  // of two writes, that of the lower instruction
   Side other;
   bool lds = false;
+  // Before gfx942: a store that may be a relaxed atomic one, of a place that atomics access.
+  bool may_be_atomic = false;
   uint64_t address = 0;  // the first byte; in LDS its offset in the group segment
   uint32_t bytes = 0;    // number of bytes of one line, perhaps with gaps
   uint64_t times = 0;    // lines and pairs of waves of the dispatch with this pair of instructions

@@ -75,7 +75,7 @@ struct Segment {
   }
   bool same_history(const Segment& other) const noexcept {
     if (count != other.count) return false;
-    for (uint32_t i = 0; i < count; ++i)
+    for (uint32_t i = count; i-- > 0;)  // mostly, the last ones differ
       if (entries[i] != other.entries[i]) return false;
     return true;
   }
@@ -142,12 +142,14 @@ class Line {
   template <class Ordered, class Race>
   void access_parts(uint64_t mask, const Stamp& stamp, Ordered&& ordered, Race&& race) {
     const size_t before = size();
+    uint64_t changed = 0;  // bit i: segment i. There are at most 64.
     for (size_t i = 0; i < before && mask != 0; ++i) {
       const uint64_t common = at(i).mask & mask;
       if (common == 0) continue;
       mask &= ~common;
       if (common == at(i).mask) {
         update(at(i), common, stamp, ordered, race);
+        changed |= uint64_t{1} << i;
         continue;
       }
       Segment part = at(i);
@@ -155,26 +157,28 @@ class Line {
       update(part, common, stamp, ordered, race);
       if (part.same_history(at(i))) continue;
       at(i).mask &= ~common;
-      append(part);
+      changed |= append(part);
     }
     if (mask != 0) {
       Segment rest;
       rest.mask = mask;
       rest.count = 1;
       rest.entries[0] = stamp;
-      append(rest);
+      changed |= append(rest);
     }
-    if (size() > 1) merge();
+    if (size() > 1) merge(changed);
   }
 
-  void append(const Segment& segment) {
+  // Returns the bit of its number.
+  uint64_t append(const Segment& segment) {
     if (first_.mask == 0)
       first_ = segment;
     else
       more_.push_back(segment);
+    return uint64_t{1} << (size() - 1);
   }
-  // Joins segments with the same history.
-  void merge();
+  // Joins the changed segments with others of the same history.
+  void merge(uint64_t changed);
 
   Segment first_;
   std::vector<Segment> more_;  // empty, or first_ is not

@@ -15,8 +15,12 @@ std::string_view reason_text(Reason reason) noexcept {
     case Reason::order:
       return "no release by one workgroup and acquire by the other orders the two accesses";
     case Reason::release:
-      return "the two waves synchronised, but the first access had not completed when its wave "
-             "released";
+      return "the two waves synchronised, but the first access had not completed at the release, "
+             "or "
+             "no barrier was between it and a release by another wave";
+    case Reason::release_of_other:
+      return "another wave of the first workgroup released, and no barrier is between the first "
+             "access and that release";
     case Reason::acquire:
       return "the second wave read what the first one released, but did not acquire: it did not "
              "invalidate its caches after that";
@@ -63,12 +67,12 @@ std::string remedy(const Finding& finding, fences::Library library) {
   const bool hip = library == fences::Library::hip;
   const std::string fence =
       hip ? "__threadfence()" : "atomic_work_item_fence(..., memory_order_acq_rel, device scope)";
+  const std::string barrier = hip ? "__syncthreads()" : "barrier(CLK_GLOBAL_MEM_FENCE)";
   switch (finding.reason) {
     case Reason::barrier: {
-      std::string text = hip ? "call __syncthreads() between the two accesses"
-                             : std::string("call barrier(") +
-                                   (finding.lds ? "CLK_LOCAL_MEM_FENCE" : "CLK_GLOBAL_MEM_FENCE") +
-                                   ") between the two accesses";
+      std::string text = "call " +
+                         (finding.lds && !hip ? "barrier(CLK_LOCAL_MEM_FENCE)" : barrier) +
+                         " between the two accesses";
       if (one_is_atomic(finding)) text += ", or make the plain one atomic, too";
       return text;
     }
@@ -83,7 +87,11 @@ std::string remedy(const Finding& finding, fences::Library library) {
     case Reason::release:
       return "call " + fence +
              " between the access and the atomic operation that tells others of it, or give that "
-             "operation release order";
+             "operation release order; if another wave performs it, call " +
+             barrier + " before";
+    case Reason::release_of_other:
+      return "call " + barrier +
+             " between the access and the atomic operation by which the other wave tells of it";
     case Reason::acquire:
       return "call " + fence +
              " after the atomic operation that the second wave waits with, or give that operation "
