@@ -54,7 +54,8 @@ TEST_CASE("the watchdog reports no idle GPU, and counts from the last idle look"
 
 TEST_CASE("the watchdog asks for work only while nothing completes", "[watchdog]") {
   Looks look;
-  for (uint64_t completed = 0; completed < 5; ++completed) look.at(completed * 5000ms, completed, true);
+  for (uint64_t completed = 0; completed < 5; ++completed)
+    look.at(completed * 5000ms, completed, true);
   CHECK(look.questions == 0);
   look.at(20'100ms, 4, true);
   CHECK(look.questions == 1);

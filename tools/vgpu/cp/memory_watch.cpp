@@ -269,8 +269,8 @@ std::unique_ptr<CheckedDispatch> MemoryWatch::launch(uint64_t index, gfx9::Dispa
                               .queue = ordinal_,
                               .position = index,
                               .name = state.name,
-                               .published = published,
-                               .of_rocr = kernel.runtime_blit};
+                              .published = published,
+                              .of_rocr = kernel.runtime_blit};
   const auto kernargs = reinterpret_cast<GpuAddress>(state.packet.kernarg_address);
   const uint64_t number = checker_->begin(packet, possible_addresses(memory_, kernargs, kernel));
   auto checked = std::make_unique<CheckedDispatch>(
