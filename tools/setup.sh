@@ -150,6 +150,7 @@ show_progress() {
 cmake_options=()
 configure_and_build() {
   local preset=$1 memory_gb jobs started=$SECONDS
+  local log=${log%.log}-$preset.log  # two stages of tools/check may run at once
   shift
   memory_gb=$(($(awk '/MemAvailable/ {print $2}' /proc/meminfo) / 1048576))
   jobs=$(nproc)
