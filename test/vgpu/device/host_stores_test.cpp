@@ -153,7 +153,7 @@ TEST_CASE("threads store to the same pages", "[memory_check]") {
     for (uint64_t i = 0; i < kMany; ++i) memory.allocate(i);
     std::vector<std::thread> threads;
     for (uint64_t thread = 0; thread < 3; ++thread)
-      threads.emplace_back([&] {
+      threads.emplace_back([&memory, thread] {
         for (uint64_t i = 0; i < kMany; i += 2) memory.store(i, thread);
       });
     for (std::thread& thread : threads) thread.join();
