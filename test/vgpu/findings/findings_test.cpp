@@ -209,6 +209,15 @@ TEST_CASE("a finding names source lines, the host's calls, the allocation and a 
   CHECK(contains(err, "    remedy: set the barrier bit of the packet of add("));
 }
 
+TEST_CASE("a finding names source lines where a plugin has loaded ROCr", "[findings]") {
+  const std::string err = launch({"--check", "fences", "--deterministic", "--",
+                                  UPTEMPO_VGPU_FINDINGS_HOST, "unordered", "return"})
+                              .err;
+  INFO(err);
+  CHECK(contains(err, "add(unsigned int const*, unsigned int*) reads at findings.cl:9, published"));
+  CHECK(contains(err, "fill(unsigned int*, unsigned int) wrote at findings.cl:5, published"));
+}
+
 TEST_CASE("the report file has the same in JSON", "[findings]") {
   const json found = report_of({"--check", "fences", "--deterministic"}, "unordered");
   INFO(found.dump(1));

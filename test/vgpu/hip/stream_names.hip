@@ -7,7 +7,8 @@
 
 #include "check.hpp"
 
-__global__ void produce(const int* released, int* data) {
+__global__ void produce(int* started, const int* released, int* data) {
+  __hip_atomic_store(started, 1, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
   while (__hip_atomic_load(released, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM) == 0)
     __builtin_amdgcn_s_sleep(1);
   data[threadIdx.x] = 1;
@@ -18,20 +19,23 @@ constexpr size_t kBytes = 64 * sizeof(int);
 
 int main(int argc, char** argv) {
   const std::string how = argc == 2 ? argv[1] : "";
-  int *released, *host, *data, *sum;
+  int *started, *released, *host, *data, *sum;
+  CHECK_HIP(hipHostMalloc(&started, sizeof(int), 0));
   CHECK_HIP(hipHostMalloc(&released, sizeof(int), 0));
   CHECK_HIP(hipHostMalloc(&host, kBytes, 0));
   CHECK_HIP(hipMalloc(&data, kBytes));
   CHECK_HIP(hipMalloc(&sum, kBytes));
   CHECK_HIP(hipMemset(data, 0, kBytes));
   std::memset(host, 0, kBytes);
-  *released = 0;
+  *started = *released = 0;
   hipStream_t one, other;
   // The null stream does not wait for it.
   CHECK_HIP(hipStreamCreateWithFlags(&one, hipStreamNonBlocking));
   CHECK_HIP(hipStreamCreate(&other));
-  produce<<<1, 64, 0, one>>>(released, data);
+  produce<<<1, 64, 0, one>>>(started, released, data);
   CHECK_HIP(hipGetLastError());
+  // It must not be published when the second task has ended, which a thread of HIP may do.
+  while (__atomic_load_n(started, __ATOMIC_SEQ_CST) == 0) std::this_thread::yield();
   hipStream_t used = other;
   if (how == "kernel") {
     consume<<<1, 64, 0, other>>>(data, sum);

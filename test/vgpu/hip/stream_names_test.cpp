@@ -35,13 +35,16 @@ Checked check(const std::string& how, std::vector<std::string> options,
   return checked;
 }
 
+// The host polls a word that `produce` stores.
+bool is_of_host(const json& finding) { return finding["reader"].value("engine", "") == "host"; }
+
 Checked report_of(const std::string& how, const std::vector<std::string>& environment = {}) {
   const uptempo::test::TemporaryDirectory folder;
   Checked checked =
       check(how, {"--check", "fences", "--report", folder.file("report")}, environment);
   std::ifstream in(folder.file("report"));
   for (std::string line; std::getline(in, line);)
-    if (json object = json::parse(line); object.contains("class"))
+    if (json object = json::parse(line); object.contains("class") && !is_of_host(object))
       checked.findings.push_back(std::move(object));
   return checked;
 }
@@ -72,7 +75,7 @@ TEST_CASE("the sentence names the streams first", "[hip]") {
   const Checked checked = check("kernel", {"--check", "fences"});
   INFO(checked.text);
   CHECK(contains(checked.text,
-                 "produce(int const*, int*) (stream " + checked.produced_in + ", queue "));
+                 "produce(int*, int const*, int*) (stream " + checked.produced_in + ", queue "));
   CHECK(contains(checked.text, "consume(int const*, int*) (stream " + checked.used + ", queue "));
   CHECK(contains(check("null", {"--check", "fences"}).text,
                  "consume(int const*, int*) (the null stream, queue "));

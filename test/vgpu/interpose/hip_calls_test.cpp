@@ -61,6 +61,10 @@ constexpr hipError_t (*hipLaunchCooperativeKernel)(const void*, dim3, dim3, void
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 UPTEMPO_HIP_CALLS(UPTEMPO_SAME_WORD)
 UPTEMPO_HIP_CALLS_PER_THREAD(UPTEMPO_SAME_WORD)
+#if HIP_VERSION >= 50700000
+UPTEMPO_LATER_HIP_CALLS(UPTEMPO_SAME_WORD)
+UPTEMPO_LATER_HIP_CALLS_PER_THREAD(UPTEMPO_SAME_WORD)
+#endif
 UPTEMPO_SAME_WORD(hipExtModuleLaunchKernel, 8)
 #pragma GCC diagnostic pop
 }  // namespace in_c

@@ -95,6 +95,7 @@ inline constexpr size_t kDefault = kMostWords;
   CALL(hipModuleLaunchCooperativeKernel, 8)
 #define UPTEMPO_LATER_HIP_CALLS_PER_THREAD(CALL) \
   CALL(hipGraphLaunch_spt, 1)                    \
+  CALL(hipMemcpyFromArray_spt, kDefault)         \
   CALL(hipMemcpyToSymbolAsync_spt, 5)            \
   CALL(hipMemcpyFromSymbolAsync_spt, 5)          \
   CALL(hipMemcpy2DAsync_spt, 7)                  \

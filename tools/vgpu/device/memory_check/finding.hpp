@@ -95,8 +95,8 @@ struct Details {
 };
 
 // {"class":"out-of-bounds","access":"write","kernel":"_Z3addPi.kd","source_name":"add(int*)",
-//  "queue":1,"stream":"0x55d0c0","index":0,"workgroup":[0,0,0],"wave":0,"lane":3,"lanes":1,"instruction":140737,
-//  "line":"add.hip:12","published_by":[...],"address":140737,"bytes":4,
+//  "queue":1,"stream":"0x55d0c0","index":0,"workgroup":[0,0,0],"wave":0,"lane":3,"lanes":1,
+//  "instruction":140737,"line":"add.hip:12","published_by":[...],"address":140737,"bytes":4,
 //  "memory":{"kind":"device memory (VRAM)","address":140000,"bytes":1000,"after":4,
 //            "allocated_by":[...],"freed_by":[...]},
 //  "remedy":"...","device":"gfx90a"}

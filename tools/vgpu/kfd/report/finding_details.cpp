@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "device/fences/report/remedy.hpp"
+#include "kfd/machine/log.hpp"
 #include "kfd/program_memory.hpp"
 
 namespace uptempo::vgpu::kfd {
@@ -78,6 +79,14 @@ fences::QueueName FindingDetailer::name_of(uint32_t queue, const Publisher& publ
   return {.hsa_queue = created.hsa_queue, .hsa_queue_id = created.id};
 }
 
+std::string FindingDetailer::line(uint32_t gpu, GpuAddress instruction) {
+  if (lines_ == nullptr) return {};
+  std::string found = lines_->line(gpu, instruction);
+  if (found.empty() && lines_->has_none() && !std::exchange(told_of_no_lines_, true))
+    report("findings have " + lines_->missing());
+  return found;
+}
+
 fences::TaskDetails FindingDetailer::of(const fences::Task& task, GpuAddress address, bool writes) {
   fences::TaskDetails details;
   if (task.kind == fences::Task::Kind::host && task.site != 0)
@@ -87,13 +96,13 @@ fences::TaskDetails FindingDetailer::of(const fences::Task& task, GpuAddress add
     details.queue_created_by = frames_.frames(stacks.frames(creation_of(task.queue).stack));
   if (task.kind != fences::Task::Kind::host)
     details.queue_name = name_of(task.queue, task.origin.published, task.origin.runtimes);
-  if (task.instructions == nullptr || lines_ == nullptr) return details;
+  if (task.instructions == nullptr) return details;
   for (const fences::InstructionRange& range : *task.instructions) {
     if (address < range.begin || address >= range.end || !(writes ? range.writes : range.reads))
       continue;
-    std::string line = lines_->line(task.agent, range.instruction);
-    if (line.empty() || std::ranges::find(details.lines, line) != details.lines.end()) continue;
-    details.lines.push_back(std::move(line));
+    std::string found = line(task.agent, range.instruction);
+    if (found.empty() || std::ranges::find(details.lines, found) != details.lines.end()) continue;
+    details.lines.push_back(std::move(found));
     if (details.lines.size() == kMostLines) break;
   }
   return details;
@@ -137,8 +146,7 @@ memory_check::Details FindingDetailer::of(const memory_check::Finding& finding) 
     details.published_by = calls(finding.packet->published.stack);
     details.queue_name =
         name_of(finding.packet->queue, finding.packet->published, finding.packet->of_rocr);
-    if (finding.instruction != 0 && lines_ != nullptr)
-      details.line = lines_->line(finding.packet->gpu, finding.instruction);
+    if (finding.instruction != 0) details.line = line(finding.packet->gpu, finding.instruction);
   }
   if (finding.buffer) {
     const memory_check::Buffer& buffer = *finding.buffer;
@@ -189,13 +197,13 @@ bool FindingDetailer::is_by_program(HostStackId stack,
 
 races::Details FindingDetailer::of(const races::Checked& dispatch, const races::Finding& finding) {
   const std::lock_guard lock(texts_mutex_);
-  const auto line = [&](const races::Finding::Side& side) {
-    std::string found = lines_ == nullptr ? "" : lines_->line(dispatch.gpu, side.instruction);
+  const auto line_of = [&](const races::Finding::Side& side) {
+    std::string found = line(dispatch.gpu, side.instruction);
     if (found.ends_with(":0")) found.clear();  // DWARF: code without a line
     return found;
   };
-  return {.writer_line = line(finding.writer),
-          .other_line = line(finding.other),
+  return {.writer_line = line_of(finding.writer),
+          .other_line = line_of(finding.other),
           .published_by = frames_.frames(stacks.frames(dispatch.published.stack)),
           .queue_name = name_of(dispatch.queue, dispatch.published, false),
           .memory = finding.lds ? std::nullopt : memory_at(finding.address),

@@ -53,6 +53,8 @@ class FindingDetailer {
 
  private:
   fences::TaskDetails of(const fences::Task& task, GpuAddress address, bool writes);
+  // Of an instruction of a kernel; empty: not known.
+  std::string line(uint32_t gpu, GpuAddress instruction);
   std::optional<fences::MemoryDetails> memory_at(GpuAddress address);
   std::optional<fences::MemoryDetails> memory_of(const fences::Finding& finding);
 
@@ -69,12 +71,13 @@ class FindingDetailer {
   fences::QueueName name_of(uint32_t queue, const Publisher& published, bool of_rocr);
   bool is_by_program(HostStackId stack, std::span<const HostStackId> initialisations);
 
-  std::mutex texts_mutex_;                             // guards frames_ and lines_
+  std::mutex texts_mutex_;                             // guards the members from frames_ on
   std::mutex queues_mutex_;                            // taken last
   std::unordered_map<uint32_t, CreatedQueue> queues_;  // compute queues, by number
   const DwarfLibrary library_;
   HostFrames frames_;
   std::unique_ptr<SourceLines> lines_;  // null: not attached
+  bool told_of_no_lines_ = false;
 };
 
 }  // namespace uptempo::vgpu::kfd

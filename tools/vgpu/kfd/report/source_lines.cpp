@@ -119,6 +119,29 @@ std::string program_string(uint64_t address) {
   return text;
 }
 
+int note_rocr(dl_phdr_info* module, size_t, void* paths) {
+  if (std::strstr(module->dlpi_name, "/libhsa-runtime64.so") != nullptr)
+    static_cast<std::vector<std::string>*>(paths)->emplace_back(module->dlpi_name);
+  return 0;
+}
+
+// ROCr's list of code objects; null: there is none. A plugin that was loaded with RTLD_LOCAL has
+// its ROCr outside the global scope.
+const r_debug* find_list() {
+  constexpr const char* kName = "_amdgpu_r_debug";
+  if (const void* const list = dlsym(RTLD_DEFAULT, kName)) return static_cast<const r_debug*>(list);
+  std::vector<std::string> paths;
+  dl_iterate_phdr(note_rocr, &paths);
+  for (const std::string& path : paths) {
+    void* const library = dlopen(path.c_str(), RTLD_LAZY | RTLD_NOLOAD);
+    if (library == nullptr) continue;
+    const void* const list = dlsym(library, kName);
+    dlclose(library);  // its user keeps it
+    if (list != nullptr) return static_cast<const r_debug*>(list);
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 struct SourceLines::Impl {
@@ -132,7 +155,7 @@ struct SourceLines::Impl {
   };
 
   explicit Impl(const DwarfLibrary* given)
-      : debug(static_cast<const r_debug*>(dlsym(RTLD_DEFAULT, "_amdgpu_r_debug"))),
+      : debug(find_list()),
         own(given == nullptr ? std::make_unique<const DwarfLibrary>() : nullptr),
         library(given == nullptr ? *own : *given) {
     list_objects();
@@ -226,7 +249,7 @@ struct SourceLines::Impl {
     return nullptr;
   }
 
-  const r_debug* const debug;  // null: ROCr is not loaded
+  const r_debug* const debug;  // null: no such list is exported
   const std::unique_ptr<const DwarfLibrary> own;
   const DwarfLibrary& library;
   std::vector<Object> objects;
@@ -279,6 +302,10 @@ void SourceLines::open() {
     take(std::move(opening->impl));
 }
 
+bool SourceLines::has_none() const noexcept {
+  return opened_ && (impl_ == nullptr || impl_->debug == nullptr);
+}
+
 std::string SourceLines::line(uint32_t gpu, GpuAddress pc) {
   if (!opened_) open();
   if (impl_ == nullptr) return {};
@@ -288,7 +315,9 @@ std::string SourceLines::line(uint32_t gpu, GpuAddress pc) {
     if (std::string line = impl_->library.line_at(object->dwarf, pc - object->load_bias);
         !line.empty())
       return line;
-  missing_ = "places without a source line are of code without debug information (-g)";
+  missing_ = impl_->debug == nullptr
+                 ? "no source lines: no loaded library exports ROCr's list of code objects"
+                 : "places without a source line are of code without debug information (-g)";
   return {};
 }
 

@@ -40,6 +40,8 @@ class SourceLines final : public SourceLookup {
 
   std::string line(uint32_t gpu, GpuAddress pc) override;
   std::string missing() const override { return missing_; }
+  // Whether no place has a line, after a call of line(). missing() says why.
+  bool has_none() const noexcept;
 
  private:
   struct Impl;

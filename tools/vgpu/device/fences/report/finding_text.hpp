@@ -50,8 +50,8 @@ std::string readable_kernel(std::string_view name);
 
 // One JSON object without a newline:
 // {"class":"stale","conflict":"read-after-write",
-//  "writer":{"queue":1,"stream":"0x55d0c0","index":0,"kernel":"fill.kd","barrier":false,"acquire":"system",
-//            "release":"agent"},
+//  "writer":{"queue":1,"stream":"0x55d0c0","index":0,"kernel":"fill.kd","barrier":false,
+//            "acquire":"system","release":"agent"},
 //  "reader":{"queue":1,"index":1,"kernel":"_Z3sumPi.kd","source_name":"sum(int*)","barrier":true,
 //            "acquire":"none","release":"system","lines":["sum.cl:12"],
 //            "published_by":[{"function":"step()","source":"a.cpp:7","module":"a.out",
