@@ -1,5 +1,6 @@
 // The race detector (device/races) on synthetic events. Kernels of test/vgpu/hip/races.hip have the
 // idioms as compilers emit them.
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <nlohmann/json.hpp>
@@ -203,6 +204,7 @@ TEST_CASE("a barrier after a release does not replace the one before it", "[race
         else
           program.write(0, 0, kFlag, 3);
         program.barrier(0);
+        program.write(0, 0, kData + 128, 7);  // a later store tells more
         if (ended) program.end(0);
         for (const uint32_t group : {1u, 2u}) {
           program.poll(group, 1, kFlag, 4);
@@ -235,6 +237,7 @@ TEST_CASE("a release does not tell of what its wave acquires later", "[races]") 
       else
         program.write(1, 0, kFlag + 64, 4);
       if (later) acquire();
+      program.write(1, 0, kData + 64, 7);
       program.poll(2, 0, kFlag + 64, 5);
       program.invalidate(2, 0);
       program.read(2, 0, kData, 6);
@@ -283,6 +286,33 @@ TEST_CASE("gfx942: a plain store is not atomic", "[races]") {
   program.write(0, 0, kFlag, 1);
   program.poll(1, 0, kFlag, 2);
   CHECK(program.findings() == Texts{"order 1 2"});
+}
+
+// LLVM's memory models before gfx942: a relaxed store of agent scope is a store without any bits.
+TEST_CASE("a finding says whether its store may be an atomic one", "[races]") {
+  struct Pair {
+    Access first, second;
+    bool of_atomics;  // another wave accesses the place atomically, after a barrier
+    bool expected;
+  };
+  for (const Pair& pair : {Pair{kWrite, kAtomic, false, true}, Pair{kAtomic, kWrite, false, true},
+                           Pair{kWrite, kWrite, false, false}, Pair{kWrite, kWrite, true, true},
+                           Pair{kWrite, kRead, true, false}, Pair{kRead, kAtomic, true, false}}) {
+    for (const bool stores_name_scope : {false, true}) {
+      CAPTURE(pair.first, pair.second, pair.of_atomics, stores_name_scope);
+      Program program(2, 2, stores_name_scope);
+      if (pair.of_atomics) program.update(0, 1, kData, 1);
+      program.barrier(0);
+      program.access(0, 0, pair.first, kData, 2);
+      program.access(1, 0, pair.second, kData, 3);
+      const std::vector<Finding> findings = program.races.take_findings();
+      const auto found = std::find_if(findings.begin(), findings.end(), [](const Finding& each) {
+        return std::min(each.writer.instruction, each.other.instruction) == kCode + 16;
+      });
+      REQUIRE(found != findings.end());
+      CHECK(found->may_be_atomic == (pair.expected && !stores_name_scope));
+    }
+  }
 }
 
 TEST_CASE("a global barrier orders the workgroups", "[races]") {
@@ -399,6 +429,9 @@ TEST_CASE("a race is a sentence with a remedy, and a line of JSON", "[races]") {
       Finding other = finding;
       other.reason = reason;
       CHECK_FALSE(remedy(other, library).empty());
+      const std::string usual = remedy(other, library);
+      other.may_be_atomic = true;
+      CHECK(remedy(other, library).starts_with(usual + "; a store that is already atomic"));
     }
 }
 

@@ -110,6 +110,12 @@ bool DispatchRaces::compatible(const Stamp& one, const Stamp& other) const noexc
   return plain.access() == Access::write && (!atomic.is_atomic_update() || plain.released());
 }
 
+// Whether the access may be a plain store as well as an atomic one.
+bool DispatchRaces::is_any_store(const Stamp& stamp) const noexcept {
+  return !shape_.stores_name_scope && stamp.reach() == Reach::plain &&
+         stamp.access() == Access::write;
+}
+
 template <class Visit>
 void DispatchRaces::for_places(const ObservedAccess& access, Visit visit) {
   Lines lines(*this);
@@ -165,12 +171,15 @@ void DispatchRaces::record(const ObservedAccess& access) {
         mask, stamp, [&](const Stamp& earlier) { return here.knows(earlier); },
         [&](const Stamp& earlier, uint64_t bytes) {
           if (compatible(earlier, stamp)) return false;
-          if (earlier.released() && stamp.released()) {
-            // Two stores that release, of a place that atomic operations access, too.
+          bool may_be_atomic = false;
+          if (is_any_store(earlier) || is_any_store(stamp)) {
             const Sync* const sync = lines.sync(begin + lowest(bytes), false);
-            if (sync != nullptr && sync->is_used()) return false;
+            const bool is_place = sync != nullptr && sync->is_used();
+            // Two stores that release, of a place that atomic operations access, too.
+            if (is_place && earlier.released() && stamp.released()) return false;
+            may_be_atomic = is_place && earlier.writes() && stamp.writes();
           }
-          races.push_back({earlier, begin, bytes});
+          races.push_back({earlier, begin, bytes, may_be_atomic});
           return true;
         });
     lines.take_more(*line, before);
@@ -190,7 +199,7 @@ void DispatchRaces::record(const ObservedAccess& access) {
   lines.unlock();  // pending places are in other shards
   join_places(wave.pending);
   if (wave.shares_pending) join_places(here.group.shared);
-  for (const Race& race : races) add(here, race.earlier, stamp, false, race.line, race.bytes);
+  for (const Race& race : races) add(here, race, stamp, false);
 }
 
 void DispatchRaces::access(const ObservedAccess& access) noexcept {
@@ -259,7 +268,7 @@ void DispatchRaces::record(const ObservedLdsAccess& access) {
             [&](const Stamp& earlier) { return wave.seen.lds[earlier.wave()] >= earlier.clock; },
             [&](const Stamp& earlier, uint64_t bytes) {
               if (updates && earlier.is_atomic_update()) return false;
-              add(here, earlier, stamp, true, begin, bytes);
+              add(here, {earlier, begin, bytes}, stamp, true);
               return true;
             });
         const size_t parts = line.allocated_bytes() - before;
@@ -308,15 +317,16 @@ Finding::Reason DispatchRaces::reason_of(const At& here, const Stamp& earlier,
   return is_wave_told || !is_other_told ? release : release_of_other;
 }
 
-void DispatchRaces::add(const At& here, const Stamp& earlier, const Stamp& stamp, bool lds,
-                        uint64_t line, uint64_t bytes) noexcept {
+void DispatchRaces::add(const At& here, const Race& race, const Stamp& stamp, bool lds) noexcept {
   if (!lds && is_incomplete()) return;
+  const Stamp& earlier = race.earlier;
   Finding finding{.reason = reason_of(here, earlier, stamp),
                   .writer = side(earlier),
                   .other = side(stamp),
                   .lds = lds,
-                  .address = line + static_cast<uint64_t>(std::countr_zero(bytes)),
-                  .bytes = static_cast<uint32_t>(std::popcount(bytes)),
+                  .may_be_atomic = race.may_be_atomic,
+                  .address = race.line + static_cast<uint64_t>(std::countr_zero(race.bytes)),
+                  .bytes = static_cast<uint32_t>(std::popcount(race.bytes)),
                   .times = 1};
   const auto first = [](const Finding::Side& one, const Finding::Side& other) {
     return one.instruction != other.instruction ? one.instruction < other.instruction : one < other;

@@ -77,6 +77,7 @@ class DispatchRaces final : public MemoryObserver {
   struct Race {
     Stamp earlier;
     uint64_t line = 0, bytes = 0;
+    bool may_be_atomic = false;  // as in Finding
   };
 
   uint32_t number_of(const std::array<uint32_t, 3>& id) const noexcept;
@@ -110,11 +111,11 @@ class DispatchRaces final : public MemoryObserver {
   void learn(const At& at, const FarClock& told);
   void learn_pending(const At& at);
 
+  bool is_any_store(const Stamp& stamp) const noexcept;
   bool compatible(const Stamp& one, const Stamp& other) const noexcept;
   Finding::Reason reason_of(const At& at, const Stamp& earlier, const Stamp& stamp) const noexcept;
   Finding::Side side(const Stamp& stamp) const noexcept;
-  void add(const At& at, const Stamp& earlier, const Stamp& stamp, bool lds, uint64_t line,
-           uint64_t bytes) noexcept;
+  void add(const At& at, const Race& race, const Stamp& stamp, bool lds) noexcept;
 
   static constexpr size_t kShards = 64;
 

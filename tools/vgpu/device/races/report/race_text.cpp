@@ -61,9 +61,7 @@ bool one_is_atomic(const Finding& finding) noexcept {
   return (finding.writer.reach == Reach::plain) != (finding.other.reach == Reach::plain);
 }
 
-}  // namespace
-
-std::string remedy(const Finding& finding, fences::Library library) {
+std::string remedy_of_reason(const Finding& finding, fences::Library library) {
   const bool hip = library == fences::Library::hip;
   const std::string fence =
       hip ? "__threadfence()" : "atomic_work_item_fence(..., memory_order_acq_rel, device scope)";
@@ -101,6 +99,18 @@ std::string remedy(const Finding& finding, fences::Library library) {
                  : "use memory_scope_device for both accesses";
   }
   return {};
+}
+
+}  // namespace
+
+std::string remedy(const Finding& finding, fences::Library library) {
+  std::string text = remedy_of_reason(finding, library);
+  if (finding.may_be_atomic)
+    text +=
+        "; a store that is already atomic, with relaxed order, is no race: only --device gfx942 "
+        "has "
+        "an instruction of its own for it";
+  return text;
 }
 
 std::string to_json(const Checked& dispatch, const Finding& finding, std::string_view target,
