@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <bit>
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "engine/memory/nearest_host.hpp"
+#include "engine/runtime/amd_extension.hpp"
 #include "engine/runtime/counters.hpp"
 #include "engine/runtime/error.hpp"
 #include "engine/runtime/session.hpp"
@@ -85,6 +88,16 @@ std::string out_of_reach(hsa_amd_memory_pool_t pool, std::span<const Agent> agen
   return far;
 }
 
+// True if the driver has less than that for the GPU, where ROCr must not be asked in vain.
+bool is_refused_for_certain(hsa_agent_t gpu, size_t size_bytes) {
+  constexpr uint32_t kAvailable = 0xA015;  // HSA_AMD_AGENT_INFO_MEMORY_AVAIL
+  uint64_t available = 0;
+  return reads_destroyed_queues() &&
+         hsa_agent_get_info(gpu, std::bit_cast<hsa_agent_info_t>(kAvailable), &available) ==
+             HSA_STATUS_SUCCESS &&
+         size_bytes > available;
+}
+
 }  // namespace
 
 std::string_view name_of(MemoryKind kind) noexcept {
@@ -160,8 +173,11 @@ Allocation::Allocation(std::span<const Agent> gpus, MemoryKind kind, size_t size
                  .remedy = "request at least one byte"});
   }
   void* data = nullptr;
-  if (const hsa_status_t status = hsa_amd_memory_pool_allocate(pool.handle, size_bytes, 0, &data);
-      status != HSA_STATUS_SUCCESS) {
+  const hsa_status_t status =
+      kind == MemoryKind::device && is_refused_for_certain(gpu.handle(), size_bytes)
+          ? HSA_STATUS_ERROR_OUT_OF_RESOURCES
+          : hsa_amd_memory_pool_allocate(pool.handle, size_bytes, 0, &data);
+  if (status != HSA_STATUS_SUCCESS) {
     throw Error(
         {.status = status,
          .call = "hsa_amd_memory_pool_allocate",

@@ -26,6 +26,10 @@ bool must_stay_initialised() noexcept {
   return running_amd_extension() == AmdExtensionVersion{1, 4};
 }
 
+bool reads_destroyed_queues() noexcept {
+  return running_amd_extension() >= AmdExtensionVersion{1, 4};
+}
+
 bool wait_any_overflows() noexcept { return running_amd_extension() >= AmdExtensionVersion{1, 7}; }
 
 }  // namespace uptempo

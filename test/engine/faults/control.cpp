@@ -5,10 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
-#include <memory>
 #include <span>
-#include <vector>
 
 #include "engine/runtime/amd_extension.hpp"
 #include "test/engine/faults/subject.hpp"
@@ -27,13 +24,6 @@ void end_round() {
   if (round_begun == 0 || must_stay_initialised()) return;
   while (hsa_shut_down() == HSA_STATUS_SUCCESS) continue;
   for (; round_begun <= kLastRound; ++round_begun) say_device(round_begun);
-}
-
-// Reuses the memory of destroyed objects, as any program does: blocks of all sizes, without a zero.
-void reuse_heap() {
-  std::vector<std::unique_ptr<std::byte[]>> blocks;
-  for (size_t size = 64; size <= 8192; size += 16)
-    std::memset(blocks.emplace_back(new std::byte[size]).get(), 0xFF, size);
 }
 
 }  // namespace

@@ -97,7 +97,8 @@ std::vector<Row> device_rows(bool exceptions) {
                                        {"a queue's publications", "publications"},
                                        {"a queue's timing signals", "timing signals"},
                                        {"a queue's ring", "ring"},
-                                       {"the process's signals", "signals"}})
+                                       {"the process's signals", "signals"},
+                                       {"the GPU's memory", "device memory"}})
     rows.push_back({.name = std::string(name) + ": exhausted",
                     .inject = "",
                     .must_fail = false,

@@ -27,9 +27,12 @@ struct Resource {
 
 // A resource of the process: other queues use its interrupt signals up.
 constexpr std::string_view kSignals = "signals";
+// A resource of the GPU.
+constexpr std::string_view kMemory = "device memory";
+constexpr size_t kBufferBytes = size_t{4} << 30;
 
-const std::array<Resource, 5>& resources() {
-  static const std::array<Resource, 5> all{{
+const std::array<Resource, 6>& resources() {
+  static const std::array<Resource, 6> all{{
       {.scenario = "kernargs",
        .named = "kernarg",
        .options = {.kernarg_bytes = 64 << 10, .kernarg_slab_bytes = 16 << 10}},
@@ -40,6 +43,7 @@ const std::array<Resource, 5>& resources() {
        .timing = Timing::each,
        .packets = 3},
       {.scenario = kSignals, .named = "signals", .options = {}},
+      {.scenario = kMemory, .named = "too little memory", .options = {}},
       {.scenario = "ring",
        .named = "slots in the ring",
        .options = {.packets = 64, .publications = 512}},
@@ -91,10 +95,17 @@ class Shortage {
  private:
   // Submits until the queue refuses.
   void use_up(std::vector<Completion>& submitted) {
+    if (resource_.scenario == kMemory) {
+      // ROCr 6.1 and newer read destroyed queues when the driver refuses memory of the GPU.
+      { const Queue destroyed{gpu_}; }
+      reuse_heap();
+    }
     for (uint32_t part = 0; part < kMost; ++part) {
       try {
         if (resource_.scenario == kSignals)
           users_.emplace_back(gpu_);
+        else if (resource_.scenario == kMemory)
+          buffers_.emplace_back(gpu_, kBufferBytes);
         else
           submitted.push_back(fill(queue_, part, resource_.timing));
       } catch (const Error& error) {
@@ -134,6 +145,7 @@ class Shortage {
   PinnedBuffer<uint32_t> words_;
   Queue queue_, other_;
   std::vector<Queue> users_;
+  std::vector<DeviceBuffer<std::byte>> buffers_;
 };
 
 }  // namespace

@@ -54,6 +54,9 @@ int run_control(const Plan& plan);
 void run_shortage(const Plan& plan);
 bool is_shortage(std::string_view scenario);
 
+// Reuses the memory of destroyed objects, as any program does: blocks of all sizes, without a zero.
+void reuse_heap();
+
 // Status, call and text.
 std::string text_of(const Error& error);
 // Prints one fact and flushes.
