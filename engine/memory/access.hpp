@@ -4,6 +4,9 @@
 // been granted access. A kernel or copy engine that tries before faults, which ends the queues of
 // that GPU. Buffers made for several agents (buffer.hpp) need no call of these functions.
 //
+// ROCr divides blocks of 2 MiB among smaller allocations. They share access: an agent that is
+// granted access to one keeps it for all others in the block (ROCr, MemoryRegion::AllowAccess).
+//
 // Thread safety: any thread; one call at a time per allocation.
 // Cost: allow: one system call per agent, for set-up. has_access(): a lookup in ROCr.
 #pragma once

@@ -12,6 +12,10 @@ namespace {
 
 using Bytes = std::vector<uint8_t>;
 
+// ROCr divides blocks of 2 MiB among smaller allocations, which share the access of their block
+// (MemoryRegion::AllowAccess). Memory with access of its own is larger.
+constexpr size_t kOwnBlockBytes = (size_t{4} << 20) + 100;
+
 Bytes pattern(size_t bytes, uint8_t first) {
   Bytes result(bytes);
   for (size_t i = 0; i < bytes; ++i) result[i] = static_cast<uint8_t>(first + i * 7 + i / 251);
@@ -69,7 +73,7 @@ TEST_CASE_METHOD(Host, "copies between two GPUs have the source's bytes, with ea
 
 TEST_CASE_METHOD(Host, "an engine copies where only the stream's GPU may access both ends",
                  "[peers][copy]") {
-  constexpr size_t kBytes = 100'000;
+  constexpr size_t kBytes = kOwnBlockBytes;
   Streams streams(gpus[0]);
   Stream stream(streams);
   // The source's GPU, on which ROCr would run the copy, may not access the target.
@@ -135,7 +139,7 @@ TEST_CASE_METHOD(Host, "rows are copied and filled in a peer's memory", "[peers]
 TEST_CASE_METHOD(Host,
                  "memory that the stream's GPU may not access is refused, and both GPUs named",
                  "[peers][copy][refused]") {
-  constexpr size_t kBytes = 100'000;
+  constexpr size_t kBytes = kOwnBlockBytes;
   Streams streams(gpus[0]);
   Stream stream(streams);
   const DeviceBuffer<uint8_t> own{gpus[0], kBytes}, remote{gpus[1], kBytes};
@@ -232,7 +236,7 @@ TEST_CASE_METHOD(OnPeers,
 }
 
 TEST_CASE_METHOD(OnPeers, "access to memory is granted in its owner's name", "[peers][memory]") {
-  const DeviceBuffer<uint32_t> words{gpus[1], 64};
+  const DeviceBuffer<uint32_t> words{gpus[1], kOwnBlockBytes / 4};
   const std::string error =
       error_of<Error>([&] { allow_access(gpus[0], words.data(), std::array{gpus[0]}); });
   CHECK(error.find("is memory of " + name(1)) != std::string::npos);
