@@ -5,12 +5,13 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <cstddef>
 #include <cstdint>
-#include <cstring>
 
 #include "cp/device_thread.hpp"
 #include "cp/doorbell/doorbell_watch.hpp"
 #include "device/fault_chain.hpp"
+#include "device/host/page_changes.hpp"
 #include "device/options.hpp"
 
 namespace uptempo::vgpu {
@@ -41,7 +42,7 @@ bool put_private_copy(void* page) noexcept {
   void* const copy =
       mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (copy == MAP_FAILED) return false;
-  std::memcpy(copy, page, kPage);
+  copy_page(static_cast<std::byte*>(copy), static_cast<const std::byte*>(page));
   return mremap(copy, kPage, kPage, MREMAP_MAYMOVE | MREMAP_FIXED, page) == page;
 }
 

@@ -19,7 +19,8 @@ using Word [[gnu::may_alias]] = uint64_t;
 
 }  // namespace
 
-[[gnu::no_sanitize_thread]] void copy_page(std::byte* to, const std::byte* from) noexcept {
+[[gnu::no_sanitize_thread, gnu::no_sanitize_address]] void copy_page(
+    std::byte* to, const std::byte* from) noexcept {
   auto* const target = reinterpret_cast<Word*>(to);
   const auto* const source = reinterpret_cast<const Word*>(from);
   // Relaxed loads, word by word. The compiler turns a plain loop into memcpy(), which the thread

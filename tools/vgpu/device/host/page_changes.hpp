@@ -9,7 +9,8 @@
 namespace uptempo::vgpu {
 
 // Copies a page; both pointers are aligned to 8 bytes. Async-signal-safe. The copy races with
-// stores by design, so it is excluded from the thread sanitizer.
+// stores by design, so it is excluded from the thread sanitizer. It is excluded from the address
+// sanitizer, too, which judges memory of the program by what was mapped there before.
 void copy_page(std::byte* to, const std::byte* from) noexcept;
 
 // Stores in `changes` the bytes of `now` that differ from `before`. Returns false when there are
