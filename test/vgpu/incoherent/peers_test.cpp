@@ -67,8 +67,8 @@ void check_findings(const std::string& gpus, bool probed) {
     CHECK((stale != 0) == (name.starts_with('!') || (name.starts_with('~') && !probed)));
   }
   CHECK(ways == kWays);
-  CHECK(finished.err.find("copy.kd (GPU 1, queue ") != std::string::npos);
-  CHECK(finished.err.find("iota.kd (GPU 0, queue ") != std::string::npos);
+  CHECK(finished.err.find("copy.kd (GPU 1, hsa_queue_t ") != std::string::npos);
+  CHECK(finished.err.find("iota.kd (GPU 0, hsa_queue_t ") != std::string::npos);
 }
 
 TEST_CASE("the fence checker finds each missing fence between two GPUs, and nothing else",
