@@ -2,7 +2,7 @@
 //
 //   hip_races NAME           as it should be: the race detector is silent
 //   hip_races NAME MISTAKE   the same without one barrier, fence or atomic: a race
-//   hip_races NAME MISTAKE TIMES   so often
+//   hip_races NAME MISTAKE N the same N times
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
