@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/runtime/amd_extension.hpp"
 #include "engine/runtime/error.hpp"
 
 namespace uptempo::detail {
@@ -43,9 +44,11 @@ Owned make_hsa_queue(const Agent& agent, uint32_t packets,
                          UINT32_MAX, &queue),
         "hsa_queue_create", fmt::format("a queue of {} packets on agent {}", packets, agent.name()),
         "destroy queues that are no longer used");
-  return Owned(
-      Session::current(), Session::Kind::queue, reinterpret_cast<uint64_t>(queue),
-      [](uint64_t handle) noexcept { hsa_queue_destroy(reinterpret_cast<hsa_queue_t*>(handle)); });
+  return Owned(Session::current(), Session::Kind::queue, reinterpret_cast<uint64_t>(queue),
+               [](uint64_t handle) noexcept {
+                 note_destroyed_queue();
+                 hsa_queue_destroy(reinterpret_cast<hsa_queue_t*>(handle));
+               });
 }
 
 SharedHsaQueue::SharedHsaQueue(const Agent& agent, uint32_t packets, AccessWish access)

@@ -88,8 +88,10 @@ std::string out_of_reach(hsa_amd_memory_pool_t pool, std::span<const Agent> agen
   return far;
 }
 
-// True if the driver has less than that for the GPU, where ROCr must not be asked in vain.
-bool is_refused_for_certain(hsa_agent_t gpu, size_t size_bytes) {
+// True if the driver says that it has less than that for the GPU, where ROCr must not be asked in
+// vain. ROCr might have found the memory in a block that it keeps for small allocations, or in its
+// own caches: the price of not ending with SIGSEGV.
+bool must_not_ask(hsa_agent_t gpu, size_t size_bytes) {
   constexpr uint32_t kAvailable = 0xA015;  // HSA_AMD_AGENT_INFO_MEMORY_AVAIL
   uint64_t available = 0;
   return reads_destroyed_queues() &&
@@ -173,10 +175,9 @@ Allocation::Allocation(std::span<const Agent> gpus, MemoryKind kind, size_t size
                  .remedy = "request at least one byte"});
   }
   void* data = nullptr;
-  const hsa_status_t status =
-      kind == MemoryKind::device && is_refused_for_certain(gpu.handle(), size_bytes)
-          ? HSA_STATUS_ERROR_OUT_OF_RESOURCES
-          : hsa_amd_memory_pool_allocate(pool.handle, size_bytes, 0, &data);
+  const hsa_status_t status = kind == MemoryKind::device && must_not_ask(gpu.handle(), size_bytes)
+                                  ? HSA_STATUS_ERROR_OUT_OF_RESOURCES
+                                  : hsa_amd_memory_pool_allocate(pool.handle, size_bytes, 0, &data);
   if (status != HSA_STATUS_SUCCESS) {
     throw Error(
         {.status = status,

@@ -2,10 +2,13 @@
 
 #include <hsa/hsa.h>
 
+#include <atomic>
 #include <cstdint>
 
 namespace uptempo {
 namespace {
+
+std::atomic<bool> destroyed_queue{false};
 
 // HSA_AMD_SYSTEM_INFO_EXT_VERSION_MAJOR and _MINOR, which older hsa.h lacks.
 constexpr auto kExtensionMajor = static_cast<hsa_system_info_t>(0x207);
@@ -27,8 +30,11 @@ bool must_stay_initialised() noexcept {
 }
 
 bool reads_destroyed_queues() noexcept {
-  return running_amd_extension() >= AmdExtensionVersion{1, 4};
+  return destroyed_queue.load(std::memory_order_relaxed) &&
+         running_amd_extension() >= AmdExtensionVersion{1, 4};
 }
+
+void note_destroyed_queue() noexcept { destroyed_queue.store(true, std::memory_order_relaxed); }
 
 bool wait_any_overflows() noexcept { return running_amd_extension() >= AmdExtensionVersion{1, 7}; }
 

@@ -22,11 +22,13 @@ AmdExtensionVersion running_amd_extension() noexcept;
 // The process can then hang or abort. HSA must be initialised.
 bool must_stay_initialised() noexcept;
 
-// True for ROCr 6.1 and newer. If the driver refuses memory of a GPU, ROCr reads all queues that
-// the GPU ever had, destroyed ones included, before it tries again: GpuAgent::aql_queues_ keeps
-// them (amd_gpu_agent.cpp at rocm-6.1.2; so still in October 2024). The process can then end with
-// SIGSEGV. HSA must be initialised.
+// True if the engine has destroyed a queue, with ROCr 6.1 and newer. If the driver refuses memory of
+// a GPU, ROCr reads all queues that the GPU ever had, destroyed ones included, before it tries
+// again: GpuAgent::aql_queues_ keeps them (amd_gpu_agent.cpp at rocm-6.1.2; so still in October
+// 2024). The process can then end with SIGSEGV. HSA must be initialised.
 bool reads_destroyed_queues() noexcept;
+// A queue was destroyed, in any thread.
+void note_destroyed_queue() noexcept;
 
 // True for ROCr 6.4 and newer. There hsa_amd_signal_wait_any keeps the satisfying value in a heap
 // block for one value, and stores it at the index of the signal (hsa_ext_amd.cpp:618 and

@@ -103,10 +103,8 @@ void throw_status(hsa_status_t status, std::string_view call, std::string_view a
   std::string found = "HSA refused", advice(remedy.empty() ? remedy_for(status) : remedy);
   if (Session::has_lost_gpu()) {
     found += " after the loss of a GPU of this process";
-    // So it is for code and host memory of every agent, after a removal (ROCr 6.1.2 and 6.4.3).
-    advice +=
-        "; or continue in a new process, if ROCr asks the driver to map memory for the lost "
-        "GPU, too";
+    // ROCr maps code and host memory for the lost GPU, too (6.1.2 and 6.4.3).
+    advice += "; ROCr may now refuse memory and code for every agent: continue in a new process";
   }
   throw Error({.status = status,
                .call = std::string(call),
