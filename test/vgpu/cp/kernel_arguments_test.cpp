@@ -10,6 +10,7 @@
 #include <random>
 #include <span>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -103,6 +104,12 @@ TEST_CASE("damaged metadata is read to its damage at most", "[memory_check]") {
       changed[random() % changed.size()] = static_cast<std::byte>(random());
     if (const auto words = kernel_arguments(changed, "mixed.kd"))
       for (const ArgumentWord& word : *words) REQUIRE(word.offset % 8 == 0);
+  }
+  // Sizes that no kernel has, in one argument and in many.
+  for (const auto& [size, count] : {std::pair{0xffffffffu, 1}, {0x100000u, 100}}) {
+    json huge{{".symbol", "huge.kd"}, {".args", json::array()}};
+    for (int i = 0; i < count; ++i) huge[".args"].push_back(argument(0, size, "by_value"));
+    CHECK_FALSE(kernel_arguments(packed({{"amdhsa.kernels", {huge}}}), "huge.kd"));
   }
   // Lists of 2^32 - 1 entries in each other.
   std::vector<std::byte> lists;

@@ -6,6 +6,8 @@ namespace uptempo::vgpu {
 namespace {
 
 constexpr uint64_t kWordBytes = 8;
+// More than a compiler lets a kernel have. Damaged sizes cost no more memory than this.
+constexpr uint64_t kMostBytes = uint64_t{1} << 20;
 
 // Reads MessagePack (its specification, "Formats"). After bytes that end too early, or are no
 // format, is_bad() holds and no item has contents. It does not recurse.
@@ -142,15 +144,15 @@ bool add_argument(PackReader& pack, std::vector<ArgumentWord>& words) {
     else
       pack.skip();
   });
-  if (pack.is_bad() || !offset || !size || kind.empty() || *offset > UINT32_MAX ||
-      *size > UINT32_MAX)
+  if (pack.is_bad() || !offset || !size || kind.empty() || *offset > kMostBytes ||
+      *size > kMostBytes - *offset)
     return false;
   const bool is_pointer = kind == "global_buffer";
   if (!is_pointer && kind != "by_value") return true;
   for (uint64_t at = (*offset + kWordBytes - 1) / kWordBytes * kWordBytes;
        at + kWordBytes <= *offset + *size; at += kWordBytes)
     words.push_back({static_cast<uint32_t>(at), is_pointer});
-  return true;
+  return words.size() <= kMostBytes / kWordBytes;  // arguments do not overlap
 }
 
 std::optional<std::vector<ArgumentWord>> arguments_of(PackReader pack) {

@@ -24,7 +24,8 @@ struct ArgumentWord {
 };
 
 // Hidden arguments are the runtime's and not among them. `symbol`: "sort.kd". Returns nothing if
-// the metadata does not describe the kernel, or is damaged before its end. Cost: reads the metadata
+// the metadata does not describe the kernel, is damaged before its end, or tells of more than 1 MiB
+// of arguments. Cost: reads the metadata
 // of all kernels before this one.
 std::optional<std::vector<ArgumentWord>> kernel_arguments(std::span<const std::byte> metadata,
                                                           std::string_view symbol);

@@ -246,9 +246,10 @@ std::vector<memory_check::Checker::Argument> possible_addresses(AddressSpace::Re
   const auto add = [&](uint32_t offset, Use use) {
     const std::byte* const bytes =
         memory.translate(kernargs + offset, sizeof(uint64_t), Access::read);
-    if (bytes == nullptr) return;
+    if (bytes == nullptr) return false;
     found.push_back({.offset = offset, .use = use});
     std::memcpy(&found.back().value, bytes, sizeof(uint64_t));
+    return true;
   };
   if (kernel.arguments) {
     for (const ArgumentWord& word : *kernel.arguments)
@@ -256,7 +257,7 @@ std::vector<memory_check::Checker::Argument> possible_addresses(AddressSpace::Re
   } else if (const auto* const loaded = std::get_if<gfx9::Kernel>(&kernel.kernel)) {
     for (uint32_t offset = 0; offset + sizeof(uint64_t) <= loaded->kernarg_bytes;
          offset += sizeof(uint64_t))
-      add(offset, Use::unknown);
+      if (!add(offset, Use::unknown)) break;
   }
   return found;
 }
