@@ -100,7 +100,7 @@ TEST_CASE("beyond the budget, LDS is checked in the memory of the history", "[ra
   CHECK(program.findings() == Texts{"barrier 3 4"});
 }
 
-TEST_CASE("what nobody can learn any more takes no memory", "[races]") {
+TEST_CASE("what no wave can learn any more takes no memory", "[races]") {
   constexpr uint32_t kMany = 20'000;
   Program lock(2, 1, true, 100'000);
   for (uint32_t round = 0; round < kMany; ++round) {

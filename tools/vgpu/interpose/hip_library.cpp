@@ -24,9 +24,7 @@ void* of_hip(const char* name) noexcept {
   if (path.empty()) return nullptr;
   void* const library = dlopen(path.c_str(), RTLD_LAZY | RTLD_NOLOAD);
   if (library == nullptr) return nullptr;
-  void* const function = dlsym(library, name);
-  dlclose(library);  // its user keeps it
-  return function;
+  return dlsym(library, name);  // not closed: callers keep the function
 }
 
 }  // namespace uptempo::vgpu::hip

@@ -7,14 +7,15 @@
 // * The device does not see a store to device memory until a flush, unless the seed lets its line
 //   drain earlier. Lines drain early in any order; the stores to one line stay in order.
 // * A store to HDP_MEM_FLUSH_CNTL makes all earlier stores visible.
-// * A host load from a line makes the stores to it and all stores before them visible, also where the
-//   line has drained early: a read does not pass earlier writes. A load from a line without a store
-//   since the last flush makes nothing visible.
+// * A host load from a line makes the stores to it and all stores before them visible, also where
+//   the line has drained early: a read does not pass earlier writes. A load from a line without a
+//   store since the last flush makes nothing visible.
 // * A packet that acquires at system scope makes all stores visible, and so does an SDMA packet
 //   that flushes the HDP, except stores to allocations that have held arguments of a packet. HIP
 //   5.2.3 copies small amounts through the BAR without a flush, and relies on this; for arguments
 //   CLR flushes or reads back (rocvirtual.cpp).
-// * The oldest stores drain when more than kPending lines are pending: buffers are finite.
+// * The oldest stores drain when more than kPending lines are pending or have drained early behind a
+//   pending one: buffers are finite.
 // * Stores to rings of queues are visible at once, whole. ROCr publishes to rings in device memory
 //   with SFENCE and a doorbell, without a flush. Loads from rings are counted.
 // * The host sees its own stores, and everything that the device has stored.

@@ -6,9 +6,9 @@
 // pages of a buffer that the kernel fills.
 //
 // A page whose protection differs from its neighbour's costs the process a mapping, and Linux
-// limits their number (vm.max_map_count). From three quarters of it on, an allocation that would need a
-// further one stays open, or is opened with the closed ones before it: all its bytes count as
-// initialised, and unobserved() counts it. So the program can still map memory itself.
+// limits their number (vm.max_map_count). From three quarters of it on, an allocation that would
+// need a further one stays open, or is opened with the closed ones before it: all its bytes count
+// as initialised, and unobserved() counts it. So the program can still map memory itself.
 //
 // Restriction: the program must not change the protection of device memory itself.
 // Processes: a fork child opens the pages that it inherits in the same way.

@@ -29,8 +29,9 @@ std::string remedy(const Finding& finding, fences::Library library);
 
 // {"class":"race","memory_space":"lds","kernel":"_Z3sumPi.kd","source_name":"sum(int*)","queue":1,
 //  "stream":"0x55d0c0","index":0,"writer":{"access":"write","workgroup":[0,0,0],"wave":1,
-//  "instruction":140737,"line":"sum.hip:12"},"other":{...},"address":64,"bytes":4,"times":2,"published_by":[...],
-//  "memory":{...},"reason":"...","rule":"...","remedy":"...","device":"gfx90a"}
+//  "instruction":140737,"line":"sum.hip:12"},"other":{...},"address":64,"bytes":4,"times":2,
+//  "published_by":[...],"memory":{...},"reason":"...","rule":"...","remedy":"...",
+//  "device":"gfx90a"}
 // "access": read, write, atomic; with a scope in "scope" if it is atomic.
 std::string to_json(const Checked& dispatch, const Finding& finding, std::string_view target,
                     const Details& details = {});
