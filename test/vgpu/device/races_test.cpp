@@ -272,6 +272,21 @@ TEST_CASE("gfx942: a release to other workgroups writes L2 back", "[races]") {
   }
 }
 
+TEST_CASE("gfx942: a barrier writes nothing back", "[races]") {
+  for (const bool writes_back : {false, true}) {
+    Program program(2, 2, true);
+    program.write(0, 0, kData, 1);
+    if (writes_back) program.write_back(0, 0);
+    program.wait(0, 0);
+    program.barrier(0);
+    program.update(0, 0, kFlag, 2);
+    program.update(1, 0, kFlag, 3);
+    program.invalidate(1, 0);
+    program.read(1, 0, kData, 4);
+    CHECK(program.findings() == (writes_back ? Texts{} : Texts{"release 1 4"}));
+  }
+}
+
 TEST_CASE("gfx942: an atomic of workgroup scope does not reach other workgroups", "[races]") {
   Program program(2, 2, true);
   program.access(0, 0, kWrite, kFlag, 1, AccessScope::workgroup);

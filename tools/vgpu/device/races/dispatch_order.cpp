@@ -45,7 +45,8 @@ void DispatchRaces::barrier(const ObservedWorkgroup& at_barrier) noexcept {
   Local all;
   for (uint32_t i = 0; i < group->waves.size(); ++i) {
     Wave& wave = group->waves[i];
-    wave.done_global = wave.done_agent = wave.end_global();
+    wave.done_global = wave.end_global();
+    if (!shape_.stores_name_scope) wave.done_agent = wave.done_global;
     wave.done_lds = wave.end_lds();
     wave.seen.global[i] = wave.done_global;
     wave.seen.lds[i] = wave.done_lds;
