@@ -126,6 +126,28 @@ TEST_CASE("a flag orders workgroups: release by waits, acquire by an invalidatio
   }
 }
 
+TEST_CASE("an invalidation before the flag suffices if the wave loads only the flag's line",
+          "[races]") {
+  for (const GpuAddress loaded : {kFlag + 8, kFlag + 64}) {
+    for (const bool loads_more : {false, true}) {
+      CAPTURE(loaded - kFlag, loads_more);
+      Program program;
+      program.write(0, 0, kData, 1);
+      program.wait(0, 0);
+      program.update(0, 0, kFlag, 2);
+      program.read(1, 0, kData + 4096, 3);
+      program.invalidate(1, 0);
+      program.read(1, 0, loaded, 4);
+      program.read(1, 0, loaded, 5);
+      if (loads_more) program.read(1, 0, kData + 4096, 6);
+      program.update(1, 0, kFlag, 7);
+      program.read(1, 0, kData, 8);
+      const bool suffices = loaded == kFlag + 8 && !loads_more;
+      CHECK(program.findings() == (suffices ? Texts{} : Texts{"acquire 1 8"}));
+    }
+  }
+}
+
 TEST_CASE("an invalidation before the flag suffices while the wave loads nothing", "[races]") {
   for (const bool loads : {false, true}) {
     Program program;

@@ -242,12 +242,10 @@ __global__ void exchange(const unsigned* in, unsigned* out) {
   for (unsigned round = 0; round < 4; ++round) {
     const unsigned* const from = round == 0 ? in : out + (round - 1) % 2 * kCount;
     (out + round % 2 * kCount)[i] = from[(i + kGroup) % kCount] + 1;
-    if (OfGrid) {
+    if (OfGrid)
       cooperative_groups::this_grid().sync();
-      __threadfence();  // README.md: for gfx942
-    } else {
+    else
       __syncthreads();
-    }
   }
 }
 

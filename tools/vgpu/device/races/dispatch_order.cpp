@@ -103,7 +103,7 @@ void DispatchRaces::invalidated(const ObservedWave& wave, AccessScope scope) noe
   if (scope < AccessScope::agent) return;
   const bool done = with_memory([&] {
     const At here = at(wave.workgroup, wave.wave);
-    here.wave.is_clean = true;
+    here.wave.invalidate();
     learn_pending(here);
   });
   if (!done) lose();
@@ -125,7 +125,7 @@ void DispatchRaces::passed(const ObservedWave& wave, unsigned resource) noexcept
       const std::lock_guard lock(gws_mutex_);
       here.wave.pending.far.join(gws_[resource], meter_);
     }
-    if (here.wave.is_clean) learn_pending(here);
+    if (here.wave.is_clean_but_for(Wave::kNoLine)) learn_pending(here);
   });
   if (!done) lose();
 }

@@ -145,11 +145,11 @@ void DispatchRaces::record(const ObservedAccess& access) {
   if (synchronises) release = release_of(here, reach == Reach::agent);
   if (!shape_.stores_name_scope && access.access == Access::write) note_store(here);
   wave.accessed_global = true;
-  if (access.access == Access::read && reach != Reach::agent && !access.scalar)
-    wave.is_clean = false;
+  const bool fills_l1 = access.access == Access::read && reach != Reach::agent && !access.scalar;
   std::vector<Race> races;
   Lines lines(*this);
   const auto visit = [&](GpuAddress begin, uint64_t mask) {
+    if (fills_l1) wave.load(begin);
     Line* const line = lines.line(begin);
     if (line == nullptr) return;
     // With the lock held until the access is recorded, so that no store comes between.
@@ -211,14 +211,17 @@ void DispatchRaces::accessed(const ObservedAccess& access) noexcept {
   if (is_incomplete() || (access.access == Access::atomic && !access.returns)) return;
   const bool done = with_memory([&] {
     const At here = at(access.workgroup, access.wave);
+    bool any = false, is_clean = true;
     for_places(access, [&](Lines& lines, GpuAddress address) {
+      any = true;
+      is_clean = is_clean && here.wave.is_clean_but_for(address);
       acquire(here, lines, address);
       if (shape_.stores_name_scope) return;
       const Stamp store = lines.last_write(address);
       if (store.clock != 0 && store.reach() == Reach::plain && store.number() != here.number())
         acquire_store(here, store);
     });
-    if (here.wave.is_clean) learn_pending(here);
+    if (any && is_clean) learn_pending(here);
   });
   if (!done) lose();
 }

@@ -48,8 +48,24 @@ struct DispatchRaces::Wave {
   // agent.
   uint32_t done_global = 0, done_agent = 0, done_lds = 0;
   uint32_t written_back = 0;  // gfx942
-  // It has loaded nothing into L1 since it last invalidated that.
+  // It has loaded nothing into L1 since it last invalidated that, or only `loaded_line`.
   bool is_clean = false;
+  static constexpr GpuAddress kNoLine = ~GpuAddress{0};
+  GpuAddress loaded_line = kNoLine;
+
+  // It loads from this line into L1.
+  void load(GpuAddress line) noexcept {
+    if (loaded_line == kNoLine) loaded_line = line;
+    is_clean = is_clean && loaded_line == line;
+  }
+  void invalidate() noexcept {
+    is_clean = true;
+    loaded_line = kNoLine;
+  }
+  // No other line than that of this address may be stale in L1.
+  bool is_clean_but_for(GpuAddress address) const noexcept {
+    return is_clean && (loaded_line == kNoLine || loaded_line == address / kLineBytes * kLineBytes);
+  }
 
   // Ends the present interval. Returns the clock of the accesses until now.
   uint32_t end_global() noexcept {
