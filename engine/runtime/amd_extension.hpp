@@ -22,8 +22,8 @@ AmdExtensionVersion running_amd_extension() noexcept;
 // The process can then hang or abort. HSA must be initialised.
 bool must_stay_initialised() noexcept;
 
-// True if the engine has destroyed a queue, with ROCr 6.1 and newer. If the driver refuses memory of
-// a GPU, ROCr reads all queues that the GPU ever had, destroyed ones included, before it tries
+// True if the engine has destroyed a queue, with ROCr 6.1 and newer. If the driver refuses memory
+// of a GPU, ROCr reads all queues that the GPU ever had, destroyed ones included, before it tries
 // again: GpuAgent::aql_queues_ keeps them (amd_gpu_agent.cpp at rocm-6.1.2; so still in October
 // 2024). The process can then end with SIGSEGV. HSA must be initialised.
 bool reads_destroyed_queues() noexcept;

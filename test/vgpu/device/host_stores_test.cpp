@@ -55,7 +55,7 @@ class DeviceMemory {
   GpuAddress address(uint64_t number) const {
     return reinterpret_cast<GpuAddress>(memory_) + number * kStride;
   }
-  // Of this memory.
+  // For this memory.
   uint64_t mappings() const {
     std::ifstream maps("/proc/self/maps");
     uint64_t count = 0;
@@ -130,7 +130,7 @@ TEST_CASE("beyond the limit of mappings, stores are not observed, and that is co
   CHECK(others != 0);
   CHECK(others <= memory.stores().unobserved());
   CHECK(others < kMany / 2);  // those before the limit are observed
-  // What is free again is observed again.
+  // Memory that is free again is observed again.
   for (uint64_t i = 0; i < kMany; ++i) memory.free(i);
   CHECK(memory.mappings() == 1);
 }

@@ -14,8 +14,8 @@
 //   that flushes the HDP, except stores to allocations that have held arguments of a packet. HIP
 //   5.2.3 copies small amounts through the BAR without a flush, and relies on this; for arguments
 //   CLR flushes or reads back (rocvirtual.cpp).
-// * The oldest stores drain when more than kPending lines are pending or have drained early behind a
-//   pending one: buffers are finite.
+// * The oldest stores drain when more than kPending lines are pending or have drained early behind
+//   a pending one: buffers are finite.
 // * Stores to rings of queues are visible at once, whole. ROCr publishes to rings in device memory
 //   with SFENCE and a doorbell, without a flush. Loads from rings are counted.
 // * The host sees its own stores, and everything that the device has stored.

@@ -68,7 +68,7 @@ class Checker {
   };
   // The program frees the allocation that begins there. Reports dispatches that use it.
   Freed freed(GpuAddress begin, HostStackId stack);
-  // What is known of the memory that the program is about to free with HIP.
+  // The memory that the program is about to free with HIP, as far as it is known.
   struct HipFree {
     uint64_t number = 0;          // of the allocation; 0: none has the address
     std::optional<Buffer> freed;  // the program has freed it before

@@ -78,7 +78,7 @@ struct Finding {
   std::optional<Buffer> buffer = {};  // the nearest one
   uint64_t group_segment_bytes = 0;   // of the packet, for findings in LDS
   HostStackId freed_again = 0;
-  // Of memory that was freed in use.
+  // For memory that was freed in use.
   Use use = Use::accessed;
   uint32_t argument_offset = 0;          // bytes from the start of the kernargs, unless accessed
   uint64_t leaks = 0, leaked_bytes = 0;  // from one place

@@ -211,7 +211,7 @@ void DispatchRaces::note_store(const At& here) {
   group.stores[here.index].push_back(now);
 }
 
-// What had completed before a store that may be an atomic one.
+// The accesses that had completed before a store that may be an atomic one.
 Ref<const Release> DispatchRaces::release_of(const Stamp& store) {
   const Ref<Release> release = make_counted<Release>(meter_);
   release->number = store.number();

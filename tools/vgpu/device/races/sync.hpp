@@ -39,13 +39,13 @@ struct Local {
   }
 };
 
-// What a wave knows of others: of its own workgroup, and of other ones.
+// A wave's knowledge of others: of its own workgroup, and of other ones.
 struct Known final : Counted {
   Local seen;  // the own entries are not used
   FarClock far;
 };
 
-// What one release tells. Of its own accesses, a wave tells other workgroups less than its own one.
+// The content of one release. A wave tells other workgroups less of its own accesses than its own.
 struct Release final : Counted {
   uint32_t number = 0;  // of the wave, as in Stamp
   bool to_agent = true;
@@ -60,7 +60,7 @@ struct Release final : Counted {
   bool tell_own(Local& seen, FarClock& far, Meter& meter) const;
 };
 
-// What waves have read that others had released, and have not acquired by an invalidation yet.
+// Releases of others that waves have read, and have not acquired by an invalidation yet.
 struct Pending {
   struct Place {
     GpuAddress address = 0;
@@ -106,7 +106,7 @@ class Sync {
  private:
   struct Hot {
     FarClock released;
-    // What the last workgroup that released here has told its own waves.
+    // The last workgroup that released here has told its own waves this.
     uint32_t group = ~0u;
     Local local;
     FarClock far;

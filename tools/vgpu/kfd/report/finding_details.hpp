@@ -53,7 +53,7 @@ class FindingDetailer {
 
  private:
   fences::TaskDetails of(const fences::Task& task, GpuAddress address, bool writes);
-  // Of an instruction of a kernel; empty: not known.
+  // For an instruction of a kernel; empty: not known.
   std::string line(uint32_t gpu, GpuAddress instruction);
   std::optional<fences::MemoryDetails> memory_at(GpuAddress address);
   std::optional<fences::MemoryDetails> memory_of(const fences::Finding& finding);
