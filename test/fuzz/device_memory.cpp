@@ -5,7 +5,7 @@
 #include <variant>
 #include <vector>
 
-#include "cp/kernel_name.hpp"
+#include "cp/kernel/kernel_name.hpp"
 #include "cp/packet/pm4.hpp"
 #include "cp/packet/sdma_packet.hpp"
 #include "gfx9/workgroup.hpp"

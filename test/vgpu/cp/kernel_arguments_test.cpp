@@ -1,6 +1,6 @@
 // Arguments from the metadata of a code object, which nlohmann's library encodes, and from its
 // image in GPU memory.
-#include "cp/kernel_arguments.hpp"
+#include "cp/kernel/kernel_arguments.hpp"
 
 #include <elf.h>
 
@@ -14,7 +14,7 @@
 #include <variant>
 #include <vector>
 
-#include "cp/code_image.hpp"
+#include "cp/kernel/code_image.hpp"
 #include "cp/memory_watch.hpp"
 #include "test/support/catch.hpp"
 

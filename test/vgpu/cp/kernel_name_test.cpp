@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "cp/kernel_name.hpp"
+#include "cp/kernel/kernel_name.hpp"
 #include "device_fixture.hpp"
 #include "test/support/catch.hpp"
 

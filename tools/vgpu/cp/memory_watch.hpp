@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "cp/kernel_table.hpp"
+#include "cp/kernel/kernel_table.hpp"
 #include "cp/packet/sdma_packet.hpp"
 #include "device/device.hpp"
 #include "device/host/publisher.hpp"

@@ -14,7 +14,7 @@
 
 #include "cp/doorbell/doorbell_lines.hpp"
 #include "cp/fence_watch.hpp"
-#include "cp/kernel_table.hpp"
+#include "cp/kernel/kernel_table.hpp"
 #include "cp/memory_watch.hpp"
 #include "cp/queue_delays.hpp"
 #include "cp/report/snapshot.hpp"

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "cp/kernel_name.hpp"
+#include "cp/kernel/kernel_name.hpp"
 #include "cp/report/deadlocks.hpp"
 #include "cp/report/packet_text.hpp"
 #include "cp/report/report_text.hpp"

@@ -1,8 +1,8 @@
-#include "cp/kernel_name.hpp"
+#include "cp/kernel/kernel_name.hpp"
 
 #include <cstdio>
 
-#include "cp/code_image.hpp"
+#include "cp/kernel/code_image.hpp"
 
 namespace uptempo::vgpu {
 

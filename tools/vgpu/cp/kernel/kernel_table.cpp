@@ -1,7 +1,7 @@
-#include "cp/kernel_table.hpp"
+#include "cp/kernel/kernel_table.hpp"
 
-#include "cp/code_image.hpp"
-#include "cp/kernel_name.hpp"
+#include "cp/kernel/code_image.hpp"
+#include "cp/kernel/kernel_name.hpp"
 
 namespace uptempo::vgpu {
 namespace {

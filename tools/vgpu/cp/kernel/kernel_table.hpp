@@ -10,7 +10,7 @@
 #include <variant>
 #include <vector>
 
-#include "cp/kernel_arguments.hpp"
+#include "cp/kernel/kernel_arguments.hpp"
 #include "gfx9/workgroup.hpp"
 
 namespace uptempo::vgpu {

@@ -1,4 +1,4 @@
-#include "cp/code_image.hpp"
+#include "cp/kernel/code_image.hpp"
 
 #include <elf.h>
 

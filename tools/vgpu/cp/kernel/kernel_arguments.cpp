@@ -1,4 +1,4 @@
-#include "cp/kernel_arguments.hpp"
+#include "cp/kernel/kernel_arguments.hpp"
 
 #include <algorithm>
 
