@@ -40,25 +40,24 @@ HostStackId HostStacks::capture(const void* innermost) noexcept {
   uint64_t hash = 0xcbf29ce484222325;  // FNV-1a, by words
   for (const uintptr_t frame : frames) hash = (hash ^ frame) * 0x100000001b3;
   hash ^= hash >> 32;
+  const uint64_t tag = hash | 1;  // not 0
   constexpr size_t kProbes = 16;
   for (size_t probe = 0; probe < kProbes; ++probe) {
     const size_t index = (hash + probe) % kStacks;
+    const auto id = static_cast<HostStackId>(index + 1);
     Slot& slot = slots_[index];
-    uint32_t state =
-        slot.state.load(std::memory_order_acquire);  // acquire: the frames are complete
-    if (state == Slot::free) {
-      if (slot.state.compare_exchange_strong(state, Slot::filling, std::memory_order_relaxed)) {
-        std::ranges::copy(frames, slot.frames.begin());
-        slot.count = unwinding.count;
-        slot.state.store(Slot::filled,
-                         std::memory_order_release);  // release: for the acquire above
-        return static_cast<HostStackId>(index + 1);
-      }
+    uint64_t owner = 0;
+    // No order: the frames are ordered by `count`.
+    if (slot.tag.compare_exchange_strong(owner, tag, std::memory_order_relaxed)) {
+      std::ranges::copy(frames, slot.frames.begin());
+      slot.count.store(unwinding.count, std::memory_order_release);  // release: for frames()
+      return id;
     }
-    // Another thread may be filling the slot with the same stack, which is then kept twice.
-    if (state == Slot::filled &&
-        std::ranges::equal(frames, std::span(slot.frames.data(), slot.count)))
-      return static_cast<HostStackId>(index + 1);
+    if (owner != tag) continue;
+    // Another thread, or the code that a signal interrupted, may still be filling the slot. The
+    // frames cannot be compared before it has, and waiting for it could last forever.
+    const auto known = this->frames(id);
+    if (known.empty() || std::ranges::equal(frames, known)) return id;
   }
   return 0;
 }
@@ -66,8 +65,8 @@ HostStackId HostStacks::capture(const void* innermost) noexcept {
 std::span<const uintptr_t> HostStacks::frames(HostStackId id) const noexcept {
   if (id == 0 || id > kStacks) return {};
   const Slot& slot = slots_[id - 1];
-  if (slot.state.load(std::memory_order_acquire) != Slot::filled) return {};
-  return {slot.frames.data(), slot.count};
+  // acquire: the frames are complete
+  return {slot.frames.data(), slot.count.load(std::memory_order_acquire)};
 }
 
 }  // namespace uptempo::vgpu

@@ -29,18 +29,18 @@ class HostStacks {
 
   HostStacks() : slots_(std::make_unique<Slot[]>(kStacks)) {}
 
-  // The calling thread's stack. `innermost`: in a signal handler, the interrupted instruction;
+  // The calling thread's stack. Equal stacks have one id, also if threads capture them at once. `innermost`: in a signal handler, the interrupted instruction;
   // frames inside it are left out. Null: from the caller on.
   HostStackId capture(const void* innermost = nullptr) noexcept;
 
   // Innermost first. Each address is in the instruction that called. Valid as long as this object.
+  // Empty while the first thread that captures the stack is still in capture().
   std::span<const uintptr_t> frames(HostStackId id) const noexcept;
 
  private:
   struct Slot {
-    enum State : uint32_t { free, filling, filled };
-    std::atomic<uint32_t> state{free};
-    uint32_t count = 0;
+    std::atomic<uint64_t> tag{0};    // 63 bits of the stack's hash, and 1; 0: free
+    std::atomic<uint32_t> count{0};  // 0: the frames are not complete
     std::array<uintptr_t, kFrames> frames{};
   };
   std::unique_ptr<Slot[]> slots_;
