@@ -281,19 +281,19 @@ TEST_CASE("the end of a buffer makes its stores visible", "[lazy_bar]") {
 TEST_CASE("threads that flush at the same time lose no flush", "[lazy_bar]") {
   Memory memory(lazy_seed());
   constexpr uint32_t kRounds = 200;
-  std::atomic<uint32_t> wrong{0};
+  std::atomic<uint32_t> lost{0};
   std::vector<std::thread> threads;
   for (size_t t = 0; t < 3; ++t) {
     threads.emplace_back([&, t] {
       for (uint32_t i = 1; i <= kRounds; ++i) {
         memory.store(t * kPage / 4 + i % 16, i);
         memory.flush();
-        wrong += memory.device(t * kPage / 4 + i % 16) != i;
+        lost += memory.device(t * kPage / 4 + i % 16) != i;
       }
     });
   }
   for (std::thread& thread : threads) thread.join();
-  CHECK(wrong == 0);
+  CHECK(lost == 0);
   CHECK(memory.bar().hdp_flushes() == 3 * kRounds);
 }
 
