@@ -54,6 +54,13 @@ if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   set(UPTEMPO_UNITY_WARNINGS -Wno-subobject-linkage)
 endif()
 
+# GCC collects garbage in its own memory from 128 MiB on. Later collections save a fifth of its time
+# and take a fifth more memory: 750 MB for the largest sources.
+set(UPTEMPO_COMPILER_MEMORY "")
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+  set(UPTEMPO_COMPILER_MEMORY --param=ggc-min-expand=1000 --param=ggc-min-heapsize=500000)
+endif()
+
 function(uptempo_target target)
   target_compile_features(${target} PUBLIC cxx_std_20)
   target_include_directories(${target} PRIVATE ${UPTEMPO_ROOT_DIR})
@@ -62,7 +69,7 @@ function(uptempo_target target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wconversion -Wshadow
     $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict>
     $<$<CXX_COMPILER_ID:Clang>:-Wno-sign-conversion>
-    ${UPTEMPO_UNITY_WARNINGS})
+    ${UPTEMPO_UNITY_WARNINGS} ${UPTEMPO_COMPILER_MEMORY})
   if(UPTEMPO_WERROR)
     target_compile_options(${target} PRIVATE -Werror)
   endif()
