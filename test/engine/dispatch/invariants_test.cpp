@@ -190,6 +190,9 @@ TEST_CASE(
     others.dispatch(plain, Grid{1}, 64u);
     if (reads_packet) {
       CHECK_FALSE(others.try_submit());
+      CAPTURE(device.processor().paused(), device.processor().completed_count(),
+              device.processor().memory().read_index().load(),
+              device.processor().memory().write_index().load());
       CHECK(device.queue().pressure().ring.in_use == 64);
       CHECK(contains(error_of([&] { others.submit(Deadline::after(1ms)); }), "64 are in use"));
     } else {
