@@ -73,7 +73,6 @@ void PacketProcessor::run() {
       advance_active();
     }
     if (!worked) std::this_thread::sleep_for(std::chrono::microseconds(20));
-    if (random_() % 8 == 0) std::this_thread::yield();
   }
 }
 

@@ -165,8 +165,7 @@ bool RingReader::step() {
 void RingReader::run(uint64_t count) {
   while (taken() < count && !stopped_.load(std::memory_order_relaxed)) {
     if (step()) continue;
-    if (chance(64)) std::this_thread::sleep_for(std::chrono::microseconds(random_() % 50));
-    if (chance(4)) std::this_thread::yield();
+    if (chance(32)) std::this_thread::sleep_for(std::chrono::microseconds(random_() % 50));
   }
   if (read_index_ != next_) queue_.read_index().store(next_, std::memory_order_release);
 }
