@@ -29,7 +29,7 @@ const std::map<std::string, Words> kBriefRuns{
     {"aql_dump",
      {"packet", "00010d02", "00000100", "0", "200", "1", "1", "0", "0", "1000", "0", "2000", "0",
       "0", "0", "0", "0"}},
-    {"contention_bench", {"--rounds", "20"}},
+    {"contention_bench", {"--threads", "1", "2", "--batch", "8", "--rounds", "20"}},
     {"dispatch_bench",
      {"--device", "virtual", "--peer", "none", "--rounds", "20", "--batch", "1", "8", "--only",
       "floor", "--no-counts"}},
