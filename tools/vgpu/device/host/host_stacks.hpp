@@ -29,8 +29,9 @@ class HostStacks {
 
   HostStacks() : slots_(std::make_unique<Slot[]>(kStacks)) {}
 
-  // The calling thread's stack. Equal stacks have one id, also if threads capture them at once. `innermost`: in a signal handler, the interrupted instruction;
-  // frames inside it are left out. Null: from the caller on.
+  // The calling thread's stack. Equal stacks have one id, also if threads capture them at once.
+  // `innermost`: in a signal handler, the interrupted instruction; frames inside it are left out.
+  // Null: from the caller on.
   HostStackId capture(const void* innermost = nullptr) noexcept;
 
   // Innermost first. Each address is in the instruction that called. Valid as long as this object.
