@@ -151,7 +151,7 @@ TEST_CASE("PoCL replaces HIP, executes its kernels on the processor and rings no
 }
 
 TEST_CASE("without a peer there are no rows of it, and bars on it are not judged") {
-  // hip-launch and uptempo-launcher have it in their names.
+  // Both hip-launch and uptempo-launcher have "launch" in their names.
   const json out =
       results_of({"--batch", "8", "--peer", "none", "--no-counts", "--only", "launch"});
   CHECK_FALSE(out["results"].empty());
