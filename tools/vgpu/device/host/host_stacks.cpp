@@ -46,9 +46,9 @@ HostStackId HostStacks::capture(const void* innermost) noexcept {
     const size_t index = (hash + probe) % kStacks;
     const auto id = static_cast<HostStackId>(index + 1);
     Slot& slot = slots_[index];
-    uint64_t owner = 0;
-    // No order: the frames are ordered by `count`.
-    if (slot.tag.compare_exchange_strong(owner, tag, std::memory_order_relaxed)) {
+    // No order: the frames are ordered by `count`. A load first, since most stacks are known.
+    uint64_t owner = slot.tag.load(std::memory_order_relaxed);
+    if (owner == 0 && slot.tag.compare_exchange_strong(owner, tag, std::memory_order_relaxed)) {
       std::ranges::copy(frames, slot.frames.begin());
       slot.count.store(unwinding.count, std::memory_order_release);  // release: for frames()
       return id;

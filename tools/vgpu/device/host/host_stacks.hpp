@@ -1,5 +1,5 @@
 // Call stacks of the program, kept once each: where it rang a doorbell, or allocated memory. Exists
-// only with --check fences; a finding names the program's calls with them.
+// only with a checker; a finding names the program's calls with them.
 //
 // A stack is a list of code addresses. Functions and source lines are looked up only for a finding
 // (kfd/report/host_frames.hpp).
