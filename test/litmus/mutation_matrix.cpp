@@ -49,6 +49,7 @@ struct Options {
   uint32_t seeds = 16;
   uint32_t iterations = 4;
   uint32_t every = 1;
+  uint32_t from = 1;
   std::string device = "gfx90a";
   CacheRules rules = CacheRules::gfx9;  // of the device
   std::string json_file;
@@ -68,8 +69,9 @@ struct Case {
 
 class Cases {
  public:
-  // Keeps every `every`th mutant of each program.
-  Cases(const std::vector<std::string>& names, uint32_t every) : programs_(programs()) {
+  // Keeps every `every`th mutant of each program, from mutant `from` on.
+  explicit Cases(const Options& options) : programs_(programs()) {
+    const std::vector<std::string>& names = options.programs;
     for (const std::string& name : names)
       if (std::ranges::none_of(programs_, [&](const Test& test) { return test.name == name; }))
         throw support::UsageError("--program: there is no program '" + name + "'");
@@ -77,7 +79,7 @@ class Cases {
       if (!names.empty() && std::ranges::find(names, program.name) == names.end()) continue;
       all_.push_back({program, program.name, nullptr, {}});
       std::vector<Mutant> mutants = mutants_of(program);
-      for (size_t number = every - 1; number < mutants.size(); number += every)
+      for (size_t number = options.from - 1; number < mutants.size(); number += options.every)
         all_.push_back({mutants[number].test, program.name, &program, std::move(mutants[number])});
     }
   }
@@ -208,8 +210,9 @@ class Matrix {
                 const std::vector<std::string>& arguments) const {
     std::vector<std::string> command{launcher_, "--device", options_.device};
     command.insert(command.end(), launcher_options.begin(), launcher_options.end());
-    command.insert(command.end(), {"--", self_, "--iterations", std::to_string(iterations),
-                                   "--every", std::to_string(options_.every)});
+    command.insert(command.end(),
+                   {"--", self_, "--iterations", std::to_string(iterations), "--every",
+                    std::to_string(options_.every), "--from", std::to_string(options_.from)});
     for (const std::string& program : options_.programs)
       command.insert(command.end(), {"--program", program});
     command.insert(command.end(), arguments.begin(), arguments.end());
@@ -367,6 +370,9 @@ int main(int argc, char** argv) {
   app.option("--every", options.every, "Only every Nth mutant of a program (1)")
       .range(1u, 100000u)
       .placeholder("N");
+  app.option("--from", options.from, "The first of these mutants (1)")
+      .range(1u, 100000u)
+      .placeholder("N");
   app.option("--device", options.device, "The virtual device (gfx90a)").placeholder("TARGET");
   support::add_json_option(app, options.json_file);
   app.option("--check", options.check, "").hidden();
@@ -377,7 +383,7 @@ int main(int argc, char** argv) {
     if (!rules)
       throw support::UsageError("--device: no rules for the caches of '" + options.device + "'");
     options.rules = *rules;
-    const Cases cases(options.programs, options.every);
+    const Cases cases(options);
     if (options.check >= 0) {
       const auto number = static_cast<size_t>(options.check);
       check_one(number == 0 ? calibration() : cases.all().at(number - 1).test, options.iterations);

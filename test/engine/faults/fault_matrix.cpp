@@ -111,8 +111,9 @@ class Matrix {
   static constexpr uint64_t kMostControls = 60;
 
  public:
-  Matrix(std::string launcher, std::string only)
-      : launcher_(std::move(launcher)), only_(std::move(only)) {
+  // Keeps every `every`th row whose name contains `only`, from row `from` on.
+  Matrix(std::string launcher, std::string only, uint32_t every, uint32_t from)
+      : launcher_(std::move(launcher)), only_(std::move(only)), every_(every), next_(from) {
     clean_ = run(launcher_, {.program = "--subject"});
     if (clean_.exit_code != 0 || clean_.has("error") || clean_.has("wrong"))
       throw support::Unavailable("the work fails without any fault: " + clean_.end() + " " +
@@ -214,6 +215,8 @@ class Matrix {
  private:
   bool is_chosen(const std::string& row) {
     if (row.find(only_) == std::string::npos) return false;
+    if (--next_ != 0) return false;
+    next_ = every_;
     progress_.show(row);
     return true;
   }
@@ -398,6 +401,8 @@ class Matrix {
   }
 
   const std::string launcher_, only_;
+  const uint32_t every_;
+  uint32_t next_;  // the row after so many rows is the next chosen one
   Outcome clean_;
   std::map<std::string, Outcome> clean_runs_;  // by launcher and scenario
   std::map<std::string, Controls> controls_;   // by launcher and fault
@@ -489,11 +494,16 @@ int main(int argc, char** argv) {
   Plan plan;
   bool subject = false, control = false, neighbour = false, is_short = false;
   std::string json, launcher = UPTEMPO_VGPU_LAUNCHER, only;
+  uint32_t every = 1, from = 1;
   uint64_t limit = 400;
   uint64_t patience = 60;
   support::add_json_option(app, json);
   app.flag("--short", is_short, "A few representative rows, in some seconds");
   app.option("--only", only, "Only rows whose name contains this").placeholder("TEXT");
+  app.option("--every", every, "Only every Nth of these rows (1)")
+      .range(1u, 100000u)
+      .placeholder("N");
+  app.option("--from", from, "The first of these rows (1)").range(1u, 100000u).placeholder("N");
   app.option("--limit", limit, "Fail at most so many requests of one kind").show_default();
   app.option("--launcher", launcher, "The command uptempo-vgpu").placeholder("FILE");
   app.flag("--subject", subject, "The work beneath a fault").hidden();
@@ -506,7 +516,7 @@ int main(int argc, char** argv) {
     if (subject) return static_cast<support::ExitCode>(run_subject(plan));
     if (control) return static_cast<support::ExitCode>(run_control(plan));
     if (neighbour) return static_cast<support::ExitCode>(run_neighbour());
-    Matrix matrix(launcher, only);
+    Matrix matrix(launcher, only, every, from);
     matrix.add_leak();
     for (const Row& row : device_rows(reports_hardware_exceptions()))
       if (!is_short || row.is_short) matrix.add(row);
@@ -518,6 +528,8 @@ int main(int argc, char** argv) {
         matrix.add(sweep, sweep.timed ? std::min<uint64_t>(limit, 5) : limit);
     }
     const std::vector<Verdict>& verdicts = matrix.verdicts();
+    if (verdicts.empty())
+      throw support::UsageError("--only, --from: they choose no row of the matrix");
     nlohmann::json rows = nlohmann::json::array();
     std::string report = versions() + "\n" + table_of(verdicts);
     bool failed = false;
