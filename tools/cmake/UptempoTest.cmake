@@ -48,21 +48,22 @@
 #       _waits: `--check fences,waits` finds nothing, on the default device.
 #   uptempo_incoherent_test(<name> COMMAND <program> [<argument>...] SEEDS <n> [LONG <n>]
 #                           [ONE_DEVICE])
-#       _incoherent: correct with stale caches, for the seeds 1 to SEEDS. _incoherent_long, with the
-#       label long: for the seeds up to LONG. With the cache variable UPTEMPO_SEEDS, _incoherent
-#       runs that many seeds and there is no _incoherent_long:
+#       _incoherent: correct with stale caches, for the seeds 1 to SEEDS. _incoherent_long_<first>,
+#       with the label long: for the seeds up to LONG, 50 in each test. With the cache variable
+#       UPTEMPO_SEEDS, _incoherent runs that many seeds and there is no _incoherent_long:
 #         cmake --preset release -DUPTEMPO_SEEDS=1000 && cmake --build build
 #         ctest --test-dir build -R '_incoherent$'
 #   uptempo_delay_test(<name> COMMAND <program> [<argument>...] SEEDS <n> [LONG <n>])
 #       _delay: correct with random delays in each step of the device, for the seeds 1 to SEEDS.
-#       _delay_long, with the label long: for the seeds up to LONG.
+#       _delay_long_<first>, with the label long: for the seeds up to LONG, 50 in each test.
 #   uptempo_early_test(<name> COMMAND <program> [<argument>...] SEEDS <n>)
 #       _early: correct where the read index passes packets at their launch, for the seeds 1 to
 #       SEEDS.
 #   uptempo_lazy_bar_test(<name> COMMAND <program> [<argument>...] SEEDS <n> [LONG <n>]
 #                         [ONE_DEVICE])
 #       _lazy_bar: correct where the device sees the host's stores to its memory late, for the seeds
-#       1 to SEEDS. _lazy_bar_long, with the label long: for the seeds up to LONG.
+#       1 to SEEDS. _lazy_bar_long_<first>, with the label long: for the seeds up to LONG, 50 in
+#       each test.
 include_guard(GLOBAL)
 include(${CMAKE_CURRENT_LIST_DIR}/UptempoBuild.cmake)
 include(${CMAKE_CURRENT_LIST_DIR}/UptempoHip.cmake)
@@ -288,12 +289,19 @@ function(_uptempo_seeds name options first last labels)
   set_tests_properties(${name} PROPERTIES TIMEOUT ${seconds})
 endfunction()
 
-# The seeds 1 to `seeds`, and in a long test those up to `most` (empty: no long test).
+# The seeds 1 to `seeds`, and in long tests those up to `most` (empty: no long tests), 50 in each, so
+# that many processors share them.
 function(_uptempo_seed_test name options seeds most)
   _uptempo_seeds(${name} "${options}" 1 ${seeds} vgpu ${ARGN})
   if(most)
     math(EXPR first "${seeds} + 1")
-    _uptempo_seeds(${name}_long "${options}" ${first} ${most} "vgpu;long" ${ARGN})
+    foreach(begin RANGE ${first} ${most} 50)
+      math(EXPR end "${begin} + 49")
+      if(end GREATER most)
+        set(end ${most})
+      endif()
+      _uptempo_seeds(${name}_long_${begin} "${options}" ${begin} ${end} "vgpu;long" ${ARGN})
+    endforeach()
   endif()
 endfunction()
 
