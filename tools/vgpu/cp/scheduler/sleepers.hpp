@@ -3,14 +3,20 @@
 // Thread safety: any thread.
 #pragma once
 
+#include <semaphore.h>
+
 #include <atomic>
 #include <cstdint>
-#include <semaphore>
 
 namespace uptempo::vgpu {
 
 class Sleepers {
  public:
+  Sleepers() noexcept { sem_init(&wakes_, 0, 0); }
+  ~Sleepers() { sem_destroy(&wakes_); }
+  Sleepers(const Sleepers&) = delete;
+  Sleepers& operator=(const Sleepers&) = delete;
+
   // Helpers that sleep and that nobody has woken yet.
   uint32_t count() const noexcept { return count_.load(std::memory_order_relaxed); }
 
@@ -22,12 +28,14 @@ class Sleepers {
     // wake() sees this helper.
     count_.fetch_add(1, std::memory_order_seq_cst);
     if (has_work() && take(1) == 1) return;
-    wakes_.acquire();  // also if another thread has taken the count back to wake this helper
+    // Also if another thread has taken the count back to wake this helper.
+    while (sem_wait(&wakes_) != 0) {  // a signal handler ran
+    }
   }
 
   // Wakes at most `most` helpers. Call it after the store that gives them work.
   void wake(uint32_t most) noexcept {
-    for (uint32_t woken = take(most); woken > 0; --woken) wakes_.release();
+    for (uint32_t woken = take(most); woken > 0; --woken) sem_post(&wakes_);
   }
 
  private:
@@ -43,7 +51,9 @@ class Sleepers {
   }
 
   alignas(64) std::atomic<uint32_t> count_{0};  // every worker reads it after each workgroup
-  alignas(64) std::counting_semaphore<> wakes_{0};
+  // std::counting_semaphore of libstdc++ 12 may sleep for ever with a count of 1 (GCC bug 104928):
+  // acquire() reads the count, sees it taken, and then waits until it is no longer what it read.
+  alignas(64) sem_t wakes_;
 };
 
 }  // namespace uptempo::vgpu
