@@ -131,10 +131,12 @@ TEST_CASE("in steady state large blocks are not allocated", "[stream][spill]") {
     for (uint32_t i = 0; i < 8; ++i) a.launch(numbered_kernel<kLarger>(), Grid{1}, arguments);
     a.synchronize();
   };
-  for (int i = 0; i < 20; ++i) step();
-  const support::Cost cost = support::cost_of([&] {
-    for (int i = 0; i < 20; ++i) step();
-  });
+  // How many blocks are in use at most, before the steady state, depends on the device's speed.
+  support::Cost cost{.allocations = 1};
+  for (int round = 0; round < 10 && cost.allocations != 0; ++round)
+    cost = support::cost_of([&] {
+      for (int i = 0; i < 20; ++i) step();
+    });
   CHECK(cost.allocations == 0);
   CHECK(checked->wrong == 0);
 }
