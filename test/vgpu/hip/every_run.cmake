@@ -8,8 +8,9 @@ execute_process(
 if(NOT status EQUAL 99)
   message(FATAL_ERROR "${PROGRAM} ended with ${status}\n${output}")
 endif()
-string(REGEX MATCHALL "uptempo-vgpu: race: [^\n]*, queue [0-9]+, packet [0-9]+[)]" found "${output}")
-list(TRANSFORM found REPLACE ".*, queue" "queue")
+# The stream is not named of a packet that the device took before its doorbell was rung.
+string(REGEX MATCHALL "uptempo-vgpu: race: [^\n]*[(, ]queue [0-9]+, packet [0-9]+[)]" found "${output}")
+list(TRANSFORM found REPLACE ".*[(, ]queue" "queue")
 list(REMOVE_DUPLICATES found)
 list(LENGTH found count)
 message(STATUS "${PROGRAM} with ${OPTIONS}: a race in ${count} of ${TIMES} dispatches")
