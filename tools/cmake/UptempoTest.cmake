@@ -98,8 +98,8 @@ set(UPTEMPO_SEEDS "" CACHE STRING "Seeds of each _incoherent test; empty: each t
 # also where the parent has some, in tests of several processes. LeakSanitizer of GCC 12 takes the
 # 16 bytes before a thread's block of a loaded library for the allocator's header of glibc 2.19. If
 # the block begins 16 bytes into a page, these bytes are AddressSanitizer's own header, and
-# LeakSanitizer dies ("Tracer caught signal 11"). With this option it knows of no such blocks; they
-# hold nothing that our tests look for.
+# LeakSanitizer dies ("Tracer caught signal 11"). With this option it knows of no such blocks, and
+# reports what only they refer to: a test of a program that loads HIP by name looks for no leaks.
 set(UPTEMPO_VGPU_TEST_ENVIRONMENT
   "ASAN_OPTIONS=intercept_tls_get_addr=0"
   "LSAN_OPTIONS=print_suppressions=0:suppressions=${_test_root}/vgpu/lsan.supp"
