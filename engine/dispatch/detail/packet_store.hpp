@@ -25,7 +25,7 @@ class PacketStore {
   PacketStore();
 
   size_t size() const noexcept { return before_ + static_cast<size_t>(next_ - begin_); }
-  bool empty() const noexcept { return next_ == staged_.get(); }
+  bool empty() const noexcept { return size() == 0; }
   bool in_ring() const noexcept { return ring_ != nullptr; }
   aql::Packet64& operator[](size_t i) noexcept {
     return in_ring() && i != 0 ? ring_[(first_ + i) & mask_] : staged_[i];

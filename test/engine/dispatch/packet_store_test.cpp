@@ -115,6 +115,20 @@ TEST_CASE("a store that leaves a ring reuses its memory", "[packet_store]") {
   CHECK(holds_numbers_up_to(store, 64));
 }
 
+// Nothing keeps an allocator from placing the ring right before the store's own memory. The
+// addresses are only compared.
+TEST_CASE("a store whose last slot ends where its own memory begins is not empty",
+          "[packet_store]") {
+  PacketStore store;
+  const auto own = reinterpret_cast<uintptr_t>(&store.add());
+  auto* const ring = reinterpret_cast<aql::Packet64*>(own - 64 * sizeof(aql::Packet64));
+  store.open_ring(ring, 63, 1, std::span(ring + 2, 62));
+  store.add(62);
+  CHECK(store.full());
+  CHECK(store.size() == 63);
+  CHECK_FALSE(store.empty());
+}
+
 TEST_CASE("slots of a discarded store and of a dropped packet read INVALID", "[packet_store]") {
   std::vector<aql::Packet64> ring(16);
   PacketStore store;
