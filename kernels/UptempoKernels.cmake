@@ -28,11 +28,12 @@ Files with the same name, such as a.cl and other/a.cl:
     own a.cl would hide the library's.
 
 Targets: TARGETS and GPU_TARGETS are lists of LLVM target IDs. Without a suffix such as :xnack-,
-code runs with every setting of the feature. Two words stand for targets:
+code runs with every setting of the feature. Three words stand for targets:
   all     those of _UPTEMPO_ALL_TARGETS below that the device compiler and its libraries know; the
           default of GPU_TARGETS
   native  the GPUs of this machine, as the kernel driver lists them; without one, gfx90a, the
           default device of the virtual GPU
+  vgpu    the devices of the virtual GPU that the device compiler knows
 
 Code objects have version 5; OPTIONS -mcode-object-version=4 makes version 4. ROCr 5.2 and newer
 load both.
@@ -64,7 +65,7 @@ set(_UPTEMPO_ALL_TARGETS gfx803 gfx900 gfx906 gfx908 gfx90a gfx942 gfx950 gfx101
     gfx1102 gfx1103 gfx1150 gfx1151 gfx1200 gfx1201 CACHE INTERNAL "")
 if(NOT DEFINED GPU_TARGETS)
   set(GPU_TARGETS all CACHE STRING
-      "GPU instruction sets that kernels are compiled for: all, native, or a semicolon-separated list of LLVM target IDs")
+      "GPU instruction sets that kernels are compiled for: all, native, vgpu, or a semicolon-separated list of LLVM target IDs")
 endif()
 # For every directory that calls the function, not only the one that included this file first.
 set_property(GLOBAL PROPERTY UPTEMPO_KERNELS_DIRECTORY "${CMAKE_CURRENT_LIST_DIR}")
@@ -290,12 +291,12 @@ function(_uptempo_native_targets out device topology)
   set(${out} "${targets}" PARENT_SCOPE)
 endfunction()
 
-# Sets `out` to the targets that a list with the words all and native stands for. Prints their
+# Sets `out` to the targets that a list with the words all, native and vgpu stands for. Prints their
 # meaning once per run of CMake.
 function(_uptempo_expand_targets out)
   set(targets "")
   foreach(word IN LISTS ARGN)
-    if(NOT word MATCHES "^(all|native)$")
+    if(NOT word MATCHES "^(all|native|vgpu)$")
       list(APPEND targets ${word})
       continue()
     endif()
@@ -308,6 +309,9 @@ function(_uptempo_expand_targets out)
         string(JOIN " " note " (unknown to the device compiler:" ${unknown})
         string(APPEND note ")")
       endif()
+    elseif(word STREQUAL "vgpu")
+      set(expanded ${_UPTEMPO_KNOWN_TARGETS})
+      list(FILTER expanded INCLUDE REGEX "^gfx9(00|06|08|0a|42)$")
     else()
       _uptempo_native_targets(expanded /dev/kfd /sys/class/kfd/kfd/topology)
       if(NOT expanded)

@@ -1,4 +1,4 @@
-# Targets that GPU_TARGETS=all and GPU_TARGETS=native stand for.
+# Targets that the words all, native and vgpu of GPU_TARGETS stand for.
 cmake_minimum_required(VERSION 3.22)
 include(${CMAKE_CURRENT_LIST_DIR}/../../kernels/UptempoKernels.cmake)
 
@@ -56,6 +56,12 @@ _uptempo_expand_targets(found gfx90a:xnack- all gfx906)
 require_equal("a list with all" "${found}" "gfx90a:xnack-;${known}")
 _uptempo_expand_targets(found gfx1030 gfx90a)
 require_equal("a list of targets" "${found}" "gfx1030;gfx90a")
+set(virtual gfx900 gfx906 gfx908 gfx90a)
+if("gfx942" IN_LIST known)
+  list(APPEND virtual gfx942)
+endif()
+_uptempo_expand_targets(found vgpu gfx1030)
+require_equal("vgpu and another target" "${found}" "${virtual};gfx1030")
 _uptempo_expand_targets(found native)
 if(NOT found MATCHES "^gfx[0-9a-f]+(;gfx[0-9a-f]+)*$")
   message(SEND_ERROR "native is '${found}'")
