@@ -173,7 +173,7 @@ TEST_CASE("unmap waits for a reader that is inside a section", "[memory][threads
 // sanitizers report the access.
 TEST_CASE("memory may be freed once unmap has returned, whatever readers do", "[memory][threads]") {
   constexpr int kReaders = 3;
-  constexpr int kRounds = 300;
+  constexpr int kRounds = 3000;
   AddressSpace space;
   std::atomic<bool> stop{false};
   std::atomic<uint64_t> hits{0};
@@ -187,6 +187,9 @@ TEST_CASE("memory may be freed once unmap has returned, whatever readers do", "[
         for (uint64_t slot = 0; slot < 4; ++slot) {
           const std::byte* host = reader.translate(0x10000 + slot * kPage, 8, Access::read);
           if (host == nullptr) continue;
+          // unmap() runs now, and must wait. Without this, a reader would keep its processor for a
+          // whole time slice.
+          std::this_thread::yield();
           uint64_t value = 0;
           std::memcpy(&value, host, sizeof value);
           if (value != 0x1000 + slot) wrong = true;
