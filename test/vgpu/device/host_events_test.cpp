@@ -120,7 +120,7 @@ TEST_CASE("take() returns every event pushed before it, also while other threads
   std::thread other([&] {
     PageMask whole;
     whole.fill(~uint64_t{0});
-    for (int pushed = 0; pushed < 200000;) {
+    for (int pushed = 0; pushed < 50000;) {
       if (ring.push(read_at(theirs), &whole)) {
         ++pushed;
       } else {
