@@ -192,7 +192,7 @@ std::string difference(const MatrixInstruction& what, const Layout& a, const Lay
   for (unsigned reg = 0; reg < m.registers.size(); ++reg) {
     for (unsigned lane = 0; lane < kLanes; ++lane) {
       touched +=
-          !written.contains({reg, lane}) && m.registers[reg].lane[lane] != before[reg].lane[lane];
+          m.registers[reg].lane[lane] != before[reg].lane[lane] && !written.contains({reg, lane});
     }
   }
   if (touched != 0) text << touched << " lanes outside of D were written; ";
