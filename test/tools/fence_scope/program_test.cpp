@@ -164,12 +164,12 @@ TEST_CASE(
 TEST_CASE("the recommended choice for a chain is correct and no more expensive than the baseline") {
   check_choice("chain");
 }
-TEST_CASE("the same holds for the choice for independent kernels and for empty ones") {
+TEST_CASE("the same holds for the choice for independent kernels and for empty ones", "[.long]") {
   check_choice("independent");
   check_choice("empty");
 }
 TEST_CASE("the same holds for the choice for two queues") { check_choice("producer-consumer"); }
-TEST_CASE("the same holds for the choice with copies before and after") {
+TEST_CASE("the same holds for the choice with copies before and after", "[.long]") {
   check_choice("copy-kernel-copy");
 }
 
