@@ -85,14 +85,14 @@ struct UserRegisters {
   std::optional<unsigned> dispatch_ptr, queue_ptr, kernarg_segment_ptr;
 };
 
-struct Kernel {
+struct KernelCode {
   CodeObject object;
   KernelMetadata metadata;
   UserRegisters registers;
 };
 
-std::vector<Kernel> kernels_in(std::span<const std::byte> bundle) {
-  std::vector<Kernel> kernels;
+std::vector<KernelCode> kernels_in(std::span<const std::byte> bundle) {
+  std::vector<KernelCode> kernels;
   for (const CodeObjectCandidate& candidate : candidates_in(bundle)) {
     const CodeObject object = read_code_object(candidate.bytes);
     for (const KernelMetadata& kernel : read_metadata(metadata_note(object)).kernels) {
@@ -106,11 +106,11 @@ std::vector<Kernel> kernels_in(std::span<const std::byte> bundle) {
 
 bool is_hidden_one(const ArgumentMetadata& argument) { return is_hidden(argument.kind); }
 
-bool takes_hidden(const Kernel& kernel) {
+bool takes_hidden(const KernelCode& kernel) {
   return std::ranges::any_of(kernel.metadata.arguments, is_hidden_one);
 }
 
-std::optional<gfx9::Target> gfx9_target(const Kernel& kernel) {
+std::optional<gfx9::Target> gfx9_target(const KernelCode& kernel) {
   using gfx9::Target;
   for (const Target target :
        {Target::gfx900, Target::gfx906, Target::gfx908, Target::gfx90a, Target::gfx942})
@@ -119,7 +119,7 @@ std::optional<gfx9::Target> gfx9_target(const Kernel& kernel) {
 }
 
 // The instructions of the kernel, as text.
-std::vector<std::string> instructions_of(const Kernel& kernel, gfx9::Target target) {
+std::vector<std::string> instructions_of(const KernelCode& kernel, gfx9::Target target) {
   gfx9::test::LlvmMc llvm(target);
   const Symbol code = symbol_of(kernel.object.bytes, kernel.metadata.name);
   std::vector<uint32_t> words(code.size / 4);
@@ -197,7 +197,7 @@ TEST_CASE("no kernel of the library gets the packet's address, on any target", "
   for (const auto& bundle :
        {builtin_kernels::basics(), builtin_kernels::bitonic_sort(), builtin_kernels::probes(),
         builtin_kernels::transfer(), builtin_kernels::large_arguments()}) {
-    for (const Kernel& kernel : kernels_in(bundle)) {
+    for (const KernelCode& kernel : kernels_in(bundle)) {
       CAPTURE(kernel.object.target.processor, kernel.metadata.name);
       CHECK(kernel.object.version == 5);
       CHECK_FALSE(kernel.registers.dispatch_ptr);
@@ -214,7 +214,7 @@ TEST_CASE("kernels of version 5 read geometry through the kernarg segment pointe
   std::set<std::string> processors;
   for (const auto& bundle : {builtin_kernels::basics(), builtin_kernels::bitonic_sort(),
                              builtin_kernels::probes(), builtin_kernels::transfer()}) {
-    for (const Kernel& kernel : kernels_in(bundle)) {
+    for (const KernelCode& kernel : kernels_in(bundle)) {
       const auto target = gfx9_target(kernel);
       if (!target || !takes_hidden(kernel)) continue;
       processors.insert(kernel.object.target.processor);
@@ -237,9 +237,9 @@ TEST_CASE("kernels of version 5 read geometry through the kernarg segment pointe
 TEST_CASE("the same kernels of version 4 read geometry from the packet", "[kernels]") {
   // hsa_kernel_dispatch_packet_t: workgroup_size_x at 4
   constexpr uint64_t kWorkgroupSizeX = 4;
-  const std::vector<Kernel> kernels = kernels_in(test::kernels::probes_v4());
+  const std::vector<KernelCode> kernels = kernels_in(test::kernels::probes_v4());
   std::map<std::string, size_t> with_geometry;  // by processor
-  for (const Kernel& kernel : kernels) {
+  for (const KernelCode& kernel : kernels) {
     const auto target = gfx9_target(kernel);
     REQUIRE(target);
     CAPTURE(kernel.object.target.processor, kernel.metadata.name);

@@ -4,24 +4,24 @@
 
 using namespace uptempo;
 using namespace uptempo::fence_scope;
-using Arguments = std::vector<std::string>;
+using Words = std::vector<std::string>;
 
 TEST_CASE("a command is repeated with its seed and device, and without the files that it wrote") {
   CHECK(repeatable({"scopes", "--json", "r.json", "--workload", "chain", "--csv=c.csv"}, 7, true) ==
-        Arguments{"scopes", "--workload", "chain", "--seed", "7", "--device", "virtual"});
+        Words{"scopes", "--workload", "chain", "--seed", "7", "--device", "virtual"});
   CHECK(repeatable({"scopes", "--seed", "3", "--device=auto", "--dry-run"}, 3, false) ==
-        Arguments{"scopes", "--dry-run", "--seed", "3", "--device", "hardware"});
+        Words{"scopes", "--dry-run", "--seed", "3", "--device", "hardware"});
   CHECK(repeatable({"scopes", "--trace", "t.json", "--cell=acquire none"}, 3, true) ==
-        Arguments{"scopes", "--seed", "3", "--device", "virtual"});
+        Words{"scopes", "--seed", "3", "--device", "virtual"});
   CHECK(repeatable({"ladder", "--json"}, 1, true) ==
-        Arguments{"ladder", "--seed", "1", "--device", "virtual"});
+        Words{"ladder", "--seed", "1", "--device", "virtual"});
 }
 
 TEST_CASE("a repeated command writes only the outputs that are requested now") {
   CHECK(with_outputs({"scopes", "--json", "theirs.json", "--seed", "7"},
                      {.json = {}, .csv = "mine.csv", .html = {}, .trace = {}}) ==
-        Arguments{"scopes", "--seed", "7", "--csv", "mine.csv"});
-  CHECK(with_outputs({"scopes", "--csv=theirs.csv"}, {}) == Arguments{"scopes"});
+        Words{"scopes", "--seed", "7", "--csv", "mine.csv"});
+  CHECK(with_outputs({"scopes", "--csv=theirs.csv"}, {}) == Words{"scopes"});
 }
 
 TEST_CASE("a command without a run to trace refuses --trace and names the reason") {
