@@ -86,8 +86,9 @@ struct PacketQueue::State {
     throw Error(
         {.status = HSA_STATUS_ERROR,
          .call = "PacketQueue",
-         .asked = std::string(what) + " within " + std::to_string(patience.count()) + " s",
-         .found = "it is not complete",
+         .asked = std::string(what),
+         .found = "it is not complete, and the device has read no further packet for " +
+                  std::to_string(patience.count()) + " s",
          .remedy = "look for a kernel that does not end, or a packet that waits for a later one"});
   }
 
@@ -139,8 +140,14 @@ void PacketQueue::wait(hsa_signal_t signal, std::string_view what, std::chrono::
     value = hsa_signal_wait_scacquire(signal, HSA_SIGNAL_CONDITION_LT, 1, state_->ticks_in(spin),
                                       HSA_WAIT_STATE_ACTIVE);
   // Wait in slices: a stopped queue never changes its signals.
-  for (const Clock::time_point limit = Clock::now() + state_->patience; value >= 1;) {
+  uint64_t read_index = state_->writer.read_index();
+  Clock::time_point limit = Clock::now() + state_->patience;
+  while (value >= 1) {
     state_->require_alive(what);
+    if (const uint64_t now = state_->writer.read_index(); now != read_index) {
+      read_index = now;
+      limit = Clock::now() + state_->patience;
+    }
     if (Clock::now() > limit) state_->throw_late(what);
     value = hsa_signal_wait_scacquire(signal, HSA_SIGNAL_CONDITION_LT, 1,
                                       state_->ticks_in(kLongestSleep), HSA_WAIT_STATE_BLOCKED);

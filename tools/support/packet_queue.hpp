@@ -25,7 +25,8 @@ namespace uptempo::support {
 class PacketQueue {
  public:
   // Creates a queue of `packets` packets, or of as many as the agent allows. `patience` limits how
-  // long publish() waits for room and wait() for a signal. Throws Error.
+  // long publish() waits for room, and how long wait() waits while the device reads no further
+  // packet of this queue. Throws Error.
   PacketQueue(const Agent& gpu, uint32_t packets, std::chrono::seconds patience);
   PacketQueue(PacketQueue&&) noexcept;
   ~PacketQueue();
