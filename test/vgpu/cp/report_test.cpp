@@ -302,6 +302,8 @@ TEST_CASE("a report names a worker that does not answer", "[report]") {
     }
     return release ? Result::ended : Result::preempted;
   });
+  // A kernel that computes. A worker wakes no other one for workgroups that only wait.
+  kernel->instructions_per_slice = 8192;
   amd_signal_t* const done = device.signal(1);
   queue.submit(dispatch(kernel, 8, 1, false, done));
   REQUIRE(eventually([&] { return blocked.load(); }));
