@@ -93,7 +93,7 @@ void check_full_ring(Producers producers) {
       std::this_thread::sleep_for(5ms);
       take(ring.queue, 20);
     });
-    const auto result = ring.writer.publish(10, Deadline::after(20s), emit_tickets(62));
+    const auto result = ring.writer.publish(10, Deadline::after(test::kHang), emit_tickets(62));
     processor.join();
     REQUIRE(result);
     CHECK(result.last_index == 71);

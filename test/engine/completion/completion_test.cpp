@@ -55,7 +55,9 @@ TEST_CASE("times are recorded for every packet, for first and last, or for none"
 TEST_CASE("a Completion outlives its queue", "[submit]") {
   Completion done;
   {
-    DoubleDevice device;
+    DoubleOptions options;
+    options.queue.drain_timeout = kHang;
+    DoubleDevice device(options);
     const auto kernel = number_kernel();
     {
       BatchSubmitter batch(device.queue(), {});
@@ -86,7 +88,7 @@ TEST_CASE("many threads wait for the same and for different publications while t
     threads.emplace_back([&, t] {
       const WaitPolicy policy{.mode = t % 2 == 0 ? WaitMode::blocked : WaitMode::hybrid,
                               .spin = 5us};
-      while (!stop.load()) {
+      do {
         Completion completion;
         {
           const std::lock_guard lock(mutex);
@@ -96,7 +98,7 @@ TEST_CASE("many threads wait for the same and for different publications while t
         }
         if (!completion.wait(soon(), policy)) FAIL("a publication did not complete");
         ++waits;
-      }
+      } while (!stop.load());
     });
   }
   BatchSubmitter batch(device.queue(), {});

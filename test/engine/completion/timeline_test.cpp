@@ -104,7 +104,9 @@ TEST_CASE("a queue and its signals may be destroyed while threads query without 
           "[timeline]") {
   const auto kernel = number_kernel();
   for (int round = 0; round < 100; ++round) {
-    DoubleDevice device({.device = {.ring_size = 64}});
+    DoubleOptions options{.device = {.ring_size = 64}};
+    options.queue.drain_timeout = kHang;
+    DoubleDevice device(options);
     std::vector<Completion> completions;
     {
       BatchSubmitter batch(device.queue(), {.timing = Timing::batch});

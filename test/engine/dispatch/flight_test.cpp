@@ -431,7 +431,7 @@ TEST_CASE("a destructor says after one second what it waits for, and later what 
   const NamedKernels named;
   CapturedErrors errors;
   DoubleOptions options{.device = {.ring_size = 64, .paused = true}};
-  options.queue.drain_timeout = 1200ms;
+  options.queue.drain_timeout = 1900ms;
   std::optional<Completion> lost;
   const Counters before = Counters::now();
   {

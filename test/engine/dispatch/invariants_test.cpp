@@ -97,7 +97,7 @@ TEST_CASE("Invariant 2: a batch is not published over the unsubmitted packets of
   }
   REQUIRE(second.submit().wait(soon(), kActiveWait));
   first.dispatch(kernel, Grid{1}, 15);
-  CHECK(first.submit().wait(Deadline::after(1s), kActiveWait));
+  CHECK(first.submit().wait(soon(), kActiveWait));
   CHECK(ran == std::vector<uint32_t>{20, 21, 22, 23, 24, 10, 11, 12, 13, 14, 15});
 }
 
@@ -149,7 +149,7 @@ TEST_CASE("Invariant 4: a signal is not reused before its publication has comple
   for (const SignalDouble& signal : device.signals()) CHECK(signal.value() == 1);
 
   hsa_signal_store_screlease(gate.handle(), 0);
-  REQUIRE(batch.submit(Deadline::after(10s)).wait(Deadline::after(10s), kActiveWait));
+  REQUIRE(batch.submit(soon()).wait(soon(), kActiveWait));
   for (const Completion& completion : held) CHECK(completion.ready());
   // 0: of a publication that has not been reclaimed. 1: free. A signal that two packets decrement
   // ends below 0.
@@ -201,7 +201,7 @@ TEST_CASE(
     }
     stopped = nullptr;
     device.processor().resume();
-    REQUIRE(others.submit(Deadline::after(10s)).wait(soon(), kActiveWait));
+    REQUIRE(others.submit(soon()).wait(soon(), kActiveWait));
     REQUIRE(ran.size() == 65);
     for (uint32_t i = 0; i < 65; ++i) CHECK(ran[i] == i);
   }
@@ -275,8 +275,7 @@ TEST_CASE("Invariant 8: a queue error ends every pending completion and refuses 
                             : t % 3 == 1 ? WaitMode::blocked
                                          : WaitMode::hybrid;
       outcome[t] = error_of([&] {
-        if (!pending[t / 2].wait(Deadline::after(20s), {.mode = mode}))
-          throw std::runtime_error("timed out");
+        if (!pending[t / 2].wait(soon(), {.mode = mode})) throw std::runtime_error("timed out");
       });
     });
   }

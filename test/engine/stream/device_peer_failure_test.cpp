@@ -8,6 +8,7 @@
 #include "test/support/errors.hpp"
 #include "test/support/eventually.hpp"
 #include "test/support/own_process.hpp"
+#include "test/support/soon.hpp"
 
 using namespace uptempo;
 using namespace uptempo::test;
@@ -62,7 +63,7 @@ TEST_CASE("a fault of one GPU fails streams of another that wait for it and no o
     waiting.wait(peer.faulted);
     waiting.launch(peer.programs[0].fill, kFewItemsGrid, peer.words.data(), 1u);
     peer.fault();
-    peer.check_fault(error_of<Error>([&] { (void)waiting.synchronize(Deadline::after(30s)); }));
+    peer.check_fault(error_of<Error>([&] { (void)waiting.synchronize(soon()); }));
     peer.check_fault(error_of<Error>([&] { peer.second.synchronize(); }));
     peer.check_fault(error_of<Error>([&] {
       waiting.launch(peer.programs[0].fill, kFewItemsGrid, peer.words.data(), 1u);
@@ -78,8 +79,8 @@ TEST_CASE("a fault of one GPU fails streams of another that wait for it and no o
     behind.wait(after);
     behind.launch(peer.programs[0].fill, kFewItemsGrid, peer.words.data(), 1u);
     peer.fault();
-    peer.check_fault(error_of<Error>([&] { (void)after.wait(Deadline::after(30s)); }));
-    peer.check_fault(error_of<Error>([&] { (void)behind.synchronize(Deadline::after(30s)); }));
+    peer.check_fault(error_of<Error>([&] { (void)after.wait(soon()); }));
+    peer.check_fault(error_of<Error>([&] { (void)behind.synchronize(soon()); }));
     peer.check_first();
   });
   in_own_process("a copy", [] {
@@ -89,7 +90,7 @@ TEST_CASE("a fault of one GPU fails streams of another that wait for it and no o
     waiting.wait(peer.faulted);
     waiting.copy(more, peer.words, {.path = CopyPath::engine});
     peer.fault();
-    peer.check_fault(error_of<Error>([&] { (void)waiting.synchronize(Deadline::after(30s)); }));
+    peer.check_fault(error_of<Error>([&] { (void)waiting.synchronize(soon()); }));
     peer.check_first();
   });
   in_own_process("nobody waits", [] {
@@ -114,7 +115,7 @@ TEST_CASE("a fault of one GPU fails streams of another that wait for it and no o
     batch.wait(never);
     const Completion behind = batch.submit();
     peer.fault();
-    peer.check_fault(error_of<Error>([&] { (void)lost.wait(Deadline::after(30s)); }));
+    peer.check_fault(error_of<Error>([&] { (void)lost.wait(soon()); }));
     // Nothing sets the signal any more; only the deadline ends the wait.
     CHECK_FALSE(behind.wait(Deadline::after(50ms)));
     peer.check_first();

@@ -162,8 +162,11 @@ TEST_CASE(
   CHECK(contains(text, "524288 bytes of blocks larger than a slab"));
   launch<kInSlab>(a, 100);  // others are not blocked
   devices.resume();
-  // kept blocks are freed for another size
-  for (uint32_t i = 0; i < 50; ++i) launch<kLarger>(a, 101 + i);
+  // Kept blocks are freed for another size. A launch waits for the device no longer than its
+  // patience.
+  for (uint32_t i = 0; i < 50; ++i)
+    REQUIRE(eventually(
+        [&] { return error_of<Error>([&] { launch<kLarger>(a, 101 + i); }) == "no error"; }));
   a.synchronize();
   CHECK(checked->right == 55);
   CHECK(checked->wrong == 0);

@@ -564,7 +564,7 @@ TEST_CASE("a hardware queue that hangs without room for a marker lets the others
           "[stream]") {
   StreamDevicesOptions options = paused(2);
   options.streams.queue.publications = 2;
-  options.streams.queue.drain_timeout = 500ms;
+  options.streams.queue.drain_timeout = 2s;
   StreamDevices devices(options);
   Event lost, finished;
   {
@@ -601,7 +601,7 @@ TEST_CASE("a wait for an event reports how it ended when its Streams are destroy
   for (const bool ends : {true, false}) {
     CAPTURE(ends);
     StreamDevicesOptions options = paused(1);
-    options.streams.queue.drain_timeout = ends ? 10s : 50ms;
+    options.streams.queue.drain_timeout = ends ? std::chrono::nanoseconds(kHang) : 50ms;
     StreamDevices devices(options);
     Event event;
     {
@@ -638,7 +638,7 @@ TEST_CASE("a wait for an event of destroyed Streams costs nothing, or throws the
   for (const bool ends : {true, false}) {
     CAPTURE(ends);
     StreamDevicesOptions options = paused(1);
-    options.streams.queue.drain_timeout = ends ? 10s : 5ms;
+    options.streams.queue.drain_timeout = ends ? std::chrono::nanoseconds(kHang) : 5ms;
     Event event;
     {
       StreamDevices devices(options);

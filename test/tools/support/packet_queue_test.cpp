@@ -8,6 +8,7 @@
 #include "engine/runtime/error.hpp"
 #include "engine/runtime/signal.hpp"
 #include "test/support/catch.hpp"
+#include "test/support/eventually.hpp"
 #include "test/support/on_device.hpp"
 
 using namespace std::chrono_literals;
@@ -44,6 +45,7 @@ TEST_CASE_METHOD(Gates, "wait() fails with a named error when no packet is read 
                     Catch::Contains("the gate") &&
                         Catch::Contains("the device has read no further packet for 1 s"));
   open(gates[0]);
+  REQUIRE(test::eventually([&] { return hsa_signal_load_scacquire(done.handle()) == 0; }));
   queue->wait(done.handle(), "the gate");
 }
 

@@ -89,7 +89,7 @@ TEST_CASE(
       std::this_thread::sleep_for(20ms);
       device.processor().resume();
     });
-    BatchSubmitter patient(device.queue(), {.timing = scarce.timing, .patience = 10s});
+    BatchSubmitter patient(device.queue(), {.timing = scarce.timing, .patience = kHang});
     batch.clear();
     for (uint32_t i = 0; i < 2; ++i) patient.dispatch(kernel, Grid{1}, i);
     CHECK(patient.submit().wait(soon(), kActiveWait));

@@ -31,6 +31,12 @@ StreamDevicesOptions with(CopyEngine& engine) {
   return options;
 }
 
+// Repeats a call that waits for the engine no longer than the short patience of its test.
+template <class Call>
+bool succeeds(Call&& call) {
+  return eventually([&] { return error_of<Error>(call) == "no error"; });
+}
+
 }  // namespace
 
 TEST_CASE("a copy begins after the kernels before it, and kernels after it begin after it",
@@ -157,10 +163,12 @@ TEST_CASE("a copy waits for staging memory when all is in use, then the error na
   CHECK(contains(text, "staging memory"));
   CHECK(contains(text, "4 pieces of 1024 bytes"));
   engine.resume();
-  for (int i = 0; i < 100; ++i) stream.copy(device(to), std::span(from));
+  for (int i = 0; i < 100; ++i)
+    REQUIRE(succeeds([&] { stream.copy(device(to), std::span(from)); }));
   Bytes back(1024);
   // waits for room only
-  for (int i = 0; i < 100; ++i) stream.copy(std::span(back), from_device(to));
+  for (int i = 0; i < 100; ++i)
+    REQUIRE(succeeds([&] { stream.copy(std::span(back), from_device(to)); }));
   stream.synchronize();
   CHECK(back == from);
 }
@@ -193,7 +201,7 @@ TEST_CASE("a lane with as many copies as signals waits for the first, then the e
   CHECK(contains(error_of<Error>([&] { stream.copy(device(b), from_device(a)); }),
                  "4 of 4 copies are unfinished"));
   engine.resume();
-  for (int i = 0; i < 500; ++i) stream.copy(device(b), from_device(a));
+  for (int i = 0; i < 500; ++i) REQUIRE(succeeds([&] { stream.copy(device(b), from_device(a)); }));
   stream.synchronize();
   CHECK(b == a);
 }
