@@ -26,6 +26,9 @@ uint64_t error_of(DeviceFixture& device, const Packet& packet, uint64_t exceptio
   queue.ring();
   if (!eventually([&] { return queue.error() != 0; })) return 0;
   CHECK(eventually([&] { return device.interrupts.raised(queue.error_event()) == 1; }));
+  // The exception follows the signal.
+  CHECK(eventually(
+      [&] { return device.interrupts.raised(queue.exception_event()) == (exceptions != 0); }));
   // The queue stays stopped, and its fields stay unchanged.
   settle();
   CHECK(DeviceFixture::value(behind) == 1);

@@ -549,7 +549,9 @@ TEST_CASE(
   SECTION("before") { early = true; }
   SECTION("after") { early = false; }
   ring.submit(decrement(low_word(done)));
-  settle();
+  // The device closes the page in the turn in which it finds the ring's doorbell.
+  REQUIRE(eventually([&] { return page.device.counts.doorbells() == 2; }));
+  page.device.end_turn();
   if (early) CHECK(load(page.watched.memory.program) == 0);
   page.released = true;
   REQUIRE(fires(done));

@@ -311,7 +311,7 @@ TEST_CASE("threads that store to one page at the same time lose no store", "[laz
           const uint32_t value = i * 0x01010101;  // all bytes change
           memory.store(word, value);
           // A store in the window of another thread's instruction is seen at its end.
-          const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+          const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
           while (memory.device(word) != value && std::chrono::steady_clock::now() < deadline) {
             if (!is_ring) memory.flush();
             std::this_thread::yield();

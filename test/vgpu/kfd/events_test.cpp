@@ -314,7 +314,7 @@ TEST_CASE("no set is lost between threads that pass an event back and forth", "[
   const auto wait_for = [&events](uint32_t id) {
     EventData each = data(id);
     uint32_t result = 0;
-    return events.wait(&each, 1, true, 10'000, result) == 0 &&
+    return events.wait(&each, 1, true, 60'000, result) == 0 &&
            result == KFD_IOC_WAIT_RESULT_COMPLETE;
   };
   int answered = 0;

@@ -70,7 +70,7 @@ TEST_CASE("a blocked wait ends when another thread sets the event", "[events]") 
   HsaEvent* event = create(false);
   REQUIRE(event != nullptr);
   std::atomic<HSAKMT_STATUS> status{HSAKMT_STATUS_ERROR};
-  std::thread waiter([&] { status = hsaKmtWaitOnEvent(event, 10'000); });
+  std::thread waiter([&] { status = hsaKmtWaitOnEvent(event, 60'000); });
   std::this_thread::sleep_for(30ms);
   CHECK(status == HSAKMT_STATUS_ERROR);
   REQUIRE(hsaKmtSetEvent(event) == HSAKMT_STATUS_SUCCESS);

@@ -257,6 +257,10 @@ void device_cores() {
     std::getline(comm, name);
     if (!name.starts_with("vgpu-")) continue;
     if (name != "vgpu-report") ++threads;  // it executes nothing
+    // A thread that has just started has its creator's cores until it runs.
+    const auto end = std::chrono::steady_clock::now() + 60s;
+    while (cores(directory) != whole && std::chrono::steady_clock::now() < end)
+      std::this_thread::sleep_for(1ms);
     if (cores(directory) != whole) std::printf("%s: %s\n", name.c_str(), cores(directory).c_str());
   }
   closedir(tasks);

@@ -17,10 +17,10 @@ std::string outcome(const CommandResult& finished) {
 TEST_CASE("a program's SIGSEGV action behaves the same with and without the launcher", "[faults]") {
   for (const char* what : {"reset", "nested", "nested-deferred", "jump", "jump-nodefer", "masks",
                            "reentered", "vfork", "fork", "bus"}) {
-    const std::string plain = outcome(run_command({"timeout", "20", UPTEMPO_VGPU_FAULTS, what}));
+    const std::string plain = outcome(run_command({"timeout", "120", UPTEMPO_VGPU_FAULTS, what}));
     CAPTURE(what, plain);
-    CHECK(outcome(launch({"--", "timeout", "20", UPTEMPO_VGPU_FAULTS, what})) == plain);
-    CHECK(outcome(launch({"--", "timeout", "20", UPTEMPO_VGPU_FAULTS, what, "device"})) == plain);
+    CHECK(outcome(launch({"--", "timeout", "120", UPTEMPO_VGPU_FAULTS, what})) == plain);
+    CHECK(outcome(launch({"--", "timeout", "120", UPTEMPO_VGPU_FAULTS, what, "device"})) == plain);
   }
 }
 
