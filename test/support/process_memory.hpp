@@ -38,10 +38,13 @@ struct ProcessMemory {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 inline constexpr uint64_t kResidentNoise = uint64_t{300} << 20;
 inline constexpr uint64_t kVirtualNoise = uint64_t{2} << 30;
-inline constexpr uint64_t kMappingsOfThread = 2;
 #else
 inline constexpr uint64_t kResidentNoise = uint64_t{2} << 20;
 inline constexpr uint64_t kVirtualNoise = uint64_t{2} << 20;
+#endif
+#ifdef __SANITIZE_THREAD__
+inline constexpr uint64_t kMappingsOfThread = 2;
+#else
 inline constexpr uint64_t kMappingsOfThread = 0;
 #endif
 
