@@ -13,6 +13,7 @@
 #include "test/support/hsa_double.hpp"
 #include "test/support/queue_double.hpp"
 #include "test/support/ring_reader.hpp"
+#include "test/support/soon.hpp"
 
 using namespace uptempo;
 using namespace std::chrono_literals;
@@ -93,7 +94,7 @@ void check_full_ring(Producers producers) {
       std::this_thread::sleep_for(5ms);
       take(ring.queue, 20);
     });
-    const auto result = ring.writer.publish(10, Deadline::after(test::kHang), emit_tickets(62));
+    const auto result = ring.writer.publish(10, test::soon(), emit_tickets(62));
     processor.join();
     REQUIRE(result);
     CHECK(result.last_index == 71);

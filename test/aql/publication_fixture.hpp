@@ -17,9 +17,9 @@
 
 #include "aql/writer.hpp"
 #include "test/support/catch.hpp"
-#include "test/support/eventually.hpp"
 #include "test/support/queue_double.hpp"
 #include "test/support/ring_reader.hpp"
+#include "test/support/soon.hpp"
 
 namespace uptempo::test {
 
@@ -167,8 +167,7 @@ void threaded(aql::Producers producers, Gate gate, uint64_t seed, uint32_t ring_
       }
       const aql::Chunking chunking{.lead = static_cast<uint32_t>(random() % 3),
                                    .chunk = 1 + static_cast<uint32_t>(random() % 16)};
-      const auto result =
-          Publish{}(writer, which * packets + done, count, Deadline::after(kHang), chunking, [] {});
+      const auto result = Publish{}(writer, which * packets + done, count, soon(), chunking, [] {});
       if (!result) {
         ++refused;
         reader.stop();

@@ -13,7 +13,7 @@
 
 #include "test/aql/shared_ring_fixture.hpp"
 #include "test/support/catch.hpp"
-#include "test/support/eventually.hpp"
+#include "test/support/soon.hpp"
 
 using namespace uptempo;
 using namespace uptempo::test;
@@ -311,9 +311,8 @@ TEST_CASE("a full ring refuses shared writers and strands no slot", "[shared]") 
       std::this_thread::sleep_for(5ms);
       take(shared.queue, 20);
     });
-    CHECK(shared[1].admit(10, Deadline::after(test::kHang)));
-    const PublishResult result =
-        shared[1].publish(10, Deadline::after(test::kHang), emit_tickets(62));
+    CHECK(shared[1].admit(10, soon()));
+    const PublishResult result = shared[1].publish(10, soon(), emit_tickets(62));
     processor.join();
     REQUIRE(result);
     CHECK(result.last_index == 71);
