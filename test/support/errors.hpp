@@ -1,4 +1,4 @@
-// The message of a call that must fail.
+// The message of a call that must fail, and calls that succeed in the end.
 #pragma once
 
 #include <exception>
@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "test/support/eventually.hpp"
 #include "test/support/text.hpp"
 
 namespace uptempo::test {
@@ -20,6 +21,13 @@ std::string error_of(F&& f) {
     return error.what();
   }
   return "no error";
+}
+
+// Repeats a call whose own patience is too short for a busy machine. Returns false if it still
+// throws an Expected after kHang.
+template <class Expected, class F>
+bool eventually_succeeds(F&& f) {
+  return eventually([&] { return error_of<Expected>(f) == "no error"; });
 }
 
 }  // namespace uptempo::test

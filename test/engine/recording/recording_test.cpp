@@ -169,9 +169,7 @@ TEST_CASE("a patch waits for a spare block, and its error names the shortage if 
   bench.device.processor().resume();
   // Now it waits, and a block is returned. Its patience is short.
   for (uint32_t i = 4; i < 10; ++i)
-    REQUIRE(eventually([&] {
-      return error_of<Error>([&] { recording->set<0>(nodes[i], 60 + i); }) == "no error";
-    }));
+    REQUIRE(eventually_succeeds<Error>([&] { recording->set<0>(nodes[i], 60 + i); }));
   for (uint32_t i = 0; i < 10; ++i) expected.push_back(60 + i);
   CHECK(recording->replay(bench.device.queue(), soon()).wait(soon(), kActiveWait));
   CHECK(bench.ran == expected);

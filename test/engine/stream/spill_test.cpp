@@ -165,8 +165,7 @@ TEST_CASE(
   // Kept blocks are freed for another size. A launch waits for the device no longer than its
   // patience.
   for (uint32_t i = 0; i < 50; ++i)
-    REQUIRE(eventually(
-        [&] { return error_of<Error>([&] { launch<kLarger>(a, 101 + i); }) == "no error"; }));
+    REQUIRE(eventually_succeeds<Error>([&] { launch<kLarger>(a, 101 + i); }));
   a.synchronize();
   CHECK(checked->right == 55);
   CHECK(checked->wrong == 0);

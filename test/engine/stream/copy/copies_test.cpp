@@ -31,12 +31,6 @@ StreamDevicesOptions with(CopyEngine& engine) {
   return options;
 }
 
-// Repeats a call that waits for the engine no longer than the short patience of its test.
-template <class Call>
-bool succeeds(Call&& call) {
-  return eventually([&] { return error_of<Error>(call) == "no error"; });
-}
-
 }  // namespace
 
 TEST_CASE("a copy begins after the kernels before it, and kernels after it begin after it",
@@ -164,11 +158,11 @@ TEST_CASE("a copy waits for staging memory when all is in use, then the error na
   CHECK(contains(text, "4 pieces of 1024 bytes"));
   engine.resume();
   for (int i = 0; i < 100; ++i)
-    REQUIRE(succeeds([&] { stream.copy(device(to), std::span(from)); }));
+    REQUIRE(eventually_succeeds<Error>([&] { stream.copy(device(to), std::span(from)); }));
   Bytes back(1024);
   // waits for room only
   for (int i = 0; i < 100; ++i)
-    REQUIRE(succeeds([&] { stream.copy(std::span(back), from_device(to)); }));
+    REQUIRE(eventually_succeeds<Error>([&] { stream.copy(std::span(back), from_device(to)); }));
   stream.synchronize();
   CHECK(back == from);
 }
@@ -201,7 +195,8 @@ TEST_CASE("a lane with as many copies as signals waits for the first, then the e
   CHECK(contains(error_of<Error>([&] { stream.copy(device(b), from_device(a)); }),
                  "4 of 4 copies are unfinished"));
   engine.resume();
-  for (int i = 0; i < 500; ++i) REQUIRE(succeeds([&] { stream.copy(device(b), from_device(a)); }));
+  for (int i = 0; i < 500; ++i)
+    REQUIRE(eventually_succeeds<Error>([&] { stream.copy(device(b), from_device(a)); }));
   stream.synchronize();
   CHECK(b == a);
 }
