@@ -22,6 +22,7 @@ include(GNUInstallDirs)
 if(NOT DEFINED UPTEMPO_WERROR)
   option(UPTEMPO_WERROR "Treat warnings as errors" OFF)
 endif()
+option(UPTEMPO_EVERYTHING "Build and test also what tools/check leaves to its --all" ON)
 set(UPTEMPO_SANITIZE "" CACHE STRING "Sanitizers, for example address;undefined or thread")
 
 set(CMAKE_CXX_STANDARD 20)

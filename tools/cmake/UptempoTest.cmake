@@ -16,6 +16,8 @@
 #                        [LIBRARIES <target>...] [LABELS <label>...])
 #       A test that starts programs as a user does. Each macro is the path of that target's file.
 #
+# Without UPTEMPO_EVERYTHING there are fewer tests: README.md in test/ says which.
+#
 # The time limit of a test ends a hang and measures nothing: it is that of the test presets, or
 # 1,500 s (CTest's own) without a preset. Seeds in one test have a limit each.
 #
@@ -55,7 +57,8 @@
 #         ctest --test-dir build -R '_incoherent$'
 #   uptempo_delay_test(<name> COMMAND <program> [<argument>...] SEEDS <n> [LONG <n>])
 #       _delay: correct with random delays in each step of the device, for the seeds 1 to SEEDS.
-#       _delay_long_<first>, with the label long: for the seeds up to LONG, 50 in each test.
+#       _delay_long_<first>, with the label long: for the seeds up to LONG, 50 in each test. Without
+#       UPTEMPO_EVERYTHING there are none.
 #   uptempo_early_test(<name> COMMAND <program> [<argument>...] SEEDS <n>)
 #       _early: correct where the read index passes packets at their launch, for the seeds 1 to
 #       SEEDS.
@@ -331,6 +334,9 @@ function(uptempo_lazy_bar_test name)
 endfunction()
 
 function(uptempo_delay_test name)
+  if(NOT UPTEMPO_EVERYTHING)
+    return()
+  endif()
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "SEEDS;LONG" "COMMAND")
   _uptempo_seed_test(${name}_delay --delay ${arg_SEEDS} "${arg_LONG}" ${arg_COMMAND})
 endfunction()
