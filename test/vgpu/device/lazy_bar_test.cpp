@@ -5,7 +5,6 @@
 #include <sys/mman.h>
 
 #include <atomic>
-#include <chrono>
 #include <csignal>
 #include <cstring>
 #include <memory>
@@ -15,6 +14,7 @@
 #include "device/bar/mov_instruction.hpp"
 #include "device/host/host_pages.hpp"
 #include "test/support/catch.hpp"
+#include "test/support/eventually.hpp"
 
 using namespace uptempo::vgpu;
 
@@ -311,12 +311,12 @@ TEST_CASE("threads that store to one page at the same time lose no store", "[laz
           const uint32_t value = i * 0x01010101;  // all bytes change
           memory.store(word, value);
           // A store in the window of another thread's instruction is seen at its end.
-          const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-          while (memory.device(word) != value && std::chrono::steady_clock::now() < deadline) {
+          const bool seen = uptempo::test::eventually([&] {
+            if (memory.device(word) == value) return true;
             if (!is_ring) memory.flush();
-            std::this_thread::yield();
-          }
-          if (memory.device(word) != value) ++lost;
+            return false;
+          });
+          if (!seen) ++lost;
         }
       });
     }
