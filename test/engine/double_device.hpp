@@ -43,7 +43,7 @@ struct DoubleOptions {
                      .timing_signals = 0,
                      .kernarg_bytes = 64 << 10,
                      .kernarg_slab_bytes = 1024,
-                     .drain_timeout = std::chrono::seconds(2)};
+                     .drain_timeout = kHang};
   uint32_t signals = 32;
 };
 
