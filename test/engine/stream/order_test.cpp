@@ -383,7 +383,6 @@ TEST_CASE("a stream that waits for the host and has a full queue is destroyed wi
   StreamDevicesOptions options;
   options.streams.own_queues = 1;
   options.streams.queue.publications = 2;
-  options.streams.queue.drain_timeout = kHang;
   StreamDevices devices(options);
   SignalDouble gate(1);
   const auto begin = std::chrono::steady_clock::now();

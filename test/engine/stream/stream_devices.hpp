@@ -49,7 +49,7 @@ struct StreamDevicesOptions {
                                    .timing_signals = 0,
                                    .kernarg_bytes = 64 << 10,
                                    .kernarg_slab_bytes = 1024,
-                                   .drain_timeout = std::chrono::seconds(5)},
+                                   .drain_timeout = kHang},
                          .epoch_packets = 16,
                          .patience = kHang};
   PacketProcessorOptions device{};

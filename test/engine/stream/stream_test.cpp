@@ -601,7 +601,7 @@ TEST_CASE("a wait for an event reports how it ended when its Streams are destroy
   for (const bool ends : {true, false}) {
     CAPTURE(ends);
     StreamDevicesOptions options = paused(1);
-    options.streams.queue.drain_timeout = ends ? std::chrono::nanoseconds(kHang) : 50ms;
+    if (!ends) options.streams.queue.drain_timeout = 50ms;
     StreamDevices devices(options);
     Event event;
     {
@@ -638,7 +638,7 @@ TEST_CASE("a wait for an event of destroyed Streams costs nothing, or throws the
   for (const bool ends : {true, false}) {
     CAPTURE(ends);
     StreamDevicesOptions options = paused(1);
-    options.streams.queue.drain_timeout = ends ? std::chrono::nanoseconds(kHang) : 5ms;
+    if (!ends) options.streams.queue.drain_timeout = 5ms;
     Event event;
     {
       StreamDevices devices(options);
