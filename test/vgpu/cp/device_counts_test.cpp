@@ -2,6 +2,7 @@
 #include "device/device_counts.hpp"
 
 #include "device_fixture.hpp"
+#include "sdma_ring.hpp"
 #include "test/support/catch.hpp"
 
 using namespace uptempo::vgpu;
@@ -62,4 +63,34 @@ TEST_CASE("a signal with an event is an interrupt, counted before the signal can
     CHECK(device.counts.others() == round);
     CHECK(device.counts.doorbells() == round);
   }
+}
+
+TEST_CASE("the interrupt of a copy is counted once, before the copy's signal can be seen",
+          "[counts]") {
+  DeviceFixture device;
+  SdmaRing ring(device);
+  amd_signal_t* silent = device.signal(1);  // has no event
+  amd_signal_t* done = device.signal(1, 77);
+  auto* open = device.allocate_object<uint32_t>(1);
+  ring.write(decrement(const_cast<int64_t*>(&silent->value)));
+  ring.write(poll(open, 1));
+  ring.write(decrement(const_cast<int64_t*>(&done->value)));
+  ring.write(poll(open, 2));  // keeps the engine between the signal and its interrupt
+  ring.submit(trap(77));
+  REQUIRE(fires(silent));
+  CHECK(device.counts.signal_updates() == 1);
+  CHECK(device.counts.interrupts() == 0);
+  std::atomic_ref<uint32_t>(*open).store(1);
+  REQUIRE(fires(done));
+  CHECK(device.counts.signal_updates() == 2);
+  CHECK(device.counts.interrupts() == 1);
+  CHECK(device.interrupts.raised(77) == 0);
+  std::atomic_ref<uint32_t>(*open).store(2);
+  REQUIRE(ring.drained());
+  CHECK(device.interrupts.raised(77) == 1);
+  CHECK(device.counts.interrupts() == 1);
+
+  ring.submit(trap(77));  // of no signal
+  REQUIRE(ring.drained());
+  CHECK(device.counts.interrupts() == 2);
 }

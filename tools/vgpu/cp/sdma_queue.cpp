@@ -158,6 +158,23 @@ void SdmaQueue::expect_copies(uint64_t from) {
   }
 }
 
+// Counts the interrupt that announces the update of a signal, current_, before that update. A thread
+// that has seen the signal may read the counts at once.
+void SdmaQueue::count_interrupt_ahead() {
+  const auto bytes = [](const sdma::Decoded& packet) { return packet.dwords * sizeof(uint32_t); };
+  for (uint64_t offset = read_ + bytes(current_); offset + sizeof(uint32_t) <= written_;) {
+    const sdma::Decoded packet = decode_at(offset);
+    if (packet.dwords == 0 || std::holds_alternative<sdma::Unsupported>(packet.packet)) return;
+    if (std::holds_alternative<sdma::AtomicAdd64>(packet.packet)) return;  // the next signal
+    offset += bytes(packet);
+    if (std::holds_alternative<sdma::Trap>(packet.packet)) {
+      context_.device.counts->interrupt();
+      interrupts_counted_to_ = offset;
+      return;
+    }
+  }
+}
+
 SdmaQueue::Outcome SdmaQueue::execute(uint64_t& budget) {
   const sdma::Packet& packet = current_.packet;
   if (const auto* copy = std::get_if<sdma::CopyLinear>(&packet)) return run(*copy, budget);
@@ -182,14 +199,18 @@ SdmaQueue::Outcome SdmaQueue::execute(uint64_t& budget) {
     const auto section = fences_.section();
     fences_.signal(read_, atomic->address);
     announcing();
-    if (context_.device.counts != nullptr) context_.device.counts->signal_update();
+    if (context_.device.counts != nullptr) {
+      context_.device.counts->signal_update();
+      count_interrupt_ahead();
+    }
     // release: a thread that sees the signal's new value sees the copied data.
     std::atomic_ref<uint64_t>(*reinterpret_cast<uint64_t*>(word))
         .fetch_add(atomic->addend, std::memory_order_release);
     return Outcome::done;
   }
   if (const auto* trap = std::get_if<sdma::Trap>(&packet)) {
-    if (context_.device.counts != nullptr) context_.device.counts->interrupt();
+    if (context_.device.counts != nullptr && read_ >= interrupts_counted_to_)
+      context_.device.counts->interrupt();
     raise(trap->event, read_);
     return Outcome::done;
   }

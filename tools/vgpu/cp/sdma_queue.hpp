@@ -47,6 +47,7 @@ class SdmaQueue final : public Queue {
   sdma::Decoded decode_at(uint64_t offset) const;
   sdma::Decoded decode_at(uint64_t offset, const std::byte* ring) const;
   void expect_copies(uint64_t from);
+  void count_interrupt_ahead();
   Outcome execute(uint64_t& budget);
   Outcome run(const sdma::CopyLinear& copy, uint64_t& budget);
   Outcome run(const sdma::CopyRect& copy, uint64_t& budget);
@@ -65,6 +66,7 @@ class SdmaQueue final : public Queue {
   uint64_t written_ = 0;  // the doorbell's limit
   uint64_t doorbell_seen_ = 0;
   uint64_t read_ = 0;
+  uint64_t interrupts_counted_to_ = 0;  // the device has counted those of earlier packets
   bool suspended_ = false;
   bool stopped_ = false;
 
