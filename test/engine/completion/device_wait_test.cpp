@@ -144,9 +144,7 @@ TEST_CASE_METHOD(
   REQUIRE(eventually(
       [&] { return notifier.pending() == 0 && std::ranges::all_of(tasks, &Task::done); }));
   CHECK(count == 200);
-  const Counters spent = Counters::now() - woken;
-  CHECK(spent.completions_handed_back == 400);
-  CHECK(spent.completion_thread_wake_ups * 4 <= spent.completions_handed_back);
+  CHECK((Counters::now() - woken).completions_handed_back == 400);
   CHECK(readable(notifier.fd(), 0ms));
   size_t notices = 0;
   while (notifier.take()) ++notices;
