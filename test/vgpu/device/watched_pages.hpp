@@ -55,8 +55,9 @@ inline unsigned load(const std::byte* at) {
 inline constexpr GpuAddress kGpu = 0x4000'0000;
 
 struct Watched {
-  explicit Watched(size_t pages = 4, size_t events = HostPages::kEvents)
-      : memory(pages), host(events) {
+  explicit Watched(size_t pages = 4, size_t events = HostPages::kEvents,
+                   uint64_t flood_window_ns = HostPages::kFloodWindowNs)
+      : memory(pages), host(events, flood_window_ns) {
     host.add(kGpu, memory.program, memory.device, memory.bytes);
   }
 

@@ -114,8 +114,11 @@ void HostPages::publish(std::unique_ptr<const Table> next) {
 
 // --- construction, add, remove ---
 
-HostPages::HostPages(size_t events)
-    : events_(events), made_here_(page_emptied_by_fork()), table_(new Table) {
+HostPages::HostPages(size_t events, uint64_t flood_window_ns)
+    : events_(events),
+      flood_window_ns_(flood_window_ns),
+      made_here_(page_emptied_by_fork()),
+      table_(new Table) {
   older_ = newest.load(std::memory_order_acquire);
   newest.store(this, std::memory_order_release);
   install_fault_chain(FaultRank::host_pages, &settle);
@@ -242,7 +245,7 @@ bool HostPages::record_access(Buffer& buffer, size_t index, uintptr_t address, b
       (page.state == Page::State::readable && !write))
     return false;
   const uint64_t now = host_clock_ns();
-  if (now - page.window_ns > kFloodWindowNs) {
+  if (now - page.window_ns > flood_window_ns_) {
     page.window_ns = now;
     page.faults = 0;
   }

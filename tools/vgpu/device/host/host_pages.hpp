@@ -81,7 +81,7 @@ class HostPages {
   // Installs the fault handler (fault_chain.hpp). One instance handles a process's faults; tests
   // may create several. `events`: how many may wait for take(), a power of two. Throws
   // std::bad_alloc, std::system_error.
-  explicit HostPages(size_t events = kEvents);
+  explicit HostPages(size_t events = kEvents, uint64_t flood_window_ns = kFloodWindowNs);
   // Opens every page. Requires that no other thread is in a call.
   ~HostPages();
   HostPages(const HostPages&) = delete;
@@ -224,6 +224,7 @@ class HostPages {
   HostPages* older_ = nullptr;
 
   HostEventRing events_;
+  const uint64_t flood_window_ns_;
   // A page that the kernel empties in a fork child, but not in a vfork child, which also shares the
   // protection of all other pages.
   volatile bool* const made_here_;
