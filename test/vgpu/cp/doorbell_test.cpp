@@ -129,7 +129,7 @@ class SegvAction {
 }  // namespace
 
 TEST_CASE("idle with open queues wakes no thread") {
-  DeviceFixture device;
+  DeviceFixture device(with_workers(2));
   ComputeQueue first(device);
   ComputeQueue second(device);
   REQUIRE(completes(device, first));

@@ -41,11 +41,15 @@ TEST_CASE("waiting is right for every seed, relying on timing is wrong for some"
   Verdicts wrong;
   for (unsigned seed = 1; seed <= 24; ++seed)
     add_verdicts(wrong, {"--delay", std::to_string(seed)});
+  const auto each_was_wrong = [&] {
+    return std::ranges::all_of(
+        wrong, [](const auto& of) { return !of.first.starts_with('!') || of.second > 0; });
+  };
+  // A busy machine may run the program so late that few delays outlast what it relies on.
+  for (unsigned seed = 25; seed <= 500 && !each_was_wrong(); ++seed)
+    add_verdicts(wrong, {"--delay", std::to_string(seed)});
   check_dependences(wrong);
-  for (const auto& [name, times] : wrong) {
-    CAPTURE(name, times);
-    if (name.starts_with('!')) CHECK(times > 0);
-  }
+  CHECK(each_was_wrong());
 }
 
 TEST_CASE("waiting is right together with every other option", "[delay]") {

@@ -171,7 +171,10 @@ std::atomic<int> own_handler_calls{0};
 
 TEST_CASE("a report shows a spinning kernel: its waves, their loop and EXEC") {
   Running spin("spin", 5, 96);
-  const std::string text = report_with("workgroups: 0 done, 5 running, 0 not started");
+  // The loop is in line 5. It may take seconds to load libdw.
+  const std::string text = report_with(
+      "workgroups: 0 done, 5 running, 0 not started.*(\\(report\\.cl:5\\)|no source "
+      "lines: libdw\\.so\\.1)");
   CHECK(text.starts_with("uptempo-vgpu: report, asked for by the program (process " +
                          std::to_string(getpid()) + ")"));
   CHECK(contains(text,
@@ -187,8 +190,6 @@ TEST_CASE("a report shows a spinning kernel: its waves, their loop and EXEC") {
                          "; in a loop of [0-9]+ instructions with s_sleep and global_load_dword "
                          "\\(\\+0x[0-9a-f]+\\) the first lane accesses " +
                          hex(spin.word()) + ", where 0x0 is now ")));
-  // The loop is in line 5.
-  CHECK((contains(text, "(report.cl:5)") || contains(text, "no source lines: libdw.so.1")));
   CHECK(!contains(text, "deadlock"));
   spin.finish();
   CHECK(!contains(report(), "kernel_dispatch"));
@@ -210,10 +211,13 @@ TEST_CASE("SIGQUIT writes a report to stderr, and the program goes on") {
     struct sigaction action {};
     CHECK(sigaction(SIGQUIT, nullptr, &action) == 0);
     CHECK(action.sa_handler == SIG_DFL);
-    CHECK(kill(getpid(), SIGQUIT) == 0);
-    CHECK(errors.receives("end of the report; the program continues"));
+    // A report is without the queues if the device's thread had no core for three seconds.
+    CHECK(eventually([&] {
+      return kill(getpid(), SIGQUIT) == 0 &&
+             errors.receives("end of the report; the program continues") &&
+             contains(errors.text(), "kernel_dispatch spin");
+    }));
     CHECK(contains(errors.text(), "report because of SIGQUIT"));
-    CHECK(contains(errors.text(), "kernel_dispatch spin"));
   }
   spin.finish();
 }
@@ -256,13 +260,18 @@ TEST_CASE("a program's own action for SIGQUIT counts, whatever it is") {
 
 // kfd/hang_watch_test.cpp tests when it reports, with times that do not depend on the machine.
 TEST_CASE("the watchdog reports a hang, and another one later", "[.watchdog]") {
-  for (int round = 0; round < 2; ++round) {
+  // A report is without waves if their worker had no core for a third of a second.
+  const auto reports_waves = [] {
     Stderr errors;
     Running spin("spin", 2, 64);
     CHECK(errors.receives("no packet has completed for 1 s"));
-    CHECK(errors.receives("spin+0x"));
+    CHECK(errors.receives("end of the report; the program continues"));
+    const bool with_waves = contains(errors.text(), "spin+0x");
     spin.finish();
-  }
+    return with_waves;
+  };
+  CHECK(eventually(reports_waves));
+  CHECK(eventually(reports_waves));
 }
 
 }  // namespace uptempo::vgpu::test
