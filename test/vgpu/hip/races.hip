@@ -319,6 +319,9 @@ int main(int argc, char** argv) {
   const dim3 groups(kCount / found->group), group(found->group);
   for (int times = argc > 3 ? std::atoi(argv[3]) : 1; times > 0; --times) {
     CHECK_HIP(hipMemset(out, 0, 2 * kCount * sizeof(unsigned)));
+    // The device takes the kernel's packet because of its own doorbell, whose stream a finding
+    // names, and not because of one before it.
+    CHECK_HIP(hipDeviceSynchronize());
     CHECK_HIP(found->cooperative
                   ? hipLaunchCooperativeKernel(kernel, groups, group, arguments, 0, nullptr)
                   : hipLaunchKernel(kernel, groups, group, arguments, kGroup * sizeof(unsigned),
