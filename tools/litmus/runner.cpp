@@ -30,7 +30,7 @@ using namespace std::chrono_literals;
 
 constexpr size_t kPageBytes = 4096;
 constexpr uint32_t kWorkgroup = 64;
-constexpr auto kPatience = 10s;
+constexpr auto kPatience = 60s;
 constexpr HeaderFlags kSystemScopes{Barrier::on, FenceScope::system, FenceScope::system};
 constexpr HeaderFlags kOrderOnly{Barrier::off, FenceScope::none, FenceScope::none};
 

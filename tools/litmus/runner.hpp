@@ -41,7 +41,7 @@ class Runner {
 
   // Runs a test. `iteration` determines the delays.
   // Errors: std::invalid_argument for a test with declared accesses; Error if a step is not
-  // complete within ten seconds, because the device has stopped or the test waits for itself.
+  // complete within a minute, because the device has stopped or the test waits for itself.
   Run run(const Test& test, uint64_t iteration);
 
  private:

@@ -144,11 +144,13 @@ void PacketQueue::wait(hsa_signal_t signal, std::string_view what, std::chrono::
   Clock::time_point limit = Clock::now() + state_->patience;
   while (value >= 1) {
     state_->require_alive(what);
-    if (const uint64_t now = state_->writer.read_index(); now != read_index) {
-      read_index = now;
-      limit = Clock::now() + state_->patience;
+    const Clock::time_point now = Clock::now();  // before the index: this thread may lose its core
+    if (const uint64_t index = state_->writer.read_index(); index != read_index) {
+      read_index = index;
+      limit = now + state_->patience;
+    } else if (now > limit) {
+      state_->throw_late(what);
     }
-    if (Clock::now() > limit) state_->throw_late(what);
     value = hsa_signal_wait_scacquire(signal, HSA_SIGNAL_CONDITION_LT, 1,
                                       state_->ticks_in(kLongestSleep), HSA_WAIT_STATE_BLOCKED);
   }
