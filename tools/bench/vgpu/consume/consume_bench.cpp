@@ -7,6 +7,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
+#include "tools/bench/vgpu/consume/clock.hpp"
 #include "tools/bench/vgpu/consume/cores.hpp"
 #include "tools/bench/vgpu/consume/floors.hpp"
 #include "tools/bench/vgpu/consume/report.hpp"
@@ -131,12 +132,12 @@ std::vector<std::function<void()>> round_of(Measurer& measure, Rows& rows, int c
 }
 
 void measured(const std::function<void()>& row) {
-  constexpr int kAttempts = 20;
-  for (int attempt = 1;; ++attempt) {
+  constexpr double kPatienceNs = 60e9;
+  for (const double begin = now_ns();;) {
     try {
       return row();
     } catch (const Interrupted&) {
-      if (attempt == kAttempts) throw;
+      if (now_ns() - begin > kPatienceNs) throw;
     }
   }
 }
