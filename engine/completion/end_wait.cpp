@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <chrono>
+
 #include "engine/runtime/say.hpp"
 
 namespace uptempo::detail {
@@ -11,7 +14,7 @@ void say_waiting(Timeline& timeline, Deadline deadline, const char* name) noexce
   std::string limit;
   if (!deadline.is_never()) {
     const std::chrono::duration<double> left = deadline.when() - Deadline::Clock::now();
-    limit = fmt::format(", for {:.1f} s more at most,", left.count());
+    limit = fmt::format(", for {:.1f} s more at most,", std::max(left.count(), 0.0));
   }
   say(fmt::format("the destruction of {} waits{} for {}", name, limit,
                   unfinished.empty() ? "its unfinished work" : unfinished));
