@@ -44,6 +44,13 @@ PacketProcessor::~PacketProcessor() {
   thread_.join();
 }
 
+void PacketProcessor::pause() noexcept {
+  paused_.store(true);
+  if (std::this_thread::get_id() == thread_.get_id()) return;
+  // The present turn may not have seen the pause.
+  for (const uint64_t turn = turns_.load(); turns_.load() == turn;) std::this_thread::yield();
+}
+
 void PacketProcessor::fail(hsa_status_t status) noexcept {
   error_.store(status, std::memory_order_release);
 }
@@ -65,6 +72,7 @@ bool PacketProcessor::wait_completed(uint64_t count) const {
 
 void PacketProcessor::run() {
   while (!stop_.load()) {
+    ++turns_;
     watch_doorbell();
     bool worked = false;
     if (!paused_.load() && error_.load() == HSA_STATUS_SUCCESS) {
@@ -98,9 +106,7 @@ bool PacketProcessor::launch_next() {
   unsigned steps = 0;
   switch (type) {
     case aql::PacketType::kernel_dispatch:
-      steps = options_.duration
-                  ? options_.duration(aql::packet_as<hsa_kernel_dispatch_packet_t>(packet))
-                  : 1 + static_cast<unsigned>(random_() % 16);
+      steps = options_.duration ? 0 : 1 + static_cast<unsigned>(random_() % 16);
       break;
     case aql::PacketType::barrier_and:
     case aql::PacketType::barrier_or:
@@ -122,6 +128,10 @@ bool PacketProcessor::launch_next() {
   double_.invalidate(next_);
   ++next_;
   if (options_.early_read_index) give_back_slots();
+  // Last: a test may take the call for the begin of the kernel, and look at the slot or the index.
+  if (type == aql::PacketType::kernel_dispatch && options_.duration)
+    active_.back().steps_left =
+        options_.duration(aql::packet_as<hsa_kernel_dispatch_packet_t>(packet));
   return true;
 }
 

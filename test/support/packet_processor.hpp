@@ -71,7 +71,8 @@ class PacketProcessor {
   hsa_queue_t* queue() noexcept { return double_.queue(); }
   QueueDouble& memory() noexcept { return double_; }
 
-  void pause() noexcept { paused_.store(true); }
+  // Returns when the processor is at rest. Returns at once if a kernel or `duration` calls it.
+  void pause() noexcept;
   void resume() noexcept { paused_.store(false); }
   bool paused() const noexcept { return paused_.load(); }
 
@@ -116,6 +117,7 @@ class PacketProcessor {
   uint64_t doorbell_seen_;
   std::vector<Active> active_;
   std::atomic<bool> paused_;
+  std::atomic<uint64_t> turns_{0};
   std::atomic<bool> stop_{false};
   std::atomic<hsa_status_t> error_{HSA_STATUS_SUCCESS};
   std::atomic<uint64_t> completed_count_{0};
