@@ -448,6 +448,7 @@ void AqlQueue::stop(uint64_t index, uint32_t type, QueueError error, const std::
 
 void AqlQueue::stop_with_fault(uint64_t index, uint32_t type, MemoryFault fault) {
   halt(index, type, "GPU memory fault in " + fault.where);
+  publish_read_index();  // a report of the fault names the packets that are not complete
   context_.device.interrupts.memory_fault(fault);
 }
 
