@@ -94,8 +94,10 @@ TEST_CASE_METHOD(OnDevice, "waiters on a caller's signal without event use under
   const auto completion_threads = threads_named("uptempo-waiter");
   REQUIRE(completion_threads.size() == 1);
   const auto before = cpu_time_of(completion_threads.front());
+  const auto begin = std::chrono::steady_clock::now();
   const auto cost = cost_of_waiters(completion, gate, 3, {});
-  CHECK(per_cent(cpu_time_of(completion_threads.front()) - before, 1s) < 2);
+  CHECK(per_cent(cpu_time_of(completion_threads.front()) - before,
+                 std::chrono::steady_clock::now() - begin) < 2);
   for (const double per_cent_of_a_core : cost) CHECK(per_cent_of_a_core < 2);
   REQUIRE(eventually([&] { return notifier.pending() == 1; }));
   CHECK(notifier.take()->completion == completion);
@@ -208,7 +210,8 @@ TEST_CASE(
     notifier.watch(lost);
     CHECK(threads_named("uptempo-waiter").size() == 1);
     runtime.reset();
-    CHECK(threads_named("uptempo-waiter").empty());
+    // A thread that has been joined may stay in /proc for a moment.
+    CHECK(eventually([] { return threads_named("uptempo-waiter").empty(); }));
     CHECK(task.done());
     CHECK(contains(task.error(), "the Runtime was destroyed"));
     REQUIRE(readable(notifier.fd(), 0ms));
