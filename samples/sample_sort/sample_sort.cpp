@@ -34,9 +34,13 @@ class PhaseClock {
   const std::vector<Interval>& intervals(Phase phase) const {
     return intervals_[static_cast<size_t>(phase)];
   }
+  int64_t begin_ns() const { return begin_; }
+  // Until the last end().
+  double total_seconds() const { return static_cast<double>(since_ - begin_) * 1e-9; }
 
  private:
-  int64_t since_ = now_ns();
+  const int64_t begin_ = now_ns();
+  int64_t since_ = begin_;
   Phase phase_ = Phase::sample;
   std::vector<Interval> intervals_[kPhaseNames.size()];
 };
@@ -172,7 +176,6 @@ RankTimes SampleSort::run(bool fails) {
   const int64_t device_minus_host_ns = sorter_.now_ns() - now_ns();
   ranks_.barrier();
 
-  const int64_t start = now_ns();
   PhaseClock clock;
   // Before the first chunk is sorted in place.
   const std::vector<Sample> samples =
@@ -210,7 +213,7 @@ RankTimes SampleSort::run(bool fails) {
   clock.end();
 
   RankTimes times;
-  times.total = static_cast<double>(now_ns() - start) * 1e-9;
+  times.total = clock.total_seconds();
   times.received = static_cast<double>(result_keys_);
   for (size_t i = 0; i < kPhaseNames.size(); ++i)
     times.phases[i] = seconds_of(clock.intervals(static_cast<Phase>(i)));
