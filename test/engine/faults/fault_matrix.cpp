@@ -132,7 +132,7 @@ class Matrix {
     const Outcome clean = without_fault(command);
     if (!row.reported) {
       command.patience = std::chrono::seconds(2);
-      command.limit = std::chrono::seconds(20);
+      command.limit = std::chrono::seconds(120);
     }
     const Outcome outcome = run(launcher_, command);
     note(outcome, verdict);
@@ -178,7 +178,7 @@ class Matrix {
         const Command command{.program = "--subject",
                               .inject = rule,
                               .patience = std::chrono::seconds(20),
-                              .limit = std::chrono::seconds(45)};
+                              .limit = std::chrono::seconds(120)};
         const Outcome outcome = run(launcher_, command);
         if (!outcome.died() && !outcome.was_injected()) {
           if (nth == 1) never_made(rule, outcome, verdict);
@@ -276,7 +276,7 @@ class Matrix {
     const auto [found, is_new] = controls_.try_emplace(key_of(command) + with(0));
     if (!is_new) return found->second;
     Command control{
-        .program = "--control", .launcher = command.launcher, .limit = std::chrono::seconds(20)};
+        .program = "--control", .launcher = command.launcher, .limit = std::chrono::seconds(120)};
     const Outcome clean = run(launcher_, control);
     for (uint64_t event = 1; event <= (nth == std::string::npos ? 1 : limit); ++event) {
       control.inject = with(event);

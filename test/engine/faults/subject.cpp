@@ -218,7 +218,7 @@ class Round {
     if (!inherited_) return;
     child_ = fork();
     if (child_ != 0) return;
-    alarm(30);  // ends a child that waits
+    alarm(120);  // ends a child that waits
     const auto refuses = [](const char* what, const auto& use) {
       try {
         use();
