@@ -564,9 +564,9 @@ TEST_CASE("a hardware queue that hangs without room for a marker lets the others
           "[stream]") {
   StreamDevicesOptions options = paused(2);
   options.streams.queue.publications = 2;
-  options.streams.queue.drain_timeout = 2s;
   StreamDevices devices(options);
   Event lost, finished;
+  test::PacketProcessor* hanging = nullptr;
   {
     Stream hangs(devices), goes_on(devices);
     for (uint32_t i = 0; i < 2; ++i) {
@@ -574,12 +574,18 @@ TEST_CASE("a hardware queue that hangs without room for a marker lets the others
       lost = hangs.record();
     }
     launch(hangs, 2);
+    hanging = &devices.device_of(hangs);
     devices.device_of(goes_on).resume();
     launch(goes_on, 3);
     finished = goes_on.record();
     for (uint32_t i = 4; i < 14; ++i) launch(goes_on, i);
   }
+  std::thread ends_the_wait([&] {
+    (void)eventually([&] { return devices.log.ended(13) != 0; });
+    hanging->fail(HSA_STATUS_ERROR_EXCEPTION);
+  });
   devices.destroy_streams();
+  ends_the_wait.join();
   CHECK_THROWS_AS(lost.ready(), Error);
   CHECK(finished.ready());
   for (uint32_t i = 3; i < 14; ++i) CHECK(devices.log.ended(i) != 0);

@@ -108,8 +108,8 @@ class CopyEngine {
       const bool fails = fails_;
       lock.unlock();
       if (!fails) std::memcpy(next.copy.to, next.copy.from, next.copy.bytes);
+      ++carried_out_;  // before the signal, since a waiter may read the count
       value(next.done).store(fails ? -1 : 0, std::memory_order_release);
-      ++carried_out_;
       lock.lock();
     }
   }
