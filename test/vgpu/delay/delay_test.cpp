@@ -49,7 +49,10 @@ TEST_CASE("waiting is right for every seed, relying on timing is wrong for some"
   for (unsigned seed = 25; seed <= 500 && !each_was_wrong(); ++seed)
     add_verdicts(wrong, {"--delay", std::to_string(seed)});
   check_dependences(wrong);
-  CHECK(each_was_wrong());
+  for (const auto& [name, times] : wrong) {
+    CAPTURE(name, times);
+    if (name.starts_with('!')) CHECK(times > 0);
+  }
 }
 
 TEST_CASE("waiting is right together with every other option", "[delay]") {
