@@ -5,12 +5,15 @@
 #include <sys/resource.h>
 #include <ucontext.h>
 
+#include <atomic>
+#include <chrono>
 #include <csignal>
 #include <functional>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "cp/doorbell/doorbell_watch.hpp"
 #include "cp/doorbell/idle_policy.hpp"
 #include "device/fault_chain.hpp"
 #include "device_fixture.hpp"
@@ -373,6 +376,42 @@ TEST_CASE("a doorbell whose page is not attached is polled") {
   std::atomic_ref<uint64_t>(*bare).store(0, std::memory_order_release);
   CHECK(fires(done));
   device.processor->destroy_queue(id);
+}
+
+TEST_CASE(
+    "a held producer continues after passes without progress, not while there is progress or no "
+    "pass",
+    "[prompt]") {
+  DoorbellWatch watch;
+  std::atomic<uint64_t> unheld{0};
+  watch.hold_producers(unheld);
+  std::atomic<bool> continued{false};
+  std::thread producer([&] {
+    watch.hold_until_rest();
+    continued = true;
+  });
+  SECTION("progress") {
+    const auto begin = std::chrono::steady_clock::now();
+    while (std::chrono::steady_clock::now() - begin < DoorbellWatch::kHoldLimit + 300ms) {
+      watch.passed(true);
+      std::this_thread::sleep_for(1ms);
+    }
+    CHECK_FALSE(continued);
+    watch.rested(watch.rings());
+    CHECK(eventually([&] { return continued.load(); }));
+    CHECK(unheld == 0);
+  }
+  SECTION("a processor without a core, then passes") {
+    std::this_thread::sleep_for(DoorbellWatch::kHoldLimit + 300ms);
+    CHECK_FALSE(continued);
+    CHECK(eventually([&] {
+      watch.passed(false);
+      return continued.load();
+    }));
+    CHECK(unheld == 1);
+  }
+  watch.release_producers();
+  producer.join();
 }
 
 TEST_CASE("idle policy: spin, then sleep; more spinning after short sleeps, less after long ones") {

@@ -224,7 +224,7 @@ struct CommandProcessor::Impl final : private HostObserver {
       serve_requests();
       serve_catching_up();
       bool progressed = advance_queues();
-      if (progressed) watch.beat();
+      watch.passed(progressed);
       // Deterministic: launched dispatches end before new packets are read, unless they wait for
       // something that only new packets can change.
       const unsigned slices = device.options.deterministic ? 256 : 1;

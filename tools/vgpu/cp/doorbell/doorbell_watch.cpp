@@ -246,11 +246,16 @@ void DoorbellWatch::hold_until_rest() noexcept {
   hold(ring);
 }
 
-// Progress extends the limit. A kernel that waits for the host makes none.
+// Progress extends the limit. A kernel that waits for the host makes none. The limit counts looks,
+// not time, because the machine may stop both threads, or the processor's alone.
 void DoorbellWatch::hold(uint32_t ring) noexcept {
   constexpr timespec kLook{0, 50'000'000};
+  constexpr unsigned kLooks = kHoldLimit / std::chrono::nanoseconds(kLook.tv_nsec);
+  constexpr unsigned kLooksAtNothing =
+      std::chrono::seconds(60) / std::chrono::nanoseconds(kLook.tv_nsec);
+  uint32_t passes = passes_.load(std::memory_order_relaxed);
   uint32_t beats = beats_.load(std::memory_order_relaxed);
-  uint64_t since_ns = host_clock_ns();
+  unsigned looks = 0, looks_at_nothing = 0;
   for (;;) {
     // acquire: what the device has done happens before the thread continues
     const uint32_t rested = rested_.load(std::memory_order_acquire);
@@ -261,13 +266,18 @@ void DoorbellWatch::hold(uint32_t ring) noexcept {
       unheld->fetch_add(1, std::memory_order_relaxed);
       return;
     }
-    futex(rested_, FUTEX_WAIT, rested, &kLook);
-    const uint64_t now_ns = host_clock_ns();
-    if (const uint32_t now = beats_.load(std::memory_order_relaxed); now != beats) {
-      beats = now;
-      since_ns = now_ns;
+    const bool in_full = futex(rested_, FUTEX_WAIT, rested, &kLook) != 0 && errno == ETIMEDOUT;
+    const uint32_t passed = passes_.load(std::memory_order_relaxed);
+    if (const uint32_t beaten = beats_.load(std::memory_order_relaxed); beaten != beats) {
+      beats = beaten;
+      looks = looks_at_nothing = 0;
+    } else if (in_full && passed != passes) {
+      ++looks;
+    } else if (in_full) {
+      ++looks_at_nothing;
     }
-    if (std::chrono::nanoseconds(now_ns - since_ns) > kHoldLimit)
+    passes = passed;
+    if (looks >= kLooks || looks_at_nothing >= kLooksAtNothing)
       restless_.store(true, std::memory_order_release);
   }
 }

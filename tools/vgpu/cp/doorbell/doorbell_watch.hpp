@@ -20,8 +20,8 @@
 //
 // Holding producers: with hold_producers(), a thread that rings continues only when the device has
 // done all that it can do without the host. rested() says so. A thread waits at most until the
-// device has not beaten for kHoldLimit; then no thread waits until the device rests again. All
-// signals of a thread that waits are blocked.
+// device has made passes without progress for kHoldLimit, or for a minute none at all; then no
+// thread waits until the device rests again. All signals of a thread that waits are blocked.
 //
 // Thread safety: attach(), detach() and wake() from any thread; wake() is async-signal-safe. arm(),
 // sleep() and disarm() from one thread.
@@ -103,8 +103,14 @@ class DoorbellWatch final : public HostHolder {
   uint32_t rings() const noexcept { return rings_.load(std::memory_order_seq_cst); }
   // The device has done all that it can do for the first `rings` doorbells.
   void rested(uint32_t rings) noexcept;
-  // The device makes progress.
-  void beat() noexcept { beats_.fetch_add(1, std::memory_order_relaxed); }
+  // The device has looked at all queues. Call it from the thread of rested().
+  void passed(bool with_progress) noexcept {
+    const auto count = [](std::atomic<uint32_t>& passes) {
+      passes.store(passes.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    };
+    count(passes_);
+    if (with_progress) count(beats_);
+  }
   // Threads that wait continue, and none waits any more.
   void release_producers() noexcept;
 
@@ -139,7 +145,8 @@ class DoorbellWatch final : public HostHolder {
 
   std::atomic<uint32_t> armed_{0};                       // futex word
   std::atomic<std::atomic<uint64_t>*> unheld_{nullptr};  // null: producers are not held
-  std::atomic<uint32_t> rings_{0}, beats_{0};
+  std::atomic<uint32_t> rings_{0};
+  std::atomic<uint32_t> passes_{0}, beats_{0};  // of the device: all, and those with progress
   std::atomic<uint32_t> rested_{0};  // futex word: doorbells after which the device has rested
   std::atomic<bool> restless_{false};
   HostStacks* stacks_ = nullptr;
