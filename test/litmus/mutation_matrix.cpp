@@ -229,8 +229,8 @@ class Matrix {
     Checked checked{.report = directory_.file("report.jsonl"), .runs = {}};
     json placements;
     std::string err;
-    // If the device had no core for two seconds, the checker lost sight of the host. Such a run
-    // proves nothing.
+    // If a kernel took more than two seconds, the checker lost sight of the host. Such a run proves
+    // nothing.
     const auto observed = [&err] { return err.find("were not observed") == std::string::npos; };
     for (int attempt = 0; attempt == 0 || (attempt < 10 && !observed()); ++attempt)
       placements = run_self({"--check", "fences,hsa,waits", "--report", checked.report}, iterations,
