@@ -146,33 +146,39 @@ sdma::Decoded SdmaQueue::decode_at(uint64_t offset, const std::byte* ring) const
   return sdma::decode(std::span(words).first(count));
 }
 
+// Calls use(packet, end) for the packets in the ring from `offset` on, until it returns false.
+template <class Use>
+void SdmaQueue::look_ahead(uint64_t offset, Use use) const {
+  while (offset + sizeof(uint32_t) <= written_) {
+    const sdma::Decoded packet = decode_at(offset);
+    if (packet.dwords == 0 || std::holds_alternative<sdma::Unsupported>(packet.packet)) return;
+    offset += uint64_t{packet.dwords} * sizeof(uint32_t);
+    if (!use(packet, offset)) return;
+  }
+}
+
 // Reports copies in the ring from `from` on to the fence checker, because they may wait there for
 // long.
 void SdmaQueue::expect_copies(uint64_t from) {
   if (!fences_.enabled()) return;
-  for (uint64_t offset = from; offset + sizeof(uint32_t) <= written_;) {
-    const sdma::Decoded packet = decode_at(offset);
-    if (packet.dwords == 0 || std::holds_alternative<sdma::Unsupported>(packet.packet)) return;
+  look_ahead(from, [&](const sdma::Decoded& packet, uint64_t) {
     fences_.expect_copy(packet);
-    offset += uint64_t{packet.dwords} * sizeof(uint32_t);
-  }
+    return true;
+  });
 }
 
-// Counts the interrupt that announces the update of a signal, current_, before that update. A thread
-// that has seen the signal may read the counts at once.
+// Counts the interrupt that announces the update of a signal, current_, before that update. A
+// thread that has seen the signal may read the counts at once.
 void SdmaQueue::count_interrupt_ahead() {
-  const auto bytes = [](const sdma::Decoded& packet) { return packet.dwords * sizeof(uint32_t); };
-  for (uint64_t offset = read_ + bytes(current_); offset + sizeof(uint32_t) <= written_;) {
-    const sdma::Decoded packet = decode_at(offset);
-    if (packet.dwords == 0 || std::holds_alternative<sdma::Unsupported>(packet.packet)) return;
-    if (std::holds_alternative<sdma::AtomicAdd64>(packet.packet)) return;  // the next signal
-    offset += bytes(packet);
+  const uint64_t next = read_ + uint64_t{current_.dwords} * sizeof(uint32_t);
+  look_ahead(next, [&](const sdma::Decoded& packet, uint64_t end) {
     if (std::holds_alternative<sdma::Trap>(packet.packet)) {
       context_.device.counts->interrupt();
-      interrupts_counted_to_ = offset;
-      return;
+      interrupts_counted_to_ = end;
+      return false;
     }
-  }
+    return !std::holds_alternative<sdma::AtomicAdd64>(packet.packet);  // the next signal
+  });
 }
 
 SdmaQueue::Outcome SdmaQueue::execute(uint64_t& budget) {

@@ -46,6 +46,8 @@ class SdmaQueue final : public Queue {
   uint32_t dword_at(uint64_t offset) const;
   sdma::Decoded decode_at(uint64_t offset) const;
   sdma::Decoded decode_at(uint64_t offset, const std::byte* ring) const;
+  template <class Use>
+  void look_ahead(uint64_t offset, Use use) const;
   void expect_copies(uint64_t from);
   void count_interrupt_ahead();
   Outcome execute(uint64_t& budget);
