@@ -105,6 +105,7 @@ class DoorbellWatch final : public HostHolder {
   void rested(uint32_t rings) noexcept;
   // The device has looked at all queues. Call it from the thread of rested().
   void passed(bool with_progress) noexcept {
+    if (unheld_.load(std::memory_order_relaxed) == nullptr) return;
     const auto count = [](std::atomic<uint32_t>& passes) {
       passes.store(passes.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     };
