@@ -34,7 +34,6 @@ class PhaseClock {
   const std::vector<Interval>& intervals(Phase phase) const {
     return intervals_[static_cast<size_t>(phase)];
   }
-  int64_t begin_ns() const { return begin_; }
   // Until the last end().
   double total_seconds() const { return static_cast<double>(since_ - begin_) * 1e-9; }
 

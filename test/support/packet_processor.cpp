@@ -103,10 +103,8 @@ bool PacketProcessor::launch_next() {
   if (aql::header_flags(header).barrier == aql::Barrier::on && !active_.empty()) return false;
 
   aql::Packet64 packet = double_.slot(next_);
-  unsigned steps = 0;
   switch (type) {
     case aql::PacketType::kernel_dispatch:
-      steps = options_.duration ? 0 : 1 + static_cast<unsigned>(random_() % 16);
       break;
     case aql::PacketType::barrier_and:
     case aql::PacketType::barrier_or:
@@ -123,15 +121,15 @@ bool PacketProcessor::launch_next() {
       fail(HSA_STATUS_ERROR_INVALID_PACKET_FORMAT);
       return false;
   }
-  active_.push_back(
-      {.index = next_, .packet = packet, .steps_left = steps, .start_ticks = clock_++});
+  active_.push_back({.index = next_, .packet = packet, .steps_left = 0, .start_ticks = clock_++});
   double_.invalidate(next_);
   ++next_;
   if (options_.early_read_index) give_back_slots();
   // Last: a test may take the call for the begin of the kernel, and look at the slot or the index.
-  if (type == aql::PacketType::kernel_dispatch && options_.duration)
+  if (type == aql::PacketType::kernel_dispatch)
     active_.back().steps_left =
-        options_.duration(aql::packet_as<hsa_kernel_dispatch_packet_t>(packet));
+        options_.duration ? options_.duration(aql::packet_as<hsa_kernel_dispatch_packet_t>(packet))
+                          : 1 + static_cast<unsigned>(random_() % 16);
   return true;
 }
 

@@ -130,10 +130,7 @@ class Matrix {
     if (row.scenario == "neighbour")
       command.launcher = {"--join", "fault-matrix-" + std::to_string(getpid())};
     const Outcome clean = without_fault(command);
-    if (!row.reported) {
-      command.patience = std::chrono::seconds(2);
-      command.limit = std::chrono::seconds(120);
-    }
+    if (!row.reported) command.patience = std::chrono::seconds(2);
     const Outcome outcome = run(launcher_, command);
     note(outcome, verdict);
     if (outcome.died()) {
@@ -175,10 +172,8 @@ class Matrix {
       for (uint64_t nth = 1; nth <= limit; ++nth) {
         progress_.show(fmt::format("{} nth={}", fault, nth));
         const std::string rule = fmt::format("{} nth={}", fault, nth);
-        const Command command{.program = "--subject",
-                              .inject = rule,
-                              .patience = std::chrono::seconds(20),
-                              .limit = std::chrono::seconds(120)};
+        const Command command{
+            .program = "--subject", .inject = rule, .patience = std::chrono::seconds(20)};
         const Outcome outcome = run(launcher_, command);
         if (!outcome.died() && !outcome.was_injected()) {
           if (nth == 1) never_made(rule, outcome, verdict);
@@ -275,8 +270,7 @@ class Matrix {
     };
     const auto [found, is_new] = controls_.try_emplace(key_of(command) + with(0));
     if (!is_new) return found->second;
-    Command control{
-        .program = "--control", .launcher = command.launcher, .limit = std::chrono::seconds(120)};
+    Command control{.program = "--control", .launcher = command.launcher};
     const Outcome clean = run(launcher_, control);
     for (uint64_t event = 1; event <= (nth == std::string::npos ? 1 : limit); ++event) {
       control.inject = with(event);
