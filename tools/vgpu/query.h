@@ -25,8 +25,8 @@ struct uptempo_vgpu_packet_counts {
 };
 typedef int (*uptempo_vgpu_packets_t)(struct uptempo_vgpu_packet_counts* counts);
 
-/* "uptempo_vgpu_device": what the device did on all queues. The device counts a packet or a copy, its
- * interrupt included, before it sends the completion signal. -1: this process has no device. */
+/* "uptempo_vgpu_device": what the device did on all queues. The device counts a packet or a copy,
+ * its interrupt included, before it sends the completion signal. -1: this process has no device. */
 struct uptempo_vgpu_device_counts {
   uint64_t packets;        /* completed packets of all types; of these: */
   uint64_t barrier_bits;   /* packets with their barrier bit set */

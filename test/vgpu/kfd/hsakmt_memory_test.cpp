@@ -126,8 +126,8 @@ TEST_CASE("a thousand freed allocations hold no memory", "[memory]") {
     REQUIRE(hsaKmtFreeMemory(memory, 4 * kMiB) == HSAKMT_STATUS_SUCCESS);
     if (round == 0) after_first = shared_memory_kilobytes();
   }
-  // Less than a page in each round. Some kernels count a process's pages approximately, with an error
-  // of some hundred kilobytes for each processor.
+  // Less than a page in each round. Some kernels count a process's pages approximately, with an
+  // error of some hundred kilobytes for each processor.
   CHECK(shared_memory_kilobytes() < after_first + 4000);
 }
 

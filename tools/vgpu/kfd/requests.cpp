@@ -35,7 +35,8 @@ uint64_t nanoseconds(clockid_t clock) {
 }
 
 // Reads the device's clock and the host's clocks at one moment. ROCr converts packet times with the
-// result, so a thread that loses its core between two reads would shift all of them: it reads again.
+// result, so a thread that loses its core between two reads would shift all of them: it reads
+// again.
 void read_clocks(kfd_ioctl_get_clock_counters_args& clocks) {
   constexpr uint64_t kAtOnceNs = 1000;
   uint64_t least_ns = UINT64_MAX;

@@ -79,8 +79,8 @@ class HostPages {
   static constexpr uint64_t kFloodWindowNs = 100'000'000;
 
   // Installs the fault handler (fault_chain.hpp). One instance handles a process's faults; tests
-  // may create several. `events`: how many may wait for take(), a power of two. Throws
-  // std::bad_alloc, std::system_error.
+  // may create several. `events`: how many may wait for take(), a power of two. Tests choose the
+  // window. Throws std::bad_alloc, std::system_error.
   explicit HostPages(size_t events = kEvents, uint64_t flood_window_ns = kFloodWindowNs);
   // Opens every page. Requires that no other thread is in a call.
   ~HostPages();
