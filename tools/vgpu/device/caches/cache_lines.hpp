@@ -13,6 +13,8 @@
 #include <limits>
 #include <vector>
 
+#include "device/whole_access.hpp"
+
 namespace uptempo::vgpu {
 
 class Probes;
@@ -21,43 +23,19 @@ class Probes;
 inline constexpr size_t kSectorBytes = 64;
 using ByteMask = uint64_t;
 
-// A constant size, so that memcpy() is one host access.
-template <size_t Bytes>
-void transfer_one(std::byte* to, const std::byte* from) noexcept {
-  std::memcpy(to, from, Bytes);
-}
-
-inline void transfer(std::byte* to, const std::byte* from, size_t size_bytes) noexcept {
-  switch (size_bytes) {
-    case 1:
-      return transfer_one<1>(to, from);
-    case 2:
-      return transfer_one<2>(to, from);
-    case 4:
-      return transfer_one<4>(to, from);
-    case 8:
-      return transfer_one<8>(to, from);
-    default:
-      break;
-  }
-  size_t at = 0;
-  for (; at + 4 <= size_bytes; at += 4) transfer_one<4>(to + at, from + at);
-  for (; at < size_bytes; ++at) transfer_one<1>(to + at, from + at);
-}
-
 inline ByteMask mask_of(size_t begin, size_t end) noexcept {
   return begin == end ? 0 : ~ByteMask{0} >> (kSectorBytes - (end - begin)) << begin;
 }
 
 // Copies the bytes of a sector that `mask` selects, in the largest possible accesses.
-template <unsigned Bytes = 8>
+template <unsigned Bytes = 16>
 void transfer_masked(std::byte* to, const std::byte* from, ByteMask mask) noexcept {
   constexpr ByteMask kAll = Bytes == 64 ? ~ByteMask{0} : (ByteMask{1} << Bytes) - 1;
   while (mask != 0) {
     const unsigned at = static_cast<unsigned>(std::countr_zero(mask)) / Bytes * Bytes;
     const ByteMask piece = mask >> at & kAll;
     if (piece == kAll) {
-      transfer_one<Bytes>(to + at, from + at);
+      copy_whole<Bytes>(to + at, from + at);
     } else if constexpr (Bytes > 1) {
       transfer_masked<Bytes / 2>(to + at, from + at, piece);
     }

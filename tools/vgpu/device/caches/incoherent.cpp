@@ -165,35 +165,35 @@ struct Caches::Impl {
   }
 
   void read_l2(L2& l2, const Mapping& mapping, const Piece& piece, std::byte* to) {
-    if (!is_in_l2(mapping)) return transfer(to, piece.host, piece.size_bytes);
+    if (!is_in_l2(mapping)) return copy_in_pieces(to, piece.host, piece.size_bytes);
     if (!is_copied_to_l2(mapping)) return read_over_memory(l2, piece, to);
     const L2Sector sector = l2_sector(l2, mapping, piece);
     if ((piece.mask() & ~sector.line.valid[sector.index]) != 0) fetch(sector.line, mapping);
-    transfer(to, sector.data() + piece.offset(), piece.size_bytes);
+    copy_in_pieces(to, sector.data() + piece.offset(), piece.size_bytes);
   }
 
   // Memory, except for bytes that this L2 has changed.
   static void read_over_memory(L2& l2, const Piece& piece, std::byte* to) noexcept {
-    transfer(to, piece.host, piece.size_bytes);
+    copy_in_pieces(to, piece.host, piece.size_bytes);
     std::byte* const home = L2::home_of(piece.host);
     const L2::Entry* line = l2.find(home);
     if (line == nullptr) return;
     const auto at = static_cast<size_t>(piece.host - home);
     const ByteMask dirty = line->dirty[at / kSectorBytes] & piece.mask();
-    if (dirty == piece.mask()) return transfer(to, line->data.data() + at, piece.size_bytes);
+    if (dirty == piece.mask()) return copy_in_pieces(to, line->data.data() + at, piece.size_bytes);
     for (size_t i = 0; i < piece.size_bytes; ++i)
       if ((dirty >> (piece.offset() + i) & 1) != 0) to[i] = line->data[at + i];
   }
 
   void write_l2(L2& l2, const Mapping& mapping, const Piece& piece, const std::byte* from,
                 AccessScope scope) {
-    if (!is_in_l2(mapping)) return transfer(piece.host, from, piece.size_bytes);
+    if (!is_in_l2(mapping)) return copy_in_pieces(piece.host, from, piece.size_bytes);
     if (meets_in_memory(scope)) {
       give_up(l2, piece);
-      return transfer(piece.host, from, piece.size_bytes);
+      return copy_in_pieces(piece.host, from, piece.size_bytes);
     }
     const L2Sector sector = l2_sector(l2, mapping, piece);
-    transfer(sector.data() + piece.offset(), from, piece.size_bytes);
+    copy_in_pieces(sector.data() + piece.offset(), from, piece.size_bytes);
     sector.line.valid[sector.index] |= piece.mask();
     sector.line.dirty[sector.index] |= piece.mask();
   }
@@ -234,7 +234,7 @@ struct Caches::Impl {
         fill(cache, l2, mapping, piece, line_bytes);
         line = cache.find(piece.sector());
       }
-      transfer(to.data() + done, line->data.data() + piece.offset(), piece.size_bytes);
+      copy_in_pieces(to.data() + done, line->data.data() + piece.offset(), piece.size_bytes);
     });
   }
 
@@ -256,7 +256,7 @@ struct Caches::Impl {
       write_l2(l2, mapping, piece, from.data() + done, scope);
       if (L1::Entry* line = cache.find(piece.sector());
           line != nullptr && (line->valid[0] & piece.mask()) != 0)
-        transfer(line->data.data() + piece.offset(), from.data() + done, piece.size_bytes);
+        copy_in_pieces(line->data.data() + piece.offset(), from.data() + done, piece.size_bytes);
     });
   }
 
@@ -414,7 +414,7 @@ std::byte* Caches::atomic(uint32_t compute_unit, const Mapping& mapping, GpuAddr
 
 void Caches::peek(const Mapping& mapping, GpuAddress address, std::span<std::byte> to) const {
   for_each_piece(mapping.at(address), to.size(), [&](const Piece& piece, size_t done) {
-    transfer(to.data() + done, piece.host, piece.size_bytes);
+    copy_in_pieces(to.data() + done, piece.host, piece.size_bytes);
     std::byte* const home = L2::home_of(piece.host);
     const auto at = static_cast<size_t>(piece.host - home);
     for (L2& l2 : impl_->l2s) {

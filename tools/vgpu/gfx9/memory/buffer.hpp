@@ -23,6 +23,8 @@ class Buffer {
   bool is_private_segment() const noexcept {
     return swizzled_ && add_lane_ && index_stride_ == kLanes && stride_ == 0;
   }
+  // Whether consecutive bytes of a lane's element have consecutive addresses.
+  bool is_linear() const noexcept { return !swizzled_; }
   GpuAddress start() const noexcept { return base_ + soffset_; }
 
   // Returns the address of byte `displacement` of the lane's element, or nullopt when the `bytes`
@@ -31,8 +33,11 @@ class Buffer {
                                     unsigned displacement, unsigned bytes) const noexcept {
     uint32_t index = op.in.idxen ? wave.vgpr[op.in.addr].lane[lane] : 0;
     if (add_lane_) index += lane;
-    uint64_t offset = static_cast<uint32_t>(op.in.offset) + displacement;
-    if (op.in.offen) offset += wave.vgpr[op.in.addr + (op.in.idxen ? 1 : 0)].lane[lane];
+    // The instruction's and the lane's offset are added in 32 bits; nothing else wraps (LLVM pull
+    // requests 152584 and 207821).
+    uint32_t sum = static_cast<uint32_t>(op.in.offset);
+    if (op.in.offen) sum += wave.vgpr[op.in.addr + (op.in.idxen ? 1 : 0)].lane[lane];
+    const uint64_t offset = uint64_t{sum} + displacement;
     if (stride_ != 0 && (swizzled_ || op.in.idxen)) {
       if (index >= records_ || (swizzled_ && offset + bytes > stride_)) return std::nullopt;
     } else if (offset + soffset_ + bytes > records_) {

@@ -28,6 +28,13 @@ inline constexpr bool kMaskedMemory = true;
 inline constexpr bool kMaskedMemory = false;
 #endif
 
+// Whether vector accesses keep the aligned 16 bytes of a lane whole (device/whole_access.hpp).
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+inline constexpr bool kWholeVectors = true;
+#else
+inline const bool kWholeVectors = kVectorsAreWhole;
+#endif
+
 template <class D>
 HWY_INLINE auto mask_at(D d, uint64_t bits, size_t lane) {
   uint8_t bytes[8];
@@ -56,6 +63,14 @@ HWY_INLINE bool is_arithmetic(const Vgpr& v, uint64_t exec, uint32_t origin, uin
                       : is_arithmetic<false>(v, exec, origin, step);
 }
 
+// Loads a vector whose lanes are parts of larger elements. The empty assembly keeps the compiler
+// from loading it once more for another part, which may have changed by then.
+HWY_INLINE hn::Vec<D32> load_once(const uint32_t* from) {
+  auto value = hn::LoadU(D32{}, from);
+  asm volatile("" : "+v"(value.raw));
+  return value;
+}
+
 // A run: lane i's element is at host + i * E::kBytes. Only memory of active lanes is touched.
 template <class E>
 HWY_INLINE void load_run(uint64_t host, uint64_t exec, Vgpr* dst) {
@@ -80,23 +95,27 @@ HWY_INLINE void load_run(uint64_t host, uint64_t exec, Vgpr* dst) {
   if (exec == kAll) {
     if constexpr (std::is_same_v<E, B64>) {
       for (size_t lane = 0; lane < kLanes; lane += kN32) {
-        hn::Vec<D32> v0, v1;
-        hn::LoadInterleaved2(d, from + 2 * lane, v0, v1);
-        hn::Store(v0, d, dst[0].lane + lane);
-        hn::Store(v1, d, dst[1].lane + lane);
+        const auto low = load_once(from + 2 * lane), high = load_once(from + 2 * lane + kN32);
+        hn::Store(hn::ConcatEven(d, high, low), d, dst[0].lane + lane);
+        hn::Store(hn::ConcatOdd(d, high, low), d, dst[1].lane + lane);
       }
       return;
     }
     if constexpr (std::is_same_v<E, B128>) {
-      for (size_t lane = 0; lane < kLanes; lane += kN32) {
-        hn::Vec<D32> v0, v1, v2, v3;
-        hn::LoadInterleaved4(d, from + 4 * lane, v0, v1, v2, v3);
-        hn::Store(v0, d, dst[0].lane + lane);
-        hn::Store(v1, d, dst[1].lane + lane);
-        hn::Store(v2, d, dst[2].lane + lane);
-        hn::Store(v3, d, dst[3].lane + lane);
+      if (kWholeVectors) {
+        for (size_t lane = 0; lane < kLanes; lane += kN32) {
+          const auto* const four = from + 4 * lane;
+          const auto a = load_once(four), b = load_once(four + kN32),
+                     c = load_once(four + 2 * kN32), e = load_once(four + 3 * kN32);
+          const auto low_even = hn::ConcatEven(d, b, a), low_odd = hn::ConcatOdd(d, b, a);
+          const auto high_even = hn::ConcatEven(d, e, c), high_odd = hn::ConcatOdd(d, e, c);
+          hn::Store(hn::ConcatEven(d, high_even, low_even), d, dst[0].lane + lane);
+          hn::Store(hn::ConcatEven(d, high_odd, low_odd), d, dst[1].lane + lane);
+          hn::Store(hn::ConcatOdd(d, high_even, low_even), d, dst[2].lane + lane);
+          hn::Store(hn::ConcatOdd(d, high_odd, low_odd), d, dst[3].lane + lane);
+        }
+        return;
       }
-      return;
     }
     if constexpr (std::is_same_v<E, U8> || std::is_same_v<E, U16>) {
       using Raw = typename E::Raw;
@@ -108,9 +127,7 @@ HWY_INLINE void load_run(uint64_t host, uint64_t exec, Vgpr* dst) {
     }
   }
   for_each_lane(exec, [&](unsigned lane) HWY_ATTR {
-    typename E::Raw raw;
-    std::memcpy(&raw, host_at(host, lane * E::kBytes), E::kBytes);
-    E::to_registers(raw, dst, lane);
+    E::to_registers(load_whole<typename E::Raw>(host_at(host, lane * E::kBytes)), dst, lane);
   });
 }
 
@@ -138,11 +155,13 @@ HWY_INLINE void store_run(uint64_t host, uint64_t exec, const Vgpr* src) {
       return;
     }
     if constexpr (std::is_same_v<E, B128>) {
-      for (size_t lane = 0; lane < kLanes; lane += kN32)
-        hn::StoreInterleaved4(hn::Load(d, src[0].lane + lane), hn::Load(d, src[1].lane + lane),
-                              hn::Load(d, src[2].lane + lane), hn::Load(d, src[3].lane + lane), d,
-                              to + 4 * lane);
-      return;
+      if (kWholeVectors) {
+        for (size_t lane = 0; lane < kLanes; lane += kN32)
+          hn::StoreInterleaved4(hn::Load(d, src[0].lane + lane), hn::Load(d, src[1].lane + lane),
+                                hn::Load(d, src[2].lane + lane), hn::Load(d, src[3].lane + lane), d,
+                                to + 4 * lane);
+        return;
+      }
     }
     if constexpr (std::is_same_v<E, Low8> || std::is_same_v<E, Low16>) {
       using Raw = typename E::Raw;
@@ -154,8 +173,7 @@ HWY_INLINE void store_run(uint64_t host, uint64_t exec, const Vgpr* src) {
     }
   }
   for_each_lane(exec, [&](unsigned lane) HWY_ATTR {
-    const typename E::Raw raw = E::from_registers(src, lane);
-    std::memcpy(host_at(host, lane * E::kBytes), &raw, E::kBytes);
+    store_whole(host_at(host, lane * E::kBytes), E::from_registers(src, lane));
   });
 }
 
@@ -163,9 +181,7 @@ HWY_INLINE void store_run(uint64_t host, uint64_t exec, const Vgpr* src) {
 template <class E, class Address>
 HWY_INLINE void gather(uint64_t distance, const Address* address, uint64_t exec, Vgpr* dst) {
   const auto one = [&](unsigned lane) HWY_ATTR {
-    typename E::Raw raw;
-    std::memcpy(&raw, host_at(distance, address[lane]), E::kBytes);
-    E::to_registers(raw, dst, lane);
+    E::to_registers(load_whole<typename E::Raw>(host_at(distance, address[lane])), dst, lane);
   };
   if (exec == kAll) {
     for (unsigned lane = 0; lane < kLanes; ++lane) one(lane);
@@ -176,8 +192,7 @@ HWY_INLINE void gather(uint64_t distance, const Address* address, uint64_t exec,
 template <class E, class Address>
 HWY_INLINE void scatter(uint64_t distance, const Address* address, uint64_t exec, const Vgpr* src) {
   const auto one = [&](unsigned lane) HWY_ATTR {
-    const typename E::Raw raw = E::from_registers(src, lane);
-    std::memcpy(host_at(distance, address[lane]), &raw, E::kBytes);
+    store_whole(host_at(distance, address[lane]), E::from_registers(src, lane));
   };
   // In lane order: when several lanes write one address, the highest lane wins, as on hardware.
   if (exec == kAll) {

@@ -34,11 +34,10 @@ HWY_NOINLINE void lds_lanes(Wave& wave, uint64_t exec, const Vgpr& base, uint32_
     const bool inside = uint64_t{address[lane]} + E::kBytes <= wave.lds_bytes;
     if constexpr (Kind == Access::read) {
       typename E::Raw raw{};
-      if (inside) std::memcpy(&raw, wave.lds + address[lane], E::kBytes);
+      if (inside) raw = load_whole<typename E::Raw>(wave.lds + address[lane]);
       E::to_registers(raw, data, lane);
     } else if (inside) {
-      const typename E::Raw raw = E::from_registers(data, lane);
-      std::memcpy(wave.lds + address[lane], &raw, E::kBytes);
+      store_whole(wave.lds + address[lane], E::from_registers(data, lane));
     }
   });
 }

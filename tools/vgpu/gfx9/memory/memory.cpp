@@ -112,28 +112,12 @@ Handler translate_memory(Instruction& in, Target target, MemoryPolicy policy) no
 namespace memory {
 namespace {
 
-// Constant sizes: each compiles to one host access.
 void move(std::byte* host, void* buffer, unsigned bytes, Access access) noexcept {
-  const auto copy = [&]<size_t N>(std::integral_constant<size_t, N>) {
-    if (access == Access::read) {
-      std::memcpy(buffer, host, N);
-    } else {
-      std::memcpy(host, buffer, N);
-    }
-  };
-  switch (bytes) {
-    case 1:
-      return copy(std::integral_constant<size_t, 1>{});
-    case 2:
-      return copy(std::integral_constant<size_t, 2>{});
-    case 4:
-      return copy(std::integral_constant<size_t, 4>{});
-    case 8:
-      return copy(std::integral_constant<size_t, 8>{});
-    default:
-      for (unsigned i = 0; i < bytes; i += 4)
-        move(host + i, static_cast<std::byte*>(buffer) + i, 4, access);
-  }
+  auto* const registers = static_cast<std::byte*>(buffer);
+  if (access == Access::read)
+    copy_in_pieces(registers, host, bytes);
+  else
+    copy_in_pieces(host, registers, bytes);
 }
 
 // Accesses one piece in global memory under the transfer's policy.
@@ -192,21 +176,30 @@ const Op* access_each_private_lane(const Op& op, Wave& wave, uint64_t exec, GpuA
   });
 }
 
+// An element that is in range as a whole, and whose dwords are neighbours, is one access. Otherwise
+// each dword is, because each is in range or not on its own.
 const Op* access_each_buffer_lane(const Op& op, Wave& wave, uint64_t exec, const Buffer& buffer,
                                   const Transfer& transfer) {
+  const auto access_part = [&](unsigned lane, GpuAddress address, unsigned bytes, std::byte* raw) {
+    GpuAddress observed[kLanes];
+    if (!transfer.direct()) {
+      observed[lane] = address;
+      Observed::access(op, wave, transfer.access, bytes, uint64_t{1} << lane, observed);
+    }
+    if (!access_piece(op, wave, address, bytes, raw, transfer)) return false;
+    if (!transfer.direct())
+      Observed::accessed(op, wave, transfer.access, bytes, uint64_t{1} << lane, observed);
+    return true;
+  };
   return each_lane(op, wave, exec, transfer, [&](unsigned lane, std::byte* raw) {
+    if (buffer.is_linear()) {
+      if (const auto address = buffer.address(op, wave, lane, 0, transfer.bytes))
+        return access_part(lane, *address, transfer.bytes, raw);
+    }
     const unsigned bytes = transfer.piece_bytes();
     for (unsigned piece = 0; piece < transfer.pieces(); ++piece) {
       const auto address = buffer.address(op, wave, lane, piece * 4, bytes);
-      if (!address) continue;
-      GpuAddress observed[kLanes];
-      if (!transfer.direct()) {
-        observed[lane] = *address;
-        Observed::access(op, wave, transfer.access, bytes, uint64_t{1} << lane, observed);
-      }
-      if (!access_piece(op, wave, *address, bytes, raw + 4 * piece, transfer)) return false;
-      if (!transfer.direct())
-        Observed::accessed(op, wave, transfer.access, bytes, uint64_t{1} << lane, observed);
+      if (address && !access_part(lane, *address, bytes, raw + 4 * piece)) return false;
     }
     return true;
   });

@@ -11,15 +11,16 @@
 #include <cstdint>
 #include <cstring>
 
+#include "device/whole_access.hpp"
 #include "gfx9/op.hpp"
 #include "gfx9/stop.hpp"
 #include "gfx9/workgroup.hpp"
 
 namespace uptempo::vgpu::gfx9::memory {
 
-// Elements: bytes per lane, number of registers, and the conversion between both. One memcpy of
-// constant size moves Raw. For 1, 2, 4 and 8 bytes that is one host access, so aligned values never
-// tear.
+// Elements: bytes per lane, number of registers, and the conversion between both. load_whole() and
+// store_whole() move Raw. For all but 12 bytes that is one host access, so aligned values never
+// tear (device/whole_access.hpp).
 template <class R, uint32_t (*Widen)(R raw, uint32_t old)>
 struct Narrow {
   using Raw = R;
@@ -31,7 +32,7 @@ struct Narrow {
 
 template <unsigned N>
 struct Dwords {
-  using Raw = std::array<uint32_t, N>;
+  using Raw = std::conditional_t<N == 4, Quad, std::array<uint32_t, N>>;
   static constexpr unsigned kBytes = 4 * N, kDwords = N;
   static void to_registers(const Raw& raw, Vgpr* dst, unsigned lane) noexcept {
     for (unsigned i = 0; i < N; ++i) dst[i].lane[lane] = raw[i];
@@ -40,6 +41,18 @@ struct Dwords {
     Raw raw;
     for (unsigned i = 0; i < N; ++i) raw[i] = src[i].lane[lane];
     return raw;
+  }
+};
+template <>
+struct Dwords<2> {
+  using Raw = uint64_t;
+  static constexpr unsigned kBytes = 8, kDwords = 2;
+  static void to_registers(Raw raw, Vgpr* dst, unsigned lane) noexcept {
+    dst[0].lane[lane] = static_cast<uint32_t>(raw);
+    dst[1].lane[lane] = static_cast<uint32_t>(raw >> 32);
+  }
+  static Raw from_registers(const Vgpr* src, unsigned lane) noexcept {
+    return src[0].lane[lane] | Raw{src[1].lane[lane]} << 32;
   }
 };
 

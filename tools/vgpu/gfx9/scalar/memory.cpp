@@ -5,6 +5,7 @@
 
 #include "device/caches/incoherent.hpp"
 #include "device/clock.hpp"
+#include "device/whole_access.hpp"
 #include "gfx9/observe.hpp"
 #include "gfx9/scalar/scalar.hpp"
 #include "gfx9/stop.hpp"
@@ -42,9 +43,9 @@ inline void move(const Op& op, Wave& wave, GpuAddress address, std::byte* host,
   if constexpr (Observer::kCached) {
     access_cached(op, wave, address, registers, Dwords, Kind);
   } else if constexpr (Kind == Access::read) {
-    std::memcpy(registers, host, 4 * Dwords);
+    copy_in_pieces(reinterpret_cast<std::byte*>(registers), host, 4 * Dwords);
   } else {
-    std::memcpy(host, registers, 4 * Dwords);
+    copy_in_pieces(host, reinterpret_cast<const std::byte*>(registers), 4 * Dwords);
   }
 }
 
