@@ -16,8 +16,7 @@ TEST_CASE("a workgroup sees all of another one's store of 8 or 16 bytes, or noth
   BatchSubmitter batch{queue};
   DeviceBuffer<uint32_t> places{device.gpu, 4 * 64}, torn{device.gpu, 1};
   for (const char* name : {"exchange2", "exchange4"}) {
-    auto exchange =
-        program.kernel<uint32_t*, uint32_t*, uint32_t, uint32_t, uint32_t>(name);
+    auto exchange = program.kernel<uint32_t*, uint32_t*, uint32_t, uint32_t, uint32_t>(name);
     for (const uint32_t step : {1u, 2u}) {
       for (const uint32_t spread : {1u, 7u}) {
         CAPTURE(name, step, spread);

@@ -15,8 +15,11 @@ namespace {
 constexpr GpuAddress kBlock = 0x7f0000000000, kOther = kBlock + 0x10000;
 
 struct Dispatch {
-  explicit Dispatch(bool of_runtime = false, uint32_t group_segment_bytes = 1024)
-      : dispatch(checker, Packet{.name = "kernel"}, checker.begin({}, {}), of_runtime,
+  explicit Dispatch(bool of_runtime = false, uint32_t group_segment_bytes = 1024,
+                    bool buffer_ranges = false)
+      : checker([this](const Finding& finding) { findings.push_back(finding); }, false,
+                buffer_ranges),
+        dispatch(checker, Packet{.name = "kernel"}, checker.begin({}, {}), of_runtime,
                  group_segment_bytes) {
     checker.add_buffer(kBlock, 1 << 20, {.is_undefined = true});
     for (const GpuAddress begin : {kBlock, kOther})
@@ -56,7 +59,7 @@ struct Dispatch {
   std::vector<Finding> take() { return std::exchange(findings, {}); }
 
   std::vector<Finding> findings;
-  Checker checker{[this](const Finding& finding) { findings.push_back(finding); }, false};
+  Checker checker;
   GpuAddress instruction = 0x100;
   CheckedDispatch dispatch;
 };
@@ -67,6 +70,26 @@ auto adjacent(GpuAddress first, uint64_t bytes) {
 }
 
 }  // namespace
+
+TEST_CASE("lanes that a buffer's range check excludes are findings on request", "[memory_check]") {
+  CHECK_FALSE(Dispatch().dispatch.interests().ranges);
+  Dispatch kernel(false, 1024, true);
+  CHECK(kernel.dispatch.interests().ranges);
+  std::array<GpuAddress, 64> addresses{};
+  addresses[5] = kBlock + 4;
+  kernel.dispatch.out_of_range({.access = Access::write,
+                                .size_bytes = 8,
+                                .lanes = uint64_t{0b11} << 5,
+                                .address = addresses.data(),
+                                .instruction = 0x100});
+  const auto found = kernel.take();
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].what == Class::buffer_range);
+  CHECK(found[0].lane == 5);
+  CHECK(found[0].lanes == 2);
+  CHECK(found[0].address == kBlock + 4);
+  CHECK(found[0].bytes == 8);
+}
 
 TEST_CASE("a finding names the first of the lanes outside, and their number", "[memory_check]") {
   Dispatch kernel;

@@ -175,12 +175,13 @@ TEST_CASE("checks are a comma-separated list", "[options]") {
   environment.set("UPTEMPO_VGPU_CHECK", "memory,races");
   CHECK(Options::from_environment().checks.races);
   CHECK(Options::from_environment().checks.memory);
-  for (const char* memory : {"memory", "memory,repeated", "atomics,memory"}) {
+  for (const char* memory : {"memory", "memory,repeated", "atomics,memory", "memory,buffers"}) {
     CAPTURE(memory);
     environment.set("UPTEMPO_VGPU_CHECK", memory);
     CHECK(Options::from_environment().checks.memory);
     CHECK_FALSE(Options::from_environment().checks.fences);
     CHECK(Options::from_environment().checks.atomics);
+    CHECK(Options::from_environment().checks.buffers == (std::string(memory) == "memory,buffers"));
     CHECK(Options::from_environment().checks.repeated ==
           (std::string(memory) == "memory,repeated"));
   }
@@ -191,7 +192,7 @@ TEST_CASE("checks are a comma-separated list", "[options]") {
                             "memory,hsa",   "memory,waits",   "hsa,advice",
                             "waits",        "atomics,waits",  "fences,waits,advice",
                             "atomics,hsa",  "atomics,advice", "atomics,repeated",
-                            "atomic"}) {
+                            "atomic",       "buffers",        "fences,buffers"}) {
     CAPTURE(wrong);
     environment.set("UPTEMPO_VGPU_CHECK", wrong);
     CHECK_THROWS_AS(Options::from_environment(), std::invalid_argument);

@@ -44,6 +44,10 @@ struct Recorder : MemoryObserver {
       if ((what.lanes >> lane & 1) != 0) text += ' ' + std::to_string(what.offset[lane]);
     add(text + " of " + std::to_string(what.segment_bytes));
   }
+  void out_of_range(const ObservedAccess& what) noexcept override {
+    add("out of range " + kind(what.access) + ' ' + std::to_string(what.size_bytes) + " of lanes " +
+        std::to_string(what.lanes) + " at " + std::to_string(what.address[1] % 4096));
+  }
   void workgroup_started(const ObservedWorkgroup& group) noexcept override {
     add("start " + at(group.workgroup) + " of " + std::to_string(group.waves));
   }
@@ -112,6 +116,23 @@ TEST_CASE("an observer sees the LDS accesses of DS instructions", "[observer]") 
         Events{"write 4 at 68 76 of 1024"});
   CHECK(events_of("s_mov_b32 m0, 64\nds_append v4 offset:4") ==
         Events{"atomic returns 4 at 68 of 1024"});
+}
+
+// A buffer of 8 bytes at the data: of three lanes, 8 bytes apart, one is in range.
+TEST_CASE("an observer sees the lanes that a buffer's range check excludes", "[observer]") {
+  const auto of = [](const std::string& instruction) {
+    return events_of("s_mov_b64 s[4:5], s[0:1]\ns_mov_b32 s6, 8\ns_mov_b32 s7, 0\n" + instruction,
+                     Target::gfx90a, {.ranges = true});
+  };
+  CHECK(of("buffer_load_dwordx2 v[4:5], v0, s[4:7], 0 offen") ==
+        Events{"global read", "out of range read 8 of lanes 6 at 8"});
+  CHECK(of("buffer_store_dword v4, v0, s[4:7], 0 offen offset:4") ==
+        Events{"global write", "out of range write 4 of lanes 6 at 12"});
+  CHECK(of("buffer_atomic_add v4, v0, s[4:7], 0 offen") ==
+        Events{"out of range atomic 4 of lanes 6 at 8", "global atomic"});
+  // The second dword of lane 0 is out of range, too.
+  CHECK(of("buffer_load_dwordx2 v[4:5], v0, s[4:7], 0 offen offset:4") ==
+        Events{"global read", "out of range read 8 of lanes 7 at 12"});
 }
 
 TEST_CASE("an observer sees LDS accesses out of the segment", "[observer]") {

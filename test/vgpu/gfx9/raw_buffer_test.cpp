@@ -36,11 +36,12 @@ struct BufferAccess {
   }
   // Runs it with this offset in v0 of every lane. Returns v4 of lane 0.
   uint32_t load(const char* text, uint32_t offset) {
-    return run(text, [&](Wave& wave) {
-             wave.set_exec(1);
-             wave.vgpr[0].lane[0] = offset;
-             wave.vgpr[4].lane[0] = 99;
-           })
+    return run(text,
+               [&](Wave& wave) {
+                 wave.set_exec(1);
+                 wave.vgpr[0].lane[0] = offset;
+                 wave.vgpr[4].lane[0] = 99;
+               })
         .vgpr[4]
         .lane[0];
   }
@@ -51,7 +52,8 @@ constexpr uint32_t minus(uint32_t bytes) { return 0u - bytes; }
 
 }  // namespace
 
-TEST_CASE("compiled accesses to raw buffers add the lane's and the instruction's offset in 32 bits") {
+TEST_CASE(
+    "compiled accesses to raw buffers add the lane's and the instruction's offset in 32 bits") {
   for (const Target target : {Target::gfx90a, Target::gfx908, Target::gfx906, Target::gfx900}) {
     Machine machine(target);
     machine.load(kernels::raw_buffers());
@@ -187,9 +189,8 @@ TEST_CASE("the sum of both offsets wraps in private memory") {
 TEST_CASE("scalar buffer loads add in 64 bits") {
   BufferAccess raw;
   raw.soffset = minus(4);
-  const Wave& wave = raw.run("s_buffer_load_dword s4, s[8:11], s12 offset:8", [](Wave& lane) {
-    lane.scalar[4] = 99;
-  });
+  const Wave& wave = raw.run("s_buffer_load_dword s4, s[8:11], s12 offset:8",
+                             [](Wave& lane) { lane.scalar[4] = 99; });
   CHECK(wave.scalar[4] == 0);
 }
 

@@ -66,12 +66,14 @@ struct Form {
   const char* store;
 };
 constexpr Form kForms[] = {
-    {4, false, "global_load_dwordx4 v[4:7], v[0:1], off glc", "global_store_dwordx4 v[0:1], v[4:7], off"},
+    {4, false, "global_load_dwordx4 v[4:7], v[0:1], off glc",
+     "global_store_dwordx4 v[0:1], v[4:7], off"},
     {4, false, "flat_load_dwordx4 v[4:7], v[0:1]", "flat_store_dwordx4 v[0:1], v[4:7]"},
     {4, false, "buffer_load_dwordx4 v[4:7], v2, s[8:11], 0 offen",
      "buffer_store_dwordx4 v[4:7], v2, s[8:11], 0 offen"},
     {4, true, "ds_read_b128 v[4:7], v2", "ds_write_b128 v2, v[4:7]"},
-    {2, false, "global_load_dwordx2 v[4:5], v[0:1], off glc", "global_store_dwordx2 v[0:1], v[4:5], off"},
+    {2, false, "global_load_dwordx2 v[4:5], v[0:1], off glc",
+     "global_store_dwordx2 v[0:1], v[4:5], off"},
     {2, false, "flat_load_dwordx2 v[4:5], v[0:1]", "flat_store_dwordx2 v[0:1], v[4:5]"},
     {2, false, "buffer_load_dwordx2 v[4:5], v2, s[8:11], 0 offen",
      "buffer_store_dwordx2 v[4:5], v2, s[8:11], 0 offen"},
@@ -91,8 +93,7 @@ template <class Host>
 Wave& race(Fragment& fragment, const Form& form, const std::string& text, uint64_t exec,
            unsigned step, Host&& host) {
   const unsigned bytes = 4 * form.dwords;
-  const Buffer memory =
-      fragment.machine.allocate(kLanes * bytes, true, MemoryKind::fine_grained);
+  const Buffer memory = fragment.machine.allocate(kLanes * bytes, true, MemoryKind::fine_grained);
   Wave& wave = fragment.prepare(text, kLanes * bytes);
   std::byte* const place = form.in_lds ? wave.lds : memory.bytes.data();
   std::fill_n(place, kLanes * bytes, std::byte{0});
@@ -126,16 +127,18 @@ void check_all_forms(MemoryPolicy policy) {
         CAPTURE(form.load, exec, step);
         Fragment stores(Target::gfx90a, policy);
         unsigned torn = 0;
-        race(stores, form,
-             repeated("v_add_u32 v4, 1, v4\nv_mov_b32 v5, v4\nv_mov_b32 v6, v4\nv_mov_b32 v7, v4\n" +
-                      std::string(form.store)),
-             exec, step, [&](std::byte* at) { torn += values.is_torn(at); });
+        race(
+            stores, form,
+            repeated("v_add_u32 v4, 1, v4\nv_mov_b32 v5, v4\nv_mov_b32 v6, v4\nv_mov_b32 v7, v4\n" +
+                     std::string(form.store)),
+            exec, step, [&](std::byte* at) { torn += values.is_torn(at); });
         CHECK(torn == 0);
 
         Fragment loads(Target::gfx90a, policy);
         std::string differences;  // in v12
         for (unsigned dword = 1; dword < form.dwords; ++dword)
-          differences += "\nv_xor_b32 v8, v4, v" + std::to_string(4 + dword) + "\nv_or_b32 v12, v12, v8";
+          differences +=
+              "\nv_xor_b32 v8, v4, v" + std::to_string(4 + dword) + "\nv_or_b32 v12, v12, v8";
         uint32_t i = 0;
         const Wave& wave = race(loads, form, repeated(form.load + differences), exec, step,
                                 [&](std::byte* at) { values.store(at, ++i); });

@@ -164,6 +164,19 @@ void CheckedDispatch::access(const ObservedAccess& access) noexcept {
   }
 }
 
+void CheckedDispatch::out_of_range(const ObservedAccess& access) noexcept {
+  const auto lane = static_cast<uint32_t>(std::countr_zero(access.lanes));
+  try {
+    memory_check::Finding finding =
+        finding_of(packet_, access, lane, static_cast<uint32_t>(std::popcount(access.lanes)),
+                   access.address[lane], access.size_bytes);
+    finding.what = memory_check::Class::buffer_range;
+    checker_.found(std::move(finding));
+  } catch (const std::bad_alloc&) {
+    // Not reported for lack of memory.
+  }
+}
+
 CheckedDispatch::LdsBits* CheckedDispatch::lds_of(
     const std::array<uint32_t, 3>& workgroup) noexcept {
   // A workgroup runs on one worker for long. Its bits stay at their place until it ends.

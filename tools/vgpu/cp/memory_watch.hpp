@@ -31,7 +31,9 @@ class CheckedDispatch final : public MemoryObserver {
   CheckedDispatch(memory_check::Checker& checker, memory_check::Packet packet, uint64_t number,
                   bool of_runtime, uint32_t group_segment_bytes)
       // `order` for the begin and end of workgroups, which own the contents of LDS.
-      : MemoryObserver({.lds = true, .order = group_segment_bytes != 0}),
+      : MemoryObserver({.lds = true,
+                        .ranges = checker.lists_buffer_ranges(),
+                        .order = group_segment_bytes != 0}),
         checker_(checker),
         packet_(std::move(packet)),
         number_(number),
@@ -42,6 +44,7 @@ class CheckedDispatch final : public MemoryObserver {
   CheckedDispatch& operator=(const CheckedDispatch&) = delete;
 
   void access(const ObservedAccess& access) noexcept override;
+  void out_of_range(const ObservedAccess& access) noexcept override;
   void lds_access(const ObservedLdsAccess& access) noexcept override;
   void workgroup_ended(const ObservedWorkgroup& group) noexcept override;
 

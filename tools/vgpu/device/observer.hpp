@@ -69,8 +69,9 @@ struct ObservedLdsAccess {
 
 // What an observer sees besides access() and wrote_back().
 struct ObserverInterests {
-  bool lds = false;    // lds_access()
-  bool order = false;  // the functions after lds_access()
+  bool lds = false;     // lds_access()
+  bool ranges = false;  // out_of_range()
+  bool order = false;   // the functions after lds_access()
 };
 
 class MemoryObserver {
@@ -89,6 +90,9 @@ class MemoryObserver {
   // stores next may tell the host of what it has stored. The scope is the named one on gfx942.
   virtual void wrote_back(const ObservedWave&, AccessScope) noexcept {}
 
+  // Lanes of a buffer access that the buffer's range check excludes: they read 0 or store nothing.
+  // Each lane's address is that of its first byte out of range.
+  virtual void out_of_range(const ObservedAccess&) noexcept {}
   virtual void lds_access(const ObservedLdsAccess&) noexcept {}
 
   virtual void workgroup_started(const ObservedWorkgroup&) noexcept {}
@@ -127,6 +131,10 @@ class Observers final : public MemoryObserver {
   void wrote_back(const ObservedWave& wave, AccessScope scope) noexcept override {
     for (MemoryObserver* each : all_) each->wrote_back(wave, scope);
   }
+  void out_of_range(const ObservedAccess& access) noexcept override {
+    for (MemoryObserver* each : all_)
+      if (each->interests().ranges) each->out_of_range(access);
+  }
   void lds_access(const ObservedLdsAccess& access) noexcept override {
     for (MemoryObserver* each : all_)
       if (each->interests().lds) each->lds_access(access);
@@ -164,6 +172,7 @@ class Observers final : public MemoryObserver {
     ObserverInterests sum;
     for (const MemoryObserver* each : all) {
       sum.lds |= each->interests().lds;
+      sum.ranges |= each->interests().ranges;
       sum.order |= each->interests().order;
     }
     return sum;

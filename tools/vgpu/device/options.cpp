@@ -115,6 +115,8 @@ Checks Checks::parse(std::string_view list) {
       checks.atomics = true;
     } else if (name == "memory") {
       checks.memory = true;
+    } else if (name == "buffers") {
+      checks.buffers = true;
     } else if (name == "hsa") {
       checks.specification = true;
     } else if (name == "repeated") {
@@ -131,10 +133,11 @@ Checks Checks::parse(std::string_view list) {
   const bool lacks_fences = of_fences && !checks.fences;
   const bool lacks_findings =
       !checks.fences && !checks.memory && !checks.races && (checks.repeated || !checks.atomics);
-  if (!known || lacks_fences || lacks_findings)
+  if (!known || lacks_fences || lacks_findings || (checks.buffers && !checks.memory))
     throw std::invalid_argument(
         "'" + std::string(list) +
-        "': use atomics, memory[,repeated], races[,repeated], or fences with any of ,hsa ,repeated "
+        "': use atomics, memory[,buffers][,repeated], races[,repeated], or fences with any of ,hsa "
+        ",repeated "
         ",advice ,waits appended; races combines with memory and with fences");
   if (checks.fences && checks.memory)
     throw std::invalid_argument(

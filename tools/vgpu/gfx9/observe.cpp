@@ -54,6 +54,13 @@ void Observed::accessed(const Op& op, const Wave& wave, Access access, uint32_t 
   observer->accessed(vector_access(op, wave, access, size_bytes, lanes, address));
 }
 
+void Observed::out_of_range(const Op& op, const Wave& wave, Access access, uint32_t size_bytes,
+                            uint64_t lanes, const GpuAddress* address) noexcept {
+  MemoryObserver* const observer = observer_of(wave);
+  if (observer == nullptr || !observer->interests().ranges || lanes == 0) return;
+  observer->out_of_range(vector_access(op, wave, access, size_bytes, lanes, address));
+}
+
 void Observed::lds_access(const Op& op, const Wave& wave, Access access, uint32_t size_bytes,
                           uint64_t lanes, const uint32_t* offset, bool returns) noexcept {
   MemoryObserver* const observer = observer_of(wave);

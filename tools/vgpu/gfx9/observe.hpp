@@ -21,6 +21,8 @@ struct Unobserved {
                      const GpuAddress*) noexcept {}
   static void accessed(const Op&, const Wave&, Access, uint32_t, uint64_t,
                        const GpuAddress*) noexcept {}
+  static void out_of_range(const Op&, const Wave&, Access, uint32_t, uint64_t,
+                           const GpuAddress*) noexcept {}
   static void lds_access(const Op&, const Wave&, Access, uint32_t, uint64_t, const uint32_t*,
                          bool) noexcept {}
   static void scalar_access(const Op&, const Wave&, Access, uint32_t, GpuAddress) noexcept {}
@@ -35,6 +37,9 @@ struct Observed {
   // After the access, if it reads and reaches further than the wave.
   static void accessed(const Op& op, const Wave& wave, Access access, uint32_t size_bytes,
                        uint64_t lanes, const GpuAddress* address) noexcept;
+  // Of the lanes that a buffer's range check excludes.
+  static void out_of_range(const Op& op, const Wave& wave, Access access, uint32_t size_bytes,
+                           uint64_t lanes, const GpuAddress* address) noexcept;
   // `offset`: of each lane, in the group segment. `returns`: of an atomic.
   static void lds_access(const Op& op, const Wave& wave, Access access, uint32_t size_bytes,
                          uint64_t lanes, const uint32_t* offset, bool returns = false) noexcept;

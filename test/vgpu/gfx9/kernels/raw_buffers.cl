@@ -1,13 +1,13 @@
 // Raw buffers, by LLVM's intrinsics. A kernel reaches an intrinsic through a function of its name,
 // as AMD's Composable Kernel does.
-uint raw_load(int4 buffer, uint offset, uint soffset, int policy)
-    __asm("llvm.amdgcn.raw.buffer.load.i32");
-uint4 raw_load4(int4 buffer, uint offset, uint soffset, int policy)
-    __asm("llvm.amdgcn.raw.buffer.load.v4i32");
-void raw_store(uint value, int4 buffer, uint offset, uint soffset, int policy)
-    __asm("llvm.amdgcn.raw.buffer.store.i32");
-void raw_store2(uint2 value, int4 buffer, uint offset, uint soffset, int policy)
-    __asm("llvm.amdgcn.raw.buffer.store.v2i32");
+uint raw_load(int4 buffer, uint offset, uint soffset,
+              int policy) __asm("llvm.amdgcn.raw.buffer.load.i32");
+uint4 raw_load4(int4 buffer, uint offset, uint soffset,
+                int policy) __asm("llvm.amdgcn.raw.buffer.load.v4i32");
+void raw_store(uint value, int4 buffer, uint offset, uint soffset,
+               int policy) __asm("llvm.amdgcn.raw.buffer.store.i32");
+void raw_store2(uint2 value, int4 buffer, uint offset, uint soffset,
+                int policy) __asm("llvm.amdgcn.raw.buffer.store.v2i32");
 
 int4 buffer_of(global void* memory, uint bytes) {
   const ulong address = (ulong)memory;

@@ -50,7 +50,8 @@ void close(Allocation& allocation, State state) noexcept {
 
 }  // namespace
 
-Checker::Checker(Report report, bool repeated) : report_(std::move(report)), repeated_(repeated) {}
+Checker::Checker(Report report, bool repeated, bool buffer_ranges)
+    : report_(std::move(report)), repeated_(repeated), buffer_ranges_(buffer_ranges) {}
 
 Allocation* Checker::buffer_at(GpuAddress address) const {
   const auto after = buffers_.upper_bound(address);

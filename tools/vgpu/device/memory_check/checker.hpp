@@ -34,7 +34,10 @@ class Checker {
   static constexpr size_t kRemembered = 16384;
 
   // `repeated`: reports each finding, not only the first of an instruction and a class.
-  Checker(Report report, bool repeated);
+  // `buffer_ranges`: also reports what the range check of a buffer drops.
+  Checker(Report report, bool repeated, bool buffer_ranges = false);
+
+  bool lists_buffer_ranges() const noexcept { return buffer_ranges_; }
 
   // --- The driver's buffers
 
@@ -104,7 +107,7 @@ class Checker {
   // Completes the finding with the nearest allocation and reports it, unless the memory is a
   // buffer of the driver's own. Judges again what check() did not find fine.
   void found(Finding finding, Verdict verdict);
-  // A finding that needs no buffer, in LDS.
+  // A finding that needs no buffer: in LDS, or of a buffer's range check.
   void found(Finding finding);
 
   struct Range {
@@ -149,7 +152,7 @@ class Checker {
   void check_copy(const Packet& packet, Range range, bool writes);
 
   const Report report_;
-  const bool repeated_;
+  const bool repeated_, buffer_ranges_;
   AllocationMap map_;
   std::atomic<uint64_t> unrecorded_{0};  // allocations that were not recorded for lack of memory
 

@@ -67,6 +67,8 @@ std::string_view reason(const Finding& finding) {
              "memory that it reserves";
     case Class::lds_uninitialised_read:
       return "no wave of the workgroup has stored to these bytes";
+    case Class::buffer_range:
+      return "out of the range of its buffer descriptor: the lane reads 0 or stores nothing";
     case Class::leak:
       return "the program has not freed this memory";
   }
@@ -121,6 +123,10 @@ std::string remedy(const Finding& finding, bool hip) {
                  : "set a larger group_segment_size in the packet, or correct the index";
     case Class::lds_uninitialised_read:
       return "let the workgroup store to the memory, and place a barrier before the read";
+    case Class::buffer_range:
+      return "if the lane should have accessed memory, correct the offset or the descriptor's "
+             "number "
+             "of records; compilers also mask lanes by offsets that are out of range";
     case Class::leak:
       return "free it with " + free_call + " before the program ends";
   }

@@ -24,11 +24,18 @@ enum class Class : uint8_t {
   uninitialised_read,
   lds_out_of_bounds,
   lds_uninitialised_read,
+  buffer_range,
   leak
 };
-inline constexpr std::array<std::string_view, 8> kClassNames{
-    "out-of-bounds",      "use-after-free",    "freed-in-use",           "double-free",
-    "uninitialised-read", "lds-out-of-bounds", "lds-uninitialised-read", "leak"};
+inline constexpr std::array<std::string_view, 9> kClassNames{"out-of-bounds",
+                                                             "use-after-free",
+                                                             "freed-in-use",
+                                                             "double-free",
+                                                             "uninitialised-read",
+                                                             "lds-out-of-bounds",
+                                                             "lds-uninitialised-read",
+                                                             "buffer-range",
+                                                             "leak"};
 constexpr std::string_view class_name(Class what) noexcept {
   return kClassNames[static_cast<size_t>(what)];
 }

@@ -121,17 +121,17 @@ const Op* execute(const Op& op, Wave& wave) {
   uint64_t shared = 0, own = 0;  // lanes whose FLAT address is in LDS or private memory
   if (op.in.format == Format::mubuf) {
     const Buffer buffer(op, wave);
-    for_each_lane(exec, [&](unsigned lane) {
-      const auto at = buffer.address(op, wave, lane, 0, sizeof(Value));
-      if (at) {
-        address[lane] = *at;
-      } else {
-        exec &= ~(uint64_t{1} << lane);  // out of range: no effect, returns 0
-        if (op.in.glc) {
-          for (unsigned i = 0; i < kDwords; ++i) wave.vgpr[op.in.dst + i].lane[lane] = 0;
-        }
+    const uint64_t all = exec;
+    for_each_lane(all, [&](unsigned lane) {
+      const Buffer::Place place = buffer.place(op, wave, lane, 0, sizeof(Value));
+      address[lane] = place.address;
+      if (place.in_range) return;
+      exec &= ~(uint64_t{1} << lane);  // no effect, returns 0
+      if (op.in.glc) {
+        for (unsigned i = 0; i < kDwords; ++i) wave.vgpr[op.in.dst + i].lane[lane] = 0;
       }
     });
+    Observer::out_of_range(op, wave, Access::atomic, sizeof(Value), all & ~exec, address);
   } else {
     for_each_lane(exec, [&](unsigned lane) {
       address[lane] = flat_address(op, wave, lane);

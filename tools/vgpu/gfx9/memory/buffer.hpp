@@ -1,8 +1,6 @@
 // Buffer descriptors of MUBUF (Vega ISA, "Vector Memory Buffer Instructions").
 #pragma once
 
-#include <optional>
-
 #include "gfx9/op.hpp"
 
 namespace uptempo::vgpu::gfx9::memory {
@@ -27,10 +25,14 @@ class Buffer {
   bool is_linear() const noexcept { return !swizzled_; }
   GpuAddress start() const noexcept { return base_ + soffset_; }
 
-  // Returns the address of byte `displacement` of the lane's element, or nullopt when the `bytes`
-  // at that address are out of range.
-  std::optional<GpuAddress> address(const Op& op, const Wave& wave, unsigned lane,
-                                    unsigned displacement, unsigned bytes) const noexcept {
+  struct Place {
+    GpuAddress address;
+    bool in_range;  // Out of range, reads give 0 and stores are dropped.
+  };
+
+  // Returns where the `bytes` from byte `displacement` of the lane's element on are.
+  Place place(const Op& op, const Wave& wave, unsigned lane, unsigned displacement,
+              unsigned bytes) const noexcept {
     uint32_t index = op.in.idxen ? wave.vgpr[op.in.addr].lane[lane] : 0;
     if (add_lane_) index += lane;
     // The instruction's and the lane's offset are added in 32 bits; nothing else wraps (LLVM pull
@@ -38,14 +40,12 @@ class Buffer {
     uint32_t sum = static_cast<uint32_t>(op.in.offset);
     if (op.in.offen) sum += wave.vgpr[op.in.addr + (op.in.idxen ? 1 : 0)].lane[lane];
     const uint64_t offset = uint64_t{sum} + displacement;
-    if (stride_ != 0 && (swizzled_ || op.in.idxen)) {
-      if (index >= records_ || (swizzled_ && offset + bytes > stride_)) return std::nullopt;
-    } else if (offset + soffset_ + bytes > records_) {
-      return std::nullopt;
-    }
-    if (!swizzled_) return start() + uint64_t{index} * stride_ + offset;
+    const bool structured = stride_ != 0 && (swizzled_ || op.in.idxen);
+    const bool in_range = structured ? index < records_ && (!swizzled_ || offset + bytes <= stride_)
+                                     : offset + soffset_ + bytes <= records_;
+    if (!swizzled_) return {start() + uint64_t{index} * stride_ + offset, in_range};
     const uint64_t row = uint64_t{index / index_stride_} * stride_ + offset / 4 * 4;
-    return start() + row * index_stride_ + index % index_stride_ * 4 + offset % 4;
+    return {start() + row * index_stride_ + index % index_stride_ * 4 + offset % 4, in_range};
   }
 
  private:

@@ -191,18 +191,28 @@ const Op* access_each_buffer_lane(const Op& op, Wave& wave, uint64_t exec, const
       Observed::accessed(op, wave, transfer.access, bytes, uint64_t{1} << lane, observed);
     return true;
   };
-  return each_lane(op, wave, exec, transfer, [&](unsigned lane, std::byte* raw) {
+  GpuAddress dropped[kLanes];
+  uint64_t dropped_lanes = 0;
+  const Op* const after = each_lane(op, wave, exec, transfer, [&](unsigned lane, std::byte* raw) {
     if (buffer.is_linear()) {
-      if (const auto address = buffer.address(op, wave, lane, 0, transfer.bytes))
-        return access_part(lane, *address, transfer.bytes, raw);
+      const Buffer::Place whole = buffer.place(op, wave, lane, 0, transfer.bytes);
+      if (whole.in_range) return access_part(lane, whole.address, transfer.bytes, raw);
     }
     const unsigned bytes = transfer.piece_bytes();
     for (unsigned piece = 0; piece < transfer.pieces(); ++piece) {
-      const auto address = buffer.address(op, wave, lane, piece * 4, bytes);
-      if (address && !access_part(lane, *address, bytes, raw + 4 * piece)) return false;
+      const Buffer::Place part = buffer.place(op, wave, lane, piece * 4, bytes);
+      if (part.in_range) {
+        if (!access_part(lane, part.address, bytes, raw + 4 * piece)) return false;
+      } else if ((dropped_lanes >> lane & 1) == 0) {
+        dropped_lanes |= uint64_t{1} << lane;
+        dropped[lane] = part.address;
+      }
     }
     return true;
   });
+  if (!transfer.direct())
+    Observed::out_of_range(op, wave, transfer.access, transfer.bytes, dropped_lanes, dropped);
+  return after;
 }
 
 void observe_private(const Op& op, const Wave& wave, uint64_t exec, GpuAddress base,

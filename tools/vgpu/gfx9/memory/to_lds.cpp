@@ -32,29 +32,29 @@ const Op* load_to_lds(const Op& op, Wave& wave) {
   for (uint64_t left = exec; left != 0; left &= left - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(left));
     uint32_t value = 0;  // what a buffer gives out of range
-    std::optional<GpuAddress> address;
-    if (buffered) {
-      address = buffer.address(op, wave, lane, 0, E::kBytes);
-    } else {
-      address = global_address(op, wave, lane);
-    }
-    if (address) {
+    const Buffer::Place place = buffered ? buffer.place(op, wave, lane, 0, E::kBytes)
+                                         : Buffer::Place{global_address(op, wave, lane), true};
+    if (place.in_range) {
       typename E::Raw raw{};
       GpuAddress observed[kLanes];
       if constexpr (Policy != MemoryPolicy::direct) {
-        observed[lane] = *address;
+        observed[lane] = place.address;
         Observed::access(op, wave, Access::read, E::kBytes, uint64_t{1} << lane, observed);
       }
       const bool loaded =
           Policy == MemoryPolicy::cached
-              ? access_lane_cached(op, wave, *address, E::kBytes, &raw, Access::read)
-              : access_lane_directly(op, wave, *address, E::kBytes, &raw, Access::read);
+              ? access_lane_cached(op, wave, place.address, E::kBytes, &raw, Access::read)
+              : access_lane_directly(op, wave, place.address, E::kBytes, &raw, Access::read);
       if (!loaded) return nullptr;
       if constexpr (Policy != MemoryPolicy::direct)
         Observed::accessed(op, wave, Access::read, E::kBytes, uint64_t{1} << lane, observed);
       Vgpr widened;
       E::to_registers(raw, &widened, 0);
       value = widened.lane[0];
+    } else if constexpr (Policy != MemoryPolicy::direct) {
+      GpuAddress dropped[kLanes];
+      dropped[lane] = place.address;
+      Observed::out_of_range(op, wave, Access::read, E::kBytes, uint64_t{1} << lane, dropped);
     }
     const uint64_t at = uint64_t{base} + 4 * lane;
     if (at + sizeof value <= wave.lds_bytes) std::memcpy(wave.lds + at, &value, sizeof value);

@@ -11,7 +11,8 @@ namespace uptempo::vgpu::kfd {
 
 void CheckReport::check_memory() {
   memory_checker_ = std::make_unique<memory_check::Checker>(
-      [this](const memory_check::Finding& finding) { add(finding); }, checks_.repeated);
+      [this](const memory_check::Finding& finding) { add(finding); }, checks_.repeated,
+      checks_.buffers);
   host_stores_ = std::make_unique<memory_check::HostStores>(*memory_checker_);
 }
 
