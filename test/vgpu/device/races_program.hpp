@@ -37,6 +37,7 @@ class Program {
     const ObservedAccess access{.access = kind,
                                 .scope = kind == Access::atomic ? AccessScope::agent : scope,
                                 .returns = kind == Access::atomic && returns,
+                                .compares = compares_,
                                 .size_bytes = bytes,
                                 .lanes = 1,
                                 .address = addresses.data(),
@@ -55,6 +56,12 @@ class Program {
   void update(uint32_t group, uint32_t wave, GpuAddress address, unsigned line,
               bool returns = true) {
     access(group, wave, Access::atomic, address, line, AccessScope::agent, returns);
+  }
+  // A compare-and-swap of one dword.
+  void compare(uint32_t group, uint32_t wave, GpuAddress address, unsigned line) {
+    compares_ = true;
+    update(group, wave, address, line);
+    compares_ = false;
   }
   void poll(uint32_t group, uint32_t wave, GpuAddress address, unsigned line) {
     access(group, wave, Access::read, address, line, AccessScope::agent);
@@ -111,6 +118,7 @@ class Program {
 
  private:
   const uint32_t waves_;
+  bool compares_ = false;
 };
 
 using Texts = std::vector<std::string>;

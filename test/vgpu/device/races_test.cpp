@@ -92,6 +92,55 @@ TEST_CASE("a barrier orders global accesses of its workgroup only", "[races]") {
   CHECK(program.findings() == Texts{"order 1 3"});
 }
 
+TEST_CASE("a load that a compare-and-swap at its address follows is part of that atomic",
+          "[races]") {
+  for (const bool second_loads_first : {false, true}) {
+    Program program;
+    program.read(0, 0, kData, 1);
+    if (second_loads_first) program.read(1, 0, kData, 1);
+    program.compare(0, 0, kData, 2);
+    if (!second_loads_first) program.read(1, 0, kData, 1);
+    program.compare(1, 0, kData, 2);
+    for (const uint32_t group : {0u, 1u}) program.end(group);
+    CHECK(program.findings().empty());
+  }
+}
+
+TEST_CASE("a load is no part of an atomic if one of its lanes does not compare at its address",
+          "[races]") {
+  enum class Mistake { none_follows, other_address, too_late, plain_atomic, other_size };
+  for (const Mistake mistake : {Mistake::none_follows, Mistake::other_address, Mistake::too_late,
+                                Mistake::plain_atomic, Mistake::other_size}) {
+    CAPTURE(static_cast<int>(mistake));
+    Program program;
+    program.read(0, 0, kData, 1);
+    program.compare(0, 0, kData, 2);
+    if (mistake == Mistake::other_size)
+      program.access(1, 0, Access::read, kData, 1, AccessScope::wave, true, 8);
+    else
+      program.read(1, 0, kData, 1);
+    for (unsigned i = 0; mistake == Mistake::too_late && i < FollowedLoads::kFollowed; ++i)
+      program.read(1, 0, kData + 64 + 4 * i, 9);
+    if (mistake == Mistake::plain_atomic)
+      program.update(1, 0, kData, 3);
+    else if (mistake != Mistake::none_follows)
+      program.compare(1, 0, mistake == Mistake::other_address ? kFlag : kData, 2);
+    for (const uint32_t group : {0u, 1u}) program.end(group);
+    const Texts found = program.findings();
+    CHECK(std::find(found.begin(), found.end(), "order 2 1") != found.end());
+  }
+}
+
+TEST_CASE("a load before a compare-and-swap still races with stores", "[races]") {
+  Program program;
+  program.read(0, 0, kData, 1);
+  program.compare(0, 0, kData, 2);
+  program.write(1, 0, kData, 3);
+  for (const uint32_t group : {0u, 1u}) program.end(group);
+  const Texts found = program.findings();
+  CHECK(std::find(found.begin(), found.end(), "order 3 1") != found.end());
+}
+
 TEST_CASE("a store before a barrier still races with atomics of other workgroups", "[races]") {
   Program program;
   program.write(0, 0, kData, 1);

@@ -82,6 +82,18 @@ __global__ void total(const unsigned* in, unsigned* out) {
     *out += value;
 }
 
+// Clang 15 compiles the addition for gfx90a into a load and a loop of compare-and-swaps. A load
+// without the loop is a race.
+template <bool Loops>
+__global__ void total_of_floats(const unsigned* in, unsigned* out) {
+  auto* const sum = reinterpret_cast<float*>(out);
+  const auto value = static_cast<float>(in[blockIdx.x * kGroup + threadIdx.x]);
+  if (Loops)
+    atomicAdd(sum + threadIdx.x % 3, value);
+  else if (sum[threadIdx.x % 3] < 1e9f)
+    atomicCAS(out + 4 + threadIdx.x % 3, 0u, 1u), atomicExch(sum + threadIdx.x % 3, value);
+}
+
 // The last workgroup adds what all have stored.
 template <bool Release, bool Acquire, int Order = __ATOMIC_RELAXED>
 __global__ void last_block(const unsigned* in, unsigned* out) {
@@ -271,6 +283,8 @@ const Case kCases[] = {
     {"neighbour", "no-barrier", neighbour_in_global<false>},
     {"total", "", total<true>},
     {"total", "no-atomic", total<false>},
+    {"total-of-floats", "", total_of_floats<true>},
+    {"total-of-floats", "no-loop", total_of_floats<false>},
     {"last-block", "", last_block<true, true>},
     {"last-block", "no-fence", last_block<false, false>},
     {"last-block", "no-release", last_block<false, true>},

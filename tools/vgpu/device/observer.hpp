@@ -40,6 +40,7 @@ struct ObservedAccess {
   // How far a vector access reaches (gfx9/access_scope.hpp). Atomics: at least the agent.
   AccessScope scope = AccessScope::wave;
   bool returns = false;     // of an atomic: the wave gets the old value
+  bool compares = false;    // of an atomic: a compare-and-swap
   uint32_t size_bytes = 0;  // per lane
   uint64_t lanes = 0;       // bit i: lane i takes part
   // [64], valid during the call. Entries of lanes that take no part are undefined.
@@ -55,6 +56,7 @@ struct ObservedAccess {
 struct ObservedLdsAccess {
   Access access = Access::read;
   bool returns = false;     // of an atomic: the wave gets the old value
+  bool compares = false;    // of an atomic: a compare-and-swap
   uint32_t size_bytes = 0;  // per lane
   uint64_t lanes = 0;       // bit i: lane i takes part; not 0
   // [64], from the segment's begin, valid during the call. They may be out of the segment, or

@@ -14,6 +14,29 @@ ObservedAccess placed(const Op& op, const Wave& wave, ObservedAccess access) noe
   return access;
 }
 
+bool is_compare_and_swap(Opcode opcode) noexcept {
+  using enum Opcode;
+  switch (opcode) {
+    case flat_atomic_cmpswap:
+    case flat_atomic_cmpswap_x2:
+    case global_atomic_cmpswap:
+    case global_atomic_cmpswap_x2:
+    case buffer_atomic_cmpswap:
+    case buffer_atomic_cmpswap_x2:
+    case ds_cmpst_b32:
+    case ds_cmpst_b64:
+    case ds_cmpst_f32:
+    case ds_cmpst_f64:
+    case ds_cmpst_rtn_b32:
+    case ds_cmpst_rtn_b64:
+    case ds_cmpst_rtn_f32:
+    case ds_cmpst_rtn_f64:
+      return true;
+    default:
+      return false;
+  }
+}
+
 ObservedAccess vector_access(const Op& op, const Wave& wave, Access access, uint32_t size_bytes,
                              uint64_t lanes, const GpuAddress* address) noexcept {
   return placed(op, wave,
@@ -21,6 +44,7 @@ ObservedAccess vector_access(const Op& op, const Wave& wave, Access access, uint
                  .scope = scope_of(op.in, wave.executor->target, access),
                  // glc of an atomic asks for the old value; a load has none
                  .returns = access == Access::atomic && op.in.glc,
+                 .compares = access == Access::atomic && is_compare_and_swap(op.in.opcode),
                  .size_bytes = size_bytes,
                  .lanes = lanes,
                  .address = address});
@@ -67,6 +91,7 @@ void Observed::lds_access(const Op& op, const Wave& wave, Access access, uint32_
   if (observer == nullptr || !observer->interests().lds || lanes == 0) return;
   observer->lds_access({.access = access,
                         .returns = returns,
+                        .compares = access == Access::atomic && is_compare_and_swap(op.in.opcode),
                         .size_bytes = size_bytes,
                         .lanes = lanes,
                         .offset = offset,

@@ -28,6 +28,7 @@ void DispatchRaces::workgroup_ended(const ObservedWorkgroup& ended) noexcept {
   Group* const group = group_of(number_of(ended.workgroup));
   if (group == nullptr) return;
   meter_.give_back(group->lds_parts);
+  for (Wave& wave : group->waves) wave.loads.end(expected_loads_);
   const std::lock_guard lock(group_mutexes_[group->number % kShards]);
   const auto is_empty = [](const Group::StoresOfWave& stores) { return stores.empty(); };
   if (!std::all_of(group->stores.begin(), group->stores.end(), is_empty)) {

@@ -145,6 +145,13 @@ void DispatchRaces::record(const ObservedAccess& access) {
   if (synchronises) release = release_of(here, reach == Reach::agent);
   if (!shape_.stores_name_scope && access.access == Access::write) note_store(here);
   wave.accessed_global = true;
+  if (access.access == Access::read && reach == Reach::plain) {
+    wave.loads.load(expected_loads_, stamp.place, access.scalar, false, access.size_bytes,
+                    access.lanes, access.address);
+  } else if (access.compares) {
+    wave.loads.compare_and_swap(expected_loads_, false, access.size_bytes, access.lanes,
+                                access.address);
+  }
   const bool fills_l1 = access.access == Access::read && reach != Reach::agent && !access.scalar;
   std::vector<Race> races;
   Lines lines(*this);
@@ -258,6 +265,13 @@ void DispatchRaces::record(const ObservedLdsAccess& access) {
   const Stamp stamp = Stamp::of(here.group.number, here.index, wave.now_lds, access.instruction,
                                 access.access, updates ? Reach::workgroup : Reach::plain, false);
   wave.accessed_lds = true;
+  if (access.access == Access::read) {
+    wave.loads.load(expected_loads_, stamp.place, false, true, access.size_bytes, access.lanes,
+                    access.offset);
+  } else if (access.compares) {
+    wave.loads.compare_and_swap(expected_loads_, true, access.size_bytes, access.lanes,
+                                access.offset);
+  }
   auto& lines = here.group.lds;
   if (lines.empty()) lines.resize((access.segment_bytes + kLineBytes - 1) / kLineBytes);
   for_lines(
@@ -357,7 +371,13 @@ void DispatchRaces::add(const At& here, const Race& race, const Stamp& stamp, bo
 std::vector<Finding> DispatchRaces::take_findings() {
   const std::lock_guard lock(findings_mutex_);
   std::vector<Finding> list;
-  for (auto& [key, finding] : findings_) list.push_back(finding);
+  for (auto& [key, finding] : findings_) {
+    const bool with_atomic =
+        finding.writer.access == Access::atomic && finding.other.access == Access::read;
+    const auto place = static_cast<uint32_t>(finding.other.instruction / 4);
+    if (with_atomic && expected_loads_.belong_to_atomics(place)) continue;
+    list.push_back(finding);
+  }
   findings_.clear();
   return list;
 }

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "device/observer.hpp"
+#include "device/races/expected_loads.hpp"
 #include "device/races/far_clock.hpp"
 #include "device/races/finding.hpp"
 #include "device/races/meter.hpp"
@@ -129,6 +130,7 @@ class DispatchRaces final : public MemoryObserver {
   std::unique_ptr<Shard[]> shards_;
   std::mutex gws_mutex_;
   std::map<unsigned, FarClock> gws_;  // what has arrived at a global barrier
+  ExpectedLoads expected_loads_;
   std::mutex findings_mutex_;
   std::map<std::tuple<bool, GpuAddress, GpuAddress>, Finding> findings_;
 };

@@ -31,7 +31,7 @@ bool with_memory(Action&& action) noexcept {
 }
 
 struct DispatchRaces::Wave {
-  explicit Wave(Meter& meter) : pending(meter) {}
+  explicit Wave(Meter& meter) : pending(meter), loads(meter) {}
 
   Local seen;                   // of the own workgroup; own entries are not used
   FarClock far;                 // of other workgroups
@@ -41,6 +41,7 @@ struct DispatchRaces::Wave {
   Ref<const Known> known;
   bool is_known_valid = true;  // at first, it knows nothing
   bool knows_barrier = false;  // and nothing else since
+  FollowedLoads loads;
   // Clocks of accesses from now on, and whether there was one.
   uint32_t now_global = 1, now_lds = 1;
   bool accessed_global = false, accessed_lds = false;
