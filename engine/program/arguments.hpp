@@ -3,9 +3,10 @@
 //
 //   Kernel<Arguments> axpy = program.kernel<Arguments>("axpy");
 //   struct { float* y; const float* x; float a; uint32_t n; } packed{y, x, 2.0f, n};
-//   batch.dispatch(axpy, Grid{n}.by(256), std::as_bytes(std::span(&packed, 1)));
+//   const Grid grid = Grid::blocks((n + 255) / 256).threads(256);
+//   batch.dispatch(axpy, grid, std::as_bytes(std::span(&packed, 1)));
 //   void* params[] = {&y, &x, &a, &n};
-//   batch.dispatch(axpy, Grid{n}.by(256), params);
+//   batch.dispatch(axpy, grid, params);
 //
 // A Kernel<Arguments> goes wherever a Kernel<Args...> does. Each of its dispatches takes one
 // Arguments, which converts from either form:

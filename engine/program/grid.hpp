@@ -2,13 +2,17 @@
 //
 //   Grid{16384}.by(256)            16,384 work-items in workgroups of 256
 //   Grid{640, 480}.by(16, 16)      two dimensions
-//   Grid{16384}.by(256).lds(1024)  1 KiB of LDS for each workgroup: HIP's `extern __shared__`
 //   Grid::blocks(64).threads(256)  64 workgroups of 256 work-items, as HIP and CUDA count
+//   grid.lds(1024)                 1 KiB of LDS for each workgroup: HIP's `extern __shared__`
 //   Grid::blocks(dim).threads(dim) the same with HIP's dim3, or any type with members x, y and z
 //
-// Sizes count work-items, as in HSA; only blocks() counts workgroups. The last workgroup of a
-// dimension may be partial. Without by(), a workgroup is one wavefront of 64 along x. A plain
-// value; dispatches check it against the kernel and the agent.
+// Sizes count work-items, as in HSA; only blocks() counts workgroups. Without by(), a workgroup is
+// one wavefront of 64 along x. A plain value; dispatches check it against the kernel and the agent.
+//
+// Partial workgroups: kernels of OpenCL C 2.0 and later may have one at the end of each dimension,
+// in which get_local_size() is smaller. Kernels of HIP, and of older OpenCL C, may not: they are
+// written for, and often compiled for, one size. A dispatch of such a kernel with another grid
+// throws Error (KernelInfo::whole_workgroups). Use blocks(), and let the kernel test its index.
 //
 // Group memory (LDS) of a workgroup, from offset 0:
 // 1. The kernel's static part, KernelInfo::group_segment_size. Its end has the alignment of the

@@ -63,6 +63,9 @@ KernelInfo read_kernel(const Agent& agent, hsa_executable_t executable, const Co
           .required_workgroup_size = {kernel.required_workgroup_size[0],
                                       kernel.required_workgroup_size[1],
                                       kernel.required_workgroup_size[2]},
+          .max_workgroups = {kernel.max_workgroups[0], kernel.max_workgroups[1],
+                             kernel.max_workgroups[2]},
+          .whole_workgroups = kernel.whole_workgroups,
           .max_group_segment_size = limits.group_segment_bytes,
           .arguments = std::move(layout)};
 }

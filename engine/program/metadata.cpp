@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -121,6 +122,35 @@ const json* optional_member(const json& map, const char* key) {
   return found == map.end() ? nullptr : &*found;
 }
 
+// Only OpenCL C since 2.0 has partial workgroups: get_local_size() is smaller in one. HIP and older
+// OpenCL C launch whole ones, and their kernels compute indices with one size for all.
+//
+// `.language` alone does not tell: HIP's device libraries are OpenCL C 2.0, and a HIP kernel linked
+// with them has that language, too. Compilers write `.type_name` for the arguments of OpenCL C only
+// (clang, CodeGenModule.cpp: GenKernelArgMetadata). LLVM 19 also writes `.uniform_work_group_size`
+// for kernels that require whole workgroups; LLVM 15 does not.
+bool allows_partial_workgroups(const json& map, const KernelMetadata& kernel,
+                               std::string_view where) {
+  if (const json* uniform = optional_member(map, ".uniform_work_group_size");
+      uniform != nullptr && number(*uniform, ".uniform_work_group_size", where) != 0)
+    return false;
+  if (const json* language = optional_member(map, ".language");
+      language == nullptr || *language != "OpenCL C")
+    return false;
+  const json* const version = optional_member(map, ".language_version");
+  if (version == nullptr || !version->is_array() || version->empty() ||
+      number(version->front(), ".language_version", where) < 2)
+    return false;
+  return std::ranges::all_of(kernel.arguments, [](const ArgumentMetadata& argument) {
+    return is_hidden(argument.kind) || !argument.type_name.empty();
+  });
+}
+
+bool has_explicit_arguments(const KernelMetadata& kernel) {
+  return std::ranges::any_of(
+      kernel.arguments, [](const ArgumentMetadata& argument) { return !is_hidden(argument.kind); });
+}
+
 ArgumentMetadata read_argument(const json& map, const KernelMetadata& kernel,
                                size_t number_of_argument) {
   const std::string where =
@@ -167,11 +197,17 @@ KernelMetadata read_kernel(const json& map, size_t number_of_kernel) {
     for (size_t d = 0; d < 3; ++d)
       kernel.required_workgroup_size[d] = number((*required)[d], ".reqd_workgroup_size", where);
   }
+  static constexpr const char* kMaxWorkgroups[] = {".max_num_workgroups_x", ".max_num_workgroups_y",
+                                                   ".max_num_workgroups_z"};
+  for (size_t d = 0; d < 3; ++d)
+    if (const json* most = optional_member(map, kMaxWorkgroups[d]))
+      kernel.max_workgroups[d] = number(*most, kMaxWorkgroups[d], where);
   if (const json* arguments = optional_member(map, ".args")) {
     if (!arguments->is_array()) refuse(fmt::format("'.args' of {} is not a list", where));
     for (const json& argument : *arguments)
       kernel.arguments.push_back(read_argument(argument, kernel, kernel.arguments.size()));
   }
+  kernel.whole_workgroups = !allows_partial_workgroups(map, kernel, where);
   return kernel;
 }
 
@@ -196,6 +232,13 @@ ProgramMetadata read_metadata(std::span<const std::byte> message_pack) {
     if (!kernel.is_object()) refuse("an entry of 'amdhsa.kernels' is not a map");
     program.kernels.push_back(read_kernel(kernel, program.kernels.size()));
   }
+  // A kernel without explicit arguments shows no language of its own: it is like the others.
+  const bool others_allow = std::ranges::any_of(program.kernels, has_explicit_arguments) &&
+                            std::ranges::none_of(program.kernels, [](const KernelMetadata& kernel) {
+                              return kernel.whole_workgroups && has_explicit_arguments(kernel);
+                            });
+  for (KernelMetadata& kernel : program.kernels)
+    if (!has_explicit_arguments(kernel) && !others_allow) kernel.whole_workgroups = true;
   if (const json* printf = optional_member(root, "amdhsa.printf"))
     program.has_printf = printf->is_array() && !printf->empty();
   return program;

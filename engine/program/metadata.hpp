@@ -69,6 +69,11 @@ struct KernelMetadata {
   uint32_t private_segment_size = 0;                // static, bytes per work-item
   uint32_t max_workgroup_size = 0;                  // work-items
   uint32_t required_workgroup_size[3] = {0, 0, 0};  // reqd_work_group_size; 0: any
+  uint32_t max_workgroups[3] = {0, 0, 0};           // amdgpu_max_num_work_groups; 0: any
+  // Its code requires that no workgroup of a grid is partial. True unless the metadata shows that
+  // the source is OpenCL C 2.0 or later, compiled without -cl-uniform-work-group-size. LLVM 15
+  // does not record that option: its kernels count as compiled without.
+  bool whole_workgroups = true;
   uint32_t wavefront_size = 0;
   bool uses_dynamic_stack = false;
   std::vector<ArgumentMetadata> arguments;  // in order of declaration; hidden ones last

@@ -214,6 +214,30 @@ void require_agent(const KernelInfo& kernel, hsa_agent_t agent) {
                .remedy = "make a Program for each agent, and dispatch its kernels there"});
 }
 
+namespace {
+
+// The smallest grid of whole workgroups that covers this one, in source form.
+std::string whole_grid(const Grid& grid) {
+  const auto groups = [](uint32_t items, uint32_t group) {
+    return items / group + (items % group != 0);
+  };
+  const aql::Size3& group = grid.workgroup;
+  const uint32_t z = groups(grid.items.z, group.z), y = groups(grid.items.y, group.y);
+  std::string blocks = fmt::format("{}", groups(grid.items.x, group.x));
+  std::string threads = fmt::format("{}", group.x);
+  if (y != 1 || z != 1 || group.y != 1 || group.z != 1) {
+    blocks += fmt::format(", {}", y);
+    threads += fmt::format(", {}", group.y);
+  }
+  if (z != 1 || group.z != 1) {
+    blocks += fmt::format(", {}", z);
+    threads += fmt::format(", {}", group.z);
+  }
+  return fmt::format("Grid::blocks({}).threads({})", blocks, threads);
+}
+
+}  // namespace
+
 void require_geometry(const KernelInfo& kernel, const Grid& grid) {
   const auto refuse = [&](std::string found, std::string remedy) {
     throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
@@ -226,9 +250,16 @@ void require_geometry(const KernelInfo& kernel, const Grid& grid) {
   };
   const std::array<uint32_t, 3> items{grid.items.x, grid.items.y, grid.items.z};
   const std::array<uint32_t, 3> group{grid.workgroup.x, grid.workgroup.y, grid.workgroup.z};
+  if (std::ranges::count(items, 0u) != 0 || std::ranges::count(group, 0u) != 0)
+    refuse("a size of zero", "leave unused dimensions at 1");
   uint64_t work_items = 1;
   for (size_t d = 0; d < 3; ++d) {
-    if (items[d] == 0 || group[d] == 0) refuse("a size of zero", "leave unused dimensions at 1");
+    if (kernel.whole_workgroups && items[d] % group[d] != 0)
+      refuse(fmt::format("the last workgroup of dimension {} has {} of {} work-items, and the "
+                         "kernel is compiled for whole workgroups, as all of HIP",
+                         d, items[d] % group[d], group[d]),
+             fmt::format("launch {}, and let the kernel compare its index with the size",
+                         whole_grid(grid)));
     // hsa.h, hsa_kernel_dispatch_packet_t: a grid must not be smaller than its workgroups.
     if (items[d] < group[d])
       refuse(fmt::format("dimension {} has workgroups larger than the grid", d),
@@ -239,6 +270,12 @@ void require_geometry(const KernelInfo& kernel, const Grid& grid) {
       refuse(fmt::format("the kernel was compiled for workgroups of {}",
                          fmt::join(kernel.required_workgroup_size, " x ")),
              "launch it with that size");
+    }
+    if (const uint32_t groups = items[d] / group[d] + (items[d] % group[d] != 0);
+        kernel.max_workgroups[d] != 0 && groups > kernel.max_workgroups[d]) {
+      refuse(fmt::format("{} workgroups in dimension {}, but the kernel was compiled for {}",
+                         groups, d, kernel.max_workgroups[d]),
+             "launch several grids, or compile the kernel for more workgroups");
     }
     work_items *= group[d];
   }

@@ -74,6 +74,10 @@ struct KernelInfo {
   uint32_t private_segment_size = 0;
   uint32_t max_workgroup_size = 0;                    // work-items; minimum of kernel and agent
   std::array<uint32_t, 3> required_workgroup_size{};  // 0: any
+  std::array<uint32_t, 3> max_workgroups{};           // per dimension; 0: any
+  // No workgroup of a grid may be partial. Program takes it from the metadata: true for kernels of
+  // HIP, which computes indices with one blockDim, and of OpenCL C before 2.0.
+  bool whole_workgroups = false;
   // bytes, static and dynamic; the agent's limit, or unknown
   uint32_t max_group_segment_size = UINT32_MAX;
   ArgumentLayout arguments;

@@ -212,8 +212,10 @@ class Reader {
       try {
         require_geometry(*node.kernel, node.grid);
       } catch (const Error& error) {
-        origin_.nonsense(fmt::format("{}, a dispatch of '{}' with {}: {}", where, node.kernel->name,
-                                     error.asked(), error.found()));
+        origin_.refuse(HSA_STATUS_ERROR_INVALID_FILE,
+                       fmt::format("{}, a dispatch of '{}' with {}: {}", where, node.kernel->name,
+                                   error.asked(), error.found()),
+                       fmt::format("record and save it again: {}", error.remedy()));
       }
       arguments(map, node);
       read_declarations(map, node, position);

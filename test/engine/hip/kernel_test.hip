@@ -146,6 +146,25 @@ TEST_CASE("a __global__ function that HIP has not used is dispatched with its ow
   CHECK(device_y.host() == expected);
 }
 
+TEST_CASE("a kernel of this process refuses a partial workgroup") {
+  OnDevice on;
+  const Device<uint32_t> out(std::vector<uint32_t>(256));
+  const auto kernel = hip::kernel(affine<uint32_t>);
+  const char* const expected = "Grid::blocks(4).threads(64)";
+  BatchSubmitter batch(on.queue);
+  CHECK(contains(error_of([&] {
+                   batch.dispatch(kernel, Grid{200}, out.data(), Pair{3, 100});
+                 }),
+                 expected));
+  Streams streams(on.gpu);
+  Stream stream(streams);
+  CHECK(contains(error_of([&] {
+                   stream.launch(kernel, Grid{200}, out.data(), Pair{3, 100});
+                 }),
+                 expected));
+  CHECK(contains(error_of([&] { batch.dispatch(hip::kernel(nothing), Grid{200}); }), expected));
+}
+
 TEST_CASE("Uptempo and HIP share the device globals of a kernel") {
   OnDevice on;
   const auto raise = hip::kernel(raise_bias);

@@ -6,9 +6,11 @@
 #include <filesystem>
 #include <fstream>
 #include <numeric>
+#include <sstream>
 #include <string>
 #include <vector>
 
+#include "test/engine/recording/file_content.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
 #include "test/support/on_device.hpp"
@@ -21,7 +23,9 @@ namespace {
 using uptempo::test::contains;
 using uptempo::test::download;
 using uptempo::test::error_of;
+using uptempo::test::framed;
 using uptempo::test::OnDevice;
+using uptempo::test::payload_of;
 
 struct HipSources : OnDevice {
   const Program program{gpu, kernels::hip_sources()};
@@ -47,6 +51,80 @@ TEST_CASE_METHOD(HipSources, "a HIP kernel runs under its C++ name", "[hip]") {
   copier.to_host(std::span(result), on_y, PageablePath::staged);
   for (uint32_t i = 0; i < kLength; ++i) expected[i] = 0.25f * x[i] + y[i];
   CHECK(result == expected);
+}
+
+// The last workgroup would have 16 work-items, and blockDim.x with it: all its indices would be
+// those of other work-items.
+TEST_CASE_METHOD(HipSources, "a HIP kernel refuses a partial workgroup, however its grid is given",
+                 "[hip]") {
+  constexpr uint32_t kLength = 10000;
+  const DeviceBuffer<float> x{gpu, kLength}, y{gpu, kLength};
+  copier.fill(x.data(), 0x3f800000, kLength);  // 1
+  copier.fill(y.data(), 0, kLength);
+  const auto step = program.kernel<float*, const float*, float, uint32_t>("physics::step");
+  const Grid partial = Grid{kLength}.by(256), whole = Grid::blocks(40).threads(256);
+  const auto refuses = [](const char* remedy, auto&& launch) {
+    const std::string error = error_of<Error>(launch);
+    CAPTURE(error);
+    CHECK(contains(error, "work-items, and the kernel is compiled for whole workgroups"));
+    CHECK(contains(error, remedy));
+  };
+  const auto refused = [&](auto&& launch) {
+    refuses("launch Grid::blocks(40).threads(256), and", launch);
+  };
+  const auto dispatch = [&](auto& to, const Grid& grid) {
+    return to.dispatch(step, grid, y.data(), x.data(), 0.25f, kLength);
+  };
+  const KernargBuffer block{gpu, 512};
+  refused([&] { dispatch(batch, partial); });
+  refused([&] { batch.try_dispatch(step, partial, y.data(), x.data(), 0.25f, kLength); });
+  refused(
+      [&] { batch.dispatch_at(block.span(), step, partial, y.data(), x.data(), 0.25f, kLength); });
+  refused([&] { (void)batch.prepare(step, partial); });
+  CHECK(batch.size() == 0);
+  SharedQueue shared{gpu};
+  Queue producer = shared.producer();
+  BatchSubmitter of_producer{producer};
+  refused([&] { dispatch(of_producer, partial); });
+
+  Recording recording{queue};
+  refused([&] { dispatch(recording, partial); });
+  const Node node = dispatch(recording, whole);
+  refused([&] { recording.set_grid(node, partial); });
+  refused([&] { recording.replace(node, step, partial, y.data(), x.data(), 0.25f, kLength); });
+  Bindings memory;
+  memory.add("x", x).add("y", y);
+  std::stringstream file;
+  save_recording(recording, file, memory);
+  std::string payload = payload_of(file.str());
+  const size_t items = payload.find("10240");
+  REQUIRE(items != std::string::npos);
+  std::stringstream edited(framed(payload.replace(items, 5, "10000")));
+  refused([&] { (void)load_recording(queue, edited, {program}, memory); });
+
+  Streams streams{gpu};
+  Stream stream{streams};
+  refused([&] { stream.launch(step, partial, y.data(), x.data(), 0.25f, kLength); });
+  Launcher launcher{streams, step};
+  refused([&] { launcher.launch(stream, partial, y.data(), x.data(), 0.25f, kLength); });
+
+  // Other shapes of the same kind, with the next larger grid.
+  refuses("Grid::blocks(157).threads(64),", [&] { dispatch(batch, Grid{kLength}); });
+  refuses("Grid::blocks(1).threads(256),", [&] { dispatch(batch, Grid{10}.by(256)); });
+  refuses("Grid::blocks(7, 2).threads(16, 16),",
+          [&] { dispatch(batch, Grid(100, 30).by(16, 16)); });
+  refuses("Grid::blocks(1, 1, 3).threads(8, 1, 2),",
+          [&] { dispatch(batch, Grid(8, 1, 5).by(8, 1, 2)); });
+
+  const std::string zero = error_of<Error>([&] { dispatch(batch, Grid(100, 30).by(16, 0)); });
+  CHECK(contains(zero, "a size of zero"));
+
+  dispatch(batch, whole);
+  batch.submit().wait();
+  recording.replay(queue).wait();
+  std::vector<float> result(kLength);
+  copier.to_host(std::span(result), y, PageablePath::staged);
+  CHECK(result == std::vector<float>(kLength, 0.5f));
 }
 
 TEST_CASE_METHOD(HipSources, "overloads and templates of HIP are told apart", "[hip]") {
