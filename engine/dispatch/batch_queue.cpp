@@ -122,8 +122,9 @@ void BatchQueue::take_timing_signals(Publication& publication, uint32_t count) n
 }
 
 bool BatchQueue::append_closing_packet(Publication& publication) {
-  if (publication.declared.back().packet + 1 != publication.packets.size() ||
-      !publication.declared.back().declarations.is_finished)
+  if (!publication.packets.empty() &&
+      (publication.declared.back().packet + 1 != publication.packets.size() ||
+       !publication.declared.back().declarations.is_finished))
     return false;
   if (publication.packets.full()) make_room(publication);
   publication.put_barrier();
@@ -277,7 +278,8 @@ void BatchQueue::evict(Publication& ring_batch) {
 
 std::optional<uint64_t> BatchQueue::submit(Publication& publication, Deadline deadline) {
   if (timeline_.failed()) refuse_failed(publication);
-  if (publication.packets.empty()) return timeline_.last_begun();
+  if (publication.packets.empty() && publication.own_signal.handle == 0)
+    return timeline_.last_begun();
   if (partly_out_ != nullptr && partly_out_ != &publication)
     refuse_behind(*partly_out_, publication);
   if (ring_batch_ != nullptr && ring_batch_ != &publication) evict(*ring_batch_);
@@ -324,10 +326,9 @@ std::optional<uint64_t> BatchQueue::submit(Publication& publication, Deadline de
 // Every step that depends on the batch alone.
 [[gnu::always_inline]] inline void BatchQueue::plan(Publication& publication, Deadline deadline) {
   publication.has_closing_packet = false;
-  if constexpr (kHandleChecks)
-    if (publication.own_signal.handle != 0) check_own_signal(publication);
-  publication.has_closing_packet =
-      !publication.declared.empty() && append_closing_packet(publication);
+  // The caller's signal needs a packet, too, if there is no other.
+  publication.has_closing_packet = (!publication.declared.empty() || publication.packets.empty()) &&
+                                   append_closing_packet(publication);
   if (const size_t packets = publication.packets.size();
       deadline.is_now() && packets > writer_->ring_size())
     refuse_longer_than_ring(packets);
@@ -348,6 +349,7 @@ std::optional<uint64_t> BatchQueue::submit(Publication& publication, Deadline de
 }
 
 bool BatchQueue::admit_when_free(Publication& publication, Deadline deadline) {
+  if (publication.own_signal.handle != 0) check_own_signal(publication);
   const SignalNeeds needs = signal_needs(publication);
   if (!await_signals(publication, needs, deadline) ||
       !await_ring(publication.packets.size(), deadline))
@@ -409,6 +411,8 @@ void BatchQueue::give_back_admission(Publication& publication) noexcept {
   held.completion = publication.completion;
   if (!publication.timing_signals.empty()) held.timing_signals.swap(publication.timing_signals);
   lent_.published(&publication, publication.value);
+  if (!publication.loans.empty()) [[unlikely]]
+    held.loans.swap(publication.loans);
 }
 
 // Restores the batch after a refusal.

@@ -56,7 +56,8 @@ class BatchQueue : public QueueResources {
   }
 
   // Plans, admits and publishes. Returns empty if the deadline passed before the first packet was
-  // published; the batch is then unchanged. Throws Error for failures that more time cannot
+  // published; the batch is then unchanged. For an empty batch without a completion signal of the
+  // caller, returns the last publication. Throws Error for failures that more time cannot
   // resolve. If the deadline cuts off a publication longer than the ring, submit() throws Error,
   // the rest stays in `publication`, and the next submit() continues with it.
   std::optional<uint64_t> submit(Publication& publication, Deadline deadline);

@@ -122,10 +122,16 @@ void BatchSubmitter::wait(const Signal& signal) {
   if (signal.handle().handle == 0) refuse_empty("BatchSubmitter::wait", "a wait for a signal");
   // A barrier packet acquires after its wait (HSA Platform System Architecture 1.2, 2.9). Fences
   // are agent-wide, so this acquire serves every later packet.
-  raw(aql::to_packet(aql::BarrierAnd{.flags = {.barrier = aql::Barrier::on,
-                                               .acquire = aql::FenceScope::system,
-                                               .release = aql::FenceScope::none},
-                                     .dependencies = {signal.handle()}}));
+  publication_.loans.push_back(signal.lend());
+  try {
+    raw(aql::to_packet(aql::BarrierAnd{.flags = {.barrier = aql::Barrier::on,
+                                                 .acquire = aql::FenceScope::system,
+                                                 .release = aql::FenceScope::none},
+                                       .dependencies = {signal.handle()}}));
+  } catch (...) {
+    publication_.loans.pop_back();
+    throw;
+  }
 }
 
 void BatchSubmitter::require_not_ended() const {
@@ -138,6 +144,7 @@ void BatchSubmitter::complete_with(const Signal& signal) {
     refuse_empty("BatchSubmitter::complete_with", "the completion signal of a batch");
   if (publication_.published != 0)
     attachment_.state->refuse_more(publication_, "another completion signal");
+  publication_.loans.push_back(signal.lend());
   publication_.own_signal = signal.handle();
 }
 

@@ -161,21 +161,23 @@ class BatchSubmitter {
   //
   // The host must set the signal to zero, or work that is submitted and does not follow this packet
   // in its hardware queue; otherwise the queue stops there forever, for all producers of a shared
-  // one. The signal must live, and stay zero, until this batch is complete. submit() of the batch
-  // that sets it makes it 1 first: to use it again, submit that batch before this one. If the
-  // setter's queue fails, the signal never becomes zero, and waits for this batch end by their
-  // deadline only. Streams (engine/stream) have events, which fail with their queue. Throws Error
-  // for an empty Signal.
+  // one. The signal must stay zero until this batch is complete; the Signal may be destroyed before
+  // that. submit() of the batch that sets it makes it 1 first: to use it again, submit that batch
+  // before this one. If the setter's queue fails, the signal never becomes zero, and waits for this
+  // batch end by their deadline only. Streams (engine/stream) have events, which fail with their
+  // queue. Throws Error for an empty Signal.
   void wait(const Signal& signal);
 
   // Uses this signal for the next submission instead of one of the queue's. submit() sets it to 1.
-  // The signal must live, without other use, until every waiting thread has returned from its wait
-  // and times() has been read. Throws Error if the batch is partly published, since its signal is
-  // already chosen.
+  // The signal must have no other use until every waiting thread has returned from its wait and
+  // times() has been read; the Signal may be destroyed before that. Throws Error for an empty
+  // Signal, and if the batch is partly published, since its signal is already chosen. submit()
+  // throws Error if an unfinished publication of this queue uses the signal.
   void complete_with(const Signal& signal);
 
-  // Publishes the batch. For an empty batch, returns the completion of the last submission. Throws
-  // Error if room did not become free in time or the queue has failed.
+  // Publishes the batch. An empty batch with a signal of complete_with() is published as a barrier
+  // packet; for another empty batch, returns the completion of the last submission. Throws Error if
+  // room did not become free in time or the queue has failed.
   // `site` is named in reports and errors about this submission (Queue::report()).
   Completion submit(CallSite site = CallSite::here());
   Completion submit(Deadline deadline, CallSite site = CallSite::here());

@@ -26,9 +26,9 @@
 // stderr what it waits for, and at the end what is lost (Counters::queues_given_up counts that).
 // Kernels and buffers in use must live until then. A borrowed queue cannot be stopped: unfinished
 // work is reported as lost, but its packets may still execute. Therefore the Queue's kernarg blocks
-// and signals stay until the end of the Runtime, and the caller's kernels, buffers and signals must
-// live until the owner has destroyed the HSA queue. After the end of the Runtime the destructor
-// does nothing.
+// and all signals that it uses stay until the end of the Runtime, and the caller's kernels and
+// buffers must live until the owner has destroyed the HSA queue. After the end of the Runtime the
+// destructor does nothing.
 //
 // Misuse: a batch that outlives its Queue throws Error (batch_submitter.hpp). So does every
 // function of a moved-from Queue and of objects made over it; such a Queue may be destroyed or

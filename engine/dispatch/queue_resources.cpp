@@ -174,6 +174,8 @@ QueueResources::~QueueResources() {
     // these.
     kernarg_memory_.leave_to_session();
     signals_.leave_to_session();
+    for (Retained& held : retained_)
+      for (SignalLoan& loan : held.loans) loan.leave_to_session();
     // The other producers need the slots that these packets hold once they are complete. The
     // session destroys queues before signals, so no producer asks when the signals are gone.
     if (common_) timeline_.keep_signals();

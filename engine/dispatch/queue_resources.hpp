@@ -109,7 +109,7 @@ class QueueResources {
     KernargPool::Slabs slabs;
     hsa_signal_t completion{0};
     std::vector<hsa_signal_t> timing_signals;
-    std::vector<SignalLoan> loans;  // signals of other queues that its packets wait for
+    std::vector<SignalLoan> loans;  // of signals of other queues and of callers
   };
   static constexpr uint32_t kAll = UINT32_MAX;
 

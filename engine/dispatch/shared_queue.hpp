@@ -37,8 +37,8 @@
 // unfinished after QueueOptions::drain_timeout is reported as lost but may still execute, as with a
 // borrowed queue (queue.hpp). A lost kernel that reads its packet (KernelInfo::reads_packet) keeps
 // its slot until it ends, which its batch's completion signal shows. From then on, the other
-// threads have the whole ring again. A signal of BatchSubmitter::complete_with must therefore live,
-// without other use, until the HSA queue has been destroyed.
+// threads have the whole ring again. A signal of BatchSubmitter::complete_with must therefore have
+// no other use until the HSA queue has been destroyed.
 //
 // Misuse: functions of a moved-from SharedQueue throw Error, except agent(). It may be destroyed or
 // assigned to.

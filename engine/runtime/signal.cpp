@@ -67,7 +67,7 @@ uint64_t detail::ticks_in(std::chrono::nanoseconds duration) noexcept {
                                static_cast<double>(hz));
 }
 
-Signal::Signal(SignalKind asked, hsa_signal_value_t initial) {
+Signal::Signal(SignalKind asked, hsa_signal_value_t initial) : state_(std::make_shared<State>()) {
   std::shared_ptr<Session> session = Session::current();
   const bool may_replace =
       signal_budget().beyond == SignalBudget::Beyond::event_less || !detail::events_in_use();
@@ -89,8 +89,8 @@ Signal::Signal(SignalKind asked, hsa_signal_value_t initial) {
       refuse("the driver has no event left");
     }
   }
-  owned_ = Owned(std::move(session), Session::Kind::signal, signal.handle,
-                 has_place ? &destroy_interrupt : &destroy);
+  state_->owned = Owned(std::move(session), Session::Kind::signal, signal.handle,
+                        has_place ? &destroy_interrupt : &destroy);
   detail::count(&detail::CounterBlock::signals_created);
   if (asked == SignalKind::interrupt && !interrupt_) detail::note_replaced();
 }

@@ -8,6 +8,10 @@
 // Memory: ROCr allocates every signal at the first CPU agent, which need not be the nearest one to
 // the GPU, and offers no choice (engine/memory/nearest_host.hpp).
 //
+// Lifetime: batches and streams borrow the Signals that they are given (SignalLoan). So a Signal
+// may be destroyed at any time: the HSA signal lives until the last loan has ended, or the Runtime.
+// Work that is given the bare handle borrows nothing.
+//
 // Thread safety: HSA signals may be used from any thread. The object is move-only with one owner.
 // Cost: creation takes 10-50 us, because an interrupt signal may allocate a driver event, and a
 // process has 4096. Create signals during set-up, or take them from a SignalPool.
@@ -15,8 +19,11 @@
 
 #include <hsa/hsa.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <memory>
+#include <utility>
 
 #include "engine/runtime/owned.hpp"
 
@@ -47,21 +54,70 @@ uint64_t ticks_in(std::chrono::nanoseconds duration) noexcept;
 
 }  // namespace detail
 
+// While a SignalLoan lives, its signal is not destroyed, and a pool does not reuse it. Move-only.
+// Any thread may end it.
+class SignalLoan {
+ public:
+  SignalLoan() = default;  // of no signal
+  SignalLoan(SignalLoan&& other) noexcept = default;
+  SignalLoan& operator=(SignalLoan&& other) noexcept {
+    end();
+    users_ = std::move(other.users_);
+    return *this;
+  }
+  ~SignalLoan() { end(); }
+
+  explicit operator bool() const noexcept { return users_ != nullptr; }
+  // Drops the loan; the signal lives until the end of the Runtime, because work in flight may still
+  // use it.
+  void leave_to_session() noexcept { users_.reset(); }
+
+ private:
+  friend class Signal;
+  friend class SignalPool;
+  explicit SignalLoan(std::shared_ptr<std::atomic<uint32_t>> users) noexcept
+      : users_(std::move(users)) {
+    users_->fetch_add(1, std::memory_order_relaxed);
+  }
+  void end() noexcept {
+    // Release: the waiting packet has read the signal for the last time.
+    if (users_) users_->fetch_sub(1, std::memory_order_release);
+    users_.reset();
+  }
+
+  std::shared_ptr<std::atomic<uint32_t>> users_;  // number of loans of the signal
+};
+
 class Signal {
  public:
   // Throws Error if HSA or the budget has no signal left.
   explicit Signal(SignalKind asked = SignalKind::interrupt, hsa_signal_value_t initial = 1);
 
-  hsa_signal_t handle() const noexcept { return {owned_.handle()}; }
+  hsa_signal_t handle() const noexcept { return {state_ ? state_->owned.handle() : 0}; }
   // True if completion can wake a sleeping waiter.
   bool interrupt() const noexcept { return interrupt_; }
-  bool alive() const noexcept { return owned_.alive(); }
+  bool alive() const noexcept { return state_ && state_->owned.alive(); }
+  // Lends the signal; an empty Signal lends none.
+  SignalLoan lend() const noexcept {
+    return state_ ? SignalLoan({state_, &state_->users}) : SignalLoan();
+  }
   // Drops ownership; the signal lives until the end of the Runtime, because work in flight may
   // still use it.
-  void leave_to_session() noexcept { owned_.leave_to_session(); }
+  void leave_to_session() noexcept {
+    if (state_) state_->owned.leave_to_session();
+    state_.reset();
+  }
 
  private:
-  Owned owned_;
+  struct State {
+    ~State() {
+      // A loan was left to the session.
+      if (users.load(std::memory_order_acquire) != 0) owned.leave_to_session();
+    }
+    Owned owned;
+    std::atomic<uint32_t> users{0};
+  };
+  std::shared_ptr<State> state_;  // the Signal's and its loans'
   bool interrupt_ = false;
 };
 

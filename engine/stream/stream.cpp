@@ -216,13 +216,13 @@ void refuse_null(hsa_signal_t signal, const char* call, const char* asked) {
 
 }  // namespace
 
-void Stream::signal(hsa_signal_t signal) {
+void Stream::signal(hsa_signal_t signal, SignalLoan loan) {
   refuse_null(signal, "Stream::signal", "a decrement of a signal");
-  prepare().signal(position_, signal);
+  prepare().signal(position_, signal, std::move(loan));
   if (follows_others_) note_order();
 }
 
-void Stream::wait(hsa_signal_t signal, SignalSetBy setter) {
+void Stream::wait(hsa_signal_t signal, SignalLoan loan, SignalSetBy setter) {
   refuse_null(signal, "Stream::wait", "a wait for a signal");
   if (aql::load_acquire(signal) == 0) {
     position_.acquires_system = true;
@@ -230,7 +230,7 @@ void Stream::wait(hsa_signal_t signal, SignalSetBy setter) {
     return;
   }
   if (setter == SignalSetBy::device) {
-    prepare().wait_for(position_, signal);
+    prepare().wait_for(position_, signal, std::move(loan));
     if (follows_others_) note_order();
     return;
   }
@@ -239,7 +239,7 @@ void Stream::wait(hsa_signal_t signal, SignalSetBy setter) {
   take_own_queue();
   drop_finished();
   put_waits();
-  gates_.push_back(queue_->wait_for(position_, signal));
+  gates_.push_back(queue_->wait_for(position_, signal, std::move(loan)));
   if (follows_others_) note_order();
 }
 

@@ -40,8 +40,9 @@
 //
 // Thread safety: one thread at a time per stream. Other threads may use other streams and any event
 // meanwhile.
-// Lifetime: kernels, buffers and signals must live until completion. A stream may be destroyed with
-// work in flight. The work continues; the destructor does not wait, and no other stream is delayed.
+// Lifetime: kernels, buffers and signals that are given as bare handles must live until completion.
+// A stream may be destroyed with work in flight. The work continues; the destructor does not wait,
+// and no other stream is delayed.
 #pragma once
 
 #include <hsa/hsa.h>
@@ -119,14 +120,18 @@ class Stream {
   // Later work of the stream begins when the caller's signal is zero. SignalSetBy::device: the
   // wait also holds up other streams of the hardware queue. Submitted work that does not depend on
   // later work of these streams must set the signal; otherwise the hardware queue stops forever.
+  // The Signal may be destroyed before the wait is over; a bare handle must stay valid until then.
   void wait(const Signal& signal, SignalSetBy setter = SignalSetBy::host) {
-    wait(signal.handle(), setter);
+    wait(signal.handle(), signal.lend(), setter);
   }
-  void wait(hsa_signal_t signal, SignalSetBy setter = SignalSetBy::host);
+  void wait(hsa_signal_t signal, SignalSetBy setter = SignalSetBy::host) {
+    wait(signal, SignalLoan(), setter);
+  }
   // Decrements the caller's signal when all earlier work of the stream is complete and its writes
-  // are visible to the system. If the queue fails first, the signal keeps its value. Throws Error
-  // like launch().
-  void signal(hsa_signal_t signal);
+  // are visible to the system. If the queue fails first, the signal keeps its value. Lifetime as
+  // for wait(). Throws Error like launch().
+  void signal(const Signal& signal) { this->signal(signal.handle(), signal.lend()); }
+  void signal(hsa_signal_t signal) { this->signal(signal, SignalLoan()); }
 
   // Copies and fills in stream order. copy_ends.hpp describes ends, paths, and when pageable memory
   // is read and written. Return the path used; CopyPath::automatic if there was nothing to do. They
@@ -191,6 +196,8 @@ class Stream {
       settle();
     return *queue_;
   }
+  void wait(hsa_signal_t signal, SignalLoan loan, SignalSetBy setter);
+  void signal(hsa_signal_t signal, SignalLoan loan);
   struct Transfer;
   CopyPath fill_with(const CopyTarget& to, const CopyRows& rows, const void* pattern,
                      size_t pattern_bytes, CopyPath path);

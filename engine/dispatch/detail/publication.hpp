@@ -22,6 +22,7 @@
 #include "engine/fences/packet_plan.hpp"
 #include "engine/runtime/call_site.hpp"
 #include "engine/runtime/detail/handle_check.hpp"
+#include "engine/runtime/signal.hpp"
 
 namespace uptempo {
 
@@ -78,7 +79,8 @@ struct Publication {
   std::vector<AccessRange> accesses;
   std::vector<hsa_signal_t> timing_signals;  // of the first packets; 0: none
   KernargCursor kernargs;
-  hsa_signal_t own_signal{0};  // the caller's completion signal; 0: one of the pool
+  hsa_signal_t own_signal{0};     // the caller's completion signal; 0: one of the pool
+  std::vector<SignalLoan> loans;  // of the caller's signals
   Timing timing = Timing::none;
   aql::Chunking chunking;
   // It has, or had in an earlier submission, a kernel that may read its packet: its slots are in
@@ -203,6 +205,7 @@ struct Publication {
     declared.clear();
     accesses.clear();
     own_signal = {0};
+    loans.clear();
     reopen();
   }
   // Accepts no more packets, because its kernarg memory is gone. A kept publication keeps its

@@ -30,34 +30,6 @@
 
 namespace uptempo {
 
-// While a SignalLoan lives, its signal is neither reused nor destroyed with its pool. Move-only.
-// Any thread may end it.
-class SignalLoan {
- public:
-  SignalLoan() = default;
-  SignalLoan(SignalLoan&& other) noexcept = default;
-  SignalLoan& operator=(SignalLoan&& other) noexcept {
-    end();
-    users_ = std::move(other.users_);
-    return *this;
-  }
-  ~SignalLoan() { end(); }
-
- private:
-  friend class SignalPool;
-  explicit SignalLoan(std::shared_ptr<std::atomic<uint32_t>> users) noexcept
-      : users_(std::move(users)) {
-    users_->fetch_add(1, std::memory_order_relaxed);
-  }
-  void end() noexcept {
-    // Release: the waiting packet has read the signal for the last time.
-    if (users_) users_->fetch_sub(1, std::memory_order_release);
-    users_.reset();
-  }
-
-  std::shared_ptr<std::atomic<uint32_t>> users_;  // number of loans of the signal
-};
-
 class SignalPool {
  public:
   // Creates the signals. Throws Error, also if the process's budget of interrupt signals

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <span>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "aql/packet.hpp"
@@ -64,6 +65,9 @@ class SignalWaits {
   // Keeps the loans for the open epoch. Call before publishing the wait packet; call note() after.
   void keep_loans(WaitSet& waits);
   void note(WaitSet& waits, Place place);
+
+  // Keeps the loan of a caller's signal for the open epoch.
+  void keep(SignalLoan&& loan) { loans_.push_back(std::move(loan)); }
 
   // True if the open epoch holds loans.
   bool has_loans() const noexcept { return !loans_.empty(); }

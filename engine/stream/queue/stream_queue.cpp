@@ -422,11 +422,12 @@ void StreamQueue::await_slot(std::unique_lock<std::mutex>& lock) {
   }
 }
 
-void StreamQueue::signal(StreamPosition& position, hsa_signal_t signal) {
+void StreamQueue::signal(StreamPosition& position, hsa_signal_t signal, SignalLoan loan) {
   aql::Packet64 packet = aql::to_packet(aql::BarrierAnd{.completion_signal = signal});
   std::unique_lock lock(mutex_);
   check_failed();
   await_slot(lock);
+  if (loan) waits_.keep(std::move(loan));
   // System scope, also to acquire: other queues' caches must not hold what engines overwrote.
   const aql::HeaderFlags flags{.barrier = needs_barrier(position) ? Barrier::on : Barrier::off,
                                .acquire = FenceScope::system,
@@ -450,13 +451,14 @@ void StreamQueue::put_wait(StreamPosition& position, WaitSet& waits) {
   waits = {};
 }
 
-Event StreamQueue::wait_for(StreamPosition& position, hsa_signal_t signal) {
+Event StreamQueue::wait_for(StreamPosition& position, hsa_signal_t signal, SignalLoan loan) {
   aql::BarrierAnd barrier{};
   barrier.dependencies[0] = signal;
   aql::Packet64 packet = aql::to_packet(barrier);
   std::unique_lock lock(mutex_);
   check_failed();
   await_closable(lock);
+  if (loan) waits_.keep(std::move(loan));
   const uint64_t epoch = open_epoch();
   follow(position, publish(packet, {Barrier::on, FenceScope::none, FenceScope::system}, true),
          epoch);

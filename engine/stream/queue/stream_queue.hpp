@@ -111,11 +111,11 @@ class StreamQueue final : private StreamSpills, public QueueResources, public Si
   // Makes later packets of the stream wait for the events. Throws Error like take_turn().
   void wait_for(StreamPosition& position, std::span<const Event> events);
   // Makes later packets of the stream wait until a caller's signal is zero. The returned event
-  // completes at that point.
-  Event wait_for(StreamPosition& position, hsa_signal_t signal);
-  // Decrements a caller's signal after all packets up to the position. Throws Error like
-  // take_turn().
-  void signal(StreamPosition& position, hsa_signal_t signal);
+  // completes at that point. Keeps the loan until then.
+  Event wait_for(StreamPosition& position, hsa_signal_t signal, SignalLoan loan);
+  // Decrements a caller's signal after all packets up to the position. Keeps the loan until then.
+  // Throws Error like take_turn().
+  void signal(StreamPosition& position, hsa_signal_t signal, SignalLoan loan);
 
   // Orders later packets of the stream after another position in this queue.
   void come_after(StreamPosition& position, const StreamPosition& other) noexcept {

@@ -13,6 +13,7 @@
 #include "test/engine/double_device.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
+#include "test/support/hsa_double.hpp"
 
 using namespace uptempo;
 using namespace uptempo::test;
@@ -267,4 +268,28 @@ TEST_CASE("a caller's kernarg block and signal are used", "[submit]") {
   CHECK(contains(
       error_of<Error>([&] { batch.dispatch_at(std::span(block).last(40), kernel, Grid{1}, 1u); }),
       "aligned to 64"));
+}
+
+TEST_CASE("a caller's completion signal is refused while an earlier publication uses it",
+          "[submit]") {
+  SignalDouble own(1), other(1);  // outlive the queue that waits for them
+  DoubleDevice device({.device = {.ring_size = 64, .paused = true}});
+  const auto publish = [&](const SignalDouble& signal) {
+    struct Dropped : detail::Publication {
+      explicit Dropped(detail::BatchQueue& queue)
+          : Publication(FencePolicy::planned), state(queue) {}
+      ~Dropped() { state.drop(*this); }
+      detail::BatchQueue& state;
+    } publication(device.state());
+    device.state().make_room(publication);
+    publication.put_barrier();
+    publication.own_signal = signal.handle();
+    return device.state().submit(publication, soon());
+  };
+  const auto value = publish(own);
+  CHECK(contains(error_of<Error>([&] { publish(own); }), "which is not complete, still uses it"));
+  CHECK(publish(other) == *value + 1);
+  device.processor().resume();
+  CHECK(device.state().timeline().wait(*value, kActiveWait, soon()) == WaitResult::done);
+  CHECK(publish(own).has_value());
 }

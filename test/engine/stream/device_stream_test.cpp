@@ -61,6 +61,30 @@ TEST_CASE("a chain through several streams gives the host's result, whatever lau
   CHECK(test::download(device.copier, values) == expected);
 }
 
+TEST_CASE("a caller's signal may be destroyed before the stream's work has used it",
+          "[device][stream]") {
+  StreamDevice device;
+  const PinnedBuffer<uint32_t> values(device.gpu, 1);
+  values[0] = 5;
+  Streams streams(device.gpu);
+  Stream stream(streams);
+  const Signal gate;
+  stream.wait(gate, GENERATE(SignalSetBy::host, SignalSetBy::device));
+  {
+    const Signal input, output;
+    stream.wait(input, GENERATE(SignalSetBy::host, SignalSetBy::device));
+    stream.launch(device.chain, Grid{1}, values.data(), 1u);
+    stream.signal(output);
+    hsa_signal_store_screlease(input.handle(), 0);
+  }
+  // ROCr would give these the memory of a destroyed one.
+  const std::vector<Signal> others(64);
+  hsa_signal_store_screlease(gate.handle(), 0);
+  CHECK(stream.synchronize(test::soon()));
+  CHECK(values[0] == 16);
+  for (const Signal& other : others) CHECK(hsa_signal_load_scacquire(other.handle()) == 1);
+}
+
 TEST_CASE("priority and mask reach the queue", "[device][stream]") {
   StreamDevice device;
   Streams streams(device.gpu);

@@ -73,30 +73,6 @@ TEST_CASE("a caller's kernarg block is refused while an earlier dispatch still r
   CHECK(batch.submit().wait(soon(), kActiveWait));
 }
 
-TEST_CASE("a caller's completion signal is refused while an earlier publication uses it",
-          "[handles]") {
-  SignalDouble own(1), other(1);  // outlive the queue that waits for them
-  DoubleDevice device({.device = {.ring_size = 64, .paused = true}});
-  const auto publish = [&](const SignalDouble& signal) {
-    struct Dropped : detail::Publication {
-      explicit Dropped(detail::BatchQueue& queue)
-          : Publication(FencePolicy::planned), state(queue) {}
-      ~Dropped() { state.drop(*this); }
-      detail::BatchQueue& state;
-    } publication(device.state());
-    device.state().make_room(publication);
-    publication.put_barrier();
-    publication.own_signal = signal.handle();
-    return device.state().submit(publication, soon());
-  };
-  const auto value = publish(own);
-  CHECK(contains(error_of<Error>([&] { publish(own); }), "which is not complete, still uses it"));
-  CHECK(publish(other) == *value + 1);
-  device.processor().resume();
-  CHECK(device.state().timeline().wait(*value, kActiveWait, soon()) == WaitResult::done);
-  CHECK(publish(own).has_value());
-}
-
 TEST_CASE("the kernarg block of a finished dispatch is overwritten when the slab is free",
           "[handles]") {
   std::vector<Line> lines(2);
