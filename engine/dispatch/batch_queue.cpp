@@ -410,9 +410,13 @@ void BatchQueue::give_back_admission(Publication& publication) noexcept {
   held.slabs = kernargs_.publish(publication.kernargs);
   held.completion = publication.completion;
   if (!publication.timing_signals.empty()) held.timing_signals.swap(publication.timing_signals);
-  lent_.published(&publication, publication.value);
-  if (!publication.loans.empty()) [[unlikely]]
-    held.loans.swap(publication.loans);
+  if (publication.borrows()) [[unlikely]]
+    retain_borrowed(publication);
+}
+
+void BatchQueue::retain_borrowed(Publication& publication) noexcept {
+  retained(publication.value).loans.swap(publication.loans);
+  if (publication.lending != 0) lent_.publish(publication.lending, publication.value);
 }
 
 // Restores the batch after a refusal.
@@ -430,7 +434,8 @@ void BatchQueue::forget(Publication& publication) noexcept {
 [[gnu::always_inline]] inline void BatchQueue::vacate(Publication& publication) noexcept {
   if (partly_out_ == &publication) partly_out_ = nullptr;
   if (ring_batch_ == &publication) ring_batch_ = nullptr;
-  lent_.dropped(&publication);
+  if (publication.lending != 0) [[unlikely]]
+    lent_.drop(publication.lending);
   publication.kept ? publication.reopen() : publication.clear();
 }
 

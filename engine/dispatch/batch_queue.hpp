@@ -49,10 +49,10 @@ class BatchQueue : public QueueResources {
   // in memory. Throws Error if the batch is partly published.
   void make_room(Publication& publication);
   [[noreturn]] static void refuse_more(const Publication& publication, const char* asked);
-  // Records that the next submission of this batch reads the caller's kernarg block. With handle
-  // checks, throws Error if the block is in use.
-  void lend(std::span<const std::byte> block, const Publication& publication) {
-    lent_.lend(block, &publication, timeline_);
+  // Records that the next submission of this batch reads the caller's kernarg block. Throws Error
+  // if the block is in use.
+  void lend(std::span<const std::byte> block, Publication& publication) {
+    lent_.lend(block, publication.lending, timeline_);
   }
 
   // Plans, admits and publishes. Returns empty if the deadline passed before the first packet was
@@ -112,12 +112,13 @@ class BatchQueue : public QueueResources {
   bool is_in_place(const Publication& publication) const noexcept;
   bool has_proven_room(const Publication& publication) const noexcept;
   void retain(Publication& publication) noexcept;
+  void retain_borrowed(Publication& publication) noexcept;
   void evict(Publication& ring_batch);
   void close(Publication& publication, Deadline deadline) noexcept;
   void forget(Publication& publication) noexcept;
   void vacate(Publication& publication) noexcept;
 
-  [[no_unique_address]] LentBlocksIfChecked lent_;
+  LentBlocks lent_;
   Publication* ring_batch_ = nullptr;  // the only batch with unpublished packets in the ring
   const Publication* partly_out_ =
       nullptr;  // its last packet, which carries the signal, is not published yet

@@ -94,7 +94,7 @@ void BatchSubmitter::lend(const KernelInfo& kernel, std::span<std::byte> block) 
   const size_t needed = kernel.arguments.block_bytes();
   if (block.size() >= needed &&
       reinterpret_cast<uintptr_t>(block.data()) % KernargPool::kBlockAlignment == 0)
-    return attachment_.state->lend(block, publication_);
+    return attachment_.state->lend(block.first(needed), publication_);
   throw Error(
       {.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
        .call = fmt::format("dispatch of '{}'", kernel.name),

@@ -131,7 +131,8 @@ class BatchSubmitter {
   }
   // As dispatch(), with the caller's kernarg block: host-writable kernarg memory, 64-byte aligned,
   // unused until completion. Throws Error if the block is smaller than
-  // kernel.info().arguments.block_bytes(), or misaligned.
+  // kernel.info().arguments.block_bytes(), or misaligned, or if an earlier dispatch of this queue,
+  // not complete yet, reads part of these bytes. Other queues are not asked.
   template <class... Args>
   CommandRef dispatch_at(std::span<std::byte> block, const Kernel<Args...>& kernel,
                          const Grid& grid, const std::type_identity_t<Args>&... args) {

@@ -81,6 +81,7 @@ struct Publication {
   KernargCursor kernargs;
   hsa_signal_t own_signal{0};     // the caller's completion signal; 0: one of the pool
   std::vector<SignalLoan> loans;  // of the caller's signals
+  uint64_t lending = 0;           // of the caller's kernarg blocks (lent_blocks.hpp); 0: none
   Timing timing = Timing::none;
   aql::Chunking chunking;
   // It has, or had in an earlier submission, a kernel that may read its packet: its slots are in
@@ -102,6 +103,8 @@ struct Publication {
   bool has_closing_packet = false;
   CallSite site;  // of the submission
 
+  // It uses signals or kernarg blocks of the caller.
+  bool borrows() const noexcept { return lending != 0 || !loans.empty(); }
   // No packet has declarations and none is timed.
   bool is_plain() const noexcept { return declared.empty() && timing == Timing::none; }
   PacketRef ref_of(size_t packet) noexcept {

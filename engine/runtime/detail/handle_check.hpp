@@ -2,8 +2,7 @@
 // CommandRef and the templates of BatchSubmitter need it.
 //
 // Handle checks find uses of a handle after the library has recycled its object: a CommandRef after
-// its batch was submitted; a caller's kernarg block that an unfinished publication still
-// uses; a pooled signal or slab that is returned twice.
+// its batch was submitted; a pooled signal or slab that is returned twice.
 //
 // The CMake option UPTEMPO_CHECK_HANDLES turns them on. It is ON by default for the build type
 // Debug and OFF otherwise. The checks add members to public classes, so the library and its users

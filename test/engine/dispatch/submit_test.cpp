@@ -3,6 +3,7 @@
 #include <hsa/hsa.h>
 
 #include <algorithm>
+#include <deque>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
 #include "test/support/hsa_double.hpp"
+#include "tools/support/cost_meter.hpp"
 
 using namespace uptempo;
 using namespace uptempo::test;
@@ -268,6 +270,111 @@ TEST_CASE("a caller's kernarg block and signal are used", "[submit]") {
   CHECK(contains(
       error_of<Error>([&] { batch.dispatch_at(std::span(block).last(40), kernel, Grid{1}, 1u); }),
       "aligned to 64"));
+}
+
+namespace {
+
+struct alignas(64) CallerLine {
+  std::byte bytes[64];
+};
+
+}  // namespace
+
+TEST_CASE("a caller's kernarg block is refused while an earlier dispatch still reads it",
+          "[submit]") {
+  std::vector<uint32_t> ran;
+  DoubleDevice device({.device = {.ring_size = 64, .paused = true}},
+                      [&](uint32_t number) { ran.push_back(number); });
+  const auto kernel = number_kernel();
+  std::vector<CallerLine> lines(3);
+  const std::span<std::byte> first(lines[0].bytes), second(lines[1].bytes);
+  BatchSubmitter batch(device.queue(), {}), other(device.queue(), {});
+  const auto refused = [&](BatchSubmitter& by, std::span<std::byte> block, const char* why) {
+    const std::string error = error_of<Error>([&] { by.dispatch_at(block, kernel, Grid{1}, 99u); });
+    CAPTURE(error);
+    CHECK(contains(error, "the kernarg block of"));
+    CHECK(contains(error, why));
+    CHECK(contains(error, "use one block for each dispatch until its completion"));
+  };
+  batch.dispatch_at(first, kernel, Grid{1}, 1u);
+  refused(batch, first, "an earlier dispatch, not submitted yet, uses it");
+  refused(other, first, "an earlier dispatch, not submitted yet, uses it");
+  CHECK(batch.size() == 1);
+  CHECK(other.size() == 0);
+  batch.dispatch_at(second, kernel, Grid{1}, 2u);
+  const Completion completion = batch.submit();
+  const std::string in_flight =
+      "publication " + std::to_string(completion.value()) + ", which is not complete";
+  refused(batch, second, in_flight.c_str());
+  refused(other, first, in_flight.c_str());
+  // A kernel reads as much as its arguments take, however long the caller's memory is.
+  other.dispatch_at({lines[2].bytes, sizeof(CallerLine)}, kernel, Grid{1}, 3u);
+  other.clear();
+  device.processor().resume();
+  CHECK(completion.wait(soon(), kActiveWait));
+  other.dispatch_at({first.data(), 3 * sizeof(CallerLine)}, kernel, Grid{1}, 4u);
+  other.dispatch_at(second, kernel, Grid{1}, 5u);
+  CHECK(other.submit().wait(soon(), kActiveWait));
+  CHECK(ran == std::vector<uint32_t>{1, 2, 4, 5});
+}
+
+// Kernels with hidden arguments take several lines.
+TEST_CASE("caller's kernarg blocks that overlap are refused", "[submit]") {
+  DoubleDevice device;
+  const auto small = number_kernel();
+  const auto large =
+      kernel_of<Arguments>({.name = "large",
+                            .kernarg_bytes = 200,
+                            .arguments = {argument(ArgumentKind::by_value, 0, 200)}});
+  std::vector<CallerLine> lines(6);
+  const auto at = [&](size_t line) {
+    return std::span(lines[line].bytes, (lines.size() - line) * sizeof(CallerLine));
+  };
+  const std::vector<std::byte> arguments(200);
+  BatchSubmitter batch(device.queue(), {});
+  const auto dispatch_large = [&](size_t line) {
+    return error_of<Error>(
+        [&] { batch.dispatch_at(at(line), large, Grid{1}, std::span(arguments)); });
+  };
+  const auto dispatch_small = [&](size_t line) {
+    return error_of<Error>([&] { batch.dispatch_at(at(line), small, Grid{1}, 1u); });
+  };
+  CHECK(dispatch_large(1) == "no error");  // lines 1 to 4
+  for (size_t line = 1; line <= 4; ++line) CHECK(contains(dispatch_small(line), "uses it"));
+  CHECK(contains(dispatch_large(0), "uses it"));
+  // The refused one has kept nothing.
+  CHECK(dispatch_small(0) == "no error");
+  CHECK(dispatch_small(5) == "no error");
+  batch.clear();
+  CHECK(dispatch_large(2) == "no error");
+  CHECK(dispatch_small(1) == "no error");
+}
+
+TEST_CASE("many kernarg blocks of callers are told apart, and taking them again allocates nothing",
+          "[submit]") {
+  constexpr uint32_t kBlocks = 3000;
+  std::vector<CallerLine> lines(2 * kBlocks);
+  DoubleDevice device({.device = {.ring_size = 4096}});
+  const auto kernel = number_kernel();
+  std::deque<BatchSubmitter> batches;
+  for (int i = 0; i < 3; ++i) batches.emplace_back(device.queue(), BatchOptions{});
+  Completion last;
+  const auto round = [&](size_t offset, uint32_t step) {
+    for (uint32_t i = 0; i < kBlocks; i += step) {
+      for (uint32_t j = i; j < std::min(i + step, kBlocks); ++j)
+        batches[i / step % 3].dispatch_at(lines[offset + j].bytes, kernel, Grid{1}, j);
+      last = batches[i / step % 3].submit();
+    }
+    REQUIRE(last.wait(soon(), kActiveWait));
+  };
+  // More blocks at a time than the rounds have in flight, however slow the device is.
+  for (CallerLine& line : lines) batches[0].dispatch_at(line.bytes, kernel, Grid{1}, 0u);
+  batches[0].clear();
+  for (const size_t offset : {size_t{0}, size_t{kBlocks}, size_t{kBlocks / 2}}) round(offset, 60);
+  const support::Cost cost = support::cost_of([&] {
+    for (const size_t offset : {size_t{0}, size_t{kBlocks}, size_t{kBlocks / 2}}) round(offset, 60);
+  });
+  CHECK(cost.allocations == 0);
 }
 
 TEST_CASE("a caller's completion signal is refused while an earlier publication uses it",

@@ -48,31 +48,6 @@ TEST_CASE("a CommandRef is valid until its batch changes, and reports its use af
   CHECK(contains(error_of<Error>([&] { ref.without_barrier(); }), expected));
 }
 
-TEST_CASE("a caller's kernarg block is refused while an earlier dispatch still reads it",
-          "[handles]") {
-  DoubleDevice device({.device = {.ring_size = 64, .paused = true}});
-  const auto kernel = number_kernel();
-  std::vector<Line> lines(2);
-  const std::span<std::byte> first(lines[0].bytes), second(lines[1].bytes);
-  BatchSubmitter batch(device.queue(), {});
-  batch.dispatch_at(first, kernel, Grid{1}, 1u);
-  CHECK(contains(error_of<Error>([&] { batch.dispatch_at(first, kernel, Grid{1}, 2u); }),
-                 "not submitted yet"));
-  batch.dispatch_at(second, kernel, Grid{1}, 2u);
-  const Completion completion = batch.submit();
-  CHECK(contains(error_of<Error>([&] { batch.dispatch_at(first, kernel, Grid{1}, 3u); }),
-                 "publication " + std::to_string(completion.value()) + ", which is not complete"));
-  const std::span<std::byte> both(lines[0].bytes, sizeof(Line) * 2);
-  CHECK(contains(error_of<Error>([&] { batch.dispatch_at(both, kernel, Grid{1}, 3u); }),
-                 "which is not complete"));
-  device.processor().resume();
-  CHECK(completion.wait(soon(), kActiveWait));
-  batch.dispatch_at(first, kernel, Grid{1}, 3u);
-  batch.clear();
-  batch.dispatch_at(first, kernel, Grid{1}, 4u);
-  CHECK(batch.submit().wait(soon(), kActiveWait));
-}
-
 TEST_CASE("the kernarg block of a finished dispatch is overwritten when the slab is free",
           "[handles]") {
   std::vector<Line> lines(2);
