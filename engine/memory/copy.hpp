@@ -33,6 +33,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <type_traits>
 
 #include "engine/memory/buffer.hpp"
 #include "engine/runtime/agent.hpp"
@@ -92,15 +93,17 @@ class Copier {
     require_reach(source);
     on_device(destination.data(), source.data(), source.size_bytes());
   }
+  // The same for pageable memory: a std::vector, a std::array, a std::span. The buffer gives T.
   template <class T>
-  void to_device(const DeviceBuffer<T>& destination, std::span<const T> pageable,
+  void to_device(const DeviceBuffer<T>& destination,
+                 std::type_identity_t<std::span<const T>> pageable,
                  PageablePath path = PageablePath::automatic) {
     require_equal(destination.size_bytes(), pageable.size_bytes());
     require_reach(destination);
     to_device_pageable(destination.data(), pageable.data(), pageable.size_bytes(), path);
   }
   template <class T>
-  void to_host(std::span<T> pageable, const DeviceBuffer<T>& source,
+  void to_host(std::type_identity_t<std::span<T>> pageable, const DeviceBuffer<T>& source,
                PageablePath path = PageablePath::automatic) {
     require_equal(pageable.size_bytes(), source.size_bytes());
     require_reach(source);

@@ -4,10 +4,12 @@
 #include <kernels/basics.hpp>
 #include <kernels/bitonic_sort.hpp>
 
+#include <array>
 #include <cctype>
 #include <cstdlib>
 #include <numeric>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -158,6 +160,40 @@ TEST_CASE_METHOD(
                    DeviceBuffer<char>{gpu, size_t{1} << 46};
                  }),
                  "bytes of device memory for agent " + gpu.name()));
+}
+
+TEST_CASE_METHOD(OnDevice, "a copier takes vectors, arrays and spans, const or not", "[memory]") {
+  Copier copier{gpu};
+  const DeviceBuffer<uint32_t> device{gpu, 3};
+  const auto arrives = [&](std::vector<uint32_t> expected) {
+    std::vector<uint32_t> result(3);
+    copier.to_host(result, device);
+    return result == expected;
+  };
+  std::vector<uint32_t> vector{1, 2, 3};
+  copier.to_device(device, vector);
+  CHECK(arrives({1, 2, 3}));
+  const std::vector<uint32_t> constant{4, 5, 6};
+  copier.to_device(device, constant, PageablePath::staged);
+  CHECK(arrives({4, 5, 6}));
+  copier.to_device(device, std::vector<uint32_t>{7, 8, 9});
+  CHECK(arrives({7, 8, 9}));
+  copier.to_device(device, std::span(vector));
+  CHECK(arrives({1, 2, 3}));
+  copier.to_device(device, std::span(constant));
+  CHECK(arrives({4, 5, 6}));
+  std::array<uint32_t, 3> array{10, 11, 12};
+  copier.to_device(device, array);
+  CHECK(arrives({10, 11, 12}));
+  uint32_t raw[] = {13, 14, 15};
+  copier.to_device(device, raw);
+  CHECK(arrives({13, 14, 15}));
+  copier.to_host(array, device);
+  CHECK(array == std::array<uint32_t, 3>{13, 14, 15});
+  copier.to_host(std::span(raw), device, PageablePath::staged);
+  CHECK(raw[2] == 15);
+  CHECK(contains(error_of<Error>([&] { copier.to_device(device, std::span(vector).first(2)); }),
+                 "8 bytes"));
 }
 
 TEST_CASE_METHOD(OnDevice, "copies arrive on every path, and each path is counted", "[memory]") {
