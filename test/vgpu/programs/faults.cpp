@@ -11,6 +11,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -24,44 +25,20 @@
 #include <string>
 #include <thread>
 
+#include "round_trip.hpp"
+
 namespace {
 
 using namespace std::chrono_literals;
 
 hsa_queue_t* queue = nullptr;
 
-hsa_status_t take_gpu(hsa_agent_t agent, void* result) {
-  hsa_device_type_t type;
-  hsa_agent_get_info(agent, HSA_AGENT_INFO_DEVICE, &type);
-  if (type != HSA_DEVICE_TYPE_GPU) return HSA_STATUS_SUCCESS;
-  *static_cast<hsa_agent_t*>(result) = agent;
-  return HSA_STATUS_INFO_BREAK;
-}
-
 bool open_device() {
-  hsa_agent_t gpu{};
-  if (hsa_init() != HSA_STATUS_SUCCESS ||
-      hsa_iterate_agents(take_gpu, &gpu) != HSA_STATUS_INFO_BREAK ||
-      hsa_queue_create(gpu, 64, HSA_QUEUE_TYPE_SINGLE, nullptr, nullptr, UINT32_MAX, UINT32_MAX,
-                       &queue) != HSA_STATUS_SUCCESS)
-    return false;
-  std::this_thread::sleep_for(30ms);  // lets the device fall asleep
-  return true;
+  queue = uptempo::vgpu::test::queue_on_sleeping_device();
+  return queue != nullptr;
 }
 
-bool round_trip() {
-  hsa_signal_t done{};
-  hsa_signal_create(1, 0, nullptr, &done);
-  auto* packet = static_cast<hsa_barrier_and_packet_t*>(queue->base_address);
-  std::memset(reinterpret_cast<char*>(packet) + 4, 0, sizeof *packet - 4);
-  packet->completion_signal = done;
-  hsa_queue_add_write_index_screlease(queue, 1);
-  __atomic_store_n(reinterpret_cast<uint32_t*>(packet),
-                   HSA_PACKET_TYPE_BARRIER_AND | 1u << HSA_PACKET_HEADER_BARRIER, __ATOMIC_RELEASE);
-  hsa_signal_store_screlease(queue->doorbell_signal, 0);
-  return hsa_signal_wait_scacquire(done, HSA_SIGNAL_CONDITION_EQ, 0, UINT64_MAX,
-                                   HSA_WAIT_STATE_BLOCKED) == 0;
-}
+bool round_trip() { return uptempo::vgpu::test::round_trip(queue); }
 
 // Returns a page that faults on the next store.
 volatile char* guarded_page() {
@@ -231,6 +208,64 @@ void ring_in_handler() {
   raise(SIGUSR1);
 }
 
+// What the kernel takes. The C library's sigaction is larger.
+struct KernelAction {
+  void (*handler)(int, siginfo_t*, void*);
+  unsigned long flags;
+  void (*restorer)();
+  uint64_t mask;
+};
+extern "C" void return_from_signal();
+__asm__(R"(
+.pushsection .text
+return_from_signal:
+  movl $15, %eax
+  syscall
+.popsection
+)");
+
+// Ends the program at a fault outside of `page`.
+void open_own_page(int, siginfo_t* info, void*) {
+  if (info->si_addr != page) {
+    static constexpr char kText[] = "a fault of the device\n";
+    static_cast<void>(!write(STDOUT_FILENO, kText, sizeof kText - 1));
+    _exit(1);
+  }
+  entered = entered + 1;
+  open_page(page);
+}
+
+// Sets the action of SIGSEGV by the system call, while the device sleeps.
+void action_by_system_call() {
+  constexpr unsigned long restorer = 0x04000000;  // SA_RESTORER of the kernel
+  const KernelAction action{open_own_page, SA_SIGINFO | restorer, return_from_signal, 0};
+  if (syscall(SYS_rt_sigaction, SIGSEGV, &action, nullptr, sizeof action.mask) != 0) _exit(2);
+  for (int round = 0; round < 10; ++round) {
+    if (!round_trip()) _exit(3);
+    std::this_thread::sleep_for(5ms);
+  }
+  *page = 1;
+  std::printf("round trips, and %d fault of the program\n", entered);
+}
+
+// Blocks SIGSEGV by the system call, while the device sleeps.
+void mask_by_system_call() {
+  const uint64_t all = ~uint64_t{0};
+  if (syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, nullptr, sizeof all) != 0) _exit(2);
+  std::printf("%s\n", round_trip() ? "round trip" : "lost");
+}
+
+// Rings the sleeping device in a handler of SIGSEGV, which blocks that signal.
+void ring_in_segv_handler() {
+  install(
+      [](int) {
+        std::printf("%s\n", round_trip() ? "round trip" : "lost");
+        open_page(page);
+      },
+      0);
+  *page = 1;
+}
+
 void device_cores() {
   cpu_set_t first;
   CPU_ZERO(&first);
@@ -313,6 +348,9 @@ int main(int argc, char** argv) {
   if (what == "fork") fork_child();
   if (what == "bus") bus_error();
   if (what == "ring-in-handler") ring_in_handler();
+  if (what == "action-by-system-call") action_by_system_call();
+  if (what == "mask-by-system-call") mask_by_system_call();
+  if (what == "ring-in-segv-handler") ring_in_segv_handler();
   if (what == "round-trip") std::printf("%s\n", round_trip() ? "round trip" : "lost");
   if (what == "cores") device_cores();
   if (what == "threads") limited_threads(static_cast<rlim_t>(std::atoi(argv[2])));

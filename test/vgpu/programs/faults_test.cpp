@@ -1,6 +1,10 @@
 // A program's own faults, masks and limits behave the same with and without a sleeping GPU in the
 // process.
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
 #include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #include <csignal>
 #include <string>
 
@@ -14,6 +18,12 @@ std::string outcome(const CommandResult& finished) {
   return "status " + std::to_string(finished.exit_code) + ": " + finished.out;
 }
 
+bool kernel_allows_userfaultfd() {
+  const long descriptor = syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY);
+  if (descriptor >= 0) close(static_cast<int>(descriptor));
+  return descriptor >= 0;
+}
+
 TEST_CASE("a program's SIGSEGV action behaves the same with and without the launcher", "[faults]") {
   for (const char* what : {"reset", "nested", "nested-deferred", "jump", "jump-nodefer", "masks",
                            "reentered", "vfork", "fork", "bus"}) {
@@ -21,7 +31,31 @@ TEST_CASE("a program's SIGSEGV action behaves the same with and without the laun
     CAPTURE(what, plain);
     CHECK(outcome(launch({"--", "timeout", "120", UPTEMPO_VGPU_FAULTS, what})) == plain);
     CHECK(outcome(launch({"--", "timeout", "120", UPTEMPO_VGPU_FAULTS, what, "device"})) == plain);
+    CHECK(outcome(launch_without_userfaultfd(
+              {"--", "timeout", "120", UPTEMPO_VGPU_FAULTS, what, "device"})) == plain);
   }
+}
+
+TEST_CASE(
+    "a program that sets the action or the mask of SIGSEGV by a system call rings a sleeping "
+    "device",
+    "[faults]") {
+  if (!kernel_allows_userfaultfd()) return;  // the next case says what happens then
+  CHECK(outcome(launch({"--", UPTEMPO_VGPU_FAULTS, "action-by-system-call", "device"})) ==
+        "status 0: round trips, and 1 fault of the program\n");
+  CHECK(outcome(launch({"--", UPTEMPO_VGPU_FAULTS, "mask-by-system-call", "device"})) ==
+        "status 0: round trip\n");
+  CHECK(outcome(launch({"--", UPTEMPO_VGPU_FAULTS, "ring-in-segv-handler", "device"})) ==
+        "status 0: round trip\n");
+}
+
+TEST_CASE("where the kernel refuses userfaultfd, doorbells are faults of the thread that rings",
+          "[faults]") {
+  for (const char* what : {"round-trip", "ring-in-handler"})
+    CHECK(outcome(launch_without_userfaultfd({"--", UPTEMPO_VGPU_FAULTS, what, "device"})) ==
+          "status 0: round trip\n");
+  CHECK(outcome(launch_without_userfaultfd({"--", UPTEMPO_VGPU_FAULTS, "action-by-system-call",
+                                            "device"})) == "status 1: a fault of the device\n");
 }
 
 TEST_CASE("a process started with SIGSEGV blocked can ring a sleeping device", "[faults]") {

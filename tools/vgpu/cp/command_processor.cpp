@@ -235,6 +235,7 @@ struct CommandProcessor::Impl final : private HostObserver {
         device.interrupts.memory_fault(*lost);
       if (progressed) {
         policy.progressed();
+        watch.stored();
       } else {
         if (at_rest()) watch.rested(rings);
         idle(rings);
@@ -300,15 +301,17 @@ struct CommandProcessor::Impl final : private HostObserver {
     for (const Entry& entry : queues) entry.queue->look_for_checker(host_ns);
   }
 
-  // Whether anything besides the program's doorbell stores must be polled: a word in memory, a
-  // doorbell outside the attached pages, or a doorbell that a running kernel may ring.
+  // Whether anything must be polled because it does not end the watch's sleep: a word in memory, a
+  // doorbell outside the attached pages, a doorbell that a running kernel may ring, or one whose
+  // store the watch has let through.
   bool must_poll() const {
-    return std::any_of(queues.begin(), queues.end(), [this](const Entry& entry) {
-      const Queue& queue = *entry.queue;
-      if (queue.waiting() == Waiting::memory || queue.executing()) return true;
-      return queue.waiting() != Waiting::nothing && queue.doorbell() != nullptr &&
-             !watch.watches(queue.doorbell());
-    });
+    return watch.awaits_store() ||
+           std::any_of(queues.begin(), queues.end(), [this](const Entry& entry) {
+             const Queue& queue = *entry.queue;
+             if (queue.waiting() == Waiting::memory || queue.executing()) return true;
+             return queue.waiting() != Waiting::nothing && queue.doorbell() != nullptr &&
+                    !watch.watches(queue.doorbell());
+           });
   }
 
   bool at_rest() const {
@@ -320,7 +323,8 @@ struct CommandProcessor::Impl final : private HostObserver {
   // `rings`: the doorbells before this pass, of threads that are held.
   void idle(uint32_t rings) {
     const bool polls = must_poll();
-    IdlePolicy::Decision decision = policy.decide(now(), polls);
+    IdlePolicy::Decision decision = policy.decide(
+        now(), polls, watch.awaits_store() ? IdlePolicy::kStoreSpin : IdlePolicy::kPollSpin);
     if (!polls && late_interrupts != nullptr && is_delayed_for_long())
       decision = {IdlePolicy::Action::sleep};  // only a doorbell can come earlier
     switch (decision.action) {
@@ -348,7 +352,10 @@ struct CommandProcessor::Impl final : private HostObserver {
       // The length of a delay does not predict when doorbells come.
       if (!dozes && !delays) policy.slept(now() - begin);
       // Before disarm(), which interrupts the other cores and would delay the doorbell further.
-      if (advance_queues()) policy.progressed();
+      if (advance_queues()) {
+        policy.progressed();
+        watch.stored();
+      }
     }
     watch.disarm();
   }

@@ -32,6 +32,7 @@ struct AttachedPage {
   std::atomic<const std::byte*> alias{nullptr};
   std::atomic<DoorbellWatch*> watch{nullptr};
   std::atomic<bool> write_protected{false};
+  bool by_userfault = false;  // not by mprotect(). Under the watch's pages_mutex_
 };
 
 std::array<AttachedPage, DoorbellWatch::kMaxPages> registry;
@@ -42,6 +43,16 @@ long futex(std::atomic<uint32_t>& word, int operation, uint32_t value,
   static_assert(sizeof(word) == sizeof(uint32_t));
   return syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word), operation | FUTEX_PRIVATE_FLAG,
                  value, timeout, nullptr, 0);
+}
+
+void open_page(Userfaults& userfaults, const AttachedPage& page) noexcept {
+  auto* const begin = reinterpret_cast<std::byte*>(page.begin.load(std::memory_order_relaxed));
+  const size_t size_bytes = page.size_bytes.load(std::memory_order_relaxed);
+  if (page.by_userfault) {
+    userfaults.open(begin, size_bytes);
+  } else {
+    mprotect(begin, size_bytes, PROT_READ | PROT_WRITE);
+  }
 }
 
 }  // namespace
@@ -123,9 +134,7 @@ DoorbellWatch::~DoorbellWatch() {
   const std::lock_guard lock(registry_mutex);
   for (AttachedPage& page : registry) {
     if (page.watch.load(std::memory_order_relaxed) != this) continue;
-    if (page.write_protected.exchange(false))
-      mprotect(reinterpret_cast<void*>(page.begin.load()), page.size_bytes.load(),
-               PROT_READ | PROT_WRITE);
+    if (page.write_protected.exchange(false)) open_page(userfaults_, page);
     page.begin.store(0, std::memory_order_release);
     page.watch.store(nullptr, std::memory_order_release);
   }
@@ -168,8 +177,8 @@ DoorbellWatch::Range DoorbellWatch::detach(std::byte* program_address) {
           page.watch.load() != this)
         continue;
       range = {page.alias.load(), page.size_bytes.load()};
-      if (page.write_protected.exchange(false))
-        mprotect(program_address, range.size_bytes, PROT_READ | PROT_WRITE);
+      if (page.write_protected.exchange(false)) open_page(userfaults_, page);
+      userfaults_.forget(program_address, range.size_bytes);
       page.begin.store(0, std::memory_order_release);
       page.watch.store(nullptr, std::memory_order_release);
     }
@@ -195,7 +204,7 @@ void DoorbellWatch::arm() {
   const std::lock_guard pages(pages_mutex_);
   // before the protection, so that every later fault wakes
   armed_.store(1, std::memory_order_seq_cst);
-  protect_pages();
+  if (!awaits_store()) protect_pages();
 }
 
 void DoorbellWatch::protect_pages() {
@@ -206,29 +215,54 @@ void DoorbellWatch::protect_pages() {
     install_fault_chain(FaultRank::doorbell, &DoorbellFault::settle);  // also before the protection
   for (AttachedPage& page : registry) {
     if (!attached_here(page)) continue;
-    page.write_protected.store(true, std::memory_order_seq_cst);
-    mprotect(reinterpret_cast<void*>(page.begin.load(std::memory_order_relaxed)),
-             page.size_bytes.load(std::memory_order_relaxed), PROT_READ);
+    auto* const begin = reinterpret_cast<std::byte*>(page.begin.load(std::memory_order_relaxed));
+    const size_t size_bytes = page.size_bytes.load(std::memory_order_relaxed);
+    // The end of a recording leaves pages closed by mprotect() until disarm().
+    const bool closed =
+        page.write_protected.exchange(true, std::memory_order_seq_cst) && !page.by_userfault;
+    // Recording needs the registers of the thread that stores.
+    page.by_userfault = !recording() && !closed && userfaults_.protect(begin, size_bytes);
+    if (!page.by_userfault) mprotect(begin, size_bytes, PROT_READ);
   }
 }
 
+void DoorbellWatch::open_pages() {
+  for (AttachedPage& page : registry)
+    if (page.watch.load(std::memory_order_relaxed) == this &&
+        page.write_protected.exchange(false, std::memory_order_seq_cst))
+      open_page(userfaults_, page);
+}
+
+void DoorbellWatch::let_through() {
+  if (!userfaults_.take_stopped()) return;
+  awaited_until_ns_ = host_clock_ns() + kStoreLimitNs;
+  open_pages();
+}
+
+bool DoorbellWatch::awaits_store() const noexcept {
+  return awaited_until_ns_ != 0 && host_clock_ns() < awaited_until_ns_;
+}
+
 void DoorbellWatch::sleep(std::chrono::nanoseconds timeout) {
-  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(timeout);
-  const timespec limit{static_cast<std::time_t>(seconds.count()),
-                       static_cast<long>((timeout - seconds).count())};
-  futex(armed_, FUTEX_WAIT, 1, timeout.count() == 0 ? nullptr : &limit);
+  if (!userfaults_.available()) {
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(timeout);
+    const timespec limit{static_cast<std::time_t>(seconds.count()),
+                         static_cast<long>((timeout - seconds).count())};
+    futex(armed_, FUTEX_WAIT, 1, timeout.count() == 0 ? nullptr : &limit);
+    return;
+  }
+  // wake() after this load ends the wait.
+  if (armed_.load(std::memory_order_seq_cst) == 1) userfaults_.wait(timeout);
+  const std::lock_guard pages(pages_mutex_);
+  let_through();
 }
 
 void DoorbellWatch::disarm() {
   const std::lock_guard pages(pages_mutex_);
   armed_.store(0, std::memory_order_seq_cst);
   if (recording()) return;  // recording keeps the pages protected
-  for (AttachedPage& page : registry) {
-    if (page.watch.load(std::memory_order_relaxed) != this) continue;
-    if (page.write_protected.exchange(false, std::memory_order_seq_cst))
-      mprotect(reinterpret_cast<void*>(page.begin.load(std::memory_order_relaxed)),
-               page.size_bytes.load(std::memory_order_relaxed), PROT_READ | PROT_WRITE);
-  }
+  let_through();
+  open_pages();
 }
 
 void DoorbellWatch::hold_producers(std::atomic<uint64_t>& unheld) noexcept {
@@ -316,8 +350,12 @@ std::optional<DoorbellWatch::Record> DoorbellWatch::take_record() noexcept {
 }
 
 void DoorbellWatch::wake() noexcept {
-  if (armed_.exchange(0, std::memory_order_seq_cst) == 1)
+  if (armed_.exchange(0, std::memory_order_seq_cst) != 1) return;
+  if (userfaults_.available()) {
+    userfaults_.interrupt();
+  } else {
     futex(armed_, FUTEX_WAKE, INT_MAX, nullptr);
+  }
 }
 
 void DoorbellWatch::wake_all() noexcept {

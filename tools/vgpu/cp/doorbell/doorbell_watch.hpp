@@ -2,17 +2,27 @@
 //
 // A doorbell is a plain store into shared memory that does not notify the device. While it has
 // work, the command processor polls. When it has none, it write-protects the doorbell pages in the
-// program's mapping and sleeps. The first store faults. The fault handler performs the store
-// through the device's own mapping and wakes the sleeper, which makes the pages writable again. The
-// store precedes the wake-up, because the sleeper may wake on the core of the thread that rings and
-// must find the doorbell rung. A store that the handler cannot decode (store_instruction.hpp)
-// executes again on a page that has been made writable.
+// program's mapping and sleeps. The first store wakes it, in one of two ways:
+//
+// - The kernel stops the thread that stores and tells the sleeper (userfaults.hpp), which opens the
+//   pages. The thread may run much later, for example when the sleeper gives up its core. So the
+//   pages stay open, and the sleeper polls, until the store was seen or kStoreLimitNs have passed
+//   (awaits_store()). Otherwise the thread could find them protected again, time after time.
+// - The store faults. The handler of SIGSEGV performs it through the device's own mapping and wakes
+//   the sleeper, which makes the pages writable again. The store precedes the wake-up, because the
+//   sleeper may wake on the core of the thread that rings and must find the doorbell rung. A store
+//   that the handler cannot decode (store_instruction.hpp) executes again on a page that has been
+//   made writable.
+//
+// The second way is for recording, and for kernels that refuse the first one. It depends on the
+// program: on the action of SIGSEGV that the program sets by a system call, and on the signal mask
+// of the thread. DESIGN.md compares their costs.
 //
 // Cost: an idle device costs nothing. The first doorbell afterwards costs its producer a fault and
-// a futex wake-up.
+// a wake-up.
 //
 // The handler belongs to device/fault_chain.hpp, which preserves the program's own SIGSEGV action.
-// arm() installs it again as the first handler.
+// arm() installs it again as the first handler, also for the other clients of that handler.
 //
 // Recording: a trace needs every doorbell, also one that is overwritten before the processor reads
 // it. With record_all() the pages stay protected and the handler notes the value of each store. A
@@ -24,7 +34,7 @@
 // thread waits until the device rests again. All signals of a thread that waits are blocked.
 //
 // Thread safety: attach(), detach() and wake() from any thread; wake() is async-signal-safe. arm(),
-// sleep() and disarm() from one thread.
+// sleep(), disarm(), awaits_store() and stored() from one thread.
 #pragma once
 
 #include <algorithm>
@@ -36,6 +46,7 @@
 #include <mutex>
 #include <optional>
 
+#include "cp/doorbell/userfaults.hpp"
 #include "device/host/publisher.hpp"
 #include "device/waits/host_holder.hpp"
 
@@ -70,15 +81,21 @@ class DoorbellWatch final : public HostHolder {
   // Whether a store to the program's view of this slot of the alias would wake sleep().
   bool watches(const void* alias_address) const noexcept;
 
-  // After this call a store to an attached page, or wake(), ends sleep(). The caller must check
-  // afterwards for doorbells that were rung before.
+  // After this call a store to an attached page, or wake(), ends sleep(). While awaits_store(),
+  // only wake() does. The caller must check afterwards for doorbells that were rung before.
   void arm();
 
   // Returns at once if something happened since arm(). A zero timeout means no timeout.
   void sleep(std::chrono::nanoseconds timeout);
 
-  // Makes the pages writable. Cheap if the handler has already done so.
+  // Makes the pages writable. Cheap if that has already been done.
   void disarm();
+
+  // Whether a thread that was stopped at a page may not have stored yet. The caller must poll.
+  bool awaits_store() const noexcept;
+  // The caller has found a doorbell rung.
+  void stored() noexcept { awaited_until_ns_ = 0; }
+  static constexpr uint64_t kStoreLimitNs = 10'000'000;
 
   void wake() noexcept;
   // Wakes every watch that has an attached page. Async-signal-safe. Call it on a device thread,
@@ -134,7 +151,10 @@ class DoorbellWatch final : public HostHolder {
  private:
   friend struct DoorbellFault;
 
-  void protect_pages();  // requires pages_mutex_
+  // These require pages_mutex_.
+  void protect_pages();
+  void open_pages();
+  void let_through();  // the threads that are stopped
 
   struct Slot {
     std::atomic<uint64_t> filled{0};  // index of the record in it, plus 1
@@ -144,6 +164,8 @@ class DoorbellWatch final : public HostHolder {
   uint32_t count_ring() noexcept;
   void hold(uint32_t ring) noexcept;
 
+  Userfaults userfaults_;
+  uint64_t awaited_until_ns_ = 0;                        // 0: no thread has been let through
   std::atomic<uint32_t> armed_{0};                       // futex word
   std::atomic<std::atomic<uint64_t>*> unheld_{nullptr};  // null: producers are not held
   std::atomic<uint32_t> rings_{0};

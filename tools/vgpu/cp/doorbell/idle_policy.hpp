@@ -23,6 +23,8 @@ class IdlePolicy {
   // A spin that long does not pay; a much shorter one does.
   static constexpr Nanoseconds kSoon = std::chrono::milliseconds(2);
   static constexpr Nanoseconds kPollSpin = std::chrono::microseconds(200);
+  // A thread whose store is awaited may need the core that the processor spins on.
+  static constexpr Nanoseconds kStoreSpin = std::chrono::microseconds(20);
   static constexpr Nanoseconds kFirstDoze = std::chrono::microseconds(20);
   static constexpr Nanoseconds kLastDoze = std::chrono::milliseconds(1);
 
@@ -38,13 +40,13 @@ class IdlePolicy {
   }
 
   // Call it when no queue can proceed at `now`. `polls`: something may change without a doorbell of
-  // the program.
-  Decision decide(Nanoseconds now, bool polls) noexcept {
+  // the program. `poll_spin`: how long it then spins.
+  Decision decide(Nanoseconds now, bool polls, Nanoseconds poll_spin = kPollSpin) noexcept {
     if (!idle_) {
       idle_ = true;
       since_ = now;
     }
-    if (now - since_ < (polls ? kPollSpin : spin_)) return {Action::spin};
+    if (now - since_ < (polls ? poll_spin : spin_)) return {Action::spin};
     if (!polls) return {Action::sleep};
     const Decision decision{Action::doze, doze_};
     doze_ = std::min(doze_ + doze_ / 4, kLastDoze);
