@@ -140,6 +140,36 @@ TEST_CASE("a program that calls another libamdhip64 gives the same results and i
   CHECK(under.result.err.find("uptempo-graphs: " + sentence) != std::string::npos);
 }
 
+#ifdef DEEP_BINDING  // not with sanitizers
+TEST_CASE("a library opened with RTLD_DEEPBIND is taken over, and the flag is reported") {
+  const Taken under = taken(DEEP_BINDING, {"--at-least", "1"});
+  INFO(under.result.err);
+  CHECK(under.result.out == plain(DEEP_BINDING).out);
+  CHECK(under.taken("launches") == 2);  // by a call, and by a function that dlsym() found
+  CHECK(under.left() == 0);
+  CHECK(under.report.at("unreachable").empty());
+  CHECK(contains(under.result.err, "is opened without RTLD_DEEPBIND"));
+}
+
+TEST_CASE("the library of uptempo-graphs itself drops RTLD_DEEPBIND") {
+  // Without a GPU, and without the virtual GPU, whose library does so first.
+  const std::string library =
+      (std::filesystem::path(GRAPHS).parent_path() / "libuptempo-graphs.so").string();
+  const CommandResult deep =
+      test::run_command({DEEP_BINDING}, {.environment = {"LD_PRELOAD=" + library}});
+  INFO(deep.err);
+  CHECK(contains(deep.err, "uptempo-graphs: "));
+  CHECK(contains(deep.err,
+                 " is opened without RTLD_DEEPBIND, which would hide the functions of "
+                 "preloaded libraries\n"));
+  const CommandResult apart =
+      test::run_command({DEEP_BINDING, "namespace"}, {.environment = {"LD_PRELOAD=" + library}});
+  CHECK(contains(apart.err,
+                 " is opened in another namespace, which hides the functions of "
+                 "preloaded libraries\n"));
+}
+#endif
+
 TEST_CASE("a program that looks functions up by hipGetProcAddress is taken over") {
   const Taken under = taken(LOOKUPS, {"--at-least", "1"}, {"by_hip"});
   INFO(under.result.err);
