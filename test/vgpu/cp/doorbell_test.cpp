@@ -427,6 +427,14 @@ TEST_CASE("idle policy: spin, then sleep; more spinning after short sleeps, less
   CHECK(policy.spin() == IdlePolicy::kMinSpin);
 }
 
+TEST_CASE("idle policy: a thread whose store is awaited soon gets the processor's core") {
+  IdlePolicy policy;
+  constexpr auto kSpin = IdlePolicy::kStoreSpin;
+  CHECK(policy.decide(0us, true, kSpin).action == IdlePolicy::Action::spin);
+  CHECK(policy.decide(kSpin, true, kSpin).action == IdlePolicy::Action::doze);
+  CHECK(kSpin < IdlePolicy::kPollSpin);
+}
+
 TEST_CASE(
     "idle policy: changes without a doorbell are polled at growing intervals, and progress resets "
     "the "
