@@ -2,7 +2,7 @@
 #include <string>
 #include <vector>
 
-#include "run.hpp"
+#include "run_without_userfaultfd.hpp"
 #include "test/support/catch.hpp"
 
 namespace uptempo::vgpu {

@@ -8,7 +8,7 @@
 #include <csignal>
 #include <string>
 
-#include "run.hpp"
+#include "run_without_userfaultfd.hpp"
 #include "test/support/catch.hpp"
 
 namespace uptempo::vgpu {

@@ -19,12 +19,6 @@ inline CommandResult launch(std::vector<std::string> arguments,
   return run_command(arguments, {.environment = std::move(environment)});
 }
 
-// The same for a launcher to which the kernel refuses userfaultfd.
-inline CommandResult launch_without_userfaultfd(std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), {UPTEMPO_VGPU_WITHOUT_USERFAULTFD, UPTEMPO_VGPU_LAUNCHER});
-  return run_command(arguments);
-}
-
 inline bool holds(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
