@@ -9,11 +9,16 @@ namespace uptempo::vgpu::kfd {
 void Allocations::add(const Allocation& allocation) {
   const std::lock_guard lock(mutex_);
   by_address_[allocation.begin] = allocation;
+  begins_[allocation.handle] = allocation.begin;
 }
 
 void Allocations::remove(uint64_t handle) {
   const std::lock_guard lock(mutex_);
-  std::erase_if(by_address_, [&](const auto& one) { return one.second.handle == handle; });
+  const auto begin = begins_.find(handle);
+  if (begin == begins_.end()) return;
+  const auto found = by_address_.find(begin->second);
+  if (found != by_address_.end() && found->second.handle == handle) by_address_.erase(found);
+  begins_.erase(begin);
 }
 
 std::optional<Allocation> Allocations::find(GpuAddress address) const {

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <unordered_map>
 
 #include "device/host/host_stacks.hpp"
 #include "device/memory.hpp"
@@ -26,13 +27,16 @@ struct Allocation {
 
 class Allocations {
  public:
+  // Replaces an allocation that begins at the same address.
   void add(const Allocation& allocation);
+  // Does nothing if another allocation has replaced it.
   void remove(uint64_t handle);
   std::optional<Allocation> find(GpuAddress address) const;
 
  private:
   mutable std::mutex mutex_;
   std::map<GpuAddress, Allocation> by_address_;
+  std::unordered_map<uint64_t, GpuAddress> begins_;  // by handle
 };
 
 // "device memory", "fine-grained host memory", ...
