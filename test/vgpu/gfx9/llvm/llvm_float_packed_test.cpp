@@ -234,32 +234,36 @@ void check_mixed(const Mixed& which, Rounding single, Rounding other, Bench& ben
   SUCCEED(text);
 }
 
-// Both products are exact in float32; each sum rounds.
-void check_dot2(const Modifiers& m, Bench& bench, std::mt19937_64& random) {
-  const std::string text = "v_dot2_f32_f16 v6, v0, v2, v4" + m.text(3, "neg_lo", "neg_hi");
+// Both products are exact in float32; each sum rounds. `flushes`: denormals become zeros.
+void check_dot2(const Modifiers& m, Bench& bench, std::mt19937_64& random, bool flushes,
+                bool accumulates = false) {
+  const std::string text = accumulates
+                               ? "v_dot2c_f32_f16 v6, v0, v2"
+                               : "v_dot2_f32_f16 v6, v0, v2, v4" + m.text(3, "neg_lo", "neg_hi");
+  const auto settled = [flushes](Bits sum) { return flushes ? flushed(sum) : sum; };
   bench.set_mode(Rounding::nearest_even, Rounding::nearest_even);
   std::array<Bits, 3> x[kLanes];
   for (unsigned lane = 0; lane < kLanes; ++lane) {
     for (unsigned n = 0; n < 3; ++n)
       bench.registers[2 * n].lane[lane] = static_cast<u32>(x[lane][n] = number(n < 2, random));
+    bench.registers[6].lane[lane] = bench.registers[4].lane[lane];
   }
   bench.run(text);
   for (unsigned lane = 0; lane < kLanes; ++lane) {
-    Bits want = x[lane][2] ^ ((m.neg >> 2 & 1) != 0 ? 0x80000000 : 0);
+    Bits want = settled(x[lane][2] ^ ((m.neg >> 2 & 1) != 0 ? 0x80000000 : 0));
     for (unsigned half = 0; half < 2; ++half) {
       Bits factor[2];
       for (unsigned n = 0; n < 2; ++n) {
         const unsigned select = (half == 0 ? m.op_sel : m.op_sel_hi) >> n & 1,
                        negate = (half == 0 ? m.neg : m.neg_hi) >> n & 1;
-        factor[n] =
-            apfloat::convert(Format::f16, Format::f32,
-                             (x[lane][n] >> 16 * select & 0xffff) ^ (negate != 0 ? 0x8000 : 0),
-                             Rounding::nearest_even);
+        Bits bits = (x[lane][n] >> 16 * select & 0xffff) ^ (negate != 0 ? 0x8000 : 0);
+        if (flushes && (bits & 0x7c00) == 0) bits = 0;
+        factor[n] = apfloat::convert(Format::f16, Format::f32, bits, Rounding::nearest_even);
       }
-      want =
+      want = settled(
           apfloat::add(Format::f32, want,
                        apfloat::multiply(Format::f32, factor[0], factor[1], Rounding::nearest_even),
-                       Rounding::nearest_even);
+                       Rounding::nearest_even));
     }
     const Bits got = bench.registers[6].lane[lane];
     if (!same(Format::f32, got, want)) {
@@ -308,13 +312,21 @@ TEST_CASE("mixed-precision multiply-adds use halves and singles as their modifie
   vector::use_simd(best);
 }
 
-TEST_CASE("v_dot2_f32_f16 uses the halves and signs that its modifiers name") {
-  Bench bench(Target::gfx90a);
-  std::mt19937_64 random(15);
-  check_dot2({0, 7, 0, 0}, bench, random);
-  check_dot2({0, 7, 1, 1}, bench, random);  // as LLVM emits fdot2(-a, b, c)
-  check_dot2({0, 7, 4, 4}, bench, random);  // and fdot2(a, b, -c)
-  for (unsigned round = 0; round < 16; ++round) check_dot2(any_modifiers(3, random), bench, random);
+TEST_CASE(
+    "v_dot2_f32_f16 uses the halves and signs that its modifiers name, and flushes denormals on "
+    "gfx90a only") {
+  for (const Target target : {Target::gfx908, Target::gfx90a}) {
+    const bool flushes = target == Target::gfx90a;
+    CAPTURE(flushes);
+    Bench bench(target);
+    std::mt19937_64 random(15);
+    check_dot2({0, 7, 0, 0}, bench, random, flushes);
+    check_dot2({0, 7, 0, 0}, bench, random, flushes, true);
+    check_dot2({0, 7, 1, 1}, bench, random, flushes);  // as LLVM emits fdot2(-a, b, c)
+    check_dot2({0, 7, 4, 4}, bench, random, flushes);  // and fdot2(a, b, -c)
+    for (unsigned round = 0; round < 16; ++round)
+      check_dot2(any_modifiers(3, random), bench, random, flushes);
+  }
 }
 
 }  // namespace uptempo::vgpu::gfx9::test

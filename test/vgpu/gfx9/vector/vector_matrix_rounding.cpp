@@ -90,12 +90,23 @@ unsigned added_together(const MatrixInstruction& what) {
   return 1;
 }
 
+// CDNA2: denormals of 16-bit types and of their sums are flushed.
+bool flushes(const MatrixInstruction& what) {
+  return what.target == Target::gfx90a &&
+         (what.a_type == Element::f16 || what.a_type == Element::bf16);
+}
+float flushed_sum(float x) { return std::fabs(x) < 0x1p-126f ? x * 0.0f : x; }
+
 float pairwise(const std::vector<float>& a, const std::vector<float>& b, unsigned first,
-               unsigned count) {
-  if (count == 1) return std::fma(a[first], b[first], 0.0f);
-  const float low = pairwise(a, b, first, count / 2);
-  const float high = pairwise(a, b, first + count / 2, count / 2);
-  return low + high;
+               unsigned count, bool flush) {
+  float sum = 0;
+  if (count == 1) {
+    sum = std::fma(a[first], b[first], 0.0f);
+  } else {
+    const float low = pairwise(a, b, first, count / 2, flush);
+    sum = low + pairwise(a, b, first + count / 2, count / 2, flush);
+  }
+  return flush ? flushed_sum(sum) : sum;
 }
 
 // CDNA3: number of products that are added at once; 0: each is a fused addition.
@@ -185,15 +196,24 @@ u64 expected(const MatrixInstruction& what, const std::vector<double>& a,
     for (unsigned k = 0; k < what.k; k += group) sum = fused_group(what, &a[k], &b[k], sum, group);
     return bits(sum);
   }
-  const std::vector<float> x(a.begin(), a.end()), y(b.begin(), b.end());
+  std::vector<float> x(a.begin(), a.end()), y(b.begin(), b.end());
   auto sum = static_cast<float>(c);
+  const bool flush = flushes(what);
+  if (flush) {
+    const float smallest = what.a_type == Element::f16 ? 0x1p-14f : 0x1p-126f;
+    for (std::vector<float>* const inputs : {&x, &y})
+      for (float& input : *inputs)
+        if (std::fabs(input) < smallest) input = 0;
+    if (std::fabs(sum) < 0x1p-126f) sum = 0;
+  }
   const unsigned group = added_together(what);
   for (unsigned k = 0; k < what.k; k += group) {
     if (group == 1) {
       sum = std::fma(x[k], y[k], sum);
     } else {
-      sum = sum + pairwise(x, y, k, group);
+      sum = sum + pairwise(x, y, k, group, flush);
     }
+    if (flush) sum = flushed_sum(sum);
   }
   return bits(sum);
 }
@@ -284,13 +304,50 @@ TEST_CASE("matrix instructions of gfx942 drop the bits that MMA-Sim states") {
 TEST_CASE(
     "matrix instructions keep denormals of float32 and float64, and gfx908 those of 16-bit types") {
   check_all([](const MatrixInstruction& what, VectorMachine& m) {
-    const bool short_floats = what.a_type == Element::f16 || what.a_type == Element::bf16;
-    if (short_floats && what.target == Target::gfx90a) return false;
+    if (flushes(what)) return false;
     fill(m, kA, what.registers[0], what.a_type, 0, 0);
     fill(m, kB, what.registers[1], what.b_type, one_exponent(what.b_type) - 1, 3);
     fill(m, kC + kFileRegisters, what.registers[2], what.out, 0, 0);
     return true;
   });
+}
+
+// PyTorch's note and MIOpen's page on MI200: those of inputs and outputs become zero.
+TEST_CASE("matrix instructions of gfx90a on 16-bit floats flush denormal inputs and sums") {
+  for (const unsigned exponent : {0u, 1u}) {  // of A: only denormals; the smallest normal numbers
+    check_all([exponent](const MatrixInstruction& what, VectorMachine& m) {
+      if (!flushes(what)) return false;
+      fill(m, kA, what.registers[0], what.a_type, exponent, exponent + 1);
+      fill(m, kB, what.registers[1], what.b_type, one_exponent(what.b_type) - 4, 4);
+      fill(m, kC + kFileRegisters, what.registers[2], what.out, 0, 2);
+      return true;
+    });
+  }
+}
+
+// A matrix of denormals times ones is zero, and not a sum of denormals.
+TEST_CASE("a product of denormal halves and ones is 0 on gfx90a, and not on gfx908") {
+  for (const Target target : {Target::gfx90a, Target::gfx908}) {
+    for (const MatrixInstruction& what : read_layouts()) {
+      if (what.target != target || what.a_type != Element::f16) continue;
+      CAPTURE(what.name);
+      VectorMachine m(1);
+      for (unsigned reg = 0; reg < what.registers[0]; ++reg)
+        m.registers[kA + reg] = m.registers[kB + reg] = {};
+      for (unsigned lane = 0; lane < kLanes; ++lane) {
+        for (unsigned reg = 0; reg < what.registers[0]; ++reg) {
+          m.registers[kA + reg].lane[lane] = 0x03ff03ff;
+          m.registers[kB + reg].lane[lane] = 0x3c003c00;
+        }
+        for (unsigned reg = 0; reg < what.registers[2]; ++reg)
+          m.registers[kC + kFileRegisters + reg].lane[lane] = 0;
+      }
+      m.run(decode(encode(what, {.a = 0, .b = 0, .cd = 1}, 0, 0, 0), what.target));
+      const double entry = value(
+          what.out, entry_bits(m.registers, kD + kFileRegisters, what.out, what.d[0].at(0, 0, 0)));
+      CHECK(entry == (target == Target::gfx90a ? 0 : what.k * std::ldexp(1023.0, -24)));
+    }
+  }
 }
 
 }  // namespace uptempo::vgpu::gfx9::test

@@ -23,6 +23,11 @@ constexpr bool has_merged_registers(Target target) noexcept {
 // SRAM ECC: all but gfx900, as DeviceDescription::sram_ecc.
 constexpr bool has_sram_ecc(Target target) noexcept { return target != Target::gfx900; }
 
+// Whether the target replaces denormals by zeros: gfx90a in matrix instructions on float16 and
+// bfloat16, and in v_dot2 on float16. Inputs and results: PyTorch, "Numerical accuracy"; MIOpen,
+// "MI200 MFMA behavior specifics". Partial sums: MMA-Sim, for matrix instructions.
+bool flushes_denormals(Opcode opcode, Target target) noexcept;
+
 // Decodes the instruction that starts at words[0]. When the bits are not an instruction of
 // `target`, or are cut off, opcode is Opcode::invalid and size_bytes is 4.
 Instruction decode(std::span<const uint32_t> words, Target target) noexcept;

@@ -94,6 +94,8 @@ struct Instruction {
   bool offen : 1 = false, idxen : 1 = false, glc : 1 = false, slc : 1 = false, lds : 1 = false,
                gds : 1 = false, scc_bit : 1 = false, tfe : 1 = false;
   bool no_address : 1 = false;  // SCRATCH: `addr` is not used
+  // The target flushes denormals in this instruction whatever MODE says: flushes_denormals().
+  bool flushes : 1 = false;
 };
 
 }  // namespace uptempo::vgpu::gfx9

@@ -99,6 +99,7 @@ struct Entry {
   Opcode opcode = Opcode::invalid;
   Core core = nullptr;
   Core saturating = nullptr;      // with the clamp bit, integer results
+  Core flushing = nullptr;        // of Instruction::flushes
   const Handler* fast = nullptr;  // indexed by a mask: bit i, src[i] is scalar
   Handler modified = nullptr;     // any operand kinds, with abs, neg, clamp or VOP3P selects
   Handler own = nullptr;          // executes every form itself (v_readlane_b32)

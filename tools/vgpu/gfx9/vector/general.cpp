@@ -211,7 +211,9 @@ const Op* mixed(const Op& op, Wave& wave, const Entry& entry) {
 
 const Op* general(const Op& op, Wave& wave) {
   const Entry& entry = target_table()[static_cast<size_t>(op.in.opcode)];
-  const Core core = op.in.clamp && entry.saturating != nullptr ? entry.saturating : entry.core;
+  const Core core = op.in.clamp && entry.saturating != nullptr   ? entry.saturating
+                    : op.in.flushes && entry.flushing != nullptr ? entry.flushing
+                                                                 : entry.core;
   switch (entry.packing) {
     case Packing::none:
       return plain(op, wave, entry, core);

@@ -12,14 +12,16 @@
 // Float16 and bfloat16: the products of one lane are summed in pairs, ((p0 + p1) + (p2 + p3)), then
 // the sum is added, each step with one rounding. Rounding is to nearest even.
 //
-// Denormals: kept. Hardware of gfx90a flushes those of float16 and bfloat16 instructions, which is
-// not emulated.
+// Denormals: kept, but for float16 and bfloat16 on gfx90a (Instruction::flushes). There those of A,
+// B and C become +0, and those of products and sums become zeros of their sign, as in MMA-Sim.
 #include "gfx9/vector/targets.hpp"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "gfx9/vector/matrix.cpp"
 #include <hwy/foreach_target.h>
 
 #include <bit>
+#include <cfloat>
+#include <cmath>
 #include <type_traits>
 
 #include "gfx9/vector/half.hpp"
@@ -44,6 +46,7 @@ struct F16In {
   using Value = float;
   static constexpr unsigned kPerLane = 4;
   static constexpr unsigned kAddedTogether = 4;
+  static constexpr float kSmallest = 0x1p-14f;  // normal number
   static float element(const Vgpr* v, unsigned lane, unsigned k) {
     return half_value(v[k / 2].lane[lane] >> (16 * (k % 2)) & 0xffffu);
   }
@@ -53,6 +56,7 @@ struct Bf16In {
   using Value = float;
   static constexpr unsigned kPerLane = kCount;
   static constexpr unsigned kAddedTogether = kCount;
+  static constexpr float kSmallest = FLT_MIN;
   static float element(const Vgpr* v, unsigned lane, unsigned k) {
     return std::bit_cast<float>(v[k / 2].lane[lane] >> (16 * (k % 2)) << 16);
   }
@@ -83,6 +87,7 @@ struct Mfma {
   static constexpr unsigned kBlocks = 64 / (kM * kGroups);
   using Rows = MatrixRows<kM, kBlocks, kDouble ? 1 : 4>;
   static constexpr unsigned kRegisters = Rows::kRegisters;
+  static constexpr bool kMayFlush = In::kAddedTogether > 1;  // of 16 bits
 
   static const Op* run(const Op& op, Wave& wave) {
     const Instruction& in = op.in;
@@ -115,6 +120,32 @@ struct Mfma {
       for (auto& row : result)
         for (T& entry : row) entry = -entry;
     }
+    if constexpr (kMayFlush) {
+      if (in.flushes) {
+        flush(a, In::kSmallest);
+        flush(b, In::kSmallest);
+        flush(result, FLT_MIN);
+        add<true>(a, b, result);
+        put(wave, in, result);
+        return next(op);
+      }
+    }
+    add<false>(a, b, result);
+    put(wave, in, result);
+    return next(op);
+  }
+
+  template <class Array>
+  static void flush(Array& values, float smallest) {
+    auto* const begin = reinterpret_cast<float*>(&values);
+    for (size_t i = 0; i < sizeof(Array) / sizeof(float); ++i)
+      if (std::fabs(begin[i]) < smallest) begin[i] = 0;
+  }
+
+  // result += a * b
+  template <bool kFlushes>
+  static HWY_INLINE void add(const T (&a)[kBlocks][kK][kM], const T (&b)[kBlocks][kK][kM],
+                             T (&result)[kRegisters][kLanes]) {
     const hn::CappedTag<T, kM> d;
     constexpr size_t kN = hn::MaxLanes(hn::CappedTag<T, kM>{});
     for (unsigned block = 0; block < kBlocks; ++block) {
@@ -124,9 +155,21 @@ struct Mfma {
           auto sum = hn::LoadU(d, row + j);
           const auto x = [&](unsigned k) HWY_ATTR { return hn::Set(d, a[block][k][i]); };
           const auto y = [&](unsigned k) HWY_ATTR { return hn::LoadU(d, &b[block][k][j]); };
-          // The rounded product. A zero is +0, as from a fused addition to +0.
+          [[maybe_unused]] const auto settled = [&](auto value) HWY_ATTR {
+            if constexpr (kFlushes) {
+              const auto zero = hn::CopySign(hn::Zero(d), value);
+              return hn::IfThenElse(hn::Lt(hn::Abs(value), hn::Set(d, FLT_MIN)), zero, value);
+            } else {
+              return value;
+            }
+          };
+          // The rounded product. A zero is +0, as from a fused addition to +0, also one from an
+          // underflow of bfloat16.
           [[maybe_unused]] const auto product = [&](unsigned k) HWY_ATTR {
-            return hn::Add(hn::Mul(x(k), y(k)), hn::Zero(d));
+            return settled(hn::Add(hn::Mul(x(k), y(k)), hn::Zero(d)));
+          };
+          [[maybe_unused]] const auto pair = [&](unsigned k) HWY_ATTR {
+            return settled(hn::Add(product(k), product(k + 1)));
           };
           for (unsigned k = 0; k < kK; k += In::kAddedTogether) {
             if constexpr (std::is_same_v<T, int32_t>) {
@@ -134,18 +177,15 @@ struct Mfma {
             } else if constexpr (In::kAddedTogether == 1) {
               sum = fused(x(k), y(k), sum);
             } else if constexpr (In::kAddedTogether == 2) {
-              sum = hn::Add(sum, hn::Add(product(k), product(k + 1)));
+              sum = settled(hn::Add(sum, pair(k)));
             } else {
-              sum = hn::Add(sum, hn::Add(hn::Add(product(k), product(k + 1)),
-                                         hn::Add(product(k + 2), product(k + 3))));
+              sum = settled(hn::Add(sum, settled(hn::Add(pair(k), pair(k + 2)))));
             }
           }
           hn::StoreU(sum, d, row + j);
         }
       }
     }
-    put(wave, in, result);
-    return next(op);
   }
 
   static const Vgpr* source(const Wave& wave, const Instruction& in, unsigned i, Vgpr (&room)[2]) {

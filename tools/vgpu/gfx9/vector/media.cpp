@@ -1,5 +1,6 @@
 // Sums of absolute differences, dot products, cube maps, trig_preop. They are rarely executed, so
 // one lane at a time.
+#include <cfloat>
 #include <cmath>
 
 #include "gfx9/vector/scalar_core.hpp"
@@ -80,6 +81,10 @@ const Op* mqsad_u32(const Op& op, Wave& wave) {
   }
   return next(op);
 }
+constexpr Entry with_flushing(Entry e, Core core) {
+  e.flushing = core;
+  return e;
+}
 constexpr Entry of_pairs(Entry e) {
   e.packing = Packing::pairs;
   return e;
@@ -127,6 +132,14 @@ constexpr auto dot2_f16 = [](u32 a, u32 b, float c) {
   c += half_value(a >> 16) * half_value(b >> 16);
   return c;
 };
+// The same with zeros for denormals. Products of normal halves are normal.
+float flushed(float x) { return std::fabs(x) < FLT_MIN ? std::copysign(0.0f, x) : x; }
+float flushed_half(u32 bits) { return (bits & 0x7c00) == 0 ? 0.0f : half_value(bits & 0xffff); }
+constexpr auto dot2_f16_flushed = [](u32 a, u32 b, float c) {
+  c = flushed(flushed(c) + flushed_half(a) * flushed_half(b));
+  return flushed(c + flushed_half(a >> 16) * flushed_half(b >> 16));
+};
+constexpr Core kDot2Flushed = scalar_core<F32(U32, U32, F32)>(dot2_f16_flushed);
 
 // The largest of |x|, |y|, |z|, ties to z, then y.
 enum class Face { x, y, z };
@@ -184,8 +197,9 @@ constexpr Entry kEntries[] = {
     scalar_op<I32(U32, U32, I32)>(Opcode::v_dot2c_i32_i16, dot_i<16>),
     scalar_op<I32(U32, U32, I32)>(Opcode::v_dot4c_i32_i8, dot_i<8>),
     scalar_op<I32(U32, U32, I32)>(Opcode::v_dot8c_i32_i4, dot_i<4>),
-    of_pairs(scalar_op<F32(U32, U32, F32)>(Opcode::v_dot2_f32_f16, dot2_f16)),
-    scalar_op<F32(U32, U32, F32)>(Opcode::v_dot2c_f32_f16, dot2_f16),
+    with_flushing(of_pairs(scalar_op<F32(U32, U32, F32)>(Opcode::v_dot2_f32_f16, dot2_f16)),
+                  kDot2Flushed),
+    with_flushing(scalar_op<F32(U32, U32, F32)>(Opcode::v_dot2c_f32_f16, dot2_f16), kDot2Flushed),
 
     scalar_op<F32(F32, F32, F32)>(
         Opcode::v_cubeid_f32,
