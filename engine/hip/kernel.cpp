@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/hip/device_agent.hpp"
@@ -13,6 +14,7 @@
 #include "engine/hip/loaded_code.hpp"
 #include "engine/hip/status.hpp"
 #include "engine/program/kernel_name.hpp"
+#include "engine/program/kernel_names.hpp"
 #include "engine/program/loaded_kernel.hpp"
 #include "engine/runtime/error.hpp"
 
@@ -91,9 +93,11 @@ FoundKernel find_kernel(const std::string& name, const void* function, Beside be
   if (kernel == program.kernels.end())
     refuse(asked, "its code object has no metadata of it", "compile the source again");
   const CodeIdentity identity(to_string(object.target), elf.size(), content_hash(elf));
-  return {.code = code,
-          .info = read_kernel(agent, code.executable, object, identity, program, *kernel,
-                              "hip::kernel")};
+  KernelInfo info =
+      read_kernel(agent, code.executable, object, identity, program, *kernel, "hip::kernel");
+  // For errors, which ask ROCr for no names. HIP unloads the kernel without telling.
+  uptempo::detail::KernelNames::of_process().add(info.object, info.name, nullptr);
+  return {.code = code, .info = std::move(info)};
 }
 
 std::string kernel_name(const void* function) {

@@ -3,7 +3,8 @@
 // Programs add the kernels that they have looked up. Their names stay after the program has been
 // unloaded, marked as such, because a hung packet may still name them; the last kMostUnloaded of
 // them are kept. Kernels that others have loaded, as HIP does, are found in ROCr's list of
-// executables.
+// executables; those that hip::kernel has found are also added, because errors call nothing of HSA.
+// They stay until another kernel has their address.
 //
 // Thread safety: every function may be called from any thread.
 // Cost: a lock and a map; not for the submit path.

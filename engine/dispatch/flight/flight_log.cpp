@@ -313,6 +313,7 @@ std::string described(const FlightSubmission& submission, uint64_t read_index) {
         std::clamp(read_index, entry.first, entry.first + entry.packets) - entry.first;
     if (entry.packets == 1)
       text += submission.state == FlightState::running ? ", taken by the packet processor"
+              : read_index == entry.first              ? ", at the read index: it runs or is next"
                                                        : ", not taken yet";
     else
       text += fmt::format(", {} taken by the packet processor", taken);

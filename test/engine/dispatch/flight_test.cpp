@@ -281,7 +281,7 @@ TEST_CASE("the error of a queue names the first unfinished submission and its ke
   const std::string error = error_of<Error>([&] { first.wait(); });
   CAPTURE(error);
   CHECK(contains(error, "first unfinished: submission 1 at " + here(line) +
-                            ", packet 0, not taken yet, kernel 'advance'"));
+                            ", packet 0, at the read index: it runs or is next, kernel 'advance'"));
   CHECK(contains(error, "1 submissions follow it"));
   CHECK(contains(error, "HSA_STATUS_ERROR_ILLEGAL_INSTRUCTION"));
   const std::string report = device.queue().report();
@@ -301,8 +301,8 @@ TEST_CASE("calls that run out of time name the submission that they waited for",
   };
   const uint32_t line = __LINE__ - 2;
   for (int i = 0; i < 16; ++i) submit();
-  const std::string expected =
-      "first unfinished: submission 1 at " + here(line) + ", packet 0, not taken yet, kernel";
+  const std::string expected = "first unfinished: submission 1 at " + here(line) +
+                               ", packet 0, at the read index: it runs or is next, kernel";
   CHECK(contains(error_of<Error>(submit), expected));
   batch.clear();
   CHECK(contains(error_of<Error>([&] { device.queue().drain(Deadline::now()); }), expected));

@@ -165,6 +165,21 @@ TEST_CASE("a kernel of this process refuses a partial workgroup") {
   CHECK(contains(error_of([&] { batch.dispatch(hip::kernel(nothing), Grid{200}); }), expected));
 }
 
+TEST_CASE("an error of the queue names a kernel that HIP has loaded") {
+  OnDevice on;
+  const Signal gate(SignalKind::interrupt, 1);
+  BatchSubmitter batch(on.queue);
+  batch.wait(gate);
+  batch.dispatch(hip::kernel(nothing), Grid{64});
+  const Completion completion = batch.submit();
+  const std::string error = error_of([&] { on.queue.drain(Deadline::now()); });
+  CAPTURE(error);
+  CHECK(contains(error, "kernel '"));
+  CHECK(contains(error, "nothing"));
+  hsa_signal_store_screlease(gate.handle(), 0);
+  completion.wait();
+}
+
 TEST_CASE("Uptempo and HIP share the device globals of a kernel") {
   OnDevice on;
   const auto raise = hip::kernel(raise_bias);
