@@ -10,6 +10,8 @@
 // an aligned address the others are the same operation, and wider vectors are split at multiples of
 // 16 bytes or not at all; test/vgpu/gfx9/whole_access_test.cpp looks for torn values. Without AVX,
 // a locked CMPXCHG16B takes the place of both, so that loads need memory that the host may write.
+//
+// All are inlined: sources with and without ThreadSanitizer share them.
 #pragma once
 
 #include <cstddef>
@@ -35,14 +37,15 @@ typedef uint32_t Unaligned16 __attribute__((vector_size(16), aligned(1), may_ali
 struct Halves {
   uint64_t low, high;
 };
-inline Halves halves_of(const void* at) noexcept {
+[[gnu::always_inline]] inline Halves halves_of(const void* at) noexcept {
   return {static_cast<const volatile Unaligned8*>(at)[0],
           static_cast<const volatile Unaligned8*>(at)[1]};
 }
 
 // If the 16 bytes at `at` equal `expected`, replaces them by `desired`. Otherwise sets `expected`
 // to them. `at` is aligned.
-inline bool compare_exchange(void* at, Halves& expected, Halves desired) noexcept {
+[[gnu::always_inline]] inline bool compare_exchange(void* at, Halves& expected,
+                                                    Halves desired) noexcept {
   bool equal;
   asm volatile("lock cmpxchg16b %1"
                : "=@ccz"(equal), "+m"(*static_cast<Unaligned16*>(at)), "+a"(expected.low),
@@ -53,7 +56,7 @@ inline bool compare_exchange(void* at, Halves& expected, Halves desired) noexcep
 }
 
 // For processors without AVX.
-inline Quad load_locked(const void* at) noexcept {
+[[gnu::always_inline]] inline Quad load_locked(const void* at) noexcept {
   Halves value{0, 0};
   if (reinterpret_cast<uintptr_t>(at) % 16 == 0)
     compare_exchange(const_cast<void*>(at), value, value);
@@ -63,7 +66,7 @@ inline Quad load_locked(const void* at) noexcept {
   std::memcpy(&result, &value, sizeof result);
   return result;
 }
-inline void store_locked(void* at, Quad value) noexcept {
+[[gnu::always_inline]] inline void store_locked(void* at, Quad value) noexcept {
   const Halves desired = halves_of(&value);
   if (reinterpret_cast<uintptr_t>(at) % 16 == 0) {
     Halves expected = halves_of(at);
@@ -79,7 +82,7 @@ inline void store_locked(void* at, Quad value) noexcept {
 }  // namespace whole
 
 template <class T>
-T load_whole(const void* at) noexcept {
+[[gnu::always_inline]] inline T load_whole(const void* at) noexcept {
   if constexpr (sizeof(T) == 8) {
     return *static_cast<const volatile whole::Unaligned8*>(at);
   } else if constexpr (sizeof(T) == 16) {
@@ -93,7 +96,7 @@ T load_whole(const void* at) noexcept {
 }
 
 template <class T>
-void store_whole(void* at, const T& value) noexcept {
+[[gnu::always_inline]] inline void store_whole(void* at, const T& value) noexcept {
   if constexpr (sizeof(T) == 8) {
     *static_cast<volatile whole::Unaligned8*>(at) = value;
   } else if constexpr (sizeof(T) == 16) {
@@ -108,7 +111,7 @@ void store_whole(void* at, const T& value) noexcept {
 
 // Copies 1, 2, 4, 8 or 16 bytes by one load and one store.
 template <size_t Bytes>
-void copy_whole(void* to, const void* from) noexcept {
+[[gnu::always_inline]] inline void copy_whole(void* to, const void* from) noexcept {
   if constexpr (Bytes == 8)
     store_whole(to, load_whole<uint64_t>(from));
   else if constexpr (Bytes == 16)
@@ -118,7 +121,8 @@ void copy_whole(void* to, const void* from) noexcept {
 }
 
 // Copies any number of bytes in the largest pieces that are whole.
-inline void copy_in_pieces(std::byte* to, const std::byte* from, size_t size_bytes) noexcept {
+[[gnu::always_inline]] inline void copy_in_pieces(std::byte* to, const std::byte* from,
+                                                  size_t size_bytes) noexcept {
   size_t at = 0;
   const auto copy = [&]<size_t Piece>() {
     for (; at + Piece <= size_bytes; at += Piece) copy_whole<Piece>(to + at, from + at);
