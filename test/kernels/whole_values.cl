@@ -1,6 +1,6 @@
-// Even workgroups store values of equal elements to common places, odd ones load them and count those
-// whose elements differ. Lanes are `step` apart, and place `spread` times the lane is theirs. An
-// access of a volatile vector is one instruction, for example global_load_dwordx4 glc.
+// Even workgroups store values of equal elements to common places, odd ones load them and count
+// those whose elements differ. Lanes are `step` apart, and place `spread` times the lane is theirs.
+// An access of a volatile vector is one instruction, for example global_load_dwordx4 glc.
 #define EXCHANGE(name, vector, mixed)                                                \
   kernel void name(global vector* places, global uint* torn, uint rounds, uint step, \
                    uint spread) {                                                    \

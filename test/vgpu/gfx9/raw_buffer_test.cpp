@@ -14,8 +14,8 @@
 namespace uptempo::vgpu::gfx9::test {
 namespace {
 
-// Runs one instruction with s[8:11] as the descriptor of `memory`, v0 as the offset or the index, v1
-// as the offset beside an index, v[4:7] as data.
+// Runs one instruction with s[8:11] as the descriptor of `memory`, v0 as the offset or the index,
+// v1 as the offset beside an index, v[4:7] as data.
 struct BufferAccess {
   Fragment fragment;
   Buffer memory = counted(fragment.machine, 1024);

@@ -1,16 +1,16 @@
-// sigaction() and the functions of signal masks. Clients of device/fault_chain.hpp depend on faults,
-// and where the kernel refuses userfaultfd, a fault on the doorbell page wakes an idle device
-// (cp/doorbell/doorbell_watch.hpp). So the program must not replace the fault handler or block
-// SIGSEGV.
+// sigaction() and the functions of signal masks. Clients of device/fault_chain.hpp depend on
+// faults, and where the kernel refuses userfaultfd, a fault on the doorbell page wakes an idle
+// device (cp/doorbell/doorbell_watch.hpp). So the program must not replace the fault handler or
+// block SIGSEGV.
 //
 // - The device calls the action that the program installs for every other fault
 //   (device/fault_chain.hpp). The program reads back its own action.
 // - SIGSEGV is removed from every mask that the program sets here, masks of other signals' actions
 //   included. The program reads such a mask back without SIGSEGV.
 // - Not covered: actions set by raw system calls, and masks set by these,
-//   pthread_attr_setsigmask_np() or setcontext(). A fault under a mask with SIGSEGV ends the process.
-//   Where doorbells are faults, a program must therefore not ring a sleeping device under such a
-//   mask, nor inside its SIGSEGV handler unless the handler has SA_NODEFER.
+//   pthread_attr_setsigmask_np() or setcontext(). A fault under a mask with SIGSEGV ends the
+//   process. Where doorbells are faults, a program must therefore not ring a sleeping device under
+//   such a mask, nor inside its SIGSEGV handler unless the handler has SA_NODEFER.
 // - SIGQUIT asks for a hang report while the program leaves it its default action
 //   (kfd/report/hang_signal.hpp). The program reads back the default action, and its own one
 //   counts from then on.

@@ -14,8 +14,8 @@ int4 buffer_of(global void* memory, uint bytes) {
   return (int4)((int)address, (int)(address >> 32) & 0xffff, (int)bytes, 0x00027000);
 }
 
-// out[i + 1] = in[i], with offsets that are negative until the last addition. The compiler leaves that
-// one to the instruction.
+// out[i + 1] = in[i], with offsets that are negative until the last addition. The compiler leaves
+// that one to the instruction.
 kernel void shift(global uint* in, global uint* out, uint bytes, uint back) {
   const uint offset = 4 * get_local_id(0) - back;
   const uint value = raw_load(buffer_of(in, bytes), offset + 2048, 0, 0);

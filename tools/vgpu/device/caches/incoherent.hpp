@@ -79,9 +79,8 @@ class Caches {
   uint32_t any_compute_unit() noexcept;
 
   // Accesses of a wave on `compute_unit` to bytes that are entirely in `mapping`. The caller checks
-  // permissions. An aligned value of 1, 2, 4, 8 or 16 bytes is read from and written to host memory by
-  // one access.
-  // `scope`: how far a load must look, and how far a store must reach.
+  // permissions. An aligned value of 1, 2, 4, 8 or 16 bytes is read from and written to host memory
+  // by one access. `scope`: how far a load must look, and how far a store must reach.
   void load(uint32_t compute_unit, const Mapping& mapping, GpuAddress address,
             std::span<std::byte> to, AccessScope scope);
   void store(uint32_t compute_unit, const Mapping& mapping, GpuAddress address,
