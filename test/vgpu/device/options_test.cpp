@@ -175,6 +175,8 @@ TEST_CASE("checks are a comma-separated list", "[options]") {
   environment.set("UPTEMPO_VGPU_CHECK", "memory,races");
   CHECK(Options::from_environment().checks.races);
   CHECK(Options::from_environment().checks.memory);
+  environment.set("UPTEMPO_VGPU_CHECK", "races,same-values,repeated");
+  CHECK(Options::from_environment().checks.same_values);
   for (const char* memory : {"memory", "memory,repeated", "atomics,memory", "memory,buffers"}) {
     CAPTURE(memory);
     environment.set("UPTEMPO_VGPU_CHECK", memory);
@@ -185,14 +187,32 @@ TEST_CASE("checks are a comma-separated list", "[options]") {
     CHECK(Options::from_environment().checks.repeated ==
           (std::string(memory) == "memory,repeated"));
   }
-  for (const char* wrong : {"race",         "races,hsa",      "races,waits",
-                            "races,advice", "fence",          "fences,",
-                            ",fences",      "fences;hsa",     "all",
-                            "hsa",          "advice",         "memory,fences",
-                            "memory,hsa",   "memory,waits",   "hsa,advice",
-                            "waits",        "atomics,waits",  "fences,waits,advice",
-                            "atomics,hsa",  "atomics,advice", "atomics,repeated",
-                            "atomic",       "buffers",        "fences,buffers"}) {
+  for (const char* wrong : {"race",
+                            "races,hsa",
+                            "races,waits",
+                            "races,advice",
+                            "fence",
+                            "fences,",
+                            ",fences",
+                            "fences;hsa",
+                            "all",
+                            "hsa",
+                            "advice",
+                            "memory,fences",
+                            "memory,hsa",
+                            "memory,waits",
+                            "hsa,advice",
+                            "waits",
+                            "atomics,waits",
+                            "fences,waits,advice",
+                            "atomics,hsa",
+                            "atomics,advice",
+                            "atomics,repeated",
+                            "atomic",
+                            "buffers",
+                            "fences,buffers",
+                            "same-values",
+                            "memory,same-values"}) {
     CAPTURE(wrong);
     environment.set("UPTEMPO_VGPU_CHECK", wrong);
     CHECK_THROWS_AS(Options::from_environment(), std::invalid_argument);

@@ -30,6 +30,9 @@ class Program {
     for (uint32_t group = 0; starts && group < groups; ++group) start(group);
   }
 
+  // Whether stores from now on change memory.
+  void changes(bool memory) { changes_ = memory ? ~uint64_t{0} : 0; }
+
   // One dword of one lane. `line` is the instruction's number.
   void access(uint32_t group, uint32_t wave, Access kind, GpuAddress address, unsigned line,
               AccessScope scope = AccessScope::wave, bool returns = true, uint32_t bytes = 4) {
@@ -40,6 +43,7 @@ class Program {
                                 .compares = compares_,
                                 .size_bytes = bytes,
                                 .lanes = 1,
+                                .changes = changes_,
                                 .address = addresses.data(),
                                 .workgroup = {group, 0, 0},
                                 .wave = wave,
@@ -73,6 +77,7 @@ class Program {
                       .returns = kind == Access::atomic,
                       .size_bytes = bytes,
                       .lanes = 1,
+                      .changes = changes_,
                       .offset = offsets.data(),
                       .segment_bytes = 1024,
                       .workgroup = {group, 0, 0},
@@ -107,8 +112,9 @@ class Program {
       const auto line = [](const Finding::Side& side) {
         return ' ' + std::to_string((side.instruction - kCode) / 8);
       };
-      texts.push_back(kNames[static_cast<size_t>(finding.reason)] + line(finding.writer) +
-                      line(finding.other));
+      texts.push_back((finding.same_values ? "same-values " : "") +
+                      std::string(kNames[static_cast<size_t>(finding.reason)]) +
+                      line(finding.writer) + line(finding.other));
     }
     return texts;
   }
@@ -119,6 +125,7 @@ class Program {
  private:
   const uint32_t waves_;
   bool compares_ = false;
+  uint64_t changes_ = ~uint64_t{0};
 };
 
 using Texts = std::vector<std::string>;

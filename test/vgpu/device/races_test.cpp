@@ -106,6 +106,30 @@ TEST_CASE("a load that a compare-and-swap at its address follows is part of that
   }
 }
 
+TEST_CASE("a buffer load, which is observed lane by lane, is followed as one load", "[races]") {
+  Program program;
+  const auto lanes = [&](Access kind, uint32_t group, unsigned line) {
+    for (uint32_t lane = 0; lane < 64; ++lane) {
+      std::array<GpuAddress, 64> addresses{};
+      addresses[lane] = kData + 4 * lane;
+      program.races.access({.access = kind,
+                            .scope = kind == kAtomic ? AccessScope::agent : AccessScope::wave,
+                            .compares = kind == kAtomic,
+                            .size_bytes = 4,
+                            .lanes = uint64_t{1} << lane,
+                            .address = addresses.data(),
+                            .workgroup = {group, 0, 0},
+                            .instruction = kCode + 8 * line});
+    }
+  };
+  for (const uint32_t group : {0u, 1u}) {
+    lanes(kRead, group, 1);
+    lanes(kAtomic, group, 2);
+  }
+  for (const uint32_t group : {0u, 1u}) program.end(group);
+  CHECK(program.findings().empty());
+}
+
 TEST_CASE("a load is no part of an atomic if one of its lanes does not compare at its address",
           "[races]") {
   enum class Mistake { none_follows, other_address, too_late, plain_atomic, other_size };
@@ -128,6 +152,67 @@ TEST_CASE("a load is no part of an atomic if one of its lanes does not compare a
     for (const uint32_t group : {0u, 1u}) program.end(group);
     const Texts found = program.findings();
     CHECK(std::find(found.begin(), found.end(), "order 2 1") != found.end());
+  }
+}
+
+TEST_CASE("two stores of which the second one changes nothing are a class of their own",
+          "[races]") {
+  for (const bool in_lds : {false, true}) {
+    const auto store = [&](Program& program, uint32_t wave, unsigned line) {
+      in_lds ? program.lds(0, wave, kWrite, 64, line) : program.write(0, wave, kData, line);
+    };
+    Program program;
+    store(program, 0, 1);
+    program.changes(false);
+    store(program, 1, 2);
+    CHECK(program.findings() == Texts{"same-values barrier 1 2"});
+
+    Program different;
+    store(different, 0, 1);
+    store(different, 1, 2);
+    CHECK(different.findings() == Texts{"barrier 1 2"});
+  }
+}
+
+TEST_CASE("a pair of stores that stored different values once is a race", "[races]") {
+  Program program;
+  program.changes(false);
+  program.write(0, 0, kData, 1);
+  program.write(0, 1, kData, 2);
+  program.changes(true);
+  program.write(0, 0, kData + 4, 1);
+  program.write(0, 1, kData + 4, 2);
+  CHECK(program.findings() == Texts{"barrier 1 2"});
+}
+
+TEST_CASE("a store that changes nothing still races with loads and atomics", "[races]") {
+  Program program;
+  program.changes(false);
+  program.read(0, 0, kData, 1);
+  program.write(0, 1, kData, 2);
+  program.update(1, 0, kFlag, 3);
+  program.write(0, 1, kFlag, 4);
+  const Texts found = program.findings();
+  CHECK(std::find(found.begin(), found.end(), "barrier 2 1") != found.end());
+  CHECK(std::none_of(found.begin(), found.end(),
+                     [](const std::string& text) { return text.starts_with("same-values"); }));
+}
+
+TEST_CASE("stores of the same values are shown on request, and counted otherwise", "[races]") {
+  for (const bool shown : {false, true}) {
+    uint64_t reports = 0;
+    Races races([&](const Checked&, const Finding& finding) { reports += finding.same_values; },
+                Races::Limits{.same_values = shown});
+    for (int dispatch = 0; dispatch < 2; ++dispatch) {
+      Program program;
+      program.write(0, 0, kData, 1);
+      program.changes(false);
+      program.write(0, 1, kData, 2);
+      races.end(program.races, {.kernel = "k.kd"});
+    }
+    CHECK(reports == (shown ? 1 : 0));
+    CHECK(races.counts().findings == (shown ? 1 : 0));
+    CHECK(races.counts().same_values == (shown ? 0 : 1));
   }
 }
 

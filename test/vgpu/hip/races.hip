@@ -70,6 +70,19 @@ __global__ void neighbour_in_global(const unsigned* in, unsigned* out) {
   out[kCount + i] = out[other];
 }
 
+// Each wave stores all of the block's values, as Triton's replicated layouts do. Without `Same`,
+// each stores its own.
+template <bool Same>
+__global__ void replicated(const unsigned* in, unsigned* out) {
+  __shared__ unsigned shared[64];
+  const unsigned lane = threadIdx.x % 64, wave = threadIdx.x / 64;
+  const unsigned value = in[blockIdx.x * 64 + lane] + (Same ? 0 : wave);
+  shared[lane] = value;
+  out[blockIdx.x * 64 + lane] = value;
+  __syncthreads();
+  out[kCount + blockIdx.x * 64 + lane] = shared[63 - lane];
+}
+
 // Order between workgroups.
 
 template <bool Atomic>
@@ -279,6 +292,8 @@ const Case kCases[] = {
     {"histogram", "no-barrier", histogram<false>},
     {"wave", "", neighbour_in_lds, 64},
     {"wave", "two-waves", neighbour_in_lds, 128},
+    {"replicated", "", replicated<true>},
+    {"replicated", "own-values", replicated<false>},
     {"neighbour", "", neighbour_in_global<true>},
     {"neighbour", "no-barrier", neighbour_in_global<false>},
     {"total", "", total<true>},

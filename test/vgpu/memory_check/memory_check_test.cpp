@@ -297,7 +297,7 @@ TEST_CASE("options that exclude the check are refused by name", "[memory_check]"
     CHECK(contains(result.err, text));
   };
   refused({"--check", "memory,fences"}, "memory and fences exclude each other");
-  refused({"--check", "memory,hsa"}, "use atomics, memory[,repeated]");
+  refused({"--check", "memory,hsa"}, "use atomics, memory[,buffers][,repeated]");
   refused({"--check", "memory", "--bar", "lazy", "1"},
           "--check memory and --bar lazy exclude each other");
 }

@@ -43,6 +43,8 @@ struct ObservedAccess {
   bool compares = false;    // of an atomic: a compare-and-swap
   uint32_t size_bytes = 0;  // per lane
   uint64_t lanes = 0;       // bit i: lane i takes part
+  // Of a store, for an observer of values: the lanes whose value differs from what memory holds.
+  uint64_t changes = ~uint64_t{0};
   // [64], valid during the call. Entries of lanes that take no part are undefined.
   const GpuAddress* address = nullptr;
   uint64_t dispatch_id = 0;
@@ -55,10 +57,11 @@ struct ObservedAccess {
 // or by loads to LDS. An instruction with two offsets (ds_read2_b32) is two accesses.
 struct ObservedLdsAccess {
   Access access = Access::read;
-  bool returns = false;     // of an atomic: the wave gets the old value
-  bool compares = false;    // of an atomic: a compare-and-swap
-  uint32_t size_bytes = 0;  // per lane
-  uint64_t lanes = 0;       // bit i: lane i takes part; not 0
+  bool returns = false;             // of an atomic: the wave gets the old value
+  bool compares = false;            // of an atomic: a compare-and-swap
+  uint32_t size_bytes = 0;          // per lane
+  uint64_t lanes = 0;               // bit i: lane i takes part; not 0
+  uint64_t changes = ~uint64_t{0};  // as in ObservedAccess
   // [64], from the segment's begin, valid during the call. They may be out of the segment, or
   // misaligned. Entries of lanes that take no part are undefined.
   const uint32_t* offset = nullptr;
@@ -73,6 +76,7 @@ struct ObservedLdsAccess {
 struct ObserverInterests {
   bool lds = false;     // lds_access()
   bool ranges = false;  // out_of_range()
+  bool values = false;  // ObservedAccess::changes
   bool order = false;   // the functions after lds_access()
 };
 
@@ -175,6 +179,7 @@ class Observers final : public MemoryObserver {
     for (const MemoryObserver* each : all) {
       sum.lds |= each->interests().lds;
       sum.ranges |= each->interests().ranges;
+      sum.values |= each->interests().values;
       sum.order |= each->interests().order;
     }
     return sum;

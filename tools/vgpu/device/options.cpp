@@ -117,6 +117,8 @@ Checks Checks::parse(std::string_view list) {
       checks.memory = true;
     } else if (name == "buffers") {
       checks.buffers = true;
+    } else if (name == "same-values") {
+      checks.same_values = true;
     } else if (name == "hsa") {
       checks.specification = true;
     } else if (name == "repeated") {
@@ -133,10 +135,12 @@ Checks Checks::parse(std::string_view list) {
   const bool lacks_fences = of_fences && !checks.fences;
   const bool lacks_findings =
       !checks.fences && !checks.memory && !checks.races && (checks.repeated || !checks.atomics);
-  if (!known || lacks_fences || lacks_findings || (checks.buffers && !checks.memory))
+  if (!known || lacks_fences || lacks_findings || (checks.buffers && !checks.memory) ||
+      (checks.same_values && !checks.races))
     throw std::invalid_argument(
         "'" + std::string(list) +
-        "': use atomics, memory[,buffers][,repeated], races[,repeated], or fences with any of ,hsa "
+        "': use atomics, memory[,buffers][,repeated], races[,same-values][,repeated], or fences "
+        "with any of ,hsa "
         ",repeated "
         ",advice ,waits appended; races combines with memory and with fences");
   if (checks.fences && checks.memory)

@@ -24,12 +24,14 @@ struct Checks {
   bool memory = false;         // run the memory checker (device/memory_check)
   bool buffers = false;        // also report what the range checks of buffers drop
   bool races = false;          // run the race detector (device/races)
+  bool same_values = false;    // also report stores of the same values
   bool atomics = false;        // report floating-point atomics without effect; on with every check
 
   // Accepts one or more of "atomics", "fences", "memory" and "races", comma-separated; with
-  // "fences" also "hsa", "advice" and "waits"; with "memory" also "buffers"; with each but "atomics"
-  // also "repeated". "fences" and "memory" exclude each other, and so do "advice" and "waits". Throws
-  // std::invalid_argument, which names the list and what is accepted.
+  // "fences" also "hsa", "advice" and "waits"; with "memory" also "buffers"; with "races" also
+  // "same-values"; with each but "atomics" also "repeated". "fences" and "memory" exclude each
+  // other, and so do "advice" and "waits". Throws std::invalid_argument, which names the list and
+  // what is accepted.
   static Checks parse(std::string_view list);
 };
 

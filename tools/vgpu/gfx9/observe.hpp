@@ -17,8 +17,8 @@ ObservedWave observed_wave(const Op& op, const Wave& wave) noexcept;
 struct Unobserved {
   static constexpr bool kEnabled = false;
   static constexpr bool kCached = false;
-  static void access(const Op&, const Wave&, Access, uint32_t, uint64_t,
-                     const GpuAddress*) noexcept {}
+  static void access(const Op&, const Wave&, Access, uint32_t, uint64_t, const GpuAddress*,
+                     uint64_t = 0) noexcept {}
   static void accessed(const Op&, const Wave&, Access, uint32_t, uint64_t,
                        const GpuAddress*) noexcept {}
   static void out_of_range(const Op&, const Wave&, Access, uint32_t, uint64_t,
@@ -33,7 +33,10 @@ struct Observed {
   static constexpr bool kEnabled = true;
   static constexpr bool kCached = false;
   static void access(const Op& op, const Wave& wave, Access access, uint32_t size_bytes,
-                     uint64_t lanes, const GpuAddress* address) noexcept;
+                     uint64_t lanes, const GpuAddress* address,
+                     uint64_t changes = ~uint64_t{0}) noexcept;
+  // Whether the observer asks which lanes of a store change memory.
+  static bool wants_values(const Wave& wave) noexcept;
   // After the access, if it reads and reaches further than the wave.
   static void accessed(const Op& op, const Wave& wave, Access access, uint32_t size_bytes,
                        uint64_t lanes, const GpuAddress* address) noexcept;
@@ -42,7 +45,8 @@ struct Observed {
                            uint64_t lanes, const GpuAddress* address) noexcept;
   // `offset`: of each lane, in the group segment. `returns`: of an atomic.
   static void lds_access(const Op& op, const Wave& wave, Access access, uint32_t size_bytes,
-                         uint64_t lanes, const uint32_t* offset, bool returns = false) noexcept;
+                         uint64_t lanes, const uint32_t* offset, bool returns = false,
+                         uint64_t changes = ~uint64_t{0}) noexcept;
   static void scalar_access(const Op& op, const Wave& wave, Access access, uint32_t size_bytes,
                             GpuAddress address) noexcept;
 };

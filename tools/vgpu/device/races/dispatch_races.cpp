@@ -40,10 +40,29 @@ void for_lines(const Address* address, uint64_t lanes, uint32_t size, Skips skip
   if (mask != 0) visit(line, mask);
 }
 
+// The bytes of a line that a store changes.
+template <class Observed, class Address>
+uint64_t changed_bytes(const Observed& access, const Address* address, uint64_t line) {
+  uint64_t changed = 0;
+  const auto visit = [&](uint64_t begin, uint64_t mask) { changed |= begin == line ? mask : 0; };
+  for_lines(
+      address, access.lanes & access.changes, access.size_bytes, [](uint64_t) { return false; },
+      visit);
+  return changed;
+}
+
+// Whether two accesses are stores, of which the second one changes none of the bytes.
+template <class Observed, class Address>
+bool stores_same_values(const Stamp& earlier, const Observed& access, const Address* address,
+                        uint64_t line, uint64_t bytes) {
+  return earlier.access() == Access::write && access.access == Access::write &&
+         (changed_bytes(access, address, line) & bytes) == 0;
+}
+
 }  // namespace
 
 DispatchRaces::DispatchRaces(const DispatchShape& shape, Budget& budget)
-    : MemoryObserver({.lds = true, .order = true}),
+    : MemoryObserver({.lds = true, .values = true, .order = true}),
       shape_(shape),
       count_(uint64_t{shape.workgroups[0]} * shape.workgroups[1] * shape.workgroups[2]),
       meter_(budget),
@@ -146,8 +165,10 @@ void DispatchRaces::record(const ObservedAccess& access) {
   if (!shape_.stores_name_scope && access.access == Access::write) note_store(here);
   wave.accessed_global = true;
   if (access.access == Access::read && reach == Reach::plain) {
-    wave.loads.load(expected_loads_, stamp.place, access.scalar, false, access.size_bytes,
-                    access.lanes, access.address);
+    const auto first = static_cast<unsigned>(std::countr_zero(access.lanes));
+    if (!is_scratch(access.address[first]))
+      wave.loads.load(expected_loads_, stamp.place, access.scalar, false, access.size_bytes,
+                      access.lanes, access.address);
   } else if (access.compares) {
     wave.loads.compare_and_swap(expected_loads_, false, access.size_bytes, access.lanes,
                                 access.address);
@@ -186,7 +207,9 @@ void DispatchRaces::record(const ObservedAccess& access) {
             if (is_place && earlier.released() && stamp.released()) return false;
             may_be_atomic = is_place && earlier.writes() && stamp.writes();
           }
-          races.push_back({earlier, begin, bytes, may_be_atomic});
+          const bool same_values =
+              !access.scalar && stores_same_values(earlier, access, access.address, begin, bytes);
+          races.push_back({earlier, begin, bytes, may_be_atomic, same_values});
           return true;
         });
     lines.take_more(*line, before);
@@ -285,7 +308,9 @@ void DispatchRaces::record(const ObservedLdsAccess& access) {
             [&](const Stamp& earlier) { return wave.seen.lds[earlier.wave()] >= earlier.clock; },
             [&](const Stamp& earlier, uint64_t bytes) {
               if (updates && earlier.is_atomic_update()) return false;
-              add(here, {earlier, begin, bytes}, stamp, true);
+              const bool same_values =
+                  stores_same_values(earlier, access, access.offset, begin, bytes);
+              add(here, {earlier, begin, bytes, false, same_values}, stamp, true);
               return true;
             });
         const size_t parts = line.allocated_bytes() - before;
@@ -342,6 +367,7 @@ void DispatchRaces::add(const At& here, const Race& race, const Stamp& stamp, bo
                   .other = side(stamp),
                   .lds = lds,
                   .may_be_atomic = race.may_be_atomic,
+                  .same_values = race.same_values,
                   .address = race.line + static_cast<uint64_t>(std::countr_zero(race.bytes)),
                   .bytes = static_cast<uint32_t>(std::popcount(race.bytes)),
                   .times = 1};
@@ -354,7 +380,7 @@ void DispatchRaces::add(const At& here, const Race& race, const Stamp& stamp, bo
   const auto done = with_memory([&] {
     const std::lock_guard lock(findings_mutex_);
     const auto [place, is_new] = findings_.try_emplace(
-        {lds, finding.writer.instruction, finding.other.instruction}, finding);
+        {lds, finding.writer.instruction, finding.other.instruction, finding.same_values}, finding);
     if (is_new) return;
     // The lowest address, so that runs agree.
     finding.times += place->second.times;
@@ -376,6 +402,10 @@ std::vector<Finding> DispatchRaces::take_findings() {
         finding.writer.access == Access::atomic && finding.other.access == Access::read;
     const auto place = static_cast<uint32_t>(finding.other.instruction / 4);
     if (with_atomic && expected_loads_.belong_to_atomics(place)) continue;
+    // The same pair has also stored different values.
+    if (finding.same_values && findings_.contains({finding.lds, finding.writer.instruction,
+                                                   finding.other.instruction, false}))
+      continue;
     list.push_back(finding);
   }
   findings_.clear();

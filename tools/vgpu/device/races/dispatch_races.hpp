@@ -78,7 +78,7 @@ class DispatchRaces final : public MemoryObserver {
   struct Race {
     Stamp earlier;
     uint64_t line = 0, bytes = 0;
-    bool may_be_atomic = false;  // as in Finding
+    bool may_be_atomic = false, same_values = false;  // as in Finding
   };
 
   uint32_t number_of(const std::array<uint32_t, 3>& id) const noexcept;
@@ -132,7 +132,8 @@ class DispatchRaces final : public MemoryObserver {
   std::map<unsigned, FarClock> gws_;  // what has arrived at a global barrier
   ExpectedLoads expected_loads_;
   std::mutex findings_mutex_;
-  std::map<std::tuple<bool, GpuAddress, GpuAddress>, Finding> findings_;
+  // By LDS, the two instructions and same_values.
+  std::map<std::tuple<bool, GpuAddress, GpuAddress, bool>, Finding> findings_;
 };
 
 }  // namespace uptempo::vgpu::races

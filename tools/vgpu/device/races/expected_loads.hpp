@@ -44,8 +44,8 @@ class ExpectedLoads {
 
  private:
   // One bit for several instructions: then all of them are plain loads.
-  static constexpr size_t kWords = 64;
-  static uint32_t hash(uint32_t place) noexcept { return place * 0x9e3779b1u >> 20; }
+  static constexpr size_t kWords = 1024;
+  static uint32_t hash(uint32_t place) noexcept { return place * 0x9e3779b1u >> 16; }
   static uint64_t bit_of(uint32_t place) noexcept { return uint64_t{1} << hash(place) % 64; }
   std::atomic<uint64_t>& word_of(uint32_t place) noexcept {
     return unexpected_[hash(place) / 64 % kWords];
@@ -72,6 +72,12 @@ class FollowedLoads {
   void load(ExpectedLoads& all, uint32_t place, bool scalar, bool lds, uint32_t size_bytes,
             uint64_t lanes, const Address* address) {
     if (size_bytes != 4 && size_bytes != 8) return all.unexpected(place);
+    // A buffer access is one for each lane.
+    if (!loads_.empty() && loads_.back().place == place && !loads_.back().scalar &&
+        loads_.back().size_bytes == size_bytes && (loads_.back().lanes & lanes) == 0) {
+      fill(loads_.back(), lanes, address);
+      return;
+    }
     if (loads_.size() == kFollowed) {
       all.unexpected(loads_.front().place);
       loads_.erase(loads_.begin());
@@ -81,9 +87,7 @@ class FollowedLoads {
     load.scalar = scalar;
     load.lds = lds;
     load.size_bytes = size_bytes;
-    load.lanes = lanes;
-    for (unsigned lane = 0; lane < 64; ++lane)
-      if ((lanes >> lane & 1) != 0) load.address[lane] = address[lane];
+    fill(load, lanes, address);
   }
   template <class Address>
   void compare_and_swap(ExpectedLoads& all, bool lds, uint32_t size_bytes, uint64_t lanes,
@@ -116,6 +120,12 @@ class FollowedLoads {
     uint64_t lanes = 0;  // that have not compared
     std::array<uint64_t, 64> address;
   };
+  template <class Address>
+  static void fill(Load& load, uint64_t lanes, const Address* address) noexcept {
+    load.lanes |= lanes;
+    for (unsigned lane = 0; lane < 64; ++lane)
+      if ((lanes >> lane & 1) != 0) load.address[lane] = address[lane];
+  }
   std::vector<Load, MeterAllocator<Load>> loads_;  // the oldest first
 };
 

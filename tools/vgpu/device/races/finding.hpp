@@ -42,6 +42,8 @@ struct Finding {
   bool lds = false;
   // Before gfx942: a store that may be a relaxed atomic one, of a place that atomics access.
   bool may_be_atomic = false;
+  // Both are stores, and the second one stored what memory held.
+  bool same_values = false;
   uint64_t address = 0;  // the first byte; in LDS its offset in the group segment
   uint32_t bytes = 0;    // number of bytes of one line, perhaps with gaps
   uint64_t times = 0;    // lines and pairs of waves of the dispatch with this pair of instructions

@@ -31,9 +31,13 @@ void Races::end(DispatchRaces& dispatch, const Checked& checked) {
       ++counts_.suppressed;
       continue;
     }
-    if (known_[{checked.kernel, finding.lds, finding.writer.instruction,
-                finding.other.instruction}]++ != 0 &&
-        !limits_.repeated) {
+    const bool is_new = known_[{checked.kernel, finding.lds, finding.writer.instruction,
+                                finding.other.instruction, finding.same_values}]++ == 0;
+    if (finding.same_values && !limits_.same_values) {
+      counts_.same_values += is_new;
+      continue;
+    }
+    if (!is_new && !limits_.repeated) {
       ++counts_.repeated;
       continue;
     }

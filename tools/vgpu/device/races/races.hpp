@@ -22,6 +22,7 @@ class Races {
   struct Limits {
     bool repeated =
         false;  // report a pair of instructions for each dispatch, not only for the first
+    bool same_values = false;  // also report stores of the same values
     uint64_t bytes = Budget::kDefaultBytes;
   };
   using Report = std::function<void(const Checked& dispatch, const Finding& finding)>;
@@ -37,9 +38,10 @@ class Races {
   void end(DispatchRaces& dispatch, const Checked& checked);
 
   struct Counts {
-    uint64_t dispatches = 0;  // that were checked
-    uint64_t findings = 0;    // that were reported
-    uint64_t repeated = 0;    // of later dispatches with the same pair of instructions
+    uint64_t dispatches = 0;   // that were checked
+    uint64_t findings = 0;     // that were reported
+    uint64_t repeated = 0;     // of later dispatches with the same pair of instructions
+    uint64_t same_values = 0;  // pairs of instructions that were not reported for that reason
     uint64_t suppressed = 0;
     uint64_t incomplete = 0;  // dispatches that were not recorded completely, for lack of memory
   };
@@ -52,8 +54,8 @@ class Races {
   Budget budget_;
   mutable std::mutex mutex_;
   Counts counts_;
-  // By kernel and instructions.
-  std::map<std::tuple<std::string, bool, GpuAddress, GpuAddress>, uint64_t> known_;
+  // By kernel, instructions and same_values.
+  std::map<std::tuple<std::string, bool, GpuAddress, GpuAddress, bool>, uint64_t> known_;
 };
 
 }  // namespace uptempo::vgpu::races

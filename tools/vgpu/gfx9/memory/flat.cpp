@@ -75,7 +75,9 @@ HWY_NOINLINE const Op* access_scattered(const Op& op, Wave& wave, uint64_t exec,
     if (exec == 0) return next<2>(op);
     bounds = bounds_of(exec, address);
   }
-  if (!transfer.direct()) Observed::access(op, wave, Kind, E::kBytes, exec, address);
+  if (!transfer.direct())
+    Observed::access(op, wave, Kind, E::kBytes, exec, address,
+                     changing_lanes(op, wave, exec, address, transfer));
   if (transfer.policy != MemoryPolicy::cached) {
     const Mapping* mapping = wave.executor->mapping(op, bounds.lowest);
     if (mapping != nullptr && bounds.highest < mapping->end &&

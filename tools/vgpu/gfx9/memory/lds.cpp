@@ -6,6 +6,7 @@
 #include <hwy/foreach_target.h>
 
 #include "gfx9/memory/lanes-inl.hpp"
+#include "gfx9/observe.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace uptempo::vgpu::gfx9::memory::HWY_NAMESPACE {
@@ -60,14 +61,34 @@ HWY_INLINE void lds_access(Wave& wave, uint64_t exec, const Vgpr& base, uint32_t
   lds_lanes<E, Kind>(wave, exec, base, offset, data);
 }
 
+// The lanes of a store whose value differs from what LDS holds, if the observer asks for them.
+template <class E>
+uint64_t changing_lds_lanes(const Wave& wave, uint64_t exec, const Vgpr& base, uint32_t offset,
+                            const Vgpr* data) {
+  if (!Observed::wants_values(wave)) return exec;
+  uint64_t changes = 0;
+  for_each_lane(exec, [&](unsigned lane) HWY_ATTR {
+    const uint32_t at = base.lane[lane] + offset;
+    const typename E::Raw raw = E::from_registers(data, lane);
+    if (uint64_t{at} + E::kBytes > wave.lds_bytes ||
+        std::memcmp(wave.lds + at, &raw, E::kBytes) != 0)
+      changes |= uint64_t{1} << lane;
+  });
+  return changes;
+}
+
 template <class E, Access Kind, MemoryPolicy Policy>
 const Op* one(const Op& op, Wave& wave) {
   const uint64_t exec = wave.exec();
   if (exec == 0) return next<2>(op);
-  if constexpr (Policy != MemoryPolicy::direct)
-    observe_lds(op, wave, Kind, E::kBytes, wave.vgpr[op.in.addr],
-                static_cast<uint32_t>(op.in.offset));
   Vgpr* data = wave.vgpr + (Kind == Access::read ? op.in.dst : op.in.src[0]);
+  if constexpr (Policy != MemoryPolicy::direct) {
+    const auto offset = static_cast<uint32_t>(op.in.offset);
+    uint64_t changes = exec;
+    if constexpr (Kind == Access::write)
+      changes = changing_lds_lanes<E>(wave, exec, wave.vgpr[op.in.addr], offset, data);
+    observe_lds(op, wave, Kind, E::kBytes, wave.vgpr[op.in.addr], offset, false, changes);
+  }
   lds_access<E, Kind>(wave, exec, wave.vgpr[op.in.addr], static_cast<uint32_t>(op.in.offset), data);
   return next<2>(op);
 }
@@ -77,8 +98,14 @@ template <class E, unsigned Unit, Access Kind, MemoryPolicy Policy>
 HWY_INLINE void observe_two(const Op& op, const Wave& wave) {
   if constexpr (Policy != MemoryPolicy::direct) {
     const auto offsets = static_cast<uint32_t>(op.in.offset);
-    observe_lds(op, wave, Kind, E::kBytes, wave.vgpr[op.in.addr], (offsets & 0xff) * Unit);
-    observe_lds(op, wave, Kind, E::kBytes, wave.vgpr[op.in.addr], (offsets >> 8) * Unit);
+    const Vgpr& base = wave.vgpr[op.in.addr];
+    for (const unsigned i : {0u, 1u}) {
+      const uint32_t offset = (offsets >> (8 * i) & 0xff) * Unit;
+      uint64_t changes = ~uint64_t{0};
+      if constexpr (Kind == Access::write)
+        changes = changing_lds_lanes<E>(wave, wave.exec(), base, offset, wave.vgpr + op.in.src[i]);
+      observe_lds(op, wave, Kind, E::kBytes, base, offset, false, changes);
+    }
   }
 }
 

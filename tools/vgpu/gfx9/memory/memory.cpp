@@ -153,11 +153,26 @@ const Op* access_each_lane(const Op& op, Wave& wave, uint64_t exec, const GpuAdd
   });
 }
 
+uint64_t changing_lanes(const Op& op, Wave& wave, uint64_t exec, const GpuAddress* address,
+                        const Transfer& transfer) {
+  if (transfer.access != Access::write || !Observed::wants_values(wave)) return exec;
+  uint64_t changes = 0;
+  for_each_lane(exec, [&](unsigned lane) {
+    RawElement raw{};
+    transfer.exchange(data_registers(op, wave, Access::write), lane, &raw);
+    const std::byte* const host =
+        wave.executor->translate(op, address[lane], transfer.bytes, Access::read);
+    if (host == nullptr || std::memcmp(host, &raw, transfer.bytes) != 0)
+      changes |= uint64_t{1} << lane;
+  });
+  return changes;
+}
+
 void observe_lds(const Op& op, const Wave& wave, Access access, unsigned bytes, const Vgpr& base,
-                 uint32_t offset, bool returns) noexcept {
+                 uint32_t offset, bool returns, uint64_t changes) noexcept {
   uint32_t offsets[kLanes];
   for (unsigned lane = 0; lane < kLanes; ++lane) offsets[lane] = base.lane[lane] + offset;
-  Observed::lds_access(op, wave, access, bytes, wave.exec(), offsets, returns);
+  Observed::lds_access(op, wave, access, bytes, wave.exec(), offsets, returns, changes);
 }
 
 void observe_shared(const Op& op, const Wave& wave, uint64_t lanes, Access access, unsigned bytes,
@@ -184,7 +199,11 @@ const Op* access_each_buffer_lane(const Op& op, Wave& wave, uint64_t exec, const
     GpuAddress observed[kLanes];
     if (!transfer.direct()) {
       observed[lane] = address;
-      Observed::access(op, wave, transfer.access, bytes, uint64_t{1} << lane, observed);
+      // Parts of an element are not compared.
+      const uint64_t all = uint64_t{1} << lane;
+      const uint64_t changes =
+          bytes == transfer.bytes ? changing_lanes(op, wave, all, observed, transfer) : all;
+      Observed::access(op, wave, transfer.access, bytes, all, observed, changes);
     }
     if (!access_piece(op, wave, address, bytes, raw, transfer)) return false;
     if (!transfer.direct())

@@ -39,7 +39,8 @@ CheckReport::CheckReport(const Options& options)
         [this](const races::Checked& dispatch, const races::Finding& finding) {
           add(dispatch, finding);
         },
-        races::Races::Limits{.repeated = options.checks.repeated},
+        races::Races::Limits{.repeated = options.checks.repeated,
+                             .same_values = options.checks.same_values},
         [this](const races::Checked& dispatch) {
           const std::lock_guard lock(suppressions_mutex_);
           return !suppressions_.suppress_race(dispatch.kernel, dispatch.queue);

@@ -55,6 +55,9 @@ std::string to_sentence(const Closing& closing) {
   if (races.repeated != 0)
     text += "; " + counted(races.repeated, "race", "races") +
             " of later dispatches not shown (races,repeated)";
+  if (races.same_values != 0)
+    text += "; " + counted(races.same_values, "pair", "pairs") +
+            " of stores of the same values not shown (races,same-values)";
   if (races.incomplete != 0)
     text += "; " + counted(races.incomplete, "dispatch", "dispatches") +
             " not checked completely for races, for lack of memory";
@@ -85,6 +88,7 @@ std::string to_json(const Closing& closing, uint64_t process) {
     add("races", closing.race_counts.findings);
     add("dispatches_checked_for_races", closing.race_counts.dispatches);
     add("dispatches_incomplete_for_races", closing.race_counts.incomplete);
+    add("same_values_not_shown", closing.race_counts.same_values);
   }
   add("ignored_atomics", closing.ignored_atomics);
   for (const auto& [name, number] : closing.others) add(name, number);

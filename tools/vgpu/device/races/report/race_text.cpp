@@ -8,6 +8,10 @@ namespace {
 
 using Reason = Finding::Reason;
 
+std::string_view class_name(const Finding& finding) noexcept {
+  return finding.same_values ? "same-value" : "race";
+}
+
 std::string_view reason_text(Reason reason) noexcept {
   switch (reason) {
     case Reason::barrier:
@@ -104,6 +108,10 @@ std::string remedy_of_reason(const Finding& finding, fences::Library library) {
 }  // namespace
 
 std::string remedy(const Finding& finding, fences::Library library) {
+  if (finding.same_values)
+    return "none, if all waves store one value, which is then the result of each order; "
+           "otherwise " +
+           remedy_of_reason(finding, library);
   std::string text = remedy_of_reason(finding, library);
   if (finding.may_be_atomic)
     text +=
@@ -116,8 +124,8 @@ std::string remedy(const Finding& finding, fences::Library library) {
 std::string to_json(const Checked& dispatch, const Finding& finding, std::string_view target,
                     const Details& details) {
   const std::string readable = fences::readable_kernel(dispatch.kernel);
-  return std::string(R"({"class":"race","memory_space":")") + (finding.lds ? "lds" : "global") +
-         R"(","kernel":)" + json_quoted(dispatch.kernel) +
+  return R"({"class":")" + std::string(class_name(finding)) + R"(","memory_space":")" +
+         (finding.lds ? "lds" : "global") + R"(","kernel":)" + json_quoted(dispatch.kernel) +
          (readable == dispatch.kernel ? "" : R"(,"source_name":)" + json_quoted(readable)) +
          R"(,"queue":)" + std::to_string(dispatch.queue) +
          (details.several_gpus ? R"(,"gpu":)" + std::to_string(dispatch.gpu) : "") +
@@ -139,7 +147,7 @@ std::string to_sentence(const Checked& dispatch, const Finding& finding, const D
   const std::string kernel = fences::readable_kernel(dispatch.kernel);
   const Finding::Side& writer = finding.writer;
   const Finding::Side& other = finding.other;
-  std::string text = "race: " + kernel + " (" +
+  std::string text = std::string(class_name(finding)) + ": " + kernel + " (" +
                      (details.several_gpus ? "GPU " + std::to_string(dispatch.gpu) + ", " : "") +
                      fences::described(details.queue_name) + "queue " +
                      std::to_string(dispatch.queue) + ", packet " + std::to_string(dispatch.index) +
