@@ -71,6 +71,41 @@ HWY_INLINE hn::Vec<D32> load_once(const uint32_t* from) {
   return value;
 }
 
+// Loads the four dwords of kN32 lanes from `lane` on.
+HWY_INLINE void load_quads(const uint32_t* from, Vgpr* dst, size_t lane) {
+  const D32 d;
+  const auto a = load_once(from), b = load_once(from + kN32), c = load_once(from + 2 * kN32),
+             e = load_once(from + 3 * kN32);
+#if HWY_TARGET == HWY_AVX3
+  // Even and odd dwords of two vectors are one permutation.
+  const auto xz_low = hn::ConcatEven(d, b, a), yw_low = hn::ConcatOdd(d, b, a);
+  const auto xz_high = hn::ConcatEven(d, e, c), yw_high = hn::ConcatOdd(d, e, c);
+  const auto x = hn::ConcatEven(d, xz_high, xz_low), y = hn::ConcatEven(d, yw_high, yw_low);
+  const auto z = hn::ConcatOdd(d, xz_high, xz_low), w = hn::ConcatOdd(d, yw_high, yw_low);
+#else
+  // Each block of 16 bytes is a lane's. First, blocks of lanes i and i + 4 become neighbours.
+#if HWY_TARGET == HWY_AVX2
+  const auto p = hn::ConcatLowerLower(d, c, a), q = hn::ConcatUpperUpper(d, c, a);
+  const auto r = hn::ConcatLowerLower(d, e, b), s = hn::ConcatUpperUpper(d, e, b);
+#else
+  const auto p = a, q = b, r = c, s = e;
+#endif
+  const D64 pairs;
+  const auto xy_low = hn::BitCast(pairs, hn::InterleaveLower(d, p, q)),
+             xy_high = hn::BitCast(pairs, hn::InterleaveLower(d, r, s)),
+             zw_low = hn::BitCast(pairs, hn::InterleaveUpper(d, p, q)),
+             zw_high = hn::BitCast(pairs, hn::InterleaveUpper(d, r, s));
+  const auto x = hn::BitCast(d, hn::InterleaveLower(pairs, xy_low, xy_high)),
+             y = hn::BitCast(d, hn::InterleaveUpper(pairs, xy_low, xy_high)),
+             z = hn::BitCast(d, hn::InterleaveLower(pairs, zw_low, zw_high)),
+             w = hn::BitCast(d, hn::InterleaveUpper(pairs, zw_low, zw_high));
+#endif
+  hn::Store(x, d, dst[0].lane + lane);
+  hn::Store(y, d, dst[1].lane + lane);
+  hn::Store(z, d, dst[2].lane + lane);
+  hn::Store(w, d, dst[3].lane + lane);
+}
+
 // A run: lane i's element is at host + i * E::kBytes. Only memory of active lanes is touched.
 template <class E>
 HWY_INLINE void load_run(uint64_t host, uint64_t exec, Vgpr* dst) {
@@ -103,17 +138,7 @@ HWY_INLINE void load_run(uint64_t host, uint64_t exec, Vgpr* dst) {
     }
     if constexpr (std::is_same_v<E, B128>) {
       if (kWholeVectors) {
-        for (size_t lane = 0; lane < kLanes; lane += kN32) {
-          const auto* const four = from + 4 * lane;
-          const auto a = load_once(four), b = load_once(four + kN32),
-                     c = load_once(four + 2 * kN32), e = load_once(four + 3 * kN32);
-          const auto low_even = hn::ConcatEven(d, b, a), low_odd = hn::ConcatOdd(d, b, a);
-          const auto high_even = hn::ConcatEven(d, e, c), high_odd = hn::ConcatOdd(d, e, c);
-          hn::Store(hn::ConcatEven(d, high_even, low_even), d, dst[0].lane + lane);
-          hn::Store(hn::ConcatEven(d, high_odd, low_odd), d, dst[1].lane + lane);
-          hn::Store(hn::ConcatOdd(d, high_even, low_even), d, dst[2].lane + lane);
-          hn::Store(hn::ConcatOdd(d, high_odd, low_odd), d, dst[3].lane + lane);
-        }
+        for (size_t lane = 0; lane < kLanes; lane += kN32) load_quads(from + 4 * lane, dst, lane);
         return;
       }
     }
