@@ -1,0 +1,122 @@
+// The caller's signals in batches: who may destroy them when, and batches without packets.
+#include <hsa/hsa_ext_amd.h>
+#include <engine/uptempo.hpp>
+#include <kernels/basics.hpp>
+
+#include <chrono>
+#include <thread>
+#include <vector>
+
+#include "test/support/catch.hpp"
+#include "test/support/on_device.hpp"
+#include "test/support/soon.hpp"
+
+using namespace uptempo;
+using namespace std::chrono_literals;
+
+namespace {
+
+using uptempo::test::OnDevice;
+using uptempo::test::soon;
+
+}  // namespace
+
+// The order of declarations that the header of BatchSubmitter::wait() shows.
+TEST_CASE_METHOD(OnDevice, "a caller's signal may be destroyed before the queues that use it",
+                 "[dispatch]") {
+  const Program program{gpu, builtin_kernels::basics()};
+  const auto fill = program.kernel<uint32_t*, uint32_t>("fill");
+  const PinnedBuffer<uint32_t> values{gpu, 2};
+  SECTION("after the work") {
+    Queue left{gpu}, right{gpu};
+    BatchSubmitter first{left}, second{right};
+    const Signal halo{SignalKind::interrupt, 1};
+    first.dispatch(fill, Grid{1}, values.data(), 1u);
+    first.complete_with(halo);
+    second.wait(halo);
+    second.dispatch(fill, Grid{1}, values.data() + 1, 2u);
+    first.submit();
+    second.submit().wait();
+  }
+  SECTION("before the submissions, and before the work") {
+    Queue left{gpu}, right{gpu};
+    BatchSubmitter first{left, {.timing = Timing::batch}}, second{right};
+    const Signal gate;
+    first.wait(gate);
+    first.dispatch(fill, Grid{1}, values.data(), 1u);
+    {
+      const Signal halo;
+      first.complete_with(halo);
+      second.wait(halo);
+    }
+    // ROCr would give these the memory of a destroyed one.
+    std::vector<Signal> others(64);
+    second.dispatch(fill, Grid{1}, values.data() + 1, 2u);
+    const Completion set = first.submit(), end = second.submit();
+    std::thread waiter([&] { set.wait(); });
+    hsa_signal_store_screlease(gate.handle(), 0);
+    CHECK(end.wait(soon()));
+    waiter.join();
+    CHECK(set.times().size() == 1);  // of the dispatch: a packet of wait() has none
+    for (const Signal& other : others) CHECK(hsa_signal_load_scacquire(other.handle()) == 1);
+  }
+  SECTION("after a batch that is never submitted") {
+    Queue left{gpu}, right{gpu};
+    BatchSubmitter first{left}, second{right};
+    const Signal halo;
+    first.complete_with(halo);
+    second.wait(halo);
+    second.clear();
+    first.clear();
+    first.dispatch(fill, Grid{1}, values.data(), 1u);
+    first.submit().wait();
+    second.dispatch(fill, Grid{1}, values.data() + 1, 2u);
+    second.submit().wait();
+    CHECK(hsa_signal_load_scacquire(halo.handle()) == 1);
+  }
+  CHECK(values[0] == 1);
+  CHECK(values[1] == 2);
+}
+
+TEST_CASE_METHOD(OnDevice, "a shared queue keeps the signals of work that it gives up",
+                 "[dispatch]") {
+  SharedQueue shared{gpu, {.drain_timeout = 20ms}};
+  const Signal gate;
+  {
+    Queue mine = shared.producer();
+    BatchSubmitter batch{mine};
+    const Signal inner, own;
+    batch.wait(gate);
+    batch.wait(inner);
+    batch.complete_with(own);
+    batch.submit();
+    hsa_signal_store_screlease(inner.handle(), 0);
+  }
+  std::vector<Signal> others(64);
+  hsa_signal_store_screlease(gate.handle(), 0);
+  Queue other = shared.producer();
+  BatchSubmitter batch{other};
+  batch.raw(aql::to_packet(aql::BarrierAnd{}));
+  CHECK(batch.submit().wait(soon()));
+  for (const Signal& other_signal : others)
+    CHECK(hsa_signal_load_scacquire(other_signal.handle()) == 1);
+}
+
+TEST_CASE_METHOD(OnDevice, "a batch without packets sets its completion signal", "[dispatch]") {
+  Queue left{gpu, {.drain_timeout = 100ms}}, right{gpu, {.drain_timeout = 100ms}};
+  BatchSubmitter first{left}, second{right};
+  const auto submits = {+[](BatchSubmitter& batch) { return batch.submit(); },
+                        +[](BatchSubmitter& batch) { return batch.submit(soon()); },
+                        +[](BatchSubmitter& batch) { return *batch.try_submit(); }};
+  for (const auto submit : submits) {
+    const Signal halo;
+    first.complete_with(halo);
+    second.wait(halo);
+    const Completion set = submit(first);
+    CHECK(first.size() == 0);
+    CHECK(second.submit().wait(soon()));
+    CHECK(set.wait(soon()));
+    // Without a signal of the caller there is nothing to publish.
+    CHECK(submit(first).value() == set.value());
+  }
+}
