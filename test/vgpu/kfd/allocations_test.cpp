@@ -1,4 +1,4 @@
-// Which allocation a finding names.
+// The allocation that a finding names.
 #include "kfd/report/allocations.hpp"
 
 #include "test/support/catch.hpp"

@@ -43,7 +43,7 @@ struct ObservedAccess {
   bool compares = false;    // of an atomic: a compare-and-swap
   uint32_t size_bytes = 0;  // per lane
   uint64_t lanes = 0;       // bit i: lane i takes part
-  // Of a store, for an observer of values: the lanes whose value differs from what memory holds.
+  // For an observer of values: the lanes of a store whose value differs from what memory holds.
   uint64_t changes = ~uint64_t{0};
   // [64], valid during the call. Entries of lanes that take no part are undefined.
   const GpuAddress* address = nullptr;

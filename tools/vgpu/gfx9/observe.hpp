@@ -40,7 +40,7 @@ struct Observed {
   // After the access, if it reads and reaches further than the wave.
   static void accessed(const Op& op, const Wave& wave, Access access, uint32_t size_bytes,
                        uint64_t lanes, const GpuAddress* address) noexcept;
-  // Of the lanes that a buffer's range check excludes.
+  // An access of the lanes that a buffer's range check excludes.
   static void out_of_range(const Op& op, const Wave& wave, Access access, uint32_t size_bytes,
                            uint64_t lanes, const GpuAddress* address) noexcept;
   // `offset`: of each lane, in the group segment. `returns`: of an atomic.
