@@ -1,4 +1,4 @@
-// Which kernels refuse a partial workgroup, or too many: their metadata decides.
+// Kernels that refuse a partial workgroup, or too many workgroups: their metadata decides.
 #include <kernels/basics.hpp>
 #include <kernels/probes.hpp>
 

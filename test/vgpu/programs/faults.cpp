@@ -208,7 +208,7 @@ void ring_in_handler() {
   raise(SIGUSR1);
 }
 
-// What the kernel takes. The C library's sigaction is larger.
+// The kernel's struct sigaction. The C library's is larger.
 struct KernelAction {
   void (*handler)(int, siginfo_t*, void*);
   unsigned long flags;
