@@ -1,6 +1,5 @@
 #include "aql/writer.hpp"
 
-#include <stdexcept>
 #include <thread>
 
 namespace uptempo::aql {
@@ -43,35 +42,24 @@ void AqlQueueWriter::Destroy::operator()(hsa_queue_t* queue) const noexcept {
   hsa_queue_destroy(queue);
 }
 
-AqlQueueWriter AqlQueueWriter::own(hsa_queue_t* queue, Producers producers,
-                                   const std::atomic<hsa_status_t>* error, RingAccess access) {
-  return AqlQueueWriter(queue, producers, error, access, true, nullptr);
+AqlQueueWriter AqlQueueWriter::own(hsa_queue_t* queue, const std::atomic<hsa_status_t>* error,
+                                   RingAccess access) {
+  return AqlQueueWriter(queue, error, access, true, nullptr);
 }
 
-AqlQueueWriter AqlQueueWriter::borrow(hsa_queue_t* queue, Producers producers,
-                                      const std::atomic<hsa_status_t>* error, RingAccess access) {
-  return AqlQueueWriter(queue, producers, error, access, false, nullptr);
+AqlQueueWriter AqlQueueWriter::borrow(hsa_queue_t* queue, const std::atomic<hsa_status_t>* error,
+                                      RingAccess access) {
+  return AqlQueueWriter(queue, error, access, false, nullptr);
 }
 
 AqlQueueWriter AqlQueueWriter::share(SharedRing& ring, const std::atomic<hsa_status_t>* error) {
-  return AqlQueueWriter(ring.queue(), Producers::shared, error, ring.access(), false, &ring);
+  return AqlQueueWriter(ring.queue(), error, ring.access(), false, &ring);
 }
 
-AqlQueueWriter::AqlQueueWriter(hsa_queue_t* queue, Producers producers,
-                               const std::atomic<hsa_status_t>* error, RingAccess access,
-                               bool owned, SharedRing* shared)
-    : producers_(producers), queue_(queue), error_(error), shared_(shared) {
+AqlQueueWriter::AqlQueueWriter(hsa_queue_t* queue, const std::atomic<hsa_status_t>* error,
+                               RingAccess access, bool owned, SharedRing* shared)
+    : queue_(queue), error_(error), shared_(shared) {
   require_ring(queue);
-  if (producers == Producers::foreign && queue->type == HSA_QUEUE_TYPE_SINGLE) {
-    throw std::invalid_argument(
-        "AqlQueueWriter: foreign producers on a queue of type SINGLE; create it with "
-        "HSA_QUEUE_TYPE_MULTI");
-  }
-  if (producers == Producers::shared && shared == nullptr) {
-    throw std::invalid_argument(
-        "AqlQueueWriter: shared producers without a SharedRing; make one and use "
-        "AqlQueueWriter::share");
-  }
   ring_ = static_cast<Packet64*>(queue->base_address);
   mask_ = queue->size - 1;
   has_device_ring_ = is_ring_in_device_memory(queue);
@@ -79,46 +67,6 @@ AqlQueueWriter::AqlQueueWriter(hsa_queue_t* queue, Producers producers,
   next_ = load_write_index();
   read_seen_ = load_read_index();
   if (owned) owned_.reset(queue);
-}
-
-bool AqlQueueWriter::cas_write_index(uint64_t expected, uint64_t desired) noexcept {
-  // Relaxed is enough for the claim itself. acq_rel keeps the claims of several producers in one
-  // order with their fills.
-  if (view_.write_index != nullptr) {
-    return std::atomic_ref(*view_.write_index)
-        .compare_exchange_strong(expected, desired, std::memory_order_acq_rel);
-  }
-  return hsa_queue_cas_write_index_scacq_screl(queue_, expected, desired) == expected;
-}
-
-bool AqlQueueWriter::claim(uint64_t count, uint64_t& first) noexcept {
-  if (shared_ != nullptr) {
-    backoff_.wait(count);
-    return shared_->claim(this, count, read_seen_, first);
-  }
-  for (;;) {
-    const uint64_t write = load_write_index();
-    if (write + count - read_seen_ > ring_size()) {
-      read_seen_ = free_below();
-      // Full only if `write` is no older than the read index: meanwhile other producers may have
-      // claimed slots and the processor may have taken packets.
-      if (write + count - read_seen_ > ring_size()) {
-        if (load_write_index() == write) return false;
-        continue;
-      }
-    }
-    // A failure means that another producer has claimed slots, so the system makes progress.
-    if (cas_write_index(write, write + count)) {
-      first = write;
-      // Acquire of each header: makes visible what another producer stored into the slot one lap
-      // earlier. The processor between them is not a thread of the C++ memory model.
-      // Not in device memory, where a load would take a round trip: there, the processor has taken
-      // the other packet, so its stores have arrived.
-      for (uint64_t i = 0; i < count && !has_device_ring_; ++i)
-        (void)std::atomic_ref(ring_[(write + i) & mask_].word[0]).load(std::memory_order_acquire);
-      return true;
-    }
-  }
 }
 
 bool AqlQueueWriter::wait_for_slots(uint64_t count, Deadline deadline, uint64_t& first,
@@ -133,10 +81,7 @@ bool AqlQueueWriter::wait_for_slots(uint64_t count, Deadline deadline, uint64_t&
       return false;
     }
     const bool last_look = deadline.passed();
-    if (producers_ == Producers::exclusive ? has_room(count) : claim(count, first)) {
-      if (producers_ == Producers::exclusive) first = next_;
-      return true;
-    }
+    if (claim(count, first)) return true;
     if (last_look) {
       result.status = PublishStatus::resource_full;
       result.occupancy = room().occupancy;

@@ -17,7 +17,6 @@
 // a queue in order and reads nothing beyond the write index.
 // * The virtual GPU and ROCr's intercepting queues (intercept_queue.cpp:228) fetch up to the write
 //   index and no further. The doorbell sets the same limit for gfx9's command processor.
-// * Foreign producers expose slots before they are filled, so they store packets one by one.
 // * A gate requires that processors leave INVALID headers in the slots they have taken (HSA 1.2,
 //   2.9).
 //
@@ -32,14 +31,13 @@
 //              covers published slots only. A processor that re-reads a 64-byte line between two
 //              stores (after a remap or another doorbell) finds no half-written packet below the
 //              write index. The owner may change threads if it orders them itself.
-//   foreign    Other code also publishes to the queue. The writer proves room, then claims slots by
-//              compare-and-swap on the visible write index (like hsa_queue_cas_write_index). A full
-//              ring never strands a claimed slot. Between claim and header store the write index
-//              covers unpublished slots, so only the INVALID header protects them. Several foreign
-//              writers may share a queue, each owned by one thread. The queue must not be of type
-//              SINGLE.
 //   shared     Threads of this process share the queue through a SharedRing, with one writer each,
 //              and keep the exclusive rule (shared_ring.hpp).
+// No other code may publish to the queue. Such code would claim slots on the visible write index
+// (hsa_queue_add_write_index), which exposes a slot before it is filled. An INVALID header protects
+// that slot only if the processor reads the slot once, and some hosts split its fetch of 64 bytes:
+// it can then combine halves of the old and the new packet (seen on MI300X behind Intel hosts,
+// github.com/ROCm/rocm-systems/pull/10377).
 //
 // Tools: a profiler may keep an index of its own behind the HSA functions. It reads the packets and
 // moves the queue's write index when the doorbell is stored (rocprofiler-sdk: ROCm/rocm-systems
@@ -81,8 +79,6 @@
 #include "aql/store_fence.hpp"
 
 namespace uptempo::aql {
-
-enum class Producers : uint8_t { exclusive, foreign, shared };
 
 // How a publication is split. With `lead`, the first packets start executing while the writer
 // stores the rest (packets written in place are already stored). Each further doorbell costs a
@@ -129,8 +125,8 @@ struct Room {
 template <class Emit>
 concept Emitter = std::is_nothrow_invocable_r_v<uint32_t, Emit&, uint64_t, void*>;
 // An Emitter that can also store many packets at once: emit(uint64_t i, std::span<Packet64> slots)
-// noexcept stores whole packets from the i-th on (store_behind_gate() in packet.hpp). Except for
-// foreign producers, publish() calls it for all packets of a chunk except the first.
+// noexcept stores whole packets from the i-th on (store_behind_gate() in packet.hpp). publish()
+// calls it for all packets of a chunk except the first.
 template <class Emit>
 concept RunEmitter =
     Emitter<Emit> && std::is_nothrow_invocable_v<Emit&, uint64_t, std::span<Packet64>>;
@@ -139,17 +135,13 @@ class AqlQueueWriter {
  public:
   // Takes ownership of a queue created by hsa_queue_create; the destructor calls hsa_queue_destroy.
   // The queue's error callback sets `error`, if given; the writer reads it with acquire order, and
-  // it outlives the writer. Throws std::invalid_argument for a queue that require_ring() rejects,
-  // and for foreign producers on a queue of type SINGLE.
-  static AqlQueueWriter own(hsa_queue_t* queue, Producers producers = Producers::exclusive,
-                            const std::atomic<hsa_status_t>* error = nullptr,
+  // it outlives the writer. Throws std::invalid_argument for a queue that require_ring() rejects.
+  static AqlQueueWriter own(hsa_queue_t* queue, const std::atomic<hsa_status_t>* error = nullptr,
                             RingAccess access = RingAccess::direct);
 
-  // Uses a queue that the caller destroys. With exclusive producers, no other code may publish
-  // while the writer exists. Throws std::invalid_argument as own() does, and also for shared
-  // producers: use share().
-  static AqlQueueWriter borrow(hsa_queue_t* queue, Producers producers,
-                               const std::atomic<hsa_status_t>* error = nullptr,
+  // Uses a queue that the caller destroys. No other code may publish while the writer exists.
+  // Throws std::invalid_argument as own() does.
+  static AqlQueueWriter borrow(hsa_queue_t* queue, const std::atomic<hsa_status_t>* error = nullptr,
                                RingAccess access = RingAccess::direct);
 
   // Creates one of several writers over `ring`, which outlives them. Slots that one publish()
@@ -193,10 +185,9 @@ class AqlQueueWriter {
   // producers, it refuses only if the deadline is Deadline::now(): a thread that waits here holds
   // no slots, so publish() does the waiting.
   PublishResult admit(uint64_t count, Deadline deadline) noexcept;
-  // Like admit(), but does not wait and does not report. For exclusive producers; returns false for
-  // others.
+  // Like admit(), but does not wait and does not report. Returns false for shared producers.
   bool admits_now(uint64_t count) noexcept {
-    return producers_ == Producers::exclusive && queue_error() == HSA_STATUS_SUCCESS &&
+    return shared_ == nullptr && queue_error() == HSA_STATUS_SUCCESS &&
            has_room(count < ring_size() ? count : ring_size());
   }
 
@@ -219,14 +210,17 @@ class AqlQueueWriter {
   template <Emitter Emit>
   uint64_t publish_proven(uint64_t count, Emit&& emit, Chunking chunking) noexcept;
 
+  // True if other code has published to the queue since this writer last did: the visible write
+  // index is not where this writer left it. Always false for shared producers, and where tools may
+  // move the index (RingAccess::hsa_calls).
+  bool has_intruder() const noexcept {
+    return shared_ == nullptr && view_.write_index != nullptr && load_write_index() != next_;
+  }
+
   Room room() const noexcept;
   uint32_t ring_size() const noexcept { return mask_ + 1; }
-  // Index of the next packet (exclusive), or its index if it were claimed now (foreign, shared).
-  uint64_t next_index() const noexcept {
-    return producers_ == Producers::exclusive ? next_
-           : shared_ != nullptr               ? shared_->claimed()
-                                              : load_write_index();
-  }
+  // Index of the next packet (exclusive), or its index if it were claimed now (shared).
+  uint64_t next_index() const noexcept { return shared_ == nullptr ? next_ : shared_->claimed(); }
   uint64_t read_index() const noexcept { return load_read_index(); }
   // Index of the first packet whose slot is in use.
   uint64_t free_below() const noexcept {
@@ -234,7 +228,8 @@ class AqlQueueWriter {
     SlotHolds* const held = holds();
     return held == nullptr ? read : held->free_below(read);
   }
-  Producers producers() const noexcept { return producers_; }
+  // True for a writer over a SharedRing.
+  bool is_shared() const noexcept { return shared_ != nullptr; }
   hsa_queue_t* queue() const noexcept { return queue_; }
   // True if the ring is in a GPU's memory.
   bool has_device_ring() const noexcept { return has_device_ring_; }
@@ -249,8 +244,8 @@ class AqlQueueWriter {
     void operator()(hsa_queue_t* queue) const noexcept;
   };
 
-  AqlQueueWriter(hsa_queue_t* queue, Producers producers, const std::atomic<hsa_status_t>* error,
-                 RingAccess access, bool owned, SharedRing* shared);
+  AqlQueueWriter(hsa_queue_t* queue, const std::atomic<hsa_status_t>* error, RingAccess access,
+                 bool owned, SharedRing* shared);
 
   template <class Emit>
   // returns the number of doorbells
@@ -265,20 +260,18 @@ class AqlQueueWriter {
   uint64_t load_read_index() const noexcept { return view_.load_read_index(); }
   uint64_t load_write_index() const noexcept { return view_.load_write_index(); }
   void store_write_index(uint64_t index) noexcept { view_.store_write_index(index); }
-  bool cas_write_index(uint64_t expected, uint64_t desired) noexcept;
 
   hsa_status_t queue_error() const noexcept;
   bool has_room(uint64_t count) noexcept;
   bool claim(uint64_t count, uint64_t& first) noexcept;
-  // Returns true when `count` slots are proven free (exclusive) or claimed from `first` on
-  // (foreign, shared). Otherwise returns false with the reason in `result`.
+  // Returns true when `count` slots are proven free (exclusive) or claimed (shared) from `first`
+  // on. Otherwise returns false with the reason in `result`.
   bool reserve(uint64_t count, Deadline deadline, uint64_t& first, PublishResult& result) noexcept;
   bool wait_for_slots(uint64_t count, Deadline deadline, uint64_t& first,
                       PublishResult& result) noexcept;
 
   Packet64* ring_ = nullptr;
   uint32_t mask_ = 0;
-  Producers producers_ = Producers::exclusive;
   bool has_device_ring_ = false;
   uint64_t next_ = 0;       // exclusive: index of the next packet
   uint64_t read_seen_ = 0;  // last result of free_below(); the current one is not lower
@@ -305,16 +298,16 @@ inline bool AqlQueueWriter::has_room(uint64_t count) noexcept {
   return next_ + count - read_seen_ <= ring_size();
 }
 
+inline bool AqlQueueWriter::claim(uint64_t count, uint64_t& first) noexcept {
+  first = next_;
+  if (shared_ == nullptr) return has_room(count);
+  backoff_.wait(count);
+  return shared_->claim(this, count, read_seen_, first);
+}
+
 inline bool AqlQueueWriter::reserve(uint64_t count, Deadline deadline, uint64_t& first,
                                     PublishResult& result) noexcept {
-  if (queue_error() == HSA_STATUS_SUCCESS) {
-    if (producers_ == Producers::exclusive) {
-      first = next_;
-      if (has_room(count)) return true;
-    } else if (claim(count, first)) {
-      return true;
-    }
-  }
+  if (queue_error() == HSA_STATUS_SUCCESS && claim(count, first)) return true;
   return wait_for_slots(count, deadline, first, result);
 }
 
@@ -326,15 +319,13 @@ inline uint64_t AqlQueueWriter::write_chunk(uint64_t first, uint64_t count, uint
   const uint64_t mask = mask_;
   uint64_t one_by_one = count;
   if constexpr (RunEmitter<Emit>) {
-    if (producers_ != Producers::foreign) {
-      for (uint64_t i = 1; i < count;) {
-        const uint64_t place = (first + i) & mask, to_the_end = mask + 1 - place;
-        const uint64_t run = count - i < to_the_end ? count - i : to_the_end;
-        emit(done + i, std::span(ring + place, run));
-        i += run;
-      }
-      one_by_one = 1;
+    for (uint64_t i = 1; i < count;) {
+      const uint64_t place = (first + i) & mask, to_the_end = mask + 1 - place;
+      const uint64_t run = count - i < to_the_end ? count - i : to_the_end;
+      emit(done + i, std::span(ring + place, run));
+      i += run;
     }
+    one_by_one = 1;
   }
   for (uint64_t i = 0; i < one_by_one; ++i) {
     Packet64* const slot = ring + ((first + i) & mask);
@@ -346,14 +337,13 @@ inline uint64_t AqlQueueWriter::write_chunk(uint64_t first, uint64_t count, uint
   }
   // Before the doorbell, and before another thread can commit these packets.
   fence_ring();
-  if (producers_ == Producers::exclusive) {
-    next_ = first + count;
-    store_write_index(next_);
-  } else if (shared_ != nullptr) {
+  if (shared_ != nullptr) {
     const uint32_t doorbells = shared_->commit(first, first + count);
     backoff_.published(count, doorbells != 0);
     return doorbells;
   }
+  next_ = first + count;
+  store_write_index(next_);
   ring_doorbell(first + count - 1);
   return 1;
 }

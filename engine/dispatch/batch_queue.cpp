@@ -57,7 +57,7 @@ uint32_t timing_signals_for(const Publication& publication) noexcept {
 [[gnu::always_inline]] inline bool BatchQueue::admits_at_once(
     const Publication& publication) noexcept {
   return publication.timing == Timing::none && publication.own_signal.handle == 0 &&
-         timeline_.has_room() && signals_.has(SignalKind::interrupt) &&
+         timeline_.has_room() && signals_.has(SignalKind::interrupt) && !writer_->has_intruder() &&
          writer_->admits_now(publication.packets.size());
 }
 
@@ -135,8 +135,8 @@ bool BatchQueue::append_closing_packet(Publication& publication) {
 // a few stores.
 [[gnu::always_inline]] inline bool BatchQueue::is_in_place(
     const Publication& publication) const noexcept {
-  return publication.packets.in_ring() || (publication.packets.size() == 1 && !publication.kept &&
-                                           writer_->producers() == aql::Producers::exclusive);
+  return publication.packets.in_ring() ||
+         (publication.packets.size() == 1 && !publication.kept && !writer_->is_shared());
 }
 
 // Before the first header: a failure names the submission.
@@ -179,12 +179,11 @@ struct Packets {
 
 }  // namespace
 
-// True if admit() has proven room for every packet: with other producers, only a claim does.
+// True if admit() has proven room for every packet: with shared producers, only a claim does.
 [[gnu::always_inline]] inline bool BatchQueue::has_proven_room(
     const Publication& publication) const noexcept {
   return publication.published == 0 && !publication.holds_slots &&
-         publication.packets.size() <= writer_->ring_size() &&
-         writer_->producers() == aql::Producers::exclusive;
+         publication.packets.size() <= writer_->ring_size() && !writer_->is_shared();
 }
 
 [[gnu::always_inline]] inline void BatchQueue::publish_copies(Publication& publication) noexcept {
@@ -250,8 +249,7 @@ void BatchQueue::make_room(Publication& publication) {
   if (publication.published != 0) refuse_more(publication, "one more packet");
   PacketStore& packets = publication.packets;
   const bool opens = packets.size() == 1 && !publication.kept && ring_batch_ == nullptr &&
-                     partly_out_ == nullptr && writer_->producers() == aql::Producers::exclusive &&
-                     !writer_->has_device_ring();
+                     partly_out_ == nullptr && !writer_->is_shared() && !writer_->has_device_ring();
   if (!opens && !packets.in_ring()) return packets.grow();
   const std::span<aql::Packet64> free = writer_->free_run(packets.size());
   if (free.empty()) return opens ? packets.grow() : evict(publication);
@@ -260,7 +258,7 @@ void BatchQueue::make_room(Publication& publication) {
   ring_batch_ = &publication;
 }
 
-// `first` is not known where other producers claim slots, too. Their packets may be between those
+// `first` is not known where other threads claim slots, too. Their packets may be between those
 // of a publication longer than the ring, whose first packets are overwritten by then.
 void BatchQueue::place_flight(uint64_t first, const aql::PublishResult& result,
                               uint64_t published) noexcept {
@@ -308,9 +306,7 @@ std::optional<uint64_t> BatchQueue::submit(Publication& publication, Deadline de
     return settle(publication);
   }
   const uint64_t before = publication.published;
-  const uint64_t first = writer_->producers() == aql::Producers::exclusive
-                             ? writer_->next_index()
-                             : FlightRecorder::kUnplaced;
+  const uint64_t first = !writer_->is_shared() ? writer_->next_index() : FlightRecorder::kUnplaced;
   record_flight(publication, first);
   const aql::PublishResult result = publish_by_copy(publication, deadline);
   place_flight(first, result, publication.published - before);
@@ -349,6 +345,7 @@ std::optional<uint64_t> BatchQueue::submit(Publication& publication, Deadline de
 }
 
 bool BatchQueue::admit_when_free(Publication& publication, Deadline deadline) {
+  if (writer_->has_intruder()) refuse_beside_others();
   if (publication.own_signal.handle != 0) check_own_signal(publication);
   const SignalNeeds needs = signal_needs(publication);
   if (!await_signals(publication, needs, deadline) ||
@@ -356,7 +353,7 @@ bool BatchQueue::admit_when_free(Publication& publication, Deadline deadline) {
     return false;
   if (publication.timing != Timing::none) enable_profiling();
   publication.timing_signals.reserve(needs.timing);
-  // After this point, only a ring with other producers can refuse the batch.
+  // After this point, only a shared ring can refuse the batch.
   take_timing_signals(publication, needs.timing);
   if (publication.own_signal.handle != 0) aql::rearm(publication.own_signal, 1);
   begin(publication, publication.own_signal.handle != 0 ? publication.own_signal
@@ -372,8 +369,7 @@ bool BatchQueue::admit_when_free(Publication& publication, Deadline deadline) {
   return value;
 }
 
-// The ring refused packets after admit() had found room: it has other producers, or the batch is
-// longer than the ring and the deadline has passed.
+// The ring refused packets after admit() had found room: it is shared, or the batch is longer than the ring and the deadline has passed.
 std::optional<uint64_t> BatchQueue::settle_refused(Publication& publication,
                                                    const aql::PublishResult& result) {
   if (result.status == aql::PublishStatus::queue_failed) {

@@ -78,6 +78,7 @@ class BatchQueue : public QueueResources {
   void end_attachments() noexcept;
   [[noreturn]] void refuse_failed(const Publication& publication) const;
   [[noreturn]] static void refuse_behind(const Publication& first, const Publication& second);
+  [[noreturn]] void refuse_beside_others() const;
   [[noreturn]] void refuse_longer_than_ring(size_t packets) const;
   void check_own_signal(const Publication& publication) const;
   struct SignalNeeds {

@@ -88,6 +88,16 @@ void BatchQueue::check_own_signal(const Publication& publication) const {
   }
 }
 
+void BatchQueue::refuse_beside_others() const {
+  throw Error({.status = HSA_STATUS_ERROR_INVALID_QUEUE,
+               .call = "BatchSubmitter::submit",
+               .asked = fmt::format("a submission at index {}", writer_->next_index()),
+               .found = fmt::format("write index {}: other code publishes to this HSA queue, too",
+                                    writer_->visible_write_index()),
+               .remedy = "submit to a Queue of your own; order the two by a Signal "
+                         "(BatchSubmitter::wait, complete_with)"});
+}
+
 // A later signal would fire before the missing packets of the first batch, and free what they use.
 void BatchQueue::refuse_behind(const Publication& first, const Publication& second) {
   throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,

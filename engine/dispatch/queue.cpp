@@ -16,19 +16,11 @@ Queue::Queue(const Agent& agent, const QueueOptions& options)
 
 Queue::Queue(std::unique_ptr<detail::BatchQueue> state) noexcept : state_(std::move(state)) {}
 
-Queue Queue::borrow(const Agent& agent, hsa_queue_t* queue, aql::Producers producers,
-                    const std::atomic<hsa_status_t>* error, const QueueOptions& options) {
-  if (producers == aql::Producers::shared) {
-    throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
-                 .call = "Queue::borrow",
-                 .asked = "shared producers on a borrowed queue",
-                 .found = "only the queue of a SharedQueue supports them",
-                 .remedy = "make a SharedQueue, or borrow with Producers::foreign"});
-  }
+Queue Queue::borrow(const Agent& agent, hsa_queue_t* queue, const std::atomic<hsa_status_t>* error,
+                    const QueueOptions& options) {
   return Queue(std::make_unique<detail::BatchQueue>(
       agent, options,
-      detail::BatchQueue::Parts{
-          .queue = queue, .producers = producers, .kernargs = {}, .foreign_error = error}));
+      detail::BatchQueue::Parts{.queue = queue, .kernargs = {}, .foreign_error = error}));
 }
 
 Queue::Queue(Queue&&) noexcept = default;

@@ -79,12 +79,12 @@ class Queue {
   // Creates an HSA queue. Throws Error.
   explicit Queue(const Agent& agent, const QueueOptions& options = {});
 
-  // Uses an HSA queue that the caller creates and destroys. With Producers::foreign, other
-  // producers may publish to it. They follow the read index, so they may overwrite the packet of a
-  // running kernel that reads it (KernelInfo::reads_packet). The owner's error callback must set
-  // `error`, which must outlive the Queue. QueueOptions::packets is ignored. Throws Error for
-  // Producers::shared, which requires a SharedQueue.
-  static Queue borrow(const Agent& agent, hsa_queue_t* queue, aql::Producers producers,
+  // Uses an HSA queue that the caller creates and destroys. While the Queue exists, no other code
+  // may publish to the HSA queue (writer.hpp says why): not a queue of HIP's, or of another library
+  // that goes on using it. A submission that finds other packets in it throws Error. The owner's
+  // error callback must set `error`, which must outlive the Queue. QueueOptions::packets is
+  // ignored. Throws Error.
+  static Queue borrow(const Agent& agent, hsa_queue_t* queue,
                       const std::atomic<hsa_status_t>* error = nullptr,
                       const QueueOptions& options = {});
 

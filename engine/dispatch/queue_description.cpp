@@ -16,18 +16,6 @@
 namespace uptempo::detail {
 namespace {
 
-const char* name_of(aql::Producers producers) noexcept {
-  switch (producers) {
-    case aql::Producers::exclusive:
-      return "one, with a private cursor";
-    case aql::Producers::foreign:
-      return "also others, which claim slots on the visible write index";
-    case aql::Producers::shared:
-      break;
-  }
-  return "threads of this process, which commit in the order of their claims";
-}
-
 std::string doorbell_of(const hsa_queue_t* queue) {
   using Kind = aql::detail::SignalKind;
   switch (const Kind kind = aql::detail::signal_kind(queue->doorbell_signal)) {
@@ -98,7 +86,9 @@ std::string QueueResources::describe() const {
   else
     all.line("HSA queue", "that of a SharedQueue");
   if (agent_) all.line("agent", fmt::format("{}, ISA {}", agent_->name(), agent_->isa()));
-  all.line("producers", name_of(writer_->producers()))
+  all.line("producers", writer_->is_shared()
+                            ? "threads of this process, which commit in the order of their claims"
+                            : "one, with a private cursor")
       .line("doorbell", doorbell_of(queue))
       .line("publication", publication_of(*writer_, access_))
       .line("publications at a time", std::to_string(publications_of(options_, signals_)))

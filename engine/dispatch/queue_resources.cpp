@@ -121,8 +121,7 @@ void QueueResources::connect(const Parts& parts) {
   common_ = parts.common;
   access_ = choose_access(parts);
   writer_ = common_ ? aql::AqlQueueWriter::share(common_->ring(), &timeline_.error())
-                    : aql::AqlQueueWriter::borrow(parts.queue, parts.producers, &timeline_.error(),
-                                                  access_.access);
+                    : aql::AqlQueueWriter::borrow(parts.queue, &timeline_.error(), access_.access);
   // Both sources: the owner of a borrowed queue does not report memory faults or the end of the
   // Runtime; these fail the timeline.
   writer_->also_watch(parts.foreign_error);
@@ -149,16 +148,6 @@ RingAccessChoice QueueResources::choose_access(const Parts& parts) const {
   // Without an agent there is no ROCr, and no tool.
   if (!agent_ && wish == AccessWish::automatic)
     return {aql::RingAccess::direct, "the queue is not ROCr's"};
-  if (agent_ && wish == AccessWish::direct && parts.producers == aql::Producers::foreign) {
-    const RingAccessChoice safe = choose_ring_access(parts.queue);
-    if (safe.access != aql::RingAccess::direct) {
-      throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
-                   .call = "Queue::borrow",
-                   .asked = "direct access to the indices of a queue with foreign producers",
-                   .found = safe.reason,
-                   .remedy = "use AccessWish::automatic"});
-    }
-  }
   return choose_ring_access(parts.queue, wish);
 }
 

@@ -59,7 +59,6 @@ class QueueResources {
  public:
   struct Parts {
     hsa_queue_t* queue = nullptr;
-    aql::Producers producers = aql::Producers::exclusive;
     std::span<std::byte> kernargs{};
     const std::atomic<hsa_status_t>* foreign_error = nullptr;  // of a borrowed queue
     std::shared_ptr<SharedHsaQueue> common{};                  // of shared producers

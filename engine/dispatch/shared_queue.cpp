@@ -31,8 +31,7 @@ Queue SharedQueue::producer() {
   }
   return Queue(std::make_unique<detail::BatchQueue>(
       agent_, options_,
-      detail::BatchQueue::Parts{
-          .queue = handle(), .producers = aql::Producers::shared, .common = common_}));
+      detail::BatchQueue::Parts{.queue = handle(), .kernargs = {}, .common = common_}));
 }
 
 hsa_queue_t* SharedQueue::handle() const { return common("SharedQueue::handle").ring().queue(); }

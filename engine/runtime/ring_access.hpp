@@ -8,8 +8,7 @@
 // * It replaces the functions hsa_queue_*_write_index_* and hsa_signal_*store_*, and keeps queue
 //   and doorbell. The functions then move an index of the tool's own. The queue's index moves when
 //   the doorbell is stored (rocprofiler-sdk of 2026, ROCm/rocm-systems pull request 5219).
-// A direct store to the queue's own index or doorbell bypasses such a tool. Where several producers
-// share the queue, it also makes the two indices disagree, and packets are lost.
+// A direct store to the queue's own index or doorbell bypasses such a tool.
 //
 // Environment variables do not name every tool: rocprofiler-register gives ROCr's function table to
 // tools without HSA_TOOLS_LIB. So the functions themselves are read. An exported HSA function is
@@ -49,7 +48,6 @@ Interposition find_interposition();
 enum class AccessWish : uint8_t {
   automatic,  // direct, unless a tool interposes or the doorbell is not of kind DOORBELL
   // Direct even then: tools do not see the packets. For tools that only count calls or trace them.
-  // Other producers of the queue would lose packets, so a Queue with Producers::foreign refuses it.
   direct,
   hsa_calls,  // HSA calls even without a tool
 };

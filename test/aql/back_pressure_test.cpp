@@ -18,7 +18,6 @@
 using namespace uptempo;
 using namespace std::chrono_literals;
 using aql::AqlQueueWriter;
-using aql::Producers;
 using aql::PublishStatus;
 using test::emit_tickets;
 using test::QueueDouble;
@@ -39,10 +38,8 @@ struct Filled {
   QueueDouble queue;
   AqlQueueWriter writer;
 
-  Filled(uint32_t ring_size, uint64_t used, Producers producers,
-         const std::atomic<hsa_status_t>* error = nullptr)
-      : queue({.ring_size = ring_size}),
-        writer(AqlQueueWriter::borrow(queue.queue(), producers, error)) {
+  Filled(uint32_t ring_size, uint64_t used, const std::atomic<hsa_status_t>* error = nullptr)
+      : queue({.ring_size = ring_size}), writer(AqlQueueWriter::borrow(queue.queue(), error)) {
     REQUIRE(writer.publish(used, Deadline::now(), emit_tickets(0)));
   }
 };
@@ -61,8 +58,8 @@ std::chrono::nanoseconds cpu_time_of_this_thread() {
   return ns(usage.ru_utime) + ns(usage.ru_stime);
 }
 
-void check_full_ring(Producers producers) {
-  Filled ring(64, 62, producers);
+void check_full_ring() {
+  Filled ring(64, 62);
   SECTION("a try reports at once and names the ring's size and occupancy") {
     const auto result = ring.writer.publish(10, Deadline::now(), emit_tickets(62));
     CHECK(result.status == PublishStatus::resource_full);
@@ -129,45 +126,35 @@ TEST_CASE("Invariant 3: nothing fallible runs between reserving a slot and publi
     CHECK_FALSE(Publishable<decltype(throwing)>);
     CHECK(Publishable<decltype(safe)>);
   }
-  SECTION("a foreign writer claims no slot before room for all is proven") {
-    Filled ring(64, 64, Producers::foreign);
-    const auto result = ring.writer.publish(5, Deadline::now(), emit_tickets(64));
-    CHECK(result.status == PublishStatus::resource_full);
-    // No slot is stranded; the processor could never get past a stranded one.
-    CHECK(ring.queue.write_index().load() == 64);
-  }
 }
 
 TEST_CASE(
     "Invariant 7: a writer waits for a full ring until the deadline, reports it, and leaves no "
     "trace",
     "[writer][invariant]") {
-  SECTION("exclusive") { check_full_ring(Producers::exclusive); }
-  SECTION("foreign") { check_full_ring(Producers::foreign); }
+  check_full_ring();
 }
 
 TEST_CASE("admission proves room and changes nothing", "[writer]") {
-  for (const auto producers : {Producers::exclusive, Producers::foreign}) {
-    Filled ring(64, 60, producers);
-    CHECK(ring.writer.admit(4, Deadline::now()));
-    const auto refused = ring.writer.admit(5, Deadline::after(1ms));
-    CHECK(refused.status == PublishStatus::resource_full);
-    CHECK(refused.occupancy == 60);
-    CHECK(refused.ring_size == 64);
-    CHECK(ring.queue.write_index().load() == 60);
-    CHECK(ring.queue.doorbell().load() == 59);
+  Filled ring(64, 60);
+  CHECK(ring.writer.admit(4, Deadline::now()));
+  const auto refused = ring.writer.admit(5, Deadline::after(1ms));
+  CHECK(refused.status == PublishStatus::resource_full);
+  CHECK(refused.occupancy == 60);
+  CHECK(refused.ring_size == 64);
+  CHECK(ring.queue.write_index().load() == 60);
+  CHECK(ring.queue.doorbell().load() == 59);
 
-    // More packets than the ring holds: admitted when the ring is empty.
-    CHECK_FALSE(ring.writer.admit(1000, Deadline::now()));
-    take(ring.queue, 60);
-    CHECK(ring.writer.admit(1000, Deadline::now()));
-  }
+  // More packets than the ring holds: admitted when the ring is empty.
+  CHECK_FALSE(ring.writer.admit(1000, Deadline::now()));
+  take(ring.queue, 60);
+  CHECK(ring.writer.admit(1000, Deadline::now()));
 }
 
 TEST_CASE("a failed queue refuses publications at once and ends a wait", "[writer]") {
   std::atomic<hsa_status_t> error{HSA_STATUS_SUCCESS};
   SECTION("later publications are refused, room or not") {
-    Filled ring(64, 3, Producers::exclusive, &error);
+    Filled ring(64, 3, &error);
     error = HSA_STATUS_ERROR_INVALID_ISA;
     const auto result = ring.writer.publish(1, Deadline::never(), emit_tickets(3));
     CHECK(result.status == PublishStatus::queue_failed);
@@ -176,7 +163,7 @@ TEST_CASE("a failed queue refuses publications at once and ends a wait", "[write
     CHECK(ring.writer.admit(1, Deadline::never()).status == PublishStatus::queue_failed);
   }
   SECTION("a wait without deadline ends") {
-    Filled ring(64, 64, Producers::exclusive, &error);
+    Filled ring(64, 64, &error);
     std::thread device([&] {
       std::this_thread::sleep_for(5ms);
       error = HSA_STATUS_ERROR_EXCEPTION;
@@ -186,19 +173,6 @@ TEST_CASE("a failed queue refuses publications at once and ends a wait", "[write
     CHECK(result.status == PublishStatus::queue_failed);
     CHECK(result.queue_error == HSA_STATUS_ERROR_EXCEPTION);
   }
-}
-
-TEST_CASE(
-    "room counts the claims of other producers on a foreign queue, even beyond the ring's size",
-    "[writer]") {
-  QueueDouble queue({.ring_size = 64});
-  auto writer = AqlQueueWriter::borrow(queue.queue(), Producers::foreign);
-  queue.write_index().store(70);  // a producer that claims first and waits afterwards
-  CHECK(writer.room().occupancy == 70);
-  CHECK(writer.room().free == 0);
-  CHECK_FALSE(writer.publish(1, Deadline::now(), emit_tickets(0)));
-  queue.read_index().store(7);
-  CHECK(writer.room().free == 1);
 }
 
 TEST_CASE("a deadline saturates and recognizes now and never", "[deadline]") {

@@ -13,7 +13,6 @@ using namespace std::chrono_literals;
 using aql::AqlQueueWriter;
 using aql::Barrier;
 using aql::FenceScope;
-using aql::Producers;
 using test::PacketProcessor;
 using test::SignalDouble;
 
@@ -50,7 +49,7 @@ TEST_CASE("a thread that acquires a completion signal sees the kernel's effects"
   uint64_t effect = 0;  // not atomic: the signal orders it
   PacketProcessor device(
       {}, [&](const hsa_kernel_dispatch_packet_t& p, uint64_t) { effect = p.kernel_object; });
-  auto writer = AqlQueueWriter::borrow(device.queue(), Producers::exclusive, &device.error());
+  auto writer = AqlQueueWriter::borrow(device.queue(), &device.error());
   const std::vector<aql::Packet64> packets{kernel(kWithBarrier, 42, signal.handle())};
   REQUIRE(writer.publish(packets, Deadline::now()));
   while (aql::load_acquire(signal.handle()) != 0) std::this_thread::yield();
@@ -63,7 +62,7 @@ TEST_CASE("a thread that acquires a completion signal sees the kernel's effects"
 TEST_CASE("a packet overtakes an earlier one only without its barrier bit", "[double]") {
   for (const auto flags : {kWithoutBarrier, kWithBarrier}) {
     PacketProcessor device(first_is_long());
-    auto writer = AqlQueueWriter::borrow(device.queue(), Producers::exclusive);
+    auto writer = AqlQueueWriter::borrow(device.queue());
     const std::vector<aql::Packet64> packets{kernel(kWithoutBarrier, 1), kernel(flags, 2)};
     REQUIRE(writer.publish(packets, Deadline::now()));
     REQUIRE(device.wait_completed(2));
@@ -83,7 +82,7 @@ TEST_CASE("the read index passes a packet at its completion, or at its launch by
     PacketProcessor device(options, [&](const hsa_kernel_dispatch_packet_t&, uint64_t) {
       while (!release) std::this_thread::yield();
     });
-    auto writer = AqlQueueWriter::borrow(device.queue(), Producers::exclusive);
+    auto writer = AqlQueueWriter::borrow(device.queue());
     const std::vector<aql::Packet64> packets{kernel(kWithBarrier, 1)};
     REQUIRE(writer.publish(packets, Deadline::now()));
     if (early) {
@@ -102,7 +101,7 @@ TEST_CASE("barrier packets wait for their dependencies", "[double]") {
   SignalDouble first(1);
   SignalDouble second(1);
   PacketProcessor device;
-  auto writer = AqlQueueWriter::borrow(device.queue(), Producers::exclusive);
+  auto writer = AqlQueueWriter::borrow(device.queue());
   std::vector<aql::Packet64> packets;
   SECTION("AND: for all") {
     packets = {aql::to_packet(aql::BarrierAnd{kWithBarrier, {{first.handle(), second.handle()}}})};
@@ -135,7 +134,7 @@ TEST_CASE("barrier packets wait for their dependencies", "[double]") {
 
 TEST_CASE("a packet that cannot be executed stops the queue with an error", "[double]") {
   PacketProcessor device;
-  auto writer = AqlQueueWriter::borrow(device.queue(), Producers::exclusive, &device.error());
+  auto writer = AqlQueueWriter::borrow(device.queue(), &device.error());
   aql::Packet64 packet{};
   packet.word[0] = aql::first_word(aql::make_header(aql::PacketType::agent_dispatch, kWithBarrier));
   REQUIRE(writer.publish(std::vector<aql::Packet64>{packet}, Deadline::now()));
@@ -148,7 +147,7 @@ TEST_CASE("a packet that cannot be executed stops the queue with an error", "[do
 TEST_CASE("many publications of random kernels each run exactly once", "[double][stress]") {
   for (const uint64_t seed : {1u, 2u, 3u}) {
     PacketProcessor device({.ring_size = 64, .seed = seed, .early_read_index = seed == 2});
-    auto writer = AqlQueueWriter::borrow(device.queue(), Producers::exclusive, &device.error());
+    auto writer = AqlQueueWriter::borrow(device.queue(), &device.error());
     std::mt19937_64 random(seed);
     uint64_t object = 0;
     while (object < 3000) {

@@ -6,11 +6,8 @@
 // first_ticket, count, deadline, chunking, here) that calls here() between its stores.
 #pragma once
 
-#include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <random>
-#include <set>
 #include <span>
 #include <thread>
 #include <vector>
@@ -118,12 +115,12 @@ struct FromSpan {
 
 // Runs in one thread.
 template <class Publish>
-void interleaved(aql::Producers producers, Gate gate, uint64_t seed, uint64_t first_index = 0) {
+void interleaved(Gate gate, uint64_t seed, uint64_t first_index = 0) {
   CAPTURE(static_cast<int>(gate), seed, first_index);
   QueueDouble queue({.ring_size = 64, .first_index = first_index});
   RingReader reader(queue, gate, seed);
   Interleaver interleave(reader, seed * 7919);
-  auto writer = aql::AqlQueueWriter::borrow(queue.queue(), producers);
+  auto writer = aql::AqlQueueWriter::borrow(queue.queue());
   uint64_t ticket = first_index;
   for (int publication = 0; publication < 40; ++publication) {
     const uint64_t count = interleave.draw(1, 40);
@@ -140,56 +137,33 @@ void interleaved(aql::Producers producers, Gate gate, uint64_t seed, uint64_t fi
   CHECK(reader.taken() == ticket - first_index);
 }
 
-// Runs one reader thread against `writers` producers, each of which publishes `packets` packets.
-// With `full_ring`, the writers reach the ring's end and publish more packets at a time than it
-// holds.
+// Runs a reader thread against a thread that publishes `packets` packets. With `full_ring`, the
+// writer reaches the ring's end and publishes more packets at a time than it holds.
 template <class Publish>
-void threaded(aql::Producers producers, Gate gate, uint64_t seed, uint32_t ring_size,
-              unsigned writers, uint64_t packets, bool full_ring) {
+void threaded(Gate gate, uint64_t seed, uint32_t ring_size, uint64_t packets, bool full_ring) {
   CAPTURE(static_cast<int>(gate), seed, ring_size);
   QueueDouble queue({.ring_size = ring_size});
   RingReader reader(queue, gate, seed);
-  if (writers > 1) reader.expect_tickets_in_any_order();
-  std::thread device([&] { reader.run(writers * packets); });
-  std::atomic<uint64_t> announced{0};
-  std::atomic<unsigned> refused{0};
-
-  const auto produce = [&](unsigned which) {
-    auto writer = aql::AqlQueueWriter::borrow(queue.queue(), producers);
-    std::mt19937_64 random(seed * 31 + which);
-    for (uint64_t done = 0; done < packets;) {
-      uint64_t count = 1 + random() % (full_ring ? 2 * ring_size : ring_size / 4 / writers);
-      if (count > packets - done) count = packets - done;
-      if (!full_ring) {
-        announced += count;
-        while (announced.load() - queue.read_index().load() > ring_size / 2)
-          std::this_thread::yield();
-      }
-      const aql::Chunking chunking{.lead = static_cast<uint32_t>(random() % 3),
-                                   .chunk = 1 + static_cast<uint32_t>(random() % 16)};
-      const auto result = Publish{}(writer, which * packets + done, count, soon(), chunking, [] {});
-      if (!result) {
-        ++refused;
-        reader.stop();
-        return;
-      }
-      done += count;
-    }
-  };
-  std::vector<std::thread> others;
-  for (unsigned w = 1; w < writers; ++w) others.emplace_back(produce, w);
-  produce(0);
-  for (auto& other : others) other.join();
+  std::thread device([&] { reader.run(packets); });
+  auto writer = aql::AqlQueueWriter::borrow(queue.queue());
+  std::mt19937_64 random(seed * 31);
+  bool refused = false;
+  for (uint64_t done = 0; done < packets && !refused;) {
+    uint64_t count = 1 + random() % (full_ring ? 2 * ring_size : ring_size / 4);
+    if (count > packets - done) count = packets - done;
+    while (!full_ring && done + count - queue.read_index().load() > ring_size / 2)
+      std::this_thread::yield();
+    const aql::Chunking chunking{.lead = static_cast<uint32_t>(random() % 3),
+                                 .chunk = 1 + static_cast<uint32_t>(random() % 16)};
+    refused = !Publish{}(writer, done, count, soon(), chunking, [] {});
+    done += count;
+  }
+  if (refused) reader.stop();
   device.join();
 
-  CHECK(refused == 0);
+  CHECK_FALSE(refused);
   CHECK(reader.defects() == std::vector<std::string>{});
-  CHECK(reader.taken() == writers * packets);
-  if (writers > 1) {
-    const auto tickets = reader.tickets();
-    CHECK(std::set<uint64_t>(tickets.begin(), tickets.end()).size() ==
-          writers * packets);  // each exactly once
-  }
+  CHECK(reader.taken() == packets);
 }
 
 }  // namespace uptempo::test

@@ -15,7 +15,6 @@
 
 using namespace uptempo;
 using aql::AqlQueueWriter;
-using aql::Producers;
 using aql::PublishStatus;
 using test::emit_tickets;
 using test::Gate;
@@ -34,7 +33,7 @@ std::vector<uint64_t> doorbells_of(uint64_t packets, aql::Chunking chunking, uin
     rung.push_back(static_cast<uint64_t>(value));
     test::drain(queue);
   };
-  auto writer = AqlQueueWriter::borrow(queue.queue(), Producers::exclusive);
+  auto writer = AqlQueueWriter::borrow(queue.queue());
   const aql::PublishResult result =
       writer.publish(packets, Deadline::now(), emit_tickets(0), chunking);
   hsa_calls().reset();
@@ -43,9 +42,9 @@ std::vector<uint64_t> doorbells_of(uint64_t packets, aql::Chunking chunking, uin
   return rung;
 }
 
-void check_slot_lifetime(Producers producers) {
+void check_slot_lifetime() {
   QueueDouble queue({.ring_size = 64});
-  auto writer = AqlQueueWriter::borrow(queue.queue(), producers);
+  auto writer = AqlQueueWriter::borrow(queue.queue());
   REQUIRE(writer.publish(64, Deadline::now(), emit_tickets(0)));
   // Completion has been observed and headers are INVALID again, but the read index has not moved.
   for (uint64_t i = 0; i < 64; ++i) queue.invalidate(i);
@@ -68,25 +67,15 @@ void check_slot_lifetime(Producers producers) {
 TEST_CASE("Invariant 1: a packet's first 32 bits are stored last, and read INVALID until then",
           "[writer][invariant]") {
   // A processor that follows only headers.
-  for (uint64_t seed = 1; seed <= 40; ++seed)
-    test::interleaved<OneByOne>(Producers::exclusive, Gate::header, seed);
-  for (uint64_t seed = 1; seed <= 40; ++seed)
-    test::interleaved<OneByOne>(Producers::foreign, Gate::header, seed);
-  test::threaded<OneByOne>(Producers::exclusive, Gate::header, 1, 256, 1, 50'000, false);
-  // Several foreign producers, whose claims advance the write index, so that only the headers
-  // protect the slots.
-  for (const uint32_t ring_size : {64u, 512u}) {
-    test::threaded<OneByOne>(Producers::foreign, Gate::header, ring_size, ring_size, 3, 10'000,
-                             true);
-  }
+  for (uint64_t seed = 1; seed <= 40; ++seed) test::interleaved<OneByOne>(Gate::header, seed);
+  test::threaded<OneByOne>(Gate::header, 1, 256, 50'000, false);
 }
 
 TEST_CASE("Invariant 2: with exclusive producers the write index covers published slots only",
           "[writer][invariant]") {
   // A processor that fetches any line below the write index in two pieces, at two times.
-  for (uint64_t seed = 1; seed <= 40; ++seed)
-    test::interleaved<OneByOne>(Producers::exclusive, Gate::write_index, seed);
-  test::threaded<OneByOne>(Producers::exclusive, Gate::write_index, 2, 256, 1, 50'000, false);
+  for (uint64_t seed = 1; seed <= 40; ++seed) test::interleaved<OneByOne>(Gate::write_index, seed);
+  test::threaded<OneByOne>(Gate::write_index, 2, 256, 50'000, false);
 }
 
 TEST_CASE(
@@ -94,15 +83,14 @@ TEST_CASE(
     "packet",
     "[writer][invariant]") {
   SECTION("a processor that sleeps until the doorbell finds all packets published") {
-    for (uint64_t seed = 1; seed <= 40; ++seed)
-      test::interleaved<OneByOne>(Producers::exclusive, Gate::doorbell, seed);
-    test::threaded<OneByOne>(Producers::exclusive, Gate::doorbell, 3, 256, 1, 50'000, false);
+    for (uint64_t seed = 1; seed <= 40; ++seed) test::interleaved<OneByOne>(Gate::doorbell, seed);
+    test::threaded<OneByOne>(Gate::doorbell, 3, 256, 50'000, false);
   }
   SECTION(
       "once per chunk, through hsa_signal_store_screlease where the doorbell is not of kind "
       "DOORBELL") {
     QueueDouble queue({.ring_size = 64, .doorbell_kind = AMD_SIGNAL_KIND_USER});
-    auto writer = AqlQueueWriter::borrow(queue.queue(), Producers::exclusive);
+    auto writer = AqlQueueWriter::borrow(queue.queue());
     std::vector<hsa_signal_value_t> rung;
     bool all_published = true;
     hsa_calls().reset();
@@ -145,12 +133,10 @@ TEST_CASE(
 
 TEST_CASE("Invariant 4: a slot is free when the read index has passed it, and not before",
           "[writer][invariant]") {
-  SECTION("exclusive") { check_slot_lifetime(Producers::exclusive); }
-  SECTION("foreign") { check_slot_lifetime(Producers::foreign); }
+  SECTION("a writer whose ring is full") { check_slot_lifetime(); }
   SECTION("no packet is overwritten in a ring that keeps filling up") {
     for (const uint32_t ring_size : {64u, 128u, 1024u}) {
-      test::threaded<OneByOne>(Producers::exclusive, Gate::all, ring_size, ring_size, 1, 50'000,
-                               true);
+      test::threaded<OneByOne>(Gate::all, ring_size, ring_size, 50'000, true);
     }
   }
 }

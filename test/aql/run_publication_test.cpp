@@ -21,17 +21,16 @@ using namespace uptempo;
 using namespace uptempo::test;
 using aql::AqlQueueWriter;
 using aql::Chunking;
-using aql::Producers;
 
 namespace {
 
 constexpr uint64_t kBeforeTheWrap = uint64_t{0} - 700;  // index wrap
 
-void let_loose(Producers producers, Gate gate) {
+void let_loose(Gate gate) {
   for (uint64_t seed = 1; seed <= 40; ++seed) {
-    interleaved<ByTheRun>(producers, gate, seed);
-    interleaved<ByTheRun>(producers, gate, seed, kBeforeTheWrap);
-    interleaved<FromSpan>(producers, gate, seed);
+    interleaved<ByTheRun>(gate, seed);
+    interleaved<ByTheRun>(gate, seed, kBeforeTheWrap);
+    interleaved<FromSpan>(gate, seed);
   }
 }
 
@@ -48,7 +47,7 @@ void longer_than_the_ring(Gate gate, uint64_t seed) {
     queue.doorbell().store(static_cast<uint64_t>(value));
     catch_up(queue, reader);
   };
-  auto writer = AqlQueueWriter::borrow(queue.queue(), Producers::exclusive);
+  auto writer = AqlQueueWriter::borrow(queue.queue());
   uint64_t ticket = kBeforeTheWrap;
   for (int publication = 0; publication < 8; ++publication) {
     const uint64_t count = interleave.draw(65, 300);
@@ -135,7 +134,7 @@ void in_place_interleaved(Gate gate, uint64_t seed) {
   QueueDouble queue({.ring_size = 64, .first_index = kBeforeTheWrap});
   RingReader reader(queue, gate, seed);
   Interleaver interleave(reader, seed * 7919);
-  auto writer = AqlQueueWriter::borrow(queue.queue(), Producers::exclusive);
+  auto writer = AqlQueueWriter::borrow(queue.queue());
   uint64_t ticket = kBeforeTheWrap;
   bool early = false;
   for (int publication = 0; publication < 40; ++publication) {
@@ -163,7 +162,7 @@ void in_place_threaded(Gate gate, uint32_t ring_size, bool full_ring, uint64_t p
   QueueDouble queue({.ring_size = ring_size});
   RingReader reader(queue, gate, ring_size);
   std::thread device([&] { reader.run(packets); });
-  auto writer = AqlQueueWriter::borrow(queue.queue(), Producers::exclusive);
+  auto writer = AqlQueueWriter::borrow(queue.queue());
   std::mt19937_64 random(ring_size);
   bool early = false;
   for (uint64_t done = 0; done < packets;) {
@@ -194,7 +193,7 @@ std::vector<uint64_t> doorbells_in_place(uint64_t packets, Chunking chunking) {
     for (uint64_t i = 0; i < packets; ++i)
       all_published = all_published && queue.slot(i) == ticketed_packet(i);
   };
-  auto writer = AqlQueueWriter::borrow(queue.queue(), Producers::exclusive);
+  auto writer = AqlQueueWriter::borrow(queue.queue());
   const uint64_t rung = write_and_publish_in_place(
       writer, 0, packets, chunking, [] { FAIL("the ring is empty"); }, [] {});
   CHECK(rung == doorbells.rung.size());
@@ -210,33 +209,27 @@ TEST_CASE(
     "stored",
     "[writer][invariant]") {
   // A processor that follows only headers, and therefore relies on the gate.
-  let_loose(Producers::exclusive, Gate::header);
-  let_loose(Producers::foreign, Gate::header);
-  threaded<ByTheRun>(Producers::exclusive, Gate::header, 1, 256, 1, 50'000, false);
-  threaded<FromSpan>(Producers::exclusive, Gate::header, 1, 256, 1, 50'000, false);
-  // Several foreign producers, whose claims advance the write index.
-  for (const uint32_t ring_size : {64u, 512u}) {
-    threaded<ByTheRun>(Producers::foreign, Gate::header, ring_size, ring_size, 3, 10'000, true);
-    threaded<FromSpan>(Producers::foreign, Gate::header, ring_size, ring_size, 3, 10'000, true);
-  }
+  let_loose(Gate::header);
+  threaded<ByTheRun>(Gate::header, 1, 256, 50'000, false);
+  threaded<FromSpan>(Gate::header, 1, 256, 50'000, false);
   for (uint64_t seed = 1; seed <= 20; ++seed) longer_than_the_ring(Gate::header, seed);
   nested(Gate::header);
 }
 
 TEST_CASE("Invariant 2: packets by the run are published before the write index moves over them",
           "[writer][invariant]") {
-  let_loose(Producers::exclusive, Gate::write_index);
-  threaded<ByTheRun>(Producers::exclusive, Gate::write_index, 2, 256, 1, 50'000, false);
-  threaded<FromSpan>(Producers::exclusive, Gate::write_index, 2, 256, 1, 50'000, false);
+  let_loose(Gate::write_index);
+  threaded<ByTheRun>(Gate::write_index, 2, 256, 50'000, false);
+  threaded<FromSpan>(Gate::write_index, 2, 256, 50'000, false);
   for (uint64_t seed = 1; seed <= 20; ++seed) longer_than_the_ring(Gate::write_index, seed);
   nested(Gate::write_index);
 }
 
 TEST_CASE("Invariant 6: the doorbell of a chunk by the run is rung last of all",
           "[writer][invariant]") {
-  let_loose(Producers::exclusive, Gate::doorbell);
-  threaded<ByTheRun>(Producers::exclusive, Gate::doorbell, 3, 256, 1, 50'000, false);
-  threaded<FromSpan>(Producers::exclusive, Gate::doorbell, 3, 256, 1, 50'000, false);
+  let_loose(Gate::doorbell);
+  threaded<ByTheRun>(Gate::doorbell, 3, 256, 50'000, false);
+  threaded<FromSpan>(Gate::doorbell, 3, 256, 50'000, false);
   for (uint64_t seed = 1; seed <= 20; ++seed) longer_than_the_ring(Gate::doorbell, seed);
   nested(Gate::doorbell);
 }
@@ -244,8 +237,8 @@ TEST_CASE("Invariant 6: the doorbell of a chunk by the run is rung last of all",
 TEST_CASE("Invariant 4: a run overwrites no packet in a ring that keeps filling up",
           "[writer][invariant]") {
   for (const uint32_t ring_size : {64u, 128u, 1024u}) {
-    threaded<ByTheRun>(Producers::exclusive, Gate::all, ring_size, ring_size, 1, 50'000, true);
-    threaded<FromSpan>(Producers::exclusive, Gate::all, ring_size, ring_size, 1, 50'000, true);
+    threaded<ByTheRun>(Gate::all, ring_size, ring_size, 50'000, true);
+    threaded<FromSpan>(Gate::all, ring_size, ring_size, 50'000, true);
   }
 }
 
@@ -265,7 +258,7 @@ TEST_CASE("packets by the run reach the emitter in one piece, or in two around t
   };
   const auto pieces_of = [](uint64_t first_index, uint64_t count, Chunking chunking) {
     QueueDouble queue({.ring_size = 64, .first_index = first_index});
-    auto writer = AqlQueueWriter::borrow(queue.queue(), Producers::exclusive);
+    auto writer = AqlQueueWriter::borrow(queue.queue());
     Pieces pieces;
     CHECK(writer.publish(count, Deadline::now(), Emit{pieces}, chunking));
     for (uint64_t i = 0; i < count; ++i) CHECK(queue.slot(first_index + i) == ticketed_packet(i));
@@ -302,7 +295,7 @@ TEST_CASE(
     "use",
     "[writer]") {
   QueueDouble queue({.ring_size = 16, .first_index = 10});
-  auto writer = AqlQueueWriter::borrow(queue.queue(), Producers::exclusive);
+  auto writer = AqlQueueWriter::borrow(queue.queue());
   const auto is = [&](std::span<aql::Packet64> run, uint64_t first, uint64_t count) {
     return run.data() == &queue.slot(first) && run.size() == count;
   };

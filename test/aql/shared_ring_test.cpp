@@ -19,7 +19,6 @@ using namespace uptempo;
 using namespace uptempo::test;
 using namespace std::chrono_literals;
 using aql::AqlQueueWriter;
-using aql::Producers;
 using aql::PublishResult;
 using aql::PublishStatus;
 using aql::SharedRing;
@@ -28,7 +27,7 @@ TEST_CASE("shared writers publish to consecutive slots in the order of their cla
   const Doorbells doorbells;
   for (const uint64_t first : {uint64_t{0}, uint64_t{0} - 5, (uint64_t{1} << 63) - 2}) {
     Shared shared({.ring_size = 64, .first_index = first});
-    CHECK(shared[0].producers() == Producers::shared);
+    CHECK(shared[0].is_shared());
     for (uint64_t i = 0; i < 90; i += 3) {
       const PublishResult result =
           shared[i % 2].publish(3, Deadline::now(), emit_tickets(first + i));
@@ -404,31 +403,21 @@ TEST_CASE(
     "full",
     "[shared]") {
   // The index of the next slot was loaded before that, the read index after it.
-  for (const auto kind : {Producers::shared, Producers::foreign}) {
-    QueueDouble queue({.ring_size = 64, .amd_layout = false});
-    std::optional<SharedRing> ring;
-    if (kind == Producers::shared) ring.emplace(queue.queue());
-    const auto make = [&] {
-      return ring ? AqlQueueWriter::share(*ring)
-                  : AqlQueueWriter::borrow(queue.queue(), Producers::foreign);
-    };
-    auto one = make(), other = make();
-    REQUIRE(one.publish(64, Deadline::now(), emit_tickets(0)));
-    hsa_calls().reset();
-    hsa_calls().on_load_read_index = [&] {
-      hsa_calls().on_load_read_index = nullptr;
-      take(queue, 64);
-      CHECK(other.publish(64, Deadline::now(), emit_tickets(0)));
-      take(queue, 64);
-    };
-    CHECK(one.publish(1, Deadline::now(), emit_tickets(0)));
-    hsa_calls().reset();
-  }
+  Shared shared({.ring_size = 64, .amd_layout = false});
+  REQUIRE(shared[0].publish(64, Deadline::now(), emit_tickets(0)));
+  hsa_calls().reset();
+  hsa_calls().on_load_read_index = [&] {
+    hsa_calls().on_load_read_index = nullptr;
+    take(shared.queue, 64);
+    CHECK(shared[1].publish(64, Deadline::now(), emit_tickets(0)));
+    take(shared.queue, 64);
+  };
+  CHECK(shared[0].publish(1, Deadline::now(), emit_tickets(0)));
+  hsa_calls().reset();
 }
 
-TEST_CASE("shared writers need a SharedRing, and a SharedRing needs a valid ring", "[shared]") {
-  QueueDouble queue, single({.type = HSA_QUEUE_TYPE_SINGLE}), odd;
-  CHECK_THROWS_AS(AqlQueueWriter::borrow(queue.queue(), Producers::shared), std::invalid_argument);
+TEST_CASE("a SharedRing needs a valid ring", "[shared]") {
+  QueueDouble single({.type = HSA_QUEUE_TYPE_SINGLE}), odd;
   CHECK_THROWS_AS(SharedRing(nullptr), std::invalid_argument);
   odd.queue()->size = 63;
   CHECK_THROWS_AS(SharedRing(odd.queue()), std::invalid_argument);

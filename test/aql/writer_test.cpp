@@ -12,7 +12,6 @@
 
 using namespace uptempo;
 using aql::AqlQueueWriter;
-using aql::Producers;
 using test::emit_tickets;
 using test::hsa_calls;
 using test::QueueDouble;
@@ -31,24 +30,22 @@ void drain(QueueDouble& queue) {
 
 TEST_CASE("publishing writes the packets to consecutive slots and moves the write index past them",
           "[writer]") {
-  for (const auto producers : {Producers::exclusive, Producers::foreign}) {
-    QueueDouble queue({.ring_size = 64});
-    auto writer = AqlQueueWriter::borrow(queue.queue(), producers);
-    const auto result = writer.publish(3, Deadline::now(), emit_tickets(0));
-    REQUIRE(result);
-    CHECK(result.requested == 3);
-    CHECK(result.published == 3);
-    CHECK(result.last_index == 2);
-    CHECK(writer.next_index() == 3);
-    CHECK(queue.write_index().load() == 3);
-    CHECK(queue.doorbell().load() == 2);
-    for (uint64_t i = 0; i < 3; ++i) CHECK(queue.slot(i) == ticketed_packet(i));
-  }
+  QueueDouble queue({.ring_size = 64});
+  auto writer = AqlQueueWriter::borrow(queue.queue());
+  const auto result = writer.publish(3, Deadline::now(), emit_tickets(0));
+  REQUIRE(result);
+  CHECK(result.requested == 3);
+  CHECK(result.published == 3);
+  CHECK(result.last_index == 2);
+  CHECK(writer.next_index() == 3);
+  CHECK(queue.write_index().load() == 3);
+  CHECK(queue.doorbell().load() == 2);
+  for (uint64_t i = 0; i < 3; ++i) CHECK(queue.slot(i) == ticketed_packet(i));
 }
 
 TEST_CASE("publishing touches no byte outside its slots", "[writer]") {
   QueueDouble queue({.ring_size = 64});
-  auto writer = AqlQueueWriter::borrow(queue.queue(), Producers::exclusive);
+  auto writer = AqlQueueWriter::borrow(queue.queue());
   REQUIRE(writer.publish(3, Deadline::now(), emit_tickets(0)));
   for (uint64_t i = 3; i < 64; ++i) {
     CAPTURE(i);
@@ -59,7 +56,7 @@ TEST_CASE("publishing touches no byte outside its slots", "[writer]") {
 
 TEST_CASE("finished packets are published from a span", "[writer]") {
   QueueDouble queue;
-  auto writer = AqlQueueWriter::borrow(queue.queue(), Producers::exclusive);
+  auto writer = AqlQueueWriter::borrow(queue.queue());
   const std::vector<aql::Packet64> packets{ticketed_packet(0), ticketed_packet(1)};
   REQUIRE(writer.publish(packets, Deadline::now()));
   CHECK(queue.slot(0) == packets[0]);
@@ -68,7 +65,7 @@ TEST_CASE("finished packets are published from a span", "[writer]") {
 
 TEST_CASE("publishing no packets changes nothing", "[writer]") {
   QueueDouble queue;
-  auto writer = AqlQueueWriter::borrow(queue.queue(), Producers::exclusive);
+  auto writer = AqlQueueWriter::borrow(queue.queue());
   const auto result = writer.publish(0, Deadline::now(), emit_tickets(0));
   CHECK(result);
   CHECK(result.published == 0);
@@ -81,7 +78,7 @@ TEST_CASE("packets wrap around the ring's end", "[writer]") {
   for (const uint64_t first :
        {uint64_t{0}, uint64_t{60}, (uint64_t{1} << 32) - 3, UINT64_MAX - 5}) {
     QueueDouble queue({.ring_size = 64, .first_index = first});
-    auto writer = AqlQueueWriter::borrow(queue.queue(), Producers::exclusive);
+    auto writer = AqlQueueWriter::borrow(queue.queue());
     uint64_t index = first;
     for (const uint64_t count : {5u, 64u, 63u, 1u, 40u, 30u, 64u}) {
       const auto result = writer.publish(count, Deadline::now(), emit_tickets(index));
@@ -98,7 +95,7 @@ TEST_CASE("packets wrap around the ring's end", "[writer]") {
 
 TEST_CASE("a publication makes no HSA call if the doorbell is a hardware one", "[writer]") {
   QueueDouble queue;
-  auto writer = AqlQueueWriter::borrow(queue.queue(), Producers::exclusive);
+  auto writer = AqlQueueWriter::borrow(queue.queue());
   CHECK(writer.direct_doorbell());
   hsa_calls().reset();
   for (int i = 0; i < 500; ++i) {
@@ -110,46 +107,32 @@ TEST_CASE("a publication makes no HSA call if the doorbell is a hardware one", "
 
 TEST_CASE("a queue without AMD's layout is driven through HSA calls, with the same result",
           "[writer]") {
-  for (const auto producers : {Producers::exclusive, Producers::foreign}) {
-    QueueDouble queue({.ring_size = 64, .amd_layout = false});
-    auto writer = AqlQueueWriter::borrow(queue.queue(), producers);
-    hsa_calls().reset();
-    for (uint64_t index = 0; index < 320; index += 32) {
-      REQUIRE(writer.publish(32, Deadline::now(), emit_tickets(index)));
-      for (uint64_t i = 0; i < 32; ++i)
-        REQUIRE(queue.slot(index + i) == ticketed_packet(index + i));
-      drain(queue);
-    }
-    CHECK(queue.write_index().load() == 320);
-    CHECK(hsa_calls().write_index >= 10);
-    CHECK(hsa_calls().load_read_index >= 4);
+  QueueDouble queue({.ring_size = 64, .amd_layout = false});
+  auto writer = AqlQueueWriter::borrow(queue.queue());
+  hsa_calls().reset();
+  for (uint64_t index = 0; index < 320; index += 32) {
+    REQUIRE(writer.publish(32, Deadline::now(), emit_tickets(index)));
+    for (uint64_t i = 0; i < 32; ++i) REQUIRE(queue.slot(index + i) == ticketed_packet(index + i));
+    drain(queue);
   }
+  CHECK(queue.write_index().load() == 320);
+  CHECK(hsa_calls().write_index >= 10);
+  CHECK(hsa_calls().load_read_index >= 4);
 }
 
 TEST_CASE("a writer by HSA calls loads and stores each index and doorbell by one call",
           "[writer]") {
   QueueDouble queue({.ring_size = 64, .doorbell_kind = AMD_SIGNAL_KIND_USER});
-  SECTION("exclusive") {
-    auto writer = AqlQueueWriter::borrow(queue.queue(), Producers::exclusive, nullptr,
-                                         aql::RingAccess::hsa_calls);
-    CHECK_FALSE(writer.direct_indices());
-    CHECK_FALSE(writer.direct_doorbell());
-    hsa_calls().reset();
-    REQUIRE(writer.publish(10, Deadline::now(), emit_tickets(0), {.lead = 4, .chunk = 6}));
-    CHECK(hsa_calls().write_index == 2);
-    CHECK(hsa_calls().signal_store == 2);
-    CHECK(hsa_calls().load_read_index == 0);
-    CHECK(writer.visible_write_index() == 10);
-    CHECK(hsa_calls().write_index == 3);
-  }
-  SECTION("foreign") {
-    auto writer = AqlQueueWriter::borrow(queue.queue(), Producers::foreign, nullptr,
-                                         aql::RingAccess::hsa_calls);
-    hsa_calls().reset();
-    REQUIRE(writer.publish(10, Deadline::now(), emit_tickets(0)));
-    CHECK(hsa_calls().write_index == 2);  // a load and a compare-and-swap
-    CHECK(hsa_calls().signal_store == 1);
-  }
+  auto writer = AqlQueueWriter::borrow(queue.queue(), nullptr, aql::RingAccess::hsa_calls);
+  CHECK_FALSE(writer.direct_indices());
+  CHECK_FALSE(writer.direct_doorbell());
+  hsa_calls().reset();
+  REQUIRE(writer.publish(10, Deadline::now(), emit_tickets(0), {.lead = 4, .chunk = 6}));
+  CHECK(hsa_calls().write_index == 2);
+  CHECK(hsa_calls().signal_store == 2);
+  CHECK(hsa_calls().load_read_index == 0);
+  CHECK(writer.visible_write_index() == 10);
+  CHECK(hsa_calls().write_index == 3);
   CHECK(queue.write_index().load() == 10);
   CHECK(queue.doorbell().load() == 9);
   for (uint64_t i = 0; i < 10; ++i) CHECK(queue.slot(i) == ticketed_packet(i));
@@ -167,38 +150,35 @@ TEST_CASE(
     CHECK(hsa_calls().queue_destroy == 0);
   }
   CHECK(hsa_calls().queue_destroy == 1);
-  { const auto borrowed = AqlQueueWriter::borrow(queue.queue(), Producers::exclusive); }
+  { const auto borrowed = AqlQueueWriter::borrow(queue.queue()); }
   CHECK(hsa_calls().queue_destroy == 1);
 }
 
 TEST_CASE("a queue with an invalid ring is refused by the writer's constructor", "[writer]") {
   QueueDouble single({.type = HSA_QUEUE_TYPE_SINGLE});
-  CHECK_THROWS_AS(AqlQueueWriter::borrow(nullptr, Producers::exclusive), std::invalid_argument);
-  CHECK_THROWS_AS(AqlQueueWriter::borrow(single.queue(), Producers::foreign),
-                  std::invalid_argument);
-  CHECK_NOTHROW(AqlQueueWriter::borrow(single.queue(), Producers::exclusive));
+  CHECK_THROWS_AS(AqlQueueWriter::borrow(nullptr), std::invalid_argument);
+  CHECK_NOTHROW(AqlQueueWriter::borrow(single.queue()));
 
   QueueDouble odd;
   odd.queue()->size = 63;
-  CHECK_THROWS_AS(AqlQueueWriter::borrow(odd.queue(), Producers::exclusive), std::invalid_argument);
+  CHECK_THROWS_AS(AqlQueueWriter::borrow(odd.queue()), std::invalid_argument);
   QueueDouble shifted;
   shifted.queue()->base_address = static_cast<char*>(shifted.queue()->base_address) + 8;
-  CHECK_THROWS_AS(AqlQueueWriter::borrow(shifted.queue(), Producers::exclusive),
-                  std::invalid_argument);
+  CHECK_THROWS_AS(AqlQueueWriter::borrow(shifted.queue()), std::invalid_argument);
 
   hsa_calls().reset();
   CHECK_THROWS_AS(AqlQueueWriter::own(odd.queue()), std::invalid_argument);
   CHECK(hsa_calls().queue_destroy == 0);  // a refused queue still belongs to the caller
 }
 
-TEST_CASE("a foreign writer continues at the write index that others left", "[writer]") {
-  QueueDouble queue;
-  auto writer = AqlQueueWriter::borrow(queue.queue(), Producers::foreign);
-  REQUIRE(writer.publish(2, Deadline::now(), emit_tickets(0)));
-  queue.write_index().fetch_add(3);  // another producer's packets
-  CHECK(writer.next_index() == 5);
-  const auto result = writer.publish(1, Deadline::now(), emit_tickets(5));
-  REQUIRE(result);
-  CHECK(result.last_index == 5);
-  CHECK(queue.slot(5) == ticketed_packet(5));
+TEST_CASE("a writer sees that other code has published to its queue", "[writer]") {
+  for (const bool amd_layout : {true, false}) {
+    QueueDouble queue({.amd_layout = amd_layout});
+    auto writer = AqlQueueWriter::borrow(queue.queue());
+    CHECK_FALSE(writer.has_intruder());
+    REQUIRE(writer.publish(2, Deadline::now(), emit_tickets(0)));
+    CHECK_FALSE(writer.has_intruder());
+    queue.write_index().fetch_add(3);            // another producer's packets
+    CHECK(writer.has_intruder() == amd_layout);  // HSA's functions may lead to a tool's own index
+  }
 }

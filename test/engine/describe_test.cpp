@@ -181,9 +181,9 @@ TEST_CASE_METHOD(OnDevice, "a Queue describes other ways of publishing with thei
   REQUIRE(hsa_queue_create(gpu.handle(), 64, HSA_QUEUE_TYPE_MULTI, nullptr, nullptr, UINT32_MAX,
                            UINT32_MAX, &handle) == HSA_STATUS_SUCCESS);
   {
-    const Queue borrowed = Queue::borrow(gpu, handle, aql::Producers::foreign);
+    const Queue borrowed = Queue::borrow(gpu, handle);
     CHECK(value_of(borrowed.describe(), "HSA queue") == "borrowed");
-    CHECK(contains(value_of(borrowed.describe(), "producers"), "also others"));
+    CHECK(contains(value_of(borrowed.describe(), "producers"), "with a private cursor"));
   }
   CHECK(hsa_queue_destroy(handle) == HSA_STATUS_SUCCESS);
 }

@@ -63,7 +63,6 @@ class DoubleDevice {
       handles_.push_back(signals_.emplace_back(0).handle());
     auto state = std::make_unique<detail::BatchQueue>(
         detail::BatchQueue::Parts{.queue = processor_.queue(),
-                                  .producers = aql::Producers::exclusive,
                                   .kernargs = {kernargs_.front().bytes, kernargs_.size() * 64},
                                   .foreign_error = &processor_.error()},
         handles_, options.queue);

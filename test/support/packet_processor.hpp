@@ -12,7 +12,7 @@
 //
 //   PacketProcessor device({.ring_size = 64, .seed = 1},
 //                          [&](const hsa_kernel_dispatch_packet_t& packet, uint64_t index) {...});
-//   auto writer = aql::AqlQueueWriter::borrow(device.queue(), aql::Producers::exclusive,
+//   auto writer = aql::AqlQueueWriter::borrow(device.queue(),
 //                                             &device.error());
 //
 // Thread safety: one internal thread executes packets and calls the kernel function. Any thread may

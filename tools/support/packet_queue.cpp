@@ -46,7 +46,7 @@ struct PacketQueue::State {
       : patience(wait_limit),
         timestamp_hz(gpu.properties().timestamp_hz),
         queue(make_queue(gpu, packets, on_error, this)),
-        writer(aql::AqlQueueWriter::borrow(handle_of(queue), aql::Producers::exclusive, &error,
+        writer(aql::AqlQueueWriter::borrow(handle_of(queue), &error,
                                            choose_ring_access(handle_of(queue)).access)),
         faults(gpu, [this](hsa_status_t status, const std::string& why) { fail(status, why); }) {
     const aql::QueueApertures apertures = aql::apertures(handle_of(queue));

@@ -251,31 +251,39 @@ TEST_CASE_METHOD(
   CHECK(total.system_calls == 0);
 }
 
-TEST_CASE_METHOD(OnDevice, "a borrowed queue takes batches next to another producer",
+TEST_CASE_METHOD(OnDevice, "a borrowed queue to which other code publishes refuses batches",
                  "[dispatch]") {
   const Program program{gpu, builtin_kernels::basics()};
   const auto counter = program.kernel<uint32_t*>("count_work_items");
   hsa_queue_t* handle = nullptr;
-  REQUIRE(hsa_queue_create(gpu.handle(), 128, HSA_QUEUE_TYPE_MULTI, nullptr, nullptr, UINT32_MAX,
+  REQUIRE(hsa_queue_create(gpu.handle(), 256, HSA_QUEUE_TYPE_MULTI, nullptr, nullptr, UINT32_MAX,
                            UINT32_MAX, &handle) == HSA_STATUS_SUCCESS);
   {
-    Queue one = Queue::borrow(gpu, handle, aql::Producers::foreign);
-    Queue two = Queue::borrow(gpu, handle, aql::Producers::foreign);
+    Queue queue = Queue::borrow(gpu, handle);
     Copier copier{gpu};
     const DeviceBuffer<uint32_t> count{gpu, 1};
     copier.fill(count.data(), 0, 1);
-    const auto produce = [&](Queue& queue) {
-      BatchSubmitter batch{queue};
-      for (int i = 0; i < 50; ++i) {
-        for (int k = 0; k < 4; ++k) batch.dispatch(counter, Grid{64}, count.data());
-        batch.submit();
-      }
-      queue.wait();
-    };
-    std::thread other([&] { produce(two); });
-    produce(one);
-    other.join();
-    CHECK(download(copier, count)[0] == 2 * 50 * 4 * 64);
+    BatchSubmitter batch{queue};
+    batch.dispatch(counter, Grid{64}, count.data());
+    CHECK(batch.submit().wait(soon()));
+
+    // Another producer, as HSA programs are: a barrier packet in the next slot.
+    const Signal done{SignalKind::interrupt, 1};
+    const uint64_t slot = hsa_queue_add_write_index_relaxed(handle, 1);
+    auto* const packet = static_cast<hsa_barrier_and_packet_t*>(handle->base_address) + slot;
+    packet->completion_signal = done.handle();
+    std::atomic_ref(packet->header)
+        .store(HSA_PACKET_TYPE_BARRIER_AND << HSA_PACKET_HEADER_TYPE, std::memory_order_release);
+    hsa_signal_store_screlease(handle->doorbell_signal, static_cast<hsa_signal_value_t>(slot));
+    CHECK(hsa_signal_wait_scacquire(done.handle(), HSA_SIGNAL_CONDITION_EQ, 0, UINT64_MAX,
+                                    HSA_WAIT_STATE_BLOCKED) == 0);
+
+    batch.dispatch(counter, Grid{64}, count.data());
+    const std::string refused = error_of([&] { batch.submit(); });
+    CHECK(contains(refused, "a submission at index 1"));
+    CHECK(contains(refused, "write index 2: other code publishes to this HSA queue, too"));
+    CHECK(contains(refused, "submit to a Queue of your own"));
+    CHECK(download(copier, count)[0] == 64);
   }
   CHECK(hsa_queue_destroy(handle) == HSA_STATUS_SUCCESS);
 }
@@ -292,7 +300,7 @@ TEST_CASE_METHOD(OnDevice, "resources that packets of a borrowed queue still use
   constexpr uint32_t kernarg_bytes = 1 << 20;
   Completion lost;
   {
-    Queue queue = Queue::borrow(gpu, handle, aql::Producers::exclusive, nullptr,
+    Queue queue = Queue::borrow(gpu, handle, nullptr,
                                 {.kernarg_bytes = kernarg_bytes, .drain_timeout = 10ms});
     BatchSubmitter batch{queue};
     batch.raw(aql::to_packet(aql::BarrierAnd{.dependencies = {gate.handle()}}));
@@ -307,7 +315,7 @@ TEST_CASE_METHOD(OnDevice, "resources that packets of a borrowed queue still use
   }
   hsa_signal_store_screlease(gate.handle(), 0);
   {
-    Queue after = Queue::borrow(gpu, handle, aql::Producers::exclusive);
+    Queue after = Queue::borrow(gpu, handle);
     BatchSubmitter batch{after};
     batch.raw(aql::to_packet(aql::BarrierAnd{}));
     CHECK(batch.submit().wait(soon()));

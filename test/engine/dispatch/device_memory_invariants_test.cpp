@@ -70,8 +70,7 @@ TEST_CASE("Device memory: a read-back fences its store before its load", "[invar
 
 TEST_CASE("Device memory: a ring's bodies are fenced before the header", "[invariant]") {
   PublicationWorld world(By::flush, Ring::device);
-  aql::AqlQueueWriter writer =
-      aql::AqlQueueWriter::borrow(world.memory().queue(), aql::Producers::exclusive);
+  aql::AqlQueueWriter writer = aql::AqlQueueWriter::borrow(world.memory().queue());
   REQUIRE(writer.has_device_ring());
   const auto packets = dispatches(3);
   const Steps steps = world.steps([&] { (void)writer.publish(packets, Deadline::never()); });
@@ -81,8 +80,7 @@ TEST_CASE("Device memory: a ring's bodies are fenced before the header", "[invar
 
 TEST_CASE("Device memory: a single packet's body is fenced before its header", "[invariant]") {
   PublicationWorld world(By::flush, Ring::device);
-  aql::AqlQueueWriter writer =
-      aql::AqlQueueWriter::borrow(world.memory().queue(), aql::Producers::exclusive);
+  aql::AqlQueueWriter writer = aql::AqlQueueWriter::borrow(world.memory().queue());
   const auto packets = dispatches(1);
   const Steps steps = world.steps([&] { (void)writer.publish_in_place(packets[0], 1, {}); });
   CHECK(steps.has_fence(steps.last(Kind::store, Place::ring_body),
@@ -91,8 +89,7 @@ TEST_CASE("Device memory: a single packet's body is fenced before its header", "
 
 TEST_CASE("Device memory: a ring's headers are fenced before the doorbell", "[invariant]") {
   PublicationWorld world(By::flush, Ring::device);
-  aql::AqlQueueWriter writer =
-      aql::AqlQueueWriter::borrow(world.memory().queue(), aql::Producers::exclusive);
+  aql::AqlQueueWriter writer = aql::AqlQueueWriter::borrow(world.memory().queue());
   const auto packets = dispatches(3);
   const Steps steps = world.steps([&] { (void)writer.publish(packets, Deadline::never()); });
   CHECK(steps.has_fence(steps.last(Kind::store, Place::ring_header),
@@ -101,8 +98,7 @@ TEST_CASE("Device memory: a ring's headers are fenced before the doorbell", "[in
 
 TEST_CASE("Device memory: a single packet's header is fenced before the doorbell", "[invariant]") {
   PublicationWorld world(By::flush, Ring::device);
-  aql::AqlQueueWriter writer =
-      aql::AqlQueueWriter::borrow(world.memory().queue(), aql::Producers::exclusive);
+  aql::AqlQueueWriter writer = aql::AqlQueueWriter::borrow(world.memory().queue());
   const auto packets = dispatches(1);
   const Steps steps = world.steps([&] { (void)writer.publish_in_place(packets[0], 1, {}); });
   CHECK(steps.has_fence(steps.last(Kind::store, Place::ring_header),

@@ -68,7 +68,7 @@ TEST_CASE("a producer that reuses a slot at the read index changes the packet of
                                                          .kernel_object = kReadsPacket,
                                                          .kernarg_address = arguments[i]}));
   }
-  auto writer = aql::AqlQueueWriter::borrow(device.queue(), aql::Producers::exclusive);
+  auto writer = aql::AqlQueueWriter::borrow(device.queue());
   REQUIRE(writer.publish(std::span(packets).first(1), Deadline::now()));
   device.resume();
   REQUIRE(eventually([&] { return device.paused() && writer.read_index() == 1; }));

@@ -249,29 +249,6 @@ TEST_CASE("a batch that outgrows the free slots continues in memory, and reaches
   for (uint32_t i = 0; i < 24; ++i) CHECK(ran[i] == i);
 }
 
-TEST_CASE("a batch gets no slots of a ring shared with foreign producers", "[packet_store]") {
-  QueueDouble queue({.ring_size = 16});
-  std::vector<std::byte> memory(64 * 64 + 64);
-  void* aligned = memory.data();
-  size_t space = memory.size();
-  std::align(64, 64 * 64, aligned, space);
-  SignalDouble signal(0);
-  const std::vector<hsa_signal_t> signals{signal.handle()};
-  Queue foreign = detail::StateAccess::queue(std::make_unique<detail::BatchQueue>(
-      detail::BatchQueue::Parts{.queue = queue.queue(),
-                                .producers = aql::Producers::foreign,
-                                .kernargs = {static_cast<std::byte*>(aligned), 64 * 64}},
-      signals,
-      QueueOptions{.packets = 16,
-                   .publications = 1,
-                   .kernarg_bytes = 64 * 64,
-                   .kernarg_slab_bytes = 1024,
-                   .drain_timeout = std::chrono::nanoseconds(0)}));
-  BatchSubmitter batch(foreign, {});
-  batch.dispatch(number_kernel(), Grid{64}, 1u);
-  CHECK(queue.slot(0).word[5] == 0xcccccccc);
-}
-
 TEST_CASE(
     "batches that alternate on one small ring, dropped and submitted at random, run each dispatch "
     "once",

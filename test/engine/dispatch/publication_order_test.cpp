@@ -102,25 +102,9 @@ TEST_CASE("every launch of a stream publishes its own arguments", "[order]") {
   }
 }
 
-TEST_CASE("foreign producers fence every packet in device memory", "[order]") {
-  PublicationWorld world(By::flush, Ring::device);
-  aql::AqlQueueWriter writer =
-      aql::AqlQueueWriter::borrow(world.memory().queue(), aql::Producers::foreign);
-  const std::vector<aql::Packet64> packets(
-      4, aql::to_packet(aql::KernelDispatch{.kernel_object = 0x1234}));
-  const Steps steps = world.steps([&] { (void)writer.publish(packets, Deadline::never()); });
-  for (size_t slot = 0; slot < packets.size(); ++slot) {
-    const uint64_t header = steps.first(Kind::store, Place::ring_header, slot);
-    CAPTURE(slot);
-    CHECK(steps.has_fence(steps.first(Kind::store, Place::ring_body, slot), header));
-    CHECK(steps.has_fence(header, steps.first(Kind::store, Place::doorbell)));
-  }
-}
-
 TEST_CASE("a ring in host memory needs no fence", "[order]") {
   PublicationWorld world(By::flush, Ring::host);
-  aql::AqlQueueWriter writer =
-      aql::AqlQueueWriter::borrow(world.memory().queue(), aql::Producers::exclusive);
+  aql::AqlQueueWriter writer = aql::AqlQueueWriter::borrow(world.memory().queue());
   CHECK_FALSE(writer.has_device_ring());
   const std::vector<aql::Packet64> packets(
       4, aql::to_packet(aql::KernelDispatch{.kernel_object = 0x1234}));

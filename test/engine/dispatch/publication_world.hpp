@@ -50,9 +50,8 @@ class PublicationWorld {
             .kernarg_bytes = kKernargBytes,
             .kernarg_slab_bytes = 1024};
   }
-  detail::BatchQueue::Parts parts(aql::Producers producers = aql::Producers::exclusive) {
+  detail::BatchQueue::Parts parts() {
     return {.queue = queue_.queue(),
-            .producers = producers,
             .kernargs = kernargs(),
             .foreign_error = nullptr,
             .common = {},
@@ -111,7 +110,7 @@ struct BatchWorld : PublicationWorld {
 // The same over an HSA queue that threads share.
 struct SharedWorld : PublicationWorld {
   SharedWorld(By by, Ring ring) : PublicationWorld(by, ring) {
-    detail::BatchQueue::Parts shared = parts(aql::Producers::shared);
+    detail::BatchQueue::Parts shared = parts();
     shared.common = std::make_shared<detail::SharedHsaQueue>(memory().queue());
     queue.emplace(detail::StateAccess::queue(
         std::make_unique<detail::BatchQueue>(shared, signals(), options())));

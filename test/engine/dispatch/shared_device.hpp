@@ -41,7 +41,6 @@ class SharedDevice {
         handles.push_back(device.signals_.emplace_back(0).handle());
       queue = detail::StateAccess::queue(std::make_unique<detail::BatchQueue>(
           detail::BatchQueue::Parts{.queue = device.processor_.queue(),
-                                    .producers = aql::Producers::shared,
                                     .kernargs = {kernargs.front().bytes, kernargs.size() * 64},
                                     .foreign_error = &device.processor_.error(),
                                     .common = device.common_},

@@ -122,15 +122,6 @@ void publish_by_hsa(hsa_queue_t* queue, uint32_t packets, hsa_signal_t done) {
   }
 }
 
-// A queue of HSA, destroyed also where the test ends early.
-struct OwnQueue {
-  hsa_queue_t* handle;
-  explicit OwnQueue(hsa_queue_t* queue) : handle(queue) {}
-  ~OwnQueue() { CHECK(hsa_queue_destroy(handle) == HSA_STATUS_SUCCESS); }
-  OwnQueue(const OwnQueue&) = delete;
-  OwnQueue& operator=(const OwnQueue&) = delete;
-};
-
 void await_zero(const Signal& signal) {
   CHECK(hsa_signal_wait_scacquire(signal.handle(), HSA_SIGNAL_CONDITION_LT, 1, UINT64_MAX,
                                   HSA_WAIT_STATE_BLOCKED) == 0);
@@ -194,34 +185,6 @@ TEST_CASE_METHOD(OnDevice, "a tool sees each packet exactly once, however it is 
       });
     for (std::thread& thread : threads) thread.join();
   }
-  SECTION("next to foreign producers that use HSA") {
-    const OwnQueue owned{make_queue(gpu, small_ring())};
-    hsa_queue_t* const handle = owned.handle;
-    {
-      Queue one = Queue::borrow(gpu, handle, aql::Producers::foreign);
-      Queue two = Queue::borrow(gpu, handle, aql::Producers::foreign);
-      // Otherwise the packets of two indices overwrite each other, and nothing ends.
-      REQUIRE(one.pressure().access == expected);
-      constexpr int kPackets = 300;
-      const Signal done{SignalKind::interrupt, kPackets};
-      const SeenOnce once(2 * 100 * 3);
-      const auto produce = [&](Queue& queue) {
-        BatchSubmitter batch{queue};
-        for (int i = 0; i < 100; ++i) {
-          for (int k = 0; k < 3; ++k) batch.dispatch(counter, Grid{64}, items.data());
-          batch.submit();
-        }
-        queue.wait();
-      };
-      std::thread second([&] { produce(two); });
-      std::thread stranger([&] { publish_by_hsa(handle, kPackets, done.handle()); });
-      produce(one);
-      second.join();
-      stranger.join();
-      await_zero(done);
-    }
-    CHECK(download(copier, items)[0] == 600 * 64);
-  }
   SECTION("by launches of streams") {
     Streams streams{gpu, {.hardware_queues = 2, .queue = {.packets = small_ring()}}};
     Stream one{streams}, two{streams};
@@ -235,9 +198,7 @@ TEST_CASE_METHOD(OnDevice, "a tool sees each packet exactly once, however it is 
   }
 }
 
-TEST_CASE_METHOD(OnDevice,
-                 "direct access on request bypasses a tool, except beside other producers",
-                 "[profiled]") {
+TEST_CASE_METHOD(OnDevice, "direct access on request bypasses a tool", "[profiled]") {
   const Program program{gpu, builtin_kernels::basics()};
   const auto empty = program.kernel<>("empty");
   const ProfilerCounts before = seen();
@@ -254,15 +215,6 @@ TEST_CASE_METHOD(OnDevice,
   const ProfilerCounts after = seen();
   CHECK(after.dispatches - before.dispatches == (tool() == "intercept" ? 3 : 0));
   CHECK(after.problems - before.problems == (tool() == "shadow" ? 1 : 0));
-
-  hsa_queue_t* const handle = make_queue(gpu, small_ring());
-  const std::string refused = error_of([&] {
-    (void)Queue::borrow(gpu, handle, aql::Producers::foreign, nullptr,
-                        {.access = AccessWish::direct});
-  });
-  CHECK(contains(refused, "a tool interposes: hsa_queue_create leads to ") == interposes());
-  CHECK((refused == "no error") == !interposes());
-  CHECK(hsa_queue_destroy(handle) == HSA_STATUS_SUCCESS);
 }
 
 TEST_CASE_METHOD(OnDevice, "the shadow tool reports a doorbell beyond its write index",

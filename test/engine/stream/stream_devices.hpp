@@ -138,7 +138,6 @@ class StreamDevices {
     std::unique_ptr<detail::StreamQueue> make_queue(const detail::StreamQueueOptions& of_queue) {
       return std::make_unique<detail::StreamQueue>(
           detail::StreamQueue::Parts{.queue = processor.queue(),
-                                     .producers = aql::Producers::exclusive,
                                      .kernargs = {kernargs.front().bytes, kernargs.size() * 64},
                                      .foreign_error = &processor.error()},
           handles, of_queue);

@@ -29,7 +29,7 @@ TEST_CASE(
     if (entry["name"] != "shared" || entry["threads"] == 1)
       CHECK(entry["doorbells_per_batch"] == 1.0);
   }
-  CHECK(names == std::set<std::string>{"shared", "mutex", "foreign"});
+  CHECK(names == std::set<std::string>{"shared", "mutex", "add_index"});
   CHECK(out["results"].size() == 3 * 2 * 2);
   CHECK(out["ratios"].size() == 2 * 2 * 2);
 }
