@@ -31,7 +31,11 @@ bool SharedRing::claim(const void* claimant, uint64_t count, uint64_t& read_seen
       return false;
     if (next + count - read_seen > ring_size()) {
       read_seen = view_.load_read_index();
-      (void)view_.load_write_index();  // for its acquire order: see QueueView::load_write_index()
+      // A processor may take packets before they are committed. Their slots stay in use until then,
+      // because their marks are stored later. Acquire: see QueueView::load_write_index().
+      if (const uint64_t committed = committed_.load(std::memory_order_acquire);
+          static_cast<int64_t>(committed - read_seen) < 0)
+        read_seen = committed;
       // After the index: a hold is added before its packets are committed.
       if (SlotHolds* const held = holds()) read_seen = held->free_below(read_seen);
       if (next + count - read_seen > ring_size()) {

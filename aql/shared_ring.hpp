@@ -12,9 +12,9 @@
 // producer rang the doorbell. Seen on hardware: github.com/ROCm/rocm-systems/pull/10377.
 //
 // A publication has three steps:
-//   claim   The read index proves room. Then a compare-and-swap claims the slots on a cursor that
-//           the processor does not see. A full ring strands no claimed slot. Slots claimed together
-//           are contiguous.
+//   claim   The read index and the index of commits prove room. Then a compare-and-swap claims the
+//           slots on a cursor that the processor does not see. A full ring strands no claimed slot.
+//           Slots claimed together are contiguous.
 //   fill    The writer fills its own slots, headers last.
 //   commit  Publications are committed in the order of their claims. The oldest uncommitted
 //           publication has the turn. Its thread moves the write index past its own publication and
@@ -40,8 +40,10 @@
 // has overtaken insists: until it is served or its deadline passes, no other thread can claim
 // slots. A try may then be refused although there is room.
 //
-// Requires: the packet processor reads nothing beyond the write index. No other code publishes to
-// the queue while the SharedRing exists.
+// The processor may take a packet as soon as its header is valid, even beyond the write index (HSA
+// Platform System Architecture 1.2, 2.9). A slot is free when its packet is taken and committed.
+//
+// Requires: no other code publishes to the queue while the SharedRing exists.
 // Thread safety: every function may be called from any thread. Each writer belongs to one thread.
 // Lifetime: the queue outlives the SharedRing.
 // Cost: construction allocates 8 bytes per slot. After that: no lock, allocation or system call.

@@ -80,6 +80,14 @@ TEST_CASE("Invariant 2: with shared producers the write index covers published s
   }
 }
 
+TEST_CASE("Invariant 1: with shared producers a processor may take packets before the write index",
+          "[shared][invariant]") {
+  for (uint64_t seed = 1; seed <= 60; ++seed) {
+    CAPTURE(seed);
+    Nest(Gate::header, seed).run();
+  }
+}
+
 TEST_CASE(
     "Invariant 6: a publication that finishes while the doorbell is rung gets its own doorbell",
     "[shared][invariant]") {

@@ -185,7 +185,7 @@ TEST_CASE(
     "producer's "
     "order",
     "[shared][stress]") {
-  for (const Gate gate : {Gate::write_index, Gate::doorbell}) {
+  for (const Gate gate : {Gate::header, Gate::write_index, Gate::doorbell}) {
     for (uint64_t seed = 1; seed <= 3; ++seed) {
       QueueDouble queue({.ring_size = 64, .first_index = uint64_t{0} - 1000});
       stress(queue, gate, seed, 1500);

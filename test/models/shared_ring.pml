@@ -5,6 +5,8 @@
  * Spin tries every interleaving. Indices are bytes and count modulo 256 from START, so indices and
  * ring slots wrap around within a run.
  *
+ * -DEAGER: the processor takes each packet as soon as its header is valid, also beyond the write
+ * index, as the specification allows.
  * -DBROKEN_...: one step is wrong; Spin must reject each variant.
  */
 #ifndef PRODUCERS
@@ -29,6 +31,13 @@
 #define modulo(x) ((x) & 255)
 #define slot(index) ((index) % RING)
 #define fits(next, count, read) (modulo((next) + (count) - (read)) <= RING)
+/* A slot is free when the processor has taken its packet and the packet's publication is committed,
+ * so that its producer will not store its mark any more. */
+#ifdef BROKEN_NOT_YET_COMMITTED
+#define has_room(next, count) (fits(next, count, read_index))
+#else
+#define has_room(next, count) (fits(next, count, read_index) && fits(next, count, committed))
+#endif
 /* A mark is twice the index one past its publication's end; a taken mark is odd. A mark of another
  * lap is not within one ring length after `at`. */
 #define doubled(x) ((x) & 511)
@@ -55,6 +64,12 @@ short mark[RING] = taken_mark(START);
 /* Counters of the check itself. */
 byte published = 0, consumed = 0;
 
+#ifdef EAGER
+#define taken_early(at) (modulo(read_index - (at) - 1) < 2 * RING)
+#else
+#define taken_early(at) (false)
+#endif
+
 /* Only the committer stores these. Invariant 6 covers the order: doorbell last. */
 inline show_up_to(to) {
   d_step {
@@ -62,7 +77,7 @@ inline show_up_to(to) {
     assert(modulo(to - doorbell) - 1 < RING); /* never backwards, never twice */
     at = write_index;
     do
-    :: at != to -> assert(header[slot(at)] != invalid); at = modulo(at + 1)
+    :: at != to -> assert(header[slot(at)] != invalid || taken_early(at)); at = modulo(at + 1)
     :: else -> break
     od;
     write_index = to; doorbell = to; at = 0
@@ -92,7 +107,7 @@ proctype producer(byte me) {
     /* Claim, one step: the read index that proved the room can only have grown since, and the
      * compare-and-swap fails if `claimed` has moved. */
     atomic {
-      fits(claimed, LENGTH, read_index) ->
+      has_room(claimed, LENGTH) ->
       first = claimed; claimed = modulo(first + LENGTH); end = claimed
     };
 #ifdef BROKEN_WRITE_INDEX_FIRST
@@ -184,16 +199,24 @@ done:
   od
 }
 
-/* Takes every packet that the doorbell covers; reads nothing else to decide. */
+/* Takes every packet that the doorbell covers; reads nothing else to decide. EAGER: every packet
+ * whose header is valid. */
+#ifdef EAGER
+#define takes (header[slot(read_index)] != invalid)
+#else
+#define takes (doorbell != read_index)
+#endif
 proctype processor() {
   byte taken, next[PRODUCERS];
 end_idle:
   do
-  :: doorbell != read_index ->
+  :: takes ->
     d_step {
       taken = header[slot(read_index)];
       assert(taken != invalid);
+#ifndef EAGER
       assert(modulo(write_index - read_index - 1) < RING);
+#endif
       /* each producer's packets once and in order */
       assert(next[(taken - 1) / 16] == (taken - 1) % 16);
       next[(taken - 1) / 16]++;
