@@ -106,7 +106,7 @@ PublishResult AqlQueueWriter::publish(std::span<const Packet64> packets, Deadlin
 
 PublishResult AqlQueueWriter::admit(uint64_t count, Deadline deadline) noexcept {
   PublishResult result{.ring_size = ring_size(), .requested = count};
-  const uint64_t needed = count < ring_size() ? count : ring_size();
+  const uint64_t needed = count < longest_run() ? count : longest_run();
   Backoff backoff;
   for (;;) {
     const Room now = room();

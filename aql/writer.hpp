@@ -49,8 +49,8 @@
 // Thread safety: one thread at a time per writer.
 // Lifetime: the writer destroys an owned queue; a borrowed queue outlives the writer.
 // Back-pressure: the writer proves room before it stores the first byte, so a refused publication
-// leaves no trace. A publication of up to ring_size() packets is all or nothing. A longer one is
-// published in chunks; if the deadline passes, PublishResult::published holds the number of whole
+// leaves no trace. A publication of up to longest_run() packets is all or nothing. A longer one is
+// published in portions; if the deadline passes, PublishResult::published holds the number of whole
 // packets already published and rung. A waiting thread spins for about 1 us, then yields, then
 // sleeps 50 us to 1 ms at a time, and holds no lock. Waiting ends at once when `error` shows that
 // the queue has failed. For a borrowed queue without an error source, only the deadline ends it.
@@ -82,8 +82,8 @@ namespace uptempo::aql {
 
 // How a publication is split. With `lead`, the first packets start executing while the writer
 // stores the rest (packets written in place are already stored). Each further doorbell costs a
-// device write (100-300 ns over PCIe). A publication longer than the ring is also split at half the
-// ring, so that one half fills while the other drains.
+// device write (100-300 ns over PCIe). A publication longer than longest_run() is also split at half
+// the ring, so that one half fills while the other drains.
 struct Chunking {
   uint32_t lead = 0;            // packets of the first chunk; 0: same as the others
   uint32_t chunk = UINT32_MAX;  // packets of every other chunk, at least 1
@@ -171,7 +171,7 @@ class AqlQueueWriter {
   // the first packet of a chunk last). emit fills bytes 4..63 of the 64-byte aligned slot and
   // returns the first 32 bits, as fill() in packet.hpp does. It must be noexcept. It is called only
   // after room is proven. `hold`: the slots stay in use until then. Requires holds() and at most
-  // ring_size() packets.
+  // longest_run() packets.
   template <Emitter Emit>
   PublishResult publish(uint64_t count, Deadline deadline, Emit&& emit, Chunking chunking = {},
                         const HoldEnd* hold = nullptr);
@@ -180,7 +180,7 @@ class AqlQueueWriter {
   PublishResult publish(std::span<const Packet64> packets, Deadline deadline,
                         Chunking chunking = {});
 
-  // Proves room for `count` packets, or for ring_size() if that is less, and changes nothing. With
+  // Proves room for `count` packets, or for longest_run() if that is less, and changes nothing. With
   // exclusive producers, the next publish() of up to that many packets does not wait. With shared
   // producers, it refuses only if the deadline is Deadline::now(): a thread that waits here holds
   // no slots, so publish() does the waiting.
@@ -188,7 +188,7 @@ class AqlQueueWriter {
   // Like admit(), but does not wait and does not report. Returns false for shared producers.
   bool admits_now(uint64_t count) noexcept {
     return shared_ == nullptr && queue_error() == HSA_STATUS_SUCCESS &&
-           has_room(count < ring_size() ? count : ring_size());
+           has_room(count < longest_run() ? count : longest_run());
   }
 
   // For exclusive producers that write packets in place. Returns the contiguous free slots after
@@ -219,6 +219,13 @@ class AqlQueueWriter {
 
   Room room() const noexcept;
   uint32_t ring_size() const noexcept { return mask_ + 1; }
+  // The most slots that the writer waits for at a time. Some processors advance the read index in
+  // groups of eight packets or not after every packet (ROCm/rocm-systems 9249; ROCr's
+  // amd_aql_queue.cpp), so up to seven slots of taken packets may stay in use until more packets
+  // follow.
+  uint32_t longest_run() const noexcept {
+    return ring_size() - (ring_size() < 16 ? ring_size() / 2 : 8);
+  }
   // Index of the next packet (exclusive), or its index if it were claimed now (shared).
   uint64_t next_index() const noexcept { return shared_ == nullptr ? next_ : shared_->claimed(); }
   uint64_t read_index() const noexcept { return load_read_index(); }
@@ -383,8 +390,8 @@ template <Emitter Emit>
 PublishResult AqlQueueWriter::publish(uint64_t count, Deadline deadline, Emit&& emit,
                                       Chunking chunking, const HoldEnd* hold) {
   PublishResult result{.ring_size = ring_size(), .requested = count};
-  // A publication that fits in the ring is reserved whole; a longer one goes by halves of the ring.
-  const uint64_t portion_limit = count <= ring_size() ? count : (ring_size() + 1) / 2;
+  // A publication that the ring can take is reserved whole; a longer one goes by halves of the ring.
+  const uint64_t portion_limit = count <= longest_run() ? count : (ring_size() + 1) / 2;
   uint64_t chunk_limit = chunking.first();
   while (result.published < count) {
     const uint64_t remaining = count - result.published;

@@ -183,7 +183,7 @@ struct Packets {
 [[gnu::always_inline]] inline bool BatchQueue::has_proven_room(
     const Publication& publication) const noexcept {
   return publication.published == 0 && !publication.holds_slots &&
-         publication.packets.size() <= writer_->ring_size() && !writer_->is_shared();
+         publication.packets.size() <= longest_run() && !writer_->is_shared();
 }
 
 [[gnu::always_inline]] inline void BatchQueue::publish_copies(Publication& publication) noexcept {
@@ -228,7 +228,7 @@ aql::PublishResult BatchQueue::publish_in_portions(Publication& publication, Dea
 
 aql::PublishResult BatchQueue::publish_by_copy(Publication& publication, Deadline deadline) {
   const bool holds = publication.holds_slots;
-  const bool in_portions = holds && publication.packets.size() > ring_size();
+  const bool in_portions = holds && publication.packets.size() > longest_run();
   if (in_portions) [[unlikely]]
     if (const aql::PublishResult result = publish_in_portions(publication, deadline); !result)
       return result;
@@ -326,7 +326,7 @@ std::optional<uint64_t> BatchQueue::submit(Publication& publication, Deadline de
   publication.has_closing_packet = (!publication.declared.empty() || publication.packets.empty()) &&
                                    append_closing_packet(publication);
   if (const size_t packets = publication.packets.size();
-      deadline.is_now() && packets > writer_->ring_size())
+      deadline.is_now() && packets > longest_run() && !publication.packets.in_ring())
     refuse_longer_than_ring(packets);
   if (publication.holds_slots) [[unlikely]]
     make_holds();
@@ -369,7 +369,8 @@ bool BatchQueue::admit_when_free(Publication& publication, Deadline deadline) {
   return value;
 }
 
-// The ring refused packets after admit() had found room: it is shared, or the batch is longer than the ring and the deadline has passed.
+// The ring refused packets after admit() had found room: it is shared, or the batch is longer than the
+// ring and the deadline has passed.
 std::optional<uint64_t> BatchQueue::settle_refused(Publication& publication,
                                                    const aql::PublishResult& result) {
   if (result.status == aql::PublishStatus::queue_failed) {

@@ -112,7 +112,8 @@ void BatchQueue::refuse_longer_than_ring(size_t packets) const {
   throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
                .call = "BatchSubmitter::try_submit",
                .asked = fmt::format("{} packets without waiting", packets),
-               .found = fmt::format("a ring of {}", writer_->ring_size()),
+               .found = fmt::format("a ring of {}, of which at most {} are free at a time",
+                                    ring_size(), longest_run()),
                .remedy = "submit with a deadline, or make the queue's ring larger"});
 }
 

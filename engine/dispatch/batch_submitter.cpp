@@ -153,7 +153,7 @@ Completion BatchSubmitter::submit(CallSite site) {
   publication_.site = site;
   // Common case: there is room at once, and the clock is not read.
   // strictly less: a packet may be added to complete a finished one
-  if (size() < attachment_.state->ring_size()) {
+  if (size() < attachment_.state->longest_run()) {
     if (const std::optional<uint64_t> value =
             attachment_.state->submit(publication_, Deadline::now()))
       return {attachment_.state->timeline(), *value};

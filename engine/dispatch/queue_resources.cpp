@@ -206,10 +206,11 @@ void QueueResources::reclaim_finished(uint32_t limit) noexcept {
 }
 
 Pressure QueueResources::pressure() noexcept {
-  // first, so that it is not greater than the write index
+  // First, so that it is not greater than the write index, unless the processor takes packets
+  // before the index covers them.
   const uint64_t read = writer_->free_below();
   const uint64_t written = writer_->visible_write_index();
-  note_ring(written - read);
+  note_ring(written > read ? written - read : 0);
   return {.ring = ring_level_.level(),
           .publications = publications_level_.level(),
           .signals = signals_.level(SignalKind::interrupt),

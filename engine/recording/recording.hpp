@@ -212,8 +212,8 @@ class Recording {
   // has its queue's address as a hidden argument.
   Completion replay(Queue& queue, CallSite site = CallSite::here());
   Completion replay(Queue& queue, Deadline deadline, CallSite site = CallSite::here());
-  // Returns empty instead of waiting. Throws Error for a recording longer than the ring, which
-  // cannot be replayed without waiting.
+  // Returns empty instead of waiting. Throws Error for a recording longer than the ring less eight
+  // slots, which cannot be replayed without waiting.
   std::optional<Completion> try_replay(Queue& queue, CallSite site = CallSite::here());
   // Ends a partly published replay with a barrier packet, for which it waits for a slot. Otherwise
   // does nothing.

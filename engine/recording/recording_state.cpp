@@ -567,7 +567,7 @@ Completion RecordingState::replay(BatchQueue& state, Deadline deadline) {
 
 Completion RecordingState::replay(BatchQueue& state) {
   // Common case: there is room at once, and the clock is not read.
-  if (publication_.packets.size() < state.ring_size()) {
+  if (publication_.packets.size() < state.longest_run()) {
     if (const std::optional<Completion> completion = submit(state, Deadline::now()))
       return *completion;
   }

@@ -7,6 +7,7 @@
 #include "aql/amd_abi.hpp"
 #include "aql/writer.hpp"
 #include "test/support/catch.hpp"
+#include "test/support/soon.hpp"
 
 using namespace uptempo;
 using namespace std::chrono_literals;
@@ -165,5 +166,27 @@ TEST_CASE("many publications of random kernels each run exactly once", "[double]
       CHECK(c.packet == kernel(aql::header_flags(c.packet.header()), c.index));
     }
     CHECK(objects.size() == object);
+  }
+}
+
+TEST_CASE("a writer never waits for slots that a processor frees only with later packets",
+          "[processor]") {
+  for (const uint32_t ring_size : {16u, 64u}) {
+    for (uint64_t first = 1; first <= 8; ++first) {
+      CAPTURE(ring_size, first);
+      PacketProcessor device({.ring_size = ring_size, .read_index_step = 8});
+      auto writer = AqlQueueWriter::borrow(device.queue(), &device.error());
+      const std::vector<aql::Packet64> packets(3 * ring_size, kernel(kWithBarrier, 1));
+      uint64_t total = 0;
+      for (const uint64_t count : {first, uint64_t{ring_size} - 8, uint64_t{ring_size} - 7,
+                                   uint64_t{ring_size}, uint64_t{3} * ring_size}) {
+        CAPTURE(count);
+        CHECK(writer.admit(count, test::soon()));
+        const auto published = writer.publish(std::span(packets).first(count), test::soon());
+        CHECK(published);
+        total += count;
+        REQUIRE(device.wait_completed(total));
+      }
+    }
   }
 }

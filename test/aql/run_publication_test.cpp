@@ -265,7 +265,8 @@ TEST_CASE("packets by the run reach the emitter in one piece, or in two around t
     return pieces;
   };
   CHECK(pieces_of(0, 1, {}) == Pieces{});
-  CHECK(pieces_of(0, 64, {}) == Pieces{{1, 63}});
+  CHECK(pieces_of(0, 56, {}) == Pieces{{1, 55}});
+  CHECK(pieces_of(0, 64, {}) == Pieces{{1, 31}, {33, 31}});
   CHECK(pieces_of(60, 10, {}) == Pieces{{1, 3}, {4, 6}});
   CHECK(pieces_of(63, 10, {}) == Pieces{{1, 9}});
   CHECK(pieces_of(62, 9, {.lead = 1, .chunk = 4}) == Pieces{{2, 3}, {6, 3}});

@@ -216,6 +216,7 @@ void PacketProcessor::give_back_slots() {
   if (!options_.early_read_index) {
     for (const Active& active : active_) oldest = std::min(oldest, active.index);
   }
+  oldest -= oldest % options_.read_index_step;
   double_.read_index().store(oldest, std::memory_order_release);
 }
 

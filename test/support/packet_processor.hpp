@@ -41,6 +41,7 @@ struct PacketProcessorOptions {
   // True: the read index passes a packet at its launch. False: when it and all packets before it
   // are complete.
   bool early_read_index = false;
+  uint64_t read_index_step = 1;  // the read index is always a multiple of it
   // True: packets without barrier bit overtake a barrier packet whose dependencies are not met, as
   // the specification allows. False: the barrier packet blocks the queue, as in command processors.
   bool barriers_step_aside = false;

@@ -1,6 +1,6 @@
 // Gauge: one level of pressure.hpp, recorded at every change of use. Private to engine.
 //
-// Thread safety: one writer at a time; any thread may read.
+// Thread safety: every function may be called from any thread.
 #pragma once
 
 #include <atomic>
@@ -20,12 +20,12 @@ class Gauge {
     low_mark_ = static_cast<uint32_t>(uint64_t{capacity} * marks.low_per_cent / 100);
   }
 
-  // Stores instead of atomic additions, because there is one writer. Relaxed: readers need only a
-  // recent number.
+  // Relaxed: readers need only a recent number.
   void set(uint32_t in_use) noexcept {
     in_use_.store(in_use, std::memory_order_relaxed);
-    if (in_use > peak_.load(std::memory_order_relaxed))
-      peak_.store(in_use, std::memory_order_relaxed);
+    uint32_t peak = peak_.load(std::memory_order_relaxed);
+    while (in_use > peak && !peak_.compare_exchange_weak(peak, in_use, std::memory_order_relaxed)) {
+    }
     if (in_use >= high_mark_) {
       high_.store(capacity_ != 0, std::memory_order_relaxed);
     } else if (in_use <= low_mark_) {

@@ -208,3 +208,22 @@ TEST_CASE(
   batch.dispatch(kernel, Grid{1}, 7);  // waits for the first publication
   CHECK(batch.submit().wait(soon(), kActiveWait));
 }
+
+TEST_CASE("a processor that frees slots in groups of eight stops no batch", "[submit]") {
+  const auto kernel = number_kernel();
+  for (const uint32_t odd : {1u, 3u, 7u}) {
+    CAPTURE(odd);
+    std::vector<uint32_t> ran, expected;
+    DoubleDevice device({.device = {.ring_size = 64, .read_index_step = 8}},
+                        [&](uint32_t number) { ran.push_back(number); });
+    BatchSubmitter batch(device.queue(), {});
+    for (const uint32_t count : {odd, 55u, 56u, 57u, 63u, 64u, 65u, 200u}) {
+      for (uint32_t i = 0; i < count; ++i) {
+        batch.dispatch(kernel, Grid{1}, i);
+        expected.push_back(i);
+      }
+      REQUIRE(batch.submit(soon()).wait(soon(), kActiveWait));
+    }
+    CHECK(ran == expected);
+  }
+}

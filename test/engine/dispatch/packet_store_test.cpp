@@ -182,17 +182,17 @@ TEST_CASE("a batch of the ring's size may end with a finished packet", "[packet_
 }
 
 TEST_CASE("a refused batch that ends with a finished packet is unchanged", "[packet_store]") {
-  DoubleDevice device({.device = {.ring_size = 16, .paused = true}});
+  DoubleDevice device({.device = {.ring_size = 32, .paused = true}});
   auto first = device.batch(), second = device.batch();
-  for (uint32_t i = 0; i < 8; ++i) first.dispatch(number_kernel(), Grid{64}, i);
+  for (uint32_t i = 0; i < 16; ++i) first.dispatch(number_kernel(), Grid{64}, i);
   first.submit();
-  for (uint32_t i = 0; i < 7; ++i) second.dispatch(number_kernel(), Grid{64}, i);
+  for (uint32_t i = 0; i < 15; ++i) second.dispatch(number_kernel(), Grid{64}, i);
   second.raw(aql::to_packet(aql::BarrierAnd{}));
   CHECK_FALSE(second.try_submit());
-  CHECK(second.size() == 8);
+  CHECK(second.size() == 16);
   device.processor().resume();
   CHECK(second.submit().wait(soon(), kActiveWait));
-  CHECK(device.processor().completed_count() == 17);
+  CHECK(device.processor().completed_count() == 33);
 }
 
 TEST_CASE("a batch that is refused with an error is unchanged", "[packet_store]") {
@@ -234,19 +234,19 @@ TEST_CASE(
 TEST_CASE("a batch that outgrows the free slots continues in memory, and reaches the ring complete",
           "[packet_store]") {
   std::vector<uint32_t> ran;
-  DoubleDevice device({.device = {.ring_size = 16, .paused = true}},
+  DoubleDevice device({.device = {.ring_size = 32, .paused = true}},
                       [&](uint32_t number) { ran.push_back(number); });
   const auto kernel = number_kernel();
   auto batch = device.batch();
-  for (uint32_t i = 0; i < 10; ++i) batch.dispatch(kernel, Grid{64}, i);
+  for (uint32_t i = 0; i < 24; ++i) batch.dispatch(kernel, Grid{64}, i);
   batch.submit();
-  // Six slots are free, and the ring's end is between them.
-  for (uint32_t i = 10; i < 24; ++i) batch.dispatch(kernel, Grid{64}, i);
+  // Eight slots are free, and the ring's end is between them.
+  for (uint32_t i = 24; i < 40; ++i) batch.dispatch(kernel, Grid{64}, i);
   CHECK_FALSE(batch.try_submit());
   device.processor().resume();
   CHECK(batch.submit(soon()).wait(soon(), kActiveWait));
-  REQUIRE(ran.size() == 24);
-  for (uint32_t i = 0; i < 24; ++i) CHECK(ran[i] == i);
+  REQUIRE(ran.size() == 40);
+  for (uint32_t i = 0; i < 40; ++i) CHECK(ran[i] == i);
 }
 
 TEST_CASE(

@@ -141,8 +141,10 @@ TEST_CASE("random streams with tiny pools keep every order", "[stream][short][st
     for (const uint64_t seed : {1u, 2u, 3u, 4u}) {
       CAPTURE(publications, seed);
       StreamDevicesOptions options = tiny(1 + static_cast<uint32_t>(seed % 4), publications);
-      options.device = {
-          .seed = seed, .early_read_index = seed == 2, .barriers_step_aside = seed == 3};
+      options.device = {.seed = seed,
+                        .early_read_index = seed == 2,
+                        .read_index_step = seed == 4 ? 8u : 1u,
+                        .barriers_step_aside = seed == 3};
       StreamDevices devices(options);
       std::mt19937_64 random(seed);
       std::deque<Stream> streams;

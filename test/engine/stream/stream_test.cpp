@@ -383,7 +383,10 @@ TEST_CASE("streams that share queues each keep their order, whatever overlaps",
     for (const uint64_t seed : {1u, 2u, 3u}) {
       StreamDevicesOptions options;
       options.streams.hardware_queues = 2;
-      options.device = {.seed = seed, .early_read_index = seed == 2, .barriers_step_aside = aside};
+      options.device = {.seed = seed,
+                        .early_read_index = seed == 2,
+                        .read_index_step = seed == 3 ? 8u : 1u,
+                        .barriers_step_aside = aside};
       StreamDevices devices(options);
       std::mt19937_64 random(seed);
       std::deque<Stream> streams;
