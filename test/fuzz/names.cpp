@@ -16,10 +16,25 @@
 namespace uptempo::fuzz {
 namespace {
 
-constexpr const char* kVariables[] = {
-    "DEVICE",   "GPUS",   "CHECK",   "KFD",     "SOCKETS",   "GPU_SOCKET",   "INCOHERENT",
-    "LAZY_BAR", "DELAY",  "SEED",    "WORKERS", "SMALL_BAR", "NULL_KERNELS", "EARLY_READ_INDEX",
-    "JOIN",     "INJECT", "WATCHDOG"};
+constexpr const char* kVariables[] = {"DEVICE",
+                                      "GPUS",
+                                      "CHECK",
+                                      "KFD",
+                                      "SOCKETS",
+                                      "GPU_SOCKET",
+                                      "INCOHERENT",
+                                      "LAZY_BAR",
+                                      "DELAY",
+                                      "SEED",
+                                      "WORKERS",
+                                      "SMALL_BAR",
+                                      "NULL_KERNELS",
+                                      "EARLY_READ_INDEX",
+                                      "JOIN",
+                                      "INJECT",
+                                      "WATCHDOG",
+                                      "EAGER_PACKETS",
+                                      "GROUPED_READ_INDEX"};
 
 void read_options(std::string_view lines) {
   // An environment of its own: the C library keeps every text that setenv() gets.

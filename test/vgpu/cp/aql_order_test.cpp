@@ -341,6 +341,66 @@ TEST_CASE("null kernels complete without running, blit kernels of the runtime ru
   CHECK(blit == 2);
 }
 
+TEST_CASE("the read index of the program's queues moves in groups of eight on request") {
+  Options options;
+  options.grouped_read_index = true;
+  DeviceFixture device(options);
+  // Two sessions of HSA: in each, the first queue is ROCr's own.
+  for (int session = 0; session < 2; ++session) {
+    ComputeQueue runtime_queue(device);
+    ComputeQueue queue(device);
+    ScriptedKernel* kernel = device.kernel([](const Slice&) { return Result::ended; });
+    for (const uint64_t total : {1u, 7u, 8u, 13u, 16u, 23u}) {
+      CAPTURE(session, total);
+      amd_signal_t* done = device.signal(2);
+      for (ComputeQueue* const each : {&runtime_queue, &queue}) {
+        while (each->write_index() + 1 < total) each->write(dispatch(kernel));
+        each->submit(dispatch(kernel, 1, 1, true, done));
+      }
+      REQUIRE(fires(done));
+      CHECK(runtime_queue.read_index() == total);
+      CHECK(queue.read_index() == total / 8 * 8);
+    }
+  }
+}
+
+TEST_CASE(
+    "an eager processor takes packets whose headers are valid, in order, without a doorbell") {
+  for (const bool eager : {false, true}) {
+    CAPTURE(eager);
+    Options options;
+    options.eager_packets = eager;
+    DeviceFixture device(options);
+    const ComputeQueue runtime_queue(device);  // the first one is ROCr's own
+    ComputeQueue queue(device);
+    Gate gate;
+    ScriptedKernel* kernel = device.kernel(gate.body());
+    amd_signal_t* done = device.signal(2);
+    // Packet 0 keeps the device awake. Nobody rings for packets 1 and 3, or covers them by the
+    // write index; slot 2 stays INVALID.
+    queue.submit(dispatch(kernel));
+    REQUIRE(eventually([&] { return gate.entered == 1; }));
+    queue.write(barrier_and({}, false, done));
+    queue.write(barrier_and({}));
+    queue.write(barrier_and({}, false, done));
+    const auto header = [&](uint64_t index) {
+      return std::atomic_ref(*static_cast<uint16_t*>(queue.slot(index)));
+    };
+    const auto value = [](amd_signal_t* signal) {
+      return std::atomic_ref(const_cast<int64_t&>(signal->value)).load();
+    };
+    header(2) = HSA_PACKET_TYPE_INVALID;
+    if (!eager) queue.set_write_index(1);
+    CHECK(eventually([&] { return value(done) == (eager ? 1 : 2); }));
+    settle();
+    CHECK(value(done) == (eager ? 1 : 2));
+    header(2) = header_of(HSA_PACKET_TYPE_BARRIER_AND);
+    CHECK(eventually([&] { return value(done) == (eager ? 0 : 2); }));
+    gate.open = true;
+    CHECK(eventually([&] { return queue.read_index() == (eager ? 4 : 1); }));
+  }
+}
+
 TEST_CASE("the read index passes a running dispatch only on request and on the program's queues") {
   uint64_t passed = 0;
   for (uint64_t seed = 1; seed <= 6; ++seed) {

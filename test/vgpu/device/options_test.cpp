@@ -13,17 +13,29 @@
 namespace uptempo::vgpu {
 namespace {
 
-constexpr const char* kVariables[] = {"UPTEMPO_VGPU_DEVICE",        "UPTEMPO_VGPU_TRACE",
-                                      "UPTEMPO_VGPU_NULL_KERNELS",  "UPTEMPO_VGPU_EARLY_READ_INDEX",
-                                      "UPTEMPO_VGPU_DETERMINISTIC", "UPTEMPO_VGPU_SEED",
-                                      "UPTEMPO_VGPU_CHECK",         "UPTEMPO_VGPU_REPORT",
-                                      "UPTEMPO_VGPU_WORKERS",       "UPTEMPO_VGPU_VERBOSE",
-                                      "UPTEMPO_VGPU_INCOHERENT",    "UPTEMPO_VGPU_DELAY",
-                                      "UPTEMPO_VGPU_SOCKETS",       "UPTEMPO_VGPU_GPU_SOCKET",
-                                      "UPTEMPO_VGPU_LAZY_BAR",      "UPTEMPO_VGPU_SMALL_BAR",
-                                      "UPTEMPO_VGPU_GPUS",          "UPTEMPO_VGPU_JOIN",
-                                      "UPTEMPO_VGPU_WATCHDOG",      "UPTEMPO_VGPU_ERROR_EXITCODE",
-                                      "UPTEMPO_VGPU_SUPPRESSIONS"};
+constexpr const char* kVariables[] = {"UPTEMPO_VGPU_DEVICE",
+                                      "UPTEMPO_VGPU_TRACE",
+                                      "UPTEMPO_VGPU_NULL_KERNELS",
+                                      "UPTEMPO_VGPU_EARLY_READ_INDEX",
+                                      "UPTEMPO_VGPU_DETERMINISTIC",
+                                      "UPTEMPO_VGPU_SEED",
+                                      "UPTEMPO_VGPU_CHECK",
+                                      "UPTEMPO_VGPU_REPORT",
+                                      "UPTEMPO_VGPU_WORKERS",
+                                      "UPTEMPO_VGPU_VERBOSE",
+                                      "UPTEMPO_VGPU_INCOHERENT",
+                                      "UPTEMPO_VGPU_DELAY",
+                                      "UPTEMPO_VGPU_SOCKETS",
+                                      "UPTEMPO_VGPU_GPU_SOCKET",
+                                      "UPTEMPO_VGPU_LAZY_BAR",
+                                      "UPTEMPO_VGPU_SMALL_BAR",
+                                      "UPTEMPO_VGPU_GPUS",
+                                      "UPTEMPO_VGPU_JOIN",
+                                      "UPTEMPO_VGPU_WATCHDOG",
+                                      "UPTEMPO_VGPU_ERROR_EXITCODE",
+                                      "UPTEMPO_VGPU_SUPPRESSIONS",
+                                      "UPTEMPO_VGPU_EAGER_PACKETS",
+                                      "UPTEMPO_VGPU_GROUPED_READ_INDEX"};
 
 struct CleanEnvironment : uptempo::test::Environment {
   CleanEnvironment() { clear(); }
@@ -40,6 +52,8 @@ TEST_CASE("an empty environment selects the default device without options", "[o
   CHECK(options.trace_file.empty());
   CHECK_FALSE(options.null_kernels);
   CHECK_FALSE(options.early_read_index);
+  CHECK_FALSE(options.grouped_read_index);
+  CHECK_FALSE(options.eager_packets);
   CHECK_FALSE(options.deterministic);
   CHECK_FALSE(options.incoherent);
   CHECK_FALSE(options.delay);
@@ -82,6 +96,8 @@ TEST_CASE("every option is read from its variable", "[options]") {
   environment.set("UPTEMPO_VGPU_TRACE", "/tmp/a %p.json");
   environment.set("UPTEMPO_VGPU_NULL_KERNELS", "1");
   environment.set("UPTEMPO_VGPU_EARLY_READ_INDEX", "1");
+  environment.set("UPTEMPO_VGPU_GROUPED_READ_INDEX", "1");
+  environment.set("UPTEMPO_VGPU_EAGER_PACKETS", "1");
   environment.set("UPTEMPO_VGPU_DETERMINISTIC", "1");
   environment.set("UPTEMPO_VGPU_SEED", "18446744073709551615");
   environment.set("UPTEMPO_VGPU_WORKERS", "3");
@@ -93,6 +109,8 @@ TEST_CASE("every option is read from its variable", "[options]") {
   CHECK(options.watchdog_seconds == 30u);
   CHECK(options.null_kernels);
   CHECK(options.early_read_index);
+  CHECK(options.grouped_read_index);
+  CHECK(options.eager_packets);
   CHECK(options.deterministic);
   CHECK(options.seed == ~uint64_t{0});
   CHECK(options.workers == 3);

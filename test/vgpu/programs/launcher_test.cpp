@@ -39,13 +39,29 @@ TEST_CASE("without the separator the first word that is not an option is the pro
 TEST_CASE("--help and --version print text and succeed", "[launcher]") {
   const CommandResult help = launch({"--help"});
   CHECK(help.exit_code == 0);
-  for (const char* option :
-       {"--device",        "--trace",          "--null-kernels", "--early-read-index",
-        "--deterministic", "--incoherent",     "--bar",          "--delay",
-        "--seed",          "--workers",        "--verbose",      "--check",
-        "--report",        "--error-exitcode", "--suppressions", "--watchdog",
-        "--sockets",       "--gpus",           "--gpu-socket",   "gfx90a",
-        "gfx900"}) {
+  for (const char* option : {"--device",
+                             "--trace",
+                             "--null-kernels",
+                             "--early-read-index",
+                             "--deterministic",
+                             "--incoherent",
+                             "--bar",
+                             "--delay",
+                             "--seed",
+                             "--workers",
+                             "--verbose",
+                             "--check",
+                             "--report",
+                             "--error-exitcode",
+                             "--suppressions",
+                             "--watchdog",
+                             "--sockets",
+                             "--gpus",
+                             "--gpu-socket",
+                             "gfx90a",
+                             "gfx900",
+                             "--eager-packets",
+                             "--grouped-read-index"}) {
     CAPTURE(option);
     CHECK(holds(help.out, option));
   }

@@ -21,6 +21,9 @@ static_assert(
         offsetof(amd_queue_t, write_dispatch_id) == 0x38,
     "KFD passes the addresses of these two fields; amd_queue_t's address follows from them");
 
+// --grouped-read-index
+constexpr uint64_t kSlotsOfGroup = 8;
+
 template <typename T>
 T load_acquire(T* word) noexcept {
   return std::atomic_ref<T>(*word).load(std::memory_order_acquire);
@@ -45,6 +48,8 @@ AqlQueue::AqlQueue(QueueContext& context, uint32_t ordinal, const ComputeQueueCo
       runtime_owned_(runtime_owned),
       packets_(config.ring_bytes / kAqlPacketBytes),
       chains_(context.scheduler.has_helpers() && ends_without_effects(context.device)),
+      is_eager_(context.device.options.eager_packets && !runtime_owned),
+      frees_in_groups_(context.device.options.grouped_read_index && !runtime_owned),
       races_(context.device, ordinal) {
   suspended_ = config.percentage == 0 || packets_ == 0;
   const DeviceDescription& device = *context.device.options.device;
@@ -193,10 +198,11 @@ bool AqlQueue::reap() {
 
 bool AqlQueue::launch_next() {
   if (scratch_once_used_ && !scratch_is_reclaimed()) return false;
-  if (next_ >= admitted_) return wait_for(Waiting::doorbell);
+  const bool is_rung = next_ < admitted_;
+  if (!is_rung && !is_eager_) return wait_for(Waiting::doorbell);
   // Loads the index only when needed, because the producer stores to that line for every packet.
-  if (next_ >= written_) written_ = load_acquire(write_index_);
-  if (next_ >= written_) return wait_for(Waiting::memory);
+  if (is_rung && next_ >= written_) written_ = load_acquire(write_index_);
+  if (is_rung && next_ >= written_ && !is_eager_) return wait_for(Waiting::memory);
   if (next_ - oldest_ >= kMaxInFlight || next_ - retired_ >= packets_ ||
       !context_.scheduler.has_room())
     return wait_for(Waiting::workers);
@@ -206,7 +212,8 @@ bool AqlQueue::launch_next() {
   const AqlHeader header{static_cast<uint16_t>(
       std::atomic_ref<uint32_t>(*reinterpret_cast<uint32_t*>(const_cast<std::byte*>(packet)))
           .load(std::memory_order_acquire))};
-  if (header.type() == HSA_PACKET_TYPE_INVALID) return wait_for(Waiting::memory);
+  if (header.type() == HSA_PACKET_TYPE_INVALID)
+    return wait_for(is_rung ? Waiting::memory : Waiting::doorbell);
   // The write index may admit a packet before its doorbell is seen.
   if (checks_publishers() && static_cast<int64_t>(next_ - doorbell_seen_) > 0) note_doorbells();
   if (blocked_on_earlier()) {
@@ -432,10 +439,14 @@ void AqlQueue::retire() {
 }
 
 void AqlQueue::publish_read_index() noexcept {
-  if (read_index_published_ == retired_) return;
-  read_index_published_ = retired_;
+  store_read_index(frees_in_groups_ ? retired_ - retired_ % kSlotsOfGroup : retired_);
+}
+
+void AqlQueue::store_read_index(uint64_t index) noexcept {
+  if (read_index_published_ == index) return;
+  read_index_published_ = index;
   // release: a producer that sees the index sees INVALID headers in the released slots.
-  std::atomic_ref<uint64_t>(*read_index_).store(retired_, std::memory_order_release);
+  std::atomic_ref<uint64_t>(*read_index_).store(index, std::memory_order_release);
 }
 
 void AqlQueue::stop(uint64_t index, uint32_t type, QueueError error, const std::string& reason) {
@@ -448,7 +459,7 @@ void AqlQueue::stop(uint64_t index, uint32_t type, QueueError error, const std::
 
 void AqlQueue::stop_with_fault(uint64_t index, uint32_t type, MemoryFault fault) {
   halt(index, type, "GPU memory fault in " + fault.where);
-  publish_read_index();  // a report of the fault names the packets that are not complete
+  store_read_index(retired_);  // a report of the fault names the packets that are not complete
   context_.device.interrupts.memory_fault(fault);
 }
 
@@ -461,7 +472,7 @@ void AqlQueue::halt(uint64_t index, uint32_t type, const std::string& reason) {
 
 void AqlQueue::send_inactive(uint64_t value) {
   if (value == 0 || amd_queue_ == nullptr || amd_queue_->queue_inactive_signal.handle == 0) return;
-  publish_read_index();  // ROCr's handler reads the packet at the read index
+  store_read_index(retired_);  // ROCr's handler reads the packet at the read index
   if (amd_signal_t* signal = find_signal(context_.memory, amd_queue_->queue_inactive_signal.handle))
     set_signal(context_.device, context_.memory, *signal, static_cast<int64_t>(value));
 }

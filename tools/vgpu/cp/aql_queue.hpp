@@ -17,7 +17,8 @@
 // For packets without signal, the read index is stored at the end of the turn, because producers
 // read its line. With early_read_index, queues of the program retire a seeded choice of dispatches
 // at launch. The kernel's dispatch pointer remains the address of the slot, so a kernel reads what
-// a producer has stored there meanwhile.
+// a producer has stored there meanwhile. With grouped_read_index, the index that these queues store
+// is a multiple of eight; with eager_packets, they take each packet whose header is valid.
 //
 // Errors: a malformed or unsupported packet, a fault or an unsupported instruction stops the queue.
 // The queue abandons everything that runs on it and sets the bit of queue_inactive_signal that
@@ -149,6 +150,7 @@ class AqlQueue final : public Queue {
 
   void retire();
   void publish_read_index() noexcept;
+  void store_read_index(uint64_t index) noexcept;
 
   void stop(uint64_t index, uint32_t type, QueueError error, const std::string& reason);
   void stop_with_fault(uint64_t index, uint32_t type, MemoryFault fault);
@@ -175,6 +177,8 @@ class AqlQueue final : public Queue {
   const bool runtime_owned_;
   const uint64_t packets_;  // ring size
   const bool chains_;
+  const bool is_eager_;
+  const bool frees_in_groups_;
   const RaceWatch races_;
   bool stopped_ = false;
   std::set<std::string_view> ignored_fields_;  // those that were named, with --verbose

@@ -431,7 +431,6 @@ struct CommandProcessor::Impl final : private HostObserver {
   // Used only by the command processor's thread.
   std::vector<Entry> queues;
   QueueId last_id = 0;  // of a device that is in no group
-  bool runtime_queue_seen = false;
   bool queues_stopped = false;
   IdlePolicy policy;
   unsigned spins = 0;
@@ -463,8 +462,10 @@ QueueId CommandProcessor::create_compute_queue(const ComputeQueueConfig& config)
                                 " bytes is not a power of two of whole packets");
   return impl_->add([&](uint32_t ordinal) {
     // ROCr creates its utility queue before the program's first queue (amd_gpu_agent.cpp,
-    // QueueCreate).
-    const bool runtime_owned = !std::exchange(impl_->runtime_queue_seen, true);
+    // QueueCreate), and again after hsa_shut_down has destroyed all queues.
+    const bool runtime_owned = std::ranges::none_of(impl_->queues, [](const Impl::Entry& entry) {
+      return dynamic_cast<const AqlQueue*>(entry.queue.get()) != nullptr;
+    });
     return std::make_unique<AqlQueue>(impl_->context, ordinal, config, runtime_owned);
   });
 }

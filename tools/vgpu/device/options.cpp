@@ -267,6 +267,11 @@ Options Options::from_environment() {
   options.suppressions_file = value_of("UPTEMPO_VGPU_SUPPRESSIONS");
   options.null_kernels = flag("UPTEMPO_VGPU_NULL_KERNELS");
   options.early_read_index = flag("UPTEMPO_VGPU_EARLY_READ_INDEX");
+  options.grouped_read_index = flag("UPTEMPO_VGPU_GROUPED_READ_INDEX");
+  options.eager_packets = flag("UPTEMPO_VGPU_EAGER_PACKETS");
+  if (options.eager_packets && options.checks.fences)
+    throw std::invalid_argument(
+        "UPTEMPO_VGPU_EAGER_PACKETS and UPTEMPO_VGPU_CHECK exclude each other: set one of them");
   options.deterministic = flag("UPTEMPO_VGPU_DETERMINISTIC");
   if (!value_of("UPTEMPO_VGPU_INCOHERENT").empty()) {
     options.incoherent = number<uint64_t>("UPTEMPO_VGPU_INCOHERENT", 0);

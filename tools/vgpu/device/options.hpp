@@ -81,6 +81,9 @@ struct Options {
   bool null_kernels = false;  // dispatches complete without executing (to measure dispatch cost)
   // user queues: the read index passes a packet as soon as it launches
   bool early_read_index = false;
+  bool grouped_read_index = false;  // user queues: the read index is stored as a multiple of eight
+  // user queues: a packet is taken as soon as its header is valid, also beyond the write index
+  bool eager_packets = false;
   bool deterministic = false;  // one worker per GPU, seeded order
   // Model incoherent caches; this seed decides everything that hardware leaves open about them.
   // Implies `deterministic`.

@@ -236,6 +236,10 @@ CommandLine parse(const std::vector<std::string>& arguments) {
       set("UPTEMPO_VGPU_NULL_KERNELS", "1");
     } else if (option == "--early-read-index") {
       set("UPTEMPO_VGPU_EARLY_READ_INDEX", "1");
+    } else if (option == "--grouped-read-index") {
+      set("UPTEMPO_VGPU_GROUPED_READ_INDEX", "1");
+    } else if (option == "--eager-packets") {
+      set("UPTEMPO_VGPU_EAGER_PACKETS", "1");
     } else if (option == "--deterministic") {
       set("UPTEMPO_VGPU_DETERMINISTIC", "1");
       without_random_addresses();
