@@ -199,4 +199,19 @@ TEST_CASE("an allocation at the address while HIP frees the former one is no par
   CHECK(checked.findings.size() == 1);
 }
 
+TEST_CASE("a reset of the device frees what was allocated before", "[memory_check]") {
+  Checked checked;
+  checked.allocate(kBlock, 1000);
+  checked.checker.hip_reset(2);
+  checked.allocate(kBlock + 16 * 4096, 500);
+  const auto before = checked.checker.before_hip_free(kBlock);
+  checked.checker.hip_freed(kBlock, before, Checker::HipResult::unknown_pointer, 3);
+  REQUIRE(checked.findings.size() == 1);
+  CHECK(checked.findings[0].what == Class::double_free);
+  checked.checker.report_leaks([](HostStackId) { return std::optional<std::string>("place"); });
+  REQUIRE(checked.findings.size() == 2);
+  CHECK(checked.findings[1].what == Class::leak);
+  CHECK(checked.findings[1].leaked_bytes == 500);
+}
+
 }  // namespace uptempo::vgpu::memory_check

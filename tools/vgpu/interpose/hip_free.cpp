@@ -1,6 +1,7 @@
 // HIP's functions that free memory, for --check memory. They tell the check which memory the
 // program frees with HIP. HIP refuses memory that is freed again, and it may keep memory that is
-// freed: a graph of HIP 5.2 holds what its nodes use for good. That is no leak of the program's.
+// freed: a graph of HIP 5.2 holds what its nodes use for good, and its reset of a device returns no
+// memory to ROCr. That is no leak of the program's.
 //
 // A program that finds these functions in HIP's library by itself (dlsym) does not call them. Its
 // memory then counts as freed when HIP returns it to ROCr, and is not found when it is freed again.
@@ -12,21 +13,28 @@ namespace {
 
 namespace hip = uptempo::vgpu::hip;
 
-int free_with(const char* name, void* pointer) {
-  auto* const next = reinterpret_cast<int (*)(void*)>(hip::of_hip(name));
+// Calls HIP's function by the check's.
+template <class... Arguments>
+int call_checked(const char* name, const char* check, Arguments... arguments) {
+  auto* const next = reinterpret_cast<int (*)(Arguments...)>(hip::of_hip(name));
   if (next == nullptr) return hip::kNotInitialised;
-  auto* const checked = reinterpret_cast<int (*)(void*, int (*)(void*))>(
-      dlsym(RTLD_DEFAULT, "uptempo_vgpu_hip_free"));
-  return checked == nullptr ? next(pointer) : checked(pointer, next);
+  auto* const checked =
+      reinterpret_cast<int (*)(Arguments..., int (*)(Arguments...))>(dlsym(RTLD_DEFAULT, check));
+  return checked == nullptr ? next(arguments...) : checked(arguments..., next);
 }
 
 }  // namespace
 
 extern "C" {
-#define UPTEMPO_FREE(name) \
-  [[gnu::visibility("default")]] int name(void* pointer) { return free_with(#name, pointer); }
+#define UPTEMPO_FREE(name)                                        \
+  [[gnu::visibility("default")]] int name(void* pointer) {        \
+    return call_checked(#name, "uptempo_vgpu_hip_free", pointer); \
+  }
 UPTEMPO_FREE(hipFree)
 UPTEMPO_FREE(hipHostFree)
 UPTEMPO_FREE(hipFreeHost)
 #undef UPTEMPO_FREE
+[[gnu::visibility("default")]] int hipDeviceReset() {
+  return call_checked("hipDeviceReset", "uptempo_vgpu_hip_reset");
+}
 }

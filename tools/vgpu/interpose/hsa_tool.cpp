@@ -233,6 +233,13 @@ UPTEMPO_VGPU_EXPORT int uptempo_vgpu_hip_free(void* pointer, int (*free_in_hip)(
   return status;
 }
 
+// The same for a reset of the current device.
+UPTEMPO_VGPU_EXPORT int uptempo_vgpu_hip_reset(int (*reset_in_hip)()) {
+  const int status = reset_in_hip();
+  if (installed && status == 0) checker().hip_reset(process().capture_stack());
+  return status;
+}
+
 UPTEMPO_VGPU_EXPORT void uptempo_vgpu_hsa_unload() {
   if (installed) release(checker().release_all());
 }

@@ -271,6 +271,15 @@ void Checker::hip_freed(GpuAddress address, const HipFree& before, HipResult res
   report_(finding);
 }
 
+void Checker::hip_reset(HostStackId stack) {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [begin, allocation] : program_) {
+    if (state_of(*allocation) != State::live || allocation->given_up) continue;
+    allocation->given_up = true;
+    allocation->freed.store(stack, std::memory_order_relaxed);
+  }
+}
+
 void Checker::expose(GpuAddress address) noexcept {
   const std::lock_guard lock(mutex_);
   Allocation* const allocation = map_.find(address);

@@ -78,6 +78,8 @@ class Checker {
   };
   enum class HipResult : uint8_t { freed, unknown_pointer, other };
   HipFree before_hip_free(GpuAddress address) const;
+  // HIP has discarded a device's state: what the program has allocated is no leak.
+  void hip_reset(HostStackId stack);
   // HIP has returned. What it keeps although it was freed is no leak; freed memory that it does not
   // know was freed twice. Meanwhile the address may have another allocation. HIP also accepts
   // addresses inside an allocation.
