@@ -35,6 +35,24 @@ TEST_CASE("memory that a running dispatch uses must not be freed", "[memory_chec
   CHECK(checked.findings.size() == 2);
 }
 
+TEST_CASE("a running dispatch may have memory freed that was allocated for it", "[memory_check]") {
+  Checked checked;
+  checked.allocate(kBlock, 64);
+  const uint64_t dispatch = checked.checker.begin(kKernel, {});
+  checked.allocate(kBlock + 16 * 4096, 64);
+  for (const GpuAddress begin : {kBlock, kBlock + 16 * 4096})
+    checked.checker.find(begin)->last_user = dispatch;
+  checked.checker.freed(kBlock + 16 * 4096, 2);
+  CHECK(checked.findings.empty());
+  // It is freed memory for its later accesses.
+  checked.access(kBlock + 16 * 4096, 4, false, 1);
+  REQUIRE(checked.findings.size() == 1);
+  CHECK(checked.findings[0].what == Class::use_after_free);
+  checked.checker.freed(kBlock, 3);
+  REQUIRE(checked.findings.size() == 2);
+  CHECK(checked.findings[1].what == Class::freed_in_use);
+}
+
 TEST_CASE("a guess is said to be one, and counts only without better knowledge", "[memory_check]") {
   Checked checked;
   for (const uint64_t page : {0, 16, 32}) checked.allocate(kBlock + page * 4096, 64);

@@ -310,6 +310,9 @@ bool Checker::is_held(GpuAddress address) const noexcept {
 
 std::optional<Checker::Argument> Checker::Running::use_of(
     const Allocation& allocation) const noexcept {
+  // Its address came from a call of the host by the kernel, or from another such protocol, by which
+  // the kernel may have given it back, too.
+  if (allocation.number > last_allocation) return std::nullopt;
   if (allocation.last_user.load(std::memory_order_relaxed) == number)
     return Argument{.use = Use::accessed};
   std::optional<Argument> best;  // the surest one
@@ -325,6 +328,7 @@ uint64_t Checker::begin(const Packet& packet, const std::vector<Argument>& argum
   Running& running = running_.emplace_back();
   running.number = 1 + last.fetch_add(1, std::memory_order_relaxed);
   running.packet = packet;
+  running.last_allocation = last_allocation_;
   for (const Argument& argument : arguments)
     if (const Allocation* const held = map_.find(argument.value);
         held != nullptr && held->kind == Allocation::Kind::program &&

@@ -134,6 +134,7 @@ class Checker {
   struct Running {
     uint64_t number = 0;
     Packet packet;
+    uint64_t last_allocation = 0;  // before it began
     // The allocations' numbers, since records are used again.
     std::vector<std::pair<uint64_t, Argument>> held;
     // How it uses the allocation; nothing: it does not.
