@@ -331,6 +331,7 @@ bool AqlQueue::launch_pm4(const std::byte* bytes, AqlHeader header) {
     return false;
   }
   if (context_.device.caches != nullptr) context_.device.caches->carry_out(result.caches);
+  fences_.carry_out(result.caches);
   if (result.invalidates_code) {
     context_.kernels.forget_code();
     context_.code.invalidate();

@@ -267,8 +267,9 @@ void FenceWatch::complete(AqlHeader header, uint64_t index, hsa_signal_t complet
   before_completion();
   end_waiting();
   const fences::Checker::Packet completed = packet(header, index, completion);
-  checker_->complete(actor_, completed, satisfied_);
+  checker_->complete(actor_, completed, satisfied_, caches_);
   satisfied_.clear();
+  caches_ = {};
   watch_looks(completed.signal);
 }
 

@@ -103,6 +103,8 @@ class FenceWatch {
   void satisfied(hsa_signal_t signal, int64_t value);
   // The queue waits for the signal that contains `address`.
   void unsatisfied(GpuAddress address);
+  // What the vendor's packet that completes next does to the caches.
+  void carry_out(const CacheActions& caches) noexcept { caches_ = caches; }
   void complete(AqlHeader header, uint64_t index, hsa_signal_t completion);
 
   // For SDMA queues. `offset` is the ring offset, as in traces.
@@ -139,6 +141,7 @@ class FenceWatch {
   const fences::ActorId actor_;
   uint64_t before_completion_ns_ = 0;
   std::vector<Signal> satisfied_;
+  CacheActions caches_;
   struct Published {
     uint64_t value;
     Publisher publisher;

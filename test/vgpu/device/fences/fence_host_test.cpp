@@ -253,3 +253,23 @@ TEST_CASE("forgotten memory has no history") {
   program.dispatch(queue, "b", {}, {reads(kCoarse), reads(kCoarse + kPageBytes)});
   CHECK(program.found() == "unordered RAW a->b 0x1000+4 possible");
 }
+
+TEST_CASE("a command that invalidates the caches before a copy leaves no old line of its data") {
+  for (const bool l2 : {true, false}) {
+    Program program;
+    const ActorId queue = program.compute(), sdma = program.sdma();
+    program.dispatch(queue, "early", {}, {reads(kLocal)});
+    program.command(
+        queue, {.barrier = true},
+        {.invalidate_vector_l1 = true, .invalidate_scalar_l1 = true, .invalidate_l2 = l2});
+    program.ring_sdma(sdma, 2);
+    program.barrier_packet(queue, {.barrier = true, .signal = 2});
+    program.sdma_waits(sdma, 2);
+    program.fill(sdma, "fill", kLocal);
+    program.sdma_signals(sdma, kDone);
+    program.dispatch(queue, "sum", {.acquire = FenceScope::agent}, {reads(kLocal)});
+    CAPTURE(l2);
+    CHECK(program.found() ==
+          (l2 ? "stale RAW fill->sum 0x0+4 harmless" : "stale RAW fill->sum 0x0+4 possible"));
+  }
+}

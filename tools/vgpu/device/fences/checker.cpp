@@ -207,11 +207,11 @@ void Checker::end(Running& running, const Packet& packet, const KindOf& kind_of,
   if (accesses->incomplete()) ++impl_->counts.unrecorded;
 }
 
-void Checker::complete(ActorId queue, const Packet& packet,
-                       std::span<const SignalValue> satisfied) {
+void Checker::complete(ActorId queue, const Packet& packet, std::span<const SignalValue> satisfied,
+                       const CacheActions& caches) {
   const std::lock_guard lock(impl_->mutex);
   impl_->process(events::Complete{
-      queue, packet, {satisfied.begin(), satisfied.end()}, impl_->storers(satisfied)});
+      queue, packet, {satisfied.begin(), satisfied.end()}, impl_->storers(satisfied), caches});
 }
 
 void Checker::wait(ActorId queue, uint64_t offset, const SignalValue& satisfied) {

@@ -81,8 +81,10 @@ class Checker {
   void end(Running& running, const Packet& packet, const KindOf& kind_of, bool tells_host = false);
 
   // A packet other than a dispatch completes. Its acquire and then its release execute now.
-  // `satisfied`: the signals that it waited for, with the values found.
-  void complete(ActorId queue, const Packet& packet, std::span<const SignalValue> satisfied);
+  // `satisfied`: the signals that it waited for, with the values found. `caches`: what a vendor's
+  // packet does to them.
+  void complete(ActorId queue, const Packet& packet, std::span<const SignalValue> satisfied,
+                const CacheActions& caches = {});
 
   // SDMA. Operations of a queue arrive in order.
   void wait(ActorId queue, uint64_t offset, const SignalValue& satisfied);

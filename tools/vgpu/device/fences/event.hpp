@@ -86,12 +86,14 @@ struct End {
   bool tells_host = false;
   InstructionList instructions = {};  // null: not known
 };
-// A packet other than a dispatch completes. Its acquire and then its release execute now.
+// A packet other than a dispatch completes. Its acquire and then its release execute now, and what
+// a vendor's packet does to the caches of its agent.
 struct Complete {
   ActorId queue = kHost;
   Packet packet;
   std::vector<SignalValue> satisfied;  // the signals that it waited for, with the values found
   std::vector<TaskId> storers = {};    // running dispatches that have written their values
+  CacheActions caches = {};
 };
 // SDMA. Operations of a queue arrive in order. `offset`: in the ring, as in traces.
 struct Wait {

@@ -427,6 +427,9 @@ struct Judge::Impl {
     for (const SignalValue& dependency : event.satisfied) depend(view, dependency);
     depend(view, event.storers);
     acquire(view, event.packet.acquire, queues[event.queue].agent);
+    CacheAges& age = ages[queues[event.queue].agent];
+    if (event.caches.invalidate_vector_l1 && event.caches.invalidate_scalar_l1) ++age.l1;
+    if (event.caches.invalidate_l2) ++age.l2;
     // Later packets wait for a barrier packet.
     finish_packet(event.queue, event.packet, view);
     queues[event.queue].started = std::move(view);
