@@ -63,6 +63,8 @@ WatchedDispatch::WatchedDispatch(fences::Checker& checker, fences::ActorId queue
                                  fences::Origin origin)
     : host_pages_(host_pages),
       of_runtime_(origin.runtimes),
+      writes_back_(state.kernel.target == gfx9::Target::gfx90a ||
+                   state.kernel.target == gfx9::Target::gfx942),
       running_(checker.launch(queue, packet, state.name, host_pages == nullptr ? nullptr : this,
                               waves_of(state), l2s, origin)),
       instructions_(keeps_instructions ? std::make_unique<fences::InstructionRanges>() : nullptr),
@@ -88,10 +90,26 @@ void WatchedDispatch::end(fences::Checker& checker, const fences::Checker::Packe
   closed_.clear();
   std::sort(closed.begin(), closed.end());
   // relaxed: the workers have ended
-  bool tells_host = of_runtime_ || wrote_back_.load(std::memory_order_relaxed);
+  const bool released = released_.load(std::memory_order_relaxed);
+  const auto is_coherent = [&](GpuAddress page) {
+    const auto kind = kind_of(page);
+    return kind && is_coherent_host(*kind);
+  };
+  if (released) {
+    // With a fence and without an atomic access, plain stores are what the host can poll.
+    bool has_flags = false;
+    running_.accesses->for_each([&](GpuAddress page, const fences::PageAccesses& accesses) {
+      has_flags = has_flags || (accesses.synchronising != PageMask{} && is_coherent(page));
+    });
+    if (!has_flags) running_.accesses->synchronise_writes(is_coherent);
+  }
+  bool tells_host = of_runtime_ || (writes_back_ && released);
+  bool may_meet_any_thread = false;
   if (host_pages_ != nullptr)
     running_.accesses->for_each([&](GpuAddress page, const fences::PageAccesses& accesses) {
       if (!std::binary_search(closed.begin(), closed.end(), page)) {
+        may_meet_any_thread =
+            may_meet_any_thread || (accesses.synchronising != PageMask{} && is_coherent(page));
         // The host may have polled what was written.
         for (size_t line = 0; line < accesses.written.size(); ++line)
           tells_host = tells_host || (accesses.written[line] & accesses.synchronising[line]) != 0;
@@ -104,7 +122,7 @@ void WatchedDispatch::end(fences::Checker& checker, const fences::Checker::Packe
         host_pages_->device_wrote(page, nullptr);
     });
   if (instructions_ != nullptr) running_.instructions = instructions_->list();
-  checker.end(running_, packet, kind_of, tells_host);
+  checker.end(running_, packet, kind_of, tells_host, may_meet_any_thread);
 }
 
 void WatchedDispatch::add(const ObservedAccess& access, GpuAddress address, uint64_t bytes,

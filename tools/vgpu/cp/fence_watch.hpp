@@ -37,8 +37,11 @@ class WatchedDispatch final : public MemoryObserver, private fences::AccessSet::
   WatchedDispatch& operator=(const WatchedDispatch&) = delete;
 
   void access(const ObservedAccess& access) noexcept override;
-  void wrote_back(const ObservedWave&, AccessScope) noexcept override {
-    wrote_back_.store(true, std::memory_order_relaxed);
+  void wrote_back(const ObservedWave&, AccessScope scope) noexcept override {
+    if (scope == AccessScope::system) released_.store(true, std::memory_order_relaxed);
+  }
+  void invalidated(const ObservedWave&, AccessScope) noexcept override {
+    if (!writes_back_) released_.store(true, std::memory_order_relaxed);
   }
   // Arguments that the firmware reads before the first workgroup starts. They count as scalar loads
   // of workgroup 0.
@@ -55,7 +58,10 @@ class WatchedDispatch final : public MemoryObserver, private fences::AccessSet::
 
   HostPages* const host_pages_;
   const bool of_runtime_;
-  std::atomic<bool> wrote_back_{false};
+  const bool writes_back_;  // a release of system scope is an instruction of the target
+  // The kernel itself may have released its stores to the host. Without that instruction, fences of
+  // agent and system scope are one: they only invalidate L1.
+  std::atomic<bool> released_{false};
   std::mutex closed_mutex_;
   std::vector<GpuAddress> closed_;  // pages that this dispatch has closed to the host
   fences::Running running_;

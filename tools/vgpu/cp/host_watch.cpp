@@ -35,14 +35,15 @@ void HostWatch::report() {
     }
     switch (event.kind) {
       case HostEvent::Kind::read:
-        checker_->host_read(event.address, event.host_ns, kind_of_, waits_ ? event.site : 0);
+        checker_->host_read(event.address, event.host_ns, kind_of_, waits_ ? event.site : 0,
+                            event.thread);
         break;
       case HostEvent::Kind::opened:
         // A system call may store nothing.
         if (waits_ && event.site != 0) {
-          checker_->host_stored(event.address, event.host_ns, kind_of_, event.site);
+          checker_->host_stored(event.address, event.host_ns, kind_of_, event.site, event.thread);
         } else {
-          checker_->host_opened(fences::page_of(event.address), event.host_ns);
+          checker_->host_opened(fences::page_of(event.address), event.host_ns, event.thread);
         }
         break;
       case HostEvent::Kind::looked:

@@ -45,6 +45,11 @@ constexpr bool is_peer_local(MemoryKind kind) noexcept {
   return kind >= MemoryKind::peer_local && kind <= MemoryKind::peer_local_uncached;
 }
 
+// Memory of the host of which no GPU keeps a copy in its L2.
+constexpr bool is_coherent_host(MemoryKind kind) noexcept {
+  return kind == MemoryKind::fine_grained || kind == MemoryKind::uncached;
+}
+
 enum class Access : uint8_t { read, write, atomic, execute };
 
 struct Mapping {

@@ -72,7 +72,7 @@ struct ObservedLdsAccess {
   GpuAddress instruction = 0;
 };
 
-// What an observer sees besides access() and wrote_back().
+// What an observer sees besides access(), wrote_back() and invalidated().
 struct ObserverInterests {
   bool lds = false;     // lds_access()
   bool ranges = false;  // out_of_range()
@@ -95,6 +95,8 @@ class MemoryObserver {
   // A wave wrote L2 back (buffer_wbl2), which compilers emit for a release of system scope: what it
   // stores next may tell the host of what it has stored. The scope is the named one on gfx942.
   virtual void wrote_back(const ObservedWave&, AccessScope) noexcept {}
+  // buffer_wbinvl1*, buffer_inv (of the named scope), buffer_invl2.
+  virtual void invalidated(const ObservedWave&, AccessScope) noexcept {}
 
   // Lanes of a buffer access that the buffer's range check excludes: they read 0 or store nothing.
   // Each lane's address is that of its first byte out of range.
@@ -112,8 +114,7 @@ class MemoryObserver {
   virtual void accessed(const ObservedAccess&) noexcept {}
   // s_waitcnt until all vector memory instructions, or all LDS and scalar ones, have completed.
   virtual void waited(const ObservedWave&, bool /*vector*/, bool /*lds*/) noexcept {}
-  // buffer_wbinvl1*, buffer_inv (of the named scope), buffer_invl2; s_dcache_inv.
-  virtual void invalidated(const ObservedWave&, AccessScope) noexcept {}
+  // s_dcache_inv.
   virtual void invalidated_scalar(const ObservedWave&) noexcept {}
   // ds_gws_barrier: the wave arrives; later, all waves of this phase have arrived.
   virtual void arrived(const ObservedWave&, unsigned /*resource*/) noexcept {}
@@ -137,6 +138,9 @@ class Observers final : public MemoryObserver {
   void wrote_back(const ObservedWave& wave, AccessScope scope) noexcept override {
     for (MemoryObserver* each : all_) each->wrote_back(wave, scope);
   }
+  void invalidated(const ObservedWave& wave, AccessScope scope) noexcept override {
+    for (MemoryObserver* each : all_) each->invalidated(wave, scope);
+  }
   void out_of_range(const ObservedAccess& access) noexcept override {
     for (MemoryObserver* each : all_)
       if (each->interests().ranges) each->out_of_range(access);
@@ -159,9 +163,6 @@ class Observers final : public MemoryObserver {
   }
   void waited(const ObservedWave& wave, bool vector, bool lds) noexcept override {
     of_order([&](MemoryObserver& each) { each.waited(wave, vector, lds); });
-  }
-  void invalidated(const ObservedWave& wave, AccessScope scope) noexcept override {
-    of_order([&](MemoryObserver& each) { each.invalidated(wave, scope); });
   }
   void invalidated_scalar(const ObservedWave& wave) noexcept override {
     of_order([&](MemoryObserver& each) { each.invalidated_scalar(wave); });

@@ -270,3 +270,14 @@ TEST_CASE(
   });
   CHECK(wrong == 0);
 }
+
+TEST_CASE("the writes to some pages can count as synchronising") {
+  AccessSet set;
+  for (const GpuAddress address : {kPage, kPage + kPageBytes}) {
+    set.add_read(address, 4, Path::vector, 0);
+    set.add_write(address + 8, 4, Path::vector, 0);
+  }
+  set.synchronise_writes([](GpuAddress address) { return address == kPage; });
+  CHECK(bytes(page(set, kPage).synchronising) == "8-11");
+  CHECK(bytes(page(set, kPage + kPageBytes).synchronising).empty());
+}

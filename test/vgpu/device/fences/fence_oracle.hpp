@@ -14,6 +14,11 @@
 // first. The oracle reports nothing about a pair that met. If the later task is a dispatch, it also
 // reports nothing about this dispatch and the tasks before the other one. Later tasks do not
 // inherit that order.
+//
+// Protocols with the host: a dispatch has them with an access to a coherent cell that synchronises,
+// if the host has accessed that cell and packets do not order this first, or reads there what the
+// dispatch has written. The oracle then reports no missing order of the host and the dispatch in
+// coherent cells. The host is one thread, and each coherent cell has a page of its own.
 #pragma once
 
 #include <algorithm>
@@ -106,6 +111,12 @@ class FenceOracle {
         ++meetings_;
       }
     for (const Access& access : accesses) {
+      const auto host = host_touched_.find(access.cell);
+      if (task.agent == Agent::dispatch && access.synchronising && host != host_touched_.end() &&
+          cells_[access.cell].coherent && !before(host->second, task.begin))
+        with_host_.insert(task.name);
+    }
+    for (const Access& access : accesses) {
       auto& touched = touched_[access.cell];
       std::erase_if(touched, [&](const auto& other) {
         return access.write || (!other.second.write && before(other.first.end, task.begin));
@@ -113,6 +124,14 @@ class FenceOracle {
       if (task.agent != Agent::copy) touched.emplace_back(task, access);
     }
     return task;
+  }
+  // The host reads or begins to write the cell. Call after read().
+  void host_accesses(const std::string& cell, Node node, bool reads) {
+    host_touched_[cell] = node;
+    const Cell& memory = cells_[cell];
+    if (reads && memory.writer && memory.written_synchronising &&
+        memory.writer->agent == Agent::dispatch && !before(memory.writer->end, node))
+      with_host_.insert(memory.writer->name);
   }
   // Declares that L2 does not hold the cell's memory.
   void is_coherent(const std::string& cell) { cells_[cell].coherent = true; }
@@ -137,7 +156,7 @@ class FenceOracle {
     for (const Task& reader : memory.readers)
       if (reader.name != task.name && !before(reader.end, task.begin) && !presumed(reader, task) &&
           !perhaps_the_other_way(reader, task))
-        found("unordered", "WAR", task, reader);
+        found_unordered("WAR", memory, task, reader);
     memory.writer = task;
     memory.written_synchronising = synchronising;
     memory.readers.clear();
@@ -197,7 +216,7 @@ class FenceOracle {
   bool judge_read(const Cell& cell, const Task& reader, bool synchronising) {
     const Task& writer = *cell.writer;
     if (presumed(writer, reader)) return false;
-    if (!before(writer.end, reader.begin)) return found("unordered", "RAW", writer, reader);
+    if (!before(writer.end, reader.begin)) return found_unordered("RAW", cell, writer, reader);
     if (synchronising && (writer.agent == Agent::dispatch || cell.coherent)) return false;
     if (writer.agent != Agent::dispatch) {
       if (reader.agent != Agent::dispatch) return false;
@@ -227,12 +246,22 @@ class FenceOracle {
     const Task& earlier = *cell.writer;
     if (presumed(earlier, later) || perhaps_the_other_way(earlier, later)) return;
     if (!before(earlier.end, later.begin)) {
-      found("unordered", "WAW", earlier, later);
+      found_unordered("WAW", cell, earlier, later);
       return;
     }
     if (earlier.agent != Agent::dispatch || later.agent == Agent::dispatch) return;
     if (cell.written_synchronising && cell.coherent) return;
     if (!released_before_or_at(earlier.end, later.begin)) found("stale", "WAW", earlier, later);
+  }
+  bool found_unordered(const char* conflict, const Cell& cell, const Task& writer,
+                       const Task& reader) {
+    const auto has_protocol = [&](const Task& host, const Task& dispatch) {
+      return host.agent == Agent::host && dispatch.agent == Agent::dispatch &&
+             with_host_.count(dispatch.name) != 0;
+    };
+    if (cell.coherent && (has_protocol(writer, reader) || has_protocol(reader, writer)))
+      return true;
+    return found("unordered", conflict, writer, reader);
   }
   bool found(const char* what, const char* conflict, const Task& writer, const Task& reader) {
     verdicts_.insert({what, conflict, writer.name, reader.name});
@@ -244,6 +273,8 @@ class FenceOracle {
   Nodes announced_;
   std::map<std::string, Cell> cells_;
   std::map<std::string, std::vector<std::pair<Task, Access>>> touched_;
+  std::map<std::string, Node> host_touched_;
+  std::set<std::string> with_host_;  // dispatches
   size_t meetings_ = 0;
   std::set<Verdict> verdicts_, perhaps_;
 };

@@ -110,16 +110,18 @@ class Program {
     position.published = std::max(position.published, position.next) + packets;
     checker_.doorbell(queue, position.published - 1, vgpu::host_clock_ns());
   }
-  void host_reads(GpuAddress address) {
-    checker_.host_read(address, vgpu::host_clock_ns(), kind_of);
+  void host_reads(GpuAddress address, uint64_t thread = 0) {
+    checker_.host_read(address, vgpu::host_clock_ns(), kind_of, 0, thread);
   }
-  void host_opens(GpuAddress page) { checker_.host_opened(page_of(page), vgpu::host_clock_ns()); }
+  void host_opens(GpuAddress page, uint64_t thread = 0) {
+    checker_.host_opened(page_of(page), vgpu::host_clock_ns(), thread);
+  }
   void host_wrote(GpuAddress address, uint32_t bytes = 4) {
     checker_.host_wrote(page_of(address), page_bytes(address, bytes), vgpu::host_clock_ns(),
                         kind_of);
   }
-  void host_writes(GpuAddress address, uint32_t bytes = 4) {
-    host_opens(address);
+  void host_writes(GpuAddress address, uint32_t bytes = 4, uint64_t thread = 0) {
+    host_opens(address, thread);
     host_wrote(address, bytes);
   }
 

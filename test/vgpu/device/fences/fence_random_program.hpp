@@ -370,6 +370,7 @@ class RandomProgram {
     oracle_.read(name,
                  oracle_.meet({"host" + std::to_string(host_events_++), Agent::host, node, node},
                               {{name, false, false}}));
+    oracle_.host_accesses(name, node, true);
     checker().host_read(address(cell), now(), Program::kind_of);
   }
   void host_write(Cell cell) {
@@ -377,7 +378,9 @@ class RandomProgram {
     const auto opened = opened_.find(page);
     if (opened == opened_.end()) {
       write_line("host opens " + cell_name(cell));
-      opened_[page] = {"host" + std::to_string(host_events_++), oracle_.host_event()};
+      const Node node = oracle_.host_event();
+      opened_[page] = {"host" + std::to_string(host_events_++), node};
+      oracle_.host_accesses(cell_name(cell), node, false);
       checker().host_opened(page, now());
     } else {
       write_line("host wrote " + cell_name(cell));

@@ -72,6 +72,14 @@ class AccessSet {
     for (const auto& [address, page] : pages_) visit(address, page.accesses);
   }
   bool empty() const noexcept { return pages_.empty(); }
+  // The writes to pages for which `chosen(page)` holds count as synchronising. Requires that no
+  // worker is adding.
+  template <typename Chosen>
+  void synchronise_writes(Chosen chosen) {
+    for (auto& [address, page] : pages_)
+      for (uint32_t line = 0; chosen(address) && line < kLinesPerPage; ++line)
+        page.accesses.synchronising[line] |= page.accesses.written[line];
+  }
 
  private:
   struct Page {

@@ -193,7 +193,8 @@ Running Checker::launch(ActorId queue, const Packet& packet, std::string kernel,
   return {{queue, packet.index}, std::move(accesses), {}};
 }
 
-void Checker::end(Running& running, const Packet& packet, const KindOf& kind_of, bool tells_host) {
+void Checker::end(Running& running, const Packet& packet, const KindOf& kind_of, bool tells_host,
+                  bool may_meet_any_thread) {
   const std::lock_guard lock(impl_->mutex);
   const std::shared_ptr<AccessSet> accesses = std::move(running.accesses);
   impl_->running.erase({running.id.actor, running.id.index});
@@ -202,7 +203,8 @@ void Checker::end(Running& running, const Packet& packet, const KindOf& kind_of,
       [&](GpuAddress page, const PageAccesses& touched) { add(pages, page, touched, kind_of); });
   ++impl_->counts.dispatches;
   impl_->count_bytes(pages);
-  impl_->process(events::End{running.id.actor, packet, tells_host, std::move(running.instructions)},
+  impl_->process(events::End{running.id.actor, packet, tells_host, may_meet_any_thread,
+                             std::move(running.instructions)},
                  std::move(pages));
   if (accesses->incomplete()) ++impl_->counts.unrecorded;
 }
@@ -238,29 +240,29 @@ void Checker::signal(ActorId queue, uint64_t offset, const SignalValue& signal) 
   impl_->process(events::Signal{queue, offset, signal});
 }
 
-void Checker::host_read(GpuAddress address, uint64_t host_ns, const KindOf& kind_of,
-                        uint64_t site) {
+void Checker::host_read(GpuAddress address, uint64_t host_ns, const KindOf& kind_of, uint64_t site,
+                        uint64_t thread) {
   const std::lock_guard lock(impl_->mutex);
   PageAccesses accesses;
   accesses.read[address % kPageBytes / kLineBytes] = line_bits(address % kLineBytes, 1);
   std::vector<TouchedPage> pages;
   add(pages, page_of(address), accesses, kind_of);
-  if (!pages.empty()) impl_->process(events::HostRead{host_ns, site}, std::move(pages));
+  if (!pages.empty()) impl_->process(events::HostRead{host_ns, site, thread}, std::move(pages));
 }
 
-void Checker::host_opened(GpuAddress page, uint64_t host_ns) {
+void Checker::host_opened(GpuAddress page, uint64_t host_ns, uint64_t thread) {
   const std::lock_guard lock(impl_->mutex);
-  impl_->process(events::HostOpened{host_ns}, {{page, {}, nullptr}});
+  impl_->process(events::HostOpened{host_ns, 0, thread}, {{page, {}, nullptr}});
 }
 
 void Checker::host_stored(GpuAddress address, uint64_t host_ns, const KindOf& kind_of,
-                          uint64_t site) {
+                          uint64_t site, uint64_t thread) {
   const std::lock_guard lock(impl_->mutex);
   PageAccesses accesses;
   accesses.written[address % kPageBytes / kLineBytes] = line_bits(address % kLineBytes, 1);
   const GpuAddress page = page_of(address);
   const auto kind = kind_of(page);
-  impl_->process(events::HostOpened{host_ns, site},
+  impl_->process(events::HostOpened{host_ns, site, thread},
                  {{page, kind.value_or(MemoryKind::fine_grained), kind ? &accesses : nullptr}});
 }
 

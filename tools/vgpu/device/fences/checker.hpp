@@ -78,7 +78,9 @@ class Checker {
   // signal. `kind_of(page)` returns nothing when the page is no longer mapped.
   using KindOf = std::function<std::optional<MemoryKind>(GpuAddress page)>;
   // `tells_host`: the host may have learned of the end in a way that is not observed.
-  void end(Running& running, const Packet& packet, const KindOf& kind_of, bool tells_host = false);
+  // `may_meet_any_thread`: as in events::End.
+  void end(Running& running, const Packet& packet, const KindOf& kind_of, bool tells_host = false,
+           bool may_meet_any_thread = false);
 
   // A packet other than a dispatch completes. Its acquire and then its release execute now.
   // `satisfied`: the signals that it waited for, with the values found. `caches`: what a vendor's
@@ -99,12 +101,14 @@ class Checker {
   void signal(ActorId queue, uint64_t offset, const SignalValue& signal);
 
   // The host, where it is observed (page protection).
-  // `site`: the instruction; 0: not known.
-  void host_read(GpuAddress address, uint64_t host_ns, const KindOf& kind_of, uint64_t site = 0);
+  // `site`: the instruction; 0: not known. `thread`: any number that tells threads apart.
+  void host_read(GpuAddress address, uint64_t host_ns, const KindOf& kind_of, uint64_t site = 0,
+                 uint64_t thread = 0);
   // The host began to store to the page ...
-  void host_opened(GpuAddress page, uint64_t host_ns);
+  void host_opened(GpuAddress page, uint64_t host_ns, uint64_t thread = 0);
   // The same, for its first store, which is at `address`; with JudgeOptions::waits.
-  void host_stored(GpuAddress address, uint64_t host_ns, const KindOf& kind_of, uint64_t site);
+  void host_stored(GpuAddress address, uint64_t host_ns, const KindOf& kind_of, uint64_t site,
+                   uint64_t thread = 0);
   // ... and when the page was closed these bytes had changed.
   void host_wrote(GpuAddress page, const PageMask& bytes, uint64_t closed_ns,
                   const KindOf& kind_of);

@@ -84,6 +84,8 @@ struct End {
   Packet packet;
   // The host may have learned of the end in a way that is not observed.
   bool tells_host = false;
+  // It synchronises in coherent host memory that the host accesses unobserved.
+  bool may_meet_any_thread = false;
   InstructionList instructions = {};  // null: not known
 };
 // A packet other than a dispatch completes. Its acquire and then its release execute now, and what
@@ -117,12 +119,14 @@ struct Signal {
 // The host loaded what the page's accesses read.
 struct HostRead {
   uint64_t host_ns = 0;
-  uint64_t site = 0;  // the instruction; 0: not known
+  uint64_t site = 0;    // the instruction; 0: not known
+  uint64_t thread = 0;  // any number that tells the host's threads apart
 };
 // The host began to store to the page, with what its accesses write, if any ...
 struct HostOpened {
   uint64_t host_ns = 0;
   uint64_t site = 0;
+  uint64_t thread = 0;
 };
 // ... and when the page was closed, the bytes that its accesses write had changed.
 struct HostWrote {

@@ -19,6 +19,12 @@ std::optional<uint64_t> host_time(const Event& event) {
   return std::nullopt;
 }
 
+uint64_t host_thread(const Event& event) {
+  if (const auto* read = std::get_if<events::HostRead>(&event.what)) return read->thread;
+  if (const auto* opened = std::get_if<events::HostOpened>(&event.what)) return opened->thread;
+  return 0;
+}
+
 // Approximate overhead of an entry of a map or set.
 constexpr size_t kEntryBytes = 64;
 
@@ -58,11 +64,11 @@ const PageAccesses* Journal::intern(const PageAccesses* accesses) {
   return &*entry;
 }
 
-void Journal::touch(GpuAddress page, size_t what, uint64_t known, MemoryKind kind,
+void Journal::touch(GpuAddress page, size_t what, uint64_t known, uint64_t thread, MemoryKind kind,
                     const PageAccesses* accesses) {
   const auto [last, is_first] = pages_.try_emplace(page, kNone);
   if (is_first) grow(kEntryBytes);
-  const Key key{last->second, what, known, kind, intern(accesses)};
+  const Key key{last->second, what, known, thread, kind, intern(accesses)};
   const auto [entry, is_new] = present_.try_emplace(key, static_cast<uint32_t>(nodes_.size()));
   if (is_new) {
     nodes_.push_back({key.parent, static_cast<uint32_t>(events_.size() - 1), kind, key.accesses});
@@ -89,12 +95,13 @@ void Journal::add(const Event& event) {
       of_host_.emplace_back(static_cast<uint32_t>(events_.size() - 1), page.page);
       grow(sizeof of_host_.back());
     }
-    touch(page.page, event.what.index(), host_ns ? known_ : 0, page.kind, page.accesses);
+    touch(page.page, event.what.index(), host_ns ? known_ : 0, host_thread(event), page.kind,
+          page.accesses);
   }
   if (const auto* forget = std::get_if<events::Forget>(&event.what))
     for (auto page = pages_.lower_bound(forget->begin);
          page != pages_.end() && page->first < forget->end; ++page)
-      touch(page->first, event.what.index(), 0, {}, nullptr);
+      touch(page->first, event.what.index(), 0, 0, {}, nullptr);
   if (may_announce(event)) announcements_ns_.push_back(event.now_ns);
 
   if (bytes_ <= limit_bytes_) return;

@@ -64,13 +64,14 @@ class Journal {
     uint32_t parent;
     size_t what;
     uint64_t known;
+    uint64_t thread;  // of the host
     MemoryKind kind;
     const PageAccesses* accesses;
     auto operator<=>(const Key&) const = default;
   };
   static constexpr uint32_t kNone = ~0u;
 
-  void touch(GpuAddress page, size_t what, uint64_t known, MemoryKind kind,
+  void touch(GpuAddress page, size_t what, uint64_t known, uint64_t thread, MemoryKind kind,
              const PageAccesses* accesses);
   const PageAccesses* intern(const PageAccesses* accesses);
   uint64_t known_at(uint64_t host_ns) const;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "device/description.hpp"
+#include "device/fences/host_meetings.hpp"
 #include "device/fences/shadow.hpp"
 
 namespace uptempo::vgpu::fences {
@@ -122,9 +123,10 @@ struct Judge::Impl {
   // Dispatches and the host synchronise where the host reads what a dispatch has written atomically
   // or past L1.
   void learn(const Task& reader, const Pages& pages, uint64_t host_ns) {
-    if (!waits) return;
     for (const TouchedPage& page : pages)
       shadow.meet(reader, page.page, *page.accesses, [&](const TaskPtr& writer) {
+        host_meetings.meet(writer->id, reader.thread);
+        if (!waits) return;
         View known;
         known.ordered = writer->view.ordered;
         known.ordered.add(writer->id);
@@ -133,11 +135,12 @@ struct Judge::Impl {
       });
   }
 
-  static TaskPtr host_task(TaskId id, ViewPtr view, uint64_t site = 0) {
+  static TaskPtr host_task(TaskId id, ViewPtr view, uint64_t thread, uint64_t site = 0) {
     auto task = std::make_shared<Task>();
     task->id = id;
     task->kind = Task::Kind::host;
     task->name = "host";
+    task->thread = thread;
     task->site = site;
     task->view = *view;
     return task;
@@ -197,8 +200,7 @@ struct Judge::Impl {
     uint32_t written_lines = 0;
     std::optional<uint64_t> stored;
     for (const TouchedPage& page : pages) {
-      const bool may_hold =
-          page.kind == MemoryKind::fine_grained || page.kind == MemoryKind::uncached;
+      const bool may_hold = is_coherent_host(page.kind);
       for (uint32_t line = 0; line < kLinesPerPage; ++line) {
         const uint64_t handle = page.page + uint64_t{line} * kLineBytes;
         const PageAccesses& accesses = *page.accesses;
@@ -269,6 +271,11 @@ struct Judge::Impl {
     return [this](const Violation& violation, Finding::Conflict conflict, const TaskPtr& writer,
                   const TaskPtr& reader, GpuAddress address, uint32_t bytes) {
       if (!violation.possible_on_target && !specification) return;
+      if (violation.what == Finding::Class::unordered && host_meetings.have_met(*writer, *reader) &&
+          is_coherent_host(kinds[page_of(address)])) {
+        excused_bytes += bytes;
+        return;
+      }
       const auto key = std::tuple(violation.what, conflict, violation.reason.data(),
                                   violation.possible_on_target, writer->id.actor, writer->id.index,
                                   reader->id.actor, reader->id.index);
@@ -307,7 +314,7 @@ struct Judge::Impl {
   }
 
   void find_unreleased(GpuAddress begin, GpuAddress end) {
-    const TaskPtr reader = host_task({kHost, host_events}, host_at(now_ns));
+    const TaskPtr reader = host_task({kHost, host_events}, host_at(now_ns), 0);
     const Shadow::Report report = reporter();
     shadow.for_each_write(
         begin, end,
@@ -368,6 +375,7 @@ struct Judge::Impl {
     task->instructions = event.instructions;
     find_signals(pages);
     const Data data = without_signals(pages);
+    host_meetings.ended(task->id, task->view, pages, event.may_meet_any_thread);
     std::optional<View> by_packets = meet(*task, data.pages);
     const Shadow::Report report = reporter();
     for (const TouchedPage& page : data.pages)
@@ -482,19 +490,20 @@ struct Judge::Impl {
 
   void process(const events::HostRead& event, const Pages& pages) {
     const ViewPtr known = host_at(event.host_ns);
-    const TaskPtr task = host_task(host_event(event.host_ns), known, event.site);
+    const TaskPtr task = host_task(host_event(event.host_ns), known, event.thread, event.site);
     const Data data = without_signals(pages);
+    for (const TouchedPage& page : pages) host_meetings.accessed(*task, page.page);
     read(task, data.pages);
     learn(*task, data.pages, event.host_ns);
   }
 
   void process(const events::HostOpened& event, const Pages& pages) {
     const ViewPtr known = host_at(event.host_ns);
-    const TaskId id = host_event(event.host_ns);
+    const TaskPtr task = host_task(host_event(event.host_ns), known, event.thread, event.site);
     for (const TouchedPage& page : pages) {
-      opened[page.page] = id;
+      opened[page.page] = {task->id, task->thread};
+      host_meetings.accessed(*task, page.page);
       if (page.accesses == nullptr) continue;
-      const TaskPtr task = host_task(id, known, event.site);
       const Data data = without_signals({page});
       learn(*task, data.pages, event.host_ns);  // the store may be a part of an atomic operation
       write(task, data.pages);
@@ -521,7 +530,8 @@ struct Judge::Impl {
       // The host stored between opening and closing. Work launched after the opening may rely on
       // the stores, and the stores on work completed by the closing.
       if (found != opened.end())
-        write(host_task(found->second, host_at(event.closed_ns)), without_signals({page}).pages);
+        write(host_task(found->second.id, host_at(event.closed_ns), found->second.thread),
+              without_signals({page}).pages);
     }
   }
 
@@ -532,6 +542,7 @@ struct Judge::Impl {
   void process(const events::Forget& event, const Pages&) {
     find_unreleased(event.begin, event.end);
     shadow.forget(event.begin, event.end);
+    host_meetings.forget(event.begin, event.end);
     const auto is_forgotten = [&](const auto& page) {
       return page.first >= event.begin && page.first < event.end;
     };
@@ -559,9 +570,14 @@ struct Judge::Impl {
   Announcements announcements;  // not yet known to the host, in order of time
   View announced;               // all announcements
   bool has_met_host = false;    // the dispatch of the last call of meet()
+  HostMeetings host_meetings;
   ViewPtr host = std::make_shared<const View>();
   uint64_t host_events = 0;
-  std::unordered_map<GpuAddress, TaskId> opened;     // pages to which the host is storing
+  struct Opened {
+    TaskId id;
+    uint64_t thread;
+  };
+  std::unordered_map<GpuAddress, Opened> opened;     // pages to which the host is storing
   std::unordered_map<GpuAddress, MemoryKind> kinds;  // of pages that the device has used
 
   using Key = std::tuple<Finding::Class, Finding::Conflict, const char*, bool, ActorId, uint64_t,

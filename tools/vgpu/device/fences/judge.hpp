@@ -31,7 +31,7 @@
 // one. Two dispatches meet where one finds the other as the last writer of a byte, or writes a byte
 // that the other has read since the last write. Tasks that packets order after them do not inherit
 // this order. The same holds for the host and a dispatch, only as a pair; it does not hold for copy
-// engines.
+// engines. A thread of the host also meets dispatches by pages (host_meetings.hpp).
 // Signals in kernels and on the host: accesses to the value of a signal are atomic operations on
 // it, not accesses to data. A dispatch that reads the value passes on what completed the signal,
 // and what the host knows, which may have stored the value. A dispatch that writes it completes the

@@ -253,7 +253,8 @@ bool HostPages::record_access(Buffer& buffer, size_t index, uintptr_t address, b
   if (!events_.push({.kind = write ? HostEvent::Kind::opened : HostEvent::Kind::read,
                      .address = buffer.begin + (address - buffer.program_begin()),
                      .host_ns = now,
-                     .site = site}))
+                     .site = site,
+                     .thread = reinterpret_cast<uintptr_t>(__builtin_thread_pointer())}))
     return give_up(buffer, index, lost_);
   if (!write) {
     page.state = Page::State::readable;

@@ -55,9 +55,8 @@ const Op* observe_write_back(const Op& op, Wave& wave) {
 }
 
 const Op* observe_invalidate(const Op& op, Wave& wave) {
-  observe_order(op, wave, [&](MemoryObserver& observer, const ObservedWave& at) {
-    observer.invalidated(at, scope_in(op, wave));
-  });
+  MemoryObserver* const observer = wave.workgroup->dispatch().observer;
+  if (observer != nullptr) observer->invalidated(observed_wave(op, wave), scope_in(op, wave));
   return next<2>(op);
 }
 
