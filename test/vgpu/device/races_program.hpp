@@ -31,7 +31,10 @@ class Program {
   }
 
   // Whether stores from now on change memory.
-  void changes(bool memory) { changes_ = memory ? ~uint64_t{0} : 0; }
+  void changes(bool memory) { changes_.lanes = memory ? ~uint64_t{0} : 0; }
+
+  // How often the detector has compared a store with memory.
+  unsigned compared() const { return changes_.asked; }
 
   // One dword of one lane. `line` is the instruction's number.
   void access(uint32_t group, uint32_t wave, Access kind, GpuAddress address, unsigned line,
@@ -43,7 +46,7 @@ class Program {
                                 .compares = compares_,
                                 .size_bytes = bytes,
                                 .lanes = 1,
-                                .changes = changes_,
+                                .changing = ChangingLanes(changes_),
                                 .address = addresses.data(),
                                 .workgroup = {group, 0, 0},
                                 .wave = wave,
@@ -77,7 +80,7 @@ class Program {
                       .returns = kind == Access::atomic,
                       .size_bytes = bytes,
                       .lanes = 1,
-                      .changes = changes_,
+                      .changing = ChangingLanes(changes_),
                       .offset = offsets.data(),
                       .segment_bytes = 1024,
                       .workgroup = {group, 0, 0},
@@ -125,7 +128,14 @@ class Program {
  private:
   const uint32_t waves_;
   bool compares_ = false;
-  uint64_t changes_ = ~uint64_t{0};
+  struct {
+    uint64_t lanes = ~uint64_t{0};
+    mutable unsigned asked = 0;
+    uint64_t operator()() const {
+      ++asked;
+      return lanes;
+    }
+  } changes_;
 };
 
 using Texts = std::vector<std::string>;

@@ -185,6 +185,18 @@ TEST_CASE("a pair of stores that stored different values once is a race", "[race
   CHECK(program.findings() == Texts{"barrier 1 2"});
 }
 
+TEST_CASE("only stores that race with a store are compared with memory", "[races]") {
+  Program program;
+  for (unsigned line = 1; line <= 3; ++line) {
+    program.write(0, 0, kData, line);
+    program.lds(0, 0, Access::write, 0, line);
+  }
+  program.read(0, 1, kData, 4);
+  CHECK(program.compared() == 0);
+  program.write(0, 1, kData, 5);
+  CHECK(program.compared() != 0);
+}
+
 TEST_CASE("a store that changes nothing still races with loads and atomics", "[races]") {
   Program program;
   program.changes(false);

@@ -34,6 +34,25 @@ struct ObservedWave {
   GpuAddress instruction = 0;
 };
 
+// The lanes of a store whose value differs from what memory holds. They are found when an observer
+// asks, which costs about as much as the store.
+class ChangingLanes {
+ public:
+  ChangingLanes() = default;  // all of them
+  // find() returns a bit for each lane. It outlives this.
+  template <class Find>
+  explicit ChangingLanes(const Find& find)
+      : find_(
+            [](const void* context) -> uint64_t { return (*static_cast<const Find*>(context))(); }),
+        context_(&find) {}
+
+  uint64_t operator()() const { return find_ == nullptr ? ~uint64_t{0} : find_(context_); }
+
+ private:
+  uint64_t (*find_)(const void*) = nullptr;
+  const void* context_ = nullptr;
+};
+
 struct ObservedAccess {
   Access access = Access::read;  // read, write, atomic
   bool scalar = false;           // through the scalar cache: one address, lanes = 1
@@ -43,8 +62,7 @@ struct ObservedAccess {
   bool compares = false;    // of an atomic: a compare-and-swap
   uint32_t size_bytes = 0;  // per lane
   uint64_t lanes = 0;       // bit i: lane i takes part
-  // For an observer of values: the lanes of a store whose value differs from what memory holds.
-  uint64_t changes = ~uint64_t{0};
+  ChangingLanes changing = {};
   // [64], valid during the call. Entries of lanes that take no part are undefined.
   const GpuAddress* address = nullptr;
   uint64_t dispatch_id = 0;
@@ -57,11 +75,11 @@ struct ObservedAccess {
 // or by loads to LDS. An instruction with two offsets (ds_read2_b32) is two accesses.
 struct ObservedLdsAccess {
   Access access = Access::read;
-  bool returns = false;             // of an atomic: the wave gets the old value
-  bool compares = false;            // of an atomic: a compare-and-swap
-  uint32_t size_bytes = 0;          // per lane
-  uint64_t lanes = 0;               // bit i: lane i takes part; not 0
-  uint64_t changes = ~uint64_t{0};  // as in ObservedAccess
+  bool returns = false;     // of an atomic: the wave gets the old value
+  bool compares = false;    // of an atomic: a compare-and-swap
+  uint32_t size_bytes = 0;  // per lane
+  uint64_t lanes = 0;       // bit i: lane i takes part; not 0
+  ChangingLanes changing = {};
   // [64], from the segment's begin, valid during the call. They may be out of the segment, or
   // misaligned. Entries of lanes that take no part are undefined.
   const uint32_t* offset = nullptr;
@@ -76,7 +94,6 @@ struct ObservedLdsAccess {
 struct ObserverInterests {
   bool lds = false;     // lds_access()
   bool ranges = false;  // out_of_range()
-  bool values = false;  // ObservedAccess::changes
   bool order = false;   // the functions after lds_access()
 };
 
@@ -180,7 +197,6 @@ class Observers final : public MemoryObserver {
     for (const MemoryObserver* each : all) {
       sum.lds |= each->interests().lds;
       sum.ranges |= each->interests().ranges;
-      sum.values |= each->interests().values;
       sum.order |= each->interests().order;
     }
     return sum;

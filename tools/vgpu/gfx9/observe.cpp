@@ -64,17 +64,13 @@ ObservedWave observed_wave(const Op& op, const Wave& wave) noexcept {
 }
 
 void Observed::access(const Op& op, const Wave& wave, Access access, uint32_t size_bytes,
-                      uint64_t lanes, const GpuAddress* address, uint64_t changes) noexcept {
+                      uint64_t lanes, const GpuAddress* address,
+                      const ChangingLanes& changing) noexcept {
   MemoryObserver* const observer = observer_of(wave);
   if (observer == nullptr) return;
   ObservedAccess observed = vector_access(op, wave, access, size_bytes, lanes, address);
-  observed.changes = changes;
+  observed.changing = changing;
   observer->access(observed);
-}
-
-bool Observed::wants_values(const Wave& wave) noexcept {
-  const MemoryObserver* const observer = observer_of(wave);
-  return observer != nullptr && observer->interests().values;
 }
 
 void Observed::accessed(const Op& op, const Wave& wave, Access access, uint32_t size_bytes,
@@ -95,7 +91,7 @@ void Observed::out_of_range(const Op& op, const Wave& wave, Access access, uint3
 
 void Observed::lds_access(const Op& op, const Wave& wave, Access access, uint32_t size_bytes,
                           uint64_t lanes, const uint32_t* offset, bool returns,
-                          uint64_t changes) noexcept {
+                          const ChangingLanes& changing) noexcept {
   MemoryObserver* const observer = observer_of(wave);
   if (observer == nullptr || !observer->interests().lds || lanes == 0) return;
   observer->lds_access({.access = access,
@@ -103,7 +99,7 @@ void Observed::lds_access(const Op& op, const Wave& wave, Access access, uint32_
                         .compares = access == Access::atomic && is_compare_and_swap(op.in.opcode),
                         .size_bytes = size_bytes,
                         .lanes = lanes,
-                        .changes = changes,
+                        .changing = changing,
                         .offset = offset,
                         .segment_bytes = wave.lds_bytes,
                         .dispatch_id = wave.workgroup->dispatch().dispatch_id,

@@ -18,7 +18,7 @@ struct Unobserved {
   static constexpr bool kEnabled = false;
   static constexpr bool kCached = false;
   static void access(const Op&, const Wave&, Access, uint32_t, uint64_t, const GpuAddress*,
-                     uint64_t = 0) noexcept {}
+                     const ChangingLanes& = {}) noexcept {}
   static void accessed(const Op&, const Wave&, Access, uint32_t, uint64_t,
                        const GpuAddress*) noexcept {}
   static void out_of_range(const Op&, const Wave&, Access, uint32_t, uint64_t,
@@ -34,9 +34,7 @@ struct Observed {
   static constexpr bool kCached = false;
   static void access(const Op& op, const Wave& wave, Access access, uint32_t size_bytes,
                      uint64_t lanes, const GpuAddress* address,
-                     uint64_t changes = ~uint64_t{0}) noexcept;
-  // Whether the observer asks which lanes of a store change memory.
-  static bool wants_values(const Wave& wave) noexcept;
+                     const ChangingLanes& changing = {}) noexcept;
   // After the access, if it reads and reaches further than the wave.
   static void accessed(const Op& op, const Wave& wave, Access access, uint32_t size_bytes,
                        uint64_t lanes, const GpuAddress* address) noexcept;
@@ -46,7 +44,7 @@ struct Observed {
   // `offset`: of each lane, in the group segment. `returns`: of an atomic.
   static void lds_access(const Op& op, const Wave& wave, Access access, uint32_t size_bytes,
                          uint64_t lanes, const uint32_t* offset, bool returns = false,
-                         uint64_t changes = ~uint64_t{0}) noexcept;
+                         const ChangingLanes& changing = {}) noexcept;
   static void scalar_access(const Op& op, const Wave& wave, Access access, uint32_t size_bytes,
                             GpuAddress address) noexcept;
 };

@@ -46,7 +46,7 @@ uint64_t changed_bytes(const Observed& access, const Address* address, uint64_t 
   uint64_t changed = 0;
   const auto visit = [&](uint64_t begin, uint64_t mask) { changed |= begin == line ? mask : 0; };
   for_lines(
-      address, access.lanes & access.changes, access.size_bytes, [](uint64_t) { return false; },
+      address, access.lanes & access.changing(), access.size_bytes, [](uint64_t) { return false; },
       visit);
   return changed;
 }
@@ -62,7 +62,7 @@ bool stores_same_values(const Stamp& earlier, const Observed& access, const Addr
 }  // namespace
 
 DispatchRaces::DispatchRaces(const DispatchShape& shape, Budget& budget)
-    : MemoryObserver({.lds = true, .values = true, .order = true}),
+    : MemoryObserver({.lds = true, .order = true}),
       shape_(shape),
       count_(uint64_t{shape.workgroups[0]} * shape.workgroups[1] * shape.workgroups[2]),
       meter_(budget),

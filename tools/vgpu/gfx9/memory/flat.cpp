@@ -75,9 +75,10 @@ HWY_NOINLINE const Op* access_scattered(const Op& op, Wave& wave, uint64_t exec,
     if (exec == 0) return next<2>(op);
     bounds = bounds_of(exec, address);
   }
-  if (!transfer.direct())
-    Observed::access(op, wave, Kind, E::kBytes, exec, address,
-                     changing_lanes(op, wave, exec, address, transfer));
+  if (!transfer.direct()) {
+    const auto changing = [&] { return changing_lanes(op, wave, exec, address, transfer); };
+    Observed::access(op, wave, Kind, E::kBytes, exec, address, ChangingLanes(changing));
+  }
   if (transfer.policy != MemoryPolicy::cached) {
     const Mapping* mapping = wave.executor->mapping(op, bounds.lowest);
     if (mapping != nullptr && bounds.highest < mapping->end &&

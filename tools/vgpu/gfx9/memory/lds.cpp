@@ -61,11 +61,10 @@ HWY_INLINE void lds_access(Wave& wave, uint64_t exec, const Vgpr& base, uint32_t
   lds_lanes<E, Kind>(wave, exec, base, offset, data);
 }
 
-// The lanes of a store whose value differs from what LDS holds, if the observer asks for them.
+// The lanes of a store whose value differs from what LDS holds.
 template <class E>
 uint64_t changing_lds_lanes(const Wave& wave, uint64_t exec, const Vgpr& base, uint32_t offset,
                             const Vgpr* data) {
-  if (!Observed::wants_values(wave)) return exec;
   uint64_t changes = 0;
   for_each_lane(exec, [&](unsigned lane) HWY_ATTR {
     const uint32_t at = base.lane[lane] + offset;
@@ -84,10 +83,14 @@ const Op* one(const Op& op, Wave& wave) {
   Vgpr* data = wave.vgpr + (Kind == Access::read ? op.in.dst : op.in.src[0]);
   if constexpr (Policy != MemoryPolicy::direct) {
     const auto offset = static_cast<uint32_t>(op.in.offset);
-    uint64_t changes = exec;
-    if constexpr (Kind == Access::write)
-      changes = changing_lds_lanes<E>(wave, exec, wave.vgpr[op.in.addr], offset, data);
-    observe_lds(op, wave, Kind, E::kBytes, wave.vgpr[op.in.addr], offset, false, changes);
+    const auto changing = [&, exec, offset] {
+      if constexpr (Kind == Access::write)
+        return changing_lds_lanes<E>(wave, exec, wave.vgpr[op.in.addr], offset, data);
+      else
+        return exec;
+    };
+    observe_lds(op, wave, Kind, E::kBytes, wave.vgpr[op.in.addr], offset, false,
+                ChangingLanes(changing));
   }
   lds_access<E, Kind>(wave, exec, wave.vgpr[op.in.addr], static_cast<uint32_t>(op.in.offset), data);
   return next<2>(op);
@@ -101,10 +104,13 @@ HWY_INLINE void observe_two(const Op& op, const Wave& wave) {
     const Vgpr& base = wave.vgpr[op.in.addr];
     for (const unsigned i : {0u, 1u}) {
       const uint32_t offset = (offsets >> (8 * i) & 0xff) * Unit;
-      uint64_t changes = ~uint64_t{0};
-      if constexpr (Kind == Access::write)
-        changes = changing_lds_lanes<E>(wave, wave.exec(), base, offset, wave.vgpr + op.in.src[i]);
-      observe_lds(op, wave, Kind, E::kBytes, base, offset, false, changes);
+      const auto changing = [&] {
+        if constexpr (Kind == Access::write)
+          return changing_lds_lanes<E>(wave, wave.exec(), base, offset, wave.vgpr + op.in.src[i]);
+        else
+          return wave.exec();
+      };
+      observe_lds(op, wave, Kind, E::kBytes, base, offset, false, ChangingLanes(changing));
     }
   }
 }

@@ -155,7 +155,6 @@ const Op* access_each_lane(const Op& op, Wave& wave, uint64_t exec, const GpuAdd
 
 uint64_t changing_lanes(const Op& op, Wave& wave, uint64_t exec, const GpuAddress* address,
                         const Transfer& transfer) {
-  if (transfer.access != Access::write || !Observed::wants_values(wave)) return exec;
   uint64_t changes = 0;
   for_each_lane(exec, [&](unsigned lane) {
     RawElement raw{};
@@ -169,10 +168,10 @@ uint64_t changing_lanes(const Op& op, Wave& wave, uint64_t exec, const GpuAddres
 }
 
 void observe_lds(const Op& op, const Wave& wave, Access access, unsigned bytes, const Vgpr& base,
-                 uint32_t offset, bool returns, uint64_t changes) noexcept {
+                 uint32_t offset, bool returns, const ChangingLanes& changing) noexcept {
   uint32_t offsets[kLanes];
   for (unsigned lane = 0; lane < kLanes; ++lane) offsets[lane] = base.lane[lane] + offset;
-  Observed::lds_access(op, wave, access, bytes, wave.exec(), offsets, returns, changes);
+  Observed::lds_access(op, wave, access, bytes, wave.exec(), offsets, returns, changing);
 }
 
 void observe_shared(const Op& op, const Wave& wave, uint64_t lanes, Access access, unsigned bytes,
@@ -201,9 +200,10 @@ const Op* access_each_buffer_lane(const Op& op, Wave& wave, uint64_t exec, const
       observed[lane] = address;
       // Parts of an element are not compared.
       const uint64_t all = uint64_t{1} << lane;
-      const uint64_t changes =
-          bytes == transfer.bytes ? changing_lanes(op, wave, all, observed, transfer) : all;
-      Observed::access(op, wave, transfer.access, bytes, all, observed, changes);
+      const auto changing = [&] {
+        return bytes == transfer.bytes ? changing_lanes(op, wave, all, observed, transfer) : all;
+      };
+      Observed::access(op, wave, transfer.access, bytes, all, observed, ChangingLanes(changing));
     }
     if (!access_piece(op, wave, address, bytes, raw, transfer)) return false;
     if (!transfer.direct())

@@ -192,14 +192,14 @@ const Op* access_each_buffer_lane(const Op& op, Wave& wave, uint64_t exec, const
 void observe_private(const Op& op, const Wave& wave, uint64_t exec, GpuAddress base,
                      const uint32_t* offset, const Transfer& transfer) noexcept;
 
-// The lanes of a store whose value differs from what memory holds. All lanes, unless it is a store
-// and the observer asks.
+// The lanes of a store whose value differs from what memory holds.
 uint64_t changing_lanes(const Op& op, Wave& wave, uint64_t exec, const GpuAddress* address,
                         const Transfer& transfer);
 
 // Notifies the observer of an access to LDS at `base` plus `offset` of each active lane.
 void observe_lds(const Op& op, const Wave& wave, Access access, unsigned bytes, const Vgpr& base,
-                 uint32_t offset, bool returns = false, uint64_t changes = ~uint64_t{0}) noexcept;
+                 uint32_t offset, bool returns = false,
+                 const ChangingLanes& changing = {}) noexcept;
 // The same for addresses in the shared aperture.
 void observe_shared(const Op& op, const Wave& wave, uint64_t lanes, Access access, unsigned bytes,
                     const GpuAddress* address, bool returns = false) noexcept;
