@@ -56,7 +56,7 @@ struct Step {
   // All accesses of a dispatch. Bytes that it reads and writes are listed twice.
   std::vector<Access> accesses{};
   // Dispatches only
-  std::string kernel{};
+  std::string kernel{};  // as Program::kernel takes it
   Grid grid{1};
   std::vector<Argument> arguments{};  // explicit arguments, in the order of the kernel's parameters
   // Copies only, by a copy engine: equal sizes; at least one of the two is device memory

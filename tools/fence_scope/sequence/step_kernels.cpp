@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
-
 #include "engine/runtime/error.hpp"
 #include "kernels/basics.hpp"
 #include "kernels/bitonic_sort.hpp"
@@ -37,6 +35,24 @@ ArgumentType type_of(const Argument& argument) noexcept {
   return {ArgumentType::Kind::local, sizeof(uint32_t)};
 }
 
+// Found by symbol or by the name in a C++ source, as by Program::kernel.
+std::shared_ptr<const KernelInfo> find(const std::vector<Program>& programs, size_t number,
+                                       const std::string& name) {
+  std::vector<std::string> known;
+  for (const Program& program : programs) {
+    try {
+      return program.kernel_info(name);
+    } catch (const Error& error) {
+      if (programs.size() == 1 || error.status() != HSA_STATUS_ERROR_INVALID_SYMBOL_NAME)
+        throw SequenceError(number, "kernel", error.what());
+    }
+    for (const std::string& each : program.kernel_names()) known.push_back(each);
+  }
+  throw SequenceError(
+      number, "kernel",
+      fmt::format("there is no kernel '{}'; there are {}", name, fmt::join(known, ", ")));
+}
+
 void check_arguments(size_t number, const Step& step, const ArgumentLayout& layout) {
   if (step.arguments.size() != layout.explicit_count())
     throw SequenceError(number, "arguments",
@@ -63,27 +79,10 @@ StepKernels::StepKernels(const Agent& gpu, const Sequence& sequence)
     programs_.emplace_back(gpu, builtin_kernels::bitonic_sort());
     programs_.emplace_back(gpu, builtin_kernels::probes());
   }
-  std::vector<std::string> known;
-  for (const Program& program : programs_)
-    for (const std::string& name : program.kernel_names()) known.push_back(name);
-
   for (size_t i = 0; i < sequence.steps.size(); ++i) {
     const Step& step = sequence.steps[i];
     if (step.kind == Step::Kind::copy) continue;
-    if (std::ranges::find(known, step.kernel) == known.end())
-      throw SequenceError(i, "kernel",
-                          fmt::format("there is no kernel '{}'; there are {}", step.kernel,
-                                      fmt::join(known, ", ")));
-    for (const Program& program : programs_) {
-      const std::vector<std::string> names = program.kernel_names();
-      if (std::ranges::find(names, step.kernel) == names.end()) continue;
-      try {
-        kernels_[i] = program.kernel_info(step.kernel);
-      } catch (const Error& error) {
-        throw SequenceError(i, "kernel", error.what());
-      }
-      break;
-    }
+    kernels_[i] = find(programs_, i, step.kernel);
     check_arguments(i, step, kernels_[i]->arguments);
     try {
       require_geometry(*kernels_[i], step.grid);

@@ -1,19 +1,26 @@
 // The parts that a bench sets up for its runs, each alone on a device.
 #include <hsa/hsa.h>
 
+#include <kernels/hip_sources.hpp>
+
 #include <algorithm>
 #include <cstring>
 #include <optional>
 #include <vector>
 
+#include "engine/runtime/error.hpp"
 #include "engine/runtime/runtime.hpp"
 #include "test/support/catch.hpp"
+#include "test/support/errors.hpp"
+#include "test/support/text.hpp"
 #include "tools/fence_scope/run/bench_buffers.hpp"
 #include "tools/fence_scope/run/cache_spoiler.hpp"
 #include "tools/fence_scope/run/kernarg_blocks.hpp"
 #include "tools/fence_scope/run/run_queues.hpp"
 #include "tools/fence_scope/run/run_signals.hpp"
 #include "tools/fence_scope/run/step_dispatches.hpp"
+#include "tools/fence_scope/sequence/program_file.hpp"
+#include "tools/fence_scope/sequence/step_kernels.hpp"
 #include "tools/fence_scope/sequence/workloads.hpp"
 
 using namespace uptempo;
@@ -261,4 +268,29 @@ TEST_CASE("a queue holds all packets of a run in it", "[run_queues]") {
   CHECK(queues[0].ring_size() >= most_packets(sequence, 0));
   CHECK(queues[1].ring_size() >= most_packets(sequence, 1));
   CHECK(queues[1].ring_size() < queues[0].ring_size());
+}
+
+TEST_CASE("a step's kernel has a name that Program::kernel takes", "[step_kernels]") {
+  const Runtime runtime;
+  const Agent gpu = runtime.gpu();
+  const std::span<const std::byte> code = kernels::hip_sources();
+  Sequence sequence = parse_program(R"json({"buffers": [{"name": "x", "bytes": 256}], "steps": [
+    {"kernel": "scale(unsigned int*, unsigned int)", "grid": 64,
+     "arguments": [{"buffer": "x"}, {"u32": 3}], "reads": ["x"], "writes": ["x"]}]})json",
+                                    ".");
+  sequence.code_object.assign(code.begin(), code.end());
+  const StepKernels step_kernels(gpu, sequence);
+  CHECK(step_kernels.of(0).name == "_Z5scalePjj");
+
+  const auto refusal = [&](const char* kernel) {
+    sequence.steps[0].kernel = kernel;
+    return test::error_of<SequenceError>([&] { StepKernels(gpu, sequence); });
+  };
+  CHECK(test::contains(refusal("scale"), "several have this name: _Z5scalePff"));
+  // The refusal of an unknown name lists both names of each kernel.
+  const std::string listed = refusal("scales");
+  for (const std::string& symbol : Program(gpu, code).kernel_names())
+    CHECK(test::contains(listed, symbol));
+  CHECK(test::contains(listed, "(physics::step(float*, float const*, float, unsigned int))"));
+  CHECK(listed.starts_with("steps[0].kernel: "));
 }
