@@ -86,7 +86,9 @@ struct Cell {
   std::optional<Times> device{};
   std::optional<ModelTime> model{};
   DeviceCounts counts{};
-  double relative = 1;  // median of `gated` relative to the baseline's
+  // The median of the ratios of `gated` to the baseline's in the same round, not the ratio of the
+  // medians. For cells without gated times: the ratio of the medians of `ungated`.
+  double relative = 1;
   bool baseline = false, recommended = false;
   friend bool operator==(const Cell&, const Cell&) = default;
 };

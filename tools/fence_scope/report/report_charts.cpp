@@ -243,7 +243,9 @@ std::string sweep_chart(const Clock& clock, const Section& section, const Axis& 
 
   std::string out = svg_text(16, 24, "title",
                              fmt::format("Over {}: {}", axis.title, fitted(section.workload, 20)));
-  out += svg_text(16, 43, "quiet", clock.title + ", times the baseline's of the same size");
+  out += svg_text(16, 43, "quiet",
+                  clock.title + (clock.modelled ? ", times" : ", ratio by round to") +
+                      " the baseline's of the same size");
   const double step = nice_step(most);
   for (double share = 0; share <= most + step / 100; share += step) {
     out += fmt::format("<path class=\"grid\" d=\"M{:.1f} {:.1f}H{:.1f}\"/>\n", kLeft, y(share),

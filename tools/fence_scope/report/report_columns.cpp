@@ -21,7 +21,7 @@ bool differ(const Section& section, auto member) {
 
 // for example "1221 +-3%", followed by "?" if it was too noisy.
 std::string times_text(const Times& times) {
-  if (times.samples_us.empty() && times.median_us == 0) return "-";
+  if (!timed(times)) return "-";
   std::string text = microseconds_text(times.median_us);
   const double half = std::max(times.high_us - times.median_us, times.median_us - times.low_us);
   if (times.median_us > 0 && std::isfinite(half))
@@ -137,10 +137,14 @@ std::vector<Field> figures(const Report& report, const Section& section) {
   const std::string clock = report.time_kind == TimeKind::hardware ? "" : "virtual\nGPU us,\n";
   const std::string unit = report.time_kind == TimeKind::hardware ? " us" : "";
   std::vector<Field> fields;
-  fields.emplace_back(clock + "gated" + unit,
-                      [](const Cell& cell) { return times_text(cell.gated); });
-  fields.emplace_back("against\nbaseline",
-                      [](const Cell& cell) { return relative_text(cell.relative); });
+  const bool gated = is_gated(section);
+  const Field ratio(gated ? "ratio\nby round" : "ratio of\nmedians",
+                    [](const Cell& cell) { return relative_text(cell.relative); });
+  if (gated) {
+    fields.emplace_back(clock + "gated" + unit,
+                        [](const Cell& cell) { return times_text(cell.gated); });
+    fields.push_back(ratio);
+  }
   std::vector<std::string> models;
   for (const Cell* cell : section.cells)
     if (cell->model && std::ranges::find(models, model_text(*cell->model)) == models.end())
@@ -164,6 +168,7 @@ std::vector<Field> figures(const Report& report, const Section& section) {
     });
   fields.emplace_back(clock + "ungated" + unit,
                       [](const Cell& cell) { return times_text(cell.ungated); });
+  if (!gated) fields.push_back(ratio);
   for (const Field& count : count_fields(section))
     if (!all_alike(section, count)) fields.push_back(count);
   return fields;

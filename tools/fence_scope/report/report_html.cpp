@@ -53,8 +53,6 @@ std::string times_html(const Times& times) {
   return text + (times.noisy ? " (noisy)" : "");
 }
 
-bool timed(const Times& times) { return !times.samples_us.empty() || times.median_us != 0; }
-
 // The content of a cell: verdict, times, model.
 std::string cell_content(const Section& section, const Cell& cell) {
   std::string out =
@@ -62,8 +60,8 @@ std::string cell_content(const Section& section, const Cell& cell) {
   const auto piece = [](std::string_view text) {
     return fmt::format("<span class=\"piece\">{}</span>", e(text));
   };
-  if (timed(cell.gated)) {
-    out += "<br>" + piece(times_html(cell.gated));
+  if (const Times& times = is_gated(section) ? cell.gated : cell.ungated; timed(times)) {
+    out += "<br>" + piece(times_html(times));
     if (std::isfinite(cell.relative)) out += piece(relative_text(cell.relative));
   }
   if (cell.model) {
@@ -422,10 +420,11 @@ std::string html(const Report& report) {
   for (const Section& section : sections_of(report)) {
     out += fmt::format("<h2>{} {}</h2>\n", e(report.experiment), e(section.workload));
     out += fmt::format(
-        "<p class=\"soft\">Medians of one iteration, gated{}, with half the width of their "
-        "interval; "
-        "beneath, times the baseline's.</p>\n",
-        report.time_kind == TimeKind::virtual_gpu ? ", virtual GPU time" : "");
+        "<p class=\"soft\">Medians of one iteration, {}{}, with half the width of their "
+        "interval; then the ratio {}</p>\n",
+        is_gated(section) ? "gated" : "ungated",
+        report.time_kind == TimeKind::virtual_gpu ? ", virtual GPU time" : "",
+        is_gated(section) ? "by round. " + e(about_ratios()) : "of medians to the baseline.");
     out += cells_of(section);
     std::vector<std::string> charts = sweep_charts(report, section);
     charts.push_back(bar_chart(report, section));

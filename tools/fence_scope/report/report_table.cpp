@@ -101,6 +101,8 @@ std::string legend(const Report& report, size_t columns) {
   if (any([](const Cell& cell) { return cell.recommended; })) text += "> recommended. ";
   if (any([](const Cell& cell) { return cell.baseline; })) text += "= baseline. ";
   text += "Times are medians of one iteration and the half width of their interval. ";
+  if (any([](const Cell& cell) { return timed(cell.gated); }))
+    text += fmt::format("{} ", about_ratios());
   if (any([](const Cell& cell) {
         return cell.gated.noisy || cell.ungated.noisy || (cell.device && cell.device->noisy);
       }))

@@ -131,6 +131,10 @@ std::string_view meaning_of(Verdict verdict) noexcept {
   return "undefined";
 }
 
+bool timed(const Times& times) noexcept {
+  return !times.samples_us.empty() || times.median_us != 0;
+}
+
 std::string microseconds_text(double us) {
   if (!std::isfinite(us)) return "-";
   const double magnitude = std::abs(us);
@@ -143,6 +147,12 @@ std::string microseconds_text(double us) {
 
 std::string relative_text(double relative) {
   return std::isfinite(relative) ? fmt::format("{:.2f}x", relative) : "-";
+}
+
+std::string_view about_ratios() noexcept {
+  return "A ratio by round is the median of the quotients of a cell's and the baseline's times in "
+         "the same round, which a drift of the machine's speed does not affect; it is not the "
+         "quotient of the two medians.";
 }
 
 std::string bytes_text(uint64_t bytes) {
@@ -180,6 +190,10 @@ std::vector<Section> sections_of(const Report& report) {
     section->cells.push_back(&cell);
   }
   return sections;
+}
+
+bool is_gated(const Section& section) {
+  return std::ranges::any_of(section.cells, [](const Cell* cell) { return timed(cell->gated); });
 }
 
 double model_relative(const Section& section, const Cell& cell) {

@@ -43,10 +43,14 @@ std::string verdict_text(const Judgement& judgement);
 // The meaning of a verdict, for new readers.
 std::string_view meaning_of(Verdict verdict) noexcept;
 
+// False if the times are those of a cell that was not timed.
+bool timed(const Times& times) noexcept;
 // for example "1221", "35.2", "4.07", at least three digits; "-" for an unknown time (NaN).
 std::string microseconds_text(double us);
 // for example "2.10x"; "-" if unknown.
 std::string relative_text(double relative);
+// The meaning of Cell::relative, called "ratio by round", for readers of the medians beside it.
+std::string_view about_ratios() noexcept;
 // "131072" becomes "128 KiB"; a size that is not a multiple of a unit stays in bytes.
 std::string bytes_text(uint64_t bytes);
 // "times of a virtual GPU, not of hardware" or "times of hardware".
@@ -67,6 +71,8 @@ struct Section {
   std::vector<const Cell*> cells;
 };
 std::vector<Section> sections_of(const Report& report);
+// Whether any cell has gated times. Those of the ladder have only ungated ones.
+bool is_gated(const Section& section);
 
 // The modelled time of a cell relative to that of its section's baseline, by the same profile; NaN
 // without one.

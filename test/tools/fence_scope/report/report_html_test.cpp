@@ -136,6 +136,19 @@ TEST_CASE(
   CHECK(contains(html(measured), ">gated virtual GPU time in us"));
 }
 
+TEST_CASE("report as HTML: says which median a ratio is, and which times it is of") {
+  const std::string page = html(examples::scopes_report());
+  CHECK(contains(page, "then the ratio by round."));
+  CHECK(contains(page, "it is not the quotient of the two medians"));
+  CHECK(contains(page, "<th>ratio by round</th>"));
+  Report ladder = examples::ladder_report();
+  for (Cell& cell : ladder.cells) cell.gated = {};
+  const std::string ungated = html(ladder);
+  CHECK(contains(ungated, "Medians of one iteration, ungated, virtual GPU time"));
+  CHECK(contains(ungated, "<th>ratio of medians</th>"));
+  CHECK_FALSE(contains(ungated, "by round"));
+}
+
 TEST_CASE("report as HTML: has its date, and correct cells precede the others in its tables") {
   Report report = examples::scopes_report();
   CHECK(!contains(html(report), "<th>date</th>"));

@@ -1,5 +1,6 @@
 #include "tools/fence_scope/report/report_table.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <limits>
 #include <sstream>
@@ -11,6 +12,7 @@
 #include "test/support/text.hpp"
 #include "test/tools/fence_scope/report/example_reports.hpp"
 #include "tools/fence_scope/report/report_words.hpp"
+#include "tools/support/statistics.hpp"
 
 using namespace uptempo;
 using namespace uptempo::fence_scope;
@@ -24,6 +26,11 @@ std::vector<std::string> lines_of(const std::string& text) {
   std::istringstream in(text);
   for (std::string line; std::getline(in, line);) lines.push_back(line);
   return lines;
+}
+
+std::string unwrapped(std::string text) {
+  std::ranges::replace(text, '\n', ' ');
+  return text;
 }
 
 size_t widest(const std::string& text) {
@@ -64,7 +71,7 @@ TEST_CASE(
     CHECK(count(text, "unordered 0>1") == unordered * tables);
   }
   // Every figure is present at any width.
-  for (const char* title : {" gated", "ungated", "baseline", "mi210", "1 interrupt", "5 packets",
+  for (const char* title : {" gated", "ungated", "by round", "mi210", "1 interrupt", "5 packets",
                             "dropped/", "2560/1536"}) {
     CHECK(contains(narrow, title));
     CHECK(contains(wide, title));
@@ -92,6 +99,28 @@ TEST_CASE("table of a report: times of a virtual GPU and of a model are labelled
   CHECK(contains(sweep, "Timing::batch"));
 }
 
+TEST_CASE(
+    "table of a report: a ratio that the medians beside it contradict is called one by round") {
+  Report report = examples::ladder_report();
+  report.cells.resize(2);
+  Cell &baseline = report.cells[0], &cell = report.cells[1];
+  for (Cell& each : report.cells) each.model.reset();
+  // The machine's speed changes between rounds. In most of them the cell takes 0.85 of the
+  // baseline's time, although its median is larger.
+  baseline.gated = examples::times_of({1000, 2000, 3000, 4008, 5007, 6000, 7000});
+  cell.gated = examples::times_of({2000, 3000, 6000, 3407, 4256, 5100, 5950});
+  std::vector<double> ratios;
+  for (size_t i = 0; i < 7; ++i)
+    ratios.push_back(cell.gated.samples_us[i] / baseline.gated.samples_us[i]);
+  cell.relative = support::median(ratios);
+  const std::string text = table(report, 100);
+  CHECK(contains(text, "4008"));
+  CHECK(contains(text, "4256"));
+  CHECK(contains(text, "by round"));
+  CHECK(contains(text, "0.85x"));
+  CHECK(contains(unwrapped(text), "it is not the quotient of the two medians"));
+}
+
 TEST_CASE("table of a report: a small one, character by character") {
   Report report = examples::ladder_report();
   report.cells.resize(3);
@@ -116,8 +145,8 @@ ladder bitonic_sort
                                                                 model
                                                                 fiji:
                                     virtual                 restated,    virtual
-                                    GPU us,   against  not reproduced    GPU us,
-                    verdict           gated  baseline              us    ungated
+                                    GPU us,     ratio  not reproduced    GPU us,
+                    verdict           gated  by round              us    ungated
 --------------------------------------------------------------------------------
 = baseline          correct       6029 +-1%     1.00x     1943  1.00x  6418 +-1%
   prealloc-signal   correct       5915 +-1%     0.98x                  6296 +-1%
@@ -126,10 +155,12 @@ ladder bitonic_sort
 Equal for all: 0 packets, 0 doorbells, 0 signal updates, 0 interrupts, 0 barrier bits, 0/0 agent
   acquires/releases, 0/0 system acquires/releases.
 
-= baseline. Times are medians of one iteration and the half width of their interval. ? too noisy:
-stopped before the interval was narrow enough. Model: an estimate from the profile of a device, not
-a measurement; then, times the baseline's. 2>3: step 2 writes data that step 3 touches, in either
-order.
+= baseline. Times are medians of one iteration and the half width of their interval. A ratio by
+round is the median of the quotients of a cell's and the baseline's times in the same round, which a
+drift of the machine's speed does not affect; it is not the quotient of the two medians. ? too
+noisy: stopped before the interval was narrow enough. Model: an estimate from the profile of a
+device, not a measurement; then, times the baseline's. 2>3: step 2 writes data that step 3 touches,
+in either order.
 
 correct   promised by the rules, and right in every run
 stale     ordered, but a fence between writer and reader is missing or too narrow
