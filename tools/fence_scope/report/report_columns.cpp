@@ -19,16 +19,6 @@ bool differ(const Section& section, auto member) {
   });
 }
 
-// for example "1221 +-3%", followed by "?" if it was too noisy.
-std::string times_text(const Times& times) {
-  if (!timed(times)) return "-";
-  std::string text = microseconds_text(times.median_us);
-  const double half = std::max(times.high_us - times.median_us, times.median_us - times.low_us);
-  if (times.median_us > 0 && std::isfinite(half))
-    text += fmt::format(" +-{:.0f}%", 100 * half / times.median_us);
-  return text + (times.noisy ? "?" : "");
-}
-
 std::string pair_text(uint64_t a, uint64_t b) { return fmt::format("{}/{}", a, b); }
 std::string count_text(const std::optional<uint64_t>& count) {
   return count ? std::to_string(*count) : "-";
@@ -137,14 +127,6 @@ std::vector<Field> figures(const Report& report, const Section& section) {
   const std::string clock = report.time_kind == TimeKind::hardware ? "" : "virtual\nGPU us,\n";
   const std::string unit = report.time_kind == TimeKind::hardware ? " us" : "";
   std::vector<Field> fields;
-  const bool gated = is_gated(section);
-  const Field ratio(gated ? "ratio\nby round" : "ratio of\nmedians",
-                    [](const Cell& cell) { return relative_text(cell.relative); });
-  if (gated) {
-    fields.emplace_back(clock + "gated" + unit,
-                        [](const Cell& cell) { return times_text(cell.gated); });
-    fields.push_back(ratio);
-  }
   std::vector<std::string> models;
   for (const Cell* cell : section.cells)
     if (cell->model && std::ranges::find(models, model_text(*cell->model)) == models.end())
@@ -166,6 +148,14 @@ std::vector<Field> figures(const Report& report, const Section& section) {
     fields.emplace_back(clock + "device" + unit, [](const Cell& cell) {
       return cell.device ? times_text(*cell.device) : std::string("-");
     });
+  const bool gated = is_gated(section);
+  const Field ratio(gated ? "ratio\nby round" : "ratio of\nmedians",
+                    [](const Cell& cell) { return relative_text(cell.relative); });
+  if (gated) {
+    fields.emplace_back(clock + "gated" + unit,
+                        [](const Cell& cell) { return times_text(cell.gated); });
+    fields.push_back(ratio);
+  }
   fields.emplace_back(clock + "ungated" + unit,
                       [](const Cell& cell) { return times_text(cell.ungated); });
   if (!gated) fields.push_back(ratio);

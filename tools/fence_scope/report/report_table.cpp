@@ -31,37 +31,37 @@ std::string table_of(const Section& section, const std::vector<const Field*>& fi
   return table.text(kMostColumns);  // fitted by the caller
 }
 
-// As many tables as needed. Each begins with the columns that identify cells.
-std::string tables_of(const Report& report, const Section& section, size_t columns) {
+// One table: the columns that identify cells, and those of the others that the width allows. A line
+// names the rest.
+std::string table_of(const Report& report, const Section& section, size_t columns) {
   constexpr size_t kGap = 2;
   const std::vector<Field> lead = identity(section), rest = figures(report, section);
-  size_t lead_width = 0;
-  std::vector<const Field*> lead_fields;
+  std::vector<const Field*> fields;
+  size_t width = 0;
   for (const Field& field : lead) {
-    lead_width += field.width(section) + (lead_fields.empty() ? 0 : kGap);
-    lead_fields.push_back(&field);
+    width += field.width(section) + (fields.empty() ? 0 : kGap);
+    fields.push_back(&field);
   }
-  std::string text;
-  std::vector<const Field*> fields = lead_fields;
-  size_t width = lead_width;
-  const auto flush = [&] {
-    if (fields.size() == lead_fields.size()) return;
-    text += (text.empty() ? "" : "\n") + table_of(section, fields);
-    fields = lead_fields;
-    width = lead_width;
-  };
+  std::string left_out;
   for (const Field& field : rest) {
     const size_t more = kGap + field.width(section);
-    if (width + more > columns) flush();
+    if (width + more > columns) {
+      left_out += (left_out.empty() ? "" : ", ") + one_line(field.column.title);
+      continue;
+    }
     fields.push_back(&field);
     width += more;
   }
-  flush();
-  const std::string common = counted_alike(section);
-  if (common.empty()) return text;
-  return text + '\n' +
-         wrapped(common + '.', columns, 2,
-                 section.cells.size() == 1 ? "Counted: " : "Equal for all: ");
+  std::string text = table_of(section, fields);
+  if (const std::string common = counted_alike(section); !common.empty())
+    text += '\n' + wrapped(common + '.', columns, 2,
+                           section.cells.size() == 1 ? "Counted: " : "Equal for all: ");
+  if (!left_out.empty())
+    text += '\n' + wrapped(left_out +
+                               ". A wider terminal or COLUMNS has room for them, and --html, "
+                               "--csv and --json have them all.",
+                           columns, 2, "Without room: ");
+  return text;
 }
 
 // The meaning of each verdict that occurs, and the reasons for cells that are not correct.
@@ -72,26 +72,19 @@ std::string verdicts(const Report& report, size_t columns) {
     if (std::ranges::any_of(report.cells,
                             [&](const Cell& cell) { return cell.judgement.verdict == verdict; }))
       text += wrapped(meaning_of(verdict), columns, 10, fmt::format("{:<9} ", name_of(verdict)));
-  std::vector<std::pair<std::string, size_t>> reasons;
-  for (const Cell& cell : report.cells) {
-    if (cell.judgement.verdict == Verdict::correct || cell.judgement.reason.empty()) continue;
-    const auto reason =
-        std::ranges::find(reasons, cell.judgement.reason, &std::pair<std::string, size_t>::first);
-    if (reason == reasons.end())
-      reasons.emplace_back(cell.judgement.reason, 1);
-    else
-      ++reason->second;
-  }
+  std::vector<const Cell*> cells;
+  for (const Cell& cell : report.cells) cells.push_back(&cell);
+  const std::vector<Reason> reasons = reasons_of(cells);
   if (reasons.empty()) return text;
-  std::ranges::stable_sort(reasons, std::ranges::greater{},
-                           &std::pair<std::string, size_t>::second);
   text += "\nWhy not:\n";
-  for (size_t i = 0; i < std::min(reasons.size(), kMostReasons); ++i)
-    text +=
-        wrapped(reasons[i].first, columns, 4,
-                fmt::format("  {} cell{}: ", reasons[i].second, reasons[i].second == 1 ? "" : "s"));
+  for (size_t i = 0; i < std::min(reasons.size(), kMostReasons); ++i) {
+    const size_t count = reasons[i].cells.size();
+    text += wrapped(reasons[i].text, columns, 4,
+                    fmt::format("  {} cell{}: ", count, count == 1 ? "" : "s"));
+  }
   if (reasons.size() > kMostReasons)
-    text += fmt::format("  {} more reasons are in the JSON.\n", reasons.size() - kMostReasons);
+    text +=
+        fmt::format("  {} more reasons are in --html and --json.\n", reasons.size() - kMostReasons);
   return text;
 }
 
@@ -103,10 +96,7 @@ std::string legend(const Report& report, size_t columns) {
   text += "Times are medians of one iteration and the half width of their interval. ";
   if (any([](const Cell& cell) { return timed(cell.gated); }))
     text += fmt::format("{} ", about_ratios());
-  if (any([](const Cell& cell) {
-        return cell.gated.noisy || cell.ungated.noisy || (cell.device && cell.device->noisy);
-      }))
-    text += "? too noisy: stopped before the interval was narrow enough. ";
+  if (any(is_noisy)) text += "? too noisy: stopped before the interval was narrow enough. ";
   if (any([](const Cell& cell) { return cell.model.has_value(); }))
     text +=
         "Model: an estimate from the profile of a device, not a measurement; then, times the "
@@ -133,7 +123,7 @@ std::string table(const Report& report, unsigned columns) {
   if (report.cells.empty()) return text;
   for (const Section& section : sections_of(report))
     text += fmt::format("\n{} {}\n\n", report.experiment, section.workload) +
-            tables_of(report, section, width);
+            table_of(report, section, width);
   text += '\n' + legend(report, width) + '\n' + verdicts(report, width);
   if (!report.packets.empty()) text += '\n' + packets_text(report, width);
   return text;

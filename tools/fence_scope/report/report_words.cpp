@@ -145,6 +145,19 @@ std::string microseconds_text(double us) {
   return fmt::format("{:.{}f}", us, decimals);
 }
 
+std::string times_text(const Times& times, std::string_view unit) {
+  if (!timed(times)) return "-";
+  std::string text = microseconds_text(times.median_us).append(unit);
+  const double half = std::max(times.high_us - times.median_us, times.median_us - times.low_us);
+  if (times.median_us > 0 && std::isfinite(half))
+    text += fmt::format(" +-{:.0f}%", 100 * half / times.median_us);
+  return text + (times.noisy ? "?" : "");
+}
+
+bool is_noisy(const Cell& cell) noexcept {
+  return cell.gated.noisy || cell.ungated.noisy || (cell.device && cell.device->noisy);
+}
+
 std::string relative_text(double relative) {
   return std::isfinite(relative) ? fmt::format("{:.2f}x", relative) : "-";
 }
@@ -194,6 +207,20 @@ std::vector<Section> sections_of(const Report& report) {
 
 bool is_gated(const Section& section) {
   return std::ranges::any_of(section.cells, [](const Cell* cell) { return timed(cell->gated); });
+}
+
+std::vector<Reason> reasons_of(const std::vector<const Cell*>& cells) {
+  std::vector<Reason> reasons;
+  for (const Cell* cell : cells) {
+    const Judgement& judgement = cell->judgement;
+    if (judgement.verdict == Verdict::correct || judgement.reason.empty()) continue;
+    auto reason = std::ranges::find(reasons, judgement.reason, &Reason::text);
+    if (reason == reasons.end()) reason = reasons.insert(reason, {judgement.reason, {}});
+    reason->cells.push_back(cell);
+  }
+  std::ranges::stable_sort(reasons, std::ranges::greater{},
+                           [](const Reason& reason) { return reason.cells.size(); });
+  return reasons;
 }
 
 double model_relative(const Section& section, const Cell& cell) {

@@ -47,6 +47,9 @@ std::string_view meaning_of(Verdict verdict) noexcept;
 bool timed(const Times& times) noexcept;
 // for example "1221", "35.2", "4.07", at least three digits; "-" for an unknown time (NaN).
 std::string microseconds_text(double us);
+// for example "1221 +-3%", followed by "?" if it was too noisy; "-" if not timed.
+std::string times_text(const Times& times, std::string_view unit = {});
+bool is_noisy(const Cell& cell) noexcept;
 // for example "2.10x"; "-" if unknown.
 std::string relative_text(double relative);
 // The meaning of Cell::relative, called "ratio by round", for readers of the medians beside it.
@@ -73,6 +76,14 @@ struct Section {
 std::vector<Section> sections_of(const Report& report);
 // Whether any cell has gated times. Those of the ladder have only ungated ones.
 bool is_gated(const Section& section);
+
+// A reason why cells are not correct, and these cells.
+struct Reason {
+  std::string text;
+  std::vector<const Cell*> cells;
+};
+// Each reason once, the most frequent first.
+std::vector<Reason> reasons_of(const std::vector<const Cell*>& cells);
 
 // The modelled time of a cell relative to that of its section's baseline, by the same profile; NaN
 // without one.
