@@ -114,8 +114,7 @@ std::string bar_chart(const Report& report, const Section& section) {
   const double bottom = kTop + kRow * static_cast<double>(cells.size());
   std::string out =
       svg_text(16, 24, "title",
-               fmt::format("Correct first, {} on top: {}", clock.modelled ? "cheapest" : "fastest",
-                           fitted(section.workload, 14)));
+               fmt::format("Correct first, {} on top", clock.modelled ? "cheapest" : "fastest"));
   out += svg_text(16, 43, "quiet",
                   clock.title + (clock.modelled ? ", in us" : " in us, with intervals") +
                       "; > recommended, = baseline");
@@ -241,8 +240,7 @@ std::string sweep_chart(const Clock& clock, const Section& section, const Axis& 
   };
   const auto y = [&](double share) { return kTop + kHeight * (1 - share / most); };
 
-  std::string out = svg_text(16, 24, "title",
-                             fmt::format("Over {}: {}", axis.title, fitted(section.workload, 20)));
+  std::string out = svg_text(16, 24, "title", fmt::format("Over {}", axis.title));
   out += svg_text(16, 43, "quiet",
                   clock.title + (clock.modelled ? ", times" : ", ratio by round to") +
                       " the baseline's of the same size");

@@ -1,15 +1,12 @@
 #include "tools/fence_scope/report/report_html.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 
 #include "aql/text.hpp"
 #include "tools/fence_scope/report/report_charts.hpp"
-#include "tools/fence_scope/report/report_columns.hpp"
+#include "tools/fence_scope/report/report_html_cells.hpp"
 #include "tools/fence_scope/report/report_packets.hpp"
 
 namespace uptempo::fence_scope {
@@ -28,215 +25,22 @@ body { margin: 0 auto; padding: 16px 24px; max-width: 2000px; background: var(--
 h1 { font-size: 1.35rem; line-height: 1.35; margin: 0 0 .5rem; } h2 { font-size: 1.15rem; margin: 2rem 0 .5rem; } h3 { font-size: 1rem; margin: 1.25rem 0 .4rem; }
 p { margin: .4rem 0; } p, h1 { max-width: 1000px; } .soft { color: var(--soft); } .warn { border-left: 4px solid #bf8700; padding: .3rem .7rem; background: var(--band); }
 .label { display: inline-block; border: 1px solid var(--edge); border-radius: 1em; padding: 0 .6em; font-size: .875rem; }
-.pair { display: flex; flex-wrap: wrap; gap: 12px; } .pair > div { flex: 1 1 330px; min-width: 0; } .charts > div { flex-basis: 420px; max-width: 640px; }
+.charts { display: flex; flex-wrap: wrap; gap: 12px; } .charts > div { flex: 1 1 420px; min-width: 0; max-width: 640px; }
 table { border-collapse: collapse; font-size: .875rem; font-variant-numeric: tabular-nums; }
 th, td { border: 1px solid var(--edge); padding: 4px 7px; text-align: left; vertical-align: top; } th { background: var(--band); font-weight: 600; }
-.matrix { width: 100%; table-layout: fixed; } .matrix th:first-child { width: 5.2em; } .rows th:first-child { width: 9.5em; } .matrix th, .legend td { overflow-wrap: normal; } .piece { display: inline-block; margin-right: .35em; } .matrix caption { text-align: left; font-weight: 600; padding: 2px 0; font-size: .875rem; }
-.figures td { white-space: nowrap; } .figures th { vertical-align: bottom; } .right { text-align: right; } .wide { overflow-x: auto; }
+.matrix { width: 100%; table-layout: fixed; } .square { min-width: 860px; } .matrix th:first-child { width: 9.5em; } .square tr:first-child th:nth-child(2) { width: 5.2em; } .square tbody { border-top: 2px solid var(--soft); } .matrix th, .legend td { overflow-wrap: normal; } .piece { display: inline-block; margin-right: .35em; }
+.figures td { white-space: nowrap; } .figures td, .figures th { padding: 4px 5px; } .figures th { vertical-align: bottom; } .right { text-align: right; } .wide { overflow-x: auto; }
 .v-correct { background: var(--ok); } .v-stale { background: var(--stale); } .v-unordered { background: var(--loose); } .v-unknown { background: var(--maybe); }
 .chosen { outline: 3px solid var(--mark); outline-offset: -3px; } .legend td { border: 0; } .legend td:first-child { white-space: nowrap; }
 .reasons td:first-child { white-space: nowrap; width: 9em; } code { font: .8125rem/1.5 ui-monospace, "DejaVu Sans Mono", monospace; } svg { width: 100%; height: auto; } summary { cursor: pointer; }
-@media (max-width: 480px) { body { padding: 10px; } .matrix { font-size: .7rem; } .matrix th, .matrix td { padding: 3px 2px; } .matrix th:first-child { width: 4.6em; } .rows th:first-child { width: 7.4em; } }
-@media print { body { max-width: none; padding: 0; font-size: 10pt; } h1 { font-size: 14pt; } h2 { margin-top: 1.2rem; } h2, h3, caption, .soft { break-after: avoid; } tr, svg, .headers tbody, .reasons tbody { break-inside: avoid; }
-  * { print-color-adjust: exact; -webkit-print-color-adjust: exact; } .pair { display: block; } .charts { display: flex; } .charts > div { flex: 0 1 48%; } table, .matrix { font-size: 8pt; } th, td { padding: 2px 4px; }
-  .wide { overflow: visible; } .headers { width: 100%; } .headers td { white-space: nowrap; } .figures { font-size: 6.5pt; } .figures td, .figures th { white-space: normal; padding: 1px 3px; }
+@media (max-width: 480px) { body { padding: 10px; } .matrix { font-size: .7rem; } .matrix th, .matrix td { padding: 3px 2px; } .matrix th:first-child { width: 7.4em; } }
+@media print { body { max-width: none; padding: 0; font-size: 10pt; } h1 { font-size: 14pt; } h2 { margin-top: 1.2rem; } h2, h3, .soft { break-after: avoid; } tr, svg, .square tbody, .headers tbody, .reasons tbody { break-inside: avoid; }
+  * { print-color-adjust: exact; -webkit-print-color-adjust: exact; } .charts > div { flex: 0 1 48%; } table, .matrix { font-size: 8pt; } th, td { padding: 2px 4px; }
+  .wide { overflow: visible; } .square { min-width: 0; } .headers { width: 100%; } .headers td { white-space: nowrap; } .figures { font-size: 6.5pt; } .figures td, .figures th { white-space: normal; padding: 1px 3px; }
   details::details-content { content-visibility: visible; block-size: auto; } }
 )";
 
 std::string e(std::string_view text) { return html_escaped(text); }
-
-std::string times_html(const Times& times) {
-  std::string text = microseconds_text(times.median_us) + " us";
-  const double half = std::max(times.high_us - times.median_us, times.median_us - times.low_us);
-  if (times.median_us > 0 && std::isfinite(half))
-    text += fmt::format(" ±{:.0f}%", 100 * half / times.median_us);
-  return text + (times.noisy ? " (noisy)" : "");
-}
-
-// The content of a cell: verdict, times, model.
-std::string cell_content(const Section& section, const Cell& cell) {
-  std::string out =
-      fmt::format("<b>{} {}</b>", sign_of(cell.judgement.verdict), e(verdict_text(cell.judgement)));
-  const auto piece = [](std::string_view text) {
-    return fmt::format("<span class=\"piece\">{}</span>", e(text));
-  };
-  if (const Times& times = is_gated(section) ? cell.gated : cell.ungated; timed(times)) {
-    out += "<br>" + piece(times_html(times));
-    if (std::isfinite(cell.relative)) out += piece(relative_text(cell.relative));
-  }
-  if (cell.model) {
-    out += "<br><span class=\"soft\">" +
-           piece(fmt::format("model {} us", microseconds_text(cell.model->us)));
-    const double relative = model_relative(section, cell);
-    if (std::isfinite(relative)) out += piece(relative_text(relative));
-    // If all cells are alike, the head of the page has it.
-    if (std::ranges::any_of(section.cells, [&](const Cell* other) {
-          return other->model && other->model->restated != cell.model->restated;
-        }))
-      out += piece(cell.model->restated ? "restated" : "predicted");
-    out += "</span>";
-  }
-  if (cell.recommended) out += "<br><b>recommended</b>";
-  if (cell.baseline) out += "<br>baseline";
-  return out;
-}
-
-std::string attributes(const Cell& cell) {
-  std::string out = fmt::format(" class=\"v-{}{}\"", name_of(cell.judgement.verdict),
-                                cell.recommended ? " chosen" : "");
-  if (!cell.judgement.reason.empty()) out += fmt::format(" title=\"{}\"", e(cell.judgement.reason));
-  return out;
-}
-
-struct Group {
-  std::vector<std::string> title;  // in parts
-  std::vector<const Cell*> cells;
-};
-
-// Cells that differ in their flags alone.
-std::vector<Group> groups_of(const Section& section) {
-  std::vector<Group> groups;
-  const auto varies = [&](auto member) {
-    return std::ranges::any_of(section.cells, [&](const Cell* cell) {
-      return cell->*member != section.cells.front()->*member;
-    });
-  };
-  const bool kernels = varies(&Cell::kernels), bytes = varies(&Cell::bytes_per_kernel),
-             set = varies(&Cell::working_set_bytes), position = varies(&Cell::position);
-  for (const Cell* cell : section.cells) {
-    std::vector<std::string> title;
-    if (position || !(kernels || bytes || set))
-      title.push_back(cell->position == Position::all     ? "All packets"
-                      : cell->position == Position::first ? "First packet"
-                      : cell->position == Position::last
-                          ? "Last packet"
-                          : "Packets between the first and the last");
-    if (kernels)
-      title.push_back(fmt::format("{} kernel{}", cell->kernels, cell->kernels == 1 ? "" : "s"));
-    if (bytes) title.push_back(bytes_text(cell->bytes_per_kernel) + " each");
-    if (set) title.push_back("working set " + bytes_text(cell->working_set_bytes));
-    auto group = std::ranges::find(groups, title, &Group::title);
-    if (group == groups.end()) group = groups.insert(group, {title, {}});
-    group->cells.push_back(cell);
-  }
-  return groups;
-}
-
-// Whether the cells fill at least half of a square of acquire and release.
-bool is_matrix(const Group& group) {
-  return group.cells.size() >= 5 && std::ranges::all_of(group.cells, [](const Cell* cell) {
-           return cell->label == flags_label(cell->flags);
-         });
-}
-
-// The recommended cell, then the correct ones; the others follow. Otherwise in the given order.
-std::vector<const Cell*> correct_first(std::vector<const Cell*> cells) {
-  std::ranges::stable_sort(cells, {}, [](const Cell* cell) {
-    return cell->recommended ? 0 : cell->judgement.verdict == Verdict::correct ? 1 : 2;
-  });
-  return cells;
-}
-
-std::string matrix(const Section& section, const Group& group) {
-  constexpr std::array kScopes{aql::FenceScope::none, aql::FenceScope::agent,
-                               aql::FenceScope::system};
-  std::string out = fmt::format("<h3>{}</h3>\n<div class=\"pair\">\n",
-                                e(fmt::format("{}", fmt::join(group.title, ", "))));
-  for (const aql::Barrier barrier : {aql::Barrier::on, aql::Barrier::off}) {
-    if (std::ranges::none_of(group.cells,
-                             [&](const Cell* cell) { return cell->flags.barrier == barrier; }))
-      continue;
-    out += fmt::format("<div><table class=\"matrix\"><caption>{}</caption><tr><th>acquire</th>",
-                       barrier == aql::Barrier::on ? "with barrier bit" : "without barrier bit");
-    for (const aql::FenceScope release : kScopes)
-      out += fmt::format("<th>release {}</th>", aql::scope_name(release));
-    out += "</tr>\n";
-    for (const aql::FenceScope acquire : kScopes) {
-      const auto in_row = [&](const Cell* cell) {
-        return cell->flags.barrier == barrier && cell->flags.acquire == acquire;
-      };
-      if (std::ranges::none_of(group.cells, in_row)) continue;
-      out += fmt::format("<tr><th>{}</th>", aql::scope_name(acquire));
-      for (const aql::FenceScope release : kScopes) {
-        const auto cell = std::ranges::find_if(group.cells, [&](const Cell* each) {
-          return in_row(each) && each->flags.release == release;
-        });
-        out += cell == group.cells.end() ? std::string("<td class=\"soft\">not run</td>")
-                                         : fmt::format("<td{}>{}</td>", attributes(**cell),
-                                                       cell_content(section, **cell));
-      }
-      out += "</tr>\n";
-    }
-    out += "</table></div>\n";
-  }
-  return out + "</div>\n";
-}
-
-// Groups that are no matrix: a row for each group, a column for each label; or a row for each label
-// if there is one group.
-std::string list(const Section& section, const std::vector<Group>& groups) {
-  std::string out = "<table class=\"matrix rows\">\n";
-  if (groups.size() == 1) {
-    for (const Cell* cell : correct_first(groups.front().cells))
-      out += fmt::format("<tr><th>{}</th><td{}>{}</td></tr>\n", e(cell->label), attributes(*cell),
-                         cell_content(section, *cell));
-    return out + "</table>\n";
-  }
-  std::vector<std::string> labels;
-  for (const Group& group : groups)
-    for (const Cell* cell : group.cells)
-      if (std::ranges::find(labels, cell->label) == labels.end()) labels.push_back(cell->label);
-  out += "<tr><th></th>";
-  for (const std::string& label : labels) out += fmt::format("<th>{}</th>", e(label));
-  out += "</tr>\n";
-  for (const Group& group : groups) {
-    out += "<tr><th>";
-    for (size_t i = 0; i < group.title.size(); ++i)
-      out += (i == 0 ? "" : "<br>") + e(group.title[i]);
-    out += "</th>";
-    for (const std::string& label : labels) {
-      std::string content;
-      for (const Cell* cell : group.cells)
-        if (content.empty() && cell->label == label)
-          content = fmt::format("<td{}>{}</td>", attributes(*cell), cell_content(section, *cell));
-      out += content.empty() ? "<td class=\"soft\">not run</td>" : content;
-    }
-    out += "</tr>\n";
-  }
-  return out + "</table>\n";
-}
-
-// Small groups first: the baseline is among them.
-std::string cells_of(const Section& section) {
-  std::vector<Group> small;
-  std::string matrices;
-  for (Group& group : groups_of(section))
-    if (is_matrix(group))
-      matrices += matrix(section, group);
-    else
-      small.push_back(std::move(group));
-  return (small.empty() ? "" : list(section, small)) + matrices;
-}
-
-std::string figures_table(const Report& report, const Section& section) {
-  std::vector<Field> fields = identity(section);
-  for (Field& field : figures(report, section)) fields.push_back(std::move(field));
-  std::string out = "<div class=\"wide\"><table class=\"figures\">\n<tr>";
-  for (const Field& field : fields)
-    out += fmt::format("<th>{}</th>", e(one_line(field.column.title)));
-  out += "</tr>\n";
-  for (const Cell* cell : correct_first(section.cells)) {
-    out += "<tr>";
-    for (const Field& field : fields)
-      out += fmt::format("<td{}>{}</td>",
-                         field.column.align == support::Align::right ? " class=\"right\"" : "",
-                         e(field.text(*cell)));
-    out += "</tr>\n";
-  }
-  out += "</table></div>\n";
-  const std::string common = counted_alike(section);
-  return common.empty() ? out : out + "<p class=\"soft\">Equal for all: " + e(common) + ".</p>\n";
-}
 
 std::string steps_text(const Report& report, const HeaderRun& run, size_t total) {
   const auto step = [&](size_t index) {
@@ -420,20 +224,22 @@ std::string html(const Report& report) {
   for (const Section& section : sections_of(report)) {
     out += fmt::format("<h2>{} {}</h2>\n", e(report.experiment), e(section.workload));
     out += fmt::format(
-        "<p class=\"soft\">Medians of one iteration, {}{}, with half the width of their "
-        "interval; then the ratio {}</p>\n",
+        "<p class=\"soft\">Medians of one iteration, {}{}, ± half the width of their interval{}; "
+        "then the ratio {}</p>\n",
         is_gated(section) ? "gated" : "ungated",
         report.time_kind == TimeKind::virtual_gpu ? ", virtual GPU time" : "",
+        std::ranges::any_of(report.cells, is_noisy)
+            ? " (? too noisy: stopped before the interval was narrow enough)"
+            : "",
         is_gated(section) ? "by round. " + e(about_ratios()) : "of medians to the baseline.");
-    out += cells_of(section);
+    out += cells_html(section);
     std::vector<std::string> charts = sweep_charts(report, section);
     charts.push_back(bar_chart(report, section));
     std::string boxes;
     for (const std::string& chart : charts)
       if (!chart.empty()) boxes += "<div>" + chart + "</div>\n";
-    if (!boxes.empty())
-      out += "<h3>Charts</h3>\n<div class=\"pair charts\">\n" + boxes + "</div>\n";
-    out += "<h3>All figures</h3>\n" + figures_table(report, section);
+    if (!boxes.empty()) out += "<h3>Charts</h3>\n<div class=\"charts\">\n" + boxes + "</div>\n";
+    out += "<h3>All figures</h3>\n" + figures_html(report, section);
   }
   return out + headers(report) + facts(report) + "</body>\n</html>\n";
 }
