@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <iterator>
 #include <stdexcept>
@@ -26,16 +25,12 @@ constexpr std::string_view kMain[] = {"floor-packets", "uptempo-batch", "uptempo
                                       "hip-launch",    "hip-graph",     "pocl",
                                       "hsa-careful",   "uptempo-replay"};
 constexpr size_t kMainLines = 5;
-constexpr const char* kMainStyles[] = {"floor", "own", "hsa", "other", "hip"};
 
-// In the second chart, rows of a family share a colour and differ in dashes and marks.
-struct Family {
-  std::string_view prefix;
-  const char* style;
-};
-constexpr Family kFamilies[] = {{"floor", "floor"}, {"hsa", "hsa"},   {"uptempo", "own"},
-                                {"hip", "hip"},     {"pocl", "pocl"}, {"", "other"}};
-constexpr const char* kDashes[] = {"", "7 4", "2 3", "10 3 2 3", "4 4", "1 4"};
+// The look of a line: its number selects colour, mark and dashes. Five colours and six marks give
+// 30 pairs, and lines of neighbouring numbers share neither. The colours differ for people who do
+// not see red or green, too.
+constexpr const char* kColours[] = {"c0", "c1", "c2", "c3", "c4"};
+constexpr const char* kDashes[] = {"", "7 4", "2 3", "10 3 2 3"};  // by the use of a colour
 
 // Marks at the points of a line, around the origin: circle, square, triangle, diamond, cross, plus.
 constexpr const char* kMarks[] = {"m-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0z",
@@ -48,9 +43,9 @@ constexpr const char* kMarks[] = {"m-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0z",
 constexpr const char* kStyles = R"(.grid { stroke: #d8dee4; stroke-width: 1; }
   .line { fill: none; stroke-width: 2; } .leader { stroke-width: 0.7; fill: none; }
   .mark { stroke-width: 1.6; fill: #ffffff; }
-  .floor { stroke: #6e7781; } .hsa { stroke: #2f6fdb; } .own { stroke: #c93c37; } .hip { stroke: #1a7f37; } .pocl { stroke: #8250df; } .other { stroke: #9a6700; })";
+  .c0 { stroke: #1f2328; } .c1 { stroke: #0040ff; } .c2 { stroke: #cf8217; } .c3 { stroke: #12a17b; } .c4 { stroke: #c970db; })";
 constexpr const char* kDarkStyles = R"(.grid { stroke: #30363d; } .mark { fill: #0d1117; }
-    .floor { stroke: #9198a1; } .hsa { stroke: #58a6ff; } .own { stroke: #ff7b72; } .hip { stroke: #56d364; } .pocl { stroke: #d2a8ff; } .other { stroke: #e3b341; })";
+    .c0 { stroke: #e6edf3; } .c1 { stroke: #1a66ff; } .c2 { stroke: #cc3300; } .c3 { stroke: #33ff8b; } .c4 { stroke: #cc0081; })";
 
 struct Line {
   std::string name;
@@ -91,21 +86,14 @@ std::vector<Line> lines_of(const Report& report, Phase phase, Part part) {
   const std::vector<std::string> main = main_names(report);
   // Assigned before filtering by phase, so that a row looks alike in both panels.
   std::vector<Line> lines;
-  std::array<size_t, std::size(kFamilies)> used{};
   for (const std::string& name : names_of(report)) {
     const bool is_main = std::ranges::find(main, name) != main.end();
     if (is_main != (part == Part::main)) continue;
-    if (is_main) {
-      lines.push_back({name, kMainStyles[lines.size()], "", kMarks[lines.size()], {}});
-      continue;
-    }
-    const auto family = std::ranges::find_if(
-        kFamilies, [&](const Family& each) { return name.starts_with(each.prefix); });
-    const size_t number = used[static_cast<size_t>(family - std::begin(kFamilies))]++;
+    const size_t number = lines.size(), colour = number % std::size(kColours);
     lines.push_back({name,
-                     family->style,
-                     kDashes[number % std::size(kDashes)],
-                     kMarks[(number + number / std::size(kMarks)) % std::size(kMarks)],
+                     kColours[colour],
+                     kDashes[number / std::size(kColours) % std::size(kDashes)],
+                     kMarks[number % std::size(kMarks)],
                      {}});
   }
   for (const Series& series : report.results.all) {

@@ -1,13 +1,16 @@
 // Content of a chart. Its legibility is not tested.
 #include "tools/bench/dispatch/chart.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <map>
 #include <set>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "test/support/catch.hpp"
@@ -32,6 +35,69 @@ Report report() {
                        steady("hsa-careful", 1024, Phase::submit, 1),
                        steady("hip-launch", 1, Phase::submit, 1000),
                        steady("hsa-careful", 1, Phase::complete, 100)}}};
+}
+
+struct Colour {
+  double r, g, b;  // linear
+};
+
+Colour colour_of(const std::string& hex) {
+  const auto channel = [&](size_t at) {
+    const double value = std::stoi(hex.substr(at, 2), nullptr, 16) / 255.0;
+    return value <= 0.04045 ? value / 12.92 : std::pow((value + 0.055) / 1.055, 2.4);  // sRGB
+  };
+  return {channel(1), channel(3), channel(5)};
+}
+
+double luminance(const Colour& colour) {
+  return 0.2126 * colour.r + 0.7152 * colour.g + 0.0722 * colour.b;
+}
+
+// WCAG 2.1, contrast ratio.
+double contrast(const Colour& a, const Colour& b) {
+  const auto [low, high] = std::minmax(luminance(a), luminance(b));
+  return (high + 0.05) / (low + 0.05);
+}
+
+using Vision = std::array<std::array<double, 3>, 3>;
+// Without colour deficiency, without red cones, without green cones: Machado, Oliveira and
+// Fernandes, "A Physiologically-based Model for Simulation of Color Vision Deficiency", 2009.
+constexpr Vision kVisions[] = {{{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}},
+                               {{{0.152286, 1.052583, -0.204868},
+                                 {0.114503, 0.786281, 0.099216},
+                                 {-0.003882, -0.048116, 1.051998}}},
+                               {{{0.367322, 0.860646, -0.227968},
+                                 {0.280085, 0.672501, 0.047413},
+                                 {-0.011820, 0.042940, 0.968881}}}};
+
+// Distance in CIELAB (1976); about 2 is the least that people notice.
+double distance(const Colour& a, const Colour& b, const Vision& vision) {
+  const auto lab = [&](const Colour& colour) {
+    const auto row = [&](size_t i) {
+      return std::clamp(vision[i][0] * colour.r + vision[i][1] * colour.g + vision[i][2] * colour.b,
+                        0.0, 1.0);
+    };
+    const double r = row(0), g = row(1), b_ = row(2);
+    const auto f = [](double t) { return t > 0.008856 ? std::cbrt(t) : 7.787 * t + 16.0 / 116; };
+    const double x = f((0.4124 * r + 0.3576 * g + 0.1805 * b_) / 0.9505),
+                 y = f(0.2126 * r + 0.7152 * g + 0.0722 * b_),
+                 z = f((0.0193 * r + 0.1192 * g + 0.9505 * b_) / 1.089);
+    return std::array{116 * y - 16, 500 * (x - y), 200 * (y - z)};
+  };
+  const std::array from = lab(a), to = lab(b);
+  return std::hypot(from[0] - to[0], from[1] - to[1], from[2] - to[2]);
+}
+
+// Colour class and shape of each mark in the image.
+std::set<std::pair<std::string, std::string>> looks_of(const std::string& image) {
+  std::set<std::pair<std::string, std::string>> looks;
+  for (size_t at = image.find("class=\"mark "); at != std::string::npos;
+       at = image.find("class=\"mark ", at + 1)) {
+    const size_t colour = at + 12, path = image.find('m', image.find(" d=\"", at));
+    looks.emplace(image.substr(colour, image.find('"', colour) - colour),
+                  image.substr(path, image.find('M', path) - path));
+  }
+  return looks;
 }
 
 }  // namespace
@@ -113,16 +179,44 @@ TEST_CASE("the first chart has five rows that differ in colour and mark, the sec
     CHECK(count(first, '>' + name + '<') == 0);
     CHECK(count(second, '>' + name + '<') == 1);
   }
-  // A class of a mark is its colour; the path after its first coordinates is its shape.
   std::set<std::string> colours, shapes;
-  for (size_t at = first.find("class=\"mark "); at != std::string::npos;
-       at = first.find("class=\"mark ", at + 1)) {
-    const size_t colour = at + 12, path = first.find('m', first.find(" d=\"", at));
-    colours.insert(first.substr(colour, first.find('"', colour) - colour));
-    shapes.insert(first.substr(path, first.find('M', path) - path));
+  for (const auto& [colour, shape] : looks_of(first)) {
+    colours.insert(colour);
+    shapes.insert(shape);
   }
   CHECK(colours.size() == 5);
   CHECK(shapes.size() == 5);
+}
+
+TEST_CASE(
+    "twelve rows of one family differ in colour or mark, also for those who see fewer colours") {
+  Report family{.device = "some GPU", .batches = {8}, .results = {}};
+  for (int i = 0; i < 17; ++i)
+    family.results.all.push_back(steady("uptempo-" + std::to_string(i), 8, Phase::submit, 10 + i));
+  const std::string image = svg_of_rest(family);
+  const auto looks = looks_of(image);
+  CHECK(looks.size() == 12);
+  std::map<std::string, int> uses;
+  for (const auto& [colour, shape] : looks) ++uses[colour];
+  for (const auto& [colour, lines] : uses) CHECK(lines <= 3);
+
+  const size_t dark = image.find("@media (prefers-color-scheme: dark)");
+  for (const auto& [begin, ground] : {std::pair{size_t{0}, "#ffffff"}, {dark, "#0d1117"}}) {
+    std::vector<Colour> colours;
+    for (const auto& [name, lines] : uses) {
+      const std::string rule = "." + name + " { stroke: ";
+      const size_t at = image.find(rule, begin);
+      REQUIRE(at < image.find("</style>"));
+      colours.push_back(colour_of(image.substr(at + rule.size(), 7)));
+      CHECK(contrast(colours.back(), colour_of(ground)) >= 3);
+    }
+    for (size_t a = 0; a < colours.size(); ++a)
+      for (size_t b = 0; b < a; ++b)
+        for (const Vision& vision : kVisions) {
+          CAPTURE(a, b, ground);
+          CHECK(distance(colours[a], colours[b], vision) >= 30);
+        }
+  }
 }
 
 TEST_CASE("a chart without data is refused") {
