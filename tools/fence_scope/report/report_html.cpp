@@ -144,9 +144,8 @@ std::string packets(const Report& report) {
                        aql::make_header(aql::PacketType::kernel_dispatch, packet.flags));
     const std::vector<PacketReason> reasons = reasons_of(packet);
     for (size_t i = 0; i < reasons.size(); ++i)
-      out +=
-          fmt::format("<tr{}><td><b>{}</b></td><td>{}</td></tr>\n",
-                      i < 3 ? "" : " class=\"v-unknown\"", e(reasons[i].what), e(reasons[i].why));
+      out += fmt::format("<tr{}><td><b>{}</b></td><td>{}</td></tr>\n",
+                         i < 3 ? "" : " class=\"soft\"", e(reasons[i].what), e(reasons[i].why));
     out += "</tbody>\n";
   }
   return out + "</table>\n";

@@ -15,19 +15,30 @@ std::string_view barrier_text(aql::Barrier barrier) {
   return barrier == aql::Barrier::on ? "barrier bit" : "no barrier bit";
 }
 
-bool needs_less(const PlannedPacket& packet) {
-  return packet.checker && *packet.checker != packet.flags;
+// The checker's header without the parts that it cannot judge: barrier bit and acquire of a queue's
+// first packet are for work and writes of the host before the sequence, and its run has none.
+aql::HeaderFlags judged(const PlannedPacket& packet) {
+  aql::HeaderFlags flags = packet.checker.value_or(packet.flags);
+  if (packet.packet == 0) {
+    flags.barrier = packet.flags.barrier;
+    flags.acquire = packet.flags.acquire;
+  }
+  return flags;
 }
 
-// for example "no barrier bit, acquire none": the narrower parts of the checker's header.
-std::string narrower(const PlannedPacket& packet) {
+bool needed_less(const PlannedPacket& packet) { return judged(packet) != packet.flags; }
+bool is_unjudged(const PlannedPacket& packet) {
+  return packet.checker && *packet.checker != judged(packet);
+}
+
+// for example "no barrier bit, acquire none": the parts of `flags` that `from` does not have.
+std::string changed(aql::HeaderFlags flags, aql::HeaderFlags from) {
   std::vector<std::string> parts;
-  if (packet.checker->barrier != packet.flags.barrier)
-    parts.emplace_back(barrier_text(packet.checker->barrier));
-  if (packet.checker->acquire != packet.flags.acquire)
-    parts.push_back(fmt::format("acquire {}", aql::scope_name(packet.checker->acquire)));
-  if (packet.checker->release != packet.flags.release)
-    parts.push_back(fmt::format("release {}", aql::scope_name(packet.checker->release)));
+  if (flags.barrier != from.barrier) parts.emplace_back(barrier_text(flags.barrier));
+  if (flags.acquire != from.acquire)
+    parts.push_back(fmt::format("acquire {}", aql::scope_name(flags.acquire)));
+  if (flags.release != from.release)
+    parts.push_back(fmt::format("release {}", aql::scope_name(flags.release)));
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
@@ -67,8 +78,12 @@ std::vector<PacketReason> reasons_of(const PlannedPacket& packet) {
       {std::string(barrier_text(packet.flags.barrier)), packet.barrier},
       {fmt::format("acquire {}", aql::scope_name(packet.flags.acquire)), packet.acquire},
       {fmt::format("release {}", aql::scope_name(packet.flags.release)), packet.release}};
-  if (needs_less(packet))
-    reasons.push_back({"fence checker", "disagrees; sufficient: " + narrower(packet)});
+  if (needed_less(packet))
+    reasons.push_back(
+        {"fence checker", "sufficient in its run: " + changed(judged(packet), packet.flags)});
+  if (is_unjudged(packet))
+    reasons.push_back({"fence checker", fmt::format("cannot judge {}: nothing precedes its run",
+                                                    changed(packet.flags, *packet.checker))});
   return reasons;
 }
 
@@ -76,19 +91,26 @@ std::string checker_advice(std::span<const PlannedPacket> packets) {
   if (packets.empty() ||
       !std::ranges::all_of(packets, [](const auto& each) { return each.checker.has_value(); }))
     return {};
-  const auto less = std::ranges::count_if(packets, needs_less);
+  const auto less = std::ranges::count_if(packets, needed_less);
   const char* plural = packets.size() == 1 ? "" : "s";
   return less == 0
              ? fmt::format("the fence checker agrees with all {} header{}", packets.size(), plural)
-             : fmt::format("the fence checker disagrees with {} of {} header{}", less,
-                           packets.size(), plural);
+             : fmt::format("in the fence checker's one run, {} of {} header{} had a fence too many",
+                           less, packets.size(), plural);
 }
 
 std::string about_checker_advice(std::span<const PlannedPacket> packets) {
-  if (!std::ranges::any_of(packets, needs_less)) return {};
-  return "The fence checker reports fences that one run on the virtual GPU did not need. It does "
-         "not know "
-         "work before these packets, nor bytes that another run touches.";
+  std::string text;
+  if (std::ranges::any_of(packets, needed_less))
+    text =
+        "The fence checker knows what its run touched. Another run may touch other bytes that the "
+        "steps declare. ";
+  if (std::ranges::any_of(packets, is_unjudged))
+    text +=
+        "It cannot judge whether a queue's first packet must wait for earlier work or acquire what "
+        "the host wrote: nothing precedes its run. ";
+  if (!text.empty()) text.pop_back();
+  return text;
 }
 
 std::string packets_text(const Report& report, size_t columns) {

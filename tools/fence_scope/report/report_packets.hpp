@@ -24,13 +24,13 @@ std::string packets_title(const Report& report, PacketRun run);
 struct PacketReason {
   std::string what, why;
 };
-// Three reasons: for barrier bit, acquire and release; and a fourth if the fence checker needs
-// less.
+// Three reasons: for barrier bit, acquire and release. More if the fence checker's run needed less,
+// and if the checker cannot judge a part of the header.
 std::vector<PacketReason> reasons_of(const PlannedPacket& packet);
 
 // for example "the fence checker agrees with all 120 headers"; empty if it was not asked.
 std::string checker_advice(std::span<const PlannedPacket> packets);
-// The limits of the checker's advice; empty if it agrees or was not asked.
+// The limits of the checker's advice; empty if it agrees with all of every header or was not asked.
 std::string about_checker_advice(std::span<const PlannedPacket> packets);
 
 // Everything above as terminal text; empty without packets.

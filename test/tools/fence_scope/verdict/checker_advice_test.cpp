@@ -1,6 +1,7 @@
 #include "tools/fence_scope/verdict/checker_advice.hpp"
 
 #include "test/support/catch.hpp"
+#include "test/support/text.hpp"
 #include "tools/fence_scope/report/report_packets.hpp"
 
 using namespace uptempo;
@@ -59,19 +60,47 @@ TEST_CASE("incomplete advice counts as none") {
 }
 
 TEST_CASE(
-    "a disagreement with the fence checker is reported, and silence does not count as agreement") {
+    "a fence that the checker's run did not need is reported, and silence does not count as "
+    "agreement") {
   std::vector<PlannedPacket> packets(2);
   CHECK(checker_advice(packets).empty());
-  for (PlannedPacket& packet : packets) {
-    packet.flags = kHeaders[0];
-    packet.checker = packet.flags;
+  for (uint32_t i = 0; i < 2; ++i) {
+    packets[i].packet = i;
+    packets[i].flags = kHeaders[0];
+    packets[i].checker = packets[i].flags;
   }
   CHECK(checker_advice(packets) == "the fence checker agrees with all 2 headers");
   CHECK(about_checker_advice(packets).empty());
   CHECK(reasons_of(packets[1]).size() == 3);
   packets[1].checker = {Barrier::off, FenceScope::agent, FenceScope::agent};
-  CHECK(checker_advice(packets) == "the fence checker disagrees with 1 of 2 headers");
-  CHECK_FALSE(about_checker_advice(packets).empty());
+  CHECK(checker_advice(packets) ==
+        "in the fence checker's one run, 1 of 2 headers had a fence too many");
+  CHECK(test::contains(about_checker_advice(packets), "Another run may touch other bytes"));
   REQUIRE(reasons_of(packets[1]).size() == 4);
-  CHECK(reasons_of(packets[1])[3].why == "disagrees; sufficient: no barrier bit, acquire agent");
+  CHECK(reasons_of(packets[1])[3].why == "sufficient in its run: no barrier bit, acquire agent");
+}
+
+TEST_CASE("the fence checker does not disagree where nothing precedes its run") {
+  // The first packet of each of two queues waits for earlier work and acquires what the host wrote.
+  std::vector<PlannedPacket> packets(4);
+  for (uint32_t i = 0; i < 4; ++i) {
+    packets[i] = {.step = i, .queue = i / 2, .packet = i % 2, .flags = kHeaders[0]};
+    packets[i].checker = packets[i].flags;
+  }
+  packets[0].checker->barrier = Barrier::off;
+  packets[2].checker = {Barrier::off, FenceScope::none, FenceScope::agent};
+  CHECK(checker_advice(packets) == "the fence checker agrees with all 4 headers");
+  CHECK(about_checker_advice(packets) ==
+        "It cannot judge whether a queue's first packet must wait for earlier work or acquire what "
+        "the host wrote: nothing precedes its run.");
+  REQUIRE(reasons_of(packets[2]).size() == 4);
+  CHECK(reasons_of(packets[0])[3].why == "cannot judge barrier bit: nothing precedes its run");
+  CHECK(reasons_of(packets[2])[3].why ==
+        "cannot judge barrier bit, acquire system: nothing precedes its run");
+  CHECK(reasons_of(packets[1]).size() == 3);
+  // Its release is for later steps, which the run has.
+  packets[2].checker->release = FenceScope::none;
+  CHECK(checker_advice(packets) ==
+        "in the fence checker's one run, 1 of 4 headers had a fence too many");
+  CHECK(reasons_of(packets[2])[3].why == "sufficient in its run: release none");
 }
