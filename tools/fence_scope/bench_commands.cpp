@@ -120,7 +120,8 @@ support::ExitCode dry_run(const Bench& bench, const std::vector<Cell>& cells) {
   return support::exit_ok;
 }
 
-void add_steps(Report& report, const Sequence& sequence) {
+void describe(Report& report, const Sequence& sequence) {
+  report.description = sequence.description;
   for (const Step& step : sequence.steps) report.steps.push_back(step.name);
 }
 
@@ -165,7 +166,7 @@ support::ExitCode run_cells(const char* command, const BenchOptions& options,
   (void)prints_text(options.outputs);  // before a long experiment
   session.add_cells(std::move(cells));
   Report report = begin_report(command, call, device, options.method.seed);
-  add_steps(report, sequence);
+  describe(report, sequence);
   const Method method = method_of(options, call);
   report.cells = session.carry_out(method);
   report.conclusion = conclusion_of(report.cells, report.time_kind);
@@ -272,7 +273,9 @@ support::ExitCode run_sweep(const SweepOptions& options, const Invocation& call)
   }
   const support::Device device = support::open_device(options.device, call.argc, call.argv);
   Session session(device, options.timing, options.profile);
+  std::string description;
   for (const Sequence& sequence : sweep_points(options, l2_bytes(device.gpu), left_out)) {
+    description = sequence.description;
     const Bench& bench = session.add(sequence);
     std::vector<Cell> cells = comparison_cells(sequence, choices_of(bench));
     keep_matching(cells, options.filter);
@@ -284,6 +287,7 @@ support::ExitCode run_sweep(const SweepOptions& options, const Invocation& call)
   }
   if (options.dry_run) return support::exit_ok;
   Report report = begin_report("sweep", call, device, options.method.seed);
+  report.description = description;
   report.cells = session.carry_out(method_of(options, call));
   report.conclusion = conclusion_of_sweep(report.cells, report.time_kind);
   report.warnings = left_out;

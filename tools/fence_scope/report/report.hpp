@@ -109,6 +109,7 @@ struct PlannedPacket {
 struct Report {
   uint32_t schema = kReportSchema;
   std::string experiment{};            // for example "scopes"
+  std::string description{};           // of the workload or program file, one line; may be empty
   std::vector<std::string> command{};  // the command line without the program's path
   std::string conclusion{};            // one sentence
   std::string date{};                  // of the measurement: "2026-11-27 03:44 UTC"; "": unknown

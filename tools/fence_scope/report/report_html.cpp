@@ -221,7 +221,7 @@ std::string html(const Report& report) {
 
   out += packets(report);
   for (const Section& section : sections_of(report)) {
-    out += fmt::format("<h2>{} {}</h2>\n", e(report.experiment), e(section.workload));
+    out += fmt::format("<h2>{}</h2>\n", e(title_of(report, section)));
     out += fmt::format(
         "<p class=\"soft\">Medians of one iteration, {}{}, ± half the width of their interval{}; "
         "then the ratio {}</p>\n",

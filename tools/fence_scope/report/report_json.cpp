@@ -296,6 +296,7 @@ ordered_json json(const Report& report) {
           {"conclusion", report.conclusion},
           {"date", report.date},
           {"experiment", report.experiment},
+          {"description", report.description},
           {"command", report.command},
           {"units",
            {{"time", "us"},
@@ -341,6 +342,8 @@ Report parse_report(std::string_view text, const std::string& file) {
   report.conclusion = in["conclusion"].text();
   if (in.has("date")) report.date = in["date"].text();  // not in older reports
   report.experiment = in["experiment"].text();
+  // Not in older reports.
+  if (in.has("description")) report.description = in["description"].text();
   report.command = in["command"].texts();
   report.time_kind = in["time_kind"].one_of<TimeKind>();
   report.timing = in["timing"].one_of<TimingMode>();

@@ -122,7 +122,7 @@ std::string table(const Report& report, unsigned columns) {
     text += wrapped("warning: " + warning, width, 2);
   if (report.cells.empty()) return text;
   for (const Section& section : sections_of(report))
-    text += fmt::format("\n{} {}\n\n", report.experiment, section.workload) +
+    text += '\n' + wrapped(title_of(report, section), width, 2) + '\n' +
             table_of(report, section, width);
   text += '\n' + legend(report, width) + '\n' + verdicts(report, width);
   if (!report.packets.empty()) text += '\n' + packets_text(report, width);

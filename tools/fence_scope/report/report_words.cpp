@@ -205,6 +205,11 @@ std::vector<Section> sections_of(const Report& report) {
   return sections;
 }
 
+std::string title_of(const Report& report, const Section& section) {
+  return fmt::format("{} {}{}{}", report.experiment, section.workload,
+                     report.description.empty() ? "" : ": ", report.description);
+}
+
 bool is_gated(const Section& section) {
   return std::ranges::any_of(section.cells, [](const Cell* cell) { return timed(cell->gated); });
 }

@@ -74,6 +74,8 @@ struct Section {
   std::vector<const Cell*> cells;
 };
 std::vector<Section> sections_of(const Report& report);
+// for example "scopes chain: each kernel reads all output of the previous one".
+std::string title_of(const Report& report, const Section& section);
 // Whether any cell has gated times. Those of the ladder have only ungated ones.
 bool is_gated(const Section& section);
 

@@ -262,6 +262,7 @@ Report random_report(std::mt19937_64& random) {
 
   Report report;
   report.experiment = text();
+  report.description = text();
   report.command = texts();
   report.conclusion = text();
   report.time_kind = coin() ? TimeKind::hardware : TimeKind::virtual_gpu;

@@ -248,6 +248,12 @@ TEST_CASE("report as HTML: says which median a ratio is, and which times it is o
   CHECK_FALSE(contains(ungated, "by round"));
 }
 
+TEST_CASE("report as HTML: the description follows the workload's name") {
+  Report report = examples::scopes_report();
+  report.description = "x < y, \"all\" of it";
+  CHECK(contains(html(report), "<h2>scopes chain: x &lt; y, &quot;all&quot; of it</h2>"));
+}
+
 TEST_CASE("report as HTML: has its date, and correct cells precede the others in its tables") {
   Report report = examples::scopes_report();
   CHECK(!contains(html(report), "<th>date</th>"));

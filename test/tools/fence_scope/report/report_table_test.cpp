@@ -183,6 +183,14 @@ TEST_CASE(
       text, "unknown   not promised by the rules, but no run was wrong: only hardware could tell"));
 }
 
+TEST_CASE("table of a report: the description follows the workload's name") {
+  Report report = examples::scopes_report();
+  CHECK(contains(table(report, 160), "\nscopes chain\n"));
+  report.description = "each kernel reads all output of the previous one";
+  CHECK(contains(table(report, 160),
+                 "\nscopes chain: each kernel reads all output of the previous one\n"));
+}
+
 TEST_CASE("table of a report: a report without cells has only the conclusion") {
   Report report;
   report.conclusion = "Nothing was asked for.";
