@@ -207,8 +207,8 @@ TEST_CASE("JSON has the details with the names that the linker has") {
 }
 
 TEST_CASE("remedies for missing order are in the terms of HSA") {
-  const auto hsa = [](const Finding& found) { return remedy(found, Library::hsa); };
-  const TaskPtr same_queue = task({.name = "late.kd"});
+  const auto hsa = [](const Finding& found) { return remedy(found, {Library::hsa, Library::hsa}); };
+  const TaskPtr same_queue = task({.position = 1, .name = "late.kd"});
   CHECK(hsa(unordered(kFill, same_queue)) ==
         "set the barrier bit of the packet of late.kd, or put a barrier-AND packet that depends on "
         "the completion signal of fill(int*) before late.kd");
@@ -219,6 +219,9 @@ TEST_CASE("remedies for missing order are in the terms of HSA") {
   CHECK(contains(hsa(unordered(kFill, kCopy)), "dependency of the copy"));
   CHECK(contains(hsa(unordered(kCopy, kSum)), "completion signal of the copy before sum.kd"));
   CHECK(contains(hsa(unordered(kHostTask, kSum)), "before it publishes sum.kd"));
+  // The same where the later packet has overtaken the earlier one.
+  CHECK(hsa(finding(Finding::Class::unordered, kFill, same_queue,
+                    Finding::Conflict::write_after_read)) == hsa(unordered(kFill, same_queue)));
   // The write comes second.
   CHECK(hsa(finding(Finding::Class::unordered, kFill, kSum, Finding::Conflict::write_after_read)) ==
         "put a barrier-AND packet that depends on the completion signal of sum.kd before "
@@ -228,7 +231,7 @@ TEST_CASE("remedies for missing order are in the terms of HSA") {
 TEST_CASE("remedies for missing fences name the fence that is too narrow, and its scope") {
   const auto hsa = [](TaskPtr writer, TaskPtr reader) {
     return remedy(finding(Finding::Class::stale, std::move(writer), std::move(reader)),
-                  Library::hsa);
+                  {Library::hsa, Library::hsa});
   };
   const TaskPtr releasing = task({.name = "a.kd", .release = FenceScope::agent});
   const TaskPtr acquiring = task({.name = "b.kd", .acquire = FenceScope::agent});
@@ -252,7 +255,7 @@ TEST_CASE("remedies for missing fences name the fence that is too narrow, and it
 }
 
 TEST_CASE("remedies for HIP name HIP's functions") {
-  const auto hip = [](const Finding& found) { return remedy(found, Library::hip); };
+  const auto hip = [](const Finding& found) { return remedy(found, {Library::hip, Library::hip}); };
   for (const char* function : {"hipEventRecord", "hipStreamWaitEvent", "hipDeviceSynchronize"})
     CHECK(contains(hip(unordered(kFill, kSum)), function));
   CHECK(contains(hip(unordered(kFill, kHostTask)), "hipStreamSynchronize"));
@@ -264,18 +267,137 @@ TEST_CASE("remedies for HIP name HIP's functions") {
     CHECK_FALSE(contains(hip(found), "hsa_"));
 }
 
+TEST_CASE("the host writes for a kernel before it launches it, and reads its results afterwards") {
+  constexpr auto kUnordered = Finding::Class::unordered;
+  struct Terms {
+    Library library;
+    const char *wait, *before;
+  };
+  for (const auto& [library, wait, before] :
+       {Terms{
+            Library::hsa,
+            "let the host wait for sum.kd with hsa_signal_wait_scacquire on its completion signal",
+            "before it publishes sum.kd"},
+        Terms{Library::hip,
+              "let the host wait for sum.kd with hipStreamSynchronize, hipEventSynchronize or "
+              "hipDeviceSynchronize",
+              "before it launches sum.kd"},
+        Terms{Library::uptempo,
+              "let the host wait for sum.kd with wait() of its submission's Completion, or "
+              "synchronize() of its Stream,",
+              "before it submits sum.kd"}}) {
+    const auto text = [&, of = library](TaskPtr writer, TaskPtr reader,
+                                        Finding::Conflict conflict) {
+      return remedy(finding(kUnordered, std::move(writer), std::move(reader), conflict), {of, of});
+    };
+    const std::string waits = wait, early = before;
+    const std::string writes_early = "let the host write the memory " + early;
+    using enum Finding::Conflict;
+    CHECK(text(kHostTask, kSum, read_after_write) == writes_early);
+    CHECK(text(kHostTask, kSum, write_after_write) == writes_early);
+    CHECK(text(kHostTask, kSum, write_after_read) ==
+          writes_early + ", or, if sum.kd must not see the new bytes, " + waits +
+              " before it writes them");
+    CHECK(text(kSum, kHostTask, read_after_write) == waits + " before it reads the memory");
+    CHECK(text(kSum, kHostTask, write_after_write) == waits + " before it writes the memory");
+    CHECK(text(kSum, kHostTask, write_after_read) ==
+          waits +
+              " before it reads the memory, or, for the bytes from before sum.kd, let it read "
+              "them " +
+              early);
+  }
+}
+
+TEST_CASE("a kernel that overtakes earlier work of its stream was launched in any order") {
+  using uptempo::vgpu::HipStream;
+  constexpr Libraries kHip{Library::hip, Library::hip};
+  const auto in_stream = [](uint64_t stream, const Made& made) {
+    auto result = std::make_shared<Task>(*task(made));
+    result->origin.published.stream = HipStream{stream};
+    return result;
+  };
+  const TaskPtr first = in_stream(0x55d0c0, {.name = "first.kd", .barrier = true});
+  constexpr Made kSecond{.position = 1, .name = "second.kd"};
+  const std::string without = "launch second.kd without hipExtAnyOrderLaunch";
+  const TaskPtr second = in_stream(0x55d0c0, kSecond);
+  CHECK(remedy(unordered(first, second), kHip).starts_with(without));
+  // The stream of one is not known, or it had written when the first one read.
+  CHECK(remedy(unordered(first, task(kSecond)), kHip).starts_with(without));
+  CHECK(
+      remedy(finding(Finding::Class::unordered, first, second, Finding::Conflict::write_after_read),
+             kHip)
+          .starts_with(without));
+  // The barrier bit, another queue, another stream.
+  for (const TaskPtr& other :
+       {TaskPtr(in_stream(0x55d0c0, {.position = 1, .name = "second.kd", .barrier = true})),
+        TaskPtr(in_stream(0x55d0c0, {.queue = 2, .name = "second.kd"})),
+        TaskPtr(in_stream(0x55d0d0, kSecond))})
+    CHECK_FALSE(contains(remedy(unordered(first, other), kHip), "hipExtAnyOrderLaunch"));
+}
+
+TEST_CASE("remedies for Uptempo name its functions, and no packet") {
+  constexpr Libraries kUptempo{Library::uptempo, Library::uptempo};
+  const TaskPtr late = task({.position = 1, .name = "late.kd"});
+  const std::string same_queue = remedy(unordered(kFill, late), kUptempo);
+  for (const char* const part : {".reads()", ".writes()", ".after()", "fill(int*) and late.kd"})
+    CHECK(contains(same_queue, part));
+  const std::string streams = remedy(unordered(kFill, kSum), kUptempo);
+  CHECK(contains(streams, "call record() on the Stream of fill(int*) after it and wait()"));
+  CHECK(contains(streams, "complete_with"));
+  CHECK(contains(remedy(unordered(kFill, kCopy), kUptempo), "Stream::copy()"));
+  const Finding stale = finding(Finding::Class::stale, kFill, late);
+  CHECK(remedy(stale, kUptempo) ==
+        "leave out .fences() and declare what the dispatches read and write (.reads(), .writes()), "
+        "or pass FenceScope::agent or wider to .fences() as the release of fill(int*) and as the "
+        "acquire of late.kd");
+  CHECK(contains(remedy(finding(Finding::Class::stale, kHostTask, late), kUptempo),
+                 "FenceScope::system to .fences() as the acquire of late.kd"));
+  CHECK(contains(remedy(finding(Finding::Class::unreleased, kFill, kHostTask), kUptempo),
+                 ".observed_by(Observer::system)"));
+  for (const Finding& found :
+       {unordered(kFill, late), unordered(kFill, kSum), unordered(kFill, kCopy), stale})
+    for (const char* const other : {"hsa_", "hip", "barrier-AND"})
+      CHECK_FALSE(contains(remedy(found, kUptempo), other));
+}
+
+TEST_CASE("work of two libraries is ordered by what joins the two") {
+  const auto text = [](Library of_fill, Library of_sum) {
+    return remedy(unordered(kFill, kSum), {of_fill, of_sum});
+  };
+  CHECK(text(Library::hip, Library::uptempo) ==
+        "call hip::wait(queue, stream), with the Queue or Stream of sum.kd and HIP's stream of "
+        "fill(int*), before sum.kd is submitted");
+  CHECK(text(Library::uptempo, Library::hip) ==
+        "call hip::wait(stream, queue), with HIP's stream of sum.kd and the Queue or Stream of "
+        "fill(int*), before sum.kd is launched: HIP does not wait for Uptempo's queues");
+  CHECK(text(Library::hip, Library::hsa) ==
+        "let the host wait for fill(int*) with hipStreamSynchronize, hipEventSynchronize or "
+        "hipDeviceSynchronize before it publishes sum.kd");
+  CHECK(contains(text(Library::hsa, Library::hip), "hsa_signal_wait_scacquire"));
+  CHECK(contains(text(Library::hsa, Library::hip), "before it launches sum.kd"));
+  CHECK(contains(text(Library::hsa, Library::uptempo), "BatchSubmitter::wait"));
+  CHECK(contains(text(Library::uptempo, Library::hsa), "complete_with"));
+  // The write of sum.kd comes second.
+  const Finding overtakes =
+      finding(Finding::Class::unordered, kSum, kFill, Finding::Conflict::write_after_read);
+  CHECK(remedy(overtakes, {Library::uptempo, Library::hip}) ==
+        text(Library::hip, Library::uptempo));
+}
+
 TEST_CASE("a remedy tells two tasks of the same name apart") {
   const TaskPtr other = task({.queue = 2, .position = 7, .name = "_Z4fillPi.kd"});
-  for (const Library library : {Library::hip, Library::hsa}) {
-    const std::string order = remedy(unordered(kFill, other), library);
+  for (const Library library : {Library::hip, Library::hsa, Library::uptempo}) {
+    const Libraries libraries{library, library};
+    const std::string order = remedy(unordered(kFill, other), libraries);
     CAPTURE(order);
     CHECK(contains(order, "fill(int*) (queue 1, packet 0)"));
     CHECK(contains(order, "fill(int*) (queue 2, packet 7)"));
-    CHECK_FALSE(contains(remedy(unordered(kFill, kSum), library), "queue 1"));
+    CHECK_FALSE(contains(remedy(unordered(kFill, kSum), libraries), "queue 1"));
   }
   const TaskPtr copy =
       task({.kind = Task::Kind::copy, .queue = 4, .position = 64, .name = "copy_linear"});
-  CHECK(contains(remedy(unordered(kCopy, copy), Library::hip), "the copy (queue 4, offset 64)"));
+  CHECK(contains(remedy(unordered(kCopy, copy), {Library::hip, Library::hip}),
+                 "the copy (queue 4, offset 64)"));
 }
 
 TEST_CASE("a suppression names a class, two globs and perhaps a queue") {

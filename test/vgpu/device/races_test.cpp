@@ -581,7 +581,7 @@ TEST_CASE("a race is a sentence with a remedy, and a line of JSON", "[races]") {
       .times = 3};
   Details details;
   details.writer_line = "sum.hip:12";
-  details.library = fences::Library::hip;
+  details.language = Language::hip;
   CHECK(to_sentence(dispatch, finding, details) ==
         "race: sum(int*) (queue 1, packet 4): wave 1 of workgroup (2,0,0) writes 4 bytes at offset "
         "64 of LDS, which wave 0 of the same workgroup updates atomically: no barrier, and no "
@@ -608,14 +608,25 @@ TEST_CASE("a race is a sentence with a remedy, and a line of JSON", "[races]") {
   CHECK(parsed["times"] == 3);
   for (const Reason reason : {Reason::barrier, Reason::order, Reason::release,
                               Reason::release_of_other, Reason::acquire, Reason::scope})
-    for (const fences::Library library : {fences::Library::hsa, fences::Library::hip}) {
+    for (const Language language : {Language::opencl, Language::hip}) {
       Finding other = finding;
       other.reason = reason;
-      CHECK_FALSE(remedy(other, library).empty());
-      const std::string usual = remedy(other, library);
+      CHECK_FALSE(remedy(other, language).empty());
+      const std::string usual = remedy(other, language);
       other.may_be_atomic = true;
-      CHECK(remedy(other, library).starts_with(usual + "; a store that is already atomic"));
+      CHECK(remedy(other, language).starts_with(usual + "; a store that is already atomic"));
     }
+}
+
+TEST_CASE("the file of a source line tells the language of its kernel", "[races]") {
+  CHECK(language_of("sum.cl:12") == Language::opencl);
+  for (const char* const line : {"sum.hip:12", "sum.cpp:1", "sum.cu:1"})
+    CHECK(language_of(line) == Language::hip);
+  for (const char* const line : {"", "sum.h:12", "sum.hpp:12"}) CHECK_FALSE(language_of(line));
+  const Finding finding{.reason = Reason::barrier, .writer = {}, .other = {}, .lds = true};
+  CHECK(remedy(finding, Language::opencl) ==
+        "call barrier(CLK_LOCAL_MEM_FENCE) between the two accesses");
+  CHECK(remedy(finding, Language::hip) == "call __syncthreads() between the two accesses");
 }
 
 TEST_CASE("a race is suppressed by its kernel and queue", "[races]") {

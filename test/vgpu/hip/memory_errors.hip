@@ -5,7 +5,7 @@
 //   empty              a kernel reads memory that nothing has stored to
 //   lds_beyond         a kernel reads beyond the dynamic shared memory of its launch
 //   lds_empty          a kernel reads shared memory that no thread has stored to
-//   leak, clean        three allocations are not freed; no mistake
+//   leak, leak_host    three allocations are not freed, of device or host memory; clean: no mistake
 //   twice, twice_host  an allocation is freed again, of device memory or of host memory
 #include <cstring>
 #include <string>
@@ -70,6 +70,9 @@ int main(int argc, char** argv) {
     spread<<<1, 64>>>(data);
   } else if (mistake == "leak") {
     for (int i = 0; i < 3; ++i) (void)allocate(100);
+  } else if (mistake == "leak_host") {
+    void* host = nullptr;
+    for (int i = 0; i < 3; ++i) CHECK_HIP(hipHostMalloc(&host, 100));
   } else if (mistake == "twice") {
     // Two different mistakes: memory of the same size may have the same address.
     int* const one = allocate(512);

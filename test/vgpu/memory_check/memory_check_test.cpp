@@ -243,6 +243,16 @@ TEST_CASE("leaks are grouped by their place, without those of the runtime", "[me
   CHECK(hsa["bytes"] == 3000);
 }
 
+TEST_CASE("the remedy of a leak names the function that frees such memory", "[memory_check]") {
+  const auto remedy = [](const Checked& checked) {
+    return one(checked)["remedy"].get<std::string>();
+  };
+  CHECK(remedy(check_hip("leak")) == "free it with hipFree before the program ends");
+  CHECK(remedy(check_hip("leak_host")) == "free it with hipHostFree before the program ends");
+  CHECK(remedy(check_hsa("leak")) ==
+        "free it with hsa_amd_memory_pool_free before the program ends");
+}
+
 TEST_CASE("correct programs have no findings", "[memory_check]") {
   for (const Checked& checked :
        {check_hip("clean"), check_hsa("clean"), check_hip("clean", {"--gpus", "2"}),

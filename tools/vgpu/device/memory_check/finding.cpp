@@ -1,5 +1,7 @@
 #include "device/memory_check/finding.hpp"
 
+#include <algorithm>
+
 #include "device/fences/report/details_text.hpp"
 #include "device/json_text.hpp"
 
@@ -96,8 +98,35 @@ std::string how_used(const Finding& finding) {
   return {};
 }
 
-std::string remedy(const Finding& finding, bool hip) {
-  const std::string free_call = hip ? "hipFree" : "hsa_amd_memory_pool_free";
+using fences::Library;
+
+// The three in the order of Library.
+std::string_view in_terms_of(Library library, std::string_view hsa, std::string_view hip,
+                             std::string_view uptempo) {
+  return library == Library::hip ? hip : library == Library::uptempo ? uptempo : hsa;
+}
+
+// The function that frees what this function of HSA or HIP allocates.
+std::string_view free_function(std::string_view allocated_by, Library library) {
+  if (allocated_by == "hsa_memory_allocate") return "hsa_memory_free";
+  constexpr std::array<std::string_view, 4> kHost{"hipHostMalloc", "hipHostAlloc", "hipMallocHost",
+                                                  "hipMemAllocHost"};
+  if (std::ranges::find(kHost, allocated_by) != kHost.end()) return "hipHostFree";
+  if (allocated_by == "hipMallocArray" || allocated_by == "hipMalloc3DArray") return "hipFreeArray";
+  return library == Library::hip ? "hipFree" : "hsa_amd_memory_pool_free";
+}
+
+std::string remedy_of_leak(const Details& details) {
+  if (details.library == Library::uptempo)
+    return "destroy the buffer that owns it before the program ends";
+  const std::string allocated_by =
+      details.allocated_by.empty() ? "" : fences::short_function(details.allocated_by[0].function);
+  return "free it with " + std::string(free_function(allocated_by, details.library)) +
+         " before the program ends";
+}
+
+std::string remedy(const Finding& finding, const Details& details) {
+  const Library library = details.library;
   switch (finding.what) {
     case Class::out_of_bounds:
       if (finding.packet && finding.packet->is_copy)
@@ -109,18 +138,21 @@ std::string remedy(const Finding& finding, bool hip) {
              "pointer "
              "to it";
     case Class::freed_in_use:
-      return std::string("wait for the kernel before the memory is freed, with ") +
-             (hip ? "hipStreamSynchronize or hipDeviceSynchronize"
-                  : "hsa_signal_wait_scacquire on the completion signal of its packet");
+      return "wait for the kernel before the memory is freed, with " +
+             std::string(in_terms_of(
+                 library, "hsa_signal_wait_scacquire on the completion signal of its packet",
+                 "hipStreamSynchronize or hipDeviceSynchronize",
+                 "wait() of its submission's Completion, or synchronize() of its Stream"));
     case Class::double_free:
       return "free each allocation once";
     case Class::uninitialised_read:
-      return std::string("store to the memory first, with a kernel, a copy or ") +
-             (hip ? "hipMemset" : "hsa_amd_memory_fill");
+      return "store to the memory first, with a kernel, a copy or " +
+             std::string(in_terms_of(library, "hsa_amd_memory_fill", "hipMemset", "Stream::fill"));
     case Class::lds_out_of_bounds:
-      return hip ? "launch the kernel with more bytes of dynamic shared memory, or correct the "
-                   "index"
-                 : "set a larger group_segment_size in the packet, or correct the index";
+      return std::string(in_terms_of(
+          library, "set a larger group_segment_size in the packet, or correct the index",
+          "launch the kernel with more bytes of dynamic shared memory, or correct the index",
+          "pass more bytes to Grid::lds, or correct the index"));
     case Class::lds_uninitialised_read:
       return "let the workgroup store to the memory, and place a barrier before the read";
     case Class::buffer_range:
@@ -128,7 +160,7 @@ std::string remedy(const Finding& finding, bool hip) {
              "number "
              "of records; compilers also mask lanes by offsets that are out of range";
     case Class::leak:
-      return "free it with " + free_call + " before the program ends";
+      return remedy_of_leak(details);
   }
   return {};
 }
@@ -191,7 +223,7 @@ std::string to_sentence(const Finding& finding, const Details& details) {
     text += std::string(kIndent) + name_of(*finding.packet) + " was published by" +
             called(details.published_by);
   text += described_buffer(finding, details);
-  return text + std::string(kIndent) + "remedy: " + remedy(finding, details.hip);
+  return text + std::string(kIndent) + "remedy: " + remedy(finding, details);
 }
 
 std::string to_json(const Finding& finding, std::string_view target, const Details& details) {
@@ -257,7 +289,7 @@ std::string to_json(const Finding& finding, std::string_view target, const Detai
       text += R"(,"argument_offset":)" + number(finding.argument_offset);
   }
   return text + R"(,"reason":)" + json_quoted(reason(finding)) + R"(,"remedy":)" +
-         json_quoted(remedy(finding, details.hip)) + R"(,"device":)" + json_quoted(target) + '}';
+         json_quoted(remedy(finding, details)) + R"(,"device":)" + json_quoted(target) + '}';
 }
 
 }  // namespace uptempo::vgpu::memory_check

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "device/fences/report/finding_text.hpp"
+#include "device/fences/report/remedy.hpp"
 #include "device/host/publisher.hpp"
 #include "device/memory.hpp"
 
@@ -97,7 +98,8 @@ struct Details {
   std::vector<fences::HostFrame> published_by, allocated_by, freed_by, freed_again_by;
   fences::QueueName queue_name = {};  // of the packet
   std::string kind;                   // of the buffer: "device memory (VRAM)"
-  bool hip = false;
+  // By which the packet was published; of a leak, the memory allocated.
+  fences::Library library = fences::Library::hsa;
   bool several_gpus = false;
 };
 

@@ -128,14 +128,29 @@ std::optional<fences::MemoryDetails> FindingDetailer::memory_of(const fences::Fi
   return memory;
 }
 
+std::optional<fences::Library> FindingDetailer::library_of(HostStackId stack) {
+  return frames_.library(stacks.frames(stack));
+}
+
+fences::Library FindingDetailer::library_of_process() {
+  return frames_.is_hip() ? fences::Library::hip : fences::Library::hsa;
+}
+
+fences::Libraries FindingDetailer::libraries_of(const fences::Finding& finding) {
+  const auto writer = library_of(finding.writer->origin.published.stack);
+  const auto reader = library_of(finding.reader->origin.published.stack);
+  // Where only one is known, the other one is most likely the same.
+  const fences::Library other = writer ? *writer : reader.value_or(library_of_process());
+  return {.writer = other, .reader = reader.value_or(other)};
+}
+
 fences::FindingDetails FindingDetailer::of(const fences::Finding& finding) {
   const std::lock_guard lock(texts_mutex_);
   const bool both_write = finding.conflict == fences::Finding::Conflict::write_after_write;
   return {.writer = of(*finding.writer, finding.address, true),
           .reader = of(*finding.reader, finding.address, both_write),
           .memory = memory_of(finding),
-          .remedy = fences::remedy(finding,
-                                   frames_.is_hip() ? fences::Library::hip : fences::Library::hsa)};
+          .remedy = fences::remedy(finding, libraries_of(finding))};
 }
 
 memory_check::Details FindingDetailer::of(const memory_check::Finding& finding) {
@@ -155,7 +170,10 @@ memory_check::Details FindingDetailer::of(const memory_check::Finding& finding) 
     details.freed_by = calls(buffer.freed);
   }
   details.freed_again_by = calls(finding.freed_again);
-  details.hip = frames_.is_hip();
+  const HostStackId caller = finding.packet   ? finding.packet->published.stack
+                             : finding.buffer ? finding.buffer->allocated
+                                              : 0;
+  details.library = library_of(caller).value_or(library_of_process());
   return details;
 }
 
@@ -202,12 +220,22 @@ races::Details FindingDetailer::of(const races::Checked& dispatch, const races::
     if (found.ends_with(":0")) found.clear();  // DWARF: code without a line
     return found;
   };
-  return {.writer_line = line_of(finding.writer),
-          .other_line = line_of(finding.other),
+  const std::string writer_line = line_of(finding.writer), other_line = line_of(finding.other);
+  auto language = races::language_of(writer_line);
+  if (!language) language = races::language_of(other_line);
+  // C++ mangles the names of kernels, OpenCL C does not.
+  if (!language && dispatch.kernel.starts_with("_Z")) language = races::Language::hip;
+  if (!language)
+    language =
+        library_of(dispatch.published.stack).value_or(library_of_process()) == fences::Library::hip
+            ? races::Language::hip
+            : races::Language::opencl;
+  return {.writer_line = writer_line,
+          .other_line = other_line,
           .published_by = frames_.frames(stacks.frames(dispatch.published.stack)),
           .queue_name = name_of(dispatch.queue, dispatch.published, false),
           .memory = finding.lds ? std::nullopt : memory_at(finding.address),
-          .library = frames_.is_hip() ? fences::Library::hip : fences::Library::hsa};
+          .language = *language};
 }
 
 }  // namespace uptempo::vgpu::kfd

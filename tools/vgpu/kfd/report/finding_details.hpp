@@ -69,6 +69,9 @@ class FindingDetailer {
   CreatedQueue creation_of(uint32_t queue);
   // `of_rocr`: the packet is one of ROCr's own.
   fences::QueueName name_of(uint32_t queue, const Publisher& published, bool of_rocr);
+  std::optional<fences::Library> library_of(HostStackId stack);
+  fences::Library library_of_process();
+  fences::Libraries libraries_of(const fences::Finding& finding);
   bool is_by_program(HostStackId stack, std::span<const HostStackId> initialisations);
 
   std::mutex texts_mutex_;                             // guards the members from frames_ on

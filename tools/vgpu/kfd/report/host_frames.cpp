@@ -24,6 +24,8 @@ std::string file_name(std::string_view path) {
   return std::string(path.substr(path.rfind('/') + 1));
 }
 
+bool is_hip_library(std::string_view file) { return file.starts_with("libamdhip64."); }
+
 bool is_of_runtime(std::string_view file) {
   // libstdc++, libc and libpthread call the program's functions: in threads and at the start.
   // Sanitizers come between ROCr and the system's calls.
@@ -31,6 +33,19 @@ bool is_of_runtime(std::string_view file) {
       "libhsa-runtime64.", "libamdhip64.", "libhsakmt.", "libc.so.",  "libstdc++.", "libpthread.",
       "ld-linux",          "libhiprtc.",   "libasan.",   "libubsan.", "libtsan.",   "libclang_rt."};
   return std::ranges::any_of(kNames, [&](std::string_view name) { return file.starts_with(name); });
+}
+
+constexpr std::string_view kUptempo = "uptempo::";
+
+// A function of engine/: not of the virtual GPU, its tests, tools, and the packet language, which
+// have namespaces of their own.
+bool is_of_engine(std::string_view function) {
+  function.remove_prefix(kUptempo.size());
+  const size_t end = function.find("::");
+  if (end == std::string_view::npos) return true;
+  const std::string_view scope = function.substr(0, end);
+  return scope == "detail" || scope == "hip" || scope.starts_with('(') ||
+         (!scope.empty() && scope.front() >= 'A' && scope.front() <= 'Z');
 }
 
 }  // namespace
@@ -139,7 +154,7 @@ void HostFrames::read_maps() {
         line[static_cast<size_t>(path)] != '/')
       continue;
     mapped_.push_back({begin, end, offset, line.substr(static_cast<size_t>(path))});
-    is_hip_ = is_hip_ || file_name(mapped_.back().path).starts_with("libamdhip64.");
+    is_hip_ = is_hip_ || is_hip_library(file_name(mapped_.back().path));
   }
 }
 
@@ -232,10 +247,28 @@ std::vector<HostFrames::RuntimeCall> HostFrames::runtime_calls(std::span<const u
     if (one.owner == Owner::runtime)
       calls.push_back({.address = address,
                        .function = one.calls.back().function,
-                       .hip = one.calls.back().module.starts_with("libamdhip64.")});
+                       .hip = is_hip_library(one.calls.back().module)});
   }
   std::ranges::reverse(calls);
   return calls;
+}
+
+std::optional<fences::Library> HostFrames::library(std::span<const uintptr_t> stack) {
+  for (const uintptr_t address : stack) {
+    const Frame& one = frame(address);
+    if (one.owner == Owner::runtime && is_hip_library(one.calls.back().module))
+      return fences::Library::hip;
+    if (one.owner != Owner::program) continue;
+    bool of_uptempo = false;
+    for (const fences::HostFrame& call : one.calls) {
+      const std::string function = fences::short_function(call.function);
+      if (!function.starts_with(kUptempo)) continue;
+      if (is_of_engine(function)) return fences::Library::uptempo;
+      of_uptempo = true;
+    }
+    if (!of_uptempo) return fences::Library::hsa;
+  }
+  return std::nullopt;
 }
 
 bool HostFrames::is_hip() {

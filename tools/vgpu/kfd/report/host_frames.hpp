@@ -14,12 +14,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "device/fences/report/finding_text.hpp"
+#include "device/fences/report/remedy.hpp"
 #include "kfd/report/dwarf_library.hpp"
 
 namespace uptempo::vgpu::kfd {
@@ -48,6 +50,10 @@ class HostFrames {
     bool hip = false;
   };
   std::vector<RuntimeCall> runtime_calls(std::span<const uintptr_t> stack);
+
+  // The library that the program called, if the stack tells. Uptempo's functions need their names in
+  // the symbol table.
+  std::optional<fences::Library> library(std::span<const uintptr_t> stack);
 
   // Whether HIP is among the modules that are known so far. The first call reads them.
   bool is_hip();

@@ -57,13 +57,17 @@ std::string without_arguments(const std::string& function) {
   return function;
 }
 
+std::string short_function(const std::string& function) {
+  return without_result(without_arguments(function));
+}
+
 std::string called(const std::vector<HostFrame>& frames) {
   std::string text;
   for (const HostFrame& frame : frames) {
     const bool is_last = &frame == &frames.back();
     if (frame.function.empty() && frame.source.empty() && !(is_last && text.empty())) continue;
     text += kDeeper;
-    text += frame.function.empty() ? "code" : without_result(without_arguments(frame.function));
+    text += frame.function.empty() ? "code" : short_function(frame.function);
     if (!frame.source.empty())
       text += " at " + frame.source;
     else if (!frame.module.empty())

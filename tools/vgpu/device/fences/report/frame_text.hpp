@@ -38,6 +38,8 @@ std::string to_json(const std::vector<HostFrame>& frames);
 
 // "Solver::step" of "Solver::step(int) const".
 std::string without_arguments(const std::string& function);
+// "Solver::step<int>" of "void Solver::step<int>(int)".
+std::string short_function(const std::string& function);
 
 // One line for each call. Calls inside the runtime are left out if nothing but an offset is known.
 std::string called(const std::vector<HostFrame>& frames);

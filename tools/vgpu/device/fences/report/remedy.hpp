@@ -1,5 +1,5 @@
-// What to change in the program so that a finding disappears, in the terms of the library that the
-// program uses.
+// The change of the program that makes a finding disappear, in the terms of the library that
+// published the tasks.
 //
 // Thread safety: pure function.
 #pragma once
@@ -11,8 +11,14 @@
 
 namespace uptempo::vgpu::fences {
 
-enum class Library : uint8_t { hsa, hip };
+// The library by which the program published a packet.
+enum class Library : uint8_t { hsa, hip, uptempo };
 
-std::string remedy(const Finding& finding, Library library);
+// That of the host is not used.
+struct Libraries {
+  Library writer, reader;
+};
+
+std::string remedy(const Finding& finding, Libraries libraries);
 
 }  // namespace uptempo::vgpu::fences

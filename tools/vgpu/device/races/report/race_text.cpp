@@ -65,8 +65,8 @@ bool one_is_atomic(const Finding& finding) noexcept {
   return (finding.writer.reach == Reach::plain) != (finding.other.reach == Reach::plain);
 }
 
-std::string remedy_of_reason(const Finding& finding, fences::Library library) {
-  const bool hip = library == fences::Library::hip;
+std::string remedy_of_reason(const Finding& finding, Language language) {
+  const bool hip = language == Language::hip;
   const std::string fence =
       hip ? "__threadfence()" : "atomic_work_item_fence(..., memory_order_acq_rel, device scope)";
   const std::string barrier = hip ? "__syncthreads()" : "barrier(CLK_GLOBAL_MEM_FENCE)";
@@ -107,12 +107,20 @@ std::string remedy_of_reason(const Finding& finding, fences::Library library) {
 
 }  // namespace
 
-std::string remedy(const Finding& finding, fences::Library library) {
+std::optional<Language> language_of(std::string_view line) noexcept {
+  const std::string_view file = line.substr(0, line.rfind(':'));
+  if (file.ends_with(".cl")) return Language::opencl;
+  for (const std::string_view suffix : {".hip", ".cu", ".cpp", ".cc", ".cxx", ".cuh"})
+    if (file.ends_with(suffix)) return Language::hip;
+  return std::nullopt;
+}
+
+std::string remedy(const Finding& finding, Language language) {
   if (finding.same_values)
     return "none, if all waves store one value, which is then the result of each order; "
            "otherwise " +
-           remedy_of_reason(finding, library);
-  std::string text = remedy_of_reason(finding, library);
+           remedy_of_reason(finding, language);
+  std::string text = remedy_of_reason(finding, language);
   if (finding.may_be_atomic)
     text +=
         "; a store that is already atomic, with relaxed order, is no race: only --device gfx942 "
@@ -139,7 +147,7 @@ std::string to_json(const Checked& dispatch, const Finding& finding, std::string
               : R"(,"published_by":)" + fences::to_json(details.published_by)) +
          (details.memory ? fences::json_field(*details.memory, finding.address) : "") +
          R"(,"reason":)" + json_quoted(reason_text(finding.reason)) + R"(,"rule":)" +
-         json_quoted(kRule) + R"(,"remedy":)" + json_quoted(remedy(finding, details.library)) +
+         json_quoted(kRule) + R"(,"remedy":)" + json_quoted(remedy(finding, details.language)) +
          R"(,"device":)" + json_quoted(target) + '}';
 }
 
@@ -173,7 +181,7 @@ std::string to_sentence(const Checked& dispatch, const Finding& finding, const D
   }
   if (details.memory) text += fences::described(*details.memory, finding.address);
   text += fences::kIndent;
-  return text + "remedy: " + remedy(finding, details.library);
+  return text + "remedy: " + remedy(finding, details.language);
 }
 
 }  // namespace uptempo::vgpu::races

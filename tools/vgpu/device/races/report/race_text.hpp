@@ -3,16 +3,22 @@
 // Thread safety: pure functions.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "device/fences/report/finding_text.hpp"
-#include "device/fences/report/remedy.hpp"
 #include "device/races/finding.hpp"
 
 namespace uptempo::vgpu::races {
+
+// Of the kernel's source.
+enum class Language : uint8_t { opencl, hip };
+
+// By the file of a source line: "sum.hip:12". Empty: a header, which both may include, or no line.
+std::optional<Language> language_of(std::string_view line) noexcept;
 
 // What the driver finds out about the program for a report.
 struct Details {
@@ -20,12 +26,12 @@ struct Details {
   std::vector<fences::HostFrame> published_by;
   fences::QueueName queue_name = {};
   std::optional<fences::MemoryDetails> memory;  // of global memory
-  fences::Library library = fences::Library::hsa;
+  Language language = Language::opencl;
   bool several_gpus = false;
 };
 
 // What to change in the kernel.
-std::string remedy(const Finding& finding, fences::Library library);
+std::string remedy(const Finding& finding, Language language);
 
 // {"class":"race","memory_space":"lds","kernel":"_Z3sumPi.kd","source_name":"sum(int*)","queue":1,
 //  "stream":"0x55d0c0","index":0,"writer":{"access":"write","workgroup":[0,0,0],"wave":1,
