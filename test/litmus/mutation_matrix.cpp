@@ -2,8 +2,8 @@
 // three judges that share no code:
 //   the rules      (rules.hpp) which pairs of steps lack order or a fence, and whether the target
 //                  can show it
-//   the checker    uptempo-vgpu --check fences,hsa,waits: must report such a pair, with the same
-//                  verdict, and nothing else
+//   the checker    uptempo-vgpu --check fences,hsa,repeated,waits: must report such a pair, with the
+//                  same verdict, and nothing else
 //   the caches     uptempo-vgpu --incoherent SEED: some seed must give wrong results where they are
 //                  possible, none where they are not
 //
@@ -233,8 +233,8 @@ class Matrix {
     // nothing.
     const auto observed = [&err] { return err.find("were not observed") == std::string::npos; };
     for (int attempt = 0; attempt == 0 || (attempt < 10 && !observed()); ++attempt)
-      placements = run_self({"--check", "fences,hsa,waits", "--report", checked.report}, iterations,
-                            {"--check", std::to_string(number + 1)}, &err);
+      placements = run_self({"--check", "fences,hsa,repeated,waits", "--report", checked.report},
+                            iterations, {"--check", std::to_string(number + 1)}, &err);
     for (const json& indices : placements) {
       Run& run = checked.runs.emplace_back();
       for (const json& index : indices) run.placement.push_back({index.get<uint64_t>()});

@@ -138,16 +138,40 @@ TEST_CASE("a packet that runs before the device sees its doorbell has a publishe
   }
 }
 
-TEST_CASE("findings beyond the first 64 of a pair are counted", "[findings]") {
-  const CommandResult found = check(kFences, "repeated");
-  const size_t shown = count(found.err, "uptempo-vgpu: unordered: ");
-  std::smatch numbers;
-  const std::string last = lines_of(found.err).back();
-  INFO(last);
-  REQUIRE(std::regex_search(
-      last, numbers, std::regex(R"(: (\d+) findings \(.*\); (\d+) repetitions? not shown)")));
-  CHECK(std::stoull(numbers[1]) == shown + std::stoull(numbers[2]));
-  CHECK(std::stoull(numbers[1]) >= 100);
+TEST_CASE("a mistake in a loop is one finding, with the number of its rounds", "[findings]") {
+  // One worker, so that fill ends before add begins.
+  const CommandResult found = check({"--check", "fences", "--deterministic"}, "repeated");
+  INFO(found.err);
+  const std::vector<std::string> lines = lines_of(found.err);
+  CHECK(count(found.err, "\n    remedy: ") == 1);
+  REQUIRE(lines.size() >= 2);
+  CHECK(std::regex_match(
+      lines[lines.size() - 2],
+      std::regex(R"(uptempo-vgpu: unordered: 100 times in all: )"
+                 R"(fill\(unsigned int\*, unsigned int\) \(queue 1, packet \d+\) and )"
+                 R"(add\(unsigned int const\*, unsigned int\*\) \(queue 1, packet \d+\), )"
+                 R"(and others like them)")));
+  CHECK(lines.back().ends_with(
+      ": 1 finding (1 unordered); 99 repetitions not shown (fences,repeated)"));
+
+  const CommandResult all = check({"--check", "fences,repeated", "--deterministic"}, "repeated");
+  CHECK(count(all.err, "\n    remedy: ") == 100);
+  CHECK_FALSE(contains(all.err, "times in all"));
+  CHECK(lines_of(all.err).back().ends_with(": 100 findings (100 unordered)"));
+
+  const uptempo::test::TemporaryDirectory directory;
+  const std::string file = directory.file("report");
+  check({"--check", "fences", "--deterministic", "--report", file}, "repeated");
+  std::vector<json> repeated;
+  for (const std::string& line : lines_of(uptempo::test::contents_of(file)))
+    if (const json one = json::parse(line); one.contains("repeated"))
+      repeated.push_back(one["repeated"]);
+  REQUIRE(repeated.size() == 1);
+  CHECK(repeated[0]["class"] == "unordered");
+  CHECK(repeated[0]["conflict"] == "read-after-write");
+  CHECK(repeated[0]["writer"]["kernel"] == "_Z4fillPjj.kd");
+  CHECK(repeated[0]["reader"]["kernel"] == "_Z3addPKjPj.kd");
+  CHECK(repeated[0]["times"] == 100);
 }
 
 // The report's line of the program's pair of kernels.

@@ -86,6 +86,12 @@ UPTEMPO_VGPU_EXPORT int uptempo_vgpu_findings(uptempo_vgpu_finding_counts* count
   if (process == nullptr || process->checker() == nullptr) return -1;
   const auto found = process->checker()->counts();
   *counts = {found.unordered, found.stale, found.unreleased};
+  for (const fences::Repeated& repeated : process->checker()->repeated()) {
+    uint64_t& of_class = repeated.what == fences::Finding::Class::unordered ? counts->unordered
+                         : repeated.what == fences::Finding::Class::stale   ? counts->stale
+                                                                            : counts->unreleased;
+    of_class += repeated.times - 1;
+  }
   return 0;
 }
 

@@ -74,9 +74,11 @@ class Program {
       : Program(JudgeOptions{.target = std::move(target), .specification = specification},
                 journal) {}
   // With several agents.
-  explicit Program(JudgeOptions options, Journal* journal = nullptr)
+  explicit Program(JudgeOptions options, Journal* journal = nullptr,
+                   Checker::PlaceOf place_of = nullptr)
       : checker_(
-            std::move(options), [this](const Finding& finding) { add(finding); }, journal) {}
+            std::move(options), [this](const Finding& finding) { add(finding); }, journal,
+            std::move(place_of)) {}
 
   Checker& checker() { return checker_; }
   // The L2s of the workgroups of later dispatches.

@@ -314,20 +314,38 @@ TEST_CASE("polling between host and dispatch is excused in both directions") {
   CHECK(program.found() == "");
 }
 
-TEST_CASE("a repeated finding is always counted, and reported up to the limit") {
-  Program program;
+TEST_CASE("findings of the same names, reason and place of memory are one with a number") {
+  // Two places: the first page, and the others.
+  Program program(JudgeOptions{.specification = true}, nullptr, [](GpuAddress address) {
+    return uint64_t{address < kCoarse + 0x1000 ? 1u : 2u};
+  });
   const ActorId producer = program.compute(), consumer = program.compute();
-  constexpr uint32_t kTimes = Checker::kRepetitions + 10;
+  constexpr uint32_t kTimes = 10;
   program.ring(producer, kTimes);
   program.ring(consumer, 2 * kTimes);
   for (uint32_t time = 0; time < kTimes; ++time) {
     program.dispatch(producer, "fill", {}, {writes(kCoarse + 64 * time)});
     program.dispatch(consumer, "sum", {}, {reads(kCoarse + 64 * time)});
   }
-  CHECK(program.checker().counts().unordered == kTimes);
-  CHECK(program.findings().size() == Checker::kRepetitions);
+  REQUIRE(program.findings().size() == 1);
+  CHECK(program.findings()[0].address == kCoarse);
+  CHECK(program.checker().counts().unordered == 1);
+  CHECK(program.checker().counts().repeated == kTimes - 1);
+  const std::vector<Repeated> repeated = program.checker().repeated();
+  REQUIRE(repeated.size() == 1);
+  CHECK(repeated[0].times == kTimes);
+  CHECK(repeated[0].writer.name == "fill");
+  CHECK(repeated[0].reader.name == "sum");
+  // Another name, another reason, another place.
   program.dispatch(consumer, "max", {}, {reads(kCoarse)});
-  CHECK(program.findings().size() == Checker::kRepetitions + 1);
+  CHECK(program.findings().size() == 2);
+  program.dispatch(producer, "fill", {}, {writes(kCoarse + 0x800)});
+  program.dispatch(consumer, "sum", {}, {writes(kCoarse + 0x800)});
+  CHECK(program.findings().size() == 3);
+  program.dispatch(producer, "fill", {}, {writes(kCoarse + 0x1000)});
+  program.dispatch(consumer, "sum", {}, {reads(kCoarse + 0x1000)});
+  CHECK(program.findings().size() == 4);
+  CHECK(program.checker().repeated().size() == 1);
 }
 
 TEST_CASE("a kernel that reads a signal's value passes on what completed the signal") {

@@ -14,7 +14,7 @@
 namespace uptempo::vgpu::fences {
 
 struct Checker::Impl {
-  Impl(JudgeOptions options, Sink the_sink, Journal* the_journal, uint32_t the_limit,
+  Impl(JudgeOptions options, Sink the_sink, Journal* the_journal, PlaceOf the_place_of,
        Filter the_filter)
       : l1_line_bytes(l1_lines_of(options)),
         specification(options.specification),
@@ -22,7 +22,7 @@ struct Checker::Impl {
               [this](const Finding& finding) { found(finding); }),
         sink(std::move(the_sink)),
         journal(the_journal),
-        limit(the_limit),
+        place_of(std::move(the_place_of)),
         filter(std::move(the_filter)) {}
 
   static std::vector<uint32_t> l1_lines_of(const JudgeOptions& options) {
@@ -55,6 +55,10 @@ struct Checker::Impl {
       ++counts.suppressed;
       return;
     }
+    if (is_repeated(finding)) {
+      ++counts.repeated;
+      return;
+    }
     switch (finding.what) {
       case Finding::Class::unordered:
         ++counts.unordered;
@@ -66,14 +70,33 @@ struct Checker::Impl {
         ++counts.unreleased;
         break;
     }
-    auto& seen = repetitions[{static_cast<int>(finding.what), finding.reason.data(),
-                              finding.writer->name, finding.reader->name}];
-    if (seen < limit) {
-      ++seen;
-      sink(finding);
-    } else {
-      ++counts.repeated;
+    sink(finding);
+  }
+
+  // Counts the finding among those like it.
+  bool is_repeated(const Finding& finding) {
+    if (!place_of) return false;
+    const Key key{finding.what,         finding.conflict,     finding.reason.data(),
+                  finding.writer->name, finding.reader->name, place_of(finding.address)};
+    const auto [known, is_first] = groups.try_emplace(key);
+    if (!is_first) {
+      ++known->second.times;
+      return true;
     }
+    const auto brief = [](const Task& task) {
+      return Task{.id = task.id,
+                  .kind = task.kind,
+                  .agent = task.agent,
+                  .queue = task.queue,
+                  .position = task.position,
+                  .name = task.name,
+                  .view = {}};
+    };
+    known->second = {.what = finding.what,
+                     .conflict = finding.conflict,
+                     .writer = brief(*finding.writer),
+                     .reader = brief(*finding.reader)};
+    return false;
   }
 
   // A packet that copies several rows is one copy.
@@ -113,10 +136,12 @@ struct Checker::Impl {
   Judge judge;
   const Sink sink;
   Journal* journal;  // null: the run is not recorded, or no longer
-  const uint32_t limit;
+  const PlaceOf place_of;
   const Filter filter;
   std::vector<uint32_t> agents;  // of the queues, in order
-  std::map<std::tuple<int, const char*, std::string, std::string>, uint32_t> repetitions;
+  using Key = std::tuple<Finding::Class, Finding::Conflict, const char*, std::string, std::string,
+                         uint64_t>;
+  std::map<Key, Repeated> groups;  // empty without `place_of`
   Counts counts;
   std::map<ActorId, uint64_t> last_copies;  // their offsets, by queue
 };
@@ -161,10 +186,9 @@ class CopiedPages {
 
 }  // namespace
 
-Checker::Checker(JudgeOptions options, Sink sink, Journal* journal, uint32_t repetitions,
-                 Filter filter)
-    : impl_(std::make_unique<Impl>(std::move(options), std::move(sink), journal, repetitions,
-                                   std::move(filter))) {}
+Checker::Checker(JudgeOptions options, Sink sink, Journal* journal, PlaceOf place_of, Filter filter)
+    : impl_(std::make_unique<Impl>(std::move(options), std::move(sink), journal,
+                                   std::move(place_of), std::move(filter))) {}
 Checker::~Checker() = default;
 
 ActorId Checker::add_queue(QueueKind kind, uint32_t ordinal, uint32_t agent) {
@@ -307,6 +331,14 @@ void Checker::finish() {
 Checker::Counts Checker::counts() const {
   const std::lock_guard lock(impl_->mutex);
   return impl_->counts;
+}
+
+std::vector<Repeated> Checker::repeated() const {
+  const std::lock_guard lock(impl_->mutex);
+  std::vector<Repeated> several;
+  for (const auto& [key, group] : impl_->groups)
+    if (group.times > 1) several.push_back(group);
+  return several;
 }
 
 Judge::Presumed Checker::presumed() const {

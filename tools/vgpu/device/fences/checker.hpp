@@ -16,6 +16,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "device/fences/access_set.hpp"
 #include "device/fences/journal.hpp"
@@ -39,17 +40,17 @@ class Checker {
   using SignalValue = fences::SignalValue;
   using Packet = fences::Packet;
 
-  // How often the same finding between kernels of the same names reaches the sink; later ones are
-  // only counted.
-  static constexpr uint32_t kRepetitions = 64;
-
   // Whether a finding is wanted. Called with the lock held.
   using Filter = std::function<bool(const Finding&)>;
 
-  // `journal`: also records the run; may be null. `repetitions`: raise it for programs that read
-  // all findings; kRepetitions suits human readers. `filter`: null wants every finding.
-  Checker(JudgeOptions options, Sink sink, Journal* journal = nullptr,
-          uint32_t repetitions = kRepetitions, Filter filter = nullptr);
+  // A number of the place where the program has allocated the memory at this address. Called with
+  // the lock held.
+  using PlaceOf = std::function<uint64_t(GpuAddress)>;
+
+  // `journal`: also records the run; may be null. `place_of`: only the first finding of those in
+  // Repeated reaches the sink; null: each one does. `filter`: null wants every finding.
+  Checker(JudgeOptions options, Sink sink, Journal* journal = nullptr, PlaceOf place_of = nullptr,
+          Filter filter = nullptr);
   ~Checker();
   Checker(const Checker&) = delete;
   Checker& operator=(const Checker&) = delete;
@@ -133,7 +134,7 @@ class Checker {
     uint64_t unordered = 0, stale = 0, unreleased = 0;
     // findings that JudgeOptions::specification would add
     uint64_t specification_only = 0;
-    uint64_t repeated = 0;    // findings that the sink did not receive
+    uint64_t repeated = 0;    // findings that the sink did not receive; not counted elsewhere
     uint64_t suppressed = 0;  // by the filter; not counted elsewhere
     // What was checked. Bytes count once for each dispatch or copy that accesses them.
     uint64_t dispatches = 0, copies = 0, bytes = 0;
@@ -141,8 +142,9 @@ class Checker {
     uint64_t unrecorded = 0;
     uint64_t total() const noexcept { return unordered + stale + unreleased; }
   };
-  // All findings so far, including repetitions that the sink does not receive.
   Counts counts() const;
+  // Of the findings so far, those that occurred several times. Empty if each reaches the sink.
+  std::vector<Repeated> repeated() const;
   // The count so far.
   Judge::Presumed presumed() const;
 

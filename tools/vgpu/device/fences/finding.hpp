@@ -60,6 +60,15 @@ struct Finding {
   bool several_gpus = false;  // texts name the GPU of each task
 };
 
+// Findings of one class, conflict and reason, between tasks of the same names, in memory that one
+// place of the program has allocated.
+struct Repeated {
+  Finding::Class what = Finding::Class::unordered;
+  Finding::Conflict conflict = Finding::Conflict::read_after_write;
+  Task writer, reader;  // of the first one: kind, agent, queue, position and name
+  uint64_t times = 1;   // with the first one
+};
+
 std::string_view class_name(Finding::Class what) noexcept;
 
 }  // namespace uptempo::vgpu::fences

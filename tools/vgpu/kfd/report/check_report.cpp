@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <limits>
 #include <string>
 #include <utility>
 
@@ -58,8 +57,9 @@ CheckReport::CheckReport(const Options& options)
   if (options.checks.advice) journal_ = std::make_unique<fences::Journal>();
   checker_ = std::make_unique<fences::Checker>(
       std::move(judge), [this](const fences::Finding& finding) { add(finding); }, journal_.get(),
-      options.checks.repeated ? std::numeric_limits<uint32_t>::max()
-                              : fences::Checker::kRepetitions,
+      options.checks.repeated ? nullptr : fences::Checker::PlaceOf([this](GpuAddress address) {
+        return details_->allocation_place(address);
+      }),
       [this](const fences::Finding& finding) {
         const std::lock_guard lock(suppressions_mutex_);
         return !suppressions_.suppress(finding);
@@ -73,6 +73,14 @@ void CheckReport::add(const fences::Finding& finding) {
     lines_.write(to_json(finding, target_of(finding), details));
   } else {
     report(to_sentence(finding, details));
+  }
+}
+
+void CheckReport::add(const fences::Repeated& repeated) {
+  if (lines_.enabled()) {
+    lines_.write(to_json(repeated));
+  } else {
+    report(to_sentence(repeated));
   }
 }
 
@@ -125,6 +133,7 @@ void CheckReport::finish(const HostPages* host_pages, uint64_t dispatches) {
   if (ignored_atomics_.empty() || finished_.exchange(true)) return;
   if (checker_ != nullptr) {
     checker_->finish();
+    for (const fences::Repeated& repeated : checker_->repeated()) add(repeated);
     if (journal_ != nullptr) advise();
     report_unobserved(host_pages);
   }

@@ -58,6 +58,7 @@ class CheckReport {
 
  private:
   void add(const fences::Finding& finding);
+  void add(const fences::Repeated& repeated);
   void add(const memory_check::Finding& finding);
   void check_memory();
   void finish_memory(uint64_t dispatches);

@@ -108,6 +108,13 @@ fences::TaskDetails FindingDetailer::of(const fences::Task& task, GpuAddress add
   return details;
 }
 
+uint64_t FindingDetailer::allocation_place(GpuAddress address) const {
+  const auto found = allocations.find(address);
+  if (!found) return 0;
+  // Device addresses are larger than every id of a stack.
+  return found->allocated != 0 ? found->allocated : found->begin;
+}
+
 std::optional<fences::MemoryDetails> FindingDetailer::memory_at(GpuAddress address) {
   const auto found = allocations.find(address);
   if (!found) return std::nullopt;

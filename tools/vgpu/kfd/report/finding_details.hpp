@@ -43,6 +43,8 @@ class FindingDetailer {
   fences::FindingDetails of(const fences::Finding& finding);
   memory_check::Details of(const memory_check::Finding& finding);
   races::Details of(const races::Checked& dispatch, const races::Finding& finding);
+  // A number of the calls that allocated the memory there; if they are not known, its first address.
+  uint64_t allocation_place(GpuAddress address) const;
   // The calls that made an allocation, as a key, if the program made it, not HIP for itself.
   // `initialisations`: where ROCr was initialised, by HIP or the program.
   std::optional<std::string> place_of(HostStackId stack,

@@ -116,6 +116,33 @@ std::string to_json(const Finding& finding, std::string_view target,
          json_quoted(target) + '}';
 }
 
+std::string to_json(const Repeated& repeated) {
+  const auto object = [](const Task& task) {
+    const bool is_host = task.kind == Task::Kind::host, is_copy = task.kind == Task::Kind::copy;
+    if (is_host) return std::string(R"({"engine":"host"})");
+    return R"({"queue":)" + std::to_string(task.queue) +
+           (is_copy ? R"(,"offset":)" : R"(,"index":)") + std::to_string(task.position) +
+           (is_copy ? R"(,"engine":)" : R"(,"kernel":)") + json_quoted(task.name) + '}';
+  };
+  return R"({"repeated":{"class":")" + std::string(class_name(repeated.what)) +
+         R"(","conflict":")" + std::string(kConflicts[static_cast<size_t>(repeated.conflict)]) +
+         R"(","writer":)" + object(repeated.writer) + R"(,"reader":)" + object(repeated.reader) +
+         R"(,"times":)" + std::to_string(repeated.times) + "}}";
+}
+
+std::string to_sentence(const Repeated& repeated) {
+  const auto place = [](const Task& task) -> std::string {
+    if (task.kind == Task::Kind::host) return "the host";
+    const bool is_copy = task.kind == Task::Kind::copy;
+    return (is_copy ? task.name : readable_kernel(task.name)) + " (queue " +
+           std::to_string(task.queue) + (is_copy ? ", offset " : ", packet ") +
+           std::to_string(task.position) + ')';
+  };
+  return std::string(class_name(repeated.what)) + ": " + std::to_string(repeated.times) +
+         " times in all: " + place(repeated.writer) + " and " + place(repeated.reader) +
+         ", and others like them";
+}
+
 std::string to_sentence(const Finding& finding, const FindingDetails& details) {
   const bool overtakes = finding.conflict == Finding::Conflict::write_after_read;
   const bool writes = finding.conflict != Finding::Conflict::read_after_write;

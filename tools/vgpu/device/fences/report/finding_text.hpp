@@ -75,4 +75,11 @@ std::string to_json(const Finding& finding, std::string_view target,
 // their own, indented.
 std::string to_sentence(const Finding& finding, const FindingDetails& details = {});
 
+// {"repeated":{"class":"stale","conflict":"read-after-write",
+//              "writer":{"queue":1,"index":0,"kernel":"fill.kd"},"reader":{...},"times":100}}
+std::string to_json(const Repeated& repeated);
+// "unordered: 100 times in all: fill(int*) (queue 1, packet 1) and sum(int*) (queue 1, packet 2),
+// and others like them"
+std::string to_sentence(const Repeated& repeated);
+
 }  // namespace uptempo::vgpu::fences
