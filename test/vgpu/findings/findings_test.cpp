@@ -3,6 +3,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <regex>
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -240,6 +241,30 @@ TEST_CASE("a finding names source lines where a plugin has loaded ROCr", "[findi
   INFO(err);
   CHECK(contains(err, "add(unsigned int const*, unsigned int*) reads at findings.cl:9, published"));
   CHECK(contains(err, "fill(unsigned int*, unsigned int) wrote at findings.cl:5, published"));
+}
+
+TEST_CASE("a program of Uptempo is advised in the terms of Uptempo and of the kernel's language",
+          "[findings]") {
+  const auto remedies = [](const std::string& what, const std::string& mistake) {
+    const std::string err =
+        launch({"--check", what, "--deterministic", "--", UPTEMPO_VGPU_FINDINGS_ENGINE, mistake})
+            .err;
+    std::set<std::string> found;
+    for (const std::string& line : lines_of(err))
+      if (line.starts_with("    remedy: ")) found.insert(line.substr(12));
+    CAPTURE(mistake, err);
+    CHECK(found.size() == 1);
+    return found.empty() ? err : *found.begin();
+  };
+  const std::string fill = "fill(unsigned int*, unsigned int)";
+  const std::string add = "add(unsigned int const*, unsigned int*)";
+  CHECK(remedies("fences", "read")
+            .starts_with("declare the memory with .reads() and .writes(), or the order with "
+                         ".after(), at the dispatches of " +
+                         fill + " and " + add));
+  CHECK(contains(remedies("fences", "stream"), "call record() on the Stream of "));
+  CHECK(remedies("memory", "leak") == "destroy the buffer that owns it before the program ends");
+  CHECK(remedies("races", "race") == "call __syncthreads() between the two accesses");
 }
 
 TEST_CASE("the report file has the same in JSON", "[findings]") {
