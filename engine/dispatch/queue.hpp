@@ -102,11 +102,11 @@ class Queue {
   // destructor can only report it on stderr.
   void drain(Deadline deadline) const;
 
-  // The last submissions, about 60, oldest first: call sites, packets with kernels, headers and
-  // grids, and what the device has done with them. A snapshot, for a person; lines may change.
-  // Kernels that the library has not loaded are named if ROCr knows them. Any thread. Cost: reads
-  // the ring; recording itself costs some stores for each submission. Throws Error after the end
-  // of the Runtime.
+  // The submissions that may run, and the last 60 or so, oldest first: call sites, packets with
+  // kernels, headers and grids, and what the device has done with them. A snapshot, for a person;
+  // lines may change. Kernels that the library has not loaded are named if ROCr knows them. Any
+  // thread. Cost: reads the ring; recording itself costs some stores for each submission. Throws
+  // Error after the end of the Runtime.
   std::string report() const;
   // Writes the same to a file as JSON lines, for `aql_dump flight`. Throws Error.
   void save_report(const std::filesystem::path& file) const;

@@ -126,6 +126,7 @@ void QueueResources::connect(const Parts& parts) {
   // Runtime; these fail the timeline.
   writer_->also_watch(parts.foreign_error);
   ring_size_ = writer_->ring_size();
+  flight_.make_records(parts.submits_packets ? ring_size_ : options_.publications);
   ring_level_.start(ring_size_, options_.marks.ring);
   publications_level_.start(options_.publications, options_.marks.publications);
   const aql::QueueApertures apertures = aql::apertures(parts.queue);

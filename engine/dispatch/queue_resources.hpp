@@ -62,7 +62,8 @@ class QueueResources {
     std::span<std::byte> kernargs{};
     const std::atomic<hsa_status_t>* foreign_error = nullptr;  // of a borrowed queue
     std::shared_ptr<SharedHsaQueue> common{};                  // of shared producers
-    DeviceWrites writes{};  // without ROCr: `kernargs` behaves like device memory
+    DeviceWrites writes{};         // without ROCr: `kernargs` behaves like device memory
+    bool submits_packets = false;  // each packet is a submission; otherwise each publication
   };
 
   QueueResources(const QueueResources&) = delete;

@@ -311,12 +311,16 @@ std::string described(const FlightSubmission& submission, uint64_t read_index) {
     text += fmt::format(", {}", range_of(entry.first, entry.packets));
     const uint64_t taken =
         std::clamp(read_index, entry.first, entry.first + entry.packets) - entry.first;
+    const bool holds_read_index = taken != entry.packets && read_index >= entry.first;
     if (entry.packets == 1)
       text += submission.state == FlightState::running ? ", taken by the packet processor"
-              : read_index == entry.first              ? ", at the read index: it runs or is next"
+              : holds_read_index                       ? ", at the read index: it runs or is next"
                                                        : ", not taken yet";
+    else if (holds_read_index)
+      text += fmt::format(", {} taken by the packet processor: packet {} runs or is next", taken,
+                          read_index);
     else
-      text += fmt::format(", {} taken by the packet processor", taken);
+      text += taken == 0 ? ", none taken yet" : ", all taken by the packet processor";
   }
   return kernels.empty() ? text : text + ", " + kernels;
 }
@@ -356,15 +360,23 @@ FlightLog read_flight_log(const FlightSource& source, FlightScope scope) {
   std::vector<FlightRecorder::Entry> entries = source.records.entries();
   for (const FlightRecorder::Entry& entry : entries)
     if (entry.first != FlightRecorder::kUnplaced) recorded = std::min(recorded, entry.first);
-  if (!all) entries = may_run(std::move(entries), source, reader);
+  Entries running = may_run(entries, source, reader);
+  if (!all) {
+    entries = std::move(running);
+  } else if (entries.size() > FlightLog::kLast) {
+    entries.erase(entries.begin(), entries.end() - FlightLog::kLast);
+    std::erase_if(running, [&](const FlightRecorder::Entry& entry) {
+      return entry.number >= entries.front().number;
+    });
+    entries.insert(entries.begin(), running.begin(), running.end());
+  }
   for (const FlightRecorder::Entry& entry : entries) {
     const bool is_placed = entry.first != FlightRecorder::kUnplaced;
     const Timeline::Glimpse glimpse = source.timeline.glimpse(entry.value);
     FlightSubmission submission{
         .entry = entry,
-        .state = state_of(
-            entry, glimpse.is_complete, log.failure.has_value(),
-            all ? entry.first < log.read_index : is_placed && reader.was_taken(entry.first)),
+        .state = state_of(entry, glimpse.is_complete, log.failure.has_value(),
+                          is_placed && reader.was_taken(entry.first)),
         .signal = glimpse.signal,
         .packets = {}};
     uint64_t from = entry.first, count = entry.packets;
@@ -399,7 +411,9 @@ std::string FlightLog::text() const {
     for (const FlightPackets& packets : unrecorded)
       text += fmt::format("    {}\n", line_of(packets));
   }
-  text += fmt::format("  the last {} of {} submissions\n", last.size(), submissions);
+  text += fmt::format("  {}the last {} of {} submissions\n",
+                      last.size() > kLast ? "those that may run, and " : "",
+                      std::min(last.size(), kLast), submissions);
   for (const FlightSubmission& each : last) {
     const FlightRecorder::Entry& entry = each.entry;
     const std::string site = site_of(entry.site);

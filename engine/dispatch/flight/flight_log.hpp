@@ -56,6 +56,8 @@ struct FlightSubmission {
 };
 
 struct FlightLog {
+  static constexpr size_t kLast = 63;
+
   uint64_t queue = 0;
   std::string agent;  // name; empty: none
   uint32_t ring_size = 0;
@@ -63,7 +65,8 @@ struct FlightLog {
   uint64_t submissions = 0;  // in the life of the queue
   uint64_t last_value = 0;   // of the timeline
   std::optional<Failure> failure{};
-  std::vector<FlightSubmission> last{};     // oldest first; of `unfinished`, those that may run
+  // Oldest first: those that may run, and the last kLast; of `unfinished`, those that may run.
+  std::vector<FlightSubmission> last{};
   std::vector<FlightPackets> unrecorded{};  // packets in the ring of which no record is left
 
   // Lines for a person, as of a describe() function.

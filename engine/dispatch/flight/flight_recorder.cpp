@@ -7,8 +7,9 @@ namespace uptempo::detail {
 std::vector<FlightRecorder::Entry> FlightRecorder::entries() const {
   std::vector<Entry> found;
   const uint64_t end = total();
-  for (uint64_t number = end - std::min(end, kRecords); number < end; ++number) {
-    const Record& record = records_[number % kRecords];
+  const uint64_t size = records_.size();
+  for (uint64_t number = end - std::min(end, size); number < end; ++number) {
+    const Record& record = records_[number % size];
     Entry entry{.number = number + 1,
                 .value = record.value.load(std::memory_order_acquire),
                 // before the number of packets: see place()
@@ -19,8 +20,8 @@ std::vector<FlightRecorder::Entry> FlightRecorder::entries() const {
     entry.site = {record.file.load(std::memory_order_acquire),
                   static_cast<uint32_t>(line_and_packets >> 32)};
     entry.headers = FlightHeaders::from(record.headers.load(std::memory_order_acquire));
-    // The writer overwrites this record once total() is number + kRecords.
-    if (total() >= number + kRecords) continue;
+    // The writer overwrites this record once total() is number + size.
+    if (total() >= number + size) continue;
     if (entry.value != 0) found.push_back(entry);
   }
   return found;

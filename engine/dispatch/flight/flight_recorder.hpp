@@ -1,6 +1,9 @@
 // FlightRecorder: the last submissions of one queue, for reports about work that hangs or has
 // failed. Private to engine/dispatch, engine/stream and their tests.
 //
+// It has a record for each submission that may be unfinished, so that the one that blocks a queue is
+// never overwritten.
+//
 // A record is written once for each submission, however many packets it has. It holds what the ring
 // does not: the call site, the place on the timeline and the packet indices. It also keeps the
 // first packet's kernel and three headers, because the packet processor sets the headers of taken
@@ -8,16 +11,17 @@
 // the ring.
 //
 // Thread safety: one writer at a time, the queue's owner. Any thread may read: entries() returns
-// whole records only. A record is not overwritten before `total()` has grown by kRecords since, so
-// a reader compares that number after it has copied the record. Every word is stored with release
-// order and loaded with acquire order, so a reader that sees a word of a later record also sees the
-// number before it. These orders cost nothing on x86.
+// whole records only. A record is not overwritten before `total()` has grown by the number of records
+// since, so a reader compares that number after it has copied the record. Every word is stored with
+// release order and loaded with acquire order, so a reader that sees a word of a later record also
+// sees the number before it. These orders cost nothing on x86. The record of a refused submission has
+// the value 0; the next one takes it and stores its value last.
 // Cost: seven stores to lines that no other thread writes. No allocation, lock or load of a packet
-// but of its kernel.
+// but of its kernel. 48 bytes for each record.
 #pragma once
 
-#include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -28,7 +32,9 @@ namespace uptempo::detail {
 
 class FlightRecorder {
  public:
-  static constexpr uint64_t kRecords = 64;
+  // Records beyond the submissions that may be unfinished, for those that came before, and for a
+  // batch that is published in parts.
+  static constexpr uint64_t kBefore = 64;
   // Index of packets whose slots are not claimed yet.
   static constexpr uint64_t kUnplaced = UINT64_MAX;
 
@@ -42,18 +48,26 @@ class FlightRecorder {
     CallSite site{};
   };
 
+  // Call before the first begin(). `unfinished`: the most submissions that are unfinished at a time.
+  void make_records(uint64_t unfinished) { records_ = std::vector<Record>(unfinished + kBefore); }
+
   // Call before the first header is stored, so that a failure finds the record.
   void begin(const Entry& entry) noexcept {
-    const uint64_t number = total_.load(std::memory_order_relaxed);
-    Record& record = records_[number % kRecords];
-    record.value.store(entry.value, std::memory_order_release);
+    const uint64_t before = total_.load(std::memory_order_relaxed);
+    const bool replaces = before != 0 && last().value.load(std::memory_order_relaxed) == 0;
+    if (!replaces) last_ = last_ + 1 < records_.size() ? last_ + 1 : 0;
+    Record& record = last();
+    if (!replaces) record.value.store(entry.value, std::memory_order_release);
     record.first.store(entry.first, std::memory_order_release);
     record.kernel.store(entry.kernel, std::memory_order_release);
     record.file.store(entry.site.file, std::memory_order_release);
     record.line_and_packets.store(uint64_t{entry.site.line} << 32 | entry.packets,
                                   std::memory_order_release);
     record.headers.store(entry.headers.bits(), std::memory_order_release);
-    total_.store(number + 1, std::memory_order_release);
+    if (replaces)
+      record.value.store(entry.value, std::memory_order_release);
+    else
+      total_.store(before + 1, std::memory_order_release);
   }
   // The last submission's packets have this place. With fewer packets than it was to have, the
   // recorded headers are not those of its packets, and it keeps none.
@@ -75,7 +89,7 @@ class FlightRecorder {
 
   uint64_t total() const noexcept { return total_.load(std::memory_order_acquire); }
   uint64_t dropped() const noexcept { return dropped_.load(std::memory_order_acquire); }
-  // The last records, oldest first: up to kRecords - 1, and fewer while a thread submits.
+  // The records, oldest first: up to one less than there are, and fewer while a thread submits.
   std::vector<Entry> entries() const;
 
  private:
@@ -85,11 +99,10 @@ class FlightRecorder {
     std::atomic<uint64_t> line_and_packets{0};
     std::atomic<uint32_t> headers{0};
   };
-  Record& last() noexcept {
-    return records_[(total_.load(std::memory_order_relaxed) - 1) % kRecords];
-  }
+  Record& last() noexcept { return records_[last_]; }
 
-  std::array<Record, kRecords> records_;
+  std::vector<Record> records_;
+  size_t last_ = SIZE_MAX;  // the writer's own: the record of submission total_, or none
   std::atomic<uint64_t> total_{0};
   std::atomic<uint64_t> dropped_{0};
 };

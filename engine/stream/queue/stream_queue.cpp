@@ -49,11 +49,16 @@ StreamQueueOptions checked(StreamQueueOptions options) {
   return options;
 }
 
+QueueResources::Parts with_packets(QueueResources::Parts parts) {
+  parts.submits_packets = true;
+  return parts;
+}
+
 }  // namespace
 
 StreamQueue::StreamQueue(const Agent& agent, const StreamQueueOptions& options)
     : StreamSpills(options.spill_bytes),
-      QueueResources(agent, checked(options).queue, {}),
+      QueueResources(agent, checked(options).queue, with_packets({})),
       stream_options_(checked(options)),
       acquires_system_always_(options.system_acquires ||
                               kernargs_go_stale_in_l2(memory_model(agent), place().is_on_device())),
@@ -75,7 +80,7 @@ StreamQueue::StreamQueue(const Agent& agent, const StreamQueueOptions& options)
 StreamQueue::StreamQueue(const Parts& parts, std::span<const hsa_signal_t> signals,
                          const StreamQueueOptions& options)
     : StreamSpills(options.spill_bytes),
-      QueueResources(parts, signals, options.queue),
+      QueueResources(with_packets(parts), signals, options.queue),
       stream_options_(checked(options)),
       acquires_system_always_(options.system_acquires),
       shapes_(facts(), kInBetween),

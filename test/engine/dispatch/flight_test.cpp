@@ -191,7 +191,7 @@ TEST_CASE("the last records stay, also when later packets use their slots", "[fl
   CHECK(device.queue().last_submitted().wait(soon(), kActiveWait));
   const FlightLog log = log_of(device);
   CHECK(log.submissions == count);
-  REQUIRE(log.last.size() == detail::FlightRecorder::kRecords - 1);
+  REQUIRE(log.last.size() == FlightLog::kLast);
   for (size_t i = 0; i < log.last.size(); ++i) {
     CAPTURE(i);
     const auto& submission = log.last[i];
