@@ -89,6 +89,13 @@ QueueApertures apertures(hsa_queue_t* queue) noexcept {
           .group_segment_high = abi_queue->group_segment_aperture_base_hi};
 }
 
+uint64_t wave_slots(const hsa_queue_t* queue) noexcept {
+  const auto* const abi_queue = reinterpret_cast<const amd_queue_t*>(queue);
+  if (abi_queue->read_dispatch_id_field_base_byte_offset != offsetof(amd_queue_t, read_dispatch_id))
+    return 0;
+  return (uint64_t{abi_queue->max_cu_id} + 1) * (uint64_t{abi_queue->max_wave_id} + 1);
+}
+
 bool has_interrupt(hsa_signal_t signal) noexcept {
   return signal_kind(signal) == SignalKind::user && abi(signal)->event_mailbox_ptr != 0;
 }

@@ -66,6 +66,10 @@ struct QueueApertures {
 };
 QueueApertures apertures(hsa_queue_t* queue) noexcept;
 
+// Waves that the agent of this queue runs at once, for which ROCr reserves private memory. Zero where
+// direct access is not allowed.
+uint64_t wave_slots(const hsa_queue_t* queue) noexcept;
+
 // Returns true if completion of the signal can interrupt a sleeping waiter. When the driver's
 // events have run out, ROCr 5.2.3 silently returns a signal without an event; a blocked wait then
 // spins.

@@ -26,8 +26,8 @@ DeviceWrites writes_to(const KernargPlace& place, const KernargMemory& memory) n
   return {place.hdp_flush, memory.span().last(DeviceWrites::kLineBytes).data()};
 }
 
-void on_queue_error(hsa_status_t status, hsa_queue_t*, void* timeline) {
-  static_cast<Timeline*>(timeline)->fail(status, stopped_with(status));
+void on_queue_error(hsa_status_t status, hsa_queue_t* queue, void* timeline) {
+  static_cast<Timeline*>(timeline)->fail(status, stopped_with(status, queue));
 }
 
 }  // namespace

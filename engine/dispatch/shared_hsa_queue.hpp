@@ -33,7 +33,7 @@ inline hsa_queue_t* hsa_queue(const Owned& owned) noexcept {
 // std::bad_alloc.
 std::unique_ptr<aql::SlotHolds> make_slot_holds(const hsa_queue_t* queue);
 // Describes the status that an error callback received.
-std::string stopped_with(hsa_status_t status);
+std::string stopped_with(hsa_status_t status, const hsa_queue_t* queue);
 
 class SharedHsaQueue {
  public:

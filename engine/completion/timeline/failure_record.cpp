@@ -8,6 +8,9 @@ namespace uptempo {
 
 std::string_view remedy(const Failure& failure) noexcept {
   if (Session::is_parents()) return Session::kParentsRemedy;
+  if (failure.status == HSA_STATUS_ERROR_OUT_OF_RESOURCES)
+    return "use less private memory in the kernel (arrays of a work-item, spilled registers), free "
+           "memory of the GPU, and create a new queue";
   return Session::MemoryFault::remedy(failure.status, "create a new queue");
 }
 

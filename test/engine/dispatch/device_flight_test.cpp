@@ -1,4 +1,5 @@
 // The flight recorder on a device: names of kernels, errors of faults, and the end of hung work.
+#include <hsa/hsa_ext_amd.h>
 #include <engine/uptempo.hpp>
 #include <kernels/basics.hpp>
 #include <kernels/probes.hpp>
@@ -26,6 +27,13 @@ using uptempo::test::in_own_process;
 using uptempo::test::OnDevice;
 
 std::string here(uint32_t line) { return std::string(__FILE__) + ':' + std::to_string(line); }
+
+uint32_t number_of(hsa_agent_t agent, hsa_amd_agent_info_t attribute) {
+  uint32_t number = 0;
+  REQUIRE(hsa_agent_get_info(agent, static_cast<hsa_agent_info_t>(attribute), &number) ==
+          HSA_STATUS_SUCCESS);
+  return number;
+}
 
 }  // namespace
 
@@ -100,6 +108,42 @@ TEST_CASE("a memory fault of a stream names the launch and not earlier ones of i
     for (const char* const earlier : {"submission 1 at", "submission 5 at"})
       CHECK_FALSE(contains(error, earlier));
   });
+}
+
+// ROCr refuses more than 8 MiB for a wave, and needs it for all waves that the GPU runs at once.
+TEST_CASE("an error about private memory names the kernel and the bytes per work-item and in all",
+          "[flight]") {
+  for (const bool is_shared : {false, true}) {
+    CAPTURE(is_shared);
+    in_own_process(is_shared ? "shared" : "own", [&] {
+      const Runtime runtime;
+      const Agent gpu = runtime.gpu();
+      const Program program{gpu, builtin_kernels::basics()};
+      const auto fill = program.kernel<uint32_t*, uint32_t>("fill");
+      constexpr uint32_t kBytes = 200'000;
+      constexpr uint64_t kPerWave = 12'500 * 1024;  // 64 of them in whole KiB
+      const uint64_t waves = uint64_t{gpu.properties().compute_units} *
+                             number_of(gpu.handle(), HSA_AMD_AGENT_INFO_MAX_WAVES_PER_CU);
+      SharedQueue shared{gpu};
+      Queue queue = is_shared ? shared.producer() : Queue{gpu};
+      BatchSubmitter batch{queue};
+      batch.raw(aql::to_packet(aql::KernelDispatch{.grid = {64, 1, 1},
+                                                   .workgroup = {64, 1, 1},
+                                                   .private_segment_size = kBytes,
+                                                   .kernel_object = fill.info().object}));
+      const Completion completion = batch.submit();
+      const std::string error = error_of<Error>([&] { completion.wait(); });
+      CAPTURE(error);
+      CHECK(contains(error, "HSA_STATUS_ERROR_OUT_OF_RESOURCES"));
+      CHECK(contains(error,
+                     "not enough private memory (scratch) for packet 0, kernel 'fill', which needs "
+                     "200000 bytes per work-item: " +
+                         std::to_string(kPerWave) + " bytes per wave, " +
+                         std::to_string(kPerWave * waves) + " bytes for the " +
+                         std::to_string(waves) + " waves that the GPU runs at once"));
+      CHECK(contains(error, "use less private memory in the kernel"));
+    });
+  }
 }
 
 TEST_CASE_METHOD(OnDevice, "hung work is named by drain(), by its destructor and by its completion",

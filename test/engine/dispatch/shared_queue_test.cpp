@@ -196,8 +196,9 @@ TEST_CASE("an error of the common queue ends the work of every thread", "[shared
   for (size_t which = 0; which < 2; ++which)
     waiters.emplace_back(
         [&, which] { texts[which] = error_of<Error>([&] { (void)pending[which].wait(soon()); }); });
-  device.common().fail(HSA_STATUS_ERROR_INVALID_PACKET_FORMAT,
-                       detail::stopped_with(HSA_STATUS_ERROR_INVALID_PACKET_FORMAT));
+  device.common().fail(
+      HSA_STATUS_ERROR_INVALID_PACKET_FORMAT,
+      detail::stopped_with(HSA_STATUS_ERROR_INVALID_PACKET_FORMAT, device.processor().queue()));
   for (std::thread& waiter : waiters) waiter.join();
   for (const std::string& text : texts)
     CHECK(contains(text, "the packet processor stopped the queue"));

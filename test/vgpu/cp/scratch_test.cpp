@@ -1,10 +1,14 @@
 // Private segments: the handshake with the runtime, and wave slots.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <mutex>
 #include <set>
 
 #include "device_fixture.hpp"
 #include "test/support/catch.hpp"
+#include "tools/support/command.hpp"
 
 using namespace uptempo::vgpu;
 using namespace uptempo::vgpu::test;
@@ -81,6 +85,36 @@ TEST_CASE("a runtime that gives too little scratch is asked three times, then th
   }
   CHECK(eventually(
       [&] { return queue.error() == static_cast<uint64_t>(QueueError::packet_format); }));
+}
+
+TEST_CASE("a queue that is suspended for lack of scratch says how much its kernel needs") {
+  const uptempo::test::TemporaryDirectory directory;
+  const int terminal = dup(STDERR_FILENO);
+  const int file = open(directory.file("err").c_str(), O_WRONLY | O_CREAT, 0600);
+  dup2(file, STDERR_FILENO);
+  close(file);
+  uint64_t waves = 0;
+  {
+    DeviceFixture device;
+    ComputeQueue queue(device);
+    auto packet = dispatch(device.kernel(), 64, 64);
+    packet.private_segment_size = 200;
+    queue.submit(packet);
+    CHECK(eventually([&] { return queue.error() == 1; }));
+    const auto ring =
+        DeviceFixture::address(static_cast<std::byte*>(queue.queue->hsa_queue.base_address));
+    CHECK(device.processor->update_queue(queue.id, ring, queue.packets * 64, 0, 7));
+    const DeviceDescription& gpu = *device.device->options.device;
+    waves = uint64_t{gpu.compute_units} * gpu.simds_per_compute_unit * gpu.max_waves_per_simd;
+  }
+  dup2(terminal, STDERR_FILENO);
+  close(terminal);
+  const std::string text = uptempo::test::contents_of(directory.file("err"));
+  CAPTURE(text);
+  // 64 times 200 bytes in whole KiB
+  CHECK(text.find("needs 200 bytes of private memory per work-item, 13312 per wave, and " +
+                  std::to_string(13312 * waves) + " for the " + std::to_string(waves) + " waves") !=
+        std::string::npos);
 }
 
 TEST_CASE("scratch for one dispatch alone is reclaimed before anything else is launched") {

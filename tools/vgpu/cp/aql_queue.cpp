@@ -65,6 +65,10 @@ bool AqlQueue::update(GpuAddress ring, uint64_t ring_bytes, uint32_t percentage,
   config_.priority = priority;
   context_.scheduler.set_priority(share_, pipe_priority(priority));
   context_.scheduler.set_suspended(share_, suspend);
+  // ROCr suspends a queue for which it has not found the memory.
+  if (suspend && !suspended_ && scratch_requested_)
+    note(packet_name(next_, HSA_PACKET_TYPE_KERNEL_DISPATCH),
+         "the queue is suspended while it waits for scratch: " + scratch_request_);
   suspended_ = suspend;
   return true;
 }

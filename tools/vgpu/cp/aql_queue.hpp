@@ -118,7 +118,7 @@ class AqlQueue final : public Queue {
   bool launch_barrier(const std::byte* slot, AqlHeader header);
   std::optional<bool> dependency_holds(hsa_signal_t signal, hsa_signal_condition32_t condition,
                                        int64_t value, int64_t mask);
-  bool scratch_is_ready(const hsa_kernel_dispatch_packet_t& packet);
+  bool scratch_is_ready(const hsa_kernel_dispatch_packet_t& packet, const std::string& kernel);
   bool scratch_is_reclaimed();
   std::unique_ptr<gfx9::DispatchState> make_state(const hsa_kernel_dispatch_packet_t& packet,
                                                   const LoadedKernel& kernel);
@@ -212,6 +212,7 @@ class AqlQueue final : public Queue {
   // start of packet next_; 0: not started, or times are not needed
   uint64_t start_ticks_ = 0, start_ns_ = 0;
   bool scratch_requested_ = false;
+  std::string scratch_request_;  // in words
   unsigned scratch_requests_ = 0;
   bool scratch_once_used_ = false;
   bool scratch_reclaim_sent_ = false;

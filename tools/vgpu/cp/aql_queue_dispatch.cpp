@@ -33,6 +33,19 @@ std::optional<PacketError> kernel_refuses(const hsa_kernel_dispatch_packet_t& pa
   return std::nullopt;
 }
 
+// Waves take whole KiB (COMPUTE_TMPRING_SIZE).
+std::string scratch_text(const hsa_kernel_dispatch_packet_t& packet, const std::string& kernel,
+                         const DeviceDescription& device) {
+  constexpr uint64_t kLanes = 64, kUnit = 1024;
+  const uint64_t per_wave = (packet.private_segment_size * kLanes + kUnit - 1) / kUnit * kUnit;
+  const uint64_t waves =
+      uint64_t{device.compute_units} * device.simds_per_compute_unit * device.max_waves_per_simd;
+  return "kernel " + kernel + " needs " + std::to_string(packet.private_segment_size) +
+         " bytes of private memory per work-item, " + std::to_string(per_wave) + " per wave, and " +
+         std::to_string(per_wave * waves) + " for the " + std::to_string(waves) +
+         " waves that the GPU runs at once";
+}
+
 }  // namespace
 
 bool AqlQueue::launch_dispatch(const std::byte* bytes, AqlHeader header) {
@@ -63,7 +76,7 @@ bool AqlQueue::launch_dispatch(const std::byte* bytes, AqlHeader header) {
   if (options.null_kernels && !loaded.runtime_blit)
     return complete_in_place(header, packet.completion_signal, &packet, &loaded.name);
 
-  if (packet.private_segment_size != 0 && !scratch_is_ready(packet)) return false;
+  if (packet.private_segment_size != 0 && !scratch_is_ready(packet, loaded.name)) return false;
 
   std::unique_ptr<gfx9::DispatchState> state = make_state(packet, loaded);
   if (state == nullptr) return false;
@@ -186,7 +199,8 @@ std::unique_ptr<gfx9::DispatchState> AqlQueue::make_state(
 // Handshake for private segments larger than the queue's scratch. ROCr reads the packet at the read
 // index, frees the old backing and allocates a new one, so nothing of this queue may run meanwhile
 // (amd_aql_queue.cpp, DynamicScratchHandler).
-bool AqlQueue::scratch_is_ready(const hsa_kernel_dispatch_packet_t& packet) {
+bool AqlQueue::scratch_is_ready(const hsa_kernel_dispatch_packet_t& packet,
+                                const std::string& kernel) {
   if (scratch_requested_) {
     const amd_signal_t* signal =
         find_signal(context_.memory, amd_queue_->queue_inactive_signal.handle);
@@ -200,11 +214,11 @@ bool AqlQueue::scratch_is_ready(const hsa_kernel_dispatch_packet_t& packet) {
   if (blocked_on_earlier()) return wait_for(Waiting::workers);
   if (++scratch_requests_ > 3) {
     stop(next_, HSA_PACKET_TYPE_KERNEL_DISPATCH, QueueError::packet_format,
-         "the runtime was asked three times for " + std::to_string(packet.private_segment_size) +
-             " bytes of scratch a work-item and gave " +
-             std::to_string(amd_queue_->scratch_wave64_lane_byte_size));
+         scratch_request_ + "; the runtime was asked three times and gave " +
+             std::to_string(amd_queue_->scratch_wave64_lane_byte_size) + " bytes per work-item");
     return false;
   }
+  scratch_request_ = scratch_text(packet, kernel, *context_.device.options.device);
   scratch_requested_ = true;
   send_inactive(static_cast<uint64_t>(QueueError::scratch_needed));
   return wait_for(Waiting::memory);
