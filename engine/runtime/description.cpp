@@ -67,8 +67,11 @@ std::string facts_of_signals() {
   const SignalUse use = signal_use();
   if (!detail::events_in_use())
     return "without events, because HSA_ENABLE_INTERRUPT is 0: waits poll, and no budget applies";
-  return fmt::format("{} in use, {} at most so far, of a budget of {}; beyond it, {}", use.in_use,
+  return fmt::format("{} in use, {} at most so far, of a budget of {}{}; beyond it, {}", use.in_use,
                      use.peak, use.budget,
+                     use.copies == 1
+                         ? std::string()
+                         : fmt::format(" for {} copies of this library in the process", use.copies),
                      signal_budget().beyond == SignalBudget::Beyond::refuse
                          ? "an Error"
                          : "signals without an event, on which waits poll");

@@ -41,10 +41,14 @@ hsa_signal_t create(hsa_signal_value_t initial, SignalKind kind) {
       {.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
        .call = "Signal",
        .asked = "an interrupt signal",
-       .found =
-           fmt::format("{}: {} interrupt signals of this library are in use, its budget is {}, "
-                       "and the driver has 4095 events for the process, ROCr's own included",
-                       what_ran_out, use.in_use, use.budget),
+       .found = fmt::format(
+           "{}: {} interrupt signals of {} are in use, its budget is {}, and the "
+           "driver has 4095 events for the process, ROCr's own included",
+           what_ran_out, use.in_use,
+           use.copies == 1
+               ? std::string("this library")
+               : fmt::format("the {} copies of this library in the process", use.copies),
+           use.budget),
        .remedy =
            "lower QueueOptions::publications, destroy unused queues and signals, raise "
            "SignalBudget::interrupts, or allow signals without event (SignalBudget::Beyond)"});

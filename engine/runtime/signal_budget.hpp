@@ -10,6 +10,9 @@
 //   Queue queue{gpu};                        // 64 of them; throws Error if that exceeds 512
 //   signal_use().in_use;
 //
+// The budget is one for the process, also where several plugins contain a copy of this library: the
+// copies find their common numbers (process_page.hpp), and each may set the budget of all.
+//
 // ROCr keeps the events of destroyed signals for new ones and returns none before the Runtime ends.
 // So `peak` is the number that other users of the process cannot use.
 //
@@ -34,14 +37,16 @@ struct SignalBudget {
 
 struct SignalUse {
   uint32_t budget = 0;
-  uint32_t in_use = 0;   // live interrupt signals of this library
+  uint32_t in_use = 0;   // live interrupt signals of this library, in all its copies
   uint32_t peak = 0;     // highest in_use so far
   uint64_t refused = 0;  // Errors thrown since the process began
   // Signals without event created instead of interrupt signals, since the process began.
   uint64_t replaced = 0;
+  uint32_t copies = 1;  // of this library in the process that have used a signal
 };
 
-// Applies to signals created later. One budget for the process, shared by all Runtimes.
+// Applies to signals created later. One budget for the process, shared by all Runtimes and by all
+// copies of this library.
 void set_signal_budget(const SignalBudget& budget) noexcept;
 SignalBudget signal_budget() noexcept;
 SignalUse signal_use() noexcept;
