@@ -25,6 +25,12 @@ namespace {
 
 size_t words() { return hip::Words::of(0).size(); }
 
+__global__ void store_when_released(const uint32_t* released, uint32_t* words) {
+  while (__hip_atomic_load(released, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM) == 0)
+    __builtin_amdgcn_s_sleep(1);
+  words[threadIdx.x] = 1;
+}
+
 }  // namespace
 
 TEST_CASE("a queue follows a HIP stream, and a HIP stream follows a queue") {
@@ -460,4 +466,22 @@ TEST_CASE("work that waits for what is submitted behind it hangs until the host 
   ok(hipStreamSynchronize(second));
   chain.check();
   ok(hipFree(memory));
+}
+
+// Without hip::wait, on purpose: for the fence checker's remedy. The stream's kernel ends only after
+// the queue's, so the order is always missing.
+TEST_CASE("a HIP stream and a queue that do not wait for each other", "[.unordered]") {
+  World world;
+  Queue queue{world.gpu};
+  HipStream stream;
+  Chain chain;
+  uint32_t* released = nullptr;
+  ok(hipHostMalloc(&released, sizeof *released, hipHostMallocDefault));
+  *released = 0;
+  store_when_released<<<1, 64, 0, stream>>>(released, chain.data());
+  world.launch(queue, chain, 2);
+  queue.wait();
+  __atomic_store_n(released, 1u, __ATOMIC_SEQ_CST);
+  ok(hipStreamSynchronize(stream));
+  ok(hipHostFree(released));
 }
