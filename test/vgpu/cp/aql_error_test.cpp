@@ -50,6 +50,8 @@ TEST_CASE("a malformed dispatch stops its queue with the matching error bit") {
   with_segments->private_segment_bytes = 16;
   ScriptedKernel* bad_kernel = device.kernel();
   bad_kernel->rejected = QueueError::too_many_registers;
+  ScriptedKernel* large_kernel = device.kernel();
+  large_kernel->vgprs = 136;
   struct Row {
     const char* mistake;
     QueueError error;
@@ -99,6 +101,11 @@ TEST_CASE("a malformed dispatch stops its queue with the matching error bit") {
        [](auto& packet) { packet.kernel_object = 0x1000; }},
       {"a kernel that the instruction set refuses", QueueError::too_many_registers,
        [=](auto& packet) { packet.kernel_object = DeviceFixture::address(bad_kernel); }},
+      {"a workgroup whose waves fit on no compute unit together", QueueError::too_many_registers,
+       [=](auto& packet) {
+         packet.kernel_object = DeviceFixture::address(large_kernel);
+         packet.workgroup_size_x = 1024;
+       }},
       {"unaligned kernargs", QueueError::packet_format,
        [=](auto& packet) {
          packet.kernel_object = DeviceFixture::address(with_kernargs);

@@ -31,6 +31,7 @@ std::variant<Kernel, Kernel::Rejected> Kernel::load(AddressSpace::Reader& memory
   kernel.entry = kernel_object;
   kernel.group_segment_bytes = scripted->group_segment_bytes;
   kernel.private_segment_bytes = scripted->private_segment_bytes;
+  kernel.vgprs = scripted->vgprs;
   kernel.kernarg_bytes = scripted->kernarg_bytes;
   kernel.preload_dwords = scripted->preload_dwords;
   kernel.preload_offset_bytes = scripted->preload_offset_bytes;
@@ -44,6 +45,8 @@ struct Workgroup::Impl {
   uint32_t scratch_slot = 0;
   unsigned turn = 0;
   Wave wave{};  // the state of all waves: at the entry, with all lanes
+  std::optional<WorkgroupPlace> place;
+  WaveSlots* place_of = nullptr;
 };
 
 // As the core does, but the test never looks at the values.
@@ -68,7 +71,18 @@ void Workgroup::start(const DispatchState& dispatch, std::array<uint32_t, 3> id,
   impl_->wave.set_exec(~uint64_t{0});
 }
 
-void Workgroup::leave_place() noexcept {}
+const WorkgroupPlace& Workgroup::place(Executor& executor) {
+  if (!impl_->place) {
+    impl_->place_of = executor.wave_slots;
+    impl_->place = executor.wave_slots->take(units, turn, impl_->dispatch->needs());
+  }
+  return *impl_->place;
+}
+
+void Workgroup::leave_place() noexcept {
+  if (impl_->place) impl_->place_of->give_back(*impl_->place);
+  impl_->place.reset();
+}
 
 unsigned Workgroup::waves() const noexcept { return impl_->dispatch->waves_per_workgroup(); }
 std::array<uint32_t, 3> Workgroup::id() const noexcept { return impl_->id; }

@@ -31,6 +31,7 @@ struct ScriptedKernel {
   uint32_t group_segment_bytes = 0;
   uint32_t private_segment_bytes = 0;
   uint32_t kernarg_bytes = 0;
+  uint32_t vgprs = 0;
   uint32_t preload_dwords = 0, preload_offset_bytes = 0;
   QueueError rejected = QueueError::none;
   uint32_t instructions_per_slice = 64;

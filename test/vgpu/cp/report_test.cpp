@@ -286,6 +286,36 @@ TEST_CASE("a report shows the workgroups of a running dispatch and what its barr
   CHECK(fires(second));
 }
 
+TEST_CASE("a report says that the compute units hold no more workgroups", "[report]") {
+  DeviceFixture device(with_workers(2));
+  ComputeQueue first(device), second(device);
+  Spinning spin(device);
+  amd_signal_t* const done = device.signal(2);
+  hsa_kernel_dispatch_packet_t all_lds = dispatch(spin.kernel, 208 * 64, 64, false, done);
+  all_lds.group_segment_size = 65536;
+  first.submit(all_lds);
+  report_with(
+      device,
+      "workgroups: 0 done, 104 running, 104 not started all that fit are running: 1 on each "
+      "of 104 compute units (LDS: 64 of 64 KiB each); another one starts when one of them "
+      "ends");
+  SECTION("also for another queue") {
+    hsa_kernel_dispatch_packet_t some_lds = dispatch(spin.kernel, 5 * 64, 64, false, done);
+    some_lds.group_segment_size = 512;
+    second.submit(some_lds);
+    report_with(device,
+                "workgroups: 0 done, 0 running, 5 not started no compute unit has room for another "
+                "one (wave slots: 1 of 32 each) beside those of queue 0 packet 0; one starts when "
+                "others end");
+  }
+  SECTION("but a kernel without LDS fits beside them") {
+    second.submit(dispatch(spin.kernel, 5 * 64, 64, false, done));
+    report_with(device, "workgroups: 0 done, 5 running, 0 not started");
+  }
+  spin.release = true;
+  CHECK(fires(done));
+}
+
 TEST_CASE("waves at one place share a line of a report", "[report]") {
   DeviceFixture device(with_workers(3));
   ComputeQueue queue(device);

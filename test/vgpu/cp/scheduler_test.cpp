@@ -78,6 +78,53 @@ TEST_CASE("workgroups that wait for all others of their dispatch become resident
   }
 }
 
+TEST_CASE("workgroups that have ended leave their room to all others of their dispatch") {
+  for (const uint32_t workers : {1u, 2u, 3u, 5u}) {
+    CAPTURE(workers);
+    DeviceFixture device(with_workers(workers));
+    ComputeQueue queue(device);
+    // Two workgroups of 16 waves fit on each of 104 compute units. A worker's part are blocks of
+    // eight in turn. Of the last part all wait for one another, and the others end at once.
+    constexpr unsigned kRoom = 208;
+    const unsigned groups = kRoom * workers;
+    std::atomic<unsigned> arrived{0};
+    amd_signal_t* done = device.signal(1);
+    queue.submit(dispatch(device.kernel([&](const Slice& slice) {
+      if (slice.id[0] / 8 % workers != workers - 1) return Result::ended;
+      if (slice.turn == 0) ++arrived;
+      return arrived == kRoom ? Result::ended : Result::preempted;
+    }),
+                          groups * 1024, 1024, false, done));
+    CHECK(fires(done));
+  }
+}
+
+TEST_CASE("no more workgroups of a dispatch are resident than compute units have room for") {
+  for (const uint32_t workers : {1u, 2u, 5u}) {
+    CAPTURE(workers);
+    DeviceFixture device(with_workers(workers));
+    ComputeQueue queue(device);
+    std::atomic<int> resident{0}, most{0};
+    amd_signal_t* done = device.signal(1);
+    hsa_kernel_dispatch_packet_t packet = dispatch(device.kernel([&](const Slice& slice) {
+      if (slice.turn == 0) {
+        const int now = ++resident;
+        int seen = most;
+        while (seen < now && !most.compare_exchange_weak(seen, now)) {
+        }
+      }
+      if (slice.turn < slice.id[0] % 5) return Result::preempted;
+      --resident;
+      return Result::ended;
+    }),
+                                                   4000 * 64, 64, false, done);
+    packet.group_segment_size = 22000;  // 22016 bytes in blocks of 512: two on a compute unit
+    queue.submit(packet);
+    CHECK(fires(done));
+    CHECK(most <= 208);
+  }
+}
+
 TEST_CASE("a grid may have 2^62 work-items: only each dimension is limited") {
   Options options;
   options.deterministic = true;  // starts at a random workgroup, not at the first one

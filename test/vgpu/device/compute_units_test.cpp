@@ -98,7 +98,7 @@ TEST_CASE("workgroups go to the engines in turn and within an engine to its unit
   WaveSlots slots(mi210);
   const ComputeUnitSet all = ComputeUnitSet::all(mi210);
   for (unsigned turn = 0; turn < 104; ++turn) {
-    const WorkgroupPlace place = slots.take(all, turn, 1);
+    const WorkgroupPlace place = slots.take(all, turn, {1});
     CHECK(place.engine == turn % 8);
     CHECK(place.unit == turn / 8);
   }
@@ -108,7 +108,7 @@ TEST_CASE("workgroups go to the engines in turn and within an engine to its unit
   WaveSlots other(mi210);
   std::vector<std::pair<unsigned, unsigned>> placed;
   for (unsigned turn = 0; turn < 8; ++turn) {
-    const WorkgroupPlace place = other.take(uneven, turn, 4);
+    const WorkgroupPlace place = other.take(uneven, turn, {4});
     placed.emplace_back(place.engine, place.unit);
   }
   CHECK(placed == std::vector<std::pair<unsigned, unsigned>>{
@@ -117,13 +117,14 @@ TEST_CASE("workgroups go to the engines in turn and within an engine to its unit
 
 TEST_CASE("waves of a workgroup use the SIMDs of their unit in turn") {
   WaveSlots slots(device("gfx90a"));
-  const WorkgroupPlace place = slots.take_on(0, 6);
+  const WorkgroupPlace place = slots.take_on(0, {6});
   CHECK(waves(place) ==
         std::vector<Wave>{
             {0, 0, 0, 0}, {0, 0, 1, 0}, {0, 0, 2, 0}, {0, 0, 3, 0}, {0, 0, 0, 1}, {0, 0, 1, 1}});
-  CHECK(waves(slots.take_on(0, 3)) == std::vector<Wave>{{0, 0, 2, 1}, {0, 0, 3, 1}, {0, 0, 0, 2}});
+  CHECK(waves(slots.take_on(0, {3})) ==
+        std::vector<Wave>{{0, 0, 2, 1}, {0, 0, 3, 1}, {0, 0, 0, 2}});
   slots.give_back(place);
-  CHECK(waves(slots.take_on(0, 1)) == std::vector<Wave>{{0, 0, 1, 0}});
+  CHECK(waves(slots.take_on(0, {1})) == std::vector<Wave>{{0, 0, 1, 0}});
 }
 
 TEST_CASE("resident waves never share a slot while the set has room") {
@@ -136,21 +137,21 @@ TEST_CASE("resident waves never share a slot while the set has room") {
     std::set<Wave> used;
     std::vector<WorkgroupPlace> places;
     for (unsigned turn = 0; turn < groups; ++turn) {
-      places.push_back(slots.take(all, turn, 4));
+      places.push_back(slots.take(all, turn, {4}));
       for (const Wave& wave : waves(places.back())) {
         CHECK(used.insert(wave).second);
         REQUIRE(std::get<3>(wave) < slots_per_simd);
       }
     }
     // Full: the next workgroup shares the slots of others, and its end frees none of them.
-    const WorkgroupPlace surplus = slots.take(all, 5, 4);
+    const WorkgroupPlace surplus = slots.take(all, 5, {4});
     CHECK(surplus.xcd == 5 % description.xcds);
     CHECK(surplus.engine == 5 / description.xcds % description.engines_per_xcd());
     slots.give_back(surplus);
-    const Wave still_used = waves(slots.take(all, 5, 4)).front();
+    const Wave still_used = waves(slots.take(all, 5, {4})).front();
     CHECK(used.count(still_used) == 1);
     slots.give_back(places[17]);
-    CHECK(waves(slots.take(all, 17 % description.xcds, 4)) == waves(places[17]));
+    CHECK(waves(slots.take(all, 17 % description.xcds, {4})) == waves(places[17]));
   }
 }
 
@@ -160,11 +161,11 @@ TEST_CASE("a unit holds at most 16 workgroups of several waves, each with its ow
   const ComputeUnitSet one = ComputeUnitSet::of_mask(mi60, std::vector<uint32_t>{0x11});
   std::set<unsigned> groups;
   for (unsigned index = 0; index < 16; ++index) {
-    const WorkgroupPlace place = slots.take(one, 0, 2);
+    const WorkgroupPlace place = slots.take(one, 0, {2});
     CHECK(place.unit == 0);
     CHECK(groups.insert(place.group).second);
   }
   CHECK(*groups.rbegin() == 15);
-  CHECK(slots.take(one, 0, 2).unit == 1);
-  CHECK(slots.take(one, 0, 1).unit == 0);
+  CHECK(slots.take(one, 0, {2}).unit == 1);
+  CHECK(slots.take(one, 0, {1}).unit == 0);
 }

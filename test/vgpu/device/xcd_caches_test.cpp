@@ -205,7 +205,7 @@ TEST_CASE("workgroups are dealt to the XCDs in turn", "[xcds]") {
   WaveSlots slots(mi300x());
   for (uint64_t turn = 0; turn < 100; ++turn) {
     CHECK(all.xcd_of_turn(mi300x(), turn) == turn % 8);
-    CHECK(slots.take(all, turn, 4).xcd == turn % 8);
+    CHECK(slots.take(all, turn, {4}).xcd == turn % 8);
   }
 }
 
@@ -215,12 +215,12 @@ TEST_CASE("workgroups fill an XCD without one more than its 38 units have room f
   std::set<std::array<unsigned, 3>> units;
   // two workgroups of 16 waves fill a unit's 32 slots
   for (uint64_t turn = 0; turn < 2 * 304; ++turn) {
-    const WorkgroupPlace place = slots.take(all, turn, 16);
+    const WorkgroupPlace place = slots.take(all, turn, {16});
     REQUIRE(place.owned);
     units.insert({place.xcd, place.engine, place.unit});
   }
   CHECK(units.size() == 304);
-  const WorkgroupPlace surplus = slots.take(all, 3, 1);
+  const WorkgroupPlace surplus = slots.take(all, 3, {1});
   CHECK_FALSE(surplus.owned);
   CHECK(surplus.xcd == 3);
 }
@@ -235,7 +235,7 @@ TEST_CASE("an XCD's engines have 10, 10, 9 and 9 units, numbered without gaps", 
     for (uint32_t index = 0; index < 38; ++index) {
       const uint32_t number = all.number_of(mi300x(), xcd, index);
       CHECK(number == xcd * 38 + index);
-      const WorkgroupPlace place = slots.take_on(number, 1);
+      const WorkgroupPlace place = slots.take_on(number, {1});
       CHECK(place.xcd == xcd);
       if (xcd == 0) ++engine_units[place.engine];
     }

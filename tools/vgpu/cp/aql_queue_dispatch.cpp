@@ -15,7 +15,8 @@ namespace {
 
 // Checks the packet against what its kernel needs.
 std::optional<PacketError> kernel_refuses(const hsa_kernel_dispatch_packet_t& packet,
-                                          const gfx9::Kernel& kernel) {
+                                          const gfx9::Kernel& kernel,
+                                          const DeviceDescription& device) {
   if (packet.group_segment_size < kernel.group_segment_bytes)
     return PacketError{QueueError::group_memory, "group segment of " +
                                                      std::to_string(packet.group_segment_size) +
@@ -30,6 +31,11 @@ std::optional<PacketError> kernel_refuses(const hsa_kernel_dispatch_packet_t& pa
   if (kernel.kernarg_bytes != 0 && kernarg % 16 != 0)
     return PacketError{QueueError::packet_format, "the kernarg address " + std::to_string(kernarg) +
                                                       " is not 16-byte aligned"};
+  if (const WorkgroupNeeds needs = gfx9::needs_of(kernel, packet); !fits_on_unit(device, needs))
+    return PacketError{QueueError::too_many_registers,
+                       "a compute unit has no room for a workgroup of " +
+                           std::to_string(needs.waves) + " waves (" + limits_text(device, needs) +
+                           ")"};
   return std::nullopt;
 }
 
@@ -63,7 +69,7 @@ bool AqlQueue::launch_dispatch(const std::byte* bytes, AqlHeader header) {
     return false;
   }
   const gfx9::Kernel& kernel = std::get<gfx9::Kernel>(loaded.kernel);
-  if (const auto error = kernel_refuses(packet, kernel)) {
+  if (const auto error = kernel_refuses(packet, kernel, *options.device)) {
     stop(next_, header.type(), error->error, "kernel " + loaded.name + ": " + error->reason);
     return false;
   }
@@ -146,7 +152,8 @@ bool AqlQueue::chain_next(const std::byte* bytes, AqlHeader header) {
   const LoadedKernel* const loaded = context_.kernels.find_known(packet.kernel_object);
   if (loaded == nullptr) return false;
   const auto* const kernel = std::get_if<gfx9::Kernel>(&loaded->kernel);
-  if (kernel == nullptr || kernel->preload_dwords != 0 || kernel_refuses(packet, *kernel))
+  if (kernel == nullptr || kernel->preload_dwords != 0 ||
+      kernel_refuses(packet, *kernel, *context_.device.options.device))
     return false;
   std::unique_ptr<gfx9::DispatchState> state = make_state(packet, *loaded);
   if (state == nullptr) return false;

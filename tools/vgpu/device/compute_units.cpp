@@ -96,36 +96,59 @@ WaveSlots::Unit& WaveSlots::unit(const WorkgroupPlace& place) noexcept {
   return units_[first_unit(device_, place.xcd, place.engine) + place.unit];
 }
 
-// Each wave takes the SIMD with the most free slots, so a workgroup on an idle unit uses its SIMDs
-// in turn.
-bool WaveSlots::try_take(WorkgroupPlace& place, unsigned waves) {
-  Unit& at = unit(place);
-  const unsigned simds = device_.simds_per_compute_unit;
-  unsigned used = 0;
-  for (const uint16_t simd : at.used) used += static_cast<unsigned>(std::popcount(simd));
-  if (used + waves > simds * device_.max_waves_per_simd) return false;
-  // A workgroup of one wave needs no barrier, so it takes none of the unit's groups.
-  const auto group = static_cast<unsigned>(std::countr_one(at.groups));
-  if (waves > 1 && group == kGroupsPerUnit) return false;
+// Whether the SIMD has room for a wave, if it gets `before` others of the workgroup first.
+bool WaveSlots::fits_on_simd(const Unit& at, unsigned simd, const WorkgroupNeeds& needs,
+                             unsigned before) const noexcept {
+  const unsigned waves = before + 1;
+  return static_cast<unsigned>(std::popcount(at.used[simd])) + waves <=
+             device_.max_waves_per_simd &&
+         at.vgprs[simd] + waves * needs.vgprs <= vgprs_per_simd(device_) &&
+         at.sgprs[simd] + waves * needs.sgprs <= kSgprsPerSimd;
+}
 
-  place.waves = static_cast<uint8_t>(waves);
+bool WaveSlots::has_room(const Unit& at, const WorkgroupNeeds& needs) const noexcept {
+  if (at.lds_blocks + needs.lds_blocks > lds_blocks_per_unit(device_)) return false;
+  // A workgroup of one wave needs no barrier, so it takes none of the unit's groups.
+  if (needs.waves > 1 && std::countr_one(at.groups) == kBarriersPerUnit) return false;
+  unsigned waves = 0;
+  for (unsigned simd = 0; simd < device_.simds_per_compute_unit; ++simd)
+    for (unsigned on_simd = 0; waves < needs.waves && fits_on_simd(at, simd, needs, on_simd);
+         ++on_simd)
+      ++waves;
+  return waves == needs.waves;
+}
+
+// Each wave takes the SIMD with the most free slots among those that have room for it, so a
+// workgroup on an idle unit uses its SIMDs in turn.
+bool WaveSlots::try_take(WorkgroupPlace& place, const WorkgroupNeeds& needs) {
+  Unit& at = unit(place);
+  if (!has_room(at, needs)) return false;
+  place.waves = static_cast<uint8_t>(needs.waves);
   place.owned = true;
-  if (waves > 1) {
-    place.group = static_cast<uint8_t>(group);
-    at.groups = static_cast<uint16_t>(at.groups | 1u << group);
+  place.needs = needs;
+  if (needs.waves > 1) {
+    place.group = static_cast<uint8_t>(std::countr_one(at.groups));
+    at.groups = static_cast<uint16_t>(at.groups | 1u << place.group);
   }
-  for (unsigned wave = 0; wave < waves; ++wave) {
-    const auto least = std::min_element(
-        at.used.begin(), at.used.begin() + simds,
-        [](uint16_t one, uint16_t other) { return std::popcount(one) < std::popcount(other); });
-    const auto slot = static_cast<unsigned>(std::countr_one(*least));
-    *least = static_cast<uint16_t>(*least | 1u << slot);
-    place.slots[wave] = {static_cast<uint8_t>(least - at.used.begin()), static_cast<uint8_t>(slot)};
+  at.lds_blocks = static_cast<uint16_t>(at.lds_blocks + needs.lds_blocks);
+  if (at.owners++ == 0) used_units_.fetch_add(1, std::memory_order_relaxed);
+  for (unsigned wave = 0; wave < needs.waves; ++wave) {
+    unsigned least = kMaxSimds;
+    for (unsigned simd = 0; simd < device_.simds_per_compute_unit; ++simd)
+      if (fits_on_simd(at, simd, needs, 0) &&
+          (least == kMaxSimds || std::popcount(at.used[simd]) < std::popcount(at.used[least])))
+        least = simd;
+    const auto slot = static_cast<unsigned>(std::countr_one(at.used[least]));
+    at.used[least] = static_cast<uint16_t>(at.used[least] | 1u << slot);
+    at.vgprs[least] = static_cast<uint16_t>(at.vgprs[least] + needs.vgprs);
+    at.sgprs[least] = static_cast<uint16_t>(at.sgprs[least] + needs.sgprs);
+    place.slots[wave] = {static_cast<uint8_t>(least), static_cast<uint8_t>(slot)};
   }
   return true;
 }
 
-WorkgroupPlace WaveSlots::take(const ComputeUnitSet& units, uint64_t turn, unsigned waves) {
+WorkgroupPlace WaveSlots::take(const ComputeUnitSet& units, uint64_t turn,
+                               const WorkgroupNeeds& needs) {
   const uint32_t xcd = units.xcd_of_turn(device_, turn);
   turn /= device_.xcds;
   std::array<uint8_t, ComputeUnitSet::kMaxEngines> engines;  // those of the set
@@ -150,15 +173,16 @@ WorkgroupPlace WaveSlots::take(const ComputeUnitSet& units, uint64_t turn, unsig
     for (unsigned next = 0; next < size; ++next) {
       const auto index = static_cast<unsigned>((turn / count + next) % size);
       WorkgroupPlace place = place_on(engine, index, {});
-      if (try_take(place, waves)) return place;
+      if (try_take(place, needs)) return place;
     }
   }
   const unsigned engine = engines[turn % count];
   const auto size = static_cast<unsigned>(std::popcount(units_of(engine)));
-  return place_on(engine, static_cast<unsigned>(turn / count % size), WorkgroupPlace::alone(waves));
+  return place_on(engine, static_cast<unsigned>(turn / count % size),
+                  WorkgroupPlace::alone(needs.waves));
 }
 
-WorkgroupPlace WaveSlots::take_on(uint32_t compute_unit, unsigned waves) {
+WorkgroupPlace WaveSlots::take_on(uint32_t compute_unit, const WorkgroupNeeds& needs) {
   const uint32_t xcd = compute_unit / device_.units_per_xcd();
   uint32_t unit = compute_unit % device_.units_per_xcd(), engine = 0;
   for (; unit >= device_.units_of_engine(engine); ++engine) unit -= device_.units_of_engine(engine);
@@ -170,18 +194,37 @@ WorkgroupPlace WaveSlots::take_on(uint32_t compute_unit, unsigned waves) {
   };
   const std::lock_guard lock(mutex_);
   WorkgroupPlace place = place_there({});
-  return try_take(place, waves) ? place : place_there(WorkgroupPlace::alone(waves));
+  return try_take(place, needs) ? place : place_there(WorkgroupPlace::alone(needs.waves));
 }
 
 void WaveSlots::give_back(const WorkgroupPlace& place) {
   if (!place.owned) return;
+  const WorkgroupNeeds& needs = place.needs;
   const std::lock_guard lock(mutex_);
   Unit& at = unit(place);
   for (unsigned wave = 0; wave < place.waves; ++wave) {
-    uint16_t& used = at.used[place.slots[wave].simd];
-    used = static_cast<uint16_t>(used & ~(1u << place.slots[wave].index));
+    const auto [simd, slot] = place.slots[wave];
+    at.used[simd] = static_cast<uint16_t>(at.used[simd] & ~(1u << slot));
+    at.vgprs[simd] = static_cast<uint16_t>(at.vgprs[simd] - needs.vgprs);
+    at.sgprs[simd] = static_cast<uint16_t>(at.sgprs[simd] - needs.sgprs);
   }
+  at.lds_blocks = static_cast<uint16_t>(at.lds_blocks - needs.lds_blocks);
   if (place.waves > 1) at.groups = static_cast<uint16_t>(at.groups & ~(1u << place.group));
+  if (--at.owners == 0) used_units_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+uint64_t WaveSlots::room_beside(const ComputeUnitSet& units, const WorkgroupNeeds& needs,
+                                uint32_t used) const {
+  // Units outside of the set count as used.
+  const uint32_t outside = device_.compute_units - units.size();
+  if (used + outside < device_.compute_units) return units.size() - used;
+  const std::lock_guard lock(mutex_);
+  size_t number = 0;
+  for (unsigned engine = 0; engine < device_.shader_engines; ++engine)
+    for (unsigned unit = 0; unit < device_.units_of_engine(engine % device_.engines_per_xcd());
+         ++unit, ++number)
+      if ((units.engine(engine) >> unit & 1) != 0 && has_room(units_[number], needs)) return 1;
+  return 0;
 }
 
 }  // namespace uptempo::vgpu

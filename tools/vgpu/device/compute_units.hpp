@@ -6,6 +6,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "device/description.hpp"
+#include "device/occupancy.hpp"
 
 namespace uptempo::vgpu {
 
@@ -68,20 +70,21 @@ struct WorkgroupPlace {
   uint8_t unit = 0;    // of the engine
   uint8_t group = 0;   // among the unit's workgroups of several waves
   uint8_t waves = 0;
-  bool owned = false;  // the slots are taken until give_back()
+  bool owned = false;  // `needs` is taken of the unit until give_back()
+  WorkgroupNeeds needs{};
   std::array<Slot, kMaxWaves> slots{};
 };
 
-// The wave slots of all compute units.
+// The wave slots, registers, LDS and barriers of all compute units.
 //
 // Placement: workgroups (`turn`) go to the XCDs of the queue's set in turn, within an XCD to its
 // engines in turn, and within an engine to its units in turn. A workgroup whose unit has no room
-// goes to the next unit of the engine, then to the next engine of the XCD. A unit has room for a
-// workgroup while it has a free slot for each wave and fewer than 16 workgroups of several waves.
+// goes to the next unit of the engine, then to the next engine of the XCD. The waves of a workgroup
+// go to the SIMDs with the fewest waves. Occupancy gives the sources of the limits.
 //
-// Limits: LDS and registers are not counted. The scheduler may keep more waves resident than the
-// set has slots, because every dispatch makes progress. The surplus workgroups share the slots of
-// others, like workgroups of a queue that the hardware has switched out.
+// Surplus: if no unit has room for it, a workgroup shares the slots of others and owns nothing. That
+// is so for a workgroup whose unit is given (take_on), for one whose XCD is full, and for those
+// that several workers started at the same time.
 //
 // Thread safety: all members from any thread.
 class WaveSlots {
@@ -89,26 +92,41 @@ class WaveSlots {
   explicit WaveSlots(const DeviceDescription& device);
 
   // Requires a set that is not empty, and 1 to 16 waves.
-  WorkgroupPlace take(const ComputeUnitSet& units, uint64_t turn, unsigned waves);
+  WorkgroupPlace take(const ComputeUnitSet& units, uint64_t turn, const WorkgroupNeeds& needs);
   // On the unit with that number, whether it has room or not.
-  WorkgroupPlace take_on(uint32_t compute_unit, unsigned waves);
+  WorkgroupPlace take_on(uint32_t compute_unit, const WorkgroupNeeds& needs);
   void give_back(const WorkgroupPlace& place);
+
+  // The number of workgroups that fit beside those that own a place: 0 if none does, otherwise at
+  // least 1 and perhaps too few. One load if none owns a place.
+  uint64_t room(const ComputeUnitSet& units, const WorkgroupNeeds& needs) const {
+    const uint32_t used = used_units_.load(std::memory_order_relaxed);
+    return used == 0 ? ~uint64_t{0} : room_beside(units, needs, used);
+  }
 
  private:
   static constexpr unsigned kMaxSimds = 4;
-  static constexpr unsigned kGroupsPerUnit = 16;
   struct Unit {
     std::array<uint16_t, kMaxSimds> used{};  // bit s: slot s of the SIMD
-    uint16_t groups = 0;                     // bit g: group g
+    std::array<uint16_t, kMaxSimds> vgprs{}, sgprs{};
+    uint16_t lds_blocks = 0;
+    uint16_t groups = 0;  // bit g: group g
+    uint16_t owners = 0;
   };
 
   // `place` names the unit.
   Unit& unit(const WorkgroupPlace& place) noexcept;
-  bool try_take(WorkgroupPlace& place, unsigned waves);
+  bool fits_on_simd(const Unit& at, unsigned simd, const WorkgroupNeeds& needs,
+                    unsigned before) const noexcept;
+  bool has_room(const Unit& at, const WorkgroupNeeds& needs) const noexcept;
+  bool try_take(WorkgroupPlace& place, const WorkgroupNeeds& needs);
+  uint64_t room_beside(const ComputeUnitSet& units, const WorkgroupNeeds& needs,
+                       uint32_t used) const;
 
   const DeviceDescription& device_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::vector<Unit> units_;
+  std::atomic<uint32_t> used_units_{0};  // units with owners; changes under the mutex
 };
 
 }  // namespace uptempo::vgpu

@@ -101,12 +101,15 @@ const WorkgroupPlace& Workgroup::place(Executor& executor) {
   Impl& impl = *impl_;
   if (impl.place) return *impl.place;
   impl.place_of = executor.wave_slots;
+  // As many waves as this workgroup has: those at the far edges of a grid may have fewer.
+  WorkgroupNeeds needs = impl.dispatch->needs();
+  needs.waves = static_cast<uint16_t>(impl.waves);
   if (impl.place_of == nullptr) {
     impl.place = WorkgroupPlace::alone(impl.waves);
   } else if (executor.caches != nullptr) {
-    impl.place = impl.place_of->take_on(compute_unit, impl.waves);
+    impl.place = impl.place_of->take_on(compute_unit, needs);
   } else {
-    impl.place = impl.place_of->take(units, turn, impl.waves);
+    impl.place = impl.place_of->take(units, turn, needs);
   }
   return *impl.place;
 }

@@ -22,6 +22,7 @@
 #include "device/compute_units.hpp"
 #include "device/device.hpp"
 #include "device/observer.hpp"
+#include "device/occupancy.hpp"
 #include "gfx9/decode/decoder.hpp"
 #include "gfx9/op.hpp"
 
@@ -49,6 +50,14 @@ struct Kernel {
   bool dynamic_stack = false;
   bool legacy = false;  // an amd_kernel_code_t: in practice a blit kernel of ROCr
 
+  // Registers that the hardware allocates to a wave. On gfx90a and gfx942 both kinds of VGPRs are of
+  // one file; gfx908 has as many of each kind in files of their own.
+  constexpr uint32_t allocated_vgprs() const noexcept {
+    return accumulation_offset != 0 ? vgprs + accumulation_vgprs : vgprs;
+  }
+  // GRANULATED_WAVEFRONT_SGPR_COUNT: twice the number of blocks of 16, less 1 (LLVM AMDGPUUsage).
+  constexpr uint32_t allocated_sgprs() const noexcept { return ((rsrc1 >> 6 & 0xf) / 2 + 1) * 16; }
+
   // The queue error to report, and a sentence that gives the reason.
   struct Rejected {
     QueueError error;
@@ -63,6 +72,18 @@ class WaveSync;
 // Number of waves for `work_items`, including a partial last wave.
 constexpr uint32_t waves_of(uint32_t work_items) noexcept {
   return (work_items + kLanes - 1) / kLanes;
+}
+
+// The needs of a complete workgroup. Requires a packet that was checked: at most 1024 work-items
+// and 64 KiB of LDS.
+inline WorkgroupNeeds needs_of(const Kernel& kernel,
+                               const hsa_kernel_dispatch_packet_t& packet) noexcept {
+  return {
+      .waves = static_cast<uint16_t>(waves_of(uint32_t{packet.workgroup_size_x} *
+                                              packet.workgroup_size_y * packet.workgroup_size_z)),
+      .lds_blocks = WorkgroupNeeds::lds_blocks_of(packet.group_segment_size),
+      .vgprs = static_cast<uint16_t>(kernel.allocated_vgprs()),
+      .sgprs = static_cast<uint16_t>(kernel.allocated_sgprs())};
 }
 
 struct DispatchState {
@@ -119,10 +140,8 @@ struct DispatchState {
             count(packet.grid_size_z, packet.workgroup_size_z)};
   }
   // Waves of a complete workgroup.
-  uint32_t waves_per_workgroup() const noexcept {
-    return waves_of(uint32_t{packet.workgroup_size_x} * packet.workgroup_size_y *
-                    packet.workgroup_size_z);
-  }
+  uint32_t waves_per_workgroup() const noexcept { return needs().waves; }
+  WorkgroupNeeds needs() const noexcept { return needs_of(kernel, packet); }
 };
 
 struct CodePage;
@@ -263,8 +282,9 @@ class Workgroup {
   // `faulted` when one faulted (executor.fault). Call between executor.enter() and leave().
   Result run(Executor& executor, uint64_t instructions);
 
-  // The place of its waves, which HW_ID reports. Workgroups that do not ask for it take no place,
-  // so starting a workgroup costs nothing for it. The first call after start() takes the place: on
+  // The place of its waves, which HW_ID reports. A workgroup that does not read it and ends within
+  // its first slice takes no place, so starting a workgroup costs nothing for it. The first call
+  // after start() takes the place: on
   // `compute_unit` if the executor has caches, else by `units` and `turn`. Call it while
   // `executor` runs the workgroup.
   const WorkgroupPlace& place(Executor& executor);

@@ -171,6 +171,12 @@ void AqlQueue::describe_waves(QueueSnapshot& snapshot, Scheduler::Residents& res
     for (auto& resident : residents.workgroups)
       if (resident.dispatch == dispatch)
         packet.dispatch->resident.push_back(std::move(resident.workgroup));
+    const DeviceDescription& device = *context_.device.options.device;
+    const WorkgroupNeeds needs = dispatch->state().needs();
+    packet.dispatch->units = share_.units.size();
+    packet.dispatch->per_unit = occupancy(device, needs).workgroups();
+    packet.dispatch->limits = limits_text(device, needs);
+    packet.dispatch->has_room = context_.scheduler.fits(share_.units, needs);
   }
 }
 

@@ -167,11 +167,42 @@ class HangReport {
           dispatch.workgroups - std::min(dispatch.workgroups, dispatch.not_started + resident);
       text_.line(6, "workgroups: " + std::to_string(done) + " done, " + std::to_string(resident) +
                         " running, " + std::to_string(dispatch.not_started) + " not started");
+      add_residency(queue, packet);
       add_waves(text_, 6, dispatch, queue.gpu, memory, sources_);
     }
     if (queue.running.size() > kMaxRunning)
       text_.line(4, "and " + std::to_string(queue.running.size() - kMaxRunning) +
                         " more packets that run");
+  }
+
+  // The reason why the rest of the workgroups does not start, if it is the compute units.
+  void add_residency(const QueueSnapshot& queue, const PacketSnapshot& packet) {
+    const DispatchSnapshot& dispatch = *packet.dispatch;
+    if (dispatch.not_started == 0 || dispatch.units == 0) return;
+    const uint64_t resident = dispatch.resident.size();
+    if (resident >= uint64_t{dispatch.per_unit} * dispatch.units) {
+      text_.line(8, "all that fit are running: " + std::to_string(dispatch.per_unit) +
+                        " on each of " + std::to_string(dispatch.units) + " compute units (" +
+                        dispatch.limits + "); another one starts when one of them ends");
+    } else if (!dispatch.has_room) {
+      text_.line(8, "no compute unit has room for another one (" + dispatch.limits + ")" +
+                        others_text(queue, packet) + "; one starts when others end");
+    }
+  }
+
+  // " beside those of queue 1 packet 0"
+  std::string others_text(const QueueSnapshot& queue, const PacketSnapshot& packet) const {
+    std::string text;
+    size_t named = 0;
+    for (const QueueSnapshot* other : queues_) {
+      if (other->gpu != queue.gpu) continue;
+      for (const PacketSnapshot& running : other->running) {
+        if (&running == &packet || running.dispatch->resident.empty()) continue;
+        if (++named > kMaxRunning) return text + ", ...";
+        text += (named == 1 ? " beside those of " : ", ") + place(*other, running.index);
+      }
+    }
+    return text;
   }
 
   std::string kernel_of(const PacketSnapshot& packet, AddressSpace::Reader& memory) const {

@@ -54,6 +54,10 @@ struct DispatchSnapshot {
   uint64_t workgroups = 0;
   uint64_t not_started = 0;
   std::vector<WorkgroupSnapshot> resident;
+  // Compute units of the queue, and the workgroups that one holds by `limits` (limits_text()).
+  uint32_t units = 0, per_unit = 0;
+  std::string limits;
+  bool has_room = true;  // a unit has room for a workgroup beside those of all dispatches
 };
 
 // A signal and its value.

@@ -50,7 +50,7 @@ void Claims::open(Slot& slot, const Deal& deal, bool locked) noexcept {
   slot.room_.store(deal.room, std::memory_order_release);
   slot.parts_count_.store(deal.parts, std::memory_order_release);
   slot.block_.store(deal.block, std::memory_order_release);
-  slot.waves_.store(deal.waves, std::memory_order_release);
+  slot.needs_.store(deal.needs, std::memory_order_release);
   slot.generation_.store(before + 2, std::memory_order_release);
 }
 
@@ -65,7 +65,7 @@ std::optional<Claims::Opened> Claims::read(const Slot& slot) noexcept {
       {slot.total_.load(std::memory_order_acquire),
        slot.parts_count_.load(std::memory_order_acquire),
        slot.block_.load(std::memory_order_acquire), slot.room_.load(std::memory_order_acquire),
-       slot.waves_.load(std::memory_order_acquire)}};
+       slot.needs_.load(std::memory_order_acquire)}};
   if (slot.generation_.load(std::memory_order_relaxed) != generation) return std::nullopt;
   return opened;
 }
@@ -232,28 +232,47 @@ Claims::PartState Claims::claim_part(Slot& slot, const Opened& opened, uint32_t 
   }
 }
 
-// Sets `room` to the number of workgroups that may become resident, at least 1.
+// Lowers `room` to the number of workgroups that may become resident. Returns false if there is
+// none.
 bool Claims::has_room_for(const Slot& slot, const Opened& opened, uint32_t part, uint64_t next,
                           uint64_t& room) const noexcept {
   const Deal& deal = opened.deal;
-  if (device_.preempted_waves.load(std::memory_order_relaxed) + deal.waves > device_.max_waves) {
-    // Each dispatch has at least one resident workgroup.
-    room = 1;
-    for (uint32_t each = 0; each < deal.parts; ++each) {
-      const uint64_t claimed = std::min(
-          value_in(slot.parts_[each].ticket.load(std::memory_order_relaxed), opened.generation),
-          deal.size(each));
-      if (claimed > ended_in(slot, opened, each)) return false;
-    }
-    return true;
+  if (deal.total > deal.room) {
+    const uint64_t resident = next - std::min(ended_in(slot, opened, part), next);
+    uint64_t most = deal.room_of(part);
+    if (most <= resident) most += borrowed(slot, opened, part);
+    if (most <= resident) return false;
+    room = std::min(room, most - resident);
   }
-  if (deal.total <= deal.room) return true;
-  const uint64_t ended = ended_in(slot, opened, part);
-  const uint64_t resident = next - std::min(ended, next);
-  const uint64_t most = deal.room_of(part);
-  if (most <= resident) return false;
-  room = most - resident;
+  // Beside other dispatches. Every worker may claim at the same time. No division if none of their
+  // workgroups holds a place.
+  const uint64_t beside = device_.slots.room(device_.units, deal.needs);
+  if (beside < kMaxChunk * device_.workers) {
+    if (beside == 0) return false;
+    room = std::min(room, std::max<uint64_t>(beside / device_.workers, 1));
+  }
   return true;
+}
+
+// The room of parts of which nothing is left to claim. The first of the other parts has it, so that
+// all workgroups of the dispatch together never exceed its room. A part that is closed with more
+// workgroups than its own room counts negative.
+uint64_t Claims::borrowed(const Slot& slot, const Opened& opened, uint32_t part) noexcept {
+  int64_t room = 0;
+  for (uint32_t each = 0; each < opened.deal.parts; ++each) {
+    if (each == part) continue;
+    // acquire: no claim of a closed part follows, and its ends only make more room.
+    const uint64_t next =
+        value_in(slot.parts_[each].ticket.load(std::memory_order_acquire), opened.generation);
+    if (next == kClosed) {
+      const uint64_t size = opened.deal.size(each);
+      const uint64_t resident = size - std::min(ended_in(slot, opened, each), size);
+      room += static_cast<int64_t>(opened.deal.room_of(each)) - static_cast<int64_t>(resident);
+    } else if (each < part) {
+      return 0;
+    }
+  }
+  return static_cast<uint64_t>(std::max<int64_t>(room, 0));
 }
 
 }  // namespace uptempo::vgpu

@@ -34,6 +34,8 @@
 #include <vector>
 
 #include "cp/scheduler/queue_share.hpp"
+#include "device/compute_units.hpp"
+#include "device/occupancy.hpp"
 
 namespace uptempo::vgpu {
 
@@ -45,15 +47,16 @@ struct Deal {
   uint32_t parts = 1;  // none is empty
   uint32_t block = 1;  // consecutive workgroups of a part
   uint64_t room = 0;   // most resident workgroups, at least `parts`
-  uint32_t waves = 0;  // of a workgroup
+  WorkgroupNeeds needs{};
 
   static constexpr uint32_t kMaxBlock = 8;
 
   // For that many workers. All resident workgroups together are at most `room`.
-  static Deal make(uint64_t total, uint32_t waves, uint64_t room, uint32_t workers) noexcept {
+  static Deal make(uint64_t total, const WorkgroupNeeds& needs, uint64_t room,
+                   uint32_t workers) noexcept {
     const uint64_t parts = std::min({uint64_t{workers}, total, room});
     return {total, static_cast<uint32_t>(parts),
-            static_cast<uint32_t>(std::clamp<uint64_t>(total / parts, 1, kMaxBlock)), room, waves};
+            static_cast<uint32_t>(std::clamp<uint64_t>(total / parts, 1, kMaxBlock)), room, needs};
   }
 
   // Workgroups of a part.
@@ -66,7 +69,7 @@ struct Deal {
   uint64_t workgroup(uint32_t part, uint64_t index) const noexcept {
     return (index / block * parts + part) * block + index % block;
   }
-  // Most resident workgroups of a part.
+  // Most resident workgroups of a part, unless it borrows those of others (Claims::borrowed).
   uint64_t room_of(uint32_t part) const noexcept {
     return room * (part + 1) / parts - room * part / parts;
   }
@@ -101,10 +104,9 @@ class Claims {
     std::vector<uint32_t> exhausted;
   };
 
-  // Workgroups that were preempted take room of the device, too.
   struct Device {
-    const std::atomic<uint64_t>& preempted_waves;
-    uint64_t max_waves;
+    const WaveSlots& slots;  // of the workgroups that were preempted
+    const ComputeUnitSet units;
     uint32_t workers;
   };
 
@@ -210,6 +212,7 @@ class Claims {
                        Claim& claim) const noexcept;
   bool has_room_for(const Slot& slot, const Opened& opened, uint32_t part, uint64_t next,
                     uint64_t& room) const noexcept;
+  static uint64_t borrowed(const Slot& slot, const Opened& opened, uint32_t part) noexcept;
 
   Slot& slot_at(size_t index) const noexcept;
   std::atomic<uint64_t>& shown(size_t group, size_t priority) const noexcept;
@@ -244,7 +247,9 @@ class alignas(64) Claims::Slot {
   std::atomic<bool> locked_{false};
   std::atomic<Dispatch*> dispatch_{nullptr};
   std::atomic<uint64_t> total_{0}, room_{0};
-  std::atomic<uint32_t> parts_count_{1}, block_{1}, waves_{0};
+  std::atomic<uint32_t> parts_count_{1}, block_{1};
+  std::atomic<WorkgroupNeeds> needs_{WorkgroupNeeds{}};
+  static_assert(std::atomic<WorkgroupNeeds>::is_always_lock_free);
   bool has_rest_ = false;  // requires the lock
   // In a line of their own: whoever ends a part stores here.
   alignas(64) std::atomic<uint64_t> unended_{0};

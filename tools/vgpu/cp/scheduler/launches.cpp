@@ -16,17 +16,16 @@ Dispatch::Dispatch(std::unique_ptr<const gfx9::DispatchState> state, ScratchSlot
       waves_per_group_(state_->waves_per_workgroup()),
       needs_scratch_(state_->packet.private_segment_size != 0) {}
 
-Launches::Launches(const Device& device, uint32_t workers, const PreemptedCount& preempted,
+Launches::Launches(const Device& device, uint32_t workers, const WaveSlots& slots,
                    std::function<void()> on_finished)
     : device_(device),
       workers_(workers),
-      preempted_(preempted),
+      slots_(slots),
       on_finished_(std::move(on_finished)),
       all_units_(ComputeUnitSet::all(*device.options.device)),
       waves_per_unit_(uint64_t{device.options.device->simds_per_compute_unit} *
                       device.options.device->max_waves_per_simd),
-      max_resident_waves_(device.options.device->compute_units * waves_per_unit_),
-      claims_({preempted.waves, max_resident_waves_, workers}),
+      claims_({slots, all_units_, workers}),
       random_(device.options.seed) {}
 
 void Launches::launch_after(Dispatch& dispatch, std::span<Dispatch* const> earlier) {
@@ -67,9 +66,11 @@ void Launches::open(Dispatch& dispatch) {
   dispatch.opened_.store(true, std::memory_order_relaxed);
   dispatch.locked_ =
       dispatch.masked_ || dispatch.needs_scratch_ || dispatch.total_ > Claims::kMaxCounted;
-  dispatch.deal_ =
-      Deal::make(dispatch.total_, dispatch.waves_per_group_,
-                 max_resident_waves_ / dispatch.waves_per_group_, dispatch.locked_ ? 1 : workers_);
+  const WorkgroupNeeds needs = dispatch.state_->needs();
+  uint64_t room = all_units_.size();
+  // A unit holds at least one, so smaller dispatches need no division.
+  if (dispatch.total_ > room) room *= occupancy(*device_.options.device, needs).workgroups();
+  dispatch.deal_ = Deal::make(dispatch.total_, needs, room, dispatch.locked_ ? 1 : workers_);
   if (dispatch.locked_) keep(dispatch, 0, 0, dispatch.total_);
   claims_.open(*dispatch.slot_, dispatch.deal_, dispatch.locked_);
   show(dispatch);
@@ -151,18 +152,18 @@ void Launches::finish(Dispatch& dispatch) {
   }
 }
 
-// Returns the number of workgroups that have room on the compute units of the queue and on the
-// device.
+// Returns the number of workgroups that have room on the compute units of the queue.
 uint64_t Launches::room_for(const Dispatch& dispatch,
                             uint64_t resident) const {  // requires the mutex
-  const uint64_t waves = waves_per_unit_ * dispatch.share_.units.size();
-  const uint64_t used =
-      dispatch.masked_ ? dispatch.share_.masked_waves : resident * dispatch.waves_per_group_;
-  if (preempted_.waves.load(std::memory_order_relaxed) + dispatch.waves_per_group_ >
-          max_resident_waves_ ||
-      used >= waves)
-    return 0;
-  return (waves - used) / dispatch.waves_per_group_;
+  const ComputeUnitSet& units = dispatch.share_.units;
+  const WorkgroupNeeds& needs = dispatch.deal_.needs;
+  const uint64_t most =
+      uint64_t{occupancy(*device_.options.device, needs).workgroups()} * units.size();
+  const uint64_t waves = waves_per_unit_ * units.size();
+  const uint64_t used = dispatch.masked_ ? dispatch.share_.masked_waves : 0;
+  if (resident >= most || used >= waves) return 0;
+  return std::min(
+      {most - resident, (waves - used) / dispatch.waves_per_group_, slots_.room(units, needs)});
 }
 
 // For dispatches that need more than a counter.
@@ -177,8 +178,7 @@ std::optional<Claims::Claim> Launches::claim_locked(Claims::Slot& slot, uint32_t
   if (dispatch.share_.units.empty() || dispatch.share_.suspended) return std::nullopt;
   const uint64_t resident = Claims::resident(slot, dispatch.rest_count_);
   const uint64_t room = room_for(dispatch, resident);
-  // each dispatch has at least one resident workgroup
-  if (room == 0 && resident != 0) return std::nullopt;
+  if (room == 0) return std::nullopt;
   Dispatch::Rest& rest = dispatch.rest_.back();
   uint64_t count = 1;
   if (dispatch.needs_scratch_) {

@@ -35,21 +35,10 @@ struct Chunk {
   bool masked = false;  // counted in the queue's masked_waves
 };
 
-// Workgroups that were preempted and wait for their next slice.
-struct alignas(64) PreemptedCount {
-  std::atomic<uint64_t> waves{0}, groups{0};
-
-  void add(const Dispatch& dispatch, int sign) noexcept {
-    waves.fetch_add(static_cast<uint64_t>(int64_t{sign} * dispatch.waves_per_group()),
-                    std::memory_order_relaxed);
-    groups.fetch_add(static_cast<uint64_t>(int64_t{sign}), std::memory_order_relaxed);
-  }
-};
-
 class Launches {
  public:
   // The thread that ends the last workgroup of a dispatch calls `on_finished`.
-  Launches(const Device& device, uint32_t workers, const PreemptedCount& preempted,
+  Launches(const Device& device, uint32_t workers, const WaveSlots& slots,
            std::function<void()> on_finished);
 
   bool has_room() const noexcept { return claims_.has_room(); }
@@ -99,11 +88,10 @@ class Launches {
 
   const Device& device_;
   const uint32_t workers_;
-  const PreemptedCount& preempted_;
+  const WaveSlots& slots_;
   const std::function<void()> on_finished_;
   const ComputeUnitSet all_units_;
   const uint64_t waves_per_unit_;
-  const uint64_t max_resident_waves_;
   Claims claims_;
 
   // Guards the two members below, and those of Dispatch and QueueShare that name it.

@@ -95,7 +95,7 @@ struct Scheduler::Impl {
        std::function<void()> finished)
       : device(the_device),
         wave_slots(*device.options.device),
-        launches(device, worker_count, preempted, std::move(finished)) {
+        launches(device, worker_count, wave_slots, std::move(finished)) {
     for (uint32_t index = 0; index < worker_count; ++index)
       workers.push_back(std::make_unique<Worker>(index, device, code, target, wave_slots));
     for (uint32_t index = 1; index < worker_count; ++index) {
@@ -133,7 +133,7 @@ struct Scheduler::Impl {
           [&](ResidentPtr resident) { dropped.push_back(std::move(resident)); });
     std::vector<uint32_t> parts;
     for (const ResidentPtr& resident : dropped) {
-      preempted.add(dispatch, -1);
+      preempted.fetch_sub(1, std::memory_order_relaxed);
       parts.push_back(resident->part);
       leave(*resident);
     }
@@ -232,7 +232,7 @@ struct Scheduler::Impl {
   // The worker's next preempted workgroup. Takes one of another worker whose queue is longer.
   ResidentPtr take_preempted(Worker& worker, bool idle) {
     // relaxed: a worker always finds those of its own queue.
-    if (preempted.groups.load(std::memory_order_relaxed) == 0) return nullptr;
+    if (preempted.load(std::memory_order_relaxed) == 0) return nullptr;
     worker.victim = (worker.victim + 1) % workers.size();
     ResidentPtr resident;
     if (workers[worker.victim]->waiting.size() > worker.waiting.size() + 1)
@@ -245,7 +245,7 @@ struct Scheduler::Impl {
       if (other.waiting.size() > 1 || other.running.load(std::memory_order_relaxed))
         resident = other.waiting.pop();
     }
-    if (resident != nullptr) preempted.add(*resident->dispatch, -1);
+    if (resident != nullptr) preempted.fetch_sub(1, std::memory_order_relaxed);
     return resident;
   }
 
@@ -322,10 +322,12 @@ struct Scheduler::Impl {
   // Keeps the workgroup for later, unless its dispatch was abandoned; `resident` is empty then.
   void preempt(Worker& worker, ResidentPtr& resident) {
     const Dispatch& dispatch = *resident->dispatch;
-    preempted.add(dispatch, 1);
+    // It holds its compute unit from now on. Shorter workgroups take no place.
+    resident->workgroup.place(worker.executor);
+    preempted.fetch_add(1, std::memory_order_relaxed);
     if (!worker.waiting.push(resident,
                              [&] { return dispatch.abandoned_.load(std::memory_order_acquire); }))
-      preempted.add(dispatch, -1);
+      preempted.fetch_sub(1, std::memory_order_relaxed);
   }
 
   void retire(Worker& worker, ResidentPtr resident) {
@@ -449,8 +451,8 @@ struct Scheduler::Impl {
   }
 
   bool has_work(const Worker& worker) const noexcept {
-    return launches.highest(worker.view) >= 0 ||
-           preempted.groups.load(std::memory_order_relaxed) != 0 || worker.chunk_priority() >= 0;
+    return launches.highest(worker.view) >= 0 || preempted.load(std::memory_order_relaxed) != 0 ||
+           worker.chunk_priority() >= 0;
   }
 
   bool run_slice() {
@@ -459,8 +461,7 @@ struct Scheduler::Impl {
     const Slice slice = run_workgroups(worker);
     // Several long dispatches of a workgroup each, or workgroups that were preempted.
     if (slice.spent >= kWorthHelp && sleepers.count() != 0 &&
-        (launches.highest(worker.view) >= 0 ||
-         preempted.groups.load(std::memory_order_relaxed) > 1))
+        (launches.highest(worker.view) >= 0 || preempted.load(std::memory_order_relaxed) > 1))
       sleepers.wake(1);
     return slice.ran;
   }
@@ -468,7 +469,8 @@ struct Scheduler::Impl {
   Device& device;
   WaveSlots wave_slots;
 
-  PreemptedCount preempted;
+  // Workgroups that were preempted and wait for their next slice.
+  alignas(64) std::atomic<uint64_t> preempted{0};
   Launches launches;
   Sleepers sleepers;
 
@@ -510,6 +512,9 @@ Scheduler::Residents Scheduler::residents(std::chrono::nanoseconds limit) {
 }
 uint64_t Scheduler::unclaimed(const Dispatch& dispatch) {
   return impl_->launches.unclaimed(dispatch);
+}
+bool Scheduler::fits(const ComputeUnitSet& units, const WorkgroupNeeds& needs) const {
+  return impl_->wave_slots.room(units, needs) != 0;
 }
 bool Scheduler::busy() const noexcept { return impl_->has_work(*impl_->workers.front()); }
 

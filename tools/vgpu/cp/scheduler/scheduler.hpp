@@ -4,8 +4,7 @@
 // worker's queue of preempted workgroups, which the worker serves in turn; a worker with a shorter
 // queue takes from a longer one. Workers start new workgroups between rounds of that queue. A
 // kernel that spins on another one (of the same dispatch, of another queue, or on the host)
-// therefore never prevents the other one from running. The device's wave count bounds the number of
-// resident workgroups.
+// therefore does not prevent the other one from running, if both fit on the compute units together.
 //
 // Claims: workers claim new workgroups, and count those that ended, without a lock (claims.hpp).
 // Only dispatches with a CU mask, with scratch or of 2^32 workgroups take the scheduler's lock.
@@ -13,15 +12,17 @@
 // Chains: a dispatch may be launched before those that it waits for have ended. The worker that
 // ends the last of them starts it, without the command processor.
 //
-// Compute units: a workgroup runs on a unit of its queue's share (QueueShare). The waves that fit
-// on those units bound the resident workgroups of a queue with a mask, and of each dispatch of a
-// queue without. A queue without units starts nothing.
+// Compute units: a workgroup runs on a unit of its queue's share (QueueShare). Residency follows
+// the wave slots, LDS, registers and barriers of these units (device/occupancy.hpp): exactly for the
+// workgroups of one dispatch, and beside other dispatches for those that were preempted once and
+// hold their unit since then (WaveSlots). A workgroup without room waits until others end. A queue
+// without units starts nothing.
 //
 // Priority: when workgroups of several queues wait to start, those of the highest priority start
 // first, and equal ones in turn. Resident workgroups continue whatever their priority, and take
 // their turns with the others. A workgroup of lower priority starts when those of higher priority
-// have started or have no room. A kernel may therefore spin on a kernel of lower priority. It waits
-// for as long as workgroups of higher priority keep coming, as on hardware.
+// have started or have no room. It waits for as long as workgroups of higher priority keep coming,
+// as on hardware.
 //
 // Workers: worker 0 is the command processor's own thread, so a small dispatch needs no hand-over.
 // The others are helpers. They sleep without work. A launch wakes one; after that, every worker
@@ -114,6 +115,8 @@ class Scheduler {
   Residents residents(std::chrono::nanoseconds limit);
   // Workgroups that have not started, but for Residents::claimed. Exact while no worker claims.
   uint64_t unclaimed(const Dispatch& dispatch);
+  // Whether a workgroup fits beside those that were preempted.
+  bool fits(const ComputeUnitSet& units, const WorkgroupNeeds& needs) const;
 
  private:
   struct Impl;
