@@ -389,6 +389,29 @@ TEST_CASE("a report shows what an SDMA queue waits for", "[report]") {
   CHECK(eventually([&] { return std::atomic_ref<uint32_t>(*after).load() == 1; }));
 }
 
+TEST_CASE("a report names packets that have not run and store what is waited for", "[report]") {
+  DeviceFixture device;
+  ComputeQueue queue(device);
+  SdmaRing copies(device);
+  auto* const word = device.allocate_object<uint32_t>();
+  amd_signal_t* const stored = device.signal(5);
+  amd_signal_t* const done = device.signal(1);
+  queue.submit(barrier_and({stored}, false, done));
+  copies.write(poll(word, 7));
+  copies.write(fence(word, 7));
+  copies.write(fence(reinterpret_cast<uint32_t*>(const_cast<int64_t*>(&stored->value)), 0));
+  copies.ring();
+  report_with(device, std::vector<std::string>{
+                          "waits until the word at " + hex(word) +
+                              " is 0x7; it is 0x0 queue 1 offset 24 stores there: fence, not "
+                              "executed; the queue is at 0",
+                          "waits until signal " + hex(stored) +
+                              " is 0; it is 5 queue 1 offset 40 stores there: fence, not "
+                              "executed; the queue is at 0"});
+  std::atomic_ref<uint32_t>(*word).store(7, std::memory_order_release);
+  CHECK(fires(done));
+}
+
 TEST_CASE("reports disturb no dispatch that runs meanwhile", "[report]") {
   DeviceFixture device(with_workers(3));
   ComputeQueue queue(device);

@@ -3,6 +3,7 @@
 // test also checks that the program goes on after the report.
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <hsa/amd_hsa_signal.h>
 #include <hsa/hsa.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -18,6 +19,7 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "incoherent/device.hpp"
 #include "query.h"
@@ -115,16 +117,16 @@ std::string report_with(const std::string& pattern) {
 // A kernel that runs until finish().
 class Running {
  public:
-  Running(const char* kernel, uint32_t groups, uint16_t group_size)
+  // `polls_signal`: the word is the value of signal().
+  Running(const char* kernel, uint32_t groups, uint16_t group_size, bool polls_signal = false)
       : device_(kernels::report()),
-        release_(device_.allocate(Memory::host_fine, 1)),
+        release_(device_.allocate(Memory::host_fine, 2)),
         out_(device_.allocate(Memory::host_fine, groups * group_size)) {
+    check(hsa_signal_create(0, 0, nullptr, &signal_), "hsa_signal_create");
+    word_ = polls_signal ? signal_.handle + offsetof(amd_signal_t, value)
+                         : reinterpret_cast<uint64_t>(release_.data());
     auto arguments = device_.arguments();
-    arguments.add(release_.data())
-        .add(out_.data())
-        .add(uint64_t{0})
-        .add(uint64_t{0})
-        .add(uint64_t{0});
+    arguments.add(word_).add(out_.data()).add(uint64_t{0}).add(uint64_t{0}).add(uint64_t{0});
     check(hsa_signal_create(1, 0, nullptr, &done_), "hsa_signal_create");
     hsa_queue_t* const queue = device_.queue();
     const uint64_t index = hsa_queue_add_write_index_relaxed(queue, 1);
@@ -144,16 +146,23 @@ class Running {
     __atomic_store_n(reinterpret_cast<uint32_t*>(&packet), header | 1u << 16, __ATOMIC_RELEASE);
     hsa_signal_store_screlease(queue->doorbell_signal, static_cast<hsa_signal_value_t>(index));
   }
-  ~Running() { check(hsa_signal_destroy(done_), "hsa_signal_destroy"); }
+  ~Running() {
+    check(hsa_signal_destroy(done_), "hsa_signal_destroy");
+    check(hsa_signal_destroy(signal_), "hsa_signal_destroy");
+  }
   Running(const Running&) = delete;
   Running& operator=(const Running&) = delete;
 
   // The word that the kernel polls.
-  const void* word() const { return release_.data(); }
+  const void* word() const { return reinterpret_cast<const void*>(word_); }
+  hsa_signal_t signal() const { return signal_; }
 
-  // Releases the kernel, waits for it and checks its results.
-  void finish() {
-    __atomic_store_n(release_.data(), 1u, __ATOMIC_RELEASE);
+  // Releases the kernel by that value, waits for it and checks its results.
+  void finish(uint64_t value = 1) {
+    __atomic_store_n(reinterpret_cast<uint64_t*>(release_.data()), value, __ATOMIC_RELEASE);
+    wait();
+  }
+  void wait() const {
     REQUIRE(hsa_signal_wait_scacquire(done_, HSA_SIGNAL_CONDITION_EQ, 0, UINT64_MAX,
                                       HSA_WAIT_STATE_BLOCKED) == 0);
     for (uint32_t item = 0; item < out_.size(); ++item) REQUIRE(out_[item] == item + 1);
@@ -162,7 +171,8 @@ class Running {
  private:
   TestDevice device_;
   const std::span<uint32_t> release_, out_;
-  hsa_signal_t done_{};
+  hsa_signal_t done_{}, signal_{};
+  uint64_t word_ = 0;
 };
 
 std::atomic<int> own_handler_calls{0};
@@ -189,10 +199,57 @@ TEST_CASE("a report shows a spinning kernel: its waves, their loop and EXEC") {
                          exec +
                          "; in a loop of [0-9]+ instructions with s_sleep and global_load_dword "
                          "\\(\\+0x[0-9a-f]+\\) the first lane accesses " +
-                         hex(spin.word()) + ", where 0x0 is now ")));
+                         hex(spin.word()) + ", where 0x0 is now, ")));
   CHECK(!contains(text, "deadlock"));
   spin.finish();
   CHECK(!contains(report(), "kernel_dispatch"));
+}
+
+// The conditions are those of the kernels' sources. The first lane of a wave is lane 0.
+TEST_CASE("a report names the value that a loop waits for") {
+  struct Awaited {
+    const char* kernel;
+    std::string condition;
+    uint64_t value;  // ends the loop
+  };
+  const std::vector<Awaited> cases{{"spin", "is not 0x0", 1},
+                                   {"until_7", "is 0x7", 7},
+                                   {"until_size", "is >= 0x60", 96},
+                                   {"until_lane", "is > 0x64", 1000},
+                                   {"until_negative", "is (< -4|<= -5)", 0x80000000},
+                                   {"until_bit", "& 0x40 is (not 0x0|0x40)", 0x40},
+                                   {"until_wide", "is (> 0x8ffffffff|>= 0x900000000)", 0x900000000},
+                                   {"until_taken", "is 0x3", 3}};
+  for (const Awaited& each : cases) {
+    CAPTURE(each.kernel);
+    Running running(each.kernel, 2, 96);
+    report_with("the first lane accesses " + hex(running.word()) +
+                ", where 0x0 is now, and waits until it " + each.condition + " ");
+    running.finish(each.value);
+  }
+}
+
+TEST_CASE("a report names a packet that has not run and would end a kernel's loop") {
+  Running spin("spin", 1, 64, true);
+  TestDevice device(kernels::report());
+  hsa_signal_t never{};
+  check(hsa_signal_create(1, 0, nullptr, &never), "hsa_signal_create");
+  hsa_queue_t* const queue = device.queue();
+  const uint64_t index = hsa_queue_add_write_index_relaxed(queue, 1);
+  auto& packet = static_cast<hsa_barrier_and_packet_t*>(queue->base_address)[index % queue->size];
+  std::memset(reinterpret_cast<std::byte*>(&packet) + 4, 0, sizeof packet - 4);
+  packet.dep_signal[0] = never;
+  packet.completion_signal = spin.signal();
+  __atomic_store_n(reinterpret_cast<uint32_t*>(&packet),
+                   uint32_t{HSA_PACKET_TYPE_BARRIER_AND} << HSA_PACKET_HEADER_TYPE,
+                   __ATOMIC_RELEASE);
+  hsa_signal_store_screlease(queue->doorbell_signal, static_cast<hsa_signal_value_t>(index));
+  report_with("the first lane accesses " + hex(spin.word()) +
+              ", where 0x0 is now, and waits until it is not 0x0 queue [0-9]+ packet " +
+              std::to_string(index) + " completes it: barrier_and, not launched ");
+  hsa_signal_store_screlease(never, 0);
+  spin.wait();
+  check(hsa_signal_destroy(never), "hsa_signal_destroy");
 }
 
 TEST_CASE("a report shows which wave of a workgroup has not arrived at a barrier") {

@@ -1,6 +1,10 @@
 #include "cp/report/code_place.hpp"
 
+#include <algorithm>
 #include <cstring>
+#include <vector>
+
+#include "cp/report/register_set.hpp"
 
 namespace uptempo::vgpu {
 namespace {
@@ -66,75 +70,14 @@ bool loads(std::string_view mnemonic) noexcept {
 
 constexpr unsigned kNoScalarAddress = 0x7f;
 
-// The registers that hold the address of an access.
-struct AddressRegisters {
-  unsigned scalar = 0, scalars = 0, vector = 0, vectors = 0;
-};
-
-std::optional<AddressRegisters> address_registers(const gfx9::Instruction& access) noexcept {
+std::optional<RegisterSet> address_registers(const gfx9::Instruction& access) noexcept {
   using gfx9::FlatSegment, gfx9::Format;
   if (access.format == Format::smem && gfx9::mnemonic(access.opcode).starts_with("s_load") &&
       !access.offset_is_sgpr)
-    return AddressRegisters{.scalar = access.saddr, .scalars = 2};
+    return RegisterSet{.scalar = access.saddr, .scalars = 2};
   if (access.format != Format::flat || access.segment == FlatSegment::scratch) return std::nullopt;
-  if (access.saddr == kNoScalarAddress)
-    return AddressRegisters{.vector = access.addr, .vectors = 2};
-  return AddressRegisters{
-      .scalar = access.saddr, .scalars = 2, .vector = access.addr, .vectors = 1};
-}
-
-constexpr bool overlap(unsigned a, unsigned count_a, unsigned b, unsigned count_b) noexcept {
-  return a < b + count_b && b < a + count_a;
-}
-
-// Whether a vector instruction has a second, scalar result.
-bool has_scalar_result(std::string_view name) noexcept {
-  return name.find("_co_") != std::string_view::npos || name.starts_with("v_div_scale") ||
-         name.starts_with("v_mad_u64") || name.starts_with("v_mad_i64");
-}
-
-// Whether the instruction may write one of the registers. True where this is not known.
-bool may_write(const gfx9::Instruction& instruction, const AddressRegisters& registers) noexcept {
-  using gfx9::Format;
-  constexpr unsigned kMostLoaded = 16, kPair = 2;
-  const std::string_view name = gfx9::mnemonic(instruction.opcode);
-  for (const char* const unknown : {"mfma", "smfmac", "swap", "movrel", "gpr_idx", "s_call",
-                                    "s_setpc", "s_cbranch_g_fork", "s_cbranch_i_fork"})
-    if (name.find(unknown) != std::string_view::npos) return true;
-  const auto scalar = [&](unsigned first, unsigned count) {
-    return overlap(first, count, registers.scalar, registers.scalars);
-  };
-  const auto vector = [&](unsigned first, unsigned count) {
-    return overlap(first, count, registers.vector, registers.vectors);
-  };
-  switch (instruction.format) {
-    case Format::sopp:
-    case Format::sopc:
-      return false;
-    case Format::sop1:
-    case Format::sop2:
-    case Format::sopk:
-      return scalar(instruction.dst, kPair);
-    case Format::smem:
-      return scalar(instruction.dst, kMostLoaded);
-    case Format::ds:
-    case Format::flat:
-    case Format::mubuf:
-    case Format::mtbuf:
-      return vector(instruction.dst, kMostLoaded);
-    case Format::vop1:
-    case Format::vop2:
-    case Format::vopc:
-    case Format::vop3:
-    case Format::vop3p:
-      if (name.starts_with("v_cmp") || name.starts_with("v_read"))
-        return scalar(instruction.dst, kPair);
-      return vector(instruction.dst, kPair) ||
-             (has_scalar_result(name) && scalar(instruction.sdst, kPair));
-    case Format::other:
-      break;
-  }
-  return true;
+  if (access.saddr == kNoScalarAddress) return RegisterSet{.vector = access.addr, .vectors = 2};
+  return RegisterSet{.scalar = access.saddr, .scalars = 2, .vector = access.addr, .vectors = 1};
 }
 
 }  // namespace
@@ -162,27 +105,28 @@ CodePlace code_place(AddressSpace::Reader& memory, GpuAddress pc, gfx9::Target t
     at += instruction.size_bytes;
   }
   if (place.loop_begin == 0) return place;
-  std::optional<gfx9::Instruction> access;
+  std::vector<LoopInstruction> loop;
+  std::optional<size_t> access;
   for (GpuAddress at = place.loop_begin; at <= place.loop_end;) {
-    const gfx9::Instruction instruction = code.at(at);
+    loop.push_back({at, code.at(at)});
+    const gfx9::Instruction& instruction = loop.back().instruction;
     const std::string_view name = gfx9::mnemonic(instruction.opcode);
-    ++place.loop_instructions;
     place.loop_sleeps |= instruction.opcode == gfx9::Opcode::s_sleep;
-    if (place.access.empty() && loads(name)) {
+    if (!access && loads(name)) {
       place.access = name;
       place.access_at = at;
-      access = instruction;
+      access = loop.size() - 1;
     }
     at += instruction.size_bytes;
   }
-  const auto registers = access ? address_registers(*access) : std::nullopt;
-  if (!registers) return place;
-  for (GpuAddress at = place.loop_begin; at <= place.loop_end;) {
-    const gfx9::Instruction instruction = code.at(at);
-    if (may_write(instruction, *registers)) return place;
-    at += instruction.size_bytes;
-  }
-  place.addressed = access;
+  place.loop_instructions = static_cast<uint32_t>(loop.size());
+  const auto registers = access ? address_registers(loop[*access].instruction) : std::nullopt;
+  if (!registers || std::ranges::any_of(loop, [&](const LoopInstruction& each) {
+        return may_write(each.instruction, *registers);
+      }))
+    return place;
+  place.addressed = loop[*access].instruction;
+  place.condition = loop_condition(loop, *access);
   return place;
 }
 

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string_view>
 
+#include "cp/report/loop_condition.hpp"
 #include "cp/report/snapshot.hpp"
 #include "device/memory.hpp"
 #include "gfx9/decode/decoder.hpp"
@@ -27,6 +28,7 @@ struct CodePlace {
   // Empty unless the access is global and no instruction of the loop writes the registers of its
   // address, so that they hold it wherever in the loop the wave is.
   std::optional<gfx9::Instruction> addressed;
+  std::optional<LoopCondition> condition;  // on the value of the access
 };
 
 // Call it inside the Reader's section. Cost: some 100 decoded instructions.

@@ -1,5 +1,6 @@
 #include "cp/report/hang_report.hpp"
 
+#include <hsa/amd_hsa_signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include "cp/kernel/kernel_name.hpp"
 #include "cp/report/deadlocks.hpp"
 #include "cp/report/packet_text.hpp"
+#include "cp/report/queued_stores.hpp"
 #include "cp/report/report_text.hpp"
 #include "cp/report/wave_text.hpp"
 
@@ -168,7 +170,10 @@ class HangReport {
       text_.line(6, "workgroups: " + std::to_string(done) + " done, " + std::to_string(resident) +
                         " running, " + std::to_string(dispatch.not_started) + " not started");
       add_residency(queue, packet);
-      add_waves(text_, 6, dispatch, queue.gpu, memory, sources_);
+      add_waves(text_, 6, dispatch, queue.gpu, memory, sources_,
+                [&](size_t indent, GpuAddress address, uint64_t bytes) {
+                  add_writers(indent, address, bytes, memory);
+                });
     }
     if (queue.running.size() > kMaxRunning)
       text_.line(4, "and " + std::to_string(queue.running.size() - kMaxRunning) +
@@ -257,7 +262,8 @@ class HangReport {
         return;
       case Front::memory:
         text_.line(6, "waits until " + condition_text(*queue.poll));
-        text_.line(8, "only the host, a copy or a kernel can store it");
+        if (!add_writers(8, queue.poll->address, sizeof queue.poll->reference, memory))
+          text_.line(8, "only the host, a copy or a kernel can store it");
         return;
       case Front::dependencies:
         break;
@@ -270,7 +276,9 @@ class HangReport {
       text_.line(6, "waits for one of these signals:");
     for (const Dependency& dependency : queue.dependencies) {
       text_.line(6, "waits until " + condition_text(dependency));
-      add_completers(dependency.signal.handle, memory);
+      if (!add_writers(8, dependency.signal.handle + offsetof(amd_signal_t, value),
+                       sizeof(amd_signal_t::value), memory))
+        text_.line(8, "no packet on this device completes it; only the host or a kernel can");
     }
   }
 
@@ -282,12 +290,33 @@ class HangReport {
     return queue.running.size() > kMaxRunning ? text + ", ..." : text;
   }
 
-  void add_completers(uint64_t signal, AddressSpace::Reader& memory) {
-    const std::vector<CompleterOf> found = completers_of(queues_, signal);
-    if (found.empty()) {
-      text_.line(8, "no packet on this device completes it; only the host or a kernel can");
-      return;
+  // Packets that have not run and change these bytes. Returns whether there are any.
+  bool add_writers(size_t indent, GpuAddress address, uint64_t bytes,
+                   AddressSpace::Reader& memory) {
+    constexpr uint64_t kValueOffset = offsetof(amd_signal_t, value);
+    const uint64_t signal = address / sizeof(int64_t) * sizeof(int64_t) - kValueOffset;
+    const bool completed = add_completers(indent, signal, memory);
+    return add_stores(indent, address, bytes) || completed;
+  }
+
+  bool add_stores(size_t indent, GpuAddress address, uint64_t bytes) {
+    const std::vector<QueuedStore> found = queued_stores(queues_, address, bytes);
+    for (const QueuedStore& each : std::span(found).first(std::min(found.size(), kMaxCompleters))) {
+      std::string line = place(*each.queue, each.copy->offset) +
+                         " stores there: " + each.copy->packet.name + ", not executed";
+      if (each.copy->offset != each.queue->next)
+        line += "; the queue is at " + std::to_string(each.queue->next);
+      text_.line(indent, line);
     }
+    if (found.size() > kMaxCompleters)
+      text_.line(indent, "and " + std::to_string(found.size() - kMaxCompleters) +
+                             " more packets store there");
+    return !found.empty();
+  }
+
+  // Returns whether there are any.
+  bool add_completers(size_t indent, uint64_t signal, AddressSpace::Reader& memory) {
+    const std::vector<CompleterOf> found = completers_of(queues_, signal);
     for (const CompleterOf& each : std::span(found).first(std::min(found.size(), kMaxCompleters))) {
       const Completer& packet = *each.packet;
       std::string line = place(*each.queue, packet.index) + " completes it";
@@ -303,11 +332,12 @@ class HangReport {
       line += packet.launched ? ", running" : ", not launched";
       if (!packet.launched && packet.index != each.queue->next)
         line += "; the queue is at " + std::to_string(each.queue->next);
-      text_.line(8, line);
+      text_.line(indent, line);
     }
     if (found.size() > kMaxCompleters)
-      text_.line(
-          8, "and " + std::to_string(found.size() - kMaxCompleters) + " more packets complete it");
+      text_.line(indent, "and " + std::to_string(found.size() - kMaxCompleters) +
+                             " more packets complete it");
+    return !found.empty();
   }
 
   std::string name_on(AddressSpace& space, GpuAddress kernel_object,

@@ -1,6 +1,7 @@
 // The state of an SDMA queue, for reports.
 #include <algorithm>
 #include <atomic>
+#include <utility>
 
 #include "cp/sdma_queue.hpp"
 #include "cp/signal.hpp"
@@ -40,12 +41,14 @@ void SdmaQueue::describe(QueueSnapshot& snapshot) const {
   const std::byte* const ring = memory.translate(config_.ring, config_.ring_bytes, Access::read);
   if (ring == nullptr) return;
   for (uint64_t offset = read_; offset + sizeof(uint32_t) <= written_;) {
-    const sdma::Decoded packet = decode_at(offset, ring);
+    sdma::Decoded packet = decode_at(offset, ring);
     if (packet.dwords == 0 || std::holds_alternative<sdma::Unsupported>(packet.packet)) break;
     if (const auto* atomic = std::get_if<sdma::AtomicAdd64>(&packet.packet))
       if (const uint64_t signal = signal_with_value_at(memory, atomic->address))
         snapshot.completers.push_back({.signal = signal, .index = offset});
-    offset += uint64_t{packet.dwords} * sizeof(uint32_t);
+    const uint64_t bytes = uint64_t{packet.dwords} * sizeof(uint32_t);
+    snapshot.copies.push_back({offset, std::move(packet)});
+    offset += bytes;
   }
   if (read_ >= written_) {
     snapshot.front = Front::doorbell;

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "cp/packet/aql_packet.hpp"
+#include "cp/packet/sdma_packet.hpp"
 #include "gfx9/wave.hpp"
 #include "gfx9/workgroup.hpp"
 
@@ -91,6 +92,12 @@ struct Completer {
   GpuAddress kernel_object = 0;  // of a dispatch
 };
 
+// A packet of an SDMA queue that has not been executed.
+struct QueuedCopy {
+  uint64_t offset = 0;
+  sdma::Decoded packet;
+};
+
 // The reason why the queue has not launched its first waiting packet.
 enum class Front : uint8_t {
   nothing,       // there is no such packet, or it is launched in the next pass
@@ -135,6 +142,7 @@ struct QueueSnapshot {
   std::optional<PollSnapshot> poll;
 
   std::vector<Completer> completers;
+  std::vector<QueuedCopy> copies;
 
   // Whether it has packets that are written and not complete.
   bool has_work() const noexcept {

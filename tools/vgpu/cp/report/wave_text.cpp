@@ -6,6 +6,7 @@
 #include <compare>
 #include <map>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "cp/report/code_place.hpp"
@@ -62,8 +63,9 @@ std::string offset_text(const DispatchSnapshot& dispatch, GpuAddress at) {
 }
 
 std::string group_text(const std::array<uint32_t, 3>& id) {
-  return "(" + std::to_string(id[0]) + "," + std::to_string(id[1]) + "," + std::to_string(id[2]) +
-         ")";
+  std::string text = std::to_string(id[0]);
+  text.append(",").append(std::to_string(id[1])).append(",").append(std::to_string(id[2]));
+  return '(' + text + ')';
 }
 
 class WaveLines {
@@ -101,25 +103,40 @@ class WaveLines {
            offset_text(dispatch_, place.access_at) + ")";
   }
 
-  // The address that the loop's load or atomic accesses; empty if it is not known.
-  std::string access(const WaveGroup& group) const {
+  struct AccessLine {
+    GpuAddress address = 0;
+    uint64_t bytes = 0;
+    std::string text;
+  };
+
+  // The address that the loop's load or atomic accesses; nullopt if it is not known.
+  std::optional<AccessLine> access(const WaveGroup& group) const {
     const auto found = places_.find(group.pc);
-    if (found == places_.end() || !found->second.addressed || group.registers == nullptr) return {};
-    const auto address = accessed_address(*found->second.addressed, *group.registers);
-    return address ? word_text(*address) : std::string();
+    if (found == places_.end() || !found->second.addressed || group.registers == nullptr)
+      return std::nullopt;
+    const CodePlace& place = found->second;
+    const auto address = accessed_address(*place.addressed, *group.registers);
+    if (!address) return std::nullopt;
+    const bool wide = loads_64_bits(*place.addressed);
+    std::string text = word_text(*address, wide);
+    if (place.condition) text += awaited_text(*place.condition, *group.registers);
+    return AccessLine{*address, wide ? sizeof(uint64_t) : sizeof(uint32_t), std::move(text)};
   }
 
  private:
   // The word that the first lane accesses, as it is now.
-  std::string word_text(GpuAddress address) const {
+  std::string word_text(GpuAddress address, bool wide) const {
     std::string text = "the first lane accesses " + hex_text(address);
-    auto* const word = address % sizeof(uint32_t) != 0
-                           ? nullptr
-                           : reinterpret_cast<uint32_t*>(
-                                 memory_.translate(address, sizeof(uint32_t), Access::read));
-    if (word == nullptr) return text;
-    return text + ", where " +
-           hex_text(std::atomic_ref<uint32_t>(*word).load(std::memory_order_relaxed)) + " is now";
+    const auto value = wide ? value_at<uint64_t>(address) : value_at<uint32_t>(address);
+    return value ? text + ", where " + hex_text(*value) + " is now" : text;
+  }
+
+  template <typename T>
+  std::optional<uint64_t> value_at(GpuAddress address) const {
+    if (address % sizeof(T) != 0) return std::nullopt;
+    auto* const word = reinterpret_cast<T*>(memory_.translate(address, sizeof(T), Access::read));
+    if (word == nullptr) return std::nullopt;
+    return std::atomic_ref<T>(*word).load(std::memory_order_relaxed);
   }
 
   void add(const WorkgroupSnapshot& workgroup) {
@@ -195,7 +212,8 @@ class WaveLines {
 }  // namespace
 
 void add_waves(ReportText& text, size_t indent, const DispatchSnapshot& dispatch, uint32_t gpu,
-               AddressSpace::Reader& memory, SourceLookup* sources) {
+               AddressSpace::Reader& memory, SourceLookup* sources,
+               const std::function<void(size_t indent, GpuAddress, uint64_t bytes)>& accessed) {
   const WaveLines lines(dispatch, memory);
   std::vector<std::pair<WaveKey, WaveGroup>> sorted(lines.groups().begin(), lines.groups().end());
   // The most common first.
@@ -218,8 +236,10 @@ void add_waves(ReportText& text, size_t indent, const DispatchSnapshot& dispatch
     }
     text.line(indent, line);
     text.line(indent + 2, "EXEC " + hex_text(key.exec) + "; " + lines.activity(key, group));
-    if (const std::string access = lines.access(group); !access.empty())
-      text.line(indent + 2, access);
+    const auto access = lines.access(group);
+    if (!access) continue;
+    text.line(indent + 2, access->text);
+    accessed(indent + 4, access->address, access->bytes);
   }
   if (sorted.size() <= kMaxWaveLines) return;
   uint64_t waves = 0;
