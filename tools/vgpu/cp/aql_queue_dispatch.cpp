@@ -9,6 +9,7 @@
 #include "cp/packet/packet_fences.hpp"
 #include "cp/signal.hpp"
 #include "device/bar/lazy_bar.hpp"
+#include "device/demangled.hpp"
 
 namespace uptempo::vgpu {
 namespace {
@@ -65,12 +66,14 @@ bool AqlQueue::launch_dispatch(const std::byte* bytes, AqlHeader header) {
   }
   const LoadedKernel& loaded = context_.kernels.find(context_.memory, packet.kernel_object);
   if (const auto* rejected = std::get_if<gfx9::Kernel::Rejected>(&loaded.kernel)) {
-    stop(next_, header.type(), rejected->error, "kernel " + loaded.name + ": " + rejected->reason);
+    stop(next_, header.type(), rejected->error,
+         "kernel " + shown_kernel(loaded.name) + ": " + rejected->reason);
     return false;
   }
   const gfx9::Kernel& kernel = std::get<gfx9::Kernel>(loaded.kernel);
   if (const auto error = kernel_refuses(packet, kernel, *options.device)) {
-    stop(next_, header.type(), error->error, "kernel " + loaded.name + ": " + error->reason);
+    stop(next_, header.type(), error->error,
+         "kernel " + shown_kernel(loaded.name) + ": " + error->reason);
     return false;
   }
   if (kernel.kernarg_bytes != 0) {
@@ -179,7 +182,7 @@ std::unique_ptr<gfx9::DispatchState> AqlQueue::make_state(
   state->name = loaded.name;
   if (!state->preload_kernargs(context_.memory)) {
     stop(next_, HSA_PACKET_TYPE_KERNEL_DISPATCH, QueueError::packet_format,
-         "kernel " + loaded.name + " preloads " +
+         "kernel " + shown_kernel(loaded.name) + " preloads " +
              std::to_string(state->kernel.preload_dwords * sizeof(uint32_t)) +
              " bytes of its arguments, which are not mapped on the device");
     return nullptr;
@@ -195,7 +198,7 @@ std::unique_ptr<gfx9::DispatchState> AqlQueue::make_state(
     const uint32_t waves = state->waves_per_workgroup();
     if (waves > state->scratch_waves) {
       stop(next_, HSA_PACKET_TYPE_KERNEL_DISPATCH, QueueError::workgroup_too_large,
-           "kernel " + loaded.name + ": a workgroup of " + std::to_string(waves) +
+           "kernel " + shown_kernel(loaded.name) + ": a workgroup of " + std::to_string(waves) +
                " waves; the queue's scratch has slots for " + std::to_string(state->scratch_waves));
       return nullptr;
     }

@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <memory>
+#include <string_view>
 
 namespace uptempo::vgpu {
 
@@ -13,6 +14,15 @@ std::string demangled(const std::string& symbol) {
   const std::unique_ptr<char, void (*)(void*)> text(
       abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status), std::free);
   return status == 0 && text != nullptr ? std::string(text.get()) : symbol;
+}
+
+std::string shown_kernel(const std::string& symbol) {
+  constexpr size_t kMaxLength = 160;
+  constexpr std::string_view kSuffix = ".kd";
+  std::string shown = demangled(
+      symbol.ends_with(kSuffix) ? symbol.substr(0, symbol.size() - kSuffix.size()) : symbol);
+  if (shown.size() > kMaxLength) shown.replace(kMaxLength, std::string::npos, "...");
+  return shown;
 }
 
 }  // namespace uptempo::vgpu

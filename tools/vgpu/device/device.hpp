@@ -3,6 +3,8 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
+#include <string>
 
 #include "device/interrupts.hpp"
 #include "device/memory.hpp"
@@ -52,6 +54,9 @@ struct Device {
   races::Races* races = nullptr;                  // null: kernels are not checked for races
   // RUNTIME_ENABLE was issued: queue errors are also exceptions (cp/queue_exception.hpp)
   std::atomic<bool> reports_exceptions{false};
+  // Returns the source line of an instruction, "sort.hip:12", or an empty text. Any thread, not
+  // inside a Reader's section: it may take seconds. Null: there are none.
+  std::function<std::string(GpuAddress pc)> source_line{};
 };
 
 // Returns whether something sees every access to memory.

@@ -14,7 +14,7 @@ struct MemoryFault {
   Access access = Access::read;
   bool present = false;  // true: mapped, but the access is not permitted
   bool poison = false;   // the access read memory with an uncorrectable error (ECC)
-  // "kernel bitonic_sort.kd, workgroup (3,0,0), wave 1, pc +0x58: global_load_dword"
+  // "kernel bitonic_sort + 0x58, workgroup (3,0,0), wave 1: global_load_dword at sort.cl:12"
   std::string where;
 };
 

@@ -4,6 +4,7 @@
 #include <new>
 
 #include "device/caches/caching.hpp"
+#include "device/demangled.hpp"
 #include "device/json_text.hpp"
 
 namespace uptempo::vgpu {
@@ -40,7 +41,7 @@ std::string to_json(const IgnoredAtomic& atomic, std::string_view target) {
 std::string to_sentence(const IgnoredAtomic& atomic, std::string_view target) {
   const bool before = atomic.offset < 0;
   const auto distance = static_cast<uint64_t>(before ? -atomic.offset : atomic.offset);
-  return "ignored-atomic: " + std::string(atomic.kernel) + (before ? " - " : " + ") +
+  return "ignored-atomic: " + shown_kernel(std::string(atomic.kernel)) + (before ? " - " : " + ") +
          hex(distance) + " (workgroup " + std::to_string(atomic.workgroup[0]) + "," +
          std::to_string(atomic.workgroup[1]) + "," + std::to_string(atomic.workgroup[2]) +
          ", wave " + std::to_string(atomic.wave) + "): " + std::string(atomic.instruction) +

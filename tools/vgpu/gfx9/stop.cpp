@@ -4,12 +4,13 @@
 #include <cstring>
 #include <string>
 
+#include "device/demangled.hpp"
 #include "gfx9/code_cache.hpp"
 
 namespace uptempo::vgpu::gfx9 {
 namespace {
 
-// "kernel sort.kd + 0x58, workgroup (3,0,0), wave 1"
+// "kernel sort + 0x58, workgroup (3,0,0), wave 1"
 std::string place(const Op& op, const Wave& wave) {
   const DispatchState& dispatch = wave.workgroup->dispatch();
   const auto id = wave.workgroup->id();
@@ -19,7 +20,7 @@ std::string place(const Op& op, const Wave& wave) {
                 offset < 0 ? '-' : '+',
                 static_cast<unsigned long long>(offset < 0 ? -offset : offset), id[0], id[1], id[2],
                 wave.index_in_workgroup);
-  return "kernel " + dispatch.name + text;
+  return "kernel " + shown_kernel(dispatch.name) + text;
 }
 
 std::string bytes(const Op& op, Wave& wave) {
@@ -75,14 +76,15 @@ const Op* stop_memory_fault(const Op& op, Wave& wave, GpuAddress address, Access
       static_cast<unsigned long long>(address),
       fault.present ? "mapped without the permission (or misaligned for an atomic)" : "not mapped");
   std::string message = fault.where + text;
-  return stop_faulted(op, wave, {QueueError::none, std::move(fault), std::move(message)});
+  return stop_faulted(op, wave,
+                      {QueueError::none, std::move(fault), std::move(message), address_of(op)});
 }
 
 const Op* stop_error(const Op& op, Wave& wave, QueueError error, std::string_view reason) noexcept {
   std::string message =
       op.in.opcode == Opcode::invalid ? "the word" : std::string(mnemonic(op.in.opcode));
   message += " (" + bytes(op, wave) + ") " + std::string(reason) + ": " + place(op, wave);
-  return stop_faulted(op, wave, {error, std::nullopt, std::move(message)});
+  return stop_faulted(op, wave, {error, std::nullopt, std::move(message), address_of(op)});
 }
 
 const Op* jump(const Op& op, Wave& wave, GpuAddress target) noexcept {

@@ -196,6 +196,7 @@ class Executor {
     QueueError error = QueueError::none;  // none: a memory fault, described by `memory`
     std::optional<MemoryFault> memory;
     std::string message;  // one sentence: instruction, bytes, kernel, offset, workgroup, wave
+    GpuAddress pc = 0;    // of the instruction; 0: not known
   };
   std::optional<Fault> fault;
 

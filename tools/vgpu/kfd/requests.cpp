@@ -91,14 +91,15 @@ Requests::Requests(const Options& from)
                                    : std::make_unique<Machine>(options.join, properties_of(options),
                                                                memory_of(options))),
       gpus(make_gpus()),
+      fault_lines(memory_of_gpus()),
       buffers(all_gpus(), kfd_file),
       drm_objects(buffers),
       queues(all_gpus(), buffers, kfd_file) {
-  if (FindingDetailer* const details = check_report.details()) {
-    std::vector<AddressSpace*> memory;
-    for (const auto& gpu : gpus) memory.push_back(&gpu->memory);
-    details->attach(memory);
-  }
+  for (const auto& gpu : gpus)
+    gpu->device.source_line = [this, index = gpu->index](GpuAddress pc) {
+      return fault_lines.line(index, pc);
+    };
+  if (FindingDetailer* const details = check_report.details()) details->attach(memory_of_gpus());
   watch_resets();
 }
 
@@ -125,6 +126,12 @@ std::vector<std::unique_ptr<Gpu>> Requests::make_gpus() {
             .gpu_lost = [this, index](bool gone) { lose_gpu(index, gone); },
             .memory_check = check_report.memory_checker()}));
   return made;
+}
+
+std::vector<AddressSpace*> Requests::memory_of_gpus() const {
+  std::vector<AddressSpace*> memory;
+  for (const auto& gpu : gpus) memory.push_back(&gpu->memory);
+  return memory;
 }
 
 std::vector<Gpu*> Requests::all_gpus() const {

@@ -26,6 +26,7 @@
 #include "kfd/machine/machine.hpp"
 #include "kfd/queues.hpp"
 #include "kfd/report/check_report.hpp"
+#include "kfd/report/fault_lines.hpp"
 
 namespace uptempo::vgpu::kfd {
 
@@ -66,6 +67,7 @@ class Requests {
   GpuGroup group;
   const std::unique_ptr<Machine> machine;
   const std::vector<std::unique_ptr<Gpu>> gpus;  // in the order of their nodes; not empty
+  FaultLines fault_lines;                        // before the queues, whose threads use it
   Buffers buffers;
   DrmObjects drm_objects;
   Queues queues;
@@ -78,6 +80,7 @@ class Requests {
 
   std::vector<std::unique_ptr<Gpu>> make_gpus();
   std::vector<Gpu*> all_gpus() const;
+  std::vector<AddressSpace*> memory_of_gpus() const;
   struct Named {
     Gpu* gpu;   // null: no GPU has that identifier
     int error;  // 0, -EINVAL without a GPU, -ENODEV if it is gone

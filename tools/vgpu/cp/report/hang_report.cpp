@@ -14,6 +14,7 @@
 #include "cp/report/queued_stores.hpp"
 #include "cp/report/report_text.hpp"
 #include "cp/report/wave_text.hpp"
+#include "device/demangled.hpp"
 
 namespace uptempo::vgpu {
 namespace {

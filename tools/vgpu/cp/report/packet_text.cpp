@@ -3,12 +3,9 @@
 #include <cstring>
 
 #include "cp/report/report_text.hpp"
-#include "device/demangled.hpp"
 
 namespace uptempo::vgpu {
 namespace {
-
-constexpr size_t kMaxNameLength = 160;
 
 std::string number_text(int64_t value) { return std::to_string(value); }
 
@@ -44,14 +41,6 @@ const char* relation_of(hsa_signal_condition32_t condition) {
 }
 
 }  // namespace
-
-std::string shown_kernel(const std::string& name) {
-  constexpr std::string_view kSuffix = ".kd";
-  std::string shown =
-      demangled(name.ends_with(kSuffix) ? name.substr(0, name.size() - kSuffix.size()) : name);
-  if (shown.size() > kMaxNameLength) shown.replace(kMaxNameLength, std::string::npos, "...");
-  return shown;
-}
 
 std::string packet_text(const PacketSnapshot& packet, const std::string& kernel) {
   const uint32_t type = packet.header().type();

@@ -7,9 +7,6 @@
 
 namespace uptempo::vgpu {
 
-// Returns the C++ name of a kernel without the suffix ".kd"; long names are cut.
-std::string shown_kernel(const std::string& name);
-
 // "kernel_dispatch spin, grid 64x1x1, workgroup 64x1x1"
 std::string packet_text(const PacketSnapshot& packet, const std::string& kernel);
 // "barrier bit, acquire agent, release agent, kernarg 0x7f00, completion signal 0x7f40 = 1"

@@ -11,6 +11,7 @@
 
 #include "cp/report/code_place.hpp"
 #include "cp/report/packet_text.hpp"
+#include "device/demangled.hpp"
 
 namespace uptempo::vgpu {
 namespace {

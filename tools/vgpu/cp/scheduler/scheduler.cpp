@@ -293,6 +293,7 @@ struct Scheduler::Impl {
         if (!fault)
           fault = gfx9::Executor::Fault{QueueError::illegal_instruction, std::nullopt,
                                         "a wave stopped without a reason"};
+        add_source_line(worker, *fault);
         abandon(dispatch, std::move(fault));
         break;
       }
@@ -317,6 +318,17 @@ struct Scheduler::Impl {
     // All remaining workgroups wait for something else, so give the core to the program's threads.
     if (!ended && worker.yields > kYieldsWhenWaiting) sched_yield();
     return finished ? Step::finished_dispatch : Step::ran;
+  }
+
+  // Call it inside the worker's executor section, which it leaves and enters again.
+  void add_source_line(Worker& worker, gfx9::Executor::Fault& fault) {
+    if (!device.source_line || fault.pc == 0) return;
+    worker.executor.leave();
+    const std::string line = device.source_line(fault.pc);
+    worker.executor.enter();
+    if (line.empty()) return;
+    fault.message += " at " + line;
+    if (fault.memory) fault.memory->where += " at " + line;
   }
 
   // Keeps the workgroup for later, unless its dispatch was abandoned; `resident` is empty then.
