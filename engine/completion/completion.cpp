@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "engine/completion/timeline.hpp"
+#include "engine/completion/timeline/kept_times.hpp"
 #include "engine/runtime/error.hpp"
 
 namespace uptempo {
@@ -53,7 +56,12 @@ std::vector<PacketTime> Completion::times() const {
                  .found = "it is not complete",
                  .remedy = "wait for it before reading its times"});
   }
-  return timeline_ == nullptr ? std::vector<PacketTime>{} : timeline_->times(value_);
+  if (timeline_ == nullptr) return {};
+  std::vector<PacketTime> times = timeline_->times(value_);
+  if (std::ranges::any_of(times, [](const PacketTime& time) { return time.end_ns == 0; }))
+    detail::throw_no_times("Completion::times",
+                           fmt::format("device times of publication {}", value_));
+  return times;
 }
 
 }  // namespace uptempo

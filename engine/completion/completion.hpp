@@ -50,7 +50,8 @@ class Completion {
   // Returns device times of the publication's packets, in order. Timing::each: all packets.
   // Timing::batch: the first and the last packet (one entry if they are the same packet).
   // Timing::none: no packet. Times stay available until the timeline's capacity of further
-  // publications has followed. Throws Error if the publication is not complete or has failed.
+  // publications has followed. Throws Error if the publication is not complete or has failed, or if
+  // the device has stored no times for one of its packets.
   std::vector<PacketTime> times() const;
 
   uint64_t value() const noexcept { return value_; }

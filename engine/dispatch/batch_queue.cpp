@@ -351,7 +351,7 @@ bool BatchQueue::admit_when_free(Publication& publication, Deadline deadline) {
   if (!await_signals(publication, needs, deadline) ||
       !await_ring(publication.packets.size(), deadline))
     return false;
-  if (publication.timing != Timing::none) enable_profiling();
+  if (publication.timing != Timing::none) require_profiling();
   publication.timing_signals.reserve(needs.timing);
   // After this point, only a shared ring can refuse the batch.
   take_timing_signals(publication, needs.timing);

@@ -281,22 +281,16 @@ void QueueResources::make_holds() {
   writer_->use_holds(*holds_);
 }
 
-void QueueResources::enable_profiling() {
-  if (profiling_ || !agent_) return;
-  if (common_) {
-    common_->enable_profiling();
-  } else {
-    check(hsa_amd_profiling_set_profiler_enabled(handle(), 1),
-          "hsa_amd_profiling_set_profiler_enabled", "timestamps of packets");
-  }
+void QueueResources::require_profiling() {
+  if (profiling_ || !agent_ || common_ || queue_.handle() != 0) return;
+  enable_profiling(handle());
   profiling_ = true;
 }
 
 PacketTime QueueResources::time_of(hsa_signal_t signal) const {
-  if (!agent_) {
-    const aql::SignalTimes ticks = aql::signal_times(signal);
-    return {ticks.start_ticks, ticks.end_ticks};
-  }
+  const aql::SignalTimes ticks = aql::signal_times(signal);
+  if (ticks.end_ticks == 0) return {};
+  if (!agent_) return {ticks.start_ticks, ticks.end_ticks};
   hsa_amd_profiling_dispatch_time_t time{};
   hsa_amd_profiling_get_dispatch_time(agent_->handle(), signal, &time);
   return {time.start, time.end};

@@ -136,8 +136,9 @@ class QueueResources {
   // Call before the first publication that holds slots. Throws std::bad_alloc, and Error for a ring
   // without a slot beside the held one.
   void make_holds();
-  void enable_profiling();
-  // Times of the last packet that completed the signal. Requires profiling.
+  // For a borrowed queue. Queues of the library are profiled from their creation on.
+  void require_profiling();
+  // Times of the last packet that completed the signal; zeros if the device has stored none.
   PacketTime time_of(hsa_signal_t signal) const;
   // Marks the last begun publication, which is retained, as timed.
   void note_timing(uint64_t value);

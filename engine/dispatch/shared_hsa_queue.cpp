@@ -65,6 +65,11 @@ std::string stopped_with(hsa_status_t status, const hsa_queue_t* queue) {
   return status == HSA_STATUS_ERROR_OUT_OF_RESOURCES ? text + private_memory_asked(queue) : text;
 }
 
+void enable_profiling(hsa_queue_t* queue) {
+  check(hsa_amd_profiling_set_profiler_enabled(queue, 1), "hsa_amd_profiling_set_profiler_enabled",
+        "timestamps of packets");
+}
+
 Owned make_hsa_queue(const Agent& agent, uint32_t packets,
                      void (*on_error)(hsa_status_t status, hsa_queue_t* queue, void* data),
                      void* data) {
@@ -75,11 +80,15 @@ Owned make_hsa_queue(const Agent& agent, uint32_t packets,
                          UINT32_MAX, &queue),
         "hsa_queue_create", fmt::format("a queue of {} packets on agent {}", packets, agent.name()),
         "destroy queues that are no longer used");
-  return Owned(Session::current(), Session::Kind::queue, reinterpret_cast<uint64_t>(queue),
-               [](uint64_t handle) noexcept {
-                 note_destroyed_queue();
-                 hsa_queue_destroy(reinterpret_cast<hsa_queue_t*>(handle));
-               });
+  Owned owned(Session::current(), Session::Kind::queue, reinterpret_cast<uint64_t>(queue),
+              [](uint64_t handle) noexcept {
+                note_destroyed_queue();
+                hsa_queue_destroy(reinterpret_cast<hsa_queue_t*>(handle));
+              });
+  // Before the first packet: a processor that has mapped the queue may not see the change. HIP does
+  // the same. The cost is one more write of the device for each packet with a signal.
+  enable_profiling(queue);
+  return owned;
 }
 
 SharedHsaQueue::SharedHsaQueue(const Agent& agent, uint32_t packets, AccessWish access)
@@ -111,14 +120,6 @@ void SharedHsaQueue::make_holds() {
   if (holds_) return;
   holds_ = make_slot_holds(ring_->queue());
   ring_->use_holds(*holds_);
-}
-
-void SharedHsaQueue::enable_profiling() {
-  const std::lock_guard lock(mutex_);
-  if (profiling_) return;
-  check(hsa_amd_profiling_set_profiler_enabled(ring_->queue(), 1),
-        "hsa_amd_profiling_set_profiler_enabled", "timestamps of packets");
-  profiling_ = true;
 }
 
 }  // namespace uptempo::detail

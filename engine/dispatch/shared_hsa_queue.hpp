@@ -23,6 +23,10 @@ namespace uptempo::detail {
 
 // Creates an HSA queue of `packets` packets, or of the agent's maximum. ROCr calls `on_error` with
 // `data` on a thread of its own until the queue is destroyed. Throws Error.
+// Lets the device store the times of packets into their signals. One thread at a time, because ROCr
+// changes a word of the queue without atomics (amd_aql_queue.cpp, SetProfiling). Throws Error.
+void enable_profiling(hsa_queue_t* queue);
+
 Owned make_hsa_queue(const Agent& agent, uint32_t packets,
                      void (*on_error)(hsa_status_t status, hsa_queue_t* queue, void* data),
                      void* data);
@@ -57,15 +61,10 @@ class SharedHsaQueue {
   void leave(Timeline& timeline) noexcept;
   void fail(hsa_status_t status, std::string text) noexcept;
 
-  // One thread at a time, because ROCr changes a word of the queue without atomics
-  // (amd_aql_queue.cpp, SetProfiling). Throws Error.
-  void enable_profiling();
-
  private:
   std::mutex mutex_;
   std::vector<Timeline*> timelines_;
   Failure failure_;
-  bool profiling_ = false;
   std::string access_reason_ = "the queue is not ROCr's";
   std::unique_ptr<aql::SlotHolds> holds_;  // of ring_; null before the first hold
   std::unique_ptr<aql::SharedRing> ring_;

@@ -191,8 +191,10 @@ void PacketProcessor::complete(const Active& active) {
       aql::packet_as<hsa_kernel_dispatch_packet_t>(active.packet).completion_signal;
   if (signal.handle != 0) {
     auto* const abi = reinterpret_cast<amd_signal_t*>(signal.handle);
-    abi->start_ts = active.start_ticks;
-    abi->end_ts = clock_++;
+    if (options_.times) {
+      abi->start_ts = active.start_ticks;
+      abi->end_ts = clock_++;
+    }
     value(signal).fetch_sub(1,
                             // release: after the kernel's writes and the times
                             std::memory_order_release);

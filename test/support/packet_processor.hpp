@@ -46,6 +46,7 @@ struct PacketProcessorOptions {
   // the specification allows. False: the barrier packet blocks the queue, as in command processors.
   bool barriers_step_aside = false;
   bool paused = false;  // take no packets before resume()
+  bool times = true;    // false: signals get no times, as of a queue that was mapped too early
   // Kernels of this object read their packets when they end: the kernel function gets what the slot
   // then holds. 0: none.
   uint64_t reads_packet = 0;

@@ -1,6 +1,20 @@
 #include "engine/completion/timeline/kept_times.hpp"
 
+#include "engine/runtime/error.hpp"
+
 namespace uptempo::detail {
+
+void throw_no_times(const char* call, std::string asked) {
+  throw Error({.status = HSA_STATUS_ERROR,
+               .call = call,
+               .asked = std::move(asked),
+               .found = "the device has stored none",
+               .remedy =
+                   "use a Queue or Stream of your own: its times are enabled before its first "
+                   "packet. A processor may ignore it for a borrowed HSA queue that it has "
+                   "mapped; create that with times enabled "
+                   "(hsa_amd_profiling_set_profiler_enabled)"});
+}
 
 void KeptTimes::expect(size_t place, uint64_t value, Read read) {
   Entry& entry = entries_[place];

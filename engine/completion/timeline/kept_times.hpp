@@ -10,12 +10,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "engine/completion/packet_time.hpp"
 
 namespace uptempo::detail {
+
+// Throws the Error of a request for times that the device has not stored.
+[[noreturn]] void throw_no_times(const char* call, std::string asked);
 
 class KeptTimes {
  public:

@@ -11,9 +11,7 @@
 // work, there is no marker, and it is the host's time of the call. Both use the system clock
 // domain, so events of different streams, queues and agents are comparable.
 //
-// Recording again discards the earlier recording, complete or not. The first timed event of a
-// hardware queue enables its timestamps, which cost the device one more write per packet with a
-// signal.
+// Recording again discards the earlier recording, complete or not.
 //
 // Thread safety: as Event.
 // Lifetime: recorded times stay readable after stream, Streams and Runtime are destroyed, unless

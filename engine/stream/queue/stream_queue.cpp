@@ -347,7 +347,6 @@ Event StreamQueue::timed_event_for(StreamPosition& position,
                                    const std::shared_ptr<EventTime>& time) {
   std::unique_lock lock(mutex_);
   check_failed();
-  enable_profiling();
   uint64_t epoch = position.epoch;
   const bool is_closed = epoch != open_epoch();
   if (is_closed && timeline_.is_done(epoch)) return finished_event(position);

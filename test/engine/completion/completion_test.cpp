@@ -52,6 +52,23 @@ TEST_CASE("times are recorded for every packet, for first and last, or for none"
   CHECK(device.queue().pressure().signals.free() == 32);
 }
 
+TEST_CASE("times that the device has not stored are an error, not zeros", "[submit]") {
+  DoubleDevice device({.device = {.times = false},
+                       .queue = {.packets = 64,
+                                 .publications = 4,
+                                 .timing_signals = 16,
+                                 .kernarg_bytes = 8192,
+                                 .kernarg_slab_bytes = 1024},
+                       .signals = 32});
+  BatchSubmitter batch(device.queue(), {.timing = Timing::batch});
+  batch.dispatch(number_kernel(), Grid{1}, 1u);
+  const Completion completion = batch.submit();
+  REQUIRE(completion.wait(soon(), kActiveWait));
+  const std::string error = error_of<Error>([&] { (void)completion.times(); });
+  CHECK(contains(error, "device times of publication 1"));
+  CHECK(contains(error, "the device has stored none"));
+}
+
 TEST_CASE("a Completion outlives its queue", "[submit]") {
   Completion done;
   {

@@ -104,6 +104,26 @@ TEST_CASE("start and end times are written, in GPU ticks, when the queue's profi
   CHECK(timed->end_ts <= gpu_clock_ticks());
 }
 
+TEST_CASE("the last packet of a chain has its own start and end times") {
+  DeviceFixture device;
+  ComputeQueue queue(device);
+  queue.set_property(AMD_QUEUE_PROPERTIES_ENABLE_PROFILING, true);
+  for (int round = 0; round < 3; ++round) {  // a kernel is chained from its second dispatch on
+    std::atomic<uint64_t> last_start{0};
+    ScriptedKernel* kernel = device.kernel([&](const Slice&) {
+      last_start = gpu_clock_ticks();
+      return Result::ended;
+    });
+    amd_signal_t* done = device.signal(1);
+    for (int i = 0; i < 5; ++i) queue.write(dispatch(kernel, 1, 1, true));
+    queue.submit(dispatch(kernel, 1, 1, true, done));
+    REQUIRE(fires(done));
+    CHECK(done->start_ts != 0);
+    CHECK(done->start_ts <= last_start);
+    CHECK(done->end_ts >= last_start);
+  }
+}
+
 TEST_CASE("profiling enabled while packets are in flight gives each packet its own times or none") {
   std::atomic<bool> running{false};
   std::atomic<bool> end{false};

@@ -233,7 +233,7 @@ bool AqlQueue::launch_next() {
 }
 
 bool AqlQueue::launch(const std::byte* packet, AqlHeader header) {
-  begin_packet();
+  begin_packet(packet);
   if (const auto error = check_header(header)) {
     stop(next_, header.type(), error->error, error->reason);
     return false;
@@ -265,11 +265,14 @@ bool AqlQueue::has_property(amd_queue_properties_t property) const noexcept {
           static_cast<amd_queue_properties32_t>(property)) != 0;
 }
 
-void AqlQueue::begin_packet() {
+void AqlQueue::begin_packet(const std::byte* packet) {
   if (start_ticks_ != 0) return;
   const bool tracing = context_.device.trace.enabled();
-  // Two clock reads cost as much as the rest of an empty packet, so they are made only when needed.
-  if (tracing || has_property(AMD_QUEUE_PROPERTIES_ENABLE_PROFILING)) {
+  // Two clock reads cost as much as the rest of an empty packet, so they are made only when needed:
+  // times go into the completion signal, which is the last field of every packet.
+  uint64_t signal = 0;
+  std::memcpy(&signal, packet + kAqlPacketBytes - sizeof signal, sizeof signal);
+  if (tracing || (signal != 0 && has_property(AMD_QUEUE_PROPERTIES_ENABLE_PROFILING))) {
     start_ticks_ = gpu_clock_ticks();
     start_ns_ = tracing ? host_clock_ns() : 0;
   }

@@ -170,7 +170,7 @@ class AqlQueue final : public Queue {
     return ring_ + (index & (packets_ - 1)) * kAqlPacketBytes;
   }
   bool has_property(amd_queue_properties_t property) const noexcept;
-  void begin_packet();
+  void begin_packet(const std::byte* packet);
 
   ComputeQueueConfig config_;
   const std::shared_ptr<gfx9::WaveSync> wave_sync_;

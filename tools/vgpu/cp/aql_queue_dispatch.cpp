@@ -134,7 +134,7 @@ bool AqlQueue::chain_waits() const noexcept {
 // false if it must wait, be it to be refused.
 bool AqlQueue::chain_next(const std::byte* bytes, AqlHeader header) {
   if (!chains_ || !header.barrier() || header.type() != HSA_PACKET_TYPE_KERNEL_DISPATCH ||
-      check_header(header) || has_property(AMD_QUEUE_PROPERTIES_ENABLE_PROFILING))
+      check_header(header))
     return false;
   // Those that it waits for: the last one alone, if that waits itself.
   std::array<Dispatch*, kMaxInFlight> earlier;
@@ -150,6 +150,9 @@ bool AqlQueue::chain_next(const std::byte* bytes, AqlHeader header) {
   hsa_kernel_dispatch_packet_t packet;
   std::memcpy(&packet, bytes, sizeof packet);
   packet = as_firmware_reads(packet);
+  // This thread notes the start of a packet whose times are wanted.
+  if (packet.completion_signal.handle != 0 && has_property(AMD_QUEUE_PROPERTIES_ENABLE_PROFILING))
+    return false;
   if (check_dispatch(packet, *context_.device.options.device) || packet.private_segment_size != 0)
     return false;
   const LoadedKernel* const loaded = context_.kernels.find_known(packet.kernel_object);
