@@ -59,7 +59,8 @@ struct StateAccess;  // defined by the tests, for objects without ROCr
 }  // namespace detail
 
 struct QueueOptions {
-  uint32_t packets = 4096;  // ring size, a power of two; raised or lowered to the agent's limits
+  // ring size, a power of two; raised to 256, and raised or lowered to the agent's limits
+  uint32_t packets = 4096;
   // unfinished publications at a time; each has an interrupt signal of the process's budget
   // (signal_budget.hpp)
   uint32_t publications = 64;

@@ -149,7 +149,7 @@ RingAccessChoice QueueResources::choose_access(const Parts& parts) const {
   // Without an agent there is no ROCr, and no tool.
   if (!agent_ && wish == AccessWish::automatic)
     return {aql::RingAccess::direct, "the queue is not ROCr's"};
-  return choose_ring_access(parts.queue, wish);
+  return choose_ring_access(parts.queue, agent_ && agent_->properties().pm4_emulation, wish);
 }
 
 QueueResources::~QueueResources() {

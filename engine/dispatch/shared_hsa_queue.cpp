@@ -15,6 +15,9 @@
 namespace uptempo::detail {
 namespace {
 
+// Smaller rings have hung on hardware (ROCm/ROCR-Runtime 348).
+constexpr uint32_t kSmallestRing = 256;
+
 void on_common_queue_error(hsa_status_t status, hsa_queue_t* queue, void* shared) {
   static_cast<SharedHsaQueue*>(shared)->fail(status, stopped_with(status, queue));
 }
@@ -74,7 +77,8 @@ Owned make_hsa_queue(const Agent& agent, uint32_t packets,
                      void (*on_error)(hsa_status_t status, hsa_queue_t* queue, void* data),
                      void* data) {
   const AgentProperties& limits = agent.properties();
-  packets = std::clamp(packets, limits.queue_min_packets, limits.queue_max_packets);
+  packets = std::clamp(std::max(packets, kSmallestRing), limits.queue_min_packets,
+                       limits.queue_max_packets);
   hsa_queue_t* queue = nullptr;
   check(hsa_queue_create(agent.handle(), packets, HSA_QUEUE_TYPE_MULTI, on_error, data, UINT32_MAX,
                          UINT32_MAX, &queue),
@@ -93,7 +97,8 @@ Owned make_hsa_queue(const Agent& agent, uint32_t packets,
 
 SharedHsaQueue::SharedHsaQueue(const Agent& agent, uint32_t packets, AccessWish access)
     : queue_(make_hsa_queue(agent, packets, on_common_queue_error, this)) {
-  RingAccessChoice choice = choose_ring_access(hsa_queue(queue_), access);
+  RingAccessChoice choice =
+      choose_ring_access(hsa_queue(queue_), agent.properties().pm4_emulation, access);
   access_reason_ = std::move(choice.reason);
   ring_ = std::make_unique<aql::SharedRing>(hsa_queue(queue_), choice.access);
 }

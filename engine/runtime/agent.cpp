@@ -4,6 +4,7 @@
 #include <hsa/hsa_ext_amd.h>
 
 #include <array>
+#include <bit>
 #include <cstring>
 
 #include "engine/runtime/error.hpp"
@@ -82,6 +83,8 @@ AgentProperties read_properties(hsa_agent_t agent) {
   get(agent, HSA_AGENT_INFO_QUEUE_MIN_SIZE, p.queue_min_packets, "HSA_AGENT_INFO_QUEUE_MIN_SIZE");
   get(agent, HSA_AGENT_INFO_QUEUE_MAX_SIZE, p.queue_max_packets, "HSA_AGENT_INFO_QUEUE_MAX_SIZE");
   get(agent, HSA_AGENT_INFO_QUEUES_MAX, p.queues_max, "HSA_AGENT_INFO_QUEUES_MAX");
+  // Older headers lack its name.
+  get_optional(agent, std::bit_cast<hsa_agent_info_t>(0xA119), p.pm4_emulation);
   get_optional(agent, HSA_AMD_AGENT_INFO_CHIP_ID, p.chip_id);
   get_optional(agent, HSA_AMD_AGENT_INFO_BDFID, p.bdf_id);
   get_optional(agent, HSA_AMD_AGENT_INFO_DOMAIN, p.domain);

@@ -38,6 +38,9 @@ struct AgentProperties {
   uint32_t queue_min_packets = 0;
   uint32_t queue_max_packets = 0;
   uint32_t queues_max = 0;
+  // ROCr turns the packets of this agent's queues into PM4 when HSA's functions store the doorbell
+  // (HSA_AMD_AGENT_INFO_PM4_EMULATION). False where ROCr does not know the question.
+  bool pm4_emulation = false;
   uint32_t chip_id = 0;    // PCI device id
   uint32_t bdf_id = 0;     // PCI bus, device, function: bus << 8 | device << 3 | function
   uint32_t domain = 0;     // PCI domain

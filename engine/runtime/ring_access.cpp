@@ -95,9 +95,10 @@ Interposition find_interposition() {
   return {.none = true, .finding = "no tool interposes"};
 }
 
-RingAccessChoice choose_ring_access(const hsa_queue_t* queue, AccessWish wish) {
+RingAccessChoice choose_ring_access(const hsa_queue_t* queue, bool pm4_emulation, AccessWish wish) {
   using aql::RingAccess;
   using aql::detail::SignalKind;
+  if (pm4_emulation) return {RingAccess::hsa_calls, "ROCr emulates the agent's queues by PM4"};
   if (wish == AccessWish::direct) return {RingAccess::direct, "the caller asked for it"};
   if (wish == AccessWish::hsa_calls) return {RingAccess::hsa_calls, "the caller asked for it"};
   Interposition tools = find_interposition();

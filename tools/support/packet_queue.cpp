@@ -46,8 +46,9 @@ struct PacketQueue::State {
       : patience(wait_limit),
         timestamp_hz(gpu.properties().timestamp_hz),
         queue(make_queue(gpu, packets, on_error, this)),
-        writer(aql::AqlQueueWriter::borrow(handle_of(queue), &error,
-                                           choose_ring_access(handle_of(queue)).access)),
+        writer(aql::AqlQueueWriter::borrow(
+            handle_of(queue), &error,
+            choose_ring_access(handle_of(queue), gpu.properties().pm4_emulation).access)),
         faults(gpu, [this](hsa_status_t status, const std::string& why) { fail(status, why); }) {
     const aql::QueueApertures apertures = aql::apertures(handle_of(queue));
     facts = {.queue_address = reinterpret_cast<uint64_t>(handle_of(queue)),

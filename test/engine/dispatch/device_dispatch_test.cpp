@@ -70,13 +70,13 @@ TEST_CASE_METHOD(
     "[dispatch]") {
   const Program program{gpu, builtin_kernels::basics()};
   const auto increment = program.kernel<uint32_t*, uint32_t>("chain_increment");
-  Queue queue{gpu, {.packets = 64}};
+  Queue queue{gpu, {.packets = 256}};
   Copier copier{gpu};
   const DeviceBuffer<uint32_t> values{gpu, 256};
   copier.fill(values.data(), 5, 256);
   uint32_t expected = 5;
   BatchSubmitter batch{queue};
-  for (const uint32_t length : {1u, 63u, 64u, 65u, 300u}) {
+  for (const uint32_t length : {1u, 248u, 249u, 256u, 257u, 600u}) {
     for (uint32_t i = 0; i < length; ++i) {
       batch.dispatch(increment, Grid{256}.by(64), values.data(), i);
       expected = expected * 3 + i;
@@ -409,11 +409,11 @@ TEST_CASE_METHOD(OnDevice, "a partly published batch refuses another completion 
                  "[dispatch]") {
   const Program program{gpu, builtin_kernels::basics()};
   const auto empty = program.kernel<>("empty");
-  Queue queue{gpu, {.packets = 64}};
+  Queue queue{gpu, {.packets = 256}};
   const Signal gate, own;
   BatchSubmitter batch{queue};
   batch.raw(aql::to_packet(aql::BarrierAnd{.dependencies = {gate.handle()}}));
-  for (uint32_t i = 0; i < 200; ++i) batch.dispatch(empty, Grid{64});
+  for (uint32_t i = 0; i < 600; ++i) batch.dispatch(empty, Grid{64});
   CHECK(contains(error_of([&] { batch.submit(Deadline::after(20ms)); }),
                  "packets of this batch are published"));
   const std::string error = error_of([&] { batch.complete_with(own); });

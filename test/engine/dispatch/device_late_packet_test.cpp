@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -26,6 +27,30 @@ using uptempo::test::OnDevice;
 
 constexpr uint32_t kRing = 64;
 constexpr uint32_t kPolls = 1u << 30;
+
+// Queues of the library have longer rings than the device has dispatches at a time.
+class SmallQueue {
+ public:
+  explicit SmallQueue(const Agent& gpu) : handle_(make(gpu)), queue_(Queue::borrow(gpu, handle_)) {}
+  ~SmallQueue() {
+    queue_.reset();
+    CHECK(hsa_queue_destroy(handle_) == HSA_STATUS_SUCCESS);
+  }
+  SmallQueue(const SmallQueue&) = delete;
+  SmallQueue& operator=(const SmallQueue&) = delete;
+  Queue& operator*() { return *queue_; }
+
+ private:
+  static hsa_queue_t* make(const Agent& gpu) {
+    hsa_queue_t* queue = nullptr;
+    REQUIRE(hsa_queue_create(gpu.handle(), kRing, HSA_QUEUE_TYPE_MULTI, nullptr, nullptr, 0, 0,
+                             &queue) == HSA_STATUS_SUCCESS);
+    return queue;
+  }
+
+  hsa_queue_t* handle_;
+  std::optional<Queue> queue_;
+};
 
 bool is_early() {
   const char* const option = std::getenv("UPTEMPO_VGPU_EARLY_READ_INDEX");
@@ -139,7 +164,8 @@ TEST_CASE_METHOD(
 
 TEST_CASE_METHOD(OnLateDevice, "a queue keeps the slots of running kernels that read their packets",
                  "[late]") {
-  Queue queue{gpu, {.packets = kRing}};
+  SmallQueue small{gpu};
+  Queue& queue = *small;
   Dispatches dispatches(gpu, kRing + 1);
   BatchSubmitter batch{queue};
   for (uint32_t i = 0; i < kRing; ++i)
@@ -172,7 +198,8 @@ TEST_CASE_METHOD(OnLateDevice, "batches, replays and streams give late readers t
     for (uint32_t i = 0; i < kCount; ++i) dispatch(i);
   };
   SECTION("batches, some longer than the ring") {
-    Queue queue{gpu, {.packets = kRing}};
+    SmallQueue small{gpu};
+    Queue& queue = *small;
     BatchSubmitter batch{queue};
     uint32_t in_batch = 0, length = 1;
     Completion last;
@@ -187,7 +214,8 @@ TEST_CASE_METHOD(OnLateDevice, "batches, replays and streams give late readers t
     batch.submit().wait();
   }
   SECTION("replays") {
-    Queue queue{gpu, {.packets = kRing}};
+    SmallQueue small{gpu};
+    Queue& queue = *small;
     Recording recording{queue};
     submit_some([&](uint32_t i) {
       recording.dispatch(late, Grid{grid_of(i)}.by(grid_of(i)), dispatches.gate(), 1u,
@@ -196,7 +224,7 @@ TEST_CASE_METHOD(OnLateDevice, "batches, replays and streams give late readers t
     for (int i = 0; i < 3; ++i) recording.replay(queue).wait();
   }
   SECTION("a stream") {
-    Streams streams{gpu, {.queue = {.packets = kRing}}};
+    Streams streams{gpu, {.queue = {.packets = 256}}};
     Stream stream{streams};
     submit_some([&](uint32_t i) {
       stream.launch(late, Grid{grid_of(i)}.by(grid_of(i)), dispatches.gate(), 1u,

@@ -374,14 +374,14 @@ TEST_CASE("a recording refuses its use after the runtime and the queue of a half
   DeviceBuffer<uint32_t> data{gpu, 64};
   std::optional<Queue> queue{
       std::in_place, gpu,
-      QueueOptions{.packets = 64, .drain_timeout = std::chrono::milliseconds(100)}};
+      QueueOptions{.packets = 256, .drain_timeout = std::chrono::milliseconds(100)}};
   Recording recording{*queue};
   Signal gate;  // blocks the queue, so that the ring is full
   aql::BarrierAnd barrier{};
   barrier.dependencies[0] = gate.handle();
   recording.raw(aql::to_packet(barrier));
   const Node node = recording.dispatch(fill, Grid{64}, data.data(), 0u).node();
-  for (uint32_t i = 0; i < 200; ++i) recording.dispatch(fill, Grid{64}, data.data(), i);
+  for (uint32_t i = 0; i < 600; ++i) recording.dispatch(fill, Grid{64}, data.data(), i);
   CHECK(contains(error_of<Error>([&] {
                    (void)recording.replay(*queue, Deadline::after(std::chrono::milliseconds(20)));
                  }),

@@ -30,10 +30,10 @@ using uptempo::test::soon;
 TEST_CASE_METHOD(OnDevice,
                  "threads over one HSA queue: every dispatch runs once, in order per thread",
                  "[shared]") {
-  constexpr uint32_t threads = 4, each = 400, lanes = 64;
+  constexpr uint32_t threads = 4, each = 1200, lanes = 64;
   const Program program{gpu, builtin_kernels::basics()};
   const auto link = program.kernel<uint32_t*, uint32_t>("chain_increment");
-  SharedQueue shared{gpu, {.packets = 64}};
+  SharedQueue shared{gpu, {.packets = 256}};
   Copier copier{gpu};
   const DeviceBuffer<uint32_t> values{gpu, threads * lanes};
   copier.fill(values.data(), 0, values.size());
@@ -47,7 +47,7 @@ TEST_CASE_METHOD(OnDevice,
     for (uint32_t done = 0; done < each;) {
       // Sometimes longer than the ring.
       const uint32_t count = std::min<uint32_t>(
-          each - done, 1 + static_cast<uint32_t>(random() % (random() % 16 == 0 ? 100 : 8)));
+          each - done, 1 + static_cast<uint32_t>(random() % (random() % 16 == 0 ? 400 : 8)));
       for (uint32_t i = 0; i < count; ++i)
         batch.dispatch(link, Grid{lanes}, values.data() + which * lanes, done + i);
       const Completion completion = batch.submit();
@@ -73,7 +73,7 @@ TEST_CASE_METHOD(OnDevice, "an error of the HSA queue ends the work of every thr
                  "[shared]") {
   const Program program{gpu, builtin_kernels::basics()};
   const auto empty = program.kernel<>("empty");
-  SharedQueue shared{gpu, {.packets = 64, .drain_timeout = 100ms}};
+  SharedQueue shared{gpu, {.packets = 256, .drain_timeout = 100ms}};
   Queue one = shared.producer(), two = shared.producer();
   const Signal gate;
   BatchSubmitter good{two};
@@ -106,7 +106,7 @@ TEST_CASE("the HSA queue exists until the last producer is destroyed", "[shared]
   const Program program{gpu, builtin_kernels::basics()};
   const auto empty = program.kernel<>("empty");
   std::optional<SharedQueue> shared;
-  shared.emplace(gpu, QueueOptions{.packets = 64});
+  shared.emplace(gpu, QueueOptions{.packets = 256});
   std::optional<Queue> one(shared->producer()), two(shared->producer());
   const auto works = [&](Queue& queue) {
     BatchSubmitter batch{queue};
@@ -114,7 +114,7 @@ TEST_CASE("the HSA queue exists until the last producer is destroyed", "[shared]
     return batch.submit().wait(soon());
   };
   CHECK(one->handle() == two->handle());
-  CHECK(shared->ring_size() == 64);
+  CHECK(shared->ring_size() == 256);
   CHECK(works(*one));
   one.reset();
   CHECK(works(*two));
@@ -137,7 +137,7 @@ TEST_CASE_METHOD(
   const auto fill = program.kernel<uint32_t*, uint32_t>("fill");
   const PinnedBuffer<uint32_t> out{gpu, 64};
   const Signal gate;
-  SharedQueue shared{gpu, {.packets = 64, .drain_timeout = 10ms}};
+  SharedQueue shared{gpu, {.packets = 256, .drain_timeout = 10ms}};
   Queue stays = shared.producer();
   Completion lost;
   {
@@ -161,7 +161,7 @@ TEST_CASE_METHOD(OnDevice, "slots that a lost kernel holds are free once it has 
   const Program program{gpu, builtin_kernels::basics()};
   const auto empty = program.kernel<>("empty");
   const Signal gate;
-  SharedQueue shared{gpu, {.packets = 64, .drain_timeout = 10ms}};
+  SharedQueue shared{gpu, {.packets = 256, .drain_timeout = 10ms}};
   const uint32_t ring = shared.ring_size();
   Queue stays = shared.producer();
   Completion lost;

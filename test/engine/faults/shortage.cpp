@@ -46,7 +46,7 @@ const std::array<Resource, 6>& resources() {
       {.scenario = kMemory, .named = "too little memory", .options = {}},
       {.scenario = "ring",
        .named = "slots in the ring",
-       .options = {.packets = 64, .publications = 512}},
+       .options = {.packets = 256, .publications = 512, .kernarg_bytes = 16 << 20}},
   }};
   return all;
 }

@@ -95,7 +95,7 @@ TEST_CASE_METHOD(OnDevice, "a recording longer than the ring is replayed in port
                  "[recording]") {
   const Program program{gpu, builtin_kernels::basics()};
   const auto increment = program.kernel<uint32_t*, uint32_t>("chain_increment");
-  Queue queue{gpu, {.packets = 64}};
+  Queue queue{gpu, {.packets = 256}};
   Copier copier{gpu};
   const DeviceBuffer<uint32_t> values{gpu, 64};
   copier.to_device(values, std::span<const uint32_t>(std::vector<uint32_t>(64)));

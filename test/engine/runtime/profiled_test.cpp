@@ -242,3 +242,14 @@ TEST_CASE_METHOD(OnDevice, "the finding names the tool's function and library", 
     CHECK(found.finding == "no tool interposes");
   }
 }
+
+TEST_CASE_METHOD(OnDevice, "queues that ROCr emulates by PM4 are written by HSA calls, always",
+                 "[profiled]") {
+  CHECK_FALSE(gpu.properties().pm4_emulation);
+  const Queue queue{gpu, {.access = AccessWish::direct}};
+  for (const AccessWish wish : {AccessWish::automatic, AccessWish::direct, AccessWish::hsa_calls}) {
+    const RingAccessChoice choice = choose_ring_access(queue.handle(), true, wish);
+    CHECK(choice.access == aql::RingAccess::hsa_calls);
+    CHECK(choice.reason == "ROCr emulates the agent's queues by PM4");
+  }
+}
