@@ -4,6 +4,7 @@
 #include <hsa/hsa_ext_amd.h>
 
 #include <bit>
+#include <chrono>
 #include <thread>
 #include <utility>
 
@@ -235,9 +236,11 @@ bool QueueResources::wait_for_oldest(Deadline deadline) {
   }
   const uint32_t before = timeline_.pending();
   reclaim(kAll);
-  // Another thread's waiter that was just woken may still hold the signal briefly.
-  if (timeline_.pending() == before) std::this_thread::yield();
-  return true;
+  if (timeline_.pending() != before) return true;
+  // It is complete, but its signal is in use: briefly by another thread's waiter that was just
+  // woken, or lent to a packet of another queue.
+  std::this_thread::sleep_for(std::chrono::microseconds(50));
+  return !deadline.passed();
 }
 
 std::byte* QueueResources::try_take_kernargs(KernargPool::Cursor& cursor,

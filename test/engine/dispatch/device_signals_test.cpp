@@ -4,10 +4,14 @@
 #include <kernels/basics.hpp>
 
 #include <chrono>
+#include <optional>
+#include <string>
 #include <thread>
 #include <vector>
 
+#include "engine/completion/lent_signal.hpp"
 #include "test/support/catch.hpp"
+#include "test/support/errors.hpp"
 #include "test/support/on_device.hpp"
 #include "test/support/soon.hpp"
 
@@ -16,6 +20,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
+using uptempo::test::contains;
+using uptempo::test::error_of;
 using uptempo::test::OnDevice;
 using uptempo::test::soon;
 
@@ -119,4 +125,26 @@ TEST_CASE_METHOD(OnDevice, "a batch without packets sets its completion signal",
     // Without a signal of the caller there is nothing to publish.
     CHECK(submit(first).value() == set.value());
   }
+}
+
+TEST_CASE_METHOD(OnDevice, "a wait for a publication whose signal is lent keeps its deadline",
+                 "[dispatch]") {
+  const Program program{gpu, builtin_kernels::basics()};
+  const auto empty = program.kernel<>("empty");
+  const Signal gate;
+  Queue queue{gpu, {.packets = 256, .publications = 1}};
+  BatchSubmitter batch{queue};
+  batch.wait(gate);
+  batch.dispatch(empty, Grid{64});
+  const Completion done = batch.submit();
+  {
+    const std::optional<detail::LentSignal> lent = detail::LentSignal::borrow(done);
+    REQUIRE(lent);
+    hsa_signal_store_screlease(gate.handle(), 0);
+    REQUIRE(done.wait(soon()));
+    batch.dispatch(empty, Grid{64});
+    const std::string error = error_of<Error>([&] { batch.submit(Deadline::after(20ms)); });
+    CHECK(contains(error, "1 publications are unfinished"));
+  }
+  CHECK(batch.submit(soon()).wait(soon()));
 }
