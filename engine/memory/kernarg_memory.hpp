@@ -43,6 +43,15 @@ class KernargMemory {
   uint64_t size_bytes_ = 0;
 };
 
+// Flushes the host data path by its register HDP_MEM_FLUSH_CNTL. The write-combining buffers drain
+// before. The read returns after the store has reached the device and the flush is done (CLR,
+// rocvirtual.cpp, reads the register, too). Atomic, because all threads and queues share it.
+inline void flush_hdp(volatile uint32_t* hdp_flush) noexcept {
+  aql::store_fence();
+  __atomic_store_n(hdp_flush, 1u, __ATOMIC_RELAXED);
+  (void)__atomic_load_n(hdp_flush, __ATOMIC_RELAXED);
+}
+
 // Makes the calling thread's earlier stores to device memory visible to the GPU. Call it before the
 // first header of the packets that depend on them: a running queue may start a packet as soon as
 // its header is visible.
@@ -60,15 +69,11 @@ class DeviceWrites {
   void flush() noexcept {
     if (!needed()) [[likely]]
       return;
-    // The write-combining buffers drain before the flush starts.
-    aql::store_fence();
     if (hdp_flush_ != nullptr) {
-      // The read returns after the store has reached the device and the flush is done (CLR,
-      // rocvirtual.cpp, reads the register, too). Atomic, because the queues of a GPU share it.
-      __atomic_store_n(hdp_flush_, 1u, __ATOMIC_RELAXED);
-      (void)__atomic_load_n(hdp_flush_, __ATOMIC_RELAXED);
+      flush_hdp(hdp_flush_);
       count(&CounterBlock::hdp_flushes);
     } else {
+      aql::store_fence();
       // The last store before the read is to the line that is read. The fence orders the read
       // after it, which sfence would not, and on PCIe a read does not pass earlier writes to its
       // device.

@@ -15,7 +15,10 @@ bool profits(std::string_view agent) noexcept {
   return agent == "gfx940" || agent == "gfx941" || agent == "gfx942";
 }
 
-// Null if ROCr has not mapped the register, and on versions that do not report it.
+}  // namespace
+
+namespace detail {
+
 uint32_t* hdp_flush_register(const Agent& gpu) noexcept {
   hsa_amd_hdp_flush_t registers{};
   int attribute = HSA_AMD_AGENT_INFO_HDP_FLUSH;  // beyond the enumeration that the call takes
@@ -24,7 +27,7 @@ uint32_t* hdp_flush_register(const Agent& gpu) noexcept {
   return status == HSA_STATUS_SUCCESS ? registers.HDP_MEM_FLUSH_CNTL : nullptr;
 }
 
-}  // namespace
+}  // namespace detail
 
 std::string_view name_of(KernargPlacement placement) noexcept {
   switch (placement) {
@@ -69,8 +72,8 @@ KernargPlace choose_kernarg_place(std::string_view agent_name, bool host_has_acc
 
 KernargPlace choose_kernarg_place(const Agent& gpu, KernargPlacement asked) {
   if (asked == KernargPlacement::host) return {};
-  return detail::choose_kernarg_place(gpu.name(), host_can_reach(gpu), hdp_flush_register(gpu),
-                                      asked);
+  return detail::choose_kernarg_place(gpu.name(), host_can_reach(gpu),
+                                      detail::hdp_flush_register(gpu), asked);
 }
 
 }  // namespace uptempo

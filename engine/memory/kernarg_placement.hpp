@@ -66,6 +66,10 @@ KernargPlace choose_kernarg_place(const Agent& gpu, KernargPlacement asked);
 
 namespace detail {
 
+// HDP_MEM_FLUSH_CNTL of the agent. Null if ROCr has not mapped it, and on versions that do not
+// report it.
+uint32_t* hdp_flush_register(const Agent& gpu) noexcept;
+
 // The choice as a function of the facts.
 KernargPlace choose_kernarg_place(std::string_view agent_name, bool host_has_access,
                                   uint32_t* hdp_flush, KernargPlacement asked);

@@ -4,12 +4,13 @@
 #include <hsa/hsa_ext_amd.h>
 
 #include <algorithm>
-#include <bit>
 #include <thread>
 #include <utility>
 
 #include "aql/store_fence.hpp"
 #include "engine/memory/access.hpp"
+#include "engine/memory/kernarg_memory.hpp"
+#include "engine/memory/kernarg_placement.hpp"
 #include "engine/memory/pool.hpp"
 #include "engine/runtime/error.hpp"
 #include "engine/stream/copy/host_duties.hpp"
@@ -18,15 +19,6 @@
 
 namespace uptempo::detail {
 namespace {
-
-volatile uint32_t* hdp_flush_of(const Agent& gpu) {
-  // hsa_ext_amd.h extends the enumeration of hsa.h beyond its range.
-  constexpr int attribute = HSA_AMD_AGENT_INFO_HDP_FLUSH;
-  hsa_amd_hdp_flush_t hdp{};
-  check(hsa_agent_get_info(gpu.handle(), std::bit_cast<hsa_agent_info_t>(attribute), &hdp),
-        "hsa_agent_get_info", "the register that flushes the host data path");
-  return hdp.HDP_MEM_FLUSH_CNTL;
-}
 
 CopyLane::Start start_by_rocr(std::optional<uint32_t> engine) {
   if (!engine) {
@@ -73,7 +65,7 @@ Transfers::Parts parts_of(const Agent& gpu) {
                 return std::make_shared<Staging>(gpu, size_bytes, piece_bytes);
               },
           .compute_units = gpu.properties().compute_units,
-          .hdp_flush = hdp_flush_of(gpu)};
+          .hdp_flush = hdp_flush_register(gpu)};
 }
 
 }  // namespace
@@ -233,13 +225,10 @@ const TransferKernels& Transfers::kernels() {
   return *kernels_;
 }
 
-// Write-combining buffers are emptied first. A read over the bus returns only after all earlier
-// stores have arrived.
+// Without a register: a read over the bus returns only after all earlier stores have arrived.
 void Transfers::flush_host_stores(const std::byte* last) const noexcept {
   if (parts_.hdp_flush != nullptr) {
-    aql::store_fence();
-    *parts_.hdp_flush = 1;
-    static_cast<void>(*parts_.hdp_flush);
+    flush_hdp(parts_.hdp_flush);
   } else {
     aql::store_load_fence();
     static_cast<void>(*static_cast<const volatile std::byte*>(last));
