@@ -361,6 +361,13 @@ TEST_CASE("the read index of the program's queues moves in groups of eight on re
       CHECK(runtime_queue.read_index() == total);
       CHECK(queue.read_index() == total / 8 * 8);
     }
+    // ROCr reads the packet at the read index of a queue that stops.
+    hsa_kernel_dispatch_packet_t bad = dispatch(kernel);
+    bad.header = header_of(static_cast<hsa_packet_type_t>(6));
+    queue.submit(bad);
+    REQUIRE(eventually([&] { return queue.error() != 0; }));
+    settle();
+    CHECK(queue.read_index() == 23);
   }
 }
 

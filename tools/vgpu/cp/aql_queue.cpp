@@ -447,7 +447,10 @@ void AqlQueue::retire() {
 }
 
 void AqlQueue::publish_read_index() noexcept {
-  store_read_index(frees_in_groups_ ? retired_ - retired_ % kSlotsOfGroup : retired_);
+  // Not below the exact index that a queue stores when it stops or asks for scratch.
+  store_read_index(frees_in_groups_
+                       ? std::max(read_index_published_, retired_ - retired_ % kSlotsOfGroup)
+                       : retired_);
 }
 
 void AqlQueue::store_read_index(uint64_t index) noexcept {

@@ -103,7 +103,7 @@ void AqlQueue::describe_front(QueueSnapshot& snapshot, const std::byte* ring) co
     return;
   }
   snapshot.packet = packet_snapshot(next_, bytes, completion_of(bytes));
-  if (next_ >= admitted_) {
+  if (next_ >= admitted_ && !is_eager_) {
     snapshot.front = Front::doorbell;
     return;
   }
