@@ -254,7 +254,7 @@ bool HostPages::record_access(Buffer& buffer, size_t index, uintptr_t address, b
                      .address = buffer.begin + (address - buffer.program_begin()),
                      .host_ns = now,
                      .site = site,
-                     .thread = reinterpret_cast<uintptr_t>(__builtin_thread_pointer())}))
+                     .thread = static_cast<uint64_t>(syscall(SYS_gettid))}))
     return give_up(buffer, index, lost_);
   if (!write) {
     page.state = Page::State::readable;
