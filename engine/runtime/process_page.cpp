@@ -51,8 +51,8 @@ void* make(const char* name) noexcept {
   void* page = nullptr;
   if (syscall(SYS_ftruncate, file, kProcessPageBytes) == 0) {
     // Private: the child of a fork must not change the parent's numbers.
-    const long address =
-        syscall(SYS_mmap, nullptr, kProcessPageBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
+    const long address = syscall(SYS_mmap, nullptr, kProcessPageBytes, PROT_READ | PROT_WRITE,
+                                 MAP_PRIVATE, file, 0L);
     if (address > 0) page = reinterpret_cast<void*>(address);
   }
   syscall(SYS_close, file);
