@@ -66,8 +66,8 @@ struct QueueApertures {
 };
 QueueApertures apertures(hsa_queue_t* queue) noexcept;
 
-// Waves that the agent of this queue runs at once, for which ROCr reserves private memory. Zero where
-// direct access is not allowed.
+// Waves that the agent of this queue runs at once, for which ROCr reserves private memory. Zero
+// where direct access is not allowed.
 uint64_t wave_slots(const hsa_queue_t* queue) noexcept;
 
 // Returns true if completion of the signal can interrupt a sleeping waiter. When the driver's

@@ -82,8 +82,8 @@ namespace uptempo::aql {
 
 // How a publication is split. With `lead`, the first packets start executing while the writer
 // stores the rest (packets written in place are already stored). Each further doorbell costs a
-// device write (100-300 ns over PCIe). A publication longer than longest_run() is also split at half
-// the ring, so that one half fills while the other drains.
+// device write (100-300 ns over PCIe). A publication longer than longest_run() is also split at
+// half the ring, so that one half fills while the other drains.
 struct Chunking {
   uint32_t lead = 0;            // packets of the first chunk; 0: same as the others
   uint32_t chunk = UINT32_MAX;  // packets of every other chunk, at least 1
@@ -180,10 +180,10 @@ class AqlQueueWriter {
   PublishResult publish(std::span<const Packet64> packets, Deadline deadline,
                         Chunking chunking = {});
 
-  // Proves room for `count` packets, or for longest_run() if that is less, and changes nothing. With
-  // exclusive producers, the next publish() of up to that many packets does not wait. With shared
-  // producers, it refuses only if the deadline is Deadline::now(): a thread that waits here holds
-  // no slots, so publish() does the waiting.
+  // Proves room for `count` packets, or for longest_run() if that is less, and changes nothing.
+  // With exclusive producers, the next publish() of up to that many packets does not wait. With
+  // shared producers, it refuses only if the deadline is Deadline::now(): a thread that waits here
+  // holds no slots, so publish() does the waiting.
   PublishResult admit(uint64_t count, Deadline deadline) noexcept;
   // Like admit(), but does not wait and does not report. Returns false for shared producers.
   bool admits_now(uint64_t count) noexcept {
@@ -222,7 +222,7 @@ class AqlQueueWriter {
   // The most slots that the writer waits for at a time. Some processors advance the read index in
   // groups of eight packets or not after every packet (ROCm/rocm-systems 9249; ROCr's
   // amd_aql_queue.cpp), so up to seven slots of taken packets may stay in use until more packets
-  // follow.
+  // follow. A ring of fewer than 16 packets needs a processor that does not.
   uint32_t longest_run() const noexcept {
     return ring_size() - (ring_size() < 16 ? ring_size() / 2 : 8);
   }
@@ -390,7 +390,8 @@ template <Emitter Emit>
 PublishResult AqlQueueWriter::publish(uint64_t count, Deadline deadline, Emit&& emit,
                                       Chunking chunking, const HoldEnd* hold) {
   PublishResult result{.ring_size = ring_size(), .requested = count};
-  // A publication that the ring can take is reserved whole; a longer one goes by halves of the ring.
+  // A publication that the ring can take is reserved whole; a longer one goes by halves of the
+  // ring.
   const uint64_t portion_limit = count <= longest_run() ? count : (ring_size() + 1) / 2;
   uint64_t chunk_limit = chunking.first();
   while (result.published < count) {

@@ -193,11 +193,11 @@ struct Packets {
   count_packets(publication, 0, count, doorbells, publication.costs(0, count));
 }
 
-// A publication longer than the ring whose slots are held. All of its packets have one completion
-// signal, which cannot free slots for its own later packets. So the writer publishes it in portions
-// of about half the ring and adds a barrier packet to each but the last. The read index passes that
-// packet when the portion's kernels are complete. Returns a result without an error once only the
-// last portion is left.
+// A publication longer than longest_run() whose slots are held. All of its packets have one
+// completion signal, which cannot free slots for its own later packets. So the writer publishes it
+// in portions of about half the ring and adds a barrier packet to each but the last. The read index
+// passes that packet when the portion's kernels are complete. Returns a result without an error
+// once only the last portion is left.
 aql::PublishResult BatchQueue::publish_in_portions(Publication& publication, Deadline deadline) {
   static constexpr aql::HoldEnd kAtReadIndex{};
   const aql::Packet64 barrier = aql::to_packet(
@@ -247,6 +247,7 @@ aql::PublishResult BatchQueue::publish_by_copy(Publication& publication, Deadlin
 void BatchQueue::make_room(Publication& publication) {
   if (publication.ended != Ending::none) refuse_ended(publication);
   if (publication.published != 0) refuse_more(publication, "one more packet");
+  if (writer_->has_intruder()) refuse_beside_others();
   PacketStore& packets = publication.packets;
   const bool opens = packets.size() == 1 && !publication.kept && ring_batch_ == nullptr &&
                      partly_out_ == nullptr && !writer_->is_shared() && !writer_->has_device_ring();
@@ -259,7 +260,7 @@ void BatchQueue::make_room(Publication& publication) {
 }
 
 // `first` is not known where other threads claim slots, too. Their packets may be between those
-// of a publication longer than the ring, whose first packets are overwritten by then.
+// of a publication longer than longest_run(), whose first packets may be overwritten by then.
 void BatchQueue::place_flight(uint64_t first, const aql::PublishResult& result,
                               uint64_t published) noexcept {
   if (published == 0) return flight_.refuse();
@@ -369,8 +370,8 @@ bool BatchQueue::admit_when_free(Publication& publication, Deadline deadline) {
   return value;
 }
 
-// The ring refused packets after admit() had found room: it is shared, or the batch is longer than the
-// ring and the deadline has passed.
+// The ring refused packets after admit() had found room: it is shared, or the batch is longer than
+// longest_run() and the deadline has passed.
 std::optional<uint64_t> BatchQueue::settle_refused(Publication& publication,
                                                    const aql::PublishResult& result) {
   if (result.status == aql::PublishStatus::queue_failed) {

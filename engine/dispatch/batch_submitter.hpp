@@ -26,10 +26,10 @@
 // Waiting: dispatch() may wait for a kernarg block, submit() for ring slots, signals and the
 // timeline. The try_ forms never wait; submit(Deadline) waits until a deadline. A call that runs
 // out of time throws an Error that names the exhausted resource. It leaves no half-written packet
-// and keeps the batch, so the caller can submit again. A batch longer than the ring less eight slots
-// (longest_run() in writer.hpp) may then be partly published; the next submit() publishes the rest. Until then the batch accepts no more
-// packets and the queue no other batch: both throw Error. Destroying a partly published batch waits
-// for a slot and closes it with a barrier packet.
+// and keeps the batch, so the caller can submit again. A batch longer than the ring less eight
+// slots (longest_run() in writer.hpp) may then be partly published; the next submit() publishes the
+// rest. Until then the batch accepts no more packets and the queue no other batch: both throw
+// Error. Destroying a partly published batch waits for a slot and closes it with a barrier packet.
 //
 // Thread safety: the thread that owns the queue.
 //

@@ -82,9 +82,9 @@ class Queue {
 
   // Uses an HSA queue that the caller creates and destroys. While the Queue exists, no other code
   // may publish to the HSA queue (writer.hpp says why): not a queue of HIP's, or of another library
-  // that goes on using it. A submission that finds other packets in it throws Error. The owner's
-  // error callback must set `error`, which must outlive the Queue. QueueOptions::packets is
-  // ignored. Throws Error.
+  // that goes on using it. A submission that finds other packets in it throws Error, unless it is
+  // published by HSA calls (describe()), whose index may be a tool's. The owner's error callback
+  // must set `error`, which must outlive the Queue. QueueOptions::packets is ignored. Throws Error.
   static Queue borrow(const Agent& agent, hsa_queue_t* queue,
                       const std::atomic<hsa_status_t>* error = nullptr,
                       const QueueOptions& options = {});

@@ -4,7 +4,6 @@
 #include <hsa/hsa_ext_amd.h>
 
 #include <bit>
-#include <chrono>
 #include <thread>
 #include <utility>
 
@@ -127,7 +126,9 @@ void QueueResources::connect(const Parts& parts) {
   // Runtime; these fail the timeline.
   writer_->also_watch(parts.foreign_error);
   ring_size_ = writer_->ring_size();
-  flight_.make_records(parts.submits_packets ? ring_size_ : options_.publications);
+  // Launches may be unfinished in the ring, and in an epoch whose packets have left it, of at most
+  // a quarter of the ring.
+  flight_.make_records(parts.submits_packets ? ring_size_ + ring_size_ / 4 : options_.publications);
   ring_level_.start(ring_size_, options_.marks.ring);
   publications_level_.start(options_.publications, options_.marks.publications);
   const aql::QueueApertures apertures = aql::apertures(parts.queue);
@@ -239,7 +240,7 @@ bool QueueResources::wait_for_oldest(Deadline deadline) {
   if (timeline_.pending() != before) return true;
   // It is complete, but its signal is in use: briefly by another thread's waiter that was just
   // woken, or lent to a packet of another queue.
-  std::this_thread::sleep_for(std::chrono::microseconds(50));
+  std::this_thread::yield();
   return !deadline.passed();
 }
 

@@ -21,12 +21,12 @@
 
 namespace uptempo::detail {
 
-// Creates an HSA queue of `packets` packets, or of the agent's maximum. ROCr calls `on_error` with
-// `data` on a thread of its own until the queue is destroyed. Throws Error.
 // Lets the device store the times of packets into their signals. One thread at a time, because ROCr
 // changes a word of the queue without atomics (amd_aql_queue.cpp, SetProfiling). Throws Error.
 void enable_profiling(hsa_queue_t* queue);
 
+// Creates an HSA queue of `packets` packets, at least 256, or of the agent's maximum. ROCr calls
+// `on_error` with `data` on a thread of its own until the queue is destroyed. Throws Error.
 Owned make_hsa_queue(const Agent& agent, uint32_t packets,
                      void (*on_error)(hsa_status_t status, hsa_queue_t* queue, void* data),
                      void* data);

@@ -57,8 +57,8 @@ struct RingAccessChoice {
   std::string reason;
 };
 // Returns the access for a writer of this queue. Requires that HSA is initialised, except for
-// another wish than `automatic`. `pm4_emulation`: that of the queue's agent. Then no processor reads
-// the queue's own indices, so the access is by HSA calls, whatever the wish.
+// another wish than `automatic`. `pm4_emulation`: that of the queue's agent. Then no processor
+// reads the queue's own indices, so the access is by HSA calls, whatever the wish.
 RingAccessChoice choose_ring_access(const hsa_queue_t* queue, bool pm4_emulation,
                                     AccessWish wish = AccessWish::automatic);
 

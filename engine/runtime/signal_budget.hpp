@@ -42,7 +42,7 @@ struct SignalUse {
   uint64_t refused = 0;  // Errors thrown since the process began
   // Signals without event created instead of interrupt signals, since the process began.
   uint64_t replaced = 0;
-  uint32_t copies = 1;  // of this library in the process that have used a signal
+  uint32_t copies = 1;  // of this library in the process that have used or asked about signals
 };
 
 // Applies to signals created later. One budget for the process, shared by all Runtimes and by all

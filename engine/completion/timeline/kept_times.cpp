@@ -8,7 +8,7 @@ void throw_no_times(const char* call, std::string asked) {
   throw Error({.status = HSA_STATUS_ERROR,
                .call = call,
                .asked = std::move(asked),
-               .found = "the device has stored none",
+               .found = "the device has stored none, or its signal has been used again",
                .remedy =
                    "use a Queue or Stream of your own: its times are enabled before its first "
                    "packet. A processor may ignore it for a borrowed HSA queue that it has "

@@ -1,8 +1,8 @@
 // FlightRecorder: the last submissions of one queue, for reports about work that hangs or has
 // failed. Private to engine/dispatch, engine/stream and their tests.
 //
-// It has a record for each submission that may be unfinished, so that the one that blocks a queue is
-// never overwritten.
+// It has a record for each submission that may be unfinished, so that the one that blocks a queue
+// is never overwritten.
 //
 // A record is written once for each submission, however many packets it has. It holds what the ring
 // does not: the call site, the place on the timeline and the packet indices. It also keeps the
@@ -11,11 +11,12 @@
 // the ring.
 //
 // Thread safety: one writer at a time, the queue's owner. Any thread may read: entries() returns
-// whole records only. A record is not overwritten before `total()` has grown by the number of records
-// since, so a reader compares that number after it has copied the record. Every word is stored with
-// release order and loaded with acquire order, so a reader that sees a word of a later record also
-// sees the number before it. These orders cost nothing on x86. The record of a refused submission has
-// the value 0; the next one takes it and stores its value last.
+// whole records only. A record is not overwritten before `total()` has grown by the number of
+// records since, so a reader compares that number after it has copied the record. Every word is
+// stored with release order and loaded with acquire order, so a reader that sees a word of a later
+// record also sees the number before it. These orders cost nothing on x86. The record of a refused
+// submission has the value 0; the next one takes it and stores its value last. A reader that meets
+// both at that moment may see words of the two.
 // Cost: seven stores to lines that no other thread writes. No allocation, lock or load of a packet
 // but of its kernel. 48 bytes for each record.
 #pragma once
@@ -48,7 +49,7 @@ class FlightRecorder {
     CallSite site{};
   };
 
-  // Call before the first begin(). `unfinished`: the most submissions that are unfinished at a time.
+  // Call before the first begin(). `unfinished`: the most submissions that are unfinished at once.
   void make_records(uint64_t unfinished) { records_ = std::vector<Record>(unfinished + kBefore); }
 
   // Call before the first header is stored, so that a failure finds the record.
