@@ -18,6 +18,7 @@
 
 #include "device/fences/event.hpp"
 #include "device/fences/finding.hpp"
+#include "device/host/host_events.hpp"
 
 namespace uptempo::vgpu::fences {
 
