@@ -2,8 +2,8 @@
 // three judges that share no code:
 //   the rules      (rules.hpp) which pairs of steps lack order or a fence, and whether the target
 //                  can show it
-//   the checker    uptempo-vgpu --check fences,hsa,repeated,waits: must report such a pair, with the
-//                  same verdict, and nothing else
+//   the checker    uptempo-vgpu --check fences,hsa,repeated,waits: must report such a pair, with
+//                  the same verdict, and nothing else
 //   the caches     uptempo-vgpu --incoherent SEED: some seed must give wrong results where they are
 //                  possible, none where they are not
 //
