@@ -13,12 +13,10 @@
 //
 // Gate: packets written by a RunEmitter, and packets written in place, are stored whole and in any
 // order while the first slot of their chunk reads INVALID. The writer stores the header of that
-// first slot last, with release order. No processor reads the packets earlier, because it processes
-// a queue in order and reads nothing beyond the write index.
-// * The virtual GPU and ROCr's intercepting queues (intercept_queue.cpp:228) fetch up to the write
-//   index and no further. The doorbell sets the same limit for gfx9's command processor.
-// * A gate requires that processors leave INVALID headers in the slots they have taken (HSA 1.2,
-//   2.9).
+// first slot last, with release order. No processor takes the packets earlier, because it processes
+// a queue in order and stops at an INVALID header, whether or not it stops at the write index, too.
+// A gate requires that processors leave INVALID headers in the slots that they have taken (HSA 1.2,
+// 2.9).
 //
 // Ring in device memory (is_ring_in_device_memory() in amd_abi.hpp): the host's stores to it are
 // write-combined, so neither a release store nor the doorbell orders them. The writer stores the
