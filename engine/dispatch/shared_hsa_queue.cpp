@@ -15,7 +15,7 @@
 namespace uptempo::detail {
 namespace {
 
-// Smaller rings have hung on hardware (ROCm/ROCR-Runtime 348).
+// Smaller rings are a source of trouble on hardware (ROCm/ROCR-Runtime 348).
 constexpr uint32_t kSmallestRing = 256;
 
 void on_common_queue_error(hsa_status_t status, hsa_queue_t* queue, void* shared) {
@@ -90,7 +90,7 @@ Owned make_hsa_queue(const Agent& agent, uint32_t packets,
                 hsa_queue_destroy(reinterpret_cast<hsa_queue_t*>(handle));
               });
   // Before the first packet: a processor that has mapped the queue may not see the change. HIP does
-  // the same. The cost is one more write of the device for each packet with a signal.
+  // the same (CLR, rocdevice.cpp). Cost: one more write of the device for a packet with a signal.
   enable_profiling(queue);
   return owned;
 }
