@@ -282,8 +282,8 @@ TEST_CASE(
 TEST_CASE("a user's program file serves as an experiment's sequence, like a workload") {
   const TemporaryDirectory directory;
   const std::string file = directory.file("steps.json");
-  std::ofstream(file)
-      << R"({"name": "twice", "description": "two increments", "buffers": [{"name": "x", "bytes": 1024}], "steps": [
+  std::ofstream(file) << R"({"name": "twice", "description": "two increments",
+    "buffers": [{"name": "x", "bytes": 1024}], "steps": [
     {"kernel": "chain_increment", "grid": 256, "arguments": [{"buffer": "x"}, {"u32": 1}], "reads": ["x"], "writes": ["x"]},
     {"kernel": "chain_increment", "grid": 256, "arguments": [{"buffer": "x"}, {"u32": 1}], "reads": ["x"], "writes": ["x"]}]})";
   const json out = report_of({"scopes", "--program", file, "--position", "last"});

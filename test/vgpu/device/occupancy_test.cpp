@@ -1,6 +1,6 @@
 // Workgroups that a compute unit holds. The expected numbers are computed by hand from the limits
-// that LLVM's AMDGPUBaseInfo.cpp and the ISA guides state for a unit: LDS of 64 KiB in blocks of 512
-// bytes, 4 SIMDs of 8 (gfx90a, gfx942) or 10 waves, 512 or 256 VGPRs and 800 SGPRs, 16 barriers.
+// that LLVM's AMDGPUBaseInfo.cpp and the ISA guides state for a unit: LDS of 64 KiB in blocks of
+// 512 bytes, 4 SIMDs of 8 (gfx90a, gfx942) or 10 waves, 512 or 256 VGPRs, 800 SGPRs, 16 barriers.
 #include "device/occupancy.hpp"
 
 #include <string>

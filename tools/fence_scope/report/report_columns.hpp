@@ -36,7 +36,8 @@ bool only_flags(const Section& section);
 // Columns that identify a section's cells, with marks for the recommended cell (>) and the baseline
 // (=); the last is the verdict.
 std::vector<Field> identity(const Section& section);
-// Models, times, and the counts that differ between cells: those that decide a recommendation first.
+// Models, times, and the counts that differ between cells. Those that decide a recommendation come
+// first.
 // Lifetime: `section` must outlive the result.
 std::vector<Field> figures(const Report& report, const Section& section);
 // Counts, with titles that can follow a number in one line. Leaves out counts that the rows' own

@@ -109,7 +109,7 @@ class FenceWatch {
   void satisfied(hsa_signal_t signal, int64_t value);
   // The queue waits for the signal that contains `address`.
   void unsatisfied(GpuAddress address);
-  // What the vendor's packet that completes next does to the caches.
+  // The vendor's packet that completes next does this to the caches.
   void carry_out(const CacheActions& caches) noexcept { caches_ = caches; }
   void complete(AqlHeader header, uint64_t index, hsa_signal_t completion);
 

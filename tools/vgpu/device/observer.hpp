@@ -90,7 +90,7 @@ struct ObservedLdsAccess {
   GpuAddress instruction = 0;
 };
 
-// What an observer sees besides access(), wrote_back() and invalidated().
+// The calls that an observer wants besides access(), wrote_back() and invalidated().
 struct ObserverInterests {
   bool lds = false;     // lds_access()
   bool ranges = false;  // out_of_range()

@@ -3,8 +3,8 @@
 // Sources: LLVM's AMDGPUBaseInfo.cpp (registers of a SIMD, granules, waves, barriers of a unit) and
 // AMDGPUUsage (the granules of a kernel descriptor, and LDS in blocks of 512 bytes); HIP's
 // hipOccupancyMaxActiveBlocksPerMultiprocessor (calculateOccupancy() of CLR: 800 SGPRs a SIMD);
-// KFD's topology (waves and LDS of a unit). HIP counts at most 8 waves a SIMD. KFD and LLVM count 10
-// on gfx900, gfx906 and gfx908, and so does the virtual GPU.
+// KFD's topology (waves and LDS of a unit). HIP counts at most 8 waves a SIMD. KFD and LLVM count
+// 10 on gfx900, gfx906 and gfx908, and so does the virtual GPU.
 //
 // Thread safety: plain data.
 #pragma once
@@ -65,7 +65,7 @@ constexpr bool fits_on_unit(const DeviceDescription& device, const WorkgroupNeed
 
 Occupancy occupancy(const DeviceDescription& device, const WorkgroupNeeds& needs) noexcept;
 
-// The resources that limit the number, with the need and what the unit has: "LDS: 64 of 64 KiB each".
+// The resources that limit the number, with need and size of the unit: "LDS: 64 of 64 KiB each".
 std::string limits_text(const DeviceDescription& device, const WorkgroupNeeds& needs);
 
 }  // namespace uptempo::vgpu

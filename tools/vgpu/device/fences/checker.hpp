@@ -143,7 +143,7 @@ class Checker {
     uint64_t total() const noexcept { return unordered + stale + unreleased; }
   };
   Counts counts() const;
-  // Of the findings so far, those that occurred several times. Empty if each reaches the sink.
+  // The findings that have occurred several times so far. Empty if each reaches the sink.
   std::vector<Repeated> repeated() const;
   // The count so far.
   Judge::Presumed presumed() const;

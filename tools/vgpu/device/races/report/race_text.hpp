@@ -14,7 +14,7 @@
 
 namespace uptempo::vgpu::races {
 
-// Of the kernel's source.
+// The language of the kernel's source.
 enum class Language : uint8_t { opencl, hip };
 
 // By the file of a source line: "sum.hip:12". Empty: a header, which both may include, or no line.
