@@ -6,6 +6,7 @@
 
 #include "cp/packet/aql_packet.hpp"
 #include "device/caches/incoherent.hpp"
+#include "device/inject/injector.hpp"
 #include "device_fixture.hpp"
 #include "test/support/catch.hpp"
 
@@ -158,6 +159,32 @@ TEST_CASE("ACQUIRE_MEM acts on the caches that it names") {
     device.acquire_memory(queue, control);
     CHECK(device.words[0] == ((control & kWriteBack) != 0 ? 6 : 5));
   }
+}
+
+TEST_CASE("the acquire of a stale packet invalidates no cache, and its release acts") {
+  for (const bool by_barrier : {false, true}) {
+    // The first queue's: a load, the host's store, then the stale packet.
+    Injector injector(parse_inject_rules("packet queue=0 stale nth=2"));
+    Incoherent device;
+    device.device->injector = &injector;
+    ComputeQueue queue(device);
+    device.run(queue, device.loads(), kSystem, kNone);
+    device.words[0] = 5;
+    if (by_barrier) device.pass_barrier(queue, kSystem, kNone);
+    device.run(queue, device.loads(), by_barrier ? kNone : kSystem, kNone);
+    CHECK(device.vector == 0);
+    CHECK(device.scalar == 0);
+    CHECK(injector.counts(0).injected == 1);
+    device.run(queue, device.loads(), kSystem, kNone);
+    CHECK(device.vector == 5);
+    CHECK(device.scalar == 5);
+  }
+  Injector injector(parse_inject_rules("packet queue=0 stale every=1"));
+  Incoherent device;
+  device.device->injector = &injector;
+  ComputeQueue queue(device);
+  device.run(queue, device.stores(5), kSystem, kSystem);
+  CHECK(device.words[0] == 5);
 }
 
 TEST_CASE("unmapping writes L2 back, and the device sees the next mapping at that address") {

@@ -1,8 +1,10 @@
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "device/inject/injector.hpp"
@@ -37,8 +39,9 @@ TEST_CASE("a rule has a place, an effect, filters and a time, in any order", "[i
   const auto rules = parse_inject_rules(
       "ioctl=ALLOC_MEMORY_OF_GPU errno=ENOMEM nth=3 ; late=20 packet  queue=2 index=7 type=barrier "
       "gpu=1;interrupt lost chance=0.25 seed=9;mmap errno=EAGAIN every=2;open errno=EPERM "
-      "count=all;packet error=WAVE_ILLEGAL_INSTRUCTION;packet fault=poison count=5");
-  REQUIRE(rules.size() == 7);
+      "count=all;packet error=WAVE_ILLEGAL_INSTRUCTION;packet fault=poison count=5;packet untimed "
+      "nth=2 count=all;type=barrier stale packet;hdp lost every=1;copy queue=3 gpu=1 lost");
+  REQUIRE(rules.size() == 11);
   CHECK(rules[0].text == "ioctl=ALLOC_MEMORY_OF_GPU errno=ENOMEM nth=3");
   CHECK(rules[0].place == Place::ioctl);
   CHECK(rules[0].ioctl == 0x16);
@@ -63,6 +66,17 @@ TEST_CASE("a rule has a place, an effect, filters and a time, in any order", "[i
   CHECK(rules[5].exception->code == 4);
   CHECK(rules[6].fault == InjectRule::Fault::poison);
   CHECK(rules[6].count == 5);
+  CHECK(rules[7].place == Place::packet);
+  CHECK(rules[7].effect == Effect::untimed);
+  CHECK(rules[8].effect == Effect::stale);
+  CHECK(rules[8].packets == InjectRule::Packets::barrier);
+  CHECK(rules[9].place == Place::hdp);
+  CHECK(rules[9].effect == Effect::lost);
+  CHECK(rules[9].count == InjectRule::kUnlimited);
+  CHECK(rules[10].place == Place::copy);
+  CHECK(rules[10].effect == Effect::lost);
+  CHECK(rules[10].queue == 3u);
+  CHECK(rules[10].gpu == 1u);
 }
 
 TEST_CASE("a refused rule names the word, its column and the nearest right one", "[inject]") {
@@ -81,12 +95,26 @@ TEST_CASE("a refused rule names the word, its column and the nearest right one",
   CHECK(refusal_of("") == "column 1: a rule is empty");
   CHECK(refusal_of("packet torn;") == "column 13: a rule is empty");
   CHECK(refusal_of("errno=ENOMEM") ==
-        "column 1: the rule has no place: use ioctl=NAME, mmap, open, packet or interrupt");
+        "column 1: the rule has no place: use ioctl=NAME, mmap, open, packet, interrupt, hdp or "
+        "copy");
   CHECK(refusal_of("interrupt") ==
         "column 1: the rule has no effect: interrupt needs lost or doubled");
   CHECK(refusal_of("packet errno=EIO") ==
-        "column 8: packet does not have that effect: it needs error=, fault=, torn, late=, reset "
-        "or gone");
+        "column 8: packet does not have that effect: it needs error=, fault=, torn, late=, "
+        "untimed, stale, reset or gone");
+  CHECK(refusal_of("packet lost") ==
+        "column 8: packet does not have that effect: it needs error=, fault=, torn, late=, "
+        "untimed, stale, reset or gone");
+  CHECK(refusal_of("interrupt untimed") ==
+        "column 11: interrupt does not have that effect: it needs lost or doubled");
+  CHECK(refusal_of("copy stale") == "column 6: copy does not have that effect: it needs lost");
+  CHECK(refusal_of("hdp doubled") == "column 5: hdp does not have that effect: it needs lost");
+  CHECK(refusal_of("copy") == "column 1: the rule has no effect: copy needs lost");
+  CHECK(refusal_of("packet untimd") ==
+        "column 8: 'untimd' is unknown; the nearest word is untimed");
+  CHECK(refusal_of("packet stail") == "column 8: 'stail' is unknown; the nearest word is stale");
+  CHECK(refusal_of("hpd lost") == "column 1: 'hpd' is unknown; the nearest word is hdp");
+  CHECK(refusal_of("copi lost") == "column 1: 'copi' is unknown; the nearest word is copy");
   CHECK(refusal_of("mmap lost") == "column 6: mmap does not have that effect: it needs errno=");
   CHECK(refusal_of("packet mmap torn") ==
         "column 8: a rule has one place; this one already has packet");
@@ -105,6 +133,10 @@ TEST_CASE("a refused rule names the word, its column and the nearest right one",
         "column 19: count needs a number from 1 on, or all, not 'many'");
   CHECK(refusal_of("mmap errno=EIO queue=1") == "column 16: queue is no filter of mmap");
   CHECK(refusal_of("interrupt lost index=1") == "column 16: index is no filter of interrupt");
+  CHECK(refusal_of("hdp lost gpu=0") == "column 10: gpu is no filter of hdp");
+  CHECK(refusal_of("copy lost index=1") == "column 11: index is no filter of copy");
+  CHECK(refusal_of("copy lost type=barrier") == "column 11: type is no filter of copy");
+  CHECK(refusal_of("packet stale=1") == "column 8: stale takes no value");
   CHECK(refusal_of("packet=1 torn") == "column 1: packet takes no value");
   CHECK(refusal_of("ioctl errno=EIO") == "column 1: ioctl needs a value");
 }
@@ -158,8 +190,49 @@ TEST_CASE("packets are counted by queue, index, type and owner", "[inject]") {
   CHECK(injector.counts(0).matched == 5);
   CHECK(injector.counts(0).injected == 1);
   CHECK(injector.counts(1).matched == 1);
-  CHECK(injector.has(Place::packet));
-  CHECK_FALSE(injector.has(Place::interrupt));
+}
+
+TEST_CASE("copies are counted by GPU and queue, flushes of the HDP together", "[inject]") {
+  Injector injector(
+      parse_inject_rules("copy lost queue=2 nth=2 count=all;copy lost gpu=1;hdp lost nth=2"));
+  CHECK_FALSE(injector.copy(0, 1));
+  CHECK_FALSE(injector.copy(0, 2));
+  CHECK(injector.copy(0, 2));
+  CHECK(injector.copy(0, 2));
+  CHECK(injector.copy(1, 0));
+  CHECK_FALSE(injector.copy(1, 0));
+  CHECK_FALSE(injector.hdp());
+  CHECK(injector.hdp());
+  CHECK_FALSE(injector.hdp());
+  CHECK(injector.counts(0).matched == 3);
+  CHECK(injector.counts(0).injected == 2);
+  CHECK(injector.counts(2).matched == 3);
+  CHECK(injector.interrupt(0, 2) == nullptr);
+}
+
+TEST_CASE("the device asks only about places of its own", "[inject]") {
+  for (const char* rule : {"packet untimed", "interrupt lost", "hdp lost", "copy lost"})
+    CHECK(Injector(parse_inject_rules(std::string("mmap errno=EIO;") + rule)).concerns_device());
+  CHECK_FALSE(Injector(parse_inject_rules("mmap errno=EIO;ioctl=any errno=EIO;open errno=EIO"))
+                  .concerns_device());
+}
+
+// A lost count would let a rule apply to one event more or less.
+TEST_CASE("threads that ask at the same time get each event once", "[inject]") {
+  constexpr int kThreads = 4, kEach = 5000;
+  Injector injector(parse_inject_rules("hdp lost nth=100 count=3000;hdp lost every=7"));
+  std::atomic<int> lost = 0;
+  {
+    std::vector<std::jthread> threads;
+    for (int thread = 0; thread < kThreads; ++thread)
+      threads.emplace_back([&] {
+        for (int event = 0; event < kEach; ++event) lost += injector.hdp() ? 1 : 0;
+      });
+  }
+  CHECK(injector.counts(0).matched == kThreads * kEach);
+  CHECK(injector.counts(0).injected == 3000);
+  CHECK(injector.counts(1).injected == kThreads * kEach / 7);
+  CHECK(lost >= 3000);
 }
 
 TEST_CASE("of several rules that apply, the first wins, and all count", "[inject]") {

@@ -13,6 +13,7 @@
 
 #include "device/bar/mov_instruction.hpp"
 #include "device/host/host_pages.hpp"
+#include "device/inject/injector.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/eventually.hpp"
 
@@ -27,7 +28,7 @@ class Memory {
  public:
   static constexpr size_t kSecond = kPages * kPage / 2;
 
-  explicit Memory(uint64_t seed) : bar_(seed) {
+  explicit Memory(uint64_t seed, Injector* injector = nullptr) : bar_(seed, injector) {
     device_ = static_cast<std::byte*>(map(kPages * kPage));
     program_ = static_cast<std::byte*>(mremap(device_, 0, kPages * kPage, MREMAP_MAYMOVE));
     REQUIRE(program_ != MAP_FAILED);
@@ -125,6 +126,40 @@ TEST_CASE("a store to the other register, or a load of the first one, flushes no
   *reinterpret_cast<volatile uint64_t*>(memory.registers()) = 1;
   CHECK(memory.device(3) == 7);
   CHECK(memory.bar().hdp_flushes() == 1);
+}
+
+TEST_CASE("a flush and a read-back that --inject loses make nothing visible", "[lazy_bar]") {
+  const uint64_t seed = lazy_seed();
+  Injector injector(parse_inject_rules("hdp lost every=1"));
+  Memory memory(seed, &injector);
+  memory.store(3, 7);
+  memory.flush();
+  CHECK(memory.load(3) == 7);  // the host sees its own store
+  CHECK(memory.device(3) == 0);
+  // A system call loads it.
+  REQUIRE(memory.bar().hold(reinterpret_cast<uintptr_t>(memory.program()), 16));
+  memory.bar().release(reinterpret_cast<uintptr_t>(memory.program()), 16);
+  CHECK(memory.device(3) == 0);
+  CHECK(memory.load(300) == 0);  // not pending, so nothing is read back
+  CHECK(memory.bar().hdp_flushes() == 1);
+  CHECK(memory.bar().host_reads() == 3);
+  CHECK(injector.counts(0).matched == 3);
+  memory.bar().acquire();  // the packet's fence is another path
+  CHECK(memory.device(3) == 7);
+}
+
+TEST_CASE("the flush after a lost one makes all stores visible", "[lazy_bar]") {
+  const uint64_t seed = lazy_seed();
+  Injector injector(parse_inject_rules("hdp lost nth=2"));
+  Memory memory(seed, &injector);
+  memory.store(3, 7);
+  memory.flush();
+  CHECK(memory.device(3) == 7);
+  memory.store(3, 8);
+  memory.flush();
+  CHECK(memory.device(3) == 7);
+  memory.flush();
+  CHECK(memory.device(3) == 8);
 }
 
 TEST_CASE("a load from a pending line makes it and everything before it visible", "[lazy_bar]") {

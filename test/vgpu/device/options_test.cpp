@@ -35,7 +35,8 @@ constexpr const char* kVariables[] = {"UPTEMPO_VGPU_DEVICE",
                                       "UPTEMPO_VGPU_ERROR_EXITCODE",
                                       "UPTEMPO_VGPU_SUPPRESSIONS",
                                       "UPTEMPO_VGPU_EAGER_PACKETS",
-                                      "UPTEMPO_VGPU_GROUPED_READ_INDEX"};
+                                      "UPTEMPO_VGPU_GROUPED_READ_INDEX",
+                                      "UPTEMPO_VGPU_INJECT"};
 
 struct CleanEnvironment : uptempo::test::Environment {
   CleanEnvironment() { clear(); }
@@ -292,6 +293,43 @@ TEST_CASE("a small BAR excludes a lazy path to device memory", "[options]") {
   environment.unset("UPTEMPO_VGPU_CHECK");
   environment.set("UPTEMPO_VGPU_LAZY_BAR", "1");
   CHECK_THROWS_AS(Options::from_environment(), std::invalid_argument);
+}
+
+TEST_CASE("an injected effect that only another mode shows is refused without it", "[options]") {
+  struct Case {
+    const char* rules;
+    const char* mode;
+    const char* of_variables;
+    const char* of_options;
+  };
+  for (const Case& each : {
+           Case{"packet torn;packet stale count=all", "UPTEMPO_VGPU_INCOHERENT",
+                "UPTEMPO_VGPU_INJECT 'packet stale count=all' needs UPTEMPO_VGPU_INCOHERENT: other "
+                "devices have no stale caches",
+                "--inject 'packet stale count=all' needs --incoherent SEED: other devices have no "
+                "stale caches"},
+           Case{"hdp lost", "UPTEMPO_VGPU_LAZY_BAR",
+                "UPTEMPO_VGPU_INJECT 'hdp lost' needs UPTEMPO_VGPU_LAZY_BAR: other devices see the "
+                "host's stores at once",
+                "--inject 'hdp lost' needs --bar lazy SEED: other devices see the host's stores at "
+                "once"},
+       }) {
+    CleanEnvironment environment;
+    environment.set("UPTEMPO_VGPU_INJECT", each.rules);
+    CAPTURE(each.rules);
+    try {
+      Options::from_environment();
+      FAIL("the rules were accepted");
+    } catch (const OptionConflict& conflict) {
+      CHECK(conflict.what() == std::string(each.of_variables));
+      CHECK(conflict.options == each.of_options);
+    }
+    environment.set(each.mode, "1");
+    CHECK_NOTHROW(Options::from_environment());
+  }
+  CleanEnvironment environment;
+  environment.set("UPTEMPO_VGPU_INJECT", "packet untimed;copy lost;interrupt lost");
+  CHECK_NOTHROW(Options::from_environment());
 }
 
 TEST_CASE("fences are not checked on an incoherent device", "[options]") {

@@ -120,6 +120,8 @@ TEST_CASE("a usage error gives one line and status 2", "[launcher]") {
         Case{{"--gpus", "2", "--check", "fences,advice", "true"},
              "--check fences,advice works with one GPU"},
         Case{{"--gpus", "2", "--bar", "lazy", "1", "true"}, "--bar lazy works with one GPU"},
+        Case{{"--inject", "packet stale", "true"}, "'packet stale' needs --incoherent SEED"},
+        Case{{"--inject", "hdp lost", "true"}, "'hdp lost' needs --bar lazy SEED"},
         Case{{"--join", "a/b", "true"}, "'a/b'"},
         Case{{"--join=", "true"}, "''"},
         Case{{"--join"}, "needs a value"},

@@ -388,7 +388,7 @@ bool AqlQueue::complete_in_place(AqlHeader header, hsa_signal_t signal,
     entry.retire_early = false;
     entry.dispatch.reset();
   }
-  carry_out_acquire(context_.device, header);
+  carry_out_acquire(context_.device, header, index == stale_);
   carry_out_release(context_.device, header);
   retire();
   return signal_completion(index, packet, dispatch, kernel);
@@ -421,7 +421,7 @@ bool AqlQueue::signal_completion(uint64_t index, const Begun& packet,
              "; only signals of kind 1 (user) can complete a packet");
     return false;
   }
-  if (packet.start_ticks != 0 && has_property(AMD_QUEUE_PROPERTIES_ENABLE_PROFILING)) {
+  if (packet.start_ticks > kUntimed && has_property(AMD_QUEUE_PROPERTIES_ENABLE_PROFILING)) {
     signal->start_ts = packet.start_ticks;
     signal->end_ts = gpu_clock_ticks();
   }

@@ -76,6 +76,9 @@ class AqlQueue final : public Queue {
   // Maximum number of dispatches that run concurrently. Others wait in the ring.
   static constexpr uint64_t kMaxInFlight = 64;
 
+  // Start of a packet whose signal gets no times, in ticks.
+  static constexpr uint64_t kUntimed = 1;
+
   // Data that the completion of a packet needs.
   struct Begun {
     AqlHeader header;
@@ -208,6 +211,7 @@ class AqlQueue final : public Queue {
   uint64_t injector_asked_ = ~uint64_t{0};  // the packet for which the injector was asked last
   uint64_t injected_until_ns_ = 0;          // that packet is late until then; 0: it is not
   uint64_t torn_ = ~uint64_t{0};            // the last packet that is torn
+  uint64_t stale_ = ~uint64_t{0};           // the last one whose acquire invalidates no cache
 
   // start of packet next_; 0: not started, or times are not needed
   uint64_t start_ticks_ = 0, start_ns_ = 0;

@@ -101,10 +101,10 @@ bool AqlQueue::launch_dispatch(const std::byte* bytes, AqlHeader header) {
   entry.checked = memory_watch_.launch(next_, *state, loaded, published);
   entry.races = races_.launch(*state, next_, loaded.runtime_blit, published);
   entry.dispatch = std::make_unique<Dispatch>(std::move(state), scratch_slots_, share_);
+  carry_out_acquire(context_.device, header, next_ == stale_);
   ++next_;
   scratch_once_used_ =
       packet.private_segment_size != 0 && has_property(AMD_QUEUE_PROPERTIES_USE_SCRATCH_ONCE);
-  carry_out_acquire(context_.device, header);
   context_.scheduler.launch(*entry.dispatch);
   if (entry.retire_early) retire();
   return true;

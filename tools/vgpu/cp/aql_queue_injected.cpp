@@ -88,6 +88,13 @@ std::optional<bool> AqlQueue::inject(AqlHeader header) {
     case InjectRule::Effect::late:
       injected_until_ns_ = host_clock_ns() + uint64_t{rule->late_ms} * 1'000'000;
       return wait_for(Waiting::memory);
+    case InjectRule::Effect::untimed:
+      start_ticks_ = kUntimed;
+      start_ns_ = context_.device.trace.enabled() ? host_clock_ns() : 0;
+      return std::nullopt;
+    case InjectRule::Effect::stale:
+      stale_ = next_;
+      return std::nullopt;
     case InjectRule::Effect::reset:
     case InjectRule::Effect::gone:
       halt(next_, header.type(), reason);

@@ -9,6 +9,7 @@
 #include "device/caches/probes.hpp"
 #include "device/clock.hpp"
 #include "device/device_counts.hpp"
+#include "device/inject/injector.hpp"
 
 namespace uptempo::vgpu {
 namespace {
@@ -31,6 +32,12 @@ uint64_t bytes_of(const sdma::Packet& packet) {
 bool is_copy(const sdma::Packet& packet) {
   return std::holds_alternative<sdma::CopyLinear>(packet) ||
          std::holds_alternative<sdma::CopyRect>(packet);
+}
+
+// Whether the injector loses the packet's bytes.
+bool is_lost(const Device& device, uint32_t queue, const sdma::Packet& packet) {
+  return (is_copy(packet) || std::holds_alternative<sdma::ConstFill>(packet)) &&
+         device.injector->copy(device.gpu, queue);
 }
 
 // Addresses that the packet reads and writes, as fields of its trace line.
@@ -121,6 +128,8 @@ bool SdmaQueue::fetch() {
     return false;
   }
   progress_ = 0;
+  if (context_.device.injector != nullptr) [[unlikely]]
+    if (is_lost(context_.device, ordinal_, current_.packet)) progress_ = bytes_of(current_.packet);
   fetched_ = true;
   fences_.begin_copy(current_);
   start_ns_ = context_.device.trace.enabled() ? host_clock_ns() : 0;

@@ -48,8 +48,8 @@ struct Device {
   LazyBar* lazy_bar = nullptr;                // null: the host's stores are visible at once
   GpuGroup* group = nullptr;                  // null: a device of its own
   uint32_t gpu = 0;                           // its number in the process, from 0
-  Injector* injector = nullptr;       // null: no rule of --inject names a packet or interrupt
-  HostStacks* host_stacks = nullptr;  // with the checkers; null: stacks are not kept
+  Injector* injector = nullptr;               // null: no rule of --inject is about the device
+  HostStacks* host_stacks = nullptr;          // with the checkers; null: stacks are not kept
   memory_check::Checker* memory_check = nullptr;  // null: memory is not checked
   races::Races* races = nullptr;                  // null: kernels are not checked for races
   // RUNTIME_ENABLE was issued: queue errors are also exceptions (cp/queue_exception.hpp)

@@ -92,6 +92,24 @@ void refuse_single_modes(const Options& options) {
   }
 }
 
+// An effect that only another mode makes visible is refused without it.
+void refuse_effects_without_mode(const Options& options) {
+  const auto refuse = [](const InjectRule& rule, const std::string& variable,
+                         const std::string& option, const std::string& reason) {
+    const std::string quoted = " '" + rule.text + "' needs ", colon = ": ";
+    throw OptionConflict("UPTEMPO_VGPU_INJECT" + quoted + variable + colon + reason,
+                         "--inject" + quoted + option + colon + reason);
+  };
+  for (const InjectRule& rule : options.inject) {
+    if (rule.effect == InjectRule::Effect::stale && !options.incoherent)
+      refuse(rule, "UPTEMPO_VGPU_INCOHERENT", "--incoherent SEED",
+             "other devices have no stale caches");
+    if (rule.place == InjectRule::Place::hdp && !options.lazy_bar)
+      refuse(rule, "UPTEMPO_VGPU_LAZY_BAR", "--bar lazy SEED",
+             "other devices see the host's stores at once");
+  }
+}
+
 std::string known_targets() {
   std::string names;
   for (const DeviceDescription& description : device_descriptions())
@@ -328,6 +346,7 @@ Options Options::from_environment() {
     throw std::invalid_argument("UPTEMPO_VGPU_JOIN is '" + options.join +
                                 "': use 1 to 64 letters, digits, '.', '_' and '-'");
   refuse_single_modes(options);
+  refuse_effects_without_mode(options);
   return options;
 }
 

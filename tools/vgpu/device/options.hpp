@@ -48,7 +48,7 @@ struct Sockets {
   static Sockets parse(std::string_view count, std::string_view of_gpu);
 };
 
-// Options that exclude each other. what() names their variables.
+// Options that exclude or need each other. what() names their variables.
 struct OptionConflict : std::invalid_argument {
   OptionConflict(const std::string& variables, std::string of_launcher)
       : std::invalid_argument(variables), options(std::move(of_launcher)) {}

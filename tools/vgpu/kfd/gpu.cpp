@@ -40,7 +40,8 @@ Gpu::Gpu(const Options& process, uint32_t index_, const ProcessParts& parts)
                  ? std::make_unique<Caches>(*options.device,
                                             CacheHabits::of(*options.device, *options.incoherent))
                  : nullptr),
-      lazy_bar(options.lazy_bar ? std::make_unique<LazyBar>(*options.lazy_bar) : nullptr),
+      lazy_bar(options.lazy_bar ? std::make_unique<LazyBar>(*options.lazy_bar, parts.injector)
+                                : nullptr),
       interrupts(parts.events, id, options.gpus.size() < 2 ? "GPU" : "GPU " + std::to_string(index),
                  parts.gpu_lost),
       device{

@@ -44,7 +44,7 @@ struct ProcessParts {
   HostStacks* host_stacks = nullptr;              // with any of the checkers
   HostPages* host_pages = nullptr;                // with the checker
   IgnoredAtomics* ignored_atomics = nullptr;      // null: not counted
-  Injector* injector = nullptr;                   // with rules about packets or interrupts
+  Injector* injector = nullptr;                   // with rules about the device
   std::function<void(bool gone)> gpu_lost{};      // called on a device thread
   memory_check::Checker* memory_check = nullptr;  // null: memory is not checked
 };

@@ -105,26 +105,25 @@ Requests::Requests(const Options& from)
 
 std::vector<std::unique_ptr<Gpu>> Requests::make_gpus() {
   std::vector<std::unique_ptr<Gpu>> made;
+  Injector* const of_device =
+      injector != nullptr && injector->concerns_device() ? injector.get() : nullptr;
   for (uint32_t index = 0; index < options.gpus.size(); ++index)
     made.push_back(std::make_unique<Gpu>(
         options, index,
-        ProcessParts{
-            .machine = *machine,
-            .trace = trace,
-            .events = events,
-            .group = group,
-            .checker = check_report.checker(),
-            .races = check_report.races(),
-            .host_stacks =
-                check_report.details() == nullptr ? nullptr : &check_report.details()->stacks,
-            .host_pages = host_pages.get(),
-            .ignored_atomics = check_report.ignored_atomics(index),
-            .injector = injector != nullptr && (injector->has(InjectRule::Place::packet) ||
-                                                injector->has(InjectRule::Place::interrupt))
-                            ? injector.get()
-                            : nullptr,
-            .gpu_lost = [this, index](bool gone) { lose_gpu(index, gone); },
-            .memory_check = check_report.memory_checker()}));
+        ProcessParts{.machine = *machine,
+                     .trace = trace,
+                     .events = events,
+                     .group = group,
+                     .checker = check_report.checker(),
+                     .races = check_report.races(),
+                     .host_stacks = check_report.details() == nullptr
+                                        ? nullptr
+                                        : &check_report.details()->stacks,
+                     .host_pages = host_pages.get(),
+                     .ignored_atomics = check_report.ignored_atomics(index),
+                     .injector = of_device,
+                     .gpu_lost = [this, index](bool gone) { lose_gpu(index, gone); },
+                     .memory_check = check_report.memory_checker()}));
   return made;
 }
 

@@ -13,10 +13,12 @@
 
 namespace uptempo::vgpu {
 
-inline void carry_out_acquire(const Device& device, AqlHeader header) noexcept {
+// `stale`: no cache is invalidated (`packet stale` of --inject).
+inline void carry_out_acquire(const Device& device, AqlHeader header, bool stale) noexcept {
   if (device.lazy_bar != nullptr && static_cast<FenceScope>(header.acquire()) == FenceScope::system)
     device.lazy_bar->acquire();
-  if (device.caches != nullptr) device.caches->acquire(static_cast<FenceScope>(header.acquire()));
+  if (device.caches != nullptr && !stale)
+    device.caches->acquire(static_cast<FenceScope>(header.acquire()));
 }
 inline void carry_out_release(const Device& device, AqlHeader header) noexcept {
   if (device.caches != nullptr) device.caches->release(static_cast<FenceScope>(header.release()));

@@ -15,6 +15,7 @@
 #include "device/fault_chain.hpp"
 #include "device/host/interrupted_registers.hpp"
 #include "device/host/page_changes.hpp"
+#include "device/inject/injector.hpp"
 
 namespace uptempo::vgpu {
 namespace {
@@ -154,9 +155,10 @@ class LazyBar::Lock {
   uint64_t before_ = 0;
 };
 
-LazyBar::LazyBar(uint64_t seed)
+LazyBar::LazyBar(uint64_t seed, Injector* injector)
     : lines_(std::make_unique<Line[]>(kPending)),
       random_(seed),
+      injector_(injector),
       early_(kEarly[random() % kEarly.size()]) {
   instance.store(this, std::memory_order_release);
   install_fault_chain(FaultRank::lazy_bar, &settle, FaultSignals::with_traps);
@@ -328,14 +330,19 @@ void LazyBar::drain_line(const std::byte* device_line) noexcept {
 }
 
 void LazyBar::read_back(const std::byte* device_line) noexcept {
-  for (size_t i = pending_; i-- > 0;)
-    if (lines_[i].home == device_line) return drain_first(i + 1);
+  for (size_t i = pending_; i-- > 0;) {
+    if (lines_[i].home != device_line) continue;
+    if (!is_lost()) drain_first(i + 1);
+    return;
+  }
 }
 
 void LazyBar::flush() noexcept {
   hdp_flushes_.fetch_add(1, std::memory_order_relaxed);
-  drain_first(pending_);
+  if (!is_lost()) drain_first(pending_);
 }
+
+bool LazyBar::is_lost() noexcept { return injector_ != nullptr && injector_->hdp(); }
 
 // Executes the access here, so that the page stays closed: another thread's flush at that moment
 // must not pass unseen. Returns false for an instruction that it does not know.
@@ -408,13 +415,16 @@ bool LazyBar::settle(int signal_number, const siginfo_t& info, ucontext_t& conte
 }
 
 bool LazyBar::hold(uintptr_t address, size_t bytes) noexcept {
-  bool any = false;
+  bool any = false, lost = false;
   const Lock lock(*this);
   for (uintptr_t at = address - address % kPageSize; at < address + bytes; at += kPageSize) {
     Buffer* const buffer = find(at);
     if (buffer == nullptr) continue;
     const size_t page = (at - reinterpret_cast<uintptr_t>(buffer->program)) / kPageSize;
-    drain_first(pending_);
+    if (pending_ != 0 && !lost) {
+      lost = is_lost();  // the call's loads read back
+      if (!lost) drain_first(pending_);
+    }
     any = open(*buffer, page) || any;
   }
   if (any) host_reads_.fetch_add(1, std::memory_order_relaxed);

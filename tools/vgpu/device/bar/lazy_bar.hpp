@@ -19,6 +19,7 @@
 // * Stores to rings of queues are visible at once, whole. ROCr publishes to rings in device memory
 //   with SFENCE and a doorbell, without a flush. Loads from rings are counted.
 // * The host sees its own stores, and everything that the device has stored.
+// * A flush or a read-back that `hdp lost` of --inject hits makes nothing visible.
 //
 // Mechanism: the program's mapping of device memory is exchanged for pages of its own, which stay
 // closed. An access faults; the handler opens the page, has the thread execute this one instruction
@@ -51,12 +52,15 @@
 
 namespace uptempo::vgpu {
 
+class Injector;
+
 class LazyBar {
  public:
   static constexpr size_t kPending = 4096;  // lines
 
   // Installs the fault handler (fault_chain.hpp). One instance per process.
-  explicit LazyBar(uint64_t seed);
+  // `injector`: loses flushes and read-backs; null: none is lost. It outlives this object.
+  explicit LazyBar(uint64_t seed, Injector* injector = nullptr);
   LazyBar(const LazyBar&) = delete;
   LazyBar& operator=(const LazyBar&) = delete;
   ~LazyBar();
@@ -111,6 +115,7 @@ class LazyBar {
   static void show(Line& line) noexcept;  // to the device
   void store(std::byte* device_line, const std::byte* data, uint64_t mask) noexcept;
   void flush() noexcept;
+  bool is_lost() noexcept;  // a flush or read-back
   void drain_first(size_t count) noexcept;
   void drain_line(const std::byte* device_line) noexcept;
   uint64_t random() noexcept;
@@ -126,6 +131,7 @@ class LazyBar {
   const std::unique_ptr<Line[]> lines_;
   size_t pending_ = 0;
   uint64_t random_;
+  Injector* const injector_;
   const uint64_t early_;  // one of so many stores lets a line drain early; 0: never
   std::atomic<uint64_t> host_reads_{0}, hdp_flushes_{0};
 };

@@ -28,26 +28,32 @@ bool is_at(const InjectRule& rule, uint32_t gpu, uint32_t queue) noexcept {
   return (!rule.gpu || *rule.gpu == gpu) && (!rule.queue || *rule.queue == queue);
 }
 
+// Adds 1 unless the counter has reached `most`.
+bool add_below(std::atomic<uint64_t>& counter, uint64_t most) noexcept {
+  uint64_t count = counter.load(std::memory_order_relaxed);
+  while (count != most)
+    if (counter.compare_exchange_weak(count, count + 1, std::memory_order_relaxed)) return true;
+  return false;
+}
+
 }  // namespace
 
 Injector::Injector(std::vector<InjectRule> rules)
-    : rules_(std::move(rules)), counts_(rules_.size()) {}
+    : rules_(std::move(rules)), counters_(rules_.size()) {}
 
-bool Injector::has(InjectRule::Place place) const noexcept {
-  return std::ranges::any_of(rules_, [=](const InjectRule& rule) { return rule.place == place; });
+bool Injector::concerns_device() const noexcept {
+  return std::ranges::any_of(
+      rules_, [](const InjectRule& rule) { return rule.place >= InjectRule::Place::packet; });
 }
 
 template <typename Matches>
 const InjectRule* Injector::apply(InjectRule::Place place, Matches matches) noexcept {
   const InjectRule* applies = nullptr;
-  const std::lock_guard lock(mutex_);
   for (size_t i = 0; i < rules_.size(); ++i) {
     const InjectRule& rule = rules_[i];
     if (rule.place != place || !matches(rule)) continue;
-    Counts& counts = counts_[i];
-    ++counts.matched;
-    if (counts.injected == rule.count || !is_due(rule, counts.matched)) continue;
-    ++counts.injected;
+    const uint64_t event = counters_[i].matched.fetch_add(1, std::memory_order_relaxed) + 1;
+    if (!is_due(rule, event) || !add_below(counters_[i].injected, rule.count)) continue;
     if (applies == nullptr) applies = &rule;
   }
   return applies;
@@ -85,9 +91,19 @@ const InjectRule* Injector::interrupt(uint32_t gpu, uint32_t queue) noexcept {
                [=](const InjectRule& rule) { return is_at(rule, gpu, queue); });
 }
 
+bool Injector::hdp() noexcept {
+  return apply(InjectRule::Place::hdp, [](const InjectRule&) { return true; }) != nullptr;
+}
+
+bool Injector::copy(uint32_t gpu, uint32_t queue) noexcept {
+  return apply(InjectRule::Place::copy,
+               [=](const InjectRule& rule) { return is_at(rule, gpu, queue); }) != nullptr;
+}
+
 Injector::Counts Injector::counts(size_t rule) const noexcept {
-  const std::lock_guard lock(mutex_);
-  return counts_[rule];
+  const Counters& counters = counters_[rule];
+  return {.matched = counters.matched.load(std::memory_order_relaxed),
+          .injected = counters.injected.load(std::memory_order_relaxed)};
 }
 
 }  // namespace uptempo::vgpu

@@ -4,13 +4,13 @@
 // the process's first event. Events of one place are counted in the order in which they are asked
 // about, so with one thread and one queue the same event is hit on every run.
 //
-// Thread safety: any thread; one mutex, held for a short time. A process without rules has no
-// Injector, so each place tests one pointer.
+// Thread safety: any thread, and signal handlers, since it takes no lock. A process without rules
+// has no Injector, so each place tests one pointer.
 // Lifetime: that of the process; rules stay valid.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
-#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -34,8 +34,8 @@ class Injector {
 
   explicit Injector(std::vector<InjectRule> rules);
 
-  // Returns whether a rule names the place.
-  bool has(InjectRule::Place place) const noexcept;
+  // Returns whether a rule names a place of the device: packet, interrupt, hdp or copy.
+  bool concerns_device() const noexcept;
 
   // Each counts an event. They return the positive error number, or the rule, that applies to it;
   // 0 or nullptr if none does. If several apply, the first wins, and the others count as well.
@@ -44,6 +44,9 @@ class Injector {
   int open() noexcept;
   const InjectRule* packet(const Packet& packet) noexcept;
   const InjectRule* interrupt(uint32_t gpu, uint32_t queue) noexcept;
+  // Whether it is lost: a flush of the HDP or a read-back; a copy.
+  bool hdp() noexcept;
+  bool copy(uint32_t gpu, uint32_t queue) noexcept;
 
   // Rules count from 0.
   std::span<const InjectRule> rules() const noexcept { return rules_; }
@@ -53,9 +56,13 @@ class Injector {
   template <typename Matches>
   const InjectRule* apply(InjectRule::Place place, Matches matches) noexcept;
 
+  // relaxed throughout: counts order nothing else
+  struct Counters {
+    std::atomic<uint64_t> matched = 0, injected = 0;
+  };
+
   const std::vector<InjectRule> rules_;
-  mutable std::mutex mutex_;
-  std::vector<Counts> counts_;  // by rule
+  std::vector<Counters> counters_;  // by rule
 };
 
 }  // namespace uptempo::vgpu

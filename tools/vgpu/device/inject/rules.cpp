@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <charconv>
 #include <numeric>
+#include <span>
 #include <stdexcept>
 #include <utility>
 
@@ -108,12 +109,50 @@ constexpr auto kPacketTypes = std::to_array<Named<InjectRule::Packets>>({
     {"vendor", InjectRule::Packets::vendor},
 });
 
-constexpr auto kPlaceNames =
-    std::to_array<std::string_view>({"ioctl", "mmap", "open", "packet", "interrupt"});  // by Place
-constexpr auto kKeys = std::to_array<std::string_view>(
-    {"ioctl", "mmap", "open",  "packet", "interrupt", "errno",   "error", "fault",
-     "torn",  "late", "reset", "gone",   "lost",      "doubled", "queue", "gpu",
-     "index", "type", "nth",   "every",  "chance",    "seed",    "count"});
+// The effects and filters of a place.
+struct PlaceRules {
+  std::string_view name;
+  unsigned effects;  // a bit each
+  const char* effect_names;
+  size_t filters;  // so many of kFilters, from the first
+};
+
+template <typename... Effects>
+constexpr unsigned any_of(Effects... effects) {
+  return ((1u << static_cast<unsigned>(effects)) | ...);
+}
+
+constexpr auto kFilters = std::to_array<std::string_view>({"queue", "gpu", "index", "type"});
+constexpr auto kPlaces = std::to_array<PlaceRules>({
+    // by Place
+    {"ioctl", any_of(Effect::error_number), "errno=", 0},
+    {"mmap", any_of(Effect::error_number), "errno=", 0},
+    {"open", any_of(Effect::error_number), "errno=", 0},
+    {"packet",
+     any_of(Effect::exception, Effect::memory_fault, Effect::torn, Effect::late, Effect::untimed,
+            Effect::stale, Effect::reset, Effect::gone),
+     "error=, fault=, torn, late=, untimed, stale, reset or gone", 4},
+    {"interrupt", any_of(Effect::lost, Effect::doubled), "lost or doubled", 2},
+    {"hdp", any_of(Effect::lost), "lost", 0},
+    {"copy", any_of(Effect::lost), "lost", 2},
+});
+constexpr auto kPlainEffects = std::to_array<Named<Effect>>({
+    {"torn", Effect::torn},
+    {"untimed", Effect::untimed},
+    {"stale", Effect::stale},
+    {"reset", Effect::reset},
+    {"gone", Effect::gone},
+    {"lost", Effect::lost},
+    {"doubled", Effect::doubled},
+});
+// Every word, and whether it has a value.
+constexpr auto kKeys = std::to_array<Named<bool>>(
+    {{"ioctl", true}, {"mmap", false}, {"open", false},    {"packet", false}, {"interrupt", false},
+     {"hdp", false},  {"copy", false}, {"errno", true},    {"error", true},   {"fault", true},
+     {"torn", false}, {"late", true},  {"untimed", false}, {"stale", false},  {"reset", false},
+     {"gone", false}, {"lost", false}, {"doubled", false}, {"queue", true},   {"gpu", true},
+     {"index", true}, {"type", true},  {"nth", true},      {"every", true},   {"chance", true},
+     {"seed", true},  {"count", true}});
 
 // Levenshtein's distance.
 size_t distance(std::string_view a, std::string_view b) {
@@ -211,15 +250,13 @@ class RuleParser {
   }
 
   void take(const Word& word) {
-    if (std::ranges::find(kKeys, word.key) == kKeys.end())
+    const auto key = std::ranges::find(kKeys, word.key, kOwnName);
+    if (key == kKeys.end())
+      refuse(word.column, quoted(word.key) + " is unknown; the nearest word is " +
+                              std::string(nearest(kKeys, word.key, kOwnName)));
+    if (key->value != word.has_value)
       refuse(word.column,
-             quoted(word.key) + " is unknown; the nearest word is " +
-                 std::string(nearest(kKeys, word.key, [](std::string_view key) { return key; })));
-    static constexpr std::string_view kBare[] = {"mmap", "open",  "packet", "interrupt", "torn",
-                                                 "lost", "reset", "gone",   "doubled"};
-    const bool bare = std::ranges::find(kBare, word.key) != std::end(kBare);
-    if (bare == word.has_value)
-      refuse(word.column, std::string(word.key) + (bare ? " takes no value" : " needs a value"));
+             std::string(word.key) + (key->value ? " needs a value" : " takes no value"));
     if (std::ranges::find(seen_, word.key, &Word::key) != seen_.end())
       refuse(word.column, std::string(word.key) + " occurs twice in this rule");
     seen_.push_back(word);
@@ -228,13 +265,13 @@ class RuleParser {
   }
 
   bool take_place(const Word& word) {
-    const auto found = std::ranges::find(kPlaceNames, word.key);
-    if (found == kPlaceNames.end()) return false;
-    if (has_place_)
-      refuse(word.column, "a rule has one place; this one already has " +
-                              std::string(kPlaceNames[static_cast<size_t>(rule_.place)]));
-    has_place_ = true;
-    rule_.place = static_cast<Place>(found - kPlaceNames.begin());
+    const auto found = std::ranges::find(kPlaces, word.key, kOwnName);
+    if (found == kPlaces.end()) return false;
+    if (place_ != nullptr)
+      refuse(word.column,
+             "a rule has one place; this one already has " + std::string(place_->name));
+    place_ = &*found;
+    rule_.place = static_cast<Place>(found - kPlaces.begin());
     if (rule_.place == Place::ioctl) rule_.ioctl = look_up(kIoctlNames, word, "KFD request").value;
     return true;
   }
@@ -254,13 +291,6 @@ class RuleParser {
       effect = Effect::late;
       rule_.late_ms = number_of<uint32_t>(word, 1, "milliseconds from 1 on");
     } else {
-      static constexpr auto kPlainEffects = std::to_array<Named<Effect>>({
-          {"torn", Effect::torn},
-          {"reset", Effect::reset},
-          {"gone", Effect::gone},
-          {"lost", Effect::lost},
-          {"doubled", Effect::doubled},
-      });
       const auto found = std::ranges::find(kPlainEffects, word.key, kOwnName);
       if (found == kPlainEffects.end()) return false;
       effect = found->value;
@@ -310,24 +340,18 @@ class RuleParser {
 
   void finish() {
     if (seen_.empty()) refuse(column_, "a rule is empty");
-    if (!has_place_)
-      refuse(column_, "the rule has no place: use ioctl=NAME, mmap, open, packet or interrupt");
-    const bool of_requests = rule_.place <= Place::open;
-    const std::string place(kPlaceNames[static_cast<size_t>(rule_.place)]);
-    const char* const effects = of_requests ? "errno="
-                                : rule_.place == Place::interrupt
-                                    ? "lost or doubled"
-                                    : "error=, fault=, torn, late=, reset or gone";
-    if (!has_effect_) refuse(column_, "the rule has no effect: " + place + " needs " + effects);
-    const bool fits = of_requests ? rule_.effect == Effect::error_number
-                      : rule_.place == Place::interrupt
-                          ? rule_.effect == Effect::lost || rule_.effect == Effect::doubled
-                          : rule_.effect != Effect::error_number && rule_.effect < Effect::lost;
-    if (!fits) refuse(effect_column_, place + " does not have that effect: it needs " + effects);
-    for (const std::string_view key : {"queue", "gpu", "index", "type"})
+    if (place_ == nullptr)
+      refuse(column_,
+             "the rule has no place: use ioctl=NAME, mmap, open, packet, interrupt, hdp or copy");
+    const std::string place(place_->name);
+    if (!has_effect_)
+      refuse(column_, "the rule has no effect: " + place + " needs " + place_->effect_names);
+    if ((place_->effects & any_of(rule_.effect)) == 0)
+      refuse(effect_column_,
+             place + " does not have that effect: it needs " + place_->effect_names);
+    for (const std::string_view key : std::span(kFilters).subspan(place_->filters))
       if (const Word* const word = given(key))
-        if (of_requests || (rule_.place == Place::interrupt && (key == "index" || key == "type")))
-          refuse(word->column, std::string(key) + " is no filter of " + place);
+        refuse(word->column, std::string(key) + " is no filter of " + place);
     const bool draws = given("chance") != nullptr, repeats = given("every") != nullptr;
     if (draws + repeats + (given("nth") != nullptr) > 1)
       refuse(column_, "nth, every and chance exclude each other");
@@ -342,7 +366,7 @@ class RuleParser {
   const size_t column_;
   InjectRule rule_;
   std::vector<Word> seen_;
-  bool has_place_ = false;
+  const PlaceRules* place_ = nullptr;
   bool has_effect_ = false;
   size_t effect_column_ = 0;
 };

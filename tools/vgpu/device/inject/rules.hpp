@@ -12,12 +12,20 @@
 //                   fault=KIND      the packet faults: not_present, read_only, or poison (ECC)
 //                   torn            the processor reads 60 zero bytes after the header
 //                   late=MS         the processor sees the packet MS milliseconds later
+//                   untimed         the packet's signal keeps its times, also with profiling, as of
+//                                   a queue whose profiling was enabled after it was mapped
+//                   stale           its acquire fence invalidates no cache; with --incoherent only
 //                   reset           the driver resets the GPU, as after a hang
 //                   gone            the GPU disappears: its queues stop, requests give ENODEV
 //   interrupt       lost|doubled    the event of a completed packet or copy
+//   hdp             lost            a store to HDP_MEM_FLUSH_CNTL, or the host's read-back from a
+//                                   line that it has stored to, makes no store to device memory
+//                                   visible; with --bar lazy only
+//   copy            lost            an SDMA packet that copies or fills moves no bytes. The packets
+//                                   after it, which signal its completion, are executed
 //
-//   queue=N  gpu=N                  filters of packet and interrupt. Queues have the numbers of
-//                                   traces. Without queue=, packets of the runtime's own queue
+//   queue=N  gpu=N                  filters of packet, interrupt and copy. Queues have the numbers
+//                                   of traces. Without queue=, packets of the runtime's own queue
 //                                   (the first of a GPU) do not count.
 //   index=N  type=dispatch|barrier|vendor         filters of packet: its index in the queue
 //
@@ -50,13 +58,15 @@ struct QueueException {
 };
 
 struct InjectRule {
-  enum class Place : uint8_t { ioctl, mmap, open, packet, interrupt };
+  enum class Place : uint8_t { ioctl, mmap, open, packet, interrupt, hdp, copy };
   enum class Effect : uint8_t {
     error_number,
     exception,
     memory_fault,
     torn,
     late,
+    untimed,
+    stale,
     reset,
     gone,
     lost,
