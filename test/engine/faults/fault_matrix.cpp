@@ -1,4 +1,5 @@
-// fault_matrix: what the engine makes of every fault that the virtual GPU can inject.
+// fault_matrix: what the engine makes of every fault that the virtual GPU can inject, except those
+// that change only values or times (untimed, stale, hdp, copy), which no program can report.
 //
 // Each run is a process of its own under the launcher (subject.hpp). A row passes if the fault was
 // hit and named by an Error, or had no effect on results; if everything unfinished failed; if no
@@ -483,8 +484,8 @@ int main(int argc, char** argv) {
   using namespace uptempo;
   using namespace uptempo::faults;
   support::CommandLine app("fault_matrix",
-                           "Shows what the engine makes of every fault that uptempo-vgpu --inject "
-                           "knows: one row a fault.");
+                           "Shows what the engine makes of every fault of uptempo-vgpu --inject "
+                           "that fails or delays work: one row a fault.");
   Plan plan;
   bool subject = false, control = false, neighbour = false, is_short = false;
   std::string json, launcher = UPTEMPO_VGPU_LAUNCHER, only;
