@@ -163,6 +163,14 @@ configure_and_build() {
   echo "$command_name: built preset '$preset' in $((SECONDS - started)) s"
 }
 
+# build_programs TARGET...: builds these with the preset `quickstart`.
+build_programs() {
+  local preset=quickstart
+  # A build folder with tests keeps its configuration, which includes all programs.
+  if grep -qs '^UPTEMPO_BUILD_TESTS:BOOL=ON' build/CMakeCache.txt; then preset=release; fi
+  configure_and_build "$preset" "$@"
+}
+
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 mkdir -p build
 log=build/$command_name.log

@@ -1,0 +1,23 @@
+// The costs of a packet's barrier bit, fences, signal and doorbell.
+//
+// Thread safety: pure functions.
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "tools/hardware/probe.hpp"
+
+namespace uptempo::hardware {
+
+// alone, barrier bit, acquire agent, acquire system, release agent, release system, signal,
+// doorbell
+inline constexpr size_t kCostRows = 8;
+// Nanoseconds per packet of each row; element i of all rows was measured in the same round.
+using CostTimes = std::array<std::vector<double>, kCostRows>;
+
+// Differs if a narrower fence costs clearly more than the wider one, or none more than a barrier
+// bit.
+Answer answer_of_costs(const CostTimes& ns);
+
+}  // namespace uptempo::hardware

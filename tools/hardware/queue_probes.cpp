@@ -1,0 +1,181 @@
+// Probes of one queue, packet by packet.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <thread>
+
+#include "aql/amd_abi.hpp"
+#include "engine/memory/buffer.hpp"
+#include "engine/program/program.hpp"
+#include "engine/runtime/error.hpp"
+#include "kernels/probes.hpp"
+#include "tools/hardware/packets.hpp"
+#include "tools/hardware/probe.hpp"
+#include "tools/hardware/raw_queue.hpp"
+
+namespace uptempo::hardware {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr uint32_t kRing = 256;
+constexpr milliseconds kLongest{5000};
+// A processor may store the read index after the completion signal.
+constexpr milliseconds kSettles{2};
+
+Answer not_complete(std::string_view packet) {
+  return {Verdict::differs,
+          fmt::format("{} was not complete after {} s", packet, kLongest.count() / 1000)};
+}
+
+// The read index after `index` is complete: `index` + 1 if the processor has passed it.
+uint64_t settled_read_index(const RawQueue& queue, uint64_t index) {
+  const auto end = std::chrono::steady_clock::now() + kSettles;
+  uint64_t found = queue.read_index();
+  while (found <= index && std::chrono::steady_clock::now() < end) found = queue.read_index();
+  return found;
+}
+
+// Whether the read index passes a kernel that still runs. Throws Error.
+bool passes_running_kernel(const Agent& gpu, RawQueue& queue) {
+  const Program program(gpu, builtin_kernels::probes());
+  const auto wait = program.kernel<uint32_t*, uint32_t, uint32_t*>("wait_for_gate");
+  const PinnedBuffer<uint32_t> words(gpu, 64);  // the gate, and 32 words later the result
+  std::ranges::fill(words.span(), 0u);
+  const KernargBuffer block(gpu, kBlockBytes);
+  // Some seconds on hardware, where each poll crosses the bus.
+  constexpr uint32_t kPolls = 4'000'000;
+  write_arguments(wait, block.data(), 1, 1, {}, words.data(), kPolls, words.data() + 32);
+  const Signal done(SignalKind::interrupt, 1);
+  const uint64_t index = queue.publish(dispatch_of(
+      wait.info(), 1, 1, block.data(),
+      {aql::Barrier::on, aql::FenceScope::system, aql::FenceScope::system}, done.handle()));
+  std::this_thread::sleep_for(milliseconds(20));
+  const bool passed = queue.read_index() > index;
+  __atomic_store_n(words.data(), 1u, __ATOMIC_RELEASE);
+  if (!is_zero_within(done, milliseconds(60000)))
+    throw Error({.status = HSA_STATUS_ERROR,
+                 .call = "read-index",
+                 .asked = "a kernel that polls a word of host memory",
+                 .found = "it did not end after the word was set",
+                 .remedy = "look at the kernel log"});
+  return passed && words[32] == 1;
+}
+
+}  // namespace
+
+Answer probe_read_index(const support::Device& device) {
+  constexpr uint64_t kPackets = 64;
+  RawQueue queue(device.gpu, kRing);
+  const Signal done(SignalKind::interrupt, 1);
+  uint64_t most_behind = 0;
+  for (uint64_t i = 0; i < kPackets; ++i) {
+    hsa_signal_store_relaxed(done.handle(), 1);
+    const uint64_t index = queue.publish(barrier_for(done));
+    if (!is_zero_within(done, kLongest)) return not_complete(fmt::format("packet {}", index));
+    const uint64_t found = settled_read_index(queue, index);
+    if (found > index + 1)
+      return {Verdict::differs,
+              fmt::format("the read index is {} after {} packets", found, index + 1)};
+    most_behind = std::max(most_behind, index + 1 - found);
+  }
+  const bool early = passes_running_kernel(device.gpu, queue);
+  Answer answer{Verdict::as_assumed,
+                "one packet at a time",
+                {{"most_packets_behind", most_behind}, {"passes_running_kernels", early}}};
+  if (most_behind == 0 && !early) return answer;
+  answer.verdict = Verdict::differs;
+  answer.text.clear();
+  if (most_behind != 0)
+    answer.text =
+        fmt::format("it stays up to {} packets behind; the engine allows for 7", most_behind);
+  if (early) {
+    if (!answer.text.empty()) answer.text += ". ";
+    answer.text += "it passes kernels that still run; the engine allows for that";
+  }
+  return answer;
+}
+
+Answer probe_profiling(const support::Device& device) {
+  struct Times {
+    bool stored = false, plausible = false;
+  };
+  uint64_t hz = 0;
+  check(hsa_system_get_info(HSA_SYSTEM_INFO_TIMESTAMP_FREQUENCY, &hz), "hsa_system_get_info");
+  const auto now = [] {
+    uint64_t ticks = 0;
+    hsa_system_get_info(HSA_SYSTEM_INFO_TIMESTAMP, &ticks);
+    return ticks;
+  };
+  const auto enable = [](const RawQueue& queue) {
+    check(hsa_amd_profiling_set_profiler_enabled(queue.handle(), 1),
+          "hsa_amd_profiling_set_profiler_enabled");
+  };
+  // Publishes a packet and reads its times. Nothing if it does not complete.
+  const auto times_of = [&](RawQueue& queue) -> std::optional<Times> {
+    const Signal done(SignalKind::interrupt, 1);
+    const uint64_t before = now();
+    queue.publish(barrier_for(done));
+    if (!is_zero_within(done, kLongest)) return std::nullopt;
+    const uint64_t after = now(), tolerance = hz / 1000;  // the clocks are aligned now and then
+    Times times{.stored = aql::signal_times(done.handle()).end_ticks != 0};
+    if (!times.stored) return times;
+    hsa_amd_profiling_dispatch_time_t found{};
+    check(hsa_amd_profiling_get_dispatch_time(device.gpu.handle(), done.handle(), &found),
+          "hsa_amd_profiling_get_dispatch_time");
+    times.plausible = found.start <= found.end && found.start + tolerance >= before &&
+                      found.end <= after + tolerance;
+    return times;
+  };
+
+  RawQueue fresh(device.gpu, kRing);
+  enable(fresh);
+  const std::optional<Times> at_creation = times_of(fresh);
+  RawQueue used(device.gpu, kRing);
+  if (!times_of(used)) return not_complete("a packet of a queue without profiling");
+  enable(used);
+  const std::optional<Times> later = times_of(used);
+  if (!at_creation || !later) return not_complete("a packet of a queue with profiling");
+
+  Answer answer{Verdict::as_assumed,
+                "times are stored in both cases, within those of the host",
+                {{"stored_if_enabled_at_creation", at_creation->stored},
+                 {"stored_if_enabled_later", later->stored}}};
+  if (!at_creation->stored) {
+    answer = {Verdict::differs,
+              "no times, even if profiling is enabled at once: Timing and "
+              "TimedEvent will throw",
+              answer.measured};
+  } else if (!later->stored) {
+    answer = {Verdict::differs,
+              "no times if profiling is enabled on a used queue; the engine "
+              "enables it when it creates one",
+              answer.measured};
+  } else if (!at_creation->plausible || !later->plausible) {
+    answer = {Verdict::differs, "the times are not within those of the host", answer.measured};
+  }
+  return answer;
+}
+
+Answer probe_eager_packets(const support::Device& device) {
+  RawQueue queue(device.gpu, kRing);
+  const Signal first(SignalKind::interrupt, 1), beyond(SignalKind::interrupt, 1);
+  queue.place(1, barrier_for(beyond));  // its header is valid, but the write index is 0
+  queue.place(0, barrier_for(first));
+  queue.admit(1);
+  if (!is_zero_within(first, kLongest)) return not_complete("the packet before the write index");
+  const bool eager = is_zero_within(beyond, milliseconds(100));
+  queue.admit(2);
+  if (!is_zero_within(beyond, kLongest))
+    return not_complete("a packet that was stored before it was admitted");
+  const nlohmann::ordered_json measured{{"takes_packets_beyond_write_index", eager}};
+  if (eager)
+    return {Verdict::differs,
+            "a packet with a valid header is taken beyond the write index; the engine allows for "
+            "that",
+            measured};
+  return {Verdict::as_assumed, "the packet beyond it waited until it was admitted", measured};
+}
+
+}  // namespace uptempo::hardware

@@ -1,0 +1,48 @@
+// A queue whose slots, write index and doorbell a probe moves one at a time, by HSA's functions
+// alone. It checks nothing and waits for nothing, so that it does not share an assumption with the
+// engine.
+//
+// Thread safety: one owner, the queue's only producer.
+// Lifetime: within that of the Runtime.
+#pragma once
+
+#include <hsa/hsa.h>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+
+#include "aql/packet.hpp"
+#include "engine/runtime/agent.hpp"
+#include "engine/runtime/signal.hpp"
+
+namespace uptempo::hardware {
+
+class RawQueue {
+ public:
+  // Throws Error.
+  RawQueue(const Agent& gpu, uint32_t packets);
+
+  hsa_queue_t* handle() const noexcept { return queue_.get(); }
+  // Stores a packet into the slot of `index`, its header last. Moves neither index nor doorbell.
+  void place(uint64_t index, const aql::Packet64& packet) noexcept;
+  // Moves the write index to `end`, and rings the doorbell for the packets before it.
+  void admit(uint64_t end) noexcept;
+  // place() and admit() at the write index. Returns the packet's index.
+  uint64_t publish(const aql::Packet64& packet) noexcept;
+  uint64_t read_index() const noexcept;
+
+ private:
+  struct Destroy {
+    void operator()(hsa_queue_t* queue) const noexcept { hsa_queue_destroy(queue); }
+  };
+  std::unique_ptr<hsa_queue_t, Destroy> queue_;
+};
+
+// Waits until the signal is 0. Returns false after `longest`.
+bool is_zero_within(const Signal& signal, std::chrono::milliseconds longest) noexcept;
+
+// A barrier packet without fences that completes this signal, once `gate` is 0 if it is given.
+aql::Packet64 barrier_for(const Signal& done, const Signal* gate = nullptr) noexcept;
+
+}  // namespace uptempo::hardware

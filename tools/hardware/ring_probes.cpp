@@ -1,0 +1,73 @@
+// A ring that is always full, through the writer that the engine uses.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "engine/memory/buffer.hpp"
+#include "engine/memory/copy.hpp"
+#include "engine/program/program.hpp"
+#include "kernels/basics.hpp"
+#include "tools/hardware/packets.hpp"
+#include "tools/hardware/probe.hpp"
+#include "tools/support/packet_queue.hpp"
+
+namespace uptempo::hardware {
+namespace {
+
+constexpr uint64_t kPackets = 1'000'000;
+// Prime, so that a slot never meets the block of its last packet: a packet that is run once more
+// counts in another place than the one that it replaces.
+constexpr uint64_t kBlocks = 61;
+constexpr size_t kAtOnce = 32;
+
+Answer keep_full(const support::Device& device, uint32_t packets) {
+  const Agent& gpu = device.gpu;
+  support::PacketQueue queue(gpu, packets, std::chrono::seconds(10));
+  if (queue.ring_size() != packets)
+    return {Verdict::not_asked,
+            fmt::format("the agent's smallest ring has {} packets", queue.ring_size())};
+
+  const Program program(gpu, builtin_kernels::basics());
+  const auto count = program.kernel<uint32_t*>("count_work_items");
+  const DeviceBuffer<uint32_t> counters(gpu, kBlocks);
+  const PinnedBuffer<uint32_t> found(gpu, kBlocks);
+  Copier copier(gpu);
+  copier.fill(counters.data(), 0, kBlocks);
+  const KernargBuffer blocks(gpu, kBlocks * kBlockBytes);
+  const auto block = [&](uint64_t number) { return blocks.data() + number * kBlockBytes; };
+  for (uint64_t i = 0; i < kBlocks; ++i)
+    write_arguments(count, block(i), 1, 1, queue.facts(), counters.data() + i);
+  queue.flush();
+
+  const auto begin = std::chrono::steady_clock::now();
+  std::vector<aql::Packet64> next(kAtOnce);
+  for (uint64_t i = 0; i < kPackets; i += kAtOnce) {
+    const size_t many = std::min<uint64_t>(kAtOnce, kPackets - i);
+    for (size_t k = 0; k < many; ++k)
+      next[k] = dispatch_of(count.info(), 1, 1, block((i + k) % kBlocks),
+                            {aql::Barrier::off, aql::FenceScope::none, aql::FenceScope::none});
+    queue.publish({next.data(), many});
+  }
+  queue.flush();
+  const double ns =
+      std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - begin).count() /
+      kPackets;
+  copier.to_host(found, counters);
+  for (uint64_t i = 0; i < kBlocks; ++i) {
+    const uint64_t expected = kPackets / kBlocks + (i < kPackets % kBlocks ? 1 : 0);
+    if (found[i] != expected)
+      return {Verdict::differs,
+              fmt::format("of {} packets with kernarg block {}, {} ran", expected, i, found[i])};
+  }
+  return {Verdict::as_assumed,
+          fmt::format("{} packets, {:.0f} ns each", kPackets, ns),
+          {{"packets", kPackets}, {"ns_per_packet", ns}}};
+}
+
+}  // namespace
+
+Answer probe_ring_of_64(const support::Device& device) { return keep_full(device, 64); }
+Answer probe_ring_of_256(const support::Device& device) { return keep_full(device, 256); }
+
+}  // namespace uptempo::hardware
