@@ -13,30 +13,20 @@
 namespace uptempo::vgpu {
 namespace {
 
-constexpr const char* kVariables[] = {"UPTEMPO_VGPU_DEVICE",
-                                      "UPTEMPO_VGPU_TRACE",
-                                      "UPTEMPO_VGPU_NULL_KERNELS",
-                                      "UPTEMPO_VGPU_EARLY_READ_INDEX",
-                                      "UPTEMPO_VGPU_DETERMINISTIC",
-                                      "UPTEMPO_VGPU_SEED",
-                                      "UPTEMPO_VGPU_CHECK",
-                                      "UPTEMPO_VGPU_REPORT",
-                                      "UPTEMPO_VGPU_WORKERS",
-                                      "UPTEMPO_VGPU_VERBOSE",
-                                      "UPTEMPO_VGPU_INCOHERENT",
-                                      "UPTEMPO_VGPU_DELAY",
-                                      "UPTEMPO_VGPU_SOCKETS",
-                                      "UPTEMPO_VGPU_GPU_SOCKET",
-                                      "UPTEMPO_VGPU_LAZY_BAR",
-                                      "UPTEMPO_VGPU_SMALL_BAR",
-                                      "UPTEMPO_VGPU_GPUS",
-                                      "UPTEMPO_VGPU_JOIN",
-                                      "UPTEMPO_VGPU_WATCHDOG",
-                                      "UPTEMPO_VGPU_ERROR_EXITCODE",
-                                      "UPTEMPO_VGPU_SUPPRESSIONS",
-                                      "UPTEMPO_VGPU_EAGER_PACKETS",
-                                      "UPTEMPO_VGPU_GROUPED_READ_INDEX",
-                                      "UPTEMPO_VGPU_INJECT"};
+constexpr const char* kVariables[] = {
+    "UPTEMPO_VGPU_DEVICE",         "UPTEMPO_VGPU_TRACE",
+    "UPTEMPO_VGPU_NULL_KERNELS",   "UPTEMPO_VGPU_EARLY_READ_INDEX",
+    "UPTEMPO_VGPU_DETERMINISTIC",  "UPTEMPO_VGPU_SEED",
+    "UPTEMPO_VGPU_CHECK",          "UPTEMPO_VGPU_REPORT",
+    "UPTEMPO_VGPU_WORKERS",        "UPTEMPO_VGPU_VERBOSE",
+    "UPTEMPO_VGPU_INCOHERENT",     "UPTEMPO_VGPU_DELAY",
+    "UPTEMPO_VGPU_SOCKETS",        "UPTEMPO_VGPU_GPU_SOCKET",
+    "UPTEMPO_VGPU_LAZY_BAR",       "UPTEMPO_VGPU_SMALL_BAR",
+    "UPTEMPO_VGPU_GPUS",           "UPTEMPO_VGPU_PARTITIONS",
+    "UPTEMPO_VGPU_JOIN",           "UPTEMPO_VGPU_WATCHDOG",
+    "UPTEMPO_VGPU_ERROR_EXITCODE", "UPTEMPO_VGPU_SUPPRESSIONS",
+    "UPTEMPO_VGPU_EAGER_PACKETS",  "UPTEMPO_VGPU_GROUPED_READ_INDEX",
+    "UPTEMPO_VGPU_INJECT"};
 
 struct CleanEnvironment : uptempo::test::Environment {
   CleanEnvironment() { clear(); }
@@ -396,6 +386,24 @@ TEST_CASE("a number or a list of targets selects the GPUs", "[options]") {
     environment.set("UPTEMPO_VGPU_GPUS", wrong);
     CHECK_THROWS_AS(Options::from_environment(), std::invalid_argument);
   }
+}
+
+TEST_CASE("partitions are GPUs of one target", "[options]") {
+  using Partitions = Options::Partitions;
+  CleanEnvironment environment;
+  environment.set("UPTEMPO_VGPU_GPUS", "3");
+  CHECK(Options::from_environment().partitions == Partitions::none);
+  environment.set("UPTEMPO_VGPU_PARTITIONS", "same-id");
+  CHECK(Options::from_environment().partitions == Partitions::same_id);
+  environment.set("UPTEMPO_VGPU_PARTITIONS", "own-id");
+  CHECK(Options::from_environment().partitions == Partitions::own_id);
+  environment.set("UPTEMPO_VGPU_GPUS", "gfx90a,gfx908");
+  CHECK(uptempo::test::contains(uptempo::test::error_of(Options::from_environment),
+                                "needs GPUs of one target"));
+  environment.set("UPTEMPO_VGPU_GPUS", "3");
+  environment.set("UPTEMPO_VGPU_PARTITIONS", "1");
+  CHECK(uptempo::test::contains(uptempo::test::error_of(Options::from_environment),
+                                "'1': use same-id or own-id"));
 }
 
 TEST_CASE("several GPUs are divided among the sockets unless one is asked for", "[options]") {

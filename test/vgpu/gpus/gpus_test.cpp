@@ -9,6 +9,7 @@
 #include <kernels/gpus.hpp>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
@@ -80,6 +81,27 @@ TEST_CASE("each GPU is an agent with a node, a PCI address and memory of its own
   CHECK(info<uint32_t>(machine.second.gpu, HSA_AMD_AGENT_INFO_DRIVER_NODE_ID) == 2);
   CHECK(info<uint32_t>(machine.first.gpu, HSA_AMD_AGENT_INFO_BDFID) == 0x300);
   CHECK(info<uint32_t>(machine.second.gpu, HSA_AMD_AGENT_INFO_BDFID) == 0x2300);
+}
+
+// KFD: the partition's number is in the bits of the function (kfd_topology.c,
+// kfd_topology_add_device()).
+TEST_CASE("partitions share a PCI device, and have nodes of their own", "[.][partitions]") {
+  Machine machine;
+  std::array<char, 32> ids[2];
+  const hsa_agent_t gpus[] = {machine.first.gpu, machine.second.gpu};
+  for (uint32_t i = 0; i < 2; ++i) {
+    CHECK(info<uint32_t>(gpus[i], HSA_AMD_AGENT_INFO_DRIVER_NODE_ID) == 1 + i);
+    CHECK(info<uint32_t>(gpus[i], HSA_AMD_AGENT_INFO_BDFID) == (0x300 | i));
+    CHECK(info<uint32_t>(gpus[i], HSA_AMD_AGENT_INFO_DOMAIN) == 0);
+    ids[i] = info<std::array<char, 32>>(gpus[i], HSA_AMD_AGENT_INFO_UUID);
+  }
+  const char* const partitions = std::getenv("UPTEMPO_VGPU_PARTITIONS");
+  REQUIRE(partitions != nullptr);
+  CHECK((ids[0] == ids[1]) == (std::string(partitions) == "same-id"));
+  // One PCI function; the further partition's render node is of a platform device.
+  CHECK(access("/sys/bus/pci/devices/0000:03:00.0/drm/renderD128", F_OK) == 0);
+  CHECK(access("/sys/bus/pci/devices/0000:03:00.1", F_OK) != 0);
+  CHECK(access("/sys/devices/platform/amdgpu_xcp_0/drm/renderD129", F_OK) == 0);
 }
 
 TEST_CASE("each GPU runs kernels on its own memory, both at once", "[gpus]") {

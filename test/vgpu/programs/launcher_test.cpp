@@ -39,29 +39,13 @@ TEST_CASE("without the separator the first word that is not an option is the pro
 TEST_CASE("--help and --version print text and succeed", "[launcher]") {
   const CommandResult help = launch({"--help"});
   CHECK(help.exit_code == 0);
-  for (const char* option : {"--device",
-                             "--trace",
-                             "--null-kernels",
-                             "--early-read-index",
-                             "--deterministic",
-                             "--incoherent",
-                             "--bar",
-                             "--delay",
-                             "--seed",
-                             "--workers",
-                             "--verbose",
-                             "--check",
-                             "--report",
-                             "--error-exitcode",
-                             "--suppressions",
-                             "--watchdog",
-                             "--sockets",
-                             "--gpus",
-                             "--gpu-socket",
-                             "gfx90a",
-                             "gfx900",
-                             "--eager-packets",
-                             "--grouped-read-index"}) {
+  for (const char* option :
+       {"--device",        "--trace",          "--null-kernels",  "--early-read-index",
+        "--deterministic", "--incoherent",     "--bar",           "--delay",
+        "--seed",          "--workers",        "--verbose",       "--check",
+        "--report",        "--error-exitcode", "--suppressions",  "--watchdog",
+        "--sockets",       "--gpus",           "--partitions",    "--gpu-socket",
+        "gfx90a",          "gfx900",           "--eager-packets", "--grouped-read-index"}) {
     CAPTURE(option);
     CHECK(holds(help.out, option));
   }
@@ -122,6 +106,9 @@ TEST_CASE("a usage error gives one line and status 2", "[launcher]") {
         Case{{"--gpus", "2", "--bar", "lazy", "1", "true"}, "--bar lazy works with one GPU"},
         Case{{"--inject", "packet stale", "true"}, "'packet stale' needs --incoherent SEED"},
         Case{{"--inject", "hdp lost", "true"}, "'hdp lost' needs --bar lazy SEED"},
+        Case{{"--gpus", "2", "--partitions", "true"}, "'true' is neither same-id nor own-id"},
+        Case{{"--gpus", "gfx90a,gfx908", "--partitions", "same-id", "true"},
+             "--partitions needs GPUs of one target"},
         Case{{"--join", "a/b", "true"}, "'a/b'"},
         Case{{"--join=", "true"}, "''"},
         Case{{"--join"}, "needs a value"},

@@ -209,6 +209,12 @@ std::optional<uint32_t> Options::parse_kfd(std::string_view version) {
   return minor;
 }
 
+std::optional<Options::Partitions> Options::parse_partitions(std::string_view ids) {
+  if (ids == "same-id") return Partitions::same_id;
+  if (ids == "own-id") return Partitions::own_id;
+  return std::nullopt;
+}
+
 std::optional<uint32_t> Options::parse_watchdog(std::string_view seconds) {
   return number_between(seconds, 1, 1'000'000);
 }
@@ -266,6 +272,19 @@ Options Options::from_environment() {
       throw std::invalid_argument(std::string("UPTEMPO_VGPU_GPUS is ") + error.what());
     }
     options.device = options.gpus.front();
+  }
+  if (const std::string_view ids = value_of("UPTEMPO_VGPU_PARTITIONS"); !ids.empty()) {
+    const auto partitions = parse_partitions(ids);
+    if (!partitions)
+      throw std::invalid_argument("UPTEMPO_VGPU_PARTITIONS is '" + std::string(ids) +
+                                  "': use same-id or own-id");
+    options.partitions = *partitions;
+    if (std::ranges::any_of(options.gpus, [&](const auto* gpu) { return gpu != options.device; }))
+      throw OptionConflict(
+          "UPTEMPO_VGPU_PARTITIONS needs GPUs of one target, because they are "
+          "parts of one card, but UPTEMPO_VGPU_GPUS names several",
+          "--partitions needs GPUs of one target, because they are parts of one "
+          "card");
   }
   options.trace_file = value_of("UPTEMPO_VGPU_TRACE");
   if (const std::string_view checks = value_of("UPTEMPO_VGPU_CHECK"); !checks.empty()) {

@@ -70,6 +70,12 @@ struct Options {
   // The GPUs in the order of their nodes; not empty after from_environment(), which makes `device`
   // the first of them.
   std::vector<const DeviceDescription*> gpus;
+  // The GPUs are partitions of one card, as an MI300 makes them in CPX mode. Their unique id is the
+  // card's, or one each.
+  enum class Partitions : uint8_t { none, same_id, own_id };
+  Partitions partitions = Partitions::none;
+  // Accepts "same-id" and "own-id", or returns nullopt.
+  static std::optional<Partitions> parse_partitions(std::string_view ids);
   std::string trace_file;  // empty: no trace. "%p" becomes the process id.
   Checks checks;
   std::string report_file;  // for findings; empty: stderr. "%p" as above.

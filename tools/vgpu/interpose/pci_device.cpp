@@ -49,25 +49,39 @@ std::string pci_resources(uint64_t bar, uint64_t visible_vram_bytes) {
   return text;
 }
 
-std::string slot_of(uint32_t gpu) {
+uint32_t location_of(uint32_t card) { return (kBusOfGpu + card * kBusesPerRoot) << 8; }
+
+std::string slot_of(uint32_t card) {
   char slot[24];
-  std::snprintf(slot, sizeof slot, "0000:%02x:00.0", pci_location(gpu) >> 8);
+  std::snprintf(slot, sizeof slot, "0000:%02x:00.0", location_of(card) >> 8);
   return slot;
+}
+
+// The first partition has the card's PCI function. Linux gives each further one a platform device
+// without an address (amdgpu_xcp_drm_dev_alloc(), drivers/gpu/drm/amd/amdxcp/amdgpu_xcp_drv.c).
+bool is_further_partition(const Options& options, uint32_t gpu) {
+  return options.partitions != Options::Partitions::none && gpu > 0;
 }
 
 }  // namespace
 
-uint32_t pci_location(uint32_t gpu) { return (kBusOfGpu + gpu * kBusesPerRoot) << 8; }
+uint32_t pci_location(const Options& options, uint32_t gpu) {
+  return is_further_partition(options, gpu) ? location_of(0) | gpu : location_of(gpu);
+}
 
-std::string pci_path(uint32_t gpu) {
+std::string device_folder(const Options& options, uint32_t gpu) {
+  if (is_further_partition(options, gpu))
+    return "/sys/devices/platform/amdgpu_xcp_" + std::to_string(gpu - 1);
   char path[80];
   std::snprintf(path, sizeof path, "/sys/devices/pci0000:%02x/0000:%02x:01.1/%s",
                 gpu * kBusesPerRoot, gpu * kBusesPerRoot, slot_of(gpu).c_str());
   return path;
 }
 
+namespace {
+
 // The order and names in `uevent` are those of pci_uevent() (drivers/pci/pci-driver.c).
-void add_pci_device(Tree& tree, const Options& options, uint32_t gpu, const Socket& socket) {
+void add_pci_function(Tree& tree, const Options& options, uint32_t gpu, const Socket& socket) {
   const DeviceDescription& device = *options.gpus[gpu];
   const std::string slot = slot_of(gpu);
   const uint64_t bar = kBar0 + gpu * kBarStride;
@@ -76,11 +90,10 @@ void add_pci_device(Tree& tree, const Options& options, uint32_t gpu, const Sock
   constexpr uint32_t kSubsystem = 0x0c34;  // the MI210's board, on every device
   // 16 lanes of PCI Express 3, 4 and 5 carry 15,752, 31,504 and 63,008 MB/s.
   constexpr uint32_t kPciExpress4MbPerS = 31'504, kPciExpress5MbPerS = 63'008;
-  const std::string folder = pci_path(gpu);
+  const std::string folder = device_folder(options, gpu);
   const char* const speed = device.host_link_mb_per_s >= kPciExpress5MbPerS   ? "32.0 GT/s PCIe\n"
                             : device.host_link_mb_per_s >= kPciExpress4MbPerS ? "16.0 GT/s PCIe\n"
                                                                               : "8.0 GT/s PCIe\n";
-  tree.add_root(folder);
   tree.add_alias("/sys/bus/pci/devices/" + slot, folder);
   tree.add_alias("/sys/bus/pci/drivers/amdgpu/" + slot, folder);
   tree.add_file(folder + "/vendor", hex("0x%04x\n", kVendor));
@@ -105,6 +118,14 @@ void add_pci_device(Tree& tree, const Options& options, uint32_t gpu, const Sock
                                         hex("%04X", kVendor) + ':' + hex("%04X", device.device_id) +
                                         "\nPCI_SUBSYS_ID=" + hex("%04X", kVendor) + ':' +
                                         hex("%04X", kSubsystem) + "\nPCI_SLOT_NAME=" + slot + '\n');
+}
+
+}  // namespace
+
+void add_device(Tree& tree, const Options& options, uint32_t gpu, const Socket& socket) {
+  const std::string folder = device_folder(options, gpu);
+  tree.add_root(folder);
+  if (!is_further_partition(options, gpu)) add_pci_function(tree, options, gpu, socket);
   tree.add_directory(folder + "/drm/renderD" + std::to_string(render_minor_of(gpu)));
   // libdrm_amdgpu knows a GPU by its primary node, and takes GPUs without one for one and the same
   // (fd_compare(), amdgpu_device.c). /dev/dri has no such node, as in a container that was given

@@ -67,6 +67,9 @@ std::string gpu_properties(uint32_t index, const Options& options, const NodeLin
   // Identifiers of a hive come from firmware; any number except 0 works.
   constexpr uint64_t kHiveId = 0x7570'6869'7665'0000;
   const auto hive = hive_place(index, options);
+  // Partitions have the id of their card. Drivers from November 2025 on report the id of each
+  // partition's first XCD instead (amdgpu_xcp.c, __amdgpu_xcp_set_unique_id()).
+  const uint32_t id = options.partitions == Options::Partitions::same_id ? 0 : index;
   // HSA_CAP_* of kfd_topology.h.
   constexpr uint64_t kQueueSizePowerOfTwo = 1u << 3;
   // four of them, encoded as a power of two
@@ -101,7 +104,7 @@ std::string gpu_properties(uint32_t index, const Options& options, const NodeLin
        {"gfx_target_version", device.gfx_target_version},
        {"vendor_id", 0x1002},
        {"device_id", device.device_id},
-       {"location_id", pci_location(index)},
+       {"location_id", pci_location(options, index)},
        {"domain", 0},
        {"drm_render_minor", render_minor_of(index)},
        {"hive_id", hive ? kHiveId + hive->hive : 0},
@@ -116,7 +119,7 @@ std::string gpu_properties(uint32_t index, const Options& options, const NodeLin
        {"capability", capability},
        {"debug_prop", 0},
        {"sdma_fw_version", 8},
-       {"unique_id", 0x757074656d706f00 + index * 0x10 + device.gfx_target_version % 100},
+       {"unique_id", 0x757074656d706f00 + id * 0x10 + device.gfx_target_version % 100},
        {"max_engine_clk_ccompute", 0}});
 }
 
@@ -167,18 +170,18 @@ std::string cache(uint64_t processor, uint64_t level, uint64_t kilobytes, uint64
          "sibling_map 1\n";
 }
 
-// A GPU's node, render node and PCI function.
+// A GPU's node, render node and device.
 void add_gpu(Tree& tree, uint32_t index, const Options& options, const Socket& socket,
              const std::string& node) {
   const DeviceDescription& device = *options.gpus[index];
   const std::string minor = std::to_string(render_minor_of(index));
   tree.add_root("/sys/dev/char/226:" + minor);
   tree.add_device("/dev/dri/renderD" + minor, Entry::Kind::render_device, index);
-  add_pci_device(tree, options, index, socket);
+  add_device(tree, options, index, socket);
   // The node's `device` is a link in Linux: the entry lists it, the alias resolves it.
   const std::string link = "/sys/dev/char/226:" + minor + "/device";
   tree.add_directory(link);
-  tree.add_alias(link, pci_path(index));
+  tree.add_alias(link, device_folder(options, index));
 
   // With a large BAR the host can access all of VRAM, with a small one nothing: Linux reports one
   // heap, public or private (kfd_create_vcrat_image_gpu).

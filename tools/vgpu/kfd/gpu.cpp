@@ -64,6 +64,9 @@ std::vector<Machine::Property> properties_of(const Options& options) {
     gpus += gpu->target;
   }
   return {{"--gpus", gpus},
+          {"--partitions", options.partitions == Options::Partitions::none      ? "of no card"
+                           : options.partitions == Options::Partitions::same_id ? "same-id"
+                                                                                : "own-id"},
           {"--kfd", "1." + std::to_string(options.kfd_minor)},
           {"--bar", options.small_bar ? "small" : "large"},
           {"--sockets", std::to_string(options.sockets.count)},

@@ -153,6 +153,10 @@ CommandLine parse(const std::vector<std::string>& arguments) {
       }
       set("UPTEMPO_VGPU_GPUS", value);
       list_given = names_targets(value.c_str());
+    } else if (option == "--partitions") {
+      if (!Options::parse_partitions(take()))
+        usage("--partitions: '" + value + "' is neither same-id nor own-id");
+      set("UPTEMPO_VGPU_PARTITIONS", value);
     } else if (option == "--join") {
       if (!Options::is_machine_name(take()))
         usage("--join: '" + value + "' is not a name of 1 to 64 letters, digits, '.', '_' and '-'");
