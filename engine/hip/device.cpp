@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -27,27 +27,70 @@ std::string lower(std::string_view text) {
   return result;
 }
 
-Agent find(std::span<const Agent> gpus, int device) {
-  std::array<char, 32> place{};
-  check(hipDeviceGetPCIBusId(place.data(), static_cast<int>(place.size()), device),
-        "hipDeviceGetPCIBusId", fmt::format("HIP device {}", device),
-        "pass a device number below hipGetDeviceCount()");
-  const std::string address = lower(place.data());
-  std::optional<Agent> found;
-  size_t count = 0;
-  for (const Agent& gpu : gpus) {
-    if (pci_address(gpu.properties()) != address) continue;
-    ++count;
-    found = gpu;
+// HIP's text for a device's place on the PCI bus, and whether its last digit is the function's bits
+// of the agent. HIP before 6.2 always writes 0 (hip_device_runtime.cpp, hipDeviceGetPCIBusId()).
+struct Place {
+  std::string address;
+  bool has_function = false;
+
+  explicit Place(int device) {
+    std::array<char, 32> text{};
+    check(hipDeviceGetPCIBusId(text.data(), static_cast<int>(text.size()), device),
+          "hipDeviceGetPCIBusId", fmt::format("HIP device {}", device),
+          "pass a device number below hipGetDeviceCount()");
+    address = lower(text.data());
+    int version = 0;
+    check(hipRuntimeGetVersion(&version), "hipRuntimeGetVersion");
+    constexpr int kFirstWithFunction = 60'200'000;  // as HIP_VERSION
+    has_function = version >= kFirstWithFunction;
   }
-  if (count == 1) return *found;
+
+  bool is_of(const Agent& gpu) const {
+    const std::string theirs = pci_address(gpu.properties());
+    const size_t length = has_function ? std::string::npos : address.rfind('.');
+    return theirs.substr(0, length) == address.substr(0, length);
+  }
+};
+
+// HIP has the 16 digits of the agent's UUID (rocdevice.cpp, populateOCLDeviceConstants()).
+std::string uuid_of(int device) {
+  hipUUID uuid{};
+  check(hipDeviceGetUuid(&uuid, device), "hipDeviceGetUuid", fmt::format("HIP device {}", device));
+  return "gpu-" + lower({uuid.bytes, sizeof uuid.bytes});
+}
+
+std::string list(std::span<const Agent> agents) {
+  std::string text;
+  for (const Agent& agent : agents)
+    text += fmt::format("{}{} ({}, {})", text.empty() ? "" : ", ", name_and_node(agent),
+                        pci_address(agent.properties()), agent.properties().uuid);
+  return text;
+}
+
+// Partitions of one card share the place on the bus but for the function's bits, and with older
+// drivers also the UUID.
+Agent find(std::span<const Agent> gpus, int device) {
+  const Place place(device);
+  std::vector<Agent> there;
+  std::ranges::copy_if(gpus, std::back_inserter(there),
+                       [&](const Agent& gpu) { return place.is_of(gpu); });
+  if (there.size() > 1) {
+    const std::string uuid = uuid_of(device);
+    std::vector<Agent> same;
+    std::ranges::copy_if(there, std::back_inserter(same),
+                         [&](const Agent& gpu) { return lower(gpu.properties().uuid) == uuid; });
+    if (!same.empty()) there = same;
+  }
+  if (there.size() == 1) return there.front();
   throw Error(
       {.status = HSA_STATUS_ERROR_INVALID_AGENT,
        .call = "hip::agent",
-       .asked = fmt::format("the agent of HIP device {} at PCI address {}", device, address),
-       .found = fmt::format("{} of the {} GPU agents are there", count, gpus.size()),
-       .remedy = count == 0 ? "check ROCR_VISIBLE_DEVICES and HIP_VISIBLE_DEVICES"
-                            : "select the agent of the partition with Runtime::gpu()"});
+       .asked = fmt::format("the agent of HIP device {} at PCI address {}", device, place.address),
+       .found = there.empty() ? fmt::format("none of the {} GPU agents is there", gpus.size())
+                              : fmt::format("{} agents: {}", there.size(), list(there)),
+       .remedy = there.empty() ? "check ROCR_VISIBLE_DEVICES and HIP_VISIBLE_DEVICES"
+                               : "select one partition with ROCR_VISIBLE_DEVICES, or use "
+                                 "HIP 6.2 or newer, which tells partitions apart"});
 }
 
 std::vector<Agent> gpu_agents() {

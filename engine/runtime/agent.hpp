@@ -41,16 +41,21 @@ struct AgentProperties {
   // ROCr turns the packets of this agent's queues into PM4 when HSA's functions store the doorbell
   // (HSA_AMD_AGENT_INFO_PM4_EMULATION). False where ROCr does not know the question.
   bool pm4_emulation = false;
-  uint32_t chip_id = 0;    // PCI device id
-  uint32_t bdf_id = 0;     // PCI bus, device, function: bus << 8 | device << 3 | function
-  uint32_t domain = 0;     // PCI domain
-  std::string uuid;        // "GPU-0123456789abcdef"; empty if the device has none
+  uint32_t chip_id = 0;  // PCI device id
+  // PCI bus, device, function: bus << 8 | device << 3 | function. KFD puts the number of an MI300's
+  // partition into the function's bits (kfd_topology.c, kfd_topology_add_device()).
+  uint32_t bdf_id = 0;
+  uint32_t domain = 0;  // PCI domain
+  // "GPU-0123456789abcdef"; empty if the device has none. Partitions of one card share it, except
+  // with drivers from November 2025 on (amdgpu_xcp.c, __amdgpu_xcp_set_unique_id()).
+  std::string uuid;
   uint32_t clock_mhz = 0;  // highest engine clock
   // Frequency of hsa_amd_profiling_* times, which use the system clock domain.
   uint64_t timestamp_hz = 0;
 };
 
-// The device's place on the PCI bus as lspci writes it, "0000:03:00.0".
+// The device's place on the PCI bus as lspci writes it, "0000:03:00.0". The last digit of a
+// partition is its number: "0000:03:00.1" is the card's second one, and no PCI function.
 std::string pci_address(const AgentProperties& properties);
 
 class Agent;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+
 #include "engine/runtime/error.hpp"
 #include "engine/runtime/session.hpp"
 
@@ -120,16 +122,30 @@ Agent Runtime::gpu(size_t index) const {
 Agent Runtime::gpu(std::string_view selector) const {
   require_session("Runtime::gpu");
   const std::string asked = lower(selector);
-  std::string known;
+  std::string known, selected;
+  std::optional<Agent> gpu;
+  size_t count = 0;
   for (size_t index = 0; index < gpus_.size(); ++index) {
     const AgentProperties& properties = gpus_[index].properties();
     const std::string address = pci_address(properties);
     const std::string uuid = lower(properties.uuid);
-    if (asked == std::to_string(index) || (!uuid.empty() && asked == uuid) || asked == address ||
-        "0000:" + asked == address)
-      return gpus_[index];
-    known += fmt::format("{}GPU {} ({}, {}{}{})", known.empty() ? "" : ", ", index, properties.name,
-                         properties.uuid, uuid.empty() ? "" : ", ", address);
+    const std::string text = fmt::format("GPU {} ({}, {}{}{})", index, properties.name,
+                                         properties.uuid, uuid.empty() ? "" : ", ", address);
+    known += (known.empty() ? "" : ", ") + text;
+    if (asked != std::to_string(index) && (uuid.empty() || asked != uuid) && asked != address &&
+        "0000:" + asked != address)
+      continue;
+    selected += (selected.empty() ? "" : ", ") + text;
+    gpu = gpus_[index];
+    ++count;
+  }
+  if (count == 1) return *gpu;
+  if (count > 1) {
+    throw Error({.status = HSA_STATUS_ERROR_INVALID_AGENT,
+                 .call = "Runtime::gpu",
+                 .asked = fmt::format("GPU '{}'", selector),
+                 .found = fmt::format("{} GPUs: {}", count, selected),
+                 .remedy = "use an index; GPUs alike are partitions of one card"});
   }
   throw Error({.status = HSA_STATUS_ERROR_INVALID_AGENT,
                .call = "Runtime::gpu",

@@ -59,7 +59,8 @@ class Runtime {
   Agent gpu(size_t index = 0) const;
   // Returns the GPU agent that a person names: by its index ("1"), its UUID
   // ("GPU-0123456789abcdef") or its PCI address ("0000:03:00.0", or "03:00.0" in domain 0), in
-  // upper or lower case. If there is none, throws Error, which lists all three for every GPU.
+  // upper or lower case. If there is none, or if several have that UUID, as partitions of one card
+  // may, throws Error, which lists all three for these GPUs.
   Agent gpu(std::string_view selector) const;
   std::span<const Agent> gpus() const noexcept { return gpus_; }
   // Returns the first host agent in HSA's order. Memory that a GPU shares with the host comes from

@@ -43,10 +43,11 @@ struct Taken {
 };
 
 Taken taken(const std::string& program, const std::vector<std::string>& options = {},
-            const std::vector<std::string>& arguments_of_program = {}) {
+            const std::vector<std::string>& arguments_of_program = {},
+            std::vector<std::string> arguments = {LAUNCHER}) {
   const test::TemporaryDirectory directory;
   const std::string file = directory.file("report.json");
-  std::vector<std::string> arguments = {LAUNCHER, "--", GRAPHS, "--json", file};
+  arguments.insert(arguments.end(), {"--", GRAPHS, "--json", file});
   arguments.insert(arguments.end(), options.begin(), options.end());
   arguments.insert(arguments.end(), {"--", program});
   arguments.insert(arguments.end(), arguments_of_program.begin(), arguments_of_program.end());
@@ -85,6 +86,16 @@ TEST_CASE("an engine's captured step gives the same results, updated in either w
   CHECK(under.taken("nodes") == 24 * 38 + 26 * 20);
   // one graph in each step but the first, and 12 kernels in each of 12 steps
   CHECK(under.taken("updates") == 11 + 12 * 12);
+}
+
+TEST_CASE("graphs of a card's second partition run on it") {
+  const Taken under =
+      taken(ENGINE, {"--at-least", "20"}, {},
+            {"env", "HIP_VISIBLE_DEVICES=1", LAUNCHER, "--gpus", "2", "--partitions", "own-id"});
+  INFO(under.result.err);
+  CHECK(under.result.out == plain(ENGINE).out);
+  CHECK(under.left() == 0);
+  CHECK(under.taken("launches") == 12 + 12 + 26);
 }
 
 TEST_CASE("destroyed graphs, clones, streams and threads give the same results") {
