@@ -15,6 +15,7 @@
 #include "engine/hip/per_device.hpp"
 #include "engine/hip/status.hpp"
 #include "engine/runtime/error.hpp"
+#include "engine/runtime/one_rocr.hpp"
 
 namespace uptempo::hip {
 namespace {
@@ -94,6 +95,7 @@ Agent find(std::span<const Agent> gpus, int device) {
 }
 
 std::vector<Agent> gpu_agents() {
+  detail::require_one_rocr("uptempo::hip");
   std::vector<hsa_agent_t> handles;
   check(hsa_iterate_agents(
             [](hsa_agent_t agent, void* data) {

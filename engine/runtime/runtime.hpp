@@ -8,10 +8,11 @@
 // initialised until the process ends. A new Runtime may be created afterwards, except after a GPU
 // memory fault while HSA stays initialised: ROCr reports one fault until it is shut down, so the
 // constructor throws Error. It also throws after the loss of a GPU that ROCr reported (6.1 and
-// newer): the driver keeps this process's queues on it stopped. Objects that outlive the Runtime,
-// for example static ones, may be destroyed at any time later. Using them throws Error, except
-// where their header says otherwise. A Runtime that was moved from has no agents; gpu() and host()
-// throw Error.
+// newer): the driver keeps this process's queues on it stopped. And it throws, with both files, if
+// the process has loaded ROCr twice, whose copies know nothing of each other. Objects that outlive
+// the Runtime, for example static ones, may be destroyed at any time later. Using them throws
+// Error, except where their header says otherwise. A Runtime that was moved from has no agents;
+// gpu() and host() throw Error.
 //
 // fork: in the child of a process that has or had a Runtime, the constructor and everything that
 // needs a Runtime throw Error, and so does every use of an inherited queue, batch, recording,

@@ -10,6 +10,7 @@
 #include "engine/runtime/amd_extension.hpp"
 #include "engine/runtime/counters.hpp"
 #include "engine/runtime/error.hpp"
+#include "engine/runtime/one_rocr.hpp"
 
 namespace uptempo {
 namespace {
@@ -160,6 +161,7 @@ std::shared_ptr<Session> Session::current() {
 
 std::shared_ptr<Session> Session::start() {
   if (is_parents()) refuse_child("Runtime", "a Runtime in the child of a fork");
+  detail::require_one_rocr("Runtime");
   const std::lock_guard lock(process().mutex);
   static const int kHandler = pthread_atfork(nullptr, nullptr, &Session::leave_to_parent);
   if (kHandler != 0)
