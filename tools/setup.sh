@@ -6,6 +6,9 @@
 # is installed is used, else the first that is available. `a|` is used only if it is available. If
 # every package is installed, the script changes nothing and needs no root rights.
 #
+# Where AMD's ROCm has ROCr, in $ROCM_PATH or else /opt/rocm, the build uses that and HIP from there,
+# and the script does not install rocm_packages: a process must not load two ROCr.
+#
 # Debian 12, 13 and testing differ in their LLVM: 15, 17 and 21 are the versions of the device
 # libraries and of HIP. ROCr of Debian testing contains the thunk, so that there is no libhsakmt.
 
@@ -47,6 +50,9 @@ all_packages=(
   'libclang-common-15-dev|libclang-rt-17-dev|libclang-rt-21-dev'
 )
 
+# The distribution's ROCr, HIP and what depends on them.
+rocm_packages=(libhsa-runtime-dev libhsakmt-dev hipcc libamdhip64-dev rocminfo librocrand1 librocsparse0 librocsparse1)
+
 fail() {
   echo "$command_name: $*" >&2
   exit 1
@@ -61,12 +67,20 @@ each() {  # each TEST PACKAGE...: whether every package passes the test
   for name in "$@"; do "$test" "$name" || return 1; done
 }
 
+# Prints the folder of AMD's ROCm, if there is one with ROCr.
+rocm_root() {
+  local root=${ROCM_PATH:-/opt/rocm}
+  if compgen -G "$root/lib/libhsa-runtime64.so*" >/dev/null; then echo "$root"; fi
+}
+
 # Prints the packages out of "$@" that are not installed, alternatives resolved.
 missing_packages() {
-  local entry alternative chosen name
+  local entry alternative chosen name root
   local -a alternatives packages
+  root=$(rocm_root)
   for entry in "$@"; do
     IFS='|' read -ra alternatives <<<"$entry"
+    if [ -n "$root" ] && [[ " ${rocm_packages[*]} " == *" ${alternatives[0]} "* ]]; then continue; fi
     for alternative in "${alternatives[@]}"; do
       read -ra packages <<<"$alternative"
       if each is_installed "${packages[@]}"; then continue 2; fi
@@ -85,7 +99,11 @@ install_packages() {
   [ "$(uname -s)-$(uname -m)" = Linux-x86_64 ] || fail "requires x86-64 Linux; this machine is $(uname -s) on $(uname -m)."
   command -v apt-get >/dev/null && command -v dpkg-query >/dev/null ||
     fail "cannot install packages without apt-get and dpkg-query (tested on Debian 12, 13 and testing); this is $(. /etc/os-release 2>/dev/null && echo "${PRETTY_NAME:-an unknown distribution}"). Install the packages listed in tools/setup.sh by hand and run cmake --preset release."
-  local missing
+  local missing root
+  root=$(rocm_root)
+  if [ -n "$root" ]; then
+    echo "$command_name: using ROCr and HIP of $root (AMD's packages hsa-rocr-dev and hip-dev), not the distribution's"
+  fi
   mapfile -t missing < <(missing_packages "$@")
   if [ "${#missing[@]}" -eq 0 ]; then
     echo "$command_name: all required packages are installed"

@@ -12,11 +12,12 @@
 #       Sanitizers are not used. <target> may be added later, with the objects among its sources;
 #       it needs uptempo::amdhip64 and the property LINKER_LANGUAGE CXX.
 include_guard(GLOBAL)
+include(${CMAKE_CURRENT_LIST_DIR}/UptempoHsa.cmake)
 
 # Without HIP_PLATFORM, hipcc compiles for NVIDIA's platform where it finds an nvcc.
 function(uptempo_find_hipcc)
   cmake_parse_arguments(PARSE_ARGV 0 arg REQUIRED "" "")
-  find_program(UPTEMPO_HIPCC hipcc PATHS /opt/rocm/bin)
+  find_program(UPTEMPO_HIPCC hipcc HINTS ${UPTEMPO_ROCM_ROOTS} PATH_SUFFIXES bin)
   set(UPTEMPO_HIPCC_COMMAND ${CMAKE_COMMAND} -E env HIP_PLATFORM=amd ${UPTEMPO_HIPCC} CACHE INTERNAL "")
   if(NOT UPTEMPO_HIPCC)
     set(UPTEMPO_HIPCC_WORKS FALSE CACHE INTERNAL "")

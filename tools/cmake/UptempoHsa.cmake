@@ -1,6 +1,11 @@
-# Finds hsakmt, zstd and HIP, and corrects the imported targets of the packages hsa-runtime64 and hsakmt. It is
+# Finds ROCr, hsakmt, zstd and HIP, and corrects the imported targets of the packages hsa-runtime64 and hsakmt. It is
 # installed with the package uptempo, whose configuration needs it too.
 #
+#   UPTEMPO_ROCM_ROOTS
+#       The folders that are searched for AMD's ROCm before the distribution's: the environment's
+#       ROCM_PATH, and /opt/rocm. CMAKE_PREFIX_PATH comes before them.
+#   uptempo_find_hsa()
+#       Finds the package hsa-runtime64 (ROCr), which is required.
 #   uptempo_correct_includes(<target> <header> [<folder>...])
 #       Makes `#include <header>` find the header, which may be in one of the folders below an
 #       include directory.
@@ -22,6 +27,14 @@
 # /usr/include would break the order of include_next.
 include_guard(GLOBAL)
 
+set(UPTEMPO_ROCM_ROOTS $ENV{ROCM_PATH} /opt/rocm CACHE INTERNAL "")
+
+# A macro, since the package sets variables.
+macro(uptempo_find_hsa)
+  find_package(hsa-runtime64 CONFIG REQUIRED HINTS ${UPTEMPO_ROCM_ROOTS})
+  uptempo_correct_includes(hsa-runtime64::hsa-runtime64 hsa/hsa.h)
+endmacro()
+
 function(uptempo_correct_includes target header)
   get_target_property(listed ${target} INTERFACE_INCLUDE_DIRECTORIES)
   set(directories "")
@@ -36,7 +49,7 @@ function(uptempo_correct_includes target header)
   endforeach()
   if(NOT found)
     string(MAKE_C_IDENTIFIER "UPTEMPO_${header}_DIR" variable)
-    find_path(${variable} NAMES ${header} PATHS /opt/rocm/include PATH_SUFFIXES ${ARGN})
+    find_path(${variable} NAMES ${header} HINTS ${UPTEMPO_ROCM_ROOTS} PATH_SUFFIXES include ${ARGN})
     mark_as_advanced(${variable})
     if(NOT ${variable})
       message(FATAL_ERROR "uptempo: ${target} is installed but its header <${header}> is not. Install its development package.")
@@ -52,7 +65,7 @@ endfunction()
 function(uptempo_find_hsakmt)
   set(UPTEMPO_ROCR_SHARES_HSAKMT FALSE PARENT_SCOPE)
   set(BUILD_SHARED_LIBS ON)  # newer releases set this project's option, and require it
-  find_package(hsakmt CONFIG QUIET PATHS /opt/rocm)
+  find_package(hsakmt CONFIG QUIET HINTS ${UPTEMPO_ROCM_ROOTS})
   if(NOT hsakmt_FOUND)
     return()
   endif()
@@ -87,8 +100,8 @@ function(uptempo_find_hip)
   if(TARGET uptempo::amdhip64)
     return()
   endif()
-  find_path(UPTEMPO_HIP_DIR NAMES hip/hip_runtime_api.h PATHS /opt/rocm/include)
-  find_library(UPTEMPO_HIP_LIBRARY NAMES amdhip64 PATHS /opt/rocm/lib)
+  find_path(UPTEMPO_HIP_DIR NAMES hip/hip_runtime_api.h HINTS ${UPTEMPO_ROCM_ROOTS} PATH_SUFFIXES include)
+  find_library(UPTEMPO_HIP_LIBRARY NAMES amdhip64 HINTS ${UPTEMPO_ROCM_ROOTS} PATH_SUFFIXES lib)
   mark_as_advanced(UPTEMPO_HIP_DIR UPTEMPO_HIP_LIBRARY)
   if(NOT UPTEMPO_HIP_DIR OR NOT UPTEMPO_HIP_LIBRARY)
     return()

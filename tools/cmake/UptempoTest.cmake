@@ -76,7 +76,7 @@ find_package(Catch2 REQUIRED)  # Debian: catch2
 find_package(Threads REQUIRED)
 
 if(NOT TARGET hsa-runtime64::hsa-runtime64)
-  find_package(hsa-runtime64 CONFIG REQUIRED PATHS /opt/rocm)
+  uptempo_find_hsa()
 endif()
 
 # The launcher recognises ROCr 6.1 by the same function (tools/vgpu/interpose/runtime_age.cpp).
