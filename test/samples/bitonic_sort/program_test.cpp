@@ -265,3 +265,30 @@ TEST_CASE("two simultaneous processes do not disturb each other") {
     CHECK(json::parse(result.out)["verified"] == true);
   }
 }
+
+TEST_CASE("--device selects each partition of a card, and refuses the UUID that they share") {
+  const TemporaryDirectory directory;
+  const std::string file = directory.file("trace");
+  const std::vector<std::string> machine{"--gpus", "3", "--partitions", "same-id", "--trace", file};
+  const auto run = [&](const std::string& device) {
+    return under_vgpu(machine, {"--length", "64", "--iterations", "1", "--device", device});
+  };
+  for (uint32_t partition = 0; partition < 3; ++partition) {
+    const std::string number = std::to_string(partition);
+    for (const std::string& device : {number, "0000:03:00." + number}) {
+      CAPTURE(device);
+      const CommandResult result = run(device);
+      CAPTURE(result.err);
+      REQUIRE(result.exit_code == 0);
+      std::vector<json> sorts = trace_of(file);
+      std::erase_if(sorts, [](const json& event) { return !is_sort(event); });
+      REQUIRE(!sorts.empty());
+      for (const json& event : sorts) CHECK(event["gpu"] == partition);
+    }
+  }
+  // The number of tools/vgpu/interpose/topology.cpp.
+  const CommandResult refused = run("GPU-757074656d706f0a");
+  CHECK(refused.exit_code == 77);
+  for (const char* address : {"0000:03:00.0", "0000:03:00.1", "0000:03:00.2"})
+    CHECK(contains(refused.err, address));
+}
