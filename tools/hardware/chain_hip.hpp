@@ -5,12 +5,17 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
 #include "tools/hardware/chain_times.hpp"
 
 namespace uptempo::hardware {
+
+// Makes the first HIP device for which `is_wanted` returns true the current one. Throws
+// std::runtime_error if there is none.
+void select_device(const std::function<bool(int number)>& is_wanted);
 
 class HipChain {
  public:

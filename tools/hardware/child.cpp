@@ -35,7 +35,7 @@ std::string line_of(const Answer& answer) {
   return nlohmann::ordered_json{{"verdict", name_of(answer.verdict)},
                                 {"text", answer.text},
                                 {"measured", answer.measured}}
-             .dump() +
+             .dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
          '\n';
 }
 

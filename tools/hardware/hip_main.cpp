@@ -6,6 +6,7 @@
 // Exit code: 0, 1 the device or HIP failed, 2 wrong command line, 77 no such device.
 #include <memory>
 
+#include "engine/hip/device.hpp"
 #include "tools/hardware/chain.hpp"
 #include "tools/hardware/chain_hip.hpp"
 #include "tools/hardware/child.hpp"
@@ -22,6 +23,7 @@ constexpr const char* kPublished =
     ". Published for a W7900: HIP's graph 14.98, 3.87, 3.85; Vulkan 1.48, 0.88, 0.82";
 
 Answer probe_hip_graph(const support::Device& device) {
+  select_device([&](int number) { return hip::agent(device.runtime, number) == device.gpu; });
   Answer answer = run_chains(device.gpu, [](const ChainShape& shape, uint32_t* words) -> Chain {
     const auto chain =
         std::make_shared<HipChain>(shape.dispatches, shape.workgroups, kChainWorkgroup, words);
@@ -40,7 +42,7 @@ int main(int argc, char** argv) {
   std::string device = "auto";
   support::add_device_option(app, device);
   return support::run_program(app, argc, argv, [&] {
-    support::print(line_of(probe_hip_graph(support::open_device(device, argc, argv))));
+    support::write_output("-", line_of(probe_hip_graph(support::open_device(device, argc, argv))));
     return support::exit_ok;
   });
 }

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -53,9 +52,9 @@ double seconds_since(Clock::time_point begin) {
 support::ExitCode run_child(const Options& options, int argc, char** argv) {
   const support::Device device = support::open_device(options.device, argc, argv);
   if (options.probe == kMachine) {
-    support::print(line_of({Verdict::as_assumed, {}, describe_machine(device)}));
+    support::write_output("-", line_of({Verdict::as_assumed, {}, describe_machine(device)}));
   } else {
-    support::print(line_of(find_probe(options.probe)->run(device)));
+    support::write_output("-", line_of(find_probe(options.probe)->run(device)));
   }
   return support::exit_ok;
 }
@@ -75,22 +74,13 @@ Row row_of(const std::string& name, const Options& options, double limit_s) {
   return row;
 }
 
-// HIP's device 0 and the engine's first GPU are then the GPU that was named.
-void show_only(const std::string& uuid) {
-  // ROCr calls a device without one "GPU-XX".
-  if (!uuid.empty() && uuid != "GPU-XX") setenv("ROCR_VISIBLE_DEVICES", uuid.c_str(), 1);
-}
-
-support::ExitCode run(Options options) {
+support::ExitCode run(const Options& options) {
   const auto begin = Clock::now();
   const Row machine = row_of(kMachine, options, options.limit_s);
   if (machine.answer.verdict != Verdict::as_assumed)
     throw support::Unavailable(machine.answer.text);
   const auto& facts = machine.answer.measured;
   support::print_report(options.json_file, facts.at("line").get<std::string>() + '\n');
-  if (options.device != "auto" && options.device != "hardware" && options.device != "virtual") {
-    show_only(facts.at("uuid").get<std::string>());
-  }
 
   const support::InterruptWatch watch;
   support::Progress progress;
@@ -114,8 +104,7 @@ support::ExitCode run(Options options) {
   }
   progress.clear();
   support::print_report(options.json_file, '\n' + summary_of(rows));
-  if (!options.json_file.empty())
-    support::write_output(options.json_file, json_of(facts, rows).dump(2) + '\n');
+  if (!options.json_file.empty()) support::write_json(options.json_file, json_of(facts, rows));
   const bool differs = std::ranges::any_of(
       rows, [](const Row& row) { return row.answer.verdict == Verdict::differs; });
   return differs ? support::exit_measured_failure : support::exit_ok;

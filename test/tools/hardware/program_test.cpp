@@ -1,4 +1,5 @@
 // hardware_check as an owner runs it, on the virtual GPU.
+#include <filesystem>
 #include <set>
 #include <sstream>
 
@@ -135,5 +136,33 @@ TEST_CASE("--list names every probe with its rule") {
   for (const Probe& probe : probes()) {
     CHECK(contains(result.out, std::string(probe.name)));
     CHECK(contains(result.out, std::string(probe.rule)));
+  }
+}
+
+TEST_CASE("every probe asks the GPU that --device names, HIP's graph too") {
+  const uptempo::test::TemporaryDirectory directory;
+  const std::string trace = directory.file("trace-%p");
+  for (const uint32_t chosen : {0u, 1u}) {
+    const CommandResult result =
+        check_on({"--gpus", "gfx90a,gfx908", "--trace", trace},
+                 {"--device", std::to_string(chosen), "--only", "chain-batch", "chain-hip-graph"});
+    CAPTURE(chosen, result.out, result.err);
+    CHECK(result.exit_code == 0);
+    size_t links = 0;
+    for (const auto& file :
+         std::filesystem::directory_iterator(std::filesystem::path(trace).parent_path())) {
+      std::istringstream lines(uptempo::test::contents_of(file.path()));
+      for (std::string line; std::getline(lines, line);) {
+        const json event = json::parse(line);
+        if (event["type"] != "kernel_dispatch" ||
+            !contains(event["kernel"].get<std::string>(), "chain_increment"))
+          continue;
+        ++links;
+        CHECK(event["gpu"] == chosen);
+      }
+      std::filesystem::remove(file.path());
+    }
+    // Three shapes of 1, 941 and 941 dispatches, sixteen times, by a batch and by HIP.
+    CHECK(links == 2 * 16 * (1 + 941 + 941));
   }
 }

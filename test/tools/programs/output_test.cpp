@@ -19,6 +19,8 @@ const std::map<std::string, Words> kBriefRuns{
     {"event_loop", {"--device", "virtual"}},
     {"first_batch", {"--device", "virtual"}},
     {"from_hip", {"--device", "virtual"}},
+    {"hardware_check", {"--device", "virtual", "--only", "profiling"}},
+    {"hardware_check_hip", {"--device", "virtual"}},
     {"launch_loop", {"--device", "virtual", "--steps", "20"}},
     {"many_streams", {"--device", "virtual", "--rounds", "1"}},
     {"replay", {"--device", "virtual"}},
