@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "aql/printable.hpp"
 #include "engine/runtime/session.hpp"
 
 namespace uptempo {
@@ -80,7 +81,7 @@ std::string sentence(const ErrorFacts& facts) {
   if (!facts.asked.empty()) text += fmt::format("{}{}", text.empty() ? "" : ": ", facts.asked);
   if (!facts.found.empty()) text += fmt::format("{}{}", text.empty() ? "" : ": ", facts.found);
   if (!facts.remedy.empty()) text += fmt::format("; {}", facts.remedy);
-  return fmt::format("{} ({})", text, status_name(facts.status));
+  return aql::printable(fmt::format("{} ({})", text, status_name(facts.status)), aql::Lines::kept);
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 // Error: a failure, as five facts that the caller needs to act on it.
 //
 // Thrown by all set-up functions (runtime, memory, programs, queues). Hot-path functions throw it
-// only if the device has failed or a deadline has passed. what() joins the facts into one sentence;
-// each fact can also be read separately.
+// only if the device has failed or a deadline has passed. what() joins the facts into one sentence,
+// without the control characters that names may have; each fact can also be read as it is.
 #pragma once
 
 #include <hsa/hsa.h>

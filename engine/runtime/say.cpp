@@ -1,11 +1,18 @@
 #include "engine/runtime/say.hpp"
 
 #include <cstdio>
+#include <new>
+
+#include "aql/printable.hpp"
 
 namespace uptempo::detail {
 
 void say(const std::string& sentence) noexcept {
-  std::fprintf(stderr, "uptempo: %s\n", sentence.c_str());
+  try {
+    std::fprintf(stderr, "uptempo: %s\n", aql::printable(sentence, aql::Lines::kept).c_str());
+  } catch (const std::bad_alloc&) {
+    std::fputs("uptempo: a message is lost, because memory is exhausted\n", stderr);
+  }
 }
 
 }  // namespace uptempo::detail

@@ -127,7 +127,7 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
                                 {"verified", right},
                                 {"rows", nlohmann::ordered_json::array()}};
     for (const Row& row : rows) json["rows"].push_back(json_of(row, rows.front()));
-    support::write_output(options.json_file, json.dump(2) + '\n');
+    support::write_json(options.json_file, json);
   }
   return right ? support::exit_ok : support::exit_measured_failure;
 }

@@ -122,7 +122,7 @@ support::ExitCode run(const std::string& choice, const support::Rounds& rounds,
                   "launches,\nand of {} launches with a finish each; {}\n\n{}\n{}\n",
                   finished, kLaunches, kFinishes, device.time_name(), table.text(),
                   right ? "Verified: all launches were executed, in order." : "WRONG RESULTS."));
-  if (!json_file.empty()) support::write_output(json_file, json.dump(2) + '\n');
+  if (!json_file.empty()) support::write_json(json_file, json);
   return right ? support::exit_ok : support::exit_measured_failure;
 }
 

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "samples/sample_sort/splitters.hpp"
+#include "tools/support/program.hpp"
 
 namespace uptempo::sample_sort {
 namespace {
@@ -164,11 +165,8 @@ std::vector<std::byte> Communicator::gather(std::span<const std::byte> bytes) {
 }
 
 void Communicator::fail(std::string_view program, std::string_view reason) const {
-  std::string sentence =
-      fmt::format("{}: rank {} of {} on {} failed: {}", program, rank_, size_, host_, reason);
-  std::ranges::replace(sentence, '\n', ' ');
-  fmt::print(stderr, "{}\n", sentence);
-  std::fflush(stderr);
+  support::print_error(program,
+                       fmt::format("rank {} of {} on {} failed: {}", rank_, size_, host_, reason));
   MPI_Abort(MPI_COMM_WORLD, 1);
   std::_Exit(1);
 }

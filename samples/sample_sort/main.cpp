@@ -114,10 +114,10 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
     agree(ranks, options, opened);
     return sort(ranks, options, opened);
   } catch (const support::Unavailable& error) {
-    if (*error.what() != '\0') fmt::print(stderr, "{}: {}\n", kProgram, error.what());
+    if (*error.what() != '\0') support::print_error(kProgram, error.what());
     return support::exit_unavailable;
   } catch (const support::UsageError& error) {  // on every rank
-    if (ranks.rank() == 0) fmt::print(stderr, "{}: {}\n", kProgram, error.what());
+    if (ranks.rank() == 0) support::print_error(kProgram, error.what());
     return support::exit_usage;
   } catch (const std::exception& error) {
     ranks.fail(kProgram, error.what());  // other ranks wait for this one

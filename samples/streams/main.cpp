@@ -137,7 +137,7 @@ support::ExitCode run(const std::string& choice, const std::string& json_file, i
   json["verified"] = right;
   support::print_report(
       json_file, right ? "Verified: every batch equals the host's result.\n" : "WRONG RESULTS.\n");
-  if (!json_file.empty()) support::write_output(json_file, json.dump(2) + '\n');
+  if (!json_file.empty()) support::write_json(json_file, json);
   return right ? support::exit_ok : support::exit_measured_failure;
 }
 

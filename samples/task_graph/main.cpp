@@ -238,7 +238,7 @@ support::ExitCode run(const std::string& choice, uint32_t rounds, const std::str
       json["tasks"].push_back(
           {{"name", name_of(tasks[i])}, {"fences", explain(plan.packets()[i], i)}});
     for (const Way& way : ways) json["ways"].push_back(json_of(way));
-    support::write_output(json_file, json.dump(2) + '\n');
+    support::write_json(json_file, json);
   }
   return right ? support::exit_ok : support::exit_measured_failure;
 }

@@ -66,7 +66,7 @@ int main(int argc, char** argv) {
   return support::run_program(app, argc, argv, [&] {
     const auto emit = [&](const std::string& text, const nlohmann::ordered_json& document) {
       support::print_report(json, text);
-      if (!json.empty()) support::write_output(json, document.dump(2) + '\n');
+      if (!json.empty()) support::write_json(json, document);
     };
     if (trace.parsed()) {
       const auto events = aql_dump::trace_from_lines(support::read_input(trace_file), trace_file);
@@ -75,10 +75,7 @@ int main(int argc, char** argv) {
       const auto report =
           aql_dump::report_trace(events, queue, summary_only || !perfetto_file.empty());
       if (!perfetto_file.empty()) {
-        const auto document = aql_dump::perfetto_trace(events, queue);
-        support::write_output(
-            perfetto_file,
-            document.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n');
+        support::write_json(perfetto_file, aql_dump::perfetto_trace(events, queue), -1);
         if (perfetto_file == "-") return support::exit_ok;
       }
       emit(report.text, report.json);

@@ -28,7 +28,7 @@ support::ExitCode run_compare(const CompareOptions& options) {
   const ReportComparison comparison = compare(a, options.a, b, options.b, options.quantity);
   support::print_report(options.json_file, table(comparison, terminal_columns()));
   if (!options.json_file.empty())
-    support::write_output(options.json_file, fence_scope::json(comparison).dump(2) + '\n');
+    support::write_json(options.json_file, fence_scope::json(comparison));
   return comparison.worse() ? support::exit_measured_failure : support::exit_ok;
 }
 

@@ -76,9 +76,8 @@ support::ExitCode run_litmus(const LitmusOptions& options, const Invocation& cal
   progress.clear();
 
   support::print_report(options.json_file, litmus::table(report));
-  const std::string text = litmus::json(report).dump(2) + '\n';
-  if (!options.json_file.empty()) support::write_output(options.json_file, text);
-  if (!options.report_file.empty()) support::write_output(options.report_file, text);
+  for (const std::string& file : {options.json_file, options.report_file})
+    if (!file.empty()) support::write_json(file, litmus::json(report));
   return report.passed() ? support::exit_ok : support::exit_measured_failure;
 }
 

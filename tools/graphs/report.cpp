@@ -133,7 +133,7 @@ std::string Report::json() {
   taken["updates"] = updates_.load();
   const nlohmann::ordered_json document = {
       {"taken", taken}, {"left", left}, {"unreachable", unreachable_}};
-  return document.dump(2) + '\n';
+  return document.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
 }
 
 }  // namespace uptempo::graphs

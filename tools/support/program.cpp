@@ -7,12 +7,16 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <nlohmann/json.hpp>
+#include <utility>
 
+#include "aql/printable.hpp"
 #include "tools/support/command_line.hpp"
 #include "tools/support/interrupt.hpp"
 
@@ -24,9 +28,16 @@ namespace uptempo::support {
 namespace {
 
 ExitCode report(const CommandLine& command_line, std::string message, ExitCode code) {
-  std::replace(message.begin(), message.end(), '\n', ' ');
-  fmt::print(stderr, "{}: {}\n", command_line.name(), message);
+  print_error(command_line.name(), std::move(message));
   return code;
+}
+
+// Opens the standard streams that are closed, so that a file that is opened later does not get the
+// number of one and then what is meant for it. Using such a stream fails as before, with EBADF.
+void occupy_closed_streams() {
+  for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; ++stream)
+    if (fcntl(stream, F_GETFD) < 0 && errno == EBADF)
+      (void)open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 }
 
 std::string cannot_write(const std::string& file, int error) {
@@ -48,8 +59,18 @@ void print_and_flush(std::string_view text) {
 
 const char* version() noexcept { return UPTEMPO_VERSION; }
 
+void print_error(std::string_view program, std::string message) noexcept {
+  std::replace(message.begin(), message.end(), '\n', ' ');
+  message = aql::printable(message);
+  // The program ends with a code of its own, also where nobody reads the message.
+  std::signal(SIGPIPE, SIG_IGN);
+  std::fprintf(stderr, "%.*s: %s\n", static_cast<int>(program.size()), program.data(),
+               message.c_str());
+}
+
 int run_program(CommandLine& command_line, int argc, char** argv,
                 const std::function<ExitCode()>& body) {
+  occupy_closed_streams();
   try {
     if (const auto answer = command_line.parse({argv + 1, argv + argc})) {
       print(*answer);
@@ -110,7 +131,7 @@ std::string output_problem(const std::string& file) {
 }
 
 void write_output(const std::string& file, std::string_view text) {
-  if (file == "-") return print(text);
+  if (file == "-") return print_and_flush(text);
   std::FILE* const out = std::fopen(file.c_str(), "we");
   if (out == nullptr) throw std::runtime_error(cannot_write(file, errno));
   const bool complete = std::fwrite(text.data(), 1, text.size(), out) == text.size();
@@ -119,7 +140,13 @@ void write_output(const std::string& file, std::string_view text) {
   if (error != 0) throw std::runtime_error(cannot_write(file, error));
 }
 
-void print(std::string_view text) { print_and_flush(text); }
+void write_json(const std::string& file, const nlohmann::ordered_json& document, int indent) {
+  write_output(
+      file,
+      document.dump(indent, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n');
+}
+
+void print(std::string_view text) { print_and_flush(aql::printable(text, aql::Lines::kept)); }
 
 void print_report(const std::string& json_file, std::string_view text) {
   if (json_file != "-") print(text);
@@ -137,7 +164,7 @@ Progress::~Progress() { clear(); }
 
 void Progress::show(std::string_view what) {
   if (!terminal_) return;
-  fmt::print(stderr, "\r\x1b[K{}", what.substr(0, 79));
+  std::fprintf(stderr, "\r\x1b[K%s", aql::printable(what).substr(0, 79).c_str());
   std::fflush(stderr);
   shown_ = true;
 }
@@ -152,7 +179,7 @@ void Progress::show(std::string_view what, uint64_t done, uint64_t of, double mo
 
 void Progress::clear() {
   if (!shown_) return;
-  fmt::print(stderr, "\r\x1b[K");
+  std::fputs("\r\x1b[K", stderr);
   std::fflush(stderr);
   shown_ = false;
 }

@@ -36,11 +36,16 @@ struct Unavailable : std::runtime_error {
 const char* version() noexcept;
 
 // Parses the command line, runs `body` and returns the exit code.
-// Errors: one sentence on stderr, after the program's name. Command-line errors and UsageError
-// return 2, Unavailable 77, any other exception 1, as does standard output that cannot be written.
+// Errors: one sentence on stderr, after the program's name (print_error). Command-line errors and
+// UsageError return 2, Unavailable 77, any other exception 1, as does standard output that cannot be written.
 // Returns 130 if the body has stopped because of SIGINT.
 int run_program(CommandLine& command_line, int argc, char** argv,
                 const std::function<ExitCode()>& body);
+
+// Writes one line to stderr, "program: message", before the program ends with an exit code that says
+// so. Does nothing where stderr is full, closed or a pipe without a reader; SIGPIPE is ignored from
+// then on.
+void print_error(std::string_view program, std::string message) noexcept;
 
 // Adds `--json FILE`. With "-" only JSON is written to standard output.
 // A file that cannot be written is refused at once.
@@ -59,7 +64,12 @@ std::string output_problem(const std::string& file);
 // file and the reason, also of a full disk.
 void write_output(const std::string& file, std::string_view text);
 
-// Writes to standard output. Throws std::runtime_error with the reason.
+// The same for JSON, with a newline at the end. `indent` as of nlohmann's dump(): -1 for one line.
+// Bytes of strings that are not UTF-8 become U+FFFD.
+void write_json(const std::string& file, const nlohmann::ordered_json& document, int indent = 2);
+
+// Writes text for a person to standard output, without control characters but line feeds and tabs.
+// Throws std::runtime_error with the reason.
 void print(std::string_view text);
 
 // Writes the human-readable report to standard output, or nothing if JSON goes there (`json_file`

@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include "aql/printable.hpp"
+
 namespace uptempo::support {
 namespace {
 
 std::string escaped(std::string_view text) {
   std::string out;
-  for (const char c : text)
+  for (const char c : aql::printable(text))
     out += c == '&' ? "&amp;" : c == '<' ? "&lt;" : c == '>' ? "&gt;" : std::string(1, c);
   return out;
 }

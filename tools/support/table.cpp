@@ -4,6 +4,8 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "aql/printable.hpp"
+
 namespace uptempo::support {
 namespace {
 
@@ -34,6 +36,7 @@ void Table::add_row(std::vector<std::string> cells) {
     throw std::invalid_argument("a row of " + std::to_string(cells.size()) +
                                 " cells in a table of " + std::to_string(columns_.size()) +
                                 " columns");
+  for (std::string& cell : cells) cell = aql::printable(cell);
   rows_.push_back(std::move(cells));
 }
 

@@ -279,6 +279,25 @@ TEST_CASE("kernels that read nothing have no costs, also inside a program", "[aq
   CHECK(spins == probes.size());
 }
 
+TEST_CASE("names of kernels that hold control characters or no UTF-8 cannot disturb the output",
+          "[aql_dump]") {
+  const test::TemporaryDirectory directory;
+  const auto code = builtin_kernels::workgroups_of_256();
+  std::string bytes(reinterpret_cast<const char*>(code.data()), code.size());
+  // The same length, so that every offset stays.
+  for (size_t at = 0; (at = bytes.find("bitonic_sort", at)) != std::string::npos;)
+    bytes.replace(at, 12, "b\x1b[2J\xffsort__");
+  const std::string file = file_of(directory, "named", std::as_bytes(std::span(bytes)));
+  const CommandResult text = aql_dump("kernels " + file);
+  CHECK(text.exit_code == 0);
+  CHECK(text.out.find("b\\x1b[2J\\xffsort__") != std::string::npos);
+  CHECK(text.out.find('\x1b') == std::string::npos);
+  const CommandResult report = aql_dump("kernels --json - " + file);
+  CHECK(report.exit_code == 0);
+  CHECK(report.out.find("sort__") != std::string::npos);
+  CHECK(nlohmann::json::accept(report.out));
+}
+
 TEST_CASE("errors are one sentence on standard error, with the exit code of their kind",
           "[aql_dump]") {
   const auto fails = [](const std::string& arguments, const std::string& input, int exit_code,

@@ -1,7 +1,13 @@
 #include "tools/support/program.hpp"
 
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
 #include <cstring>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
@@ -101,4 +107,63 @@ TEST_CASE("the remaining time is in the unit that people would use") {
   CHECK(time_left_text(89.4) == "about 89 s left");
   CHECK(time_left_text(120) == "about 2 min left");
   CHECK(time_left_text(5400) == "about 1.5 h left");
+}
+
+namespace {
+
+// The exit code of a program in a process of its own, whose standard streams `redirect` changes.
+int run_redirected(void (*redirect)(), const std::function<ExitCode()>& body) {
+  const pid_t process = fork();
+  REQUIRE(process >= 0);
+  if (process == 0) {
+    std::signal(SIGPIPE, SIG_DFL);
+    redirect();
+    _exit(run({}, body));
+  }
+  int status = 0;
+  REQUIRE(waitpid(process, &status, 0) == process);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+void stderr_to_full_disk() { dup2(open("/dev/full", O_WRONLY), STDERR_FILENO); }
+void close_stderr() { close(STDERR_FILENO); }
+void stderr_to_broken_pipe() {
+  int ends[2];
+  if (pipe(ends) != 0) _exit(99);
+  dup2(ends[1], STDERR_FILENO);
+  close(ends[0]);
+  close(ends[1]);
+}
+void close_all_streams() {
+  for (int stream = 0; stream < 3; ++stream) close(stream);
+}
+
+}  // namespace
+
+TEST_CASE("a message that cannot be written does not change the exit code") {
+  for (void (*const redirect)() :
+       {stderr_to_full_disk, close_stderr, stderr_to_broken_pipe, close_all_streams}) {
+    CHECK(run_redirected(redirect, []() -> ExitCode { throw std::runtime_error("broken"); }) == 1);
+    CHECK(run_redirected(redirect, []() -> ExitCode { throw UsageError("wrong"); }) == 2);
+    CHECK(run_redirected(redirect, []() -> ExitCode { throw Unavailable("absent"); }) == 77);
+  }
+}
+
+TEST_CASE("standard output that is closed is an error, not an exit code of 0") {
+  CHECK(run_redirected(close_all_streams, [] {
+          print("lost");
+          return exit_ok;
+        }) == 1);
+}
+
+TEST_CASE("a file that is opened does not get the number of a closed standard stream") {
+  CHECK(run_redirected(close_all_streams, [] {
+          return open("/dev/null", O_RDWR) > STDERR_FILENO ? exit_ok : exit_usage;
+        }) == 0);
+}
+
+TEST_CASE("JSON with bytes that are not UTF-8 is written, with U+FFFD in their place") {
+  const uptempo::test::TemporaryDirectory directory;
+  write_json(directory.file("out.json"), {{"name", "a\xff"}}, -1);
+  CHECK(uptempo::test::contents_of(directory.file("out.json")) == "{\"name\":\"a\xef\xbf\xbd\"}\n");
 }

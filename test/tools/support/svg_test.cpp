@@ -24,3 +24,8 @@ TEST_CASE(
   CHECK(scheme < dark);
   CHECK(dark < image.find("</style>"));
 }
+
+TEST_CASE("control characters in a title or a text show as their bytes") {
+  CHECK(svg_text(0, 0, "text", "a\x1b[2J\xff").find(">a\\x1b[2J\\xff<") != std::string::npos);
+  CHECK(svg_image(1, 1, "a\nb", "", "", "").find("<title>a\\x0ab</title>") != std::string::npos);
+}

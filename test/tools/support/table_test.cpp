@@ -50,3 +50,9 @@ TEST_CASE("text is broken between words, and no word is lost") {
   CHECK(wrapped("one two three", 8, 2, "> ") == "> one\n  two\n  three\n");
   CHECK(wrapped("longer than it", 3) == "longer\nthan\nit\n");
 }
+
+TEST_CASE("a cell with line breaks or control characters stays one line of text") {
+  Table table({{"name", Align::left}, {"n"}});
+  table.add_row({"a\nb\x1b[2J", "1"});
+  CHECK(table.text().find("a\\x0ab\\x1b[2J") != std::string::npos);
+}

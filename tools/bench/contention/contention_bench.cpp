@@ -303,7 +303,7 @@ support::ExitCode run(const Options& options) {
                                {"packets_per_run", kPackets},
                                {"verified", true}};
     out.update(json(all));
-    support::write_output(options.json_file, out.dump(2) + '\n');
+    support::write_json(options.json_file, out);
   }
   return support::exit_ok;
 }

@@ -182,7 +182,7 @@ support::ExitCode run(const Options& options) {
                               {"ratio_low", ratio.low},
                               {"ratio_high", ratio.high},
                               {"bar", bar}};
-    support::write_output(options.json_file, json.dump(2) + "\n");
+    support::write_json(options.json_file, json);
   }
   return ratio.low > bar ? support::exit_measured_failure : support::exit_ok;
 }

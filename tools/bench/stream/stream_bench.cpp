@@ -157,7 +157,7 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
                                 {"seed", options.rounds.seed},
                                 {"launches", kLaunches},
                                 {"results", results}};
-    support::write_output(options.json_file, report.dump(2) + '\n');
+    support::write_json(options.json_file, report);
   }
   return support::exit_ok;
 }

@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -128,9 +129,9 @@ class Bench {
       const std::chrono::duration<double, std::nano> time =
           std::chrono::steady_clock::now() - begin;
       if (result != Workgroup::Result::ended) {
-        fmt::print(stderr, "vgpu_bench: {}: {}\n", one.name,
-                   executor_.fault ? executor_.fault->message : "the workgroup did not end");
-        std::exit(1);
+        throw std::runtime_error(
+            fmt::format("{}: {}", one.name,
+                        executor_.fault ? executor_.fault->message : "the workgroup did not end"));
       }
       best = std::min(best, time.count() / static_cast<double>(executor_.instructions - before));
     }

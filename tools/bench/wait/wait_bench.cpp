@@ -240,7 +240,7 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
                                 {"seed", options.rounds.seed},
                                 {"default_spin_us", nanoseconds(WaitPolicy{}.spin).count() / 1000},
                                 {"results", results}};
-    support::write_output(options.json_file, report.dump(2) + '\n');
+    support::write_json(options.json_file, report);
   }
   return support::exit_ok;
 }

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "aql/printable.hpp"
 #include "aql/text.hpp"
 #include "tools/fence_scope/report/report_words.hpp"
 
@@ -56,7 +57,8 @@ class Record {
 
  private:
   // RFC 4180, 2.5 to 2.7: fields with line breaks, quotes or commas are quoted, and quotes doubled.
-  static std::string quoted(const std::string& field) {
+  static std::string quoted(std::string_view text) {
+    const std::string field = aql::printable(text, aql::Lines::kept);
     if (field.find_first_of("\",\r\n") == std::string::npos) return field;
     std::string out = "\"";
     for (const char c : field) out += c == '"' ? "\"\"" : std::string(1, c);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "aql/printable.hpp"
 #include "aql/text.hpp"
 #include "tools/fence_scope/report/report_charts.hpp"
 #include "tools/fence_scope/report/report_html_cells.hpp"
@@ -174,8 +175,7 @@ std::string facts(const Report& report) {
 
 std::string html_escaped(std::string_view text) {
   std::string out;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
+  for (const char c : aql::printable(text, aql::Lines::kept)) {
     if (c == '&')
       out += "&amp;";
     else if (c == '<')
@@ -186,8 +186,6 @@ std::string html_escaped(std::string_view text) {
       out += "&quot;";
     else if (c == '\'')
       out += "&#39;";
-    else if ((byte < 0x20 && c != '\t' && c != '\n' && c != '\r') || byte == 0x7f)
-      out += "\xef\xbf\xbd";
     else
       out += c;
   }

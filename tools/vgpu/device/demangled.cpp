@@ -6,6 +6,8 @@
 #include <memory>
 #include <string_view>
 
+#include "aql/printable.hpp"
+
 namespace uptempo::vgpu {
 
 std::string demangled(const std::string& symbol) {
@@ -22,7 +24,7 @@ std::string shown_kernel(const std::string& symbol) {
   std::string shown = demangled(
       symbol.ends_with(kSuffix) ? symbol.substr(0, symbol.size() - kSuffix.size()) : symbol);
   if (shown.size() > kMaxLength) shown.replace(kMaxLength, std::string::npos, "...");
-  return shown;
+  return aql::printable(shown);
 }
 
 }  // namespace uptempo::vgpu

@@ -8,8 +8,8 @@
 
 namespace uptempo::vgpu {
 
-// Returns `text` in quotes. Kernel names come from code objects and may contain any bytes: control
-// characters become spaces, invalid UTF-8 becomes U+FFFD.
+// Returns `text` in quotes, printable: kernel names come from code objects and may contain any
+// bytes.
 std::string json_quoted(std::string_view text);
 
 }  // namespace uptempo::vgpu

@@ -185,7 +185,7 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
           "the device on core {}\n\n{}",
           conditions.device, rounds, cores.host, cores.other, table(rows, bars)));
   if (!options.json_file.empty())
-    support::write_output(options.json_file, json(conditions, rows, bars).dump(2) + '\n');
+    support::write_json(options.json_file, json(conditions, rows, bars));
   const bool met = std::ranges::all_of(bars, &Judged::met);
   return options.bars && !met ? support::exit_measured_failure : support::exit_ok;
 }
