@@ -337,17 +337,18 @@ TEST_CASE("an invalid value is refused with the variable, the value and the acce
     const char* value;
     const char* accepted;
   };
-  for (const Case& each :
-       {Case{"UPTEMPO_VGPU_DEVICE", "gfx1100", "gfx90a, gfx908, gfx906, gfx900"},
-        Case{"UPTEMPO_VGPU_NULL_KERNELS", "yes", "0 or 1"},
-        Case{"UPTEMPO_VGPU_SEED", "12x", "decimal"}, Case{"UPTEMPO_VGPU_WORKERS", "-1", "decimal"},
-        Case{"UPTEMPO_VGPU_INCOHERENT", "yes", "decimal"},
-        Case{"UPTEMPO_VGPU_DELAY", "0x7", "decimal"},
-        Case{"UPTEMPO_VGPU_LAZY_BAR", "lazy", "decimal"},
-        Case{"UPTEMPO_VGPU_DELAY", "18446744073709551616", "decimal"},
-        Case{"UPTEMPO_VGPU_WATCHDOG", "0", "from 1 to 1000000"},
-        Case{"UPTEMPO_VGPU_WATCHDOG", "1.5", "from 1 to 1000000"},
-        Case{"UPTEMPO_VGPU_WORKERS", "4294967296", "decimal"}}) {
+  for (const Case& each : {Case{"UPTEMPO_VGPU_DEVICE", "gfx1100", "gfx90a, gfx908, gfx906, gfx900"},
+                           Case{"UPTEMPO_VGPU_NULL_KERNELS", "yes", "0 or 1"},
+                           Case{"UPTEMPO_VGPU_SEED", "12x", "decimal"},
+                           Case{"UPTEMPO_VGPU_WORKERS", "-1", "from 0 to 1024"},
+                           Case{"UPTEMPO_VGPU_WORKERS", "1025", "from 0 to 1024"},
+                           Case{"UPTEMPO_VGPU_INCOHERENT", "yes", "decimal"},
+                           Case{"UPTEMPO_VGPU_DELAY", "0x7", "decimal"},
+                           Case{"UPTEMPO_VGPU_LAZY_BAR", "lazy", "decimal"},
+                           Case{"UPTEMPO_VGPU_DELAY", "18446744073709551616", "decimal"},
+                           Case{"UPTEMPO_VGPU_WATCHDOG", "0", "from 1 to 1000000"},
+                           Case{"UPTEMPO_VGPU_WATCHDOG", "1.5", "from 1 to 1000000"},
+                           Case{"UPTEMPO_VGPU_WORKERS", "4294967296", "from 0 to 1024"}}) {
     environment.clear();
     environment.set(each.variable, each.value);
     CAPTURE(each.variable, each.value);

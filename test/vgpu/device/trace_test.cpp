@@ -1,5 +1,6 @@
 #include "device/trace.hpp"
 
+#include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <algorithm>
@@ -113,6 +114,32 @@ TEST_CASE("a program that closes the trace's descriptor loses no line", "[trace]
   for (int descriptor = 700; descriptor < 720; ++descriptor) close(descriptor);
   trace.write("second");
   CHECK(lines_of(file.path) == std::vector<std::string>{"first", "second"});
+}
+
+TEST_CASE("a file that the program opens with the trace's number gets no line", "[trace]") {
+  const TemporaryFile file, own;
+  std::ofstream(own.path) << "the program's\n";
+  Trace trace(file.path);
+  trace.write("first");
+  const int other = open(own.path.c_str(), O_WRONLY | O_APPEND);
+  REQUIRE(other >= 0);
+  for (int descriptor = 700; descriptor < 720; ++descriptor) dup2(other, descriptor);
+  trace.write("second");
+  trace.write("third");
+  CHECK(lines_of(file.path) == std::vector<std::string>{"first", "second", "third"});
+  CHECK(lines_of(own.path) == std::vector<std::string>{"the program's"});
+  for (int descriptor = 700; descriptor < 720; ++descriptor) close(descriptor);
+  close(other);
+}
+
+TEST_CASE("a trace that lacks a line says so", "[trace]") {
+  const TemporaryFile file;
+  Trace complete(file.path), full("/dev/full");
+  complete.write("{}");
+  CHECK_FALSE(complete.is_incomplete());
+  CHECK_FALSE(full.is_incomplete());
+  full.write("{}");
+  CHECK(full.is_incomplete());
 }
 
 }  // namespace

@@ -94,6 +94,15 @@ TEST_CASE("a program without findings keeps its status", "[findings]") {
         77);
 }
 
+TEST_CASE("--error-exitcode also ends a process whose report lacks lines", "[findings]") {
+  std::vector<std::string> options = kWithStatus;
+  options.insert(options.end(), {"--report", "/dev/full"});
+  const CommandResult result = check(options, "clean", "return");
+  CAPTURE(result.err);
+  CHECK(result.exit_code == 77);
+  CHECK(contains(result.err, "uptempo-vgpu: '/dev/full' is incomplete: No space left on device"));
+}
+
 TEST_CASE("the last line says what was checked and what was found", "[findings]") {
   const auto closing = [](const std::vector<std::string>& options, const std::string& what) {
     const auto lines = lines_of(check(options, what).err);

@@ -331,7 +331,13 @@ Options Options::from_environment() {
   if (!value_of("UPTEMPO_VGPU_DELAY").empty())
     options.delay = number<uint64_t>("UPTEMPO_VGPU_DELAY", 0);
   options.seed = number<uint64_t>("UPTEMPO_VGPU_SEED", options.seed);
-  options.workers = number<uint32_t>("UPTEMPO_VGPU_WORKERS", options.workers);
+  if (const std::string_view workers = value_of("UPTEMPO_VGPU_WORKERS"); !workers.empty()) {
+    const auto count = number_between(workers, 0, kMostWorkers);
+    if (!count)
+      throw std::invalid_argument("UPTEMPO_VGPU_WORKERS is '" + std::string(workers) +
+                                  "': use a number from 0 to " + std::to_string(kMostWorkers));
+    options.workers = *count;
+  }
   if (const std::string_view version = value_of("UPTEMPO_VGPU_KFD"); !version.empty()) {
     const auto minor = parse_kfd(version);
     if (!minor)

@@ -1,12 +1,13 @@
 #include "device/trace.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <mutex>
 #include <stdexcept>
-#include <utility>
 
 namespace uptempo::vgpu {
 namespace {
@@ -32,30 +33,52 @@ int open_for_append(const std::string& file) {
 }  // namespace
 
 struct Trace::Impl {
+  // Opens the file, and remembers which one it is. Returns false, with errno, if that fails.
+  bool open() {
+    descriptor = open_for_append(file);
+    struct stat status {};
+    if (descriptor < 0 || fstat(descriptor, &status) != 0) return false;
+    device = status.st_dev;
+    number = status.st_ino;
+    return true;
+  }
+  // False if the program has closed the descriptor, also if another file has its number now.
+  bool is_open() const {
+    struct stat status {};
+    return descriptor >= 0 && fstat(descriptor, &status) == 0 && status.st_dev == device &&
+           status.st_ino == number;
+  }
+
   std::string file;
   std::mutex mutex;
   int descriptor = -1;
+  dev_t device = 0;  // with `number`: the file behind the descriptor
+  ino_t number = 0;
   std::string line;
-  bool is_incomplete = false;  // and reported as such
+  std::atomic<bool> is_incomplete{false};  // and reported as such
 };
 
 Trace::Trace(const std::string& file) {
   if (file.empty()) return;
   impl_ = std::make_unique<Impl>();
   impl_->file = with_process_id(file);
-  impl_->descriptor = open_for_append(impl_->file);
-  if (impl_->descriptor < 0)
+  if (!impl_->open())
     throw std::runtime_error("cannot write the trace file '" + impl_->file +
                              "': " + std::strerror(errno));
 }
 
 Trace::~Trace() {
-  if (impl_ != nullptr && impl_->descriptor >= 0) ::close(impl_->descriptor);
+  if (impl_ != nullptr && impl_->is_open()) ::close(impl_->descriptor);
 }
 
 const std::string& Trace::file() const noexcept {
   static const std::string& none = *new std::string;  // never destroyed: the closing line uses it
   return impl_ == nullptr ? none : impl_->file;
+}
+
+bool Trace::is_incomplete() const noexcept {
+  // relaxed: a flag that orders nothing
+  return impl_ != nullptr && impl_->is_incomplete.load(std::memory_order_relaxed);
 }
 
 void Trace::write(std::string_view json_object) {
@@ -65,19 +88,17 @@ void Trace::write(std::string_view json_object) {
   impl_->line.push_back('\n');
   const char* data = impl_->line.data();
   size_t left = impl_->line.size();
-  bool reopened = false;
+  // The program may have closed this descriptor with others, and opened a file of its own, which
+  // must not get the line.
+  if (!impl_->is_open()) (void)impl_->open();
   while (left > 0) {
     const ssize_t count = ::write(impl_->descriptor, data, left);
     if (count >= 0) {
       data += count;
       left -= static_cast<size_t>(count);
-    } else if (errno == EBADF && !reopened) {
-      // The program has closed this descriptor with others.
-      reopened = true;
-      impl_->descriptor = open_for_append(impl_->file);
     } else if (errno != EINTR) {
       // A full disk must not stop the program under test.
-      if (!std::exchange(impl_->is_incomplete, true)) {
+      if (!impl_->is_incomplete.exchange(true)) {
         const std::string note =
             "uptempo-vgpu: '" + impl_->file + "' is incomplete: " + std::strerror(errno) + '\n';
         if (::write(STDERR_FILENO, note.data(), note.size()) < 0) return;

@@ -47,6 +47,9 @@ class Trace {
   // The file, with the process id in place of "%p". Empty when off.
   const std::string& file() const noexcept;
 
+  // True once a line could not be written.
+  bool is_incomplete() const noexcept;
+
   // Appends one line. `json_object` must not contain a newline. Does nothing when off.
   void write(std::string_view json_object);
 

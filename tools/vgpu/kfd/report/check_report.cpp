@@ -125,7 +125,9 @@ void CheckReport::advise() {
 }
 
 std::optional<int> CheckReport::exit_status() const noexcept {
-  if (!error_exitcode_ || !found_.load(std::memory_order_relaxed)) return std::nullopt;
+  // A report that lacks lines may lack findings.
+  if (!error_exitcode_ || !(found_.load(std::memory_order_relaxed) || lines_.is_incomplete()))
+    return std::nullopt;
   return static_cast<int>(*error_exitcode_);
 }
 
