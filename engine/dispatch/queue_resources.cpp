@@ -23,7 +23,8 @@ uint64_t memory_for(const KernargPlace& place, uint64_t kernarg_bytes) noexcept 
 
 DeviceWrites writes_to(const KernargPlace& place, const KernargMemory& memory) noexcept {
   if (!place.is_on_device()) return {};
-  return {place.hdp_flush, memory.span().last(DeviceWrites::kLineBytes).data()};
+  return {place.hdp_flush, memory.span().last(DeviceWrites::kLineBytes).data(),
+          place.coherent_link};
 }
 
 void on_queue_error(hsa_status_t status, hsa_queue_t* queue, void* timeline) {

@@ -61,15 +61,19 @@ class DeviceWrites {
 
   DeviceWrites() = default;  // for host memory: flush() does nothing
   // `hdp_flush`: HDP_MEM_FLUSH_CNTL, or null. `line`: a line of device memory for read-backs, which
-  // holds nothing else.
-  DeviceWrites(uint32_t* hdp_flush, std::byte* line) noexcept
-      : hdp_flush_(hdp_flush), line_(reinterpret_cast<uint8_t*>(line)) {}
+  // holds nothing else. `coherent_link`: KernargPlace::coherent_link.
+  DeviceWrites(uint32_t* hdp_flush, std::byte* line, bool coherent_link = false) noexcept
+      : hdp_flush_(hdp_flush),
+        line_(reinterpret_cast<uint8_t*>(line)),
+        coherent_link_(coherent_link) {}
 
   bool needed() const noexcept { return line_ != nullptr; }
   void flush() noexcept {
     if (!needed()) [[likely]]
       return;
-    if (hdp_flush_ != nullptr) {
+    if (coherent_link_) {
+      aql::store_fence();  // for non-temporal stores
+    } else if (hdp_flush_ != nullptr) {
       flush_hdp(hdp_flush_);
       count(&CounterBlock::hdp_flushes);
     } else {
@@ -88,6 +92,7 @@ class DeviceWrites {
   volatile uint32_t* hdp_flush_ = nullptr;
   volatile uint8_t* line_ = nullptr;
   uint8_t last_ = 0;
+  bool coherent_link_ = false;
 };
 
 }  // namespace uptempo::detail

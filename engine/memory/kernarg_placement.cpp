@@ -1,7 +1,11 @@
 #include "engine/memory/kernarg_placement.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <hsa/hsa_ext_amd.h>
+
+#include <algorithm>
+#include <array>
 
 #include "engine/memory/access.hpp"
 #include "engine/memory/pool.hpp"
@@ -10,9 +14,16 @@
 namespace uptempo {
 namespace {
 
-// CLR, rocsettings.cpp, setKernelArgImpl(): device memory is the default on gfx94x only.
-bool profits(std::string_view agent) noexcept {
-  return agent == "gfx940" || agent == "gfx941" || agent == "gfx942";
+// CLR, rocsettings.cpp, setKernelArgImpl() in rocm-systems: device memory is the default from
+// gfx940 on in gfx9, gfx950 among them, and on gfx125x.
+constexpr std::array<std::string_view, 6> kProfits{"gfx940", "gfx941",  "gfx942",
+                                                   "gfx950", "gfx1250", "gfx1251"};
+
+bool profits(std::string_view agent) noexcept { return std::ranges::count(kProfits, agent) != 0; }
+
+const char* publication_of(const KernargPlace& place) noexcept {
+  if (place.coherent_link) return "coherent over xGMI";
+  return place.hdp_flush != nullptr ? "published by HDP flush" : "published by read-back";
 }
 
 }  // namespace
@@ -43,27 +54,26 @@ std::string_view name_of(KernargPlacement placement) noexcept {
 
 namespace detail {
 
-KernargPlace choose_kernarg_place(std::string_view agent_name, bool host_has_access,
+KernargPlace choose_kernarg_place(const AgentProperties& agent, bool host_has_access,
                                   uint32_t* hdp_flush, KernargPlacement asked) {
   KernargPlace place{.asked = asked};
   if (asked == KernargPlacement::host) return place;
+  const std::string& agent_name = agent.name;
   if (asked == KernargPlacement::automatic && !profits(agent_name)) {
-    place.reason = fmt::format(
-        "{} is not among the agents known to profit from device memory "
-        "(gfx940, gfx941, gfx942)",
-        agent_name);
+    place.reason = fmt::format("{} is not among the agents known to profit from device memory ({})",
+                               agent_name, fmt::join(kProfits, ", "));
   } else if (!host_has_access) {
     place.reason = fmt::format("the host cannot write to device memory of {}: it has no large BAR",
                                agent_name);
   } else {
     place.placement = KernargPlacement::device;
-    place.hdp_flush = hdp_flush;
-    place.reason =
-        fmt::format("{}, and the host reaches device memory; {}",
-                    asked == KernargPlacement::device
-                        ? std::string("asked for")
-                        : fmt::format("{} profits from device memory", agent_name),
-                    hdp_flush != nullptr ? "published by HDP flush" : "published by read-back");
+    place.coherent_link = agent.xgmi_to_host;
+    if (!place.coherent_link) place.hdp_flush = hdp_flush;
+    place.reason = fmt::format("{}, and the host reaches device memory; {}",
+                               asked == KernargPlacement::device
+                                   ? std::string("asked for")
+                                   : fmt::format("{} profits from device memory", agent_name),
+                               publication_of(place));
   }
   return place;
 }
@@ -72,7 +82,7 @@ KernargPlace choose_kernarg_place(std::string_view agent_name, bool host_has_acc
 
 KernargPlace choose_kernarg_place(const Agent& gpu, KernargPlacement asked) {
   if (asked == KernargPlacement::host) return {};
-  return detail::choose_kernarg_place(gpu.name(), host_can_reach(gpu),
+  return detail::choose_kernarg_place(gpu.properties(), host_can_reach(gpu),
                                       detail::hdp_flush_register(gpu), asked);
 }
 

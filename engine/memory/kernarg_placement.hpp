@@ -13,12 +13,14 @@
 // HDP_MEM_FLUSH_CNTL register with a read of the register, or, where ROCr does not map the
 // register, a store to a line after all arguments, `mfence` and a read of that line. It reads no device
 // memory otherwise: comparisons and patches use copies in host memory. Counters::hdp_flushes and
-// ::kernarg_read_backs count the flushes.
+// ::kernarg_read_backs count the flushes. Where the host's link to the GPU is xGMI, no host data
+// path is between them and stores are coherent: the engine executes the `sfence` alone, as CLR
+// flushes nothing there.
 //
 // Fences: device memory is coarse-grained, so L2 may hold old bytes of a reused block, except where
-// the host's stores invalidate them (gfx942; MemoryModel::device_memory_is_probed). Every launch of
-// a stream therefore acquires at system scope. The first packet of a batch or recording does in any
-// case, also if a caller's fences() ask for less.
+// the host's stores invalidate them (gfx942, gfx950; CacheRules::device_memory_is_probed). Every
+// launch of a stream therefore acquires at system scope. The first packet of a batch or recording
+// does in any case, also if a caller's fences() ask for less.
 //
 // Threads: the stores to device memory are write-combined. A thread that hands a batch with unsent
 // arguments to another thread executes aql::store_fence() before the hand-over, unless a mutex or
@@ -29,8 +31,9 @@
 //
 // A caller's own block (BatchSubmitter::dispatch_at, raw packets) is the caller's to flush.
 //
-// Sources: CLR, rocsettings.cpp, setKernelArgImpl() (which agents), rocvirtual.cpp,
-// submitKernelInternal() (flush, read-back); hsa_ext_amd.h, HSA_AMD_AGENT_INFO_HDP_FLUSH.
+// Sources: CLR, rocsettings.cpp, setKernelArgImpl() (which agents, and xGMI before the register),
+// rocdevice.cpp, setupCpuAgent() (the link's type), rocvirtual.cpp, submitKernelInternal() (flush,
+// read-back); hsa_ext_amd.h, HSA_AMD_AGENT_INFO_HDP_FLUSH.
 // Thread safety: any thread. Set-up only: choose_kernarg_place() makes HSA calls.
 #pragma once
 
@@ -43,9 +46,10 @@
 namespace uptempo {
 
 enum class KernargPlacement : uint8_t {
-  host,       // fine-grained host memory
-  device,     // the GPU's coarse-grained memory, if the host reaches it; otherwise host memory
-  automatic,  // device on agents that CLR does it for (gfx940, gfx941, gfx942); otherwise host
+  host,    // fine-grained host memory
+  device,  // the GPU's coarse-grained memory, if the host reaches it; otherwise host memory
+  // device on agents that CLR does it for (gfx940, gfx941, gfx942, gfx950, gfx125x); otherwise host
+  automatic,
 };
 
 std::string_view name_of(KernargPlacement placement) noexcept;
@@ -55,8 +59,9 @@ struct KernargPlace {
   KernargPlacement asked = KernargPlacement::host;
   KernargPlacement placement = KernargPlacement::host;  // never automatic
   std::string reason = "asked for";                     // why, in words
-  // HDP_MEM_FLUSH_CNTL of the agent. Null: for host memory, and where it is not mapped.
+  // HDP_MEM_FLUSH_CNTL of the agent. Null: for host memory, where it is not mapped, and over xGMI.
   uint32_t* hdp_flush = nullptr;
+  bool coherent_link = false;  // xGMI: the host's stores to device memory need no flush
 
   bool is_on_device() const noexcept { return placement == KernargPlacement::device; }
 };
@@ -71,7 +76,7 @@ namespace detail {
 uint32_t* hdp_flush_register(const Agent& gpu) noexcept;
 
 // The choice as a function of the facts.
-KernargPlace choose_kernarg_place(std::string_view agent_name, bool host_has_access,
+KernargPlace choose_kernarg_place(const AgentProperties& agent, bool host_has_access,
                                   uint32_t* hdp_flush, KernargPlacement asked);
 
 }  // namespace detail

@@ -130,7 +130,7 @@ std::span<std::byte> RecordingState::allocate(size_t bytes) {
   }
   std::byte* const last = memory.span().last(DeviceWrites::kLineBytes).data();
   memory_.push_back(std::move(memory));
-  if (line != 0) writes_ = {place_.hdp_flush, last};
+  if (line != 0) writes_ = {place_.hdp_flush, last, place_.coherent_link};
   return with_mirror(chunk);
 }
 

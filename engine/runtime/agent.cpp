@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <hsa/hsa_ext_amd.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstring>
@@ -51,6 +52,39 @@ hsa_status_t find_group_segment(hsa_amd_memory_pool_t pool, void* data) {
   return status;
 }
 
+// ROCr writes one link, however many hops there are (amd_memory_region.cpp, GetAgentPoolInfo); the
+// header promises one for each.
+bool has_xgmi_link(hsa_agent_t gpu, hsa_amd_memory_pool_t pool) {
+  uint32_t hops = 0;
+  if (hsa_amd_agent_memory_pool_get_info(gpu, pool, HSA_AMD_AGENT_MEMORY_POOL_INFO_NUM_LINK_HOPS,
+                                         &hops) != HSA_STATUS_SUCCESS ||
+      hops == 0)
+    return false;
+  std::vector<hsa_amd_memory_pool_link_info_t> links(hops);
+  return hsa_amd_agent_memory_pool_get_info(gpu, pool, HSA_AMD_AGENT_MEMORY_POOL_INFO_LINK_INFO,
+                                            links.data()) == HSA_STATUS_SUCCESS &&
+         std::ranges::count(links, HSA_AMD_LINK_INFO_TYPE_XGMI,
+                            &hsa_amd_memory_pool_link_info_t::link_type) != 0;
+}
+
+struct XgmiSearch {
+  hsa_agent_t gpu;
+  bool found = false;
+};
+
+hsa_status_t find_xgmi_to_pool(hsa_amd_memory_pool_t pool, void* data) {
+  auto& search = *static_cast<XgmiSearch*>(data);
+  search.found = search.found || has_xgmi_link(search.gpu, pool);
+  return HSA_STATUS_SUCCESS;
+}
+
+hsa_status_t find_xgmi_to_host(hsa_agent_t agent, void* data) {
+  hsa_device_type_t type{};
+  const hsa_status_t status = hsa_agent_get_info(agent, HSA_AGENT_INFO_DEVICE, &type);
+  if (status != HSA_STATUS_SUCCESS || type != HSA_DEVICE_TYPE_CPU) return status;
+  return hsa_amd_agent_iterate_memory_pools(agent, find_xgmi_to_pool, data);
+}
+
 AgentProperties read_properties(hsa_agent_t agent) {
   AgentProperties p;
   char name[64] = {};  // HSA_AGENT_INFO_NAME: char[64]
@@ -85,6 +119,13 @@ AgentProperties read_properties(hsa_agent_t agent) {
   get(agent, HSA_AGENT_INFO_QUEUES_MAX, p.queues_max, "HSA_AGENT_INFO_QUEUES_MAX");
   // Older headers lack its name.
   get_optional(agent, std::bit_cast<hsa_agent_info_t>(0xA119), p.pm4_emulation);
+  // HSA_AMD_AGENT_INFO_MEMORY_PROPERTIES; bit 0: HSA_AMD_MEMORY_PROPERTY_AGENT_IS_APU.
+  std::array<uint8_t, 8> memory_properties{};
+  get_optional(agent, std::bit_cast<hsa_agent_info_t>(0xA114), memory_properties);
+  p.is_apu = (memory_properties[0] & 1) != 0;
+  XgmiSearch xgmi{.gpu = agent};
+  check(hsa_iterate_agents(find_xgmi_to_host, &xgmi), "hsa_iterate_agents", p.name);
+  p.xgmi_to_host = xgmi.found;
   get_optional(agent, HSA_AMD_AGENT_INFO_CHIP_ID, p.chip_id);
   get_optional(agent, HSA_AMD_AGENT_INFO_BDFID, p.bdf_id);
   get_optional(agent, HSA_AMD_AGENT_INFO_DOMAIN, p.domain);

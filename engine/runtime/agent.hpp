@@ -41,6 +41,12 @@ struct AgentProperties {
   // ROCr turns the packets of this agent's queues into PM4 when HSA's functions store the doorbell
   // (HSA_AMD_AGENT_INFO_PM4_EMULATION). False where ROCr does not know the question.
   bool pm4_emulation = false;
+  // The GPU has no memory of its own: it uses the host's (HSA_AMD_MEMORY_PROPERTY_AGENT_IS_APU).
+  // False where ROCr does not know the question (hsa_ext_amd.h before 1.5).
+  bool is_apu = false;
+  // A link between the GPU and the memory of a CPU agent is xGMI, not PCIe: the MI300A, and boards
+  // with gfx90a that are wired so (Linux, kfd_crat.c, kfd_fill_gpu_direct_io_link_to_cpu()).
+  bool xgmi_to_host = false;
   uint32_t chip_id = 0;  // PCI device id
   // PCI bus, device, function: bus << 8 | device << 3 | function. KFD puts the number of an MI300's
   // partition into the function's bits (kfd_topology.c, kfd_topology_add_device()).

@@ -56,6 +56,8 @@ std::string facts_of(const Agent& agent) {
   facts += fmt::format(", PCI {}", pci_address(has));
   if (!has.uuid.empty()) facts += fmt::format(", {}", has.uuid);
   for (const std::string& isa : has.isas) facts += fmt::format(", ISA {}", isa);
+  if (has.is_apu) facts += ", an APU";
+  if (has.xgmi_to_host) facts += ", linked to the host by xGMI";
   return facts + fmt::format(
                      ", {} compute units, wavefronts of {}, queues of {} to {} packets, times in "
                      "units of 1/{} s",

@@ -93,7 +93,9 @@ std::string Transfers::describe() {
       .line("by a copy engine", "larger ones")
       .line("pageable memory",
             fmt::format("staged up to {} bytes, pinned for the copy above", limits_.stage_bytes))
-      .line("host data path", parts_.hdp_flush != nullptr
+      .line("host data path", parts_.coherent_link
+                                  ? "none: host stores to device memory are coherent over xGMI"
+                              : parts_.hdp_flush != nullptr
                                   ? "flushed by a register after host stores to device memory"
                                   : "no flush register");
   for (size_t place = 0; place < kCopyDirections; ++place) {

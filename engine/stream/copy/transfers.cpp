@@ -65,7 +65,8 @@ Transfers::Parts parts_of(const Agent& gpu) {
                 return std::make_shared<Staging>(gpu, size_bytes, piece_bytes);
               },
           .compute_units = gpu.properties().compute_units,
-          .hdp_flush = hdp_flush_register(gpu)};
+          .hdp_flush = hdp_flush_register(gpu),
+          .coherent_link = gpu.properties().xgmi_to_host};
 }
 
 }  // namespace
@@ -227,7 +228,9 @@ const TransferKernels& Transfers::kernels() {
 
 // Without a register: a read over the bus returns only after all earlier stores have arrived.
 void Transfers::flush_host_stores(const std::byte* last) const noexcept {
-  if (parts_.hdp_flush != nullptr) {
+  if (parts_.coherent_link) {
+    aql::store_fence();
+  } else if (parts_.hdp_flush != nullptr) {
     flush_hdp(parts_.hdp_flush);
   } else {
     aql::store_load_fence();

@@ -55,6 +55,7 @@ class Transfers {
     uint32_t compute_units = 1;
     // Register that flushes the host data path; null: no host data path to flush.
     volatile uint32_t* hdp_flush = nullptr;
+    bool coherent_link = false;  // AgentProperties::xgmi_to_host: nothing to flush
   };
   // `on_shortage`: see StreamQueue. `close_epochs` ensures that completion of all work in
   // hardware queues can be observed.

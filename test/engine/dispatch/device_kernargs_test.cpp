@@ -5,6 +5,7 @@
 #include <kernels/basics.hpp>
 #include <kernels/large_arguments.hpp>
 
+#include <algorithm>
 #include <cstring>
 #include <deque>
 #include <numeric>
@@ -357,30 +358,52 @@ TEST_CASE_METHOD(ChainDevice, "automatic chooses host memory on agents not known
                  "[kernargs]") {
   const Queue queue{gpu, {.kernargs = KernargPlacement::automatic}};
   CHECK(queue.kernargs().asked == KernargPlacement::automatic);
-  const bool profits = gpu.name().starts_with("gfx94");
+  const bool profits = gpu.name() == "gfx942";  // the only one that the virtual GPU has
   CHECK(queue.kernargs().is_on_device() == profits);
   if (!profits)
-    CHECK(queue.kernargs().reason == gpu.name() +
-                                         " is not among the agents known to profit from device "
-                                         "memory (gfx940, gfx941, gfx942)");
+    CHECK(queue.kernargs().reason ==
+          gpu.name() +
+              " is not among the agents known to profit from device "
+              "memory (gfx940, gfx941, gfx942, gfx950, gfx1250, gfx1251)");
 }
 
-TEST_CASE("the choice of memory follows agent, access and register", "[kernargs]") {
+TEST_CASE("the choice of memory follows agent, access, link and register", "[kernargs]") {
   uint32_t hdp = 0;
-  const auto choose = [&](const char* agent, bool access, uint32_t* flush, KernargPlacement asked) {
+  const auto choose = [&](const char* name, bool access, uint32_t* flush, KernargPlacement asked,
+                          bool xgmi = false) {
+    AgentProperties agent;
+    agent.name = name;
+    agent.xgmi_to_host = xgmi;
     return detail::choose_kernarg_place(agent, access, flush, asked);
   };
   using enum KernargPlacement;
-  for (const char* agent : {"gfx940", "gfx941", "gfx942"}) {
+  // CLR, rocsettings.cpp, setKernelArgImpl(): isGfx94x is major 9, minor from 4 on and stepping 0
+  // to 2; isGfx125x is major 12, minor from 5 on.
+  for (const char* agent : {"gfx940", "gfx941", "gfx942", "gfx950", "gfx1250", "gfx1251"}) {
+    CAPTURE(agent);
     CHECK(choose(agent, true, &hdp, automatic).is_on_device());
     CHECK(choose(agent, true, &hdp, automatic).hdp_flush == &hdp);
+    CHECK_FALSE(choose(agent, true, &hdp, automatic).coherent_link);
     CHECK_FALSE(choose(agent, false, &hdp, automatic).is_on_device());
     CHECK_FALSE(choose(agent, true, &hdp, host).is_on_device());
   }
-  for (const char* agent : {"gfx90a", "gfx1030", "gfx950"}) {
+  for (const char* agent : {"gfx906", "gfx90a", "gfx1030", "gfx1100", "gfx1201"}) {
+    CAPTURE(agent);
     CHECK_FALSE(choose(agent, true, &hdp, automatic).is_on_device());
     CHECK(choose(agent, true, &hdp, device).is_on_device());
   }
+  // There, xGMI has precedence over the register, with or without one.
+  for (uint32_t* const flush : {&hdp, static_cast<uint32_t*>(nullptr)}) {
+    const KernargPlace coherent = choose("gfx942", true, flush, automatic, true);
+    CHECK(coherent.is_on_device());
+    CHECK(coherent.coherent_link);
+    CHECK(coherent.hdp_flush == nullptr);
+    CHECK(coherent.reason ==
+          "gfx942 profits from device memory, and the host reaches device memory; coherent over "
+          "xGMI");
+  }
+  CHECK_FALSE(choose("gfx942", false, &hdp, automatic, true).coherent_link);
+  CHECK_FALSE(choose("gfx90a", true, &hdp, host, true).coherent_link);
   const KernargPlace refused = choose("gfx90a", false, &hdp, device);
   CHECK(refused.placement == host);
   CHECK(refused.asked == device);
@@ -388,4 +411,17 @@ TEST_CASE("the choice of memory follows agent, access and register", "[kernargs]
   CHECK(refused.reason == "the host cannot write to device memory of gfx90a: it has no large BAR");
   CHECK(choose("gfx90a", true, nullptr, device).reason ==
         "asked for, and the host reaches device memory; published by read-back");
+}
+
+TEST_CASE("stores over a coherent link are neither flushed nor read back", "[kernargs]") {
+  uint32_t hdp = 7;
+  alignas(64) std::byte line[64]{};
+  const Counters before = Counters::now();
+  detail::DeviceWrites writes{&hdp, line, true};
+  CHECK(writes.needed());
+  writes.flush();
+  CHECK(hdp == 7);
+  CHECK(std::ranges::count(line, std::byte{}) == 64);
+  const Counters spent = Counters::now() - before;
+  CHECK(spent.hdp_flushes + spent.kernarg_read_backs == 0);
 }
