@@ -42,6 +42,7 @@
 #include "engine/runtime/counters.hpp"
 #include "engine/runtime/error.hpp"
 #include "engine/runtime/memory_fault.hpp"
+#include "engine/runtime/memory_model.hpp"
 #include "engine/runtime/ring_access.hpp"
 #include "engine/runtime/runtime.hpp"
 #include "engine/runtime/signal.hpp"

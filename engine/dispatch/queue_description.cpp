@@ -56,20 +56,14 @@ std::string kernargs_of(const Agent* agent, const KernargPool& pool, const Kerna
   std::string slabs = fmt::format("{} slabs of {} bytes", pool.slabs(), pool.slab_bytes());
   if (agent == nullptr) return slabs;
   const std::string why = fmt::format("placement {}: {}", name_of(place.asked), place.reason);
+  if (place.is_on_device() && place.coherent_link)
+    return fmt::format("{} in the GPU's memory, which needs no flush ({})", slabs, why);
   if (place.is_on_device())
     return fmt::format("{} in the GPU's memory, {} before the doorbell ({})", slabs,
                        place.hdp_flush != nullptr ? "flushed by a register" : "read back", why);
   const MemoryPool memory = find_pool(*agent, MemoryKind::kernarg);
   return fmt::format("{} in {} of {} ({})", slabs, name_of(memory.kind),
                      host_placement(*agent, memory.owner), why);
-}
-
-std::string fences_of(const Agent& agent) {
-  const MemoryModel& model = memory_model(agent);
-  return fmt::format("{}, fine-grained host memory {} L2, device memory {} ({})",
-                     model.one_l2 ? "one L2" : "several L2s, or not known",
-                     model.host_memory_bypasses_l2 ? "bypasses" : "may be in",
-                     model.device_memory_is_probed ? "is probed" : "is not probed", model.source);
 }
 
 }  // namespace
@@ -96,7 +90,7 @@ std::string QueueResources::describe() const {
       .line("kernargs", kernargs_of(agent(), kernargs_, place_));
   if (agent_)
     all.line("signal memory", signal_placement(*agent_))
-        .line("fences of " + agent_->name(), fences_of(*agent_));
+        .line("fences of " + agent_->name(), uptempo::describe(memory_model(*agent_)));
   return all.line("completion thread", CompletionThread::of_process().describe_sleep()).text();
 }
 

@@ -8,8 +8,8 @@
 namespace uptempo {
 
 Overwrites overwrites_on(const Agent* agent) noexcept {
-  return agent != nullptr && memory_model(*agent).one_l2 ? Overwrites::ordered
-                                                         : Overwrites::handed_over;
+  return agent != nullptr && memory_model(*agent).rules().one_l2 ? Overwrites::ordered
+                                                                 : Overwrites::handed_over;
 }
 
 FencePlan::FencePlan()

@@ -1,39 +1,63 @@
-// Properties of a target's caches that fences depend on.
+// The memory model of an agent: properties of its caches by which the engine leaves fences out.
 //
-// Thread safety: pure functions.
+//   const MemoryModel& model = memory_model(agent);
+//   print(model.name, model.proved, describe(model));
+//
+// Thread safety: pure functions. Lifetime: a MemoryModel is a constant of the program.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "engine/runtime/agent.hpp"
 
 namespace uptempo {
 
-struct MemoryModel {
-  std::string_view processor;  // "gfx90a"
+// Each property that is true makes some fences superfluous; none makes all of them necessary.
+struct CacheRules {
   // The agent has one L2. A dispatch that overwrites the results of another then needs only to come
   // after it. Several L2s write the same bytes back in any order.
-  bool one_l2;
+  bool one_l2 = false;
   // L2 does not hold host memory that is fine-grained, kernargs among it. An acquire of agent scope
   // then suffices for what the host has written there.
-  bool host_memory_bypasses_l2;
+  bool host_memory_bypasses_l2 = false;
   // A store of the host or a copy engine to device memory invalidates copies in L2. An acquire
   // of agent scope then suffices for it, too.
-  bool device_memory_is_probed;
-  std::string_view source;
+  bool device_memory_is_probed = false;
+
+  friend constexpr bool operator==(const CacheRules&, const CacheRules&) = default;
 };
+
+// A row of the table: one for each group of targets with the same caches.
+struct MemoryModel {
+  std::string_view name;  // "gfx900 to gfx90a", "gfx942 APU", "gfx103x"; "unknown target"
+  // The sources state every property that is true for these targets, and the effect of packet
+  // fences. If false, the sources only suggest the properties, no report from hardware confirms
+  // them, and the engine keeps every fence. No row has been checked on hardware yet.
+  bool proved = false;
+  CacheRules assumes{};
+  std::string_view source;  // public documents and files
+
+  // The properties that fences depend on: those of a proved row, otherwise none.
+  constexpr CacheRules rules() const noexcept { return proved ? assumes : CacheRules{}; }
+};
+
+// The row of an agent with these properties: it depends on name, is_apu and xgmi_to_host. An
+// unknown target has a row that assumes nothing.
+const MemoryModel& memory_model(const AgentProperties& agent) noexcept;
+inline const MemoryModel& memory_model(const Agent& agent) noexcept {
+  return memory_model(agent.properties());
+}
+
+// The row in words: name, what it assumes, whether fences depend on it, and the source.
+std::string describe(const MemoryModel& model);
 
 // Whether L2 may hold old bytes of memory for kernel arguments after the host has written them
 // anew, so that only an acquire of system scope suffices. `on_device`: device memory; otherwise
 // fine-grained host memory.
 constexpr bool kernargs_go_stale_in_l2(const MemoryModel& model, bool on_device) noexcept {
-  return on_device ? !model.device_memory_is_probed : !model.host_memory_bypasses_l2;
-}
-
-// Returns the row of the target, or for an unknown one the row that promises nothing.
-const MemoryModel& memory_model(std::string_view processor) noexcept;
-inline const MemoryModel& memory_model(const Agent& agent) noexcept {
-  return memory_model(agent.name());
+  const CacheRules rules = model.rules();
+  return on_device ? !rules.device_memory_is_probed : !rules.host_memory_bypasses_l2;
 }
 // Null: a queue without ROCr, whose arguments are in host memory that no L2 holds.
 inline bool kernargs_go_stale_in_l2(const Agent* agent, bool on_device) noexcept {

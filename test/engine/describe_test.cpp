@@ -163,9 +163,10 @@ TEST_CASE_METHOD(OnDevice, "a Queue describes how it publishes, and with which r
   // All targets of the virtual GPU up to gfx90a have one L2 (LLVM AMDGPUUsage, Memory Model).
   CHECK(value_of(text, "fences of " + gpu.name())
             .starts_with(gpu.name() == "gfx942"
-                             ? "several L2s, or not known, fine-grained host "
-                               "memory bypasses L2, "
-                             : "one L2, fine-grained host memory bypasses L2, "));
+                             ? "memory model gfx942: several L2s, fine-grained host memory "
+                               "bypasses L2, "
+                             : "memory model gfx900 to gfx90a: one L2, fine-grained host memory "
+                               "bypasses L2, "));
 }
 
 TEST_CASE_METHOD(OnDevice, "a Queue describes other ways of publishing with their reasons",
@@ -236,9 +237,10 @@ TEST_CASE_METHOD(OnDevice, "Streams describe their queues, launches and copies",
   INFO(text);
   CHECK(value_of(text, "shared hardware queues") == "3, of at most 2 for each priority and mask");
   CHECK(value_of(text, "queues of streams that wait for the host") == "0, of at most 3");
-  CHECK(contains(text, "shared queue, priority normal, all compute units, 2 streams\n"));
-  CHECK(contains(text, "shared queue, priority normal, all compute units, 1 streams\n"));
-  CHECK(contains(text, "shared queue, priority high, all compute units, 1 streams\n"));
+  CHECK(contains(text, "shared queue, priority normal, 2 streams\n"));
+  CHECK(contains(text, "shared queue, priority normal, 1 streams\n"));
+  CHECK(contains(text, "shared queue, priority high, 1 streams\n"));
+  CHECK(contains(text, "    compute units: all\n"));
   const std::vector<CopyEngineUse> uses = streams.copy_engines();
   REQUIRE(uses.size() == 1);
   CHECK(value_of(text, "copies so far").starts_with(uses.front().name + ": "));
