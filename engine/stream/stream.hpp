@@ -80,8 +80,12 @@ enum class SignalSetBy : uint8_t {
 
 struct StreamOptions {
   StreamPriority priority = StreamPriority::normal;
-  std::vector<uint32_t> cu_mask{};  // bit i of word i / 32: compute unit i may be used; empty: all
-  bool blocking = true;             // ordered against the default stream if that is legacy
+  // Bit i of word i / 32: compute unit i may be used; empty: all. From gfx10 on, compute units come
+  // in pairs, and a bit of either stands for both (hsa_amd_queue_cu_set_mask). HSA_CU_MASK, an
+  // environment variable of ROCr, may disable some of them; Streams::describe() gives the mask in
+  // use. The constructor of Stream throws Error if no unit is left.
+  std::vector<uint32_t> cu_mask{};
+  bool blocking = true;  // ordered against the default stream if that is legacy
 };
 
 class Stream {

@@ -56,10 +56,9 @@ std::string StreamsState::describe() {
     const std::lock_guard lock(mutex_);
     for (const auto& place : places_)
       (place->own ? own : shared)
-          .push_back({place->queue.get(),
-                      fmt::format("{} queue, priority {}, {} compute units, {} streams",
-                                  place->own ? "own" : "shared", name_of(place->priority),
-                                  place->cu_mask.empty() ? "all" : "masked", place->streams)});
+          .push_back({place->queue.get(), fmt::format("{} queue, priority {}, {} streams",
+                                                      place->own ? "own" : "shared",
+                                                      name_of(place->priority), place->streams)});
   }
   all.line("shared hardware queues", fmt::format("{}, of at most {} for each priority and mask",
                                                  shared.size(), options_.hardware_queues))
@@ -77,6 +76,7 @@ std::string StreamsState::describe() {
   for (const auto* const queues : {&shared, &own}) {
     for (const Queue& each : *queues) {
       Description of_queue(each.title);
+      of_queue.line("compute units", each.queue->cu_mask().describe());
       all.part(of_queue.part(each.queue->describe()).text());
     }
   }

@@ -70,11 +70,7 @@ StreamQueue::StreamQueue(const Agent& agent, const StreamQueueOptions& options)
   if (options.priority != StreamPriority::normal)
     check(hsa_amd_queue_set_priority(handle(), driver_priority(options.priority)),
           "hsa_amd_queue_set_priority", "a priority other than normal");
-  if (!options.cu_mask.empty())
-    check(hsa_amd_queue_cu_set_mask(handle(), static_cast<uint32_t>(32 * options.cu_mask.size()),
-                                    options.cu_mask.data()),
-          "hsa_amd_queue_cu_set_mask", fmt::format("a mask of {} words", options.cu_mask.size()),
-          "pass whole 32-bit words, one bit per compute unit, at least one of them set");
+  cu_mask_ = set_cu_mask(handle(), agent, options.cu_mask);
 }
 
 StreamQueue::StreamQueue(const Parts& parts, std::span<const hsa_signal_t> signals,

@@ -47,6 +47,7 @@
 #include "engine/dispatch/pools/spill_pool.hpp"
 #include "engine/dispatch/queue_resources.hpp"
 #include "engine/stream/event/event.hpp"
+#include "engine/stream/queue/cu_mask.hpp"
 #include "engine/stream/queue/detail/stream_turn.hpp"
 #include "engine/stream/queue/marker_times.hpp"
 #include "engine/stream/queue/signal_source.hpp"
@@ -58,7 +59,7 @@ namespace uptempo::detail {
 struct StreamQueueOptions {
   QueueOptions queue{};
   StreamPriority priority = StreamPriority::normal;
-  std::vector<uint32_t> cu_mask{};  // bit i of word i / 32: compute unit i may be used; empty: all
+  std::vector<uint32_t> cu_mask{};  // cu_mask.hpp; empty: all
   uint32_t epoch_packets = 128;     // launches after which one carries a completion signal
   bool system_acquires = false;     // for every launch, on any target
   std::chrono::nanoseconds patience = std::chrono::seconds(30);
@@ -84,6 +85,8 @@ class StreamQueue final : private StreamSpills, public QueueResources, public Si
   // Without ROCr; see queue_resources.hpp.
   StreamQueue(const Parts& parts, std::span<const hsa_signal_t> signals,
               const StreamQueueOptions& options);
+
+  const CuMask& cu_mask() const noexcept { return cu_mask_; }
 
   using Turn = StreamTurn;
   // Throws Error for a geometry that kernel or agent cannot run, if no room becomes available in
@@ -223,6 +226,7 @@ class StreamQueue final : private StreamSpills, public QueueResources, public Si
   }
 
   const StreamQueueOptions stream_options_;
+  CuMask cu_mask_{};
   const bool acquires_system_always_;
   std::function<void()> on_shortage_;
   std::mutex mutex_;

@@ -1,0 +1,94 @@
+// Masks of compute units, on a device whose process may use the first eight only (HSA_CU_MASK).
+#include <hsa/hsa_ext_amd.h>
+#include <kernels/basics.hpp>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "test/engine/runtime/replaced_agent.hpp"
+#include "test/engine/state_access.hpp"
+#include "test/support/catch.hpp"
+#include "test/support/errors.hpp"
+#include "test/support/text.hpp"
+
+using namespace uptempo;
+using namespace uptempo::test;
+
+namespace {
+
+// The first 32 bits of the mask that ROCr has for the stream's queue.
+uint32_t mask_of(const Stream& stream) {
+  uint32_t word = 0;
+  REQUIRE(hsa_amd_queue_cu_get_mask(hardware_queue(stream), 32, &word) == HSA_STATUS_SUCCESS);
+  return word;
+}
+
+bool runs(ReplacedDevice& device, Stream& stream) {
+  const Program program{device.gpu, builtin_kernels::basics()};
+  const auto chain = program.kernel<uint32_t*, uint32_t>("chain_increment");
+  const PinnedBuffer<uint32_t> values{device.gpu, 64};
+  std::ranges::fill(values.span(), 1u);
+  stream.launch(chain, Grid{64}, values.data(), 4u);
+  stream.synchronize();
+  return std::ranges::count(values.span(), 7u) == 64;
+}
+
+}  // namespace
+
+// hsa_ext_amd.h: HSA_STATUS_CU_MASK_REDUCED, the mask is set without the units that HSA_CU_MASK
+// disables.
+TEST_CASE("a mask that HSA_CU_MASK reduces is accepted and described", "[device][stream]") {
+  ReplacedDevice device{{}};
+  Streams streams{device.gpu};
+  Stream whole{streams, {.cu_mask = {0x0000000f}}}, part{streams, {.cu_mask = {0x00000ff0}}};
+  CHECK(mask_of(whole) == 0x0f);
+  CHECK(mask_of(part) == 0xf0);
+  CHECK(runs(device, part));
+  const std::string text = streams.describe();
+  CAPTURE(text);
+  CHECK(contains(text, "compute units: 0x0000000f\n"));
+  CHECK(contains(text,
+                 "compute units: 0x000000f0; asked for: 0x00000ff0, HSA_CU_MASK disables some\n"));
+}
+
+TEST_CASE("a mask that HSA_CU_MASK leaves no compute unit is refused", "[device][stream]") {
+  ReplacedDevice device{{}};
+  Streams streams{device.gpu};
+  const std::string error = error_of<Error>([&] {
+    const Stream none{streams, {.cu_mask = {0x00000f00}}};
+  });
+  CAPTURE(error);
+  CHECK(contains(error, "0x00000f00"));
+  CHECK(contains(error, "HSA_CU_MASK"));
+}
+
+// amd_aql_queue.cpp, SetCUMasking(): from gfx10 on, both units of a work-group processor or none.
+TEST_CASE("masks hold whole work-group processors from gfx10 on", "[device][stream]") {
+  for (const char* name : {"gfx1030", "gfx1100", "gfx1201"}) {
+    ReplacedDevice device{{.name = name}};
+    Streams streams{device.gpu};
+    Stream even{streams, {.cu_mask = {0x00000011}}}, odd{streams, {.cu_mask = {0x00000028}}},
+        pairs{streams, {.cu_mask = {0x000000cc}}};
+    CHECK(mask_of(even) == 0x33);
+    CHECK(mask_of(odd) == 0x3c);
+    CHECK(mask_of(pairs) == 0xcc);
+    CHECK(contains(streams.describe(),
+                   "compute units: 0x00000033; asked for: 0x00000011, "
+                   "work-group processors have two each\n"));
+  }
+  {
+    ReplacedDevice device{{.name = "gfx1030"}};
+    Streams streams{device.gpu};
+    const Stream part{streams, {.cu_mask = {0x00000180}}};
+    CHECK(mask_of(part) == 0xc0);
+    CHECK(contains(streams.describe(),
+                   "compute units: 0x000000c0; asked for: 0x00000180, "
+                   "work-group processors have two each, HSA_CU_MASK disables "
+                   "some\n"));
+  }
+  ReplacedDevice gfx9{{}};
+  Streams streams{gfx9.gpu};
+  const Stream even{streams, {.cu_mask = {0x00000011}}};
+  CHECK(mask_of(even) == 0x11);
+}
