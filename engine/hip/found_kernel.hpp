@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "engine/hip/kernel.hpp"
 #include "engine/hip/loaded_code.hpp"
@@ -20,7 +21,8 @@ std::string kernel_name(const void* function);
 std::string kernel_name(hipFunction_t function);
 
 // Finds the kernel with this name on the current device. `function`: host address of its
-// __global__ function, or null.
-FoundKernel find_kernel(const std::string& name, const void* function, Beside beside);
+// __global__ function, or null. `call`: for errors about the stack.
+FoundKernel find_kernel(const std::string& name, const void* function, Beside beside,
+                        PrivateBytes stack, std::string_view call = "hip::kernel");
 
 }  // namespace uptempo::hip

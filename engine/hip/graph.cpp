@@ -137,7 +137,7 @@ class GraphState {
     Dispatch& dispatch = find(handle, GraphWork::kernel);
     require_current_device(gpu_);
     naming(dispatch.name, [&] {
-      const auto kernel = kernel_of(parameters.func, dispatch.beside);
+      const auto kernel = kernel_of(parameters.func, dispatch.beside, dispatch.stack);
       change(dispatch, kernel, grid_of(parameters), arguments_of(parameters, dispatch.name));
     });
   }
@@ -162,6 +162,7 @@ class GraphState {
     GraphWork work;
     std::vector<size_t> after;
     Beside beside;
+    PrivateBytes stack;
     Kernel<Arguments> kernel;
     Grid grid;
     Node<Arguments> node;
@@ -202,19 +203,21 @@ class GraphState {
       naming(node.name, [&] {
         if (boxes[i]) {
           const TransferDispatch made = dispatch_of(*boxes[i], node.work, patterns[i], node.name);
-          add(node, steps[i].after, {}, made.kernel, made.grid, made.arguments());
+          add(node, steps[i].after, {}, {}, made.kernel, made.grid, made.arguments());
           return;
         }
         const hipKernelNodeParams parameters = kernel_parameters(node);
         const Beside beside =
             options.beside_of_node ? options.beside_of_node(node.handle) : Beside{};
-        add(node, steps[i].after, beside, kernel_of(parameters.func, beside), grid_of(parameters),
-            arguments_of(parameters, node.name));
+        const PrivateBytes stack =
+            options.stack_of_node ? options.stack_of_node(node.handle) : PrivateBytes{};
+        add(node, steps[i].after, beside, stack, kernel_of(parameters.func, beside, stack),
+            grid_of(parameters), arguments_of(parameters, node.name));
       });
     }
   }
 
-  void add(const GraphNode& node, std::span<const size_t> after, Beside beside,
+  void add(const GraphNode& node, std::span<const size_t> after, Beside beside, PrivateBytes stack,
            const Kernel<Arguments>& kernel, const Grid& grid, Arguments arguments) {
     auto recorded = recording_->dispatch(kernel, grid, arguments);
     recorded.after(after);
@@ -223,13 +226,14 @@ class GraphState {
                            .work = node.work,
                            .after = {after.begin(), after.end()},
                            .beside = beside,
+                           .stack = stack,
                            .kernel = kernel,
                            .grid = grid,
                            .node = recorded.node()});
   }
 
-  Kernel<Arguments> kernel_of(void* function, Beside beside) {
-    return Kernel<Arguments>::trusted(kernels_.find(function, beside));
+  Kernel<Arguments> kernel_of(void* function, Beside beside, PrivateBytes stack) {
+    return Kernel<Arguments>::trusted(kernels_.find(function, beside, stack));
   }
 
   // The dispatch of a transfer whose ranges memory_ has accepted.

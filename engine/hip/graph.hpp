@@ -80,6 +80,9 @@ struct ImportOptions {
   std::function<const hipMemcpy3DParms*(hipGraphNode_t)> copy_of_node{};
   // Asked for each kernel node: selects one of several kernels of one name.
   std::function<Beside(hipGraphNode_t)> beside_of_node{};
+  // Asked for each kernel node: its PrivateBytes, without which a kernel with a dynamic stack is
+  // refused.
+  std::function<PrivateBytes(hipGraphNode_t)> stack_of_node{};
 };
 
 class Graph {

@@ -82,7 +82,8 @@ LoadedCode select(std::vector<LoadedCode> found, const std::string& asked, const
 
 }  // namespace
 
-FoundKernel find_kernel(const std::string& name, const void* function, Beside beside) {
+FoundKernel find_kernel(const std::string& name, const void* function, Beside beside,
+                        PrivateBytes stack, std::string_view call) {
   const Agent& agent = current_agent();
   const std::string asked = fmt::format("{} on {}", shown(name), agent.name());
   const LoadedCode code = select(code_with_kernel(agent, name + ".kd"), asked, function, beside);
@@ -94,7 +95,7 @@ FoundKernel find_kernel(const std::string& name, const void* function, Beside be
     refuse(asked, "its code object has no metadata of it", "compile the source again");
   const CodeIdentity identity(to_string(object.target), elf.size(), content_hash(elf));
   KernelInfo info =
-      read_kernel(agent, code.executable, object, identity, program, *kernel, "hip::kernel");
+      read_kernel(agent, code.executable, object, identity, program, *kernel, stack, call);
   // For errors, which ask ROCr for no names. HIP unloads the kernel without telling.
   uptempo::detail::KernelNames::of_process().add(info.object, info.name, nullptr);
   return {.code = code, .info = std::move(info)};
@@ -121,12 +122,12 @@ std::string kernel_name(hipFunction_t function) {
   return name;
 }
 
-KernelInfo kernel_info(const void* function, Beside beside) {
-  return find_kernel(kernel_name(function), function, beside).info;
+KernelInfo kernel_info(const void* function, Beside beside, PrivateBytes stack) {
+  return find_kernel(kernel_name(function), function, beside, stack).info;
 }
 
-KernelInfo kernel_info(hipFunction_t function, Beside beside) {
-  return find_kernel(kernel_name(function), nullptr, beside).info;
+KernelInfo kernel_info(hipFunction_t function, Beside beside, PrivateBytes stack) {
+  return find_kernel(kernel_name(function), nullptr, beside, stack).info;
 }
 
 }  // namespace uptempo::hip

@@ -22,8 +22,8 @@
 //
 // Errors: throws Error for a function that HIP does not know, a kernel that the current device
 // lacks, several kernels of this name, types that do not match, and kernels that Uptempo cannot
-// dispatch (program.hpp): those that call the host (printf, assert, malloc) or need a dynamic
-// stack.
+// dispatch (program.hpp): those that call the host (printf, assert, malloc), and those with a
+// dynamic stack unless the caller gives its PrivateBytes. hipLimitStackSize is not read.
 //
 // Lifetime: HIP owns the code. The library or module must stay loaded while the Kernel is used,
 // and bytes given to hipModuleLoadData must stay until kernel() has returned. HIP_LAUNCH_BLOCKING
@@ -49,29 +49,30 @@ struct Beside {
 };
 
 // The properties of the kernel of a __global__ function, given by its address, or of a module.
-KernelInfo kernel_info(const void* function, Beside beside = {});
-KernelInfo kernel_info(hipFunction_t function, Beside beside = {});
+KernelInfo kernel_info(const void* function, Beside beside = {}, PrivateBytes stack = {});
+KernelInfo kernel_info(hipFunction_t function, Beside beside = {}, PrivateBytes stack = {});
 
 // The kernel of a __global__ function. Its argument types are the function's parameters, which are
 // compared with the metadata.
 template <class... Args>
-Kernel<Args...> kernel(void (*function)(Args...), Beside beside = {}) {
+Kernel<Args...> kernel(void (*function)(Args...), Beside beside = {}, PrivateBytes stack = {}) {
   // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): HIP identifies it by its address
-  auto info = kernel_info(reinterpret_cast<const void*>(function), beside);
+  auto info = kernel_info(reinterpret_cast<const void*>(function), beside, stack);
   constexpr std::array<ArgumentType, sizeof...(Args)> types{argument_type<Args>()...};
   info.arguments.require(types);
   return Kernel<Args...>::trusted(std::make_shared<const KernelInfo>(std::move(info)));
 }
 
 // A module's kernel, whose arguments are given at run time.
-inline Kernel<Arguments> kernel(hipFunction_t function, Beside beside = {}) {
+inline Kernel<Arguments> kernel(hipFunction_t function, Beside beside = {},
+                                PrivateBytes stack = {}) {
   return Kernel<Arguments>::trusted(
-      std::make_shared<const KernelInfo>(kernel_info(function, beside)));
+      std::make_shared<const KernelInfo>(kernel_info(function, beside, stack)));
 }
 // The same, with the types that the caller will give, which are compared with the metadata.
 inline Kernel<Arguments> kernel(hipFunction_t function, std::span<const ArgumentType> types,
-                                Beside beside = {}) {
-  auto info = kernel_info(function, beside);
+                                Beside beside = {}, PrivateBytes stack = {}) {
+  auto info = kernel_info(function, beside, stack);
   info.arguments.require(types);
   return Kernel<Arguments>::trusted(std::make_shared<const KernelInfo>(std::move(info)));
 }

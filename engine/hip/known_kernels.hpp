@@ -9,9 +9,10 @@
 // Thread safety: one owner at a time; no other thread may unload a module during find().
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
-#include <utility>
+#include <tuple>
 
 #include "engine/hip/kernel.hpp"
 #include "engine/hip/loaded_code.hpp"
@@ -21,14 +22,15 @@ namespace uptempo::hip {
 class KnownKernels {
  public:
   // `function`: the host address of a __global__ function, or a hipFunction_t. As kernel_info().
-  std::shared_ptr<const KernelInfo> find(void* function, Beside beside);
+  std::shared_ptr<const KernelInfo> find(void* function, Beside beside, PrivateBytes stack);
 
  private:
   struct Known {
     LoadedCode code;
     std::shared_ptr<const KernelInfo> info;
   };
-  std::map<std::pair<const void*, const void*>, Known> known_;  // function, device address
+  // function, device address, bytes of stack
+  std::map<std::tuple<const void*, const void*, uint32_t>, Known> known_;
 };
 
 }  // namespace uptempo::hip

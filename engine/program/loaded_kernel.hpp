@@ -19,9 +19,10 @@ namespace uptempo {
 ProgramMetadata program_metadata(const CodeObject& object);
 
 // Returns the properties of one of `program`'s kernels, loaded in this executable. Throws Error,
-// with `call` as the failed call, for hidden arguments or a call stack that are not supported.
+// with `call` as the failed call, for hidden arguments that are not supported, and for a dynamic
+// stack without a size that the kernel and the hardware can have.
 KernelInfo read_kernel(const Agent& agent, hsa_executable_t executable, const CodeObject& object,
                        const CodeIdentity& identity, const ProgramMetadata& program,
-                       const KernelMetadata& kernel, std::string_view call);
+                       const KernelMetadata& kernel, PrivateBytes stack, std::string_view call);
 
 }  // namespace uptempo

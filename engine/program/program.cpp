@@ -149,9 +149,9 @@ std::vector<std::string> Program::kernel_names() const {
   return names;
 }
 
-Kernel<Arguments> Program::kernel(std::string_view name,
-                                  std::span<const ArgumentType> types) const {
-  std::shared_ptr<const KernelInfo> info = kernel_info(name);
+Kernel<Arguments> Program::kernel(std::string_view name, std::span<const ArgumentType> types,
+                                  PrivateBytes stack) const {
+  std::shared_ptr<const KernelInfo> info = kernel_info(name, stack);
   info->arguments.require(types);
   return Kernel<Arguments>(std::move(info));
 }
@@ -180,14 +180,17 @@ size_t Program::find_kernel(std::string_view name) const {
                                        : "add the parameters as listed, or use the symbol"});
 }
 
-std::shared_ptr<const KernelInfo> Program::kernel_info(std::string_view name) const {
+std::shared_ptr<const KernelInfo> Program::kernel_info(std::string_view name,
+                                                       PrivateBytes stack) const {
   const Loaded& program = *loaded_;
   const std::lock_guard lock(program.mutex);
   const auto share = [&](const KernelInfo& kernel) {
     return std::shared_ptr<const KernelInfo>(loaded_, &kernel);
   };
   const auto requested = [&](std::string_view symbol) -> const KernelInfo* {
-    const auto found = std::ranges::find(program.kernels, symbol, &KernelInfo::name);
+    const auto found = std::ranges::find_if(program.kernels, [&](const KernelInfo& kernel) {
+      return kernel.name == symbol && kernel.stack == stack;
+    });
     return found == program.kernels.end() ? nullptr : &*found;
   };
   if (const KernelInfo* const kernel = requested(name)) return share(*kernel);
@@ -199,7 +202,7 @@ std::shared_ptr<const KernelInfo> Program::kernel_info(std::string_view name) co
                           "make a new Runtime and a new Program");
   program.kernels.push_back(read_kernel(program.agent, {program.executable.handle()},
                                         program.object, program.identity, program.metadata,
-                                        *metadata, "Program::kernel"));
+                                        *metadata, stack, "Program::kernel"));
   const KernelInfo& added = program.kernels.back();
   detail::KernelNames::of_process().add(added.object, added.name, &program);
   return share(program.kernels.back());

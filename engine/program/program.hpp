@@ -10,6 +10,11 @@
 // ones), for a C++ name of several kernels, for argument types that do not match, and for
 // unsupported hidden arguments.
 //
+// Stacks: the compiler cannot bound the stack of a kernel that recurses or calls through pointers
+// (metadata .uses_dynamic_stack). kernel() throws for it unless the caller gives its private
+// memory:
+//   auto walk = program.kernel<uint32_t*>("walk", PrivateBytes{4096});
+//
 // Agents: a program is loaded for one agent. Queues, streams, batches and recordings of another one
 // refuse its kernels with an Error that names both. Make one Program per agent.
 //
@@ -58,6 +63,20 @@ class KernelIdentity {
   uint64_t number_;
 };
 
+// The private memory of a work-item, in bytes, where the compiler's size may not suffice: that of a
+// kernel with a dynamic stack. 0: not given. The kernel gets the larger of the two sizes. Hardware
+// does not check the stack: a kernel that needs more overwrites memory of other work-items, or ends
+// the queue with a fault. HIP's size is hipLimitStackSize, 1,024 bytes by default, with the same
+// greatest value (CLR, rocvirtual.cpp, submitKernelInternal(), and device.cpp, UpdateStackSize()).
+// clang 15 assumes 16 KiB for calls through pointers, and takes a function that calls itself
+// directly for one with a bounded stack: give such a kernel its PrivateBytes, too.
+struct PrivateBytes {
+  static constexpr uint32_t kMost = 128 * 1024 - 16;
+  uint32_t per_work_item = 0;
+
+  friend constexpr bool operator==(const PrivateBytes&, const PrivateBytes&) = default;
+};
+
 // Properties of a kernel that a dispatch needs.
 struct KernelInfo {
   KernelIdentity identity{};
@@ -70,8 +89,9 @@ struct KernelInfo {
   // completion. Program takes it from the descriptor (ENABLE_SGPR_DISPATCH_PTR). True is always
   // correct; false lets the slot be reused as soon as the kernel has been launched.
   bool reads_packet = true;
-  uint32_t group_segment_size = 0;  // static, bytes per workgroup
-  uint32_t private_segment_size = 0;
+  uint32_t group_segment_size = 0;                    // static, bytes per workgroup
+  uint32_t private_segment_size = 0;                  // bytes per work-item
+  PrivateBytes stack{};                               // as given
   uint32_t max_workgroup_size = 0;                    // work-items; minimum of kernel and agent
   std::array<uint32_t, 3> required_workgroup_size{};  // 0: any
   std::array<uint32_t, 3> max_workgroups{};           // per dimension; 0: any
@@ -154,10 +174,11 @@ class Program {
   Program& operator=(const Program&) noexcept = default;
 
   // `name`: the kernel's symbol, or its name in a C++ source: "scale<double>(double*, double)", or
-  // without parameters "scale<double>" if there is one such kernel. Throws Error; see above.
+  // without parameters "scale<double>" if there is one such kernel. `stack`: for a kernel with a
+  // dynamic stack. Throws Error; see above.
   template <class... Args>
-  Kernel<Args...> kernel(std::string_view name) const {
-    std::shared_ptr<const KernelInfo> info = kernel_info(name);
+  Kernel<Args...> kernel(std::string_view name, PrivateBytes stack = {}) const {
+    std::shared_ptr<const KernelInfo> info = kernel_info(name, stack);
     if constexpr (detail::kAtRunTime<Args...>) {
       static_assert(sizeof...(Args) == 1, "Arguments are all arguments of a kernel");
     } else {
@@ -168,9 +189,11 @@ class Program {
   }
   // A kernel whose arguments are given at run time, with the types that the caller will give. Also
   // throws Error if they do not match. Element and alignment are compared where the type has them.
-  Kernel<Arguments> kernel(std::string_view name, std::span<const ArgumentType> types) const;
+  Kernel<Arguments> kernel(std::string_view name, std::span<const ArgumentType> types,
+                           PrivateBytes stack = {}) const;
   // As kernel(), without a check of the argument types.
-  std::shared_ptr<const KernelInfo> kernel_info(std::string_view name) const;
+  std::shared_ptr<const KernelInfo> kernel_info(std::string_view name,
+                                                PrivateBytes stack = {}) const;
 
   // The kernels' symbols.
   std::vector<std::string> kernel_names() const;

@@ -41,9 +41,9 @@
 //
 // Format: a line of text "uptempo-recording <version> <bytes> <hash>", then <bytes> bytes of JSON.
 // <hash> is their hash (code_identity.hpp) in hexadecimal. Unknown JSON members are refused, so a
-// version defines one set of members. Version 2 adds Grid::lds_bytes, version 3 dependencies; a
-// recording is saved as the lowest version that has what it needs. A stream may contain several
-// recordings in sequence.
+// version defines one set of members. Version 2 adds Grid::lds_bytes, version 3 dependencies,
+// version 4 PrivateBytes of kernels; a recording is saved as the lowest version that has what it
+// needs. A stream may contain several recordings in sequence.
 //
 // Thread safety: that of Recording; saving does not change it.
 // Lifetime: that of Recording.

@@ -17,7 +17,8 @@
 //
 // (a) Present if declared. (b) "lds": Grid::lds_bytes unless it is 0, since version 2. (c) A
 // finished packet. (d) Appended by a replay to complete the packet before it. (e) "after": numbers of
-// the nodes that it depends on, if declared, since version 3.
+// the nodes that it depends on, if declared, since version 3. A kernel may have
+// "private_bytes": 4096, its PrivateBytes if given, since version 4.
 //
 // Sizes and offsets are in bytes. Values are hexadecimal, in memory order. `kernel` and `memory`
 // are indices, from 0, into the lists above.
@@ -48,7 +49,7 @@ inline constexpr NameInFile<aql::FenceScope> kScopeNames[] = {{"none", aql::Fenc
 inline constexpr NameInFile<Observer> kObserverNames[] = {
     {"none", Observer::none}, {"agent", Observer::agent}, {"system", Observer::system}};
 
-inline constexpr uint64_t kNewestVersion = 3;
+inline constexpr uint64_t kNewestVersion = 4;
 
 struct Payload {
   // The lowest version with all members that the recording needs, so that older libraries can load

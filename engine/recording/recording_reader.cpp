@@ -119,14 +119,14 @@ void unhex(const Origin& origin, const std::string& where, const std::string& di
 }
 
 std::shared_ptr<const KernelInfo> find_kernel(const Origin& origin, const std::string& name,
-                                              const CodeIdentity& wanted,
+                                              const CodeIdentity& wanted, PrivateBytes stack,
                                               const std::vector<KernelSource>& sources) {
-  std::string others, all;
+  std::string others, other_stacks, all;
   for (const KernelSource& source : sources) {
     if (const auto* const program = std::get_if<Program>(&source)) {
       const std::vector<std::string> names = program->kernel_names();
       const bool has = std::find(names.begin(), names.end(), name) != names.end();
-      if (has && program->identity() == wanted) return program->kernel_info(name);
+      if (has && program->identity() == wanted) return program->kernel_info(name, stack);
       if (has)
         others += fmt::format("{}{}", others.empty() ? "" : "; ", to_string(program->identity()));
       for (const std::string& known : names)
@@ -135,11 +135,21 @@ std::shared_ptr<const KernelInfo> find_kernel(const Origin& origin, const std::s
     }
     const auto& kernel = std::get<std::shared_ptr<const KernelInfo>>(source);
     if (kernel == nullptr) continue;
-    if (kernel->name == name && kernel->code == wanted) return kernel;
-    if (kernel->name == name)
+    if (kernel->name == name && kernel->code == wanted) {
+      if (kernel->stack == stack) return kernel;
+      other_stacks += fmt::format("{}PrivateBytes{{{}}}", other_stacks.empty() ? "" : " and ",
+                                  kernel->stack.per_work_item);
+    } else if (kernel->name == name) {
       others += fmt::format("{}{}", others.empty() ? "" : "; ", to_string(kernel->code));
+    }
     all += fmt::format("{}'{}'", all.empty() ? "" : ", ", kernel->name);
   }
+  if (!other_stacks.empty())
+    origin.refuse(HSA_STATUS_ERROR_INVALID_ARGUMENT,
+                  fmt::format("it needs kernel '{}' with PrivateBytes{{{}}}; the caller passed it "
+                              "with {}",
+                              name, stack.per_work_item, other_stacks),
+                  "pass the program, or the kernel with these PrivateBytes");
   if (others.empty())
     origin.refuse(HSA_STATUS_ERROR_INVALID_SYMBOL_NAME,
                   fmt::format("it needs kernel '{}' of {}; the caller passed {}", name,
@@ -192,8 +202,12 @@ class Reader {
       const CodeIdentity code(map.text("target"), map.number("code_bytes", 1, UINT64_MAX),
                               hash(origin_, map, "code_hash"));
       const std::string& name = map.text("name");
+      PrivateBytes stack;
+      if (version_ >= 4 && map.has("private_bytes"))
+        stack.per_work_item =
+            static_cast<uint32_t>(map.number("private_bytes", 1, PrivateBytes::kMost));
       map.require_no_more();
-      kernels_.push_back(find_kernel(origin_, name, code, sources_));
+      kernels_.push_back(find_kernel(origin_, name, code, stack, sources_));
     }
     for (const json& entry : root.list("memory"))
       ranges_.push_back(find_memory(

@@ -79,7 +79,7 @@ class Writer {
       arguments.push_back(argument(node, i));
     const Declarations& declarations = node.declarations;
     if (declarations.depends) {
-      version_ = 3;
+      version_ = std::max<uint64_t>(version_, 3);
       json& after = object["after"] = json::array();
       for (const AccessRange& access : node.accesses)
         if (access.is_dependency) after.push_back(access.begin);
@@ -156,6 +156,10 @@ class Writer {
                         {"target", kernel.code.target},
                         {"code_bytes", kernel.code.size_bytes},
                         {"code_hash", fmt::format("{:016x}", kernel.code.hash)}});
+    if (kernel.stack != PrivateBytes{}) {
+      kernels_.back()["private_bytes"] = kernel.stack.per_work_item;
+      version_ = std::max<uint64_t>(version_, 4);
+    }
     numbered_.push_back(kernel.identity.number());
     return numbered_.size() - 1;
   }

@@ -543,6 +543,35 @@ TEST_CASE("a function of a new module is another one, even if HIP reuses the old
   if (__asan_init == nullptr) CHECK(is_reused);
 }
 
+TEST_CASE("a kernel node with a dynamic stack runs with the private memory that is given for it") {
+  Graphs g;
+  hipModule_t module = nullptr;
+  hipFunction_t function = nullptr;
+  require(hipModuleLoad(&module, UPTEMPO_STACK_KERNELS));
+  require(hipModuleGetFunction(&function, module, "descents"));
+  uint32_t* words = g.words(1);
+  uint32_t levels = 0;
+  void* arguments[] = {&words, &levels};
+  hipKernelNodeParams parameters = Graphs::of(add, arguments);
+  parameters.func = reinterpret_cast<void*>(function);
+  hipGraphNode_t node = nullptr;
+  require(hipGraphAddKernelNode(&node, g.graph, nullptr, 0, &parameters));
+  hip::ImportOptions options;
+  options.stack_of_node = [&](hipGraphNode_t asked) {
+    CHECK(asked == node);
+    return PrivateBytes{32 << 10};
+  };
+  hip::Graph graph = hip::import(g.queue, g.graph, options);
+  graph.replay(g.queue).wait();
+  CHECK(Graphs::read(words)[0] == 120);            // of level 0 in dynamic_stack.hip
+  CHECK(Graphs::read(words)[1] == 136 + 3 * 120);  // and of level 1
+  levels = 1;
+  graph.set(node, parameters);
+  graph.replay(g.queue).wait();
+  CHECK(Graphs::read(words)[0] == 136 + 3 * 120);
+  require(hipModuleUnload(module));
+}
+
 TEST_CASE("an empty graph replays as nothing") {
   Graphs g;
   hip::Graph graph = hip::import(g.queue, g.graph);

@@ -16,6 +16,7 @@
 
 #include "engine/hip/hip.hpp"
 #include "engine/program/code_object.hpp"
+#include "engine/program/metadata.hpp"
 #include "engine/uptempo.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
@@ -238,6 +239,46 @@ TEST_CASE("types that the module's kernel does not take are refused, and others 
   batch.dispatch(add, Grid::blocks(1).threads(64), params);
   batch.submit().wait();
   CHECK(words.host() == std::vector<uint32_t>(64, 42));
+  REQUIRE(hipModuleUnload(module) == hipSuccess);
+}
+
+// What dynamic_stack.hip computes.
+uint32_t descents(uint32_t levels) {
+  return 16 * levels + 120 + 3 * (levels == 0 ? 0 : descents(levels - 1));
+}
+
+// Whether the metadata of dynamic_stack.hip has .uses_dynamic_stack.
+bool tells_dynamic_stack(const Agent& gpu) {
+  std::ifstream file(UPTEMPO_STACK_KERNELS, std::ios::binary);
+  const std::vector<char> bytes(std::istreambuf_iterator<char>(file), {});
+  const CodeObject object =
+      select_code_object(std::as_bytes(std::span(bytes)), *parse_target_id(gpu.isa()));
+  return read_metadata(metadata_note(object)).kernels.at(0).uses_dynamic_stack;
+}
+
+TEST_CASE("a kernel with a dynamic stack runs with the private memory that the caller gives") {
+  OnDevice on;
+  hipModule_t module = nullptr;
+  REQUIRE(hipModuleLoad(&module, UPTEMPO_STACK_KERNELS) == hipSuccess);
+  hipFunction_t const function = function_of(module, "descents");
+  const std::string error = error_of<Error>([&] { hip::kernel(function); });
+  CAPTURE(error);
+  // Code objects before version 5 do not tell of a dynamic stack.
+  const bool is_told = tells_dynamic_stack(on.gpu);
+  CHECK(contains(error, "kernel 'descents'") == is_told);
+  CHECK(contains(error, "call hip::kernel with PrivateBytes{bytes}") == is_told);
+  const auto kernel = hip::kernel(function, hip::Beside{}, PrivateBytes{100 << 10});
+  CHECK(kernel.info().private_segment_size == 100 << 10);
+  const Device<uint32_t> out(std::vector<uint32_t>(64));
+  uint32_t* address = out.data();
+  uint32_t levels = 400;
+  void* params[] = {&address, &levels};
+  BatchSubmitter batch(on.queue);
+  batch.dispatch(kernel, Grid::blocks(1).threads(64), params);
+  batch.submit().wait();
+  std::vector<uint32_t> expected;
+  for (uint32_t i = 0; i < 64; ++i) expected.push_back(descents(400 + i % 2));
+  CHECK(out.host() == expected);
   REQUIRE(hipModuleUnload(module) == hipSuccess);
 }
 

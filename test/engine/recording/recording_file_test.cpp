@@ -322,10 +322,10 @@ TEST_CASE("errors distinguish a foreign file, another version, a truncated file 
         "{\"nodes\": []}", "uptempo_recording 1 ", "\n", "u\n", "uptempo-recordings 1"})
     CHECK(contains(error(foreign), "do not begin with 'uptempo-recording '"));
   for (const char* newer :
-       {"uptempo-recording 4 0 0\n", "uptempo-recording 4 what comes then\n",
+       {"uptempo-recording 5 0 0\n", "uptempo-recording 5 what comes then\n",
         "uptempo-recording 10\n", "uptempo-recording 18446744073709551615 5 5 5\n",
-        "uptempo-recording 5 cut"})
-    CHECK(contains(error(newer), "this library reads versions up to 3"));
+        "uptempo-recording 6 cut"})
+    CHECK(contains(error(newer), "this library reads versions up to 4"));
   for (const char* damaged :
        {"uptempo-recording 0 0 ef46db3751d8e999\n", "uptempo-recording 01 0 ef46db3751d8e999\n",
         "uptempo-recording  1 0 ef46db3751d8e999\n", "uptempo-recording 1 0 EF46DB3751D8E999\n",
