@@ -28,10 +28,11 @@ class Owned {
   using Ticket = std::pair<Kind, uint64_t>;
 
   Owned() = default;
-  // Adopts the handle in the running Runtime. Throws Error if there is none; the caller then keeps
-  // the handle.
+  // Adopts the handle in the running Runtime. Throws Error if there is none, and std::bad_alloc.
+  // Whenever a constructor throws, the handle has been released.
   Owned(Kind kind, uint64_t handle, Release release);
-  // The same in a session that the caller has looked up before it made the handle.
+  // The same in a session that the caller has looked up before it made the handle. Throws Error if
+  // that session has ended since.
   Owned(std::shared_ptr<Session> session, Kind kind, uint64_t handle, Release release);
   Owned(Owned&& other) noexcept
       : session_(std::move(other.session_)),

@@ -120,6 +120,7 @@ struct Session::Starter {
     process().present.store(nullptr, std::memory_order_relaxed);
     session->end();
     if (!must_stay_initialised()) hsa_shut_down();
+    session->hsa_remains_ = hsa_is_initialised();
   }
 };
 
@@ -230,10 +231,28 @@ std::shared_ptr<Session> Session::start() {
 }
 
 Session::Ticket Session::adopt(Kind kind, uint64_t handle, Release release) {
-  const std::lock_guard lock(mutex_);
-  const Ticket ticket{kind, ++next_};
-  entries_.emplace(ticket, Entry{handle, release});
-  return ticket;
+  bool is_listed = false;
+  try {
+    const std::lock_guard lock(mutex_);
+    if (!has_ended_) {
+      const Ticket ticket{kind, ++next_};
+      entries_.emplace(ticket, Entry{handle, release});
+      if (alive()) return ticket;
+      is_listed = true;  // end() runs and releases it
+    }
+  } catch (...) {
+    release(handle);
+    throw;
+  }
+  if (!is_listed) release_late(handle, release);
+  refuse_ended("uptempo", "an object that needs a Runtime", "the new object",
+               "keep the Runtime while its objects are created and in use");
+}
+
+// If HSA was shut down and initialised again, the handle is of the earlier initialisation.
+void Session::release_late(uint64_t handle, Release release) noexcept {
+  const std::lock_guard lock(process().mutex);  // until hsa_shut_down has returned
+  if (hsa_remains_ || !hsa_is_initialised()) release(handle);
 }
 
 void Session::give_back(Ticket ticket) noexcept {
@@ -268,7 +287,8 @@ void Session::end() noexcept {
     Ticket ticket;
     {
       const std::lock_guard lock(mutex_);
-      if (entries_.empty()) return;
+      has_ended_ = entries_.empty();
+      if (has_ended_) return;
       // The latest entry of the first kind.
       auto last = entries_.lower_bound(Ticket{entries_.begin()->first.first, UINT64_MAX});
       ticket = std::prev(last)->first;

@@ -71,6 +71,8 @@ class Session {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
+  // The session releases the object at its end, unless give_back() has done so before. Throws Error
+  // after the end, and std::bad_alloc; the object has then been released, or end() releases it.
   Ticket adopt(Kind kind, uint64_t handle, Release release);
   // Releases the ticket's object. Does nothing if it has already been released.
   void give_back(Ticket ticket) noexcept;
@@ -116,6 +118,7 @@ class Session {
   Session() = default;
   static void leave_to_parent() noexcept;
   void end() noexcept;
+  void release_late(uint64_t handle, Release release) noexcept;
   // Reports a fault to the listeners. Returns true if one claims it.
   bool notify(MemoryFault fault);
   static hsa_status_t on_system_event(const hsa_amd_event_t* event, void* number);
@@ -129,6 +132,8 @@ class Session {
   std::mutex mutex_;
   std::atomic<uint64_t> next_{0};
   std::map<Ticket, Entry> entries_;
+  bool has_ended_ = false;    // end() has released every entry; protected by mutex_
+  bool hsa_remains_ = false;  // after the end; protected by the mutex of sessions' starts and ends
   // Recursive, because a listener's effects may remove a listener. Held while listeners run, so a
   // removed listener no longer runs.
   std::recursive_mutex listeners_mutex_;
