@@ -24,11 +24,12 @@
 // Lifetime: the destructor waits for the queue's publications up to QueueOptions::drain_timeout,
 // then stops the queue; unfinished publications end with an error. After one second it writes to
 // stderr what it waits for, and at the end what is lost (Counters::queues_given_up counts that).
-// Kernels and buffers in use must live until then. A borrowed queue cannot be stopped: unfinished
-// work is reported as lost, but its packets may still execute. Therefore the Queue's kernarg blocks
-// and all signals that it uses stay until the end of the Runtime, and the caller's kernels and
-// buffers must live until the owner has destroyed the HSA queue. After the end of the Runtime the
-// destructor does nothing.
+// Kernels and buffers in use must live until then. The HSA queue is kept for the next Queue,
+// SharedQueue or Streams of the same agent, ring size and access; the end of the Runtime destroys
+// it. A borrowed queue cannot be stopped: unfinished work is reported as lost, but its packets may
+// still execute. Therefore the Queue's kernarg blocks and all signals that it uses stay until the
+// end of the Runtime, and the caller's kernels and buffers must live until the owner has destroyed
+// the HSA queue. After the end of the Runtime the destructor does nothing.
 //
 // Misuse: a batch that outlives its Queue throws Error (batch_submitter.hpp). So does every
 // function of a moved-from Queue and of objects made over it; such a Queue may be destroyed or
@@ -112,6 +113,7 @@ class Queue {
   // Writes the same to a file as JSON lines, for `aql_dump flight`. Throws Error.
   void save_report(const std::filesystem::path& file) const;
 
+  // Not to be used after the Queue's destruction: the HSA queue may then serve another owner.
   hsa_queue_t* handle() const;
   const Agent& agent() const;
   uint32_t ring_size() const;

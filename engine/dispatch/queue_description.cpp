@@ -76,7 +76,7 @@ std::string QueueResources::describe() const {
                                    ? "device memory, fenced before and after each header"
                                    : "host memory"));
   if (common_ == nullptr)
-    all.line("HSA queue", queue_.handle() != 0 ? "created for this Queue" : "borrowed");
+    all.line("HSA queue", queue_.handle() != nullptr ? "used by this Queue alone" : "borrowed");
   else
     all.line("HSA queue", "that of a SharedQueue");
   if (agent_) all.line("agent", fmt::format("{}, ISA {}", agent_->name(), agent_->isa()));

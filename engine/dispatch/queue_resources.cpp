@@ -78,8 +78,8 @@ QueueResources::QueueResources(const Agent& agent, const QueueOptions& options, 
       watch_(Session::current()) {
   try {
     if (parts.queue == nullptr) {
-      queue_ = make_hsa_queue(agent, options_.packets, on_queue_error, &timeline_);
-      parts.queue = hsa_queue(queue_);
+      queue_ = HardwareQueue(agent, options_.packets, options_.access, on_queue_error, &timeline_);
+      parts.queue = queue_.handle();
     }
     connect(parts);
     watch_.start(timeline_, agent, &open_packets_);
@@ -148,6 +148,7 @@ void QueueResources::connect(const Parts& parts) {
 
 RingAccessChoice QueueResources::choose_access(const Parts& parts) const {
   if (common_) return {common_->ring().access(), common_->access_reason()};
+  if (queue_.handle() != nullptr) return queue_.access();
   const AccessWish wish = options_.access;
   // Without an agent there is no ROCr, and no tool.
   if (!agent_ && wish == AccessWish::automatic)
@@ -160,9 +161,13 @@ QueueResources::~QueueResources() {
   timeline_.close();
   watch_.stop();
   if (common_) common_->leave(timeline_);
-  if (usable() && queue_.handle() != 0) {
+  const bool is_done = !usable() || timeline_.is_done(timeline_.last_begun());
+  if (queue_.handle() != nullptr) {
+    if (usable() &&
+        (!is_done || timeline_.failed() || open_packets_ != 0 || writer_->has_intruder()))
+      queue_.stop();
     queue_.reset();  // before the signals that its packets may still use
-  } else if (usable() && !timeline_.is_done(timeline_.last_begun())) {
+  } else if (!is_done) {
     // Borrowed and shared queues cannot be stopped here: their packets may still read and write
     // these.
     kernarg_memory_.leave_to_session();
@@ -171,7 +176,10 @@ QueueResources::~QueueResources() {
       for (SignalLoan& loan : held.loans) loan.leave_to_session();
     // The other producers need the slots that these packets hold once they are complete. The
     // session destroys queues before signals, so no producer asks when the signals are gone.
-    if (common_) timeline_.keep_signals();
+    if (common_) {
+      timeline_.keep_signals();
+      common_->lose_work();
+    }
   }
   if (usable() && !timeline_.await_loans(Deadline::after(options_.drain_timeout)))
     signals_.leave_to_session();  // packets of other queues may still read them
@@ -183,7 +191,7 @@ void QueueResources::drain(Deadline deadline) noexcept {
   if (timeline_.is_done(last)) return;
   const WaitResult result = wait_for_end(timeline_, last, deadline, flight_name().c_str());
   if (result == WaitResult::done) return;
-  if (queue_.handle() != 0) hsa_queue_inactivate(handle());
+  queue_.stop();
   const bool lost = timeline_.fail(HSA_STATUS_ERROR_INVALID_QUEUE,
                                    "its Queue was destroyed before the work was complete");
   // It finished at the last moment, or had failed before, with an error of its own.
@@ -287,7 +295,7 @@ void QueueResources::make_holds() {
 }
 
 void QueueResources::require_profiling() {
-  if (profiling_ || !agent_ || common_ || queue_.handle() != 0) return;
+  if (profiling_ || !agent_ || common_ || queue_.handle() != nullptr) return;
   enable_profiling(handle());
   profiling_ = true;
 }

@@ -23,6 +23,7 @@
 #include "engine/completion/timeline_watch.hpp"
 #include "engine/dispatch/flight/flight_log.hpp"
 #include "engine/dispatch/flight/flight_recorder.hpp"
+#include "engine/dispatch/hardware_queue.hpp"
 #include "engine/dispatch/pools/gauge.hpp"
 #include "engine/dispatch/pools/kernarg_pool.hpp"
 #include "engine/dispatch/pools/signal_pool.hpp"
@@ -161,7 +162,7 @@ class QueueResources {
   std::atomic<uint32_t> open_packets_{0};
   Gauge ring_level_, publications_level_;
   std::vector<Retained> retained_;
-  Owned queue_;
+  HardwareQueue queue_;
   std::shared_ptr<SharedHsaQueue> common_;
   std::unique_ptr<aql::SlotHolds> holds_;  // null before the first hold, and for shared producers
   TimelineWatch watch_;

@@ -9,14 +9,10 @@
 #include "aql/amd_abi.hpp"
 #include "aql/packet.hpp"
 #include "engine/program/kernel_names.hpp"
-#include "engine/runtime/amd_extension.hpp"
 #include "engine/runtime/error.hpp"
 
 namespace uptempo::detail {
 namespace {
-
-// Smaller rings are a source of trouble on hardware (ROCm/ROCR-Runtime 348).
-constexpr uint32_t kSmallestRing = 256;
 
 void on_common_queue_error(hsa_status_t status, hsa_queue_t* queue, void* shared) {
   static_cast<SharedHsaQueue*>(shared)->fail(status, stopped_with(status, queue));
@@ -68,39 +64,10 @@ std::string stopped_with(hsa_status_t status, const hsa_queue_t* queue) {
   return status == HSA_STATUS_ERROR_OUT_OF_RESOURCES ? text + private_memory_asked(queue) : text;
 }
 
-void enable_profiling(hsa_queue_t* queue) {
-  check(hsa_amd_profiling_set_profiler_enabled(queue, 1), "hsa_amd_profiling_set_profiler_enabled",
-        "timestamps of packets");
-}
-
-Owned make_hsa_queue(const Agent& agent, uint32_t packets,
-                     void (*on_error)(hsa_status_t status, hsa_queue_t* queue, void* data),
-                     void* data) {
-  const AgentProperties& limits = agent.properties();
-  packets = std::clamp(std::max(packets, kSmallestRing), limits.queue_min_packets,
-                       limits.queue_max_packets);
-  hsa_queue_t* queue = nullptr;
-  check(hsa_queue_create(agent.handle(), packets, HSA_QUEUE_TYPE_MULTI, on_error, data, UINT32_MAX,
-                         UINT32_MAX, &queue),
-        "hsa_queue_create", fmt::format("a queue of {} packets on agent {}", packets, agent.name()),
-        "destroy queues that are no longer used");
-  Owned owned(Session::current(), Session::Kind::queue, reinterpret_cast<uint64_t>(queue),
-              [](uint64_t handle) noexcept {
-                note_destroyed_queue();
-                hsa_queue_destroy(reinterpret_cast<hsa_queue_t*>(handle));
-              });
-  // Before the first packet: a processor that has mapped the queue may not see the change. HIP does
-  // the same (CLR, rocdevice.cpp). Cost: one more write of the device for a packet with a signal.
-  enable_profiling(queue);
-  return owned;
-}
-
 SharedHsaQueue::SharedHsaQueue(const Agent& agent, uint32_t packets, AccessWish access)
-    : queue_(make_hsa_queue(agent, packets, on_common_queue_error, this)) {
-  RingAccessChoice choice =
-      choose_ring_access(hsa_queue(queue_), agent.properties().pm4_emulation, access);
-  access_reason_ = std::move(choice.reason);
-  ring_ = std::make_unique<aql::SharedRing>(hsa_queue(queue_), choice.access);
+    : queue_(agent, packets, access, on_common_queue_error, this) {
+  access_reason_ = queue_.access().reason;
+  ring_ = std::make_unique<aql::SharedRing>(queue_.handle(), queue_.access().access);
 }
 
 void SharedHsaQueue::join(Timeline& timeline) {

@@ -6,6 +6,7 @@
 
 #include <hsa/hsa.h>
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -15,24 +16,12 @@
 #include "aql/shared_ring.hpp"
 #include "aql/slot_holds.hpp"
 #include "engine/completion/timeline.hpp"
+#include "engine/dispatch/hardware_queue.hpp"
 #include "engine/runtime/agent.hpp"
 #include "engine/runtime/ring_access.hpp"
-#include "engine/runtime/session.hpp"
 
 namespace uptempo::detail {
 
-// Lets the device store the times of packets into their signals. One thread at a time, because ROCr
-// changes a word of the queue without atomics (amd_aql_queue.cpp, SetProfiling). Throws Error.
-void enable_profiling(hsa_queue_t* queue);
-
-// Creates an HSA queue of `packets` packets, at least 256, or of the agent's maximum. ROCr calls
-// `on_error` with `data` on a thread of its own until the queue is destroyed. Throws Error.
-Owned make_hsa_queue(const Agent& agent, uint32_t packets,
-                     void (*on_error)(hsa_status_t status, hsa_queue_t* queue, void* data),
-                     void* data);
-inline hsa_queue_t* hsa_queue(const Owned& owned) noexcept {
-  return reinterpret_cast<hsa_queue_t*>(owned.handle());
-}
 // Holds of a ring whose owners are Timelines and whose values are theirs (slot_holds.hpp). Throws
 // std::bad_alloc.
 std::unique_ptr<aql::SlotHolds> make_slot_holds(const hsa_queue_t* queue);
@@ -44,6 +33,9 @@ class SharedHsaQueue {
   SharedHsaQueue(const Agent& agent, uint32_t packets, AccessWish access);
   // Uses a queue that the caller destroys.
   explicit SharedHsaQueue(hsa_queue_t* queue) : ring_(std::make_unique<aql::SharedRing>(queue)) {}
+  ~SharedHsaQueue() {
+    if (has_lost_work_) queue_.stop();
+  }
   SharedHsaQueue(const SharedHsaQueue&) = delete;
   SharedHsaQueue& operator=(const SharedHsaQueue&) = delete;
 
@@ -59,6 +51,8 @@ class SharedHsaQueue {
   // failed already.
   void join(Timeline& timeline);
   void leave(Timeline& timeline) noexcept;
+  // A Queue has left work behind that may still execute.
+  void lose_work() noexcept { has_lost_work_ = true; }
   void fail(hsa_status_t status, std::string text) noexcept;
 
  private:
@@ -68,7 +62,8 @@ class SharedHsaQueue {
   std::string access_reason_ = "the queue is not ROCr's";
   std::unique_ptr<aql::SlotHolds> holds_;  // of ring_; null before the first hold
   std::unique_ptr<aql::SharedRing> ring_;
-  Owned queue_;  // last: its error callback uses the others
+  std::atomic<bool> has_lost_work_{false};
+  HardwareQueue queue_;  // last: its error callback uses the others
 };
 
 }  // namespace uptempo::detail

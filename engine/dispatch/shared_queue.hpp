@@ -32,13 +32,15 @@
 // Errors: if the packet processor stops the queue, or the GPU accesses invalid memory, every Queue
 // over it ends with that error.
 //
-// Lifetime: the HSA queue lives as long as the SharedQueue or any Queue over it. The destructor of
-// a Queue waits for its publications. It cannot stop the queue, because others use it: work that is
-// unfinished after QueueOptions::drain_timeout is reported as lost but may still execute, as with a
-// borrowed queue (queue.hpp). A lost kernel that reads its packet (KernelInfo::reads_packet) keeps
-// its slot until it ends, which its batch's completion signal shows. From then on, the other
-// threads have the whole ring again. A signal of BatchSubmitter::complete_with must therefore have
-// no other use until the HSA queue has been destroyed.
+// Lifetime: the HSA queue is in use as long as the SharedQueue or any Queue over it exists. The
+// last of them stops it if it has unfinished work, and otherwise leaves it to the next owner
+// (queue.hpp). The destructor of a Queue waits for its publications. It cannot stop the queue,
+// because others use it: work that is unfinished after QueueOptions::drain_timeout is reported as
+// lost but may still execute, as with a borrowed queue (queue.hpp). A lost kernel that reads its
+// packet (KernelInfo::reads_packet) keeps its slot until it ends, which its batch's completion
+// signal shows. From then on, the other threads have the whole ring again. A signal of
+// BatchSubmitter::complete_with must therefore have no other use until the last of them has been
+// destroyed.
 //
 // Misuse: functions of a moved-from SharedQueue throw Error, except agent(). It may be destroyed or
 // assigned to.

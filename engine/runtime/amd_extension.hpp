@@ -22,10 +22,11 @@ AmdExtensionVersion running_amd_extension() noexcept;
 // The process can then hang or abort. HSA must be initialised.
 bool must_stay_initialised() noexcept;
 
-// True if the engine has destroyed a queue, with ROCr 6.1 and newer. If the driver refuses memory
-// of a GPU, ROCr reads all queues that the GPU ever had, destroyed ones included, before it tries
-// again: GpuAgent::aql_queues_ keeps them (amd_gpu_agent.cpp at rocm-6.1.2; so still in October
-// 2024). The process can then end with SIGSEGV. HSA must be initialised.
+// True if the engine has destroyed a queue, with ROCr 6.1 and newer: after the end of a Runtime
+// that left HSA initialised. If the driver refuses memory of a GPU, ROCr reads all queues that the
+// GPU ever had, destroyed ones included, before it tries again: GpuAgent::aql_queues_ keeps them
+// (amd_gpu_agent.cpp at rocm-6.1.2; mended by ROCm/rocm-systems pull request 6631 of June 2026,
+// which no version number tells). The process can then end with SIGSEGV. HSA must be initialised.
 bool reads_destroyed_queues() noexcept;
 // A queue was destroyed, in any thread.
 void note_destroyed_queue() noexcept;

@@ -138,7 +138,7 @@ TEST_CASE_METHOD(OnDevice, "a Queue describes how it publishes, and with which r
   hsa_queue_t* const handle = queue.handle();
   CHECK(text.starts_with("queue " + std::to_string(handle->id) + "\n"));
   CHECK(value_of(text, "ring") == std::to_string(handle->size) + " packets in host memory");
-  CHECK(value_of(text, "HSA queue") == "created for this Queue");
+  CHECK(value_of(text, "HSA queue") == "used by this Queue alone");
   const auto* const doorbell =
       reinterpret_cast<const amd_signal_t*>(handle->doorbell_signal.handle);
   CHECK((value_of(text, "doorbell") == "hardware doorbell") ==

@@ -485,7 +485,7 @@ void StreamQueue::give_back_loans() noexcept {
   const std::lock_guard lock(mutex_);
   if (timeline_.failed()) {
     // The packet processor may still be about to read the borrowed signals.
-    if (agent_ && usable() && !std::exchange(is_stopped_, true)) hsa_queue_inactivate(handle());
+    queue_.stop();
     waits_.drop_loans();
     for (Retained& held : retained_) held.loans.clear();
     return;

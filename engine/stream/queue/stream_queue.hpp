@@ -239,7 +239,6 @@ class StreamQueue final : private StreamSpills, public QueueResources, public Si
   MarkerTimes marker_times_;
   uint64_t open_bytes_ = 0;
   bool open_holds_ = false;    // the open epoch has kernels that may read their packets
-  bool is_stopped_ = false;    // after a failure
   uint64_t last_barrier_ = 0;  // last packet with a barrier bit, index plus one
 };
 

@@ -153,7 +153,7 @@ TEST_CASE("--json - prints JSON alone, with the ladder's six rungs in order") {
   const auto& choices = out["choices"];
   CHECK(choices.at(0) == "runtime");
   CHECK(std::ranges::count(choices, "  tools: no tool interposes") == 1);
-  CHECK(std::ranges::count(choices, "  HSA queue: created for this Queue") == 1);
+  CHECK(std::ranges::count(choices, "  HSA queue: used by this Queue alone") == 1);
   std::vector<std::string> names;
   double sum = out["rungs"][0]["us_per_iteration"];
   for (const json& rung : out["rungs"]) {

@@ -1,0 +1,216 @@
+#include "engine/dispatch/hardware_queue.hpp"
+
+#include <fmt/format.h>
+#include <hsa/hsa_ext_amd.h>
+
+#include <algorithm>
+#include <list>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "engine/runtime/amd_extension.hpp"
+#include "engine/runtime/error.hpp"
+
+namespace uptempo::detail {
+namespace {
+
+// Smaller rings are a source of trouble on hardware (ROCm/ROCR-Runtime 348).
+constexpr uint32_t kSmallestRing = 256;
+
+// Empty if ROCr does not tell.
+std::vector<uint32_t> cu_mask_of(const hsa_queue_t* queue, const Agent& agent) {
+  std::vector<uint32_t> mask((agent.properties().compute_units + 31) / 32);
+  if (hsa_amd_queue_cu_get_mask(queue, static_cast<uint32_t>(32 * mask.size()), mask.data()) !=
+      HSA_STATUS_SUCCESS)
+    mask.clear();
+  return mask;
+}
+
+}  // namespace
+
+void enable_profiling(hsa_queue_t* queue) {
+  check(hsa_amd_profiling_set_profiler_enabled(queue, 1), "hsa_amd_profiling_set_profiler_enabled",
+        "timestamps of packets");
+}
+
+struct HardwareQueue::Kept {
+  // ROCr's error callback, with a Kept.
+  static void on_error_of_queue(hsa_status_t status, hsa_queue_t* queue, void* kept) {
+    auto& self = *static_cast<Kept*>(kept);
+    const std::lock_guard lock(self.owner_mutex);
+    self.has_failed = true;
+    if (self.on_error != nullptr) self.on_error(status, queue, self.data);
+  }
+
+  // Returns false if ROCr has reported an error.
+  bool set_owner(OnError function, void* with) noexcept {
+    const std::lock_guard lock(owner_mutex);
+    on_error = function;
+    data = with;
+    return !has_failed;
+  }
+  bool is_one_of(const Session& of, const Agent& at, uint32_t size) const noexcept {
+    return session == &of && agent.handle == at.handle().handle && packets == size;
+  }
+  // Gives the queue the state of a new one. Returns false if ROCr refuses. The priority comes last,
+  // because the driver maps the queue again then: a processor that has mapped it before need not
+  // see another value of its properties.
+  bool renew(const Agent& at) const {
+    if (hsa_amd_profiling_set_profiler_enabled(queue, 1) != HSA_STATUS_SUCCESS) return false;
+    if (cu_mask_of(queue, at) != cu_mask) {
+      (void)hsa_amd_queue_cu_set_mask(queue, static_cast<uint32_t>(32 * cu_mask.size()),
+                                      cu_mask.data());
+      if (cu_mask_of(queue, at) != cu_mask) return false;
+    }
+    return hsa_amd_queue_set_priority(queue, HSA_AMD_QUEUE_PRIORITY_NORMAL) == HSA_STATUS_SUCCESS;
+  }
+
+  const Session* session = nullptr;
+  hsa_agent_t agent{};
+  uint32_t packets = 0;
+  hsa_queue_t* queue = nullptr;
+  RingAccessChoice access;
+  std::vector<uint32_t> cu_mask;  // of the new queue
+
+  // Protected by the mutex of All.
+  bool is_listed = false;  // until the session destroys the queue
+  bool is_idle = false;
+  bool is_stopped = false;
+
+  std::mutex owner_mutex;  // held while the error function runs; protects the members below
+  OnError on_error = nullptr;
+  void* data = nullptr;
+  bool has_failed = false;
+};
+
+// Never destroyed, because the session may end after static destructors. The mutex is not held
+// during a call of another library, except for stopping a queue, which the session must not destroy
+// meanwhile.
+struct HardwareQueue::All {
+  std::mutex mutex;
+  std::list<std::shared_ptr<Kept>> queues;  // the latest to become idle is the first
+
+  static All& of_process() {
+    static All* const all = new All;
+    return *all;
+  }
+
+  void add(std::list<std::shared_ptr<Kept>>& one) noexcept {
+    const std::lock_guard lock(mutex);
+    one.front()->is_listed = true;
+    queues.splice(queues.begin(), one);
+  }
+  std::shared_ptr<Kept> remove(const Kept* kept) noexcept {
+    const std::lock_guard lock(mutex);
+    const auto found = std::ranges::find(queues, kept, &std::shared_ptr<Kept>::get);
+    if (found == queues.end()) return nullptr;
+    std::shared_ptr<Kept> removed = std::move(*found);
+    queues.erase(found);
+    removed->is_listed = false;
+    return removed;
+  }
+  std::vector<std::shared_ptr<Kept>> idle(const Session& session, const Agent& agent,
+                                          uint32_t packets) {
+    std::vector<std::shared_ptr<Kept>> found;
+    const std::lock_guard lock(mutex);
+    for (const std::shared_ptr<Kept>& each : queues)
+      if (each->is_idle && each->is_one_of(session, agent, packets)) found.push_back(each);
+    return found;
+  }
+  // Returns false if another thread or the end of the session was faster.
+  bool take(Kept& kept) noexcept {
+    const std::lock_guard lock(mutex);
+    return kept.is_listed && std::exchange(kept.is_idle, false);
+  }
+  void give_back(Kept& kept) noexcept {
+    const std::lock_guard lock(mutex);
+    if (!kept.is_listed || kept.is_stopped) return;
+    kept.is_idle = true;
+    queues.splice(queues.begin(), queues,
+                  std::ranges::find(queues, &kept, &std::shared_ptr<Kept>::get));
+  }
+  void stop(Kept& kept) noexcept {
+    const std::lock_guard lock(mutex);
+    if (kept.is_listed && !std::exchange(kept.is_stopped, true)) hsa_queue_inactivate(kept.queue);
+  }
+
+  static void destroy(uint64_t handle) noexcept {
+    // Until ROCr can no longer call its error callback.
+    const std::shared_ptr<Kept> kept = of_process().remove(reinterpret_cast<const Kept*>(handle));
+    if (kept == nullptr) return;
+    note_destroyed_queue();
+    hsa_queue_destroy(kept->queue);
+  }
+};
+
+HardwareQueue::HardwareQueue(const Agent& agent, uint32_t packets, AccessWish wish,
+                             OnError on_error, void* data)
+    : HardwareQueue() {
+  std::shared_ptr<Session> session = Session::current();
+  const AgentProperties& limits = agent.properties();
+  packets = std::clamp(std::max(packets, kSmallestRing), limits.queue_min_packets,
+                       limits.queue_max_packets);
+  All& all = All::of_process();
+  for (std::shared_ptr<Kept>& each : all.idle(*session, agent, packets)) {
+    const RingAccessChoice choice = choose_ring_access(each->queue, limits.pm4_emulation, wish);
+    // A tool that counts the packets of a queue itself must have seen all of them.
+    if (choice.access != each->access.access || choice.reason != each->access.reason ||
+        !all.take(*each))
+      continue;
+    if (!each->renew(agent) || !each->set_owner(on_error, data)) {
+      each->set_owner(nullptr, nullptr);
+      all.stop(*each);
+      continue;
+    }
+    session_ = std::move(session);
+    kept_ = std::move(each);
+    return;
+  }
+
+  std::list<std::shared_ptr<Kept>> one;
+  const std::shared_ptr<Kept> kept = one.emplace_back(std::make_shared<Kept>());
+  kept->session = session.get();
+  kept->agent = agent.handle();
+  kept->packets = packets;
+  kept->set_owner(on_error, data);
+  check(hsa_queue_create(agent.handle(), packets, HSA_QUEUE_TYPE_MULTI, &Kept::on_error_of_queue,
+                         kept.get(), UINT32_MAX, UINT32_MAX, &kept->queue),
+        "hsa_queue_create", fmt::format("a queue of {} packets on agent {}", packets, agent.name()),
+        "destroy queues that are no longer used");
+  all.add(one);
+  try {
+    session->adopt(Session::Kind::queue, reinterpret_cast<uint64_t>(kept.get()), &All::destroy);
+  } catch (...) {
+    (void)all.remove(kept.get());
+    throw;
+  }
+  session_ = std::move(session);
+  kept_ = kept;
+  kept->cu_mask = cu_mask_of(kept->queue, agent);
+  kept->access = choose_ring_access(kept->queue, limits.pm4_emulation, wish);
+  // Before the first packet: a processor that has mapped the queue may not see the change. HIP does
+  // the same (CLR, rocdevice.cpp). Cost: one more write of the device for a packet with a signal.
+  enable_profiling(kept->queue);
+}
+
+hsa_queue_t* HardwareQueue::handle() const noexcept { return kept_ ? kept_->queue : nullptr; }
+
+const RingAccessChoice& HardwareQueue::access() const noexcept { return kept_->access; }
+
+void HardwareQueue::stop() noexcept {
+  if (alive()) All::of_process().stop(*kept_);
+}
+
+void HardwareQueue::reset() noexcept {
+  if (!kept_) return;
+  // The parent's locks may be held for ever.
+  if (!Session::is_parents()) {
+    if (!kept_->set_owner(nullptr, nullptr)) stop();
+    if (alive()) All::of_process().give_back(*kept_);
+  }
+  kept_.reset();
+  session_.reset();
+}
+
+}  // namespace uptempo::detail
