@@ -38,6 +38,9 @@ constexpr const char* kPublishing[] = {
     "hsa_signal_silent_store_screlease",
 };
 
+// The same in AMD extension 1.26 and newer.
+constexpr const char* kNewerQueueCreate = "hsa_amd_queue_create";
+
 struct Close {
   void operator()(void* library) const noexcept { dlclose(library); }
 };
@@ -64,35 +67,43 @@ Interposition interposed_by(std::string_view function, const Library& library) {
                           library.base == nullptr ? "code outside of any library" : library.file)};
 }
 
+Interposition none_found() { return {.none = true, .finding = "no tool interposes"}; }
+
+Interposition interposition_of(void* rocr, const char* name) {
+  const void* const own = dlsym(rocr, name);
+  // A library that is loaded earlier, for example with LD_PRELOAD, may define the function.
+  const void* const called = dlsym(RTLD_DEFAULT, name);
+  if (own == nullptr || called == nullptr) return not_known(fmt::format("there is no {}", name));
+  if (own != called) return interposed_by(name, library_of(called));
+  const Library home = library_of(own);
+  const auto* const code = static_cast<const uint8_t*>(own);
+  const auto jump = detail::decode_table_jump({code, detail::kTableJumpBytes});
+  if (!jump)
+    return not_known(fmt::format("{} of {} is not a jump through a table", name, home.file));
+  const uint8_t* const pointer = code + jump->pointer;
+  const uint8_t* table = nullptr;
+  if (library_of(pointer).base != home.base)
+    return not_known(fmt::format("{} has its table elsewhere", name));
+  std::memcpy(&table, pointer, sizeof(table));
+  if (library_of(table).base != home.base)
+    return not_known(fmt::format("{} has its table elsewhere", name));
+  const void* target = nullptr;
+  std::memcpy(&target, table + jump->slot, sizeof(target));
+  if (const Library there = library_of(target); there.base != home.base)
+    return interposed_by(name, there);
+  return none_found();
+}
+
 }  // namespace
 
 Interposition find_interposition() {
   const std::unique_ptr<void, Close> rocr(dlopen(kRocr, RTLD_LAZY | RTLD_NOLOAD));
   if (!rocr) return not_known(fmt::format("{} is not loaded", kRocr));
-  for (const char* const name : kPublishing) {
-    const void* const own = dlsym(rocr.get(), name);
-    // A library that is loaded earlier, for example with LD_PRELOAD, may define the function.
-    const void* const called = dlsym(RTLD_DEFAULT, name);
-    if (own == nullptr || called == nullptr) return not_known(fmt::format("there is no {}", name));
-    if (own != called) return interposed_by(name, library_of(called));
-    const Library home = library_of(own);
-    const auto* const code = static_cast<const uint8_t*>(own);
-    const auto jump = detail::decode_table_jump({code, detail::kTableJumpBytes});
-    if (!jump)
-      return not_known(fmt::format("{} of {} is not a jump through a table", name, home.file));
-    const uint8_t* const pointer = code + jump->pointer;
-    const uint8_t* table = nullptr;
-    if (library_of(pointer).base != home.base)
-      return not_known(fmt::format("{} has its table elsewhere", name));
-    std::memcpy(&table, pointer, sizeof(table));
-    if (library_of(table).base != home.base)
-      return not_known(fmt::format("{} has its table elsewhere", name));
-    const void* target = nullptr;
-    std::memcpy(&target, table + jump->slot, sizeof(target));
-    if (const Library there = library_of(target); there.base != home.base)
-      return interposed_by(name, there);
-  }
-  return {.none = true, .finding = "no tool interposes"};
+  for (const char* const name : kPublishing)
+    if (Interposition found = interposition_of(rocr.get(), name); !found.none) return found;
+  if (dlsym(rocr.get(), kNewerQueueCreate) != nullptr)
+    return interposition_of(rocr.get(), kNewerQueueCreate);
+  return none_found();
 }
 
 RingAccessChoice choose_ring_access(const hsa_queue_t* queue, bool pm4_emulation, AccessWish wish) {

@@ -2,9 +2,9 @@
 // what tools have done to HSA.
 //
 // A profiler sees the packets of a queue in one of two ways.
-// * It replaces hsa_queue_create and returns a queue of ROCr's interceptor, whose doorbell is a
-//   signal of kind USER (hsa_amd_queue_intercept_create; rocprofiler, and rocprofiler-sdk when it
-//   collects counters).
+// * It replaces hsa_queue_create, and hsa_amd_queue_create where ROCr has it. The queue that it
+//   returns is of ROCr's interceptor, whose doorbell is a signal of kind USER
+//   (hsa_amd_queue_intercept_create; rocprofiler, and rocprofiler-sdk when it collects counters).
 // * It replaces the functions hsa_queue_*_write_index_* and hsa_signal_*store_*, and keeps queue
 //   and doorbell. The functions then move an index of the tool's own. The queue's index moves when
 //   the doorbell is stored (rocprofiler-sdk of 2026, ROCm/rocm-systems pull request 5219).

@@ -99,6 +99,12 @@ std::vector<std::string> notes(const Report& report) {
   if (has_unread_packets(report))
     list.push_back(
         "Unused signals are not known: packets that the lint has not seen may wait for them.");
+  if (report.unknown_queues != 0)
+    list.push_back(fmt::format(
+        "{} not listed: the program has used a newer version of hsa_amd_queue_create "
+        "than the lint knows.",
+        report.unknown_queues == 1 ? "1 queue is"
+                                   : fmt::format("{} queues are", report.unknown_queues)));
   if (!report.knows_queues_of_rocr)
     list.push_back(
         "ROCr's own queues are not listed: it has promised to tell another tool of them. Name the "
@@ -146,9 +152,10 @@ std::span<const T> first(const std::vector<T>& list, size_t most) {
 }  // namespace
 
 bool has_unread_packets(const Report& report) {
-  return std::ranges::any_of(report.queues, [](const QueueReport& queue) {
-    return !queue.of_rocr && queue.not_seen != 0u;
-  });
+  return report.unknown_queues != 0 ||
+         std::ranges::any_of(report.queues, [](const QueueReport& queue) {
+           return !queue.of_rocr && queue.not_seen != 0u;
+         });
 }
 
 std::vector<FindingReport> findings(const Report& report, const Settings& settings) {
@@ -192,7 +199,8 @@ std::string to_text(const Report& report, const Settings& settings) {
                   total(report, Count::system_acquires), total(report, Count::system_releases)));
   const auto list = findings(report, settings);
   if (list.empty()) {
-    text += "No finding.\n";
+    text += has_unread_packets(report) ? "No finding in the packets that the lint has seen.\n"
+                                       : "No finding.\n";
   } else {
     text += "\n    count        of    estimate  finding\n";
     for (const FindingReport& finding : first(list, settings.top)) {

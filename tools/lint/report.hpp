@@ -58,6 +58,7 @@ struct Report {
   uint64_t signals_not_followed = 0;
   uint64_t signals_rearmed = 0;  // not 0: unused signals are not known
   bool knows_queues_of_rocr = true;
+  uint64_t unknown_queues = 0;  // not listed
 };
 
 // Packets that were not read may wait for any signal. Packets of ROCr's own queues wait for those

@@ -106,22 +106,25 @@ bool Session::is_ring_in_device_memory(const hsa_queue_t* queue) const {
          type == HSA_DEVICE_TYPE_GPU;
 }
 
-void Session::add_queue(hsa_agent_t agent, hsa_queue_t* queue) {
-  const std::lock_guard lock(mutex_);
-  // A tool may have made this queue in the program's call of hsa_queue_create().
+// A tool may have made this queue in the program's call of hsa_queue_create().
+bool Session::is_known(const hsa_queue_t* queue) const {
   const auto is_it = [queue](const hsa_queue_t* other) { return other == queue; };
-  if (std::ranges::any_of(unwatched_, is_it, &Unwatched::queue) ||
-      std::ranges::any_of(queues_, [&](const Watched& watched) {
-        return watched.open && is_it(watched.watch->queue());
-      }))
-    return;
+  return std::ranges::any_of(unwatched_, is_it, &Unwatched::queue) ||
+         std::ranges::any_of(queues_, [&](const Watched& watched) {
+           return watched.open && is_it(watched.watch->queue());
+         });
+}
+
+void Session::add_queue(hsa_agent_t agent, hsa_queue_t* queue, bool is_device_ring) {
+  const std::lock_guard lock(mutex_);
+  if (is_known(queue)) return;
   const std::string name = describe(agent);
   const auto skip = [&](const char* reason) {
     QueueReport report{.id = queue->id, .agent = name};
     report.reason = reason;
-    unwatched_.push_back({queue, report});
+    unwatched_.push_back({.queue = queue, .report = report});
   };
-  if (is_ring_in_device_memory(queue)) {
+  if (is_device_ring || is_ring_in_device_memory(queue)) {
     skip("the ring is in the device's memory, which is slow to read");
     return;
   }
@@ -135,6 +138,19 @@ void Session::add_queue(hsa_agent_t agent, hsa_queue_t* queue) {
   }
   entry->doorbell_of.store(watch.get(), std::memory_order_release);
   queues_.push_back({.watch = std::move(watch), .doorbell = entry});
+}
+
+void Session::add_queue_of_other_engine(hsa_agent_t agent, hsa_queue_t* queue) {
+  const std::lock_guard lock(mutex_);
+  if (is_known(queue)) return;
+  QueueReport report{.id = queue->id, .agent = describe(agent)};
+  report.reason = "its engine takes other commands than packets of AQL";
+  unwatched_.push_back({.queue = queue, .report = report, .counts_packets = false});
+}
+
+void Session::add_unknown_queues(uint32_t count) {
+  const std::lock_guard lock(mutex_);
+  unknown_queues_ += count;
 }
 
 QueueReport Session::close(const QueueWatch& watch, std::optional<uint64_t> write_index) const {
@@ -164,7 +180,8 @@ void Session::remove_queue(const hsa_queue_t* queue) {
   const std::lock_guard lock(mutex_);
   for (Unwatched& unwatched : unwatched_) {
     if (unwatched.queue != queue) continue;
-    unwatched.report.not_seen = core.hsa_queue_load_write_index_relaxed_fn(queue);
+    if (unwatched.counts_packets)
+      unwatched.report.not_seen = core.hsa_queue_load_write_index_relaxed_fn(queue);
     unwatched.queue = nullptr;
   }
   for (Watched& watched : queues_) {
@@ -185,7 +202,8 @@ void Session::note_write_indices() {
   for (Watched& watched : queues_)
     if (watched.open) watched.noted = write_index_in_memory(watched.watch->queue());
   for (Unwatched& unwatched : unwatched_)
-    if (unwatched.queue != nullptr) unwatched.noted = write_index_in_memory(unwatched.queue);
+    if (unwatched.queue != nullptr && unwatched.counts_packets)
+      unwatched.noted = write_index_in_memory(unwatched.queue);
   for (OfRocr& own : of_rocr_)
     if (own.queue != nullptr) own.noted = write_index_in_memory(own.queue);
 }
@@ -264,12 +282,13 @@ Report Session::make_report() {
   }
 
   const std::lock_guard lock(mutex_);
+  report.unknown_queues = unknown_queues_;
   for (const Watched& watched : queues_)
     report.queues.push_back(
         watched.open ? close(*watched.watch, write_index_in_memory(watched.watch->queue()))
                      : watched.closed);
   for (Unwatched& unwatched : unwatched_) {
-    if (unwatched.queue != nullptr)
+    if (unwatched.queue != nullptr && unwatched.counts_packets)
       unwatched.report.not_seen = write_index_in_memory(unwatched.queue);
     report.queues.push_back(unwatched.report);
   }

@@ -40,8 +40,13 @@ class Session {
   Session(const Settings& settings, int output, uint32_t number, const CoreApiTable& core,
           const AmdEntries& amd);
 
-  // A queue that hsa_queue_create() or hsa_amd_queue_intercept_create() has returned, or both.
-  void add_queue(hsa_agent_t agent, hsa_queue_t* queue);
+  // A queue that hsa_queue_create(), hsa_amd_queue_intercept_create() or hsa_amd_queue_create() has
+  // returned, or several of them. `is_device_ring`: its creator wants the ring in device memory.
+  void add_queue(hsa_agent_t agent, hsa_queue_t* queue, bool is_device_ring = false);
+  // A queue of copy commands, for example.
+  void add_queue_of_other_engine(hsa_agent_t agent, hsa_queue_t* queue);
+  // Queues of a call that the lint does not understand.
+  void add_unknown_queues(uint32_t count);
   void remove_queue(const hsa_queue_t* queue);
   // A queue that ROCr has made for itself.
   void add_queue_of_rocr(const hsa_queue_t* queue, hsa_agent_t agent);
@@ -85,6 +90,7 @@ class Session {
   struct Unwatched {
     const hsa_queue_t* queue;  // null: destroyed
     QueueReport report;
+    bool counts_packets = true;  // its write index does
     std::optional<uint64_t> noted{};
   };
   struct OfRocr {
@@ -95,6 +101,7 @@ class Session {
   };
 
   std::string describe(hsa_agent_t agent);  // with mutex_
+  bool is_known(const hsa_queue_t* queue) const;
   bool is_ring_in_device_memory(const hsa_queue_t* queue) const;
   QueueReport close(const QueueWatch& watch, std::optional<uint64_t> write_index) const;
   Report make_report();
@@ -111,6 +118,7 @@ class Session {
   std::vector<Watched> queues_;
   std::vector<Unwatched> unwatched_;
   std::vector<OfRocr> of_rocr_;
+  uint64_t unknown_queues_ = 0;
   std::vector<DeviceBound> devices_;
 };
 

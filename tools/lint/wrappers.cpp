@@ -116,6 +116,33 @@ hsa_status_t queue_intercept_create(hsa_agent_t agent, uint32_t size, hsa_queue_
   return status;
 }
 
+// hsa_amd_queue_create of AMD extension 1.26 and newer; older headers lack it. HIP creates its
+// queues by it. Some of the queues may exist although the call returns an error.
+hsa_status_t queues_create(hsa_agent_t agent, support::QueueDescriptor* descriptors,
+                           uint32_t count) {
+  const auto create = session().amd<support::QueueCreate>(AmdFunction::queue_create);
+  if (descriptors == nullptr || count == 0) return create(agent, descriptors, count);
+  // Another version may have another size.
+  if (descriptors->version != support::QueueDescriptor::kVersion) {
+    const hsa_status_t status = create(agent, descriptors, count);
+    session().add_unknown_queues(count);
+    return status;
+  }
+  const std::span all(descriptors, count);
+  for (support::QueueDescriptor& each : all)
+    each.queue = nullptr;  // ROCr may return before it does
+  const hsa_status_t status = create(agent, descriptors, count);
+  for (const support::QueueDescriptor& each : all) {
+    if (each.queue == nullptr) continue;
+    if (each.engine != support::QueueDescriptor::kCompute)
+      session().add_queue_of_other_engine(agent, each.queue);
+    else
+      session().add_queue(agent, each.queue,
+                          (each.flags & support::QueueDescriptor::kRingInDeviceMemory) != 0);
+  }
+  return status;
+}
+
 // ROCr notifies one function of its own queues, the lint's. It passes the notice on to the function
 // that a later tool has registered.
 struct OtherNotifier {
@@ -467,6 +494,7 @@ void install(Session& to, CoreApiTable& core, const AmdEntries& amd_entries) {
   replace(amd_entries, AmdFunction::ipc_signal_attach, ipc_signal_attach);
   replace(amd_entries, AmdFunction::signal_create, amd_signal_create);
   replace(amd_entries, AmdFunction::queue_intercept_create, queue_intercept_create);
+  replace(amd_entries, AmdFunction::queue_create, queues_create);
   replace(amd_entries, AmdFunction::runtime_queue_create_register, runtime_queue_create_register);
   {
     const std::lock_guard lock(other_notifier.mutex);

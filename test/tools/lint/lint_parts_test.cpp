@@ -184,6 +184,38 @@ TEST_CASE("a report that cannot be written is an error number, and no signal") {
   close(ends[1]);
 }
 
+// Headers as ROCr with and without hsa_amd_queue_create has them, and others that would be wrong.
+namespace headers {
+
+template <int kEngineWords>
+struct Descriptor {
+  uint16_t version, flags;
+  uint8_t engine_type, reserved_header[3];
+  uint32_t queue_size_bytes, priority;
+  void (*callback)(hsa_status_t, hsa_queue_t*, void*);
+  void* callback_data;
+  hsa_queue_t* queue;
+  uint64_t engine[kEngineWords];
+  uint32_t traffic_class;
+  uint8_t reserved[20];
+};
+template <int kBefore, class Of>
+struct Table {
+  ApiTableVersion version;
+  void* before[kBefore];
+  hsa_status_t (*hsa_amd_queue_create_fn)(hsa_agent_t, Of*, uint32_t);
+};
+struct OlderTable {
+  ApiTableVersion version;
+};
+using uptempo::support::queue_create_agrees;
+static_assert(queue_create_agrees<OlderTable>(2));
+static_assert(queue_create_agrees<Table<86, Descriptor<4>>>(2));
+static_assert(!queue_create_agrees<Table<85, Descriptor<4>>>(2));
+static_assert(!queue_create_agrees<Table<86, Descriptor<5>>>(2));
+
+}  // namespace headers
+
 TEST_CASE("tables of an unknown ROCr are refused by name") {
   auto bytes = std::make_unique<std::array<void*, 200>>();  // the largest table of AMD's extensions
   CoreApiTable core{};
@@ -218,6 +250,11 @@ TEST_CASE("tables of an unknown ROCr are refused by name") {
   CHECK(check_tables(root)[AmdFunction::signal_wait_all] == nullptr);
   set_amd(2, 688);
   CHECK(position(AmdFunction::signal_wait_all) == 71);
+  // hsa_amd_queue_create is the 87th function, of step 0x10.
+  set_amd(2, 16 + 86 * 8);
+  CHECK(check_tables(root)[AmdFunction::queue_create] == nullptr);
+  set_amd(2, 16 + 87 * 8);
+  CHECK(position(AmdFunction::queue_create) == 86);
 
   const auto error = [&] { return error_of([&] { (void)check_tables(root); }); };
   set_amd(1, 416);
