@@ -1,23 +1,21 @@
 #include "engine/runtime/counters.hpp"
 
-#include <algorithm>
-#include <memory>
 #include <mutex>
-#include <vector>
 
 namespace uptempo {
 namespace {
+
+class ThreadBlock;
 
 // The blocks of all threads, and the sum of those of ended threads. Never destroyed: threads may
 // end after static destructors.
 struct Registry {
   std::mutex mutex;
-  std::vector<const detail::CounterBlock*> live;
+  ThreadBlock* live = nullptr;
   Counters retired;
   // For threads that count in destructors after their own block is destroyed. Threads that do so
   // concurrently may lose counts.
   detail::CounterBlock late;
-  Registry() { live.push_back(&late); }
 };
 
 Registry& registry() {
@@ -33,22 +31,31 @@ Counters read(const detail::CounterBlock& block) noexcept {
   return out;
 }
 
+// Links itself into the list: a thread may count for the first time where nothing may fail.
 class ThreadBlock {
  public:
-  ThreadBlock() {
+  ThreadBlock() noexcept {
     const std::lock_guard lock(registry().mutex);
-    registry().live.push_back(&block);
+    next = registry().live;
+    link_ = &registry().live;
+    if (next != nullptr) next->link_ = &next;
+    registry().live = this;
   }
   ~ThreadBlock() {
     const std::lock_guard lock(registry().mutex);
     registry().retired += read(block);
-    std::erase(registry().live, &block);
+    *link_ = next;
+    if (next != nullptr) next->link_ = link_;
     detail::block_of_this_thread = &registry().late;
   }
   ThreadBlock(const ThreadBlock&) = delete;
   ThreadBlock& operator=(const ThreadBlock&) = delete;
 
   detail::CounterBlock block;
+  ThreadBlock* next;
+
+ private:
+  ThreadBlock** link_;  // the pointer to this block
 };
 
 }  // namespace
@@ -70,7 +77,9 @@ Counters& Counters::operator-=(const Counters& other) noexcept {
 Counters Counters::now() {
   const std::lock_guard lock(registry().mutex);
   Counters sum = registry().retired;
-  for (const detail::CounterBlock* block : registry().live) sum += read(*block);
+  sum += read(registry().late);
+  for (const ThreadBlock* thread = registry().live; thread != nullptr; thread = thread->next)
+    sum += read(thread->block);
   return sum;
 }
 
