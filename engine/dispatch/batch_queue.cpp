@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "aql/amd_abi.hpp"
+#include "engine/completion/end_wait.hpp"
 #include "engine/dispatch/shared_hsa_queue.hpp"
 #include "engine/runtime/counters.hpp"
 #include "engine/runtime/error.hpp"
@@ -441,8 +442,19 @@ void BatchQueue::close(Publication& publication, Deadline deadline) noexcept {
   const aql::Packet64 closing = aql::to_packet(
       aql::BarrierAnd{.flags = {aql::Barrier::on, aql::FenceScope::agent, aql::FenceScope::system},
                       .completion_signal = publication.completion});
-  // Returns when a slot is free, the queue has failed or the deadline has passed.
-  if (const aql::PublishResult result = writer_->publish(std::span(&closing, 1), deadline))
+  // Each returns when a slot is free, the queue has failed or the deadline has passed.
+  const auto publish = [&](Deadline until) {
+    return writer_->publish(std::span(&closing, 1), until);
+  };
+  const Deadline silent = Deadline::after(kSilentWait);
+  const bool is_silent = deadline.when() <= silent.when();
+  aql::PublishResult result = publish(is_silent ? deadline : silent);
+  if (result.status == aql::PublishStatus::resource_full && !is_silent) {
+    say_waiting(timeline_, deadline,
+                [this] { return "a partly published batch of " + flight_name(); });
+    result = publish(deadline);
+  }
+  if (result) {
     count_published(
         {.packets = 1, .completion_signals = 1, .doorbells = result.doorbells, .batches = 0},
         aql::costs_of(closing.header()));
@@ -454,6 +466,13 @@ void BatchQueue::drop(Publication& publication, Deadline deadline) noexcept {
     if (publication.published != 0) close(publication, deadline);
     if (ring_batch_ == &publication) {
       flight_.note_dropped(writer_->next_index() + publication.packets.size());
+  } else if (result.status == aql::PublishStatus::resource_full) {
+    // Nothing would tell when the published packets are complete.
+    give_up(
+        "a partly published batch was dropped, and no slot of the ring became free for the "
+        "packet that completes it",
+        "is given up");
+  }
       publication.packets.discard();
     }
     kernargs_.drop(publication.kernargs);

@@ -62,8 +62,14 @@ class BatchQueue : public QueueResources {
   // the rest stays in `publication`, and the next submit() continues with it.
   std::optional<uint64_t> submit(Publication& publication, Deadline deadline);
   // Drops an unsubmitted or partly published batch. For a partly published one, waits until the
-  // deadline for the slot of the packet that closes it.
-  void drop(Publication& publication, Deadline deadline = Deadline::never()) noexcept;
+  // deadline for the slot of the packet that closes it. At the deadline, the queue fails: nothing
+  // tells when the published packets are complete.
+  void drop(Publication& publication, Deadline deadline) noexcept;
+  // The same, until QueueOptions::drain_timeout.
+  void drop(Publication& publication) noexcept {
+    drop(publication,
+         publication.published == 0 ? Deadline::now() : Deadline::after(options_.drain_timeout));
+  }
 
   // Throws the Error for the last submit() that returned empty.
   [[noreturn]] void throw_last_refusal() const;

@@ -29,7 +29,9 @@
 // and keeps the batch, so the caller can submit again. A batch longer than the ring less eight
 // slots (longest_run() in writer.hpp) may then be partly published; the next submit() publishes the
 // rest. Until then the batch accepts no more packets and the queue no other batch: both throw
-// Error. Destroying a partly published batch waits for a slot and closes it with a barrier packet.
+// Error. Destroying or clearing a partly published batch waits for a slot and closes it with a
+// barrier packet. If no slot becomes free within QueueOptions::drain_timeout, the queue fails as if
+// it were destroyed (queue.hpp): waits for its unfinished work, and later submissions, throw Error.
 //
 // Thread safety: the thread that owns the queue.
 //

@@ -108,12 +108,12 @@ QueueResources::QueueResources(const Parts& parts, std::span<const hsa_signal_t>
   }
 }
 
-QueueResources::QueueResources(Failure failure)
+QueueResources::QueueResources(const Failure& failure)
     : options_({.publications = 1}),
       signals_({}, options_.marks),
       timeline_(Timeline::acquire(options_.publications)),
       kernargs_({}, KernargPool::kBlockAlignment) {
-  timeline_.fail(failure.status, std::move(failure.text));
+  timeline_.fail(failure.status, failure.text);
 }
 
 void QueueResources::connect(const Parts& parts) {
@@ -189,16 +189,21 @@ QueueResources::~QueueResources() {
 void QueueResources::drain(Deadline deadline) noexcept {
   const uint64_t last = timeline_.last_begun();
   if (timeline_.is_done(last)) return;
-  const WaitResult result = wait_for_end(timeline_, last, deadline, flight_name().c_str());
+  const WaitResult result =
+      wait_for_end(timeline_, last, deadline, [this] { return flight_name(); });
   if (result == WaitResult::done) return;
+  give_up("its Queue was destroyed before the work was complete",
+          "is destroyed with unfinished work, which is lost");
+}
+
+void QueueResources::give_up(const char* why, const char* what) noexcept {
+  // With an error of its own, it has said what is lost.
+  const bool had_failed = timeline_.failed();
   queue_.stop();
-  const bool lost = timeline_.fail(HSA_STATUS_ERROR_INVALID_QUEUE,
-                                   "its Queue was destroyed before the work was complete");
-  // It finished at the last moment, or had failed before, with an error of its own.
-  if (!lost || result != WaitResult::timed_out) return;
+  // False if it finished at the last moment.
+  if (!timeline_.fail(HSA_STATUS_ERROR_INVALID_QUEUE, why) || had_failed) return;
   count(&CounterBlock::queues_given_up);
-  say(fmt::format("{} is destroyed with unfinished work, which is lost: {}", flight_name(),
-                  timeline_.failure().text));
+  say([&] { return fmt::format("{} {}: {}", flight_name(), what, timeline_.failure().text); });
 }
 
 void QueueResources::reclaim_finished(uint32_t limit) noexcept {

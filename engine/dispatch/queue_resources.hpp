@@ -121,7 +121,7 @@ class QueueResources {
   QueueResources(const Parts& parts, std::span<const hsa_signal_t> signals,
                  const QueueOptions& options);
   // Without a queue: failed from the beginning.
-  explicit QueueResources(Failure failure);
+  explicit QueueResources(const Failure& failure);
   ~QueueResources();
 
   bool wait_for_oldest(Deadline deadline);
@@ -147,6 +147,10 @@ class QueueResources {
   // Returns when every begun publication is complete, or at the deadline, when unfinished ones are
   // lost.
   void drain(Deadline deadline) noexcept;
+  // Ends the use of a queue whose work is unfinished at a deadline. Stops the HSA queue, unless it
+  // is borrowed or shared, and fails the timeline with `why`. If that loses work, counts it and
+  // says "<queue> <what>: <why>".
+  void give_up(const char* why, const char* what) noexcept;
 
   std::optional<Agent> agent_;
   QueueOptions options_;

@@ -38,7 +38,8 @@
 // Thread safety: one owner at a time, which must also own the queue of a replay.
 //
 // Lifetime: the recording keeps its kernels loaded. Buffers must live until the last replay has
-// completed. The destructor waits up to 10 s for replays in flight; the memory of an unfinished one
+// completed. The destructor abandons a partly published replay and waits up to 10 s for replays in
+// flight; the memory of an unfinished one
 // stays until the end of the Runtime. If a queue is destroyed while a replay is partly published in
 // it, that replay ends as with abandon(). After the end of the Runtime, every call that records,
 // patches or replays throws Error.
@@ -215,8 +216,8 @@ class Recording {
   // Returns empty instead of waiting. Throws Error for a recording longer than the ring less eight
   // slots, which cannot be replayed without waiting.
   std::optional<Completion> try_replay(Queue& queue, CallSite site = CallSite::here());
-  // Ends a partly published replay with a barrier packet, for which it waits for a slot. Otherwise
-  // does nothing.
+  // Ends a partly published replay with a barrier packet, for which it waits for a slot, as the
+  // destructor of a partly published batch (batch_submitter.hpp). Otherwise does nothing.
   void abandon() noexcept;
 
   // Returns the handle of a node that was recorded elsewhere, for a recording from a file

@@ -106,10 +106,13 @@ RecordingState::~RecordingState() {
   const Deadline deadline = Deadline::after(kDrainTimeout);
   for (; flight_count_ != 0; --flight_count_) {
     const Flight& flight = flights_[first_flight_];
-    const WaitResult result = wait_for_end(*flight.timeline, flight.value, deadline, "a recording");
+    const WaitResult result =
+        wait_for_end(*flight.timeline, flight.value, deadline, [] { return "a recording"; });
     if (result == WaitResult::timed_out && !lost_)
-      say("a recording is destroyed before its replays are complete: " +
-          flight.timeline->describe_unfinished());
+      say([&] {
+        return "a recording is destroyed before its replays are complete: " +
+               flight.timeline->describe_unfinished();
+      });
     if (result != WaitResult::done) lost_ = true;
     first_flight_ = next_place(first_flight_);
   }

@@ -65,7 +65,7 @@ namespace uptempo {
   X(host_duties, "host work at the end of a copy: copying out of staging, unpinning")      \
   X(frees_deferred, "buffers freed in the order of a stream")                              \
   X(late_faults, "GPU memory faults attributed to work that was given up")                 \
-  X(queues_given_up, "queues whose unfinished work was lost at their destruction")
+  X(queues_given_up, "queues whose unfinished work was lost in a destructor")
 
 struct Counters {
 #define UPTEMPO_COUNTER_FIELD(name, text) uint64_t name = 0;

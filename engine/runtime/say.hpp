@@ -3,11 +3,21 @@
 // Thread safety: any thread.
 #pragma once
 
+#include <concepts>
+#include <new>
 #include <string>
 
 namespace uptempo::detail {
 
 // Writes "uptempo: <sentence>" and a line end to stderr, with one call.
 void say(const std::string& sentence) noexcept;
+// The same for the sentence that make() returns. Says nothing if memory is short.
+template <std::invocable Make>
+void say(Make&& make) noexcept {
+  try {
+    say(std::string(make()));
+  } catch (const std::bad_alloc&) {
+  }
+}
 
 }  // namespace uptempo::detail

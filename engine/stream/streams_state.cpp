@@ -68,7 +68,7 @@ StreamsState::~StreamsState() {
       is_silent = false;
       for_each_queue([&](StreamQueue& queue) {
         if (queue.busy())
-          say_waiting(queue.source_timeline(), deadline, queue.flight_name().c_str());
+          say_waiting(queue.source_timeline(), deadline, [&] { return queue.flight_name(); });
       });
     }
     give_back_loans();

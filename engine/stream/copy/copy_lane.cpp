@@ -187,11 +187,12 @@ bool CopyLane::is_unfinished(const Event& event) noexcept {
 
 void CopyLane::finish(Deadline deadline) noexcept {
   const uint64_t last = timeline_.last_begun();
-  const std::string name = fmt::format("the copies {}", options_.name);
+  const auto name = [this] { return "the copies " + options_.name; };
   const WaitResult result = watch_.usable() && !timeline_.is_done(last)
-                                ? wait_for_end(timeline_, last, deadline, name.c_str())
+                                ? wait_for_end(timeline_, last, deadline, name)
                                 : WaitResult::done;
-  if (result == WaitResult::timed_out) say(name + " are destroyed before the last is finished");
+  if (result == WaitResult::timed_out)
+    say([&] { return name() + " are destroyed before the last is finished"; });
   if (!timeline_.is_done(last))
     timeline_.fail(HSA_STATUS_ERROR, "its Streams were destroyed before the copy was finished");
   const std::lock_guard lock(mutex_);

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -109,6 +110,39 @@ TEST_CASE("a batch that is interrupted and then dropped returns everything", "[s
   CHECK(device.queue().pressure().kernarg_slabs.free() == slabs);
   CHECK(device.queue().pressure().signals.free() == signals);
   CHECK(device.processor().completed_count() == 17);
+}
+
+TEST_CASE("a partly published batch that cannot be completed ends with its queue at the deadline",
+          "[submit]") {
+  DoubleOptions options{.device = {.ring_size = 16, .paused = true}};
+  options.queue.drain_timeout = 20ms;
+  std::vector<uint32_t> ran;
+  DoubleDevice device(options, [&](uint32_t number) { ran.push_back(number); });
+  const auto kernel = number_kernel();
+  const Counters before = Counters::now();
+  const bool clears = GENERATE(false, true);
+  std::optional<BatchSubmitter> batch;
+  batch.emplace(device.queue(), BatchOptions{});
+  for (uint32_t i = 0; i < 40; ++i) batch->dispatch(kernel, Grid{1}, i);
+  CHECK(error_of<Error>([&] { batch->submit(Deadline::after(1ms)); }) != "no error");
+  if (clears) {
+    batch->clear();
+  } else {
+    batch.reset();
+  }
+  CHECK((Counters::now() - before).queues_given_up == 1);
+  const std::string reason =
+      "a partly published batch was dropped, and no slot of the ring became free";
+  CHECK(contains(error_of<Error>([&] { device.queue().wait(); }), reason));
+  batch.reset();
+  BatchSubmitter other(device.queue(), {});
+  other.dispatch(kernel, Grid{1}, 40u);
+  CHECK(contains(error_of<Error>([&] { other.submit(); }), reason));
+  // Its packets still run, and read kernargs that nothing else has used.
+  device.processor().resume();
+  CHECK(device.processor().wait_completed(16));
+  REQUIRE(ran.size() == 16);
+  for (uint32_t i = 0; i < 16; ++i) CHECK(ran[i] == i);
 }
 
 TEST_CASE("a full ring refuses a try, and the batch can be submitted later unchanged", "[submit]") {
