@@ -1,13 +1,15 @@
 #include "engine/completion/completed_signal.hpp"
 
+#include <utility>
+
 #include "engine/completion/completion_thread.hpp"
-#include "engine/completion/timeline.hpp"
 
 namespace uptempo::detail {
 
-CompletedSignal::CompletedSignal(hsa_signal_t signal, const Completion& completion)
+CompletedSignal::CompletedSignal(hsa_signal_t signal, const Completion& completion,
+                                 Place&& place) noexcept
     : signal_(signal), completion_(completion) {
-  completion_.timeline_->complete_too(signal, completion_.value());
+  completion_.timeline_->complete_too(signal, completion_.value(), std::move(place.list));
 }
 
 CompletedSignal::Fate CompletedSignal::fate() noexcept {

@@ -12,15 +12,19 @@
 
 #include "engine/completion/completion.hpp"
 #include "engine/completion/detail/awaited.hpp"
+#include "engine/completion/timeline.hpp"
 
 namespace uptempo::detail {
 
 class CompletedSignal {
  public:
+  // Memory for one object. Allocates; made before the packet is published.
+  struct Place {
+    Timeline::SignalPlace list{1};
+  };
   CompletedSignal() = default;
-  // `signal` has no event and holds 0. Call after the packet has been published. Throws
-  // std::bad_alloc.
-  CompletedSignal(hsa_signal_t signal, const Completion& completion);
+  // `signal` has no event and holds 0. Call after the packet has been published.
+  CompletedSignal(hsa_signal_t signal, const Completion& completion, Place&& place) noexcept;
 
   enum class Fate : uint8_t {
     unfinished,

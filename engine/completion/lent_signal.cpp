@@ -15,7 +15,11 @@ LentSignal::~LentSignal() {
   if (completion_.timeline_ != nullptr) completion_.timeline_->end_loan(completion_.value());
 }
 
-void LentSignal::read_by(const Completion& borrower) {
+void LentSignal::expect_reader(const Completion& borrower) {
+  completion_.timeline_->expect_dependent(*borrower.timeline_);
+}
+
+void LentSignal::read_by(const Completion& borrower) noexcept {
   const Completion awaited = std::exchange(completion_, {});
   awaited.timeline_->lent_to(awaited.value(), *borrower.timeline_, borrower.value());
   awaited.timeline_->fail_too(*borrower.timeline_, awaited.value());

@@ -37,9 +37,11 @@ class LentSignal {
   ~LentSignal();
 
   hsa_signal_t signal() const noexcept { return signal_; }
-  // The packets that wait for the signal are published, in `borrower`. Throws std::bad_alloc; then
-  // the borrower's queue does not fail with the lending one.
-  void read_by(const Completion& borrower);
+  // Packets of the queue of `borrower`, which may be any of its publications, are about to wait for
+  // the signal. Throws std::bad_alloc.
+  void expect_reader(const Completion& borrower);
+  // These packets are published, in `borrower`. Requires expect_reader().
+  void read_by(const Completion& borrower) noexcept;
 
   // True if both are of one queue and `later` does not complete first.
   static bool are_in_order(const Completion& earlier, const Completion& later) noexcept;

@@ -61,6 +61,11 @@ void Timeline::cancel() noexcept {
   publications_.cancel();
 }
 
+void Timeline::expect_times(size_t packets) {
+  const std::lock_guard lock(mutex_);
+  times_.reserve(place(publications_.last_begun() + 1), packets);
+}
+
 void Timeline::time(ReadTimes read) {
   const std::lock_guard lock(mutex_);
   const uint64_t value = publications_.last_begun();
@@ -160,12 +165,12 @@ bool Timeline::watched_failed() noexcept {
   return visit && failing();
 }
 
-bool Timeline::fail(hsa_status_t status, std::string text) noexcept {
+bool Timeline::fail(hsa_status_t status, std::string_view text) noexcept {
   std::vector<detail::FailureRecord::Dependent> dependents;
   std::string passed_on;
   {
     const std::lock_guard lock(mutex_);
-    if (note_failure(status, std::move(text))) {
+    if (note_failure(status, text)) {
       dependents = failure_.take_dependents();
       if (!dependents.empty())
         passed_on = detail::FailureRecord::passed_on(failure_.failure().text);
@@ -179,18 +184,19 @@ bool Timeline::fail(hsa_status_t status, std::string text) noexcept {
 }
 
 // Requires mutex_. Returns true for the first failure.
-bool Timeline::note_failure(hsa_status_t status, std::string text) noexcept {
+bool Timeline::note_failure(hsa_status_t status, std::string_view given) noexcept {
   if (failure_.noted()) return false;
   // Publications that are complete by now stay complete. No signal is read after this, because
   // callers may destroy theirs.
   note_completed();
-  // Work that waits for another queue is not what has failed.
-  if (describe_ && !detail::FailureRecord::is_passed_on(text)) {
-    try {
+  std::string text;
+  try {
+    text = given;
+    // Work that waits for another queue is not what has failed.
+    if (describe_ && !detail::FailureRecord::is_passed_on(given))
       if (const std::string unfinished = describe_(); !unfinished.empty())
         text += "; first unfinished: " + unfinished;
-    } catch (const std::bad_alloc&) {  // the failure matters more than its description
-    }
+  } catch (const std::bad_alloc&) {  // the failure matters more than its description
   }
   failure_.note(status, std::move(text));
   // The owner may begin a publication meanwhile that this does not see. A waiter checks for the
@@ -209,10 +215,11 @@ bool Timeline::note_failure(hsa_status_t status, std::string text) noexcept {
   return true;
 }
 
-void Timeline::complete_too(hsa_signal_t signal, uint64_t value) {
+void Timeline::complete_too(hsa_signal_t signal, uint64_t value, SignalPlace&& place) noexcept {
   const std::lock_guard lock(mutex_);
   if (!failure_.noted()) {
-    failure_.add_signal({signal, value});
+    place.front() = {signal, value};
+    failure_.add_signal(std::move(place));
   } else if (!is_known(value)) {
     aql::rearm(signal, -1);
   }
@@ -223,18 +230,25 @@ void Timeline::forget_signal(hsa_signal_t signal) noexcept {
   failure_.remove_signal(signal);
 }
 
-void Timeline::fail_too(Timeline& dependent, uint64_t value) {
-  Failure found;
+void Timeline::expect_dependent(Timeline& dependent) {
+  const std::lock_guard lock(mutex_);
+  failure_.expect_dependent(dependent);
+}
+
+void Timeline::fail_too(Timeline& dependent, uint64_t value) noexcept {
+  hsa_status_t status;
+  std::string passed_on;
   {
     const std::lock_guard lock(mutex_);
+    if (is_known(value)) return;
     if (!failure_.noted()) {
       failure_.add_dependent({&dependent, value});
       return;
     }
-    if (is_known(value)) return;
-    found = failure_.failure();
+    status = failure_.failure().status;
+    passed_on = detail::FailureRecord::passed_on(failure_.failure().text);
   }
-  dependent.fail(found.status, detail::FailureRecord::passed_on(found.text));
+  dependent.fail(status, passed_on);
 }
 
 hsa_signal_t Timeline::lend(uint64_t value) {

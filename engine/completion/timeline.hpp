@@ -43,9 +43,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <list>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "aql/amd_abi.hpp"
@@ -103,8 +105,10 @@ class Timeline {
   // the value.
   void cancel() noexcept;
   // Marks the last begun publication as timed. times() calls `read` until the publication is
-  // reclaimed; reclaiming calls it once more.
+  // reclaimed; reclaiming calls it once more. Requires expect_times() before begin().
   void time(ReadTimes read);
+  // The next publication may be timed, with this many packets at most. Throws std::bad_alloc.
+  void expect_times(size_t packets);
   // False if reclaim() would reclaim nothing.
   bool oldest_is_finished() const noexcept {
     if (publications_.pending() == 0) return false;
@@ -158,15 +162,21 @@ class Timeline {
   std::vector<PacketTime> times(uint64_t value);
 
   // Records the first failure; later calls change nothing. Returns true if publications are lost.
-  bool fail(hsa_status_t status, std::string text) noexcept;
+  // If memory is short, the failure has no text, or one without the unfinished work.
+  bool fail(hsa_status_t status, std::string_view text) noexcept;
   bool failed() noexcept { return failure_.noted() || (failure_.watches() && watched_failed()); }
   // Packets of `dependent` wait on the device for `value`. If `value` is lost, now or later, they
-  // would wait forever, so `dependent` fails, too. Allocates for the first value of each dependent.
-  void fail_too(Timeline& dependent, uint64_t value);
+  // would wait forever, so `dependent` fails, too. Call expect_dependent() before, since the last
+  // use of this timeline began.
+  void fail_too(Timeline& dependent, uint64_t value) noexcept;
+  // Allocates for the first value of each dependent: before the packets are published. Throws
+  // std::bad_alloc.
+  void expect_dependent(Timeline& dependent);
   // A packet of publication `value` decrements this event-less signal from 0. If the publication is
   // lost, now or later, the failure stores -1, so that no other queue waits forever. The signal
-  // must live until forget_signal(). Allocates beyond the highest number of signals so far.
-  void complete_too(hsa_signal_t signal, uint64_t value);
+  // must live until forget_signal(). `place`: a list of one, made before the packet is published.
+  using SignalPlace = std::list<detail::FailureRecord::Dependency>;
+  void complete_too(hsa_signal_t signal, uint64_t value, SignalPlace&& place) noexcept;
   // After this call, no failure stores to the signal.
   void forget_signal(hsa_signal_t signal) noexcept;
   // Lends the publication's signal to packets of other queues (lent_signal.hpp). It is not
@@ -237,7 +247,7 @@ class Timeline {
   }
   bool sweep_loans() noexcept;
 
-  bool note_failure(hsa_status_t status, std::string text) noexcept;
+  bool note_failure(hsa_status_t status, std::string_view text) noexcept;
   void wake_awaited_server() noexcept;
 
   WaitResult wait_blocked(uint64_t value, Deadline deadline);

@@ -314,8 +314,10 @@ std::optional<uint64_t> BatchQueue::submit(Publication& publication, Deadline de
   place_flight(first, result, publication.published - before);
   if (!resumes && publication.published != 0) {
     retain(publication);
-    if (!result)  // the unpublished packets have the same signals
-      publication.timing_signals = retained(publication.value).timing_signals;
+    if (!result) {  // the unpublished packets have the same signals; both vectors have room
+      const std::vector<hsa_signal_t>& held = retained(publication.value).timing_signals;
+      publication.timing_signals.assign(held.begin(), held.end());
+    }
   }
   if (result) return settle(publication);
   return settle_refused(publication, result);
@@ -353,8 +355,14 @@ bool BatchQueue::admit_when_free(Publication& publication, Deadline deadline) {
   if (!await_signals(publication, needs, deadline) ||
       !await_ring(publication.packets.size(), deadline))
     return false;
-  if (publication.timing != Timing::none) require_profiling();
+  if (publication.timing != Timing::none) {
+    require_profiling();
+    timeline_.expect_times(needs.timing + size_t{1});
+  }
   publication.timing_signals.reserve(needs.timing);
+  // A partly published batch needs them twice (submit()).
+  if (publication.packets.size() > longest_run())
+    retained(timeline_.last_begun() + 1).timing_signals.reserve(needs.timing);
   // After this point, only a shared ring can refuse the batch.
   take_timing_signals(publication, needs.timing);
   if (publication.own_signal.handle != 0) aql::rearm(publication.own_signal, 1);
@@ -458,6 +466,13 @@ void BatchQueue::close(Publication& publication, Deadline deadline) noexcept {
     count_published(
         {.packets = 1, .completion_signals = 1, .doorbells = result.doorbells, .batches = 0},
         aql::costs_of(closing.header()));
+  } else if (result.status == aql::PublishStatus::resource_full) {
+    // Nothing would tell when the published packets are complete.
+    give_up(
+        "a partly published batch was dropped, and no slot of the ring became free for the "
+        "packet that completes it",
+        "is given up");
+  }
 }
 
 void BatchQueue::drop(Publication& publication, Deadline deadline) noexcept {
@@ -466,13 +481,6 @@ void BatchQueue::drop(Publication& publication, Deadline deadline) noexcept {
     if (publication.published != 0) close(publication, deadline);
     if (ring_batch_ == &publication) {
       flight_.note_dropped(writer_->next_index() + publication.packets.size());
-  } else if (result.status == aql::PublishStatus::resource_full) {
-    // Nothing would tell when the published packets are complete.
-    give_up(
-        "a partly published batch was dropped, and no slot of the ring became free for the "
-        "packet that completes it",
-        "is given up");
-  }
       publication.packets.discard();
     }
     kernargs_.drop(publication.kernargs);

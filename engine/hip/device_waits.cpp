@@ -67,13 +67,17 @@ bool DeviceWaits::Line::publish(hsa_signal_t awaited_signal, Word word) {
       aql::to_packet(aql::BarrierAnd{.flags = {Barrier::on, FenceScope::system, FenceScope::system},
                                      .dependencies = {awaited_signal},
                                      .completion_signal = word.signal()}));
-  const std::optional<Completion> published = batch->try_submit();
-  if (published) {
-    packets = *published;
-  } else {
+  try {
+    if (const std::optional<Completion> published = batch->try_submit()) {
+      packets = *published;
+      return true;
+    }
+  } catch (...) {
     batch->clear();
+    throw;
   }
-  return published.has_value();
+  batch->clear();
+  return false;
 }
 
 std::optional<Completion> DeviceWaits::decrement(Word word, const Completion& awaited) {
@@ -83,7 +87,9 @@ std::optional<Completion> DeviceWaits::decrement(Word word, const Completion& aw
   for (Line& line : lines_) {
     try {
       if (line.has_ended()) line.open(device_);
-      if (!line.takes(awaited) || !line.publish(signal->signal(), word)) continue;
+      if (!line.takes(awaited)) continue;
+      signal->expect_reader(line.queue->last_submitted());
+      if (!line.publish(signal->signal(), word)) continue;
     } catch (const Error&) {  // no Runtime, no queue left, or the queue has just failed
       line.close();
       continue;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <optional>
+#include <utility>
 
 #include "aql/packet.hpp"
 #include "engine/completion/completed_signal.hpp"
@@ -127,9 +128,10 @@ void wait_in_stream(hipStream_t stream, Mine& mine) {
     return;
   }
   Words& words = Words::of(facts.device);
+  CompletedSignal::Place place;
   const Word word = words.take(0);
   // If this throws, the word is not used again: a packet may decrement it.
-  words.expect_ack(word, put_signal(mine, word));
+  words.expect_ack(word, put_signal(mine, word), std::move(place));
   wait_for_sign(stream, word);
 }
 
@@ -155,10 +157,17 @@ void record_after(hipEvent_t event, Mine& mine) {
 // Returns a word that is decremented after the publication. Empty if that has finished meanwhile.
 std::optional<Word> take_sign_of(const Completion& awaited, int device) {
   Words& words = Words::of(device);
+  CompletedSignal::Place place;
   const Word word = words.take(0);
-  // If this throws, the word is not used again: a packet may decrement it.
-  if (const std::optional<Completion> packet = DeviceWaits::of(device).decrement(word, awaited)) {
-    words.expect_ack(word, *packet);
+  std::optional<Completion> packet;
+  try {
+    packet = DeviceWaits::of(device).decrement(word, awaited);
+  } catch (...) {  // no packet is published
+    words.give_back(word);
+    throw;
+  }
+  if (packet) {
+    words.expect_ack(word, *packet, std::move(place));
     return word;
   }
   if (CompletedSignal::fate_of(awaited) != CompletedSignal::Fate::unfinished) {

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <memory>
 #include <string_view>
+#include <utility>
 
 #include "aql/amd_abi.hpp"
 #include "engine/hip/current_device.hpp"
@@ -97,8 +98,9 @@ void Words::expect_read(Word word, const Completion& packet) noexcept {
   uses_.push_back({.word = word, .over = 0, .packet = packet});
 }
 
-void Words::expect_ack(Word word, const Completion& packet) {
-  CompletedSignal completed(word.signal(), packet);
+void Words::expect_ack(Word word, const Completion& packet,
+                       CompletedSignal::Place&& place) noexcept {
+  const CompletedSignal completed(word.signal(), packet, std::move(place));
   const std::lock_guard lock(mutex_);
   uses_.push_back({.word = word, .over = kFree, .packet = packet, .completed = completed});
 }

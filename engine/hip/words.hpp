@@ -62,8 +62,9 @@ class Words {
   // HIP writes 0, and a packet of the publication waits for it.
   void expect_read(Word word, const Completion& packet) noexcept;
   // A packet of the publication decrements the word, and HIP then writes kFree. Call after the
-  // packet has been published and before HIP waits.
-  void expect_ack(Word word, const Completion& packet);
+  // packet has been published and before HIP waits. `place`: made before that.
+  void expect_ack(Word word, const Completion& packet,
+                  detail::CompletedSignal::Place&& place) noexcept;
   // The completion thread stores -1 in the word, which holds 0, when the publication has completed
   // or failed. HIP then writes kFree. The publication is not complete yet. Throws std::bad_alloc or
   // std::system_error; the word is then unused.

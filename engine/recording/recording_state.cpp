@@ -36,14 +36,22 @@ std::optional<Agent> agent_of(const BatchQueue& state) {
 
 constexpr auto kDrainTimeout = std::chrono::seconds(10);
 
-// Keeps kernels that may still run after their recording was destroyed. They stay loaded until the
-// end of the Runtime, which unloads all code.
-void leave_loaded(std::set<std::shared_ptr<const KernelInfo>>&& kernels) {
-  static std::mutex mutex;
-  static auto* const left = new std::vector<std::set<std::shared_ptr<const KernelInfo>>>;
-  const std::lock_guard lock(mutex);
-  left->push_back(std::move(kernels));
-}
+// Kernels that may still run after their recording was destroyed. They stay loaded until the end of
+// the Runtime, which unloads all code.
+struct LeftLoaded {
+  static LeftLoaded& of_process() {
+    static auto* const all = new LeftLoaded;
+    return *all;
+  }
+  void add(RecordingState::Kernels&& kernels) noexcept {
+    const std::lock_guard lock(mutex_);
+    kernels_.merge(kernels);
+  }
+
+ private:
+  std::mutex mutex_;
+  RecordingState::Kernels kernels_;
+};
 
 }  // namespace
 
@@ -87,6 +95,7 @@ RecordingState::RecordingState(BatchQueue& state, const RecordingOptions& option
   publication_.timing = options.timing;
   publication_.chunking = options.chunking;
   partly_out_.publication = &publication_;
+  (void)LeftLoaded::of_process();  // here, where it may throw
   if (!agent_) return;
   if (!state.usable())
     refuse("a recording for a queue", "the Runtime of that queue was destroyed",
@@ -118,7 +127,7 @@ RecordingState::~RecordingState() {
   }
   if (!lost_) return;
   for (KernargMemory& memory : memory_) memory.leave_to_session();
-  leave_loaded(std::move(kernels_));
+  LeftLoaded::of_process().add(std::move(kernels_));
 }
 
 std::span<std::byte> RecordingState::allocate(size_t bytes) {
@@ -271,16 +280,19 @@ void RecordingState::raw(const aql::Packet64& packet) {
            "its type is INVALID: the packet processor would wait for it forever",
            "give the packet its final header");
   if (publication_.packets.full()) publication_.packets.grow();
-  nodes_.emplace_back();
+  // With room for the barrier packet that a replay may append, when nothing may fail.
+  if (nodes_.capacity() < nodes_.size() + 2) nodes_.reserve(2 * (nodes_.size() + 2));
   publication_.put(packet);
+  nodes_.emplace_back();
   publication_.replan();
 }
 
 void RecordingState::complete_finished() {
   keep_in_step();
   if (publication_.packets.full()) publication_.packets.grow();
-  nodes_.emplace_back();
+  nodes_.reserve(nodes_.size() + 1);
   publication_.put_barrier();
+  nodes_.emplace_back();
   publication_.replan();
 }
 

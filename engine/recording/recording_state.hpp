@@ -33,6 +33,8 @@ struct RecordedNode;
 
 class RecordingState {
  public:
+  using Kernels = std::set<std::shared_ptr<const KernelInfo>>;
+
   // Allocates kernarg memory of the queue's agent. Throws Error.
   RecordingState(BatchQueue& state, const RecordingOptions& options);
   // Uses the caller's kernarg memory, like device memory if `writes` is needed.
@@ -137,8 +139,7 @@ class RecordingState {
   Publication publication_;
   DispatchShapes shapes_;
   std::vector<Recorded> nodes_;
-  std::set<std::shared_ptr<const KernelInfo>>
-      kernels_;  // of all current and earlier nodes, because replays in flight may run any of them
+  Kernels kernels_;  // of all current and earlier nodes: replays in flight may run any of them
   const KernargPlace place_;
   DeviceWrites writes_;
   std::vector<KernargMemory> memory_;

@@ -1,6 +1,7 @@
 #include "engine/completion/timeline/failure_record.hpp"
 
 #include <algorithm>
+#include <new>
 
 #include "engine/runtime/session.hpp"
 
@@ -39,7 +40,12 @@ FailureRecord::Report FailureRecord::reported() const noexcept {
                                       : "the owner of the borrowed queue reported an error"};
 }
 
-void FailureRecord::add_dependent(const Dependent& dependent) {
+void FailureRecord::expect_dependent(Timeline& timeline) {
+  if (std::ranges::find(dependents_, &timeline, &Dependent::timeline) == dependents_.end())
+    dependents_.push_back({&timeline, 0});
+}
+
+void FailureRecord::add_dependent(const Dependent& dependent) noexcept {
   const auto at = std::ranges::find(dependents_, dependent.timeline, &Dependent::timeline);
   if (at == dependents_.end()) {
     dependents_.push_back(dependent);
@@ -48,12 +54,16 @@ void FailureRecord::add_dependent(const Dependent& dependent) {
   }
 }
 
-bool FailureRecord::is_passed_on(const std::string& text) noexcept {
+bool FailureRecord::is_passed_on(std::string_view text) noexcept {
   return text.starts_with(kPassedOn);
 }
 
-std::string FailureRecord::passed_on(const std::string& text) {
-  return is_passed_on(text) ? text : std::string(kPassedOn) + text;
+std::string FailureRecord::passed_on(const std::string& text) noexcept {
+  try {
+    return is_passed_on(text) ? text : std::string(kPassedOn) + text;
+  } catch (const std::bad_alloc&) {
+    return {};
+  }
 }
 
 void FailureRecord::clear() noexcept {

@@ -13,6 +13,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <list>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -69,15 +70,21 @@ class FailureRecord {
     Timeline* timeline;
     uint64_t value;
   };
-  // Keeps the highest value of each timeline. Allocates for a new timeline.
-  void add_dependent(const Dependent& dependent);
+  // Keeps the highest value of each timeline. Requires expect_dependent() for the timeline, since
+  // the last take_dependents() or clear().
+  void add_dependent(const Dependent& dependent) noexcept;
+  // Allocates for a new timeline.
+  void expect_dependent(Timeline& timeline);
   std::vector<Dependent> take_dependents() noexcept { return std::exchange(dependents_, {}); }
   // A caller's signal that a packet of the publication decrements.
   struct Dependency {
     hsa_signal_t signal;
     uint64_t value;
   };
-  void add_signal(const Dependency& signal) { signals_.push_back(signal); }
+  // Adds the dependency of a list of one.
+  void add_signal(std::list<Dependency>&& signal) noexcept {
+    signals_.splice(signals_.end(), signal);
+  }
   void remove_signal(hsa_signal_t signal) noexcept {
     std::erase_if(signals_, [=](const Dependency& d) { return d.signal.handle == signal.handle; });
   }
@@ -88,9 +95,9 @@ class FailureRecord {
     signals_.clear();
   }
   // Describes this failure to a timeline that waits for it. The prefix is added once, however long
-  // the chain.
-  static std::string passed_on(const std::string& text);
-  static bool is_passed_on(const std::string& text) noexcept;
+  // the chain. Empty if memory is short.
+  static std::string passed_on(const std::string& text) noexcept;
+  static bool is_passed_on(std::string_view text) noexcept;
 
   // Forgets the failure, the dependents and the signals; the watched source stays.
   void clear() noexcept;
@@ -100,7 +107,7 @@ class FailureRecord {
   std::atomic<const std::atomic<hsa_status_t>*> watched_{nullptr};
   Failure failure_;
   std::vector<Dependent> dependents_;
-  std::vector<Dependency> signals_;
+  std::list<Dependency> signals_;
 };
 
 }  // namespace detail

@@ -28,6 +28,8 @@ class KeptTimes {
 
   explicit KeptTimes(size_t places) : entries_(places) {}
 
+  // So that expect(), and reading that many times, do not allocate.
+  void reserve(size_t place, size_t times) { entries_[place].times.reserve(times); }
   // `read` reads the times of `value`, a publication in this place.
   void expect(size_t place, uint64_t value, Read read);
   void forget(size_t place) noexcept { entries_[place] = {}; }

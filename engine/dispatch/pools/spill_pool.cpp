@@ -44,8 +44,9 @@ bool SpillPool::reserve(uint64_t block_bytes, Timeline& timeline,
       ++i;
       continue;
     }
-    size_bytes_ -= blocks_[i].memory.size_bytes();
+    const uint64_t size = blocks_[i].memory.size_bytes();
     dropped.push_back(std::move(blocks_[i].memory));
+    size_bytes_ -= size;
     std::swap(blocks_[i], blocks_.back());
     blocks_.pop_back();
   }
@@ -54,6 +55,14 @@ bool SpillPool::reserve(uint64_t block_bytes, Timeline& timeline,
   return true;
 }
 
-void SpillPool::add(KernargMemory memory) { blocks_.push_back({std::move(memory)}); }
+void SpillPool::add(KernargMemory memory) {
+  try {
+    if (blocks_.size() == blocks_.capacity()) blocks_.reserve(2 * blocks_.size() + 1);
+  } catch (...) {
+    size_bytes_ -= memory.size_bytes();
+    throw;
+  }
+  blocks_.push_back({std::move(memory)});
+}
 
 }  // namespace uptempo::detail

@@ -40,7 +40,7 @@ class SpillPool {
   // Reserves room for a block that the caller will allocate. If the limit requires it, free blocks
   // are moved into `dropped`. Returns false if blocks must complete first.
   bool reserve(uint64_t block_bytes, Timeline& timeline, std::vector<KernargMemory>& dropped);
-  // Adds the block that room was reserved for.
+  // Adds the block that room was reserved for. Throws std::bad_alloc and reverts reserve().
   void add(KernargMemory memory);
   // Reverts reserve() after a failed allocation.
   void unreserve(uint64_t block_bytes) noexcept { size_bytes_ -= capacity_for(block_bytes); }

@@ -122,9 +122,12 @@ Event CopyLane::copy(const Copy& copy, std::span<const Event> after) {
     const std::lock_guard lock(mutex_);
     borrowed.swap(borrowed_);  // reuses its capacity
   }
+  const auto is_elsewhere = [this](const Event& event) {
+    return event.source_ != nullptr && event.source_ != this;
+  };
   // Not under the lock: another signal source may be borrowing from this one.
   for (const Event& event : after) {
-    if (event.source_ == nullptr || event.source_ == this) continue;
+    if (!is_elsewhere(event)) continue;
     if (std::optional<Borrowed> one = event.source_->borrow_in_time(
             event.completion_.value(), options_.patience, on_shortage_))
       borrowed.push_back(std::move(*one));
@@ -135,6 +138,12 @@ Event CopyLane::copy(const Copy& copy, std::span<const Event> after) {
     if (!deadline) deadline = Deadline::after(options_.patience);
     wait_for_room(lock, *deadline);
   }
+  // Everything that may fail, before the copy starts.
+  std::vector<SignalLoan>& loans = loans_[timeline_.place(timeline_.last_begun() + 1)];
+  loans.reserve(borrowed.size());
+  dependencies_.reserve(borrowed.size() + 1);
+  for (const Event& event : after)
+    if (is_elsewhere(event)) event.completion_.timeline_->expect_dependent(timeline_);
   dependencies_.clear();
   if (const uint64_t last = timeline_.last_begun(); !timeline_.is_done(last))
     dependencies_.push_back(timeline_.signal_of(last));
@@ -151,15 +160,13 @@ Event CopyLane::copy(const Copy& copy, std::span<const Event> after) {
   }
   copies_.fetch_add(1, std::memory_order_relaxed);
   bytes_.fetch_add(copy.bytes, std::memory_order_relaxed);
-  std::vector<SignalLoan>& loans = loans_[timeline_.place(value)];
   for (Borrowed& one : borrowed) loans.push_back(std::move(one.loan));
   borrowed.clear();
   borrowed_.swap(borrowed);
   lock.unlock();
   // Otherwise the engine would wait forever.
   for (const Event& event : after)
-    if (event.source_ != nullptr && event.source_ != this &&
-        !event.completion_.timeline_->is_known(event.completion_.value()))
+    if (is_elsewhere(event))
       event.completion_.timeline_->fail_too(timeline_, event.completion_.value());
   return {*this, Completion(timeline_, value)};
 }

@@ -2,23 +2,22 @@
 
 namespace uptempo::detail {
 
-void MarkerTimes::begin(uint64_t epoch) {
+void MarkerTimes::begin(uint64_t epoch, const std::shared_ptr<EventTime>& time) {
   const std::lock_guard lock(mutex_);
   Marker& marker = markers_[timeline_.place(epoch)];
+  marker.wanted.clear();
+  marker.wanted.push_back(time);
   marker.epoch = epoch;
   marker.ns.reset();
-  marker.wanted.clear();
+  time->expect(timeline_, epoch);
 }
 
 void MarkerTimes::share(uint64_t epoch, const std::shared_ptr<EventTime>& time) {
-  time->expect(timeline_, epoch);
   const std::lock_guard lock(mutex_);
   Marker& marker = markers_[timeline_.place(epoch)];
-  if (marker.ns) {
-    time->set(timeline_, epoch, *marker.ns);
-  } else {
-    marker.wanted.push_back(time);
-  }
+  if (!marker.ns) marker.wanted.push_back(time);
+  time->expect(timeline_, epoch);
+  if (marker.ns) time->set(timeline_, epoch, *marker.ns);
 }
 
 void MarkerTimes::set(uint64_t epoch, uint64_t ns) {

@@ -24,13 +24,14 @@ class MarkerTimes {
   explicit MarkerTimes(const Timeline& timeline)
       : timeline_(timeline), markers_(timeline.places()) {}
 
-  // Marks the epoch's marker as timed. Replaces the marker that used the same place.
-  void begin(uint64_t epoch);
+  // Sets `time` to the time of the epoch's marker once it is known. Replaces the marker that used
+  // the same place. Call before the marker is published. Throws std::bad_alloc and changes nothing.
+  void begin(uint64_t epoch, const std::shared_ptr<EventTime>& time);
   bool has(uint64_t epoch) const noexcept {
     return markers_[timeline_.place(epoch)].epoch == epoch;
   }
   // Sets `time`, which belongs to a timed marker, at once if the marker's time is known, otherwise
-  // later.
+  // later. Throws std::bad_alloc and changes nothing.
   void share(uint64_t epoch, const std::shared_ptr<EventTime>& time);
   void set(uint64_t epoch, uint64_t ns);
 

@@ -28,10 +28,13 @@ const SignalWaits::Place* SignalWaits::find(const Timeline& timeline,
 }
 
 void SignalWaits::keep_loans(WaitSet& waits) {
+  if (seen_.capacity() < seen_.size() + WaitSet::kMost)
+    seen_.reserve(2 * (seen_.size() + WaitSet::kMost));
+  for (const WaitSet::Member& wait : waits.members()) wait.timeline->expect_dependent(own_);
   for (WaitSet::Member& wait : waits.members()) loans_.push_back(std::move(wait.signal.loan));
 }
 
-void SignalWaits::note(WaitSet& waits, Place place) {
+void SignalWaits::note(WaitSet& waits, Place place) noexcept {
   for (const WaitSet::Member& wait : waits.members()) {
     auto at = std::ranges::find(seen_, wait.timeline, &Seen::timeline);
     if (at == seen_.end()) at = seen_.insert(at, Seen{});

@@ -63,8 +63,9 @@ class SignalWaits {
   // Returns the place of a wait for that value or a later one; null if there is none.
   const Place* find(const Timeline& timeline, uint64_t value) const noexcept;
   // Keeps the loans for the open epoch. Call before publishing the wait packet; call note() after.
+  // Throws std::bad_alloc.
   void keep_loans(WaitSet& waits);
-  void note(WaitSet& waits, Place place);
+  void note(WaitSet& waits, Place place) noexcept;
 
   // Keeps the loan of a caller's signal for the open epoch.
   void keep(SignalLoan&& loan) { loans_.push_back(std::move(loan)); }

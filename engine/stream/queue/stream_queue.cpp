@@ -348,17 +348,18 @@ Event StreamQueue::timed_event_for(StreamPosition& position,
   if (is_closed && timeline_.is_done(epoch)) return finished_event(position);
   if (is_closed && marker_times_.has(epoch)) {  // a marker of another request
     count(&CounterBlock::markers_elided);
+    marker_times_.share(epoch, time);
   } else {
     await_closable(lock);
     epoch = open_epoch();
+    timeline_.expect_times(1);
+    marker_times_.begin(epoch, time);
     mark();
-    marker_times_.begin(epoch);
     timeline_.time([this, epoch](std::vector<PacketTime>& times) {
       times.push_back(time_of(retained(epoch).completion));
       marker_times_.set(epoch, times.back().end_ns);
     });
   }
-  marker_times_.share(epoch, time);
   return event_at(epoch, position);
 }
 

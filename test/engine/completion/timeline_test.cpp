@@ -180,9 +180,9 @@ TEST_CASE("a failure completes the callers' signals of lost publications only", 
   SignalDouble of_done(0), of_lost(0), forgotten(0), late(0);
   const uint64_t complete = timeline.begin(done.handle());
   const uint64_t lost = timeline.begin(unfinished.handle());
-  timeline.complete_too(of_done.handle(), complete);
-  timeline.complete_too(of_lost.handle(), lost);
-  timeline.complete_too(forgotten.handle(), lost);
+  timeline.complete_too(of_done.handle(), complete, Timeline::SignalPlace(1));
+  timeline.complete_too(of_lost.handle(), lost, Timeline::SignalPlace(1));
+  timeline.complete_too(forgotten.handle(), lost, Timeline::SignalPlace(1));
   timeline.forget_signal(forgotten.handle());
   CHECK(aql::load_acquire(of_lost.handle()) == 0);
 
@@ -192,7 +192,7 @@ TEST_CASE("a failure completes the callers' signals of lost publications only", 
   CHECK(aql::load_acquire(forgotten.handle()) == 0);
 
   const uint64_t after = timeline.begin(other_unfinished.handle());
-  timeline.complete_too(late.handle(), after);
+  timeline.complete_too(late.handle(), after, Timeline::SignalPlace(1));
   CHECK(aql::load_acquire(late.handle()) == -1);
   timeline.release();
 }
@@ -270,6 +270,7 @@ TEST_CASE("the end of a timeline waits for loans that can end, and no longer", "
   }
   SECTION("the publication is lost") {
     timeline.lent_to(value, borrower, until);
+    timeline.expect_dependent(borrower);
     timeline.fail_too(borrower, value);
     timeline.fail(HSA_STATUS_ERROR, "gone");
     timeline.close();

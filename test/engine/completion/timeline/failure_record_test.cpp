@@ -61,6 +61,8 @@ TEST_CASE("each dependent is kept once, with its highest value, and handed out o
   FailureRecord record;
   Timeline& one = Timeline::acquire(13);
   Timeline& other = Timeline::acquire(13);
+  record.expect_dependent(one);
+  record.expect_dependent(other);
   record.add_dependent({&one, 4});
   record.add_dependent({&other, 1});
   record.add_dependent({&one, 2});
@@ -72,6 +74,7 @@ TEST_CASE("each dependent is kept once, with its highest value, and handed out o
   CHECK(dependents[1].timeline == &other);
   CHECK(dependents[1].value == 3);
   CHECK(record.take_dependents().empty());
+  record.expect_dependent(one);
   record.add_dependent({&one, 5});
   record.clear();
   CHECK(record.take_dependents().empty());
