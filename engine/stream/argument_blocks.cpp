@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 #include "engine/dispatch/pools/kernarg_pool.hpp"
@@ -30,14 +31,14 @@ bool ArgumentBlock::serves_as_well(const DispatchShape& shape, const StreamQueue
   return true;
 }
 
-void ArgumentBlock::note_use(StreamQueue& in, uint64_t epoch) {
-  for (QueueUse& use : uses) {
-    if (use.queue != &in) continue;
-    use.epoch = epoch;
-    return;
-  }
-  uses.push_back({&in, epoch});
+size_t ArgumentBlock::expect_use(StreamQueue& in) {
+  size_t place = 0;
+  while (place < uses.size() && uses[place].queue != &in) ++place;
+  if (place == uses.size()) uses.push_back({&in, 0});
+  return place;
 }
+
+void ArgumentBlock::note_use(size_t place, uint64_t epoch) noexcept { uses[place].epoch = epoch; }
 
 ArgumentBlocks::ArgumentBlocks(const Agent* agent, const KernelInfo& kernel, uint32_t most,
                                bool on_device) noexcept
@@ -48,6 +49,7 @@ ArgumentBlocks::ArgumentBlocks(const Agent* agent, const KernelInfo& kernel, uin
       most_(most) {}
 
 ArgumentBlocks::~ArgumentBlocks() = default;
+ArgumentBlocks::ArgumentBlocks(ArgumentBlocks&&) noexcept = default;
 
 ArgumentBlock* ArgumentBlocks::find_free() noexcept {
   // Never-used blocks first, so that all alternating arguments stay stored.
@@ -65,17 +67,19 @@ void ArgumentBlocks::grow() {
       std::min<size_t>(std::max(kPageBytes / block_bytes_, 2u), most_ - blocks_.size());
   KernargMemory memory(agent_, uint64_t{block_bytes_} * count, on_device_);
   auto shadow = std::make_unique<std::byte[]>(size_t{block_bytes_} * count);
+  std::vector<std::unique_ptr<ArgumentBlock>> blocks(count);
+  for (size_t i = 0; i < count; ++i) {
+    blocks[i] = std::make_unique<ArgumentBlock>();
+    blocks[i]->block = memory.data() + i * block_bytes_;
+    blocks[i]->shadow = shadow.get() + i * block_bytes_;
+    blocks[i]->implicit.reserve(implicit_words_);
+    blocks[i]->uses.reserve(8);  // an agent has few queues
+  }
   blocks_.reserve(blocks_.size() + count);
   memory_.reserve(memory_.size() + 1);
   shadows_.reserve(shadows_.size() + 1);
-  for (size_t i = 0; i < count; ++i) {
-    auto block = std::make_unique<ArgumentBlock>();
-    block->block = memory.data() + i * block_bytes_;
-    block->shadow = shadow.get() + i * block_bytes_;
-    block->implicit.reserve(implicit_words_);
-    block->uses.reserve(8);  // an agent has few queues
-    blocks_.push_back(std::move(block));
-  }
+  // Nothing fails from here on: the blocks refer to both memories.
+  std::ranges::move(blocks, std::back_inserter(blocks_));
   memory_.push_back(std::move(memory));
   shadows_.push_back(std::move(shadow));
 }
@@ -90,23 +94,13 @@ void ArgumentBlocks::write(ArgumentBlock& block, const DispatchShape& shape,
   if (unused_ != blocks_.size() && blocks_[unused_].get() == &block) ++unused_;
 }
 
-std::vector<QueueUse> ArgumentBlocks::uses() const {
-  std::vector<QueueUse> all;
-  for (const auto& block : blocks_) {
-    for (const QueueUse& use : block->uses) {
-      const auto same = std::ranges::find(all, use.queue, &QueueUse::queue);
-      if (same == all.end()) {
-        all.push_back(use);
-      } else {
-        same->epoch = std::max(same->epoch, use.epoch);
-      }
-    }
-  }
-  return all;
+bool ArgumentBlocks::all_are_free() const noexcept {
+  return std::ranges::all_of(blocks_, [](const auto& block) { return block->is_free(); });
 }
 
-std::shared_ptr<void> ArgumentBlocks::take_memory() {
-  return std::make_shared<std::vector<KernargMemory>>(std::move(memory_));
+bool LauncherMemory::is_over() const noexcept {
+  return (!blocks || blocks->all_are_free()) &&
+         (buffers_used_in == nullptr || QueueUse{buffers_used_in, buffers_used_until}.is_over());
 }
 
 }  // namespace uptempo::detail

@@ -38,8 +38,4 @@ void LaunchScratch::copy_out(Stream& from, size_t argument, std::span<std::byte>
             CopySource::device(buffers_[argument].data(), host.size()), kStaged);
 }
 
-std::shared_ptr<void> LaunchScratch::take_memory() {
-  return std::make_shared<std::vector<DeviceBuffer<std::byte>>>(std::exchange(buffers_, {}));
-}
-
 }  // namespace uptempo::detail

@@ -10,10 +10,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <ranges>
 #include <span>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "engine/memory/buffer.hpp"
@@ -91,7 +91,9 @@ class LaunchScratch {
 
   // Transfers ownership of all memory to the caller. Call if a launch that uses it may be
   // unfinished.
-  std::shared_ptr<void> take_memory();
+  std::vector<DeviceBuffer<std::byte>> take_memory() noexcept {
+    return std::exchange(buffers_, {});
+  }
   bool empty() const noexcept { return buffers_.empty(); }
 
   // Number of the last stream that used the memory, and its standing then. No queue: nothing is

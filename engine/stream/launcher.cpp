@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <utility>
 
 #include "engine/runtime/counters.hpp"
 #include "engine/runtime/error.hpp"
@@ -25,17 +25,17 @@ LauncherCore::LauncherCore(Streams& streams, std::shared_ptr<const KernelInfo> k
 }
 
 LauncherCore::~LauncherCore() {
-  const auto give_back = [this](auto& memory, std::vector<QueueUse> uses) {
-    if (!std::ranges::all_of(uses, &QueueUse::is_over))
-      streams_->give_back_later(memory.take_memory(), std::move(uses));
-  };
-  give_back(blocks_, blocks_.uses());
-  const Standing& last = scratch_.standing;
-  if (last.queue != nullptr) give_back(scratch_, {{last.queue, last.position.epoch}});
+  LauncherMemory& memory = at_end_.front();
+  memory.blocks.emplace(std::move(blocks_));
+  memory.buffers = scratch_.take_memory();
+  memory.buffers_used_in = scratch_.standing.queue;
+  memory.buffers_used_until = scratch_.standing.position.epoch;
+  if (!memory.is_over()) streams_->give_back_later(std::move(at_end_));
 }
 
 void LauncherCore::begin_arrays(Stream& stream) {
   if (stream.streams_ != streams_) refuse_stream();
+  if (at_error_.empty()) at_error_.emplace_back();
   const Standing& last = scratch_.standing;
   if (last.queue != nullptr && scratch_.stream != stream.number_ &&
       !QueueUse{last.queue, last.position.epoch}.is_over())
@@ -43,9 +43,14 @@ void LauncherCore::begin_arrays(Stream& stream) {
   scratch_.stream = stream.number_;
 }
 
-void LauncherCore::abandon_arrays(const Stream& stream) {
-  if (!scratch_.empty())
-    streams_->give_back_later(scratch_.take_memory(), {{stream.queue_, UINT64_MAX}});
+void LauncherCore::abandon_arrays(const Stream& stream) noexcept {
+  if (!scratch_.empty()) {
+    LauncherMemory& memory = at_error_.front();
+    memory.buffers = scratch_.take_memory();
+    memory.buffers_used_in = stream.queue_;
+    memory.buffers_used_until = UINT64_MAX;
+    streams_->give_back_later(std::move(at_error_));
+  }
   scratch_.standing = {};
 }
 

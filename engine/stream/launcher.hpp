@@ -43,6 +43,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <list>
 #include <memory>
 #include <tuple>
 #include <type_traits>
@@ -92,8 +93,9 @@ class LauncherCore {
               uint32_t group_segment) {
     aql::Packet64 packet;
     aql::store_behind_gate(packet, turn.shape->packet, block.block, group_segment);
+    const size_t use = block.expect_use(queue);
     detail::launch(queue, std::move(turn), stream.position_, packet);
-    block.note_use(queue, stream.position_.epoch);
+    block.note_use(use, stream.position_.epoch);
     blocks_.note_last(block);
     if (stream.follows_others_) [[unlikely]]
       stream.note_order();
@@ -108,7 +110,7 @@ class LauncherCore {
   }
   // Call after an error. The last use of the scratch memory is then unknown, so it is freed with
   // the queues.
-  void abandon_arrays(const Stream& stream);
+  void abandon_arrays(const Stream& stream) noexcept;
   LaunchScratch& scratch() noexcept { return scratch_; }
   const Agent& agent() const noexcept;
 
@@ -122,6 +124,8 @@ class LauncherCore {
   const std::shared_ptr<const KernelInfo> kernel_;
   ArgumentBlocks blocks_;
   LaunchScratch scratch_;
+  // Places for what the destructor and abandon_arrays() give back, so that they need no memory.
+  std::list<LauncherMemory> at_end_{1}, at_error_;
 };
 
 }  // namespace detail

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <iterator>
 #include <thread>
 #include <utility>
 
@@ -230,15 +229,14 @@ uint32_t StreamsState::queues() {
   return static_cast<uint32_t>(places_.size());
 }
 
-void StreamsState::give_back_later(std::shared_ptr<void> memory, std::vector<QueueUse> uses) {
-  std::vector<GivenBack> over;  // destroyed without the lock: freeing memory calls the driver
+void StreamsState::give_back_later(std::list<LauncherMemory>&& memory) noexcept {
+  std::list<LauncherMemory> over;  // destroyed without the lock: freeing memory calls the driver
   const std::lock_guard lock(given_back_mutex_);
-  given_back_.push_back({std::move(memory), std::move(uses)});
-  const auto first = std::partition(
-      given_back_.begin(), given_back_.end(),
-      [](const GivenBack& given) { return !std::ranges::all_of(given.uses, &QueueUse::is_over); });
-  std::move(first, given_back_.end(), std::back_inserter(over));
-  given_back_.erase(first, given_back_.end());
+  given_back_.splice(given_back_.end(), memory);
+  for (auto next = given_back_.begin(); next != given_back_.end();) {
+    const auto given = next++;
+    if (given->is_over()) over.splice(over.end(), given_back_, given);
+  }
 }
 
 void StreamsState::take_blocking(std::vector<Standing>& standings) {

@@ -13,15 +13,17 @@
 // match none.
 //
 // Thread safety: one owner.
-// Lifetime: blocks must live until everything in uses() is complete.
+// Lifetime: blocks must live until all_are_free().
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "engine/dispatch/detail/dispatch_shape.hpp"
+#include "engine/memory/buffer.hpp"
 
 namespace uptempo::detail {
 
@@ -46,8 +48,11 @@ struct ArgumentBlock {
   bool serves(const DispatchShape& shape, const StreamQueue& in) noexcept {
     return (queue == &in && key == shape.key) || serves_as_well(shape, in);
   }
-  // Records a launch that reads the block, in an epoch of the queue.
-  void note_use(StreamQueue& in, uint64_t epoch);
+  // A launch in the queue is about to read the block. Returns the place of its use. Throws
+  // std::bad_alloc.
+  size_t expect_use(StreamQueue& in);
+  // The launch is published, in an epoch of the queue.
+  void note_use(size_t place, uint64_t epoch) noexcept;
 
  private:
   bool serves_as_well(const DispatchShape& shape, const StreamQueue& in) noexcept;
@@ -60,6 +65,7 @@ class ArgumentBlocks {
   ArgumentBlocks(const Agent* agent, const KernelInfo& kernel, uint32_t most,
                  bool on_device) noexcept;
   ~ArgumentBlocks();
+  ArgumentBlocks(ArgumentBlocks&&) noexcept;
 
   // Returns the block that a launch of that shape in that queue can read and whose shadow `holds`
   // its explicit arguments; otherwise null.
@@ -95,10 +101,8 @@ class ArgumentBlocks {
     last_ = &block;
   }
 
-  // Returns all launches that may read a block.
-  std::vector<QueueUse> uses() const;
-  // Transfers ownership of the memory of all blocks to the caller.
-  std::shared_ptr<void> take_memory();
+  // True if no launch may read a block.
+  bool all_are_free() const noexcept;
   size_t size() const noexcept { return blocks_.size(); }
 
  private:
@@ -116,6 +120,16 @@ class ArgumentBlocks {
   uint32_t searches_ = 0;  // since the last successful search
   size_t unused_ = 0;      // blocks from this index on have never been used
   size_t hand_ = 0;        // index where the next search for a free block starts
+};
+
+// Memory of a launcher that is destroyed, or that abandons it: until no packet uses it.
+struct LauncherMemory {
+  std::optional<ArgumentBlocks> blocks{};
+  std::vector<DeviceBuffer<std::byte>> buffers{};
+  StreamQueue* buffers_used_in = nullptr;  // null: by no packet
+  uint64_t buffers_used_until = 0;         // epoch
+
+  bool is_over() const noexcept;
 };
 
 }  // namespace uptempo::detail
