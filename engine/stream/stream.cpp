@@ -71,6 +71,7 @@ void Stream::settle_order() {
 }
 
 void Stream::follow(detail::Standing standing) {
+  if (standing.position.empty()) return wait(standing.copy);
   if (standing.queue == queue_) {
     queue_->come_after(position_, standing.position);
     return;
@@ -80,9 +81,11 @@ void Stream::follow(detail::Standing standing) {
   wait(event);
 }
 
-void Stream::note_order() {
-  const detail::Standing standing{
+// Call when the stream has submitted a packet, or a copy that it waits for.
+void Stream::note_order() noexcept {
+  detail::Standing standing{
       .queue = queue_, .position = position_, .behind_host = is_behind_host()};
+  if (position_.empty()) standing.copy = waits_.front();
   if (is_default_) {
     streams_->note_default(standing);
   } else {
@@ -121,9 +124,12 @@ void Stream::leave_own_queue() noexcept {
   }
 }
 
-// Forgets completed waits first.
-bool Stream::is_behind_host() {
-  std::erase_if(gates_, [](const Event& gate) { return gate.completion_.ready(); });
+// Forgets completed waits first. A failed one stays: its failure is that of the stream's queue.
+bool Stream::is_behind_host() noexcept {
+  std::erase_if(gates_, [](const Event& gate) {
+    return gate.completion_.timeline_ == nullptr ||
+           gate.completion_.timeline_->is_done(gate.completion_.value());
+  });
   return !gates_.empty();
 }
 

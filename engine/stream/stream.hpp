@@ -226,13 +226,13 @@ class Stream {
   // records the last packet, so that other streams can follow it.
   void settle_order();
   void follow(detail::Standing standing);
-  void note_order();
+  void note_order() noexcept;
   void move_to(detail::StreamQueue& queue);
   void take_own_queue();
   void leave_own_queue() noexcept;
   void add(const Event& event);
   void drop_finished();
-  bool is_behind_host();
+  bool is_behind_host() noexcept;
   // All work of the stream: the events that it waits for, and an event for its work in the queue.
   template <class F>
   bool all_of_it(F&& is_over);

@@ -281,11 +281,8 @@ TimelinePoint Stream::begin(const Transfer& transfer, CopyPath path) {
                                   .bytes = transfer.bytes()},
                                  waits_);
   position_ = {};
-  waits_.assign(1, copied);
-  if (follows_others_) {  // streams that follow this one need a position in its queue
-    put_waits();
-    note_order();
-  }
+  waits_.assign(1, copied);  // has room
+  if (follows_others_) note_order();
   return {&copied.source_->source_timeline(), copied.completion_.value()};
 }
 

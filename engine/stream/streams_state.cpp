@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "engine/completion/end_wait.hpp"
+#include "engine/completion/lent_signal.hpp"
 #include "engine/runtime/error.hpp"
 #include "engine/runtime/session.hpp"
 
@@ -107,6 +108,11 @@ StreamQueue& StreamsState::make(StreamPriority priority, const std::vector<uint3
                               .patience = options_.patience,
                               .spill_bytes = options_.spill_bytes});
   place->queue->on_shortage([this] { give_back_loans(); });
+  const size_t standings = queues() + 1 + Transfers::kMostLanes;
+  {
+    const std::lock_guard lock(order_mutex_);
+    blocking_.reserve(standings);
+  }
   const std::lock_guard lock(mutex_);
   return *places_.emplace_back(std::move(place))->queue;
 }
@@ -241,14 +247,28 @@ void StreamsState::give_back_later(std::list<LauncherMemory>&& memory) noexcept 
 
 void StreamsState::take_blocking(std::vector<Standing>& standings) {
   const std::lock_guard lock(order_mutex_);
-  for (Standing& standing : blocking_)
-    if (!standing.position.empty())
-      standings.push_back(std::exchange(standing, {.queue = standing.queue, .position = {}}));
+  standings.insert(standings.end(), blocking_.begin(), blocking_.end());
+  blocking_.clear();
 }
 
-void StreamsState::note_blocking(const Standing& standing) {
+void StreamsState::note_blocking(const Standing& standing) noexcept {
   const std::lock_guard lock(order_mutex_);
-  auto at = std::ranges::find(blocking_, standing.queue, &Standing::queue);
+  if (standing.position.empty()) {
+    // A lane completes its copies in order: the last one covers the earlier ones.
+    const Completion& copy = standing.copy.completion();
+    for (Standing& other : blocking_) {
+      if (!other.position.empty()) continue;
+      if (LentSignal::are_in_order(copy, other.copy.completion())) return;
+      if (!LentSignal::are_in_order(other.copy.completion(), copy)) continue;
+      other = standing;
+      return;
+    }
+    blocking_.push_back(standing);
+    return;
+  }
+  auto at = std::ranges::find_if(blocking_, [&](const Standing& other) {
+    return other.queue == standing.queue && !other.position.empty();
+  });
   if (at == blocking_.end()) at = blocking_.insert(at, Standing{});
   // For several streams in one queue, keep the last packet: an epoch covers everything before it.
   // The default stream must acquire what other agents and engines wrote for any of them.
@@ -263,7 +283,7 @@ Standing StreamsState::default_standing() {
   return default_;
 }
 
-void StreamsState::note_default(const Standing& standing) {
+void StreamsState::note_default(const Standing& standing) noexcept {
   const std::lock_guard lock(order_mutex_);
   default_ = standing;
   default_sequence_.fetch_add(1, std::memory_order_release);

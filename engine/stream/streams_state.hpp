@@ -55,16 +55,16 @@ class StreamsState {
   void give_back_own_queue(StreamQueue& queue) noexcept;
 
   // Legacy order.
-  // Moves the standings of all blocking streams to `standings`: one per queue that they have used
-  // since the last call.
+  // Moves the standings of all blocking streams to `standings`: one per queue and per lane that they
+  // have used since the last call. Throws std::bad_alloc and changes nothing.
   void take_blocking(std::vector<Standing>& standings);
-  void note_blocking(const Standing& standing);
+  void note_blocking(const Standing& standing) noexcept;
   // Number of submissions to the default stream, and its standing.
   uint64_t default_sequence() const noexcept {
     return default_sequence_.load(std::memory_order_acquire);
   }
   Standing default_standing();
-  void note_default(const Standing& standing);
+  void note_default(const Standing& standing) noexcept;
 
   // Starts at 1 and is never repeated; the address of a stream may be.
   uint64_t next_stream_number() noexcept { return ++stream_numbers_; }
@@ -117,8 +117,8 @@ class StreamsState {
   std::mutex making_mutex_;
   std::mutex mutex_;  // protects places_; launches do not take it
   std::vector<std::unique_ptr<Place>> places_;
-  std::mutex order_mutex_;  // protects the standings
-  std::vector<Standing> blocking_;
+  std::mutex order_mutex_;          // protects the standings
+  std::vector<Standing> blocking_;  // has room for every queue and every lane
   Standing default_;
   std::atomic<uint64_t> default_sequence_{0};
 };

@@ -43,6 +43,7 @@ constexpr CopyDirection engine_direction_of(CopyPlace to, CopyPlace from) noexce
 
 class Transfers {
  public:
+  static constexpr size_t kMostLanes = kCopyDirections + kMostEngines;
   struct Parts {
     // The lane of an engine, or of a direction where the runtime chooses the engine.
     std::function<std::unique_ptr<CopyLane>(std::optional<uint32_t> engine, const CopyLaneOptions&)>
@@ -142,8 +143,8 @@ class Transfers {
   const Hooks hooks_;
   Parts parts_;
   std::mutex mutex_;  // protects what is created on demand
-  std::array<std::unique_ptr<CopyLane>, kCopyDirections + kMostEngines> lanes_;
-  std::array<std::atomic<CopyLane*>, kCopyDirections + kMostEngines> lanes_made_{};
+  std::array<std::unique_ptr<CopyLane>, kMostLanes> lanes_;
+  std::array<std::atomic<CopyLane*>, kMostLanes> lanes_made_{};
   std::array<std::unique_ptr<const EngineSet>, kCopyDirections> engine_sets_;
   std::array<std::atomic<const EngineSet*>, kCopyDirections> engine_sets_made_{};
   std::once_flag kernels_once_, staging_once_;

@@ -13,6 +13,7 @@
 #include "engine/program/grid.hpp"
 #include "engine/program/program.hpp"
 #include "engine/runtime/call_site.hpp"
+#include "engine/stream/event/event.hpp"
 
 namespace uptempo::detail {
 
@@ -32,6 +33,7 @@ struct Standing {
   StreamQueue* queue = nullptr;
   StreamPosition position;
   bool behind_host = false;
+  Event copy{};  // instead of the position: the last work is a copy by an engine
 };
 
 // A dispatch being prepared: the queue is locked, there is room for its packet, and its block is

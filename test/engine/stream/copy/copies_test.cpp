@@ -339,6 +339,40 @@ TEST_CASE("the legacy default stream is ordered after and before copies",
 }
 
 TEST_CASE(
+    "a copy beside a legacy default stream needs no slot in a ring, and is followed all the same",
+    "[stream][copy][default]") {
+  CopyEngine engine(true);
+  StreamDevicesOptions options = with(engine);
+  options.streams.default_order = DefaultStreamOrder::legacy;
+  options.streams.hardware_queues = 1;
+  options.streams.patience = 10ms;
+  options.device.paused = true;
+  StreamDevices devices(options);
+  Stream fills(devices, {.blocking = false}), copies(devices), also(devices);
+  Bytes a(16, 1), b(16), c(16, 2), d(16);
+  CHECK(contains(error_of<Error>([&] {
+                   for (;;) launch(fills, 0);
+                 }),
+                 "slot in the ring"));
+  copies.copy(device(b), from_device(a));
+  also.copy(device(d), from_device(c));
+  devices.resume();
+  fills.synchronize();
+  launch(devices.streams().default_stream(), 1);
+  launch(copies, 2);
+  std::this_thread::sleep_for(5ms);
+  CHECK(devices.log.began(1) == 0);
+  CHECK(devices.log.began(2) == 0);
+  engine.resume();
+  copies.synchronize();
+  CHECK(b == a);
+  CHECK(d == c);
+  CHECK(devices.log.is_before(1, 2));
+  CHECK(engine.carried_out() == 2);
+  devices.streams().synchronize();
+}
+
+TEST_CASE(
     "threads with a stream each copy through common lanes and staging memory, and read their own "
     "bytes",
     "[stream][copy][stress]") {
