@@ -343,13 +343,17 @@ void Stream::put_staged(const Transfer& transfer, CopyPath path) {
 void Stream::put_staged_part(const Transfer& part, CopyPath path,
                              const std::shared_ptr<Staging>& own) {
   Transfers& transfers = streams_->transfers();
+  const bool to_device = part.from.place == CopyPlace::pageable;
+  // Everything that may fail, before the copy begins.
+  HostDuties& duties = HostDuties::of_process();
+  HostDuties::Place place;
+  if (!to_device || own) place = duties.make_place();
   Staging::Chunk chunk =
       own ? std::move(own->try_take(part.bytes()).value()) : transfers.take_staging(part.bytes());
   Staging& staging = own ? *own : transfers.staging();
   const CopyEnd staged{
       .data = chunk.data(), .size_bytes = part.bytes(), .place = CopyPlace::pinned};
   Transfer on_device = part;
-  const bool to_device = part.from.place == CopyPlace::pageable;
   if (to_device) {
     on_device.rows.from_pitch = part.rows.width_bytes;
     CopyRows packing = part.rows;
@@ -373,7 +377,7 @@ void Stream::put_staged_part(const Transfer& part, CopyPath path,
     duty.used_bytes = extent(part.rows.to_pitch, part.rows);
     duty.writes = true;
   }
-  HostDuties::of_process().add(std::move(duty));
+  duties.add(std::move(place), std::move(duty));
 }
 
 void Stream::put_pinned_for_once(const Transfer& transfer, CopyPath path) {
@@ -384,9 +388,12 @@ void Stream::put_pinned_for_once(const Transfer& transfer, CopyPath path) {
       extent(to_device ? transfer.rows.from_pitch : transfer.rows.to_pitch, transfer.rows);
   if (transfers.agent() == nullptr)
     refuse(transfer.text(), "there is no agent to pin memory for", "use PageablePath::staged");
+  detail::finish_host_duties();  // events that are only polled unpin nothing
   // hsa_amd_memory_unlock selects a pin by address alone, so two pins of the same memory must not
   // overlap in time.
   transfers.await_users(pageable.data, bytes, HostDuties::Uses::pins);
+  HostDuties& duties = HostDuties::of_process();
+  HostDuties::Place place = duties.make_place();
   HostPin pin(*transfers.agent(), pageable.data, bytes);
   Transfer pinned = transfer;
   CopyEnd& end = to_device ? pinned.from : pinned.to;
@@ -395,7 +402,7 @@ void Stream::put_pinned_for_once(const Transfer& transfer, CopyPath path) {
   // The device could not access this memory until now.
   position_.acquires_system = true;
   const TimelinePoint after = begin(pinned, path);
-  HostDuties::of_process().add({.after = after,
+  duties.add(std::move(place), {.after = after,
                                 .used = pageable.data,
                                 .used_bytes = bytes,
                                 .writes = !to_device,

@@ -1,6 +1,5 @@
 #include "engine/stream/copy/deferred_frees.hpp"
 
-#include <algorithm>
 #include <utility>
 
 #include "engine/runtime/counters.hpp"
@@ -27,23 +26,21 @@ DeferredFrees::~DeferredFrees() {
 }
 
 void DeferredFrees::add(const void* stream, const Event& after, Allocation&& memory) {
+  std::list<Item> item;
+  item.push_back({stream, after, Allocation{}});
+  item.back().memory = std::move(memory);
   const std::lock_guard lock(mutex_);
-  items_.push_back({stream, after, Allocation{}});
-  items_.back().memory = std::move(memory);
+  items_.splice(items_.end(), item);
   count(&CounterBlock::frees_deferred);
 }
 
 void DeferredFrees::give_back(const void* stream) noexcept {
-  std::vector<Item> due;
-  {
-    const std::lock_guard lock(mutex_);
-    const auto is_due = [&](Item& item) {
-      return (stream == nullptr || item.stream == stream) && is_over(item.after, item.memory);
-    };
-    const auto first = std::stable_partition(items_.begin(), items_.end(),
-                                             [&](Item& item) { return !is_due(item); });
-    due.assign(std::make_move_iterator(first), std::make_move_iterator(items_.end()));
-    items_.erase(first, items_.end());
+  std::list<Item> due;  // freed without the lock
+  const std::lock_guard lock(mutex_);
+  for (auto next = items_.begin(); next != items_.end();) {
+    const auto item = next++;
+    if ((stream == nullptr || item->stream == stream) && is_over(item->after, item->memory))
+      due.splice(due.end(), items_, item);
   }
 }
 

@@ -10,8 +10,8 @@
 #pragma once
 
 #include <cstddef>
+#include <list>
 #include <mutex>
-#include <vector>
 
 #include "engine/memory/pool.hpp"
 #include "engine/stream/event/event.hpp"
@@ -25,6 +25,7 @@ class DeferredFrees {
   DeferredFrees(const DeferredFrees&) = delete;
   DeferredFrees& operator=(const DeferredFrees&) = delete;
 
+  // Throws std::bad_alloc; the caller then keeps the memory.
   void add(const void* stream, const Event& after, Allocation&& memory);
   // Frees the due buffers of one stream, or of all streams if null.
   void give_back(const void* stream) noexcept;
@@ -39,7 +40,7 @@ class DeferredFrees {
     Allocation memory;
   };
   std::mutex mutex_;
-  std::vector<Item> items_;
+  std::list<Item> items_;
 };
 
 }  // namespace uptempo::detail

@@ -1,8 +1,9 @@
 #include "engine/stream/copy/host_duties.hpp"
 
-#include <algorithm>
 #include <cstring>
 #include <functional>
+#include <ranges>
+#include <utility>
 
 #include "engine/runtime/counters.hpp"
 #include "engine/stream/event/detail/pending_host_duties.hpp"
@@ -19,6 +20,7 @@ void copy_rows_on_host(std::byte* to, const std::byte* from, const CopyRows& row
 }
 
 void finish_pending_host_duties() noexcept { HostDuties::of_process().finish(); }
+void copy_all_owed_bytes() noexcept { HostDuties::of_process().copy_owed_bytes(); }
 
 HostDuties& HostDuties::of_process() {
   // Destructors of static objects may wait for events.
@@ -26,41 +28,57 @@ HostDuties& HostDuties::of_process() {
   return *duties;
 }
 
-void HostDuties::add(HostDuty duty) {
+HostDuties::Place HostDuties::make_place() {
+  Place place;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!unused_.empty()) place.splice(place.end(), unused_, unused_.begin());
+  }
+  if (place.empty()) place.emplace_back();
+  return place;
+}
+
+void HostDuties::add(Place&& place, HostDuty&& duty) noexcept {
+  place.front() = std::move(duty);
+  const uint32_t owed = place.front().owes_bytes();
   const std::lock_guard lock(mutex_);
-  duties_.push_back(std::move(duty));
+  duties_.splice(duties_.end(), place);
   pending_host_duties.fetch_add(1, std::memory_order_release);
+  owed_host_copies.fetch_add(owed, std::memory_order_release);
 }
 
 void HostDuties::finish() noexcept {
   const std::lock_guard lock(mutex_);
-  finish_locked();
+  run(true);
 }
 
-void HostDuties::finish_locked() noexcept {
+void HostDuties::copy_owed_bytes() noexcept {
+  const std::lock_guard lock(mutex_);
+  run(false);
+}
+
+void HostDuties::run(bool releases_memory) noexcept {
   // Check from last to first. If a copy that executed earlier on the device precedes a complete
   // one, it is then found complete, too, and their duties run in that order.
-  ready_.assign(duties_.size(), false);
-  bool any = false;
-  for (size_t i = duties_.size(); i-- > 0;) any |= (ready_[i] = duties_[i].after.is_done());
-  if (!any) return;
-  size_t kept = 0;
-  for (size_t i = 0; i < duties_.size(); ++i) {
-    HostDuty& duty = duties_[i];
-    if (ready_[i]) {
-      if (duty.from != nullptr) copy_rows_on_host(duty.to, duty.from, duty.rows);
-      count(&CounterBlock::host_duties);
-      duty.chunk = {};
-      duty.pin = {};
-      duty.staging.reset();
-    } else {
-      if (kept != i) duties_[kept] = std::move(duty);
-      ++kept;
+  for (HostDuty& duty : std::views::reverse(duties_)) duty.is_due = duty.after.is_done();
+  uint32_t copied = 0, released = 0;
+  for (auto next = duties_.begin(); next != duties_.end();) {
+    const auto place = next++;
+    HostDuty& duty = *place;
+    if (!duty.is_due) continue;
+    if (duty.owes_bytes()) {
+      copy_rows_on_host(duty.to, duty.from, duty.rows);
+      duty.from = nullptr;
+      ++copied;
     }
+    if (duty.releases_memory() && !releases_memory) continue;
+    duty = {};
+    unused_.splice(unused_.end(), duties_, place);
+    ++released;
+    count(&CounterBlock::host_duties);
   }
-  pending_host_duties.fetch_sub(static_cast<uint32_t>(duties_.size() - kept),
-                                std::memory_order_release);
-  duties_.erase(duties_.begin() + static_cast<ptrdiff_t>(kept), duties_.end());
+  owed_host_copies.fetch_sub(copied, std::memory_order_release);
+  pending_host_duties.fetch_sub(released, std::memory_order_release);
 }
 
 std::optional<TimelinePoint> HostDuties::user_of(const std::byte* data, size_t bytes,
@@ -68,8 +86,7 @@ std::optional<TimelinePoint> HostDuties::user_of(const std::byte* data, size_t b
   if (pending_host_duties.load(std::memory_order_acquire) == 0) return {};
   const std::lock_guard lock(mutex_);
   const std::less<> before;
-  for (size_t i = duties_.size(); i-- > 0;) {
-    const HostDuty& duty = duties_[i];
+  for (const HostDuty& duty : std::views::reverse(duties_)) {
     const bool so = uses == Uses::writes ? duty.writes : duty.pin.device_address() != nullptr;
     if (so && before(duty.used, data + bytes) && before(data, duty.used + duty.used_bytes))
       return duty.after;
@@ -79,11 +96,14 @@ std::optional<TimelinePoint> HostDuties::user_of(const std::byte* data, size_t b
 
 void HostDuties::drop(const void* owner) noexcept {
   const std::lock_guard lock(mutex_);
+  uint32_t owed = 0;
   const size_t dropped = std::erase_if(duties_, [&](HostDuty& duty) {
     if (duty.owner != owner) return false;
+    owed += duty.owes_bytes();
     duty.pin.leave_to_session();
     return true;
   });
+  owed_host_copies.fetch_sub(owed, std::memory_order_release);
   pending_host_duties.fetch_sub(static_cast<uint32_t>(dropped), std::memory_order_release);
 }
 

@@ -6,7 +6,8 @@
 // Every function that observes completion calls finish_host_duties() before it reports it; if no
 // duty is pending, this costs one load. Each duty runs once. Duties run in the order of add(), as
 // far as the device's order makes that visible, and before any finish() returns that could observe
-// their completion.
+// their completion. Event::ready() calls copy_owed_bytes() instead, which leaves to a later finish()
+// what needs a call of HSA.
 //
 // Thread safety: every function may be called from any thread. A lock is held while the host
 // copies.
@@ -17,10 +18,10 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <vector>
 
 #include "engine/completion/timeline.hpp"
 #include "engine/memory/host_pin.hpp"
@@ -44,6 +45,11 @@ struct HostDuty {
   HostPin pin{};
   std::shared_ptr<Staging> staging{};  // used by this copy only
   const void* owner = nullptr;
+  bool is_due = false;  // the list's own
+
+  bool owes_bytes() const noexcept { return from != nullptr; }
+  // Its release calls HSA: to unpin, or to free memory.
+  bool releases_memory() const noexcept { return pin.device_address() != nullptr || staging; }
 };
 
 // Copies row by row, or all rows at once if they are contiguous.
@@ -56,9 +62,15 @@ class HostDuties {
   HostDuties(const HostDuties&) = delete;
   HostDuties& operator=(const HostDuties&) = delete;
 
-  void add(HostDuty duty);
+  // A list of one, made before a copy begins: nothing may fail after that. Throws std::bad_alloc.
+  // Allocates if more duties are pending than ever before.
+  using Place = std::list<HostDuty>;
+  Place make_place();
+  void add(Place&& place, HostDuty&& duty) noexcept;
   // Runs the duties whose copies are complete.
   void finish() noexcept;
+  // Copies their bytes, and releases what needs no call of HSA.
+  void copy_owed_bytes() noexcept;
   enum class Uses : uint8_t { writes, pins };
   // Returns the point at which the last duty that uses any part of the range in this way becomes
   // due. Empty if there is none.
@@ -68,11 +80,12 @@ class HostDuties {
   size_t pending() noexcept;
 
  private:
-  void finish_locked() noexcept;
+  // Requires mutex_.
+  void run(bool releases_memory) noexcept;
 
   std::mutex mutex_;
-  std::vector<HostDuty> duties_;  // in call order
-  std::vector<bool> ready_;
+  std::list<HostDuty> duties_;  // in call order
+  std::list<HostDuty> unused_;  // places for later ones
 };
 
 }  // namespace uptempo::detail

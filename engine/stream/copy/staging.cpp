@@ -48,7 +48,7 @@ bool Staging::is_free(Piece& piece) noexcept {
   return piece.chunks == 0 && piece.points.empty();
 }
 
-std::optional<Staging::Chunk> Staging::try_take(size_t bytes) noexcept {
+std::optional<Staging::Chunk> Staging::try_take(size_t bytes) {
   const size_t taken = (bytes + kAlignment - 1) / kAlignment * kAlignment;
   const std::lock_guard lock(mutex_);
   if (current_ == kNone || used_ + bytes > piece_bytes_) {
@@ -59,13 +59,17 @@ std::optional<Staging::Chunk> Staging::try_take(size_t bytes) noexcept {
     current_ = static_cast<size_t>(next - pieces_.begin());
     used_ = 0;
   }
+  Piece& piece = pieces_[current_];
+  if (const size_t points = piece.points.size() + piece.chunks + 1;
+      points > piece.points.capacity())
+    piece.points.reserve(2 * points);
   Chunk chunk(*this, current_, memory_.data() + current_ * piece_bytes_ + used_);
   used_ = std::min(used_ + taken, piece_bytes_);
-  ++pieces_[current_].chunks;
+  ++piece.chunks;
   return chunk;
 }
 
-void Staging::use_until(const Chunk& chunk, TimelinePoint point) {
+void Staging::use_until(const Chunk& chunk, TimelinePoint point) noexcept {
   const std::lock_guard lock(mutex_);
   auto& points = pieces_[chunk.piece_].points;
   const auto same = std::ranges::find(points, point.timeline, &TimelinePoint::timeline);

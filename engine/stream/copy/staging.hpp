@@ -73,11 +73,11 @@ class Staging {
     std::byte* data_ = nullptr;
   };
 
-  // Takes at most piece_bytes(). Empty if no piece is free.
-  std::optional<Chunk> try_take(size_t bytes) noexcept;
-  // Records that the device uses the chunk until `point`. The chunk itself may be destroyed at
-  // once.
-  void use_until(const Chunk& chunk, TimelinePoint point);
+  // Takes at most piece_bytes(). Empty if no piece is free. Throws std::bad_alloc.
+  std::optional<Chunk> try_take(size_t bytes);
+  // Records that the device uses the chunk until `point`. Once for each chunk, which may be
+  // destroyed at once.
+  void use_until(const Chunk& chunk, TimelinePoint point) noexcept;
   // Returns a point that blocks the reuse of a piece. Empty if only the host blocks it.
   std::optional<TimelinePoint> unfinished() noexcept;
 
@@ -88,8 +88,9 @@ class Staging {
 
  private:
   struct Piece {
-    uint32_t chunks = 0;                  // held by the host
-    std::vector<TimelinePoint> points{};  // of the device, one per timeline
+    uint32_t chunks = 0;  // held by the host
+    // Of the device, one per timeline. Has room for one more of each chunk that the host holds.
+    std::vector<TimelinePoint> points{};
   };
   static constexpr size_t kNone = SIZE_MAX;
 

@@ -45,11 +45,15 @@ class Event {
     detail::finish_host_duties();
     return true;
   }
-  // Returns true once complete. Never waits and makes no call, but copies any bytes that the host
-  // still owes to pageable memory. Throws Error if the queue has failed.
+  // Returns true once complete. Makes no call of HSA, and no other call unless the queue has failed
+  // or copies to pageable memory are pending in the process: then it copies the bytes that the host
+  // still owes, under a lock that another thread may hold meanwhile for the same purpose. Pageable
+  // memory that was pinned for a copy stays pinned until the next wait() or synchronize(), or the
+  // next copy of pageable memory: call one of these before you unmap it. Throws Error if the queue
+  // has failed.
   bool ready() const {
     if (!completion_.ready()) return false;
-    detail::finish_host_duties();
+    detail::copy_owed_bytes();
     return true;
   }
 

@@ -29,11 +29,16 @@ class CopyEngine {
     thread_.join();
   }
 
+  // Throws nothing, as ROCr.
   hsa_status_t start(const detail::CopyLane::Copy& copy, std::span<const hsa_signal_t> after,
-                     hsa_signal_t done) {
+                     hsa_signal_t done) noexcept {
     const std::lock_guard lock(mutex_);
     if (refuses_) return HSA_STATUS_ERROR_INVALID_ARGUMENT;
-    copies_.push_back({copy, {after.begin(), after.end()}, done});
+    try {
+      copies_.push_back({copy, {after.begin(), after.end()}, done});
+    } catch (const std::bad_alloc&) {
+      return HSA_STATUS_ERROR_OUT_OF_RESOURCES;
+    }
     changed_.notify_all();
     return HSA_STATUS_SUCCESS;
   }
