@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/dispatch/batch_submitter.hpp"
 #include "engine/hip/device_agent.hpp"
 #include "engine/hip/graph/graph_memory.hpp"
 #include "engine/hip/graph/graph_order.hpp"
@@ -129,7 +130,7 @@ class GraphState {
     for (const hipEvent_t event : events_.records_before) record(event, queue);
     const Completion completion = recording_->replay(queue, deadline...);
     last_ = completion;
-    for (const hipEvent_t event : events_.records_after) record(event, queue);
+    for (const hipEvent_t event : events_.records_after) record_after(event, queue, completion);
     return completion;
   }
 
@@ -167,6 +168,17 @@ class GraphState {
     Grid grid;
     Node<Arguments> node;
   };
+
+  // The replay runs: if the event cannot be recorded behind it on the device, the host waits for it
+  // and tries again, which takes no more than HIP's call.
+  static void record_after(hipEvent_t event, Queue& queue, const Completion& replay) {
+    try {
+      record(event, queue);
+    } catch (...) {
+      if (!replay.wait(Deadline::after(BatchOptions{}.patience))) throw;
+      record(event, queue);
+    }
+  }
 
   // Whether the last replay has completed; false also after the queue's failure.
   bool has_completed() const noexcept {

@@ -17,7 +17,9 @@
 // dispatch records before the first dispatch; one that no dispatch follows records after the last
 // one. One between dispatches is refused: recorded after the last dispatch, it would tell a later
 // time, and a graph that waits for work that waits for the event would hang. The events must exist
-// until the last replay (wait.hpp).
+// until the last replay (wait.hpp). If an event cannot be recorded behind a replay on the device,
+// the host waits for the replay, for 30 seconds at most, and tries again. If HIP refuses that, too,
+// replay() throws its error, and the replay runs.
 //
 // Order: that of the graph's edges and no other. A dispatch has a barrier bit if a packet that it
 // depends on may still run, and fences for what it depends on (Declaring::after). Nodes are
