@@ -156,8 +156,9 @@ Arrival best_arrival(const Shared& shared) {
 Answer stale_reads(const support::Device& device, bool on_device) {
   if (on_device && !host_can_reach(device.gpu)) return {Verdict::not_asked, std::string(kNoBar)};
   const MemoryModel& model = memory_model(device.gpu);
+  // An unproved row is compared, too, though the engine does not use it: this is its proof.
   const bool agent_suffices =
-      !model.processor.empty() && !kernargs_go_stale_in_l2(model, on_device);
+      on_device ? model.assumes.device_memory_is_probed : model.assumes.host_memory_bypasses_l2;
   Shared shared(device.gpu, on_device);
   Reader reader(device.gpu);
   const Arrival arrival = best_arrival(shared);
@@ -173,17 +174,15 @@ Answer stale_reads(const support::Device& device, bool on_device) {
     by_scope[i] += data;
     by_scope[i] += arguments;
   }
-  const std::string row = model.processor.empty()
-                              ? "no row for this target, so the engine acquires at system scope"
-                              : fmt::format("the row of {} asks for {} scope", model.processor,
-                                            agent_suffices ? "agent" : "system");
-  measured["row"] = model.processor;
+  measured["row"] = model.name;
+  measured["row_is_proved"] = model.proved;
   measured["agent_scope_suffices"] = agent_suffices;
   const uint64_t agent = by_scope[1].stale, system = by_scope[2].stale;
   const std::string counts = fmt::format(
-      "stale reads of {}: {} without an acquire, {} with agent scope, {} with system "
-      "scope; {}",
-      by_scope[0].of, by_scope[0].stale, agent, system, row);
+      "stale reads of {}: {} without an acquire, {} with agent scope, {} with system scope. The "
+      "row '{}'{} asks for {} scope",
+      by_scope[0].of, by_scope[0].stale, agent, system, model.name,
+      model.proved ? "" : " (unproved, not used)", agent_suffices ? "agent" : "system");
   const bool differs = system != 0 || (agent_suffices && agent != 0);
   return {differs ? Verdict::differs : Verdict::as_assumed, counts, measured};
 }
