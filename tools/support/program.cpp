@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,10 +9,8 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <iostream>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "aql/printable.hpp"
@@ -40,21 +37,6 @@ void occupy_closed_streams() {
       (void)open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 }
 
-std::string cannot_write(const std::string& file, int error) {
-  return fmt::format("cannot write {}{}", file == "-" ? "standard output" : "'" + file + "'",
-                     error == 0 ? "" : fmt::format(": {}", std::strerror(error)));
-}
-
-// Programs print through std::cout and through stdio. `text` may be empty.
-void print_and_flush(std::string_view text) {
-  errno = 0;
-  std::cout << text << std::flush;
-  bool failed = std::fflush(stdout) != 0 || std::ferror(stdout) != 0 || !std::cout;
-  // Some file systems report a full disk only when a file is closed.
-  if (const int copy = failed ? -1 : dup(STDOUT_FILENO); copy >= 0) failed = close(copy) != 0;
-  if (failed) throw std::runtime_error(cannot_write("-", errno));
-}
-
 }  // namespace
 
 const char* version() noexcept { return UPTEMPO_VERSION; }
@@ -77,7 +59,7 @@ int run_program(CommandLine& command_line, int argc, char** argv,
       return exit_ok;
     }
     const ExitCode code = body();
-    print_and_flush({});
+    print({});  // what the body has printed by other means
     if (interrupted())
       return report(command_line, "interrupted; the report holds what was measured before",
                     exit_interrupted);
@@ -107,49 +89,6 @@ std::string read_input(const std::string& file) {
     text.append(part, static_cast<size_t>(in.gcount()));
   if (!in.eof()) throw UsageError(fmt::format("cannot read '{}': {}", file, std::strerror(errno)));
   return text;
-}
-
-std::string output_problem(const std::string& file) {
-  if (file == "-") return {};
-  struct stat status {
-  }, itself{};
-  const bool exists = stat(file.c_str(), &status) == 0;
-  const bool is_name_free = lstat(file.c_str(), &itself) != 0;
-  if (exists && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode))
-    return access(file.c_str(), W_OK) == 0 ? "" : cannot_write(file, errno);
-  const int opened = open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-  if (opened < 0) return cannot_write(file, errno);
-  close(opened);
-  if (is_name_free) {
-    unlink(file.c_str());
-  } else if (!exists) {  // the file that a link names
-    std::error_code error;
-    const auto target = std::filesystem::canonical(file, error);
-    if (!error) unlink(target.c_str());
-  }
-  return {};
-}
-
-void write_output(const std::string& file, std::string_view text) {
-  if (file == "-") return print_and_flush(text);
-  std::FILE* const out = std::fopen(file.c_str(), "we");
-  if (out == nullptr) throw std::runtime_error(cannot_write(file, errno));
-  const bool complete = std::fwrite(text.data(), 1, text.size(), out) == text.size();
-  int error = complete ? 0 : errno;
-  if (std::fclose(out) != 0 && error == 0) error = errno;
-  if (error != 0) throw std::runtime_error(cannot_write(file, error));
-}
-
-void write_json(const std::string& file, const nlohmann::ordered_json& document, int indent) {
-  write_output(
-      file,
-      document.dump(indent, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n');
-}
-
-void print(std::string_view text) { print_and_flush(aql::printable(text, aql::Lines::kept)); }
-
-void print_report(const std::string& json_file, std::string_view text) {
-  if (json_file != "-") print(text);
 }
 
 std::string time_left_text(double seconds) {

@@ -5,10 +5,11 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <nlohmann/json_fwd.hpp>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+
+#include "tools/support/output.hpp"
 
 namespace uptempo::support {
 
@@ -37,14 +38,15 @@ const char* version() noexcept;
 
 // Parses the command line, runs `body` and returns the exit code.
 // Errors: one sentence on stderr, after the program's name (print_error). Command-line errors and
-// UsageError return 2, Unavailable 77, any other exception 1, as does standard output that cannot be written.
+// UsageError return 2, Unavailable 77, any other exception 1, as does standard output that cannot
+// be written.
 // Returns 130 if the body has stopped because of SIGINT.
 int run_program(CommandLine& command_line, int argc, char** argv,
                 const std::function<ExitCode()>& body);
 
-// Writes one line to stderr, "program: message", before the program ends with an exit code that says
-// so. Does nothing where stderr is full, closed or a pipe without a reader; SIGPIPE is ignored from
-// then on.
+// Writes one line to stderr, "program: message", before the program ends with an exit code of its
+// own. Does nothing where stderr is full, closed or a pipe without a reader; SIGPIPE is ignored
+// from then on.
 void print_error(std::string_view program, std::string message) noexcept;
 
 // Adds `--json FILE`. With "-" only JSON is written to standard output.
@@ -54,27 +56,6 @@ void add_json_option(CommandLine& command_line, std::string& file);
 // Returns the contents of `file`, or standard input if it is "-". Throws UsageError naming the file
 // and the reason.
 std::string read_input(const std::string& file);
-
-// What prevents `file` from being written, for example "cannot write 'a/b': No such file or
-// directory"; "" if nothing does, or if it is "-". Leaves no new file, and does not open pipes,
-// whose readers would see the end of their input.
-std::string output_problem(const std::string& file);
-
-// Writes `text` to `file`, or to standard output if it is "-". Throws std::runtime_error naming the
-// file and the reason, also of a full disk.
-void write_output(const std::string& file, std::string_view text);
-
-// The same for JSON, with a newline at the end. `indent` as of nlohmann's dump(): -1 for one line.
-// Bytes of strings that are not UTF-8 become U+FFFD.
-void write_json(const std::string& file, const nlohmann::ordered_json& document, int indent = 2);
-
-// Writes text for a person to standard output, without control characters but line feeds and tabs.
-// Throws std::runtime_error with the reason.
-void print(std::string_view text);
-
-// Writes the human-readable report to standard output, or nothing if JSON goes there (`json_file`
-// is "-"). Throws std::runtime_error with the reason.
-void print_report(const std::string& json_file, std::string_view text);
 
 // For example "about 50 s left" or "about 3 min left".
 std::string time_left_text(double seconds);

@@ -7,7 +7,6 @@
 #include <csignal>
 #include <cstring>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
@@ -160,10 +159,4 @@ TEST_CASE("a file that is opened does not get the number of a closed standard st
   CHECK(run_redirected(close_all_streams, [] {
           return open("/dev/null", O_RDWR) > STDERR_FILENO ? exit_ok : exit_usage;
         }) == 0);
-}
-
-TEST_CASE("JSON with bytes that are not UTF-8 is written, with U+FFFD in their place") {
-  const uptempo::test::TemporaryDirectory directory;
-  write_json(directory.file("out.json"), {{"name", "a\xff"}}, -1);
-  CHECK(uptempo::test::contents_of(directory.file("out.json")) == "{\"name\":\"a\xef\xbf\xbd\"}\n");
 }
