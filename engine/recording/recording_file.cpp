@@ -214,9 +214,14 @@ void save_recording(const Recording& recording, const std::filesystem::path& fil
                     const Bindings& memory) {
   const std::string bytes = file_of(recording, memory);
   std::error_code error;
-  // A link stays a link to its file, and a device is not replaced by a file.
-  std::filesystem::path place = std::filesystem::weakly_canonical(file, error);
-  if (error) place = file;
+  // A link stays a link to its file, also one that is not there yet, and a device is not replaced by
+  // a file. At most 40 links, as the kernel.
+  std::filesystem::path place = file;
+  for (int i = 0; i < 40 && std::filesystem::is_symlink(place, error); ++i) {
+    const std::filesystem::path target = std::filesystem::read_symlink(place, error);
+    if (error) break;
+    place = target.is_absolute() ? target : place.parent_path() / target;
+  }
   const std::filesystem::file_status status = std::filesystem::status(place, error);
   if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))
     refuse_to_write(file, "the path names something that is not a regular file");

@@ -23,12 +23,15 @@ void require(hipError_t error, const char* call) {
 
 namespace uptempo::hardware {
 
-void select_device(const std::function<bool(int number)>& is_wanted) {
+bool select_device(const std::function<bool(int number)>& is_wanted) {
   int count = 0;
   require(hipGetDeviceCount(&count), "hipGetDeviceCount");
   for (int number = 0; number < count; ++number)
-    if (is_wanted(number)) return require(hipSetDevice(number), "hipSetDevice");
-  throw std::runtime_error("HIP does not have the GPU that was asked for");
+    if (is_wanted(number)) {
+      require(hipSetDevice(number), "hipSetDevice");
+      return true;
+    }
+  return false;
 }
 
 struct HipChain::State {

@@ -13,9 +13,9 @@
 
 namespace uptempo::hardware {
 
-// Makes the first HIP device for which `is_wanted` returns true the current one. Throws
-// std::runtime_error if there is none.
-void select_device(const std::function<bool(int number)>& is_wanted);
+// Makes the first HIP device for which `is_wanted` returns true the current one. Returns false if
+// there is none. Throws std::runtime_error.
+bool select_device(const std::function<bool(int number)>& is_wanted);
 
 class HipChain {
  public:

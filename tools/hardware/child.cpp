@@ -11,7 +11,7 @@
 namespace uptempo::hardware {
 namespace {
 
-constexpr int kSignalled = 128;
+constexpr int kSignalled = 128, kNotStarted = 127;
 
 // The last line, without its end and the program's name: programs write the one line of an Error
 // last, after what libraries may have written.
@@ -49,24 +49,45 @@ Answer answer_of_line(const std::string& line) {
   }
 }
 
-Answer answer_of(const test::CommandResult& result, double limit_s) {
+namespace {
+
+// The reason for a process that has not printed an answer.
+Answer without_answer(const test::CommandResult& result, double limit_s) {
   const std::string said = last_line(result.err);
   const std::string and_said = said.empty() ? "" : ": " + said;
   if (result.timed_out)
     return {Verdict::differs,
-            fmt::format("it hangs: no answer after {:.3g} s{}", limit_s, and_said)};
+            fmt::format("{}: no answer after {:.3g} s{}", kHangs, limit_s, and_said)};
   if (result.exit_code == support::exit_unavailable) return {Verdict::not_asked, said};
+  if (result.exit_code == kNotStarted)
+    return {Verdict::not_asked, "its program cannot be started" + and_said};
   if (result.exit_code > kSignalled)
     return {Verdict::differs, fmt::format("its process ended by {}{}",
                                           signal_name(result.exit_code - kSignalled), and_said)};
   if (result.exit_code != 0)
     return {Verdict::differs,
             said.empty() ? fmt::format("its process ended with {}", result.exit_code) : said};
+  return {Verdict::differs, "it printed no answer" + and_said};
+}
+
+}  // namespace
+
+Answer answer_of(const test::CommandResult& result, double limit_s) {
+  const std::string line = last_line(result.out);
+  if (line.empty() || line.front() != '{') return without_answer(result, limit_s);
+  Answer answer;
   try {
-    return answer_of_line(result.out);
+    answer = answer_of_line(line);
   } catch (const std::runtime_error& error) {
     return {Verdict::differs, error.what()};
   }
+  // The answer holds; the end of HSA may hang or crash.
+  if (result.timed_out)
+    answer.text += ". Its process did not end";
+  else if (result.exit_code != 0)
+    answer.text += fmt::format(". Its process then ended with {}", result.exit_code);
+  if (result.timed_out || result.exit_code != 0) answer.verdict = Verdict::differs;
+  return answer;
 }
 
 std::vector<std::string> command_for(const std::string& probe, const std::string& device) {

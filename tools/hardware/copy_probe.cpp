@@ -25,6 +25,12 @@ uint32_t engines_of(const Agent& gpu) {
   return std::min(count, kMostEngines);
 }
 
+// Statuses of a copy that was never begun.
+bool is_refusal(hsa_status_t status) {
+  return status == HSA_STATUS_ERROR_INVALID_ARGUMENT ||
+         status == HSA_STATUS_ERROR_OUT_OF_RESOURCES || status == HSA_STATUS_ERROR_INVALID_AGENT;
+}
+
 struct RoundTrip {
   bool right = true;
   double to_device_gb_per_s = 0, to_host_gb_per_s = 0;
@@ -52,8 +58,11 @@ class Copies {
   }
 
  private:
+  // Of the second copy: the first one may create a queue of the engine.
   template <class Copy>
   static double speed_of(Stream& stream, const Copy& copy) {
+    copy();
+    stream.synchronize();
     const auto begin = std::chrono::steady_clock::now();
     copy();
     stream.synchronize();
@@ -86,7 +95,8 @@ Answer probe_copy_engines(const support::Device& device) {
   note("to the host", chosen.right, chosen.to_host_gb_per_s);
 
   // Engine by engine, in one direction each. ROCr before 5.6 offers no choice, and an engine may
-  // not copy in a direction: an Error then says so.
+  // not copy in a direction: the copy is then refused before it begins.
+  bool offered = false;
   for (uint32_t engine = 0; engine < engines_of(device.gpu); ++engine) {
     for (const bool to_device : {true, false}) {
       const std::string name =
@@ -95,16 +105,22 @@ Answer probe_copy_engines(const support::Device& device) {
       (to_device ? engines.to_device : engines.to_host) = 1u << engine;
       try {
         const RoundTrip trip = copies.run(engines);
+        offered = true;
         note(name, trip.right, to_device ? trip.to_device_gb_per_s : trip.to_host_gb_per_s);
       } catch (const Error& error) {
+        if (!is_refusal(error.status())) throw;
         measured.push_back({{"copies", name}, {"refused", error.what()}});
         list(refused, name);
       }
     }
   }
   if (!wrong.empty()) return {Verdict::differs, "wrong bytes after copies " + wrong, measured};
-  return {Verdict::as_assumed,
-          "GB/s " + speeds + (refused.empty() ? "" : "; ROCr refuses " + refused), measured};
+  std::string text = "GB/s " + speeds;
+  if (!offered)
+    text += "; ROCr offers no choice of engines";
+  else if (!refused.empty())
+    text += "; ROCr refuses " + refused;
+  return {Verdict::as_assumed, text, measured};
 }
 
 }  // namespace uptempo::hardware

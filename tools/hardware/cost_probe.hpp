@@ -16,8 +16,8 @@ inline constexpr size_t kCostRows = 8;
 // Nanoseconds per packet of each row; element i of all rows was measured in the same round.
 using CostTimes = std::array<std::vector<double>, kCostRows>;
 
-// Differs if a narrower fence costs clearly more than the wider one, or none more than a barrier
-// bit.
+// Differs if packets with a narrower fence cost clearly more than those with the wider one, or
+// packets without a barrier bit more than those with it.
 Answer answer_of_costs(const CostTimes& ns);
 
 }  // namespace uptempo::hardware

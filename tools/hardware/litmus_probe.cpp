@@ -63,8 +63,9 @@ Answer probe_litmus(const support::Device& device) {
             measured};
   return {
       Verdict::as_assumed,
-      fmt::format("{} tests, {} rounds{}", tests.size(), rounds,
-                  known ? "" : "; the specification decides, for want of rules for this target"),
+      fmt::format(
+          "{} tests, {} rounds{}", tests.size(), rounds,
+          known ? "" : "; the specification decides, because the rules do not know this target"),
       measured};
 }
 

@@ -4,10 +4,14 @@
 //
 // Exit code: 0 every probe found what the engine assumes or was not asked, 1 one differs, 2 wrong
 // command line, 77 no such device, 130 Ctrl-C.
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -18,6 +22,7 @@
 #include "tools/support/device.hpp"
 #include "tools/support/interrupt.hpp"
 #include "tools/support/program.hpp"
+#include "tools/vgpu/launch.hpp"
 
 namespace {
 
@@ -25,8 +30,9 @@ using namespace uptempo;
 using namespace uptempo::hardware;
 using Clock = std::chrono::steady_clock;
 
-// Of the whole report. Probes that begin later are not asked.
+// The whole report takes so long at most. Probes that would begin later are not asked.
 constexpr double kWholeSeconds = 180;
+constexpr size_t kStderrBytes = 4096;  // of each row, in the JSON
 // The probe that describes the machine; not a row.
 constexpr const char* kMachine = "machine";
 
@@ -60,51 +66,104 @@ support::ExitCode run_child(const Options& options, int argc, char** argv) {
 }
 
 // Runs a probe of this name in a process of its own.
-Row row_of(const std::string& name, const Options& options, double limit_s) {
+Row row_of(const std::string& name, const std::string& device, double limit_s) {
   const auto begin = Clock::now();
   const Probe* const probe = find_probe(name);
   Row row{name, probe == nullptr ? "" : std::string(probe->rule), {}, 0};
-  const std::vector<std::string> command = command_for(name, options.device);
+  const std::vector<std::string> command = command_for(name, device);
   if (command.empty()) {
     row.answer.text = "this build has no HIP";
     return row;
   }
-  row.answer = answer_of(test::run_command(command, {.seconds = limit_s}), limit_s);
+  const test::CommandResult result = test::run_command(command, {.seconds = limit_s});
+  row.answer = answer_of(result, limit_s);
   row.seconds = seconds_since(begin);
+  row.stderr_end = result.err.substr(result.err.size() - std::min(result.err.size(), kStderrBytes));
   return row;
+}
+
+// The row of a probe that begins `spent` seconds after the report.
+Row row_in_time(const Probe& probe, const std::string& device, double limit_s, double spent) {
+  const double left = kWholeSeconds - spent;
+  Row row{std::string(probe.name), std::string(probe.rule), {}, 0};
+  if (left > 0) row = row_of(row.probe, device, std::min(limit_s, left));
+  if (left <= 0 || (left < limit_s && row.answer.text.starts_with(kHangs)))
+    row.answer = {Verdict::not_asked,
+                  fmt::format("the {} s of the whole report are over", kWholeSeconds)};
+  return row;
+}
+
+// The machine's row: JSON of describe_machine(). Throws Unavailable if there is no device.
+nlohmann::ordered_json ask_machine(const Options& options) {
+  const Row machine = row_of(kMachine, options.device, options.limit_s);
+  if (machine.answer.verdict == Verdict::not_asked) throw support::Unavailable(machine.answer.text);
+  if (machine.answer.measured.contains("line")) return machine.answer.measured;
+  // The probes may still answer.
+  return {{"device", ""},
+          {"line", "Device: it cannot be described: " + machine.answer.text + '\n'},
+          {"virtual_gpu", nullptr},
+          {"no_kernels", ""}};
+}
+
+// The --device of the probes: they ask the same kind of device as the machine's row, also if a
+// driver that is being reset does not answer for a moment.
+std::string device_of(const Options& options, const nlohmann::ordered_json& machine) {
+  if (options.device != "auto" || machine["virtual_gpu"].is_null()) return options.device;
+  return machine["virtual_gpu"].get<bool>() ? "virtual" : "hardware";
+}
+
+// Why "auto" is the virtual GPU although there is a driver; "" otherwise.
+std::string passed_over(const Options& options, const nlohmann::ordered_json& machine) {
+  if (options.device != "auto" || machine["virtual_gpu"] != true || vgpu::on_virtual_gpu() ||
+      access("/dev/kfd", F_OK) != 0)
+    return {};
+  const int opened = open("/dev/kfd", O_RDWR | O_CLOEXEC);
+  if (opened >= 0) {
+    close(opened);
+    return {};
+  }
+  return fmt::format(
+      "/dev/kfd is there, but cannot be opened ({}): are you in the groups render and "
+      "video?\n",
+      std::strerror(errno));
 }
 
 support::ExitCode run(const Options& options) {
   const auto begin = Clock::now();
-  const Row machine = row_of(kMachine, options, options.limit_s);
-  if (machine.answer.verdict != Verdict::as_assumed)
-    throw support::Unavailable(machine.answer.text);
-  const auto& facts = machine.answer.measured;
-  support::print_report(options.json_file, facts.at("line").get<std::string>() + '\n');
+  const nlohmann::ordered_json machine = ask_machine(options);
+  const std::string device = device_of(options, machine);
+  const std::string no_kernels = machine["no_kernels"].get<std::string>();
+  support::print_report(options.json_file,
+                        machine["line"].get<std::string>() + passed_over(options, machine) + '\n');
 
   const support::InterruptWatch watch;
   support::Progress progress;
   std::vector<Row> rows;
+  const bool to_file = !options.json_file.empty() && options.json_file != "-";
   for (const Probe& probe : probes()) {
     if (!options.only.empty() && std::ranges::find(options.only, probe.name) == options.only.end())
       continue;
     if (support::interrupted()) break;
     progress.show(probe.name);
-    const double left = kWholeSeconds - seconds_since(begin);
     Row row{std::string(probe.name), std::string(probe.rule), {}, 0};
-    if (left <= 0) {
-      row.answer.text = fmt::format("the {} s of the whole report are over", kWholeSeconds);
-    } else {
-      row = row_of(row.probe, options, std::min(options.limit_s, left));
-    }
+    if (probe.has_kernels && !no_kernels.empty())
+      row.answer.text = no_kernels;
+    else
+      row = row_in_time(probe, device, options.limit_s, seconds_since(begin));
     if (support::interrupted()) break;  // Ctrl-C ended the child, too
     progress.clear();
     support::print_report(options.json_file, text_of(row));
     rows.push_back(std::move(row));
+    // After each row: a probe may end the session or the machine.
+    if (to_file) support::write_json(options.json_file, json_of(machine, rows));
   }
   progress.clear();
   support::print_report(options.json_file, '\n' + summary_of(rows));
-  if (!options.json_file.empty()) support::write_json(options.json_file, json_of(facts, rows));
+  if (to_file)
+    support::print(
+        fmt::format("The report is in '{}'. Please send it to us.\n", options.json_file));
+  else if (!options.json_file.empty())
+    support::write_json(options.json_file, json_of(machine, rows));
   const bool differs = std::ranges::any_of(
       rows, [](const Row& row) { return row.answer.verdict == Verdict::differs; });
   return differs ? support::exit_measured_failure : support::exit_ok;

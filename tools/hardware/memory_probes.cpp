@@ -1,4 +1,5 @@
-// Whether a kernel sees what the host has written since an earlier kernel has read it.
+#include "tools/hardware/memory_probe.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,11 +11,9 @@
 #include "engine/memory/buffer.hpp"
 #include "engine/memory/kernarg_placement.hpp"
 #include "engine/program/program.hpp"
-#include "engine/runtime/memory_model.hpp"
 #include "engine/runtime/signal.hpp"
 #include "kernels/basics.hpp"
 #include "tools/hardware/packets.hpp"
-#include "tools/hardware/probe.hpp"
 #include "tools/support/packet_queue.hpp"
 
 namespace uptempo::hardware {
@@ -25,7 +24,6 @@ using aql::FenceScope;
 constexpr uint32_t kWords = 1024, kWorkgroup = 64;
 constexpr uint32_t kRepeats = 300;
 constexpr std::array kScopes{FenceScope::none, FenceScope::agent, FenceScope::system};
-constexpr std::array kScopeNames{"none", "agent", "system"};
 
 // How the host's stores to device memory are made to arrive before a packet is published.
 enum class Arrival { by_register, by_read_back, not_at_all };
@@ -46,16 +44,13 @@ class Shared {
   }
   volatile uint32_t* line() const { return reinterpret_cast<uint32_t*>(block() + kBlockBytes); }
   bool is_on_device() const { return on_device_; }
-  // HDP_MEM_FLUSH_CNTL, or null.
-  volatile uint32_t* flush_register() const {
-    if (!on_device_) return nullptr;
-    return choose_kernarg_place(gpu_, KernargPlacement::device).hdp_flush;
-  }
+  // Where the engine would put kernargs that shall be in device memory.
+  KernargPlace place() const { return choose_kernarg_place(gpu_, KernargPlacement::device); }
   void arrive(Arrival arrival) {
     if (!on_device_) return;
     aql::store_fence();
     if (arrival == Arrival::by_register) {
-      volatile uint32_t* const flush = flush_register();
+      volatile uint32_t* const flush = place().hdp_flush;
       *flush = 1;
       (void)*flush;
     } else if (arrival == Arrival::by_read_back) {
@@ -73,121 +68,138 @@ class Shared {
   uint32_t turn_ = 0;
 };
 
-struct Reads {
-  uint64_t stale = 0, of = 0;
-  Reads& operator+=(const Reads& other) {
-    stale += other.stale;
-    of += other.of;
-    return *this;
-  }
-};
-
+// Kernels that read what the host has written. No packet between two reads has a fence but the
+// acquire under test, and each read stores its result in a place of its own, so that a cache is
+// emptied by that acquire alone.
 class Reader {
  public:
   explicit Reader(const Agent& gpu)
-      : queue_(gpu, 256, std::chrono::seconds(10)),
-        program_(gpu, builtin_kernels::basics()),
+      : program_(gpu, builtin_kernels::basics()),
         copy_(program_.kernel<uint32_t*, const uint32_t*>("copy")),
         fill_(program_.kernel<uint32_t*, uint32_t>("fill")),
-        seen_(gpu, kWords),
-        own_block_(gpu, kBlockBytes),
-        done_(SignalKind::interrupt, 0) {}
+        seen_(gpu, size_t{kRepeats} * kWords),
+        blocks_(gpu, size_t{kRepeats} * kBlockBytes),
+        done_(SignalKind::interrupt, 0),
+        queue_(gpu, 256, std::chrono::seconds(10)) {}
 
-  // The host writes all words anew; a kernel copies them. The kernel's own arguments stay the same.
+  // The host writes all words anew; a kernel copies them. The kernels' own arguments stay the same.
   Reads data(Shared& shared, FenceScope acquire, Arrival arrival) {
     const auto* const from = const_cast<const uint32_t*>(shared.words());
-    write_arguments(copy_, own_block_.data(), kWords, kWorkgroup, queue_.facts(), seen_.data(),
-                    from);
-    queue_.flush();
-    Reads reads;
+    for (uint32_t i = 0; i < kRepeats; ++i)
+      write_arguments(copy_, block(i), kWords, kWorkgroup, queue_.facts(), seen(i), from);
+    begin();
     for (uint32_t i = 0; i < kRepeats; ++i) {
-      const uint32_t value = ++value_;
-      for (uint32_t word = 0; word < kWords; ++word) shared.words()[word] = value;
+      for (uint32_t word = 0; word < kWords; ++word) shared.words()[word] = value_of(i);
       shared.arrive(arrival);
-      run(copy_.info(), own_block_.data(), kWords, acquire);
-      reads.stale += static_cast<uint64_t>(kWords - std::ranges::count(seen_.span(), value));
-      reads.of += kWords;
+      run(copy_.info(), block(i), kWords, acquire);
     }
-    return reads;
+    return finish(kWords);
   }
 
   // The host writes the kernarg block anew; a kernel stores the argument that it has read.
   Reads arguments(Shared& shared, FenceScope acquire, Arrival arrival) {
-    Reads reads;
+    begin();
     for (uint32_t i = 0; i < kRepeats; ++i) {
-      const uint32_t value = ++value_;
-      write_arguments(fill_, shared.block(), kWorkgroup, kWorkgroup, queue_.facts(), seen_.data(),
-                      value);
+      write_arguments(fill_, shared.block(), kWorkgroup, kWorkgroup, queue_.facts(), seen(i),
+                      value_of(i));
       shared.arrive(arrival);
       run(fill_.info(), shared.block(), kWorkgroup, acquire);
-      reads.stale += seen_[0] != value;
-      ++reads.of;
     }
-    return reads;
+    return finish(1);
   }
 
  private:
+  std::byte* block(uint32_t i) const { return blocks_.data() + i * kBlockBytes; }
+  uint32_t* seen(uint32_t i) const { return seen_.data() + size_t{i} * kWords; }
+  uint32_t value_of(uint32_t i) const { return round_ * kRepeats + i + 1; }
+
+  void begin() {
+    ++round_;
+    std::ranges::fill(seen_.span(), 0u);
+    queue_.flush();
+  }
+  // Counts the reads whose first `words` words are not those of their turn.
+  Reads finish(uint32_t words) {
+    queue_.flush();
+    Reads reads;
+    for (uint32_t i = 0; i < kRepeats; ++i) {
+      const uint32_t* const first = seen(i);
+      reads.stale += static_cast<uint64_t>(words - std::count(first, first + words, value_of(i)));
+      reads.of += words;
+    }
+    return reads;
+  }
   void run(const KernelInfo& kernel, std::byte* block, uint32_t work_items, FenceScope acquire) {
     hsa_signal_store_relaxed(done_.handle(), 1);
     const aql::Packet64 packet =
         dispatch_of(kernel, work_items, kWorkgroup, block,
-                    {aql::Barrier::on, acquire, FenceScope::system}, done_.handle());
+                    {aql::Barrier::on, acquire, FenceScope::none}, done_.handle());
     queue_.publish({&packet, 1});
     queue_.wait(done_.handle(), "a kernel that reads what the host wrote",
                 std::chrono::milliseconds(1));
   }
 
-  support::PacketQueue queue_;
   Program program_;
   Kernel<uint32_t*, const uint32_t*> copy_;
   Kernel<uint32_t*, uint32_t> fill_;
   PinnedBuffer<uint32_t> seen_;
-  KernargBuffer own_block_;
+  KernargBuffer blocks_;
   Signal done_;
-  uint32_t value_ = 0;
+  uint32_t round_ = 0;
+  support::PacketQueue queue_;  // destroyed before what its packets use
 };
 
 constexpr std::string_view kNoBar = "the host does not reach device memory: no large BAR";
 
-Arrival best_arrival(const Shared& shared) {
-  return shared.flush_register() != nullptr ? Arrival::by_register : Arrival::by_read_back;
+// As the engine does it.
+Arrival usual_arrival(const Shared& shared) {
+  const KernargPlace place = shared.place();
+  return place.coherent_link          ? Arrival::not_at_all
+         : place.hdp_flush != nullptr ? Arrival::by_register
+                                      : Arrival::by_read_back;
 }
 
 Answer stale_reads(const support::Device& device, bool on_device) {
   if (on_device && !host_can_reach(device.gpu)) return {Verdict::not_asked, std::string(kNoBar)};
-  const MemoryModel& model = memory_model(device.gpu);
-  // An unproved row is compared, too, though the engine does not use it: this is its proof.
-  const bool agent_suffices =
-      on_device ? model.assumes.device_memory_is_probed : model.assumes.host_memory_bypasses_l2;
   Shared shared(device.gpu, on_device);
   Reader reader(device.gpu);
-  const Arrival arrival = best_arrival(shared);
-  nlohmann::ordered_json measured;
-  std::array<Reads, kScopes.size()> by_scope{};
+  const Arrival arrival = usual_arrival(shared);
+  StaleReads found;
   for (size_t i = 0; i < kScopes.size(); ++i) {
-    const Reads data = reader.data(shared, kScopes[i], arrival);
-    const Reads arguments = reader.arguments(shared, kScopes[i], arrival);
-    measured[std::string("acquire_") + kScopeNames[i]] = {{"data_words", data.of},
-                                                          {"data_words_stale", data.stale},
-                                                          {"kernargs", arguments.of},
-                                                          {"kernargs_stale", arguments.stale}};
-    by_scope[i] += data;
-    by_scope[i] += arguments;
+    found.data[i] = reader.data(shared, kScopes[i], arrival);
+    found.kernargs[i] = reader.arguments(shared, kScopes[i], arrival);
   }
-  measured["row"] = model.name;
-  measured["row_is_proved"] = model.proved;
-  measured["agent_scope_suffices"] = agent_suffices;
-  const uint64_t agent = by_scope[1].stale, system = by_scope[2].stale;
-  const std::string counts = fmt::format(
-      "stale reads of {}: {} without an acquire, {} with agent scope, {} with system scope. The "
-      "row '{}'{} asks for {} scope",
-      by_scope[0].of, by_scope[0].stale, agent, system, model.name,
-      model.proved ? "" : " (unproved, not used)", agent_suffices ? "agent" : "system");
-  const bool differs = system != 0 || (agent_suffices && agent != 0);
-  return {differs ? Verdict::differs : Verdict::as_assumed, counts, measured};
+  return answer_of_stale_reads(found, memory_model(device.gpu), on_device);
 }
 
 }  // namespace
+
+Answer answer_of_stale_reads(const StaleReads& found, const MemoryModel& model, bool on_device) {
+  constexpr std::array kNames{"none", "agent", "system"};
+  // An unproved row is compared, too, though the engine does not use it: this is its proof.
+  const bool agent_suffices =
+      on_device ? model.assumes.device_memory_is_probed : model.assumes.host_memory_bypasses_l2;
+  nlohmann::ordered_json measured{{"row", model.name},
+                                  {"row_is_proved", model.proved},
+                                  {"agent_scope_suffices", agent_suffices}};
+  std::array<Reads, 3> all = found.data;
+  for (size_t i = 0; i < all.size(); ++i) {
+    all[i] += found.kernargs[i];
+    measured[std::string("acquire_") + kNames[i]] = {{"data_words", found.data[i].of},
+                                                     {"data_words_stale", found.data[i].stale},
+                                                     {"kernargs", found.kernargs[i].of},
+                                                     {"kernargs_stale", found.kernargs[i].stale}};
+  }
+  const bool differs = all[2].stale != 0 || (agent_suffices && all[1].stale != 0);
+  return {
+      differs ? Verdict::differs : Verdict::as_assumed,
+      fmt::format("stale reads of {}: {} without an acquire{}, {} with agent scope, {} with "
+                  "system scope. The row '{}'{} asks for {} scope",
+                  all[0].of, all[0].stale, all[0].stale == 0 ? " (no cache held old words)" : "",
+                  all[1].stale, all[2].stale, model.name,
+                  model.proved ? "" : " (unproved, not used)", agent_suffices ? "agent" : "system"),
+      measured};
+}
 
 Answer probe_stale_host_memory(const support::Device& device) { return stale_reads(device, false); }
 Answer probe_stale_device_memory(const support::Device& device) {
@@ -198,7 +210,8 @@ Answer probe_hdp_flush(const support::Device& device) {
   if (!host_can_reach(device.gpu)) return {Verdict::not_asked, std::string(kNoBar)};
   Shared shared(device.gpu, true);
   Reader reader(device.gpu);
-  nlohmann::ordered_json measured;
+  const KernargPlace place = shared.place();
+  nlohmann::ordered_json measured{{"coherent_link", place.coherent_link}};
   const auto stale = [&](const char* name, Arrival arrival) {
     Reads reads = reader.data(shared, FenceScope::system, arrival);
     reads += reader.arguments(shared, FenceScope::system, arrival);
@@ -206,14 +219,18 @@ Answer probe_hdp_flush(const support::Device& device) {
     return reads.stale;
   };
   std::optional<uint64_t> by_register;
-  if (shared.flush_register() != nullptr) by_register = stale("register", Arrival::by_register);
+  if (place.hdp_flush != nullptr) by_register = stale("register", Arrival::by_register);
   const uint64_t by_read_back = stale("read_back", Arrival::by_read_back);
   const uint64_t without = stale("neither", Arrival::not_at_all);
-  const std::string first = by_register ? fmt::format("{} after the register's flush", *by_register)
-                                        : "the flush register is not mapped";
-  return {by_register.value_or(0) + by_read_back == 0 ? Verdict::as_assumed : Verdict::differs,
-          fmt::format("stale reads: {}, {} after a read-back, {} without both", first, by_read_back,
-                      without),
+  // Over xGMI the engine flushes nothing.
+  const uint64_t wrong =
+      by_register.value_or(0) + by_read_back + (place.coherent_link ? without : 0);
+  return {wrong == 0 ? Verdict::as_assumed : Verdict::differs,
+          fmt::format("stale reads: {}, {} after a read-back, {} without both{}",
+                      by_register ? fmt::format("{} after the register's flush", *by_register)
+                                  : "the flush register is not used",
+                      by_read_back, without,
+                      place.coherent_link ? " (the link is xGMI, so none may be stale)" : ""),
           measured};
 }
 

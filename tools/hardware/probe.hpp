@@ -36,6 +36,8 @@ struct Probe {
   std::string_view rule;  // what the engine assumes
   // Null: hardware_check_hip runs it, which is built where HIP is installed.
   Answer (*run)(const support::Device& device);
+  // Its kernels must load on the device; otherwise it is not asked.
+  bool has_kernels = true;
 };
 
 // All probes, in the order of the report.

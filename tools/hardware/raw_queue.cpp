@@ -48,11 +48,10 @@ bool is_zero_within(const Signal& signal, std::chrono::milliseconds longest) noe
   return true;
 }
 
-aql::Packet64 barrier_for(const Signal& done, const Signal* gate) noexcept {
-  aql::BarrierAnd packet{.flags = {aql::Barrier::on, aql::FenceScope::none, aql::FenceScope::none},
-                         .completion_signal = done.handle()};
-  if (gate != nullptr) packet.dependencies[0] = gate->handle();
-  return aql::to_packet(packet);
+aql::Packet64 barrier_for(const Signal* done, aql::Barrier barrier) noexcept {
+  return aql::to_packet(
+      aql::BarrierAnd{.flags = {barrier, aql::FenceScope::none, aql::FenceScope::none},
+                      .completion_signal = done == nullptr ? hsa_signal_t{0} : done->handle()});
 }
 
 }  // namespace uptempo::hardware

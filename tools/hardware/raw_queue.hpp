@@ -1,6 +1,6 @@
-// A queue whose slots, write index and doorbell a probe moves one at a time, by HSA's functions
-// alone. It checks nothing and waits for nothing, so that it does not share an assumption with the
-// engine.
+// A queue whose slots, write index and doorbell a probe moves one at a time, by HSA's functions. It
+// checks nothing and waits for nothing, so that it shares no assumption about the processor with
+// the engine's writer.
 //
 // Thread safety: one owner, the queue's only producer.
 // Lifetime: within that of the Runtime.
@@ -42,7 +42,7 @@ class RawQueue {
 // Waits until the signal is 0. Returns false after `longest`.
 bool is_zero_within(const Signal& signal, std::chrono::milliseconds longest) noexcept;
 
-// A barrier packet without fences that completes this signal, once `gate` is 0 if it is given.
-aql::Packet64 barrier_for(const Signal& done, const Signal* gate = nullptr) noexcept;
+// A barrier packet without fences. `done`: the signal that it completes, or null.
+aql::Packet64 barrier_for(const Signal* done, aql::Barrier barrier = aql::Barrier::on) noexcept;
 
 }  // namespace uptempo::hardware

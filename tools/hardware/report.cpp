@@ -6,6 +6,8 @@
 #include <sstream>
 
 #include "engine/dispatch/queue.hpp"
+#include "engine/program/program.hpp"
+#include "kernels/basics.hpp"
 #include "tools/support/program.hpp"
 #include "tools/support/software.hpp"
 #include "tools/support/table.hpp"
@@ -24,22 +26,35 @@ size_t count_of(const std::vector<Row>& rows, Verdict verdict) {
 
 nlohmann::ordered_json describe_machine(const support::Device& device) {
   const support::Software software = support::describe_software();
-  nlohmann::ordered_json choices = nlohmann::ordered_json::array();
-  std::istringstream lines(device.runtime.describe() + Queue(device.gpu).describe());
-  for (std::string line; std::getline(lines, line);) choices.push_back(line);
+  std::string choices = device.runtime.describe();
+  try {
+    choices += Queue(device.gpu).describe();
+  } catch (const std::exception& error) {
+    choices += fmt::format("a queue: {}\n", error.what());
+  }
+  std::string no_kernels;
+  try {
+    const Program program(device.gpu, builtin_kernels::basics());
+  } catch (const std::exception& error) {
+    no_kernels = error.what();
+  }
+  nlohmann::ordered_json lines = nlohmann::ordered_json::array();
+  std::istringstream in(choices);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
   return {{"device", device.name()},
           {"line", device.line()},
           {"target", device.gpu.name()},
           {"isa", device.gpu.isa()},
           {"virtual_gpu", device.is_virtual},
-          {"uuid", device.gpu.properties().uuid},
           {"hsa_version", software.hsa_version},
           {"rocr_build", software.rocr_build},
           {"rocr_library", software.rocr_library},
           {"driver", software.driver},
           {"kernel", software.kernel},
           {"operating_system", support::operating_system()},
-          {"choices", choices}};
+          {"environment", support::environment_of({"AMD_", "GPU_", "HIP_", "HSA_", "ROCR_"})},
+          {"no_kernels", no_kernels},
+          {"choices", lines}};
 }
 
 std::string text_of(const Row& row) {
@@ -70,7 +85,8 @@ nlohmann::ordered_json json_of(const nlohmann::ordered_json& machine,
                              {"verdict", name_of(row.answer.verdict)},
                              {"text", row.answer.text},
                              {"seconds", row.seconds},
-                             {"measured", row.answer.measured}});
+                             {"measured", row.answer.measured},
+                             {"stderr", row.stderr_end}});
   return out;
 }
 

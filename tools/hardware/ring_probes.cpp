@@ -1,4 +1,5 @@
-// A ring that is always full, through the writer that the engine uses.
+#include "tools/hardware/ring_probe.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,7 +10,6 @@
 #include "engine/program/program.hpp"
 #include "kernels/basics.hpp"
 #include "tools/hardware/packets.hpp"
-#include "tools/hardware/probe.hpp"
 #include "tools/support/packet_queue.hpp"
 
 namespace uptempo::hardware {
@@ -50,22 +50,25 @@ Answer keep_full(const support::Device& device, uint32_t packets) {
     queue.publish({next.data(), many});
   }
   queue.flush();
-  const double ns =
-      std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - begin).count() /
-      kPackets;
+  const std::chrono::duration<double, std::nano> time = std::chrono::steady_clock::now() - begin;
   copier.to_host(found, counters);
-  for (uint64_t i = 0; i < kBlocks; ++i) {
-    const uint64_t expected = kPackets / kBlocks + (i < kPackets % kBlocks ? 1 : 0);
-    if (found[i] != expected)
-      return {Verdict::differs,
-              fmt::format("of {} packets with kernarg block {}, {} ran", expected, i, found[i])};
-  }
-  return {Verdict::as_assumed,
-          fmt::format("{} packets, {:.0f} ns each", kPackets, ns),
-          {{"packets", kPackets}, {"ns_per_packet", ns}}};
+  return answer_of_ring(found.span(), kPackets, time.count() / kPackets);
 }
 
 }  // namespace
+
+Answer answer_of_ring(std::span<const uint32_t> ran, uint64_t packets, double ns_per_packet) {
+  for (uint64_t i = 0; i < ran.size(); ++i) {
+    const uint64_t expected = packets / ran.size() + (i < packets % ran.size() ? 1 : 0);
+    if (ran[i] != expected)
+      return {Verdict::differs,
+              fmt::format("{} packets with kernarg block {} ran, but {} were published", ran[i], i,
+                          expected)};
+  }
+  return {Verdict::as_assumed,
+          fmt::format("{} packets, {:.0f} ns each", packets, ns_per_packet),
+          {{"packets", packets}, {"ns_per_packet", ns_per_packet}}};
+}
 
 Answer probe_ring_of_64(const support::Device& device) { return keep_full(device, 64); }
 Answer probe_ring_of_256(const support::Device& device) { return keep_full(device, 256); }

@@ -63,6 +63,18 @@ class Written {
   int descriptor_;
 };
 
+// The file that a link names, also one that is not there yet; any other file itself.
+std::string named_by(std::filesystem::path file) {
+  constexpr int kMostLinks = 40;  // as the kernel
+  std::error_code error;
+  for (int i = 0; i < kMostLinks && std::filesystem::is_symlink(file, error); ++i) {
+    const std::filesystem::path target = std::filesystem::read_symlink(file, error);
+    if (error) break;
+    file = target.is_absolute() ? target : file.parent_path() / target;
+  }
+  return file.string();
+}
+
 // Writes into the file itself. Returns false with errno.
 bool write_in_place(const std::string& place, std::string_view text) {
   Written file(open(place.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
@@ -127,9 +139,7 @@ std::string output_problem(const std::string& file) {
 
 void write_output(const std::string& file, std::string_view text) {
   if (file == "-") return print_and_flush(text);
-  std::error_code error;
-  std::string place = std::filesystem::weakly_canonical(file, error).string();
-  if (error) place = file;
+  const std::string place = named_by(file);
   struct stat before {};
   const bool exists = stat(place.c_str(), &before) == 0;
   // A file that may not be written is not replaced either, though its folder would allow it.

@@ -477,6 +477,10 @@ TEST_CASE("a recording is written to a file completely or not at all", "[recordi
     save_recording(*recording, link, here.memory);
     CHECK(std::filesystem::is_symlink(link));
     CHECK(contents_of(path) == here.save(*recording));
+    std::filesystem::remove(directory.file("step.recording"));
+    save_recording(*recording, link, here.memory);  // a link that names nothing yet
+    CHECK(std::filesystem::is_symlink(link));
+    CHECK(std::filesystem::is_regular_file(directory.file("step.recording")));
   }
   SECTION("only a regular file is replaced") {
     CHECK(contains(

@@ -1,4 +1,4 @@
-// What becomes of a probe's process in the report.
+// Rows of processes that answer, fail, crash or hang.
 #include <csignal>
 
 #include "test/support/catch.hpp"
@@ -55,13 +55,40 @@ TEST_CASE("a device that is missing was not asked") {
   CHECK(answer.text == "no GPU agent");
 }
 
+TEST_CASE("a program that cannot be started was not asked") {
+  const Answer answer =
+      answer_of(test::run_command({"/bin/sh", "-c", "echo no libamdhip64.so >&2; exit 127"}), 1);
+  CHECK(answer.verdict == Verdict::not_asked);
+  CHECK(answer.text == "its program cannot be started: no libamdhip64.so");
+}
+
 TEST_CASE("output that is no answer differs, and is never taken for one") {
-  for (const char* const out :
-       {"", "\n", "{}", "[]", "{\"verdict\":\"fine\",\"text\":\"\",\"measured\":null}",
-        "{\"verdict\":\"differs\",\"text\":1,\"measured\":null}", "{\"verdict\":\"differs\"}"}) {
+  for (const char* const out : {"", "\n", "[]", "a library's line\n"}) {
+    CAPTURE(out);
+    const Answer answer = answer_of({.exit_code = 0, .out = out, .err = {}}, 1);
+    CHECK(answer.verdict == Verdict::differs);
+    CHECK(answer.text == "it printed no answer");
+  }
+  for (const char* const out : {"{}", "{\"verdict\":\"fine\",\"text\":\"\",\"measured\":null}",
+                                "{\"verdict\":\"differs\",\"text\":1,\"measured\":null}",
+                                "{\"verdict\":\"differs\"}", "{"}) {
     CAPTURE(out);
     const Answer answer = answer_of({.exit_code = 0, .out = out, .err = {}}, 1);
     CHECK(answer.verdict == Verdict::differs);
     CHECK(contains(answer.text, "not a probe's answer"));
   }
+}
+
+TEST_CASE("an answer is kept if the process then hangs or crashes, or a library also prints") {
+  const std::string line = line_of({Verdict::as_assumed, "found", {{"ns", 1}}});
+  const Answer printed = answer_of({.exit_code = 0, .out = "a library\n" + line, .err = {}}, 1);
+  CHECK(printed.verdict == Verdict::as_assumed);
+  CommandResult result{.exit_code = 128 + SIGKILL, .timed_out = true, .out = line, .err = {}};
+  const Answer hung = answer_of(result, 1);
+  CHECK(hung.verdict == Verdict::differs);
+  CHECK(hung.text == "found. Its process did not end");
+  CHECK(hung.measured == nlohmann::ordered_json{{"ns", 1}});
+  result.timed_out = false;
+  result.exit_code = 128 + SIGSEGV;
+  CHECK(answer_of(result, 1).text == "found. Its process then ended with 139");
 }

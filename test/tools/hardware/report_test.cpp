@@ -10,7 +10,7 @@ using uptempo::test::contains;
 namespace {
 
 Row row(Verdict verdict, std::string text) {
-  return {"read-index", "a rule", {verdict, std::move(text), {{"most", 1}}}, 0.25};
+  return {"read-index", "a rule", {verdict, std::move(text), {{"most", 1}}}, 0.25, "why"};
 }
 
 }  // namespace
@@ -49,6 +49,7 @@ TEST_CASE("the JSON has the machine's fields and every row") {
                                                     {"verdict", "differs"},
                                                     {"text", "found"},
                                                     {"seconds", 0.25},
-                                                    {"measured", {{"most", 1}}}});
+                                                    {"measured", {{"most", 1}}},
+                                                    {"stderr", "why"}});
   CHECK(json["probes"][1]["verdict"] == "not asked");
 }
