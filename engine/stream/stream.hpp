@@ -170,6 +170,7 @@ class Stream {
   }
   {
     const Event after = record();
+    expect_free();
     free_after(after, buffer.release());
   }
 
@@ -217,7 +218,8 @@ class Stream {
                        const std::shared_ptr<detail::Staging>& own);
   void put_pinned_for_once(const Transfer& transfer, CopyPath path);
   static void count_transfer(const Transfer& transfer, CopyPath path) noexcept;
-  void free_after(const Event& after, Allocation&& memory);
+  void expect_free();
+  void free_after(const Event& after, Allocation&& memory) noexcept;
 
   void settle();
   void settle_place();

@@ -413,10 +413,13 @@ void Stream::put_pinned_for_once(const Transfer& transfer, CopyPath path) {
 
 void Stream::free(Allocation&& memory) {
   const Event after = record();
+  expect_free();
   free_after(after, std::move(memory));
 }
 
-void Stream::free_after(const Event& after, Allocation&& memory) {
+void Stream::expect_free() { streams_->frees().expect(); }
+
+void Stream::free_after(const Event& after, Allocation&& memory) noexcept {
   streams_->frees().add(this, after, std::move(memory));
   streams_->frees().give_back(this);
 }

@@ -12,7 +12,7 @@ namespace {
 bool is_over(const Event& event, Allocation& memory) noexcept {
   try {
     return event.ready();
-  } catch (const Error&) {
+  } catch (const std::exception&) {
     memory.leave_to_session();
     return true;
   }
@@ -25,12 +25,16 @@ DeferredFrees::~DeferredFrees() {
   for (Item& item : items_) item.memory.leave_to_session();
 }
 
-void DeferredFrees::add(const void* stream, const Event& after, Allocation&& memory) {
-  std::list<Item> item;
-  item.push_back({stream, after, Allocation{}});
-  item.back().memory = std::move(memory);
+void DeferredFrees::expect() {
+  std::list<Item> place(1);
   const std::lock_guard lock(mutex_);
-  items_.splice(items_.end(), item);
+  unused_.splice(unused_.end(), place);
+}
+
+void DeferredFrees::add(const void* stream, const Event& after, Allocation&& memory) noexcept {
+  const std::lock_guard lock(mutex_);
+  unused_.front() = {stream, after, std::move(memory)};
+  items_.splice(items_.end(), unused_, unused_.begin());
   count(&CounterBlock::frees_deferred);
 }
 

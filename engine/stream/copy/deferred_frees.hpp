@@ -25,8 +25,10 @@ class DeferredFrees {
   DeferredFrees(const DeferredFrees&) = delete;
   DeferredFrees& operator=(const DeferredFrees&) = delete;
 
-  // Throws std::bad_alloc; the caller then keeps the memory.
-  void add(const void* stream, const Event& after, Allocation&& memory);
+  // Makes a place for one add(). Throws std::bad_alloc.
+  void expect();
+  // Requires expect().
+  void add(const void* stream, const Event& after, Allocation&& memory) noexcept;
   // Frees the due buffers of one stream, or of all streams if null.
   void give_back(const void* stream) noexcept;
   // Call when the stream is destroyed. Its remaining buffers then belong to no stream.
@@ -35,12 +37,12 @@ class DeferredFrees {
 
  private:
   struct Item {
-    const void* stream;
+    const void* stream = nullptr;
     Event after;
     Allocation memory;
   };
   std::mutex mutex_;
-  std::list<Item> items_;
+  std::list<Item> items_, unused_;
 };
 
 }  // namespace uptempo::detail
