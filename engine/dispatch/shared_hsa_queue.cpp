@@ -4,6 +4,7 @@
 #include <hsa/hsa_ext_amd.h>
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "aql/amd_abi.hpp"
@@ -58,10 +59,14 @@ std::unique_ptr<aql::SlotHolds> make_slot_holds(const hsa_queue_t* queue) {
   return std::make_unique<aql::SlotHolds>(queue->size, read_index, is_complete);
 }
 
-std::string stopped_with(hsa_status_t status, const hsa_queue_t* queue) {
-  std::string text =
-      fmt::format("the packet processor stopped the queue with {}", status_name(status));
-  return status == HSA_STATUS_ERROR_OUT_OF_RESOURCES ? text + private_memory_asked(queue) : text;
+std::string stopped_with(hsa_status_t status, const hsa_queue_t* queue) noexcept {
+  try {
+    std::string text =
+        fmt::format("the packet processor stopped the queue with {}", status_name(status));
+    return status == HSA_STATUS_ERROR_OUT_OF_RESOURCES ? text + private_memory_asked(queue) : text;
+  } catch (const std::bad_alloc&) {
+    return {};
+  }
 }
 
 SharedHsaQueue::SharedHsaQueue(const Agent& agent, uint32_t packets, AccessWish access)

@@ -25,8 +25,8 @@ namespace uptempo::detail {
 // Holds of a ring whose owners are Timelines and whose values are theirs (slot_holds.hpp). Throws
 // std::bad_alloc.
 std::unique_ptr<aql::SlotHolds> make_slot_holds(const hsa_queue_t* queue);
-// Describes the status that an error callback received.
-std::string stopped_with(hsa_status_t status, const hsa_queue_t* queue);
+// Describes the status that an error callback received. Empty if memory is short.
+std::string stopped_with(hsa_status_t status, const hsa_queue_t* queue) noexcept;
 
 class SharedHsaQueue {
  public:

@@ -30,7 +30,8 @@ hsa_amd_pointer_info_t look_up(const void* memory, Accessors& accessors) {
   info.size = sizeof info;
   check(hsa_amd_pointer_info(const_cast<void*>(memory), &info, &std::malloc, &accessors.count,
                              &accessors.agents),
-        "hsa_amd_pointer_info", fmt::format("the agents that may access {}", memory));
+        "hsa_amd_pointer_info",
+        [&] { return fmt::format("the agents that may access {}", memory); });
   return info;
 }
 
@@ -58,11 +59,12 @@ bool is_gpu(hsa_agent_t agent) {
 }
 
 void allow(const void* memory, const std::vector<hsa_agent_t>& agents) {
-  check(hsa_amd_agents_allow_access(static_cast<uint32_t>(agents.size()), agents.data(), nullptr,
-                                    memory),
-        "hsa_amd_agents_allow_access",
-        fmt::format("access to {} for {} agents", memory, agents.size()),
-        "pass the address of an allocation of device or pinned memory");
+  check(
+      hsa_amd_agents_allow_access(static_cast<uint32_t>(agents.size()), agents.data(), nullptr,
+                                  memory),
+      "hsa_amd_agents_allow_access",
+      [&] { return fmt::format("access to {} for {} agents", memory, agents.size()); },
+      "pass the address of an allocation of device or pinned memory");
 }
 
 }  // namespace

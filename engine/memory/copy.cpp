@@ -126,12 +126,13 @@ void Copier::start(Direction direction, void* destination, const void* source, s
   if (mine.faulted()) mine.throw_fault(destination, source, bytes);
   const hsa_agent_t destination_agent = direction == Direction::to_host ? host_ : gpu_.handle();
   const hsa_agent_t source_agent = direction == Direction::to_device ? host_ : gpu_.handle();
-  check(hsa_amd_memory_async_copy(destination, destination_agent, source, source_agent, bytes,
-                                  static_cast<uint32_t>(after.size()),
-                                  after.empty() ? nullptr : after.data(), done),
-        "hsa_amd_memory_async_copy",
-        fmt::format("{} bytes from {} to {}", bytes, source, destination),
-        "pass addresses inside buffers that this GPU may access");
+  check(
+      hsa_amd_memory_async_copy(destination, destination_agent, source, source_agent, bytes,
+                                static_cast<uint32_t>(after.size()),
+                                after.empty() ? nullptr : after.data(), done),
+      "hsa_amd_memory_async_copy",
+      [&] { return fmt::format("{} bytes from {} to {}", bytes, source, destination); },
+      "pass addresses inside buffers that this GPU may access");
   if (direction == Direction::to_device) count(&CounterBlock::bytes_to_device, bytes);
   if (direction == Direction::to_host) count(&CounterBlock::bytes_to_host, bytes);
 }
@@ -227,9 +228,10 @@ void Copier::fill(void* destination, uint32_t value, size_t words) {
   if (words == 0) return;
   if (Work& mine = work(); mine.faulted())
     mine.throw_fault(destination, &value, words * sizeof(value));
-  check(hsa_amd_memory_fill(destination, value, words), "hsa_amd_memory_fill",
-        fmt::format("{} words at {}", words, destination),
-        "pass an address inside a device buffer");
+  check(
+      hsa_amd_memory_fill(destination, value, words), "hsa_amd_memory_fill",
+      [&] { return fmt::format("{} words at {}", words, destination); },
+      "pass an address inside a device buffer");
   count(&CounterBlock::fills);
 }
 

@@ -10,9 +10,10 @@ namespace uptempo {
 
 HostPin::HostPin(const Agent& gpu, void* host, size_t bytes) : session_(Session::current()) {
   hsa_agent_t agent = gpu.handle();
-  check(hsa_amd_memory_lock(host, bytes, &agent, 1, &device_address_), "hsa_amd_memory_lock",
-        fmt::format("{} bytes of host memory at {}", bytes, fmt::ptr(host)),
-        "pass memory that is mapped and writable, or use PageablePath::staged");
+  check(
+      hsa_amd_memory_lock(host, bytes, &agent, 1, &device_address_), "hsa_amd_memory_lock",
+      [&] { return fmt::format("{} bytes of host memory at {}", bytes, fmt::ptr(host)); },
+      "pass memory that is mapped and writable, or use PageablePath::staged");
   host_ = host;
   detail::count(&detail::CounterBlock::pins);
 }

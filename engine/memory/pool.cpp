@@ -81,7 +81,7 @@ std::string out_of_reach(hsa_amd_memory_pool_t pool, std::span<const Agent> agen
     hsa_amd_memory_pool_access_t access{};
     check(hsa_amd_agent_memory_pool_get_info(agent.handle(), pool,
                                              HSA_AMD_AGENT_MEMORY_POOL_INFO_ACCESS, &access),
-          "hsa_amd_agent_memory_pool_get_info", name_and_node(agent));
+          "hsa_amd_agent_memory_pool_get_info", [&] { return name_and_node(agent); });
     if (access == HSA_AMD_MEMORY_POOL_ACCESS_NEVER_ALLOWED)
       far += fmt::format("{}{}", far.empty() ? "" : ", ", name_and_node(agent));
   }

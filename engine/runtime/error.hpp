@@ -7,6 +7,7 @@
 
 #include <hsa/hsa.h>
 
+#include <concepts>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -56,6 +57,14 @@ inline void check(hsa_status_t status, std::string_view call, std::string_view a
                   std::string_view remedy) {
   if (status != HSA_STATUS_SUCCESS && status != HSA_STATUS_INFO_BREAK)
     detail::throw_status(status, call, asked, remedy);
+}
+// The same with a text that make_asked() returns. It is made only to throw: a text made beside a
+// call that takes something, or begins work, could fail after the call has succeeded.
+template <std::invocable MakeAsked>
+void check(hsa_status_t status, std::string_view call, MakeAsked&& make_asked,
+           std::string_view remedy = {}) {
+  if (status != HSA_STATUS_SUCCESS && status != HSA_STATUS_INFO_BREAK)
+    detail::throw_status(status, call, std::string(make_asked()), remedy);
 }
 
 }  // namespace uptempo

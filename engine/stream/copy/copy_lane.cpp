@@ -153,10 +153,14 @@ Event CopyLane::copy(const Copy& copy, std::span<const Event> after) {
   if (const hsa_status_t status = start_(copy, dependencies_, done); status != HSA_STATUS_SUCCESS) {
     timeline_.cancel();
     signals_.give_back(done);
-    check(status, "hsa_amd_memory_async_copy",
-          fmt::format("{} bytes from {} to {} {}", copy.bytes, copy.from, copy.to, options_.name),
-          "pass addresses inside memory that this agent may access, and engines that can copy in "
-          "this direction");
+    check(
+        status, "hsa_amd_memory_async_copy",
+        [&] {
+          return fmt::format("{} bytes from {} to {} {}", copy.bytes, copy.from, copy.to,
+                             options_.name);
+        },
+        "pass addresses inside memory that this agent may access, and engines that can copy in "
+        "this direction");
   }
   copies_.fetch_add(1, std::memory_order_relaxed);
   bytes_.fetch_add(copy.bytes, std::memory_order_relaxed);
