@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "aql/amd_abi.hpp"
@@ -314,9 +315,10 @@ TEST_CASE("the library's queue is replaced after it has failed with another queu
     Queue queue{world.gpu, {.drain_timeout = std::chrono::milliseconds(1)}};
     gate.put_in(queue);
     const hip::Word word = hip::Words::of(0).take(0);
+    uptempo::detail::CompletedSignal::Place place;
     const auto lost = hip::DeviceWaits::of(0).decrement(word, queue.last_submitted());
     REQUIRE(lost);
-    hip::Words::of(0).expect_ack(word, *lost);
+    hip::Words::of(0).expect_ack(word, *lost, std::move(place));
   }
   Chain chain;
   world.launch(next, chain, 1);
