@@ -39,19 +39,13 @@ constexpr auto kDrainTimeout = std::chrono::seconds(10);
 // Kernels that may still run after their recording was destroyed. They stay loaded until the end of
 // the Runtime, which unloads all code.
 struct LeftLoaded {
-  static LeftLoaded& of_process() {
-    static auto* const all = new LeftLoaded;
-    return *all;
-  }
-  void add(RecordingState::Kernels&& kernels) noexcept {
-    const std::lock_guard lock(mutex_);
-    kernels_.merge(kernels);
-  }
-
- private:
-  std::mutex mutex_;
-  RecordingState::Kernels kernels_;
+  std::mutex mutex;
+  RecordingState::Kernels kernels;
 };
+LeftLoaded& left_loaded() {
+  static auto* const all = new LeftLoaded;
+  return *all;
+}
 
 }  // namespace
 
@@ -95,7 +89,7 @@ RecordingState::RecordingState(BatchQueue& state, const RecordingOptions& option
   publication_.timing = options.timing;
   publication_.chunking = options.chunking;
   partly_out_.publication = &publication_;
-  (void)LeftLoaded::of_process();  // here, where it may throw
+  (void)left_loaded();  // here, where it may throw
   if (!agent_) return;
   if (!state.usable())
     refuse("a recording for a queue", "the Runtime of that queue was destroyed",
@@ -127,7 +121,8 @@ RecordingState::~RecordingState() {
   }
   if (!lost_) return;
   for (KernargMemory& memory : memory_) memory.leave_to_session();
-  LeftLoaded::of_process().add(std::move(kernels_));
+  const std::lock_guard lock(left_loaded().mutex);
+  left_loaded().kernels.merge(kernels_);
 }
 
 std::span<std::byte> RecordingState::allocate(size_t bytes) {
@@ -280,7 +275,7 @@ void RecordingState::raw(const aql::Packet64& packet) {
            "its type is INVALID: the packet processor would wait for it forever",
            "give the packet its final header");
   if (publication_.packets.full()) publication_.packets.grow();
-  // With room for the barrier packet that a replay may append, when nothing may fail.
+  // With room for the barrier packet that a replay may append.
   if (nodes_.capacity() < nodes_.size() + 2) nodes_.reserve(2 * (nodes_.size() + 2));
   publication_.put(packet);
   nodes_.emplace_back();

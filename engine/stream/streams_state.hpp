@@ -55,7 +55,7 @@ class StreamsState {
   void give_back_own_queue(StreamQueue& queue) noexcept;
 
   // Legacy order.
-  // Moves the standings of all blocking streams to `standings`: one per queue and per lane that they
+  // Moves the standings of all blocking streams to `standings`: one per queue and lane that they
   // have used since the last call. Throws std::bad_alloc and changes nothing.
   void take_blocking(std::vector<Standing>& standings);
   void note_blocking(const Standing& standing) noexcept;

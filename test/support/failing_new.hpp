@@ -26,8 +26,8 @@ class FailingNew {
   bool has_failed() const noexcept;
 };
 
-// Calls act(world) in a new World for each allocation that it makes, and fails that one. In the last
-// World none fails. Then calls then(world, threw), which checks what act() has left behind.
+// Calls act(world) in a new World for each allocation that it makes, and fails that one. In the
+// last World none fails. Then calls then(world, threw), which checks what act() has left behind.
 template <class World, class Act, class Then>
 void fail_each_allocation(Act act, Then then) {
   for (uint64_t number = 1, last = 0; last == 0; ++number) {

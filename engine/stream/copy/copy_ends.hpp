@@ -44,9 +44,10 @@
 //                  (Event::completion(), for co_await and descriptors) covers only the device's
 //                  part: call the event's ready() after it.
 // Until then, and at most until the Streams and all its streams have been destroyed, the copy owns
-// the pageable memory. Pinned memory stays pinned after ready(), which makes no call, until the next
-// of the other functions or the next copy that pins: do not unmap it before. A copy to the device from memory that an earlier copy to the host has yet to
-// write waits for that copy first, in the calling thread.
+// the pageable memory. Event::ready() makes no call, so memory that was pinned stays pinned until
+// the next of the other functions, or the next copy that pins: do not unmap it before. A copy to
+// the device from memory that an earlier copy to the host has yet to write waits for that copy
+// first, in the calling thread.
 //
 // Coherence: a copy sees what the host wrote before the call and what the stream did before it.
 // Later work of the stream, and any thread that has waited for a later event, sees what the copy

@@ -6,8 +6,8 @@
 // Every function that observes completion calls finish_host_duties() before it reports it; if no
 // duty is pending, this costs one load. Each duty runs once. Duties run in the order of add(), as
 // far as the device's order makes that visible, and before any finish() returns that could observe
-// their completion. Event::ready() calls copy_owed_bytes() instead, which leaves to a later finish()
-// what needs a call of HSA.
+// their completion. Event::ready() calls copy_owed_bytes() instead, which leaves what needs a call
+// of HSA to a later finish().
 //
 // Thread safety: every function may be called from any thread. A lock is held while the host
 // copies.

@@ -17,7 +17,6 @@
 #include "test/support/errors.hpp"
 #include "test/support/on_device.hpp"
 #include "test/support/own_process.hpp"
-#include "tools/support/cost_meter.hpp"
 
 using namespace uptempo;
 using namespace uptempo::test;
@@ -534,39 +533,6 @@ TEST_CASE("copies in flight outlive their stream, and complete with the Streams 
     }
   }
   CHECK(back == bytes);
-  CHECK(detail::HostDuties::of_process().pending() == 0);
-}
-
-TEST_CASE("polling an event takes no lock and makes no call, also when a copy has pinned memory",
-          "[device][stream][copy]") {
-  CopyDevice device;
-  Streams streams(device.gpu);
-  Stream stream(streams);
-  constexpr size_t count = 300000;
-  const std::vector<uint8_t> bytes = some_bytes(count, 13);
-  std::vector<uint8_t> back(count);
-  DeviceBuffer<uint8_t> memory(device.gpu, count);
-  stream.copy(memory, std::span(bytes));
-  stream.synchronize();
-  const Counters before = Counters::now();
-  const auto unpins = [&] { return (Counters::now() - before).unpins; };
-  stream.copy(std::span(back), memory, {.pageable = PageablePath::pinned_for_once});
-  const Event done = stream.record();
-  support::Cost cost;
-  for (bool is_ready = false; !is_ready;)
-    cost += support::cost_of([&] { is_ready = done.ready(); });
-  CHECK(cost.allocations == 0);
-  CHECK(cost.locks == 0);
-  CHECK(cost.system_calls == 0);
-  CHECK(back == bytes);
-  CHECK(unpins() == 0);
-  SECTION("a wait unpins") { done.wait(); }
-  SECTION("synchronize() unpins") { stream.synchronize(); }
-  SECTION("the next copy that pins unpins") {
-    stream.copy(std::span(back), memory, {.pageable = PageablePath::pinned_for_once});
-  }
-  CHECK(unpins() == 1);
-  streams.synchronize();
   CHECK(detail::HostDuties::of_process().pending() == 0);
 }
 
