@@ -10,6 +10,7 @@
 
 #include "engine/program/bytes.hpp"
 #include "engine/program/compressed_bundle.hpp"
+#include "engine/program/elf_file.hpp"
 #include "engine/runtime/error.hpp"
 
 namespace uptempo {
@@ -17,11 +18,12 @@ namespace {
 
 using detail::read_at;
 
-// LLVM AMDGPU User Guide, tables "AMDGPU ELF Header", "e_flags", "Note Records".
+// LLVM AMDGPU User Guide, tables "AMDGPU ELF Header", "e_flags".
 constexpr uint8_t kOsAbiHsa = 64;
 constexpr uint16_t kMachineAmdgpu = 224;
-constexpr uint32_t kNoteMetadata = 32;
-constexpr std::string_view kBundleMagic = "__CLANG_OFFLOAD_BUNDLE__";
+// Far more than there are targets. Each entry costs a check of a code object, and entries may share
+// their bytes.
+constexpr uint64_t kMostEntries = 1024;
 
 struct Processor {
   uint32_t machine;  // e_flags & 0xff
@@ -145,12 +147,13 @@ TargetFeature feature_v3(uint32_t flags, uint32_t bit, bool exists) noexcept {
 }
 
 std::vector<CodeObjectCandidate> bundle_entries(std::span<const std::byte> bundle) {
-  uint64_t offset = kBundleMagic.size();
+  uint64_t offset = detail::kBundleMagic.size();
   const auto count = read_at<uint64_t>(bundle, offset);
   offset += sizeof(uint64_t);
-  // An entry's header takes at least 24 bytes, so the input size bounds the count.
-  if (!count || *count > bundle.size() / 24)
+  if (!count)
     refuse(fmt::format("an offload bundle of {} bytes, cut off in its table", bundle.size()));
+  if (*count > kMostEntries)
+    refuse(fmt::format("an offload bundle of {} entries; the most is {}", *count, kMostEntries));
   std::vector<CodeObjectCandidate> entries;
   for (uint64_t i = 0; i < *count; ++i) {
     const auto data_offset = read_at<uint64_t>(bundle, offset);
@@ -172,18 +175,6 @@ std::vector<CodeObjectCandidate> bundle_entries(std::span<const std::byte> bundl
   }
   if (entries.empty()) refuse("an offload bundle without an entry for a GPU");
   return entries;
-}
-
-std::vector<Elf64_Phdr> segments_of(std::span<const std::byte> elf) {
-  const auto header = read_at<Elf64_Ehdr>(elf, 0);
-  if (!header) refuse("an ELF file without a header");
-  std::vector<Elf64_Phdr> segments;
-  for (unsigned i = 0; i < header->e_phnum; ++i) {
-    const auto segment = read_at<Elf64_Phdr>(elf, header->e_phoff + i * sizeof(Elf64_Phdr));
-    if (!segment) refuse("an ELF file cut off in its program headers");
-    segments.push_back(*segment);
-  }
-  return segments;
 }
 
 bool is_generic(const TargetId& target) noexcept { return target.processor.ends_with("-generic"); }
@@ -209,26 +200,8 @@ std::string why_not_loaded(const CodeObject& object, const Loader& loader) {
                      to_string(object.target), listed);
 }
 
-}  // namespace
-
-std::vector<CodeObjectCandidate> candidates_in(std::span<const std::byte> input) {
-  if (begins_with(input, kBundleMagic)) return bundle_entries(input);
-  if (begins_with(input, ELFMAG)) return {{.name = "ELF file", .bytes = input}};
-  if (input.empty()) refuse("an empty input");
-  if (is_compressed_bundle(input)) {
-    const auto unpacked = std::make_shared<const std::vector<std::byte>>(unpack_bundle(input));
-    if (!begins_with(*unpacked, kBundleMagic))
-      refuse("a compressed offload bundle whose contents are not an offload bundle");
-    std::vector<CodeObjectCandidate> entries = bundle_entries(*unpacked);
-    for (CodeObjectCandidate& entry : entries) entry.unpacked = unpacked;
-    return entries;
-  }
-  for (const Magic& magic : kForeignFiles)
-    if (begins_with(input, magic.bytes)) refuse(magic.found, magic.remedy);
-  refuse(fmt::format("{} bytes that are neither", input.size()));
-}
-
-CodeObject read_code_object(std::span<const std::byte> elf) {
+// Reads the ELF header, which tells target and version. Leaves the tables out.
+CodeObject read_identity(std::span<const std::byte> elf) {
   const auto header = read_at<Elf64_Ehdr>(elf, 0);
   if (!begins_with(elf, ELFMAG)) refuse("bytes that are not an ELF file");
   if (!header) refuse(fmt::format("an ELF file of {} bytes, cut off in its header", elf.size()));
@@ -274,16 +247,29 @@ CodeObject read_code_object(std::span<const std::byte> elf) {
     object.target.xnack = feature_v4(flags, 8);
     object.target.sramecc = feature_v4(flags, 10);
   }
-  // ROCr reads both tables without a bounds check (amd_elf_image.cpp), so check them here.
-  if (!slice(elf, header->e_phoff, uint64_t{header->e_phnum} * sizeof(Elf64_Phdr)) ||
-      !slice(elf, header->e_shoff, uint64_t{header->e_shnum} * sizeof(Elf64_Shdr))) {
-    refuse(fmt::format("an ELF file of {} bytes, cut off before its tables end", elf.size()));
+  return object;
+}
+
+}  // namespace
+
+std::vector<CodeObjectCandidate> candidates_in(std::span<const std::byte> input) {
+  if (begins_with(input, detail::kBundleMagic)) return bundle_entries(input);
+  if (begins_with(input, ELFMAG)) return {{.name = "ELF file", .bytes = input}};
+  if (input.empty()) refuse("an empty input");
+  if (is_compressed_bundle(input)) {
+    const auto unpacked = std::make_shared<const std::vector<std::byte>>(unpack_bundle(input));
+    std::vector<CodeObjectCandidate> entries = bundle_entries(*unpacked);
+    for (CodeObjectCandidate& entry : entries) entry.unpacked = unpacked;
+    return entries;
   }
-  for (unsigned i = 0; i < header->e_phnum; ++i) {
-    const auto segment = read_at<Elf64_Phdr>(elf, header->e_phoff + i * sizeof(Elf64_Phdr));
-    if (!slice(elf, segment->p_offset, segment->p_filesz))
-      refuse(fmt::format("an ELF file of {} bytes whose segment {} lies outside", elf.size(), i));
-  }
+  for (const Magic& magic : kForeignFiles)
+    if (begins_with(input, magic.bytes)) refuse(magic.found, magic.remedy);
+  refuse(fmt::format("{} bytes that are neither", input.size()));
+}
+
+CodeObject read_code_object(std::span<const std::byte> elf) {
+  CodeObject object = read_identity(elf);
+  object.elf = std::make_shared<const detail::ElfFile>(detail::check_elf_file(elf));
   return object;
 }
 
@@ -298,9 +284,10 @@ CodeObject select_code_object(std::span<const std::byte> input, const Loader& lo
   for (const CodeObjectCandidate& candidate : candidates_in(input)) {
     std::string reason;
     try {
-      CodeObject object = read_code_object(candidate.bytes);
-      object.unpacked = candidate.unpacked;
+      CodeObject object = read_identity(candidate.bytes);
       reason = why_not_loaded(object, loader);
+      if (reason.empty()) object = read_code_object(candidate.bytes);
+      object.unpacked = candidate.unpacked;
       if (reason.empty() && !is_generic(object.target)) return object;
       if (reason.empty() && !generic) generic = std::move(object);
     } catch (const Error& error) {
@@ -318,23 +305,7 @@ CodeObject select_code_object(std::span<const std::byte> input, const Loader& lo
 }
 
 std::span<const std::byte> metadata_note(const CodeObject& object) {
-  const std::span<const std::byte> elf = object.bytes;
-  for (const Elf64_Phdr& segment : segments_of(elf)) {
-    if (segment.p_type != PT_NOTE) continue;
-    const auto notes = slice(elf, segment.p_offset, segment.p_filesz);
-    if (!notes) refuse("an ELF file cut off in its notes");
-    for (uint64_t at = 0; at < notes->size();) {
-      const auto note = read_at<Elf64_Nhdr>(*notes, at);
-      if (!note) break;
-      const uint64_t name_size = (uint64_t{note->n_namesz} + 3) / 4 * 4;
-      const uint64_t data_size = (uint64_t{note->n_descsz} + 3) / 4 * 4;
-      const auto name = slice(*notes, at + sizeof(Elf64_Nhdr), note->n_namesz);
-      const auto data = slice(*notes, at + sizeof(Elf64_Nhdr) + name_size, note->n_descsz);
-      if (!name || !data) refuse("an ELF file with a note that is cut off");
-      if (note->n_type == kNoteMetadata && begins_with(*name, "AMDGPU")) return *data;
-      at += sizeof(Elf64_Nhdr) + name_size + data_size;
-    }
-  }
+  if (object.elf->metadata) return *object.elf->metadata;
   refuse("a code object without NT_AMDGPU_METADATA",
          "build with -mcode-object-version=3 or newer and do not strip the notes");
 }

@@ -4,8 +4,8 @@
 // Thread safety: pure functions.
 // Lifetime: views refer to the caller's bytes, which must outlive them, or to unpacked bytes, which
 // the candidates and code objects share and keep.
-// Errors: every offset and count is checked against the input size. Truncated, foreign or damaged
-// input throws an Error that names the defect; no read goes outside the span.
+// Errors: truncated, foreign or damaged input throws an Error that names the defect. A code object
+// that is read has passed all checks of elf_file.hpp, so that ROCr can load it.
 // Versions: code object versions 3 to 5 load on every ROCr that the library runs on. ROCr 6.2 added
 // version 6 (amd_hsa_code.cpp, GetCodeObjectVersion). Generic targets such as gfx9-generic exist
 // from version 6 on. They load where the agent lists their ISA, as ROCr 6.4 does.
@@ -25,8 +25,13 @@
 
 namespace uptempo {
 
+namespace detail {
+struct ElfFile;
+}
+
 struct CodeObject {
   std::span<const std::byte> bytes;                          // the ELF file
+  std::shared_ptr<const detail::ElfFile> elf{};              // its tables
   TargetId target;                                           // from its e_flags
   int version = 0;                                           // code object version: 3 to 6
   std::shared_ptr<const std::vector<std::byte>> unpacked{};  // that `bytes` refers to; or null
@@ -62,8 +67,8 @@ struct CodeObjectCandidate {
 // Error for any other input (LLVM bitcode, text, ...), naming its apparent format.
 std::vector<CodeObjectCandidate> candidates_in(std::span<const std::byte> input);
 
-// Reads the ELF header. Throws Error unless it is a complete AMDGPU code object for HSA, of version
-// 3 to 6.
+// Throws Error unless the bytes are a complete and undamaged AMDGPU code object for HSA, of version
+// 3 to 6. Cost: linear in the sizes of its tables.
 CodeObject read_code_object(std::span<const std::byte> elf);
 
 // Returns the first candidate that `loader` loads, one for a generic target only if no other fits.

@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 #include <zstd.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -16,9 +19,9 @@ namespace {
 constexpr std::string_view kMagic = "CCOB";
 constexpr uint16_t kMethodZlib = 0;
 constexpr uint16_t kMethodZstd = 1;
-// RFC 8878, "Blocks": a block takes at least 4 bytes (header and one byte to repeat) and yields at
-// most 128 KiB.
-constexpr uint64_t kMaxRatio = (128 << 10) / 4;
+// RFC 8878, "Blocks", allows 4 bytes to yield 128 KiB, so the format sets no useful limit.
+constexpr uint64_t kMostOfAny = 256 << 20;
+constexpr uint64_t kMostPerByte = 128;
 
 [[noreturn]] void refuse_bundle(std::string found,
                                 std::string remedy = "bundle again, or without compression") {
@@ -48,6 +51,23 @@ class Reader {
   std::span<const std::byte> input_;
   size_t at_ = kMagic.size();
 };
+
+// True if the frame's contents begin as an offload bundle. Unpacks one block.
+bool holds_bundle(std::span<const std::byte> frame) {
+  const std::unique_ptr<ZSTD_DCtx, size_t (*)(ZSTD_DCtx*)> context(ZSTD_createDCtx(),
+                                                                   ZSTD_freeDCtx);
+  // The largest window that the format's implementation has. zstd does not touch its memory yet.
+  ZSTD_DCtx_setParameter(context.get(), ZSTD_d_windowLogMax,
+                         ZSTD_dParam_getBounds(ZSTD_d_windowLogMax).upperBound);
+  std::array<char, detail::kBundleMagic.size()> start{};
+  ZSTD_outBuffer out{.dst = start.data(), .size = start.size(), .pos = 0};
+  ZSTD_inBuffer in{.src = frame.data(), .size = frame.size(), .pos = 0};
+  const size_t result = ZSTD_decompressStream(context.get(), &out, &in);
+  if (ZSTD_isError(result) != 0)
+    refuse_bundle(fmt::format("a zstd frame whose first block does not unpack: {}",
+                              ZSTD_getErrorName(result)));
+  return std::string_view(start.data(), out.pos) == detail::kBundleMagic;
+}
 
 }  // namespace
 
@@ -90,22 +110,24 @@ std::vector<std::byte> unpack_bundle(std::span<const std::byte> input) {
   if (frame_size == ZSTD_CONTENTSIZE_ERROR)
     refuse_bundle(
         fmt::format("{} bytes after the header that are not a zstd frame", packed.size()));
-  if (frame_size != ZSTD_CONTENTSIZE_UNKNOWN && frame_size != unpacked_size) {
-    refuse_bundle(
-        fmt::format("a header that claims {} unpacked bytes and a zstd frame that claims {}",
-                    unpacked_size, frame_size));
-  }
-  if (unpacked_size / kMaxRatio > packed.size()) {
-    refuse_bundle(
-        fmt::format("a header that claims {} unpacked bytes, more than {} bytes of zstd can hold",
-                    unpacked_size, packed.size()));
-  }
   // Version 1 has no file size, so more bytes than the frame's may follow.
   const size_t frame = ZSTD_findFrameCompressedSize(packed.data(), packed.size());
   if (ZSTD_isError(frame) != 0) {
     refuse_bundle(fmt::format("a zstd frame in {} bytes that is cut off or damaged: {}",
                               packed.size(), ZSTD_getErrorName(frame)));
   }
+  if (const uint64_t most = std::max(kMostOfAny, kMostPerByte * frame);
+      unpacked_size > most) {
+    refuse_bundle(
+        fmt::format("a header that claims {} unpacked bytes, more than {}, the most for {} bytes",
+                    unpacked_size, most, frame));
+  }
+  if (frame_size != ZSTD_CONTENTSIZE_UNKNOWN && frame_size != unpacked_size) {
+    refuse_bundle(
+        fmt::format("a header that claims {} unpacked bytes and a zstd frame that claims {}",
+                    unpacked_size, frame_size));
+  }
+  if (!holds_bundle(packed.first(frame))) refuse_bundle("contents that are not an offload bundle");
   std::vector<std::byte> bundle(unpacked_size);
   const size_t size = ZSTD_decompress(bundle.data(), bundle.size(), packed.data(), frame);
   if (ZSTD_isError(size) != 0) {

@@ -12,21 +12,29 @@
 //   hash                    8     8     8   start of the MD5 of the unpacked bytes
 //
 // Thread safety: pure functions.
-// Errors: each field is checked, so that no size is allocated that the compressed bytes cannot
-// yield. The hash is not checked, as in LLVM: it identifies the contents, it does not protect them.
-// Bytes after the size of the file are ignored, because programs embed bundles with padding.
+// Errors: each field is checked, and so is the start of the contents, before memory is allocated for
+// all of them. The hash is not checked, as in LLVM: it identifies the contents, it does not protect
+// them. Bytes after the size of the file are ignored, because programs embed bundles with padding.
+// Memory: a bundle unpacks to at most 256 MiB or, if that is more, 128 times its compressed size.
+// Code objects compress to a tenth or less of that.
 #pragma once
 
 #include <cstddef>
 #include <span>
+#include <string_view>
 #include <vector>
 
 namespace uptempo {
 
+namespace detail {
+inline constexpr std::string_view kBundleMagic = "__CLANG_OFFLOAD_BUNDLE__";  // unpacked
+}
+
 bool is_compressed_bundle(std::span<const std::byte> input) noexcept;
 
 // Returns the bundle. Throws Error, which names the defect, for an unknown version or method, a
-// size that contradicts another one, and truncated or damaged data.
+// size that contradicts another one, contents that do not begin as an offload bundle, too many of
+// them, and truncated or damaged data.
 std::vector<std::byte> unpack_bundle(std::span<const std::byte> input);
 
 }  // namespace uptempo

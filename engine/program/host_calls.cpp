@@ -4,27 +4,15 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <optional>
-#include <span>
-#include <vector>
+#include <string_view>
 
 #include "engine/program/bytes.hpp"
-#include "engine/program/elf_symbols.hpp"
-#include "engine/runtime/error.hpp"
+#include "engine/program/elf_file.hpp"
 
 namespace uptempo {
 namespace {
 
-using detail::find_symbol;
 using detail::read_at;
-
-[[noreturn]] void refuse(const char* found) {
-  throw Error({.status = HSA_STATUS_ERROR_INVALID_CODE_OBJECT,
-               .call = "code object",
-               .asked = "its code",
-               .found = found,
-               .remedy = "pass the whole file, as the linker wrote it"});
-}
 
 // The words of instructions, without operands, by generation. LLVM, SOPInstructions.td.
 struct Words {
@@ -50,23 +38,16 @@ struct Search {
 // holds.
 template <class F>
 Search search(const CodeObject& object, uint64_t begin, uint64_t end, F&& is_such) {
-  const std::span<const std::byte> elf = object.bytes;
-  const auto header = read_at<Elf64_Ehdr>(elf, 0);
   Search result;
-  for (unsigned i = 0; header && i < header->e_phnum; ++i) {
-    const auto segment = read_at<Elf64_Phdr>(elf, header->e_phoff + i * sizeof(Elf64_Phdr));
-    if (!segment || segment->p_type != PT_LOAD || (segment->p_flags & PF_X) == 0) continue;
-    if (segment->p_offset > elf.size() || segment->p_filesz > elf.size() - segment->p_offset)
-      refuse("an ELF file cut off in its code");
-    if (segment->p_vaddr > UINT64_MAX - 8 - segment->p_filesz)
-      refuse("code at the end of the address space");
-    const uint64_t first = std::max(begin, segment->p_vaddr);
-    const uint64_t last = std::min(end, segment->p_vaddr + segment->p_filesz);
+  for (const Elf64_Phdr& segment : object.elf->segments) {
+    if ((segment.p_flags & PF_X) == 0) continue;
+    const uint64_t first = std::max(begin, segment.p_vaddr);
+    const uint64_t last = std::min(end, segment.p_vaddr + segment.p_filesz);
     if (first >= last) continue;
     result.searched_bytes += last - first;
     // Instructions are aligned to 4 bytes in memory.
     for (uint64_t at = (first + 3) / 4 * 4; at + 4 <= last && !result.found; at += 4)
-      result.found = is_such(*read_at<uint32_t>(elf, segment->p_offset + (at - segment->p_vaddr)));
+      result.found = is_such(*read_at<uint32_t>(object.bytes, segment.p_offset + (at - segment.p_vaddr)));
   }
   return result;
 }
@@ -79,8 +60,8 @@ bool can_call_host(const CodeObject& object) {
 }
 
 bool can_call_host(const CodeObject& object, std::string_view kernel) {
-  const auto symbol = find_symbol(object.bytes, kernel);
-  if (!symbol || symbol->st_size == 0 || symbol->st_size > UINT64_MAX - symbol->st_value)
+  const Elf64_Sym* const symbol = object.elf->find(kernel);
+  if (symbol == nullptr || symbol->st_size == 0 || symbol->st_size > UINT64_MAX - symbol->st_value)
     return true;  // its code is unknown
   const Words words = words_of(object.target.processor);
   const Search result =

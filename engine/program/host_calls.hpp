@@ -5,7 +5,7 @@
 // the heap's memory by host calls). Code without the instruction s_sendmsg MSG_INTERRUPT calls no
 // host, whatever hidden arguments the compiler has declared (drop_host_calls() in metadata.hpp).
 //
-// Thread safety: pure functions. Errors: Error for code outside the file.
+// Thread safety: pure functions.
 #pragma once
 
 #include <string_view>

@@ -32,7 +32,7 @@ struct KernelDescriptor {
 };
 
 // `symbol`: the kernel's symbol in the metadata, for example "sort.kd". Throws Error if the code
-// object has no such symbol, or if it lies outside the file.
+// object has no such symbol, or if the descriptor or the kernel's code is not where it must be.
 KernelDescriptor read_kernel_descriptor(const CodeObject& object, std::string_view symbol);
 
 }  // namespace uptempo

@@ -13,7 +13,7 @@
 
 #include "aql/text.hpp"
 #include "engine/program/code_object.hpp"
-#include "engine/program/elf_symbols.hpp"
+#include "engine/program/elf_file.hpp"
 #include "engine/program/metadata.hpp"
 #include "test/fuzz/recording_world.hpp"
 #include "test/fuzz/seed_texts.hpp"
@@ -123,7 +123,7 @@ void write_code(const std::filesystem::path& directory) {
       objects.add(string_of(object.bytes));
       notes.add(string_of(metadata_note(object)));
       for (const KernelMetadata& kernel : read_metadata(metadata_note(object)).kernels)
-        if (const auto symbol = detail::find_symbol(object.bytes, kernel.symbol))
+        if (const auto* const symbol = object.elf->find(kernel.symbol))
           memory.add(bytes_of(static_cast<uint32_t>(symbol->st_value)) + loaded(object));
     }
     objects.add(bundle_of(both));

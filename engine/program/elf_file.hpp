@@ -1,0 +1,46 @@
+// ElfFile: the tables of a code object's ELF file, checked. Private to engine/program.
+//
+// ROCr checks none of these tables. An offset, an index or an address that is out of range makes it
+// read or write outside of its memory, or fail an assertion, which ends the process. So
+// check_elf_file() checks all that ROCr uses, before this library or ROCr uses any of it. Sources:
+// ROCR-Runtime 5.2.3 and 6.1, amd_elf_image.cpp (tables, strings, notes), amd_hsa_code.cpp
+// (symbols), executable.cpp (segments, symbols, relocations), amd_loader_context.cpp (memory).
+//
+// Thread safety: pure functions.
+// Lifetime: all views refer to the file's bytes.
+#pragma once
+
+#include <elf.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace uptempo::detail {
+
+struct ElfFile {
+  std::span<const std::byte> bytes;  // the file
+  // PT_LOAD, in order of their addresses, without overlap. The first begins at address 0.
+  std::vector<Elf64_Phdr> segments;
+  // Contents of the NT_AMDGPU_METADATA note, if there is one.
+  std::optional<std::span<const std::byte>> metadata;
+  // Defined symbols that are not local. ROCr takes those of .symtab, which a stripped file lacks;
+  // those of .dynsym agree with them.
+  std::unordered_map<std::string_view, Elf64_Sym> symbols;
+
+  // Returns the symbol of that name, or null.
+  const Elf64_Sym* find(std::string_view name) const;
+  // Returns the file's bytes for addresses from `address` on. Empty if no segment has all of them in
+  // the file.
+  std::span<const std::byte> bytes_at(uint64_t address, uint64_t size) const;
+};
+
+// Reads a file whose ELF header says that it is an AMDGPU code object of version 3 or newer. Throws
+// Error that names the defect. Cost: linear in the sizes of the tables.
+ElfFile check_elf_file(std::span<const std::byte> file);
+
+}  // namespace uptempo::detail
