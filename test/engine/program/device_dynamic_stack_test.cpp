@@ -135,3 +135,16 @@ TEST_CASE_METHOD(StackDevice, "a saved recording keeps the private memory of its
                  "it needs kernel 'descents' with PrivateBytes{32768}; the caller passed it "
                  "with PrivateBytes{102400}"));
 }
+
+// Hardware lets the stack of one wave overwrite another's; the virtual GPU stops the queue.
+TEST_CASE_METHOD(StackDevice, "a stack that overflows its private memory is an error by name",
+                 "[device][program]") {
+  const auto descents = program.kernel<uint32_t*, uint32_t>("descents", PrivateBytes{20 << 10});
+  Queue queue{gpu};
+  BatchSubmitter batch{queue};
+  batch.dispatch(descents, Grid{kCount}.by(64), out.data(), kLevels);
+  const std::string error = error_of<Error>([&] { batch.submit().wait(); });
+  CAPTURE(error);
+  CHECK(contains(error, "HSA_STATUS_ERROR_MEMORY_APERTURE_VIOLATION"));
+  CHECK(contains(error, "kernel 'descents'"));
+}

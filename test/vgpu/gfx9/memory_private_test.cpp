@@ -91,6 +91,50 @@ TEST_CASE(
   });
 }
 
+// Two waves of 16 bytes for each lane. What is beyond a wave's own is the other's.
+TEST_CASE("private memory ends with the wave's own segment") {
+  struct Row {
+    const char* text;
+    bool is_outside;
+    const char* message;
+  };
+  for (const Row& row : {
+           Row{"scratch_store_dword off, v2, s0 offset:8", false, ""},
+           Row{"scratch_store_dword off, v2, s0 offset:12", true, "writes byte 16 of"},
+           Row{"scratch_load_dwordx2 v[4:5], off, s0 offset:4", false, ""},
+           Row{"scratch_load_dwordx2 v[4:5], off, s0 offset:8", true, "reads byte 16 of"},
+           Row{"scratch_store_byte v0, v2, off offset:15", false, ""},
+           Row{"scratch_store_byte v0, v2, off offset:17", true, "writes byte 17 of"},
+           Row{"scratch_load_dword v4, v1, off", true, "reads byte 16 of"},  // of lane 9 alone
+           Row{"flat_load_dword v4, v[8:9] offset:12", false, ""},
+           Row{"flat_load_dword v4, v[8:9] offset:16", true, "reads byte 16 of"},
+           Row{"flat_atomic_add v[8:9], v2 offset:16", true, "atomically updates byte 16 of"},
+       }) {
+    CAPTURE(row.text);
+    Fragment fragment;
+    const Buffer scratch = fragment.machine.allocate(2 * 64 * 16);
+    std::memset(scratch.bytes.data(), 0, scratch.bytes.size());
+    Wave& wave = fragment.prepare(row.text);
+    wave.set_pair(kFlatScratchLo, scratch.address);
+    wave.scratch_base = scratch.address;
+    wave.scratch_bytes = 64 * 16;
+    wave.scalar[0] = 4;
+    each_lane([&](unsigned lane) {
+      wave.vgpr[1].lane[lane] = lane == 9 ? 16 : 0;
+      wave.vgpr[2].lane[lane] = 1;
+      set_address(wave, 8, lane, GpuAddress{2} << 48);
+    });
+    const auto fault = fragment.run();
+    CHECK(fault.has_value() == row.is_outside);
+    if (!fault) continue;
+    CAPTURE(fault->message);
+    CHECK(fault->error == QueueError::aperture_violation);
+    CHECK(fault->message.find(row.message) != std::string::npos);
+    CHECK(fault->message.find("a work-item's private memory, which has 16") != std::string::npos);
+    CHECK(std::ranges::count(scratch.bytes.subspan(64 * 16), std::byte{}) == 64 * 16);
+  }
+}
+
 TEST_CASE(
     "one FLAT instruction serves lanes in LDS, in private memory and elsewhere, for each element "
     "size") {

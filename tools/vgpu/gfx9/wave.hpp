@@ -50,6 +50,7 @@ struct alignas(64) Wave {
   std::byte* lds = nullptr;  // this workgroup's group segment
   uint32_t lds_bytes = 0;
   GpuAddress scratch_base = 0;  // this wave's private segment (wave64 swizzled), 0 when it has none
+  uint64_t scratch_bytes = UINT64_MAX;  // of it, for all lanes; unlimited when it has none
   uint32_t index_in_workgroup = 0;
   uint64_t sync_phase = 0;  // phase of the global barrier at which it waits (WaveSync); 0: none
   Workgroup* workgroup = nullptr;

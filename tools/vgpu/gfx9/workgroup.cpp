@@ -174,6 +174,7 @@ void Workgroup::Impl::set_scalars(Wave& one, uint32_t slot, unsigned index) noex
   one.trapsts = 0;
   one.scc = false;
   one.scratch_base = state.scratch_base != 0 ? state.scratch_base + wave_offset : 0;
+  one.scratch_bytes = state.scratch_base != 0 ? state.scratch_bytes_per_wave : UINT64_MAX;
   if ((kernel.rsrc2 & 1u) && architected) one.set_pair(kFlatScratchLo, one.scratch_base);
 }
 

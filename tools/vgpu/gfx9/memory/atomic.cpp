@@ -4,6 +4,7 @@
 #include <atomic>
 #include <bit>
 #include <cmath>
+#include <optional>
 
 #include "device/caches/caching.hpp"
 #include "device/ignored_atomics.hpp"
@@ -133,6 +134,7 @@ const Op* execute(const Op& op, Wave& wave) {
     });
     Observer::out_of_range(op, wave, Access::atomic, sizeof(Value), all & ~exec, address);
   } else {
+    std::optional<GpuAddress> outside;
     for_each_lane(exec, [&](unsigned lane) {
       address[lane] = flat_address(op, wave, lane);
       if (op.in.segment != FlatSegment::flat) return;
@@ -141,8 +143,10 @@ const Op* execute(const Op& op, Wave& wave) {
         own |= uint64_t{1} << lane;
         address[lane] =
             private_address(private_base(wave), static_cast<uint32_t>(address[lane]), lane);
+        if (!in_private_segment(wave, address[lane], sizeof(Value))) outside = address[lane];
       }
     });
+    if (outside) return stop_outside_private_segment(op, wave, *outside, Access::atomic);
     // Compilers do not emit this: no memory model allows sharing of private memory.
     if (sizeof(Value) == 8 && own != 0)
       return stop_error(op, wave, QueueError::illegal_instruction,

@@ -21,6 +21,8 @@ class Buffer {
   bool is_private_segment() const noexcept {
     return swizzled_ && add_lane_ && index_stride_ == kLanes && stride_ == 0;
   }
+  // The descriptor's base, without the instruction's offsets.
+  GpuAddress base() const noexcept { return base_; }
   // Whether consecutive bytes of a lane's element have consecutive addresses.
   bool is_linear() const noexcept { return !swizzled_; }
   GpuAddress start() const noexcept { return base_ + soffset_; }

@@ -1,6 +1,7 @@
 #include "gfx9/memory/memory.hpp"
 
 #include <algorithm>
+#include <cstdio>
 
 #include "gfx9/memory/buffer.hpp"
 #include "gfx9/observe.hpp"
@@ -253,6 +254,21 @@ bool access_lane_directly(const Op& op, Wave& wave, GpuAddress address, unsigned
   return true;
 }
 
+const Op* stop_outside_private_segment(const Op& op, Wave& wave, GpuAddress address,
+                                       Access access) noexcept {
+  static constexpr const char* kVerb[] = {"reads", "writes", "atomically updates"};
+  const auto distance = static_cast<int64_t>(address - wave.scratch_base);
+  // Not of 256 bytes: the lane's own part of the dword does not count.
+  const int64_t byte = distance / (4 * static_cast<int64_t>(kLanes)) * 4 + distance % 4;
+  char text[160];
+  std::snprintf(text, sizeof text,
+                "%s byte %lld of a work-item's private memory, which has %llu; the kernel needs a "
+                "larger private_segment_size",
+                kVerb[static_cast<unsigned>(access)], static_cast<long long>(byte),
+                static_cast<unsigned long long>(wave.scratch_bytes / kLanes));
+  return stop_error(op, wave, QueueError::aperture_violation, text);
+}
+
 bool access_private_lane(const Op& op, Wave& wave, GpuAddress base, unsigned lane, uint32_t offset,
                          unsigned bytes, void* buffer, Access access) {
   auto* data = static_cast<std::byte*>(buffer);
@@ -261,6 +277,8 @@ bool access_private_lane(const Op& op, Wave& wave, GpuAddress base, unsigned lan
     // A misaligned element moves in pieces of 1 and 2 bytes.
     const unsigned step = in_dword == 3 ? 1 : in_dword;
     const GpuAddress address = private_address(base, offset, lane);
+    if (!in_private_segment(wave, address, step))
+      return stop_outside_private_segment(op, wave, address, access) != nullptr;
     std::byte* host = wave.executor->translate(op, address, step, access);
     if (host == nullptr) return stop_memory_fault(op, wave, address, access) != nullptr;
     move(host, data, step, access);

@@ -127,6 +127,16 @@ inline GpuAddress private_address(GpuAddress base, uint32_t offset, unsigned lan
   return base + GpuAddress{offset / 4} * (4 * kLanes) + lane * 4 + offset % 4;
 }
 
+// Whether these bytes are all in the wave's private segment. Beyond it are the segments of other
+// waves, which hardware lets a stack overwrite that is too small.
+inline bool in_private_segment(const Wave& wave, GpuAddress address, uint64_t bytes) noexcept {
+  const uint64_t offset = address - wave.scratch_base;
+  return offset < wave.scratch_bytes && bytes <= wave.scratch_bytes - offset;
+}
+// Stops the wave, whose access to private memory is outside its segment.
+const Op* stop_outside_private_segment(const Op& op, Wave& wave, GpuAddress address,
+                                       Access access) noexcept;
+
 // One lane's access to global memory: moves `bytes` between memory and `buffer`. Returns false when
 // the wave has stopped with a memory fault.
 bool access_lane_directly(const Op& op, Wave& wave, GpuAddress address, unsigned bytes,

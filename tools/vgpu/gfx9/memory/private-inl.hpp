@@ -33,8 +33,8 @@ HWY_NOINLINE const Op* private_lanes(const Op& op, Wave& wave, uint64_t exec, Gp
   const unsigned pieces = transfer.pieces();
   const Mapping* mapping = wave.executor->mapping(op, lowest);
   const uint64_t reach = (pieces - 1) * sizeof(Vgpr) + P::kBytes;
-  if (whole && mapping != nullptr && highest < mapping->end && mapping->end - highest >= reach &&
-      mapping->permits(Kind)) {
+  if (whole && in_private_segment(wave, lowest, highest - lowest + reach) && mapping != nullptr &&
+      highest < mapping->end && mapping->end - highest >= reach && mapping->permits(Kind)) {
     uint64_t distance = host_distance(*mapping);
     Vgpr* data = data_registers(op, wave, Kind);
     for (unsigned piece = 0; piece < pieces; ++piece, distance += sizeof(Vgpr)) {
@@ -54,8 +54,10 @@ template <Access Kind>
 HWY_INLINE const Op* private_runs(const Op& op, Wave& wave, uint64_t exec, GpuAddress base,
                                   uint32_t offset, unsigned pieces) {
   if (offset % 4 != 0) return nullptr;
-  const std::byte* host =
-      wave.executor->translate(op, private_address(base, offset, 0), pieces * sizeof(Vgpr), Kind);
+  const GpuAddress address = private_address(base, offset, 0);
+  if (!in_private_segment(wave, address, pieces * sizeof(Vgpr))) [[unlikely]]
+    return nullptr;
+  const std::byte* host = wave.executor->translate(op, address, pieces * sizeof(Vgpr), Kind);
   if (host == nullptr) return nullptr;
   auto at = reinterpret_cast<uint64_t>(host);
   Vgpr* data = data_registers(op, wave, Kind);

@@ -31,15 +31,22 @@ const Op* scratch(const Op& op, Wave& wave) {
   return private_at<E, Kind, Policy>(op, wave, exec, private_base(wave), uniform);
 }
 
+// Whether a descriptor with this base is that of the queue's scratch. Kernels add the offset of
+// their wave to the base, or to the offset in SOFFSET.
+bool is_scratch(const Wave& wave, GpuAddress base) noexcept {
+  const DispatchState& dispatch = wave.workgroup->dispatch();
+  return dispatch.scratch_bytes == 0 || base - dispatch.scratch_base < dispatch.scratch_bytes;
+}
+
 template <class E, Access Kind, MemoryPolicy Policy>
 const Op* buffer(const Op& op, Wave& wave) {
   const uint64_t exec = wave.exec();
   if (exec == 0) return next<2>(op);
   constexpr const Transfer& kThis = kTransfer<E, Kind, Policy>;
   const Buffer buffer(op, wave);
-  // The page map replaces the range check of the private segment's descriptor, which spans the
-  // whole scratch of the queue.
-  if (buffer.is_private_segment() && !op.in.idxen) {
+  // The wave's own segment replaces the range check of the private segment's descriptor, which
+  // spans the whole scratch of the queue.
+  if (buffer.is_private_segment() && !op.in.idxen && is_scratch(wave, buffer.base())) {
     if (op.in.offen)
       return private_by_register<Piece<E>, Kind>(op, wave, exec, buffer.start(),
                                                  static_cast<uint32_t>(op.in.offset), kThis);
