@@ -18,9 +18,9 @@
 // flushes nothing there.
 //
 // Fences: device memory is coarse-grained, so L2 may hold old bytes of a reused block, except where
-// the host's stores invalidate them (gfx942, gfx950; CacheRules::device_memory_is_probed). Every
-// launch of a stream therefore acquires at system scope. The first packet of a batch or recording
-// does in any case, also if a caller's fences() ask for less.
+// the host's stores invalidate them (gfx942, gfx950; MemoryModel). Every launch of a stream
+// therefore acquires at system scope. The first packet of a batch or recording does in any case,
+// also if a caller's fences() ask for less.
 //
 // Threads: the stores to device memory are write-combined. A thread that hands a batch with unsent
 // arguments to another thread executes aql::store_fence() before the hand-over, unless a mutex or

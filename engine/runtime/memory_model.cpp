@@ -44,7 +44,7 @@ constexpr MemoryModel kGfx950{
 
 // The packet processor's firmware decides which packet fences act on L2, and no public source says
 // so for these targets.
-constexpr CacheRules kGfx10Rules{.one_l2 = true, .host_memory_bypasses_l2 = true};
+constexpr CacheProperties kGfx10Rules{.one_l2 = true, .host_memory_bypasses_l2 = true};
 constexpr MemoryModel kGfx103x{
     .name = "gfx103x",
     .assumes = kGfx10Rules,
@@ -97,8 +97,8 @@ const MemoryModel& memory_model(const AgentProperties& agent) noexcept {
 }
 
 std::string describe(const MemoryModel& model) {
-  const CacheRules& assumes = model.assumes;
-  if (assumes == CacheRules{})
+  const CacheProperties& assumes = model.assumes;
+  if (assumes == CacheProperties{})
     return fmt::format("memory model {}: every fence is kept ({})", model.name, model.source);
   return fmt::format("memory model {}{}: {}, fine-grained host memory {} L2, device memory {} ({})",
                      model.name,

@@ -14,7 +14,7 @@
 namespace uptempo {
 
 // Each property that is true makes some fences superfluous; none makes all of them necessary.
-struct CacheRules {
+struct CacheProperties {
   // The agent has one L2. A dispatch that overwrites the results of another then needs only to come
   // after it. Several L2s write the same bytes back in any order.
   bool one_l2 = false;
@@ -25,7 +25,7 @@ struct CacheRules {
   // of agent scope then suffices for it, too.
   bool device_memory_is_probed = false;
 
-  friend constexpr bool operator==(const CacheRules&, const CacheRules&) = default;
+  friend constexpr bool operator==(const CacheProperties&, const CacheProperties&) = default;
 };
 
 // A row of the table: one for each group of targets with the same caches.
@@ -35,11 +35,11 @@ struct MemoryModel {
   // fences. If false, the sources only suggest the properties, no report from hardware confirms
   // them, and the engine keeps every fence. No row has been checked on hardware yet.
   bool proved = false;
-  CacheRules assumes{};
+  CacheProperties assumes{};
   std::string_view source;  // public documents and files
 
   // The properties that fences depend on: those of a proved row, otherwise none.
-  constexpr CacheRules rules() const noexcept { return proved ? assumes : CacheRules{}; }
+  constexpr CacheProperties rules() const noexcept { return proved ? assumes : CacheProperties{}; }
 };
 
 // The row of an agent with these properties: it depends on name, is_apu and xgmi_to_host. An
@@ -56,7 +56,7 @@ std::string describe(const MemoryModel& model);
 // anew, so that only an acquire of system scope suffices. `on_device`: device memory; otherwise
 // fine-grained host memory.
 constexpr bool kernargs_go_stale_in_l2(const MemoryModel& model, bool on_device) noexcept {
-  const CacheRules rules = model.rules();
+  const CacheProperties rules = model.rules();
   return on_device ? !rules.device_memory_is_probed : !rules.host_memory_bypasses_l2;
 }
 // Null: a queue without ROCr, whose arguments are in host memory that no L2 holds.

@@ -31,7 +31,7 @@ TEST_CASE("the memory model of each target agrees with its memory types") {
     const MemoryModel& model = memory_model(gpu(std::string(device.target)));
     CHECK(model.proved);
     CHECK_FALSE(model.source.empty());
-    const CacheRules rules = model.rules();
+    const CacheProperties rules = model.rules();
     CHECK(rules.one_l2 == (device.xcds == 1));
     const auto type = [&](vgpu::MemoryKind kind) { return memory_type(device.target, kind); };
     CHECK(rules.host_memory_bypasses_l2 == !l2_holds_dirty(type(vgpu::MemoryKind::fine_grained)));
@@ -91,7 +91,7 @@ TEST_CASE("a row that is not proved leaves no fence out") {
        {"gfx1030", "gfx1035", "gfx1100", "gfx1150", "gfx1201", "gfx1250", ""}) {
     CAPTURE(processor);
     const MemoryModel& model = memory_model(gpu(processor));
-    CHECK(model.rules() == CacheRules{});
+    CHECK(model.rules() == CacheProperties{});
     CHECK(kernargs_go_stale_in_l2(model, false));
     CHECK(kernargs_go_stale_in_l2(model, true));
   }
