@@ -116,8 +116,7 @@ std::vector<std::byte> unpack_bundle(std::span<const std::byte> input) {
     refuse_bundle(fmt::format("a zstd frame in {} bytes that is cut off or damaged: {}",
                               packed.size(), ZSTD_getErrorName(frame)));
   }
-  if (const uint64_t most = std::max(kMostOfAny, kMostPerByte * frame);
-      unpacked_size > most) {
+  if (const uint64_t most = std::max(kMostOfAny, kMostPerByte * frame); unpacked_size > most) {
     refuse_bundle(
         fmt::format("a header that claims {} unpacked bytes, more than {}, the most for {} bytes",
                     unpacked_size, most, frame));

@@ -99,8 +99,7 @@ void Checker::read_header() {
   }
   // ROCr has no extended numbering, which these values would ask for.
   if (header_.e_phnum == PN_XNUM || header_.e_shnum == 0 || header_.e_shnum >= SHN_LORESERVE)
-    refuse("{} program headers and {} section headers", header_.e_phnum,
-           header_.e_shnum);
+    refuse("{} program headers and {} section headers", header_.e_phnum, header_.e_shnum);
   if (!is_inside(header_.e_phoff, uint64_t{header_.e_phnum} * sizeof(Elf64_Phdr),
                  file_.bytes.size()) ||
       !is_inside(header_.e_shoff, uint64_t{header_.e_shnum} * sizeof(Elf64_Shdr),
@@ -110,7 +109,8 @@ void Checker::read_header() {
 
 void Checker::read_segments() {
   for (size_t i = 0; i < header_.e_phnum; ++i) {
-    const auto segment = *read_at<Elf64_Phdr>(file_.bytes, header_.e_phoff + i * sizeof(Elf64_Phdr));
+    const auto segment =
+        *read_at<Elf64_Phdr>(file_.bytes, header_.e_phoff + i * sizeof(Elf64_Phdr));
     if (!is_inside(segment.p_offset, segment.p_filesz, file_.bytes.size()))
       refuse("{} bytes, which segment {} exceeds", file_.bytes.size(), i);
     if (segment.p_type != PT_LOAD) continue;
@@ -136,7 +136,8 @@ void Checker::read_sections() {
   uint64_t highest = header_.e_shoff;
   uint64_t end = highest + uint64_t{header_.e_shnum} * sizeof(Elf64_Shdr);
   for (size_t i = 0; i < header_.e_shnum; ++i) {
-    const auto section = *read_at<Elf64_Shdr>(file_.bytes, header_.e_shoff + i * sizeof(Elf64_Shdr));
+    const auto section =
+        *read_at<Elf64_Shdr>(file_.bytes, header_.e_shoff + i * sizeof(Elf64_Shdr));
     if ((section.sh_type == SHT_NULL) != (i == 0))
       refuse("section {} of type {}: only section 0 has type 0", i, section.sh_type);
     const uint64_t size = section.sh_type == SHT_NOBITS ? 0 : section.sh_size;

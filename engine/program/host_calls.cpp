@@ -47,7 +47,8 @@ Search search(const CodeObject& object, uint64_t begin, uint64_t end, F&& is_suc
     result.searched_bytes += last - first;
     // Instructions are aligned to 4 bytes in memory.
     for (uint64_t at = (first + 3) / 4 * 4; at + 4 <= last && !result.found; at += 4)
-      result.found = is_such(*read_at<uint32_t>(object.bytes, segment.p_offset + (at - segment.p_vaddr)));
+      result.found =
+          is_such(*read_at<uint32_t>(object.bytes, segment.p_offset + (at - segment.p_vaddr)));
   }
   return result;
 }

@@ -42,8 +42,8 @@ KernelDescriptor read_kernel_descriptor(const CodeObject& object, std::string_vi
   const uint64_t address = found->st_value;
   const std::span<const std::byte> bytes = elf.bytes_at(address, kDescriptorBytes);
   if (bytes.empty() || address % kDescriptorBytes != 0)
-    refuse_symbol(symbol, fmt::format("address 0x{:x}, which has no aligned 64 bytes in the file",
-                                      address));
+    refuse_symbol(
+        symbol, fmt::format("address 0x{:x}, which has no aligned 64 bytes in the file", address));
   const uint64_t entry = address + *read_at<uint64_t>(bytes, 16);
   if (entry % kEntryAlignment != 0 || !has_code_at(elf, entry))
     refuse_symbol(symbol, fmt::format("a kernel at address 0x{:x}, which is not aligned to 256 "

@@ -229,9 +229,9 @@ TEST_CASE("a large compressed bundle unpacks to at most 128 times its size", "[c
   }
   const Bytes packed = zstd(data);
   REQUIRE(packed.size() > 3 << 20);
-  CHECK(contains(refusal(header_and(packed, 128 * packed.size() + 1)),
-                 fmt::format("more than {}, the most for {} bytes", 128 * packed.size(),
-                             packed.size())));
+  CHECK(contains(
+      refusal(header_and(packed, 128 * packed.size() + 1)),
+      fmt::format("more than {}, the most for {} bytes", 128 * packed.size(), packed.size())));
   CHECK(contains(refusal(header_and(packed, 128 * packed.size())), "a zstd frame that claims"));
 }
 

@@ -58,8 +58,8 @@ struct Progress {
 class SharedProgress {
  public:
   SharedProgress() {
-    void* const memory = mmap(nullptr, sizeof(Progress), PROT_READ | PROT_WRITE,
-                              MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    void* const memory =
+        mmap(nullptr, sizeof(Progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     REQUIRE(memory != MAP_FAILED);
     progress_ = new (memory) Progress;
   }
@@ -112,10 +112,11 @@ void load_all(size_t count, const std::function<Input(size_t)>& input) {
     ++progress->next;
   }
   for (size_t i = 0; i < offenders.size() && i < 40; ++i) UNSCOPED_INFO(offenders[i]);
-  std::printf("%zu inputs: %zu loaded, with %zu kernels found and %zu refused; %zu refused; %zu "
-              "ended the process\n",
-              count, progress->loaded.load(), progress->kernels.load(),
-              progress->refused_kernels.load(), progress->refused.load(), offenders.size());
+  std::printf(
+      "%zu inputs: %zu loaded, with %zu kernels found and %zu refused; %zu refused; %zu "
+      "ended the process\n",
+      count, progress->loaded.load(), progress->kernels.load(), progress->refused_kernels.load(),
+      progress->refused.load(), offenders.size());
   CHECK(offenders.size() == 0);
   CHECK(progress->loaded + progress->refused + offenders.size() == count);
 }
@@ -160,9 +161,18 @@ Input mutated(const Object& object, const std::vector<Range>& ranges, size_t see
     const Range range = ranges[below(ranges.size())];
     const size_t at = range.begin + below(range.size);
     const size_t word_at = std::min(range.begin + below(range.size) / 4 * 4, code.size() - 8);
-    const uint64_t values[] = {0,          1,           0x7f,          0xffff,
-                               UINT32_MAX, 0x80000000u, UINT64_MAX,    uint64_t{1} << 63,
-                               code.size(), below(code.size()), below(0x4000), random()};
+    const uint64_t values[] = {0,
+                               1,
+                               0x7f,
+                               0xffff,
+                               UINT32_MAX,
+                               0x80000000u,
+                               UINT64_MAX,
+                               uint64_t{1} << 63,
+                               code.size(),
+                               below(code.size()),
+                               below(0x4000),
+                               random()};
     uint64_t word = values[below(std::size(values))];
     switch (below(7)) {
       case 0:
@@ -235,9 +245,8 @@ TEST_CASE("a code object with random changes loads or is refused", "[program]") 
 
 TEST_CASE("a code object with any changed byte loads or is refused", "[program][.long]") {
   for (const Object& object : objects()) {
-    load_all(object.bytes.size() * kPatterns, [&](size_t i) {
-      return flipped(object, i / kPatterns, i % kPatterns);
-    });
+    load_all(object.bytes.size() * kPatterns,
+             [&](size_t i) { return flipped(object, i / kPatterns, i % kPatterns); });
   }
 }
 

@@ -115,7 +115,8 @@ TEST_CASE("a kernel whose code the file does not have may call the host", "[prog
     unsigned changed = 0;
     for (size_t at_byte = 0; at_byte + sizeof symbol <= elf.size(); ++at_byte) {
       if (at<uint64_t>(elf, at_byte + 8) != symbol.st_value ||
-          at<uint16_t>(elf, at_byte + 6) != symbol.st_shndx || at<uint8_t>(elf, at_byte + 4) != 0x12)
+          at<uint16_t>(elf, at_byte + 6) != symbol.st_shndx ||
+          at<uint8_t>(elf, at_byte + 4) != 0x12)
         continue;  // st_info: global function
       std::memcpy(elf.data() + at_byte + 16, &size, sizeof size);
       ++changed;
