@@ -194,7 +194,7 @@ TEST_CASE(
 }
 
 TEST_CASE("a refused publication is described by what was full and what can be done", "[text]") {
-  CHECK(describe({}).empty());
+  CHECK(describe(PublishResult{}).empty());
   CHECK(describe({.status = PublishStatus::resource_full,
                   .ring_size = 64,
                   .occupancy = 60,

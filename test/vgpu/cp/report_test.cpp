@@ -389,6 +389,26 @@ TEST_CASE("a report shows what an SDMA queue waits for", "[report]") {
   CHECK(eventually([&] { return std::atomic_ref<uint32_t>(*after).load() == 1; }));
 }
 
+TEST_CASE("packets behind an error have work left, and a report says that they will not run",
+          "[report]") {
+  DeviceFixture device;
+  ComputeQueue queue(device);
+  const auto has_work = [&] {
+    const DeviceSnapshot snapshot = device.processor->snapshot(
+        CommandProcessor::SnapshotDepth::queues, std::chrono::seconds(60));
+    return std::ranges::any_of(snapshot.queues, &QueueSnapshot::has_work);
+  };
+  CHECK_FALSE(has_work());
+  auto malformed = dispatch(device.kernel());
+  malformed.workgroup_size_x = 0;
+  queue.write(malformed);
+  queue.write(barrier_and({}, false, device.signal(1)));
+  queue.ring();
+  report_with(device, "stopped by an error");
+  report_with(device, "packets 0 to 1 will not run");
+  CHECK(has_work());
+}
+
 TEST_CASE("a report names packets that have not run and store what is waited for", "[report]") {
   DeviceFixture device;
   ComputeQueue queue(device);

@@ -101,6 +101,9 @@ class HangReport {
     text_.line(4, indices(queue));
     if (queue.compute_units == 0 && !queue.sdma)
       text_.line(4, "its CU mask has no unit, so no workgroup starts");
+    if (queue.stopped && !queue.sdma && queue.next < queue.write)
+      text_.line(4, "packets " + std::to_string(queue.next) + " to " +
+                        std::to_string(queue.write - 1) + " will not run");
     if (queue.stopped || queue.suspended) return;
     add_running(queue, memory);
     if (queue.sdma ? !queue.sdma_packet.empty() : queue.packet.has_value()) {

@@ -146,7 +146,9 @@ struct QueueSnapshot {
 
   // Whether it has packets that are written and not complete.
   bool has_work() const noexcept {
-    return !stopped && !suspended && (!running.empty() || front != Front::nothing || next < write);
+    if (suspended) return false;
+    // The packets of a stopped queue never run, and what waits for them waits for ever.
+    return next < write || (!stopped && (!running.empty() || front != Front::nothing));
   }
 };
 
