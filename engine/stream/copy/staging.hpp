@@ -89,7 +89,7 @@ class Staging {
  private:
   struct Piece {
     uint32_t chunks = 0;  // held by the host
-    // Of the device, one per timeline. Has room for one more of each chunk that the host holds.
+    // The device's, one per timeline. Has room for one more of each chunk that the host holds.
     std::vector<TimelinePoint> points{};
   };
   static constexpr size_t kNone = SIZE_MAX;

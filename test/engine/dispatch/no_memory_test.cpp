@@ -1,6 +1,6 @@
 // Batches and recordings when one allocation fails: for each allocation that an operation makes.
-// What has been published runs and is not reported as refused; what was refused can be submitted
-// again. The double's destructor checks that nothing is left in use.
+// Published work runs and is not reported as refused; refused work can be submitted again. The
+// double's destructor checks that nothing is left in use.
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -51,7 +51,7 @@ struct BatchWorld : QueueWorld {
   std::optional<BatchSubmitter> batch;
 };
 
-// Submits a batch that `fill` has filled with kernels 0 to `kernels`.
+// Submits a batch that `fill` has filled with the kernels below `kernels`.
 template <class Fill>
 void check_batch(const BatchOptions& options, uint32_t kernels, Fill fill) {
   fail_each_allocation<BatchWorld>(

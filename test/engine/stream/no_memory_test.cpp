@@ -1,6 +1,6 @@
-// Streams when one allocation fails: for each allocation that an operation makes. What has been
-// published runs once and is not reported as refused; what was refused can be done again. No memory
-// is freed while a device uses it: failing_new.cpp overwrites what is freed.
+// Streams when one allocation fails: for each allocation that an operation makes. Published work
+// runs once and is not reported as refused; refused work can be done again. No memory is freed
+// while a device uses it: failing_new.cpp overwrites what is freed.
 #include <array>
 #include <chrono>
 #include <deque>
@@ -93,7 +93,7 @@ CopySource from_device(const Bytes& memory) {
   return CopySource::device(memory.data(), memory.size());
 }
 
-// `to` is what copies wrote; kernels 0 to `kernels` ran once.
+// Kernels below `kernels` ran once.
 void check_ran(StreamWorld& world, uint32_t kernels) {
   for (uint32_t number = 0; number < kernels; ++number) {
     CAPTURE(number);
