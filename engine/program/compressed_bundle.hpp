@@ -12,9 +12,10 @@
 //   hash                    8     8     8   start of the MD5 of the unpacked bytes
 //
 // Thread safety: pure functions.
-// Errors: each field is checked, and so is the start of the contents, before memory is allocated for
-// all of them. The hash is not checked, as in LLVM: it identifies the contents, it does not protect
-// them. Bytes after the size of the file are ignored, because programs embed bundles with padding.
+// Errors: each field is checked, and so is the start of the contents, before memory is allocated
+// for all of them. The hash is not checked, as in LLVM: it identifies the contents, it does not
+// protect them. Bytes after the size of the file are ignored, because programs embed bundles with
+// padding.
 // Memory: a bundle unpacks to at most 256 MiB or, if that is more, 128 times its compressed size.
 // Code objects compress to a tenth or less of that.
 #pragma once

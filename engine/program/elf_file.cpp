@@ -14,8 +14,8 @@ namespace {
 
 constexpr uint32_t kNoteMetadata = 32;  // LLVM AMDGPU User Guide, "Note Records"
 constexpr uint64_t kDescriptorBytes = 64;
-// LLVM, ELFRelocs/AMDGPU.def: R_AMDGPU_ABS32_LO and R_AMDGPU_ABS32_HI. ROCr's amd_hsa_elf.h: the last
-// relocation and the kernel's symbol type of older code objects.
+// LLVM, ELFRelocs/AMDGPU.def: R_AMDGPU_ABS32_LO and R_AMDGPU_ABS32_HI. ROCr's amd_hsa_elf.h: the
+// last relocation and the kernel's symbol type of older code objects.
 constexpr uint32_t kAbsolute32Low = 1, kAbsolute32High = 2, kInitImage = 5;
 constexpr unsigned kKernelOfVersion2 = STT_LOOS;
 

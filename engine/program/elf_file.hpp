@@ -34,8 +34,8 @@ struct ElfFile {
 
   // Returns the symbol of that name, or null.
   const Elf64_Sym* find(std::string_view name) const;
-  // Returns the file's bytes for addresses from `address` on. Empty if no segment has all of them in
-  // the file.
+  // Returns the file's bytes for addresses from `address` on. Empty if no segment has all of them
+  // in the file.
   std::span<const std::byte> bytes_at(uint64_t address, uint64_t size) const;
 };
 

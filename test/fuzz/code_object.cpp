@@ -4,6 +4,7 @@
 
 #include <zstd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "engine/program/loaded_kernel.hpp"
 #include "engine/program/metadata.hpp"
 #include "test/fuzz/fuzz.hpp"
+#include "test/fuzz/rocr_loader.hpp"
 
 namespace uptempo::fuzz {
 namespace {
@@ -24,6 +26,7 @@ void read_object(const CodeObjectCandidate& candidate) {
   require(object.version >= 3 && object.version <= kNewestCodeObjectVersion, "a known version");
   require(parse_target_id(to_string(object.target)) == object.target,
           "the target's text is the same target");
+  load_as_rocr(object.bytes);
   accepts([&] { (void)can_call_host(object); });
   ProgramMetadata program;
   if (!accepts([&] { program = program_metadata(object); })) return;
@@ -33,8 +36,10 @@ void read_object(const CodeObjectCandidate& candidate) {
   }
 }
 
-// A compressed bundle of version 3 unpacks to the bytes that were packed.
-void pack_and_unpack(Bytes input) {
+// A compressed bundle of version 3 unpacks to the bytes that were packed. They begin as a bundle.
+void pack_and_unpack(Bytes contents) {
+  std::vector<uint8_t> input(contents.size() + detail::kBundleMagic.size());
+  std::ranges::copy(contents, std::ranges::copy(detail::kBundleMagic, input.begin()).out);
   std::vector<std::byte> packed(32 + ZSTD_compressBound(input.size()));
   const size_t size = ZSTD_compress(packed.data() + 32, packed.size() - 32, input.data(),
                                     input.size(), /*compressionLevel=*/1);
@@ -46,7 +51,7 @@ void pack_and_unpack(Bytes input) {
   std::memcpy(packed.data() + 8, sizes, sizeof sizes);
   const std::vector<std::byte> unpacked = unpack_bundle(packed);
   require(unpacked.size() == input.size() &&
-              (input.empty() || std::memcmp(unpacked.data(), input.data(), input.size()) == 0),
+              std::memcmp(unpacked.data(), input.data(), input.size()) == 0,
           "a bundle unpacks to what was packed");
 }
 

@@ -1,8 +1,10 @@
 // Damaged code objects: each is refused with an Error, or ROCr loads it and each of its kernels is
-// found or refused. The judge is ROCr itself, in processes of their own, because it ends the process
-// for tables that are wrong.
+// found or refused. ROCr itself is the judge. It runs in processes of their own, because wrong
+// tables make it end the process.
 #include <elf.h>
+#include <fmt/format.h>
 #include <sys/mman.h>
+#include <engine/uptempo.hpp>
 #include <kernels/basics.hpp>
 #include <kernels/bitonic_sort.hpp>
 #include <kernels/damaged_code.hpp>
@@ -14,11 +16,10 @@
 #include <cstring>
 #include <functional>
 #include <random>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
-
-#include <engine/uptempo.hpp>
 
 #include "test/engine/program/code_object_bytes.hpp"
 #include "test/support/catch.hpp"
@@ -78,7 +79,7 @@ void load(const Agent& gpu, const Bytes& code, Progress& progress) {
     const Program program(gpu, code);
     for (const std::string& name : program.kernel_names()) {
       try {
-        (void)program.kernel(name, std::span<const ArgumentType>{});
+        (void)program.kernel_info(name);
         ++progress.kernels;
       } catch (const Error&) {
         ++progress.refused_kernels;
@@ -96,8 +97,8 @@ struct Input {
 };
 
 // Loads the inputs 0 to count - 1. A child that dies is replaced by one for the inputs after it.
-void load_all(size_t count, const std::function<Input(size_t)>& input) {
-  const SharedProgress progress;
+void load_all(const char* name, size_t count, const std::function<Input(size_t)>& input,
+              const SharedProgress& progress = SharedProgress()) {
   std::vector<std::string> offenders;
   while (progress->next < count) {
     const int exit_code = in_child([&] {
@@ -113,11 +114,11 @@ void load_all(size_t count, const std::function<Input(size_t)>& input) {
   }
   for (size_t i = 0; i < offenders.size() && i < 40; ++i) UNSCOPED_INFO(offenders[i]);
   std::printf(
-      "%zu inputs: %zu loaded, with %zu kernels found and %zu refused; %zu refused; %zu "
-      "ended the process\n",
-      count, progress->loaded.load(), progress->kernels.load(), progress->refused_kernels.load(),
-      progress->refused.load(), offenders.size());
-  CHECK(offenders.size() == 0);
+      "%s: %zu inputs, %zu loaded with %zu kernels found and %zu refused, %zu refused, "
+      "%zu ended the process\n",
+      name, count, progress->loaded.load(), progress->kernels.load(),
+      progress->refused_kernels.load(), progress->refused.load(), offenders.size());
+  CHECK(offenders.empty());
   CHECK(progress->loaded + progress->refused + offenders.size() == count);
 }
 
@@ -207,7 +208,7 @@ void load_mutated(size_t count, size_t first_seed) {
   const std::vector<Object> all = objects();
   std::vector<std::vector<Range>> ranges;
   for (const Object& object : all) ranges.push_back(ranges_of(object.bytes));
-  load_all(count, [&](size_t i) {
+  load_all("random changes", count, [&](size_t i) {
     return mutated(all[i % all.size()], ranges[i % all.size()], first_seed + i);
   });
 }
@@ -216,24 +217,31 @@ void load_mutated(size_t count, size_t first_seed) {
 
 TEST_CASE("the undamaged code objects load, and each kernel is found", "[program]") {
   const std::vector<Object> all = objects();
-  const int exit_code = in_child([&] {
-    const Runtime runtime;
-    for (const Object& object : all) {
-      const Program program(runtime.gpu(), object.bytes);
-      for (const std::string& name : program.kernel_names()) (void)name;
-    }
-    return 0;
-  });
-  CHECK(exit_code == 0);
+  const SharedProgress progress;
+  load_all(
+      "undamaged", all.size(),
+      [&](size_t i) {
+        return Input{all[i].bytes, all[i].name};
+      },
+      progress);
+  CHECK(progress->loaded == all.size());
+  CHECK(progress->kernels >= 3 + all.size());
+  CHECK(progress->refused_kernels == 0);
 }
 
 TEST_CASE("a code object with a changed byte loads or is refused", "[program]") {
   const std::vector<Object> all = objects();
-  // Each byte that ended the process once: of a section header, ...
-  load_all(1, [&](size_t) { return flipped(all[0], 4109, 8); });
+  // Some of those that ended the process in ROCr 5.2.3: the type and the offset of a segment, bytes
+  // of section headers, names and symbols.
+  constexpr struct {
+    size_t offset, pattern;
+  } kKnown[] = {{122, 0},  {142, 3},  {196, 5},  {3856, 5}, {3863, 3}, {3870, 1},
+                {4087, 0}, {4107, 3}, {4109, 8}, {4209, 0}, {4337, 7}, {4419, 1}};
+  load_all("known", std::size(kKnown),
+           [&](size_t i) { return flipped(all[0], kKnown[i].offset, kKnown[i].pattern); });
   constexpr size_t kStride = 61;  // of all changes
   for (const Object& object : all) {
-    load_all(object.bytes.size() * kPatterns / kStride, [&](size_t i) {
+    load_all(object.name, object.bytes.size() * kPatterns / kStride, [&](size_t i) {
       return flipped(object, i * kStride / kPatterns, i * kStride % kPatterns);
     });
   }
@@ -244,8 +252,9 @@ TEST_CASE("a code object with random changes loads or is refused", "[program]") 
 }
 
 TEST_CASE("a code object with any changed byte loads or is refused", "[program][.long]") {
-  for (const Object& object : objects()) {
-    load_all(object.bytes.size() * kPatterns,
+  const std::vector<Object> all = objects();
+  for (const Object& object : std::span(all).first(3)) {
+    load_all(object.name, object.bytes.size() * kPatterns,
              [&](size_t i) { return flipped(object, i / kPatterns, i % kPatterns); });
   }
 }
