@@ -1,22 +1,20 @@
 // uptempo-graphs: runs a HIP program with a preloaded library that launches its graphs by Uptempo.
 
-#include <elf.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "tools/graphs/settings.hpp"
 #include "tools/support/command_line.hpp"
+#include "tools/support/preload_target.hpp"
 #include "tools/support/program.hpp"
 #include "tools/vgpu/launch.hpp"
 
@@ -40,6 +38,9 @@ std::string find_library() {
         throw support::Unavailable(fmt::format(
             "'{}' has a space or colon in its path, which LD_PRELOAD cannot express: move it",
             candidate.string()));
+      if (const std::string reason = vgpu::distrust(candidate); !reason.empty())
+        throw support::Unavailable(
+            fmt::format("'{}' is not trusted: {}", candidate.string(), reason));
       return candidate.string();
     }
     tried += (tried.empty() ? "" : ", ") + candidate.string();
@@ -69,23 +70,10 @@ std::string find_program(const std::string& name) {
 }
 
 // Refuses what the dynamic linker preloads nothing into.
-void require_dynamic(const std::string& program) {
-  std::ifstream file(program, std::ios::binary);
-  Elf64_Ehdr header{};
-  file.read(reinterpret_cast<char*>(&header), sizeof header);
-  if (!file || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return;  // a script
-  if (header.e_ident[EI_CLASS] != ELFCLASS64)
-    throw support::UsageError(
-        fmt::format("'{}' is a 32-bit program; HIP supports 64-bit programs only", program));
-  for (size_t i = 0; i < header.e_phnum; ++i) {
-    Elf64_Phdr segment{};
-    file.seekg(static_cast<std::streamoff>(header.e_phoff + i * header.e_phentsize));
-    file.read(reinterpret_cast<char*>(&segment), sizeof segment);
-    if (file && segment.p_type == PT_INTERP) return;
-  }
-  throw support::UsageError(fmt::format(
-      "'{}' is statically linked, so that no library can be preloaded: link it dynamically",
-      program));
+void require_preloadable(const std::string& program) {
+  const std::string obstacle = support::inspect_preload_target(program).obstacle;
+  if (!obstacle.empty())
+    throw support::UsageError(fmt::format("nothing can be preloaded: '{}' {}", program, obstacle));
 }
 
 void set(const char* variable, const std::string& value) { ::setenv(variable, value.c_str(), 1); }
@@ -141,7 +129,10 @@ int main(int argc, char** argv) {
         if (program.empty())
           throw support::UsageError("no program was given: uptempo-graphs [options] -- program");
         const std::string path = find_program(program.front());
-        require_dynamic(path);
+        require_preloadable(path);
+        std::error_code ignored;
+        if (fs::equivalent(json, path, ignored))
+          throw support::UsageError(fmt::format("--json: '{}' is the program", json));
         const std::string library = find_library();
         try {
           (void)vgpu::choose_device(vgpu::parse_device(device), argc, argv);

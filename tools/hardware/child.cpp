@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "tools/support/program.hpp"
+#include "tools/vgpu/launch.hpp"
 
 namespace uptempo::hardware {
 namespace {
@@ -95,7 +96,7 @@ std::vector<std::string> command_for(const std::string& probe, const std::string
   const Probe* const known = find_probe(probe);
   if (known != nullptr && known->run == nullptr) {
     const std::filesystem::path peer = self.parent_path() / "hardware_check_hip";
-    if (!std::filesystem::exists(peer)) return {};
+    if (!std::filesystem::exists(peer) || !vgpu::distrust(peer).empty()) return {};
     return {peer.string(), "--device", device};
   }
   return {self.string(), "--probe", probe, "--device", device};

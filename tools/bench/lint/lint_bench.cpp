@@ -37,7 +37,8 @@ struct Options {
 std::string find(const std::vector<std::string>& places) {
   const auto here = std::filesystem::read_symlink("/proc/self/exe").parent_path();
   for (const std::string& place : places)
-    if (std::filesystem::exists(here / place)) return here / place;
+    if (std::filesystem::exists(here / place) && vgpu::distrust(here / place).empty())
+      return here / place;
   throw support::Unavailable("no " + places.front() + " in " + here.string());
 }
 

@@ -25,11 +25,12 @@
 #include "device/fences/report/suppressions.hpp"
 #include "device/options.hpp"
 #include "kfd/machine/machine.hpp"
-#include "launcher/elf_program.hpp"
 #include "launcher/failure.hpp"
 #include "launcher/help.hpp"
+#include "launcher/outputs.hpp"
 #include "launcher/preload.hpp"
 #include "tools/support/option_text.hpp"
+#include "tools/support/preload_target.hpp"
 
 namespace fs = std::filesystem;
 using namespace uptempo::vgpu;
@@ -76,17 +77,6 @@ std::string number(const std::string& option, const std::string& value) {
   return value;
 }
 
-// Returns the absolute path of `file`, since the program may change its directory. Empties the
-// file, so that it holds only lines of this run. The program and its children append to it.
-std::string prepare_lines(const std::string& option, const std::string& file) {
-  const std::string path = fs::absolute(file).string();
-  if (path.find("%p") != std::string::npos) return path;
-  const int descriptor = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (descriptor < 0) usage(option + ": cannot write '" + path + "': " + std::strerror(errno));
-  close(descriptor);
-  return path;
-}
-
 // Switches address randomisation off for runs that must repeat. A trace contains addresses
 // (kernargs), and addresses decide which cache lines compete for room.
 void without_random_addresses() {
@@ -110,6 +100,7 @@ void check_targets(bool target_given, bool list_given) {
 struct CommandLine {
   size_t program = 0;                 // its index in the arguments
   std::optional<uint32_t> reset_gpu;  // instead of a program
+  launcher::Outputs outputs;
 };
 
 // Sets the environment and returns the rest.
@@ -173,7 +164,8 @@ CommandLine parse(const std::vector<std::string>& arguments) {
         usage("--kfd: '" + value + "' is not a version from 1.8 to 1.18");
       set("UPTEMPO_VGPU_KFD", value);
     } else if (option == "--trace") {
-      set("UPTEMPO_VGPU_TRACE", prepare_lines(option, take()));
+      line.outputs[option] = fs::absolute(take());  // the program may change its directory
+      set("UPTEMPO_VGPU_TRACE", line.outputs[option]);
     } else if (option == "--check") {
       try {
         Checks::parse(take());
@@ -182,7 +174,8 @@ CommandLine parse(const std::vector<std::string>& arguments) {
       }
       set("UPTEMPO_VGPU_CHECK", value);
     } else if (option == "--report") {
-      set("UPTEMPO_VGPU_REPORT", prepare_lines(option, take()));
+      line.outputs[option] = fs::absolute(take());
+      set("UPTEMPO_VGPU_REPORT", line.outputs[option]);
     } else if (option == "--suppressions") {
       try {
         const std::string path = fs::absolute(take()).string();
@@ -332,7 +325,7 @@ int reset_gpu(uint32_t index, bool has_program) {
 }
 
 int run(const std::vector<std::string>& arguments) {
-  const auto [first, gpu_to_reset] = parse(arguments);
+  const auto [first, gpu_to_reset, outputs] = parse(arguments);
   if (gpu_to_reset) return reset_gpu(*gpu_to_reset, first != arguments.size());
   if (first == arguments.size()) usage("no program was given");
   const auto asked = [](const char* variable) { return std::getenv(variable) != nullptr; };
@@ -360,14 +353,10 @@ int run(const std::vector<std::string>& arguments) {
     usage(std::string(checks.memory ? "--check memory" : "--check fences") +
           " and --bar lazy exclude each other: run the program once with each");
   const std::string path = find_program(arguments[first]);
-  const ElfProgram program = inspect_program(path);
-  if (program.elf && !program.elf64)
+  const uptempo::support::PreloadTarget program = uptempo::support::inspect_preload_target(path);
+  if (!program.obstacle.empty())
     throw Failure{kCannotRun,
-                  "'" + path + "' is a 32-bit program; ROCr supports 64-bit programs only"};
-  if (program.elf && !program.dynamic)
-    throw Failure{kCannotRun, "'" + path +
-                                  "' is statically linked, so the virtual GPU cannot be preloaded: "
-                                  "link it dynamically"};
+                  "the virtual GPU cannot be preloaded: '" + path + "' " + program.obstacle};
   const std::string library = find_library();
   set("LD_PRELOAD", preload_list(program, library, checks.fences || checks.memory || checks.races));
   if (checks.memory) set("HSA_TOOLS_LIB", tools_list(library));
@@ -375,6 +364,7 @@ int run(const std::vector<std::string>& arguments) {
   for (size_t i = first; i < arguments.size(); ++i)
     argv.push_back(const_cast<char*>(arguments[i].c_str()));
   argv.push_back(nullptr);
+  launcher::empty(outputs, path);
   execv(path.c_str(), argv.data());
   throw Failure{errno == ENOENT ? kNotFound : kCannotRun,
                 "cannot run '" + path + "': " + std::strerror(errno)};

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <string_view>
 
+#include "launch.hpp"
 #include "launcher/failure.hpp"
 
 namespace fs = std::filesystem;
@@ -25,6 +26,8 @@ std::string beside(const std::string& library, const std::string& name) {
       (fs::path(library).parent_path() / ("libuptempo-vgpu." + name + ".so")).string();
   if (access(path.c_str(), R_OK) != 0)
     throw Failure{kCannotRun, "--check needs '" + path + "', which is missing"};
+  if (const std::string reason = distrust(path); !reason.empty())
+    throw Failure{kCannotRun, "'" + path + "' is not trusted: " + reason};
   return path;
 }
 
@@ -42,6 +45,8 @@ std::string find_library() {
         throw Failure{kCannotRun, "'" + candidate.string() +
                                       "' has a space or colon in its path, which LD_PRELOAD cannot "
                                       "express: install it elsewhere"};
+      if (const std::string reason = distrust(candidate); !reason.empty())
+        throw Failure{kCannotRun, "'" + candidate.string() + "' is not trusted: " + reason};
       return candidate.string();
     }
     tried += (tried.empty() ? "" : " nor ") + candidate.string();
@@ -50,7 +55,8 @@ std::string find_library() {
                                 "; build or install it with the launcher"};
 }
 
-std::string preload_list(const ElfProgram& program, const std::string& library, bool checks) {
+std::string preload_list(const support::PreloadTarget& program, const std::string& library,
+                         bool checks) {
   std::string list;
   for (const std::string& needed : program.needed)
     if (is_sanitizer_runtime(needed)) list += needed + ':';
