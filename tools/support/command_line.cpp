@@ -1,15 +1,44 @@
 #include "tools/support/command_line.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <filesystem>
 #include <utility>
 
 #include "tools/support/option_text.hpp"
 #include "tools/support/program.hpp"
 
 namespace uptempo::support {
+
+namespace {
+
+constexpr const char* kOutputFile = "output file";  // a validator's name
+
+bool is_output(CLI::Option& option) {
+  try {
+    return option.get_validator(kOutputFile) != nullptr;
+  } catch (const CLI::OptionNotFound&) {
+    return false;
+  }
+}
+
+// CLI11 calls an option configurable if it may come from a configuration file. Here no option is
+// configurable unless it says so.
+bool is_repeatable(CLI::Option& option) { return option.get_configurable() && !is_output(option); }
+
+// Whether writing one file would destroy the other.
+bool is_same_file(const std::string& one, const std::string& other) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  if (fs::is_other(one, error)) return false;  // a device or pipe
+  return fs::equivalent(one, other, error) ||
+         fs::weakly_canonical(fs::absolute(one)) == fs::weakly_canonical(fs::absolute(other));
+}
+
+}  // namespace
 
 // Validators have no description, because the help texts of the options name the valid values.
 
@@ -66,7 +95,15 @@ Option& Option::check(std::function<std::string(const std::string& value)> probl
   return *this;
 }
 
-Option& Option::output_file() { return check(output_problem); }
+Option& Option::output_file() {
+  declared_->check(CLI::Validator(output_problem, "", kOutputFile));
+  return *this;
+}
+
+Option& Option::repeatable() {
+  declared_->configurable();
+  return *this;
+}
 
 Option& Option::sizes() {
   declared_->transform(CLI::AsSizeValue(false).description(""));
@@ -97,6 +134,7 @@ CommandLine::CommandLine(std::string name, std::string description)
     : owned_(std::make_unique<CLI::App>(std::move(description), std::move(name))),
       app_(owned_.get()) {
   app_->get_formatter()->column_width(32);
+  app_->option_defaults()->configurable(false);  // also of the commands, which copy it
 }
 
 CommandLine::CommandLine(CLI::App& command) : app_(&command) {}
@@ -223,6 +261,10 @@ std::optional<std::string> CommandLine::unknown_argument() const {
 std::optional<std::string> CommandLine::parse(std::vector<std::string> arguments) {
   if (app_->get_version_ptr() == nullptr)  // declared last, so that the help text ends with it
     app_->set_version_flag("--version", version_text(name(), version()));
+  return parse_words(std::move(arguments));
+}
+
+std::optional<std::string> CommandLine::parse_words(std::vector<std::string> arguments) {
   std::ranges::reverse(arguments);  // CLI11 takes them from the end
   try {
     app_->parse(std::move(arguments));
@@ -234,7 +276,52 @@ std::optional<std::string> CommandLine::parse(std::vector<std::string> arguments
     // CLI11 reports a missing command or argument first, which may be missing for that reason.
     throw UsageError(unknown_argument().value_or(error.what()));
   }
+  std::vector<CLI::Option*> outputs;
+  collect_outputs(outputs);
+  for (size_t i = 0; i < outputs.size(); ++i)
+    for (size_t j = i + 1; j < outputs.size(); ++j) {
+      const std::string &one = outputs[i]->results().front(),
+                        &other = outputs[j]->results().front();
+      if (one != "-" && other != "-" && is_same_file(one, other))
+        throw UsageError(fmt::format("{} and {} name the same file, '{}'", outputs[i]->get_name(),
+                                     outputs[j]->get_name(), one));
+    }
   return std::nullopt;
+}
+
+std::vector<std::vector<std::string>> CommandLine::repeatable_arguments() const {
+  std::vector<std::vector<std::string>> arguments;
+  for (CLI::Option* option : app_->get_options()) {
+    if (option->count() == 0 || !is_repeatable(*option)) continue;
+    std::vector<std::string> words{"--" + option->get_lnames().front()};
+    if (option->get_items_expected_max() > 0) {  // not a flag
+      const std::vector<std::string>& values = option->results();
+      if (const char separator = option->get_delimiter(); separator != '\0')
+        words.push_back(fmt::format("{}", fmt::join(values, std::string(1, separator))));
+      else
+        words.insert(words.end(), values.begin(), values.end());
+    }
+    arguments.push_back(std::move(words));
+  }
+  return arguments;
+}
+
+void CommandLine::collect_outputs(std::vector<CLI::Option*>& outputs) const {
+  for (CLI::Option* option : app_->get_options())
+    if (option->count() > 0 && is_output(*option)) outputs.push_back(option);
+  for (const auto& command : commands_) command->collect_outputs(outputs);
+}
+
+void CommandLine::keep_repeatable() {
+  app_->set_help_flag();
+  for (CLI::Option* option : app_->get_options())
+    if (!is_repeatable(*option)) app_->remove_option(option);
+  for (const auto& command : commands_) command->keep_repeatable();
+}
+
+void CommandLine::repeat(std::vector<std::string> arguments) {
+  keep_repeatable();
+  parse_words(std::move(arguments));
 }
 
 }  // namespace uptempo::support

@@ -42,8 +42,11 @@ class Option {
   // `problem` returns what is wrong with a value, or "".
   Option& check(std::function<std::string(const std::string& value)> problem);
   // The value is a file that the program writes, or "-". It must be writable now, so that a mistake
-  // ends the program before its work.
+  // ends the program before its work. Two options must not name the same file.
   Option& output_file();
+  // The option may be repeated from a file that someone else wrote (CommandLine::repeat()). It may
+  // neither write a file nor read one that its value names. Has no effect on output_file().
+  Option& repeatable();
   // The value may have a unit: "64K" is 65,536, "1M" is 1,048,576.
   Option& sizes();
 
@@ -131,6 +134,13 @@ class CommandLine {
   // Returns the text that --help or --version asked for; the program then ends.
   std::optional<std::string> parse(std::vector<std::string> arguments);
 
+  // The options that parsing found and that are repeatable, each as its name and its values.
+  std::vector<std::vector<std::string>> repeatable_arguments() const;
+  // Parses arguments that someone else chose. Here, and in the commands, every option that is not
+  // repeatable() is removed first, as are --help and --version, so none of them has an effect.
+  // Throws UsageError as parse() does.
+  void repeat(std::vector<std::string> arguments);
+
  private:
   static constexpr int kAnyNumber = -1;
 
@@ -149,6 +159,10 @@ class CommandLine {
   std::optional<std::string> unknown_argument() const;
   // Names of the options of this command line and of its commands that parsing has found.
   std::vector<std::string> option_names() const;
+  std::optional<std::string> parse_words(std::vector<std::string> arguments);
+  void keep_repeatable();
+  // The given options of output_file(), of this command line and of its commands.
+  void collect_outputs(std::vector<CLI::Option*>& outputs) const;
 
   std::unique_ptr<CLI::App> owned_;  // null in a command
   CLI::App* app_;

@@ -31,8 +31,8 @@ std::string check_device(const std::string& choice) {
 
 }  // namespace
 
-void add_device_option(CommandLine& command_line, std::string& choice) {
-  command_line
+Option add_device_option(CommandLine& command_line, std::string& choice) {
+  return command_line
       .option("--device", choice,
               "auto, hardware, virtual, or a GPU: index, UUID or PCI address (" + choice + ")")
       .check(check_device)

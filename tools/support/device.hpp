@@ -10,12 +10,13 @@
 namespace uptempo::support {
 
 class CommandLine;
+class Option;
 
 // Adds `--device auto|hardware|virtual|GPU`; the default is the value of `choice`. "auto" is
 // hardware where /dev/kfd answers, else the virtual GPU. GPU is what Runtime::gpu() selects by: an
 // index, a UUID or a PCI address, of hardware, or of the virtual GPU if the program was started
 // under uptempo-vgpu.
-void add_device_option(CommandLine& command_line, std::string& choice);
+Option add_device_option(CommandLine& command_line, std::string& choice);
 
 // Number of cores that this process may use. The virtual GPU runs in this process and shares them.
 uint32_t usable_cores();

@@ -1,9 +1,14 @@
 #include "tools/support/command_line.hpp"
 
+#include <filesystem>
+#include <fstream>
+
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"
 #include "test/support/text.hpp"
+#include "tools/support/command.hpp"
 #include "tools/support/program.hpp"
+#include "tools/support/temporary_directory.hpp"
 
 using namespace uptempo::support;
 using uptempo::test::contains;
@@ -168,4 +173,80 @@ TEST_CASE("an output file that cannot be written is refused by its option") {
           line.parse({"--json", "/no/such/folder/x"});
         }) == "--json: cannot write '/no/such/folder/x': No such file or directory");
   CHECK_FALSE(line.parse({"--json", "-"}));
+}
+
+TEST_CASE("a stranger's arguments reach repeatable options only, and outputs never") {
+  uint32_t rounds = 1;
+  bool fast = false;
+  std::vector<uint32_t> sizes;
+  std::string file, note;
+  const auto declare = [&](CommandLine& line) -> const CommandLine& {
+    CommandLine& command = line.command("measure", "");
+    command.option("--rounds", rounds, "").repeatable();
+    command.option("--sizes", sizes, "").separator(',').repeatable();
+    command.flag("--fast", fast, "").repeatable();
+    command.option("--note", note, "");
+    // Whatever the order, an output is not repeatable.
+    command.option("--out", file, "").output_file().repeatable();
+    command.option("--also", file, "").repeatable().output_file();
+    return command;
+  };
+  CommandLine own("tried", "");
+  const CommandLine& command = declare(own);
+  own.parse({"measure", "--out", "-", "--fast", "--note", "n", "--sizes", "1,2", "--rounds=3"});
+  CommandLine theirs("tried", "");
+  declare(theirs);
+  std::vector<std::string> words{"measure"};
+  for (const std::vector<std::string>& each : command.repeatable_arguments())
+    words.insert(words.end(), each.begin(), each.end());
+  CHECK(words == std::vector<std::string>{"measure", "--rounds", "3", "--sizes", "1,2", "--fast"});
+
+  rounds = 1, fast = false, sizes.clear();
+  theirs.repeat(words);
+  CHECK(rounds == 3);
+  CHECK(fast);
+  CHECK(sizes == std::vector<uint32_t>{1, 2});
+
+  const uptempo::support::TemporaryDirectory directory;
+  const std::string victim = directory.file("victim");
+  for (const std::vector<std::string>& tried :
+       {std::vector<std::string>{"measure", "--out", victim},
+        {"measure", "--also=" + victim},
+        {"measure", "--note", "n"},
+        {"measure", "--rounds", "3", "--out", victim},
+        {"measure", "--help"},
+        {"--version"}}) {
+    CAPTURE(tried);
+    CommandLine line("tried", "");
+    declare(line);
+    file.clear();
+    CHECK_THROWS_AS(line.repeat(tried), UsageError);
+    CHECK(file.empty());
+    CHECK_FALSE(std::filesystem::exists(victim));
+  }
+}
+
+TEST_CASE("two outputs are not the same file, whatever its names") {
+  const uptempo::support::TemporaryDirectory directory;
+  const std::string file = directory.file("file"), link = directory.file("link"),
+                    existing = directory.file("existing");
+  std::ofstream(existing) << "kept";
+  std::filesystem::create_hard_link(existing, link);
+  std::string json, csv;
+  const auto parse = [&](const std::string& one, const std::string& other) {
+    CommandLine line("tried", "");
+    line.option("--json", json, "").output_file();
+    line.command("measure", "").option("--csv", csv, "").output_file();
+    return line.parse({"--json", one, "measure", "--csv", other});
+  };
+  for (const auto& [one, other] :
+       {std::pair{file, file}, {file, directory.file("./file")}, {existing, link}}) {
+    CAPTURE(one, other);
+    CHECK(contains(error_of<UsageError>([&, one = one, other = other] { parse(one, other); }),
+                   "--json and --csv name the same file"));
+    CHECK(uptempo::test::contents_of(existing) == "kept");
+    CHECK_FALSE(std::filesystem::exists(file));
+  }
+  CHECK_FALSE(parse(file, existing));
+  CHECK_FALSE(parse("/dev/null", "/dev/null"));
 }
