@@ -3,7 +3,7 @@
 //   hardware_check [--device D] [--only PROBE...] [--limit SECONDS] [--json FILE]
 //
 // Exit code: 0 every probe found what the engine assumes or was not asked, 1 one differs, 2 wrong
-// command line, 77 no such device, 130 Ctrl-C.
+// command line, 77 no such device, 130 Ctrl-C, 143 SIGTERM.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -65,7 +65,7 @@ support::ExitCode run_child(const Options& options, int argc, char** argv) {
   return support::exit_ok;
 }
 
-// Runs a probe of this name in a process of its own.
+// Runs a probe of this name in a process of its own. Throws support::Interrupted.
 Row row_of(const std::string& name, const std::string& device, double limit_s) {
   const auto begin = Clock::now();
   const Probe* const probe = find_probe(name);
@@ -75,7 +75,9 @@ Row row_of(const std::string& name, const std::string& device, double limit_s) {
     row.answer.text = "this build has no HIP";
     return row;
   }
-  const test::CommandResult result = test::run_command(command, {.seconds = limit_s});
+  const test::CommandResult result =
+      test::run_command(command, {.seconds = limit_s, .stop = support::interrupted});
+  if (result.stopped) throw support::Interrupted("interrupted during the probe '" + name + '\'');
   row.answer = answer_of(result, limit_s);
   row.seconds = seconds_since(begin);
   row.stderr_end = result.err.substr(result.err.size() - std::min(result.err.size(), kStderrBytes));
@@ -128,15 +130,20 @@ std::string passed_over(const Options& options, const nlohmann::ordered_json& ma
       std::strerror(errno));
 }
 
+void write_report(const Options& options, const nlohmann::ordered_json& machine,
+                  const std::vector<Row>& rows) {
+  support::write_json(options.json_file, json_of(machine, rows, support::interrupted()));
+}
+
 support::ExitCode run(const Options& options) {
   const auto begin = Clock::now();
+  const support::InterruptWatch watch;
   const nlohmann::ordered_json machine = ask_machine(options);
   const std::string device = device_of(options, machine);
   const std::string no_kernels = machine["no_kernels"].get<std::string>();
   support::print_report(options.json_file,
                         machine["line"].get<std::string>() + passed_over(options, machine) + '\n');
 
-  const support::InterruptWatch watch;
   support::Progress progress;
   std::vector<Row> rows;
   const bool to_file = !options.json_file.empty() && options.json_file != "-";
@@ -146,24 +153,27 @@ support::ExitCode run(const Options& options) {
     if (support::interrupted()) break;
     progress.show(probe.name);
     Row row{std::string(probe.name), std::string(probe.rule), {}, 0};
-    if (probe.has_kernels && !no_kernels.empty())
+    if (probe.has_kernels && !no_kernels.empty()) {
       row.answer.text = no_kernels;
-    else
-      row = row_in_time(probe, device, options.limit_s, seconds_since(begin));
-    if (support::interrupted()) break;  // Ctrl-C ended the child, too
+    } else {
+      try {
+        row = row_in_time(probe, device, options.limit_s, seconds_since(begin));
+      } catch (const support::Interrupted&) {
+        break;
+      }
+    }
     progress.clear();
     support::print_report(options.json_file, text_of(row));
     rows.push_back(std::move(row));
     // After each row: a probe may end the session or the machine.
-    if (to_file) support::write_json(options.json_file, json_of(machine, rows));
+    if (to_file) write_report(options, machine, rows);
   }
   progress.clear();
   support::print_report(options.json_file, '\n' + summary_of(rows));
+  if (!options.json_file.empty()) write_report(options, machine, rows);
   if (to_file)
     support::print(
         fmt::format("The report is in '{}'. Please send it to us.\n", options.json_file));
-  else if (!options.json_file.empty())
-    support::write_json(options.json_file, json_of(machine, rows));
   const bool differs = std::ranges::any_of(
       rows, [](const Row& row) { return row.answer.verdict == Verdict::differs; });
   return differs ? support::exit_measured_failure : support::exit_ok;

@@ -72,12 +72,13 @@ std::string summary_of(const std::vector<Row>& rows) {
       count_of(rows, Verdict::not_asked)));
 }
 
-nlohmann::ordered_json json_of(const nlohmann::ordered_json& machine,
-                               const std::vector<Row>& rows) {
+nlohmann::ordered_json json_of(const nlohmann::ordered_json& machine, const std::vector<Row>& rows,
+                               bool interrupted) {
   nlohmann::ordered_json out{{"format", "uptempo-hardware-check-1"},
                              {"uptempo", support::version()}};
   for (const auto& [key, value] : machine.items())
     if (key != "line") out[key] = value;
+  out["interrupted"] = interrupted;
   out["probes"] = nlohmann::ordered_json::array();
   for (const Row& row : rows)
     out["probes"].push_back({{"probe", row.probe},

@@ -25,7 +25,8 @@ std::string text_of(const Row& row);
 std::string summary_of(const std::vector<Row>& rows);
 
 // {format: "uptempo-hardware-check-1", uptempo, the machine's fields,
-//  probes: [{probe, rule, verdict, text, seconds, measured, stderr}]}
-nlohmann::ordered_json json_of(const nlohmann::ordered_json& machine, const std::vector<Row>& rows);
+//  interrupted, probes: [{probe, rule, verdict, text, seconds, measured, stderr}]}
+nlohmann::ordered_json json_of(const nlohmann::ordered_json& machine, const std::vector<Row>& rows,
+                               bool interrupted);
 
 }  // namespace uptempo::hardware

@@ -121,13 +121,14 @@ std::string table(const Report& report) {
                   std::to_string(row.harmless), std::to_string(row.others),
                   std::to_string(row.forbidden)});
   return fmt::format(
-      "{} tests, {} iteration{} of {} words{}\n\n{}\n{}", report.results.size(), report.iterations,
-      report.iterations == 1 ? "" : "s", kCellWords,
+      "{} tests, {} iteration{} of {} words{}\n\n{}\n{}{}", report.results.size(),
+      report.iterations, report.iterations == 1 ? "" : "s", kCellWords,
       report.known_target()
           ? ""
           : fmt::format("; the caches of {} are unknown: only the specification's rules apply",
                         report.machine.target),
-      text.text(), lines.empty() ? "No forbidden outcome.\n" : lines);
+      text.text(), lines.empty() ? "No forbidden outcome.\n" : lines,
+      report.interrupted ? "Interrupted: the report holds what was measured before.\n" : "");
 }
 
 nlohmann::ordered_json json(const Report& report) {
@@ -145,6 +146,7 @@ nlohmann::ordered_json json(const Report& report) {
   out["words"] = kCellWords;
   out["target_rules"] = report.known_target();
   out["passed"] = report.passed();
+  out["interrupted"] = report.interrupted;
   out["tests"] = nlohmann::ordered_json::array();
   for (const Result& result : report.results) {
     const bool sequential_on_target = report.known_target() ? result.verdict != Verdict::possible

@@ -67,16 +67,17 @@ struct Report {
   Machine machine;
   uint32_t iterations = 0;
   std::vector<Result> results;
+  bool interrupted = false;  // tests are missing, and the last one may have fewer iterations
 
   bool known_target() const noexcept { return cache_rules_of(machine.target).has_value(); }
   bool passed() const noexcept;
 };
 
-// A row per shape, then a line for each forbidden outcome. Rows have at most 80 columns.
+// A row per shape, then a line for each forbidden outcome, and one if the run was interrupted. Rows have at most 80 columns.
 std::string table(const Report& report);
 
 //   {format: "uptempo-litmus-1", device, target, virtual_gpu, hsa_version, rocr_build,
-//    rocr_library, driver, kernel, iterations, words, target_rules, passed,
+//    rocr_library, driver, kernel, iterations, words, target_rules, passed, interrupted,
 //    tests: [{name, specification, target, outcomes: [{values, count, sequential, forbidden}]}]}
 // specification, target: "sequential" (only the sequential outcome is allowed) or "any".
 // target_rules: whether the rules know the target. Only then can `target` differ from

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <fcntl.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <optional>
 #include <sstream>
 #include <stdexcept>
@@ -23,7 +25,7 @@ namespace uptempo::test {
 
 struct CommandResult {
   int exit_code = -1;  // 128 + signal number if a signal ended the program
-  bool timed_out = false;
+  bool timed_out = false, stopped = false;
   std::string out;
   std::string err;
 };
@@ -42,6 +44,10 @@ struct CommandOptions {
   std::string input{};                     // standard input
   std::optional<double> seconds{};         // then the program is killed
   bool own_group = false;                  // in a process group of its own, as in a shell
+  // Queried every few milliseconds, for example support::interrupted(). When it returns true, the
+  // program is killed. With it, the program has a group of its own, so that only this process
+  // receives a terminal's signals and decides; and the program ends if this process does.
+  std::function<bool()> stop{};
 };
 
 // A started program. `arguments[0]` is searched in PATH unless it contains a slash; a program that
@@ -50,7 +56,7 @@ class RunningCommand {
  public:
   explicit RunningCommand(const std::vector<std::string>& arguments,
                           const CommandOptions& options = {})
-      : seconds_(options.seconds) {
+      : seconds_(options.seconds), stop_(options.stop) {
     std::vector<char*> argv;
     for (const std::string& argument : arguments)
       argv.push_back(const_cast<char*>(argument.c_str()));
@@ -58,6 +64,8 @@ class RunningCommand {
     const std::string in = directory_.file("in"), out = directory_.file("out"),
                       err = directory_.file("err");
     std::ofstream(in, std::ios::binary) << options.input;
+    const bool own_group = options.own_group || options.stop;
+    const pid_t parent = getpid();
     process_ = fork();
     if (process_ < 0) throw std::runtime_error("cannot fork");
     if (process_ == 0) {
@@ -68,11 +76,14 @@ class RunningCommand {
       dup2(out_file, STDOUT_FILENO);
       dup2(err_file, STDERR_FILENO);
       for (const int file : {in_file, out_file, err_file}) close(file);
-      if (options.own_group) setpgid(0, 0);
+      if (own_group) setpgid(0, 0);
+      if (options.stop && (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent))
+        _exit(127);
       for (const std::string& each : options.environment) putenv(const_cast<char*>(each.c_str()));
       execvp(argv[0], argv.data());
       _exit(127);
     }
+    if (own_group) setpgid(process_, process_);  // whichever process does it first
   }
   ~RunningCommand() {
     if (process_ > 0) waitpid(process_, nullptr, 0);
@@ -82,12 +93,14 @@ class RunningCommand {
 
   CommandResult finish() {
     int status = 0;
-    const bool timed_out = seconds_ && !ends_within(*seconds_, status);
-    if (timed_out) kill(process_, SIGKILL);
-    if (timed_out || !seconds_) waitpid(process_, &status, 0);
+    const End end = wait(status);
+    // With `stop` the program leads a group, which its own children are in, too.
+    if (end != End::ended) kill(stop_ ? -process_ : process_, SIGKILL);
+    if (end != End::ended || !is_polled()) waitpid(process_, &status, 0);
     process_ = -1;
     return {.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
-            .timed_out = timed_out,
+            .timed_out = end == End::timed_out,
+            .stopped = end == End::stopped,
             .out = contents_of(directory_.file("out")),
             .err = contents_of(directory_.file("err"))};
   }
@@ -95,17 +108,23 @@ class RunningCommand {
   pid_t process() const { return process_; }
 
  private:
-  bool ends_within(double seconds, int& status) const {
+  enum class End { ended, timed_out, stopped };
+
+  bool is_polled() const { return seconds_ || stop_; }
+  End wait(int& status) const {
     using namespace std::chrono;
-    const auto end = steady_clock::now() + duration<double>(seconds);
-    while (waitpid(process_, &status, WNOHANG) == 0) {
-      if (steady_clock::now() >= end) return false;
+    const auto begin = steady_clock::now();
+    while (is_polled() && waitpid(process_, &status, WNOHANG) == 0) {
+      if (stop_ && stop_()) return End::stopped;
+      if (seconds_ && steady_clock::now() - begin >= duration<double>(*seconds_))
+        return End::timed_out;
       std::this_thread::sleep_for(milliseconds(2));
     }
-    return true;
+    return End::ended;
   }
 
   const std::optional<double> seconds_;
+  const std::function<bool()> stop_;
   TemporaryDirectory directory_;
   pid_t process_ = -1;
 };

@@ -37,6 +37,10 @@ void occupy_closed_streams() {
       (void)open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 }
 
+ExitCode exit_of_signal() {
+  return interrupting_signal() == SIGTERM ? exit_terminated : exit_interrupted;
+}
+
 }  // namespace
 
 const char* version() noexcept { return UPTEMPO_VERSION; }
@@ -62,8 +66,10 @@ int run_program(CommandLine& command_line, int argc, char** argv,
     print({});  // what the body has printed by other means
     if (interrupted())
       return report(command_line, "interrupted; the report holds what was measured before",
-                    exit_interrupted);
+                    exit_of_signal());
     return code;
+  } catch (const Interrupted& error) {
+    return report(command_line, error.what(), exit_of_signal());
   } catch (const UsageError& error) {
     return report(command_line, error.what(), exit_usage);
   } catch (const Unavailable& error) {

@@ -20,7 +20,9 @@ enum ExitCode : int {
   exit_measured_failure = 1,
   exit_usage = 2,
   exit_unavailable = 77,
-  exit_interrupted = 130  // 128 + SIGINT: the report holds what was measured before (interrupt.hpp)
+  // 128 + SIGINT or SIGTERM: the report holds what was measured before (interrupt.hpp)
+  exit_interrupted = 130,
+  exit_terminated = 143
 };
 
 // The command line asks for something that does not exist. Exit code 2.
@@ -40,7 +42,7 @@ const char* version() noexcept;
 // Errors: one sentence on stderr, after the program's name (print_error). Command-line errors and
 // UsageError return 2, Unavailable 77, any other exception 1, as does standard output that cannot
 // be written.
-// Returns 130 if the body has stopped because of SIGINT.
+// Returns 130 or 143 if the body has stopped because of SIGINT or SIGTERM.
 int run_program(CommandLine& command_line, int argc, char** argv,
                 const std::function<ExitCode()>& body);
 

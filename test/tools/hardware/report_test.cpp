@@ -33,13 +33,15 @@ TEST_CASE("a row is at most 80 columns wide, and its text begins in one column")
 TEST_CASE("the summary counts each verdict") {
   const std::string summary =
       summary_of({row(Verdict::as_assumed, ""), row(Verdict::as_assumed, ""),
-                  row(Verdict::differs, ""), row(Verdict::not_asked, "")});
+                  row(Verdict::differs, ""), row(Verdict::not_asked, "")},
+                 false);
   CHECK(contains(summary, "2 of 4 probes found what the engine assumes, 1 something else; 1 were"));
 }
 
 TEST_CASE("the JSON has the machine's fields and every row") {
   const nlohmann::ordered_json machine{{"device", "D (gfx90a)"}, {"line", "Device: D\n"}};
-  const auto json = json_of(machine, {row(Verdict::differs, "found"), row(Verdict::not_asked, "")});
+  const auto json =
+      json_of(machine, {row(Verdict::differs, "found"), row(Verdict::not_asked, "")}, false);
   CHECK(json["format"] == "uptempo-hardware-check-1");
   CHECK(json["device"] == "D (gfx90a)");
   CHECK_FALSE(json.contains("line"));
